@@ -1,0 +1,49 @@
+# `make` makes the environment and runs the main example; `make test` makes it and runs the tests.
+# For another Python, beside the first: make test PYTHON=python3.13 VENV=.venv313
+# For some of the tests:                make test ARGS='-k grad'
+
+PYTHON ?= python3
+VENV ?= .venv
+JOBS = 2
+ARGS =
+
+# What an environment was made for: a Python, and this checkout (in a copy, the first one's code would be run).
+VERSION := $(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])')
+CHECKOUT := $(shell $(PYTHON) -c 'import os, zlib; print("%08x" % zlib.crc32(os.getcwd().encode()))')
+READY = $(VENV)/.ready-$(VERSION)-$(CHECKOUT)
+LINT = $(VENV)/.lint-$(VERSION)-$(CHECKOUT)
+RUN = $(VENV)/bin/python
+INSTALL = $(RUN) -m pip install --quiet --disable-pip-version-check --editable
+
+.PHONY: run test quick lint types clean
+
+run: $(READY)
+	$(RUN) examples/digits.py
+
+test: $(READY)
+	$(RUN) -m pytest -n $(JOBS) $(ARGS)
+
+quick: $(READY)
+	$(RUN) -m pytest -m quick $(ARGS)
+
+lint: $(LINT)
+	$(RUN) -m ruff check
+
+types: $(LINT)
+	$(RUN) -m mypy
+
+clean:
+	rm -rf .venv .venv[0-9]* .mypy_cache .pytest_cache .ruff_cache
+
+$(READY): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("hlotrace needs Python 3.11 or newer, and $(PYTHON) is $(VERSION): say make PYTHON=...")'
+	@echo "making the environment in $(VENV) with Python $(VERSION): a minute or two the first time"
+	@rm -f $(VENV)/.ready-* $(VENV)/.lint-*
+	@if [ -e $(VENV)/pyvenv.cfg ] && ! $(VENV)/bin/python$(VERSION) -c '' 2>/dev/null; then rm -rf $(VENV); fi
+	@$(PYTHON) -m venv $(VENV)
+	@$(INSTALL) '.[test]'
+	@touch $@
+
+$(LINT): $(READY)
+	@$(INSTALL) '.[lint]'
+	@touch $@

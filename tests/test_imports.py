@@ -1,0 +1,197 @@
+"""The walls of the house: which module may import which, read from the source, and what an import brings in.
+
+An import counts wherever it stands: at the top of a file, inside a function, under TYPE_CHECKING, or as a
+constant given to `import_module`.
+"""
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator, Set
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.quick
+
+ROOT = Path(__file__).resolve().parent.parent
+THIRD_PARTY = {"jaxlib", "numpy", "ml_dtypes"}
+
+
+def layer(module: str) -> int:
+    """How high in the house a module stands; it may import its own layer and what is below."""
+    # core reads one leaf of runtime, and to import a leaf runs its package's __init__ first.
+    if module in ("hlotrace.runtime", "hlotrace.runtime.binding"):
+        return 0
+    folders = {"core": 1, "primitives": 2, "transforms": 3, "lowering": 3, "runtime": 4}
+    return folders.get(module.partition(".")[2].partition(".")[0], 5)
+
+
+def inside(module: str, folder: str) -> bool:
+    return module == folder or module.startswith(folder + ".")
+
+
+def objection(module: str, target: str) -> str | None:
+    """Why `module` may not import `target`."""
+    root = target.partition(".")[0]
+    if root == "hlotrace":
+        if inside(module, "hlotrace.lowering") and inside(target, "hlotrace.runtime"):
+            return "lowering gives text and knows no runtime"
+        if layer(target) > layer(module):
+            return f"layer {layer(module)} may not import layer {layer(target)}"
+    elif root == "jaxlib":
+        if not inside(module, "hlotrace.runtime"):
+            return "only hlotrace/runtime imports jaxlib"
+    elif root == "absl":
+        if not inside(module, "hlotrace.tools"):
+            return "only hlotrace/tools imports absl"
+    elif root not in THIRD_PARTY and root not in sys.stdlib_module_names:
+        return "the library stands on jaxlib, numpy and ml_dtypes alone"
+    return None
+
+
+def library() -> dict[str, Path]:
+    """Every module of the library, by its dotted name."""
+    modules = {}
+    for path in sorted((ROOT / "hlotrace").rglob("*.py")):
+        parts = path.relative_to(ROOT).with_suffix("").parts
+        modules[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return modules
+
+
+def imports(source: str, package: str, known: Set[str]) -> Iterator[tuple[int, str]]:
+    """Line and full name of what a module in `package` imports; `known` tells modules from names in them."""
+    for node in ast.walk(ast.parse(source)):
+        match node:
+            case ast.Import(names=names):
+                yield from ((node.lineno, alias.name) for alias in names)
+            case ast.ImportFrom(names=names, module=base, level=level):
+                if level:
+                    parents = package.split(".")
+                    base = ".".join(parents[: len(parents) - level + 1] + ([base] if base else []))
+                for alias in names:
+                    submodule = f"{base}.{alias.name}"
+                    yield node.lineno, submodule if submodule in known else str(base)
+            case ast.Call(
+                func=ast.Name(id="import_module" | "__import__") | ast.Attribute(attr="import_module"),
+                args=[ast.Constant(value=str(name)), *_],
+            ):
+                dots = len(name) - len(name.lstrip("."))
+                parents = package.split(".")
+                up = parents[: len(parents) - dots + 1] if dots else []
+                yield node.lineno, ".".join([*up, name[dots:]])
+
+
+def objections(module: str, source: str, known: Set[str], *, is_package: bool = False) -> list[str]:
+    package = module if is_package else module.rpartition(".")[0]
+    return [
+        f"{module}, line {line}: {target}: {reason}"
+        for line, target in imports(source, package, known)
+        if (reason := objection(module, target))
+    ]
+
+
+def test_library_imports_run_one_way():
+    modules = library()
+    assert "hlotrace" in modules
+    found = [
+        text
+        for module, path in modules.items()
+        for text in objections(
+            module, path.read_text("utf-8"), modules.keys(), is_package=path.name == "__init__.py"
+        )
+    ]
+    assert not found, "\n" + "\n".join(found)
+
+
+def test_examples_and_tests_never_import_jax():
+    paths = [*(ROOT / "examples").glob("*.py"), *(ROOT / "tests").rglob("*.py")]
+    found = [
+        f"{path.relative_to(ROOT)}, line {line}"
+        for path in paths
+        for line, target in imports(path.read_text("utf-8"), "", set())
+        if inside(target, "jax")
+    ]
+    assert not found, "\n" + "\n".join(found)
+
+
+KNOWN = {
+    "hlotrace",
+    "hlotrace.core",
+    "hlotrace.core.avals",
+    "hlotrace.primitives",
+    "hlotrace.primitives.shape",
+    "hlotrace.transforms.jvp",
+    "hlotrace.lowering.text",
+    "hlotrace.runtime",
+    "hlotrace.runtime.array",
+    "hlotrace.runtime.binding",
+    "hlotrace.numpy",
+}
+
+
+@pytest.mark.parametrize(
+    ("module", "source"),
+    [
+        ("hlotrace.core.avals", "from hlotrace.primitives import shape"),
+        ("hlotrace.core.avals", "from ..primitives.shape import reshape"),
+        ("hlotrace.core.avals", "from .. import numpy"),
+        ("hlotrace.core.avals", "from hlotrace import jit"),
+        ("hlotrace.core.avals", "def f():\n    import hlotrace.numpy as np"),
+        ("hlotrace.core.avals", "if TYPE_CHECKING:\n    from hlotrace.runtime.array import Array"),
+        ("hlotrace.core.avals", "importlib.import_module('hlotrace.numpy')"),
+        ("hlotrace.core.avals", "import_module('..numpy', __package__)"),
+        ("hlotrace.core.avals", "import jaxlib"),
+        ("hlotrace.primitives.shape", "from hlotrace.transforms.jvp import jvp"),
+        ("hlotrace.transforms.jvp", "from hlotrace.runtime import array"),
+        ("hlotrace.lowering.text", "from hlotrace.runtime import binding"),
+        ("hlotrace.runtime.array", "from hlotrace import numpy"),
+        ("hlotrace.runtime.binding", "from hlotrace.core.avals import ShapedArray"),
+        ("hlotrace.numpy", "from jaxlib import _jax"),
+        ("hlotrace.numpy", "import jax"),
+        ("hlotrace.numpy", "import jax.numpy as jnp"),
+        ("hlotrace.numpy", "from scipy import special"),
+        ("hlotrace.numpy", "from absl import flags"),
+    ],
+)
+def test_import_across_a_wall_is_found(module, source):
+    assert len(objections(module, source, KNOWN)) == 1
+
+
+@pytest.mark.parametrize(
+    ("module", "source"),
+    [
+        ("hlotrace.core.avals", "import numpy, ml_dtypes, functools\nfrom hlotrace.runtime import binding"),
+        ("hlotrace.core.avals", "from . import dtypes\nfrom .dtypes import promote"),
+        ("hlotrace.primitives.shape", "from hlotrace import core\nfrom ..core import avals"),
+        ("hlotrace.transforms.jvp", "from hlotrace.lowering import text"),
+        ("hlotrace.runtime.array", "from jaxlib import xla_client\nfrom ..lowering import text"),
+        ("hlotrace.runtime.binding", "from jaxlib import _jax"),
+        ("hlotrace.tools.dump_hlo", "from absl import flags\nimport hlotrace.numpy"),
+        ("hlotrace.numpy", "import hlotrace as jax\nfrom hlotrace import core, jit"),
+    ],
+)
+def test_import_within_the_walls_is_let_through(module, source):
+    assert objections(module, source, KNOWN) == []
+
+
+@pytest.mark.parametrize("names", ["hlotrace", "all modules"])
+def test_importing_the_library_loads_nothing_but_its_dependencies(names, tmp_path):
+    """With every package of the test environment installed, and a jax planted in front of them."""
+    (tmp_path / "jax").mkdir()
+    (tmp_path / "jax" / "__init__.py").touch()
+    modules = [name for name in library() if not inside(name, "hlotrace.tools")]
+    program = f"""
+import sys
+sys.path.insert(0, {str(tmp_path)!r})
+before = set(sys.modules)
+for name in {["hlotrace"] if names == "hlotrace" else modules!r}:
+    __import__(name)
+new = {{name.partition(".")[0] for name in set(sys.modules) - before}}
+new -= sys.stdlib_module_names | {{"hlotrace"}} | {THIRD_PARTY!r}
+print(*sorted(name for name in new if sys.modules[name].__spec__))  # what Cython makes up has no spec
+"""
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", program], cwd=ROOT, capture_output=True, text=True
+    )
+    assert (done.returncode, done.stdout.strip()) == (0, ""), done.stdout + done.stderr
