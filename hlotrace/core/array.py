@@ -1,0 +1,52 @@
+"""Array: what traced and concrete arrays have in common.
+
+The operators and methods (`+`, `x.sum()`, `x.at[...]`) are NumPy-level functions; the public library
+installs them here (`hlotrace/numpy/array_methods.py`), since this layer may not know them.
+"""
+from .avals import register_aval
+
+
+class Array:
+    """An immutable n-dimensional array; `isinstance(x, Array)` is true for concrete and for traced arrays."""
+    __slots__ = ("__weakref__",)
+    __array_priority__ = 100     # NumPy's operators give way to ours
+
+    @property
+    def shape(self):
+        return self.aval.shape
+
+    @property
+    def dtype(self):
+        return self.aval.dtype
+
+    @property
+    def ndim(self):
+        return self.aval.ndim
+
+    @property
+    def size(self):
+        return self.aval.size
+
+    @property
+    def weak_type(self):
+        return self.aval.weak_type
+
+    @property
+    def itemsize(self):
+        return self.aval.dtype.itemsize
+
+    @property
+    def nbytes(self):
+        return self.aval.size * self.aval.dtype.itemsize
+
+    def __len__(self):
+        if not self.aval.shape:
+            raise TypeError("len() of unsized object: the array has no axes")
+        return self.aval.shape[0]
+
+    def __hash__(self):
+        raise TypeError(f"unhashable type: {type(self).__name__}. Arrays compare elementwise, so they cannot be "
+                        "dictionary keys, set members or static arguments of jit; hash x.tobytes() or id(x) instead.")
+
+
+register_aval(Array, lambda value: value.aval)

@@ -1,0 +1,152 @@
+"""ShapedArray: what is known of a value while tracing.  Interned: equal avals are the same object."""
+import numpy as np
+
+from . import dtypes
+from .config import state
+
+_interned: dict = {}
+
+
+class ShapedArray:
+    """The type of an array: `shape` (tuple of int), `dtype` (np.dtype or ExtendedDType), `weak_type` (bool).
+
+    A weak type comes from a Python scalar and gives way in promotion.
+    """
+    __slots__ = ("shape", "dtype", "weak_type", "ndim", "size", "mlir", "__weakref__")
+
+    def __new__(cls, shape, dtype, weak_type=False):
+        key = (shape, dtype, weak_type)
+        try:
+            return _interned[key]
+        except KeyError:
+            pass
+        except TypeError:
+            key = (tuple(shape), dtypes.as_dtype(dtype), bool(weak_type))
+            if key in _interned:
+                return _interned[key]
+        shape = tuple(int(d) for d in key[0])
+        dtype = key[1] if isinstance(key[1], (np.dtype, dtypes.ExtendedDType)) else dtypes.as_dtype(key[1])
+        canonical = (shape, dtype, bool(weak_type))
+        self = _interned.get(canonical)
+        if self is None:
+            self = object.__new__(cls)
+            self.shape, self.dtype, self.weak_type = canonical
+            self.ndim = len(shape)
+            size = 1
+            for d in shape:
+                size *= d
+            self.size = size
+            self.mlir = mlir_type(shape, dtype)
+            self = _interned.setdefault(canonical, self)
+        _interned[key] = self
+        return self
+
+    def update(self, shape=None, dtype=None, weak_type=None):
+        return ShapedArray(self.shape if shape is None else shape, self.dtype if dtype is None else dtype,
+                           self.weak_type if weak_type is None else weak_type)
+
+    def strip_weak_type(self):
+        return ShapedArray(self.shape, self.dtype) if self.weak_type else self
+
+    def tangent(self):
+        """The aval of tangents of values of this aval."""
+        return ShapedArray(self.shape, dtypes.tangent_dtype(self.dtype), self.weak_type)
+
+    to_tangent_aval = tangent
+
+    def __reduce__(self):
+        return ShapedArray, (self.shape, self.dtype, self.weak_type)
+
+    def __len__(self):
+        if not self.shape:
+            raise TypeError("len() of unsized object")
+        return self.shape[0]
+
+    def str_short(self, short_dtypes=False):
+        name = dtypes.short_name(self.dtype) if short_dtypes else self.dtype.name
+        return f"{name}[{','.join(map(str, self.shape))}]"
+
+    def __repr__(self):
+        weak = ", weak_type=True" if self.weak_type else ""
+        return f"ShapedArray({self.str_short()}{weak})"
+
+    def __str__(self):
+        return f"{self.str_short(True)}" + ("*" if self.weak_type else "")
+
+
+def mlir_type(shape, dtype):
+    """The StableHLO tensor type of an array, `tensor<2x3xf32>`."""
+    if dtypes.is_extended(dtype):
+        shape, dtype = (*shape, *dtype.physical_shape), dtype.physical_dtype
+    element = dtypes.SUPPORTED.get(dtype, "i1")    # float0 has no element type of its own
+    return f"tensor<{''.join(f'{d}x' for d in shape)}{element}>"
+
+
+def physical(aval):
+    """The aval of the data that represents `aval` on a device: PRNG keys become their words."""
+    if dtypes.is_extended(aval.dtype):
+        return ShapedArray((*aval.shape, *aval.dtype.physical_shape), aval.dtype.physical_dtype)
+    return aval
+
+
+_python_avals: dict = {}
+
+
+def _python_scalar(value):
+    aval = _python_avals.get((type(value), state.x64))
+    if aval is None:
+        dtype = dtypes.scalar_dtype(type(value)(0) if type(value) in dtypes.python_scalars else value)
+        aval = _python_avals[type(value), state.x64] = ShapedArray((), dtype, dtype != dtypes.bool_)
+    if aval.dtype.kind == "i":
+        dtypes.scalar_dtype(value)      # raises when it does not fit
+    return aval
+
+
+def _numpy(value):
+    dtype = value.dtype
+    if dtype in dtypes.SUPPORTED:
+        return ShapedArray(value.shape, dtypes.canonicalize(dtype))
+    if dtype == dtypes.float0:
+        return ShapedArray(value.shape, dtype)
+    raise TypeError(f"a NumPy value of dtype {dtype} is not a valid array: hlotrace arrays hold numbers")
+
+
+# type -> function from value to aval; values not here are found through their base classes once.
+_avals_by_type = {**{t: _python_scalar for t in dtypes.python_scalars}, np.ndarray: _numpy, np.generic: _numpy}
+
+
+def register_aval(cls, function):
+    """Make instances of `cls` array-like; `function(value)` gives the aval."""
+    _avals_by_type[cls] = function
+
+
+def aval_of(value):
+    """The aval of an array, tracer, NumPy value or Python scalar.  TypeError for anything else."""
+    function = _avals_by_type.get(type(value))
+    if function is None:
+        function = _find(type(value))
+        if function is None:
+            raise TypeError(not_an_array(value))
+    return function(value)
+
+
+def _find(cls):
+    for base in cls.__mro__:
+        if base in _avals_by_type:
+            _avals_by_type[cls] = _avals_by_type[base]
+            return _avals_by_type[base]
+    return None
+
+
+def is_arraylike(value):
+    return type(value) in _avals_by_type or _find(type(value)) is not None
+
+
+def not_an_array(value, name=""):
+    """The words for a value that is not an array."""
+    where = f"argument {name} of type {type(value)}" if name else f"value {value!r:.80} of type {type(value)}"
+    hint = (" A Python list or tuple is not converted by itself: wrap it in jnp.array(...)."
+            if isinstance(value, (list, tuple)) else
+            " Mark it with static_argnums/static_argnames if it is not data, or register its class as a pytree."
+            )
+    return f"{where} is not a valid JAX type: expected an array, a NumPy array or a Python number.{hint}"

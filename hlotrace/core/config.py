@@ -1,0 +1,168 @@
+"""Options: one table, process-wide values with thread-local overrides, and the key they add to caches.
+
+`state` is this package's only thread-local: the current trace, the name stack, and the option values in
+force.  Everything that reads it in a hot path reads a plain attribute.
+"""
+import contextlib
+import os
+import threading
+
+
+def _flag(value):
+    if isinstance(value, str):
+        lowered = value.lower()
+        if lowered not in ("1", "true", "yes", "on", "0", "false", "no", "off", ""):
+            raise ValueError(f"{value!r} is not a boolean")
+        return lowered in ("1", "true", "yes", "on")
+    if not isinstance(value, (bool, int)):
+        raise ValueError(f"{value!r} is not a boolean")
+    return bool(value)
+
+
+def _one_of(*choices):
+    def parse(value):
+        if value not in choices:
+            raise ValueError(f"{value!r} is not one of {', '.join(map(repr, choices))}")
+        return value
+    return parse
+
+
+_PRECISIONS = (None, "default", "high", "highest", "bfloat16", "bfloat16_3x", "tensorfloat32", "float32", "fastest",
+               "highest", "ANY_F8_ANY_F8_F32", "F16_F16_F16", "F16_F16_F32", "BF16_BF16_BF16", "BF16_BF16_F32",
+               "BF16_BF16_F32_X3", "BF16_BF16_F32_X6", "BF16_BF16_F32_X9", "TF32_TF32_F32", "TF32_TF32_F32_X3",
+               "F32_F32_F32", "F64_F64_F64")
+
+# name -> (default, parser, does it change what is traced or lowered?)
+_OPTIONS = {
+    "jax_enable_x64": (False, _flag, True),
+    "jax_numpy_dtype_promotion": ("standard", _one_of("standard", "strict"), True),
+    "jax_numpy_rank_promotion": ("allow", _one_of("allow", "warn", "raise"), True),
+    "jax_default_matmul_precision": (None, _one_of(*_PRECISIONS), True),
+    "jax_threefry_partitionable": (True, _flag, True),
+    "jax_default_prng_impl": ("threefry2x32", str, True),
+    "jax_enable_custom_prng": (False, _flag, True),
+    "jax_debug_nans": (False, _flag, True),
+    "jax_debug_infs": (False, _flag, True),
+    "jax_disable_jit": (False, _flag, True),
+    "jax_check_tracer_leaks": (False, _flag, False),
+    "jax_explain_cache_misses": (False, _flag, False),
+    "jax_log_compiles": (False, _flag, False),
+    "jax_platforms": (None, lambda v: v, False),
+    "jax_platform_name": ("", str, False),
+    "jax_default_device": (None, lambda v: v, True),
+    "jax_traceback_filtering": ("auto", str, False),
+    "jax_softmax_custom_jvp": (True, _flag, False),
+    "jax_legacy_prng_key": ("allow", _one_of("allow", "warn", "error"), False),
+    "jax_transfer_guard": ("allow", str, False),
+}
+
+
+class State(threading.local):
+    """What is in force on this thread."""
+    trace = None           # set by core.trace: the current trace
+    source = None          # provenance to stamp on new equations instead of the caller's line
+    name_stack = ""        # "layer0/attention": from named_scope
+    axis_env = ()          # ((name, size), ...) of the enclosing vmaps that have names
+    x64 = False
+    disable_jit = False
+    overrides = None       # dict of thread-local option values, or None
+    context_key = ()       # changes whenever an option that changes programs changes
+
+    def __init__(self):
+        self.refresh()
+
+    def refresh(self):
+        values = config._values if self.overrides is None else {**config._values, **self.overrides}
+        self.x64 = values["jax_enable_x64"]
+        self.disable_jit = values["jax_disable_jit"]
+        self.context_key = tuple(values[name] for name in _TRACING)
+        self.version = config._version
+
+
+_TRACING = tuple(name for name, (_, _, tracing) in _OPTIONS.items() if tracing)
+
+
+class Config:
+    """`config.update(name, value)`, `config.read(name)`, `config.<name>`; names are JAX's, `jax_...`.
+
+    A value given in the environment as JAX_... (for example JAX_ENABLE_X64=1) is the default.
+    """
+
+    def __init__(self):
+        object.__setattr__(self, "_version", 0)
+        object.__setattr__(self, "_values", {
+            name: parse(os.environ[name.upper()]) if name.upper() in os.environ else default
+            for name, (default, parse, _) in _OPTIONS.items()})
+
+    def _check(self, name, value):
+        if name not in _OPTIONS:
+            import difflib
+            near = difflib.get_close_matches(name, _OPTIONS, 1)
+            raise AttributeError(f"Unrecognized config option: {name}" + (f"; did you mean {near[0]}?" if near else ""))
+        try:
+            return _OPTIONS[name][1](value)
+        except ValueError as error:
+            raise ValueError(f"config option {name}: {error}") from None
+
+    def update(self, name, value):
+        """Set an option for the whole process.  Raises AttributeError for an unknown name."""
+        self._values[name] = self._check(name, value)
+        object.__setattr__(self, "_version", self._version + 1)
+        state.refresh()
+
+    def read(self, name):
+        if name not in _OPTIONS:
+            self._check(name, None)
+        return getattr(self, name)
+
+    def __getattr__(self, name):
+        if state.overrides is not None and name in state.overrides:
+            return state.overrides[name]
+        try:
+            return self._values[name]
+        except KeyError:
+            raise AttributeError(f"Unrecognized config option: {name}") from None
+
+    def __setattr__(self, name, value):
+        raise AttributeError(f"set options with config.update({name!r}, ...)")
+
+    @property
+    def x64_enabled(self):
+        return state.x64
+
+    @property
+    def values(self):
+        return {**self._values, **(state.overrides or {})}
+
+
+config = Config()
+state = State()
+
+
+def sync():
+    """Pick up an option that another thread set process-wide.  Called once per compiled call."""
+    if state.version != config._version:
+        state.refresh()
+
+
+@contextlib.contextmanager
+def override(name, value):
+    """Set option `name` to `value` on this thread until the block ends."""
+    value = config._check(name, value)
+    saved = state.overrides
+    state.overrides = {**(saved or {}), name: value}
+    state.refresh()
+    try:
+        yield
+    finally:
+        state.overrides = saved
+        state.refresh()
+
+
+def option_context(name, default=None):
+    """A context-manager function for option `name`, such as `enable_x64(True)`."""
+    def context(value=default):
+        return override(name, value)
+    context.__name__ = context.__qualname__ = name.removeprefix("jax_")
+    context.__doc__ = f"Context manager that sets `{name}` on this thread."
+    return context

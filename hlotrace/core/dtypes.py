@@ -1,0 +1,334 @@
+"""Dtypes: canonical forms, kinds, Python scalars, weak types and the promotion lattice.
+
+Knows numpy and ml_dtypes only.  The lattice is the one JAX documents under "Type promotion semantics".
+"""
+import functools
+import operator
+
+import ml_dtypes
+import numpy as np
+
+from .config import config, state
+from .errors import TypePromotionError
+
+bfloat16 = np.dtype(ml_dtypes.bfloat16)
+float16, float32, float64 = np.dtype("float16"), np.dtype("float32"), np.dtype("float64")
+complex64, complex128 = np.dtype("complex64"), np.dtype("complex128")
+bool_ = np.dtype("bool")
+int8, int16, int32, int64 = (np.dtype(f"int{n}") for n in (8, 16, 32, 64))
+uint8, uint16, uint32, uint64 = (np.dtype(f"uint{n}") for n in (8, 16, 32, 64))
+
+# The dtype of tangents of integer and boolean values: no information, no bytes.
+float0 = np.dtype([("float0", np.void, 0)])
+
+# Name -> (MLIR element type) for everything that XLA can hold.
+MLIR_NAMES = {
+    "bool": "i1", "int2": "i2", "int4": "i4", "int8": "i8", "int16": "i16", "int32": "i32", "int64": "i64",
+    "uint2": "ui2", "uint4": "ui4", "uint8": "ui8", "uint16": "ui16", "uint32": "ui32", "uint64": "ui64",
+    "bfloat16": "bf16", "float16": "f16", "float32": "f32", "float64": "f64",
+    "complex64": "complex<f32>", "complex128": "complex<f64>",
+    "float4_e2m1fn": "f4E2M1FN", "float8_e3m4": "f8E3M4", "float8_e4m3": "f8E4M3", "float8_e4m3fn": "f8E4M3FN",
+    "float8_e4m3b11fnuz": "f8E4M3B11FNUZ", "float8_e4m3fnuz": "f8E4M3FNUZ", "float8_e5m2": "f8E5M2",
+    "float8_e5m2fnuz": "f8E5M2FNUZ", "float8_e8m0fnu": "f8E8M0FNU",
+}
+_SHORT = {"bool": "bool", "bfloat16": "bf16", "float0": "float0"}
+_EXTRA = {name: np.dtype(getattr(ml_dtypes, name)) for name in MLIR_NAMES if hasattr(ml_dtypes, name)}
+SUPPORTED = {_EXTRA[name] if name in _EXTRA else np.dtype(name): mlir for name, mlir in MLIR_NAMES.items()
+             if name in _EXTRA or hasattr(np, name)}
+SMALL_FLOATS = tuple(d for n, d in _EXTRA.items() if n.startswith(("float4", "float8")))
+SMALL_INTS = tuple(_EXTRA[n] for n in ("int2", "uint2", "int4", "uint4"))
+
+python_scalars = (bool, int, float, complex)
+_PYTHON_KINDS = {bool: bool_, int: int64, float: float64, complex: complex128}
+_CANONICAL = {int64: int32, uint64: uint32, float64: float32, complex128: complex64}
+
+
+class ExtendedDType:
+    """Base of dtypes that NumPy does not know (PRNG keys): an element is itself a small array.
+
+    Attributes: `name`, `physical_shape` (tuple) and `physical_dtype` of one element.
+    """
+    itemsize = property(lambda self: self.physical_dtype.itemsize * int(np.prod(self.physical_shape)))
+    kind = "V"
+    type = None
+
+
+def is_extended(dtype):
+    return isinstance(dtype, ExtendedDType)
+
+
+def canonicalize(dtype):
+    """`dtype` as np.dtype, 64-bit types narrowed to 32 bits unless x64 is enabled."""
+    if type(dtype) is not np.dtype:
+        dtype = as_dtype(dtype)
+    if not state.x64 and dtype in _CANONICAL:
+        return _CANONICAL[dtype]
+    return dtype
+
+
+def as_dtype(dtype):
+    """Anything that names a dtype (np.dtype, type, string, `jnp.float32`, Python type) as np.dtype."""
+    if isinstance(dtype, (np.dtype, ExtendedDType)):
+        return dtype
+    if isinstance(dtype, type) and dtype in _PYTHON_KINDS:
+        return canonicalize(_PYTHON_KINDS[dtype])
+    if isinstance(dtype, str) and dtype in _EXTRA:
+        return _EXTRA[dtype]
+    inner = getattr(dtype, "dtype", None)
+    if isinstance(inner, (np.dtype, ExtendedDType)):
+        return inner
+    if dtype is None:
+        raise TypeError("expected a dtype, got None")
+    return np.dtype(dtype)
+
+
+_lossy_warned: set = set()
+
+
+def check_user_dtype(dtype, name):
+    """The canonical form of a dtype the user asked for; a lossy narrowing is reported once for its line."""
+    from . import source
+    requested = as_dtype(dtype)
+    if requested not in SUPPORTED and not is_extended(requested) and requested != float0:
+        raise TypeError(f"{name}: dtype {requested} is not a numeric dtype that hlotrace arrays can hold")
+    result = canonicalize(requested)
+    if result != requested:
+        where = source.describe(source.user_frame())
+        if where not in _lossy_warned:
+            import warnings
+            _lossy_warned.add(where)
+            warnings.warn(
+                f"Explicitly requested dtype {requested} requested in {name} is not available, and will be truncated "
+                f"to dtype {result}. To enable more dtypes, set hlotrace.config.update('jax_enable_x64', True) or "
+                "the environment variable JAX_ENABLE_X64.", UserWarning, stacklevel=source.user_stacklevel())
+    return result
+
+
+def short_name(dtype):
+    """`f32`, `i8`, `bf16`, `key<fry>`: how a dtype is written in a printed jaxpr."""
+    name = dtype.name if dtype != float0 else "float0"
+    if name in _SHORT:
+        return _SHORT[name]
+    if name.startswith("complex"):
+        return "c" + name[7:]
+    for prefix, letter in (("float", "f"), ("uint", "u"), ("int", "i")):
+        if name.startswith(prefix):
+            return letter + name[len(prefix):]
+    return name
+
+
+@functools.cache
+def issubdtype(dtype, kind):
+    """`np.issubdtype` that also knows bfloat16, float8, int4 and PRNG key dtypes."""
+    if isinstance(dtype, ExtendedDType) or kind in (extended, prng_key):
+        return isinstance(dtype, ExtendedDType) and kind in (extended, prng_key, np.generic)
+    dtype = as_dtype(dtype)
+    if dtype in SMALL_INTS:
+        signed = not dtype.name.startswith("u")
+        if kind in (np.signedinteger, np.unsignedinteger):
+            return (kind is np.signedinteger) == signed
+        if kind in (np.integer, np.number, np.generic):
+            return True
+    elif dtype == bfloat16 or dtype in SMALL_FLOATS:
+        if kind in (np.floating, np.inexact, np.number, np.generic):
+            return True
+    if dtype == float0:
+        return kind in (np.void, np.generic)
+    if isinstance(kind, type) and issubclass(kind, np.generic) and kind.__module__ == "numpy":
+        return np.issubdtype(dtype, kind)
+    return dtype == as_dtype(kind)
+
+
+class extended(np.generic):
+    """Abstract kind of dtypes that NumPy does not know; use with `issubdtype`."""
+
+
+class prng_key(extended):
+    """Abstract kind of PRNG key dtypes; use with `issubdtype`."""
+
+
+def is_float(dtype):
+    return issubdtype(dtype, np.floating)
+
+
+def is_complex(dtype):
+    return dtype.kind == "c"
+
+
+def is_inexact(dtype):
+    return issubdtype(dtype, np.inexact)
+
+
+def is_integer(dtype):
+    return issubdtype(dtype, np.integer)
+
+
+def is_unsigned(dtype):
+    return issubdtype(dtype, np.unsignedinteger)
+
+
+def is_bool(dtype):
+    return dtype == bool_
+
+
+def tangent_dtype(dtype):
+    """Floats and complexes are their own tangent dtype; everything else has float0."""
+    return dtype if is_inexact(dtype) else float0
+
+
+def real_of(dtype):
+    return {complex64: float32, complex128: float64}.get(dtype, dtype)
+
+
+def complex_of(dtype):
+    return complex128 if dtype in (float64, complex128) else complex64
+
+
+def to_inexact(dtype):
+    """The floating dtype that integers and bools turn into in `sin`, `mean`, ...; floats stay."""
+    if is_inexact(dtype):
+        return dtype
+    return canonicalize(float64)
+
+
+def finfo(dtype):
+    return ml_dtypes.finfo(as_dtype(dtype))
+
+
+def iinfo(dtype):
+    return ml_dtypes.iinfo(as_dtype(dtype))
+
+
+@functools.cache
+def min_value(dtype):
+    """The identity of `max`: -inf for floats that have it, else the least value, as an array scalar."""
+    return _extreme(dtype, -1)
+
+
+@functools.cache
+def max_value(dtype):
+    """The identity of `min`: inf for floats that have it, else the greatest value, as an array scalar."""
+    return _extreme(dtype, +1)
+
+
+def _extreme(dtype, sign):
+    if is_bool(dtype):
+        return np.array(sign > 0)
+    if is_float(dtype):
+        value = np.array(sign * np.inf).astype(dtype)
+        if np.isinf(value.astype(np.float64)):
+            return value
+        return np.array(finfo(dtype).max if sign > 0 else finfo(dtype).min, dtype)
+    if is_complex(dtype):
+        return np.array(complex(sign * np.inf, sign * np.inf), dtype)
+    info = iinfo(dtype)
+    return np.array(info.max if sign > 0 else info.min).astype(dtype)
+
+
+def scalar_dtype(value):
+    """Canonical dtype of a Python scalar; an int that does not fit raises OverflowError."""
+    dtype = canonicalize(_PYTHON_KINDS[type(value)] if type(value) in _PYTHON_KINDS else _python_kind(value))
+    if dtype.kind == "i":
+        info = np.iinfo(dtype)
+        if not info.min <= value <= info.max:
+            raise OverflowError(
+                f"Python int {value} is too large to convert to {dtype.name}; give it a dtype that holds it, such as "
+                "np.uint32(...), or enable 64-bit types with config.update('jax_enable_x64', True)")
+    return dtype
+
+
+def _python_kind(value):
+    return next(d for t, d in _PYTHON_KINDS.items() if isinstance(value, t))
+
+
+# --- promotion -------------------------------------------------------------------------------------------------
+
+_WEAK_INT, _WEAK_FLOAT, _WEAK_COMPLEX = "i*", "f*", "c*"
+
+
+@functools.cache
+def _uppers():
+    """Node -> all nodes at or above it.  Nodes are np.dtypes and the three weak kinds."""
+    above = {
+        bool_: [_WEAK_INT],
+        _WEAK_INT: [uint8, int8, *SMALL_INTS],
+        uint8: [int16, uint16], uint16: [int32, uint32], uint32: [int64, uint64], uint64: [_WEAK_FLOAT],
+        int8: [int16], int16: [int32], int32: [int64], int64: [_WEAK_FLOAT],
+        _WEAK_FLOAT: [*SMALL_FLOATS, bfloat16, float16, _WEAK_COMPLEX],
+        bfloat16: [float32], float16: [float32], float32: [float64, complex64], float64: [complex128],
+        _WEAK_COMPLEX: [complex64], complex64: [complex128], complex128: [],
+        **{d: [] for d in (*SMALL_FLOATS, *SMALL_INTS)},
+    }
+    reach = {}
+
+    def visit(node):
+        if node not in reach:
+            reach[node] = frozenset([node]).union(*(visit(n) for n in above[node]))
+        return reach[node]
+    for node in above:
+        visit(node)
+    return reach
+
+
+def _join(nodes):
+    uppers = _uppers()
+    common = functools.reduce(operator.and_, (uppers[n] for n in nodes))
+    for node in common:
+        if uppers[node] == common:
+            return node
+    names = ", ".join(n if isinstance(n, str) else n.name for n in nodes)
+    raise TypePromotionError(
+        f"Input dtypes ({names}) have no available implicit dtype promotion path. Cast one of the operands "
+        "explicitly with .astype(dtype); small floats and 2- and 4-bit integers never promote by themselves.")
+
+
+def _weak_node(dtype):
+    if dtype == bool_:
+        return bool_
+    return _WEAK_COMPLEX if is_complex(dtype) else _WEAK_FLOAT if is_float(dtype) else _WEAK_INT
+
+
+_WEAK_DTYPES = {_WEAK_INT: int64, _WEAK_FLOAT: float64, _WEAK_COMPLEX: complex128}
+
+
+@functools.lru_cache(maxsize=4096)
+def _lattice_result(pairs, strict, x64):
+    dtypes = [d for d, _ in pairs]
+    if any(is_extended(d) for d in dtypes):
+        if len(set(dtypes)) == 1:
+            return dtypes[0], False
+        raise TypePromotionError(f"dtypes {', '.join(short_name(d) for d in dtypes)} do not mix: a PRNG key is not "
+                                 "a number; see random.key_data")
+    for d in dtypes:
+        if d not in SUPPORTED:
+            raise TypeError(f"a value of dtype {d} is not valid in arithmetic: hlotrace arrays hold numbers")
+    if len(set(dtypes)) == 1:
+        return dtypes[0], all(weak for _, weak in pairs) and dtypes[0] != bool_
+    if all(weak for _, weak in pairs):
+        result, weak = _join(tuple(dict.fromkeys(dtypes))), True
+    else:
+        nodes = tuple(dict.fromkeys(_weak_node(d) if weak else d for d, weak in pairs))
+        if strict and len({n for n in nodes if not isinstance(n, str)}) > 1 or strict and not _strictly_safe(pairs):
+            raise TypePromotionError(
+                f"Input dtypes {tuple(d.name for d in dtypes)} have no available implicit dtype promotion path when "
+                "jax_numpy_dtype_promotion='strict'. Cast the operands to a common dtype with .astype(dtype), or set "
+                "numpy_dtype_promotion('standard').")
+        result = _join(nodes)
+        weak = isinstance(result, str)
+    if isinstance(result, str):
+        result = _WEAK_DTYPES[result]
+    return canonicalize(result), weak and result != bool_
+
+
+def _strictly_safe(pairs):
+    """Strict promotion lets a weak value meet a strong one only if the strong dtype does not change."""
+    strong = {d for d, weak in pairs if not weak}
+    return len(strong) == 1 and _join((*strong, *(_weak_node(d) for d, weak in pairs if weak))) in strong
+
+
+def lattice_result(pairs):
+    """(dtype, weak_type) of the join of (dtype, weak_type) pairs, given as a tuple.
+
+    Raises TypePromotionError where the lattice, or strict promotion, has no answer.
+    """
+    return _lattice_result(pairs, config.jax_numpy_dtype_promotion == "strict", state.x64)

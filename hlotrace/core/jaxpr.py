@@ -1,0 +1,197 @@
+"""The typed program: Var, Literal, Eqn, Jaxpr; evaluation of a program; dead code; a check of well-formedness."""
+import numpy as np
+
+from .avals import aval_of
+from .config import state
+
+
+class Var:
+    """A variable; bound once, by an equation or as an input."""
+    __slots__ = ("aval",)
+
+    def __init__(self, aval):
+        self.aval = aval
+
+    def __repr__(self):
+        return f"Var({self.aval})"
+
+
+class Literal:
+    """A small constant that stands in the program text: a Python or NumPy scalar, or a small NumPy array."""
+    __slots__ = ("val", "aval")
+
+    def __init__(self, val, aval):
+        self.val = val
+        self.aval = aval
+
+    def __repr__(self):
+        return f"Literal({self.val!r}: {self.aval})"
+
+
+class Eqn:
+    """One application of a primitive.
+
+    `source` is (code, lasti) of the user's line, `name_stack` the named_scope path, `effects` a tuple of
+    effect names.
+    """
+    __slots__ = ("primitive", "invars", "outvars", "params", "effects", "source", "name_stack")
+
+    def __init__(self, primitive, invars, outvars, params, effects=(), source=None, name_stack=""):
+        self.primitive = primitive
+        self.invars = invars
+        self.outvars = outvars
+        self.params = params
+        self.effects = effects
+        self.source = source
+        self.name_stack = name_stack
+
+    def replace(self, **changes):
+        fields = {name: getattr(self, name) for name in self.__slots__}
+        return Eqn(**{**fields, **changes})
+
+    def __repr__(self):
+        return f"Eqn({self.primitive.name})"
+
+
+class Jaxpr:
+    """A typed program: constants and inputs, equations in order, outputs (Vars or Literals).
+
+    `consts` are the values of `constvars`; a program held as a parameter of an equation has none
+    (`constvars == ()`): what it closes over is an operand of that equation.
+    """
+    __slots__ = ("constvars", "consts", "invars", "eqns", "outvars", "effects", "name", "arg_names", "__weakref__")
+
+    def __init__(self, constvars, consts, invars, eqns, outvars, name="fn", arg_names=None):
+        self.constvars = tuple(constvars)
+        self.consts = tuple(consts)
+        self.invars = tuple(invars)
+        self.eqns = eqns
+        self.outvars = tuple(outvars)
+        self.name = name
+        self.arg_names = arg_names
+        self.effects = tuple(dict.fromkeys(e for eqn in eqns if eqn.effects for e in eqn.effects))
+
+    @property
+    def jaxpr(self):
+        """Itself: JAX separates open and closed programs, here a program carries its constants."""
+        return self
+
+    @property
+    def in_avals(self):
+        return [v.aval for v in self.invars]
+
+    @property
+    def out_avals(self):
+        return [v.aval for v in self.outvars]
+
+    literals = property(lambda self: self.consts)
+
+    def replace(self, **changes):
+        fields = {name: getattr(self, name) for name in
+                  ("constvars", "consts", "invars", "eqns", "outvars", "name", "arg_names")}
+        return Jaxpr(**{**fields, **changes})
+
+    def __str__(self):
+        from .pretty import format_jaxpr
+        return format_jaxpr(self)
+
+    __repr__ = __str__
+
+    def pretty_print(self, **_):
+        return str(self)
+
+
+ClosedJaxpr = Jaxpr
+
+
+def close(jaxpr):
+    """(program without constvars, the constants): the constants become its leading inputs."""
+    if not jaxpr.constvars:
+        return jaxpr, ()
+    return jaxpr.replace(constvars=(), consts=(), invars=(*jaxpr.constvars, *jaxpr.invars)), jaxpr.consts
+
+
+def eval_jaxpr(jaxpr, consts, *args):
+    """Run a program's equations in the current trace.  `consts` are the values of `jaxpr.constvars`.
+
+    Returns the list of outputs.
+    """
+    env = dict(zip(jaxpr.constvars, consts))
+    env.update(zip(jaxpr.invars, args, strict=True))
+    saved = state.source
+    try:
+        for eqn in jaxpr.eqns:
+            state.source = eqn.source
+            operands = [v.val if type(v) is Literal else env[v] for v in eqn.invars]
+            results = eqn.primitive.bind(*operands, **eqn.params)
+            if eqn.primitive.multiple_results:
+                env.update(zip(eqn.outvars, results))
+            else:
+                env[eqn.outvars[0]] = results
+    finally:
+        state.source = saved
+    return [literal_value(v) if type(v) is Literal else env[v] for v in jaxpr.outvars]
+
+
+def literal_value(literal):
+    """The value of a literal, with the literal's dtype where it is not a plain weak Python scalar."""
+    if literal.aval == aval_of(literal.val):
+        return literal.val
+    return np.asarray(literal.val, literal.aval.dtype)
+
+
+def dce(jaxpr, used_outputs=None, keep_invars=True):
+    """The program without equations whose results nobody needs; effects stay.
+
+    `used_outputs` is a list of bool.  Returns (jaxpr, used_inputs), the latter a list of bool; with
+    `keep_invars=False` unused inputs are dropped.
+    """
+    outvars = jaxpr.outvars
+    if used_outputs is not None:
+        outvars = [v for v, used in zip(outvars, used_outputs) if used]
+    live = {v for v in outvars if type(v) is Var}
+    eqns = []
+    for eqn in reversed(jaxpr.eqns):
+        if eqn.effects or any(v in live for v in eqn.outvars):
+            rule = eqn.primitive.dce
+            if rule is not None and not all(v in live for v in eqn.outvars):
+                eqn = rule([v in live for v in eqn.outvars], eqn)
+            eqns.append(eqn)
+            live.update(v for v in eqn.invars if type(v) is Var)
+    eqns.reverse()
+    used_inputs = [v in live for v in jaxpr.invars]
+    kept = [(v, c) for v, c in zip(jaxpr.constvars, jaxpr.consts) if v in live] if jaxpr.consts else []
+    invars = jaxpr.invars if keep_invars else [v for v, used in zip(jaxpr.invars, used_inputs) if used]
+    changed = jaxpr.replace(
+        constvars=[v for v, _ in kept] if jaxpr.consts else jaxpr.constvars, consts=[c for _, c in kept],
+        invars=invars, eqns=eqns, outvars=outvars,
+        arg_names=jaxpr.arg_names if keep_invars else None)
+    return changed, used_inputs
+
+
+def sub_jaxprs(params):
+    """The programs among an equation's parameters, in order."""
+    for value in params.values():
+        if type(value) is Jaxpr:
+            yield value
+        elif type(value) is tuple:
+            yield from (v for v in value if type(v) is Jaxpr)
+
+
+def check_jaxpr(jaxpr):
+    """Raise TypeError unless every variable is bound before use and every equation has the type its rule gives."""
+    bound = {*jaxpr.constvars, *jaxpr.invars}
+    for eqn in jaxpr.eqns:
+        for v in eqn.invars:
+            if type(v) is Var and v not in bound:
+                raise TypeError(f"{eqn.primitive.name}: an operand is not bound\n{jaxpr}")
+        for sub in sub_jaxprs(eqn.params):
+            check_jaxpr(sub)
+        expected = eqn.primitive.typecheck([v.aval for v in eqn.invars], eqn.params)
+        for v, aval in zip(eqn.outvars, expected, strict=True):
+            if v.aval.shape != aval.shape or v.aval.dtype != aval.dtype:
+                raise TypeError(f"{eqn.primitive.name}: result is typed {v.aval}, its rule gives {aval}\n{jaxpr}")
+        bound.update(eqn.outvars)
+    for v in jaxpr.outvars:
+        if type(v) is Var and v not in bound:
+            raise TypeError(f"an output is not bound\n{jaxpr}")

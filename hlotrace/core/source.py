@@ -1,0 +1,60 @@
+"""Provenance: which line of the user's program made a value.
+
+A source is the pair (code object, instruction offset): cheap to take while tracing, turned into a line
+only when somebody asks.
+"""
+import os
+import sys
+
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+_internal: dict[str, bool] = {}    # file name -> is it ours?
+
+
+def _is_internal(filename):
+    ours = filename.startswith(_PACKAGE) or filename.startswith("<frozen") or filename.endswith(
+        (os.sep + "functools.py", os.sep + "contextlib.py"))
+    _internal[filename] = ours
+    return ours
+
+
+def user_frame():
+    """(code, lasti) of the innermost frame outside this package, or None."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        code = frame.f_code
+        filename = code.co_filename
+        ours = _internal.get(filename)
+        if ours is None:
+            ours = _is_internal(filename)
+        if not ours:
+            return code, frame.f_lasti
+        frame = frame.f_back
+    return None
+
+
+def user_stacklevel():
+    """The `stacklevel` with which warnings.warn, called by the caller, points at the user's line."""
+    frame, level = sys._getframe(1), 1
+    while frame is not None and (_internal.get(frame.f_code.co_filename)
+                                 or _is_internal(frame.f_code.co_filename)):
+        frame, level = frame.f_back, level + 1
+    return level
+
+
+def position(source):
+    """(file name, line, column, function name) of a source."""
+    code, lasti = source
+    line, column = code.co_firstlineno, 0
+    for index, (start, _, col, _) in enumerate(code.co_positions()):
+        if index == lasti // 2:
+            line, column = start or line, (col or 0) + 1
+            break
+    return code.co_filename, line, column, code.co_qualname
+
+
+def describe(source):
+    """`train.py:12 (loss_fn)`, or an empty string where the source is unknown."""
+    if source is None:
+        return ""
+    filename, line, _, function = position(source)
+    return f"{filename}:{line} ({function})"

@@ -1,0 +1,319 @@
+"""Primitives, the current trace, and tracing a function to a program.
+
+There is one current trace on each thread (`state.trace`).  `primitive.bind` hands the call to it; a rule
+runs with the trace's parent as the current one.  At the bottom `EvalTrace` evaluates.
+"""
+import numpy as np
+
+from . import dtypes, errors
+from . import source as provenance
+from .array import Array
+from .avals import ShapedArray, aval_of, physical
+from .config import state
+from .jaxpr import Eqn, Jaxpr, Literal, Var
+
+# NumPy constants up to this many bytes stand in the program; larger ones are passed to it as inputs.
+LITERAL_BYTES = 1024
+
+
+class Primitive:
+    """An operation with all its rules.  A missing rule is None; using it raises a clear error.
+
+    typ(*avals, **params) -> aval, or list of avals if `multiple_results`
+    lower(ctx, eqn, *names) -> name or list of names              (names are MLIR values)
+    jvp(primals, tangents, **params) -> (out, tangent)            (a tangent None is a symbolic zero)
+    linearize(trace, primals, tangents, **params)                 (only for primitives that hold programs)
+    transpose(cotangent, *args, **params) -> cotangents           (unknown args are `Linear`; None is zero)
+    batch(axis, args, dims, **params) -> (out, out_dim)           (a dim None is unbatched)
+    dce(used_outputs, eqn) -> eqn
+    effects(params) -> tuple of names
+    evaluate(*args, **params) -> results        (how it runs eagerly, if not by compiling it)
+    stage(args, params) -> (args, params)       (how it is written into a program, if that differs)
+    """
+    __slots__ = ("name", "multiple_results", "typ", "lower", "jvp", "linearize", "transpose", "batch", "dce",
+                 "effects", "evaluate", "stage", "mnemonic", "properties")
+
+    def __init__(self, name, *, multiple_results=False, **rules):
+        self.name = name
+        self.multiple_results = multiple_results
+        for rule in ("typ", "lower", "jvp", "linearize", "transpose", "batch", "dce", "effects", "evaluate",
+                     "stage", "mnemonic"):
+            setattr(self, rule, rules.pop(rule, None))
+        self.properties = rules      # free facts about the primitive, read by the op-table tests and printers
+        PRIMITIVES[name] = self
+
+    def bind(self, *args, **params):
+        return state.trace.process(self, args, params)
+
+    def typecheck(self, avals, params):
+        """The result avals, always as a list."""
+        result = self.typ(*avals, **params)
+        return list(result) if self.multiple_results else [result]
+
+    def __repr__(self):
+        return self.name
+
+
+PRIMITIVES: dict[str, Primitive] = {}
+
+
+class Trace:
+    """Base of the interpreters.  `parent` is the trace that was current when this one was made."""
+    __slots__ = ("parent", "alive", "__weakref__")
+    what = "a transformation"
+
+    def __init__(self, parent):
+        self.parent = parent
+        self.alive = True
+
+    def process(self, primitive, args, params):
+        raise NotImplementedError
+
+
+class entering:
+    """`with entering(trace):` makes `trace` the current one; if `ending`, it is dead afterwards."""
+    __slots__ = ("trace", "saved", "ending")
+
+    def __init__(self, trace, ending=False):
+        self.trace = trace
+        self.ending = ending
+
+    def __enter__(self):
+        self.saved = state.trace
+        state.trace = self.trace
+        return self.trace
+
+    def __exit__(self, *_):
+        state.trace = self.saved
+        if self.ending:
+            self.trace.alive = False
+
+
+class EvalTrace(Trace):
+    """The bottom: operands are concrete arrays and a primitive is run at once."""
+    __slots__ = ()
+    what = "eager evaluation"
+
+    def process(self, primitive, args, params):
+        return evaluator(primitive, args, params)
+
+
+def evaluator(primitive, args, params):
+    raise RuntimeError("no runtime is installed: import hlotrace, not hlotrace.core")
+
+
+def set_evaluator(function):
+    """The runtime gives `function(primitive, args, params)`, which compiles and runs one primitive."""
+    global evaluator
+    evaluator = function
+
+
+EVAL = EvalTrace(None)
+type(state).trace = EVAL
+
+
+class Tracer(Array):
+    """A stand-in for an array while a transformation runs a function."""
+    __slots__ = ("_trace", "aval")
+
+    def concrete(self):
+        """The concrete array behind this tracer, or None: grad and jvp run on real values, jit does not."""
+        return None
+
+    def under(self):
+        """What is tracing, in words."""
+        return self._trace.what
+
+    def origin(self):
+        """Where the value was computed, in words, or an empty string."""
+        return ""
+
+    def _known(self, error, *args):
+        value = self.concrete()
+        if value is None:
+            raise (error if self._trace.alive else errors.leaked_tracer)(self, *(args if self._trace.alive else ()))
+        return value
+
+    def __bool__(self):
+        if self.aval.ndim and self.aval.size != 1:
+            from_size = "empty" if self.aval.size == 0 else "with more than one element"
+            if self.concrete() is not None:
+                raise ValueError(f"The truth value of an array {from_size} is ambiguous. Use a.any() or a.all()")
+        return bool(self._known(errors.bool_conversion))
+
+    def __int__(self):
+        return int(self._known(errors.scalar_conversion, "int"))
+
+    def __float__(self):
+        return float(self._known(errors.scalar_conversion, "float"))
+
+    def __complex__(self):
+        return complex(self._known(errors.scalar_conversion, "complex"))
+
+    def __index__(self):
+        return self._known(errors.integer_conversion).__index__()
+
+    def __array__(self, dtype=None, copy=None):
+        raise errors.array_conversion(self)
+
+    def item(self, *args):
+        return self._known(errors.scalar_conversion, "item").item(*args)
+
+    def tolist(self):
+        return self._known(errors.scalar_conversion, "tolist").tolist()
+
+    def __repr__(self):
+        value = self.concrete()
+        inner = f" with {value!r}" if value is not None else ""
+        return f"{type(self).__name__}<{self.aval}>{inner}"
+
+    def __deepcopy__(self, memo):
+        return self
+
+    def __copy__(self):
+        return self
+
+    def __reduce__(self):
+        raise errors.scalar_conversion(self, "pickle")
+
+    def block_until_ready(self):
+        return self
+
+    def __format__(self, spec):
+        value = self.concrete()
+        return format(repr(self) if value is None else value, spec)
+
+
+class JaxprTracer(Tracer):
+    """A value of a program that is being written down."""
+    __slots__ = ("_var", "_source")
+
+    def __init__(self, trace, var, source=None):
+        self._trace = trace
+        self._var = var
+        self.aval = var.aval
+        self._source = source
+
+    def origin(self):
+        return provenance.describe(self._source)
+
+
+class JaxprTrace(Trace):
+    """Writes down what is bound as the equations of a program."""
+    __slots__ = ("eqns", "constants", "invars", "name")
+
+    def __init__(self, parent, name="fn"):
+        super().__init__(parent)
+        self.eqns = []
+        self.constants = {}    # id(value) -> (value, Var or Literal)
+        self.invars = []
+        self.name = name
+
+    @property
+    def what(self):
+        return f"jit of {self.name}" if self.name else "jit"
+
+    def input(self, aval):
+        var = Var(aval)
+        self.invars.append(var)
+        return JaxprTracer(self, var)
+
+    def atom(self, value):
+        """The Var or Literal for an operand of any kind."""
+        if isinstance(value, JaxprTracer) and value._trace is self:
+            return value._var
+        kind = type(value)
+        if kind in (float, int, bool, complex):
+            return Literal(value, aval_of(value))
+        found = self.constants.get(id(value))
+        if found is not None:
+            return found[1]
+        if isinstance(value, Tracer):
+            if not value._trace.alive:
+                raise errors.leaked_tracer(value)
+            atom = Var(value.aval)
+        elif isinstance(value, (np.ndarray, np.generic)):
+            aval = aval_of(value)
+            if value.nbytes <= LITERAL_BYTES and physical(aval) is aval:
+                atom = Literal(np.array(value, aval.dtype), aval)    # a copy: the array may change later
+            else:
+                atom = Var(aval)
+        elif isinstance(value, dtypes.python_scalars):
+            return Literal(value, aval_of(value))
+        else:
+            atom = Var(aval_of(value))
+        self.constants[id(value)] = (value, atom)
+        return atom
+
+    def process(self, primitive, args, params):
+        if not self.alive:
+            raise RuntimeError("internal error: a finished trace is still current")
+        if primitive.stage is not None and "jaxpr" not in params:
+            args, params = primitive.stage(args, params)
+        invars = [a._var if type(a) is JaxprTracer and a._trace is self else self.atom(a) for a in args]
+        try:
+            result = primitive.typ(*[v.aval for v in invars], **params)
+        except (TypeError, ValueError) as error:
+            note_line(error, primitive)
+            raise
+        source = state.source or provenance.user_frame()
+        effects = primitive.effects(params) if primitive.effects is not None else ()
+        if primitive.multiple_results:
+            outvars = [Var(aval) for aval in result]
+            self.eqns.append(Eqn(primitive, invars, outvars, params, effects, source, state.name_stack))
+            return [JaxprTracer(self, v, source) for v in outvars]
+        var = Var(result)
+        self.eqns.append(Eqn(primitive, invars, [var], params, effects, source, state.name_stack))
+        return JaxprTracer(self, var, source)
+
+    def finish(self, outputs, arg_names=None):
+        """The program with these outputs, its constants beside it."""
+        outvars = [self.atom(x) for x in outputs]
+        held = [(var, value) for value, var in self.constants.values() if type(var) is Var]
+        return Jaxpr([v for v, _ in held], [c for _, c in held], self.invars, self.eqns, outvars, self.name, arg_names)
+
+
+def note_line(error, primitive):
+    """Add the user's line to an error of a typing rule, once."""
+    if not getattr(error, "__notes__", None):
+        where = provenance.describe(state.source or provenance.user_frame())
+        error.add_note(f"while tracing {primitive.name} at {where}")
+
+
+def trace_to_jaxpr(fun, in_avals, name="fn", arg_names=None):
+    """Run `fun` on tracers of these avals.  `fun` takes and returns flat lists of values.
+
+    Returns a Jaxpr; constants it closes over, tracers of outer traces among them, are its `consts`.
+    """
+    trace = JaxprTrace(state.trace, name)
+    saved_source, state.source = state.source, None
+    try:
+        with entering(trace, ending=True):
+            outputs = fun(*[trace.input(aval) for aval in in_avals])
+            return trace.finish(outputs, arg_names)
+    finally:
+        state.source = saved_source
+
+
+def is_concrete(value):
+    """False for tracers whose value is unknown; grad's tracers of real values count as concrete."""
+    return not isinstance(value, Tracer) or value.concrete() is not None
+
+
+def concrete_or_error(value, what=""):
+    """The concrete array or NumPy value behind `value`.  ConcretizationTypeError where there is none."""
+    if isinstance(value, Tracer):
+        known = value.concrete()
+        if known is None:
+            error = errors.scalar_conversion(value, "int")
+            raise errors.ConcretizationTypeError(f"{what}\n{error}" if what else str(error))
+        return known
+    return value
+
+
+def raise_to_shaped(aval):
+    return aval
+
+
+__all__ = ["Primitive", "PRIMITIVES", "Trace", "Tracer", "EvalTrace", "EVAL", "JaxprTrace", "JaxprTracer",
+           "ShapedArray", "entering", "trace_to_jaxpr", "set_evaluator", "is_concrete", "concrete_or_error"]

@@ -1,0 +1,1 @@
+"""Devices, buffers, compilation and dispatch: the only folder that imports jaxlib."""

@@ -1,0 +1,110 @@
+"""The one door to jaxlib's extension module; knows nothing of hlotrace.
+
+Every other module reaches jaxlib through here (the rest of `runtime/`) or not at all.  What differs between
+the jaxlib versions that pyproject allows is chosen here, once, at import.
+"""
+import ctypes
+import functools
+import os
+
+import numpy as np
+
+# Read by the C++ logger when the extension loads: without it every client creation prints I-lines.
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")
+
+from jaxlib import _jax  # noqa: E402
+from jaxlib.version import __version__ as jaxlib_version  # noqa: E402
+
+pytree = _jax.pytree
+JaxRuntimeError = _jax.JaxRuntimeError
+ArrayImpl = _jax.ArrayImpl
+DeviceList = _jax.DeviceList
+CompileOptions = _jax.CompileOptions
+HostBufferSemantics = _jax.HostBufferSemantics
+
+version = tuple(int(part) for part in jaxlib_version.split(".")[:3])
+
+
+def result_handler(aval, sharding):
+    """A C++ callable that wraps an executable's output buffer with `aval` and `sharding`."""
+    return _make_handler(aval, sharding)
+
+
+if version >= (0, 11):
+    def _make_handler(aval, sharding):
+        return _jax.array_result_handler(aval, sharding, True)
+else:
+    def _make_handler(aval, sharding):
+        return _jax.array_result_handler(aval, sharding, True, True)  # the last one: _skip_checks
+
+
+def device_put(value, aval, sharding, device):
+    """A buffer with a copy of a C-contiguous NumPy array."""
+    return _jax.batched_device_put(aval, sharding, [value], [device], enable_x64=True,
+                                   host_buffer_semantics=HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL)
+
+
+# Element types that the buffer protocol can describe; the others are fetched as bytes.
+_BUFFER_KINDS = frozenset("biufc")
+
+
+def to_numpy(buf, aval):
+    """A NumPy array over (CPU) or with a copy of a buffer's data; waits for it.  Never imports jax."""
+    if aval.size == 0:
+        return np.empty(aval.shape, aval.dtype)
+    if aval.dtype.kind in _BUFFER_KINDS and aval.dtype.isbuiltin == 1 and buf.platform() == "cpu":
+        return np.asarray(memoryview(buf))
+    return _fetch(buf, aval)
+
+
+if hasattr(ArrayImpl, "_to_np_array_did_copy"):
+    def _fetch(buf, aval):
+        return np.asarray(buf._to_np_array_did_copy()[0])
+else:
+    def _fetch(buf, aval):
+        buf.block_until_ready()
+        if buf.platform() != "cpu":
+            return np.asarray(buf._single_device_array_to_np_array_did_copy()[0])
+        size = aval.size * aval.dtype.itemsize
+        raw = (ctypes.c_char * size).from_address(buf.unsafe_buffer_pointer())
+        return np.frombuffer(raw, aval.dtype).reshape(aval.shape).copy()
+
+
+if version >= (0, 11):
+    def to_dlpack(buf, stream, max_version):
+        return _jax.buffer_to_dlpack_managed_tensor(buf, stream=stream, max_version=max_version)
+else:
+    def to_dlpack(buf, stream, max_version):
+        return _jax.buffer_to_dlpack_managed_tensor(buf, stream)
+
+
+def from_dlpack(capsule, device):
+    return _jax.dlpack_managed_tensor_to_buffer(capsule, device, None)
+
+
+def parse_module(text):
+    """jaxlib's MLIR module for a text; imports the MLIR bindings on first use (12 ms)."""
+    from jaxlib.mlir import ir
+    return ir.Module.parse(text, _mlir_context())
+
+
+@functools.cache
+def _mlir_context():
+    from jaxlib.mlir import ir
+    from jaxlib.mlir._mlir_libs import _jax_mlir_ext
+    from jaxlib.mlir.dialects import chlo, sdy, stablehlo
+    registry = ir.DialectRegistry()
+    _jax_mlir_ext.register_dialects(registry)
+    context = ir.Context()
+    context.append_dialect_registry(registry)
+    context.load_all_available_dialects()
+    stablehlo.register_dialect(context)
+    chlo.register_dialect(context)
+    sdy.register_dialect(context)
+    return context
+
+
+def device_assignment(ids):
+    """A DeviceAssignment from device ids, [replica][partition]."""
+    from jaxlib import xla_client
+    return xla_client.DeviceAssignment.create(np.array(ids, np.int32))
