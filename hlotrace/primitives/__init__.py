@@ -1,0 +1,1 @@
+"""The primitives, one file a family; each primitive complete in one place."""

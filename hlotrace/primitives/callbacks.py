@@ -1,0 +1,96 @@
+"""Calls of Python functions on the host from inside programs."""
+from ..core.effects import TOKEN
+from ..core.errors import leaked_tracer
+from .common import Primitive, Tracer, dtypes, np
+from .shape import broadcast_axis, move_axis
+
+
+def checked(result, aval, i):
+    """A callback's result as a NumPy array of exactly the declared type.  ValueError otherwise."""
+    value = np.asarray(result)
+    if value.dtype == object:
+        raise TypeError(f"callback result {i} is a {type(result).__name__}, not an array")
+    if value.shape != aval.shape:
+        raise ValueError(f"callback result {i} has shape {value.shape}, but result_shape_dtypes declares {aval.shape}")
+    if value.dtype != aval.dtype:
+        if np.ndim(result) == 0 and type(result) in dtypes.python_scalars:
+            return np.asarray(result, aval.dtype)
+        raise ValueError(f"callback result {i} has dtype {value.dtype}, but result_shape_dtypes declares {aval.dtype}. "
+                         f"Return np.asarray(result, dtype='{aval.dtype}').")
+    return np.ascontiguousarray(value) if aval.ndim else value
+
+
+def _typ(*avals, out_avals, **_):
+    return list(out_avals)
+
+
+def _evaluate(*args, function, out_avals, **_):
+    for a in args:
+        if isinstance(a, Tracer):
+            raise leaked_tracer(a)
+    results = function(*[np.asarray(a) for a in args])
+    return [checked(r, a, i) for i, (r, a) in enumerate(zip(results, out_avals, strict=True))]
+
+
+_TARGETS = {"cpu": "xla_ffi_python_cpu_callback", "cuda": "xla_ffi_python_gpu_callback"}
+
+
+def _lower(ctx, eqn, *names):
+    p = eqn.params
+    if ctx.platform not in _TARGETS:
+        raise NotImplementedError(f"host callbacks are not supported on platform {ctx.platform}")
+    ordered = bool(p["effect"]) and p["effect"].startswith("ordered")
+    index = len(ctx.module.callbacks)
+    ctx.module.callbacks.append((p["function"], p["out_avals"], int(ordered)))
+    types, out_types = [v.aval.mlir for v in eqn.invars], [a.mlir for a in p["out_avals"]]
+    if ordered:
+        names, types, out_types = [ctx.token, *names], [TOKEN, *types], [TOKEN, *out_types]
+    effect = "true" if p["effect"] else "false"
+    results = ctx.emit(
+        f"stablehlo.custom_call @{_TARGETS[ctx.platform]}({', '.join(names)}) {{api_version = 4 : i32, has_side_effect = "
+        f"{effect}, backend_config = {{index = {index} : ui64}}}} : ({', '.join(types)}) -> "
+        + (out_types[0] if len(out_types) == 1 else f"({', '.join(out_types)})"), len(out_types))
+    if ordered:
+        ctx.token, *results = results
+    return results
+
+
+def _jvp(primals, tangents, **params):
+    if params["out_avals"] and any(dtypes.is_inexact(a.dtype) for a in params["out_avals"]):
+        kind = "IO" if params["effect"] else "Pure"
+        raise ValueError(f"{kind} callbacks do not support JVP. Please use custom_jvp or custom_vjp to give the derivative "
+                         "of the function that makes the callback, or stop_gradient on its arguments.")
+    outs = callback_p.bind(*primals, **params)
+    return outs, [None] * len(outs)
+
+
+def _batch(axis, args, dims, *, function, out_avals, effect, vmap_method):
+    if effect and effect.startswith("ordered"):
+        raise ValueError("Cannot vmap an ordered callback: its calls have no order among the mapped elements. Use "
+                         "ordered=False, or lax.map.")
+    if vmap_method is None and not effect:
+        raise NotImplementedError("vmap of pure_callback needs to know how: pass vmap_method='sequential', "
+                                  "'expand_dims' or 'broadcast_all'")
+    args = [a if d is None else move_axis(a, d, 0) for a, d in zip(args, dims)]
+    batched = [d is not None for d in dims]
+    stacked = tuple(a.update(shape=(axis.size, *a.shape)) for a in out_avals)
+    if vmap_method in ("expand_dims", "broadcast_all", "legacy_vectorized"):
+        if vmap_method != "legacy_vectorized":
+            size = axis.size if vmap_method == "broadcast_all" else 1
+            args = [a if b else broadcast_axis(a, size, 0) for a, b in zip(args, batched)]
+        mapped = function
+    else:
+        def mapped(*values):
+            rows = [function(*(v[i] if b else v for v, b in zip(values, batched))) for i in range(axis.size)]
+            checked_rows = [[checked(r, a, n) for n, (r, a) in enumerate(zip(row, out_avals))] for row in rows]
+            return [np.stack(column) if column else np.empty(s.shape, s.dtype)
+                    for column, s in zip(zip(*checked_rows) if rows else [()] * len(stacked), stacked)]
+    outs = callback_p.bind(*args, function=mapped, out_avals=stacked, effect=effect, vmap_method=vmap_method)
+    return outs, [0] * len(outs)
+
+
+# effect: None (pure: may be dropped or repeated), "debug", "io", "ordered debug" or "ordered io"
+callback_p = Primitive("callback", multiple_results=True, typ=_typ, lower=_lower, jvp=_jvp, batch=_batch,
+                       evaluate=_evaluate, effects=lambda params: (params["effect"],) if params["effect"] else (),
+                       transpose=lambda cts, *args, **_: [None] * len(args))
+

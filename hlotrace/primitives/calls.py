@@ -1,0 +1,188 @@
+"""Primitives that call a program: jit, and functions with derivatives given by the user."""
+from ..core import programs
+from ..core.effects import of_programs
+from ..core.errors import UnexpectedTracerError
+from ..core.jaxpr import Eqn, close, dce, eval_jaxpr
+from ..core.programs import transpose_call
+from ..core.trace import trace_to_jaxpr
+from .common import PRIMITIVES, Primitive, aval_of, bind, dtypes, instantiate, zeros_of
+from .shape import move_axis
+
+
+def nonzero(tangents):
+    return tuple(t is not None for t in tangents)
+
+
+def present(values):
+    return [v for v in values if v is not None]
+
+
+# --- jit --------------------------------------------------------------------------------------------------------
+
+def jit_bind(jaxpr, operands, donated=()):
+    return jit_p.bind(*operands, jaxpr=jaxpr, donated=donated)
+
+
+def _jit_jvp(primals, tangents, *, jaxpr, donated):
+    program, out_nonzero = programs.jvp(jaxpr, nonzero(tangents))
+    results = jit_bind(program, [*primals, *present(tangents)])
+    moved = iter(results[len(jaxpr.outvars):])
+    return results[:len(jaxpr.outvars)], [next(moved) if nz else None for nz in out_nonzero]
+
+
+def _jit_linearize(trace, primals, tangents, *, jaxpr, donated):
+    split = programs.linearize(jaxpr, nonzero(tangents))
+    results = jit_bind(split.primal, primals)
+    outs, saved = results[:len(jaxpr.outvars)], results[len(jaxpr.outvars):]
+    operands = [*split.select(primals, saved), *present(tangents)]
+    moved = iter(trace.rules.record(jit_p, operands, {"jaxpr": split.linear, "donated": ()}))
+    return outs, [next(moved) if nz else None for nz in split.out_nonzero]
+
+
+def _jit_batch(axis, args, dims, *, jaxpr, donated):
+    args = [a if d is None else move_axis(a, d, 0) for a, d in zip(args, dims)]
+    program, out_batched = programs.batch(jaxpr, axis, tuple(d is not None for d in dims))
+    return jit_bind(program, args), [0 if b else None for b in out_batched]
+
+
+def _jit_dce(used_outputs, eqn):
+    jaxpr, used_inputs = dce(eqn.params["jaxpr"], used_outputs, keep_invars=False)
+    donated = tuple(sum(used_inputs[:i]) for i in eqn.params["donated"] if used_inputs[i])
+    return Eqn(eqn.primitive, [v for v, used in zip(eqn.invars, used_inputs) if used],
+               [v for v, used in zip(eqn.outvars, used_outputs) if used], {"jaxpr": jaxpr, "donated": donated},
+               eqn.effects, eqn.source, eqn.name_stack)
+
+
+jit_p = Primitive(
+    "jit", multiple_results=True, effects=of_programs, typ=lambda *avals, jaxpr, donated: jaxpr.out_avals,
+    lower=lambda ctx, eqn, *names: ctx.call(eqn.params["jaxpr"], names), jvp=_jit_jvp, linearize=_jit_linearize,
+    transpose=lambda cts, *args, jaxpr, donated: transpose_call(cts, args, jaxpr, jit_bind), batch=_jit_batch,
+    dce=_jit_dce)
+
+
+# --- functions with derivatives given by the user ---------------------------------------------------------------
+#
+# Bound with `fun`, a function of flat lists, so that under grad it runs on real values.  Written into a program
+# (`stage`), it becomes `jaxpr`, whose first `num_consts` operands are what the function closed over.
+
+def no_tangent(t):
+    """Is this tangent or cotangent known to be zero?"""
+    return t is None or t.dtype == dtypes.float0
+
+
+def _stage(args, params):
+    fun = params.pop("fun")
+    jaxpr = trace_to_jaxpr(lambda *xs: fun(*xs), [aval_of(a) for a in args], params["name"])
+    closed, consts = close(jaxpr)
+    return [*consts, *args], {"jaxpr": closed, "num_consts": len(consts), **params}
+
+
+def _run(*args, fun=None, jaxpr=None, **_):
+    return list(fun(*args)) if jaxpr is None else eval_jaxpr(jaxpr, (), *args)
+
+
+def _explicit(tangents, num_consts, name):
+    """The tangents of the explicit arguments.  An error if a value that the function closed over has one."""
+    if any(t is not None for t in tangents[:num_consts]):
+        raise UnexpectedTracerError(
+            f"Detected differentiation of {name}, which has a custom derivative rule, with respect to a value it closes "
+            "over: the rule only says how to differentiate with respect to explicit arguments. Pass the value as an "
+            "argument.")
+    return tangents[num_consts:]
+
+
+def _custom_typ(*avals, jaxpr, **_):
+    return jaxpr.out_avals
+
+
+def _inline(ctx, eqn, *names):
+    return ctx.inline(eqn.params["jaxpr"], names)
+
+
+def _mapped(fun, axis, batched):
+    """`fun` of flat lists over a new leading axis of the arguments marked in `batched`."""
+    dims = [0 if b else None for b in batched]
+    return lambda *xs: programs.map_flat(fun, axis, xs, dims)
+
+
+def _custom_batch(primitive_name, map_rules):
+    def batch(axis, args, dims, *, num_consts=0, fun=None, jaxpr=None, **params):
+        args = [a if d is None else move_axis(a, d, 0) for a, d in zip(args, dims)]
+        batched = tuple(d is not None for d in dims)
+        consts, explicit = args[:num_consts], args[num_consts:]
+        inner = _mapped(fun or (lambda *xs: eval_jaxpr(jaxpr, (), *xs)), axis, batched)
+        rules = map_rules(axis, batched[num_consts:], **params)
+        outs = PRIMITIVES[primitive_name].bind(*explicit, fun=lambda *xs: inner(*consts, *xs), **rules)
+        return outs, [0] * len(outs)
+    return batch
+
+
+def _map_jvp_rule(axis, batched, *, rule, name):
+    def mapped(primals, tangents):
+        n = len(primals)
+
+        def flat(*xs):
+            outs, out_tangents = rule(list(xs[:n]), list(xs[n:]))
+            flat.n_out = len(outs)
+            return [*outs, *out_tangents]
+        results = _mapped(flat, axis, (*batched, *batched))(*primals, *tangents)
+        return results[:flat.n_out], results[flat.n_out:]
+    return {"rule": mapped, "name": name}
+
+
+def _custom_jvp(primals, tangents, *, rule, name, num_consts=0, **_):
+    tangents = _explicit(tangents, num_consts, name)
+    primals = primals[num_consts:]
+    outs, out_tangents = rule(primals, [instantiate(t, aval_of(p)) for p, t in zip(primals, tangents)])
+    return outs, [None if no_tangent(t) else t for t in out_tangents]
+
+
+custom_jvp_call_p = Primitive("custom_jvp_call", multiple_results=True, effects=of_programs, typ=_custom_typ,
+                              lower=_inline, jvp=_custom_jvp, batch=_custom_batch("custom_jvp_call", _map_jvp_rule),
+                              evaluate=_run, stage=_stage)
+
+
+def _forward_mode(primals, tangents, *, name, **_):
+    raise TypeError(f"can't apply forward-mode differentiation (jvp) to a custom_vjp function ({name}). Use reverse "
+                    "mode (grad, vjp, jacrev), or define the function with custom_jvp.")
+
+
+def _custom_vjp_linearize(trace, primals, tangents, *, fwd, bwd, name, num_consts=0, **_):
+    """Run the user's forward function now; record one linear operation whose transpose is the backward one."""
+    tangents = _explicit(tangents, num_consts, name)
+    outs, residuals = fwd(primals[num_consts:])
+    recorded = trace.rules.record(custom_lin_p, [*residuals, *present(tangents)], {
+        "bwd": bwd, "num_residuals": len(residuals), "nonzero": nonzero(tangents), "name": name,
+        "out_avals": tuple(aval_of(o).tangent() for o in outs)})
+    return outs, [t if dtypes.is_inexact(aval_of(o).dtype) else None for t, o in zip(recorded, outs)]
+
+
+def _custom_lin_transpose(cts, *args, bwd, num_residuals, nonzero, out_avals, name):
+    found = bwd(args[:num_residuals], [zeros_of(a) if ct is None else ct for ct, a in zip(cts, out_avals)])
+    return [None] * num_residuals + [None if no_tangent(f) else f for f, nz in zip(found, nonzero) if nz]
+
+
+custom_lin_p = Primitive("custom_lin", multiple_results=True, typ=lambda *avals, out_avals, **_: list(out_avals),
+                         transpose=_custom_lin_transpose, jvp=_forward_mode,
+                         evaluate=lambda *args, **params: _forward_mode(args, args, **params))
+
+
+def _map_vjp_rules(axis, batched, *, fwd, bwd, name):
+    def mapped_fwd(primals):
+        def flat(*xs):
+            outs, residuals = fwd(list(xs))
+            flat.n_out = len(outs)
+            return [*outs, *residuals]
+        results = _mapped(flat, axis, batched)(*primals)
+        return results[:flat.n_out], results[flat.n_out:]
+
+    def mapped_bwd(residuals, cts):
+        n = len(residuals)
+        found = _mapped(lambda *xs: bwd(list(xs[:n]), list(xs[n:])), axis, (True,) * (n + len(cts)))(*residuals, *cts)
+        return [ct if b or no_tangent(ct) else bind("reduce_sum", ct, axes=(0,)) for ct, b in zip(found, batched)]
+    return {"fwd": mapped_fwd, "bwd": mapped_bwd, "name": name}
+
+
+custom_vjp_call_p = Primitive("custom_vjp_call", multiple_results=True, effects=of_programs, typ=_custom_typ,
+                              lower=_inline, jvp=_forward_mode, linearize=_custom_vjp_linearize,
+                              batch=_custom_batch("custom_vjp_call", _map_vjp_rules), evaluate=_run, stage=_stage)

@@ -1,0 +1,312 @@
+"""Control flow: cond (also switch) and while.  `scan` is in `scan.py`.
+
+A primitive here holds programs that close over nothing: what they use are operands of the equation.
+"""
+from ..core import programs
+from ..core.effects import TOKEN, is_ordered, of_programs
+from ..core.jaxpr import Var, dce, eval_jaxpr
+from ..core.linear import is_linear
+from ..core.trace import trace_to_jaxpr
+from .calls import nonzero, present
+from .common import Primitive, aval_of, bind, dtypes, instantiate, ndim_of, np, scalar, zeros_of
+from .shape import broadcast_axis, broadcast_in_dim, move_axis
+
+
+def front(args, dims):
+    """Operands with their mapped axes in front."""
+    return [a if d is None else move_axis(a, d, 0) for a, d in zip(args, dims)]
+
+
+def several(*regions):
+    """The texts of single regions, `({...})`, as those of one operation."""
+    return f"({', '.join(r[1:-1] for r in regions)})"
+
+
+# --- cond -------------------------------------------------------------------------------------------------------
+
+def _cond_lower(ctx, eqn, index, *names):
+    branches = eqn.params["branches"]
+    ordered = is_ordered(eqn.effects)
+    types = [a.mlir for a in branches[0].out_avals]
+    out_types = [TOKEN, *types] if ordered else types
+
+    def region(jaxpr):
+        def body(_):
+            results = ctx.inline(jaxpr, names)
+            return [ctx.token, *results] if ordered else results, out_types
+        return ctx.region([], body, isolated=False)
+    if dtypes.is_bool(eqn.invars[0].aval.dtype):
+        index = ctx.emit(f"stablehlo.convert {index} : (tensor<i1>) -> tensor<i32>")
+    results = ctx.emit(f'"stablehlo.case"({index}) {several(*map(region, branches))} : (tensor<i32>) -> ({", ".join(out_types)})',
+                       len(out_types))
+    if ordered:
+        ctx.token, *results = results
+    return results
+
+
+def _cond_jvp(primals, tangents, *, branches):
+    marks = nonzero(tangents[1:])
+    out_nonzero = _agree([programs.jvp(b, marks)[1] for b in branches])
+    moved = tuple(_instantiate_outputs(programs.jvp(b, marks), b, out_nonzero) for b in branches)
+    results = cond_p.bind(*primals, *present(tangents[1:]), branches=moved)
+    n = len(branches[0].outvars)
+    rest = iter(results[n:])
+    return results[:n], [next(rest) if nz else None for nz in out_nonzero]
+
+
+def _agree(masks):
+    """An output of the branches is nonzero if it is in any of them."""
+    return tuple(any(column) for column in zip(*masks))
+
+
+def _instantiate_outputs(pair, branch, wanted):
+    """A jvp program with zeros written out for the tangents that other branches have."""
+    jaxpr, have = pair
+    if tuple(have) == tuple(wanted):
+        return jaxpr
+    n = len(branch.outvars)
+    return _with_zeros(jaxpr, n, have, wanted, [a.tangent() for a in branch.out_avals])
+
+
+def _with_zeros(jaxpr, n, have, wanted, avals):
+    """The program with, after its first n outputs, zeros among the outputs that `wanted` has beyond `have`."""
+
+    def fun(*args):
+        outs = eval_jaxpr(jaxpr, (), *args)
+        rest = iter(outs[n:])
+        tail = [next(rest) if h else zeros_of(a) for h, w, a in zip(have, wanted, avals) if w]
+        return [*outs[:n], *tail]
+    return programs.embed_constants(trace_to_jaxpr(fun, jaxpr.in_avals, jaxpr.name))
+
+
+def _cond_linearize(trace, primals, tangents, *, branches):
+    """Each branch saves its residuals in its own slots; the others fill those with zeros."""
+    marks = nonzero(tangents[1:])
+    splits = [programs.linearize(b, marks) for b in branches]
+    out_nonzero = _agree([s.out_nonzero for s in splits])
+    n = len(branches[0].outvars)
+    saved_avals = [[v.aval for v in s.primal.outvars[n:]] for s in splits]
+    all_saved = [a for avals in saved_avals for a in avals]
+    starts = np.cumsum([0, *map(len, saved_avals)])
+
+    def primal_branch(k):
+        def fun(*args):
+            outs = eval_jaxpr(splits[k].primal, (), *args)
+            padded = [outs[n + i - starts[k]] if starts[k] <= i < starts[k + 1] else zeros_of(a)
+                      for i, a in enumerate(all_saved)]
+            return [*outs[:n], *padded]
+        return programs.embed_constants(trace_to_jaxpr(fun, splits[k].primal.in_avals, branches[k].name))
+
+    def linear_branch(k):
+        operand_avals = [v.aval for v in branches[0].invars]
+        tangent_avals = [aval_of(t) for t in present(tangents[1:])]
+
+        def fun(*args):
+            inputs, rest = args[:len(operand_avals)], args[len(operand_avals):]
+            saved, moved = rest[:len(all_saved)], rest[len(all_saved):]
+            residuals = splits[k].select(inputs, saved[starts[k]:starts[k + 1]])
+            results = iter(eval_jaxpr(splits[k].linear, (), *residuals, *moved))
+            return [next(results) if nz else zeros_of(a.tangent())
+                    for nz, w, a in zip(splits[k].out_nonzero, out_nonzero, branches[k].out_avals) if w]
+        return programs.embed_constants(trace_to_jaxpr(fun, [*operand_avals, *all_saved, *tangent_avals],
+                                                       branches[k].name))
+    results = cond_p.bind(*primals, branches=tuple(primal_branch(k) for k in range(len(branches))))
+    outs, saved = results[:n], results[n:]
+    linear = tuple(linear_branch(k) for k in range(len(branches)))
+    moved = iter(trace.rules.record(cond_p, [primals[0], *primals[1:], *saved, *present(tangents[1:])],
+                                    {"branches": linear}))
+    return outs, [next(moved) if nz else None for nz in out_nonzero]
+
+
+def _cond_transpose(cts, index, *args, branches):
+    linear = tuple(is_linear(a) for a in args)
+    marks = tuple(ct is not None for ct in cts)
+    pairs = [programs.transpose(b, linear, marks) for b in branches]
+    wanted = _agree([nz for _, nz in pairs])
+    avals = [a.aval for a in args if is_linear(a)]
+    moved = tuple(j if nz == wanted else _with_zeros(j, 0, nz, wanted, avals) for j, nz in pairs)
+    results = iter(cond_p.bind(index, *(a for a in args if not is_linear(a)), *present(cts), branches=moved))
+    flags = iter(wanted)
+    return [None, *(next(results) if is_lin and next(flags) else None for is_lin in linear)]
+
+
+def _cond_batch(axis, args, dims, *, branches):
+    if dims[0] is None:
+        marks = tuple(d is not None for d in dims[1:])
+        out_batched = _agree([programs.batch(b, axis, marks)[1] for b in branches])
+        moved = tuple(programs.batch(b, axis, marks, out_batched)[0] for b in branches)
+        return cond_p.bind(args[0], *front(args[1:], dims[1:]), branches=moved), [0 if b else None for b in out_batched]
+    if any(b.effects for b in branches):
+        raise NotImplementedError("vmap of lax.cond or lax.switch with a mapped predicate runs every branch, and a "
+                                  "branch here has side effects (debug.print, io_callback, ...)")
+    # a mapped predicate: run every branch and select
+    index = move_axis(args[0], dims[0], 0)
+    operands = [broadcast_axis(a, axis.size, 0) if d is None else move_axis(a, d, 0)
+                for a, d in zip(args[1:], dims[1:])]
+    marks = (True,) * len(operands)
+    outs = [eval_jaxpr(programs.batch(b, axis, marks, True)[0], (), *operands) for b in branches]
+    if not dtypes.is_bool(aval_of(index).dtype):
+        index = bind("clamp", scalar(0, np.int32), index, scalar(len(branches) - 1, np.int32))
+
+    def choose(*values):
+        shape = values[0].shape
+        which = index if len(shape) == 1 else broadcast_in_dim(index, shape, (0,))
+        return bind("select_n", which, *values)
+    return [choose(*column) for column in zip(*outs)], [0] * len(branches[0].outvars)
+
+
+def _cond_dce(used_outputs, eqn):
+    branches = eqn.params["branches"]
+    if any(b.effects for b in branches):
+        return eqn
+    pruned = [dce(b, used_outputs)[0] for b in branches]
+    used = [any(flags) for flags in zip(*(dce(b, used_outputs)[1] for b in branches))]
+    kept = tuple(b.replace(invars=[v for v, u in zip(b.invars, used) if u], arg_names=None) for b in pruned)
+    operands = [v for v, u in zip(eqn.invars[1:], used) if u]
+    return eqn.replace(invars=[eqn.invars[0], *operands], params={"branches": kept},
+                       outvars=[v for v, u in zip(eqn.outvars, used_outputs) if u])
+
+
+def _cond_typ(index, *avals, branches):
+    return [a if all(b.out_avals[i].weak_type for b in branches) else a.strip_weak_type()
+            for i, a in enumerate(branches[0].out_avals)]
+
+
+# index: bool (two branches: false, true) or int32, clamped to the last branch
+cond_p = Primitive("cond", multiple_results=True, typ=_cond_typ, lower=_cond_lower, jvp=_cond_jvp,
+                   linearize=_cond_linearize, transpose=_cond_transpose, batch=_cond_batch, dce=_cond_dce,
+                   effects=of_programs)
+
+
+# --- while ------------------------------------------------------------------------------------------------------
+
+def _while_typ(*avals, cond_jaxpr, body_jaxpr, cond_nconsts, body_nconsts):
+    return body_jaxpr.out_avals
+
+
+def _while_lower(ctx, eqn, *names):
+    p = eqn.params
+    nc, nb = p["cond_nconsts"], p["body_nconsts"]
+    cond_consts, body_consts, carry = names[:nc], names[nc:nc + nb], names[nc + nb:]
+    avals = [v.aval for v in eqn.invars]
+    ordered = is_ordered(eqn.effects)
+    # a mapped predicate (from vmap) continues while any element does
+    types = [TOKEN] * ordered + [a.mlir for a in avals]
+    start = [ctx.token] * ordered + [*cond_consts, *body_consts, *carry]
+
+    def split(args):
+        if ordered:
+            ctx.token, *args = args
+        return args[:nc], args[nc:nc + nb], args[nc + nb:]
+
+    def cond(args):
+        consts, _, state = split(args)
+        return ctx.inline(p["cond_jaxpr"], [*consts, *state]), ["tensor<i1>"]
+
+    def body(args):
+        c, b, state = split(args)
+        results = ctx.inline(p["body_jaxpr"], [*b, *state])
+        return [ctx.token] * ordered + [*c, *b, *results], types
+    if not types:       # a loop without state: it runs for ever or not at all
+        types, start = ["tensor<i1>"], [ctx.constant(np.array(False))]
+
+        def body(args):
+            return args, types
+    regions = several(ctx.region(types, cond), ctx.region(types, body))
+    results = ctx.emit(f'"stablehlo.while"({", ".join(start)}) {regions} : ({", ".join(types)}) -> '
+                       f'({", ".join(types)})', len(types))
+    if ordered:
+        ctx.token, *results = results
+    return results[nc + nb:] if avals else []
+
+
+def carry_fixpoint(marks, step):
+    """The least superset of `marks` that `step` (marks -> marks of the carry afterwards) maps into itself."""
+    while True:
+        after = tuple(a or b for a, b in zip(marks, step(marks)))
+        if after == marks:
+            return marks
+        marks = after
+
+
+def _while_split(primals, params):
+    nc, nb = params["cond_nconsts"], params["body_nconsts"]
+    return primals[:nc], primals[nc:nc + nb], primals[nc + nb:]
+
+
+def _while_jvp(primals, tangents, **params):
+    cond_consts, body_consts, carry = _while_split(primals, params)
+    _, const_tangents, carry_tangents = _while_split(tangents, params)
+    body, n = params["body_jaxpr"], len(carry)
+    const_marks = nonzero(const_tangents)
+    marks = carry_fixpoint(nonzero(carry_tangents), lambda m: programs.jvp(body, (*const_marks, *m))[1])
+    if not any(marks):
+        return while_p.bind(*primals, **params), [None] * n
+    filled = [instantiate(t, aval_of(c)) for t, c, m in zip(carry_tangents, carry, marks) if m]
+    jvp_jaxpr, have = programs.jvp(body, (*const_marks, *marks))
+    if have != marks:
+        jvp_jaxpr = _with_zeros(jvp_jaxpr, n, have, marks, [a.tangent() for a in body.out_avals])
+    # operands of the jvp: consts, carry, const tangents, carry tangents -> consts, const tangents, carry, tangents
+    nb, nt = len(body_consts), sum(const_marks)
+    order = [*range(nb), *range(nb + n, nb + n + nt), *range(nb, nb + n), *range(nb + n + nt, nb + n + nt + sum(marks))]
+    moved = jvp_jaxpr.replace(invars=[jvp_jaxpr.invars[i] for i in order])
+    cond = params["cond_jaxpr"]
+    widened = cond.replace(invars=[*cond.invars, *(Var(aval_of(f)) for f in filled)], arg_names=None)
+    results = while_p.bind(*cond_consts, *body_consts, *present(const_tangents), *carry, *filled,
+                           cond_jaxpr=widened, body_jaxpr=moved, cond_nconsts=len(cond_consts),
+                           body_nconsts=nb + nt)
+    rest = iter(results[n:])
+    return results[:n], [next(rest) if m else None for m in marks]
+
+
+def _while_linearize(trace, primals, tangents, **params):
+    """The loop runs once for its values, and is recorded once more with its tangents; it has no transpose."""
+    outs = while_p.bind(*primals, **params)
+    _, out_tangents = _while_jvp(primals, tangents, **params)
+    return outs, out_tangents
+
+
+def _while_transpose(cts, *args, **_):
+    raise ValueError("Reverse-mode differentiation does not work for lax.while_loop or lax.fori_loop with dynamic "
+                     "start/stop values: the number of iterations, and so the memory for the values to save, is not "
+                     "known when compiling. Use lax.scan, or lax.fori_loop with Python integers as bounds; or use "
+                     "forward mode (jvp, jacfwd).")
+
+
+def _while_batch(axis, args, dims, *, cond_jaxpr, body_jaxpr, cond_nconsts, body_nconsts):
+    params = {"cond_nconsts": cond_nconsts, "body_nconsts": body_nconsts}
+    args = front(args, dims)
+    cond_consts, body_consts, carry = _while_split(args, params)
+    cond_marks, const_marks, carry_marks = _while_split(tuple(d is not None for d in dims), params)
+    marks = carry_fixpoint(carry_marks, lambda m: programs.batch(body_jaxpr, axis, (*const_marks, *m))[1])
+    cond, pred_batched = programs.batch(cond_jaxpr, axis, (*cond_marks, *marks))
+    if pred_batched[0]:
+        # each element has its own predicate: run while any holds, and keep the values of those that are done
+        marks = (True,) * len(carry)
+        cond, _ = programs.batch(cond_jaxpr, axis, (*cond_marks, *marks), True)
+    carry = [broadcast_axis(c, axis.size, 0) if m and not was else c for c, m, was in zip(carry, marks, carry_marks)]
+    body, _ = programs.batch(body_jaxpr, axis, (*const_marks, *marks), marks)
+    if pred_batched[0]:
+        nc, nb = cond_nconsts, body_nconsts
+
+        def any_cond(*xs):
+            return [bind("reduce_or", eval_jaxpr(cond, (), *xs)[0], axes=(0,))]
+
+        def masked_body(*xs):
+            c, b, old = xs[:nc], xs[nc:nc + nb], xs[nc + nb:]
+            keep_going, = eval_jaxpr(cond, (), *c, *old)
+            new = eval_jaxpr(body, (), *b, *old)
+            return [bind("select_n", keep_going if ndim_of(n) == 1 else broadcast_in_dim(keep_going, n.shape, (0,)),
+                         o, n) for o, n in zip(old, new)]
+        avals = [aval_of(a) for a in (*cond_consts, *body_consts, *carry)]
+        body = programs.embed_constants(trace_to_jaxpr(masked_body, avals, body_jaxpr.name))
+        cond = programs.embed_constants(trace_to_jaxpr(any_cond, [*avals[:nc], *avals[nc + nb:]], cond_jaxpr.name))
+        results = while_p.bind(*cond_consts, *cond_consts, *body_consts, *carry, cond_jaxpr=cond, body_jaxpr=body,
+                               cond_nconsts=nc, body_nconsts=nc + nb)
+    else:
+        results = while_p.bind(*cond_consts, *body_consts, *carry, cond_jaxpr=cond, body_jaxpr=body, **params)
+    return results, [0 if m else None for m in marks]
+
+
+while_p = Primitive("while", multiple_results=True, typ=_while_typ, lower=_while_lower, jvp=_while_jvp,
+                    linearize=_while_linearize, transpose=_while_transpose, batch=_while_batch, effects=of_programs)

@@ -1,0 +1,658 @@
+"""Elementwise primitives: one table row each, with the StableHLO or CHLO op, the dtypes it takes and its derivative.
+
+A derivative is a lambda of the tangent, the result and the operands; a row has one for each operand (None:
+no derivative; NotImplemented rows are left out).  Operands have equal shapes and dtypes; a NumPy or Python
+constant of rank 0 may stand beside arrays of any shape.
+"""
+from .common import (Primitive, ShapedArray, Tracer, aval_of, dtype_of, dtypes, full, instantiate, is_constant,
+                     is_linear, ndim_of, no_tangent_jvp, np, scalar, shape_of)
+from .shape import broadcast_axis, broadcast_in_dim, move_axis
+
+# Kinds of dtype: f float, c complex, i signed, u unsigned, b bool.
+_KINDS = {"f": "floating point", "c": "complex", "i": "signed integer", "u": "unsigned integer", "b": "boolean"}
+
+
+def kind_of(dtype):
+    if dtypes.is_float(dtype):
+        return "f"
+    if dtypes.is_complex(dtype):
+        return "c"
+    if dtypes.is_bool(dtype):
+        return "b"
+    if dtypes.is_integer(dtype):
+        return "u" if dtypes.is_unsigned(dtype) else "i"
+    return "?"
+
+
+def elementwise_shape(name, avals):
+    """The shape of the result.  TypeError unless all shapes are equal, constants of rank 0 apart."""
+    shape = ()
+    for a in avals:
+        if a.ndim:
+            if shape and a.shape != shape:
+                raise TypeError(f"{name} got incompatible shapes for broadcasting: "
+                                f"{', '.join(str(a.shape) for a in avals)}. lax functions need equal shapes; the "
+                                "hlotrace.numpy function of the same name broadcasts.")
+            shape = a.shape
+    return shape
+
+
+def _typ(name, kinds, result):
+    cache = {}
+
+    def typ(*avals, **_):
+        out = cache.get(avals)
+        if out is None:
+            out = cache[avals] = infer(avals)
+        return out
+
+    def infer(avals):
+        dtype = avals[0].dtype
+        for a in avals:
+            if a.dtype != dtype:
+                raise TypeError(f"{name} requires arguments to have the same dtypes, got "
+                                f"{', '.join(a.dtype.name for a in avals)}. Cast one with .astype(dtype), or use the "
+                                "hlotrace.numpy function, which promotes.")
+        if kind_of(dtype) not in kinds:
+            wanted = ", ".join(_KINDS[k] for k in kinds)
+            raise TypeError(f"{name} does not accept dtype {dtypes.short_name(dtype)}; accepted dtypes are {wanted}.")
+        return ShapedArray(elementwise_shape(name, avals), result(dtype), all(a.weak_type for a in avals)
+                           and result(dtype) != dtypes.bool_)
+    return typ
+
+
+def _lower(ctx, eqn, *names):
+    out = eqn.outvars[0].aval
+    operands = [name if v.aval.ndim == out.ndim else ctx.emit(
+        f"stablehlo.broadcast_in_dim {name}, dims = [] : ({v.aval.mlir}) -> "
+        f"{v.aval.update(shape=out.shape).mlir}") for name, v in zip(names, eqn.invars)]
+    mnemonic = eqn.primitive.mnemonic
+    listed = ", ".join(operands)
+    kind = eqn.invars[0].aval.dtype
+    if kind == out.dtype:
+        if mnemonic.startswith("chlo.") and len(names) > 1:
+            return ctx.emit(f"{mnemonic} {listed} : {', '.join([out.mlir] * len(names))} -> {out.mlir}")
+        if mnemonic.startswith("chlo."):
+            return ctx.emit(f"{mnemonic} {listed} : {out.mlir} -> {out.mlir}")
+        return ctx.emit(f"{mnemonic} {listed} : {out.mlir}")
+    source = out.update(dtype=kind).mlir
+    if mnemonic == "stablehlo.complex":
+        return ctx.emit(f"{mnemonic} {listed} : {out.mlir}")
+    return ctx.emit(f"{mnemonic} {listed} : ({', '.join([source] * len(names))}) -> {out.mlir}")
+
+
+def align(axis, args, dims):
+    """Bring the mapped axes of elementwise operands to one place.  Returns (args, dim)."""
+    ranks = [ndim_of(a) - (d is not None) for a, d in zip(args, dims)]
+    target = next(d for d in dims if d is not None)
+    aligned = []
+    for a, d, rank in zip(args, dims, ranks):
+        if d is None:
+            constant = rank == 0 and is_constant(a)
+            aligned.append(a if constant else broadcast_axis(a, axis.size, target if rank else 0))
+        else:
+            aligned.append(move_axis(a, d, target) if rank == max(ranks) else a)
+    return aligned, target
+
+
+def elementwise(name, mnemonic, kinds, *derivatives, result=lambda dtype: dtype, transpose=None, lower=None):
+    """Make and register an elementwise primitive from its table row."""
+    p = Primitive(name, mnemonic=mnemonic, typ=_typ(name, kinds, result), lower=lower or _lower, transpose=transpose,
+                  kinds=kinds, elementwise=True)
+
+    def jvp(primals, tangents, **params):
+        out = p.bind(*primals, **params)
+        total = None
+        for rule, t in zip(derivatives, tangents):
+            if t is not None and rule is not None:
+                term = rule(t, out, *primals, **params)
+                total = term if total is None else add(total, term)
+        shape = shape_of(out)
+        if total is not None and shape_of(total) != shape:
+            total = broadcast_in_dim(total, shape, ())
+        return out, total
+
+    def batch(axis, args, dims, **params):
+        aligned, dim = align(axis, args, dims)
+        return p.bind(*aligned, **params), dim
+
+    p.jvp = jvp if derivatives else no_tangent_jvp(p)
+    p.batch = batch
+    return p
+
+
+# --- small functions over the primitives, for rules -------------------------------------------------------------
+
+def _pair(a, b):
+    """A Python number beside an array becomes a constant of the array's dtype."""
+    if type(b) in dtypes.python_scalars:
+        if type(a) not in dtypes.python_scalars:
+            b = scalar(b, dtype_of(a))
+    elif type(a) in dtypes.python_scalars:
+        a = scalar(a, dtype_of(b))
+    return a, b
+
+
+def _unary(primitive_name):
+    def function(x):
+        return globals()[primitive_name].bind(x)
+    return function
+
+
+def add(a, b): return add_p.bind(*_pair(a, b))
+def sub(a, b): return sub_p.bind(*_pair(a, b))
+def mul(a, b): return mul_p.bind(*_pair(a, b))
+def div(a, b): return div_p.bind(*_pair(a, b))
+def power(a, b): return pow_p.bind(*_pair(a, b))
+def eq(a, b): return eq_p.bind(*_pair(a, b))
+def ne(a, b): return ne_p.bind(*_pair(a, b))
+def lt(a, b): return lt_p.bind(*_pair(a, b))
+def le(a, b): return le_p.bind(*_pair(a, b))
+def gt(a, b): return gt_p.bind(*_pair(a, b))
+def ge(a, b): return ge_p.bind(*_pair(a, b))
+def maximum(a, b): return max_p.bind(*_pair(a, b))
+def minimum(a, b): return min_p.bind(*_pair(a, b))
+def neg(x): return neg_p.bind(x)
+def exp(x): return exp_p.bind(x)
+def log(x): return log_p.bind(x)
+def sqrt(x): return sqrt_p.bind(x)
+def sin(x): return sin_p.bind(x)
+def cos(x): return cos_p.bind(x)
+def tanh(x): return tanh_p.bind(x)
+def real(x): return real_p.bind(x)
+def square(x): return square_p.bind(x)
+def integer_pow(x, y): return integer_pow_p.bind(x, y=y)
+
+
+def convert(x, dtype, weak_type=False):
+    """`x` with the given dtype (np.dtype) and weakness."""
+    aval = aval_of(x)
+    if aval.dtype == dtype and aval.weak_type == weak_type and hasattr(x, "aval"):
+        return x
+    return convert_element_type_p.bind(x, new_dtype=dtype, weak_type=weak_type)
+
+
+def select(mask, on_true, on_false):
+    """Elementwise choice; a Python number stands for an array of it."""
+    template = on_false if type(on_true) in dtypes.python_scalars else on_true
+    shape, dtype = shape_of(mask), dtype_of(template)
+    if shape == ():
+        shape = shape_of(on_true) or shape_of(on_false)
+
+    def fill(x):
+        if type(x) in dtypes.python_scalars:
+            return full(shape, x, dtype)
+        return broadcast_in_dim(x, shape, ()) if shape_of(x) == () != shape else x
+    return select_n_p.bind(mask, fill(on_false), fill(on_true))
+
+
+def _conj_if_complex(x):
+    return conj_p.bind(x) if dtypes.is_complex(dtype_of(x)) else x
+
+
+def _nonzero_or_one(x):
+    return select(eq(x, 0), 1, x)
+
+
+# --- transpose rules of the linear ones -------------------------------------------------------------------------
+
+def _if_linear(x, rule):
+    return rule() if is_linear(x) else None
+
+
+def _mul_transpose(ct, x, y):
+    return [_if_linear(x, lambda: mul(ct, y)), _if_linear(y, lambda: mul(x, ct))]
+
+
+def _float_result(dtype):
+    return dtypes.real_of(dtype)
+
+
+# --- the table --------------------------------------------------------------------------------------------------
+
+neg_p = elementwise("neg", "stablehlo.negate", "fciu", lambda g, o, x: neg(g), transpose=lambda ct, x: [neg(ct)])
+add_p = elementwise("add", "stablehlo.add", "fciu", lambda g, o, x, y: g, lambda g, o, x, y: g,
+                    transpose=lambda ct, x, y: [_if_linear(x, lambda: ct), _if_linear(y, lambda: ct)])
+sub_p = elementwise("sub", "stablehlo.subtract", "fciu", lambda g, o, x, y: g, lambda g, o, x, y: neg(g),
+                    transpose=lambda ct, x, y: [_if_linear(x, lambda: ct), _if_linear(y, lambda: neg(ct))])
+mul_p = elementwise("mul", "stablehlo.multiply", "fciu", lambda g, o, x, y: mul(g, y), lambda g, o, x, y: mul(x, g),
+                    transpose=_mul_transpose)
+div_p = elementwise("div", "stablehlo.divide", "fciu", lambda g, o, x, y: div(g, y),
+                    lambda g, o, x, y: mul(neg(g), div(o, y)), transpose=lambda ct, x, y: [div(ct, y), None])
+
+
+def _pow_dx(g, o, x, y):
+    one_less = sub(y, 1) if dtypes.is_inexact(dtype_of(y)) else y
+    return mul(g, select(eq(y, 0), full(shape_of(y), 0, dtype_of(x)),
+                         mul(y, power(x, select(eq(y, 0), 1, one_less)))))
+
+
+def _pow_dy(g, o, x, y):
+    log_x = log(_nonzero_or_one(x))
+    if dtypes.is_complex(dtype_of(x)):
+        return mul(g, mul(log_x, o))
+    # at x == 0 the slope in y is 0 for y > 0, where log(0) * 0 would be nan
+    return mul(g, select(eq(x, 0), select(eq(y, 0), -np.inf, 0), mul(log_x, o)) if shape_of(x) == shape_of(o)
+               else mul(log_x, o))
+
+
+pow_p = elementwise("pow", "stablehlo.power", "fciu", _pow_dx, _pow_dy)
+rem_p = elementwise("rem", "stablehlo.remainder", "fciu", lambda g, o, x, y: g,
+                    lambda g, o, x, y: mul(neg(g), round_toward_zero(div(x, y))))
+atan2_p = elementwise("atan2", "stablehlo.atan2", "fc",
+                      lambda g, o, x, y: mul(g, div(y, add(square(x), square(y)))),
+                      lambda g, o, x, y: mul(neg(g), div(x, add(square(x), square(y)))))
+nextafter_p = elementwise("nextafter", "chlo.next_after", "f")
+
+
+def round_toward_zero(x):
+    return mul(sign_p.bind(x), floor_p.bind(abs_p.bind(x)))
+
+
+def _share(x, y, o):
+    """The part of a tangent that goes to `x` in max(x, y): all, none, or half at a tie."""
+    return select(eq(x, o), select(eq(y, o), full(shape_of(o), 0.5, dtype_of(o)), full(shape_of(o), 1, dtype_of(o))),
+                  full(shape_of(o), 0, dtype_of(o)))
+
+
+max_p = elementwise("max", "stablehlo.maximum", "fciub", lambda g, o, x, y: mul(g, _share(x, y, o)),
+                    lambda g, o, x, y: mul(g, _share(y, x, o)))
+min_p = elementwise("min", "stablehlo.minimum", "fciub", lambda g, o, x, y: mul(g, _share(x, y, o)),
+                    lambda g, o, x, y: mul(g, _share(y, x, o)))
+
+and_p = elementwise("and", "stablehlo.and", "biu")
+or_p = elementwise("or", "stablehlo.or", "biu")
+xor_p = elementwise("xor", "stablehlo.xor", "biu")
+not_p = elementwise("not", "stablehlo.not", "biu")
+shift_left_p = elementwise("shift_left", "stablehlo.shift_left", "iu")
+shift_right_arithmetic_p = elementwise("shift_right_arithmetic", "stablehlo.shift_right_arithmetic", "iu")
+shift_right_logical_p = elementwise("shift_right_logical", "stablehlo.shift_right_logical", "iu")
+population_count_p = elementwise("population_count", "stablehlo.popcnt", "iu")
+clz_p = elementwise("clz", "stablehlo.count_leading_zeros", "iu")
+
+exp_p = elementwise("exp", "stablehlo.exponential", "fc", lambda g, o, x: mul(g, o))
+exp2_p = elementwise("exp2", None, "fc", lambda g, o, x: mul(g, mul(o, np.log(2).item())),
+                     lower=lambda ctx, eqn, x: ctx.lower_fun(lambda v: exp(mul(v, np.log(2).item())), eqn, x))
+expm1_p = elementwise("expm1", "stablehlo.exponential_minus_one", "fc", lambda g, o, x: mul(g, add(o, 1)))
+log_p = elementwise("log", "stablehlo.log", "fc", lambda g, o, x: div(g, x))
+log1p_p = elementwise("log1p", "stablehlo.log_plus_one", "fc", lambda g, o, x: div(g, add(x, 1)))
+logistic_p = elementwise("logistic", "stablehlo.logistic", "fc", lambda g, o, x: mul(g, mul(o, sub(1, o))))
+sqrt_p = elementwise("sqrt", "stablehlo.sqrt", "fc", lambda g, o, x: mul(g, div(0.5, o)))
+rsqrt_p = elementwise("rsqrt", "stablehlo.rsqrt", "fc", lambda g, o, x: mul(g, mul(div(o, x), -0.5)))
+cbrt_p = elementwise("cbrt", "stablehlo.cbrt", "f", lambda g, o, x: mul(g, mul(div(o, x), 1 / 3)))
+sin_p = elementwise("sin", "stablehlo.sine", "fc", lambda g, o, x: mul(g, cos(x)))
+cos_p = elementwise("cos", "stablehlo.cosine", "fc", lambda g, o, x: neg(mul(g, sin(x))))
+tan_p = elementwise("tan", "stablehlo.tan", "fc", lambda g, o, x: mul(g, add(square(o), 1)))
+asin_p = elementwise("asin", "chlo.asin", "fc", lambda g, o, x: mul(g, rsqrt(sub(1, square(x)))))
+acos_p = elementwise("acos", "chlo.acos", "fc", lambda g, o, x: neg(mul(g, rsqrt(sub(1, square(x))))))
+atan_p = elementwise("atan", "chlo.atan", "fc", lambda g, o, x: div(g, add(square(x), 1)))
+sinh_p = elementwise("sinh", "chlo.sinh", "fc", lambda g, o, x: mul(g, cosh_p.bind(x)))
+cosh_p = elementwise("cosh", "chlo.cosh", "fc", lambda g, o, x: mul(g, sinh_p.bind(x)))
+tanh_p = elementwise("tanh", "stablehlo.tanh", "fc", lambda g, o, x: mul(g, sub(1, square(o))))
+asinh_p = elementwise("asinh", "chlo.asinh", "fc", lambda g, o, x: mul(g, rsqrt(add(square(x), 1))))
+acosh_p = elementwise("acosh", "chlo.acosh", "fc",
+                      lambda g, o, x: mul(g, mul(rsqrt(sub(x, 1)), rsqrt(add(x, 1)))))
+atanh_p = elementwise("atanh", "chlo.atanh", "fc", lambda g, o, x: div(g, mul(add(x, 1), sub(1, x))))
+square_p = elementwise("square", "chlo.square", "fciu", lambda g, o, x: mul(g, mul(x, 2)),
+                       lower=lambda ctx, eqn, x: ctx.emit(f"stablehlo.multiply {x}, {x} : {eqn.outvars[0].aval.mlir}"))
+
+
+def rsqrt(x):
+    return rsqrt_p.bind(x)
+
+
+_SQRT_PI = float(np.sqrt(np.pi))
+# Abramowitz & Stegun 7.1.1 (erf), 6.3.1 (digamma), 6.4.1 (polygamma), 23.2 (zeta), 9.6.27 (I0' = I1).
+erf_p = elementwise("erf", "chlo.erf", "f", lambda g, o, x: mul(g, mul(exp(neg(square(x))), 2 / _SQRT_PI)))
+erfc_p = elementwise("erfc", "chlo.erfc", "f", lambda g, o, x: mul(g, mul(exp(neg(square(x))), -2 / _SQRT_PI)))
+erf_inv_p = elementwise("erf_inv", "chlo.erf_inv", "f", lambda g, o, x: mul(g, mul(exp(square(o)), _SQRT_PI / 2)))
+lgamma_p = elementwise("lgamma", "chlo.lgamma", "f", lambda g, o, x: mul(g, digamma_p.bind(x)))
+digamma_p = elementwise("digamma", "chlo.digamma", "f",
+                        lambda g, o, x: mul(g, polygamma_p.bind(full(shape_of(x), 1, dtype_of(x)), x)))
+polygamma_p = elementwise("polygamma", "chlo.polygamma", "f", None,
+                          lambda g, o, m, x: mul(g, polygamma_p.bind(add(m, 1), x)))
+zeta_p = elementwise("zeta", "chlo.zeta", "f", None,
+                     lambda g, o, x, q: mul(g, mul(neg(x), zeta_p.bind(add(x, 1), q))))
+bessel_i1e_p = elementwise("bessel_i1e", "chlo.bessel_i1e", "f", lambda g, o, x: mul(g, _bessel_i1e_slope(o, x)))
+
+
+def _bessel_i1e_slope(y, x):
+    # I1e'(x) = I0e(x) - I1e(x) (sign(x) + 1/x); at 0 the limit is 1/2  (Abramowitz & Stegun 9.6.26)
+    small = eq(x, 0)
+    safe = select(small, 1, x)
+    slope = sub(bessel_i0e_p.bind(safe), mul(y, add(sign_p.bind(safe), div(1, safe))))
+    return select(small, 0.5, slope)
+
+
+# Chebyshev coefficients of exp(-x) I0(x) on [0, 8] and of exp(-x) sqrt(x) I0(x) on [8, inf), computed from their
+# definition at import of nothing: `tests/test_special.py` recomputes them.
+def _bessel_i0e_value(x):
+    """exp(-|x|) I0(x): a Chebyshev fit on [0, 8] and one in 8/x beyond (Clenshaw 1962)."""
+    ax = abs_p.bind(x)
+    near = _chebyshev(sub(div(ax, 4), 1), _i0e_fit("near"))
+    safe = select(lt(ax, 8), 8, ax)
+    far = div(_chebyshev(sub(div(16, safe), 1), _i0e_fit("far")), sqrt(safe))
+    return select(lt(ax, 8), near, far)
+
+
+def _i0e_fit(which, cache={}):    # noqa: B006 - the cache is the point
+    """Chebyshev coefficients found from the integral I0(x) = 1/pi int_0^pi exp(x cos t) dt (A&S 9.6.16)."""
+    if which not in cache:
+        nodes = np.cos(np.pi * (np.arange(48) + 0.5) / 48)
+        theta = np.pi * (np.arange(4000) + 0.5) / 4000
+
+        def i0e(x):
+            return np.exp(x[:, None] * (np.cos(theta) - 1)).mean(axis=1)
+        values = i0e(4 * (nodes + 1)) if which == "near" else (lambda x: i0e(x) * np.sqrt(x))(16 / (nodes + 1))
+        basis = np.cos(np.outer(np.arange(48), np.arccos(nodes)))
+        coefficients = basis @ values * 2 / 48
+        coefficients[0] /= 2
+        cache[which] = [float(c) for c in coefficients[:30 if which == "near" else 25]]
+    return cache[which]
+
+
+def _chebyshev(t, coefficients):
+    """Clenshaw's recurrence for sum c_k T_k(t)."""
+    twice, b1, b2 = mul(t, 2), full(shape_of(t), 0, dtype_of(t)), full(shape_of(t), 0, dtype_of(t))
+    for c in reversed(coefficients[1:]):
+        b1, b2 = add(sub(mul(twice, b1), b2), c), b1
+    return add(sub(mul(t, b1), b2), coefficients[0])
+
+
+bessel_i0e_p = elementwise("bessel_i0e", None, "f",
+                           lambda g, o, x: mul(g, sub(bessel_i1e_p.bind(x), mul(sign_p.bind(x), o))),
+                           lower=lambda ctx, eqn, x: ctx.lower_fun(_bessel_i0e_value, eqn, x))
+
+floor_p = elementwise("floor", "stablehlo.floor", "f")
+ceil_p = elementwise("ceil", "stablehlo.ceil", "f")
+round_p = Primitive("round", elementwise=True, kinds="f", typ=lambda x, *, rounding_method: _round_typ(x),
+                    lower=lambda ctx, eqn, x: ctx.emit(
+                        f"stablehlo.round_nearest_{'afz' if eqn.params['rounding_method'] == 0 else 'even'} {x} : "
+                        f"{eqn.outvars[0].aval.mlir}"),
+                    batch=lambda axis, args, dims, **params: (round_p.bind(*args, **params), dims[0]))
+round_p.jvp = no_tangent_jvp(round_p)
+_round_typ = _typ("round", "f", lambda dtype: dtype)
+is_finite_p = elementwise("is_finite", "stablehlo.is_finite", "f", result=lambda dtype: dtypes.bool_)
+
+
+def _sign_lower(ctx, eqn, x):
+    aval = eqn.outvars[0].aval
+    if not dtypes.is_unsigned(aval.dtype):
+        return _lower(ctx, eqn, x)
+    return ctx.lower_fun(lambda v: select(eq(v, 0), 0, full(shape_of(v), 1, aval.dtype)), eqn, x)
+
+
+sign_p = elementwise("sign", "stablehlo.sign", "fciu", lower=_sign_lower)
+
+
+def _abs_dx(g, o, x):
+    if dtypes.is_complex(dtype_of(x)):
+        return real(mul(g, conj_p.bind(div(x, complex_p.bind(_nonzero_or_one(o), full(shape_of(o), 0, dtype_of(o)))))))
+    return select(ge(x, 0), g, neg(g))
+
+
+def _abs_lower(ctx, eqn, x):
+    return x if dtypes.is_unsigned(eqn.outvars[0].aval.dtype) else _lower(ctx, eqn, x)
+
+
+abs_p = elementwise("abs", "stablehlo.abs", "fciu", _abs_dx, result=_float_result, lower=_abs_lower)
+real_p = elementwise("real", "stablehlo.real", "c", lambda g, o, x: real(g), result=_float_result,
+                     transpose=lambda ct, x: [complex_p.bind(ct, full(shape_of(ct), 0, dtype_of(ct)))])
+imag_p = elementwise("imag", "stablehlo.imag", "c", lambda g, o, x: imag_p.bind(g), result=_float_result,
+                     transpose=lambda ct, x: [complex_p.bind(full(shape_of(ct), 0, dtype_of(ct)), neg(ct))])
+conj_p = elementwise("conj", "chlo.conj", "c", lambda g, o, x: conj_p.bind(g),
+                     transpose=lambda ct, x: [conj_p.bind(ct)])
+complex_p = elementwise("complex", "stablehlo.complex", "f",
+                        lambda g, o, x, y: complex_p.bind(g, full(shape_of(g), 0, dtype_of(g))),
+                        lambda g, o, x, y: complex_p.bind(full(shape_of(g), 0, dtype_of(g)), g),
+                        result=dtypes.complex_of,
+                        transpose=lambda ct, x, y: [_if_linear(x, lambda: real(ct)),
+                                                    _if_linear(y, lambda: imag_p.bind(neg(ct)))])
+
+
+# --- comparisons ------------------------------------------------------------------------------------------------
+
+def _compare(name, direction, kinds, total=False):
+    def lower(ctx, eqn, *names):
+        a, b = (v.aval for v in eqn.invars)
+        out = eqn.outvars[0].aval
+        x, y = (n if v.ndim == out.ndim else ctx.emit(
+            f"stablehlo.broadcast_in_dim {n}, dims = [] : ({v.mlir}) -> {v.update(shape=out.shape).mlir}")
+            for n, v in zip(names, (a, b)))
+        operand = out.update(dtype=a.dtype).mlir
+        kind = {"f": "TOTALORDER" if total else "FLOAT", "c": "FLOAT", "i": "SIGNED"}.get(kind_of(a.dtype), "UNSIGNED")
+        return ctx.emit(f"stablehlo.compare {direction}, {x}, {y}, {kind} : ({operand}, {operand}) -> {out.mlir}")
+    return elementwise(name, f"stablehlo.compare {direction}", kinds, result=lambda dtype: dtypes.bool_, lower=lower)
+
+
+eq_p = _compare("eq", "EQ", "fciub")
+ne_p = _compare("ne", "NE", "fciub")
+lt_p = _compare("lt", "LT", "fiub")
+le_p = _compare("le", "LE", "fiub")
+gt_p = _compare("gt", "GT", "fiub")
+ge_p = _compare("ge", "GE", "fiub")
+lt_to_p = _compare("lt_to", "LT", "f", total=True)
+le_to_p = _compare("le_to", "LE", "f", total=True)
+
+
+# --- integer_pow, conversions -----------------------------------------------------------------------------------
+
+def _integer_pow_value(x, y):
+    """x**y by repeated squaring."""
+    if y == 0:
+        return full(shape_of(x), 1, dtype_of(x))
+    base, result, n = x, None, abs(y)
+    while n:
+        if n & 1:
+            result = base if result is None else mul(result, base)
+        n >>= 1
+        if n:
+            base = mul(base, base)
+    return div(1, result) if y < 0 else result
+
+
+integer_pow_p = elementwise(
+    "integer_pow", None, "fciu",
+    lambda g, o, x, y: mul(g, full(shape_of(x), 0, dtype_of(x)) if y == 0 else mul(integer_pow(x, y - 1), y)),
+    lower=lambda ctx, eqn, x: ctx.lower_fun(lambda v: _integer_pow_value(v, eqn.params["y"]), eqn, x))
+
+
+def unary_with_params(name, typ, lower, jvp=None, transpose=None):
+    """An elementwise primitive of one operand whose result type depends on its parameters."""
+    p = Primitive(name, typ=typ, lower=lower, transpose=transpose, elementwise=True,
+                  batch=lambda axis, args, dims, **params: (p.bind(*args, **params), dims[0]))
+    p.jvp = jvp or no_tangent_jvp(p)
+    return p
+
+
+def _convert_typ(x, *, new_dtype, weak_type):
+    if dtypes.is_extended(x.dtype) or dtypes.is_extended(new_dtype):
+        raise TypeError(f"cannot convert {dtypes.short_name(x.dtype)} to {dtypes.short_name(new_dtype)}: PRNG keys are "
+                        "not numbers; see random.key_data and random.wrap_key_data")
+    return ShapedArray(x.shape, new_dtype, weak_type)
+
+
+def _convert_lower(ctx, eqn, x):
+    source, target = eqn.invars[0].aval, eqn.outvars[0].aval
+    if source.dtype == target.dtype:
+        return x
+    if dtypes.is_bool(target.dtype):
+        return ctx.lower_fun(lambda v: ne(v, 0), eqn, x)
+    if dtypes.is_complex(source.dtype) and not dtypes.is_complex(target.dtype):
+        return ctx.lower_fun(lambda v: convert(real(v), target.dtype), eqn, x)
+    return ctx.emit(f"stablehlo.convert {x} : ({source.mlir}) -> {target.mlir}")
+
+
+def _convert_jvp(primals, tangents, *, new_dtype, weak_type):
+    x, g = primals[0], tangents[0]
+    out = convert_element_type_p.bind(x, new_dtype=new_dtype, weak_type=weak_type)
+    if not dtypes.is_inexact(new_dtype) or not dtypes.is_inexact(dtype_of(x)):
+        return out, None
+    return out, convert_element_type_p.bind(g, new_dtype=new_dtype, weak_type=weak_type)
+
+
+convert_element_type_p = unary_with_params(
+    "convert_element_type", _convert_typ, _convert_lower, _convert_jvp,
+    lambda ct, x, *, new_dtype, weak_type: [convert(ct, x.aval.dtype, x.aval.weak_type)])
+
+
+def _bits(dtype):
+    name = dtype.name
+    return {"int2": 2, "uint2": 2, "int4": 4, "uint4": 4, "float4_e2m1fn": 4}.get(name, dtype.itemsize * 8)
+
+
+def _bitcast_typ(x, *, new_dtype):
+    old, new = _bits(x.dtype), _bits(new_dtype)
+    if dtypes.is_bool(x.dtype) != dtypes.is_bool(new_dtype) or dtypes.is_complex(x.dtype) != dtypes.is_complex(
+            new_dtype):
+        raise TypeError(f"bitcast_convert_type cannot convert {x.dtype} to {new_dtype}")
+    if old == new:
+        return ShapedArray(x.shape, new_dtype)
+    if old > new:
+        return ShapedArray((*x.shape, old // new), new_dtype)
+    if x.ndim == 0 or x.shape[-1] != new // old:
+        raise ValueError(f"bitcast_convert_type from {x.dtype} to the wider {new_dtype} needs a last axis of size "
+                         f"{new // old}, got shape {x.shape}")
+    return ShapedArray(x.shape[:-1], new_dtype)
+
+
+def _bitcast_batch(axis, args, dims, **params):
+    return bitcast_convert_type_p.bind(move_axis(args[0], dims[0], 0), **params), 0
+
+
+bitcast_convert_type_p = unary_with_params(
+    "bitcast_convert_type", _bitcast_typ, lambda ctx, eqn, x: ctx.emit(
+        f"stablehlo.bitcast_convert {x} : ({eqn.invars[0].aval.mlir}) -> {eqn.outvars[0].aval.mlir}"))
+bitcast_convert_type_p.batch = _bitcast_batch
+
+
+def _reduce_precision_typ(x, *, exponent_bits, mantissa_bits):
+    if not dtypes.is_float(x.dtype):
+        raise TypeError(f"reduce_precision does not accept dtype {x.dtype}; it must be floating point")
+    if exponent_bits < 1 or mantissa_bits < 0:
+        raise ValueError(f"reduce_precision: exponent_bits must be positive and mantissa_bits non-negative, got "
+                         f"{exponent_bits} and {mantissa_bits}")
+    return x
+
+
+def _reduce_precision_jvp(primals, tangents, **params):
+    return reduce_precision_p.bind(primals[0], **params), reduce_precision_p.bind(tangents[0], **params)
+
+
+reduce_precision_p = unary_with_params(
+    "reduce_precision", _reduce_precision_typ, lambda ctx, eqn, x: ctx.emit(
+        f"stablehlo.reduce_precision {x}, format = e{eqn.params['exponent_bits']}m{eqn.params['mantissa_bits']} : "
+        f"{eqn.outvars[0].aval.mlir}"),
+    _reduce_precision_jvp, lambda ct, x, **params: [reduce_precision_p.bind(ct, **params)])
+
+
+# --- select_n and clamp -----------------------------------------------------------------------------------------
+
+def _select_typ(which, *cases):
+    if not (dtypes.is_bool(which.dtype) or which.dtype == dtypes.int32):
+        raise TypeError(f"select_n: which must have dtype bool or int32, got {which.dtype}")
+    if dtypes.is_bool(which.dtype) and len(cases) > 2:
+        raise TypeError(f"select_n: a boolean which chooses between at most 2 cases, got {len(cases)}")
+    first = cases[0]
+    for c in cases:
+        if c.shape != first.shape or c.dtype != first.dtype:
+            raise TypeError(f"select_n: cases must have equal shapes and dtypes, got "
+                            f"{', '.join(c.str_short(True) for c in cases)}")
+    if which.shape and which.shape != first.shape:
+        raise TypeError(f"select_n: which of shape {which.shape} must be a scalar or have the shape of the cases, "
+                        f"{first.shape}")
+    return ShapedArray(first.shape, first.dtype, all(c.weak_type for c in cases))
+
+
+def _select_lower(ctx, eqn, which, *cases):
+    if len(cases) == 1:
+        return cases[0]
+    out, selector = eqn.outvars[0].aval, eqn.invars[0].aval
+    if dtypes.is_bool(selector.dtype):
+        return ctx.emit(f"stablehlo.select {which}, {cases[1]}, {cases[0]} : {selector.mlir}, {out.mlir}")
+
+    def choose(index, *values):      # a binary tree of selects
+        if len(values) == 1:
+            return values[0]
+        half = len(values) // 2
+        return select_n_p.bind(ge(index, half), choose(index, *values[:half]),
+                               choose(sub(index, half), *values[half:]))
+    return ctx.lower_fun(choose, eqn, which, *cases)
+
+
+def _select_jvp(primals, tangents):
+    which, *cases = primals
+    out = select_n_p.bind(which, *cases)
+    if all(t is None for t in tangents[1:]):
+        return out, None
+    return out, select_n_p.bind(which, *[instantiate(t, aval_of(c)) for t, c in zip(tangents[1:], cases)])
+
+
+def _select_transpose(ct, which, *cases):
+    zeros = full(ct.shape, 0, ct.dtype)
+    return [None, *(select_n_p.bind(which, *[ct if i == j else zeros for j in range(len(cases))])
+                    if is_linear(c) else None for i, c in enumerate(cases))]
+
+
+def _select_batch(axis, args, dims):
+    which, *cases = args
+    if dims[0] is None and ndim_of(which) == 0:
+        if all(d == dims[1] for d in dims[1:]):
+            return select_n_p.bind(*args), dims[1]
+        cases, dim = align(axis, cases, dims[1:])
+        return select_n_p.bind(which, *cases), dim
+    if dims[0] is not None and ndim_of(which) == 1 and max(ndim_of(c) - (d is not None)
+                                                          for c, d in zip(cases, dims[1:])) > 0:
+        cases = [broadcast_axis(c, axis.size, 0) if d is None else move_axis(c, d, 0) for c, d in zip(cases, dims[1:])]
+        return select_n_p.bind(broadcast_in_dim(which, shape_of(cases[0]), (0,)), *cases), 0
+    moved = [broadcast_axis(a, axis.size, 0) if d is None else move_axis(a, d, 0) for a, d in zip(args, dims)]
+    return select_n_p.bind(*moved), 0
+
+
+select_n_p = Primitive("select_n", typ=_select_typ, lower=_select_lower, jvp=_select_jvp, transpose=_select_transpose,
+                       batch=_select_batch, structural=True)
+
+
+def _clamp_typ(low, x, high):
+    for name, bound in (("min", low), ("max", high)):
+        if bound.dtype != x.dtype:
+            raise TypeError(f"clamp: {name} has dtype {bound.dtype}, the operand has {x.dtype}; they must be equal")
+        if bound.shape and bound.shape != x.shape:
+            raise TypeError(f"clamp: {name} must be a scalar or have the operand's shape {x.shape}, got {bound.shape}")
+    return x
+
+
+def _clamp_lower(ctx, eqn, *names):
+    out = eqn.outvars[0].aval
+    return ctx.emit(f"stablehlo.clamp {', '.join(names)} : ({', '.join(v.aval.mlir for v in eqn.invars)}) -> "
+                    f"{out.mlir}")
+
+
+def _clamp_jvp(primals, tangents):
+    low, x, high = primals
+    out = clamp_p.bind(low, x, high)
+    shape, dtype = shape_of(x), dtype_of(x)
+    low, high = (broadcast_in_dim(b, shape, ()) if shape_of(b) != shape else b for b in (low, high))
+    below, above = lt(x, low), gt(x, high)
+    masks = (and_p.bind(below, le(low, high)), not_p.bind(or_p.bind(below, above)), above)
+    total = None
+    for mask, t in zip(masks, tangents):
+        if t is not None:
+            t = broadcast_in_dim(t, shape, ()) if shape_of(t) != shape else t
+            term = select(mask, t, full(shape, 0, dtype))
+            total = term if total is None else add(total, term)
+    return out, total
+
+
+def _clamp_batch(axis, args, dims):
+    if dims[0] is None and dims[2] is None and ndim_of(args[0]) == 0 and ndim_of(args[2]) == 0:
+        return clamp_p.bind(*args), dims[1]
+    rank = ndim_of(args[1]) - (dims[1] is not None)
+    shape = None
+    moved = [broadcast_axis(a, axis.size, 0) if d is None else move_axis(a, d, 0) for a, d in zip(args, dims)]
+    shape = shape_of(moved[1])
+    moved = [broadcast_in_dim(m, shape, (0,)) if ndim_of(m) != rank + 1 else m for m in moved]
+    return clamp_p.bind(*moved), 0
+
+
+clamp_p = Primitive("clamp", typ=_clamp_typ, lower=_clamp_lower, jvp=_clamp_jvp, batch=_clamp_batch)
