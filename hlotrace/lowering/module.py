@@ -1,0 +1,276 @@
+"""Programs to StableHLO text: the module, its functions, and the context in which a primitive's rule writes.
+
+Values are numbered in the order in which they are printed, functions are named in the order of their first
+use, so the same program gives the same bytes in any process.
+"""
+import re
+
+import numpy as np
+
+from ..core import source as provenance
+from ..core.avals import ShapedArray, physical
+from ..core.config import state
+from ..core.dtypes import is_extended
+from ..core.effects import TOKEN, is_ordered
+from ..core.jaxpr import Literal, dce
+from ..core.programs import embed_constants
+from ..core.linear import Axis
+from ..core.trace import EVAL, entering, trace_to_jaxpr
+from ..primitives.shape import transpose
+from .constants import dense
+
+class Locations:
+    """MLIR locations, each written once as an alias."""
+
+    def __init__(self):
+        self.aliases = {}
+        self.positions = {}
+
+    def alias(self, text):
+        return self.aliases.setdefault(text, f"#loc{len(self.aliases) + 1}")
+
+    def of(self, source, path):
+        """The ` loc(...)` suffix of an operation."""
+        key = (source, path)
+        if key not in self.positions:
+            inner = "unknown"
+            if source is not None:
+                filename, line, column, _ = provenance.position(source)
+                escaped = filename.replace("\\", "\\\\").replace('"', '\\"')
+                inner = self.alias(f'loc("{escaped}":{line}:{column})')
+            named = self.alias(f'loc("{path}"({inner}))')
+            self.positions[key] = f" loc({named})"
+        return self.positions[key]
+
+    def text(self):
+        return "".join(f"{name} = {text}\n" for text, name in self.aliases.items())
+
+
+class Module:
+    """A module under construction: its functions in order of first use, host callbacks, locations."""
+
+    def __init__(self, name, platform, debug_info):
+        self.name = name
+        self.platform = platform
+        self.functions = {}      # Jaxpr -> function name
+        self.names = {"main"}
+        self.texts = []
+        self.callbacks = []      # Python functions that custom calls refer to by position
+        self.locations = Locations() if debug_info else None
+
+    def unique(self, name):
+        name = re.sub(r"[^A-Za-z0-9_]", "_", name) or "fn"
+        candidate, n = name, 0
+        while candidate in self.names:
+            candidate, n = f"{name}_{n}", n + 1
+        self.names.add(candidate)
+        return candidate
+
+    def function(self, jaxpr):
+        """The name of the private function for a program, written on first use."""
+        name = self.functions.get(jaxpr)
+        if name is None:
+            name = self.functions[jaxpr] = self.unique(jaxpr.name)
+            self.write(name, jaxpr, "private")
+        return name
+
+    def write(self, name, jaxpr, visibility, arg_attrs=(), result_attrs=(), stack=None):
+        slot = len(self.texts)
+        self.texts.append(None)     # callees come after their caller
+        ctx = Context(self, stack if stack is not None else f"{jaxpr.name}")
+        ordered = is_ordered(jaxpr.effects)
+        names, params = [], []
+        for i, v in enumerate(jaxpr.invars):
+            names.append(f"%arg{i}")
+            attrs = f" {{{arg_attrs[i]}}}" if arg_attrs and arg_attrs[i] else ""
+            loc = f' loc("{jaxpr.arg_names[i]}")' if self.locations and jaxpr.arg_names and _plain(
+                jaxpr.arg_names[i]) else ""
+            params.append(f"%arg{i}: {v.aval.mlir}{attrs}{loc}")
+        types = [v.aval.mlir for v in jaxpr.outvars]
+        if ordered and visibility == "private":
+            params.insert(0, f"%token: {TOKEN}")
+            ctx.token = "%token"
+        elif ordered:
+            ctx.token = ctx.emit(f"stablehlo.create_token : {TOKEN}")
+        results = ctx.inline(jaxpr, names)
+        if ordered and visibility == "private":
+            results, types = [ctx.token, *results], [TOKEN, *types]
+        listed = [t + (f" {{{a}}}" if a else "") for t, a in zip(types, result_attrs or [""] * len(types))]
+        signature = f" -> ({', '.join(listed)})" if listed else ""
+        returned = f"return {', '.join(results)} : {', '.join(types)}" if results else "return"
+        body = "\n".join(ctx.lines)
+        self.texts[slot] = (f"  func.func {visibility} @{name}({', '.join(params)}){signature} {{\n{body}\n"
+                            f"    {returned}\n  }}\n" if body else
+                            f"  func.func {visibility} @{name}({', '.join(params)}){signature} {{\n"
+                            f"    {returned}\n  }}\n")
+
+    def text(self):
+        attributes = "attributes {mhlo.num_partitions = 1 : i32, mhlo.num_replicas = 1 : i32}"
+        return (f"module @{self.name} {attributes} {{\n{''.join(self.texts)}}}\n"
+                + (self.locations.text() if self.locations else ""))
+
+
+def _plain(text):
+    return '"' not in text and "\\" not in text and "\n" not in text
+
+
+class Context:
+    """Where a lowering rule writes: one function body, or a region in it."""
+    __slots__ = ("module", "lines", "count", "constants", "token", "loc", "indent", "stack")
+
+    def __init__(self, module, stack):
+        self.module = module
+        self.lines = []
+        self.count = 0
+        self.constants = {}
+        self.token = None
+        self.loc = ""
+        self.indent = "    "
+        self.stack = stack
+
+    @property
+    def platform(self):
+        return self.module.platform
+
+    def emit(self, text, n=None):
+        """Append an operation; returns the name of its result, or the list of names if `n` is given."""
+        if n == 0:
+            self.lines.append(f"{self.indent}{text}{self.loc}")
+            return []
+        name = f"%{self.count}"
+        self.count += 1
+        if n is None:
+            self.lines.append(f"{self.indent}{name} = {text}{self.loc}")
+            return name
+        self.lines.append(f"{self.indent}{name}{f':{n}' if n > 1 else ''} = {text}{self.loc}")
+        return [name] if n == 1 else [f"{name}#{i}" for i in range(n)]
+
+    def constant(self, value, dtype=None):
+        """The name of a constant, written once in each region."""
+        value = np.asarray(value, dtype)
+        aval = ShapedArray(value.shape, value.dtype)
+        key = (aval, value.tobytes())
+        name = self.constants.get(key)
+        if name is None:
+            saved, self.loc = self.loc, ""
+            name = self.constants[key] = self.emit(f"stablehlo.constant {dense(value)} : {aval.mlir}")
+            self.loc = saved
+        return name
+
+    def region(self, avals, body, isolated=True):
+        """The text of a region whose block takes arguments of `avals`; `body(names) -> names` writes it.
+
+        An entry of `avals` may be a type string.  `isolated=False` lets the body use values from outside.
+        """
+        outer_lines, outer_constants, outer_loc, token = self.lines, self.constants, self.loc, self.token
+        self.lines, self.constants = [], {} if isolated else dict(self.constants)
+        self.indent += "  "
+        types = [a if isinstance(a, str) else a.mlir for a in avals]
+        args = []
+        for _ in types:
+            args.append(f"%{self.count}")
+            self.count += 1
+        results, result_types = body(args)
+        returned = f"stablehlo.return {', '.join(results)} : {', '.join(result_types)}" if results else (
+            "stablehlo.return")
+        block = f"^bb0({', '.join(f'{a}: {t}' for a, t in zip(args, types))}):\n" if types else ""
+        inner = "\n".join([*self.lines, f"{self.indent}{returned}"])
+        self.indent = self.indent[:-2]
+        text = f"({{\n{self.indent}{block}{inner}\n{self.indent}}})"
+        self.lines, self.constants, self.loc, self.token = outer_lines, outer_constants, outer_loc, token
+        return text
+
+    def jaxpr_region(self, jaxpr, isolated=True):
+        """A region that runs a program."""
+        return self.region(jaxpr.in_avals, lambda names: (
+            self.inline(jaxpr, names), [a.mlir for a in jaxpr.out_avals]), isolated)
+
+    def inline(self, jaxpr, names):
+        """Write a program's equations here, its inputs being `names`; returns the names of its outputs."""
+        env = dict(zip(jaxpr.invars, names, strict=True))
+        locations, stack, saved = self.module.locations, self.stack, self.loc
+        for eqn in jaxpr.eqns:
+            if locations is not None:
+                path = f"{stack}/{eqn.name_stack}/" if eqn.name_stack else f"{stack}/"
+                self.loc = locations.of(eqn.source, path + eqn.primitive.name)
+            operands = [self.constant(v.val, v.aval.dtype) if type(v) is Literal else env[v] for v in eqn.invars]
+            primitive = eqn.primitive
+            if primitive.lower is None:
+                raise NotImplementedError(f"{primitive.name} has no lowering for platform {self.platform}")
+            if "structural" in primitive.properties and any(is_extended(v.aval.dtype) for v in eqn.invars):
+                results = self.lower_extended(eqn, operands)
+            else:
+                results = primitive.lower(self, eqn, *operands)
+            if primitive.multiple_results:
+                env.update(zip(eqn.outvars, results, strict=True))
+            else:
+                env[eqn.outvars[0]] = results
+        self.loc = saved
+        return [self.constant(v.val, v.aval.dtype) if type(v) is Literal else env[v] for v in jaxpr.outvars]
+
+    def lower_fun(self, fun, eqn, *names):
+        """Lower an equation as what a Python function over primitives does with its operands."""
+        saved, state.source = state.source, eqn.source
+        try:
+            with entering(EVAL):
+                jaxpr = trace_to_jaxpr(lambda *xs: _listed(fun(*xs)), [physical(v.aval) for v in eqn.invars])
+        finally:
+            state.source = saved
+        results = self.inline(embed_constants(jaxpr), names)
+        return results if eqn.primitive.multiple_results else results[0]
+
+    def lower_extended(self, eqn, names):
+        """A structural operation on PRNG keys: the batching rule over their words says what to do."""
+        def fun(*values):
+            aval = next(v.aval for v in eqn.invars if is_extended(v.aval.dtype))
+            axis = Axis(aval.dtype.physical_shape[0])
+            dims = [v.aval.ndim if is_extended(v.aval.dtype) else None for v in eqn.invars]
+            out, dim = eqn.primitive.batch(axis, values, dims, **eqn.params)
+            order = [i for i in range(out.ndim) if i != dim] + [dim]
+            return transpose(out, order)
+        return self.lower_fun(fun, eqn, *names)
+
+    def call(self, jaxpr, names):
+        """Call the function of a program; threads the token of ordered effects through it."""
+        name = self.module.function(jaxpr)
+        ordered = is_ordered(jaxpr.effects)
+        types = [a.mlir for a in jaxpr.in_avals]
+        out_types = [a.mlir for a in jaxpr.out_avals]
+        if ordered:
+            names, types, out_types = [self.token, *names], [TOKEN, *types], [TOKEN, *out_types]
+        results = self.emit(f"call @{name}({', '.join(names)}) : ({', '.join(types)}) -> ({', '.join(out_types)})",
+                            len(out_types))
+        if ordered:
+            self.token, *results = results
+        return results
+
+
+def _listed(value):
+    return list(value) if isinstance(value, (list, tuple)) else [value]
+
+
+class Lowered:
+    """The text of a program and what is needed to compile and call it.
+
+    `callbacks` are the Python functions its custom calls refer to; `kept` are the positions of the inputs
+    that the program uses (others are not passed).
+    """
+    __slots__ = ("text", "callbacks", "jaxpr", "ordered", "effects", "platform")
+
+    def __init__(self, text, callbacks, jaxpr, platform):
+        self.text, self.callbacks, self.jaxpr, self.platform = text, callbacks, jaxpr, platform
+        self.effects = jaxpr.effects
+        self.ordered = is_ordered(jaxpr.effects)
+
+
+def lower(jaxpr, *, platform="cpu", donated=(), debug_info=True, result_names=()):
+    """StableHLO for a program without constvars (see `core.jaxpr.close`).
+
+    `donated` are the positions of inputs whose buffers the program may reuse.
+    """
+    jaxpr, _ = dce(jaxpr)
+    module = Module(f"jit_{re.sub(r'[^A-Za-z0-9_]', '_', jaxpr.name)}", platform, debug_info)
+    arg_attrs = ["jax.buffer_donor = true" if i in donated else "" for i in range(len(jaxpr.invars))]
+    result_attrs = [f'jax.result_info = "{name}"' if name and _plain(name) else "" for name in result_names]
+    module.write("main", jaxpr, "public", arg_attrs, result_attrs, stack=f"jit({jaxpr.name})")
+    return Lowered(module.text(), module.callbacks, jaxpr, platform)

@@ -1,0 +1,101 @@
+"""Forward mode: a value travels with its tangent.
+
+The rules of a JVPTrace run either in its parent (plain forward mode) or in a trace that separates what
+depends on tangents from what does not (`linearize.py`).  A tangent that is None is a symbolic zero.
+"""
+from ..core import programs
+from ..core.config import state
+from ..core.jaxpr import eval_jaxpr
+from ..core.trace import Trace, Tracer, aval_of, entering, trace_to_jaxpr
+
+
+class JVPTracer(Tracer):
+    __slots__ = ("primal", "tangent")
+
+    def __init__(self, trace, primal, tangent):
+        self._trace = trace
+        self.primal = primal
+        self.tangent = tangent
+        self.aval = aval_of(primal)
+
+    def concrete(self):
+        primal = self.primal
+        if not self._trace.alive:
+            return None
+        return primal.concrete() if isinstance(primal, Tracer) else primal
+
+    def under(self):
+        primal = self.primal
+        return primal.under() if isinstance(primal, Tracer) else self._trace.what
+
+    def origin(self):
+        return self.primal.origin() if isinstance(self.primal, Tracer) else ""
+
+
+class JVPTrace(Trace):
+    """`rules` is the trace in which rules run; it is the parent unless the trace linearizes."""
+    __slots__ = ("rules",)
+    what = "grad or jvp"
+
+    def __init__(self, parent, rules=None):
+        super().__init__(parent)
+        self.rules = parent if rules is None else rules
+
+    def process(self, primitive, args, params):
+        primals, tangents, live = [], [], False
+        for a in args:
+            if type(a) is JVPTracer and a._trace is self:
+                primals.append(a.primal)
+                tangents.append(a.tangent)
+                live = live or a.tangent is not None
+            else:
+                primals.append(a)
+                tangents.append(None)
+        saved = state.trace
+        state.trace = self.rules if live else self.parent
+        try:
+            if not live:
+                return primitive.bind(*primals, **params)
+            if primitive.linearize is not None and self.rules is not self.parent:
+                out, tangent = primitive.linearize(self, primals, tangents, **params)
+            elif primitive.jvp is None:
+                raise NotImplementedError(f"{primitive.name} has no derivative (no jvp rule)")
+            else:
+                out, tangent = primitive.jvp(primals, tangents, **params)
+        finally:
+            state.trace = saved
+        if primitive.multiple_results:
+            return [x if t is None else JVPTracer(self, x, t) for x, t in zip(out, tangent, strict=True)]
+        return out if tangent is None else JVPTracer(self, out, tangent)
+
+    def split(self, value):
+        """(primal, tangent or None) of any value as this trace sees it."""
+        if type(value) is JVPTracer and value._trace is self:
+            return value.primal, value.tangent
+        return value, None
+
+
+def jvp_flat(fun, primals, tangents):
+    """`fun` maps flat lists to flat lists.  Returns (outs, out tangents), tangents None where zero."""
+    trace = JVPTrace(state.trace)
+    with entering(trace, ending=True):
+        args = [p if t is None else JVPTracer(trace, p, t) for p, t in zip(primals, tangents, strict=True)]
+        outs = fun(*args)
+    pairs = [trace.split(x) for x in outs]
+    return [p for p, _ in pairs], [t for _, t in pairs]
+
+
+@programs.provide
+def jvp(jaxpr, nonzero):
+    out_nonzero = []
+
+    def fun(*args):
+        primals, rest = args[:len(nonzero)], iter(args[len(nonzero):])
+        tangents = [next(rest) if nz else None for nz in nonzero]
+        outs, out_tangents = jvp_flat(lambda *xs: eval_jaxpr(jaxpr, (), *xs), primals, tangents)
+        out_nonzero[:] = [t is not None for t in out_tangents]
+        return [*outs, *(t for t in out_tangents if t is not None)]
+
+    tangent_avals = [a.tangent() for a, nz in zip(jaxpr.in_avals, nonzero) if nz]
+    traced = trace_to_jaxpr(fun, [*jaxpr.in_avals, *tangent_avals], jaxpr.name)
+    return programs.embed_constants(traced), tuple(out_nonzero)

@@ -1,0 +1,80 @@
+"""Linearization: evaluate a function once and write down the linear part of its derivative as a program.
+
+A JVPTrace whose rules run in a `SplitTrace`: what depends on tangents is recorded, everything else is done
+in the parent trace (and, without jit, on real values).
+"""
+from ..core import programs
+from ..core.config import state
+from ..core.jaxpr import close, dce, eval_jaxpr
+from ..core.trace import JaxprTrace, JaxprTracer, Trace, aval_of, entering, trace_to_jaxpr
+from .jvp import JVPTrace, JVPTracer
+
+
+class SplitTrace(Trace):
+    """Sends an operation to the linear program if an operand is tangent, to the parent otherwise."""
+    __slots__ = ("linear",)
+    what = "grad"
+
+    def __init__(self, parent, linear):
+        super().__init__(parent)
+        self.linear = linear
+
+    def process(self, primitive, args, params):
+        linear = self.linear
+        for a in args:
+            if type(a) is JaxprTracer and a._trace is linear:
+                if primitive.name == "jit":     # a mixture of primal and tangent work: split it too
+                    return eval_jaxpr(params["jaxpr"], (), *args)
+                return linear.process(primitive, args, params)
+        saved = state.trace
+        state.trace = self.parent
+        try:
+            return primitive.bind(*args, **params)
+        finally:
+            state.trace = saved
+
+    def record(self, primitive, args, params):
+        """Write an operation into the linear program whatever its operands are."""
+        return self.linear.process(primitive, args, params)
+
+
+def linearize_flat(fun, primals, nonzero):
+    """`fun` maps flat lists to flat lists; tangents are taken for the primals marked in `nonzero`.
+
+    Returns (outs, linear program, out_nonzero).  The program maps the nonzero tangents to the nonzero
+    tangents of the outputs; its consts are the residuals.
+    """
+    linear = JaxprTrace(state.trace, "linear")
+    trace = JVPTrace(state.trace, SplitTrace(state.trace, linear))
+    args = [JVPTracer(trace, p, linear.input(aval_of(p).tangent())) if nz else p
+            for p, nz in zip(primals, nonzero, strict=True)]
+    with entering(trace, ending=True):
+        outs = fun(*args)
+    pairs = [trace.split(x) for x in outs]
+    program = linear.finish([t for _, t in pairs if t is not None])
+    linear.alive = False
+    program, _ = dce(program)
+    return [p for p, _ in pairs], program, [t is not None for _, t in pairs]
+
+
+@programs.provide
+def linearize(jaxpr, nonzero):
+    found = {}
+
+    def fun(*primals):
+        outs, linear, out_nonzero = linearize_flat(lambda *xs: eval_jaxpr(jaxpr, (), *xs), primals, nonzero)
+        positions = {id(p): i for i, p in enumerate(primals)}
+        saved, residuals = [], []
+        for c in linear.consts:
+            if id(c) in positions:
+                residuals.append(("in", positions[id(c)]))
+            else:
+                residuals.append(("out", len(saved)))
+                saved.append(c)
+        found.update(linear=close(linear)[0], residuals=residuals, out_nonzero=tuple(out_nonzero))
+        return [*outs, *saved]
+
+    primal = programs.embed_constants(trace_to_jaxpr(fun, jaxpr.in_avals, jaxpr.name))
+    return programs.Linearized(primal, **found)
+
+

@@ -1,0 +1,74 @@
+"""Transposition: a linear program run backwards, from cotangents of its outputs to those of its inputs."""
+from ..core import programs
+from ..core.config import state
+from ..core.jaxpr import Literal, literal_value
+from ..core.linear import Linear, is_linear
+from ..core.trace import trace_to_jaxpr
+from ..primitives.elementwise import add_p
+
+
+def accumulate(a, b):
+    """The sum of two cotangents, either of which may be None (zero)."""
+    return b if a is None else a if b is None else add_p.bind(a, b)
+
+
+def backward_pass(jaxpr, consts, args, cotangents):
+    """Cotangents of the inputs that are `Linear` in `args`, as a list over all inputs (None is zero).
+
+    Equations that depend on no linear input are evaluated first, in order.
+    """
+    values = dict(zip(jaxpr.constvars, consts))
+    values.update((v, a) for v, a in zip(jaxpr.invars, args, strict=True) if not is_linear(a))
+    pending = []
+    saved = state.source
+    try:
+        for eqn in jaxpr.eqns:
+            if any(type(v) is not Literal and v not in values for v in eqn.invars):
+                pending.append(eqn)
+                continue
+            state.source = eqn.source
+            operands = [literal_value(v) if type(v) is Literal else values[v] for v in eqn.invars]
+            results = eqn.primitive.bind(*operands, **eqn.params)
+            values.update(zip(eqn.outvars, results if eqn.primitive.multiple_results else [results]))
+        found = {}
+        for v, ct in zip(jaxpr.outvars, cotangents, strict=True):
+            if ct is not None and type(v) is not Literal:
+                found[v] = accumulate(found.get(v), ct)
+        while pending:
+            eqn = pending.pop()
+            cts = [found.pop(v, None) for v in eqn.outvars]
+            if all(ct is None for ct in cts):
+                continue
+            if eqn.primitive.transpose is None:
+                raise NotImplementedError(
+                    f"Reverse-mode differentiation is not defined for {eqn.primitive.name}: it has no transpose rule")
+            operands = [literal_value(v) if type(v) is Literal else values[v] if v in values else Linear(v.aval)
+                        for v in eqn.invars]
+            state.source = eqn.source
+            results = eqn.primitive.transpose(cts if eqn.primitive.multiple_results else cts[0], *operands,
+                                              **eqn.params)
+            for v, operand, ct in zip(eqn.invars, operands, results, strict=True):
+                if ct is not None and is_linear(operand):
+                    found[v] = accumulate(found.get(v), ct)
+    finally:
+        state.source = saved
+    return [found.get(v) if is_linear(a) else None for v, a in zip(jaxpr.invars, args)]
+
+
+@programs.provide
+def transpose(jaxpr, linear, ct_nonzero):
+    in_nonzero = []
+
+    def fun(*args):
+        known = iter(args[:linear.count(False)])
+        cts = iter(args[linear.count(False):])
+        operands = [Linear(v.aval) if is_lin else next(known) for v, is_lin in zip(jaxpr.invars, linear)]
+        results = backward_pass(jaxpr, (), operands, [next(cts) if nz else None for nz in ct_nonzero])
+        results = [r for r, is_lin in zip(results, linear) if is_lin]
+        in_nonzero[:] = [r is not None for r in results]
+        return [r for r in results if r is not None]
+
+    avals = [a for a, is_lin in zip(jaxpr.in_avals, linear) if not is_lin]
+    avals += [a for a, nz in zip(jaxpr.out_avals, ct_nonzero) if nz]
+    traced = trace_to_jaxpr(fun, avals, jaxpr.name)
+    return programs.embed_constants(traced), tuple(in_nonzero)

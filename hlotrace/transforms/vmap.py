@@ -1,0 +1,111 @@
+"""Batching: a value travels with the position of its mapped axis."""
+from ..core import programs
+from ..core.config import state
+from ..core.jaxpr import eval_jaxpr
+from ..core.trace import Trace, Tracer, aval_of, entering, trace_to_jaxpr
+from ..primitives.shape import broadcast_axis, move_axis
+
+
+class BatchTracer(Tracer):
+    """`value` has the mapped axis at `dim`; the tracer's aval lacks it."""
+    __slots__ = ("value", "dim")
+
+    def __init__(self, trace, value, dim):
+        self._trace = trace
+        self.value = value
+        self.dim = dim
+        aval = aval_of(value)
+        self.aval = aval.update(shape=aval.shape[:dim] + aval.shape[dim + 1:])
+
+    def under(self):
+        return self.value.under() if isinstance(self.value, Tracer) else "vmap"
+
+    def origin(self):
+        return self.value.origin() if isinstance(self.value, Tracer) else ""
+
+
+class BatchTrace(Trace):
+    __slots__ = ("axis",)
+    what = "vmap"
+
+    def __init__(self, parent, axis):
+        super().__init__(parent)
+        self.axis = axis
+
+    def process(self, primitive, args, params):
+        values, dims, mapped = [], [], False
+        for a in args:
+            if type(a) is BatchTracer and a._trace is self:
+                values.append(a.value)
+                dims.append(a.dim)
+                mapped = True
+            else:
+                values.append(a)
+                dims.append(None)
+        saved = state.trace
+        state.trace = self.parent
+        try:
+            if not mapped and not primitive.properties.get("uses_axis_names"):
+                return primitive.bind(*values, **params)
+            if primitive.batch is None:
+                raise NotImplementedError(f"{primitive.name} has no batching rule: it cannot be used under vmap")
+            out, out_dim = primitive.batch(self.axis, values, dims, **params)
+        finally:
+            state.trace = saved
+        if primitive.multiple_results:
+            return [x if d is None else BatchTracer(self, x, d) for x, d in zip(out, out_dim, strict=True)]
+        return out if out_dim is None else BatchTracer(self, out, out_dim)
+
+    def split(self, value):
+        """(value, position of the mapped axis or None) as this trace sees it."""
+        if type(value) is BatchTracer and value._trace is self:
+            return value.value, value.dim
+        return value, None
+
+
+def batch_flat(fun, axis, args, dims):
+    """`fun` maps flat lists to flat lists.  Returns (outs, out dims), a dim None where unbatched."""
+    trace = BatchTrace(state.trace, axis)
+    saved, state.axis_env = state.axis_env, (*state.axis_env, (axis.name, axis.size)) if axis.name else state.axis_env
+    try:
+        with entering(trace, ending=True):
+            outs = fun(*[a if d is None else BatchTracer(trace, a, d) for a, d in zip(args, dims, strict=True)])
+    finally:
+        state.axis_env = saved
+    pairs = [trace.split(x) for x in outs]
+    return [x for x, _ in pairs], [d for _, d in pairs]
+
+
+def place_axis(x, size, source, target):
+    """`x` with its mapped axis moved from `source` to `target`, or made there if `source` is None."""
+    return broadcast_axis(x, size, target) if source is None else move_axis(x, source, target)
+
+
+@programs.provide
+def batch(jaxpr, axis, batched, force_out=False):
+    """`force_out` is a bool or a tuple of bool: outputs that are to be batched whatever they depend on."""
+    out_batched = []
+
+    def fun(*args):
+        outs, dims = batch_flat(lambda *xs: eval_jaxpr(jaxpr, (), *xs), axis, args, [0 if b else None for b in batched])
+        force = [force_out] * len(outs) if isinstance(force_out, bool) else force_out
+        out_batched[:] = [d is not None or f for d, f in zip(dims, force, strict=True)]
+        return [place_axis(x, axis.size, d, 0) if b else x for x, d, b in zip(outs, dims, out_batched)]
+
+    avals = [a.update(shape=(axis.size, *a.shape)) if b else a for a, b in zip(jaxpr.in_avals, batched)]
+    return programs.embed_constants(trace_to_jaxpr(fun, avals, jaxpr.name)), tuple(out_batched)
+
+
+def map_flat(fun, axis, args, dims):
+    """`batch_flat` with every output mapped in front; symbolic zeros (None) stay."""
+    def instantiated(*xs):
+        outs = fun(*xs)
+        present[:] = [x is not None for x in outs]
+        return [x for x in outs if x is not None]
+    present = []
+    outs, out_dims = batch_flat(instantiated, axis, args, dims)
+    placed = iter([place_axis(x, axis.size, d, 0) for x, d in zip(outs, out_dims)])
+    return [next(placed) if p else None for p in present]
+
+
+programs.map_flat = map_flat
