@@ -1,0 +1,260 @@
+"""ArrayImpl: the concrete Array, a thin immutable holder of one of jaxlib's buffers."""
+import collections
+
+import numpy as np
+
+from ..core import dtypes
+from ..core.array import Array
+from ..core.avals import ShapedArray, aval_of, physical, register_aval
+from ..core.config import state
+from ..core.trace import Tracer
+from . import binding, callbacks, client, placement
+
+
+class ArrayImpl(Array):
+    """A concrete array.  `_buf` is jaxlib's buffer, None for float0 arrays; `aval` is interned."""
+    __slots__ = ("aval", "_buf", "_committed", "_value")
+
+    def __init__(self, aval, buf, committed=False):
+        self.aval = aval
+        self._buf = buf
+        self._committed = committed
+        self._value = None
+
+    # --- the host side ---
+
+    def _numpy(self):
+        """The value as a read-only NumPy array, fetched once."""
+        if self._value is None:
+            self.check_alive()
+            try:
+                value = binding.to_numpy(self._buf, physical(self.aval))
+            except binding.JaxRuntimeError as error:
+                raise callbacks.original(error) from None
+            value.flags.writeable = False
+            self._value = value
+        return self._value
+
+    def __array__(self, dtype=None, copy=None):
+        if dtypes.is_extended(self.aval.dtype):
+            raise TypeError("a PRNG key array is not a number and cannot become a NumPy array; use "
+                            "random.key_data(key)")
+        value = self._numpy()
+        if dtype is not None and np.dtype(dtype) != value.dtype:
+            if copy is False:
+                raise ValueError(f"cannot give an array of dtype {value.dtype} as {dtype} without a copy")
+            return value.astype(dtype)
+        return value.copy() if copy else value
+
+    def __bool__(self):
+        if self.aval.size != 1:
+            kind = "an empty array" if self.aval.size == 0 else "an array with more than one element"
+            raise ValueError(f"The truth value of {kind} is ambiguous. Use a.any() or a.all()")
+        return bool(self._numpy())
+
+    def _scalar(self, convert):
+        if self.aval.ndim:
+            if self.aval.size != 1:
+                raise TypeError(f"Only scalar arrays can be converted to Python scalars; got shape {self.shape}")
+            raise TypeError("Only scalar arrays can be converted to Python scalars; got arr.ndim="
+                            f"{self.aval.ndim}. Use x.item() or x[0].")
+        return convert(self._numpy()[()])
+
+    def __int__(self):
+        return self._scalar(int)
+
+    def __float__(self):
+        return self._scalar(float)
+
+    def __complex__(self):
+        return self._scalar(complex)
+
+    def __index__(self):
+        if not dtypes.is_integer(self.aval.dtype) or self.aval.ndim:
+            raise TypeError("Only integer scalar arrays can be converted to a scalar index; got "
+                            f"{self.aval.str_short()}")
+        return int(self._numpy())
+
+    def item(self, *args):
+        """The one element (or the element at `args`) as a Python scalar."""
+        return self._numpy().item(*args)
+
+    def tolist(self):
+        """The elements as nested Python lists."""
+        return self._numpy().tolist()
+
+    def tobytes(self, order="C"):
+        """The elements as bytes."""
+        return self._numpy().tobytes(order)
+
+    def __format__(self, spec):
+        return format(self._numpy()[()], spec) if not self.aval.ndim else format(str(self), spec)
+
+    def __str__(self):
+        return str(self._numpy()) if not dtypes.is_extended(self.aval.dtype) else repr(self)
+
+    def __repr__(self):
+        if self._buf is not None and self._buf.is_deleted():
+            return f"Array(<deleted>, shape={self.shape}, dtype={self.aval.dtype.name})"
+        weak = ", weak_type=True" if self.aval.weak_type else ""
+        if dtypes.is_extended(self.aval.dtype):
+            return f"Array({self.shape}, dtype={self.aval.dtype.name}) overlaying:\n{self._numpy()}"
+        value = self._numpy()
+        if value.size == 0:
+            return f"Array([], shape={self.shape}, dtype={value.dtype}{weak})".replace("[], shape=(0,), ", "[], ")
+        return f"Array({np.array2string(value, separator=', ', prefix='Array(')}, dtype={value.dtype}{weak})"
+
+    # --- the device side ---
+
+    def check_alive(self):
+        if self._buf.is_deleted():
+            raise RuntimeError(
+                f"Array has been deleted with shape={self.aval.str_short()}. It was deleted with .delete(), or donated "
+                "to a compiled function (donate_argnums), which reused its memory: use the function's result instead, "
+                "or do not donate it.")
+
+    def block_until_ready(self):
+        """Wait until the value is computed; returns the array.  Errors of the computation are raised here."""
+        self.check_alive()
+        try:
+            self._buf.block_until_ready()
+        except binding.JaxRuntimeError as error:
+            raise callbacks.original(error) from None
+        return self
+
+    def is_ready(self):
+        """Is the value computed?"""
+        return self._buf.is_ready()
+
+    def copy_to_host_async(self):
+        """Begin fetching the value.  On CPU there is nothing to do."""
+
+    def is_deleted(self):
+        """Was the buffer deleted or donated?"""
+        return self._buf.is_deleted()
+
+    def delete(self):
+        """Free the buffer now; later use raises RuntimeError."""
+        self._buf.delete()
+        self._value = None
+
+    @property
+    def sharding(self):
+        return self._buf._sharding
+
+    @property
+    def device(self):
+        """The device, if there is one."""
+        return next(iter(self.sharding.device_set))
+
+    def devices(self):
+        """The set of devices that hold the array."""
+        return self.sharding.device_set
+
+    @property
+    def committed(self):
+        return self._committed
+
+    _device = device
+    is_fully_addressable = property(lambda self: True)
+    is_fully_replicated = property(lambda self: self.sharding.is_fully_replicated)
+
+    def on_device_size_in_bytes(self):
+        return self._buf.on_device_size_in_bytes()
+
+    def unsafe_buffer_pointer(self):
+        """Address of the device memory."""
+        self.check_alive()
+        return self._buf.unsafe_buffer_pointer()
+
+    # --- protocols ---
+
+    def __buffer__(self, flags):
+        return memoryview(self._numpy())
+
+    def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
+        """A DLPack capsule that shares the buffer."""
+        self.check_alive()
+        if self.aval.dtype in dtypes.SMALL_INTS or dtypes.is_extended(self.aval.dtype):
+            raise BufferError(f"DLPack has no type for {self.aval.dtype.name}")
+        if copy:
+            return from_numpy(self._numpy().copy()).__dlpack__(max_version=max_version)
+        self.block_until_ready()
+        return binding.to_dlpack(self._buf, stream, max_version)
+
+    def __dlpack_device__(self):
+        return (1, 0) if self.device.platform == "cpu" else (2, self.device.local_hardware_id)
+
+    def __reduce__(self):
+        return _unpickle, (np.asarray(self._numpy()), self.aval)
+
+    def __deepcopy__(self, memo):
+        return self.__copy__()
+
+    def __copy__(self):
+        return ArrayImpl(self.aval, put(self._numpy(), physical(self.aval), self.device), self._committed)
+
+    def __array_namespace__(self, api_version=None):
+        import importlib
+        return importlib.import_module(__package__.split(".")[0] + ".numpy")
+
+
+def _unpickle(value, aval):
+    return ArrayImpl(aval, put(value, physical(aval), client.default_device()))
+
+
+register_aval(ArrayImpl, lambda value: value.aval)
+
+
+def put(value, aval, device):
+    """jaxlib's buffer for a NumPy value on a device.  The value is copied: it may change afterwards."""
+    if value.dtype != aval.dtype:
+        value = value.astype(aval.dtype)
+    return binding.device_put(np.asarray(value, order="C"), aval, placement.on_device(device), device)
+
+
+def from_numpy(value, *, aval=None, device=None, committed=False):
+    """An ArrayImpl from a NumPy value; `aval` gives dtype and weak type."""
+    value = np.asarray(value)
+    aval = aval_of(value) if aval is None else aval
+    return ArrayImpl(aval, put(value, physical(aval), device or client.default_device()), committed)
+
+
+_scalars: collections.OrderedDict = collections.OrderedDict()
+_SCALARS_KEPT = 1024
+
+
+def as_array(value):
+    """The ArrayImpl of any concrete array-like.  Buffers of recently used Python scalars are kept."""
+    if type(value) is ArrayImpl:
+        return value
+    if type(value) in dtypes.python_scalars:
+        # repr tells -0.0 from 0.0, which compare equal
+        key = (type(value), value if type(value) in (int, bool) else repr(value), state.x64, state.context_key)
+        array = _scalars.get(key)
+        if array is None or array._buf.is_deleted():
+            aval = aval_of(value)
+            array = _scalars[key] = from_numpy(np.asarray(value, aval.dtype), aval=aval)
+            if len(_scalars) > _SCALARS_KEPT:
+                _scalars.popitem(last=False)
+        return array
+    if isinstance(value, Tracer):
+        known = value.concrete()
+        if known is None:
+            from ..core.errors import leaked_tracer
+            raise leaked_tracer(value)
+        return as_array(known)
+    aval = aval_of(value)
+    if aval.dtype == dtypes.float0:
+        return value
+    if isinstance(value, Array):
+        return value
+    return from_numpy(value, aval=aval)
+
+
+def from_dlpack(capsule, device):
+    """An ArrayImpl over a DLPack capsule, sharing memory where alignment allows."""
+    buf = binding.from_dlpack(capsule, device)
+    host = binding.dlpack_shape_dtype(buf)
+    aval = ShapedArray(*host)
+    return ArrayImpl(aval, binding.rewrap(buf, aval, placement.on_device(device)), True)

@@ -1,0 +1,143 @@
+"""Compilation and execution of lowered programs; the tokens of side effects."""
+import atexit
+import collections
+import threading
+import time
+
+from ..core.avals import physical
+from ..core.config import config
+from . import array, binding, callbacks, placement
+
+_lock = threading.Lock()
+_pending: list = []          # tokens of running programs with side effects
+_last_ordered: list = []     # the token of the last program with ordered effects
+_loaded: collections.OrderedDict = collections.OrderedDict()     # what was compiled, by its text
+_LOADED_KEPT = 512
+compile_count = 0            # programs compiled by this process
+
+
+class Executable:
+    """A compiled program.  Call it with one buffer for each input that the program has."""
+    __slots__ = ("loaded", "lowered", "out_avals", "handlers", "effects", "device", "compile_seconds")
+
+    def __init__(self, loaded, lowered, device, compile_seconds):
+        self.loaded = loaded
+        self.lowered = lowered
+        self.device = device
+        self.compile_seconds = compile_seconds
+        sharding = placement.on_device(device)
+        self.out_avals = lowered.jaxpr.out_avals
+        self.handlers = [binding.result_handler(physical(a), sharding) for a in self.out_avals]
+        self.effects = bool(lowered.effects)
+
+    def __call__(self, buffers, committed=False):
+        """Run; returns a list of ArrayImpl.  `buffers` must match the program's inputs: nothing checks here."""
+        if self.effects:
+            results = self._run_effectful(buffers)
+        else:
+            try:
+                results = self.loaded.execute_sharded(buffers)
+            except binding.JaxRuntimeError as error:
+                raise callbacks.original(error) from None
+        make = array.ArrayImpl
+        return [make(a, b, committed) for a, b in zip(self.out_avals, results.consume_with_handlers(self.handlers))]
+
+    def _run_effectful(self, buffers):
+        if self.lowered.ordered and _last_ordered:
+            _wait(_last_ordered.pop())
+        try:
+            results = self.loaded.execute_sharded(buffers, with_tokens=True)
+        except binding.JaxRuntimeError as error:
+            raise callbacks.original(error) from None
+        token = results.consume_token()
+        with _lock:
+            if self.lowered.ordered:
+                _last_ordered[:] = [token]
+            _pending.append(token)
+            if len(_pending) > 256:
+                oldest = _pending.pop(0)
+                oldest.block_until_ready()
+        return results
+
+
+def _wait(token):
+    try:
+        token.block_until_ready()
+    except binding.JaxRuntimeError as error:
+        raise callbacks.original(error) from None
+
+
+def effects_barrier():
+    """Wait until every side effect of programs started so far has happened; raises what a callback raised."""
+    while True:
+        with _lock:
+            if not _pending:
+                return
+            token = _pending.pop(0)
+        _wait(token)
+
+
+@atexit.register
+def _finish():
+    try:
+        effects_barrier()
+    except Exception as error:
+        import sys
+        print(f"hlotrace: a callback failed while the process was ending: {error!r}", file=sys.stderr)
+
+
+def compile_options(overrides=None):
+    options = binding.CompileOptions()
+    options.num_replicas = options.num_partitions = 1
+    if overrides:
+        options.env_option_overrides = list(overrides.items())
+    return options
+
+
+def compile_lowered(lowered, device, compiler_options=None):
+    """An Executable for a Lowered program on one device."""
+    global compile_count
+    key = (lowered.text, device, tuple(sorted((compiler_options or {}).items())))
+    found = None if lowered.callbacks else _loaded.get(key)
+    if found is not None:
+        _loaded.move_to_end(key)
+        return Executable(found, lowered, device, 0.0)
+    options = compile_options(compiler_options)
+    build = options.executable_build_options
+    build.num_replicas = build.num_partitions = 1
+    options.device_assignment = binding.device_assignment([[device.id]])
+    backend = device.client
+    devices = binding.DeviceList((device,))
+    start = time.perf_counter()
+    try:
+        if lowered.callbacks:
+            loaded = backend.compile_and_load(binding.parse_module(lowered.text), devices, options,
+                                              [callbacks.guard(*c) for c in lowered.callbacks])
+        else:
+            loaded = backend.compile_and_load(lowered.text, devices, options)
+    except binding.JaxRuntimeError as error:
+        raise binding.JaxRuntimeError(_readable(str(error))) from None
+    seconds = time.perf_counter() - start
+    compile_count += 1
+    if not lowered.callbacks:
+        _loaded[key] = loaded
+        if len(_loaded) > _LOADED_KEPT:
+            _loaded.popitem(last=False)
+    if config.jax_log_compiles:
+        import logging
+        logging.getLogger("hlotrace").warning("compiled %s in %.3f s", lowered.jaxpr.name, seconds)
+    return Executable(loaded, lowered, device, seconds)
+
+
+def _readable(message):
+    """jaxlib ends every MLIR error with a guess about versions, which is wrong here."""
+    return message.split("Failed to parse using StableHLO")[0].strip()
+
+
+def platform_of(device):
+    return "cuda" if device.platform in ("gpu", "cuda") else device.platform
+
+
+def forget():
+    """Let go of compiled programs."""
+    _loaded.clear()
