@@ -1,0 +1,75 @@
+"""hlotrace: numerical Python, transformed and compiled; JAX's names on jaxlib and numpy alone.
+
+`import hlotrace as jax, hlotrace.numpy as jnp` runs a program written for JAX.
+"""
+import importlib as _importlib
+
+from . import numpy, tree
+from .api.autodiff import (
+    fwd_and_bwd,
+    grad,
+    hessian,
+    jacfwd,
+    jacobian,
+    jacrev,
+    jvp,
+    linear_transpose,
+    linearize,
+    value_and_grad,
+    vjp,
+)
+from .api.callbacks import pure_callback
+from .api.custom import closure_convert, custom_gradient, custom_jvp, custom_vjp
+from .api.jit import jit
+from .api.misc import (
+    block_until_ready,
+    checking_leaks,
+    clear_caches,
+    copy_to_host_async,
+    debug_infs,
+    debug_nans,
+    default_device,
+    default_matmul_precision,
+    device_get,
+    device_put,
+    disable_jit,
+    enable_x64,
+    ensure_compile_time_eval,
+    live_arrays,
+    log_compiles,
+    named_call,
+    named_scope,
+    numpy_dtype_promotion,
+    numpy_rank_promotion,
+    typeof,
+)
+from .api.stages import ShapeDtypeStruct, eval_shape, make_jaxpr
+from .api.vmap import vmap
+from .core.array import Array
+from .core.config import config
+from .runtime.client import (
+    default_backend,
+    device_count,
+    devices,
+    local_device_count,
+    local_devices,
+    process_count,
+    process_index,
+)
+from .runtime.execute import effects_barrier
+
+__version__ = "0.1.0"
+
+# Modules that are imported when they are first used.
+_LAZY = ("debug", "dtypes", "errors", "experimental", "lax", "nn", "random", "sharding", "stages",
+         "tree_util")
+
+
+def __getattr__(name):
+    if name in _LAZY:
+        return _importlib.import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__():
+    return sorted([*globals(), *_LAZY])

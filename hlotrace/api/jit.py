@@ -1,0 +1,309 @@
+"""jit: trace a function once for each type of its arguments, compile it, call the compiled program.
+
+A call flattens its arguments, looks up (structure, avals, static values, options in force) and runs what it
+finds.  While another transformation is tracing, the call is written down as one `jit` equation instead.
+"""
+import functools
+import weakref
+from typing import Any, Callable, TypeVar
+
+from ..core import tree
+from ..core.avals import aval_of, is_arraylike, not_an_array
+from ..core.config import config, state, sync
+from ..core.jaxpr import close, dce, eval_jaxpr
+from ..core.trace import EVAL, Tracer, trace_to_jaxpr
+from ..primitives.calls import jit_p
+from ..runtime import evaluate
+from ..runtime.array import ArrayImpl, as_array
+from ..runtime.binding import JaxRuntimeError
+from .signatures import name_of, numbers_and_names
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class Traced:
+    """A function traced for given argument types: a program, and the structures around it."""
+    __slots__ = ("jaxpr", "closed", "consts", "in_tree", "out_tree", "donated", "name", "executables")
+
+    def __init__(self, jaxpr, in_tree, out_tree, donated):
+        self.jaxpr = jaxpr
+        self.closed, self.consts = close(jaxpr)
+        self.in_tree = in_tree
+        self.out_tree = out_tree
+        self.donated = donated
+        self.executables = {}
+
+    @property
+    def cacheable(self):
+        """A program that closes over tracers holds for this one trace only."""
+        return not any(isinstance(c, Tracer) for c in self.consts)
+
+
+class _Call:
+    """A compiled program ready to be called with the leaves of the arguments."""
+    __slots__ = ("executable", "consts", "kept", "out_tree", "device")
+
+    def __init__(self, traced, device, compiler_options):
+        pruned, used = dce(traced.closed, keep_invars=False)
+        shift = len(traced.consts)
+        self.consts = [as_array(traced.consts[i]) for i in range(shift) if used[i]]
+        self.kept = [i - shift for i in range(shift, len(used)) if used[i]]
+        donated = tuple(len(self.consts) + n for n, i in enumerate(self.kept) if i in traced.donated)
+        self.executable = evaluate.compile_program(pruned, device, donated, compiler_options)
+        self.out_tree = traced.out_tree
+        self.device = device
+
+    def __call__(self, leaves):
+        buffers = [c._buf for c in self.consts]
+        committed = False
+        for i in self.kept:
+            leaf = leaves[i]
+            if type(leaf) is not ArrayImpl:
+                leaf = as_array(leaf)
+            elif leaf._committed:
+                return self.placed(leaves)
+            buffers.append(leaf._buf)
+        try:
+            results = self.executable(buffers, committed)
+        except JaxRuntimeError:
+            return self.placed(leaves)      # a deleted argument, or one on another device
+        return self.out_tree.unflatten(results)
+
+    def placed(self, leaves):
+        """The slow road: check every argument and move it to the program's device."""
+        arrays = [as_array(leaves[i]) for i in self.kept]
+        device, committed = evaluate.placed(arrays)
+        buffers = evaluate.buffers_on([*self.consts, *arrays], self.device)
+        return self.out_tree.unflatten(self.executable(buffers, committed))
+
+
+def check_outputs(leaves, out_tree, name):
+    """TypeError, with the path of the output, for outputs that are not arrays."""
+    for i, leaf in enumerate(leaves):
+        if not is_arraylike(leaf):
+            path = tree.leaf_paths(out_tree.unflatten(leaves))[i]
+            raise TypeError(f"function {name} traced for transformation returned a value of type {type(leaf)} at output "
+                            f"{path or 'root'}, which is not a valid JAX type: return arrays, numbers, or pytrees of "
+                            "them")
+
+
+def trace_call(fun, in_tree, avals, statics, name, donated=(), arg_names=None):
+    """Trace `fun` for leaves of `avals` in `in_tree`; `statics` are ((position or name, value), ...)."""
+    out_tree = None
+
+    def flat(*tracers):
+        nonlocal out_tree
+        args, kwargs = in_tree.unflatten(tracers)
+        if statics:
+            args, kwargs = insert_statics(args, kwargs, statics)
+        leaves, out_tree = tree.tree_flatten(fun(*args, **kwargs))
+        check_outputs(leaves, out_tree, name)
+        return leaves
+    saved, state.name_stack = state.name_stack, ""
+    try:
+        jaxpr = trace_to_jaxpr(flat, avals, name, arg_names)
+    finally:
+        state.name_stack = saved
+    return Traced(jaxpr, in_tree, out_tree, donated)
+
+
+def insert_statics(args, kwargs, statics):
+    args, kwargs = list(args), dict(kwargs)
+    for where, value in statics:
+        if isinstance(where, str):
+            kwargs[where] = value.value
+        else:
+            args.insert(where, value.value)
+    return args, kwargs
+
+
+class Static:
+    """A static argument as part of a cache key: equal in type as well as in value (1, 1.0 and True differ)."""
+    __slots__ = ("value", "hash")
+
+    def __init__(self, value, where, name):
+        self.value = value
+        try:
+            self.hash = hash(value)
+        except TypeError as error:
+            raise ValueError(
+                f"Non-hashable static arguments are used in a jit function: argument {where!r} of {name}, a value of "
+                f"type {type(value)} ({error}). Static arguments are part of a cache key: pass a tuple instead of a "
+                "list, or define __hash__ and __eq__.") from None
+
+    def __hash__(self):
+        return self.hash
+
+    def __eq__(self, other):
+        return self.value is other.value or type(self.value) is type(other.value) and self.value == other.value
+
+
+_function_caches: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
+
+
+def _cache_for(fun, options):
+    """The cache of a function, shared by all `jit(fun)` with the same options."""
+    try:
+        return _function_caches.setdefault(fun, {}).setdefault(options, {})
+    except TypeError:
+        return {}
+
+
+class JitFunction:
+    """A compiled function; see `jit`."""
+
+    def __init__(self, fun, static_argnums, static_argnames, donate_argnums, donate_argnames, inline, keep_unused,
+                 compiler_options):
+        if not callable(fun):
+            raise TypeError(f"jit expects a function, got {fun!r} of type {type(fun)}")
+        self._fun = fun
+        self._name = name_of(fun)
+        self._static_numbers, self._static_names = numbers_and_names(fun, static_argnums, static_argnames, "static")
+        self._donate_numbers, self._donate_names = numbers_and_names(fun, donate_argnums, donate_argnames, "donate")
+        both = set(self._static_numbers) & set(self._donate_numbers)
+        if both:
+            raise ValueError(f"static_argnums and donate_argnums of {self._name} overlap: arguments {sorted(both)} "
+                             "cannot be both static and donated")
+        self._inline = inline
+        self._compiler_options = compiler_options
+        options = (self._static_numbers, self._static_names, self._donate_numbers, self._donate_names, inline,
+                   keep_unused, tuple(sorted(compiler_options.items())) if compiler_options else ())
+        self._cache = _cache_for(fun, options)
+        functools.update_wrapper(self, fun, updated=())
+
+    def __call__(self, *args, **kwargs):
+        if config._version != state.version:
+            sync()
+        if self._static_names or self._static_numbers:
+            args, kwargs, statics = self._split_statics(args, kwargs)
+        else:
+            statics = ()
+        leaves, in_tree = tree.tree_flatten((args, kwargs))
+        try:
+            avals = tuple([aval_of(x) for x in leaves])
+        except TypeError:
+            self._raise_bad_argument(args, kwargs, leaves)
+            raise
+        if state.trace is not EVAL or state.disable_jit:
+            return self._traced_call(leaves, in_tree, avals, statics)
+        key = (in_tree, avals, statics, state.context_key)
+        call = self._cache.get(key)
+        if call is None:
+            call = self._compile(key, args, kwargs, in_tree, avals, statics)
+        return call(leaves)
+
+    def _compile(self, key, args, kwargs, in_tree, avals, statics):
+        traced = self._trace(args, kwargs, in_tree, avals, statics)
+        leaves = tree.tree_leaves((args, kwargs))
+        device, _ = evaluate.placed([as_array(x) for x in leaves])
+        call = _Call(traced, device, self._compiler_options)
+        if device == evaluate.client.default_device():
+            self._cache[key] = call
+        return call
+
+    def _trace(self, args, kwargs, in_tree, avals, statics):
+        key = ("trace", in_tree, avals, statics, state.context_key, state.axis_env)
+        traced = self._cache.get(key)
+        if traced is None:
+            names = tree.arg_paths(self._fun, args, kwargs) if not statics else None
+            traced = trace_call(self._fun, in_tree, avals, statics, self._name, self._donated(args, kwargs), names)
+            if traced.cacheable:
+                self._cache[key] = traced
+        return traced
+
+    def _donated(self, args, kwargs):
+        """Positions of donated leaves."""
+        if not self._donate_numbers and not self._donate_names:
+            return ()
+        removed = sorted(self._static_numbers)
+        numbers = {n - sum(s < n for s in removed) for n in self._donate_numbers}
+        flags = ([i in numbers for i in range(len(args))],
+                 {k: k in self._donate_names for k in kwargs})
+        marks = [f for f, sub in [*zip(flags[0], args), *((flags[1][k], kwargs[k]) for k in sorted(kwargs))]
+                 for _ in tree.tree_leaves(sub)]
+        return tuple(i for i, m in enumerate(marks) if m)
+
+    def _split_statics(self, args, kwargs):
+        statics = [(n, Static(args[n], n, self._name)) for n in self._static_numbers if n < len(args)]
+        taken = {n for n, _ in statics}
+        if taken:
+            args = tuple(a for i, a in enumerate(args) if i not in taken)
+        if kwargs:
+            named = [k for k in self._static_names if k in kwargs]
+            if named:
+                statics += [(k, Static(kwargs[k], k, self._name)) for k in named]
+                kwargs = {k: v for k, v in kwargs.items() if k not in named}
+        return args, kwargs, tuple(statics)
+
+    def _traced_call(self, leaves, in_tree, avals, statics):
+        args, kwargs = in_tree.unflatten(leaves)
+        if state.disable_jit:
+            if statics:
+                args, kwargs = insert_statics(args, kwargs, statics)
+            return self._fun(*args, **kwargs)
+        traced = self._trace(args, kwargs, in_tree, avals, statics)
+        operands = [*traced.consts, *leaves]
+        if self._inline:
+            results = eval_jaxpr(traced.closed, (), *operands)
+        else:
+            results = jit_p.bind(*operands, jaxpr=traced.closed, donated=traced.donated)
+        return traced.out_tree.unflatten(results)
+
+    def _raise_bad_argument(self, args, kwargs, leaves):
+        for leaf, path in zip(leaves, tree.arg_paths(self._fun, args, kwargs)):
+            if not is_arraylike(leaf):
+                raise TypeError(f"Error interpreting argument to {self._name} as an abstract array: "
+                                f"{not_an_array(leaf, path)}") from None
+
+    def __get__(self, instance, owner=None):
+        return self if instance is None else functools.partial(self, instance)
+
+    def trace(self, *args, **kwargs):
+        """Trace for arguments given as arrays or ShapeDtypeStructs; returns a `stages.Traced`."""
+        from . import stages
+        args, kwargs, statics = self._split_statics(args, kwargs)
+        return stages.trace(self, args, kwargs, statics)
+
+    def lower(self, *args, **kwargs):
+        """Trace and lower; returns a `stages.Lowered`."""
+        return self.trace(*args, **kwargs).lower()
+
+    def eval_shape(self, *args, **kwargs):
+        """The shapes and dtypes of the result, as ShapeDtypeStructs."""
+        return self.trace(*args, **kwargs).out_info
+
+    def clear_cache(self):
+        """Forget all compiled programs of this function."""
+        self._cache.clear()
+
+    def _cache_size(self):
+        return sum(isinstance(v, _Call) for v in self._cache.values())
+
+    def __repr__(self):
+        return f"<compiled function {self._name} of {self._fun!r}>"
+
+
+def jit(fun: F | None = None, /, *, static_argnums=None, static_argnames=None, donate_argnums=None,
+        donate_argnames=None, keep_unused=False, device=None, backend=None, inline=False, in_shardings=None,
+        out_shardings=None, compiler_options=None) -> F:
+    """Compile `fun` with XLA on first call for each combination of argument shapes, dtypes and static values.
+
+    Args:
+      fun: a pure function of pytrees of arrays.  Without it, returns a decorator.
+      static_argnums, static_argnames: arguments that are part of the program; hashable.
+      donate_argnums, donate_argnames: arguments whose memory the program may reuse; they cannot be used again.
+      inline: while tracing, write the function's equations into the caller instead of a call.
+      compiler_options: dict of XLA option names to values.
+    Returns: a function with the signature of `fun`, and with `.trace`, `.lower`, `.eval_shape`,
+      `.clear_cache`.
+    Raises: TypeError for arguments that are not arrays, ValueError for unhashable static ones.
+    """
+    options = dict(static_argnums=static_argnums, static_argnames=static_argnames, donate_argnums=donate_argnums,
+                   donate_argnames=donate_argnames, inline=inline, keep_unused=keep_unused,
+                   compiler_options=compiler_options)
+    if fun is None:
+        return functools.partial(jit, **options)
+    return JitFunction(fun, **options)
+
+
+jit_p.evaluate = lambda *args, jaxpr, donated: evaluate.run_program(jaxpr, args, donated)

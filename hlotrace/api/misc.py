@@ -1,0 +1,126 @@
+"""Placement of values, name scopes, options as contexts."""
+import contextlib
+import functools
+import gc
+
+from ..core import tree
+from ..core.avals import aval_of
+from ..core.config import option_context, override, state
+from ..core.trace import EVAL, Tracer, entering
+from ..primitives.shape import copy_p
+from ..runtime import evaluate, placement, transfer
+from ..runtime.array import ArrayImpl, as_array
+
+enable_x64 = option_context("jax_enable_x64", True)
+debug_nans = option_context("jax_debug_nans", True)
+debug_infs = option_context("jax_debug_infs", True)
+log_compiles = option_context("jax_log_compiles", True)
+checking_leaks = option_context("jax_check_tracer_leaks", True)
+default_device = option_context("jax_default_device")
+default_matmul_precision = option_context("jax_default_matmul_precision")
+numpy_dtype_promotion = option_context("jax_numpy_dtype_promotion")
+numpy_rank_promotion = option_context("jax_numpy_rank_promotion")
+
+
+def disable_jit(disable=True):
+    """Context manager in which jit, scan, cond and loops run as plain Python."""
+    return override("jax_disable_jit", disable)
+
+
+def _device_of(target):
+    """The device that `device_put` was asked for, or None."""
+    if target is None:
+        return None
+    if isinstance(target, placement.SingleDeviceSharding):
+        return target._device
+    if hasattr(target, "device_kind"):
+        return target
+    raise ValueError(f"device_put: expected a Device or a SingleDeviceSharding, got {target!r}")
+
+
+def device_put(x, device=None, *, src=None, donate=False, may_alias=None):
+    """The arrays of a pytree on a device (committed to it if one is given).
+
+    `device` is a Device, a SingleDeviceSharding, or a pytree of them that is a prefix of `x`.
+    """
+    leaves, treedef = tree.tree_flatten(x)
+    targets = tree.flatten_axes("device_put device", treedef, device)
+    return treedef.unflatten([_put(v, _device_of(t), donate) for v, t in zip(leaves, targets)])
+
+
+def _put(x, device, donate):
+    if isinstance(x, Tracer):
+        return copy_p.bind(x)
+    array = as_array(x)
+    if device is None:
+        return array
+    moved = transfer.copy_to(array, device, committed=True)
+    if donate and moved._buf is not array._buf:
+        array.delete()
+    return moved
+
+
+def device_get(x):
+    """The values of a pytree as NumPy arrays."""
+    def get(v):
+        return v._numpy() if isinstance(v, ArrayImpl) else v.__array__() if isinstance(v, Tracer) else v
+    return tree.tree_map(get, x)
+
+
+def block_until_ready(x):
+    """Wait for every array of a pytree; returns the pytree."""
+    for leaf in tree.tree_leaves(x):
+        if hasattr(leaf, "block_until_ready"):
+            leaf.block_until_ready()
+    return x
+
+
+def copy_to_host_async(x):
+    """Begin fetching every array of a pytree."""
+    return x
+
+
+def live_arrays(platform=None):
+    """All concrete arrays that are alive."""
+    return [a for a in gc.get_objects() if type(a) is ArrayImpl and not a.is_deleted()]
+
+
+def clear_caches():
+    """Forget all traced and compiled programs."""
+    from . import jit
+    jit._function_caches.clear()
+    evaluate.clear_caches()
+
+
+@contextlib.contextmanager
+def named_scope(name):
+    """Operations traced in this block carry `name` in their location, profiles and dumps."""
+    if not isinstance(name, str):
+        raise TypeError(f"named_scope name argument must be a string, got {name!r}.")
+    saved = state.name_stack
+    state.name_stack = f"{saved}/{name}" if saved else name
+    try:
+        yield
+    finally:
+        state.name_stack = saved
+
+
+def named_call(fun, *, name=None):
+    """`fun` run in a named scope."""
+    @functools.wraps(fun)
+    def named(*args, **kwargs):
+        with named_scope(name or fun.__name__):
+            return fun(*args, **kwargs)
+    return named
+
+
+def ensure_compile_time_eval():
+    """Context manager in which operations on concrete values are done at once, also while tracing."""
+    return entering(EVAL)
+
+
+def typeof(x):
+    """The aval of an array-like."""
+    return aval_of(x)
+
+

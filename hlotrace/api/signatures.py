@@ -1,0 +1,69 @@
+"""What the transformations need of a function's signature: argument numbers, names, static values."""
+import inspect
+import operator
+
+
+def name_of(fun):
+    """A function's name for messages and programs."""
+    inner = getattr(fun, "func", None)     # functools.partial
+    return getattr(fun, "__name__", None) or (name_of(inner) if inner is not None else type(fun).__name__)
+
+
+def signature_of(fun):
+    """inspect.signature, or None where Python cannot tell."""
+    try:
+        return inspect.signature(fun)
+    except (TypeError, ValueError):
+        return None
+
+
+def as_tuple(value, convert, what):
+    """An int or a str, or a sequence of them, as a tuple."""
+    if value is None:
+        return ()
+    if isinstance(value, str) or not hasattr(value, "__iter__"):
+        value = (value,)
+    try:
+        return tuple(convert(v) for v in value)
+    except TypeError:
+        raise TypeError(f"{what} must be {'an int' if convert is operator.index else 'a str'} or a sequence of them, "
+                        f"got {value!r}") from None
+
+
+def _name(value):
+    if not isinstance(value, str):
+        raise TypeError
+    return value
+
+
+def numbers_and_names(fun, numbers, names, what):
+    """(argument numbers, argument names), each completed from the other through the signature of `fun`.
+
+    Raises ValueError for a number or a name that the signature does not have.
+    """
+    numbers = as_tuple(numbers, operator.index, f"{what}_argnums")
+    names = as_tuple(names, _name, f"{what}_argnames")
+    if not numbers and not names:
+        return (), ()
+    signature = signature_of(fun)
+    if signature is None:
+        return numbers, names
+    parameters = list(signature.parameters.values())
+    kinds = inspect.Parameter
+    positional = [p.name for p in parameters if p.kind in (kinds.POSITIONAL_ONLY, kinds.POSITIONAL_OR_KEYWORD)]
+    keyword = [p.name for p in parameters if p.kind in (kinds.POSITIONAL_OR_KEYWORD, kinds.KEYWORD_ONLY)]
+    has_rest = any(p.kind == kinds.VAR_POSITIONAL for p in parameters)
+    if not any(p.kind == kinds.VAR_KEYWORD for p in parameters):
+        for n in names:
+            if n not in keyword:
+                raise ValueError(f"jitted function {name_of(fun)} has invalid argnames {{{n!r}}} in {what}_argnames: "
+                                 f"its parameters are {', '.join(p.name for p in parameters)}")
+    if not has_rest:
+        for n in numbers:
+            if not -len(positional) <= n < len(positional):
+                raise ValueError(f"jitted function {name_of(fun)} has {what}_argnums={numbers} but only "
+                                 f"{len(positional)} positional arguments: argument number {n} does not exist")
+    numbers = tuple(n + len(positional) if n < 0 and not has_rest else n for n in numbers)
+    all_numbers = {*numbers, *(positional.index(n) for n in names if n in positional)}
+    all_names = {*names, *(positional[n] for n in numbers if 0 <= n < len(positional) and positional[n] in keyword)}
+    return tuple(sorted(all_numbers)), tuple(sorted(all_names))

@@ -1,0 +1,253 @@
+"""Ahead of time: trace, lower, compile, each step open to look into; make_jaxpr and eval_shape."""
+from ..core import dtypes, tree
+from ..core.avals import ShapedArray, aval_of, is_arraylike, not_an_array
+from ..core.config import state
+from ..core.jaxpr import dce
+from ..lowering.module import lower as lower_program
+from ..runtime import client, evaluate, execute, introspect
+from ..runtime.array import as_array
+from .jit import trace_call
+from .signatures import name_of
+
+
+class ShapeDtypeStruct:
+    """The type of an array without its data: `shape`, `dtype`; stands for an argument of `lower` and `eval_shape`."""
+    __slots__ = ("shape", "dtype", "sharding", "weak_type")
+
+    def __init__(self, shape, dtype, *, sharding=None, weak_type=False, vma=None):
+        if dtype is None:
+            raise ValueError("ShapeDtypeStruct: dtype must be specified.")
+        self.shape = tuple(shape)
+        self.dtype = dtypes.canonicalize(dtype) if not dtypes.is_extended(dtypes.as_dtype(dtype)) else dtype
+        self.sharding = sharding
+        self.weak_type = weak_type
+
+    ndim = property(lambda self: len(self.shape))
+    size = property(lambda self: ShapedArray(self.shape, self.dtype).size)
+
+    def update(self, **changes):
+        """A copy with some attributes changed."""
+        fields = {name: getattr(self, name) for name in self.__slots__}
+        fields.update(changes)
+        return ShapeDtypeStruct(fields.pop("shape"), fields.pop("dtype"), **fields)
+
+    def __len__(self):
+        if not self.shape:
+            raise TypeError("len() of unsized object")
+        return self.shape[0]
+
+    def __repr__(self):
+        weak = ", weak_type=True" if self.weak_type else ""
+        return f"ShapeDtypeStruct(shape={self.shape}, dtype={self.dtype.name}{weak})"
+
+    def __eq__(self, other):
+        return isinstance(other, ShapeDtypeStruct) and (self.shape, self.dtype, self.weak_type, self.sharding) == (
+            other.shape, other.dtype, other.weak_type, other.sharding)
+
+    def __hash__(self):
+        return hash((self.shape, self.dtype, self.weak_type))
+
+
+def struct_of(aval):
+    return ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=aval.weak_type)
+
+
+def abstract(x, path=""):
+    """The aval of an array or of anything with shape and dtype."""
+    if is_arraylike(x):
+        return aval_of(x)
+    if hasattr(x, "shape") and hasattr(x, "dtype"):
+        return ShapedArray(tuple(x.shape), dtypes.canonicalize(x.dtype), getattr(x, "weak_type", False))
+    raise TypeError(not_an_array(x, path))
+
+
+def shape_dtype_struct(x):
+    """The ShapeDtypeStruct of an array."""
+    return struct_of(abstract(x))
+
+
+class Traced:
+    """A function traced for given argument types.  `jaxpr` is the program, `out_info` the types of its results."""
+
+    def __init__(self, traced, name, paths, fun=None, compiler_options=None):
+        self._traced = traced
+        self.fun_name = name
+        self._paths = paths
+        self._compiler_options = compiler_options
+
+    @property
+    def jaxpr(self):
+        return self._traced.jaxpr
+
+    @property
+    def out_info(self):
+        return self._traced.out_tree.unflatten([struct_of(a) for a in self._traced.closed.out_avals])
+
+    @property
+    def in_tree(self):
+        return self._traced.in_tree
+
+    @property
+    def out_tree(self):
+        return self._traced.out_tree
+
+    @property
+    def in_avals(self):
+        return self._traced.in_tree.unflatten(self._traced.jaxpr.in_avals)
+
+    args_info = in_avals
+
+    @property
+    def effects(self):
+        return self._traced.jaxpr.effects
+
+    def lower(self, *, lowering_platforms=None, platform=None):
+        """StableHLO for the default platform, or for the one named."""
+        names = lowering_platforms or ((platform,) if platform else None)
+        return Lowered(self, {"gpu": "cuda"}.get(names[0], names[0]) if names else
+                       execute.platform_of(client.default_device()))
+
+
+class Lowered:
+    """A program as StableHLO."""
+
+    def __init__(self, traced, platform):
+        self._stage = traced
+        self._traced = traced._traced
+        self._platform = platform
+        t = self._traced
+        self._program, used = dce(t.closed, keep_invars=False)
+        shift = len(t.consts)
+        self._consts = [c for c, u in zip(t.consts, used) if u]
+        self._kept = [i - shift for i, u in enumerate(used) if u and i >= shift]
+        self._donated = tuple(len(self._consts) + n for n, i in enumerate(self._kept) if i in t.donated)
+        self._texts = {}
+
+    in_tree = property(lambda self: self._traced.in_tree)
+    out_tree = property(lambda self: self._traced.out_tree)
+    out_info = property(lambda self: self._stage.out_info)
+    in_avals = property(lambda self: self._stage.in_avals)
+    args_info = in_avals
+    fun_name = property(lambda self: self._stage.fun_name)
+
+    def _lowered(self, debug_info):
+        if debug_info not in self._texts:
+            names = ["result" + p for p in tree.leaf_paths(self._traced.out_tree)]
+            self._texts[debug_info] = lower_program(self._program, platform=self._platform, donated=self._donated,
+                                                    debug_info=debug_info, result_names=names)
+        return self._texts[debug_info]
+
+    def as_text(self, dialect=None, *, debug_info=False):
+        """The program as text: "stablehlo" (default; with locations if `debug_info`) or "hlo"."""
+        if dialect in (None, "stablehlo"):
+            return self._lowered(debug_info).text
+        if dialect == "hlo":
+            return introspect.hlo_text(self._lowered(True).text)
+        raise ValueError(f"unknown dialect {dialect!r}: \"stablehlo\" and \"hlo\" are known")
+
+    def compiler_ir(self, dialect=None):
+        """jaxlib's object for the program: an MLIR module ("stablehlo") or an XlaComputation ("hlo")."""
+        if dialect in (None, "stablehlo"):
+            return introspect.mlir_module(self._lowered(False).text)
+        return introspect.xla_computation(self._lowered(False).text)
+
+    def cost_analysis(self):
+        """XLA's estimate for the program before optimization: a dict with "flops", "bytes accessed", ..."""
+        return introspect.cost_of_text(self._lowered(False).text, client.client())
+
+    def compile(self, compiler_options=None):
+        """Compile for the default device."""
+        device = client.default_device()
+        if execute.platform_of(device) != self._platform:
+            device = client.client(self._platform).local_devices()[0]
+        options = compiler_options or self._stage._compiler_options
+        return Compiled(self, execute.compile_lowered(self._lowered(True), device, options))
+
+
+class Compiled:
+    """A compiled program: call it with arguments of exactly the types it was compiled for."""
+
+    def __init__(self, lowered, executable):
+        self._lowered = lowered
+        self._executable = executable
+        self._consts = [as_array(c) for c in lowered._consts]
+
+    in_tree = property(lambda self: self._lowered.in_tree)
+    out_tree = property(lambda self: self._lowered.out_tree)
+    out_info = property(lambda self: self._lowered.out_info)
+    out_avals = property(lambda self: self._lowered._traced.closed.out_avals)
+    in_avals = property(lambda self: self._lowered.in_avals)
+    args_info = in_avals
+    fun_name = property(lambda self: self._lowered.fun_name)
+
+    def as_text(self):
+        """The optimized HLO."""
+        return introspect.optimized_text(self._executable.loaded)
+
+    def cost_analysis(self):
+        """XLA's cost estimate of the optimized program: a dict with "flops", "bytes accessed", ..."""
+        return introspect.cost(self._executable.loaded)
+
+    def memory_analysis(self):
+        """Bytes of arguments, outputs, temporaries and code."""
+        return self._executable.loaded.get_compiled_memory_stats()
+
+    def runtime_executable(self):
+        """jaxlib's LoadedExecutable."""
+        return self._executable.loaded
+
+    def __call__(self, *args, **kwargs):
+        """Run.  TypeError where structure, shapes or dtypes differ from what was compiled for."""
+        leaves, in_tree = tree.tree_flatten((args, kwargs))
+        if in_tree != self.in_tree:
+            raise TypeError(f"Function {self.fun_name} was compiled with input pytree structure different from the one it "
+                            "was called with (static arguments are not passed again):\n" + tree.structure_mismatch(
+                                "arguments", self.in_tree, in_tree, ("compiled", "called")))
+        wanted = self._lowered._traced.jaxpr.in_avals
+        wrong = []
+        for x, want, path in zip(leaves, wanted, tree.arg_paths(None, args, kwargs)):
+            got = abstract(x, path)
+            if (got.shape, got.dtype) != (want.shape, want.dtype):
+                wrong.append(f"  * {path}: compiled for {want.str_short()}, called with {got.str_short()}")
+        if wrong:
+            raise TypeError("Argument types differ from the types for which this computation was compiled:\n"
+                            + "\n".join(wrong) + "\nLower and compile again for these types, or convert the arguments.")
+        if any(not is_arraylike(x) for x in leaves):
+            raise TypeError(f"{self.fun_name}: a compiled function is called with arrays, not with ShapeDtypeStructs")
+        arrays = [as_array(leaves[i]) for i in self._lowered._kept]
+        _, committed = evaluate.placed(arrays)
+        buffers = evaluate.buffers_on([*self._consts, *arrays], self._executable.device)
+        return self.out_tree.unflatten(self._executable(buffers, committed))
+
+
+def trace(jitted, args, kwargs, statics):
+    """The `trace` method of a jit function."""
+    leaves, in_tree = tree.tree_flatten((args, kwargs))
+    paths = tree.arg_paths(jitted._fun, args, kwargs)
+    avals = tuple(abstract(x, p) for x, p in zip(leaves, paths))
+    return Traced(jitted._trace(args, kwargs, in_tree, avals, statics), jitted._name, paths,
+                  compiler_options=jitted._compiler_options)
+
+
+def eval_shape(fun, *args, **kwargs):
+    """The structure, shapes and dtypes of `fun(*args, **kwargs)`, as ShapeDtypeStructs, without computing it."""
+    leaves, in_tree = tree.tree_flatten((args, kwargs))
+    avals = [abstract(x, p) for x, p in zip(leaves, tree.arg_paths(fun, args, kwargs))]
+    traced = trace_call(fun, in_tree, avals, (), name_of(fun))
+    return traced.out_tree.unflatten([struct_of(a) for a in traced.closed.out_avals])
+
+
+def make_jaxpr(fun, static_argnums=(), axis_env=None, return_shape=False, abstracted_axes=None):
+    """A function that gives the program of `fun` for its arguments (arrays or ShapeDtypeStructs)."""
+    from .jit import JitFunction
+    jitted = JitFunction(fun, static_argnums, None, None, None, False, False, None)
+
+    def traced_program(*args, **kwargs):
+        saved, state.axis_env = state.axis_env, (*state.axis_env, *(axis_env or ()))
+        try:
+            stage = jitted.trace(*args, **kwargs)
+        finally:
+            state.axis_env = saved
+        return (stage.jaxpr, stage.out_info) if return_shape else stage.jaxpr
+    traced_program.__name__ = f"make_jaxpr({name_of(fun)})"
+    return traced_program

@@ -1,0 +1,146 @@
+"""Promotion and broadcasting of the arguments of NumPy-level functions."""
+from ..core import dtypes, source
+from ..core.array import Array
+from ..core.avals import aval_of, is_arraylike
+from ..core.config import config
+from ..primitives.common import is_constant, np, scalar
+from ..primitives.elementwise import convert_element_type_p
+from ..primitives.shape import broadcast_in_dim, reshape
+
+SCALARS = (bool, int, float, complex)
+
+
+def check_arraylike(name, *args):
+    """TypeError for an argument that is not an array, a NumPy value or a Python number."""
+    for i, x in enumerate(args):
+        if not isinstance(x, Array) and not is_arraylike(x):
+            what = (" Lists and tuples are not converted by themselves: use jnp.array(...)."
+                    if isinstance(x, (list, tuple)) else "")
+            raise TypeError(f"{name} requires ndarray or scalar arguments, got {type(x)} at position {i}.{what}")
+
+
+def shape(x):
+    return getattr(x, "shape", ())
+
+
+def ndim(x):
+    return len(getattr(x, "shape", ()))
+
+
+def dtype_of(x):
+    """Canonical dtype of an array-like."""
+    return aval_of(x).dtype
+
+
+def result_type(*args):
+    """The canonical dtype that arrays, dtypes and scalars promote to together."""
+    if not args:
+        raise ValueError("at least one array or dtype is required")
+    return dtypes.lattice_result(tuple(_pair(x) for x in args))[0]
+
+
+def _pair(x):
+    if is_arraylike(x):
+        aval = aval_of(x)
+        return aval.dtype, aval.weak_type
+    if isinstance(x, type) and x in (int, float, complex):
+        return dtypes.canonicalize(x), True
+    return dtypes.canonicalize(x), False
+
+
+def cast(x, dtype, weak_type=False):
+    """`x` with a dtype; a Python number becomes a constant, or stays a weak Python number."""
+    if type(x) in SCALARS:
+        if not weak_type:
+            return scalar(x, dtype)
+        return float(x) if dtypes.is_float(dtype) else complex(x) if dtype.kind == "c" else x
+    aval = aval_of(x)
+    if aval.dtype == dtype and aval.weak_type == weak_type:
+        return x if isinstance(x, Array) or x.dtype == dtype else x.astype(dtype)
+    if not isinstance(x, Array) and not weak_type:
+        return np.asarray(x).astype(dtype)
+    return convert_element_type_p.bind(x, new_dtype=dtype, weak_type=weak_type)
+
+
+def promote_dtypes(*args):
+    """The arguments cast to their common dtype; Python numbers become constants of rank 0."""
+    avals = [aval_of(x) for x in args]
+    first = avals[0]
+    for a in avals:
+        if a.dtype != first.dtype or a.weak_type != first.weak_type:
+            break
+    else:
+        if not any(type(x) in SCALARS for x in args):
+            return list(args)
+    dtype, weak = dtypes.lattice_result(tuple([(a.dtype, a.weak_type) for a in avals]))
+    # an array keeps its own weakness: the result is weak only if all operands are
+    return [cast(x, dtype, weak if type(x) in SCALARS else a.weak_type and weak) for x, a in zip(args, avals)]
+
+
+def promote_dtypes_inexact(*args):
+    """The arguments cast to their common floating or complex dtype."""
+    dtype, weak = dtypes.lattice_result(tuple([(a.dtype, a.weak_type) for a in map(aval_of, args)]))
+    return [cast(x, dtypes.to_inexact(dtype), weak) for x in args]
+
+
+def broadcast_shapes(*shapes):
+    """The NumPy broadcast of shapes.  ValueError where they do not fit."""
+    longest = max(map(len, shapes), default=0)
+    result = []
+    for axis in range(-longest, 0):
+        sizes = {s[axis] for s in shapes if len(s) >= -axis} - {1}
+        if len(sizes) > 1:
+            raise ValueError(f"Incompatible shapes for broadcasting: shapes={[tuple(s) for s in shapes]} have sizes "
+                             f"{sorted(sizes)} at axis {axis}; sizes must be equal, or 1")
+        result.append(sizes.pop() if sizes else 1)
+    return tuple(result)
+
+
+def broadcast_to_shape(x, target):
+    """`x` repeated to `target`, by NumPy's rules.  ValueError where it does not fit."""
+    old = shape(x)
+    if old == target:
+        return x
+    if len(old) > len(target) or broadcast_shapes(old, target) != tuple(target):
+        raise ValueError(f"Incompatible shapes for broadcasting: {old} and requested shape {tuple(target)}")
+    lead = len(target) - len(old)
+    kept = [i for i, n in enumerate(old) if n == target[lead + i]]
+    if len(kept) != len(old):
+        x = reshape(x, tuple(old[i] for i in kept))
+    return broadcast_in_dim(x, tuple(target), tuple(lead + i for i in kept))
+
+
+def broadcast_args(*args):
+    """The arguments with one common shape; constants of rank 0 stay as they are beside arrays."""
+    shapes = [shape(x) for x in args]
+    if all(s == shapes[0] for s in shapes):
+        return list(args)
+    target = broadcast_shapes(*shapes)
+    if config.jax_numpy_rank_promotion != "allow":
+        _rank_promotion(shapes)
+    return [x if is_constant(x) and ndim(x) == 0 else broadcast_to_shape(x, target) for x in args]
+
+
+def _rank_promotion(shapes):
+    ranks = {len(s) for s in shapes if s}
+    if len(ranks) > 1:
+        message = (f"Operands could not be broadcast together with shapes {shapes} and with the config option "
+                   f"jax_numpy_rank_promotion={config.jax_numpy_rank_promotion!r}: reshape them to equal ranks")
+        if config.jax_numpy_rank_promotion == "raise":
+            raise ValueError(message)
+        import warnings
+        warnings.warn(message, stacklevel=source.user_stacklevel())
+
+
+def promote_args(name, *args):
+    """Check, cast to the common dtype, and broadcast."""
+    check_arraylike(name, *args)
+    return broadcast_args(*promote_dtypes(*args))
+
+
+def promote_args_inexact(name, *args):
+    """Check, cast to the common floating or complex dtype, and broadcast."""
+    check_arraylike(name, *args)
+    return broadcast_args(*promote_dtypes_inexact(*args))
+
+
