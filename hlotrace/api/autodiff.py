@@ -4,11 +4,13 @@ import operator
 
 from ..core import dtypes, tree
 from ..core.avals import aval_of, is_arraylike, not_an_array
+from ..core.config import state
 from ..core.jaxpr import eval_jaxpr
 from ..core.linear import Linear
-from ..core.trace import trace_to_jaxpr
+from ..core.trace import EVAL, trace_to_jaxpr
 from ..primitives.common import instantiate, np, zeros_of
 from ..primitives.elementwise import convert
+from ..runtime.array import as_array
 from ..transforms.jvp import jvp_flat
 from ..transforms.linearize import linearize_flat
 from ..transforms.transpose import backward_pass
@@ -43,10 +45,8 @@ def _check_arrays(name, leaves, paths):
 
 
 def _as_operand(x):
-    """A value that primitives accept; NumPy float64 and other 64-bit types take their canonical dtype."""
-    if isinstance(x, np.ndarray) and x.dtype != float and x.dtype != dtypes.float0:
-        return x.astype(dtypes.canonicalize(x.dtype), copy=False)
-    return x
+    """At top level a NumPy value or Python number becomes an array once, rather than in each operation."""
+    return as_array(x) if state.trace is EVAL else x
 
 
 def _split_argnums(fun, args, argnums, name):

@@ -23,15 +23,26 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 class Traced:
     """A function traced for given argument types: a program, and the structures around it."""
-    __slots__ = ("jaxpr", "closed", "consts", "in_tree", "out_tree", "donated", "name", "executables")
+    __slots__ = ("jaxpr", "closed", "consts", "in_tree", "out_tree", "donated", "keep_unused", "executables")
 
-    def __init__(self, jaxpr, in_tree, out_tree, donated):
+    def __init__(self, jaxpr, in_tree, out_tree):
         self.jaxpr = jaxpr
         self.closed, self.consts = close(jaxpr)
         self.in_tree = in_tree
         self.out_tree = out_tree
-        self.donated = donated
+        self.donated = ()
+        self.keep_unused = False
         self.executables = {}
+
+    def pruned(self):
+        """(program of what is used, its constants, positions of the leaves it takes, positions donated)"""
+        program, used = dce(self.closed, keep_invars=self.keep_unused)
+        if self.keep_unused:
+            used = [True] * len(used)
+        shift = len(self.consts)
+        kept = [i - shift for i in range(shift, len(used)) if used[i]]
+        consts = [c for c, u in zip(self.consts, used) if u]
+        return program, consts, kept, tuple(len(consts) + n for n, i in enumerate(kept) if i in self.donated)
 
     @property
     def cacheable(self):
@@ -41,40 +52,36 @@ class Traced:
 
 class _Call:
     """A compiled program ready to be called with the leaves of the arguments."""
-    __slots__ = ("executable", "consts", "kept", "out_tree", "device")
+    __slots__ = ("executable", "consts", "kept", "all_kept", "out_tree", "device")
 
     def __init__(self, traced, device, compiler_options):
-        pruned, used = dce(traced.closed, keep_invars=False)
-        shift = len(traced.consts)
-        self.consts = [as_array(traced.consts[i]) for i in range(shift) if used[i]]
-        self.kept = [i - shift for i in range(shift, len(used)) if used[i]]
-        donated = tuple(len(self.consts) + n for n, i in enumerate(self.kept) if i in traced.donated)
+        pruned, consts, self.kept, donated = traced.pruned()
+        self.consts = [as_array(c) for c in consts]
+        self.all_kept = not consts and self.kept == list(range(traced.in_tree.num_leaves))
         self.executable = evaluate.compile_program(pruned, device, donated, compiler_options)
         self.out_tree = traced.out_tree
         self.device = device
 
     def __call__(self, leaves):
-        buffers = [c._buf for c in self.consts]
-        committed = False
-        for i in self.kept:
-            leaf = leaves[i]
-            if type(leaf) is not ArrayImpl:
-                leaf = as_array(leaf)
-            elif leaf._committed:
-                return self.placed(leaves)
-            buffers.append(leaf._buf)
+        if not self.all_kept:
+            leaves = [*self.consts, *[leaves[i] for i in self.kept]]
         try:
-            results = self.executable(buffers, committed)
+            buffers = [x._buf for x in leaves if not x._committed]
+        except AttributeError:      # a NumPy value or a Python number
+            leaves = [as_array(x) for x in leaves]
+            buffers = [x._buf for x in leaves if not x._committed]
+        if len(buffers) != len(leaves):
+            return self.placed(leaves)
+        try:
+            results = self.executable(buffers)
         except JaxRuntimeError:
             return self.placed(leaves)      # a deleted argument, or one on another device
         return self.out_tree.unflatten(results)
 
-    def placed(self, leaves):
+    def placed(self, arrays):
         """The slow road: check every argument and move it to the program's device."""
-        arrays = [as_array(leaves[i]) for i in self.kept]
-        device, committed = evaluate.placed(arrays)
-        buffers = evaluate.buffers_on([*self.consts, *arrays], self.device)
-        return self.out_tree.unflatten(self.executable(buffers, committed))
+        _, committed = evaluate.placed(arrays)
+        return self.out_tree.unflatten(self.executable(evaluate.buffers_on(arrays, self.device), committed))
 
 
 def check_outputs(leaves, out_tree, name):
@@ -87,7 +94,7 @@ def check_outputs(leaves, out_tree, name):
                             "them")
 
 
-def trace_call(fun, in_tree, avals, statics, name, donated=(), arg_names=None):
+def trace_call(fun, in_tree, avals, statics, name, arg_names=None):
     """Trace `fun` for leaves of `avals` in `in_tree`; `statics` are ((position or name, value), ...)."""
     out_tree = None
 
@@ -104,7 +111,7 @@ def trace_call(fun, in_tree, avals, statics, name, donated=(), arg_names=None):
         jaxpr = trace_to_jaxpr(flat, avals, name, arg_names)
     finally:
         state.name_stack = saved
-    return Traced(jaxpr, in_tree, out_tree, donated)
+    return Traced(jaxpr, in_tree, out_tree)
 
 
 def insert_statics(args, kwargs, statics):
@@ -165,6 +172,7 @@ class JitFunction:
             raise ValueError(f"static_argnums and donate_argnums of {self._name} overlap: arguments {sorted(both)} "
                              "cannot be both static and donated")
         self._inline = inline
+        self._keep_unused = keep_unused
         self._compiler_options = compiler_options
         options = (self._static_numbers, self._static_names, self._donate_numbers, self._donate_names, inline,
                    keep_unused, tuple(sorted(compiler_options.items())) if compiler_options else ())
@@ -180,7 +188,7 @@ class JitFunction:
             statics = ()
         leaves, in_tree = tree.tree_flatten((args, kwargs))
         try:
-            avals = tuple([aval_of(x) for x in leaves])
+            avals = tuple([x.aval if type(x) is ArrayImpl else aval_of(x) for x in leaves])
         except TypeError:
             self._raise_bad_argument(args, kwargs, leaves)
             raise
@@ -206,7 +214,8 @@ class JitFunction:
         traced = self._cache.get(key)
         if traced is None:
             names = tree.arg_paths(self._fun, args, kwargs) if not statics else None
-            traced = trace_call(self._fun, in_tree, avals, statics, self._name, self._donated(args, kwargs), names)
+            traced = trace_call(self._fun, in_tree, avals, statics, self._name, names)
+            traced.donated, traced.keep_unused = self._donated(args, kwargs), self._keep_unused
             if traced.cacheable:
                 self._cache[key] = traced
         return traced
@@ -298,6 +307,11 @@ def jit(fun: F | None = None, /, *, static_argnums=None, static_argnames=None, d
       `.clear_cache`.
     Raises: TypeError for arguments that are not arrays, ValueError for unhashable static ones.
     """
+    for name, value in (("in_shardings", in_shardings), ("out_shardings", out_shardings), ("device", device),
+                        ("backend", backend)):
+        if value is not None:
+            raise NotImplementedError(f"jit({name}=...) is not supported yet: programs run on the default device, or on "
+                                      "the one to which their arguments are committed (device_put)")
     options = dict(static_argnums=static_argnums, static_argnames=static_argnames, donate_argnums=donate_argnums,
                    donate_argnames=donate_argnames, inline=inline, keep_unused=keep_unused,
                    compiler_options=compiler_options)

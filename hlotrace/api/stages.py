@@ -2,7 +2,6 @@
 from ..core import dtypes, tree
 from ..core.avals import ShapedArray, aval_of, is_arraylike, not_an_array
 from ..core.config import state
-from ..core.jaxpr import dce
 from ..lowering.module import lower as lower_program
 from ..runtime import client, evaluate, execute, introspect
 from ..runtime.array import as_array
@@ -115,12 +114,7 @@ class Lowered:
         self._stage = traced
         self._traced = traced._traced
         self._platform = platform
-        t = self._traced
-        self._program, used = dce(t.closed, keep_invars=False)
-        shift = len(t.consts)
-        self._consts = [c for c, u in zip(t.consts, used) if u]
-        self._kept = [i - shift for i, u in enumerate(used) if u and i >= shift]
-        self._donated = tuple(len(self._consts) + n for n, i in enumerate(self._kept) if i in t.donated)
+        self._program, self._consts, self._kept, self._donated = self._traced.pruned()
         self._texts = {}
 
     in_tree = property(lambda self: self._traced.in_tree)

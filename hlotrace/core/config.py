@@ -57,6 +57,9 @@ _OPTIONS = {
 }
 
 
+_contexts: dict = {}
+
+
 class State(threading.local):
     """What is in force on this thread."""
     trace = None           # set by core.trace: the current trace
@@ -65,8 +68,9 @@ class State(threading.local):
     axis_env = ()          # ((name, size), ...) of the enclosing vmaps that have names
     x64 = False
     disable_jit = False
+    check_floats = False   # debug_nans or debug_infs
     overrides = None       # dict of thread-local option values, or None
-    context_key = ()       # changes whenever an option that changes programs changes
+    context_key = 0        # a number for the values of the options that change programs
 
     def __init__(self):
         self.refresh()
@@ -75,7 +79,8 @@ class State(threading.local):
         values = config._values if self.overrides is None else {**config._values, **self.overrides}
         self.x64 = values["jax_enable_x64"]
         self.disable_jit = values["jax_disable_jit"]
-        self.context_key = tuple(values[name] for name in _TRACING)
+        self.check_floats = values["jax_debug_nans"] or values["jax_debug_infs"]
+        self.context_key = _contexts.setdefault(tuple(values[name] for name in _TRACING), len(_contexts))
         self.version = config._version
 
 

@@ -13,10 +13,15 @@ from ..core.trace import PRIMITIVES, Primitive, Tracer
 prod = math.prod
 
 
-@functools.lru_cache(maxsize=4096)
 def scalar(value, dtype):
-    """A NumPy constant of rank 0, the same object each time."""
-    return np.asarray(value, dtype)
+    """A NumPy constant of rank 0, the same object each time.  Integers wrap to the width of the dtype."""
+    return _scalar(value, dtype, None if value else str(value))      # 0.0 and -0.0 are equal, but not the same
+
+
+@functools.lru_cache(maxsize=4096)
+def _scalar(value, dtype, text):
+    with np.errstate(over="ignore", invalid="ignore"):
+        return np.asarray(value).astype(dtype)
 
 
 def dtype_of(x):

@@ -19,21 +19,22 @@ class ArrayImpl(Array):
         self.aval = aval
         self._buf = buf
         self._committed = committed
-        self._value = None
 
     # --- the host side ---
 
     def _numpy(self):
         """The value as a read-only NumPy array, fetched once."""
-        if self._value is None:
+        try:
+            return self._value
+        except AttributeError:
             self.check_alive()
-            try:
-                value = binding.to_numpy(self._buf, physical(self.aval))
-            except binding.JaxRuntimeError as error:
-                raise callbacks.original(error) from None
-            value.flags.writeable = False
-            self._value = value
-        return self._value
+        try:
+            value = binding.to_numpy(self._buf, physical(self.aval))
+        except binding.JaxRuntimeError as error:
+            raise callbacks.original(error) from None
+        value.flags.writeable = False
+        self._value = value
+        return value
 
     def __array__(self, dtype=None, copy=None):
         if dtypes.is_extended(self.aval.dtype):
@@ -136,7 +137,8 @@ class ArrayImpl(Array):
     def delete(self):
         """Free the buffer now; later use raises RuntimeError."""
         self._buf.delete()
-        self._value = None
+        if hasattr(self, "_value"):
+            del self._value
 
     @property
     def sharding(self):

@@ -7,7 +7,7 @@ from ..core.config import state
 from ..core.jaxpr import Jaxpr, close, dce
 from ..core.trace import EVAL, JaxprTrace, Tracer, set_evaluator
 from ..lowering.module import lower
-from . import client, execute
+from . import binding, client, execute
 from .array import ArrayImpl, as_array
 
 _primitive_cache: dict = {}
@@ -47,17 +47,28 @@ def evaluate(primitive, args, params):
     """Run one primitive on concrete operands."""
     if primitive.evaluate is not None:
         return primitive.evaluate(*args, **params)
+    try:
+        avals = [None if a._committed else a.aval for a in args]
+        key = (primitive, state.context_key, *avals, *params.items())
+        executable = _primitive_cache[key]
+        results = executable([a._buf for a in args])
+    except (AttributeError, KeyError, binding.JaxRuntimeError):    # the common case does not hold: look closely
+        results = _evaluate_carefully(primitive, args, params)
+    return results if primitive.multiple_results else results[0]
+
+
+def _evaluate_carefully(primitive, args, params):
     for a in args:
         if isinstance(a, Tracer):
             raise errors.leaked_tracer(a)
-    arrays = [a if type(a) is ArrayImpl else as_array(a) for a in args]
+    arrays = [as_array(a) for a in args]
     device, committed = placed(arrays)
-    key = (primitive, device, state.context_key, *[a.aval for a in arrays], *params.items())
+    avals = [a.aval for a in arrays]
+    key = (primitive, device if committed else state.context_key, *avals, *params.items())
     executable = _primitive_cache.get(key)
     if executable is None:
-        executable = _primitive_cache[key] = _compile_primitive(primitive, [a.aval for a in arrays], params, device)
-    results = executable(buffers_on(arrays, device), committed)
-    return results if primitive.multiple_results else results[0]
+        executable = _primitive_cache[key] = _compile_primitive(primitive, avals, params, device)
+    return executable(buffers_on(arrays, device), committed)
 
 
 def _compile_primitive(primitive, avals, params, device):

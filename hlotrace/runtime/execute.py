@@ -4,8 +4,11 @@ import collections
 import threading
 import time
 
+import numpy as np
+
+from ..core import dtypes, source
 from ..core.avals import physical
-from ..core.config import config
+from ..core.config import config, state
 from . import array, binding, callbacks, placement
 
 _lock = threading.Lock()
@@ -40,7 +43,10 @@ class Executable:
             except binding.JaxRuntimeError as error:
                 raise callbacks.original(error) from None
         make = array.ArrayImpl
-        return [make(a, b, committed) for a, b in zip(self.out_avals, results.consume_with_handlers(self.handlers))]
+        outs = [make(a, b, committed) for a, b in zip(self.out_avals, results.consume_with_handlers(self.handlers))]
+        if state.check_floats:
+            check_floats(outs, self.lowered.jaxpr)
+        return outs
 
     def _run_effectful(self, buffers):
         if self.lowered.ordered and _last_ordered:
@@ -58,6 +64,20 @@ class Executable:
                 oldest = _pending.pop(0)
                 oldest.block_until_ready()
         return results
+
+
+def check_floats(outs, jaxpr):
+    """FloatingPointError if an output has a value that debug_nans or debug_infs looks for."""
+    for i, x in enumerate(outs):
+        if dtypes.is_inexact(x.dtype):
+            value = x._numpy()
+            for test, option in ((np.isnan, config.jax_debug_nans), (np.isinf, config.jax_debug_infs)):
+                if option and test(value.astype(np.complex128 if value.dtype.kind == "c" else np.float64)).any():
+                    where = next((source.describe(e.source) for e in reversed(jaxpr.eqns) if e.source), "")
+                    raise FloatingPointError(
+                        f"invalid value ({'nan' if test is np.isnan else 'inf'}) encountered in output {i} of "
+                        f"{jaxpr.name}{f', last line {where}' if where else ''}. Run it under disable_jit() to find the "
+                        "operation; hlotrace.config.update('jax_debug_nans', False) turns the check off.")
 
 
 def _wait(token):
