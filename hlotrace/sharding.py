@@ -1,2 +1,1 @@
 """hlotrace.sharding: where arrays live."""
-from .runtime.placement import Sharding, SingleDeviceSharding

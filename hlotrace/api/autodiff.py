@@ -49,19 +49,32 @@ def _as_operand(x):
     return as_array(x) if state.trace is EVAL else x
 
 
-def _split_argnums(fun, args, argnums, name):
-    """(argument numbers as a tuple, was it an int?)  TypeError or ValueError for wrong ones."""
+def _choose(fun, args, kwargs, argnums):
+    """What is to be differentiated: (function of the chosen arguments, their values, was argnums an int?, leaf paths).
+
+    TypeError for argument numbers that are not there.
+    """
     try:
         single = not isinstance(argnums, (tuple, list))
         numbers = (operator.index(argnums),) if single else tuple(operator.index(n) for n in argnums)
     except TypeError:
-        raise TypeError(f"{name}: argnums must be an int or a sequence of ints, got {argnums!r}") from None
+        raise TypeError(f"argnums must be an int or a sequence of ints, got {argnums!r}") from None
     for n in numbers:
         if not -len(args) <= n < len(args):
             raise TypeError(f"differentiating with respect to argnums={argnums} requires at least "
                             f"{n + 1 if n >= 0 else -n} positional arguments to be passed by the caller, but got only "
                             f"{len(args)} positional arguments.")
-    return tuple(n % len(args) for n in numbers), single
+    numbers = tuple(n % len(args) for n in numbers)
+
+    def partial(*values):
+        filled = list(args)
+        for n, v in zip(numbers, values):
+            filled[n] = v
+        return fun(*filled, **kwargs)
+    functools.update_wrapper(partial, fun, updated=())
+    names = tree.arg_names(fun, len(args))[0]
+    paths = [path for n in numbers for path in tree.leaf_paths(args[n], prefix=names[n])]
+    return partial, tuple(args[n] for n in numbers), single, paths
 
 
 def _check_input_dtype(name, leaves, paths, holomorphic, allow_int):
@@ -199,17 +212,8 @@ def value_and_grad(fun, argnums=0, has_aux=False, holomorphic=False, allow_int=F
 
     @functools.wraps(fun)
     def value_and_grad_of(*args, **kwargs):
-        numbers, single = _split_argnums(fun, args, argnums, "value_and_grad")
-        chosen = tuple(args[n] for n in numbers)
-
-        def partial(*values):
-            filled = list(args)
-            for n, v in zip(numbers, values):
-                filled[n] = v
-            return fun(*filled, **kwargs)
-        functools.update_wrapper(partial, fun, updated=())
+        partial, chosen, single, paths = _choose(fun, args, kwargs, argnums)
         leaves = tree.tree_leaves(chosen)
-        paths = [p for n in numbers for p in tree.leaf_paths(args[n], prefix=tree.arg_names(fun, len(args))[0][n])]
         _check_arrays("grad", leaves, paths)
         _check_input_dtype("grad", leaves, paths, holomorphic, allow_int)
         outs, aux, pullback = _linearize(partial, chosen, "grad", has_aux)
@@ -344,14 +348,8 @@ def fwd_and_bwd(fun, argnums, has_aux=False, jitted=True):
     maybe = jit if jitted else (lambda f: f)
 
     def forward(*args, **kwargs):
-        numbers, _ = _split_argnums(fun, args, argnums, "fwd_and_bwd")
-
-        def partial(*values):
-            filled = list(args)
-            for n, v in zip(numbers, values):
-                filled[n] = v
-            return fun(*filled, **kwargs)
-        return vjp(partial, *(args[n] for n in numbers), has_aux=has_aux)
+        partial, chosen, _, _ = _choose(fun, args, kwargs, argnums)
+        return vjp(partial, *chosen, has_aux=has_aux)
 
     def backward(pullback, ct):
         gradients = pullback(ct)
@@ -389,16 +387,7 @@ def _unstack(x, axis, avals):
 def _jacobian_wrapper(fun, argnums, has_aux, build):
     @functools.wraps(fun)
     def jacobian_of(*args, **kwargs):
-        numbers, single = _split_argnums(fun, args, argnums, "jacobian")
-        chosen = tuple(args[n] for n in numbers)
-
-        def partial(*values):
-            filled = list(args)
-            for n, v in zip(numbers, values):
-                filled[n] = v
-            return fun(*filled, **kwargs)
-        functools.update_wrapper(partial, fun, updated=())
-        paths = [p for n in numbers for p in tree.leaf_paths(args[n], prefix=tree.arg_names(fun, len(args))[0][n])]
+        partial, chosen, single, paths = _choose(fun, args, kwargs, argnums)
         chosen = chosen[0] if single else chosen
         jac, aux = build(partial if single else (lambda values: partial(*values)), chosen, paths)
         return (jac, aux) if has_aux else jac

@@ -5,7 +5,8 @@ finds.  While another transformation is tracing, the call is written down as one
 """
 import functools
 import weakref
-from typing import Any, Callable, TypeVar
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 from ..core import tree
 from ..core.avals import aval_of, is_arraylike, not_an_array

@@ -55,6 +55,7 @@ def embed_constants(jaxpr):
     if not jaxpr.constvars:
         return jaxpr
     import numpy as np
+
     from .jaxpr import Literal, Var
     table = {v: Literal(np.asarray(c), v.aval) for v, c in zip(jaxpr.constvars, jaxpr.consts)}
 

@@ -280,13 +280,14 @@ def note_line(error, primitive):
         error.add_note(f"while tracing {primitive.name} at {where}")
 
 
-def trace_to_jaxpr(fun, in_avals, name="fn", arg_names=None):
+def trace_to_jaxpr(fun, in_avals, name="fn", arg_names=None, source=None):
     """Run `fun` on tracers of these avals.  `fun` takes and returns flat lists of values.
 
-    Returns a Jaxpr; constants it closes over, tracers of outer traces among them, are its `consts`.
+    Returns a Jaxpr; constants it closes over, tracers of outer traces among them, are its `consts`.  Equations
+    carry `source` if it is given, otherwise the line of the user's that made them.
     """
     trace = JaxprTrace(state.trace, name)
-    saved_source, state.source = state.source, None
+    saved_source, state.source = state.source, source
     try:
         with entering(trace, ending=True):
             outputs = fun(*[trace.input(aval) for aval in in_avals])

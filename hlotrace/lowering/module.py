@@ -9,15 +9,15 @@ import numpy as np
 
 from ..core import source as provenance
 from ..core.avals import ShapedArray, physical
-from ..core.config import state
 from ..core.dtypes import is_extended
 from ..core.effects import TOKEN, is_ordered
 from ..core.jaxpr import Literal, dce
-from ..core.programs import embed_constants
 from ..core.linear import Axis
+from ..core.programs import embed_constants
 from ..core.trace import EVAL, entering, trace_to_jaxpr
 from ..primitives.shape import transpose
 from .constants import dense
+
 
 class Locations:
     """MLIR locations, each written once as an alias."""
@@ -210,12 +210,9 @@ class Context:
 
     def lower_fun(self, fun, eqn, *names):
         """Lower an equation as what a Python function over primitives does with its operands."""
-        saved, state.source = state.source, eqn.source
-        try:
-            with entering(EVAL):
-                jaxpr = trace_to_jaxpr(lambda *xs: _listed(fun(*xs)), [physical(v.aval) for v in eqn.invars])
-        finally:
-            state.source = saved
+        with entering(EVAL):
+            jaxpr = trace_to_jaxpr(lambda *xs: _listed(fun(*xs)), [physical(v.aval) for v in eqn.invars],
+                                   source=eqn.source)
         results = self.inline(embed_constants(jaxpr), names)
         return results if eqn.primitive.multiple_results else results[0]
 

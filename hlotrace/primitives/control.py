@@ -37,8 +37,8 @@ def _cond_lower(ctx, eqn, index, *names):
         return ctx.region([], body, isolated=False)
     if dtypes.is_bool(eqn.invars[0].aval.dtype):
         index = ctx.emit(f"stablehlo.convert {index} : (tensor<i1>) -> tensor<i32>")
-    results = ctx.emit(f'"stablehlo.case"({index}) {several(*map(region, branches))} : (tensor<i32>) -> ({", ".join(out_types)})',
-                       len(out_types))
+    results = ctx.emit(f'"stablehlo.case"({index}) {several(*map(region, branches))} : (tensor<i32>) -> '
+                       f'({", ".join(out_types)})', len(out_types))
     if ordered:
         ctx.token, *results = results
     return results

@@ -4,8 +4,22 @@ A derivative is a lambda of the tangent, the result and the operands; a row has 
 no derivative; NotImplemented rows are left out).  Operands have equal shapes and dtypes; a NumPy or Python
 constant of rank 0 may stand beside arrays of any shape.
 """
-from .common import (Primitive, ShapedArray, Tracer, aval_of, dtype_of, dtypes, full, instantiate, is_constant,
-                     is_linear, ndim_of, no_tangent_jvp, np, scalar, shape_of)
+from .common import (
+    Primitive,
+    ShapedArray,
+    aval_of,
+    dtype_of,
+    dtypes,
+    full,
+    instantiate,
+    is_constant,
+    is_linear,
+    ndim_of,
+    no_tangent_jvp,
+    np,
+    scalar,
+    shape_of,
+)
 from .shape import broadcast_axis, broadcast_in_dim, move_axis
 
 # Kinds of dtype: f float, c complex, i signed, u unsigned, b bool.
@@ -231,7 +245,7 @@ def _pow_dy(g, o, x, y):
 
 
 pow_p = elementwise("pow", "stablehlo.power", "fciu", _pow_dx, _pow_dy)
-rem_p = elementwise("rem", "stablehlo.remainder", "fciu", lambda g, o, x, y: g,
+rem_p = elementwise("rem", "stablehlo.remainder", "fiu", lambda g, o, x, y: g,
                     lambda g, o, x, y: mul(neg(g), round_toward_zero(div(x, y))))
 atan2_p = elementwise("atan2", "stablehlo.atan2", "fc",
                       lambda g, o, x, y: mul(g, div(y, add(square(x), square(y)))),
@@ -249,10 +263,23 @@ def _share(x, y, o):
                   full(shape_of(o), 0, dtype_of(o)))
 
 
+def _extreme_lower(before):
+    """Complex numbers are compared by real part, then by imaginary part: XLA looks at the real part only."""
+    def choose(x, y):
+        parts_before = or_p.bind(before(real(x), real(y)),
+                                 and_p.bind(eq(real(x), real(y)), before(imag_p.bind(x), imag_p.bind(y))))
+        return select(parts_before, x, y)
+
+    def lower(ctx, eqn, *names):
+        is_complex = dtypes.is_complex(eqn.outvars[0].aval.dtype)
+        return ctx.lower_fun(choose, eqn, *names) if is_complex else _lower(ctx, eqn, *names)
+    return lower
+
+
 max_p = elementwise("max", "stablehlo.maximum", "fciub", lambda g, o, x, y: mul(g, _share(x, y, o)),
-                    lambda g, o, x, y: mul(g, _share(y, x, o)))
+                    lambda g, o, x, y: mul(g, _share(y, x, o)), lower=_extreme_lower(gt))
 min_p = elementwise("min", "stablehlo.minimum", "fciub", lambda g, o, x, y: mul(g, _share(x, y, o)),
-                    lambda g, o, x, y: mul(g, _share(y, x, o)))
+                    lambda g, o, x, y: mul(g, _share(y, x, o)), lower=_extreme_lower(lt))
 
 and_p = elementwise("and", "stablehlo.and", "biu")
 or_p = elementwise("or", "stablehlo.or", "biu")
@@ -295,6 +322,13 @@ def rsqrt(x):
     return rsqrt_p.bind(x)
 
 
+def _no_derivative(name, operand):
+    def rule(*_):
+        raise ValueError(f"{name} gradient with respect to {operand} is not supported. Hold {operand} constant, with "
+                         "stop_gradient for example.")
+    return rule
+
+
 _SQRT_PI = float(np.sqrt(np.pi))
 # Abramowitz & Stegun 7.1.1 (erf), 6.3.1 (digamma), 6.4.1 (polygamma), 23.2 (zeta), 9.6.27 (I0' = I1).
 erf_p = elementwise("erf", "chlo.erf", "f", lambda g, o, x: mul(g, mul(exp(neg(square(x))), 2 / _SQRT_PI)))
@@ -303,9 +337,9 @@ erf_inv_p = elementwise("erf_inv", "chlo.erf_inv", "f", lambda g, o, x: mul(g, m
 lgamma_p = elementwise("lgamma", "chlo.lgamma", "f", lambda g, o, x: mul(g, digamma_p.bind(x)))
 digamma_p = elementwise("digamma", "chlo.digamma", "f",
                         lambda g, o, x: mul(g, polygamma_p.bind(full(shape_of(x), 1, dtype_of(x)), x)))
-polygamma_p = elementwise("polygamma", "chlo.polygamma", "f", None,
+polygamma_p = elementwise("polygamma", "chlo.polygamma", "f", _no_derivative("polygamma", "m"),
                           lambda g, o, m, x: mul(g, polygamma_p.bind(add(m, 1), x)))
-zeta_p = elementwise("zeta", "chlo.zeta", "f", None,
+zeta_p = elementwise("zeta", "chlo.zeta", "f", _no_derivative("zeta", "x"),
                      lambda g, o, x, q: mul(g, mul(neg(x), zeta_p.bind(add(x, 1), q))))
 bessel_i1e_p = elementwise("bessel_i1e", "chlo.bessel_i1e", "f", lambda g, o, x: mul(g, _bessel_i1e_slope(o, x)))
 
@@ -396,10 +430,17 @@ imag_p = elementwise("imag", "stablehlo.imag", "c", lambda g, o, x: imag_p.bind(
                      transpose=lambda ct, x: [complex_p.bind(full(shape_of(ct), 0, dtype_of(ct)), neg(ct))])
 conj_p = elementwise("conj", "chlo.conj", "c", lambda g, o, x: conj_p.bind(g),
                      transpose=lambda ct, x: [conj_p.bind(ct)])
+def _complex_result(dtype):
+    if dtype.itemsize < 4:
+        raise TypeError(f"complex does not accept dtype {dtypes.short_name(dtype)}; accepted dtypes are float32 and "
+                        "float64.")
+    return dtypes.complex_of(dtype)
+
+
 complex_p = elementwise("complex", "stablehlo.complex", "f",
                         lambda g, o, x, y: complex_p.bind(g, full(shape_of(g), 0, dtype_of(g))),
                         lambda g, o, x, y: complex_p.bind(full(shape_of(g), 0, dtype_of(g)), g),
-                        result=dtypes.complex_of,
+                        result=_complex_result,
                         transpose=lambda ct, x, y: [_if_linear(x, lambda: real(ct)),
                                                     _if_linear(y, lambda: imag_p.bind(neg(ct)))])
 

@@ -1,6 +1,21 @@
 """Operations that move values without computing: broadcast, reshape, transpose, slice, pad, concatenate, ..."""
-from .common import (Primitive, ShapedArray, aval_of, bind, dtypes, first_operand_jvp, full, instantiate,
-                     is_linear, linear_jvp, np, prod, same_dtype, scalar, shape_of)
+from .common import (
+    Primitive,
+    ShapedArray,
+    aval_of,
+    bind,
+    dtypes,
+    first_operand_jvp,
+    full,
+    instantiate,
+    is_linear,
+    linear_jvp,
+    np,
+    prod,
+    same_dtype,
+    scalar,
+    shape_of,
+)
 
 
 def _list(values):

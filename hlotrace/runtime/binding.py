@@ -12,8 +12,8 @@ import numpy as np
 # Read by the C++ logger when the extension loads: without it every client creation prints I-lines.
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")
 
-from jaxlib import _jax  # noqa: E402
-from jaxlib.version import __version__ as jaxlib_version  # noqa: E402
+from jaxlib import _jax
+from jaxlib.version import __version__ as jaxlib_version
 
 pytree = _jax.pytree
 JaxRuntimeError = _jax.JaxRuntimeError

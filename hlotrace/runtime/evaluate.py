@@ -2,7 +2,6 @@
 import weakref
 
 from ..core import errors
-from ..core.avals import aval_of
 from ..core.config import state
 from ..core.jaxpr import Jaxpr, close, dce
 from ..core.trace import EVAL, JaxprTrace, Tracer, set_evaluator

@@ -1,0 +1,318 @@
+"""Products and convolutions: dot_general and its kin, conv_general_dilated and its kin."""
+import operator
+from typing import NamedTuple
+
+from ..core import dtypes
+from ..core.avals import aval_of
+from ..primitives.common import full, ndim_of, np, prod, shape_of
+from ..primitives.contract import contract, dot_general_p, labels
+from ..primitives.conv import ConvDimensionNumbers, conv_general_dilated_p, dilated
+from ..primitives.elementwise import and_p, ge, lt, select, sub
+from ..primitives.precision import DotAlgorithm, DotAlgorithmPreset, Precision, canonical_precision
+from ..primitives.shape import broadcast_in_dim, iota_p, rev_p, transpose
+
+PrecisionLike = (None | str | Precision | tuple[str, str] | tuple[Precision, Precision] | DotAlgorithm
+                 | DotAlgorithmPreset)
+DotDimensionNumbers = tuple[tuple[tuple[int, ...], tuple[int, ...]], tuple[tuple[int, ...], tuple[int, ...]]]
+ConvGeneralDilatedDimensionNumbers = None | ConvDimensionNumbers | tuple[str, str, str]
+
+
+def _preferred(dtype, name):
+    return None if dtype is None else dtypes.check_user_dtype(dtype, name)
+
+
+def _ints(values, what):
+    try:
+        return tuple(operator.index(v) for v in values)
+    except TypeError:
+        raise TypeError(f"{what} must be a sequence of ints, got {values!r}") from None
+
+
+# --- dot --------------------------------------------------------------------------------------------------------
+
+def dot_general(lhs, rhs, dimension_numbers, precision=None, preferred_element_type=None, *, out_sharding=None):
+    """Product over shared axes: `dimension_numbers` is ((lhs_contract, rhs_contract), (lhs_batch, rhs_batch)).
+
+    The result's axes are the batch axes, the free axes of lhs, the free axes of rhs.  TypeError where axes or
+    sizes do not fit.
+    """
+    try:
+        (lhs_contract, rhs_contract), (lhs_batch, rhs_batch) = dimension_numbers
+    except (TypeError, ValueError):
+        raise TypeError("dot_general: dimension_numbers must be ((lhs_contracting, rhs_contracting), (lhs_batch, "
+                        f"rhs_batch)), got {dimension_numbers!r}") from None
+    groups = tuple(_ints(g, "dot_general dimension_numbers") for g in (lhs_contract, rhs_contract, lhs_batch,
+                                                                      rhs_batch))
+    aval_of(lhs), aval_of(rhs)
+    return dot_general_p.bind(lhs, rhs, dimension_numbers=(groups[:2], groups[2:]),
+                              precision=canonical_precision(precision),
+                              preferred_element_type=_preferred(preferred_element_type, "dot_general"))
+
+
+def dot(lhs, rhs, *, dimension_numbers=None, precision=None, preferred_element_type=None, out_sharding=None):
+    """Vector-vector, matrix-vector, vector-matrix or matrix-matrix product; with dimension_numbers, dot_general."""
+    if dimension_numbers is None:
+        x, y = aval_of(lhs), aval_of(rhs)
+        if not (1 <= x.ndim <= 2 and 1 <= y.ndim <= 2 and x.shape[-1] == y.shape[0]):
+            raise ValueError("lax.dot: dimension_numbers must be specified when not performing simple un-batched "
+                             "matrix-matrix, matrix-vector, or vector-vector products, whose last axis of lhs and "
+                             f"first axis of rhs have equal sizes; got lhs_shape={x.shape} rhs_shape={y.shape}")
+        dimension_numbers = (((x.ndim - 1,), (0,)), ((), ()))
+    return dot_general(lhs, rhs, dimension_numbers, precision, preferred_element_type)
+
+
+def batch_matmul(lhs, rhs, precision=None):
+    """Matrix product over the last two axes; all leading axes are batch axes and must be equal."""
+    x, y = aval_of(lhs), aval_of(rhs)
+    if min(x.ndim, y.ndim) < 2:
+        raise ValueError(f"Arguments to batch_matmul must be at least 2D, got {x.ndim}, {y.ndim}")
+    if x.ndim != y.ndim:
+        raise ValueError(f"Arguments to batch_matmul must have same ndim, got {x.ndim}, {y.ndim}")
+    batch = tuple(range(x.ndim - 2))
+    return dot_general(lhs, rhs, (((x.ndim - 1,), (x.ndim - 2,)), (batch, batch)), precision)
+
+
+class RaggedDotDimensionNumbers(NamedTuple):
+    """Axes of a ragged product: those of dot_general, the axis of lhs cut into groups, the group axis of rhs."""
+    dot_dimension_numbers: tuple
+    lhs_ragged_dimensions: tuple
+    rhs_group_dimensions: tuple
+
+
+def ragged_dot_general(lhs, rhs, group_sizes, ragged_dot_dimension_numbers, precision=None,
+                       preferred_element_type=None, group_offset=None, out_sharding=None):
+    """A product whose ragged axis of lhs is cut into groups of the lengths `group_sizes` (rank 1, integers).
+
+    A free ragged axis meets slice g of rhs's group axis in group g (rows past the last group give zero); a
+    contracted one is summed group by group, and the result gains a leading group axis; along a batch axis
+    the groups make no difference.  Needs memory for one masked copy of lhs for each group.
+    """
+    if group_offset is not None:
+        raise NotImplementedError("Unimplemented group_offset support.")
+    numbers, (ragged,), groups = ragged_dot_dimension_numbers
+    sizes = aval_of(group_sizes)
+    if sizes.ndim != 1 or not dtypes.is_integer(sizes.dtype):
+        raise TypeError(f"ragged_dot: group_sizes must be a vector of integers, got {sizes.str_short()}")
+    numbers = tuple(tuple(_ints(axes, "ragged_dot dimension numbers") for axes in pair) for pair in numbers)
+    x, y, out = labels(numbers, ndim_of(lhs), ndim_of(rhs))
+    for g in groups:
+        if shape_of(rhs)[g] != sizes.size:
+            raise TypeError(f"expected rhs group dimension size to be {sizes.size}, got {shape_of(rhs)[g]}.")
+    group = y[groups[0]] if groups else "+"
+    if ragged not in numbers[1][0]:
+        free = ragged not in numbers[0][0]
+        if free != bool(groups):
+            raise TypeError("ragged_dot: rhs has a group axis exactly where the ragged axis of lhs is free, got "
+                            f"rhs_group_dimensions={groups} for ragged axis {ragged} of '{x},{y}->{out}'")
+        out = out.replace(group, "") if free else group + out
+        lhs, x = _masked_groups(lhs, ragged, group_sizes), group + x
+    return contract(lhs, x, rhs, y, out, canonical_precision(precision),
+                    _preferred(preferred_element_type, "ragged_dot"))
+
+
+def _masked_groups(x, axis, group_sizes):
+    """`x` once for each group, along a new first axis, zero outside the group."""
+    groups, shape = shape_of(group_sizes)[0], shape_of(x)
+    dtype = aval_of(group_sizes).dtype
+    ends = contract(np.tri(groups, dtype=dtype), "ij", group_sizes, "j", "i")
+    rows = iota_p.bind(dtype=dtype, shape=(groups, shape[axis]), dimension=1)
+    end, start = (broadcast_in_dim(v, (groups, shape[axis]), (0,)) for v in (ends, sub(ends, group_sizes)))
+    inside = and_p.bind(ge(rows, start), lt(rows, end))
+    shape = (groups, *shape)
+    return select(broadcast_in_dim(inside, shape, (0, axis + 1)),
+                  broadcast_in_dim(x, shape, tuple(range(1, len(shape)))), full(shape, 0, aval_of(x).dtype))
+
+
+def ragged_dot(lhs, rhs, group_sizes, precision=None, preferred_element_type=None, group_offset=None,
+               out_sharding=None):
+    """Rows of lhs (m, k), cut into groups of `group_sizes` (g,), times the matrix of their group in rhs (g, k, n)."""
+    numbers = RaggedDotDimensionNumbers((((1,), (1,)), ((), ())), (0,), (0,))
+    return ragged_dot_general(lhs, rhs, group_sizes, numbers, precision, preferred_element_type, group_offset)
+
+
+# --- convolution ------------------------------------------------------------------------------------------------
+
+def padtype_to_pads(in_shape, window_shape, window_strides, padding):
+    """The (low, high) pads of each axis for 'SAME', 'SAME_LOWER' or 'VALID'.  RuntimeError for another string."""
+    kind = padding.upper() if isinstance(padding, str) else padding
+    if kind == "VALID":
+        return [(0, 0)] * len(in_shape)
+    if kind not in ("SAME", "SAME_LOWER"):
+        raise RuntimeError(f"Unrecognized padding type: expected 'VALID', 'SAME', or 'SAME_LOWER', got {padding}.")
+    totals = [max((-(-n // stride) - 1) * stride + window - n, 0)
+              for n, window, stride in zip(in_shape, window_shape, window_strides, strict=True)]
+    return [(t // 2, t - t // 2) if kind == "SAME" else (t - t // 2, t // 2) for t in map(int, totals)]
+
+
+def conv_dimension_numbers(lhs_shape, rhs_shape, dimension_numbers):
+    """ConvDimensionNumbers from None (batch, feature, spatial...), strings such as ('NHWC', 'HWIO', 'NHWC'), or itself.
+
+    TypeError where the strings do not fit each other or the ranks.
+    """
+    if isinstance(dimension_numbers, ConvDimensionNumbers):
+        return ConvDimensionNumbers(*map(tuple, dimension_numbers))
+    ndim = len(lhs_shape)
+    if len(rhs_shape) != ndim:
+        raise TypeError(f"convolution requires lhs and rhs ndim to be equal, got {ndim} and {len(rhs_shape)}.")
+    if dimension_numbers is None:
+        return ConvDimensionNumbers(*[tuple(range(ndim))] * 3)
+    if not isinstance(dimension_numbers, (list, tuple)):
+        raise TypeError("convolution dimension_numbers must be a tuple of strings, ConvDimensionNumbers or None, got "
+                        f"{type(dimension_numbers)}.")
+    if len(dimension_numbers) != 3:
+        raise TypeError(f"convolution dimension_numbers list/tuple must be length 3, got {len(dimension_numbers)}.")
+    for i, (text, needed) in enumerate(zip(dimension_numbers, ("NC", "OI", "NC"))):
+        if not isinstance(text, str) or len(text) != ndim:
+            raise TypeError(f"convolution dimension_numbers[{i}] must have one character for each of the {ndim} axes "
+                            f"of the operands, got {text!r}.")
+        if len(set(text)) != ndim:
+            raise TypeError(f"convolution dimension_numbers[{i}] cannot have duplicate characters, got {text}.")
+        if not set(needed) <= set(text):
+            raise TypeError(f"convolution dimension_numbers[{i}] must contain {needed[0]!r} and {needed[1]!r}, got "
+                            f"{text}.")
+    lhs, rhs, out = dimension_numbers
+    spatial = [c for c in rhs if c not in "OI"]
+    if set(lhs) - set("NC") != set(spatial) or set(out) - set("NC") != set(spatial):
+        raise TypeError("convolution dimension_numbers elements must each have the same set of spatial characters, "
+                        f"got {tuple(dimension_numbers)}.")
+    return ConvDimensionNumbers(*(tuple(map(text.index, (*first, *spatial)))
+                                  for text, first in ((lhs, "NC"), (rhs, "OI"), (out, "NC"))))
+
+
+def _pads(padding, name, sizes, windows, strides, rhs_dilation):
+    if isinstance(padding, str):
+        return tuple(padtype_to_pads(sizes, [dilated(k, d) for k, d in zip(windows, rhs_dilation)], strides, padding))
+    try:
+        return tuple((operator.index(low), operator.index(high)) for low, high in padding)
+    except (TypeError, ValueError):
+        raise ValueError(f"padding argument to {name} should be a string or a sequence of (low, high) pairs, got "
+                         f"{padding}") from None
+
+
+def conv_general_dilated(lhs, rhs, window_strides, padding, lhs_dilation=None, rhs_dilation=None,
+                         dimension_numbers=None, feature_group_count=1, batch_group_count=1, precision=None,
+                         preferred_element_type=None, out_sharding=None):
+    """Convolution (rhs is not flipped) with strides, padding, dilations of both operands, and groups.
+
+    lhs is (batch, feature, *spatial), rhs (out feature, in feature / feature_group_count, *spatial) and the
+    result (batch, feature, *spatial), unless `dimension_numbers` orders the axes otherwise.  `padding` is
+    'SAME', 'SAME_LOWER', 'VALID' or a (low, high) pair for each spatial axis.
+    """
+    name = "conv_general_dilated"
+    numbers = conv_dimension_numbers(aval_of(lhs).shape, aval_of(rhs).shape, dimension_numbers)
+    rank = ndim_of(lhs) - 2
+    strides = _ints(window_strides, f"{name} window_strides")
+    lhs_dilation, rhs_dilation = ((1,) * rank if d is None else (d,) * rank if isinstance(d, int)
+                                  else _ints(d, f"{name} dilation") for d in (lhs_dilation, rhs_dilation))
+    if isinstance(padding, str) and any(d != 1 for d in lhs_dilation):
+        raise ValueError("String padding is not implemented for transposed convolution using this op. Please either "
+                         "exactly specify the required padding or use conv_transpose.")
+    sizes, windows = ([shape_of(x)[i] for i in spec[2:]] for x, spec in ((lhs, numbers[0]), (rhs, numbers[1])))
+    if len(strides) != rank or any(s < 1 for s in strides):
+        raise ValueError(f"{name} window_strides must be one positive int for each of the {rank} spatial axes, got "
+                         f"{strides}")
+    return conv_general_dilated_p.bind(
+        lhs, rhs, window_strides=strides, padding=_pads(padding, name, sizes, windows, strides, rhs_dilation),
+        lhs_dilation=lhs_dilation, rhs_dilation=rhs_dilation, dimension_numbers=numbers,
+        feature_group_count=operator.index(feature_group_count), batch_group_count=operator.index(batch_group_count),
+        precision=canonical_precision(precision, algorithms=False),
+        preferred_element_type=_preferred(preferred_element_type, name))
+
+
+def conv(lhs, rhs, window_strides, padding, precision=None, preferred_element_type=None):
+    """conv_general_dilated of (batch, feature, *spatial) and (out, in, *spatial) without dilation."""
+    return conv_general_dilated(lhs, rhs, window_strides, padding, precision=precision,
+                                preferred_element_type=preferred_element_type)
+
+
+def conv_with_general_padding(lhs, rhs, window_strides, padding, lhs_dilation, rhs_dilation, precision=None,
+                              preferred_element_type=None):
+    """conv_general_dilated of (batch, feature, *spatial) and (out, in, *spatial)."""
+    return conv_general_dilated(lhs, rhs, window_strides, padding, lhs_dilation, rhs_dilation, precision=precision,
+                                preferred_element_type=preferred_element_type)
+
+
+def _transpose_pads(window, stride, padding):
+    """The pads with which a convolution dilated by `stride` undoes one with that stride and `padding`."""
+    if padding == "SAME":
+        total = window + stride - 2
+        low = window - 1 if stride > window - 1 else -(-total // 2)
+    elif padding == "VALID":
+        total = window + stride - 2 + max(window - stride, 0)
+        low = window - 1
+    else:
+        raise ValueError("conv_transpose: padding must be 'SAME', 'VALID' or a sequence of (low, high) pairs, got "
+                         f"{padding!r}")
+    return low, total - low
+
+
+def conv_transpose(lhs, rhs, strides, padding, rhs_dilation=None, dimension_numbers=None, transpose_kernel=False,
+                   precision=None, preferred_element_type=None, use_consistent_padding=False):
+    """Convolution with fractional strides, "deconvolution".
+
+    Without `dimension_numbers` the axes are N, spatial, C and spatial, I, O.  `transpose_kernel` flips the
+    kernel and exchanges its features, which makes this the gradient of a convolution.  Explicit pads are
+    those of the dilated convolution, or with `use_consistent_padding` those of the convolution undone.
+    """
+    ndim = aval_of(lhs).ndim
+    if dimension_numbers is None:
+        if not 2 <= ndim <= 5:
+            raise ValueError(f"No 4+ dimensional dimension_number defaults: conv_transpose of rank {ndim} needs "
+                             "dimension_numbers")
+        space = "HWD"[:ndim - 2]
+        dimension_numbers = (f"N{space}C", f"{space}IO", f"N{space}C")
+    numbers = conv_dimension_numbers(shape_of(lhs), aval_of(rhs).shape, dimension_numbers)
+    spatial = numbers.rhs_spec[2:]
+    rhs_dilation = (1,) * len(spatial) if rhs_dilation is None else _ints(rhs_dilation, "conv_transpose rhs_dilation")
+    windows = [dilated(shape_of(rhs)[i], d) for i, d in zip(spatial, rhs_dilation)]
+    if isinstance(padding, str):
+        padding = [_transpose_pads(k, s, padding) for k, s in zip(windows, strides)]
+    elif use_consistent_padding:
+        padding = [(k - 1 - low, k - 1 - high) for k, (low, high) in zip(windows, padding)]
+    if transpose_kernel:
+        rhs = rev_p.bind(rhs, dimensions=tuple(spatial))
+        order = list(range(ndim))
+        i, j = numbers.rhs_spec[:2]
+        order[i], order[j] = j, i
+        rhs = transpose(rhs, order)
+    return conv_general_dilated(lhs, rhs, (1,) * len(spatial), padding, strides, rhs_dilation, numbers,
+                                precision=precision, preferred_element_type=preferred_element_type)
+
+
+def conv_general_dilated_patches(lhs, filter_shape, window_strides, padding, lhs_dilation=None, rhs_dilation=None,
+                                 dimension_numbers=None, precision=None, preferred_element_type=None):
+    """The windows that a convolution sees, as features: channel by channel, each with its prod(filter_shape) values."""
+    filter_shape = _ints(filter_shape, "conv_general_dilated_patches filter_shape")
+    x = aval_of(lhs)
+    numbers = conv_dimension_numbers(x.shape, (1, 1, *filter_shape), dimension_numbers)
+    channels, window = x.shape[numbers.lhs_spec[1]], prod(filter_shape)
+    one_hot = np.tile(np.eye(window, dtype=x.dtype).reshape(window, 1, *filter_shape),
+                      (channels, 1, *[1] * len(filter_shape)))
+    rhs = np.transpose(one_hot, np.argsort(numbers.rhs_spec))
+    return conv_general_dilated(lhs, rhs, window_strides, padding, lhs_dilation, rhs_dilation, numbers,
+                                feature_group_count=channels, precision=precision,
+                                preferred_element_type=preferred_element_type)
+
+
+def conv_general_dilated_local(lhs, rhs, window_strides, padding, filter_shape, lhs_dilation=None, rhs_dilation=None,
+                               dimension_numbers=None, precision=None):
+    """Convolution with a kernel of its own at each place.
+
+    rhs is (out feature, in feature * prod(filter_shape), *spatial of the result), ordered by dimension_numbers.
+    """
+    numbers = conv_dimension_numbers(aval_of(lhs).shape, aval_of(rhs).shape, dimension_numbers)
+    patches = conv_general_dilated_patches(lhs, filter_shape, window_strides, padding, lhs_dilation, rhs_dilation,
+                                           numbers, precision)
+
+    def letters(first, spec):
+        names = dict(zip(spec, first + "abcdefgh"))
+        return "".join(names[i] for i in range(len(spec)))
+    return contract(patches, letters("NI", numbers.out_spec), rhs, letters("OI", numbers.rhs_spec),
+                    letters("NO", numbers.out_spec), canonical_precision(precision))
+
+
+__all__ = ["ConvDimensionNumbers", "ConvGeneralDilatedDimensionNumbers", "DotAlgorithm", "DotAlgorithmPreset",
+           "DotDimensionNumbers", "Precision", "PrecisionLike", "RaggedDotDimensionNumbers", "batch_matmul", "conv",
+           "conv_dimension_numbers", "conv_general_dilated", "conv_general_dilated_local",
+           "conv_general_dilated_p", "conv_general_dilated_patches", "conv_transpose", "conv_with_general_padding",
+           "dot", "dot_general", "dot_general_p", "padtype_to_pads", "ragged_dot", "ragged_dot_general"]

@@ -1,0 +1,246 @@
+"""Slices, gathers and scatters: the public functions over `primitives/index.py` and `primitives/scatter.py`."""
+import operator
+
+from ..core import dtypes
+from ..core.array import Array
+from ..core.avals import ShapedArray, aval_of
+from ..core.programs import embed_constants
+from ..core.trace import Tracer, trace_to_jaxpr
+from ..primitives import scatter as _scatter
+from ..primitives.common import canonical_axis, full, np, scalar
+from ..primitives.elementwise import add, convert, lt, neg, select
+from ..primitives.index import (GatherDimensionNumbers, GatherScatterMode, dynamic_slice_p, dynamic_update_slice_p,
+                                gather_p)
+from ..primitives.scatter import ScatterDimensionNumbers
+from ..primitives.shape import concatenate_p, reshape, slice_p, squeeze_p
+
+__all__ = ["GatherDimensionNumbers", "GatherScatterMode", "ScatterDimensionNumbers", "dynamic_index_in_dim",
+           "dynamic_slice", "dynamic_slice_in_dim", "dynamic_update_index_in_dim", "dynamic_update_slice",
+           "dynamic_update_slice_in_dim", "gather", "index_in_dim", "index_take", "scatter", "scatter_add",
+           "scatter_apply", "scatter_max", "scatter_min", "scatter_mul", "scatter_sub", "slice", "slice_in_dim"]
+
+_INT_MAX = 2**31 - 1
+
+
+# --- static slices ----------------------------------------------------------------------------------------------
+
+def slice(operand, start_indices, limit_indices, strides=None):
+    """The elements at `start, start + stride, ...` below `limit` along each axis.
+
+    All three are sequences of ints, one for each axis; TypeError unless 0 <= start <= limit <= size.
+    """
+    strides = None if strides is None else tuple(map(operator.index, strides))
+    return slice_p.bind(operand, start_indices=tuple(map(operator.index, start_indices)),
+                        limit_indices=tuple(map(operator.index, limit_indices)), strides=strides)
+
+
+def slice_in_dim(operand, start_index, limit_index, stride=1, axis=0):
+    """`slice` along one axis; None means from the start or to the end, negative indices count from the end."""
+    shape = aval_of(operand).shape
+    axis = canonical_axis(axis, len(shape))
+    start, limit = (default if i is None else i + shape[axis] if i < 0 else i
+                    for i, default in ((start_index, 0), (limit_index, shape[axis])))
+    starts, limits, strides = [0] * len(shape), list(shape), [1] * len(shape)
+    starts[axis], limits[axis], strides[axis] = start, limit, stride
+    return slice(operand, starts, limits, None if stride == 1 else strides)
+
+
+def index_in_dim(operand, index, axis=0, keepdims=True):
+    """The entry at static `index` along an axis.  IndexError where it is out of bounds."""
+    shape = aval_of(operand).shape
+    axis, index = canonical_axis(axis, len(shape)), operator.index(index)
+    size = shape[axis]
+    if not -size <= index < size:
+        raise IndexError(f"index {index} is out of bounds for axis {axis} with size {size}")
+    result = slice_in_dim(operand, index % size, index % size + 1, 1, axis)
+    return result if keepdims else squeeze_p.bind(result, dimensions=(axis,))
+
+
+# --- dynamic slices ---------------------------------------------------------------------------------------------
+
+def index_dtype(values):
+    """The dtype in which index values of any integer types are compared: int32, or wider where one is wider."""
+    avals = [aval_of(v) for v in values if type(v) is not int]
+    for a in avals:
+        if not dtypes.is_integer(a.dtype):
+            raise TypeError(f"indices must have an integer type, got {a.str_short(True)}")
+    wide = [a.dtype for a in avals if a.dtype.itemsize >= 4]
+    return wide[0] if wide and len(set(wide)) == 1 else (
+        dtypes.int64 if any(d.itemsize == 8 for d in wide) else dtypes.int32)
+
+
+def _start(value, size, dtype, negative):
+    """A scalar start of `dtype`; a negative one counts from the end if `negative`."""
+    if isinstance(value, (int, np.integer)):
+        value = int(value)
+        return scalar(max(min(value + size if value < 0 and negative else value, _INT_MAX), -1 - _INT_MAX), dtype)
+    value = convert(value, dtype)
+    if not negative or dtypes.is_unsigned(dtype):
+        return value
+    return select(lt(value, 0), add(value, scalar(size, dtype)), value)
+
+
+def _starts(name, operand, start_indices, negative):
+    shape = aval_of(operand).shape
+    if not isinstance(start_indices, (tuple, list)):
+        aval = aval_of(start_indices)
+        if aval.ndim != 1:
+            raise ValueError(f"{name}: start_indices must be a sequence of scalars or an array with one axis, got "
+                             f"shape {aval.shape}")
+        start_indices = [reshape(slice(start_indices, (i,), (i + 1,)), ()) if isinstance(start_indices, Array)
+                         else start_indices[i] for i in range(aval.size)]
+    if len(start_indices) != len(shape):
+        raise ValueError(f"{name}: start_indices must have one entry for each axis of the operand of shape {shape}, "
+                         f"got {len(start_indices)}")
+    dtype = index_dtype(start_indices)
+    if isinstance(negative, bool):
+        negative = [negative] * len(shape)
+    return [_start(*each, dtype=dtype, negative=n) for *each, n in zip(start_indices, shape, negative)]
+
+
+def dynamic_slice(operand, start_indices, slice_sizes, *, allow_negative_indices=True):
+    """The window of `slice_sizes` that begins at `start_indices`, which may be traced.
+
+    Negative starts count from the end; a window that sticks out is moved inside.
+    """
+    starts = _starts("dynamic_slice", operand, start_indices, allow_negative_indices)
+    return dynamic_slice_p.bind(operand, *starts, slice_sizes=tuple(map(operator.index, slice_sizes)))
+
+
+def dynamic_slice_in_dim(operand, start_index, slice_size, axis=0, *, allow_negative_indices=True):
+    """`dynamic_slice` along one axis."""
+    shape = aval_of(operand).shape
+    axis = canonical_axis(axis, len(shape))
+    starts, sizes = [0] * len(shape), list(shape)
+    starts[axis], sizes[axis] = start_index, slice_size
+    return dynamic_slice(operand, starts, sizes, allow_negative_indices=allow_negative_indices)
+
+
+def dynamic_index_in_dim(operand, index, axis=0, keepdims=True, *, allow_negative_indices=True):
+    """The entry at `index`, which may be traced, along one axis."""
+    axis = canonical_axis(axis, aval_of(operand).ndim)
+    result = dynamic_slice_in_dim(operand, index, 1, axis, allow_negative_indices=allow_negative_indices)
+    return result if keepdims else squeeze_p.bind(result, dimensions=(axis,))
+
+
+def dynamic_update_slice(operand, update, start_indices, *, allow_negative_indices=True):
+    """`operand` with `update` written over the window that begins at `start_indices`, moved inside as needed."""
+    starts = _starts("dynamic_update_slice", operand, start_indices, allow_negative_indices)
+    return dynamic_update_slice_p.bind(operand, update, *starts)
+
+
+def dynamic_update_slice_in_dim(operand, update, start_index, axis, *, allow_negative_indices=True):
+    """`dynamic_update_slice` along one axis."""
+    ndim = aval_of(operand).ndim
+    starts = [0] * ndim
+    starts[canonical_axis(axis, ndim)] = start_index
+    return dynamic_update_slice(operand, update, starts, allow_negative_indices=allow_negative_indices)
+
+
+def dynamic_update_index_in_dim(operand, update, index, axis, *, allow_negative_indices=True):
+    """`operand` with `update` written at `index` along one axis; `update` may lack that axis."""
+    ndim, shape = aval_of(operand).ndim, aval_of(update).shape
+    axis = canonical_axis(axis, ndim)
+    if len(shape) != ndim:
+        update = reshape(update, (*shape[:axis], 1, *shape[axis:]))
+    return dynamic_update_slice_in_dim(operand, update, index, axis, allow_negative_indices=allow_negative_indices)
+
+
+# --- gather and scatter -----------------------------------------------------------------------------------------
+
+def _indices(name, indices):
+    """Index arrays narrower than 32 bits are widened, so that bounds fit their dtype."""
+    aval = aval_of(indices)
+    if not dtypes.is_integer(aval.dtype):
+        raise TypeError(f"{name}: indices must have an integer type, got {aval.str_short(True)}")
+    return convert(indices, dtypes.int32) if aval.dtype.itemsize < 4 else indices
+
+
+def _numbers(cls, name, dimension_numbers):
+    if not isinstance(dimension_numbers, cls):
+        raise TypeError(f"{name}: dimension_numbers must be a {cls.__name__}, got {dimension_numbers!r}")
+    return cls(*map(tuple, dimension_numbers))
+
+
+def gather(operand, start_indices, dimension_numbers, slice_sizes, *, unique_indices=False, indices_are_sorted=False,
+           mode=None, fill_value=None):
+    """One window of `operand` for each vector along the last axis of `start_indices`.
+
+    The axes of the result are those of `start_indices` but the last, and those of the window without
+    `collapsed_slice_dims`, at `offset_dims`; `start_index_map` says which operand axis each entry of an index
+    vector counts along.  The operand's `operand_batching_dims` go together with the indices'
+    `start_indices_batching_dims`.  For `mode` see `GatherScatterMode`; the default reads `fill_value` out of
+    bounds.
+    """
+    slice_sizes = tuple(map(operator.index, slice_sizes))
+    return gather_p.bind(operand, _indices("gather", start_indices), slice_sizes=slice_sizes,
+                         dimension_numbers=_numbers(GatherDimensionNumbers, "gather", dimension_numbers),
+                         indices_are_sorted=bool(indices_are_sorted), unique_indices=bool(unique_indices),
+                         mode=GatherScatterMode.from_any(mode), fill_value=fill_value)
+
+
+def _scatter_function(name, effect):
+    primitive = getattr(_scatter, f"{name}_p")
+
+    def function(operand, scatter_indices, updates, dimension_numbers, *, indices_are_sorted=False,
+                 unique_indices=False, mode=None):
+        return primitive.bind(
+            operand, _indices(name, scatter_indices), updates, indices_are_sorted=bool(indices_are_sorted),
+            unique_indices=bool(unique_indices), mode=GatherScatterMode.from_any(mode),
+            dimension_numbers=_numbers(ScatterDimensionNumbers, name, dimension_numbers))
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"""`operand` with one window of `updates` {effect} for each vector of `scatter_indices`.
+
+    The last axis of `scatter_indices` holds the vectors, `scatter_dims_to_operand_dims` says which operand axis
+    each entry counts along; the axes of `updates` in `update_window_dims` are the window without
+    `inserted_window_dims`.  Windows out of bounds are dropped unless `mode` is CLIP.
+    """
+    return function
+
+
+scatter = _scatter_function("scatter", "written over it")
+scatter_add = _scatter_function("scatter_add", "added to it")
+scatter_mul = _scatter_function("scatter_mul", "multiplied into it")
+scatter_min = _scatter_function("scatter_min", "joined by the minimum")
+scatter_max = _scatter_function("scatter_max", "joined by the maximum")
+
+
+def scatter_sub(operand, scatter_indices, updates, dimension_numbers, *, indices_are_sorted=False,
+                unique_indices=False, mode=None):
+    """`scatter_add` of the negated updates."""
+    return scatter_add(operand, scatter_indices, neg(updates), dimension_numbers, mode=mode,
+                       indices_are_sorted=indices_are_sorted, unique_indices=unique_indices)
+
+
+def scatter_apply(operand, scatter_indices, func, dimension_numbers, *, update_shape=(), indices_are_sorted=False,
+                  unique_indices=False, mode=None):
+    """`operand` with the elementwise `func` applied to each addressed element, once for each time it is addressed.
+
+    `update_shape` is the shape that updates would have.  Not differentiable.
+    """
+    aval = aval_of(operand)
+    element = ShapedArray((), aval.dtype, aval.weak_type)
+    jaxpr = trace_to_jaxpr(lambda x: [convert(func(x), aval.dtype)], [element], "scatter_apply")
+    if jaxpr.out_avals[0].shape != ():
+        raise TypeError(f"scatter_apply: the function must map a scalar to a scalar, but its result has shape "
+                        f"{jaxpr.out_avals[0].shape}")
+    if any(isinstance(c, Tracer) for c in jaxpr.consts):
+        raise NotImplementedError("scatter_apply: the function may not close over traced values; read the elements "
+                                  "with x.at[idx].get(), compute, and write them with x.at[idx].set(...)")
+    return _scatter.scatter_apply_p.bind(
+        operand, _indices("scatter_apply", scatter_indices), full(tuple(update_shape), 0, aval.dtype),
+        dimension_numbers=_numbers(ScatterDimensionNumbers, "scatter_apply", dimension_numbers),
+        update_jaxpr=embed_constants(jaxpr), indices_are_sorted=bool(indices_are_sorted),
+        unique_indices=bool(unique_indices), mode=GatherScatterMode.from_any(mode))
+
+
+def index_take(src, idxs, axes):
+    """The slices of `src` at positions `idxs` (one array for each of `axes`, all of one shape) along those axes."""
+    aval = aval_of(src)
+    axes = tuple(canonical_axis(a, aval.ndim) for a in axes)
+    columns = [reshape(i, (*aval_of(i).shape, 1)) for i in idxs]
+    batch = aval_of(columns[0]).ndim - 1
+    indices = concatenate_p.bind(*columns, dimension=batch)
+    sizes = tuple(1 if d in axes else n for d, n in enumerate(aval.shape))
+    offset = tuple(range(batch, batch + aval.ndim - len(axes)))
+    return gather(src, indices, GatherDimensionNumbers(offset, tuple(sorted(axes)), axes), sizes, mode="clip")

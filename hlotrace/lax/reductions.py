@@ -1,0 +1,231 @@
+"""Reductions, running reductions, sorting and windows: the public functions over those primitives."""
+import functools
+import operator
+
+from ..core import dtypes, tree
+from ..core.avals import ShapedArray, aval_of
+from ..core.config import state
+from ..core.programs import embed_constants
+from ..core.trace import Tracer, trace_to_jaxpr
+from ..primitives import reduce as _reduce, sort as _sort, window
+from ..primitives.common import canonical_axes, canonical_axis, np, shape_of
+from ..primitives.cumulative import cumlogsumexp_p, cummax_p, cummin_p, cumprod_p, cumsum_p
+from ..primitives.elementwise import convert, max_p, min_p
+from ..primitives.reduce import (argmax_p, argmin_p, reduce_and_p, reduce_max_p, reduce_min_p, reduce_or_p, reduce_p,
+                                 reduce_prod_p, reduce_sum_p, reduce_xor_p)
+from ..primitives.shape import broadcast_in_dim, move_axis
+from ..primitives.sort import sort_p, top_k_p
+from ..primitives.window import (reduce_window_max_p, reduce_window_min_p, reduce_window_p, reduce_window_sum_p,
+                                 select_and_gather_add_p, select_and_scatter_add_p)
+from .contraction import padtype_to_pads
+
+__all__ = ["argmax", "argmax_p", "argmin", "argmin_p", "cumlogsumexp", "cumlogsumexp_p", "cummax", "cummax_p",
+           "cummin", "cummin_p", "cumprod", "cumprod_p", "cumsum", "cumsum_p", "reduce", "reduce_and", "reduce_and_p",
+           "reduce_max", "reduce_max_p", "reduce_min", "reduce_min_p", "reduce_or", "reduce_or_p",
+           "reduce_p", "reduce_prod", "reduce_prod_p", "reduce_sum", "reduce_sum_p", "reduce_window",
+           "reduce_window_max_p", "reduce_window_min_p", "reduce_window_p", "reduce_window_shape_tuple",
+           "reduce_window_sum_p", "reduce_xor", "reduce_xor_p", "select_and_gather_add_p", "select_and_scatter_add_p",
+           "sort", "sort_key_val", "sort_p", "top_k", "top_k_p"]
+
+
+# --- reductions by one operation --------------------------------------------------------------------------------
+
+def _reduction(primitive, what):
+    def function(operand, axes):
+        return primitive.bind(operand, axes=canonical_axes(tuple(axes), aval_of(operand).ndim, "axes"))
+    function.__name__ = function.__qualname__ = primitive.name
+    function.__doc__ = f"The {what} of `operand` over `axes`, a sequence of ints.  The dtype stays."
+    return function
+
+
+reduce_prod = _reduction(reduce_prod_p, "product")
+reduce_max = _reduction(reduce_max_p, "maximum")
+reduce_min = _reduction(reduce_min_p, "minimum")
+reduce_and = _reduction(reduce_and_p, "bitwise and")
+reduce_or = _reduction(reduce_or_p, "bitwise or")
+reduce_xor = _reduction(reduce_xor_p, "bitwise exclusive or")
+
+
+def reduce_sum(operand, axes, *, out_sharding=None):
+    """The sum of `operand` over `axes`, a sequence of ints.  The dtype stays; bfloat16 sums in XLA's own way."""
+    return reduce_sum_p.bind(operand, axes=canonical_axes(tuple(axes), aval_of(operand).ndim, "axes"))
+
+
+def _arg_reduction(primitive):
+    def function(operand, axis, index_dtype):
+        axis = canonical_axis(axis, aval_of(operand).ndim)
+        return primitive.bind(operand, axes=(axis,),
+                              index_dtype=dtypes.check_user_dtype(index_dtype, primitive.name))
+    function.__name__ = function.__qualname__ = primitive.name
+    function.__doc__ = (f"The index ({primitive.name}) along `axis`, of dtype `index_dtype`.  The lowest one at a tie; "
+                        "the first NaN where there is one.")
+    return function
+
+
+argmax, argmin = _arg_reduction(argmax_p), _arg_reduction(argmin_p)
+
+
+# --- reductions by a function -----------------------------------------------------------------------------------
+
+@functools.lru_cache(maxsize=512)
+def _traced(computation, structure, element_dtypes, name, context):
+    """The program of a computation on scalars: two sets of operands to one."""
+    n = len(element_dtypes)
+
+    def flat(*scalars):
+        halves = [tree.tree_unflatten(structure, s) for s in (scalars[:n], scalars[n:])]
+        leaves, out_structure = tree.tree_flatten(computation(*halves))
+        if out_structure != structure:
+            raise TypeError(f"{name}: the computation must return the structure of the operands, {structure}, it "
+                            f"returned {out_structure}")
+        return leaves
+    jaxpr = trace_to_jaxpr(flat, [ShapedArray((), d) for d in element_dtypes * 2], name)
+    if any(isinstance(c, Tracer) for c in jaxpr.consts):
+        raise NotImplementedError(f"{name}: the computation closes over a traced value. Pass the value as another "
+                                  "operand, or combine it with the result.")
+    return embed_constants(jaxpr)
+
+
+def _only_primitive(jaxpr):
+    """The primitive p of a program that is p(x, y) and nothing else, or None."""
+    if len(jaxpr.eqns) == 1 and len(jaxpr.invars) == 2:
+        eqn, = jaxpr.eqns
+        if set(eqn.invars) == set(jaxpr.invars) and tuple(eqn.outvars) == jaxpr.outvars:
+            return eqn.primitive
+    return None
+
+
+def _prepare(name, operands, init_values, computation):
+    """(operands, initial values of their dtypes, structure, program) of a reduction by a function."""
+    xs, structure = tree.tree_flatten(operands)
+    inits, init_structure = tree.tree_flatten(init_values)
+    if structure != init_structure:
+        raise ValueError(f"{name}: operands must have the same tree structure as the initial values: {structure} vs. "
+                         f"{init_structure}")
+    if not xs:
+        raise ValueError(f"{name} needs at least one operand")
+    inits = [convert(init, aval_of(x).dtype) for x, init in zip(xs, inits)]
+    jaxpr = _traced(computation, structure, tuple(aval_of(x).dtype for x in xs), name, state.context_key)
+    return xs, inits, structure, jaxpr
+
+
+def _is_identity(init, identity):
+    """Is an initial value known to be the neutral element?"""
+    known = init.concrete() if isinstance(init, Tracer) else init
+    return known is not None and shape_of(known) == () and bool(np.asarray(known) == identity)
+
+
+def reduce(operands, init_values, computation, dimensions, out_sharding=None):
+    """Reduce arrays of one shape together over `dimensions`, by an associative function of scalars.
+
+    operands, init_values: pytrees of the same structure, of arrays and of scalars.
+    computation: takes two pytrees of scalars (one scalar each for a single operand) and gives one.
+    Addition, multiplication, max, min, and, or, xor are recognised and use their own primitives.
+    """
+    xs, inits, structure, jaxpr = _prepare("reduce", operands, init_values, computation)
+    dimensions = canonical_axes(tuple(dimensions), aval_of(xs[0]).ndim, "dimensions")
+    combine = _only_primitive(jaxpr)
+    primitive, identity = _reduce.reducer_of(combine)
+    if primitive is None or shape_of(inits[0]):
+        return tree.tree_unflatten(structure, reduce_p.bind(*xs, *inits, jaxpr=jaxpr, dimensions=dimensions))
+    out = primitive.bind(xs[0], axes=dimensions)
+    if not _is_identity(inits[0], identity(out.dtype)):
+        out = combine.bind(broadcast_in_dim(inits[0], shape_of(out), ()), out)
+    return tree.tree_unflatten(structure, [out])
+
+
+# --- windows ----------------------------------------------------------------------------------------------------
+
+def _window_parameters(shape, window_dimensions, window_strides, padding, base_dilation, window_dilation):
+    ones = (1,) * len(shape)
+    dimensions, strides, base_dilation, window_dilation = (
+        ones if v is None else tuple(map(operator.index, v))
+        for v in (window_dimensions, window_strides, base_dilation, window_dilation))
+    if isinstance(padding, str) and len(dimensions) == len(strides) == len(shape):
+        padding = padtype_to_pads([window.dilated(n, d) for n, d in zip(shape, base_dilation)],
+                                  [window.dilated(n, d) for n, d in zip(dimensions, window_dilation)], strides, padding)
+    padding = () if isinstance(padding, str) else tuple((operator.index(lo), operator.index(hi)) for lo, hi in padding)
+    return dict(window_dimensions=dimensions, window_strides=strides, padding=padding, base_dilation=base_dilation,
+                window_dilation=window_dilation)
+
+
+def reduce_window_shape_tuple(operand_shape, window_dimensions, window_strides, padding, base_dilation=None,
+                              window_dilation=None):
+    """The shape of `reduce_window`'s results."""
+    shape = tuple(operand_shape)
+    return window.window_shape("reduce_window", shape, **_window_parameters(
+        shape, window_dimensions, window_strides, padding, base_dilation, window_dilation))
+
+
+def reduce_window(operand, init_value, computation, window_dimensions, window_strides=None, padding="VALID",
+                  base_dilation=None, window_dilation=None):
+    """Reduce each window of arrays of one shape by an associative function of scalars.
+
+    Operands and initial values are pytrees as in `reduce`; padding is 'SAME', 'VALID', 'SAME_LOWER' or (low, high)
+    for each axis, and reads as the initial value.  Sums, max and min can be differentiated, other computations not.
+    """
+    xs, inits, structure, jaxpr = _prepare("reduce_window", operand, init_value, computation)
+    params = _window_parameters(aval_of(xs[0]).shape, window_dimensions, window_strides, padding, base_dilation,
+                                window_dilation)
+    combine = _only_primitive(jaxpr)
+    primitive, identity = window.window_reducer_of(combine), _reduce.reducer_of(combine)[1]
+    if primitive is not None and not shape_of(inits[0]):
+        neutral = _is_identity(inits[0], identity(aval_of(xs[0]).dtype))
+        if neutral or combine in (max_p, min_p):     # counting the initial value once or often is the same
+            out = primitive.bind(xs[0], **params)
+            out = out if neutral else combine.bind(broadcast_in_dim(inits[0], shape_of(out), ()), out)
+            return tree.tree_unflatten(structure, [out])
+    return tree.tree_unflatten(structure, reduce_window_p.bind(*xs, *inits, jaxpr=jaxpr, **params))
+
+
+# --- running reductions -----------------------------------------------------------------------------------------
+
+def _cumulative(primitive, what):
+    def function(operand, axis=0, reverse=False):
+        return primitive.bind(operand, axis=canonical_axis(axis, aval_of(operand).ndim), reverse=bool(reverse))
+    function.__name__ = function.__qualname__ = primitive.name
+    function.__doc__ = (f"The running {what} along `axis`, from the end if `reverse`.  ValueError where there is no "
+                        "such axis.")
+    return function
+
+
+cumsum = _cumulative(cumsum_p, "sum")
+cumprod = _cumulative(cumprod_p, "product")
+cummax = _cumulative(cummax_p, "maximum")
+cummin = _cumulative(cummin_p, "minimum")
+cumlogsumexp = _cumulative(cumlogsumexp_p, "log-sum-exp")
+
+
+# --- sorting ----------------------------------------------------------------------------------------------------
+
+def sort(operand, dimension=-1, is_stable=True, num_keys=1):
+    """Sort one array, or several of one shape together, along `dimension`.
+
+    The first `num_keys` arrays are compared, in order.  NaN comes last, -0.0 and 0.0 are equal, complex numbers
+    go by real part, then by imaginary part.  A sequence of arrays gives a tuple.
+    """
+    several = isinstance(operand, (tuple, list))
+    operands = tuple(operand) if several else (operand,)
+    if not operands:
+        raise TypeError("Sort requires at least one operand")
+    dimension = canonical_axis(dimension, aval_of(operands[0]).ndim, "dimension")
+    results = _sort.sort(*operands, dimension=dimension, num_keys=operator.index(num_keys), is_stable=bool(is_stable))
+    return tuple(results) if several else results[0]
+
+
+def sort_key_val(keys, values, dimension=-1, is_stable=True):
+    """`keys` in order along `dimension`, and `values` moved with them."""
+    return sort((keys, values), dimension, is_stable)
+
+
+def top_k(operand, k, *, axis=-1):
+    """The k greatest values along `axis` in descending order, and their int32 indices, as a list [values, indices]."""
+    aval, k = aval_of(operand), operator.index(k)
+    axis = canonical_axis(axis, aval.ndim)
+    if k < 0:
+        raise ValueError(f"k argument to top_k must be nonnegative, got {k}")
+    if k > aval.shape[axis]:
+        raise ValueError(f"k argument to top_k must be no larger than size along axis; got k={k} with "
+                         f"shape={list(aval.shape)} and axis={axis}")
+    last = aval.ndim - 1
+    return [move_axis(x, last, axis) for x in top_k_p.bind(move_axis(operand, axis, last), k=k)]

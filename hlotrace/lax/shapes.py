@@ -1,0 +1,213 @@
+"""Making arrays and changing their shapes: the public functions over `primitives/shape.py`."""
+import itertools
+import operator
+
+from ..core import dtypes, tree
+from ..core.avals import aval_of, is_arraylike
+from ..primitives import shape as _shape
+from ..primitives.common import bind, canonical_axes, canonical_axis, canonical_shape, is_constant, np, prod
+from ..primitives.elementwise import convert
+from ..primitives.shape import (broadcast_in_dim_p, concatenate_p, iota_p, optimization_barrier_p, pad_p, reshape_p, rev_p,
+                                squeeze_p, transpose_p)
+
+__all__ = ["broadcast", "broadcast_in_dim", "broadcast_in_dim_p", "broadcast_shapes", "broadcast_to_rank",
+           "broadcasted_iota", "collapse", "concatenate", "concatenate_p", "empty", "expand_dims", "full", "full_like",
+           "iota", "iota_p", "optimization_barrier", "optimization_barrier_p", "pad", "pad_p", "reshape", "reshape_p",
+           "rev", "rev_p", "split", "squeeze", "squeeze_p", "stack", "tile", "transpose", "transpose_p"]
+
+
+def _shape_of(name, operand):
+    """The shape of an operand.  TypeError, naming the function, for what is not an array."""
+    if not is_arraylike(operand):
+        raise TypeError(f"lax.{name}: an operand of type {type(operand)} is not an array or a number; wrap lists in "
+                        "jnp.array(...)")
+    return aval_of(operand).shape
+
+
+# --- arrays of one value, and counting --------------------------------------------------------------------------
+
+def full(shape, fill_value, dtype=None, *, sharding=None):
+    """An array of one scalar.  Without `dtype`, it has the dtype and the weak type of `fill_value`."""
+    shape = canonical_shape(shape, "lax.full: shape")
+    if _shape_of("full", fill_value) != ():
+        raise TypeError(f"full must be called with scalar fill_value, got fill_value.shape {aval_of(fill_value).shape}.")
+    if dtype is not None:
+        dtype = dtypes.check_user_dtype(dtype, "full")
+        if dtypes.is_extended(dtype):
+            words = full((*shape, *dtype.physical_shape), fill_value, dtype.physical_dtype)
+            return bind("random_wrap", words)
+        fill_value = np.asarray(fill_value, dtype) if is_constant(fill_value) else convert(fill_value, dtype)
+    return broadcast_in_dim_p.bind(fill_value, shape=shape, broadcast_dimensions=())
+
+
+def full_like(x, fill_value, dtype=None, shape=None, sharding=None):
+    """`full` with the shape, dtype and weak type of `x`, an array or anything that has a shape and a dtype."""
+    weak = False
+    if is_arraylike(x):
+        weak, x = dtype is None and aval_of(x).weak_type, aval_of(x)
+    elif not (hasattr(x, "shape") and hasattr(x, "dtype")):
+        raise TypeError(f"full_like: cannot take a shape and a dtype from a value of type {type(x)}")
+    result = full(x.shape if shape is None else shape, fill_value, x.dtype if dtype is None else dtype)
+    return bind("convert_element_type", result, new_dtype=result.dtype, weak_type=True) if weak else result
+
+
+def empty(shape, dtype, *, out_sharding=None):
+    """An array of no particular values (zeros)."""
+    return full(shape, 0, dtype)
+
+
+def iota(dtype, size):
+    """0, 1, ..., size - 1."""
+    return broadcasted_iota(dtype, (operator.index(size),), 0)
+
+
+def broadcasted_iota(dtype, shape, dimension, *, out_sharding=None):
+    """An array of `shape` that counts 0, 1, ... along `dimension`."""
+    return iota_p.bind(dtype=dtypes.check_user_dtype(dtype, "iota"), shape=canonical_shape(shape, "iota: shape"),
+                       dimension=operator.index(dimension))
+
+
+# --- broadcasting -----------------------------------------------------------------------------------------------
+
+def broadcast_shapes(*shapes):
+    """The NumPy broadcast of shapes.  ValueError where they do not fit."""
+    from ..numpy.util import broadcast_shapes
+    return broadcast_shapes(*shapes)
+
+
+def broadcast_in_dim(operand, shape, broadcast_dimensions, *, out_sharding=None):
+    """`operand` repeated to `shape`; its axis i becomes axis broadcast_dimensions[i] of the result."""
+    _shape_of("broadcast_in_dim", operand)
+    return _shape.broadcast_in_dim(operand, canonical_shape(shape, "broadcast_in_dim: shape"),
+                                   tuple(map(operator.index, broadcast_dimensions)))
+
+
+def broadcast(operand, sizes, *, out_sharding=None):
+    """`operand` repeated along new leading axes of `sizes`."""
+    sizes, shape = tuple(sizes), _shape_of("broadcast", operand)
+    return broadcast_in_dim(operand, (*sizes, *shape), range(len(sizes), len(sizes) + len(shape)))
+
+
+def broadcast_to_rank(x, rank):
+    """`x` with leading axes of size 1, so that it has at least `rank` axes."""
+    return expand_dims(x, range(rank - len(_shape_of("broadcast_to_rank", x))))
+
+
+def tile(operand, reps):
+    """`operand` repeated reps[i] times along axis i."""
+    shape, reps = _shape_of("tile", operand), canonical_shape(reps, "tile: reps")
+    if len(reps) != len(shape):
+        raise TypeError(f"tile: reps {reps} must have one entry for each axis of the operand of shape {shape}")
+    spread = tuple(itertools.chain.from_iterable(zip(reps, shape)))
+    repeated = _shape.broadcast_in_dim(operand, spread, tuple(range(1, 2 * len(shape), 2)))
+    return _shape.reshape(repeated, tuple(r * n for r, n in zip(reps, shape)))
+
+
+# --- reshaping --------------------------------------------------------------------------------------------------
+
+def reshape(operand, new_sizes, dimensions=None, *, out_sharding=None):
+    """The elements in row-major order, or in the order of the axes in `dimensions`, under another shape."""
+    shape = _shape_of("reshape", operand)
+    if dimensions is not None and tuple(dimensions) != tuple(range(len(shape))):
+        if sorted(dimensions) != list(range(len(shape))):
+            raise TypeError(f"reshape dimensions must be a permutation of operand dimensions, got dimensions "
+                            f"{tuple(dimensions)} for shape {shape}.")
+        operand = _shape.transpose(operand, dimensions)
+    return _shape.reshape(operand, canonical_shape(new_sizes, "reshape: new_sizes"))
+
+
+def collapse(operand, start_dimension, stop_dimension=None):
+    """The axes from `start_dimension` up to `stop_dimension` (all the rest) as one axis."""
+    shape = _shape_of("collapse", operand)
+    lo, hi, _ = slice(start_dimension, stop_dimension).indices(len(shape))
+    if hi < lo:
+        raise ValueError(f"Invalid dimension range passed to collapse: {shape}[{start_dimension}:{stop_dimension}]")
+    return reshape(operand, (*shape[:lo], prod(shape[lo:hi]), *shape[hi:]))
+
+
+def expand_dims(array, dimensions):
+    """New axes of size 1, at `dimensions` of the result."""
+    shape, dimensions = _shape_of("expand_dims", array), tuple(dimensions)
+    rank = len(shape) + len(dimensions)
+    new = canonical_axes(dimensions, rank)
+    sizes = iter(shape)
+    result = tuple(1 if i in new else next(sizes) for i in range(rank))
+    return _shape.broadcast_in_dim(array, result, tuple(i for i in range(rank) if i not in new))
+
+
+def squeeze(array, dimensions):
+    """Without the axes `dimensions`, which must have size 1."""
+    dimensions = canonical_axes(tuple(dimensions), len(_shape_of("squeeze", array)))
+    return squeeze_p.bind(array, dimensions=tuple(sorted(dimensions))) if dimensions else array
+
+
+def transpose(operand, permutation):
+    """Axis i of the result is axis permutation[i] of the operand."""
+    shape, permutation = _shape_of("transpose", operand), tuple(map(operator.index, permutation))
+    if permutation == tuple(range(len(shape))):
+        return operand
+    return transpose_p.bind(operand, permutation=permutation)
+
+
+def rev(operand, dimensions):
+    """The elements in reverse order along `dimensions`."""
+    _shape_of("rev", operand)
+    dimensions = tuple(map(operator.index, dimensions))
+    return rev_p.bind(operand, dimensions=dimensions) if dimensions else operand
+
+
+# --- joining, splitting, padding --------------------------------------------------------------------------------
+
+def concatenate(operands, dimension):
+    """The operands one after another along `dimension`.  They have one dtype, and equal shapes but for that axis."""
+    operands = list(operands)
+    if not operands:
+        raise ValueError("concatenate requires a non-empty sequence of arrays")
+    ranks = {len(_shape_of("concatenate", x)) for x in operands}
+    if len(ranks) > 1:
+        raise TypeError("Cannot concatenate arrays with different numbers of dimensions: got "
+                        f"{', '.join(str(aval_of(x).shape) for x in operands)}.")
+    return concatenate_p.bind(*operands, dimension=operator.index(dimension))
+
+
+def stack(operands, axis=0):
+    """The operands, of equal shapes, along a new axis."""
+    operands = list(operands)
+    if not operands:
+        raise ValueError("stack requires a non-empty sequence of arrays")
+    axis = canonical_axis(axis, len(_shape_of("stack", operands[0])) + 1)
+    return concatenate([expand_dims(x, (axis,)) for x in operands], axis)
+
+
+def split(operand, sizes, axis=0):
+    """A list of parts with `sizes` along `axis`; the sizes add up to that of the operand."""
+    shape, sizes = _shape_of("split", operand), canonical_shape(sizes, "split: sizes")
+    axis = canonical_axis(axis, len(shape))
+    if sum(sizes) != shape[axis]:
+        raise ValueError(f"Sum of sizes {sum(sizes)} must be equal to dimension {axis} of the operand shape {shape}")
+    ends = list(itertools.accumulate(sizes))
+    parts = []
+    for n, end in zip(sizes, ends):
+        lo, hi = [0] * len(shape), list(shape)
+        lo[axis], hi[axis] = end - n, end
+        parts.append(bind("slice", operand, start_indices=tuple(lo), limit_indices=tuple(hi), strides=None))
+    return parts
+
+
+def pad(operand, padding_value, padding_config):
+    """Padding of `padding_value` by (low, high, interior) along each axis; negative low and high cut away."""
+    _shape_of("pad", operand)
+    if _shape_of("pad", padding_value) != ():
+        raise ValueError(f"pad: padding_value must be a scalar, got shape {aval_of(padding_value).shape}")
+    config = tuple(tuple(map(operator.index, entry)) for entry in padding_config)
+    if any(len(entry) != 3 for entry in config):
+        raise ValueError(f"pad: each entry of padding_config must be (low, high, interior), got {config}")
+    return pad_p.bind(operand, padding_value, padding_config=config)
+
+
+def optimization_barrier(operand, /):
+    """The same pytree of arrays; the compiler moves no computation across it."""
+    leaves, structure = tree.tree_flatten(operand)
+    for leaf in leaves:
+        _shape_of("optimization_barrier", leaf)
+    return structure.unflatten(optimization_barrier_p.bind(*leaves)) if leaves else operand

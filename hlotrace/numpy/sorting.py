@@ -1,0 +1,337 @@
+"""Sorting and searching of `jax.numpy`: sort, searchsorted, and the counting that is built on them."""
+import operator
+
+from ..api.composite import composite
+from ..core import dtypes
+from ..core.avals import aval_of
+from ..core.trace import concrete_or_error
+from ..lax.control_flow import fori_loop
+from ..primitives.common import canonical_axis, full, np, scalar, shape_of
+from ..primitives.elementwise import (add, and_p, convert, div, eq, ge, lt, maximum, minimum, mul, ne, not_p, or_p,
+                                      select, shift_right_logical_p, sub)
+from ..primitives.index import FILL
+from ..primitives.reduce import reduce_sum
+from ..primitives.scatter import ScatterDimensionNumbers, scatter_add_p
+from ..primitives.shape import broadcast_in_dim, concatenate_p, iota_p, reshape, rev_p, slice_p
+from ..primitives.sort import sort as sort_arrays, take_along
+from .reductions import max as max_, min as min_
+from .util import cast, check_arraylike, dtype_of, ndim, promote_dtypes, promote_dtypes_inexact, result_type, shape
+
+__all__ = ["argpartition", "argsort", "bincount", "digitize", "histogram", "histogram_bin_edges", "lexsort",
+           "partition", "searchsorted", "sort", "sort_complex"]
+
+
+def flat(x):
+    return reshape(x, (aval_of(x).size,))
+
+
+def index_dtype():
+    return dtypes.canonicalize(dtypes.int64)
+
+
+def positions(shape, axis=0, dtype=None):
+    """An integer array that counts along `axis`."""
+    return iota_p.bind(dtype=dtype or index_dtype(), shape=tuple(shape), dimension=axis)
+
+
+# --- sort -------------------------------------------------------------------------------------------------------
+
+def _check_sort(name, a, axis, kind, order):
+    check_arraylike(name, a)
+    if kind is not None:
+        raise TypeError(f"'kind' argument to {name} is not supported. Use stable=True or stable=False to specify sort "
+                        "stability.")
+    if order is not None:
+        raise TypeError(f"'order' argument to {name} is not supported.")
+    return None if axis is None else canonical_axis(axis, ndim(a))
+
+
+@composite(static=("axis", "stable", "descending"))
+def _sort(a, axis, stable, descending):
+    a, axis = (flat(a), 0) if axis is None else (a, axis)
+    a, = sort_arrays(a, dimension=axis, is_stable=stable)
+    return rev_p.bind(a, dimensions=(axis,)) if descending else a
+
+
+def sort(a, axis=-1, *, kind=None, order=None, stable=True, descending=False):
+    """`a` in order along `axis`, flattened for None.  NaN counts as the greatest; complex numbers go by real part."""
+    return _sort(a, _check_sort("sort", a, axis, kind, order), bool(stable), bool(descending))
+
+
+@composite(static=("axis", "stable", "descending", "dtype"))
+def _argsort(a, axis, stable, descending, dtype):
+    a, axis = (flat(a), 0) if axis is None else (a, axis)
+    places = positions(shape_of(a), axis, dtype)
+    if not descending:
+        return sort_arrays(a, places, dimension=axis, is_stable=stable)[1]
+    # sorted backwards and read backwards, so that equal elements keep their order
+    a, places = (rev_p.bind(x, dimensions=(axis,)) for x in (a, places))
+    return rev_p.bind(sort_arrays(a, places, dimension=axis, is_stable=stable)[1], dimensions=(axis,))
+
+
+def argsort(a, axis=-1, *, kind=None, order=None, stable=True, descending=False, dtype=None):
+    """The indices that sort `a` along `axis` (flattened for None), as int32 or `dtype`."""
+    dtype = index_dtype() if dtype is None else dtypes.check_user_dtype(dtype, "argsort")
+    return _argsort(a, _check_sort("argsort", a, axis, kind, order), bool(stable), bool(descending), dtype)
+
+
+@composite(static=("axis",))
+def _lexsort(keys, axis):
+    if not shape_of(keys[0]):
+        return scalar(0, index_dtype())
+    keys = [cast(k, dtype_of(k)) for k in keys[::-1]]
+    return sort_arrays(*keys, positions(shape_of(keys[0]), axis), dimension=axis, num_keys=len(keys))[-1]
+
+
+def lexsort(keys, axis=-1):
+    """The indices that sort by several keys of one shape; the last key counts most.
+
+    `keys` is a sequence of arrays, or an array whose first axis runs over the keys.
+    """
+    if not isinstance(keys, (list, tuple)):
+        check_arraylike("lexsort", keys)
+        keys = [reshape(slice_p.bind(keys, start_indices=(i, *[0] * (ndim(keys) - 1)), strides=None,
+                                     limit_indices=(i + 1, *shape(keys)[1:])), shape(keys)[1:])
+                for i in range(shape(keys)[0])]
+    keys = tuple(keys)
+    if not keys:
+        raise TypeError("need sequence of keys with len > 0 in lexsort")
+    check_arraylike("lexsort", *keys)
+    if len({shape(k) for k in keys}) > 1:
+        raise ValueError(f"all keys need to be the same shape, got {', '.join(str(shape(k)) for k in keys)}")
+    return _lexsort(keys, canonical_axis(axis, ndim(keys[0])) if ndim(keys[0]) else 0)
+
+
+def _check_partition(name, a, kth, axis):
+    check_arraylike(name, a)
+    axis = canonical_axis(operator.index(axis), ndim(a))
+    canonical_axis(kth, shape(a)[axis], "kth")
+    return axis
+
+
+def partition(a, kth, axis=-1):
+    """`a` rearranged along `axis` so that the `kth` element is where sorting puts it, smaller ones before it.
+
+    Done by sorting, which is one such arrangement.
+    """
+    return sort(a, _check_partition("partition", a, kth, axis))
+
+
+def argpartition(a, kth, axis=-1):
+    """The indices that partition `a`; see `partition`."""
+    return argsort(a, _check_partition("argpartition", a, kth, axis))
+
+
+@composite
+def _sort_complex(a):
+    dtype = dtype_of(a)
+    a = cast(a, dtype if dtypes.is_complex(dtype) else result_type(dtype, dtypes.complex64))
+    return sort_arrays(a, dimension=ndim(a) - 1)[0]
+
+
+def sort_complex(a):
+    """`a` as complex numbers, sorted along the last axis by real part, then by imaginary part."""
+    check_arraylike("sort_complex", a)
+    canonical_axis(-1, ndim(a))
+    return _sort_complex(a)
+
+
+# --- searching --------------------------------------------------------------------------------------------------
+
+def _before(x, y):
+    """x < y with NaN after all else, elementwise."""
+    if not dtypes.is_float(dtype_of(x)):
+        return lt(x, y)
+    return or_p.bind(lt(x, y), and_p.bind(ne(y, y), eq(x, x)))
+
+
+def _goes_after(a, v, side):
+    """Does `v` belong after `a`?"""
+    return _before(a, v) if side == "left" else not_p.bind(_before(v, a))
+
+
+def _by_bisection(a, v, side):
+    """The insertion point of each of `v` (m,) in sorted `a` (n,), by a loop of log2(n) steps."""
+    n = shape_of(a)[0]
+
+    def step(_, bounds):
+        low, high = bounds
+        middle = shift_right_logical_p.bind(add(low, high), full(shape_of(low), 1, dtypes.int32))
+        after = _goes_after(take_along(a, minimum(middle, n - 1), 0), v, side)
+        open_ = lt(low, high)
+        return (select(and_p.bind(open_, after), add(middle, 1), low),
+                select(and_p.bind(open_, not_p.bind(after)), middle, high))
+    bounds = (full(shape_of(v), 0, dtypes.int32), full(shape_of(v), n, dtypes.int32))
+    return fori_loop(0, n.bit_length(), step, bounds)[0]
+
+
+def _by_sorting(a, v, side):
+    """The insertion points of `v` in `a` from the ranks of their elements among each other."""
+    m, n = shape_of(v)[0], shape_of(a)[0]
+
+    def ranks(x):
+        places = positions(shape_of(x), 0, dtypes.int32)
+        return sort_arrays(sort_arrays(x, places, dimension=0)[1], places, dimension=0)[1]
+    start = 0 if side == "left" else n       # the side of equal elements on which `v` sorts
+    together = concatenate_p.bind(*((v, a) if side == "left" else (a, v)), dimension=0)
+    mine = slice_p.bind(ranks(together), start_indices=(start,), limit_indices=(start + m,), strides=None)
+    return sub(mine, ranks(v))
+
+
+def _by_comparing(a, v, side):
+    """The insertion points of `v` in `a` as counts of the elements before them: m * n comparisons."""
+    target = (shape_of(v)[0], shape_of(a)[0])
+    after = _goes_after(broadcast_in_dim(a, target, (1,)), broadcast_in_dim(v, target, (0,)), side)
+    return reduce_sum(convert(after, dtypes.int32), (1,))
+
+
+_SEARCHES = {"compare_all": _by_comparing, "scan": _by_bisection, "scan_unrolled": _by_bisection,
+             "sort": _by_sorting}
+
+
+@composite(static=("side", "method"))
+def _searchsorted(a, v, sorter, side, method):
+    a, v = promote_dtypes(a, v)
+    if sorter is not None:
+        a = take_along(a, sorter, 0)
+    if not shape_of(a)[0]:
+        return full(shape_of(v), 0, index_dtype())
+    found = _SEARCHES[method](a, flat(cast(v, dtype_of(v))), side)
+    return reshape(convert(found, index_dtype()), shape_of(v))
+
+
+def searchsorted(a, v, side="left", sorter=None, *, method="scan"):
+    """Where in the sorted vector `a` to put each of `v` to keep it sorted: before equal elements, or after ('right').
+
+    method: 'scan' and 'scan_unrolled' bisect, 'sort' sorts all together, 'compare_all' compares all pairs.
+    NaN counts as the greatest.  `sorter` holds the indices that sort `a`.
+    """
+    check_arraylike("searchsorted", a, v)
+    if side not in ("left", "right"):
+        raise ValueError(f"invalid argument side={side!r}, expected 'left' or 'right'")
+    if method not in _SEARCHES:
+        raise ValueError(f"invalid argument method={method!r}, expected one of {sorted(_SEARCHES)}")
+    if ndim(a) != 1:
+        raise ValueError(f"a should be 1-dimensional, got shape {shape(a)}")
+    if sorter is not None:
+        check_arraylike("searchsorted", sorter)
+        if not dtypes.is_integer(dtype_of(sorter)) or shape(sorter) != shape(a):
+            raise ValueError(f"sorter must hold integers in the shape of a, {shape(a)}; got "
+                             f"{aval_of(sorter).str_short()}")
+    return _searchsorted(a, v, sorter, side, method)
+
+
+@composite(static=("right", "method"))
+def _digitize(x, bins, right, method):
+    n, = shape_of(bins)
+    if not n:
+        return full(shape_of(x), 0, index_dtype())
+    side = "left" if right else "right"
+    upward = searchsorted(bins, x, side, method=method)
+    downward = sub(n, searchsorted(rev_p.bind(bins, dimensions=(0,)), x, side, method=method))
+    first, last = (slice_p.bind(bins, start_indices=(i,), limit_indices=(i + 1,), strides=None) for i in (0, n - 1))
+    return select(reshape(ge(last, first), ()), upward, downward)
+
+
+def digitize(x, bins, right=False, *, method=None):
+    """The index of the bin that each of `x` falls in; `bins` is monotonic, up or down.
+
+    bins[i-1] <= x < bins[i], or with `right` bins[i-1] < x <= bins[i], for bins that go up.
+    """
+    check_arraylike("digitize", x, bins)
+    if ndim(bins) != 1:
+        raise ValueError(f"digitize: bins must be a 1-dimensional array; got shape {shape(bins)}")
+    return _digitize(x, bins, bool(right), method or "scan")
+
+
+# --- counting ---------------------------------------------------------------------------------------------------
+
+@composite(static=("length",))
+def _bincount(x, weights, length):
+    weights = full(shape_of(x), 1, index_dtype()) if weights is None else cast(weights, dtype_of(weights))
+    x = convert(maximum(convert(x, dtypes.int32) if aval_of(x).dtype.itemsize < 4 else x, 0), index_dtype())
+    return scatter_add_p.bind(
+        full((length,), 0, dtype_of(weights)), reshape(x, (*shape_of(x), 1)), weights, mode=FILL,
+        dimension_numbers=ScatterDimensionNumbers((), (0,), (0,)), indices_are_sorted=False, unique_indices=False)
+
+
+def bincount(x, weights=None, minlength=0, *, length=None, out_sharding=None):
+    """How often each of 0, 1, ... occurs in the integer vector `x`, or the sum of the `weights` there.
+
+    `length` is the length of the result, for use under jit; by default it is max(x) + 1 but at least `minlength`.
+    Negative entries count as 0, those past the length are left out.
+    """
+    check_arraylike("bincount", x)
+    if not dtypes.is_integer(dtype_of(x)):
+        raise TypeError(f"x argument to bincount must have an integer type; got {dtype_of(x)}")
+    if ndim(x) != 1:
+        raise ValueError(f"only 1-dimensional input supported, got shape {shape(x)}")
+    if weights is not None and shape(weights) != shape(x):
+        raise ValueError(f"bincount: shape of weights must match shape of x, got {shape(weights)} and {shape(x)}")
+    if length is None:
+        values = np.asarray(concrete_or_error(x, "The error occurred because of argument 'x' of jnp.bincount. To avoid "
+                                              "this error, pass a static `length` argument."))
+        length = max(operator.index(minlength), int(values.max()) + 1 if values.size else 0)
+    return _bincount(x, weights, max(operator.index(length), 0))
+
+
+@composite(static=("bins",))
+def _even_edges(a, bounds, bins):
+    a, = promote_dtypes_inexact(a)
+    dtype = dtype_of(a)
+    if bounds is None:
+        low, high = min_(a), max_(a)
+    else:
+        low, high = (cast(b, dtype) for b in bounds)
+    alone = eq(low, high)
+    low, high = select(alone, sub(low, 0.5), low), select(alone, add(high, 0.5), high)
+    t = div(positions((bins + 1,), 0, dtype), float(bins))
+    low, high = (broadcast_in_dim(b, (bins + 1,), ()) for b in (low, high))
+    return add(mul(low, sub(1.0, t)), mul(high, t))
+
+
+def histogram_bin_edges(a, bins=10, range=None, weights=None):
+    """The edges of `bins` equal bins from the least to the greatest element, or over `range` = (low, high).
+
+    An array of bins is returned as it is.  Names of rules for bins, such as 'auto', are not supported.
+    """
+    if isinstance(bins, str):
+        raise NotImplementedError(f"string values for `bins` are not implemented, got {bins!r}")
+    check_arraylike("histogram_bin_edges", a, bins)
+    if ndim(bins) == 1:
+        return convert(bins, dtypes.to_inexact(dtype_of(bins)))
+    if range is not None:
+        low, high = range
+        range = (low, high)
+    return _even_edges(a, range, operator.index(bins))
+
+
+@composite(static=("density",))
+def _histogram(a, edges, weights, density):
+    (n,) = shape_of(edges)
+    a, edges = promote_dtypes(flat(a), edges)
+    if weights is None:
+        weights = full(shape_of(a), 1, dtype_of(edges))
+    last = slice_p.bind(edges, start_indices=(n - 1,), limit_indices=(n,), strides=None)
+    on_last_edge = eq(a, broadcast_in_dim(last, shape_of(a), (0,)))
+    place = select(on_last_edge, n - 1, searchsorted(edges, a, "right"))
+    counts = slice_p.bind(bincount(place, flat(weights), length=n), start_indices=(1,), limit_indices=(n,),
+                          strides=None)
+    if density:
+        counts = cast(counts, dtype_of(edges))
+        ends = (slice_p.bind(edges, start_indices=(i,), limit_indices=(n - 1 + i,), strides=None) for i in (1, 0))
+        total = broadcast_in_dim(reduce_sum(counts, (0,)), (n - 1,), ())
+        counts = div(div(counts, sub(*ends)), total)
+    return counts
+
+
+def histogram(a, bins=10, range=None, weights=None, density=None):
+    """(counts, edges): how many elements of `a`, or how much of their `weights`, lie in each bin.
+
+    All bins are half open but the last, which has both its edges.  `density` makes the integral 1.
+    """
+    check_arraylike("histogram", a)
+    if weights is not None and shape(weights) != shape(a):
+        raise ValueError(f"weights should have the same shape as a, got {shape(weights)} and {shape(a)}.")
+    edges = histogram_bin_edges(a, bins, range, weights)
+    return _histogram(promote_dtypes_inexact(a)[0], edges, weights, bool(density)), edges
