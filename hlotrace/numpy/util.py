@@ -73,8 +73,9 @@ def promote_dtypes(*args):
         if not any(type(x) in SCALARS for x in args):
             return list(args)
     dtype, weak = dtypes.lattice_result(tuple([(a.dtype, a.weak_type) for a in avals]))
-    # an array keeps its own weakness: the result is weak only if all operands are
-    return [cast(x, dtype, weak if type(x) in SCALARS else a.weak_type and weak) for x, a in zip(args, avals)]
+    # a weak array of the right dtype may stay weak: the result is weak only if all operands are
+    return [cast(x, dtype, weak or a.weak_type and a.dtype == dtype and type(x) not in SCALARS)
+            for x, a in zip(args, avals)]
 
 
 def promote_dtypes_inexact(*args):

@@ -88,8 +88,8 @@ class Scatter(Primitive):
             f"{str(p['indices_are_sorted']).lower()}, scatter_dimension_numbers = #stablehlo.scatter<"
             f"update_window_dims = {_list(window)}, inserted_window_dims = {_list(inserted)}, "
             f"input_batching_dims = {_list(batching)}, scatter_indices_batching_dims = {_list(indices_batching)}, "
-            f"scatter_dims_to_operand_dims = {_list(index_map)}, index_vector_dim = {eqn.invars[1].aval.ndim - 1}>, unique_indices = "
-            f"{str(p['unique_indices']).lower()}}}> {body} : {_types(eqn)}")
+            f"scatter_dims_to_operand_dims = {_list(index_map)}, index_vector_dim = "
+            f"{eqn.invars[1].aval.ndim - 1}>, unique_indices = {str(p['unique_indices']).lower()}}}> {body} : {_types(eqn)}")
 
     def _combined(self, ctx, params, element, old, update):
         if self.combine is None:

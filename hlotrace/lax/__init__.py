@@ -1,0 +1,15 @@
+"""JAX's `lax`: operations close to the primitives, without promotion or broadcasting of operands."""
+from .contraction import *
+from .control_flow import *
+from .elementwise import *
+from .indexing import *
+from .reductions import *
+from .shapes import *
+
+
+def __getattr__(name):
+    """The primitives by name: `lax.add_p`."""
+    from ..core.trace import PRIMITIVES
+    if name.endswith("_p") and name[:-2] in PRIMITIVES:
+        return PRIMITIVES[name[:-2]]
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,107 @@
+"""Scaled dot-product attention, as plain products and a softmax that XLA fuses."""
+from .. import numpy as jnp
+from ..api.composite import composite
+from ..core import dtypes
+from ..core.avals import aval_of
+from ..numpy.util import check_arraylike
+from ..primitives.common import np
+from .functions import logsumexp
+
+
+def _check_shape(name, x, shape):
+    if len(x.shape) != len(shape) or any(n not in (None, m) for n, m in zip(shape, x.shape)):
+        wanted = ", ".join("any" if n is None else str(n) for n in shape)
+        raise ValueError(f"{name} shape should be [{wanted}]: but got {x.shape}")
+
+
+def _lengths(name, lengths, batch):
+    if lengths is None:
+        return None
+    lengths = jnp.asarray(lengths)
+    if lengths.dtype != dtypes.int32:
+        raise ValueError(f"{name} dtype should be int32, but got {lengths.dtype}")
+    _check_shape(name, lengths, (batch,))
+    return lengths[:, None, None, None]
+
+
+def _window(size):
+    if size is None or isinstance(size, tuple):
+        return size
+    return size, size
+
+
+@composite(static=("scale", "is_causal", "local_window_size", "return_residual", "implementation"))
+def dot_product_attention(query, key, value, bias=None, mask=None, *, scale=None, is_causal=False,
+                          query_seq_lengths=None, key_value_seq_lengths=None, local_window_size=None,
+                          implementation=None, return_residual=False):
+    """softmax(query key^T * scale + bias) value for each head.
+
+    query is (B, T, N, H); key and value are (B, S, K, H) with N a multiple of K (query heads share key heads);
+    the batch axis may be left out.  bias and mask broadcast to (B, N, T, S); True in the mask means attend.
+    `scale` is 1 / sqrt(H) by default; sequence lengths are int32 of shape (B,); `local_window_size` is
+    (left, right) or one int.  The logits and the softmax are float32 at least.  With `return_residual` also
+    the logsumexp of the logits, (B, T, N).  ValueError where shapes or dtypes do not fit.
+    """
+    if implementation not in (None, "xla"):
+        raise ValueError(f"Unsupported implementation option: {implementation}; hlotrace has 'xla'")
+    check_arraylike("dot_product_attention", query, key, value)
+    query, key, value = map(jnp.asarray, (query, key, value))
+    batched = query.ndim == 4
+    if not batched:
+        query, key, value = (x[None] for x in (query, key, value))
+        bias, mask = (x if x is None or x.ndim == 4 else x[None] for x in (bias, mask))
+    _check_shape("query", query, (None,) * 4)
+    batch, target, heads, width = query.shape
+    _check_shape("key", key, (batch, None, None, width))
+    source, key_heads = key.shape[1:3]
+    _check_shape("value", value, (batch, source, key_heads, width))
+    if not key.dtype == value.dtype == query.dtype:
+        raise ValueError(f"query, key and value should have the same dtype, but got {query.dtype}, {key.dtype} and "
+                         f"{value.dtype}")
+    if heads % key_heads:
+        raise ValueError(f"The number of query heads must be a multiple of key/value heads, but got {heads} vs "
+                         f"{key_heads}")
+    if mask is not None and aval_of(mask).dtype != dtypes.bool_:
+        raise ValueError(f"mask dtype should be bool, but got {mask.dtype}")
+    shape = batch, heads, target, source
+    for name, x in (("bias", bias), ("mask", mask)):
+        if x is not None and (x.ndim != 4 or any(n not in (1, m) for n, m in zip(x.shape, shape))):
+            raise ValueError(f"{name} of shape {x.shape} should have 4 axes that broadcast to (batch, heads, target, "
+                             f"source) = {shape}")
+    query_lengths = _lengths("query_seq_lengths", query_seq_lengths, batch)
+    source_lengths = _lengths("key_value_seq_lengths", key_value_seq_lengths, batch)
+
+    wide = jnp.promote_types(query.dtype, np.float32)
+    grouped = query.reshape(batch, target, key_heads, heads // key_heads, width)
+    logits = jnp.einsum("btkgh,bskh->bkgts", grouped, key, preferred_element_type=wide).reshape(shape)
+    logits = logits * (width ** -0.5 if scale is None else scale)
+    if bias is not None:
+        logits = logits + bias.astype(wide)
+
+    rows, columns = np.arange(target)[:, None], np.arange(source)[None, :]
+    allowed = np.ones((1, 1, target, source), bool)
+    if is_causal:
+        allowed = allowed & (columns <= rows)
+    if local_window_size is not None:
+        left, right = _window(local_window_size)
+        allowed = allowed & (columns >= rows - left) & (columns <= rows + right)
+    parts = [] if allowed.all() else [jnp.asarray(allowed)]
+    parts += [] if mask is None else [mask]
+    parts += [] if query_lengths is None else [rows < query_lengths]
+    parts += [] if source_lengths is None else [columns < source_lengths]
+    for part in parts:
+        logits = jnp.where(part, logits, _MASKED * float(dtypes.finfo(wide).max))
+
+    total = logsumexp(logits, -1, keepdims=True)
+    weights = jnp.exp(logits - total).astype(key.dtype).reshape(batch, key_heads, heads // key_heads, target, source)
+    out = jnp.einsum("bkgts,bskh->btkgh", weights, value).reshape(query.shape)
+    if query_lengths is not None:
+        out = jnp.where(np.arange(target)[None, :, None, None] < query_lengths, out, 0)
+    residual = jnp.transpose(total[..., 0], (0, 2, 1)).astype(key.dtype)
+    if not batched:
+        out, residual = out[0], residual[0]
+    return (out, residual) if return_residual else out
+
+
+# Far below any logit, yet finite: a row that is masked as a whole gives a mean of values, not nan.
+_MASKED = -0.7

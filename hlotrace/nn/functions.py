@@ -1,0 +1,304 @@
+"""Activation functions; softmax, logsumexp and standardization along axes."""
+import functools
+
+from .. import lax
+from .. import numpy as jnp
+from ..api.composite import composite
+from ..api.custom import custom_jvp
+from ..core import dtypes
+from ..core.avals import aval_of
+from ..numpy.util import check_arraylike, promote_args_inexact, promote_dtypes_inexact
+from ..primitives.common import canonical_axes, canonical_axis, np
+
+
+def _float(name, x):
+    check_arraylike(name, x)
+    return promote_dtypes_inexact(x)[0]
+
+
+# --- activation functions ---------------------------------------------------------------------------------------
+
+def identity(x):
+    """`x` as an array."""
+    check_arraylike("identity", x)
+    return jnp.asarray(x)
+
+
+@composite
+def relu(x):
+    """max(x, 0); the derivative at 0 is 0."""
+    check_arraylike("relu", x)
+    return jnp.where(x <= 0, 0, x)
+
+
+@composite
+def relu6(x):
+    """min(max(x, 0), 6); the derivative at 0 and 6 is 0."""
+    x = relu(_float("relu6", x))
+    return jnp.where(x >= 6, 6, x)
+
+
+@composite
+def sigmoid(x):
+    """1 / (1 + exp(-x))."""
+    return lax.logistic(_float("sigmoid", x))
+
+
+@composite
+def softplus(x):
+    """log(1 + exp(x))."""
+    return jnp.logaddexp(x, 0)
+
+
+@composite
+def soft_sign(x):
+    """x / (1 + |x|)."""
+    x = _float("soft_sign", x)
+    return x / (jnp.abs(x) + 1)
+
+
+@composite
+def log_sigmoid(x):
+    """log(sigmoid(x)), accurate for large negative x."""
+    return -softplus(-_float("log_sigmoid", x))
+
+
+@composite
+def silu(x):
+    """x * sigmoid(x), also called swish."""
+    x = _float("silu", x)
+    return x * lax.logistic(x)
+
+
+swish = silu
+
+
+@composite
+def mish(x):
+    """x * tanh(softplus(x))."""
+    x = _float("mish", x)
+    return x * jnp.tanh(softplus(x))
+
+
+@composite(static=("approximate",))
+def gelu(x, approximate=True):
+    """x times the normal distribution function, or with `approximate` the tanh formula close to it.
+
+    Source: https://arxiv.org/abs/1606.08415.
+    """
+    x = _float("gelu", x)
+    if approximate:
+        return x * (0.5 * (1 + jnp.tanh(np.sqrt(2 / np.pi).item() * (x + 0.044715 * (x * x * x)))))
+    return 0.5 * x * lax.erfc(-x * np.sqrt(0.5).item())
+
+
+def _elu(x, alpha, slope):
+    """x where positive, alpha * expm1(x / slope) elsewhere, with no overflow where the latter is not taken."""
+    positive = x > 0
+    return jnp.where(positive, x, alpha * jnp.expm1(jnp.where(positive, 0, x) / slope))
+
+
+@composite
+def elu(x, alpha=1.0):
+    """x where positive, alpha * (exp(x) - 1) elsewhere."""
+    return _elu(_float("elu", x), alpha, 1)
+
+
+@composite
+def celu(x, alpha=1.0):
+    """x where positive, alpha * (exp(x / alpha) - 1) elsewhere."""
+    return _elu(_float("celu", x), alpha, alpha)
+
+
+@composite
+def selu(x):
+    """The self-normalizing elu.  Source of the constants: https://arxiv.org/abs/1706.02515."""
+    return 1.0507009873554804934193349852946 * _elu(_float("selu", x), 1.6732632423543772848170429916717, 1)
+
+
+@composite
+def leaky_relu(x, negative_slope=1e-2):
+    """x where not negative, negative_slope * x elsewhere."""
+    x = _float("leaky_relu", x)
+    return jnp.where(x >= 0, x, negative_slope * x)
+
+
+@composite
+def hard_tanh(x):
+    """x clipped to [-1, 1]; the derivative at the ends is 1."""
+    check_arraylike("hard_tanh", x)
+    return jnp.where(x > 1, 1, jnp.where(x < -1, -1, x))
+
+
+@composite
+def hard_sigmoid(x):
+    """relu6(x + 3) / 6."""
+    return relu6(_float("hard_sigmoid", x) + 3) / 6
+
+
+@composite
+def hard_silu(x):
+    """x * hard_sigmoid(x), also called hard_swish."""
+    x = _float("hard_silu", x)
+    return x * hard_sigmoid(x)
+
+
+hard_swish = hard_silu
+
+
+@composite
+def squareplus(x, b=4):
+    """(x + sqrt(x**2 + b)) / 2, a softplus without exponentials.  Source: https://arxiv.org/abs/2112.11687."""
+    x = _float("squareplus", x)
+    return (x + jnp.sqrt(x * x + b)) / 2
+
+
+@composite
+def sparse_plus(x):
+    """0 up to -1, x from 1 on, (x + 1)**2 / 4 between."""
+    x = _float("sparse_plus", x)
+    return jnp.where(x <= -1, 0, jnp.where(x >= 1, x, (x + 1) * (x + 1) / 4))
+
+
+@composite
+def sparse_sigmoid(x):
+    """(x + 1) / 2 clipped to [0, 1], the derivative of sparse_plus."""
+    return 0.5 * jnp.clip(_float("sparse_sigmoid", x) + 1, 0, 2)
+
+
+@composite
+def log1mexp(x):
+    """log(1 - exp(-x)) for x >= 0, by the formula that is accurate on each side of log(2).
+
+    Source: M. Maechler, "Accurately computing log(1 - exp(-|a|))", 2012.
+    """
+    x = _float("log1mexp", x)
+    small = x < np.log(2).item()
+    return jnp.where(small, jnp.log(-jnp.expm1(-jnp.where(small, x, 1))),
+                     jnp.log1p(-jnp.exp(-jnp.where(small, 1, x))))
+
+
+@composite(static=("axis",))
+def glu(x, axis=-1):
+    """The first half of `x` along `axis` times the sigmoid of the second half."""
+    x = _float("glu", x)
+    axis = canonical_axis(axis, x.ndim)
+    if x.shape[axis] % 2:
+        raise AssertionError(f"axis size must be divisible by 2: glu got axis {axis} of shape {x.shape}")
+    first, second = jnp.split(x, 2, axis)
+    return first * lax.logistic(second)
+
+
+tanh = jnp.tanh
+
+
+# --- along axes -------------------------------------------------------------------------------------------------
+
+def _masked(x, where):
+    """`x` with -inf, which exp takes to 0, where `where` is False."""
+    return x if where is None else jnp.where(where, x, -jnp.inf)
+
+
+@composite(static=("axis", "keepdims", "return_sign"))
+def logsumexp(a, axis=None, b=None, keepdims=False, return_sign=False, where=None):
+    """log(sum(b * exp(a))) along `axis` (int, tuple or None for all) without overflow.
+
+    With `return_sign` the pair (log of the absolute value, sign); without it a negative sum gives nan.
+    """
+    if b is None:
+        a = _masked(_float("logsumexp", a), where)
+    else:
+        a, b = promote_args_inexact("logsumexp", a, b)
+        a = _masked(jnp.where(b != 0, a, -jnp.inf), where)
+    shift = jnp.max(jnp.real(a), axis, keepdims=True, initial=-jnp.inf)
+    shift = lax.stop_gradient(jnp.where(jnp.isfinite(shift), shift, 0))
+    terms = jnp.exp(a - shift)
+    total = jnp.sum(terms if b is None else terms * b, axis, keepdims=keepdims)
+    shift = shift if keepdims else jnp.squeeze(shift, axis)
+    if return_sign:
+        return jnp.log(jnp.abs(total)) + shift, jnp.sign(total)
+    return jnp.log(total) + shift
+
+
+@composite(static=("axis", "keepdims"))
+def logmeanexp(x, axis=None, where=None, keepdims=False):
+    """log(mean(exp(x))) along `axis` without overflow."""
+    total = logsumexp(x, axis, keepdims=keepdims, where=where)
+    if where is None:
+        count = np.prod([aval_of(x).shape[i] for i in canonical_axes(axis, aval_of(x).ndim)])
+    else:
+        count = jnp.sum(jnp.broadcast_to(where, aval_of(x).shape), axis, keepdims=keepdims, dtype=total.dtype)
+    return total - jnp.log(jnp.asarray(count, total.dtype))
+
+
+@functools.partial(custom_jvp, nondiff_argnums=(1,))
+def _softmax(x, axis):
+    terms = jnp.exp(x - jnp.max(x, axis, keepdims=True, initial=-jnp.inf))
+    return terms / jnp.sum(terms, axis, keepdims=True)
+
+
+@_softmax.defjvp
+def _softmax_jvp(axis, primals, tangents):
+    # needs the result alone, where differentiating the formula would keep exp(x) as well
+    (x,), (tangent,) = primals, tangents
+    out = _softmax(x, axis)
+    return out, out * (tangent - jnp.sum(out * tangent, axis, keepdims=True))
+
+
+@composite(static=("axis",))
+def softmax(x, axis=-1, where=None):
+    """exp(x) / sum(exp(x)) along `axis` (int, tuple or None for all); 0 where `where` is False."""
+    x = _masked(_float("softmax", x), where)
+    canonical_axes(axis, x.ndim)
+    out = _softmax(x, axis)
+    return out if where is None else jnp.where(where, out, 0)
+
+
+@composite(static=("axis",))
+def log_softmax(x, axis=-1, where=None):
+    """log(softmax(x)) along `axis`; -inf where `where` is False."""
+    x = _masked(_float("log_softmax", x), where)
+    canonical_axes(axis, x.ndim)
+    shifted = x - lax.stop_gradient(jnp.max(x, axis, keepdims=True, initial=-jnp.inf))
+    out = shifted - jnp.log(jnp.sum(jnp.exp(shifted), axis, keepdims=True))
+    return _masked(out, where)
+
+
+@composite(static=("axis", "algorithm"))
+def standardize(x, axis=-1, mean=None, variance=None, epsilon=1e-5, where=None, *, algorithm="fast"):
+    """(x - mean) / sqrt(variance + epsilon) along `axis`.
+
+    Algorithm "fast" takes mean(x**2) - mean**2 as the variance, "stable" mean((x - mean)**2).
+    """
+    if algorithm not in ("fast", "stable"):
+        raise ValueError(f"Unknown algorithm {algorithm!r}. Expected 'fast' or 'stable'.")
+    x = _float("standardize", x)
+    if mean is None:
+        mean = jnp.mean(x, axis, keepdims=True, where=where)
+    if variance is None and algorithm == "stable":
+        variance = jnp.mean(jnp.square(x - mean), axis, keepdims=True, where=where)
+    elif variance is None:
+        variance = jnp.mean(jnp.square(x), axis, keepdims=True, where=where) - jnp.square(mean)
+        variance = jnp.clip(variance, 0)     # rounding may take it below zero
+    return (x - mean) * lax.rsqrt(variance + epsilon)
+
+
+@composite(static=("num_classes", "dtype", "axis"))
+def one_hot(x, num_classes, *, dtype=None, axis=-1):
+    """1 at the index given by `x` along a new axis of size num_classes, 0 elsewhere; all 0 for an index outside.
+
+    The new axis is `axis` of the result; the default dtype is the default float.
+    """
+    dtype = dtypes.canonicalize(np.float64) if dtype is None else dtypes.check_user_dtype(dtype, "one_hot")
+    x = jnp.asarray(x)
+    axis = canonical_axis(axis, x.ndim + 1)
+    shape = [1] * (x.ndim + 1)
+    shape[axis] = num_classes
+    classes = jnp.arange(num_classes, dtype=x.dtype).reshape(shape)
+    return (jnp.expand_dims(x, axis) == classes).astype(dtype)
+
+
+__all__ = ["celu", "elu", "gelu", "glu", "hard_sigmoid", "hard_silu", "hard_swish", "hard_tanh", "identity",
+           "leaky_relu", "log1mexp", "log_sigmoid", "log_softmax", "logmeanexp", "logsumexp", "mish", "one_hot",
+           "relu", "relu6", "selu", "sigmoid", "silu", "soft_sign", "softmax", "softplus", "sparse_plus",
+           "sparse_sigmoid", "squareplus", "standardize", "swish", "tanh"]

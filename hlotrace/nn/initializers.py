@@ -1,0 +1,186 @@
+"""Initializers of weights: functions of (key, shape, dtype) to arrays."""
+import math
+from typing import Any, Protocol
+
+from .. import lax, random
+from .. import numpy as jnp
+from ..core import dtypes
+from ..primitives.common import canonical_axes, np
+
+
+class Initializer(Protocol):
+    """A function of a PRNG key, a shape and a dtype that makes an array."""
+
+    def __call__(self, key, shape, dtype=None, out_sharding=None) -> Any:
+        raise NotImplementedError
+
+
+def _dtype(dtype, default):
+    chosen = default if dtype is None else dtype
+    return dtypes.canonicalize(np.float64) if chosen is None else dtypes.check_user_dtype(chosen, "an initializer")
+
+
+def zeros(key, shape, dtype=None, out_sharding=None):
+    """All zeros; the key is not used."""
+    return jnp.zeros(shape, _dtype(dtype, None))
+
+
+def ones(key, shape, dtype=None, out_sharding=None):
+    """All ones; the key is not used."""
+    return jnp.ones(shape, _dtype(dtype, None))
+
+
+def constant(value, dtype=None):
+    """An initializer that fills with `value`."""
+    def init(key, shape, dtype=dtype, out_sharding=None):
+        return jnp.full(shape, value, _dtype(dtype, None))
+    return init
+
+
+def uniform(scale=1e-2, dtype=None):
+    """An initializer that draws from [0, scale)."""
+    def init(key, shape, dtype=dtype, out_sharding=None):
+        dtype = _dtype(dtype, None)
+        return random.uniform(key, shape, dtype) * jnp.asarray(scale, dtype)
+    return init
+
+
+def normal(stddev=1e-2, dtype=None):
+    """An initializer that draws from a normal distribution of standard deviation `stddev`."""
+    def init(key, shape, dtype=dtype, out_sharding=None):
+        dtype = _dtype(dtype, None)
+        return random.normal(key, shape, dtype) * jnp.asarray(stddev, dtype)
+    return init
+
+
+def truncated_normal(stddev=1e-2, dtype=None, lower=-2.0, upper=2.0):
+    """An initializer that draws from `stddev` times the normal distribution truncated to [lower, upper]."""
+    def init(key, shape, dtype=dtype, out_sharding=None):
+        dtype = _dtype(dtype, None)
+        return random.truncated_normal(key, lower, upper, shape, dtype) * jnp.asarray(stddev, dtype)
+    return init
+
+
+def _fans(shape, in_axis, out_axis, batch_axis):
+    """(fan in, fan out): products of the sizes of the axes, each times the receptive field."""
+    if len(shape) <= 1:
+        raise ValueError(f"Can't compute input and output sizes of a {len(shape)}-dimensional weights tensor with "
+                         "default in_axis. Must be at least 2D or specify in_axis explicitly.")
+    sizes = [math.prod(shape[i] for i in canonical_axes(axes, len(shape)))
+             for axes in (in_axis, out_axis, batch_axis)]
+    receptive = math.prod(shape) / math.prod(sizes)
+    return sizes[0] * receptive, sizes[1] * receptive
+
+
+def _disk(key, shape, dtype, squared_radius):
+    """Complex numbers of uniform angle, whose squared radius is a function of a uniform variate."""
+    radius_key, angle_key = random.split(key)
+    real = dtypes.real_of(dtype)
+    radius = jnp.sqrt(squared_radius(random.uniform(radius_key, shape, real)))
+    angle = 2 * np.pi * random.uniform(angle_key, shape, real)
+    return (radius * jnp.exp(1j * angle)).astype(dtype)
+
+
+def variance_scaling(scale, mode, distribution, in_axis=-2, out_axis=-1, batch_axis=(), dtype=None):
+    """An initializer whose variance is `scale` / n, n the fan named by `mode`.
+
+    `mode` is "fan_in", "fan_out", "fan_avg" or "fan_geo_avg", `distribution` "truncated_normal" (at two
+    standard deviations), "normal" or "uniform".  Axes in none of in_axis, out_axis, batch_axis are the
+    receptive field.
+    """
+    def init(key, shape, dtype=dtype, out_sharding=None):
+        dtype = _dtype(dtype, None)
+        fan_in, fan_out = _fans(shape, in_axis, out_axis, batch_axis)
+        fans = {"fan_in": fan_in, "fan_out": fan_out, "fan_avg": (fan_in + fan_out) / 2,
+                "fan_geo_avg": math.sqrt(fan_in * fan_out)}
+        if mode not in fans:
+            raise ValueError(f"invalid mode for variance scaling initializer: {mode}; expected one of {list(fans)}")
+        variance = scale / fans[mode]
+        isreal = not dtypes.is_complex(dtype)
+        # a truncated distribution has less variance than the whole: these restore it
+        if distribution == "truncated_normal" and isreal:
+            draw = random.truncated_normal(key, -2, 2, shape, dtype)
+            deviation = math.sqrt(variance) / 0.87962566103423978
+        elif distribution == "truncated_normal":
+            draw = _disk(key, shape, dtype, lambda u: -jnp.log1p((math.exp(-4) - 1) * u))
+            deviation = math.sqrt(variance) / 0.95311164380491208
+        elif distribution == "normal":
+            draw, deviation = random.normal(key, shape, dtype), math.sqrt(variance)
+        elif distribution == "uniform" and isreal:
+            draw, deviation = random.uniform(key, shape, dtype, -1), math.sqrt(3 * variance)
+        elif distribution == "uniform":
+            draw, deviation = _disk(key, shape, dtype, lambda u: u), math.sqrt(2 * variance)
+        else:
+            raise ValueError(f"invalid distribution for variance scaling initializer: {distribution}; expected "
+                             "'truncated_normal', 'normal' or 'uniform'")
+        return draw * jnp.asarray(deviation, dtype)
+    return init
+
+
+def _scaling(name, scale, mode, distribution, source):
+    def make(in_axis=-2, out_axis=-1, batch_axis=(), dtype=None):
+        return variance_scaling(scale, mode, distribution, in_axis, out_axis, batch_axis, dtype)
+    make.__name__ = make.__qualname__ = name
+    make.__doc__ = f"variance_scaling({scale}, {mode!r}, {distribution!r}).  Source: {source}."
+    return make
+
+
+_GLOROT = "X. Glorot, Y. Bengio, AISTATS 2010"
+_LECUN = "Y. LeCun et al., \"Efficient BackProp\", 1998"
+_HE = "K. He et al., ICCV 2015"
+glorot_uniform = xavier_uniform = _scaling("glorot_uniform", 1.0, "fan_avg", "uniform", _GLOROT)
+glorot_normal = xavier_normal = _scaling("glorot_normal", 1.0, "fan_avg", "truncated_normal", _GLOROT)
+lecun_uniform = _scaling("lecun_uniform", 1.0, "fan_in", "uniform", _LECUN)
+lecun_normal = _scaling("lecun_normal", 1.0, "fan_in", "truncated_normal", _LECUN)
+he_uniform = kaiming_uniform = _scaling("he_uniform", 2.0, "fan_in", "uniform", _HE)
+he_normal = kaiming_normal = _scaling("he_normal", 2.0, "fan_in", "truncated_normal", _HE)
+
+
+def _orthonormal(a):
+    """The orthogonal factor of tall `a` whose triangular factor has a positive diagonal.
+
+    Gram-Schmidt with each column projected twice, which is as accurate as Householder's method (W. Kahan and
+    B. Parlett's "twice is enough").
+    """
+    def column(j, q):
+        v = a[:, j]
+        for _ in range(2):
+            v = v - q @ (jnp.conj(q.T) @ v)
+        return q.at[:, j].set(v / jnp.sqrt(jnp.sum(jnp.real(v * jnp.conj(v)))))
+    return lax.fori_loop(0, a.shape[1], column, jnp.zeros_like(a))
+
+
+def orthogonal(scale=1.0, column_axis=-1, dtype=None):
+    """An initializer of uniformly distributed matrices with orthonormal columns, or rows where there are fewer.
+
+    The columns are along `column_axis`, all other axes together are the rows.
+    """
+    def init(key, shape, dtype=dtype, out_sharding=None):
+        dtype = _dtype(dtype, None)
+        if len(shape) < 2:
+            raise ValueError(f"orthogonal initializer requires at least a 2D shape, got {tuple(shape)}")
+        axis = canonical_axes(column_axis, len(shape))[0]
+        columns = shape[axis]
+        others = [n for i, n in enumerate(shape) if i != axis]
+        rows = math.prod(others)
+        q = _orthonormal(random.normal(key, (max(columns, rows), min(columns, rows)), dtype))
+        q = (q if columns > rows else q.T).reshape(columns, *others)
+        return jnp.asarray(scale, dtype) * jnp.moveaxis(q, 0, axis)
+    return init
+
+
+def delta_orthogonal(scale=1.0, column_axis=-1, dtype=None):
+    """An initializer of convolution kernels (*spatial, in, out) that are orthogonal at the centre and 0 elsewhere.
+
+    Source: https://arxiv.org/abs/1806.05393.
+    """
+    def init(key, shape, dtype=dtype, out_sharding=None):
+        dtype = _dtype(dtype, None)
+        if len(shape) not in (3, 4, 5):
+            raise ValueError(f"Delta orthogonal initializer requires a 3D, 4D, or 5D shape, got {tuple(shape)}")
+        if shape[-1] < shape[-2]:
+            raise ValueError(f"`fan_in` must be less or equal than `fan_out`, got shape {tuple(shape)}")
+        matrix = orthogonal(scale, column_axis, dtype)(key, (shape[-1], shape[-1]))[:shape[-2]]
+        centre = tuple((n - 1) // 2 for n in shape[:-2])
+        return jnp.zeros(shape, dtype).at[centre].set(matrix)
+    return init

@@ -1,0 +1,545 @@
+"""Making arrays: `array` from anything, arrays of one value, ranges, diagonals and triangles, grids.
+
+A small array whose values are known is made on the host when called eagerly, with nothing to compile; under
+jit it is computed in the program.
+"""
+import math
+import operator
+
+from ..api.composite import composite
+from ..api.vmap import vmap
+from ..core import dtypes
+from ..core.array import Array
+from ..core.avals import ShapedArray, aval_of, is_arraylike
+from ..core.config import state
+from ..core.trace import EVAL, JaxprTrace, concrete_or_error
+from ..lax import shapes as lax
+from ..primitives.common import canonical_axis, canonical_shape, np, scalar
+from ..primitives.elementwise import add, convert, div, eq, floor_p, ge, log, mul, power, select, sign_p, sub
+from ..primitives.shape import broadcast_in_dim, concatenate_p, copy_p, iota_p, move_axis, pad_p, reshape, slice_p
+from ..runtime import transfer
+from ..runtime.array import ArrayImpl, from_numpy
+from .util import (SCALARS, broadcast_shapes, broadcast_to_shape, cast, check_arraylike, ndim, promote_dtypes,
+                   result_type)
+from .util import shape as shape_of
+
+__all__ = ["arange", "array", "asarray", "astype", "copy", "diag", "diagflat", "diagonal", "empty", "empty_like", "eye",
+           "from_dlpack", "frombuffer", "fromfile", "fromfunction", "fromiter", "fromstring", "full", "full_like",
+           "geomspace", "identity", "linspace", "logspace", "meshgrid", "mgrid", "ogrid", "ones", "ones_like", "tri",
+           "tril", "triu", "vander", "zeros", "zeros_like"]
+
+HOST_BYTES = 1 << 20
+
+
+# --- array ------------------------------------------------------------------------------------------------------
+
+def staging():
+    """Is a program being written down?  grad and vmap outside jit compute values."""
+    trace = state.trace
+    while trace is not EVAL and not isinstance(trace, JaxprTrace):
+        trace = trace.parent
+    return trace is not EVAL
+
+
+def on_device(x, device):
+    """A concrete array moved to `device` and committed to it; a tracer stays."""
+    if device is None or not isinstance(x, ArrayImpl):
+        return x
+    return transfer.copy_to(x, getattr(device, "_device", device), True)
+
+
+def _known(value, aval):
+    """An array of a NumPy value of the dtype of `aval`."""
+    if not staging():
+        return from_numpy(value, aval=aval)
+    if not aval.weak_type:
+        return copy_p.bind(value)
+    return copy_p.bind(value.item()) if not aval.shape else convert(value, aval.dtype, True)
+
+
+def _default_dtype(dtype, name):
+    return dtypes.canonicalize(dtypes.float64) if dtype is None else dtypes.check_user_dtype(dtype, name)
+
+
+def array(object, dtype=None, copy=True, order="K", ndmin=0, *, device=None, out_sharding=None):
+    """An array of an array, a number, nested lists of them, or an object with an array protocol.
+
+    Python numbers give a weak type, unless `dtype` is given.  `copy=False` may share memory with an array.
+    Raises TypeError for values that are not numbers, ValueError for nested lists of unequal lengths.
+    """
+    if order not in (None, "K"):
+        raise NotImplementedError("Only implemented for order='K'")
+    dtype = None if dtype is None else dtypes.check_user_dtype(dtype, "array")
+    x = _convert(object, dtype)
+    if copy and x is object:
+        x = copy_p.bind(x)
+    if ndmin > x.ndim:
+        x = reshape(x, (1,) * (ndmin - x.ndim) + x.shape)
+    return on_device(x, device)
+
+
+def asarray(a, dtype=None, order=None, *, copy=None, device=None, out_sharding=None):
+    """`array`, which copies an array only if `copy` is true."""
+    return array(a, dtype, bool(copy), order, device=device)
+
+
+def _convert(value, dtype):
+    if hasattr(value, "__jax_array__"):
+        value = value.__jax_array__()
+    if isinstance(value, Array):
+        return value if dtype is None else cast(value, dtype)
+    kind = type(value)
+    if kind in SCALARS:
+        if dtype is None:
+            aval = aval_of(value)
+            return copy_p.bind(value) if staging() else from_numpy(np.asarray(value, aval.dtype), aval=aval)
+        value = np.asarray(value, dtype)
+    elif kind in (list, tuple):
+        return _nested(value, dtype)
+    elif value is None:
+        raise ValueError("None is not a valid value for jnp.array")
+    elif not isinstance(value, (np.ndarray, np.generic)):
+        value = _foreign(value)
+    if value.dtype not in dtypes.SUPPORTED and value.dtype != dtypes.float0:
+        raise TypeError(f"Value {value!r:.80} with dtype {value.dtype} is not a valid JAX array type. Only arrays of "
+                        "numeric types are supported by JAX.")
+    value = np.asarray(value).astype(dtype or dtypes.canonicalize(value.dtype), copy=False)
+    return _known(value, ShapedArray(value.shape, value.dtype))
+
+
+def _foreign(value):
+    """The NumPy array of an object with __array__, the buffer protocol or __dlpack__, or of a sequence."""
+    if hasattr(value, "__dlpack__") and not hasattr(value, "__array__"):
+        return np.from_dlpack(value)
+    return np.asarray(value)
+
+
+def _leaves(value):
+    for item in value:
+        if isinstance(item, (list, tuple)):
+            yield from _leaves(item)
+        else:
+            yield item
+
+
+def _nested(value, dtype):
+    """Nested lists: one NumPy array where the leaves are numbers, else a stack of what they hold."""
+    leaves = list(_leaves(value))
+    kinds = {type(leaf) for leaf in leaves}
+    if not kinds <= set(SCALARS):
+        value = _protocols(value)
+        leaves = list(_leaves(value))
+        dtype = dtype or result_type(*leaves)
+        if any(isinstance(leaf, Array) for leaf in leaves):
+            return _stack_nested(value, dtype=dtype)
+    elif dtype is None:
+        dtype = dtypes.canonicalize(float) if not leaves else result_type(*(kind() for kind in kinds))
+    value = np.asarray(value, dtype)     # raises for unequal lengths, and for ints that do not fit
+    return _known(value, ShapedArray(value.shape, value.dtype))
+
+
+def _protocols(value):
+    """Nested lists with every leaf an array or a number."""
+    if isinstance(value, (list, tuple)):
+        return [_protocols(v) for v in value]
+    return value if is_arraylike(value) and not hasattr(value, "__jax_array__") else _convert(value, None)
+
+
+@composite(static=("dtype",))
+def _stack_nested(value, *, dtype):
+    if not isinstance(value, list):
+        return cast(value, dtype)
+    return lax.stack([_stack_nested(v, dtype=dtype) for v in value])
+
+
+def copy(a, order=None):
+    """A copy of an array."""
+    check_arraylike("copy", a)
+    return array(a, copy=True, order=order)
+
+
+def astype(x, dtype, /, *, copy=False, device=None):
+    """`x` with another dtype; None is the default float.  Complex to real drops the imaginary part."""
+    check_arraylike("astype", x)
+    return array(x, _default_dtype(dtype, "astype"), copy, device=device)
+
+
+def from_dlpack(x, /, *, device=None, copy=None):
+    """An array with the values of an object with `__dlpack__`."""
+    if isinstance(x, Array):
+        return array(x, copy=bool(copy), device=device)
+    if not hasattr(x, "__dlpack__"):
+        raise TypeError(f"from_dlpack: a value of type {type(x)} has no __dlpack__ method")
+    return array(np.from_dlpack(x), device=device)
+
+
+def _through_numpy(name):
+    def make(*args, **kwargs):
+        return asarray(getattr(np, name)(*args, **kwargs))
+    make.__name__ = make.__qualname__ = name
+    make.__doc__ = f"`numpy.{name}`, then `asarray`."
+    return make
+
+
+frombuffer, fromfile, fromiter, fromstring = map(_through_numpy, ("frombuffer", "fromfile", "fromiter", "fromstring"))
+
+
+# --- arrays of one value ----------------------------------------------------------------------------------------
+
+def _fill(shape, value, dtype, weak=False):
+    aval = ShapedArray(shape, dtype, weak)
+    if type(value) in SCALARS and not dtypes.is_extended(dtype):
+        value = np.asarray(value, dtype)
+        if not staging() and aval.size * dtype.itemsize <= HOST_BYTES:
+            return from_numpy(np.full(shape, value), aval=aval)
+        value = value.item() if weak else value
+    if ndim(value) == 0:
+        return lax.full(shape, value, None if weak and aval_of(value).weak_type else dtype)
+    return asarray(broadcast_to_shape(cast(value, dtype, weak), shape))
+
+
+def _shape(name, shape):
+    return canonical_shape((shape,) if ndim(shape) == 0 and hasattr(shape, "dtype") else shape, f"jnp.{name}: shape")
+
+
+def full(shape, fill_value, dtype=None, *, device=None, out_sharding=None):
+    """`fill_value` broadcast to `shape`; its dtype and weak type unless `dtype` is given."""
+    check_arraylike("full", fill_value)
+    shape = _shape("full", shape)
+    weak = dtype is None and aval_of(fill_value).weak_type
+    dtype = aval_of(fill_value).dtype if dtype is None else dtypes.check_user_dtype(dtype, "full")
+    return on_device(_fill(shape, fill_value, dtype, weak), device)
+
+
+def full_like(a, fill_value, dtype=None, shape=None, *, device=None, out_sharding=None):
+    """`full` with the shape and dtype of `a`, an array or anything that has a shape and a dtype."""
+    if not (hasattr(a, "shape") and hasattr(a, "dtype")):
+        check_arraylike("full_like", a)
+    check_arraylike("full_like", a if is_arraylike(a) else 0, fill_value)
+    aval = aval_of(a) if is_arraylike(a) else a
+    weak = dtype is None and getattr(aval, "weak_type", False)
+    shape = aval.shape if shape is None else _shape("full_like", shape)
+    dtype = dtypes.check_user_dtype(aval.dtype if dtype is None else dtype, "full_like")
+    return on_device(_fill(shape, fill_value, dtype, weak), device)
+
+
+def _constant(name, value):
+    """`zeros` and `zeros_like`, and their kin."""
+    def make(shape, dtype=None, *, device=None, out_sharding=None):
+        shape = _shape(name, shape)
+        return on_device(_fill(shape, value, _default_dtype(dtype, name)), device)
+
+    def make_like(a, dtype=None, shape=None, *, device=None, out_sharding=None):
+        return full_like(a, value, dtype, shape, device=device)
+    make.__name__ = make.__qualname__ = name
+    make.__doc__ = f"An array of {value or 'zero'}s.  The default dtype is the default float."
+    make_like.__name__ = make_like.__qualname__ = f"{name}_like"
+    make_like.__doc__ = f"An array of {value or 'zero'}s with the shape and dtype of `a`."
+    return make, make_like
+
+
+zeros, zeros_like = _constant("zeros", 0)
+ones, ones_like = _constant("ones", 1)
+empty, empty_like = _constant("empty", 0)
+
+
+# --- ranges -----------------------------------------------------------------------------------------------------
+
+def arange(start, stop=None, step=None, dtype=None, *, device=None, out_sharding=None):
+    """start, start + step, ... below `stop`; arange(n) starts at 0.  The arguments are concrete numbers."""
+    given = [v for v in (start, stop, step) if v is not None]
+    if start is None:
+        raise TypeError("arange: start must be a number, got None")
+    for v in given:
+        check_arraylike("arange", v)
+        if ndim(v):
+            raise ValueError(f"jax.numpy.arange: arguments must be scalars; got an array of shape {shape_of(v)}")
+        if aval_of(v).dtype.kind == "c":
+            raise ValueError("jnp.arange: complex start, stop and step are not supported")
+    if dtype is None:
+        dtype = dtypes.canonicalize(int) if all(type(v) is int for v in given) else result_type(*given)
+    dtype = dtypes.check_user_dtype(dtype, "arange")
+    if dtypes.is_bool(dtype):
+        raise TypeError("arange does not accept dtype bool: it counts")
+    start, stop, step = (v if v is None or type(v) in (int, float) else np.asarray(concrete_or_error(
+        v, "It arose in the jnp.arange argument")).item() for v in (start, stop, step))
+    start, stop, step = 0 if stop is None else start, start if stop is None else stop, 1 if step is None else step
+    size = max(0, math.ceil((stop - start) / step))
+    integral = all(isinstance(v, int) or v.is_integer() for v in (start, step)) and not dtypes.is_complex(dtype)
+    if size * dtype.itemsize > HOST_BYTES and integral or staging() and (start, step) == (0, 1):
+        counted = iota_p.bind(dtype=dtype, shape=(size,), dimension=0)
+        result = counted if (start, step) == (0, 1) else add(mul(counted, scalar(step, dtype)), scalar(start, dtype))
+    else:
+        value = (np.arange(size) * step + start if integral else start + np.arange(size) * float(step)).astype(dtype)
+        result = _known(value, ShapedArray(value.shape, dtype))
+    return on_device(result, device)
+
+
+def linspace(start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis=0, *, device=None):
+    """`num` evenly spaced values from `start` to `stop`, along a new axis; with `retstep`, also their distance.
+
+    Integer results are rounded down.
+    """
+    check_arraylike("linspace", start, stop)
+    num = operator.index(concrete_or_error(num, "'num' argument of jnp.linspace"))
+    if num < 0:
+        raise ValueError(f"Number of samples, {num}, must be non-negative.")
+    dtype = dtypes.to_inexact(result_type(start, stop)) if dtype is None else dtypes.check_user_dtype(dtype, "linspace")
+    out, step = _linspace(start, stop, num=num, endpoint=bool(endpoint), dtype=dtype, axis=operator.index(axis))
+    out = on_device(out, device)
+    return (out, step) if retstep else out
+
+
+@composite(static=("num", "endpoint", "dtype", "axis"))
+def _linspace(start, stop, *, num, endpoint, dtype, axis):
+    work = dtypes.to_inexact(result_type(start, stop, dtype))
+    shape = broadcast_shapes(shape_of(start), shape_of(stop))
+    start, stop = (broadcast_to_shape(cast(v, work), shape) for v in (start, stop))
+    pieces = num - 1 if endpoint else num
+    step = div(sub(stop, start), pieces) if pieces > 0 else lax.full(shape, np.nan, work)
+    if num > 1:
+        count = pieces if endpoint else num
+        column = (count, *(1,) * len(shape))
+        fraction = reshape(div(iota_p.bind(dtype=work, shape=(count,), dimension=0), pieces), column)
+        rest = broadcast_to_shape(sub(1, fraction), (count, *shape))
+        fraction = broadcast_to_shape(fraction, (count, *shape))
+        first, last = (broadcast_to_shape(reshape(v, (1, *shape)), (count, *shape)) for v in (start, stop))
+        out = add(mul(first, rest), mul(last, fraction))
+        if endpoint:
+            out = concatenate_p.bind(out, reshape(stop, (1, *shape)), dimension=0)
+    else:
+        out = broadcast_in_dim(start, (num, *shape), tuple(range(1, len(shape) + 1)))
+    if dtypes.is_integer(dtype) and not dtypes.is_integer(work):
+        out = floor_p.bind(out)
+    return move_axis(convert(out, dtype), 0, canonical_axis(axis, len(shape) + 1)), step
+
+
+def logspace(start, stop, num=50, endpoint=True, base=10.0, dtype=None, axis=0):
+    """Powers of `base` whose exponents are evenly spaced from `start` to `stop`."""
+    check_arraylike("logspace", start, stop, base)
+    dtype = dtypes.to_inexact(result_type(start, stop)) if dtype is None else dtypes.check_user_dtype(dtype, "logspace")
+    return _logspace(start, stop, base, num=operator.index(num), endpoint=bool(endpoint), dtype=dtype,
+                     axis=operator.index(axis))
+
+
+@composite(static=("num", "endpoint", "dtype", "axis"))
+def _logspace(start, stop, base, *, num, endpoint, dtype, axis):
+    work = dtypes.to_inexact(result_type(start, stop, dtype))
+    exponents, _ = _linspace(start, stop, num=num, endpoint=endpoint, dtype=work, axis=axis)
+    return convert(power(broadcast_to_shape(cast(base, work), exponents.shape), exponents), dtype)
+
+
+def geomspace(start, stop, num=50, endpoint=True, dtype=None, axis=0):
+    """`num` values from `start` to `stop`, each the same multiple of the one before."""
+    check_arraylike("geomspace", start, stop)
+    dtype = dtypes.to_inexact(result_type(start, stop)) if dtype is None else dtypes.check_user_dtype(dtype, "geomspace")
+    return _geomspace(start, stop, num=operator.index(num), endpoint=bool(endpoint), dtype=dtype,
+                      axis=operator.index(axis))
+
+
+@composite(static=("num", "endpoint", "dtype", "axis"))
+def _geomspace(start, stop, *, num, endpoint, dtype, axis):
+    work = dtypes.to_inexact(result_type(start, stop, dtype))
+    shape = broadcast_shapes(shape_of(start), shape_of(stop))
+    start, stop = (broadcast_to_shape(cast(v, work), shape) for v in (start, stop))
+    sign = sign_p.bind(start)
+    logs = [mul(log(div(v, sign)), float(1 / np.log(10))) for v in (start, stop)]
+    out = _logspace(*logs, 10.0, num=num, endpoint=endpoint, dtype=work, axis=0)
+    out = mul(broadcast_to_shape(reshape(sign, (1, *shape)), out.shape), out)
+    return move_axis(convert(out, dtype), 0, canonical_axis(axis, len(shape) + 1))
+
+
+# --- diagonals and triangles ------------------------------------------------------------------------------------
+
+def _positions(n, m, k):
+    """Row numbers plus k, and column numbers, of an n x m matrix."""
+    rows, columns = (iota_p.bind(dtype=dtypes.int32, shape=(n, m), dimension=i) for i in range(2))
+    return add(rows, scalar(k, dtypes.int32)) if isinstance(k, int) else add(rows, broadcast_to_shape(k, (n, m))), columns
+
+
+def _mask(name, n, m, k, compare):
+    """The boolean matrix compare(row + k, column)."""
+    n, m = (operator.index(v) for v in (n, n if m is None else m))
+    if n < 0 or m < 0:
+        raise ValueError(f"{name}: negative sizes are not allowed, got {n} and {m}")
+    if isinstance(k, Array) and not isinstance(k, ArrayImpl):
+        k = cast(k, dtypes.int32)
+    else:
+        k = operator.index(k)
+        if not staging() and n * m <= HOST_BYTES:
+            return _known((np.equal if compare is eq else np.greater_equal)(np.arange(n)[:, None] + k, np.arange(m)),
+                          ShapedArray((n, m), dtypes.bool_))
+    return compare(*_positions(n, m, k))
+
+
+def _from_mask(mask, dtype):
+    if isinstance(mask, ArrayImpl):
+        return _known(mask._numpy().astype(dtype), ShapedArray(mask.shape, dtype))
+    return convert(mask, dtype)
+
+
+def eye(N, M=None, k=0, dtype=None, *, device=None):
+    """The N x M matrix with ones on the k-th diagonal."""
+    return on_device(_from_mask(_mask("eye", N, M, k, eq), _default_dtype(dtype, "eye")), device)
+
+
+def identity(n, dtype=None):
+    """The n x n identity matrix."""
+    return eye(n, dtype=dtype)
+
+
+def tri(N, M=None, k=0, dtype=None):
+    """The N x M matrix with ones on and below the k-th diagonal."""
+    return _from_mask(_mask("tri", N, M, k, ge), _default_dtype(dtype, "tri"))
+
+
+def tril(m, k=0):
+    """`m` with zeros above the k-th diagonal of its last two axes."""
+    return _triangle("tril", m, k, True)
+
+
+def triu(m, k=0):
+    """`m` with zeros below the k-th diagonal of its last two axes."""
+    return _triangle("triu", m, k, False)
+
+
+def _triangle(name, m, k, lower):
+    check_arraylike(name, m)
+    if ndim(m) < 2:
+        raise ValueError(f"Argument to jax.numpy.{name} must be at least 2D, got shape {shape_of(m)}")
+    return _keep_triangle(m, k=operator.index(k) - (not lower), lower=lower)
+
+
+@composite(static=("k", "lower"))
+def _keep_triangle(m, *, k, lower):
+    shape = shape_of(m)
+    mask = broadcast_to_shape(ge(*_positions(*shape[-2:], k)), shape)
+    zero = lax.full(shape, 0, aval_of(m).dtype)
+    return select(mask, m, zero) if lower else select(mask, zero, m)
+
+
+def diagonal(a, offset=0, axis1=0, axis2=1):
+    """The entries a[i, i + offset] of two axes, as a last axis."""
+    check_arraylike("diagonal", a)
+    if ndim(a) < 2:
+        raise ValueError(f"diagonal requires an array of at least two dimensions, got shape {shape_of(a)}")
+    axis1, axis2 = canonical_axis(axis1, ndim(a), "axis1"), canonical_axis(axis2, ndim(a), "axis2")
+    if axis1 == axis2:
+        raise ValueError("axis1 and axis2 cannot be same")
+    return _diagonal(a, offset=operator.index(offset), axes=(axis1, axis2))
+
+
+@composite(static=("offset", "axes"))
+def _diagonal(a, *, offset, axes):
+    """With the matrix laid out flat, the diagonal is every (m + 1)-th element."""
+    others = [i for i in range(a.ndim) if i not in axes]
+    a = lax.transpose(a, (*others, *axes))
+    *lead, n, m = a.shape
+    first = offset if offset >= 0 else -offset * m
+    size = max(0, min(n, m - offset) if offset >= 0 else min(n + offset, m))
+    stop = first + (size - 1) * (m + 1) + 1 if size else 0
+    return slice_p.bind(reshape(a, (*lead, n * m)), start_indices=(*(0,) * len(lead), first if size else 0),
+                        limit_indices=(*lead, stop), strides=(*(1,) * len(lead), m + 1))
+
+
+def diag(v, k=0):
+    """The matrix with the vector `v` on its k-th diagonal, or the k-th diagonal of the matrix `v`."""
+    check_arraylike("diag", v)
+    if ndim(v) == 2:
+        return diagonal(v, k)
+    if ndim(v) != 1:
+        raise ValueError(f"diag input must be 1d or 2d, got shape {shape_of(v)}")
+    return _diag(v, k=operator.index(k))
+
+
+@composite(static=("k",))
+def _diag(v, *, k):
+    n = shape_of(v)[0] + abs(k)
+    zero = scalar(0, aval_of(v).dtype)
+    padded = pad_p.bind(v, zero, padding_config=((max(0, k), max(0, -k), 0),))
+    return select(eq(*_positions(n, n, k)), broadcast_to_shape(padded, (n, n)), lax.full((n, n), 0, zero.dtype))
+
+
+def diagflat(v, k=0):
+    """The matrix with the elements of `v` on its k-th diagonal."""
+    check_arraylike("diagflat", v)
+    return _diag(reshape(v, (aval_of(v).size,)), k=operator.index(k))
+
+
+def vander(x, N=None, increasing=False):
+    """The matrix of powers of the vector `x`: columns x**(N-1), ..., x, 1, or the other way round."""
+    check_arraylike("vander", x)
+    if ndim(x) != 1:
+        raise ValueError(f"x must be a one-dimensional array, got shape {shape_of(x)}")
+    n = shape_of(x)[0] if N is None else operator.index(N)
+    if n < 0:
+        raise ValueError(f"N must be nonnegative, got {n}")
+    return _vander(x, n=n, increasing=bool(increasing))
+
+
+@composite(static=("n", "increasing"))
+def _vander(x, *, n, increasing):
+    dtype, shape = aval_of(x).dtype, (shape_of(x)[0], n)
+    powers = iota_p.bind(dtype=dtype, shape=(n,), dimension=0)
+    powers = powers if increasing else sub(n - 1, powers)
+    return power(broadcast_in_dim(x, shape, (0,)), broadcast_in_dim(powers, shape, (1,)))
+
+
+# --- grids ------------------------------------------------------------------------------------------------------
+
+def meshgrid(*xi, copy=True, sparse=False, indexing="xy"):
+    """A list of arrays: the coordinates, along each axis, of the points of a grid."""
+    check_arraylike("meshgrid", *xi)
+    if not copy:
+        raise ValueError("jax.numpy.meshgrid only supports copy=True")
+    if indexing not in ("xy", "ij"):
+        raise ValueError(f"Valid values for indexing are 'xy' and 'ij', got {indexing}")
+    if any(ndim(x) > 1 for x in xi):
+        raise ValueError(f"Arguments to jax.numpy.meshgrid must be at most 1D, got shapes {[shape_of(x) for x in xi]}")
+    axes = list(range(len(xi)))
+    if indexing == "xy" and len(xi) >= 2:
+        axes[:2] = 1, 0
+    xi = [lax.reshape(x, (aval_of(x).size,)) for x in xi]
+    shape = [1] * len(xi)
+    for x, axis in zip(xi, axes):
+        shape[axis] = x.shape[0]
+    return [lax.broadcast_in_dim(x, [n if not sparse or i == axis else 1 for i, n in enumerate(shape)], (axis,))
+            for x, axis in zip(xi, axes)]
+
+
+class _Grid:
+    """`mgrid[a:b:c, ...]` and `ogrid[...]`: ranges from slices; an imaginary step is a number of points."""
+
+    def __init__(self, name, sparse):
+        self.name, self.sparse = name, sparse
+
+    def _range(self, s):
+        start, step = 0 if s.start is None else s.start, 1 if s.step is None else s.step
+        if isinstance(step, complex):
+            return linspace(start, s.stop, int(abs(step)))
+        return arange(start, s.stop, step)
+
+    def __getitem__(self, key):
+        if isinstance(key, slice):
+            return self._range(key)
+        ranges = promote_dtypes(*map(self._range, key))
+        grids = meshgrid(*ranges, indexing="ij", sparse=self.sparse)
+        return grids if self.sparse else lax.stack(grids) if grids else zeros((0,), int)
+
+    def __repr__(self):
+        return f"hlotrace.numpy.{self.name}"
+
+
+mgrid, ogrid = _Grid("mgrid", False), _Grid("ogrid", True)
+
+
+def fromfunction(function, shape, *, dtype=float, **kwargs):
+    """The array of function(i, j, ...) over all positions; `function` is mapped with vmap."""
+    shape = canonical_shape(shape, "fromfunction: shape")
+    axes = range(len(shape))
+
+    def mapped(*positions):
+        return function(*positions, **kwargs)
+    for axis in reversed(axes):
+        mapped = vmap(mapped, tuple(0 if i == axis else None for i in axes))
+    return mapped(*(arange(n, dtype=dtype) for n in shape))

@@ -1,0 +1,322 @@
+"""NumPy's elementwise functions.
+
+Those that are one primitive are rows of two tables, `Unary` and `Binary`.  Operands that need no change go to the
+primitive at once; others are promoted and broadcast, in one compiled program when called eagerly.
+"""
+import functools
+
+from ..api.composite import composite
+from ..core import dtypes, tree
+from ..core.array import Array
+from ..core.avals import aval_of
+from ..core.config import state
+from ..core.dtypes import SUPPORTED, python_scalars
+from ..primitives import elementwise as e
+from ..primitives.common import full, np, scalar
+from ..primitives.elementwise import convert, div, eq, ge, gt, kind_of, le, lt, mul, ne, select
+from .ufunc import ufunc
+from .util import check_arraylike, dtype_of, promote_args, promote_args_inexact, shape
+
+_KINDS = {kind: [d for d in SUPPORTED if kind_of(d) == kind] for kind in "bufic"}
+_ORDER = {"b": 0, "i": 1, "u": 1, "f": 2, "c": 3}      # kinds of dtype in the order of python_scalars
+
+
+def numeric(name, *args):
+    """Promoted arguments, where booleans count as integers."""
+    args = promote_args(name, *args)
+    return [convert(x, dtypes.canonicalize(np.int64)) for x in args] if dtypes.is_bool(dtype_of(args[0])) else args
+
+
+def checked(name, x):
+    check_arraylike(name, x)
+    return [x]
+
+
+@functools.cache
+def beside(kind, aval, x64):
+    """What makes a Python number of type `kind` an operand beside an array; None where the array must change."""
+    rank = _ORDER.get(kind_of(aval.dtype), -1)
+    if python_scalars.index(kind) > rank:
+        return None
+    same = python_scalars[rank]
+    if aval.weak_type or dtypes.canonicalize(same) == aval.dtype:
+        return same
+    return lambda value: scalar(value, aval.dtype)
+
+
+def _table(rules):
+    """Rules by dtype, and the `bind` of those that are a primitive."""
+    table = {d: rule for kinds, rule in rules.items() for kind in kinds for d in _KINDS[kind]}
+    return table, {d: rule.bind for d, rule in table.items() if isinstance(rule, e.Primitive)}
+
+
+def _general(name, doc, promote, rules, table):
+    """The function for all operands: promote them and apply the rule for their dtype."""
+    fallback = next(iter(rules.values()))
+
+    def function(*args):
+        args = promote(name, *args)
+        dtype = dtype_of(args[0])
+        rule = table.get(dtype, fallback)
+        if isinstance(rule, e.Primitive):
+            return rule.bind(*args)       # a dtype without a rule is refused by the primitive, or else here
+        if dtype not in table:
+            accepted = ", ".join(e._KINDS[kind] for kinds in rules for kind in kinds)
+            raise TypeError(f"{name} does not accept dtype {dtype.name}; accepted dtypes are {accepted}")
+        return weakened(rule(*args), *args)
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = doc
+    return function
+
+
+def weakened(out, *args):
+    """The results of a function of Python numbers give way in promotion, as those do."""
+    if not all(aval_of(x).weak_type for x in args):
+        return out
+    return tree.tree_map(lambda x: x if dtypes.is_bool(dtype_of(x)) else convert(x, dtype_of(x), True), out)
+
+
+class Unary(ufunc):
+    """An elementwise function of one array.
+
+    rules: for kinds of dtype, such as `fc`, the primitive or function that does it.
+    promote: function of the name and the operand, gives the operand in a dtype for which there is a rule.
+    """
+
+    def __init__(self, name, doc, promote, nout=1, **rules):
+        table, self.direct = _table(rules)
+        self.general = composite(_general(name, doc, promote, rules, table))
+        super().__init__(self.general, 1, nout, name=name, module=__package__)
+
+    def __call__(self, x, out=None, where=None):
+        if out is not None or where is not None:
+            self._refuse(out, where)
+        if isinstance(x, Array):
+            bind = self.direct.get(x.aval.dtype)
+            if bind is not None:
+                return bind(x)
+        return self.general(x)
+
+
+class Binary(ufunc):
+    """An elementwise function of two arrays; see Unary.  `beside` makes Python numbers operands."""
+
+    def __init__(self, name, doc, promote, identity=None, beside=beside, **rules):
+        table, self.direct = _table(rules)
+        self.beside = beside
+        self.general = composite(_general(name, doc, promote, rules, table))
+        super().__init__(self.general, 2, name=name, identity=identity, module=__package__)
+
+    def __call__(self, x1, x2, out=None, where=None):
+        if out is not None or where is not None:
+            self._refuse(out, where)
+        if isinstance(x1, Array):
+            aval = x1.aval
+            bind = self.direct.get(aval.dtype)
+            if bind is not None:
+                if isinstance(x2, Array):
+                    if x2.aval is aval:
+                        return bind(x1, x2)
+                elif type(x2) in python_scalars:
+                    make = self.beside(type(x2), aval, state.x64)
+                    if make is not None and (operand := make(x2)) is not None:
+                        return bind(x1, operand)
+        elif isinstance(x2, Array) and type(x1) in python_scalars:
+            aval = x2.aval
+            bind = self.direct.get(aval.dtype)
+            if bind is not None:
+                make = self.beside(type(x1), aval, state.x64)
+                if make is not None and (operand := make(x1)) is not None:
+                    return bind(operand, x2)
+        return self.general(x1, x2)
+
+
+def unary(promote, kinds="fciub", nout=1):
+    """Decorator: a ufunc of one array out of a function of an array already promoted."""
+    return lambda f: Unary(f.__name__, f.__doc__, promote, nout, **{kinds: f})
+
+
+def binary(promote, kinds="fciub"):
+    """Decorator: a ufunc of two arrays out of a function of arrays already promoted and broadcast."""
+    return lambda f: Binary(f.__name__, f.__doc__, promote, **{kinds: f})
+
+
+def as_is(x):
+    aval = aval_of(x)
+    return convert(x, aval.dtype, aval.weak_type)
+
+
+def like(x, value):
+    return full(shape(x), value, dtype_of(x))
+
+
+# --- one row for each function that is a primitive --------------------------------------------------------------
+
+exp = Unary("exp", "e**x.", promote_args_inexact, fc=e.exp_p)
+exp2 = Unary("exp2", "2**x.", promote_args_inexact, fc=e.exp2_p)
+expm1 = Unary("expm1", "e**x - 1, exact for small x.", promote_args_inexact, fc=e.expm1_p)
+log = Unary("log", "Natural logarithm.", promote_args_inexact, fc=e.log_p)
+log1p = Unary("log1p", "Natural logarithm of 1 + x, exact for small x.", promote_args_inexact, fc=e.log1p_p)
+sqrt = Unary("sqrt", "Square root; NaN for negative real x.", promote_args_inexact, fc=e.sqrt_p)
+cbrt = Unary("cbrt", "Cube root of real x.", promote_args_inexact, f=e.cbrt_p)
+sin = Unary("sin", "Sine of an angle in radians.", promote_args_inexact, fc=e.sin_p)
+cos = Unary("cos", "Cosine of an angle in radians.", promote_args_inexact, fc=e.cos_p)
+tan = Unary("tan", "Tangent of an angle in radians.", promote_args_inexact, fc=e.tan_p)
+arcsin = Unary("arcsin", "The angle in radians whose sine is x.", promote_args_inexact, fc=e.asin_p)
+arccos = Unary("arccos", "The angle in radians whose cosine is x.", promote_args_inexact, fc=e.acos_p)
+arctan = Unary("arctan", "The angle in radians whose tangent is x.", promote_args_inexact, fc=e.atan_p)
+sinh = Unary("sinh", "Hyperbolic sine.", promote_args_inexact, fc=e.sinh_p)
+cosh = Unary("cosh", "Hyperbolic cosine.", promote_args_inexact, fc=e.cosh_p)
+tanh = Unary("tanh", "Hyperbolic tangent.", promote_args_inexact, fc=e.tanh_p)
+arcsinh = Unary("arcsinh", "Inverse hyperbolic sine.", promote_args_inexact, fc=e.asinh_p)
+arccosh = Unary("arccosh", "Inverse hyperbolic cosine.", promote_args_inexact, fc=e.acosh_p)
+arctanh = Unary("arctanh", "Inverse hyperbolic tangent.", promote_args_inexact, fc=e.atanh_p)
+
+negative = Unary("negative", "-x; unsigned integers wrap around.", checked, fciu=e.neg_p)
+positive = Unary("positive", "x.", checked, fciub=as_is)
+abs = Unary("abs", "Absolute value; real also for complex x.", checked, fci=e.abs_p, ub=as_is)
+fabs = Unary("fabs", "Absolute value of real x, in floating point.", promote_args_inexact, f=e.abs_p)
+sign = Unary("sign", "-1, 0 or 1 by the sign; x/|x| for complex x.", checked, fciu=e.sign_p)
+square = Unary("square", "x * x.", numeric, fciu=e.square_p)
+floor = Unary("floor", "The greatest integer that is not above x, in the dtype of x.", checked, f=e.floor_p, iub=as_is)
+ceil = Unary("ceil", "The least integer that is not below x, in the dtype of x.", checked, f=e.ceil_p, iub=as_is)
+conjugate = Unary("conjugate", "Complex conjugate; real x as it is.", checked, c=e.conj_p, fiub=as_is)
+real = Unary("real", "Real part.", checked, c=e.real_p, fiub=as_is)
+imag = Unary("imag", "Imaginary part: 0 for real x.", checked, c=e.imag_p, fiub=lambda x: like(x, 0))
+invert = Unary("invert", "All bits flipped; integers and booleans.", checked, iub=e.not_p)
+logical_not = Unary("logical_not", "True where x is 0.", checked, b=e.not_p, fciu=lambda x: eq(x, 0))
+isfinite = Unary("isfinite", "Neither infinite nor NaN.", checked, f=e.is_finite_p,
+                 c=lambda x: e.and_p.bind(isfinite(real(x)), isfinite(imag(x))),
+                 iub=lambda x: full(shape(x), True, np.dtype(bool)))
+
+add = Binary("add", "x1 + x2; for booleans, or.", promote_args, 0, fciu=e.add_p, b=e.or_p)
+subtract = Binary("subtract", "x1 - x2.", promote_args, fciu=e.sub_p)
+multiply = Binary("multiply", "x1 * x2; for booleans, and.", promote_args, 1, fciu=e.mul_p, b=e.and_p)
+divide = Binary("divide", "x1 / x2, floating point also for integers.", promote_args_inexact, fc=e.div_p)
+arctan2 = Binary("arctan2", "The angle in radians of the point (x2, x1), in (-pi, pi].", promote_args_inexact,
+                 fc=e.atan2_p)
+nextafter = Binary("nextafter", "The float next to x1 towards x2.", promote_args_inexact, f=e.nextafter_p)
+bitwise_and = Binary("bitwise_and", "Bitwise and; integers and booleans.", promote_args, -1, iub=e.and_p)
+bitwise_or = Binary("bitwise_or", "Bitwise or; integers and booleans.", promote_args, 0, iub=e.or_p)
+bitwise_xor = Binary("bitwise_xor", "Bitwise exclusive or; integers and booleans.", promote_args, 0, iub=e.xor_p)
+left_shift = Binary("left_shift", "Bits of x1 moved left by x2; zeros come in.", numeric, iu=e.shift_left_p)
+right_shift = Binary("right_shift", "Bits of x1 moved right by x2; the sign stays.", numeric,
+                     i=e.shift_right_arithmetic_p, u=e.shift_right_logical_p)
+
+
+def _truth(name, *args):
+    """Broadcast arguments as booleans: what is not 0 is true."""
+    check_arraylike(name, *args)
+    return promote_args(name, *[x if dtypes.is_bool(dtype_of(x)) else ne(x, 0) for x in args])
+
+
+logical_and = Binary("logical_and", "True where both are not 0.", _truth, True, b=e.and_p)
+logical_or = Binary("logical_or", "True where either is not 0.", _truth, False, b=e.or_p)
+logical_xor = Binary("logical_xor", "True where just one is not 0.", _truth, False, b=e.xor_p)
+
+
+def _lexicographic(compare):
+    """A comparison of complex numbers: by real part, and by imaginary part where those are equal."""
+    def function(x, y):
+        x_real, y_real = e.real(x), e.real(y)
+        return select(eq(x_real, y_real), compare(e.imag_p.bind(x), e.imag_p.bind(y)), compare(x_real, y_real))
+    return function
+
+
+@functools.cache
+def _beside_exactly(kind, aval, x64):
+    """As `beside`, but a Python int that the dtype cannot hold gives None instead of wrapping around."""
+    make = beside(kind, aval, x64)
+    if make is None or kind is not int or not dtypes.is_integer(aval.dtype):
+        return make
+    info = dtypes.iinfo(aval.dtype)
+    low, high = int(info.min), int(info.max)
+    return lambda value: make(value) if low <= value <= high else None
+
+
+def _side(number, x):
+    """1 or -1 if `number` is a Python int above or below all that the integer dtype of `x` can hold, else 0."""
+    if type(number) is not int or type(x) in python_scalars or not dtypes.is_integer(dtype_of(x)):
+        return 0
+    info = dtypes.iinfo(dtype_of(x))
+    return (number > info.max) - (number < info.min)
+
+
+def _comparison(name, doc, primitive, complex_rule):
+    result = Binary(name, doc, promote_args, beside=_beside_exactly, fiub=primitive, c=complex_rule)
+    promoting = result.general
+
+    def general(x1, x2):
+        check_arraylike(name, x1, x2)
+        if side := _side(x2, x1):
+            return primitive.bind(np.zeros(shape(x1), np.int8), scalar(side, dtypes.int8))
+        if side := _side(x1, x2):
+            return primitive.bind(scalar(side, dtypes.int8), np.zeros(shape(x2), np.int8))
+        return promoting(x1, x2)
+    result.general = result.func = general
+    return result
+
+
+equal = _comparison("equal", "x1 == x2.", e.eq_p, e.eq_p)
+not_equal = _comparison("not_equal", "x1 != x2.", e.ne_p, e.ne_p)
+less = _comparison("less", "x1 < x2; complex by real, then by imaginary part.", e.lt_p, _lexicographic(lt))
+less_equal = _comparison("less_equal", "x1 <= x2; complex as `less`.", e.le_p, _lexicographic(le))
+greater = _comparison("greater", "x1 > x2; complex as `less`.", e.gt_p, _lexicographic(gt))
+greater_equal = _comparison("greater_equal", "x1 >= x2; complex as `less`.", e.ge_p, _lexicographic(ge))
+maximum = Binary("maximum", "The greater; NaN where either is NaN.", promote_args, fiub=e.max_p,
+                 c=lambda x, y: select(greater(x, y), x, y))
+minimum = Binary("minimum", "The lesser; NaN where either is NaN.", promote_args, fiub=e.min_p,
+                 c=lambda x, y: select(less(x, y), x, y))
+
+
+# --- functions of one array made of several primitives ----------------------------------------------------------
+
+def _scaled(name, doc, factor, function=lambda x: x, kinds="f"):
+    return Unary(name, doc, promote_args_inexact, **{kinds: lambda x: mul(function(x), factor)})
+
+
+log2 = _scaled("log2", "Logarithm to base 2.", float(1 / np.log(2)), e.log, "fc")
+log10 = _scaled("log10", "Logarithm to base 10.", float(1 / np.log(10)), e.log, "fc")
+deg2rad = _scaled("deg2rad", "Degrees to radians.", float(np.pi / 180))
+rad2deg = _scaled("rad2deg", "Radians to degrees.", float(180 / np.pi))
+reciprocal = Unary("reciprocal", "1 / x, floating point also for integers.", promote_args_inexact,
+                   fc=lambda x: e.integer_pow(x, -1))
+
+
+trunc = Unary("trunc", "The integer part, toward zero, in the dtype of x.", checked,
+              f=lambda x: select(lt(x, 0), e.ceil_p.bind(x), e.floor_p.bind(x)), iub=as_is)
+isnan = Unary("isnan", "Not a number.", checked, fc=lambda x: ne(x, x),
+              iub=lambda x: full(shape(x), False, np.dtype(bool)))
+isinf = Unary("isinf", "Infinite; a complex number is, if either part is.", checked,
+              f=lambda x: eq(e.abs_p.bind(x), np.inf), c=lambda x: e.or_p.bind(isinf(real(x)), isinf(imag(x))),
+              iub=lambda x: full(shape(x), False, np.dtype(bool)))
+
+
+def _is_infinity(name, value):
+    def refuse(x):
+        raise ValueError("isposinf/isneginf are not well defined for complex types")
+    return Unary(name, f"x == {value}.", checked, f=lambda x: eq(x, value), c=refuse,
+                 iub=lambda x: full(shape(x), False, np.dtype(bool)))
+
+
+isposinf = _is_infinity("isposinf", np.inf)
+isneginf = _is_infinity("isneginf", -np.inf)
+iscomplex = Unary("iscomplex", "The imaginary part is not 0.", checked, fciub=lambda x: ne(imag(x), 0))
+isreal = Unary("isreal", "The imaginary part is 0.", checked, fciub=lambda x: eq(imag(x), 0))
+bitwise_count = Unary("bitwise_count", "Number of bits set in |x|, as uint8.", checked,
+                      iu=lambda x: convert(e.population_count_p.bind(abs(x)), dtypes.uint8),
+                      b=lambda x: convert(x, dtypes.uint8))
+
+
+# --- other names ------------------------------------------------------------------------------------------------
+
+absolute = abs
+acos, acosh, asin, asinh, atan, atanh, atan2 = arccos, arccosh, arcsin, arcsinh, arctan, arctanh, arctan2
+bitwise_not = bitwise_invert = invert
+bitwise_left_shift, bitwise_right_shift = left_shift, right_shift
+conj = conjugate
+degrees, radians = rad2deg, deg2rad
+fix = trunc
+true_divide = divide
+
+__all__ = [name for name, value in globals().items() if isinstance(value, ufunc)]

@@ -1,0 +1,97 @@
+"""vectorize: a function of arrays with few axes becomes one that broadcasts over leading axes."""
+import functools
+import re
+
+from ..primitives.shape import reshape
+from .util import broadcast_shapes, check_arraylike, ndim, shape
+
+_ARGUMENT = r"\((?:\w+(?:,\w+)*)?\)"
+_SIGNATURE = re.compile(rf"^{_ARGUMENT}(?:,{_ARGUMENT})*->{_ARGUMENT}(?:,{_ARGUMENT})*$")
+
+
+def _parse(signature):
+    """The names of the core axes of each argument and of each result."""
+    compact = "".join(signature.split())
+    if not _SIGNATURE.match(compact):
+        raise ValueError(f"not a valid gufunc signature: {signature!r}; it looks like '(n,k),(k)->(n)'")
+    return [[tuple(filter(None, group[1:-1].split(","))) for group in re.findall(_ARGUMENT, side)]
+            for side in compact.split("->")]
+
+
+def vectorize(pyfunc, *, excluded=frozenset(), signature=None):
+    """Make a function of scalars, or of arrays with core axes, one that broadcasts over leading axes.
+
+    signature: core axes, such as "(n,k),(k)->(n)"; None means that all arguments and results are scalars.
+    excluded: positions and names of arguments that are passed as they are.
+    Raises ValueError where core sizes disagree, TypeError for a wrong number of arguments.
+    """
+    if any(not isinstance(e, (str, int)) for e in excluded):
+        raise TypeError(f"vectorize can only exclude integer or string arguments, but excluded={set(excluded)}")
+    if any(isinstance(e, int) and e < 0 for e in excluded):
+        raise ValueError(f"excluded={set(excluded)!r} contains negative numbers")
+    parsed = None if signature is None else _parse(signature)
+
+    @functools.wraps(pyfunc)
+    def wrapped(*args, **kwargs):
+        where = f"on vectorized function with excluded={set(excluded)} and signature={signature!r}"
+        mapped = [i for i, a in enumerate(args) if i not in excluded and a is not None]
+        operands = [args[i] for i in mapped]
+        check_arraylike("vectorize", *operands)
+        core, results = parsed or ([()] * len(mapped), None)
+        if len(core) != len(mapped):
+            raise TypeError(f"wrong number of positional arguments: expected {len(core)}, got {len(mapped)} {where}")
+        sizes, loops = {}, []
+        for x, names in zip(operands, core):
+            if ndim(x) < len(names):
+                raise ValueError(f"input with shape {shape(x)} does not have enough dimensions for all core dimensions "
+                                 f"{names} {where}")
+            loops.append(shape(x)[:ndim(x) - len(names)])
+            _bind_sizes(sizes, names, shape(x)[ndim(x) - len(names):], where)
+
+        def inner(*values):
+            full = list(args)
+            for i, value in zip(mapped, values):
+                full[i] = value
+            found = pyfunc(*full, **kwargs)
+            _check_results(found, results, sizes, where)
+            return found
+        return _map_levels(inner, operands, loops, broadcast_shapes(*loops))
+    return wrapped
+
+
+def _bind_sizes(sizes, names, dims, where):
+    for name, size in zip(names, dims):
+        if sizes.setdefault(name, size) != size:
+            raise ValueError(f"inconsistent size for core dimension {name!r}: {size} vs {sizes[name]} {where}")
+
+
+def _check_results(found, results, sizes, where):
+    if results is None:
+        results = [()] * (len(found) if isinstance(found, tuple) else 1)
+    values = found if isinstance(found, tuple) else (found,)
+    if len(values) != len(results):
+        raise TypeError(f"wrong number of results: expected {len(results)}, got {len(values)} {where}")
+    sizes = dict(sizes)
+    for value, names in zip(values, results):
+        if ndim(value) != len(names):
+            raise ValueError(f"output shape {shape(value)} does not match core dimensions {names} {where}")
+        _bind_sizes(sizes, names, shape(value), where)
+
+
+def _map_levels(fun, operands, loops, target):
+    """`fun` mapped over the axes of `target`, outermost first; an axis of size 1 is repeated without a copy."""
+    from ..api.vmap import vmap
+    levels = []
+    for d, size in enumerate(target):
+        offsets = [d - len(target) + len(loop) for loop in loops]
+        levels.append(tuple(0 if o >= 0 and loop[o] == size else None for o, loop in zip(offsets, loops)))
+    squeezed = []
+    for i, (x, loop) in enumerate(zip(operands, loops)):
+        kept = [loop[d - len(target)] for d, axes in enumerate(levels) if axes[i] == 0]
+        squeezed.append(x if len(kept) == len(loop) else reshape(x, (*kept, *shape(x)[len(loop):])))
+    for axes in reversed(levels):
+        fun = vmap(fun, in_axes=axes)
+    return fun(*squeezed)
+
+
+__all__ = ["vectorize"]

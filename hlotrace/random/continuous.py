@@ -1,0 +1,201 @@
+"""Random bits, and the continuous distributions."""
+from ..api.composite import composite
+from ..core import dtypes
+from ..numpy.util import broadcast_shapes, broadcast_to_shape, cast, check_arraylike, shape as shape_of
+from ..primitives.common import canonical_shape, np, scalar
+from ..primitives.elementwise import (abs_p, add, bitcast_convert_type_p, complex_p, convert, div, erf_inv_p, erf_p, ge,
+                                      log, log1p_p, maximum, minimum, mul, neg, nextafter_p, or_p, select,
+                                      shift_right_logical_p, sign_p, sub, tan_p)
+from ..primitives.random import WORDS, random_bits_p, random_split_p
+from ..primitives.shape import slice_p, squeeze_p
+from .keys import one_key
+
+__all__ = ["bits", "cauchy", "exponential", "gumbel", "laplace", "logistic", "normal", "truncated_normal", "uniform"]
+
+
+# --- shared with the other distributions ------------------------------------------------------------------------
+
+def float_dtype(name, dtype, and_complex=False):
+    """The canonical dtype of a distribution; None is the default float.  ValueError unless it is floating."""
+    if dtype is None:
+        return dtypes.canonicalize(dtypes.float64)
+    dtype = dtypes.check_user_dtype(dtype, name)
+    if not (dtypes.is_float(dtype) or and_complex and dtypes.is_complex(dtype)):
+        raise ValueError(f"dtype argument to `{name}` must be a float{' or complex' * and_complex} dtype, got "
+                         f"{dtype.name}")
+    return dtype
+
+
+def result_shape(name, shape, *parameters):
+    """The shape asked for; None is the broadcast shape of the parameters, which must fit in any case."""
+    check_arraylike(name, *parameters)
+    shapes = [shape_of(p) for p in parameters]
+    if shape is None:
+        return broadcast_shapes(*shapes)
+    shape = canonical_shape(shape, f"{name}: shape")
+    if broadcast_shapes(shape, *shapes) != shape:
+        raise ValueError(f"{name}: the requested shape {shape} does not hold parameters of shapes {shapes}: they must "
+                         "broadcast to it")
+    return shape
+
+
+def spread(value, dtype, shape):
+    """A parameter as an array of `dtype` and `shape`."""
+    return broadcast_to_shape(cast(value, dtype), shape)
+
+
+def halves(key):
+    """Two keys from one, inside a program."""
+    both = random_split_p.bind(key, shape=(2,))
+    return [row(both, i) for i in range(2)]
+
+
+def row(x, i):
+    """`x[i]`, for a static i."""
+    rest = shape_of(x)[1:]
+    part = slice_p.bind(x, start_indices=(i, *(0,) * len(rest)), limit_indices=(i + 1, *rest), strides=None)
+    return squeeze_p.bind(part, dimensions=(0,))
+
+
+# --- bits and uniform -------------------------------------------------------------------------------------------
+
+def bits(key, shape=(), dtype=None, *, out_sharding=None):
+    """Uniform random bits as unsigned integers (default: uint32, or uint64 with 64-bit types on)."""
+    dtype = dtypes.canonicalize(dtypes.uint64) if dtype is None else dtypes.check_user_dtype(dtype, "bits")
+    if dtype not in WORDS.values():
+        raise ValueError(f"dtype argument to `bits` must be an unsigned int dtype of 8 bits or more, got {dtype.name}")
+    return random_bits_p.bind(one_key("bits", key), bit_width=dtype.itemsize * 8, shape=canonical_shape(shape))
+
+
+def uniform(key, shape=(), dtype=None, minval=0.0, maxval=1.0, *, out_sharding=None):
+    """Uniform values in [minval, maxval)."""
+    key, dtype = one_key("uniform", key), float_dtype("uniform", dtype)
+    return _uniform(key, minval, maxval, shape=result_shape("uniform", shape, minval, maxval), dtype=dtype)
+
+
+@composite(static=("shape", "dtype"))
+def _uniform(key, minval, maxval, *, shape, dtype):
+    """The top bits of random words become the mantissa of a float in [1, 2)."""
+    low, high = (spread(v, dtype, shape) for v in (minval, maxval))
+    width, mantissa = dtype.itemsize * 8, dtypes.finfo(dtype).nmant
+    source = 8 if mantissa < 8 else width
+    word = convert(random_bits_p.bind(key, bit_width=source, shape=shape), WORDS[width])
+    one = np.ones((), dtype).view(WORDS[width])
+    word = or_p.bind(shift_right_logical_p.bind(word, scalar(source - mantissa, WORDS[width])), one)
+    unit = sub(bitcast_convert_type_p.bind(word, new_dtype=dtype), 1)
+    return maximum(low, add(mul(unit, sub(high, low)), low))
+
+
+# --- normal -----------------------------------------------------------------------------------------------------
+
+def normal(key, shape=(), dtype=None, *, out_sharding=None):
+    """Standard normal values; complex ones have variance 1 in total."""
+    key, dtype = one_key("normal", key), float_dtype("normal", dtype, and_complex=True)
+    return _normal(key, shape=canonical_shape(shape), dtype=dtype)
+
+
+@composite(static=("shape", "dtype"))
+def _normal(key, *, shape, dtype):
+    if dtypes.is_complex(dtype):
+        real, imaginary = (_normal(k, shape=shape, dtype=dtypes.real_of(dtype)) for k in halves(key))
+        return div(complex_p.bind(real, imaginary), np.sqrt(2).astype(dtype))
+    return mul(_sqrt2(dtype), erf_inv_p.bind(_uniform(key, _above_minus_one(dtype), 1.0, shape=shape, dtype=dtype)))
+
+
+def _sqrt2(dtype):
+    return scalar(np.sqrt(2), dtype)
+
+
+def _above_minus_one(dtype):
+    return np.nextafter(np.array(-1, dtype), np.array(0, dtype))
+
+
+def truncated_normal(key, lower, upper, shape=None, dtype=None, *, out_sharding=None):
+    """Standard normal values given that they lie in (lower, upper)."""
+    key, dtype = one_key("truncated_normal", key), float_dtype("truncated_normal", dtype)
+    return _truncated_normal(key, lower, upper, shape=result_shape("truncated_normal", shape, lower, upper), dtype=dtype)
+
+
+@composite(static=("shape", "dtype"))
+def _truncated_normal(key, lower, upper, *, shape, dtype):
+    lower, upper, root = spread(lower, dtype, shape), spread(upper, dtype, shape), _sqrt2(dtype)
+    a, b = (erf_p.bind(div(x, root)) for x in (lower, upper))
+    out = mul(root, erf_inv_p.bind(_uniform(key, a, b, shape=shape, dtype=dtype)))
+    inside = [nextafter_p.bind(x, spread(to, dtype, shape)) for x, to in ((lower, np.inf), (upper, -np.inf))]
+    return minimum(inside[1], maximum(inside[0], out))
+
+
+# --- distributions of one uniform value -------------------------------------------------------------------------
+
+def _exponential(u):
+    return neg(log1p_p.bind(neg(u)))
+
+
+def _laplace(u):
+    return mul(sign_p.bind(u), log1p_p.bind(neg(abs_p.bind(u))))
+
+
+def _logistic(u):
+    return sub(log(u), log1p_p.bind(neg(u)))
+
+
+def _cauchy(u):
+    return tan_p.bind(mul(np.pi, sub(u, 0.5)))
+
+
+def _gumbel_low(u):
+    return neg(log(neg(log(u))))
+
+
+@composite(static=("transform", "low", "shape", "dtype"))
+def _transformed(key, *, transform, low, shape, dtype):
+    """`transform` of uniform values in [low, 1)."""
+    return transform(_uniform(key, low, 1.0, shape=shape, dtype=dtype))
+
+
+def _standard(name, transform, low, doc):
+    """A distribution without parameters; `low(dtype)` is the least uniform value that `transform` is given."""
+    def sample(key, shape=(), dtype=None, *, out_sharding=None):
+        key, dtype = one_key(name, key), float_dtype(name, dtype)
+        return _transformed(key, transform=transform, low=float(low(dtype)), shape=canonical_shape(shape), dtype=dtype)
+    sample.__name__ = sample.__qualname__ = name
+    sample.__doc__ = doc
+    return sample
+
+
+def _tiny(dtype):
+    return dtypes.finfo(dtype).tiny
+
+
+exponential = _standard("exponential", _exponential, lambda dtype: 0, "Values with density exp(-x) for x >= 0.")
+laplace = _standard("laplace", _laplace, _above_minus_one, "Values with density exp(-|x|) / 2.")
+logistic = _standard("logistic", _logistic, _tiny, "Values with distribution function 1 / (1 + exp(-x)).")
+cauchy = _standard("cauchy", _cauchy, lambda dtype: dtypes.finfo(dtype).eps, "Values with density 1 / (pi (1 + x^2)).")
+
+
+def gumbel(key, shape=(), dtype=None, mode=None, *, out_sharding=None):
+    """Values with distribution function exp(-exp(-x)); mode "high" resolves the upper tail more finely."""
+    key, dtype = one_key("gumbel", key), float_dtype("gumbel", dtype)
+    return _gumbel(key, shape=canonical_shape(shape), dtype=dtype, high=is_high("gumbel", mode))
+
+
+def is_high(name, mode):
+    """Is this the mode of twice as many bits?  ValueError for an unknown one."""
+    if mode not in (None, "low", "high"):
+        raise ValueError(f"got mode={mode!r} for {name}, expected 'high' or 'low'")
+    return mode == "high"
+
+
+@composite(static=("shape", "dtype", "high"))
+def _gumbel(key, *, shape, dtype, high):
+    if not high:
+        return _gumbel_low(_uniform(key, float(_tiny(dtype)), 1.0, shape=shape, dtype=dtype))
+    coarse, fine = two_scales(key, shape, dtype)
+    u = select(ge(coarse, 0.5), coarse, add(add(coarse, fine), float(_tiny(dtype))))
+    return neg(log(_exponential(u)))
+
+
+def two_scales(key, shape, dtype):
+    """Uniform values, and others smaller by the spacing of floats: together, twice the bits."""
+    both = _uniform(key, 0.0, 1.0, shape=(2, *shape), dtype=dtype)
+    return row(both, 0), mul(row(both, 1), float(dtypes.finfo(dtype).eps))

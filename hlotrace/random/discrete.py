@@ -1,0 +1,226 @@
+"""Random integers and booleans, shuffles and draws."""
+import math
+
+from ..api.composite import composite
+from ..core import dtypes
+from ..core.avals import aval_of
+from ..numpy.indexing import get
+from ..numpy.util import broadcast_to_shape, check_arraylike, shape as shape_of
+from ..primitives.common import canonical_axis, canonical_shape, np, prod, scalar
+from ..primitives.cumulative import cumsum_p
+from ..primitives.elementwise import add, and_p, clamp_p, convert, gt, le, log, lt, mul, rem_p, select, sub
+from ..primitives.random import U32, WORDS, random_bits_p
+from ..primitives.reduce import argmax_p
+from ..primitives.shape import broadcast_in_dim, iota_p, move_axis, reshape, slice_p
+from ..primitives.sort import sort, top_k_p
+from ..numpy.sorting import searchsorted
+from .continuous import _gumbel, _uniform, float_dtype, halves, is_high, result_shape, two_scales
+from .keys import one_key
+
+__all__ = ["bernoulli", "categorical", "choice", "permutation", "rademacher", "randint"]
+
+
+# --- integers ---------------------------------------------------------------------------------------------------
+
+def randint(key, shape, minval, maxval, dtype=None, *, out_sharding=None):
+    """Uniform integers in [minval, maxval); minval everywhere where the range is empty.
+
+    Bounds are clipped to what `dtype` (default: int32, or int64 with 64-bit types on) can hold; a maxval beyond it
+    means that its greatest value can occur.
+    """
+    dtype = dtypes.check_user_dtype(int if dtype is None else dtype, "randint")
+    if not dtypes.is_integer(dtype) or dtype in dtypes.SMALL_INTS:
+        raise TypeError(f"randint only accepts integer dtypes of 8 bits or more, got {dtype.name}")
+    key, shape = one_key("randint", key), result_shape("randint", shape, minval, maxval)
+    return _randint(key, minval, maxval, shape=shape, dtype=dtype)
+
+
+def _bound(x, low, high, dtype):
+    """`x` within [low, high], which are Python ints, as `dtype`; the flag says where it was above all of `dtype`."""
+    if not dtypes.is_integer(aval_of(x).dtype):
+        x = convert(x, dtypes.canonicalize(dtypes.int64))
+    info = dtypes.iinfo(aval_of(x).dtype)
+    limits = [scalar(min(max(v, int(info.min)), int(info.max)), aval_of(x).dtype) for v in (low, high)]
+    beyond = int(info.max) > high == dtypes.iinfo(dtype).max
+    above = gt(x, limits[1]) if beyond else scalar(False, dtypes.bool_)
+    return convert(clamp_p.bind(limits[0], x, limits[1]), dtype), above
+
+
+@composite(static=("shape", "dtype"))
+def _randint(key, minval, maxval, *, shape, dtype):
+    """Two random words for each value, so that the remainder modulo the span is nearly unbiased."""
+    info = dtypes.iinfo(dtype)
+    small = dtype.itemsize < 4       # the exclusive upper bound of a small type fits in int32
+    work = dtypes.int32 if small else dtype
+    word = WORDS[work.itemsize * 8]
+    minval, _ = _bound(minval, int(info.min), int(info.max), work)
+    maxval, above = _bound(maxval, int(info.min), int(info.max) + small, work)
+    minval, maxval, above = (broadcast_to_shape(x, shape) for x in (minval, maxval, above))
+    span = select(le(maxval, minval), 1, convert(sub(maxval, minval), word))
+    span = select(and_p.bind(above, gt(maxval, minval)), add(span, 1), span)
+    high, low = (random_bits_p.bind(k, bit_width=word.itemsize * 8, shape=shape) for k in halves(key))
+    half = rem_p.bind(broadcast_in_dim(scalar(2 ** (word.itemsize * 4), word), shape, ()), span)
+    scale = rem_p.bind(mul(half, half), span)        # 2 to the number of bits of a word, modulo the span
+    offset = rem_p.bind(add(mul(rem_p.bind(high, span), scale), rem_p.bind(low, span)), span)
+    return convert(add(minval, convert(offset, work)), dtype)
+
+
+def bernoulli(key, p=0.5, shape=None, mode="low", *, out_sharding=None):
+    """True with probability `p`; mode "high" resolves small probabilities more finely."""
+    key, high, shape = one_key("bernoulli", key), is_high("bernoulli", mode), result_shape("bernoulli", shape, p)
+    if not dtypes.is_float(aval_of(p).dtype):
+        raise TypeError(f"bernoulli probability `p` must have a floating dtype, got {aval_of(p).dtype.name}")
+    return _bernoulli(key, p, shape=shape, high=high)
+
+
+@composite(static=("shape", "high"))
+def _bernoulli(key, p, *, shape, high):
+    dtype = aval_of(p).dtype
+    p = broadcast_to_shape(p, shape)
+    if not high:
+        return lt(_uniform(key, 0.0, 1.0, shape=shape, dtype=dtype), p)
+    coarse, fine = two_scales(key, shape, dtype)
+    return lt(fine, sub(p, coarse))
+
+
+def rademacher(key, shape=(), dtype=None, *, out_sharding=None):
+    """-1 or 1, with equal probability."""
+    dtype = dtypes.check_user_dtype(int if dtype is None else dtype, "rademacher")
+    return _rademacher(one_key("rademacher", key), shape=canonical_shape(shape), dtype=dtype)
+
+
+@composite(static=("shape", "dtype"))
+def _rademacher(key, *, shape, dtype):
+    p = scalar(0.5, dtypes.canonicalize(dtypes.float64))
+    return sub(mul(convert(_bernoulli(key, p, shape=shape, high=False), dtype), 2), 1)
+
+
+# --- shuffles ---------------------------------------------------------------------------------------------------
+
+@composite(static=("axis",))
+def _shuffle(key, x, *, axis):
+    """Sort by random words, often enough that equal words do not matter."""
+    size = prod(shape_of(x))
+    for _ in range(math.ceil(3 * math.log(max(1, size)) / math.log(2 ** 32 - 1))):
+        key, sub_key = halves(key)
+        words = random_bits_p.bind(sub_key, bit_width=32, shape=shape_of(x))
+        x = sort(words, x, dimension=axis)[1]
+    return x
+
+
+@composite(static=("n",))
+def _shuffled_range(key, *, n):
+    dtype = dtypes.canonicalize(dtypes.int64)
+    return _shuffle(key, iota_p.bind(dtype=dtype, shape=(n,), dimension=0), axis=0)
+
+
+def _take(x, indices, axis):
+    return get(x, (slice(None),) * axis + (indices,), mode="promise_in_bounds")
+
+
+def _count(name, what, x):
+    """A population given by its size."""
+    aval = aval_of(x)
+    if not dtypes.is_integer(aval.dtype):
+        raise TypeError(f"{name}: {what} must be an integer or at least 1-dimensional, got {aval.str_short()}")
+    return int(x)
+
+
+def permutation(key, x, axis=0, independent=False, *, out_sharding=None):
+    """The array `x` (or `arange(x)`) in random order along `axis`; `independent` shuffles each column for itself."""
+    key = one_key("permutation", key)
+    check_arraylike("permutation", x)
+    shape = shape_of(x)
+    if not shape:
+        return _shuffled_range(key, n=max(_count("permutation", "x", x), 0))
+    axis = canonical_axis(axis, len(shape))
+    if independent or len(shape) == 1:
+        return _shuffle(key, x, axis=axis)
+    return _take(x, _shuffled_range(key, n=shape[axis]), axis)
+
+
+# --- draws ------------------------------------------------------------------------------------------------------
+
+def categorical(key, logits, axis=-1, shape=None, replace=True, mode=None, *, out_sharding=None):
+    """Indices along `axis` drawn with probability softmax(logits).
+
+    `shape` ends with the shape of logits without `axis`; what it has in front are independent draws.  With
+    replace=False the draws in front differ from each other.
+    """
+    key, high = one_key("categorical", key), is_high("categorical", mode)
+    check_arraylike("categorical", logits)
+    logits_shape = shape_of(logits)
+    axis = canonical_axis(axis, len(logits_shape))
+    batch = logits_shape[:axis] + logits_shape[axis + 1:]
+    template = broadcast_in_dim(np.bool_(False), batch, ()) if batch else False
+    shape = batch if shape is None else result_shape("categorical", shape, template)
+    float_dtype("categorical: logits", aval_of(logits).dtype)
+    prefix = shape[:len(shape) - len(batch)]
+    if not replace and prod(prefix) > logits_shape[axis]:
+        raise ValueError(f"Number of samples without replacement ({prod(prefix)}) cannot exceed number of categories "
+                         f"({logits_shape[axis]}).")
+    return _categorical(key, logits, axis=axis, prefix=prefix, shape=shape, replace=replace, high=high)
+
+
+@composite(static=("axis", "prefix", "shape", "replace", "high"))
+def _categorical(key, logits, *, axis, prefix, shape, replace, high):
+    """The largest of logits plus Gumbel noise is a draw; the k largest are k draws without replacement."""
+    dtype, index = aval_of(logits).dtype, dtypes.canonicalize(dtypes.int64)
+    noise_shape = (*prefix, *shape_of(logits)) if replace else shape_of(logits)
+    noisy = add(_gumbel(key, shape=noise_shape, dtype=dtype, high=high), broadcast_to_shape(logits, noise_shape))
+    if replace:
+        return argmax_p.bind(noisy, axes=(axis + len(prefix),), index_dtype=index)
+    drawn = top_k_p.bind(move_axis(noisy, axis, len(noise_shape) - 1), k=prod(prefix))[1]
+    return reshape(move_axis(drawn, len(noise_shape) - 1, 0), shape)
+
+
+def choice(key, a, shape=(), replace=True, p=None, axis=0, mode=None):
+    """Draws from the entries of `a` along `axis`, or from arange(a), with probabilities `p` (default: equal).
+
+    The drawn axis becomes the axes of `shape`.  `mode` is that of `gumbel`, for draws without replacement.
+    """
+    key, high, shape = one_key("choice", key), is_high("choice", mode), canonical_shape(shape)
+    check_arraylike("choice", a, *([] if p is None else [p]))
+    a_shape, draws = shape_of(a), prod(shape)
+    axis = canonical_axis(axis, len(a_shape) or 1)
+    size = a_shape[axis] if a_shape else _count("choice", "a", a)
+    if draws and size < 1:
+        raise ValueError("a must be greater than 0 unless no samples are taken")
+    if not replace and draws > size:
+        raise ValueError(f"Cannot take a larger sample (size {draws}) than population (size {size}) when "
+                         "'replace=False'")
+    if p is not None and shape_of(p) != (size,):
+        raise ValueError(f"p must be None or a 1D vector with the same size as a.shape[axis]. p has shape "
+                         f"{shape_of(p)} and a.shape[axis] is {size}.")
+    if p is None and not replace and len(a_shape) == 1:
+        return _choice_rows(key, a, shape=shape)
+    if p is None:
+        indices = (_randint(key, 0, size, shape=shape, dtype=dtypes.canonicalize(dtypes.int64)) if replace else
+                   _choice_rows(key, None, shape=shape, n=size))
+    else:
+        indices = _weighted(key, p, shape=shape, replace=replace, high=high)
+    return _take(a, indices, axis) if a_shape else indices
+
+
+@composite(static=("shape", "n"))
+def _choice_rows(key, a, *, shape, n=None):
+    """The first entries of a shuffle of the vector `a`, or of arange(n)."""
+    shuffled = _shuffled_range(key, n=n) if a is None else _shuffle(key, a, axis=0)
+    drawn = slice_p.bind(shuffled, start_indices=(0,), limit_indices=(prod(shape),), strides=None)
+    return reshape(drawn, shape)
+
+
+@composite(static=("shape", "replace", "high"))
+def _weighted(key, p, *, shape, replace, high):
+    """Indices drawn with probabilities proportional to p."""
+    dtype = aval_of(p).dtype
+    if not dtypes.is_float(dtype):
+        p, dtype = convert(p, dtypes.to_inexact(dtype)), dtypes.to_inexact(dtype)
+    if not replace:
+        noisy = add(_gumbel(key, shape=shape_of(p), dtype=dtype, high=high), log(p))
+        return reshape(convert(top_k_p.bind(noisy, k=prod(shape))[1], dtypes.canonicalize(dtypes.int64)), shape)
+    total = cumsum_p.bind(p, axis=0, reverse=False)
+    last = slice_p.bind(total, start_indices=(shape_of(p)[0] - 1,), limit_indices=shape_of(p), strides=None)
+    uniform = _uniform(key, 0.0, 1.0, shape=shape, dtype=dtype)
+    at = mul(broadcast_to_shape(last, shape) if shape else reshape(last, ()), sub(1, uniform))
+    return searchsorted(total, at)

@@ -1,0 +1,12 @@
+"""The op table: at least one row for each primitive.  `test_ops.py` checks every row in the same ways."""
+import importlib
+import pkgutil
+
+import hlotrace.primitives
+
+for module in pkgutil.iter_modules(hlotrace.primitives.__path__):
+    importlib.import_module(f"hlotrace.primitives.{module.name}")
+
+from . import elementwise, keys, reducing, structural  # noqa: E402 - their primitives have to exist
+
+ROWS = [*elementwise.ROWS, *structural.ROWS, *reducing.ROWS, *keys.ROWS]

@@ -1,0 +1,57 @@
+"""Every example runs as a user runs it, and says what it promises."""
+import os
+import re
+import struct
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
+
+
+def run(name):
+    """What the example prints; it must end well, and without warnings."""
+    path = os.pathsep.join([str(EXAMPLES.parent), os.environ.get("PYTHONPATH", "")])
+    done = subprocess.run([sys.executable, str(EXAMPLES / name)], env=os.environ | {"PYTHONPATH": path},
+                          capture_output=True, text=True, timeout=300)
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout
+
+
+def test_every_example_is_tested_and_short():
+    files = {p.name: len(p.read_text("utf-8").splitlines()) for p in EXAMPLES.glob("*.py")}
+    assert set(files) == {"digits.py", "quickstart.py", "inspect_program.py"}
+    assert max(files.values()) <= 80, files
+
+
+def test_quickstart_prints_gradients_and_stablehlo():
+    out = run("quickstart.py")
+    assert re.search(r"gradient, one example: +\[ *8\. +16\. *\]", out)
+    assert "[[8.0, 16.0], [-54.0, 18.0], [-28.0, 14.0]]" in out
+    fitted = re.search(r"fitted weights: +\[(.*)\]", out)[1]
+    assert [float(w) for w in fitted.split()] == pytest.approx([2, -3], abs=1e-4)
+    assert "func.func public @main(" in out and "stablehlo.dot_general" in out
+
+
+def test_inspect_program_shows_every_stage():
+    _, *sections = re.split(r"======== (.*) ========\n", run("inspect_program.py"))
+    stages = dict(zip(sections[::2], sections[1::2]))
+    signs = {"jaxpr": "dot_general", "result": "shape=(8, 16)", "StableHLO:": "stablehlo.exponential",
+             "StableHLO,": "inspect_program.py", "HLO:": "ENTRY", "optimized": "ENTRY", "cost": " flops, ",
+             "memory": "4608 bytes of arguments, 512 of results"}
+    assert [title.split()[0].rstrip(":") for title in stages] == [sign.rstrip(":") for sign in signs]
+    for text, sign in zip(stages.values(), signs.values()):
+        assert sign in text
+
+
+def test_digits_learns_to_read():
+    out = run("digits.py")
+    epochs = re.findall(r"epoch +(\d+)  loss ([\d.]+)  test accuracy ([\d.]+)", out)
+    assert [int(n) for n, _, _ in epochs] == list(range(1, len(epochs) + 1))
+    assert float(epochs[-1][1]) < float(epochs[0][1])
+    assert float(re.search(r"images in [\d.]+ s; test accuracy ([\d.]+)", out)[1]) >= 0.95
+    png = Path(re.search(r"picture: (.*)", out)[1]).read_bytes()
+    assert png[:8] == b"\x89PNG\r\n\x1a\n"
+    assert struct.unpack(">2I", png[16:24]) == (1320, 480)

@@ -1,0 +1,337 @@
+"""Indexing, `.at[...]`, dynamic slices, gather and scatter: values against NumPy, derivatives, vmap, modes, errors."""
+import numpy as np
+import pytest
+
+import hlotrace as jax
+import hlotrace.numpy as jnp
+from hlotrace import lax
+
+X = np.arange(60, dtype=np.float32).reshape(3, 4, 5)
+I2, I3, COLUMN = np.array([1, -1]), np.array([2, 0, 1]), np.array([[0], [2]])
+MASK = X[:, :, 0] % 3 == 0
+S = slice
+
+INDICES = {
+    "int": 1, "negative int": -2, "ints": (1, -1), "all ints": (0, 1, 2), "numpy int": np.int64(2), "empty tuple": (),
+    "slice": S(1, 3), "empty slice": S(3, 1), "step": (S(None), S(None, None, 2)), "clipped": (S(-9, 9), 1),
+    "reversed": (S(None, None, -1), S(None), S(3, None, -2)), "None": (None, 1, None), "ellipsis": (..., 2),
+    "ellipsis in the middle": (1, ..., S(1, 4)), "array": I3, "array and slice": (I2, S(1, 3)), "late": (S(None), I2),
+    "steps around": (S(None, None, 2), I2, S(None, None, -2)), "two arrays": (I2, I2), "broadcast": (COLUMN, I3),
+    "separated": (I2, S(None), I2), "separated by None": (S(0, 2), I2, None, I2), "int joins": (0, S(None), I3),
+    "int beside": (S(None), 1, I3), "repeated": np.array([0, 0, 2, 0]), "no indices": np.zeros(0, np.int64),
+    "mask": MASK, "mask of an axis": (S(None), np.array([True, False, True, True])), "mask and int": (MASK, 1),
+    "true": True, "false": False, "true and array": (True, I3), "list in tuple": ([0, 2], S(2)),
+    "uint8": np.uint8([1, 2]),
+}
+
+
+@pytest.mark.parametrize("index", INDICES.values(), ids=INDICES.keys())
+def test_index_reads_and_writes_as_numpy(index):
+    want = X[index]
+    y = np.random.default_rng(0).random(want.shape, np.float32)
+    added, filled = X.copy(), X.copy()
+    np.add.at(added, index, y)
+    filled[index] = 7
+    x = jnp.array(X)
+    got, *compiled = x[index], *jax.jit(lambda x, y: (x[index], x.at[index].add(y), x.at[index].set(7)))(x, y)
+    for result, expected in zip((got, *compiled, x.at[index].set(7)), (want, want, added, filled, filled)):
+        assert result.dtype == np.float32
+        np.testing.assert_allclose(result, expected, rtol=1e-6)
+
+
+def test_traced_index_arrays_and_scalars():
+    x = jnp.array(X)
+    read = jax.jit(lambda x, i, j: (x[i], x[j], x[1, j], x[j, :, j], x[i, :, 1:3], x.at[i, 2].set(0)))
+    for i in (0, -1):
+        written = X.copy()
+        written[i, 2] = 0
+        for got, want in zip(read(x, i, I2), (X[i], X[I2], X[1, I2], X[I2, :, I2], X[i, :, 1:3], written)):
+            np.testing.assert_array_equal(got, want)
+
+
+def test_eager_ints_share_one_program():
+    from hlotrace.runtime import execute
+    x = jnp.arange(7.) * 2
+    x[0], x.at[0].set(1.), x[1:3]
+    before = execute.compile_count
+    assert [float(x[i]) for i in range(-7, 7)] == [*range(0, 14, 2)] * 2
+    assert float(x.at[5].set(3.)[5]) == 3 and x[4:6].tolist() == [8, 10]
+    assert execute.compile_count == before
+
+
+def test_basic_indexing_needs_no_gather():
+    text = str(jax.make_jaxpr(lambda x, i: (x[1], x[1:, ::-2], x[i], x[i, :, 2:], x.at[1:, 2].set(0)))(X, 1))
+    assert "gather" not in text and "scatter" not in text and "dynamic_slice" in text
+
+
+OUT = np.array([11, -11, 3])
+MODES = [
+    (lambda x: x[OUT], [9, 0, 3]), (lambda x: x[11], 9), (lambda x: x[-11], 0), (lambda x: x.at[OUT].get(), [9, 0, 3]),
+    (lambda x: x.at[OUT].get(mode="clip"), [9, 0, 3]), (lambda x: x.at[OUT].get(mode="fill"), [np.nan, np.nan, 3]),
+    (lambda x: x.at[OUT].get(mode="fill", fill_value=7), [7, 7, 3]), (lambda x: x.at[11].get(mode="fill"), np.nan),
+    (lambda x: x.at[-1].get(mode="fill", wrap_negative_indices=False), np.nan),
+    (lambda x: x.at[OUT].set(5)[[0, 3, 9],], [0, 5, 9]), (lambda x: x.at[11].set(5).sum(), 45),
+    (lambda x: x.at[OUT].set(5, mode="clip")[[0, 3, 9],], [5, 5, 5]),
+    (lambda x: x.at[11].add(5, mode="clip")[9], 14), (lambda x: x.at[OUT].max(99, mode="drop").max(), 99),
+    (lambda x: x.astype(int).at[11].get(mode="fill"), -2**31), (lambda x: (x > 3).at[11].get(mode="fill"), True),
+    (lambda x: x.astype("uint8").at[11].get(mode="fill"), 255),
+    (lambda x: jnp.take(x, OUT), [np.nan, np.nan, 3]), (lambda x: jnp.take(x, OUT, mode="wrap"), [1, 9, 3]),
+    (lambda x: jnp.take(x, OUT, mode="clip"), [9, 0, 3]), (lambda x: jnp.take(x, OUT, fill_value=-1), [-1, -1, 3]),
+    (lambda x: lax.dynamic_slice(x, (8,), (4,)), [6, 7, 8, 9]), (lambda x: lax.dynamic_slice(x, (-3,), (2,)), [7, 8]),
+    (lambda x: lax.dynamic_update_slice(x, jnp.zeros(2), (9,))[7:], [7, 0, 0]),
+]
+
+
+@pytest.mark.parametrize("function, want", MODES)
+def test_out_of_bounds(function, want):
+    x = jnp.arange(10.)
+    np.testing.assert_array_equal(function(x), np.asarray(want))
+    np.testing.assert_array_equal(jax.jit(function)(x), np.asarray(want))
+
+
+AT = {
+    "set": lambda old, y: y, "add": np.add, "subtract": np.subtract, "multiply": np.multiply, "divide": np.divide,
+    "power": np.power, "min": np.minimum, "max": np.maximum,
+}
+
+
+@pytest.mark.parametrize("name", AT)
+def test_at_methods(name):
+    for dtype in (np.float32, jnp.bfloat16, np.int32):
+        x, y = jnp.array([4, 1, 3, 2], dtype), jnp.array([2, 3, 1], dtype)
+        got = getattr(x.at[np.array([0, 2, 3])], name)(y)
+        want = AT[name](np.float32([4, 3, 2]), np.float32([2, 3, 1]))
+        np.testing.assert_array_equal(np.float32(got), np.insert(want, 1, 1))
+        assert got.dtype == dtype or (name, dtype) == ("divide", np.int32)
+
+
+def test_apply():
+    x = jnp.arange(4.)
+    np.testing.assert_array_equal(x.at[np.array([1, 1, 3])].apply(lambda v: v * 3), [0, 9, 2, 9])
+    np.testing.assert_array_equal(jax.jit(lambda x: x.at[1:3].apply(jnp.square))(x), [0, 1, 4, 3])
+    np.testing.assert_allclose(jax.grad(lambda x: x.at[2].apply(jnp.square).sum())(x), [1, 1, 4, 1])
+
+
+def test_dtypes():
+    z = jnp.array([1 + 2j, 3j])
+    np.testing.assert_array_equal(z.at[np.array([0, 0])].add(1j)[:1], [1 + 4j])
+    flags = jnp.array([True, False])
+    np.testing.assert_array_equal(flags.at[1].set(True)[np.array([1, 0, 1])], [True] * 3)
+    with pytest.warns(FutureWarning, match="cannot safely cast value from dtype=float32 to dtype=int32"):
+        assert jnp.arange(3).at[0].set(1.5).tolist() == [1, 1, 2]
+    assert jnp.arange(3, dtype=jnp.int8).at[0].add(300).tolist() == [44, 1, 2]
+    with jax.enable_x64():
+        assert jnp.arange(3)[np.array([2, -1])].tolist() == [2, 2]
+    keys = jax.random.split(jax.random.key(0), 3)
+    swapped = keys.at[jnp.array([0, 1])].set(keys[np.array([1, 0])])
+    np.testing.assert_array_equal(jax.random.key_data(swapped)[:2], jax.random.key_data(keys)[np.array([1, 0])])
+
+
+# --- derivatives ------------------------------------------------------------------------------------------------
+
+def check_derivatives(function, *args):
+    """jvp against a central difference, vjp against jvp by inner products."""
+    rng = np.random.default_rng(1)
+    tangents = [rng.standard_normal(a.shape).astype(np.float32) for a in args]
+    eps = 1e-2
+    value = jax.jit(function)
+    ends = [value(*[a + s * eps * t for a, t in zip(args, tangents)]) for s in (1, -1)]
+    out, tangent = jax.jit(lambda *args: jax.jvp(function, args, tuple(tangents)))(*args)
+    np.testing.assert_allclose(tangent, (np.asarray(ends[0]) - np.asarray(ends[1])) / (2 * eps), atol=2e-2, rtol=2e-2)
+    ct = rng.standard_normal(out.shape).astype(np.float32)
+    cotangents = jax.jit(lambda *args: jax.vjp(function, *args)[1](ct))(*args)
+    np.testing.assert_allclose(np.vdot(ct, tangent), sum(np.vdot(c, t) for c, t in zip(cotangents, tangents)),
+                               rtol=1e-3, atol=1e-3)
+
+
+UNIQUE, TWICE, BEYOND = np.array([2, 0]), np.array([1, 1, 3, 1]), np.array([1, 7, -9])
+P = np.float32([[.5, 2], [3, 1], [2, -1], [.3, .7]])
+
+
+@pytest.mark.parametrize("index, n", [(UNIQUE, 2), (TWICE, 4), (BEYOND, 3), (S(1, 3), 2), (1, 1)],
+                         ids=["unique", "twice", "beyond", "slice", "int"])
+@pytest.mark.parametrize("name", ["set", "add", "multiply", "min", "max", "get"])
+def test_derivatives_of_updates(name, index, n):
+    if name == "get":
+        return check_derivatives(lambda x: x.at[index].get(mode="fill", fill_value=1), P)
+    y = np.linspace(-2, 3.1, 2 * n, dtype=np.float32).reshape(n, 2)
+    y = y[0] if n == 1 else y
+
+    def function(x, y):
+        return getattr(x.at[index], name)(y, unique_indices=index is UNIQUE)
+    if name == "multiply" and (index is TWICE or index is BEYOND):
+        with pytest.raises(NotImplementedError, match="unique_indices=True"):
+            jax.grad(lambda y: function(jnp.array(P), y).sum())(y)
+        return check_derivatives(lambda x: function(x, y), P)
+    return check_derivatives(function, P, y)
+
+
+def test_gradients_of_windows():
+    check_derivatives(lambda x, y: lax.dynamic_update_slice(lax.dynamic_slice(x, (1, 2, 0), (2, 2, 5)), y, (0, 1, 3)),
+                      X, np.ones((2, 1, 2), np.float32))
+    check_derivatives(lambda x: jnp.take_along_axis(x, I3.reshape(3, 1, 1), 1) * x[:, ::-2][:, :1], X / 60)
+
+
+# --- vmap -------------------------------------------------------------------------------------------------------
+
+_ROWS = lax.ScatterDimensionNumbers((1,), (0,), (0,))
+BATCHED = {
+    "scalar": lambda x, i, y: x[i[0]], "array": lambda x, i, y: x[i], "column": lambda x, i, y: x[1:, i, None],
+    "fill": lambda x, i, y: x.at[i + 2].get(mode="fill"), "pairs": lambda x, i, y: x[i, i],
+    "dynamic_slice": lambda x, i, y: lax.dynamic_slice(x, (i[0], i[1]), (2, 4)),
+    "dynamic_update": lambda x, i, y: lax.dynamic_update_slice(x, y[:, :2], (i[0], i[1])),
+    "set": lambda x, i, y: x.at[i].set(y), "add": lambda x, i, y: x.at[i, 1:3].add(y[:, :2]),
+    "max": lambda x, i, y: x.at[:, i].max(y[0, 0]), "clip": lambda x, i, y: x.at[i + 2].multiply(y, mode="clip"),
+    "take_along_axis": lambda x, i, y: jnp.take_along_axis(x, i[:, None], 0),
+    "apply": lambda x, i, y: x.at[i].apply(lambda v: v + 1),
+    "lax.scatter": lambda x, i, y: lax.scatter_min(x, i[:, None], y, _ROWS),
+    "static": lambda x, i, y: x.at[1].set(y[0])[:, ::2],
+}
+
+
+@pytest.mark.parametrize("name", BATCHED)
+def test_vmap_equals_the_loop(name):
+    function = BATCHED[name]
+    rng = np.random.default_rng(2)
+    x = rng.standard_normal((2, 3, 4)).astype(np.float32)
+    i, y = np.array([[1, 0], [2, -1]], np.int32), rng.standard_normal((2, 2, 4)).astype(np.float32)
+    one = jax.jit(function)
+    for axes in ((0, None, None), (None, 0, None), (0, 0, 0), (2, 1, None)):
+        args = [a if d == 0 else a[0] if d is None else np.moveaxis(a, 0, d) for a, d in zip((x, i, y), axes)]
+        mapped = jax.vmap(function, axes)
+        want = [one(*[a[n] if d is not None else a[0] for a, d in zip((x, i, y), axes)]) for n in range(2)]
+        np.testing.assert_allclose(jax.jit(mapped)(*args), np.stack(want), rtol=1e-6)
+        text = str(jax.make_jaxpr(mapped)(*args))
+        assert text.count("= gather") + text.count("= scatter") <= 1, text
+
+
+# --- lax and NumPy functions ------------------------------------------------------------------------------------
+
+def test_lax_slices():
+    for got, want in [
+        (lax.slice(X, (0, 1, 1), (2, 4, 5), (1, 2, 3)), X[:2, 1:4:2, 1::3]),
+        (lax.slice_in_dim(X, -3, None, 2, 1), X[:, 1::2]),
+        (lax.index_in_dim(X, -1, 1, False), X[:, -1]), (lax.dynamic_slice_in_dim(X, jnp.int32(1), 2, 1), X[:, 1:3]),
+        (lax.dynamic_index_in_dim(X, -1, 2), X[..., -1:]),
+        (lax.dynamic_slice(X, jnp.array([1, 0, 2]), (1, 1, 1)), X[1:2, :1, 2:3]),
+        (lax.dynamic_slice(X, (np.int8(1), 0, jnp.uint8(2)), (1, 1, 1)), X[1:2, :1, 2:3]),
+        (lax.dynamic_update_index_in_dim(X, X[:, 0], 3, 1), np.concatenate([X[:, :3], X[:, :1]], 1)),
+        (lax.dynamic_update_slice_in_dim(X, X[:2], -2, 0), np.concatenate([X[:1], X[:2]])),
+        (lax.index_take(X, (I3, I3), (0, 1)), X[I3, I3]),
+        (lax.gather(X, jnp.array([[1, 2], [0, 0]]), lax.GatherDimensionNumbers((1,), (0, 1), (0, 1)), (1, 1, 5)),
+         X[[1, 0], [2, 0]]),
+        (lax.scatter_sub(jnp.ones(3), jnp.array([[0], [0]]), jnp.ones(2), lax.ScatterDimensionNumbers((), (0,), (0,))),
+         [-1, 1, 1]),
+    ]:
+        np.testing.assert_array_equal(got, want)
+
+
+M = np.arange(12.).reshape(3, 4).astype(np.float32)
+V = np.arange(10).astype(np.float32)
+LIKE_NUMPY = [
+    lambda np, a: np.take(a(M), a([[0, 1]]), axis=-1), lambda np, a: np.take(a(M), 5),
+    lambda np, a: np.take_along_axis(a(M), np.argsort(-a(M), axis=1), 1),
+    lambda np, a: np.take_along_axis(a(M), a([[1], [0], [2]]), 1), lambda np, a: np.take_along_axis(a(M), a([[1]]), 0),
+    lambda np, a: np.take_along_axis(a(V), a([3, -1]), None), lambda np, a: np.take_along_axis(a(M[:0]), a([[1]])[:0], 1),
+    lambda np, a: np.choose(a([0, 1, 1]), [a([1, 2, 3]), a([10., 20., 30.])]),
+    lambda np, a: np.choose(a([0, 1, 5]), [a([1, 2, 3]), a([4, 5, 6])], mode="wrap"),
+    lambda np, a: np.choose(a([-1, 1, 5]), [a([1, 2, 3]), 7], mode="clip"),
+    lambda np, a: np.compress(a([True, False, True]), a(M), axis=0), lambda np, a: np.compress(a([0, 1]), a(M)),
+    lambda np, a: np.extract(a(M) > 3, a(M)), lambda np, a: np.delete(a(M), 1, axis=1),
+    lambda np, a: np.delete(a(M), a([1, -1]), axis=1), lambda np, a: np.delete(a(M), slice(0, 2)),
+    lambda np, a: np.delete(a(V), a(V) > 3), lambda np, a: np.insert(a(V), 1, 5),
+    lambda np, a: np.insert(a(M), 1, 5, axis=1),
+    lambda np, a: np.insert(a(V), a([3, 1, 1]), a([5, 6, 7])), lambda np, a: np.insert(a(V), 2, a([5, 6, 7])),
+    lambda np, a: np.insert(a(M), slice(0, 2), a([[1.], [2.]]), axis=0),
+    lambda np, a: np.insert(a(M), 1, a([1, 2, 3]), axis=1),
+    lambda np, a: np.insert(a(M), a([1]), a([[1], [2], [3]]), axis=1), lambda np, a: np.ix_(a([0, 1]), a([2, 3, 0])),
+    lambda np, a: np.unravel_index(a([5, 11]), (3, 4)), lambda np, a: np.unravel_index(5, (3, 4)),
+    lambda np, a: np.ravel_multi_index((a([1, 2]), a([1, 3])), (3, 4)),
+    lambda np, a: np.ravel_multi_index((a([1, 7]), a([-1, 3])), (3, 4), mode="wrap", order="F"),
+    lambda np, a: np.ravel_multi_index((a([1, 7]), a([-1, 3])), (3, 4), mode="clip"),
+    lambda np, a: np.indices((2, 3)), lambda np, a: np.indices((2, 3), sparse=True), lambda np, a: np.diag_indices(3),
+    lambda np, a: np.tril_indices(3, 1, 2), lambda np, a: np.triu_indices(3, m=4),
+    lambda np, a: np.tril_indices_from(a(M)),
+    lambda np, a: np.triu_indices_from(a(M), 1), lambda np, a: np.diag_indices_from(a(M)[:, :3]),
+    lambda np, a: np.mask_indices(3, np.triu, 1), lambda np, a: np.c_[a(V), a(V)], lambda np, a: np.c_[1:3, 4:6],
+    lambda np, a: np.r_[1:4, 0, a([3, 4])], lambda np, a: np.r_["0,2", a(V), a(V)], lambda np, a: np.r_[-1:1:5j],
+    lambda np, a: np.r_["1,3,0", a(V), a(V)],
+]
+
+
+@pytest.mark.parametrize("function", LIKE_NUMPY)
+def test_functions_like_numpy(function):
+    got, want = function(jnp, jnp.asarray), function(np, np.asarray)
+    got, want = (v if isinstance(v, tuple) else (v,) for v in (got, want))
+    assert len(got) == len(want)
+    for g, w in zip(got, want):
+        assert np.shape(g) == np.shape(w)
+        np.testing.assert_allclose(g, w)
+
+
+def test_functions_that_numpy_does_in_place():
+    for name, *args in [("put", [0, -1, 20], [9.]), ("put", [1, 2], 3.), ("fill_diagonal", [1., 2., 3.]),
+                        ("fill_diagonal", 5), ("place", M > 3, np.float32([1, 2])),
+                        ("put_along_axis", [[0], [1], [2]], 5., 1)]:
+        args = [np.asarray(v) if isinstance(v, list) else v for v in args]
+        extra = {"mode": "clip"} if name == "put" else {}
+        want = M.copy()
+        getattr(np, name)(want, *args, **extra)
+        got = getattr(jnp, name)(M, *args, **extra, inplace=False)
+        np.testing.assert_array_equal(got, want)
+        with pytest.raises((ValueError, NotImplementedError), match="inplace=False"):
+            getattr(jnp, name)(M, *args)
+
+
+def test_sized_and_traced_functions():
+    @jax.jit
+    def run(v, i, mask):
+        return (jnp.compress(mask, v, size=3, fill_value=-1), jnp.extract(v > 7, v, size=3), jnp.delete(v, i),
+                jnp.place(v, mask, v[1:3], inplace=False), jnp.insert(v, i, 5.))
+    mask = V % 8 == 1
+    placed = np.where(mask, [0, 1, *[0] * 7, 2], V)
+    for got, want in zip(run(V, 4, mask), ([1, 9, -1], [8, 9, 0], np.delete(V, 4), placed, np.insert(V, 4, 5))):
+        np.testing.assert_array_equal(got, want)
+
+
+# --- errors -----------------------------------------------------------------------------------------------------
+
+ERRORS = [
+    (lambda x: x[[1, 2]], TypeError, "non-tuple sequence"), (lambda x: x[1.0], TypeError, "type float"),
+    (lambda x: x[np.array([1.])], TypeError, "Indexer must have integer or boolean type"),
+    (lambda x: x[0, 1, 2, 3], IndexError, "Too many indices: array is 3-dimensional, but 4 were indexed"),
+    (lambda x: x["a"], TypeError, "string indexing"), (lambda x: x[..., ...], IndexError, "single ellipsis"),
+    (lambda x: x[np.array([True, False])], IndexError, r"boolean index did not match.*got 2, expected 3"),
+    (lambda x: x[object()], IndexError, "only integers"), (lambda x: x[1.5:3], TypeError, "slice indices|interpreted"),
+    (lambda x: jax.jit(lambda x: x[x > 3])(x), jax.errors.NonConcreteBooleanIndexError, "jnp.where"),
+    (lambda x: jax.jit(lambda x, i: x[i:i + 2])(x, 1), IndexError, "lax.dynamic_slice"),
+    (lambda x: x[I2, I3], ValueError, r"\(2,\), \(3,\)"),
+    (lambda x: jnp.zeros((2, 0))[:, 0], IndexError, "axis 1 with size 0"),
+    (lambda x: x.at[0].set(jnp.ones(3)), ValueError, r"float32\[3\] and requested type=float32\[4,5\]"),
+    (lambda x: x.at[0, 0, 0].set(jnp.ones(1)), ValueError, "fewer dimensions"),
+    (lambda x: x.at[0].set("a"), TypeError, "not a valid JAX type"),
+    (lambda x: x.at[0].get(mode="wrap"), ValueError, "gather mode"),
+    (lambda x: (x > 3).at[0].add(True), TypeError, "does not accept dtype bool"),
+    (lambda x: lax.dynamic_slice(x, (0, 0, 0), (1, 1, 9)), TypeError, "axis 2.*got 9 for an axis of size 5"),
+    (lambda x: lax.dynamic_slice(x, (0, 0), (1, 1)), ValueError, "one entry for each axis"),
+    (lambda x: lax.dynamic_slice(x, (0, 0, 0.5), (1, 1, 1)), TypeError, "integer type"),
+    (lambda x: lax.dynamic_update_slice(x, jnp.ones((4, 4, 4)), (0, 0, 0)), TypeError, "axis 0"),
+    (lambda x: lax.dynamic_update_slice(x, jnp.ones((1, 1, 1), int), (0, 0, 0)), TypeError, "float32 and int32"),
+    (lambda x: lax.index_in_dim(x, 3), IndexError, "out of bounds for axis 0 with size 3"),
+    (lambda x: lax.gather(x, jnp.zeros((2, 1), int), lax.GatherDimensionNumbers((1,), (0,), (0,)), (1, 4, 5)),
+     TypeError, "offset_dims"),
+    (lambda x: lax.scatter(x, jnp.zeros((2, 1), int), jnp.ones((3, 4, 5)), _ROWS._replace(update_window_dims=(1, 2))),
+     TypeError, "must equal the axes but the last of the indices"),
+    (lambda x: jnp.take(x, jnp.array([0]), axis=3), ValueError, "axis 3 is out of bounds"),
+    (lambda x: jnp.take(x, [0]), TypeError, "list"), (lambda x: jnp.delete(x, 99), IndexError, "out of bounds"),
+    (lambda x: jnp.choose(jnp.array([5]), [x, x]), ValueError, "invalid entry in choice array"),
+    (lambda x: jax.jit(lambda m: jnp.compress(m, V))(V > 3), jax.errors.ConcretizationTypeError, "size="),
+    (lambda x: jnp.take_along_axis(x, I3, 0), ValueError, "same number of dimensions; 1 vs. 3"),
+    (lambda x: x.at[TWICE[:2]].apply(lambda v: v[None]), TypeError, "scalar to a scalar"),
+]
+
+
+@pytest.mark.parametrize("function, error, words", ERRORS)
+def test_errors(function, error, words):
+    with pytest.raises(error, match=words):
+        function(jnp.array(X))

@@ -1,0 +1,232 @@
+"""Every row of the op table, checked in the same ways: values, types, derivatives, batching, text, errors."""
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from op_table import ROWS
+from op_table.row import is_inexact, listed, widened
+
+import hlotrace
+from hlotrace.core import dtypes
+from hlotrace.core.jaxpr import check_jaxpr
+
+BATCH = 3
+STEP = 1e-5       # of central differences in float64: errors of about 1e-10 from the step and from rounding
+
+
+def rows(wanted=lambda row: True):
+    return pytest.mark.parametrize("row", [pytest.param(r, id=r.name) for r in ROWS if wanted(r)])
+
+
+def assert_near(got, want, rtol=1e-12):
+    """Equal up to `rtol` of the size of the numbers at hand, or to what the dtype can tell apart; ints exactly."""
+    got, want = np.asarray(got), np.asarray(want)
+    assert got.shape == want.shape
+    if not is_inexact(got.dtype):
+        np.testing.assert_array_equal(got, want.astype(got.dtype))
+        return
+    rtol = max(rtol, 32 * float(dtypes.finfo(got.dtype).eps)) if got.dtype.itemsize < 8 or rtol == 1e-12 else rtol
+    got, want = widened(got), widened(want)
+    finite = np.abs(want[np.isfinite(want)])
+    np.testing.assert_allclose(got, want, rtol=rtol, atol=rtol * max(finite.max(initial=0), 1e-3))
+
+
+def assert_all_near(got, want, rtol=1e-12):
+    assert len(got) == len(want)
+    for g, w in zip(got, want):
+        assert_near(g, w, rtol)
+
+
+# --- values and types -------------------------------------------------------------------------------------------
+
+@rows()
+def test_value_and_type(row):
+    args, traces = row.sample(row.base), []
+
+    def counted(*args):
+        traces.append(args)
+        return listed(row.fun(*args))
+    want = row.expect(args)
+    compiled = hlotrace.jit(counted)
+    for got in (listed(row.fun(*args)), compiled(*args), compiled(*args)):
+        assert_all_near(got, want, row.rtol)
+    assert len(traces) == 1
+    program = hlotrace.make_jaxpr(counted)(*args)
+    check_jaxpr(program)
+    assert [(a.shape, a.dtype) for a in program.out_avals] == [(x.shape, x.dtype) for x in got]
+
+
+@rows(lambda row: len(row.dtypes) > 1)
+def test_value_for_each_dtype(row):
+    with hlotrace.enable_x64():
+        samples = [row.sample(dtype) for dtype in row.dtypes]
+        results = hlotrace.jit(lambda samples: [listed(row.fun(*args)) for args in samples])(samples)
+        for args, got in zip(samples, results):
+            with np.errstate(all="ignore"):
+                want = row.expect(args)
+            assert_all_near(got, want, row.rtol)
+
+
+# --- derivatives ------------------------------------------------------------------------------------------------
+
+def differentiable(row, args):
+    """(function of the smooth operands to the inexact results, those operands), each as a list."""
+    where = row.smooth_operands(args)
+
+    def fun(*smooth):
+        full = list(args)
+        for i, x in zip(where, smooth):
+            full[i] = x
+        return [x for x in listed(row.fun(*full)) if is_inexact(x.dtype)]
+    return fun, [args[i] for i in where]
+
+
+def direction(shapes_of, seed):
+    """Random arrays like these.  Complex ones are complex."""
+    rng = np.random.default_rng(seed)
+
+    def draw(x):
+        v = rng.uniform(0.5, 1, x.shape) * rng.choice([-1, 1], x.shape)
+        return (v * (1 - 0.7j) if np.dtype(x.dtype).kind == "c" else v).astype(x.dtype)
+    return [draw(x) for x in shapes_of]
+
+
+def inner(xs, ys):
+    return sum(np.sum(np.asarray(x) * np.asarray(y)).real for x, y in zip(xs, ys))
+
+
+@rows(lambda row: row.derivative in ("twice", "forward") and set(row.kinds) & set(row.smooth_kinds))
+def test_derivatives(row):
+    """jvp is the slope of the values, vjp is its adjoint, and the derivative of vjp is the slope of vjp."""
+    twice = row.derivative == "twice"
+    with hlotrace.enable_x64():
+        cases = []
+        for kind in row.kinds:
+            if kind in row.smooth_kinds:
+                fun, smooth = differentiable(row, row.sample(np.dtype({"f": np.float64, "c": np.complex128}[kind])))
+                outs = hlotrace.eval_shape(fun, *smooth)
+                cases.append((fun, smooth, direction(smooth, 1), direction(outs, 2)))
+
+        def everything(points, tangents, cotangents):
+            results = []
+            for (fun, *_), x, t, ct in zip(cases, points, tangents, cotangents):
+                def pullback(*x, fun=fun, ct=ct):
+                    return hlotrace.vjp(fun, *x)[1](ct)
+                results.append((hlotrace.jvp(fun, x, t), hlotrace.jvp(pullback, x, t) if twice else None))
+            return results
+        _, points, tangents, cotangents = zip(*cases)
+        compiled = hlotrace.jit(everything)
+
+        def moved(by):
+            shifted = [tuple(x + by * v for x, v in zip(xs, vs)) for xs, vs in zip(points, tangents)]
+            return compiled(shifted, list(map(tuple, tangents)), list(cotangents))
+        for t, ct, here, after, before in zip(tangents, cotangents, moved(0), moved(STEP), moved(-STEP)):
+            for which in range(1 + twice):
+                slope = [(np.asarray(a) - np.asarray(b)) / (2 * STEP)
+                         for a, b in zip(after[which][0], before[which][0])]
+                assert_all_near(here[which][1], slope, 1e-7)
+            if twice:
+                np.testing.assert_allclose(inner(here[1][0], t), inner(ct, here[0][1]), rtol=1e-10, atol=1e-12)
+
+
+@rows(lambda row: row.derivative == "zero")
+def test_derivative_is_zero(row):
+    fun, smooth = differentiable(row, row.sample(row.base))
+    outs, tangents = hlotrace.jvp(fun, smooth, direction(smooth, 1))
+    cotangents = hlotrace.vjp(fun, *smooth)[1](direction(outs, 2))
+    for x in (*tangents, *cotangents):
+        assert not np.any(x)
+
+
+# --- batching ---------------------------------------------------------------------------------------------------
+
+def stacked(x, axis):
+    """Different samples like `x` along a new axis: the same numbers in other places."""
+    def variation(i):
+        if x.size > 1:
+            return np.roll(x.ravel(), i).reshape(x.shape)
+        return x ^ bool(i % 2) if x.dtype == bool else x - i * x.dtype.type(0.25 if is_inexact(x.dtype) else 1)
+    return np.stack([variation(i) for i in range(BATCH)], axis)
+
+
+def mappable(row):
+    return range(len(row.args)) if row.mapped is None else row.mapped
+
+
+@rows(lambda row: row.args)
+def test_vmap_is_the_loop(row):
+    """For each operand mapped alone and for all together, in front and at the end."""
+    args = row.sample(row.base)
+    where = mappable(row)
+
+    def axes_of(f):
+        return tuple(f(i) if i in where else None for i in range(len(args)))
+    choices = [axes_of(lambda j: axis if i == j else None) for i in where for axis in (0, -1)]  # noqa: B023
+    choices += [axes_of(lambda i: 0), axes_of(lambda i: -1), axes_of(lambda i: -(i % 2))] if len(where) > 1 else []
+    mapped = {axis: [stacked(x, axis) for x in args] for axis in (0, -1)}
+    operands = [[x if a is None else mapped[a][i] for i, (x, a) in enumerate(zip(args, axes))] for axes in choices]
+
+    def fun(*args):
+        return listed(row.fun(*args))
+    got = hlotrace.jit(lambda operands: [hlotrace.vmap(fun, axes)(*xs) for axes, xs in zip(choices, operands)])(operands)
+    for axes, results in zip(choices, got):
+        loop = [fun(*(x if a is None else mapped[0][j][i] for j, (x, a) in enumerate(zip(args, axes))))
+                for i in range(BATCH)]
+        for result, each in zip(results, zip(*loop)):
+            assert_near(result, np.stack([np.asarray(x) for x in each]), row.rtol)
+
+
+@rows(lambda row: row.args)
+def test_arrays_of_size_zero(row):
+    """A mapped axis of size zero gives every primitive empty operands, in its value and its derivative."""
+    args = row.sample(row.base)
+    fun, smooth = differentiable(row, args)
+    axes = [0 if i in mappable(row) else None for i in range(len(args))]
+    empty = [x if a is None else np.zeros((0, *x.shape), x.dtype) for x, a in zip(args, axes)]
+
+    def run(args, smooth):
+        outs = hlotrace.vmap(lambda *xs: listed(row.fun(*xs)), axes)(*args)
+        if row.derivative == "none" or not smooth:
+            return outs, ()
+        inexact, pull = hlotrace.vjp(hlotrace.vmap(fun), *smooth) if row.derivative != "forward" else ((), None)
+        return outs, pull(inexact) if pull else ()
+    outs, cotangents = hlotrace.jit(run)(empty, [np.zeros((0, *x.shape), x.dtype) for x in smooth])
+    assert [x.shape for x in outs] == [(0, *x.shape) for x in hlotrace.eval_shape(lambda *a: listed(row.fun(*a)), *args)]
+    for x, ct in zip(smooth, cotangents):
+        assert ct.shape == (0, *x.shape)
+
+
+# --- text and errors --------------------------------------------------------------------------------------------
+
+def text(row):
+    """The StableHLO of a row's value and, where it has one, of its derivative."""
+    args = row.sample(row.base)
+    fun, smooth = differentiable(row, args)
+    programs = [hlotrace.jit(lambda *args: listed(row.fun(*args))).lower(*args)]
+    if smooth and row.derivative in ("twice", "zero"):
+        programs.append(hlotrace.jit(lambda *xs: hlotrace.vjp(fun, *xs)[1](fun(*xs))).lower(*smooth))
+    return "\n".join(f"// {row.name}\n{p.as_text()}" for p in programs)
+
+
+def test_text_is_the_same_in_every_process():
+    """Lowering all rows gives the same bytes whatever the hash seed, and in whichever order they come."""
+    paths = os.pathsep.join([str(Path(__file__).parent), str(Path(hlotrace.__file__).parents[1])])
+
+    def start(seed, order):
+        code = f"import test_ops; print({{r.name: test_ops.text(r) for r in test_ops.ROWS[::{order}]}})"
+        return subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True,
+                                env={**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": paths})
+    first, second = (eval(process.communicate()[0]) for process in [start("1", 1), start("2", -1)])
+    assert len(first) == len(ROWS)
+    for name in first:
+        assert first[name] == second[name]
+
+
+@pytest.mark.parametrize("call, error, words", [
+    pytest.param(*bad, id=f"{row.name}-{i}") for row in ROWS for i, bad in enumerate(row.bad)])
+def test_bad_inputs_are_refused(call, error, words):
+    with pytest.raises(error, match=words):
+        call()
