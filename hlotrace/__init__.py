@@ -61,7 +61,7 @@ from .runtime.execute import effects_barrier
 __version__ = "0.1.0"
 
 # Modules that are imported when they are first used.
-_LAZY = ("debug", "dtypes", "errors", "experimental", "lax", "nn", "random", "sharding", "stages",
+_LAZY = ("custom_derivatives", "debug", "dtypes", "errors", "experimental", "lax", "nn", "random", "sharding", "stages",
          "tree_util")
 
 

@@ -1,1 +1,2 @@
 """hlotrace.sharding: where arrays live."""
+from .runtime.placement import Sharding, SingleDeviceSharding

@@ -94,6 +94,7 @@ def copysign(x1, x2):
 @unary(promote_args_inexact, "f")
 def spacing(x):
     """The distance from x to the next float away from 0, with the sign of x."""
+    x = e.stop_gradient_p.bind(x)
     step = sub(e.nextafter_p.bind(x, copysign(like(x, np.inf), x)), x)
     smallest = like(x, dtypes.finfo(dtype_of(x)).smallest_subnormal)
     return select(eq(step, 0), copysign(smallest, x), step)

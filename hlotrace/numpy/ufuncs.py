@@ -13,7 +13,7 @@ from ..core.config import state
 from ..core.dtypes import SUPPORTED, python_scalars
 from ..primitives import elementwise as e
 from ..primitives.common import full, np, scalar
-from ..primitives.elementwise import convert, div, eq, ge, gt, kind_of, le, lt, mul, ne, select
+from ..primitives.elementwise import convert, eq, ge, gt, kind_of, le, lt, mul, ne, select
 from .ufunc import ufunc
 from .util import check_arraylike, dtype_of, promote_args, promote_args_inexact, shape
 

@@ -179,7 +179,7 @@ row("stop_gradient", lambda x: x, between(-3, 3, 2, 3), kinds="fc", derivative="
 unary("real", np.real, -3, 3, "c")
 unary("imag", np.imag, -3, 3, "c")
 unary("conj", np.conj, -3, 3, "c")
-row("complex", lambda x, y: x + 1j * y, between(-3, 3, 2, 3), between(-3, 3, 2, 3), bad=[
+row("complex", lambda x, y: x + 1j * y, between(-3, 3, 2, 3), between(-3, 3, 2, 3), kinds="F", bad=[
     fails(TypeError, f"complex does not accept dtype {short}", "complex", *[np.zeros(2, dtype)] * 2)
     for dtype, short in ((np.float16, "f16"), (np.int32, "i32"))])
 

@@ -8,9 +8,9 @@ import numpy as np
 from hlotrace.core.trace import PRIMITIVES
 
 BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
-DTYPES = {"f": (np.float16, BFLOAT16, np.float32, np.float64), "c": (np.complex64, np.complex128),
+DTYPES = {"f": (np.float16, BFLOAT16, np.float32, np.float64), "F": (np.float32, np.float64), "c": (np.complex64, np.complex128),
           "i": (np.int8, np.int32, np.int64), "u": (np.uint8, np.uint32), "b": (np.bool_,)}
-BASE = {"f": np.float32, "c": np.complex64, "i": np.int32, "u": np.uint32, "b": np.bool_}
+BASE = {"f": np.float32, "F": np.float32, "c": np.complex64, "i": np.int32, "u": np.uint32, "b": np.bool_}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Row:
     smooth: tuple | None = None
     mapped: tuple | None = None
     derivative: str = "twice"
-    smooth_kinds: str = "fc"
+    smooth_kinds: str = "fFc"
     native: bool = False
     rtol: float = 1e-12
     bad: tuple = ()
