@@ -68,7 +68,7 @@ params = init(init_key)
 velocity, losses, start = jax.tree.map(jnp.zeros_like, params), [], time.perf_counter()
 for epoch in range(1, EPOCHS + 1):
     order = np.asarray(jax.random.permutation(jax.random.fold_in(key, epoch), train))
-    for batch in np.split(order, range(BATCH, len(order), BATCH)):
+    for batch in order[:len(order) // BATCH * BATCH].reshape(-1, BATCH):
         params, velocity, value = step(params, velocity, images[batch], labels[batch])
         losses.append(float(value))
     predicted = np.asarray(predict(params, images[test]))

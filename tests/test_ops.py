@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from op_table import ROWS
-from op_table.row import is_inexact, listed, widened
+from op_table.row import listed, widened
 
 import hlotrace
-from hlotrace.core import dtypes
+from hlotrace.core.dtypes import finfo, is_inexact
 from hlotrace.core.jaxpr import check_jaxpr
 
 BATCH = 3
@@ -28,7 +28,7 @@ def assert_near(got, want, rtol=1e-12):
     if not is_inexact(got.dtype):
         np.testing.assert_array_equal(got, want.astype(got.dtype))
         return
-    rtol = max(rtol, 32 * float(dtypes.finfo(got.dtype).eps)) if got.dtype.itemsize < 8 or rtol == 1e-12 else rtol
+    rtol = max(rtol, 32 * float(finfo(got.dtype).eps)) if got.dtype.itemsize < 8 or rtol == 1e-12 else rtol
     got, want = widened(got), widened(want)
     finite = np.abs(want[np.isfinite(want)])
     np.testing.assert_allclose(got, want, rtol=rtol, atol=rtol * max(finite.max(initial=0), 1e-3))
@@ -132,6 +132,32 @@ def test_derivatives(row):
                 np.testing.assert_allclose(inner(here[1][0], t), inner(ct, here[0][1]), rtol=1e-10, atol=1e-12)
 
 
+def adjoint(fun, primals):
+    """The transpose of a function that is linear in all its operands."""
+    pull = hlotrace.linear_transpose(lambda xs: fun(*xs), tuple(primals))
+    return lambda cotangents: list(pull(cotangents)[0])
+
+
+@rows(lambda row: row.linear)
+def test_transpose_is_the_adjoint(row):
+    fun, smooth = differentiable(row, row.sample(row.base))
+    outs = fun(*smooth)
+    cotangents = direction(outs, 2)
+    np.testing.assert_allclose(inner(adjoint(fun, smooth)(cotangents), smooth), inner(cotangents, outs), rtol=1e-5)
+
+
+@rows(lambda row: row.derivative == "reverse")
+def test_reverse_derivative(row):
+    """A function without jvp: its vjp is the adjoint of the slope of the values."""
+    with hlotrace.enable_x64():
+        fun, smooth = differentiable(row, row.sample(np.dtype(np.float64)))
+        outs, pull = hlotrace.vjp(fun, *smooth)
+        tangents, cotangents = direction(smooth, 1), direction(outs, 2)
+        after, before = (fun(*(x + by * t for x, t in zip(smooth, tangents))) for by in (STEP, -STEP))
+        slope = [(np.asarray(a) - np.asarray(b)) / (2 * STEP) for a, b in zip(after, before)]
+        np.testing.assert_allclose(inner(pull(cotangents), tangents), inner(cotangents, slope), rtol=1e-7)
+
+
 @rows(lambda row: row.derivative == "zero")
 def test_derivative_is_zero(row):
     fun, smooth = differentiable(row, row.sample(row.base))
@@ -189,7 +215,7 @@ def test_arrays_of_size_zero(row):
 
     def run(args, smooth):
         outs = hlotrace.vmap(lambda *xs: listed(row.fun(*xs)), axes)(*args)
-        if row.derivative == "none" or not smooth:
+        if row.derivative in ("none", "refused") or not smooth:
             return outs, ()
         inexact, pull = hlotrace.vjp(hlotrace.vmap(fun), *smooth) if row.derivative != "forward" else ((), None)
         return outs, pull(inexact) if pull else ()
@@ -206,7 +232,7 @@ def text(row):
     args = row.sample(row.base)
     fun, smooth = differentiable(row, args)
     programs = [hlotrace.jit(lambda *args: listed(row.fun(*args))).lower(*args)]
-    if smooth and row.derivative in ("twice", "zero"):
+    if smooth and row.derivative in ("twice", "reverse", "zero"):
         programs.append(hlotrace.jit(lambda *xs: hlotrace.vjp(fun, *xs)[1](fun(*xs))).lower(*smooth))
     return "\n".join(f"// {row.name}\n{p.as_text()}" for p in programs)
 

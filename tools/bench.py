@@ -112,7 +112,7 @@ def gpt(jax):
 # What a child process does: each measurement gives the numbers of its group's rows, in their order.
 
 def per_call(f, finish, seconds):
-    """Microseconds of one call: the median over batches of calls; `finish` waits for the last result."""
+    """Microseconds of one call, in the least disturbed of some batches; `finish` waits for the last result."""
     finish(f())
     count, spent = 1, 0.0
     while spent < seconds / 10:
@@ -129,7 +129,7 @@ def per_call(f, finish, seconds):
             out = f()
         finish(out)
         samples.append((time.perf_counter() - start) / count)
-    return statistics.median(samples) * 1e6
+    return min(samples) * 1e6
 
 
 def measure_import(name, quick):
@@ -143,7 +143,7 @@ def peak_memory():
 
 
 def trace_and_lower(jax, program, quick):
-    """First in the process, then the median of repeats with new functions, so that nothing is found in a cache of
+    """First in the process, then the least of repeats with new functions, so that nothing is found in a cache of
     programs.  hlotrace writes the text with locations that it compiles; JAX's `lower` makes a module and no text."""
     times = []
     for _ in range(3 if quick else 6):
@@ -155,7 +155,7 @@ def trace_and_lower(jax, program, quick):
         if jax.__name__ == "hlotrace":
             lowered.as_text(debug_info=True)
         times.append((between - start, time.perf_counter() - between))
-    trace, lower = (statistics.median(column) for column in zip(*times[1:]))
+    trace, lower = min(times[1:], key=sum)
     return sum(times[0]), trace + lower, trace, lower
 
 
@@ -180,7 +180,7 @@ def measure_step(jax, quick):
         *carry, loss = step(*carry, *tokens)
         loss.block_until_ready()
         times.append(time.perf_counter() - start)
-    return first, statistics.median(times) * 1e3, peak_memory()
+    return first, min(times) * 1e3, peak_memory()
 
 
 def measure_call(jax, seconds):

@@ -10,7 +10,7 @@ from ..core.linear import Linear
 from ..core.trace import EVAL, trace_to_jaxpr
 from ..primitives.common import instantiate, np, zeros_of
 from ..primitives.elementwise import convert
-from ..runtime.array import as_array
+from ..runtime.array import ArrayImpl, as_array
 from ..transforms.jvp import jvp_flat
 from ..transforms.linearize import linearize_flat
 from ..transforms.transpose import backward_pass
@@ -27,7 +27,7 @@ def _flat(fun, in_tree, found, has_aux=False):
     def flat(*leaves):
         result = fun(*in_tree.unflatten(leaves))
         if has_aux:
-            if not isinstance(result, tuple) or len(result) != 2:
+            if not isinstance(result, (tuple, list)) or len(result) != 2:
                 raise TypeError(f"expected output of function {name_of(fun)} to be a pair (out, aux) because has_aux is "
                                 f"True, got {type(result)}")
             result, aux = result
@@ -47,6 +47,12 @@ def _check_arrays(name, leaves, paths):
 def _as_operand(x):
     """At top level a NumPy value or Python number becomes an array once, rather than in each operation."""
     return as_array(x) if state.trace is EVAL else x
+
+
+def _as_array_operand(x):
+    """A tangent or cotangent given by the user: rules may ask for its shape."""
+    x = _as_operand(x)
+    return convert(x, aval_of(x).dtype, True) if type(x) in dtypes.python_scalars else x
 
 
 def _choose(fun, args, kwargs, argnums):
@@ -141,13 +147,11 @@ class _Pullback:
             if got.shape != want.shape:
                 raise ValueError(f"Shape of cotangent input to vjp pullback function {path} {got.shape} must be the same "
                                  f"as the shape of corresponding primal output {want.shape}.")
-            if got.dtype != want.dtype and not (got.weak_type or want.dtype == dtypes.float0):
+            if got.dtype != want.dtype and want.dtype != dtypes.float0:
                 raise ValueError(f"unexpected JAX type (dtype) of cotangent input {path} to vjp pullback function: got "
                                  f"{got.dtype.name}, expected {want.dtype.name}, the dtype of the output; cast it with "
                                  ".astype.")
-        leaves = [x if a.tangent().dtype in (dtypes.float0, aval_of(x).dtype) else convert(x, a.dtype)
-                  for x, a in zip(leaves, self.out_avals)]
-        return self.in_tree.unflatten(self.flat(leaves))
+        return self.in_tree.unflatten(self.flat([_as_array_operand(x) for x in leaves]))
 
 
 tree.register_pytree_node(
@@ -161,9 +165,13 @@ def _is_float0_leaf(x):
 
 
 def _cotangent(ct, aval):
+    """A cotangent with the type of its primal: float0 for integers, weak for a weak one."""
     if not dtypes.is_inexact(aval.dtype):
         return np.zeros(aval.shape, dtypes.float0)
-    return zeros_of(aval.strip_weak_type()) if ct is None else ct
+    ct = _as_operand(zeros_of(aval) if ct is None else ct)
+    if aval_of(ct).weak_type == aval.weak_type:
+        return ct
+    return ArrayImpl(aval, ct._buf, ct._committed) if type(ct) is ArrayImpl else convert(ct, aval.dtype, aval.weak_type)
 
 
 def _linearize(fun, primals, name, has_aux=False, marks=None):
@@ -259,7 +267,7 @@ def jvp(fun, primals, tangents, has_aux=False):
     found = {}
     outs, out_tangents = jvp_flat(_flat(fun, in_tree, found, has_aux), leaves, checked)
     n = found["tree"].num_leaves
-    filled = [instantiate(t, aval_of(x)) for x, t in zip(outs[:n], out_tangents[:n])]
+    filled = [_as_operand(instantiate(t, aval_of(x))) for x, t in zip(outs[:n], out_tangents[:n])]
     results = found["tree"].unflatten(outs[:n]), found["tree"].unflatten(filled)
     return (*results, found["aux_tree"].unflatten(outs[n:])) if has_aux else results
 
@@ -276,12 +284,10 @@ def _checked_tangent(x, t, path):
                             "(np.zeros(shape, dtypes.float0)), got " + got.dtype.name)
         return None
     if got.dtype != want.dtype:
-        if not got.weak_type and not aval_of(x).weak_type:
-            raise TypeError(f"primal and tangent arguments to jvp do not match; dtypes must be equal, or in case of "
-                            f"int/bool primal dtype the tangent dtype must be float0: {path} is {want.dtype.name}, its "
-                            f"tangent {got.dtype.name}")
-        return convert(t, want.dtype)
-    return _as_operand(t)
+        raise TypeError(f"primal and tangent arguments to jvp do not match; dtypes must be equal, or in case of int/bool "
+                        f"primal dtype the tangent dtype must be float0: {path} is {want.dtype.name}, its tangent "
+                        f"{got.dtype.name}")
+    return _as_array_operand(t)
 
 
 def linearize(fun, *primals, has_aux=False):
@@ -297,13 +303,13 @@ def linearize(fun, *primals, has_aux=False):
             raise TypeError("tangents of the linearized function must have the structure of its inputs:\n"
                             + tree.structure_mismatch("tangents", pieces.in_tree, t_tree, ("inputs", "tangents")))
         for x, a in zip(leaves, pieces.primal_avals):
-            if aval_of(x).shape != a.shape or aval_of(x).dtype != a.tangent().dtype and not aval_of(x).weak_type:
+            if (aval_of(x).shape, aval_of(x).dtype) != (a.shape, a.tangent().dtype):
                 raise ValueError(f"linearized function called on tangent values inconsistent with the original primal "
                                  f"values: got {aval_of(x).str_short()} for {a.tangent().str_short()}")
-        live = [convert(x, a.dtype) if aval_of(x).dtype != a.dtype else x
-                for x, a, mark in zip(leaves, pieces.primal_avals, pieces.marks) if mark]
+        live = [_as_array_operand(x) for x, mark in zip(leaves, pieces.marks) if mark]
         results = iter(eval_jaxpr(pieces.program, pieces.consts, *live))
-        filled = [instantiate(next(results) if nz else None, a) for a, nz in zip(pieces.out_avals, pieces.out_nonzero)]
+        filled = [_as_operand(instantiate(next(results) if nz else None, a))
+                  for a, nz in zip(pieces.out_avals, pieces.out_nonzero)]
         return pieces.out_tree.unflatten(filled)
     out = pieces.out_tree.unflatten(outs)
     return (out, derivative, aux) if has_aux else (out, derivative)
@@ -332,8 +338,8 @@ def linear_transpose(fun, *primals, reduce_axes=()):
                 raise TypeError(f"cotangent type does not match function output, expected {a.str_short()} but got "
                                 f"{got.str_short()}")
         linear = [Linear(a) for a in avals]
-        results = backward_pass(program, program.consts, linear, cts)
-        return in_tree.unflatten([zeros_of(a) if r is None else r for r, a in zip(results, avals)])
+        results = backward_pass(program, program.consts, linear, [_as_array_operand(x) for x in cts])
+        return in_tree.unflatten([_as_operand(zeros_of(a) if r is None else r) for r, a in zip(results, avals)])
     return transposed
 
 
@@ -374,6 +380,8 @@ def _basis(avals):
 def _unstack(x, axis, avals):
     """Cut the axis that ran over a basis into one block for each aval, shaped like it."""
     from ..primitives.shape import reshape, slice_p
+    if aval_of(x).dtype == dtypes.float0:
+        return [np.zeros((*x.shape[:axis], *a.shape, *x.shape[axis + 1:]), x.dtype) for a in avals]
     blocks, start = [], 0
     for a in avals:
         lo, hi = [0] * x.ndim, list(x.shape)

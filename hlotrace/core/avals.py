@@ -83,7 +83,9 @@ def mlir_type(shape, dtype):
 
 
 def physical(aval):
-    """The aval of the data that represents `aval` on a device: PRNG keys become their words."""
+    """The aval of the data that represents `aval` on a device: PRNG keys become their words, float0 false bits."""
+    if aval.dtype == dtypes.float0:
+        return ShapedArray(aval.shape, dtypes.bool_)
     if dtypes.is_extended(aval.dtype):
         return ShapedArray((*aval.shape, *aval.dtype.physical_shape), aval.dtype.physical_dtype)
     return aval

@@ -191,10 +191,12 @@ def to_inexact(dtype):
     return canonicalize(float64)
 
 
+@functools.cache
 def finfo(dtype):
     return ml_dtypes.finfo(as_dtype(dtype))
 
 
+@functools.cache
 def iinfo(dtype):
     return ml_dtypes.iinfo(as_dtype(dtype))
 
@@ -229,8 +231,8 @@ def scalar_dtype(value):
     """Canonical dtype of a Python scalar; an int that does not fit raises OverflowError."""
     dtype = canonicalize(_PYTHON_KINDS[type(value)] if type(value) in _PYTHON_KINDS else _python_kind(value))
     if dtype.kind == "i":
-        info = np.iinfo(dtype)
-        if not info.min <= value <= info.max:
+        bound = 2 ** (8 * dtype.itemsize - 1)
+        if not -bound <= value < bound:
             raise OverflowError(
                 f"Python int {value} is too large to convert to {dtype.name}; give it a dtype that holds it, such as "
                 "np.uint32(...), or enable 64-bit types with config.update('jax_enable_x64', True)")

@@ -108,7 +108,8 @@ def close(jaxpr):
     """(program without constvars, the constants): the constants become its leading inputs."""
     if not jaxpr.constvars:
         return jaxpr, ()
-    return jaxpr.replace(constvars=(), consts=(), invars=(*jaxpr.constvars, *jaxpr.invars)), jaxpr.consts
+    names = jaxpr.arg_names and [*(f"const[{i}]" for i in range(len(jaxpr.constvars))), *jaxpr.arg_names]
+    return jaxpr.replace(constvars=(), consts=(), invars=(*jaxpr.constvars, *jaxpr.invars), arg_names=names), jaxpr.consts
 
 
 def eval_jaxpr(jaxpr, consts, *args):

@@ -3,6 +3,8 @@
 There is one current trace on each thread (`state.trace`).  `primitive.bind` hands the call to it; a rule
 runs with the trace's parent as the current one.  At the bottom `EvalTrace` evaluates.
 """
+import functools
+
 import numpy as np
 
 from . import dtypes, errors
@@ -39,6 +41,9 @@ class Primitive:
         for rule in ("typ", "lower", "jvp", "linearize", "transpose", "batch", "dce", "effects", "evaluate",
                      "stage", "mnemonic"):
             setattr(self, rule, rules.pop(rule, None))
+        if self.typ is not None and not multiple_results:
+            # avals are interned and parameters hashable: a type is inferred once
+            self.typ = functools.lru_cache(maxsize=4096)(self.typ)
         self.properties = rules      # free facts about the primitive, read by the op-table tests and printers
         PRIMITIVES[name] = self
 

@@ -7,7 +7,7 @@ from ..core.avals import aval_of, is_arraylike
 from ..core.config import state
 from ..core.jaxpr import Var
 from ..core.trace import Tracer, is_concrete
-from ..primitives.common import bind, np, scalar
+from ..primitives.common import bind, canonical_axis, np, scalar
 from ..primitives.control import cond_p, while_p
 from ..primitives.elementwise import convert
 from ..primitives.scan import scan_p
@@ -47,11 +47,12 @@ def _settle_carry(trace, carry, n_out):
         outs = traced.closed.out_avals[:n_out]
         if len(outs) != len(avals):
             return traced, carry
-        changed = [a.weak_type and not o.weak_type and a.shape == o.shape for a, o in zip(avals, outs)]
+        changed = [a.weak_type and (not o.weak_type or a.dtype != o.dtype) and a.shape == o.shape
+                   for a, o in zip(avals, outs)]
         if not any(changed):
             return traced, carry
         # the promotion lattice lets a weak value take the dtype of the strong one
-        carry = [convert(x, dtypes.lattice_result(((a.dtype, True), (o.dtype, False)))[0]) if c else x
+        carry = [convert(x, dtypes.lattice_result(((a.dtype, True), (o.dtype, o.weak_type)))[0]) if c else x
                  for x, a, o, c in zip(carry, avals, outs, changed)]
     return traced, carry
 
@@ -105,7 +106,7 @@ def scan(f, init, xs=None, length=None, reverse=False, unroll=1, _split_transpos
     traced, init_leaves = _settle_carry(
         lambda avals: _trace(f, example, [*avals, *slices], "scan"), init_leaves, len(init_leaves))
     children = traced.out_tree.children() if traced.out_tree.node_data() is not None else []
-    if len(children) != 2 or traced.out_tree.node_data()[0] is not tuple:
+    if len(children) != 2 or traced.out_tree.node_data()[0] not in (tuple, list):
         raise TypeError("scan body output must be a pair (carry, y): a tuple of length 2, got a value of structure "
                         f"{traced.out_tree}")
     carry_tree, y_tree = children
@@ -204,40 +205,43 @@ def fori_loop(lower, upper, body_fun, init_val, *, unroll=None):
         aval = aval_of(bound) if is_arraylike(bound) else None
         if aval is None or aval.shape or not dtypes.is_integer(aval.dtype):
             raise TypeError(f"fori_loop: {name} must be an integer scalar, got {bound!r:.80}")
+    dtype, weak = _index_type(lower, upper)
+    one = 1 if weak else scalar(1, dtype)
     if is_concrete(lower) and is_concrete(upper) and not isinstance(lower, Tracer) and not isinstance(upper, Tracer):
         lo, hi = int(lower), int(upper)
         if state.disable_jit:
             for i in range(lo, hi):
                 init_val = body_fun(i, init_val)
             return init_val
-        dtype = _index_dtype(lower, upper)
 
         def step(carry, _):
             i, val = carry
-            return (bind("add", i, scalar(1, dtype)), body_fun(i, val)), None
-        step = _named_after(step, body_fun, ("fori", dtype))
-        (_, result), _ = scan(step, (np.asarray(lo, dtype), init_val), None, length=max(hi - lo, 0),
+            return (bind("add", i, one), body_fun(i, val)), None
+        step = _named_after(step, body_fun, ("fori", dtype, weak))
+        (_, result), _ = scan(step, (convert(lo, dtype, weak), init_val), None, length=max(hi - lo, 0),
                               unroll=1 if unroll is None else unroll)
         return result
     if unroll is not None and unroll not in (False, 1):
         raise ValueError("fori_loop: `unroll` can only be used with `fori_loop` if the loop bounds are known when "
                          "tracing (Python integers)")
-    dtype = _index_dtype(lower, upper)
-
     def cond_fun(state_):
         return bind("lt", state_[0], state_[1])
 
     def step(state_):
         i, last, val = state_
-        return bind("add", i, scalar(1, dtype)), last, body_fun(i, val)
-    bounds = [convert(b, dtype) if isinstance(b, Tracer) or hasattr(b, "aval") else np.asarray(b, dtype)
-              for b in (lower, upper)]
+        return bind("add", i, one), last, body_fun(i, val)
+    bounds = [convert(b, dtype, weak) for b in (lower, upper)]
     return while_loop(cond_fun, step, (*bounds, init_val))[2]
 
 
-def _index_dtype(lower, upper):
+def _index_type(lower, upper):
+    """(dtype, weak_type) of the loop index."""
     pairs = tuple((aval_of(b).dtype, aval_of(b).weak_type) for b in (lower, upper))
-    return dtypes.lattice_result(pairs)[0]
+    strong = {d for d, weak in pairs if not weak}
+    if len(strong) > 1:
+        raise TypeError("lower and upper arguments to fori_loop must have equal types, got "
+                        f"{pairs[0][0].name} and {pairs[1][0].name}")
+    return dtypes.lattice_result(pairs)
 
 
 def _named_after(wrapper, fun, key):
@@ -301,7 +305,7 @@ def cond(pred, true_fun, false_fun, *operands, operand=None, linear=None):
         return (true_fun if pred else false_fun)(*operands)
     if not dtypes.is_bool(aval_of(pred).dtype):
         dtype = aval_of(pred).dtype
-        if not (dtypes.is_inexact(dtype) or dtypes.is_integer(dtype)):
+        if not (dtypes.is_float(dtype) or dtypes.is_integer(dtype)):
             raise TypeError(f"Pred type must be either boolean or number, got {dtype}.")
         pred = bind("ne", pred, scalar(0, dtype))
     leaves = tree.tree_leaves(operands)
@@ -350,6 +354,8 @@ def map(f, xs, *, batch_size=None):
 def _batched_map(f, xs, size):
     from ..api.vmap import vmap
     from ..numpy import concatenate, reshape
+    if size < 1:
+        raise ValueError(f"lax.map: batch_size must be positive, got {size}")
     length = _scan_length([aval_of(x) for x in tree.tree_leaves(xs)], xs, None)
     whole, rest = divmod(length, size)
     blocks = tree.tree_map(lambda x: reshape(x[:whole * size], (whole, size, *x.shape[1:])), xs)
@@ -372,7 +378,7 @@ def associative_scan(fn, elems, reverse=False, axis=0):
     leaves, treedef = tree.tree_flatten(elems)
     if reverse:
         leaves = [flip(x, axis) for x in leaves]
-    axis = axis + leaves[0].ndim if axis < 0 else axis
+    axis = canonical_axis(axis, leaves[0].ndim)
     sizes = {x.shape[axis] for x in leaves}
     if len(sizes) != 1:
         raise ValueError(f"Array inputs to associative_scan must have the same size along axis {axis}, got "

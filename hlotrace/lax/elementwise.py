@@ -12,9 +12,23 @@ from ..core.avals import aval_of, is_arraylike, not_an_array
 from ..core.dtypes import python_scalars
 from ..core.trace import PRIMITIVES
 from ..primitives.common import full, is_constant, np, scalar, shape_of
-from ..primitives.elementwise import (bitcast_convert_type_p, clamp_p, complex_p, conj_p, convert,
-                                      integer_pow_p, kind_of, nextafter_p, polygamma_p,
-                                      pow_p, reduce_precision_p, round_p, select_n_p, stop_gradient_p, zeta_p)
+from ..primitives.elementwise import (
+    bitcast_convert_type_p,
+    clamp_p,
+    complex_p,
+    conj_p,
+    convert,
+    integer_pow_p,
+    kind_of,
+    nextafter_p,
+    polygamma_p,
+    pow_p,
+    reduce_precision_p,
+    round_p,
+    select_n_p,
+    stop_gradient_p,
+    zeta_p,
+)
 from ..primitives.shape import broadcast_in_dim
 
 _RANK = {"b": 0, "i": 1, "u": 1, "f": 2, "c": 3}      # kinds of dtype in the order of python_scalars

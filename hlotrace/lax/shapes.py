@@ -7,8 +7,17 @@ from ..core.avals import aval_of, is_arraylike
 from ..primitives import shape as _shape
 from ..primitives.common import bind, canonical_axes, canonical_axis, canonical_shape, is_constant, np, prod
 from ..primitives.elementwise import convert
-from ..primitives.shape import (broadcast_in_dim_p, concatenate_p, iota_p, optimization_barrier_p, pad_p, reshape_p, rev_p,
-                                squeeze_p, transpose_p)
+from ..primitives.shape import (
+    broadcast_in_dim_p,
+    concatenate_p,
+    iota_p,
+    optimization_barrier_p,
+    pad_p,
+    reshape_p,
+    rev_p,
+    squeeze_p,
+    transpose_p,
+)
 
 __all__ = ["broadcast", "broadcast_in_dim", "broadcast_in_dim_p", "broadcast_shapes", "broadcast_to_rank",
            "broadcasted_iota", "collapse", "concatenate", "concatenate_p", "empty", "expand_dims", "full", "full_like",

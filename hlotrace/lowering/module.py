@@ -9,9 +9,9 @@ import numpy as np
 
 from ..core import source as provenance
 from ..core.avals import ShapedArray, physical
-from ..core.dtypes import is_extended
+from ..core.dtypes import float0, is_extended
 from ..core.effects import TOKEN, is_ordered
-from ..core.jaxpr import Literal, dce
+from ..core.jaxpr import Literal
 from ..core.linear import Axis
 from ..core.programs import embed_constants
 from ..core.trace import EVAL, entering, trace_to_jaxpr
@@ -148,6 +148,8 @@ class Context:
     def constant(self, value, dtype=None):
         """The name of a constant, written once in each region."""
         value = np.asarray(value, dtype)
+        if value.dtype == float0:
+            value = np.zeros(value.shape, bool)
         aval = ShapedArray(value.shape, value.dtype)
         key = (aval, value.tobytes())
         name = self.constants.get(key)
@@ -173,10 +175,10 @@ class Context:
         results, result_types = body(args)
         returned = f"stablehlo.return {', '.join(results)} : {', '.join(result_types)}" if results else (
             "stablehlo.return")
-        block = f"^bb0({', '.join(f'{a}: {t}' for a, t in zip(args, types))}):\n" if types else ""
         inner = "\n".join([*self.lines, f"{self.indent}{returned}"])
         self.indent = self.indent[:-2]
-        text = f"({{\n{self.indent}{block}{inner}\n{self.indent}}})"
+        block = f"{self.indent}^bb0({', '.join(f'{a}: {t}' for a, t in zip(args, types))}):\n" if types else ""
+        text = f"({{\n{block}{inner}\n{self.indent}}})"
         self.lines, self.constants, self.loc, self.token = outer_lines, outer_constants, outer_loc, token
         return text
 
@@ -261,11 +263,10 @@ class Lowered:
 
 
 def lower(jaxpr, *, platform="cpu", donated=(), debug_info=True, result_names=()):
-    """StableHLO for a program without constvars (see `core.jaxpr.close`).
+    """StableHLO for a program without constvars and dead code (see `core.jaxpr.close` and `dce`).
 
     `donated` are the positions of inputs whose buffers the program may reuse.
     """
-    jaxpr, _ = dce(jaxpr)
     module = Module(f"jit_{re.sub(r'[^A-Za-z0-9_]', '_', jaxpr.name)}", platform, debug_info)
     arg_attrs = ["jax.buffer_donor = true" if i in donated else "" for i in range(len(jaxpr.invars))]
     result_attrs = [f'jax.result_info = "{name}"' if name and _plain(name) else "" for name in result_names]

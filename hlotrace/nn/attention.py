@@ -5,7 +5,10 @@ from ..core import dtypes
 from ..core.avals import aval_of
 from ..numpy.util import check_arraylike
 from ..primitives.common import np
-from .functions import logsumexp
+from .functions import logsumexp, softmax
+
+# Times the largest float: far below any logit, yet a row that is masked as a whole gives a mean, not nan.
+_MASKED = -0.7
 
 
 def _check_shape(name, x, shape):
@@ -22,12 +25,6 @@ def _lengths(name, lengths, batch):
         raise ValueError(f"{name} dtype should be int32, but got {lengths.dtype}")
     _check_shape(name, lengths, (batch,))
     return lengths[:, None, None, None]
-
-
-def _window(size):
-    if size is None or isinstance(size, tuple):
-        return size
-    return size, size
 
 
 @composite(static=("scale", "is_causal", "local_window_size", "return_residual", "implementation"))
@@ -83,7 +80,7 @@ def dot_product_attention(query, key, value, bias=None, mask=None, *, scale=None
     if is_causal:
         allowed = allowed & (columns <= rows)
     if local_window_size is not None:
-        left, right = _window(local_window_size)
+        left, right = local_window_size if isinstance(local_window_size, tuple) else (local_window_size,) * 2
         allowed = allowed & (columns >= rows - left) & (columns <= rows + right)
     parts = [] if allowed.all() else [jnp.asarray(allowed)]
     parts += [] if mask is None else [mask]
@@ -92,16 +89,12 @@ def dot_product_attention(query, key, value, bias=None, mask=None, *, scale=None
     for part in parts:
         logits = jnp.where(part, logits, _MASKED * float(dtypes.finfo(wide).max))
 
-    total = logsumexp(logits, -1, keepdims=True)
-    weights = jnp.exp(logits - total).astype(key.dtype).reshape(batch, key_heads, heads // key_heads, target, source)
+    weights = softmax(logits).astype(key.dtype).reshape(batch, key_heads, heads // key_heads, target, source)
     out = jnp.einsum("bkgts,bskh->btkgh", weights, value).reshape(query.shape)
     if query_lengths is not None:
         out = jnp.where(np.arange(target)[None, :, None, None] < query_lengths, out, 0)
-    residual = jnp.transpose(total[..., 0], (0, 2, 1)).astype(key.dtype)
-    if not batched:
-        out, residual = out[0], residual[0]
-    return (out, residual) if return_residual else out
-
-
-# Far below any logit, yet finite: a row that is masked as a whole gives a mean of values, not nan.
-_MASKED = -0.7
+    out = out if batched else out[0]
+    if not return_residual:
+        return out
+    residual = jnp.transpose(logsumexp(logits, -1), (0, 2, 1)).astype(key.dtype)
+    return out, residual if batched else residual[0]

@@ -95,25 +95,26 @@ def variance_scaling(scale, mode, distribution, in_axis=-2, out_axis=-1, batch_a
                 "fan_geo_avg": math.sqrt(fan_in * fan_out)}
         if mode not in fans:
             raise ValueError(f"invalid mode for variance scaling initializer: {mode}; expected one of {list(fans)}")
-        variance = scale / fans[mode]
-        isreal = not dtypes.is_complex(dtype)
-        # a truncated distribution has less variance than the whole: these restore it
-        if distribution == "truncated_normal" and isreal:
+        variance = jnp.asarray(scale / fans[mode], dtype)
+        deviation = jnp.sqrt(variance)
+        is_real = not dtypes.is_complex(dtype)
+        # a truncated distribution has less variance than the whole: the divisors restore it
+        if distribution == "truncated_normal" and is_real:
             draw = random.truncated_normal(key, -2, 2, shape, dtype)
-            deviation = math.sqrt(variance) / 0.87962566103423978
+            deviation = deviation / jnp.asarray(0.87962566103423978, dtype)
         elif distribution == "truncated_normal":
             draw = _disk(key, shape, dtype, lambda u: -jnp.log1p((math.exp(-4) - 1) * u))
-            deviation = math.sqrt(variance) / 0.95311164380491208
+            deviation = deviation / jnp.asarray(0.95311164380491208, dtype)
         elif distribution == "normal":
-            draw, deviation = random.normal(key, shape, dtype), math.sqrt(variance)
-        elif distribution == "uniform" and isreal:
-            draw, deviation = random.uniform(key, shape, dtype, -1), math.sqrt(3 * variance)
+            draw = random.normal(key, shape, dtype)
+        elif distribution == "uniform" and is_real:
+            draw, deviation = random.uniform(key, shape, dtype, -1), jnp.sqrt(3 * variance)
         elif distribution == "uniform":
-            draw, deviation = _disk(key, shape, dtype, lambda u: u), math.sqrt(2 * variance)
+            draw, deviation = _disk(key, shape, dtype, lambda u: u), deviation * math.sqrt(2)
         else:
             raise ValueError(f"invalid distribution for variance scaling initializer: {distribution}; expected "
                              "'truncated_normal', 'normal' or 'uniform'")
-        return draw * jnp.asarray(deviation, dtype)
+        return draw * deviation
     return init
 
 
@@ -180,7 +181,7 @@ def delta_orthogonal(scale=1.0, column_axis=-1, dtype=None):
             raise ValueError(f"Delta orthogonal initializer requires a 3D, 4D, or 5D shape, got {tuple(shape)}")
         if shape[-1] < shape[-2]:
             raise ValueError(f"`fan_in` must be less or equal than `fan_out`, got shape {tuple(shape)}")
-        matrix = orthogonal(scale, column_axis, dtype)(key, (shape[-1], shape[-1]))[:shape[-2]]
+        matrix = orthogonal(scale, column_axis, dtype)(key, shape[-2:])
         centre = tuple((n - 1) // 2 for n in shape[:-2])
         return jnp.zeros(shape, dtype).at[centre].set(matrix)
     return init

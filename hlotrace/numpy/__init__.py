@@ -23,6 +23,8 @@ from .creation import *
 from .dtype_objects import *
 from .index_functions import *
 from .indexing import *
+from .numerical import *
+from .padding import *
 from .reductions import *
 from .sets import *
 from .shaping import *

@@ -8,11 +8,47 @@ from ..primitives.common import full, np, scalar
 from ..primitives.elementwise import add as _add
 from ..primitives.elementwise import convert, div, eq, ge, gt, lt, mul, ne, neg, select, sub
 from .ufunc import ufunc
-from .ufuncs import (Binary, abs, add, arctan2, binary, equal, greater, imag, isfinite, isinf, isnan, less,
-                     less_equal, like, logical_and, logical_or, maximum, minimum, multiply, numeric, rad2deg, real,
-                     subtract, trunc, unary, weakened)
-from .util import (broadcast_args, broadcast_shapes, broadcast_to_shape, check_arraylike, dtype_of, ndim, promote_args,
-                   promote_args_inexact, promote_dtypes, promote_dtypes_inexact, shape)
+from .ufuncs import (
+    Binary,
+    abs,
+    add,
+    arctan2,
+    binary,
+    equal,
+    greater,
+    imag,
+    isfinite,
+    isinf,
+    isnan,
+    less,
+    less_equal,
+    like,
+    logical_and,
+    logical_or,
+    maximum,
+    minimum,
+    multiply,
+    numeric,
+    rad2deg,
+    real,
+    subtract,
+    trunc,
+    unary,
+    weakened,
+)
+from .util import (
+    broadcast_args,
+    broadcast_shapes,
+    broadcast_to_shape,
+    check_arraylike,
+    dtype_of,
+    ndim,
+    promote_args,
+    promote_args_inexact,
+    promote_dtypes,
+    promote_dtypes_inexact,
+    shape,
+)
 
 
 def _round_even(x):

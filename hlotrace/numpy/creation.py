@@ -19,8 +19,7 @@ from ..primitives.elementwise import add, convert, div, eq, floor_p, ge, log, mu
 from ..primitives.shape import broadcast_in_dim, concatenate_p, copy_p, iota_p, move_axis, pad_p, reshape, slice_p
 from ..runtime import transfer
 from ..runtime.array import ArrayImpl, from_numpy
-from .util import (SCALARS, broadcast_shapes, broadcast_to_shape, cast, check_arraylike, ndim, promote_dtypes,
-                   result_type)
+from .util import SCALARS, broadcast_shapes, broadcast_to_shape, cast, check_arraylike, ndim, promote_dtypes, result_type
 from .util import shape as shape_of
 
 __all__ = ["arange", "array", "asarray", "astype", "copy", "diag", "diagflat", "diagonal", "empty", "empty_like", "eye",

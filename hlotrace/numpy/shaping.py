@@ -120,7 +120,7 @@ def transpose(a, axes=None):
     n = ndim_of(a)
     axes = range(n)[::-1] if axes is None else canonical_axes(tuple(axes), n)
     if len(axes) != n:
-        raise ValueError(f"transpose: axes {tuple(axes)} must name each of the {n} axes of an array of shape "
+        raise TypeError(f"transpose: axes {tuple(axes)} must name each of the {n} axes of an array of shape "
                          f"{shape_of(a)}")
     return lax.transpose(a if isinstance(a, Array) else asarray(a), axes)
 
@@ -176,14 +176,13 @@ def squeeze(a, axis=None):
     check_arraylike("squeeze", a)
     if axis is None:
         axis = [i for i, n in enumerate(shape_of(a)) if n == 1]
-    return lax.squeeze(a if isinstance(a, Array) else asarray(a), canonical_axes(
-        axis if isinstance(axis, int) else tuple(axis), ndim_of(a)))
+    return lax.squeeze(a if isinstance(a, Array) else asarray(a), canonical_axes(axis, ndim_of(a)))
 
 
 def expand_dims(a, axis):
     """New axes of size 1 at the places `axis` of the result."""
     check_arraylike("expand_dims", a)
-    return lax.expand_dims(a if isinstance(a, Array) else asarray(a), (axis,) if isinstance(axis, int) else tuple(axis))
+    return lax.expand_dims(a if isinstance(a, Array) else asarray(a), axis if isinstance(axis, (tuple, list)) else (axis,))
 
 
 def _atleast(n, place):
@@ -435,6 +434,8 @@ def repeat(a, repeats, axis=None, *, total_repeat_length=None, out_sharding=None
                                    "`total_repeat_length`.")
     if total_repeat_length is None:
         known = np.asarray(concrete_or_error(repeats))
+        if known.dtype.kind not in "iub":
+            raise TypeError(f"repeats must be integers, got dtype {known.dtype}")
         if known.size and known.min() < 0:
             raise ValueError(f"repeats must be non-negative, got {known.min()}")
         if known.size == 1:
@@ -469,7 +470,7 @@ def _repeat_indices(repeats, *, n, total):
 def flip(m, axis=None):
     """The elements in reverse order along `axis`, an int or a sequence of them (None: all axes)."""
     check_arraylike("flip", m)
-    axes = canonical_axes(axis if axis is None or isinstance(axis, int) else tuple(axis), ndim_of(m))
+    axes = canonical_axes(axis, ndim_of(m))
     return lax.rev(m if isinstance(m, Array) else asarray(m), axes)
 
 
@@ -506,9 +507,7 @@ def roll(a, shift, axis=None):
     check_arraylike("roll", a)
     shifts = shift if isinstance(shift, (list, tuple)) else [shift] if not ndim_of(shift) else unstack(asarray(shift))
     if axis is None:
-        if len(shifts) != 1:
-            raise ValueError("roll: several shifts need as many axes")
-        return reshape(roll(ravel(a), shifts[0], 0), shape_of(a))
+        return _roll_flat(a, sum(shifts))
     axes = tuple(canonical_axis(i, ndim_of(a)) for i in (axis if isinstance(axis, (list, tuple)) else (axis,)))
     if len(shifts) != len(axes) and 1 not in (len(shifts), len(axes)):
         raise ValueError(f"roll: shift {shift} and axis {axis} must have equal lengths, or one of them length 1")
@@ -517,6 +516,11 @@ def roll(a, shift, axis=None):
     if all(isinstance(s, (int, np.integer)) for s in shifts):
         return _roll_by(a, shifts=tuple(map(int, shifts)), axes=axes)
     return _roll(a, shifts, axes=axes)
+
+
+@composite
+def _roll_flat(a, shift):
+    return reshape(roll(ravel(a), shift, 0), shape_of(a))
 
 
 def _whole(a, lo, hi, axis):

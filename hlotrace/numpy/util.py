@@ -1,11 +1,13 @@
 """Promotion and broadcasting of the arguments of NumPy-level functions."""
+import functools
+
 from ..core import dtypes, source
 from ..core.array import Array
 from ..core.avals import aval_of, is_arraylike
 from ..core.config import config
 from ..primitives.common import is_constant, np, scalar
 from ..primitives.elementwise import convert_element_type_p
-from ..primitives.shape import broadcast_in_dim, reshape
+from ..primitives.shape import broadcast_in_dim
 
 SCALARS = (bool, int, float, complex)
 
@@ -84,6 +86,7 @@ def promote_dtypes_inexact(*args):
     return [cast(x, dtypes.to_inexact(dtype), weak) for x in args]
 
 
+@functools.lru_cache(maxsize=4096)
 def broadcast_shapes(*shapes):
     """The NumPy broadcast of shapes.  ValueError where they do not fit."""
     longest = max(map(len, shapes), default=0)
@@ -104,11 +107,7 @@ def broadcast_to_shape(x, target):
         return x
     if len(old) > len(target) or broadcast_shapes(old, target) != tuple(target):
         raise ValueError(f"Incompatible shapes for broadcasting: {old} and requested shape {tuple(target)}")
-    lead = len(target) - len(old)
-    kept = [i for i, n in enumerate(old) if n == target[lead + i]]
-    if len(kept) != len(old):
-        x = reshape(x, tuple(old[i] for i in kept))
-    return broadcast_in_dim(x, tuple(target), tuple(lead + i for i in kept))
+    return broadcast_in_dim(x, tuple(target), tuple(range(len(target) - len(old), len(target))))
 
 
 def broadcast_args(*args):

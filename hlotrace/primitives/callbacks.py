@@ -1,7 +1,6 @@
 """Calls of Python functions on the host from inside programs."""
 from ..core.effects import TOKEN
-from ..core.errors import leaked_tracer
-from .common import Primitive, Tracer, dtypes, np
+from .common import Primitive, dtypes, np
 from .shape import broadcast_axis, move_axis
 
 
@@ -13,8 +12,9 @@ def checked(result, aval, i):
     if value.shape != aval.shape:
         raise ValueError(f"callback result {i} has shape {value.shape}, but result_shape_dtypes declares {aval.shape}")
     if value.dtype != aval.dtype:
-        if np.ndim(result) == 0 and type(result) in dtypes.python_scalars:
-            return np.asarray(result, aval.dtype)
+        if type(result) in dtypes.python_scalars or (
+                value.dtype in dtypes.SUPPORTED and dtypes.canonicalize(value.dtype) == aval.dtype):
+            return np.asarray(result, aval.dtype)       # without x64, NumPy's float64 stands for float32
         raise ValueError(f"callback result {i} has dtype {value.dtype}, but result_shape_dtypes declares {aval.dtype}. "
                          f"Return np.asarray(result, dtype='{aval.dtype}').")
     return np.ascontiguousarray(value) if aval.ndim else value
@@ -22,14 +22,6 @@ def checked(result, aval, i):
 
 def _typ(*avals, out_avals, **_):
     return list(out_avals)
-
-
-def _evaluate(*args, function, out_avals, **_):
-    for a in args:
-        if isinstance(a, Tracer):
-            raise leaked_tracer(a)
-    results = function(*[np.asarray(a) for a in args])
-    return [checked(r, a, i) for i, (r, a) in enumerate(zip(results, out_avals, strict=True))]
 
 
 _TARGETS = {"cpu": "xla_ffi_python_cpu_callback", "cuda": "xla_ffi_python_gpu_callback"}
@@ -65,8 +57,8 @@ def _jvp(primals, tangents, **params):
 
 
 def _batch(axis, args, dims, *, function, out_avals, effect, vmap_method):
-    if effect and effect.startswith("ordered"):
-        raise ValueError("Cannot vmap an ordered callback: its calls have no order among the mapped elements. Use "
+    if effect == "ordered io":
+        raise ValueError("Cannot vmap an ordered io_callback: its calls have no order among the mapped elements. Use "
                          "ordered=False, or lax.map.")
     if vmap_method is None and not effect:
         raise NotImplementedError("vmap of pure_callback needs to know how: pass vmap_method='sequential', "
@@ -91,6 +83,5 @@ def _batch(axis, args, dims, *, function, out_avals, effect, vmap_method):
 
 # effect: None (pure: may be dropped or repeated), "debug", "io", "ordered debug" or "ordered io"
 callback_p = Primitive("callback", multiple_results=True, typ=_typ, lower=_lower, jvp=_jvp, batch=_batch,
-                       evaluate=_evaluate, effects=lambda params: (params["effect"],) if params["effect"] else (),
-                       transpose=lambda cts, *args, **_: [None] * len(args))
+                       effects=lambda params: (params["effect"],) if params["effect"] else ())
 

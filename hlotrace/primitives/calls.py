@@ -5,7 +5,7 @@ from ..core.errors import UnexpectedTracerError
 from ..core.jaxpr import Eqn, close, dce, eval_jaxpr
 from ..core.programs import transpose_call
 from ..core.trace import trace_to_jaxpr
-from .common import PRIMITIVES, Primitive, aval_of, bind, dtypes, instantiate, zeros_of
+from .common import PRIMITIVES, Primitive, aval_of, bind, dtype_of, dtypes, instantiate, zeros_of
 from .shape import move_axis
 
 
@@ -67,7 +67,7 @@ jit_p = Primitive(
 
 def no_tangent(t):
     """Is this tangent or cotangent known to be zero?"""
-    return t is None or t.dtype == dtypes.float0
+    return t is None or dtype_of(t) == dtypes.float0
 
 
 def _stage(args, params):

@@ -136,9 +136,9 @@ def _cond_batch(axis, args, dims, *, branches):
         out_batched = _agree([programs.batch(b, axis, marks)[1] for b in branches])
         moved = tuple(programs.batch(b, axis, marks, out_batched)[0] for b in branches)
         return cond_p.bind(args[0], *front(args[1:], dims[1:]), branches=moved), [0 if b else None for b in out_batched]
-    if any(b.effects for b in branches):
+    if any(effect != "debug" for b in branches for effect in b.effects):
         raise NotImplementedError("vmap of lax.cond or lax.switch with a mapped predicate runs every branch, and a "
-                                  "branch here has side effects (debug.print, io_callback, ...)")
+                                  "branch here has side effects in order, or on the outside (io_callback)")
     # a mapped predicate: run every branch and select
     index = move_axis(args[0], dims[0], 0)
     operands = [broadcast_axis(a, axis.size, 0) if d is None else move_axis(a, d, 0)

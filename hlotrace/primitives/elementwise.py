@@ -52,15 +52,7 @@ def elementwise_shape(name, avals):
 
 
 def _typ(name, kinds, result):
-    cache = {}
-
     def typ(*avals, **_):
-        out = cache.get(avals)
-        if out is None:
-            out = cache[avals] = infer(avals)
-        return out
-
-    def infer(avals):
         dtype = avals[0].dtype
         for a in avals:
             if a.dtype != dtype:
@@ -631,17 +623,15 @@ def _select_transpose(ct, which, *cases):
 
 def _select_batch(axis, args, dims):
     which, *cases = args
-    if dims[0] is None and ndim_of(which) == 0:
-        if all(d == dims[1] for d in dims[1:]):
-            return select_n_p.bind(*args), dims[1]
-        cases, dim = align(axis, cases, dims[1:])
-        return select_n_p.bind(which, *cases), dim
-    if dims[0] is not None and ndim_of(which) == 1 and max(ndim_of(c) - (d is not None)
-                                                          for c, d in zip(cases, dims[1:])) > 0:
-        cases = [broadcast_axis(c, axis.size, 0) if d is None else move_axis(c, d, 0) for c, d in zip(cases, dims[1:])]
-        return select_n_p.bind(broadcast_in_dim(which, shape_of(cases[0]), (0,)), *cases), 0
-    moved = [broadcast_axis(a, axis.size, 0) if d is None else move_axis(a, d, 0) for a, d in zip(args, dims)]
-    return select_n_p.bind(*moved), 0
+    single = dims[0] is None and ndim_of(which) == 0       # one scalar for the whole batch
+    if single and all(d == dims[1] for d in dims[1:]):
+        return select_n_p.bind(*args), dims[1]
+    which, *cases = [broadcast_axis(a, axis.size, 0) if d is None else move_axis(a, d, 0) for a, d in zip(args, dims)]
+    if single:
+        which = args[0]
+    elif ndim_of(which) < ndim_of(cases[0]):               # a scalar for each element
+        which = broadcast_in_dim(which, shape_of(cases[0]), (0,))
+    return select_n_p.bind(which, *cases), 0
 
 
 select_n_p = Primitive("select_n", typ=_select_typ, lower=_select_lower, jvp=_select_jvp, transpose=_select_transpose,

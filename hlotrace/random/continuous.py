@@ -1,11 +1,33 @@
 """Random bits, and the continuous distributions."""
 from ..api.composite import composite
 from ..core import dtypes
-from ..numpy.util import broadcast_shapes, broadcast_to_shape, cast, check_arraylike, shape as shape_of
+from ..numpy.util import broadcast_shapes, broadcast_to_shape, cast, check_arraylike
+from ..numpy.util import shape as shape_of
 from ..primitives.common import canonical_shape, np, scalar
-from ..primitives.elementwise import (abs_p, add, bitcast_convert_type_p, complex_p, convert, div, erf_inv_p, erf_p, ge,
-                                      log, log1p_p, maximum, minimum, mul, neg, nextafter_p, or_p, select,
-                                      shift_right_logical_p, sign_p, sub, tan_p)
+from ..primitives.elementwise import (
+    abs_p,
+    add,
+    bitcast_convert_type_p,
+    complex_p,
+    convert,
+    div,
+    erf_inv_p,
+    erf_p,
+    ge,
+    log,
+    log1p_p,
+    maximum,
+    minimum,
+    mul,
+    neg,
+    nextafter_p,
+    or_p,
+    select,
+    shift_right_logical_p,
+    sign_p,
+    sub,
+    tan_p,
+)
 from ..primitives.random import WORDS, random_bits_p, random_split_p
 from ..primitives.shape import slice_p, squeeze_p
 from .keys import one_key

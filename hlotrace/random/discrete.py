@@ -5,7 +5,9 @@ from ..api.composite import composite
 from ..core import dtypes
 from ..core.avals import aval_of
 from ..numpy.indexing import get
-from ..numpy.util import broadcast_to_shape, check_arraylike, shape as shape_of
+from ..numpy.sorting import searchsorted
+from ..numpy.util import broadcast_to_shape, check_arraylike
+from ..numpy.util import shape as shape_of
 from ..primitives.common import canonical_axis, canonical_shape, np, prod, scalar
 from ..primitives.cumulative import cumsum_p
 from ..primitives.elementwise import add, and_p, clamp_p, convert, gt, le, log, lt, mul, rem_p, select, sub
@@ -13,7 +15,6 @@ from ..primitives.random import U32, WORDS, random_bits_p
 from ..primitives.reduce import argmax_p
 from ..primitives.shape import broadcast_in_dim, iota_p, move_axis, reshape, slice_p
 from ..primitives.sort import sort, top_k_p
-from ..numpy.sorting import searchsorted
 from .continuous import _gumbel, _uniform, float_dtype, halves, is_high, result_shape, two_scales
 from .keys import one_key
 

@@ -3,7 +3,7 @@ import collections
 
 import numpy as np
 
-from ..core import dtypes
+from ..core import dtypes, errors
 from ..core.array import Array
 from ..core.avals import ShapedArray, aval_of, physical, register_aval
 from ..core.config import state
@@ -12,7 +12,7 @@ from . import binding, callbacks, client, placement
 
 
 class ArrayImpl(Array):
-    """A concrete array.  `_buf` is jaxlib's buffer, None for float0 arrays; `aval` is interned."""
+    """A concrete array.  `_buf` is jaxlib's buffer; `aval` is interned."""
     __slots__ = ("aval", "_buf", "_committed", "_value")
 
     def __init__(self, aval, buf, committed=False):
@@ -30,6 +30,8 @@ class ArrayImpl(Array):
             self.check_alive()
         try:
             value = binding.to_numpy(self._buf, physical(self.aval))
+            if self.aval.dtype == dtypes.float0:
+                value = np.zeros(self.shape, dtypes.float0)
         except binding.JaxRuntimeError as error:
             raise callbacks.original(error) from None
         value.flags.writeable = False
@@ -95,7 +97,7 @@ class ArrayImpl(Array):
         return str(self._numpy()) if not dtypes.is_extended(self.aval.dtype) else repr(self)
 
     def __repr__(self):
-        if self._buf is not None and self._buf.is_deleted():
+        if self._buf.is_deleted():
             return f"Array(<deleted>, shape={self.shape}, dtype={self.aval.dtype.name})"
         weak = ", weak_type=True" if self.aval.weak_type else ""
         if dtypes.is_extended(self.aval.dtype):
@@ -172,7 +174,7 @@ class ArrayImpl(Array):
     # --- protocols ---
 
     def __buffer__(self, flags):
-        return memoryview(self._numpy())
+        return memoryview(self.__array__())
 
     def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
         """A DLPack capsule that shares the buffer."""
@@ -210,7 +212,9 @@ register_aval(ArrayImpl, lambda value: value.aval)
 
 def put(value, aval, device):
     """jaxlib's buffer for a NumPy value on a device.  The value is copied: it may change afterwards."""
-    if value.dtype != aval.dtype:
+    if value.dtype == dtypes.float0:
+        value = np.zeros(aval.shape, aval.dtype)
+    elif value.dtype != aval.dtype:
         value = value.astype(aval.dtype)
     return binding.device_put(np.asarray(value, order="C"), aval, placement.on_device(device), device)
 
@@ -227,31 +231,28 @@ _SCALARS_KEPT = 1024
 
 
 def as_array(value):
-    """The ArrayImpl of any concrete array-like.  Buffers of recently used Python scalars are kept."""
-    if type(value) is ArrayImpl:
+    """The ArrayImpl of any concrete array-like.  Buffers of recently used scalars are kept."""
+    kind = type(value)
+    if kind is ArrayImpl:
         return value
-    if type(value) in dtypes.python_scalars:
+    if kind in dtypes.python_scalars:
         # repr tells -0.0 from 0.0, which compare equal
-        key = (type(value), value if type(value) in (int, bool) else repr(value), state.x64, state.context_key)
-        array = _scalars.get(key)
-        if array is None or array._buf.is_deleted():
-            aval = aval_of(value)
-            array = _scalars[key] = from_numpy(np.asarray(value, aval.dtype), aval=aval)
-            if len(_scalars) > _SCALARS_KEPT:
-                _scalars.popitem(last=False)
-        return array
+        return _kept_scalar(value, (kind, repr(value), state.context_key))
+    if kind is np.ndarray and value.ndim == 0 and value.dtype in dtypes.SUPPORTED:
+        return _kept_scalar(value, (value.dtype, value.tobytes(), state.context_key))
     if isinstance(value, Tracer):
-        known = value.concrete()
-        if known is None:
-            from ..core.errors import leaked_tracer
-            raise leaked_tracer(value)
-        return as_array(known)
-    aval = aval_of(value)
-    if aval.dtype == dtypes.float0:
-        return value
-    if isinstance(value, Array):
-        return value
-    return from_numpy(value, aval=aval)
+        raise errors.leaked_tracer(value)
+    return from_numpy(value)
+
+
+def _kept_scalar(value, key):
+    array = _scalars.get(key)
+    if array is None or array._buf.is_deleted():
+        aval = aval_of(value)
+        array = _scalars[key] = from_numpy(np.asarray(value, aval.dtype), aval=aval)
+        if len(_scalars) > _SCALARS_KEPT:
+            _scalars.popitem(last=False)
+    return array
 
 
 def from_dlpack(capsule, device):

@@ -65,9 +65,19 @@ else:
         buf.block_until_ready()
         if buf.platform() != "cpu":
             return np.asarray(buf._single_device_array_to_np_array_did_copy()[0])
-        size = aval.size * aval.dtype.itemsize
-        raw = (ctypes.c_char * size).from_address(buf.unsafe_buffer_pointer())
+        bits = _NARROW.get(aval.dtype.name, aval.dtype.itemsize * 8)
+        raw = (ctypes.c_char * -(-aval.size * bits // 8)).from_address(buf.unsafe_buffer_pointer())
+        if bits < 8:
+            return _unpacked(np.frombuffer(raw, np.uint8), bits, aval)
         return np.frombuffer(raw, aval.dtype).reshape(aval.shape).copy()
+
+    # Bits of the elements that share a byte on the device, the first one in its low bits.
+    _NARROW = {"int2": 2, "uint2": 2, "int4": 4, "uint4": 4, "float4_e2m1fn": 4}
+
+    def _unpacked(packed, bits, aval):
+        """NumPy keeps each such element in the low bits of a byte of its own."""
+        elements = packed[:, None] >> np.arange(0, 8, bits, dtype=np.uint8) & (1 << bits) - 1
+        return elements.ravel()[:aval.size].view(aval.dtype).reshape(aval.shape)
 
 
 if version >= (0, 11):

@@ -3,6 +3,8 @@
 The rules of a JVPTrace run either in its parent (plain forward mode) or in a trace that separates what
 depends on tangents from what does not (`linearize.py`).  A tangent that is None is a symbolic zero.
 """
+import numpy as np
+
 from ..core import programs
 from ..core.config import state
 from ..core.jaxpr import eval_jaxpr
@@ -22,7 +24,9 @@ class JVPTracer(Tracer):
         primal = self.primal
         if not self._trace.alive:
             return None
-        return primal.concrete() if isinstance(primal, Tracer) else primal
+        if isinstance(primal, Tracer):
+            return primal.concrete()
+        return primal if hasattr(primal, "aval") else np.asarray(primal, self.aval.dtype)
 
     def under(self):
         primal = self.primal

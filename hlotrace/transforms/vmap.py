@@ -1,5 +1,7 @@
 """Batching: a value travels with the position of its mapped axis."""
-from ..core import programs
+import numpy as np
+
+from ..core import dtypes, programs
 from ..core.config import state
 from ..core.jaxpr import eval_jaxpr
 from ..core.trace import Trace, Tracer, aval_of, entering, trace_to_jaxpr
@@ -25,6 +27,9 @@ class BatchTracer(Tracer):
 
 
 class BatchTrace(Trace):
+    """Values are its own by their axis: a custom rule may run in a second trace of the same axis, and close over
+    values of the first.
+    """
     __slots__ = ("axis",)
     what = "vmap"
 
@@ -33,9 +38,9 @@ class BatchTrace(Trace):
         self.axis = axis
 
     def process(self, primitive, args, params):
-        values, dims, mapped = [], [], False
+        values, dims, mapped, axis = [], [], False, self.axis
         for a in args:
-            if type(a) is BatchTracer and a._trace is self:
+            if type(a) is BatchTracer and a._trace.axis is axis:
                 values.append(a.value)
                 dims.append(a.dim)
                 mapped = True
@@ -49,7 +54,7 @@ class BatchTrace(Trace):
                 return primitive.bind(*values, **params)
             if primitive.batch is None:
                 raise NotImplementedError(f"{primitive.name} has no batching rule: it cannot be used under vmap")
-            out, out_dim = primitive.batch(self.axis, values, dims, **params)
+            out, out_dim = primitive.batch(axis, values, dims, **params)
         finally:
             state.trace = saved
         if primitive.multiple_results:
@@ -58,7 +63,7 @@ class BatchTrace(Trace):
 
     def split(self, value):
         """(value, position of the mapped axis or None) as this trace sees it."""
-        if type(value) is BatchTracer and value._trace is self:
+        if type(value) is BatchTracer and value._trace.axis is self.axis:
             return value.value, value.dim
         return value, None
 
@@ -78,6 +83,8 @@ def batch_flat(fun, axis, args, dims):
 
 def place_axis(x, size, source, target):
     """`x` with its mapped axis moved from `source` to `target`, or made there if `source` is None."""
+    if source is None and aval_of(x).dtype == dtypes.float0:
+        return np.zeros((size, *x.shape), dtypes.float0)
     return broadcast_axis(x, size, target) if source is None else move_axis(x, source, target)
 
 

@@ -1,4 +1,5 @@
 """Rows of the elementwise primitives."""
+import ml_dtypes
 import numpy as np
 from scipy import special
 
@@ -35,12 +36,12 @@ def quotient(x, y):
     return np.trunc(x / y) if x.dtype.kind in "iu" else x / y
 
 
-unary("neg", np.negative, -3, 3, "fciu")
+unary("neg", np.negative, -3, 3, "fciu", linear=True)
 unary("abs", np.abs, -3, 3, "fciu")
 unary("square", np.square, -3, 3, "fciu")
 unary("sign", lambda x: x / np.abs(x) if x.dtype.kind == "c" else np.sign(x), -3, 3, "fciu", smooth_kinds="f")
-row("add", np.add, between(-3, 3, 2, 3), between(-3, 3, 2, 3), kinds="fciu")
-row("sub", np.subtract, between(-3, 3, 2, 3), between(-3, 3, 2, 3), kinds="fciu")
+row("add", np.add, between(-3, 3, 2, 3), between(-3, 3, 2, 3), kinds="fciu", linear=True)
+row("sub", np.subtract, between(-3, 3, 2, 3), between(-3, 3, 2, 3), kinds="fciu", linear=True)
 row("mul", np.multiply, between(-3, 3, 2, 3), between(-3, 3, 2, 3), kinds="fciu")
 row("div", quotient, between(-9, 9, 2, 3), between(1, 3, 2, 3), kinds="fciu")
 row("rem", np.fmod, between(-9, 9, 2, 3), between(1, 3, 2, 3), kinds="fiu")
@@ -54,7 +55,8 @@ row("pow", np.power, integers(-3, 4, 2, 3), integers(0, 4, 2, 3), kinds="iu", ac
 row("atan2", lambda y, x: np.arctan2(y, x) if y.dtype.kind == "f" else -1j * np.log((x + 1j * y) / np.sqrt(
     x * x + y * y)), between(0.3, 2, 2, 3), between(0.5, 3, 2, 3), kinds="fc")
 row("nextafter", np.nextafter, between(-3, 3, 2, 3), between(-3, 3, 2, 3), native=True, derivative="zero")
-for power in (-2, 0, 1, 5):
+row("integer_pow", lambda x: x ** 3, between(0.5, 2, 2, 3), kinds="fciu", params={"y": 3})
+for power in (-2, 0, 1, 6):
     row("integer_pow", lambda x, y=power: x ** y, between(0.5, 2, 2, 3), kinds="fciu" if power >= 0 else "fc",
         accepts="fciu", params={"y": power}, variant=str(power))
 
@@ -196,6 +198,9 @@ def conversion(target, kinds, ref=None, variant="", **fields):
 conversion(np.float32, "fiub", smooth_kinds="")
 conversion(np.float64, "fiub", smooth_kinds="f")
 conversion(BFLOAT16, "fiub", smooth_kinds="")
+conversion(ml_dtypes.float8_e4m3fn, "f", smooth_kinds="")
+conversion(ml_dtypes.int4, "fi")
+conversion(ml_dtypes.float4_e2m1fn, "f", smooth_kinds="")
 conversion(np.complex128, "fciub")
 conversion(np.int32, "fiub")
 conversion(np.uint8, "iub")

@@ -5,11 +5,13 @@ from collections.abc import Callable
 import ml_dtypes
 import numpy as np
 
+from hlotrace.core.dtypes import is_inexact
 from hlotrace.core.trace import PRIMITIVES
 
 BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
-DTYPES = {"f": (np.float16, BFLOAT16, np.float32, np.float64), "F": (np.float32, np.float64), "c": (np.complex64, np.complex128),
-          "i": (np.int8, np.int32, np.int64), "u": (np.uint8, np.uint32), "b": (np.bool_,)}
+DTYPES = {"f": (np.float16, BFLOAT16, np.float32, np.float64), "F": (np.float32, np.float64),
+          "c": (np.complex64, np.complex128), "i": (np.int8, np.int32, np.int64), "u": (np.uint8, np.uint32),
+          "b": (np.bool_,)}
 BASE = {"f": np.float32, "F": np.float32, "c": np.complex64, "i": np.int32, "u": np.uint32, "b": np.bool_}
 
 
@@ -23,8 +25,10 @@ class Row:
     args: samples.  Those of float64 take each dtype of `kinds` in turn, others keep theirs
     kinds: letters of `DTYPES`; the first gives the dtype of most checks
     smooth: the operands to differentiate with respect to; None means all that are inexact
-    derivative: what is checked: "twice", "forward" (jvp only), "zero" (rules stop it), or "none"
+    derivative: what is checked: "twice", "forward" (jvp only), "reverse" (vjp only), "zero" (rules stop it),
+        "refused" (with an error) or "none"
     smooth_kinds: the letters of `kinds` for which it is
+    linear: is it linear in its smooth operands, taken together?
     mapped: the operands that vmap may map; None means all
     rtol: relative error allowed to float64 results
     bad: calls that must fail, as (function of nothing, exception class, words)
@@ -39,6 +43,7 @@ class Row:
     mapped: tuple | None = None
     derivative: str = "twice"
     smooth_kinds: str = "fFc"
+    linear: bool = False
     native: bool = False
     rtol: float = 1e-12
     bad: tuple = ()
@@ -67,10 +72,6 @@ class Row:
     def smooth_operands(self, args):
         where = range(len(args)) if self.smooth is None else self.smooth
         return [i for i in where if is_inexact(args[i].dtype)]
-
-
-def is_inexact(dtype):
-    return dtype == BFLOAT16 or np.dtype(dtype).kind in "fc"
 
 
 def widened(x):

@@ -6,7 +6,7 @@ from hlotrace.primitives.index import GatherDimensionNumbers, GatherScatterMode
 from hlotrace.primitives.reduce import scalar_program
 from hlotrace.primitives.scatter import ScatterDimensionNumbers
 
-from .row import Row, between, fails, fixed, integers, op
+from .row import Row, between, fails, fixed, op
 
 ALL = "fciub"
 ROWS = []

@@ -1,0 +1,195 @@
+"""Making arrays: values as NumPy's, dtypes and weak types as JAX's."""
+import array as buffers
+import warnings
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import hlotrace
+import hlotrace.numpy as jnp
+
+X = np.arange(6, dtype=np.float32).reshape(2, 3)
+V = np.array([3, 1, 2], np.float32)
+
+
+class JaxArray:
+    def __jax_array__(self):
+        return jnp.asarray(X)
+
+
+class NumpyArray:
+    def __array__(self, dtype=None, copy=None):
+        return np.arange(3)
+
+
+class Lookalike:
+    shape, dtype = (3,), np.dtype("int8")
+
+
+def is_array(x, value, dtype, weak=False):
+    assert isinstance(x, hlotrace.Array)
+    assert (x.dtype.name, x.weak_type) == (dtype, weak)
+    np.testing.assert_allclose(np.asarray(x, x.dtype if x.dtype.kind != "V" else np.float32), value, 1e-6)
+
+
+# --- array ------------------------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("value, dtype, expected, weak", [
+    (1, None, "int32", True), (1.0, None, "float32", True), (True, None, "bool", False), (1j, None, "complex64", True),
+    ([1.0, 2.0], None, "float32", False), ([True, 2], None, "int32", False), ([1, 2.5], None, "float32", False),
+    ([], None, "float32", False), ([[], []], None, "float32", False), ([1j, 2], None, "complex64", False),
+    ([np.int8(1), 2], None, "int8", False), ([np.int8(1), 2.5], None, "float32", False), (range(3), None, "int32", False),
+    (1, "float32", "float32", False), ([1.5], int, "int32", False), (np.float64(1.5), None, "float32", False),
+    (np.array(1.5), None, "float32", False), (np.array([1, 2]), "bfloat16", "bfloat16", False),
+    (buffers.array("i", [1, 2]), None, "int32", False), (bytearray(b"abc"), None, "uint8", False),
+    (np.ones(2, ml_dtypes.float8_e4m3fn), None, "float8_e4m3fn", False), (2.0**64, None, "float32", True),
+])
+def test_array_has_jax_dtype_and_weakness(value, dtype, expected, weak):
+    plain = list(value) if isinstance(value, (range, bytearray, buffers.array)) else value
+    wanted = np.asarray(plain, np.float32 if expected in ("bfloat16", "float8_e4m3fn") else expected)
+    is_array(jnp.array(value, dtype), wanted, expected, weak)
+
+
+def test_array_of_arrays_tracers_and_protocols():
+    x = jnp.asarray(X)
+    is_array(jnp.array([x, X]), [X, X], "float32")
+    is_array(jnp.array([x[0, 1], 2]), [1, 2], "float32")
+    is_array(jnp.array([jnp.int8(1), 2]), [1, 2], "int8")
+    is_array(jnp.array([JaxArray(), x]), [X, X], "float32")
+    is_array(jnp.array([NumpyArray()] * 2), [[0, 1, 2]] * 2, "int32")
+    is_array(hlotrace.jit(lambda a: jnp.array([[a, 1], [2, a]]))(3.0), [[3, 1], [2, 3]], "float32")
+    is_array(jnp.from_dlpack(V), V, "float32")
+    is_array(jnp.frombuffer(V.tobytes(), np.float32, offset=4), V[1:], "float32")
+
+
+@pytest.mark.parametrize("value, kwargs, error, words", [
+    (None, {}, ValueError, "None is not a valid value"), ([1, None], {}, ValueError, "None is not a valid value"),
+    ("a", {}, TypeError, "not a valid JAX array type"), (["a"], {}, TypeError, "not a valid JAX array type"),
+    ({1: 2}, {}, TypeError, "not a valid JAX array type"), (object(), {}, TypeError, "not a valid JAX array type"),
+    (np.datetime64("2020"), {}, TypeError, "not a valid JAX array type"),
+    ([[1, 2], [3]], {}, ValueError, "inhomogeneous"), (2**31, {}, OverflowError, "too large"),
+    ([2**31], {}, OverflowError, "out of bounds"), (-1, {"dtype": "uint8"}, OverflowError, "out of bounds"),
+    (1, {"dtype": object}, TypeError, "not a numeric dtype"), (X, {"order": "F"}, NotImplementedError, "order"),
+])
+def test_array_refuses(value, kwargs, error, words):
+    with pytest.raises(error, match=words):
+        jnp.array(value, **kwargs)
+
+
+def test_array_copies_and_asarray_does_not():
+    x = jnp.asarray(X)
+    assert jnp.asarray(x) is x and jnp.array(x, copy=False) is x and jnp.astype(x, "float32") is x
+    for made in (jnp.array(x), jnp.copy(x), jnp.asarray(x, copy=True)):
+        assert made is not x and made.unsafe_buffer_pointer() != x.unsafe_buffer_pointer()
+    assert jnp.array(x, ndmin=4).shape == (1, 1, 2, 3)
+    source = V.copy()
+    made = jnp.asarray(source)
+    source[:] = 0
+    np.testing.assert_array_equal(made, V)
+    device = hlotrace.devices()[0]
+    assert jnp.zeros(2, device=device).committed and not jnp.zeros(2).committed
+
+
+def test_a_lossy_dtype_is_reported():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(UserWarning, match="int64 requested in array is not available"):
+            jnp.array([1], "int64")
+
+
+# --- one value, ranges ------------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("make, value, dtype, weak", [
+    (lambda: jnp.zeros(2), [0, 0], "float32", False), (lambda: jnp.zeros([1, 2], int), [[0, 0]], "int32", False),
+    (lambda: jnp.ones(np.array([1, 2]), "complex64"), [[1, 1]], "complex64", False),
+    (lambda: jnp.zeros(jnp.int32(2)), [0, 0], "float32", False),
+    (lambda: jnp.empty((0, 2)), np.zeros((0, 2)), "float32",
+                                                                  False),
+    (lambda: jnp.full(2, 1), [1, 1], "int32", True), (lambda: jnp.full(2, 1, "int8"), [1, 1], "int8", False),
+    (lambda: jnp.full((2, 3), V), [V, V], "float32", False), (lambda: jnp.full(2, True), [1, 1], "bool", False),
+    (lambda: jnp.full((1,), jnp.float16(2)), [2], "float16", False),
+    (lambda: jnp.zeros_like(1.0), 0, "float32", True),
+    (lambda: jnp.ones_like(X, shape=(2,)), [1, 1], "float32", False),
+    (lambda: jnp.full_like(np.arange(2), 2.7), [2, 2], "int32", False),
+    (lambda: jnp.full_like(1, 2.5), 2, "int32", True),
+    (lambda: jnp.full_like(X, np.arange(3)), [[0, 1, 2]] * 2, "float32", False),
+    (lambda: jnp.zeros_like(Lookalike()), [0, 0, 0], "int8", False),
+    (lambda: hlotrace.jit(lambda: jnp.full((2,), 1.0))(), [1, 1], "float32", True),
+    (lambda: jnp.zeros((600, 600))[::599, 0], [0, 0], "float32", False),
+    (lambda: jnp.arange(3), [0, 1, 2], "int32", False), (lambda: jnp.arange(10, 1, -3), [10, 7, 4], "int32", False),
+    (lambda: jnp.arange(0.5, 3), [0.5, 1.5, 2.5], "float32", False), (lambda: jnp.arange(-3), [], "int32", False),
+    (lambda: jnp.arange(0, 1, 0.1), np.arange(0, 1, 0.1), "float32", False),
+    (lambda: jnp.arange(3, dtype=complex), [0, 1, 2], "complex64", False),
+    (lambda: jnp.arange(np.int8(3)), [0, 1, 2], "int8", False),
+    (lambda: jnp.arange(5, step=2), [0, 2, 4], "int32", False),
+    (lambda: jnp.arange(1, 600000, 2)[-2:], [599997, 599999], "int32", False),
+    (lambda: hlotrace.jit(lambda: jnp.arange(2, 8, 3) + jnp.arange(2))(), [2, 6], "int32", False),
+    (lambda: jnp.linspace(0, 10, 5, dtype=int), [0, 2, 5, 7, 10], "int32", False),
+    (lambda: jnp.linspace(V, 2 * V, 3, axis=1), np.linspace(V, 2 * V, 3, axis=1), "float32", False),
+    (lambda: jnp.linspace(0, 1, 4, endpoint=False), [0, .25, .5, .75], "float32", False),
+    (lambda: jnp.linspace(0, 1, 1), [0], "float32", False), (lambda: jnp.linspace(0, 1, 0), [], "float32", False),
+    (lambda: jnp.linspace(0, 1, 3, retstep=True)[1], 0.5, "float32", False),
+    (lambda: jnp.logspace(0, 2, 3, base=2), [1, 2, 4], "float32", False),
+    (lambda: jnp.geomspace(-1, -1000, 4), [-1, -10, -100, -1000], "float32", False),
+])
+def test_values_dtype_and_weakness(make, value, dtype, weak):
+    is_array(make(), value, dtype, weak)
+
+
+@pytest.mark.parametrize("call, error, words", [
+    (lambda: jnp.zeros((2, -3)), ValueError, "non-negative"), (lambda: jnp.zeros(2.0), TypeError, "shape"),
+    (lambda: jnp.zeros(2, "S3"), TypeError, "not a numeric dtype"), (lambda: jnp.full(2, [1, 2]), TypeError, "full"),
+    (lambda: jnp.full((2, 3), V[:2]), ValueError, "broadcasting"),
+    (lambda: jnp.zeros_like([1]), TypeError, "full_like"),
+    (lambda: jnp.arange(None), TypeError, "None"), (lambda: jnp.arange(V), ValueError, "scalars"),
+    (lambda: jnp.arange(3, dtype=bool), TypeError, "bool"), (lambda: jnp.arange(0, 5, 0), ZeroDivisionError, "zero"),
+    (lambda: jnp.arange(1j), ValueError, "complex"), (lambda: jnp.linspace(0, 1, -1), ValueError, "non-negative"),
+    (lambda: hlotrace.jit(jnp.arange)(3), hlotrace.errors.ConcretizationTypeError, "arange"),
+    (lambda: jnp.eye(-1), ValueError, "negative"), (lambda: jnp.tril(V), ValueError, "at least 2D"),
+    (lambda: jnp.diag(np.zeros((2, 2, 2))), ValueError, "1d or 2d"),
+    (lambda: jnp.vander(X), ValueError, "one-dimensional"),
+    (lambda: jnp.meshgrid(V, indexing="a"), ValueError, "indexing"), (lambda: jnp.meshgrid(X), ValueError, "1D"),
+    (lambda: jnp.diagonal(X, 0, 1, 1), ValueError, "same"), (lambda: jnp.diagonal(V), ValueError, "two dimensions"),
+])
+def test_creation_refuses(call, error, words):
+    with pytest.raises(error, match=words):
+        call()
+
+
+# --- matrices and grids -----------------------------------------------------------------------------------------
+
+C = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
+
+
+@pytest.mark.parametrize("function", [
+    lambda xp: xp.eye(3, dtype=np.float32), lambda xp: xp.eye(2, 4, 1, dtype=np.int32),
+    lambda xp: xp.eye(3, k=-5, dtype=bool), lambda xp: xp.identity(2, np.complex64),
+    lambda xp: xp.tri(3, 4, 1, dtype=np.float32), lambda xp: xp.tril(C, -1), lambda xp: xp.triu(C, 1),
+    lambda xp: xp.triu(np.ones((3, 2), bool)), lambda xp: xp.diag(V, 1), lambda xp: xp.diag(V, -2),
+    lambda xp: xp.diag(X, 1), lambda xp: xp.diag(X, -1), lambda xp: xp.diag(X, 7), lambda xp: xp.diagflat(X, -1),
+    lambda xp: xp.diagonal(C, 1, 1, 2), lambda xp: xp.diagonal(C, -1, 2, 0),
+    lambda xp: xp.diagonal(C, axis1=-1, axis2=0),
+    lambda xp: xp.vander(V, 4), lambda xp: xp.vander(V, 2, increasing=True), lambda xp: xp.vander(V, 0),
+    lambda xp: xp.meshgrid(V, X[0], V), lambda xp: xp.meshgrid(V, X[0], indexing="ij", sparse=True),
+    lambda xp: xp.mgrid[0:2, 1:4], lambda xp: xp.ogrid[0:2, 1:4], lambda xp: xp.mgrid[0:1:5j].astype(np.float32),
+])
+def test_matrices_are_those_of_numpy(function):
+    got, want = function(jnp), function(np)
+    assert type(want) is not tuple or len(got) == len(want)
+    for g, w in zip(got, want) if isinstance(got, list) else [(got, want)]:
+        np.testing.assert_array_equal(g, w)
+        assert g.dtype == {np.dtype("int64"): np.int32, np.dtype("float64"): np.float32}.get(w.dtype, w.dtype)
+
+
+def test_traced_diagonal_number_and_fromfunction():
+    np.testing.assert_array_equal(hlotrace.jit(lambda k: jnp.eye(3, k=k))(1), np.eye(3, k=1))
+    np.testing.assert_array_equal(jnp.fromfunction(lambda i, j: 10 * i + j, (2, 3), dtype=int), [[0, 1, 2], [10, 11, 12]])
+
+
+def test_derivatives_and_batching():
+    np.testing.assert_array_equal(hlotrace.grad(lambda a: (jnp.diagonal(a, 1) * 2).sum())(X), np.eye(2, 3, 1) * 2)
+    np.testing.assert_array_equal(hlotrace.grad(lambda a: jnp.tril(a).sum())(X), np.tri(2, 3))
+    np.testing.assert_allclose(hlotrace.grad(lambda a: jnp.linspace(a, 2.0, 3).sum())(1.0), 1.5)
+    np.testing.assert_array_equal(hlotrace.vmap(jnp.diag)(X), [np.diag(row) for row in X])
+    np.testing.assert_array_equal(hlotrace.vmap(lambda a: jnp.array([a, 1]))(V), [[v, 1] for v in V])
