@@ -19,6 +19,7 @@ from ..primitives.elementwise import add, convert, div, eq, floor_p, ge, log, mu
 from ..primitives.shape import broadcast_in_dim, concatenate_p, copy_p, iota_p, move_axis, pad_p, reshape, slice_p
 from ..runtime import transfer
 from ..runtime.array import ArrayImpl, from_numpy
+from ..runtime.array import from_dlpack as import_dlpack
 from .util import SCALARS, broadcast_shapes, broadcast_to_shape, cast, check_arraylike, ndim, promote_dtypes, result_type
 from .util import shape as shape_of
 
@@ -164,12 +165,10 @@ def astype(x, dtype, /, *, copy=False, device=None):
 
 
 def from_dlpack(x, /, *, device=None, copy=None):
-    """An array with the values of an object with `__dlpack__`."""
-    if isinstance(x, Array):
-        return array(x, copy=bool(copy), device=device)
-    if not hasattr(x, "__dlpack__"):
-        raise TypeError(f"from_dlpack: a value of type {type(x)} has no __dlpack__ method")
-    return array(np.from_dlpack(x), device=device)
+    """An array over the memory of an object with `__dlpack__`, shared unless `copy` or its alignment forbids that."""
+    if not hasattr(x, "__dlpack__") or not hasattr(x, "__dlpack_device__"):
+        raise TypeError(f"from_dlpack: a value of type {type(x)} has no __dlpack__ and __dlpack_device__ methods")
+    return array(x if isinstance(x, Array) else import_dlpack(x), copy=bool(copy), device=device)
 
 
 def _through_numpy(name):

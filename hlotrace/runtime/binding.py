@@ -88,8 +88,37 @@ else:
         return _jax.buffer_to_dlpack_managed_tensor(buf, stream)
 
 
-def from_dlpack(capsule, device):
-    return _jax.dlpack_managed_tensor_to_buffer(capsule, device, None)
+class _DLTensor(ctypes.Structure):
+    """The head of DLPack's `DLManagedTensor` (dlpack.h, version 0)."""
+    _fields_ = [("data", ctypes.c_void_p), ("device_type", ctypes.c_int32), ("device_id", ctypes.c_int32),
+                ("ndim", ctypes.c_int32), ("code", ctypes.c_uint8), ("bits", ctypes.c_uint8), ("lanes", ctypes.c_uint16),
+                ("shape", ctypes.POINTER(ctypes.c_int64)), ("strides", ctypes.POINTER(ctypes.c_int64))]
+
+
+_DLPACK_KINDS = {0: "int", 1: "uint", 2: "float", 4: "bfloat", 5: "complex", 6: "bool"}
+
+
+def dlpack_type(capsule):
+    """(shape, name of the dtype, is it row-major?) of a DLPack capsule that is not versioned."""
+    pointer = ctypes.pythonapi.PyCapsule_GetPointer
+    pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    tensor = _DLTensor.from_address(pointer(capsule, b"dltensor"))
+    if tensor.code not in _DLPACK_KINDS or tensor.lanes != 1:
+        raise TypeError(f"from_dlpack: DLPack element type (code {tensor.code}, {tensor.bits} bits, {tensor.lanes} lanes) "
+                        "is not supported")
+    kind = _DLPACK_KINDS[tensor.code]
+    shape = tuple(tensor.shape[:tensor.ndim])
+    row_major, stride = True, 1
+    for axis in reversed(range(tensor.ndim)) if tensor.strides else ():
+        row_major = row_major and (shape[axis] <= 1 or tensor.strides[axis] == stride)
+        stride *= shape[axis]
+    return shape, kind if kind == "bool" else f"{kind}{tensor.bits}", row_major
+
+
+def from_dlpack(capsule, device, aval, sharding):
+    """A buffer over the memory of a DLPack capsule, or with a copy of it where its alignment forbids that."""
+    buf = _jax.dlpack_managed_tensor_to_buffer(capsule, device, None)
+    return buf._rewrap_with_aval_and_sharding(aval, sharding)
 
 
 def parse_module(text):
