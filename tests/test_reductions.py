@@ -1,8 +1,9 @@
 """Reductions, running reductions, sorting, windows and sets: edge cases beyond the op table."""
-import hlotrace as jax
 import ml_dtypes
 import numpy as np
 import pytest
+
+import hlotrace as jax
 from hlotrace import lax
 from hlotrace import numpy as jnp
 

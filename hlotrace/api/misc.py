@@ -3,13 +3,15 @@ import contextlib
 import functools
 import gc
 
+import numpy as np
+
 from ..core import tree
 from ..core.avals import aval_of
 from ..core.config import option_context, override, state
 from ..core.trace import EVAL, Tracer, entering
 from ..primitives.shape import copy_p
 from ..runtime import evaluate, placement, transfer
-from ..runtime.array import ArrayImpl, as_array
+from ..runtime.array import ArrayImpl, from_numpy
 
 enable_x64 = option_context("jax_enable_x64", True)
 debug_nans = option_context("jax_debug_nans", True)
@@ -51,7 +53,7 @@ def device_put(x, device=None, *, src=None, donate=False, may_alias=None):
 def _put(x, device, donate):
     if isinstance(x, Tracer):
         return copy_p.bind(x)
-    array = as_array(x)
+    array = from_numpy(np.asarray(x, aval_of(x).dtype), aval=aval_of(x)) if not isinstance(x, ArrayImpl) else x
     if device is None:
         return array
     moved = transfer.copy_to(array, device, committed=True)

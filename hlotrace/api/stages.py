@@ -2,6 +2,7 @@
 from ..core import dtypes, tree
 from ..core.avals import ShapedArray, aval_of, is_arraylike, not_an_array
 from ..core.config import state
+from ..core.trace import Tracer
 from ..lowering.module import lower as lower_program
 from ..runtime import client, evaluate, execute, introspect
 from ..runtime.array import as_array
@@ -206,6 +207,9 @@ class Compiled:
         if wrong:
             raise TypeError("Argument types differ from the types for which this computation was compiled:\n"
                             + "\n".join(wrong) + "\nLower and compile again for these types, or convert the arguments.")
+        if any(isinstance(x, Tracer) for x in leaves):
+            raise TypeError(f"Cannot apply transformations to {self.fun_name}, which was lowered and compiled for one "
+                            "signature: an argument is a tracer. Transform and trace the function itself instead.")
         if any(not is_arraylike(x) for x in leaves):
             raise TypeError(f"{self.fun_name}: a compiled function is called with arrays, not with ShapeDtypeStructs")
         arrays = [as_array(leaves[i]) for i in self._lowered._kept]

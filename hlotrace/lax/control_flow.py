@@ -23,10 +23,13 @@ def _avals(leaves, what):
     return [aval_of(x) for x in leaves]
 
 
-def _trace(fun, args, avals, name) -> Traced:
-    """Trace `fun(*args)` for leaves of the given avals; kept for the next call with the same function."""
+def _trace(fun, args, avals, name, owner=None) -> Traced:
+    """Trace `fun(*args)` for leaves of the given avals; kept for the next call with the same function.
+
+    Where `fun` is a wrapper made for one call, `owner` is (the user's function, what kind of wrapper).
+    """
     in_tree = tree.tree_structure((args, {}))
-    cache = _cache_for(fun, name)
+    cache = _cache_for(*(owner or (fun, name)))
     key = (in_tree, tuple(avals), state.context_key, state.axis_env)
     traced = cache.get(key)
     if traced is None:
@@ -74,7 +77,7 @@ def _check_carry(name, in_tree, in_avals, out_tree, out_avals, carry_in, label):
                         + "\n".join(wrong))
 
 
-def scan(f, init, xs=None, length=None, reverse=False, unroll=1, _split_transpose=False):
+def scan(f, init, xs=None, length=None, reverse=False, unroll=1, _split_transpose=False, _owner=None):
     """Loop over the leading axis of `xs`, carrying a value: `carry, y = f(carry, x)`.
 
     Args:
@@ -104,7 +107,7 @@ def scan(f, init, xs=None, length=None, reverse=False, unroll=1, _split_transpos
     slices = [a.update(shape=a.shape[1:]) for a in x_avals]
     example = (init, x_tree.unflatten(x_leaves))
     traced, init_leaves = _settle_carry(
-        lambda avals: _trace(f, example, [*avals, *slices], "scan"), init_leaves, len(init_leaves))
+        lambda avals: _trace(f, example, [*avals, *slices], "scan", _owner), init_leaves, len(init_leaves))
     children = traced.out_tree.children() if traced.out_tree.node_data() is not None else []
     if len(children) != 2 or traced.out_tree.node_data()[0] not in (tuple, list):
         raise TypeError("scan body output must be a pair (carry, y): a tuple of length 2, got a value of structure "
@@ -217,9 +220,8 @@ def fori_loop(lower, upper, body_fun, init_val, *, unroll=None):
         def step(carry, _):
             i, val = carry
             return (bind("add", i, one), body_fun(i, val)), None
-        step = _named_after(step, body_fun, ("fori", dtype, weak))
         (_, result), _ = scan(step, (convert(lo, dtype, weak), init_val), None, length=max(hi - lo, 0),
-                              unroll=1 if unroll is None else unroll)
+                              unroll=1 if unroll is None else unroll, _owner=(body_fun, ("fori", dtype, weak)))
         return result
     if unroll is not None and unroll not in (False, 1):
         raise ValueError("fori_loop: `unroll` can only be used with `fori_loop` if the loop bounds are known when "
@@ -242,12 +244,6 @@ def _index_type(lower, upper):
         raise TypeError("lower and upper arguments to fori_loop must have equal types, got "
                         f"{pairs[0][0].name} and {pairs[1][0].name}")
     return dtypes.lattice_result(pairs)
-
-
-def _named_after(wrapper, fun, key):
-    """The same wrapper object for the same function, so that traced loops are found again."""
-    cache = _cache_for(fun, "wrappers")
-    return cache.setdefault(key, wrapper)
 
 
 def _branch_outputs(traced, names):
@@ -348,7 +344,7 @@ def map(f, xs, *, batch_size=None):
 
     def step(_, x):
         return (), f(x)
-    return scan(_named_after(step, f, "map"), (), xs)[1]
+    return scan(step, (), xs, _owner=(f, "map"))[1]
 
 
 def _batched_map(f, xs, size):

@@ -21,15 +21,14 @@ from ..primitives.elementwise import (
     integer_pow_p,
     kind_of,
     nextafter_p,
-    polygamma_p,
     pow_p,
     reduce_precision_p,
     round_p,
     select_n_p,
     stop_gradient_p,
-    zeta_p,
 )
 from ..primitives.shape import broadcast_in_dim
+from ..primitives.special import polygamma_p, zeta_p
 
 _RANK = {"b": 0, "i": 1, "u": 1, "f": 2, "c": 3}      # kinds of dtype in the order of python_scalars
 

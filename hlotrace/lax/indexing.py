@@ -9,8 +9,7 @@ from ..core.trace import Tracer, trace_to_jaxpr
 from ..primitives import scatter as _scatter
 from ..primitives.common import canonical_axis, full, np, scalar
 from ..primitives.elementwise import add, convert, lt, neg, select
-from ..primitives.index import (GatherDimensionNumbers, GatherScatterMode, dynamic_slice_p, dynamic_update_slice_p,
-                                gather_p)
+from ..primitives.index import GatherDimensionNumbers, GatherScatterMode, dynamic_slice_p, dynamic_update_slice_p, gather_p
 from ..primitives.scatter import ScatterDimensionNumbers
 from ..primitives.shape import concatenate_p, reshape, slice_p, squeeze_p
 

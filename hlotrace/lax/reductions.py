@@ -7,16 +7,34 @@ from ..core.avals import ShapedArray, aval_of
 from ..core.config import state
 from ..core.programs import embed_constants
 from ..core.trace import Tracer, trace_to_jaxpr
-from ..primitives import reduce as _reduce, sort as _sort, window
+from ..primitives import reduce as _reduce
+from ..primitives import sort as _sort
+from ..primitives import window
 from ..primitives.common import canonical_axes, canonical_axis, np, shape_of
 from ..primitives.cumulative import cumlogsumexp_p, cummax_p, cummin_p, cumprod_p, cumsum_p
 from ..primitives.elementwise import convert, max_p, min_p
-from ..primitives.reduce import (argmax_p, argmin_p, reduce_and_p, reduce_max_p, reduce_min_p, reduce_or_p, reduce_p,
-                                 reduce_prod_p, reduce_sum_p, reduce_xor_p)
+from ..primitives.reduce import (
+    argmax_p,
+    argmin_p,
+    reduce_and_p,
+    reduce_max_p,
+    reduce_min_p,
+    reduce_or_p,
+    reduce_p,
+    reduce_prod_p,
+    reduce_sum_p,
+    reduce_xor_p,
+)
 from ..primitives.shape import broadcast_in_dim, move_axis
 from ..primitives.sort import sort_p, top_k_p
-from ..primitives.window import (reduce_window_max_p, reduce_window_min_p, reduce_window_p, reduce_window_sum_p,
-                                 select_and_gather_add_p, select_and_scatter_add_p)
+from ..primitives.window import (
+    reduce_window_max_p,
+    reduce_window_min_p,
+    reduce_window_p,
+    reduce_window_sum_p,
+    select_and_gather_add_p,
+    select_and_scatter_add_p,
+)
 from .contraction import padtype_to_pads
 
 __all__ = ["argmax", "argmax_p", "argmin", "argmin_p", "cumlogsumexp", "cumlogsumexp_p", "cummax", "cummax_p",

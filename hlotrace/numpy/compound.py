@@ -7,6 +7,7 @@ from ..primitives import elementwise as e
 from ..primitives.common import full, np, scalar
 from ..primitives.elementwise import add as _add
 from ..primitives.elementwise import convert, div, eq, ge, gt, lt, mul, ne, neg, select, sub
+from ..primitives.special import bessel_i0e_p
 from .ufunc import ufunc
 from .ufuncs import (
     Binary,
@@ -81,7 +82,7 @@ def sinc(x):
 @unary(promote_args_inexact, "f")
 def i0(x):
     """The modified Bessel function of order 0."""
-    return mul(e.bessel_i0e_p.bind(x), e.exp(e.maximum(x, neg(x))))    # max, unlike abs, has slope 0 at 0
+    return mul(bessel_i0e_p.bind(x), e.exp(e.maximum(x, neg(x))))    # max, unlike abs, has slope 0 at 0
 
 
 # --- the bits of floats -----------------------------------------------------------------------------------------

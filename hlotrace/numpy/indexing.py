@@ -19,10 +19,23 @@ from ..core.trace import Tracer
 from ..lax import indexing as lax
 from ..primitives.common import bind, full, prod, scalar, shape_of
 from ..primitives.elementwise import add, convert, lt, mul, select
-from ..primitives.index import (FILL, PROMISE, GatherDimensionNumbers, GatherScatterMode, dynamic_slice_p,
-                                dynamic_update_slice_p, gather_p)
-from ..primitives.scatter import (ScatterDimensionNumbers, scatter_add_p, scatter_max_p, scatter_min_p, scatter_mul_p,
-                                  scatter_p)
+from ..primitives.index import (
+    FILL,
+    PROMISE,
+    GatherDimensionNumbers,
+    GatherScatterMode,
+    dynamic_slice_p,
+    dynamic_update_slice_p,
+    gather_p,
+)
+from ..primitives.scatter import (
+    ScatterDimensionNumbers,
+    scatter_add_p,
+    scatter_max_p,
+    scatter_min_p,
+    scatter_mul_p,
+    scatter_p,
+)
 from ..primitives.shape import broadcast_in_dim, concatenate_p, reshape, rev_p, slice_p
 from .util import broadcast_shapes
 

@@ -5,7 +5,6 @@ import operator
 from ..api.composite import composite
 from ..api.vmap import vmap
 from ..core import dtypes
-from ..core.array import Array
 from ..core.avals import aval_of
 from ..core.trace import concrete_or_error
 from ..lax import shapes as lax
@@ -17,10 +16,10 @@ from .creation import asarray, full, ones, zeros
 from .indexing import get
 from .reductions import cumsum
 from .reductions import sum as sum_
-from .shaping import broadcast_arrays, broadcast_to, concatenate, expand_dims, flip, moveaxis, ravel, reshape
+from .shaping import broadcast_to, concatenate, expand_dims, moveaxis, ravel, reshape
 from .sorting import searchsorted
 from .ufuncs import abs as abs_
-from .ufuncs import floor, not_equal, sqrt
+from .ufuncs import not_equal, sqrt
 from .util import broadcast_shapes, cast, check_arraylike, promote_dtypes, promote_dtypes_inexact
 from .util import ndim as ndim_of
 from .util import shape as shape_of

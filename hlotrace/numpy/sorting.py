@@ -7,14 +7,32 @@ from ..core.avals import aval_of
 from ..core.trace import concrete_or_error
 from ..lax.control_flow import fori_loop
 from ..primitives.common import canonical_axis, full, np, scalar, shape_of
-from ..primitives.elementwise import (add, and_p, convert, div, eq, ge, lt, maximum, minimum, mul, ne, not_p, or_p,
-                                      select, shift_right_logical_p, sub)
+from ..primitives.elementwise import (
+    add,
+    and_p,
+    convert,
+    div,
+    eq,
+    ge,
+    lt,
+    maximum,
+    minimum,
+    mul,
+    ne,
+    not_p,
+    or_p,
+    select,
+    shift_right_logical_p,
+    sub,
+)
 from ..primitives.index import FILL
 from ..primitives.reduce import reduce_sum
 from ..primitives.scatter import ScatterDimensionNumbers, scatter_add_p
 from ..primitives.shape import broadcast_in_dim, concatenate_p, iota_p, reshape, rev_p, slice_p
-from ..primitives.sort import sort as sort_arrays, take_along
-from .reductions import max as max_, min as min_
+from ..primitives.sort import sort as sort_arrays
+from ..primitives.sort import take_along
+from .reductions import max as max_
+from .reductions import min as min_
 from .util import cast, check_arraylike, dtype_of, ndim, promote_dtypes, promote_dtypes_inexact, result_type, shape
 
 __all__ = ["argpartition", "argsort", "bincount", "digitize", "histogram", "histogram_bin_edges", "lexsort",

@@ -3,12 +3,32 @@ from ..api.composite import composite
 from ..core import dtypes
 from ..primitives.common import canonical_axes, full, np, prod, shape_of
 from ..primitives.cumulative import cumsum_p
-from ..primitives.elementwise import (add, and_p, ceil_p, conj_p, convert, div, floor_p, ge, gt, maximum, minimum, mul,
-                                      not_p, real, round_p, select, sqrt, square, sub)
+from ..primitives.elementwise import (
+    add,
+    and_p,
+    ceil_p,
+    conj_p,
+    convert,
+    div,
+    floor_p,
+    ge,
+    gt,
+    maximum,
+    minimum,
+    mul,
+    not_p,
+    real,
+    round_p,
+    select,
+    sqrt,
+    square,
+    sub,
+)
 from ..primitives.reduce import argmax_p, kept_axes, reduce_or_p, reduce_sum
 from ..primitives.shape import broadcast_in_dim, reshape, transpose
 from ..primitives.sort import sort, take_along
-from .reductions import as_mask, is_nan, no_out, sum as sum_, wider
+from .reductions import as_mask, is_nan, no_out, wider
+from .reductions import sum as sum_
 from .util import broadcast_to_shape, cast, check_arraylike, dtype_of, ndim, promote_dtypes_inexact, shape
 
 __all__ = ["average", "mean", "median", "nanmean", "nanmedian", "nanpercentile", "nanquantile", "nanstd", "nanvar",

@@ -1,7 +1,24 @@
 """Running sums, products, extremes and log-sum-exps along one axis."""
 from .common import Primitive, dtype_of, dtypes, scalar, shape_of
-from .elementwise import (abs_p, add, add_p, convert, exp, is_finite_p, kind_of, log1p_p, max_p, maximum, min_p,
-                          mul, mul_p, ne, neg, select, sub)
+from .elementwise import (
+    abs_p,
+    add,
+    add_p,
+    convert,
+    exp,
+    is_finite_p,
+    kind_of,
+    log1p_p,
+    max_p,
+    maximum,
+    min_p,
+    mul,
+    mul_p,
+    ne,
+    neg,
+    select,
+    sub,
+)
 from .reduce import combiner, reducer_of, region
 from .shape import concatenate_p, pad_p, rev_p, slice_p
 from .window import window_attributes

@@ -8,8 +8,23 @@ import enum
 import functools
 import typing
 
-from .common import (Primitive, ShapedArray, aval_of, bind, dtype_of, dtypes, first_operand_jvp, full, instantiate,
-                     is_linear, np, same_dtype, scalar, shape_of, zeros_of)
+from .common import (
+    Primitive,
+    ShapedArray,
+    aval_of,
+    bind,
+    dtype_of,
+    dtypes,
+    first_operand_jvp,
+    full,
+    instantiate,
+    is_linear,
+    np,
+    same_dtype,
+    scalar,
+    shape_of,
+    zeros_of,
+)
 from .elementwise import ge, le, select
 from .shape import _array, _list, _types, broadcast_axis, broadcast_in_dim, concatenate_p, move_axis
 

@@ -5,12 +5,42 @@ from ..core import programs
 from ..core.jaxpr import eval_jaxpr
 from ..core.linear import Axis
 from ..core.trace import EVAL, entering, trace_to_jaxpr
-from .common import (Primitive, ShapedArray, aval_of, dtype_of, dtypes, full, instantiate, no_tangent_jvp, np, prod,
-                     scalar, shape_of)
-from .elementwise import (add, add_p, and_p, convert, div, eq, gt, imag_p, kind_of, lt, max_p, min_p, mul, mul_p, ne,
-                          or_p, real, select, xor_p)
+from .common import (
+    Primitive,
+    ShapedArray,
+    aval_of,
+    dtype_of,
+    dtypes,
+    full,
+    instantiate,
+    no_tangent_jvp,
+    np,
+    prod,
+    scalar,
+    shape_of,
+)
+from .elementwise import (
+    add,
+    add_p,
+    and_p,
+    convert,
+    div,
+    eq,
+    gt,
+    imag_p,
+    kind_of,
+    lt,
+    max_p,
+    min_p,
+    mul,
+    mul_p,
+    ne,
+    or_p,
+    real,
+    select,
+    xor_p,
+)
 from .shape import _array, broadcast_axis, broadcast_in_dim, concatenate_p, move_axis, reshape, slice_p, transpose
-
 
 # --- programs on scalars, as regions ----------------------------------------------------------------------------
 

@@ -6,11 +6,34 @@ stick out are dropped as a whole, unless the mode is CLIP.  All members share ty
 import functools
 import typing
 
-from .common import (Primitive, ShapedArray, aval_of, bind, dtype_of, dtypes, full, instantiate, is_linear, prod,
-                     same_dtype, scalar, shape_of, zeros_of)
+from .common import (
+    Primitive,
+    ShapedArray,
+    aval_of,
+    bind,
+    dtype_of,
+    dtypes,
+    full,
+    instantiate,
+    is_linear,
+    prod,
+    same_dtype,
+    scalar,
+    shape_of,
+    zeros_of,
+)
 from .elementwise import add, add_p, convert, div, eq, kind_of, max_p, min_p, mul, mul_p, select
-from .index import (CLIP, PROMISE, GatherDimensionNumbers, check_batching_dims, check_dims, check_index_vectors,
-                    gather_p, last_starts, shift)
+from .index import (
+    CLIP,
+    PROMISE,
+    GatherDimensionNumbers,
+    check_batching_dims,
+    check_dims,
+    check_index_vectors,
+    gather_p,
+    last_starts,
+    shift,
+)
 from .shape import _list, _types, broadcast_axis, broadcast_in_dim, move_axis, reshape
 
 

@@ -11,8 +11,6 @@ from ..primitives.elementwise import (
     complex_p,
     convert,
     div,
-    erf_inv_p,
-    erf_p,
     ge,
     log,
     log1p_p,
@@ -30,6 +28,7 @@ from ..primitives.elementwise import (
 )
 from ..primitives.random import WORDS, random_bits_p, random_split_p
 from ..primitives.shape import slice_p, squeeze_p
+from ..primitives.special import erf_inv_p, erf_p
 from .keys import one_key
 
 __all__ = ["bits", "cauchy", "exponential", "gumbel", "laplace", "logistic", "normal", "truncated_normal", "uniform"]

@@ -11,7 +11,7 @@ from ..numpy.util import shape as shape_of
 from ..primitives.common import canonical_axis, canonical_shape, np, prod, scalar
 from ..primitives.cumulative import cumsum_p
 from ..primitives.elementwise import add, and_p, clamp_p, convert, gt, le, log, lt, mul, rem_p, select, sub
-from ..primitives.random import U32, WORDS, random_bits_p
+from ..primitives.random import WORDS, random_bits_p
 from ..primitives.reduce import argmax_p
 from ..primitives.shape import broadcast_in_dim, iota_p, move_axis, reshape, slice_p
 from ..primitives.sort import sort, top_k_p

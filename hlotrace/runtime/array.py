@@ -61,7 +61,7 @@ class ArrayImpl(Array):
                 raise TypeError(f"Only scalar arrays can be converted to Python scalars; got shape {self.shape}")
             raise TypeError("Only scalar arrays can be converted to Python scalars; got arr.ndim="
                             f"{self.aval.ndim}. Use x.item() or x[0].")
-        return convert(self._numpy()[()])
+        return convert(self.__array__().item())
 
     def __int__(self):
         return self._scalar(int)
@@ -104,7 +104,7 @@ class ArrayImpl(Array):
             return f"Array({self.shape}, dtype={self.aval.dtype.name}) overlaying:\n{self._numpy()}"
         value = self._numpy()
         if value.size == 0:
-            return f"Array([], shape={self.shape}, dtype={value.dtype}{weak})".replace("[], shape=(0,), ", "[], ")
+            return f"Array([], shape={self.shape}, dtype={value.dtype}{weak})"
         return f"Array({np.array2string(value, separator=', ', prefix='Array(')}, dtype={value.dtype}{weak})"
 
     # --- the device side ---

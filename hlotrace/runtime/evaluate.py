@@ -11,6 +11,7 @@ from . import binding, client, execute
 from .array import ArrayImpl, as_array, from_numpy
 
 _primitive_cache: dict = {}
+_KEPT = 8192
 _program_cache = weakref.WeakKeyDictionary()
 
 
@@ -68,6 +69,8 @@ def _evaluate_carefully(primitive, args, params):
     executable = _primitive_cache.get(key)
     if executable is None:
         executable = _primitive_cache[key] = _compile_primitive(primitive, avals, params, device)
+        if len(_primitive_cache) > _KEPT:      # programs among the parameters may be new on each call
+            del _primitive_cache[next(iter(_primitive_cache))]
     return executable(buffers_on(arrays, device), committed)
 
 

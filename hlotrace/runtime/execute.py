@@ -49,8 +49,9 @@ class Executable:
         return outs
 
     def _run_effectful(self, buffers):
-        if self.lowered.ordered and _last_ordered:
-            _wait(_last_ordered.pop())
+        if self.lowered.ordered:
+            for token in _last_ordered[:]:
+                _wait(token)
         try:
             results = self.loaded.execute_sharded(buffers, with_tokens=True)
         except binding.JaxRuntimeError as error:
@@ -60,9 +61,9 @@ class Executable:
             if self.lowered.ordered:
                 _last_ordered[:] = [token]
             _pending.append(token)
-            if len(_pending) > 256:
-                oldest = _pending.pop(0)
-                oldest.block_until_ready()
+            oldest = _pending.pop(0) if len(_pending) > 256 else None
+        if oldest is not None:
+            _wait(oldest)
         return results
 
 
