@@ -6,6 +6,7 @@ depends on tangents from what does not (`linearize.py`).  A tangent that is None
 import numpy as np
 
 from ..core import programs
+from ..core import source as provenance
 from ..core.config import state
 from ..core.jaxpr import eval_jaxpr
 from ..core.trace import Trace, Tracer, aval_of, entering, trace_to_jaxpr
@@ -55,8 +56,10 @@ class JVPTrace(Trace):
             else:
                 primals.append(a)
                 tangents.append(None)
-        saved = state.trace
+        saved, source = state.trace, state.source
         state.trace = self.rules if live else self.parent
+        if live and source is None and self.rules is not self.parent:
+            state.source = provenance.user_frame()      # once, for all that the rule does
         try:
             if not live:
                 return primitive.bind(*primals, **params)
@@ -67,7 +70,7 @@ class JVPTrace(Trace):
             else:
                 out, tangent = primitive.jvp(primals, tangents, **params)
         finally:
-            state.trace = saved
+            state.trace, state.source = saved, source
         if primitive.multiple_results:
             return [x if t is None else JVPTracer(self, x, t) for x, t in zip(out, tangent, strict=True)]
         return out if tangent is None else JVPTracer(self, out, tangent)
