@@ -19,6 +19,7 @@ from .api.autodiff import (
     vjp,
 )
 from .api.callbacks import pure_callback
+from .api.checkpoint import checkpoint, remat
 from .api.custom import closure_convert, custom_gradient, custom_jvp, custom_vjp
 from .api.jit import jit
 from .api.misc import (
@@ -61,7 +62,7 @@ from .runtime.execute import effects_barrier
 __version__ = "0.1.0"
 
 # Modules that are imported when they are first used.
-_LAZY = ("custom_derivatives", "debug", "dtypes", "errors", "experimental", "lax", "nn", "random", "sharding", "stages",
+_LAZY = ("ad_checkpoint", "checkpoint_policies", "custom_derivatives", "debug", "dtypes", "errors", "experimental", "lax", "nn", "random", "sharding", "stages",
          "tree_util")
 
 

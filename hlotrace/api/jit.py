@@ -149,7 +149,7 @@ class Static:
 _function_caches: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
 
 
-def _cache_for(fun, options):
+def cache_for(fun, options):
     """The cache of a function, shared by all `jit(fun)` with the same options."""
     try:
         return _function_caches.setdefault(fun, {}).setdefault(options, {})
@@ -177,7 +177,7 @@ class JitFunction:
         self._compiler_options = compiler_options
         options = (self._static_numbers, self._static_names, self._donate_numbers, self._donate_names, inline,
                    keep_unused, tuple(sorted(compiler_options.items())) if compiler_options else ())
-        self._cache = _cache_for(fun, options)
+        self._cache = cache_for(fun, options)
         functools.update_wrapper(self, fun, updated=())
 
     def __call__(self, *args, **kwargs):

@@ -12,26 +12,30 @@ map_flat(fun, axis, args, dims) -> outs with mapped axes in front   (a function,
 import functools
 import weakref
 
+from .config import state
 from .linear import is_linear
 
 jvp = linearize = transpose = batch = map_flat = None
 
 
-def provide(function):
-    """Install a transformation under its name, with a cache keyed by the identity of the program."""
+def cached(function):
+    """A function of a program and hashable values, with a cache that lives as long as the program."""
     cache = weakref.WeakKeyDictionary()
 
     @functools.wraps(function)
-    def cached(jaxpr, *key):
-        from .config import state
+    def call(jaxpr, *key):
         results = cache.setdefault(jaxpr, {})
         full_key = (*key, state.context_key)
         if full_key not in results:
             results[full_key] = function(jaxpr, *key)
         return results[full_key]
+    return call
 
-    globals()[function.__name__] = cached
-    return cached
+
+def provide(function):
+    """Install a transformation under its name, cached."""
+    globals()[function.__name__] = found = cached(function)
+    return found
 
 
 class Linearized:

@@ -1,7 +1,7 @@
 """Structured control flow: scan, while_loop, fori_loop, cond, switch, map, associative_scan."""
 import operator
 
-from ..api.jit import Traced, _cache_for, trace_call
+from ..api.jit import Traced, cache_for, trace_call
 from ..core import dtypes, errors, tree
 from ..core.avals import aval_of, is_arraylike
 from ..core.config import state
@@ -29,7 +29,7 @@ def _trace(fun, args, avals, name, owner=None) -> Traced:
     Where `fun` is a wrapper made for one call, `owner` is (the user's function, what kind of wrapper).
     """
     in_tree = tree.tree_structure((args, {}))
-    cache = _cache_for(*(owner or (fun, name)))
+    cache = cache_for(*(owner or (fun, name)))
     key = (in_tree, tuple(avals), state.context_key, state.axis_env)
     traced = cache.get(key)
     if traced is None:

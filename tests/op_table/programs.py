@@ -23,6 +23,13 @@ row("jit", hlotrace.jit(lambda x, y: [mul(sin(x), y), x]), lambda x, y: [np.sin(
 row("jit", hlotrace.jit(lambda x: hlotrace.jit(sin)(hlotrace.jit(cos)(x))), lambda x: np.sin(np.cos(x)), X,
     variant="nested")
 
+# --- checkpoint -------------------------------------------------------------------------------------------------
+
+row("checkpoint", lambda x, y: hlotrace.checkpoint(lambda x, y: [mul(sin(mul(x, y)), y), x])(x, y),
+    lambda x, y: [np.sin(x * y) * y, x], X, Y, bad=[(lambda: hlotrace.checkpoint(sin)("x"), TypeError, "not a valid")])
+row("checkpoint", lambda x: hlotrace.checkpoint(lambda x: lax.fori_loop(0, 3, lambda _, c: sin(c), x))(x),
+    lambda x: np.sin(np.sin(np.sin(x))), X, variant="loop")
+
 # --- cond -------------------------------------------------------------------------------------------------------
 
 BRANCHES = [lambda x, y: mul(x, y), lambda x, y: sin(x), lambda x, y: y]

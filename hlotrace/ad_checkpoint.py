@@ -1,0 +1,2 @@
+"""hlotrace.ad_checkpoint: rematerialization."""
+from .api.checkpoint import checkpoint, remat
