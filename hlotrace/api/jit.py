@@ -53,13 +53,13 @@ class Traced:
 
 class _Call:
     """A compiled program ready to be called with the leaves of the arguments."""
-    __slots__ = ("executable", "consts", "kept", "all_kept", "out_tree", "device")
+    __slots__ = ("executable", "consts", "kept", "all_kept", "donated", "out_tree", "device")
 
     def __init__(self, traced, device, compiler_options):
-        pruned, consts, self.kept, donated = traced.pruned()
+        pruned, consts, self.kept, self.donated = traced.pruned()
         self.consts = [as_array(c) for c in consts]
         self.all_kept = not consts and self.kept == list(range(traced.in_tree.num_leaves))
-        self.executable = evaluate.compile_program(pruned, device, donated, compiler_options)
+        self.executable = evaluate.compile_program(pruned, device, self.donated, compiler_options)
         self.out_tree = traced.out_tree
         self.device = device
 
@@ -77,6 +77,8 @@ class _Call:
             results = self.executable(buffers)
         except JaxRuntimeError:
             return self.placed(leaves)      # a deleted argument, or one on another device
+        for i in self.donated:
+            leaves[i].mark_deleted()
         return self.out_tree.unflatten(results)
 
     def placed(self, arrays):

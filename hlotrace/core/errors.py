@@ -35,7 +35,7 @@ class KeyReuseError(RuntimeError):
 
 def _made_at(tracer):
     where = tracer.origin()
-    return f"\nThe value was computed at {where}." if where else ""
+    return f"\nThe value {where}." if where else ""
 
 
 def bool_conversion(tracer):

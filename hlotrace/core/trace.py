@@ -130,7 +130,7 @@ class Tracer(Array):
         return self._trace.what
 
     def origin(self):
-        """Where the value was computed, in words, or an empty string."""
+        """"was computed at <line>" or "is argument <path> of <function>", or an empty string."""
         return ""
 
     def _known(self, error, *args):
@@ -200,19 +200,25 @@ class JaxprTracer(Tracer):
         self._source = source
 
     def origin(self):
-        return provenance.describe(self._source)
+        if self._source is not None:
+            return f"was computed at {provenance.describe(self._source)}"
+        trace = self._trace
+        if trace.arg_names is None or self._var not in trace.invars:
+            return ""
+        return f"is argument {trace.arg_names[trace.invars.index(self._var)]} of {trace.name}"
 
 
 class JaxprTrace(Trace):
     """Writes down what is bound as the equations of a program."""
-    __slots__ = ("eqns", "constants", "invars", "name")
+    __slots__ = ("eqns", "constants", "invars", "name", "arg_names")
 
-    def __init__(self, parent, name="fn"):
+    def __init__(self, parent, name="fn", arg_names=None):
         super().__init__(parent)
         self.eqns = []
         self.constants = {}    # id(value) -> (value, Var or Literal)
         self.invars = []
         self.name = name
+        self.arg_names = arg_names
 
     @property
     def what(self):
@@ -271,11 +277,11 @@ class JaxprTrace(Trace):
         self.eqns.append(Eqn(primitive, invars, [var], params, effects, source, state.name_stack))
         return JaxprTracer(self, var, source)
 
-    def finish(self, outputs, arg_names=None):
+    def finish(self, outputs):
         """The program with these outputs, its constants beside it."""
         outvars = [self.atom(x) for x in outputs]
         held = [(var, value) for value, var in self.constants.values() if type(var) is Var]
-        return Jaxpr([v for v, _ in held], [c for _, c in held], self.invars, self.eqns, outvars, self.name, arg_names)
+        return Jaxpr([v for v, _ in held], [c for _, c in held], self.invars, self.eqns, outvars, self.name, self.arg_names)
 
 
 def note_line(error, primitive):
@@ -291,12 +297,12 @@ def trace_to_jaxpr(fun, in_avals, name="fn", arg_names=None, source=None):
     Returns a Jaxpr; constants it closes over, tracers of outer traces among them, are its `consts`.  Equations
     carry `source` if it is given, otherwise the line of the user's that made them.
     """
-    trace = JaxprTrace(state.trace, name)
+    trace = JaxprTrace(state.trace, name, arg_names)
     saved_source, state.source = state.source, source
     try:
         with entering(trace, ending=True):
             outputs = fun(*[trace.input(aval) for aval in in_avals])
-            return trace.finish(outputs, arg_names)
+            return trace.finish(outputs)
     finally:
         state.source = saved_source
 

@@ -136,9 +136,14 @@ class ArrayImpl(Array):
         """Was the buffer deleted or donated?"""
         return self._buf.is_deleted()
 
+    def mark_deleted(self):
+        """The buffer is gone: the short call paths, which take uncommitted arrays only, are not for this one."""
+        self._committed = True
+
     def delete(self):
         """Free the buffer now; later use raises RuntimeError."""
         self._buf.delete()
+        self.mark_deleted()
         if hasattr(self, "_value"):
             del self._value
 
