@@ -1,4 +1,5 @@
 """What rules of linear primitives see in place of an operand whose value is unknown."""
+from .avals import register_aval
 
 
 class Linear:
@@ -12,6 +13,14 @@ class Linear:
     dtype = property(lambda self: self.aval.dtype)
     ndim = property(lambda self: self.aval.ndim)
     size = property(lambda self: self.aval.size)
+
+
+def _not_linear(_):
+    raise TypeError("the function is not linear in its arguments, so it has no transpose: an operation combines two values "
+                    "that depend on them")
+
+
+register_aval(Linear, _not_linear)
 
 
 def is_linear(x):

@@ -207,7 +207,8 @@ def floor_divide(x1, x2):
     return e.round_p.bind(select(wrong, sub(quotient, 1), quotient), rounding_method=0)
 
 
-fmod = Binary("fmod", "Remainder of division toward zero: it has the sign of x1.", numeric, fiu=e.rem_p)
+fmod = Binary("fmod", "Remainder of division toward zero: it has the sign of x1.  For integers, 0 where x2 is 0.",
+              numeric, f=e.rem_p, iu=lambda x1, x2: select(eq(x2, 0), 0, e.rem_p.bind(x1, x2)))
 
 
 @composite

@@ -187,7 +187,7 @@ frombuffer, fromfile, fromiter, fromstring = map(_through_numpy, ("frombuffer", 
 def _fill(shape, value, dtype, weak=False):
     aval = ShapedArray(shape, dtype, weak)
     if type(value) in SCALARS and not dtypes.is_extended(dtype):
-        value = np.asarray(value, dtype)
+        value = scalar(value, dtype)
         if not staging() and aval.size * dtype.itemsize <= HOST_BYTES:
             return from_numpy(np.full(shape, value), aval=aval)
         value = value.item() if weak else value

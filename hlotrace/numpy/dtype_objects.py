@@ -1,6 +1,6 @@
 """Dtypes by name (`float32`, `bfloat16`, `int4`, ...), and questions about dtypes."""
 from ..core import dtypes
-from ..core.config import override
+from ..core.config import override, state
 from ..core.dtypes import as_dtype
 from ..primitives.common import np
 from .util import result_type as result_type
@@ -86,8 +86,9 @@ def issubdtype(arg1, arg2):
 
 def promote_types(a, b):
     """The dtype to which both promote.  int, float and complex are weak: they give way to other dtypes."""
-    with override("jax_enable_x64", True):
-        return dtypes.lattice_result(tuple((as_dtype(t), _is_weak(t)) for t in (a, b)))[0]
+    kinds = tuple((as_dtype(t), _is_weak(t)) for t in (a, b))
+    with override("jax_enable_x64", state.x64 or any(dtype.itemsize == 8 for dtype, _ in kinds)):
+        return dtypes.lattice_result(kinds)[0]
 
 
 def can_cast(from_, to, casting="safe"):

@@ -200,7 +200,7 @@ def put_along_axis(arr, indices, values, axis, inplace=True, *, mode=None):
 def put(a, ind, v, mode=None, *, inplace=True):
     """`a` with the elements at flat positions `ind` replaced by `v`, repeated as needed.  `inplace=False` is required.
 
-    mode: "clip" or "wrap" for positions out of bounds; by default they are dropped.
+    mode: "clip" (the default) or "wrap", for positions out of bounds.
     """
     _not_inplace("put", inplace)
     check_arraylike("put", a, ind, v)
@@ -211,8 +211,7 @@ def put(a, ind, v, mode=None, *, inplace=True):
         raise NotImplementedError("The 'raise' mode to jnp.put is not supported.")
     if mode not in (None, "clip", "wrap"):
         raise ValueError(f"mode should be one of 'wrap' or 'clip'; got mode={mode!r}")
-    if mode is not None:
-        ind = jnp.clip(ind, 0, a.size - 1) if mode == "clip" else jnp.remainder(ind, a.size)
+    ind = jnp.remainder(ind, a.size) if mode == "wrap" else jnp.clip(ind, 0, a.size - 1)
     v = v[:ind.size] if v.size >= ind.size else getitem(v, np.arange(ind.size) % v.size)
     return reshape(update(reshape(a, (a.size,)), ind, v, "set"), a.shape)
 

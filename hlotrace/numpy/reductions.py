@@ -74,6 +74,8 @@ def is_nan(x):
 
 
 def as_mask(where, shape):
+    if not dtypes.is_bool(dtype_of(where)):
+        raise ValueError(f"where must be None or a boolean array; got dtype {dtype_of(where).name}")
     return broadcast_to_shape(cast(where, dtypes.bool_), shape)
 
 
@@ -113,8 +115,9 @@ def reduction(name, kind, a, axis, dtype, out, keepdims, initial, where, promote
     aval = aval_of(a)
     if dtype is not None and dtype is not dtypes.bool_:
         dtype = dtypes.check_user_dtype(dtype, name)
-    axes, dtype, plain = _plan(kind, aval, tuple(axis) if isinstance(axis, list) else axis, dtype, promote_integers,
-                               state.x64)
+    if axis is not None and type(axis) is not int:
+        axis = canonical_axes(axis, aval.ndim)
+    axes, dtype, plain = _plan(kind, aval, axis, dtype, promote_integers, state.x64)
     if initial is None and where is None:
         if plain and not keepdims:
             return kind.primitive.bind(a, axes=axes)
@@ -305,7 +308,7 @@ def _running(a, primitive, axis, dtype, fill, first):
         a = cast(a, dtype_of(a))
         a = select(is_nan(a), fill, a)
     counting = dtypes.is_bool(dtype)
-    a = cast(a, dtypes.canonicalize(dtypes.int64) if counting else dtype)
+    a = cast(cast(a, dtypes.bool_), dtypes.canonicalize(dtypes.int64)) if counting else cast(a, dtype)
     if axis is None:
         a, axis = reshape(a, (aval_of(a).size,)), 0
     out = primitive.bind(a, axis=axis, reverse=False)

@@ -272,7 +272,9 @@ def _merged(ar1, ar2):
     second = concatenate_p.bind(full((m,), 0, dtypes.int32), full((n,), 1, dtypes.int32), dimension=0)
     places = concatenate_p.bind(positions((m,)), positions((n,)), dimension=0)
     values, second, places = sort(concatenate_p.bind(a, b, dimension=0), second, places, dimension=0, num_keys=2)
-    change = ne(part(values, 0, m + n - 1), part(values, 1, m + n))
+    before, same_array = part(values, 0, m + n - 1), eq(part(second, 0, m + n - 1), part(second, 1, m + n))
+    same_nan = and_p.bind(ne(before, before), same_array)       # the NaNs of one array are one value
+    change = and_p.bind(ne(before, part(values, 1, m + n)), not_p.bind(same_nan))
     edge, line = full((1,), True, dtypes.bool_), positions((m + n,))
     starts, ends = (concatenate_p.bind(*pair, dimension=0) for pair in ((edge, change), (change, edge)))
     first = cummax_p.bind(select(starts, line, 0), axis=0, reverse=False)

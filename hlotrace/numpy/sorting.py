@@ -280,7 +280,7 @@ def bincount(x, weights=None, minlength=0, *, length=None, out_sharding=None):
     Negative entries count as 0, those past the length are left out.
     """
     check_arraylike("bincount", x)
-    if not dtypes.is_integer(dtype_of(x)):
+    if not (dtypes.is_integer(dtype_of(x)) or dtypes.is_bool(dtype_of(x))):
         raise TypeError(f"x argument to bincount must have an integer type; got {dtype_of(x)}")
     if ndim(x) != 1:
         raise ValueError(f"only 1-dimensional input supported, got shape {shape(x)}")

@@ -48,7 +48,7 @@ def _count(a, axes, keepdims, mask, dtype):
 def _mean(a, where, axes, keepdims, dtype):
     computed = wider(dtype)
     mask = None if where is None else as_mask(where, shape(a))
-    total = sum_(cast(a, computed), axes, keepdims=keepdims, where=mask)
+    total = sum_(cast(a, computed), axes, computed, keepdims=keepdims, where=mask)
     return cast(div(total, _count(a, axes, keepdims, mask, computed)), dtype)
 
 

@@ -175,7 +175,7 @@ arctanh = Unary("arctanh", "Inverse hyperbolic tangent.", promote_args_inexact, 
 negative = Unary("negative", "-x; unsigned integers wrap around.", checked, fciu=e.neg_p)
 positive = Unary("positive", "x.", checked, fciub=as_is)
 abs = Unary("abs", "Absolute value; real also for complex x.", checked, fci=e.abs_p, ub=as_is)
-fabs = Unary("fabs", "Absolute value of real x, in floating point.", promote_args_inexact, f=e.abs_p)
+fabs = Unary("fabs", "Absolute value of real x, in floating point.", promote_args_inexact, f=lambda x: e.abs_p.bind(x))
 sign = Unary("sign", "-1, 0 or 1 by the sign; x/|x| for complex x.", checked, fciu=e.sign_p)
 square = Unary("square", "x * x.", numeric, fciu=e.square_p)
 floor = Unary("floor", "The greatest integer that is not above x, in the dtype of x.", checked, f=e.floor_p, iub=as_is)
@@ -271,12 +271,15 @@ minimum = Binary("minimum", "The lesser; NaN where either is NaN.", promote_args
 
 # --- functions of one array made of several primitives ----------------------------------------------------------
 
-def _scaled(name, doc, factor, function=lambda x: x, kinds="f"):
-    return Unary(name, doc, promote_args_inexact, **{kinds: lambda x: mul(function(x), factor)})
+def _scaled(name, doc, factor, function=lambda x: x):
+    def parts(x):       # a complex product would make NaN of infinity times 0
+        x = function(x)
+        return e.complex_p.bind(mul(real(x), factor), mul(imag(x), factor))
+    return Unary(name, doc, promote_args_inexact, f=lambda x: mul(function(x), factor), c=parts)
 
 
-log2 = _scaled("log2", "Logarithm to base 2.", float(1 / np.log(2)), e.log, "fc")
-log10 = _scaled("log10", "Logarithm to base 10.", float(1 / np.log(10)), e.log, "fc")
+log2 = _scaled("log2", "Logarithm to base 2.", float(1 / np.log(2)), e.log)
+log10 = _scaled("log10", "Logarithm to base 10.", float(1 / np.log(10)), e.log)
 deg2rad = _scaled("deg2rad", "Degrees to radians.", float(np.pi / 180))
 rad2deg = _scaled("rad2deg", "Radians to degrees.", float(180 / np.pi))
 reciprocal = Unary("reciprocal", "1 / x, floating point also for integers.", promote_args_inexact,

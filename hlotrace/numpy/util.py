@@ -89,12 +89,13 @@ def promote_dtypes_inexact(*args):
 @functools.lru_cache(maxsize=4096)
 def broadcast_shapes(*shapes):
     """The NumPy broadcast of shapes.  ValueError where they do not fit."""
+    shapes = [tuple(s) if np.iterable(s) else (s,) for s in shapes]
     longest = max(map(len, shapes), default=0)
     result = []
     for axis in range(-longest, 0):
         sizes = {s[axis] for s in shapes if len(s) >= -axis} - {1}
         if len(sizes) > 1:
-            raise ValueError(f"Incompatible shapes for broadcasting: shapes={[tuple(s) for s in shapes]} have sizes "
+            raise ValueError(f"Incompatible shapes for broadcasting: shapes={shapes} have sizes "
                              f"{sorted(sizes)} at axis {axis}; sizes must be equal, or 1")
         result.append(sizes.pop() if sizes else 1)
     return tuple(result)

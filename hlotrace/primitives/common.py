@@ -42,10 +42,10 @@ def is_constant(x):
 
 
 def canonical_axis(axis, ndim, name="axis"):
-    """`axis` counted from the front.  ValueError if there is no such axis."""
+    """`axis` counted from the front.  AxisError, a ValueError and an IndexError, if there is no such axis."""
     axis = operator.index(axis)
     if not -ndim <= axis < ndim:
-        raise ValueError(f"{name} {axis} is out of bounds for array of dimension {ndim}")
+        raise np.exceptions.AxisError(f"{name} {axis} is out of bounds for array of dimension {ndim}")
     return axis + ndim if axis < 0 else axis
 
 

@@ -236,7 +236,20 @@ def _pow_dy(g, o, x, y):
     return mul(g, mul(log(_nonzero_or_one(x)), o))     # at x == 0 the slope in y is 0, not log(0) * 0
 
 
-pow_p = elementwise("pow", "stablehlo.power", "fciu", _pow_dx, _pow_dy)
+def _unsigned_pow(x, y):
+    """x**y by the power of signed integers: XLA's own takes a y with the highest bit set for a negative one."""
+    dtype = dtype_of(x)
+    x, half = (convert(v, np.dtype(f"i{dtype.itemsize}")) for v in (x, shift_right_logical_p.bind(*_pair(y, 1))))
+    root = power(x, half)
+    return convert(mul(mul(root, root), select(eq(and_p.bind(*_pair(y, 1)), 0), 1, x)), dtype)
+
+
+def _pow_lower(ctx, eqn, *names):
+    unsigned = kind_of(eqn.outvars[0].aval.dtype) == "u"
+    return ctx.lower_fun(_unsigned_pow, eqn, *names) if unsigned else _lower(ctx, eqn, *names)
+
+
+pow_p = elementwise("pow", "stablehlo.power", "fciu", _pow_dx, _pow_dy, lower=_pow_lower)
 rem_p = elementwise("rem", "stablehlo.remainder", "fiu", lambda g, o, x, y: g,
                     lambda g, o, x, y: mul(neg(g), round_toward_zero(div(x, y))))
 atan2_p = elementwise("atan2", "stablehlo.atan2", "fc",

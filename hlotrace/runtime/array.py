@@ -247,7 +247,7 @@ def as_array(value):
         return _kept_scalar(value, (value.dtype, value.tobytes(), state.context_key))
     if isinstance(value, Tracer):
         raise errors.leaked_tracer(value)
-    return from_numpy(value)
+    return from_numpy(value, aval=aval_of(value))
 
 
 def _kept_scalar(value, key):

@@ -1,0 +1,230 @@
+"""Python functions called from compiled programs: order, exceptions, wrong results, transformations."""
+import numpy as np
+import pytest
+
+import hlotrace as jax
+import hlotrace.numpy as jnp
+from hlotrace import lax
+from hlotrace.experimental import io_callback
+
+SCALAR = jax.ShapeDtypeStruct((), jnp.float32)
+PAIR = jax.ShapeDtypeStruct((2,), jnp.float32)
+eager_and_jit = pytest.mark.parametrize("transform", [lambda f: f, jax.jit], ids=["eager", "jit"])
+
+
+def A(*shape):
+    return np.arange(float(np.prod(shape)), dtype=np.float32).reshape(shape)
+
+
+class Log(list):
+    """A callback that records what it gets and gives it back, plus one."""
+
+    def __call__(self, x=0.0):
+        self.append(float(x))
+        return np.float32(x) + np.float32(1)
+
+
+@pytest.fixture(autouse=True)
+def settle():
+    """What a test left running does not reach the next one."""
+    yield
+    jax.effects_barrier()
+
+
+# --- debug.print ------------------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("run, printed", [
+    (lambda p: p("a {} {b} {c[0]} {d:.2f}", 1, b=np.arange(2), c=[2], d=1.5), "a 1 [0 1] 2 1.50"),
+    (lambda p: p("{{}} plain"), "{} plain"),
+    (lambda p: jax.jit(lambda x: p("x={x}", x=x))(A(2)), "x=[0. 1.]"),
+    (lambda p: jax.grad(lambda x: (p("g {}", x), jnp.sin(x))[1])(1.0), "g 1.0"),
+    (lambda p: jax.jit(jax.grad(lambda x: (p("g {}", x), jnp.sin(x))[1]))(2.0), "g 2.0"),
+    (lambda p: jax.jvp(lambda x: (p("j {}", x), jnp.sin(x))[1], (3.0,), (1.0,)), "j 3.0"),
+    (lambda p: jax.vmap(lambda x: (p("v {}", x), x)[1])(A(2)), "v 0.0\nv 1.0"),
+    (lambda p: jax.jit(jax.vmap(lambda x: (p("v {}", x), x)[1]))(A(2)), "v 0.0\nv 1.0"),
+    (lambda p: lax.scan(lambda c, x: ((p("s {}", c), c + x)[1], None), 0.0, A(2)), "s 0.0\ns 0.0"),
+    (lambda p: jax.jit(lambda x: lax.while_loop(lambda c: c < 3, lambda c: (p("w {}", c), c + 1)[1], x))(1.0),
+     "w 1.0\nw 2.0"),
+    (lambda p: lax.cond(True, lambda x: (p("t {}", x), x)[1], lambda x: x, 1.0), "t 1.0"),
+    (lambda p: jax.jit(jax.grad(lambda x: lax.scan(lambda c, _: ((p("c {}", c), c * 2)[1], None), x, None, length=2)[0]))(
+        1.0), "c 1.0\nc 2.0"),
+])
+@pytest.mark.parametrize("ordered", [False, True])
+def test_print(run, printed, ordered, capfd):
+    run(lambda *a, **k: jax.debug.print(*a, ordered=ordered, **k))
+    jax.effects_barrier()
+    assert capfd.readouterr().out == printed + "\n"
+
+
+@pytest.mark.parametrize("args, error", [(("{} {}", 1), IndexError), (("{}", 1, 2), ValueError), (("{b}",), KeyError),
+                                         ((3,), TypeError)])
+def test_print_checks_its_format_when_it_is_traced(args, error):
+    with pytest.raises(error):
+        jax.jit(lambda: jax.debug.print(*args))()
+
+
+def test_vmapped_branches_and_loops_print(capfd):
+    jax.vmap(lambda x: lax.cond(x > 0, lambda x: (jax.debug.print("{}", x), x)[1], lambda x: x, x))(A(2))
+    jax.effects_barrier()
+    assert capfd.readouterr().out == "0.0\n1.0\n"      # a mapped predicate runs both branches
+    with pytest.raises(NotImplementedError, match="mapped predicate"):
+        jax.vmap(lambda x: lax.cond(x > 0, lambda x: io_callback(Log(), SCALAR, x), lambda x: x, x))(A(2))
+
+
+# --- order, repetition, dead code -------------------------------------------------------------------------------
+
+def test_order_within_and_across_programs():
+    log = Log()
+    f = jax.jit(lambda x: (io_callback(log, SCALAR, x, ordered=True), io_callback(log, SCALAR, x + 0.5, ordered=True)))
+    g = jax.jit(lambda x: jax.debug.callback(log, x, ordered=True))
+    for i in range(20):
+        f(i)
+        g(i + 0.75)
+    jax.effects_barrier()
+    assert log == [i + d for i in range(20) for d in (0, 0.5, 0.75)]
+
+
+def test_values_may_be_kept():
+    kept = []
+    f = jax.jit(lambda x: jax.debug.callback(kept.append, x * 2, ordered=True))
+    for i in range(8):
+        f(np.full(1000, i, np.float32))
+    jax.effects_barrier()
+    for i, x in enumerate(kept):
+        np.testing.assert_array_equal(x, np.full(1000, 2.0 * i))
+
+
+def test_dead_code_goes_and_effects_stay():
+    log = Log()
+    jax.jit(lambda x: (jax.pure_callback(log, SCALAR, x), x)[1])(1.0)
+    assert log == []
+    jax.jit(lambda x: (io_callback(log, SCALAR, x), x)[1])(2.0)
+    jax.jit(lambda x: (jax.jit(lambda x: (jax.debug.callback(log, x), x)[1])(x), 1)[1])(3.0)
+    jax.jit(lambda x: jax.debug.callback(log, x))(4.0)
+    jax.effects_barrier()
+    assert log == [2.0, 3.0, 4.0]
+
+
+def test_in_loops():
+    log = Log()
+    ordered = lambda x: io_callback(log, SCALAR, x, ordered=True)
+    carry, ys = lax.scan(lambda c, _: (jax.pure_callback(log, SCALAR, c), c), 0.0, None, length=3)
+    np.testing.assert_array_equal([carry, *ys], [3, 0, 1, 2])
+    assert float(jax.jit(lambda x: lax.while_loop(lambda c: c < 3, ordered, x))(0.0)) == 3
+    assert float(lax.cond(True, ordered, lambda x: x, 5.0)) == 6
+    assert float(jax.jit(lambda x: lax.fori_loop(0, 2, lambda _, c: ordered(c), x))(1.0)) == 3
+    jax.effects_barrier()
+    assert log == [0, 1, 2, 0, 1, 2, 5, 1, 2]
+
+
+# --- results ----------------------------------------------------------------------------------------------------
+
+@eager_and_jit
+def test_results_are_arrays_of_the_declared_types(transform):
+    spec = (SCALAR, {"a": PAIR})
+    out = transform(lambda x: jax.pure_callback(lambda x, k: (x.sum(), {"a": x * k}), spec, x, k=np.float32(2)))(A(2))
+    assert isinstance(out[0], jax.Array) and out[1]["a"].dtype == "float32"
+    np.testing.assert_array_equal(out[1]["a"], [0, 2])
+    for x in (jnp.ones(2, jnp.bfloat16), jnp.array([True, False]), jnp.arange(2, dtype=jnp.int8), jnp.ones(2) * 1j,
+              jnp.zeros((0, 3)), jnp.ones(2, jnp.float8_e4m3fn), jnp.ones((2, 3)).T):
+        y = transform(lambda x: jax.pure_callback(lambda v: v, jax.ShapeDtypeStruct(x.shape, x.dtype), x))(x)
+        assert (y.dtype, y.shape) == (x.dtype, x.shape)
+        np.testing.assert_array_equal(np.asarray(y), np.asarray(x))
+
+
+@eager_and_jit
+@pytest.mark.parametrize("result, spec, want", [
+    (np.ones(2), PAIR, [1, 1]), (np.arange(4.0, dtype=np.float32)[::2], PAIR, [0, 2]), (1.5, SCALAR, 1.5),
+    (np.int64(3), jax.ShapeDtypeStruct((), jnp.int32), 3), (jnp.ones(2), PAIR, [1, 1])])
+def test_results_that_are_accepted(transform, result, spec, want):
+    np.testing.assert_array_equal(transform(lambda: jax.pure_callback(lambda: result, spec))(), want)
+
+
+@eager_and_jit
+@pytest.mark.parametrize("result, spec, words", [
+    (np.ones(3, np.float32), PAIR, r"shape \(3,\).*declares \(2,\)"), (np.ones((2, 1), np.float32), PAIR, "shape"),
+    (np.float32(1), PAIR, "shape"), (np.ones(2, np.int32), PAIR, "dtype int32.*declares float32"),
+    (np.ones(2, np.float16), PAIR, "dtype float16"), ([1.0, 2.0], PAIR, "structure"), (None, PAIR, "structure"),
+    ((), PAIR, "structure"), ({"a": 1}, PAIR, "structure"), (np.ones(2, np.float32), (PAIR,), "structure"),
+    ("s", PAIR, ""), (object(), PAIR, "")])
+def test_wrong_results_are_clear_errors(transform, result, spec, words):
+    with pytest.raises((TypeError, ValueError), match=words or None):
+        jax.block_until_ready(transform(lambda: jax.pure_callback(lambda: result, spec))())
+
+
+@eager_and_jit
+@pytest.mark.parametrize("call", [
+    lambda f, x: jax.pure_callback(f, SCALAR, x), lambda f, x: io_callback(f, SCALAR, x),
+    lambda f, x: io_callback(f, None, x), lambda f, x: io_callback(f, None, x, ordered=True),
+    lambda f, x: jax.debug.callback(f, x), lambda f, x: jax.debug.callback(f, x, ordered=True),
+    lambda f, x: lax.scan(lambda c, _: (jax.pure_callback(f, SCALAR, c), None), x, None, length=2)[0],
+    lambda f, x: jax.vmap(lambda x: jax.pure_callback(f, SCALAR, x, vmap_method="sequential"))(jnp.stack([x, x]))])
+def test_an_exception_comes_out_as_the_same_object(transform, call):
+    error = KeyError("mine")
+
+    def fail(x):
+        raise error
+    with pytest.raises(KeyError) as caught:
+        jax.block_until_ready(transform(lambda x: call(fail, x))(jnp.float32(1)))
+        jax.effects_barrier()
+    assert caught.value is error
+    while True:      # the barrier reports the same failure to whoever else waits
+        try:
+            jax.effects_barrier()
+            break
+        except KeyError as again:
+            assert again is error
+    assert float(jax.jit(lambda x: x + 1)(1.0)) == 2
+
+
+def test_a_callback_may_compute():
+    def inner(x):
+        return np.asarray(jax.jit(lambda y: y * 2)(x))
+    assert float(jax.jit(lambda x: jax.pure_callback(inner, SCALAR, x))(2.0)) == 4
+
+
+# --- vmap and grad ----------------------------------------------------------------------------------------------
+
+@eager_and_jit
+@pytest.mark.parametrize("method, shapes", [("sequential", [((), ())] * 3), ("expand_dims", [((3,), (1,))]),
+                                            ("broadcast_all", [((3,), (3,))])])
+def test_vmap_methods(transform, method, shapes):
+    seen = []
+
+    def callback(a, b):
+        seen.append((a.shape, b.shape))
+        return a * b
+    f = jax.vmap(lambda x: jax.pure_callback(callback, SCALAR, x, jnp.float32(2), vmap_method=method))
+    np.testing.assert_array_equal(transform(f)(A(3)), 2 * A(3))
+    assert seen == shapes
+
+
+def test_vmap_needs_a_method_and_io_is_sequential():
+    with pytest.raises(NotImplementedError, match="vmap_method"):
+        jax.vmap(lambda x: jax.pure_callback(Log(), SCALAR, x))(A(2))
+    with pytest.raises(ValueError, match="vmap_method must be one of"):
+        jax.pure_callback(Log(), SCALAR, 1.0, vmap_method="bogus")
+    np.testing.assert_array_equal(jax.vmap(jax.vmap(lambda x: io_callback(Log(), SCALAR, x)))(A(2, 2)), A(2, 2) + 1)
+    with pytest.raises(ValueError, match="ordered"):
+        jax.vmap(lambda x: io_callback(Log(), None, x, ordered=True))(A(2))
+
+
+@eager_and_jit
+def test_derivatives(transform):
+    f = lambda x: jax.pure_callback(lambda x: np.sin(x), SCALAR, x)
+    g = jax.custom_jvp(f)
+    g.defjvp(lambda p, t: (g(p[0]), jax.pure_callback(lambda x: np.cos(x), SCALAR, p[0]) * t[0]))
+    np.testing.assert_allclose(transform(jax.grad(g))(1.0), np.cos(1), rtol=1e-6)
+    np.testing.assert_allclose(transform(jax.grad(lambda x: x * f(lax.stop_gradient(x))))(1.0), np.sin(1), rtol=1e-6)
+    with pytest.raises(ValueError, match="Pure callbacks do not support JVP.*custom_jvp"):
+        transform(jax.grad(f))(1.0)
+    with pytest.raises(ValueError, match="IO callbacks do not support JVP"):
+        transform(jax.grad(lambda x: io_callback(Log(), SCALAR, x)))(1.0)
+
+
+@pytest.mark.parametrize("call", [
+    lambda: jax.pure_callback(3, SCALAR, 1.0), lambda: jax.pure_callback(Log(), 3, 1.0),
+    lambda: jax.pure_callback(Log(), SCALAR, "s"), lambda: jax.debug.callback(3)])
+def test_wrong_arguments(call):
+    with pytest.raises(TypeError):
+        call()

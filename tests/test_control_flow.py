@@ -1,0 +1,414 @@
+"""scan, while_loop, fori_loop, cond, switch, map, associative_scan: the oracle is the loop written out in Python."""
+import numpy as np
+import pytest
+
+import hlotrace as jax
+import hlotrace.numpy as jnp
+from hlotrace import lax
+
+
+def A(*shape):
+    return np.arange(float(np.prod(shape)), dtype=np.float32).reshape(shape)
+
+
+def same(got, want, tol=1e-4):
+    assert jax.tree.structure(got) == jax.tree.structure(want)
+    for g, w in zip(jax.tree.leaves(got), jax.tree.leaves(want)):
+        np.testing.assert_allclose(g, w, rtol=tol, atol=tol)
+
+
+def python_scan(f, init, xs, length=None, reverse=False):
+    """`lax.scan` as a Python loop."""
+    leaves, tree = jax.tree.flatten(xs)
+    n = len(leaves[0]) if leaves else length
+    carry, ys = init, []
+    for i in reversed(range(n)) if reverse else range(n):
+        carry, y = f(carry, jax.tree.unflatten(tree, [x[i] for x in leaves]))
+        ys.append(y)
+    return carry, jax.tree.map(lambda *rows: jnp.stack(rows), *(ys[::-1] if reverse else ys))
+
+
+# --- scan -------------------------------------------------------------------------------------------------------
+
+W = np.array([[0.5, -0.3], [0.2, 0.4]], np.float32)
+
+
+def rnn(scan, reverse=False, **options):
+    """A loss with every kind of operand: a carry, xs, and a matrix that the body closes over."""
+    def loss(init, xs, w):
+        carry, ys = scan(lambda c, x: (jnp.tanh(c @ w + x), {"y": jnp.sin(c) * x, "const": 1.0}), init, xs,
+                         reverse=reverse, **options)
+        return (carry * ys["y"]).sum() + ys["const"].sum()
+    return loss
+
+
+POINT = (np.full(2, 0.3, np.float32), A(3, 2) / 5, W)
+
+
+@pytest.mark.parametrize("options", [{}, {"reverse": True, "unroll": 2}, {"unroll": True}])
+def test_derivatives_of_scan_are_those_of_the_loop(options):
+    loop, ref = rnn(lax.scan, **options), rnn(python_scan, reverse=options.get("reverse", False))
+    argnums = (0, 1, 2)
+    same(loop(*POINT), ref(*POINT))
+    want = jax.jit(jax.grad(ref, argnums))(*POINT)
+    same(jax.grad(loop, argnums)(*POINT), want)
+    same(jax.jit(jax.grad(loop, argnums))(*POINT), want)
+    same(jax.jvp(loop, POINT, POINT), jax.jit(lambda *p: jax.jvp(ref, p, p))(*POINT))
+    same(jax.jit(jax.hessian(loop, argnums))(*POINT), jax.jit(jax.hessian(ref, argnums))(*POINT))
+    if not options:
+        same(jax.jacrev(jax.grad(loop, 2), 1)(*POINT), jax.jit(jax.jacfwd(jax.grad(ref, 2), 1))(*POINT))
+        batch = np.stack([W, 2 * W, -W])
+        same(jax.vmap(jax.grad(loop, 2), (None, None, 0))(*POINT[:2], batch), np.stack([
+            jax.jit(jax.grad(ref, 2))(*POINT[:2], w) for w in batch]))
+        same(jax.grad(lambda w: jax.vmap(loop, (None, None, 0))(*POINT[:2], w).sum())(batch), np.stack([
+            jax.jit(jax.grad(ref, 2))(*POINT[:2], w) for w in batch]))
+
+
+def test_scan_of_pytrees():
+    def f(c, x):
+        return {"a": c["a"] + x["v"], "n": c["n"] + 1}, (c["a"] * x["v"], None, {"q": x["w"]})
+    init, xs = {"a": 0.0, "n": 0}, {"v": A(3), "w": A(3, 2)}
+    want = ({"a": 3.0, "n": 3}, (np.array([0.0, 0.0, 2.0]), None, {"q": A(3, 2)}))
+    same(lax.scan(f, init, xs), want)
+    same(jax.jit(lambda: lax.scan(f, init, xs))(), want)
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("unroll", [1, 2, 3, 5, 9, True])
+def test_unroll_and_reverse(unroll, reverse):
+    f = lambda c, x: (c * 2 + x, c)
+    same(lax.scan(f, 1.0, A(5), reverse=reverse, unroll=unroll), python_scan(f, 1.0, A(5), reverse=reverse))
+
+
+def test_lengths():
+    same(lax.scan(lambda c, _: (c * 2, c), 1.0, None, length=3), (8.0, np.array([1.0, 2.0, 4.0])))
+    same(lax.scan(lambda c, _: (c * 2, c), 1.0, None, 0), (1.0, np.zeros(0)))
+    same(lax.scan(lambda c, x: (c + x, c), 0.0, np.zeros((0,), np.float32)), (0.0, np.zeros(0)))
+    same(lax.scan(lambda c, x: (c, x), None, A(2)), (None, A(2)))
+    same(jax.grad(lambda x: lax.scan(lambda c, y: (c * y * x, c), x, np.zeros(0))[0])(2.0), 1.0)
+    same(jax.grad(lambda x: lax.fori_loop(0, 0, lambda i, c: c * x, 1.0) + x)(3.0), 1.0)
+
+
+def test_carries_that_move():
+    same(lax.scan(lambda c, x: (c, c), A(2), A(2)), (A(2), np.stack([A(2)] * 2)))
+    same(lax.scan(lambda c, _: ((c[1], c[0]), None), (1.0, 2.0), None, length=3), ((2.0, 1.0), None))
+    same(jax.grad(lambda x: lax.scan(lambda c, _: ((c[1], c[0]), None), (x, 2 * x), None, length=3)[0][0])(1.0), 2.0)
+    same(lax.while_loop(lambda c: c[0] < 3, lambda c: (c[0] + 1, c[2], c[1]), (0, 1.0, 2.0)), (3, 2.0, 1.0))
+
+
+@pytest.mark.parametrize("loss, x, want", [
+    (lambda x: lax.scan(lambda c, _: ((c[0] + 1, c[1] * jnp.where(c[0] > 0, x, 1.0)), c[0]), (0, 1.0), None, length=3)[0][1],
+     2.0, 4.0),
+    (lambda x: lax.scan(lambda c, y: (c, y ** 2), None, x)[1].sum(), A(3), 2 * A(3)),
+    (lambda x: lax.scan(lambda c, y: (c + 1, y ** 2 * c), 0, x)[1].sum(), A(3), 2 * A(3) ** 2),
+    (lambda x: lax.scan(lambda c, y: (c + y, y), 0.0, x)[0], A(3), np.ones(3)),
+    (lambda x: lax.scan(lambda c, _: (c, 3.0), x, None, length=2)[1].sum(), 1.0, 0.0),
+    (lambda x: lax.scan(lambda c, y: (c + y, (c * 2, jnp.sin(c))), x, A(3))[1][0].sum(), 1.0, 6.0),
+])
+def test_gradients_of_part_of_a_scan(loss, x, want):
+    same(jax.grad(loss)(x), want)
+    same(jax.jit(jax.grad(loss))(x), want)
+    same(jax.vmap(jax.grad(loss))(np.stack([x, x])), np.stack([want, want]))
+
+
+def test_nested_loops():
+    def f(x):
+        def step(c, y):
+            c = lax.cond(c > 1, lambda c: lax.fori_loop(0, 2, lambda i, s: jnp.sin(s) * 2 + y * x, c),
+                         lambda c: c + y * x, c)
+            return c, lax.scan(lambda a, z: (a * c, a + z), y, A(2))[0]
+        c, ys = lax.scan(step, x, A(3))
+        return c + ys.sum()
+
+    def ref(x):
+        c, total = x, 0.0
+        for y in A(3):
+            if c > 1:
+                for _ in range(2):
+                    c = jnp.sin(c) * 2 + y * x
+            else:
+                c = c + y * x
+            total = total + y * c * c
+        return c + total
+    xs = np.array([0.3, 0.9, 1.7], np.float32)
+    for derivative in (lambda h: h, jax.grad, jax.jacfwd, jax.hessian):
+        want = np.stack([derivative(ref)(x) for x in xs])
+        same(derivative(f)(xs[0]), want[0])
+        same(jax.jit(jax.vmap(derivative(f)))(xs), want)
+    same(jax.grad(lambda x: jax.vmap(f)(x).sum())(xs), np.stack([jax.grad(ref)(x) for x in xs]))
+
+
+def test_carry_types_settle():
+    for init, xs, dtype in ((0, A(2), "float32"), (0.0, A(2), "float32"), (0.0, jnp.ones(2, jnp.bfloat16), "bfloat16")):
+        assert lax.scan(lambda c, x: (c + x, c), init, xs)[0].dtype == dtype
+    assert lax.scan(lambda c, x: (c + 1.5, c), 0, A(2))[0].dtype == "float32"      # a weak int becomes a float
+    assert lax.while_loop(lambda c: c < 3, lambda c: c + 1.5, 0).dtype == "float32"
+    assert lax.while_loop(lambda c: c < 3, lambda c: c + jnp.bfloat16(1), 0.0).dtype == "bfloat16"
+    same(lax.scan(lambda c, x: ((c[1], x), None), (0, 0), A(3))[0], (1.0, 2.0))
+    assert lax.fori_loop(0, 3, lambda i, c: c + i, jnp.int8(0)).dtype == "int8"     # the index is weak
+    assert lax.scan(lambda c, x: (c + x, c), np.uint8(250), np.arange(8, dtype=np.uint8))[0] == (250 + 28) % 256
+    same(lax.scan(lambda c, x: (c | x, c), False, np.array([False, True])), (True, np.array([False, False])))
+
+
+def test_bodies_are_traced_once():
+    traced = []
+
+    def body(c, x):
+        traced.append("scan")
+        return c + x, c
+
+    def step(i, c):
+        traced.append("fori")
+        return c + i
+    for _ in range(3):
+        lax.scan(body, jnp.float32(0), A(3))
+        lax.fori_loop(0, 3, step, 0)
+    assert sorted(traced) == ["fori", "scan"]
+
+
+# --- while_loop and fori_loop -----------------------------------------------------------------------------------
+
+def test_while_loop():
+    same(lax.while_loop(lambda c: c < 10, lambda c: c * 2, 1), 16)
+    same(jax.jit(lambda n: lax.while_loop(lambda c: c["i"] < n, lambda c: {"i": c["i"] + 1, "x": c["x"] * 2},
+                                          {"i": 0, "x": np.ones(2, np.float32)}))(3), {"i": 3, "x": np.full(2, 8.0)})
+    same(lax.while_loop(lambda c: False, lambda c: c, {"a": 1, "b": None}), {"a": 1, "b": None})
+
+
+def power(n, x):
+    return lax.while_loop(lambda c: c[0] < n, lambda c: (c[0] + 1, c[1] * x), (0, x))[1]
+
+
+def test_forward_derivatives_of_while():
+    same(jax.jvp(lambda x: power(3, x), (2.0,), (1.0,)), (16.0, 32.0))
+    same(jax.jit(jax.jacfwd(jax.jacfwd(lambda x: power(3, x))))(2.0), 48.0)
+    same(jax.vmap(jax.jacfwd(lambda x: power(3, x)))(A(3)), 4 * A(3) ** 3)
+    same(jax.linearize(lambda x: power(3, x), 2.0)[1](1.0), 32.0)
+    same(jax.grad(lambda x: x * lax.stop_gradient(power(3, x)))(2.0), 16.0)
+    same(jax.grad(lambda x: x * lax.while_loop(lambda i: i < 3, lambda i: i + 1, 0))(2.0), 3.0)
+    for transform in (lambda f: f, jax.jit):
+        with pytest.raises(ValueError, match="Reverse-mode.*while_loop or lax.fori_loop with dynamic.*lax.scan"):
+            transform(jax.grad(lambda x: power(3, x)))(2.0)
+
+
+def test_mapped_predicates():
+    n = np.array([0, 2, 5])
+    same(jax.vmap(power)(n, A(3) + 1), (A(3) + 1) ** (n + 1))
+    same(jax.vmap(power, (None, 0))(3, A(3)), A(3) ** 4)
+    same(jax.vmap(power, (0, None))(n, 2.0), 2.0 ** (n + 1))
+    same(jax.vmap(jax.vmap(power, (0, None)), (None, 0))(n, A(2)), A(2)[:, None] ** (n + 1))
+    same(jax.vmap(lambda x: lax.while_loop(lambda c: (c < 10).all(), lambda c: c * 2, x))(A(2, 2) + 1),
+         np.array([[8.0, 16.0], [12.0, 16.0]]))
+    same(jax.vmap(lambda x: lax.while_loop(lambda c: c.sum() < x, lambda c: c + 1, np.zeros(2, np.float32)))(A(4)),
+         np.array([[0.0] * 2, [1.0] * 2, [1.0] * 2, [2.0] * 2]))
+    same(jax.vmap(lambda x: lax.while_loop(lambda c: c[0] < 2, lambda c: (c[0] + 1, c[0] * x), (0.0, 0.0)))(A(2)),
+         (np.full(2, 2.0), A(2)))
+
+
+@pytest.mark.parametrize("lower, upper", [(0, 5), (2, 5), (5, 2), (-2, 1), (np.int8(0), np.int8(3)), (0, np.int32(3))])
+def test_fori_loop(lower, upper):
+    want = sum(range(lower, upper))
+    for bounds in ((lower, upper), (lower, jnp.asarray(upper))):
+        same(lax.fori_loop(*bounds, lambda i, c: c + i, np.int32(0)), want)
+    same(jax.jit(lambda a, b: lax.fori_loop(a, b, lambda i, c: c + i, np.int32(0)))(lower, upper), want)
+    same(lax.fori_loop(lower, upper, lambda i, c: c + i, np.int32(0), unroll=2), want)
+
+
+def test_fori_loop_derivatives():
+    f = lambda x: lax.fori_loop(0, 3, lambda i, c: c * jnp.sin(x) + i, x)
+    ref = lambda x: ((x * jnp.sin(x)) * jnp.sin(x) + 1) * jnp.sin(x) + 2
+    for derivative in (jax.grad, jax.hessian, jax.jacfwd):
+        same(derivative(f)(1.0), derivative(ref)(1.0))
+        same(jax.vmap(derivative(f))(A(2)), jax.vmap(derivative(ref))(A(2)))
+    dynamic = lambda x, n: lax.fori_loop(0, n, lambda i, c: c * x, x)
+    same(jax.grad(dynamic)(2.0, 3), 32.0)      # outside jit the bounds are known
+    same(jax.jit(lambda n, x: jax.jvp(lambda x: dynamic(x, n), (x,), (1.0,)))(3, 2.0), (16.0, 32.0))
+    with pytest.raises(ValueError, match="Reverse-mode.*Python integers"):
+        jax.jit(jax.grad(dynamic))(2.0, 3)
+    same(jax.vmap(lambda n: lax.fori_loop(0, n, lambda i, c: c + i, 0))(np.arange(4)), np.array([0, 0, 1, 3]))
+
+
+# --- cond and switch --------------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("pred, want", [(True, 2.0), (False, 0.0), (1, 2.0), (0.0, 0.0), (np.bool_(True), 2.0), (-3, 2.0)])
+def test_cond(pred, want):
+    f = lambda p, x: lax.cond(p, lambda x: x * 2, lambda x: x - 1, x)
+    same([f(pred, 1.0), jax.jit(f)(pred, 1.0)], [want, want])
+
+
+def test_cond_operands():
+    same(lax.cond(True, lambda: 1, lambda: 2), 1)
+    same(lax.cond(False, lambda a, b: {"s": a + b, "n": None}, lambda a, b: {"s": a * b, "n": None}, 2.0, 3.0),
+         {"s": 6.0, "n": None})
+    same(lax.cond(True, lambda t: t[0], lambda t: t[1], operand=(1.0, 2.0)), 1.0)
+    same(lax.switch(5, [lambda x: x], 4.0), 4.0)
+
+
+THREE = np.float32(3.0)
+
+
+def piecewise(x, w=THREE):
+    return lax.cond(x > 1, lambda x: jnp.sin(x) * w, lambda x: x ** 2 * w + w, x)
+
+
+def piecewise_reference(x, w=THREE):
+    return jnp.where(x > 1, jnp.sin(x) * w, x ** 2 * w + w)
+
+
+@pytest.mark.parametrize("derivative", [lambda h: h, jax.grad, jax.hessian, lambda h: jax.grad(jax.grad(h)), jax.jacfwd,
+                                        lambda h: lambda x: jax.grad(h, 1)(x, jnp.float32(3))])
+def test_derivatives_of_cond(derivative):
+    got, want = derivative(piecewise), derivative(piecewise_reference)
+    for x in (0.5, 2.0):
+        same(got(x), want(x))
+        same(jax.jit(got)(x), want(x))
+    same(jax.vmap(got)(A(3)), jax.vmap(want)(A(3)))
+    same(jax.grad(lambda x: jax.vmap(got)(x).sum())(A(3)), jax.grad(lambda x: jax.vmap(want)(x).sum())(A(3)))
+
+
+def test_branches_with_different_derivatives():
+    f = lambda x, p: lax.cond(p, lambda x: (x, 3.0, x * 2, 1), lambda x: (2.0, x * x, x * 3, 2), x)[:3]
+    same(jax.jit(jax.jacrev(f))(4.0, True), (1.0, 0.0, 2.0))
+    same(jax.jit(jax.jacfwd(f))(4.0, False), (0.0, 8.0, 3.0))
+    same(jax.grad(lambda x: lax.cond(True, lambda: x, lambda: 2.0))(1.0), 1.0)
+
+
+def test_vmap_of_cond():
+    f = lambda p, x, y: lax.cond(p, lambda x, y: (x, y), lambda x, y: (y, y), x, y)
+    p = np.array([True, False])
+    same(jax.vmap(f, (None, 0, None))(True, A(2), 3.0), (A(2), np.full(2, 3.0)))
+    same(jax.vmap(f, (None, 0, None))(False, A(2), 3.0), (np.full(2, 3.0), np.full(2, 3.0)))
+    same(jax.vmap(f, (0, None, None))(p, 1.0, 2.0), (np.array([1.0, 2.0]), np.full(2, 2.0)))
+    same(jax.vmap(f, (0, 0, None))(p, A(2, 2), np.ones(2, np.float32)),
+         (np.array([[0.0, 1.0], [1.0, 1.0]]), np.ones((2, 2))))
+
+
+BRANCHES = [lambda x: x, lambda x: x * 2, lambda x: x * 3]
+
+
+def test_switch_clamps():
+    index = np.array([-3, 0, 1, 2, 9])
+    want = (np.clip(index, 0, 2) + 1) * 2.0
+    same([lax.switch(int(i), BRANCHES, 2.0) for i in index], list(want))
+    same([jax.jit(lambda i: lax.switch(i, BRANCHES, 2.0))(i) for i in index], list(want))
+    same(jax.vmap(lambda i: lax.switch(i, BRANCHES, 2.0))(index), want)
+    same(jax.vmap(jax.grad(lambda x, i: lax.switch(i, BRANCHES, x)))(np.ones(5, np.float32), index), want / 2)
+    same(lax.switch(np.uint8(2), BRANCHES, 2.0), 6.0)
+
+
+# --- map and associative_scan -----------------------------------------------------------------------------------
+
+def test_map():
+    same(lax.map(lambda t: (t[0] * t[1]["a"], t[0]), (A(3), {"a": A(3, 2)})), (A(3)[:, None] * A(3, 2), A(3)))
+    for batch_size in (1, 2, 5, 7):
+        same(lax.map(lambda x: x + 1, A(5), batch_size=batch_size), A(5) + 1)
+    same(jax.grad(lambda x: lax.map(jnp.sin, x).sum())(A(3)), np.cos(A(3)))
+    assert lax.map(lambda x: x, np.zeros((0, 2))).shape == (0, 2)
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 3, 4, 7, 8])
+def test_associative_scan(n):
+    same(lax.associative_scan(jnp.add, A(n)), np.cumsum(A(n)))
+    same(lax.associative_scan(jnp.add, A(n), reverse=True), np.cumsum(A(n)[::-1])[::-1])
+    same(lax.associative_scan(jnp.maximum, A(2, n), axis=-1), A(2, n))
+
+
+def test_associative_scan_of_pytrees():
+    compose = lambda a, b: {"m": a["m"] * b["m"], "c": b["m"] * a["c"] + b["c"]}
+    m, c = A(4) + 1, A(4)
+    want = python_scan(lambda y, x: (x["m"] * y + x["c"],) * 2, 0.0, {"m": m, "c": c})[1]
+    same(lax.associative_scan(compose, {"m": m, "c": c}), {"m": np.cumprod(m), "c": want})
+    same(jax.grad(lambda x: lax.associative_scan(jnp.multiply, x).sum())(m), np.array([33.0, 16.0, 10.0, 6.0]))
+    same(jax.vmap(lambda x: lax.associative_scan(jnp.add, x))(A(2, 3)), np.cumsum(A(2, 3), 1))
+
+
+# --- other dtypes, effects, modes -------------------------------------------------------------------------------
+
+def test_keys_in_loops():
+    key, keys = jax.random.key(0), jax.random.split(jax.random.key(0), 3)
+    uniform = jax.random.uniform
+    same(lax.map(uniform, keys), np.stack([uniform(k) for k in keys]))
+    same(lax.scan(lambda c, k: (c, uniform(k)), 0.0, keys)[1], np.stack([uniform(k) for k in keys]))
+    same(jax.vmap(lambda k: lax.scan(lambda k, _: (jax.random.split(k)[0], uniform(k)), k, None, length=2)[1][0])(keys),
+         np.stack([uniform(k) for k in keys]))
+    assert lax.scan(lambda c, _: (c, jax.random.key(1)), 0.0, None, length=2)[1].shape == (2,)
+    assert lax.fori_loop(0, 2, lambda i, k: jax.random.fold_in(k, i), key).dtype == key.dtype
+    assert lax.while_loop(lambda c: c[0] < 2, lambda c: (c[0] + 1, jax.random.split(c[1])[1]), (0, key))[1].shape == ()
+    same(jax.vmap(lambda p, k: lax.cond(p, uniform, lambda k: jnp.float32(0), k))(np.array([True, False]), keys[:2]),
+         np.array([float(uniform(keys[0])), 0.0]))
+    same(jax.grad(lambda x: lax.scan(lambda c, k: (c * uniform(k) * x, None), x, keys[:2])[0])(1.0),
+         3 * float(uniform(keys[0]) * uniform(keys[1])))
+
+
+def test_disable_jit():
+    with jax.disable_jit():
+        same(lax.scan(lambda c, x: (c + float(x), (c, None)), 0.0, A(3)), (3.0, (np.array([0.0, 0.0, 1.0]), None)))
+        same(lax.while_loop(lambda c: c < 3, lambda c: c + 1, 0), 3)
+        same(lax.fori_loop(0, 3, lambda i, c: c + i, 0), 3)
+        same(lax.cond(True, lambda x: x, lambda x: -x, 1.0), 1.0)
+        same(lax.switch(1, BRANCHES, 1.0), 2.0)
+        same(lax.map(lambda x: x * 2, A(2)), A(2) * 2)
+        same(jax.grad(lambda x: lax.scan(lambda c, y: (c * y * x, None), x, A(2) + 1)[0])(1.0), 6.0)
+        same(jax.vmap(lambda x: lax.cond(x > 0, lambda x: x, lambda x: -x, x))(-A(2)), A(2))
+
+
+def test_constants_in_bodies():
+    big = np.arange(1000.0, dtype=np.float32)
+    same(lax.scan(lambda c, _: (c + big.sum() + jnp.asarray(big)[1], None), 0.0, None, length=2)[0], 2 * (big.sum() + 1))
+    same(lax.cond(True, lambda x: x + jnp.sum(big), lambda x: x - jnp.asarray(big)[0], 1.0), big.sum() + 1)
+    same(jax.grad(lambda x: lax.scan(lambda c, _: ((c * big).sum() * x, None), x, None, length=1)[0])(1.0), 2 * big.sum())
+
+
+CARRY = "carry input and carry output must have"
+
+
+@pytest.mark.parametrize("call, error, words", [
+    (lambda: lax.scan(lambda c, x: c, 0.0, A(2)), TypeError, "pair"),
+    (lambda: lax.scan(lambda c, x: (c, x, x), 0.0, A(2)), TypeError, "pair"),
+    (lambda: lax.scan(lambda c, x: ((c, c), x), 0.0, A(2)), TypeError, CARRY + " the same pytree structure"),
+    (lambda: lax.scan(lambda c, x: ({"b": c["a"]}, x), {"a": 0.0}, A(2)), TypeError, "only the input carry has 'a'"),
+    (lambda: lax.scan(lambda c, x: (c.astype(int), x), jnp.float32(0), A(2)), TypeError,
+     r"carry: input float32\[\], output int32\[\] \(cast"),
+    (lambda: lax.scan(lambda c, x: ({"a": c["a"][:1]}, x), {"a": A(2)}, A(2)), TypeError,
+     r"carry\['a'\]: input float32\[2\], output float32\[1\] \(the shapes differ"),
+    (lambda: lax.scan(lambda c, x: (c, x), 0.0, (A(2), A(3))), ValueError, r"xs\[0\]: 2, xs\[1\]: 3"),
+    (lambda: lax.scan(lambda c, x: (c, x), 0.0, A(2), length=3), ValueError, "disagrees"),
+    (lambda: lax.scan(lambda c, x: (c, x), 0.0), ValueError, "`length` not provided"),
+    (lambda: lax.scan(lambda c, x: (c, x), 0.0, 1.0), ValueError, "no leading axis"),
+    (lambda: lax.scan(lambda c, x: (c, x), "s", A(2)), TypeError, "scan init.*str"),
+    (lambda: lax.scan(3, 0.0, A(2)), TypeError, "callable"),
+    (lambda: lax.scan(lambda c, x: (c, x), 0.0, A(2), unroll=-1), ValueError, "unroll"),
+    (lambda: lax.scan(lambda c, x: (c, x), 0.0, None, length=-1), ValueError, "non-negative"),
+    (lambda: jax.jit(lambda n: lax.scan(lambda c, x: (c, x), 0.0, None, length=n))(3),
+     jax.errors.ConcretizationTypeError, "`length`"),
+    (lambda: lax.while_loop(lambda c: c, lambda c: c, 1), TypeError, r"boolean scalar, but got output type int32\[\]"),
+    (lambda: lax.while_loop(lambda c: c > 0, lambda c: c, A(2)), TypeError, r"bool\[2\].*any\(\)"),
+    (lambda: lax.while_loop(lambda c: (True,), lambda c: c, 1), TypeError, "pytree"),
+    (lambda: lax.while_loop(lambda c: c < 0, lambda c: (c, c), 1), TypeError, CARRY),
+    (lambda: lax.while_loop(lambda c: c < 0, lambda c: c * 1.5, np.int32(1)), TypeError, r"val: input int32\[\]"),
+    (lambda: lax.while_loop(1, lambda c: c, 1), TypeError, "callable"),
+    (lambda: lax.fori_loop(0.0, 3, lambda i, c: c, 0), TypeError, "lower must be an integer"),
+    (lambda: lax.fori_loop(0, A(2).astype(int), lambda i, c: c, 0), TypeError, "upper must be an integer"),
+    (lambda: lax.fori_loop(np.int8(0), np.int32(3), lambda i, c: c, 0), TypeError, "equal types.*int8 and int32"),
+    (lambda: lax.fori_loop(0, 3, lambda i, c: (c, c), 0), TypeError, CARRY),
+    (lambda: jax.jit(lambda n: lax.fori_loop(0, n, lambda i, c: c, 0, unroll=2))(3), ValueError, "unroll"),
+    (lambda: lax.cond(A(2) > 0, lambda: 1, lambda: 2), TypeError, r"scalar, got bool\[2\]"),
+    (lambda: lax.cond("s", lambda: 1, lambda: 2), TypeError, "scalar"),
+    (lambda: lax.cond(1j, lambda: 1, lambda: 2), TypeError, "boolean or number"),
+    (lambda: lax.cond(True, 1, 2), TypeError, "callable"),
+    (lambda: lax.cond(True, lambda: (1, 2), lambda: 1), TypeError, "true_fun and false_fun.*structure"),
+    (lambda: lax.cond(True, lambda: {"a": 1}, lambda: {"a": 1.0}), TypeError,
+     r"output\['a'\]: true_fun gives int32\[\], false_fun gives float32\[\]"),
+    (lambda: lax.cond(True, lambda x: x, lambda x: x, "s"), TypeError, "str"),
+    (lambda: lax.switch(0.5, BRANCHES, 1.0), TypeError, "integer scalar"),
+    (lambda: lax.switch(0, [], 1.0), ValueError, "Empty branch"),
+    (lambda: lax.switch(0, [lambda x: x, lambda x: (x,)], 1.0), TypeError, "branch 0 and branch 1"),
+    (lambda: lax.map(lambda x: x, 1.0), ValueError, "leading axis"),
+    (lambda: lax.map(lambda x: x, A(2), batch_size=0), ValueError, "batch_size"),
+    (lambda: lax.associative_scan(1, A(2)), TypeError, "callable"),
+    (lambda: lax.associative_scan(jnp.add, (A(2), A(3))), ValueError, "same size"),
+    (lambda: lax.associative_scan(jnp.add, A(2), axis=3), ValueError, "axis 3 is out of bounds"),
+])
+def test_errors(call, error, words):
+    with pytest.raises(error, match=words):
+        call()

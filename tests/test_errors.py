@@ -1,0 +1,189 @@
+"""Mistakes: each has JAX's exception class, names what it is about and the user's line, and says how to mend it."""
+import functools
+import re
+import sys
+
+import numpy as np
+import pytest
+
+import hlotrace as jax
+import hlotrace.numpy as jnp
+from hlotrace import lax
+
+errors = jax.errors
+HERE = "test_errors.py"
+X = np.ones((2, 3), np.float32)
+
+
+def message(call, error):
+    """The text of the error with its notes."""
+    with pytest.raises(error) as caught:
+        call()
+    assert type(caught.value) is error
+    return "\n".join([str(caught.value), *getattr(caught.value, "__notes__", ())])
+
+
+def if_(x):
+    return x if jnp.sin(x) > 0 else -x
+
+
+def while_(x):
+    y = x * 2
+    while y < 3:
+        y = y + 1
+    return y
+
+
+@pytest.mark.parametrize("fun, error, words", [
+    (if_, errors.TracerBoolConversionError, ["bool[]", "jnp.where", "lax.cond", "if_"]),
+    (while_, errors.TracerBoolConversionError, ["lax.while_loop", "while_"]),
+    (lambda x: x and x, errors.TracerBoolConversionError, ["float32[]"]),
+    (lambda x: float(x + 1), errors.ConcretizationTypeError, ["float()", "float32[]"]),
+    (lambda x: int(x + 1), errors.ConcretizationTypeError, ["int()"]),
+    (lambda x: (x + 1).item(), errors.ConcretizationTypeError, ["item"]),
+    (lambda x: (x + 1).tolist(), errors.ConcretizationTypeError, ["tolist"]),
+    (lambda x: range((x + 1).astype(int)), errors.TracerIntegerConversionError, ["int32[]", "static_arg", "fori_loop"]),
+    (lambda x: [1, 2][(x + 1).astype(int)], errors.TracerIntegerConversionError, ["integer"]),
+    (lambda x: np.sin(x + 1), errors.TracerArrayConversionError, ["NumPy", "hlotrace.numpy", "pure_callback"]),
+    (lambda x: jnp.arange(3)[jnp.arange(3) > x], errors.NonConcreteBooleanIndexError, ["jnp.where"]),
+])
+def test_python_on_a_tracer(fun, error, words):
+    for transform in (jax.jit, lambda f: jax.jit(jax.grad(f))):
+        text = message(functools.partial(transform(fun), 1.0), error)
+        for word in words:
+            assert word in text, text
+        if "computed at" in text:
+            assert HERE in text
+    assert issubclass(errors.TracerBoolConversionError, errors.ConcretizationTypeError)
+    assert issubclass(errors.ConcretizationTypeError, TypeError) and issubclass(error, (TypeError, IndexError))
+
+
+@pytest.mark.parametrize("fun, error, words", [
+    (lambda x: x + jnp.ones(4), ValueError, [r"\(2, 3\).*\(4,\)"]),
+    (lambda x: x @ x, (TypeError, ValueError), ["3", "2"]),
+    (lambda x: x.reshape(4), TypeError, [r"\(2, 3\)", r"\(4,\)"]),
+    (lambda x: jnp.concatenate([x, jnp.ones((2, 4))]), (TypeError, ValueError), ["3", "4"]),
+    (lambda x: x.sum(axis=2), ValueError, ["axis 2 is out of bounds.*dimension 2"]),
+    (lambda x: jnp.transpose(x, (0, 0)), ValueError, [r"duplicate value in axis.*\(0, 0\)"]),
+    (lambda x: lax.add(x, jnp.ones(3)), TypeError, ["add"]),
+    (lambda x: lax.add(x, x.astype(jnp.int32)), TypeError, ["add", "same dtypes", "float32", "int32"]),
+    (lambda x: x[0, 0, 0], IndexError, ["[Tt]oo many indices"]),
+    (lambda x: x["a"], TypeError, ["str"]),
+    (lambda x: jnp.sin([1.0, 2.0]), TypeError, ["sin.*list"]),
+    (lambda x: x | x, TypeError, ["or does not accept dtype f32"]),
+    (lambda x: jnp.einsum("ij,jk->ik", x, x), (TypeError, ValueError), ["j"]),
+    (lambda x: jnp.broadcast_to(x, (3, 3)), ValueError, [r"\(2, 3\).*\(3, 3\)"]),
+    (lambda x: jnp.zeros(3, dtype="nope"), TypeError, ["nope"]),
+    (lambda x: jnp.zeros((2, -1)), (TypeError, ValueError), ["-1"]),
+])
+def test_shapes_and_dtypes(fun, error, words):
+    for transform in (lambda f: f, jax.jit, jax.vmap):
+        with pytest.raises(error) as caught:
+            transform(fun)(jnp.stack([X, X]) if transform is jax.vmap else jnp.asarray(X))
+        text = str(caught.value)
+        for word in words:
+            assert re.search(word, text, re.S), text
+
+
+def test_errors_of_traced_code_name_the_line():
+    def f(x):
+        return lax.add(x, jnp.ones(4))
+    line = f.__code__.co_firstlineno + 1
+    with pytest.raises(TypeError) as caught:
+        jax.jit(f)(X)
+    assert any(f"{HERE}:{line}" in note for note in caught.value.__notes__)
+
+
+@pytest.mark.parametrize("transform", [
+    lambda f: jax.jit(f)(1.0), lambda f: jax.grad(f)(1.0), lambda f: jax.vmap(f)(np.ones(2, np.float32)),
+    lambda f: jax.jvp(f, (1.0,), (1.0,)), lambda f: lax.scan(lambda c, x: (f(c), None), 1.0, None, length=2),
+    lambda f: lax.cond(True, f, f, 1.0)])
+def test_leaked_tracers(transform):
+    leaked = []
+
+    def f(x):
+        leaked.append(x * 2)
+        return x
+    transform(f)
+    for use in (lambda: leaked[0] + 1, lambda: jax.jit(lambda y: y * leaked[0])(1.0),
+                lambda: jax.grad(lambda y: y * leaked[0])(1.0),
+                lambda: jax.vmap(lambda y: y * leaked[0])(np.ones(2, np.float32)), lambda: float(leaked[0])):
+        text = message(use, errors.UnexpectedTracerError)
+        assert "return value" in text and "float32" in text
+
+
+def test_a_tracer_of_an_inner_function_leaks_too():
+    leaked = []
+
+    def inner(x):
+        leaked.append(x + 1)
+        return x
+
+    def outer(x):
+        jax.jit(inner)(x)
+        return leaked[0] + x
+    assert HERE in message(lambda: jax.jit(outer)(1.0), errors.UnexpectedTracerError)
+
+
+class Unregistered:
+    def __init__(self):
+        self.w = np.ones(2)
+
+
+def test_unregistered_containers():
+    for call in (lambda: jax.jit(lambda p: p)({"model": [Unregistered()]}), lambda: jax.grad(lambda p: 0.0)(
+            {"model": [Unregistered()]})):
+        text = message(call, TypeError)
+        assert "p['model'][0]" in text and "Unregistered" in text and "pytree" in text
+    text = message(lambda: jax.jit(lambda x: {"out": Unregistered()})(1.0), TypeError)
+    assert "['out']" in text and "Unregistered" in text
+
+
+def test_promotion():
+    with jax.numpy_dtype_promotion("strict"):
+        text = message(lambda: jnp.ones(2) + jnp.ones(2, jnp.int32), errors.TypePromotionError)
+        assert "float32" in text and "int32" in text and "astype" in text
+        assert (jnp.ones(2) + 1).dtype == "float32"
+    text = message(lambda: jnp.ones(2, jnp.float8_e4m3fn) + jnp.ones(2), errors.TypePromotionError)
+    assert "float8_e4m3fn" in text
+
+
+def test_debug_nans_names_the_line():
+    def f(x):
+        return jnp.log(x) * 2
+    with jax.debug_nans(True):
+        with pytest.raises(FloatingPointError, match="nan"):
+            jax.jit(f)(-1.0)
+        with pytest.raises(FloatingPointError, match="nan"):
+            f(jnp.float32(-1))
+        assert float(f(jnp.float32(1))) == 0
+    assert np.isnan(f(-1.0))
+
+
+def test_options():
+    with pytest.raises(AttributeError, match="jax_enable_x64"):
+        jax.config.update("jax_enable_x46", True)
+    with pytest.raises(ValueError, match="jax_numpy_dtype_promotion"):
+        jax.config.update("jax_numpy_dtype_promotion", "sometimes")
+    with pytest.raises(RuntimeError, match="nope"):
+        jax.devices("nope")
+
+
+def test_an_error_leaves_no_trace_behind():
+    for transform in (jax.jit, jax.grad, jax.vmap, lambda f: lambda x: lax.scan(lambda c, y: (f(c), y), x, x)):
+        with pytest.raises(ZeroDivisionError):
+            transform(lambda x: 1 / 0)(np.ones(2, np.float32) if transform is not jax.grad else 1.0)
+        assert float(jnp.sin(0.0)) == 0 and isinstance(jnp.ones(2) + 1, jax.Array)
+
+
+def test_deep_recursion_is_an_ordinary_error():
+    def f(x):
+        return f(jnp.sin(x))
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(500)
+    try:
+        with pytest.raises(RecursionError):
+            jax.jit(f)(1.0)
+    finally:
+        sys.setrecursionlimit(limit)
+    assert float(jax.jit(jnp.cos)(0.0)) == 1

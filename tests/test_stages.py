@@ -1,0 +1,123 @@
+"""Ahead of time: trace, lower, compile; what each stage shows, and the checks of a compiled call."""
+import numpy as np
+import pytest
+
+import hlotrace as jax
+import hlotrace.numpy as jnp
+
+S = jax.ShapeDtypeStruct
+X = S((2, 3), jnp.float32)
+
+
+@jax.jit
+def f(x, y={"a": 1.0}):     # noqa: B006
+    return x @ x.T + y["a"], {"n": x.sum()}
+
+
+def test_every_stage():
+    traced = f.trace(X)
+    lowered = traced.lower()
+    compiled = lowered.compile()
+    want = (S((2, 2), jnp.float32), {"n": S((), jnp.float32)})
+    assert traced.out_info == lowered.out_info == compiled.out_info == want
+    assert "dot_general" in str(traced.jaxpr) and traced.fun_name == "f"
+    text = lowered.as_text()
+    assert "func.func public @main" in text and "stablehlo.dot_general" in text and "test_stages.py" not in text
+    assert "test_stages.py" in lowered.as_text(debug_info=True)
+    assert "HloModule" in lowered.as_text("hlo") and "HloModule" in compiled.as_text()
+    assert compiled.cost_analysis()["flops"] > 0 and lowered.cost_analysis()["flops"] > 0
+    assert compiled.memory_analysis().argument_size_in_bytes >= 24
+    assert lowered.in_tree == compiled.in_tree == jax.tree.structure(((X,), {}))
+    out, more = compiled(np.ones((2, 3), np.float32))
+    np.testing.assert_array_equal(out, np.full((2, 2), 4.0))
+    assert float(more["n"]) == 6
+    with pytest.raises(ValueError, match="dialect"):
+        lowered.as_text("bogus")
+
+
+def test_named_scopes_and_inner_functions_are_in_the_text():
+    def g(x):
+        with jax.named_scope("layer"):
+            return jax.jit(lambda y: jnp.sin(y))(x) + 1
+    lowered = jax.jit(g).lower(1.0)
+    assert "func.func private" in lowered.as_text() and "layer" in lowered.as_text(debug_info=True)
+
+
+COMPILED = jax.jit(lambda x, y: x + y["k"]).lower(S((2,), jnp.float32), {"k": S((), jnp.int32)}).compile()
+ONES = np.ones(2, np.float32)
+
+
+@pytest.mark.parametrize("args", [(ONES, {"k": 1}), (jnp.ones(2), {"k": jnp.int32(1)}), (np.ones(2), {"k": np.int64(1)})])
+def test_a_compiled_call_takes_what_canonicalizes_to_its_types(args):
+    np.testing.assert_array_equal(COMPILED(*args), [2, 2])
+
+
+@pytest.mark.parametrize("call, words", [
+    (lambda: COMPILED(np.ones(3, np.float32), {"k": 1}), r"args\[0\]: compiled for float32\[2\], called with float32\[3\]"),
+    (lambda: COMPILED(np.ones(2, np.float16), {"k": 1}), "called with float16"),
+    (lambda: COMPILED(np.ones(2, np.int32), {"k": 1}), r"called with int32\[2\]"),     # same number of bytes
+    (lambda: COMPILED(ONES, {"k": 1.0}), r"args\[1\]\['k'\]: compiled for int32\[\], called with float32"),
+    (lambda: COMPILED(ONES), "structure different"), (lambda: COMPILED(ONES, {"z": 1}), "only called has 'z'"),
+    (lambda: COMPILED(ONES, y={"k": 1}), "structure different"), (lambda: COMPILED("s", {"k": 1}), "str"),
+    (lambda: COMPILED(S((2,), jnp.float32), {"k": 1}), "ShapeDtypeStruct"),
+    (lambda: jax.jit(lambda x: COMPILED(x, {"k": 1}))(ONES), "tracer"),
+    (lambda: jax.grad(lambda x: COMPILED(x, {"k": 1}).sum())(ONES), "tracer"),
+    (lambda: jax.vmap(lambda x: COMPILED(x, {"k": 1}))(np.ones((3, 2), np.float32)), "tracer"),
+])
+def test_a_compiled_call_checks_its_arguments(call, words):
+    with pytest.raises(TypeError, match=words):
+        call()
+
+
+def test_static_arguments_are_not_passed_again():
+    g = jax.jit(lambda x, n: x * n if isinstance(n, int) else None, static_argnums=1)
+    c = g.lower(S((2,), jnp.float32), 3).compile()
+    np.testing.assert_array_equal(c(ONES), [3, 3])
+    assert g.eval_shape(S((2,), jnp.float32), 2) == S((2,), jnp.float32)
+    with pytest.raises(TypeError, match="static arguments are not passed again"):
+        c(ONES, 3)
+    with pytest.raises(ValueError, match="Non-hashable static"):
+        g.lower(ONES, [1])
+
+
+def test_donation_unused_arguments_and_constants():
+    x = jnp.ones(4)
+    c = jax.jit(lambda x: x + 1, donate_argnums=0).lower(S((4,), jnp.float32)).compile()
+    np.testing.assert_array_equal(c(x), np.full(4, 2.0))
+    with pytest.raises(RuntimeError, match="deleted"):
+        c(x)
+    c = jax.jit(lambda x, y: x).lower(S((2,), jnp.float32), S((3,), jnp.int32)).compile()
+    np.testing.assert_array_equal(c(ONES, np.arange(3)), ONES)
+    with pytest.raises(TypeError, match=r"args\[1\]"):
+        c(ONES, np.arange(4))
+    big = np.arange(2000.0, dtype=np.float32)
+    np.testing.assert_allclose(jax.jit(lambda x: (x + jnp.asarray(big))[-2:]).lower(1.0).compile()(1.0), [1999, 2000])
+
+
+def test_transformed_functions():
+    assert float(jax.jit(jax.grad(jnp.sin)).lower(1.0).compile()(1.0)) == pytest.approx(np.cos(1.0))
+    np.testing.assert_allclose(jax.jit(jax.vmap(jnp.sin)).lower(X).compile()(np.ones((2, 3), np.float32)), np.sin(1),
+                               rtol=1e-6)
+
+
+def test_eval_shape_and_make_jaxpr():
+    assert jax.eval_shape(lambda x, y={"a": 1}: (x @ x.T, y), X) == (
+        S((2, 2), jnp.float32), {"a": S((), jnp.int32, weak_type=True)})
+    jaxpr, shape = jax.make_jaxpr(lambda x, n: {"a": x * n}, static_argnums=1, return_shape=True)(2.0, 3)
+    assert [e.primitive.name for e in jaxpr.eqns] == ["mul"] and "mul" in str(jaxpr)
+    assert shape == {"a": S((), jnp.float32, weak_type=True)}
+    for bad in (lambda: jax.eval_shape(lambda x: x, "s"), lambda: jax.make_jaxpr(lambda x: x)("s"),
+                lambda: f.lower(object()), lambda: jax.eval_shape(lambda x: "s", 1.0)):
+        with pytest.raises(TypeError, match="not a valid JAX type"):
+            bad()
+
+
+def test_shape_dtype_struct():
+    s = S((2,), jnp.float32)
+    assert repr(s) == "ShapeDtypeStruct(shape=(2,), dtype=float32)" and (s.ndim, s.size, len(s)) == (1, 2, 2)
+    assert s == S([2], "float32") and hash(s) == hash(S((2,), np.float32)) and s.update(shape=(3,)).shape == (3,)
+    assert s != S((2,), jnp.int32)
+    with pytest.raises(TypeError):
+        len(S((), jnp.int8))
+    with pytest.raises(ValueError, match="dtype"):
+        S((2,), None)
