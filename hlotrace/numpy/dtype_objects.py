@@ -87,7 +87,7 @@ def issubdtype(arg1, arg2):
 def promote_types(a, b):
     """The dtype to which both promote.  int, float and complex are weak: they give way to other dtypes."""
     kinds = tuple((as_dtype(t), _is_weak(t)) for t in (a, b))
-    with override("jax_enable_x64", state.x64 or any(dtype.itemsize == 8 for dtype, _ in kinds)):
+    with override("jax_enable_x64", state.x64 or any(weak or dtype.itemsize == 8 for dtype, weak in kinds)):
         return dtypes.lattice_result(kinds)[0]
 
 
