@@ -36,6 +36,7 @@ from .api.misc import (
     disable_jit,
     enable_x64,
     ensure_compile_time_eval,
+    explain_cache_misses,
     live_arrays,
     log_compiles,
     named_call,

@@ -19,5 +19,6 @@ def composite(fun=None, *, static=()):
             return fun(*args, **kwargs)
         if compiled is None:
             compiled = JitFunction(fun, None, static, None, None, True, False, None)
+            compiled.explained = False
         return compiled(*args, **kwargs)
     return call

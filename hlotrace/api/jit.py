@@ -4,6 +4,7 @@ A call flattens its arguments, looks up (structure, avals, static values, option
 finds.  While another transformation is tracing, the call is written down as one `jit` equation instead.
 """
 import functools
+import inspect
 import weakref
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -12,6 +13,7 @@ from ..core import tree
 from ..core.avals import aval_of, is_arraylike, not_an_array
 from ..core.config import config, state, sync
 from ..core.jaxpr import close, dce, eval_jaxpr
+from ..core.source import user_frame
 from ..core.trace import EVAL, Tracer, trace_to_jaxpr
 from ..primitives.calls import jit_p
 from ..runtime import evaluate
@@ -149,6 +151,7 @@ class Static:
 
 
 _function_caches: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
+_traced_codes: dict = {}     # code object -> how often it was traced first for which types; see `retraces`
 
 
 def cache_for(fun, options):
@@ -161,6 +164,8 @@ def cache_for(fun, options):
 
 class JitFunction:
     """A compiled function; see `jit`."""
+
+    explained = True     # False for functions of the library: their retraces are not the user's mistakes
 
     def __init__(self, fun, static_argnums, static_argnames, donate_argnums, donate_argnames, inline, keep_unused,
                  compiler_options):
@@ -179,6 +184,7 @@ class JitFunction:
         self._compiler_options = compiler_options
         options = (self._static_numbers, self._static_names, self._donate_numbers, self._donate_names, inline,
                    keep_unused, tuple(sorted(compiler_options.items())) if compiler_options else ())
+        self._options = options
         self._cache = cache_for(fun, options)
         functools.update_wrapper(self, fun, updated=())
 
@@ -212,7 +218,7 @@ class JitFunction:
             self._cache[key] = call
         return call
 
-    def _trace(self, args, kwargs, in_tree, avals, statics):
+    def _trace(self, args, kwargs, in_tree, avals, statics, asked=False):
         key = ("trace", in_tree, avals, statics, state.context_key, state.axis_env)
         traced = self._cache.get(key)
         if traced is None:
@@ -221,7 +227,29 @@ class JitFunction:
             traced.donated, traced.keep_unused = self._donated(args, kwargs), self._keep_unused
             if traced.cacheable:
                 self._cache[key] = traced
+            if self.explained:
+                self._note_trace(key[1:], asked)
         return traced
+
+    def _note_trace(self, types, asked):
+        """Keep what `why_retraced` tells and say what is worth saying; `asked` if the user asked for a trace."""
+        where, history = user_frame(), self._cache.get("history")
+        if history is not None:
+            from . import retraces
+            self._cache["history"] = retraces.retraced(self, history, types, where, asked)
+            return
+        self._cache["history"] = types, where
+        code = getattr(inspect.unwrap(getattr(self._fun, "func", self._fun)), "__code__", None)
+        if code is not None and state.trace is EVAL and not asked:
+            number = hash((getattr(self._fun, "__code__", None), self._options, types))
+            counts = _traced_codes.setdefault(code, {})
+            if counts:
+                from . import retraces
+                retraces.another_function(self, counts, number, types, where)
+            else:
+                counts[number] = 1
+                if len(_traced_codes) > 1024:
+                    del _traced_codes[next(iter(_traced_codes))]
 
     def _donated(self, args, kwargs):
         """Positions of donated leaves."""
@@ -284,8 +312,16 @@ class JitFunction:
         """The shapes and dtypes of the result, as ShapeDtypeStructs."""
         return self.trace(*args, **kwargs).out_info
 
+    def why_retraced(self):
+        """The first trace of this function, then what made each later one necessary: a list of str that prints well.
+
+        The last 64 retraces are kept.  `jax_explain_cache_misses` says which are also logged when they happen.
+        """
+        from . import retraces
+        return retraces.story(self, self._cache.get("history"))
+
     def clear_cache(self):
-        """Forget all compiled programs of this function."""
+        """Forget all compiled programs of this function, and why they were traced."""
         self._cache.clear()
 
     def _cache_size(self):
@@ -306,7 +342,7 @@ def jit(fun: F | None = None, /, *, static_argnums=None, static_argnames=None, d
       donate_argnums, donate_argnames: arguments whose memory the program may reuse; they cannot be used again.
       inline: while tracing, write the function's equations into the caller instead of a call.
       compiler_options: dict of XLA option names to values.
-    Returns: a function with the signature of `fun`, and with `.trace`, `.lower`, `.eval_shape`,
+    Returns: a function with the signature of `fun`, and with `.trace`, `.lower`, `.eval_shape`, `.why_retraced`,
       `.clear_cache`.
     Raises: TypeError for arguments that are not arrays, ValueError for unhashable static ones.
     """

@@ -17,6 +17,7 @@ enable_x64 = option_context("jax_enable_x64", True)
 debug_nans = option_context("jax_debug_nans", True)
 debug_infs = option_context("jax_debug_infs", True)
 log_compiles = option_context("jax_log_compiles", True)
+explain_cache_misses = option_context("jax_explain_cache_misses", True)
 checking_leaks = option_context("jax_check_tracer_leaks", True)
 default_device = option_context("jax_default_device")
 default_matmul_precision = option_context("jax_default_matmul_precision")
@@ -91,6 +92,7 @@ def clear_caches():
     """Forget all traced and compiled programs."""
     from . import jit
     jit._function_caches.clear()
+    jit._traced_codes.clear()
     evaluate.clear_caches()
 
 

@@ -223,7 +223,7 @@ def trace(jitted, args, kwargs, statics):
     leaves, in_tree = tree.tree_flatten((args, kwargs))
     paths = tree.arg_paths(jitted._fun, args, kwargs)
     avals = tuple(abstract(x, p) for x, p in zip(leaves, paths))
-    return Traced(jitted._trace(args, kwargs, in_tree, avals, statics), jitted._name, paths,
+    return Traced(jitted._trace(args, kwargs, in_tree, avals, statics, asked=True), jitted._name, paths,
                   compiler_options=jitted._compiler_options)
 
 

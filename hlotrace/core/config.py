@@ -19,6 +19,10 @@ def _flag(value):
     return bool(value)
 
 
+def _flag_or_auto(value):
+    return None if value in (None, "auto") else _flag(value)
+
+
 def _one_of(*choices):
     def parse(value):
         if value not in choices:
@@ -45,7 +49,8 @@ _OPTIONS = {
     "jax_debug_infs": (False, _flag, True),
     "jax_disable_jit": (False, _flag, True),
     "jax_check_tracer_leaks": (False, _flag, False),
-    "jax_explain_cache_misses": (False, _flag, False),
+    "jax_explain_cache_misses": (None, _flag_or_auto, False),     # None: from the third retrace of a function
+    "hlotrace_compile_progress": (True, _flag, False),
     "jax_log_compiles": (False, _flag, False),
     "jax_platforms": (None, lambda v: v, False),
     "jax_platform_name": ("", str, False),

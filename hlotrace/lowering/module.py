@@ -134,6 +134,8 @@ class Context:
 
     def emit(self, text, n=None):
         """Append an operation; returns the name of its result, or the list of names if `n` is given."""
+        if type(self.loc) is tuple:     # now that it is used: what writes no operation must not change the text
+            self.loc = self.module.locations.of(*self.loc)
         if n == 0:
             self.lines.append(f"{self.indent}{text}{self.loc}")
             return []
@@ -194,7 +196,7 @@ class Context:
         for eqn in jaxpr.eqns:
             if locations is not None:
                 path = f"{stack}/{eqn.name_stack}/" if eqn.name_stack else f"{stack}/"
-                self.loc = locations.of(eqn.source, path + eqn.primitive.name)
+                self.loc = eqn.source, path + eqn.primitive.name
             operands = [self.constant(v.val, v.aval.dtype) if type(v) is Literal else env[v] for v in eqn.invars]
             primitive = eqn.primitive
             if primitive.lower is None:

@@ -9,7 +9,7 @@ import numpy as np
 from ..core import dtypes, source
 from ..core.avals import physical
 from ..core.config import config, state
-from . import array, binding, callbacks, placement
+from . import array, binding, callbacks, placement, progress
 
 _lock = threading.Lock()
 _pending: list = []          # tokens of running programs with side effects
@@ -131,11 +131,12 @@ def compile_lowered(lowered, device, compiler_options=None):
     devices = binding.DeviceList((device,))
     start = time.perf_counter()
     try:
-        if lowered.callbacks:
-            loaded = backend.compile_and_load(binding.parse_module(lowered.text), devices, options,
-                                              [callbacks.guard(*c) for c in lowered.callbacks])
-        else:
-            loaded = backend.compile_and_load(lowered.text, devices, options)
+        with progress.compiling(lowered.jaxpr):
+            if lowered.callbacks:
+                loaded = backend.compile_and_load(binding.parse_module(lowered.text), devices, options,
+                                                  [callbacks.guard(*c) for c in lowered.callbacks])
+            else:
+                loaded = backend.compile_and_load(lowered.text, devices, options)
     except binding.JaxRuntimeError as error:
         raise binding.JaxRuntimeError(_readable(str(error))) from None
     seconds = time.perf_counter() - start

@@ -1,0 +1,233 @@
+"""Why a jitted function is traced again, in words: the argument, and what of it changed.
+
+Imported when something is traced a second time.  A trace's types are (structure, avals, static values, number of
+the options in force, named axes), as in the key of its cache; only those are kept, never values.
+"""
+import collections
+import functools
+import logging
+import types as python_types
+
+from ..core import config as options
+from ..core import source, tree
+from ..core.avals import is_arraylike
+
+KEPT = 64            # retraces remembered for each function
+ALL_TOLD = 12        # of one function; later ones at powers of two
+FROM = 3             # where nothing else was asked for, one retrace or two may well be meant
+
+_TURN_OFF = "hlotrace.config.update('jax_explain_cache_misses', False) turns these messages off"
+_HINTS = {
+    "weak": "a Python number is weakly typed, what comes out of the function is an array: start from an array, "
+            "jnp.asarray(0.0, jnp.float32)",
+    "shape": "each shape is compiled for itself: pad to a few sizes",
+    "static": "each value of a static argument is compiled for itself: pass a number that changes as an array",
+    "structure": "a program is compiled for one structure of its arguments",
+}
+
+
+class History:
+    """The traces of one function: the first, and the last retraces with their explanations."""
+
+    def __init__(self, types, where):
+        self.first = where
+        self.count = 0
+        self.types = collections.deque([types], KEPT + 1)
+        self.lines = collections.deque(maxlen=KEPT)
+
+
+class Story(list):
+    """A list of lines that prints as lines."""
+
+    def __str__(self):
+        return "\n".join(self)
+
+
+def story(jitted, history):
+    """What `why_retraced` gives."""
+    if history is None:
+        return Story()
+    if type(history) is tuple:
+        history = History(*history)
+    dropped = history.count - len(history.lines)
+    return Story([f"{jitted._name}: first trace{_at(history.first)}",
+                  *([f"{jitted._name}: {dropped} retraces that are no longer remembered"] if dropped else []),
+                  *history.lines])
+
+
+def retraced(jitted, history, types, where, asked):
+    """Add a trace to the history, which is made from the first trace's types and line; log it if that is due."""
+    if type(history) is tuple:
+        history = History(*history)
+    history.count += 1
+    n, name = history.count, jitted._name
+    try:
+        found = changes(jitted._fun, nearest(jitted._fun, history.types, types), types)
+    except Exception as error:      # a static value's __repr__, say: no explanation is worth a failing call
+        found = [("unknown", f"what changed cannot be put into words: {error!r}")]
+    shown = [text for _, text in found[:4]]
+    if len(found) > 4:
+        shown.append(f"and {len(found) - 4} more changes")
+    line = f"{name}: retrace {n}: {'; '.join(shown)}{_at(where)}"
+    history.types.append(types)
+    history.lines.append(line)
+    kinds = list(dict.fromkeys(kind for kind, _ in found))
+    explain = options.config.jax_explain_cache_misses
+    if explain is None:
+        explain = n >= FROM and not asked and kinds != ["closure"]
+    if explain:
+        hints = [*(_HINTS[kind] for kind in kinds if kind in _HINTS), f"{name}.why_retraced() tells them all", _TURN_OFF]
+        _log(n, f"{line} ({'; '.join(hints)})" if n <= FROM else line)
+    return history
+
+
+def another_function(jitted, counts, number, types, where):
+    """Count a first trace of a function whose code was traced before; log what is a new function in each round."""
+    captured = []
+    key = hash((identity(jitted._fun, captured), number))
+    n = counts[key] = 1 + (counts.get(key) or counts.pop(number, 0))
+    if len(counts) > 1024:
+        del counts[next(iter(counts))]
+    explain = options.config.jax_explain_cache_misses
+    if n >= FROM if explain is None else explain and n > 1:
+        passing = (f" and pass {', '.join(dict.fromkeys(captured))}, which it closes over, as arguments" if captured
+                   else "")
+        _log(n, f"{jitted._name}: function object {n} of the same code is traced for the same argument types{_at(where)}. "
+                "jit keeps its programs by function object: make the jitted function once, outside the loop"
+                f"{passing}" + (f" ({_TURN_OFF})" if n <= FROM else ""))
+
+
+def _log(n, text):
+    if n < ALL_TOLD or n & (n - 1) == 0:
+        logging.getLogger("hlotrace").warning("%s", text)
+    elif n == ALL_TOLD:
+        logging.getLogger("hlotrace").warning("%s; from here on only numbers 16, 32, 64, ... are told", text)
+
+
+def _at(where):
+    return f", called at {source.describe(where)}" if where else ""
+
+
+# What changed between two traces
+
+def nearest(fun, earlier, new):
+    """The types, among those of earlier traces, that differ least from `new`; the latest of equals."""
+    def distance(old):
+        return ((old[3] != new[3]) + (old[4] != new[4]) + len({*old[2]} ^ {*new[2]})
+                + sum(a is not b for a, b in zip(old[1], new[1])))
+    same_structure = [old for old in reversed(earlier) if old[0] == new[0]]
+    if same_structure:
+        return min(same_structure, key=distance)
+    return min(list(reversed(earlier))[:8], key=lambda old: len(changes(fun, old, new)))
+
+
+def changes(fun, old, new):
+    """A pair (kind, words) for each difference between the types of two traces."""
+    before, now = arguments(fun, old), arguments(fun, new)
+    found = []
+    for name in {**before, **now}:
+        if name not in before:
+            found.append(("structure", f"{name}: not passed -> {_described(now[name])}"))
+        elif name not in now:
+            found.append(("structure", f"{name}: {_described(before[name])} -> not passed"))
+        else:
+            found += _argument_changes(name, before[name], now[name])
+    if old[3] != new[3]:
+        values = {number: values for values, number in options._contexts.items()}
+        found += [("option", f"option {name}: {a!r} -> {b!r}")
+                  for name, a, b in zip(options._TRACING, values[old[3]], values[new[3]]) if a != b]
+    if old[4] != new[4]:
+        found.append(("axes", f"named axes of the enclosing vmaps: {dict(old[4])} -> {dict(new[4])}"))
+    return found or [("closure", "the types are those of an earlier trace, but it closes over values that an outer "
+                                 "transformation traces, so no trace can be used again: pass them as arguments")]
+
+
+def arguments(fun, types):
+    """name -> (how it was passed, structure, avals) or (how, static value, None), for each argument of a trace."""
+    in_tree, avals, statics = types[:3]
+    positional, named = in_tree.children()
+    keys = named.node_data()[1]
+    numbers = {where: value for where, value in statics if type(where) is int}
+    names, keywords = tree.arg_names(fun, len(positional.children()) + len(numbers), keys)
+    found, start = {}, 0
+    dynamic = [name for i, name in enumerate(names) if i not in numbers]
+    for how, name, structure in [*(("by position", *pair) for pair in zip(dynamic, positional.children())),
+                                 *(("by keyword", keywords[k], sub) for k, sub in zip(keys, named.children()))]:
+        found[name] = how, structure, avals[start:start + structure.num_leaves]
+        start += structure.num_leaves
+    for where, value in statics:
+        how, name = ("by position", names[where]) if type(where) is int else ("by keyword", where)
+        found[name] = how, value, None
+    return found
+
+
+def _argument_changes(name, old, new):
+    (how, a, avals), (how_now, b, avals_now) = old, new
+    if avals is None and a != b:
+        note = f" ({type(a.value).__name__} -> {type(b.value).__name__})" if type(a.value) is not type(b.value) else ""
+        yield "static", f"{name}: {a.value!r:.60} -> {b.value!r:.60}{note}"
+    elif a != b:
+        for line in tree.structure_mismatch("", a, b, ("the earlier trace", "this one")).split("\n  ")[1:]:
+            path, text = line[3:].split(": ", 1) if line.startswith("at ") else ("", line)
+            yield "structure", f"{name}{path}: {text}"
+    elif avals is not None and avals != avals_now:
+        for path, x, y in zip(tree.leaf_paths(a, prefix=name), avals, avals_now):
+            if x is not y:
+                kind = "shape" if x.shape != y.shape else "dtype" if x.dtype != y.dtype else "weak"
+                yield kind, f"{path}: {_type(x)} -> {_type(y)}"
+    elif how != how_now:
+        yield "structure", f"{name}: passed {how} -> {how_now}"
+
+
+def _type(aval):
+    return f"{'weak ' if aval.weak_type else ''}{aval.str_short(True)}"
+
+
+def _described(argument):
+    _, what, avals = argument
+    if avals is None:
+        return f"{what.value!r:.60}"
+    return _type(avals[0]) if what.num_nodes == 1 and avals else f"a tree of {len(avals)} arrays"
+
+
+# Which function objects are one function to the user
+
+def identity(fun, captured, depth=5):
+    """What makes two function objects the same function: their code and what they hold, but for numbers and arrays.
+
+    The names under which they close over numbers, arrays and trees of them go to `captured`.
+    """
+    if isinstance(fun, functools.partial):
+        held = [*((f"argument {i} of the partial", x) for i, x in enumerate(fun.args)), *sorted(fun.keywords.items())]
+        return "partial", identity(fun.func, captured, depth - 1), *(_held(*h, captured, depth, True) for h in held)
+    if isinstance(fun, python_types.MethodType):
+        return id(fun.__self__), identity(fun.__func__, captured, depth - 1)
+    if not isinstance(fun, python_types.FunctionType) or depth <= 0:
+        return id(fun)
+    code = fun.__code__
+    held = []
+    for name, cell in zip(code.co_freevars, fun.__closure__ or ()):
+        try:
+            held.append((name, cell.cell_contents))
+        except ValueError:      # not bound yet
+            pass
+    defaults = (*(fun.__defaults__ or ()), *(fun.__kwdefaults__ or {}).values())
+    # In the library's own wrappers (of grad, vmap, ...) numbers say what is done.
+    users = not source._is_internal(code.co_filename)
+    return (code, *(_held(name, value, captured, depth, users) for name, value in held),
+            *(_held("default", value, [], depth, users) for value in defaults))
+
+
+def _held(name, value, captured, depth, users):
+    if callable(value):
+        return identity(value, captured, depth - 1)
+    try:
+        leaves = tree.tree_leaves(value) if users and type(value) is not bool else ()
+    except ValueError:      # a dict whose keys have no order
+        leaves = ()
+    if leaves and all(is_arraylike(x) for x in leaves):
+        captured.append(name)
+        return name
+    if type(value) is tuple:
+        return tuple(_held(name, x, captured, depth, users) for x in value)
+    return value if isinstance(value, (int, str, type(None))) else id(value)
