@@ -52,6 +52,11 @@ _OPTIONS = {
     "jax_explain_cache_misses": (None, _flag_or_auto, False),     # None: from the third retrace of a function
     "hlotrace_compile_progress": (True, _flag, False),
     "jax_log_compiles": (False, _flag, False),
+    "jax_enable_compilation_cache": (True, _flag, False),
+    "jax_compilation_cache_dir": (None, lambda v: v if v is None else os.fspath(v), False),      # "": keep none
+    "jax_compilation_cache_max_size": (2 << 30, int, False),                                     # -1: no limit
+    "jax_persistent_cache_min_compile_time_secs": (1.0, float, False),
+    "jax_persistent_cache_min_entry_size_bytes": (0, int, False),
     "jax_platforms": (None, lambda v: v, False),
     "jax_platform_name": ("", str, False),
     "jax_default_device": (None, lambda v: v, True),

@@ -17,17 +17,20 @@ _last_ordered: list = []     # the token of the last program with ordered effect
 _loaded: collections.OrderedDict = collections.OrderedDict()     # what was compiled, by its text
 _LOADED_KEPT = 512
 compile_count = 0            # programs compiled by this process
+disk_hits = 0                # programs that another process compiled, found on disk
+_SMALL = 4096                # bytes of text: on the CPU no program as short takes a second to compile
 
 
 class Executable:
     """A compiled program.  Call it with one buffer for each input that the program has."""
-    __slots__ = ("loaded", "lowered", "out_avals", "handlers", "effects", "device", "compile_seconds")
+    __slots__ = ("loaded", "lowered", "out_avals", "handlers", "effects", "device", "compile_seconds", "from_disk")
 
-    def __init__(self, loaded, lowered, device, compile_seconds):
+    def __init__(self, loaded, lowered, device, compile_seconds, from_disk=False):
         self.loaded = loaded
         self.lowered = lowered
         self.device = device
         self.compile_seconds = compile_seconds
+        self.from_disk = from_disk
         sharding = placement.on_device(device)
         self.out_avals = lowered.jaxpr.out_avals
         self.handlers = [binding.result_handler(physical(a), sharding) for a in self.out_avals]
@@ -117,7 +120,7 @@ def compile_options(overrides=None):
 
 def compile_lowered(lowered, device, compiler_options=None):
     """An Executable for a Lowered program on one device."""
-    global compile_count
+    global compile_count, disk_hits
     key = (lowered.text, device, tuple(sorted((compiler_options or {}).items())))
     found = None if lowered.callbacks else _loaded.get(key)
     if found is not None:
@@ -129,6 +132,15 @@ def compile_lowered(lowered, device, compiler_options=None):
     options.device_assignment = binding.device_assignment([[device.id]])
     backend = device.client
     devices = binding.DeviceList((device,))
+    start = time.perf_counter()
+    entry = _disk_entry(lowered, device, options)
+    loaded = entry and entry.load()
+    if loaded:
+        disk_hits += 1
+        _keep(key, loaded)
+        seconds = time.perf_counter() - start
+        _log("loaded %s in %.3f s from %s", lowered.jaxpr.name, seconds, entry.path)
+        return Executable(loaded, lowered, device, seconds, from_disk=True)
     start = time.perf_counter()
     try:
         with progress.compiling(lowered.jaxpr):
@@ -142,13 +154,33 @@ def compile_lowered(lowered, device, compiler_options=None):
     seconds = time.perf_counter() - start
     compile_count += 1
     if not lowered.callbacks:
-        _loaded[key] = loaded
-        if len(_loaded) > _LOADED_KEPT:
-            _loaded.popitem(last=False)
+        _keep(key, loaded)
+    if entry:
+        entry.store(loaded, lowered.jaxpr.name, seconds)
+    _log("compiled %s in %.3f s", lowered.jaxpr.name, seconds)
+    return Executable(loaded, lowered, device, seconds)
+
+
+def _disk_entry(lowered, device, options):
+    """Where a program is kept between processes; None where looking costs more than it saves."""
+    small = device.platform == "cpu" and len(lowered.text) < _SMALL * min(
+        1, config.jax_persistent_cache_min_compile_time_secs)
+    if lowered.callbacks or small or not config.jax_enable_compilation_cache:
+        return None
+    from . import disk_cache  # 4 ms, most of it OpenSSL: not for programs that compile in 10
+    return disk_cache.entry(lowered.text, device, options)
+
+
+def _keep(key, loaded):
+    _loaded[key] = loaded
+    if len(_loaded) > _LOADED_KEPT:
+        _loaded.popitem(last=False)
+
+
+def _log(*message):
     if config.jax_log_compiles:
         import logging
-        logging.getLogger("hlotrace").warning("compiled %s in %.3f s", lowered.jaxpr.name, seconds)
-    return Executable(loaded, lowered, device, seconds)
+        logging.getLogger("hlotrace").warning(*message)
 
 
 def _readable(message):
