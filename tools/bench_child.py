@@ -1,0 +1,288 @@
+"""One process of tools/bench.py: measures one task for one package and prints what it found as a line of JSON.
+
+    python tools/bench_child.py PACKAGE TASK [--quick] [--option NAME=VALUE ...]
+
+It imports almost nothing before the package, whose import is one of the things measured.
+"""
+import os
+import sys
+import time
+
+START = "BENCH_PROCESS_STARTED"
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+
+
+class Report:
+    """What the parent reads: rows of (name, unit, value, CPU time or None, budget or None), and digests to compare."""
+
+    def __init__(self):
+        self.rows, self.checks = [], {}
+
+    def row(self, name, unit, value, cpu=None, budget=None):
+        self.rows.append({"name": name, "unit": unit, "value": value, "cpu": cpu, "budget": budget})
+
+    def check(self, name, tree, jax, tolerance=2e-3):
+        from bench_programs import digest
+        self.checks[name] = {"tolerance": tolerance, "digest": digest(jax.tree_util.tree_leaves(tree))}
+
+
+class Timer:
+    """`with Timer() as t:` leaves seconds in t.wall and, of all threads, in t.cpu."""
+
+    def __enter__(self):
+        self.start = time.perf_counter(), time.process_time()
+        return self
+
+    def __exit__(self, *_):
+        self.wall, self.cpu = time.perf_counter() - self.start[0], time.process_time() - self.start[1]
+
+
+def peak_memory():
+    """MiB.  Linux counts in ru_maxrss what the parent held before the exec; VmHWM is this process's own."""
+    try:
+        with open("/proc/self/status") as status:
+            return next(int(line.split()[1]) for line in status if line.startswith("VmHWM")) / 1024
+    except (OSError, StopIteration):
+        import resource
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (2**20 if sys.platform == "darwin" else 1024)
+
+
+def load(package):
+    import importlib
+    importlib.import_module(package + ".numpy")
+    return sys.modules[package]
+
+
+def per_call(jax, f, seconds):
+    """Microseconds of one call in the least disturbed of nine batches, each waiting for its last result."""
+    count, samples = 1, []
+    jax.block_until_ready(f())
+    while True:
+        start = time.perf_counter()
+        for _ in range(count):
+            out = f()
+        jax.block_until_ready(out)
+        spent = time.perf_counter() - start
+        if spent < seconds / 10 and not samples:
+            count *= 2
+            continue
+        samples.append(spent / count)
+        if len(samples) == 9:
+            return min(samples) * 1e6
+
+
+# Import and first step.
+
+def measure_import(report, package, quick):
+    modules, memory = len(sys.modules), peak_memory()
+    with Timer() as t:
+        load(package)
+    report.row("import", "s", t.wall, t.cpu, 0.35)
+    report.row("import: modules", "", len(sys.modules) - modules)
+    report.row("import: memory", "MiB", peak_memory() - memory)
+
+
+def first_step(report, package, label):
+    jax = load(package)
+    from bench_programs import gpt
+    program = gpt(jax)
+    step = jax.jit(program.f, donate_argnums=tuple(range(program.carried)))
+    out = jax.block_until_ready(step(*program.args))
+    report.row(label, "s", time.time() - float(os.environ[START]), time.process_time(),
+               0.25 if label.endswith("first step") else None)
+    report.check(label, program.checked(out), jax, program.tolerance)
+
+
+def measure_first(report, package, quick):
+    first_step(report, package, "GPT, process start to first step")
+
+
+def measure_warm(report, package, quick):
+    first_step(report, package, "GPT, process start to first step, disk cache warm")
+
+
+# Programs through the stages.
+
+def stages(jax, program):
+    """(lowered, trace timer, lower timer).  hlotrace writes the text with locations that it compiles; JAX's `lower`
+    makes a module, and turns it into bytes in `compile`."""
+    types = jax.tree_util.tree_map(lambda a: jax.ShapeDtypeStruct(a.shape, a.dtype), program.args)
+    with Timer() as trace:
+        traced = jax.jit(program.f, donate_argnums=tuple(range(program.carried))).trace(*types)
+    with Timer() as lower:
+        lowered = traced.lower()
+        if jax.__name__ == "hlotrace":
+            lowered.as_text(debug_info=True)
+    return lowered, trace, lower
+
+
+def compile_and_check(report, jax, program, steps, title=""):
+    """The first time in this process: trace, lower, compile, then `steps` steps whose results are compared."""
+    title = title or program.title
+    lowered, trace, lower = stages(jax, program)
+    with Timer() as t:
+        compiled = lowered.compile()
+    budget = 0.10 if title in ("chain of 2000 ops", "GPT Adam step, 12 blocks") else None
+    report.row(f"{title}: trace + lower, first", "s", trace.wall + lower.wall, trace.cpu + lower.cpu, budget)
+    report.row(f"{title}: compile", "s", t.wall, t.cpu)
+    carry, rest = program.args[:program.carried], jax.device_put(program.args[program.carried:])
+    for n in range(steps):
+        out = compiled(*carry, *rest)
+        carry = out[:program.carried]
+        if n == 0:      # before rounding has grown, step by step
+            report.check(f"{title}: first step", program.checked(out), jax, program.tolerance)
+    report.check(f"{title}: loss of step {steps}", out[program.carried:], jax, program.tolerance)
+    return compiled, carry, rest
+
+
+def measure_program(report, package, quick, maker, repeats=None, steps=True, **sizes):
+    """Everything about one program: the stages, first and again; its step; its memory."""
+    jax = load(package)
+    jax.devices()       # starting the client is part of the first step, not of a stage
+    program = maker(jax, **sizes)
+    compiled, carry, rest = compile_and_check(report, jax, program, 3)
+    title = program.title
+    memory = compiled.memory_analysis()
+    if steps:
+        times, stop = [], time.perf_counter() + (0.5 if quick else 3)
+        while len(times) < 4 or time.perf_counter() < stop and len(times) < 1000:
+            with Timer() as t:
+                out = jax.block_until_ready(compiled(*carry, *rest))
+            carry = out[:program.carried]
+            times.append((t.wall, t.cpu))
+        # 0.8 where blocks repeat, on the CPU; the design says 1 on other devices.
+        alike = title.startswith("GPT") and jax.default_backend() == "cpu"
+        budget = 0.8 if alike else 1.0 if title.startswith(("GPT", "ResNet", "RNN")) else None
+        report.row(f"{title}: steady step", "ms", min(w for w, _ in times) * 1e3,
+                   sum(c for _, c in times) / len(times) * 1e3, budget)
+        report.row(f"{title}: peak memory", "MiB", peak_memory(), budget=budget and 1.0)
+    if memory is not None:
+        report.row(f"{title}: temporaries", "MiB", memory.temp_size_in_bytes / 2**20)
+    del compiled, carry, rest
+    again = []
+    for _ in range(repeats or (2 if quick else 5)):
+        _, trace, lower = stages(jax, maker(jax, **sizes))
+        again.append((trace, lower))
+    trace, lower = min(again, key=lambda pair: pair[0].wall + pair[1].wall)
+    budget = next((r["budget"] for r in report.rows if r["name"].endswith("first")), None)
+    report.row(f"{title}: trace + lower, again", "s", trace.wall + lower.wall, trace.cpu + lower.cpu, budget)
+    report.row(f"{title}: trace, again", "s", trace.wall, trace.cpu)
+    report.row(f"{title}: lower, again", "s", lower.wall, lower.cpu)
+
+
+def measure_growth(report, package, quick, blocks):
+    from bench_programs import gpt
+    measure_program(report, package, quick, gpt, repeats=1, steps=False, blocks=int(blocks))
+
+
+def measure_chains(report, package, quick, ops):
+    from bench_programs import chain
+    jax = load(package)
+    jax.devices()
+    program = chain(jax, int(ops))
+    # "long": the chain of 2000 ops has these rows too, and a name is one row's.
+    title = f"long {program.title}"
+    compiled, (x,), (y,) = compile_and_check(report, jax, program, 1, title)
+
+    def step():
+        nonlocal x
+        x, = compiled(x, y)
+        return x
+    report.row(f"{title}: steady step", "ms", per_call(jax, step, 0.1 if quick else 1) / 1e3)
+
+
+def measure_outline(report, package, quick):
+    from bench_programs import gpt
+    measure_program(report, package, quick, gpt, repeats=1)
+
+
+# Calls.
+
+def measure_call(report, package, quick):
+    import functools
+
+    import numpy as np
+    jax = load(package)
+    x, host = jax.numpy.ones((8, 128)), np.ones((8, 128), np.float32)
+    leaves = lambda: {f"w{i}": x + i for i in range(99)}
+    add = jax.jit(lambda x, y: x + y)
+    keyword = jax.jit(lambda x, *, y: x + y)
+    static = jax.jit(lambda x, n, *, mode: x * n if mode == "times" else x + n, static_argnums=1, static_argnames="mode")
+    many = jax.jit(lambda tree: {name: leaf + 1 for name, leaf in tree.items()})
+    update = jax.jit(lambda state, x: {name: leaf + x for name, leaf in state.items()}, donate_argnums=0)
+    tree, state = leaves(), leaves()
+
+    def donated():
+        nonlocal state
+        state = update(state, x)
+        return state["w0"]
+    calls = {"two arrays": (lambda: add(x, x), 1.0), "dict of 99 arrays": (lambda: many(tree), 1.0),
+             "keyword": (lambda: keyword(x, y=x), None), "two static": (lambda: static(x, 3, mode="times"), None),
+             "NumPy array": (lambda: add(host, x), None), "Python scalar": (lambda: add(x, 2.0), None),
+             "donated dict of 99 arrays": (donated, None)}
+    for name, (f, budget) in calls.items():
+        report.check(f"compiled call, {name}", f(), jax)
+        report.row(f"compiled call, {name}", "us", per_call(jax, f, 0.1 if quick else 0.5), budget=budget)
+    bound = functools.partial(add, x)
+    report.row("compiled call, back to NumPy", "us", per_call(jax, lambda: np.asarray(bound(x)), 0.1 if quick else 0.5))
+
+
+def measure_eager(report, package, quick):
+    import itertools
+    jax = load(package)
+    jnp = jax.numpy
+    x = jnp.arange(1024, dtype=jnp.float32).reshape(8, 128) - 500
+    mask = x > 0
+    index = itertools.cycle(range(8))
+    for name, f in {"x + x": lambda: x + x, "x[i]": lambda: x[next(index)], "where": lambda: jnp.where(mask, x, 2 * x),
+                    "sum": lambda: jnp.sum(x)}.items():
+        report.check(f"eager {name}", f(), jax)
+    y = 2 * x
+    for name, f in {"x + x": lambda: x + x, "x[i]": lambda: x[next(index)], "where": lambda: jnp.where(mask, x, y),
+                    "sum": lambda: jnp.sum(x)}.items():
+        report.row(f"eager {name}", "us", per_call(jax, f, 0.1 if quick else 0.5), budget=0.7)
+
+
+def measure_grad(report, package, quick):
+    jax = load(package)
+    jnp = jax.numpy
+    x = jnp.sin(jnp.arange(1024, dtype=jnp.float32)).reshape(8, 128)
+    w = jnp.cos(jnp.arange(2048, dtype=jnp.float32)).reshape(128, 16) / 12
+    gradient = jax.grad(lambda w: jnp.mean(jnp.tanh(x @ w) ** 2))
+    report.check("grad outside jit", gradient(w), jax)
+    report.row("grad outside jit", "us", per_call(jax, lambda: gradient(w), 0.1 if quick else 0.5))
+
+
+def main(package, task, *flags):
+    sys.path[0] = os.path.dirname(os.path.abspath(__file__))
+    sys.path.insert(0, ROOT)
+    report, quick = Report(), "--quick" in flags
+    options = [flag.partition("=")[::2] for flag in flags if "=" in flag]
+    found = {}
+    try:
+        if options:
+            config = load(package).config
+            for name, value in options:
+                if not hasattr(config, name):
+                    raise LookupError(f"{package} has no option {name}")
+                config.update(name, value)
+        kind, _, argument = task.partition(":")
+        measure = globals().get(f"measure_{kind}")
+        if measure is None:
+            from bench_programs import PROGRAMS
+            measure_program(report, package, quick, PROGRAMS[kind])
+        else:
+            measure(report, package, quick, *[argument] * bool(argument))
+        if kind != "import":
+            found["platform"] = load(package).default_backend()
+    except LookupError as error:
+        if error.args and "has no option" in str(error):
+            found["skipped"] = str(error.args[0])
+        else:
+            raise
+    import json
+    print(json.dumps({"rows": report.rows, "checks": report.checks, **found}))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
