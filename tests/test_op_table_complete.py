@@ -7,8 +7,9 @@ from test_ops import adjoint, differentiable, mappable, stacked, text
 import hlotrace
 from hlotrace.core.trace import PRIMITIVES
 
-# No function binds it: the linear part of a custom_vjp function, and reached by the rows of custom_vjp_call.
-NO_ROW = {"custom_lin"}
+# No function binds them: the linear part of a custom_vjp function, reached by the rows of custom_vjp_call, and a stretch
+# of a linear program, reached by whatever is differentiated under jit.
+NO_ROW = {"custom_lin", "inlined"}
 # Typing rules without errors: they take anything, or what the public functions that bind them have checked.
 ACCEPT_ANYTHING = {"copy", "optimization_barrier", "stop_gradient", "convert_element_type", "jit", "scan", "while",
                    "cond", "callback", "checkpoint", "custom_jvp_call", "custom_vjp_call"}

@@ -1,9 +1,21 @@
-"""Library functions made of several primitives: one compiled program when called eagerly, inlined under a trace."""
+"""Library functions made of several primitives: one compiled program when called eagerly, inlined under a trace.
+
+Inlining is quick because the function itself runs once for each type of its arguments: what it does is kept as a
+program, which later calls splice into theirs.
+"""
 import functools
 
+from ..core import tree
+from ..core.array import Array
+from ..core.avals import is_arraylike
 from ..core.config import state
-from ..core.trace import EVAL
+from ..core.jaxpr import close
+from ..core.programs import constant_key
+from ..core.trace import EVAL, Tracer, entering, trace_to_jaxpr
 from .jit import JitFunction
+
+_programs: dict = {}     # (function, structure, types and values of the leaves, options) -> (program, its consts, out_tree)
+_KEPT = 8192
 
 
 def composite(fun=None, *, static=()):
@@ -15,10 +27,65 @@ def composite(fun=None, *, static=()):
     @functools.wraps(fun)
     def call(*args, **kwargs):
         nonlocal compiled
-        if state.trace is not EVAL or state.disable_jit:
+        if state.disable_jit:
             return fun(*args, **kwargs)
+        if state.trace is not EVAL:
+            return splice(fun, args, kwargs) if state.trace.staging else fun(*args, **kwargs)
         if compiled is None:
             compiled = JitFunction(fun, None, static, None, None, True, False, None)
             compiled.explained = False
         return compiled(*args, **kwargs)
     return call
+
+
+def splice(fun, args, kwargs):
+    """`fun(*args, **kwargs)`, written into the current program."""
+    leaves, in_tree = tree.tree_flatten((args, kwargs))
+    arrays, key = [], [fun, in_tree, state.context_key]
+    for x in leaves:
+        if isinstance(x, Array):
+            arrays.append(x)
+            key.append(x.aval)
+        else:
+            part = constant_key(x)
+            if part is None:
+                if is_arraylike(x) or getattr(x, "__closure__", None) is not None:
+                    return fun(*args, **kwargs)      # a NumPy array may change, a closure may hold anything
+                part = x
+            key.append(part)
+    key = tuple(key)
+    try:
+        found = _programs.get(key)
+    except TypeError:
+        return fun(*args, **kwargs)
+    if found is None:
+        found = _trace(fun, leaves, in_tree)
+        if found is None:
+            return fun(*args, **kwargs)
+        if len(_programs) >= _KEPT:
+            _programs.clear()
+        _programs[key] = found
+    jaxpr, consts, out_tree = found
+    return out_tree.unflatten(state.trace.splice(jaxpr, [*consts, *arrays]))
+
+
+def _trace(fun, leaves, in_tree):
+    """(program, its constants, structure of its result), or None where only a trace of its own will do."""
+    out_tree = None
+
+    def flat(*tracers):
+        nonlocal out_tree
+        given = iter(tracers)
+        args, kwargs = in_tree.unflatten([next(given) if isinstance(x, Array) else x for x in leaves])
+        outs, out_tree = tree.tree_flatten(fun(*args, **kwargs))
+        return outs
+    saved, state.name_stack = state.name_stack, ""
+    try:
+        with entering(EVAL):
+            jaxpr = trace_to_jaxpr(flat, [x.aval for x in leaves if isinstance(x, Array)], fun.__name__)
+    except Exception:       # raised again, with the caller's own values in its text, when `fun` runs on them
+        return None
+    finally:
+        state.name_stack = saved
+    closed, consts = close(jaxpr)
+    return None if any(isinstance(c, Tracer) for c in consts) else (closed, consts, out_tree)

@@ -12,8 +12,13 @@ map_flat(fun, axis, args, dims) -> outs with mapped axes in front   (a function,
 import functools
 import weakref
 
+import numpy as np
+
+from .array import Array
 from .config import state
+from .jaxpr import Literal, Var
 from .linear import is_linear
+from .trace import EVAL, entering, trace_to_jaxpr
 
 jvp = linearize = transpose = batch = map_flat = None
 
@@ -54,13 +59,53 @@ class Linearized:
         return [inputs[i] if kind == "in" else saved[i] for kind, i in self.residuals]
 
 
+def constant_key(value):
+    """What stands in a cache key for a Python or NumPy scalar: equal only for the same type and bits, or None."""
+    kind = type(value)
+    if kind is float and (not value or value != value):     # 0.0 == -0.0, and NaN is not itself
+        return kind, str(value)
+    if kind in (bool, int, float):
+        return kind, value
+    return (value.dtype, value.tobytes()) if isinstance(value, np.generic) else None
+
+
+_single: dict = {}
+_SINGLE_KEPT = 4096
+
+
+def program_of(primitive, args, params):
+    """The program that is one application of a primitive; its inputs are those `args` that are arrays or tracers.
+
+    None where no other application could use it: an operand is a large constant, a parameter is not hashable.
+    """
+    key = [primitive, state.context_key, *params.items()]
+    for a in args:
+        part = a.aval if isinstance(a, Array) else constant_key(a)
+        if part is None:
+            return None
+        key.append(part)
+    key = tuple(key)
+    try:
+        found = _single.get(key)
+    except TypeError:
+        return None
+    if found is None:
+        def fun(*arrays):
+            given = iter(arrays)
+            out = primitive.bind(*[next(given) if isinstance(a, Array) else a for a in args], **params)
+            return out if primitive.multiple_results else [out]
+        with entering(EVAL):
+            found = trace_to_jaxpr(fun, [a.aval for a in args if isinstance(a, Array)], primitive.name)
+        if len(_single) >= _SINGLE_KEPT:
+            _single.clear()
+        _single[key] = found
+    return found
+
+
 def embed_constants(jaxpr):
     """The program with its constants (concrete arrays that rules made) as literals: it closes over nothing."""
     if not jaxpr.constvars:
         return jaxpr
-    import numpy as np
-
-    from .jaxpr import Literal, Var
     table = {v: Literal(np.asarray(c), v.aval) for v, c in zip(jaxpr.constvars, jaxpr.consts)}
 
     def substitute(atoms):

@@ -12,7 +12,7 @@ from . import source as provenance
 from .array import Array
 from .avals import ShapedArray, aval_of, physical
 from .config import state
-from .jaxpr import Eqn, Jaxpr, Literal, Var
+from .jaxpr import Eqn, Jaxpr, Literal, Var, literal_value
 
 # NumPy constants up to this many bytes stand in the program; larger ones are passed to it as inputs.
 LITERAL_BYTES = 1024
@@ -64,15 +64,28 @@ PRIMITIVES: dict[str, Primitive] = {}
 
 class Trace:
     """Base of the interpreters.  `parent` is the trace that was current when this one was made."""
-    __slots__ = ("parent", "alive", "__weakref__")
+    __slots__ = ("parent", "alive", "staging", "__weakref__")
     what = "a transformation"
 
     def __init__(self, parent):
         self.parent = parent
         self.alive = True
+        self.staging = parent is not None and parent.staging     # is what is bound written into a program?
 
     def process(self, primitive, args, params):
         raise NotImplementedError
+
+    def splice(self, jaxpr, args):
+        """Do what a program without constvars does, as equations of this trace.  Returns the list of outputs.
+
+        Unlike `eval_jaxpr`, the equations take the line of the caller.  This trace must be the current one.
+        """
+        env = dict(zip(jaxpr.invars, args, strict=True))
+        for eqn in jaxpr.eqns:
+            operands = [v.val if type(v) is Literal else env[v] for v in eqn.invars]
+            results = eqn.primitive.bind(*operands, **eqn.params)
+            env.update(zip(eqn.outvars, results if eqn.primitive.multiple_results else (results,)))
+        return [literal_value(v) if type(v) is Literal else env[v] for v in jaxpr.outvars]
 
 
 class entering:
@@ -214,6 +227,7 @@ class JaxprTrace(Trace):
 
     def __init__(self, parent, name="fn", arg_names=None):
         super().__init__(parent)
+        self.staging = True
         self.eqns = []
         self.constants = {}    # id(value) -> (value, Var or Literal)
         self.invars = []
@@ -276,6 +290,23 @@ class JaxprTrace(Trace):
         var = Var(result)
         self.eqns.append(Eqn(primitive, invars, [var], params, effects, source, state.name_stack))
         return JaxprTracer(self, var, source)
+
+    def splice(self, jaxpr, args):
+        source = state.source or provenance.user_frame()
+        stack = state.name_stack
+        env = {v: a._var if type(a) is JaxprTracer and a._trace is self else self.atom(a)
+               for v, a in zip(jaxpr.invars, args, strict=True)}
+        given = dict(zip(jaxpr.invars, args))
+        for eqn in jaxpr.eqns:
+            invars = [v if type(v) is Literal else env[v] for v in eqn.invars]
+            outvars = []
+            for v in eqn.outvars:
+                env[v] = var = Var(v.aval)
+                outvars.append(var)
+            self.eqns.append(Eqn(eqn.primitive, invars, outvars, eqn.params, eqn.effects, source,
+                                 f"{stack}/{eqn.name_stack}" if stack and eqn.name_stack else stack or eqn.name_stack))
+        return [literal_value(v) if type(v) is Literal else given[v] if v in given else JaxprTracer(self, env[v], source)
+                for v in jaxpr.outvars]
 
     def finish(self, outputs):
         """The program with these outputs, its constants beside it."""

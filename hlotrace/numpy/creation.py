@@ -12,7 +12,7 @@ from ..core import dtypes
 from ..core.array import Array
 from ..core.avals import ShapedArray, aval_of, is_arraylike
 from ..core.config import state
-from ..core.trace import EVAL, JaxprTrace, concrete_or_error
+from ..core.trace import concrete_or_error
 from ..lax import shapes as lax
 from ..primitives.common import canonical_axis, canonical_shape, np, scalar
 from ..primitives.elementwise import add, convert, div, eq, floor_p, ge, log, mul, power, select, sign_p, sub
@@ -35,10 +35,7 @@ HOST_BYTES = 1 << 20
 
 def staging():
     """Is a program being written down?  grad and vmap outside jit compute values."""
-    trace = state.trace
-    while trace is not EVAL and not isinstance(trace, JaxprTrace):
-        trace = trace.parent
-    return trace is not EVAL
+    return state.trace.staging
 
 
 def on_device(x, device):

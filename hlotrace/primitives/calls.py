@@ -1,5 +1,6 @@
 """Primitives that call a program: jit, and functions with derivatives given by the user."""
 from ..core import programs
+from ..core.config import state
 from ..core.effects import of_programs
 from ..core.errors import UnexpectedTracerError
 from ..core.jaxpr import Eqn, close, dce, eval_jaxpr
@@ -60,6 +61,26 @@ jit_p = Primitive(
     dce=_jit_dce)
 
 
+# --- a stretch of a linear program ------------------------------------------------------------------------------
+
+class Inlined(Primitive):
+    """Stands as an equation only where a trace records it; bound, it becomes its program's equations."""
+    __slots__ = ()
+
+    def bind(self, *args, jaxpr):
+        return state.trace.splice(jaxpr, args)
+
+
+def _inline(ctx, eqn, *names):
+    return ctx.inline(eqn.params["jaxpr"], names)
+
+
+inlined_p = Inlined(
+    "inlined", multiple_results=True, typ=lambda *avals, jaxpr: jaxpr.out_avals, lower=_inline,
+    transpose=lambda cts, *args, jaxpr: transpose_call(cts, args, jaxpr, lambda program, operands: (
+        state.trace.splice(program, operands))))
+
+
 # --- functions with derivatives given by the user ---------------------------------------------------------------
 #
 # Bound with `fun`, a function of flat lists, so that under grad it runs on real values.  Written into a program
@@ -93,10 +114,6 @@ def _explicit(tangents, num_consts, name):
 
 def _custom_typ(*avals, jaxpr, **_):
     return jaxpr.out_avals
-
-
-def _inline(ctx, eqn, *names):
-    return ctx.inline(eqn.params["jaxpr"], names)
 
 
 def _mapped(fun, axis, batched):

@@ -7,9 +7,11 @@ import numpy as np
 
 from ..core import programs
 from ..core import source as provenance
+from ..core.array import Array
 from ..core.config import state
 from ..core.jaxpr import eval_jaxpr
 from ..core.trace import Trace, Tracer, aval_of, entering, trace_to_jaxpr
+from ..primitives.calls import inlined_p
 
 
 class JVPTracer(Tracer):
@@ -38,13 +40,17 @@ class JVPTracer(Tracer):
 
 
 class JVPTrace(Trace):
-    """`rules` is the trace in which rules run; it is the parent unless the trace linearizes."""
-    __slots__ = ("rules",)
+    """`rules` is the trace in which rules run; it is the parent unless the trace linearizes.
+
+    With `splices`, a rule runs once for each type of its operands: what it does is kept as a program.
+    """
+    __slots__ = ("rules", "splices")
     what = "grad or jvp"
 
-    def __init__(self, parent, rules=None):
+    def __init__(self, parent, rules=None, splices=False):
         super().__init__(parent)
         self.rules = parent if rules is None else rules
+        self.splices = splices and self.staging
 
     def process(self, primitive, args, params):
         primals, tangents, live = [], [], False
@@ -56,6 +62,11 @@ class JVPTrace(Trace):
             else:
                 primals.append(a)
                 tangents.append(None)
+        if live and self.splices and primitive.linearize is None and primitive.effects is None:
+            jaxpr = programs.program_of(primitive, args, params)
+            if jaxpr is not None:
+                results = self.splice(jaxpr, [a for a in args if isinstance(a, Array)])
+                return results if primitive.multiple_results else results[0]
         saved, source = state.trace, state.source
         state.trace = self.rules if live else self.parent
         if live and source is None and self.rules is not self.parent:
@@ -74,6 +85,31 @@ class JVPTrace(Trace):
         if primitive.multiple_results:
             return [x if t is None else JVPTracer(self, x, t) for x, t in zip(out, tangent, strict=True)]
         return out if tangent is None else JVPTracer(self, out, tangent)
+
+    def splice(self, jaxpr, args):
+        pairs = [self.split(a) for a in args]
+        primals, nonzero = [p for p, _ in pairs], tuple([t is not None for _, t in pairs])
+        saved, source = state.trace, state.source
+        try:
+            state.trace = self.parent
+            if True not in nonzero:
+                return self.parent.splice(jaxpr, primals)
+            tangents = [t for _, t in pairs if t is not None]
+            if self.rules is self.parent:
+                program, out_nonzero = programs.jvp(jaxpr, nonzero)
+                results = self.parent.splice(program, [*primals, *tangents])
+                moved = results[len(jaxpr.outvars):]
+            else:
+                state.source = source or provenance.user_frame()
+                program = programs.linearize(jaxpr, nonzero)
+                out_nonzero = program.out_nonzero
+                results = self.parent.splice(program.primal, primals)
+                residuals = program.select(primals, results[len(jaxpr.outvars):])
+                moved = self.rules.record(inlined_p, [*residuals, *tangents], {"jaxpr": program.linear})
+        finally:
+            state.trace, state.source = saved, source
+        moved = iter(moved)
+        return [JVPTracer(self, x, next(moved)) if nz else x for x, nz in zip(results, out_nonzero)]
 
     def split(self, value):
         """(primal, tangent or None) of any value as this trace sees it."""

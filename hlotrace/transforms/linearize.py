@@ -33,19 +33,30 @@ class SplitTrace(Trace):
         finally:
             state.trace = saved
 
+    def splice(self, jaxpr, args):
+        linear = self.linear
+        if any(type(a) is JaxprTracer and a._trace is linear for a in args):
+            return super().splice(jaxpr, args)
+        saved = state.trace
+        state.trace = self.parent
+        try:
+            return self.parent.splice(jaxpr, args)
+        finally:
+            state.trace = saved
+
     def record(self, primitive, args, params):
         """Write an operation into the linear program whatever its operands are."""
         return self.linear.process(primitive, args, params)
 
 
-def linearize_flat(fun, primals, nonzero):
+def linearize_flat(fun, primals, nonzero, splices=True):
     """`fun` maps flat lists to flat lists; tangents are taken for the primals marked in `nonzero`.
 
     Returns (outs, linear program, out_nonzero).  The program maps the nonzero tangents to the nonzero
     tangents of the outputs; its consts are the residuals.
     """
     linear = JaxprTrace(state.trace, "linear")
-    trace = JVPTrace(state.trace, SplitTrace(state.trace, linear))
+    trace = JVPTrace(state.trace, SplitTrace(state.trace, linear), splices)
     args = [JVPTracer(trace, p, linear.input(aval_of(p).tangent())) if nz else p
             for p, nz in zip(primals, nonzero, strict=True)]
     with entering(trace, ending=True):
@@ -62,7 +73,7 @@ def linearize(jaxpr, nonzero):
     found = {}
 
     def fun(*primals):
-        outs, linear, out_nonzero = linearize_flat(lambda *xs: eval_jaxpr(jaxpr, (), *xs), primals, nonzero)
+        outs, linear, out_nonzero = linearize_flat(lambda *xs: eval_jaxpr(jaxpr, (), *xs), primals, nonzero, False)
         positions = {id(p): i for i, p in enumerate(primals)}
         saved, residuals = [], []
         for c in linear.consts:

@@ -61,6 +61,16 @@ class BatchTrace(Trace):
             return [x if d is None else BatchTracer(self, x, d) for x, d in zip(out, out_dim, strict=True)]
         return out if out_dim is None else BatchTracer(self, out, out_dim)
 
+    def splice(self, jaxpr, args):
+        if any(type(a) is BatchTracer and a._trace.axis is self.axis for a in args):
+            return super().splice(jaxpr, args)
+        saved = state.trace
+        state.trace = self.parent
+        try:
+            return self.parent.splice(jaxpr, args)
+        finally:
+            state.trace = saved
+
     def split(self, value):
         """(value, position of the mapped axis or None) as this trace sees it."""
         if type(value) is BatchTracer and value._trace.axis is self.axis:
