@@ -177,19 +177,20 @@ class Compiled:
 
     def as_text(self):
         """The optimized HLO."""
-        return introspect.optimized_text(self._executable.loaded)
+        return introspect.optimized_text(self._executable)
 
     def cost_analysis(self):
         """XLA's cost estimate of the optimized program: a dict with "flops", "bytes accessed", ..."""
-        return introspect.cost(self._executable.loaded)
+        return introspect.cost(self._executable)
 
     def memory_analysis(self):
         """Bytes of arguments, outputs, temporaries and code."""
-        return self._executable.loaded.get_compiled_memory_stats()
+        return self._executable.memory()
 
     def runtime_executable(self):
-        """jaxlib's LoadedExecutable."""
-        return self._executable.loaded
+        """jaxlib's LoadedExecutable; of a program compiled in pieces, the list of theirs."""
+        loaded = [part.loaded for part, _ in self._executable.parts]
+        return loaded[0] if len(loaded) == 1 else loaded
 
     def __call__(self, *args, **kwargs):
         """Run.  TypeError where structure, shapes or dtypes differ from what was compiled for."""

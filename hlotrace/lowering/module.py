@@ -9,6 +9,7 @@ import numpy as np
 
 from ..core import source as provenance
 from ..core.avals import ShapedArray, physical
+from ..core.config import config
 from ..core.dtypes import float0, is_extended
 from ..core.effects import TOKEN, is_ordered
 from ..core.jaxpr import Literal
@@ -17,6 +18,7 @@ from ..core.programs import embed_constants
 from ..core.trace import EVAL, entering, trace_to_jaxpr
 from ..primitives.shape import transpose
 from .constants import dense
+from .outline import outline
 
 
 class Locations:
@@ -49,9 +51,10 @@ class Locations:
 class Module:
     """A module under construction: its functions in order of first use, host callbacks, locations."""
 
-    def __init__(self, name, platform, debug_info):
+    def __init__(self, name, platform, debug_info, apart=()):
         self.name = name
         self.platform = platform
+        self.apart = apart       # programs whose functions XLA is asked not to inline
         self.functions = {}      # Jaxpr -> function name
         self.names = {"main"}
         self.texts = []
@@ -239,7 +242,10 @@ class Context:
         out_types = [a.mlir for a in jaxpr.out_avals]
         if ordered:
             names, types, out_types = [self.token, *names], [TOKEN, *types], [TOKEN, *out_types]
-        results = self.emit(f"call @{name}({', '.join(names)}) : ({', '.join(types)}) -> ({', '.join(out_types)})",
+        # on the CPU XLA then compiles its kernels once; on accelerators it would lose fusions
+        apart = (' {mhlo.frontend_attributes = {inlineable = "false"}}'
+                 if self.platform == "cpu" and jaxpr in self.module.apart else "")
+        results = self.emit(f"call @{name}({', '.join(names)}){apart} : ({', '.join(types)}) -> ({', '.join(out_types)})",
                             len(out_types))
         if ordered:
             self.token, *results = results
@@ -253,24 +259,28 @@ def _listed(value):
 class Lowered:
     """The text of a program and what is needed to compile and call it.
 
-    `callbacks` are the Python functions its custom calls refer to; `kept` are the positions of the inputs
-    that the program uses (others are not passed).
+    `callbacks` are the Python functions its custom calls refer to; `jaxpr` is the program as it was written, with calls
+    of the `blocks` that outlining found; `donated` are the positions of inputs whose buffers it may reuse.
     """
-    __slots__ = ("text", "callbacks", "jaxpr", "ordered", "effects", "platform")
+    __slots__ = ("text", "callbacks", "jaxpr", "blocks", "donated", "ordered", "effects", "platform")
 
-    def __init__(self, text, callbacks, jaxpr, platform):
+    def __init__(self, text, callbacks, jaxpr, blocks, donated, platform):
         self.text, self.callbacks, self.jaxpr, self.platform = text, callbacks, jaxpr, platform
+        self.blocks, self.donated = blocks, donated
         self.effects = jaxpr.effects
         self.ordered = is_ordered(jaxpr.effects)
 
 
-def lower(jaxpr, *, platform="cpu", donated=(), debug_info=True, result_names=()):
+def lower(jaxpr, *, platform="cpu", donated=(), debug_info=True, result_names=(), blocks=None):
     """StableHLO for a program without constvars and dead code (see `core.jaxpr.close` and `dce`).
 
-    `donated` are the positions of inputs whose buffers the program may reuse.
+    `donated` are the positions of inputs whose buffers the program may reuse.  `blocks` are given for a piece of a
+    program that is outlined already.
     """
-    module = Module(f"jit_{re.sub(r'[^A-Za-z0-9_]', '_', jaxpr.name)}", platform, debug_info)
+    if blocks is None:
+        jaxpr, blocks = outline(jaxpr) if config.hlotrace_outline else (jaxpr, [])
+    module = Module(f"jit_{re.sub(r'[^A-Za-z0-9_]', '_', jaxpr.name)}", platform, debug_info, {b.jaxpr for b in blocks})
     arg_attrs = ["jax.buffer_donor = true" if i in donated else "" for i in range(len(jaxpr.invars))]
     result_attrs = [f'jax.result_info = "{name}"' if name and _plain(name) else "" for name in result_names]
     module.write("main", jaxpr, "public", arg_attrs, result_attrs, stack=f"jit({jaxpr.name})")
-    return Lowered(module.text(), module.callbacks, jaxpr, platform)
+    return Lowered(module.text(), module.callbacks, jaxpr, blocks, donated, platform)

@@ -36,17 +36,28 @@ class Executable:
         self.handlers = [binding.result_handler(physical(a), sharding) for a in self.out_avals]
         self.effects = bool(lowered.effects)
 
-    def __call__(self, buffers, committed=False):
-        """Run; returns a list of ArrayImpl.  `buffers` must match the program's inputs: nothing checks here."""
+    @property
+    def parts(self):
+        """What it is made of: (executable, how often it runs), in order."""
+        return [(self, 1)]
+
+    def memory(self):
+        """Bytes of arguments, outputs, temporaries and code."""
+        return self.loaded.get_compiled_memory_stats()
+
+    def run(self, buffers):
+        """Run; returns a list of buffers.  `buffers` must match the program's inputs: nothing checks here."""
         if self.effects:
-            results = self._run_effectful(buffers)
-        else:
-            try:
-                results = self.loaded.execute_sharded(buffers)
-            except binding.JaxRuntimeError as error:
-                raise callbacks.original(error) from None
+            return self._run_effectful(buffers).consume_with_handlers(self.handlers)
+        try:
+            return self.loaded.execute_sharded(buffers).consume_with_handlers(self.handlers)
+        except binding.JaxRuntimeError as error:
+            raise callbacks.original(error) from None
+
+    def __call__(self, buffers, committed=False):
+        """Run; returns a list of ArrayImpl."""
         make = array.ArrayImpl
-        outs = [make(a, b, committed) for a, b in zip(self.out_avals, results.consume_with_handlers(self.handlers))]
+        outs = [make(a, b, committed) for a, b in zip(self.out_avals, self.run(buffers))]
         if state.check_floats:
             check_floats(outs, self.lowered.jaxpr)
         return outs
@@ -120,6 +131,16 @@ def compile_options(overrides=None):
 
 def compile_lowered(lowered, device, compiler_options=None):
     """An Executable for a Lowered program on one device."""
+    if lowered.blocks and device.platform == "cpu":
+        from .pieces import compile_pieces
+        found = compile_pieces(lowered, device, compiler_options)
+        if found is not None:
+            return found
+    return compile_whole(lowered, device, compiler_options)
+
+
+def compile_whole(lowered, device, compiler_options=None):
+    """An Executable that is one program to XLA."""
     global compile_count, disk_hits
     key = (lowered.text, device, tuple(sorted((compiler_options or {}).items())))
     found = None if lowered.callbacks else _loaded.get(key)

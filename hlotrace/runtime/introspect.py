@@ -17,15 +17,23 @@ def hlo_text(text):
     return xla_computation(text).as_hlo_text()
 
 
-def optimized_text(loaded):
-    """HLO after optimization, of a compiled program."""
-    return "\n\n".join(m.to_string() for m in loaded.hlo_modules())
+def optimized_text(executable):
+    """HLO after optimization, of a compiled program; of one in pieces, each with a line that says how often it runs."""
+    texts = []
+    for part, calls in executable.parts:
+        head = "" if part is executable else f"// {part.lowered.jaxpr.name}: runs {calls} times\n"
+        texts.append(head + "\n\n".join(m.to_string() for m in part.loaded.hlo_modules()))
+    return "\n\n".join(texts)
 
 
-def cost(loaded):
-    """XLA's cost analysis of a compiled program, a dict."""
-    found = loaded.cost_analysis()
-    return found[0] if isinstance(found, list) else found
+def cost(executable):
+    """XLA's cost analysis of a compiled program, a dict; sums over its pieces."""
+    total = {}
+    for part, calls in executable.parts:
+        found = part.loaded.cost_analysis()
+        for name, value in (found[0] if isinstance(found, list) else found).items():
+            total[name] = total.get(name, 0) + calls * value
+    return total
 
 
 def cost_of_text(text, client):

@@ -1,0 +1,377 @@
+"""Outlining: stretches of equations that a program repeats become one function, called where each stood.
+
+The layers of an unrolled network repeat, forward and backward, without a word from the user.  XLA would compile every
+copy; here each is found, checked to have the same dataflow, written once, and called.
+
+A program is seen as a string of tokens, one an equation; equations of equal primitive, parameters and types have equal
+tokens.  Around every token that occurs more than once a window is grown as far as all its occurrences agree.  Where the
+windows touch (layers one after the other) they may be cut at any phase: the one that the fewest bytes cross is taken.
+"""
+import dataclasses
+
+import numpy as np
+
+from ..core.jaxpr import Eqn, Jaxpr, Literal, Var
+from ..core.programs import constant_key
+from ..primitives.calls import jit_p
+
+SMALLEST_PROGRAM = 300      # equations; below, compiling is quick anyway
+SMALLEST_BLOCK = 24         # equations; shorter ones are joined where they follow each other
+JOINED_BLOCK = 120          # equations that blocks so joined have
+LEAST_SAVED = 80            # equations that a block must save
+LONGEST_CHAIN = 400         # XLA's CPU backend takes superlinear time over a chain of elementwise operations
+_BARRIER = -1
+_ROUNDS = 6
+
+
+@dataclasses.dataclass(frozen=True)
+class Block:
+    """A function that outlining made: its program, how often it is called."""
+    jaxpr: Jaxpr
+    calls: int
+
+    @property
+    def saved(self):
+        return (self.calls - 1) * len(self.jaxpr.eqns)
+
+    def __str__(self):
+        return (f"{self.jaxpr.name}: {self.calls} x {len(self.jaxpr.eqns)} equations, {len(self.jaxpr.invars)} in, "
+                f"{len(self.jaxpr.outvars)} out, saves {self.saved}")
+
+
+def outline(jaxpr):
+    """(the program with its repeated stretches as calls, the list of Blocks); linear in its size, deterministic."""
+    flat, called = flatten(jaxpr)
+    if len(flat.eqns) + sum(b.saved for b in called) < SMALLEST_PROGRAM:
+        return jaxpr, []
+    blocks = [b for b in called if len(b.jaxpr.eqns) >= SMALLEST_BLOCK]
+    calls, used = [], _last_uses(flat)
+
+    def add(wires, group, length, name):
+        block, made = _block(flat, wires, group, length, used, f"{name}_{len(blocks)}")
+        blocks.append(Block(block, len(group)))
+        calls.extend(made)
+    if len(flat.eqns) >= SMALLEST_PROGRAM:
+        for starts, length in _Search(flat).stretches():
+            for wires, group in _same_dataflow(flat, starts, length):
+                add(wires, group, length, "repeated")
+        for start, length in _long_chains(flat, calls):
+            wires, outside = _wiring(flat, start, length)
+            add(wires, [(start, outside)], length, "chain")
+    return (_with_calls(flat, calls), blocks) if blocks else (jaxpr, [])
+
+
+def flatten(jaxpr):
+    """(the program with the jit functions that are called once written out, Blocks of those that are called again)"""
+    counts = {}
+
+    def count(jaxpr):
+        for eqn in jaxpr.eqns:
+            if eqn.primitive is jit_p:
+                inner = eqn.params["jaxpr"]
+                counts[inner] = counts.get(inner, 0) + 1
+                if counts[inner] == 1:
+                    count(inner)
+    count(jaxpr)
+    if not counts:
+        return jaxpr, []
+
+    def write(jaxpr, env, path):
+        for eqn in jaxpr.eqns:
+            invars = [env.get(v, v) if type(v) is Var else v for v in eqn.invars]
+            stack = f"{path}/{eqn.name_stack}" if path and eqn.name_stack else path or eqn.name_stack
+            inner = eqn.params["jaxpr"] if eqn.primitive is jit_p else None
+            if inner is not None and counts[inner] == 1 and not eqn.effects:
+                written = write(inner, dict(zip(inner.invars, invars)), f"{stack}/jit({inner.name})".lstrip("/"))
+                env.update(zip(eqn.outvars, written))
+            else:
+                eqns.append(eqn.replace(invars=invars, name_stack=stack))
+        return [env.get(v, v) if type(v) is Var else v for v in jaxpr.outvars]
+    eqns = []
+    outvars = write(jaxpr, {}, "")
+    flat = jaxpr.replace(eqns=eqns, outvars=outvars)
+    sites = [e.params["jaxpr"] for e in eqns if e.primitive is jit_p and not e.effects]
+    return flat, [Block(inner, n) for inner in dict.fromkeys(sites) if (n := sites.count(inner)) > 1]
+
+
+# --- tokens -----------------------------------------------------------------------------------------------------
+
+def tokens_of(eqns):
+    """A number for each equation, equal for equations that do the same to operands of the same types."""
+    numbers, by_identity = {}, {}
+    tokens = []
+    for eqn in eqns:
+        if eqn.effects:
+            tokens.append(_BARRIER)
+            continue
+        params = eqn.params
+        if params:
+            known = by_identity.get(id(params))      # spliced equations share their parameters
+            if known is None:
+                known = by_identity[id(params)] = _params_key(params)
+            params = known
+        key = (eqn.primitive, params or None, *[v.aval if type(v) is Var else _literal_kind(v) for v in eqn.invars], None,
+               *[v.aval for v in eqn.outvars])
+        try:
+            tokens.append(numbers.setdefault(key, len(numbers)))
+        except TypeError:        # a parameter that cannot be compared
+            tokens.append(_BARRIER)
+    return tokens
+
+
+def _literal_kind(literal):
+    """Integers may differ, such as the numbers of layers: those that do become operands."""
+    aval = literal.aval
+    return aval if not aval.shape and aval.dtype.kind in "iu" else _literal_key(literal)
+
+
+def _literal_key(literal):
+    key = constant_key(literal.val)
+    return literal.aval, key if key is not None else np.asarray(literal.val).tobytes()
+
+
+def _params_key(params):
+    held = [v for v in params.values() if type(v) is Jaxpr]
+    if not held:
+        return tuple(params.items())
+    # what a program computes counts, not which object it is; rules of custom derivatives have done their work
+    return tuple((name, structure(v) if type(v) is Jaxpr else
+                  tuple(structure(x) if type(x) is Jaxpr else x for x in v) if type(v) is tuple else v)
+                 for name, v in params.items() if not callable(v))
+
+
+def structure(jaxpr):
+    """A hashable value that is equal for programs that differ only in the identity of their variables."""
+    numbers = {v: i for i, v in enumerate((*jaxpr.constvars, *jaxpr.invars))}
+
+    def atom(v):
+        return _literal_key(v) if type(v) is Literal else numbers[v]
+    lines = [tuple(v.aval for v in numbers)]
+    for eqn in jaxpr.eqns:
+        if eqn.effects:
+            return id(jaxpr)
+        operands = tuple(atom(v) for v in eqn.invars)
+        for v in eqn.outvars:
+            numbers[v] = len(numbers)
+        lines.append((eqn.primitive, _params_key(eqn.params), operands, tuple(v.aval for v in eqn.outvars)))
+    return tuple(lines), tuple(atom(v) for v in jaxpr.outvars)
+
+
+# --- stretches that occur more than once ------------------------------------------------------------------------
+
+class _Search:
+    """Finds (starts, length) of disjoint stretches with equal tokens, those that save most first."""
+
+    def __init__(self, jaxpr):
+        self.jaxpr = jaxpr
+        self.tokens = np.array(tokens_of(jaxpr.eqns))
+        self.free = self.tokens != _BARRIER
+
+    def stretches(self):
+        chosen = []
+        for _ in range(_ROUNDS):
+            candidates = self.candidates()
+            taken = []
+            for starts, length in candidates:
+                whole = [s for s in starts if self.free[s:s + length].all()]
+                if len(whole) * 2 > len(starts) and (len(whole) - 1) * length >= LEAST_SAVED:
+                    for s in whole:
+                        self.free[s:s + length] = False
+                    taken.append((whole, length))
+            chosen += taken
+            if not taken:
+                break
+        return chosen
+
+    def candidates(self):
+        """Grown windows, most savings first, by one anchor for each window."""
+        edges = np.flatnonzero(np.diff(self.free, prepend=False, append=False))
+        for start, end in zip(edges[::2], edges[1::2]):
+            if end - start < SMALLEST_BLOCK:
+                self.free[start:end] = False
+        self.tokens[~self.free] = _BARRIER
+        order = np.argsort(self.tokens, kind="stable")
+        edges = np.flatnonzero(np.diff(self.tokens[order], prepend=_BARRIER))
+        anchors = [at for at in np.split(order, edges)[1:] if len(at) > 1]
+        covered = np.zeros(len(self.tokens), bool)
+        found = []
+        # what comes once in each long period first: an operation of which a layer has many says less
+        for positions in sorted(anchors, key=lambda at: (-(at[-1] - at[0]) // (len(at) - 1), at[0])):
+            if covered[positions].mean() > 0.5 or positions[-1] - positions[0] < LEAST_SAVED:
+                continue
+            starts, length = self.grow(positions)
+            if length >= SMALLEST_BLOCK and (len(starts) - 1) * length >= LEAST_SAVED:
+                found.append((starts, length))
+                for s in starts:
+                    covered[s:s + length] = True
+        return sorted(found, key=lambda item: (-(len(item[0]) - 1) * item[1], item[0][0]))
+
+    def grow(self, positions):
+        """The widest window around these places on whose tokens (almost) all of them agree."""
+        for choosy in (False, True):        # leave places out only where all of them together fall short
+            right, kept = self.extent(positions, 1, choosy)
+            left, kept = self.extent(kept, -1, choosy)
+            length = left + right + 1
+            gap = int(np.diff(kept).min())
+            if length >= gap:
+                break
+        positions = kept
+        if length < gap:
+            return [int(p) - left for p in positions], length
+        # the windows touch: any phase will do
+        low, high = -left, right + 1 - gap
+        shift = self.best_phase(int(positions[len(positions) // 2]), low, high, gap)
+        starts = [int(p) + shift for p in positions]
+        join = -(-JOINED_BLOCK // gap) if gap < SMALLEST_BLOCK else 1
+        if join > 1:
+            starts = _joined(starts, gap, join)
+        return starts, gap * join
+
+    def extent(self, positions, step, choosy):
+        """(how far all places agree in one direction, the places); if `choosy`, without a few if that saves more."""
+        n = len(self.tokens)
+        limit = min(2 * int(np.diff(positions).min()), n)
+        around = positions[:, None] + step * np.arange(1, limit + 1)
+        around = np.where((around >= 0) & (around < n), self.tokens[np.clip(around, 0, n - 1)], _BARRIER)
+        reach = 0
+        while True:
+            agree = ((around[:, reach:] == around[0, reach:]) & (around[0, reach:] != _BARRIER)).all(axis=0)
+            reach += len(agree) if agree.all() else int(agree.argmin())
+            if reach == limit or not choosy:
+                break
+            here = around[:, reach]
+            values, counts = np.unique(here[here != _BARRIER], return_counts=True)
+            most = counts.max(initial=0)
+            if most < 2 or (most - 1) * (reach + 2) < (len(positions) - 1) * (reach + 1):
+                break
+            kept = here == values[counts.argmax()]
+            positions, around = positions[kept], around[kept]
+        return reach, positions
+
+    def best_phase(self, place, low, high, gap):
+        """The shift in [low, high] at which the fewest bytes that live for less than two periods cross the cut."""
+        if low >= high:
+            return low
+        begin, end = max(place + low - 2 * gap, 0), min(place + high + 1, len(self.jaxpr.eqns))
+        born, crossing = {}, np.zeros(end - begin + 1, np.int64)
+        last = {}
+        for i in range(begin, min(end + 2 * gap, len(self.jaxpr.eqns))):
+            eqn = self.jaxpr.eqns[i]
+            for v in eqn.invars:
+                if type(v) is Var and v in born:
+                    last[v] = i
+            if i < end:
+                for v in eqn.outvars:
+                    born[v] = i
+        for v, start in born.items():
+            until = last.get(v, start)
+            if until - start < 2 * gap:
+                crossing[start + 1 - begin:until + 1 - begin] += v.aval.size * 4 + 64
+        at = place - begin
+        costs = crossing[at + low:at + high + 1]
+        return low + int(costs.argmin())
+
+
+def _joined(starts, gap, join):
+    """Every `join`-th start of the runs of windows that follow each other."""
+    joined, i = [], 0
+    while i < len(starts):
+        run = 1
+        while i + run < len(starts) and starts[i + run] == starts[i] + run * gap:
+            run += 1
+        joined += starts[i:i + run // join * join:join]
+        i += run
+    return joined
+
+
+# --- dataflow ---------------------------------------------------------------------------------------------------
+
+def _last_uses(jaxpr):
+    """Var -> the position of its last use; outputs of the program are used at its end."""
+    used = {}
+    for i, eqn in enumerate(jaxpr.eqns):
+        for v in eqn.invars:
+            if type(v) is Var:
+                used[v] = i
+    used.update((v, len(jaxpr.eqns)) for v in jaxpr.outvars if type(v) is Var)
+    return used
+
+
+def _wiring(jaxpr, start, length):
+    """(for each operand in the stretch: which result of the stretch it is, or -1; the atoms that come from outside)"""
+    inside, wires, outside = {}, [], []
+    for eqn in jaxpr.eqns[start:start + length]:
+        for v in eqn.invars:
+            wire = inside.get(v, -1)
+            wires.append(wire)
+            if wire < 0:
+                outside.append(v)
+        for v in eqn.outvars:
+            inside[v] = len(inside)
+    return tuple(wires), outside
+
+
+def _same_dataflow(jaxpr, starts, length):
+    """(wiring, [(start, atoms from outside), ...]) for the stretches that are wired alike."""
+    groups = {}
+    for s in starts:
+        wires, outside = _wiring(jaxpr, s, length)
+        groups.setdefault(wires, []).append((s, outside))
+    return [(wires, group) for wires, group in groups.items() if (len(group) - 1) * length >= LEAST_SAVED]
+
+
+def _block(jaxpr, wires, group, length, used, name):
+    """(the program of the stretches in `group`, for each of them (start, end, block, operands, results))"""
+    columns, slots = {}, []      # operands that are one atom in each stretch are one input
+    for column in zip(*[outside for _, outside in group]):
+        literals = {_literal_key(v) for v in column if type(v) is Literal}
+        if len(literals) == 1 and all(type(v) is Literal for v in column):
+            slots.append(column[0])
+        else:
+            slots.append(columns.setdefault(column, Var(column[0].aval)))
+    wires, slots = iter(wires), iter(slots)
+    first = group[0][0]
+    made, eqns = [], []
+    for eqn in jaxpr.eqns[first:first + length]:
+        invars = [made[wire] if (wire := next(wires)) >= 0 else next(slots) for v in eqn.invars]
+        outvars = [Var(v.aval) for v in eqn.outvars]
+        made += outvars
+        eqns.append(eqn.replace(invars=invars, outvars=outvars))
+    results = [[v for e in jaxpr.eqns[s:s + length] for v in e.outvars] for s, _ in group]
+    wanted = [k for k, column in enumerate(zip(*results))
+              if any(used.get(v, -1) >= s + length for v, (s, _) in zip(column, group))]
+    block = Jaxpr((), (), columns.values(), eqns, [made[k] for k in wanted], name)
+    return block, [(s, s + length, block, operands, [produced[k] for k in wanted])
+                   for (s, _), operands, produced in zip(group, zip(*columns) if columns else [()] * len(group), results)]
+
+
+def _with_calls(jaxpr, calls):
+    eqns, at = [], 0
+    for start, end, block, operands, results in sorted(calls, key=lambda call: call[0]):
+        eqns += jaxpr.eqns[at:start]
+        first = jaxpr.eqns[start]
+        eqns.append(Eqn(jit_p, list(operands), list(results), {"jaxpr": block, "donated": ()}, (), first.source,
+                        first.name_stack))
+        at = end
+    return jaxpr.replace(eqns=[*eqns, *jaxpr.eqns[at:]])
+
+
+# --- long chains of elementwise operations ----------------------------------------------------------------------
+
+def _long_chains(jaxpr, calls):
+    """(start, length) of pieces of those runs of elementwise equations in which one feeds another too many times."""
+    taken = np.zeros(len(jaxpr.eqns) + 1, bool)
+    for start, end, *_ in calls:
+        taken[start:end] = True
+    pieces, depth, start, deepest = [], {}, 0, 0
+    for i, eqn in enumerate([*jaxpr.eqns, None]):
+        fusible = eqn is not None and not taken[i] and not eqn.effects and eqn.primitive.properties.get("elementwise")
+        if fusible:
+            level = 1 + max((depth.get(v, 0) for v in eqn.invars if type(v) is Var), default=0)
+            depth.update((v, level) for v in eqn.outvars)
+            deepest = max(deepest, level)
+        if not fusible or i - start >= LONGEST_CHAIN and deepest >= LONGEST_CHAIN:
+            if deepest >= LONGEST_CHAIN:
+                pieces.append((start, i - start))
+            depth, start, deepest = {}, i + (not fusible), 0
+    return pieces
