@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from ..core import tree
 from ..core.avals import aval_of, is_arraylike, not_an_array
-from ..core.config import config, state, sync
+from ..core.config import config, state, sync, uncollected
 from ..core.jaxpr import close, dce, eval_jaxpr
 from ..core.source import user_frame
 from ..core.trace import EVAL, Tracer, trace_to_jaxpr
@@ -113,7 +113,8 @@ def trace_call(fun, in_tree, avals, statics, name, arg_names=None):
         return leaves
     saved, state.name_stack = state.name_stack, ""
     try:
-        jaxpr = trace_to_jaxpr(flat, avals, name, arg_names)
+        with uncollected():
+            jaxpr = trace_to_jaxpr(flat, avals, name, arg_names)
     finally:
         state.name_stack = saved
     return Traced(jaxpr, in_tree, out_tree)
@@ -319,6 +320,16 @@ class JitFunction:
         """
         from . import retraces
         return retraces.story(self, self._cache.get("history"))
+
+    def tiers(self, wait=False):
+        """"quick" or "full" for each program compiled for this function, oldest first: which form of it now runs.
+
+        See `hlotrace_tiered_compile`.  `wait` for the full forms that are being compiled.
+        """
+        executables = [v.executable for v in self._cache.values() if isinstance(v, _Call)]
+        for executable in executables if wait else ():
+            executable.wait()
+        return [executable.tier for executable in executables]
 
     def clear_cache(self):
         """Forget all compiled programs of this function, and why they were traced."""

@@ -4,6 +4,7 @@
 force.  Everything that reads it in a hot path reads a plain attribute.
 """
 import contextlib
+import gc
 import os
 import threading
 
@@ -52,6 +53,7 @@ _OPTIONS = {
     "jax_check_tracer_leaks": (False, _flag, False),
     "jax_explain_cache_misses": (None, _flag_or_auto, False),     # None: from the third retrace of a function
     "hlotrace_compile_progress": (True, _flag, False),
+    "hlotrace_tiered_compile": ("off", _one_of("off", "auto", "on"), False),     # see runtime/tiers.py
     "jax_log_compiles": (False, _flag, False),
     "jax_enable_compilation_cache": (True, _flag, False),
     "jax_compilation_cache_dir": (None, lambda v: v if v is None else os.fspath(v), False),      # "": keep none
@@ -153,6 +155,19 @@ class Config:
 
 config = Config()
 state = State()
+
+
+class uncollected:
+    """`with uncollected():` holds Python's cyclic garbage collector, which finds nothing in a growing program."""
+    __slots__ = ("was",)
+
+    def __enter__(self):
+        self.was = gc.isenabled()
+        gc.disable()
+
+    def __exit__(self, *_):
+        if self.was:
+            gc.enable()
 
 
 def sync():

@@ -150,15 +150,15 @@ def dce(jaxpr, used_outputs=None, keep_invars=True):
     outvars = jaxpr.outvars
     if used_outputs is not None:
         outvars = [v for v, used in zip(outvars, used_outputs) if used]
-    live = {v for v in outvars if type(v) is Var}
+    live = set(outvars)
     eqns = []
     for eqn in reversed(jaxpr.eqns):
-        if eqn.effects or any(v in live for v in eqn.outvars):
+        if eqn.effects or not live.isdisjoint(eqn.outvars):
             rule = eqn.primitive.dce
-            if rule is not None and not all(v in live for v in eqn.outvars):
+            if rule is not None and not live.issuperset(eqn.outvars):
                 eqn = rule([v in live for v in eqn.outvars], eqn)
             eqns.append(eqn)
-            live.update(v for v in eqn.invars if type(v) is Var)
+            live.update(eqn.invars)
     eqns.reverse()
     used_inputs = [v in live for v in jaxpr.invars]
     kept = [(v, c) for v, c in zip(jaxpr.constvars, jaxpr.consts) if v in live] if jaxpr.consts else []

@@ -3,6 +3,7 @@
 A source is the pair (code object, instruction offset): cheap to take while tracing, turned into a line
 only when somebody asks.
 """
+import itertools
 import os
 import sys
 
@@ -44,12 +45,8 @@ def user_stacklevel():
 def position(source):
     """(file name, line, column, function name) of a source."""
     code, lasti = source
-    line, column = code.co_firstlineno, 0
-    for index, (start, _, col, _) in enumerate(code.co_positions()):
-        if index == lasti // 2:
-            line, column = start or line, (col or 0) + 1
-            break
-    return code.co_filename, line, column, code.co_qualname
+    line, _, column, _ = next(itertools.islice(code.co_positions(), lasti // 2, None), (None,) * 4)
+    return code.co_filename, line or code.co_firstlineno, 0 if line is None else (column or 0) + 1, code.co_qualname
 
 
 def describe(source):

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..core import source as provenance
 from ..core.avals import ShapedArray, physical
-from ..core.config import config
+from ..core.config import config, uncollected
 from ..core.dtypes import float0, is_extended
 from ..core.effects import TOKEN, is_ordered
 from ..core.jaxpr import Literal
@@ -277,6 +277,11 @@ def lower(jaxpr, *, platform="cpu", donated=(), debug_info=True, result_names=()
     `donated` are the positions of inputs whose buffers the program may reuse.  `blocks` are given for a piece of a
     program that is outlined already.
     """
+    with uncollected():
+        return _lower(jaxpr, platform, donated, debug_info, result_names, blocks)
+
+
+def _lower(jaxpr, platform, donated, debug_info, result_names, blocks):
     if blocks is None:
         jaxpr, blocks = outline(jaxpr) if config.hlotrace_outline else (jaxpr, [])
     module = Module(f"jit_{re.sub(r'[^A-Za-z0-9_]', '_', jaxpr.name)}", platform, debug_info, {b.jaxpr for b in blocks})

@@ -4,15 +4,16 @@ The layers of an unrolled network repeat, forward and backward, without a word f
 copy; here each is found, checked to have the same dataflow, written once, and called.
 
 A program is seen as a string of tokens, one an equation; equations of equal primitive, parameters and types have equal
-tokens.  Around every token that occurs more than once a window is grown as far as all its occurrences agree.  Where the
-windows touch (layers one after the other) they may be cut at any phase: the one that the fewest bytes cross is taken.
+tokens.  Around every short run of tokens that occurs more than once a window is grown as far as all its occurrences agree.
+Where the windows touch (layers one after the other) they may be cut at any phase: the one that the fewest bytes cross is taken.
 """
+import collections
 import dataclasses
 
 import numpy as np
 
 from ..core.jaxpr import Eqn, Jaxpr, Literal, Var
-from ..core.programs import constant_key
+from ..core.programs import cached, constant_key
 from ..primitives.calls import jit_p
 
 SMALLEST_PROGRAM = 300      # equations; below, compiling is quick anyway
@@ -76,22 +77,24 @@ def flatten(jaxpr):
     if not counts:
         return jaxpr, []
 
-    def write(jaxpr, env, path):
+    def write(jaxpr, operands, path):
+        env = dict(zip(jaxpr.invars, operands))
         for eqn in jaxpr.eqns:
-            invars = [env.get(v, v) if type(v) is Var else v for v in eqn.invars]
+            invars = [env[v] if type(v) is Var else v for v in eqn.invars]
             stack = f"{path}/{eqn.name_stack}" if path and eqn.name_stack else path or eqn.name_stack
             inner = eqn.params["jaxpr"] if eqn.primitive is jit_p else None
             if inner is not None and counts[inner] == 1 and not eqn.effects:
-                written = write(inner, dict(zip(inner.invars, invars)), f"{stack}/jit({inner.name})".lstrip("/"))
-                env.update(zip(eqn.outvars, written))
+                written = write(inner, invars, f"{stack}/jit({inner.name})".lstrip("/"))
             else:
-                eqns.append(eqn.replace(invars=invars, name_stack=stack))
-        return [env.get(v, v) if type(v) is Var else v for v in jaxpr.outvars]
+                written = [Var(v.aval) for v in eqn.outvars]     # programs without dead code share what is alive
+                eqns.append(eqn.replace(invars=invars, outvars=written, name_stack=stack))
+            env.update(zip(eqn.outvars, written))
+        return [env[v] if type(v) is Var else v for v in jaxpr.outvars]
     eqns = []
-    outvars = write(jaxpr, {}, "")
+    outvars = write(jaxpr, jaxpr.invars, "")
     flat = jaxpr.replace(eqns=eqns, outvars=outvars)
-    sites = [e.params["jaxpr"] for e in eqns if e.primitive is jit_p and not e.effects]
-    return flat, [Block(inner, n) for inner in dict.fromkeys(sites) if (n := sites.count(inner)) > 1]
+    sites = collections.Counter(e.params["jaxpr"] for e in eqns if e.primitive is jit_p and not e.effects)
+    return flat, [Block(inner, n) for inner, n in sites.items() if n > 1]
 
 
 # --- tokens -----------------------------------------------------------------------------------------------------
@@ -127,7 +130,10 @@ def _literal_kind(literal):
 
 def _literal_key(literal):
     key = constant_key(literal.val)
-    return literal.aval, key if key is not None else np.asarray(literal.val).tobytes()
+    if key is None:
+        value = np.asarray(literal.val)
+        key = value.dtype, value.tobytes()
+    return literal.aval, key
 
 
 def _params_key(params):
@@ -140,6 +146,7 @@ def _params_key(params):
                  for name, v in params.items() if not callable(v))
 
 
+@cached
 def structure(jaxpr):
     """A hashable value that is equal for programs that differ only in the identity of their variables."""
     numbers = {v: i for i, v in enumerate((*jaxpr.constvars, *jaxpr.invars))}
@@ -190,13 +197,10 @@ class _Search:
             if end - start < SMALLEST_BLOCK:
                 self.free[start:end] = False
         self.tokens[~self.free] = _BARRIER
-        order = np.argsort(self.tokens, kind="stable")
-        edges = np.flatnonzero(np.diff(self.tokens[order], prepend=_BARRIER))
-        anchors = [at for at in np.split(order, edges)[1:] if len(at) > 1]
         covered = np.zeros(len(self.tokens), bool)
         found = []
-        # what comes once in each long period first: an operation of which a layer has many says less
-        for positions in sorted(anchors, key=lambda at: (-(at[-1] - at[0]) // (len(at) - 1), at[0])):
+        # what comes once in each long period first: what a layer has many of says less
+        for positions in sorted(self.anchors(), key=lambda at: (-(at[-1] - at[0]) // (len(at) - 1), at[0])):
             if covered[positions].mean() > 0.5 or positions[-1] - positions[0] < LEAST_SAVED:
                 continue
             starts, length = self.grow(positions)
@@ -205,6 +209,18 @@ class _Search:
                 for s in starts:
                     covered[s:s + length] = True
         return sorted(found, key=lambda item: (-(len(item[0]) - 1) * item[1], item[0][0]))
+
+    def anchors(self):
+        """For each run of SMALLEST_BLOCK tokens that may save enough, all places at which it begins."""
+        kept = np.flatnonzero(self.free | np.append(False, self.free[:-1]))     # and a barrier after each stretch
+        runs = _longer(self.tokens[kept], 1, SMALLEST_BLOCK)
+        twice = _longer(runs, SMALLEST_BLOCK, LEAST_SAVED)
+        before = np.append(0, np.cumsum(_often(twice, 2)))      # whatever comes only twice must be that long
+        at = np.arange(len(runs))
+        inside = before[np.minimum(at + 1, len(twice))] > before[np.maximum(at - LEAST_SAVED + SMALLEST_BLOCK, 0)]
+        at = np.flatnonzero(_often(runs, 3) | inside & (runs != _BARRIER))
+        at = at[np.argsort(runs[at], kind="stable")]
+        return [group for group in np.split(kept[at], np.flatnonzero(np.diff(runs[at])) + 1) if len(group) > 1]
 
     def grow(self, positions):
         """The widest window around these places on whose tokens (almost) all of them agree."""
@@ -270,6 +286,23 @@ class _Search:
         at = place - begin
         costs = crossing[at + low:at + high + 1]
         return low + int(costs.argmin())
+
+
+def _longer(numbers, have, want):
+    """From a number for each run of `have` tokens, equal for equal ones, those of each run of `want`."""
+    while have < want:
+        step = min(have, want - have)
+        a, b = numbers[:-step], numbers[step:]
+        pairs = np.where((a == _BARRIER) | (b == _BARRIER), _BARRIER, a * (len(numbers) + 1) + b)
+        values, numbers = np.unique(pairs, return_inverse=True)
+        numbers = numbers + (_BARRIER if _BARRIER in values[:1] else 0)
+        have += step
+    return numbers
+
+
+def _often(numbers, least):
+    """Is a run one of at least so many?"""
+    return (numbers != _BARRIER) & (np.bincount(numbers + 1, minlength=1)[numbers + 1] >= least)
 
 
 def _joined(starts, gap, join):

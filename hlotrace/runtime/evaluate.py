@@ -2,7 +2,7 @@
 import weakref
 
 from ..core import errors
-from ..core.config import state
+from ..core.config import config, state
 from ..core.jaxpr import Jaxpr, close, dce
 from ..core.trace import EVAL, JaxprTrace, Tracer, set_evaluator
 from ..lowering.module import lower
@@ -86,6 +86,10 @@ def _compile_primitive(primitive, avals, params, device):
 def compile_program(jaxpr, device, donated=(), compiler_options=None, result_names=()):
     """Lower and compile a program that has no constvars."""
     lowered = lower(jaxpr, platform=execute.platform_of(device), donated=donated, result_names=result_names)
+    if config.hlotrace_tiered_compile != "off":
+        from . import tiers
+        if tiers.wanted(lowered, device):
+            return tiers.TieredExecutable(lowered, device, compiler_options)
     return execute.compile_lowered(lowered, device, compiler_options)
 
 

@@ -36,6 +36,11 @@ class Executable:
         self.handlers = [binding.result_handler(physical(a), sharding) for a in self.out_avals]
         self.effects = bool(lowered.effects)
 
+    tier = "full"       # see tiers.py
+
+    def wait(self):
+        """Return when no form of the program is being compiled."""
+
     @property
     def parts(self):
         """What it is made of: (executable, how often it runs), in order."""

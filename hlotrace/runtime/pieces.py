@@ -4,12 +4,17 @@ XLA copies a function for each of its calls before it optimizes anything, so a n
 long as one of 12, outlined or not.  Here every block is an executable of its own, and a program is a list of them, run
 one after the other on the buffers that the earlier ones made.
 """
+import collections
 import dataclasses
 import math
 
+import numpy as np
+
 from ..core.avals import physical
 from ..core.jaxpr import Eqn, Jaxpr, Literal, Var, sub_jaxprs
+from ..core.programs import cached
 from ..lowering.module import lower
+from ..primitives.calls import jit_p
 from ..primitives.shape import copy_p
 from . import array, binding, execute
 
@@ -41,7 +46,7 @@ def pieces_of(lowered):
             between += 1
     start = 0
     for i, eqn in enumerate(jaxpr.eqns):
-        if eqn.params.get("jaxpr") in heavy:
+        if eqn.primitive is jit_p and eqn.params["jaxpr"] in heavy:
             close(start, i)
             pieces.append(Piece(eqn.params["jaxpr"], eqn.invars, eqn.outvars))
             start = i + 1
@@ -68,6 +73,7 @@ def _stretch(eqns, used, end, name):
     return Piece(Jaxpr((), (), operands, eqns, results, name), operands, results)
 
 
+@cached
 def work(jaxpr):
     """Roughly how many scalar operations a program does."""
     total = 0
@@ -78,7 +84,7 @@ def work(jaxpr):
             (contracted, _), _ = eqn.params["dimension_numbers"]
             size *= 2 * math.prod(eqn.invars[0].aval.shape[d] for d in contracted)
         elif eqn.primitive.name == "conv_general_dilated":
-            size *= 2 * eqn.invars[1].aval.size // max(eqn.outvars[0].aval.shape)
+            size *= 2 * eqn.invars[1].aval.size // max(*eqn.outvars[0].aval.shape, 1)
         total += max(inner, size)
     return total
 
@@ -88,18 +94,15 @@ class PiecewiseExecutable(execute.Executable):
     __slots__ = ("steps", "constants", "width", "out_slots", "donated", "peak")
 
     def __init__(self, lowered, jaxpr, pieces, device, compiler_options):
-        compiled = {}
-        for piece in pieces:
-            if piece.program not in compiled:
-                text = lower(piece.program, platform=lowered.platform, blocks=lowered.blocks)
-                compiled[piece.program] = execute.compile_whole(text, device, compiler_options)
+        compiled = {program: execute.compile_whole(alone, device, compiler_options)
+                    for program, alone in _each_lowered(lowered, pieces).items()}
         super().__init__(None, lowered, device, sum(e.compile_seconds for e in compiled.values()),
                          all(e.from_disk for e in compiled.values()))
         slots, self.constants = {v: i for i, v in enumerate(jaxpr.invars)}, []
 
         def slot(v):
             if type(v) is Literal:      # a piece takes buffers only
-                self.constants.append(array.as_array(v.val).astype(v.aval.dtype)._buf)
+                self.constants.append(array.put(np.asarray(v.val, v.aval.dtype), physical(v.aval), device))
                 return -len(self.constants)
             return slots.setdefault(v, len(slots))
         last = {v: i for i, piece in enumerate(pieces) for v in piece.operands if type(v) is Var}
@@ -116,9 +119,13 @@ class PiecewiseExecutable(execute.Executable):
         self.donated = frozenset(lowered.donated)
 
     def run(self, buffers):
-        if any(b.is_deleted() for b in buffers):
-            raise binding.JaxRuntimeError("an argument was deleted or donated")
-        spent = self.donated and {i for i in self.donated if sum(b is buffers[i] for b in buffers) == 1}
+        device = self.device        # all is checked before the first piece deletes what it was given
+        if any(b.is_deleted() or b._sharding._device != device for b in buffers):
+            raise binding.JaxRuntimeError("an argument was deleted, donated, or is on another device")
+        spent = self.donated
+        if spent and len(set(map(id, buffers))) < len(buffers):
+            times = collections.Counter(map(id, buffers))
+            spent = {i for i in spent if times[id(buffers[i])] == 1}
         held = [*buffers, *[None] * self.width, *reversed(self.constants)]
         for executable, operands, results, free in self.steps:
             made = executable.run([held[i] for i in operands])
@@ -141,6 +148,17 @@ class PiecewiseExecutable(execute.Executable):
         for executable, *_ in self.steps:
             calls[executable] = calls.get(executable, 0) + 1
         return list(calls.items())
+
+
+def _each_lowered(lowered, pieces):
+    return {program: lower(program, platform=lowered.platform, blocks=lowered.blocks)
+            for program in dict.fromkeys(piece.program for piece in pieces)}
+
+
+def compiled_alone(lowered):
+    """The Lowered programs that XLA is given for this one: those of its pieces, or itself."""
+    found = pieces_of(lowered)
+    return list(_each_lowered(lowered, found[1]).values()) if found else [lowered]
 
 
 def _bytes(variables):
