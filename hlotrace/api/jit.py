@@ -53,9 +53,12 @@ class Traced:
         return not any(isinstance(c, Tracer) for c in self.consts)
 
 
+_LEAF = tree.tree_structure(0)
+
+
 class _Call:
     """A compiled program ready to be called with the leaves of the arguments."""
-    __slots__ = ("executable", "consts", "kept", "all_kept", "donated", "out_tree", "device")
+    __slots__ = ("executable", "consts", "kept", "all_kept", "donated", "out_tree", "single", "device")
 
     def __init__(self, traced, device, compiler_options):
         pruned, consts, self.kept, self.donated = traced.pruned()
@@ -63,6 +66,7 @@ class _Call:
         self.all_kept = not consts and self.kept == list(range(traced.in_tree.num_leaves))
         self.executable = evaluate.compile_program(pruned, device, self.donated, compiler_options)
         self.out_tree = traced.out_tree
+        self.single = self.out_tree == _LEAF
         self.device = device
 
     def __call__(self, leaves):
@@ -81,7 +85,7 @@ class _Call:
             return self.placed(leaves)      # a deleted argument, or one on another device
         for i in self.donated:
             leaves[i].mark_deleted()
-        return self.out_tree.unflatten(results)
+        return results[0] if self.single else self.out_tree.unflatten(results)
 
     def placed(self, arrays):
         """The slow road: check every argument and move it to the program's device."""
@@ -192,10 +196,18 @@ class JitFunction:
     def __call__(self, *args, **kwargs):
         if config._version != state.version:
             sync()
+        flat_key = None
         if self._static_names or self._static_numbers:
             args, kwargs, statics = self._split_statics(args, kwargs)
         else:
             statics = ()
+            if not kwargs:      # arrays alone need not be flattened
+                avals = [x.aval for x in args if type(x) is ArrayImpl]
+                if len(avals) == len(args) and state.trace is EVAL and not state.disable_jit:
+                    flat_key = (*avals, state.context_key)
+                    call = self._cache.get(flat_key)
+                    if call is not None:
+                        return call(args)
         leaves, in_tree = tree.tree_flatten((args, kwargs))
         try:
             avals = tuple([x.aval if type(x) is ArrayImpl else aval_of(x) for x in leaves])
@@ -208,6 +220,8 @@ class JitFunction:
         call = self._cache.get(key)
         if call is None:
             call = self._compile(key, args, kwargs, in_tree, avals, statics)
+        if flat_key is not None and key in self._cache:
+            self._cache[flat_key] = call
         return call(leaves)
 
     def _compile(self, key, args, kwargs, in_tree, avals, statics):
@@ -326,7 +340,7 @@ class JitFunction:
 
         See `hlotrace_tiered_compile`.  `wait` for the full forms that are being compiled.
         """
-        executables = [v.executable for v in self._cache.values() if isinstance(v, _Call)]
+        executables = [call.executable for call in self._calls()]
         for executable in executables if wait else ():
             executable.wait()
         return [executable.tier for executable in executables]
@@ -336,7 +350,10 @@ class JitFunction:
         self._cache.clear()
 
     def _cache_size(self):
-        return sum(isinstance(v, _Call) for v in self._cache.values())
+        return len(self._calls())
+
+    def _calls(self):
+        return list(dict.fromkeys(v for v in self._cache.values() if isinstance(v, _Call)))
 
     def __repr__(self):
         return f"<compiled function {self._name} of {self._fun!r}>"

@@ -240,6 +240,11 @@ def as_array(value):
     kind = type(value)
     if kind is ArrayImpl:
         return value
+    if kind is np.ndarray and value.ndim and value.flags.c_contiguous:
+        aval = aval_of(value)
+        if value.dtype is aval.dtype:
+            device = client.default_device()
+            return ArrayImpl(aval, binding.device_put(value, aval, placement.on_device(device), device))
     if kind in dtypes.python_scalars:
         # repr tells -0.0 from 0.0, which compare equal
         return _kept_scalar(value, (kind, repr(value), state.context_key))

@@ -5,7 +5,7 @@ import os
 import sys
 import threading
 
-from ..core.config import config
+from ..core.config import config, state
 from . import binding
 
 _lock = threading.RLock()
@@ -85,12 +85,18 @@ def local_devices(process_index=None, backend=None, host_id=None):
     return client(backend).local_devices()
 
 
+_default_devices: dict = {}      # by the options in force
+
+
 def default_device():
     """The device on which uncommitted values are placed."""
-    chosen = config.jax_default_device
-    if chosen is None:
-        return client().local_devices()[0]
-    return client(chosen).local_devices()[0] if isinstance(chosen, str) else chosen
+    found = _default_devices.get(state.context_key)
+    if found is None:
+        chosen = config.jax_default_device
+        if chosen is None or isinstance(chosen, str):
+            chosen = client(chosen).local_devices()[0]
+        found = _default_devices[state.context_key] = chosen
+    return found
 
 
 def default_backend():
