@@ -72,6 +72,7 @@ class Side(NamedTuple):
 def environment(cache=None):
     """What the children of both packages get: caches on disk off, or in the folder `cache` with everything kept."""
     env = {k: v for k, v in os.environ.items() if not k.startswith(("JAX_COMPILATION_CACHE", "JAX_PERSISTENT_CACHE"))}
+    env.pop("PYTHONDONTWRITEBYTECODE", None)     # pip compiled jax to bytecode; a checkout is compiled on first import
     env |= {"JAX_ENABLE_COMPILATION_CACHE": "false", "TF_CPP_MIN_LOG_LEVEL": "3"}
     if cache is not None:
         env |= {"JAX_ENABLE_COMPILATION_CACHE": "true", "JAX_COMPILATION_CACHE_DIR": cache,

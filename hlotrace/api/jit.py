@@ -56,18 +56,20 @@ class Traced:
 _LEAF = tree.tree_structure(0)
 
 
-class _Call:
-    """A compiled program ready to be called with the leaves of the arguments."""
+class Call:
+    """A compiled program ready to be called with the leaves of the arguments.
+
+    It takes its constants and those leaves whose positions are in `kept`, of which `donated` are given away.
+    """
     __slots__ = ("executable", "consts", "kept", "all_kept", "donated", "out_tree", "single", "device")
 
-    def __init__(self, traced, device, compiler_options):
-        pruned, consts, self.kept, self.donated = traced.pruned()
+    def __init__(self, executable, consts, kept, donated, traced):
+        self.executable, self.kept, self.donated = executable, kept, donated
         self.consts = [as_array(c) for c in consts]
-        self.all_kept = not consts and self.kept == list(range(traced.in_tree.num_leaves))
-        self.executable = evaluate.compile_program(pruned, device, self.donated, compiler_options)
+        self.all_kept = not consts and kept == list(range(traced.in_tree.num_leaves))
         self.out_tree = traced.out_tree
         self.single = self.out_tree == _LEAF
-        self.device = device
+        self.device = executable.device
 
     def __call__(self, leaves):
         if not self.all_kept:
@@ -90,7 +92,11 @@ class _Call:
     def placed(self, arrays):
         """The slow road: check every argument and move it to the program's device."""
         _, committed = evaluate.placed(arrays)
-        return self.out_tree.unflatten(self.executable(evaluate.buffers_on(arrays, self.device), committed))
+        results = self.executable(evaluate.buffers_on(arrays, self.device), committed)
+        for i in self.donated:
+            if arrays[i].device == self.device:     # otherwise a copy of it was given away
+                arrays[i].mark_deleted()
+        return self.out_tree.unflatten(results)
 
 
 def check_outputs(leaves, out_tree, name):
@@ -228,7 +234,9 @@ class JitFunction:
         traced = self._trace(args, kwargs, in_tree, avals, statics)
         leaves = tree.tree_leaves((args, kwargs))
         device, _ = evaluate.placed([as_array(x) for x in leaves])
-        call = _Call(traced, device, self._compiler_options)
+        program, consts, kept, donated = traced.pruned()
+        executable = evaluate.compile_program(program, device, donated, self._compiler_options)
+        call = Call(executable, consts, kept, donated, traced)
         if device == evaluate.client.default_device():
             self._cache[key] = call
         return call
@@ -353,7 +361,7 @@ class JitFunction:
         return len(self._calls())
 
     def _calls(self):
-        return list(dict.fromkeys(v for v in self._cache.values() if isinstance(v, _Call)))
+        return list(dict.fromkeys(v for v in self._cache.values() if isinstance(v, Call)))
 
     def __repr__(self):
         return f"<compiled function {self._name} of {self._fun!r}>"

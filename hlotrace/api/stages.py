@@ -4,9 +4,9 @@ from ..core.avals import ShapedArray, aval_of, is_arraylike, not_an_array
 from ..core.config import state
 from ..core.trace import Tracer
 from ..lowering.module import lower as lower_program
-from ..runtime import client, evaluate, execute, introspect
-from ..runtime.array import as_array
-from .jit import trace_call
+from ..runtime import client, execute, introspect
+from ..runtime.array import ArrayImpl
+from .jit import Call, trace_call
 from .signatures import name_of
 
 
@@ -165,7 +165,8 @@ class Compiled:
     def __init__(self, lowered, executable):
         self._lowered = lowered
         self._executable = executable
-        self._consts = [as_array(c) for c in lowered._consts]
+        self._call = Call(executable, lowered._consts, lowered._kept, lowered._donated, lowered._traced)
+        self._avals = tuple(lowered._traced.jaxpr.in_avals)
 
     in_tree = property(lambda self: self._lowered.in_tree)
     out_tree = property(lambda self: self._lowered.out_tree)
@@ -199,9 +200,13 @@ class Compiled:
             raise TypeError(f"Function {self.fun_name} was compiled with input pytree structure different from the one it "
                             "was called with (static arguments are not passed again):\n" + tree.structure_mismatch(
                                 "arguments", self.in_tree, in_tree, ("compiled", "called")))
-        wanted = self._lowered._traced.jaxpr.in_avals
+        if tuple([x.aval if type(x) is ArrayImpl else None for x in leaves]) != self._avals:
+            self._check(leaves, args, kwargs)
+        return self._call(leaves)
+
+    def _check(self, leaves, args, kwargs):
         wrong = []
-        for x, want, path in zip(leaves, wanted, tree.arg_paths(None, args, kwargs)):
+        for x, want, path in zip(leaves, self._avals, tree.arg_paths(None, args, kwargs)):
             got = abstract(x, path)
             if (got.shape, got.dtype) != (want.shape, want.dtype):
                 wrong.append(f"  * {path}: compiled for {want.str_short()}, called with {got.str_short()}")
@@ -213,10 +218,6 @@ class Compiled:
                             "signature: an argument is a tracer. Transform and trace the function itself instead.")
         if any(not is_arraylike(x) for x in leaves):
             raise TypeError(f"{self.fun_name}: a compiled function is called with arrays, not with ShapeDtypeStructs")
-        arrays = [as_array(leaves[i]) for i in self._lowered._kept]
-        _, committed = evaluate.placed(arrays)
-        buffers = evaluate.buffers_on([*self._consts, *arrays], self._executable.device)
-        return self.out_tree.unflatten(self._executable(buffers, committed))
 
 
 def trace(jitted, args, kwargs, statics):
