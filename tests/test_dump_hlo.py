@@ -36,6 +36,13 @@ def branches(x):
 def args():
     return {"w": jax.ShapeDtypeStruct((3,), jnp.float32)}, jnp.ones(3)
 
+def deep(w, x):
+    for _ in range(12):
+        for _ in range(10):
+            x = jnp.tanh(x @ w) + x * 0.5
+        x = jnp.exp(x)
+    return x
+
 def no_tuple():
     return [jnp.ones(3)]
 """
@@ -59,7 +66,8 @@ def dump(tmp_path, monkeypatch, capsys):
 
 
 @pytest.mark.parametrize("stage, sign", [
-    ("jaxpr", "f32[8,128]"), ("stablehlo", "stablehlo.add"), ("hlo", "ENTRY"), ("optimized", "ENTRY"),
+    ("jaxpr", "f32[8,128]"), ("outlined", "\nnothing repeats\n"),
+    ("stablehlo", "stablehlo.add"), ("hlo", "ENTRY"), ("optimized", "ENTRY"),
     ("cost", "\nflops: 1024\n"), ("memory", "\nargument_size_in_bytes: 8192\n")])
 def test_prints_a_stage(dump, stage, sign):
     status, out, err = dump("model.py:add", "f32[8,128]", "f32[8,128]", "--stage", stage)
@@ -87,6 +95,16 @@ def test_a_function_may_come_from_a_module_a_class_or_jit(dump):
     assert "stablehlo.tanh" in dump("hlotrace.numpy:tanh", "f32[2]")[1]
 
 
+def test_outlined_tells_what_repeats_and_prints_each_block_once(dump):
+    status, out, _ = dump("model.py:deep", "f32[32,32]", "f32[32,32]", "--stage", "outlined")
+    assert status == 0
+    found, total, apart, program = out.split("\n", 3)
+    assert found == "repeated_0: 12 x 41 equations, 2 in, 1 out, saves 451"
+    assert total == "equations: 492 -> 53"
+    assert apart == "on the CPU: 12 pieces, 1 compiled; blocks that are pieces: repeated_0"
+    assert program.count("jit[jaxpr=repeated_0]") == 12 and program.count("tanh") == 10
+
+
 def test_grad_comes_before_vmap(dump):
     args = "model.py:add", "--stage=jaxpr", "--grad"
     assert "in (1.0" in dump(*args, "f32", "f32")[1]
@@ -108,10 +126,10 @@ def test_args_from_gives_pytrees_and_arrays(dump):
 def test_out_writes_a_file_a_stage_and_prints_their_paths(dump, tmp_path):
     status, out, err = dump("model.py:loss", "--args_from=model:args", "--grad", "--stage=all", "--out=new/dir")
     assert (status, err) == (0, "")
-    names = ["jaxpr.txt", "stablehlo.mlir", "hlo.txt", "optimized.txt", "cost.txt", "memory.txt"]
+    names = ["jaxpr.txt", "outlined.txt", "stablehlo.mlir", "hlo.txt", "optimized.txt", "cost.txt", "memory.txt"]
     assert out.split() == [os.path.join("new", "dir", f"grad_loss.{name}") for name in names]
     assert all((tmp_path / path).stat().st_size for path in out.split())
-    assert "stablehlo.cosine" in (tmp_path / out.split()[1]).read_text("utf-8")
+    assert "stablehlo.cosine" in (tmp_path / out.split()[2]).read_text("utf-8")
 
 
 def test_help_tells_of_types_and_flags(dump):
@@ -138,7 +156,7 @@ def test_help_tells_of_types_and_flags(dump):
     (["model.py:branches", "f32"], "model.py:23: TracerBoolConversionError"),
     (["model.py:add", "f32[2]", "f32[2]", "--grad"], "TypeError"),
     (["model.py:add", "f32", "f32", "--grad", "--argnums=x"], "argument numbers are integers"),
-    (["model.py:add", "f32", "f32", "--stage", "hol"], "there is no stage 'hol'; known are jaxpr, stablehlo"),
+    (["model.py:add", "f32", "f32", "--stage", "hol"], "there is no stage 'hol'; known are jaxpr, outlined, stablehlo"),
     (["model.py:add", "f32", "f32", "--stag", "hlo"], "stag"),
     (["model.py:loss", "f32", "--args_from=model.py:args"], "give TYPEs or --args_from, not both"),
     (["model.py:loss", "--args_from=model.py:nothing"], "--args_from 'model.py:nothing': model.py has no nothing"),

@@ -5,14 +5,15 @@ copy; here each is found, checked to have the same dataflow, written once, and c
 
 A program is seen as a string of tokens, one an equation; equations of equal primitive, parameters and types have equal
 tokens.  Around every short run of tokens that occurs more than once a window is grown as far as all its occurrences agree.
-Where the windows touch (layers one after the other) they may be cut at any phase: the one that the fewest bytes cross is taken.
+Where the windows touch (layers one after the other) they may be cut at any phase: the one that the fewest bytes cross is
+taken.
 """
 import collections
 import dataclasses
 
 import numpy as np
 
-from ..core.jaxpr import Eqn, Jaxpr, Literal, Var
+from ..core.jaxpr import Eqn, Jaxpr, Literal, Var, sub_jaxprs
 from ..core.programs import cached, constant_key
 from ..primitives.calls import jit_p
 
@@ -87,7 +88,7 @@ def flatten(jaxpr):
                 written = write(inner, invars, f"{stack}/jit({inner.name})".lstrip("/"))
             else:
                 written = [Var(v.aval) for v in eqn.outvars]     # programs without dead code share what is alive
-                eqns.append(eqn.replace(invars=invars, outvars=written, name_stack=stack))
+                eqns.append(Eqn(eqn.primitive, invars, written, eqn.params, eqn.effects, eqn.source, stack))
             env.update(zip(eqn.outvars, written))
         return [env[v] if type(v) is Var else v for v in jaxpr.outvars]
     eqns = []
@@ -137,8 +138,7 @@ def _literal_key(literal):
 
 
 def _params_key(params):
-    held = [v for v in params.values() if type(v) is Jaxpr]
-    if not held:
+    if not any(sub_jaxprs(params)):
         return tuple(params.items())
     # what a program computes counts, not which object it is; rules of custom derivatives have done their work
     return tuple((name, structure(v) if type(v) is Jaxpr else
@@ -240,8 +240,26 @@ class _Search:
         starts = [int(p) + shift for p in positions]
         join = -(-JOINED_BLOCK // gap) if gap < SMALLEST_BLOCK else 1
         if join > 1:
-            starts = _joined(starts, gap, join)
+            starts = self.joined(starts, gap, join)
         return starts, gap * join
+
+    def joined(self, starts, gap, join):
+        """Every `join`-th start of the runs of windows that follow each other, the ends of runs filled up."""
+        def same(s):
+            return np.array_equal(self.tokens[s:s + gap], self.tokens[starts[0]:starts[0] + gap])
+        found, i, end = [], 0, 0
+        while i < len(starts):
+            first = last = starts[i]
+            while first - gap >= end and same(first - gap):
+                first -= gap
+            while i < len(starts) and starts[i] == last:
+                i += 1
+                while (i == len(starts) or starts[i] >= last + 2 * gap) and same(last + gap):
+                    last += gap
+                last += gap
+            end = last
+            found += range(first, end - join * gap + 1, join * gap)
+        return found
 
     def extent(self, positions, step, choosy):
         """(how far all places agree in one direction, the places); if `choosy`, without a few if that saves more."""
@@ -305,18 +323,6 @@ def _often(numbers, least):
     return (numbers != _BARRIER) & (np.bincount(numbers + 1, minlength=1)[numbers + 1] >= least)
 
 
-def _joined(starts, gap, join):
-    """Every `join`-th start of the runs of windows that follow each other."""
-    joined, i = [], 0
-    while i < len(starts):
-        run = 1
-        while i + run < len(starts) and starts[i + run] == starts[i] + run * gap:
-            run += 1
-        joined += starts[i:i + run // join * join:join]
-        i += run
-    return joined
-
-
 # --- dataflow ---------------------------------------------------------------------------------------------------
 
 def _last_uses(jaxpr):
@@ -357,8 +363,8 @@ def _block(jaxpr, wires, group, length, used, name):
     """(the program of the stretches in `group`, for each of them (start, end, block, operands, results))"""
     columns, slots = {}, []      # operands that are one atom in each stretch are one input
     for column in zip(*[outside for _, outside in group]):
-        literals = {_literal_key(v) for v in column if type(v) is Literal}
-        if len(literals) == 1 and all(type(v) is Literal for v in column):
+        if type(column[0]) is Literal and (len(column) == 1 or len(
+                {_literal_key(v) if type(v) is Literal else v for v in column}) == 1):
             slots.append(column[0])
         else:
             slots.append(columns.setdefault(column, Var(column[0].aval)))
@@ -369,7 +375,7 @@ def _block(jaxpr, wires, group, length, used, name):
         invars = [made[wire] if (wire := next(wires)) >= 0 else next(slots) for v in eqn.invars]
         outvars = [Var(v.aval) for v in eqn.outvars]
         made += outvars
-        eqns.append(eqn.replace(invars=invars, outvars=outvars))
+        eqns.append(Eqn(eqn.primitive, invars, outvars, eqn.params, (), eqn.source, eqn.name_stack))
     results = [[v for e in jaxpr.eqns[s:s + length] for v in e.outvars] for s, _ in group]
     wanted = [k for k, column in enumerate(zip(*results))
               if any(used.get(v, -1) >= s + length for v, (s, _) in zip(column, group))]

@@ -4,7 +4,8 @@
 
 FUNCTION is `module:function` or `path/file.py:function`.  A TYPE, one an argument, is `f32[8,128]`, `bf16[]`, `i32[3]`
 or `f32`; --args_from takes pytrees and values from Python instead.
-STAGE is one of jaxpr, stablehlo, hlo, optimized, cost, memory; several with commas or repeated; or `all`.
+STAGE is one of jaxpr, outlined, stablehlo, hlo, optimized, cost, memory; several with commas or repeated; or `all`.
+`outlined` tells which stretches of equations repeat and become one function each.
 
     hlotrace-dump hlotrace.numpy:tanh f32[8,128] --stage jaxpr,stablehlo
     hlotrace-dump train.py:loss --args_from train.py:example_args --grad --stage all --out /tmp/loss
@@ -20,8 +21,10 @@ from pathlib import Path
 
 import hlotrace
 from hlotrace.core import dtypes
+from hlotrace.runtime.pieces import pieces_of
 
-SUFFIXES = {"jaxpr": "txt", "stablehlo": "mlir", "hlo": "txt", "optimized": "txt", "cost": "txt", "memory": "txt"}
+SUFFIXES = {"jaxpr": "txt", "outlined": "txt", "stablehlo": "mlir", "hlo": "txt", "optimized": "txt", "cost": "txt",
+            "memory": "txt"}
 DTYPES = {"pred": dtypes.bool_} | {name: d for d in dtypes.SUPPORTED for name in (d.name, dtypes.short_name(d))}
 _OURS = str(Path(hlotrace.__file__).parent)
 
@@ -111,6 +114,24 @@ class Program:
 
     def jaxpr(self):
         return str(self.traced.jaxpr)
+
+    def outlined(self):
+        program = self.lowered._lowered(self.locations)
+        if not program.blocks:
+            return "nothing repeats"
+        blocks = {b.jaxpr: b.jaxpr.name for b in program.blocks}
+        after = sum(len(jaxpr.eqns) for jaxpr in (program.jaxpr, *blocks))
+        _, pieces = pieces_of(program) or (None, [])
+        apart = dict.fromkeys(blocks[p.program] for p in pieces if p.program in blocks)
+        texts = [str(jaxpr.replace(eqns=[     # calls by name: each block is printed once
+            e.replace(params=e.params | {"jaxpr": blocks[e.params["jaxpr"]]}) if e.params.get("jaxpr") in blocks else e
+            for e in jaxpr.eqns])) for jaxpr in (program.jaxpr, *blocks)]
+        return "\n".join([
+            *map(str, program.blocks),
+            f"equations: {after + sum(b.saved - b.calls for b in program.blocks)} -> {after}",
+            f"on the CPU: {len(pieces)} pieces, {len({p.program for p in pieces})} compiled; blocks that are pieces: "
+            + ", ".join(apart) if pieces else "on the CPU: one executable",
+            *(f"\n{name} = {text}" for name, text in zip([program.jaxpr.name, *blocks.values()], texts))])
 
     def stablehlo(self):
         return self.lowered.as_text(debug_info=self.locations)

@@ -1,0 +1,250 @@
+"""Programs in pieces on the CPU: results, donated arguments, errors, other devices, what they tell of themselves."""
+import functools
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import hlotrace as jax
+import hlotrace.numpy as jnp
+from hlotrace.core.config import override
+from hlotrace.runtime.pieces import MOST_BETWEEN, PiecewiseExecutable, pieces_of, work
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def array(*shape, seed=0, scale=0.1):
+    return (np.random.default_rng(seed).standard_normal(shape) * scale).astype(np.float32)
+
+
+X = array(32, 64, scale=1)
+PARAMS = [{"w": array(64, 64, seed=i), "b": array(64, seed=20 + i), "scale": np.ones(64, np.float32)} for i in range(12)]
+
+
+def block(p, x):
+    y = (x - x.mean(-1, keepdims=True)) / jnp.sqrt(jnp.var(x, axis=-1, keepdims=True) + 1e-5) * p["scale"]
+    return x + 0.3 * jax.nn.gelu(y @ p["w"] + p["b"])
+
+
+def network(params, x):
+    for p in params:
+        x = block(p, x)
+    return x
+
+
+def loss(params, x):
+    return jnp.mean(network(params, x) ** 2)
+
+
+def step(params, x):
+    value, grads = jax.value_and_grad(loss)(params, x)
+    return jax.tree.map(lambda p, g: p - 0.5 * g, params, grads), value
+
+
+def whole(f, *args):
+    """The results of f(*args) compiled as one program."""
+    with override("hlotrace_outline", False):
+        return jax.jit(lambda *a: f(*a)).lower(*args).compile()(*args)
+
+
+def in_pieces(f, *args, **options):
+    compiled = jax.jit(lambda *a: f(*a), **options).lower(*args).compile()
+    assert type(compiled._executable) is PiecewiseExecutable
+    return compiled
+
+
+def close(got, want, tolerance=2e-5):
+    assert jax.tree.structure(got) == jax.tree.structure(want)
+    for g, w in zip(jax.tree.leaves(got), jax.tree.leaves(want)):
+        np.testing.assert_allclose(g, w, rtol=tolerance, atol=tolerance * (1 + np.abs(w).max(initial=0)))
+
+
+@pytest.fixture(scope="module")
+def trained():
+    return whole(step, PARAMS, X)
+
+
+def state():
+    return jax.tree.map(jnp.array, PARAMS)
+
+
+# --- results ----------------------------------------------------------------------------------------------------
+
+def test_a_training_step_is_few_executables_run_often_with_the_same_results(trained):
+    compiled = in_pieces(step, PARAMS, X)
+    close(compiled(PARAMS, X), trained)
+    parts = compiled._executable.parts
+    assert sorted(n for _, n in parts)[-2:] == [12, 12] or max(n for _, n in parts) >= 11
+    assert len(parts) < 12
+
+
+def test_a_last_layer_that_differs_and_numbers_of_layers():
+    def f(params, x, key):
+        for i, p in enumerate(params[:-1]):
+            x = block(p, x) + 0.1 * jax.random.normal(jax.random.fold_in(key, i), x.shape)
+        return jnp.tanh(x @ params[-1]["w"])
+    key = jax.random.key(3)
+    close(in_pieces(f, PARAMS, X, key)(PARAMS, X, key), whole(f, PARAMS, X, key))
+
+
+def test_outputs_are_buffers_of_their_own():
+    def f(params, x):
+        y = network(params, x)
+        return x, y, y, x, params[0]["b"], 2, jnp.ones(3), network(params, y)
+    x = jnp.array(X)
+    outs = in_pieces(f, PARAMS, x)(PARAMS, x)
+    close(outs, whole(f, PARAMS, X))
+    assert len({a.unsafe_buffer_pointer() for a in (x, *outs)}) == 1 + len(outs)
+
+
+def test_a_program_with_callbacks_or_with_too_much_between_its_blocks_is_left_in_one():
+    def printing(params, x):
+        jax.debug.print("{}", x[0, 0])
+        return network(params, x)
+    lowered = lambda f, *args: jax.jit(f).lower(*args)._lowered(True)
+    assert pieces_of(lowered(printing, PARAMS, X)) is None
+
+    def strewn(params, x):
+        for i, p in enumerate(params):
+            x = block(p, x) * (1 + i / 10)
+        return x
+    _, pieces = pieces_of(lowered(strewn, PARAMS[:3], X)) or (None, ())
+    assert len(pieces) <= 3 + MOST_BETWEEN + 2
+    assert pieces_of(lowered(lambda x: x + 1, X)) is None
+
+
+def test_the_work_of_functions_that_call_functions_is_counted_once_each():
+    f = lambda x: x + 1
+    for _ in range(60):
+        f = jax.jit(lambda x, f=f: f(x) * f(x))
+    assert work(jax.jit(f).trace(X)._traced.closed) > 2 ** 60
+
+
+# --- donated arguments ------------------------------------------------------------------------------------------
+
+def test_donated_arguments_are_deleted_and_others_are_not(trained):
+    params, x = state(), jnp.array(X)
+    seen = np.asarray(params[3]["w"])           # a view of the buffer stays good
+    close(jax.jit(lambda *a: step(*a), donate_argnums=0)(params, x), trained)
+    assert all(p.is_deleted() for p in jax.tree.leaves(params)) and not x.is_deleted()
+    np.testing.assert_array_equal(seen, PARAMS[3]["w"])
+    with pytest.raises(RuntimeError, match="deleted"):
+        params[0]["w"] + 1
+
+
+def test_a_loop_of_steps_with_donated_state(trained):
+    run = jax.jit(lambda *a: step(*a), donate_argnums=0)
+    params = state()
+    for _ in range(3):
+        params, value = run(params, X)
+    want = trained
+    plain = in_pieces(step, PARAMS, X)
+    for _ in range(2):
+        want = plain(want[0], X)
+    close((params, value), want)
+
+
+def test_an_argument_that_is_donated_and_passed_twice_keeps_its_buffer(trained):
+    params = state()
+    params[4] = dict(params[5])
+    want = whole(step, params, X)
+    close(jax.jit(lambda *a: step(*a), donate_argnums=0)(params, X), want)
+    assert params[0]["w"].is_deleted()
+    np.testing.assert_array_equal(np.asarray(params[4]["w"]), PARAMS[5]["w"])
+
+
+def test_a_deleted_argument_is_an_error_that_costs_no_other_argument(trained):
+    run = jax.jit(lambda *a: step(*a), donate_argnums=0)
+    params = state()
+    params[11]["w"].delete()
+    with pytest.raises(RuntimeError, match="Array has been deleted"):
+        run(params, X)
+    assert [p.is_deleted() for p in jax.tree.leaves(params)].count(True) == 1
+    params[11]["w"] = jnp.array(PARAMS[11]["w"])
+    close(run(params, X), trained)
+
+
+def test_constants_of_a_program_are_not_lost_to_who_donates_their_equals():
+    def f(params, x, key):
+        for i, p in enumerate(params):
+            x = block(p, x) + 0.1 * jax.random.normal(jax.random.fold_in(key, np.int32(i)), x.shape)
+        return x
+    key = jax.random.key(0)
+    run = in_pieces(f, PARAMS, X, key)
+    want = run(PARAMS, X, key)
+    spend = jax.jit(lambda i: i + 1, donate_argnums=0)
+    for i in range(12):
+        spend(i), spend(np.array(i)), spend(np.array(i, np.uint32)), spend(np.array(i, np.int32))
+    close(run(PARAMS, X, key), want, 0)
+
+
+# --- errors, devices --------------------------------------------------------------------------------------------
+
+def test_debug_nans_finds_them():
+    f = lambda params, x: jnp.log(network(params, x) - 100)
+    with override("jax_debug_nans", True), pytest.raises(FloatingPointError, match="nan"):
+        jax.jit(f)(PARAMS, X)
+
+
+def test_arguments_of_the_wrong_kind_are_refused():
+    compiled = in_pieces(network, PARAMS, X)
+    with pytest.raises(TypeError, match="compiled for"):
+        compiled(PARAMS, X[:5])
+    x = jnp.array(X)
+    x.delete()
+    with pytest.raises(RuntimeError, match="Array has been deleted"):
+        compiled(PARAMS, x)
+
+
+def test_on_a_second_device():
+    code = """
+from test_pieces import *
+first, second = jax.devices()
+key = jax.random.key(0)
+def f(params, x, key):
+    for i, p in enumerate(params):
+        x = block(p, x) + 0.1 * jax.random.normal(jax.random.fold_in(key, i), x.shape)
+    return x, 3
+want = jax.jit(f)(PARAMS, X, key)
+got = jax.jit(lambda *a: f(*a))(*jax.device_put((PARAMS, X, key), second))
+close(got, want, 0)
+assert got[0].devices() == got[1].devices() == {second} and want[0].devices() == {first}
+run = jax.jit(f, donate_argnums=(0, 1))
+params, x = jax.tree.map(jnp.array, (PARAMS, X))         # where a call is not at home
+with jax.default_device(second):
+    params[0] = jax.tree.map(jnp.array, PARAMS[0])
+    close(run(params, jnp.array(X), key), want, 0)
+in_pieces(f, PARAMS, X, key)
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT / "tests", env=os.environ | {
+        "XLA_FLAGS": "--xla_force_host_platform_device_count=2", "PYTHONPATH": str(ROOT)})
+
+
+# --- what it tells of itself ------------------------------------------------------------------------------------
+
+def test_ahead_of_time_it_tells_the_sums_over_its_pieces():
+    compiled = in_pieces(step, PARAMS, X)
+    with override("hlotrace_outline", False):
+        plain = jax.jit(lambda *a: step(*a)).lower(PARAMS, X).compile()
+    flops, want = (c.cost_analysis()["flops"] for c in (compiled, plain))
+    assert 0.8 < flops / want < 1.3
+    text = compiled.as_text()
+    assert "runs 12 times" in text or "runs 11 times" in text
+    assert text.count("ENTRY") == len(compiled._executable.parts) == len(compiled.runtime_executable())
+    got, want = compiled.memory_analysis(), plain.memory_analysis()
+    for name in "argument_size_in_bytes", "output_size_in_bytes":
+        assert abs(getattr(got, name) / getattr(want, name) - 1) < 0.02
+    assert 0 < got.temp_size_in_bytes < 3 * want.temp_size_in_bytes + 2 ** 20
+    assert got.peak_memory_in_bytes > got.argument_size_in_bytes and got.generated_code_size_in_bytes >= 0
+
+
+def test_a_block_that_two_programs_share_is_compiled_once():
+    from hlotrace.runtime import execute
+    f = functools.partial(network)
+    in_pieces(f, PARAMS, X)
+    before = execute.compile_count
+    in_pieces(f, PARAMS, X)
+    assert execute.compile_count == before
