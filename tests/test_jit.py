@@ -1,6 +1,10 @@
 """jit: what goes in and out, when it traces again, static and donated arguments, how it is applied."""
 import collections
 import functools
+import os
+import pathlib
+import subprocess
+import sys
 import threading
 
 import numpy as np
@@ -273,3 +277,26 @@ def test_loops_over_new_functions_do_not_keep_them():
     del body
     gc.collect()
     assert [r() for r in alive] == [None] * 3
+
+
+TWO_DEVICES = """
+import hlotrace as jax, hlotrace.numpy as jnp
+first, second = jax.devices()
+f = jax.jit(lambda x: x * 2)
+x = jnp.ones(3)
+there = jax.device_put(x, second)
+found = [f(v).devices() for v in (x, there, there, x, jax.device_put(x, first))]
+assert found == [{first}, {second}, {second}, {first}, {first}] and f._cache_size() == 2, found
+try:
+    f.lower(x).compile()(there)
+except ValueError as error:
+    assert "committed to another device" in str(error)
+    print("done")
+"""
+
+
+def test_a_function_runs_where_its_arguments_are_committed():
+    env = {**os.environ, "PYTHONPATH": str(pathlib.Path(__file__).resolve().parents[1]),
+           "XLA_FLAGS": "--xla_force_host_platform_device_count=2"}
+    done = subprocess.run([sys.executable, "-c", TWO_DEVICES], env=env, capture_output=True, text=True, timeout=60)
+    assert done.stdout.strip() == "done", done.stdout + done.stderr

@@ -54,6 +54,7 @@ class Traced:
 
 
 _LEAF = tree.tree_structure(0)
+ELSEWHERE = object()        # in place of results: the arguments ask for another device than the program's
 
 
 class Call:
@@ -90,8 +91,10 @@ class Call:
         return results[0] if self.single else self.out_tree.unflatten(results)
 
     def placed(self, arrays):
-        """The slow road: check every argument and move it to the program's device."""
-        _, committed = evaluate.placed(arrays)
+        """The slow road: check every argument.  ELSEWHERE if they are committed to another device."""
+        device, committed = evaluate.placed(arrays)
+        if committed and device != self.device:
+            return ELSEWHERE
         results = self.executable(evaluate.buffers_on(arrays, self.device), committed)
         for i in self.donated:
             if arrays[i].device == self.device:     # otherwise a copy of it was given away
@@ -212,8 +215,8 @@ class JitFunction:
                 if len(avals) == len(args) and state.trace is EVAL and not state.disable_jit:
                     flat_key = (*avals, state.context_key)
                     call = self._cache.get(flat_key)
-                    if call is not None:
-                        return call(args)
+                    if call is not None and (results := call(args)) is not ELSEWHERE:
+                        return results
         leaves, in_tree = tree.tree_flatten((args, kwargs))
         try:
             avals = tuple([x.aval if type(x) is ArrayImpl else aval_of(x) for x in leaves])
@@ -226,17 +229,23 @@ class JitFunction:
         call = self._cache.get(key)
         if call is None:
             call = self._compile(key, args, kwargs, in_tree, avals, statics)
-        if flat_key is not None and key in self._cache:
-            self._cache[flat_key] = call
-        return call(leaves)
+            if flat_key is not None and key in self._cache:
+                self._cache[flat_key] = call
+        results = call(leaves)
+        if results is ELSEWHERE:
+            results = self._compile(key, args, kwargs, in_tree, avals, statics)(leaves)
+        return results
 
     def _compile(self, key, args, kwargs, in_tree, avals, statics):
         traced = self._trace(args, kwargs, in_tree, avals, statics)
         leaves = tree.tree_leaves((args, kwargs))
         device, _ = evaluate.placed([as_array(x) for x in leaves])
+        call = self._cache.get((key, device))
+        if call is not None:
+            return call
         program, consts, kept, donated = traced.pruned()
         executable = evaluate.compile_program(program, device, donated, self._compiler_options)
-        call = Call(executable, consts, kept, donated, traced)
+        call = self._cache[key, device] = Call(executable, consts, kept, donated, traced)
         if device == evaluate.client.default_device():
             self._cache[key] = call
         return call

@@ -6,7 +6,7 @@ from ..core.trace import Tracer
 from ..lowering.module import lower as lower_program
 from ..runtime import client, execute, introspect
 from ..runtime.array import ArrayImpl
-from .jit import Call, trace_call
+from .jit import ELSEWHERE, Call, trace_call
 from .signatures import name_of
 
 
@@ -202,7 +202,11 @@ class Compiled:
                                 "arguments", self.in_tree, in_tree, ("compiled", "called")))
         if tuple([x.aval if type(x) is ArrayImpl else None for x in leaves]) != self._avals:
             self._check(leaves, args, kwargs)
-        return self._call(leaves)
+        results = self._call(leaves)
+        if results is ELSEWHERE:
+            raise ValueError(f"{self.fun_name} was compiled for {self._executable.device}, but an argument is committed to "
+                             "another device. Move it with device_put, or call the jit function, which compiles again.")
+        return results
 
     def _check(self, leaves, args, kwargs):
         wrong = []
