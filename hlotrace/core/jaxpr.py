@@ -17,8 +17,11 @@ class Var:
 
 
 class Literal:
-    """A small constant that stands in the program text: a Python or NumPy scalar, or a small NumPy array."""
-    __slots__ = ("val", "aval")
+    """A small constant that stands in the program text: a Python or NumPy scalar, or a small NumPy array.
+
+    `key` is equal for equal constants; outlining sets it.
+    """
+    __slots__ = ("val", "aval", "key")
 
     def __init__(self, val, aval):
         self.val = val

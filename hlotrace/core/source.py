@@ -20,7 +20,7 @@ def _is_internal(filename):
 
 def user_frame():
     """(code, lasti) of the innermost frame outside this package, or None."""
-    frame = sys._getframe(1)
+    frame = sys._getframe(2)        # the caller is ours
     while frame is not None:
         code = frame.f_code
         filename = code.co_filename

@@ -275,9 +275,13 @@ class JaxprTrace(Trace):
             raise RuntimeError("internal error: a finished trace is still current")
         if primitive.stage is not None and "jaxpr" not in params:
             args, params = primitive.stage(args, params)
-        invars = [a._var if type(a) is JaxprTracer and a._trace is self else self.atom(a) for a in args]
+        invars, avals = [], []
+        for a in args:
+            v = a._var if type(a) is JaxprTracer and a._trace is self else self.atom(a)
+            invars.append(v)
+            avals.append(v.aval)
         try:
-            result = primitive.typ(*[v.aval for v in invars], **params)
+            result = primitive.typ(*avals, **params)
         except (TypeError, ValueError) as error:
             note_line(error, primitive)
             raise

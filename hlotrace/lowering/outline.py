@@ -20,7 +20,7 @@ from ..primitives.calls import jit_p
 SMALLEST_PROGRAM = 300      # equations; below, compiling is quick anyway
 SMALLEST_BLOCK = 24         # equations; shorter ones are joined where they follow each other
 JOINED_BLOCK = 120          # equations that blocks so joined have
-LEAST_SAVED = 80            # equations that a block must save
+LEAST_SAVED = 200           # equations that a block must save: compiling one apart costs as much as a hundred
 LONGEST_CHAIN = 400         # XLA's CPU backend takes superlinear time over a chain of elementwise operations
 _BARRIER = -1
 _ROUNDS = 6
@@ -46,7 +46,7 @@ def outline(jaxpr):
     flat, called = flatten(jaxpr)
     if len(flat.eqns) + sum(b.saved for b in called) < SMALLEST_PROGRAM:
         return jaxpr, []
-    blocks = [b for b in called if len(b.jaxpr.eqns) >= SMALLEST_BLOCK]
+    blocks = [b for b in called if len(b.jaxpr.eqns) >= SMALLEST_BLOCK and b.saved >= LEAST_SAVED]
     calls, used = [], _last_uses(flat)
 
     def add(wires, group, length, name):
@@ -130,11 +130,15 @@ def _literal_kind(literal):
 
 
 def _literal_key(literal):
-    key = constant_key(literal.val)
-    if key is None:
-        value = np.asarray(literal.val)
-        key = value.dtype, value.tobytes()
-    return literal.aval, key
+    try:
+        return literal.key
+    except AttributeError:
+        key = constant_key(literal.val)
+        if key is None:
+            value = np.asarray(literal.val)
+            key = value.dtype, value.tobytes()
+        literal.key = literal.aval, key
+        return literal.key
 
 
 def _params_key(params):
@@ -201,7 +205,7 @@ class _Search:
         found = []
         # what comes once in each long period first: what a layer has many of says less
         for positions in sorted(self.anchors(), key=lambda at: (-(at[-1] - at[0]) // (len(at) - 1), at[0])):
-            if covered[positions].mean() > 0.5 or positions[-1] - positions[0] < LEAST_SAVED:
+            if positions[-1] - positions[0] < LEAST_SAVED or 2 * np.count_nonzero(covered[positions]) > len(positions):
                 continue
             starts, length = self.grow(positions)
             if length >= SMALLEST_BLOCK and (len(starts) - 1) * length >= LEAST_SAVED:
@@ -329,10 +333,8 @@ def _last_uses(jaxpr):
     """Var -> the position of its last use; outputs of the program are used at its end."""
     used = {}
     for i, eqn in enumerate(jaxpr.eqns):
-        for v in eqn.invars:
-            if type(v) is Var:
-                used[v] = i
-    used.update((v, len(jaxpr.eqns)) for v in jaxpr.outvars if type(v) is Var)
+        used.update(dict.fromkeys(eqn.invars, i))
+    used.update(dict.fromkeys(jaxpr.outvars, len(jaxpr.eqns)))
     return used
 
 
