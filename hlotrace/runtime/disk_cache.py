@@ -114,9 +114,12 @@ class Entry:
             os.utime(self.path)          # the time of the last use is what eviction goes by
         return loaded
 
-    def store(self, loaded, name, seconds):
-        """Write an executable that took `seconds` to compile, if the options say that it is worth it."""
-        if seconds < config.jax_persistent_cache_min_compile_time_secs:
+    def store(self, loaded, name, seconds, pieces=1):
+        """Write an executable that took `seconds` to compile, if the options say that it is worth it.
+
+        One of several `pieces` of a program is worth it if so many as it would be.
+        """
+        if seconds * pieces < config.jax_persistent_cache_min_compile_time_secs:
             return
         try:
             payload = self.device.client.serialize_executable(loaded)

@@ -144,8 +144,8 @@ def compile_lowered(lowered, device, compiler_options=None):
     return compile_whole(lowered, device, compiler_options)
 
 
-def compile_whole(lowered, device, compiler_options=None):
-    """An Executable that is one program to XLA."""
+def compile_whole(lowered, device, compiler_options=None, pieces=1):
+    """An Executable that is one program to XLA; `pieces` is how many make up the user's program."""
     global compile_count, disk_hits
     key = (lowered.text, device, tuple(sorted((compiler_options or {}).items())))
     found = None if lowered.callbacks else _loaded.get(key)
@@ -182,7 +182,7 @@ def compile_whole(lowered, device, compiler_options=None):
     if not lowered.callbacks:
         _keep(key, loaded)
     if entry:
-        entry.store(loaded, lowered.jaxpr.name, seconds)
+        entry.store(loaded, lowered.jaxpr.name, seconds, pieces)
     _log("compiled %s in %.3f s", lowered.jaxpr.name, seconds)
     return Executable(loaded, lowered, device, seconds)
 

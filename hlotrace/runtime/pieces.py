@@ -94,8 +94,9 @@ class PiecewiseExecutable(execute.Executable):
     __slots__ = ("steps", "constants", "width", "out_slots", "donated", "peak")
 
     def __init__(self, lowered, jaxpr, pieces, device, compiler_options):
-        compiled = {program: execute.compile_whole(alone, device, compiler_options)
-                    for program, alone in _each_lowered(lowered, pieces).items()}
+        programs = _each_lowered(lowered, pieces)
+        compiled = {program: execute.compile_whole(alone, device, compiler_options, len(programs))
+                    for program, alone in programs.items()}
         super().__init__(None, lowered, device, sum(e.compile_seconds for e in compiled.values()),
                          all(e.from_disk for e in compiled.values()))
         slots, self.constants = {v: i for i, v in enumerate(jaxpr.invars)}, []
