@@ -69,10 +69,9 @@ def shape_dtype_struct(x):
 class Traced:
     """A function traced for given argument types.  `jaxpr` is the program, `out_info` the types of its results."""
 
-    def __init__(self, traced, name, paths, fun=None, compiler_options=None):
+    def __init__(self, traced, name, compiler_options=None):
         self._traced = traced
         self.fun_name = name
-        self._paths = paths
         self._compiler_options = compiler_options
 
     @property
@@ -227,16 +226,21 @@ class Compiled:
 def trace(jitted, args, kwargs, statics):
     """The `trace` method of a jit function."""
     leaves, in_tree = tree.tree_flatten((args, kwargs))
-    paths = tree.arg_paths(jitted._fun, args, kwargs)
-    avals = tuple(abstract(x, p) for x, p in zip(leaves, paths))
-    return Traced(jitted._trace(args, kwargs, in_tree, avals, statics, asked=True), jitted._name, paths,
-                  compiler_options=jitted._compiler_options)
+    return Traced(jitted._trace(args, kwargs, in_tree, _abstract_all(leaves, jitted._fun, args, kwargs), statics, asked=True),
+                  jitted._name, jitted._compiler_options)
+
+
+def _abstract_all(leaves, fun, args, kwargs):
+    try:
+        return tuple([abstract(x) for x in leaves])
+    except TypeError:       # once more, for an error that says where
+        return tuple([abstract(x, path) for x, path in zip(leaves, tree.arg_paths(fun, args, kwargs))])
 
 
 def eval_shape(fun, *args, **kwargs):
     """The structure, shapes and dtypes of `fun(*args, **kwargs)`, as ShapeDtypeStructs, without computing it."""
     leaves, in_tree = tree.tree_flatten((args, kwargs))
-    avals = [abstract(x, p) for x, p in zip(leaves, tree.arg_paths(fun, args, kwargs))]
+    avals = _abstract_all(leaves, fun, args, kwargs)
     traced = trace_call(fun, in_tree, avals, (), name_of(fun))
     return traced.out_tree.unflatten([struct_of(a) for a in traced.closed.out_avals])
 
