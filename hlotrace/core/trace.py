@@ -75,6 +75,14 @@ class Trace:
     def process(self, primitive, args, params):
         raise NotImplementedError
 
+    def outside(self, function, *args):
+        """`function(*args)` with the parent as the current trace."""
+        saved, state.trace = state.trace, self.parent
+        try:
+            return function(*args)
+        finally:
+            state.trace = saved
+
     def splice(self, jaxpr, args):
         """Do what a program without constvars does, as equations of this trace.  Returns the list of outputs.
 

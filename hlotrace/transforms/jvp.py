@@ -89,25 +89,19 @@ class JVPTrace(Trace):
     def splice(self, jaxpr, args):
         pairs = [self.split(a) for a in args]
         primals, nonzero = [p for p, _ in pairs], tuple([t is not None for _, t in pairs])
-        saved, source = state.trace, state.source
-        try:
-            state.trace = self.parent
-            if True not in nonzero:
-                return self.parent.splice(jaxpr, primals)
-            tangents = [t for _, t in pairs if t is not None]
-            if self.rules is self.parent:
-                program, out_nonzero = programs.jvp(jaxpr, nonzero)
-                results = self.parent.splice(program, [*primals, *tangents])
-                moved = results[len(jaxpr.outvars):]
-            else:
-                state.source = source or provenance.user_frame()
-                program = programs.linearize(jaxpr, nonzero)
-                out_nonzero = program.out_nonzero
-                results = self.parent.splice(program.primal, primals)
-                residuals = program.select(primals, results[len(jaxpr.outvars):])
-                moved = self.rules.record(inlined_p, [*residuals, *tangents], {"jaxpr": program.linear})
-        finally:
-            state.trace, state.source = saved, source
+        if True not in nonzero:
+            return self.outside(self.parent.splice, jaxpr, primals)
+        tangents = [t for _, t in pairs if t is not None]
+        if self.rules is self.parent:
+            program, out_nonzero = programs.jvp(jaxpr, nonzero)
+            results = self.outside(self.parent.splice, program, [*primals, *tangents])
+            moved = results[len(jaxpr.outvars):]
+        else:
+            program = programs.linearize(jaxpr, nonzero)
+            out_nonzero = program.out_nonzero
+            results = self.outside(self.parent.splice, program.primal, primals)
+            residuals = program.select(primals, results[len(jaxpr.outvars):])
+            moved = self.rules.record(inlined_p, [*residuals, *tangents], {"jaxpr": program.linear})
         moved = iter(moved)
         return [JVPTracer(self, x, next(moved)) if nz else x for x, nz in zip(results, out_nonzero)]
 

@@ -37,12 +37,7 @@ class SplitTrace(Trace):
         linear = self.linear
         if any(type(a) is JaxprTracer and a._trace is linear for a in args):
             return super().splice(jaxpr, args)
-        saved = state.trace
-        state.trace = self.parent
-        try:
-            return self.parent.splice(jaxpr, args)
-        finally:
-            state.trace = saved
+        return self.outside(self.parent.splice, jaxpr, args)
 
     def record(self, primitive, args, params):
         """Write an operation into the linear program whatever its operands are."""

@@ -64,12 +64,7 @@ class BatchTrace(Trace):
     def splice(self, jaxpr, args):
         if any(type(a) is BatchTracer and a._trace.axis is self.axis for a in args):
             return super().splice(jaxpr, args)
-        saved = state.trace
-        state.trace = self.parent
-        try:
-            return self.parent.splice(jaxpr, args)
-        finally:
-            state.trace = saved
+        return self.outside(self.parent.splice, jaxpr, args)
 
     def split(self, value):
         """(value, position of the mapped axis or None) as this trace sees it."""
