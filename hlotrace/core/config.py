@@ -24,6 +24,13 @@ def _flag_or_auto(value):
     return None if value in (None, "auto") else _flag(value)
 
 
+def _device_count(value):
+    value = int(value)
+    if value != -1 and value < 1:
+        raise ValueError(f"{value} is not a number of devices; -1 leaves it to XLA_FLAGS")
+    return value
+
+
 def _one_of(*choices):
     def parse(value):
         if value not in choices:
@@ -62,6 +69,7 @@ _OPTIONS = {
     "jax_persistent_cache_min_entry_size_bytes": (0, int, False),
     "jax_platforms": (None, lambda v: v, False),
     "jax_platform_name": ("", str, False),
+    "jax_num_cpu_devices": (-1, _device_count, False),      # -1: what XLA_FLAGS says, or one
     "jax_default_device": (None, lambda v: v, True),
     "jax_traceback_filtering": ("auto", str, False),
     "jax_softmax_custom_jvp": (True, _flag, False),
@@ -71,6 +79,7 @@ _OPTIONS = {
 
 
 _contexts: dict = {}
+checks: dict = {}       # option name -> a function of its new value that may refuse it; upper layers add theirs
 
 
 class State(threading.local):
@@ -79,6 +88,7 @@ class State(threading.local):
     source = None          # provenance to stamp on new equations instead of the caller's line
     name_stack = ""        # "layer0/attention": from named_scope
     axis_env = ()          # ((name, size), ...) of the enclosing vmaps that have names
+    meshes = ()            # entered with `with mesh:`, the current one last
     x64 = False
     disable_jit = False
     check_floats = False   # debug_nans or debug_infs
@@ -124,7 +134,10 @@ class Config:
 
     def update(self, name, value):
         """Set an option for the whole process.  Raises AttributeError for an unknown name."""
-        self._values[name] = self._check(name, value)
+        value = self._check(name, value)
+        if name in checks:
+            checks[name](value)
+        self._values[name] = value
         object.__setattr__(self, "_version", self._version + 1)
         state.refresh()
 

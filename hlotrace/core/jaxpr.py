@@ -62,7 +62,8 @@ class Jaxpr:
     `consts` are the values of `constvars`; a program held as a parameter of an equation has none
     (`constvars == ()`): what it closes over is an operand of that equation.
     """
-    __slots__ = ("constvars", "consts", "invars", "eqns", "outvars", "effects", "name", "arg_names", "__weakref__")
+    __slots__ = ("constvars", "consts", "invars", "eqns", "outvars", "effects", "name", "arg_names", "derived",
+                 "__weakref__")
 
     def __init__(self, constvars, consts, invars, eqns, outvars, name="fn", arg_names=None):
         self.constvars = tuple(constvars)
@@ -72,7 +73,8 @@ class Jaxpr:
         self.outvars = tuple(outvars)
         self.name = name
         self.arg_names = arg_names
-        self.effects = tuple(dict.fromkeys(e for eqn in eqns if eqn.effects for e in eqn.effects))
+        self.effects = tuple(dict.fromkeys([e for eqn in eqns if eqn.effects for e in eqn.effects]))
+        self.derived = {}        # what transformations made of it: `programs.cached`
 
     @property
     def jaxpr(self):

@@ -10,7 +10,6 @@ batch(jaxpr, axis, batched, force_out) -> (jaxpr with mapped axes in front, out_
 map_flat(fun, axis, args, dims) -> outs with mapped axes in front   (a function, not a program)
 """
 import functools
-import weakref
 
 import numpy as np
 
@@ -25,15 +24,12 @@ jvp = linearize = transpose = batch = map_flat = None
 
 def cached(function):
     """A function of a program and hashable values, with a cache that lives as long as the program."""
-    cache = weakref.WeakKeyDictionary()
-
     @functools.wraps(function)
     def call(jaxpr, *key):
-        results = cache.setdefault(jaxpr, {})
-        full_key = (*key, state.context_key)
-        if full_key not in results:
-            results[full_key] = function(jaxpr, *key)
-        return results[full_key]
+        full_key = (function, *key, state.context_key)
+        if full_key not in jaxpr.derived:
+            jaxpr.derived[full_key] = function(jaxpr, *key)
+        return jaxpr.derived[full_key]
     return call
 
 
@@ -119,8 +115,8 @@ def transpose_call(cotangents, args, jaxpr, bind):
 
     `bind(jaxpr, operands)` calls the transposed program.  Returns cotangents for every operand.
     """
-    linear = tuple(is_linear(a) for a in args)
-    program, in_nonzero = transpose(jaxpr, linear, tuple(ct is not None for ct in cotangents))
-    results = iter(bind(program, [*(a for a in args if not is_linear(a)), *(c for c in cotangents if c is not None)]))
+    linear = tuple([is_linear(a) for a in args])
+    program, in_nonzero = transpose(jaxpr, linear, tuple([ct is not None for ct in cotangents]))
+    results = iter(bind(program, [*[a for a in args if not is_linear(a)], *[c for c in cotangents if c is not None]]))
     nonzero = iter(in_nonzero)
     return [next(results) if is_lin and next(nonzero) else None for is_lin in linear]

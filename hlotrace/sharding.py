@@ -1,2 +1,0 @@
-"""hlotrace.sharding: where arrays live."""
-from .runtime.placement import Sharding, SingleDeviceSharding
