@@ -65,13 +65,16 @@ __version__ = "0.1.0"
 # Modules that are imported when they are first used.
 _LAZY = ("ad_checkpoint", "checkpoint_policies", "custom_derivatives", "debug", "dtypes", "errors", "experimental",
          "lax", "nn", "random", "sharding", "stages", "tree_util")
+_LAZY_NAMES = {"NamedSharding": ".sharding", "P": ".sharding", "make_mesh": ".api.mesh"}
 
 
 def __getattr__(name):
     if name in _LAZY:
         return _importlib.import_module(f"{__name__}.{name}")
+    if name in _LAZY_NAMES:
+        return getattr(_importlib.import_module(_LAZY_NAMES[name], __name__), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__():
-    return sorted([*globals(), *_LAZY])
+    return sorted([*globals(), *_LAZY, *_LAZY_NAMES])

@@ -23,7 +23,7 @@ def layer(module: str) -> int:
     # core reads one leaf of runtime, and to import a leaf runs its package's __init__ first.
     if module in ("hlotrace.runtime", "hlotrace.runtime.binding"):
         return 0
-    folders = {"core": 1, "primitives": 2, "transforms": 3, "lowering": 3, "runtime": 4}
+    folders = {"core": 1, "primitives": 2, "sharding": 2, "transforms": 3, "lowering": 3, "runtime": 4}
     return folders.get(module.partition(".")[2].partition(".")[0], 5)
 
 
@@ -37,6 +37,8 @@ def objection(module: str, target: str) -> str | None:
     if root == "hlotrace":
         if inside(module, "hlotrace.lowering") and inside(target, "hlotrace.runtime"):
             return "lowering gives text and knows no runtime"
+        if inside(module, "hlotrace.sharding") and inside(target, "hlotrace.runtime"):
+            return "meshes and shardings are data and know no runtime"
         if layer(target) > layer(module):
             return f"layer {layer(module)} may not import layer {layer(target)}"
     elif root == "jaxlib":
@@ -126,6 +128,8 @@ KNOWN = {
     "hlotrace.runtime",
     "hlotrace.runtime.array",
     "hlotrace.runtime.binding",
+    "hlotrace.sharding",
+    "hlotrace.sharding.mesh",
     "hlotrace.numpy",
 }
 
@@ -145,6 +149,8 @@ KNOWN = {
         ("hlotrace.primitives.shape", "from hlotrace.transforms.jvp import jvp"),
         ("hlotrace.transforms.jvp", "from hlotrace.runtime import array"),
         ("hlotrace.lowering.text", "from hlotrace.runtime import binding"),
+        ("hlotrace.sharding.mesh", "from ..runtime import binding"),
+        ("hlotrace.core.avals", "from hlotrace.sharding import mesh"),
         ("hlotrace.runtime.array", "from hlotrace import numpy"),
         ("hlotrace.runtime.binding", "from hlotrace.core.avals import ShapedArray"),
         ("hlotrace.numpy", "from jaxlib import _jax"),
@@ -165,6 +171,8 @@ def test_import_across_a_wall_is_found(module, source):
         ("hlotrace.core.avals", "from . import dtypes\nfrom .dtypes import promote"),
         ("hlotrace.primitives.shape", "from hlotrace import core\nfrom ..core import avals"),
         ("hlotrace.transforms.jvp", "from hlotrace.lowering import text"),
+        ("hlotrace.primitives.shape", "from ..sharding import mesh"),
+        ("hlotrace.sharding.mesh", "from ..core.config import state"),
         ("hlotrace.runtime.array", "from jaxlib import xla_client\nfrom ..lowering import text"),
         ("hlotrace.runtime.binding", "from jaxlib import _jax"),
         ("hlotrace.tools.dump_hlo", "from absl import flags\nimport hlotrace.numpy"),

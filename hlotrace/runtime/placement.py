@@ -1,52 +1,33 @@
-"""Where an array lives.  An own class of shardings: jaxlib's NamedSharding would import jax."""
+"""Where an array lives.  Own classes of shardings (`sharding/`): jaxlib's NamedSharding would import jax.
+
+jaxlib's C++ asks a sharding for `_internal_device_list` and `_to_xla_hlo_sharding`.  They are installed here, as the
+classes are pure data and may not know the runtime.
+"""
 import functools
 
+from ..sharding.base import Sharding
+from ..sharding.single import SingleDeviceSharding
 from . import binding
 
 
-class Sharding:
-    """How an array is laid out over devices: the attributes that jaxlib asks for, and what users read."""
-    memory_kind = None
-
-    @property
-    def device_set(self):
-        return set(self._internal_device_list)
-
-    @property
-    def is_fully_addressable(self):
-        return True
+def _device_list(sharding):
+    return binding.DeviceList(sharding._devices)
 
 
-class SingleDeviceSharding(Sharding):
-    """The whole array on one device."""
-
-    def __init__(self, device, *, memory_kind=None):
-        self._device = device
-        self.memory_kind = memory_kind
-        self._internal_device_list = binding.DeviceList((device,))
-
-    @property
-    def is_fully_replicated(self):
-        return True
-
-    def _to_xla_hlo_sharding(self, ndim):
-        return _replicated()
-
-    def __eq__(self, other):
-        return isinstance(other, SingleDeviceSharding) and (self._device, self.memory_kind) == (
-            other._device, other.memory_kind)
-
-    def __hash__(self):
-        return hash((self._device, self.memory_kind))
-
-    def __repr__(self):
-        return f"SingleDeviceSharding(device={self._device!r})"
-
-
-@functools.cache
-def _replicated():
+@functools.lru_cache(4096)
+def _hlo_sharding(sharding, ndim):
     from jaxlib import xla_client
-    return xla_client.HloSharding.replicate()
+    if sharding.is_fully_replicated:
+        return xla_client.HloSharding.replicate()
+    tiles = sharding._tiles(ndim)
+    if tiles.shape[-1] == 1:
+        return xla_client.HloSharding.subgroup_with_device_ordering(tiles[..., 0], [])
+    return xla_client.HloSharding.subgroup_with_device_ordering(tiles, [xla_client.OpSharding.Type.REPLICATED])
+
+
+Sharding._internal_device_list = functools.cached_property(_device_list)
+Sharding._internal_device_list.__set_name__(Sharding, "_internal_device_list")
+Sharding._to_xla_hlo_sharding = _hlo_sharding
 
 
 @functools.cache

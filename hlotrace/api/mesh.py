@@ -1,0 +1,30 @@
+"""make_mesh: a mesh over the devices that there are."""
+import math
+import operator
+
+import numpy as np
+
+from ..runtime import client
+from ..sharding.mesh import Mesh
+
+
+def make_mesh(axis_shapes, axis_names, axis_types=None, *, devices=None):
+    """A Mesh of the first devices, as many as the sizes in `axis_shapes` multiply to.  Axes are Auto by default.
+
+    Raises ValueError where there are too few devices or the numbers of sizes and names differ.
+    """
+    sizes = tuple(map(operator.index, axis_shapes))
+    names = (axis_names,) if isinstance(axis_names, str) else tuple(axis_names)
+    if len(sizes) != len(names):
+        raise ValueError(f"make_mesh: {len(sizes)} axis sizes {sizes} for {len(names)} axis names {names}; "
+                         "give one size for each name")
+    for name, size in zip(names, sizes):
+        if size < 1:
+            raise ValueError(f"make_mesh: axis {name!r} has size {size}; a size is at least 1")
+    devices = client.devices() if devices is None else list(devices)
+    wanted = math.prod(sizes)
+    if len(devices) < wanted:
+        hint = ("; config.update('jax_num_cpu_devices', n), before any is used, gives more"
+                if devices and devices[0].platform == "cpu" else "")
+        raise ValueError(f"make_mesh: axis sizes {sizes} need {wanted} devices and there are {len(devices)}{hint}")
+    return Mesh(np.array(devices[:wanted], dtype=object).reshape(sizes), names, axis_types)

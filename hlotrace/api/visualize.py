@@ -1,0 +1,32 @@
+"""Printing how an array lies over devices."""
+import os
+import sys
+
+from ..core.array import Array
+from ..core.trace import Tracer
+from ..sharding import picture
+
+
+def visualize_sharding(shape, sharding, *, use_color=True, scale=1.0, min_width=9, max_width=80, as_svg=None):
+    """Print which device holds which part of an array of `shape`, which has 1 or 2 dimensions.
+
+    Colours are used where the output is a terminal.  With `as_svg`, a path, an SVG picture is written there instead;
+    with `as_svg=True` its text is returned.
+    """
+    if as_svg:
+        svg = picture.as_svg(shape, sharding, scale=scale)
+        if as_svg is True:
+            return svg
+        with open(os.fspath(as_svg), "w", encoding="utf-8") as file:
+            file.write(svg)
+    else:
+        print(picture.as_text(shape, sharding, scale=scale, min_width=min_width, max_width=max_width,
+                              color=use_color and sys.stdout.isatty()))
+
+
+def visualize_array_sharding(arr, **options):
+    """`visualize_sharding` for an array that exists; options are the same."""
+    if not isinstance(arr, Array) or isinstance(arr, Tracer):
+        raise TypeError(f"visualize_array_sharding needs an array that exists, got {type(arr).__name__}; how a value of "
+                        "a jit function lies over devices is known when the function is compiled")
+    return visualize_sharding(arr.shape, arr.sharding, **options)

@@ -1,0 +1,24 @@
+"""hlotrace.sharding: meshes of devices, and how arrays lie over them.  Pure data: a device is anything with an `id`,
+a `process_index` and a `platform`.  Read in order: spec, mesh, base, single, named, positional, text, picture."""
+import importlib as _importlib
+
+# Each name and the file that it is read from when first used: importing hlotrace pays for none that it does not need.
+_HOME = {
+    "AbstractMesh": "mesh", "AxisType": "mesh", "Mesh": "mesh",
+    "NamedSharding": "named",
+    "P": "spec", "PartitionSpec": "spec",
+    "PositionalSharding": "positional",
+    "Sharding": "base",
+    "SingleDeviceSharding": "single",
+}
+
+
+def __getattr__(name):
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = globals()[name] = getattr(_importlib.import_module(f"{__name__}.{_HOME[name]}"), name)
+    return value
+
+
+def __dir__():
+    return sorted(_HOME)

@@ -1,0 +1,69 @@
+"""Sharding: how an array lies over devices.  Everything follows from two things that a kind of sharding says:
+
+`_devices`       a tuple: the devices in the order in which a program numbers them;
+`_tiles(ndim)`   an integer array: entry [i, j, ..., :] numbers the devices that hold tile (i, j, ...) of an array of
+                 rank `ndim`; the last axis runs over the copies.
+
+jaxlib, too, reads attributes of these objects; `runtime/placement.py` installs them.
+"""
+import numpy as np
+
+from .mesh import is_local
+
+
+class Sharding:
+    """How an array of a suitable shape is divided, and which device holds which part."""
+    memory_kind = None      # the device's default memory
+
+    @property
+    def device_set(self):
+        """The devices over which the array lies, those of other processes included."""
+        return set(self._devices)
+
+    @property
+    def addressable_devices(self):
+        """Those that this process holds."""
+        return {device for device in self._devices if is_local(device)}
+
+    @property
+    def is_fully_addressable(self):
+        """Does this process hold every device?"""
+        return all(map(is_local, self._devices))
+
+    @property
+    def num_devices(self):
+        return len(self._devices)
+
+    def shard_shape(self, global_shape):
+        """The shape of each device's part.  Raises ValueError where a dimension does not divide evenly."""
+        shape = tuple(global_shape)
+        counts = self._tiles(len(shape)).shape[:-1]
+        for dim, (size, count) in enumerate(zip(shape, counts)):
+            if size % count:
+                raise ValueError(
+                    f"{self}: dimension {dim} of shape {shape} has size {size}, which is not a multiple of {count}: it "
+                    f"is split over {self._splits(dim)}. Pad it to {-(-size // count) * count}, or do not split it so.")
+        return tuple(size // count for size, count in zip(shape, counts))
+
+    def devices_indices_map(self, global_shape):
+        """For each device, its part of an array of `global_shape`: a tuple of slices."""
+        part = self.shard_shape(global_shape)
+        tiles = self._tiles(len(part))
+        where = {int(number): tile[:-1] for tile, number in np.ndenumerate(tiles)}
+        return {device: tuple(slice(None) if count == 1 else slice(i * size, (i + 1) * size)
+                              for i, size, count in zip(where[number], part, tiles.shape))
+                for number, device in enumerate(self._devices)}
+
+    def addressable_devices_indices_map(self, global_shape):
+        """`devices_indices_map` for the devices that this process holds."""
+        return {device: index for device, index in self.devices_indices_map(global_shape).items() if is_local(device)}
+
+    def is_equivalent_to(self, other, ndim):
+        """Do both place the same parts of an array of rank `ndim` on the same devices, numbered alike?"""
+        if self is other:
+            return True
+        return (self._devices == other._devices and self.memory_kind == other.memory_kind
+                and np.array_equal(np.sort(self._tiles(ndim)), np.sort(other._tiles(ndim))))
+
+    def _memory_repr(self):
+        return "" if self.memory_kind is None else f", memory_kind={self.memory_kind}"

@@ -1,0 +1,179 @@
+"""Mesh: devices in an array whose axes have names.  AbstractMesh: the names and sizes alone."""
+import collections
+import enum
+import math
+import operator
+
+import numpy as np
+
+from ..core.config import state
+
+
+class AxisType(enum.Enum):
+    """Who decides how values lie over a mesh axis: the compiler, their types, or the program (`shard_map`)."""
+    Auto = enum.auto()
+    Explicit = enum.auto()
+    Manual = enum.auto()
+
+    def __repr__(self):
+        return self.name
+
+
+def is_local(device):
+    """Does this process hold the device?  A device that knows no client is this process's own."""
+    client = getattr(device, "client", None)
+    return client is None or device.process_index == client.process_index()
+
+
+def _names(kind, axis_names):
+    names = (axis_names,) if isinstance(axis_names, str) else tuple(axis_names)
+    for name in names:
+        if not isinstance(name, str):
+            raise TypeError(f"{kind}: axis names are strings, got {name!r} in {names}")
+        if names.count(name) > 1:
+            raise ValueError(f"{kind}: axis name {name!r} stands more than once in {names}; give each axis its own name")
+    return names
+
+
+def _types(kind, axis_types, names):
+    types = (AxisType.Auto,) * len(names) if axis_types is None else (
+        (axis_types,) if isinstance(axis_types, AxisType) else tuple(axis_types))
+    for type_ in types:
+        if not isinstance(type_, AxisType):
+            raise TypeError(f"{kind}: axis_types holds AxisType.Auto, .Explicit or .Manual, got {type_!r}")
+    if len(types) != len(names):
+        raise ValueError(f"{kind}: axis_types has {len(types)} entries for the {len(names)} axes {names}; "
+                         "give one for each axis")
+    return types
+
+
+_interned: dict = {}
+
+
+class _Axes:
+    """What both kinds of mesh know.  Equal meshes are one object, so they compare and hash by identity."""
+
+    @classmethod
+    def _intern(cls, *key):
+        found = _interned.get((cls, key))
+        if found is None:
+            found = object.__new__(cls)
+            found._fill(*key)
+            found = _interned.setdefault((cls, key), found)      # another thread may have been first
+        return found
+
+    def _fill(self, axis_sizes, axis_names, axis_types):
+        self.axis_sizes = axis_sizes
+        self.axis_names = axis_names
+        self.axis_types = axis_types
+        self.size = math.prod(axis_sizes)
+
+    @property
+    def shape(self):
+        """The size of each axis by its name, in order."""
+        return collections.OrderedDict(self.shape_tuple)
+
+    @property
+    def shape_tuple(self):
+        return tuple(zip(self.axis_names, self.axis_sizes))
+
+    @property
+    def empty(self):
+        """Are there no axes?"""
+        return not self.axis_names
+
+    def _of_type(self, wanted):
+        return tuple(name for name, type_ in zip(self.axis_names, self.axis_types) if type_ is wanted)
+
+    auto_axes = property(lambda self: self._of_type(AxisType.Auto))
+    explicit_axes = property(lambda self: self._of_type(AxisType.Explicit))
+    manual_axes = property(lambda self: self._of_type(AxisType.Manual))
+
+    def __enter__(self):
+        state.meshes = (*state.meshes, self)
+        return self
+
+    def __exit__(self, *_):
+        state.meshes = state.meshes[:-1]
+
+    def __copy__(self):
+        return self
+
+    def __deepcopy__(self, memo):
+        return self
+
+    def __str__(self):
+        sizes = "".join(f"{name!r}: {size}, " for name, size in self.shape_tuple)
+        return f"{type(self).__name__}({sizes}axis_types={self.axis_types})"
+
+    __repr__ = __str__
+
+
+class Mesh(_Axes):
+    """Devices, an array of them, with a name for each of its axes.  As a context manager: this thread's current mesh.
+
+    Raises ValueError for a device or a name given twice and where the counts of axes, names and types differ.
+    """
+
+    def __new__(cls, devices, axis_names, axis_types=None):
+        devices = np.array(devices, dtype=object)
+        names = _names("Mesh", axis_names)
+        if devices.ndim != len(names):
+            raise ValueError(f"Mesh: devices has {devices.ndim} dimensions, shape {devices.shape}, for {len(names)} axis "
+                             f"names {names}; reshape devices so that each name has an axis")
+        if not devices.size:
+            raise ValueError(f"Mesh: devices, of shape {devices.shape}, holds no device")
+        seen = set()
+        for device in devices.flat:
+            if not hasattr(device, "id"):
+                raise TypeError(f"Mesh: {device!r} is not a device; pass those of hlotrace.devices()")
+            if device in seen:
+                raise ValueError(f"Mesh: device {device!r} stands more than once in devices; each may be used once")
+            seen.add(device)
+        return cls._intern(tuple(devices.flat), devices.shape, names, _types("Mesh", axis_types, names))
+
+    def _fill(self, devices, axis_sizes, axis_names, axis_types):
+        super()._fill(axis_sizes, axis_names, axis_types)
+        self.devices = np.array(devices, dtype=object).reshape(axis_sizes)
+        self.devices.flags.writeable = False
+        self.local_devices = [device for device in devices if is_local(device)]
+
+    @property
+    def device_ids(self):
+        """The devices' ids, an integer array of the mesh's shape."""
+        return np.array([device.id for device in self.devices.flat]).reshape(self.axis_sizes)
+
+    @property
+    def abstract_mesh(self):
+        """The names, sizes and types of the axes, without devices."""
+        return AbstractMesh(self.axis_sizes, self.axis_names, self.axis_types)
+
+    def __reduce__(self):
+        return Mesh, (np.array(self.devices), self.axis_names, self.axis_types)
+
+
+class AbstractMesh(_Axes):
+    """A mesh whose devices are not known: enough to check and to lower a program."""
+
+    def __new__(cls, axis_sizes, axis_names, axis_types=None):
+        names = _names("AbstractMesh", axis_names)
+        sizes = tuple(map(operator.index, axis_sizes))
+        if len(sizes) != len(names):
+            raise ValueError(f"AbstractMesh: {len(sizes)} axis sizes {sizes} for {len(names)} axis names {names}; "
+                             "give one size for each name")
+        for name, size in zip(names, sizes):
+            if size < 1:
+                raise ValueError(f"AbstractMesh: axis {name!r} has size {size}; a size is at least 1")
+        return cls._intern(sizes, names, _types("AbstractMesh", axis_types, names))
+
+    @property
+    def abstract_mesh(self):
+        return self
+
+    def __reduce__(self):
+        return AbstractMesh, (self.axis_sizes, self.axis_names, self.axis_types)
+
+
+def current_mesh():
+    """The mesh entered last on this thread, or None."""
+    return state.meshes[-1] if state.meshes else None

@@ -1,0 +1,110 @@
+"""NamedSharding: a mesh, and for each dimension the mesh axes that split it."""
+import math
+
+import numpy as np
+
+from .base import Sharding
+from .mesh import AbstractMesh, Mesh
+from .spec import PartitionSpec
+
+
+class NamedSharding(Sharding):
+    """`NamedSharding(mesh, P("data", None))`: dimension 0 is split over mesh axis "data"; other axes hold copies.
+
+    Raises ValueError for an axis that the mesh does not have and for one that is used twice.
+    """
+
+    def __init__(self, mesh, spec, memory_kind=None):
+        if not isinstance(mesh, (Mesh, AbstractMesh)):
+            raise TypeError(f"NamedSharding: mesh is a Mesh or an AbstractMesh, got {type(mesh).__name__} {mesh!r}")
+        if not isinstance(spec, PartitionSpec):
+            raise TypeError(f"NamedSharding: spec is a PartitionSpec, got {spec!r}; write P('axis', None)")
+        if memory_kind is not None and not isinstance(memory_kind, str):
+            raise TypeError(f"NamedSharding: memory_kind is a string or None, got {memory_kind!r}")
+        used = [name for dim in range(len(spec)) for name in spec.axes(dim)]
+        for name in used:
+            if name not in mesh.axis_names:
+                raise ValueError(f"NamedSharding: {spec} names mesh axis {name!r}, which {mesh} does not have; its axes "
+                                 f"are {mesh.axis_names}")
+            if used.count(name) > 1:
+                raise ValueError(f"NamedSharding: {spec} uses mesh axis {name!r} more than once; an axis splits at most "
+                                 "one dimension")
+        if not mesh.auto_axes and PartitionSpec.UNCONSTRAINED in spec:
+            raise ValueError(f"NamedSharding: {spec} leaves a dimension to the compiler (UNCONSTRAINED), but {mesh} has "
+                             "no axis of type AxisType.Auto")
+        self.mesh = mesh
+        self.spec = spec
+        self.memory_kind = memory_kind
+        self._used = used
+        self._hash = hash((mesh, spec, memory_kind))
+
+    @property
+    def _devices(self):
+        if isinstance(self.mesh, AbstractMesh):
+            raise ValueError(f"{self} has no devices: its mesh is an AbstractMesh; build it on a Mesh")
+        return tuple(self.mesh.devices.flat)
+
+    @property
+    def num_devices(self):
+        return self.mesh.size
+
+    @property
+    def is_fully_replicated(self):
+        """Does each device hold the whole array?"""
+        return all(self.mesh.shape[name] == 1 for name in self._used)
+
+    def check_rank(self, ndim):
+        """Raise ValueError if the spec says more dimensions than an array of rank `ndim` has."""
+        if len(self.spec) > ndim:
+            raise ValueError(f"{self} is for arrays of rank {len(self.spec)} or more, as {self.spec} has {len(self.spec)} "
+                             f"entries; the array has rank {ndim}. Drop entries from the spec.")
+
+    def _tiles(self, ndim):
+        self.check_rank(ndim)
+        mesh = self.mesh
+        copies = [name for name in mesh.axis_names if name not in self._used]
+        order = [mesh.axis_names.index(name) for name in (*self._used, *copies)]
+        counts = [math.prod(mesh.shape[name] for name in self.spec.axes(dim)) for dim in range(ndim)]
+        return np.arange(mesh.size).reshape(mesh.axis_sizes).transpose(order).reshape(*counts, -1)
+
+    def _splits(self, dim):
+        names = self.spec.axes(dim)
+        return f"mesh ax{'is' if len(names) == 1 else 'es'} " + " x ".join(f"{n!r} ({self.mesh.shape[n]})" for n in names)
+
+    def update(self, **changes):
+        """The same but for `mesh`, `spec` or `memory_kind`."""
+        return NamedSharding(**{"mesh": self.mesh, "spec": self.spec, "memory_kind": self.memory_kind, **changes})
+
+    def with_spec(self, spec):
+        return self.update(spec=spec)
+
+    def with_memory_kind(self, kind):
+        return self.update(memory_kind=kind)
+
+    def __eq__(self, other):
+        return self is other or isinstance(other, NamedSharding) and (
+            (self.mesh, self.spec, self.memory_kind) == (other.mesh, other.spec, other.memory_kind))
+
+    def __hash__(self):
+        return self._hash
+
+    def __reduce__(self):
+        return NamedSharding, (self.mesh, self.spec, self.memory_kind)
+
+    def __repr__(self):
+        return f"NamedSharding(mesh={self.mesh}, spec={self.spec}{self._memory_repr()})"
+
+
+def as_named(sharding, ndim):
+    """A NamedSharding, equivalent for arrays of rank `ndim`; its mesh is made up if the sharding has none."""
+    if isinstance(sharding, NamedSharding):
+        sharding.check_rank(ndim)
+        return sharding
+    tiles = sharding._tiles(ndim)
+    names = [f"_{dim}" if count > 1 else None for dim, count in enumerate(tiles.shape[:-1])]
+    axes = {name: count for name, count in zip(names, tiles.shape) if name}
+    if tiles.shape[-1] > 1 or not axes:
+        axes["_copies"] = tiles.shape[-1]
+    devices = np.array(sharding._devices, dtype=object)[tiles]
+    mesh = Mesh(devices.reshape(tuple(axes.values())), tuple(axes))
+    return NamedSharding(mesh, PartitionSpec(*names), sharding.memory_kind)

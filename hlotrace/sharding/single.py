@@ -1,0 +1,30 @@
+"""SingleDeviceSharding: the whole array on one device."""
+import numpy as np
+
+from .base import Sharding
+
+
+class SingleDeviceSharding(Sharding):
+    """The whole array on one device."""
+    is_fully_replicated = True
+
+    def __init__(self, device, *, memory_kind=None):
+        self._device = device
+        self._devices = (device,)
+        self.memory_kind = memory_kind
+
+    def _tiles(self, ndim):
+        return np.zeros((1,) * (ndim + 1), int)
+
+    def with_memory_kind(self, kind):
+        return SingleDeviceSharding(self._device, memory_kind=kind)
+
+    def __eq__(self, other):
+        return isinstance(other, SingleDeviceSharding) and (self._device, self.memory_kind) == (
+            other._device, other.memory_kind)
+
+    def __hash__(self):
+        return hash((self._device, self.memory_kind))
+
+    def __repr__(self):
+        return f"SingleDeviceSharding(device={self._device!r}{self._memory_repr()})"
