@@ -1,50 +1,63 @@
 """Clients and devices: made on first use, never at import."""
 import functools
-import glob
-import os
-import sys
 import threading
 
-from ..core.config import config, state
-from . import binding
+from ..core import source
+from ..core.config import checks, config, state
+from . import binding, plugins
 
 _lock = threading.RLock()
 _clients: dict = {}
-_PLUGINS = {"cuda": ("jax_plugins/xla_cuda13/xla_cuda_plugin.so", "jax_plugins/xla_cuda12/xla_cuda_plugin.so")}
+_makers: dict = {}       # platform -> the line of the user's program that made its client
 _ALIASES = {"gpu": "cuda"}
+world = None             # this process among several: set by runtime/processes.py before there is a client
 
 
-def _plugin_path(platform):
-    """Where a PJRT plugin for `platform` is installed, found by path: its own Python package imports jax."""
-    for pattern in _PLUGINS.get(platform, ()):
-        for folder in sys.path:
-            found = glob.glob(os.path.join(folder or ".", pattern))
-            if found:
-                return found[0]
-    return None
+def made_by():
+    """"The cpu client was made by train.py:3 (main)", of the first client; an empty string when there is none."""
+    return next((f"the {platform} client was made by {line or 'a line that is not known'}"
+                 for platform, line in _makers.items()), "")
+
+
+def _check_cpu_devices(value):
+    if "cpu" in _clients and value != config.jax_num_cpu_devices:
+        raise RuntimeError(
+            f"jax_num_cpu_devices cannot become {value}: the cpu client with {local_device_count('cpu')} devices was made "
+            f"by {_makers['cpu']}. Set it before the first array, device or compiled call.")
+
+
+checks["jax_num_cpu_devices"] = _check_cpu_devices
 
 
 def _make(platform):
+    allowed = _names(config.jax_platforms)
+    if allowed and platform not in allowed:
+        raise RuntimeError(f"Unknown backend {platform!r}: jax_platforms is {','.join(allowed)!r}")
     if platform == "cpu":
-        return binding._jax.get_tfrt_cpu_client(asynchronous=True)
-    path = _plugin_path(platform)
-    if path is None:
+        return _make_cpu()
+    plugin = plugins.find().get(platform)
+    if plugin is None:
         raise RuntimeError(
             f"Unknown backend: {platform!r} is not available: no PJRT plugin for it is installed. Installed: "
-            f"{', '.join(available_platforms())}.")
-    if not binding._jax.pjrt_plugin_loaded(platform):
-        binding._jax.load_pjrt_plugin(platform, path, None)
-        binding._jax.initialize_pjrt_plugin(platform)
-    return binding._jax.get_c_api_client(platform, {"preallocate": False})
+            f"{', '.join(available_platforms())}. To install one: {plugins.install_line(platform)}")
+    return plugins.make_client(plugin, world)
+
+
+def _make_cpu():
+    options = {} if config.jax_num_cpu_devices == -1 else {"num_devices": config.jax_num_cpu_devices}
+    if world is not None:
+        options |= {"distributed_client": world.client, "node_id": world.process_id, "num_nodes": world.num_processes,
+                    "collectives": world.cpu_collectives()}
+    return binding._jax.get_tfrt_cpu_client(asynchronous=True, **options)
 
 
 def available_platforms():
     """Names of platforms that can be tried, best first."""
-    return [p for p in _PLUGINS if _plugin_path(p)] + ["cpu"]
+    return [*plugins.find(), "cpu"]
 
 
 def client(platform=None):
-    """The PJRT client of a platform ("cpu", "cuda" or "gpu"), or of the best one that works.
+    """The PJRT client of a platform ("cpu", "cuda" or "gpu", "tpu", ...), or of the best one that works.
 
     Raises RuntimeError for a platform that is not there.
     """
@@ -55,23 +68,32 @@ def client(platform=None):
     if found is None:
         with _lock:
             if platform not in _clients:
-                _clients[platform] = _make(platform)
+                made = _make(platform)
+                _makers[platform] = source.describe(source.user_frame())
+                _clients[platform] = made
             found = _clients[platform]
     return found
 
 
+def _names(option):
+    return [_ALIASES.get(name, name) for name in map(str.strip, (option or "").split(",")) if name]
+
+
 @functools.cache
 def _default():
-    wanted = config.jax_platforms or config.jax_platform_name
-    if wanted:
-        return client(wanted.split(",")[0])
-    for platform in available_platforms()[:-1]:
+    if wanted := _names(config.jax_platform_name) or _names(config.jax_platforms):
+        return client(wanted[0])
+    for plugin in plugins.find().values():
+        if not plugins.has_default(plugin):
+            continue
         try:
-            return client(platform)
-        except (RuntimeError, binding.JaxRuntimeError) as error:
+            return client(plugin.platform)
+        except RuntimeError as error:
+            if plugin.package is None:      # the user named it
+                raise
             import warnings
-            warnings.warn(f"the {platform} plugin is installed but no device of it can be used; using the CPU. "
-                          f"Its message: {str(error).splitlines()[0]}", stacklevel=2)
+            warnings.warn(f"the {plugin.platform} plugin is installed but no device of it can be used; using the CPU. "
+                          f"Its message: {str(error).splitlines()[0]}", stacklevel=source.user_stacklevel())
     return client("cpu")
 
 
@@ -81,8 +103,13 @@ def devices(backend=None):
 
 
 def local_devices(process_index=None, backend=None, host_id=None):
-    """The devices of this process."""
-    return client(backend).local_devices()
+    """The devices of this process, or of another.  Raises ValueError for a process that is not there."""
+    index = host_id if process_index is None else process_index
+    if index is None:
+        return client(backend).local_devices()
+    if not 0 <= index < process_count(backend):
+        raise ValueError(f"Unknown process_index {index}: there are {process_count(backend)} processes")
+    return [d for d in devices(backend) if d.process_index == index]
 
 
 _default_devices: dict = {}      # by the options in force

@@ -1,0 +1,221 @@
+"""Devices: how many, on which platform, from which plugin. Each program runs in a process of its own."""
+
+import os
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from hlotrace.runtime import plugins
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def run(program: str, **environment: str) -> str:
+    """What a program prints; its standard error stands in front where it fails."""
+    clean = {k: v for k, v in os.environ.items() if not k.startswith(("JAX_", "XLA_", "HLOTRACE_", "TPU_"))}
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(program)],
+        cwd=ROOT,
+        env=clean | environment,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    return done.stdout.strip() if done.returncode == 0 else done.stderr + done.stdout
+
+
+COUNTS = "print(jax.device_count(), jax.local_device_count(), len(jax.devices()), len(jax.local_devices()))"
+
+
+@pytest.mark.parametrize(
+    ("first", "environment", "count"),
+    [
+        ("", {}, 1),
+        ("", {"XLA_FLAGS": "--xla_force_host_platform_device_count=8"}, 8),
+        ("", {"JAX_NUM_CPU_DEVICES": "2"}, 2),
+        ("jax.config.update('jax_num_cpu_devices', 8)", {}, 8),
+        (
+            "jax.config.update('jax_num_cpu_devices', 3)",
+            {"XLA_FLAGS": "--xla_force_host_platform_device_count=8"},
+            3,
+        ),
+    ],
+)
+def test_cpu_devices_are_counted(first, environment, count):
+    program = f"import hlotrace as jax\n{first}\n{COUNTS}\nprint(jax.process_index(), jax.process_count())"
+    assert run(program, **environment) == f"{count} {count} {count} {count}\n0 1"
+
+
+def test_the_number_of_devices_is_fixed_by_their_first_use():
+    said = run("""
+        import hlotrace as jax, hlotrace.numpy as jnp
+        def train():
+            return jnp.ones(3) + 1
+        jax.config.update("jax_num_cpu_devices", 2)
+        train()
+        jax.config.update("jax_num_cpu_devices", 2)  # as it is
+        try:
+            jax.config.update("jax_num_cpu_devices", 8)
+        except RuntimeError as error:
+            print(error)
+        print(jax.config.jax_num_cpu_devices)
+    """)
+    assert "the cpu client with 2 devices was made by <string>:4 (train)" in said, said
+    assert said.endswith("\n2")
+
+
+def test_devices_of_a_process_that_is_not_there():
+    said = run("""
+        import hlotrace as jax
+        print(jax.local_devices(process_index=0) == jax.local_devices())
+        for wrong in (lambda: jax.local_devices(process_index=3), lambda: jax.devices("nothing"),
+                      lambda: jax.config.update("jax_num_cpu_devices", 0)):
+            try: wrong()
+            except (ValueError, RuntimeError) as error: print(type(error).__name__, error)
+    """)
+    lines = said.splitlines()
+    assert lines[0] == "True"
+    assert lines[1].startswith("ValueError Unknown process_index 3")
+    assert lines[2].startswith("RuntimeError Unknown backend: 'nothing'") and "HLOTRACE_PJRT_PLUGIN=nothing:" in lines[2]
+    assert lines[3].startswith("ValueError config option jax_num_cpu_devices: 0 is not a number of devices")
+
+
+def installed(root: Path, *files: str, text: str = "not a library") -> str:
+    for file in files:
+        (root / file).parent.mkdir(parents=True, exist_ok=True)
+        (root / file).write_text(text)
+    return str(root)
+
+
+CUDA13, CUDA12, TPU = (
+    "jax_plugins/xla_cuda13/xla_cuda_plugin.so",
+    "jax_plugins/xla_cuda12/xla_cuda_plugin.so",
+    "libtpu/libtpu.so",
+)
+
+
+@pytest.fixture
+def bare(monkeypatch):
+    """No plugin but those that the test makes."""
+    for name in (plugins.VARIABLE, "TPU_LIBRARY_PATH"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(sys, "path", [])
+    return monkeypatch
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize(
+    ("files", "found"),
+    [
+        ((), []),
+        ((CUDA12,), [("cuda", "jax-cuda12-pjrt")]),
+        ((CUDA12, CUDA13), [("cuda", "jax-cuda13-pjrt")]),
+        ((TPU, CUDA13), [("tpu", "libtpu"), ("cuda", "jax-cuda13-pjrt")]),
+    ],
+)
+def test_plugin_wheels_are_found_by_path(files, found, bare, tmp_path):
+    bare.setattr(sys, "path", ["/nowhere", installed(tmp_path, *files)])
+    assert [(p.platform, p.package) for p in plugins.find().values()] == found
+    assert all(os.path.isfile(p.path) for p in plugins.find().values())
+
+
+@pytest.mark.quick
+def test_plugins_named_by_the_user_come_first(bare, tmp_path):
+    bare.setattr(sys, "path", [installed(tmp_path, CUDA13)])
+    bare.setenv(plugins.VARIABLE, "mine:/a/b.so,cuda:/c.so")
+    bare.setenv("TPU_LIBRARY_PATH", "/tpu.so")
+    assert [p[:2] for p in plugins.find().values()] == [
+        ("mine", "/a/b.so"),
+        ("cuda", "/c.so"),
+        ("tpu", "/tpu.so"),
+    ]
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("text", ["/a/b.so", "mine:", ":/a.so", "cpu:/a.so", "gpu:/a.so", "my plugin:/a.so"])
+def test_a_plugin_named_wrongly(text, bare):
+    bare.setenv(plugins.VARIABLE, text)
+    with pytest.raises(ValueError, match="want name:/path/to/plugin.so"):
+        plugins.find()
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize(
+    ("environment", "options"),
+    [
+        ({}, {"allocator": "default", "preallocate": False}),
+        ({"XLA_PYTHON_CLIENT_PREALLOCATE": "true"}, {"allocator": "default", "preallocate": True}),
+        (
+            {"XLA_PYTHON_CLIENT_MEM_FRACTION": ".5", "XLA_PYTHON_CLIENT_ALLOCATOR": "platform"},
+            {"allocator": "platform", "preallocate": False, "memory_fraction": 0.5},
+        ),
+    ],
+)
+def test_gpu_memory_is_taken_as_it_is_needed(environment, options, monkeypatch):
+    for name in ("PREALLOCATE", "MEM_FRACTION", "ALLOCATOR"):
+        monkeypatch.delenv(f"XLA_PYTHON_CLIENT_{name}", raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    assert plugins.gpu_options() == options
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("MEM_FRACTION", "half"), ("MEM_FRACTION", "1.5"), ("PREALLOCATE", "maybe"), ("ALLOCATOR", "best")],
+)
+def test_a_wrong_setting_of_gpu_memory_is_named(name, value, monkeypatch):
+    monkeypatch.setenv(f"XLA_PYTHON_CLIENT_{name}", value)
+    with pytest.raises(ValueError, match=f"XLA_PYTHON_CLIENT_{name}="):
+        plugins.gpu_options()
+
+
+@pytest.mark.quick
+def test_libtpu_is_no_default_where_there_is_no_tpu(bare, tmp_path):
+    bare.setattr(sys, "path", [installed(tmp_path, TPU)])
+    bare.setattr(plugins, "tpu_chips", list)
+    assert not plugins.has_default(plugins.find()["tpu"])
+    bare.setattr(plugins, "tpu_chips", lambda: ["/dev/accel0"])
+    assert plugins.has_default(plugins.find()["tpu"])
+
+
+DEVICES = "import hlotrace as jax; print(jax.devices())"
+
+
+@pytest.mark.parametrize(
+    ("environment", "words"),
+    [
+        ({"HLOTRACE_PJRT_PLUGIN": "mine:/nowhere/x.so"}, ["backend 'mine'", "/nowhere/x.so is not a file"]),
+        ({"HLOTRACE_PJRT_PLUGIN": f"mine:{__file__}"}, ["Unable to initialize backend 'mine'", __file__]),
+        ({"HLOTRACE_PJRT_PLUGIN": "nonsense"}, ["ValueError: HLOTRACE_PJRT_PLUGIN='nonsense'"]),
+        ({"JAX_PLATFORMS": "rocm"}, ["Unknown backend: 'rocm'", "Installed: "]),
+        ({"JAX_PLATFORMS": "cuda,cpu", "HLOTRACE_PJRT_PLUGIN": "cuda:/nowhere/x.so"}, ["backend 'cuda'"]),
+        ({"JAX_PLATFORMS": "cpu", "HLOTRACE_PJRT_PLUGIN": "mine:/nowhere/x.so"}, ["[CpuDevice(id=0)]"]),
+        ({"JAX_PLATFORM_NAME": "cpu", "HLOTRACE_PJRT_PLUGIN": "mine:/nowhere/x.so"}, ["[CpuDevice(id=0)]"]),
+    ],
+)
+def test_the_platform_is_chosen_and_a_plugin_that_fails_is_named(environment, words):
+    said = run(DEVICES, **environment)
+    assert all(word in said for word in words), said
+
+
+def test_platforms_are_only_those_that_were_asked_for():
+    said = run("import hlotrace as jax; jax.devices(); jax.devices('cuda')", JAX_PLATFORMS="cpu")
+    assert "RuntimeError: Unknown backend 'cuda': jax_platforms is 'cpu'" in said
+
+
+def test_an_installed_plugin_that_fails_gives_way_to_the_cpu(tmp_path):
+    program = f"""
+        import sys, warnings
+        sys.path.append({installed(tmp_path, CUDA13)!r})
+        import hlotrace as jax
+        with warnings.catch_warnings(record=True) as caught:
+            print(jax.devices())
+        print(caught[0].message)
+    """
+    lines = run(program).splitlines()
+    assert lines[0] == "[CpuDevice(id=0)]"
+    assert lines[1].startswith("the cuda plugin is installed but no device of it can be used; using the CPU.")
