@@ -21,7 +21,7 @@ def make_mesh(axis_shapes, axis_names, axis_types=None, *, devices=None):
     for name, size in zip(names, sizes):
         if size < 1:
             raise ValueError(f"make_mesh: axis {name!r} has size {size}; a size is at least 1")
-    devices = client.devices() if devices is None else list(devices)
+    devices = client.devices() if devices is None else list(np.array(devices, dtype=object).flat)
     wanted = math.prod(sizes)
     if len(devices) < wanted:
         hint = ("; config.update('jax_num_cpu_devices', n), before any is used, gives more"

@@ -134,6 +134,7 @@ class Mesh(_Axes):
 
     def _fill(self, devices, axis_sizes, axis_names, axis_types):
         super()._fill(axis_sizes, axis_names, axis_types)
+        self._devices = devices
         self.devices = np.array(devices, dtype=object).reshape(axis_sizes)
         self.devices.flags.writeable = False
         self.local_devices = [device for device in devices if is_local(device)]

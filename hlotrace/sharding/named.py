@@ -42,7 +42,7 @@ class NamedSharding(Sharding):
     def _devices(self):
         if isinstance(self.mesh, AbstractMesh):
             raise ValueError(f"{self} has no devices: its mesh is an AbstractMesh; build it on a Mesh")
-        return tuple(self.mesh.devices.flat)
+        return self.mesh._devices
 
     @property
     def num_devices(self):

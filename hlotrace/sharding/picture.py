@@ -27,9 +27,11 @@ def as_text(shape, sharding, *, scale=1.0, min_width=9, max_width=80, color=Fals
 
     def cell(row, column, line):
         label = table[row][column] if line == lines // 2 else ""
+        if len(label) > width:
+            label = label.partition(" ")[2]      # the ids alone
         label = label if len(label) <= width else label[: width - 1] + "…"
-        # 17 to 231 are the colour cube of terminals; a step of 37 keeps neighbours apart
-        paint = f"\x1b[30;48;5;{52 + 37 * (row * columns + column) % 180}m" if color else ""
+        # 154 to 225 are light colours of terminals; a step of 37 keeps neighbours apart
+        paint = f"\x1b[30;48;5;{154 + 37 * (row * columns + column) % 72}m" if color else ""
         return paint + label.center(width) + ("\x1b[0m" if color else "")
 
     rule = lambda left, middle, right: left + middle.join(["─" * width] * columns) + right

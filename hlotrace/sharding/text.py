@@ -3,12 +3,15 @@
 A program numbers its devices by their position in the list that it is compiled for.  The first mesh's own order is
 that list; a mesh whose devices stand in another order says so by `device_ids`.
 """
+import re
+
 from .named import as_named
 from .spec import PartitionSpec
 
 
 def _quoted(name):
-    return '"' + name.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    escaped = re.sub(r'[\x00-\x1f"\\]', lambda found: f"\\{ord(found[0]):02X}", name)
+    return f'"{escaped}"'
 
 
 def mesh_text(mesh, name="mesh", devices=None):
@@ -18,9 +21,9 @@ def mesh_text(mesh, name="mesh", devices=None):
     """
     axes = ", ".join(f"{_quoted(axis)}={size}" for axis, size in mesh.shape_tuple)
     order = ""
-    if devices is not None and list(devices) != list(mesh.devices.flat):
+    if devices is not None and tuple(devices) != mesh._devices:
         number = {device: i for i, device in enumerate(devices)}
-        order = f", device_ids={[number[device] for device in mesh.devices.flat]}"
+        order = f", device_ids={[number[device] for device in mesh._devices]}"
     return f"sdy.mesh @{name} = <[{axes}]{order}>"
 
 

@@ -1,0 +1,433 @@
+"""Meshes and shardings as data: no device is needed, so these stand in for devices."""
+import copy
+import dataclasses
+import pickle
+import re
+import threading
+
+import numpy as np
+import pytest
+
+import hlotrace as jax
+from hlotrace.runtime import binding
+from hlotrace.sharding import (
+    AbstractMesh,
+    AxisType,
+    Mesh,
+    NamedSharding,
+    P,
+    PartitionSpec,
+    PositionalSharding,
+    SingleDeviceSharding,
+)
+from hlotrace.sharding.mesh import current_mesh
+from hlotrace.sharding.named import as_named
+from hlotrace.sharding.picture import as_svg, as_text
+from hlotrace.sharding.text import attribute_text, mesh_text, sharding_text
+
+pytestmark = pytest.mark.quick
+
+
+@dataclasses.dataclass(frozen=True)
+class Client:
+    process: int
+
+    def process_index(self):
+        return self.process
+
+
+@dataclasses.dataclass(frozen=True, repr=False)
+class Device:
+    id: int
+    process_index: int = 0
+    client: Client = Client(0)
+    platform: str = "cpu"
+
+    def __repr__(self):
+        return f"CpuDevice(id={self.id})"
+
+
+DEVICES = [Device(i) for i in range(8)]
+MESH = Mesh(np.array(DEVICES).reshape(4, 2), ("data", "model"))
+REVERSED = Mesh(np.array(DEVICES[::-1]).reshape(2, 4), ("a", "b"))
+U = P.UNCONSTRAINED
+grid = PositionalSharding(DEVICES)
+
+
+def ranges(index):
+    """Slices as tuples (start, stop), a whole dimension as None."""
+    return tuple(None if s == slice(None) else (s.start, s.stop) for s in index)
+
+
+def raises(error, text):
+    return pytest.raises(error, match=re.escape(text))
+
+
+# --- PartitionSpec ---
+
+
+@pytest.mark.parametrize(("spec", "shown", "entries"), [
+    (P(), "P()", ()),
+    (P("data"), "P('data',)", ("data",)),
+    (P("data", None), "P('data', None)", ("data", None)),
+    (P(("data", "model")), "P(('data', 'model'),)", (("data", "model"),)),
+    (P(["data", "model"]), "P(('data', 'model'),)", (("data", "model"),)),
+    (P(("data",), ()), "P('data', None)", ("data", None)),
+    (P(U, "data"), "P(UNCONSTRAINED, 'data')", (U, "data")),
+    (P("a") + P("b"), "P('a', 'b')", ("a", "b")),
+    (P("a") + ("b",), "P('a', 'b')", ("a", "b")),
+    (("a",) + P("b"), "P('a', 'b')", ("a", "b")),
+])
+def test_spec_reads_like_a_tuple(spec, shown, entries):
+    assert repr(spec) == shown
+    assert tuple(spec) == spec.partitions == spec[:] == entries and len(spec) == len(entries)
+    for same in (PartitionSpec(*entries), pickle.loads(pickle.dumps(spec)), copy.deepcopy(spec)):
+        assert same == spec and hash(same) == hash(spec)
+
+
+def test_specs_differ_as_written():
+    assert P("a") != P("a", None) and P("a") != ("a",) and P("a", "b") != P(("a", "b"))
+    assert P("a", None).index(None) == 1 and P("a", None).count("a") == 1
+
+
+def test_spec_is_a_leaf():
+    assert jax.tree.leaves({"w": P("a", "b"), "b": (P(), P("a"))}) == [P(), P("a"), P("a", "b")]
+
+
+@pytest.mark.parametrize("entry", [1, (("a",),), ("a", None), MESH])
+def test_bad_entry_of_a_spec_is_named(entry):
+    with raises(TypeError, f"entry 1 is {entry!r}; an entry is None, the name of a mesh axis"):
+        P(None, entry)
+
+
+# --- meshes ---
+
+
+def test_what_a_mesh_says():
+    assert (MESH.size, MESH.axis_names, MESH.axis_sizes) == (8, ("data", "model"), (4, 2))
+    assert list(MESH.shape.items()) == [("data", 4), ("model", 2)]
+    assert MESH.device_ids.tolist() == [[0, 1], [2, 3], [4, 5], [6, 7]] and MESH.devices[3, 1] is DEVICES[7]
+    assert MESH.local_devices == DEVICES and not MESH.empty and AbstractMesh((), ()).empty
+    assert str(MESH) == "Mesh('data': 4, 'model': 2, axis_types=(Auto, Auto))"
+    assert str(MESH.abstract_mesh) == "AbstractMesh('data': 4, 'model': 2, axis_types=(Auto, Auto))"
+    with pytest.raises(ValueError, match="read-only"):
+        MESH.devices[0, 0] = DEVICES[1]
+
+
+def test_equal_meshes_are_one_object():
+    same = Mesh([DEVICES[i:i + 2] for i in (0, 2, 4, 6)], ["data", "model"], axis_types=(AxisType.Auto,) * 2)
+    for mesh in (same, copy.copy(MESH), copy.deepcopy(MESH), pickle.loads(pickle.dumps(MESH))):
+        assert mesh is MESH
+    assert Mesh(DEVICES, "x") != Mesh(DEVICES[::-1], "x") and Mesh(DEVICES, "x") != Mesh(DEVICES, "y")
+    assert Mesh(DEVICES, "x") != Mesh(DEVICES, "x", axis_types=AxisType.Manual)
+    assert AbstractMesh((4, 2), ("data", "model")) is MESH.abstract_mesh
+    assert pickle.loads(pickle.dumps(MESH.abstract_mesh)) is MESH.abstract_mesh is not MESH
+
+
+def test_axis_types():
+    mesh = Mesh(MESH.devices, MESH.axis_names, axis_types=(AxisType.Explicit, AxisType.Manual))
+    assert (mesh.auto_axes, mesh.explicit_axes, mesh.manual_axes) == ((), ("data",), ("model",))
+    assert MESH.auto_axes == ("data", "model")
+    with raises(ValueError, "UNCONSTRAINED"):
+        NamedSharding(mesh, P(U))
+
+
+def test_the_mesh_entered_last_on_a_thread_is_the_current_one():
+    seen = []
+    with MESH as mesh:
+        assert current_mesh() is mesh is MESH
+        with REVERSED:
+            assert current_mesh() is REVERSED
+            thread = threading.Thread(target=lambda: seen.append(current_mesh()))
+            thread.start()
+            thread.join()
+        with MESH:
+            pass
+        assert current_mesh() is MESH
+    assert current_mesh() is None and seen == [None]
+
+
+@pytest.mark.parametrize(("make", "error", "text"), [
+    (lambda: Mesh(MESH.devices, ("data",)), ValueError, "devices has 2 dimensions, shape (4, 2), for 1 axis names"),
+    (lambda: Mesh(MESH.devices, ("x", "x")), ValueError, "axis name 'x' stands more than once"),
+    (lambda: Mesh(MESH.devices, ("x", None)), TypeError, "axis names are strings, got None"),
+    (lambda: Mesh([DEVICES[1]] * 2, "x"), ValueError, "device CpuDevice(id=1) stands more than once"),
+    (lambda: Mesh([1, 2], "x"), TypeError, "1 is not a device"),
+    (lambda: Mesh([], "x"), ValueError, "holds no device"),
+    (lambda: Mesh(DEVICES, "x", axis_types=("a",)), TypeError, "axis_types holds AxisType.Auto"),
+    (lambda: Mesh(MESH.devices, ("x", "y"), AxisType.Auto), ValueError, "axis_types has 1 entries for the 2 axes"),
+    (lambda: AbstractMesh((4, 2), ("x",)), ValueError, "2 axis sizes (4, 2) for 1 axis names"),
+    (lambda: AbstractMesh((0,), ("x",)), ValueError, "axis 'x' has size 0"),
+    (lambda: jax.make_mesh((4, 2), ("x",), devices=DEVICES), ValueError, "2 axis sizes (4, 2) for 1 axis names"),
+    (lambda: jax.make_mesh((-1,), ("x",), devices=DEVICES), ValueError, "axis 'x' has size -1"),
+    (lambda: jax.make_mesh((4, 4), ("x", "y"), devices=DEVICES), ValueError, "need 16 devices and there are 8"),
+])
+def test_a_wrong_mesh_is_refused_in_words(make, error, text):
+    with raises(error, text):
+        make()
+
+
+def test_make_mesh_takes_the_first_devices():
+    mesh = jax.make_mesh((2, 2), ("x", "y"), devices=DEVICES[::-1])
+    assert mesh.device_ids.tolist() == [[7, 6], [5, 4]] and mesh.axis_types == (AxisType.Auto,) * 2
+    assert jax.make_mesh((8,), "x", devices=MESH.devices) is Mesh(DEVICES, "x")
+    assert jax.make_mesh((8,), "x", (AxisType.Explicit,), devices=DEVICES).explicit_axes == ("x",)
+
+
+# --- what each device holds; values are JAX's ---
+
+
+@pytest.mark.parametrize(("sharding", "shape", "part", "where"), [
+    (NamedSharding(MESH, P("data")), (8, 4), (2, 4),
+     {i: ((2 * (i // 2), 2 * (i // 2) + 2), None) for i in range(8)}),
+    (NamedSharding(MESH, P(None, "model")), (8, 4), (8, 2), {i: (None, (2 * (i % 2), 2 * (i % 2) + 2)) for i in range(8)}),
+    (NamedSharding(MESH, P("model", "data")), (8, 4), (4, 1),
+     {i: ((4 * (i % 2), 4 * (i % 2) + 4), (i // 2, i // 2 + 1)) for i in range(8)}),
+    (NamedSharding(MESH, P(("data", "model"))), (8, 4), (1, 4), {i: ((i, i + 1), None) for i in range(8)}),
+    (NamedSharding(MESH, P(("model", "data"))), (8, 4), (1, 4),
+     {i: ((r, r + 1), None) for i, r in enumerate((0, 4, 1, 5, 2, 6, 3, 7))}),
+    (NamedSharding(MESH, P(U, "data")), (8, 4), (8, 1), {i: (None, (i // 2, i // 2 + 1)) for i in range(8)}),
+    (NamedSharding(MESH, P()), (8, 4), (8, 4), {i: (None, None) for i in range(8)}),
+    (NamedSharding(MESH, P()), (), (), {i: () for i in range(8)}),
+    (NamedSharding(MESH, P("data")), (0, 4), (0, 4), {i: ((0, 0), None) for i in range(8)}),
+    (NamedSharding(REVERSED, P("b")), (8,), (2,),
+     {7: ((0, 2),), 6: ((2, 4),), 5: ((4, 6),), 4: ((6, 8),), 3: ((0, 2),), 2: ((2, 4),), 1: ((4, 6),), 0: ((6, 8),)}),
+    (SingleDeviceSharding(DEVICES[3]), (3, 2), (3, 2), {3: (None, None)}),
+    (grid.reshape(4, 2), (8, 4), (2, 2),
+     {i: ((2 * (i // 2), 2 * (i // 2) + 2), (2 * (i % 2), 2 * (i % 2) + 2)) for i in range(8)}),
+    (grid.reshape(4, 2).T, (8, 4), (4, 1),
+     {i: ((4 * (i % 2), 4 * (i % 2) + 4), (i // 2, i // 2 + 1)) for i in range(8)}),
+    (grid.reshape(4, 2).replicate(1), (8, 4), (2, 4), {i: ((2 * (i // 2), 2 * (i // 2) + 2), None) for i in range(8)}),
+    (grid.reshape(4, 2).replicate(0, keepdims=False), (8,), (4,), {i: ((4 * (i % 2), 4 * (i % 2) + 4),) for i in range(8)}),
+    (grid.replicate(keepdims=False), (), (), {i: () for i in range(8)}),
+], ids=str)
+def test_index_map_and_shard_shape(sharding, shape, part, where):
+    assert sharding.shard_shape(shape) == part
+    found = sharding.devices_indices_map(shape)
+    assert {device.id: ranges(index) for device, index in found.items()} == where
+    assert sharding.addressable_devices_indices_map(shape) == found
+    assert {device.id for device in sharding.device_set} == where.keys() and sharding.num_devices == len(where)
+    assert sharding.is_fully_replicated == (part == shape and sharding.is_fully_replicated)
+    for index in found.values():      # the parts are what the slices cut out
+        assert np.empty(shape)[index].shape == part
+
+
+@pytest.mark.parametrize(("sharding", "shape", "text"), [
+    (NamedSharding(MESH, P("data")), (10, 4), "dimension 0 of shape (10, 4) has size 10, which is not a multiple of 4: it "
+     "is split over mesh axis 'data' (4). Pad it to 12"),
+    (NamedSharding(MESH, P(None, ("data", "model"))), (4, 20), "dimension 1 of shape (4, 20) has size 20, which is not a "
+     "multiple of 8: it is split over mesh axes 'data' (4) x 'model' (2). Pad it to 24"),
+    (grid.reshape(4, 2), (8, 3), "dimension 1 of shape (8, 3) has size 3, which is not a multiple of 2: it is split over "
+     "axis 1 of the devices"),
+    (NamedSharding(MESH, P("data", None, "model")), (4, 4), "has 3 entries; the array has rank 2"),
+    (grid.reshape(4, 2), (8,), "is for arrays of rank 2; the array has rank 1"),
+])
+@pytest.mark.parametrize("method", ["shard_shape", "devices_indices_map"])
+def test_a_shape_that_does_not_fit_is_refused_in_words(sharding, shape, text, method):
+    with raises(ValueError, text):
+        getattr(sharding, method)(shape)
+
+
+# --- shardings ---
+
+
+@pytest.mark.parametrize(("make", "error", "text"), [
+    (lambda: NamedSharding(MESH, P("x")), ValueError, "names mesh axis 'x', which Mesh('data': 4, 'model': 2"),
+    (lambda: NamedSharding(MESH, P("data", "data")), ValueError, "uses mesh axis 'data' more than once"),
+    (lambda: NamedSharding(MESH, P("data", ("model", "data"))), ValueError, "uses mesh axis 'data' more than once"),
+    (lambda: NamedSharding(MESH, ("data",)), TypeError, "spec is a PartitionSpec, got ('data',); write P('axis', None)"),
+    (lambda: NamedSharding(MESH, None), TypeError, "spec is a PartitionSpec, got None"),
+    (lambda: NamedSharding(MESH.devices, P()), TypeError, "mesh is a Mesh or an AbstractMesh, got ndarray"),
+    (lambda: NamedSharding(MESH, P(), 1), TypeError, "memory_kind is a string or None, got 1"),
+    (lambda: PositionalSharding([]), ValueError, "holds no device"),
+    (lambda: PositionalSharding(DEVICES[:1] * 2), ValueError, "stands more than once"),
+    (lambda: grid.reshape(3, 2), ValueError, "8 tiles of shape (8,) cannot take shape (3, 2)"),
+    (lambda: grid.transpose(0, 0), ValueError, "(0, 0) is no order of the 1 axes"),
+    (lambda: grid.replicate(1), ValueError, "axis 1 of a sharding with 1 axes"),
+    (lambda: NamedSharding(MESH.abstract_mesh, P()).device_set, ValueError, "has no devices: its mesh is an AbstractMesh"),
+])
+def test_a_wrong_sharding_is_refused_in_words(make, error, text):
+    with raises(error, text):
+        make()
+
+
+def test_named_sharding_is_a_value():
+    sharding = NamedSharding(MESH, P("data"))
+    for same in (NamedSharding(MESH, P("data")), pickle.loads(pickle.dumps(sharding)), sharding.update(spec=P("data"))):
+        assert same == sharding and hash(same) == hash(sharding)
+    assert sharding != NamedSharding(MESH, P("data", None))
+    assert sharding.with_spec(P("model")).spec == P("model") and sharding.update(mesh=MESH.abstract_mesh).num_devices == 8
+    assert sharding.memory_kind is None and sharding.with_memory_kind("pinned_host").memory_kind == "pinned_host"
+    assert str(sharding.with_memory_kind("device")) == (
+        "NamedSharding(mesh=Mesh('data': 4, 'model': 2, axis_types=(Auto, Auto)), spec=P('data',), memory_kind=device)")
+
+
+@pytest.mark.parametrize(("one", "other", "ndim", "same"), [
+    (NamedSharding(MESH, P("data")), NamedSharding(MESH, P("data", None)), 2, True),
+    (NamedSharding(MESH, P(("data", "model"))), NamedSharding(Mesh(DEVICES, "x"), P("x")), 1, True),
+    (NamedSharding(MESH, P()), NamedSharding(Mesh(DEVICES, "x"), P()), 2, True),
+    (NamedSharding(MESH, P()), NamedSharding(REVERSED, P()), 2, False),      # their programs number devices differently
+    (NamedSharding(MESH, P("data")), NamedSharding(MESH, P("model")), 2, False),
+    (NamedSharding(MESH, P(("model", "data"))), NamedSharding(Mesh(DEVICES, "x"), P("x")), 1, False),
+    (NamedSharding(MESH, P("data")), NamedSharding(MESH, P("data"), "pinned_host"), 2, False),
+    (NamedSharding(Mesh(DEVICES[:1], "x"), P("x")), SingleDeviceSharding(DEVICES[0]), 2, True),
+    (NamedSharding(MESH, P("data", "model")), grid.reshape(4, 2), 2, True),
+    (NamedSharding(MESH, P("model", "data")), grid.reshape(4, 2).transpose(1, 0), 2, True),
+    (NamedSharding(MESH, P(None, "model")), grid.reshape(4, 2).replicate(0), 2, True),
+], ids=str)
+def test_equivalence_for_a_rank(one, other, ndim, same):
+    assert one.is_equivalent_to(other, ndim) == other.is_equivalent_to(one, ndim) == same
+    assert one.is_equivalent_to(one, ndim)
+
+
+def test_replication():
+    assert NamedSharding(MESH, P(None)).is_fully_replicated and not NamedSharding(MESH, P("model")).is_fully_replicated
+    assert NamedSharding(Mesh([DEVICES], ("x", "y")), P("x")).is_fully_replicated
+    assert grid.replicate().is_fully_replicated and not grid.is_fully_replicated
+    assert SingleDeviceSharding(DEVICES[0]).is_fully_replicated
+
+
+def test_devices_of_other_processes_are_not_addressable():
+    devices = [Device(i, process_index=i // 2) for i in range(4)]
+    sharding = NamedSharding(Mesh(devices, "x"), P("x"))
+    assert sharding.mesh.local_devices == devices[:2] and sharding.addressable_devices == set(devices[:2])
+    assert sharding.device_set == set(devices) and not sharding.is_fully_addressable
+    assert sharding.addressable_devices_indices_map((8,)) == {devices[0]: (slice(0, 2),), devices[1]: (slice(2, 4),)}
+    assert NamedSharding(MESH, P()).is_fully_addressable
+
+
+def test_positional_sharding_is_a_value():
+    sharding = grid.reshape((4, -1))
+    assert (sharding.shape, sharding.ndim, sharding.T.shape) == ((4, 2), 2, (2, 4))
+    assert sharding == grid.reshape(4, 2) == sharding.T.T and hash(sharding) == hash(grid.reshape(4, 2))
+    assert sharding != sharding.T and sharding != grid and sharding != sharding.with_memory_kind("pinned_host")
+    assert sharding.replicate(-1).ids.tolist() == [[(0, 1)], [(2, 3)], [(4, 5)], [(6, 7)]]
+    assert sharding.replicate((0, 1)).shape == (1, 1) and sharding.replicate(0, keepdims=False).shape == (2,)
+    assert repr(sharding.replicate(0)) == "PositionalSharding([[{CPU 0,2,4,6} {CPU 1,3,5,7}]])"
+    assert pickle.loads(pickle.dumps(sharding)) == sharding
+
+
+# --- text ---
+
+
+@pytest.mark.parametrize(("sharding", "ndim", "text"), [
+    (NamedSharding(MESH, P("data")), 2, '<@mesh, [{"data"}, {}]>'),
+    (NamedSharding(MESH, P(None, ("model", "data"))), 3, '<@mesh, [{}, {"model", "data"}, {}]>'),
+    (NamedSharding(MESH, P(U, "data")), 3, '<@mesh, [{?}, {"data"}, {}]>'),
+    (NamedSharding(MESH, P()), 0, "<@mesh, []>"),
+    (NamedSharding(MESH.abstract_mesh, P("model")), 1, '<@mesh, [{"model"}]>'),
+    (grid.reshape(4, 2), 2, '<@mesh, [{"_0"}, {"_1"}]>'),
+    (grid.reshape(4, 2).replicate(0), 2, '<@mesh, [{}, {"_1"}]>'),
+    (grid.replicate(keepdims=False), 0, "<@mesh, []>"),
+    (SingleDeviceSharding(DEVICES[3]), 1, "<@mesh, [{}]>"),
+], ids=str)
+def test_shardy_text(sharding, ndim, text):
+    assert sharding_text(sharding, ndim) == text
+    assert attribute_text(sharding, ndim, "m") == "#sdy.sharding" + text.replace("@mesh", "@m")
+
+
+def test_open_shardings_and_ranks():
+    assert sharding_text(NamedSharding(MESH, P("model")), 2, open=True) == '<@mesh, [{"model", ?}, {?}]>'
+    with raises(ValueError, "the array has rank 1"):
+        sharding_text(NamedSharding(MESH, P(None, "data")), 1)
+
+
+def test_mesh_text():
+    assert mesh_text(MESH) == mesh_text(MESH.abstract_mesh) == 'sdy.mesh @mesh = <["data"=4, "model"=2]>'
+    assert mesh_text(MESH, "m", DEVICES) == 'sdy.mesh @m = <["data"=4, "model"=2]>'
+    assert mesh_text(REVERSED, devices=DEVICES) == (
+        'sdy.mesh @mesh = <["a"=2, "b"=4], device_ids=[7, 6, 5, 4, 3, 2, 1, 0]>')
+    assert mesh_text(as_named(grid.reshape(4, 2).replicate(0), 2).mesh, devices=DEVICES) == (
+        'sdy.mesh @mesh = <["_1"=2, "_copies"=4], device_ids=[0, 2, 4, 6, 1, 3, 5, 7]>')
+
+
+def test_jaxlib_reads_the_text():
+    odd = Mesh(REVERSED.devices, ('a "b"', "c\n"))
+    attribute = attribute_text(NamedSharding(odd, P(('a "b"', "c\n"), U)), 3)
+    module = binding.parse_module(f"{mesh_text(odd, devices=DEVICES)}\nfunc.func private @f(tensor<8x4x2xf32> "
+                                  f"{{sdy.sharding = {attribute}}})")
+    assert attribute in str(module) and mesh_text(odd, devices=DEVICES) in str(module)
+
+
+@pytest.mark.parametrize("sharding", [grid.reshape(4, 2).T, grid.reshape(2, 4).replicate(1), grid.replicate().reshape(1, 1),
+                                      SingleDeviceSharding(DEVICES[2], memory_kind="device")], ids=str)
+def test_a_named_sharding_says_the_same(sharding):
+    named = as_named(sharding, 2)
+    assert named.devices_indices_map((8, 8)) == sharding.devices_indices_map((8, 8))
+    assert named.memory_kind == sharding.memory_kind and as_named(named, 2) is named
+
+
+# --- pictures; the text is what JAX prints ---
+
+PICTURES = {
+    "rows": ((8, 4), P("data"), """
+┌──────────┐
+│ CPU 0,1  │
+├──────────┤
+│ CPU 2,3  │
+├──────────┤
+│ CPU 4,5  │
+├──────────┤
+│ CPU 6,7  │
+└──────────┘"""),
+    "tiles": ((8, 4), P("model", "data"), """
+┌───────┬───────┬───────┬───────┐
+│       │       │       │       │
+│       │       │       │       │
+│ CPU 0 │ CPU 2 │ CPU 4 │ CPU 6 │
+│       │       │       │       │
+├───────┼───────┼───────┼───────┤
+│       │       │       │       │
+│       │       │       │       │
+│ CPU 1 │ CPU 3 │ CPU 5 │ CPU 7 │
+│       │       │       │       │
+└───────┴───────┴───────┴───────┘"""),
+    "vector": ((8,), P("data"), """
+┌───────┬───────┬───────┬───────┐
+│CPU 0,1│CPU 2,3│CPU 4,5│CPU 6,7│
+└───────┴───────┴───────┴───────┘"""),
+    "copies": ((8,), P(), """
+┌───────────────────┐
+│CPU 0,1,2,3,4,5,6,7│
+└───────────────────┘"""),
+}
+
+
+@pytest.mark.parametrize("name", PICTURES)
+def test_text_picture(name, capsys):
+    shape, spec, picture = PICTURES[name]
+    jax.debug.visualize_sharding(shape, NamedSharding(MESH, spec))
+    assert capsys.readouterr().out == picture[1:] + "\n"
+
+
+def test_pictures_keep_to_the_width():
+    many = PositionalSharding([Device(i) for i in range(16)])
+    lines = as_text((16,), many).splitlines()
+    assert max(map(len, lines)) <= 80 and lines[1].endswith("│ 14│ 15│")
+    wide = as_text((8, 400), NamedSharding(MESH, P("data", "model"))).splitlines()
+    assert {len(line) for line in wide} == {79} and "CPU 3" in wide[3]
+    assert "\x1b[30;48;5;154m CPU 0 \x1b[0m" in as_text((8,), grid, color=True)
+
+
+def test_svg_picture(tmp_path):
+    sharding = NamedSharding(MESH, P("data", "model"))
+    svg = jax.debug.visualize_sharding((8, 4), sharding, as_svg=True)
+    assert svg == as_svg((8, 4), sharding) and svg.count("<rect") == 8 and ">CPU 7</text>" in svg
+    jax.debug.visualize_sharding((8, 4), sharding, as_svg=tmp_path / "mesh.svg")
+    assert (tmp_path / "mesh.svg").read_text("utf-8") == svg
+
+
+def test_what_cannot_be_drawn_is_refused_in_words():
+    for shape in ((), (8, 8, 8)):
+        with raises(ValueError, "draws arrays of 1 and 2 dimensions"):
+            jax.debug.visualize_sharding(shape, NamedSharding(MESH, P()))
+    with raises(TypeError, "needs an array that exists, got ndarray"):
+        jax.debug.visualize_array_sharding(np.zeros(3))
+
+
+def test_names_are_where_programs_look_for_them():
+    assert jax.P is jax.sharding.PartitionSpec is P and jax.NamedSharding is jax.sharding.NamedSharding
+    assert {"Mesh", "AbstractMesh", "AxisType", "Sharding", "SingleDeviceSharding"} <= set(dir(jax.sharding))
+    assert {"P", "make_mesh", "sharding"} <= set(dir(jax))
+    with pytest.raises(AttributeError, match="no attribute 'Grid'"):
+        _ = jax.sharding.Grid
