@@ -7,6 +7,7 @@ import operator
 import numpy as np
 
 from ..core.config import state
+from .base import is_local
 
 
 class AxisType(enum.Enum):
@@ -17,12 +18,6 @@ class AxisType(enum.Enum):
 
     def __repr__(self):
         return self.name
-
-
-def is_local(device):
-    """Does this process hold the device?  A device that knows no client is this process's own."""
-    client = getattr(device, "client", None)
-    return client is None or device.process_index == client.process_index()
 
 
 def _names(kind, axis_names):
