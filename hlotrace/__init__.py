@@ -63,8 +63,8 @@ from .runtime.execute import effects_barrier
 __version__ = "0.1.0"
 
 # Modules that are imported when they are first used.
-_LAZY = ("ad_checkpoint", "checkpoint_policies", "custom_derivatives", "debug", "dtypes", "errors", "experimental",
-         "lax", "nn", "random", "sharding", "stages", "tree_util")
+_LAZY = ("ad_checkpoint", "checkpoint_policies", "custom_derivatives", "debug", "distributed", "dtypes", "errors",
+         "experimental", "lax", "nn", "random", "sharding", "stages", "tree_util")
 _LAZY_NAMES = {"NamedSharding": ".sharding", "P": ".sharding", "make_mesh": ".api.mesh"}
 
 
