@@ -12,7 +12,11 @@ import numpy as np
 # Read by the C++ logger when the extension loads: without it every client creation prints I-lines.
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")
 
-from jaxlib import _jax
+try:
+    from jaxlib import _jax
+except ImportError as error:
+    raise ImportError('hlotrace stands on jaxlib, which could not be imported: pip install "jaxlib>=0.10,<0.13" numpy '
+                      f'ml_dtypes (its message: {error})') from error
 from jaxlib.version import __version__ as jaxlib_version
 
 pytree = _jax.pytree
