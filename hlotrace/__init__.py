@@ -64,7 +64,7 @@ __version__ = "0.1.0"
 
 # Modules that are imported when they are first used.
 _LAZY = ("ad_checkpoint", "checkpoint_policies", "custom_derivatives", "debug", "distributed", "dtypes", "errors",
-         "experimental", "lax", "nn", "random", "sharding", "stages", "tree_util")
+         "experimental", "lax", "nn", "random", "sharding", "stages", "topologies", "tree_util")
 _LAZY_NAMES = {"NamedSharding": ".sharding", "P": ".sharding", "make_mesh": ".api.mesh"}
 
 

@@ -4,7 +4,7 @@ import threading
 
 from ..core import source
 from ..core.config import checks, config, state
-from . import binding, plugins
+from . import binding
 
 _lock = threading.RLock()
 _clients: dict = {}
@@ -35,6 +35,7 @@ def _make(platform):
         raise RuntimeError(f"Unknown backend {platform!r}: jax_platforms is {','.join(allowed)!r}")
     if platform == "cpu":
         return _make_cpu()
+    from . import plugins
     plugin = plugins.find().get(platform)
     if plugin is None:
         raise RuntimeError(
@@ -53,6 +54,7 @@ def _make_cpu():
 
 def available_platforms():
     """Names of platforms that can be tried, best first."""
+    from . import plugins
     return [*plugins.find(), "cpu"]
 
 
@@ -83,6 +85,7 @@ def _names(option):
 def _default():
     if wanted := _names(config.jax_platform_name) or _names(config.jax_platforms):
         return client(wanted[0])
+    from . import plugins       # not needed to import hlotrace
     for plugin in plugins.find().values():
         if not plugins.has_default(plugin):
             continue

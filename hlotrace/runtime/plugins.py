@@ -110,9 +110,6 @@ def make_client(plugin, world=None):
     """
     options = gpu_options() if plugin.platform == "cuda" else {}
     platform, path, _ = plugin
-    if platform == "tpu" and not tpu_chips():
-        # libtpu asks the cloud's metadata server for over a minute where there is none.
-        os.environ.setdefault("TPU_SKIP_MDS_QUERY", "1")
     try:
         load(plugin)
         if world is None:
@@ -136,4 +133,16 @@ def load(plugin):
                                + ("" if package else f" ({'TPU_LIBRARY_PATH or ' * (platform == 'tpu')}{VARIABLE} says so)"))
         binding._jax.load_pjrt_plugin(platform, path, None)
     if not binding._jax.pjrt_plugin_initialized(platform):
-        binding._jax.initialize_pjrt_plugin(platform)
+        # Where there is no TPU, libtpu would ask the cloud's metadata server for over a minute, and complain.
+        absent = platform == "tpu" and not tpu_chips()
+        said = {name: value for name, value in _NO_TPU.items() if absent and name not in os.environ}
+        os.environ.update(said)
+        try:
+            binding._jax.initialize_pjrt_plugin(platform)
+        finally:
+            for name in said:
+                del os.environ[name]
+
+
+_NO_TPU = {"TPU_SKIP_MDS_QUERY": "1", "TPU_ACCELERATOR_TYPE": "v5litepod-8", "TPU_WORKER_HOSTNAMES": "localhost",
+           "TPU_WORKER_ID": "0"}
