@@ -85,7 +85,7 @@ def _names(option):
 def _default():
     if wanted := _names(config.jax_platform_name) or _names(config.jax_platforms):
         return client(wanted[0])
-    from . import plugins       # not needed to import hlotrace
+    from . import plugins  # not needed to import hlotrace
     for plugin in plugins.find().values():
         if not plugins.has_default(plugin):
             continue
