@@ -226,8 +226,8 @@ class Compiled:
 def trace(jitted, args, kwargs, statics):
     """The `trace` method of a jit function."""
     leaves, in_tree = tree.tree_flatten((args, kwargs))
-    return Traced(jitted._trace(args, kwargs, in_tree, _abstract_all(leaves, jitted._fun, args, kwargs), statics, asked=True),
-                  jitted._name, jitted._compiler_options)
+    avals = _abstract_all(leaves, jitted._fun, args, kwargs)
+    return Traced(jitted._trace(args, kwargs, in_tree, avals, statics, asked=True), jitted._name, jitted._compiler_options)
 
 
 def _abstract_all(leaves, fun, args, kwargs):
