@@ -65,7 +65,12 @@ __version__ = "0.1.0"
 # Modules that are imported when they are first used.
 _LAZY = ("ad_checkpoint", "checkpoint_policies", "custom_derivatives", "debug", "distributed", "dtypes", "errors",
          "experimental", "lax", "nn", "random", "sharding", "stages", "topologies", "tree_util")
-_LAZY_NAMES = {"NamedSharding": ".sharding", "P": ".sharding", "make_mesh": ".api.mesh"}
+_LAZY_NAMES = {
+    "NamedSharding": ".sharding", "P": ".sharding", "make_mesh": ".api.mesh", "reshard": ".api.shardings",
+    "set_mesh": ".api.shardings",
+    **dict.fromkeys(("make_array_from_callback", "make_array_from_process_local_data",
+                     "make_array_from_single_device_arrays"), ".api.make_arrays"),
+}
 
 
 def __getattr__(name):

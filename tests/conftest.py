@@ -7,6 +7,11 @@ import os
 # in directories of its own).
 os.environ["JAX_ENABLE_COMPILATION_CACHE"] = "0"
 
+# Eight CPU devices: arrays and programs may lie over them.
+os.environ["XLA_FLAGS"] = (
+    os.environ.get("XLA_FLAGS", "") + " --xla_force_host_platform_device_count=8"
+)
+
 
 def pytest_report_header() -> str:
     return f"jaxlib: {importlib.metadata.version('jaxlib')}"

@@ -32,7 +32,7 @@ def composite(fun=None, *, static=()):
         if state.trace is not EVAL:
             return splice(fun, args, kwargs) if state.trace.staging else fun(*args, **kwargs)
         if compiled is None:
-            compiled = JitFunction(fun, None, static, None, None, True, False, None)
+            compiled = JitFunction(fun, static_argnames=static, inline=True)
             compiled.explained = False
         return compiled(*args, **kwargs)
     return call

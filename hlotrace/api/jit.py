@@ -9,7 +9,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from ..core import tree
+from ..core import programs, tree
 from ..core.avals import aval_of, is_arraylike, not_an_array
 from ..core.config import config, state, sync, uncollected
 from ..core.jaxpr import close, dce, eval_jaxpr
@@ -26,7 +26,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 class Traced:
     """A function traced for given argument types: a program, and the structures around it."""
-    __slots__ = ("jaxpr", "closed", "consts", "in_tree", "out_tree", "donated", "keep_unused", "executables")
+    __slots__ = ("jaxpr", "closed", "consts", "in_tree", "out_tree", "donated", "keep_unused", "branches", "_pruned")
 
     def __init__(self, jaxpr, in_tree, out_tree):
         self.jaxpr = jaxpr
@@ -35,16 +35,22 @@ class Traced:
         self.out_tree = out_tree
         self.donated = ()
         self.keep_unused = False
-        self.executables = {}
+        self.branches = {}      # of a first branch: the others -> the programs of all
+        self._pruned = None
 
     def pruned(self):
         """(program of what is used, its constants, positions of the leaves it takes, positions donated)"""
+        if self._pruned is None:
+            self._pruned = self._prune()
+        return self._pruned
+
+    def _prune(self):
         program, used = dce(self.closed, keep_invars=self.keep_unused)
         if self.keep_unused:
             used = [True] * len(used)
         shift = len(self.consts)
         kept = [i - shift for i in range(shift, len(used)) if used[i]]
-        consts = [c for c, u in zip(self.consts, used) if u]
+        consts = [c if isinstance(c, Tracer) else as_array(c) for c, u in zip(self.consts, used) if u]
         return program, consts, kept, tuple(len(consts) + n for n, i in enumerate(kept) if i in self.donated)
 
     @property
@@ -62,15 +68,13 @@ class Call:
 
     It takes its constants and those leaves whose positions are in `kept`, of which `donated` are given away.
     """
-    __slots__ = ("executable", "consts", "kept", "all_kept", "donated", "out_tree", "single", "device")
+    __slots__ = ("executable", "consts", "kept", "all_kept", "donated", "out_tree", "single")
 
     def __init__(self, executable, consts, kept, donated, traced):
-        self.executable, self.kept, self.donated = executable, kept, donated
-        self.consts = [as_array(c) for c in consts]
+        self.executable, self.consts, self.kept, self.donated = executable, consts, kept, donated
         self.all_kept = not consts and kept == list(range(traced.in_tree.num_leaves))
         self.out_tree = traced.out_tree
         self.single = self.out_tree == _LEAF
-        self.device = executable.device
 
     def __call__(self, leaves):
         if not self.all_kept:
@@ -90,16 +94,45 @@ class Call:
             leaves[i].mark_deleted()
         return results[0] if self.single else self.out_tree.unflatten(results)
 
-    def placed(self, arrays):
-        """The slow road: check every argument.  ELSEWHERE if they are committed to another device."""
-        device, committed = evaluate.placed(arrays)
-        if committed and device != self.device:
+    def placed(self, leaves):
+        """The slow road: every argument is looked at.  ELSEWHERE if one is committed to another place."""
+        taken = self.executable.take(leaves)
+        if taken is None:
             return ELSEWHERE
-        results = self.executable(evaluate.buffers_on(arrays, self.device), committed)
+        results = self.executable(*taken)
         for i in self.donated:
-            if arrays[i].device == self.device:     # otherwise a copy of it was given away
-                arrays[i].mark_deleted()
+            if type(leaves[i]) is ArrayImpl and leaves[i].is_deleted():     # otherwise a copy of it was given away
+                leaves[i].mark_deleted()
         return self.out_tree.unflatten(results)
+
+
+class PartitionedCall(Call):
+    """A program over several devices.  `committed` marks arguments whose own shardings it was compiled for."""
+    __slots__ = ("committed",)
+
+    def __init__(self, *args, committed):
+        super().__init__(*args)
+        self.committed = committed
+
+    def __call__(self, leaves):
+        if not self.all_kept:
+            leaves = [*self.consts, *[leaves[i] for i in self.kept]]
+        for x, committed in zip(leaves, self.committed):
+            if committed and not (type(x) is ArrayImpl and x._committed):
+                return ELSEWHERE
+        return self.placed(leaves)
+
+
+def call_of(executable, where, asked, traced, fixed=True):
+    """The Call of a program compiled for a device or a Partition; `asked` as `JitFunction.placed` gives it.
+
+    If `fixed`, it is only for arguments that are committed as those were for which it was compiled.
+    """
+    _, *rest = traced.pruned()
+    if not isinstance(where, tuple):
+        return Call(executable, *rest, traced)
+    return PartitionedCall(executable, *rest, traced, committed=[
+        fixed and s is not None and (asked is None or asked[i] is None) for i, s in enumerate(where.ins)])
 
 
 def check_outputs(leaves, out_tree, name):
@@ -181,8 +214,8 @@ class JitFunction:
 
     explained = True     # False for functions of the library: their retraces are not the user's mistakes
 
-    def __init__(self, fun, static_argnums, static_argnames, donate_argnums, donate_argnames, inline, keep_unused,
-                 compiler_options):
+    def __init__(self, fun, static_argnums=None, static_argnames=None, donate_argnums=None, donate_argnames=None,
+                 inline=False, keep_unused=False, compiler_options=None, in_shardings=None, out_shardings=None):
         if not callable(fun):
             raise TypeError(f"jit expects a function, got {fun!r} of type {type(fun)}")
         self._fun = fun
@@ -198,6 +231,13 @@ class JitFunction:
         self._compiler_options = compiler_options
         options = (self._static_numbers, self._static_names, self._donate_numbers, self._donate_names, inline,
                    keep_unused, tuple(sorted(compiler_options.items())) if compiler_options else ())
+        self._in_shardings, self._out_shardings = in_shardings, out_shardings
+        if in_shardings is not None or out_shardings is not None:
+            leaves, structure = tree.tree_flatten((in_shardings, out_shardings), lambda x: x is None)
+            from .shardings import check_kind
+            for x in leaves:
+                check_kind(x, f"jit of {self._name}, in_shardings and out_shardings")
+            options = (*options, tuple(leaves), structure)
         self._options = options
         self._cache = cache_for(fun, options)
         functools.update_wrapper(self, fun, updated=())
@@ -238,17 +278,53 @@ class JitFunction:
 
     def _compile(self, key, args, kwargs, in_tree, avals, statics):
         traced = self._trace(args, kwargs, in_tree, avals, statics)
-        leaves = tree.tree_leaves((args, kwargs))
-        device, _ = evaluate.placed([as_array(x) for x in leaves])
-        call = self._cache.get((key, device))
-        if call is not None:
-            return call
-        program, consts, kept, donated = traced.pruned()
-        executable = evaluate.compile_program(program, device, donated, self._compiler_options)
-        call = self._cache[key, device] = Call(executable, consts, kept, donated, traced)
-        if device == evaluate.client.default_device():
-            self._cache[key] = call
+        where, asked = self.placed(traced, args, kwargs)
+        call = self._cache.get((key, where))
+        if call is None:
+            program, _, _, donated = traced.pruned()
+            executable = evaluate.compile_program(program, where, donated, self._compiler_options)
+            call = self._cache[key, where] = call_of(executable, where, asked, traced)
+        if isinstance(where, tuple) or where == evaluate.client.default_device():
+            self._cache[key] = call      # to be tried first
         return call
+
+    def placed(self, traced, args, kwargs):
+        """(device or Partition, the shardings asked for the program's inputs or None) for these arguments."""
+        program, consts, kept, _ = traced.pruned()
+        leaves = tree.tree_leaves((args, kwargs))
+        found = programs.meshes(program)
+        if not found and state.mesh_to_run_on and not any(map(evaluate.lies, leaves)):
+            found = (state.mesh_to_run_on,)
+        if self._in_shardings is None and self._out_shardings is None:
+            asked = outs = None
+        else:
+            asked, outs = self._asked(kwargs, traced)
+            asked = asked and [*[None] * len(consts), *[asked[i] for i in kept]]
+
+        def name(i):
+            if i < len(consts):
+                return f"a constant of {self._name}"
+            return f"argument {tree.arg_paths(self._fun, args, kwargs)[kept[i - len(consts)]]} of {self._name}"
+        where, _ = evaluate.placed([*consts, *[leaves[i] for i in kept]], asked, outs, found, name)
+        return where, asked
+
+    def _asked(self, kwargs, traced):
+        """The shardings asked for the leaves of the arguments and of the results, lists or None."""
+        from .shardings import flat_shardings
+        asked = outs = None
+        if self._in_shardings is not None:
+            alone = isinstance(self._in_shardings, evaluate.placement.SingleDeviceSharding)
+            if kwargs and not alone:
+                raise ValueError(f"jit of {self._name}: in_shardings does not say how keyword arguments "
+                                 f"({', '.join(kwargs)}) lie; pass them by position")
+            given = tuple(self._in_shardings) if type(self._in_shardings) is list else self._in_shardings
+            asked = flat_shardings(f"jit in_shardings of {self._name}", traced.in_tree, (given, given if alone else None))
+        if self._out_shardings is not None:
+            outs = flat_shardings(f"jit out_shardings of {self._name}", traced.out_tree, self._out_shardings)
+            for s, a, _path in zip(outs, traced.closed.out_avals, tree.leaf_paths(traced.out_tree)):
+                if s is not None:
+                    s.shard_shape(a.shape)      # an error where it does not divide
+        return asked, outs and tuple(outs)
 
     def _trace(self, args, kwargs, in_tree, avals, statics, asked=False):
         key = ("trace", in_tree, avals, statics, state.context_key, state.axis_env)
@@ -314,12 +390,22 @@ class JitFunction:
                 args, kwargs = insert_statics(args, kwargs, statics)
             return self._fun(*args, **kwargs)
         traced = self._trace(args, kwargs, in_tree, avals, statics)
+        if self._in_shardings is not None or self._out_shardings is not None:
+            return self._constrained_call(traced, leaves, kwargs)
         operands = [*traced.consts, *leaves]
         if self._inline:
             results = eval_jaxpr(traced.closed, (), *operands)
         else:
             results = jit_p.bind(*operands, jaxpr=traced.closed, donated=traced.donated)
         return traced.out_tree.unflatten(results)
+
+    def _constrained_call(self, traced, leaves, kwargs):
+        """A call inside another program: what was asked for arguments and results are constraints there."""
+        from .shardings import constrained
+        asked, outs = self._asked(kwargs, traced)
+        operands = [*traced.consts, *constrained(leaves, asked, self._name)]
+        results = jit_p.bind(*operands, jaxpr=traced.closed, donated=traced.donated)
+        return traced.out_tree.unflatten(constrained(results, outs, self._name))
 
     def _raise_bad_argument(self, args, kwargs, leaves):
         for leaf, path in zip(leaves, tree.arg_paths(self._fun, args, kwargs)):
@@ -385,20 +471,23 @@ def jit(fun: F | None = None, /, *, static_argnums=None, static_argnames=None, d
       fun: a pure function of pytrees of arrays.  Without it, returns a decorator.
       static_argnums, static_argnames: arguments that are part of the program; hashable.
       donate_argnums, donate_argnames: arguments whose memory the program may reuse; they cannot be used again.
+      in_shardings, out_shardings: how arguments and results lie over devices: a Sharding, a PartitionSpec of the current
+        mesh, None where the arguments, or the compiler, decide; or a pytree of them that is a prefix of the positional
+        arguments, or of the result.
+      device, backend: where to run, for arguments that are not committed elsewhere.
       inline: while tracing, write the function's equations into the caller instead of a call.
       compiler_options: dict of XLA option names to values.
     Returns: a function with the signature of `fun`, and with `.trace`, `.lower`, `.eval_shape`, `.why_retraced`,
       `.clear_cache`.
     Raises: TypeError for arguments that are not arrays, ValueError for unhashable static ones.
     """
-    for name, value in (("in_shardings", in_shardings), ("out_shardings", out_shardings), ("device", device),
-                        ("backend", backend)):
-        if value is not None:
-            raise NotImplementedError(f"jit({name}=...) is not supported yet: programs run on the default device, or on "
-                                      "the one to which their arguments are committed (device_put)")
+    if device is not None or backend is not None:
+        if in_shardings is not None or out_shardings is not None:
+            raise ValueError("jit: device and backend say in another way what in_shardings and out_shardings say; give one")
+        in_shardings = evaluate.placement.on_device(device or evaluate.client.local_devices(backend=backend)[0])
     options = dict(static_argnums=static_argnums, static_argnames=static_argnames, donate_argnums=donate_argnums,
                    donate_argnames=donate_argnames, inline=inline, keep_unused=keep_unused,
-                   compiler_options=compiler_options)
+                   compiler_options=compiler_options, in_shardings=in_shardings, out_shardings=out_shardings)
     if fun is None:
         return functools.partial(jit, **options)
     return JitFunction(fun, **options)

@@ -6,11 +6,11 @@ import gc
 import numpy as np
 
 from ..core import tree
-from ..core.avals import aval_of
+from ..core.array import Array
+from ..core.avals import aval_of, physical
 from ..core.config import option_context, override, state
 from ..core.trace import EVAL, Tracer, entering
-from ..primitives.shape import copy_p
-from ..runtime import evaluate, placement, transfer
+from ..runtime import evaluate, parts, transfer
 from ..runtime.array import ArrayImpl, from_numpy
 
 enable_x64 = option_context("jax_enable_x64", True)
@@ -30,36 +30,34 @@ def disable_jit(disable=True):
     return override("jax_disable_jit", disable)
 
 
-def _device_of(target):
-    """The device that `device_put` was asked for, or None."""
-    if target is None:
-        return None
-    if isinstance(target, placement.SingleDeviceSharding):
-        return target._device
-    if hasattr(target, "device_kind"):
-        return target
-    raise ValueError(f"device_put: expected a Device or a SingleDeviceSharding, got {target!r}")
-
-
 def device_put(x, device=None, *, src=None, donate=False, may_alias=None):
-    """The arrays of a pytree on a device (committed to it if one is given).
+    """The arrays of a pytree on a device, or over several; committed there if one is given.
 
-    `device` is a Device, a SingleDeviceSharding, or a pytree of them that is a prefix of `x`.
+    `device` is a Device, a Sharding, a PartitionSpec of the current mesh, or a pytree of them that is a prefix of `x`.
+    With `donate`, arrays that had to be moved are deleted.  Raises ValueError where a dimension does not divide.
     """
     leaves, treedef = tree.tree_flatten(x)
-    targets = tree.flatten_axes("device_put device", treedef, device)
-    return treedef.unflatten([_put(v, _device_of(t), donate) for v, t in zip(leaves, targets)])
-
-
-def _put(x, device, donate):
-    if isinstance(x, Tracer):
-        return copy_p.bind(x)
-    array = from_numpy(np.asarray(x, aval_of(x).dtype), aval=aval_of(x)) if not isinstance(x, ArrayImpl) else x
     if device is None:
-        return array
-    moved = transfer.copy_to(array, device, committed=True)
-    if donate and moved._buf is not array._buf:
-        array.delete()
+        return treedef.unflatten([_put(v, None, False) for v in leaves])
+    from .shardings import flat_shardings
+    targets = flat_shardings("device_put device", treedef, device)
+    donated = tree.flatten_axes("device_put donate", treedef, donate)
+    return treedef.unflatten([_put(v, s, d) for v, s, d in zip(leaves, targets, donated)])
+
+
+def _put(x, sharding, donate):
+    if sharding is None:
+        return x if isinstance(x, Array) else from_numpy(x, aval=aval_of(x))
+    if isinstance(x, Tracer):
+        from ..primitives.sharding import sharding_constraint_p
+        return sharding_constraint_p.bind(x, sharding=sharding)
+    if not isinstance(x, ArrayImpl):
+        aval = aval_of(x)
+        transfer.check_divides(sharding, aval, "device_put")
+        return ArrayImpl(aval, parts.put(np.asarray(x), physical(aval), sharding), True)
+    moved = transfer.move(x, sharding)
+    if donate and moved._buf is not x._buf and not x.is_deleted():
+        x.delete()
     return moved
 
 

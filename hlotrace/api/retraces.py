@@ -134,8 +134,12 @@ def changes(fun, old, new):
             found += _argument_changes(name, before[name], now[name])
     if old[3] != new[3]:
         values = {number: values for values, number in options._contexts.items()}
+        *before, (meshes, _) = values[old[3]]
+        *after, (now, _) = values[new[3]]
         found += [("option", f"option {name}: {a!r} -> {b!r}")
-                  for name, a, b in zip(options._TRACING, values[old[3]], values[new[3]]) if a != b]
+                  for name, a, b in zip(options._TRACING, before, after) if a != b]
+        if meshes != now:
+            found.append(("mesh", f"current mesh: {meshes[-1] if meshes else None} -> {now[-1] if now else None}"))
     if old[4] != new[4]:
         found.append(("axes", f"named axes of the enclosing vmaps: {dict(old[4])} -> {dict(new[4])}"))
     return found or [("closure", "the types are those of an earlier trace, but it closes over values that an outer "

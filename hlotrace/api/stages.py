@@ -3,10 +3,9 @@ from ..core import dtypes, tree
 from ..core.avals import ShapedArray, aval_of, is_arraylike, not_an_array
 from ..core.config import state
 from ..core.trace import Tracer
-from ..lowering.module import lower as lower_program
-from ..runtime import client, execute, introspect
+from ..runtime import client, evaluate, execute, introspect
 from ..runtime.array import ArrayImpl
-from .jit import ELSEWHERE, Call, trace_call
+from .jit import ELSEWHERE, call_of, trace_call
 from .signatures import name_of
 
 
@@ -48,8 +47,8 @@ class ShapeDtypeStruct:
         return hash((self.shape, self.dtype, self.weak_type))
 
 
-def struct_of(aval):
-    return ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=aval.weak_type)
+def struct_of(aval, sharding=None):
+    return ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=aval.weak_type, sharding=sharding)
 
 
 def abstract(x, path=""):
@@ -69,10 +68,12 @@ def shape_dtype_struct(x):
 class Traced:
     """A function traced for given argument types.  `jaxpr` is the program, `out_info` the types of its results."""
 
-    def __init__(self, traced, name, compiler_options=None):
+    def __init__(self, traced, jitted, args, kwargs):
         self._traced = traced
-        self.fun_name = name
-        self._compiler_options = compiler_options
+        self._jitted = jitted
+        self._call = args, kwargs
+        self.fun_name = jitted._name
+        self._compiler_options = jitted._compiler_options
 
     @property
     def jaxpr(self):
@@ -101,21 +102,25 @@ class Traced:
         return self._traced.jaxpr.effects
 
     def lower(self, *, lowering_platforms=None, platform=None):
-        """StableHLO for the default platform, or for the one named."""
+        """StableHLO for the devices that arguments and shardings name (otherwise the default one), or for a platform."""
         names = lowering_platforms or ((platform,) if platform else None)
-        return Lowered(self, {"gpu": "cuda"}.get(names[0], names[0]) if names else
-                       execute.platform_of(client.default_device()))
+        return Lowered(self, names and {"gpu": "cuda"}.get(names[0], names[0]))
 
 
 class Lowered:
     """A program as StableHLO."""
 
-    def __init__(self, traced, platform):
+    def __init__(self, traced, platform=None):
         self._stage = traced
         self._traced = traced._traced
-        self._platform = platform
         self._program, self._consts, self._kept, self._donated = self._traced.pruned()
+        self._where, self._asked = traced._jitted.placed(self._traced, *traced._call)
+        self._platform = platform or self._default_platform()
         self._texts = {}
+
+    def _default_platform(self):
+        device = self._where.devices[0] if isinstance(self._where, tuple) else self._where
+        return execute.platform_of(device if hasattr(device, "platform") else client.default_device())
 
     in_tree = property(lambda self: self._traced.in_tree)
     out_tree = property(lambda self: self._traced.out_tree)
@@ -127,8 +132,9 @@ class Lowered:
     def _lowered(self, debug_info):
         if debug_info not in self._texts:
             names = ["result" + p for p in tree.leaf_paths(self._traced.out_tree)]
-            self._texts[debug_info] = lower_program(self._program, platform=self._platform, donated=self._donated,
-                                                    debug_info=debug_info, result_names=names)
+            self._texts[debug_info], _ = evaluate.lower_for(
+                self._program, self._where, platform=self._platform, donated=self._donated, debug_info=debug_info,
+                result_names=names)
         return self._texts[debug_info]
 
     def as_text(self, dialect=None, *, debug_info=False):
@@ -150,9 +156,19 @@ class Lowered:
         return introspect.cost_of_text(self._lowered(False).text, client.client())
 
     def compile(self, compiler_options=None):
-        """Compile for the default device."""
-        device = client.default_device()
+        """Compile for the devices that the program was lowered for.
+
+        The devices of a topology (`topologies.get_topology_desc`) are not here: what is compiled for them can be looked
+        into, and not called.
+        """
+        partitioned = isinstance(self._where, tuple)
+        device = self._where.devices[0] if partitioned else self._where
+        if not hasattr(device, "platform"):
+            raise ValueError(f"{self.fun_name} was lowered for an AbstractMesh, which has no devices: to compile it, pass "
+                             "arguments or shardings over a Mesh")
         if execute.platform_of(device) != self._platform:
+            if partitioned:
+                raise ValueError(f"{self.fun_name} was lowered for {self._platform} and lies on {device.platform} devices")
             device = client.client(self._platform).local_devices()[0]
         options = compiler_options or self._stage._compiler_options
         return Compiled(self, execute.compile_lowered(self._lowered(True), device, options))
@@ -164,7 +180,7 @@ class Compiled:
     def __init__(self, lowered, executable):
         self._lowered = lowered
         self._executable = executable
-        self._call = Call(executable, lowered._consts, lowered._kept, lowered._donated, lowered._traced)
+        self._call = call_of(executable, lowered._where, lowered._asked, lowered._traced, fixed=False)
         self._avals = tuple(lowered._traced.jaxpr.in_avals)
 
     in_tree = property(lambda self: self._lowered.in_tree)
@@ -174,6 +190,19 @@ class Compiled:
     in_avals = property(lambda self: self._lowered.in_avals)
     args_info = in_avals
     fun_name = property(lambda self: self._lowered.fun_name)
+
+    @property
+    def input_shardings(self):
+        """The shardings of the arguments, (positional, keyword); None for one that the program does not use."""
+        shardings = [None] * self.in_tree.num_leaves
+        for i, s in zip(self._lowered._kept, self._executable.in_shardings[len(self._lowered._consts):]):
+            shardings[i] = s
+        return self.in_tree.unflatten(shardings)
+
+    @property
+    def output_shardings(self):
+        """The shardings of the results."""
+        return self.out_tree.unflatten(self._executable.out_shardings)
 
     def as_text(self):
         """The optimized HLO."""
@@ -203,8 +232,9 @@ class Compiled:
             self._check(leaves, args, kwargs)
         results = self._call(leaves)
         if results is ELSEWHERE:
-            raise ValueError(f"{self.fun_name} was compiled for {self._executable.device}, but an argument is committed to "
-                             "another device. Move it with device_put, or call the jit function, which compiles again.")
+            raise ValueError(f"{self.fun_name} was compiled for {self._executable.lies()}, but an argument is committed to "
+                             "another device or sharding. Move it with device_put, or call the jit function, which "
+                             "compiles again.")
         return results
 
     def _check(self, leaves, args, kwargs):
@@ -227,7 +257,7 @@ def trace(jitted, args, kwargs, statics):
     """The `trace` method of a jit function."""
     leaves, in_tree = tree.tree_flatten((args, kwargs))
     avals = _abstract_all(leaves, jitted._fun, args, kwargs)
-    return Traced(jitted._trace(args, kwargs, in_tree, avals, statics, asked=True), jitted._name, jitted._compiler_options)
+    return Traced(jitted._trace(args, kwargs, in_tree, avals, statics, asked=True), jitted, args, kwargs)
 
 
 def _abstract_all(leaves, fun, args, kwargs):
@@ -248,7 +278,7 @@ def eval_shape(fun, *args, **kwargs):
 def make_jaxpr(fun, static_argnums=(), axis_env=None, return_shape=False, abstracted_axes=None):
     """A function that gives the program of `fun` for its arguments (arrays or ShapeDtypeStructs)."""
     from .jit import JitFunction
-    jitted = JitFunction(fun, static_argnums, None, None, None, False, False, None)
+    jitted = JitFunction(fun, static_argnums)
 
     def traced_program(*args, **kwargs):
         saved, state.axis_env = state.axis_env, (*state.axis_env, *(axis_env or ()))

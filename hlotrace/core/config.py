@@ -88,12 +88,13 @@ class State(threading.local):
     source = None          # provenance to stamp on new equations instead of the caller's line
     name_stack = ""        # "layer0/attention": from named_scope
     axis_env = ()          # ((name, size), ...) of the enclosing vmaps that have names
-    meshes = ()            # entered with `with mesh:`, the current one last
+    meshes = ()            # entered with `with mesh:`, the current one last; part of the context
+    mesh_to_run_on = None  # by set_mesh: where jit programs run that nothing else places
     x64 = False
     disable_jit = False
     check_floats = False   # debug_nans or debug_infs
     overrides = None       # dict of thread-local option values, or None
-    context_key = 0        # a number for the values of the options that change programs
+    context_key = 0        # a number for what changes programs: the values of options, the meshes
 
     def __init__(self):
         self.refresh()
@@ -103,7 +104,8 @@ class State(threading.local):
         self.x64 = values["jax_enable_x64"]
         self.disable_jit = values["jax_disable_jit"]
         self.check_floats = values["jax_debug_nans"] or values["jax_debug_infs"]
-        self.context_key = _contexts.setdefault(tuple(values[name] for name in _TRACING), len(_contexts))
+        self.context_key = _contexts.setdefault((*[values[name] for name in _TRACING],
+                                                 (self.meshes, self.mesh_to_run_on)), len(_contexts))
         self.version = config._version
 
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from .array import Array
 from .config import state
-from .jaxpr import Literal, Var
+from .jaxpr import Literal, Var, sub_jaxprs
 from .linear import is_linear
 from .trace import EVAL, entering, trace_to_jaxpr
 
@@ -37,6 +37,20 @@ def provide(function):
     """Install a transformation under its name, cached."""
     globals()[function.__name__] = found = cached(function)
     return found
+
+
+@cached
+def meshes(jaxpr):
+    """The meshes that a program names, in order; `Primitive(mesh=function of the parameters)` says one."""
+    found = {}
+    for eqn in jaxpr.eqns:
+        primitive = eqn.primitive
+        if "mesh" in primitive.properties and (mesh := primitive.properties["mesh"](eqn.params)) is not None:
+            found[mesh] = None
+        if primitive.multiple_results:
+            for inner in sub_jaxprs(eqn.params):
+                found.update(dict.fromkeys(meshes(inner)))
+    return tuple(found)
 
 
 class Linearized:

@@ -10,6 +10,9 @@ from .shapes import *
 def __getattr__(name):
     """The primitives by name: `lax.add_p`."""
     from ..core.trace import PRIMITIVES
+    if name == "with_sharding_constraint":
+        from ..api.shardings import with_sharding_constraint  # meshes are not needed to import lax
+        return with_sharding_constraint
     if name.endswith("_p") and name[:-2] in PRIMITIVES:
         return PRIMITIVES[name[:-2]]
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -279,8 +279,7 @@ def _bind_branches(index, traced, leaves):
 
 def _kept(programs, traced):
     """The same program objects for the same traced branches, so that compiled conds are found again."""
-    cache = traced[0].executables
-    return cache.setdefault(("branches", *traced[1:]), programs)
+    return traced[0].branches.setdefault(tuple(traced[1:]), programs)
 
 
 def cond(pred, true_fun, false_fun, *operands, operand=None, linear=None):

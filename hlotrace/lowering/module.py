@@ -49,11 +49,13 @@ class Locations:
 
 
 class Module:
-    """A module under construction: its functions in order of first use, host callbacks, locations."""
+    """A module under construction: its functions in order of first use, meshes, host callbacks, locations."""
 
-    def __init__(self, name, platform, debug_info, apart=()):
+    def __init__(self, name, platform, debug_info, apart=(), partition=None):
         self.name = name
         self.platform = platform
+        self.partition = partition
+        self.meshes = {}         # Mesh -> its name
         self.apart = apart       # programs whose functions XLA is asked not to inline
         self.functions = {}      # Jaxpr -> function name
         self.names = {"main"}
@@ -68,6 +70,21 @@ class Module:
             candidate, n = f"{name}_{n}", n + 1
         self.names.add(candidate)
         return candidate
+
+    def mesh(self, mesh):
+        """The name of a mesh, declared on first use."""
+        return self.meshes.setdefault(mesh, f"mesh_{len(self.meshes)}" if self.meshes else "mesh")
+
+    def sharding(self, sharding, aval, open=False):
+        """The text of a sharding of values of `aval`, `<@mesh, [{"data"}, {}]>`."""
+        from ..sharding import named, text
+        named = named.as_named(sharding, aval.ndim)
+        return text.sharding_text(named, physical(aval).ndim, self.mesh(named.mesh), open=open)
+
+    def attributes(self, shardings, avals):
+        """For each value of a signature its `sdy.sharding = ...`, or an empty string."""
+        return [f"sdy.sharding = #sdy.sharding{self.sharding(s, a)}" if s is not None else ""
+                for s, a in zip(shardings, avals, strict=True)]
 
     def function(self, jaxpr):
         """The name of the private function for a program, written on first use."""
@@ -108,8 +125,13 @@ class Module:
                             f"    {returned}\n  }}\n")
 
     def text(self):
-        attributes = "attributes {mhlo.num_partitions = 1 : i32, mhlo.num_replicas = 1 : i32}"
-        return (f"module @{self.name} {attributes} {{\n{''.join(self.texts)}}}\n"
+        devices = self.partition.devices if self.partition else (None,)
+        attributes = f"attributes {{mhlo.num_partitions = {len(devices)} : i32, mhlo.num_replicas = 1 : i32}}"
+        meshes = ""
+        if self.meshes:
+            from ..sharding.text import mesh_text  # most programs need none
+            meshes = "".join(f"  {mesh_text(mesh, name, devices)}\n" for mesh, name in self.meshes.items())
+        return (f"module @{self.name} {attributes} {{\n{meshes}{''.join(self.texts)}}}\n"
                 + (self.locations.text() if self.locations else ""))
 
 
@@ -260,32 +282,42 @@ class Lowered:
     """The text of a program and what is needed to compile and call it.
 
     `callbacks` are the Python functions its custom calls refer to; `jaxpr` is the program as it was written, with calls
-    of the `blocks` that outlining found; `donated` are the positions of inputs whose buffers it may reuse.
+    of the `blocks` that outlining found; `donated` are the positions of inputs whose buffers it may reuse; `partition`
+    says how it lies over devices, None for a program of one device.
     """
-    __slots__ = ("text", "callbacks", "jaxpr", "blocks", "donated", "ordered", "effects", "platform")
+    __slots__ = ("text", "callbacks", "jaxpr", "blocks", "donated", "ordered", "effects", "platform", "partition")
 
-    def __init__(self, text, callbacks, jaxpr, blocks, donated, platform):
+    def __init__(self, text, callbacks, jaxpr, blocks, donated, platform, partition=None):
         self.text, self.callbacks, self.jaxpr, self.platform = text, callbacks, jaxpr, platform
-        self.blocks, self.donated = blocks, donated
+        self.blocks, self.donated, self.partition = blocks, donated, partition
         self.effects = jaxpr.effects
         self.ordered = is_ordered(jaxpr.effects)
 
 
-def lower(jaxpr, *, platform="cpu", donated=(), debug_info=True, result_names=(), blocks=None):
+def lower(jaxpr, *, platform="cpu", donated=(), debug_info=True, result_names=(), blocks=None, partition=None):
     """StableHLO for a program without constvars and dead code (see `core.jaxpr.close` and `dce`).
 
     `donated` are the positions of inputs whose buffers the program may reuse.  `blocks` are given for a piece of a
-    program that is outlined already.
+    program that is outlined already.  `partition`, a `sharding.partition.Partition`, is how it lies over devices.
     """
     with uncollected():
-        return _lower(jaxpr, platform, donated, debug_info, result_names, blocks)
+        return _lower(jaxpr, platform, donated, debug_info, result_names, blocks, partition)
 
 
-def _lower(jaxpr, platform, donated, debug_info, result_names, blocks):
+def _lower(jaxpr, platform, donated, debug_info, result_names, blocks, partition):
     if blocks is None:
         jaxpr, blocks = outline(jaxpr) if config.hlotrace_outline else (jaxpr, [])
-    module = Module(f"jit_{re.sub(r'[^A-Za-z0-9_]', '_', jaxpr.name)}", platform, debug_info, {b.jaxpr for b in blocks})
+    module = Module(f"jit_{re.sub(r'[^A-Za-z0-9_]', '_', jaxpr.name)}", platform, debug_info, {b.jaxpr for b in blocks},
+                    partition)
     arg_attrs = ["jax.buffer_donor = true" if i in donated else "" for i in range(len(jaxpr.invars))]
     result_attrs = [f'jax.result_info = "{name}"' if name and _plain(name) else "" for name in result_names]
+    if partition:
+        arg_attrs = _joined(arg_attrs, module.attributes(partition.ins, jaxpr.in_avals))
+        result_attrs = _joined(result_attrs or [""] * len(jaxpr.outvars),
+                               module.attributes(partition.outs, jaxpr.out_avals))
     module.write("main", jaxpr, "public", arg_attrs, result_attrs, stack=f"jit({jaxpr.name})")
-    return Lowered(module.text(), module.callbacks, jaxpr, blocks, donated, platform)
+    return Lowered(module.text(), module.callbacks, jaxpr, blocks, donated, platform, partition)
+
+
+def _joined(*columns):
+    return [", ".join(filter(None, row)) for row in zip(*columns, strict=True)]

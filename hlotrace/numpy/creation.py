@@ -7,6 +7,7 @@ import math
 import operator
 
 from ..api.composite import composite
+from ..api.misc import device_put
 from ..api.vmap import vmap
 from ..core import dtypes
 from ..core.array import Array
@@ -17,7 +18,6 @@ from ..lax import shapes as lax
 from ..primitives.common import canonical_axis, canonical_shape, np, scalar
 from ..primitives.elementwise import add, convert, div, eq, floor_p, ge, log, mul, power, select, sign_p, sub
 from ..primitives.shape import broadcast_in_dim, concatenate_p, copy_p, iota_p, move_axis, pad_p, reshape, slice_p
-from ..runtime import transfer
 from ..runtime.array import ArrayImpl, from_numpy
 from ..runtime.array import from_dlpack as import_dlpack
 from .util import SCALARS, broadcast_shapes, broadcast_to_shape, cast, check_arraylike, ndim, promote_dtypes, result_type
@@ -39,10 +39,8 @@ def staging():
 
 
 def on_device(x, device):
-    """A concrete array moved to `device` and committed to it; a tracer stays."""
-    if device is None or not isinstance(x, ArrayImpl):
-        return x
-    return transfer.copy_to(x, getattr(device, "_device", device), True)
+    """The array moved to `device`, a Device or a Sharding, and committed to it; under jit, constrained to lie so."""
+    return x if device is None else device_put(x, device)
 
 
 def _known(value, aval):
@@ -215,6 +213,8 @@ def full_like(a, fill_value, dtype=None, shape=None, *, device=None, out_shardin
     weak = dtype is None and getattr(aval, "weak_type", False)
     shape = aval.shape if shape is None else _shape("full_like", shape)
     dtype = dtypes.check_user_dtype(aval.dtype if dtype is None else dtype, "full_like")
+    if device is None and isinstance(a, ArrayImpl) and a._committed and shape == a.shape:
+        device = a.sharding
     return on_device(_fill(shape, fill_value, dtype, weak), device)
 
 

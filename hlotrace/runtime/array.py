@@ -8,7 +8,7 @@ from ..core.array import Array
 from ..core.avals import ShapedArray, aval_of, physical, register_aval
 from ..core.config import state
 from ..core.trace import Tracer
-from . import binding, callbacks, client, placement
+from . import binding, callbacks, client, parts, placement
 
 
 class ArrayImpl(Array):
@@ -29,7 +29,8 @@ class ArrayImpl(Array):
         except AttributeError:
             self.check_alive()
         try:
-            value = binding.to_numpy(self._buf, physical(self.aval))
+            value = (binding.to_numpy(self._buf, physical(self.aval)) if len(self._buf._sharding._devices) == 1 else
+                     parts.gathered(self))
             if self.aval.dtype == dtypes.float0:
                 value = np.zeros(self.shape, dtypes.float0)
         except binding.JaxRuntimeError as error:
@@ -153,8 +154,9 @@ class ArrayImpl(Array):
 
     @property
     def device(self):
-        """The device, if there is one."""
-        return next(iter(self.sharding.device_set))
+        """The device that holds the array; the sharding of an array that several hold."""
+        sharding = self._buf._sharding
+        return sharding._devices[0] if len(sharding._devices) == 1 else sharding
 
     def devices(self):
         """The set of devices that hold the array."""
@@ -165,8 +167,22 @@ class ArrayImpl(Array):
         return self._committed
 
     _device = device
-    is_fully_addressable = property(lambda self: True)
+    is_fully_addressable = property(lambda self: self.sharding.is_fully_addressable)
     is_fully_replicated = property(lambda self: self.sharding.is_fully_replicated)
+
+    @property
+    def addressable_shards(self):
+        """The parts that this process holds, as a list of Shards in the order of the devices."""
+        return parts.shards(self)
+
+    @property
+    def global_shards(self):
+        """The parts on all devices; `data` is None for those of other processes."""
+        return parts.shards(self, addressable=False)
+
+    def addressable_data(self, index):
+        """Part number `index` of those that this process holds, as an array on one device."""
+        return parts.shards(self)[index].data
 
     def on_device_size_in_bytes(self):
         return self._buf.on_device_size_in_bytes()
@@ -174,6 +190,9 @@ class ArrayImpl(Array):
     def unsafe_buffer_pointer(self):
         """Address of the device memory."""
         self.check_alive()
+        if len(self.sharding._devices) > 1:
+            raise ValueError("unsafe_buffer_pointer: the array lies over several devices; ask the data of one of its "
+                             "addressable_shards")
         return self._buf.unsafe_buffer_pointer()
 
     # --- protocols ---
@@ -186,13 +205,17 @@ class ArrayImpl(Array):
         self.check_alive()
         if self.aval.dtype in dtypes.SMALL_INTS or dtypes.is_extended(self.aval.dtype):
             raise BufferError(f"DLPack has no type for {self.aval.dtype.name}")
+        if len(self.sharding._devices) > 1:
+            raise BufferError("DLPack shares the memory of one device, and this array lies over several; share the data of "
+                              "its addressable_shards, or move it to one device with device_put")
         if copy:
             return from_numpy(self._numpy().copy()).__dlpack__(max_version=max_version)
         self.block_until_ready()
         return binding.to_dlpack(self._buf, stream, max_version)
 
     def __dlpack_device__(self):
-        return (1, 0) if self.device.platform == "cpu" else (2, self.device.local_hardware_id)
+        device = self.sharding._devices[0]
+        return (1, 0) if device.platform == "cpu" else (2, device.local_hardware_id)
 
     def __reduce__(self):
         return _unpickle, (np.asarray(self._numpy()), self.aval)
@@ -201,7 +224,7 @@ class ArrayImpl(Array):
         return self.__copy__()
 
     def __copy__(self):
-        return ArrayImpl(self.aval, put(self._numpy(), physical(self.aval), self.device), self._committed)
+        return ArrayImpl(self.aval, parts.put(self._numpy(), physical(self.aval), self.sharding), self._committed)
 
     def __array_namespace__(self, api_version=None):
         import importlib

@@ -3,9 +3,12 @@
 Every other module reaches jaxlib through here (the rest of `runtime/`) or not at all.  What differs between
 the jaxlib versions that pyproject allows is chosen here, once, at import.
 """
+import contextlib
 import ctypes
 import functools
 import os
+import sys
+import threading
 
 import numpy as np
 
@@ -44,8 +47,47 @@ else:
 
 def device_put(value, aval, sharding, device):
     """A buffer with a copy of a C-contiguous NumPy array."""
-    return _jax.batched_device_put(aval, sharding, [value], [device], enable_x64=True,
+    return device_put_parts([value], aval, sharding, [device])
+
+
+def device_put_parts(values, aval, sharding, devices):
+    """A buffer of an array of `aval` whose parts, C-contiguous NumPy arrays, are copied to a device each."""
+    return _jax.batched_device_put(aval, sharding, values, devices, enable_x64=True,
                                    host_buffer_semantics=HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL)
+
+
+def join(parts, aval, sharding):
+    """A buffer of an array of `aval` from buffers on one device each, in the order of the sharding's devices."""
+    return ArrayImpl(aval, sharding, parts, True, _skip_checks=True)
+
+
+def parts(buf):
+    """The buffers, on one device each, of which this process holds parts of an array."""
+    with _without_jax():
+        return buf._arrays
+
+
+_hiding = threading.local()
+
+
+class _HiddenJax:
+    """Asked for buffers that have no aval, jaxlib's C++ imports jax to make one, or does without where there is none."""
+
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        if name == "jax" and getattr(_hiding, "on", False):
+            raise ModuleNotFoundError("hlotrace runs without jax", name=name)
+
+
+@contextlib.contextmanager
+def _without_jax():
+    if _HiddenJax not in sys.meta_path:
+        sys.meta_path.insert(0, _HiddenJax)
+    _hiding.on = True
+    try:
+        yield
+    finally:
+        _hiding.on = False
 
 
 # Element types that the buffer protocol can describe; the others are fetched as bytes.

@@ -51,10 +51,10 @@ def directory():
     return os.path.join(caches, "hlotrace") if os.path.isabs(caches) else None      # no home: ~ stays
 
 
-def entry(text, device, options):
+def entry(text, devices, options):
     """The Entry of a program, whether its file exists or not; None if programs are not kept."""
     where = directory()
-    return where and Entry(where, key_of(text, device, options), device, options)
+    return where and Entry(where, key_of(text, devices[0], options), devices, options)
 
 
 def key_of(text, device, options):
@@ -89,8 +89,9 @@ def _machine():
 class Entry:
     """The file of one program."""
 
-    def __init__(self, where, key, device, options):
-        self.where, self.key, self.device, self.options = where, key, device, options
+    def __init__(self, where, key, devices, options):
+        self.where, self.key, self.devices, self.options = where, key, devices, options
+        self.device = devices[0]
         self.path = os.path.join(where, key + ".xla")
 
     def load(self):
@@ -99,7 +100,7 @@ class Entry:
             metadata, payload = read(self.path)
             if metadata["key"] != self.key:
                 raise Damaged("it holds another program")
-            loaded = self.device.client.deserialize_executable(payload, binding.DeviceList((self.device,)), self.options)
+            loaded = self.device.client.deserialize_executable(payload, binding.DeviceList(self.devices), self.options)
         except FileNotFoundError:
             return None
         except (OSError, ValueError) as error:

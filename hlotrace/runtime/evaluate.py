@@ -1,13 +1,16 @@
 """Eager evaluation: a primitive bound outside every trace is compiled for its operands' avals and run."""
 import weakref
 
+import numpy as np
+
 from ..core import errors
 from ..core.config import config, state
 from ..core.jaxpr import Jaxpr, close, dce
+from ..core.programs import meshes
 from ..core.trace import EVAL, JaxprTrace, Tracer, set_evaluator
 from ..lowering.module import lower
 from ..primitives.callbacks import callback_p, checked
-from . import binding, client, execute
+from . import binding, client, execute, placement
 from .array import ArrayImpl, as_array, from_numpy
 
 _primitive_cache: dict = {}
@@ -15,33 +18,39 @@ _KEPT = 8192
 _program_cache = weakref.WeakKeyDictionary()
 
 
-def placed(arrays):
-    """(device, committed) for a computation on these arrays.
+def placed(arrays, asked=None, outs=None, meshes=(), names=None):
+    """(device or Partition, is it more than a default?) for a computation on these arrays.
 
-    Committed arrays decide; ValueError if they disagree.  Otherwise the default device is used.
+    Committed arrays decide, the shardings `asked` for inputs and `outs` for results, and the `meshes` that the program
+    names; ValueError if they disagree.  Otherwise the default device is used.
     """
-    device = None
-    for i, a in enumerate(arrays):
-        if a._committed:
-            if device is not None and a.device != device:
-                raise ValueError(f"Received incompatible devices for jitted computation: one argument is committed to "
-                                 f"{device}, argument {i} of type {a.aval.str_short(True)} to {a.device}. Move them to "
-                                 "one device with device_put.")
-            device = a.device
-    return (client.default_device(), False) if device is None else (device, True)
+    names = names or "argument {}".format
+    ins = [lies(a) for a in arrays]
+    if asked is not None:
+        _check_asked(arrays, ins, asked, names)
+        ins = [given if wanted is None else wanted for given, wanted in zip(ins, asked)]
+    found = {s for s in ins if s is not None}
+    if not found and not meshes and not any(outs or ()):
+        return client.default_device(), False
+    if len(found) == 1 and not meshes and not outs and type(only := found.pop()) is placement.SingleDeviceSharding:
+        return only._device, True
+    from .partitioned import partition_of
+    return partition_of(arrays, ins, outs, meshes, names), True
 
 
-def buffers_on(arrays, device):
-    """Their buffers, moved to `device` where they are elsewhere; raises on deleted arrays."""
-    buffers = []
-    for a in arrays:
-        if a._buf.is_deleted():
-            a.check_alive()
-        if a.device != device:
-            from .transfer import copy_to
-            a = copy_to(a, device)
-        buffers.append(a._buf)
-    return buffers
+def lies(x):
+    """The sharding that an argument, or a ShapeDtypeStruct in place of one, is committed to, or None."""
+    if type(x) is ArrayImpl:
+        return x._buf._sharding if x._committed else None
+    return None if isinstance(x, np.ndarray) else getattr(x, "sharding", None)
+
+
+def _check_asked(arrays, lies, asked, names):
+    for i, (a, given, wanted) in enumerate(zip(arrays, lies, asked)):
+        if given is not None and wanted is not None and not given.lies_like(wanted, a.ndim):
+            raise ValueError(f"{names(i)}: the sharding passed to jit does not match the sharding of the committed array: "
+                             f"jit was given {wanted}, the array lies as {given}. Move it with device_put, or leave its "
+                             "entry of in_shardings at None.")
 
 
 def evaluate(primitive, args, params):
@@ -63,58 +72,73 @@ def _evaluate_carefully(primitive, args, params):
         if isinstance(a, Tracer):
             raise errors.leaked_tracer(a)
     arrays = [a if type(a) is ArrayImpl else as_array(a) for a in args]
-    device, committed = placed(arrays)
+    where, committed = placed(arrays)
     avals = [a.aval for a in arrays]
-    key = (primitive, device if committed else state.context_key, *avals, *params.items())
+    key = (primitive, where if committed else state.context_key, *avals, *params.items())
     executable = _primitive_cache.get(key)
     if executable is None:
-        executable = _primitive_cache[key] = _compile_primitive(primitive, avals, params, device)
+        executable = _primitive_cache[key] = _compile_primitive(primitive, avals, params, where)
         if len(_primitive_cache) > _KEPT:      # programs among the parameters may be new on each call
             del _primitive_cache[next(iter(_primitive_cache))]
-    return executable(buffers_on(arrays, device), committed)
+    return executable(*executable.take(arrays))
 
 
-def _compile_primitive(primitive, avals, params, device):
+def _compile_primitive(primitive, avals, params, where):
     trace = JaxprTrace(EVAL, primitive.name)
     tracers = [trace.input(a) for a in avals]
     out = trace.process(primitive, tracers, params)
     jaxpr = trace.finish(out if primitive.multiple_results else [out])
     trace.alive = False
-    return compile_program(jaxpr, device)
+    return compile_program(jaxpr, where)
 
 
-def compile_program(jaxpr, device, donated=(), compiler_options=None, result_names=()):
-    """Lower and compile a program that has no constvars."""
-    lowered = lower(jaxpr, platform=execute.platform_of(device), donated=donated, result_names=result_names)
-    if config.hlotrace_tiered_compile != "off":
+def compile_program(jaxpr, where, donated=(), compiler_options=None):
+    """Lower and compile a program that has no constvars, for a device or a Partition."""
+    lowered, device = lower_for(jaxpr, where, donated=donated)
+    if not lowered.partition and config.hlotrace_tiered_compile != "off":
         from . import tiers
         if tiers.wanted(lowered, device):
             return tiers.TieredExecutable(lowered, device, compiler_options)
     return execute.compile_lowered(lowered, device, compiler_options)
 
 
-def run_program(jaxpr: Jaxpr, args, donated=()):
-    """Run a program on concrete operands, compiling it on first use.  Returns a list of arrays."""
+def lower_for(jaxpr, where, *, platform=None, **options):
+    """(Lowered, a device) of a program for a device or a Partition; `options` as for `lower`."""
+    if not isinstance(where, tuple):
+        return lower(jaxpr, platform=platform or execute.platform_of(where), **options), where
+    if where.outs is None:
+        where = where._replace(outs=(None,) * len(jaxpr.outvars))
+    device = where.devices[0]
+    return lower(jaxpr, platform=platform or execute.platform_of(device), partition=where, **options), device
+
+
+def run_program(jaxpr: Jaxpr, args, donated=(), outs=None):
+    """Run a program on concrete operands, compiling it on first use.  Returns a list of arrays.
+
+    `outs` are shardings of the results, or None where they follow from the operands.
+    """
     for a in args:
         if isinstance(a, Tracer):
             raise errors.leaked_tracer(a)
     arrays = [a if type(a) is ArrayImpl else as_array(a) for a in args]
-    device, committed = placed(arrays)
+    closed, consts = close(jaxpr)
+    consts = [as_array(c) for c in consts]
+    where, _ = placed([*consts, *arrays], outs=outs, meshes=meshes(jaxpr))
     cache = _program_cache.setdefault(jaxpr, {})
-    key = (device, donated, state.context_key)
+    key = (where, donated, state.context_key)
     entry = cache.get(key)
     if entry is None:
-        closed, consts = close(jaxpr)
         pruned, used = dce(closed, keep_invars=False)
-        shift = len(consts)
         kept = [i for i, u in enumerate(used) if u]
-        const_arrays = [as_array(consts[i]) for i in kept if i < shift]
+        if isinstance(where, tuple):
+            where = where._replace(ins=tuple([where.ins[i] for i in kept]))
         positions = {i: n for n, i in enumerate(kept)}
-        executable = compile_program(pruned, device, tuple(positions[i + shift] for i in donated
-                                                           if i + shift in positions))
-        entry = cache[key] = (executable, const_arrays, [i - shift for i in kept if i >= shift])
-    executable, const_arrays, kept = entry
-    return executable(buffers_on([*const_arrays, *[arrays[i] for i in kept]], device), committed)
+        executable = compile_program(pruned, where, tuple(positions[i + len(consts)] for i in donated
+                                                          if i + len(consts) in positions))
+        entry = cache[key] = (executable, kept)
+    executable, kept = entry
+    arrays = [*consts, *arrays]
+    return executable(*executable.take([arrays[i] for i in kept]))
 
 
 def run_callback(*args, function, out_avals, **_):

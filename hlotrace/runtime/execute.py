@@ -9,7 +9,7 @@ import numpy as np
 from ..core import dtypes, source
 from ..core.avals import physical
 from ..core.config import config, state
-from . import array, binding, callbacks, placement, progress
+from . import array, binding, callbacks, placement, progress, transfer
 
 _lock = threading.Lock()
 _pending: list = []          # tokens of running programs with side effects
@@ -31,12 +31,27 @@ class Executable:
         self.device = device
         self.compile_seconds = compile_seconds
         self.from_disk = from_disk
-        sharding = placement.on_device(device)
         self.out_avals = lowered.jaxpr.out_avals
-        self.handlers = [binding.result_handler(physical(a), sharding) for a in self.out_avals]
+        self.handlers = self._handlers()
         self.effects = bool(lowered.effects)
 
+    def _handlers(self):
+        sharding = placement.on_device(self.device)
+        return [binding.result_handler(physical(a), sharding) for a in self.out_avals]
+
     tier = "full"       # see tiers.py
+
+    @property
+    def in_shardings(self):
+        return [placement.on_device(self.device)] * len(self.lowered.jaxpr.invars)
+
+    @property
+    def out_shardings(self):
+        return [placement.on_device(self.device)] * len(self.out_avals)
+
+    def lies(self):
+        """Where it runs, in words."""
+        return str(self.device)
 
     def wait(self):
         """Return when no form of the program is being compiled."""
@@ -49,6 +64,25 @@ class Executable:
     def memory(self):
         """Bytes of arguments, outputs, temporaries and code."""
         return self.loaded.get_compiled_memory_stats()
+
+    def take(self, leaves):
+        """(buffers, is one committed?) for these arguments, moved where need be; None if they are committed elsewhere.
+
+        Raises RuntimeError for a deleted array.
+        """
+        buffers, committed = [], False
+        for x in leaves:
+            if type(x) is not array.ArrayImpl:
+                x = array.as_array(x)
+            if x._buf.is_deleted():
+                x.check_alive()
+            if x._buf._sharding._devices[0] is not self.device or len(x._buf._sharding._devices) > 1:
+                if x._committed:
+                    return None
+                x = transfer.copy_to(x, self.device)
+            committed = committed or x._committed
+            buffers.append(x._buf)
+        return buffers, committed
 
     def run(self, buffers):
         """Run; returns a list of buffers.  `buffers` must match the program's inputs: nothing checks here."""
@@ -126,17 +160,21 @@ def _finish():
         print(f"hlotrace: a callback failed while the process was ending: {error!r}", file=sys.stderr)
 
 
-def compile_options(overrides=None):
+def compile_options(devices, overrides=None):
     options = binding.CompileOptions()
-    options.num_replicas = options.num_partitions = 1
+    build = options.executable_build_options
+    options.num_replicas = build.num_replicas = 1
+    options.num_partitions = build.num_partitions = len(devices)
+    build.use_spmd_partitioning = build.use_shardy_partitioner = len(devices) > 1
+    options.device_assignment = binding.device_assignment([[device.id for device in devices]])
     if overrides:
         options.env_option_overrides = list(overrides.items())
     return options
 
 
 def compile_lowered(lowered, device, compiler_options=None):
-    """An Executable for a Lowered program on one device."""
-    if lowered.blocks and device.platform == "cpu":
+    """An Executable for a Lowered program on one device, or on those of its partition, of which `device` is one."""
+    if lowered.blocks and not lowered.partition and device.platform == "cpu":
         from .pieces import compile_pieces
         found = compile_pieces(lowered, device, compiler_options)
         if found is not None:
@@ -147,26 +185,27 @@ def compile_lowered(lowered, device, compiler_options=None):
 def compile_whole(lowered, device, compiler_options=None, pieces=1):
     """An Executable that is one program to XLA; `pieces` is how many make up the user's program."""
     global compile_count, disk_hits
-    key = (lowered.text, device, tuple(sorted((compiler_options or {}).items())))
+    devices, kind = (device,), Executable
+    if lowered.partition:
+        from .partitioned import PartitionedExecutable as kind
+        devices = lowered.partition.devices
+    key = (lowered.text, devices, tuple(sorted((compiler_options or {}).items())))
     found = None if lowered.callbacks else _loaded.get(key)
     if found is not None:
         _loaded.move_to_end(key)
-        return Executable(found, lowered, device, 0.0)
-    options = compile_options(compiler_options)
-    build = options.executable_build_options
-    build.num_replicas = build.num_partitions = 1
-    options.device_assignment = binding.device_assignment([[device.id]])
+        return kind(found, lowered, device, 0.0)
+    options = compile_options(devices, compiler_options)
     backend = device.client
-    devices = binding.DeviceList((device,))
     start = time.perf_counter()
-    entry = _disk_entry(lowered, device, options)
+    entry = _disk_entry(lowered, devices, options)
+    devices = binding.DeviceList(devices)
     loaded = entry and entry.load()
     if loaded:
         disk_hits += 1
         _keep(key, loaded)
         seconds = time.perf_counter() - start
         _log("loaded %s in %.3f s from %s", lowered.jaxpr.name, seconds, entry.path)
-        return Executable(loaded, lowered, device, seconds, from_disk=True)
+        return kind(loaded, lowered, device, seconds, from_disk=True)
     start = time.perf_counter()
     try:
         with progress.compiling(lowered.jaxpr):
@@ -184,17 +223,17 @@ def compile_whole(lowered, device, compiler_options=None, pieces=1):
     if entry:
         entry.store(loaded, lowered.jaxpr.name, seconds, pieces)
     _log("compiled %s in %.3f s", lowered.jaxpr.name, seconds)
-    return Executable(loaded, lowered, device, seconds)
+    return kind(loaded, lowered, device, seconds)
 
 
-def _disk_entry(lowered, device, options):
+def _disk_entry(lowered, devices, options):
     """Where a program is kept between processes; None where looking costs more than it saves."""
-    small = device.platform == "cpu" and len(lowered.text) < _SMALL * min(
+    small = devices[0].platform == "cpu" and len(lowered.text) < _SMALL * min(
         1, config.jax_persistent_cache_min_compile_time_secs)
     if lowered.callbacks or small or not config.jax_enable_compilation_cache:
         return None
     from . import disk_cache  # 4 ms, most of it OpenSSL: not for programs that compile in 10
-    return disk_cache.entry(lowered.text, device, options)
+    return disk_cache.entry(lowered.text, devices, options)
 
 
 def _keep(key, loaded):

@@ -5,7 +5,7 @@ classes are pure data and may not know the runtime.
 """
 import functools
 
-from ..sharding.base import Sharding
+from ..sharding.base import Sharding, is_local
 from ..sharding.single import SingleDeviceSharding
 from . import binding
 
@@ -34,3 +34,11 @@ Sharding._to_xla_hlo_sharding = _hlo_sharding
 def on_device(device):
     """The one SingleDeviceSharding of a device."""
     return SingleDeviceSharding(device)
+
+
+def check_memory(sharding):
+    """ValueError for a kind of memory that the devices do not have."""
+    kind = sharding.memory_kind
+    for device in sharding._devices if kind is not None else ():
+        if is_local(device) and kind not in (known := [m.kind for m in device.addressable_memories()]):
+            raise ValueError(f"{sharding}: {device} has no memory of kind {kind!r}; it has {', '.join(known)}")

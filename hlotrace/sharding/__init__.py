@@ -14,6 +14,8 @@ _HOME = {
     "SingleDeviceSharding": "single",
 }
 
+__all__ = list(_HOME)
+
 
 def __getattr__(name):
     if name not in _HOME:
@@ -23,4 +25,4 @@ def __getattr__(name):
 
 
 def __dir__():
-    return sorted(_HOME)
+    return __all__

@@ -69,5 +69,16 @@ class Sharding:
         return (self._devices == other._devices and self.memory_kind == other.memory_kind
                 and np.array_equal(np.sort(self._tiles(ndim)), np.sort(other._tiles(ndim))))
 
+    def lies_like(self, other, ndim):
+        """Does each device hold the same part of an array of rank `ndim`, however they are numbered?"""
+        if self.is_equivalent_to(other, ndim):
+            return True
+        tiles, others = self._tiles(ndim), other._tiles(ndim)
+        if tiles.shape != others.shape or self.memory_kind != other.memory_kind:
+            return False
+        by_device = [{s._devices[n]: i // t.shape[-1] for i, n in enumerate(t.flat)}
+                     for s, t in ((self, tiles), (other, others))]
+        return by_device[0] == by_device[1]
+
     def _memory_repr(self):
         return "" if self.memory_kind is None else f", memory_kind={self.memory_kind}"

@@ -25,6 +25,9 @@ def _names(kind, axis_names):
     for name in names:
         if not isinstance(name, str):
             raise TypeError(f"{kind}: axis names are strings, got {name!r} in {names}")
+        if not name.isascii() or "\\" in name or "'" in name:
+            raise ValueError(f"{kind}: axis name {name!r} holds a letter that is not ASCII, a backslash or a quote: with "
+                             "these XLA crashes or loses shardings. Use letters, digits and _")
         if names.count(name) > 1:
             raise ValueError(f"{kind}: axis name {name!r} stands more than once in {names}; give each axis its own name")
     return names
@@ -86,10 +89,12 @@ class _Axes:
 
     def __enter__(self):
         state.meshes = (*state.meshes, self)
+        state.refresh()
         return self
 
     def __exit__(self, *_):
         state.meshes = state.meshes[:-1]
+        state.refresh()
 
     def __copy__(self):
         return self

@@ -5,6 +5,7 @@ that list; a mesh whose devices stand in another order says so by `device_ids`.
 """
 import re
 
+from .mesh import Mesh
 from .named import as_named
 from .spec import PartitionSpec
 
@@ -21,7 +22,7 @@ def mesh_text(mesh, name="mesh", devices=None):
     """
     axes = ", ".join(f"{_quoted(axis)}={size}" for axis, size in mesh.shape_tuple)
     order = ""
-    if devices is not None and tuple(devices) != mesh._devices:
+    if devices is not None and isinstance(mesh, Mesh) and tuple(devices) != mesh._devices:
         number = {device: i for i, device in enumerate(devices)}
         order = f", device_ids={[number[device] for device in mesh._devices]}"
     return f"sdy.mesh @{name} = <[{axes}]{order}>"

@@ -7,6 +7,7 @@ import hlotrace.primitives
 for module in pkgutil.iter_modules(hlotrace.primitives.__path__):
     importlib.import_module(f"hlotrace.primitives.{module.name}")
 
-from . import elementwise, keys, programs, reducing, structural  # noqa: E402 - their primitives have to exist
+from . import elementwise, keys, programs, reducing, sharding, structural  # noqa: E402 - their primitives have to exist
 
-ROWS = [*elementwise.ROWS, *structural.ROWS, *reducing.ROWS, *keys.ROWS, *programs.ROWS]
+ROWS = [*elementwise.ROWS, *structural.ROWS, *reducing.ROWS, *keys.ROWS, *programs.ROWS,
+        *sharding.ROWS]

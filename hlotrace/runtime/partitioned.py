@@ -1,0 +1,185 @@
+"""Programs over several devices: which ones, how the arguments lie over them, how the results do, and the launch.
+
+Nothing reaches jaxlib here that was not compared with what the program was compiled for: some versions of it crash
+on an argument that lies otherwise.
+"""
+import collections
+import functools
+
+import numpy as np
+
+from ..core.avals import physical
+from ..core.trace import trace_to_jaxpr
+from ..sharding.mesh import AbstractMesh
+from ..sharding.named import NamedSharding
+from ..sharding.partition import Partition
+from ..sharding.positional import PositionalSharding
+from ..sharding.single import SingleDeviceSharding
+from ..sharding.spec import PartitionSpec
+from . import array, binding, callbacks, execute, parts, transfer
+
+IN_FLIGHT = 8       # launches of a program that are not waited for, on clients where more of them deadlock
+
+
+class PartitionedExecutable(execute.Executable):
+    """A program compiled for several devices, or for a mesh of one."""
+    __slots__ = ("devices", "in_shardings", "out_shardings", "running")
+
+    def __init__(self, loaded, lowered, device, compile_seconds, from_disk=False):
+        partition = lowered.partition
+        self.devices = partition.devices
+        self.in_shardings = _settled(partition, partition.ins, lowered.jaxpr.in_avals, loaded.get_parameter_shardings)
+        self.out_shardings = _settled(partition, partition.outs, lowered.jaxpr.out_avals, loaded.get_output_shardings)
+        self.running = collections.deque() if _may_deadlock(device, len(self.devices)) else None
+        super().__init__(loaded, lowered, device, compile_seconds, from_disk)
+
+    def lies(self):
+        return f"{_listed(self.devices)} with shardings {self.in_shardings}"
+
+    def _handlers(self):
+        return [binding.result_handler(physical(a), s) for a, s in zip(self.out_avals, self.out_shardings)]
+
+    def take(self, leaves):
+        """(buffers, True) for these arguments, moved where they are not committed; None if they lie elsewhere."""
+        buffers = []
+        for x, sharding, aval in zip(leaves, self.in_shardings, self.lowered.jaxpr.in_avals, strict=True):
+            if type(x) is not array.ArrayImpl:
+                buffers.append(parts.put(np.asarray(x), physical(aval), sharding))
+                continue
+            lies = x._buf._sharding
+            if lies is not sharding and lies != sharding:
+                if x._committed and not lies.lies_like(sharding, x.aval.ndim):
+                    x.check_alive()
+                    return None
+                x = transfer.move(x, sharding)
+            elif x._buf.is_deleted():
+                x.check_alive()
+            buffers.append(x._buf)
+        for i in self.lowered.donated:
+            if sum(b is buffers[i] for b in buffers) > 1:
+                raise ValueError(f"argument {i} of {self.lowered.jaxpr.name} is donated and passed a second time in one call: "
+                                 "the program would read memory that it gave away. Pass a copy, or do not donate it.")
+        return buffers, True
+
+    def run(self, buffers):
+        if self.running is None:
+            return super().run(buffers)
+        while len(self.running) >= IN_FLIGHT:
+            execute._wait(self.running.popleft())
+        try:
+            results = self.loaded.execute_sharded(buffers, with_tokens=True)
+        except binding.JaxRuntimeError as error:
+            raise callbacks.original(error) from None
+        self.running.append(results.consume_token())
+        return results.consume_with_handlers(self.handlers)
+
+
+def _may_deadlock(device, count):
+    """jaxlib's CPU client before 0.11 starves when many programs wait in each other's collectives."""
+    return device.platform == "cpu" and count > 1 and binding.version < (0, 11)
+
+
+def _settled(partition, asked, avals, compiled):
+    """The shardings that were asked for, and where none was, those that the compiler chose."""
+    if None not in asked:
+        return list(asked)
+    found = compiled() if len(partition.devices) > 1 else None
+    return [s or chosen(found and found[i], a, partition.devices, partition.mesh)
+            for i, (s, a) in enumerate(zip(asked, avals, strict=True))]
+
+
+def chosen(op_sharding, aval, devices, mesh):
+    """The sharding that the compiler chose, as a NamedSharding where the axes of `mesh` can say it."""
+    if op_sharding is None or (hlo := _tiled(op_sharding)).is_replicated():
+        return NamedSharding(mesh, PartitionSpec()) if mesh else PositionalSharding(devices).reshape(
+            (1,) * aval.ndim + (-1,)).replicate(aval.ndim, keepdims=False)
+    counts = list(hlo.tile_assignment_dimensions())
+    tiles = np.array(hlo.tile_assignment_devices()).reshape(counts)
+    ndim = physical(aval).ndim
+    tiles = tiles.reshape(*counts[:ndim], -1)[(slice(None),) * aval.ndim + (0,) * (ndim - aval.ndim)]
+    spec = mesh and spec_of(tiles, mesh)
+    if spec is not None:
+        return NamedSharding(mesh, spec)
+    return PositionalSharding(devices)._with(tiles)
+
+
+def _tiled(op_sharding):
+    from jaxlib import xla_client
+    hlo = xla_client.HloSharding.from_proto(op_sharding)
+    return hlo.v3_to_v2_sharding() if hasattr(hlo, "v3_to_v2_sharding") else hlo
+
+
+def spec_of(tiles, mesh):
+    """The PartitionSpec over `mesh` that gives these `tiles` (see sharding/base.py), or None where there is none.
+
+    For each dimension the axes are found whose coordinates, major first, count its tiles.
+    """
+    number = np.argsort(tiles.reshape(-1, tiles.shape[-1]), axis=None) // tiles.shape[-1]      # device -> tile
+    where = np.unravel_index(number, tiles.shape[:-1])
+    at = np.unravel_index(np.arange(mesh.size), mesh.axis_sizes)
+    free = [i for i, size in enumerate(mesh.axis_sizes) if size > 1]
+    entries = []
+    for dim, count in enumerate(tiles.shape[:-1]):
+        axes, inner = [], count      # an axis whose next step moves by `inner` tiles
+        while inner > 1:
+            for axis in free:
+                size = mesh.axis_sizes[axis]
+                if inner % size == 0 and np.array_equal(where[dim] // (inner // size) % size, at[axis]):
+                    break
+            else:
+                return None
+            free.remove(axis)
+            axes.append(mesh.axis_names[axis])
+            inner //= size
+        entries.append(tuple(axes))
+    while entries and not entries[-1]:
+        entries.pop()
+    return PartitionSpec(*entries)
+
+
+def partition_of(values, asked, outs, meshes, names):
+    """The Partition for these inputs (what has a shape), or the one device that all agree on.
+
+    `asked` and `outs` are shardings, None where the compiler may choose (`outs` itself is None while it may choose all);
+    `meshes` are those that the program names, `names(i)` words for input i.  Raises ValueError where devices differ.
+    """
+    said = [(s, names, i) for i, s in enumerate(asked) if s is not None]
+    said += [(s, "result {}".format, i) for i, s in enumerate(outs or ()) if s is not None]
+    devices, first = None, None
+    abstract = [m for m in meshes if isinstance(m, AbstractMesh)]
+    for s, words, i in [*said, *((m, "a mesh inside the program".format, 0) for m in meshes if m not in abstract)]:
+        if isinstance(getattr(s, "mesh", None), AbstractMesh):
+            abstract.append(s.mesh)
+        elif devices is None:
+            devices, first = s._devices, words(i)
+        elif s._devices != devices:
+            raise ValueError(
+                f"Received incompatible devices for jitted computation: {first} lies on {_listed(devices)}, {words(i)} on "
+                f"{_listed(s._devices)}. Move them to the same devices, in the same order, with device_put.")
+    if all(type(s) is SingleDeviceSharding for s, *_ in said) and not meshes:
+        return devices[0]
+    if devices is None:
+        devices = tuple(range(abstract[0].size))      # numbers stand for devices in a program that is not compiled
+    for mesh in abstract:
+        if mesh.size != len(devices):
+            raise ValueError(f"{mesh} has {mesh.size} devices, and the program runs on {len(devices)}")
+    for (s, words, i) in said:
+        if words is names:
+            transfer.check_divides(s, values[i], words(i))
+    mesh = next((s.mesh for s, *_ in said if isinstance(s, NamedSharding)), meshes[0] if meshes else None)
+    return Partition(devices, tuple(asked), outs, mesh)
+
+
+def _listed(devices):
+    return f"{devices[0].platform.upper()} {', '.join(str(d.id) for d in devices)}"
+
+
+def reshard(x, sharding):
+    """The array with another sharding over the same devices, which exchange parts."""
+    from . import evaluate
+    return evaluate.run_program(_identity(x.aval), [x], outs=(sharding,))[0]
+
+
+@functools.lru_cache(256)
+def _identity(aval):
+    return trace_to_jaxpr(lambda v: [v], [aval], "reshard")

@@ -1,0 +1,90 @@
+"""Arrays over several devices: made of parts, one on each device, and read part by part."""
+import numpy as np
+
+from ..core.avals import ShapedArray, physical
+from ..sharding.base import is_local
+from . import array, binding, placement
+
+
+class Shard:
+    """The part of an array that one device holds.
+
+    `device`; `index`, a tuple of slices of the whole; `replica_id`, 0 for the first device that holds this part; `data`,
+    an array on that device, or None where another process holds it.
+    """
+    __slots__ = ("device", "index", "replica_id", "data")
+
+    def __init__(self, device, index, replica_id, data):
+        self.device, self.index, self.replica_id, self.data = device, index, replica_id, data
+
+    def __repr__(self):
+        return f"Shard(device={self.device!r}, index={self.index}, replica_id={self.replica_id}, data={self.data})"
+
+
+def shards(x, addressable=True):
+    """The Shards of an array in the order of its devices; only those that this process holds, if `addressable`."""
+    x.check_alive()
+    sharding = x.sharding
+    part = ShapedArray(sharding.shard_shape(x.shape), x.dtype, x.weak_type)
+    local = iter(single_buffers(x))
+    copies, found = {}, []
+    for device, index in sharding.devices_indices_map(x.shape).items():
+        where = tuple((s.start, s.stop) for s in index)
+        replica = copies[where] = copies.get(where, -1) + 1
+        if is_local(device):
+            buf = next(local)._rewrap_with_aval_and_sharding(physical(part), placement.on_device(device))
+            found.append(Shard(device, index, replica, array.ArrayImpl(part, buf, True)))
+        elif not addressable:
+            found.append(Shard(device, index, replica, None))
+    return found
+
+
+def single_buffers(x):
+    """jaxlib's buffers of the parts that this process holds, in the order of the devices."""
+    return [x._buf] if len(x.sharding._devices) == 1 else binding.parts(x._buf)
+
+
+def reordered(x, sharding):
+    """Those buffers in the order of the devices of another sharding, on which the array lies in the same parts."""
+    by_device = dict(zip(x.sharding._devices, single_buffers(x)))
+    return [by_device[device] for device in sharding._devices]
+
+
+def gathered(x):
+    """The whole of an array over several devices, as NumPy.
+
+    Raises RuntimeError where other processes hold parts that this one does not.
+    """
+    sharding, aval = x.sharding, physical(x.aval)
+    devices = [d for d in sharding._devices if is_local(d)]
+    if not (sharding.is_fully_addressable or devices and sharding.is_fully_replicated):
+        raise RuntimeError(
+            f"Fetching the value of an array of shape {x.aval.str_short()} that spans non-addressable devices: other "
+            "processes hold parts of it. Read x.addressable_shards, or gather it with "
+            "experimental.multihost_utils.process_allgather.")
+    bufs = single_buffers(x)
+    if sharding.is_fully_replicated:
+        return binding.to_numpy(bufs[0], aval)
+    part = aval.update(shape=sharding.shard_shape(aval.shape))
+    whole = np.empty(aval.shape, aval.dtype)
+    for buf, index in zip(bufs, sharding.addressable_devices_indices_map(aval.shape).values()):
+        whole[index] = binding.to_numpy(buf, part)
+    return whole
+
+
+def put(value, aval, sharding):
+    """jaxlib's buffer for a NumPy value of the whole array; each local device is given a copy of its part."""
+    value = np.asarray(value, aval.dtype)
+    where = sharding.addressable_devices_indices_map(aval.shape)
+    pieces = [np.asarray(value[index], order="C") for index in where.values()]
+    if not sharding.is_fully_replicated:      # some devices but not all may not be given the same memory: bad_function_call
+        seen = set()
+        for i, piece in enumerate(pieces):
+            pieces[i] = piece.copy() if piece.ctypes.data in seen else piece
+            seen.add(piece.ctypes.data)
+    return binding.device_put_parts(pieces, aval, sharding, list(where))
+
+
+def assembled(aval, sharding, buffers):
+    """An ArrayImpl of buffers on one device each, in the order of the sharding's local devices."""
+    return array.ArrayImpl(aval, binding.join(buffers, physical(aval), sharding), True)

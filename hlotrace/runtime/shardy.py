@@ -1,0 +1,244 @@
+"""What Shardy decides: its propagation run on a program's text, without a compile and without a device.
+
+The text is StableHLO with `sdy.mesh`, `sdy.sharding`, `sdy.sharding_constraint` and `sdy.manual_computation`.  A value
+that propagation leaves without a sharding is whole on every device.
+"""
+import graphlib
+import re
+from typing import NamedTuple
+
+from . import binding
+
+_PASSES = "builtin.module(sdy-propagation-pipeline)"
+_LONGEST_CONSTANT = 32      # elements; longer ones are left out of a text for people
+
+
+class SubAxis(NamedTuple):
+    """A part of a mesh axis: its size is written as a product, `before` x `size` x the rest, and this is the middle.
+
+    Prints as Shardy writes it, with the name as Python does: `'data':(2)4`.
+    """
+    name: str
+    before: int
+    size: int
+
+    def __repr__(self):
+        return f"{self.name!r}:({self.before}){self.size}"
+
+
+def main_specs(text):
+    """What propagation gives @main: a list for its arguments, a list for its results, each with one tuple a value.
+
+    The tuple holds a tuple for each dimension: the mesh axes that split it, major first; names, or a SubAxis where only
+    a part of an axis does.  A value that is whole on every device: `((), ())` at rank 2.
+    Raises ValueError for a text that does not parse, that has no @main, or that Shardy rejects.
+    """
+    arguments, results = _signature(_functions(_propagate(text))["main"])
+    return [_spec(*pair) for pair in arguments], [_spec(*pair) for pair in results]
+
+
+def propagated(text):
+    """The program after propagation, for people: MLIR in which a comment gives the PartitionSpec of every value.
+
+    Each line that defines values ends with theirs, `// P('data', None)`; each function stands under a list of its
+    arguments and results.  These replace the `sdy.sharding` attributes.  Inside `sdy.manual_computation`,
+    `manual 'data'` tells that the value is one shard along that axis.  `P('data':(1)2)` splits over a part of an axis
+    (see SubAxis), and where the program has several meshes, a spec names its own.  Constants of more than 32 elements
+    are left out.
+    Raises ValueError for a text that does not parse, that has no @main, or that Shardy rejects.
+    """
+    module = _propagate(text)
+    operations = list(_walk(module.operation))
+    meshes = {_name(op): op.attributes["mesh"] for op, _ in operations if op.name == "sdy.mesh"}
+    notes = [_note(op, manual, meshes) for op, manual in operations]
+    # Parsed again, each operation's location is its line: so a line finds its note whatever the operation's syntax.
+    note_at = {}
+    for (op, _), note in zip(_walk(binding.parse_module(_printed(module)).operation), notes):
+        note_at.setdefault(op.location.start_line, (op.name == "func.func", note))
+    for op, _ in operations:
+        _strip(op)      # no line comes or goes
+    lines = _printed(module).rstrip().split("\n")
+    written = []
+    for number, line in enumerate(lines, 1):
+        above, note = note_at.get(number, (False, []))
+        if above:
+            indent = line[:len(line) - len(line.lstrip())]
+            written += [f"{indent}// {entry}" for entry in note]
+        written.append(line if above or not note else f"{line}  // {', '.join(note)}")
+    return "\n".join(written) + "\n"
+
+
+def _printed(module):
+    # Assumed verified: operations of Shardy's own may be wrong without the attributes, and would be printed unreadably.
+    return module.operation.get_asm(large_elements_limit=_LONGEST_CONSTANT, assume_verified=True)
+
+
+def _propagate(text):
+    """The propagated jaxlib module."""
+    from jaxlib.mlir import ir, passmanager
+    doing = "the text does not parse"
+    try:
+        module = binding.parse_module(text)
+        _check(_functions(module))
+        doing = "propagation fails"
+        with module.context:
+            passmanager.PassManager.parse(_PASSES).run(module.operation)
+    except ir.MLIRError as error:
+        raise ValueError(f"Shardy: {doing}: {_reason(str(error))}") from error
+    return module
+
+
+def _functions(module):
+    """The functions by their names."""
+    return {_name(op.operation): op.operation for op in module.body.operations if op.operation.name == "func.func"}
+
+
+def _check(functions):
+    """Raises ValueError for what would abort the process instead of failing."""
+    from jaxlib.mlir import ir
+    main = functions.get("main")
+    if main is None or "sym_visibility" in main.attributes and "private" in str(main.attributes["sym_visibility"]):
+        raise ValueError("Shardy: the program has no public function @main")
+    for name, op in functions.items():
+        if not len(op.regions[0].blocks):
+            raise ValueError(f"Shardy: function @{name} has no body")
+    calls = {name: {ir.FlatSymbolRefAttr(inner.attributes["callee"]).value for inner, _ in _walk(op)
+                    if inner.name == "func.call"} for name, op in functions.items()}
+    try:
+        graphlib.TopologicalSorter(calls).prepare()
+    except graphlib.CycleError as error:
+        raise ValueError(f"Shardy: function @{error.args[1][0]} calls itself, directly or not") from None
+
+
+def _reason(message):
+    """The first error of an MLIR diagnostic, with its line and column in the text."""
+    found = re.search(r'error: (?:"-":(\d+):(\d+): )?(.*)', message)
+    if not found:
+        return " ".join(message.split())
+    return (f"line {found[1]}, column {found[2]}: " if found[1] else "") + found[3]
+
+
+def _walk(op, manual=()):
+    """(operation, the mesh axes that are manual around it), each before those inside it."""
+    yield op, manual
+    if op.name == "sdy.manual_computation":
+        manual = (*manual, *_manual_axes(op))
+    for region in op.regions:
+        for block in region.blocks:
+            for inner in block.operations:
+                yield from _walk(inner.operation, manual)
+
+
+def _manual_axes(op):
+    from jaxlib.mlir.dialects import sdy
+    axes = sdy.ManualAxesAttr(op.attributes["manual_axes"])
+    return [axes[i] for i in range(len(axes))]
+
+
+def _name(op):
+    from jaxlib.mlir import ir
+    return ir.StringAttr(op.attributes["sym_name"]).value
+
+
+def _note(op, manual, meshes):
+    """The lines of comment above a function; the specs of another operation's results."""
+    if op.name != "func.func":
+        return [_written(*pair, meshes, manual) for pair in zip([r.type for r in op.results], _result_shardings(op))]
+    arguments, results = _signature(op)
+    blocks = op.regions[0].blocks
+    values = blocks[0].arguments if len(blocks) else ()
+    names = [f"%arg{i}" + (_given_name(values[i]) if values else "") for i in range(len(arguments))]
+    names += [f"result {i}" for i in range(len(results))]
+    return [f"{name}: {pair[0]}  {_written(*pair, meshes, manual)}" for name, pair in zip(names, arguments + results)]
+
+
+def _given_name(argument):
+    """` w1` for an argument with the location `loc("w1")`."""
+    found = re.fullmatch(r'loc\("((?:[^"\\\n]|\\.)+)"\)', str(argument.location))
+    return f" {found[1]}" if found else ""
+
+
+def _signature(op):
+    """(type, sharding or None) for each argument and for each result of a function."""
+    from jaxlib.mlir import ir
+    type_ = ir.FunctionType(ir.TypeAttr(op.attributes["function_type"]).value)
+    return tuple([*zip(types, _listed(op, attribute, len(types)))]
+                 for types, attribute in ((type_.inputs, "arg_attrs"), (type_.results, "res_attrs")))
+
+
+def _listed(op, attribute, count):
+    from jaxlib.mlir import ir
+    if attribute not in op.attributes:
+        return [None] * count
+    found = [ir.DictAttr(entry) for entry in ir.ArrayAttr(op.attributes[attribute])]
+    return [entry["sdy.sharding"] if "sdy.sharding" in entry else None for entry in found]
+
+
+def _result_shardings(op):
+    """For each result its sharding or None: Shardy's own operations keep it under names of their own."""
+    from jaxlib.mlir.dialects import sdy
+    for name in ("sdy.sharding", "sharding", "out_sharding", "out_shardings"):
+        if name not in op.attributes:
+            continue
+        found = op.attributes[name]
+        if sdy.TensorShardingAttr.isinstance(found):
+            return [found] * len(op.results)
+        if sdy.TensorShardingPerValueAttr.isinstance(found):
+            return list(sdy.TensorShardingPerValueAttr(found).shardings)
+    return [None] * len(op.results)
+
+
+def _spec(type_, sharding):
+    """The tuple of tuples that `main_specs` promises."""
+    from jaxlib.mlir import ir
+    from jaxlib.mlir.dialects import sdy
+    if sharding is None:
+        return ((),) * (type_.rank if isinstance(type_, ir.RankedTensorType) else 0)      # a token has no dimensions
+    dimensions = sdy.TensorShardingAttr(sharding).dimension_shardings
+    return tuple(tuple(map(_axis, sdy.DimensionShardingAttr(dim).axes)) for dim in dimensions)
+
+
+def _axis(attribute):
+    from jaxlib.mlir.dialects import sdy
+    axis = sdy.AxisRefAttr(attribute)
+    if axis.sub_axis_info is None:
+        return axis.name
+    part = sdy.SubAxisInfoAttr(axis.sub_axis_info)
+    return SubAxis(axis.name, part.pre_size, part.size)
+
+
+def _written(type_, sharding, meshes, manual):
+    """A sharding as people read it: `P('data', None)`, and what else there is to say."""
+    from jaxlib.mlir.dialects import sdy
+    entries = [None if not axes else axes[0] if len(axes) == 1 else axes for axes in _spec(type_, sharding)]
+    words = [f"P({', '.join(map(repr, entries))})"]
+    if sharding is not None:
+        attribute = sdy.TensorShardingAttr(sharding)
+        unreduced = list(map(_axis, attribute.unreduced_axes))
+        if unreduced:
+            words.append("unreduced " + " ".join(map(repr, unreduced)))
+        reference = str(attribute.mesh_or_ref)
+        mesh = meshes.get(reference.lstrip("@").strip('"'))
+        if mesh is not None and not sdy.MeshAttr(mesh).axes and sdy.MeshAttr(mesh).device_ids:
+            words = [f"on device {sdy.MeshAttr(mesh).device_ids[0]}"]
+        elif mesh is None or len(meshes) > 1:
+            words.append(f"of {reference}")
+    if manual:
+        words.append("manual " + " ".join(map(repr, manual)))
+    return " ".join(words)
+
+
+def _strip(op):
+    """Remove what the comments say."""
+    from jaxlib.mlir import ir
+    for name in ("sdy.sharding", "stablehlo.mesh"):
+        if name in op.attributes:
+            del op.attributes[name]
+    if op.name != "func.func":
+        return
+    for name in ("arg_attrs", "res_attrs"):
+        if name in op.attributes:
+            kept = [{entry.name: entry.attr for entry in ir.DictAttr(attributes) if entry.name != "sdy.sharding"}
+                    for attributes in ir.ArrayAttr(op.attributes[name])]
+            with op.context:
+                op.attributes[name] = ir.ArrayAttr.get([ir.DictAttr.get(entry) for entry in kept])
