@@ -76,7 +76,7 @@ def test_a_retrace_names_the_option_or_the_axis_that_changed():
     jax.vmap(f, axis_name="i")(np.ones(2, np.int32))
     _, option, axis = f.why_retraced()
     assert "option jax_default_matmul_precision: None -> 'highest'" in option
-    assert "named axes of the enclosing vmaps: {} -> {'i': 2}" in axis
+    assert "named axes: {} -> {'i': 2}" in axis
 
 
 def test_an_explanation_never_fails_a_call():

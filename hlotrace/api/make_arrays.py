@@ -80,18 +80,19 @@ def make_array_from_process_local_data(sharding, local_data, global_shape=None):
     `global_shape` is the shape of the whole; without it, each dimension is as much larger than the local one as there are
     processes along it.  With one process the data is the whole.  Raises ValueError where shapes do not fit.
     """
+    name = "make_array_from_process_local_data"
     if global_shape is not None and not isinstance(global_shape, tuple) or isinstance(local_data, (dict, list, tuple)):
         leaves, treedef = tree.tree_flatten(local_data)
         shapes = [global_shape] * len(leaves) if global_shape is None else treedef.flatten_up_to(global_shape)
-        targets = tree.flatten_axes("make_array_from_process_local_data sharding", treedef, sharding)
-        return treedef.unflatten([_from_local(s, v, g) for s, v, g in zip(targets, leaves, shapes)])
-    return _from_local(sharding, local_data, global_shape)
+        targets = tree.flatten_axes(f"{name} sharding", treedef, sharding)
+        return treedef.unflatten([from_local_data(name, s, v, g) for s, v, g in zip(targets, leaves, shapes)])
+    return from_local_data(name, sharding, local_data, global_shape)
 
 
-def _from_local(sharding, value, shape):
-    name = "make_array_from_process_local_data"
+def from_local_data(name, sharding, value, shape):
+    """`make_array_from_process_local_data` for one value; `name` begins errors."""
     value = np.asarray(value)
-    box = _local_box(sharding, value.ndim)
+    box = check_block(name, sharding, value.ndim)
     if shape is None:
         shape = tuple(size * total // (stop - start) for size, (start, stop, total) in zip(value.shape, box))
     shape = tuple(value.shape[i] if size is None and i < value.ndim else size for i, size in enumerate(shape))
@@ -116,7 +117,7 @@ def _from_local(sharding, value, shape):
     return make_array_from_callback(shape, sharding, data, aval.dtype)
 
 
-def _local_box(sharding, ndim):
+def check_block(name, sharding, ndim):
     """(first tile, last tile + 1, number of tiles) along each dimension, of the tiles that this process holds.
 
     Raises ValueError where those do not fill a box: then no array can hold exactly what the process holds.
@@ -125,11 +126,11 @@ def _local_box(sharding, ndim):
     local = np.isin(tiles, [i for i, d in enumerate(sharding._devices) if is_local(d)]).any(-1)
     held = np.argwhere(local)
     if not len(held):
-        raise ValueError(f"make_array_from_process_local_data: no device of {sharding} belongs to this process")
+        raise ValueError(f"{name}: no device of {sharding} belongs to this process")
     low, high = held.min(0), held.max(0) + 1
     if len(held) != np.prod(high - low):
-        raise ValueError(f"make_array_from_process_local_data: the parts of {sharding} that this process holds do not form "
-                         "a block; use make_array_from_callback")
+        raise ValueError(f"{name}: the parts of {sharding} that this process holds do not form a block; use "
+                         "make_array_from_callback")
     return list(zip(low.tolist(), high.tolist(), local.shape))
 
 

@@ -141,9 +141,13 @@ def changes(fun, old, new):
         if meshes != now:
             found.append(("mesh", f"current mesh: {meshes[-1] if meshes else None} -> {now[-1] if now else None}"))
     if old[4] != new[4]:
-        found.append(("axes", f"named axes of the enclosing vmaps: {dict(old[4])} -> {dict(new[4])}"))
+        found.append(("axes", f"named axes: {_sizes(old[4])} -> {_sizes(new[4])}"))
     return found or [("closure", "the types are those of an earlier trace, but it closes over values that an outer "
                                  "transformation traces, so no trace can be used again: pass them as arguments")]
+
+
+def _sizes(axis_env):
+    return {name: size for name, size, _ in axis_env}
 
 
 def arguments(fun, types):

@@ -281,7 +281,7 @@ def make_jaxpr(fun, static_argnums=(), axis_env=None, return_shape=False, abstra
     jitted = JitFunction(fun, static_argnums)
 
     def traced_program(*args, **kwargs):
-        saved, state.axis_env = state.axis_env, (*state.axis_env, *(axis_env or ()))
+        saved, state.axis_env = state.axis_env, (*state.axis_env, *((*entry, "vmap") for entry in axis_env or ()))
         try:
             stage = jitted.trace(*args, **kwargs)
         finally:

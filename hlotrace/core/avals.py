@@ -1,4 +1,6 @@
 """ShapedArray: what is known of a value while tracing.  Interned: equal avals are the same object."""
+import typing
+
 import numpy as np
 
 from . import dtypes
@@ -8,29 +10,30 @@ _interned: dict = {}
 
 
 class ShapedArray:
-    """The type of an array: `shape` (tuple of int), `dtype` (np.dtype or ExtendedDType), `weak_type` (bool).
+    """The type of an array: `shape` (tuple of int), `dtype` (np.dtype or ExtendedDType), `weak_type` (bool), `vma`.
 
-    A weak type comes from a Python scalar and gives way in promotion.
+    A weak type comes from a Python scalar and gives way in promotion.  `vma`, a frozenset of names, are the manual axes
+    of a `shard_map` along which the devices hold different values.
     """
-    __slots__ = ("shape", "dtype", "weak_type", "ndim", "size", "mlir", "__weakref__")
+    __slots__ = ("shape", "dtype", "weak_type", "vma", "ndim", "size", "mlir", "__weakref__")
 
-    def __new__(cls, shape, dtype, weak_type=False):
-        key = (shape, dtype, weak_type)
+    def __new__(cls, shape, dtype, weak_type=False, vma=frozenset()):
+        key = (shape, dtype, weak_type, vma)
         try:
             return _interned[key]
         except KeyError:
             pass
         except TypeError:
-            key = (tuple(shape), dtypes.as_dtype(dtype), bool(weak_type))
+            key = (tuple(shape), dtypes.as_dtype(dtype), bool(weak_type), frozenset(vma))
             if key in _interned:
                 return _interned[key]
         shape = tuple(int(d) for d in key[0])
         dtype = key[1] if isinstance(key[1], (np.dtype, dtypes.ExtendedDType)) else dtypes.as_dtype(key[1])
-        canonical = (shape, dtype, bool(weak_type))
+        canonical = (shape, dtype, bool(weak_type), frozenset(vma))
         self = _interned.get(canonical)
         if self is None:
             self = object.__new__(cls)
-            self.shape, self.dtype, self.weak_type = canonical
+            self.shape, self.dtype, self.weak_type, self.vma = canonical
             self.ndim = len(shape)
             size = 1
             for d in shape:
@@ -41,21 +44,26 @@ class ShapedArray:
         _interned[key] = self
         return self
 
-    def update(self, shape=None, dtype=None, weak_type=None):
+    def update(self, shape=None, dtype=None, weak_type=None, vma=None):
         return ShapedArray(self.shape if shape is None else shape, self.dtype if dtype is None else dtype,
-                           self.weak_type if weak_type is None else weak_type)
+                           self.weak_type if weak_type is None else weak_type, self.vma if vma is None else vma)
 
     def strip_weak_type(self):
-        return ShapedArray(self.shape, self.dtype) if self.weak_type else self
+        return self.update(weak_type=False) if self.weak_type else self
+
+    @property
+    def manual_axis_type(self):
+        """`vma` under JAX's newer name: `.manual_axis_type.varying`."""
+        return ManualAxisType(self.vma)
 
     def tangent(self):
         """The aval of tangents of values of this aval."""
-        return ShapedArray(self.shape, dtypes.tangent_dtype(self.dtype), self.weak_type)
+        return ShapedArray(self.shape, dtypes.tangent_dtype(self.dtype), self.weak_type, self.vma)
 
     to_tangent_aval = tangent
 
     def __reduce__(self):
-        return ShapedArray, (self.shape, self.dtype, self.weak_type)
+        return ShapedArray, (self.shape, self.dtype, self.weak_type, self.vma)
 
     def __len__(self):
         if not self.shape:
@@ -68,10 +76,23 @@ class ShapedArray:
 
     def __repr__(self):
         weak = ", weak_type=True" if self.weak_type else ""
-        return f"ShapedArray({self.str_short()}{weak})"
+        return f"ShapedArray({self.str_short()}{self.varies()}{weak})"
 
     def __str__(self):
-        return f"{self.str_short(True)}" + ("*" if self.weak_type else "")
+        return self.str_short() + self.varies()
+
+    def short(self):
+        """As programs show it: `f32[2,3]`, with a star if weak."""
+        return self.str_short(True) + ("*" if self.weak_type else "") + self.varies()
+
+    def varies(self):
+        """`{V:data}` for an array that varies over manual axes, else an empty string."""
+        return f"{{V:{','.join(sorted(self.vma))}}}" if self.vma else ""
+
+
+class ManualAxisType(typing.NamedTuple):
+    """Over which manual axes an array varies."""
+    varying: frozenset
 
 
 def mlir_type(shape, dtype):

@@ -87,7 +87,8 @@ class State(threading.local):
     trace = None           # set by core.trace: the current trace
     source = None          # provenance to stamp on new equations instead of the caller's line
     name_stack = ""        # "layer0/attention": from named_scope
-    axis_env = ()          # ((name, size), ...) of the enclosing vmaps that have names
+    axis_env = ()          # ((name, size, kind), ...) of the enclosing vmaps ("vmap") and shard_maps that have names;
+    #                        kind "manual", or "checked" where avals tell over which axes values vary
     meshes = ()            # entered with `with mesh:`, the current one last; part of the context
     mesh_to_run_on = None  # by set_mesh: where jit programs run that nothing else places
     x64 = False

@@ -196,7 +196,8 @@ def check_jaxpr(jaxpr):
         expected = eqn.primitive.typecheck([v.aval for v in eqn.invars], eqn.params)
         for v, aval in zip(eqn.outvars, expected, strict=True):
             if v.aval.shape != aval.shape or v.aval.dtype != aval.dtype:
-                raise TypeError(f"{eqn.primitive.name}: result is typed {v.aval}, its rule gives {aval}\n{jaxpr}")
+                raise TypeError(f"{eqn.primitive.name}: result is typed {v.aval.short()}, its rule gives {aval.short()}\n"
+                                f"{jaxpr}")
         bound.update(eqn.outvars)
     for v in jaxpr.outvars:
         if type(v) is Var and v not in bound:

@@ -24,13 +24,13 @@ class _Printer:
         if type(v) is Literal:
             value = np.asarray(v.val)
             shown = str(value) if value.ndim == 0 else "[...]"
-            return f"{shown}:{v.aval}"
+            return f"{shown}:{v.aval.short()}"
         if v not in self.names:
             self.names[v] = next(self.fresh)
         return self.names[v]
 
     def typed(self, v):
-        return f"{self.name(v)}:{v.aval}"
+        return f"{self.name(v)}:{v.aval.short()}"
 
     def jaxpr(self, jaxpr, indent):
         consts = " ".join(self.typed(v) for v in jaxpr.constvars)

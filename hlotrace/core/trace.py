@@ -12,7 +12,7 @@ from . import source as provenance
 from .array import Array
 from .avals import ShapedArray, aval_of, physical
 from .config import state
-from .jaxpr import Eqn, Jaxpr, Literal, Var, literal_value
+from .jaxpr import Eqn, Jaxpr, Literal, Var, literal_value, sub_jaxprs
 
 # NumPy constants up to this many bytes stand in the program; larger ones are passed to it as inputs.
 LITERAL_BYTES = 1024
@@ -191,7 +191,7 @@ class Tracer(Array):
     def __repr__(self):
         value = self.concrete()
         inner = f" with {value!r}" if value is not None else ""
-        return f"{type(self).__name__}<{self.aval}>{inner}"
+        return f"{type(self).__name__}<{self.aval.short()}>{inner}"
 
     def __deepcopy__(self, memo):
         return self
@@ -283,16 +283,22 @@ class JaxprTrace(Trace):
             raise RuntimeError("internal error: a finished trace is still current")
         if primitive.stage is not None and "jaxpr" not in params:
             args, params = primitive.stage(args, params)
-        invars, avals = [], []
+        invars, avals, varies = [], [], False
         for a in args:
             v = a._var if type(a) is JaxprTracer and a._trace is self else self.atom(a)
             invars.append(v)
-            avals.append(v.aval)
+            aval = v.aval
+            avals.append(aval)
+            if aval.vma:
+                varies = True
+        vma = self.unify(primitive, params, invars, avals) if varies else None
         try:
             result = primitive.typ(*avals, **params)
         except (TypeError, ValueError) as error:
             note_line(error, primitive)
             raise
+        if vma is not None:
+            result = [a.update(vma=vma) for a in result] if primitive.multiple_results else result.update(vma=vma)
         source = state.source or provenance.user_frame()
         effects = primitive.effects(params) if primitive.effects is not None else ()
         if primitive.multiple_results:
@@ -302,6 +308,23 @@ class JaxprTrace(Trace):
         var = Var(result)
         self.eqns.append(Eqn(primitive, invars, [var], params, effects, source, state.name_stack))
         return JaxprTracer(self, var, source)
+
+    def unify(self, primitive, params, invars, avals):
+        """Let operands that vary over some manual axes meet others: all are made to vary over the same, in place.
+
+        Returns those axes, or None where the primitive itself says how its results vary: collectives do, and those that
+        hold programs.
+        """
+        if "collective" in primitive.properties or any(True for _ in sub_jaxprs(params)):
+            return None
+        vma = frozenset().union(*[a.vma for a in avals])
+        for i, (v, aval) in enumerate(zip(invars, avals)):
+            if aval.vma != vma and type(v) is Var:
+                avals[i] = aval.update(vma=vma)
+                invars[i] = Var(avals[i])
+                self.eqns.append(Eqn(PRIMITIVES["pvary"], [v], [invars[i]], {"axes": tuple(sorted(vma - aval.vma))}, (),
+                                     state.source or provenance.user_frame(), state.name_stack))
+        return vma
 
     def splice(self, jaxpr, args):
         source = state.source or provenance.user_frame()

@@ -3,6 +3,7 @@ from .contraction import *
 from .control_flow import *
 from .elementwise import *
 from .indexing import *
+from .parallel import *
 from .reductions import *
 from .shapes import *
 

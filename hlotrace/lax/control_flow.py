@@ -1,12 +1,15 @@
 """Structured control flow: scan, while_loop, fori_loop, cond, switch, map, associative_scan."""
+import copy
 import operator
 
 from ..api.jit import Traced, cache_for, trace_call
 from ..core import dtypes, errors, tree
 from ..core.avals import aval_of, is_arraylike
 from ..core.config import state
-from ..core.jaxpr import Var
-from ..core.trace import Tracer, is_concrete
+from ..core.jaxpr import Var, eval_jaxpr
+from ..core.programs import embed_constants
+from ..core.trace import Tracer, is_concrete, trace_to_jaxpr
+from ..primitives.collectives import vary
 from ..primitives.common import bind, canonical_axis, np, scalar
 from ..primitives.control import cond_p, while_p
 from ..primitives.elementwise import convert
@@ -42,9 +45,9 @@ def _trace(fun, args, avals, name, owner=None) -> Traced:
 def _settle_carry(trace, carry, n_out):
     """Trace with the carry's types; a weak carry that comes back strong is made strong and traced again.
 
-    `trace(avals)` traces; returns (traced, carry leaves).
+    So is one that comes back varying over more manual axes.  `trace(avals)` traces; returns (traced, carry leaves).
     """
-    for _ in range(3):
+    for _ in range(3 + len(state.axis_env)):
         avals = [aval_of(x) for x in carry]
         traced = trace(avals)
         outs = traced.closed.out_avals[:n_out]
@@ -52,12 +55,28 @@ def _settle_carry(trace, carry, n_out):
             return traced, carry
         changed = [a.weak_type and (not o.weak_type or a.dtype != o.dtype) and a.shape == o.shape
                    for a, o in zip(avals, outs)]
-        if not any(changed):
-            return traced, carry
+        grown = [not o.vma <= a.vma for a, o in zip(avals, outs)]
+        if not any(changed) and not any(grown):
+            return varying(traced, [a.vma for a in avals]), carry
+        carry = [vary(x, o.vma) if g else x for x, o, g in zip(carry, outs, grown)]
         # the promotion lattice lets a weak value take the dtype of the strong one
         carry = [convert(x, dtypes.lattice_result(((a.dtype, True), (o.dtype, o.weak_type)))[0]) if c else x
                  for x, a, o, c in zip(carry, avals, outs, changed)]
     return traced, carry
+
+
+def varying(traced, axes):
+    """The same, with outputs that vary at least over `axes`, a set for each of the first ones."""
+    closed = traced.closed
+    if all(v.aval.vma >= wanted for v, wanted in zip(closed.outvars, axes)):
+        return traced
+    axes = [*axes, *[frozenset()] * (len(closed.outvars) - len(axes))]
+
+    def fun(*xs):
+        return [vary(x, wanted) if wanted else x for x, wanted in zip(eval_jaxpr(closed, (), *xs), axes)]
+    found = copy.copy(traced)
+    found.closed, found.branches = embed_constants(trace_to_jaxpr(fun, closed.in_avals, closed.name)), {}
+    return found
 
 
 def _check_carry(name, in_tree, in_avals, out_tree, out_avals, carry_in, label):
@@ -182,6 +201,9 @@ def while_loop(cond_fun, body_fun, init_val):
     _check_carry("body_fun", in_tree, avals, body.out_tree, body.closed.out_avals, init_val, "val")
     condition = _trace(cond_fun, (init_val,), avals, "cond")
     _check_predicate(condition)
+    decides = condition.closed.out_avals[0].vma
+    if any(not decides <= a.vma for a in avals):      # devices leave the loop at different times
+        return while_loop(cond_fun, body_fun, in_tree.unflatten([vary(x, decides) for x in leaves]))
     outs = while_p.bind(*condition.consts, *body.consts, *leaves, cond_jaxpr=condition.closed, body_jaxpr=body.closed,
                         cond_nconsts=len(condition.consts), body_nconsts=len(body.consts))
     return in_tree.unflatten(outs)
@@ -264,6 +286,9 @@ def _branch_outputs(traced, names):
 
 def _bind_branches(index, traced, leaves):
     """Every branch takes the constants of all branches, then the operands."""
+    decides = aval_of(index).vma
+    unions = [decides.union(*[a.vma for a in avals]) for avals in zip(*[t.closed.out_avals for t in traced])]
+    traced = [varying(t, unions) for t in traced]
     consts = [c for t in traced for c in t.consts]
     programs, start = [], 0
     for t in traced:

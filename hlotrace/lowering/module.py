@@ -56,6 +56,7 @@ class Module:
         self.platform = platform
         self.partition = partition
         self.meshes = {}         # Mesh -> its name
+        self.manual = None, ()   # the mesh of the `shard_map` that is being written, and its manual axes
         self.apart = apart       # programs whose functions XLA is asked not to inline
         self.functions = {}      # Jaxpr -> function name
         self.names = {"main"}
@@ -73,6 +74,9 @@ class Module:
 
     def mesh(self, mesh):
         """The name of a mesh, declared on first use."""
+        known = self.partition.mesh
+        if known is not None and mesh == known.abstract_mesh:
+            mesh = known
         return self.meshes.setdefault(mesh, f"mesh_{len(self.meshes)}" if self.meshes else "mesh")
 
     def sharding(self, sharding, aval, open=False):
@@ -88,9 +92,10 @@ class Module:
 
     def function(self, jaxpr):
         """The name of the private function for a program, written on first use."""
-        name = self.functions.get(jaxpr)
+        key = jaxpr, self.manual
+        name = self.functions.get(key)
         if name is None:
-            name = self.functions[jaxpr] = self.unique(jaxpr.name)
+            name = self.functions[key] = self.unique(jaxpr.name)
             self.write(name, jaxpr, "private")
         return name
 
@@ -186,28 +191,42 @@ class Context:
             self.loc = saved
         return name
 
+    def manual_computation(self, names, in_types, in_shardings, out_shardings, out_types, mesh, axes, body):
+        """An `sdy.manual_computation` over mesh `axes`; `body` as for `region`.  Returns the names of its results."""
+        module, listed = self.module, ", ".join
+        saved, module.manual = module.manual, (mesh, (*module.manual[1], *axes))
+        args, lines = self.block([t for t, _ in in_types], body, "sdy.return")
+        module.manual = saved
+        quoted = listed(f'"{axis}"' for axis in axes)
+        return self.emit(
+            f"sdy.manual_computation({listed(names)}) in_shardings=[{listed(in_shardings)}] "
+            f"out_shardings=[{listed(out_shardings)}] manual_axes={{{quoted}}} ({args}) {{\n{lines}\n{self.indent}}} : "
+            f"({listed(t for _, t in in_types)}) -> ({listed(out_types)})", len(out_types))
+
     def region(self, avals, body, isolated=True):
         """The text of a region whose block takes arguments of `avals`; `body(names) -> names` writes it.
 
         An entry of `avals` may be a type string.  `isolated=False` lets the body use values from outside.
         """
+        args, lines = self.block([a if isinstance(a, str) else a.mlir for a in avals], body, "stablehlo.return", isolated)
+        head = f"{self.indent}^bb0({args}):\n" if args else ""
+        return f"({{\n{head}{lines}\n{self.indent}}})"
+
+    def block(self, types, body, terminator, isolated=True):
+        """(the arguments, the lines) of a block that `body` writes, one level further in."""
         outer_lines, outer_constants, outer_loc, token = self.lines, self.constants, self.loc, self.token
         self.lines, self.constants = [], {} if isolated else dict(self.constants)
         self.indent += "  "
-        types = [a if isinstance(a, str) else a.mlir for a in avals]
         args = []
         for _ in types:
             args.append(f"%{self.count}")
             self.count += 1
         results, result_types = body(args)
-        returned = f"stablehlo.return {', '.join(results)} : {', '.join(result_types)}" if results else (
-            "stablehlo.return")
+        returned = f"{terminator} {', '.join(results)} : {', '.join(result_types)}" if results else terminator
         inner = "\n".join([*self.lines, f"{self.indent}{returned}"])
         self.indent = self.indent[:-2]
-        block = f"{self.indent}^bb0({', '.join(f'{a}: {t}' for a, t in zip(args, types))}):\n" if types else ""
-        text = f"({{\n{block}{inner}\n{self.indent}}})"
         self.lines, self.constants, self.loc, self.token = outer_lines, outer_constants, outer_loc, token
-        return text
+        return ", ".join(f"{a}: {t}" for a, t in zip(args, types)), inner
 
     def jaxpr_region(self, jaxpr, isolated=True):
         """A region that runs a program."""
@@ -267,7 +286,8 @@ class Context:
         # on the CPU XLA then compiles its kernels once; on accelerators it would lose fusions
         apart = (' {mhlo.frontend_attributes = {inlineable = "false"}}'
                  if self.platform == "cpu" and jaxpr in self.module.apart else "")
-        results = self.emit(f"call @{name}({', '.join(names)}){apart} : ({', '.join(types)}) -> ({', '.join(out_types)})",
+        call = "func.call" if self.module.manual[1] else "call"      # within Shardy's operations its dialect is the default
+        results = self.emit(f"{call} @{name}({', '.join(names)}){apart} : ({', '.join(types)}) -> ({', '.join(out_types)})",
                             len(out_types))
         if ordered:
             self.token, *results = results

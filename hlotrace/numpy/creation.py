@@ -13,8 +13,9 @@ from ..core import dtypes
 from ..core.array import Array
 from ..core.avals import ShapedArray, aval_of, is_arraylike
 from ..core.config import state
-from ..core.trace import concrete_or_error
+from ..core.trace import Tracer, concrete_or_error
 from ..lax import shapes as lax
+from ..primitives.collectives import vary
 from ..primitives.common import canonical_axis, canonical_shape, np, scalar
 from ..primitives.elementwise import add, convert, div, eq, floor_p, ge, log, mul, power, select, sign_p, sub
 from ..primitives.shape import broadcast_in_dim, concatenate_p, copy_p, iota_p, move_axis, pad_p, reshape, slice_p
@@ -215,7 +216,8 @@ def full_like(a, fill_value, dtype=None, shape=None, *, device=None, out_shardin
     dtype = dtypes.check_user_dtype(aval.dtype if dtype is None else dtype, "full_like")
     if device is None and isinstance(a, ArrayImpl) and a._committed and shape == a.shape:
         device = a.sharding
-    return on_device(_fill(shape, fill_value, dtype, weak), device)
+    filled = on_device(_fill(shape, fill_value, dtype, weak), device)
+    return vary(filled, a.aval.vma) if isinstance(a, Tracer) and a.aval.vma else filled
 
 
 def _constant(name, value):

@@ -5,7 +5,7 @@ import numpy as np
 
 from ..core import errors
 from ..core.config import config, state
-from ..core.jaxpr import Jaxpr, close, dce
+from ..core.jaxpr import Jaxpr, close, dce, sub_jaxprs
 from ..core.programs import meshes
 from ..core.trace import EVAL, JaxprTrace, Tracer, set_evaluator
 from ..lowering.module import lower
@@ -72,7 +72,8 @@ def _evaluate_carefully(primitive, args, params):
         if isinstance(a, Tracer):
             raise errors.leaked_tracer(a)
     arrays = [a if type(a) is ArrayImpl else as_array(a) for a in args]
-    where, committed = placed(arrays)
+    found = [m for inner in sub_jaxprs(params) for m in meshes(inner)] if primitive.multiple_results else ()
+    where, committed = placed(arrays, meshes=found)
     avals = [a.aval for a in arrays]
     key = (primitive, where if committed else state.context_key, *avals, *params.items())
     executable = _primitive_cache.get(key)

@@ -57,8 +57,8 @@ class PartitionedExecutable(execute.Executable):
             buffers.append(x._buf)
         for i in self.lowered.donated:
             if sum(b is buffers[i] for b in buffers) > 1:
-                raise ValueError(f"argument {i} of {self.lowered.jaxpr.name} is donated and passed a second time in one call: "
-                                 "the program would read memory that it gave away. Pass a copy, or do not donate it.")
+                raise ValueError(f"argument {i} of {self.lowered.jaxpr.name} is donated and passed a second time in one "
+                                 "call: the program would read memory that it gave away. Pass a copy, or do not donate it.")
         return buffers, True
 
     def run(self, buffers):

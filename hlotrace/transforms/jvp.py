@@ -12,6 +12,7 @@ from ..core.config import state
 from ..core.jaxpr import eval_jaxpr
 from ..core.trace import Trace, Tracer, aval_of, entering, trace_to_jaxpr
 from ..primitives.calls import inlined_p
+from ..primitives.collectives import vary
 
 
 class JVPTracer(Tracer):
@@ -21,7 +22,10 @@ class JVPTracer(Tracer):
         self._trace = trace
         self.primal = primal
         self.tangent = tangent
-        self.aval = aval_of(primal)
+        self.aval = aval = aval_of(primal)
+        if aval.vma and aval_of(tangent).vma != aval.vma:      # a tangent varies over the manual axes of its primal
+            with entering(trace.rules):
+                self.tangent = vary(tangent, aval.vma)
 
     def concrete(self):
         primal = self.primal

@@ -76,7 +76,9 @@ class BatchTrace(Trace):
 def batch_flat(fun, axis, args, dims):
     """`fun` maps flat lists to flat lists.  Returns (outs, out dims), a dim None where unbatched."""
     trace = BatchTrace(state.trace, axis)
-    saved, state.axis_env = state.axis_env, (*state.axis_env, (axis.name, axis.size)) if axis.name else state.axis_env
+    saved = state.axis_env
+    if axis.name:
+        state.axis_env = (*saved, (axis.name, axis.size, "vmap"))
     try:
         with entering(trace, ending=True):
             outs = fun(*[a if d is None else BatchTracer(trace, a, d) for a, d in zip(args, dims, strict=True)])

@@ -4,11 +4,14 @@ import functools
 import numpy as np
 
 import hlotrace
+from hlotrace import lax
 from hlotrace.core.trace import PRIMITIVES
 from hlotrace.lax import with_sharding_constraint
 from hlotrace.sharding import Mesh, NamedSharding, P
 
-from .row import Row, between
+from .row import Row, between, op
+
+sin = op("sin")
 
 ROWS = []
 
@@ -29,3 +32,66 @@ row("sharding_constraint", lambda x: with_sharding_constraint(x, NamedSharding(m
         (lambda: with_sharding_constraint(1.0, NamedSharding(mesh(), P("x"))), ValueError, "rank"),
         (lambda: with_sharding_constraint([1.0, 2.0], {"a": None}), ValueError, "prefix"),
         (lambda: with_sharding_constraint(1.0, hlotrace.devices()[0]), TypeError, "is a device")])
+
+# --- collectives ------------------------------------------------------------------------------------------------
+
+CUT = P("x")
+
+
+def over(fun, in_specs=CUT, out_specs=CUT, **options):
+    """`fun` on each of two devices."""
+    return lambda *xs: hlotrace.shard_map(fun, mesh=mesh(), in_specs=in_specs, out_specs=out_specs, **options)(*xs)
+
+
+def refused(name, *args, **params):
+    """A call of the primitive itself on each of two devices."""
+    return lambda: hlotrace.jit(over(lambda *xs: PRIMITIVES[name].bind(*xs, **params)))(*args)
+
+
+def halves(x):
+    return np.split(x, 2)
+
+
+X = between(-3, 3, 4, 2)
+C = (np.arange(8).reshape(4, 2) * (1 - 2j)).astype(np.complex64)
+UNCHECKED = {"check_vma": False}
+row("psum", over(lambda x: lax.psum(x, "x"), **UNCHECKED), lambda x: np.tile(sum(halves(x)), (2, 1)), X, kinds="fciu",
+    linear=True)
+row("psum_invariant", over(lambda x: lax.psum(x, "x"), out_specs=P()), lambda x: sum(halves(x)), X, kinds="fciu",
+    linear=True)
+row("pmax", over(lambda x: lax.pmax(x, "x"), out_specs=P()), lambda x: np.maximum(*halves(x)), X, kinds="fiu", bad=[
+    (lambda: hlotrace.jit(over(lambda x: lax.pmax(x, "x")))(C), TypeError, "complex values have no order")])
+row("pmin", over(lambda x: lax.pmin(x, "x"), out_specs=P()), lambda x: np.minimum(*halves(x)), X, kinds="fiu", bad=[
+    (lambda: hlotrace.jit(over(lambda x: lax.pmin(x, "x")))(C), TypeError, "complex values have no order")])
+row("pvary", over(lambda x: lax.pvary(x, "x"), in_specs=P()), lambda x: np.tile(x, (2, 1)), X, kinds="fciub", linear=True)
+row("all_gather", over(lambda x: lax.all_gather(x, "x", tiled=True)), lambda x: np.tile(x, (2, 1)), X, kinds="fciub",
+    linear=True)
+row("reduce_scatter", over(lambda x: lax.psum_scatter(x, "x", scatter_dimension=1, tiled=True)),
+    lambda x: np.concatenate(np.split(sum(halves(x)), 2, 1)), X, kinds="fciu", linear=True, bad=[
+        (refused("reduce_scatter", np.ones((2, 3)), axes=("x",), size=2, dim=1, groups=None), ValueError,
+         "not a multiple of 2")])
+row("all_to_all", over(lambda x: lax.all_to_all(x, "x", 1, 0, tiled=True)),
+    lambda x: np.concatenate(np.split(x, 2, 1)), X, kinds="fciub", linear=True, bad=[
+        (refused("all_to_all", np.ones((2, 3)), axes=("x",), size=2, split=1, concat=0, groups=None), ValueError,
+         "not a multiple of 2")])
+row("ppermute", over(lambda x: lax.ppermute(x, "x", [(0, 1), (1, 0)])), lambda x: np.concatenate(halves(x)[::-1]), X,
+    kinds="fciub", linear=True)
+row("ppermute", over(lambda x: lax.ppermute(x, "x", [(0, 1)])), lambda x: np.concatenate([0 * x[:2], x[:2]]), X,
+    linear=True, variant="partial")
+row("axis_index", over(lambda x: x * (lax.axis_index("x") + 1)), lambda x: np.concatenate([x[:2], 2 * x[2:]]), X)
+
+# --- shard_map --------------------------------------------------------------------------------------------------
+
+def dot_and_sin(x, w):
+    return [lax.psum((x @ w).sum(), "x"), sin(x) * w]
+
+
+row("shard_map", over(dot_and_sin, (CUT, P()), [P(), CUT]),
+    lambda x, w: [(x @ w).sum(), np.sin(x) * w], X, between(-2, 2, 2), kinds="fc", bad=[
+        (lambda: hlotrace.shard_map(lambda x: x, mesh=mesh(), in_specs=P("x"), out_specs=P("x"))(np.ones(3)), ValueError,
+         "not a multiple of 2"),
+        (lambda: hlotrace.jit(lambda x: PRIMITIVES["shard_map"].bind(
+            x, jaxpr=hlotrace.make_jaxpr(sin)(np.ones(3)), mesh=mesh(), in_specs=(CUT,), out_specs=(CUT,), manual=("x",),
+            checked=True))(np.ones(4)), TypeError, "the program takes")])
+row("shard_map", over(dot_and_sin, (CUT, P()), [P(), CUT], **UNCHECKED),
+    lambda x, w: [(x @ w).sum(), np.sin(x) * w], X, between(-2, 2, 2), variant="unchecked")

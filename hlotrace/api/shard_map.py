@@ -1,0 +1,180 @@
+"""shard_map as users call it: pytrees, prefixes of specs, checks that name the argument."""
+import functools
+
+from ..core import tree
+from ..core.avals import aval_of, is_arraylike, not_an_array
+from ..core.config import state
+from ..core.jaxpr import Eqn, Jaxpr, Var, close
+from ..core.trace import trace_to_jaxpr
+from ..primitives.collectives import vary
+from ..primitives.shard_map import names, part, shard_map_p
+from ..runtime import evaluate
+from ..sharding.mesh import AbstractMesh, Mesh, current_mesh
+from ..sharding.spec import PartitionSpec
+from .jit import check_outputs
+from .signatures import name_of
+
+
+def shard_map(f=None, /, *, mesh=None, in_specs=None, out_specs=None, axis_names=frozenset(), check_vma=True,
+              check_rep=None):
+    """A function that runs `f` on every device of a mesh, each with its part of the arguments.
+
+    Args:
+      f: function of positional arguments, pytrees of arrays; it sees one device's parts, and may call collectives
+        (`lax.psum(x, "data")`).  Without it, returns a decorator.
+      mesh: a Mesh or an AbstractMesh; without it, the current one (`set_mesh`).
+      in_specs, out_specs: PartitionSpecs, or pytrees of them that are prefixes of the tuple of arguments and of the
+        result: which dimensions are cut over which axes.  Along axes that a spec does not name, all devices get the same
+        value, or must have computed it.
+      axis_names: the axes of the mesh that `f` may name, all by default; along the others the compiler divides the work.
+      check_vma: let types tell which values differ between devices.  A result that may differ along an axis which its spec
+        does not name is then a ValueError; and inside, the derivative by a value that all devices share is summed over
+        them.  Without it nothing is checked, of such results that of the first device is taken, and a derivative taken
+        inside is each device's own.  Derivatives taken outside are the same.  (`check_rep` is an older name.)
+    Raises: ValueError where specs do not fit mesh or arguments, or a dimension does not divide.
+    """
+    if check_rep is not None:
+        check_vma = check_rep
+    options = dict(mesh=mesh, in_specs=in_specs, out_specs=out_specs, axis_names=axis_names, check_vma=check_vma)
+    if f is None:
+        return functools.partial(shard_map, **options)
+    if not callable(f):
+        raise TypeError(f"shard_map expects a callable, got {f!r} of type {type(f).__name__}")
+    return _ShardMapped(f, options)
+
+
+class _ShardMapped:
+    """The function that `shard_map` returns."""
+
+    def __init__(self, f, options):
+        self.f = f
+        self.name = name_of(f)
+        self.__dict__.update(options)
+        functools.update_wrapper(self, f, updated=())
+
+    def __call__(self, *args, **kwargs):
+        if kwargs:
+            raise TypeError(f"shard_map of {self.name} takes positional arguments only; in_specs says nothing of keyword "
+                            f"arguments {', '.join(kwargs)}")
+        mesh, manual = self._mesh_and_axes()
+        leaves, in_tree = tree.tree_flatten(args)
+        in_specs = self._specs("in_specs", in_tree, tuple(self.in_specs) if type(self.in_specs) is list else self.in_specs,
+                               mesh, manual)
+        avals = [self._part(x, spec, mesh, i, args) for i, (x, spec) in enumerate(zip(leaves, in_specs))]
+        jaxpr, out_tree, out_specs = self._trace(avals, in_tree, mesh, manual)
+        closed, consts = close(jaxpr)
+        results = shard_map_p.bind(
+            *consts, *leaves, jaxpr=closed, mesh=mesh, in_specs=(*[PartitionSpec()] * len(consts), *in_specs),
+            out_specs=tuple(out_specs), manual=manual, checked=bool(self.check_vma))
+        return out_tree.unflatten(results)
+
+    def _mesh_and_axes(self):
+        """The mesh, and those of its axes that become manual here, in order."""
+        around = {name for name, _, kind in state.axis_env if kind != "vmap"}
+        mesh = current_mesh() if self.mesh is None else self.mesh
+        if mesh is None:
+            raise ValueError(f"shard_map of {self.name}: there is no mesh: pass mesh=, or enter one with set_mesh(mesh)")
+        if not isinstance(mesh, (Mesh, AbstractMesh)):
+            raise TypeError(f"shard_map of {self.name}: mesh is a Mesh or an AbstractMesh, got {mesh!r}")
+        unknown = [a for a in self.axis_names if a not in mesh.axis_names]
+        if unknown:
+            raise ValueError(f"shard_map of {self.name}: axis_names {sorted(self.axis_names)} holds {unknown[0]!r}, which "
+                             f"is not an axis of the mesh: {mesh.axis_names}")
+        free = [a for a in mesh.axis_names if a not in around]
+        manual = tuple(a for a in free if not self.axis_names or a in self.axis_names)
+        if not manual:
+            raise ValueError(f"shard_map of {self.name}: its axes {sorted(self.axis_names) or mesh.axis_names} are those of "
+                             "an enclosing shard_map already")
+        return mesh, manual
+
+    def _specs(self, what, treedef, specs, mesh, manual):
+        """The PartitionSpec of each leaf."""
+        where = f"shard_map of {self.name}: {what}"
+        found = []
+        for spec in tree.flatten_axes(where, treedef, specs):
+            spec = PartitionSpec() if spec is None else spec
+            if not isinstance(spec, PartitionSpec):
+                raise TypeError(f"{where} holds PartitionSpecs, got {spec!r}")
+            used = [a for d in range(len(spec)) for a in spec.axes(d)]
+            for axis in used:
+                if axis not in manual:
+                    raise ValueError(f"{where} {spec} names {axis!r}, which is not one of the axes {manual} over which it "
+                                     f"maps; the mesh is {mesh}")
+                if used.count(axis) > 1:
+                    raise ValueError(f"{where} {spec} names {axis!r} more than once")
+            found.append(spec)
+        return tuple(found)
+
+    def _part(self, x, spec, mesh, i, args):
+        """The aval of a device's part of leaf number `i`."""
+        def path():
+            return tree.arg_paths(self.f, args)[i]
+        if not is_arraylike(x):
+            raise TypeError(f"shard_map of {self.name}: {not_an_array(x, path())}")
+        aval = aval_of(x)
+        if len(spec) > aval.ndim:
+            raise ValueError(f"shard_map of {self.name}: in_specs {spec} has {len(spec)} entries for argument {path()} of "
+                             f"type {aval.str_short()}, which has rank {aval.ndim}")
+        try:
+            return part(aval, spec, mesh, self.check_vma)
+        except ValueError as error:
+            raise ValueError(f"shard_map of {self.name}: argument {path()}, args[{_argument(args, i)}], of type "
+                             f"{aval.str_short()}: {error}. Pad it, or cut it otherwise.") from None
+
+    def _trace(self, avals, in_tree, mesh, manual):
+        """(the program of one device, the structure of its result, the specs of the results)"""
+        found = {}
+        kind = "checked" if self.check_vma else "manual"
+
+        def flat(*xs):
+            outs, found["tree"] = tree.tree_flatten(self.f(*in_tree.unflatten(xs)))
+            check_outputs(outs, found["tree"], self.name)
+            given = self.out_specs() if callable(self.out_specs) else self.out_specs
+            found["specs"] = specs = self._specs("out_specs", found["tree"], given, mesh, manual)
+            return [self._checked(x, spec, manual, i, found["tree"]) for i, (x, spec) in enumerate(zip(outs, specs))]
+        saved = state.axis_env, state.meshes
+        state.axis_env = (*state.axis_env, *((a, mesh.shape[a], kind) for a in manual))
+        try:
+            with mesh:
+                jaxpr = trace_to_jaxpr(flat, avals, self.name)
+        finally:
+            state.axis_env, state.meshes = saved
+        return jaxpr, found["tree"], found["specs"]
+
+    def _checked(self, x, spec, manual, i, out_tree):
+        """A result that its spec describes; in checked mode it varies over all the axes that the spec names."""
+        aval = aval_of(x)
+
+        def path():
+            return "result" + tree.leaf_paths(out_tree)[i]
+        if len(spec) > aval.ndim:
+            raise ValueError(f"shard_map of {self.name}: out_specs {spec} has {len(spec)} entries for {path()} of type "
+                             f"{aval.str_short()}, which has rank {aval.ndim}")
+        if not self.check_vma:
+            return x
+        extra = sorted((aval.vma & {*manual}) - names(spec))
+        if extra:
+            raise ValueError(
+                f"shard_map of {self.name}: out_specs {spec} says that {path()} is the same on all devices along {extra}, and "
+                f"it may vary there: its type is {aval}. Name the axes in out_specs, or reduce over them (psum, pmean); if "
+                "the values are equal all the same, say check_vma=False.")
+        return vary(x, names(spec))
+
+
+def _argument(args, i):
+    """The number of the argument that holds leaf `i`."""
+    for number, arg in enumerate(args):
+        i -= len(tree.tree_leaves(arg))
+        if i < 0:
+            return number
+
+
+def _evaluate(*args, **params):
+    """Called outside of every trace: a program of this one equation."""
+    invars = [Var(aval_of(a)) for a in args]
+    outvars = [Var(a) for a in shard_map_p.typ(*[v.aval for v in invars], **params)]
+    eqn = Eqn(shard_map_p, invars, outvars, params, effects=shard_map_p.effects(params))
+    return evaluate.run_program(Jaxpr((), (), invars, [eqn], outvars, params["jaxpr"].name), args)
+
+
+shard_map_p.evaluate = _evaluate

@@ -1,0 +1,336 @@
+"""Collectives over named axes: those of a vmap, and the mesh axes of shard_map and pmap."""
+import operator
+
+from ..core import dtypes, tree
+from ..core.avals import aval_of
+from ..core.config import state
+from ..core.dtypes import python_scalars
+from ..primitives.collectives import (
+    all_gather_p,
+    all_to_all_p,
+    axis_index_p,
+    pmax_p,
+    pmin_p,
+    ppermute_p,
+    psum_invariant_p,
+    psum_p,
+    reduce_scatter_p,
+    vary,
+)
+from ..primitives.common import canonical_axis, np, prod, shape_of
+from ..primitives.elementwise import add, convert, div, eq, mul, select
+from ..primitives.shape import broadcast_axis, broadcast_in_dim, move_axis, reshape
+from .indexing import dynamic_index_in_dim
+
+__all__ = ["all_gather", "all_to_all", "axis_index", "axis_size", "pbroadcast", "pcast", "pmax", "pmean", "pmin", "ppermute",
+           "pshuffle", "psum", "psum_scatter", "pswapaxes", "pvary"]
+
+
+def axis_frame(name):
+    """(size, kind) of the innermost axis of this name.  NameError where there is none."""
+    for known, size, kind in reversed(state.axis_env):
+        if known == name:
+            return size, kind
+    listed = ", ".join(repr(known) for known, *_ in state.axis_env) or "none"
+    raise NameError(f"unbound axis name: {name}. It is an axis neither of an enclosing shard_map or pmap nor of a vmap with "
+                    f"axis_name; those in scope here: {listed}")
+
+
+def _axes(axis_name):
+    """(names, their sizes, their kinds) of a name or a tuple of names."""
+    names = tuple(axis_name) if isinstance(axis_name, (tuple, list)) else (axis_name,)
+    frames = [axis_frame(n) for n in names]
+    return names, [size for size, _ in frames], [kind for _, kind in frames]
+
+
+def axis_size(axis_name):
+    """The number of devices (or mapped slices) along the axis, or along all axes of a tuple: a Python int."""
+    return prod(_axes(axis_name)[1])
+
+
+def axis_index(axis_name):
+    """The position of this device (or slice) along the axis, an int32 scalar; along a tuple of axes, major first."""
+    names, sizes, kinds = _axes(axis_name)
+    index = None
+    for name, size, kind in zip(names, sizes, kinds):
+        own = axis_index_p.bind(axes=(name,), checked=kind == "checked")
+        index = own if index is None else add(mul(index, np.int32(size)), own)
+    return np.int32(0) if index is None else index
+
+
+def _varying(x, names, kinds):
+    """`x` as collectives take it: in a checked shard_map it is made to vary over their axes."""
+    checked = [n for n, kind in zip(names, kinds) if kind == "checked"]
+    return vary(x, checked) if checked else x
+
+
+def _groups(what, axis_index_groups, names, sizes, kinds):
+    """`axis_index_groups` as a tuple of tuples, or None, and the number of devices in each."""
+    if axis_index_groups is None:
+        return None, prod(sizes)
+    groups = tuple(tuple(map(operator.index, g)) for g in axis_index_groups)
+    if len(names) != 1 or kinds[0] == "vmap":
+        raise NotImplementedError(f"{what}: axis_index_groups needs one axis, of shard_map or pmap, got {names}")
+    if sorted(i for g in groups for i in g) != list(range(sizes[0])):
+        raise ValueError(f"{what}: axis_index_groups {groups} must hold each position along {names[0]!r}, 0 to "
+                         f"{sizes[0] - 1}, once")
+    if len({len(g) for g in groups}) > 1:
+        raise ValueError(f"{what}: axis_index_groups {groups} must have one size")
+    return groups, len(groups[0])
+
+
+def _split(names, kinds):
+    """(axes of vmaps, axes of meshes)"""
+    return (tuple(n for n, k in zip(names, kinds) if k == "vmap"), tuple(n for n, k in zip(names, kinds) if k != "vmap"))
+
+
+def _reduction(what, primitive, x, axis_name, axis_index_groups, prepare=lambda v: v):
+    names, sizes, kinds = _axes(axis_name)
+    groups, _ = _groups(what, axis_index_groups, names, sizes, kinds)
+    mapped, manual = _split(names, kinds)
+    checked = "checked" in kinds
+    if checked and groups is not None and primitive is psum_p:
+        raise NotImplementedError(f"{what}: axis_index_groups in a shard_map with check_vma=True: its result varies in part")
+
+    def one(v):
+        v = _varying(prepare(v), names, kinds)
+        if mapped:
+            v = primitive.bind(v, axes=mapped, groups=None)
+        if manual and checked and primitive is psum_p:
+            return psum_invariant_p.bind(v, axes=manual)
+        return primitive.bind(v, axes=manual, groups=groups) if manual else v
+    return tree.tree_map(one, x)
+
+
+def _number(v):
+    return type(v) in python_scalars or isinstance(v, np.number)
+
+
+def psum(x, axis_name, *, axis_index_groups=None):
+    """The sum over the devices along the axis, on each of them.  `x` is a pytree; booleans count as int32.
+
+    Python numbers are multiplied by the number of devices: `psum(1, name)` is that number.
+    """
+    names, sizes, kinds = _axes(axis_name)
+    _, count = _groups("psum", axis_index_groups, names, sizes, kinds)
+
+    def one(v):
+        if _number(v) and not isinstance(v, bool):
+            return v * count
+
+        def prepare(v):
+            return convert(v, np.dtype(np.int32)) if dtypes.is_bool(aval_of(v).dtype) else v
+        return _reduction("psum", psum_p, v, axis_name, axis_index_groups, prepare)
+    return tree.tree_map(one, x)
+
+
+def pmean(x, axis_name, *, axis_index_groups=None):
+    """The mean over the devices along the axis, on each of them."""
+    names, sizes, kinds = _axes(axis_name)
+    _, count = _groups("pmean", axis_index_groups, names, sizes, kinds)
+
+    def one(v):
+        total = psum(v, axis_name, axis_index_groups=axis_index_groups)
+        if _number(total):
+            return total / count
+        dtype = aval_of(total).dtype
+        if not dtypes.is_inexact(dtype):
+            total = convert(total, dtypes.canonicalize(np.dtype(np.float64)))
+        return div(total, count)
+    return tree.tree_map(one, x)
+
+
+def pmax(x, axis_name, *, axis_index_groups=None):
+    """The largest over the devices along the axis, elementwise, on each of them.
+
+    Its derivative is that of the elements that attain it, averaged.
+    """
+    return _reduction("pmax", pmax_p, x, axis_name, axis_index_groups)
+
+
+def pmin(x, axis_name, *, axis_index_groups=None):
+    """The smallest over the devices along the axis, elementwise, on each of them."""
+    return _reduction("pmin", pmin_p, x, axis_name, axis_index_groups)
+
+
+def _one_by_one(names, kinds):
+    """Must a gather over several axes be done an axis at a time?"""
+    return len(names) > 1 and "vmap" in kinds
+
+
+def _expanded(x, axis):
+    shape = shape_of(x)
+    return reshape(x, (*shape[:axis], 1, *shape[axis:]))
+
+
+def all_gather(x, axis_name, *, axis_index_groups=None, axis=0, tiled=False, to="varying"):
+    """The values of all devices along the axis, on each of them, stacked in a new axis (or, `tiled`, concatenated).
+
+    In a shard_map with check_vma=True the result counts as varying; `to="invarying"` says that it is not.
+    """
+    names, sizes, kinds = _axes(axis_name)
+    groups, size = _groups("all_gather", axis_index_groups, names, sizes, kinds)
+    if to not in ("varying", "invarying"):
+        raise ValueError(f'all_gather: to must be "varying" or "invarying", got {to!r}')
+    if to == "invarying" and "checked" in kinds:      # a sum of which each device knows one part: type and derivative follow
+        return tree.tree_map(lambda v: _gathered_by_sum(v, axis_name, axis, tiled), x)
+
+    def one(v):
+        dim = canonical_axis(axis, len(shape_of(v)) + (not tiled))
+        v = _varying(v if tiled else _expanded(v, dim), names, kinds)
+        if _one_by_one(names, kinds):
+            for name, n in zip(reversed(names), reversed(sizes)):
+                v = all_gather_p.bind(v, axes=(name,), size=n, dim=dim, groups=None)
+            return v
+        return all_gather_p.bind(v, axes=names, size=size, dim=dim, groups=groups)
+    return tree.tree_map(one, x)
+
+
+def _gathered_by_sum(x, axis_name, axis, tiled):
+    """An all_gather as the sum of arrays of which each device fills in its own part."""
+    size, shape = axis_size(axis_name), shape_of(x)
+    dim = canonical_axis(axis, len(shape) + (not tiled))
+    mine = eq(np.arange(size, dtype=np.int32), broadcast_in_dim(axis_index(axis_name), (size,), ()))
+    total = move_axis(_sum_where(mine, broadcast_axis(x, size, 0), axis_name), 0, dim)
+    return reshape(total, (*shape[:dim], size * shape[dim], *shape[dim + 1:])) if tiled else total
+
+
+def _sum_where(marks, x, axis_name):
+    """The sum over devices of `x` where `marks`, for its leading axes, say so; dtype as that of `x`."""
+    shape, dtype = shape_of(x), aval_of(x).dtype
+    where = broadcast_in_dim(marks, shape, tuple(range(len(shape_of(marks)))))
+    return convert(psum(select(where, x, np.zeros(shape, dtype)), axis_name), dtype)
+
+
+def psum_scatter(x, axis_name, *, scatter_dimension=0, axis_index_groups=None, tiled=False):
+    """The sum over the devices along the axis, of which each keeps its own part along `scatter_dimension`.
+
+    That dimension must have the size of the axis, and goes away; or, `tiled`, a multiple of it.
+    """
+    names, sizes, kinds = _axes(axis_name)
+    groups, size = _groups("psum_scatter", axis_index_groups, names, sizes, kinds)
+
+    def one(v):
+        shape = shape_of(v)
+        dim = canonical_axis(scatter_dimension, len(shape))
+        if not tiled and shape[dim] != size:
+            raise ValueError(f"psum_scatter: dimension {dim} of an operand of shape {shape} must have size {size}, the size "
+                             f"of axis {axis_name!r}; with tiled=True it may be a multiple")
+        v = _varying(v, names, kinds)
+        if _one_by_one(names, kinds):
+            for name, n in zip(names, sizes):
+                v = reduce_scatter_p.bind(v, axes=(name,), size=n, dim=dim, groups=None)
+        else:
+            v = reduce_scatter_p.bind(v, axes=names, size=size, dim=dim, groups=groups)
+        return v if tiled else reshape(v, (*shape[:dim], *shape[dim + 1:]))
+    return tree.tree_map(one, x)
+
+
+def all_to_all(x, axis_name, split_axis, concat_axis, *, axis_index_groups=None, tiled=False):
+    """Each device cuts its value along `split_axis` and sends part k to device k; what comes is joined in order.
+
+    `split_axis` must have the size of the axis: it goes away, and a new `concat_axis` of that size comes.  `tiled`: it is
+    divided by that size, and `concat_axis`, one that is there, multiplied.
+    """
+    names, sizes, kinds = _axes(axis_name)
+    groups, size = _groups("all_to_all", axis_index_groups, names, sizes, kinds)
+    def exchanged(v):
+        """Row k of each device to device k."""
+        if not _one_by_one(names, kinds):
+            return all_to_all_p.bind(v, axes=names, size=size, split=0, concat=0, groups=groups)
+        shape = shape_of(v)
+        v = reshape(v, (*sizes, *shape[1:]))
+        for i, (name, n) in enumerate(zip(names, sizes)):
+            v = all_to_all_p.bind(v, axes=(name,), size=n, split=i, concat=i, groups=None)
+        return reshape(v, shape)
+
+    def one(v):
+        shape = shape_of(v)
+        split = canonical_axis(split_axis, len(shape), "split_axis")
+        concat = canonical_axis(concat_axis, len(shape), "concat_axis")
+        if shape[split] != size and not tiled or shape[split] % size:
+            raise ValueError(f"all_to_all: split_axis {split} of an operand of shape {shape} must have size {size}, the "
+                             f"size of axis {axis_name!r}, or{'' if tiled else ', with tiled=True,'} a multiple of it")
+        v = _varying(v, names, kinds)
+        if not tiled:
+            return move_axis(exchanged(move_axis(v, split, 0)), 0, concat)
+        if not _one_by_one(names, kinds):
+            return all_to_all_p.bind(v, axes=names, size=size, split=split, concat=concat, groups=groups)
+        v = reshape(v, (*shape[:split], size, shape[split] // size, *shape[split + 1:]))
+        v = move_axis(exchanged(move_axis(v, split, 0)), 0, concat)
+        shape = shape_of(v)
+        return reshape(v, (*shape[:concat], shape[concat] * shape[concat + 1], *shape[concat + 2:]))
+    return tree.tree_map(one, x)
+
+
+def ppermute(x, axis_name, perm):
+    """For each (source, destination) in `perm`, the destination gets the source's value; others get zeros.
+
+    Raises ValueError where a source or a destination stands twice or does not exist.
+    """
+    names, sizes, kinds = _axes(axis_name)
+    size = prod(sizes)
+    perm = tuple((operator.index(a), operator.index(b)) for a, b in perm)
+    for what, numbers in (("source", [a for a, _ in perm]), ("destination", [b for _, b in perm])):
+        if len(set(numbers)) < len(numbers):
+            raise ValueError(f"ppermute: a {what} stands more than once in perm {perm}; each may send and receive once")
+        if any(not 0 <= n < size for n in numbers):
+            raise ValueError(f"ppermute: a {what} in perm {perm} is not a position along {axis_name!r}: 0 to {size - 1}")
+    if _one_by_one(names, kinds):
+        return tree.tree_map(lambda v: _picked(v, axis_name, size, perm), x)
+    return tree.tree_map(lambda v: ppermute_p.bind(_varying(v, names, kinds), axes=names, perm=perm), x)
+
+
+def _picked(x, axis_name, size, perm):
+    """ppermute as an all_gather, of which each device takes what is sent to it."""
+    source, here = np.zeros(size, np.int32), axis_index(axis_name)
+    for a, b in perm:
+        source[b] = a
+    sent = np.isin(np.arange(size), [b for _, b in perm])
+    row = dynamic_index_in_dim(all_gather(x, axis_name), dynamic_index_in_dim(source, here, keepdims=False), keepdims=False)
+    mask = broadcast_in_dim(dynamic_index_in_dim(sent, here, keepdims=False), shape_of(row), ())
+    return select(mask, row, np.zeros(shape_of(row), aval_of(row).dtype))
+
+
+def pshuffle(x, axis_name, perm):
+    """Device i gets the value of device `perm[i]`; `perm` holds each position once."""
+    if sorted(perm) != list(range(axis_size(axis_name))):
+        raise ValueError(f"pshuffle: perm {list(perm)} must hold each position along {axis_name!r}, 0 to "
+                         f"{axis_size(axis_name) - 1}, once")
+    return ppermute(x, axis_name, [(source, i) for i, source in enumerate(perm)])
+
+
+def pbroadcast(x, axis_name, source):
+    """The value of device `source`, on all devices along the axis: a sum in which the others are zero."""
+    size = axis_size(axis_name)
+    if not 0 <= source < size:
+        raise ValueError(f"pbroadcast: source {source} is not a position along {axis_name!r}: 0 to {size - 1}")
+    mine = eq(axis_index(axis_name), np.int32(source))
+    return tree.tree_map(lambda v: _sum_where(mine, v, axis_name), x)
+
+
+def pswapaxes(x, axis_name, axis, *, axis_index_groups=None):
+    """Exchange the named axis with axis number `axis`, which has its size."""
+    return all_to_all(x, axis_name, axis, axis, axis_index_groups=axis_index_groups)
+
+
+def pcast(x, axis_name, *, to):
+    """Values of a shard_map with check_vma=True, marked as varying over the axes; the derivative is a sum over devices.
+
+    ValueError for a value that varies over one of them already.
+    """
+    if to != "varying":
+        raise ValueError(f'pcast: to must be "varying", got {to!r}')
+    names, _, kinds = _axes(axis_name)
+    for v in tree.tree_leaves(x) if "checked" in kinds else ():
+        if not aval_of(v).vma.isdisjoint(names):
+            raise ValueError(f"pcast: a value of type {aval_of(v)} is already varying over {sorted(aval_of(v).vma)}; name "
+                             "axes over which it does not vary")
+    return pvary(x, axis_name)
+
+
+def pvary(x, axis_name):
+    """`pcast(x, axis_name, to="varying")`, for values that may vary over some of the axes."""
+    names, _, kinds = _axes(axis_name)
+    return tree.tree_map(lambda v: _varying(v, names, kinds), x)
+
