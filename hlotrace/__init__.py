@@ -67,7 +67,7 @@ _LAZY = ("ad_checkpoint", "checkpoint_policies", "custom_derivatives", "debug", 
          "experimental", "lax", "nn", "random", "sharding", "stages", "topologies", "tree_util")
 _LAZY_NAMES = {
     "NamedSharding": ".sharding", "P": ".sharding", "make_mesh": ".api.mesh", "reshard": ".api.shardings",
-    "set_mesh": ".api.shardings", "shard_map": ".api.shard_map", "pmap": ".api.pmap",
+    "set_mesh": ".sharding", "shard_map": ".api.shard_map", "pmap": ".api.pmap",
     **dict.fromkeys(("make_array_from_callback", "make_array_from_process_local_data",
                      "make_array_from_single_device_arrays"), ".api.make_arrays"),
 }

@@ -1,10 +1,16 @@
 """Topologies of chips that are not here: what a program compiled for them looks like, takes and costs.
 
-`get_topology_desc("v5e:2x4")` needs a libtpu wheel and no TPU.
+`get_topology_desc("v5e:2x4")` needs a libtpu wheel and no TPU.  Its devices stand in meshes and shardings; what jit
+compiles for them has `as_text()`, `memory_analysis()` and `cost_analysis()`, and cannot be called:
+
+    mesh = make_mesh(get_topology_desc("v5e:2x4"), (4, 2), ("data", "model"))
+    x = hlotrace.ShapeDtypeStruct((64, 256), "float32", sharding=NamedSharding(mesh, P("data", "model")))
+    print(hlotrace.jit(f).lower(x).compile().memory_analysis())
 """
+from .api.mesh import make_mesh as _make_mesh
 from .runtime import topology as _topology
 
-__all__ = ["TopologyDescription", "get_topology_desc"]
+__all__ = ["TopologyDescription", "get_topology_desc", "make_mesh"]
 
 
 class TopologyDescription:
@@ -17,6 +23,10 @@ class TopologyDescription:
     @property
     def platform(self):
         return self._description.platform
+
+    def make_mesh(self, axis_shapes, axis_names, axis_types=None):
+        """A Mesh of the first devices, in their order.  Raises ValueError where there are too few."""
+        return make_mesh(self, axis_shapes, axis_names, axis_types=axis_types)
 
     def compile(self, text):
         """jaxlib's Executable of a StableHLO text for all devices; Shardy's `sdy.sharding` says what lies where.
@@ -38,3 +48,8 @@ def get_topology_desc(topology_name="", platform=None, **options):
     if platform == "tpu" and not topology_name:
         raise ValueError("get_topology_desc: a TPU topology has a name, such as \"v5e:2x4\"")
     return TopologyDescription(topology_name, *_topology.describe(platform, topology_name, options))
+
+
+def make_mesh(topo, mesh_shape, axis_names, *, axis_types=None):
+    """A Mesh of the first devices of a topology, in their order.  Raises ValueError where there are too few."""
+    return _make_mesh(mesh_shape, axis_names, axis_types, devices=topo.devices)

@@ -13,7 +13,7 @@ NO_ROW = {"custom_lin", "inlined"}
 # Typing rules without errors: they take anything, or what the public functions that bind them have checked.
 ACCEPT_ANYTHING = {"copy", "optimization_barrier", "stop_gradient", "convert_element_type", "jit", "scan", "while",
                    "cond", "callback", "checkpoint", "custom_jvp_call", "custom_vjp_call", "all_gather", "axis_index",
-                   "ppermute", "psum", "psum_invariant", "pvary"}
+                   "inspect_sharding", "ppermute", "psum", "psum_invariant", "pvary"}
 RULES = ("typ", "lower", "jvp", "linearize", "transpose", "batch")
 BY_PRIMITIVE = {name: [r for r in ROWS if r.primitive == name] for name in sorted(PRIMITIVES)}
 

@@ -629,3 +629,30 @@ def test_sharded_equals_whole_for_a_small_network():
         ct = 2 * h @ w2
         back = ct @ w2.T * (1 - h**2)
         same((value, grads), (np.sum((h @ w2) ** 2), (back @ w1.T, x.T @ back, h.T @ ct)), rtol=1e-4)
+
+
+def test_callbacks_run_once_outside_and_on_each_device_inside():
+    seen = []
+
+    def look(x):
+        seen.append(np.asarray(x).tolist())
+        return np.asarray(x) * 2
+    call = lambda x: jax.pure_callback(look, jax.ShapeDtypeStruct(x.shape, x.dtype), x)
+    x = jax.device_put(A(8), NamedSharding(GRID, P("x")))
+    same(jax.jit(lambda x: call(x) + 1)(x), 2 * A(8) + 1)
+    assert seen == [A(8).tolist()]
+    seen.clear()
+    same(on_grid(call, P(("x", "y")), P(("x", "y")))(x), 2 * A(8))
+    assert sorted(seen) == [[float(k)] for k in range(8)]
+    seen.clear()
+    same(jax.jit(some_manual(call))(x), 2 * A(8))
+    assert {tuple(v) for v in seen} == {(0, 1), (2, 3), (4, 5), (6, 7)}
+
+
+def test_printing_in_a_program_over_devices(capsys):
+    def f(x):
+        jax.debug.print("whole {}", x.sum())
+        return x
+    jax.jit(f)(jax.device_put(A(8), NamedSharding(GRID, P("x")))).block_until_ready()
+    jax.effects_barrier()
+    assert capsys.readouterr().out == "whole 28.0\n"

@@ -772,3 +772,22 @@ def test_a_long_stream_of_collectives_ends():
     for _ in range(300):
         x = f(x)
     whole(x, np.ones(8, np.int32))
+
+
+def test_how_a_value_inside_lies_is_told_when_the_program_is_compiled(capsys):
+    seen = []
+
+    def f(x, w):
+        y = x @ w
+        jax.debug.inspect_array_sharding(y, callback=seen.append)
+        jax.debug.visualize_array_sharding(y)
+        return y.sum()
+    compiled = jax.jit(f)
+    for _ in range(2):
+        compiled(put(A, "data"), put(W, None, "model"))
+    assert len(seen) == 1 and seen[0].is_equivalent_to(on("data", "model"), 2)
+    assert capsys.readouterr().out.count("CPU 7") == 1
+    jax.debug.inspect_array_sharding(put(A, "data"), callback=seen.append)
+    assert seen[1] == on("data")
+    jax.jit(f)(A, W)
+    assert len(seen[2].device_set) == 1

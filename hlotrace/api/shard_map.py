@@ -155,9 +155,9 @@ class _ShardMapped:
         extra = sorted((aval.vma & {*manual}) - names(spec))
         if extra:
             raise ValueError(
-                f"shard_map of {self.name}: out_specs {spec} says that {path()} is the same on all devices along {extra}, and "
-                f"it may vary there: its type is {aval}. Name the axes in out_specs, or reduce over them (psum, pmean); if "
-                "the values are equal all the same, say check_vma=False.")
+                f"shard_map of {self.name}: out_specs {spec} says that {path()} is the same on all devices along {extra}, "
+                f"and it may vary there: its type is {aval}. Name the axes in out_specs, or reduce over them (psum, pmean); "
+                "if the values are equal all the same, say check_vma=False.")
         return vary(x, names(spec))
 
 

@@ -1,12 +1,11 @@
 """Shardings as users give them: in pytrees, as bare PartitionSpecs under a mesh, as devices."""
 from ..core import tree
 from ..core.avals import aval_of
-from ..core.config import state
 from ..primitives.sharding import sharding_constraint_p
 from ..runtime import placement, transfer
 from ..runtime.array import as_array
 from ..sharding.base import Sharding
-from ..sharding.mesh import AbstractMesh, Mesh, current_mesh
+from ..sharding.mesh import current_mesh
 from ..sharding.named import NamedSharding
 from ..sharding.spec import PartitionSpec
 
@@ -77,42 +76,6 @@ def constrained(values, shardings, what):
 
 
 reshard = with_sharding_constraint
-
-
-class set_mesh:
-    """Make `mesh` this thread's current mesh, for good or, as a context manager, until the block ends.
-
-    Bare PartitionSpecs name its axes, and jit programs that nothing else places run on all its devices.
-    """
-
-    def __init__(self, mesh):
-        if not isinstance(mesh, (Mesh, AbstractMesh)):
-            raise ValueError(f"set_mesh: expected a Mesh, got {mesh!r}")
-        self._saved = state.meshes, state.mesh_to_run_on
-        if isinstance(mesh, Mesh):
-            state.mesh_to_run_on = mesh
-        mesh.__enter__()
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        state.meshes, state.mesh_to_run_on = self._saved
-        state.refresh()
-
-
-def get_mesh():
-    """The current mesh; an empty one if there is none."""
-    mesh = current_mesh()
-    return _EMPTY if mesh is None else mesh
-
-
-def get_abstract_mesh():
-    """The names, sizes and types of the current mesh's axes."""
-    return get_mesh().abstract_mesh
-
-
-_EMPTY = AbstractMesh((), ())
 
 
 sharding_constraint_p.evaluate = lambda x, *, sharding: transfer.move(as_array(x), sharding)

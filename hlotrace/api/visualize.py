@@ -4,6 +4,7 @@ import sys
 
 from ..core.array import Array
 from ..core.trace import Tracer
+from ..primitives.sharding import inspect_sharding_p
 from ..sharding import picture
 
 
@@ -24,9 +25,19 @@ def visualize_sharding(shape, sharding, *, use_color=True, scale=1.0, min_width=
                               color=use_color and sys.stdout.isatty()))
 
 
+def inspect_array_sharding(value, *, callback):
+    """Call `callback(sharding)` with how an array lies over devices.
+
+    Under jit that is known when the function has been compiled for some arguments, and told then, once.
+    """
+    if isinstance(value, Tracer):
+        inspect_sharding_p.bind(value, callback=callback)
+    elif isinstance(value, Array):
+        callback(value.sharding)
+    else:
+        raise TypeError(f"inspect_array_sharding needs an array, got {type(value).__name__}")
+
+
 def visualize_array_sharding(arr, **options):
-    """`visualize_sharding` for an array that exists; options are the same."""
-    if not isinstance(arr, Array) or isinstance(arr, Tracer):
-        raise TypeError(f"visualize_array_sharding needs an array that exists, got {type(arr).__name__}; how a value of "
-                        "a jit function lies over devices is known when the function is compiled")
-    return visualize_sharding(arr.shape, arr.sharding, **options)
+    """`visualize_sharding` for an array; options are the same.  Under jit it prints when the function is compiled."""
+    inspect_array_sharding(arr, callback=lambda sharding: visualize_sharding(arr.shape, sharding, **options))

@@ -5,6 +5,7 @@ threaded through the program keeps.
 """
 from .jaxpr import sub_jaxprs
 
+INSPECTION = "inspect sharding"      # of compiling a program, not of running it
 TOKEN = "!stablehlo.token"
 
 

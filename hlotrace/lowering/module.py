@@ -11,7 +11,7 @@ from ..core import source as provenance
 from ..core.avals import ShapedArray, physical
 from ..core.config import config, uncollected
 from ..core.dtypes import float0, is_extended
-from ..core.effects import TOKEN, is_ordered
+from ..core.effects import INSPECTION, TOKEN, is_ordered
 from ..core.jaxpr import Literal
 from ..core.linear import Axis
 from ..core.programs import embed_constants
@@ -62,6 +62,7 @@ class Module:
         self.names = {"main"}
         self.texts = []
         self.callbacks = []      # Python functions that custom calls refer to by position
+        self.inspections = []    # (function, aval): told how a value lies over devices when the program is compiled
         self.locations = Locations() if debug_info else None
 
     def unique(self, name):
@@ -89,6 +90,13 @@ class Module:
         """For each value of a signature its `sdy.sharding = ...`, or an empty string."""
         return [f"sdy.sharding = #sdy.sharding{self.sharding(s, a)}" if s is not None else ""
                 for s, a in zip(shardings, avals, strict=True)]
+
+    def once(self, results):
+        """The attribute of an operation that one device does, on whole operands; in `shard_map` each does its own."""
+        if self.manual[1] or self.partition is None or len(self.partition.devices) == 1:
+            return ""
+        self.meshes[None] = "first_device"
+        return f", sdy.sharding = #sdy.sharding_per_value<[{', '.join(['<@first_device, []>'] * max(results, 1))}]>"
 
     def function(self, jaxpr):
         """The name of the private function for a program, written on first use."""
@@ -135,7 +143,9 @@ class Module:
         meshes = ""
         if self.meshes:
             from ..sharding.text import mesh_text  # most programs need none
-            meshes = "".join(f"  {mesh_text(mesh, name, devices)}\n" for mesh, name in self.meshes.items())
+            meshes = "".join(
+                f"  {mesh_text(mesh, name, devices) if mesh else f'sdy.mesh @{name} = <[], device_ids=[0]>'}\n"
+                for mesh, name in self.meshes.items())
         return (f"module @{self.name} {attributes} {{\n{meshes}{''.join(self.texts)}}}\n"
                 + (self.locations.text() if self.locations else ""))
 
@@ -202,6 +212,21 @@ class Context:
             f"sdy.manual_computation({listed(names)}) in_shardings=[{listed(in_shardings)}] "
             f"out_shardings=[{listed(out_shardings)}] manual_axes={{{quoted}}} ({args}) {{\n{lines}\n{self.indent}}} : "
             f"({listed(t for _, t in in_types)}) -> ({listed(out_types)})", len(out_types))
+
+    def on_every_device(self, names, avals, out_avals, body):
+        """`body(names)` written where every mesh axis is manual, if any is: every device does it with whole values."""
+        mesh, manual = self.module.manual
+        rest = [a for a in mesh.axis_names if a not in manual] if mesh else ()
+        if not rest:
+            return body(names)
+        name = self.module.mesh(mesh)
+
+        def whole(aval):
+            return f"<@{name}, [{', '.join(['{}'] * physical(aval).ndim)}]>"
+        out_types = [a.mlir for a in out_avals]
+        return self.manual_computation(
+            names, [(a.mlir, a.mlir) for a in avals], list(map(whole, avals)), list(map(whole, out_avals)), out_types, mesh,
+            rest, lambda args: (body(args), out_types))
 
     def region(self, avals, body, isolated=True):
         """The text of a region whose block takes arguments of `avals`; `body(names) -> names` writes it.
@@ -301,16 +326,17 @@ def _listed(value):
 class Lowered:
     """The text of a program and what is needed to compile and call it.
 
-    `callbacks` are the Python functions its custom calls refer to; `jaxpr` is the program as it was written, with calls
-    of the `blocks` that outlining found; `donated` are the positions of inputs whose buffers it may reuse; `partition`
-    says how it lies over devices, None for a program of one device.
+    `callbacks` are the Python functions its custom calls refer to, `inspections` those that compiling it calls; `jaxpr`
+    is the program as it was written, with calls of the `blocks` that outlining found; `donated` are the positions of
+    inputs whose buffers it may reuse; `partition` says how it lies over devices, None for a program of one device.
     """
-    __slots__ = ("text", "callbacks", "jaxpr", "blocks", "donated", "ordered", "effects", "platform", "partition")
+    __slots__ = ("text", "callbacks", "inspections", "jaxpr", "blocks", "donated", "ordered", "effects", "platform",
+                 "partition")
 
-    def __init__(self, text, callbacks, jaxpr, blocks, donated, platform, partition=None):
+    def __init__(self, text, callbacks, jaxpr, blocks, donated, platform, partition=None, inspections=()):
         self.text, self.callbacks, self.jaxpr, self.platform = text, callbacks, jaxpr, platform
-        self.blocks, self.donated, self.partition = blocks, donated, partition
-        self.effects = jaxpr.effects
+        self.blocks, self.donated, self.partition, self.inspections = blocks, donated, partition, inspections
+        self.effects = tuple(e for e in jaxpr.effects if e != INSPECTION)
         self.ordered = is_ordered(jaxpr.effects)
 
 
@@ -336,7 +362,7 @@ def _lower(jaxpr, platform, donated, debug_info, result_names, blocks, partition
         result_attrs = _joined(result_attrs or [""] * len(jaxpr.outvars),
                                module.attributes(partition.outs, jaxpr.out_avals))
     module.write("main", jaxpr, "public", arg_attrs, result_attrs, stack=f"jit({jaxpr.name})")
-    return Lowered(module.text(), module.callbacks, jaxpr, blocks, donated, platform, partition)
+    return Lowered(module.text(), module.callbacks, jaxpr, blocks, donated, platform, partition, module.inspections)
 
 
 def _joined(*columns):

@@ -38,13 +38,17 @@ def _lower(ctx, eqn, *names):
     if ordered:
         names, types, out_types = [ctx.token, *names], [TOKEN, *types], [TOKEN, *out_types]
     effect = "true" if p["effect"] else "false"
-    results = ctx.emit(
-        f"stablehlo.custom_call @{_TARGETS[ctx.platform]}({', '.join(names)}) {{api_version = 4 : i32, has_side_effect = "
-        f"{effect}, backend_config = {{index = {index} : ui64}}}} : ({', '.join(types)}) -> "
-        + (out_types[0] if len(out_types) == 1 else f"({', '.join(out_types)})"), len(out_types))
+
+    def call(names):
+        return ctx.emit(
+            f"stablehlo.custom_call @{_TARGETS[ctx.platform]}({', '.join(names)}) {{api_version = 4 : i32, "
+            f"has_side_effect = {effect}, backend_config = {{index = {index} : ui64}}{ctx.module.once(len(out_types))}}} : "
+            f"({', '.join(types)}) -> " + (out_types[0] if len(out_types) == 1 else f"({', '.join(out_types)})"),
+            len(out_types))
     if ordered:
-        ctx.token, *results = results
-    return results
+        ctx.token, *results = call(names)
+        return results
+    return ctx.on_every_device(names, [v.aval for v in eqn.invars], p["out_avals"], call)
 
 
 def _jvp(primals, tangents, **params):

@@ -244,7 +244,7 @@ def _index_lower(ctx, eqn):
 
     Where some axes are not manual yet, XLA knows that number only inside of a computation that is manual over them too.
     """
-    mesh, manual = ctx.module.manual
+    mesh, _ = ctx.module.manual
     (axis,) = eqn.params["axes"]
     i = mesh.axis_names.index(axis)
     below = prod(mesh.axis_sizes[i + 1:])
@@ -253,11 +253,8 @@ def _index_lower(ctx, eqn):
         number = ctx.emit("stablehlo.partition_id : tensor<ui32>")
         for op, value in (("divide", below), ("remainder", mesh.axis_sizes[i])):
             number = ctx.emit(f"stablehlo.{op} {number}, {ctx.constant(value, np.uint32)} : tensor<ui32>")
-        return [ctx.emit(f"stablehlo.convert {number} : (tensor<ui32>) -> tensor<i32>")], ["tensor<i32>"]
-    rest = [a for a in mesh.axis_names if a not in manual]
-    if not rest:
-        return body(())[0][0]
-    return ctx.manual_computation([], [], [], [f"<@{ctx.module.mesh(mesh)}, []>"], ["tensor<i32>"], mesh, rest, body)[0]
+        return [ctx.emit(f"stablehlo.convert {number} : (tensor<ui32>) -> tensor<i32>")]
+    return ctx.on_every_device([], [], [eqn.outvars[0].aval], body)[0]
 
 
 def _index_batch(axis, args, dims, *, axes, checked):

@@ -1,4 +1,5 @@
-"""sharding_constraint: a value, and how it lies over devices from here on."""
+"""sharding_constraint: how a value lies over devices from here on.  inspect_sharding: how it does, told when compiled."""
+from ..core.effects import INSPECTION
 from ..sharding.named import as_named
 from ..sharding.single import SingleDeviceSharding
 from ..sharding.spec import PartitionSpec
@@ -35,3 +36,26 @@ sharding_constraint_p = Primitive(
     mesh=lambda params: None if isinstance(params["sharding"], SingleDeviceSharding) else
     getattr(params["sharding"], "mesh", params["sharding"]))
 sharding_constraint_p.jvp = linear_jvp(sharding_constraint_p)
+
+
+def _inspect(ctx, eqn, x):
+    """What XLA tells it is known to the runtime, which fills in a pointer to `callback` before it compiles the text."""
+    module, aval = ctx.module, eqn.invars[0].aval
+    number = len(module.inspections)
+    module.inspections.append((eqn.params["callback"], aval))
+    if module.partition is not None:
+        ctx.emit(f'stablehlo.custom_call @InspectSharding({x}) {{backend_config = "inspection {number}", has_side_effect = '
+                 f"true}} : ({aval.mlir}) -> {aval.mlir}")
+    return []
+
+
+def _inspect_batch(axis, args, dims, **params):
+    return inspect_sharding_p.bind(*args, **params), []
+
+
+def _inspect_jvp(primals, tangents, **params):
+    return inspect_sharding_p.bind(*primals, **params), []
+
+
+inspect_sharding_p = Primitive("inspect_sharding", multiple_results=True, typ=lambda x, *, callback: [], lower=_inspect,
+                               effects=lambda params: (INSPECTION,), jvp=_inspect_jvp, batch=_inspect_batch)

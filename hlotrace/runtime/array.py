@@ -8,6 +8,7 @@ from ..core.array import Array
 from ..core.avals import ShapedArray, aval_of, physical, register_aval
 from ..core.config import state
 from ..core.trace import Tracer
+from ..sharding.base import is_local
 from . import binding, callbacks, client, parts, placement
 
 
@@ -29,7 +30,8 @@ class ArrayImpl(Array):
         except AttributeError:
             self.check_alive()
         try:
-            value = (binding.to_numpy(self._buf, physical(self.aval)) if len(self._buf._sharding._devices) == 1 else
+            devices = self._buf._sharding._devices
+            value = (binding.to_numpy(self._buf, physical(self.aval)) if len(devices) == 1 and is_local(devices[0]) else
                      parts.gathered(self))
             if self.aval.dtype == dtypes.float0:
                 value = np.zeros(self.shape, dtypes.float0)
@@ -95,11 +97,13 @@ class ArrayImpl(Array):
         return format(self._numpy()[()], spec) if not self.aval.ndim else format(str(self), spec)
 
     def __str__(self):
-        return str(self._numpy()) if not dtypes.is_extended(self.aval.dtype) else repr(self)
+        return repr(self) if dtypes.is_extended(self.aval.dtype) or not parts.is_held(self) else str(self._numpy())
 
     def __repr__(self):
         if self._buf.is_deleted():
             return f"Array(<deleted>, shape={self.shape}, dtype={self.aval.dtype.name})"
+        if not parts.is_held(self):
+            return f"Array(shape={self.shape}, dtype={self.aval.dtype.name})"
         weak = ", weak_type=True" if self.aval.weak_type else ""
         if dtypes.is_extended(self.aval.dtype):
             return f"Array({self.shape}, dtype={self.aval.dtype.name}) overlaying:\n{self._numpy()}"
@@ -224,7 +228,8 @@ class ArrayImpl(Array):
         return self.__copy__()
 
     def __copy__(self):
-        return ArrayImpl(self.aval, parts.put(self._numpy(), physical(self.aval), self.sharding), self._committed)
+        self.check_alive()
+        return parts.copied(self)
 
     def __array_namespace__(self, api_version=None):
         import importlib

@@ -9,7 +9,7 @@ import numpy as np
 from ..core import dtypes, source
 from ..core.avals import physical
 from ..core.config import config, state
-from . import array, binding, callbacks, placement, progress, transfer
+from . import array, binding, callbacks, parts, placement, progress, transfer
 
 _lock = threading.Lock()
 _pending: list = []          # tokens of running programs with side effects
@@ -123,8 +123,7 @@ class Executable:
 def check_floats(outs, jaxpr):
     """FloatingPointError if an output has a value that debug_nans or debug_infs looks for."""
     for i, x in enumerate(outs):
-        if dtypes.is_inexact(x.dtype):
-            value = x._numpy()
+        for value in parts.held(x) if dtypes.is_inexact(x.dtype) else ():
             for test, option in ((np.isnan, config.jax_debug_nans), (np.isinf, config.jax_debug_infs)):
                 if option and test(value.astype(np.complex128 if value.dtype.kind == "c" else np.float64)).any():
                     where = next((source.describe(e.source) for e in reversed(jaxpr.eqns) if e.source), "")
@@ -189,8 +188,12 @@ def compile_whole(lowered, device, compiler_options=None, pieces=1):
     if lowered.partition:
         from .partitioned import PartitionedExecutable as kind
         devices = lowered.partition.devices
+    if is_elsewhere(device):
+        from . import topology
+        return topology.compile_lowered(lowered, devices, compile_options(devices, compiler_options))
     key = (lowered.text, devices, tuple(sorted((compiler_options or {}).items())))
-    found = None if lowered.callbacks else _loaded.get(key)
+    once = bool(lowered.callbacks or lowered.inspections)       # compiling it again means something
+    found = None if once else _loaded.get(key)
     if found is not None:
         _loaded.move_to_end(key)
         return kind(found, lowered, device, 0.0)
@@ -207,18 +210,22 @@ def compile_whole(lowered, device, compiler_options=None, pieces=1):
         _log("loaded %s in %.3f s from %s", lowered.jaxpr.name, seconds, entry.path)
         return kind(loaded, lowered, device, seconds, from_disk=True)
     start = time.perf_counter()
+    text = lowered.text
+    if lowered.inspections:
+        from .partitioned import with_inspections
+        text, _kept_alive = with_inspections(lowered, device)
     try:
         with progress.compiling(lowered.jaxpr):
             if lowered.callbacks:
-                loaded = backend.compile_and_load(binding.parse_module(lowered.text), devices, options,
+                loaded = backend.compile_and_load(binding.parse_module(text), devices, options,
                                                   [callbacks.guard(*c) for c in lowered.callbacks])
             else:
-                loaded = backend.compile_and_load(lowered.text, devices, options)
+                loaded = backend.compile_and_load(text, devices, options)
     except binding.JaxRuntimeError as error:
-        raise binding.JaxRuntimeError(_readable(str(error))) from None
+        raise binding.JaxRuntimeError(readable(str(error))) from None
     seconds = time.perf_counter() - start
     compile_count += 1
-    if not lowered.callbacks:
+    if not once:
         _keep(key, loaded)
     if entry:
         entry.store(loaded, lowered.jaxpr.name, seconds, pieces)
@@ -230,7 +237,7 @@ def _disk_entry(lowered, devices, options):
     """Where a program is kept between processes; None where looking costs more than it saves."""
     small = devices[0].platform == "cpu" and len(lowered.text) < _SMALL * min(
         1, config.jax_persistent_cache_min_compile_time_secs)
-    if lowered.callbacks or small or not config.jax_enable_compilation_cache:
+    if lowered.callbacks or lowered.inspections or small or not config.jax_enable_compilation_cache:
         return None
     from . import disk_cache  # 4 ms, most of it OpenSSL: not for programs that compile in 10
     return disk_cache.entry(lowered.text, devices, options)
@@ -248,9 +255,14 @@ def _log(*message):
         logging.getLogger("hlotrace").warning(*message)
 
 
-def _readable(message):
+def readable(message):
     """jaxlib ends every MLIR error with a guess about versions, which is wrong here."""
     return message.split("Failed to parse using StableHLO")[0].strip()
+
+
+def is_elsewhere(device):
+    """Is it a device of a topology, which only compiles?"""
+    return isinstance(device.client, binding._jax.CompileOnlyPyClient)
 
 
 def platform_of(device):

@@ -16,7 +16,7 @@ from ..sharding.partition import Partition
 from ..sharding.positional import PositionalSharding
 from ..sharding.single import SingleDeviceSharding
 from ..sharding.spec import PartitionSpec
-from . import array, binding, callbacks, execute, parts, transfer
+from . import array, binding, callbacks, execute, parts, placement, transfer
 
 IN_FLIGHT = 8       # launches of a program that are not waited for, on clients where more of them deadlock
 
@@ -84,13 +84,13 @@ def _settled(partition, asked, avals, compiled):
     if None not in asked:
         return list(asked)
     found = compiled() if len(partition.devices) > 1 else None
-    return [s or chosen(found and found[i], a, partition.devices, partition.mesh)
+    return [s or chosen(found and hlo_sharding(found[i]), a, partition.devices, partition.mesh)
             for i, (s, a) in enumerate(zip(asked, avals, strict=True))]
 
 
-def chosen(op_sharding, aval, devices, mesh):
+def chosen(hlo, aval, devices, mesh):
     """The sharding that the compiler chose, as a NamedSharding where the axes of `mesh` can say it."""
-    if op_sharding is None or (hlo := _tiled(op_sharding)).is_replicated():
+    if hlo is None or hlo.is_replicated():
         return NamedSharding(mesh, PartitionSpec()) if mesh else PositionalSharding(devices).reshape(
             (1,) * aval.ndim + (-1,)).replicate(aval.ndim, keepdims=False)
     counts = list(hlo.tile_assignment_dimensions())
@@ -103,10 +103,34 @@ def chosen(op_sharding, aval, devices, mesh):
     return PositionalSharding(devices)._with(tiles)
 
 
-def _tiled(op_sharding):
+def hlo_sharding(op_sharding):
+    """jaxlib's HloSharding from its OpSharding, by tiles."""
     from jaxlib import xla_client
-    hlo = xla_client.HloSharding.from_proto(op_sharding)
+    return by_tiles(xla_client.HloSharding.from_proto(op_sharding))
+
+
+def by_tiles(hlo):
+    """An HloSharding that speaks of tiles also where jaxlib's speaks of mesh axes."""
     return hlo.v3_to_v2_sharding() if hasattr(hlo, "v3_to_v2_sharding") else hlo
+
+
+def with_inspections(lowered, device):
+    """(the program's text with pointers to its inspections, what must stay alive while it is compiled)
+
+    XLA calls them during compilation; for a program of one device they are called here.
+    """
+    if lowered.partition is None:
+        for callback, _ in lowered.inspections:
+            callback(placement.on_device(device))
+        return lowered.text, ()
+    text, alive = lowered.text, []
+    for i, (callback, aval) in enumerate(lowered.inspections):
+        def tell(hlo, callback=callback, aval=aval):
+            callback(chosen(by_tiles(hlo), aval, lowered.partition.devices, lowered.partition.mesh))
+        key = binding._jax.encode_inspect_sharding_callback(tell)
+        alive.append(tell)
+        text = text.replace(f'"inspection {i}"', '"' + "".join(f"\\{byte:02X}" for byte in key) + '"')
+    return text, alive
 
 
 def spec_of(tiles, mesh):

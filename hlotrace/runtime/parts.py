@@ -41,13 +41,25 @@ def shards(x, addressable=True):
 
 def single_buffers(x):
     """jaxlib's buffers of the parts that this process holds, in the order of the devices."""
-    return [x._buf] if len(x.sharding._devices) == 1 else binding.parts(x._buf)
+    devices = x.sharding._devices
+    return binding.parts(x._buf) if len(devices) > 1 else [x._buf] if is_local(devices[0]) else []
 
 
 def reordered(x, sharding):
     """Those buffers in the order of the devices of another sharding, on which the array lies in the same parts."""
-    by_device = dict(zip(x.sharding._devices, single_buffers(x)))
-    return [by_device[device] for device in sharding._devices]
+    by_device = dict(zip(filter(is_local, x.sharding._devices), single_buffers(x)))
+    return [by_device[device] for device in sharding._devices if is_local(device)]
+
+
+def is_held(x):
+    """Does this process hold the whole value?"""
+    sharding = x.sharding
+    return sharding.is_fully_addressable or sharding.is_fully_replicated and any(map(is_local, sharding._devices))
+
+
+def held(x):
+    """What this process holds of an array, as NumPy arrays: the whole, or else its parts."""
+    return [x._numpy()] if is_held(x) else [shard.data._numpy() for shard in shards(x)]
 
 
 def gathered(x):
@@ -56,8 +68,7 @@ def gathered(x):
     Raises RuntimeError where other processes hold parts that this one does not.
     """
     sharding, aval = x.sharding, physical(x.aval)
-    devices = [d for d in sharding._devices if is_local(d)]
-    if not (sharding.is_fully_addressable or devices and sharding.is_fully_replicated):
+    if not is_held(x):
         raise RuntimeError(
             f"Fetching the value of an array of shape {x.aval.str_short()} that spans non-addressable devices: other "
             "processes hold parts of it. Read x.addressable_shards, or gather it with "
@@ -83,6 +94,15 @@ def put(value, aval, sharding):
             pieces[i] = piece.copy() if piece.ctypes.data in seen else piece
             seen.add(piece.ctypes.data)
     return binding.device_put_parts(pieces, aval, sharding, list(where))
+
+
+def copied(x):
+    """A copy of an array, lying as it does; each process copies the parts that it holds."""
+    sharding, aval = x.sharding, physical(x.aval)
+    part = aval.update(shape=sharding.shard_shape(aval.shape))
+    pieces = [np.asarray(binding.to_numpy(buf, part), order="C") for buf in single_buffers(x)]
+    buffer = binding.device_put_parts(pieces, aval, sharding, list(filter(is_local, sharding._devices)))
+    return array.ArrayImpl(x.aval, buffer, x._committed)
 
 
 def assembled(aval, sharding, buffers):

@@ -32,7 +32,7 @@ class Piece:
 def pieces_of(lowered):
     """(the program with outputs that are all its own, its Pieces in order), or None where it is better left in one."""
     heavy = {b.jaxpr for b in lowered.blocks if work(b.jaxpr) >= LIGHTEST}
-    if not heavy or lowered.effects or lowered.callbacks:
+    if not heavy or lowered.effects or lowered.callbacks or lowered.inspections:
         return None
     jaxpr = _with_own_outputs(lowered.jaxpr)
     used = {v: i for i, eqn in enumerate(jaxpr.eqns) for v in eqn.invars if type(v) is Var}

@@ -1,7 +1,8 @@
 """This process among several: joining them, watching that they live, leaving together.
 
-A collective whose peer has died may wait for ever in XLA (with several devices a process it does).  So a thread here asks
-the coordination service which processes live, and ends this one, with a message, when another is gone.
+A collective whose peer has died may wait for ever in XLA (with several devices a process it often does).  So threads
+here ask the coordination service which processes live and what they left word of, and end this one, with a message,
+when another is gone.
 """
 import atexit
 import contextlib
@@ -19,6 +20,7 @@ from .coordinator import ENDED
 
 STATUS = 3              # the exit status of a process that ends because another did
 LEAVE_SECONDS = 300     # how long a process that is done waits for the others
+END_SECONDS = 10        # how long a process that failed may take to end
 
 
 def join(address, num_processes, process_id, local_device_ids, *, init_seconds, heartbeat_seconds, bind_address):
@@ -104,8 +106,11 @@ class World:
         self._service = service
         self._leaving = threading.Event()
         self._everyone = list(range(num_processes))
-        self._watchdog = threading.Thread(target=self._watch, name="hlotrace-watchdog", daemon=True)
-        self._watchdog.start()
+        # Two threads: the question who lives is answered late where one has died, and a note must not wait for that.
+        self._watchdogs = [threading.Thread(target=self._watch, args=[look], name="hlotrace-watchdog", daemon=True)
+                           for look in (self._look_for_notes, self._look_for_silence)]
+        for thread in self._watchdogs:
+            thread.start()
 
     def cpu_collectives(self):
         """Gloo, listening on the interface from which the coordinator is reached: host names may mean loopback."""
@@ -114,23 +119,31 @@ class World:
             probe.connect(target)       # a datagram socket: nothing is sent
             return binding._jax.make_gloo_tcp_collectives(self.client, probe.getsockname()[0], None)
 
-    def _watch(self):
+    def _watch(self, look):
         while not self._leaving.wait(min(1.0, self.heartbeat_seconds / 10)):
             try:
-                # In this order: who leaves says so first and then disconnects.  The call returns once all that live
-                # have made it, so it also waits for a silent one, until its heartbeats are overdue.
-                alive = self.client.get_live_nodes(self._everyone)
-                ended = {int(key.rpartition("/")[2]): note for key, note in self.client.key_value_dir_get(ENDED)}
+                look()
             except binding.JaxRuntimeError as error:
                 if not self._leaving.is_set():
                     self._die(f"the coordination service at {self.address} is gone ({str(error).splitlines()[0]})")
                 return
-            for process, note in ended.items():
-                if note != "left" and process != self.process_id:
-                    self._die(f"process {process} failed: {note}")
-            for process in self._everyone:
-                if process not in alive and process not in ended:
-                    self._die(f"process {process} is gone: no heartbeat for {self.heartbeat_seconds} s")
+
+    def _notes(self):
+        return {int(key.rpartition("/")[2]): note for key, note in self.client.key_value_dir_get(ENDED)}
+
+    def _look_for_notes(self):
+        for process, note in self._notes().items():
+            if note != "left" and process != self.process_id:
+                self._die(f"process {process} failed: {note}")
+
+    def _look_for_silence(self):
+        # In this order: who leaves says so first and then disconnects.  The call returns once all that live have made
+        # it, so it also waits for a silent one, until its heartbeats are overdue.
+        alive = self.client.get_live_nodes(self._everyone)
+        ended = self._notes()
+        for process in self._everyone:
+            if process not in alive and process not in ended:
+                self._die(f"process {process} is gone: no heartbeat for {self.heartbeat_seconds} s")
 
     def _die(self, why):
         _end(why, self.process_id, self.num_processes)
@@ -150,20 +163,32 @@ class World:
 
     def fail(self, why):
         """Tell the others that this process ends before its time."""
-        self._disconnect(why)
+        self._disconnect(why, seconds=1)
         if self._service is not None:
             self._service.stdin.close()
 
-    def _disconnect(self, note):
+    def _disconnect(self, note, seconds=None):
         with contextlib.suppress(binding.JaxRuntimeError):
             self.client.key_value_set(f"{ENDED}{self.process_id}", note)
         self._leaving.set()
-        self._watchdog.join(self.heartbeat_seconds)     # a thread must not return from C++ into an interpreter that ends
+        for thread in self._watchdogs:      # a thread must not return from C++ into an interpreter that ends
+            thread.join(seconds or self.heartbeat_seconds)
         with contextlib.suppress(binding.JaxRuntimeError):
             if self._service is not None and note == "left":
                 while len(self.client.get_live_nodes(self._everyone)) > 1:
                     pass        # it returns when another has left
             self.client.shutdown()
+
+
+def _told(error, world):
+    """What the other processes are told of an error that ends this one."""
+    why = f"{type(error).__name__}: {error}".splitlines()[0]
+    if "Gloo" not in why:
+        return why
+    print(f"hlotrace: process {world.process_id} of {world.num_processes} lost the connection to another process, which "
+          "was killed, or failed: see what that one says. This one ends with status 1. Start all of them again.",
+          file=sys.stderr, flush=True)
+    return f"it lost the connection to another process ({why})"
 
 
 def leave():
@@ -179,8 +204,8 @@ def _at_exit(world):
     error = getattr(sys, "last_exc", None) or getattr(sys, "last_value", None)
     if error is not None:
         # Work that waits for the other processes may keep the interpreter from ending.
-        faulthandler.dump_traceback_later(world.heartbeat_seconds, exit=True)
-        world.fail(f"{type(error).__name__}: {error}".splitlines()[0])
+        faulthandler.dump_traceback_later(END_SECONDS, exit=True)
+        world.fail(_told(error, world))
         return
     try:
         world.leave()

@@ -1,5 +1,8 @@
 """Chips that are not here: topologies by name, and programs compiled for them."""
-from . import binding, plugins
+import re
+import time
+
+from . import binding, execute, partitioned, plugins, progress
 
 
 def describe(platform, name, options):
@@ -15,12 +18,63 @@ def describe(platform, name, options):
         raise ValueError(f"get_topology_desc: {platform} has no topology {name!r}: {str(error).splitlines()[0]}") from error
 
 
-def compile_text(text, devices):
+class _Elsewhere:
+    """A program for chips that are not here: it can be looked into, and not called."""
+    __slots__ = ()
+
+    def _handlers(self):
+        return []
+
+    def take(self, leaves):
+        chip, count = self.device.device_kind, len(self.lowered.partition.devices) if self.lowered.partition else 1
+        raise RuntimeError(
+            f"{self.lowered.jaxpr.name} was compiled for {count} x {chip} of a topology, which are not here: it cannot be "
+            "called. Look into it with as_text(), memory_analysis() and cost_analysis(); to run it, compile it for "
+            "devices of hlotrace.devices().")
+
+    run = take
+
+
+class Executable(_Elsewhere, execute.Executable):
+    """A program for one chip that is not here."""
+    __slots__ = ()
+
+
+class PartitionedExecutable(_Elsewhere, partitioned.PartitionedExecutable):
+    """A program for several chips that are not here."""
+    __slots__ = ()
+
+
+def compile_lowered(lowered, devices, options):
+    """An executable, which cannot run here, of a Lowered program.
+
+    Raises JaxRuntimeError, for one where a chip's memory is too small.
+    """
+    start = time.perf_counter()
+    with progress.compiling(lowered.jaxpr):
+        compiled = compile_text(lowered.text, devices, options, lowered.jaxpr.name)
+    kind = PartitionedExecutable if lowered.partition else Executable
+    return kind(compiled, lowered, devices[0], time.perf_counter() - start)
+
+
+def compile_text(text, devices, options=None, name="the program"):
     """jaxlib's Executable, which cannot run here, of a StableHLO text for `devices`, one partition on each."""
-    options = binding.CompileOptions()
-    options.num_replicas, options.num_partitions = 1, len(devices)
-    build = options.executable_build_options
-    build.num_replicas, build.num_partitions = 1, len(devices)
-    build.use_spmd_partitioning = build.use_shardy_partitioner = True
-    options.device_assignment = binding.device_assignment([[device.id for device in devices]])
-    return devices[0].client.compile(binding.parse_module(text), binding.DeviceList(tuple(devices)), options)
+    options = options or execute.compile_options(devices)
+    try:
+        return devices[0].client.compile(binding.parse_module(text), binding.DeviceList(tuple(devices)), options)
+    except binding.JaxRuntimeError as error:
+        raise binding.JaxRuntimeError(_overflow(str(error), name, devices[0].device_kind)
+                                      or execute.readable(str(error))) from None
+
+
+def _overflow(message, name, chip):
+    """What to say of a program that needs more memory than a chip has; None for another message."""
+    found = re.search(r"required for ([^()]+) \(([\d.]+)([KMGTP]?)\) exceeds available HBM \(([\d.]+)([KMGTP]?)\)", message)
+    if not found:
+        return None
+    what, *sizes = found.groups()
+    needed, available = (f"{number} {unit}{'i' * bool(unit)}B" for number, unit in (sizes[:2], sizes[2:]))
+    return (f"RESOURCE_EXHAUSTED: {name} does not fit: its {what} need {needed} of memory on each chip, and a {chip} has "
+            f"{available}. Split arrays over more mesh axes or chips (dump_hlo --stage sharded shows what lies whole on "
+            "every chip), recompute in the backward pass (hlotrace.checkpoint), donate arguments, or take smaller "
+            "batches or types.")

@@ -1,5 +1,8 @@
 """Moving arrays between devices and the host, and from one sharding to another."""
+import numpy as np
+
 from ..core.avals import physical
+from ..sharding.positional import PositionalSharding
 from . import array, parts, placement
 
 
@@ -9,7 +12,10 @@ def copy_to(x, device, committed=None):
 
 
 def move(x, sharding, committed=True):
-    """The array as `sharding` says.  Raises ValueError where it does not divide evenly."""
+    """The array as `sharding` says.
+
+    Raises ValueError where it does not divide evenly, and where other processes hold parts of it and devices change.
+    """
     x.check_alive()
     old = x.sharding
     if old is sharding or old == sharding:
@@ -18,13 +24,27 @@ def move(x, sharding, committed=True):
     aval = physical(x.aval)
     if old.is_equivalent_to(sharding, x.ndim):
         return array.ArrayImpl(x.aval, x._buf._rewrap_with_aval_and_sharding(aval, sharding), committed)
-    if old.lies_like(sharding, x.ndim) and old.is_fully_addressable:
+    if old.lies_like(sharding, x.ndim):
         return parts.assembled(x.aval, sharding, parts.reordered(x, sharding))
-    if old._devices == sharding._devices and len(old._devices) > 1 or not old.is_fully_addressable:
+    if old._devices == sharding._devices and len(old._devices) > 1:
         from .partitioned import reshard  # the devices exchange parts among themselves
 
         return reshard(x, sharding)
-    return array.ArrayImpl(x.aval, parts.put(x._numpy(), aval, sharding), committed)
+    if parts.is_held(x):
+        return array.ArrayImpl(x.aval, parts.put(x._numpy(), aval, sharding), committed)
+    if old.device_set != sharding.device_set:
+        raise ValueError(
+            f"an array of type {x.aval.str_short()} that lies as {old} cannot be moved to {sharding}: other processes "
+            "hold parts of it, so only the same devices can exchange them. Give it a sharding over those, or read "
+            "x.addressable_shards and build another array of them.")
+    return move(move(x, _renumbered(sharding, old._devices, x.ndim)), sharding)
+
+
+def _renumbered(sharding, devices, ndim):
+    """A sharding that gives each device the same part of an array of rank `ndim`, and numbers them like `devices`."""
+    number = {device: n for n, device in enumerate(devices)}
+    tiles = np.array([number[device] for device in sharding._devices])[sharding._tiles(ndim)]
+    return PositionalSharding(devices, memory_kind=sharding.memory_kind)._with(tiles)
 
 
 def check_divides(sharding, aval, what=""):

@@ -6,7 +6,8 @@ import importlib as _importlib
 
 # Each name and the file that it is read from when first used: importing hlotrace pays for none that it does not need.
 _HOME = {
-    "AbstractMesh": "mesh", "AxisType": "mesh", "Mesh": "mesh",
+    **dict.fromkeys(("AbstractMesh", "AxisType", "Mesh", "get_abstract_mesh", "get_mesh", "set_mesh", "use_abstract_mesh",
+                     "use_mesh"), "mesh"),
     "NamedSharding": "named",
     "P": "spec", "PartitionSpec": "spec",
     "PositionalSharding": "positional",

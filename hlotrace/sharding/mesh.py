@@ -178,3 +178,39 @@ class AbstractMesh(_Axes):
 def current_mesh():
     """The mesh entered last on this thread, or None."""
     return state.meshes[-1] if state.meshes else None
+
+
+class set_mesh:
+    """Make `mesh` this thread's current mesh, for good or, as a context manager, until the block ends.
+
+    Bare PartitionSpecs name its axes, and jit programs that nothing else places run on all its devices.
+    """
+
+    def __init__(self, mesh):
+        if not isinstance(mesh, _Axes):
+            raise ValueError(f"set_mesh: expected a Mesh, got {mesh!r}")
+        self._saved = state.meshes, state.mesh_to_run_on
+        if isinstance(mesh, Mesh):
+            state.mesh_to_run_on = mesh
+        mesh.__enter__()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        state.meshes, state.mesh_to_run_on = self._saved
+        state.refresh()
+
+
+use_mesh = use_abstract_mesh = set_mesh      # names that it has, or had, in JAX
+
+
+def get_mesh():
+    """The current mesh; an empty one if there is none."""
+    mesh = current_mesh()
+    return AbstractMesh((), ()) if mesh is None else mesh
+
+
+def get_abstract_mesh():
+    """The names, sizes and types of the current mesh's axes."""
+    return get_mesh().abstract_mesh

@@ -33,6 +33,13 @@ row("sharding_constraint", lambda x: with_sharding_constraint(x, NamedSharding(m
         (lambda: with_sharding_constraint([1.0, 2.0], {"a": None}), ValueError, "prefix"),
         (lambda: with_sharding_constraint(1.0, hlotrace.devices()[0]), TypeError, "is a device")])
 
+def inspected(x):
+    PRIMITIVES["inspect_sharding"].bind(x, callback=print)
+    return x
+
+
+row("inspect_sharding", lambda x: hlotrace.jit(inspected)(x), lambda x: x, between(-3, 3, 3), kinds="fi")
+
 # --- collectives ------------------------------------------------------------------------------------------------
 
 CUT = P("x")
