@@ -87,7 +87,7 @@ class Executable:
     def run(self, buffers):
         """Run; returns a list of buffers.  `buffers` must match the program's inputs: nothing checks here."""
         if self.effects:
-            return self._run_effectful(buffers).consume_with_handlers(self.handlers)
+            return self._run_effectful(buffers)[0].consume_with_handlers(self.handlers)
         try:
             return self.loaded.execute_sharded(buffers).consume_with_handlers(self.handlers)
         except binding.JaxRuntimeError as error:
@@ -102,9 +102,10 @@ class Executable:
         return outs
 
     def _run_effectful(self, buffers):
+        """(jaxlib's results, the token of this run)"""
         if self.lowered.ordered:
             for token in _last_ordered[:]:
-                _wait(token)
+                wait(token)
         try:
             results = self.loaded.execute_sharded(buffers, with_tokens=True)
         except binding.JaxRuntimeError as error:
@@ -116,8 +117,8 @@ class Executable:
             _pending.append(token)
             oldest = _pending.pop(0) if len(_pending) > 256 else None
         if oldest is not None:
-            _wait(oldest)
-        return results
+            wait(oldest)
+        return results, token
 
 
 def check_floats(outs, jaxpr):
@@ -133,7 +134,7 @@ def check_floats(outs, jaxpr):
                         "operation; hlotrace.config.update('jax_debug_nans', False) turns the check off.")
 
 
-def _wait(token):
+def wait(token):
     try:
         token.block_until_ready()
     except binding.JaxRuntimeError as error:
@@ -147,7 +148,7 @@ def effects_barrier():
             if not _pending:
                 return
             token = _pending.pop(0)
-        _wait(token)
+        wait(token)
 
 
 @atexit.register

@@ -5,6 +5,7 @@ on an argument that lies otherwise.
 """
 import collections
 import functools
+import threading
 
 import numpy as np
 
@@ -18,19 +19,21 @@ from ..sharding.single import SingleDeviceSharding
 from ..sharding.spec import PartitionSpec
 from . import array, binding, callbacks, execute, parts, placement, transfer
 
-IN_FLIGHT = 8       # launches of a program that are not waited for, on clients where more of them deadlock
+IN_FLIGHT = 8                                   # launches that are not waited for, on clients where more of them starve
+_in_flight: collections.deque = collections.deque()     # their tokens
+_launching = threading.Lock()                   # held so that all devices see the launches of all threads in one order
 
 
 class PartitionedExecutable(execute.Executable):
     """A program compiled for several devices, or for a mesh of one."""
-    __slots__ = ("devices", "in_shardings", "out_shardings", "running")
+    __slots__ = ("devices", "in_shardings", "out_shardings", "may_starve")
 
     def __init__(self, loaded, lowered, device, compile_seconds, from_disk=False):
         partition = lowered.partition
         self.devices = partition.devices
         self.in_shardings = _settled(partition, partition.ins, lowered.jaxpr.in_avals, loaded.get_parameter_shardings)
         self.out_shardings = _settled(partition, partition.outs, lowered.jaxpr.out_avals, loaded.get_output_shardings)
-        self.running = collections.deque() if _may_deadlock(device, len(self.devices)) else None
+        self.may_starve = _may_starve(device, len(self.devices))
         super().__init__(loaded, lowered, device, compile_seconds, from_disk)
 
     def lies(self):
@@ -62,20 +65,28 @@ class PartitionedExecutable(execute.Executable):
         return buffers, True
 
     def run(self, buffers):
-        if self.running is None:
-            return super().run(buffers)
-        while len(self.running) >= IN_FLIGHT:
-            execute._wait(self.running.popleft())
+        if not self.may_starve:
+            with _launching:
+                return super().run(buffers)
+        with _launching:
+            oldest = _in_flight.popleft() if len(_in_flight) >= IN_FLIGHT else None
+        if oldest is not None:
+            execute.wait(oldest)
+        with _launching:
+            results, token = self._run_effectful(buffers) if self.effects else self._run_with_token(buffers)
+            _in_flight.append(token)
+            return results.consume_with_handlers(self.handlers)
+
+    def _run_with_token(self, buffers):
         try:
             results = self.loaded.execute_sharded(buffers, with_tokens=True)
         except binding.JaxRuntimeError as error:
             raise callbacks.original(error) from None
-        self.running.append(results.consume_token())
-        return results.consume_with_handlers(self.handlers)
+        return results, results.consume_token()
 
 
-def _may_deadlock(device, count):
-    """jaxlib's CPU client before 0.11 starves when many programs wait in each other's collectives."""
+def _may_starve(device, count):
+    """jaxlib's CPU client before 0.11 does when many programs wait in each other's collectives."""
     return device.platform == "cpu" and count > 1 and binding.version < (0, 11)
 
 

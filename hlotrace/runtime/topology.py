@@ -51,8 +51,9 @@ def compile_lowered(lowered, devices, options):
     Raises JaxRuntimeError, for one where a chip's memory is too small.
     """
     start = time.perf_counter()
+    text, _kept_alive = partitioned.with_inspections(lowered, devices[0])
     with progress.compiling(lowered.jaxpr):
-        compiled = compile_text(lowered.text, devices, options, lowered.jaxpr.name)
+        compiled = compile_text(text, devices, options, lowered.jaxpr.name)
     kind = PartitionedExecutable if lowered.partition else Executable
     return kind(compiled, lowered, devices[0], time.perf_counter() - start)
 
