@@ -1,4 +1,6 @@
 """Ahead of time: trace, lower, compile; what each stage shows, and the checks of a compiled call."""
+import re
+
 import numpy as np
 import pytest
 
@@ -121,3 +123,20 @@ def test_shape_dtype_struct():
         len(S((), jnp.int8))
     with pytest.raises(ValueError, match="dtype"):
         S((2,), None)
+
+
+def test_scopes_stay_with_what_transformations_make_of_operations():
+    def layer(w, x):
+        with jax.named_scope("mlp"):
+            return jnp.tanh(x @ w)
+
+    def loss(w, x):
+        with jax.named_scope("net"):
+            y = layer(w, layer(w, x))
+        return (y**2).sum()
+    w = jnp.ones((4, 4))
+    for fun, args in ((jax.grad(loss), (w, w)), (jax.grad(jax.jit(loss)), (w, w)),
+                      (jax.vmap(jax.grad(loss), (None, 0)), (w, jnp.ones((3, 4, 4))))):
+        text = jax.jit(fun).lower(*args).as_text(debug_info=True)
+        paths = re.findall(r'loc\("([^"]*)/(?:dot_general|tanh)"', text)
+        assert len(paths) >= 2 and all(path.endswith("net/mlp") and path.count("mlp") == 1 for path in paths)

@@ -124,10 +124,11 @@ def eval_jaxpr(jaxpr, consts, *args):
     """
     env = dict(zip(jaxpr.constvars, consts))
     env.update(zip(jaxpr.invars, args, strict=True))
-    saved = state.source
+    saved, stack = state.source, state.name_stack
     try:
         for eqn in jaxpr.eqns:
             state.source = eqn.source
+            state.name_stack = f"{stack}/{eqn.name_stack}" if stack and eqn.name_stack else stack or eqn.name_stack
             operands = [v.val if type(v) is Literal else env[v] for v in eqn.invars]
             results = eqn.primitive.bind(*operands, **eqn.params)
             if eqn.primitive.multiple_results:
@@ -135,7 +136,7 @@ def eval_jaxpr(jaxpr, consts, *args):
             else:
                 env[eqn.outvars[0]] = results
     finally:
-        state.source = saved
+        state.source, state.name_stack = saved, stack
     return [literal_value(v) if type(v) is Literal else env[v] for v in jaxpr.outvars]
 
 
@@ -171,7 +172,8 @@ def dce(jaxpr, used_outputs=None, keep_invars=True):
     changed = jaxpr.replace(
         constvars=[v for v, _ in kept] if jaxpr.consts else jaxpr.constvars, consts=[c for _, c in kept],
         invars=invars, eqns=eqns, outvars=outvars,
-        arg_names=jaxpr.arg_names if keep_invars else None)
+        arg_names=jaxpr.arg_names if keep_invars or not jaxpr.arg_names else [
+            name for name, used in zip(jaxpr.arg_names, used_inputs) if used])
     return changed, used_inputs
 
 

@@ -28,7 +28,11 @@ def cached(function):
     def call(jaxpr, *key):
         full_key = (function, *key, state.context_key)
         if full_key not in jaxpr.derived:
-            jaxpr.derived[full_key] = function(jaxpr, *key)
+            stack, state.name_stack = state.name_stack, ""      # what is kept serves under other scopes too
+            try:
+                jaxpr.derived[full_key] = function(jaxpr, *key)
+            finally:
+                state.name_stack = stack
         return jaxpr.derived[full_key]
     return call
 
@@ -104,8 +108,12 @@ def program_of(primitive, args, params):
             given = iter(arrays)
             out = primitive.bind(*[next(given) if isinstance(a, Array) else a for a in args], **params)
             return out if primitive.multiple_results else [out]
-        with entering(EVAL):
-            found = trace_to_jaxpr(fun, [a.aval for a in args if isinstance(a, Array)], primitive.name)
+        stack, state.name_stack = state.name_stack, ""
+        try:
+            with entering(EVAL):
+                found = trace_to_jaxpr(fun, [a.aval for a in args if isinstance(a, Array)], primitive.name)
+        finally:
+            state.name_stack = stack
         if len(_single) >= _SINGLE_KEPT:
             _single.clear()
         _single[key] = found

@@ -20,13 +20,13 @@ def backward_pass(jaxpr, consts, args, cotangents):
     values = dict(zip(jaxpr.constvars, consts))
     values.update((v, a) for v, a in zip(jaxpr.invars, args, strict=True) if not is_linear(a))
     pending = []
-    saved = state.source
+    saved, stack = state.source, state.name_stack
     try:
         for eqn in jaxpr.eqns:
             if any(type(v) is not Literal and v not in values for v in eqn.invars):
                 pending.append(eqn)
                 continue
-            state.source = eqn.source
+            state.source, state.name_stack = eqn.source, eqn.name_stack
             operands = [literal_value(v) if type(v) is Literal else values[v] for v in eqn.invars]
             results = eqn.primitive.bind(*operands, **eqn.params)
             values.update(zip(eqn.outvars, results if eqn.primitive.multiple_results else [results]))
@@ -44,14 +44,14 @@ def backward_pass(jaxpr, consts, args, cotangents):
                     f"Reverse-mode differentiation is not defined for {eqn.primitive.name}: it has no transpose rule")
             operands = [literal_value(v) if type(v) is Literal else values[v] if v in values else Linear(v.aval)
                         for v in eqn.invars]
-            state.source = eqn.source
+            state.source, state.name_stack = eqn.source, eqn.name_stack
             results = eqn.primitive.transpose(cts if eqn.primitive.multiple_results else cts[0], *operands,
                                               **eqn.params)
             for v, operand, ct in zip(eqn.invars, operands, results, strict=True):
                 if ct is not None and is_linear(operand):
                     found[v] = accumulate(found.get(v), ct)
     finally:
-        state.source = saved
+        state.source, state.name_stack = saved, stack
     return [found.get(v) if is_linear(a) else None for v, a in zip(jaxpr.invars, args)]
 
 
