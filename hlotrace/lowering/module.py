@@ -300,6 +300,18 @@ class Context:
             return transpose(out, order)
         return self.lower_fun(fun, eqn, *names)
 
+    def undivided(self, name, aval, axes):
+        """The value, whole along `axes` on every device: for operations that XLA's partitioner cannot split."""
+        partition, manual = self.module.partition, self.module.manual[1]
+        mesh = partition and (partition.mesh or next(iter(self.module.meshes), None))
+        if not axes or not mesh or mesh.size == 1 or not mesh.auto_axes or set(manual) >= set(mesh.axis_names):
+            return name
+        from ..sharding.named import NamedSharding
+        from ..sharding.spec import PartitionSpec
+        spec = PartitionSpec(*(None if i in axes else PartitionSpec.UNCONSTRAINED for i in range(aval.ndim)))
+        text = self.module.sharding(NamedSharding(mesh, spec), aval)
+        return self.emit(f"sdy.sharding_constraint {name} {text} : {aval.mlir}")
+
     def call(self, jaxpr, names):
         """Call the function of a program; threads the token of ordered effects through it."""
         name = self.module.function(jaxpr)

@@ -109,6 +109,12 @@ def _combiner(primitive):
     return lambda x, y: [primitive.bind(x, y)]
 
 
+def _all_reduced(primitive, dtype):
+    """Can the devices of a CPU client reduce so together?"""
+    return (primitive in (add_p, mul_p) or primitive in (max_p, min_p) and not dtypes.is_complex(dtype)
+            or primitive in (and_p, or_p) and dtype.kind == "b")
+
+
 _reducers = {}      # elementwise primitive -> (its reduction, its identity as a function of the dtype)
 
 
@@ -125,6 +131,8 @@ def reduction(name, combine, identity, kinds, jvp=None, transpose=None):
         operand, out, axes = eqn.invars[0].aval, eqn.outvars[0].aval, eqn.params["axes"]
         if not axes:
             return x
+        if ctx.platform == "cpu" and not _all_reduced(combine, out.dtype):
+            x = ctx.undivided(x, operand, axes)
         init = ctx.constant(identity(out.dtype), out.dtype)
         element = ShapedArray((), out.dtype)
         types = f"({operand.mlir}, {element.mlir}) -> {out.mlir}"
@@ -288,6 +296,9 @@ def _reduce_typ(*avals, jaxpr, dimensions):
 
 
 def _reduce_lower(ctx, eqn, *names):
+    n, dimensions = len(names) // 2, eqn.params["dimensions"]
+    if ctx.platform == "cpu":     # whose devices cannot do it together: see _all_reduced
+        names = [*(ctx.undivided(x, v.aval, dimensions) for x, v in zip(names[:n], eqn.invars)), *names[n:]]
     body = ctx.jaxpr_region(eqn.params["jaxpr"])
     types = ", ".join(v.aval.mlir for v in eqn.invars), ", ".join(v.aval.mlir for v in eqn.outvars)
     return ctx.emit(f'"stablehlo.reduce"({", ".join(names)}) <{{dimensions = {_array(eqn.params["dimensions"])}}}> '

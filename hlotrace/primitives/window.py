@@ -184,6 +184,10 @@ def _scatter_lower(ctx, eqn, source, operand):
     params, aval, out = eqn.params, eqn.invars[1].aval, eqn.outvars[0].aval
     if not eqn.invars[0].aval.size or not aval.size:
         return ctx.lower_fun(lambda *_: full(out.shape, 0, out.dtype), eqn, source, operand)
+    # XLA's partitioner loses values between devices where windows overlap with more than their neighbours.
+    far = [i for i, (n, s) in enumerate(zip(params["window_dimensions"], params["window_strides"])) if n >= 2 * s]
+    source = ctx.undivided(source, eqn.invars[0].aval, far)
+    operand = ctx.undivided(operand, aval, far)
     lo, hi = zip(*params["padding"]) if params["padding"] else ((), ())
     padded = out.update(shape=tuple(a + n + b for a, n, b in zip(lo, out.shape, hi)))
     value, element = ShapedArray((), aval.dtype), ShapedArray((), out.dtype)
