@@ -6,12 +6,14 @@ from pathlib import Path
 
 import pytest
 
+from hlotrace.runtime import plugins
 from hlotrace.tools import dump_hlo
 
 ROOT = Path(__file__).resolve().parent.parent
 MODEL = """
 import hlotrace as jax
 import hlotrace.numpy as jnp
+from hlotrace.sharding import P
 
 NUMBER = 3
 
@@ -45,7 +47,28 @@ def deep(w, x):
 
 def no_tuple():
     return [jnp.ones(3)]
+
+def layer(x, w):
+    return jnp.tanh(x @ w)
+
+def network(params, x):
+    return jnp.mean(jnp.tanh(x @ params["w"] + params["b"]))
+
+def network_args():
+    return {"b": jnp.ones(32), "w": jnp.ones((16, 32))}, jax.ShapeDtypeStruct((8, 16), jnp.float32)
+
+def network_specs():
+    return {"b": P("model"), "w": P(None, "model")}, P("data")
+
+def half_the_specs():
+    return {"b": P("model")}, P("data")
+
+def constrained(x):
+    return jax.lax.with_sharding_constraint(2 * x, P("data"))
 """
+LAYER = "model.py:layer", "f32[8,16]", "f32[16,32]"
+MESH = "--mesh=data=4,model=2"
+needs_libtpu = pytest.mark.skipif("tpu" not in plugins.find(), reason="no libtpu wheel is installed")
 
 
 @pytest.fixture
@@ -79,7 +102,7 @@ def test_stablehlo_is_the_default_and_locations_name_the_users_line(dump):
     _, plain, _ = dump("model.py:add", "f32[3]", "f32[3]")
     _, located, _ = dump("--locations", "model.py:add", "f32[3]", "f32[3]")
     assert "stablehlo.add" in plain and "model.py" not in plain
-    assert 'model.py":13:' in located
+    assert 'model.py":14:' in located
 
 
 def test_several_stages_come_in_the_order_asked_each_under_its_name(dump):
@@ -132,6 +155,90 @@ def test_out_writes_a_file_a_stage_and_prints_their_paths(dump, tmp_path):
     assert "stablehlo.cosine" in (tmp_path / out.split()[2]).read_text("utf-8")
 
 
+# --- over a mesh ------------------------------------------------------------------------------------------------
+
+def specs(text):
+    """What the comments above @main say of each argument and result: type and PartitionSpec."""
+    return [line.partition(": ")[2] for line in text.splitlines() if line.lstrip().startswith("// ")]
+
+
+@pytest.mark.parametrize("given", [("data,-", "-,model"), ("data;-,model",), (" data ; - , model ",)])
+def test_sharded_shows_the_spec_of_every_value(dump, given):
+    status, out, err = dump(*LAYER, MESH, *(f"--in_spec={spec}" for spec in given), "--stage=sharded")
+    assert (status, err) == (0, "")
+    assert specs(out) == ["tensor<8x16xf32>  P('data', None)", "tensor<16x32xf32>  P(None, 'model')",
+                          "tensor<8x32xf32>  P('data', 'model')"]
+    assert out.count("// P('data', 'model')\n") == 2
+
+
+@pytest.mark.parametrize("spec, x", [
+    ("?;-,model", "P(None, None)"), ("-;-,model", "P(None, None)"), ("-,model;model", "P(None, 'model')"),
+    ("data+model;-", "P(('data', 'model'), None)")])
+def test_a_spec_may_leave_or_double_axes(dump, spec, x):
+    _, out, _ = dump(*LAYER, MESH, "--in_spec", spec, "--stage=sharded")
+    assert specs(out)[0] == f"tensor<8x16xf32>  {x}"
+
+
+def test_an_out_spec_decides_how_the_result_lies(dump):
+    _, out, _ = dump(*LAYER, MESH, "--in_spec=data;-", "--out_spec=-,data", "--stage=sharded")
+    assert specs(out)[-1] == "tensor<8x32xf32>  P(None, 'data')"
+    _, out, _ = dump("model.py:add", "f32[8]", "f32[8]", MESH, "--grad", "--argnums=0,1", "--vmap", "--out_spec=data",
+                     "--out_spec=model", "--stage=sharded")
+    assert specs(out) == ["tensor<8xf32>  P('data')", "tensor<8xf32>  P('model')"]
+
+
+def test_collectives_lists_what_is_communicated_with_the_users_line(dump):
+    status, out, _ = dump(*LAYER, MESH, "--in_spec=-,model;model", "--stage=collectives")
+    assert status == 0
+    assert out.split("\n")[1].split() == ["all-reduce", "model", "f32[8,32]", "1,024", "1", "model.py:40",
+                                          "jit(layer)/dot_general"]
+
+
+def test_all_stages_come_for_a_program_over_a_mesh(dump):
+    status, out, _ = dump(*LAYER, MESH, "--in_spec=data;-,model", "--stage=all")
+    assert status == 0
+    titles = [line.split()[1] for line in out.splitlines() if line.startswith("====")]
+    assert titles == ["jaxpr", "outlined", "stablehlo", "sharded", "hlo", "optimized", "collectives", "cost", "memory"]
+    assert "no collectives\n" in out and "num_partitions=8" in out
+    assert f"argument_size_in_bytes: {4 * (2 * 16 + 16 * 16)}\n" in out
+
+
+def test_specs_may_be_a_pytree_from_python_or_one_for_a_whole_pytree(dump):
+    args = "model.py:network", "--args_from=model.py:network_args", MESH, "--grad", "--stage=sharded"
+    wanted = ["tensor<32xf32>  P('model')", "tensor<16x32xf32>  P(None, 'model')", "tensor<8x16xf32>  P('data', None)"]
+    assert specs(dump(*args, "--in_spec=model.py:network_specs")[1])[:3] == wanted
+    assert specs(dump(*args, "--in_spec=-;data")[1])[2] == wanted[2]
+
+
+def test_bare_specs_in_the_function_are_those_of_the_mesh(dump):
+    assert specs(dump("model.py:constrained", "f32[8]", MESH, "--stage=sharded")[1])[1].endswith("P('data')")
+
+
+def test_the_cpu_gets_as_many_devices_as_the_mesh_wants(dump, tmp_path):
+    dump()      # writes model.py
+    env = {name: value for name, value in os.environ.items() if name != "XLA_FLAGS"}
+    command = [sys.executable, str(ROOT / "tools" / "dump_hlo.py"), *LAYER[:1], "f32[64,16]", "f32[16,64]",
+               "--mesh=data=16,model=16", "--in_spec=data;-,model", "--stage=sharded"]
+    done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert specs(done.stdout)[-1] == "tensor<64x64xf32>  P('data', 'model')"
+
+
+@needs_libtpu
+def test_stages_for_a_tpu_that_is_not_here(dump):
+    options = MESH, "--platform=tpu:v5e:2x4", "--in_spec=-,model;model", "--stage=optimized,collectives,cost,memory"
+    status, out, _ = dump(*LAYER, *options)
+    assert status == 0
+    assert "is_scheduled=true" in out and "\noptimal_seconds: " in out and "\nargument_size_in_bytes: " in out
+    status, out, _ = dump("model.py:layer", "f32[8,128]", "f32[128,128]", "--platform=tpu:v5e:2x4", "--stage=memory")
+    assert status == 0 and f"argument_size_in_bytes: {4 * (8 + 128) * 128}\n" in out
+    status, _, err = dump("model.py:layer", "f32[640000,2560]", "f32[2560,51200]", MESH, "--platform=tpu:v5e:2x4",
+                          "--stage=memory")
+    assert status == 2 and err.count("\n") == 1 and "RESOURCE_EXHAUSTED: layer does not fit" in err
+
+
+# --- help and mistakes ------------------------------------------------------------------------------------------
+
 def test_help_tells_of_types_and_flags(dump):
     status, out, _ = dump("--help")
     assert status == 0
@@ -152,8 +259,8 @@ def test_help_tells_of_types_and_flags(dump):
     (["model.py:add", "f33[2]", "f32"], "there is no dtype 'f33'"),
     (["model.py:add", "f64[2]", "f32"], "f64 needs --x64"),
     (["model.py:add", "f32[2]"], "TypeError: add() missing 1 required positional argument: 'y'"),
-    (["model.py:add", "f32[2]", "f32[3]"], "model.py:13: "),
-    (["model.py:branches", "f32"], "model.py:23: TracerBoolConversionError"),
+    (["model.py:add", "f32[2]", "f32[3]"], "model.py:14: "),
+    (["model.py:branches", "f32"], "model.py:24: TracerBoolConversionError"),
     (["model.py:add", "f32[2]", "f32[2]", "--grad"], "TypeError"),
     (["model.py:add", "f32", "f32", "--grad", "--argnums=x"], "argument numbers are integers"),
     (["model.py:add", "f32", "f32", "--stage", "hol"], "there is no stage 'hol'; known are jaxpr, outlined, stablehlo"),
@@ -162,11 +269,39 @@ def test_help_tells_of_types_and_flags(dump):
     (["model.py:loss", "--args_from=model.py:nothing"], "--args_from 'model.py:nothing': model.py has no nothing"),
     (["model.py:loss", "--args_from=model.py:no_tuple"], "must return a tuple of arguments, not a list"),
     (["model.py:add", "f32", "f32", "--out=model.py"], "--out model.py: "),
+    ([*LAYER, "--mesh=data=4,model"], "--mesh 'data=4,model' is not of the form data=4,model=2"),
+    ([*LAYER, "--mesh=data=4,data=2"], "or names an axis twice"),
+    ([*LAYER, "--mesh=data=99"], "--mesh: make_mesh: axis sizes (99,) need 99 devices and there are 8"),
+    ([*LAYER, MESH, "--in_spec=data"], "--in_spec gives 1 SPECs for 2 arguments; `?` leaves one to the compiler"),
+    ([*LAYER, MESH, "--in_spec=data;da ta"], "--in_spec 'da ta': 'da ta' is neither - nor a mesh axis"),
+    ([*LAYER, MESH, "--in_spec=data;nope"], "names mesh axis 'nope', which Mesh('data': 4, 'model': 2"),
+    ([*LAYER, MESH, "--in_spec=-,-,data;-"], "ValueError: argument x of layer: "),
+    ([*LAYER, MESH, "--out_spec=nope"], "names mesh axis 'nope'"),
+    ([*LAYER, MESH, "--platform=xyz"], "--platform 'xyz': want cpu, gpu, tpu or the name of a topology"),
+    ([*LAYER, "--in_spec=data;-"], "--in_spec and --out_spec name axes of a --mesh; give one"),
+    ([*LAYER, "--out_spec=data"], "--in_spec and --out_spec name axes of a --mesh; give one"),
+    ([*LAYER, "--stage=sharded"], "the stages sharded and collectives are those of a program over a mesh; give --mesh"),
+    (["model.py:add", "f32[6]", "f32[6]", MESH, "--in_spec=data;-"], "size 6, which is not a multiple of 4"),
+    (["model.py:network", "--args_from=model.py:network_args", MESH, "--in_spec=model.py:half_the_specs"],
+     "--in_spec must be a pytree prefix"),
+    (["model.py:network", "--args_from=model.py:network_args", MESH, "--in_spec=model.py:no_tuple"],
+     "must return a tuple of PartitionSpecs, not a list"),
 ])
 def test_a_mistake_is_told_in_one_line_with_exit_status_2(dump, args, words):
     status, out, err = dump(*args)
     assert (status, out) == (2, "")
     assert err.startswith("hlotrace-dump: ") and err.count("\n") == 1 and err.endswith("\n")
+    assert words in err
+
+
+@pytest.mark.parametrize("platform, words", [
+    ("gpu", "'cuda' is not available: no PJRT plugin for it is installed"), ("tpu", "'tpu' is not available"),
+    ("tpu:v5e:2x4", 'pip install "libtpu==')])
+@pytest.mark.parametrize("mesh", [[MESH], []])
+def test_a_platform_that_is_not_there_is_told_in_one_line(dump, monkeypatch, platform, words, mesh):
+    monkeypatch.setattr(plugins, "find", dict)
+    status, out, err = dump(*LAYER, *mesh, f"--platform={platform}")
+    assert (status, out, err.count("\n")) == (2, "", 1)
     assert words in err
 
 

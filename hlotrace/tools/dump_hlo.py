@@ -1,18 +1,33 @@
 """Prints what becomes of a function on its way to the machine.
 
     hlotrace-dump FUNCTION TYPE... [--stage STAGE] [--grad] [--vmap] [--out DIR]
+                  [--mesh AXIS=SIZE,...] [--in_spec SPEC]... [--out_spec SPEC]... [--platform PLATFORM]
 
 FUNCTION is `module:function` or `path/file.py:function`.  A TYPE, one an argument, is `f32[8,128]`, `bf16[]`, `i32[3]`
 or `f32`; --args_from takes pytrees and values from Python instead.
-STAGE is one of jaxpr, outlined, stablehlo, hlo, optimized, cost, memory; several with commas or repeated; or `all`.
-`outlined` tells which stretches of equations repeat and become one function each.
+STAGE is one of jaxpr, outlined, stablehlo, sharded, hlo, optimized, collectives, cost, memory; several with commas or
+repeated; or `all`.  `outlined` tells which stretches of equations repeat and become one function each.
+
+With --mesh the program lies over devices.  `sharded` is then its text after Shardy's propagation, with the mesh axes that
+split each value; it needs no compile.  `collectives` lists what the compiled program communicates: kind, mesh axes,
+bytes, and your line.  `cost` and `memory` are those of one device.
+A SPEC says for each dimension which mesh axis splits it, with commas: `data,-` splits dimension 0 over data; `-` is
+whole, `data+model` are two axes for one dimension, and missing dimensions are whole.  `?` leaves an argument to the
+compiler.  Say --in_spec once for each argument, or once with semicolons: `data;-,model`.  A SPEC holds for every leaf of
+a pytree; for more, `--in_spec path/file.py:function` names a function that returns a tuple of PartitionSpecs and pytrees
+of them, one for each argument.  Several --out_spec are the entries of a tuple of results.
+PLATFORM is `cpu` (as many devices as the mesh has are made up), `tpu:v5e:2x4` (any topology, no TPU needed, but libtpu),
+or `gpu` and `tpu` for devices that are here.
 
     hlotrace-dump hlotrace.numpy:tanh f32[8,128] --stage jaxpr,stablehlo
     hlotrace-dump train.py:loss --args_from train.py:example_args --grad --stage all --out /tmp/loss
+    hlotrace-dump train.py:layer f32[64,256] f32[256,512] --mesh data=4,model=2 --in_spec 'data;-,model' --stage sharded
 """
+import contextlib
 import functools
 import importlib
 import importlib.util
+import math
 import os
 import re
 import sys
@@ -20,11 +35,16 @@ import traceback
 from pathlib import Path
 
 import hlotrace
-from hlotrace.core import dtypes
+from hlotrace.api.stages import abstract, struct_of
+from hlotrace.core import dtypes, tree
+from hlotrace.runtime import shardy
 from hlotrace.runtime.pieces import pieces_of
+from hlotrace.sharding import NamedSharding, P, SingleDeviceSharding
+from hlotrace.sharding.collectives import collectives, table
 
-SUFFIXES = {"jaxpr": "txt", "outlined": "txt", "stablehlo": "mlir", "hlo": "txt", "optimized": "txt", "cost": "txt",
-            "memory": "txt"}
+SUFFIXES = {"jaxpr": "txt", "outlined": "txt", "stablehlo": "mlir", "sharded": "mlir", "hlo": "txt", "optimized": "txt",
+            "collectives": "txt", "cost": "txt", "memory": "txt"}
+OVER_A_MESH = ("sharded", "collectives")
 DTYPES = {"pred": dtypes.bool_} | {name: d for d in dtypes.SUPPORTED for name in (d.name, dtypes.short_name(d))}
 _OURS = str(Path(hlotrace.__file__).parent)
 
@@ -84,33 +104,159 @@ def parse_type(text):
     return hlotrace.ShapeDtypeStruct([int(n) for n in re.findall(r"\d+", match[2] or "")], dtype)
 
 
-def parse_stages(values):
-    """The stages named in the values of --stage, each once, in the order given."""
+def parse_stages(values, mesh):
+    """The stages named in the values of --stage, each once, in the order given; `mesh`: is there one?"""
     names = [name.strip() for value in values for name in value.split(",")]
     for name in names:
         if name not in SUFFIXES and name != "all":
             raise UsageError(f"there is no stage {name!r}; known are {', '.join(SUFFIXES)}, all")
-    return list(SUFFIXES if "all" in names else dict.fromkeys(names))
+    every = [name for name in SUFFIXES if mesh or name not in OVER_A_MESH]
+    return every if "all" in names else list(dict.fromkeys(names))
+
+
+class Place:
+    """Where --mesh and --platform put the program: on a mesh, on one device (both None: wherever it asks to be).
+
+    The devices are asked for when the user's module has been loaded, as that may say how many there are.
+    """
+
+    def __init__(self, mesh, platform):
+        self.sizes = parse_mesh(mesh) if mesh else {}
+        self.platform, _, self.topology = (platform or "cpu").partition(":")
+        if self.platform not in ("cpu", "gpu", "tpu") or self.topology and self.platform != "tpu":
+            raise UsageError(f"--platform {platform!r}: want cpu, gpu, tpu or the name of a topology, such as tpu:v5e:2x4")
+        self.asked = bool(mesh or platform)
+        if self.platform == "cpu" and self.sizes and hlotrace.config.jax_num_cpu_devices == -1 and (
+                "xla_force_host_platform_device_count" not in os.environ.get("XLA_FLAGS", "")):
+            hlotrace.config.update("jax_num_cpu_devices", math.prod(self.sizes.values()))
+
+    def devices(self):
+        if self.topology:
+            return hlotrace.topologies.get_topology_desc(self.topology, self.platform).devices
+        return hlotrace.devices(self.platform)
+
+    @functools.cached_property
+    def mesh(self):
+        """The Mesh of --mesh, or None."""
+        try:
+            return hlotrace.make_mesh(self.sizes.values(), self.sizes, devices=self.devices()) if self.sizes else None
+        except (ValueError, RuntimeError) as error:
+            raise UsageError(f"--mesh: {error}") from error
+
+    @functools.cached_property
+    def default(self):
+        """The sharding of arguments that have no SPEC, or None."""
+        try:
+            return SingleDeviceSharding(self.devices()[0]) if self.asked and not self.sizes else None
+        except (ValueError, RuntimeError) as error:
+            raise UsageError(f"--platform: {error}") from error
+
+    def sharding(self, spec):
+        """The NamedSharding of a PartitionSpec; None for None."""
+        try:
+            return spec if spec is None else NamedSharding(self.mesh, spec)
+        except (TypeError, ValueError) as error:
+            raise UsageError(str(error)) from error
+
+    def entered(self):
+        return hlotrace.set_mesh(self.mesh) if self.sizes else contextlib.nullcontext()
+
+
+def parse_mesh(text):
+    """`data=4,model=2` as {"data": 4, "model": 2}."""
+    found = [re.fullmatch(r"\s*([A-Za-z_]\w*)=([1-9]\d*)\s*", entry) for entry in text.split(",")]
+    sizes = {entry[1]: int(entry[2]) for entry in found if entry}
+    if len(sizes) < len(found):
+        raise UsageError(f"--mesh {text!r} is not of the form data=4,model=2, or names an axis twice")
+    return sizes
+
+
+def parse_specs(values, flag):
+    """The values of --in_spec or --out_spec as a list of PartitionSpecs, None for `?`, and pytrees of them."""
+    if len(values) == 1 and ":" in values[0]:
+        return list(called(values[0], flag, "a tuple of PartitionSpecs"))
+    return [parse_spec(text, flag) for value in values for text in value.split(";")]
+
+
+def parse_spec(text, flag):
+    """`data,-` as P("data"), `?` as None."""
+    if text.strip() == "?":
+        return None
+    entries = []
+    for entry in text.split(",") if text.strip() else ():
+        axes = tuple(name.strip() for name in entry.split("+"))
+        if not all(re.fullmatch(r"[A-Za-z_]\w*", name) for name in axes) and axes != ("-",):
+            raise UsageError(f"{flag} {text!r}: {entry!r} is neither - nor a mesh axis nor several with +")
+        entries.append(None if axes == ("-",) else axes if len(axes) > 1 else axes[0])
+    while entries and entries[-1] is None:
+        entries.pop()
+    return P(*entries)
+
+
+def is_spec(x):
+    return x is None or isinstance(x, P)
+
+
+def placed(args, specs, place):
+    """The arguments, their arrays replaced by ShapeDtypeStructs that say where they lie."""
+    if specs and not place.sizes:
+        raise UsageError("--in_spec and --out_spec name axes of a --mesh; give one")
+    if specs and len(specs) != len(args):
+        raise UsageError(f"--in_spec gives {len(specs)} SPECs for {len(args)} arguments; `?` leaves one to the compiler")
+    if not place.asked:
+        return args
+    leaves, structure = hlotrace.tree.flatten(args)
+    try:
+        flat = tree.flatten_axes("--in_spec", structure, tuple(specs)) if specs else [None] * len(leaves)
+    except ValueError as error:
+        raise UsageError(str(error)) from error
+    return structure.unflatten([lying(x, place.sharding(spec) or place.default) for x, spec in zip(leaves, flat)])
+
+
+def lying(x, sharding):
+    """The type of an array, with a sharding; what is none, or has no sharding, as it is."""
+    try:
+        aval = abstract(x)
+    except TypeError:       # a static argument, or a mistake that tracing tells
+        return x
+    return x if sharding is None else struct_of(aval, sharding)
 
 
 class Program:
     """A function traced for some arguments; each stage is a method that gives its text."""
 
-    def __init__(self, fun, args, locations=False):
+    def __init__(self, fun, args, locations=False, place=None, out_shardings=None):
         self.locations = locations
-        jitted = fun if hasattr(fun, "trace") else hlotrace.jit(fun)
-        try:
-            self.traced = jitted.trace(*args)
-        except Exception as error:
-            raise _in_users_code(error) from error
+        self.place = place or Place(None, None)
+        if out_shardings is not None or not hasattr(fun, "trace"):
+            fun = hlotrace.jit(fun, out_shardings=out_shardings)
+        with self.place.entered():
+            try:
+                self.traced = fun.trace(*args)
+            except Exception as error:
+                raise _in_users_code(error) from error
 
     @functools.cached_property
     def lowered(self):
-        return self.traced.lower()
+        with self.place.entered():
+            try:
+                return self.traced.lower()
+            except (ValueError, RuntimeError) as error:
+                raise _in_users_code(error) from error
 
     @functools.cached_property
     def compiled(self):
-        return self.lowered.compile()
+        try:
+            return self.lowered.compile()
+        except (ValueError, RuntimeError) as error:      # for one, a chip with too little memory
+            raise UsageError(str(error)) from error
+
+    @functools.cached_property
+    def mesh(self):
+        where = self.lowered._where
+        if not isinstance(where, tuple) or where.mesh is None:
+            raise UsageError(f"the stages {' and '.join(OVER_A_MESH)} are those of a program over a mesh; give --mesh")
+        return where.mesh
 
     def jaxpr(self):
         return str(self.traced.jaxpr)
@@ -121,7 +267,7 @@ class Program:
             return "nothing repeats"
         blocks = {b.jaxpr: b.jaxpr.name for b in program.blocks}
         after = sum(len(jaxpr.eqns) for jaxpr in (program.jaxpr, *blocks))
-        _, pieces = pieces_of(program) or (None, [])
+        _, pieces = not program.partition and pieces_of(program) or (None, [])
         apart = dict.fromkeys(blocks[p.program] for p in pieces if p.program in blocks)
         texts = [str(jaxpr.replace(eqns=[     # calls by name: each block is printed once
             e.replace(params=e.params | {"jaxpr": blocks[e.params["jaxpr"]]}) if e.params.get("jaxpr") in blocks else e
@@ -135,6 +281,12 @@ class Program:
 
     def stablehlo(self):
         return self.lowered.as_text(debug_info=self.locations)
+
+    def sharded(self):
+        return self.mesh and shardy.propagated(self.lowered.as_text(debug_info=True))
+
+    def collectives(self):
+        return table(collectives(self.compiled.as_text(), self.mesh))
 
     def hlo(self):
         return self.lowered.as_text("hlo")
@@ -166,26 +318,41 @@ def arguments(types, args_from):
         return tuple(map(parse_type, types))
     if types:
         raise UsageError("give TYPEs or --args_from, not both")
-    make = load(args_from, "--args_from")
+    return called(args_from, "--args_from", "a tuple of arguments")
+
+
+def called(reference, flag, what):
+    """The tuple that the user's function returns."""
+    make = load(reference, flag)
     try:
-        args = make()
+        result = make()
     except Exception as error:
         raise _in_users_code(error) from error
-    if not isinstance(args, tuple):
-        raise UsageError(f"--args_from {args_from!r} must return a tuple of arguments, not a {type(args).__name__}")
-    return args
+    if not isinstance(result, tuple):
+        raise UsageError(f"{flag} {reference!r} must return {what}, not a {type(result).__name__}")
+    return result
+
+
+def out_shardings(values, place):
+    """What --out_spec gives jit, or None."""
+    specs = parse_specs(values, "--out_spec")
+    if specs and not place.sizes:
+        raise UsageError("--in_spec and --out_spec name axes of a --mesh; give one")
+    shardings = hlotrace.tree.map(place.sharding, tuple(specs), is_leaf=is_spec)
+    return shardings[0] if len(shardings) == 1 else shardings or None
 
 
 def dump(positional, options):
     """Print or write every stage that the command line asks for."""
-    stages = parse_stages(options.stage)
+    stages = parse_stages(options.stage, options.mesh)
     if not positional:
         raise UsageError("which function? say hlotrace-dump FUNCTION TYPE... (--help tells more)")
     if options.x64:
         hlotrace.config.update("jax_enable_x64", True)
+    place = Place(options.mesh, options.platform)
     fun = load(positional[0])
-    args = arguments(positional[1:], options.args_from)
-    program = Program(transformed(fun, options), args, options.locations)
+    args = placed(arguments(positional[1:], options.args_from), parse_specs(options.in_spec, "--in_spec"), place)
+    program = Program(transformed(fun, options), args, options.locations, place, out_shardings(options.out_spec, place))
     stem = "_".join(["vmap"] * options.vmap + ["grad"] * options.grad + [positional[0].rpartition(":")[2]])
     for stage in stages:
         text = getattr(program, stage)().rstrip() + "\n"
@@ -211,6 +378,10 @@ def define_flags(flags):
     flags.DEFINE_string("args_from", None, "A module:callable that returns the tuple of arguments.", **own)
     flags.DEFINE_bool("locations", False, "Print StableHLO with the lines of Python it came from.", **own)
     flags.DEFINE_bool("x64", False, "Switch 64-bit types on.", **own)
+    flags.DEFINE_string("mesh", None, "The axes of a mesh of devices, data=4,model=2.", **own)
+    flags.DEFINE_multi_string("in_spec", [], "SPECs of the arguments, each once or with semicolons.", **own)
+    flags.DEFINE_multi_string("out_spec", [], "SPECs of the results.", **own)
+    flags.DEFINE_string("platform", None, "cpu, gpu, tpu or a topology, tpu:v5e:2x4; cpu with --mesh.", **own)
     flags.DEFINE_string("out", None, "Write a file for each stage into this folder, and print the paths.", **own)
     flags.DEFINE_bool("help", False, "Print this help.", short_name="h", **own)
     options.set_gnu_getopt(True)  # flags may follow the types
