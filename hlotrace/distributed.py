@@ -15,10 +15,14 @@ def initialize(coordinator_address=None, num_processes=None, process_id=None, lo
 
     What is not given is taken from HLOTRACE_ or JAX_ COORDINATOR_ADDRESS, NUM_PROCESSES, PROCESS_ID and
     LOCAL_DEVICE_IDS, and from SLURM, Open MPI and Cloud TPU variables.  Process 0 starts the service at "host:port",
-    which the others reach.  When a process dies, the others end with a message and status 3 within
-    `heartbeat_timeout_seconds` and 5 s more.  The same happens when not all
-    come within `initialization_timeout` seconds.  Raises RuntimeError when called twice, after the first array, or when
-    no coordinator is reached; ValueError for what is missing or wrong.
+    which the others reach.
+
+    When a process dies, each of the others ends with a message within `heartbeat_timeout_seconds` and 10 s more,
+    wherever it waits: with status 3, or, where a collective breaks off first, with status 1 and its error.  With status
+    3 also when not all come within `initialization_timeout` seconds.
+
+    Raises RuntimeError when called twice, after the first array, or when no coordinator is reached; ValueError for what
+    is missing or wrong.
     """
     if is_initialized():
         raise RuntimeError("distributed.initialize() should only be called once in a process")

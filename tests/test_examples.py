@@ -22,7 +22,8 @@ def run(name):
 
 def test_every_example_is_tested_and_short():
     files = {p.name: len(p.read_text("utf-8").splitlines()) for p in EXAMPLES.glob("*.py")}
-    assert set(files) == {"digits.py", "quickstart.py", "inspect_program.py"}
+    assert set(files) == {"digits.py", "quickstart.py", "inspect_program.py", "sharded_mlp.py",
+                          "ring_attention.py", "multi_process.py", "tpu_ahead_of_time.py"}
     assert max(files.values()) <= 80, files
 
 
@@ -55,3 +56,28 @@ def test_digits_learns_to_read():
     png = Path(re.search(r"picture: (.*)", out)[1]).read_bytes()
     assert png[:8] == b"\x89PNG\r\n\x1a\n"
     assert struct.unpack(">2I", png[16:24]) == (1320, 480)
+
+
+def test_sharded_mlp_learns_and_shows_how_it_lies():
+    out = run("sharded_mlp.py")
+    assert float(re.findall(r"test accuracy ([\d.]+)", out)[-1]) >= 0.95
+    for title in ("a batch, (64, 64), P('data',):", "up w, (64, 256), P(None, 'model'):",
+                  "down w, (256, 64), P('model',):"):
+        assert title in out
+    assert out.count("CPU 0") == 3
+
+
+def test_ring_attention_equals_attention():
+    errors = re.findall(r"largest difference (\S+) of", run("ring_attention.py"))
+    assert len(errors) == 8 and all(float(e) < 1e-5 for e in errors)
+
+
+def test_processes_train_as_one_does():
+    out = run("multi_process.py")
+    assert float(re.search(r"differ by (\S+) at most", out)[1]) < 1e-5
+    assert float(re.findall(r"accuracy ([\d.]+)", out)[-1]) >= 0.9
+
+
+def test_tpu_ahead_of_time_says_what_is_missing_or_what_chips_need():
+    out = run("tpu_ahead_of_time.py")
+    assert "pip install" in out and "libtpu" in out or "all-reduce" in out

@@ -31,6 +31,7 @@ def pmap(fun, axis_name=None, *, in_axes=0, out_axes=0, static_broadcasted_argnu
       donate_argnums: arguments whose memory the program may reuse.
     Collectives differentiate as in `shard_map` with check_vma=False: a derivative taken inside is each device's own, and
     psum transposes to psum.
+    Where there are several processes it maps over devices of this one, which must be given.
     Raises: ValueError where there are fewer devices than slices, sizes differ, or nothing is mapped.
     """
     if not callable(fun):
@@ -115,6 +116,9 @@ class _PmapFunction(JitFunction):
             raise ValueError(f"{where} got inconsistent sizes for the axis to be mapped: "
                              + ", ".join(f"{size} (argument{path})" for size, path in sizes.items()))
         (size,) = sizes
+        if self._devices is None and client.process_count() > 1:
+            raise NotImplementedError(f"{where}: over the devices of several processes use shard_map; with devices= pmap "
+                                      "maps over some of this process")
         devices = list(self._devices) if self._devices is not None else client.local_devices(backend=self._backend)
         if size > len(devices):
             raise ValueError(f"{where}: the mapped axis has size {size}, and there are {len(devices)} devices; each slice "

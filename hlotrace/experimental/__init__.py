@@ -4,7 +4,7 @@ import importlib as _importlib
 from ..api.callbacks import io_callback
 from ..api.misc import enable_x64
 
-_LAZY = ("multihost_utils",)    # modules that are imported when they are first used
+_LAZY = ("mesh_utils", "multihost_utils", "shard_map")    # modules that are imported when they are first used
 
 
 def __getattr__(name):

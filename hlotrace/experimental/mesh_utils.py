@@ -1,0 +1,18 @@
+"""Arrays of devices for meshes, under the name that JAX has for them."""
+import math
+
+import numpy as np
+
+from ..runtime import client
+
+
+def create_device_mesh(mesh_shape, devices=None, *, contiguous_submeshes=False, allow_split_physical_axes=False):
+    """The devices in an array of `mesh_shape`, in their order.
+
+    Raises ValueError unless there are as many as the sizes multiply to.
+    """
+    devices = client.devices() if devices is None else list(devices)
+    if math.prod(mesh_shape) != len(devices):
+        raise ValueError(f"create_device_mesh: mesh_shape {tuple(mesh_shape)} holds {math.prod(mesh_shape)} devices, and "
+                         f"there are {len(devices)}")
+    return np.array(devices, dtype=object).reshape(mesh_shape)

@@ -1,0 +1,239 @@
+"""What the processes of a job tell each other: that they have come, one to all, all to all; host values as global arrays.
+
+All processes call the same function with the same structure and types of values; where they do not, all of them raise.
+What travels is bytes, in a program over all devices: values arrive as they were, and 64-bit numbers keep their width.
+With one process everything works and nothing travels.
+"""
+import functools
+import hashlib
+
+import numpy as np
+
+from ..api.jit import jit
+from ..api.make_arrays import check_block, from_local_data, make_array_from_process_local_data
+from ..core import tree
+from ..core.avals import ShapedArray, aval_of
+from ..runtime import client, parts, transfer
+from ..runtime.array import ArrayImpl
+from ..sharding.base import is_local
+from ..sharding.mesh import Mesh
+from ..sharding.named import NamedSharding, as_named
+from ..sharding.spec import PartitionSpec
+
+__all__ = ["assert_equal", "broadcast_one_to_all", "global_array_to_host_local_array",
+           "host_local_array_to_global_array", "process_allgather", "sync_global_devices"]
+
+_SAID = 512     # bytes in which a process says what it calls
+
+
+def sync_global_devices(name):
+    """Wait until every process has called this with the same `name` and all devices have run a program together.
+
+    Raises AssertionError, in every process, where names differ.
+    """
+    _agree(f"sync_global_devices({name!r})", AssertionError)
+
+
+def broadcast_one_to_all(in_tree, is_source=None):
+    """The values of one process, in all of them.
+
+    Args:
+      in_tree: a pytree of NumPy arrays, numbers, and arrays of which this process holds the whole.  Of the processes
+        that are not the source only structure, shapes and dtypes matter.
+      is_source: is this process the one whose values count?  Process 0 is, by default.
+    Returns: the pytree with NumPy arrays of the same shapes and dtypes.
+    Raises: ValueError, in every process, where structures, shapes or dtypes differ, or there is not just one source.
+    """
+    values, treedef = _host_values(in_tree)
+    source = client.process_index() == 0 if is_source is None else bool(is_source)
+    _agree(f"broadcast_one_to_all({_types(treedef, values)})")
+    sources = [i for i, said in enumerate(_exchange(str(source))) if said == "True"]
+    if len(sources) != 1:
+        raise ValueError(f"broadcast_one_to_all: one process must have is_source=True; processes {sources} have")
+    row = _packed(values)
+    return treedef.unflatten(_unpacked(_sum(row if source else np.zeros_like(row)), values))
+
+
+def process_allgather(in_tree, tiled=False):
+    """The values of all processes, in all of them.
+
+    Args:
+      in_tree: a pytree of NumPy arrays, numbers and arrays.
+      tiled: join values of shape (n, ...) as (processes * n, ...), those of shape () as (processes,).  Otherwise there
+        is a new first axis: (processes, n, ...).
+    Returns: the pytree with NumPy arrays.  An array that already lies over several processes is one value: the result
+      is the whole of it, of its own shape; `tiled` must be true for it.
+    Raises: ValueError, in every process, where structures, shapes or dtypes differ.
+    """
+    leaves, treedef = tree.tree_flatten(in_tree)
+    shared = [isinstance(x, ArrayImpl) and not x.is_fully_addressable for x in leaves]
+    values, _ = _host_values([x for x, s in zip(leaves, shared) if not s])
+    global_ones = f", over all devices: {[i for i, s in enumerate(shared) if s]}" if any(shared) else ""
+    _agree(f"process_allgather({_types(treedef, leaves)}, tiled={bool(tiled)}{global_ones})")
+    if any(shared) and not tiled:
+        raise ValueError("process_allgather: an array lies over several processes, and each will get the whole of it, "
+                         "not a copy for each process; pass tiled=True")
+    gathered = iter(_unpacked(_gather(_packed(values)), values))
+    results = [_whole(x) if s else next(gathered) for x, s in zip(leaves, shared)]
+    if tiled:
+        results = [r if s else r.reshape(-1, *r.shape[2:]) for r, s in zip(results, shared)]
+    return treedef.unflatten(results)
+
+
+def assert_equal(in_tree, fail_message=""):
+    """Raise AssertionError, in every process, unless all have the same structure, types and bits in `in_tree`."""
+    values, treedef = _host_values(in_tree)
+    digest = hashlib.sha256(_packed(values)).hexdigest()[:16]
+    shown = str(values[0] if len(values) == 1 else values).replace("\n", "")
+    _agree(f"assert_equal({_types(treedef, values)}: {shown}, digest {digest})", AssertionError, fail_message)
+
+
+def host_local_array_to_global_array(local_inputs, global_mesh, pspecs):
+    """Arrays over all processes, from what each process holds of them.
+
+    Args:
+      local_inputs: a pytree of arrays, or of values that become arrays.  Those that already lie over several processes
+        stay as they are.
+      global_mesh: a Mesh over the devices of all processes.
+      pspecs: a PartitionSpec, or a pytree of them that is a prefix of `local_inputs`.
+    Returns: the pytree of arrays with `NamedSharding(global_mesh, spec)`.  A dimension is as much larger than the local
+      one as there are processes along the mesh axes that split it.
+    Raises: ValueError where a spec is missing, or a process's part of an array is not a block of it.
+    """
+    name = "host_local_array_to_global_array"
+    leaves, treedef = tree.tree_flatten(local_inputs)
+    return treedef.unflatten([
+        x if isinstance(x, ArrayImpl) and not x.is_fully_addressable else
+        from_local_data(name, NamedSharding(global_mesh, spec), x, None)
+        for x, spec in zip(leaves, _specs(name, treedef, pspecs))])
+
+
+def global_array_to_host_local_array(global_inputs, global_mesh, pspecs):
+    """What this process holds of arrays over all processes, as arrays over its own devices.
+
+    The arguments are those of `host_local_array_to_global_array`, the other way round; arrays that lie otherwise are
+    moved first, and those that lie on this process alone stay as they are.  The results lie over this process's part of
+    the mesh.  Raises ValueError where that is not a block of the mesh, or its part of an array not one of the array.
+    """
+    name = "global_array_to_host_local_array"
+    leaves, treedef = tree.tree_flatten(global_inputs)
+    return treedef.unflatten([
+        x if isinstance(x, ArrayImpl) and x.is_fully_addressable else _local(name, x, NamedSharding(global_mesh, spec))
+        for x, spec in zip(leaves, _specs(name, treedef, pspecs))])
+
+
+def _specs(name, treedef, pspecs):
+    specs = tree.flatten_axes(f"{name} pspecs", treedef, pspecs)
+    for spec in specs:
+        if not isinstance(spec, PartitionSpec):
+            raise ValueError(f"{name}: {spec!r} in pspecs is not a PartitionSpec; for a value that each process holds "
+                             "whole, write PartitionSpec()")
+    return specs
+
+
+def _local(name, x, sharding):
+    if not isinstance(x, ArrayImpl):
+        raise TypeError(f"{name}: expected arrays over the devices of all processes, got a {type(x).__name__}")
+    x = transfer.move(x, sharding)
+    box = check_block(name, sharding, x.ndim)
+    shape = tuple(size // total * (stop - start) for size, (start, stop, total) in zip(x.shape, box))
+    local = NamedSharding(_local_mesh(name, sharding.mesh), sharding.spec)
+    return parts.assembled(ShapedArray(shape, x.dtype, x.weak_type), local, parts.single_buffers(x))
+
+
+@functools.cache
+def _local_mesh(name, mesh):
+    """This process's part of a mesh; ValueError where it is not a block."""
+    mine = np.vectorize(is_local, otypes=[bool])(mesh.devices)
+    held = np.argwhere(mine)
+    if not len(held):
+        raise ValueError(f"{name}: no device of {mesh} belongs to this process")
+    block = mesh.devices[tuple(slice(low, high + 1) for low, high in zip(held.min(0), held.max(0)))]
+    if block.size != len(held):
+        raise ValueError(f"{name}: the devices of {mesh} that belong to this process do not form a block of it")
+    return Mesh(block, mesh.axis_names, mesh.axis_types)
+
+
+def _host_values(in_tree):
+    leaves, treedef = tree.tree_flatten(in_tree)
+    for x in leaves:
+        aval_of(x)      # TypeError for what is no array
+    return [np.asarray(x) for x in leaves], treedef
+
+
+def _types(treedef, leaves):
+    avals = [x.aval if isinstance(x, ArrayImpl) else np.asarray(x) for x in leaves]
+    types = [f"{a.dtype.name}[{','.join(map(str, a.shape))}]" for a in avals]
+    return types[0] if len(types) == 1 else f"{treedef} {' '.join(types)}"
+
+
+def _packed(values):
+    """The bytes of arrays one after the other: uint8[n]."""
+    pieces = [np.ascontiguousarray(v).reshape(-1).view(np.uint8) for v in values]
+    return np.concatenate([np.zeros(0, np.uint8), *pieces])
+
+
+def _unpacked(rows, values):
+    """Arrays like `values` from their bytes, uint8[..., n]; the first axes of `rows` stand before their own."""
+    at, results = 0, []
+    for v in values:
+        piece = rows[..., at:at + v.nbytes].copy()
+        results.append(piece.view(v.dtype).reshape(rows.shape[:-1] + v.shape))
+        at += v.nbytes
+    return results
+
+
+@functools.cache
+def _mesh():
+    """The devices as a mesh of (processes, the same number of devices of each)."""
+    devices = [client.local_devices(i) for i in range(client.process_count())]
+    count = min(map(len, devices))
+    return Mesh(np.array([found[:count] for found in devices], dtype=object), ("processes", "devices"))
+
+
+def _rows(row):
+    return make_array_from_process_local_data(NamedSharding(_mesh(), PartitionSpec("processes")), row[None])
+
+
+def _gather(row):
+    """The bytes uint8[n] of all processes: uint8[processes, n]."""
+    if client.process_count() == 1 or not row.size:
+        return np.broadcast_to(row, (client.process_count(), *row.shape))
+    return np.asarray(transfer.move(_rows(row), NamedSharding(_mesh(), PartitionSpec())))
+
+
+def _sum(row):
+    """The sum of the bytes uint8[n] of all processes: uint8[n]."""
+    return row if client.process_count() == 1 or not row.size else np.asarray(_total()(_rows(row)))
+
+
+@functools.cache
+def _total():
+    def total(rows):
+        return rows.sum(0, dtype=np.uint8)
+    program = jit(total, out_shardings=NamedSharding(_mesh(), PartitionSpec()))
+    program.explained = False       # each size is compiled once, and there is nothing to do about it
+    return program
+
+
+def _whole(x):
+    """The value of an array that lies over several processes."""
+    return np.array(transfer.move(x, as_named(x.sharding, x.ndim).with_spec(PartitionSpec())))
+
+
+def _exchange(text):
+    """What every process says: a list of str, long ones cut to a beginning and a digest."""
+    said = text.encode()
+    if len(said) > _SAID:
+        said = said[:_SAID - 40] + b"... digest " + hashlib.sha256(said).hexdigest()[:16].encode()
+    rows = _gather(np.frombuffer(said.ljust(_SAID), np.uint8))
+    return [bytes(row).rstrip().decode(errors="replace") for row in rows]
+
+
+def _agree(text, error=ValueError, message=""):
+    """Raise `error`, in every process, unless all say the same."""
+    said = _exchange(text)
+    for i, other in enumerate(said):
+        if other != said[0]:
+            raise error(f"{f'{message} ' if message else ''}The processes of the job differ: process 0 calls "
+                        f"{said[0]}, process {i} {other}. All must make the same calls in the same order.")

@@ -1,0 +1,490 @@
+"""Arrays, programs and training over 2 and 4 real processes on loopback; jobs in which one is killed.
+
+A job of each size runs once. Its processes run this file: each function that is `in_every_process`,
+in order.
+"""
+
+import copy
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import hlotrace as jax
+import hlotrace.numpy as jnp
+from hlotrace.experimental import multihost_utils
+from hlotrace.sharding import Mesh, NamedSharding, SingleDeviceSharding
+from hlotrace.sharding import PartitionSpec as P
+
+ROOT = Path(__file__).parent.parent
+SIZES = [(2, 1), (2, 2), (4, 1), (4, 2)]  # processes, devices of each
+HEARTBEAT = 3
+CHECKS = {}
+
+
+def in_every_process(check):
+    """Have the processes of a job run it; its name is that of a test."""
+    CHECKS[check.__name__] = check
+    return check
+
+
+class Job:
+    """Processes that run this file's `task`, with output in files; none outlives the `with` block."""
+
+    def __init__(self, folder: Path, task: str, count: int, devices: int):
+        with socket.create_server(("127.0.0.1", 0)) as server:
+            port = server.getsockname()[1]
+        ours = {
+            k: v for k, v in os.environ.items() if not k.startswith(("JAX_", "XLA_", "HLOTRACE_"))
+        }
+        ours["PYTHONPATH"] = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
+        ours["JAX_ENABLE_COMPILATION_CACHE"] = "0"
+        self.files = [folder / f"process{i}.txt" for i in range(count)]
+        self.processes = []
+        for i, file in enumerate(self.files):
+            with file.open("w") as out:
+                line = [
+                    sys.executable,
+                    __file__,
+                    task,
+                    f"127.0.0.1:{port}",
+                    *map(str, (count, i, devices)),
+                ]
+                self.processes.append(
+                    subprocess.Popen(
+                        [*line, str(folder)], env=ours, stdout=out, stderr=subprocess.STDOUT
+                    )
+                )
+
+    def __enter__(self) -> "Job":
+        return self
+
+    def __exit__(self, *_) -> None:
+        for process in self.processes:
+            process.kill()
+            process.wait()
+
+    def said(self, i: int) -> str:
+        return self.files[i].read_text("utf-8")
+
+    def wait(self, reached, seconds: float) -> None:
+        """Return when `reached(i)` for every process i; fail after so many seconds."""
+        deadline = time.monotonic() + seconds
+        for i in range(len(self.processes)):
+            while not reached(i):
+                if time.monotonic() > deadline:
+                    pytest.fail(f"process {i} did not get there in {seconds} s:\n{self.said(i)}")
+                time.sleep(0.02)
+
+    def end(self, seconds: float) -> list[int]:
+        """The statuses of the processes, which are given so much time."""
+        self.wait(lambda i: self.processes[i].poll() is not None, seconds)
+        return [process.returncode for process in self.processes]
+
+
+# --- arrays and programs: these run in each process of a job ---
+
+
+def mesh():
+    """All devices: axis "p" is the processes, "d" the devices of each."""
+    shape = jax.process_count(), jax.local_device_count()
+    return Mesh(np.array(jax.devices()).reshape(shape), ("p", "d"))
+
+
+def on(*spec):
+    return NamedSharding(mesh(), P(*spec))
+
+
+def table():
+    """Two rows for each device, the same in every process."""
+    return np.arange(jax.device_count() * 6, dtype=np.float32).reshape(-1, 3)
+
+
+def lies(x, sharding, want):
+    """`x` lies as the sharding says, and this process's parts are those of `want`."""
+    want = np.asarray(want)
+    assert x.sharding.is_equivalent_to(sharding, x.ndim), x.sharding
+    assert (x.shape, x.dtype) == (want.shape, want.dtype)
+    assert {s.device for s in x.addressable_shards} == sharding.addressable_devices
+    for shard in x.addressable_shards:
+        assert shard.data.devices() == {shard.device}
+        np.testing.assert_allclose(np.asarray(shard.data), want[shard.index], rtol=1e-6)
+
+
+@in_every_process
+def a_host_value_is_laid_over_the_devices_of_all_processes():
+    x = jax.device_put(table(), on(("p", "d")))
+    lies(x, on(("p", "d")), table())
+    assert not x.is_fully_addressable and not x.is_fully_replicated
+    assert len(x.global_shards) == jax.device_count() == len(x.devices())
+    held = [s.data is not None for s in x.global_shards]
+    assert held == [d.process_index == jax.process_index() for d in jax.devices()]
+    first = 2 * jax.local_device_count() * jax.process_index()
+    assert x.addressable_shards[0].index[0] == slice(first, first + 2)
+
+
+@in_every_process
+def a_value_that_others_hold_in_part_is_not_given():
+    x = jax.device_put(table(), on("p"))
+    for read in (np.asarray, jax.device_get, lambda v: v.tolist()):
+        with pytest.raises(RuntimeError, match="non-addressable"):
+            read(x)
+    assert str(x) == repr(x) == f"Array(shape={x.shape}, dtype=float32)"
+
+
+@in_every_process
+def a_value_that_each_process_holds_whole_is_given():
+    x = jax.device_put(table(), on())
+    assert x.is_fully_replicated and not x.is_fully_addressable
+    np.testing.assert_array_equal(np.asarray(x), table())
+    assert str(x) == str(table())
+    assert float(jax.jit(jnp.sum)(jax.device_put(table(), on("p")))) == table().sum()
+
+
+@in_every_process
+def arrays_are_made_of_what_each_process_has():
+    rows = np.split(table(), jax.process_count())[jax.process_index()]
+    for shape in (None, table().shape):
+        made = jax.make_array_from_process_local_data(on(("p", "d")), rows, shape)
+        lies(made, on(("p", "d")), table())
+    lies(jax.make_array_from_process_local_data(on(), table()), on(), table())
+    asked = []
+    x = jax.make_array_from_callback(
+        table().shape, on("p"), lambda i: asked.append(i) or table()[i]
+    )
+    lies(x, on("p"), table())
+    assert len(asked) == 1
+    parts = [s.data for s in jax.device_put(table(), on(("p", "d"))).addressable_shards]
+    x = jax.make_array_from_single_device_arrays(table().shape, on(("p", "d")), parts[::-1])
+    lies(x, on(("p", "d")), table())
+    with pytest.raises(ValueError, match="this process's part of"):
+        jax.make_array_from_process_local_data(on("p"), table()[:1], table().shape)
+
+
+@in_every_process
+def a_program_runs_over_all_processes():
+    x = jax.device_put(table(), on(("p", "d")))
+    lies(jax.jit(lambda v: v * 2 + 1)(x), on(("p", "d")), table() * 2 + 1)
+    lies(jax.jit(lambda v: v.T @ v, out_shardings=on())(x), on(), table().T @ table())
+    lies(jax.jit(lambda v: v.T, out_shardings=on(None, "p"))(x), on(None, "p"), table().T)
+    lies(
+        jax.jit(lambda v: v[::-1], in_shardings=on("p"), out_shardings=on("p"))(table()),
+        on("p"),
+        table()[::-1],
+    )
+    lies((x * 3).sum(axis=0), on(), (table() * 3).sum(0))
+
+
+@in_every_process
+def host_values_and_uncommitted_arrays_follow_a_committed_one():
+    x = jax.device_put(table(), on(("p", "d")))
+    for other in (table(), jnp.asarray(table()), 2.0, np.float32(2)):
+        lies(
+            jax.jit(jnp.multiply)(x, other), on(("p", "d")), table() * np.asarray(other, np.float32)
+        )
+    with pytest.raises(ValueError, match="incompatible devices"):
+        jax.jit(jnp.add)(x, jax.device_put(table(), jax.local_devices()[0]))
+
+
+@in_every_process
+def an_array_is_laid_otherwise_over_the_same_devices():
+    backwards = Mesh(np.array(jax.devices())[::-1], ("q",))
+    places = [
+        on(),
+        on("p"),
+        on(("p", "d")),
+        on(("d", "p")),
+        NamedSharding(backwards, P("q")),
+        NamedSharding(backwards, P()),
+    ]
+    x = jax.device_put(table(), places[-1])
+    for new in (*places, *places[::2]):
+        x = jax.device_put(x, new)
+        lies(x, new, table())
+    lies(jax.lax.with_sharding_constraint(x, on("p")), on("p"), table())
+
+
+@in_every_process
+def only_an_array_that_is_held_whole_goes_to_one_device():
+    here = jax.local_devices()[0]
+    lies(jax.device_put(jax.device_put(table(), on()), here), SingleDeviceSharding(here), table())
+    with pytest.raises(ValueError, match="other processes hold parts of it"):
+        jax.device_put(jax.device_put(table(), on("p")), here)
+
+
+@in_every_process
+def an_array_that_lies_elsewhere_altogether_is_seen_but_not_read():
+    far = jax.device_put(table(), jax.local_devices(process_index=1)[0])
+    if jax.process_index() == 1:
+        np.testing.assert_array_equal(np.asarray(far), table())
+    else:
+        assert far.addressable_shards == [] and "shape=" in str(far)
+        with pytest.raises(RuntimeError, match="non-addressable"):
+            np.asarray(far)
+
+
+@in_every_process
+def a_donated_array_is_gone_in_every_process():
+    x = jax.device_put(table(), on("p"))
+    y = jax.jit(lambda v: v + 1, donate_argnums=0)(x)
+    assert x.is_deleted()
+    lies(y, on("p"), table() + 1)
+    lies(copy.copy(y), on("p"), table() + 1)
+
+
+# --- multihost_utils ---
+
+
+def tree_of(i):
+    """What process i has: types that a sum would spoil among them."""
+    return {
+        "wide": np.array([2**40 + i, -i]),
+        "exact": np.array([-0.0, np.nan, i], np.float64),
+        "flag": np.array(i % 2 == 0),
+        "half": jnp.full((2, 2), i, jnp.bfloat16),
+        "none": np.zeros((0, 3), np.int8),
+        "number": i,
+    }
+
+
+def same(found, want):
+    for a, b in zip(jax.tree.leaves(found), jax.tree.leaves(want), strict=True):
+        b = np.asarray(b)
+        assert isinstance(a, np.ndarray) and (a.shape, a.dtype, a.tobytes()) == (
+            b.shape,
+            b.dtype,
+            b.tobytes(),
+        )
+
+
+@in_every_process
+def one_process_tells_all():
+    last = jax.process_count() - 1
+    mine = tree_of(jax.process_index())
+    same(multihost_utils.broadcast_one_to_all(mine), tree_of(0))
+    same(
+        multihost_utils.broadcast_one_to_all(mine, is_source=jax.process_index() == last),
+        tree_of(last),
+    )
+    with pytest.raises(ValueError, match="one process must have is_source=True"):
+        multihost_utils.broadcast_one_to_all(mine, is_source=False)
+
+
+@in_every_process
+def every_process_is_told_what_all_have():
+    everyone = [tree_of(i) for i in range(jax.process_count())]
+    mine = everyone[jax.process_index()]
+    same(multihost_utils.process_allgather(mine), jax.tree.map(lambda *xs: np.stack(xs), *everyone))
+    joined = jax.tree.map(lambda *xs: np.concatenate([np.atleast_1d(x) for x in xs]), *everyone)
+    same(multihost_utils.process_allgather(mine, tiled=True), joined)
+
+
+@in_every_process
+def a_global_array_is_gathered_whole():
+    x = jax.device_put(table(), on("p", None))
+    same(multihost_utils.process_allgather({"x": x}, tiled=True), {"x": table()})
+    with pytest.raises(ValueError, match="pass tiled=True"):
+        multihost_utils.process_allgather(x)
+
+
+@in_every_process
+def processes_that_differ_are_told_so_in_each():
+    me = jax.process_index()
+    with pytest.raises(ValueError, match=r"float32\[1\].*float32\[2\]"):
+        multihost_utils.process_allgather(np.zeros(1 + me, np.float32))
+    with pytest.raises(
+        ValueError, match=r"process 0 calls process_allgather.*process 1 broadcast_one_to_all"
+    ):
+        (multihost_utils.broadcast_one_to_all if me else multihost_utils.process_allgather)(1.0)
+    multihost_utils.sync_global_devices("together")
+    with pytest.raises(AssertionError, match="'step 0'.*'step 1'"):
+        multihost_utils.sync_global_devices(f"step {me}")
+    multihost_utils.assert_equal({"a": np.float32(3), "b": None})
+    with pytest.raises(AssertionError, match=r"my rates .*\[?array"):
+        multihost_utils.assert_equal([0.5, me], "my rates")
+
+
+@in_every_process
+def local_values_become_global_arrays_and_come_back():
+    for spec, across in [
+        (P("p"), True),
+        (P("p", "d"), True),
+        (P(None, "d"), False),
+        (P(), False),
+        (P(None, "p"), True),
+    ]:
+        mine = np.float32(np.arange(16).reshape(4, 4)) + (
+            100 * jax.process_index() if across else 0
+        )
+        x = multihost_utils.host_local_array_to_global_array(mine, mesh(), spec)
+        times = [jax.process_count() if "p" in spec.axes(dim) else 1 for dim in (0, 1)]
+        assert x.shape == (4 * times[0], 4 * times[1]) and x.sharding == NamedSharding(mesh(), spec)
+        assert multihost_utils.host_local_array_to_global_array(x, mesh(), spec) is x
+        back = multihost_utils.global_array_to_host_local_array({"x": x}, mesh(), spec)["x"]
+        assert back.is_fully_addressable and back.devices() == set(jax.local_devices())
+        np.testing.assert_array_equal(np.asarray(back + 1), mine + 1)
+    with pytest.raises(ValueError, match=r"write PartitionSpec\(\)"):
+        multihost_utils.host_local_array_to_global_array(table(), mesh(), None)
+
+
+# --- training ---
+
+
+def scores(params, images):
+    hidden = jnp.tanh(images @ params["up"] + params["shift"])
+    return hidden @ params["down"]
+
+
+def loss(params, images, labels):
+    return -jnp.mean(
+        jnp.sum(jax.nn.log_softmax(scores(params, images)) * jax.nn.one_hot(labels, 10), axis=-1)
+    )
+
+
+@jax.jit(donate_argnums=0)
+def step(params, images, labels):
+    value, grads = jax.value_and_grad(loss)(params, images, labels)
+    return jax.tree.map(lambda p, g: p - 0.5 * g, params, grads), value
+
+
+def train(params, batches):
+    """Parameters and losses after a step on each of the batches."""
+    losses = []
+    for images, labels in batches:
+        params, value = step(params, images, labels)
+        losses.append(float(value))
+    return params, losses
+
+
+def start():
+    rng = np.random.default_rng(0)
+    return {
+        "up": np.float32(rng.normal(size=(64, 32)) / 8),
+        "shift": np.zeros(32, np.float32),
+        "down": np.float32(rng.normal(size=(32, 10)) / 6),
+    }
+
+
+@in_every_process
+def a_network_is_trained_on_a_part_of_each_batch():
+    data = np.load(FOLDER / "digits.npz")
+    me, count = jax.process_index(), jax.process_count()
+
+    def mine(values):
+        part = np.split(values, count)[me]
+        return jax.make_array_from_process_local_data(on(("p", "d")), part)
+
+    params = jax.device_put(start(), on())
+    params, losses = train(
+        params, ((mine(x), mine(y)) for x, y in zip(data["images"], data["labels"]))
+    )
+    assert all(p.sharding.is_equivalent_to(on(), p.ndim) for p in jax.tree.leaves(params))
+    np.savez(FOLDER / f"trained{me}.npz", losses=losses, **jax.device_get(params))
+
+
+# --- the tests ---
+
+
+@pytest.fixture(scope="module", params=SIZES, ids="{0[0]} processes x {0[1]}".format)
+def job(request, tmp_path_factory):
+    """(folder of a job that has run, its statuses, the output of each process)"""
+    from sklearn.datasets import load_digits  # not in the processes: it takes a second
+
+    folder = tmp_path_factory.mktemp("job")
+    images, labels = load_digits(return_X_y=True)
+    np.savez(
+        folder / "digits.npz",
+        images=np.float32(images[:640] / 16).reshape(10, 64, 64),
+        labels=np.int32(labels[:640]).reshape(10, 64),
+    )
+    with Job(folder, "checks", *request.param) as running:
+        statuses = running.end(60)
+        return folder, statuses, [running.said(i) for i in range(request.param[0])]
+
+
+@pytest.mark.parametrize("name", CHECKS)
+def test_in_every_process(job, name):
+    _, statuses, outputs = job
+    assert all(f"passed {name}\n" in said for said in outputs), "\n".join(outputs)
+    assert set(statuses) == {0} or name != list(CHECKS)[-1], "\n".join(outputs)
+
+
+def test_training_in_processes_gives_what_one_process_gives(job):
+    folder, _, outputs = job
+    data = np.load(folder / "digits.npz")
+    want, losses = train(start(), zip(data["images"], data["labels"]))
+    assert losses[-1] < 0.7 * losses[0]
+    for i in range(len(outputs)):
+        found = np.load(folder / f"trained{i}.npz")
+        np.testing.assert_allclose(found["losses"], losses, rtol=1e-5)
+        for name, value in want.items():
+            np.testing.assert_allclose(found[name], np.asarray(value), atol=1e-5, err_msg=name)
+
+
+@pytest.mark.parametrize(
+    ("count", "devices", "victim"), [(2, 1, 0), (2, 2, 1), (4, 1, 1), (4, 2, 0)]
+)
+def test_when_a_process_is_killed_in_a_collective_all_others_end(tmp_path, count, devices, victim):
+    # 10 s more than the heartbeats is what `distributed.initialize` promises.
+    with Job(tmp_path, "endless", count, devices) as job:
+        job.wait(lambda i: "running" in job.said(i), 40)
+        job.processes[victim].send_signal(signal.SIGKILL)
+        statuses = job.end(HEARTBEAT + 10)
+        for i in set(range(count)) - {victim}:
+            assert statuses[i] in (1, 3), job.said(i)
+            assert "hlotrace: process " in job.said(i), job.said(i)
+            assert f"status {statuses[i]}" in job.said(i), job.said(i)
+
+
+# With one process, in this one.
+
+
+def test_with_one_process_nothing_travels():
+    same(multihost_utils.broadcast_one_to_all(tree_of(7)), tree_of(7))
+    same(multihost_utils.process_allgather({"a": np.arange(3)}), {"a": np.arange(3)[None]})
+    same(
+        multihost_utils.process_allgather([np.arange(3), 2], tiled=True),
+        [np.arange(3), np.array([2])],
+    )
+    multihost_utils.sync_global_devices("alone")
+    multihost_utils.assert_equal(tree_of(7))
+    everywhere = Mesh(np.array(jax.devices()), ("x",))
+    x = multihost_utils.host_local_array_to_global_array(np.arange(16), everywhere, P("x"))
+    assert x.sharding == NamedSharding(everywhere, P("x"))
+    assert multihost_utils.global_array_to_host_local_array(x, everywhere, P("x")) is x
+    with pytest.raises(TypeError, match="not a valid JAX type"):
+        multihost_utils.process_allgather("words")
+
+
+# --- what a process of a job does ---
+
+
+def checks():
+    for name, check in CHECKS.items():
+        check()
+        print(f"passed {name}", flush=True)
+
+
+def endless():
+    """Steps with a collective, for ever."""
+    x = jax.device_put(np.ones((64, 256), np.float32), on(("p", "d")))
+    w = jax.device_put(np.zeros((256, 256), np.float32), on())
+    advance = jax.jit(lambda w, x: w + 1e-9 * (x.T @ x), out_shardings=on())
+    for i in range(10**9):
+        w = advance(w, x).block_until_ready()
+        if i == 10:
+            print("running", flush=True)
+
+
+if __name__ == "__main__":
+    task, address, count, rank, devices, folder = sys.argv[1:]
+    FOLDER = Path(folder)
+    jax.config.update("jax_num_cpu_devices", int(devices))
+    jax.distributed.initialize(address, int(count), int(rank), heartbeat_timeout_seconds=HEARTBEAT)
+    {"checks": checks, "endless": endless}[task]()
