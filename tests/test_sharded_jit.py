@@ -760,6 +760,32 @@ def test_collectives_are_those_that_the_program_needs():
     assert collectives(lambda x: constrain(x, on()), put(A, "data")) == {"all-gather": 1}
 
 
+def test_a_data_parallel_step_sums_each_gradient_once():
+    params = {"w1": put(W, None, None), "b1": put(np.zeros(6, np.float32)), "w2": put(W.T.copy())}
+
+    def loss(p, x):
+        return (jnp.tanh(x @ p["w1"] + p["b1"]) @ p["w2"]).sum()
+
+    def step(p, x):
+        return jax.tree.map(lambda p, g: p - 0.1 * g, p, jax.grad(loss)(p, x))
+    found = collectives(step, params, put(A, "data"))
+    assert set(found) == {"all-reduce"} and found["all-reduce"] <= len(params)
+
+
+def test_a_tensor_parallel_mlp_sums_once_forward_and_once_backward():
+    columns, rows = put(W, None, "model"), put(W.T.copy(), "model", None)
+
+    def mlp(x, w1, w2):
+        return constrain(jnp.tanh(x @ w1) @ w2, on("data"))
+
+    def pullback(x, w1, w2):     # of the result itself: the two sums cannot become one
+        y, vjp = jax.vjp(lambda x: mlp(x, w1, w2), x)
+        return constrain(vjp(y)[0], on("data"))
+    x = put(A, "data")
+    assert collectives(mlp, x, columns, rows) == {"all-reduce": 1}
+    assert collectives(pullback, x, columns, rows) == {"all-reduce": 2}
+
+
 # --- many launches ---
 
 
