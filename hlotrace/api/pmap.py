@@ -60,11 +60,13 @@ class _PmapFunction(JitFunction):
     def __init__(self, fun, axis_name, in_axes, out_axes, statics, devices, backend, axis_size, donated):
         self._mapped, self._axis_name, self._in_axes, self._out_axes = fun, axis_name, in_axes, out_axes
         self._statics, self._devices, self._backend, self._axis_size = statics, devices, backend, axis_size
+        self._where = f"pmap of {name_of(fun)}"
+        self._known = {}        # shapes -> the mapped axes, the mesh
 
         @functools.wraps(fun)
         def run(*args, **kwargs):
             return self._run(args, kwargs)
-        super().__init__(run, statics, None, donated, None)
+        super().__init__(run, statics, donate_argnums=donated)
 
     def __call__(self, *args, **kwargs):
         if state.trace is EVAL:
@@ -89,32 +91,36 @@ class _PmapFunction(JitFunction):
 
     def _flat(self, args, kwargs):
         """(leaves of what is not static, their structure, the mapped axis of each or None, the mesh)"""
-        name = self._axis_name
-        where = f"pmap of {name_of(self._mapped)}"
-        axes = self._in_axes
+        leaves, treedef = tree.tree_flatten((tuple(a for i, a in enumerate(args) if not self._is_static(i, args)), kwargs))
+        for i, x in enumerate(leaves):
+            if not is_arraylike(x):
+                raise TypeError(f"{self._where}: {not_an_array(x, tree.leaf_paths(treedef.unflatten(leaves))[i])}")
+        key = treedef, len(args), tuple([aval_of(x).shape for x in leaves])
+        found = self._known.get(key)
+        if found is None:
+            found = self._known[key] = self._axes_and_mesh(leaves, treedef, args)
+        return leaves, treedef, *found
+
+    def _axes_and_mesh(self, leaves, treedef, args):
+        where, axes = self._where, self._in_axes
         if isinstance(axes, tuple):
             if len(axes) != len(args):
                 raise ValueError(f"{where}: in_axes {axes} has {len(axes)} entries for {len(args)} arguments")
             axes = tuple(a for i, a in enumerate(axes) if not self._is_static(i, args))
-        dynamic = tuple(a for i, a in enumerate(args) if not self._is_static(i, args))
-        leaves, treedef = tree.tree_flatten((dynamic, kwargs))
         dims = tree.flatten_axes("pmap in_axes", treedef, (axes, 0))
-        paths = tree.leaf_paths((dynamic, kwargs))
-        for x, path in zip(leaves, paths):
-            if not is_arraylike(x):
-                raise TypeError(f"{where}: {not_an_array(x, path)}")
+        paths = tree.leaf_paths(treedef.unflatten(leaves))
         dims = [_canonical(x, d, f"{where}: argument{p}") for x, d, p in zip(leaves, dims, paths)]
         sizes = {}
         for x, d, path in zip(leaves, dims, paths):
             if d is not None:
-                sizes.setdefault(aval_of(x).shape[d], path)
+                sizes.setdefault(aval_of(x).shape[d], f"argument{path}")
         if not sizes:
             raise ValueError(f"{where} needs an argument with a mapped axis: in_axes is {self._in_axes}")
         if self._axis_size is not None:
-            sizes.setdefault(self._axis_size, " axis_size")
+            sizes.setdefault(self._axis_size, "axis_size")
         if len(sizes) > 1:
             raise ValueError(f"{where} got inconsistent sizes for the axis to be mapped: "
-                             + ", ".join(f"{size} (argument{path})" for size, path in sizes.items()))
+                             + ", ".join(f"{size} ({what})" for size, what in sizes.items()))
         (size,) = sizes
         if self._devices is None and client.process_count() > 1:
             raise NotImplementedError(f"{where}: over the devices of several processes use shard_map; with devices= pmap "
@@ -123,7 +129,7 @@ class _PmapFunction(JitFunction):
         if size > len(devices):
             raise ValueError(f"{where}: the mapped axis has size {size}, and there are {len(devices)} devices; each slice "
                              "needs one of its own")
-        return leaves, treedef, dims, Mesh(devices[:size], (name,))
+        return dims, Mesh(devices[:size], (self._axis_name,))
 
     def _run(self, args, kwargs):
         leaves, treedef, dims, mesh = self._flat(args, kwargs)
@@ -137,7 +143,7 @@ class _PmapFunction(JitFunction):
             outs, found["tree"] = tree.tree_flatten(self._mapped(
                 *[a if self._is_static(i, args) else next(dynamic) for i, a in enumerate(args)], **named))
             axes = tree.flatten_axes("pmap out_axes", found["tree"], self._out_axes)
-            found["axes"] = axes = [_out_axis(x, a, name_of(self._mapped)) for x, a in zip(outs, axes)]
+            found["axes"] = axes = [_out_axis(x, a, self._where) for x, a in zip(outs, axes)]
             return [x if a is None else _with(x, a) for x, a in zip(outs, axes)]
 
         mapped = shard_map(body, mesh=mesh, in_specs=tuple(_spec(d, name) for d in dims), check_vma=False,
@@ -159,11 +165,11 @@ def _with(x, dim):
     return reshape(x, (*shape[:dim], 1, *shape[dim:]))
 
 
-def _out_axis(x, axis, name):
+def _out_axis(x, axis, where):
     if axis is None:
         return None
     ndim = aval_of(x).ndim + 1
     if not -ndim <= axis < ndim:
-        raise ValueError(f"pmap of {name}: out_axes {axis} is no axis of a result of rank {ndim}")
+        raise ValueError(f"{where}: out_axes {axis} is no axis of a result of rank {ndim}")
     return axis % ndim
 
