@@ -421,7 +421,7 @@ def test_what_cannot_be_drawn_is_refused_in_words():
     for shape in ((), (8, 8, 8)):
         with raises(ValueError, "draws arrays of 1 and 2 dimensions"):
             jax.debug.visualize_sharding(shape, NamedSharding(MESH, P()))
-    with raises(TypeError, "needs an array that exists, got ndarray"):
+    with raises(TypeError, "an array is needed whose sharding there is to see, got ndarray"):
         jax.debug.visualize_array_sharding(np.zeros(3))
 
 

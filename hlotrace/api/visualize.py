@@ -35,7 +35,7 @@ def inspect_array_sharding(value, *, callback):
     elif isinstance(value, Array):
         callback(value.sharding)
     else:
-        raise TypeError(f"inspect_array_sharding needs an array, got {type(value).__name__}")
+        raise TypeError(f"an array is needed whose sharding there is to see, got {type(value).__name__}")
 
 
 def visualize_array_sharding(arr, **options):
