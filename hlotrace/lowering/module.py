@@ -364,7 +364,8 @@ def lower(jaxpr, *, platform="cpu", donated=(), debug_info=True, result_names=()
 
 def _lower(jaxpr, platform, donated, debug_info, result_names, blocks, partition):
     if blocks is None:
-        jaxpr, blocks = outline(jaxpr) if config.hlotrace_outline else (jaxpr, [])
+        # over devices, calls would keep XLA from joining the collectives of different blocks
+        jaxpr, blocks = outline(jaxpr) if config.hlotrace_outline and not partition else (jaxpr, [])
     module = Module(f"jit_{re.sub(r'[^A-Za-z0-9_]', '_', jaxpr.name)}", platform, debug_info, {b.jaxpr for b in blocks},
                     partition)
     arg_attrs = ["jax.buffer_donor = true" if i in donated else "" for i in range(len(jaxpr.invars))]
