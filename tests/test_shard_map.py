@@ -656,3 +656,67 @@ def test_printing_in_a_program_over_devices(capsys):
     jax.jit(f)(jax.device_put(A(8), NamedSharding(GRID, P("x")))).block_until_ready()
     jax.effects_barrier()
     assert capsys.readouterr().out == "whole 28.0\n"
+
+
+# --- derivative rules of the user's own ---
+
+
+@jax.custom_vjp
+def shared(w):
+    """Identity forward; backward, the sum over devices (Megatron's f)."""
+    return w
+
+
+shared.defvjp(lambda w: (w, None), lambda _, ct: (lax.psum(ct, "x"),))
+
+
+def product(total):
+    """w * x, with a backward rule that gives each device's own part, or the sum of them."""
+    rule = jax.custom_vjp(lambda w, x: w * x)
+    rule.defvjp(lambda w, x: (w * x, (w, x)), lambda saved, ct: (total(ct * saved[1]), ct * saved[0]))
+    return lambda w, x: rule(w, x).sum()
+
+
+@jax.custom_jvp
+def centred_rule(x):
+    return x - lax.pmean(x, "x")
+
+
+centred_rule.defjvp(lambda x, t: (centred_rule(*x), t[0] - lax.pmean(t[0], "x") * lax.axis_size("x") / 4))
+
+
+def test_a_backward_rule_that_sums_is_not_summed_again():
+    for total in (lambda ct: lax.psum(ct, "x"), lambda ct: ct):       # the second is refused by JAX
+        same(on_line(jax.grad(product(total)), (P(), P("x")), P())(W, X), TOTAL)
+
+
+@both_modes
+def test_rules_see_the_axes_when_the_derivative_is_taken_outside(check):
+    run = on_line(lambda w, x: lax.psum((lax.pcast(shared(w), "x", to="varying") * x).sum(), "x") if check
+                  else (shared(w) * x).sum()[None], (P(), P("x")), P() if check else P("x"), check_vma=check)
+    got = jax.grad(lambda w: run(w, X).sum())(W)
+    np.testing.assert_array_equal(np.isfinite(got), True)
+    centre = on_line(centred_rule, check_vma=check)
+    for value in (jax.jvp(centre, (A(4),), (A(4) ** 2,))[1], jax.jit(jax.jacfwd(centre))(A(4)) @ A(4) ** 2,
+                  jax.jacrev(centre)(A(4)) @ A(4) ** 2, jax.vmap(jax.jacfwd(centre))(A(1, 4))[0] @ A(4) ** 2):
+        same(value, A(4) ** 2 - (A(4) ** 2).mean())
+
+
+def test_other_meshes_ordered_effects_and_abstract_meshes_are_refused_inside():
+    other = jax.sharding.Mesh(LINE.devices, ("z",))
+    with raises(ValueError, "nested", "'z'"):
+        on_line(lambda x: jax.shard_map(lambda x: x, mesh=other, in_specs=P("z"), out_specs=P("z"))(x))(A(4))
+    with raises(ValueError, "ordered=False"):
+        on_line(lambda x: (jax.debug.print("{}", x, ordered=True), x)[1])(A(4))
+    with raises(ValueError, "AbstractMesh"):
+        jax.shard_map(lambda x: x, mesh=LINE.abstract_mesh, in_specs=P("x"), out_specs=P("x"))(A(4))
+    with raises(ValueError, "'x'", "manual"):
+        on_line(lambda x: lax.with_sharding_constraint(x, NamedSharding(LINE, P("x"))))(A(4, 4))
+    with raises(ValueError, "jit"):
+        jax.jit(lambda x: (jax.set_mesh(LINE), x)[1])(A(4))
+
+
+def test_integers_have_no_tangent_to_carry():
+    f = on_line(lambda x, n: x * n, (P("x"), P()))
+    tangent = np.zeros((), jax.dtypes.float0)
+    same(jax.jvp(f, (A(4), np.int32(3)), (A(4), tangent)), (3 * A(4), 3 * A(4)))

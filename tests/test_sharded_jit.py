@@ -817,3 +817,82 @@ def test_how_a_value_inside_lies_is_told_when_the_program_is_compiled(capsys):
     assert seen[1] == on("data")
     jax.jit(f)(A, W)
     assert len(seen[2].device_set) == 1
+
+
+# --- what would crash or hang ---
+
+
+@not_on_jax
+def test_memory_that_two_arrays_share_is_donated_once():
+    x = put(A, "data")
+    again = jax.device_put(x, on("data", None))       # the same memory under another name
+    f = jax.jit(lambda x, y: x + y, donate_argnums=0)
+    for operands in ((x, again), (again, x)):
+        with pytest.raises(ValueError, match="donated and passed a second time"):
+            f(*operands)
+    kept = jax.device_put(x, on("x", mesh=backwards))
+    whole(f(put(A, "data"), x), 2 * A)
+    whole(kept, A)
+
+
+@not_on_jax
+def test_an_array_that_lost_a_part_is_refused():
+    x = put(A, "data")
+    x.addressable_shards[3].data.delete()
+    pieces = [on_device(A[k:k + 1], k) for k in range(8)]
+    y = jax.make_array_from_single_device_arrays((8, 4), on(("data", "model")), pieces)
+    jax.jit(lambda p: p + 1, donate_argnums=0)(pieces[2])
+    for lost in (x, y):
+        for use in (lambda v: jax.jit(jnp.sin)(v), lambda v: v + 1, np.asarray):
+            with pytest.raises(RuntimeError, match="lost a part"):
+                use(lost)
+
+
+@not_on_jax
+@pytest.mark.parametrize("inside", [False, True])
+def test_a_callback_that_fails_on_one_device_ends_the_call_on_all(inside):
+    def check(x):
+        if 0 in np.asarray(x):
+            raise KeyError("zero")
+        return x
+
+    def f(x):
+        y = jax.pure_callback(check, jax.ShapeDtypeStruct(x.shape, x.dtype), x)
+        return jax.lax.psum(y, "x") if inside else y.sum() + y
+    run = jax.jit(jax.shard_map(f, mesh=line(), in_specs=P("x"), out_specs=P()) if inside else f)
+    for _ in range(2):
+        with pytest.raises(KeyError, match="zero"):
+            run(put(A[:, 0], "x", mesh=line)).block_until_ready()
+    run(put(A[:, 0] + 1, "x", mesh=line)).block_until_ready()
+
+
+@not_on_jax
+def test_a_callback_may_not_wait_for_the_devices_that_wait_for_it():
+    def look(x):
+        np.asarray(jnp.sin(held))
+    held = put(A, "data")
+    f = jax.jit(lambda x: (jax.debug.callback(look, x), x.sum())[1])
+    with pytest.raises(RuntimeError, match="host callback called"):
+        f(held).block_until_ready()
+        jax.effects_barrier()
+
+
+@not_on_jax
+def test_threads_launch_in_one_order():
+    import threading
+    programs = [jax.jit(lambda x, k=k: (x * k).sum() + x) for k in range(4)]
+    x, results = put(A, "data"), []
+
+    def work():
+        for _ in range(20):
+            y = [f(x) for f in programs]
+        results.append([np.asarray(v) for v in y])
+    threads = [threading.Thread(target=work) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert len(results) == 3
+    for got in results:
+        for k, value in enumerate(got):
+            np.testing.assert_allclose(value, (A * k).sum() + A, rtol=1e-6)

@@ -6,6 +6,7 @@ from ..core.avals import aval_of, is_arraylike
 from ..core.jaxpr import close, eval_jaxpr
 from ..core.trace import Tracer
 from ..primitives.calls import custom_jvp_call_p, custom_vjp_call_p
+from ..primitives.collectives import match
 from ..primitives.common import zeros_of
 from ..primitives.elementwise import convert
 from .jit import check_outputs, trace_call
@@ -196,7 +197,7 @@ class custom_vjp(_Custom):
             if ct is not None and want.dtype != dtypes.float0 and aval_of(ct).shape != want.shape:
                 raise ValueError(f"Custom VJP bwd rule {rule} for function {name}: cotangent {path} has shape "
                                  f"{aval_of(ct).shape}, but the argument has shape {want.shape}.")
-        return [None if ct is None or a.tangent().dtype == dtypes.float0 else _cast_tangent(ct, a)
+        return [None if ct is None or a.tangent().dtype == dtypes.float0 else match(_cast_tangent(ct, a), a.vma)
                 for ct, a in zip(found, avals)]
 
 

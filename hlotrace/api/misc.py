@@ -49,8 +49,8 @@ def _put(x, sharding, donate):
     if sharding is None:
         return x if isinstance(x, Array) else from_numpy(x, aval=aval_of(x))
     if isinstance(x, Tracer):
-        from ..primitives.sharding import sharding_constraint_p
-        return sharding_constraint_p.bind(x, sharding=sharding)
+        from .shardings import constrained
+        return constrained([x], [sharding], "device_put")[0]
     if not isinstance(x, ArrayImpl):
         aval = aval_of(x)
         transfer.check_divides(sharding, aval, "device_put")

@@ -4,10 +4,11 @@ import functools
 from ..core import tree
 from ..core.avals import aval_of, is_arraylike, not_an_array
 from ..core.config import state
+from ..core.effects import is_ordered
 from ..core.jaxpr import Eqn, Jaxpr, Var, close
 from ..core.trace import trace_to_jaxpr
 from ..primitives.collectives import vary
-from ..primitives.shard_map import names, part, shard_map_p
+from ..primitives.shard_map import inside, names, part, shard_map_p
 from ..runtime import evaluate
 from ..sharding.mesh import AbstractMesh, Mesh, current_mesh
 from ..sharding.spec import PartitionSpec
@@ -76,6 +77,11 @@ class _ShardMapped:
             raise ValueError(f"shard_map of {self.name}: there is no mesh: pass mesh=, or enter one with set_mesh(mesh)")
         if not isinstance(mesh, (Mesh, AbstractMesh)):
             raise TypeError(f"shard_map of {self.name}: mesh is a Mesh or an AbstractMesh, got {mesh!r}")
+        enclosing = current_mesh() if around else None
+        if enclosing is not None and (mesh.shape_tuple != enclosing.shape_tuple or isinstance(mesh, Mesh) and isinstance(
+                enclosing, Mesh) and mesh._devices != enclosing._devices):
+            raise ValueError(f"shard_map of {self.name}: it stands inside of a shard_map over {enclosing}, and its own mesh "
+                             f"is {mesh}; nested ones are over the same mesh")
         unknown = [a for a in self.axis_names if a not in mesh.axis_names]
         if unknown:
             raise ValueError(f"shard_map of {self.name}: axis_names {sorted(self.axis_names)} holds {unknown[0]!r}, which "
@@ -124,21 +130,17 @@ class _ShardMapped:
     def _trace(self, avals, in_tree, mesh, manual):
         """(the program of one device, the structure of its result, the specs of the results)"""
         found = {}
-        kind = "checked" if self.check_vma else "manual"
-
         def flat(*xs):
             outs, found["tree"] = tree.tree_flatten(self.f(*in_tree.unflatten(xs)))
             check_outputs(outs, found["tree"], self.name)
             given = self.out_specs() if callable(self.out_specs) else self.out_specs
             found["specs"] = specs = self._specs("out_specs", found["tree"], given, mesh, manual)
             return [self._checked(x, spec, manual, i, found["tree"]) for i, (x, spec) in enumerate(zip(outs, specs))]
-        saved = state.axis_env, state.meshes
-        state.axis_env = (*state.axis_env, *((a, mesh.shape[a], kind) for a in manual))
-        try:
-            with mesh:
-                jaxpr = trace_to_jaxpr(flat, avals, self.name)
-        finally:
-            state.axis_env, state.meshes = saved
+        with inside(mesh, manual, self.check_vma):
+            jaxpr = trace_to_jaxpr(flat, avals, self.name)
+        if is_ordered(jaxpr.effects):
+            raise ValueError(f"shard_map of {self.name}: the devices have no order among themselves, so there are no "
+                             "ordered effects inside: use ordered=False")
         return jaxpr, found["tree"], found["specs"]
 
     def _checked(self, x, spec, manual, i, out_tree):

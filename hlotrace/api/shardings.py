@@ -1,6 +1,7 @@
 """Shardings as users give them: in pytrees, as bare PartitionSpecs under a mesh, as devices."""
 from ..core import tree
 from ..core.avals import aval_of
+from ..core.config import state
 from ..primitives.sharding import sharding_constraint_p
 from ..runtime import placement, transfer
 from ..runtime.array import as_array
@@ -61,6 +62,15 @@ def with_sharding_constraint(x, shardings):
     return treedef.unflatten(constrained(leaves, flat, what))
 
 
+def check_automatic(sharding, what):
+    """ValueError for a sharding over axes that belong to a shard_map here: there each device has its own value."""
+    manual = {name for name, _, kind in state.axis_env if kind != "vmap"}
+    for axis in getattr(sharding, "_used", ()):
+        if axis in manual:
+            raise ValueError(f"{what}: {sharding.spec} names {axis!r}, a manual axis of the shard_map around: inside of it "
+                             "each device has a value of its own, which has no sharding over that axis")
+
+
 def constrained(values, shardings, what):
     """The values, those constrained for which there is a sharding; `shardings` may be None.  `what` begins errors."""
     if shardings is None:
@@ -69,6 +79,7 @@ def constrained(values, shardings, what):
     for v, s in zip(values, shardings):
         if s is not None:
             aval = aval_of(v)
+            check_automatic(s, what)
             transfer.check_divides(s, aval, f"{what}: a value of type {aval.str_short()}")
             v = sharding_constraint_p.bind(v, sharding=s)
         results.append(v)

@@ -115,12 +115,8 @@ class Lowered:
         self._traced = traced._traced
         self._program, self._consts, self._kept, self._donated = self._traced.pruned()
         self._where, self._asked = traced._jitted.placed(self._traced, *traced._call)
-        self._platform = platform or self._default_platform()
+        self._platform = platform
         self._texts = {}
-
-    def _default_platform(self):
-        device = self._where.devices[0] if isinstance(self._where, tuple) else self._where
-        return execute.platform_of(device if hasattr(device, "platform") else client.default_device())
 
     in_tree = property(lambda self: self._traced.in_tree)
     out_tree = property(lambda self: self._traced.out_tree)
@@ -166,7 +162,7 @@ class Lowered:
         if not hasattr(device, "platform"):
             raise ValueError(f"{self.fun_name} was lowered for an AbstractMesh, which has no devices: to compile it, pass "
                              "arguments or shardings over a Mesh")
-        if execute.platform_of(device) != self._platform:
+        if self._platform and execute.platform_of(device) != self._platform:
             if partitioned:
                 raise ValueError(f"{self.fun_name} was lowered for {self._platform} and lies on {device.platform} devices")
             device = client.client(self._platform).local_devices()[0]

@@ -179,8 +179,8 @@ def _custom_lin_transpose(cts, *args, bwd, num_residuals, nonzero, out_avals, na
     return [None] * num_residuals + [None if no_tangent(f) else f for f, nz in zip(found, nonzero) if nz]
 
 
-custom_lin_p = Primitive("custom_lin", multiple_results=True, typ=lambda *avals, out_avals, **_: list(out_avals),
-                         transpose=_custom_lin_transpose, jvp=_forward_mode,
+custom_lin_p = Primitive("custom_lin", multiple_results=True, collective=True, jvp=_forward_mode,
+                         typ=lambda *avals, out_avals, **_: list(out_avals), transpose=_custom_lin_transpose,
                          evaluate=lambda *args, **params: _forward_mode(args, args, **params))
 
 

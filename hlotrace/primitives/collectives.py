@@ -95,6 +95,12 @@ def vary(x, axes):
     return pvary_p.bind(x, axes=missing) if missing else x
 
 
+def match(x, vma):
+    """A cotangent of a value that varies over the axes `vma`: summed over those along which only it varies."""
+    extra = aval_of(x).vma - vma
+    return vary(psum_invariant_p.bind(x, axes=tuple(sorted(extra))) if extra else x, vma)
+
+
 def _reduced(primitive, reducer):
     def mapped(axis, x, dim, *, axes, groups=None):
         out = reducer.bind(x, axes=(dim,))

@@ -8,12 +8,13 @@ inside, others get it in the transpose rule, where also the cotangent of a resul
 import functools
 
 from ..core import programs
+from ..core.config import state
 from ..core.effects import of_programs
 from ..core.jaxpr import Eqn, dce, eval_jaxpr
 from ..core.linear import Axis, is_linear
 from ..core.trace import trace_to_jaxpr
 from ..sharding.spec import PartitionSpec
-from .calls import nonzero, present
+from .calls import no_tangent, nonzero, present
 from .collectives import psum_p
 from .common import Primitive, dtypes, prod
 from .elementwise import div
@@ -71,16 +72,39 @@ def _lower(ctx, eqn, *operands):
         body)
 
 
+class inside:
+    """`with inside(mesh, manual, checked):` the manual axes have the names that collectives may use."""
+    __slots__ = ("axes", "mesh", "saved")
+
+    def __init__(self, mesh, manual, checked):
+        kind = "checked" if checked else "manual"
+        self.axes, self.mesh = tuple((a, mesh.shape[a], kind) for a in manual), mesh
+
+    def __enter__(self):
+        self.saved, state.axis_env = state.axis_env, (*state.axis_env, *self.axes)
+        self.mesh.__enter__()
+
+    def __exit__(self, *_):
+        self.mesh.__exit__()
+        state.axis_env = self.saved
+
+
 # --- derivatives ------------------------------------------------------------------------------------------------
 
 def _jvp(primals, tangents, *, jaxpr, in_specs, out_specs, **params):
+    tangents = _moving(tangents)
     moving = nonzero(tangents)
-    program, out_nonzero = programs.jvp(jaxpr, moving)
+    with inside(params["mesh"], params["manual"], params["checked"]):      # rules that users wrote run, with collectives
+        program, out_nonzero = programs.jvp(jaxpr, moving)
     results = shard_map_p.bind(
         *primals, *present(tangents), jaxpr=program, in_specs=(*in_specs, *_where(in_specs, moving)),
         out_specs=(*out_specs, *_where(out_specs, out_nonzero)), **params)
     moved = iter(results[len(out_specs):])
     return results[:len(out_specs)], [next(moved) if nz else None for nz in out_nonzero]
+
+
+def _moving(tangents):
+    return [None if no_tangent(t) else t for t in tangents]
 
 
 def _where(specs, chosen):
@@ -93,7 +117,8 @@ def _split(jaxpr, moving, mesh, manual, checked):
 
     What a device computes for later is stacked along a new leading dimension, over the axes along which it varies.
     """
-    split = programs.linearize(jaxpr, moving)
+    with inside(mesh, manual, checked):
+        split = programs.linearize(jaxpr, moving)
     n = len(jaxpr.outvars)
     saved = split.primal.out_avals[n:]
     specs = tuple(PartitionSpec(tuple(a for a in manual if not checked or a in aval.vma) or None) for aval in saved)
@@ -115,6 +140,7 @@ def _traced(fun, avals, name):
 
 
 def _linearize(trace, primals, tangents, *, jaxpr, in_specs, out_specs, **params):
+    tangents = _moving(tangents)
     moving = nonzero(tangents)
     primal, saved_specs, linear, split = _split(jaxpr, moving, params["mesh"], params["manual"], params["checked"])
     results = shard_map_p.bind(*primals, jaxpr=primal, in_specs=in_specs, out_specs=(*out_specs, *saved_specs), **params)
@@ -129,7 +155,8 @@ def _linearize(trace, primals, tangents, *, jaxpr, in_specs, out_specs, **params
 @programs.cached
 def _transposed(jaxpr, linear, ct_nonzero, in_specs, out_specs, mesh, manual, checked):
     """(the transposed program, which linear inputs get a cotangent)"""
-    program, in_nonzero = programs.transpose(jaxpr, linear, ct_nonzero)
+    with inside(mesh, manual, checked):
+        program, in_nonzero = programs.transpose(jaxpr, linear, ct_nonzero)
     if checked:
         return program, in_nonzero
 
@@ -169,7 +196,8 @@ def _batch(axis, args, dims, *, jaxpr, mesh, in_specs, out_specs, manual, checke
         if not names(spec).isdisjoint(over):
             raise ValueError(f"vmap: spmd_axis_name {axis.spmd_name!r} names a mesh axis that {spec} of the shard_map uses")
     local = Axis(axis.size // prod(mesh.shape[a] for a in over), axis.name, axis.spmd_name)
-    program, out_batched = programs.batch(jaxpr, local, batched)
+    with inside(mesh, manual, checked):
+        program, out_batched = programs.batch(jaxpr, local, batched)
 
     def extended(specs, mapped):
         return tuple(PartitionSpec(over or None, *spec) if m else spec for spec, m in zip(specs, mapped))

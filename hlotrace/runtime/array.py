@@ -35,7 +35,7 @@ class ArrayImpl(Array):
                      parts.gathered(self))
             if self.aval.dtype == dtypes.float0:
                 value = np.zeros(self.shape, dtypes.float0)
-        except binding.JaxRuntimeError as error:
+        except (binding.JaxRuntimeError, BufferError) as error:      # the latter from the buffer protocol
             raise callbacks.original(error) from None
         value.flags.writeable = False
         self._value = value
@@ -270,7 +270,7 @@ def as_array(value):
         return value
     if kind is np.ndarray and value.ndim and value.flags.c_contiguous:
         aval = aval_of(value)
-        if value.dtype is aval.dtype:
+        if value.dtype is aval.dtype and value.dtype.fields is None:      # float0 has fields, and no place on a device
             device = client.default_device()
             return ArrayImpl(aval, binding.device_put(value, aval, placement.on_device(device), device))
     if kind in dtypes.python_scalars:

@@ -72,12 +72,15 @@ def _evaluate_carefully(primitive, args, params):
         if isinstance(a, Tracer):
             raise errors.leaked_tracer(a)
     arrays = [a if type(a) is ArrayImpl else as_array(a) for a in args]
-    found = [m for inner in sub_jaxprs(params) for m in meshes(inner)] if primitive.multiple_results else ()
-    where, committed = placed(arrays, meshes=found)
     avals = [a.aval for a in arrays]
-    key = (primitive, where if committed else state.context_key, *avals, *params.items())
+    key = (primitive, state.context_key, *avals, *params.items())
+    found = [m for inner in sub_jaxprs(params) for m in meshes(inner)] if primitive.multiple_results else ()
+    places = tuple([lies(a) for a in arrays])
+    if found or any(place is not None for place in places):
+        key = (places, *key)        # what stands under the other key is called without a look at how operands lie
     executable = _primitive_cache.get(key)
     if executable is None:
+        where, _ = placed(arrays, meshes=found)
         executable = _primitive_cache[key] = _compile_primitive(primitive, avals, params, where)
         if len(_primitive_cache) > _KEPT:      # programs among the parameters may be new on each call
             del _primitive_cache[next(iter(_primitive_cache))]
@@ -96,6 +99,9 @@ def _compile_primitive(primitive, avals, params, where):
 def compile_program(jaxpr, where, donated=(), compiler_options=None):
     """Lower and compile a program that has no constvars, for a device or a Partition."""
     lowered, device = lower_for(jaxpr, where, donated=donated)
+    if not hasattr(device, "client"):
+        raise ValueError(f"{jaxpr.name} runs over an AbstractMesh, which has no devices: pass it a Mesh, or arguments that "
+                         "lie over one")
     if not lowered.partition and config.hlotrace_tiered_compile != "off":
         from . import tiers
         if tiers.wanted(lowered, device):
@@ -110,7 +116,9 @@ def lower_for(jaxpr, where, *, platform=None, **options):
     if where.outs is None:
         where = where._replace(outs=(None,) * len(jaxpr.outvars))
     device = where.devices[0]
-    return lower(jaxpr, platform=platform or execute.platform_of(device), partition=where, **options), device
+    if platform is None:
+        platform = execute.platform_of(device if hasattr(device, "platform") else client.default_device())
+    return lower(jaxpr, platform=platform, partition=where, **options), device
 
 
 def run_program(jaxpr: Jaxpr, args, donated=(), outs=None):

@@ -87,7 +87,7 @@ class Executable:
     def run(self, buffers):
         """Run; returns a list of buffers.  `buffers` must match the program's inputs: nothing checks here."""
         if self.effects:
-            return self._run_effectful(buffers)[0].consume_with_handlers(self.handlers)
+            return self._run_effectful(buffers).consume_with_handlers(self.handlers)
         try:
             return self.loaded.execute_sharded(buffers).consume_with_handlers(self.handlers)
         except binding.JaxRuntimeError as error:
@@ -102,7 +102,6 @@ class Executable:
         return outs
 
     def _run_effectful(self, buffers):
-        """(jaxlib's results, the token of this run)"""
         if self.lowered.ordered:
             for token in _last_ordered[:]:
                 wait(token)
@@ -118,7 +117,7 @@ class Executable:
             oldest = _pending.pop(0) if len(_pending) > 256 else None
         if oldest is not None:
             wait(oldest)
-        return results, token
+        return results
 
 
 def check_floats(outs, jaxpr):
@@ -211,7 +210,7 @@ def compile_whole(lowered, device, compiler_options=None, pieces=1):
         _log("loaded %s in %.3f s from %s", lowered.jaxpr.name, seconds, entry.path)
         return kind(loaded, lowered, device, seconds, from_disk=True)
     start = time.perf_counter()
-    text = lowered.text
+    text, failures = lowered.text, [] if lowered.partition else None
     if lowered.inspections:
         from .partitioned import with_inspections
         text, _kept_alive = with_inspections(lowered, device)
@@ -219,7 +218,7 @@ def compile_whole(lowered, device, compiler_options=None, pieces=1):
         with progress.compiling(lowered.jaxpr):
             if lowered.callbacks:
                 loaded = backend.compile_and_load(binding.parse_module(text), devices, options,
-                                                  [callbacks.guard(*c) for c in lowered.callbacks])
+                                                  [callbacks.guard(*c, failures) for c in lowered.callbacks])
             else:
                 loaded = backend.compile_and_load(text, devices, options)
     except binding.JaxRuntimeError as error:
@@ -231,7 +230,10 @@ def compile_whole(lowered, device, compiler_options=None, pieces=1):
     if entry:
         entry.store(loaded, lowered.jaxpr.name, seconds, pieces)
     _log("compiled %s in %.3f s", lowered.jaxpr.name, seconds)
-    return kind(loaded, lowered, device, seconds)
+    made = kind(loaded, lowered, device, seconds)
+    if failures is not None:
+        made.failures = failures
+    return made
 
 
 def _disk_entry(lowered, devices, options):

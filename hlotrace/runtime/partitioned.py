@@ -26,7 +26,7 @@ _launching = threading.Lock()                   # held so that all devices see t
 
 class PartitionedExecutable(execute.Executable):
     """A program compiled for several devices, or for a mesh of one."""
-    __slots__ = ("devices", "in_shardings", "out_shardings", "may_starve")
+    __slots__ = ("devices", "in_shardings", "out_shardings", "may_starve", "failures")
 
     def __init__(self, loaded, lowered, device, compile_seconds, from_disk=False):
         partition = lowered.partition
@@ -45,26 +45,36 @@ class PartitionedExecutable(execute.Executable):
     def take(self, leaves):
         """(buffers, True) for these arguments, moved where they are not committed; None if they lie elsewhere."""
         buffers = []
-        for x, sharding, aval in zip(leaves, self.in_shardings, self.lowered.jaxpr.in_avals, strict=True):
+        for i, (x, sharding, aval) in enumerate(zip(leaves, self.in_shardings, self.lowered.jaxpr.in_avals, strict=True)):
             if type(x) is not array.ArrayImpl:
                 buffers.append(parts.put(np.asarray(x), physical(aval), sharding))
                 continue
+            if parts.is_lost(x._buf):
+                x.check_alive()
+                raise parts.lost(f"argument {i} of {self.lowered.jaxpr.name}, of type {aval.str_short()},")
             lies = x._buf._sharding
             if lies is not sharding and lies != sharding:
                 if x._committed and not lies.lies_like(sharding, x.aval.ndim):
-                    x.check_alive()
                     return None
                 x = transfer.move(x, sharding)
-            elif x._buf.is_deleted():
-                x.check_alive()
             buffers.append(x._buf)
-        for i in self.lowered.donated:
-            if sum(b is buffers[i] for b in buffers) > 1:
-                raise ValueError(f"argument {i} of {self.lowered.jaxpr.name} is donated and passed a second time in one "
-                                 "call: the program would read memory that it gave away. Pass a copy, or do not donate it.")
+        if self.lowered.donated:
+            self._check_donated(buffers)
         return buffers, True
 
+    def _check_donated(self, buffers):
+        held = [id(parts.memory(b)) for b in buffers]
+        if len(set(held)) < len(held):
+            for i in self.lowered.donated:
+                if held.count(held[i]) > 1:
+                    raise ValueError(
+                        f"argument {i} of {self.lowered.jaxpr.name} is donated and passed a second time in one call: the "
+                        "program would read memory that it gave away. Pass a copy, or do not donate it.")
+
     def run(self, buffers):
+        callbacks.forbid_inside("a program over several devices")
+        if self.lowered.callbacks:
+            return self._run_with_callbacks(buffers)
         if not self.may_starve:
             with _launching:
                 return super().run(buffers)
@@ -73,16 +83,28 @@ class PartitionedExecutable(execute.Executable):
         if oldest is not None:
             execute.wait(oldest)
         with _launching:
-            results, token = self._run_effectful(buffers) if self.effects else self._run_with_token(buffers)
-            _in_flight.append(token)
+            results = self._launched(buffers)
+            _in_flight.append(results.consume_token())
             return results.consume_with_handlers(self.handlers)
 
-    def _run_with_token(self, buffers):
+    def _launched(self, buffers):
         try:
-            results = self.loaded.execute_sharded(buffers, with_tokens=True)
+            return self.loaded.execute_sharded(buffers, with_tokens=True)
         except binding.JaxRuntimeError as error:
             raise callbacks.original(error) from None
-        return results, results.consume_token()
+
+    def _run_with_callbacks(self, buffers):
+        """Launch, wait, and raise what a callback raised: its device went on with zeros, so that none waits for it."""
+        if self.lowered.ordered:
+            execute.effects_barrier()
+        with _launching:
+            results = self._launched(buffers)
+        execute.wait(results.consume_token())
+        if self.failures:
+            first = self.failures[0]
+            self.failures.clear()
+            raise first
+        return results.consume_with_handlers(self.handlers)
 
 
 def _may_starve(device, count):

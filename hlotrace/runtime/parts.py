@@ -21,10 +21,35 @@ class Shard:
         return f"Shard(device={self.device!r}, index={self.index}, replica_id={self.replica_id}, data={self.data})"
 
 
+def share(buffer, root=None):
+    """Mark jaxlib's buffer as one whose memory others hold too: its parts, or `root` under another sharding."""
+    buffer._shared = buffer if root is None else memory(root)
+
+
+def memory(buffer):
+    """What is the same for buffers over the same memory."""
+    return getattr(buffer, "_shared", buffer)
+
+
+def is_lost(buffer):
+    """Was the buffer deleted, or one of its parts?"""
+    if buffer.is_deleted():
+        return True
+    return hasattr(buffer, "_shared") and any(part.is_deleted() for part in binding.parts(buffer))
+
+
+def lost(what):
+    """The error for an array of which a part is gone."""
+    return RuntimeError(f"{what} has lost a part: it was deleted, or donated to a compiled function, on its own. Keep the "
+                        "parts as long as the whole.")
+
+
 def shards(x, addressable=True):
     """The Shards of an array in the order of its devices; only those that this process holds, if `addressable`."""
     x.check_alive()
     sharding = x.sharding
+    if len(sharding._devices) > 1:
+        share(x._buf)
     part = ShapedArray(sharding.shard_shape(x.shape), x.dtype, x.weak_type)
     local = iter(single_buffers(x))
     copies, found = {}, []
@@ -73,6 +98,8 @@ def gathered(x):
             f"Fetching the value of an array of shape {x.aval.str_short()} that spans non-addressable devices: other "
             "processes hold parts of it. Read x.addressable_shards, or gather it with "
             "experimental.multihost_utils.process_allgather.")
+    if is_lost(x._buf):
+        raise lost(f"an array of type {x.aval.str_short()}")
     bufs = single_buffers(x)
     if sharding.is_fully_replicated:
         return binding.to_numpy(bufs[0], aval)
@@ -107,4 +134,6 @@ def copied(x):
 
 def assembled(aval, sharding, buffers):
     """An ArrayImpl of buffers on one device each, in the order of the sharding's local devices."""
-    return array.ArrayImpl(aval, binding.join(buffers, physical(aval), sharding), True)
+    buffer = binding.join(buffers, physical(aval), sharding)
+    share(buffer)
+    return array.ArrayImpl(aval, buffer, True)

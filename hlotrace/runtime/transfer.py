@@ -23,10 +23,15 @@ def move(x, sharding, committed=True):
     check_divides(sharding, x.aval)
     aval = physical(x.aval)
     if old.is_equivalent_to(sharding, x.ndim):
-        return array.ArrayImpl(x.aval, x._buf._rewrap_with_aval_and_sharding(aval, sharding), committed)
-    if old.lies_like(sharding, x.ndim):
-        return parts.assembled(x.aval, sharding, parts.reordered(x, sharding))
-    if old._devices == sharding._devices and len(old._devices) > 1:
+        buffer = x._buf._rewrap_with_aval_and_sharding(aval, sharding)
+        parts.share(buffer, x._buf)
+        return array.ArrayImpl(x.aval, buffer, committed)
+    if not parts.is_held(x) and old.lies_like(sharding, x.ndim):
+        moved = parts.assembled(x.aval, sharding, parts.reordered(x, sharding))
+        parts.share(moved._buf, x._buf)
+        return moved
+    if old._devices == sharding._devices and len(old._devices) > 1 and not (
+            old._devices[0].platform == "cpu" and old.is_fully_addressable):
         from .partitioned import reshard  # the devices exchange parts among themselves
 
         return reshard(x, sharding)

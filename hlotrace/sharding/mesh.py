@@ -189,6 +189,9 @@ class set_mesh:
     def __init__(self, mesh):
         if not isinstance(mesh, _Axes):
             raise ValueError(f"set_mesh: expected a Mesh, got {mesh!r}")
+        if state.trace.staging:
+            raise ValueError("set_mesh inside of a function that jit traces would outlast it; set the mesh outside, or use "
+                             "`with mesh:`")
         self._saved = state.meshes, state.mesh_to_run_on
         if isinstance(mesh, Mesh):
             state.mesh_to_run_on = mesh
