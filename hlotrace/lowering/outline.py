@@ -102,7 +102,7 @@ def flatten(jaxpr):
 
 def tokens_of(eqns):
     """A number for each equation, equal for equations that do the same to operands of the same types."""
-    numbers, by_identity = {}, {}
+    numbers, by_identity, by_params = {}, {}, {}
     tokens = []
     for eqn in eqns:
         if eqn.effects:
@@ -112,14 +112,18 @@ def tokens_of(eqns):
         if params:
             known = by_identity.get(id(params))      # spliced equations share their parameters
             if known is None:
-                known = by_identity[id(params)] = _params_key(params)
+                try:
+                    known = by_params.setdefault(_params_key(params), len(by_params))
+                except TypeError:        # a parameter that cannot be compared
+                    known = _BARRIER
+                by_identity[id(params)] = known
             params = known
-        key = (eqn.primitive, params or None, *[v.aval if type(v) is Var else _literal_kind(v) for v in eqn.invars], None,
-               *[v.aval for v in eqn.outvars])
-        try:
-            tokens.append(numbers.setdefault(key, len(numbers)))
-        except TypeError:        # a parameter that cannot be compared
+        if params == _BARRIER:
             tokens.append(_BARRIER)
+            continue
+        key = (eqn.primitive, params if eqn.params else None,
+               *[v.aval if type(v) is Var else _literal_kind(v) for v in eqn.invars], None, *[v.aval for v in eqn.outvars])
+        tokens.append(numbers.setdefault(key, len(numbers)))
     return tokens
 
 
@@ -333,7 +337,8 @@ def _last_uses(jaxpr):
     """Var -> the position of its last use; outputs of the program are used at its end."""
     used = {}
     for i, eqn in enumerate(jaxpr.eqns):
-        used.update(dict.fromkeys(eqn.invars, i))
+        for v in eqn.invars:
+            used[v] = i
     used.update(dict.fromkeys(jaxpr.outvars, len(jaxpr.eqns)))
     return used
 
