@@ -1,26 +1,16 @@
 """pmap: one program on several devices, a slice of the arguments each; against NumPy on all slices together."""
 import functools
-import math
 import re
 
 import numpy as np
 import pytest
+from mapped import A, same
 
 import hlotrace as jax
 import hlotrace.numpy as jnp
 from hlotrace import lax
 
 FOUR = jax.devices()[:4]
-
-
-def A(*shape):
-    return np.arange(math.prod(shape), dtype=np.float32).reshape(shape)
-
-
-def same(got, want, rtol=1e-5):
-    assert jax.tree.structure(got) == jax.tree.structure(want)
-    for g, w in zip(jax.tree.leaves(got), jax.tree.leaves(want)):
-        np.testing.assert_allclose(np.asarray(g), w, rtol=rtol, atol=1e-5)
 
 
 def raises(error, *words):
