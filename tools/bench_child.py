@@ -227,6 +227,44 @@ def measure_call(report, package, quick):
     report.row("compiled call, back to NumPy", "us", per_call(jax, lambda: np.asarray(bound(x)), 0.1 if quick else 0.5))
 
 
+def measure_sharded(report, package, quick):
+    """Each step is waited for: jaxlib's CPU client before 0.11 starves where many wait in collectives."""
+    from bench_programs import mlp
+    jax = load(package)
+    jax.config.update("jax_num_cpu_devices", 8)
+    import numpy as np
+    P, named = jax.sharding.PartitionSpec, jax.sharding.NamedSharding
+    program = mlp(jax, sizes=(784, 512, 512, 16))
+    params, *batch = program.args
+    mesh = jax.sharding.Mesh(np.array(jax.devices()).reshape(4, 2), ("data", "model"))
+    line = jax.sharding.Mesh(np.array(jax.devices()), ("data",))
+
+    def mean_of_parts(params, *batch):      # each device's gradient is that of its part of the batch
+        new, value = program.f(params, *batch)
+        return jax.tree_util.tree_map(lambda p: jax.lax.pmean(p, "data"), (new, value))
+    by_part = jax.shard_map(mean_of_parts, mesh=line, in_specs=(P(), P("data"), P("data")), out_specs=P(), check_vma=False)
+    columns, rows = {"w": P(None, "model"), "b": P("model")}, {"w": P("model"), "b": P()}
+    laid = [{k: jax.device_put(v, named(mesh, spec[k])) for k, v in p.items()}
+            for p, spec in zip(params, (columns, rows, {"w": P(), "b": P()}))]
+    cases = {"by shardings": (program.f, laid, [jax.device_put(b, named(mesh, P("data"))) for b in batch]),
+             "by shard_map": (by_part, jax.device_put(params, named(line, P())),
+                              [jax.device_put(b, named(line, P("data"))) for b in batch])}
+    for name, (step, params, batch) in cases.items():
+        title, step = f"MLP over 8 devices {name}", jax.jit(step)
+        with Timer() as first:
+            params, value = jax.block_until_ready(step(params, *batch))
+        report.check(title, (params, value), jax)
+        report.row(f"{title}: first step", "s", first.wall, first.cpu)
+        times, stop = [], time.perf_counter() + (0.5 if quick else 3)
+        while len(times) < 4 or time.perf_counter() < stop:
+            with Timer() as t:
+                params, value = jax.block_until_ready(step(params, *batch))
+            times.append(t.wall)
+        report.row(f"{title}: steady step", "ms", min(times) * 1e3)
+    x = cases["by shardings"][2][0]
+    report.row("eager x + x over 8 devices", "us", per_call(jax, lambda: x + x, 0.1 if quick else 0.5))
+
+
 def measure_eager(report, package, quick):
     import itertools
     jax = load(package)
