@@ -431,3 +431,9 @@ def test_names_are_where_programs_look_for_them():
     assert {"P", "make_mesh", "sharding"} <= set(dir(jax))
     with pytest.raises(AttributeError, match="no attribute 'Grid'"):
         _ = jax.sharding.Grid
+
+
+@pytest.mark.parametrize("name", ["é", "a\\b", "a'b"])
+def test_names_with_which_xla_crashes_are_refused(name):
+    with raises(ValueError, "is not ASCII, a backslash or a quote"):
+        AbstractMesh((2,), (name,))
