@@ -130,10 +130,11 @@ class _ShardMapped:
     def _trace(self, avals, in_tree, mesh, manual):
         """(the program of one device, the structure of its result, the specs of the results)"""
         found = {}
+
         def flat(*xs):
             outs, found["tree"] = tree.tree_flatten(self.f(*in_tree.unflatten(xs)))
             check_outputs(outs, found["tree"], self.name)
-            given = self.out_specs() if callable(self.out_specs) else self.out_specs
+            given = self.out_specs() if callable(self.out_specs) else self.out_specs      # pmap's follow from `outs`
             found["specs"] = specs = self._specs("out_specs", found["tree"], given, mesh, manual)
             return [self._checked(x, spec, manual, i, found["tree"]) for i, (x, spec) in enumerate(zip(outs, specs))]
         with inside(mesh, manual, self.check_vma):

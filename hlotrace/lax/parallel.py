@@ -266,6 +266,7 @@ def all_to_all(x, axis_name, split_axis, concat_axis, *, axis_index_groups=None,
 def ppermute(x, axis_name, perm):
     """For each (source, destination) in `perm`, the destination gets the source's value; others get zeros.
 
+    Along a tuple of axes positions count as `axis_index` does, the first axis being the major one.
     Raises ValueError where a source or a destination stands twice or does not exist.
     """
     names, sizes, kinds = _axes(axis_name)
