@@ -51,7 +51,7 @@ GROUPS = {
     "gpt": Group("Adam step of a GPT of 12 blocks: stages, step, memory", ("gpt",), 3),
     "first": Group("GPT, process start to first step", ("first",), 3),
     "resnet": Group("ResNet-18 step: stages, step, memory", ("resnet",), 3),
-    "sharded": Group("an MLP step over 8 CPU devices: first and steady step, by shardings and by shard_map", ("sharded",), 3),
+    "sharded": Group("an MLP step over 8 CPU devices, by shardings and by shard_map", ("sharded",), 3),
     "warm": Group("the same first step in a second process, disk cache warm", ("warm",), 3),
     "chains": Group("chains of 1000, 3000, 10000 operations: compile, step",
                     ("chains:1000", "chains:3000", "chains:10000"), 1, 0),
