@@ -248,3 +248,10 @@ def test_a_block_that_two_programs_share_is_compiled_once():
     before = execute.compile_count
     in_pieces(f, PARAMS, X)
     assert execute.compile_count == before
+
+
+def test_an_argument_on_a_mesh_of_one_device_is_taken():
+    compiled = in_pieces(loss, PARAMS, X)
+    mesh = jax.sharding.Mesh(jax.devices()[:1], "x")
+    x = jax.device_put(X, jax.NamedSharding(mesh, jax.P("x")))
+    close(compiled(PARAMS, x), whole(loss, PARAMS, X))

@@ -16,7 +16,7 @@ from ..core.jaxpr import close, dce, eval_jaxpr
 from ..core.source import user_frame
 from ..core.trace import EVAL, Tracer, trace_to_jaxpr
 from ..primitives.calls import jit_p
-from ..runtime import evaluate
+from ..runtime import evaluate, transfer
 from ..runtime.array import ArrayImpl, as_array
 from ..runtime.binding import JaxRuntimeError
 from .signatures import name_of, numbers_and_names
@@ -321,9 +321,9 @@ class JitFunction:
             asked = flat_shardings(f"jit in_shardings of {self._name}", traced.in_tree, (given, given if alone else None))
         if self._out_shardings is not None:
             outs = flat_shardings(f"jit out_shardings of {self._name}", traced.out_tree, self._out_shardings)
-            for s, a, _path in zip(outs, traced.closed.out_avals, tree.leaf_paths(traced.out_tree)):
+            for i, (s, a) in enumerate(zip(outs, traced.closed.out_avals)):
                 if s is not None:
-                    s.shard_shape(a.shape)      # an error where it does not divide
+                    transfer.check_divides(s, a, f"result {i} of {self._name}, of type {a.str_short()}")
         return asked, outs and tuple(outs)
 
     def _trace(self, args, kwargs, in_tree, avals, statics, asked=False):

@@ -1,11 +1,10 @@
 """make_mesh: a mesh over the devices that there are."""
 import math
-import operator
 
 import numpy as np
 
 from ..runtime import client
-from ..sharding.mesh import Mesh
+from ..sharding.mesh import Mesh, sizes_and_names
 
 
 def make_mesh(axis_shapes, axis_names, axis_types=None, *, devices=None):
@@ -13,14 +12,7 @@ def make_mesh(axis_shapes, axis_names, axis_types=None, *, devices=None):
 
     Raises ValueError where there are too few devices or the numbers of sizes and names differ.
     """
-    sizes = tuple(map(operator.index, axis_shapes))
-    names = (axis_names,) if isinstance(axis_names, str) else tuple(axis_names)
-    if len(sizes) != len(names):
-        raise ValueError(f"make_mesh: {len(sizes)} axis sizes {sizes} for {len(names)} axis names {names}; "
-                         "give one size for each name")
-    for name, size in zip(names, sizes):
-        if size < 1:
-            raise ValueError(f"make_mesh: axis {name!r} has size {size}; a size is at least 1")
+    sizes, names = sizes_and_names("make_mesh", axis_shapes, axis_names)
     devices = client.devices() if devices is None else list(np.array(devices, dtype=object).flat)
     wanted = math.prod(sizes)
     if len(devices) < wanted:

@@ -11,27 +11,16 @@ from ..sharding.named import NamedSharding
 from ..sharding.spec import PartitionSpec
 
 
-class _Unspecified:
-    def __repr__(self):
-        return "UNSPECIFIED"
-
-
-UNSPECIFIED = _Unspecified()
-
-
 def check_kind(value, what):
     """TypeError unless a user's value can stand for a Sharding."""
-    if not (value is None or value is UNSPECIFIED or isinstance(value, (Sharding, PartitionSpec))
-            or hasattr(value, "device_kind")):
+    if not (value is None or isinstance(value, (Sharding, PartitionSpec)) or hasattr(value, "device_kind")):
         raise TypeError(f"{what}: expected a Sharding, a PartitionSpec, a Device or None, got {value!r}")
 
 
 def as_sharding(value, what):
     """The Sharding that a user's value stands for; None for None.  `what` names the value in errors."""
     check_kind(value, what)
-    if value is None or value is UNSPECIFIED:
-        return None
-    if isinstance(value, Sharding):
+    if value is None or isinstance(value, Sharding):
         return value
     if isinstance(value, PartitionSpec):
         mesh = current_mesh()

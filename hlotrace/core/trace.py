@@ -31,6 +31,9 @@ class Primitive:
     effects(params) -> tuple of names
     evaluate(*args, **params) -> results        (how it runs eagerly, if not by compiling it)
     stage(args, params) -> (args, params)       (how it is written into a program, if that differs)
+
+    Other keywords are `properties`, facts about it.  `mesh(params)` is the mesh it names; `collective`: it says itself
+    over which manual axes its results vary; `uses_axis_names`: its batching rule is asked also where nothing is mapped.
     """
     __slots__ = ("name", "multiple_results", "typ", "lower", "jvp", "linearize", "transpose", "batch", "dce",
                  "effects", "evaluate", "stage", "mnemonic", "properties")
@@ -44,7 +47,7 @@ class Primitive:
         if self.typ is not None and not multiple_results:
             # avals are interned and parameters hashable: a type is inferred once
             self.typ = functools.lru_cache(maxsize=4096)(self.typ)
-        self.properties = rules      # free facts about the primitive, read by the op-table tests and printers
+        self.properties = rules
         PRIMITIVES[name] = self
 
     def bind(self, *args, **params):

@@ -84,7 +84,7 @@ def _split(names, kinds):
     return (tuple(n for n, k in zip(names, kinds) if k == "vmap"), tuple(n for n, k in zip(names, kinds) if k != "vmap"))
 
 
-def _reduction(what, primitive, x, axis_name, axis_index_groups, prepare=lambda v: v):
+def _reduction(what, primitive, x, axis_name, axis_index_groups):
     names, sizes, kinds = _axes(axis_name)
     groups, _ = _groups(what, axis_index_groups, names, sizes, kinds)
     mapped, manual = _split(names, kinds)
@@ -93,7 +93,7 @@ def _reduction(what, primitive, x, axis_name, axis_index_groups, prepare=lambda 
         raise NotImplementedError(f"{what}: axis_index_groups in a shard_map with check_vma=True: its result varies in part")
 
     def one(v):
-        v = _varying(prepare(v), names, kinds)
+        v = _varying(v, names, kinds)
         if mapped:
             v = primitive.bind(v, axes=mapped, groups=None)
         if manual and checked and primitive is psum_p:
@@ -117,10 +117,9 @@ def psum(x, axis_name, *, axis_index_groups=None):
     def one(v):
         if _number(v) and not isinstance(v, bool):
             return v * count
-
-        def prepare(v):
-            return convert(v, np.dtype(np.int32)) if dtypes.is_bool(aval_of(v).dtype) else v
-        return _reduction("psum", psum_p, v, axis_name, axis_index_groups, prepare)
+        if dtypes.is_bool(aval_of(v).dtype):
+            v = convert(v, np.dtype(np.int32))
+        return _reduction("psum", psum_p, v, axis_name, axis_index_groups)
     return tree.tree_map(one, x)
 
 

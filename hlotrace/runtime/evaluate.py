@@ -5,7 +5,7 @@ import numpy as np
 
 from ..core import errors
 from ..core.config import config, state
-from ..core.jaxpr import Jaxpr, close, dce, sub_jaxprs
+from ..core.jaxpr import Jaxpr, dce, sub_jaxprs
 from ..core.programs import meshes
 from ..core.trace import EVAL, JaxprTrace, Tracer, set_evaluator
 from ..lowering.module import lower
@@ -122,7 +122,7 @@ def lower_for(jaxpr, where, *, platform=None, **options):
 
 
 def run_program(jaxpr: Jaxpr, args, donated=(), outs=None):
-    """Run a program on concrete operands, compiling it on first use.  Returns a list of arrays.
+    """Run a program without constvars on concrete operands, compiling it on first use.  Returns a list of arrays.
 
     `outs` are shardings of the results, or None where they follow from the operands.
     """
@@ -130,23 +130,18 @@ def run_program(jaxpr: Jaxpr, args, donated=(), outs=None):
         if isinstance(a, Tracer):
             raise errors.leaked_tracer(a)
     arrays = [a if type(a) is ArrayImpl else as_array(a) for a in args]
-    closed, consts = close(jaxpr)
-    consts = [as_array(c) for c in consts]
-    where, _ = placed([*consts, *arrays], outs=outs, meshes=meshes(jaxpr))
+    where, _ = placed(arrays, outs=outs, meshes=meshes(jaxpr))
     cache = _program_cache.setdefault(jaxpr, {})
     key = (where, donated, state.context_key)
     entry = cache.get(key)
     if entry is None:
-        pruned, used = dce(closed, keep_invars=False)
+        pruned, used = dce(jaxpr, keep_invars=False)
         kept = [i for i, u in enumerate(used) if u]
         if isinstance(where, tuple):
             where = where._replace(ins=tuple([where.ins[i] for i in kept]))
-        positions = {i: n for n, i in enumerate(kept)}
-        executable = compile_program(pruned, where, tuple(positions[i + len(consts)] for i in donated
-                                                          if i + len(consts) in positions))
+        executable = compile_program(pruned, where, tuple(n for n, i in enumerate(kept) if i in donated))
         entry = cache[key] = (executable, kept)
     executable, kept = entry
-    arrays = [*consts, *arrays]
     return executable(*executable.take([arrays[i] for i in kept]))
 
 

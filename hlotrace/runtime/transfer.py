@@ -2,7 +2,6 @@
 import numpy as np
 
 from ..core.avals import physical
-from ..sharding.positional import PositionalSharding
 from . import array, parts, placement
 
 
@@ -47,6 +46,7 @@ def move(x, sharding, committed=True):
 
 def _renumbered(sharding, devices, ndim):
     """A sharding that gives each device the same part of an array of rank `ndim`, and numbers them like `devices`."""
+    from ..sharding.positional import PositionalSharding  # importing hlotrace needs none
     number = {device: n for n, device in enumerate(devices)}
     tiles = np.array([number[device] for device in sharding._devices])[sharding._tiles(ndim)]
     return PositionalSharding(devices, memory_kind=sharding.memory_kind)._with(tiles)

@@ -33,6 +33,19 @@ def _names(kind, axis_names):
     return names
 
 
+def sizes_and_names(kind, axis_sizes, axis_names):
+    """Both as tuples.  ValueError where their numbers differ, a size is below 1, or a name will not do."""
+    names = _names(kind, axis_names)
+    sizes = tuple(map(operator.index, axis_sizes))
+    if len(sizes) != len(names):
+        raise ValueError(f"{kind}: {len(sizes)} axis sizes {sizes} for {len(names)} axis names {names}; give one size for "
+                         "each name")
+    for name, size in zip(names, sizes):
+        if size < 1:
+            raise ValueError(f"{kind}: axis {name!r} has size {size}; a size is at least 1")
+    return sizes, names
+
+
 def _types(kind, axis_types, names):
     types = (AxisType.Auto,) * len(names) if axis_types is None else (
         (axis_types,) if isinstance(axis_types, AxisType) else tuple(axis_types))
@@ -157,14 +170,7 @@ class AbstractMesh(_Axes):
     """A mesh whose devices are not known: enough to check and to lower a program."""
 
     def __new__(cls, axis_sizes, axis_names, axis_types=None):
-        names = _names("AbstractMesh", axis_names)
-        sizes = tuple(map(operator.index, axis_sizes))
-        if len(sizes) != len(names):
-            raise ValueError(f"AbstractMesh: {len(sizes)} axis sizes {sizes} for {len(names)} axis names {names}; "
-                             "give one size for each name")
-        for name, size in zip(names, sizes):
-            if size < 1:
-                raise ValueError(f"AbstractMesh: axis {name!r} has size {size}; a size is at least 1")
+        sizes, names = sizes_and_names("AbstractMesh", axis_sizes, axis_names)
         return cls._intern(sizes, names, _types("AbstractMesh", axis_types, names))
 
     @property
