@@ -14,7 +14,7 @@ from ..runtime.array import ArrayImpl, as_array
 from ..transforms.jvp import jvp_flat
 from ..transforms.linearize import linearize_flat
 from ..transforms.transpose import backward_pass
-from .jit import check_outputs
+from .flat import check_outputs
 from .signatures import name_of
 from .vmap import vmap
 

@@ -5,8 +5,9 @@ from ..core import tree
 from ..core.avals import aval_of, is_arraylike, not_an_array
 from ..core.config import state
 from ..primitives.remat import remat_p
-from .jit import Static, cache_for, trace_call
-from .signatures import name_of, numbers_and_names
+from .flat import trace_call
+from .jit import cache_for
+from .signatures import Static, name_of, numbers_and_names
 
 
 def everything_saveable(*_, **__):

@@ -9,7 +9,7 @@ from ..primitives.calls import custom_jvp_call_p, custom_vjp_call_p
 from ..primitives.collectives import match
 from ..primitives.common import zeros_of
 from ..primitives.elementwise import convert
-from .jit import check_outputs, trace_call
+from .flat import check_outputs, trace_call
 from .signatures import name_of, numbers_and_names, signature_of
 
 

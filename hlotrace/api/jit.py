@@ -11,52 +11,18 @@ from typing import Any, TypeVar
 
 from ..core import programs, tree
 from ..core.avals import aval_of, is_arraylike, not_an_array
-from ..core.config import config, state, sync, uncollected
-from ..core.jaxpr import close, dce, eval_jaxpr
+from ..core.config import config, state, sync
+from ..core.jaxpr import eval_jaxpr
 from ..core.source import user_frame
-from ..core.trace import EVAL, Tracer, trace_to_jaxpr
+from ..core.trace import EVAL
 from ..primitives.calls import jit_p
 from ..runtime import evaluate, transfer
 from ..runtime.array import ArrayImpl, as_array
 from ..runtime.binding import JaxRuntimeError
-from .signatures import name_of, numbers_and_names
+from .flat import trace_call
+from .signatures import Static, insert_statics, name_of, numbers_and_names
 
 F = TypeVar("F", bound=Callable[..., Any])
-
-
-class Traced:
-    """A function traced for given argument types: a program, and the structures around it."""
-    __slots__ = ("jaxpr", "closed", "consts", "in_tree", "out_tree", "donated", "keep_unused", "branches", "_pruned")
-
-    def __init__(self, jaxpr, in_tree, out_tree):
-        self.jaxpr = jaxpr
-        self.closed, self.consts = close(jaxpr)
-        self.in_tree = in_tree
-        self.out_tree = out_tree
-        self.donated = ()
-        self.keep_unused = False
-        self.branches = {}      # of a first branch: the others -> the programs of all
-        self._pruned = None
-
-    def pruned(self):
-        """(program of what is used, its constants, positions of the leaves it takes, positions donated)"""
-        if self._pruned is None:
-            self._pruned = self._prune()
-        return self._pruned
-
-    def _prune(self):
-        program, used = dce(self.closed, keep_invars=self.keep_unused)
-        if self.keep_unused:
-            used = [True] * len(used)
-        shift = len(self.consts)
-        kept = [i - shift for i in range(shift, len(used)) if used[i]]
-        consts = [c if isinstance(c, Tracer) else as_array(c) for c, u in zip(self.consts, used) if u]
-        return program, consts, kept, tuple(len(consts) + n for n, i in enumerate(kept) if i in self.donated)
-
-    @property
-    def cacheable(self):
-        """A program that closes over tracers holds for this one trace only."""
-        return not any(isinstance(c, Tracer) for c in self.consts)
 
 
 _LEAF = tree.tree_structure(0)
@@ -133,68 +99,6 @@ def call_of(executable, where, asked, traced, fixed=True):
         return Call(executable, *rest, traced)
     return PartitionedCall(executable, *rest, traced, committed=[
         fixed and s is not None and (asked is None or asked[i] is None) for i, s in enumerate(where.ins)])
-
-
-def check_outputs(leaves, out_tree, name):
-    """TypeError, with the path of the output, for outputs that are not arrays."""
-    for i, leaf in enumerate(leaves):
-        if not is_arraylike(leaf):
-            path = tree.leaf_paths(out_tree.unflatten(leaves))[i]
-            raise TypeError(f"function {name} traced for transformation returned a value of type {type(leaf)} at output "
-                            f"{path or 'root'}, which is not a valid JAX type: return arrays, numbers, or pytrees of "
-                            "them")
-
-
-def trace_call(fun, in_tree, avals, statics, name, arg_names=None):
-    """Trace `fun` for leaves of `avals` in `in_tree`; `statics` are ((position or name, value), ...)."""
-    out_tree = None
-
-    def flat(*tracers):
-        nonlocal out_tree
-        args, kwargs = in_tree.unflatten(tracers)
-        if statics:
-            args, kwargs = insert_statics(args, kwargs, statics)
-        leaves, out_tree = tree.tree_flatten(fun(*args, **kwargs))
-        check_outputs(leaves, out_tree, name)
-        return leaves
-    saved, state.name_stack = state.name_stack, ""
-    try:
-        with uncollected():
-            jaxpr = trace_to_jaxpr(flat, avals, name, arg_names)
-    finally:
-        state.name_stack = saved
-    return Traced(jaxpr, in_tree, out_tree)
-
-
-def insert_statics(args, kwargs, statics):
-    args, kwargs = list(args), dict(kwargs)
-    for where, value in statics:
-        if isinstance(where, str):
-            kwargs[where] = value.value
-        else:
-            args.insert(where, value.value)
-    return args, kwargs
-
-
-class Static:
-    """A static argument as part of a cache key: equal in type as well as in value (1, 1.0 and True differ)."""
-    __slots__ = ("value", "hash")
-
-    def __init__(self, value, where, name):
-        self.value = value
-        try:
-            self.hash = hash(value)
-        except TypeError as error:
-            raise ValueError(
-                f"Non-hashable static arguments are used in a jit function: argument {where!r} of {name}, a value of "
-                f"type {type(value)} ({error}). Static arguments are part of a cache key: pass a tuple instead of a "
-                "list, or define __hash__ and __eq__.") from None
-
-    def __hash__(self):
-        return self.hash
-
-    def __eq__(self, other):
-        return self.value is other.value or type(self.value) is type(other.value) and self.value == other.value
 
 
 _function_caches: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
@@ -387,7 +291,7 @@ class JitFunction:
         args, kwargs = in_tree.unflatten(leaves)
         if state.disable_jit:
             if statics:
-                args, kwargs = insert_statics(args, kwargs, statics)
+                args, kwargs = insert_statics(args, kwargs, [(where, s.value) for where, s in statics])
             return self._fun(*args, **kwargs)
         traced = self._trace(args, kwargs, in_tree, avals, statics)
         if self._in_shardings is not None or self._out_shardings is not None:

@@ -12,7 +12,7 @@ from ..primitives.shard_map import inside, names, part, shard_map_p
 from ..runtime import evaluate
 from ..sharding.mesh import AbstractMesh, Mesh, current_mesh
 from ..sharding.spec import PartitionSpec
-from .jit import check_outputs
+from .flat import check_outputs
 from .signatures import name_of
 
 

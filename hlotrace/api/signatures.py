@@ -67,3 +67,46 @@ def numbers_and_names(fun, numbers, names, what):
     all_numbers = {*numbers, *(positional.index(n) for n in names if n in positional)}
     all_names = {*names, *(positional[n] for n in numbers if 0 <= n < len(positional) and positional[n] in keyword)}
     return tuple(sorted(all_numbers)), tuple(sorted(all_names))
+
+
+def split_statics(args, kwargs, numbers, names=()):
+    """(args, kwargs, ((position or name, value), ...)): arguments without those that are named, and those."""
+    statics = [(n, args[n]) for n in numbers if n < len(args)]
+    if statics:
+        args = tuple([a for i, a in enumerate(args) if i not in numbers])
+    named = [(k, kwargs[k]) for k in names if k in kwargs]
+    if named:
+        kwargs = {k: v for k, v in kwargs.items() if k not in names}
+    return args, kwargs, (*statics, *named)
+
+
+def insert_statics(args, kwargs, statics):
+    """The inverse of `split_statics`."""
+    args, kwargs = list(args), dict(kwargs)
+    for where, value in statics:
+        if isinstance(where, str):
+            kwargs[where] = value
+        else:
+            args.insert(where, value)
+    return args, kwargs
+
+
+class Static:
+    """A static argument as part of a cache key: equal in type as well as in value (1, 1.0 and True differ)."""
+    __slots__ = ("value", "hash")
+
+    def __init__(self, value, where, name):
+        self.value = value
+        try:
+            self.hash = hash(value)
+        except TypeError as error:
+            raise ValueError(
+                f"Non-hashable static arguments are used in a jit function: argument {where!r} of {name}, a value of "
+                f"type {type(value)} ({error}). Static arguments are part of a cache key: pass a tuple instead of a "
+                "list, or define __hash__ and __eq__.") from None
+
+    def __hash__(self):
+        return self.hash
+
+    def __eq__(self, other):
+        return self.value is other.value or type(self.value) is type(other.value) and self.value == other.value

@@ -5,7 +5,8 @@ from ..core.config import state
 from ..core.trace import Tracer
 from ..runtime import client, evaluate, execute, introspect
 from ..runtime.array import ArrayImpl
-from .jit import ELSEWHERE, call_of, trace_call
+from .flat import trace_call
+from .jit import ELSEWHERE, call_of
 from .signatures import name_of
 
 

@@ -6,7 +6,7 @@ from ..core import tree
 from ..core.avals import aval_of, is_arraylike, not_an_array
 from ..core.linear import Axis
 from ..transforms.vmap import batch_flat, place_axis
-from .jit import check_outputs
+from .flat import check_outputs
 from .signatures import name_of
 
 

@@ -165,11 +165,12 @@ def is_arraylike(value):
     return type(value) in _avals_by_type or _find(type(value)) is not None
 
 
-def not_an_array(value, name=""):
-    """The words for a value that is not an array."""
+MARK_STATIC = "Mark it with static_argnums/static_argnames if it is not data, or register its class as a pytree."
+
+
+def not_an_array(value, name="", mend=MARK_STATIC):
+    """The words for a value that is not an array; `mend` says what to do about it."""
     where = f"argument {name} of type {type(value)}" if name else f"value {value!r:.80} of type {type(value)}"
-    hint = (" A Python list or tuple is not converted by itself: wrap it in jnp.array(...)."
-            if isinstance(value, (list, tuple)) else
-            " Mark it with static_argnums/static_argnames if it is not data, or register its class as a pytree."
-            )
-    return f"{where} is not a valid JAX type: expected an array, a NumPy array or a Python number.{hint}"
+    if isinstance(value, (list, tuple)):
+        mend = "A Python list or tuple is not converted by itself: wrap it in jnp.array(...)."
+    return f"{where} is not a valid JAX type: expected an array, a NumPy array or a Python number. {mend}"

@@ -2,7 +2,8 @@
 import copy
 import operator
 
-from ..api.jit import Traced, cache_for, trace_call
+from ..api.flat import Traced, trace_call
+from ..api.jit import cache_for
 from ..core import dtypes, errors, tree
 from ..core.avals import aval_of, is_arraylike
 from ..core.config import state

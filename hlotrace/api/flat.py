@@ -1,0 +1,146 @@
+"""A call of a user's function as a function of flat lists: where every transformation begins.
+
+`FlatFunction` flattens and checks what goes in and what comes out, and names the leaf that is wrong; `trace` makes a
+program of it, a `Traced`.
+"""
+from ..core import tree
+from ..core.avals import MARK_STATIC, aval_of, is_arraylike, not_an_array
+from ..core.config import state, uncollected
+from ..core.jaxpr import close, dce
+from ..core.trace import Tracer, trace_to_jaxpr
+from ..runtime.array import as_array
+from .signatures import insert_statics, name_of
+
+_MEND = {       # what to do about an argument that is not an array
+    "jit": MARK_STATIC,
+    "checkpoint": MARK_STATIC,
+    "pmap": "Name it in static_broadcasted_argnums if it is not data.",
+    "vmap": "An argument that is not mapped needs in_axes=None.",
+    "custom_jvp": "Arguments that are not arrays are named in nondiff_argnums.",
+    "custom_vjp": "Arguments that are not arrays are named in nondiff_argnums.",
+}
+_CLOSE_OVER = "If it is not data, let the function close over it (functools.partial), or register its class as a pytree."
+
+
+class FlatFunction:
+    """`fun` as a function of the leaves of its arguments that gives the leaves of its result.
+
+    `leaves` and `in_tree` are the flattened (args, kwargs).  `statics`, ((position or name, value), ...), are further
+    arguments, which every call gets as they are.  `what` is the transformation, for errors: "grad".  With `has_aux`,
+    `fun` gives a pair, and the leaves of its second part follow those of the first.
+    A call leaves the structure of the result in `out_tree`, that of what is auxiliary in `aux_tree`.
+    """
+    __slots__ = ("fun", "leaves", "in_tree", "what", "statics", "has_aux", "out_tree", "aux_tree")
+
+    def __init__(self, fun, leaves, in_tree, what, statics=(), has_aux=False):
+        self.fun, self.leaves, self.in_tree, self.what = fun, leaves, in_tree, what
+        self.statics, self.has_aux = statics, has_aux
+
+    def __call__(self, *leaves):
+        args, kwargs = self.in_tree.unflatten(leaves)
+        if self.statics:
+            args, kwargs = insert_statics(args, kwargs, self.statics)
+        result, aux = self.fun(*args, **kwargs), ()
+        if self.has_aux:
+            if not isinstance(result, (tuple, list)) or len(result) != 2:
+                raise TypeError(f"{self}: expected output of the function to be a pair (out, aux) because has_aux "
+                                f"is True, got {type(result)}")
+            result, aux = result
+            aux, self.aux_tree = tree.tree_flatten(aux)
+        outs, self.out_tree = tree.tree_flatten(result)
+        for x in outs:
+            if not is_arraylike(x):
+                check_outputs(outs, self.out_tree, self.name, self.what)
+        return [*outs, *aux] if aux else outs
+
+    def split(self, outs):
+        """(the leaves of the result, what is auxiliary as a pytree or None) of what a call gave."""
+        n = self.out_tree.num_leaves
+        return (outs[:n], self.aux_tree.unflatten(outs[n:])) if self.has_aux else (outs, None)
+
+    @property
+    def name(self):
+        return name_of(self.fun)
+
+    def __str__(self):
+        return f"{self.what} of {self.name}"
+
+    def avals(self):
+        """The types of the leaves.  TypeError, with the path, for one that is not an array."""
+        try:
+            return [aval_of(x) for x in self.leaves]
+        except TypeError:
+            self.refuse()
+            raise
+
+    def paths(self):
+        """A name like `params['w1']` for each leaf, from the signature of `fun`."""
+        args, kwargs = self.in_tree.unflatten(self.leaves)
+        # None has no leaves, and keeps the places of the others
+        return tree.arg_paths(self.fun, *insert_statics(args, kwargs, [(where, None) for where, _ in self.statics]))
+
+    def refuse(self):
+        """Raise a TypeError for the first leaf that is not an array, if there is one."""
+        for x, path in zip(self.leaves, self.paths()):
+            if not is_arraylike(x):
+                raise TypeError(f"{self}: {not_an_array(x, path, _MEND.get(self.what, _CLOSE_OVER))}") from None
+
+    def trace(self, avals, name=None, arg_names=None):
+        """The program of a call with leaves of these types, as a Traced; `name` stands in its text."""
+        saved, state.name_stack = state.name_stack, ""
+        try:
+            with uncollected():
+                jaxpr = trace_to_jaxpr(self, avals, name or self.name, arg_names)
+        finally:
+            state.name_stack = saved
+        return Traced(jaxpr, self.in_tree, self.out_tree)
+
+
+def check_outputs(leaves, out_tree, name, what="transformation"):
+    """TypeError, with the path of the output, for outputs that are not arrays."""
+    for i, leaf in enumerate(leaves):
+        if not is_arraylike(leaf):
+            path = tree.leaf_paths(out_tree.unflatten(leaves))[i]
+            raise TypeError(f"function {name} traced for {what} returned a value of type {type(leaf)} at output "
+                            f"{path or 'root'}, which is not a valid JAX type: return arrays, numbers, or pytrees of "
+                            "them")
+
+
+def trace_call(fun, in_tree, avals, statics, name, arg_names=None):
+    """Trace `fun` for leaves of `avals` in `in_tree`; `statics` are ((position or name, Static), ...)."""
+    return FlatFunction(fun, avals, in_tree, "jit", [(w, s.value) for w, s in statics]).trace(avals, name, arg_names)
+
+
+class Traced:
+    """A function traced for given argument types: a program, and the structures around it."""
+    __slots__ = ("jaxpr", "closed", "consts", "in_tree", "out_tree", "donated", "keep_unused", "branches", "_pruned")
+
+    def __init__(self, jaxpr, in_tree, out_tree):
+        self.jaxpr = jaxpr
+        self.closed, self.consts = close(jaxpr)
+        self.in_tree = in_tree
+        self.out_tree = out_tree
+        self.donated = ()
+        self.keep_unused = False
+        self.branches = {}      # of a first branch: the others -> the programs of all
+        self._pruned = None
+
+    def pruned(self):
+        """(program of what is used, its constants, positions of the leaves it takes, positions donated)"""
+        if self._pruned is None:
+            self._pruned = self._prune()
+        return self._pruned
+
+    def _prune(self):
+        program, used = dce(self.closed, keep_invars=self.keep_unused)
+        if self.keep_unused:
+            used = [True] * len(used)
+        shift = len(self.consts)
+        kept = [i - shift for i in range(shift, len(used)) if used[i]]
+        consts = [c if isinstance(c, Tracer) else as_array(c) for c, u in zip(self.consts, used) if u]
+        return program, consts, kept, tuple(len(consts) + n for n, i in enumerate(kept) if i in self.donated)
+
+    @property
+    def cacheable(self):
+        """A program that closes over tracers holds for this one trace only."""
+        return not any(isinstance(c, Tracer) for c in self.consts)
