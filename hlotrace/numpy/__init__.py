@@ -17,15 +17,21 @@ from numpy import (
 
 from ..core.array import Array as ndarray
 from . import array_methods
-from .compound import *
+from .arithmetic import *
+from .bits import *
+from .calculus import *
+from .comparison import *
+from .conditions import *
 from .contraction import *
 from .creation import *
 from .dtype_objects import *
-from .index_functions import *
+from .floats import *
+from .grids import *
 from .indexing import *
-from .numerical import *
+from .mapping import *
 from .padding import *
 from .reductions import *
+from .selection import *
 from .sets import *
 from .shaping import *
 from .sorting import *
@@ -33,6 +39,6 @@ from .statistics import *
 from .ufunc import *
 from .ufuncs import *
 from .util import broadcast_shapes as broadcast_shapes
-from .vectorize import *
+from .windows import *
 
 array_methods.install(globals())

@@ -1,5 +1,6 @@
 """The operators and methods of Array, which are the functions of this package under other names."""
 from ..api.composite import composite
+from ..api.misc import device_put
 from ..core import dtypes
 from ..core.array import Array
 from ..lax.elementwise import bitcast_convert_type, convert_element_type
@@ -7,15 +8,15 @@ from ..lax.indexing import dynamic_slice_in_dim, index_in_dim
 from ..primitives.common import np
 from ..primitives.elementwise import complex_p, convert, imag_p, ne, real
 from ..primitives.shape import concatenate_p, reshape, rev_p
-from . import compound, indexing, ufuncs
+from . import arithmetic, creation, indexing, selection, shaping, ufuncs
 
 _OPERANDS = (Array, int, float, complex, np.ndarray, np.generic)
 
 # name of the operator's method -> (the function, how the operator is written)
 _OPERATORS = {
     "add": (ufuncs.add, "+"), "sub": (ufuncs.subtract, "-"), "mul": (ufuncs.multiply, "*"),
-    "truediv": (ufuncs.divide, "/"), "floordiv": (compound.floor_divide, "//"), "mod": (compound.remainder, "%"),
-    "divmod": (compound.divmod, "divmod"), "pow": (compound.power, "**"), "and": (ufuncs.bitwise_and, "&"),
+    "truediv": (ufuncs.divide, "/"), "floordiv": (arithmetic.floor_divide, "//"), "mod": (arithmetic.remainder, "%"),
+    "divmod": (arithmetic.divmod, "divmod"), "pow": (arithmetic.power, "**"), "and": (ufuncs.bitwise_and, "&"),
     "or": (ufuncs.bitwise_or, "|"), "xor": (ufuncs.bitwise_xor, "^"), "lshift": (ufuncs.left_shift, "<<"),
     "rshift": (ufuncs.right_shift, ">>"),
 }
@@ -105,14 +106,12 @@ def astype(self, dtype, copy=False, device=None):
 
 def to_device(self, device, *, stream=None):
     """The array on another device."""
-    from ..api.misc import device_put
     return device_put(self, device)
 
 
 def copy(self):
     """A copy with memory of its own."""
-    from .creation import array
-    return array(self, copy=True)
+    return creation.array(self, copy=True)
 
 
 @composite(static=("dtype",))
@@ -171,8 +170,7 @@ def byteswap(self):
 
 def compress(self, condition, axis=None, *, out=None, size=None, fill_value=0):
     """The slices along `axis` for which the condition holds."""
-    from .index_functions import compress
-    return compress(condition, self, axis, out=out, size=size, fill_value=fill_value)
+    return selection.compress(condition, self, axis, out=out, size=size, fill_value=fill_value)
 
 
 def conj(self):
@@ -182,14 +180,12 @@ def conj(self):
 
 def reshape_method(self, *args, order="C", out_sharding=None):
     """The array with another shape, given as a tuple or as ints; one of them may be -1."""
-    from .shaping import reshape
-    return reshape(self, args[0] if len(args) == 1 else args, order=order)
+    return shaping.reshape(self, args[0] if len(args) == 1 else args, order=order)
 
 
 def transpose(self, *args):
     """The array with its axes in the order given, as a tuple or as ints; reversed if there is none."""
-    from .shaping import transpose
-    return transpose(self, (args[0] if len(args) == 1 else args) or None)
+    return shaping.transpose(self, (args[0] if len(args) == 1 else args) or None)
 
 
 def flat(self):

@@ -1,4 +1,4 @@
-"""Making arrays: `array` from anything, arrays of one value, ranges, diagonals and triangles, grids.
+"""Making arrays: `array` from anything, arrays of one value, ranges, diagonals and triangles.
 
 A small array whose values are known is made on the host when called eagerly, with nothing to compile; under
 jit it is computed in the program.
@@ -21,13 +21,13 @@ from ..primitives.elementwise import add, convert, div, eq, floor_p, ge, log, mu
 from ..primitives.shape import broadcast_in_dim, concatenate_p, copy_p, iota_p, move_axis, pad_p, reshape, slice_p
 from ..runtime.array import ArrayImpl, from_numpy
 from ..runtime.array import from_dlpack as import_dlpack
-from .util import SCALARS, broadcast_shapes, broadcast_to_shape, cast, check_arraylike, ndim, promote_dtypes, result_type
+from .util import SCALARS, broadcast_shapes, broadcast_to_shape, cast, check_arraylike, ndim, result_type
 from .util import shape as shape_of
 
 __all__ = ["arange", "array", "asarray", "astype", "copy", "diag", "diagflat", "diagonal", "empty", "empty_like", "eye",
            "from_dlpack", "frombuffer", "fromfile", "fromfunction", "fromiter", "fromstring", "full", "full_like",
-           "geomspace", "identity", "linspace", "logspace", "meshgrid", "mgrid", "ogrid", "ones", "ones_like", "tri",
-           "tril", "triu", "vander", "zeros", "zeros_like"]
+           "geomspace", "identity", "linspace", "logspace", "ones", "ones_like", "tri", "tril", "triu", "vander", "zeros",
+           "zeros_like"]
 
 HOST_BYTES = 1 << 20
 
@@ -480,54 +480,6 @@ def _vander(x, *, n, increasing):
     powers = iota_p.bind(dtype=dtype, shape=(n,), dimension=0)
     powers = powers if increasing else sub(n - 1, powers)
     return power(broadcast_in_dim(x, shape, (0,)), broadcast_in_dim(powers, shape, (1,)))
-
-
-# --- grids ------------------------------------------------------------------------------------------------------
-
-def meshgrid(*xi, copy=True, sparse=False, indexing="xy"):
-    """A list of arrays: the coordinates, along each axis, of the points of a grid."""
-    check_arraylike("meshgrid", *xi)
-    if not copy:
-        raise ValueError("jax.numpy.meshgrid only supports copy=True")
-    if indexing not in ("xy", "ij"):
-        raise ValueError(f"Valid values for indexing are 'xy' and 'ij', got {indexing}")
-    if any(ndim(x) > 1 for x in xi):
-        raise ValueError(f"Arguments to jax.numpy.meshgrid must be at most 1D, got shapes {[shape_of(x) for x in xi]}")
-    axes = list(range(len(xi)))
-    if indexing == "xy" and len(xi) >= 2:
-        axes[:2] = 1, 0
-    xi = [lax.reshape(x, (aval_of(x).size,)) for x in xi]
-    shape = [1] * len(xi)
-    for x, axis in zip(xi, axes):
-        shape[axis] = x.shape[0]
-    return [lax.broadcast_in_dim(x, [n if not sparse or i == axis else 1 for i, n in enumerate(shape)], (axis,))
-            for x, axis in zip(xi, axes)]
-
-
-class _Grid:
-    """`mgrid[a:b:c, ...]` and `ogrid[...]`: ranges from slices; an imaginary step is a number of points."""
-
-    def __init__(self, name, sparse):
-        self.name, self.sparse = name, sparse
-
-    def _range(self, s):
-        start, step = 0 if s.start is None else s.start, 1 if s.step is None else s.step
-        if isinstance(step, complex):
-            return linspace(start, s.stop, int(abs(step)))
-        return arange(start, s.stop, step)
-
-    def __getitem__(self, key):
-        if isinstance(key, slice):
-            return self._range(key)
-        ranges = promote_dtypes(*map(self._range, key))
-        grids = meshgrid(*ranges, indexing="ij", sparse=self.sparse)
-        return grids if self.sparse else lax.stack(grids) if grids else zeros((0,), int)
-
-    def __repr__(self):
-        return f"hlotrace.numpy.{self.name}"
-
-
-mgrid, ogrid = _Grid("mgrid", False), _Grid("ogrid", True)
 
 
 def fromfunction(function, shape, *, dtype=float, **kwargs):

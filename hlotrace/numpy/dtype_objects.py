@@ -3,6 +3,7 @@ from ..core import dtypes
 from ..core.config import override, state
 from ..core.dtypes import as_dtype
 from ..primitives.common import np
+from .creation import asarray
 from .util import result_type as result_type
 
 dtype = np.dtype
@@ -30,7 +31,6 @@ class _ScalarMeta(type):
         return dtypes.canonicalize(cls._wide) if cls._narrows else cls._wide
 
     def __call__(cls, x):
-        from .creation import asarray
         return asarray(x, dtype=cls.dtype)
 
     def __hash__(cls):

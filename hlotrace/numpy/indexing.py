@@ -37,6 +37,7 @@ from ..primitives.scatter import (
     scatter_p,
 )
 from ..primitives.shape import broadcast_in_dim, concatenate_p, reshape, rev_p, slice_p
+from .creation import asarray
 from .util import broadcast_shapes
 
 __all__: list[str] = []
@@ -488,7 +489,6 @@ def _method(operation, effect):
                      wrap=wrap_negative_indices)
         x, index = self.array, self.index
         if isinstance(values, (list, tuple)):
-            from . import asarray
             values = asarray(values)
         if operation == "subtract":
             return update(x, index, -values, "add", **flags)

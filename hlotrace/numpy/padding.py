@@ -10,7 +10,7 @@ from ..primitives.common import np
 from ..primitives.elementwise import convert
 from ..primitives.shape import slice_p
 from .creation import asarray, linspace
-from .numerical import apply_along_axis
+from .mapping import apply_along_axis
 from .reductions import max as max_
 from .reductions import min as min_
 from .statistics import mean, median

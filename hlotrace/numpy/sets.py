@@ -1,109 +1,32 @@
-"""Sets and positions of `jax.numpy`: unique and its kin, set operations, nonzero.
+"""Sets: `unique` and its kin, set operations, `isin`.
 
 How many results there are depends on the values.  Outside jit it is looked up; under jit `size=` gives it,
 and results are cut off or filled up to that size.
 """
-import operator
 from typing import NamedTuple
 
 from ..api.composite import composite
 from ..core import dtypes
 from ..core.array import Array
 from ..core.avals import aval_of
-from ..core.trace import concrete_or_error
 from ..primitives.common import canonical_axis, full, np, prod, shape_of
 from ..primitives.cumulative import cummax_p, cummin_p, cumsum_p
-from ..primitives.elementwise import add, and_p, convert, div, eq, lt, minimum, ne, not_p, rem_p, select, sub
-from ..primitives.reduce import reduce_or_p, reduce_sum
+from ..primitives.elementwise import add, and_p, convert, eq, lt, minimum, ne, not_p, select, sub
+from ..primitives.reduce import reduce_or_p
 from ..primitives.shape import broadcast_in_dim, concatenate_p, move_axis, reshape, slice_p
 from ..primitives.sort import sort, take_along
-from ..runtime.array import as_array
+from .conditions import as_size, known, where_true
 from .sorting import flat, index_dtype, positions, searchsorted
 from .util import cast, check_arraylike, dtype_of, ndim, promote_dtypes, shape
 
-__all__ = ["argwhere", "flatnonzero", "intersect1d", "isin", "nonzero", "setdiff1d", "setxor1d", "union1d", "unique",
-           "unique_all", "unique_counts", "unique_inverse", "unique_values"]
-
-
-def known(x, name):
-    """The NumPy value that decides how many results there are.  ConcretizationTypeError under jit."""
-    return np.asarray(concrete_or_error(x, f"The size argument of jnp.{name} must be statically specified to use "
-                                           f"jnp.{name} within JAX transformations: its result has as many elements as "
-                                           "the values say."))
-
-
-def as_size(size):
-    size = operator.index(size)
-    if size < 0:
-        raise ValueError(f"size must be a non-negative int, got {size}")
-    return size
+__all__ = ["intersect1d", "isin", "setdiff1d", "setxor1d", "union1d", "unique", "unique_all", "unique_counts",
+           "unique_inverse", "unique_values"]
 
 
 def part(x, start, stop):
     """Elements of a vector, or rows of a matrix."""
     rest = shape_of(x)[1:]
     return slice_p.bind(x, start_indices=(start, *[0] * len(rest)), limit_indices=(stop, *rest), strides=None)
-
-
-def where_true(mask, size, absent):
-    """The first `size` positions at which a vector of bool is true; `absent` where there are no more."""
-    running = cumsum_p.bind(convert(mask, dtypes.int32), axis=0, reverse=False)
-    place = searchsorted(running, add(positions((size,), 0, dtypes.int32), 1))
-    return select(lt(place, shape_of(mask)[0]), place, absent)
-
-
-def count_true(mask):
-    return reduce_sum(convert(mask, dtypes.int32), tuple(range(ndim(mask))))
-
-
-# --- nonzero ----------------------------------------------------------------------------------------------------
-
-@composite(static=("size",))
-def _nonzero(a, fill_values, size):
-    a = cast(a, dtype_of(a))
-    dims = shape_of(a)
-    if not prod(dims):
-        return tuple(broadcast_in_dim(cast(f, index_dtype()), (size,), ()) for f in fill_values)
-    mask = flat(a if dtypes.is_bool(dtype_of(a)) else ne(a, 0))
-    place, result = where_true(mask, size, -1), []
-    for d, fill_value in enumerate(fill_values):
-        below = prod(dims[d + 1:])
-        coordinate = rem_p.bind(div(place, below), full((size,), dims[d], index_dtype()))
-        filling = broadcast_in_dim(cast(fill_value, index_dtype()), (size,), ())
-        result.append(select(lt(place, 0), filling, coordinate))
-    return tuple(result)
-
-
-def nonzero(a, *, size=None, fill_value=None):
-    """The indices of the nonzero elements, a tuple with one int32 vector for each axis.
-
-    `size` gives their number, for use under jit: the first ones, filled up with `fill_value` (0; a number, or one
-    for each axis).
-    """
-    check_arraylike("nonzero", a)
-    if not ndim(a):
-        raise ValueError("Calling nonzero on 0d arrays is not allowed. Use jnp.atleast_1d(scalar).nonzero() instead.")
-    if size is None:
-        return tuple(as_array(i.astype(index_dtype())) for i in np.nonzero(known(a, "nonzero")))
-    fills = fill_value if isinstance(fill_value, tuple) else (fill_value,) * ndim(a)
-    if len(fills) != ndim(a):
-        raise ValueError(f"nonzero: fill_value must be a number or have one for each of the {ndim(a)} axes, got "
-                         f"{fill_value}")
-    return _nonzero(a, tuple(0 if f is None else f for f in fills), as_size(size))
-
-
-def flatnonzero(a, *, size=None, fill_value=None):
-    """The indices of the nonzero elements of the flattened array; `size` and `fill_value` as for `nonzero`."""
-    check_arraylike("flatnonzero", a)
-    return nonzero(flat(a), size=size, fill_value=fill_value)[0]
-
-
-def argwhere(a, *, size=None, fill_value=None):
-    """The indices of the nonzero elements, one row each; `size` and `fill_value` as for `nonzero`."""
-    check_arraylike("argwhere", a)
-    found = nonzero(a if ndim(a) else flat(a), size=size, fill_value=fill_value)
-    columns = [reshape(i, (*shape_of(i), 1)) for i in found[:ndim(a)]]
-    return concatenate_p.bind(*columns, dimension=1) if columns else full((*shape_of(found[0]), 0), 0, index_dtype())
 
 
 # --- unique -----------------------------------------------------------------------------------------------------

@@ -1,11 +1,17 @@
 """ufunc: an elementwise function with NumPy's methods reduce, accumulate, reduceat, at and outer."""
 from ..api.composite import composite
+from ..api.vmap import vmap
 from ..core.array import Array
 from ..core.avals import aval_of
+from ..lax.control_flow import scan
 from ..primitives.common import canonical_axes, canonical_axis, np
 from ..primitives.shape import reshape
+from . import reductions
+from .conditions import where
+from .creation import arange, asarray
+from .mapping import vectorize
+from .shaping import concatenate, moveaxis
 from .util import broadcast_to_shape, check_arraylike, ndim, shape
-from .vectorize import vectorize
 
 # ufunc -> the functions and the method of x.at[...] that do the same in one operation
 _REDUCTIONS = {"add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min", "logical_and": "all",
@@ -62,7 +68,6 @@ class ufunc:
         axes = canonical_axes(axis, ndim(a))
         direct = _REDUCTIONS.get(self.__name__)
         if direct is not None:
-            from . import reductions
             extra = {"dtype": dtype} if direct in ("sum", "prod") else {}
             if direct not in ("all", "any"):
                 extra["initial"] = initial
@@ -78,7 +83,6 @@ class ufunc:
         axis = canonical_axis(axis, ndim(a))
         direct = _ACCUMULATIONS.get(self.__name__)
         if direct is not None and aval_of(a).dtype != bool:
-            from . import reductions
             return getattr(reductions, direct)(a, axis=axis, dtype=dtype or aval_of(a).dtype)
         return _accumulate(self, a, axis, dtype)
 
@@ -114,8 +118,7 @@ def frompyfunc(func, /, nin, nout, *, identity=None):
 
 def _front(fun, a, axes, dtype):
     """`a` with `axes` as one leading axis, in the dtype that `fun` gives."""
-    from . import shaping
-    a = shaping.moveaxis(a, axes, tuple(range(len(axes))))
+    a = moveaxis(a, axes, tuple(range(len(axes))))
     a = a.reshape((-1, *a.shape[len(axes):]))
     if dtype is None:
         dtype = fun(a[:1], a[:1]).dtype
@@ -123,14 +126,12 @@ def _front(fun, a, axes, dtype):
 
 
 def _step(fun, carry, value, active=None):
-    from .compound import where
     result = fun(carry, value).astype(carry.dtype)
     return result if active is None else where(active, result, carry)
 
 
 @composite(static=("fun", "axes", "dtype", "keepdims"))
 def _reduce(fun, a, axes, dtype, keepdims, initial, where):
-    from ..lax.control_flow import scan
     kept = tuple(1 if i in axes else n for i, n in enumerate(shape(a)))
     mask = None if where is None else _front(fun, broadcast_to_shape(where, shape(a)), axes, bool)
     a = _front(fun, a, axes, dtype)
@@ -155,28 +156,22 @@ def _reduce(fun, a, axes, dtype, keepdims, initial, where):
 
 @composite(static=("fun", "axis", "dtype"))
 def _accumulate(fun, a, axis, dtype):
-    from ..lax.control_flow import scan
-    from . import shaping
     a = _front(fun, a, (axis,), dtype)
     if a.shape[0] == 0:
-        return shaping.moveaxis(a, 0, axis)
+        return moveaxis(a, 0, axis)
 
     def step(carry, value):
         carry = _step(fun, carry, value)
         return carry, carry
     _, rest = scan(step, a[0], a[1:])
-    return shaping.moveaxis(shaping.concatenate([a[:1], rest]), 0, axis)
+    return moveaxis(concatenate([a[:1], rest]), 0, axis)
 
 
 @composite(static=("fun", "axis", "dtype"))
 def _reduceat(fun, a, indices, axis, dtype):
-    from ..api.vmap import vmap
-    from ..lax.control_flow import scan
-    from . import shaping
-    from .compound import where
     a = _front(fun, a, (axis,), dtype)
     n = a.shape[0]
-    ends = shaping.concatenate([indices[1:], np.full(1, n, aval_of(indices).dtype)])
+    ends = concatenate([indices[1:], np.full(1, n, aval_of(indices).dtype)])
 
     def one(start, end):
         def step(carry, x):
@@ -184,20 +179,17 @@ def _reduceat(fun, a, indices, axis, dtype):
             carry = _step(fun, carry, value, (start < position) & (position < end))
             return where(position == start, value, carry), None
         return scan(step, a[0], (np.arange(n, dtype=start.dtype), a))[0]
-    return shaping.moveaxis(vmap(one)(indices, ends), 0, axis)
+    return moveaxis(vmap(one)(indices, ends), 0, axis)
 
 
 def _at(fun, a, indices, b):
     if not isinstance(a, Array):
-        from .creation import asarray
         a = asarray(a)
     if fun.nin == 1:
         return a.at[indices].set(fun(a[indices]))
     method = _UPDATES.get(fun.__name__)
     if method is not None:
         return getattr(a.at[indices], method)(b)
-    from ..lax.control_flow import scan
-    from .creation import arange
     places = arange(a.size).reshape(a.shape)[indices]
     values = broadcast_to_shape(b, places.shape)
 

@@ -1,53 +1,42 @@
-"""NumPy's functions that are made of several primitives, and those that are not of one shape: where, clip, ..."""
+"""Arithmetic that takes several primitives: quotients and remainders, powers, rounding, divisors, bounds."""
 from ..api.composite import composite
 from ..core import dtypes
 from ..core.array import Array
-from ..core.avals import aval_of, is_arraylike
+from ..core.avals import aval_of
+from ..lax.control_flow import while_loop
 from ..primitives import elementwise as e
-from ..primitives.common import full, np, scalar
+from ..primitives.common import np
 from ..primitives.elementwise import add as _add
 from ..primitives.elementwise import convert, div, eq, ge, gt, lt, mul, ne, neg, select, sub
 from ..primitives.special import bessel_i0e_p
+from .conditions import where
+from .reductions import any
 from .ufunc import ufunc
 from .ufuncs import (
     Binary,
     abs,
-    add,
     arctan2,
     binary,
-    equal,
     greater,
     imag,
-    isfinite,
-    isinf,
     isnan,
     less,
-    less_equal,
     like,
-    logical_and,
-    logical_or,
     maximum,
     minimum,
-    multiply,
     numeric,
     rad2deg,
     real,
-    subtract,
-    trunc,
     unary,
     weakened,
 )
 from .util import (
-    broadcast_args,
     broadcast_shapes,
     broadcast_to_shape,
     check_arraylike,
     dtype_of,
-    ndim,
     promote_args,
     promote_args_inexact,
-    promote_dtypes,
-    promote_dtypes_inexact,
     shape,
 )
 
@@ -83,99 +72,6 @@ def sinc(x):
 def i0(x):
     """The modified Bessel function of order 0."""
     return mul(bessel_i0e_p.bind(x), e.exp(e.maximum(x, neg(x))))    # max, unlike abs, has slope 0 at 0
-
-
-# --- the bits of floats -----------------------------------------------------------------------------------------
-
-def _layout(dtype):
-    """(integer dtype of the same width, mantissa bits, exponent bias) of a float dtype."""
-    info = dtypes.finfo(dtype)
-    return np.dtype(f"int{info.bits}"), int(info.nmant), 1 - int(info.minexp)
-
-
-def _bits(x):
-    return e.bitcast_convert_type_p.bind(x, new_dtype=_layout(dtype_of(x))[0])
-
-
-def _power_of_two(exponent, dtype):
-    """2**exponent, exactly, for int32 exponents from 1 - bias to bias."""
-    integer, mantissa, bias = _layout(dtype)
-    bits = e.shift_left_p.bind(convert(_add(exponent, bias), integer), scalar(mantissa, integer))
-    return e.bitcast_convert_type_p.bind(bits, new_dtype=dtype)
-
-
-def _times_power_of_two(x, exponent):
-    """x * 2**exponent in three steps, none of which leaves the range of exponents."""
-    dtype = dtype_of(x)
-    limit = _layout(dtype)[2] - 1
-    exponent = e.clamp_p.bind(scalar(-3 * limit, dtypes.int32), exponent, scalar(3 * limit, dtypes.int32))
-    third = div(exponent, 3)
-    for part in (third, third, sub(exponent, mul(third, 2))):
-        x = mul(x, _power_of_two(part, dtype))
-    return x
-
-
-@unary(promote_args_inexact, "f")
-def signbit(x):
-    """True where the sign bit is set: negative numbers, -0.0 and NaNs with a sign."""
-    return lt(_bits(x), 0)
-
-
-@binary(promote_args_inexact, "f")
-def copysign(x1, x2):
-    """|x1| with the sign of x2."""
-    size = e.abs_p.bind(x1)
-    return select(signbit(x2), neg(size), size)
-
-
-@unary(promote_args_inexact, "f")
-def spacing(x):
-    """The distance from x to the next float away from 0, with the sign of x."""
-    x = e.stop_gradient_p.bind(x)
-    step = sub(e.nextafter_p.bind(x, copysign(like(x, np.inf), x)), x)
-    smallest = like(x, dtypes.finfo(dtype_of(x)).smallest_subnormal)
-    return select(eq(step, 0), copysign(smallest, x), step)
-
-
-@unary(promote_args_inexact, "f", nout=2)
-def frexp(x):
-    """(m, n), x = m * 2**n, with 0.5 <= |m| < 1 and n int32; (x, 0) for 0, infinities and NaN."""
-    integer, mantissa, bias = _layout(dtype_of(x))
-    bits = _bits(x)
-    size = e.and_p.bind(bits, scalar(np.iinfo(integer).max, integer))       # without the sign
-    special = e.or_p.bind(eq(size, 0), e.not_p.bind(e.is_finite_p.bind(x)))
-    # the mantissa of a subnormal number as a number: devices take the subnormal number itself for 0
-    subnormal = lt(size, 1 << mantissa)
-    normal = select(subnormal, copysign(convert(size, dtype_of(x)), x), x)
-    stored = e.and_p.bind(e.shift_right_logical_p.bind(_bits(normal), scalar(mantissa, integer)),
-                          scalar(2 * bias + 1, integer))
-    exponent = sub(convert(stored, dtypes.int32), bias - 1)
-    fraction = _times_power_of_two(normal, neg(exponent))
-    exponent = select(subnormal, sub(exponent, bias - 1 + mantissa), exponent)
-    return select(special, x, fraction), select(special, 0, exponent)
-
-
-def _float_and_int(name, x1, x2):
-    check_arraylike(name, x1, x2)
-    if not (dtypes.is_integer(dtype_of(x2)) or dtypes.is_bool(dtype_of(x2))):
-        raise ValueError(f"{name} requires integers as x2, got {dtype_of(x2).name}")
-    x1, = promote_dtypes_inexact(x1)
-    if dtypes.is_complex(dtype_of(x1)):
-        raise ValueError(f"{name} does not support complex-valued inputs")
-    return broadcast_args(x1, convert(x2, dtypes.int32))
-
-
-@binary(_float_and_int, "f")
-def ldexp(x1, x2):
-    """x1 * 2**x2 for integers x2."""
-    return _times_power_of_two(x1, x2)
-
-
-@unary(promote_args_inexact, "f", nout=2)
-def modf(x):
-    """(fractional part, integer part), both with the sign of x."""
-    whole = trunc(x)
-    return copysign(select(isinf(x), 0, sub(x, whole)), x), whole
 
 
 # --- functions of two arrays made of several primitives ---------------------------------------------------------
@@ -289,8 +185,6 @@ def _integers(name, *args):
 @binary(_integers, "iu")
 def gcd(x1, x2):
     """The greatest common divisor of integers, by Euclid; not negative."""
-    from ..lax.control_flow import while_loop
-    from .reductions import any
 
     def step(pair):
         a, b = pair
@@ -309,34 +203,7 @@ def lcm(x1, x2):
     return select(eq(divisor, 0), 0, mul(x1, div(x2, select(eq(divisor, 0), 1, divisor))))
 
 
-# --- choices, rounding, comparisons of whole arrays -------------------------------------------------------------
-
-def where(condition, x=None, y=None, /, *, size=None, fill_value=None):
-    """x where the condition holds (is not 0), else y; all three broadcast.
-
-    With the condition alone: `nonzero(condition, size=size, fill_value=fill_value)`.
-    """
-    if x is None and y is None:
-        from .sets import nonzero
-        return nonzero(condition, size=size, fill_value=fill_value)
-    if size is not None or fill_value is not None:
-        raise ValueError("size and fill_value arguments of where cannot be used with x and y: they are for "
-                         "where(condition), the indices of what is true")
-    if (isinstance(condition, Array) and isinstance(x, Array) and isinstance(y, Array) and x.aval is y.aval
-            and condition.aval.shape == x.aval.shape and condition.aval.dtype == dtypes.bool_):
-        return e.select_n_p.bind(condition, y, x)
-    return _where(condition, x, y)
-
-
-@composite
-def _where(condition, x, y):
-    check_arraylike("where", condition, x, y)
-    if not dtypes.is_bool(dtype_of(condition)):
-        condition = ne(condition, 0)
-    x, y = promote_dtypes(x, y)
-    target = broadcast_shapes(shape(condition), shape(x), shape(y))
-    x, y = broadcast_to_shape(x, target), broadcast_to_shape(y, target)
-    return e.select_n_p.bind(broadcast_to_shape(condition, target) if ndim(condition) else condition, y, x)
+# --- bounds, rounding, parts ------------------------------------------------------------------------------------
 
 
 @composite
@@ -394,69 +261,6 @@ def nan_to_num(x, copy=True, nan=0.0, posinf=None, neginf=None):
     for mask, value in ((ne(x, x), nan), (eq(x, np.inf), posinf), (eq(x, -np.inf), neginf)):
         x = where(mask, convert(value, dtype) if isinstance(value, Array) else like(x, value), x)
     return x
-
-
-@composite(static=("equal_nan",))
-def isclose(a, b, rtol=1e-05, atol=1e-08, equal_nan=False):
-    """|a - b| <= atol + rtol * |b|, elementwise; infinities are close to themselves."""
-    a, b = promote_args("isclose", a, b)
-    if not dtypes.is_inexact(dtype_of(a)):
-        a, b = promote_dtypes_inexact(a, b)
-    limit = dtypes.real_of(dtype_of(a))
-    rtol, atol = (convert(t, limit) if isinstance(t, Array) else scalar(t, limit) for t in (rtol, atol))
-    near = less_equal(abs(subtract(a, b)), add(atol, multiply(rtol, abs(b))))
-    result = logical_or(equal(a, b), logical_and(isfinite(b), near))
-    return logical_or(result, logical_and(isnan(a), isnan(b))) if equal_nan else result
-
-
-@composite(static=("equal_nan",))
-def allclose(a, b, rtol=1e-05, atol=1e-08, equal_nan=False):
-    """Are all elements close?  See `isclose`."""
-    from .reductions import all
-    return all(isclose(a, b, rtol, atol, equal_nan))
-
-
-@composite(static=("equal_nan",))
-def array_equal(a1, a2, equal_nan=False):
-    """Have both arrays the same shape and the same elements?"""
-    from .reductions import all
-    a1, a2 = _sequences(a1, a2)
-    if shape(a1) != shape(a2):
-        return full((), False, np.dtype(bool))
-    same = equal(a1, a2)
-    return all(logical_or(same, logical_and(isnan(a1), isnan(a2))) if equal_nan else same)
-
-
-@composite
-def array_equiv(a1, a2):
-    """Have both arrays, broadcast to one shape, the same elements?  False where they do not broadcast."""
-    from .reductions import all
-    a1, a2 = _sequences(a1, a2)
-    try:
-        broadcast_shapes(shape(a1), shape(a2))
-    except ValueError:
-        return full((), False, np.dtype(bool))
-    return all(equal(a1, a2))
-
-
-def _sequences(*args):
-    from .creation import asarray
-    return [asarray(x) if isinstance(x, (list, tuple)) else x for x in args]
-
-
-def iscomplexobj(x):
-    """Is the dtype complex?"""
-    return dtypes.is_complex(dtype_of(x)) if is_arraylike(x) else np.iscomplexobj(x)
-
-
-def isrealobj(x):
-    """Is the dtype not complex?"""
-    return not iscomplexobj(x)
-
-
-def isscalar(element):
-    """Is it a Python or NumPy scalar, or an array of rank 0?"""
-    return np.isscalar(element) or isinstance(element, Array) and not element.shape
 
 
 # --- other names ------------------------------------------------------------------------------------------------

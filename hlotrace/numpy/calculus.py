@@ -1,32 +1,26 @@
-"""Differences, integration, interpolation, piecewise functions, windows, bits, mapping over axes."""
+"""Calculus on samples: differences, slopes, integrals, interpolation, polynomials, phases."""
 import functools
 import operator
 
 from ..api.composite import composite
-from ..api.vmap import vmap
 from ..core import dtypes
-from ..core.avals import aval_of
-from ..core.trace import concrete_or_error
 from ..lax import shapes as lax
 from ..lax.control_flow import scan
 from ..primitives.common import canonical_axes, canonical_axis, np
-from ..primitives.elementwise import convert, cos
-from .compound import clip, i0, remainder, where
-from .creation import asarray, full, ones, zeros
+from .arithmetic import clip, remainder
+from .conditions import where
+from .creation import asarray, zeros
 from .indexing import get
 from .reductions import cumsum
-from .reductions import sum as sum_
-from .shaping import broadcast_to, concatenate, expand_dims, moveaxis, ravel, reshape
+from .shaping import broadcast_to, concatenate, moveaxis, ravel
 from .sorting import searchsorted
 from .ufuncs import abs as abs_
-from .ufuncs import not_equal, sqrt
+from .ufuncs import not_equal
 from .util import broadcast_shapes, cast, check_arraylike, promote_dtypes, promote_dtypes_inexact
 from .util import ndim as ndim_of
 from .util import shape as shape_of
 
-__all__ = ["apply_along_axis", "apply_over_axes", "bartlett", "blackman", "diff", "ediff1d", "gradient", "hamming",
-           "hanning", "interp", "kaiser", "packbits", "piecewise", "polyval", "select", "trapezoid", "trim_zeros",
-           "unpackbits", "unwrap"]
+__all__ = ["diff", "ediff1d", "gradient", "interp", "polyval", "trapezoid", "unwrap"]
 
 
 def _along(a, axis, *bounds):
@@ -220,182 +214,3 @@ def _polyval(p, x, *, unroll):
     p, x = (asarray(v) for v in promote_dtypes(p, x))
     start = zeros(broadcast_shapes(p.shape[1:], x.shape), x.dtype)
     return scan(lambda total, c: (total * x + c, None), start, p, unroll=unroll)[0]
-
-
-# --- choices ----------------------------------------------------------------------------------------------------
-
-def select(condlist, choicelist, default=0):
-    """Elementwise, the choice of the first condition that holds; `default` where none does."""
-    if len(condlist) != len(choicelist):
-        raise ValueError(f"condlist must have length equal to choicelist ({len(condlist)} vs {len(choicelist)})")
-    if not len(condlist):
-        raise ValueError("condlist must be non-empty")
-    check_arraylike("select", *condlist, *choicelist, default)
-    return _select(list(condlist), list(choicelist), default)
-
-
-@composite
-def _select(conditions, choices, default):
-    *choices, out = promote_dtypes(*choices, default)
-    for condition, choice in zip(reversed(conditions), reversed(choices)):
-        out = where(condition, choice, out)
-    return out
-
-
-def piecewise(x, condlist, funclist, *args, **kw):
-    """Each function of `funclist` where its condition holds; one more function is for the rest (default: 0).
-
-    Functions are mapped over the elements of `x` and get `args` and `kw`; numbers stand for constants.  Where
-    several conditions hold, the last one counts.
-    """
-    check_arraylike("piecewise", x)
-    x = asarray(x)
-    conditions = [broadcast_to(asarray(c, bool), x.shape) for c in condlist]
-    functions = list(funclist)
-    if len(functions) not in (len(conditions), len(conditions) + 1):
-        raise ValueError(f"with {len(conditions)} condition(s), either {len(conditions)} or {len(conditions) + 1} "
-                         f"functions are expected; got {len(functions)}")
-    out = functions.pop() if len(functions) > len(conditions) else 0
-
-    def value(function):
-        if not callable(function):
-            return full(x.shape, function, x.dtype)
-        each = vmap(lambda v: asarray(function(v, *args, **kw)).astype(x.dtype))
-        return reshape(each(ravel(x)), x.shape)
-    out = value(out)
-    for condition, function in zip(conditions, functions):
-        out = where(condition, value(function), out)
-    return out
-
-
-# --- mapping over axes ------------------------------------------------------------------------------------------
-
-def apply_along_axis(func1d, axis, arr, *args, **kwargs):
-    """`func1d` of each vector along `axis`; its result takes the place of that axis."""
-    check_arraylike("apply_along_axis", arr)
-    arr = asarray(arr)
-    axis = canonical_axis(axis, arr.ndim)
-
-    def mapped(vector):
-        return func1d(vector, *args, **kwargs)
-    for _ in range(axis + 1, arr.ndim):
-        mapped = vmap(mapped, in_axes=1, out_axes=-1)
-    for _ in range(axis):
-        mapped = vmap(mapped)
-    return mapped(arr)
-
-
-def apply_over_axes(func, a, axes):
-    """`func(a, axis)` for one axis after another; axes that it removes are put back with size 1."""
-    a = asarray(a)
-    for axis in axes:
-        result = func(a, axis)
-        if result.ndim == a.ndim - 1:
-            result = expand_dims(result, canonical_axis(axis, a.ndim))
-        if result.ndim != a.ndim:
-            raise ValueError("function is not returning an array of the correct shape")
-        a = result
-    return a
-
-
-def trim_zeros(filt, trim="fb", axis=None):
-    """Without the zeros at the front ("f") and at the back ("b") of each axis, or of those in `axis`."""
-    check_arraylike("trim_zeros", filt)
-    value = np.asarray(concrete_or_error(filt, "The result of jnp.trim_zeros depends on values"))
-    places = np.nonzero(value)
-    bounds = [slice(None)] * value.ndim
-    for i in canonical_axes(axis, value.ndim):
-        low, high = (places[i].min(), places[i].max() + 1) if places[i].size else (0, 0)
-        bounds[i] = slice(low if "f" in trim.lower() else None, high if "b" in trim.lower() else None)
-    return asarray(filt)[tuple(bounds)]
-
-
-# --- bits -------------------------------------------------------------------------------------------------------
-
-def _bit_weights(bitorder):
-    if bitorder not in ("big", "little"):
-        raise ValueError(f"'order' must be either 'little' or 'big', got {bitorder!r}")
-    return np.arange(8, dtype=np.uint8)[::-1 if bitorder == "big" else 1]
-
-
-def packbits(a, axis=None, bitorder="big"):
-    """Bits (elements that are not 0) along `axis` packed into bytes, the last one filled up with zeros."""
-    check_arraylike("packbits", a)
-    if not (dtypes.is_integer(aval_of(a).dtype) or dtypes.is_bool(aval_of(a).dtype)):
-        raise TypeError("packbits: Expected an input array of integer or boolean data type")
-    _bit_weights(bitorder)
-    a, axis = (ravel(a), 0) if axis is None else (asarray(a), canonical_axis(axis, ndim_of(a)))
-    return _packbits(a, axis=axis, bitorder=bitorder)
-
-
-@composite(static=("axis", "bitorder"))
-def _packbits(a, *, axis, bitorder):
-    a = moveaxis(a, axis, -1)
-    bits = convert(not_equal(a, 0), dtypes.uint8)
-    bits = lax.pad(bits, np.uint8(0), [(0, 0, 0)] * (a.ndim - 1) + [(0, -a.shape[-1] % 8, 0)])
-    bits = bits.reshape(*bits.shape[:-1], -(-a.shape[-1] // 8), 8) << _bit_weights(bitorder)
-    return moveaxis(sum_(bits, -1, dtype=dtypes.uint8), -1, axis)
-
-
-def unpackbits(a, axis=None, count=None, bitorder="big"):
-    """The bits of bytes along `axis`; `count` of them, or all but the last -count."""
-    check_arraylike("unpackbits", a)
-    if aval_of(a).dtype != dtypes.uint8:
-        raise TypeError(f"unpackbits: Expected an input array of unsigned byte data type, got {aval_of(a).dtype}")
-    _bit_weights(bitorder)
-    a, axis = (ravel(a), 0) if axis is None else (asarray(a), canonical_axis(axis, ndim_of(a)))
-    return _unpackbits(a, axis=axis, count=count, bitorder=bitorder)
-
-
-@composite(static=("axis", "count", "bitorder"))
-def _unpackbits(a, *, axis, count, bitorder):
-    a = moveaxis(a, axis, -1)
-    bits = (a[..., None] >> _bit_weights(bitorder)) & np.uint8(1)
-    bits = bits.reshape(*a.shape[:-1], a.shape[-1] * 8)
-    if count is not None:
-        missing = max(0, count - bits.shape[-1])
-        bits = lax.pad(bits[..., :count], np.uint8(0), [(0, 0, 0)] * (a.ndim - 1) + [(0, missing, 0)])
-    return moveaxis(bits, -1, axis)
-
-
-# --- windows ----------------------------------------------------------------------------------------------------
-
-def _window(name, formula, doc):
-    """A window function of M points from its formula in (0, 1, ..., M - 1), M and the parameters."""
-    def window(M, *parameters):
-        M = operator.index(concrete_or_error(M, f"M argument of jnp.{name}"))
-        if M <= 1:
-            return ones(M)
-        return _windowed(*parameters, formula=formula, M=M)
-    window.__name__ = window.__qualname__ = name
-    window.__doc__ = doc
-    return window
-
-
-@composite(static=("formula", "M"))
-def _windowed(*parameters, formula, M):
-    n = lax.iota(dtypes.canonicalize(dtypes.float64), M)
-    return formula(n, M, *parameters)
-
-
-def _cosines(*weights):
-    def formula(n, M):
-        return sum(w * (-1) ** k * cos(2 * np.pi * k * n / (M - 1)) if k else w for k, w in enumerate(weights))
-    return formula
-
-
-def _kaiser(n, M, beta):
-    middle = (M - 1) / 2
-    return i0(beta * sqrt(1 - ((n - middle) / middle) ** 2)) / i0(asarray(beta, n.dtype))
-
-
-hanning = _window("hanning", _cosines(0.5, 0.5), "The Hann window of M points: 0.5 - 0.5 cos(2 pi n / (M - 1)).")
-hamming = _window("hamming", _cosines(0.54, 0.46), "The Hamming window of M points.")
-blackman = _window("blackman", _cosines(0.42, 0.5, 0.08), "The Blackman window of M points.")
-bartlett = _window("bartlett", lambda n, M: 1 - abs_(2 * n + 1 - M) / (M - 1), "The triangular window of M points.")
-_kaiser_window = _window("kaiser", _kaiser, None)
-
-
-def kaiser(M, beta):
-    """The Kaiser window of M points; a larger `beta` makes it narrower."""
-    return _kaiser_window(M, beta)

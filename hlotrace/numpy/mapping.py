@@ -1,9 +1,15 @@
-"""vectorize: a function of arrays with few axes becomes one that broadcasts over leading axes."""
+"""Functions mapped over axes: `vectorize` over leading ones, `apply_along_axis` over all others."""
 import functools
 import re
 
+from ..api.vmap import vmap
+from ..primitives.common import canonical_axis
 from ..primitives.shape import reshape
+from .creation import asarray
+from .shaping import expand_dims
 from .util import broadcast_shapes, check_arraylike, ndim, shape
+
+__all__ = ["apply_along_axis", "apply_over_axes", "vectorize"]
 
 _ARGUMENT = r"\((?:\w+(?:,\w+)*)?\)"
 _SIGNATURE = re.compile(rf"^{_ARGUMENT}(?:,{_ARGUMENT})*->{_ARGUMENT}(?:,{_ARGUMENT})*$")
@@ -80,7 +86,6 @@ def _check_results(found, results, sizes, where):
 
 def _map_levels(fun, operands, loops, target):
     """`fun` mapped over the axes of `target`, outermost first; an axis of size 1 is repeated without a copy."""
-    from ..api.vmap import vmap
     levels = []
     for d, size in enumerate(target):
         offsets = [d - len(target) + len(loop) for loop in loops]
@@ -94,4 +99,31 @@ def _map_levels(fun, operands, loops, target):
     return fun(*squeezed)
 
 
-__all__ = ["vectorize"]
+# --- mapping over axes ------------------------------------------------------------------------------------------
+
+def apply_along_axis(func1d, axis, arr, *args, **kwargs):
+    """`func1d` of each vector along `axis`; its result takes the place of that axis."""
+    check_arraylike("apply_along_axis", arr)
+    arr = asarray(arr)
+    axis = canonical_axis(axis, arr.ndim)
+
+    def mapped(vector):
+        return func1d(vector, *args, **kwargs)
+    for _ in range(axis + 1, arr.ndim):
+        mapped = vmap(mapped, in_axes=1, out_axes=-1)
+    for _ in range(axis):
+        mapped = vmap(mapped)
+    return mapped(arr)
+
+
+def apply_over_axes(func, a, axes):
+    """`func(a, axis)` for one axis after another; axes that it removes are put back with size 1."""
+    a = asarray(a)
+    for axis in axes:
+        result = func(a, axis)
+        if result.ndim == a.ndim - 1:
+            result = expand_dims(result, canonical_axis(axis, a.ndim))
+        if result.ndim != a.ndim:
+            raise ValueError("function is not returning an array of the correct shape")
+        a = result
+    return a

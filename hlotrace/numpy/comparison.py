@@ -1,0 +1,72 @@
+"""Comparisons of whole arrays, up to a tolerance or exactly, and of what they are."""
+from ..api.composite import composite
+from ..core import dtypes
+from ..core.array import Array
+from ..core.avals import is_arraylike
+from ..primitives.common import full, np, scalar
+from ..primitives.elementwise import convert
+from .creation import asarray
+from .reductions import all
+from .ufuncs import abs, add, equal, isfinite, isnan, less_equal, logical_and, logical_or, multiply, subtract
+from .util import broadcast_shapes, dtype_of, promote_args, promote_dtypes_inexact, shape
+
+__all__ = ["allclose", "array_equal", "array_equiv", "isclose", "iscomplexobj", "isrealobj", "isscalar"]
+
+
+@composite(static=("equal_nan",))
+def isclose(a, b, rtol=1e-05, atol=1e-08, equal_nan=False):
+    """|a - b| <= atol + rtol * |b|, elementwise; infinities are close to themselves."""
+    a, b = promote_args("isclose", a, b)
+    if not dtypes.is_inexact(dtype_of(a)):
+        a, b = promote_dtypes_inexact(a, b)
+    limit = dtypes.real_of(dtype_of(a))
+    rtol, atol = (convert(t, limit) if isinstance(t, Array) else scalar(t, limit) for t in (rtol, atol))
+    near = less_equal(abs(subtract(a, b)), add(atol, multiply(rtol, abs(b))))
+    result = logical_or(equal(a, b), logical_and(isfinite(b), near))
+    return logical_or(result, logical_and(isnan(a), isnan(b))) if equal_nan else result
+
+
+@composite(static=("equal_nan",))
+def allclose(a, b, rtol=1e-05, atol=1e-08, equal_nan=False):
+    """Are all elements close?  See `isclose`."""
+    return all(isclose(a, b, rtol, atol, equal_nan))
+
+
+@composite(static=("equal_nan",))
+def array_equal(a1, a2, equal_nan=False):
+    """Have both arrays the same shape and the same elements?"""
+    a1, a2 = _sequences(a1, a2)
+    if shape(a1) != shape(a2):
+        return full((), False, np.dtype(bool))
+    same = equal(a1, a2)
+    return all(logical_or(same, logical_and(isnan(a1), isnan(a2))) if equal_nan else same)
+
+
+@composite
+def array_equiv(a1, a2):
+    """Have both arrays, broadcast to one shape, the same elements?  False where they do not broadcast."""
+    a1, a2 = _sequences(a1, a2)
+    try:
+        broadcast_shapes(shape(a1), shape(a2))
+    except ValueError:
+        return full((), False, np.dtype(bool))
+    return all(equal(a1, a2))
+
+
+def _sequences(*args):
+    return [asarray(x) if isinstance(x, (list, tuple)) else x for x in args]
+
+
+def iscomplexobj(x):
+    """Is the dtype complex?"""
+    return dtypes.is_complex(dtype_of(x)) if is_arraylike(x) else np.iscomplexobj(x)
+
+
+def isrealobj(x):
+    """Is the dtype not complex?"""
+    return not iscomplexobj(x)
+
+
+def isscalar(element):
+    """Is it a Python or NumPy scalar, or an array of rank 0?"""
+    return np.isscalar(element) or isinstance(element, Array) and not element.shape

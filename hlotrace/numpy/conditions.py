@@ -1,0 +1,169 @@
+"""Where conditions hold: `where`, `nonzero` and its kin, choices between values."""
+import operator
+
+from ..api.composite import composite
+from ..api.vmap import vmap
+from ..core import dtypes
+from ..core.array import Array
+from ..core.trace import concrete_or_error
+from ..primitives import elementwise as e
+from ..primitives.common import full, np, prod, shape_of
+from ..primitives.cumulative import cumsum_p
+from ..primitives.elementwise import add, convert, div, lt, ne, rem_p
+from ..primitives.reduce import reduce_sum
+from ..primitives.shape import broadcast_in_dim, concatenate_p, reshape
+from ..runtime.array import as_array
+from .creation import asarray
+from .shaping import broadcast_to, ravel
+from .sorting import flat, index_dtype, positions, searchsorted
+from .util import broadcast_shapes, broadcast_to_shape, cast, check_arraylike, dtype_of, ndim, promote_dtypes, shape
+
+__all__ = ["argwhere", "flatnonzero", "nonzero", "piecewise", "select", "where"]
+
+
+def where(condition, x=None, y=None, /, *, size=None, fill_value=None):
+    """x where the condition holds (is not 0), else y; all three broadcast.
+
+    With the condition alone: `nonzero(condition, size=size, fill_value=fill_value)`.
+    """
+    if x is None and y is None:
+        return nonzero(condition, size=size, fill_value=fill_value)
+    if size is not None or fill_value is not None:
+        raise ValueError("size and fill_value arguments of where cannot be used with x and y: they are for "
+                         "where(condition), the indices of what is true")
+    if (isinstance(condition, Array) and isinstance(x, Array) and isinstance(y, Array) and x.aval is y.aval
+            and condition.aval.shape == x.aval.shape and condition.aval.dtype == dtypes.bool_):
+        return e.select_n_p.bind(condition, y, x)
+    return _where(condition, x, y)
+
+
+@composite
+def _where(condition, x, y):
+    check_arraylike("where", condition, x, y)
+    if not dtypes.is_bool(dtype_of(condition)):
+        condition = ne(condition, 0)
+    x, y = promote_dtypes(x, y)
+    target = broadcast_shapes(shape(condition), shape(x), shape(y))
+    x, y = broadcast_to_shape(x, target), broadcast_to_shape(y, target)
+    return e.select_n_p.bind(broadcast_to_shape(condition, target) if ndim(condition) else condition, y, x)
+
+
+# --- positions of what is true ----------------------------------------------------------------------------------
+
+def known(x, name):
+    """The NumPy value that decides how many results there are.  ConcretizationTypeError under jit."""
+    return np.asarray(concrete_or_error(x, f"The size argument of jnp.{name} must be statically specified to use "
+                                           f"jnp.{name} within JAX transformations: its result has as many elements as "
+                                           "the values say."))
+
+
+def as_size(size):
+    size = operator.index(size)
+    if size < 0:
+        raise ValueError(f"size must be a non-negative int, got {size}")
+    return size
+
+
+def where_true(mask, size, absent):
+    """The first `size` positions at which a vector of bool is true; `absent` where there are no more."""
+    running = cumsum_p.bind(convert(mask, dtypes.int32), axis=0, reverse=False)
+    place = searchsorted(running, add(positions((size,), 0, dtypes.int32), 1))
+    return e.select(lt(place, shape_of(mask)[0]), place, absent)
+
+
+def count_true(mask):
+    return reduce_sum(convert(mask, dtypes.int32), tuple(range(ndim(mask))))
+
+
+@composite(static=("size",))
+def _nonzero(a, fill_values, size):
+    a = cast(a, dtype_of(a))
+    dims = shape_of(a)
+    if not prod(dims):
+        return tuple(broadcast_in_dim(cast(f, index_dtype()), (size,), ()) for f in fill_values)
+    mask = flat(a if dtypes.is_bool(dtype_of(a)) else ne(a, 0))
+    place, result = where_true(mask, size, -1), []
+    for d, fill_value in enumerate(fill_values):
+        below = prod(dims[d + 1:])
+        coordinate = rem_p.bind(div(place, below), full((size,), dims[d], index_dtype()))
+        filling = broadcast_in_dim(cast(fill_value, index_dtype()), (size,), ())
+        result.append(e.select(lt(place, 0), filling, coordinate))
+    return tuple(result)
+
+
+def nonzero(a, *, size=None, fill_value=None):
+    """The indices of the nonzero elements, a tuple with one int32 vector for each axis.
+
+    `size` gives their number, for use under jit: the first ones, filled up with `fill_value` (0; a number, or one
+    for each axis).
+    """
+    check_arraylike("nonzero", a)
+    if not ndim(a):
+        raise ValueError("Calling nonzero on 0d arrays is not allowed. Use jnp.atleast_1d(scalar).nonzero() instead.")
+    if size is None:
+        return tuple(as_array(i.astype(index_dtype())) for i in np.nonzero(known(a, "nonzero")))
+    fills = fill_value if isinstance(fill_value, tuple) else (fill_value,) * ndim(a)
+    if len(fills) != ndim(a):
+        raise ValueError(f"nonzero: fill_value must be a number or have one for each of the {ndim(a)} axes, got "
+                         f"{fill_value}")
+    return _nonzero(a, tuple(0 if f is None else f for f in fills), as_size(size))
+
+
+def flatnonzero(a, *, size=None, fill_value=None):
+    """The indices of the nonzero elements of the flattened array; `size` and `fill_value` as for `nonzero`."""
+    check_arraylike("flatnonzero", a)
+    return nonzero(flat(a), size=size, fill_value=fill_value)[0]
+
+
+def argwhere(a, *, size=None, fill_value=None):
+    """The indices of the nonzero elements, one row each; `size` and `fill_value` as for `nonzero`."""
+    check_arraylike("argwhere", a)
+    found = nonzero(a if ndim(a) else flat(a), size=size, fill_value=fill_value)
+    columns = [reshape(i, (*shape_of(i), 1)) for i in found[:ndim(a)]]
+    return concatenate_p.bind(*columns, dimension=1) if columns else full((*shape_of(found[0]), 0), 0, index_dtype())
+
+
+# --- choices ----------------------------------------------------------------------------------------------------
+
+def select(condlist, choicelist, default=0):
+    """Elementwise, the choice of the first condition that holds; `default` where none does."""
+    if len(condlist) != len(choicelist):
+        raise ValueError(f"condlist must have length equal to choicelist ({len(condlist)} vs {len(choicelist)})")
+    if not len(condlist):
+        raise ValueError("condlist must be non-empty")
+    check_arraylike("select", *condlist, *choicelist, default)
+    return _select(list(condlist), list(choicelist), default)
+
+
+@composite
+def _select(conditions, choices, default):
+    *choices, out = promote_dtypes(*choices, default)
+    for condition, choice in zip(reversed(conditions), reversed(choices)):
+        out = where(condition, choice, out)
+    return out
+
+
+def piecewise(x, condlist, funclist, *args, **kw):
+    """Each function of `funclist` where its condition holds; one more function is for the rest (default: 0).
+
+    Functions are mapped over the elements of `x` and get `args` and `kw`; numbers stand for constants.  Where
+    several conditions hold, the last one counts.
+    """
+    check_arraylike("piecewise", x)
+    x = asarray(x)
+    conditions = [broadcast_to(asarray(c, bool), x.shape) for c in condlist]
+    functions = list(funclist)
+    if len(functions) not in (len(conditions), len(conditions) + 1):
+        raise ValueError(f"with {len(conditions)} condition(s), either {len(conditions)} or {len(conditions) + 1} "
+                         f"functions are expected; got {len(functions)}")
+    out = functions.pop() if len(functions) > len(conditions) else 0
+
+    def value(function):
+        if not callable(function):
+            return full(x.shape, function, x.dtype)
+        each = vmap(lambda v: asarray(function(v, *args, **kw)).astype(x.dtype))
+        return reshape(each(ravel(x)), x.shape)
+    out = value(out)
+    for condition, function in zip(conditions, functions):
+        out = where(condition, value(function), out)
+    return out

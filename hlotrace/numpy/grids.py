@@ -1,0 +1,265 @@
+"""Grids and indices: coordinates of points, indices of diagonals and triangles, flat indices, `s_`, `r_`, `c_`."""
+import operator
+
+import numpy as np
+
+from ..api.composite import composite
+from ..core import dtypes
+from ..core.avals import aval_of
+from ..core.trace import concrete_or_error
+from ..lax import shapes as lax
+from ..primitives.common import bind, prod, scalar
+from ..primitives.shape import reshape
+from .arithmetic import clip, remainder
+from .conditions import nonzero, where
+from .creation import arange, asarray, linspace, ones, zeros
+from .selection import concrete_argument
+from .shaping import concatenate, stack
+from .util import check_arraylike, ndim, promote_dtypes
+from .util import shape as shape_of
+
+__all__ = ["c_", "diag_indices", "diag_indices_from", "index_exp", "indices", "ix_", "mask_indices", "meshgrid",
+           "mgrid", "ogrid", "r_", "ravel_multi_index", "s_", "tril_indices", "tril_indices_from", "triu_indices",
+           "triu_indices_from", "unravel_index"]
+
+s_, index_exp = np.s_, np.index_exp
+
+
+# --- grids ------------------------------------------------------------------------------------------------------
+
+def meshgrid(*xi, copy=True, sparse=False, indexing="xy"):
+    """A list of arrays: the coordinates, along each axis, of the points of a grid."""
+    check_arraylike("meshgrid", *xi)
+    if not copy:
+        raise ValueError("jax.numpy.meshgrid only supports copy=True")
+    if indexing not in ("xy", "ij"):
+        raise ValueError(f"Valid values for indexing are 'xy' and 'ij', got {indexing}")
+    if any(ndim(x) > 1 for x in xi):
+        raise ValueError(f"Arguments to jax.numpy.meshgrid must be at most 1D, got shapes {[shape_of(x) for x in xi]}")
+    axes = list(range(len(xi)))
+    if indexing == "xy" and len(xi) >= 2:
+        axes[:2] = 1, 0
+    xi = [lax.reshape(x, (aval_of(x).size,)) for x in xi]
+    shape = [1] * len(xi)
+    for x, axis in zip(xi, axes):
+        shape[axis] = x.shape[0]
+    return [lax.broadcast_in_dim(x, [n if not sparse or i == axis else 1 for i, n in enumerate(shape)], (axis,))
+            for x, axis in zip(xi, axes)]
+
+
+class _Grid:
+    """`mgrid[a:b:c, ...]` and `ogrid[...]`: ranges from slices; an imaginary step is a number of points."""
+
+    def __init__(self, name, sparse):
+        self.name, self.sparse = name, sparse
+
+    def _range(self, s):
+        start, step = 0 if s.start is None else s.start, 1 if s.step is None else s.step
+        if isinstance(step, complex):
+            return linspace(start, s.stop, int(abs(step)))
+        return arange(start, s.stop, step)
+
+    def __getitem__(self, key):
+        if isinstance(key, slice):
+            return self._range(key)
+        ranges = promote_dtypes(*map(self._range, key))
+        grids = meshgrid(*ranges, indexing="ij", sparse=self.sparse)
+        return grids if self.sparse else lax.stack(grids) if grids else zeros((0,), int)
+
+    def __repr__(self):
+        return f"hlotrace.numpy.{self.name}"
+
+
+mgrid, ogrid = _Grid("mgrid", False), _Grid("ogrid", True)
+
+
+# --- indices ----------------------------------------------------------------------------------------------------
+
+def _int_array(x):
+    return asarray(np.asarray(x).astype(dtypes.canonicalize(np.int64)))
+
+
+def _int_arrays(arrays):
+    return tuple(map(_int_array, arrays))
+
+
+def ix_(*args):
+    """1-D index arrays reshaped so that together they index the grid of all their combinations."""
+    check_arraylike("ix_", *args)
+    result = []
+    for i, a in enumerate(args):
+        a = asarray(a)
+        if a.ndim != 1:
+            raise ValueError(f"Arguments to jax.numpy.ix_ must be 1-dimensional, got shape {a.shape} at position {i}")
+        if dtypes.is_bool(a.dtype):
+            a = _int_array(np.flatnonzero(np.asarray(concrete_argument(a, "ix_", "a boolean argument"))))
+        result.append(reshape(a, (*[1] * i, a.size, *[1] * (len(args) - 1 - i))))
+    return tuple(result)
+
+
+def indices(dimensions, dtype=None, sparse=False):
+    """The index of every element of an array of shape `dimensions`, for each axis: stacked, or a sparse tuple."""
+    dimensions = tuple(map(operator.index, dimensions))
+    dtype = dtypes.check_user_dtype(int if dtype is None else dtype, "indices")
+    grids = [bind("iota", dtype=dtype, dimension=i,
+                  shape=tuple(n if i == j else 1 for j, n in enumerate(dimensions)) if sparse else dimensions)
+             for i in range(len(dimensions))]
+    if sparse:
+        return tuple(grids)
+    return stack(grids) if grids else zeros((0,), dtype)
+
+
+def diag_indices(n, ndim=2):
+    """The indices of the main diagonal of an array with `ndim` axes of size `n`."""
+    n, ndim = operator.index(n), operator.index(ndim)
+    if n < 0 or ndim < 1:
+        raise ValueError(f"diag_indices needs n >= 0 and ndim >= 1, got n={n} and ndim={ndim}")
+    return (_int_array(np.arange(n)),) * ndim
+
+
+def diag_indices_from(arr):
+    """The indices of the main diagonal of `arr`, whose axes must have equal sizes."""
+    shape = aval_of(arr).shape
+    if len(shape) < 2:
+        raise ValueError(f"input array must be at least 2-d, got shape {shape}")
+    if len(set(shape)) > 1:
+        raise ValueError(f"All dimensions of input must be of equal length, got shape {shape}")
+    return diag_indices(shape[0], len(shape))
+
+
+def tril_indices(n, k=0, m=None):
+    """The indices of the lower triangle of an n by m matrix, up to diagonal k."""
+    return _int_arrays(np.tril_indices(n, k, m))
+
+
+def triu_indices(n, k=0, m=None):
+    """The indices of the upper triangle of an n by m matrix, from diagonal k on."""
+    return _int_arrays(np.triu_indices(n, k, m))
+
+
+def _matrix_shape(arr):
+    if len(arr.shape) != 2:
+        raise ValueError(f"input array must be 2-d, got shape {arr.shape}")
+    return arr.shape
+
+
+def tril_indices_from(arr, k=0):
+    """`tril_indices` for the shape of the matrix `arr`."""
+    n, m = _matrix_shape(arr)
+    return tril_indices(n, k, m)
+
+
+def triu_indices_from(arr, k=0):
+    """`triu_indices` for the shape of the matrix `arr`."""
+    n, m = _matrix_shape(arr)
+    return triu_indices(n, k, m)
+
+
+def mask_indices(n, mask_func, k=0, *, size=None):
+    """The indices at which `mask_func(ones((n, n)), k)` is not zero."""
+    return nonzero(mask_func(ones((n, n)), k), size=size)
+
+
+def unravel_index(indices, shape):
+    """Flat indices into an array of `shape` as a tuple of indices, one for each axis; clamped where out of bounds."""
+    check_arraylike("unravel_index", indices)
+    if not dtypes.is_integer(aval_of(indices).dtype):
+        raise TypeError(f"unravel_index: indices must have an integer type, got {aval_of(indices).dtype}")
+    shape = (operator.index(shape),) if not isinstance(shape, (tuple, list)) else tuple(map(operator.index, shape))
+    return _unravel(indices, shape=shape)
+
+
+@composite(static=("shape",))
+def _unravel(indices, *, shape):
+    total = prod(shape)
+    rest = clip(where(indices < 0, indices + total, indices), 0, max(total - 1, 0))
+    result = []
+    for n in reversed(shape):
+        result.append(rest % max(n, 1))
+        rest = rest // max(n, 1)
+    return tuple(reversed(result))
+
+
+def ravel_multi_index(multi_index, dims, mode="raise", order="C", *, dtype=None):
+    """Flat indices into an array of shape `dims` from one index array for each axis.
+
+    mode "raise" needs concrete indices; "clip" and "wrap" mend what is out of bounds.
+    """
+    dims = tuple(map(operator.index, dims))
+    if len(multi_index) != len(dims):
+        raise ValueError(f"len(multi_index)={len(multi_index)} != len(dims)={len(dims)}")
+    check_arraylike("ravel_multi_index", *multi_index)
+    for i in multi_index:
+        if not dtypes.is_integer(aval_of(i).dtype):
+            raise TypeError("only int indices permitted")
+    if order not in ("C", "F"):
+        raise ValueError(f"order={order!r} not understood. Must be 'C' or 'F'")
+    if mode == "raise":
+        for i, n in zip(multi_index, dims):
+            values = np.asarray(concrete_or_error(i, "ravel_multi_index with mode='raise' needs concrete indices: use "
+                                                     "mode='wrap' or mode='clip'"))
+            if ((values < 0) | (values >= n)).any():
+                raise ValueError("invalid entry in coordinates array")
+    elif mode not in ("clip", "wrap"):
+        raise ValueError(f"mode={mode!r} not understood. Must be 'raise', 'clip', or 'wrap'")
+    flat = _ravel(*multi_index, dims=dims, wrap=mode == "wrap", order=order)
+    return flat if dtype is None else flat.astype(dtype)
+
+
+@composite(static=("dims", "wrap", "order"))
+def _ravel(*multi_index, dims, wrap, order):
+    pairs = list(zip(multi_index, dims))
+    total = scalar(0, dtypes.canonicalize(np.int64))
+    for i, n in (pairs if order == "C" else reversed(pairs)):
+        total = total * n + (remainder(i, n) if wrap else clip(i, 0, n - 1))
+    return asarray(total)
+
+
+# --- r_ and c_ --------------------------------------------------------------------------------------------------
+
+class _Concatenator:
+    """`r_[...]` and `c_[...]`: slices become ranges, and everything is concatenated along an axis.
+
+    A first entry "axis,ndmin,trans1d" sets the axis, the least number of axes of each part, and where a part with
+    fewer axes has its own; "r" and "c" make matrices.
+    """
+
+    def __init__(self, axis, ndmin, trans1d):
+        self.defaults = axis, ndmin, trans1d
+
+    def __getitem__(self, key):
+        axis, ndmin, trans1d = self.defaults
+        parts = list(key) if isinstance(key, tuple) else [key]
+        if parts and isinstance(parts[0], str):
+            directive = parts.pop(0)
+            if directive in ("r", "c"):
+                ndmin, trans1d = 2, -1 if directive == "r" else 0
+                axis = -1 if directive == "r" else 0
+            else:
+                try:
+                    given = [int(v) for v in directive.split(",")]
+                    axis, ndmin, trans1d = (*given, *(axis, ndmin, trans1d)[len(given):])
+                except ValueError:
+                    raise ValueError(f"could not understand directive {directive!r}") from None
+        if any(isinstance(p, str) for p in parts):
+            raise ValueError("special directives must be the first entry.")
+        return concatenate([self._part(p, ndmin, trans1d) for p in parts], axis=axis)
+
+    @staticmethod
+    def _part(item, ndmin, trans1d):
+        if isinstance(item, slice):
+            start, step = item.start or 0, 1 if item.step is None else item.step
+            item = (linspace(start, item.stop, int(abs(step))) if isinstance(step, complex)
+                    else arange(start, item.stop, step))
+        item = asarray(item)
+        missing = max(ndmin, 1) - item.ndim
+        if missing <= 0:
+            return item
+        before = trans1d if trans1d >= 0 else trans1d + missing + 1
+        return reshape(item, (*[1] * before, *item.shape, *[1] * (missing - before)))
+
+
+r_ = _Concatenator(0, 1, -1)
+
+
+c_ = _Concatenator(-1, 2, 0)

@@ -1,0 +1,56 @@
+"""Windows: weights that fall off to both ends."""
+import operator
+
+from ..api.composite import composite
+from ..core import dtypes
+from ..core.trace import concrete_or_error
+from ..lax import shapes as lax
+from ..primitives.common import np
+from ..primitives.elementwise import cos
+from .arithmetic import i0
+from .creation import asarray, ones
+from .ufuncs import abs as abs_
+from .ufuncs import sqrt
+
+__all__ = ["bartlett", "blackman", "hamming", "hanning", "kaiser"]
+
+
+def _window(name, formula, doc):
+    """A window function of M points from its formula in (0, 1, ..., M - 1), M and the parameters."""
+    def window(M, *parameters):
+        M = operator.index(concrete_or_error(M, f"M argument of jnp.{name}"))
+        if M <= 1:
+            return ones(M)
+        return _windowed(*parameters, formula=formula, M=M)
+    window.__name__ = window.__qualname__ = name
+    window.__doc__ = doc
+    return window
+
+
+@composite(static=("formula", "M"))
+def _windowed(*parameters, formula, M):
+    n = lax.iota(dtypes.canonicalize(dtypes.float64), M)
+    return formula(n, M, *parameters)
+
+
+def _cosines(*weights):
+    def formula(n, M):
+        return sum(w * (-1) ** k * cos(2 * np.pi * k * n / (M - 1)) if k else w for k, w in enumerate(weights))
+    return formula
+
+
+def _kaiser(n, M, beta):
+    middle = (M - 1) / 2
+    return i0(beta * sqrt(1 - ((n - middle) / middle) ** 2)) / i0(asarray(beta, n.dtype))
+
+
+hanning = _window("hanning", _cosines(0.5, 0.5), "The Hann window of M points: 0.5 - 0.5 cos(2 pi n / (M - 1)).")
+hamming = _window("hamming", _cosines(0.54, 0.46), "The Hamming window of M points.")
+blackman = _window("blackman", _cosines(0.42, 0.5, 0.08), "The Blackman window of M points.")
+bartlett = _window("bartlett", lambda n, M: 1 - abs_(2 * n + 1 - M) / (M - 1), "The triangular window of M points.")
+_kaiser_window = _window("kaiser", _kaiser, None)
+
+
+def kaiser(M, beta):
+    """The Kaiser window of M points; a larger `beta` makes it narrower."""
+    return _kaiser_window(M, beta)
