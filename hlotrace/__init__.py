@@ -58,7 +58,7 @@ from .runtime.client import (
     process_count,
     process_index,
 )
-from .runtime.execute import effects_barrier
+from .runtime.executable import effects_barrier
 
 __version__ = "0.1.0"
 

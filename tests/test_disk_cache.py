@@ -14,7 +14,7 @@ import hlotrace as jax
 import hlotrace.numpy as jnp
 from hlotrace import cache
 from hlotrace.core.config import override
-from hlotrace.runtime import binding, disk_cache, execute
+from hlotrace.runtime import binding, disk_cache, whole
 
 ROOT = Path(__file__).resolve().parent.parent
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
@@ -22,7 +22,7 @@ X = np.arange(6, dtype=np.float32).reshape(2, 3)
 PROGRAM = """
 import json, sys
 import hlotrace as jax
-from hlotrace.runtime import execute
+from hlotrace.runtime import whole
 import numpy as np
 import hlotrace.numpy as jnp
 
@@ -35,7 +35,7 @@ def step(w, x):
 
 w, x = jax.device_put((np.eye(8, dtype=np.float32) / 2, np.arange(32, dtype=np.float32).reshape(4, 8)))
 compiled = jax.jit(step, donate_argnums=1).lower(w, x).compile()
-before = execute.compile_count, execute.disk_hits
+before = whole.compile_count, whole.disk_hits
 results = compiled(w, x)
 stats = compiled.memory_analysis()
 print(json.dumps({
@@ -74,7 +74,7 @@ def kept(tmp_path):
 
 def compiled(scale=1.0, options=None, function=None):
     """A program, compiled as if by a new process."""
-    execute.forget()
+    whole.forget()
     function = function or (lambda x: jnp.sin(x) * scale)
     return jax.jit(function).lower(jax.ShapeDtypeStruct((2, 3), "float32")).compile(options)
 
@@ -151,7 +151,7 @@ def test_names_of_lines_arguments_and_results_are_not_part_of_the_key(kept):
 
     texts = [with_text("a", False), with_text("a", True), with_text("loc(#loc1)", True)]
     assert len(set(texts)) == 3
-    device, options = jax.devices()[0], execute.compile_options(jax.devices()[:1])
+    device, options = jax.devices()[0], binding.compile_options(jax.devices()[:1])
     assert len({disk_cache.key_of(text, device, options) for text in texts}) == 1
     named = 'func @f(%arg0: tensor<f32> loc("x")) {\n  custom_call @g() {config = " loc(#loc1)"}\n'
     assert disk_cache._NAMES.sub("", named) == named.replace(' loc("x")', "")
@@ -160,10 +160,10 @@ def test_names_of_lines_arguments_and_results_are_not_part_of_the_key(kept):
 def test_lower_and_compile_prepares_the_plain_call(kept):
     f = jax.jit(lambda x: {"y": jnp.cos(x) * 3})
     f.lower(jax.ShapeDtypeStruct((2, 3), "float32")).compile()
-    hits = execute.disk_hits
-    execute.forget()
+    hits = whole.disk_hits
+    whole.forget()
     f(X)
-    assert execute.disk_hits == hits + 1
+    assert whole.disk_hits == hits + 1
 
 
 @pytest.mark.parametrize("position", [3, 30, 100, 150, 1000, -1])

@@ -76,7 +76,7 @@ def state():
 def test_a_training_step_is_few_executables_run_often_with_the_same_results(trained):
     compiled = in_pieces(step, PARAMS, X)
     close(compiled(PARAMS, X), trained)
-    parts = compiled._executable.parts
+    parts = compiled._executable.pieces
     assert sorted(n for _, n in parts)[-2:] == [12, 12] or max(n for _, n in parts) >= 11
     assert len(parts) < 12
 
@@ -233,7 +233,7 @@ def test_ahead_of_time_it_tells_the_sums_over_its_pieces():
     assert 0.8 < flops / want < 1.3
     text = compiled.as_text()
     assert "runs 12 times" in text or "runs 11 times" in text
-    assert text.count("ENTRY") == len(compiled._executable.parts) == len(compiled.runtime_executable())
+    assert text.count("ENTRY") == len(compiled._executable.pieces) == len(compiled.runtime_executable())
     got, want = compiled.memory_analysis(), plain.memory_analysis()
     for name in "argument_size_in_bytes", "output_size_in_bytes":
         assert abs(getattr(got, name) / getattr(want, name) - 1) < 0.02
@@ -242,12 +242,12 @@ def test_ahead_of_time_it_tells_the_sums_over_its_pieces():
 
 
 def test_a_block_that_two_programs_share_is_compiled_once():
-    from hlotrace.runtime import execute
+    from hlotrace.runtime import whole
     f = functools.partial(network)
     in_pieces(f, PARAMS, X)
-    before = execute.compile_count
+    before = whole.compile_count
     in_pieces(f, PARAMS, X)
-    assert execute.compile_count == before
+    assert whole.compile_count == before
 
 
 def test_an_argument_on_a_mesh_of_one_device_is_taken():

@@ -16,7 +16,7 @@ from ..core.jaxpr import eval_jaxpr
 from ..core.source import user_frame
 from ..core.trace import EVAL
 from ..primitives.calls import jit_p
-from ..runtime import evaluate, transfer
+from ..runtime import evaluate, placement
 from ..runtime.array import ArrayImpl, as_array
 from ..runtime.binding import JaxRuntimeError
 from .flat import trace_call
@@ -217,7 +217,7 @@ class JitFunction:
         from .shardings import flat_shardings
         asked = outs = None
         if self._in_shardings is not None:
-            alone = isinstance(self._in_shardings, evaluate.placement.SingleDeviceSharding)
+            alone = isinstance(self._in_shardings, placement.SingleDeviceSharding)
             if kwargs and not alone:
                 raise ValueError(f"jit of {self._name}: in_shardings does not say how keyword arguments "
                                  f"({', '.join(kwargs)}) lie; pass them by position")
@@ -227,7 +227,7 @@ class JitFunction:
             outs = flat_shardings(f"jit out_shardings of {self._name}", traced.out_tree, self._out_shardings)
             for i, (s, a) in enumerate(zip(outs, traced.closed.out_avals)):
                 if s is not None:
-                    transfer.check_divides(s, a, f"result {i} of {self._name}, of type {a.str_short()}")
+                    placement.check_divides(s, a, f"result {i} of {self._name}, of type {a.str_short()}")
         return asked, outs and tuple(outs)
 
     def _trace(self, args, kwargs, in_tree, avals, statics, asked=False):
@@ -388,7 +388,7 @@ def jit(fun: F | None = None, /, *, static_argnums=None, static_argnames=None, d
     if device is not None or backend is not None:
         if in_shardings is not None or out_shardings is not None:
             raise ValueError("jit: device and backend say in another way what in_shardings and out_shardings say; give one")
-        in_shardings = evaluate.placement.on_device(device or evaluate.client.local_devices(backend=backend)[0])
+        in_shardings = placement.on_device(device or evaluate.client.local_devices(backend=backend)[0])
     options = dict(static_argnums=static_argnums, static_argnames=static_argnames, donate_argnums=donate_argnums,
                    donate_argnames=donate_argnames, inline=inline, keep_unused=keep_unused,
                    compiler_options=compiler_options, in_shardings=in_shardings, out_shardings=out_shardings)

@@ -3,14 +3,14 @@ import numpy as np
 
 from ..core import dtypes, tree
 from ..core.avals import ShapedArray
-from ..runtime import array, parts, transfer
+from ..runtime import array, placement
 from ..sharding.base import is_local
 
 
 def _type(name, shape, dtype, sharding):
     shape = tuple(shape)
     aval = ShapedArray(shape, dtypes.canonicalize(dtype))
-    transfer.check_divides(sharding, aval, name)
+    placement.check_divides(sharding, aval, name)
     return aval
 
 
@@ -37,7 +37,7 @@ def make_array_from_callback(shape, sharding, data_callback, dtype=None):
             raise ValueError(f"{name}: the part at {index} must have shape {part.shape} and dtype {aval.dtype.name}; the "
                              f"callback returned shape {value.shape} and dtype {value.dtype}")
     buffers = [array.put(v, part, device) for v, device in zip(values, where)]
-    return parts.assembled(aval, sharding, buffers)
+    return array.assembled(aval, sharding, buffers)
 
 
 def make_array_from_single_device_arrays(shape, sharding, arrays, *, dtype=None):
@@ -71,7 +71,7 @@ def make_array_from_single_device_arrays(shape, sharding, arrays, *, dtype=None)
         raise ValueError(f"{name}: arrays lie on {sorted(map(str, by_device))}, and {sharding} asks for one on each of "
                          f"{sorted(map(str, local))}")
     aval = aval.update(weak_type=all(x.weak_type for x in arrays) and bool(arrays))
-    return parts.assembled(aval, sharding, [by_device[d]._buf for d in local])
+    return array.assembled(aval, sharding, [by_device[d]._buf for d in local])
 
 
 def make_array_from_process_local_data(sharding, local_data, global_shape=None):

@@ -10,7 +10,7 @@ from ..core.array import Array
 from ..core.avals import aval_of, physical
 from ..core.config import option_context, override, state
 from ..core.trace import EVAL, Tracer, entering
-from ..runtime import evaluate, parts, transfer
+from ..runtime import evaluate, placement, shards, transfer
 from ..runtime.array import ArrayImpl, from_numpy
 
 enable_x64 = option_context("jax_enable_x64", True)
@@ -53,8 +53,8 @@ def _put(x, sharding, donate):
         return constrained([x], [sharding], "device_put")[0]
     if not isinstance(x, ArrayImpl):
         aval = aval_of(x)
-        transfer.check_divides(sharding, aval, "device_put")
-        return ArrayImpl(aval, parts.put(np.asarray(x), physical(aval), sharding), True)
+        placement.check_divides(sharding, aval, "device_put")
+        return ArrayImpl(aval, shards.put(np.asarray(x), physical(aval), sharding), True)
     moved = transfer.move(x, sharding)
     if donate and moved._buf is not x._buf and not x.is_deleted():
         x.delete()

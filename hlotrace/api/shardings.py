@@ -69,7 +69,7 @@ def constrained(values, shardings, what):
         if s is not None:
             aval = aval_of(v)
             check_automatic(s, what)
-            transfer.check_divides(s, aval, f"{what}: a value of type {aval.str_short()}")
+            placement.check_divides(s, aval, f"{what}: a value of type {aval.str_short()}")
             v = sharding_constraint_p.bind(v, sharding=s)
         results.append(v)
     return results

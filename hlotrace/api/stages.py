@@ -3,7 +3,7 @@ from ..core import dtypes, tree
 from ..core.avals import ShapedArray, aval_of, is_arraylike, not_an_array
 from ..core.config import state
 from ..core.trace import Tracer
-from ..runtime import client, evaluate, execute, introspect
+from ..runtime import client, evaluate, introspect
 from ..runtime.array import ArrayImpl
 from .flat import trace_call
 from .jit import ELSEWHERE, call_of
@@ -163,12 +163,12 @@ class Lowered:
         if not hasattr(device, "platform"):
             raise ValueError(f"{self.fun_name} was lowered for an AbstractMesh, which has no devices: to compile it, pass "
                              "arguments or shardings over a Mesh")
-        if self._platform and execute.platform_of(device) != self._platform:
+        if self._platform and client.platform_of(device) != self._platform:
             if partitioned:
                 raise ValueError(f"{self.fun_name} was lowered for {self._platform} and lies on {device.platform} devices")
             device = client.client(self._platform).local_devices()[0]
         options = compiler_options or self._stage._compiler_options
-        return Compiled(self, execute.compile_lowered(self._lowered(True), device, options))
+        return Compiled(self, evaluate.compile_lowered(self._lowered(True), device, options))
 
 
 class Compiled:
@@ -215,7 +215,7 @@ class Compiled:
 
     def runtime_executable(self):
         """jaxlib's LoadedExecutable; of a program compiled in pieces, the list of theirs."""
-        loaded = [part.loaded for part, _ in self._executable.parts]
+        loaded = [piece.loaded for piece, _ in self._executable.pieces]
         return loaded[0] if len(loaded) == 1 else loaded
 
     def __call__(self, *args, **kwargs):

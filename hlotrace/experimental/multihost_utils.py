@@ -13,8 +13,8 @@ from ..api.jit import jit
 from ..api.make_arrays import check_block, from_local_data, make_array_from_process_local_data
 from ..core import tree
 from ..core.avals import ShapedArray, aval_of
-from ..runtime import client, parts, transfer
-from ..runtime.array import ArrayImpl
+from ..runtime import client, shards, transfer
+from ..runtime.array import ArrayImpl, assembled
 from ..sharding.base import is_local
 from ..sharding.mesh import Mesh
 from ..sharding.named import NamedSharding, as_named
@@ -138,7 +138,7 @@ def _local(name, x, sharding):
     box = check_block(name, sharding, x.ndim)
     shape = tuple(size // total * (stop - start) for size, (start, stop, total) in zip(x.shape, box))
     local = NamedSharding(_local_mesh(name, sharding.mesh), sharding.spec)
-    return parts.assembled(ShapedArray(shape, x.dtype, x.weak_type), local, parts.single_buffers(x))
+    return assembled(ShapedArray(shape, x.dtype, x.weak_type), local, shards.single_buffers(x))
 
 
 @functools.cache

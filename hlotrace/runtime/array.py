@@ -9,7 +9,7 @@ from ..core.avals import ShapedArray, aval_of, physical, register_aval
 from ..core.config import state
 from ..core.trace import Tracer
 from ..sharding.base import is_local
-from . import binding, callbacks, client, parts, placement
+from . import binding, callbacks, client, placement, shards
 
 
 class ArrayImpl(Array):
@@ -32,7 +32,7 @@ class ArrayImpl(Array):
         try:
             devices = self._buf._sharding._devices
             value = (binding.to_numpy(self._buf, physical(self.aval)) if len(devices) == 1 and is_local(devices[0]) else
-                     parts.gathered(self))
+                     shards.gathered(self))
             if self.aval.dtype == dtypes.float0:
                 value = np.zeros(self.shape, dtypes.float0)
         except (binding.JaxRuntimeError, BufferError) as error:      # the latter from the buffer protocol
@@ -97,12 +97,12 @@ class ArrayImpl(Array):
         return format(self._numpy()[()], spec) if not self.aval.ndim else format(str(self), spec)
 
     def __str__(self):
-        return repr(self) if dtypes.is_extended(self.aval.dtype) or not parts.is_held(self) else str(self._numpy())
+        return repr(self) if dtypes.is_extended(self.aval.dtype) or not shards.is_held(self) else str(self._numpy())
 
     def __repr__(self):
         if self._buf.is_deleted():
             return f"Array(<deleted>, shape={self.shape}, dtype={self.aval.dtype.name})"
-        if not parts.is_held(self):
+        if not shards.is_held(self):
             return f"Array(shape={self.shape}, dtype={self.aval.dtype.name})"
         weak = ", weak_type=True" if self.aval.weak_type else ""
         if dtypes.is_extended(self.aval.dtype):
@@ -177,16 +177,16 @@ class ArrayImpl(Array):
     @property
     def addressable_shards(self):
         """The parts that this process holds, as a list of Shards in the order of the devices."""
-        return parts.shards(self)
+        return shards.shards(self)
 
     @property
     def global_shards(self):
         """The parts on all devices; `data` is None for those of other processes."""
-        return parts.shards(self, addressable=False)
+        return shards.shards(self, addressable=False)
 
     def addressable_data(self, index):
         """Part number `index` of those that this process holds, as an array on one device."""
-        return parts.shards(self)[index].data
+        return shards.shards(self)[index].data
 
     def on_device_size_in_bytes(self):
         return self._buf.on_device_size_in_bytes()
@@ -229,7 +229,7 @@ class ArrayImpl(Array):
 
     def __copy__(self):
         self.check_alive()
-        return parts.copied(self)
+        return shards.copied(self)
 
     def __array_namespace__(self, api_version=None):
         import importlib
@@ -257,6 +257,13 @@ def from_numpy(value, *, aval=None, device=None, committed=False):
     value = np.asarray(value)
     aval = aval_of(value) if aval is None else aval
     return ArrayImpl(aval, put(value, physical(aval), device or client.default_device()), committed)
+
+
+def assembled(aval, sharding, buffers):
+    """An ArrayImpl of buffers on one device each, in the order of the sharding's local devices."""
+    buffer = binding.join(buffers, physical(aval), sharding)
+    shards.share(buffer)
+    return ArrayImpl(aval, buffer, True)
 
 
 _scalars: collections.OrderedDict = collections.OrderedDict()

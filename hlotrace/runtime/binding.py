@@ -47,22 +47,22 @@ else:
 
 def device_put(value, aval, sharding, device):
     """A buffer with a copy of a C-contiguous NumPy array."""
-    return device_put_parts([value], aval, sharding, [device])
+    return device_put_shards([value], aval, sharding, [device])
 
 
-def device_put_parts(values, aval, sharding, devices):
-    """A buffer of an array of `aval` whose parts, C-contiguous NumPy arrays, are copied to a device each."""
+def device_put_shards(values, aval, sharding, devices):
+    """A buffer of an array of `aval` whose shards, C-contiguous NumPy arrays, are copied to a device each."""
     return _jax.batched_device_put(aval, sharding, values, devices, enable_x64=True,
                                    host_buffer_semantics=HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL)
 
 
-def join(parts, aval, sharding):
+def join(shards, aval, sharding):
     """A buffer of an array of `aval` from buffers on one device each, in the order of the sharding's devices."""
-    return ArrayImpl(aval, sharding, parts, True, _skip_checks=True)
+    return ArrayImpl(aval, sharding, shards, True, _skip_checks=True)
 
 
-def parts(buf):
-    """The buffers, on one device each, of which this process holds parts of an array."""
+def shards(buf):
+    """The buffers, on one device each, each a shard that this process holds of an array."""
     with _without_jax():
         return buf._arrays
 
@@ -193,3 +193,21 @@ def device_assignment(ids):
     """A DeviceAssignment from device ids, [replica][partition]."""
     from jaxlib import xla_client
     return xla_client.DeviceAssignment.create(np.array(ids, np.int32))
+
+
+def compile_options(devices, overrides=None):
+    """CompileOptions for one partition on each of `devices`; `overrides` are XLA flags by name."""
+    options = CompileOptions()
+    build = options.executable_build_options
+    options.num_replicas = build.num_replicas = 1
+    options.num_partitions = build.num_partitions = len(devices)
+    build.use_spmd_partitioning = build.use_shardy_partitioner = len(devices) > 1
+    options.device_assignment = device_assignment([[device.id for device in devices]])
+    if overrides:
+        options.env_option_overrides = list(overrides.items())
+    return options
+
+
+def readable(message):
+    """jaxlib ends every MLIR error with a guess about versions, which is wrong here."""
+    return message.split("Failed to parse using StableHLO")[0].strip()

@@ -153,3 +153,13 @@ def process_index(backend=None):
 def process_count(backend=None):
     """Number of processes."""
     return max(d.process_index for d in devices(backend)) + 1
+
+
+def is_elsewhere(device):
+    """Is it a device of a topology, which only compiles?"""
+    return isinstance(device.client, binding._jax.CompileOnlyPyClient)
+
+
+def platform_of(device):
+    """The name of a device's platform in lowering: "cpu", "cuda", "tpu", ..."""
+    return _ALIASES.get(device.platform, device.platform)

@@ -10,7 +10,7 @@ from ..core.programs import meshes
 from ..core.trace import EVAL, JaxprTrace, Tracer, set_evaluator
 from ..lowering.module import lower
 from ..primitives.callbacks import callback_p, checked
-from . import binding, client, execute, placement
+from . import binding, client, placement, whole
 from .array import ArrayImpl, as_array, from_numpy
 
 _primitive_cache: dict = {}
@@ -34,7 +34,7 @@ def placed(arrays, asked=None, outs=None, meshes=(), names=None):
         return client.default_device(), False
     if len(found) == 1 and not meshes and not outs and type(only := found.pop()) is placement.SingleDeviceSharding:
         return only._device, True
-    from .partitioned import partition_of
+    from .spmd import partition_of
     return partition_of(arrays, ins, outs, meshes, names), True
 
 
@@ -106,18 +106,26 @@ def compile_program(jaxpr, where, donated=(), compiler_options=None):
         from . import tiers
         if tiers.wanted(lowered, device):
             return tiers.TieredExecutable(lowered, device, compiler_options)
-    return execute.compile_lowered(lowered, device, compiler_options)
+    return compile_lowered(lowered, device, compiler_options)
+
+
+def compile_lowered(lowered, device, compiler_options=None):
+    """An Executable for a Lowered program on one device, or on those of its partition, of which `device` is one."""
+    if not lowered.blocks:
+        return whole.compile_whole(lowered, device, compiler_options)
+    from . import pieces  # a program that repeats nothing needs none
+    return pieces.compile_lowered(lowered, device, compiler_options)
 
 
 def lower_for(jaxpr, where, *, platform=None, **options):
     """(Lowered, a device) of a program for a device or a Partition; `options` as for `lower`."""
     if not isinstance(where, tuple):
-        return lower(jaxpr, platform=platform or execute.platform_of(where), **options), where
+        return lower(jaxpr, platform=platform or client.platform_of(where), **options), where
     if where.outs is None:
         where = where._replace(outs=(None,) * len(jaxpr.outvars))
     device = where.devices[0]
     if platform is None:
-        platform = execute.platform_of(device if hasattr(device, "platform") else client.default_device())
+        platform = client.platform_of(device if hasattr(device, "platform") else client.default_device())
     return lower(jaxpr, platform=platform, partition=where, **options), device
 
 
@@ -155,7 +163,7 @@ def clear_caches():
     """Forget all compiled programs."""
     _primitive_cache.clear()
     _program_cache.clear()
-    execute.forget()
+    whole.forget()
 
 
 set_evaluator(evaluate)

@@ -20,9 +20,9 @@ def hlo_text(text):
 def optimized_text(executable):
     """HLO after optimization, of a compiled program; of one in pieces, each with a line that says how often it runs."""
     texts = []
-    for part, calls in executable.parts:
-        head = "" if part is executable else f"// {part.lowered.jaxpr.name}: runs {calls} times\n"
-        texts.append(head + "\n\n".join(m.to_string() for m in part.loaded.hlo_modules()))
+    for piece, calls in executable.pieces:
+        head = "" if piece is executable else f"// {piece.lowered.jaxpr.name}: runs {calls} times\n"
+        texts.append(head + "\n\n".join(m.to_string() for m in piece.loaded.hlo_modules()))
     return "\n\n".join(texts)
 
 
@@ -32,8 +32,8 @@ def cost(executable):
     `optimal_seconds`, which TPUs have, is an estimate of the time of one run.
     """
     total = {}
-    for part, calls in executable.parts:
-        found = part.loaded.cost_analysis()
+    for piece, calls in executable.pieces:
+        found = piece.loaded.cost_analysis()
         for name, value in (found[0] if isinstance(found, list) else found).items():
             total[name] = total.get(name, 0) + calls * value
     if "optimal_seconds" in total:      # XLA takes a second off for each of these, which take no time

@@ -16,7 +16,8 @@ from ..core.programs import cached
 from ..lowering.module import lower
 from ..primitives.calls import jit_p
 from ..primitives.shape import copy_p
-from . import array, binding, execute
+from . import array, binding, whole
+from .executable import Executable
 
 LIGHTEST = 2e5          # operations in a block; starting it costs as much as 1e4 or so
 MOST_BETWEEN = 3        # pieces between the blocks, for each block: with more, one program compiles sooner
@@ -89,13 +90,13 @@ def work(jaxpr):
     return total
 
 
-class PiecewiseExecutable(execute.Executable):
+class PiecewiseExecutable(Executable):
     """A program compiled in pieces.  `steps` are (executable, slots of operands, slots of results, slots now free)."""
     __slots__ = ("steps", "constants", "width", "out_slots", "donated", "peak")
 
     def __init__(self, lowered, jaxpr, pieces, device, compiler_options):
         programs = _each_lowered(lowered, pieces)
-        compiled = {program: execute.compile_whole(alone, device, compiler_options, len(programs))
+        compiled = {program: whole.compile_whole(alone, device, compiler_options, len(programs))
                     for program, alone in programs.items()}
         super().__init__(None, lowered, device, sum(e.compile_seconds for e in compiled.values()),
                          all(e.from_disk for e in compiled.values()))
@@ -141,10 +142,10 @@ class PiecewiseExecutable(execute.Executable):
     def memory(self):
         jaxpr = self.lowered.jaxpr
         return Memory(_bytes(jaxpr.invars), _bytes(jaxpr.outvars), self.peak,
-                      sum(part.memory().generated_code_size_in_bytes for part, _ in self.parts))
+                      sum(piece.memory().generated_code_size_in_bytes for piece, _ in self.pieces))
 
     @property
-    def parts(self):
+    def pieces(self):
         calls = {}
         for executable, *_ in self.steps:
             calls[executable] = calls.get(executable, 0) + 1
@@ -193,7 +194,9 @@ class Memory:
         return self.argument_size_in_bytes + self.output_size_in_bytes + self.temp_size_in_bytes
 
 
-def compile_pieces(lowered, device, compiler_options):
-    """A PiecewiseExecutable, or None where the program is better compiled as one."""
-    found = pieces_of(lowered)
-    return found and PiecewiseExecutable(lowered, *found, device, compiler_options)
+def compile_lowered(lowered, device, compiler_options=None):
+    """An Executable for a Lowered program, in pieces where that is better, as `whole.compile_whole`."""
+    found = None if lowered.partition or device.platform != "cpu" else pieces_of(lowered)
+    if found is None:
+        return whole.compile_whole(lowered, device, compiler_options)
+    return PiecewiseExecutable(lowered, *found, device, compiler_options)

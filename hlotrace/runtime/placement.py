@@ -42,3 +42,12 @@ def check_memory(sharding):
     for device in sharding._devices if kind is not None else ():
         if is_local(device) and kind not in (known := [m.kind for m in device.addressable_memories()]):
             raise ValueError(f"{sharding}: {device} has no memory of kind {kind!r}; it has {', '.join(known)}")
+
+
+def check_divides(sharding, aval, what=""):
+    """ValueError unless `sharding` divides an array of this aval into equal shards on known devices; `what` names it."""
+    try:
+        sharding.shard_shape(aval.shape)
+        check_memory(sharding)
+    except ValueError as error:
+        raise ValueError(f"{what}: {error}" if what else str(error)) from None

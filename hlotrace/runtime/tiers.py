@@ -20,7 +20,8 @@ from pathlib import Path
 from ..core.config import config, override, state
 from ..core.jaxpr import Jaxpr
 from ..lowering.module import Lowered
-from . import client, execute, pieces
+from . import client, pieces, whole
+from .executable import Executable
 
 QUICK = {"xla_backend_optimization_level": 0}
 LARGE = 2000        # different equations that XLA must compile: about five seconds of work
@@ -36,12 +37,12 @@ def wanted(lowered, device):
     return config.hlotrace_tiered_compile == "on" or different >= LARGE
 
 
-class TieredExecutable(execute.Executable):
+class TieredExecutable(Executable):
     """A program of which `quick` runs until `full` is there.  `error` is what kept the full form from being made."""
     __slots__ = ("quick", "full", "error", "done")
 
     def __init__(self, lowered, device, compiler_options):
-        self.quick = execute.compile_lowered(lowered, device, {**(compiler_options or {}), **QUICK})
+        self.quick = pieces.compile_lowered(lowered, device, {**(compiler_options or {}), **QUICK})
         self.full = self.error = None
         self.done = threading.Event()
         super().__init__(None, lowered, device, self.quick.compile_seconds, self.quick.from_disk)
@@ -57,7 +58,7 @@ class TieredExecutable(execute.Executable):
                 compile_elsewhere(texts, self.device, compiler_options, directory)
                 with _loading, override("jax_compilation_cache_dir", directory), override(
                         "jax_enable_compilation_cache", True), override("jax_persistent_cache_min_compile_time_secs", 0):
-                    self.full = execute.compile_lowered(self.lowered, self.device, compiler_options)
+                    self.full = pieces.compile_lowered(self.lowered, self.device, compiler_options)
         except Exception as error:
             self.error = error
             logging.getLogger("hlotrace").warning("the full form of %s did not compile, its quick form goes on running: %s",
@@ -77,8 +78,8 @@ class TieredExecutable(execute.Executable):
         return "full" if self.full else "quick"
 
     @property
-    def parts(self):
-        return self.current.parts
+    def pieces(self):
+        return self.current.pieces
 
     def memory(self):
         return self.current.memory()
@@ -110,7 +111,7 @@ def worker():
     device = next(d for d in client.client("cpu").local_devices() if d.id == device_id)
     for text in texts:
         program = Lowered(text, (), Jaxpr((), (), (), [], (), "a piece"), (), (), "cpu")
-        execute.compile_whole(program, device, compiler_options)
+        whole.compile_whole(program, device, compiler_options)
 
 
 @atexit.register

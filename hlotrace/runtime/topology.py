@@ -2,7 +2,7 @@
 import re
 import time
 
-from . import binding, execute, partitioned, plugins, progress
+from . import binding, executable, plugins, progress, spmd
 
 
 def describe(platform, name, options):
@@ -35,12 +35,12 @@ class _Elsewhere:
     run = take
 
 
-class Executable(_Elsewhere, execute.Executable):
+class Executable(_Elsewhere, executable.Executable):
     """A program for one chip that is not here."""
     __slots__ = ()
 
 
-class PartitionedExecutable(_Elsewhere, partitioned.PartitionedExecutable):
+class SpmdExecutable(_Elsewhere, spmd.SpmdExecutable):
     """A program for several chips that are not here."""
     __slots__ = ()
 
@@ -51,21 +51,21 @@ def compile_lowered(lowered, devices, options):
     Raises JaxRuntimeError, for one where a chip's memory is too small.
     """
     start = time.perf_counter()
-    text, _kept_alive = partitioned.with_inspections(lowered, devices[0])
+    text, _kept_alive = spmd.with_inspections(lowered, devices[0])
     with progress.compiling(lowered.jaxpr):
         compiled = compile_text(text, devices, options, lowered.jaxpr.name)
-    kind = PartitionedExecutable if lowered.partition else Executable
+    kind = SpmdExecutable if lowered.partition else Executable
     return kind(compiled, lowered, devices[0], time.perf_counter() - start)
 
 
 def compile_text(text, devices, options=None, name="the program"):
     """jaxlib's Executable, which cannot run here, of a StableHLO text for `devices`, one partition on each."""
-    options = options or execute.compile_options(devices)
+    options = options or binding.compile_options(devices)
     try:
         return devices[0].client.compile(binding.parse_module(text), binding.DeviceList(tuple(devices)), options)
     except binding.JaxRuntimeError as error:
         raise binding.JaxRuntimeError(_overflow(str(error), name, devices[0].device_kind)
-                                      or execute.readable(str(error))) from None
+                                      or binding.readable(str(error))) from None
 
 
 def _overflow(message, name, chip):

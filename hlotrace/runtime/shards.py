@@ -1,9 +1,9 @@
-"""Arrays over several devices: made of parts, one on each device, and read part by part."""
+"""Shards: the parts of an array over several devices, one on each, and what is made and read of them."""
 import numpy as np
 
 from ..core.avals import ShapedArray, physical
 from ..sharding.base import is_local
-from . import array, binding, placement
+from . import binding, placement
 
 
 class Shard:
@@ -35,7 +35,7 @@ def is_lost(buffer):
     """Was the buffer deleted, or one of its parts?"""
     if buffer.is_deleted():
         return True
-    return hasattr(buffer, "_shared") and any(part.is_deleted() for part in binding.parts(buffer))
+    return hasattr(buffer, "_shared") and any(part.is_deleted() for part in binding.shards(buffer))
 
 
 def lost(what):
@@ -58,7 +58,7 @@ def shards(x, addressable=True):
         replica = copies[where] = copies.get(where, -1) + 1
         if is_local(device):
             buf = next(local)._rewrap_with_aval_and_sharding(physical(part), placement.on_device(device))
-            found.append(Shard(device, index, replica, array.ArrayImpl(part, buf, True)))
+            found.append(Shard(device, index, replica, type(x)(part, buf, True)))
         elif not addressable:
             found.append(Shard(device, index, replica, None))
     return found
@@ -67,7 +67,7 @@ def shards(x, addressable=True):
 def single_buffers(x):
     """jaxlib's buffers of the parts that this process holds, in the order of the devices."""
     devices = x.sharding._devices
-    return binding.parts(x._buf) if len(devices) > 1 else [x._buf] if is_local(devices[0]) else []
+    return binding.shards(x._buf) if len(devices) > 1 else [x._buf] if is_local(devices[0]) else []
 
 
 def reordered(x, sharding):
@@ -120,7 +120,7 @@ def put(value, aval, sharding):
         for i, piece in enumerate(pieces):
             pieces[i] = piece.copy() if piece.ctypes.data in seen else piece
             seen.add(piece.ctypes.data)
-    return binding.device_put_parts(pieces, aval, sharding, list(where))
+    return binding.device_put_shards(pieces, aval, sharding, list(where))
 
 
 def copied(x):
@@ -128,12 +128,5 @@ def copied(x):
     sharding, aval = x.sharding, physical(x.aval)
     part = aval.update(shape=sharding.shard_shape(aval.shape))
     pieces = [np.asarray(binding.to_numpy(buf, part), order="C") for buf in single_buffers(x)]
-    buffer = binding.device_put_parts(pieces, aval, sharding, list(filter(is_local, sharding._devices)))
-    return array.ArrayImpl(x.aval, buffer, x._committed)
-
-
-def assembled(aval, sharding, buffers):
-    """An ArrayImpl of buffers on one device each, in the order of the sharding's local devices."""
-    buffer = binding.join(buffers, physical(aval), sharding)
-    share(buffer)
-    return array.ArrayImpl(aval, buffer, True)
+    buffer = binding.device_put_shards(pieces, aval, sharding, list(filter(is_local, sharding._devices)))
+    return type(x)(x.aval, buffer, x._committed)

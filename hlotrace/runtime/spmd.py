@@ -4,27 +4,25 @@ Nothing reaches jaxlib here that was not compared with what the program was comp
 on an argument that lies otherwise.
 """
 import collections
-import functools
 import threading
 
 import numpy as np
 
 from ..core.avals import physical
-from ..core.trace import trace_to_jaxpr
 from ..sharding.mesh import AbstractMesh
 from ..sharding.named import NamedSharding
 from ..sharding.partition import Partition
 from ..sharding.positional import PositionalSharding
 from ..sharding.single import SingleDeviceSharding
 from ..sharding.spec import PartitionSpec
-from . import array, binding, callbacks, execute, parts, placement, transfer
+from . import array, binding, callbacks, copies, executable, placement, shards
 
 IN_FLIGHT = 8                                   # launches that are not waited for, on clients where more of them starve
 _in_flight: collections.deque = collections.deque()     # their tokens
 _launching = threading.Lock()                   # held so that all devices see the launches of all threads in one order
 
 
-class PartitionedExecutable(execute.Executable):
+class SpmdExecutable(executable.Executable):
     """A program compiled for several devices, or for a mesh of one."""
     __slots__ = ("devices", "in_shardings", "out_shardings", "may_starve", "failures")
 
@@ -47,23 +45,23 @@ class PartitionedExecutable(execute.Executable):
         buffers = []
         for i, (x, sharding, aval) in enumerate(zip(leaves, self.in_shardings, self.lowered.jaxpr.in_avals, strict=True)):
             if type(x) is not array.ArrayImpl:
-                buffers.append(parts.put(np.asarray(x), physical(aval), sharding))
+                buffers.append(shards.put(np.asarray(x), physical(aval), sharding))
                 continue
-            if parts.is_lost(x._buf):
+            if shards.is_lost(x._buf):
                 x.check_alive()
-                raise parts.lost(f"argument {i} of {self.lowered.jaxpr.name}, of type {aval.str_short()},")
+                raise shards.lost(f"argument {i} of {self.lowered.jaxpr.name}, of type {aval.str_short()},")
             lies = x._buf._sharding
             if lies is not sharding and lies != sharding:
                 if x._committed and not lies.lies_like(sharding, x.aval.ndim):
                     return None
-                x = transfer.move(x, sharding)
+                x = copies.copy(x, sharding)
             buffers.append(x._buf)
         if self.lowered.donated:
             self._check_donated(buffers)
         return buffers, True
 
     def _check_donated(self, buffers):
-        held = [id(parts.memory(b)) for b in buffers]
+        held = [id(shards.memory(b)) for b in buffers]
         if len(set(held)) < len(held):
             for i in self.lowered.donated:
                 if held.count(held[i]) > 1:
@@ -81,7 +79,7 @@ class PartitionedExecutable(execute.Executable):
         with _launching:
             oldest = _in_flight.popleft() if len(_in_flight) >= IN_FLIGHT else None
         if oldest is not None:
-            execute.wait(oldest)
+            executable.wait(oldest)
         with _launching:
             results = self._launched(buffers)
             _in_flight.append(results.consume_token())
@@ -96,10 +94,10 @@ class PartitionedExecutable(execute.Executable):
     def _run_with_callbacks(self, buffers):
         """Launch, wait, and raise what a callback raised: its device went on with zeros, so that none waits for it."""
         if self.lowered.ordered:
-            execute.effects_barrier()
+            executable.effects_barrier()
         with _launching:
             results = self._launched(buffers)
-        execute.wait(results.consume_token())
+        executable.wait(results.consume_token())
         if self.failures:
             first = self.failures[0]
             self.failures.clear()
@@ -222,21 +220,10 @@ def partition_of(values, asked, outs, meshes, names):
             raise ValueError(f"{mesh} has {mesh.size} devices, and the program runs on {len(devices)}")
     for (s, words, i) in said:
         if words is names:
-            transfer.check_divides(s, values[i], words(i))
+            placement.check_divides(s, values[i], words(i))
     mesh = next((s.mesh for s, *_ in said if isinstance(s, NamedSharding)), meshes[0] if meshes else None)
     return Partition(devices, tuple(asked), outs, mesh)
 
 
 def _listed(devices):
     return f"{devices[0].platform.upper()} {', '.join(str(d.id) for d in devices)}"
-
-
-def reshard(x, sharding):
-    """The array with another sharding over the same devices, which exchange parts."""
-    from . import evaluate
-    return evaluate.run_program(_identity(x.aval), [x], outs=(sharding,))[0]
-
-
-@functools.lru_cache(256)
-def _identity(aval):
-    return trace_to_jaxpr(lambda v: [v], [aval], "reshard")

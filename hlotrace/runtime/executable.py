@@ -1,0 +1,152 @@
+"""A compiled program that can be called, and the tokens of side effects."""
+import atexit
+import threading
+
+import numpy as np
+
+from ..core import dtypes, source
+from ..core.avals import physical
+from ..core.config import config, state
+from . import array, binding, callbacks, copies, placement, shards
+
+_lock = threading.Lock()
+_pending: list = []          # tokens of running programs with side effects
+_last_ordered: list = []     # the token of the last program with ordered effects
+
+
+class Executable:
+    """A compiled program.  Call it with one buffer for each input that the program has."""
+    __slots__ = ("loaded", "lowered", "out_avals", "handlers", "effects", "device", "compile_seconds", "from_disk")
+
+    def __init__(self, loaded, lowered, device, compile_seconds, from_disk=False):
+        self.loaded = loaded
+        self.lowered = lowered
+        self.device = device
+        self.compile_seconds = compile_seconds
+        self.from_disk = from_disk
+        self.out_avals = lowered.jaxpr.out_avals
+        self.handlers = self._handlers()
+        self.effects = bool(lowered.effects)
+
+    def _handlers(self):
+        sharding = placement.on_device(self.device)
+        return [binding.result_handler(physical(a), sharding) for a in self.out_avals]
+
+    tier = "full"       # see tiers.py
+
+    @property
+    def in_shardings(self):
+        return [placement.on_device(self.device)] * len(self.lowered.jaxpr.invars)
+
+    @property
+    def out_shardings(self):
+        return [placement.on_device(self.device)] * len(self.out_avals)
+
+    def lies(self):
+        """Where it runs, in words."""
+        return str(self.device)
+
+    def wait(self):
+        """Return when no form of the program is being compiled."""
+
+    @property
+    def pieces(self):
+        """What it is made of: (executable, how often it runs), in order."""
+        return [(self, 1)]
+
+    def memory(self):
+        """Bytes of arguments, outputs, temporaries and code."""
+        return self.loaded.get_compiled_memory_stats()
+
+    def take(self, leaves):
+        """(buffers, is one committed?) for these arguments, moved where need be; None if they are committed elsewhere.
+
+        Raises RuntimeError for a deleted array.
+        """
+        buffers, committed = [], False
+        for x in leaves:
+            if type(x) is not array.ArrayImpl:
+                x = array.as_array(x)
+            if x._buf.is_deleted():
+                x.check_alive()
+            if x._buf._sharding._devices[0] is not self.device or len(x._buf._sharding._devices) > 1:
+                if x._committed:
+                    return None
+                x = copies.copy(x, placement.on_device(self.device), x._committed)
+            committed = committed or x._committed
+            buffers.append(x._buf)
+        return buffers, committed
+
+    def run(self, buffers):
+        """Run; returns a list of buffers.  `buffers` must match the program's inputs: nothing checks here."""
+        if self.effects:
+            return self._run_effectful(buffers).consume_with_handlers(self.handlers)
+        try:
+            return self.loaded.execute_sharded(buffers).consume_with_handlers(self.handlers)
+        except binding.JaxRuntimeError as error:
+            raise callbacks.original(error) from None
+
+    def __call__(self, buffers, committed=False):
+        """Run; returns a list of ArrayImpl."""
+        make = array.ArrayImpl
+        outs = [make(a, b, committed) for a, b in zip(self.out_avals, self.run(buffers))]
+        if state.check_floats:
+            check_floats(outs, self.lowered.jaxpr)
+        return outs
+
+    def _run_effectful(self, buffers):
+        if self.lowered.ordered:
+            for token in _last_ordered[:]:
+                wait(token)
+        try:
+            results = self.loaded.execute_sharded(buffers, with_tokens=True)
+        except binding.JaxRuntimeError as error:
+            raise callbacks.original(error) from None
+        token = results.consume_token()
+        with _lock:
+            if self.lowered.ordered:
+                _last_ordered[:] = [token]
+            _pending.append(token)
+            oldest = _pending.pop(0) if len(_pending) > 256 else None
+        if oldest is not None:
+            wait(oldest)
+        return results
+
+
+def check_floats(outs, jaxpr):
+    """FloatingPointError if an output has a value that debug_nans or debug_infs looks for."""
+    for i, x in enumerate(outs):
+        for value in shards.held(x) if dtypes.is_inexact(x.dtype) else ():
+            for test, option in ((np.isnan, config.jax_debug_nans), (np.isinf, config.jax_debug_infs)):
+                if option and test(value.astype(np.complex128 if value.dtype.kind == "c" else np.float64)).any():
+                    where = next((source.describe(e.source) for e in reversed(jaxpr.eqns) if e.source), "")
+                    raise FloatingPointError(
+                        f"invalid value ({'nan' if test is np.isnan else 'inf'}) encountered in output {i} of "
+                        f"{jaxpr.name}{f', last line {where}' if where else ''}. Run it under disable_jit() to find the "
+                        "operation; hlotrace.config.update('jax_debug_nans', False) turns the check off.")
+
+
+def wait(token):
+    try:
+        token.block_until_ready()
+    except binding.JaxRuntimeError as error:
+        raise callbacks.original(error) from None
+
+
+def effects_barrier():
+    """Wait until every side effect of programs started so far has happened; raises what a callback raised."""
+    while True:
+        with _lock:
+            if not _pending:
+                return
+            token = _pending.pop(0)
+        wait(token)
+
+
+@atexit.register
+def _finish():
+    try:
+        effects_barrier()
+    except Exception as error:
+        import sys
+        print(f"hlotrace: a callback failed while the process was ending: {error!r}", file=sys.stderr)

@@ -1,0 +1,108 @@
+"""A program compiled as one: found in memory by its text, on disk, or compiled by XLA."""
+import collections
+import time
+
+from ..core.config import config
+from . import binding, callbacks, client, progress
+from .executable import Executable
+
+_loaded: collections.OrderedDict = collections.OrderedDict()     # what was compiled, by its text
+_LOADED_KEPT = 512
+compile_count = 0            # programs compiled by this process
+disk_hits = 0                # programs that another process compiled, found on disk
+_SMALL = 4096                # bytes of text: on the CPU no program as short takes a second to compile
+
+
+def compile_whole(lowered, device, compiler_options=None, pieces=1):
+    """An Executable that is one program to XLA; `pieces` is how many make up the user's program.
+
+    It runs on `device`, or on the devices of the program's partition, of which `device` is one.
+    """
+    devices, kind = (device,), Executable
+    if lowered.partition:
+        from .spmd import SpmdExecutable as kind
+        devices = lowered.partition.devices
+    if client.is_elsewhere(device):
+        from . import topology
+        return topology.compile_lowered(lowered, devices, binding.compile_options(devices, compiler_options))
+    key = (lowered.text, devices, tuple(sorted((compiler_options or {}).items())))
+    once = bool(lowered.callbacks or lowered.inspections)       # compiling it again means something
+    found = None if once else _loaded.get(key)
+    if found is not None:
+        _loaded.move_to_end(key)
+        return kind(found, lowered, device, 0.0)
+    options = binding.compile_options(devices, compiler_options)
+    entry = None if once else _disk_entry(lowered, devices, options)
+    made = _from_disk(entry, kind, lowered, device) if entry else None
+    if made is None:
+        made = _compile(kind, lowered, device, devices, options)
+        if entry:
+            entry.store(made.loaded, lowered.jaxpr.name, made.compile_seconds, pieces)
+    if not once:
+        _keep(key, made.loaded)
+    return made
+
+
+def _disk_entry(lowered, devices, options):
+    """Where a program is kept between processes; None where looking costs more than it saves."""
+    small = devices[0].platform == "cpu" and len(lowered.text) < _SMALL * min(
+        1, config.jax_persistent_cache_min_compile_time_secs)
+    if small or not config.jax_enable_compilation_cache:
+        return None
+    from . import disk_cache  # 4 ms, most of it OpenSSL: not for programs that compile in 10
+    return disk_cache.entry(lowered.text, devices, options)
+
+
+def _from_disk(entry, kind, lowered, device):
+    global disk_hits
+    start = time.perf_counter()
+    loaded = entry.load()
+    if not loaded:
+        return None
+    disk_hits += 1
+    seconds = time.perf_counter() - start
+    _log("loaded %s in %.3f s from %s", lowered.jaxpr.name, seconds, entry.path)
+    return kind(loaded, lowered, device, seconds, from_disk=True)
+
+
+def _compile(kind, lowered, device, devices, options):
+    global compile_count
+    start = time.perf_counter()
+    text, failures = lowered.text, [] if lowered.partition else None
+    if lowered.inspections:
+        from .spmd import with_inspections
+        text, _kept_alive = with_inspections(lowered, device)
+    compile_and_load, devices = device.client.compile_and_load, binding.DeviceList(devices)
+    try:
+        with progress.compiling(lowered.jaxpr):
+            if lowered.callbacks:
+                loaded = compile_and_load(binding.parse_module(text), devices, options,
+                                          [callbacks.guard(*c, failures) for c in lowered.callbacks])
+            else:
+                loaded = compile_and_load(text, devices, options)
+    except binding.JaxRuntimeError as error:
+        raise binding.JaxRuntimeError(binding.readable(str(error))) from None
+    seconds = time.perf_counter() - start
+    compile_count += 1
+    _log("compiled %s in %.3f s", lowered.jaxpr.name, seconds)
+    made = kind(loaded, lowered, device, seconds)
+    if failures is not None:
+        made.failures = failures
+    return made
+
+
+def _keep(key, loaded):
+    _loaded[key] = loaded
+    if len(_loaded) > _LOADED_KEPT:
+        _loaded.popitem(last=False)
+
+
+def _log(*message):
+    if config.jax_log_compiles:
+        import logging
+        logging.getLogger("hlotrace").warning(*message)
+
+
+def forget():
+    """Let go of compiled programs."""
+    _loaded.clear()
