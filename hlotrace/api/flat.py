@@ -37,9 +37,7 @@ class FlatFunction:
         self.statics, self.has_aux = statics, has_aux
 
     def __call__(self, *leaves):
-        args, kwargs = self.in_tree.unflatten(leaves)
-        if self.statics:
-            args, kwargs = insert_statics(args, kwargs, self.statics)
+        args, kwargs = self.arguments(leaves)
         result, aux = self.fun(*args, **kwargs), ()
         if self.has_aux:
             if not isinstance(result, (tuple, list)) or len(result) != 2:
@@ -53,6 +51,11 @@ class FlatFunction:
                 check_outputs(outs, self.out_tree, self.name, self.what)
         return [*outs, *aux] if aux else outs
 
+    def arguments(self, leaves):
+        """(args, kwargs) of a call with these leaves."""
+        args, kwargs = self.in_tree.unflatten(leaves)
+        return insert_statics(args, kwargs, self.statics) if self.statics else (args, kwargs)
+
     def split(self, outs):
         """(the leaves of the result, what is auxiliary as a pytree or None) of what a call gave."""
         n = self.out_tree.num_leaves
@@ -62,16 +65,32 @@ class FlatFunction:
     def name(self):
         return name_of(self.fun)
 
+    @property
+    def arg_tree(self):
+        """The structure of the positional arguments, those in `statics` left out."""
+        return self.in_tree.children()[0]
+
     def __str__(self):
         return f"{self.what} of {self.name}"
 
-    def avals(self):
-        """The types of the leaves.  TypeError, with the path, for one that is not an array."""
+    def avals(self, of=aval_of):
+        """The types of the leaves, from `of`.  TypeError, with the path, for one that is not an array."""
         try:
-            return [aval_of(x) for x in self.leaves]
+            return [of(x) for x in self.leaves]
         except TypeError:
-            self.refuse()
+            for i in range(len(self.leaves)):
+                self.aval(i, of)
             raise
+
+    def aval(self, i, of=aval_of):
+        """The type of leaf `i`."""
+        x = self.leaves[i]
+        try:
+            return of(x)
+        except TypeError as error:
+            words = f"argument {self.path(i)}: {error}" if is_arraylike(x) else not_an_array(
+                x, self.path(i), _MEND.get(self.what, _CLOSE_OVER))
+            raise TypeError(f"{self}: {words}") from None
 
     def paths(self):
         """A name like `params['w1']` for each leaf, from the signature of `fun`."""
@@ -79,11 +98,13 @@ class FlatFunction:
         # None has no leaves, and keeps the places of the others
         return tree.arg_paths(self.fun, *insert_statics(args, kwargs, [(where, None) for where, _ in self.statics]))
 
-    def refuse(self):
-        """Raise a TypeError for the first leaf that is not an array, if there is one."""
-        for x, path in zip(self.leaves, self.paths()):
-            if not is_arraylike(x):
-                raise TypeError(f"{self}: {not_an_array(x, path, _MEND.get(self.what, _CLOSE_OVER))}") from None
+    def path(self, i):
+        return self.paths()[i]
+
+    def out_path(self, i):
+        """A name like `the output` or `output['loss']` for leaf `i` of the result."""
+        path = tree.leaf_paths(self.out_tree)[i]
+        return f"output{path}" if path else "the output"
 
     def trace(self, avals, name=None, arg_names=None):
         """The program of a call with leaves of these types, as a Traced; `name` stands in its text."""

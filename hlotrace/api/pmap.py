@@ -2,7 +2,7 @@
 import functools
 
 from ..core import tree
-from ..core.avals import aval_of, is_arraylike, not_an_array
+from ..core.avals import aval_of
 from ..core.config import state
 from ..core.trace import EVAL
 from ..primitives.shape import reshape
@@ -11,16 +11,17 @@ from ..runtime.array import ArrayImpl
 from ..sharding.mesh import Mesh
 from ..sharding.named import NamedSharding
 from ..sharding.spec import PartitionSpec
+from .flat import FlatFunction
 from .jit import JitFunction
 from .shard_map import shard_map
-from .signatures import as_tuple, name_of, signature_of
-from .vmap import _canonical, _check_axes
+from .signatures import as_tuple, numbers_and_names, split_statics
+from .vmap import check_axes, mapped_axes
 
 _NAMELESS = "_pmap"
 
 
 def pmap(fun, axis_name=None, *, in_axes=0, out_axes=0, static_broadcasted_argnums=(), devices=None, backend=None,
-         axis_size=None, donate_argnums=(), global_arg_shapes=None):
+         axis_size=None, donate_argnums=()):
     """Run `fun` on as many devices as the mapped axis is long, each with its slice.
 
     Args:
@@ -38,18 +39,9 @@ def pmap(fun, axis_name=None, *, in_axes=0, out_axes=0, static_broadcasted_argnu
         raise TypeError(f"pmap expects a callable, got {fun!r}")
     if axis_name is not None and not isinstance(axis_name, str):
         raise TypeError(f"pmap axis_name must be a string, got {axis_name!r}")
-    in_axes = tuple(in_axes) if isinstance(in_axes, list) else in_axes
-    if not (in_axes is None or isinstance(in_axes, (int, tuple, dict)) or hasattr(in_axes, "__index__")):
-        raise TypeError(f"pmap in_axes must be an int, None, or a tuple of entries for the arguments, got {in_axes!r}")
-    _check_axes("pmap in_axes", in_axes)
-    _check_axes("pmap out_axes", out_axes)
+    in_axes = check_axes("pmap", in_axes, out_axes)
     statics = as_tuple(static_broadcasted_argnums, int, "static_broadcasted_argnums")
-    signature = signature_of(fun)
-    if signature is not None and not any(p.kind == p.VAR_POSITIONAL for p in signature.parameters.values()):
-        for n in statics:
-            if not -len(signature.parameters) <= n < len(signature.parameters):
-                raise ValueError(f"pmap of {name_of(fun)}: static_broadcasted_argnums {statics} holds {n}, and there are "
-                                 f"{len(signature.parameters)} arguments")
+    numbers_and_names(fun, statics, None, "static_broadcasted")
     return _PmapFunction(fun, axis_name or _NAMELESS, in_axes, out_axes, statics, devices, backend, axis_size,
                          as_tuple(donate_argnums, int, "donate_argnums"))
 
@@ -59,8 +51,7 @@ class _PmapFunction(JitFunction):
 
     def __init__(self, fun, axis_name, in_axes, out_axes, statics, devices, backend, axis_size, donated):
         self._mapped, self._axis_name, self._in_axes, self._out_axes = fun, axis_name, in_axes, out_axes
-        self._statics, self._devices, self._backend, self._axis_size = statics, devices, backend, axis_size
-        self._where = f"pmap of {name_of(fun)}"
+        self._devices, self._backend, self._axis_size = devices, backend, axis_size
         self._known = {}        # shapes -> the mapped axes, the mesh
 
         @functools.wraps(fun)
@@ -75,81 +66,55 @@ class _PmapFunction(JitFunction):
 
     def _placed(self, args, kwargs):
         """The arguments; arrays that are committed to other devices than those of this call are moved."""
-        leaves, treedef, dims, mesh = self._flat(args, kwargs)
+        flat, dims, mesh = self._flat(args, kwargs)
         moved = False
-        for i, (x, dim) in enumerate(zip(leaves, dims)):
+        for i, (x, dim) in enumerate(zip(flat.leaves, dims)):
             if type(x) is ArrayImpl and x._committed and x.sharding._devices != mesh._devices:
-                leaves[i], moved = transfer.move(x, NamedSharding(mesh, _spec(dim, self._axis_name))), True
-        if not moved:
-            return args, kwargs
-        dynamic, kwargs = treedef.unflatten(leaves)
-        dynamic = iter(dynamic)
-        return tuple(a if self._is_static(i, args) else next(dynamic) for i, a in enumerate(args)), kwargs
-
-    def _is_static(self, i, args):
-        return i in self._statics or i - len(args) in self._statics
+                flat.leaves[i], moved = transfer.move(x, NamedSharding(mesh, _spec(dim, self._axis_name))), True
+        return flat.arguments(flat.leaves) if moved else (args, kwargs)
 
     def _flat(self, args, kwargs):
-        """(leaves of what is not static, their structure, the mapped axis of each or None, the mesh)"""
-        leaves, treedef = tree.tree_flatten((tuple(a for i, a in enumerate(args) if not self._is_static(i, args)), kwargs))
-        for i, x in enumerate(leaves):
-            if not is_arraylike(x):
-                raise TypeError(f"{self._where}: {not_an_array(x, tree.leaf_paths(treedef.unflatten(leaves))[i])}")
-        key = treedef, len(args), tuple([aval_of(x).shape for x in leaves])
+        """(the call as a FlatFunction, the mapped axis of each of its leaves or None, the mesh)"""
+        dynamic, named, statics = split_statics(args, kwargs, self._static_numbers, self._static_names)
+        flat = FlatFunction(self._mapped, *tree.tree_flatten((dynamic, named)), "pmap", statics)
+        key = flat.in_tree, len(args), tuple([a.shape for a in flat.avals()])
         found = self._known.get(key)
         if found is None:
-            found = self._known[key] = self._axes_and_mesh(leaves, treedef, args)
-        return leaves, treedef, *found
+            found = self._known[key] = self._axes_and_mesh(flat, len(args))
+        return flat, *found
 
-    def _axes_and_mesh(self, leaves, treedef, args):
-        where, axes = self._where, self._in_axes
-        if isinstance(axes, tuple):
-            if len(axes) != len(args):
-                raise ValueError(f"{where}: in_axes {axes} has {len(axes)} entries for {len(args)} arguments")
-            axes = tuple(a for i, a in enumerate(axes) if not self._is_static(i, args))
-        dims = tree.flatten_axes("pmap in_axes", treedef, (axes, 0))
-        paths = tree.leaf_paths(treedef.unflatten(leaves))
-        dims = [_canonical(x, d, f"{where}: argument{p}") for x, d, p in zip(leaves, dims, paths)]
-        sizes = {}
-        for x, d, path in zip(leaves, dims, paths):
-            if d is not None:
-                sizes.setdefault(aval_of(x).shape[d], f"argument{path}")
-        if not sizes:
-            raise ValueError(f"{where} needs an argument with a mapped axis: in_axes is {self._in_axes}")
-        if self._axis_size is not None:
-            sizes.setdefault(self._axis_size, "axis_size")
-        if len(sizes) > 1:
-            raise ValueError(f"{where} got inconsistent sizes for the axis to be mapped: "
-                             + ", ".join(f"{size} ({what})" for size, what in sizes.items()))
-        (size,) = sizes
+    def _axes_and_mesh(self, flat, nargs):
+        axes = self._in_axes
+        if type(axes) is tuple:
+            if len(axes) != nargs:
+                raise ValueError(f"{flat}: in_axes {axes} has {len(axes)} entries for {nargs} arguments")
+            axes = tuple(a for i, a in enumerate(axes) if i not in self._static_numbers)
+        dims, size = mapped_axes(flat, (axes, 0), self._axis_size)
+        if all(d is None for d in dims):
+            raise ValueError(f"{flat} needs an argument with a mapped axis: in_axes is {self._in_axes}")
         if self._devices is None and client.process_count() > 1:
-            raise NotImplementedError(f"{where}: over the devices of several processes use shard_map; with devices= pmap "
+            raise NotImplementedError(f"{flat}: over the devices of several processes use shard_map; with devices= pmap "
                                       "maps over some of this process")
         devices = list(self._devices) if self._devices is not None else client.local_devices(backend=self._backend)
         if size > len(devices):
-            raise ValueError(f"{where}: the mapped axis has size {size}, and there are {len(devices)} devices; each slice "
+            raise ValueError(f"{flat}: the mapped axis has size {size}, and there are {len(devices)} devices; each slice "
                              "needs one of its own")
         return dims, Mesh(devices[:size], (self._axis_name,))
 
     def _run(self, args, kwargs):
-        leaves, treedef, dims, mesh = self._flat(args, kwargs)
-        name = self._axis_name
-        found = {}
+        flat, dims, mesh = self._flat(args, kwargs)
+        name, axes = self._axis_name, []
 
         def body(*blocks):
-            slices = [x if d is None else _without(x, d) for x, d in zip(blocks, dims)]
-            dynamic, named = treedef.unflatten(slices)
-            dynamic = iter(dynamic)
-            outs, found["tree"] = tree.tree_flatten(self._mapped(
-                *[a if self._is_static(i, args) else next(dynamic) for i, a in enumerate(args)], **named))
-            axes = tree.flatten_axes("pmap out_axes", found["tree"], self._out_axes)
-            found["axes"] = axes = [_out_axis(x, a, self._where) for x, a in zip(outs, axes)]
+            outs = flat(*[x if d is None else _without(x, d) for x, d in zip(blocks, dims)])
+            targets = tree.flatten_axes("pmap out_axes", flat.out_tree, self._out_axes)
+            axes[:] = [_out_axis(flat, i, x, a) for i, (x, a) in enumerate(zip(outs, targets))]
             return [x if a is None else _with(x, a) for x, a in zip(outs, axes)]
 
         mapped = shard_map(body, mesh=mesh, in_specs=tuple(_spec(d, name) for d in dims), check_vma=False,
-                           out_specs=lambda: [_spec(a, name) for a in found["axes"]])      # once the body was traced
-        outs = mapped(*leaves)
-        return found["tree"].unflatten(outs)
+                           out_specs=lambda: [_spec(a, name) for a in axes])      # once the body was traced
+        outs = mapped(*flat.leaves)
+        return flat.out_tree.unflatten(outs)
 
 
 def _spec(dim, name):
@@ -165,11 +130,10 @@ def _with(x, dim):
     return reshape(x, (*shape[:dim], 1, *shape[dim:]))
 
 
-def _out_axis(x, axis, where):
+def _out_axis(flat, i, x, axis):
     if axis is None:
         return None
     ndim = aval_of(x).ndim + 1
     if not -ndim <= axis < ndim:
-        raise ValueError(f"{where}: out_axes {axis} is no axis of a result of rank {ndim}")
+        raise ValueError(f"{flat}: out_axes {axis} is no axis of {flat.out_path(i)}, of rank {ndim}")
     return axis % ndim
-

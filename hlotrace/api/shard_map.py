@@ -2,7 +2,7 @@
 import functools
 
 from ..core import tree
-from ..core.avals import aval_of, is_arraylike, not_an_array
+from ..core.avals import aval_of
 from ..core.config import state
 from ..core.effects import is_ordered
 from ..core.jaxpr import Eqn, Jaxpr, Var, close
@@ -12,7 +12,7 @@ from ..primitives.shard_map import inside, names, part, shard_map_p
 from ..runtime import evaluate
 from ..sharding.mesh import AbstractMesh, Mesh, current_mesh
 from ..sharding.spec import PartitionSpec
-from .flat import check_outputs
+from .flat import FlatFunction
 from .signatures import name_of
 
 
@@ -58,16 +58,16 @@ class _ShardMapped:
             raise TypeError(f"shard_map of {self.name} takes positional arguments only; in_specs says nothing of keyword "
                             f"arguments {', '.join(kwargs)}")
         mesh, manual = self._mesh_and_axes()
-        leaves, in_tree = tree.tree_flatten(args)
-        in_specs = self._specs("in_specs", in_tree, tuple(self.in_specs) if type(self.in_specs) is list else self.in_specs,
-                               mesh, manual)
-        avals = [self._part(x, spec, mesh, i, args) for i, (x, spec) in enumerate(zip(leaves, in_specs))]
-        jaxpr, out_tree, out_specs = self._trace(avals, in_tree, mesh, manual)
+        flat = FlatFunction(self.f, *tree.tree_flatten((args, {})), "shard_map")
+        in_specs = self._specs("in_specs", flat.arg_tree, tuple(self.in_specs) if type(self.in_specs) is list
+                               else self.in_specs, mesh, manual)
+        avals = [self._part(flat, i, spec, mesh) for i, spec in enumerate(in_specs)]
+        jaxpr, out_specs = self._trace(flat, avals, mesh, manual)
         closed, consts = close(jaxpr)
         results = shard_map_p.bind(
-            *consts, *leaves, jaxpr=closed, mesh=mesh, in_specs=(*[PartitionSpec()] * len(consts), *in_specs),
+            *consts, *flat.leaves, jaxpr=closed, mesh=mesh, in_specs=(*[PartitionSpec()] * len(consts), *in_specs),
             out_specs=tuple(out_specs), manual=manual, checked=bool(self.check_vma))
-        return out_tree.unflatten(results)
+        return flat.out_tree.unflatten(results)
 
     def _mesh_and_axes(self):
         """The mesh, and those of its axes that become manual here, in order."""
@@ -111,65 +111,49 @@ class _ShardMapped:
             found.append(spec)
         return tuple(found)
 
-    def _part(self, x, spec, mesh, i, args):
+    def _part(self, flat, i, spec, mesh):
         """The aval of a device's part of leaf number `i`."""
-        def path():
-            return tree.arg_paths(self.f, args)[i]
-        if not is_arraylike(x):
-            raise TypeError(f"shard_map of {self.name}: {not_an_array(x, path())}")
-        aval = aval_of(x)
+        aval = flat.aval(i)
         if len(spec) > aval.ndim:
-            raise ValueError(f"shard_map of {self.name}: in_specs {spec} has {len(spec)} entries for argument {path()} of "
-                             f"type {aval.str_short()}, which has rank {aval.ndim}")
+            raise ValueError(f"{flat}: in_specs {spec} has {len(spec)} entries for argument {flat.path(i)} of type "
+                             f"{aval.str_short()}, which has rank {aval.ndim}")
         try:
             return part(aval, spec, mesh, self.check_vma)
         except ValueError as error:
-            raise ValueError(f"shard_map of {self.name}: argument {path()}, args[{_argument(args, i)}], of type "
+            raise ValueError(f"{flat}: argument {flat.path(i)}, args{tree.leaf_paths(flat.arg_tree)[i]}, of type "
                              f"{aval.str_short()}: {error}. Pad it, or cut it otherwise.") from None
 
-    def _trace(self, avals, in_tree, mesh, manual):
-        """(the program of one device, the structure of its result, the specs of the results)"""
-        found = {}
+    def _trace(self, flat, avals, mesh, manual):
+        """(the program of one device, the specs of the results)"""
+        specs = []
 
-        def flat(*xs):
-            outs, found["tree"] = tree.tree_flatten(self.f(*in_tree.unflatten(xs)))
-            check_outputs(outs, found["tree"], self.name)
+        def body(*xs):
+            outs = flat(*xs)
             given = self.out_specs() if callable(self.out_specs) else self.out_specs      # pmap's follow from `outs`
-            found["specs"] = specs = self._specs("out_specs", found["tree"], given, mesh, manual)
-            return [self._checked(x, spec, manual, i, found["tree"]) for i, (x, spec) in enumerate(zip(outs, specs))]
+            specs[:] = self._specs("out_specs", flat.out_tree, given, mesh, manual)
+            return [self._checked(flat, i, x, spec, manual) for i, (x, spec) in enumerate(zip(outs, specs))]
         with inside(mesh, manual, self.check_vma):
-            jaxpr = trace_to_jaxpr(flat, avals, self.name)
+            jaxpr = trace_to_jaxpr(body, avals, self.name)
         if is_ordered(jaxpr.effects):
-            raise ValueError(f"shard_map of {self.name}: the devices have no order among themselves, so there are no "
-                             "ordered effects inside: use ordered=False")
-        return jaxpr, found["tree"], found["specs"]
+            raise ValueError(f"{flat}: the devices have no order among themselves, so there are no ordered effects inside: "
+                             "use ordered=False")
+        return jaxpr, specs
 
-    def _checked(self, x, spec, manual, i, out_tree):
+    def _checked(self, flat, i, x, spec, manual):
         """A result that its spec describes; in checked mode it varies over all the axes that the spec names."""
         aval = aval_of(x)
-
-        def path():
-            return "result" + tree.leaf_paths(out_tree)[i]
         if len(spec) > aval.ndim:
-            raise ValueError(f"shard_map of {self.name}: out_specs {spec} has {len(spec)} entries for {path()} of type "
+            raise ValueError(f"{flat}: out_specs {spec} has {len(spec)} entries for {flat.out_path(i)} of type "
                              f"{aval.str_short()}, which has rank {aval.ndim}")
         if not self.check_vma:
             return x
         extra = sorted((aval.vma & {*manual}) - names(spec))
         if extra:
             raise ValueError(
-                f"shard_map of {self.name}: out_specs {spec} says that {path()} is the same on all devices along {extra}, "
-                f"and it may vary there: its type is {aval}. Name the axes in out_specs, or reduce over them (psum, pmean); "
-                "if the values are equal all the same, say check_vma=False.")
+                f"{flat}: out_specs {spec} says that {flat.out_path(i)} is the same on all devices along {extra}, and it "
+                f"may vary there: its type is {aval}. Name the axes in out_specs, or reduce over them (psum, pmean); if "
+                "the values are equal all the same, say check_vma=False.")
         return vary(x, names(spec))
-
-
-def _argument(args, i):
-    """The number of the argument that holds leaf `i`."""
-    for number, arg in enumerate(args):
-        i -= len(tree.tree_leaves(arg))
-        if i < 0:
-            return number
 
 
 def _evaluate(*args, **params):

@@ -56,12 +56,12 @@ def numbers_and_names(fun, numbers, names, what):
     if not any(p.kind == kinds.VAR_KEYWORD for p in parameters):
         for n in names:
             if n not in keyword:
-                raise ValueError(f"jitted function {name_of(fun)} has invalid argnames {{{n!r}}} in {what}_argnames: "
+                raise ValueError(f"function {name_of(fun)} has invalid argnames {{{n!r}}} in {what}_argnames: "
                                  f"its parameters are {', '.join(p.name for p in parameters)}")
     if not has_rest:
         for n in numbers:
             if not -len(positional) <= n < len(positional):
-                raise ValueError(f"jitted function {name_of(fun)} has {what}_argnums={numbers} but only "
+                raise ValueError(f"function {name_of(fun)} has {what}_argnums={numbers} but only "
                                  f"{len(positional)} positional arguments: argument number {n} does not exist")
     numbers = tuple(n + len(positional) if n < 0 and not has_rest else n for n in numbers)
     all_numbers = {*numbers, *(positional.index(n) for n in names if n in positional)}
