@@ -5,7 +5,7 @@ from op_table.row import listed
 from test_ops import adjoint, differentiable, mappable, stacked, text
 
 import hlotrace
-from hlotrace.core.trace import PRIMITIVES
+from hlotrace.core.primitive import PRIMITIVES
 
 # No function binds them: the linear part of a custom_vjp function, reached by the rows of custom_vjp_call, and a stretch
 # of a linear program, reached by whatever is differentiated under jit.

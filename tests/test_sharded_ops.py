@@ -13,7 +13,7 @@ from test_ops import assert_all_near, rows
 
 import hlotrace
 from hlotrace.core import programs
-from hlotrace.core.trace import PRIMITIVES
+from hlotrace.core.primitive import PRIMITIVES
 from hlotrace.sharding import Mesh, NamedSharding, P
 
 

@@ -160,7 +160,7 @@ def _evaluate(*args, **params):
     """Called outside of every trace: a program of this one equation."""
     invars = [Var(aval_of(a)) for a in args]
     outvars = [Var(a) for a in shard_map_p.typ(*[v.aval for v in invars], **params)]
-    eqn = Eqn(shard_map_p, invars, outvars, params, effects=shard_map_p.effects(params))
+    eqn = Eqn(shard_map_p, invars, outvars, params, effects=shard_map_p.effects_of(params))
     return evaluate.run_program(Jaxpr((), (), invars, [eqn], outvars, params["jaxpr"].name), args)
 
 

@@ -63,7 +63,7 @@ class Jaxpr:
     (`constvars == ()`): what it closes over is an operand of that equation.
     """
     __slots__ = ("constvars", "consts", "invars", "eqns", "outvars", "effects", "name", "arg_names", "derived",
-                 "__weakref__")
+                 "facts", "__weakref__")
 
     def __init__(self, constvars, consts, invars, eqns, outvars, name="fn", arg_names=None):
         self.constvars = tuple(constvars)
@@ -75,6 +75,7 @@ class Jaxpr:
         self.arg_names = arg_names
         self.effects = tuple(dict.fromkeys([e for eqn in eqns if eqn.effects for e in eqn.effects]))
         self.derived = {}        # what transformations made of it: `programs.cached`
+        self.facts = {}          # what is true of all its equations together: `primitive.fact_of`
 
     @property
     def jaxpr(self):

@@ -15,8 +15,9 @@ import numpy as np
 
 from .array import Array
 from .config import state
-from .jaxpr import Literal, Var, sub_jaxprs
+from .jaxpr import Literal, Var
 from .linear import is_linear
+from .primitive import fact_of
 from .trace import EVAL, entering, trace_to_jaxpr
 
 jvp = linearize = transpose = batch = map_flat = None
@@ -43,18 +44,9 @@ def provide(function):
     return found
 
 
-@cached
 def meshes(jaxpr):
-    """The meshes that a program names, in order; `Primitive(mesh=function of the parameters)` says one."""
-    found = {}
-    for eqn in jaxpr.eqns:
-        primitive = eqn.primitive
-        if "mesh" in primitive.properties and (mesh := primitive.properties["mesh"](eqn.params)) is not None:
-            found[mesh] = None
-        if primitive.multiple_results:
-            for inner in sub_jaxprs(eqn.params):
-                found.update(dict.fromkeys(meshes(inner)))
-    return tuple(found)
+    """The meshes that a program names, in order."""
+    return fact_of(jaxpr, "meshes")
 
 
 class Linearized:

@@ -3,8 +3,6 @@
 There is one current trace on each thread (`state.trace`).  `primitive.bind` hands the call to it; a rule
 runs with the trace's parent as the current one.  At the bottom `EvalTrace` evaluates.
 """
-import functools
-
 import numpy as np
 
 from . import dtypes, errors
@@ -13,56 +11,10 @@ from .array import Array
 from .avals import ShapedArray, aval_of, physical
 from .config import state
 from .jaxpr import Eqn, Jaxpr, Literal, Var, literal_value, sub_jaxprs
+from .primitive import Primitive
 
 # NumPy constants up to this many bytes stand in the program; larger ones are passed to it as inputs.
 LITERAL_BYTES = 1024
-
-
-class Primitive:
-    """An operation with all its rules.  A missing rule is None; using it raises a clear error.
-
-    typ(*avals, **params) -> aval, or list of avals if `multiple_results`
-    lower(ctx, eqn, *names) -> name or list of names              (names are MLIR values)
-    jvp(primals, tangents, **params) -> (out, tangent)            (a tangent None is a symbolic zero)
-    linearize(trace, primals, tangents, **params)                 (only for primitives that hold programs)
-    transpose(cotangent, *args, **params) -> cotangents           (unknown args are `Linear`; None is zero)
-    batch(axis, args, dims, **params) -> (out, out_dim)           (a dim None is unbatched)
-    dce(used_outputs, eqn) -> eqn
-    effects(params) -> tuple of names
-    evaluate(*args, **params) -> results        (how it runs eagerly, if not by compiling it)
-    stage(args, params) -> (args, params)       (how it is written into a program, if that differs)
-
-    Other keywords are `properties`, facts about it.  `mesh(params)` is the mesh it names; `collective`: it says itself
-    over which manual axes its results vary; `uses_axis_names`: its batching rule is asked also where nothing is mapped.
-    """
-    __slots__ = ("name", "multiple_results", "typ", "lower", "jvp", "linearize", "transpose", "batch", "dce",
-                 "effects", "evaluate", "stage", "mnemonic", "properties")
-
-    def __init__(self, name, *, multiple_results=False, **rules):
-        self.name = name
-        self.multiple_results = multiple_results
-        for rule in ("typ", "lower", "jvp", "linearize", "transpose", "batch", "dce", "effects", "evaluate",
-                     "stage", "mnemonic"):
-            setattr(self, rule, rules.pop(rule, None))
-        if self.typ is not None and not multiple_results:
-            # avals are interned and parameters hashable: a type is inferred once
-            self.typ = functools.lru_cache(maxsize=4096)(self.typ)
-        self.properties = rules
-        PRIMITIVES[name] = self
-
-    def bind(self, *args, **params):
-        return state.trace.process(self, args, params)
-
-    def typecheck(self, avals, params):
-        """The result avals, always as a list."""
-        result = self.typ(*avals, **params)
-        return list(result) if self.multiple_results else [result]
-
-    def __repr__(self):
-        return self.name
-
-
-PRIMITIVES: dict[str, Primitive] = {}
 
 
 class Trace:
@@ -235,6 +187,7 @@ class JaxprTracer(Tracer):
 class JaxprTrace(Trace):
     """Writes down what is bound as the equations of a program."""
     __slots__ = ("eqns", "constants", "invars", "name", "arg_names")
+    pvary: Primitive     # primitives/collectives.py gives it: an operation that only marks a value as one that varies
 
     def __init__(self, parent, name="fn", arg_names=None):
         super().__init__(parent)
@@ -303,7 +256,7 @@ class JaxprTrace(Trace):
         if vma is not None:
             result = [a.update(vma=vma) for a in result] if primitive.multiple_results else result.update(vma=vma)
         source = state.source or provenance.user_frame()
-        effects = primitive.effects(params) if primitive.effects is not None else ()
+        effects = primitive.effects_of(params) if params else ()
         if primitive.multiple_results:
             outvars = [Var(aval) for aval in result]
             self.eqns.append(Eqn(primitive, invars, outvars, params, effects, source, state.name_stack))
@@ -318,14 +271,14 @@ class JaxprTrace(Trace):
         Returns those axes, or None where the primitive itself says how its results vary: collectives do, and those that
         hold programs.
         """
-        if "collective" in primitive.properties or any(True for _ in sub_jaxprs(params)):
+        if primitive.says_vma or any(True for _ in sub_jaxprs(params)):
             return None
         vma = frozenset().union(*[a.vma for a in avals])
         for i, (v, aval) in enumerate(zip(invars, avals)):
             if aval.vma != vma and type(v) is Var:
                 avals[i] = aval.update(vma=vma)
                 invars[i] = Var(avals[i])
-                self.eqns.append(Eqn(PRIMITIVES["pvary"], [v], [invars[i]], {"axes": tuple(sorted(vma - aval.vma))}, (),
+                self.eqns.append(Eqn(self.pvary, [v], [invars[i]], {"axes": tuple(sorted(vma - aval.vma))}, (),
                                      state.source or provenance.user_frame(), state.name_stack))
         return vma
 
@@ -396,5 +349,5 @@ def raise_to_shaped(aval):
     return aval
 
 
-__all__ = ["Primitive", "PRIMITIVES", "Trace", "Tracer", "EvalTrace", "EVAL", "JaxprTrace", "JaxprTracer",
+__all__ = ["Trace", "Tracer", "EvalTrace", "EVAL", "JaxprTrace", "JaxprTracer",
            "ShapedArray", "entering", "trace_to_jaxpr", "set_evaluator", "is_concrete", "concrete_or_error"]

@@ -10,7 +10,7 @@ from .shapes import *
 
 def __getattr__(name):
     """The primitives by name: `lax.add_p`."""
-    from ..core.trace import PRIMITIVES
+    from ..core.primitive import PRIMITIVES
     if name == "with_sharding_constraint":
         from ..api.shardings import with_sharding_constraint  # meshes are not needed to import lax
         return with_sharding_constraint

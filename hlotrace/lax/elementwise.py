@@ -10,7 +10,7 @@ from ..core import dtypes, source, tree
 from ..core.array import Array
 from ..core.avals import aval_of, is_arraylike, not_an_array
 from ..core.dtypes import python_scalars
-from ..core.trace import PRIMITIVES
+from ..core.primitive import PRIMITIVES
 from ..primitives.common import full, is_constant, np, scalar, shape_of
 from ..primitives.elementwise import (
     bitcast_convert_type_p,

@@ -270,7 +270,7 @@ class Context:
             primitive = eqn.primitive
             if primitive.lower is None:
                 raise NotImplementedError(f"{primitive.name} has no lowering for platform {self.platform}")
-            if "structural" in primitive.properties and any(is_extended(v.aval.dtype) for v in eqn.invars):
+            if primitive.structural and any(is_extended(v.aval.dtype) for v in eqn.invars):
                 results = self.lower_extended(eqn, operands)
             else:
                 results = primitive.lower(self, eqn, *operands)

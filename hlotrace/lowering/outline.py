@@ -411,7 +411,7 @@ def _long_chains(jaxpr, calls):
         taken[start:end] = True
     pieces, depth, start, deepest = [], {}, 0, 0
     for i, eqn in enumerate([*jaxpr.eqns, None]):
-        fusible = eqn is not None and not taken[i] and not eqn.effects and eqn.primitive.properties.get("elementwise")
+        fusible = eqn is not None and not taken[i] and not eqn.effects and eqn.primitive.elementwise
         if fusible:
             level = 1 + max((depth.get(v, 0) for v in eqn.invars if type(v) is Var), default=0)
             depth.update((v, level) for v in eqn.outvars)

@@ -1,12 +1,13 @@
 """Primitives that call a program: jit, and functions with derivatives given by the user."""
 from ..core import programs
 from ..core.config import state
-from ..core.effects import of_programs
 from ..core.errors import UnexpectedTracerError
 from ..core.jaxpr import Eqn, close, dce, eval_jaxpr
+from ..core.primitive import fact_of
 from ..core.programs import transpose_call
 from ..core.trace import trace_to_jaxpr
-from .common import PRIMITIVES, Primitive, aval_of, bind, dtype_of, dtypes, instantiate, zeros_of
+from .common import Primitive, aval_of, dtype_of, dtypes, instantiate, zeros_of
+from .reduce import reduce_sum
 from .shape import move_axis
 
 
@@ -55,7 +56,7 @@ def _jit_dce(used_outputs, eqn):
 
 
 jit_p = Primitive(
-    "jit", multiple_results=True, effects=of_programs, typ=lambda *avals, jaxpr, donated: jaxpr.out_avals,
+    "jit", multiple_results=True, typ=lambda *avals, jaxpr, donated: jaxpr.out_avals,
     lower=lambda ctx, eqn, *names: ctx.call(eqn.params["jaxpr"], names), jvp=_jit_jvp, linearize=_jit_linearize,
     transpose=lambda cts, *args, jaxpr, donated: transpose_call(cts, args, jaxpr, jit_bind), batch=_jit_batch,
     dce=_jit_dce)
@@ -98,6 +99,11 @@ def _stage(args, params):
     return [*consts, *args], {"jaxpr": closed, "num_consts": len(consts), **params}
 
 
+def _axis_names(params):
+    """A function may use any of the named axes."""
+    return fact_of(params["jaxpr"], "axis_names") if "jaxpr" in params else tuple(n for n, *_ in state.axis_env)
+
+
 def _run(*args, fun=None, jaxpr=None, **_):
     return list(fun(*args)) if jaxpr is None else eval_jaxpr(jaxpr, (), *args)
 
@@ -122,14 +128,14 @@ def _mapped(fun, axis, batched):
     return lambda *xs: programs.map_flat(fun, axis, xs, dims)
 
 
-def _custom_batch(primitive_name, map_rules):
+def _custom_batch(primitive, map_rules):
     def batch(axis, args, dims, *, num_consts=0, fun=None, jaxpr=None, **params):
         args = [a if d is None else move_axis(a, d, 0) for a, d in zip(args, dims)]
         batched = tuple(d is not None for d in dims)
         consts, explicit = args[:num_consts], args[num_consts:]
         inner = _mapped(fun or (lambda *xs: eval_jaxpr(jaxpr, (), *xs)), axis, batched)
         rules = map_rules(axis, batched[num_consts:], **params)
-        outs = PRIMITIVES[primitive_name].bind(*explicit, fun=lambda *xs: inner(*consts, *xs), **rules)
+        outs = primitive().bind(*explicit, fun=lambda *xs: inner(*consts, *xs), **rules)
         return outs, [0] * len(outs)
     return batch
 
@@ -154,8 +160,8 @@ def _custom_jvp(primals, tangents, *, rule, name, num_consts=0, **_):
     return outs, [None if no_tangent(t) else t for t in out_tangents]
 
 
-custom_jvp_call_p = Primitive("custom_jvp_call", multiple_results=True, effects=of_programs, typ=_custom_typ,
-                              lower=_inline, jvp=_custom_jvp, batch=_custom_batch("custom_jvp_call", _map_jvp_rule),
+custom_jvp_call_p = Primitive("custom_jvp_call", multiple_results=True, axis_names=_axis_names, typ=_custom_typ,
+                              lower=_inline, jvp=_custom_jvp, batch=_custom_batch(lambda: custom_jvp_call_p, _map_jvp_rule),
                               evaluate=_run, stage=_stage)
 
 
@@ -179,7 +185,7 @@ def _custom_lin_transpose(cts, *args, bwd, num_residuals, nonzero, out_avals, na
     return [None] * num_residuals + [None if no_tangent(f) else f for f, nz in zip(found, nonzero) if nz]
 
 
-custom_lin_p = Primitive("custom_lin", multiple_results=True, collective=True, jvp=_forward_mode,
+custom_lin_p = Primitive("custom_lin", multiple_results=True, says_vma=True, jvp=_forward_mode,
                          typ=lambda *avals, out_avals, **_: list(out_avals), transpose=_custom_lin_transpose,
                          evaluate=lambda *args, **params: _forward_mode(args, args, **params))
 
@@ -196,10 +202,10 @@ def _map_vjp_rules(axis, batched, *, fwd, bwd, name):
     def mapped_bwd(residuals, cts):
         n = len(residuals)
         found = _mapped(lambda *xs: bwd(list(xs[:n]), list(xs[n:])), axis, (True,) * (n + len(cts)))(*residuals, *cts)
-        return [ct if b or no_tangent(ct) else bind("reduce_sum", ct, axes=(0,)) for ct, b in zip(found, batched)]
+        return [ct if b or no_tangent(ct) else reduce_sum(ct, (0,)) for ct, b in zip(found, batched)]
     return {"fwd": mapped_fwd, "bwd": mapped_bwd, "name": name}
 
 
-custom_vjp_call_p = Primitive("custom_vjp_call", multiple_results=True, effects=of_programs, typ=_custom_typ,
+custom_vjp_call_p = Primitive("custom_vjp_call", multiple_results=True, axis_names=_axis_names, typ=_custom_typ,
                               lower=_inline, jvp=_forward_mode, linearize=_custom_vjp_linearize,
-                              batch=_custom_batch("custom_vjp_call", _map_vjp_rules), evaluate=_run, stage=_stage)
+                              batch=_custom_batch(lambda: custom_vjp_call_p, _map_vjp_rules), evaluate=_run, stage=_stage)

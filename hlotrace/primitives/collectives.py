@@ -10,10 +10,15 @@ the same on all devices meet values that are not; its transpose is a sum over de
 import numpy as np
 
 from ..core import dtypes
+from ..core.trace import JaxprTrace
 from .common import Primitive, ShapedArray, aval_of, bind, linear_jvp, prod, shape_of
 from .elementwise import add_p, convert, div, eq, max_p, min_p, mul
 from .reduce import reduce_max_p, reduce_min_p, reduce_sum_p, region
 from .shape import broadcast_axis, iota_p, move_axis, reshape
+
+
+def _own_axes(params):
+    return params["axes"]
 
 
 def collective(name, typ, lower=None, mapped=None, **rules):
@@ -30,7 +35,7 @@ def collective(name, typ, lower=None, mapped=None, **rules):
             return primitive.bind(x, axes=axes, **params), None
         last = len(shape_of(x)) - 1      # behind the dimensions that the parameters count
         return primitive.bind(move_axis(x, dim, last), axes=axes, **params), last
-    primitive = Primitive(name, typ=typ, lower=lower, batch=batch, collective=True, uses_axis_names=True, **rules)
+    primitive = Primitive(name, typ=typ, lower=lower, batch=batch, says_vma=True, axis_names=_own_axes, **rules)
     if primitive.jvp is None:
         primitive.jvp = linear_jvp(primitive)
     return primitive
@@ -87,6 +92,8 @@ def _combiner(primitive):
 pvary_p = collective(
     "pvary", lambda x, *, axes: x.update(vma=x.vma | {*axes}), lambda ctx, eqn, x: x,
     transpose=lambda ct, x, *, axes: [psum_invariant_p.bind(vary(ct, axes), axes=axes)])
+
+JaxprTrace.pvary = pvary_p
 
 
 def vary(x, axes):
@@ -264,9 +271,7 @@ def _index_lower(ctx, eqn):
 
 
 def _index_batch(axis, args, dims, *, axes, checked):
-    if axes == (axis.name,):
-        return iota_p.bind(dtype=np.dtype(np.int32), shape=(axis.size,), dimension=0), 0
-    return axis_index_p.bind(axes=axes, checked=checked), None
+    return iota_p.bind(dtype=np.dtype(np.int32), shape=(axis.size,), dimension=0), 0      # it is asked for its own axis
 
 
 def _index_typ(*, axes, checked):
@@ -274,4 +279,4 @@ def _index_typ(*, axes, checked):
 
 
 axis_index_p = Primitive(
-    "axis_index", typ=_index_typ, lower=_index_lower, batch=_index_batch, collective=True, uses_axis_names=True)
+    "axis_index", typ=_index_typ, lower=_index_lower, batch=_index_batch, says_vma=True, axis_names=_own_axes)

@@ -8,7 +8,9 @@ import numpy as np
 from ..core import dtypes
 from ..core.avals import ShapedArray, aval_of
 from ..core.linear import Linear, is_linear
-from ..core.trace import PRIMITIVES, Primitive, Tracer
+from ..core.primitive import PRIMITIVES
+from ..core.primitive import Builtin as Primitive
+from ..core.trace import Tracer
 
 prod = math.prod
 

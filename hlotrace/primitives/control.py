@@ -3,12 +3,14 @@
 A primitive here holds programs that close over nothing: what they use are operands of the equation.
 """
 from ..core import programs
-from ..core.effects import TOKEN, is_ordered, of_programs
+from ..core.effects import TOKEN, is_ordered
 from ..core.jaxpr import Var, dce, eval_jaxpr
 from ..core.linear import is_linear
 from ..core.trace import trace_to_jaxpr
 from .calls import nonzero, present
-from .common import Primitive, aval_of, bind, dtypes, instantiate, ndim_of, np, scalar, zeros_of
+from .common import Primitive, aval_of, dtypes, instantiate, ndim_of, np, scalar, zeros_of
+from .elementwise import clamp_p, select_n_p
+from .reduce import reduce_or_p
 from .shape import broadcast_axis, broadcast_in_dim, move_axis
 
 
@@ -146,12 +148,12 @@ def _cond_batch(axis, args, dims, *, branches):
     marks = (True,) * len(operands)
     outs = [eval_jaxpr(programs.batch(b, axis, marks, True)[0], (), *operands) for b in branches]
     if not dtypes.is_bool(aval_of(index).dtype):
-        index = bind("clamp", scalar(0, np.int32), index, scalar(len(branches) - 1, np.int32))
+        index = clamp_p.bind(scalar(0, np.int32), index, scalar(len(branches) - 1, np.int32))
 
     def choose(*values):
         shape = values[0].shape
         which = index if len(shape) == 1 else broadcast_in_dim(index, shape, (0,))
-        return bind("select_n", which, *values)
+        return select_n_p.bind(which, *values)
     return [choose(*column) for column in zip(*outs)], [0] * len(branches[0].outvars)
 
 
@@ -175,7 +177,7 @@ def _cond_typ(index, *avals, branches):
 # index: bool (two branches: false, true) or int32, clamped to the last branch
 cond_p = Primitive("cond", multiple_results=True, typ=_cond_typ, lower=_cond_lower, jvp=_cond_jvp,
                    linearize=_cond_linearize, transpose=_cond_transpose, batch=_cond_batch, dce=_cond_dce,
-                   effects=of_programs)
+                   )
 
 
 # --- while ------------------------------------------------------------------------------------------------------
@@ -290,14 +292,14 @@ def _while_batch(axis, args, dims, *, cond_jaxpr, body_jaxpr, cond_nconsts, body
         nc, nb = cond_nconsts, body_nconsts
 
         def any_cond(*xs):
-            return [bind("reduce_or", eval_jaxpr(cond, (), *xs)[0], axes=(0,))]
+            return [reduce_or_p.bind(eval_jaxpr(cond, (), *xs)[0], axes=(0,))]
 
         def masked_body(*xs):
             c, b, old = xs[:nc], xs[nc:nc + nb], xs[nc + nb:]
             keep_going, = eval_jaxpr(cond, (), *c, *old)
             new = eval_jaxpr(body, (), *b, *old)
-            return [bind("select_n", keep_going if ndim_of(n) == 1 else broadcast_in_dim(keep_going, n.shape, (0,)),
-                         o, n) for o, n in zip(old, new)]
+            return [select_n_p.bind(keep_going if ndim_of(n) == 1 else broadcast_in_dim(keep_going, n.shape, (0,)), o, n)
+                    for o, n in zip(old, new)]
         avals = [aval_of(a) for a in (*cond_consts, *body_consts, *carry)]
         body = programs.embed_constants(trace_to_jaxpr(masked_body, avals, body_jaxpr.name))
         cond = programs.embed_constants(trace_to_jaxpr(any_cond, [*avals[:nc], *avals[nc + nb:]], cond_jaxpr.name))
@@ -309,4 +311,4 @@ def _while_batch(axis, args, dims, *, cond_jaxpr, body_jaxpr, cond_nconsts, body
 
 
 while_p = Primitive("while", multiple_results=True, typ=_while_typ, lower=_while_lower, jvp=_while_jvp,
-                    linearize=_while_linearize, transpose=_while_transpose, batch=_while_batch, effects=of_programs)
+                    linearize=_while_linearize, transpose=_while_transpose, batch=_while_batch)

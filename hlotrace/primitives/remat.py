@@ -1,6 +1,5 @@
 """checkpoint (rematerialization): the derivative computes its residuals again instead of saving them."""
 from ..core import programs
-from ..core.effects import of_programs
 from ..core.jaxpr import eval_jaxpr
 from ..core.trace import trace_to_jaxpr
 from .calls import jit_p, nonzero, present
@@ -45,6 +44,6 @@ def _batch(axis, args, dims, *, jaxpr, prevent_cse):
 
 
 remat_p = Primitive(
-    "checkpoint", multiple_results=True, effects=of_programs, typ=lambda *avals, jaxpr, **_: jaxpr.out_avals,
+    "checkpoint", multiple_results=True, typ=lambda *avals, jaxpr, **_: jaxpr.out_avals,
     lower=lambda ctx, eqn, *names: ctx.call(eqn.params["jaxpr"], names), jvp=_jvp, linearize=_linearize, batch=_batch,
     evaluate=lambda *args, jaxpr, prevent_cse: jit_p.bind(*args, jaxpr=jaxpr, donated=()))

@@ -6,13 +6,14 @@ Lowered as a while loop that reads slices of xs and writes slices of ys.
 """
 from ..core import programs
 from ..core.avals import ShapedArray, physical
-from ..core.effects import TOKEN, is_ordered, of_programs
+from ..core.effects import TOKEN, is_ordered
 from ..core.jaxpr import dce, eval_jaxpr
 from ..core.linear import is_linear
 from ..core.trace import trace_to_jaxpr
 from .calls import nonzero, present
-from .common import Primitive, aval_of, bind, instantiate, np, zeros_of
+from .common import Primitive, aval_of, instantiate, np, zeros_of
 from .control import carry_fixpoint, front, several
+from .elementwise import add_p
 from .shape import broadcast_axis, move_axis
 
 
@@ -265,7 +266,7 @@ def _scan_transpose(cts, *args, jaxpr, length, reverse, unroll, num_consts, num_
         rest = iter(eval_jaxpr(program, (), *fixed, *x, *ct_k, *ct_y))
         found = [next(rest) if nz else None for nz in in_nonzero]
         ct_c, ct_k, ct_x = split_operands(found, len(const_avals), num_carry)
-        sums = [s if c is None else bind("add", s, c) for s, c in zip(sums, ct_c)]
+        sums = [s if c is None else add_p.bind(s, c) for s, c in zip(sums, ct_c)]
         return [*sums, *_fill(ct_k, [True] * num_carry, carry_avals), *_fill(ct_x, [True] * len(x_avals), x_avals)]
     operands = [*fixed_consts, *(zeros_of(a) for a in const_avals), *ct_carry, *fixed_xs, *present(cts[num_carry:])]
     n_fixed = len(fixed_consts) + len(const_avals) + num_carry
@@ -313,4 +314,4 @@ def _scan_dce(used_outputs, eqn):
 
 scan_p = Primitive("scan", multiple_results=True, typ=_scan_typ, lower=_scan_lower, jvp=_scan_jvp,
                    linearize=_scan_linearize, transpose=_scan_transpose, batch=_scan_batch, dce=_scan_dce,
-                   effects=of_programs)
+                   )

@@ -9,9 +9,9 @@ import functools
 
 from ..core import programs
 from ..core.config import state
-from ..core.effects import of_programs
 from ..core.jaxpr import Eqn, dce, eval_jaxpr
 from ..core.linear import Axis, is_linear
+from ..core.primitive import fact_of
 from ..core.trace import trace_to_jaxpr
 from ..sharding.spec import PartitionSpec
 from .calls import no_tangent, nonzero, present
@@ -220,5 +220,7 @@ def _dce(used_outputs, eqn):
 
 
 shard_map_p = Primitive(
-    "shard_map", multiple_results=True, effects=of_programs, typ=_typ, lower=_lower, jvp=_jvp, linearize=_linearize,
-    transpose=_transpose, batch=_batch, dce=_dce, mesh=lambda params: params["mesh"])
+    "shard_map", multiple_results=True, typ=_typ, lower=_lower, jvp=_jvp, linearize=_linearize,
+    transpose=_transpose, batch=_batch, dce=_dce,
+    meshes=lambda params: (params["mesh"], *fact_of(params["jaxpr"], "meshes")),
+    axis_names=lambda params: tuple(n for n in fact_of(params["jaxpr"], "axis_names") if n not in params["manual"]))

@@ -33,8 +33,8 @@ def _batch(axis, args, dims, *, sharding):
 sharding_constraint_p = Primitive(
     "sharding_constraint", typ=_typ, lower=_lower,
     transpose=lambda ct, x, *, sharding: [sharding_constraint_p.bind(ct, sharding=sharding)], batch=_batch,
-    mesh=lambda params: None if isinstance(params["sharding"], SingleDeviceSharding) else
-    getattr(params["sharding"], "mesh", params["sharding"]))
+    meshes=lambda params: () if isinstance(params["sharding"], SingleDeviceSharding) else
+    (getattr(params["sharding"], "mesh", params["sharding"]),))
 sharding_constraint_p.jvp = linear_jvp(sharding_constraint_p)
 
 

@@ -50,7 +50,7 @@ class BatchTrace(Trace):
         saved = state.trace
         state.trace = self.parent
         try:
-            if not mapped and not primitive.properties.get("uses_axis_names"):
+            if not mapped and (axis.name is None or axis.name not in primitive.axis_names_of(params)):
                 return primitive.bind(*values, **params)
             if primitive.batch is None:
                 raise NotImplementedError(f"{primitive.name} has no batching rule: it cannot be used under vmap")

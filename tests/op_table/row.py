@@ -6,7 +6,7 @@ import ml_dtypes
 import numpy as np
 
 from hlotrace.core.dtypes import is_inexact
-from hlotrace.core.trace import PRIMITIVES
+from hlotrace.core.primitive import PRIMITIVES
 
 BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 DTYPES = {"f": (np.float16, BFLOAT16, np.float32, np.float64), "F": (np.float32, np.float64),

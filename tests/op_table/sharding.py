@@ -5,7 +5,7 @@ import numpy as np
 
 import hlotrace
 from hlotrace import lax
-from hlotrace.core.trace import PRIMITIVES
+from hlotrace.core.primitive import PRIMITIVES
 from hlotrace.lax import with_sharding_constraint
 from hlotrace.sharding import Mesh, NamedSharding, P
 
@@ -86,6 +86,8 @@ row("ppermute", over(lambda x: lax.ppermute(x, "x", [(0, 1), (1, 0)])), lambda x
 row("ppermute", over(lambda x: lax.ppermute(x, "x", [(0, 1)])), lambda x: np.concatenate([0 * x[:2], x[:2]]), X,
     linear=True, variant="partial")
 row("axis_index", over(lambda x: x * (lax.axis_index("x") + 1)), lambda x: np.concatenate([x[:2], 2 * x[2:]]), X)
+row("axis_index", lambda x: hlotrace.vmap(lambda v: v * (lax.axis_index("i") + 1), axis_name="i")(x),
+    lambda x: x * np.arange(1, 5)[:, None], X, variant="of a vmap")
 
 # --- shard_map --------------------------------------------------------------------------------------------------
 

@@ -1,0 +1,118 @@
+"""Primitive: an operation as a checked record of its rules and of facts about it.
+
+What a primitive does with named axes, meshes and side effects is a fact of an application of it.  One that says nothing
+about them has those of the programs that it holds, so a new primitive that calls a program need not repeat them.
+"""
+import difflib
+import functools
+
+from .config import state
+from .jaxpr import Jaxpr, sub_jaxprs
+
+# What a primitive may say.  Rules are functions or None: using one that is missing raises a clear error.
+RULES = (
+    "typ",          # (*avals, **params) -> aval, or list of avals if `multiple_results`
+    "lower",        # (ctx, eqn, *names) -> name or list of names       names are MLIR values
+    "jvp",          # (primals, tangents, **params) -> (out, tangent)   a tangent None is a symbolic zero
+    "linearize",    # (trace, primals, tangents, **params)              only for primitives that hold programs
+    "transpose",    # (cotangent, *args, **params) -> cotangents        unknown args are `Linear`; None is zero
+    "batch",        # (axis, args, dims, **params) -> (out, out_dim)    a dim None is unbatched
+    "dce",          # (used_outputs, eqn) -> eqn
+    "evaluate",     # (*args, **params) -> results                      how it runs eagerly, if not by compiling it
+    "stage",        # (args, params) -> (args, params)                  how it is written into a program, if that differs
+)
+# Functions of the parameters of an application that give a tuple; None stands for those of the programs it holds.
+FACTS = (
+    "effects",      # what it does besides computing
+    "axis_names",   # named axes that it uses: over these its batching rule is asked also where nothing is mapped
+    "meshes",       # meshes that it names
+)
+# Plain facts, and what they are where nothing is said.
+TRAITS = {
+    "elementwise": False,   # each element of the result comes from those at the same place in the operands
+    "structural": False,    # moves values, whatever their dtype: it is lowered on PRNG keys as on their words
+    "says_vma": False,      # its typing rule says over which manual axes results vary
+    "kinds": "",            # of dtypes that it takes; see primitives.elementwise.kind_of
+    "mnemonic": None,       # the name of its StableHLO or CHLO operation
+}
+
+
+class Primitive:
+    """An operation: its name, whether it gives a list of results, and by keyword what stands in RULES, FACTS and TRAITS.
+
+    TypeError for any other keyword.
+    """
+    __slots__ = ("name", "multiple_results", *RULES, *FACTS, *TRAITS, "__weakref__")
+
+    def __init__(self, name, *, multiple_results=False, **given):
+        self.name = name
+        self.multiple_results = multiple_results
+        for slot in (*RULES, *FACTS):
+            setattr(self, slot, given.pop(slot, None))
+        for trait, usual in TRAITS.items():
+            setattr(self, trait, given.pop(trait, usual))
+        for unknown in given:
+            near = difflib.get_close_matches(unknown, (*RULES, *FACTS, *TRAITS), 1)
+            raise TypeError(f"Primitive {name!r} has no rule or fact called {unknown!r}"
+                            + (f"; did you mean {near[0]!r}?" if near else ""))
+        if self.typ is not None and not multiple_results:
+            # avals are interned and parameters hashable: a type is inferred once
+            self.typ = functools.lru_cache(maxsize=4096)(self.typ)
+
+    def bind(self, *args, **params):
+        return state.trace.process(self, args, params)
+
+    def typecheck(self, avals, params):
+        """The result avals, always as a list."""
+        result = self.typ(*avals, **params)
+        return list(result) if self.multiple_results else [result]
+
+    def effects_of(self, params):
+        """The effects of an application with these parameters."""
+        if self.effects is not None:
+            return self.effects(params)
+        for value in params.values():
+            if type(value) is Jaxpr or type(value) is tuple and value and type(value[0]) is Jaxpr:
+                return tuple(dict.fromkeys(e for jaxpr in sub_jaxprs(params) for e in jaxpr.effects))
+        return ()
+
+    def axis_names_of(self, params):
+        """The named axes that an application uses, in itself or in the programs it holds."""
+        return _fact(self, "axis_names", params)
+
+    def meshes_of(self, params):
+        """The meshes that an application names, in itself or in the programs it holds."""
+        return _fact(self, "meshes", params)
+
+    def __repr__(self):
+        return self.name
+
+
+def _fact(primitive, fact, params):
+    rule = getattr(primitive, fact)
+    if rule is not None:
+        return rule(params)
+    return tuple(dict.fromkeys(found for jaxpr in sub_jaxprs(params) for found in fact_of(jaxpr, fact)))
+
+
+def fact_of(jaxpr, fact):
+    """"axis_names" or "meshes" of a whole program, a tuple in order of appearance; kept on the program."""
+    found = jaxpr.facts.get(fact)
+    if found is None:
+        found = jaxpr.facts[fact] = tuple(dict.fromkeys(
+            one for eqn in jaxpr.eqns for one in _fact(eqn.primitive, fact, eqn.params)))
+    return found
+
+
+PRIMITIVES: dict[str, Primitive] = {}     # those of hlotrace, by name
+
+
+class Builtin(Primitive):
+    """A primitive of hlotrace's own.  ValueError if there is one of that name."""
+    __slots__ = ()
+
+    def __init__(self, name, **given):
+        if name in PRIMITIVES:
+            raise ValueError(f"there is a primitive {name!r} already: {PRIMITIVES[name].lower}")
+        super().__init__(name, **given)
+        PRIMITIVES[name] = self
