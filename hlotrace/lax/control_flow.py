@@ -4,6 +4,7 @@ import operator
 
 from ..api.flat import Traced, trace_call
 from ..api.jit import cache_for
+from ..api.vmap import vmap
 from ..core import dtypes, errors, tree
 from ..core.avals import aval_of, is_arraylike
 from ..core.config import state
@@ -15,6 +16,7 @@ from ..primitives.common import bind, canonical_axis, np, scalar
 from ..primitives.control import cond_p, while_p
 from ..primitives.elementwise import convert
 from ..primitives.scan import scan_p
+from .shapes import concatenate, reshape, rev, stack
 
 __all__ = ["scan", "while_loop", "fori_loop", "cond", "switch", "map", "associative_scan"]
 
@@ -178,7 +180,6 @@ def _python_scan(f, init, xs, x_leaves, x_tree, length, reverse):
         raise ValueError("zero-length scan is not supported in disable_jit() mode: the type of its output is unknown.")
     if reverse:
         ys.reverse()
-    from ..numpy import stack
     return carry, tree.tree_map(lambda *rows: stack(rows), *ys)
 
 
@@ -373,8 +374,6 @@ def map(f, xs, *, batch_size=None):
 
 
 def _batched_map(f, xs, size):
-    from ..api.vmap import vmap
-    from ..numpy import concatenate, reshape
     if size < 1:
         raise ValueError(f"lax.map: batch_size must be positive, got {size}")
     length = _scan_length([aval_of(x) for x in tree.tree_leaves(xs)], xs, None)
@@ -395,11 +394,10 @@ def associative_scan(fn, elems, reverse=False, axis=0):
     """
     if not callable(fn):
         raise TypeError("lax.associative_scan: fn argument should be callable.")
-    from ..numpy import concatenate, flip
     leaves, treedef = tree.tree_flatten(elems)
+    axis = canonical_axis(axis, aval_of(leaves[0]).ndim)
     if reverse:
-        leaves = [flip(x, axis) for x in leaves]
-    axis = canonical_axis(axis, leaves[0].ndim)
+        leaves = [rev(x, (axis,)) for x in leaves]
     sizes = {x.shape[axis] for x in leaves}
     if len(sizes) != 1:
         raise ValueError(f"Array inputs to associative_scan must have the same size along axis {axis}, got "
@@ -415,7 +413,6 @@ def associative_scan(fn, elems, reverse=False, axis=0):
 
     def interleave(a, b):
         """a[0], b[0], a[1], b[1], ...; `a` is as long as `b`, or one longer."""
-        from ..numpy import reshape, stack
         n = b.shape[axis]
         pairs = stack([cut(a, 0, n), b], axis + 1)
         merged = reshape(pairs, (*a.shape[:axis], 2 * n, *a.shape[axis + 1:]))
@@ -433,5 +430,5 @@ def associative_scan(fn, elems, reverse=False, axis=0):
         return [interleave(e, o) for e, o in zip(even, odd)]
     result = recurse(leaves)
     if reverse:
-        result = [flip(x, axis) for x in result]
+        result = [rev(x, (axis,)) for x in result]
     return treedef.unflatten(result)

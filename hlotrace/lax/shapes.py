@@ -1,4 +1,5 @@
 """Making arrays and changing their shapes: the public functions over `primitives/shape.py`."""
+import functools
 import itertools
 import operator
 
@@ -78,10 +79,19 @@ def broadcasted_iota(dtype, shape, dimension, *, out_sharding=None):
 
 # --- broadcasting -----------------------------------------------------------------------------------------------
 
+@functools.lru_cache(maxsize=4096)
 def broadcast_shapes(*shapes):
     """The NumPy broadcast of shapes.  ValueError where they do not fit."""
-    from ..numpy.util import broadcast_shapes
-    return broadcast_shapes(*shapes)
+    shapes = [tuple(s) if np.iterable(s) else (s,) for s in shapes]
+    longest = max(map(len, shapes), default=0)
+    result = []
+    for axis in range(-longest, 0):
+        sizes = {s[axis] for s in shapes if len(s) >= -axis} - {1}
+        if len(sizes) > 1:
+            raise ValueError(f"Incompatible shapes for broadcasting: shapes={shapes} have sizes "
+                             f"{sorted(sizes)} at axis {axis}; sizes must be equal, or 1")
+        result.append(sizes.pop() if sizes else 1)
+    return tuple(result)
 
 
 def broadcast_in_dim(operand, shape, broadcast_dimensions, *, out_sharding=None):

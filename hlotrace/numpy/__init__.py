@@ -38,7 +38,6 @@ from .sorting import *
 from .statistics import *
 from .ufunc import *
 from .ufuncs import *
-from .util import broadcast_shapes as broadcast_shapes
 from .windows import *
 
 array_methods.install(globals())

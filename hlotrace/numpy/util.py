@@ -1,10 +1,9 @@
 """Promotion and broadcasting of the arguments of NumPy-level functions."""
-import functools
-
 from ..core import dtypes, source
 from ..core.array import Array
 from ..core.avals import aval_of, is_arraylike
 from ..core.config import config
+from ..lax.shapes import broadcast_shapes
 from ..primitives.common import is_constant, np, scalar
 from ..primitives.elementwise import convert_element_type_p
 from ..primitives.shape import broadcast_in_dim
@@ -84,21 +83,6 @@ def promote_dtypes_inexact(*args):
     """The arguments cast to their common floating or complex dtype."""
     dtype, weak = dtypes.lattice_result(tuple([(a.dtype, a.weak_type) for a in map(aval_of, args)]))
     return [cast(x, dtypes.to_inexact(dtype), weak) for x in args]
-
-
-@functools.lru_cache(maxsize=4096)
-def broadcast_shapes(*shapes):
-    """The NumPy broadcast of shapes.  ValueError where they do not fit."""
-    shapes = [tuple(s) if np.iterable(s) else (s,) for s in shapes]
-    longest = max(map(len, shapes), default=0)
-    result = []
-    for axis in range(-longest, 0):
-        sizes = {s[axis] for s in shapes if len(s) >= -axis} - {1}
-        if len(sizes) > 1:
-            raise ValueError(f"Incompatible shapes for broadcasting: shapes={shapes} have sizes "
-                             f"{sorted(sizes)} at axis {axis}; sizes must be equal, or 1")
-        result.append(sizes.pop() if sizes else 1)
-    return tuple(result)
 
 
 def broadcast_to_shape(x, target):
