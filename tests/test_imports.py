@@ -5,6 +5,7 @@ constant given to `import_module`.
 """
 
 import ast
+import re
 import subprocess
 import sys
 from collections.abc import Iterator, Set
@@ -23,8 +24,9 @@ def layer(module: str) -> int:
     # core reads one leaf of runtime, and to import a leaf runs its package's __init__ first.
     if module in ("hlotrace.runtime", "hlotrace.runtime.binding"):
         return 0
-    folders = {"core": 1, "primitives": 2, "sharding": 2, "transforms": 3, "lowering": 3, "runtime": 4}
-    return folders.get(module.partition(".")[2].partition(".")[0], 5)
+    folders = {"core": 1, "primitives": 2, "sharding": 2, "transforms": 3, "lowering": 3, "runtime": 4, "api": 5,
+               "lax": 6, "numpy": 7, "random": 8, "nn": 8, "scipy": 8}
+    return folders.get(module.partition(".")[2].partition(".")[0], 9)
 
 
 def inside(module: str, folder: str) -> bool:
@@ -106,6 +108,25 @@ def test_library_imports_run_one_way():
     assert not found, "\n" + "\n".join(found)
 
 
+def stated_order(doc: str) -> list[str]:
+    """The files that a package lists in its docstring, each indented and followed by what it is for, lowest first."""
+    return re.findall(r"^ {4}(\w+) {2,}\S", doc, re.M)
+
+
+def test_files_of_numpy_import_only_those_that_its_docstring_lists_above_them():
+    modules, package = library(), "hlotrace.numpy"
+    order = stated_order(ast.get_docstring(ast.parse(modules[package].read_text("utf-8"))) or "")
+    files = {name.rpartition(".")[2] for name in modules if name.startswith(package + ".")}
+    assert sorted(order) == sorted(files)
+    found = [
+        f"{name}, line {line}: {target}"
+        for place, name in enumerate(order)
+        for line, target in imports(modules[f"{package}.{name}"].read_text("utf-8"), package, modules.keys())
+        if inside(target, package) and target.rpartition(".")[2] not in order[:place]
+    ]
+    assert not found, "\n" + "\n".join(found)
+
+
 def test_examples_and_tests_never_import_jax():
     paths = [*(ROOT / "examples").glob("*.py"), *(ROOT / "tests").rglob("*.py")]
     found = [
@@ -130,7 +151,11 @@ KNOWN = {
     "hlotrace.runtime.binding",
     "hlotrace.sharding",
     "hlotrace.sharding.mesh",
+    "hlotrace.api.jit",
+    "hlotrace.lax",
     "hlotrace.numpy",
+    "hlotrace.random",
+    "hlotrace.nn",
 }
 
 
@@ -152,6 +177,11 @@ KNOWN = {
         ("hlotrace.sharding.mesh", "from ..runtime import binding"),
         ("hlotrace.core.avals", "from hlotrace.sharding import mesh"),
         ("hlotrace.runtime.array", "from hlotrace import numpy"),
+        ("hlotrace.runtime.array", "from hlotrace.api.jit import jit"),
+        ("hlotrace.api.jit", "from ..lax import scan"),
+        ("hlotrace.lax.shapes", "def f():\n    from ..numpy.util import broadcast_shapes"),
+        ("hlotrace.numpy.util", "from .. import random"),
+        ("hlotrace.nn.functions", "from ..dtypes import finfo"),
         ("hlotrace.runtime.binding", "from hlotrace.core.avals import ShapedArray"),
         ("hlotrace.numpy", "from jaxlib import _jax"),
         ("hlotrace.numpy", "import jax"),
@@ -176,7 +206,10 @@ def test_import_across_a_wall_is_found(module, source):
         ("hlotrace.runtime.array", "from jaxlib import xla_client\nfrom ..lowering import text"),
         ("hlotrace.runtime.binding", "from jaxlib import _jax"),
         ("hlotrace.tools.dump_hlo", "from absl import flags\nimport hlotrace.numpy"),
-        ("hlotrace.numpy", "import hlotrace as jax\nfrom hlotrace import core, jit"),
+        ("hlotrace.lax.control_flow", "from ..api.vmap import vmap"),
+        ("hlotrace.numpy.util", "from ..lax.shapes import broadcast_shapes"),
+        ("hlotrace.nn.initializers", "from .. import lax, random\nfrom .. import numpy as jnp"),
+        ("hlotrace.experimental.ode", "import hlotrace as jax\nfrom hlotrace import core, jit"),
     ],
 )
 def test_import_within_the_walls_is_let_through(module, source):

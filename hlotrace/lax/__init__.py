@@ -1,4 +1,5 @@
 """JAX's `lax`: operations close to the primitives, without promotion or broadcasting of operands."""
+from ..core.primitive import PRIMITIVES as _PRIMITIVES
 from .contraction import *
 from .control_flow import *
 from .elementwise import *
@@ -10,10 +11,9 @@ from .shapes import *
 
 def __getattr__(name):
     """The primitives by name: `lax.add_p`."""
-    from ..core.primitive import PRIMITIVES
     if name == "with_sharding_constraint":
         from ..api.shardings import with_sharding_constraint  # meshes are not needed to import lax
         return with_sharding_constraint
-    if name.endswith("_p") and name[:-2] in PRIMITIVES:
-        return PRIMITIVES[name[:-2]]
+    if name.endswith("_p") and name[:-2] in _PRIMITIVES:
+        return _PRIMITIVES[name[:-2]]
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

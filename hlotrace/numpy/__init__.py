@@ -1,4 +1,32 @@
-"""NumPy's functions on traced and compiled arrays, with JAX's names, dtypes and weak types."""
+"""NumPy's functions on traced and compiled arrays, with JAX's names, dtypes and weak types.
+
+Each file imports only files that stand above it here (a test reads this list):
+
+    util            what every function asks of its arguments: promotion, broadcasting, checks
+    creation        arrays from anything; ranges, diagonals, triangles
+    dtype_objects   float32, int8, ... as they are written and called; finfo, promote_types
+    indexing        x[...] and x.at[...]
+    reductions      sum, max, any, cumsum, argmax, and their kin
+    sorting         sort, searchsorted, histogram
+    shaping         reshape, transpose, concatenate, split, roll
+    conditions      where, nonzero, select, piecewise
+    mapping         vectorize, apply_along_axis
+    ufunc           the class of elementwise functions, with reduce, accumulate, at, outer
+    ufuncs          the tables of elementwise functions
+    arithmetic      quotients, powers, rounding, divisors, clip
+    floats          sign, mantissa and exponent
+    comparison      isclose, array_equal, iscomplexobj
+    contraction     matmul, einsum, convolve, cross
+    statistics      mean, var, quantile
+    sets            unique, union1d, isin
+    selection       take, put, choose, delete, insert
+    grids           meshgrid, mgrid, unravel_index, r_
+    calculus        diff, gradient, trapezoid, interp, polyval
+    windows         hanning, kaiser
+    bits            packbits, unpackbits
+    padding         pad
+    array_methods   the operators and methods of arrays, installed when all functions are there
+"""
 from numpy import (
     e,
     euler_gamma,

@@ -6,6 +6,7 @@ from ..api.composite import composite
 from ..core import dtypes
 from ..lax import shapes as lax
 from ..lax.control_flow import scan
+from ..lax.reductions import sort_key_val
 from ..primitives.common import canonical_axes, canonical_axis, np
 from .arithmetic import clip, remainder
 from .conditions import where
@@ -184,7 +185,6 @@ def _interp(x, xp, fp, left, right, period, *, extrapolate):
     if period is not None:
         period = abs_(period)
         x, xp = remainder(x, period), remainder(xp, period)
-        from ..lax.reductions import sort_key_val
         xp, fp = sort_key_val(xp, fp)
         xp = concatenate([(xp[-1:] - period).astype(xp.dtype), xp, (xp[:1] + period).astype(xp.dtype)])
         fp = concatenate([fp[-1:], fp, fp[:1]])
