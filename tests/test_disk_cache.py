@@ -12,9 +12,9 @@ import pytest
 
 import hlotrace as jax
 import hlotrace.numpy as jnp
-from hlotrace import cache
 from hlotrace.core.config import override
 from hlotrace.runtime import binding, disk_cache, whole
+from hlotrace.tools import cache
 
 ROOT = Path(__file__).resolve().parent.parent
 X = np.arange(6, dtype=np.float32).reshape(2, 3)

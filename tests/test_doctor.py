@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from hlotrace import doctor
 from hlotrace.runtime import plugins
+from hlotrace.tools import doctor
 
 ROOT = Path(__file__).resolve().parent.parent
 CUDA = "jax_plugins/xla_cuda13/xla_cuda_plugin.so"

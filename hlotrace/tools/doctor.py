@@ -1,0 +1,175 @@
+"""`python -m hlotrace.doctor`: what is installed, what hardware is there, what is missing and how to get it.
+
+Looks at files and variables only; `--try` makes each client, in a process of its own that has so many seconds.
+The exit status is 1 when something is missing or a client that ought to work does not.
+"""
+import argparse
+import contextlib
+import glob
+import importlib.metadata
+import importlib.util
+import json
+import os
+import platform
+import signal
+import subprocess
+import sys
+import tempfile
+
+from ..runtime import plugins
+
+# package -> (what it must satisfy: the first version, the first that is too new; what to install)
+REQUIRED = {"jaxlib": ((0, 10), (0, 13), "jaxlib>=0.10,<0.13"), "numpy": ((2,), None, "numpy>=2"),
+            "ml_dtypes": ((0,), None, "ml_dtypes")}
+PACKAGES = ("libtpu", "jax-cuda13-pjrt", "jax-cuda13-plugin", "jax-cuda12-pjrt", "jax-cuda12-plugin")
+VARIABLES = ("JAX_PLATFORMS", "JAX_PLATFORM_NAME", "JAX_NUM_CPU_DEVICES", "XLA_FLAGS", "CUDA_VISIBLE_DEVICES",
+             "TPU_LIBRARY_PATH", "TPU_WORKER_ID", "TPU_WORKER_HOSTNAMES", "TPU_ACCELERATOR_TYPE", "TPU_NAME",
+             "TPU_VISIBLE_CHIPS", "TPU_SKIP_MDS_QUERY", "XLA_PYTHON_CLIENT_MEM_FRACTION", "XLA_PYTHON_CLIENT_PREALLOCATE",
+             "XLA_PYTHON_CLIENT_ALLOCATOR", plugins.VARIABLE)
+
+
+def version(package):
+    """The installed version of a package, or None."""
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def _numbers(text):
+    return tuple(int("".join(filter(str.isdigit, part)) or 0) for part in text.split(".")[:3])
+
+
+def hardware():
+    """Device files, the NVIDIA driver's version and variables that say something; nothing is opened but a text file."""
+    driver = None
+    with contextlib.suppress(OSError), open("/proc/driver/nvidia/version") as file:
+        driver = file.readline().strip()
+    return {"gpus": sorted(glob.glob("/dev/nvidia[0-9]*")) or (glob.glob("/dev/dxg") if driver else []),
+            "nvidia_driver": driver, "tpu_chips": plugins.tpu_chips(),
+            "variables": {name: os.environ[name] for name in VARIABLES if name in os.environ}}
+
+
+def examine():
+    """All that is found without making a client, as a dict; "problems" are (what is wrong, what to type)."""
+    problems = []
+    installed = {name: version(name) for name in REQUIRED}
+    for name, (least, beyond, requirement) in REQUIRED.items():
+        found = installed[name]
+        if found is None or _numbers(found) < least or (beyond and _numbers(found) >= beyond):
+            what = f"{name} {found or 'is not installed'}: {requirement} is needed"
+            problems.append((what, f'pip install "{requirement}"'))
+    try:
+        found = list(plugins.find().values())
+    except ValueError as error:
+        found = []
+        problems.append((str(error), f"unset {plugins.VARIABLE}"))
+    there = hardware()
+    for plugin in found:
+        if not os.path.isfile(plugin.path):
+            what = f"the {plugin.platform} plugin {plugin.path} is not a file"
+            problems.append((what, plugins.install_line(plugin.platform)))
+        elif plugin.package and plugin.platform == "cuda" and version(plugin.package) != installed["jaxlib"]:
+            problems.append((f"{plugin.package} {version(plugin.package)} is not of jaxlib's version, {installed['jaxlib']}",
+                             plugins.install_line("cuda")))
+    names = [plugin.platform for plugin in found]
+    for wanted, what, files in (("cuda", "an NVIDIA GPU", there["gpus"]), ("tpu", "a TPU", there["tpu_chips"])):
+        if files and wanted not in names:
+            problems.append((f"{what} is here ({files[0]}) and no plugin for it", plugins.install_line(wanted)))
+    for wanted in filter(None, os.environ.get("JAX_PLATFORMS", "").split(",")):
+        wanted = "cuda" if wanted == "gpu" else wanted
+        if wanted not in (*names, "cpu"):
+            what = f"JAX_PLATFORMS asks for {wanted}, and there is no plugin for it"
+            problems.append((what, plugins.install_line(wanted)))
+    return {
+        "python": platform.python_version(), "executable": sys.executable, "machine": platform.platform(),
+        "hlotrace": version("hlotrace"), "installed": installed,
+        "optional": {name: here for name in PACKAGES if (here := version(name))},
+        "jax_beside": importlib.util.find_spec("jax") is not None,
+        "plugins": [{"platform": p.platform, "path": p.path, "package": p.package,
+                     "version": version(p.package) if p.package else None} for p in found],
+        "hardware": there, "problems": [{"what": what, "type": line} for what, line in problems]}
+
+
+_TRIAL = """
+import json, sys
+import hlotrace
+from hlotrace.runtime import client
+hlotrace.config.update("jax_platforms", sys.argv[1])
+found = client.devices(sys.argv[1])
+print("\\n" + json.dumps([len(found), found[0].device_kind, found[0].client.platform_version.splitlines()[0]]))
+"""
+
+
+def try_client(name, seconds):
+    """Make a platform's client in a process of its own: {"ok": bool, "says": text}.  Never takes much longer than asked."""
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "TF_CPP_MIN_LOG_LEVEL": "3"}
+    with tempfile.TemporaryFile("w+") as said:      # no pipe: a child's child could hold it open
+        child = subprocess.Popen([sys.executable, "-c", _TRIAL, name], env=environment, stdin=subprocess.DEVNULL,
+                                 stdout=said, stderr=said, start_new_session=True)
+        try:
+            status = child.wait(seconds)
+        except subprocess.TimeoutExpired:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(child.pid, signal.SIGKILL)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                child.wait(5)       # a process that waits in a driver cannot be killed
+            return {"ok": False, "says": f"no answer within {seconds:g} s; it was killed"}
+        said.seek(0)
+        lines = said.read().strip().splitlines() or [""]
+    if status == 0:
+        count, kind, runtime = json.loads(lines[-1])
+        return {"ok": True, "says": f"{count} x {kind} ({runtime})"}
+    return {"ok": False, "says": lines[-1] if status > 0 else f"died of {signal.Signals(-status).name}: {lines[-1]}"}
+
+
+def try_all(report, seconds):
+    """Try the CPU and each plugin; {platform: result}, where "counts" says whether a failure is a fault."""
+    tried = {"cpu": {**try_client("cpu", seconds), "counts": True}}
+    there = {"cuda": report["hardware"]["gpus"], "tpu": report["hardware"]["tpu_chips"]}
+    asked = os.environ.get("JAX_PLATFORMS", "").replace("gpu", "cuda").split(",")
+    for plugin in report["plugins"]:
+        name = plugin["platform"]
+        counts = plugin["package"] is None or name in asked or bool(there.get(name))
+        tried[name] = {**try_client(name, seconds), "counts": counts}
+    return tried
+
+
+def _print(report):
+    print(f"python     {report['python']} ({report['executable']})\nmachine    {report['machine']}")
+    packages = {"hlotrace": report["hlotrace"] or "from source", **report["installed"], **report["optional"]}
+    for name, found in packages.items():
+        print(f"{name:<10} {found or 'not installed'}")
+    if report["jax_beside"]:
+        print("jax        is installed too; hlotrace does not use it")
+    for plugin in report["plugins"]:
+        print(f"plugin     {plugin['platform']}: {plugin['path']}"
+              + (f" ({plugin['package']} {plugin['version'] or 'of no known version'})" if plugin["package"] else ""))
+    there = report["hardware"]
+    print("gpu        " + "; ".join(filter(None, [", ".join(there["gpus"]) or "none found", there["nvidia_driver"]])))
+    print(f"tpu        {', '.join(there['tpu_chips']) or 'none found'}")
+    for name, value in there["variables"].items():
+        print(f"{name}={value}")
+    for name, result in report.get("tried", {}).items():
+        word = "works" if result["ok"] else "fails" if result["counts"] else "has no device here"
+        print(f"tried      {name} {word}: {result['says']}")
+    for problem in report["problems"]:
+        print(f"MISSING    {problem['what']}\n           {problem['type']}")
+    print("All is well." if report["ok"] else "Something is amiss.")
+
+
+def main(arguments=None):
+    parser = argparse.ArgumentParser(prog="python -m hlotrace.doctor", description=__doc__.partition("\n\n")[2])
+    parser.add_argument("--try", dest="trial", action="store_true", help="make each client, in a process of its own")
+    parser.add_argument("--timeout", type=float, default=60, metavar="SECONDS", help="for each client (60)")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    options = parser.parse_args(arguments)
+    report = examine()
+    if options.trial:
+        report["tried"] = try_all(report, options.timeout)
+    report["ok"] = not report["problems"] and all(r["ok"] or not r["counts"] for r in report.get("tried", {}).values())
+    if options.json:
+        print(json.dumps(report, indent=2))
+    else:
+        _print(report)
+    return 0 if report["ok"] else 1
