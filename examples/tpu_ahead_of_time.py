@@ -6,8 +6,8 @@ import time
 
 import hlotrace as jax
 import hlotrace.numpy as jnp
+from hlotrace.inspection.collectives import collectives, table
 from hlotrace.sharding import NamedSharding, P
-from hlotrace.sharding.collectives import collectives, table
 
 TOPOLOGY, MESH = "v5e:16x16", {"data": 16, "model": 16}
 BATCH, LENGTH, WIDTH, HEADS, HEAD = 128, 2048, 4096, 32, 128

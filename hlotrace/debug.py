@@ -1,6 +1,6 @@
 """hlotrace.debug: look at values from inside compiled and transformed functions, and at how arrays lie over devices."""
 from .api.callbacks import debug_callback as callback
 from .api.callbacks import debug_print as print
-from .api.visualize import inspect_array_sharding, visualize_array_sharding, visualize_sharding
+from .inspection.shardings import inspect_array_sharding, visualize_array_sharding, visualize_sharding
 
 __all__ = ["callback", "inspect_array_sharding", "print", "visualize_array_sharding", "visualize_sharding"]

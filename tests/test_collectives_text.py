@@ -10,10 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from hlotrace.runtime import binding, plugins
-from hlotrace.runtime.shardy import SubAxis, main_specs, propagated
+from hlotrace.inspection.collectives import collectives, table
+from hlotrace.inspection.shardy import SubAxis, main_specs, propagated
+from hlotrace.runtime import plugins
+from hlotrace.runtime.mlir import parse_module
 from hlotrace.sharding import AbstractMesh
-from hlotrace.sharding.collectives import collectives, table
 
 ROOT = Path(__file__).resolve().parent.parent
 MESH = AbstractMesh((4, 2), ("data", "model"))
@@ -138,7 +139,7 @@ def test_manual_values_are_marked_and_every_result_of_an_operation_has_a_spec():
 @pytest.mark.quick
 @pytest.mark.parametrize("text", [MLP, MANUAL])
 def test_a_propagated_program_is_still_mlir(text):
-    again = str(binding.parse_module(propagated(text)))
+    again = str(parse_module(propagated(text)))
     assert again.count("stablehlo.") == propagated(text).count("stablehlo.")
 
 

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import hlotrace as jax
-from hlotrace.runtime import binding
+from hlotrace.inspection.pictures import as_svg, as_text
+from hlotrace.runtime.mlir import parse_module
 from hlotrace.sharding import (
     AbstractMesh,
     AxisType,
@@ -22,7 +23,6 @@ from hlotrace.sharding import (
 )
 from hlotrace.sharding.mesh import current_mesh
 from hlotrace.sharding.named import as_named
-from hlotrace.sharding.picture import as_svg, as_text
 from hlotrace.sharding.text import attribute_text, mesh_text, sharding_text
 
 pytestmark = pytest.mark.quick
@@ -344,7 +344,7 @@ def test_mesh_text():
 def test_jaxlib_reads_the_text():
     odd = Mesh(REVERSED.devices, ('a "b"', "c\n"))
     attribute = attribute_text(NamedSharding(odd, P(('a "b"', "c\n"), U)), 3)
-    module = binding.parse_module(f"{mesh_text(odd, devices=DEVICES)}\nfunc.func private @f(tensor<8x4x2xf32> "
+    module = parse_module(f"{mesh_text(odd, devices=DEVICES)}\nfunc.func private @f(tensor<8x4x2xf32> "
                                   f"{{sdy.sharding = {attribute}}})")
     assert attribute in str(module) and mesh_text(odd, devices=DEVICES) in str(module)
 

@@ -8,9 +8,9 @@ import pytest
 import hlotrace
 import hlotrace.numpy as jnp
 from hlotrace import lax
+from hlotrace.inspection.collectives import collectives
 from hlotrace.runtime import plugins
 from hlotrace.sharding import Mesh, NamedSharding, P, SingleDeviceSharding
-from hlotrace.sharding.collectives import collectives
 
 needs_libtpu = pytest.mark.skipif("tpu" not in plugins.find(), reason="no libtpu wheel is installed")
 

@@ -247,7 +247,7 @@ class JitFunction:
         """Keep what `why_retraced` tells and say what is worth saying; `asked` if the user asked for a trace."""
         where, history = user_frame(), self._cache.get("history")
         if history is not None:
-            from . import retraces
+            from ..inspection import retraces
             self._cache["history"] = retraces.retraced(self, history, types, where, asked)
             return
         self._cache["history"] = types, where
@@ -256,7 +256,7 @@ class JitFunction:
             number = hash((getattr(self._fun, "__code__", None), self._options, types))
             counts = _traced_codes.setdefault(code, {})
             if counts:
-                from . import retraces
+                from ..inspection import retraces
                 retraces.another_function(self, counts, number, types, where)
             else:
                 counts[number] = 1
@@ -339,7 +339,7 @@ class JitFunction:
 
         The last 64 retraces are kept.  `jax_explain_cache_misses` says which are also logged when they happen.
         """
-        from . import retraces
+        from ..inspection import retraces
         return retraces.story(self, self._cache.get("history"))
 
     def tiers(self, wait=False):

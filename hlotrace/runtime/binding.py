@@ -5,7 +5,6 @@ the jaxlib versions that pyproject allows is chosen here, once, at import.
 """
 import contextlib
 import ctypes
-import functools
 import os
 import sys
 import threading
@@ -165,28 +164,6 @@ def from_dlpack(capsule, device, aval, sharding):
     """A buffer over the memory of a DLPack capsule, or with a copy of it where its alignment forbids that."""
     buf = _jax.dlpack_managed_tensor_to_buffer(capsule, device, None)
     return buf._rewrap_with_aval_and_sharding(aval, sharding)
-
-
-def parse_module(text):
-    """jaxlib's MLIR module for a text; imports the MLIR bindings on first use (12 ms)."""
-    from jaxlib.mlir import ir
-    return ir.Module.parse(text, _mlir_context())
-
-
-@functools.cache
-def _mlir_context():
-    from jaxlib.mlir import ir
-    from jaxlib.mlir._mlir_libs import _jax_mlir_ext
-    from jaxlib.mlir.dialects import chlo, sdy, stablehlo
-    registry = ir.DialectRegistry()
-    _jax_mlir_ext.register_dialects(registry)
-    context = ir.Context()
-    context.append_dialect_registry(registry)
-    context.load_all_available_dialects()
-    stablehlo.register_dialect(context)
-    chlo.register_dialect(context)
-    sdy.register_dialect(context)
-    return context
 
 
 def device_assignment(ids):

@@ -4,7 +4,8 @@ from . import binding
 
 def mlir_module(text):
     """jaxlib's MLIR module."""
-    return binding.parse_module(text)
+    from .mlir import parse_module
+    return parse_module(text)
 
 
 def xla_computation(text):

@@ -3,6 +3,7 @@ import re
 import time
 
 from . import binding, executable, plugins, progress, spmd
+from .mlir import parse_module
 
 
 def describe(platform, name, options):
@@ -62,7 +63,7 @@ def compile_text(text, devices, options=None, name="the program"):
     """jaxlib's Executable, which cannot run here, of a StableHLO text for `devices`, one partition on each."""
     options = options or binding.compile_options(devices)
     try:
-        return devices[0].client.compile(binding.parse_module(text), binding.DeviceList(tuple(devices)), options)
+        return devices[0].client.compile(parse_module(text), binding.DeviceList(tuple(devices)), options)
     except binding.JaxRuntimeError as error:
         raise binding.JaxRuntimeError(_overflow(str(error), name, devices[0].device_kind)
                                       or binding.readable(str(error))) from None

@@ -76,7 +76,8 @@ def _compile(kind, lowered, device, devices, options):
     try:
         with progress.compiling(lowered.jaxpr):
             if lowered.callbacks:
-                loaded = compile_and_load(binding.parse_module(text), devices, options,
+                from .mlir import parse_module
+                loaded = compile_and_load(parse_module(text), devices, options,
                                           [callbacks.guard(*c, failures) for c in lowered.callbacks])
             else:
                 loaded = compile_and_load(text, devices, options)

@@ -1,7 +1,7 @@
 """hlotrace.sharding: meshes of devices, and how arrays lie over them.  Pure data: a device is anything with an `id`,
 a `process_index`, a `platform` and maybe a `client`, which knows the number of this process.
 
-Read in order: base, single, spec, mesh, named, positional, partition, text, picture, collectives."""
+Read in order: base, single, spec, mesh, named, positional, partition, text."""
 import importlib as _importlib
 
 # Each name and the file that it is read from when first used: importing hlotrace pays for none that it does not need.

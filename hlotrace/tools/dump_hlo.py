@@ -37,10 +37,10 @@ from pathlib import Path
 import hlotrace
 from hlotrace.api.stages import abstract, struct_of
 from hlotrace.core import dtypes, tree
-from hlotrace.runtime import shardy
+from hlotrace.inspection import shardy
+from hlotrace.inspection.collectives import collectives, table
 from hlotrace.runtime.pieces import pieces_of
 from hlotrace.sharding import NamedSharding, P, SingleDeviceSharding
-from hlotrace.sharding.collectives import collectives, table
 
 SUFFIXES = {"jaxpr": "txt", "outlined": "txt", "stablehlo": "mlir", "sharded": "mlir", "hlo": "txt", "optimized": "txt",
             "collectives": "txt", "cost": "txt", "memory": "txt"}

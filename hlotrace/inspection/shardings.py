@@ -1,11 +1,11 @@
-"""Printing how an array lies over devices."""
+"""How an array lies over devices: printed, drawn, or told to a callback while a program is compiled."""
 import os
 import sys
 
 from ..core.array import Array
 from ..core.trace import Tracer
 from ..primitives.sharding import inspect_sharding_p
-from ..sharding import picture
+from . import pictures
 
 
 def visualize_sharding(shape, sharding, *, use_color=True, scale=1.0, min_width=9, max_width=80, as_svg=None):
@@ -15,13 +15,13 @@ def visualize_sharding(shape, sharding, *, use_color=True, scale=1.0, min_width=
     with `as_svg=True` its text is returned.
     """
     if as_svg:
-        svg = picture.as_svg(shape, sharding, scale=scale)
+        svg = pictures.as_svg(shape, sharding, scale=scale)
         if as_svg is True:
             return svg
         with open(os.fspath(as_svg), "w", encoding="utf-8") as file:
             file.write(svg)
     else:
-        print(picture.as_text(shape, sharding, scale=scale, min_width=min_width, max_width=max_width,
+        print(pictures.as_text(shape, sharding, scale=scale, min_width=min_width, max_width=max_width,
                               color=use_color and sys.stdout.isatty()))
 
 

@@ -7,7 +7,7 @@ import graphlib
 import re
 from typing import NamedTuple
 
-from . import binding
+from ..runtime.mlir import ir, parse_module, passmanager, sdy
 
 _PASSES = "builtin.module(sdy-propagation-pipeline)"
 _LONGEST_CONSTANT = 32      # elements; longer ones are left out of a text for people
@@ -53,7 +53,7 @@ def propagated(text):
     notes = [_note(op, manual, meshes) for op, manual in operations]
     # Parsed again, each operation's location is its line: so a line finds its note whatever the operation's syntax.
     note_at = {}
-    for (op, _), note in zip(_walk(binding.parse_module(_printed(module)).operation), notes):
+    for (op, _), note in zip(_walk(parse_module(_printed(module)).operation), notes):
         note_at.setdefault(op.location.start_line, (op.name == "func.func", note))
     for op, _ in operations:
         _strip(op)      # no line comes or goes
@@ -75,10 +75,9 @@ def _printed(module):
 
 def _propagate(text):
     """The propagated jaxlib module."""
-    from jaxlib.mlir import ir, passmanager
     doing = "the text does not parse"
     try:
-        module = binding.parse_module(text)
+        module = parse_module(text)
         _check(_functions(module))
         doing = "propagation fails"
         with module.context:
@@ -95,7 +94,6 @@ def _functions(module):
 
 def _check(functions):
     """Raises ValueError for what would abort the process instead of failing."""
-    from jaxlib.mlir import ir
     main = functions.get("main")
     if main is None or "sym_visibility" in main.attributes and "private" in str(main.attributes["sym_visibility"]):
         raise ValueError("Shardy: the program has no public function @main")
@@ -130,13 +128,11 @@ def _walk(op, manual=()):
 
 
 def _manual_axes(op):
-    from jaxlib.mlir.dialects import sdy
     axes = sdy.ManualAxesAttr(op.attributes["manual_axes"])
     return [axes[i] for i in range(len(axes))]
 
 
 def _name(op):
-    from jaxlib.mlir import ir
     return ir.StringAttr(op.attributes["sym_name"]).value
 
 
@@ -160,14 +156,12 @@ def _given_name(argument):
 
 def _signature(op):
     """(type, sharding or None) for each argument and for each result of a function."""
-    from jaxlib.mlir import ir
     type_ = ir.FunctionType(ir.TypeAttr(op.attributes["function_type"]).value)
     return tuple([*zip(types, _listed(op, attribute, len(types)))]
                  for types, attribute in ((type_.inputs, "arg_attrs"), (type_.results, "res_attrs")))
 
 
 def _listed(op, attribute, count):
-    from jaxlib.mlir import ir
     if attribute not in op.attributes:
         return [None] * count
     found = [ir.DictAttr(entry) for entry in ir.ArrayAttr(op.attributes[attribute])]
@@ -176,7 +170,6 @@ def _listed(op, attribute, count):
 
 def _result_shardings(op):
     """For each result its sharding or None: Shardy's own operations keep it under names of their own."""
-    from jaxlib.mlir.dialects import sdy
     for name in ("sdy.sharding", "sharding", "out_sharding", "out_shardings"):
         if name not in op.attributes:
             continue
@@ -190,8 +183,6 @@ def _result_shardings(op):
 
 def _spec(type_, sharding):
     """The tuple of tuples that `main_specs` promises."""
-    from jaxlib.mlir import ir
-    from jaxlib.mlir.dialects import sdy
     if sharding is None:
         return ((),) * (type_.rank if isinstance(type_, ir.RankedTensorType) else 0)      # a token has no dimensions
     dimensions = sdy.TensorShardingAttr(sharding).dimension_shardings
@@ -199,7 +190,6 @@ def _spec(type_, sharding):
 
 
 def _axis(attribute):
-    from jaxlib.mlir.dialects import sdy
     axis = sdy.AxisRefAttr(attribute)
     if axis.sub_axis_info is None:
         return axis.name
@@ -209,7 +199,6 @@ def _axis(attribute):
 
 def _written(type_, sharding, meshes, manual):
     """A sharding as people read it: `P('data', None)`, and what else there is to say."""
-    from jaxlib.mlir.dialects import sdy
     entries = [None if not axes else axes[0] if len(axes) == 1 else axes for axes in _spec(type_, sharding)]
     words = [f"P({', '.join(map(repr, entries))})"]
     if sharding is not None:
@@ -230,7 +219,6 @@ def _written(type_, sharding, meshes, manual):
 
 def _strip(op):
     """Remove what the comments say."""
-    from jaxlib.mlir import ir
     for name in ("sdy.sharding", "stablehlo.mesh"):
         if name in op.attributes:
             del op.attributes[name]

@@ -1,0 +1,1 @@
+"""What reads programs and shardings for people: collectives, Shardy's propagation, retraces, pictures."""
