@@ -3,7 +3,7 @@ import functools
 import operator
 
 from ..core import dtypes, tree
-from ..core.avals import aval_of, is_arraylike, not_an_array
+from ..core.avals import aval_of
 from ..core.config import state
 from ..core.jaxpr import eval_jaxpr
 from ..core.linear import Linear
@@ -14,119 +14,112 @@ from ..runtime.array import ArrayImpl, as_array
 from ..transforms.jvp import jvp_flat
 from ..transforms.linearize import linearize_flat
 from ..transforms.transpose import backward_pass
-from .flat import check_outputs
-from .signatures import name_of
+from .flat import FlatFunction, abstract
+from .signatures import name_of, split_statics
 from .vmap import vmap
 
 __all__ = ["grad", "value_and_grad", "jvp", "vjp", "linearize", "linear_transpose", "jacfwd", "jacrev", "jacobian",
            "hessian", "fwd_and_bwd"]
 
-
-def _flat(fun, in_tree, found, has_aux=False):
-    """A function of flat lists; the structure of its output is put into the dict `found`."""
-    def flat(*leaves):
-        result = fun(*in_tree.unflatten(leaves))
-        if has_aux:
-            if not isinstance(result, (tuple, list)) or len(result) != 2:
-                raise TypeError(f"expected output of function {name_of(fun)} to be a pair (out, aux) because has_aux is "
-                                f"True, got {type(result)}")
-            result, aux = result
-            found["aux"], found["aux_tree"] = tree.tree_flatten(aux)
-        outs, found["tree"] = tree.tree_flatten(result)
-        check_outputs(outs, found["tree"], name_of(fun))
-        return [*outs, *found["aux"]] if has_aux else outs
-    return flat
+_LEAF = tree.tree_structure(0)
 
 
-def _check_arrays(name, leaves, paths):
-    for x, path in zip(leaves, paths):
-        if not is_arraylike(x):
-            raise TypeError(f"{name}: {not_an_array(x, path)}")
-
-
-def _as_operand(x):
+def _as_operands(leaves):
     """At top level a NumPy value or Python number becomes an array once, rather than in each operation."""
-    return as_array(x) if state.trace is EVAL else x
+    return [as_array(x) for x in leaves] if state.trace is EVAL else leaves
 
 
-def _as_array_operand(x):
-    """A tangent or cotangent given by the user: rules may ask for its shape."""
-    x = _as_operand(x)
-    return convert(x, aval_of(x).dtype, True) if type(x) in dtypes.python_scalars else x
+def _as_array_operands(leaves):
+    """Tangents or cotangents given by the user: rules may ask for their shapes."""
+    return [convert(x, aval_of(x).dtype, True) if type(x) in dtypes.python_scalars else x for x in _as_operands(leaves)]
 
 
-def _choose(fun, args, kwargs, argnums):
-    """What is to be differentiated: (function of the chosen arguments, their values, was argnums an int?, leaf paths).
+def _no_reduce_axes(what, reduce_axes):
+    if reduce_axes:
+        raise NotImplementedError(f"{what}: reduce_axes={reduce_axes!r} is not supported: sum the result with lax.psum")
 
-    TypeError for argument numbers that are not there.
-    """
+
+def _argnums(fun, argnums):
+    """`argnums` as an int or a tuple of int, for a function to be differentiated."""
+    if not callable(fun):
+        raise TypeError(f"Expected a callable value, got {fun!r}")
     try:
-        single = not isinstance(argnums, (tuple, list))
-        numbers = (operator.index(argnums),) if single else tuple(operator.index(n) for n in argnums)
+        return tuple(map(operator.index, argnums)) if isinstance(argnums, (tuple, list)) else operator.index(argnums)
     except TypeError:
         raise TypeError(f"argnums must be an int or a sequence of ints, got {argnums!r}") from None
-    for n in numbers:
-        if not -len(args) <= n < len(args):
-            raise TypeError(f"differentiating with respect to argnums={argnums} requires at least "
-                            f"{n + 1 if n >= 0 else -n} positional arguments to be passed by the caller, but got only "
-                            f"{len(args)} positional arguments.")
-    numbers = tuple(n % len(args) for n in numbers)
-
-    def partial(*values):
-        filled = list(args)
-        for n, v in zip(numbers, values):
-            filled[n] = v
-        return fun(*filled, **kwargs)
-    functools.update_wrapper(partial, fun, updated=())
-    names = tree.arg_names(fun, len(args))[0]
-    paths = [path for n in numbers for path in tree.leaf_paths(args[n], prefix=names[n])]
-    return partial, tuple(args[n] for n in numbers), single, paths
 
 
-def _check_input_dtype(name, leaves, paths, holomorphic, allow_int):
-    for x, path in zip(leaves, paths):
-        dtype = aval_of(x).dtype
+def _choose(fun, args, kwargs, argnums, what, has_aux):
+    """(a FlatFunction of the arguments `argnums`, in the order of the signature; what `_picked` makes of theirs)"""
+    n, single = len(args), type(argnums) is int
+    numbers = (argnums,) if single else argnums
+    for k in numbers:
+        if not -n <= k < n:
+            raise TypeError(f"differentiating with respect to argnums={argnums} requires at least {k + 1 if k >= 0 else -k} "
+                            f"positional arguments to be passed by the caller, but {what} of {name_of(fun)} got only {n} "
+                            "positional arguments.")
+    places = [k % n for k in numbers]
+    chosen = sorted({*places})
+    dynamic, named, statics = split_statics(args, kwargs, [i for i in range(n) if i not in chosen], kwargs)
+    flat = FlatFunction(fun, *tree.tree_flatten((dynamic, named)), what, statics, has_aux)
+    return flat, 0 if single else None if places == chosen else tuple([chosen.index(k) for k in places])
+
+
+def _picked(values, order):
+    """Values for the chosen arguments as the user asked for them: one, all, or all in another order."""
+    return values if order is None else values[0] if order == 0 else tuple([values[i] for i in order])
+
+
+def _check_input_dtype(flat, avals, holomorphic=False, allow_int=False):
+    for i, aval in enumerate(avals):
+        dtype, name = aval.dtype, flat.what
         if holomorphic:
             if not dtypes.is_complex(dtype):
                 raise TypeError(f"{name} with holomorphic=True requires inputs with complex dtype, but got {dtype.name} "
-                                f"for {path}.")
-        elif dtypes.is_complex(dtype) and name in ("jacfwd",):
-            raise TypeError(f"{name} requires real-valued inputs (input dtype that is a sub-dtype of np.floating), but "
-                            f"got {dtype.name} for {path}. For holomorphic differentiation, pass holomorphic=True.")
+                                f"for {flat.path(i)} of {flat.name}.")
+        elif dtypes.is_complex(dtype) and name == "jacfwd":
+            raise TypeError(f"{name} requires real-valued inputs (input dtype that is a sub-dtype of np.floating), but got "
+                            f"{dtype.name} for {flat.path(i)} of {flat.name}. For holomorphic differentiation, pass "
+                            "holomorphic=True.")
         elif dtypes.is_extended(dtype) or not dtypes.is_inexact(dtype) and not allow_int:
             raise TypeError(
-                f"{name} requires real- or complex-valued inputs (input dtype that is a sub-dtype of np.inexact), but "
-                f"got {dtypes.short_name(dtype)} for {path}. If you want to use Boolean- or integer-valued inputs, use "
-                "vjp or set allow_int to True; a number becomes floating with x.astype(float) or by writing 1.0 for 1.")
+                f"{name} requires real- or complex-valued inputs (input dtype that is a sub-dtype of np.inexact), but got "
+                f"{dtypes.short_name(dtype)} for {flat.path(i)} of {flat.name}. If you want to use Boolean- or "
+                "integer-valued inputs, use vjp or set allow_int to True; a number becomes floating with x.astype(float) "
+                "or by writing 1.0 for 1.")
 
 
-def _check_scalar(name, out_leaves, out_tree, holomorphic):
+def _check_scalar(flat, outs, holomorphic):
     """TypeError unless the function to be differentiated gave one real scalar."""
-    if out_tree.num_leaves != 1 or out_tree != tree.tree_structure(0):
-        raise TypeError(f"Gradient only defined for scalar-output functions. Output was of structure {out_tree}; use "
-                        "has_aux=True to return more than the loss.")
-    aval = aval_of(out_leaves[0])
+    if flat.out_tree != _LEAF:
+        raise TypeError(f"Gradient only defined for scalar-output functions. Output was of structure {flat.out_tree}, from "
+                        f"{flat.name}; use has_aux=True to return more than the loss.")
+    aval = aval_of(outs[0])
     if aval.shape:
-        raise TypeError(f"Gradient only defined for scalar-output functions. Output had shape: {aval.shape}. Reduce it "
-                        "with .sum() or .mean(), or use jacrev, jacfwd or vjp.")
-    if holomorphic:
-        if not dtypes.is_complex(aval.dtype):
-            raise TypeError(f"{name} with holomorphic=True requires outputs with complex dtype, but got "
+        raise TypeError(f"Gradient only defined for scalar-output functions. Output had shape: {aval.shape}, from "
+                        f"{flat.name}. Reduce it with .sum() or .mean(), or use jacrev, jacfwd or vjp.")
+    _check_output_dtype(flat, [aval], holomorphic)
+
+
+def _check_output_dtype(flat, avals, holomorphic):
+    for aval in avals:
+        if holomorphic and not dtypes.is_complex(aval.dtype):
+            raise TypeError(f"{flat.what} with holomorphic=True requires outputs with complex dtype, but {flat.name} gave "
                             f"{aval.dtype.name}.")
-    elif not dtypes.is_float(aval.dtype):
-        hint = (" For holomorphic differentiation, pass holomorphic=True; for differentiation of non-holomorphic "
-                "functions involving complex outputs, use vjp directly." if dtypes.is_complex(aval.dtype) else "")
-        raise TypeError(f"{name} requires real-valued outputs (output dtype that is a sub-dtype of np.floating), but "
-                        f"got {aval.dtype.name}.{hint}")
+        if not holomorphic and not dtypes.is_float(aval.dtype):
+            hint = (" For holomorphic differentiation, pass holomorphic=True; for differentiation of non-holomorphic "
+                    "functions involving complex outputs, use vjp directly." if dtypes.is_complex(aval.dtype) else "")
+            raise TypeError(f"{flat.what} requires real-valued outputs (output dtype that is a sub-dtype of np.floating), "
+                            f"but {flat.name} gave {aval.dtype.name}.{hint}")
 
 
 class _Pullback:
     """The function that vjp returns: cotangents of the outputs to cotangents of the inputs.  A pytree."""
 
-    def __init__(self, program, consts, primal_avals, out_avals, out_nonzero, in_tree, out_tree, marks):
+    def __init__(self, program, consts, primal_avals, out_avals, out_nonzero, in_tree, out_tree, marks, order=None):
         self.program, self.consts = program, consts
         self.primal_avals, self.out_avals, self.out_nonzero = primal_avals, out_avals, out_nonzero
-        self.in_tree, self.out_tree, self.marks = in_tree, out_tree, marks
+        self.in_tree, self.out_tree, self.marks, self.order = in_tree, out_tree, marks, order
 
     def flat(self, cts):
         """Cotangents as flat lists; those of integer inputs are float0 zeros."""
@@ -141,22 +134,21 @@ class _Pullback:
             raise ValueError("Tree structure of cotangent input to the vjp function differs from the structure of the "
                              "output of the function:\n" + tree.structure_mismatch(
                                  "cotangent", self.out_tree, ct_tree, ("the output", "the cotangent")))
-        paths = tree.leaf_paths(self.out_tree)
-        for x, a, path in zip(leaves, self.out_avals, paths):
+        for i, (x, a) in enumerate(zip(leaves, self.out_avals)):
             got, want = aval_of(x), a.tangent()
             if got.shape != want.shape:
-                raise ValueError(f"Shape of cotangent input to vjp pullback function {path} {got.shape} must be the same "
-                                 f"as the shape of corresponding primal output {want.shape}.")
+                raise ValueError(f"Shape of cotangent input to vjp pullback function {tree.leaf_paths(self.out_tree)[i]} "
+                                 f"{got.shape} must be the same as the shape of corresponding primal output {want.shape}.")
             if got.dtype != want.dtype and want.dtype != dtypes.float0:
-                raise ValueError(f"unexpected JAX type (dtype) of cotangent input {path} to vjp pullback function: got "
-                                 f"{got.dtype.name}, expected {want.dtype.name}, the dtype of the output; cast it with "
-                                 ".astype.")
-        return self.in_tree.unflatten(self.flat([_as_array_operand(x) for x in leaves]))
+                raise ValueError(f"unexpected JAX type (dtype) of cotangent input {tree.leaf_paths(self.out_tree)[i]} to "
+                                 f"vjp pullback function: got {got.dtype.name}, expected {want.dtype.name}, the dtype of "
+                                 "the output; cast it with .astype.")
+        return _picked(self.in_tree.unflatten(self.flat(_as_array_operands(leaves))), self.order)
 
 
 tree.register_pytree_node(
     _Pullback, lambda p: (p.consts, (p.program, p.primal_avals, p.out_avals, p.out_nonzero, p.in_tree, p.out_tree,
-                                     p.marks)),
+                                     p.marks, p.order)),
     lambda aux, consts: _Pullback(aux[0], consts, *aux[1:]))
 
 
@@ -168,30 +160,23 @@ def _cotangent(ct, aval):
     """A cotangent with the type of its primal: float0 for integers, weak for a weak one."""
     if not dtypes.is_inexact(aval.dtype):
         return np.zeros(aval.shape, dtypes.float0)
-    ct = _as_operand(zeros_of(aval) if ct is None else ct)
+    (ct,) = _as_operands([zeros_of(aval) if ct is None else ct])
     if aval_of(ct).weak_type == aval.weak_type:
         return ct
     return ArrayImpl(aval, ct._buf, ct._committed) if type(ct) is ArrayImpl else convert(ct, aval.dtype, aval.weak_type)
 
 
-def _linearize(fun, primals, name, has_aux=False, marks=None):
-    """(outs, out tree, pullback or program pieces) of a function at a point.  `primals` is a tuple of pytrees."""
-    leaves, in_tree = tree.tree_flatten(primals)
-    _check_arrays(name, leaves, tree.arg_paths(fun, primals))
-    leaves = [_as_operand(x) for x in leaves]
-    avals = [aval_of(x) for x in leaves]
-    if marks is None:
-        marks = [dtypes.is_inexact(a.dtype) for a in avals]
-    found = {}
-    outs, program, out_nonzero = linearize_flat(_flat(fun, in_tree, found, has_aux), leaves, marks)
-    n = found["tree"].num_leaves
-    if has_aux:
+def _linearize(flat, avals, order=None):
+    """(outs, aux, pullback) of a FlatFunction at its leaves, which are of these types."""
+    marks = [dtypes.is_inexact(a.dtype) for a in avals]
+    outs, program, out_nonzero = linearize_flat(flat, _as_operands(flat.leaves), marks)
+    n = flat.out_tree.num_leaves
+    if flat.has_aux:
         # tangents of aux are not wanted
         program = program.replace(outvars=program.outvars[:sum(out_nonzero[:n])])
-    aux = found["aux_tree"].unflatten(outs[n:]) if has_aux else None
-    pieces = _Pullback(program, list(program.consts), avals, [aval_of(x) for x in outs[:n]], out_nonzero[:n], in_tree,
-                       found["tree"], marks)
-    return outs[:n], aux, pieces
+    outs, aux = flat.split(outs)
+    return outs, aux, _Pullback(program, list(program.consts), avals, [aval_of(x) for x in outs], out_nonzero[:n],
+                                flat.arg_tree, flat.out_tree, marks, order)
 
 
 def vjp(fun, *primals, has_aux=False, reduce_axes=()):
@@ -200,9 +185,14 @@ def vjp(fun, *primals, has_aux=False, reduce_axes=()):
     Returns (out, pullback), or (out, pullback, aux) with `has_aux`.  Cotangents of integer and boolean inputs
     have dtype float0.
     """
-    outs, aux, pullback = _linearize(fun, primals, "vjp", has_aux)
-    out = pullback.out_tree.unflatten(outs)
-    return (out, pullback, aux) if has_aux else (out, pullback)
+    _no_reduce_axes("vjp", reduce_axes)
+    return _vjp(FlatFunction(fun, *tree.tree_flatten((primals, {})), "vjp", has_aux=has_aux))
+
+
+def _vjp(flat, order=None):
+    outs, aux, pullback = _linearize(flat, flat.avals(), order)
+    out = flat.out_tree.unflatten(outs)
+    return (out, pullback, aux) if flat.has_aux else (out, pullback)
 
 
 def value_and_grad(fun, argnums=0, has_aux=False, holomorphic=False, allow_int=False, reduce_axes=()):
@@ -215,20 +205,18 @@ def value_and_grad(fun, argnums=0, has_aux=False, holomorphic=False, allow_int=F
       allow_int: integer inputs are allowed, with gradients of dtype float0.
     Raises: TypeError where the output is not a real scalar or an input is not floating.
     """
-    if not callable(fun):
-        raise TypeError(f"Expected a callable value, got {fun!r}")
+    _no_reduce_axes("grad", reduce_axes)
+    argnums = _argnums(fun, argnums)
 
     @functools.wraps(fun)
     def value_and_grad_of(*args, **kwargs):
-        partial, chosen, single, paths = _choose(fun, args, kwargs, argnums)
-        leaves = tree.tree_leaves(chosen)
-        _check_arrays("grad", leaves, paths)
-        _check_input_dtype("grad", leaves, paths, holomorphic, allow_int)
-        outs, aux, pullback = _linearize(partial, chosen, "grad", has_aux)
-        _check_scalar("grad", outs, pullback.out_tree, holomorphic)
-        aval = aval_of(outs[0])
-        cotangents = pullback.in_tree.unflatten(pullback.flat([np.ones((), aval.dtype)]))
-        gradient = cotangents[0] if single else cotangents
+        flat, order = _choose(fun, args, kwargs, argnums, "grad", has_aux)
+        avals = flat.avals()
+        _check_input_dtype(flat, avals, holomorphic, allow_int)
+        outs, aux, pullback = _linearize(flat, avals)
+        _check_scalar(flat, outs, holomorphic)
+        cotangents = pullback.in_tree.unflatten(pullback.flat([np.ones((), aval_of(outs[0]).dtype)]))
+        gradient = _picked(cotangents, order)
         return ((outs[0], aux), gradient) if has_aux else (outs[0], gradient)
     return value_and_grad_of
 
@@ -238,7 +226,7 @@ def grad(fun, argnums=0, has_aux=False, holomorphic=False, allow_int=False, redu
 
     See `value_and_grad` for the arguments.
     """
-    both = value_and_grad(fun, argnums, has_aux, holomorphic, allow_int)
+    both = value_and_grad(fun, argnums, has_aux, holomorphic, allow_int, reduce_axes)
 
     @functools.wraps(fun)
     def grad_of(*args, **kwargs):
@@ -255,39 +243,35 @@ def jvp(fun, primals, tangents, has_aux=False):
     if not isinstance(primals, (tuple, list)) or not isinstance(tangents, (tuple, list)):
         raise TypeError("primal and tangent arguments to jvp must be tuples or lists; found "
                         f"{type(primals).__name__} and {type(tangents).__name__}.")
-    leaves, in_tree = tree.tree_flatten(tuple(primals))
-    t_leaves, t_tree = tree.tree_flatten(tuple(tangents), is_leaf=_is_float0_leaf)
-    if in_tree != t_tree:
+    flat = FlatFunction(fun, *tree.tree_flatten((tuple(primals), {})), "jvp", has_aux=has_aux)
+    tangent_leaves, tangent_tree = tree.tree_flatten((tuple(tangents), {}), is_leaf=_is_float0_leaf)
+    if flat.in_tree != tangent_tree:
         raise TypeError("primal and tangent arguments to jvp must have the same tree structure:\n"
                         + tree.structure_mismatch("jvp", tuple(primals), tuple(tangents), ("primals", "tangents")))
-    paths = tree.arg_paths(fun, tuple(primals))
-    _check_arrays("jvp", leaves, paths)
-    leaves = [_as_operand(x) for x in leaves]
-    checked = [_checked_tangent(x, t, path) for x, t, path in zip(leaves, t_leaves, paths)]
-    found = {}
-    outs, out_tangents = jvp_flat(_flat(fun, in_tree, found, has_aux), leaves, checked)
-    n = found["tree"].num_leaves
-    filled = [_as_operand(instantiate(t, aval_of(x))) for x, t in zip(outs[:n], out_tangents[:n])]
-    results = found["tree"].unflatten(outs[:n]), found["tree"].unflatten(filled)
-    return (*results, found["aux_tree"].unflatten(outs[n:])) if has_aux else results
+    checked = [_checked_tangent(flat, i, a, t) for i, (a, t) in enumerate(zip(flat.avals(), tangent_leaves))]
+    outs, out_tangents = jvp_flat(flat, _as_operands(flat.leaves), checked)
+    outs, aux = flat.split(outs)
+    filled = _as_operands([instantiate(t, aval_of(x)) for x, t in zip(outs, out_tangents)])
+    results = flat.out_tree.unflatten(outs), flat.out_tree.unflatten(filled)
+    return (*results, aux) if has_aux else results
 
 
-def _checked_tangent(x, t, path):
-    want, got = aval_of(x).tangent(), aval_of(t)
+def _checked_tangent(flat, i, aval, t):
+    want, got = aval.tangent(), aval_of(t)
     if got.shape != want.shape:
-        raise ValueError(f"jvp called with different primal and tangent shapes for {path}; got primal shape {want.shape} "
-                         f"and tangent shape {got.shape}")
+        raise ValueError(f"jvp called with different primal and tangent shapes for {flat.path(i)} of {flat.name}; got "
+                         f"primal shape {want.shape} and tangent shape {got.shape}")
     if want.dtype == dtypes.float0:
         if got.dtype != dtypes.float0:
-            raise TypeError(f"primal and tangent arguments to jvp do not match: {path} has dtype "
-                            f"{aval_of(x).dtype.name}, whose tangents have dtype float0 "
-                            "(np.zeros(shape, dtypes.float0)), got " + got.dtype.name)
+            raise TypeError(f"primal and tangent arguments to jvp of {flat.name} do not match: {flat.path(i)} has dtype "
+                            f"{aval.dtype.name}, whose tangents have dtype float0 (np.zeros(shape, dtypes.float0)), got "
+                            f"{got.dtype.name}")
         return None
     if got.dtype != want.dtype:
         raise TypeError(f"primal and tangent arguments to jvp do not match; dtypes must be equal, or in case of int/bool "
-                        f"primal dtype the tangent dtype must be float0: {path} is {want.dtype.name}, its tangent "
-                        f"{got.dtype.name}")
-    return _as_array_operand(t)
+                        f"primal dtype the tangent dtype must be float0: {flat.path(i)} of {flat.name} is {want.dtype.name}"
+                        f", its tangent {got.dtype.name}")
+    return _as_array_operands([t])[0]
 
 
 def linearize(fun, *primals, has_aux=False):
@@ -295,21 +279,23 @@ def linearize(fun, *primals, has_aux=False):
 
     The function is evaluated once; the derivative is a recorded linear program.
     """
-    outs, aux, pieces = _linearize(fun, primals, "linearize", has_aux)
+    flat = FlatFunction(fun, *tree.tree_flatten((primals, {})), "linearize", has_aux=has_aux)
+    outs, aux, pieces = _linearize(flat, flat.avals())
 
     def derivative(*tangents):
         leaves, t_tree = tree.tree_flatten(tuple(tangents), is_leaf=_is_float0_leaf)
         if t_tree != pieces.in_tree:
             raise TypeError("tangents of the linearized function must have the structure of its inputs:\n"
                             + tree.structure_mismatch("tangents", pieces.in_tree, t_tree, ("inputs", "tangents")))
-        for x, a in zip(leaves, pieces.primal_avals):
+        for i, (x, a) in enumerate(zip(leaves, pieces.primal_avals)):
             if (aval_of(x).shape, aval_of(x).dtype) != (a.shape, a.tangent().dtype):
-                raise ValueError(f"linearized function called on tangent values inconsistent with the original primal "
-                                 f"values: got {aval_of(x).str_short()} for {a.tangent().str_short()}")
-        live = [_as_array_operand(x) for x, mark in zip(leaves, pieces.marks) if mark]
+                raise ValueError("linearized function called on tangent values inconsistent with the original primal values"
+                                 f": got {aval_of(x).str_short()} for {a.tangent().str_short()} at tangents"
+                                 f"{tree.leaf_paths(pieces.in_tree)[i]}")
+        live = _as_array_operands([x for x, mark in zip(leaves, pieces.marks) if mark])
         results = iter(eval_jaxpr(pieces.program, pieces.consts, *live))
-        filled = [_as_operand(instantiate(next(results) if nz else None, a))
-                  for a, nz in zip(pieces.out_avals, pieces.out_nonzero)]
+        filled = _as_operands([instantiate(next(results) if nz else None, a)
+                               for a, nz in zip(pieces.out_avals, pieces.out_nonzero)])
         return pieces.out_tree.unflatten(filled)
     out = pieces.out_tree.unflatten(outs)
     return (out, derivative, aux) if has_aux else (out, derivative)
@@ -320,47 +306,42 @@ def linear_transpose(fun, *primals, reduce_axes=()):
 
     Returns a function from cotangents of the output to a tuple of cotangents of the inputs.
     """
-    leaves, in_tree = tree.tree_flatten(primals)
-    avals = [x.aval if hasattr(x, "aval") else aval_of(x) if is_arraylike(x) else _struct_aval(x) for x in leaves]
-    for a in avals:
+    _no_reduce_axes("linear_transpose", reduce_axes)
+    flat = FlatFunction(fun, *tree.tree_flatten((primals, {})), "linear_transpose")
+    avals = flat.avals(abstract)
+    for i, a in enumerate(avals):
         if not dtypes.is_inexact(a.dtype) and not dtypes.is_integer(a.dtype):
-            raise TypeError(f"linear_transpose only supports numeric inputs, got {a.str_short()}")
-    found = {}
-    program = trace_to_jaxpr(_flat(fun, in_tree, found), avals, name_of(fun))
+            raise TypeError(f"linear_transpose only supports numeric inputs, got {a.str_short()} for {flat.path(i)} of "
+                            f"{flat.name}")
+    program = trace_to_jaxpr(flat, avals, flat.name)
+    in_tree, out_tree = flat.arg_tree, flat.out_tree      # `flat` itself would keep the primals alive
 
     def transposed(ct):
         cts, ct_tree = tree.tree_flatten(ct)
-        if ct_tree != found["tree"]:
-            raise TypeError(f"cotangent tree does not match function output, expected {found['tree']} but got {ct_tree}")
-        for x, a in zip(cts, program.out_avals):
+        if ct_tree != out_tree:
+            raise TypeError(f"cotangent tree does not match function output, expected {out_tree} but got {ct_tree}")
+        for i, (x, a) in enumerate(zip(cts, program.out_avals)):
             got = aval_of(x)
             if (got.shape, got.dtype) != (a.shape, a.dtype) and not (got.weak_type and got.shape == a.shape):
                 raise TypeError(f"cotangent type does not match function output, expected {a.str_short()} but got "
-                                f"{got.str_short()}")
+                                f"{got.str_short()} at cotangent{tree.leaf_paths(out_tree)[i]}")
         linear = [Linear(a) for a in avals]
-        results = backward_pass(program, program.consts, linear, [_as_array_operand(x) for x in cts])
-        return in_tree.unflatten([_as_operand(zeros_of(a) if r is None else r) for r, a in zip(results, avals)])
+        results = backward_pass(program, program.consts, linear, _as_array_operands(cts))
+        return in_tree.unflatten(_as_operands([zeros_of(a) if r is None else r for r, a in zip(results, avals)]))
     return transposed
-
-
-def _struct_aval(x):
-    from ..core.avals import ShapedArray
-    return ShapedArray(tuple(x.shape), dtypes.canonicalize(x.dtype))
 
 
 def fwd_and_bwd(fun, argnums, has_aux=False, jitted=True):
     """(forward, backward): forward gives (out, residuals), backward maps (residuals, cotangent) to gradients."""
     from .jit import jit
-    maybe = jit if jitted else (lambda f: f)
+    argnums = _argnums(fun, argnums)
 
     def forward(*args, **kwargs):
-        partial, chosen, _, _ = _choose(fun, args, kwargs, argnums)
-        return vjp(partial, *chosen, has_aux=has_aux)
+        return _vjp(*_choose(fun, args, kwargs, argnums, "fwd_and_bwd", has_aux))
 
     def backward(pullback, ct):
-        gradients = pullback(ct)
-        return gradients if isinstance(argnums, (tuple, list)) else gradients[0]
-    return maybe(forward), maybe(backward)
+        return pullback(ct)
+    return (jit(forward), jit(backward)) if jitted else (forward, backward)
 
 
 # --- Jacobians --------------------------------------------------------------------------------------------------
@@ -392,12 +373,15 @@ def _unstack(x, axis, avals):
     return blocks
 
 
-def _jacobian_wrapper(fun, argnums, has_aux, build):
+def _jacobian(fun, argnums, what, has_aux, build):
+    """`build(flat)` gives (a list for each output leaf: blocks, one an input leaf; aux)."""
+    argnums = _argnums(fun, argnums)
+
     @functools.wraps(fun)
     def jacobian_of(*args, **kwargs):
-        partial, chosen, single, paths = _choose(fun, args, kwargs, argnums)
-        chosen = chosen[0] if single else chosen
-        jac, aux = build(partial if single else (lambda values: partial(*values)), chosen, paths)
+        flat, order = _choose(fun, args, kwargs, argnums, what, has_aux)
+        rows, aux = build(flat)
+        jac = flat.out_tree.unflatten([_picked(flat.arg_tree.unflatten(row), order) for row in rows])
         return (jac, aux) if has_aux else jac
     return jacobian_of
 
@@ -408,32 +392,20 @@ def jacfwd(fun, argnums=0, has_aux=False, holomorphic=False):
     The result has the structure of the output with, for each leaf, the structure of the argument; a leaf has
     the output's shape followed by the input's.
     """
-    def build(partial, x, paths):
-        leaves, in_tree = tree.tree_flatten(x)
-        _check_arrays("jacfwd", leaves, paths)
-        _check_input_dtype("jacfwd", leaves, paths, holomorphic, False)
-        leaves = [_as_operand(v) for v in leaves]
-        avals = [aval_of(v) for v in leaves]
-        found = {}
+    def build(flat):
+        avals = flat.avals()
+        _check_input_dtype(flat, avals, holomorphic)
+        leaves = _as_operands(flat.leaves)
 
         def push(*tangents):
-            flat = _flat(lambda v: partial(v), tree.tree_structure((x,)), found, has_aux)
             outs, moved = jvp_flat(flat, leaves, tangents)
-            n = found["tree"].num_leaves
+            n = flat.out_tree.num_leaves
             return [instantiate(t, aval_of(o)) for o, t in zip(outs[:n], moved[:n])], outs[n:]
         columns, aux = vmap(push, out_axes=(-1, None))(*_basis([a.tangent() for a in avals]))
         if holomorphic:
-            _check_complex_outputs("jacfwd", columns)
-        jac = found["tree"].unflatten([in_tree.unflatten(_unstack(c, c.ndim - 1, avals)) for c in columns])
-        return jac, found["aux_tree"].unflatten(aux) if has_aux else None
-    return _jacobian_wrapper(fun, argnums, has_aux, build)
-
-
-def _check_complex_outputs(name, outs):
-    for o in outs:
-        if not dtypes.is_complex(aval_of(o).dtype):
-            raise TypeError(f"{name} with holomorphic=True requires outputs with complex dtype, but got "
-                            f"{aval_of(o).dtype.name}.")
+            _check_output_dtype(flat, map(aval_of, columns), holomorphic)
+        return [_unstack(c, c.ndim - 1, avals) for c in columns], flat.aux_tree.unflatten(aux) if has_aux else None
+    return _jacobian(fun, argnums, "jacfwd", has_aux, build)
 
 
 def jacrev(fun, argnums=0, has_aux=False, holomorphic=False, allow_int=False):
@@ -441,23 +413,14 @@ def jacrev(fun, argnums=0, has_aux=False, holomorphic=False, allow_int=False):
 
     The result is structured as that of `jacfwd`.
     """
-    def build(partial, x, paths):
-        leaves = tree.tree_leaves(x)
-        _check_arrays("jacrev", leaves, paths)
-        _check_input_dtype("jacrev", leaves, paths, holomorphic, allow_int)
-        outs, aux, pullback = _linearize(partial, (x,), "jacrev", has_aux)
-        avals = [aval_of(o) for o in outs]
-        for a in avals:
-            if holomorphic and not dtypes.is_complex(a.dtype) or not holomorphic and not dtypes.is_float(a.dtype):
-                wanted = "complex" if holomorphic else "real"
-                raise TypeError(f"jacrev{' with holomorphic=True' if holomorphic else ''} requires {wanted}-valued "
-                                f"outputs, but got {a.dtype.name}.")
-        rows = vmap(lambda *cts: pullback.in_tree.unflatten(pullback.flat(list(cts))))(*_basis(avals))[0]
-        row_leaves, row_tree = tree.tree_flatten(rows)
-        blocks = [_unstack(r, 0, avals) for r in row_leaves]     # one list over outputs for each input leaf
-        jac = pullback.out_tree.unflatten([row_tree.unflatten([b[i] for b in blocks]) for i in range(len(avals))])
-        return jac, aux
-    return _jacobian_wrapper(fun, argnums, has_aux, build)
+    def build(flat):
+        avals = flat.avals()
+        _check_input_dtype(flat, avals, holomorphic, allow_int)
+        outs, aux, pullback = _linearize(flat, avals)
+        _check_output_dtype(flat, pullback.out_avals, holomorphic)
+        rows = vmap(lambda *cts: pullback.flat(list(cts)))(*_basis(pullback.out_avals))
+        return zip(*[_unstack(r, 0, pullback.out_avals) for r in rows]), aux
+    return _jacobian(fun, argnums, "jacrev", has_aux, build)
 
 
 jacobian = jacrev

@@ -3,8 +3,8 @@
 `FlatFunction` flattens and checks what goes in and what comes out, and names the leaf that is wrong; `trace` makes a
 program of it, a `Traced`.
 """
-from ..core import tree
-from ..core.avals import MARK_STATIC, aval_of, is_arraylike, not_an_array
+from ..core import dtypes, tree
+from ..core.avals import MARK_STATIC, ShapedArray, aval_of, is_arraylike, not_an_array
 from ..core.config import state, uncollected
 from ..core.jaxpr import close, dce
 from ..core.trace import Tracer, trace_to_jaxpr
@@ -20,6 +20,13 @@ _MEND = {       # what to do about an argument that is not an array
     "custom_vjp": "Arguments that are not arrays are named in nondiff_argnums.",
 }
 _CLOSE_OVER = "If it is not data, let the function close over it (functools.partial), or register its class as a pytree."
+
+
+def abstract(x):
+    """The aval of an array or of anything with shape and dtype."""
+    if is_arraylike(x) or not (hasattr(x, "shape") and hasattr(x, "dtype")):
+        return aval_of(x)
+    return ShapedArray(tuple(x.shape), dtypes.canonicalize(x.dtype), getattr(x, "weak_type", False))
 
 
 class FlatFunction:

@@ -1,11 +1,11 @@
 """Ahead of time: trace, lower, compile, each step open to look into; make_jaxpr and eval_shape."""
 from ..core import dtypes, tree
-from ..core.avals import ShapedArray, aval_of, is_arraylike, not_an_array
+from ..core.avals import ShapedArray, is_arraylike
 from ..core.config import state
 from ..core.trace import Tracer
 from ..runtime import client, evaluate, introspect
 from ..runtime.array import ArrayImpl
-from .flat import trace_call
+from .flat import FlatFunction, abstract
 from .jit import ELSEWHERE, call_of
 from .signatures import name_of
 
@@ -52,15 +52,6 @@ def struct_of(aval, sharding=None):
     return ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=aval.weak_type, sharding=sharding)
 
 
-def abstract(x, path=""):
-    """The aval of an array or of anything with shape and dtype."""
-    if is_arraylike(x):
-        return aval_of(x)
-    if hasattr(x, "shape") and hasattr(x, "dtype"):
-        return ShapedArray(tuple(x.shape), dtypes.canonicalize(x.dtype), getattr(x, "weak_type", False))
-    raise TypeError(not_an_array(x, path))
-
-
 def shape_dtype_struct(x):
     """The ShapeDtypeStruct of an array."""
     return struct_of(abstract(x))
@@ -69,10 +60,10 @@ def shape_dtype_struct(x):
 class Traced:
     """A function traced for given argument types.  `jaxpr` is the program, `out_info` the types of its results."""
 
-    def __init__(self, traced, jitted, args, kwargs):
+    def __init__(self, traced, jitted, flat):
         self._traced = traced
         self._jitted = jitted
-        self._call = args, kwargs
+        self._flat = flat
         self.fun_name = jitted._name
         self._compiler_options = jitted._compiler_options
 
@@ -115,7 +106,7 @@ class Lowered:
         self._stage = traced
         self._traced = traced._traced
         self._program, self._consts, self._kept, self._donated = self._traced.pruned()
-        self._where, self._asked = traced._jitted.placed(self._traced, *traced._call)
+        self._where, self._asked = traced._jitted.placed(self._traced, *traced._flat.in_tree.unflatten(traced._flat.leaves))
         self._platform = platform
         self._texts = {}
 
@@ -226,7 +217,7 @@ class Compiled:
                             "was called with (static arguments are not passed again):\n" + tree.structure_mismatch(
                                 "arguments", self.in_tree, in_tree, ("compiled", "called")))
         if tuple([x.aval if type(x) is ArrayImpl else None for x in leaves]) != self._avals:
-            self._check(leaves, args, kwargs)
+            self._check(leaves)
         results = self._call(leaves)
         if results is ELSEWHERE:
             raise ValueError(f"{self.fun_name} was compiled for {self._executable.lies()}, but an argument is committed to "
@@ -234,12 +225,12 @@ class Compiled:
                              "compiles again.")
         return results
 
-    def _check(self, leaves, args, kwargs):
-        wrong = []
-        for x, want, path in zip(leaves, self._avals, tree.arg_paths(None, args, kwargs)):
-            got = abstract(x, path)
+    def _check(self, leaves):
+        wrong, lowered = [], self._lowered._stage._flat
+        flat = FlatFunction(lowered.fun, leaves, self.in_tree, "the compiled function", lowered.statics)
+        for i, (got, want) in enumerate(zip(flat.avals(abstract), self._avals)):
             if (got.shape, got.dtype) != (want.shape, want.dtype):
-                wrong.append(f"  * {path}: compiled for {want.str_short()}, called with {got.str_short()}")
+                wrong.append(f"  * {flat.path(i)}: compiled for {want.str_short()}, called with {got.str_short()}")
         if wrong:
             raise TypeError("Argument types differ from the types for which this computation was compiled:\n"
                             + "\n".join(wrong) + "\nLower and compile again for these types, or convert the arguments.")
@@ -252,27 +243,19 @@ class Compiled:
 
 def trace(jitted, args, kwargs, statics):
     """The `trace` method of a jit function."""
-    leaves, in_tree = tree.tree_flatten((args, kwargs))
-    avals = _abstract_all(leaves, jitted._fun, args, kwargs)
-    return Traced(jitted._trace(args, kwargs, in_tree, avals, statics, asked=True), jitted, args, kwargs)
-
-
-def _abstract_all(leaves, fun, args, kwargs):
-    try:
-        return tuple([abstract(x) for x in leaves])
-    except TypeError:       # once more, for an error that says where
-        return tuple([abstract(x, path) for x, path in zip(leaves, tree.arg_paths(fun, args, kwargs))])
+    flat = FlatFunction(jitted._fun, *tree.tree_flatten((args, kwargs)), "jit", [(w, s.value) for w, s in statics])
+    avals = tuple(flat.avals(abstract))
+    return Traced(jitted._trace(args, kwargs, flat.in_tree, avals, statics, asked=True), jitted, flat)
 
 
 def eval_shape(fun, *args, **kwargs):
     """The structure, shapes and dtypes of `fun(*args, **kwargs)`, as ShapeDtypeStructs, without computing it."""
-    leaves, in_tree = tree.tree_flatten((args, kwargs))
-    avals = _abstract_all(leaves, fun, args, kwargs)
-    traced = trace_call(fun, in_tree, avals, (), name_of(fun))
+    flat = FlatFunction(fun, *tree.tree_flatten((args, kwargs)), "eval_shape")
+    traced = flat.trace(flat.avals(abstract))
     return traced.out_tree.unflatten([struct_of(a) for a in traced.closed.out_avals])
 
 
-def make_jaxpr(fun, static_argnums=(), axis_env=None, return_shape=False, abstracted_axes=None):
+def make_jaxpr(fun, static_argnums=(), axis_env=None, return_shape=False):
     """A function that gives the program of `fun` for its arguments (arrays or ShapeDtypeStructs)."""
     from .jit import JitFunction
     jitted = JitFunction(fun, static_argnums)
