@@ -10,11 +10,13 @@ from ..core.linear import Linear
 from ..core.trace import EVAL, trace_to_jaxpr
 from ..primitives.common import instantiate, np, zeros_of
 from ..primitives.elementwise import convert
+from ..primitives.shape import reshape, slice_p
 from ..runtime.array import ArrayImpl, as_array
 from ..transforms.jvp import jvp_flat
 from ..transforms.linearize import linearize_flat
 from ..transforms.transpose import backward_pass
 from .flat import FlatFunction, abstract
+from .jit import jit
 from .signatures import name_of, split_statics
 from .vmap import vmap
 
@@ -333,7 +335,6 @@ def linear_transpose(fun, *primals, reduce_axes=()):
 
 def fwd_and_bwd(fun, argnums, has_aux=False, jitted=True):
     """(forward, backward): forward gives (out, residuals), backward maps (residuals, cotangent) to gradients."""
-    from .jit import jit
     argnums = _argnums(fun, argnums)
 
     def forward(*args, **kwargs):
@@ -360,7 +361,6 @@ def _basis(avals):
 
 def _unstack(x, axis, avals):
     """Cut the axis that ran over a basis into one block for each aval, shaped like it."""
-    from ..primitives.shape import reshape, slice_p
     if aval_of(x).dtype == dtypes.float0:
         return [np.zeros((*x.shape[:axis], *a.shape, *x.shape[axis + 1:]), x.dtype) for a in avals]
     blocks, start = [], 0

@@ -12,6 +12,7 @@ from ..core.config import option_context, override, state
 from ..core.trace import EVAL, Tracer, entering
 from ..runtime import evaluate, placement, shards, transfer
 from ..runtime.array import ArrayImpl, from_numpy
+from . import jit
 
 enable_x64 = option_context("jax_enable_x64", True)
 debug_nans = option_context("jax_debug_nans", True)
@@ -88,7 +89,6 @@ def live_arrays(platform=None):
 
 def clear_caches():
     """Forget all traced and compiled programs."""
-    from . import jit
     jit._function_caches.clear()
     jit._traced_codes.clear()
     evaluate.clear_caches()

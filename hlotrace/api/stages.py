@@ -6,7 +6,7 @@ from ..core.trace import Tracer
 from ..runtime import client, evaluate, introspect
 from ..runtime.array import ArrayImpl
 from .flat import FlatFunction, abstract
-from .jit import ELSEWHERE, call_of
+from .jit import ELSEWHERE, JitFunction, call_of
 from .signatures import name_of
 
 
@@ -257,7 +257,6 @@ def eval_shape(fun, *args, **kwargs):
 
 def make_jaxpr(fun, static_argnums=(), axis_env=None, return_shape=False):
     """A function that gives the program of `fun` for its arguments (arrays or ShapeDtypeStructs)."""
-    from .jit import JitFunction
     jitted = JitFunction(fun, static_argnums)
 
     def traced_program(*args, **kwargs):

@@ -4,10 +4,12 @@ Knows numpy and ml_dtypes only.  The lattice is the one JAX documents under "Typ
 """
 import functools
 import operator
+import warnings
 
 import ml_dtypes
 import numpy as np
 
+from . import source
 from .config import config, state
 from .errors import TypePromotionError
 
@@ -87,7 +89,6 @@ _lossy_warned: set = set()
 
 def check_user_dtype(dtype, name):
     """The canonical form of a dtype the user asked for; a lossy narrowing is reported once for its line."""
-    from . import source
     requested = as_dtype(dtype)
     if requested not in SUPPORTED and not is_extended(requested) and requested != float0:
         raise TypeError(f"{name}: dtype {requested} is not a numeric dtype that hlotrace arrays can hold")
@@ -95,7 +96,6 @@ def check_user_dtype(dtype, name):
     if result != requested:
         where = source.describe(source.user_frame())
         if where not in _lossy_warned:
-            import warnings
             _lossy_warned.add(where)
             warnings.warn(
                 f"Explicitly requested dtype {requested} requested in {name} is not available, and will be truncated "

@@ -1,4 +1,6 @@
 """Promotion and broadcasting of the arguments of NumPy-level functions."""
+import warnings
+
 from ..core import dtypes, source
 from ..core.array import Array
 from ..core.avals import aval_of, is_arraylike
@@ -113,7 +115,6 @@ def _rank_promotion(shapes):
                    f"jax_numpy_rank_promotion={config.jax_numpy_rank_promotion!r}: reshape them to equal ranks")
         if config.jax_numpy_rank_promotion == "raise":
             raise ValueError(message)
-        import warnings
         warnings.warn(message, stacklevel=source.user_stacklevel())
 
 

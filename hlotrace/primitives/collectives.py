@@ -13,6 +13,7 @@ from ..core import dtypes
 from ..core.trace import JaxprTrace
 from .common import Primitive, ShapedArray, aval_of, bind, linear_jvp, prod, shape_of
 from .elementwise import add_p, convert, div, eq, max_p, min_p, mul
+from .index import FILL, GatherDimensionNumbers
 from .reduce import reduce_max_p, reduce_min_p, reduce_sum_p, region
 from .shape import broadcast_axis, iota_p, move_axis, reshape
 
@@ -234,7 +235,6 @@ def _ppermute_lower(ctx, eqn, x):
 
 
 def _ppermute_mapped(axis, x, dim, *, axes, perm):
-    from .index import FILL, GatherDimensionNumbers
     x = move_axis(x, dim, 0)
     shape = shape_of(x)
     source = np.full((axis.size, 1), axis.size, np.int32)             # out of bounds: filled with zeros

@@ -1,5 +1,6 @@
 """ArrayImpl: the concrete Array, a thin immutable holder of one of jaxlib's buffers."""
 import collections
+import importlib
 
 import numpy as np
 
@@ -232,7 +233,6 @@ class ArrayImpl(Array):
         return shards.copied(self)
 
     def __array_namespace__(self, api_version=None):
-        import importlib
         return importlib.import_module(__package__.split(".")[0] + ".numpy")
 
 

@@ -1,6 +1,7 @@
 """Clients and devices: made on first use, never at import."""
 import functools
 import threading
+import warnings
 
 from ..core import source
 from ..core.config import checks, config, state
@@ -94,7 +95,6 @@ def _default():
         except RuntimeError as error:
             if plugin.package is None:      # the user named it
                 raise
-            import warnings
             warnings.warn(f"the {plugin.platform} plugin is installed but no device of it can be used; using the CPU. "
                           f"Its message: {str(error).splitlines()[0]}", stacklevel=source.user_stacklevel())
     return client("cpu")

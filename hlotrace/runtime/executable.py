@@ -1,5 +1,6 @@
 """A compiled program that can be called, and the tokens of side effects."""
 import atexit
+import sys
 import threading
 
 import numpy as np
@@ -148,5 +149,4 @@ def _finish():
     try:
         effects_barrier()
     except Exception as error:
-        import sys
         print(f"hlotrace: a callback failed while the process was ending: {error!r}", file=sys.stderr)
