@@ -375,7 +375,7 @@ CARRY = "carry input and carry output must have"
     (lambda: lax.scan(lambda c, x: (c, x), 0.0, A(2), length=3), ValueError, "disagrees"),
     (lambda: lax.scan(lambda c, x: (c, x), 0.0), ValueError, "`length` not provided"),
     (lambda: lax.scan(lambda c, x: (c, x), 0.0, 1.0), ValueError, "no leading axis"),
-    (lambda: lax.scan(lambda c, x: (c, x), "s", A(2)), TypeError, "scan init.*str"),
+    (lambda: lax.scan(lambda c, x: (c, x), "s", A(2)), TypeError, "scan of .* argument c of type .*str"),
     (lambda: lax.scan(3, 0.0, A(2)), TypeError, "callable"),
     (lambda: lax.scan(lambda c, x: (c, x), 0.0, A(2), unroll=-1), ValueError, "unroll"),
     (lambda: lax.scan(lambda c, x: (c, x), 0.0, None, length=-1), ValueError, "non-negative"),

@@ -9,7 +9,7 @@ from ..core.config import state, uncollected
 from ..core.jaxpr import close, dce
 from ..core.trace import Tracer, trace_to_jaxpr
 from ..runtime.array import as_array
-from .signatures import insert_statics, name_of
+from .signatures import insert_statics, name_of, static_key
 
 _MEND = {       # what to do about an argument that is not an array
     "jit": MARK_STATIC,
@@ -49,7 +49,7 @@ class FlatFunction:
         if self.has_aux:
             if not isinstance(result, (tuple, list)) or len(result) != 2:
                 raise TypeError(f"{self}: expected output of the function to be a pair (out, aux) because has_aux "
-                                f"is True, got {type(result)}")
+                                f"is True, got {result!r:.80}")
             result, aux = result
             aux, self.aux_tree = tree.tree_flatten(aux)
         outs, self.out_tree = tree.tree_flatten(result)
@@ -122,6 +122,16 @@ class FlatFunction:
         finally:
             state.name_stack = saved
         return Traced(jaxpr, self.in_tree, self.out_tree)
+
+    def kept(self, cache, avals, name=None):
+        """As `trace`; found again in `cache`, a dict, by all that a trace depends on."""
+        key = self.in_tree, tuple(avals), static_key(self.statics, self), state.context_key, state.axis_env
+        traced = cache.get(key)
+        if traced is None:
+            traced = self.trace(avals, name)
+            if traced.cacheable:
+                cache[key] = traced
+        return traced
 
 
 def check_outputs(leaves, out_tree, name, what="transformation"):

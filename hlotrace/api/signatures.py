@@ -91,6 +91,11 @@ def insert_statics(args, kwargs, statics):
     return args, kwargs
 
 
+def static_key(statics, name):
+    """What of these arguments stands in a cache key: ((position or name, Static), ...)."""
+    return tuple([(where, Static(value, where, name)) for where, value in statics])
+
+
 class Static:
     """A static argument as part of a cache key: equal in type as well as in value (1, 1.0 and True differ)."""
     __slots__ = ("value", "hash")

@@ -2,8 +2,9 @@
 import copy
 import operator
 
-from ..api.flat import Traced, trace_call
+from ..api.flat import FlatFunction
 from ..api.jit import cache_for
+from ..api.signatures import name_of
 from ..api.vmap import vmap
 from ..core import dtypes, errors, tree
 from ..core.avals import aval_of, is_arraylike
@@ -21,28 +22,12 @@ from .shapes import concatenate, reshape, rev, stack
 __all__ = ["scan", "while_loop", "fori_loop", "cond", "switch", "map", "associative_scan"]
 
 
-def _avals(leaves, what):
-    for x in leaves:
-        if not is_arraylike(x):
-            raise TypeError(f"{what}: value {x!r:.80} of type {type(x)} is not a valid JAX type: arrays and numbers, and "
-                            "pytrees of them, are")
-    return [aval_of(x) for x in leaves]
+def _trace(flat, avals, name, owner=None):
+    """`flat` traced for leaves of the given avals; kept for the next call with the same function.
 
-
-def _trace(fun, args, avals, name, owner=None) -> Traced:
-    """Trace `fun(*args)` for leaves of the given avals; kept for the next call with the same function.
-
-    Where `fun` is a wrapper made for one call, `owner` is (the user's function, what kind of wrapper).
+    Where that is a wrapper made for one call, `owner` is (the user's function, what kind of wrapper).
     """
-    in_tree = tree.tree_structure((args, {}))
-    cache = cache_for(*(owner or (fun, name)))
-    key = (in_tree, tuple(avals), state.context_key, state.axis_env)
-    traced = cache.get(key)
-    if traced is None:
-        traced = trace_call(fun, in_tree, avals, (), name)
-        if traced.cacheable:
-            cache[key] = traced
-    return traced
+    return flat.kept(cache_for(*(owner or (flat.fun, name))), avals, name)
 
 
 def _settle_carry(trace, carry, n_out):
@@ -82,18 +67,16 @@ def varying(traced, axes):
     return found
 
 
-def _check_carry(name, in_tree, in_avals, out_tree, out_avals, carry_in, label):
+def _check_carry(name, in_tree, in_avals, out_tree, out_avals, label):
     """TypeError unless a body gives back a carry of the type it got."""
     if in_tree != out_tree:
         raise TypeError(f"{name} function carry input and carry output must have the same pytree structure, but they "
                         "differ:\n" + tree.structure_mismatch(
-                            name, carry_in, out_tree.unflatten([0] * out_tree.num_leaves),
-                            (f"the input {label}", f"the output {label}")))
-    paths = tree.leaf_paths(carry_in)
-    wrong = [f"  * {label}{path}: input {i.str_short()}, output {o.str_short()}" + (
+                            name, in_tree, out_tree, (f"the input {label}", f"the output {label}")))
+    wrong = [f"  * {label}{tree.leaf_paths(in_tree)[n]}: input {i.str_short()}, output {o.str_short()}" + (
              f" (cast the output with .astype({i.dtype.name}), or start with a value of dtype {o.dtype.name})"
              if i.shape == o.shape else " (the shapes differ)")
-             for path, i, o in zip(paths, in_avals, out_avals) if (i.shape, i.dtype) != (o.shape, o.dtype)]
+             for n, (i, o) in enumerate(zip(in_avals, out_avals)) if (i.shape, i.dtype) != (o.shape, o.dtype)]
     if wrong:
         raise TypeError(f"{name} function carry input and carry output must have equal types, but they differ:\n"
                         + "\n".join(wrong))
@@ -114,10 +97,10 @@ def scan(f, init, xs=None, length=None, reverse=False, unroll=1, _split_transpos
     """
     if not callable(f):
         raise TypeError("lax.scan: f argument should be a callable.")
-    x_leaves, x_tree = tree.tree_flatten(xs)
-    init_leaves, init_tree = tree.tree_flatten(init)
-    x_avals = _avals(x_leaves, "lax.scan xs")
-    _avals(init_leaves, "lax.scan init")
+    flat = FlatFunction(f, *tree.tree_flatten(((init, xs), {})), "lax." + (_owner[1][0] if _owner else "scan"))
+    init_tree, x_tree = flat.arg_tree.children()
+    avals, n = flat.avals(), init_tree.num_leaves
+    init_leaves, x_leaves, x_avals = flat.leaves[:n], flat.leaves[n:], avals[n:]
     length = _scan_length(x_avals, xs, length)
     if unroll is True:
         unroll = max(length, 1)
@@ -127,28 +110,24 @@ def scan(f, init, xs=None, length=None, reverse=False, unroll=1, _split_transpos
     if state.disable_jit:
         return _python_scan(f, init, xs, x_leaves, x_tree, length, reverse)
     slices = [a.update(shape=a.shape[1:]) for a in x_avals]
-    example = (init, x_tree.unflatten(x_leaves))
-    traced, init_leaves = _settle_carry(
-        lambda avals: _trace(f, example, [*avals, *slices], "scan", _owner), init_leaves, len(init_leaves))
+    traced, init_leaves = _settle_carry(lambda avals: _trace(flat, [*avals, *slices], "scan", _owner), init_leaves, n)
     children = traced.out_tree.children() if traced.out_tree.node_data() is not None else []
     if len(children) != 2 or traced.out_tree.node_data()[0] not in (tuple, list):
         raise TypeError("scan body output must be a pair (carry, y): a tuple of length 2, got a value of structure "
                         f"{traced.out_tree}")
     carry_tree, y_tree = children
     in_avals = [aval_of(x) for x in init_leaves]
-    n = carry_tree.num_leaves
-    _check_carry("scan body", init_tree, in_avals, carry_tree, traced.closed.out_avals[:n], init, "carry")
+    _check_carry("scan body", init_tree, in_avals, carry_tree, traced.closed.out_avals[:n], "carry")
     outs = scan_p.bind(*traced.consts, *init_leaves, *x_leaves, jaxpr=traced.closed, length=length,
                        reverse=bool(reverse), unroll=unroll, num_consts=len(traced.consts), num_carry=n)
     return carry_tree.unflatten(outs[:n]), y_tree.unflatten(outs[n:])
 
 
 def _scan_length(x_avals, xs, length):
-    sizes = set()
-    for a, path in zip(x_avals, tree.leaf_paths(xs)):
+    sizes = {a.shape[0] for a in x_avals if a.ndim}
+    for i, a in enumerate(x_avals):
         if not a.ndim:
-            raise ValueError(f"scan got value with no leading axis to scan over: xs{path} has shape ()")
-        sizes.add(a.shape[0])
+            raise ValueError(f"scan got value with no leading axis to scan over: xs{tree.leaf_paths(xs)[i]} has shape ()")
     if length is not None:
         try:
             length = operator.index(length)
@@ -196,12 +175,13 @@ def while_loop(cond_fun, body_fun, init_val):
         while cond_fun(init_val):
             init_val = body_fun(init_val)
         return init_val
-    leaves, in_tree = tree.tree_flatten(init_val)
-    _avals(leaves, "lax.while_loop init_val")
-    body, leaves = _settle_carry(lambda avals: _trace(body_fun, (init_val,), avals, "body"), leaves, len(leaves))
+    flat = FlatFunction(body_fun, *tree.tree_flatten(((init_val,), {})), "lax.while_loop")
+    flat.avals()
+    (in_tree,) = flat.arg_tree.children()
+    body, leaves = _settle_carry(lambda avals: _trace(flat, avals, "body"), flat.leaves, len(flat.leaves))
     avals = [aval_of(x) for x in leaves]
-    _check_carry("body_fun", in_tree, avals, body.out_tree, body.closed.out_avals, init_val, "val")
-    condition = _trace(cond_fun, (init_val,), avals, "cond")
+    _check_carry("body_fun", in_tree, avals, body.out_tree, body.closed.out_avals, "val")
+    condition = _trace(FlatFunction(cond_fun, leaves, flat.in_tree, "lax.while_loop"), avals, "cond")
     _check_predicate(condition)
     decides = condition.closed.out_avals[0].vma
     if any(not decides <= a.vma for a in avals):      # devices leave the loop at different times
@@ -244,8 +224,9 @@ def fori_loop(lower, upper, body_fun, init_val, *, unroll=None):
         def step(carry, _):
             i, val = carry
             return (bind("add", i, one), body_fun(i, val)), None
+        step.__name__ = name_of(body_fun)
         (_, result), _ = scan(step, (convert(lo, dtype, weak), init_val), None, length=max(hi - lo, 0),
-                              unroll=1 if unroll is None else unroll, _owner=(body_fun, ("fori", dtype, weak)))
+                              unroll=1 if unroll is None else unroll, _owner=(body_fun, ("fori_loop", dtype, weak)))
         return result
     if unroll is not None and unroll not in (False, 1):
         raise ValueError("fori_loop: `unroll` can only be used with `fori_loop` if the loop bounds are known when "
@@ -270,6 +251,14 @@ def _index_type(lower, upper):
     return dtypes.lattice_result(pairs)
 
 
+def _trace_branches(what, branches, operands):
+    """(the branches traced, the leaves of the operands)"""
+    leaves, in_tree = tree.tree_flatten((operands, {}))
+    flats = [FlatFunction(f, leaves, in_tree, what) for f in branches]
+    avals = flats[-1].avals()
+    return [_trace(flat, avals, "branch") for flat in flats], leaves
+
+
 def _branch_outputs(traced, names):
     """Check that all branches give one structure and equal types.  TypeError otherwise."""
     first = traced[0]
@@ -277,9 +266,8 @@ def _branch_outputs(traced, names):
         if t.out_tree != first.out_tree:
             raise TypeError(f"{names[0]} and {name} outputs must have the same pytree structure:\n"
                             + tree.structure_mismatch("branch outputs", first.out_tree, t.out_tree, (names[0], name)))
-        paths = tree.leaf_paths(first.out_tree)
-        wrong = [f"  * output{p}: {names[0]} gives {a.str_short()}, {name} gives {b.str_short()}"
-                 for p, a, b in zip(paths, first.closed.out_avals, t.closed.out_avals)
+        wrong = [f"  * output{tree.leaf_paths(first.out_tree)[i]}: {names[0]} gives {a.str_short()}, {name} gives "
+                 f"{b.str_short()}" for i, (a, b) in enumerate(zip(first.closed.out_avals, t.closed.out_avals))
                  if (a.shape, a.dtype) != (b.shape, b.dtype)]
         if wrong:
             raise TypeError(f"{names[0]} and {name} outputs must have identical types, but they differ:\n"
@@ -330,9 +318,7 @@ def cond(pred, true_fun, false_fun, *operands, operand=None, linear=None):
         if not (dtypes.is_float(dtype) or dtypes.is_integer(dtype)):
             raise TypeError(f"Pred type must be either boolean or number, got {dtype}.")
         pred = bind("ne", pred, scalar(0, dtype))
-    leaves = tree.tree_leaves(operands)
-    avals = _avals(leaves, "lax.cond operands")
-    traced = [_trace(f, operands, avals, "branch") for f in (false_fun, true_fun)]
+    traced, leaves = _trace_branches("lax.cond", (false_fun, true_fun), operands)
     _branch_outputs(traced[::-1], ["true_fun", "false_fun"])
     return _bind_branches(pred, traced, leaves)
 
@@ -356,9 +342,7 @@ def switch(index, branches, *operands, operand=None):
     index = convert(index, np.dtype("int32")) if not isinstance(index, int) else np.int32(
         min(max(index, 0), len(branches)))
     index = bind("clamp", scalar(0, np.int32), index, scalar(len(branches) - 1, np.int32))
-    leaves = tree.tree_leaves(operands)
-    avals = _avals(leaves, "lax.switch operands")
-    traced = [_trace(f, operands, avals, "branch") for f in branches]
+    traced, leaves = _trace_branches("lax.switch", branches, operands)
     _branch_outputs(traced, [f"branch {i}" for i in range(len(branches))])
     return _bind_branches(index, traced, leaves)
 
@@ -370,7 +354,8 @@ def map(f, xs, *, batch_size=None):
 
     def step(_, x):
         return (), f(x)
-    return scan(step, (), xs, _owner=(f, "map"))[1]
+    step.__name__ = name_of(f)
+    return scan(step, (), xs, _owner=(f, ("map",)))[1]
 
 
 def _batched_map(f, xs, size):
