@@ -188,6 +188,13 @@ def test_pickle_and_copies(x):
     assert not y.is_deleted()
 
 
+def test_dlpack_to_another_device_is_refused():
+    x = jnp.ones(3)
+    assert np.from_dlpack(x, device="cpu").sum() == 3
+    with pytest.raises(BufferError, match=r"lies on \(1, 0\).*\(2, 1\)"):
+        x.__dlpack__(dl_device=(2, 1))
+
+
 def test_dlpack():
     x = jnp.arange(4.0)
     n = np.from_dlpack(x)

@@ -178,6 +178,7 @@ def test_rings_are_found():
 LOCAL_IMPORTS = {
     "importing hlotrace does not pay for what few programs need": """
         hlotrace.api.jit: hlotrace.api.shardings hlotrace.inspection.retraces
+        hlotrace.api.laid: hlotrace.api.shardings
         hlotrace.api.misc: hlotrace.api.shardings
         hlotrace.core.config: difflib
         hlotrace.core.tree: dataclasses

@@ -78,4 +78,11 @@ def constrained(values, shardings, what):
 reshard = with_sharding_constraint
 
 
+def lay(x, sharding, what):
+    """`laid`, for a sharding that is given."""
+    if not isinstance(sharding, (NamedSharding, PartitionSpec)):
+        raise TypeError(f"{what}: out_sharding is a NamedSharding, or a PartitionSpec of the current mesh; got {sharding!r}")
+    return constrained([x], [as_sharding(sharding, f"{what}: out_sharding")], what)[0]
+
+
 sharding_constraint_p.evaluate = lambda x, *, sharding: transfer.move(as_array(x), sharding)

@@ -9,9 +9,13 @@ from ..runtime import client
 def create_device_mesh(mesh_shape, devices=None, *, contiguous_submeshes=False, allow_split_physical_axes=False):
     """The devices in an array of `mesh_shape`, in their order.
 
-    Raises ValueError unless there are as many as the sizes multiply to.
+    `contiguous_submeshes` and `allow_split_physical_axes` are about how TPUs are wired, and no other devices: there
+    NotImplementedError.  Raises ValueError unless there are as many devices as the sizes multiply to.
     """
     devices = client.devices() if devices is None else list(devices)
+    if (contiguous_submeshes or allow_split_physical_axes) and any(d.platform == "tpu" for d in devices):
+        raise NotImplementedError("create_device_mesh: contiguous_submeshes, allow_split_physical_axes are not supported; "
+                                  "TPUs are taken in their order; arrange the devices yourself")
     if math.prod(mesh_shape) != len(devices):
         raise ValueError(f"create_device_mesh: mesh_shape {tuple(mesh_shape)} holds {math.prod(mesh_shape)} devices, and "
                          f"there are {len(devices)}")

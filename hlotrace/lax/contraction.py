@@ -2,6 +2,7 @@
 import operator
 from typing import NamedTuple
 
+from ..api.laid import laid
 from ..core import dtypes
 from ..core.avals import aval_of
 from ..primitives.common import full, ndim_of, np, prod, shape_of
@@ -44,9 +45,10 @@ def dot_general(lhs, rhs, dimension_numbers, precision=None, preferred_element_t
     groups = tuple(_ints(g, "dot_general dimension_numbers") for g in (lhs_contract, rhs_contract, lhs_batch,
                                                                       rhs_batch))
     aval_of(lhs), aval_of(rhs)
-    return dot_general_p.bind(lhs, rhs, dimension_numbers=(groups[:2], groups[2:]),
-                              precision=canonical_precision(precision),
-                              preferred_element_type=_preferred(preferred_element_type, "dot_general"))
+    out = dot_general_p.bind(lhs, rhs, dimension_numbers=(groups[:2], groups[2:]),
+                             precision=canonical_precision(precision),
+                             preferred_element_type=_preferred(preferred_element_type, "dot_general"))
+    return laid(out, out_sharding, "lax.dot_general")
 
 
 def dot(lhs, rhs, *, dimension_numbers=None, precision=None, preferred_element_type=None, out_sharding=None):
@@ -58,7 +60,7 @@ def dot(lhs, rhs, *, dimension_numbers=None, precision=None, preferred_element_t
                              "matrix-matrix, matrix-vector, or vector-vector products, whose last axis of lhs and "
                              f"first axis of rhs have equal sizes; got lhs_shape={x.shape} rhs_shape={y.shape}")
         dimension_numbers = (((x.ndim - 1,), (0,)), ((), ()))
-    return dot_general(lhs, rhs, dimension_numbers, precision, preferred_element_type)
+    return laid(dot_general(lhs, rhs, dimension_numbers, precision, preferred_element_type), out_sharding, "lax.dot")
 
 
 def batch_matmul(lhs, rhs, precision=None):
@@ -106,8 +108,9 @@ def ragged_dot_general(lhs, rhs, group_sizes, ragged_dot_dimension_numbers, prec
                             f"rhs_group_dimensions={groups} for ragged axis {ragged} of '{x},{y}->{out}'")
         out = out.replace(group, "") if free else group + out
         lhs, x = _masked_groups(lhs, ragged, group_sizes), group + x
-    return contract(lhs, x, rhs, y, out, canonical_precision(precision),
-                    _preferred(preferred_element_type, "ragged_dot"))
+    product = contract(lhs, x, rhs, y, out, canonical_precision(precision),
+                       _preferred(preferred_element_type, "ragged_dot"))
+    return laid(product, out_sharding, "lax.ragged_dot_general")
 
 
 def _masked_groups(x, axis, group_sizes):
@@ -127,7 +130,8 @@ def ragged_dot(lhs, rhs, group_sizes, precision=None, preferred_element_type=Non
                out_sharding=None):
     """Rows of lhs (m, k), cut into groups of `group_sizes` (g,), times the matrix of their group in rhs (g, k, n)."""
     numbers = RaggedDotDimensionNumbers((((1,), (1,)), ((), ())), (0,), (0,))
-    return ragged_dot_general(lhs, rhs, group_sizes, numbers, precision, preferred_element_type, group_offset)
+    out = ragged_dot_general(lhs, rhs, group_sizes, numbers, precision, preferred_element_type, group_offset)
+    return laid(out, out_sharding, "lax.ragged_dot")
 
 
 # --- convolution ------------------------------------------------------------------------------------------------
@@ -211,12 +215,13 @@ def conv_general_dilated(lhs, rhs, window_strides, padding, lhs_dilation=None, r
     if len(strides) != rank or any(s < 1 for s in strides):
         raise ValueError(f"{name} window_strides must be one positive int for each of the {rank} spatial axes, got "
                          f"{strides}")
-    return conv_general_dilated_p.bind(
+    out = conv_general_dilated_p.bind(
         lhs, rhs, window_strides=strides, padding=_pads(padding, name, sizes, windows, strides, rhs_dilation),
         lhs_dilation=lhs_dilation, rhs_dilation=rhs_dilation, dimension_numbers=numbers,
         feature_group_count=operator.index(feature_group_count), batch_group_count=operator.index(batch_group_count),
         precision=canonical_precision(precision, algorithms=False),
         preferred_element_type=_preferred(preferred_element_type, name))
+    return laid(out, out_sharding, f"lax.{name}")
 
 
 def conv(lhs, rhs, window_strides, padding, precision=None, preferred_element_type=None):

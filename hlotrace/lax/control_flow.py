@@ -108,7 +108,7 @@ def scan(f, init, xs=None, length=None, reverse=False, unroll=1, _split_transpos
     if unroll < 1:
         raise ValueError(f"lax.scan: unroll must be a positive int or a bool, got {unroll}")
     if state.disable_jit:
-        return _python_scan(f, init, xs, x_leaves, x_tree, length, reverse)
+        return _python_scan(f, init, x_leaves, x_tree, length, reverse)
     slices = [a.update(shape=a.shape[1:]) for a in x_avals]
     traced, init_leaves = _settle_carry(lambda avals: _trace(flat, [*avals, *slices], "scan", _owner), init_leaves, n)
     children = traced.out_tree.children() if traced.out_tree.node_data() is not None else []
@@ -150,7 +150,7 @@ def _scan_length(x_avals, xs, length):
     return sizes.pop()
 
 
-def _python_scan(f, init, xs, x_leaves, x_tree, length, reverse):
+def _python_scan(f, init, x_leaves, x_tree, length, reverse):
     carry, ys = init, []
     for i in (reversed(range(length)) if reverse else range(length)):
         carry, y = f(carry, x_tree.unflatten([x[i] for x in x_leaves]))
@@ -303,6 +303,8 @@ def cond(pred, true_fun, false_fun, *operands, operand=None, linear=None):
     `pred` is a boolean scalar (numbers count as != 0); both functions must give the same structure, shapes
     and dtypes.  Under vmap with a mapped `pred` both are run, and the results selected.
     """
+    if linear is not None:
+        raise NotImplementedError("lax.cond: linear, which JAX takes and no longer uses, is not taken here; leave it out")
     if operand is not None:
         operands = (operand,)
     if not (callable(true_fun) and callable(false_fun)):

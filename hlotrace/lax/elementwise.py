@@ -40,13 +40,13 @@ class RoundingMethod(enum.IntEnum):
 
 
 class AccuracyMode(enum.Enum):
-    """How exactly a function is to be computed; taken as a wish, the backend decides."""
+    """How exactly a function is to be computed."""
     HIGHEST = 1
     DEFAULT = 2
 
 
 class Tolerance(NamedTuple):
-    """Wanted accuracy of a function; taken as a wish, the backend decides."""
+    """Wanted accuracy of a function."""
     atol: float = 0.0
     rtol: float = 0.0
     ulps: int = 0
@@ -92,10 +92,12 @@ def _with_accuracy(name, doc):
     bind = PRIMITIVES[name].bind
 
     def function(x, *, accuracy=None):
+        if accuracy not in (None, AccuracyMode.DEFAULT):
+            raise NotImplementedError(f"lax.{name}: accuracy={accuracy!r} is not supported, AccuracyMode.DEFAULT is")
         if not isinstance(x, Array):
             _check(name, (x,))
         return bind(x)
-    return _named(function, name, doc + "  `accuracy` is a wish.")
+    return _named(function, name, doc + "  `accuracy` is the default one.")
 
 
 def _binary(name, doc, primitive=None):

@@ -2,6 +2,7 @@
 import functools
 import operator
 
+from ..api.laid import laid
 from ..core import dtypes, tree
 from ..core.avals import ShapedArray, aval_of
 from ..core.config import state
@@ -66,7 +67,8 @@ reduce_xor = _reduction(reduce_xor_p, "bitwise exclusive or")
 
 def reduce_sum(operand, axes, *, out_sharding=None):
     """The sum of `operand` over `axes`, a sequence of ints.  The dtype stays; bfloat16 sums in XLA's own way."""
-    return reduce_sum_p.bind(operand, axes=canonical_axes(tuple(axes), aval_of(operand).ndim, "axes"))
+    out = reduce_sum_p.bind(operand, axes=canonical_axes(tuple(axes), aval_of(operand).ndim, "axes"))
+    return laid(out, out_sharding, "lax.reduce_sum")
 
 
 def _arg_reduction(primitive):
@@ -145,11 +147,13 @@ def reduce(operands, init_values, computation, dimensions, out_sharding=None):
     combine = _only_primitive(jaxpr)
     primitive, identity = _reduce.reducer_of(combine)
     if primitive is None or shape_of(inits[0]):
-        return tree.tree_unflatten(structure, reduce_p.bind(*xs, *inits, jaxpr=jaxpr, dimensions=dimensions))
-    out = primitive.bind(xs[0], axes=dimensions)
-    if not _is_identity(inits[0], identity(out.dtype)):
-        out = combine.bind(broadcast_in_dim(inits[0], shape_of(out), ()), out)
-    return tree.tree_unflatten(structure, [out])
+        outs = reduce_p.bind(*xs, *inits, jaxpr=jaxpr, dimensions=dimensions)
+    else:
+        out = primitive.bind(xs[0], axes=dimensions)
+        if not _is_identity(inits[0], identity(out.dtype)):
+            out = combine.bind(broadcast_in_dim(inits[0], shape_of(out), ()), out)
+        outs = [out]
+    return tree.tree_unflatten(structure, [laid(out, out_sharding, "lax.reduce") for out in outs])
 
 
 # --- windows ----------------------------------------------------------------------------------------------------

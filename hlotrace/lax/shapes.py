@@ -3,6 +3,8 @@ import functools
 import itertools
 import operator
 
+from ..api.laid import laid
+from ..api.misc import device_put
 from ..core import dtypes, tree
 from ..core.avals import aval_of, is_arraylike
 from ..primitives import shape as _shape
@@ -37,7 +39,10 @@ def _shape_of(name, operand):
 # --- arrays of one value, and counting --------------------------------------------------------------------------
 
 def full(shape, fill_value, dtype=None, *, sharding=None):
-    """An array of one scalar.  Without `dtype`, it has the dtype and the weak type of `fill_value`."""
+    """An array of one scalar.  Without `dtype`, it has the dtype and the weak type of `fill_value`.
+
+    `sharding`, a Sharding or a Device, says where it lies; see `device_put`.
+    """
     shape = canonical_shape(shape, "lax.full: shape")
     if _shape_of("full", fill_value) != ():
         raise TypeError(f"full must be called with scalar fill_value, got fill_value.shape {aval_of(fill_value).shape}.")
@@ -45,25 +50,34 @@ def full(shape, fill_value, dtype=None, *, sharding=None):
         dtype = dtypes.check_user_dtype(dtype, "full")
         if dtypes.is_extended(dtype):
             words = full((*shape, *dtype.physical_shape), fill_value, dtype.physical_dtype)
-            return bind("random_wrap", words)
+            return _placed(bind("random_wrap", words), sharding)
         fill_value = np.asarray(fill_value, dtype) if is_constant(fill_value) else convert(fill_value, dtype)
-    return broadcast_in_dim_p.bind(fill_value, shape=shape, broadcast_dimensions=())
+    return _placed(broadcast_in_dim_p.bind(fill_value, shape=shape, broadcast_dimensions=()), sharding)
+
+
+def _placed(x, sharding):
+    return x if sharding is None else device_put(x, sharding)
 
 
 def full_like(x, fill_value, dtype=None, shape=None, sharding=None):
-    """`full` with the shape, dtype and weak type of `x`, an array or anything that has a shape and a dtype."""
+    """`full` with the shape, dtype and weak type of `x`, an array or anything that has a shape and a dtype.
+
+    `sharding`, a Sharding or a Device, says where it lies; see `device_put`.
+    """
     weak = False
     if is_arraylike(x):
         weak, x = dtype is None and aval_of(x).weak_type, aval_of(x)
     elif not (hasattr(x, "shape") and hasattr(x, "dtype")):
         raise TypeError(f"full_like: cannot take a shape and a dtype from a value of type {type(x)}")
     result = full(x.shape if shape is None else shape, fill_value, x.dtype if dtype is None else dtype)
-    return bind("convert_element_type", result, new_dtype=result.dtype, weak_type=True) if weak else result
+    if weak:
+        result = bind("convert_element_type", result, new_dtype=result.dtype, weak_type=True)
+    return _placed(result, sharding)
 
 
 def empty(shape, dtype, *, out_sharding=None):
     """An array of no particular values (zeros)."""
-    return full(shape, 0, dtype)
+    return laid(full(shape, 0, dtype), out_sharding, "lax.empty")
 
 
 def iota(dtype, size):
@@ -73,8 +87,9 @@ def iota(dtype, size):
 
 def broadcasted_iota(dtype, shape, dimension, *, out_sharding=None):
     """An array of `shape` that counts 0, 1, ... along `dimension`."""
-    return iota_p.bind(dtype=dtypes.check_user_dtype(dtype, "iota"), shape=canonical_shape(shape, "iota: shape"),
-                       dimension=operator.index(dimension))
+    out = iota_p.bind(dtype=dtypes.check_user_dtype(dtype, "iota"), shape=canonical_shape(shape, "iota: shape"),
+                      dimension=operator.index(dimension))
+    return laid(out, out_sharding, "lax.broadcasted_iota")
 
 
 # --- broadcasting -----------------------------------------------------------------------------------------------
@@ -97,14 +112,16 @@ def broadcast_shapes(*shapes):
 def broadcast_in_dim(operand, shape, broadcast_dimensions, *, out_sharding=None):
     """`operand` repeated to `shape`; its axis i becomes axis broadcast_dimensions[i] of the result."""
     _shape_of("broadcast_in_dim", operand)
-    return _shape.broadcast_in_dim(operand, canonical_shape(shape, "broadcast_in_dim: shape"),
-                                   tuple(map(operator.index, broadcast_dimensions)))
+    out = _shape.broadcast_in_dim(operand, canonical_shape(shape, "broadcast_in_dim: shape"),
+                                  tuple(map(operator.index, broadcast_dimensions)))
+    return laid(out, out_sharding, "lax.broadcast_in_dim")
 
 
 def broadcast(operand, sizes, *, out_sharding=None):
     """`operand` repeated along new leading axes of `sizes`."""
     sizes, shape = tuple(sizes), _shape_of("broadcast", operand)
-    return broadcast_in_dim(operand, (*sizes, *shape), range(len(sizes), len(sizes) + len(shape)))
+    out = broadcast_in_dim(operand, (*sizes, *shape), range(len(sizes), len(sizes) + len(shape)))
+    return laid(out, out_sharding, "lax.broadcast")
 
 
 def broadcast_to_rank(x, rank):
@@ -132,7 +149,7 @@ def reshape(operand, new_sizes, dimensions=None, *, out_sharding=None):
             raise TypeError(f"reshape dimensions must be a permutation of operand dimensions, got dimensions "
                             f"{tuple(dimensions)} for shape {shape}.")
         operand = _shape.transpose(operand, dimensions)
-    return _shape.reshape(operand, canonical_shape(new_sizes, "reshape: new_sizes"))
+    return laid(_shape.reshape(operand, canonical_shape(new_sizes, "reshape: new_sizes")), out_sharding, "lax.reshape")
 
 
 def collapse(operand, start_dimension, stop_dimension=None):

@@ -4,6 +4,7 @@ from typing import Any, Protocol
 
 from .. import lax, random
 from .. import numpy as jnp
+from ..api.laid import laid
 from ..core import dtypes
 from ..primitives.common import canonical_axes, np
 
@@ -22,18 +23,18 @@ def _dtype(dtype, default):
 
 def zeros(key, shape, dtype=None, out_sharding=None):
     """All zeros; the key is not used."""
-    return jnp.zeros(shape, _dtype(dtype, None))
+    return laid(jnp.zeros(shape, _dtype(dtype, None)), out_sharding, "initializers.zeros")
 
 
 def ones(key, shape, dtype=None, out_sharding=None):
     """All ones; the key is not used."""
-    return jnp.ones(shape, _dtype(dtype, None))
+    return laid(jnp.ones(shape, _dtype(dtype, None)), out_sharding, "initializers.ones")
 
 
 def constant(value, dtype=None):
     """An initializer that fills with `value`."""
     def init(key, shape, dtype=dtype, out_sharding=None):
-        return jnp.full(shape, value, _dtype(dtype, None))
+        return laid(jnp.full(shape, value, _dtype(dtype, None)), out_sharding, "initializers.constant")
     return init
 
 
@@ -41,7 +42,7 @@ def uniform(scale=1e-2, dtype=None):
     """An initializer that draws from [0, scale)."""
     def init(key, shape, dtype=dtype, out_sharding=None):
         dtype = _dtype(dtype, None)
-        return random.uniform(key, shape, dtype) * jnp.asarray(scale, dtype)
+        return laid(random.uniform(key, shape, dtype) * jnp.asarray(scale, dtype), out_sharding, "initializers.uniform")
     return init
 
 
@@ -49,7 +50,7 @@ def normal(stddev=1e-2, dtype=None):
     """An initializer that draws from a normal distribution of standard deviation `stddev`."""
     def init(key, shape, dtype=dtype, out_sharding=None):
         dtype = _dtype(dtype, None)
-        return random.normal(key, shape, dtype) * jnp.asarray(stddev, dtype)
+        return laid(random.normal(key, shape, dtype) * jnp.asarray(stddev, dtype), out_sharding, "initializers.normal")
     return init
 
 
@@ -57,7 +58,8 @@ def truncated_normal(stddev=1e-2, dtype=None, lower=-2.0, upper=2.0):
     """An initializer that draws from `stddev` times the normal distribution truncated to [lower, upper]."""
     def init(key, shape, dtype=dtype, out_sharding=None):
         dtype = _dtype(dtype, None)
-        return random.truncated_normal(key, lower, upper, shape, dtype) * jnp.asarray(stddev, dtype)
+        out = random.truncated_normal(key, lower, upper, shape, dtype) * jnp.asarray(stddev, dtype)
+        return laid(out, out_sharding, "initializers.truncated_normal")
     return init
 
 
@@ -114,7 +116,7 @@ def variance_scaling(scale, mode, distribution, in_axis=-2, out_axis=-1, batch_a
         else:
             raise ValueError(f"invalid distribution for variance scaling initializer: {distribution}; expected "
                              "'truncated_normal', 'normal' or 'uniform'")
-        return draw * deviation
+        return laid(draw * deviation, out_sharding, "initializers.variance_scaling")
     return init
 
 
@@ -166,7 +168,7 @@ def orthogonal(scale=1.0, column_axis=-1, dtype=None):
         rows = math.prod(others)
         q = _orthonormal(random.normal(key, (max(columns, rows), min(columns, rows)), dtype))
         q = (q if columns > rows else q.T).reshape(columns, *others)
-        return jnp.asarray(scale, dtype) * jnp.moveaxis(q, 0, axis)
+        return laid(jnp.asarray(scale, dtype) * jnp.moveaxis(q, 0, axis), out_sharding, "initializers.orthogonal")
     return init
 
 
@@ -183,5 +185,5 @@ def delta_orthogonal(scale=1.0, column_axis=-1, dtype=None):
             raise ValueError(f"`fan_in` must be less or equal than `fan_out`, got shape {tuple(shape)}")
         matrix = orthogonal(scale, column_axis, dtype)(key, shape[-2:])
         centre = tuple((n - 1) // 2 for n in shape[:-2])
-        return jnp.zeros(shape, dtype).at[centre].set(matrix)
+        return laid(jnp.zeros(shape, dtype).at[centre].set(matrix), out_sharding, "initializers.delta_orthogonal")
     return init

@@ -101,11 +101,15 @@ def __round__(self, ndigits=None):
 def astype(self, dtype, copy=False, device=None):
     """The array with another dtype.  Complex to real drops the imaginary part, with a warning."""
     result = convert_element_type(self, float if dtype is None else dtype)
+    if copy and result is self:
+        result = creation.array(self, copy=True)
     return result if device is None else to_device(result, device)
 
 
 def to_device(self, device, *, stream=None):
-    """The array on another device."""
+    """The array on another device, or as a Sharding says."""
+    if stream is not None:
+        raise NotImplementedError("array.to_device: stream is not supported")
     return device_put(self, device)
 
 
@@ -180,7 +184,7 @@ def conj(self):
 
 def reshape_method(self, *args, order="C", out_sharding=None):
     """The array with another shape, given as a tuple or as ints; one of them may be -1."""
-    return shaping.reshape(self, args[0] if len(args) == 1 else args, order=order)
+    return shaping.reshape(self, args[0] if len(args) == 1 else args, order=order, out_sharding=out_sharding)
 
 
 def transpose(self, *args):

@@ -7,6 +7,7 @@ import operator
 import string
 
 from ..api.composite import composite
+from ..api.laid import laid
 from ..core import dtypes
 from ..core.avals import aval_of
 from ..primitives.common import bind, canonical_axes, canonical_axis, np, prod, scalar
@@ -82,7 +83,8 @@ def matmul(a, b, *, precision=None, preferred_element_type=None, out_sharding=No
     a_core, b_core = "mk"[ndim(a) == 1:], "kn"[:ndim(b)]
     a_batch, b_batch, batch = _batch_letters(ndim(a) - 2, ndim(b) - 2)
     out = batch + a_core[:-1] + b_core[1:]
-    return _product("matmul", a, a_batch + a_core, b, b_batch + b_core, out, precision, preferred_element_type)
+    product = _product("matmul", a, a_batch + a_core, b, b_batch + b_core, out, precision, preferred_element_type)
+    return laid(product, out_sharding, "jnp.matmul")
 
 
 def dot(a, b, *, precision=None, preferred_element_type=None, out_sharding=None):
@@ -95,7 +97,7 @@ def dot(a, b, *, precision=None, preferred_element_type=None, out_sharding=None)
         shared, axis = a_labels[-1], max(ndim(b) - 2, 0)
         out = a_labels[:-1] + b_labels[:axis] + b_labels[axis + 1:]
         b_labels = b_labels[:axis] + shared + b_labels[axis + 1:]
-    return _product("dot", a, a_labels, b, b_labels, out, precision, preferred_element_type)
+    return laid(_product("dot", a, a_labels, b, b_labels, out, precision, preferred_element_type), out_sharding, "jnp.dot")
 
 
 def vdot(a, b, *, precision=None, preferred_element_type=None):
@@ -186,7 +188,8 @@ def tensordot(a, b, axes=2, *, precision=None, preferred_element_type=None, out_
     b_labels = "".join(b_labels)
     shared = set(a_labels) & set(b_labels)
     out = "".join(c for c in a_labels + b_labels if c not in shared)
-    return _product("tensordot", a, a_labels, b, b_labels, out, precision, preferred_element_type)
+    product = _product("tensordot", a, a_labels, b, b_labels, out, precision, preferred_element_type)
+    return laid(product, out_sharding, "jnp.tensordot")
 
 
 @composite
@@ -340,7 +343,8 @@ def einsum(subscripts, /, *operands, out=None, optimize="auto", precision=None, 
     path = _path(inputs, out, shapes, tuple(optimize) if isinstance(optimize, list) else optimize)
     if preferred_element_type is not None:
         preferred_element_type = dtypes.check_user_dtype(preferred_element_type, "einsum")
-    return _einsum(tuple(operands), inputs, out, path, canonical_precision(precision), preferred_element_type)
+    result = _einsum(tuple(operands), inputs, out, path, canonical_precision(precision), preferred_element_type)
+    return laid(result, out_sharding, "jnp.einsum")
 
 
 def einsum_path(subscripts, /, *operands, optimize="auto"):

@@ -7,6 +7,7 @@ import math
 import operator
 
 from ..api.composite import composite
+from ..api.laid import laid
 from ..api.misc import device_put
 from ..api.vmap import vmap
 from ..core import dtypes
@@ -39,9 +40,13 @@ def staging():
     return state.trace.staging
 
 
-def on_device(x, device):
-    """The array moved to `device`, a Device or a Sharding, and committed to it; under jit, constrained to lie so."""
-    return x if device is None else device_put(x, device)
+def on_device(x, device, out_sharding=None, name=""):
+    """The array moved to `device`, a Device or a Sharding, or as `out_sharding` says; under jit, constrained to lie so."""
+    if device is None:
+        return laid(x, out_sharding, f"jnp.{name}")
+    if out_sharding is not None:
+        raise ValueError(f"jnp.{name}: device and out_sharding both say where the result lies; give one")
+    return device_put(x, device)
 
 
 def _known(value, aval):
@@ -71,12 +76,12 @@ def array(object, dtype=None, copy=True, order="K", ndmin=0, *, device=None, out
         x = copy_p.bind(x)
     if ndmin > x.ndim:
         x = reshape(x, (1,) * (ndmin - x.ndim) + x.shape)
-    return on_device(x, device)
+    return on_device(x, device, out_sharding, "array")
 
 
 def asarray(a, dtype=None, order=None, *, copy=None, device=None, out_sharding=None):
     """`array`, which copies an array only if `copy` is true."""
-    return array(a, dtype, bool(copy), order, device=device)
+    return array(a, dtype, bool(copy), order, device=device, out_sharding=out_sharding)
 
 
 def _convert(value, dtype):
@@ -202,7 +207,7 @@ def full(shape, fill_value, dtype=None, *, device=None, out_sharding=None):
     shape = _shape("full", shape)
     weak = dtype is None and aval_of(fill_value).weak_type
     dtype = aval_of(fill_value).dtype if dtype is None else dtypes.check_user_dtype(dtype, "full")
-    return on_device(_fill(shape, fill_value, dtype, weak), device)
+    return on_device(_fill(shape, fill_value, dtype, weak), device, out_sharding, "full")
 
 
 def full_like(a, fill_value, dtype=None, shape=None, *, device=None, out_sharding=None):
@@ -214,9 +219,9 @@ def full_like(a, fill_value, dtype=None, shape=None, *, device=None, out_shardin
     weak = dtype is None and getattr(aval, "weak_type", False)
     shape = aval.shape if shape is None else _shape("full_like", shape)
     dtype = dtypes.check_user_dtype(aval.dtype if dtype is None else dtype, "full_like")
-    if device is None and isinstance(a, ArrayImpl) and a._committed and shape == a.shape:
+    if device is None and out_sharding is None and isinstance(a, ArrayImpl) and a._committed and shape == a.shape:
         device = a.sharding
-    filled = on_device(_fill(shape, fill_value, dtype, weak), device)
+    filled = on_device(_fill(shape, fill_value, dtype, weak), device, out_sharding, "full_like")
     return vary(filled, a.aval.vma) if isinstance(a, Tracer) and a.aval.vma else filled
 
 
@@ -224,10 +229,10 @@ def _constant(name, value):
     """`zeros` and `zeros_like`, and their kin."""
     def make(shape, dtype=None, *, device=None, out_sharding=None):
         shape = _shape(name, shape)
-        return on_device(_fill(shape, value, _default_dtype(dtype, name)), device)
+        return on_device(_fill(shape, value, _default_dtype(dtype, name)), device, out_sharding, name)
 
     def make_like(a, dtype=None, shape=None, *, device=None, out_sharding=None):
-        return full_like(a, value, dtype, shape, device=device)
+        return full_like(a, value, dtype, shape, device=device, out_sharding=out_sharding)
     make.__name__ = make.__qualname__ = name
     make.__doc__ = f"An array of {value or 'zero'}s.  The default dtype is the default float."
     make_like.__name__ = make_like.__qualname__ = f"{name}_like"
@@ -269,7 +274,7 @@ def arange(start, stop=None, step=None, dtype=None, *, device=None, out_sharding
     else:
         value = (np.arange(size) * step + start if integral else start + np.arange(size) * float(step)).astype(dtype)
         result = _known(value, ShapedArray(value.shape, dtype))
-    return on_device(result, device)
+    return on_device(result, device, out_sharding, "arange")
 
 
 def linspace(start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis=0, *, device=None):

@@ -12,6 +12,7 @@ import warnings
 import numpy as np
 
 from ..api.composite import composite
+from ..api.laid import laid
 from ..core import dtypes, errors, source
 from ..core.array import Array
 from ..core.avals import aval_of, is_arraylike
@@ -491,12 +492,14 @@ def _method(operation, effect):
         if isinstance(values, (list, tuple)):
             values = asarray(values)
         if operation == "subtract":
-            return update(x, index, -values, "add", **flags)
-        if operation == "divide":
-            return x / update(_ones_like(x), index, values, "multiply", **flags)
-        if operation == "power":
-            return x ** update(_ones_like(x), index, values, "multiply", **flags)
-        return update(x, index, values, operation, **flags)
+            result = update(x, index, -values, "add", **flags)
+        elif operation == "divide":
+            result = x / update(_ones_like(x), index, values, "multiply", **flags)
+        elif operation == "power":
+            result = x ** update(_ones_like(x), index, values, "multiply", **flags)
+        else:
+            result = update(x, index, values, operation, **flags)
+        return laid(result, out_sharding, f"x.at[].{operation}")
     method.__name__ = operation
     method.__doc__ = f"""A copy of the array in which the addressed elements are {effect}.
 
@@ -538,8 +541,9 @@ class _IndexUpdateRef:
         By default and for mode="clip" the nearest element is read; mode="fill" reads `fill_value`, which is nan,
         the least signed or greatest unsigned integer, or True unless given.
         """
-        return get(self.array, self.index, indices_are_sorted=indices_are_sorted, unique_indices=unique_indices,
-                   mode=mode, fill_value=fill_value, wrap=wrap_negative_indices)
+        result = get(self.array, self.index, indices_are_sorted=indices_are_sorted, unique_indices=unique_indices,
+                     mode=mode, fill_value=fill_value, wrap=wrap_negative_indices)
+        return laid(result, out_sharding, "x.at[].get")
 
 
 class _IndexUpdateHelper:

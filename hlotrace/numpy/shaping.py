@@ -4,6 +4,7 @@ import math
 import operator
 
 from ..api.composite import composite
+from ..api.laid import laid
 from ..core import dtypes
 from ..core.array import Array
 from ..core.avals import aval_of
@@ -75,12 +76,11 @@ def reshape(a, shape, order="C", *, copy=None, out_sharding=None):
     check_arraylike("reshape", a)
     shape = new_shape("reshape", shape_of(a), shape)
     a = a if isinstance(a, Array) else asarray(a)
-    if order == "C":
-        return asarray(lax.reshape(a, shape), copy=copy)
-    if order != "F":
+    if order not in ("C", "F"):
         raise (NotImplementedError if order in ("A", "K") else ValueError)(
             f"reshape: order must be 'C' or 'F', got {order!r}")
-    return _reshape_columns(a, shape=shape)
+    result = asarray(lax.reshape(a, shape), copy=copy) if order == "C" else _reshape_columns(a, shape=shape)
+    return laid(result, out_sharding, "jnp.reshape")
 
 
 @composite(static=("shape",))
@@ -94,7 +94,7 @@ def _reversed(a):
 
 def ravel(a, order="C", *, out_sharding=None):
     """The elements as a vector."""
-    return reshape(a, -1 if math.prod(shape_of(a)) else (0,), order)
+    return laid(reshape(a, -1 if math.prod(shape_of(a)) else (0,), order), out_sharding, "jnp.ravel")
 
 
 def resize(a, new_shape):
@@ -207,7 +207,8 @@ atleast_3d = _atleast(3, lambda s: ((1, *s, 1) if len(s) == 1 else (*s, 1, 1, 1)
 def broadcast_to(array, shape, *, out_sharding=None):
     """`array` repeated to `shape` by NumPy's rules."""
     check_arraylike("broadcast_to", array)
-    return asarray(broadcast_to_shape(array, canonical_shape(shape, "broadcast_to: shape")))
+    result = asarray(broadcast_to_shape(array, canonical_shape(shape, "broadcast_to: shape")))
+    return laid(result, out_sharding, "jnp.broadcast_to")
 
 
 def broadcast_arrays(*args):
@@ -439,14 +440,15 @@ def repeat(a, repeats, axis=None, *, total_repeat_length=None, out_sharding=None
         if known.size and known.min() < 0:
             raise ValueError(f"repeats must be non-negative, got {known.min()}")
         if known.size == 1:
-            return _repeat(a, times=int(known.item()), axis=axis)
+            return laid(_repeat(a, times=int(known.item()), axis=axis), out_sharding, "jnp.repeat")
         if known.shape != (n,):
             raise ValueError(f"'repeats' must have a single element or one for each of the {n} entries of axis {axis}, "
                              f"got shape {known.shape}")
         indices = np.repeat(np.arange(n, dtype=np.int32), known)
     else:
         indices = _repeat_indices(asarray(repeats), n=n, total=operator.index(total_repeat_length))
-    return get(a, (slice(None),) * axis + (indices,), mode="promise_in_bounds")
+    result = get(a, (slice(None),) * axis + (indices,), mode="promise_in_bounds")
+    return laid(result, out_sharding, "jnp.repeat")
 
 
 @composite(static=("times", "axis"))

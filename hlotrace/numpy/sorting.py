@@ -2,6 +2,7 @@
 import operator
 
 from ..api.composite import composite
+from ..api.laid import laid
 from ..core import dtypes
 from ..core.avals import aval_of
 from ..core.trace import concrete_or_error
@@ -290,7 +291,7 @@ def bincount(x, weights=None, minlength=0, *, length=None, out_sharding=None):
         values = np.asarray(concrete_or_error(x, "The error occurred because of argument 'x' of jnp.bincount. To avoid "
                                               "this error, pass a static `length` argument."))
         length = max(operator.index(minlength), int(values.max()) + 1 if values.size else 0)
-    return _bincount(x, weights, max(operator.index(length), 0))
+    return laid(_bincount(x, weights, max(operator.index(length), 0)), out_sharding, "jnp.bincount")
 
 
 @composite(static=("bins",))
@@ -311,7 +312,8 @@ def _even_edges(a, bounds, bins):
 def histogram_bin_edges(a, bins=10, range=None, weights=None):
     """The edges of `bins` equal bins from the least to the greatest element, or over `range` = (low, high).
 
-    An array of bins is returned as it is.  Names of rules for bins, such as 'auto', are not supported.
+    An array of bins is returned as it is.  Names of rules for bins, such as 'auto', are not supported, and nothing
+    else depends on `weights`.
     """
     if isinstance(bins, str):
         raise NotImplementedError(f"string values for `bins` are not implemented, got {bins!r}")

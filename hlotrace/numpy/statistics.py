@@ -1,5 +1,6 @@
 """Statistics of `jax.numpy`: means, variances, medians and quantiles, and their nan-ignoring forms."""
 from ..api.composite import composite
+from ..api.laid import laid
 from ..core import dtypes
 from ..primitives.common import canonical_axes, full, np, prod, shape_of
 from ..primitives.cumulative import cumsum_p
@@ -285,7 +286,8 @@ def _fraction(q):
 def percentile(a, q, axis=None, out=None, overwrite_input=False, method="linear", keepdims=False, *, weights=None,
                out_sharding=None):
     """`quantile` with `q` from 0 to 100."""
-    return quantile(a, _fraction(q), axis, out, overwrite_input, method, keepdims, weights=weights)
+    result = quantile(a, _fraction(q), axis, out, overwrite_input, method, keepdims, weights=weights)
+    return laid(result, out_sharding, "jnp.percentile")
 
 
 def nanpercentile(a, q, axis=None, out=None, overwrite_input=False, method="linear", keepdims=False, *, weights=None):

@@ -1,5 +1,6 @@
 """Random bits, and the continuous distributions."""
 from ..api.composite import composite
+from ..api.laid import laid
 from ..core import dtypes
 from ..numpy.util import broadcast_shapes, broadcast_to_shape, cast, check_arraylike
 from ..numpy.util import shape as shape_of
@@ -85,13 +86,15 @@ def bits(key, shape=(), dtype=None, *, out_sharding=None):
     dtype = dtypes.canonicalize(dtypes.uint64) if dtype is None else dtypes.check_user_dtype(dtype, "bits")
     if dtype not in WORDS.values():
         raise ValueError(f"dtype argument to `bits` must be an unsigned int dtype of 8 bits or more, got {dtype.name}")
-    return random_bits_p.bind(one_key("bits", key), bit_width=dtype.itemsize * 8, shape=canonical_shape(shape))
+    words = random_bits_p.bind(one_key("bits", key), bit_width=dtype.itemsize * 8, shape=canonical_shape(shape))
+    return laid(words, out_sharding, "random.bits")
 
 
 def uniform(key, shape=(), dtype=None, minval=0.0, maxval=1.0, *, out_sharding=None):
     """Uniform values in [minval, maxval)."""
     key, dtype = one_key("uniform", key), float_dtype("uniform", dtype)
-    return _uniform(key, minval, maxval, shape=result_shape("uniform", shape, minval, maxval), dtype=dtype)
+    out = _uniform(key, minval, maxval, shape=result_shape("uniform", shape, minval, maxval), dtype=dtype)
+    return laid(out, out_sharding, "random.uniform")
 
 
 @composite(static=("shape", "dtype"))
@@ -112,7 +115,7 @@ def _uniform(key, minval, maxval, *, shape, dtype):
 def normal(key, shape=(), dtype=None, *, out_sharding=None):
     """Standard normal values; complex ones have variance 1 in total."""
     key, dtype = one_key("normal", key), float_dtype("normal", dtype, and_complex=True)
-    return _normal(key, shape=canonical_shape(shape), dtype=dtype)
+    return laid(_normal(key, shape=canonical_shape(shape), dtype=dtype), out_sharding, "random.normal")
 
 
 @composite(static=("shape", "dtype"))
@@ -134,7 +137,8 @@ def _above_minus_one(dtype):
 def truncated_normal(key, lower, upper, shape=None, dtype=None, *, out_sharding=None):
     """Standard normal values given that they lie in (lower, upper)."""
     key, dtype = one_key("truncated_normal", key), float_dtype("truncated_normal", dtype)
-    return _truncated_normal(key, lower, upper, shape=result_shape("truncated_normal", shape, lower, upper), dtype=dtype)
+    shape = result_shape("truncated_normal", shape, lower, upper)
+    return laid(_truncated_normal(key, lower, upper, shape=shape, dtype=dtype), out_sharding, "random.truncated_normal")
 
 
 @composite(static=("shape", "dtype"))
@@ -178,7 +182,8 @@ def _standard(name, transform, low, doc):
     """A distribution without parameters; `low(dtype)` is the least uniform value that `transform` is given."""
     def sample(key, shape=(), dtype=None, *, out_sharding=None):
         key, dtype = one_key(name, key), float_dtype(name, dtype)
-        return _transformed(key, transform=transform, low=float(low(dtype)), shape=canonical_shape(shape), dtype=dtype)
+        out = _transformed(key, transform=transform, low=float(low(dtype)), shape=canonical_shape(shape), dtype=dtype)
+        return laid(out, out_sharding, f"random.{name}")
     sample.__name__ = sample.__qualname__ = name
     sample.__doc__ = doc
     return sample
@@ -197,7 +202,8 @@ cauchy = _standard("cauchy", _cauchy, lambda dtype: dtypes.finfo(dtype).eps, "Va
 def gumbel(key, shape=(), dtype=None, mode=None, *, out_sharding=None):
     """Values with distribution function exp(-exp(-x)); mode "high" resolves the upper tail more finely."""
     key, dtype = one_key("gumbel", key), float_dtype("gumbel", dtype)
-    return _gumbel(key, shape=canonical_shape(shape), dtype=dtype, high=is_high("gumbel", mode))
+    out = _gumbel(key, shape=canonical_shape(shape), dtype=dtype, high=is_high("gumbel", mode))
+    return laid(out, out_sharding, "random.gumbel")
 
 
 def is_high(name, mode):

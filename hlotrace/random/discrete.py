@@ -2,6 +2,7 @@
 import math
 
 from ..api.composite import composite
+from ..api.laid import laid
 from ..core import dtypes
 from ..core.avals import aval_of
 from ..numpy.indexing import get
@@ -33,7 +34,7 @@ def randint(key, shape, minval, maxval, dtype=None, *, out_sharding=None):
     if not dtypes.is_integer(dtype) or dtype in dtypes.SMALL_INTS:
         raise TypeError(f"randint only accepts integer dtypes of 8 bits or more, got {dtype.name}")
     key, shape = one_key("randint", key), result_shape("randint", shape, minval, maxval)
-    return _randint(key, minval, maxval, shape=shape, dtype=dtype)
+    return laid(_randint(key, minval, maxval, shape=shape, dtype=dtype), out_sharding, "random.randint")
 
 
 def _bound(x, low, high, dtype):
@@ -71,7 +72,7 @@ def bernoulli(key, p=0.5, shape=None, mode="low", *, out_sharding=None):
     key, high, shape = one_key("bernoulli", key), is_high("bernoulli", mode), result_shape("bernoulli", shape, p)
     if not dtypes.is_float(aval_of(p).dtype):
         raise TypeError(f"bernoulli probability `p` must have a floating dtype, got {aval_of(p).dtype.name}")
-    return _bernoulli(key, p, shape=shape, high=high)
+    return laid(_bernoulli(key, p, shape=shape, high=high), out_sharding, "random.bernoulli")
 
 
 @composite(static=("shape", "high"))
@@ -87,7 +88,8 @@ def _bernoulli(key, p, *, shape, high):
 def rademacher(key, shape=(), dtype=None, *, out_sharding=None):
     """-1 or 1, with equal probability."""
     dtype = dtypes.check_user_dtype(int if dtype is None else dtype, "rademacher")
-    return _rademacher(one_key("rademacher", key), shape=canonical_shape(shape), dtype=dtype)
+    out = _rademacher(one_key("rademacher", key), shape=canonical_shape(shape), dtype=dtype)
+    return laid(out, out_sharding, "random.rademacher")
 
 
 @composite(static=("shape", "dtype"))
@@ -133,11 +135,12 @@ def permutation(key, x, axis=0, independent=False, *, out_sharding=None):
     check_arraylike("permutation", x)
     shape = shape_of(x)
     if not shape:
-        return _shuffled_range(key, n=max(_count("permutation", "x", x), 0))
-    axis = canonical_axis(axis, len(shape))
-    if independent or len(shape) == 1:
-        return _shuffle(key, x, axis=axis)
-    return _take(x, _shuffled_range(key, n=shape[axis]), axis)
+        shuffled = _shuffled_range(key, n=max(_count("permutation", "x", x), 0))
+    else:
+        axis = canonical_axis(axis, len(shape))
+        shuffled = (_shuffle(key, x, axis=axis) if independent or len(shape) == 1 else
+                    _take(x, _shuffled_range(key, n=shape[axis]), axis))
+    return laid(shuffled, out_sharding, "random.permutation")
 
 
 # --- draws ------------------------------------------------------------------------------------------------------
@@ -160,7 +163,8 @@ def categorical(key, logits, axis=-1, shape=None, replace=True, mode=None, *, ou
     if not replace and prod(prefix) > logits_shape[axis]:
         raise ValueError(f"Number of samples without replacement ({prod(prefix)}) cannot exceed number of categories "
                          f"({logits_shape[axis]}).")
-    return _categorical(key, logits, axis=axis, prefix=prefix, shape=shape, replace=replace, high=high)
+    out = _categorical(key, logits, axis=axis, prefix=prefix, shape=shape, replace=replace, high=high)
+    return laid(out, out_sharding, "random.categorical")
 
 
 @composite(static=("axis", "prefix", "shape", "replace", "high"))

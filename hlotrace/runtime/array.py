@@ -213,6 +213,9 @@ class ArrayImpl(Array):
         if len(self.sharding._devices) > 1:
             raise BufferError("DLPack shares the memory of one device, and this array lies over several; share the data of "
                               "its addressable_shards, or move it to one device with device_put")
+        if dl_device is not None and tuple(dl_device) != self.__dlpack_device__():
+            raise BufferError(f"the array lies on {self.__dlpack_device__()}, and DLPack shares it there only, not on "
+                              f"{tuple(dl_device)}; move it with device_put")
         if copy:
             return from_numpy(self._numpy().copy()).__dlpack__(max_version=max_version)
         self.block_until_ready()

@@ -1,0 +1,175 @@
+"""Nothing is taken and forgotten: each parameter and each option is read, or refused by name.
+
+Read from the syntax trees.  A parameter whose name begins with `_` says itself that it is not read.
+"""
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.quick
+
+LIBRARY = Path(__file__).resolve().parent.parent / "hlotrace"
+
+# Rules of primitives take what their primitive's others take; they are called by the library alone.
+RULES = ("primitives/", "transforms/", "lowering/")
+
+# Methods whose parameters a protocol of Python's or of another library gives.
+PROTOCOLS = {"__get__", "__deepcopy__", "__setattr__", "__setitem__", "__getattr__", "__getitem__", "__format__",
+             "__buffer__", "__array_namespace__", "find_spec"}
+
+BEING_MENDED = {
+    "api/callbacks.py:pure_callback": {"sharding"},
+    "api/callbacks.py:io_callback": {"sharding"},
+    "api/callbacks.py:debug_callback": {"partitioned"},
+    "api/callbacks.py:debug_print": {"partitioned"},
+    "api/checkpoint.py:checkpoint": {"concrete"},
+    "api/custom.py:custom_jvp.defjvp": {"symbolic_zeros"},
+    "api/custom.py:custom_vjp.defvjp": {"symbolic_zeros", "optimize_remat"},
+    "api/misc.py:device_put": {"src", "may_alias"},
+    "api/misc.py:live_arrays": {"platform"},
+    "api/stages.py:ShapeDtypeStruct.__init__": {"vma"},
+}
+
+# file and function -> parameters that it need not read, with the reason.
+EXEMPT = {
+    "core/trace.py:Trace.process": {"primitive", "args", "params"},     # what its subclasses take; it raises
+    "core/trace.py:evaluator": {"primitive", "args", "params"},         # stands in until a runtime is installed; it raises
+    "core/trace.py:Tracer.__array__": {"dtype", "copy"},                # it raises
+    "nn/initializers.py:Initializer.__call__": {"key", "shape", "dtype", "out_sharding"},     # a Protocol's
+    "nn/initializers.py:zeros": {"key"},                                # an initializer that draws nothing
+    "nn/initializers.py:ones": {"key"},
+    "nn/initializers.py:constant.init": {"key"},
+    # NumPy's hints: whoever gives them allows a quicker way, and other orders, of which nothing is made
+    "numpy/sets.py:unique": {"sorted"},
+    "numpy/sets.py:intersect1d": {"assume_unique"},
+    "numpy/sets.py:setxor1d": {"assume_unique"},
+    "numpy/sets.py:isin": {"assume_unique"},
+    "numpy/sorting.py:histogram_bin_edges": {"weights"},                # read by rules for bins only, which are refused
+    "numpy/ufuncs.py:_is_infinity.refuse": {"x"},                       # it raises
+    "runtime/binding.py:_fetch": {"aval"},                              # one signature for each version of jaxlib
+    "runtime/binding.py:to_dlpack": {"max_version"},
+    "runtime/topology.py:_Elsewhere.take": {"leaves"},                  # it raises
+    "inspection/retraces.py:another_function": {"types"},                      # one of several explanations, called alike
+}
+
+
+# --- what a function reads -----------------------------------------------------------------------------------------
+
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+
+
+def parameters(node: ast.AST) -> list[str]:
+    a = node.args
+    return [p.arg for p in (*a.posonlyargs, *a.args, a.vararg, *a.kwonlyargs, a.kwarg) if p]
+
+
+def reads(node: ast.AST) -> Iterator[str]:
+    """Names that are read in a node, of the scope around it.  A bare name as a statement, or `_ = name`, reads nothing."""
+    match node:
+        case ast.Name(id=name, ctx=ast.Load()):
+            yield name
+        case ast.Expr(value=ast.Name()) | ast.Assign(targets=[ast.Name(id="_")], value=ast.Name() | ast.Tuple()):
+            return
+        case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.Lambda():
+            body = node.body if isinstance(node.body, list) else [node.body]
+            own = set(parameters(node))
+            yield from (name for child in body for name in reads(child) if name not in own)
+            for child in (*node.args.defaults, *node.args.kw_defaults, *getattr(node, "decorator_list", ())):
+                if child is not None:
+                    yield from reads(child)
+        case _:
+            for child in ast.iter_child_nodes(node):
+                yield from reads(child)
+
+
+def unread(tree: ast.AST, path: tuple = ()) -> Iterator[tuple[str, int, set[str]]]:
+    """(name, line, parameters not read) of each function that has such; lambdas are rules of the library's own."""
+    for node in ast.iter_child_nodes(tree):
+        inner = (*path, node.name) if isinstance(node, (*FUNCTIONS[:2], ast.ClassDef)) else path
+        if isinstance(node, FUNCTIONS[:2]) and node.name not in PROTOCOLS:
+            read = {name for child in node.body for name in reads(child)}
+            missing = {p for p in parameters(node) if p not in read and not p.startswith("_") and p not in ("self", "cls")}
+            if missing and not cached(node):
+                yield ".".join(inner), node.lineno, missing
+        yield from unread(node, inner)
+
+
+def cached(node: ast.FunctionDef) -> bool:
+    """A function that remembers its results: a parameter may be there as a part of the key alone."""
+    return any("cache" in ast.unparse(d) for d in node.decorator_list)
+
+
+def files() -> Iterator[tuple[str, ast.AST]]:
+    for path in sorted(LIBRARY.rglob("*.py")):
+        yield path.relative_to(LIBRARY).as_posix(), ast.parse(path.read_text("utf-8"))
+
+
+def test_every_parameter_is_read():
+    found, stale = [], set(EXEMPT)
+    for file, tree in files():
+        if file.startswith(RULES):
+            continue
+        for name, line, missing in unread(tree):
+            stale.discard(f"{file}:{name}")
+            if left := missing - EXEMPT.get(f"{file}:{name}", set()) - BEING_MENDED.get(f"{file}:{name}", set()):
+                found.append(f"hlotrace/{file}:{line}: {name} takes {', '.join(sorted(left))} and does not read it")
+    assert not found, "\n" + "\n".join(found)
+    assert not stale, f"these need no exemption any more: {sorted(stale)}"
+
+
+@pytest.mark.parametrize(("source", "missing"), [
+    ("def f(x, device=None): return x", {"device"}),
+    ("def f(x, device=None):\n    del device\n    return x", {"device"}),
+    ("def f(x, device=None):\n    _ = device\n    return x", {"device"}),
+    ("def f(x, device=None):\n    device\n    return x", {"device"}),
+    ("def f(x, device=None):\n    device = 3\n    return x", {"device"}),
+    ("def f(x, device=None):\n    return lambda device: device + x", {"device"}),
+    ("def f(*args, **kwargs): return 1", {"args", "kwargs"}),
+    ("class A:\n    def f(self, x): return self", {"x"}),
+    ("def f(x, device=None): return g(x, device)", None),
+    ("def f(x, device=None):\n    def g(y=device): return y + x\n    return g", None),
+    ("def f(x, _device=None): return x", None),
+    ("@functools.lru_cache\ndef f(x, version): return x", None),
+])
+def test_what_counts_as_reading(source, missing):
+    found = list(unread(ast.parse(source)))
+    assert [m for _, _, m in found] == ([] if missing is None else [missing])
+
+
+# --- options ---------------------------------------------------------------------------------------------------------
+
+def options(tree: ast.AST) -> dict[str, ast.expr]:
+    """The rows of the table in core/config.py: name -> the expression of its parser."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Assign(targets=[ast.Name(id="_OPTIONS")], value=ast.Dict(keys=keys, values=rows)):
+                return {ast.literal_eval(key): row.elts[1] for key, row in zip(keys, rows, strict=True)}
+    raise AssertionError("core/config.py holds no table _OPTIONS")
+
+
+def option_reads(tree: ast.AST) -> Iterator[str]:
+    """Names of options read as `config.name`, `config.read("name")` or `values["name"]`; setting one is not reading."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Attribute(attr=name, ctx=ast.Load()) if name.startswith(("jax_", "hlotrace_")):
+                yield name
+            case ast.Subscript(slice=ast.Constant(value=str(name)), ctx=ast.Load()):
+                yield name
+            case ast.Call(func=ast.Attribute(attr="read"), args=[ast.Constant(value=str(name))]):
+                yield name
+
+
+OPTIONS_BEING_MENDED = {"jax_check_tracer_leaks", "jax_default_prng_impl", "jax_legacy_prng_key", "jax_softmax_custom_jvp",
+                        "jax_traceback_filtering", "jax_transfer_guard"}
+
+
+def test_every_option_is_read_or_refused():
+    """An option that nothing reads has `_only(...)` for a parser, which refuses whatever is not done."""
+    table = options(ast.parse((LIBRARY / "core/config.py").read_text("utf-8")))
+    read = {name for _, tree in files() for name in option_reads(tree)}
+    refused = {name for name, parser in table.items() if ast.unparse(parser).startswith("_only(")}
+    assert len(table) > 25
+    assert not (silent := sorted(table.keys() - read - refused - OPTIONS_BEING_MENDED)), f"nothing reads {silent}"
+    assert not (both := sorted(read & refused)), f"{both} are read: let them take more than one value"

@@ -1,0 +1,45 @@
+"""Parameters that are refused, and small ones that work: a table of calls and what comes of them."""
+import numpy as np
+import pytest
+
+import hlotrace as jax
+import hlotrace.numpy as jnp
+from hlotrace import lax
+from hlotrace.experimental import mesh_utils
+
+
+class Tpu:
+    platform = "tpu"
+
+
+@pytest.mark.parametrize("call, error, words", [
+    (lambda: lax.cond(True, lambda x: x, lambda x: -x, 1.0, linear=(True,)), NotImplementedError, "cond: linear"),
+    (lambda: lax.exp(1.0, accuracy=lax.AccuracyMode.HIGHEST), NotImplementedError, "lax.exp: accuracy"),
+    (lambda: lax.tanh(1.0, accuracy=lax.Tolerance(1e-6, 0.0, 0)), NotImplementedError, "lax.tanh: accuracy"),
+    (lambda: jnp.ones(3).to_device(jax.devices()[0], stream=1), NotImplementedError, "to_device: stream"),
+    (lambda: mesh_utils.create_device_mesh((2,), [Tpu(), Tpu()], contiguous_submeshes=True), NotImplementedError,
+     "contiguous_submeshes"),
+    (lambda: mesh_utils.create_device_mesh((2,), [Tpu(), Tpu()], allow_split_physical_axes=True), NotImplementedError,
+     "allow_split_physical_axes"),
+])
+def test_what_is_not_done_is_refused_by_name(call, error, words):
+    with pytest.raises(error, match=words):
+        call()
+
+
+def test_the_default_accuracy_is_taken():
+    assert lax.exp(0.0, accuracy=lax.AccuracyMode.DEFAULT) == lax.exp(0.0, accuracy=None) == 1
+
+
+def test_create_device_mesh_asks_nothing_of_devices_that_are_not_wired():
+    devices = jax.devices()
+    mesh = mesh_utils.create_device_mesh((2, 4), devices, contiguous_submeshes=True, allow_split_physical_axes=True)
+    assert list(mesh.flat) == devices
+
+
+def test_astype_copies_if_asked():
+    x = jnp.arange(4.0)
+    assert x.astype(np.float32) is x
+    copied = x.astype(np.float32, copy=True)
+    assert copied.unsafe_buffer_pointer() != x.unsafe_buffer_pointer()
+    np.testing.assert_array_equal(copied, x)
