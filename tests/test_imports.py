@@ -127,6 +127,18 @@ def test_files_of_numpy_import_only_those_that_its_docstring_lists_above_them():
     assert not found, "\n" + "\n".join(found)
 
 
+def test_files_at_the_root_are_faces():
+    """They say what a name is called and where it comes from; what it does stands in a room."""
+    made = {
+        f"{module}.{node.name}"
+        for module, path in library().items()
+        if path.parent == ROOT / "hlotrace"
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+    }
+    assert made == {"hlotrace.__getattr__", "hlotrace.__dir__"}
+
+
 # Rings that are still to be opened; a ring that is none any more leaves this list.
 KNOWN_RINGS = {
     frozenset({"hlotrace.api.jit", "hlotrace.api.stages"}),
@@ -177,13 +189,13 @@ def test_rings_are_found():
 # Every import inside of a function, under its reason: a line for each module, then what it imports there.
 LOCAL_IMPORTS = {
     "importing hlotrace does not pay for what few programs need": """
+        hlotrace.api.distributed: socket
         hlotrace.api.jit: hlotrace.api.shardings hlotrace.inspection.retraces
         hlotrace.api.laid: hlotrace.api.shardings
         hlotrace.api.misc: hlotrace.api.shardings
         hlotrace.core.config: difflib
         hlotrace.core.tree: dataclasses
         hlotrace.core.tree_paths: inspect
-        hlotrace.distributed: socket
         hlotrace.lax: hlotrace.api.shardings
         hlotrace.lowering.module: hlotrace.sharding.named hlotrace.sharding.spec hlotrace.sharding.text
         hlotrace.runtime.binding: jaxlib
