@@ -6,7 +6,7 @@ from ..core.jaxpr import Eqn, close, dce, eval_jaxpr
 from ..core.primitive import fact_of
 from ..core.programs import transpose_call
 from ..core.trace import trace_to_jaxpr
-from .common import Primitive, aval_of, dtype_of, dtypes, instantiate, zeros_of
+from .common import Primitive, aval_of, dtype_of, dtypes
 from .reduce import reduce_sum
 from .shape import move_axis
 
@@ -148,15 +148,15 @@ def _map_jvp_rule(axis, batched, *, rule, name):
             outs, out_tangents = rule(list(xs[:n]), list(xs[n:]))
             flat.n_out = len(outs)
             return [*outs, *out_tangents]
-        results = _mapped(flat, axis, (*batched, *batched))(*primals, *tangents)
+        moving = [b and t is not None for b, t in zip(batched, tangents)]
+        results = _mapped(flat, axis, (*batched, *moving))(*primals, *tangents)
         return results[:flat.n_out], results[flat.n_out:]
     return {"rule": mapped, "name": name}
 
 
 def _custom_jvp(primals, tangents, *, rule, name, num_consts=0, **_):
     tangents = _explicit(tangents, num_consts, name)
-    primals = primals[num_consts:]
-    outs, out_tangents = rule(primals, [instantiate(t, aval_of(p)) for p, t in zip(primals, tangents)])
+    outs, out_tangents = rule(primals[num_consts:], tangents)
     return outs, [None if no_tangent(t) else t for t in out_tangents]
 
 
@@ -173,7 +173,7 @@ def _forward_mode(primals, tangents, *, name, **_):
 def _custom_vjp_linearize(trace, primals, tangents, *, fwd, bwd, name, num_consts=0, **_):
     """Run the user's forward function now; record one linear operation whose transpose is the backward one."""
     tangents = _explicit(tangents, num_consts, name)
-    outs, residuals = fwd(primals[num_consts:])
+    outs, residuals = fwd(primals[num_consts:], nonzero(tangents))
     recorded = trace.rules.record(custom_lin_p, [*residuals, *present(tangents)], {
         "bwd": bwd, "num_residuals": len(residuals), "nonzero": nonzero(tangents), "name": name,
         "out_avals": tuple(aval_of(o).tangent() for o in outs)})
@@ -181,7 +181,7 @@ def _custom_vjp_linearize(trace, primals, tangents, *, fwd, bwd, name, num_const
 
 
 def _custom_lin_transpose(cts, *args, bwd, num_residuals, nonzero, out_avals, name):
-    found = bwd(args[:num_residuals], [zeros_of(a) if ct is None else ct for ct, a in zip(cts, out_avals)])
+    found = bwd(args[:num_residuals], cts)
     return [None] * num_residuals + [None if no_tangent(f) else f for f, nz in zip(found, nonzero) if nz]
 
 
@@ -191,9 +191,9 @@ custom_lin_p = Primitive("custom_lin", multiple_results=True, says_vma=True, jvp
 
 
 def _map_vjp_rules(axis, batched, *, fwd, bwd, name):
-    def mapped_fwd(primals):
+    def mapped_fwd(primals, perturbed):
         def flat(*xs):
-            outs, residuals = fwd(list(xs))
+            outs, residuals = fwd(list(xs), perturbed)
             flat.n_out = len(outs)
             return [*outs, *residuals]
         results = _mapped(flat, axis, batched)(*primals)
@@ -201,7 +201,7 @@ def _map_vjp_rules(axis, batched, *, fwd, bwd, name):
 
     def mapped_bwd(residuals, cts):
         n = len(residuals)
-        found = _mapped(lambda *xs: bwd(list(xs[:n]), list(xs[n:])), axis, (True,) * (n + len(cts)))(*residuals, *cts)
+        found = _mapped(lambda *xs: bwd(list(xs[:n]), list(xs[n:])), axis, (True,) * n + nonzero(cts))(*residuals, *cts)
         return [ct if b or no_tangent(ct) else reduce_sum(ct, (0,)) for ct, b in zip(found, batched)]
     return {"fwd": mapped_fwd, "bwd": mapped_bwd, "name": name}
 
