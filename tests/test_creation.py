@@ -5,6 +5,7 @@ import warnings
 import ml_dtypes
 import numpy as np
 import pytest
+from equal import same_as_numpy
 
 import hlotrace
 import hlotrace.numpy as jnp
@@ -141,23 +142,22 @@ def test_values_dtype_and_weakness(make, value, dtype, weak):
     (lambda: jnp.zeros((2, -3)), ValueError, "non-negative"), (lambda: jnp.zeros(2.0), TypeError, "shape"),
     (lambda: jnp.zeros(2, "S3"), TypeError, "not a numeric dtype"), (lambda: jnp.full(2, [1, 2]), TypeError, "full"),
     (lambda: jnp.full((2, 3), V[:2]), ValueError, "broadcasting"),
-    (lambda: jnp.zeros_like([1]), TypeError, "full_like"),
-    (lambda: jnp.arange(None), TypeError, "None"), (lambda: jnp.arange(V), ValueError, "scalars"),
-    (lambda: jnp.arange(3, dtype=bool), TypeError, "bool"), (lambda: jnp.arange(0, 5, 0), ZeroDivisionError, "zero"),
-    (lambda: jnp.arange(1j), ValueError, "complex"), (lambda: jnp.linspace(0, 1, -1), ValueError, "non-negative"),
+    (lambda: jnp.zeros_like([1]), TypeError, "full_like"), (lambda: jnp.arange(None), TypeError, "None"),
+    (lambda: jnp.arange(V), ValueError, "scalars"), (lambda: jnp.arange(3, dtype=bool), TypeError, "bool"),
+    (lambda: jnp.arange(0, 5, 0), ZeroDivisionError, "zero"), (lambda: jnp.arange(1j), ValueError, "complex"),
+    (lambda: jnp.linspace(0, 1, -1), ValueError, "non-negative"),
     (lambda: hlotrace.jit(jnp.arange)(3), hlotrace.errors.ConcretizationTypeError, "arange"),
     (lambda: jnp.eye(-1), ValueError, "negative"), (lambda: jnp.tril(V), ValueError, "at least 2D"),
     (lambda: jnp.diag(np.zeros((2, 2, 2))), ValueError, "1d or 2d"),
-    (lambda: jnp.vander(X), ValueError, "one-dimensional"),
-    (lambda: jnp.meshgrid(V, indexing="a"), ValueError, "indexing"), (lambda: jnp.meshgrid(X), ValueError, "1D"),
-    (lambda: jnp.diagonal(X, 0, 1, 1), ValueError, "same"), (lambda: jnp.diagonal(V), ValueError, "two dimensions"),
+    (lambda: jnp.vander(X), ValueError, "one-dimensional"), (lambda: jnp.diagonal(X, 0, 1, 1), ValueError, "same"),
+    (lambda: jnp.diagonal(V), ValueError, "two dimensions"),
 ])
 def test_creation_refuses(call, error, words):
     with pytest.raises(error, match=words):
         call()
 
 
-# --- matrices and grids -----------------------------------------------------------------------------------------
+# --- diagonals and triangles ------------------------------------------------------------------------------------
 
 C = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
 
@@ -169,17 +169,11 @@ C = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
     lambda xp: xp.triu(np.ones((3, 2), bool)), lambda xp: xp.diag(V, 1), lambda xp: xp.diag(V, -2),
     lambda xp: xp.diag(X, 1), lambda xp: xp.diag(X, -1), lambda xp: xp.diag(X, 7), lambda xp: xp.diagflat(X, -1),
     lambda xp: xp.diagonal(C, 1, 1, 2), lambda xp: xp.diagonal(C, -1, 2, 0),
-    lambda xp: xp.diagonal(C, axis1=-1, axis2=0),
-    lambda xp: xp.vander(V, 4), lambda xp: xp.vander(V, 2, increasing=True), lambda xp: xp.vander(V, 0),
-    lambda xp: xp.meshgrid(V, X[0], V), lambda xp: xp.meshgrid(V, X[0], indexing="ij", sparse=True),
-    lambda xp: xp.mgrid[0:2, 1:4], lambda xp: xp.ogrid[0:2, 1:4], lambda xp: xp.mgrid[0:1:5j].astype(np.float32),
+    lambda xp: xp.diagonal(C, axis1=-1, axis2=0), lambda xp: xp.vander(V, 4),
+    lambda xp: xp.vander(V, 2, increasing=True), lambda xp: xp.vander(V, 0),
 ])
 def test_matrices_are_those_of_numpy(function):
-    got, want = function(jnp), function(np)
-    assert type(want) is not tuple or len(got) == len(want)
-    for g, w in zip(got, want) if isinstance(got, list) else [(got, want)]:
-        np.testing.assert_array_equal(g, w)
-        assert g.dtype == {np.dtype("int64"): np.int32, np.dtype("float64"): np.float32}.get(w.dtype, w.dtype)
+    same_as_numpy(function(jnp), function(np))
 
 
 def test_traced_diagonal_number_and_fromfunction():

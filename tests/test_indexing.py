@@ -1,4 +1,4 @@
-"""Indexing, `.at[...]`, dynamic slices, gather and scatter: values against NumPy, derivatives, vmap, modes, errors."""
+"""x[...] and x.at[...]: values against NumPy, modes, derivatives, vmap, errors."""
 import numpy as np
 import pytest
 
@@ -205,95 +205,6 @@ def test_vmap_equals_the_loop(name):
         assert text.count("= gather") + text.count("= scatter") <= 1, text
 
 
-# --- lax and NumPy functions ------------------------------------------------------------------------------------
-
-def test_lax_slices():
-    for got, want in [
-        (lax.slice(X, (0, 1, 1), (2, 4, 5), (1, 2, 3)), X[:2, 1:4:2, 1::3]),
-        (lax.slice_in_dim(X, -3, None, 2, 1), X[:, 1::2]),
-        (lax.index_in_dim(X, -1, 1, False), X[:, -1]), (lax.dynamic_slice_in_dim(X, jnp.int32(1), 2, 1), X[:, 1:3]),
-        (lax.dynamic_index_in_dim(X, -1, 2), X[..., -1:]),
-        (lax.dynamic_slice(X, jnp.array([1, 0, 2]), (1, 1, 1)), X[1:2, :1, 2:3]),
-        (lax.dynamic_slice(X, (np.int8(1), 0, jnp.uint8(2)), (1, 1, 1)), X[1:2, :1, 2:3]),
-        (lax.dynamic_update_index_in_dim(X, X[:, 0], 3, 1), np.concatenate([X[:, :3], X[:, :1]], 1)),
-        (lax.dynamic_update_slice_in_dim(X, X[:2], -2, 0), np.concatenate([X[:1], X[:2]])),
-        (lax.index_take(X, (I3, I3), (0, 1)), X[I3, I3]),
-        (lax.gather(X, jnp.array([[1, 2], [0, 0]]), lax.GatherDimensionNumbers((1,), (0, 1), (0, 1)), (1, 1, 5)),
-         X[[1, 0], [2, 0]]),
-        (lax.scatter_sub(jnp.ones(3), jnp.array([[0], [0]]), jnp.ones(2), lax.ScatterDimensionNumbers((), (0,), (0,))),
-         [-1, 1, 1]),
-    ]:
-        np.testing.assert_array_equal(got, want)
-
-
-M = np.arange(12.).reshape(3, 4).astype(np.float32)
-V = np.arange(10).astype(np.float32)
-LIKE_NUMPY = [
-    lambda np, a: np.take(a(M), a([[0, 1]]), axis=-1), lambda np, a: np.take(a(M), 5),
-    lambda np, a: np.take_along_axis(a(M), np.argsort(-a(M), axis=1), 1),
-    lambda np, a: np.take_along_axis(a(M), a([[1], [0], [2]]), 1), lambda np, a: np.take_along_axis(a(M), a([[1]]), 0),
-    lambda np, a: np.take_along_axis(a(V), a([3, -1]), None), lambda np, a: np.take_along_axis(a(M[:0]), a([[1]])[:0], 1),
-    lambda np, a: np.choose(a([0, 1, 1]), [a([1, 2, 3]), a([10., 20., 30.])]),
-    lambda np, a: np.choose(a([0, 1, 5]), [a([1, 2, 3]), a([4, 5, 6])], mode="wrap"),
-    lambda np, a: np.choose(a([-1, 1, 5]), [a([1, 2, 3]), 7], mode="clip"),
-    lambda np, a: np.compress(a([True, False, True]), a(M), axis=0), lambda np, a: np.compress(a([0, 1]), a(M)),
-    lambda np, a: np.extract(a(M) > 3, a(M)), lambda np, a: np.delete(a(M), 1, axis=1),
-    lambda np, a: np.delete(a(M), a([1, -1]), axis=1), lambda np, a: np.delete(a(M), slice(0, 2)),
-    lambda np, a: np.delete(a(V), a(V) > 3), lambda np, a: np.insert(a(V), 1, 5),
-    lambda np, a: np.insert(a(M), 1, 5, axis=1),
-    lambda np, a: np.insert(a(V), a([3, 1, 1]), a([5, 6, 7])), lambda np, a: np.insert(a(V), 2, a([5, 6, 7])),
-    lambda np, a: np.insert(a(M), slice(0, 2), a([[1.], [2.]]), axis=0),
-    lambda np, a: np.insert(a(M), 1, a([1, 2, 3]), axis=1),
-    lambda np, a: np.insert(a(M), a([1]), a([[1], [2], [3]]), axis=1), lambda np, a: np.ix_(a([0, 1]), a([2, 3, 0])),
-    lambda np, a: np.unravel_index(a([5, 11]), (3, 4)), lambda np, a: np.unravel_index(5, (3, 4)),
-    lambda np, a: np.ravel_multi_index((a([1, 2]), a([1, 3])), (3, 4)),
-    lambda np, a: np.ravel_multi_index((a([1, 7]), a([-1, 3])), (3, 4), mode="wrap", order="F"),
-    lambda np, a: np.ravel_multi_index((a([1, 7]), a([-1, 3])), (3, 4), mode="clip"),
-    lambda np, a: np.indices((2, 3)), lambda np, a: np.indices((2, 3), sparse=True), lambda np, a: np.diag_indices(3),
-    lambda np, a: np.tril_indices(3, 1, 2), lambda np, a: np.triu_indices(3, m=4),
-    lambda np, a: np.tril_indices_from(a(M)),
-    lambda np, a: np.triu_indices_from(a(M), 1), lambda np, a: np.diag_indices_from(a(M)[:, :3]),
-    lambda np, a: np.mask_indices(3, np.triu, 1), lambda np, a: np.c_[a(V), a(V)], lambda np, a: np.c_[1:3, 4:6],
-    lambda np, a: np.r_[1:4, 0, a([3, 4])], lambda np, a: np.r_["0,2", a(V), a(V)], lambda np, a: np.r_[-1:1:5j],
-    lambda np, a: np.r_["1,3,0", a(V), a(V)],
-]
-
-
-@pytest.mark.parametrize("function", LIKE_NUMPY)
-def test_functions_like_numpy(function):
-    got, want = function(jnp, jnp.asarray), function(np, np.asarray)
-    got, want = (v if isinstance(v, tuple) else (v,) for v in (got, want))
-    assert len(got) == len(want)
-    for g, w in zip(got, want):
-        assert np.shape(g) == np.shape(w)
-        np.testing.assert_allclose(g, w)
-
-
-def test_functions_that_numpy_does_in_place():
-    for name, *args in [("put", [0, -1, 20], [9.]), ("put", [1, 2], 3.), ("fill_diagonal", [1., 2., 3.]),
-                        ("fill_diagonal", 5), ("place", M > 3, np.float32([1, 2])),
-                        ("put_along_axis", [[0], [1], [2]], 5., 1)]:
-        args = [np.asarray(v) if isinstance(v, list) else v for v in args]
-        extra = {"mode": "clip"} if name == "put" else {}
-        want = M.copy()
-        getattr(np, name)(want, *args, **extra)
-        got = getattr(jnp, name)(M, *args, **extra, inplace=False)
-        np.testing.assert_array_equal(got, want)
-        with pytest.raises((ValueError, NotImplementedError), match="inplace=False"):
-            getattr(jnp, name)(M, *args)
-
-
-def test_sized_and_traced_functions():
-    @jax.jit
-    def run(v, i, mask):
-        return (jnp.compress(mask, v, size=3, fill_value=-1), jnp.extract(v > 7, v, size=3), jnp.delete(v, i),
-                jnp.place(v, mask, v[1:3], inplace=False), jnp.insert(v, i, 5.))
-    mask = V % 8 == 1
-    placed = np.where(mask, [0, 1, *[0] * 7, 2], V)
-    for got, want in zip(run(V, 4, mask), ([1, 9, -1], [8, 9, 0], np.delete(V, 4), placed, np.insert(V, 4, 5))):
-        np.testing.assert_array_equal(got, want)
-
-
 # --- errors -----------------------------------------------------------------------------------------------------
 
 ERRORS = [
@@ -304,7 +215,6 @@ ERRORS = [
     (lambda x: x[np.array([True, False])], IndexError, r"boolean index did not match.*got 2, expected 3"),
     (lambda x: x[object()], IndexError, "only integers"), (lambda x: x[1.5:3], TypeError, "slice indices|interpreted"),
     (lambda x: jax.jit(lambda x: x[x > 3])(x), jax.errors.NonConcreteBooleanIndexError, "jnp.where"),
-    (lambda x: jax.jit(lambda x, i: x[i:i + 2])(x, 1), IndexError, "lax.dynamic_slice"),
     (lambda x: x[I2, I3], ValueError, r"\(2,\), \(3,\)"),
     (lambda x: jnp.zeros((2, 0))[:, 0], IndexError, "axis 1 with size 0"),
     (lambda x: x.at[0].set(jnp.ones(3)), ValueError, r"float32\[3\] and requested type=float32\[4,5\]"),
@@ -312,21 +222,6 @@ ERRORS = [
     (lambda x: x.at[0].set("a"), TypeError, "not a valid JAX type"),
     (lambda x: x.at[0].get(mode="wrap"), ValueError, "gather mode"),
     (lambda x: (x > 3).at[0].add(True), TypeError, "does not accept dtype bool"),
-    (lambda x: lax.dynamic_slice(x, (0, 0, 0), (1, 1, 9)), TypeError, "axis 2.*got 9 for an axis of size 5"),
-    (lambda x: lax.dynamic_slice(x, (0, 0), (1, 1)), ValueError, "one entry for each axis"),
-    (lambda x: lax.dynamic_slice(x, (0, 0, 0.5), (1, 1, 1)), TypeError, "integer type"),
-    (lambda x: lax.dynamic_update_slice(x, jnp.ones((4, 4, 4)), (0, 0, 0)), TypeError, "axis 0"),
-    (lambda x: lax.dynamic_update_slice(x, jnp.ones((1, 1, 1), int), (0, 0, 0)), TypeError, "float32 and int32"),
-    (lambda x: lax.index_in_dim(x, 3), IndexError, "out of bounds for axis 0 with size 3"),
-    (lambda x: lax.gather(x, jnp.zeros((2, 1), int), lax.GatherDimensionNumbers((1,), (0,), (0,)), (1, 4, 5)),
-     TypeError, "offset_dims"),
-    (lambda x: lax.scatter(x, jnp.zeros((2, 1), int), jnp.ones((3, 4, 5)), _ROWS._replace(update_window_dims=(1, 2))),
-     TypeError, "must equal the axes but the last of the indices"),
-    (lambda x: jnp.take(x, jnp.array([0]), axis=3), ValueError, "axis 3 is out of bounds"),
-    (lambda x: jnp.take(x, [0]), TypeError, "list"), (lambda x: jnp.delete(x, 99), IndexError, "out of bounds"),
-    (lambda x: jnp.choose(jnp.array([5]), [x, x]), ValueError, "invalid entry in choice array"),
-    (lambda x: jax.jit(lambda m: jnp.compress(m, V))(V > 3), jax.errors.ConcretizationTypeError, "size="),
-    (lambda x: jnp.take_along_axis(x, I3, 0), ValueError, "same number of dimensions; 1 vs. 3"),
     (lambda x: x.at[TWICE[:2]].apply(lambda v: v[None]), TypeError, "scalar to a scalar"),
 ]
 

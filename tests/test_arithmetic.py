@@ -1,0 +1,86 @@
+"""Quotients, powers, rounding, divisors, bounds: values as NumPy's, dtypes, edges, slopes, errors."""
+import numpy as np
+import pytest
+from elementwise import ALL, NUMBER, REAL, SAMPLES, one_array_agrees, two_arrays_agree
+
+import hlotrace.numpy as jnp
+from hlotrace.api.autodiff import grad
+
+
+def array(dtype):
+    return jnp.ones(2, dtype)
+
+
+INF, NAN = np.inf, np.nan
+UNARY = {"sinc": ALL, "i0": REAL, "rint": ("float32", "bfloat16", "int8"), "angle": ALL, "nan_to_num": ALL, "round": NUMBER}
+BINARY = {
+    **dict.fromkeys(["hypot", "logaddexp", "logaddexp2", "heaviside"], REAL),
+    **dict.fromkeys(["floor_divide", "remainder", "fmod", "divmod"], ("float32", "int8")),
+    **dict.fromkeys(["gcd", "lcm"], ("int8",)), **dict.fromkeys(["fmax", "fmin"], ALL),
+    "power": ("float32", "complex64"), "float_power": ("float32",),
+}
+
+
+@pytest.mark.parametrize("dtype", SAMPLES)
+def test_functions_of_one_array_agree_with_numpy(dtype):
+    one_array_agrees(UNARY, dtype)
+
+
+@pytest.mark.parametrize("dtype", SAMPLES)
+def test_functions_of_two_arrays_agree_with_numpy(dtype):
+    two_arrays_agree(BINARY, dtype)
+
+
+@pytest.mark.parametrize(("call", "dtype"), [
+    (lambda: jnp.power(array("bool"), 2), "int32"), (lambda: jnp.power(array("int8"), 2), "int8"),
+    (lambda: jnp.power(array("bfloat16"), array("int8")), "bfloat16"),
+    (lambda: jnp.floor_divide(array("bool"), True), "int32"), (lambda: jnp.rint(array("int8")), "float32"),
+    (lambda: jnp.clip(array("int8"), -300, 300), "int8"), (lambda: jnp.clip(array("int8"), 0.5), "float32"),
+    (lambda: jnp.angle(array("int8")), "float32"),
+])
+def test_result_dtypes(call, dtype):
+    assert call().dtype == dtype
+
+
+@pytest.mark.parametrize(("found", "wanted"), [
+    (lambda: jnp.sinc(0.0), 1.0), (lambda: jnp.logaddexp(-INF, -INF), -INF), (lambda: jnp.logaddexp(INF, -INF), INF),
+    (lambda: jnp.logaddexp(INF, INF), INF), (lambda: jnp.hypot(0.0, 0.0), 0.0), (lambda: jnp.hypot(NAN, INF), INF),
+    (lambda: jnp.hypot(3e30, 4e30), 5e30), (lambda: jnp.remainder(-1.0, INF), INF), (lambda: jnp.remainder(7, 0), 0),
+    (lambda: jnp.floor_divide(1.0, 0.0), INF), (lambda: jnp.fmax(NAN, 1.0), 1.0),
+    (lambda: jnp.heaviside(NAN, 0.5), NAN), (lambda: jnp.clip(NAN, 0, 1), NAN), (lambda: jnp.power(0, 0), 1),
+    (lambda: jnp.power(jnp.array(2), jnp.array(-1)), 0), (lambda: jnp.gcd(0, 0), 0), (lambda: jnp.lcm(0, 4), 0),
+    (lambda: jnp.round(2.5), 2.0), (lambda: jnp.round(1.234567, 3), 1.235),
+    (lambda: jnp.nan_to_num(jnp.array([NAN, INF]), nan=7, posinf=8), [7.0, 8.0]),
+])
+def test_values_at_edges(found, wanted):
+    np.testing.assert_allclose(np.asarray(found()), wanted, rtol=1e-6)
+
+
+@pytest.mark.parametrize(("function", "point", "slopes"), [
+    (jnp.logaddexp, (-INF, 0.0), (0.0, 1.0)), (jnp.logaddexp, (1.0, 1.0), (0.5, 0.5)),
+    (jnp.logaddexp2, (1.0, 1.0), (0.5, 0.5)), (jnp.hypot, (3.0, 4.0), (0.6, 0.8)), (jnp.hypot, (0.0, 0.0), (0.5, 0.5)),
+    (jnp.power, (0.0, 2.0), (0.0, 0.0)), (jnp.power, (0.0, 1.0), (1.0, 0.0)),
+    (jnp.power, (2.0, 3.0), (12.0, 8 * np.log(2))), (jnp.remainder, (-7.0, 3.0), (1.0, 3.0)),
+    (jnp.fmod, (-7.0, 3.0), (1.0, 2.0)), (jnp.floor_divide, (7.0, 3.0), (0.0, 0.0)), (jnp.fmax, (1.0, NAN), (1.0, 0.0)),
+    (jnp.heaviside, (0.0, 0.5), (0.0, 1.0)), (lambda a, b: jnp.clip(a, b, 2.0), (1.0, 1.0), (0.5, 0.5)),
+])
+def test_slopes_at_edges(function, point, slopes):
+    np.testing.assert_allclose(grad(function, (0, 1))(*point), slopes, rtol=1e-5)
+
+
+@pytest.mark.parametrize(("call", "error", "words"), [
+    (lambda: jnp.power(2, -1), TypeError, "Integers cannot be raised to negative powers"),
+    (lambda: jnp.hypot(1j, 1), TypeError, "hypot does not accept dtype complex64"),
+    (lambda: jnp.gcd(1.0, 2), ValueError, "must be integers"), (lambda: jnp.clip(1j, 0, 1), ValueError, "complex"),
+    (lambda: jnp.round(jnp.arange(3), -1), NotImplementedError, "decimals < 0"),
+])
+def test_errors_name_the_function_and_the_fault(call, error, words):
+    with pytest.raises(error, match=words):
+        call()
+
+
+def test_higher_derivatives_at_zero():
+    found = [grad(f)(0.0) for f in (jnp.sinc, grad(jnp.sinc), grad(grad(jnp.sinc)), jnp.i0, grad(jnp.i0), jnp.cbrt,
+                                    lambda x: x**2, grad(lambda x: x**2), lambda x: x**0)]
+    np.testing.assert_allclose(found, [0, -np.pi**2 / 3, 0, 0, 0.5, INF, 0, 2, 0], rtol=1e-5, atol=1e-6)
+    assert grad(grad(jnp.logaddexp))(1.0, 1.0) == 0.25

@@ -1,0 +1,58 @@
+"""Sign, mantissa and exponent: values as NumPy's, dtypes, edges, slopes."""
+import numpy as np
+import pytest
+from elementwise import REAL, SAMPLES, one_array_agrees, two_arrays_agree
+
+import hlotrace.numpy as jnp
+from hlotrace.api.autodiff import grad
+from hlotrace.api.jit import jit
+
+
+def array(dtype):
+    return jnp.ones(2, dtype)
+
+
+INF, NAN = np.inf, np.nan
+UNARY = {"signbit": REAL, "modf": REAL, "frexp": REAL}
+BINARY = {"copysign": REAL}
+
+
+@pytest.mark.parametrize("dtype", SAMPLES)
+def test_functions_of_one_array_agree_with_numpy(dtype):
+    one_array_agrees(UNARY, dtype)
+
+
+@pytest.mark.parametrize("dtype", SAMPLES)
+def test_functions_of_two_arrays_agree_with_numpy(dtype):
+    two_arrays_agree(BINARY, dtype)
+
+
+@pytest.mark.parametrize(("call", "dtype"), [
+    (lambda: jnp.frexp(array("bfloat16"))[1], "int32"),
+])
+def test_result_dtypes(call, dtype):
+    assert call().dtype == dtype
+
+
+@pytest.mark.parametrize(("found", "wanted"), [
+    (lambda: jnp.modf(-INF)[0], -0.0), (lambda: jnp.ldexp(1.0, 200), INF),
+    (lambda: jnp.ldexp(np.float32(2.0**100), -140), 2.0**-40), (lambda: jnp.frexp(np.float32(1e-40))[1], -132),
+    (lambda: jnp.spacing(1.0), 2.0**-23),
+])
+def test_values_at_edges(found, wanted):
+    np.testing.assert_allclose(np.asarray(found()), wanted, rtol=1e-6)
+
+
+@pytest.mark.parametrize(("function", "point", "slopes"), [
+    (jnp.copysign, (1.0, -2.0), (-1.0, 0.0)), (lambda a, b: jnp.modf(a)[0] * b, (1.5, 2.0), (2.0, 0.5)),
+    (lambda a, b: jnp.ldexp(a, 3) + b, (1.5, 0.0), (8.0, 1.0)),
+])
+def test_slopes_at_edges(function, point, slopes):
+    np.testing.assert_allclose(grad(function, (0, 1))(*point), slopes, rtol=1e-5)
+
+
+def test_the_sign_of_zero_survives_as_a_constant():
+    assert np.signbit(np.asarray(jnp.copysign(1.0, -0.0))) and not np.signbit(np.asarray(jnp.copysign(1.0, 0.0)))
+    for dtype in ("float32", "bfloat16"):
+        x = jit(lambda x: (x * 0.0, x * -0.0))(array(dtype))
+        assert [bool(jnp.signbit(v).any()) for v in x] == [False, True]

@@ -1,0 +1,50 @@
+"""lax elementwise functions: operands, results, what they refuse."""
+import inspect
+
+import numpy as np
+import pytest
+
+import hlotrace.numpy as jnp
+from hlotrace import lax
+from hlotrace.api.autodiff import grad
+
+
+def array(dtype):
+    return jnp.ones(2, dtype)
+
+
+@pytest.mark.parametrize(("call", "error", "words"), [
+    (lambda: lax.add(jnp.ones(2), jnp.ones(2, "int8")), TypeError, "same dtypes, got float32, int8"),
+    (lambda: lax.add(jnp.ones(2), jnp.ones(3)), TypeError, "incompatible shapes"),
+    (lambda: lax.exp(1), TypeError, "exp does not accept dtype i32"), (lambda: lax.sin([1.0]), TypeError, "argument 0"),
+    (lambda: lax.clamp(0, jnp.ones(2, "int8"), 1.5), TypeError, "clamp: max has dtype"),
+    (lambda: lax.integer_pow(2, -1), TypeError, "negative powers"),
+    (lambda: lax.stop_gradient({"a": "text"}), TypeError, "not a valid JAX type"),
+])
+def test_errors_name_the_function_and_the_fault(call, error, words):
+    with pytest.raises(error, match=words):
+        call()
+
+
+def test_lax_operands():
+    x = jnp.array([1.0, 2.0, 3.0])
+    assert lax.add(x, 1.5).dtype == "float32" and lax.mul(2, array("bfloat16")).dtype == "bfloat16"
+    np.testing.assert_allclose(lax.add(x, jnp.float32(1)), [2, 3, 4])
+    np.testing.assert_allclose(lax.clamp(1.5, x, 2.5), [1.5, 2, 2.5])
+    np.testing.assert_allclose(lax.pow(x, 2), lax.pow(x, jnp.array([2, 2, 2])))
+    np.testing.assert_allclose(lax.select(x > 1, x, -x), [-1, 2, 3])
+    np.testing.assert_allclose(lax.select_n(jnp.array([2, 0, 1]), x, x * 10, x * 100), [100, 2, 30])
+    assert lax.round(jnp.array([0.5, 1.5, 2.5])).tolist() == [1, 2, 3]
+    assert lax.round(jnp.array([0.5, 1.5, 2.5]), lax.RoundingMethod.TO_NEAREST_EVEN).tolist() == [0, 2, 2]
+    assert lax.conj(x).dtype == "complex64" and lax.reduce_precision(1.2345, 5, 3) == 1.25
+    assert lax.bitcast_convert_type(x, "int8").shape == (3, 4)
+    assert lax.bitcast_convert_type(lax.bitcast_convert_type(x, "uint8"), "float32").tolist() == x.tolist()
+    for dtype, a, b in (("int32", -2**31, 7), ("uint32", 2**32 - 1, 2**32 - 3), ("int8", -77, 93)):
+        bits = np.dtype(dtype).itemsize * 8
+        assert int(lax.mulhi(np.array(a, dtype), np.array(b, dtype))) == (a * b) >> bits
+    assert lax.add_p.name == "add" and "accuracy" in inspect.signature(lax.exp).parameters
+
+
+def test_stop_gradient():
+    assert grad(lambda x: x * lax.stop_gradient(x))(3.0) == 3
+    assert grad(lambda x: lax.stop_gradient({"a": x, "n": 1})["a"])(3.0) == 0

@@ -1,0 +1,102 @@
+"""lax reductions, running reductions, windows and sorts: edge cases beyond the op table, derivatives, vmap."""
+import numpy as np
+import pytest
+from equal import same
+
+import hlotrace as jax
+from hlotrace import lax
+from hlotrace import numpy as jnp
+
+f32 = np.float32
+X = ((np.arange(24) * 7 % 24 - 11) / 10).reshape(2, 3, 4).astype(f32)      # distinct, 0.1 apart
+WINDOW = dict(window_dimensions=(1, 2, 3), window_strides=(1, 2, 1), padding=((0, 0), (1, 0), (-1, 2)),
+              base_dilation=(1, 2, 1))
+SMOOTH = {
+    "prod": lambda x: jnp.prod(x, 1), "max": lambda x: jnp.max(x, (0, 2)), "median": lambda x: jnp.median(x, 2),
+    "cumprod": lambda x: lax.cumprod(x, 2, reverse=True), "cummax": lambda x: lax.cummax(x, 1),
+    "cumlogsumexp": lambda x: lax.cumlogsumexp(x, 2), "cumsum": lambda x: lax.cumsum(x, 1, reverse=True),
+    "sort": lambda x: lax.sort((x, -x), dimension=1)[1], "top_k": lambda x: lax.top_k(x, 2, axis=1)[0],
+    "var": lambda x: jnp.var(x, 1, ddof=1), "nanmean": lambda x: jnp.nanmean(x, 0),
+    "window sum": lambda x: lax.reduce_window(x, 0.0, lax.add, window_dilation=(1, 2, 1), **WINDOW),
+    "window max": lambda x: lax.reduce_window(x, -np.inf, lax.max, **WINDOW),
+    "window min": lambda x: lax.reduce_window(x, np.inf, lax.min, **WINDOW),
+    "reduce": lambda x: lax.reduce((x, x), (0.0, 1.0), lambda a, b: (a[0] + b[0], a[1] * b[1]), (1,))[1],
+    "unique": lambda x: jnp.unique(x, size=24),
+}
+
+
+@pytest.mark.parametrize("call, error, words", [
+    (lambda: lax.reduce_sum(X > 0, (0,)), TypeError, "reduce_sum does not accept dtype bool"),
+    (lambda: lax.reduce_max(X, (7,)), ValueError, "out of bounds"),
+    (lambda: lax.argmax(X, 0, np.float32), TypeError, "integer"),
+    (lambda: lax.reduce(X, X, lax.add, (0,)), ValueError, "non-scalar initial value"),
+    (lambda: lax.reduce(X, 0.0, lambda a, b: a > b, (0,)), TypeError, "computation must return"),
+    (lambda: lax.top_k(X, 9), ValueError, "k=9"), (lambda: lax.sort((X, X[0])), TypeError, "equal shapes"),
+    (lambda: lax.reduce_window(X, 0.0, lax.add, (2, 2)), TypeError, "window_dimensions"),
+])
+def test_errors_say_what_is_wrong(call, error, words):
+    with pytest.raises(error, match=words):
+        call()
+
+
+@pytest.mark.parametrize("name", SMOOTH)
+def test_derivatives_match_differences_and_each_other(name):
+    f, rng = SMOOTH[name], np.random.default_rng(0)
+    t = rng.standard_normal(X.shape).astype(f32)
+    out, tangent = jax.jvp(f, (X,), (t,))
+    difference = (np.asarray(f(X + 4e-3 * t), np.float64) - np.asarray(f(X - 4e-3 * t))) / 8e-3
+    np.testing.assert_allclose(tangent, difference, 2e-2, 2e-2)
+    ct = rng.standard_normal(out.shape).astype(f32)
+    back, = jax.vjp(f, X)[1](ct)
+    np.testing.assert_allclose(np.vdot(back, t), np.vdot(ct, tangent), 1e-3, 1e-3)
+
+
+@pytest.mark.parametrize("name", [n for n in SMOOTH if n != "unique"])
+def test_vmap_equals_the_loop(name):
+    batch = np.stack([X, X[::-1], -X], 2)
+    same(jax.vmap(SMOOTH[name], in_axes=2)(batch), np.stack([SMOOTH[name](batch[:, :, i]) for i in range(3)]))
+
+
+def test_max_pooling_has_second_derivatives():
+    def pool(x):
+        return jnp.sum(lax.reduce_window(x, -np.inf, lax.max, (1, 2, 2), (1, 1, 2), "SAME") ** 3)
+    t = np.cos(X)
+    exact = jax.jvp(jax.grad(pool), (X,), (t,))[1]
+    np.testing.assert_allclose(exact, (jax.grad(pool)(X + 4e-3 * t) - jax.grad(pool)(X - 4e-3 * t)) / 8e-3, 3e-2, 3e-2)
+
+
+def test_general_reduce():
+    low, high = lax.reduce((X, X), (np.inf, -np.inf), lambda a, b: (jnp.minimum(a[0], b[0]), jnp.maximum(a[1], b[1])),
+                           (0, 1))
+    same(low, X.min((0, 1)))
+    same(high, X.max((0, 1)))
+    same(lax.reduce(X, 2.0, lambda a, b: a + b, (0,)), X.sum(0) + 2)      # an initial value that is not neutral
+    same(lax.reduce_window(X[0], 1.0, lax.mul, (1, 2), (1, 2)), X[0, :, ::2] * X[0, :, 1::2])
+    text = str(jax.make_jaxpr(lambda x: lax.reduce(x, 0.0, jnp.add, (0,)))(X))
+    assert "reduce_sum" in text
+
+
+def test_reductions_of_integers():
+    x = np.array([[12, 10], [7, 3]], dtype=np.int32)
+    for name, expected in (("and", [8, 3]), ("or", [14, 7]), ("xor", [6, 4])):
+        same(getattr(lax, f"reduce_{name}")(x, (1,)), expected, dtype=np.int32)
+    same(lax.reduce_max(x.astype(np.int8)[:0], (0,)), [-128, -128], dtype=np.int8)
+    same(lax.reduce_min(np.zeros((0,), f32), (0,)), np.inf)
+
+
+def test_argmax_takes_the_lowest_index_and_the_first_nan():
+    same(lax.argmax(f32([1, np.nan, 9, np.nan]), 0, np.int32), 1, dtype=np.int32)
+    same(lax.argmin(f32([4, 1, 1]), 0, np.uint8), 1, dtype=np.uint8)
+
+
+def test_running_reductions_with_infinities():
+    x = f32([-np.inf, -np.inf, 1, 2, np.inf])
+    same(lax.cumlogsumexp(x), [-np.inf, -np.inf, 1, np.logaddexp(1, 2), np.inf])
+    same(jax.grad(lambda x: lax.cumlogsumexp(x)[3])(x), [0, 0, 1 / (1 + np.e), np.e / (1 + np.e), 0])
+    same(lax.cummin(x, reverse=True), x)
+
+
+def test_window_shapes_and_paddings():
+    assert lax.reduce_window_shape_tuple((5, 6), (2, 3), (2, 1), "SAME") == (3, 6)
+    same(lax.reduce_window(X[0], 0.0, lax.add, (1, 2), (1, 1), "SAME"), X[0] + np.pad(X[0, :, 1:], ((0, 0), (0, 1))))
+    assert lax.reduce_window(X, 0.0, lax.add, (9, 9, 9)).shape == (0, 0, 0)

@@ -1,0 +1,42 @@
+"""lax functions that make arrays and change their shapes: values, and what they refuse."""
+import numpy as np
+import pytest
+
+from hlotrace import lax
+
+X = np.arange(6, dtype=np.float32).reshape(2, 3)
+V = np.array([3, 1, 2, 5, 4], np.float32)
+C = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
+
+
+@pytest.mark.parametrize("call, want", [
+    (lambda: lax.broadcast(X, (2,)), [X, X]), (lambda: lax.broadcast_in_dim(V, (2, 5), (1,)), [V, V]),
+    (lambda: lax.iota("float32", 3), [0, 1, 2]), (lambda: lax.broadcasted_iota("int8", (2, 2), 0), [[0, 0], [1, 1]]),
+    (lambda: lax.collapse(C, -2), C.reshape(2, 12)), (lambda: lax.concatenate([X, X], 1), np.hstack([X, X])),
+    (lambda: lax.expand_dims(V, (0, -1)), V[None, :, None]), (lambda: lax.full_like(X, 2), X * 0 + 2),
+    (lambda: lax.pad(V, np.float32(9), [(1, -1, 1)]), [9, 3, 9, 1, 9, 2, 9, 5, 9]),
+    (lambda: lax.reshape(X, (6,), (1, 0)), X.T.ravel()), (lambda: lax.rev(X, (1,)), X[:, ::-1]),
+    (lambda: lax.split(V, (1, 4))[1], V[1:]), (lambda: lax.squeeze(V[None], (-2,)), V),
+    (lambda: lax.transpose(X, (1, 0)), X.T),
+    (lambda: lax.tile(X, (1, 2)), np.tile(X, 2)), (lambda: lax.stack([V, V], -1), np.stack([V, V], -1)),
+    (lambda: lax.optimization_barrier({"a": V, "b": (X,)})["b"][0], X),
+])
+def test_lax_shapes(call, want):
+    np.testing.assert_array_equal(call(), want)
+
+
+@pytest.mark.parametrize("call, error, words", [
+    (lambda: lax.broadcast([1.0], (2,)), TypeError, "not an array"), (lambda: lax.full((2,), V), TypeError, "scalar"),
+    (lambda: lax.broadcast_in_dim(X, (2, 5), (0, 1)), TypeError, r"axis 1 of size 3 \(shape \(2, 3\)\)"),
+    (lambda: lax.concatenate([X, V], 0), TypeError, "numbers of dimensions"),
+    (lambda: lax.iota(bool, 3), TypeError, "iota"),
+    (lambda: lax.concatenate([X, X.astype("int32")], 0), TypeError, "same dtypes"),
+    (lambda: lax.reshape(X, (4, 2)), TypeError, "cannot reshape"),
+    (lambda: lax.split(V, (1, 1)), ValueError, "Sum of sizes 2"),
+    (lambda: lax.pad(X, 0, [(0, 0, 0)] * 2), TypeError, "same dtypes"),
+    (lambda: lax.tile(X, (2,)), TypeError, "one entry"),
+    (lambda: lax.transpose(X, (1, 1)), TypeError, "permutation"), (lambda: lax.rev(X, (5,)), ValueError, "axes"),
+])
+def test_lax_shapes_refuse(call, error, words):
+    with pytest.raises(error, match=words):
+        call()

@@ -1,0 +1,56 @@
+"""unique and set operations: values as NumPy's, with sizes that are known and sizes that are given."""
+import numpy as np
+import pytest
+from equal import same
+
+import hlotrace as jax
+from hlotrace import numpy as jnp
+
+f32 = np.float32
+NANS = np.array([[np.nan, 1, -np.inf, 0], [2, np.nan, np.nan, 5], [np.nan] * 4], f32)
+U = np.array([3, 1, 2, 1, 3])
+
+
+# name, keyword arguments, array; the reference is NumPy's function of the same name
+VALUES = [
+    ("unique", {"return_index": True, "return_inverse": True, "return_counts": True}, U),
+    ("unique", {"axis": 0, "return_inverse": True}, U[[0, 1, 0]][:, None] + np.arange(2)), ("unique", {}, NANS),
+]
+
+
+@pytest.mark.parametrize("name, options, x", VALUES, ids=[f"{i}-{v[0]}" for i, v in enumerate(VALUES)])
+def test_agrees_with_numpy(name, options, x):
+    same(getattr(jnp, name)(x, **options), getattr(np, name)(x, **options))
+
+
+@pytest.mark.parametrize("call, error, words", [
+    (lambda: jax.jit(jnp.unique)(U), jax.errors.ConcretizationTypeError, "size"),
+])
+def test_errors_say_what_is_wrong(call, error, words):
+    with pytest.raises(error, match=words):
+        call()
+
+
+def test_sizes_make_results_of_values_static():
+    values, index, inverse, counts = jax.jit(lambda u: jnp.unique(u, True, True, True, size=5, fill_value=-1))(U)
+    same(values, [1, 2, 3, -1, -1])
+    same(index, [1, 2, 0, 1, 1])
+    same(inverse, [2, 0, 1, 0, 2])
+    same(counts, [2, 1, 2, 0, 0])
+    same(jnp.unique(U, size=2), [1, 2])
+
+
+@pytest.mark.parametrize("name", ["union1d", "intersect1d", "setdiff1d", "setxor1d", "isin"])
+def test_set_operations(name):
+    other = np.array([9, 1, 1, 2])
+    same(getattr(jnp, name)(U, other), getattr(np, name)(U, other))
+    same(getattr(jnp, name)(U, other[:0]), getattr(np, name)(U, other[:0]))
+    if name != "isin":
+        found = jax.jit(lambda a, b: getattr(jnp, name)(a, b, size=6, fill_value=-1))(U, other)
+        expected = getattr(np, name)(U, other)
+        same(found, [*expected, *[-1] * (6 - len(expected))])
+
+
+def test_intersection_tells_where():
+    ours, theirs = (np_.intersect1d(U, np.array([9, 2, 3, 2]), return_indices=True) for np_ in (jnp, np))
+    same(ours, theirs)

@@ -1,0 +1,69 @@
+"""Sorting, searching, counting: order, stability, NaN, derivatives."""
+import numpy as np
+import pytest
+from equal import same
+
+import hlotrace as jax
+from hlotrace import lax
+from hlotrace import numpy as jnp
+
+f32 = np.float32
+X = ((np.arange(24) * 7 % 24 - 11) / 10).reshape(2, 3, 4).astype(f32)      # distinct, 0.1 apart
+NANS = np.array([[np.nan, 1, -np.inf, 0], [2, np.nan, np.nan, 5], [np.nan] * 4], f32)
+U = np.array([3, 1, 2, 1, 3])
+
+
+# name, keyword arguments, array; the reference is NumPy's function of the same name
+VALUES = [
+    ("sort", {"axis": None}, X), ("sort", {"axis": 0}, NANS), ("argsort", {"axis": 1, "stable": True}, U[None] % 2),
+    ("sort", {}, np.array([1 + 2j, 1 - 1j, 0 + 5j])), ("sort", {"axis": 0}, np.zeros((0, 2), f32)),
+    ("bincount", {"minlength": 6}, U), ("histogram", {"bins": 4}, X),
+    ("histogram", {"bins": 3, "range": (0, 1), "density": True}, X),
+]
+
+
+@pytest.mark.parametrize("name, options, x", VALUES, ids=[f"{i}-{v[0]}" for i, v in enumerate(VALUES)])
+def test_agrees_with_numpy(name, options, x):
+    same(getattr(jnp, name)(x, **options), getattr(np, name)(x, **options))
+
+
+@pytest.mark.parametrize("call, error, words", [
+    (lambda: jnp.searchsorted(X, 1.0), ValueError, "1-dimensional"),
+    (lambda: jnp.bincount(X[0, 0]), TypeError, "integer"),
+])
+def test_errors_say_what_is_wrong(call, error, words):
+    with pytest.raises(error, match=words):
+        call()
+
+
+def test_sort_of_several_keys_is_stable_and_ordered():
+    keys = f32([np.nan, 0.0, -0.0, -np.inf, 1, -np.nan])
+    out, places = lax.sort_key_val(keys, np.arange(6))
+    same(places, [3, 1, 2, 4, 0, 5])        # equal zeros and equal nans keep their order
+    assert np.signbit(np.asarray(out)[2]) and not np.signbit(np.asarray(out)[1])
+    first, second = lax.sort((np.array([1, 0, 1, 0]), f32([4, 3, 2, 1])), num_keys=2)
+    same(first, [0, 0, 1, 1])
+    same(second, [1, 3, 2, 4])
+    same(jnp.argsort(np.array([1, 0, 1, 0]), descending=True), [0, 2, 1, 3])
+    same(jnp.lexsort((U, U % 2)), np.lexsort((U, U % 2)))
+    assert np.asarray(jnp.partition(U, 2))[2] == np.sort(U)[2]
+
+
+@pytest.mark.parametrize("method", ["scan", "sort", "compare_all"])
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_searchsorted(method, side):
+    a, v = f32([-1, 0, 0, 2, 7]), f32([[-2, -0.0, 0], [1, 7, np.nan]])
+    same(jnp.searchsorted(a, v, side, method=method), np.searchsorted(a, v, side))
+    same(jax.vmap(lambda row: jnp.searchsorted(a, row, side, method=method))(v), np.searchsorted(a, v, side))
+
+
+def test_digitize_and_searchsorted_with_sorter():
+    a = f32([3, 1, 2])
+    same(jnp.searchsorted(a, 2.5, sorter=np.argsort(a)), 2)
+    for right in (False, True):
+        same(jnp.digitize(X, f32([-0.5, 0.1, 1]), right), np.digitize(X, f32([-0.5, 0.1, 1]), right))
+        same(jnp.digitize(X, f32([1, 0.1, -0.5]), right), np.digitize(X, f32([1, 0.1, -0.5]), right))
+
+
+def test_a_length_makes_bincount_static():
+    same(jax.jit(lambda u: jnp.bincount(u, length=3))(U), [0, 2, 1])

@@ -1,0 +1,63 @@
+"""Means, variances, medians and quantiles: values as NumPy's, dtypes, errors."""
+import ml_dtypes
+import numpy as np
+import pytest
+from equal import same
+
+from hlotrace import numpy as jnp
+
+f32 = np.float32
+X = ((np.arange(24) * 7 % 24 - 11) / 10).reshape(2, 3, 4).astype(f32)      # distinct, 0.1 apart
+NANS = np.array([[np.nan, 1, -np.inf, 0], [2, np.nan, np.nan, 5], [np.nan] * 4], f32)
+
+
+bf16 = ml_dtypes.bfloat16
+
+
+# name, keyword arguments, array; the reference is NumPy's function of the same name
+VALUES = [
+    ("mean", {"axis": 1, "where": X > -1}, X), ("var", {"ddof": 1, "axis": (0, 1)}, X),
+    ("std", {"axis": 2, "keepdims": True}, X + 1j * X[:, ::-1]), ("median", {"axis": (0, 1)}, X), ("median", {}, NANS),
+    ("nanmean", {"axis": 0}, NANS[1:2, ::3]), ("nanstd", {"axis": 0}, X), ("nanmedian", {"axis": 1}, NANS[:2]),
+]
+
+
+@pytest.mark.parametrize("name, options, x", VALUES, ids=[f"{i}-{v[0]}" for i, v in enumerate(VALUES)])
+def test_agrees_with_numpy(name, options, x):
+    same(getattr(jnp, name)(x, **options), getattr(np, name)(x, **options))
+
+
+@pytest.mark.parametrize("name, x, dtype", [
+    ("mean", np.ones(3, np.int8), "float32"), ("mean", np.ones(3, bf16), "bfloat16"),
+    ("var", np.ones(3, np.complex64), "float32"), ("median", np.arange(3), "float32"),
+])
+def test_result_dtypes(name, x, dtype):
+    out = getattr(jnp, name)(x)
+    assert out.dtype == dtype and not out.weak_type
+
+
+@pytest.mark.parametrize("call, error, words", [
+    (lambda: jnp.std(X, dtype=int), ValueError, "inexact"),
+    (lambda: jnp.var(X, ddof=1, correction=1), ValueError, "simultaneously"),
+    (lambda: jnp.quantile(X, X), ValueError, "rank"),
+    (lambda: jnp.average(X, weights=X[0]), ValueError, "Axis must be specified"),
+])
+def test_errors_say_what_is_wrong(call, error, words):
+    with pytest.raises(error, match=words):
+        call()
+
+
+@pytest.mark.parametrize("method", ["linear", "lower", "higher", "midpoint", "nearest", "inverted_cdf"])
+def test_quantiles(method):
+    q = np.array([0.0, 0.3, 0.5, 0.9, 1.0], f32)
+    same(jnp.quantile(X, q, axis=(0, 2), method=method), np.quantile(X, q, axis=(0, 2), method=method))
+    same(jnp.nanpercentile(NANS[:2, ::3], 40, axis=1, method=method), np.nanpercentile(NANS[:2, ::3], 40, 1,
+                                                                                       method=method))
+
+
+def test_weighted_quantile_and_average():
+    weights = np.array([1, 0, 2, 4], f32)
+    same(jnp.quantile(X, 0.4, axis=2, method="inverted_cdf", weights=weights),
+          np.quantile(X, 0.4, axis=2, method="inverted_cdf", weights=np.broadcast_to(weights, X.shape)))
+    ours, theirs = (np_.average(X, 2, weights=weights, returned=True) for np_ in (jnp, np))
+    same(ours, theirs)
