@@ -94,7 +94,7 @@ def test_auto_is_for_large_programs_and_explicit_compilation_has_one_tier():
     jitted = jax.jit(lambda x: x - 1)
     jitted(X)
     assert jitted.tiers() == ["full"] and not isinstance(next(
-        v for v in jitted._cache.values() if hasattr(v, "executable")).executable, tiers.TieredExecutable)
+        v for v in jitted._known.calls.values()).executable, tiers.TieredExecutable)
     jax.config.update("hlotrace_tiered_compile", "on")
     assert jitted.lower(X).compile()._executable.tier == "full"
 

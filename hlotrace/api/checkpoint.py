@@ -4,7 +4,6 @@ import functools
 from ..core import tree
 from ..primitives.remat import remat_p
 from .flat import FlatFunction
-from .jit import cache_for
 from .signatures import numbers_and_names, split_statics
 
 
@@ -43,7 +42,7 @@ def checkpoint(fun=None, *, prevent_cse=True, policy=None, static_argnums=(), st
     def checkpointed(*args, **kwargs):
         args, kwargs, statics = split_statics(args, kwargs, numbers, names)
         flat = FlatFunction(fun, *tree.tree_flatten((args, kwargs)), "checkpoint", statics)
-        traced = flat.kept(cache_for(fun, "checkpoint"), flat.avals())
+        traced = flat.kept(fun, "checkpoint", flat.avals())
         outs = remat_p.bind(*traced.consts, *flat.leaves, jaxpr=traced.closed, prevent_cse=prevent_cse)
         return traced.out_tree.unflatten(outs)
     return checkpointed

@@ -10,12 +10,12 @@ from ..core.array import Array
 from ..core.avals import is_arraylike
 from ..core.config import state
 from ..core.jaxpr import close
+from ..core.kept import Kept
 from ..core.programs import constant_key
 from ..core.trace import EVAL, Tracer, entering, trace_to_jaxpr
 from .jit import JitFunction
 
-_programs: dict = {}     # (function, structure, types and values of the leaves, options) -> (program, its consts, out_tree)
-_KEPT = 8192
+_programs = Kept(8192)      # (function, structure, types and values of the leaves) -> (program, its consts, out_tree)
 
 
 def composite(fun=None, *, static=()):
@@ -41,7 +41,7 @@ def composite(fun=None, *, static=()):
 def splice(fun, args, kwargs):
     """`fun(*args, **kwargs)`, written into the current program."""
     leaves, in_tree = tree.tree_flatten((args, kwargs))
-    arrays, key = [], [fun, in_tree, state.context_key]
+    arrays, key = [], [fun, in_tree]
     for x in leaves:
         if isinstance(x, Array):
             arrays.append(x)
@@ -62,9 +62,7 @@ def splice(fun, args, kwargs):
         found = _trace(fun, leaves, in_tree)
         if found is None:
             return fun(*args, **kwargs)
-        if len(_programs) >= _KEPT:
-            _programs.clear()
-        _programs[key] = found
+        _programs.keep(key, found)
     jaxpr, consts, out_tree = found
     return out_tree.unflatten(state.trace.splice(jaxpr, [*consts, *arrays]))
 

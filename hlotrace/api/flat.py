@@ -7,6 +7,7 @@ from ..core import dtypes, tree
 from ..core.avals import MARK_STATIC, ShapedArray, aval_of, is_arraylike, not_an_array
 from ..core.config import state, uncollected
 from ..core.jaxpr import close, dce
+from ..core.kept import Owned
 from ..core.trace import Tracer, trace_to_jaxpr
 from ..runtime.array import as_array
 from .signatures import insert_statics, name_of, static_key
@@ -123,15 +124,18 @@ class FlatFunction:
             state.name_stack = saved
         return Traced(jaxpr, self.in_tree, self.out_tree)
 
-    def kept(self, cache, avals, name=None):
-        """As `trace`; found again in `cache`, a dict, by all that a trace depends on."""
-        key = self.in_tree, tuple(avals), static_key(self.statics, self), state.context_key, state.axis_env
-        traced = cache.get(key)
+    def kept(self, owner, kind, avals, name=None):
+        """As `trace`; kept for the next call with the same function, `owner`, of which `fun` may be some kind of wrapper."""
+        table, key = _traces.of(owner, kind), (self.in_tree, tuple(avals), static_key(self.statics, self))
+        traced = table.get(key)
         if traced is None:
             traced = self.trace(avals, name)
             if traced.cacheable:
-                cache[key] = traced
+                table.keep(key, traced)
         return traced
+
+
+_traces = Owned()
 
 
 def check_outputs(leaves, out_tree, name, what="transformation"):

@@ -5,14 +5,14 @@ finds.  While another transformation is tracing, the call is written down as one
 """
 import functools
 import inspect
-import weakref
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 from ..core import programs, tree
 from ..core.avals import aval_of, is_arraylike, not_an_array
-from ..core.config import config, state, sync
+from ..core.config import state
 from ..core.jaxpr import eval_jaxpr
+from ..core.kept import Kept, Owned, Table, types
 from ..core.source import user_frame
 from ..core.trace import EVAL
 from ..primitives.calls import jit_p
@@ -101,16 +101,22 @@ def call_of(executable, where, asked, traced, fixed=True):
         fixed and s is not None and (asked is None or asked[i] is None) for i, s in enumerate(where.ins)])
 
 
-_function_caches: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
-_traced_codes: dict = {}     # code object -> how often it was traced first for which types; see `retraces`
+class Known:
+    """What is kept of a function, shared by all `jit(fun)` with the same options."""
+    __slots__ = ("traces", "calls", "history")
+
+    def __init__(self):
+        self.traces = Kept(4096)      # (structure, avals, statics) -> Traced
+        self.calls = Kept(4096)       # the same -> the Call to try first; that and where it runs -> Call
+        self.history = Table()        # of traces, under None; see `retraces`
+
+    def clear(self):
+        for table in (self.traces, self.calls, self.history):
+            table.clear()
 
 
-def cache_for(fun, options):
-    """The cache of a function, shared by all `jit(fun)` with the same options."""
-    try:
-        return _function_caches.setdefault(fun, {}).setdefault(options, {})
-    except TypeError:
-        return {}
+_known = Owned(Known)
+_traced_codes = Table(1024)     # code object -> how often it was traced first for which types; see `retraces`
 
 
 class JitFunction:
@@ -143,12 +149,10 @@ class JitFunction:
                 check_kind(x, f"jit of {self._name}, in_shardings and out_shardings")
             options = (*options, tuple(leaves), structure)
         self._options = options
-        self._cache = cache_for(fun, options)
+        self._known = _known.of(fun, options)
         functools.update_wrapper(self, fun, updated=())
 
     def __call__(self, *args, **kwargs):
-        if config._version != state.version:
-            sync()
         flat_key = None
         if self._static_names or self._static_numbers:
             args, kwargs, statics = self._split_statics(args, kwargs)
@@ -157,8 +161,8 @@ class JitFunction:
             if not kwargs:      # arrays alone need not be flattened
                 avals = [x.aval for x in args if type(x) is ArrayImpl]
                 if len(avals) == len(args) and state.trace is EVAL and not state.disable_jit:
-                    flat_key = (*avals, state.context_key)
-                    call = self._cache.get(flat_key)
+                    flat_key = (*avals,)
+                    call = self._known.calls.get(flat_key)
                     if call is not None and (results := call(args)) is not ELSEWHERE:
                         return results
         leaves, in_tree = tree.tree_flatten((args, kwargs))
@@ -169,12 +173,12 @@ class JitFunction:
             raise
         if state.trace is not EVAL or state.disable_jit:
             return self._traced_call(leaves, in_tree, avals, statics)
-        key = (in_tree, avals, statics, state.context_key)
-        call = self._cache.get(key)
+        calls, key = self._known.calls, (in_tree, avals, statics)
+        call = calls.get(key)
         if call is None:
             call = self._compile(key, args, kwargs, in_tree, avals, statics)
-            if flat_key is not None and key in self._cache:
-                self._cache[flat_key] = call
+            if flat_key is not None and calls.get(key) is not None:
+                calls.keep(flat_key, call)
         results = call(leaves)
         if results is ELSEWHERE:
             results = self._compile(key, args, kwargs, in_tree, avals, statics)(leaves)
@@ -183,13 +187,14 @@ class JitFunction:
     def _compile(self, key, args, kwargs, in_tree, avals, statics):
         traced = self._trace(args, kwargs, in_tree, avals, statics)
         where, asked = self.placed(traced, args, kwargs)
-        call = self._cache.get((key, where))
+        calls = self._known.calls
+        call = calls.get((key, where))
         if call is None:
             program, _, _, donated = traced.pruned()
             executable = evaluate.compile_program(program, where, donated, self._compiler_options)
-            call = self._cache[key, where] = call_of(executable, where, asked, traced)
+            call = calls.keep((key, where), call_of(executable, where, asked, traced))
         if isinstance(where, tuple) or where == evaluate.client.default_device():
-            self._cache[key] = call      # to be tried first
+            calls.keep(key, call)       # to be tried first
         return call
 
     def placed(self, traced, args, kwargs):
@@ -231,37 +236,35 @@ class JitFunction:
         return asked, outs and tuple(outs)
 
     def _trace(self, args, kwargs, in_tree, avals, statics, asked=False):
-        key = ("trace", in_tree, avals, statics, state.context_key, state.axis_env)
-        traced = self._cache.get(key)
+        key = (in_tree, avals, statics)
+        traced = self._known.traces.get(key)
         if traced is None:
             names = tree.arg_paths(self._fun, args, kwargs) if not statics else None
             traced = trace_call(self._fun, in_tree, avals, statics, self._name, names)
             traced.donated, traced.keep_unused = self._donated(args, kwargs), self._keep_unused
             if traced.cacheable:
-                self._cache[key] = traced
+                self._known.traces.keep(key, traced)
             if self.explained:
-                self._note_trace(key[1:], asked)
+                self._note_trace(types(*key), asked)
         return traced
 
     def _note_trace(self, types, asked):
         """Keep what `why_retraced` tells and say what is worth saying; `asked` if the user asked for a trace."""
-        where, history = user_frame(), self._cache.get("history")
+        where, history = user_frame(), self._known.history.get(None)
         if history is not None:
             from ..inspection import retraces
-            self._cache["history"] = retraces.retraced(self, history, types, where, asked)
+            self._known.history.keep(None, retraces.retraced(self, history, types, where, asked))
             return
-        self._cache["history"] = types, where
+        self._known.history.keep(None, (types, where))
         code = getattr(inspect.unwrap(getattr(self._fun, "func", self._fun)), "__code__", None)
         if code is not None and state.trace is EVAL and not asked:
             number = hash((getattr(self._fun, "__code__", None), self._options, types))
-            counts = _traced_codes.setdefault(code, {})
+            counts = _traced_codes.get(code) or _traced_codes.keep(code, {})
             if counts:
                 from ..inspection import retraces
                 retraces.another_function(self, counts, number, types, where)
             else:
                 counts[number] = 1
-                if len(_traced_codes) > 1024:
-                    del _traced_codes[next(iter(_traced_codes))]
 
     def _donated(self, args, kwargs):
         """Positions of donated leaves."""
@@ -340,7 +343,7 @@ class JitFunction:
         The last 64 retraces are kept.  `jax_explain_cache_misses` says which are also logged when they happen.
         """
         from ..inspection import retraces
-        return retraces.story(self, self._cache.get("history"))
+        return retraces.story(self, self._known.history.get(None))
 
     def tiers(self, wait=False):
         """"quick" or "full" for each program compiled for this function, oldest first: which form of it now runs.
@@ -354,13 +357,13 @@ class JitFunction:
 
     def clear_cache(self):
         """Forget all compiled programs of this function, and why they were traced."""
-        self._cache.clear()
+        self._known.clear()
 
     def _cache_size(self):
         return len(self._calls())
 
     def _calls(self):
-        return list(dict.fromkeys(v for v in self._cache.values() if isinstance(v, Call)))
+        return list(dict.fromkeys(self._known.calls.values()))
 
     def __repr__(self):
         return f"<compiled function {self._name} of {self._fun!r}>"

@@ -5,14 +5,13 @@ import gc
 
 import numpy as np
 
-from ..core import tree
+from ..core import kept, tree
 from ..core.array import Array
 from ..core.avals import aval_of, physical
 from ..core.config import option_context, override, state
 from ..core.trace import EVAL, Tracer, entering
-from ..runtime import evaluate, placement, shards, transfer
+from ..runtime import placement, shards, transfer
 from ..runtime.array import ArrayImpl, from_numpy
-from . import jit
 
 enable_x64 = option_context("jax_enable_x64", True)
 debug_nans = option_context("jax_debug_nans", True)
@@ -89,9 +88,7 @@ def live_arrays(platform=None):
 
 def clear_caches():
     """Forget all traced and compiled programs."""
-    jit._function_caches.clear()
-    jit._traced_codes.clear()
-    evaluate.clear_caches()
+    kept.clear()
 
 
 @contextlib.contextmanager

@@ -1,7 +1,7 @@
 """Ahead of time: trace, lower, compile, each step open to look into; make_jaxpr and eval_shape."""
 from ..core import dtypes, tree
 from ..core.avals import ShapedArray, is_arraylike
-from ..core.config import state
+from ..core.config import named_axes
 from ..core.trace import Tracer
 from ..runtime import client, evaluate, introspect
 from ..runtime.array import ArrayImpl
@@ -260,11 +260,8 @@ def make_jaxpr(fun, static_argnums=(), axis_env=None, return_shape=False):
     jitted = JitFunction(fun, static_argnums)
 
     def traced_program(*args, **kwargs):
-        saved, state.axis_env = state.axis_env, (*state.axis_env, *((*entry, "vmap") for entry in axis_env or ()))
-        try:
+        with named_axes(*[(*entry, "vmap") for entry in axis_env or ()]):
             stage = jitted.trace(*args, **kwargs)
-        finally:
-            state.axis_env = saved
         return (stage.jaxpr, stage.out_info) if return_shape else stage.jaxpr
     traced_program.__name__ = f"make_jaxpr({name_of(fun)})"
     return traced_program

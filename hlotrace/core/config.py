@@ -1,4 +1,4 @@
-"""Options: one table, process-wide values with thread-local overrides, and the key they add to caches.
+"""Options: one table, process-wide values with thread-local overrides; and what is in force on each thread.
 
 `state` is this package's only thread-local: the current trace, the name stack, and the option values in
 force.  Everything that reads it in a hot path reads a plain attribute.
@@ -7,6 +7,7 @@ import contextlib
 import gc
 import os
 import threading
+import weakref
 
 
 def _flag(value):
@@ -78,8 +79,20 @@ _OPTIONS = {
 }
 
 
-_contexts: dict = {}
 checks: dict = {}       # option name -> a function of its new value that may refuse it; upper layers add theirs
+
+
+class TraceKey:
+    """What a trace depends on besides its arguments.  Equal ones are the same object, so keys compare by identity.
+
+    `options` are the values of those that change programs (`TRACING`), `meshes` those entered and the one that programs
+    run on, `axes` the named axes.
+    """
+    __slots__ = ("options", "meshes", "axes", "__weakref__")
+
+
+_trace_keys = weakref.WeakValueDictionary()
+_threads = weakref.WeakKeyDictionary()      # a thread -> the namespace of its `state`
 
 
 class State(threading.local):
@@ -88,29 +101,62 @@ class State(threading.local):
     source = None          # provenance to stamp on new equations instead of the caller's line
     name_stack = ""        # "layer0/attention": from named_scope
     axis_env = ()          # ((name, size, kind), ...) of the enclosing vmaps ("vmap") and shard_maps that have names;
-    #                        kind "manual", or "checked" where avals tell over which axes values vary
-    meshes = ()            # entered with `with mesh:`, the current one last; part of the context
+    #                        kind "manual", or "checked" where avals tell over which axes values vary; see `named_axes`
+    meshes = ()            # entered with `with mesh:`, the current one last
     mesh_to_run_on = None  # by set_mesh: where jit programs run that nothing else places
     x64 = False
     disable_jit = False
     check_floats = False   # debug_nans or debug_infs
     overrides = None       # dict of thread-local option values, or None
-    context_key = 0        # a number for what changes programs: the values of options, the meshes
+    trace_key: TraceKey    # all of this that a trace depends on
 
     def __init__(self):
+        _threads[threading.current_thread()] = self.__dict__
         self.refresh()
 
     def refresh(self):
-        values = config._values if self.overrides is None else {**config._values, **self.overrides}
-        self.x64 = values["jax_enable_x64"]
-        self.disable_jit = values["jax_disable_jit"]
-        self.check_floats = values["jax_debug_nans"] or values["jax_debug_infs"]
-        self.context_key = _contexts.setdefault((*[values[name] for name in _TRACING],
-                                                 (self.meshes, self.mesh_to_run_on)), len(_contexts))
-        self.version = config._version
+        """To be called where what `trace_key` tells has changed."""
+        _refresh(self.__dict__)
 
 
-_TRACING = tuple(name for name, (_, _, tracing) in _OPTIONS.items() if tracing)
+def _refresh(namespace):
+    """Bring the namespace of a thread's `state` up to date with the options."""
+    overrides = namespace.get("overrides")
+    values = config._values if overrides is None else {**config._values, **overrides}
+    namespace["x64"] = values["jax_enable_x64"]
+    namespace["disable_jit"] = values["jax_disable_jit"]
+    namespace["check_floats"] = values["jax_debug_nans"] or values["jax_debug_infs"]
+    fields = (tuple([values[name] for name in TRACING]), (namespace.get("meshes", ()), namespace.get("mesh_to_run_on")),
+              namespace.get("axis_env", ()))
+    key = _trace_keys.get(fields)
+    if key is None:
+        made = TraceKey()
+        made.options, made.meshes, made.axes = fields
+        key = _trace_keys.setdefault(fields, made)
+    namespace["trace_key"] = key
+    namespace["version"] = config._version
+
+
+class named_axes:
+    """`with named_axes((name, size, kind), ...):` these axes are in scope."""
+    __slots__ = ("axes", "saved")
+
+    def __init__(self, *axes):
+        self.axes = axes
+
+    def __enter__(self):
+        self.saved = state.axis_env
+        if self.axes:
+            state.axis_env = (*state.axis_env, *self.axes)
+            state.refresh()
+
+    def __exit__(self, *_):
+        if self.axes:
+            state.axis_env = self.saved
+            state.refresh()
+
+
+TRACING = tuple(name for name, (_, _, tracing) in _OPTIONS.items() if tracing)
 
 
 class Config:
@@ -143,6 +189,9 @@ class Config:
         self._values[name] = value
         object.__setattr__(self, "_version", self._version + 1)
         state.refresh()
+        for namespace in list(_threads.values()):      # a thread that traces hears of it when that has ended: see `sync`
+            if namespace.get("trace", State.trace) is State.trace:
+                _refresh(namespace)
 
     def read(self, name):
         if name not in _OPTIONS:
@@ -187,7 +236,7 @@ class uncollected:
 
 
 def sync():
-    """Pick up an option that another thread set process-wide.  Called once per compiled call."""
+    """Pick up an option that another thread set process-wide while this one was tracing."""
     if state.version != config._version:
         state.refresh()
 

@@ -16,6 +16,7 @@ import numpy as np
 from .array import Array
 from .config import state
 from .jaxpr import Literal, Var
+from .kept import Kept
 from .linear import is_linear
 from .primitive import fact_of
 from .trace import EVAL, entering, trace_to_jaxpr
@@ -27,14 +28,17 @@ def cached(function):
     """A function of a program and hashable values, with a cache that lives as long as the program."""
     @functools.wraps(function)
     def call(jaxpr, *key):
-        full_key = (function, *key, state.context_key)
-        if full_key not in jaxpr.derived:
+        if jaxpr.derived is None:
+            jaxpr.derived = Kept()
+        key = function, *key
+        found = jaxpr.derived.get(key)
+        if found is None:
             stack, state.name_stack = state.name_stack, ""      # what is kept serves under other scopes too
             try:
-                jaxpr.derived[full_key] = function(jaxpr, *key)
+                found = jaxpr.derived.keep(key, function(jaxpr, *key[1:]))
             finally:
                 state.name_stack = stack
-        return jaxpr.derived[full_key]
+        return found
     return call
 
 
@@ -75,8 +79,7 @@ def constant_key(value):
     return (value.dtype, value.tobytes()) if isinstance(value, np.generic) else None
 
 
-_single: dict = {}
-_SINGLE_KEPT = 4096
+_single = Kept(4096)
 
 
 def program_of(primitive, args, params):
@@ -84,7 +87,7 @@ def program_of(primitive, args, params):
 
     None where no other application could use it: an operand is a large constant, a parameter is not hashable.
     """
-    key = [primitive, state.context_key, *params.items()]
+    key = [primitive, *params.items()]
     for a in args:
         part = a.aval if isinstance(a, Array) else constant_key(a)
         if part is None:
@@ -106,9 +109,7 @@ def program_of(primitive, args, params):
                 found = trace_to_jaxpr(fun, [a.aval for a in args if isinstance(a, Array)], primitive.name)
         finally:
             state.name_stack = stack
-        if len(_single) >= _SINGLE_KEPT:
-            _single.clear()
-        _single[key] = found
+        _single.keep(key, found)
     return found
 
 

@@ -9,7 +9,7 @@ from . import dtypes, errors
 from . import source as provenance
 from .array import Array
 from .avals import ShapedArray, aval_of, physical
-from .config import state
+from .config import state, sync
 from .jaxpr import Eqn, Jaxpr, Literal, Var, literal_value, sub_jaxprs
 from .primitive import Primitive
 
@@ -68,6 +68,8 @@ class entering:
         state.trace = self.saved
         if self.ending:
             self.trace.alive = False
+        if self.saved is EVAL:
+            sync()
 
 
 class EvalTrace(Trace):

@@ -113,9 +113,9 @@ def _at(where):
 def nearest(fun, earlier, new):
     """The types, among those of earlier traces, that differ least from `new`; the latest of equals."""
     def distance(old):
-        return ((old[3] != new[3]) + (old[4] != new[4]) + len({*old[2]} ^ {*new[2]})
-                + sum(a is not b for a, b in zip(old[1], new[1])))
-    same_structure = [old for old in reversed(earlier) if old[0] == new[0]]
+        return ((old.trace_key is not new.trace_key) + len({*old.statics} ^ {*new.statics})
+                + sum(a is not b for a, b in zip(old.avals, new.avals)))
+    same_structure = [old for old in reversed(earlier) if old.in_tree == new.in_tree]
     if same_structure:
         return min(same_structure, key=distance)
     return min(list(reversed(earlier))[:8], key=lambda old: len(changes(fun, old, new)))
@@ -132,16 +132,15 @@ def changes(fun, old, new):
             found.append(("structure", f"{name}: {_described(before[name])} -> not passed"))
         else:
             found += _argument_changes(name, before[name], now[name])
-    if old[3] != new[3]:
-        values = {number: values for values, number in options._contexts.items()}
-        *before, (meshes, _) = values[old[3]]
-        *after, (now, _) = values[new[3]]
-        found += [("option", f"option {name}: {a!r} -> {b!r}")
-                  for name, a, b in zip(options._TRACING, before, after) if a != b]
+    if old.trace_key is not new.trace_key:
+        a, b = old.trace_key, new.trace_key
+        found += [("option", f"option {name}: {x!r} -> {y!r}")
+                  for name, x, y in zip(options.TRACING, a.options, b.options) if x != y]
+        (meshes, _), (now, _) = a.meshes, b.meshes
         if meshes != now:
             found.append(("mesh", f"current mesh: {meshes[-1] if meshes else None} -> {now[-1] if now else None}"))
-    if old[4] != new[4]:
-        found.append(("axes", f"named axes: {_sizes(old[4])} -> {_sizes(new[4])}"))
+        if a.axes != b.axes:
+            found.append(("axes", f"named axes: {_sizes(a.axes)} -> {_sizes(b.axes)}"))
     return found or [("closure", "the types are those of an earlier trace, but it closes over values that an outer "
                                  "transformation traces, so no trace can be used again: pass them as arguments")]
 
@@ -152,7 +151,7 @@ def _sizes(axis_env):
 
 def arguments(fun, types):
     """name -> (how it was passed, structure, avals) or (how, static value, None), for each argument of a trace."""
-    in_tree, avals, statics = types[:3]
+    in_tree, avals, statics, _ = types
     positional, named = in_tree.children()
     keys = named.node_data()[1]
     numbers = {where: value for where, value in statics if type(where) is int}

@@ -3,7 +3,6 @@ import copy
 import operator
 
 from ..api.flat import FlatFunction
-from ..api.jit import cache_for
 from ..api.signatures import name_of
 from ..api.vmap import vmap
 from ..core import dtypes, errors, tree
@@ -27,7 +26,7 @@ def _trace(flat, avals, name, owner=None):
 
     Where that is a wrapper made for one call, `owner` is (the user's function, what kind of wrapper).
     """
-    return flat.kept(cache_for(*(owner or (flat.fun, name))), avals, name)
+    return flat.kept(*(owner or (flat.fun, name)), avals, name)
 
 
 def _settle_carry(trace, carry, n_out):

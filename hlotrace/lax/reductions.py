@@ -1,11 +1,10 @@
 """Reductions, running reductions, sorting and windows: the public functions over those primitives."""
-import functools
 import operator
 
 from ..api.laid import laid
 from ..core import dtypes, tree
 from ..core.avals import ShapedArray, aval_of
-from ..core.config import state
+from ..core.kept import kept
 from ..core.programs import embed_constants
 from ..core.trace import Tracer, trace_to_jaxpr
 from ..primitives import reduce as _reduce
@@ -87,8 +86,8 @@ argmax, argmin = _arg_reduction(argmax_p), _arg_reduction(argmin_p)
 
 # --- reductions by a function -----------------------------------------------------------------------------------
 
-@functools.lru_cache(maxsize=512)
-def _traced(computation, structure, element_dtypes, name, context):
+@kept(512)
+def _traced(computation, structure, element_dtypes, name):
     """The program of a computation on scalars: two sets of operands to one."""
     n = len(element_dtypes)
 
@@ -125,7 +124,7 @@ def _prepare(name, operands, init_values, computation):
     if not xs:
         raise ValueError(f"{name} needs at least one operand")
     inits = [convert(init, aval_of(x).dtype) for x, init in zip(xs, inits)]
-    jaxpr = _traced(computation, structure, tuple(aval_of(x).dtype for x in xs), name, state.context_key)
+    jaxpr = _traced(computation, structure, tuple(aval_of(x).dtype for x in xs), name)
     return xs, inits, structure, jaxpr
 
 

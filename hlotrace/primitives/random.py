@@ -3,9 +3,9 @@
 The hash is the 20-round Threefry-2x32 of Salmon et al., "Parallel Random Numbers: As Easy as 1, 2, 3" (2011).
 Every primitive takes keys of any shape and treats each key alone, so batching adds an axis in front.
 """
-import functools
 
 from ..core.config import config, override
+from ..core.kept import kept
 from ..core.programs import embed_constants
 from ..core.trace import EVAL, entering, trace_to_jaxpr
 from .common import Primitive, ShapedArray, dtypes, no_tangent_jvp, prod, scalar, shape_of
@@ -152,8 +152,8 @@ def _check_key(name, keys):
         raise TypeError(f"{name} must be given PRNG keys, got {keys.str_short(True)}")
 
 
-@functools.lru_cache(maxsize=512)
-def _program(name, implementation, avals, params, partitionable):
+@kept(512)
+def _program(name, implementation, avals, params):
     """An operation as a program on words: equal calls in one module share one function.
 
     It has no lines of its own: which call came first must not show in the text.  64-bit words are on
@@ -168,8 +168,7 @@ def key_primitive(name, implementation, typ):
     """A primitive on keys that is lowered to a call of `implementation`, written on their words."""
     def lower(ctx, eqn, *names):
         avals = tuple(v.aval if not dtypes.is_extended(v.aval.dtype) else words_aval(v.aval) for v in eqn.invars)
-        program = _program(name, implementation, avals, tuple(sorted(eqn.params.items())),
-                           config.jax_threefry_partitionable)
+        program = _program(name, implementation, avals, tuple(sorted(eqn.params.items())))
         return ctx.call(program, names)[0]
 
     def batch(axis, args, dims, **params):

@@ -3,6 +3,7 @@ import functools
 
 from ..core import programs
 from ..core.jaxpr import eval_jaxpr
+from ..core.kept import kept
 from ..core.linear import Axis
 from ..core.trace import EVAL, entering, trace_to_jaxpr
 from .common import (
@@ -44,7 +45,7 @@ from .shape import _array, broadcast_axis, broadcast_in_dim, concatenate_p, move
 
 # --- programs on scalars, as regions ----------------------------------------------------------------------------
 
-@functools.lru_cache(maxsize=1024)
+@kept(1024)
 def scalar_program(fun, avals):
     """`fun` (flat values to a list of values) traced on these avals."""
     with entering(EVAL):

@@ -5,10 +5,11 @@
 (see `collectives.py`).  The derivative of an operand that all devices share is a sum over them: checked programs have it
 inside, others get it in the transpose rule, where also the cotangent of a result that all devices hold is divided.
 """
+import contextlib
 import functools
 
 from ..core import programs
-from ..core.config import state
+from ..core.config import named_axes
 from ..core.jaxpr import Eqn, dce, eval_jaxpr
 from ..core.linear import Axis, is_linear
 from ..core.primitive import fact_of
@@ -72,21 +73,11 @@ def _lower(ctx, eqn, *operands):
         body)
 
 
-class inside:
+@contextlib.contextmanager
+def inside(mesh, manual, checked):
     """`with inside(mesh, manual, checked):` the manual axes have the names that collectives may use."""
-    __slots__ = ("axes", "mesh", "saved")
-
-    def __init__(self, mesh, manual, checked):
-        kind = "checked" if checked else "manual"
-        self.axes, self.mesh = tuple((a, mesh.shape[a], kind) for a in manual), mesh
-
-    def __enter__(self):
-        self.saved, state.axis_env = state.axis_env, (*state.axis_env, *self.axes)
-        self.mesh.__enter__()
-
-    def __exit__(self, *_):
-        self.mesh.__exit__()
-        state.axis_env = self.saved
+    with named_axes(*[(a, mesh.shape[a], "checked" if checked else "manual") for a in manual]), mesh:
+        yield
 
 
 # --- derivatives ------------------------------------------------------------------------------------------------

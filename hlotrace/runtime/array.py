@@ -1,5 +1,4 @@
 """ArrayImpl: the concrete Array, a thin immutable holder of one of jaxlib's buffers."""
-import collections
 import importlib
 
 import numpy as np
@@ -7,7 +6,7 @@ import numpy as np
 from ..core import dtypes, errors
 from ..core.array import Array
 from ..core.avals import ShapedArray, aval_of, physical, register_aval
-from ..core.config import state
+from ..core.kept import Kept
 from ..core.trace import Tracer
 from ..sharding.base import is_local
 from . import binding, callbacks, client, placement, shards
@@ -269,8 +268,7 @@ def assembled(aval, sharding, buffers):
     return ArrayImpl(aval, buffer, True)
 
 
-_scalars: collections.OrderedDict = collections.OrderedDict()
-_SCALARS_KEPT = 1024
+_scalars = Kept(1024)
 
 
 def as_array(value):
@@ -285,9 +283,9 @@ def as_array(value):
             return ArrayImpl(aval, binding.device_put(value, aval, placement.on_device(device), device))
     if kind in dtypes.python_scalars:
         # repr tells -0.0 from 0.0, which compare equal
-        return _kept_scalar(value, (kind, repr(value), state.context_key))
+        return _kept_scalar(value, (kind, repr(value)))
     if kind is np.ndarray and value.ndim == 0 and value.dtype in dtypes.SUPPORTED:
-        return _kept_scalar(value, (value.dtype, value.tobytes(), state.context_key))
+        return _kept_scalar(value, (value.dtype, value.tobytes()))
     if isinstance(value, Tracer):
         raise errors.leaked_tracer(value)
     return from_numpy(value, aval=aval_of(value))
@@ -297,9 +295,7 @@ def _kept_scalar(value, key):
     array = _scalars.get(key)
     if array is None or array._buf.is_deleted():
         aval = aval_of(value)
-        array = _scalars[key] = from_numpy(np.asarray(value, aval.dtype), aval=aval)
-        if len(_scalars) > _SCALARS_KEPT:
-            _scalars.popitem(last=False)
+        array = _scalars.keep(key, from_numpy(np.asarray(value, aval.dtype), aval=aval))
     return array
 
 

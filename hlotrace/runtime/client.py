@@ -4,7 +4,8 @@ import threading
 import warnings
 
 from ..core import source
-from ..core.config import checks, config, state
+from ..core.config import checks, config
+from ..core.kept import Kept
 from . import binding
 
 _lock = threading.RLock()
@@ -115,17 +116,17 @@ def local_devices(process_index=None, backend=None, host_id=None):
     return [d for d in devices(backend) if d.process_index == index]
 
 
-_default_devices: dict = {}      # by the options in force
+_default_device = Kept(64)
 
 
 def default_device():
     """The device on which uncommitted values are placed."""
-    found = _default_devices.get(state.context_key)
+    found = _default_device.get(None)
     if found is None:
         chosen = config.jax_default_device
         if chosen is None or isinstance(chosen, str):
             chosen = client(chosen).local_devices()[0]
-        found = _default_devices[state.context_key] = chosen
+        found = _default_device.keep(None, chosen)
     return found
 
 

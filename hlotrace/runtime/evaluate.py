@@ -1,11 +1,10 @@
 """Eager evaluation: a primitive bound outside every trace is compiled for its operands' avals and run."""
-import weakref
-
 import numpy as np
 
 from ..core import errors
 from ..core.config import config, state
 from ..core.jaxpr import Jaxpr, dce, sub_jaxprs
+from ..core.kept import Kept
 from ..core.programs import meshes
 from ..core.trace import EVAL, JaxprTrace, Tracer, set_evaluator
 from ..lowering.module import lower
@@ -13,9 +12,8 @@ from ..primitives.callbacks import callback_p, checked
 from . import binding, client, placement, whole
 from .array import ArrayImpl, as_array, from_numpy
 
-_primitive_cache: dict = {}
-_KEPT = 8192
-_program_cache = weakref.WeakKeyDictionary()
+_applications = Kept(4096)    # of primitives, compiled
+_programs = Kept(512)         # compiled; with those that primitives hold, which may be new on each call
 
 
 def placed(arrays, asked=None, outs=None, meshes=(), names=None):
@@ -59,8 +57,7 @@ def evaluate(primitive, args, params):
         return primitive.evaluate(*args, **params)
     try:
         avals = [None if a._committed else a.aval for a in args]
-        key = (primitive, state.context_key, *avals, *params.items())
-        executable = _primitive_cache[key]
+        executable = _applications.entries[(primitive, *avals, *params.items()), state.trace_key]
         results = executable([a._buf for a in args])
     except (AttributeError, KeyError, binding.JaxRuntimeError):    # the common case does not hold: look closely
         results = _evaluate_carefully(primitive, args, params)
@@ -73,17 +70,16 @@ def _evaluate_carefully(primitive, args, params):
             raise errors.leaked_tracer(a)
     arrays = [a if type(a) is ArrayImpl else as_array(a) for a in args]
     avals = [a.aval for a in arrays]
-    key = (primitive, state.context_key, *avals, *params.items())
-    found = [m for inner in sub_jaxprs(params) for m in meshes(inner)] if primitive.multiple_results else ()
+    key = (primitive, *avals, *params.items())
+    table = _programs if any(sub_jaxprs(params)) else _applications
+    found = primitive.meshes_of(params)
     places = tuple([lies(a) for a in arrays])
     if found or any(place is not None for place in places):
         key = (places, *key)        # what stands under the other key is called without a look at how operands lie
-    executable = _primitive_cache.get(key)
+    executable = table.use(key)
     if executable is None:
         where, _ = placed(arrays, meshes=found)
-        executable = _primitive_cache[key] = _compile_primitive(primitive, avals, params, where)
-        if len(_primitive_cache) > _KEPT:      # programs among the parameters may be new on each call
-            del _primitive_cache[next(iter(_primitive_cache))]
+        executable = table.keep(key, _compile_primitive(primitive, avals, params, where))
     return executable(*executable.take(arrays))
 
 
@@ -139,16 +135,15 @@ def run_program(jaxpr: Jaxpr, args, donated=(), outs=None):
             raise errors.leaked_tracer(a)
     arrays = [a if type(a) is ArrayImpl else as_array(a) for a in args]
     where, _ = placed(arrays, outs=outs, meshes=meshes(jaxpr))
-    cache = _program_cache.setdefault(jaxpr, {})
-    key = (where, donated, state.context_key)
-    entry = cache.get(key)
+    key = jaxpr, where, donated
+    entry = _programs.use(key)
     if entry is None:
         pruned, used = dce(jaxpr, keep_invars=False)
         kept = [i for i, u in enumerate(used) if u]
         if isinstance(where, tuple):
             where = where._replace(ins=tuple([where.ins[i] for i in kept]))
         executable = compile_program(pruned, where, tuple(n for n, i in enumerate(kept) if i in donated))
-        entry = cache[key] = (executable, kept)
+        entry = _programs.keep(key, (executable, kept))
     executable, kept = entry
     return executable(*executable.take([arrays[i] for i in kept]))
 
@@ -157,13 +152,6 @@ def run_callback(*args, function, out_avals, **_):
     """Call a Python function at once, on NumPy values; its checked results as arrays."""
     results = function(*[as_array(a)._numpy() for a in args])
     return [from_numpy(checked(r, a, i), aval=a) for i, (r, a) in enumerate(zip(results, out_avals, strict=True))]
-
-
-def clear_caches():
-    """Forget all compiled programs."""
-    _primitive_cache.clear()
-    _program_cache.clear()
-    whole.forget()
 
 
 set_evaluator(evaluate)

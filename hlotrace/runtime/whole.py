@@ -1,13 +1,12 @@
 """A program compiled as one: found in memory by its text, on disk, or compiled by XLA."""
-import collections
 import time
 
 from ..core.config import config
+from ..core.kept import Table
 from . import binding, callbacks, client, progress
 from .executable import Executable
 
-_loaded: collections.OrderedDict = collections.OrderedDict()     # what was compiled, by its text
-_LOADED_KEPT = 512
+_loaded = Table(512)         # what was compiled, by its text
 compile_count = 0            # programs compiled by this process
 disk_hits = 0                # programs that another process compiled, found on disk
 _SMALL = 4096                # bytes of text: on the CPU no program as short takes a second to compile
@@ -27,9 +26,8 @@ def compile_whole(lowered, device, compiler_options=None, pieces=1):
         return topology.compile_lowered(lowered, devices, binding.compile_options(devices, compiler_options))
     key = (lowered.text, devices, tuple(sorted((compiler_options or {}).items())))
     once = bool(lowered.callbacks or lowered.inspections)       # compiling it again means something
-    found = None if once else _loaded.get(key)
+    found = None if once else _loaded.use(key)
     if found is not None:
-        _loaded.move_to_end(key)
         return kind(found, lowered, device, 0.0)
     options = binding.compile_options(devices, compiler_options)
     entry = None if once else _disk_entry(lowered, devices, options)
@@ -39,7 +37,7 @@ def compile_whole(lowered, device, compiler_options=None, pieces=1):
         if entry:
             entry.store(made.loaded, lowered.jaxpr.name, made.compile_seconds, pieces)
     if not once:
-        _keep(key, made.loaded)
+        _loaded.keep(key, made.loaded)
     return made
 
 
@@ -92,18 +90,8 @@ def _compile(kind, lowered, device, devices, options):
     return made
 
 
-def _keep(key, loaded):
-    _loaded[key] = loaded
-    if len(_loaded) > _LOADED_KEPT:
-        _loaded.popitem(last=False)
-
-
 def _log(*message):
     if config.jax_log_compiles:
         import logging
         logging.getLogger("hlotrace").warning(*message)
 
-
-def forget():
-    """Let go of compiled programs."""
-    _loaded.clear()

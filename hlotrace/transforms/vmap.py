@@ -2,7 +2,7 @@
 import numpy as np
 
 from ..core import dtypes, programs
-from ..core.config import state
+from ..core.config import named_axes, state
 from ..core.jaxpr import eval_jaxpr
 from ..core.trace import Trace, Tracer, aval_of, entering, trace_to_jaxpr
 from ..primitives.shape import broadcast_axis, move_axis
@@ -76,14 +76,9 @@ class BatchTrace(Trace):
 def batch_flat(fun, axis, args, dims):
     """`fun` maps flat lists to flat lists.  Returns (outs, out dims), a dim None where unbatched."""
     trace = BatchTrace(state.trace, axis)
-    saved = state.axis_env
-    if axis.name:
-        state.axis_env = (*saved, (axis.name, axis.size, "vmap"))
-    try:
-        with entering(trace, ending=True):
-            outs = fun(*[a if d is None else BatchTracer(trace, a, d) for a, d in zip(args, dims, strict=True)])
-    finally:
-        state.axis_env = saved
+    names = [] if axis.name is None else [(axis.name, axis.size, "vmap")]
+    with named_axes(*names), entering(trace, ending=True):
+        outs = fun(*[a if d is None else BatchTracer(trace, a, d) for a, d in zip(args, dims, strict=True)])
     pairs = [trace.split(x) for x in outs]
     return [x for x, _ in pairs], [d for _, d in pairs]
 
