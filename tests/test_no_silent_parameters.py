@@ -25,8 +25,6 @@ BEING_MENDED = {
     "api/callbacks.py:debug_callback": {"partitioned"},
     "api/callbacks.py:debug_print": {"partitioned"},
     "api/checkpoint.py:checkpoint": {"concrete"},
-    "api/custom.py:custom_jvp.defjvp": {"symbolic_zeros"},
-    "api/custom.py:custom_vjp.defvjp": {"symbolic_zeros", "optimize_remat"},
     "api/misc.py:device_put": {"src", "may_alias"},
     "api/misc.py:live_arrays": {"platform"},
     "api/stages.py:ShapeDtypeStruct.__init__": {"vma"},
@@ -161,8 +159,7 @@ def option_reads(tree: ast.AST) -> Iterator[str]:
                 yield name
 
 
-OPTIONS_BEING_MENDED = {"jax_check_tracer_leaks", "jax_default_prng_impl", "jax_legacy_prng_key", "jax_softmax_custom_jvp",
-                        "jax_traceback_filtering", "jax_transfer_guard"}
+OPTIONS_BEING_MENDED = {"jax_check_tracer_leaks", "jax_transfer_guard"}
 
 
 def test_every_option_is_read_or_refused():

@@ -23,6 +23,11 @@ default_device = option_context("jax_default_device")
 default_matmul_precision = option_context("jax_default_matmul_precision")
 numpy_dtype_promotion = option_context("jax_numpy_dtype_promotion")
 numpy_rank_promotion = option_context("jax_numpy_rank_promotion")
+default_prng_impl = option_context("jax_default_prng_impl")
+enable_custom_prng = option_context("jax_enable_custom_prng", True)
+legacy_prng_key = option_context("jax_legacy_prng_key")
+softmax_custom_jvp = option_context("jax_softmax_custom_jvp", True)
+threefry_partitionable = option_context("jax_threefry_partitionable", True)
 
 
 def disable_jit(disable=True):

@@ -32,11 +32,34 @@ def _device_count(value):
     return value
 
 
+def _text(value):
+    if not (value is None or isinstance(value, str)):
+        raise ValueError(f"{value!r} is not a string")
+    return value
+
+
+def _device(value):
+    if not (value is None or isinstance(value, str) or hasattr(value, "device_kind")):
+        raise ValueError(f"{value!r} is not a device, the name of a platform or None")
+    return value
+
+
 def _one_of(*choices):
     def parse(value):
         if value not in choices:
             raise ValueError(f"{value!r} is not one of {', '.join(map(repr, choices))}")
         return value
+    return parse
+
+
+def _only(*done, others):
+    """For an option of which hlotrace does only some values: JAX's others are refused by name."""
+    def parse(value):
+        if value in done:
+            return value
+        if value in others:
+            raise NotImplementedError(f"{value!r} is not supported; {' and '.join(map(repr, done))} can be set")
+        raise ValueError(f"{value!r} is not one of {', '.join(map(repr, done))}")
     return parse
 
 
@@ -52,7 +75,7 @@ _OPTIONS = {
     "jax_numpy_rank_promotion": ("allow", _one_of("allow", "warn", "raise"), True),
     "jax_default_matmul_precision": (None, _one_of(*_PRECISIONS), True),
     "jax_threefry_partitionable": (True, _flag, True),
-    "jax_default_prng_impl": ("threefry2x32", str, True),
+    "jax_default_prng_impl": ("threefry2x32", _only("threefry2x32", others=("rbg", "unsafe_rbg")), True),
     "jax_enable_custom_prng": (False, _flag, True),
     "jax_debug_nans": (False, _flag, True),
     "jax_debug_infs": (False, _flag, True),
@@ -68,12 +91,13 @@ _OPTIONS = {
     "jax_compilation_cache_max_size": (2 << 30, int, False),                                     # -1: no limit
     "jax_persistent_cache_min_compile_time_secs": (1.0, float, False),
     "jax_persistent_cache_min_entry_size_bytes": (0, int, False),
-    "jax_platforms": (None, lambda v: v, False),
+    "jax_platforms": (None, _text, False),
     "jax_platform_name": ("", str, False),
     "jax_num_cpu_devices": (-1, _device_count, False),      # -1: what XLA_FLAGS says, or one
-    "jax_default_device": (None, lambda v: v, True),
-    "jax_traceback_filtering": ("auto", str, False),
-    "jax_softmax_custom_jvp": (True, _flag, False),
+    "jax_default_device": (None, _device, True),
+    "jax_traceback_filtering": ("auto", _only("auto", "off", others=(      # "auto" is "off": no frame is taken out
+        "tracebackhide", "remove_frames", "quiet_remove_frames")), False),
+    "jax_softmax_custom_jvp": (True, _flag, True),
     "jax_legacy_prng_key": ("allow", _one_of("allow", "warn", "error"), False),
     "jax_transfer_guard": ("allow", str, False),
 }
@@ -168,8 +192,8 @@ class Config:
     def __init__(self):
         object.__setattr__(self, "_version", 0)
         object.__setattr__(self, "_values", {
-            name: parse(os.environ[name.upper()]) if name.upper() in os.environ else default
-            for name, (default, parse, _) in _OPTIONS.items()})
+            name: self._check(name, os.environ[name.upper()]) if name.upper() in os.environ else default
+            for name, (default, _, _) in _OPTIONS.items()})
 
     def _check(self, name, value):
         if name not in _OPTIONS:
@@ -178,11 +202,17 @@ class Config:
             raise AttributeError(f"Unrecognized config option: {name}" + (f"; did you mean {near[0]}?" if near else ""))
         try:
             return _OPTIONS[name][1](value)
-        except ValueError as error:
+        except NotImplementedError as error:
+            raise NotImplementedError(f"config option {name}: {error}") from None
+        except (TypeError, ValueError) as error:
             raise ValueError(f"config option {name}: {error}") from None
 
     def update(self, name, value):
-        """Set an option for the whole process.  Raises AttributeError for an unknown name."""
+        """Set an option for the whole process.
+
+        Raises AttributeError for an unknown name, ValueError for a value that makes no sense, and NotImplementedError for
+        one that JAX knows and hlotrace does not do.
+        """
         value = self._check(name, value)
         if name in checks:
             checks[name](value)

@@ -1,12 +1,11 @@
 """Activation functions; softmax, logsumexp and standardization along axes."""
-import functools
-
 from .. import lax
 from .. import numpy as jnp
 from ..api.composite import composite
 from ..api.custom import custom_jvp
 from ..core import dtypes
 from ..core.avals import aval_of
+from ..core.config import config
 from ..numpy.util import check_arraylike, promote_args_inexact, promote_dtypes_inexact
 from ..primitives.common import canonical_axes, canonical_axis, np
 
@@ -231,10 +230,12 @@ def logmeanexp(x, axis=None, where=None, keepdims=False):
     return total - jnp.log(jnp.asarray(count, total.dtype))
 
 
-@functools.partial(custom_jvp, nondiff_argnums=(1,))
-def _softmax(x, axis):
-    terms = jnp.exp(x - jnp.max(x, axis, keepdims=True, initial=-jnp.inf))
+def _softmax_terms(x, axis):
+    terms = jnp.exp(x - lax.stop_gradient(jnp.max(x, axis, keepdims=True, initial=-jnp.inf)))
     return terms / jnp.sum(terms, axis, keepdims=True)
+
+
+_softmax = custom_jvp(_softmax_terms, nondiff_argnums=(1,))
 
 
 @_softmax.defjvp
@@ -250,7 +251,7 @@ def softmax(x, axis=-1, where=None):
     """exp(x) / sum(exp(x)) along `axis` (int, tuple or None for all); 0 where `where` is False."""
     x = _masked(_float("softmax", x), where)
     canonical_axes(axis, x.ndim)
-    out = _softmax(x, axis)
+    out = (_softmax if config.jax_softmax_custom_jvp else _softmax_terms)(x, axis)
     return out if where is None else jnp.where(where, out, 0)
 
 

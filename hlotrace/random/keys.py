@@ -1,7 +1,8 @@
 """Making keys and deriving keys from keys."""
 import operator
+import warnings
 
-from ..core import dtypes
+from ..core import dtypes, source
 from ..core.array import Array
 from ..core.avals import aval_of, is_arraylike
 from ..core.config import config
@@ -27,6 +28,8 @@ _relabel(random_unwrap_p)
 
 
 def _check_impl(impl):
+    if impl in ("rbg", "unsafe_rbg"):
+        raise NotImplementedError(f'the PRNG implementation {impl!r} is not supported: hlotrace has "{KEY.impl}"')
     if impl not in (None, KEY, KEY.impl):
         raise ValueError(f'unrecognized PRNG implementation {impl!r}: hlotrace has "{KEY.impl}"')
 
@@ -36,12 +39,22 @@ def is_typed(keys):
 
 
 def typed_keys(keys):
-    """Typed keys for keys of either kind.  TypeError for what is not one."""
+    """Typed keys for keys of either kind.  TypeError for what is not one; `jax_legacy_prng_key` may warn or refuse."""
     if is_typed(keys):
         return keys
     if not is_arraylike(keys):
         raise TypeError(f"unexpected PRNG key type {type(keys)}: make a key with random.key(seed)")
+    if config.jax_legacy_prng_key != "allow":
+        _legacy(config.jax_legacy_prng_key)
     return random_wrap_p.bind(keys)
+
+
+def _legacy(level):
+    text = ("a key of the old kind, an array of uint32, was given to a random function: make keys with random.key(seed), or "
+            "let both kinds be with hlotrace.config.update('jax_legacy_prng_key', 'allow')")
+    if level == "error":
+        raise ValueError(text)
+    warnings.warn(text, UserWarning, stacklevel=source.user_stacklevel())
 
 
 def one_key(name, key):

@@ -1,0 +1,104 @@
+"""What each option does when it is set: its effect, or an error that names it."""
+import os
+import subprocess
+import sys
+import warnings
+
+import numpy as np
+import pytest
+
+import hlotrace as jax
+import hlotrace.numpy as jnp
+from hlotrace import random
+from hlotrace.core.config import override
+
+LEGACY = np.array([0, 3], np.uint32)
+
+
+@pytest.mark.parametrize("name, value, error, words", [
+    ("jax_default_prng_impl", "rbg", NotImplementedError, "jax_default_prng_impl: 'rbg' is not supported"),
+    ("jax_default_prng_impl", "unsafe_rbg", NotImplementedError, "'unsafe_rbg'"),
+    ("jax_default_prng_impl", "mersenne", ValueError, "jax_default_prng_impl: 'mersenne'"),
+    ("jax_traceback_filtering", "remove_frames", NotImplementedError, "jax_traceback_filtering: 'remove_frames'"),
+    ("jax_traceback_filtering", "quiet_remove_frames", NotImplementedError, "quiet_remove_frames"),
+    ("jax_traceback_filtering", "tracebackhide", NotImplementedError, "tracebackhide"),
+    ("jax_traceback_filtering", "sometimes", ValueError, "jax_traceback_filtering: 'sometimes'"),
+    ("jax_legacy_prng_key", "never", ValueError, "jax_legacy_prng_key"),
+    ("jax_softmax_custom_jvp", "maybe", ValueError, "jax_softmax_custom_jvp"),
+    ("jax_platforms", 3, ValueError, "jax_platforms: 3"),
+    ("jax_default_device", 3, ValueError, "jax_default_device: 3"),
+    ("jax_compilation_cache_max_size", None, ValueError, "jax_compilation_cache_max_size"),
+    ("jax_persistent_cache_min_compile_time_secs", "long", ValueError, "min_compile_time_secs"),
+])
+def test_a_value_that_is_not_done_is_refused_by_name(name, value, error, words):
+    before = jax.config.read(name)
+    with pytest.raises(error, match=words):
+        jax.config.update(name, value)
+    assert jax.config.read(name) == before
+
+
+@pytest.mark.quick
+def test_an_environment_variable_is_refused_by_name_too():
+    done = subprocess.run([sys.executable, "-c", "import hlotrace"], capture_output=True, text=True,
+                          env={**os.environ, "JAX_DEFAULT_PRNG_IMPL": "rbg"})
+    assert "NotImplementedError: config option jax_default_prng_impl: 'rbg'" in done.stderr
+
+
+def test_values_that_are_done_are_taken():
+    for name, value in (("jax_default_prng_impl", "threefry2x32"), ("jax_traceback_filtering", "off")):
+        with override(name, value):
+            assert jax.config.read(name) == value
+
+
+@pytest.mark.parametrize("make", [lambda: random.key(0, impl="rbg"), lambda: random.PRNGKey(0, impl="unsafe_rbg"),
+                                  lambda: random.wrap_key_data(LEGACY, impl="rbg")])
+def test_keys_of_other_implementations_are_refused_by_name(make):
+    with pytest.raises(NotImplementedError, match="rbg' is not supported"):
+        make()
+
+
+@pytest.mark.parametrize("use", [random.split, random.key_data, random.normal, lambda key: random.fold_in(key, 1),
+                                 lambda key: jax.jit(lambda: random.uniform(key))()])
+def test_legacy_prng_key(use):
+    with warnings.catch_warnings(), jax.legacy_prng_key("allow"):
+        use(LEGACY)
+    with jax.legacy_prng_key("warn"), pytest.warns(UserWarning, match="old kind") as caught:
+        use(LEGACY)
+    assert {w.filename for w in caught} == {__file__}
+    with jax.legacy_prng_key("error"), pytest.raises(ValueError, match="jax_legacy_prng_key"):
+        use(LEGACY)
+
+
+def test_legacy_prng_key_lets_typed_keys_be():
+    with jax.legacy_prng_key("error"):
+        random.split(random.key(0))
+        random.wrap_key_data(random.PRNGKey(0))
+
+
+def test_softmax_custom_jvp():
+    """Off, softmax is differentiated through its formula: the same values by another program."""
+    x = jnp.array([0.5, -1.0, 2.0])
+
+    def gradient():
+        return jax.jacobian(jax.nn.softmax)(x), str(jax.make_jaxpr(jax.jvp, static_argnums=0)(jax.nn.softmax, (x,), (x,)))
+    (with_rule, short) = gradient()
+    with jax.softmax_custom_jvp(False):
+        without, long = gradient()
+        assert "custom_jvp" not in str(jax.make_jaxpr(jax.nn.softmax)(x))
+    np.testing.assert_allclose(with_rule, without, atol=1e-6)
+    assert "custom_jvp" in str(jax.make_jaxpr(jax.nn.softmax)(x))
+    assert short != long
+
+
+def test_enable_custom_prng():
+    with jax.enable_custom_prng(True):
+        assert jnp.issubdtype(random.PRNGKey(0).dtype, jax.dtypes.prng_key)
+    assert random.PRNGKey(0).dtype == np.uint32
+
+
+def test_default_prng_impl_and_threefry_partitionable():
+    with jax.default_prng_impl("threefry2x32"):
+        assert random.key_impl(random.key(0)) == "threefry2x32"
+    with jax.threefry_partitionable(False):
+        other = random.bits(random.key(0), (5,))
+    assert (other != random.bits(random.key(0), (5,))).any()
