@@ -19,12 +19,6 @@ def A(*shape):
     return np.arange(math.prod(shape), dtype=np.float32).reshape(shape)
 
 
-def same(got, want, rtol=1e-5):
-    assert jax.tree.structure(got) == jax.tree.structure(want)
-    for g, w in zip(jax.tree.leaves(got), jax.tree.leaves(want)):
-        np.testing.assert_allclose(np.asarray(g), w, rtol=rtol, atol=1e-5)
-
-
 def on_line(f, in_specs=ROWS, out_specs=ROWS, **options):
     return jax.shard_map(f, mesh=LINE, in_specs=in_specs, out_specs=out_specs, **options)
 

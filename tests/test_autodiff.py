@@ -5,6 +5,7 @@ import functools
 
 import numpy as np
 import pytest
+from equal import same
 
 import hlotrace as jax
 import hlotrace.numpy as jnp
@@ -12,12 +13,6 @@ from hlotrace import lax
 
 float0 = jax.dtypes.float0
 X = np.array([0.3, -0.7, 1.1], np.float32)
-
-
-def same(got, want, tol=1e-5):
-    assert jax.tree.structure(got) == jax.tree.structure(want)
-    for g, w in zip(jax.tree.leaves(got), jax.tree.leaves(want)):
-        np.testing.assert_allclose(g, w, rtol=tol, atol=tol)
 
 
 def f(x):

@@ -8,6 +8,7 @@ import sys
 import ml_dtypes
 import numpy as np
 import pytest
+from equal import same
 
 import hlotrace as jax
 import hlotrace.numpy as jnp
@@ -23,12 +24,6 @@ PAIRS = [[0, 2], [3, 1]]
 
 def A(*shape):
     return np.arange(1, math.prod(shape) + 1, dtype=np.float32).reshape(shape)
-
-
-def same(got, want, rtol=1e-5):
-    assert jax.tree.structure(got) == jax.tree.structure(want)
-    for g, w in zip(jax.tree.leaves(got), jax.tree.leaves(want)):
-        np.testing.assert_allclose(np.asarray(g), w, rtol=rtol, atol=1e-5)
 
 
 # Ways to run a function of one block on a stack of four. Each gives the stack of what the four returned.

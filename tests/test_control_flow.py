@@ -1,6 +1,7 @@
 """scan, while_loop, fori_loop, cond, switch, map, associative_scan: the oracle is the loop written out in Python."""
 import numpy as np
 import pytest
+from equal import same
 
 import hlotrace as jax
 import hlotrace.numpy as jnp
@@ -9,12 +10,6 @@ from hlotrace import lax
 
 def A(*shape):
     return np.arange(float(np.prod(shape)), dtype=np.float32).reshape(shape)
-
-
-def same(got, want, tol=1e-4):
-    assert jax.tree.structure(got) == jax.tree.structure(want)
-    for g, w in zip(jax.tree.leaves(got), jax.tree.leaves(want)):
-        np.testing.assert_allclose(g, w, rtol=tol, atol=tol)
 
 
 def python_scan(f, init, xs, length=None, reverse=False):

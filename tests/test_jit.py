@@ -9,6 +9,7 @@ import threading
 
 import numpy as np
 import pytest
+from equal import same
 
 import hlotrace as jax
 import hlotrace.numpy as jnp
@@ -26,13 +27,6 @@ def counted(fun):
         calls.append(args)
         return fun(*args, **kwargs)
     return wrapper, calls
-
-
-def same(got, want):
-    """Equal structures with equal values."""
-    assert jax.tree.structure(got) == jax.tree.structure(want)
-    for g, w in zip(jax.tree.leaves(got), jax.tree.leaves(want)):
-        np.testing.assert_allclose(g, w, rtol=1e-6)
 
 
 @pytest.mark.parametrize("fun, args, kwargs, want", [

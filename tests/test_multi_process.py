@@ -253,7 +253,7 @@ def tree_of(i):
     }
 
 
-def same(found, want):
+def identical(found, want):
     for a, b in zip(jax.tree.leaves(found), jax.tree.leaves(want), strict=True):
         b = np.asarray(b)
         assert isinstance(a, np.ndarray) and (a.shape, a.dtype, a.tobytes()) == (
@@ -267,8 +267,8 @@ def same(found, want):
 def one_process_tells_all():
     last = jax.process_count() - 1
     mine = tree_of(jax.process_index())
-    same(multihost_utils.broadcast_one_to_all(mine), tree_of(0))
-    same(
+    identical(multihost_utils.broadcast_one_to_all(mine), tree_of(0))
+    identical(
         multihost_utils.broadcast_one_to_all(mine, is_source=jax.process_index() == last),
         tree_of(last),
     )
@@ -280,15 +280,15 @@ def one_process_tells_all():
 def every_process_is_told_what_all_have():
     everyone = [tree_of(i) for i in range(jax.process_count())]
     mine = everyone[jax.process_index()]
-    same(multihost_utils.process_allgather(mine), jax.tree.map(lambda *xs: np.stack(xs), *everyone))
+    identical(multihost_utils.process_allgather(mine), jax.tree.map(lambda *xs: np.stack(xs), *everyone))
     joined = jax.tree.map(lambda *xs: np.concatenate([np.atleast_1d(x) for x in xs]), *everyone)
-    same(multihost_utils.process_allgather(mine, tiled=True), joined)
+    identical(multihost_utils.process_allgather(mine, tiled=True), joined)
 
 
 @in_every_process
 def a_global_array_is_gathered_whole():
     x = jax.device_put(table(), on("p", None))
-    same(multihost_utils.process_allgather({"x": x}, tiled=True), {"x": table()})
+    identical(multihost_utils.process_allgather({"x": x}, tiled=True), {"x": table()})
     with pytest.raises(ValueError, match="pass tiled=True"):
         multihost_utils.process_allgather(x)
 
@@ -446,9 +446,9 @@ def test_when_a_process_is_killed_in_a_collective_all_others_end(tmp_path, count
 
 
 def test_with_one_process_nothing_travels():
-    same(multihost_utils.broadcast_one_to_all(tree_of(7)), tree_of(7))
-    same(multihost_utils.process_allgather({"a": np.arange(3)}), {"a": np.arange(3)[None]})
-    same(
+    identical(multihost_utils.broadcast_one_to_all(tree_of(7)), tree_of(7))
+    identical(multihost_utils.process_allgather({"a": np.arange(3)}), {"a": np.arange(3)[None]})
+    identical(
         multihost_utils.process_allgather([np.arange(3), 2], tiled=True),
         [np.arange(3), np.array([2])],
     )

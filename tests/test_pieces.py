@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from equal import same
 
 import hlotrace as jax
 import hlotrace.numpy as jnp
@@ -56,12 +57,6 @@ def in_pieces(f, *args, **options):
     return compiled
 
 
-def close(got, want, tolerance=2e-5):
-    assert jax.tree.structure(got) == jax.tree.structure(want)
-    for g, w in zip(jax.tree.leaves(got), jax.tree.leaves(want)):
-        np.testing.assert_allclose(g, w, rtol=tolerance, atol=tolerance * (1 + np.abs(w).max(initial=0)))
-
-
 @pytest.fixture(scope="module")
 def trained():
     return whole(step, PARAMS, X)
@@ -75,7 +70,7 @@ def state():
 
 def test_a_training_step_is_few_executables_run_often_with_the_same_results(trained):
     compiled = in_pieces(step, PARAMS, X)
-    close(compiled(PARAMS, X), trained)
+    same(compiled(PARAMS, X), trained)
     parts = compiled._executable.pieces
     assert sorted(n for _, n in parts)[-2:] == [12, 12] or max(n for _, n in parts) >= 11
     assert len(parts) < 12
@@ -87,7 +82,7 @@ def test_a_last_layer_that_differs_and_numbers_of_layers():
             x = block(p, x) + 0.1 * jax.random.normal(jax.random.fold_in(key, i), x.shape)
         return jnp.tanh(x @ params[-1]["w"])
     key = jax.random.key(3)
-    close(in_pieces(f, PARAMS, X, key)(PARAMS, X, key), whole(f, PARAMS, X, key))
+    same(in_pieces(f, PARAMS, X, key)(PARAMS, X, key), whole(f, PARAMS, X, key))
 
 
 def test_outputs_are_buffers_of_their_own():
@@ -96,7 +91,7 @@ def test_outputs_are_buffers_of_their_own():
         return x, y, y, x, params[0]["b"], 2, jnp.ones(3), network(params, y)
     x = jnp.array(X)
     outs = in_pieces(f, PARAMS, x)(PARAMS, x)
-    close(outs, whole(f, PARAMS, X))
+    same(outs, whole(f, PARAMS, X))
     assert len({a.unsafe_buffer_pointer() for a in (x, *outs)}) == 1 + len(outs)
 
 
@@ -128,7 +123,7 @@ def test_the_work_of_functions_that_call_functions_is_counted_once_each():
 def test_donated_arguments_are_deleted_and_others_are_not(trained):
     params, x = state(), jnp.array(X)
     seen = np.asarray(params[3]["w"])           # a view of the buffer stays good
-    close(jax.jit(lambda *a: step(*a), donate_argnums=0)(params, x), trained)
+    same(jax.jit(lambda *a: step(*a), donate_argnums=0)(params, x), trained)
     assert all(p.is_deleted() for p in jax.tree.leaves(params)) and not x.is_deleted()
     np.testing.assert_array_equal(seen, PARAMS[3]["w"])
     with pytest.raises(RuntimeError, match="deleted"):
@@ -144,14 +139,14 @@ def test_a_loop_of_steps_with_donated_state(trained):
     plain = in_pieces(step, PARAMS, X)
     for _ in range(2):
         want = plain(want[0], X)
-    close((params, value), want)
+    same((params, value), want)
 
 
 def test_an_argument_that_is_donated_and_passed_twice_keeps_its_buffer(trained):
     params = state()
     params[4] = dict(params[5])
     want = whole(step, params, X)
-    close(jax.jit(lambda *a: step(*a), donate_argnums=0)(params, X), want)
+    same(jax.jit(lambda *a: step(*a), donate_argnums=0)(params, X), want)
     assert params[0]["w"].is_deleted()
     np.testing.assert_array_equal(np.asarray(params[4]["w"]), PARAMS[5]["w"])
 
@@ -164,7 +159,7 @@ def test_a_deleted_argument_is_an_error_that_costs_no_other_argument(trained):
         run(params, X)
     assert [p.is_deleted() for p in jax.tree.leaves(params)].count(True) == 1
     params[11]["w"] = jnp.array(PARAMS[11]["w"])
-    close(run(params, X), trained)
+    same(run(params, X), trained)
 
 
 def test_constants_of_a_program_are_not_lost_to_who_donates_their_equals():
@@ -178,7 +173,7 @@ def test_constants_of_a_program_are_not_lost_to_who_donates_their_equals():
     spend = jax.jit(lambda i: i + 1, donate_argnums=0)
     for i in range(12):
         spend(i), spend(np.array(i)), spend(np.array(i, np.uint32)), spend(np.array(i, np.int32))
-    close(run(PARAMS, X, key), want, 0)
+    same(run(PARAMS, X, key), want, 0)
 
 
 # --- errors, devices --------------------------------------------------------------------------------------------
@@ -210,13 +205,13 @@ def f(params, x, key):
     return x, 3
 want = jax.jit(f)(PARAMS, X, key)
 got = jax.jit(lambda *a: f(*a))(*jax.device_put((PARAMS, X, key), second))
-close(got, want, 0)
+same(got, want, 0)
 assert got[0].devices() == got[1].devices() == {second} and want[0].devices() == {first}
 run = jax.jit(f, donate_argnums=(0, 1))
 params, x = jax.tree.map(jnp.array, (PARAMS, X))         # where a call is not at home
 with jax.default_device(second):
     params[0] = jax.tree.map(jnp.array, PARAMS[0])
-    close(run(params, jnp.array(X), key), want, 0)
+    same(run(params, jnp.array(X), key), want, 0)
 in_pieces(f, PARAMS, X, key)
 """
     subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT / "tests", env=os.environ | {
@@ -254,4 +249,4 @@ def test_an_argument_on_a_mesh_of_one_device_is_taken():
     compiled = in_pieces(loss, PARAMS, X)
     mesh = jax.sharding.Mesh(jax.devices()[:1], "x")
     x = jax.device_put(X, jax.NamedSharding(mesh, jax.P("x")))
-    close(compiled(PARAMS, x), whole(loss, PARAMS, X))
+    same(compiled(PARAMS, x), whole(loss, PARAMS, X))

@@ -4,7 +4,8 @@ import re
 
 import numpy as np
 import pytest
-from mapped import A, same
+from equal import same
+from mapped import A
 
 import hlotrace as jax
 import hlotrace.numpy as jnp

@@ -2,7 +2,8 @@
 
 import numpy as np
 import pytest
-from mapped import LINE, RING, A, both_modes, on_grid, on_line, raises, same, varying
+from equal import same
+from mapped import LINE, RING, A, both_modes, on_grid, on_line, raises, varying
 
 import hlotrace as jax
 import hlotrace.numpy as jnp

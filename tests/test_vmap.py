@@ -3,6 +3,7 @@ import functools
 
 import numpy as np
 import pytest
+from equal import same
 
 import hlotrace as jax
 import hlotrace.numpy as jnp
@@ -11,12 +12,6 @@ from hlotrace import lax
 
 def A(*shape):
     return np.arange(float(np.prod(shape)), dtype=np.float32).reshape(shape)
-
-
-def same(got, want):
-    assert jax.tree.structure(got) == jax.tree.structure(want)
-    for g, w in zip(jax.tree.leaves(got), jax.tree.leaves(want)):
-        np.testing.assert_allclose(g, w, rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("fun, in_axes, out_axes, args, want", [

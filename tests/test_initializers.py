@@ -1,0 +1,50 @@
+"""Initializers: the values that JAX draws, orthogonality, errors."""
+import numpy as np
+import pytest
+
+import hlotrace
+from hlotrace import nn
+
+INITIALIZERS = [  # initializer, shape, JAX's first values for PRNGKey(0)
+    (nn.initializers.variance_scaling(1.0, "fan_in", "truncated_normal"), (3, 4), [0.955632, 1.1254908, -0.27086318]),
+    (nn.initializers.variance_scaling(1.0, "fan_geo_avg", "uniform"), (2, 3, 4), [0.5891629, 0.6298465, -0.22071682]),
+    (nn.initializers.variance_scaling(1.0, "fan_in", "truncated_normal", dtype="complex64"), (3, 4),
+     [0.8013652 + 0.03675104j, 0.26673716 + 0.03521527j]),
+    (nn.initializers.variance_scaling(1.0, "fan_in", "normal", dtype="complex64"), (3, 4), [0.40988708 - 0.99712837j]),
+    (nn.initializers.variance_scaling(1.0, "fan_in", "uniform", dtype="complex64"), (3, 4),
+     [0.74857473 + 0.03433004j, 0.3456918 + 0.04563905j]),
+    (nn.initializers.truncated_normal(), (4,), [0.01455959, 0.01714749, -0.00412675]),
+    (nn.initializers.normal(), (4,), [0.01622642, 0.02025265, -0.00433594]),
+    (nn.initializers.uniform(), (4,), [0.00947667, 0.0097858, 0.00332291]),
+    (nn.initializers.he_normal(batch_axis=0), (5, 4, 3), [1.1704054, 1.3784391, -0.3317383]),
+    (nn.initializers.orthogonal(), (3, 2), [0.96083665, 0.18604839, -0.25675002]),
+    (nn.initializers.orthogonal(column_axis=0), (2, 4), [0.9220003, -0.24637239, 0.10005648]),
+    (nn.initializers.constant(3), (4,), [3, 3]), (nn.initializers.zeros, (3,), [0, 0]), (nn.initializers.ones, (3,), [1]),
+]
+
+
+@pytest.mark.parametrize("init, shape, values", INITIALIZERS)
+def test_initializers_draw_what_jax_draws(init, shape, values):
+    got = init(hlotrace.random.PRNGKey(0), shape)
+    assert got.shape == shape
+    np.testing.assert_allclose(np.ravel(got)[:len(values)], values, rtol=2e-4)
+
+
+def test_orthogonal_matrices_are_orthogonal():
+    key = hlotrace.random.PRNGKey(1)
+    q = np.asarray(nn.initializers.orthogonal(2.0)(key, (3, 5, 4)))
+    np.testing.assert_allclose(np.einsum("abi,abj->ij", q, q), 4 * np.eye(4), atol=1e-5)
+    w = np.asarray(nn.initializers.delta_orthogonal()(key, (3, 3, 2, 4)))
+    np.testing.assert_allclose(w[1, 1] @ w[1, 1].T, np.eye(2), atol=1e-6)
+    assert np.count_nonzero(w) == 8
+
+
+def test_initializers_check_their_arguments():
+    key, inits = hlotrace.random.PRNGKey(0), nn.initializers
+    for init, shape, words in [(inits.variance_scaling(1.0, "x", "normal"), (2, 3), "invalid mode"),
+                               (inits.variance_scaling(1.0, "fan_in", "x"), (2, 3), "invalid distribution"),
+                               (inits.lecun_normal(), (3,), "1-dimensional weights"),
+                               (inits.orthogonal(), (3,), "at least a 2D shape"),
+                               (inits.delta_orthogonal(), (3, 3, 2), "`fan_in` must be less")]:
+        with pytest.raises(ValueError, match=words):
+            init(key, shape)
