@@ -16,6 +16,7 @@ RULES = (
     "jvp",          # (primals, tangents, **params) -> (out, tangent)   a tangent None is a symbolic zero
     "linearize",    # (trace, primals, tangents, **params)              only for primitives that hold programs
     "transpose",    # (cotangent, *args, **params) -> cotangents        unknown args are `Linear`; None is zero
+    "axes",         # (*avals, **params) -> AxisMap                     see core.axes; batching may follow from it
     "batch",        # (axis, args, dims, **params) -> (out, out_dim)    a dim None is unbatched
     "dce",          # (used_outputs, eqn) -> eqn
     "evaluate",     # (*args, **params) -> results                      how it runs eagerly, if not by compiling it

@@ -12,7 +12,7 @@ from ..core.avals import aval_of
 from ..core.config import state
 from ..core.dtypes import SUPPORTED, python_scalars
 from ..primitives import elementwise as e
-from ..primitives.common import full, np, scalar
+from ..primitives.common import Primitive, full, np, scalar
 from ..primitives.elementwise import convert, eq, ge, gt, kind_of, le, lt, mul, ne, select
 from .ufunc import ufunc
 from .util import check_arraylike, dtype_of, promote_args, promote_args_inexact, shape
@@ -47,7 +47,7 @@ def beside(kind, aval, x64):
 def _table(rules):
     """Rules by dtype, and the `bind` of those that are a primitive."""
     table = {d: rule for kinds, rule in rules.items() for kind in kinds for d in _KINDS[kind]}
-    return table, {d: rule.bind for d, rule in table.items() if isinstance(rule, e.Primitive)}
+    return table, {d: rule.bind for d, rule in table.items() if isinstance(rule, Primitive)}
 
 
 def _general(name, doc, promote, rules, table):
@@ -58,7 +58,7 @@ def _general(name, doc, promote, rules, table):
         args = promote(name, *args)
         dtype = dtype_of(args[0])
         rule = table.get(dtype, fallback)
-        if isinstance(rule, e.Primitive):
+        if isinstance(rule, Primitive):
             return rule.bind(*args)       # a dtype without a rule is refused by the primitive, or else here
         if dtype not in table:
             accepted = ", ".join(e._KINDS[kind] for kinds in rules for kind in kinds)

@@ -2,12 +2,13 @@
 
 Every axis gets a letter, as in "bik,bkj->bij": an axis in both operands and the result is a batch axis, one
 in both operands only is contracted, the others are free.  The letters alone give shapes, error text,
-batching and the transpose.  `contract` is the same operation for rules and for the public library, with any
+the axis map, batching and the transpose.  `contract` is the same operation for rules and for the public library, with any
 order of the result's axes and sums over axes of one operand; where nothing is contracted it multiplies.
 """
 import functools
 import string
 
+from ..core.axes import AxisMap
 from .common import Primitive, ShapedArray, aval_of, bind, dtype_of, dtypes, is_linear, ndim_of, shape_of
 from .elementwise import add, and_p, convert, mul
 from .precision import DotAlgorithm, algorithm_of, storage_dtype, sum_dtype, swapped
@@ -249,5 +250,10 @@ def _batch(axis, args, dims, *, dimension_numbers, **params):
     return dot_general_p.bind(*args, dimension_numbers=dimension_numbers, **params), out.index("*")
 
 
-dot_general_p = Primitive("dot_general", typ=_typ, lower=_lower, transpose=_transpose, batch=_batch)
+def _axes(x, y, *, dimension_numbers, **_):
+    lhs, rhs, out = map(tuple, labels(dimension_numbers, x.ndim, y.ndim))
+    return AxisMap((lhs, rhs), out)
+
+
+dot_general_p = Primitive("dot_general", typ=_typ, lower=_lower, transpose=_transpose, batch=_batch, axes=_axes)
 dot_general_p.jvp = bilinear_jvp(dot_general_p)

@@ -1,5 +1,6 @@
 """Running sums, products, extremes and log-sum-exps along one axis."""
-from .common import Primitive, dtype_of, dtypes, scalar, shape_of
+from ..core.axes import same_axes
+from .common import dtype_of, dtypes, scalar, shape_of
 from .elementwise import (
     abs_p,
     add,
@@ -20,7 +21,7 @@ from .elementwise import (
     sub,
 )
 from .reduce import combiner, reducer_of, region
-from .shape import concatenate_p, pad_p, rev_p, slice_p
+from .shape import Mapped, concatenate_p, pad_p, rev_p, slice_p
 from .window import window_attributes
 
 
@@ -51,15 +52,12 @@ def cumulative(name, combine, identity, kinds, jvp, transpose=None):
         return ctx.emit(f'"stablehlo.reduce_window"({x}, {init}) {window_attributes(_window(aval, **eqn.params))} '
                         f"{body} : ({aval.mlir}, {element.mlir}) -> {aval.mlir}")
 
-    def batch(axis_, args, dims, *, axis, reverse):
-        return p.bind(args[0], axis=axis + (axis >= dims[0]), reverse=reverse), dims[0]
-
     def scan_jvp(primals, tangents, **params):
         """A scan over pairs of value and tangent, whose combination carries the tangent by `jvp`."""
         return p.bind(*primals, **params), associative_scan(
             lambda a, b: jvp(*a, *b), [*primals, *tangents], **params)[1]
 
-    p = Primitive(name, typ=typ, lower=lower, batch=batch, transpose=transpose)
+    p = Mapped(name, typ=typ, lower=lower, transpose=transpose, axes=same_axes("axis"))
     p.jvp = scan_jvp if jvp else lambda primals, tangents, **params: (
         p.bind(*primals, **params), p.bind(*tangents, **params))
     return p

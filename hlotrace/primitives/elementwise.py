@@ -4,23 +4,21 @@ A derivative is a lambda of the tangent, the result and the operands; a row has 
 no derivative; NotImplemented rows are left out).  Operands have equal shapes and dtypes; a NumPy or Python
 constant of rank 0 may stand beside arrays of any shape.
 """
+from ..core.axes import leading_axes, same_axes
 from .common import (
-    Primitive,
     ShapedArray,
     aval_of,
     dtype_of,
     dtypes,
     full,
     instantiate,
-    is_constant,
     is_linear,
-    ndim_of,
     no_tangent_jvp,
     np,
     scalar,
     shape_of,
 )
-from .shape import broadcast_axis, broadcast_in_dim, move_axis
+from .shape import Mapped, broadcast_in_dim
 
 # Kinds of dtype: f float, c complex, i signed, u unsigned, b bool.
 _KINDS = {"f": "floating point", "c": "complex", "i": "signed integer", "u": "unsigned integer", "b": "boolean"}
@@ -87,24 +85,13 @@ def _lower(ctx, eqn, *names):
     return ctx.emit(f"{mnemonic} {listed} : ({', '.join([source] * len(names))}) -> {out.mlir}")
 
 
-def align(axis, args, dims):
-    """Bring the mapped axes of elementwise operands to one place.  Returns (args, dim)."""
-    ranks = [ndim_of(a) - (d is not None) for a, d in zip(args, dims)]
-    target = next(d for d in dims if d is not None)
-    aligned = []
-    for a, d, rank in zip(args, dims, ranks):
-        if d is None:
-            constant = rank == 0 and is_constant(a)
-            aligned.append(a if constant else broadcast_axis(a, axis.size, target if rank else 0))
-        else:
-            aligned.append(move_axis(a, d, target) if rank == max(ranks) else a)
-    return aligned, target
+ELEMENTWISE = same_axes(constants=True)
 
 
 def elementwise(name, mnemonic, kinds, *derivatives, result=lambda dtype: dtype, transpose=None, lower=None):
     """Make and register an elementwise primitive from its table row."""
-    p = Primitive(name, mnemonic=mnemonic, typ=_typ(name, kinds, result), lower=lower or _lower, transpose=transpose,
-                  kinds=kinds, elementwise=True)
+    p = Mapped(name, mnemonic=mnemonic, typ=_typ(name, kinds, result), lower=lower or _lower, transpose=transpose,
+               kinds=kinds, elementwise=True, axes=ELEMENTWISE)
 
     def jvp(primals, tangents, **params):
         out = p.bind(*primals, **params)
@@ -118,12 +105,7 @@ def elementwise(name, mnemonic, kinds, *derivatives, result=lambda dtype: dtype,
             total = broadcast_in_dim(total, shape, ())
         return out, total
 
-    def batch(axis, args, dims, **params):
-        aligned, dim = align(axis, args, dims)
-        return p.bind(*aligned, **params), dim
-
     p.jvp = jvp if derivatives else no_tangent_jvp(p)
-    p.batch = batch
     return p
 
 
@@ -329,13 +311,8 @@ def rsqrt(x):
 
 floor_p = elementwise("floor", "stablehlo.floor", "f")
 ceil_p = elementwise("ceil", "stablehlo.ceil", "f")
-round_p = Primitive("round", elementwise=True, kinds="f", typ=lambda x, *, rounding_method: _round_typ(x),
-                    lower=lambda ctx, eqn, x: ctx.emit(
-                        f"stablehlo.round_nearest_{'afz' if eqn.params['rounding_method'] == 0 else 'even'} {x} : "
-                        f"{eqn.outvars[0].aval.mlir}"),
-                    batch=lambda axis, args, dims, **params: (round_p.bind(*args, **params), dims[0]))
-round_p.jvp = no_tangent_jvp(round_p)
-_round_typ = _typ("round", "f", lambda dtype: dtype)
+round_p = elementwise("round", None, "f", lower=lambda ctx, eqn, x: ctx.emit(
+    f"stablehlo.round_nearest_{'afz' if eqn.params['rounding_method'] == 0 else 'even'} {x} : {eqn.outvars[0].aval.mlir}"))
 is_finite_p = elementwise("is_finite", "stablehlo.is_finite", "f", result=lambda dtype: dtypes.bool_)
 
 
@@ -428,10 +405,9 @@ integer_pow_p = elementwise(
     lower=lambda ctx, eqn, x: ctx.lower_fun(lambda v: _integer_pow_value(v, eqn.params["y"]), eqn, x))
 
 
-def unary_with_params(name, typ, lower, jvp=None, transpose=None):
+def unary_with_params(name, typ, lower, jvp=None, transpose=None, axes=ELEMENTWISE):
     """An elementwise primitive of one operand whose result type depends on its parameters."""
-    p = Primitive(name, typ=typ, lower=lower, transpose=transpose, elementwise=True,
-                  batch=lambda axis, args, dims, **params: (p.bind(*args, **params), dims[0]))
+    p = Mapped(name, typ=typ, lower=lower, transpose=transpose, elementwise=True, axes=axes)
     p.jvp = jvp or no_tangent_jvp(p)
     return p
 
@@ -487,14 +463,10 @@ def _bitcast_typ(x, *, new_dtype):
     return ShapedArray(x.shape[:-1], new_dtype)
 
 
-def _bitcast_batch(axis, args, dims, **params):
-    return bitcast_convert_type_p.bind(move_axis(args[0], dims[0], 0), **params), 0
-
-
 bitcast_convert_type_p = unary_with_params(
     "bitcast_convert_type", _bitcast_typ, lambda ctx, eqn, x: ctx.emit(
-        f"stablehlo.bitcast_convert {x} : ({eqn.invars[0].aval.mlir}) -> {eqn.outvars[0].aval.mlir}"))
-bitcast_convert_type_p.batch = _bitcast_batch
+        f"stablehlo.bitcast_convert {x} : ({eqn.invars[0].aval.mlir}) -> {eqn.outvars[0].aval.mlir}"),
+    axes=leading_axes(lambda x, *, new_dtype: (_bits(x.dtype) < _bits(new_dtype), _bits(x.dtype) > _bits(new_dtype))))
 
 
 def _reduce_precision_typ(x, *, exponent_bits, mantissa_bits):
@@ -565,21 +537,8 @@ def _select_transpose(ct, which, *cases):
                     if is_linear(c) else None for i, c in enumerate(cases))]
 
 
-def _select_batch(axis, args, dims):
-    which, *cases = args
-    single = dims[0] is None and ndim_of(which) == 0       # one scalar for the whole batch
-    if single and all(d == dims[1] for d in dims[1:]):
-        return select_n_p.bind(*args), dims[1]
-    which, *cases = [broadcast_axis(a, axis.size, 0) if d is None else move_axis(a, d, 0) for a, d in zip(args, dims)]
-    if single:
-        which = args[0]
-    elif ndim_of(which) < ndim_of(cases[0]):               # a scalar for each element
-        which = broadcast_in_dim(which, shape_of(cases[0]), (0,))
-    return select_n_p.bind(which, *cases), 0
-
-
-select_n_p = Primitive("select_n", typ=_select_typ, lower=_select_lower, jvp=_select_jvp, transpose=_select_transpose,
-                       batch=_select_batch, structural=True)
+select_n_p = Mapped("select_n", typ=_select_typ, lower=_select_lower, jvp=_select_jvp, transpose=_select_transpose,
+                    axes=same_axes(scalars=lambda n: (0,)), structural=True)
 
 
 def _clamp_typ(low, x, high):
@@ -613,18 +572,7 @@ def _clamp_jvp(primals, tangents):
     return out, total
 
 
-def _clamp_batch(axis, args, dims):
-    if dims[0] is None and dims[2] is None and ndim_of(args[0]) == 0 and ndim_of(args[2]) == 0:
-        return clamp_p.bind(*args), dims[1]
-    rank = ndim_of(args[1]) - (dims[1] is not None)
-    shape = None
-    moved = [broadcast_axis(a, axis.size, 0) if d is None else move_axis(a, d, 0) for a, d in zip(args, dims)]
-    shape = shape_of(moved[1])
-    moved = [broadcast_in_dim(m, shape, (0,)) if ndim_of(m) != rank + 1 else m for m in moved]
-    return clamp_p.bind(*moved), 0
-
-
-clamp_p = Primitive("clamp", typ=_clamp_typ, lower=_clamp_lower, jvp=_clamp_jvp, batch=_clamp_batch)
+clamp_p = Mapped("clamp", typ=_clamp_typ, lower=_clamp_lower, jvp=_clamp_jvp, axes=same_axes(scalars=lambda n: (0, 2)))
 
 
 # --- stop_gradient ----------------------------------------------------------------------------------------------

@@ -1,16 +1,17 @@
 """PRNG keys: their dtype, the threefry2x32 hash, and the primitives on keys (split, fold_in, bits, wrap, unwrap).
 
 The hash is the 20-round Threefry-2x32 of Salmon et al., "Parallel Random Numbers: As Easy as 1, 2, 3" (2011).
-Every primitive takes keys of any shape and treats each key alone, so batching adds an axis in front.
+Every primitive takes keys of any shape and treats each key alone, so the axes of its operands are left alone.
 """
 
+from ..core.axes import leading_axes
 from ..core.config import config, override
 from ..core.kept import kept
 from ..core.programs import embed_constants
 from ..core.trace import EVAL, entering, trace_to_jaxpr
-from .common import Primitive, ShapedArray, dtypes, no_tangent_jvp, prod, scalar, shape_of
+from .common import ShapedArray, dtypes, no_tangent_jvp, prod, scalar, shape_of
 from .elementwise import add, and_p, convert, mul, or_p, shift_left_p, shift_right_logical_p, xor_p
-from .shape import broadcast_axis, broadcast_in_dim, concatenate_p, iota_p, move_axis, reshape, slice_p, squeeze_p
+from .shape import Mapped, broadcast_axis, broadcast_in_dim, concatenate_p, iota_p, reshape, slice_p, squeeze_p
 
 U32 = dtypes.uint32
 WORDS = {8: dtypes.uint8, 16: dtypes.uint16, 32: U32, 64: dtypes.uint64}
@@ -171,11 +172,7 @@ def key_primitive(name, implementation, typ):
         program = _program(name, implementation, avals, tuple(sorted(eqn.params.items())))
         return ctx.call(program, names)[0]
 
-    def batch(axis, args, dims, **params):
-        moved = [broadcast_axis(x, axis.size, 0) if d is None else move_axis(x, d, 0) for x, d in zip(args, dims)]
-        return p.bind(*moved, **params), 0
-
-    p = Primitive(name, typ=typ, lower=lower, batch=batch)
+    p = Mapped(name, typ=typ, lower=lower, axes=leading_axes(lambda *avals, shape=(), **_: (0, len(shape))))
     p.jvp = no_tangent_jvp(p)
     return p
 
@@ -221,13 +218,12 @@ def _unwrap_typ(keys):
     return words_aval(keys)
 
 
-def relabelling(name, typ):
+def relabelling(name, typ, own):
     """A primitive that changes the type of the words and does not touch them."""
-    p = Primitive(name, typ=typ, lower=lambda ctx, eqn, x: x,
-                  batch=lambda axis, args, dims: (p.bind(move_axis(args[0], dims[0], 0)), 0))
+    p = Mapped(name, typ=typ, lower=lambda ctx, eqn, x: x, axes=leading_axes(lambda x: own))
     p.jvp = no_tangent_jvp(p)
     return p
 
 
-random_wrap_p = relabelling("random_wrap", _wrap_typ)
-random_unwrap_p = relabelling("random_unwrap", _unwrap_typ)
+random_wrap_p = relabelling("random_wrap", _wrap_typ, (1, 0))
+random_unwrap_p = relabelling("random_unwrap", _unwrap_typ, (0, 1))

@@ -2,12 +2,12 @@
 import functools
 
 from ..core import programs
+from ..core.axes import same_axes
 from ..core.jaxpr import eval_jaxpr
 from ..core.kept import kept
 from ..core.linear import Axis
 from ..core.trace import EVAL, entering, trace_to_jaxpr
 from .common import (
-    Primitive,
     ShapedArray,
     aval_of,
     dtype_of,
@@ -41,7 +41,7 @@ from .elementwise import (
     select,
     xor_p,
 )
-from .shape import _array, broadcast_axis, broadcast_in_dim, concatenate_p, move_axis, reshape, slice_p, transpose
+from .shape import Mapped, _array, batch_by_axes, broadcast_in_dim, concatenate_p, reshape, slice_p, transpose
 
 # --- programs on scalars, as regions ----------------------------------------------------------------------------
 
@@ -73,16 +73,6 @@ def kept_axes(ndim, axes):
 def expand(x, axes, shape):
     """The result of a reduction over `axes` broadcast back to the operand's `shape`."""
     return broadcast_in_dim(x, shape, kept_axes(len(shape), axes))
-
-
-def shifted(axes, dim):
-    """Axes of one example as axes of the batch whose mapped axis is at `dim`."""
-    return tuple(a + (a >= dim) for a in axes)
-
-
-def dim_after(dim, axes):
-    """Where the mapped axis is once `axes` of one example are gone."""
-    return dim - sum(a < dim for a in shifted(axes, dim))
 
 
 # --- reduction of one operand by one operation ------------------------------------------------------------------
@@ -143,10 +133,7 @@ def reduction(name, combine, identity, kinds, jvp=None, transpose=None):
         body = region(ctx, eqn, combiner(combine, out.dtype), (element, element))
         return ctx.emit(f'"stablehlo.reduce"({x}, {init}) <{{dimensions = {_array(axes)}}}> {body} : {types}')
 
-    def batch(axis, args, dims, *, axes):
-        return p.bind(args[0], axes=shifted(axes, dims[0])), dim_after(dims[0], axes)
-
-    p = Primitive(name, typ=typ, lower=lower, batch=batch, transpose=transpose)
+    p = Mapped(name, typ=typ, lower=lower, transpose=transpose, axes=same_axes("axes", gone=True, reduced=True))
     p.jvp = functools.partial(jvp, p) if jvp else no_tangent_jvp(p)
     _reducers[combine] = p, identity
     return p
@@ -256,10 +243,7 @@ def arg_reduction(name, before, worst):
                         f": ({operand.mlir}, {positions.mlir}, {value.mlir}, {index.mlir}) -> "
                         f"({out.update(dtype=operand.dtype).mlir}, {out.mlir})", 2)[1]
 
-    def batch(axis, args, dims, *, axes, index_dtype):
-        return p.bind(args[0], axes=shifted(axes, dims[0]), index_dtype=index_dtype), dim_after(dims[0], axes)
-
-    p = Primitive(name, typ=typ, lower=lower, batch=batch)
+    p = Mapped(name, typ=typ, lower=lower, axes=same_axes("axes", gone=True))
     p.jvp = no_tangent_jvp(p)
     return p
 
@@ -338,21 +322,19 @@ def _reduce_jvp(primals, tangents, *, jaxpr, dimensions):
     return out, [reshape(next(moved), rest) if i in smooth else None for i in range(n)]
 
 
-def batched_operands(name, axis, args, dims):
-    """Operands with the mapped axis in front.  NotImplementedError if an initial value is mapped."""
-    n = len(args) // 2
-    if any(d is not None for d in dims[n:]):
-        raise NotImplementedError(f"{name}: vmap over the initial values of a general reduction is not supported; "
+def only_operands(primitive, axis, args, dims, **params):
+    """The batching rule of reductions by programs.  NotImplementedError if an initial value is mapped."""
+    if any(d is not None for d in dims[len(args) // 2:]):
+        raise NotImplementedError(f"{primitive}: vmap over the initial values of a general reduction is not supported; "
                                   "combine the initial value with the result instead")
-    return [*(broadcast_axis(x, axis.size, 0) if d is None else move_axis(x, d, 0)
-              for x, d in zip(args[:n], dims)), *args[n:]]
+    return batch_by_axes(primitive, axis, args, dims, **params)
 
 
-def _reduce_batch(axis, args, dims, *, jaxpr, dimensions):
-    out = reduce_p.bind(*batched_operands("reduce", axis, args, dims), jaxpr=jaxpr,
-                        dimensions=tuple(d + 1 for d in dimensions))
-    return out, [0] * len(out)
+def initial_values(n):
+    """Which of n operands of a reduction by a program have rank 0."""
+    return range(n // 2, n)
 
 
-reduce_p = Primitive("reduce", multiple_results=True, typ=_reduce_typ, lower=_reduce_lower, jvp=_reduce_jvp,
-                     batch=_reduce_batch)
+reduce_p = Mapped("reduce", multiple_results=True, typ=_reduce_typ, lower=_reduce_lower, jvp=_reduce_jvp,
+                  axes=same_axes("dimensions", gone=True, reduced=True, scalars=initial_values))
+reduce_p.batch = functools.partial(only_operands, reduce_p)

@@ -1,4 +1,7 @@
 """Operations that move values without computing: broadcast, reshape, transpose, slice, pad, concatenate, ..."""
+import functools
+
+from ..core.axes import SIZE, AxisMap, AxisRule, inserted, plan, renumbered, same_axes
 from .common import (
     Primitive,
     ShapedArray,
@@ -8,6 +11,7 @@ from .common import (
     first_operand_jvp,
     full,
     instantiate,
+    is_constant,
     is_linear,
     linear_jvp,
     np,
@@ -31,9 +35,35 @@ def _types(eqn):
     return f"({', '.join(v.aval.mlir for v in eqn.invars)}) -> {eqn.outvars[0].aval.mlir}"
 
 
-def structural(name, typ, lower, transpose, batch):
+class Mapped(Primitive):
+    """A primitive whose batching rule follows from its axis map, unless it has one of its own."""
+    __slots__ = ()
+
+    def __init__(self, name, *, axes, **rules):
+        super().__init__(name, axes=axes, **rules)
+        if self.batch is None:
+            self.batch = functools.partial(batch_by_axes, self)
+
+
+def batch_by_axes(primitive, axis, args, dims, /, **params):
+    """The batching rule that follows from the axis map of a primitive."""
+    rule = primitive.axes
+    avals = [None if d is None and rule.constants and not shape_of(x) and is_constant(x) else aval_of(x)
+             for x, d in zip(args, dims)]
+    todo, params, dim = plan(rule, tuple(avals), tuple(dims), axis.size, tuple(params.items()))
+    if todo is not None:
+        args = [x if move is None else _moved(x, *move) for x, move in zip(args, todo)]
+    out = primitive.bind(*args, **params)
+    return out, [dim] * len(out) if primitive.multiple_results else dim
+
+
+def _moved(x, shape, axes):
+    return transpose(x, axes) if shape is None else broadcast_in_dim_p.bind(x, shape=shape, broadcast_dimensions=axes)
+
+
+def structural(name, typ, lower, transpose, axes):
     """A primitive linear in its one operand."""
-    p = Primitive(name, typ=typ, lower=lower, transpose=transpose, batch=batch, structural=True)
+    p = Mapped(name, typ=typ, lower=lower, transpose=transpose, axes=axes, structural=True)
     p.jvp = first_operand_jvp(p)
     return p
 
@@ -62,10 +92,17 @@ def _broadcast_transpose(ct, x, *, shape, broadcast_dimensions):
     return [reshape(summed, x.shape)]
 
 
-def _broadcast_batch(axis, args, dims, *, shape, broadcast_dimensions):
-    x = move_axis(args[0], dims[0], 0)
-    return broadcast_in_dim_p.bind(x, shape=(axis.size, *shape),
-                                   broadcast_dimensions=(0, *(d + 1 for d in broadcast_dimensions))), 0
+def _broadcast_axes(x, *, shape, broadcast_dimensions):
+    operand = tuple(d if n == shape[d] else None for n, d in zip(x.shape, broadcast_dimensions))
+    return AxisMap((operand,), tuple(d if d in operand else None for d in range(len(shape))))
+
+
+def _broadcast_insert(params, at, size, _):
+    """The new axis stands behind the one that it is behind in the operand."""
+    dimensions = params["broadcast_dimensions"]
+    place = dimensions[at - 1] + 1 if at else 0
+    return {"shape": inserted(params["shape"], place, size),
+            "broadcast_dimensions": inserted(renumbered(dimensions, place), at, place)}
 
 
 def _broadcast_lower(ctx, eqn, x):
@@ -74,7 +111,7 @@ def _broadcast_lower(ctx, eqn, x):
 
 
 broadcast_in_dim_p = structural("broadcast_in_dim", _broadcast_typ, _broadcast_lower, _broadcast_transpose,
-                                _broadcast_batch)
+                                AxisRule(_broadcast_axes, _broadcast_insert))
 
 
 def broadcast_in_dim(x, shape, broadcast_dimensions):
@@ -101,13 +138,26 @@ def _reshape_typ(x, *, new_sizes, dimensions=None):
     return ShapedArray(new_sizes, x.dtype, x.weak_type)
 
 
-def _reshape_batch(axis, args, dims, *, new_sizes, dimensions):
-    return reshape(move_axis(args[0], dims[0], 0), (axis.size, *new_sizes)), 0
+def _reshape_axes(x, *, new_sizes, dimensions):
+    """An axis stays itself where as many elements are before it and it has the same size."""
+    old, new = ({(prod(shape[:i]), n): i for i, n in enumerate(shape) if n != 1 or i == 0}
+                for shape in (x.shape, new_sizes))
+    same = {i: new[key] for key, i in old.items() if key in new and key[0]}
+    return AxisMap((tuple(same.get(i) for i in range(x.ndim)),),
+                   tuple(j if j in same.values() else None for j in range(len(new_sizes))))
+
+
+def _reshape_insert(params, at, size, x):
+    """The new axis stands where as many elements are before it as in the operand; in front if there is no such place."""
+    sizes, before = params["new_sizes"], prod(x.shape[:at])
+    place = next((j for j in range(len(sizes), 0, -1) if at and prod(sizes[:j]) == before), 0)
+    return {**params, "new_sizes": inserted(sizes, place, size)}
 
 
 reshape_p = structural(
     "reshape", _reshape_typ, lambda ctx, eqn, x: ctx.emit(f"stablehlo.reshape {x} : {_types(eqn)}"),
-    lambda ct, x, *, new_sizes, dimensions: [reshape(ct, x.shape)], _reshape_batch)
+    lambda ct, x, *, new_sizes, dimensions: [reshape(ct, x.shape)],
+    AxisRule(_reshape_axes, _reshape_insert))
 
 
 def reshape(x, shape):
@@ -123,13 +173,10 @@ def _squeeze_typ(x, *, dimensions):
     return ShapedArray(tuple(s for i, s in enumerate(x.shape) if i not in dimensions), x.dtype, x.weak_type)
 
 
-def _squeeze_batch(axis, args, dims, *, dimensions):
-    return squeeze_p.bind(move_axis(args[0], dims[0], 0), dimensions=tuple(d + 1 for d in dimensions)), 0
-
-
 squeeze_p = structural(
     "squeeze", _squeeze_typ, lambda ctx, eqn, x: ctx.emit(f"stablehlo.reshape {x} : {_types(eqn)}"),
-    lambda ct, x, *, dimensions: [reshape(ct, x.shape)], _squeeze_batch)
+    lambda ct, x, *, dimensions: [reshape(ct, x.shape)],
+    same_axes("dimensions", gone=True))
 
 
 def _transpose_typ(x, *, permutation):
@@ -139,15 +186,19 @@ def _transpose_typ(x, *, permutation):
     return ShapedArray(tuple(x.shape[i] for i in permutation), x.dtype, x.weak_type)
 
 
-def _transpose_batch(axis, args, dims, *, permutation):
-    d, = dims
-    return transpose(args[0], (d, *(p + (p >= d) for p in permutation))), 0
+def _transpose_axes(x, *, permutation):
+    return AxisMap((tuple(range(x.ndim)),), permutation)
+
+
+def _transpose_insert(params, at, *_):
+    return {"permutation": (at, *renumbered(params["permutation"], at))}
 
 
 transpose_p = structural(
     "transpose", _transpose_typ,
     lambda ctx, eqn, x: ctx.emit(f"stablehlo.transpose {x}, dims = {_list(eqn.params['permutation'])} : {_types(eqn)}"),
-    lambda ct, x, *, permutation: [transpose(ct, tuple(int(i) for i in np.argsort(permutation)))], _transpose_batch)
+    lambda ct, x, *, permutation: [transpose(ct, tuple(int(i) for i in np.argsort(permutation)))],
+    AxisRule(_transpose_axes, _transpose_insert))
 
 
 def transpose(x, permutation):
@@ -178,9 +229,7 @@ rev_p = structural(
     "rev", _rev_typ,
     lambda ctx, eqn, x: ctx.emit(f"stablehlo.reverse {x}, dims = {_list(eqn.params['dimensions'])} : "
                                  f"{eqn.outvars[0].aval.mlir}"),
-    lambda ct, x, *, dimensions: [rev_p.bind(ct, dimensions=dimensions)],
-    lambda axis, args, dims, *, dimensions: (
-        rev_p.bind(args[0], dimensions=tuple(d + (d >= dims[0]) for d in dimensions)), dims[0]))
+    lambda ct, x, *, dimensions: [rev_p.bind(ct, dimensions=dimensions)], same_axes("dimensions"))
 
 
 def _slice_typ(x, *, start_indices, limit_indices, strides):
@@ -213,16 +262,8 @@ def _slice_transpose(ct, x, *, start_indices, limit_indices, strides):
     return [pad_p.bind(ct, scalar(0, x.dtype), padding_config=tuple(config))]
 
 
-def _slice_batch(axis, args, dims, *, start_indices, limit_indices, strides):
-    d, = dims
-
-    def insert(values, v):
-        return (*values[:d], v, *values[d:])
-    return slice_p.bind(args[0], start_indices=insert(start_indices, 0), limit_indices=insert(limit_indices, axis.size),
-                        strides=None if strides is None else insert(strides, 1)), d
-
-
-slice_p = structural("slice", _slice_typ, _slice_lower, _slice_transpose, _slice_batch)
+slice_p = structural("slice", _slice_typ, _slice_lower, _slice_transpose,
+                     same_axes(start_indices=0, limit_indices=SIZE, strides=1))
 
 
 def _pad_typ(x, value, *, padding_config):
@@ -247,12 +288,6 @@ def _pad_lower(ctx, eqn, x, value):
                     f"{_types(eqn)}")
 
 
-def _pad_jvp(primals, tangents, *, padding_config):
-    out = pad_p.bind(*primals, padding_config=padding_config)
-    filled = [instantiate(t, aval_of(p)) for p, t in zip(primals, tangents)]
-    return out, pad_p.bind(*filled, padding_config=padding_config)
-
-
 def _pad_transpose(ct, x, value, *, padding_config):
     ct_x = None
     negative = tuple((-lo, -hi, 0) for lo, hi, _ in padding_config)
@@ -269,8 +304,7 @@ def _pad_transpose(ct, x, value, *, padding_config):
 def _pad_batch(axis, args, dims, *, padding_config):
     (x, value), (dx, dv) = args, dims
     if dv is None:
-        config = (*padding_config[:dx], (0, 0, 0), *padding_config[dx:])
-        return pad_p.bind(x, value, padding_config=config), dx
+        return batch_by_axes(pad_p, axis, args, dims, padding_config=padding_config)
     # each example has its own padding value: pad with zeros, and select it where a padded mask is false
     x = broadcast_axis(x, axis.size, 0) if dx is None else move_axis(x, dx, 0)
     config = ((0, 0, 0), *padding_config)
@@ -280,8 +314,9 @@ def _pad_batch(axis, args, dims, *, padding_config):
     return bind("select_n", mask, values, padded), 0
 
 
-pad_p = Primitive("pad", typ=_pad_typ, lower=_pad_lower, jvp=_pad_jvp, transpose=_pad_transpose, batch=_pad_batch,
-                  structural=True)
+pad_p = Mapped("pad", typ=_pad_typ, lower=_pad_lower, transpose=_pad_transpose, batch=_pad_batch, structural=True,
+               axes=same_axes(padding_config=(0, 0, 0), scalars=lambda n: (1,)))
+pad_p.jvp = linear_jvp(pad_p)
 
 
 def _concatenate_typ(*xs, dimension):
@@ -313,13 +348,8 @@ def _concatenate_transpose(ct, *xs, dimension):
     return results
 
 
-def _concatenate_batch(axis, args, dims, *, dimension):
-    xs = [broadcast_axis(x, axis.size, 0) if d is None else move_axis(x, d, 0) for x, d in zip(args, dims)]
-    return concatenate_p.bind(*xs, dimension=dimension + 1), 0
-
-
-concatenate_p = Primitive(
-    "concatenate", typ=_concatenate_typ, transpose=_concatenate_transpose, batch=_concatenate_batch, structural=True,
+concatenate_p = Mapped(
+    "concatenate", typ=_concatenate_typ, transpose=_concatenate_transpose, axes=same_axes("dimension"), structural=True,
     lower=lambda ctx, eqn, *xs: ctx.emit(
         f"stablehlo.concatenate {', '.join(xs)}, dim = {eqn.params['dimension']} : {_types(eqn)}"))
 concatenate_p.jvp = linear_jvp(concatenate_p)
@@ -343,8 +373,7 @@ def copy_lower(ctx, eqn, x):
     return x
 
 
-copy_p = structural("copy", lambda x: x, copy_lower, lambda ct, x: [ct],
-                    lambda axis, args, dims: (copy_p.bind(args[0]), dims[0]))
+copy_p = structural("copy", lambda x: x, copy_lower, lambda ct, x: [ct], same_axes())
 
 
 def _barrier_lower(ctx, eqn, *xs):

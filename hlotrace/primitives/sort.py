@@ -1,11 +1,12 @@
 """Sorting along one axis: `sort` of several operands together, and `top_k`."""
 import functools
 
-from .common import Primitive, ShapedArray, dtype_of, dtypes, full, np, shape_of
+from ..core.axes import leading_axes, same_axes
+from .common import ShapedArray, dtype_of, dtypes, full, np, shape_of
 from .elementwise import and_p, eq, imag_p, kind_of, le, le_to_p, lt, lt_to_p, ne, or_p, real, select
 from .index import PROMISE, GatherDimensionNumbers, gather_p
 from .reduce import region
-from .shape import broadcast_axis, iota_p, move_axis, reshape
+from .shape import Mapped, iota_p, reshape
 
 
 def take_along(x, indices, axis, unique=False):
@@ -79,12 +80,7 @@ def _sort_jvp(primals, tangents, *, dimension, **params):
     return out, [None if t is None else take_along(t, order, dimension, unique=True) for t in tangents]
 
 
-def _sort_batch(axis, args, dims, *, dimension, **params):
-    moved = [broadcast_axis(x, axis.size, 0) if d is None else move_axis(x, d, 0) for x, d in zip(args, dims)]
-    return sort_p.bind(*moved, dimension=dimension + 1, **params), [0] * len(moved)
-
-
-sort_p = Primitive("sort", multiple_results=True, typ=_sort_typ, lower=_sort_lower, jvp=_sort_jvp, batch=_sort_batch)
+sort_p = Mapped("sort", multiple_results=True, typ=_sort_typ, lower=_sort_lower, jvp=_sort_jvp, axes=same_axes("dimension"))
 
 
 def sort(*operands, dimension, num_keys=1, is_stable=True):
@@ -114,9 +110,5 @@ def _top_k_jvp(primals, tangents, *, k):
     return [values, indices], [take_along(tangents[0], indices, len(shape_of(values)) - 1, unique=True), None]
 
 
-def _top_k_batch(axis, args, dims, *, k):
-    return top_k_p.bind(move_axis(args[0], dims[0], 0), k=k), [0, 0]
-
-
-top_k_p = Primitive("top_k", multiple_results=True, typ=_top_k_typ, lower=_top_k_lower, jvp=_top_k_jvp,
-                    batch=_top_k_batch)
+top_k_p = Mapped("top_k", multiple_results=True, typ=_top_k_typ, lower=_top_k_lower, jvp=_top_k_jvp,
+                 axes=leading_axes(lambda x, *, k: (1, 1)))

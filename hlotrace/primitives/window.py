@@ -1,9 +1,12 @@
 """Reductions over sliding windows: sum, max, min, a user's program; the derivatives of max and min pooling."""
-from .common import Primitive, ShapedArray, dtypes, first_operand_jvp, full, scalar, shape_of
+import functools
+
+from ..core.axes import same_axes
+from .common import ShapedArray, dtypes, first_operand_jvp, full, scalar, shape_of
 from .conv import dilated
 from .elementwise import add_p, ge_p, gt_p, kind_of, le_p, lt_p, max_p, min_p, select
-from .reduce import batched_operands, check_reducer, combiner, reducer_of, region
-from .shape import _array, _list, broadcast_axis, move_axis, pad_p, slice_p
+from .reduce import check_reducer, combiner, initial_values, only_operands, reducer_of, region
+from .shape import Mapped, _array, _list, pad_p, slice_p
 
 _WINDOW = ("window_dimensions", "window_strides", "base_dilation", "window_dilation")
 
@@ -33,10 +36,8 @@ def window_attributes(params, keys=_WINDOW):
     return f"<{{{', '.join(listed)}, padding = dense<{rows}> : tensor<{len(padding)}x2xi64>}}>"
 
 
-def with_batch_axis(params):
-    """The parameters of a windowed operation with the mapped axis in front."""
-    return {k: ((0, 0) if k == "padding" else 1, *v) if k in _WINDOW or k == "padding" else v
-            for k, v in params.items()}
+_ALONE = {"padding": (0, 0), **dict.fromkeys(_WINDOW, 1)}
+WINDOWED = same_axes(**_ALONE)
 
 
 # --- reductions of one operand ----------------------------------------------------------------------------------
@@ -61,16 +62,13 @@ def window_reduction(name, combine, select_prim=None, transpose=None):
                         f"{region(ctx, eqn, combiner(combine, out.dtype), (element, element))} : "
                         f"({operand.mlir}, {element.mlir}) -> {out.mlir}")
 
-    def batch(axis, args, dims, **params):
-        return p.bind(move_axis(args[0], dims[0], 0), **with_batch_axis(params)), 0
-
     def jvp(primals, tangents, **params):
         if select_prim is None:
             return p.bind(*primals, **params), p.bind(*tangents, **params)
         return p.bind(*primals, **params), select_and_gather_add_p.bind(*tangents, *primals, select_prim=select_prim,
                                                                         **params)
 
-    p = Primitive(name, typ=typ, lower=lower, jvp=jvp, transpose=transpose, batch=batch)
+    p = Mapped(name, typ=typ, lower=lower, jvp=jvp, transpose=transpose, axes=WINDOWED)
     _window_reducers[combine] = p
     return p
 
@@ -158,15 +156,8 @@ def _gather_transpose(ct, tangent, operand, *, select_prim, window_dimensions, w
                          strides=base_dilation), None]
 
 
-def _batch_both(p):
-    def batch(axis, args, dims, **params):
-        moved = [broadcast_axis(x, axis.size, 0) if d is None else move_axis(x, d, 0) for x, d in zip(args, dims)]
-        return p.bind(*moved, **with_batch_axis(params)), 0
-    return batch
-
-
-select_and_gather_add_p = Primitive("select_and_gather_add", typ=_gather_typ, lower=_gather_lower,
-                                    transpose=_gather_transpose)
+select_and_gather_add_p = Mapped("select_and_gather_add", typ=_gather_typ, lower=_gather_lower,
+                                 transpose=_gather_transpose, axes=WINDOWED)
 
 
 def _scatter_typ(source, operand, *, select_prim, window_dimensions, window_strides, padding):
@@ -211,10 +202,10 @@ def _scatter_transpose(ct, source, operand, **params):
     return [select_and_gather_add_p.bind(ct, operand, base_dilation=ones, window_dilation=ones, **params), None]
 
 
-select_and_scatter_add_p = Primitive("select_and_scatter_add", typ=_scatter_typ, lower=_scatter_lower,
-                                     transpose=_scatter_transpose)
+select_and_scatter_add_p = Mapped("select_and_scatter_add", typ=_scatter_typ, lower=_scatter_lower,
+                                  transpose=_scatter_transpose, axes=WINDOWED)
 for _p in (select_and_gather_add_p, select_and_scatter_add_p):
-    _p.jvp, _p.batch = first_operand_jvp(_p), _batch_both(_p)
+    _p.jvp = first_operand_jvp(_p)
 
 
 # --- by a user's program ----------------------------------------------------------------------------------------
@@ -231,10 +222,6 @@ def _general_lower(ctx, eqn, *names):
                     f"{ctx.jaxpr_region(eqn.params['jaxpr'])} : ({types[0]}) -> ({types[1]})", len(eqn.outvars))
 
 
-def _general_batch(axis, args, dims, **params):
-    out = reduce_window_p.bind(*batched_operands("reduce_window", axis, args, dims), **with_batch_axis(params))
-    return out, [0] * len(out)
-
-
-reduce_window_p = Primitive("reduce_window", multiple_results=True, typ=_general_typ, lower=_general_lower,
-                            batch=_general_batch)
+reduce_window_p = Mapped("reduce_window", multiple_results=True, typ=_general_typ, lower=_general_lower,
+                         axes=same_axes(**_ALONE, scalars=initial_values))
+reduce_window_p.batch = functools.partial(only_operands, reduce_window_p)

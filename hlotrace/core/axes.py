@@ -1,0 +1,131 @@
+"""Axis maps: which axis of a result is which axis of an operand.
+
+A primitive states this once, as its rule `axes`: a pure function of its avals and parameters, which also knows how the
+parameters change when the operands get one more axis.  How to map a primitive over such an axis follows (`plan`).
+"""
+import functools
+from typing import Any, NamedTuple
+
+from .avals import ShapedArray
+from .dtypes import bool_
+
+SIZE = "size"       # as the entry of an axis that is left alone: its size
+
+
+class AxisMap(NamedTuple):
+    """A label for each axis of each operand, and for each axis of the result (of each, where there are several).
+
+    A label of operands and result is an axis that the primitive leaves alone: what is done to the operands along it (put
+    in another order, cut, spread over devices) is done to the result.  A label of operands only is reduced over, in any
+    order.  None is an axis that is computed with, or made.
+    """
+    operands: tuple
+    result: Any
+
+
+class AxisRule:
+    """The rule `axes` of a primitive.
+
+    labels: (*avals, **params) -> AxisMap
+    insert: (params, at, size, *avals) -> the parameters when each operand gets an axis of `size` at `at`, and is left
+        alone along it.  At 0 this must be possible; elsewhere `labels` of what comes out says whether it was
+    scalars: number of operands -> positions of those that may be of rank 0 beside arrays
+    constants: may any constant of rank 0 stand beside arrays?
+    """
+    __slots__ = ("labels", "insert", "scalars", "constants")
+
+    def __init__(self, labels, insert=lambda params, *_: params, scalars=lambda n: (), constants=False):
+        self.labels, self.insert, self.scalars, self.constants = labels, insert, scalars, constants
+
+    def __call__(self, *avals, **params):
+        return self.labels(*avals, **params)
+
+
+def inserted(values, at, value):
+    """A tuple with one more entry."""
+    return (*values[:at], value, *values[at:])
+
+
+def renumbered(axes, at):
+    """Axes (an int or a tuple of ints) once there is a new one at `at`."""
+    return axes + (axes >= at) if isinstance(axes, int) else tuple(a + (a >= at) for a in axes)
+
+
+def same_axes(names=None, *, gone=False, reduced=False, scalars=lambda n: (), constants=False, **alone):
+    """The rule of a primitive whose operands have the same axes, which the result keeps in their order.
+
+    names: the parameter that says which axes it computes with, an int or a tuple of ints
+    gone: are these not in the result?  reduced: are they reduced over, in any order?
+    alone: parameters with one entry for each axis, and which entry says that an axis is left alone
+    """
+    def labels(*avals, **params):
+        rank = max(a.ndim for a in avals)
+        named = params[names] if names else ()
+        named = {named} if isinstance(named, int) else {*named}
+        shape = next(a.shape for a in avals if a.ndim == rank)
+        used = {*named}
+        for name, entry in alone.items():
+            if params.get(name) is not None:
+                used.update(i for i, (n, v) in enumerate(zip(shape, params[name])) if v != (n if entry is SIZE else entry))
+        result = tuple(None if i in used else i for i in range(rank) if not (gone and i in named))
+        operand = tuple(range(rank)) if reduced else tuple(None if i in used else i for i in range(rank))
+        return AxisMap(tuple(operand if a.ndim else () for a in avals), result)
+
+    def insert(params, at, size, *_):
+        changed = {name: inserted(params[name], at, size if entry is SIZE else entry)
+                   for name, entry in alone.items() if params.get(name) is not None}
+        if names:
+            changed[names] = renumbered(params[names], at)
+        return {**params, **changed}
+    return AxisRule(labels, insert, scalars, constants)
+
+
+def leading_axes(own):
+    """The rule of a primitive that treats all but the last axes of its operands alike and apart.
+
+    `own(*avals, **params)` gives two numbers: how many last axes of an operand, and of the result, it computes with.
+    """
+    def labels(*avals, **params):
+        taken, made = own(*avals, **params)
+        lead = tuple(range(avals[0].ndim - taken))
+        return AxisMap(((*lead, *[None] * taken),) * len(avals), (*lead, *[None] * made))
+    return AxisRule(labels)
+
+
+_SCALAR = ShapedArray((), bool_)
+
+
+@functools.lru_cache(maxsize=8192)
+def plan(rule, avals, dims, size, params):
+    """How to map a primitive over an axis of `size`: (what to do with each operand, parameters, axis of the result).
+
+    `avals` are those of the operands with the axis, which is at `dims` (None: not mapped); an aval None is a constant of
+    rank 0.  What to do is None, or (shape, dimensions) for a broadcast_in_dim, or (None, permutation) for a transpose.
+    """
+    params, scalars = dict(params), rule.scalars(len(avals))
+    each = [_SCALAR if a is None else a if d is None else a.update(shape=a.shape[:d] + a.shape[d + 1:])
+            for a, d in zip(avals, dims)]
+    rank = max(a.ndim for a in each)
+    left = [d is None and not e.ndim and (a is None or i in scalars) for i, (a, d, e) in enumerate(zip(avals, dims, each))]
+    whole = [i for i, e in enumerate(each) if e.ndim == rank and not left[i]]
+    first = next((i for i in whole if dims[i] is not None), whole[0])
+    for at in dict.fromkeys((dims[first] or 0, 0)):      # where it is, or in front
+        changed = rule.insert(params, at, size, *each)
+        shapes = [e.shape if skip else inserted(e.shape if e.ndim == rank else each[first].shape, at, size)
+                  for e, skip in zip(each, left)]
+        axes = rule(*(e.update(shape=s) for e, s in zip(each, shapes)), **changed)
+        label = axes.operands[first][at]
+        if label is not None and label in axes.result:
+            break
+    others = tuple(i for i in range(rank + 1) if i != at)
+    todo = []
+    for e, d, skip, shape in zip(each, dims, left, shapes):
+        if skip or d == at and e.ndim == rank:
+            todo.append(None)
+        elif e.ndim != rank:
+            todo.append((shape, () if d is None else (at,)))
+        elif d is None:
+            todo.append((shape, others))
+        else:
+            todo.append((None, inserted(tuple(i for i in range(rank + 1) if i != d), at, d)))
+    return (tuple(todo) if any(todo) else None), changed, axes.result.index(label)

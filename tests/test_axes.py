@@ -1,0 +1,168 @@
+"""Axis maps say what is so: checked against evaluation, on the equations that rows of the op table give."""
+import numpy as np
+import pytest
+from op_table import ROWS
+from op_table.row import listed
+from test_ops import BATCH, assert_all_near, mappable, rows, stacked
+
+import hlotrace as jax
+from hlotrace.core.avals import ShapedArray
+from hlotrace.core.axes import AxisMap, plan, same_axes
+from hlotrace.core.jaxpr import Literal
+from hlotrace.core.primitive import PRIMITIVES
+from hlotrace.primitives.contract import dot_general_p
+
+STATED = {name for name, p in PRIMITIVES.items() if p.axes is not None}
+
+
+def applications(row):
+    """(primitive, operands, parameters) of each equation with an axis map, of a row's program mapped over its operands."""
+    where, args = mappable(row), row.sample(row.base)
+    axes = [0 if i in where else None for i in range(len(args))]
+    args = [stacked(x, 0) if i in where else x for i, x in enumerate(args)]
+    program = jax.make_jaxpr(jax.vmap(lambda *xs: listed(row.fun(*xs)), axes))(*args)
+    env = dict(zip((*program.constvars, *program.invars), (*program.consts, *args)))
+    for eqn in program.eqns:
+        operands = [v.val if type(v) is Literal else env[v] for v in eqn.invars]
+        if eqn.primitive.axes is not None:
+            yield eqn.primitive, operands, eqn.params
+        out = eqn.primitive.bind(*operands, **eqn.params)
+        env.update(zip(eqn.outvars, out if eqn.primitive.multiple_results else [out]))
+
+
+def statement(primitive, operands, params):
+    return primitive.axes(*map(jax.typeof, operands), **params)
+
+
+def words(x):
+    return jax.random.key_data(x) if jax.numpy.issubdtype(x.dtype, jax.dtypes.prng_key) else x
+
+
+def mixed(x, axis):
+    """`x` with the places along `axis` in another order, no cycle of it and no mirror."""
+    order = [*range(1, x.shape[axis], 2), *range(0, x.shape[axis], 2)]
+    moved = np.take(words(x), order, axis)
+    return moved if words(x) is x else jax.random.wrap_key_data(moved)
+
+
+def along(primitive, operands, labels, label, params):
+    return listed(primitive.bind(*[mixed(x, a.index(label)) if label in a else x for x, a in zip(operands, labels)],
+                                 **params))
+
+
+def test_families_state_their_axes():
+    """What is left computes places, holds programs or talks to devices: it says itself how it is mapped."""
+    assert set(PRIMITIVES) - STATED == {
+        "all_gather", "all_to_all", "axis_index", "callback", "checkpoint", "cond", "conv_general_dilated",
+        "custom_jvp_call", "custom_lin", "custom_vjp_call", "dynamic_slice", "dynamic_update_slice", "gather", "inlined",
+        "inspect_sharding", "iota", "jit", "optimization_barrier", "pmax", "pmin", "ppermute", "psum", "psum_invariant",
+        "pvary", "reduce_scatter", "scan", "scatter", "scatter_add", "scatter_apply", "scatter_max", "scatter_min",
+        "scatter_mul", "shard_map", "sharding_constraint", "while"}
+
+
+@rows(lambda row: row.primitive in STATED)
+def test_statement_is_true(row):
+    """Operands in another order along an axis that is left alone give results in that order; along one that is reduced
+    over they give the same results."""
+    for primitive, operands, params in applications(row):
+        labels, result = statement(primitive, operands, params)
+        want = listed(primitive.bind(*operands, **params))
+        assert [len(a) for a in labels] == [x.ndim for x in operands]
+        assert {len(result)} == {x.ndim for x in want}
+        for found in (*labels, result):
+            named = [c for c in found if c is not None]
+            assert len(named) == len(set(named))
+        assert {c for c in result if c is not None} <= {c for a in labels for c in a}
+        for label in {c for a in labels for c in a} - {None}:
+            moved = [mixed(x, result.index(label)) for x in want] if label in result else want
+            got = along(primitive, operands, labels, label, params)
+            assert_all_near(*([words(x) for x in xs] for xs in (got, moved)))
+
+
+@pytest.mark.parametrize("name", sorted(STATED))
+def test_something_is_left_alone(name):
+    """A statement that says nothing is no statement."""
+    assert any(set(statement(*found)[1]) - {None} for row in ROWS if row.primitive == name for found in applications(row)
+               if found[0].name == name)
+
+
+@rows(lambda row: row.primitive in STATED and len(row.args) < 4 and max(x.ndim for x in row.args) > 1)
+def test_mapped_in_the_middle(row):
+    """A mapped axis between others."""
+    args, where = row.sample(row.base), mappable(row)
+    axes = [min(1, x.ndim) if i in where else None for i, x in enumerate(args)]
+    stacks = [x if a is None else stacked(x, a) for x, a in zip(args, axes)]
+    got = jax.jit(jax.vmap(lambda *xs: listed(row.fun(*xs)), axes))(*stacks)
+    loop = [listed(row.fun(*(x if a is None else np.take(x, j, a) for x, a in zip(stacks, axes)))) for j in range(BATCH)]
+    assert_all_near(got, [np.stack([np.asarray(x) for x in each]) for each in zip(*loop)], row.rtol)
+
+
+# --- where a mapped axis goes -----------------------------------------------------------------------------------
+
+def equations(fun, axes, out, *shapes):
+    """Names of the primitives of a function that is mapped, and the shape of its result."""
+    operands = [jax.ShapeDtypeStruct(s, np.float32) for s in shapes]
+    program = jax.make_jaxpr(jax.vmap(fun, axes, out))(*operands)
+    return [e.primitive.name for e in program.eqns], program.out_avals[0].shape
+
+
+@pytest.mark.parametrize(("fun", "at", "out", "shape", "names"), [
+    (lambda x: x.sum(1), 1, 1, (2, 5, 3, 4), ["reduce_sum"]),
+    (lambda x: x.sum(0), 1, 0, (2, 5, 3, 4), ["reduce_sum"]),
+    (lambda x: x[1:, ::2], 1, 1, (2, 5, 3), ["slice"]),
+    (lambda x: jax.lax.squeeze(x, (0, 2)), 1, 0, (1, 5, 3, 1), ["squeeze"]),
+    (lambda x: jax.lax.pad(x, 0.0, [(1, 0, 0)] * 2), 1, 1, (2, 5, 3), ["pad"]),
+    (lambda x: x.reshape(-1), 2, 1, (2, 3, 5), ["reshape"]),
+    (lambda x: x.reshape(6, 2, 2), 2, 1, (2, 3, 5, 4), ["reshape"]),
+    (lambda x: x.reshape(4, 6), 1, 0, (2, 5, 12), ["transpose", "reshape"]),
+    (lambda x: jax.lax.concatenate([x, x], 0), 1, 1, (2, 5), ["concatenate"]),
+    (lambda x: jax.lax.cumsum(x, 1), 1, 1, (2, 5, 3), ["cumsum"]),
+    (lambda x: jax.lax.sort(x), 1, 1, (2, 5, 3), ["sort"]),
+    (lambda x: jax.lax.sin(x * 2), 2, 2, (2, 3, 5), ["mul", "sin"]),
+    (lambda x: jax.lax.clamp(0.0, x, 1.0), 1, 1, (2, 5), ["clamp"]),
+    (lambda x: jax.lax.broadcast_in_dim(x, (7, 2, 3), (1, 2)), 1, 2, (2, 5, 3), ["broadcast_in_dim"]),
+    (lambda x: jax.lax.broadcast_in_dim(x, (7, 2, 3), (1, 2)), 0, 0, (5, 2, 3), ["broadcast_in_dim"]),
+    (lambda x: x.T, 1, 0, (2, 5, 3), ["transpose"]),
+    (lambda x: jax.lax.top_k(x, 2)[0], 1, 1, (2, 5, 4), ["top_k"]),
+    (lambda x: jax.lax.top_k(x, 2)[0], 2, 0, (2, 4, 5), ["transpose", "top_k"]),
+])
+def test_a_mapped_axis_stays_where_it_is(fun, at, out, shape, names):
+    """It is moved, to the front, only where the operation has no place for it."""
+    assert equations(fun, (at,), out, shape)[0] == names
+
+
+def test_operands_meet_where_the_first_has_the_axis():
+    names, shape = equations(lambda x, y: x + y, (1, 0), 1, (2, 5, 3), (5, 2, 3))
+    assert names == ["transpose", "add"] and shape == (2, 5, 3)
+    names, shape = equations(lambda x, y: x + y, (1, None), 1, (2, 5, 3), (2, 3))
+    assert names == ["broadcast_in_dim", "add"] and shape == (2, 5, 3)
+
+
+def test_a_plan_is_made_once():
+    rule, aval = same_axes("axis"), ShapedArray((2, 5, 3), np.float32)
+    first = plan(rule, (aval,), (1,), 5, (("axis", 1), ("reverse", False)))
+    assert first == (None, {"axis": 2, "reverse": False}, 1)
+    assert plan(rule, (aval,), (1,), 5, (("axis", 1), ("reverse", False))) is first
+
+
+def test_letters_of_a_product_are_an_axis_map():
+    x, y = ShapedArray((2, 3, 4), np.float32), ShapedArray((4, 2, 5), np.float32)
+    numbers = dict(dimension_numbers=(((2,), (0,)), ((0,), (1,))), precision=None, preferred_element_type=None)
+    assert dot_general_p.axes(x, y, **numbers) == AxisMap((tuple("abc"), tuple("cad")), tuple("abd"))
+
+
+def test_initial_values_are_not_mapped():
+    for fun in (lambda x, i: jax.lax.reduce(x, i, lambda a, b: a * b + a, (0,)),
+                lambda x, i: jax.lax.reduce_window(x, i, lambda a, b: a * b + a, (2,), (1,), "VALID")):
+        with pytest.raises(NotImplementedError, match="vmap over the initial values of a general reduction"):
+            jax.vmap(fun)(np.ones((2, 3), np.float32), np.ones(2, np.float32))
+
+
+def test_a_bound_for_each_example():
+    """Operands of rank 0 beside arrays are spread over them once they are mapped."""
+    x, low = np.arange(12, dtype=np.float32).reshape(2, 3, 2), np.array([3, 5, 8], np.float32)
+    got = jax.vmap(lambda x, low: jax.lax.clamp(low, x, 9.0), (1, 0), 1)(x, low)
+    np.testing.assert_array_equal(got, np.clip(x, low[None, :, None], 9))
+    mask = np.array([True, False, True])
+    got = jax.vmap(lambda m, x: jax.lax.select_n(m, x, -x), (0, 1), 1)(mask, x)
+    np.testing.assert_array_equal(got, np.where(mask[None, :, None], -x, x))
