@@ -64,6 +64,12 @@ from .runtime.client import (
     process_index,
 )
 from .runtime.executable import effects_barrier
+from .runtime.guards import (
+    transfer_guard,
+    transfer_guard_device_to_device,
+    transfer_guard_device_to_host,
+    transfer_guard_host_to_device,
+)
 
 __version__ = "0.1.0"
 

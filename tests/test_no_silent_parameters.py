@@ -159,7 +159,7 @@ def option_reads(tree: ast.AST) -> Iterator[str]:
                 yield name
 
 
-OPTIONS_BEING_MENDED = {"jax_check_tracer_leaks", "jax_transfer_guard"}
+OPTIONS_BEING_MENDED = {"jax_check_tracer_leaks"}
 
 
 def test_every_option_is_read_or_refused():

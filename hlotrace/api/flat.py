@@ -9,6 +9,7 @@ from ..core.config import state, uncollected
 from ..core.jaxpr import close, dce
 from ..core.kept import Owned
 from ..core.trace import Tracer, trace_to_jaxpr
+from ..runtime import guards
 from ..runtime.array import as_array
 from .signatures import insert_statics, name_of, static_key
 
@@ -179,7 +180,8 @@ class Traced:
             used = [True] * len(used)
         shift = len(self.consts)
         kept = [i - shift for i in range(shift, len(used)) if used[i]]
-        consts = [c if isinstance(c, Tracer) else as_array(c) for c, u in zip(self.consts, used) if u]
+        with guards.unasked():      # they are a part of the program
+            consts = [c if isinstance(c, Tracer) else as_array(c) for c, u in zip(self.consts, used) if u]
         return program, consts, kept, tuple(len(consts) + n for n, i in enumerate(kept) if i in self.donated)
 
     @property

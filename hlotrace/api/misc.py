@@ -10,7 +10,7 @@ from ..core.array import Array
 from ..core.avals import aval_of, physical
 from ..core.config import option_context, override, state
 from ..core.trace import EVAL, Tracer, entering
-from ..runtime import placement, shards, transfer
+from ..runtime import guards, placement, shards, transfer
 from ..runtime.array import ArrayImpl, from_numpy
 
 enable_x64 = option_context("jax_enable_x64", True)
@@ -43,11 +43,13 @@ def device_put(x, device=None, *, src=None, donate=False, may_alias=None):
     """
     leaves, treedef = tree.tree_flatten(x)
     if device is None:
-        return treedef.unflatten([_put(v, None, False) for v in leaves])
+        with guards.putting():
+            return treedef.unflatten([_put(v, None, False) for v in leaves])
     from .shardings import flat_shardings
     targets = flat_shardings("device_put device", treedef, device)
     donated = tree.flatten_axes("device_put donate", treedef, donate)
-    return treedef.unflatten([_put(v, s, d) for v, s, d in zip(leaves, targets, donated)])
+    with guards.putting():
+        return treedef.unflatten([_put(v, s, d) for v, s, d in zip(leaves, targets, donated)])
 
 
 def _put(x, sharding, donate):
@@ -70,7 +72,8 @@ def device_get(x):
     """The values of a pytree as NumPy arrays."""
     def get(v):
         return v._numpy() if isinstance(v, ArrayImpl) else v.__array__() if isinstance(v, Tracer) else v
-    return tree.tree_map(get, x)
+    with guards.getting():
+        return tree.tree_map(get, x)
 
 
 def block_until_ready(x):

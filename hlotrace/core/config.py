@@ -52,6 +52,9 @@ def _one_of(*choices):
     return parse
 
 
+_guard = _one_of(None, "allow", "log", "disallow", "log_explicit", "disallow_explicit")
+
+
 def _only(*done, others):
     """For an option of which hlotrace does only some values: JAX's others are refused by name."""
     def parse(value):
@@ -99,7 +102,10 @@ _OPTIONS = {
         "tracebackhide", "remove_frames", "quiet_remove_frames")), False),
     "jax_softmax_custom_jvp": (True, _flag, True),
     "jax_legacy_prng_key": ("allow", _one_of("allow", "warn", "error"), False),
-    "jax_transfer_guard": ("allow", str, False),
+    "jax_transfer_guard": (None, _guard, False),        # see runtime/guards.py
+    "jax_transfer_guard_host_to_device": (None, _guard, False),
+    "jax_transfer_guard_device_to_device": (None, _guard, False),
+    "jax_transfer_guard_device_to_host": (None, _guard, False),
 }
 
 

@@ -44,6 +44,16 @@ else:
         return _jax.array_result_handler(aval, sharding, True, True)  # the last one: _skip_checks
 
 
+def transfer_guards(everywhere=False):
+    """jaxlib's guards of this thread, or of the process: an object with a level, or None, for each direction."""
+    return _jax.guard_lib.global_state() if everywhere else _jax.guard_lib.thread_local_state()
+
+
+def guard_level(name):
+    """jaxlib's level for "allow", "log", ...; None for None."""
+    return None if name is None else getattr(_jax.guard_lib.TransferGuardLevel, name.upper())
+
+
 def device_put(value, aval, sharding, device):
     """A buffer with a copy of a C-contiguous NumPy array."""
     return device_put_shards([value], aval, sharding, [device])

@@ -1,6 +1,6 @@
 """An array that lies otherwise without a program: under another sharding over the same memory, or copied by the host."""
 from ..core.avals import physical
-from . import array, placement, shards
+from . import array, guards, placement, shards
 
 
 def copy(x, sharding, committed=True):
@@ -9,7 +9,10 @@ def copy(x, sharding, committed=True):
     Raises ValueError where it does not divide evenly, RuntimeError where other processes hold shards that this one needs.
     """
     kept = in_place(x, sharding, committed)
-    return array.ArrayImpl(x.aval, shards.put(x._numpy(), physical(x.aval), sharding), committed) if kept is None else kept
+    if kept is not None:
+        return kept
+    with guards.moving(x, sharding):
+        return array.ArrayImpl(x.aval, shards.put(x._numpy(), physical(x.aval), sharding), committed)
 
 
 def in_place(x, sharding, committed=True):

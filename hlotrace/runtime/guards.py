@@ -1,0 +1,125 @@
+"""Transfer guards: what the options `jax_transfer_guard...` log or refuse.
+
+jaxlib asks them itself where it copies host memory to a device and back, at no cost while there are none.  Copies between
+devices go by way of the host here, so they are asked about in Python.
+"""
+import contextlib
+import logging
+import threading
+
+from ..core.config import checks, config, override
+from . import binding
+
+DIRECTIONS = ("host_to_device", "device_to_device", "device_to_host")
+_nothing = contextlib.nullcontext()
+_asked = threading.local()      # .put: is this thread in a device_put?
+used = False                    # has a guard ever been set?
+
+
+def _option(direction):
+    return f"jax_transfer_guard_{direction}"
+
+
+def _use():
+    global used
+    used = True
+
+
+@contextlib.contextmanager
+def _on_this_thread(**values):
+    """jaxlib's guards on this thread, set until the block ends."""
+    guards = binding.transfer_guards()
+    saved = {name: getattr(guards, name) for name in values}
+    try:
+        for name, value in values.items():
+            setattr(guards, name, value)
+        yield
+    finally:
+        for name, value in saved.items():
+            setattr(guards, name, value)
+
+
+def _context(name, option, directions, doc):
+    @contextlib.contextmanager
+    def context(level):
+        with contextlib.ExitStack() as stack:
+            for o in dict.fromkeys((option, *map(_option, directions))):
+                stack.enter_context(override(o, level))
+            _use()
+            stack.enter_context(_on_this_thread(**dict.fromkeys(directions, binding.guard_level(level))))
+            yield
+    context.__name__ = context.__qualname__ = name
+    context.__doc__ = f"""Context manager: what becomes of {doc} on this thread.
+
+    `level` is "allow"; "log" or "disallow", which let pass what device_put and device_get are asked for, and "log_explicit"
+    or "disallow_explicit", which do not.  Refused ones raise JaxRuntimeError.
+    """
+    return context
+
+
+transfer_guard = _context("transfer_guard", "jax_transfer_guard", DIRECTIONS,
+                          "transfers from host to device, from device to host and between devices")
+transfer_guard_host_to_device, transfer_guard_device_to_device, transfer_guard_device_to_host = (
+    _context(f"transfer_guard_{d}", _option(d), (d,), f"transfers {what}")
+    for d, what in zip(DIRECTIONS, ("from host to device", "between devices", "from device to host")))
+
+
+def _everywhere(direction):
+    def check(level):
+        if level is not None:
+            _use()
+        setattr(binding.transfer_guards(everywhere=True), direction, binding.guard_level(level))
+    return check
+
+
+def _all_everywhere(level):
+    for direction in DIRECTIONS:
+        config.update(_option(direction), level)
+
+
+checks.update({_option(d): _everywhere(d) for d in DIRECTIONS}, jax_transfer_guard=_all_everywhere)
+for _name, _level in {      # from the environment
+        "jax_transfer_guard": config.jax_transfer_guard,
+        "jax_transfer_guard_host_to_device": config.jax_transfer_guard_host_to_device,
+        "jax_transfer_guard_device_to_device": config.jax_transfer_guard_device_to_device,
+        "jax_transfer_guard_device_to_host": config.jax_transfer_guard_device_to_host}.items():
+    if _level is not None:
+        checks[_name](_level)
+
+
+@contextlib.contextmanager
+def _putting():
+    saved, _asked.put = getattr(_asked, "put", False), True
+    try:
+        with _on_this_thread(explicit_device_put=True):
+            yield
+    finally:
+        _asked.put = saved
+
+
+def putting():
+    """Context in which the user asks for what goes to a device."""
+    return _putting() if used else _nothing
+
+
+def getting():
+    """Context in which the user asks for what comes to the host."""
+    return _on_this_thread(explicit_device_get=True) if used else _nothing
+
+
+def unasked():
+    """Context of what the library moves for itself: no guard is asked."""
+    return _on_this_thread(**dict.fromkeys(DIRECTIONS, binding.guard_level("allow"))) if used else _nothing
+
+
+def moving(x, sharding):
+    """Context in which an array is copied to other devices.  JaxRuntimeError where that is refused."""
+    if not used:
+        return _nothing
+    level = config.jax_transfer_guard_device_to_device or "allow"
+    if level.endswith("_explicit") or level != "allow" and not getattr(_asked, "put", False):
+        text = f"device-to-device transfer: aval={x.aval}, sharding={x.sharding}, dst_sharding={sharding}"
+        if level.startswith("disallow"):
+            raise binding.JaxRuntimeError(f"INVALID_ARGUMENT: Disallowed {text}")
+        logging.getLogger("hlotrace").warning(text)
+    return unasked()

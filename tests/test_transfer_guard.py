@@ -1,0 +1,151 @@
+"""`jax_transfer_guard` and its contexts: which transfers are let through, logged or refused."""
+import contextlib
+import os
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+from mesh8 import low, on
+
+import hlotrace as jax
+import hlotrace.numpy as jnp
+
+N = np.ones((8, 8), np.float32)
+TO_DEVICE = "Disallowed host-to-device transfer"
+BETWEEN = "Disallowed device-to-device transfer"
+
+
+def refused(words):
+    return pytest.raises(jax.errors.JaxRuntimeError, match=words)
+
+
+IMPLICIT = {
+    "an operand": lambda x: x + N,
+    "an argument of a compiled function": lambda x: jax.jit(lambda a: a * 2)(N),
+    "an argument over devices": lambda x: jax.jit(lambda a: a * 2, in_shardings=on("data"))(N),
+    "asarray": lambda x: jnp.asarray(N),
+    "a large asarray": lambda x: jnp.asarray(np.ones((600, 600), np.float32)),
+}
+
+
+@pytest.mark.parametrize("level", ["disallow", "disallow_explicit"])
+@pytest.mark.parametrize("guard", [jax.transfer_guard, jax.transfer_guard_host_to_device])
+def test_implicit_transfers_from_the_host_are_refused(guard, level):
+    x = jnp.asarray(N)
+    for name, transfer in IMPLICIT.items():
+        with guard(level), refused(TO_DEVICE):
+            transfer(x)
+            pytest.fail(name)
+        transfer(x)
+
+
+def test_device_put_is_asked_for():
+    x, target = jnp.asarray(N), on("data", "model")
+    with jax.transfer_guard("disallow"):
+        assert (jax.device_put(N) == x).all() and jax.device_put(N, target).sharding == target
+        assert jax.device_put(x, jax.devices()[3]).devices() == {jax.devices()[3]}
+        assert (jax.device_get(jax.device_put({"x": N}))["x"] == N).all()
+    with jax.transfer_guard("disallow_explicit"):
+        for put in (lambda: jax.device_put(N), lambda: jax.device_put(N, target)):
+            with refused(TO_DEVICE):
+                put()
+        with refused(BETWEEN):
+            jax.device_put(x, jax.devices()[3])
+
+
+def test_transfers_between_devices():
+    x, far = jnp.asarray(N), jax.jit(lambda a: a + 1, device=jax.devices()[2])
+    with jax.transfer_guard_device_to_device("disallow"):
+        jnp.asarray(N)
+        with refused(BETWEEN):
+            far(x)
+        with refused(BETWEEN):
+            jax.lax.with_sharding_constraint(x, on("x", mesh=low))
+        jax.device_put(x, jax.devices()[2])
+    with jax.transfer_guard_host_to_device("disallow"):     # by way of the host, which is nobody's business
+        np.testing.assert_array_equal(far(x), N + 1)
+
+
+def test_what_stays_where_it_is_passes():
+    x, w = jnp.asarray(N), np.ones((64, 8), np.float32)
+    f = jax.jit(lambda a: jnp.sum((w @ a) ** 2))
+    with jax.transfer_guard("disallow"):
+        f(x), x @ x, jnp.sin(x), x.T, np.asarray(x), float(jnp.sum(x)), repr(x)      # w is a part of f
+        jnp.sin(jax.device_put(x, on("data", "model")))
+
+
+def test_levels_nest_and_end():
+    x = jnp.asarray(N)
+    with jax.transfer_guard("disallow"):
+        assert jax.config.jax_transfer_guard == jax.config.jax_transfer_guard_host_to_device == "disallow"
+        with jax.transfer_guard_host_to_device("allow"):
+            x + N
+        with refused(TO_DEVICE):
+            x + N
+    assert jax.config.jax_transfer_guard is None
+    x + N
+
+
+def test_a_context_is_for_its_thread_and_an_option_for_all():
+    x, seen = jnp.asarray(N), []
+
+    def elsewhere():
+        with contextlib.suppress(jax.errors.JaxRuntimeError):
+            x + N
+            seen.append("passed")
+    with jax.transfer_guard("disallow"):
+        for _ in range(2):
+            thread = threading.Thread(target=elsewhere)
+            thread.start()
+            thread.join()
+            jax.config.update("jax_transfer_guard", "disallow")
+    assert seen == ["passed"]
+    with refused(TO_DEVICE):
+        x + N
+    with jax.transfer_guard("allow"):
+        x + N
+    jax.config.update("jax_transfer_guard", None)
+    x + N
+
+
+@pytest.fixture(autouse=True)
+def allowed_at_the_end():
+    yield
+    jax.config.update("jax_transfer_guard", None)
+
+
+PROGRAM = """
+import numpy as np, hlotrace as jax, hlotrace.numpy as jnp
+x = jax.device_put(np.ones(3, np.float32))
+with jax.transfer_guard({level!r}):
+    jax.device_put(np.ones(4, np.float32))
+    x + np.ones(3, np.float32)
+    jax.jit(lambda a: a + 1, device=jax.devices()[1])(x)
+"""
+
+
+def run(program, **environment):
+    return subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env={
+        **os.environ, "XLA_FLAGS": "--xla_force_host_platform_device_count=2", "TF_CPP_MIN_LOG_LEVEL": "0", **environment})
+
+
+@pytest.mark.parametrize("level, puts, operands", [("log", 0, 1), ("log_explicit", 1, 1)])
+def test_transfers_are_logged(level, puts, operands):
+    done = run(PROGRAM.format(level=level))
+    assert done.returncode == 0, done.stderr
+    lines = [line for line in done.stderr.splitlines() if "-to-device transfer: aval" in line]
+    assert sum("host-to-device" in line and "float32[4]" in line for line in lines) == puts
+    assert sum("host-to-device" in line and "float32[3]" in line for line in lines) == operands
+    assert sum("device-to-device" in line for line in lines) == 1
+
+
+def test_the_environment_sets_it():
+    done = run("import numpy as np, hlotrace.numpy as jnp\njnp.asarray(np.ones(3)) ", JAX_TRANSFER_GUARD="disallow")
+    assert TO_DEVICE in done.stderr
+
+
+def test_an_unknown_level_is_refused():
+    with pytest.raises(ValueError, match="jax_transfer_guard: 'never'"), jax.transfer_guard("never"):
+        pass
