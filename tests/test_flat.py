@@ -55,6 +55,7 @@ CALLS = {       # how each transformation calls a function of (params, y)
     "custom_jvp": lambda f, *args: custom_jvp(f)(*args),
     "custom_vjp": lambda f, *args: custom_vjp(f)(*args),
     "eval_shape": lambda f, *args: jax.eval_shape(f, *args),
+    "pure_callback": lambda f, *args: jax.pure_callback(f, X, *args),
     "lax.scan": lambda f, *args: lax.scan(f, *args),
     "lax.cond": lambda f, *args: lax.cond(True, f, f, *args),
     "lax.switch": lambda f, *args: lax.switch(1, [f, f], *args),
@@ -70,7 +71,7 @@ def test_an_argument_that_is_no_array_is_named_by_its_path(what):
     assert "step" in words and what.replace("lax.", "") in words or what == "jit"
 
 
-@pytest.mark.parametrize("what", CALLS)
+@pytest.mark.parametrize("what", [what for what in CALLS if what != "pure_callback"])
 def test_a_result_that_is_no_array_is_named_by_its_path(what):
     scalars = jax.tree.map(lambda x: x[:1] if "map" in what else x[0], ({"w1": X}, X))
     if what == "lax.scan":
@@ -113,11 +114,45 @@ def test_gradients_come_in_the_order_of_argnums():
     (lambda: jax.linear_transpose(step, X, reduce_axes=("i",)), "reduce_axes"),
     (lambda: jax.vmap(step, sum_match=True), "sum_match"),
     (lambda: jax.checkpoint(step, concrete=True), "concrete"),
+    (lambda: jax.pure_callback(step, X, X, X, sharding=jax.sharding.SingleDeviceSharding(jax.devices()[0])), "sharding"),
+    (lambda: jax.debug.print("{}", 1, partitioned=True), "partitioned"),
     (lambda: jax.custom_vjp(step).defvjp(step, step, optimize_remat=True), "optimize_remat"),
 ])
 def test_what_is_not_supported_says_so(call, words):
     with pytest.raises(NotImplementedError, match=words):
         call()
+
+
+def test_device_put_copies_where_it_may_not_alias():
+    x = {"a": jnp.arange(3.0), "b": jnp.arange(2.0)}
+    device = jax.devices()[0]
+    for target in (None, device, jax.sharding.SingleDeviceSharding(device)):
+        kept, copied = jax.device_put(x, target, src=device), jax.device_put(x, target, may_alias={"a": True, "b": False})
+        pointers = jax.tree.map(lambda v: v.unsafe_buffer_pointer(), [x, kept, copied])
+        assert pointers[0] == pointers[1] and pointers[0]["a"] == pointers[2]["a"] and pointers[0]["b"] != pointers[2]["b"]
+        np.testing.assert_array_equal(copied["b"], x["b"])
+    with pytest.raises(ValueError, match="donate and may_alias"):
+        jax.device_put(x, donate=True, may_alias=True)
+
+
+def test_live_arrays_of_a_platform():
+    x = jnp.ones(3)
+    assert any(v is x for v in jax.live_arrays()) and any(v is x for v in jax.live_arrays("cpu"))
+    with pytest.raises(RuntimeError, match="nothing_such"):
+        jax.live_arrays("nothing_such")
+
+
+def test_a_struct_knows_the_axes_along_which_it_varies():
+    struct = jax.ShapeDtypeStruct((2,), jnp.float32, vma={"x"})
+    assert struct.vma == {"x"} and struct != jax.ShapeDtypeStruct((2,), jnp.float32) and "vma=['x']" in repr(struct)
+    found = []
+
+    def f(x):
+        found.append(jax.eval_shape(lambda a: a + x, jax.ShapeDtypeStruct((1,), jnp.float32)))
+        found.append(jax.eval_shape(lambda a: a * 2, jax.ShapeDtypeStruct((1,), jnp.float32, vma={"x"})))
+        return x
+    shard_map(f)(X[:1])
+    assert [s.vma for s in found] == [{"x"}, {"x"}]
 
 
 # --- symbolic zeros ---

@@ -19,17 +19,6 @@ RULES = ("primitives/", "transforms/", "lowering/")
 PROTOCOLS = {"__get__", "__deepcopy__", "__setattr__", "__setitem__", "__getattr__", "__getitem__", "__format__",
              "__buffer__", "__array_namespace__", "find_spec"}
 
-BEING_MENDED = {
-    "api/callbacks.py:pure_callback": {"sharding"},
-    "api/callbacks.py:io_callback": {"sharding"},
-    "api/callbacks.py:debug_callback": {"partitioned"},
-    "api/callbacks.py:debug_print": {"partitioned"},
-    "api/checkpoint.py:checkpoint": {"concrete"},
-    "api/misc.py:device_put": {"src", "may_alias"},
-    "api/misc.py:live_arrays": {"platform"},
-    "api/stages.py:ShapeDtypeStruct.__init__": {"vma"},
-}
-
 # file and function -> parameters that it need not read, with the reason.
 EXEMPT = {
     "core/trace.py:Trace.process": {"primitive", "args", "params"},     # what its subclasses take; it raises
@@ -111,7 +100,7 @@ def test_every_parameter_is_read():
             continue
         for name, line, missing in unread(tree):
             stale.discard(f"{file}:{name}")
-            if left := missing - EXEMPT.get(f"{file}:{name}", set()) - BEING_MENDED.get(f"{file}:{name}", set()):
+            if left := missing - EXEMPT.get(f"{file}:{name}", set()):
                 found.append(f"hlotrace/{file}:{line}: {name} takes {', '.join(sorted(left))} and does not read it")
     assert not found, "\n" + "\n".join(found)
     assert not stale, f"these need no exemption any more: {sorted(stale)}"

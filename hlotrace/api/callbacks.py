@@ -5,6 +5,7 @@ import string
 from ..core import dtypes, tree
 from ..core.avals import ShapedArray, is_arraylike
 from ..primitives.callbacks import callback_p
+from .flat import FlatFunction
 from .signatures import name_of
 
 _METHODS = (None, "sequential", "sequential_unrolled", "expand_dims", "broadcast_all", "legacy_vectorized")
@@ -21,22 +22,27 @@ def _declared(spec):
     return ShapedArray(tuple(spec.shape), dtype)
 
 
-def _call(callback, spec, args, kwargs, effect, vmap_method=None):
+def _call(what, callback, spec, args, kwargs, effect, vmap_method=None, sharding=None):
     if not callable(callback):
-        raise TypeError(f"callback must be callable, got {callback!r}")
+        raise TypeError(f"{what}: callback must be callable, got {callback!r}")
+    if sharding is not None:
+        raise NotImplementedError(f"{what} of {name_of(callback)}: sharding={sharding!r} is not supported: the callback "
+                                  "runs in the process of the device that asks for it")
     spec_leaves, out_tree = tree.tree_flatten(spec)
     out_avals = tuple(_declared(s) for s in spec_leaves)
-    leaves, in_tree = tree.tree_flatten((args, kwargs))
-    dynamic = [is_arraylike(x) for x in leaves]
-    if effect != "debug" and effect != "ordered debug" and not all(dynamic):
-        bad = next(x for x, d in zip(leaves, dynamic) if not d)
-        raise TypeError(f"{name_of(callback)}: callback argument {bad!r:.80} of type {type(bad)} is not a valid JAX type")
+    flat = FlatFunction(callback, *tree.tree_flatten((args, kwargs)), what)
+    debugs = what == "debug_callback"
+    if not debugs:
+        flat.avals()
+    dynamic = [is_arraylike(x) for x in flat.leaves]
+    operands, flat.leaves = [x for x, d in zip(flat.leaves, dynamic) if d], [
+        None if d else x for x, d in zip(flat.leaves, dynamic)]
 
     def function(*values):
         values = iter(values)
-        call_args, call_kwargs = in_tree.unflatten([next(values) if d else x for x, d in zip(leaves_static, dynamic)])
+        call_args, call_kwargs = flat.arguments([next(values) if d else x for x, d in zip(flat.leaves, dynamic)])
         result = callback(*call_args, **call_kwargs)
-        if not out_avals and effect and "debug" in effect:
+        if debugs:
             return []
         found, found_tree = tree.tree_flatten(result)
         if found_tree != out_tree:
@@ -44,11 +50,9 @@ def _call(callback, spec, args, kwargs, effect, vmap_method=None):
                              "result_shape_dtypes declares:\n" + tree.structure_mismatch(
                                  "callback", out_tree, found_tree, ("declared", "returned")))
         return found
-    leaves_static = [None if d else x for x, d in zip(leaves, dynamic)]
     functools.update_wrapper(function, callback, updated=())
     function.__name__ = name_of(callback)
-    outs = callback_p.bind(*[x for x, d in zip(leaves, dynamic) if d], function=function, out_avals=out_avals,
-                           effect=effect, vmap_method=vmap_method)
+    outs = callback_p.bind(*operands, function=function, out_avals=out_avals, effect=effect, vmap_method=vmap_method)
     return out_tree.unflatten(outs)
 
 
@@ -68,7 +72,7 @@ def pure_callback(callback, result_shape_dtypes, *args, sharding=None, vmap_meth
         vmap_method = "legacy_vectorized" if vectorized else "sequential"
     if vmap_method not in _METHODS:
         raise ValueError(f"vmap_method must be one of {_METHODS}, got {vmap_method!r}")
-    return _call(callback, result_shape_dtypes, args, kwargs, None, vmap_method)
+    return _call("pure_callback", callback, result_shape_dtypes, args, kwargs, None, vmap_method, sharding)
 
 
 def io_callback(callback, result_shape_dtypes, *args, sharding=None, ordered=False, **kwargs):
@@ -76,12 +80,16 @@ def io_callback(callback, result_shape_dtypes, *args, sharding=None, ordered=Fal
 
     With `ordered`, calls happen in program order.  See `pure_callback` for arguments and errors.
     """
-    return _call(callback, result_shape_dtypes, args, kwargs, "ordered io" if ordered else "io", "sequential")
+    return _call("io_callback", callback, result_shape_dtypes, args, kwargs, "ordered io" if ordered else "io", "sequential",
+                 sharding)
 
 
 def debug_callback(callback, *args, ordered=False, partitioned=False, **kwargs):
     """Call a Python function for its effect only, from inside any transformation; its result is dropped."""
-    _call(callback, None, args, kwargs, "ordered debug" if ordered else "debug", "sequential")
+    if partitioned:
+        raise NotImplementedError("debug.callback, debug.print: partitioned=True is not supported: the callback gets whole "
+                                  "values; inside shard_map it is called on each device with its part")
+    _call("debug_callback", callback, None, args, kwargs, "ordered debug" if ordered else "debug", "sequential")
 
 
 class _Formatter(string.Formatter):
@@ -104,7 +112,8 @@ def debug_print(fmt, *args, ordered=False, partitioned=False, skip_format_check=
     if not skip_format_check:
         shown = tree.tree_map(lambda x: _Shown() if is_arraylike(x) else x, (args, kwargs))
         _Formatter().vformat(fmt, shown[0], shown[1])
-    debug_callback(lambda *a, **k: print(fmt.format(*a, **k), flush=True), *args, ordered=ordered, **kwargs)
+    debug_callback(lambda *a, **k: print(fmt.format(*a, **k), flush=True), *args, ordered=ordered,
+                   partitioned=partitioned, **kwargs)
 
 
 class _Shown:

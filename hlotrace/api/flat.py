@@ -28,7 +28,8 @@ def abstract(x):
     """The aval of an array or of anything with shape and dtype."""
     if is_arraylike(x) or not (hasattr(x, "shape") and hasattr(x, "dtype")):
         return aval_of(x)
-    return ShapedArray(tuple(x.shape), dtypes.canonicalize(x.dtype), getattr(x, "weak_type", False))
+    return ShapedArray(tuple(x.shape), dtypes.canonicalize(x.dtype), getattr(x, "weak_type", False),
+                       getattr(x, "vma", frozenset()))
 
 
 class FlatFunction:

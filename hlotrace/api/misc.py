@@ -1,5 +1,6 @@
 """Placement of values, name scopes, options as contexts."""
 import contextlib
+import copy
 import functools
 import gc
 
@@ -10,7 +11,7 @@ from ..core.array import Array
 from ..core.avals import aval_of, physical
 from ..core.config import option_context, override, state
 from ..core.trace import EVAL, Tracer, entering
-from ..runtime import guards, placement, shards, transfer
+from ..runtime import client, guards, placement, shards, transfer
 from ..runtime.array import ArrayImpl, from_numpy
 
 enable_x64 = option_context("jax_enable_x64", True)
@@ -39,20 +40,28 @@ def device_put(x, device=None, *, src=None, donate=False, may_alias=None):
     """The arrays of a pytree on a device, or over several; committed there if one is given.
 
     `device` is a Device, a Sharding, a PartitionSpec of the current mesh, or a pytree of them that is a prefix of `x`.
-    With `donate`, arrays that had to be moved are deleted.  Raises ValueError where a dimension does not divide.
+    With `donate`, arrays that had to be moved are deleted; with `may_alias` False, results share no memory with `x`;
+    both may be prefixes too.  `src` says where the arrays lie, which is known without it.
+    Raises ValueError where a dimension does not divide.
     """
     leaves, treedef = tree.tree_flatten(x)
-    if device is None:
-        with guards.putting():
-            return treedef.unflatten([_put(v, None, False) for v in leaves])
-    from .shardings import flat_shardings
-    targets = flat_shardings("device_put device", treedef, device)
-    donated = tree.flatten_axes("device_put donate", treedef, donate)
+    targets, options = [None] * len(leaves), []
+    if device is not None or src is not None:
+        from .shardings import flat_shardings
+        flat_shardings("device_put src", treedef, src)
+        targets = flat_shardings("device_put device", treedef, device)
+    for name, value in ("donate", donate), ("may_alias", may_alias):
+        options.append([value] * len(leaves) if value is None or type(value) is bool else tree.flatten_axes(
+            f"device_put {name}", treedef, value))
     with guards.putting():
-        return treedef.unflatten([_put(v, s, d) for v, s, d in zip(leaves, targets, donated)])
+        return treedef.unflatten([_put(*given) for given in zip(leaves, targets, *options)])
 
 
-def _put(x, sharding, donate):
+def _put(x, sharding, donate, may_alias):
+    if donate and may_alias:
+        raise ValueError("device_put: donate and may_alias cannot both be True")
+    if may_alias is False and type(x) is ArrayImpl:
+        x = copy.copy(x)
     if sharding is None:
         return x if isinstance(x, Array) else from_numpy(x, aval=aval_of(x))
     if isinstance(x, Tracer):
@@ -85,13 +94,20 @@ def block_until_ready(x):
 
 
 def copy_to_host_async(x):
-    """Begin fetching every array of a pytree."""
+    """Begin fetching every array of a pytree; returns the pytree."""
+    for leaf in tree.tree_leaves(x):
+        if hasattr(leaf, "copy_to_host_async"):
+            leaf.copy_to_host_async()
     return x
 
 
 def live_arrays(platform=None):
-    """All concrete arrays that are alive."""
-    return [a for a in gc.get_objects() if type(a) is ArrayImpl and not a.is_deleted()]
+    """All concrete arrays that are alive, on devices of a platform ("cpu", "gpu", ...) if one is named."""
+    arrays = [a for a in gc.get_objects() if type(a) is ArrayImpl and not a.is_deleted()]
+    if platform is None:
+        return arrays
+    devices = {*client.local_devices(backend=platform)}
+    return [a for a in arrays if not devices.isdisjoint(a.sharding.device_set)]
 
 
 def clear_caches():

@@ -4,6 +4,7 @@ import functools
 from ..core import tree
 from ..core.avals import aval_of
 from ..core.config import state
+from ..core.kept import Table
 from ..core.trace import EVAL
 from ..primitives.shape import reshape
 from ..runtime import client, transfer
@@ -52,7 +53,7 @@ class _PmapFunction(JitFunction):
     def __init__(self, fun, axis_name, in_axes, out_axes, statics, devices, backend, axis_size, donated):
         self._mapped, self._axis_name, self._in_axes, self._out_axes = fun, axis_name, in_axes, out_axes
         self._devices, self._backend, self._axis_size = devices, backend, axis_size
-        self._meshes = {}       # shapes -> the mapped axes, the mesh
+        self._meshes = Table(1024)      # structure and shapes -> the mapped axes, the mesh
 
         @functools.wraps(fun)
         def run(*args, **kwargs):
@@ -78,10 +79,7 @@ class _PmapFunction(JitFunction):
         dynamic, named, statics = split_statics(args, kwargs, self._static_numbers, self._static_names)
         flat = FlatFunction(self._mapped, *tree.tree_flatten((dynamic, named)), "pmap", statics)
         key = flat.in_tree, len(args), tuple([a.shape for a in flat.avals()])
-        found = self._meshes.get(key)
-        if found is None:
-            found = self._meshes[key] = self._axes_and_mesh(flat, len(args))
-        return flat, *found
+        return flat, *(self._meshes.get(key) or self._meshes.keep(key, self._axes_and_mesh(flat, len(args))))
 
     def _axes_and_mesh(self, flat, nargs):
         axes = self._in_axes

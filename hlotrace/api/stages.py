@@ -11,8 +11,11 @@ from .signatures import name_of
 
 
 class ShapeDtypeStruct:
-    """The type of an array without its data: `shape`, `dtype`; stands for an argument of `lower` and `eval_shape`."""
-    __slots__ = ("shape", "dtype", "sharding", "weak_type")
+    """The type of an array without its data: `shape`, `dtype`; stands for an argument of `lower` and `eval_shape`.
+
+    `vma` names the manual axes of a `shard_map` along which it differs between devices.
+    """
+    __slots__ = ("shape", "dtype", "sharding", "weak_type", "vma")
 
     def __init__(self, shape, dtype, *, sharding=None, weak_type=False, vma=None):
         if dtype is None:
@@ -21,6 +24,7 @@ class ShapeDtypeStruct:
         self.dtype = dtypes.canonicalize(dtype) if not dtypes.is_extended(dtypes.as_dtype(dtype)) else dtype
         self.sharding = sharding
         self.weak_type = weak_type
+        self.vma = frozenset(vma or ())
 
     ndim = property(lambda self: len(self.shape))
     size = property(lambda self: ShapedArray(self.shape, self.dtype).size)
@@ -38,18 +42,19 @@ class ShapeDtypeStruct:
 
     def __repr__(self):
         weak = ", weak_type=True" if self.weak_type else ""
-        return f"ShapeDtypeStruct(shape={self.shape}, dtype={self.dtype.name}{weak})"
+        vma = f", vma={sorted(self.vma)}" if self.vma else ""
+        return f"ShapeDtypeStruct(shape={self.shape}, dtype={self.dtype.name}{weak}{vma})"
 
     def __eq__(self, other):
-        return isinstance(other, ShapeDtypeStruct) and (self.shape, self.dtype, self.weak_type, self.sharding) == (
-            other.shape, other.dtype, other.weak_type, other.sharding)
+        return isinstance(other, ShapeDtypeStruct) and all(
+            getattr(self, name) == getattr(other, name) for name in self.__slots__)
 
     def __hash__(self):
         return hash((self.shape, self.dtype, self.weak_type))
 
 
 def struct_of(aval, sharding=None):
-    return ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=aval.weak_type, sharding=sharding)
+    return ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=aval.weak_type, sharding=sharding, vma=aval.vma)
 
 
 def shape_dtype_struct(x):
