@@ -27,6 +27,63 @@ def _lengths(name, lengths, batch):
     return lengths[:, None, None, None]
 
 
+def _check(query, key, value, bias, mask):
+    """ValueError unless (B, T, N, H), (B, S, K, H), (B, S, K, H) and what broadcasts to (B, N, T, S) fit together."""
+    _check_shape("query", query, (None,) * 4)
+    batch, target, heads, width = query.shape
+    _check_shape("key", key, (batch, None, None, width))
+    source, key_heads = key.shape[1:3]
+    _check_shape("value", value, (batch, source, key_heads, width))
+    if not key.dtype == value.dtype == query.dtype:
+        raise ValueError(f"query, key and value should have the same dtype, but got {query.dtype}, {key.dtype} and "
+                         f"{value.dtype}")
+    if heads % key_heads:
+        raise ValueError(f"The number of query heads must be a multiple of key/value heads, but got {heads} vs "
+                         f"{key_heads}")
+    if mask is not None and aval_of(mask).dtype != dtypes.bool_:
+        raise ValueError(f"mask dtype should be bool, but got {mask.dtype}")
+    shape = batch, heads, target, source
+    for name, x in (("bias", bias), ("mask", mask)):
+        if x is not None and (x.ndim != 4 or any(n not in (1, m) for n, m in zip(x.shape, shape))):
+            raise ValueError(f"{name} of shape {x.shape} should have 4 axes that broadcast to (batch, heads, target, "
+                             f"source) = {shape}")
+
+
+def _logits(query, key, scale, bias):
+    """query key^T * scale + bias, (B, N, T, S), float32 at least."""
+    batch, target, heads, width = query.shape
+    source, key_heads = key.shape[1:3]
+    wide = jnp.promote_types(query.dtype, np.float32)
+    grouped = query.reshape(batch, target, key_heads, heads // key_heads, width)
+    logits = jnp.einsum("btkgh,bskh->bkgts", grouped, key, preferred_element_type=wide)
+    logits = logits.reshape(batch, heads, target, source) * (width ** -0.5 if scale is None else scale)
+    return logits if bias is None else logits + bias.astype(wide)
+
+
+def _masks(target, source, mask, is_causal, window, query_lengths, source_lengths):
+    """Who may attend to whom: masks that broadcast to (B, N, T, S), all of which must hold."""
+    rows, columns = np.arange(target)[:, None], np.arange(source)[None, :]
+    allowed = np.ones((1, 1, target, source), bool)
+    if is_causal:
+        allowed = allowed & (columns <= rows)
+    if window is not None:
+        left, right = window if isinstance(window, tuple) else (window,) * 2
+        allowed = allowed & (columns >= rows - left) & (columns <= rows + right)
+    parts = [] if allowed.all() else [jnp.asarray(allowed)]
+    parts += [] if mask is None else [mask]
+    parts += [] if query_lengths is None else [rows < query_lengths]
+    parts += [] if source_lengths is None else [columns < source_lengths]
+    return parts
+
+
+def _weighted(logits, value):
+    """softmax(logits) value, (B, T, N, H), from (B, N, T, S) and (B, S, K, H)."""
+    batch, heads, target, source = logits.shape
+    key_heads, width = value.shape[2:]
+    weights = softmax(logits).astype(value.dtype).reshape(batch, key_heads, heads // key_heads, target, source)
+    return jnp.einsum("bkgts,bskh->btkgh", weights, value).reshape(batch, target, heads, width)
+
+
 @composite(static=("scale", "is_causal", "local_window_size", "return_residual", "implementation"))
 def dot_product_attention(query, key, value, bias=None, mask=None, *, scale=None, is_causal=False,
                           query_seq_lengths=None, key_value_seq_lengths=None, local_window_size=None,
@@ -47,50 +104,15 @@ def dot_product_attention(query, key, value, bias=None, mask=None, *, scale=None
     if not batched:
         query, key, value = (x[None] for x in (query, key, value))
         bias, mask = (x if x is None or x.ndim == 4 else x[None] for x in (bias, mask))
-    _check_shape("query", query, (None,) * 4)
-    batch, target, heads, width = query.shape
-    _check_shape("key", key, (batch, None, None, width))
-    source, key_heads = key.shape[1:3]
-    _check_shape("value", value, (batch, source, key_heads, width))
-    if not key.dtype == value.dtype == query.dtype:
-        raise ValueError(f"query, key and value should have the same dtype, but got {query.dtype}, {key.dtype} and "
-                         f"{value.dtype}")
-    if heads % key_heads:
-        raise ValueError(f"The number of query heads must be a multiple of key/value heads, but got {heads} vs "
-                         f"{key_heads}")
-    if mask is not None and aval_of(mask).dtype != dtypes.bool_:
-        raise ValueError(f"mask dtype should be bool, but got {mask.dtype}")
-    shape = batch, heads, target, source
-    for name, x in (("bias", bias), ("mask", mask)):
-        if x is not None and (x.ndim != 4 or any(n not in (1, m) for n, m in zip(x.shape, shape))):
-            raise ValueError(f"{name} of shape {x.shape} should have 4 axes that broadcast to (batch, heads, target, "
-                             f"source) = {shape}")
+    _check(query, key, value, bias, mask)
+    batch, target, source = *query.shape[:2], key.shape[1]
     query_lengths = _lengths("query_seq_lengths", query_seq_lengths, batch)
     source_lengths = _lengths("key_value_seq_lengths", key_value_seq_lengths, batch)
 
-    wide = jnp.promote_types(query.dtype, np.float32)
-    grouped = query.reshape(batch, target, key_heads, heads // key_heads, width)
-    logits = jnp.einsum("btkgh,bskh->bkgts", grouped, key, preferred_element_type=wide).reshape(shape)
-    logits = logits * (width ** -0.5 if scale is None else scale)
-    if bias is not None:
-        logits = logits + bias.astype(wide)
-
-    rows, columns = np.arange(target)[:, None], np.arange(source)[None, :]
-    allowed = np.ones((1, 1, target, source), bool)
-    if is_causal:
-        allowed = allowed & (columns <= rows)
-    if local_window_size is not None:
-        left, right = local_window_size if isinstance(local_window_size, tuple) else (local_window_size,) * 2
-        allowed = allowed & (columns >= rows - left) & (columns <= rows + right)
-    parts = [] if allowed.all() else [jnp.asarray(allowed)]
-    parts += [] if mask is None else [mask]
-    parts += [] if query_lengths is None else [rows < query_lengths]
-    parts += [] if source_lengths is None else [columns < source_lengths]
-    for part in parts:
-        logits = jnp.where(part, logits, _MASKED * float(dtypes.finfo(wide).max))
-
-    weights = softmax(logits).astype(key.dtype).reshape(batch, key_heads, heads // key_heads, target, source)
-    out = jnp.einsum("bkgts,bskh->btkgh", weights, value).reshape(query.shape)
+    logits = _logits(query, key, scale, bias)
+    for allowed in _masks(target, source, mask, is_causal, local_window_size, query_lengths, source_lengths):
+        logits = jnp.where(allowed, logits, _MASKED * float(dtypes.finfo(logits.dtype).max))
+    out = _weighted(logits, value)
     if query_lengths is not None:
         out = jnp.where(np.arange(target)[None, :, None, None] < query_lengths, out, 0)
     out = out if batched else out[0]
