@@ -8,9 +8,10 @@ from ..core.config import state
 from ..core.jaxpr import eval_jaxpr
 from ..core.linear import Linear
 from ..core.trace import EVAL, trace_to_jaxpr
-from ..primitives.common import instantiate, np, zeros_of
+from ..primitives.common import np
 from ..primitives.elementwise import convert
-from ..primitives.shape import reshape, slice_p
+from ..primitives.shape import instantiate, reshape, zeros_of
+from ..primitives.slicing import slice_p
 from ..runtime.array import ArrayImpl, as_array
 from ..transforms.jvp import jvp_flat
 from ..transforms.linearize import linearize_flat

@@ -7,8 +7,8 @@ from ..core.jaxpr import close, eval_jaxpr
 from ..core.trace import Tracer
 from ..primitives.calls import custom_jvp_call_p, custom_vjp_call_p
 from ..primitives.collectives import match
-from ..primitives.common import instantiate, zeros_of
 from ..primitives.elementwise import convert
+from ..primitives.shape import instantiate, zeros_of
 from .flat import FlatFunction
 from .signatures import name_of, numbers_and_names, signature_of, split_statics
 

@@ -5,12 +5,13 @@ from typing import NamedTuple
 from ..api.laid import laid
 from ..core import dtypes
 from ..core.avals import aval_of
-from ..primitives.common import full, ndim_of, np, prod, shape_of
+from ..primitives.common import ndim_of, np, prod, shape_of
 from ..primitives.contract import contract, dot_general_p, labels
 from ..primitives.conv import ConvDimensionNumbers, conv_general_dilated_p, dilated
 from ..primitives.elementwise import and_p, ge, lt, select, sub
 from ..primitives.precision import DotAlgorithm, DotAlgorithmPreset, Precision, canonical_precision
-from ..primitives.shape import broadcast_in_dim, iota_p, rev_p, transpose
+from ..primitives.shape import broadcast_in_dim, full, transpose
+from ..primitives.slicing import iota_p, rev_p
 
 PrecisionLike = (None | str | Precision | tuple[str, str] | tuple[Precision, Precision] | DotAlgorithm
                  | DotAlgorithmPreset)

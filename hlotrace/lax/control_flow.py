@@ -12,9 +12,9 @@ from ..core.jaxpr import Var, eval_jaxpr
 from ..core.programs import embed_constants
 from ..core.trace import Tracer, is_concrete, trace_to_jaxpr
 from ..primitives.collectives import vary
-from ..primitives.common import bind, canonical_axis, np, scalar
+from ..primitives.common import canonical_axis, np, scalar
 from ..primitives.control import cond_p, while_p
-from ..primitives.elementwise import convert
+from ..primitives.elementwise import add_p, clamp_p, convert, lt_p, ne_p
 from ..primitives.scan import scan_p
 from .shapes import concatenate, reshape, rev, stack
 
@@ -222,7 +222,7 @@ def fori_loop(lower, upper, body_fun, init_val, *, unroll=None):
 
         def step(carry, _):
             i, val = carry
-            return (bind("add", i, one), body_fun(i, val)), None
+            return (add_p.bind(i, one), body_fun(i, val)), None
         step.__name__ = name_of(body_fun)
         (_, result), _ = scan(step, (convert(lo, dtype, weak), init_val), None, length=max(hi - lo, 0),
                               unroll=1 if unroll is None else unroll, _owner=(body_fun, ("fori_loop", dtype, weak)))
@@ -231,11 +231,11 @@ def fori_loop(lower, upper, body_fun, init_val, *, unroll=None):
         raise ValueError("fori_loop: `unroll` can only be used with `fori_loop` if the loop bounds are known when "
                          "tracing (Python integers)")
     def cond_fun(state_):
-        return bind("lt", state_[0], state_[1])
+        return lt_p.bind(state_[0], state_[1])
 
     def step(state_):
         i, last, val = state_
-        return bind("add", i, one), last, body_fun(i, val)
+        return add_p.bind(i, one), last, body_fun(i, val)
     bounds = [convert(b, dtype, weak) for b in (lower, upper)]
     return while_loop(cond_fun, step, (*bounds, init_val))[2]
 
@@ -318,7 +318,7 @@ def cond(pred, true_fun, false_fun, *operands, operand=None, linear=None):
         dtype = aval_of(pred).dtype
         if not (dtypes.is_float(dtype) or dtypes.is_integer(dtype)):
             raise TypeError(f"Pred type must be either boolean or number, got {dtype}.")
-        pred = bind("ne", pred, scalar(0, dtype))
+        pred = ne_p.bind(pred, scalar(0, dtype))
     traced, leaves = _trace_branches("lax.cond", (false_fun, true_fun), operands)
     _branch_outputs(traced[::-1], ["true_fun", "false_fun"])
     return _bind_branches(pred, traced, leaves)
@@ -342,7 +342,7 @@ def switch(index, branches, *operands, operand=None):
         return branches[min(max(int(index), 0), len(branches) - 1)](*operands)
     index = convert(index, np.dtype("int32")) if not isinstance(index, int) else np.int32(
         min(max(index, 0), len(branches)))
-    index = bind("clamp", scalar(0, np.int32), index, scalar(len(branches) - 1, np.int32))
+    index = clamp_p.bind(scalar(0, np.int32), index, scalar(len(branches) - 1, np.int32))
     traced, leaves = _trace_branches("lax.switch", branches, operands)
     _branch_outputs(traced, [f"branch {i}" for i in range(len(branches))])
     return _bind_branches(index, traced, leaves)

@@ -10,8 +10,9 @@ from ..core import dtypes, source, tree
 from ..core.array import Array
 from ..core.avals import aval_of, is_arraylike, not_an_array
 from ..core.dtypes import python_scalars
-from ..core.primitive import PRIMITIVES
-from ..primitives.common import full, is_constant, np, scalar, shape_of
+from ..primitives import elementwise as e
+from ..primitives import special as s
+from ..primitives.common import is_constant, kind_of, np, scalar, shape_of
 from ..primitives.elementwise import (
     bitcast_convert_type_p,
     clamp_p,
@@ -19,7 +20,6 @@ from ..primitives.elementwise import (
     conj_p,
     convert,
     integer_pow_p,
-    kind_of,
     nextafter_p,
     pow_p,
     reduce_precision_p,
@@ -27,7 +27,7 @@ from ..primitives.elementwise import (
     select_n_p,
     stop_gradient_p,
 )
-from ..primitives.shape import broadcast_in_dim
+from ..primitives.shape import broadcast_in_dim, full
 from ..primitives.special import polygamma_p, zeta_p
 
 _RANK = {"b": 0, "i": 1, "u": 1, "f": 2, "c": 3}      # kinds of dtype in the order of python_scalars
@@ -78,8 +78,8 @@ def _operands(name, *args):
     return [broadcast_in_dim(x, shape, ()) if shape and shape_of(x) == () and not is_constant(x) else x for x in args]
 
 
-def _unary(name, doc, primitive=None):
-    bind = PRIMITIVES[primitive or name].bind
+def _unary(primitive, doc, name=None):
+    bind, name = primitive.bind, name or primitive.name
 
     def function(x):
         if not isinstance(x, Array):
@@ -88,8 +88,8 @@ def _unary(name, doc, primitive=None):
     return _named(function, name, doc)
 
 
-def _with_accuracy(name, doc):
-    bind = PRIMITIVES[name].bind
+def _with_accuracy(primitive, doc):
+    bind, name = primitive.bind, primitive.name
 
     def function(x, *, accuracy=None):
         if accuracy not in (None, AccuracyMode.DEFAULT):
@@ -100,8 +100,8 @@ def _with_accuracy(name, doc):
     return _named(function, name, doc + "  `accuracy` is the default one.")
 
 
-def _binary(name, doc, primitive=None):
-    bind = PRIMITIVES[primitive or name].bind
+def _binary(primitive, doc, name=None):
+    bind, name = primitive.bind, name or primitive.name
 
     def function(x, y):
         if isinstance(x, Array) and isinstance(y, Array) and x.aval is y.aval:
@@ -118,68 +118,68 @@ def _named(function, name, doc):
 
 # --- one row for each function ----------------------------------------------------------------------------------
 
-neg = _unary("neg", "Minus x.")
-sign = _unary("sign", "-1, 0 or 1 by the sign; x/|x| for complex numbers.")
-abs = _unary("abs", "Absolute value; real also for complex numbers.")
-floor = _unary("floor", "The greatest integer that is not above x; floating point.")
-ceil = _unary("ceil", "The least integer that is not below x; floating point.")
-is_finite = _unary("is_finite", "Neither infinite nor NaN; floating point.")
-exp = _with_accuracy("exp", "e**x.")
-exp2 = _with_accuracy("exp2", "2**x.")
-expm1 = _with_accuracy("expm1", "e**x - 1, exact for small x.")
-log = _with_accuracy("log", "Natural logarithm.")
-log1p = _with_accuracy("log1p", "Natural logarithm of 1 + x, exact for small x.")
-logistic = _with_accuracy("logistic", "1 / (1 + e**-x).")
-sin = _with_accuracy("sin", "Sine of an angle in radians.")
-cos = _with_accuracy("cos", "Cosine of an angle in radians.")
-tan = _with_accuracy("tan", "Tangent of an angle in radians.")
-asin = _unary("asin", "The angle in radians whose sine is x.")
-acos = _unary("acos", "The angle in radians whose cosine is x.")
-atan = _unary("atan", "The angle in radians whose tangent is x.")
-sinh = _unary("sinh", "Hyperbolic sine.")
-cosh = _unary("cosh", "Hyperbolic cosine.")
-tanh = _with_accuracy("tanh", "Hyperbolic tangent.")
-asinh = _unary("asinh", "Inverse hyperbolic sine.")
-acosh = _unary("acosh", "Inverse hyperbolic cosine.")
-atanh = _unary("atanh", "Inverse hyperbolic tangent.")
-sqrt = _with_accuracy("sqrt", "Square root.")
-rsqrt = _with_accuracy("rsqrt", "1 / sqrt(x).")
-cbrt = _with_accuracy("cbrt", "Cube root; floating point.")
-square = _unary("square", "x * x.")
-erf = _unary("erf", "Error function; floating point.")
-erfc = _unary("erfc", "1 - erf(x), exact for large x; floating point.")
-erf_inv = _unary("erf_inv", "Inverse of erf; floating point.")
-lgamma = _unary("lgamma", "log|Gamma(x)|; floating point.")
-digamma = _unary("digamma", "Derivative of lgamma; floating point.")
-bessel_i0e = _unary("bessel_i0e", "e**-|x| I0(x), the scaled modified Bessel function of order 0; floating point.")
-bessel_i1e = _unary("bessel_i1e", "e**-|x| I1(x), the scaled modified Bessel function of order 1; floating point.")
-real = _unary("real", "Real part of complex numbers.")
-imag = _unary("imag", "Imaginary part of complex numbers.")
-bitwise_not = _unary("bitwise_not", "All bits flipped; integers and booleans.", "not")
-population_count = _unary("population_count", "Number of bits set; integers.")
-clz = _unary("clz", "Number of leading zero bits; integers.")
+neg = _unary(e.neg_p, "Minus x.")
+sign = _unary(e.sign_p, "-1, 0 or 1 by the sign; x/|x| for complex numbers.")
+abs = _unary(e.abs_p, "Absolute value; real also for complex numbers.")
+floor = _unary(e.floor_p, "The greatest integer that is not above x; floating point.")
+ceil = _unary(e.ceil_p, "The least integer that is not below x; floating point.")
+is_finite = _unary(e.is_finite_p, "Neither infinite nor NaN; floating point.")
+exp = _with_accuracy(e.exp_p, "e**x.")
+exp2 = _with_accuracy(e.exp2_p, "2**x.")
+expm1 = _with_accuracy(e.expm1_p, "e**x - 1, exact for small x.")
+log = _with_accuracy(e.log_p, "Natural logarithm.")
+log1p = _with_accuracy(e.log1p_p, "Natural logarithm of 1 + x, exact for small x.")
+logistic = _with_accuracy(e.logistic_p, "1 / (1 + e**-x).")
+sin = _with_accuracy(e.sin_p, "Sine of an angle in radians.")
+cos = _with_accuracy(e.cos_p, "Cosine of an angle in radians.")
+tan = _with_accuracy(e.tan_p, "Tangent of an angle in radians.")
+asin = _unary(e.asin_p, "The angle in radians whose sine is x.")
+acos = _unary(e.acos_p, "The angle in radians whose cosine is x.")
+atan = _unary(e.atan_p, "The angle in radians whose tangent is x.")
+sinh = _unary(e.sinh_p, "Hyperbolic sine.")
+cosh = _unary(e.cosh_p, "Hyperbolic cosine.")
+tanh = _with_accuracy(e.tanh_p, "Hyperbolic tangent.")
+asinh = _unary(e.asinh_p, "Inverse hyperbolic sine.")
+acosh = _unary(e.acosh_p, "Inverse hyperbolic cosine.")
+atanh = _unary(e.atanh_p, "Inverse hyperbolic tangent.")
+sqrt = _with_accuracy(e.sqrt_p, "Square root.")
+rsqrt = _with_accuracy(e.rsqrt_p, "1 / sqrt(x).")
+cbrt = _with_accuracy(e.cbrt_p, "Cube root; floating point.")
+square = _unary(e.square_p, "x * x.")
+erf = _unary(s.erf_p, "Error function; floating point.")
+erfc = _unary(s.erfc_p, "1 - erf(x), exact for large x; floating point.")
+erf_inv = _unary(s.erf_inv_p, "Inverse of erf; floating point.")
+lgamma = _unary(s.lgamma_p, "log|Gamma(x)|; floating point.")
+digamma = _unary(s.digamma_p, "Derivative of lgamma; floating point.")
+bessel_i0e = _unary(s.bessel_i0e_p, "e**-|x| I0(x), the scaled modified Bessel function of order 0; floating point.")
+bessel_i1e = _unary(s.bessel_i1e_p, "e**-|x| I1(x), the scaled modified Bessel function of order 1; floating point.")
+real = _unary(e.real_p, "Real part of complex numbers.")
+imag = _unary(e.imag_p, "Imaginary part of complex numbers.")
+bitwise_not = _unary(e.not_p, "All bits flipped; integers and booleans.", "bitwise_not")
+population_count = _unary(e.population_count_p, "Number of bits set; integers.")
+clz = _unary(e.clz_p, "Number of leading zero bits; integers.")
 
-add = _binary("add", "x + y.")
-sub = _binary("sub", "x - y.")
-mul = _binary("mul", "x * y.")
-div = _binary("div", "x / y; for integers, rounded toward zero.")
-rem = _binary("rem", "Remainder of division toward zero; it has the sign of x.")
-max = _binary("max", "The greater of x and y; NaN where either is NaN.")
-min = _binary("min", "The lesser of x and y; NaN where either is NaN.")
-atan2 = _binary("atan2", "The angle in radians of the point (y, x), in (-pi, pi].")
-complex = _binary("complex", "x + iy of real arrays.")
-bitwise_and = _binary("bitwise_and", "Bitwise and; integers and booleans.", "and")
-bitwise_or = _binary("bitwise_or", "Bitwise or; integers and booleans.", "or")
-bitwise_xor = _binary("bitwise_xor", "Bitwise exclusive or; integers and booleans.", "xor")
-shift_left = _binary("shift_left", "Bits moved left, zeros come in; integers.")
-shift_right_logical = _binary("shift_right_logical", "Bits moved right, zeros come in; integers.")
-shift_right_arithmetic = _binary("shift_right_arithmetic", "Bits moved right, the sign bit comes in; integers.")
-eq = _binary("eq", "x == y.")
-ne = _binary("ne", "x != y.")
-lt = _binary("lt", "x < y.")
-le = _binary("le", "x <= y.")
-gt = _binary("gt", "x > y.")
-ge = _binary("ge", "x >= y.")
+add = _binary(e.add_p, "x + y.")
+sub = _binary(e.sub_p, "x - y.")
+mul = _binary(e.mul_p, "x * y.")
+div = _binary(e.div_p, "x / y; for integers, rounded toward zero.")
+rem = _binary(e.rem_p, "Remainder of division toward zero; it has the sign of x.")
+max = _binary(e.max_p, "The greater of x and y; NaN where either is NaN.")
+min = _binary(e.min_p, "The lesser of x and y; NaN where either is NaN.")
+atan2 = _binary(e.atan2_p, "The angle in radians of the point (y, x), in (-pi, pi].")
+complex = _binary(e.complex_p, "x + iy of real arrays.")
+bitwise_and = _binary(e.and_p, "Bitwise and; integers and booleans.", "bitwise_and")
+bitwise_or = _binary(e.or_p, "Bitwise or; integers and booleans.", "bitwise_or")
+bitwise_xor = _binary(e.xor_p, "Bitwise exclusive or; integers and booleans.", "bitwise_xor")
+shift_left = _binary(e.shift_left_p, "Bits moved left, zeros come in; integers.")
+shift_right_logical = _binary(e.shift_right_logical_p, "Bits moved right, zeros come in; integers.")
+shift_right_arithmetic = _binary(e.shift_right_arithmetic_p, "Bits moved right, the sign bit comes in; integers.")
+eq = _binary(e.eq_p, "x == y.")
+ne = _binary(e.ne_p, "x != y.")
+lt = _binary(e.lt_p, "x < y.")
+le = _binary(e.le_p, "x <= y.")
+gt = _binary(e.gt_p, "x > y.")
+ge = _binary(e.ge_p, "x >= y.")
 
 
 def nextafter(x1, x2):

@@ -1,4 +1,4 @@
-"""Slices, gathers and scatters: the public functions over `primitives/index.py` and `primitives/scatter.py`."""
+"""Slices, gathers and scatters: the public functions over `primitives/gather.py` and `primitives/dynamic.py`."""
 import operator
 
 from ..core import dtypes
@@ -6,12 +6,14 @@ from ..core.array import Array
 from ..core.avals import ShapedArray, aval_of
 from ..core.programs import embed_constants
 from ..core.trace import Tracer, trace_to_jaxpr
-from ..primitives import scatter as _scatter
-from ..primitives.common import canonical_axis, full, np, scalar
+from ..primitives import gather as _gather
+from ..primitives.common import canonical_axis, np, scalar
+from ..primitives.dynamic import dynamic_slice_p, dynamic_update_slice_p
 from ..primitives.elementwise import add, convert, lt, neg, select
-from ..primitives.index import GatherDimensionNumbers, GatherScatterMode, dynamic_slice_p, dynamic_update_slice_p, gather_p
-from ..primitives.scatter import ScatterDimensionNumbers
-from ..primitives.shape import concatenate_p, reshape, slice_p, squeeze_p
+from ..primitives.gather import gather_p
+from ..primitives.index import GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers
+from ..primitives.shape import full, reshape, squeeze_p
+from ..primitives.slicing import concatenate_p, slice_p
 
 __all__ = ["GatherDimensionNumbers", "GatherScatterMode", "ScatterDimensionNumbers", "dynamic_index_in_dim",
            "dynamic_slice", "dynamic_slice_in_dim", "dynamic_update_index_in_dim", "dynamic_update_slice",
@@ -179,7 +181,7 @@ def gather(operand, start_indices, dimension_numbers, slice_sizes, *, unique_ind
 
 
 def _scatter_function(name, effect):
-    primitive = getattr(_scatter, f"{name}_p")
+    primitive = getattr(_gather, f"{name}_p")
 
     def function(operand, scatter_indices, updates, dimension_numbers, *, indices_are_sorted=False,
                  unique_indices=False, mode=None):
@@ -226,7 +228,7 @@ def scatter_apply(operand, scatter_indices, func, dimension_numbers, *, update_s
     if any(isinstance(c, Tracer) for c in jaxpr.consts):
         raise NotImplementedError("scatter_apply: the function may not close over traced values; read the elements "
                                   "with x.at[idx].get(), compute, and write them with x.at[idx].set(...)")
-    return _scatter.scatter_apply_p.bind(
+    return _gather.scatter_apply_p.bind(
         operand, _indices("scatter_apply", scatter_indices), full(tuple(update_shape), 0, aval.dtype),
         dimension_numbers=_numbers(ScatterDimensionNumbers, "scatter_apply", dimension_numbers),
         update_jaxpr=embed_constants(jaxpr), indices_are_sorted=bool(indices_are_sorted),

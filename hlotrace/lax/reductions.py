@@ -22,10 +22,9 @@ from ..primitives.reduce import (
     reduce_or_p,
     reduce_p,
     reduce_prod_p,
-    reduce_sum_p,
     reduce_xor_p,
 )
-from ..primitives.shape import broadcast_in_dim, move_axis
+from ..primitives.shape import broadcast_in_dim, move_axis, reduce_sum_p
 from ..primitives.sort import sort_p, top_k_p
 from ..primitives.window import (
     reduce_window_max_p,

@@ -8,19 +8,11 @@ from ..api.misc import device_put
 from ..core import dtypes, tree
 from ..core.avals import aval_of, is_arraylike
 from ..primitives import shape as _shape
-from ..primitives.common import bind, canonical_axes, canonical_axis, canonical_shape, is_constant, np, prod
-from ..primitives.elementwise import convert
-from ..primitives.shape import (
-    broadcast_in_dim_p,
-    concatenate_p,
-    iota_p,
-    optimization_barrier_p,
-    pad_p,
-    reshape_p,
-    rev_p,
-    squeeze_p,
-    transpose_p,
-)
+from ..primitives.common import canonical_axes, canonical_axis, canonical_shape, is_constant, np, prod
+from ..primitives.elementwise import convert, convert_element_type_p
+from ..primitives.random import random_wrap_p
+from ..primitives.shape import broadcast_in_dim_p, reshape_p, squeeze_p, transpose_p
+from ..primitives.slicing import concatenate_p, iota_p, optimization_barrier_p, pad_p, rev_p, slice_p
 
 __all__ = ["broadcast", "broadcast_in_dim", "broadcast_in_dim_p", "broadcast_shapes", "broadcast_to_rank",
            "broadcasted_iota", "collapse", "concatenate", "concatenate_p", "empty", "expand_dims", "full", "full_like",
@@ -50,7 +42,7 @@ def full(shape, fill_value, dtype=None, *, sharding=None):
         dtype = dtypes.check_user_dtype(dtype, "full")
         if dtypes.is_extended(dtype):
             words = full((*shape, *dtype.physical_shape), fill_value, dtype.physical_dtype)
-            return _placed(bind("random_wrap", words), sharding)
+            return _placed(random_wrap_p.bind(words), sharding)
         fill_value = np.asarray(fill_value, dtype) if is_constant(fill_value) else convert(fill_value, dtype)
     return _placed(broadcast_in_dim_p.bind(fill_value, shape=shape, broadcast_dimensions=()), sharding)
 
@@ -71,7 +63,7 @@ def full_like(x, fill_value, dtype=None, shape=None, sharding=None):
         raise TypeError(f"full_like: cannot take a shape and a dtype from a value of type {type(x)}")
     result = full(x.shape if shape is None else shape, fill_value, x.dtype if dtype is None else dtype)
     if weak:
-        result = bind("convert_element_type", result, new_dtype=result.dtype, weak_type=True)
+        result = convert_element_type_p.bind(result, new_dtype=result.dtype, weak_type=True)
     return _placed(result, sharding)
 
 
@@ -226,7 +218,7 @@ def split(operand, sizes, axis=0):
     for n, end in zip(sizes, ends):
         lo, hi = [0] * len(shape), list(shape)
         lo[axis], hi[axis] = end - n, end
-        parts.append(bind("slice", operand, start_indices=tuple(lo), limit_indices=tuple(hi), strides=None))
+        parts.append(slice_p.bind(operand, start_indices=tuple(lo), limit_indices=tuple(hi), strides=None))
     return parts
 
 

@@ -7,7 +7,8 @@ from ..lax.elementwise import bitcast_convert_type, convert_element_type
 from ..lax.indexing import dynamic_slice_in_dim, index_in_dim
 from ..primitives.common import np
 from ..primitives.elementwise import complex_p, convert, imag_p, ne, real
-from ..primitives.shape import concatenate_p, reshape, rev_p
+from ..primitives.shape import reshape
+from ..primitives.slicing import concatenate_p, rev_p
 from . import arithmetic, creation, indexing, selection, shaping, ufuncs
 
 _OPERANDS = (Array, int, float, complex, np.ndarray, np.generic)

@@ -3,8 +3,9 @@ from ..api.composite import composite
 from ..core import dtypes
 from ..core.array import Array
 from ..core.avals import is_arraylike
-from ..primitives.common import full, np, scalar
+from ..primitives.common import np, scalar
 from ..primitives.elementwise import convert
+from ..primitives.shape import full
 from .creation import asarray
 from .reductions import all
 from .ufuncs import abs, add, equal, isfinite, isnan, less_equal, logical_and, logical_or, multiply, subtract

@@ -7,11 +7,11 @@ from ..core import dtypes
 from ..core.array import Array
 from ..core.trace import concrete_or_error
 from ..primitives import elementwise as e
-from ..primitives.common import full, np, prod, shape_of
+from ..primitives.common import np, prod, shape_of
 from ..primitives.cumulative import cumsum_p
 from ..primitives.elementwise import add, convert, div, lt, ne, rem_p
-from ..primitives.reduce import reduce_sum
-from ..primitives.shape import broadcast_in_dim, concatenate_p, reshape
+from ..primitives.shape import broadcast_in_dim, full, reduce_sum, reshape
+from ..primitives.slicing import concatenate_p
 from ..runtime.array import as_array
 from .creation import asarray
 from .shaping import broadcast_to, ravel

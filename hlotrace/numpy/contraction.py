@@ -10,12 +10,13 @@ from ..api.composite import composite
 from ..api.laid import laid
 from ..core import dtypes
 from ..core.avals import aval_of
-from ..primitives.common import bind, canonical_axes, canonical_axis, np, prod, scalar
+from ..primitives.common import canonical_axes, canonical_axis, np, prod, scalar
 from ..primitives.contract import contract, natural_labels, reduce_axes
 from ..primitives.conv import ConvDimensionNumbers, conv_general_dilated_p
 from ..primitives.elementwise import conj_p, convert, mul, sub
 from ..primitives.precision import canonical_precision
-from ..primitives.shape import concatenate_p, move_axis, pad_p, reshape, rev_p, slice_p, squeeze_p, transpose
+from ..primitives.shape import move_axis, reduce_sum, reshape, squeeze_p, transpose
+from ..primitives.slicing import concatenate_p, pad_p, rev_p, slice_p
 from .util import broadcast_shapes, broadcast_to_shape, check_arraylike, ndim, promote_dtypes, promote_dtypes_inexact
 from .util import shape as shape_of
 
@@ -424,7 +425,7 @@ def trace(a, offset=0, axis1=0, axis2=1, dtype=None, out=None):
     limit = (*shape_of(x)[:-2], start[-2] + size, start[-1] + size)
     square = slice_p.bind(x, start_indices=start, limit_indices=limit, strides=None)
     diagonal = convert(_diagonal(square, ndim(x) - 2, ndim(x) - 1), dtype, aval_of(a).weak_type)
-    return bind("reduce_sum", diagonal, axes=(ndim(diagonal) - 1,))
+    return reduce_sum(diagonal, (ndim(diagonal) - 1,))
 
 
 def _correlate(name, a, v, mode, precision, preferred):

@@ -19,7 +19,8 @@ from ..lax import shapes as lax
 from ..primitives.collectives import vary
 from ..primitives.common import canonical_axis, canonical_shape, np, scalar
 from ..primitives.elementwise import add, convert, div, eq, floor_p, ge, log, mul, power, select, sign_p, sub
-from ..primitives.shape import broadcast_in_dim, concatenate_p, copy_p, iota_p, move_axis, pad_p, reshape, slice_p
+from ..primitives.shape import broadcast_in_dim, move_axis, reshape
+from ..primitives.slicing import concatenate_p, copy_p, iota_p, pad_p, slice_p
 from ..runtime.array import ArrayImpl, from_numpy
 from ..runtime.array import from_dlpack as import_dlpack
 from .util import SCALARS, broadcast_shapes, broadcast_to_shape, cast, check_arraylike, ndim, result_type

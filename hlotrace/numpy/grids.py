@@ -8,8 +8,9 @@ from ..core import dtypes
 from ..core.avals import aval_of
 from ..core.trace import concrete_or_error
 from ..lax import shapes as lax
-from ..primitives.common import bind, prod, scalar
+from ..primitives.common import prod, scalar
 from ..primitives.shape import reshape
+from ..primitives.slicing import iota_p
 from .arithmetic import clip, remainder
 from .conditions import nonzero, where
 from .creation import arange, asarray, linspace, ones, zeros
@@ -101,7 +102,7 @@ def indices(dimensions, dtype=None, sparse=False):
     """The index of every element of an array of shape `dimensions`, for each axis: stacked, or a sparse tuple."""
     dimensions = tuple(map(operator.index, dimensions))
     dtype = dtypes.check_user_dtype(int if dtype is None else dtype, "indices")
-    grids = [bind("iota", dtype=dtype, dimension=i,
+    grids = [iota_p.bind(dtype=dtype, dimension=i,
                   shape=tuple(n if i == j else 1 for j, n in enumerate(dimensions)) if sparse else dimensions)
              for i in range(len(dimensions))]
     if sparse:

@@ -18,26 +18,13 @@ from ..core.array import Array
 from ..core.avals import aval_of, is_arraylike
 from ..core.trace import Tracer
 from ..lax import indexing as lax
-from ..primitives.common import bind, full, prod, scalar, shape_of
+from ..primitives.common import prod, scalar, shape_of
+from ..primitives.dynamic import dynamic_slice_p, dynamic_update_slice_p
 from ..primitives.elementwise import add, convert, lt, mul, select
-from ..primitives.index import (
-    FILL,
-    PROMISE,
-    GatherDimensionNumbers,
-    GatherScatterMode,
-    dynamic_slice_p,
-    dynamic_update_slice_p,
-    gather_p,
-)
-from ..primitives.scatter import (
-    ScatterDimensionNumbers,
-    scatter_add_p,
-    scatter_max_p,
-    scatter_min_p,
-    scatter_mul_p,
-    scatter_p,
-)
-from ..primitives.shape import broadcast_in_dim, concatenate_p, reshape, rev_p, slice_p
+from ..primitives.gather import gather_p, scatter_add_p, scatter_max_p, scatter_min_p, scatter_mul_p, scatter_p
+from ..primitives.index import FILL, PROMISE, GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers
+from ..primitives.shape import broadcast_in_dim, full, reshape
+from ..primitives.slicing import concatenate_p, iota_p, rev_p, slice_p
 from .creation import asarray
 from .util import broadcast_shapes
 
@@ -342,7 +329,7 @@ def index_vectors(plan, operands, shape):
             value, first = how[0], 0
         else:
             start, size, step, first = how
-            value = bind("iota", dtype=dtype, shape=(size,), dimension=0)
+            value = iota_p.bind(dtype=dtype, shape=(size,), dimension=0)
             value = add(mul(value, step), start)
         columns.append(_spread(value, dtype, plan.batch, first))
     if not columns:

@@ -8,7 +8,7 @@ from ..core.trace import concrete_or_error
 from ..lax import shapes as lax
 from ..primitives.common import np
 from ..primitives.elementwise import convert
-from ..primitives.shape import slice_p
+from ..primitives.slicing import slice_p
 from .creation import asarray, linspace
 from .mapping import apply_along_axis
 from .reductions import max as max_

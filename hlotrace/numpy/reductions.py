@@ -7,21 +7,13 @@ from ..api.composite import composite
 from ..core import dtypes
 from ..core.avals import aval_of
 from ..core.config import state
-from ..primitives.common import Primitive, canonical_axes, canonical_axis, full, np, scalar, shape_of
+from ..primitives.common import Primitive, canonical_axes, canonical_axis, np, scalar, shape_of
 from ..primitives.common import prod as size_of
 from ..primitives.cumulative import cumprod_p, cumsum_p
 from ..primitives.elementwise import add_p, and_p, convert, max_p, min_p, mul_p, ne, or_p, select, sub
-from ..primitives.reduce import (
-    argmax_p,
-    argmin_p,
-    reduce_and_p,
-    reduce_max_p,
-    reduce_min_p,
-    reduce_or_p,
-    reduce_prod_p,
-    reduce_sum_p,
-)
-from ..primitives.shape import broadcast_in_dim, concatenate_p, reshape
+from ..primitives.reduce import argmax_p, argmin_p, reduce_and_p, reduce_max_p, reduce_min_p, reduce_or_p, reduce_prod_p
+from ..primitives.shape import broadcast_in_dim, full, reduce_sum_p, reshape
+from ..primitives.slicing import concatenate_p
 from .util import broadcast_to_shape, cast, check_arraylike, dtype_of, ndim
 
 __all__ = ["all", "amax", "amin", "any", "argmax", "argmin", "count_nonzero", "cumprod", "cumsum", "cumulative_prod",

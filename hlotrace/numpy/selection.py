@@ -5,9 +5,10 @@ from ..api.composite import composite
 from ..core import dtypes, errors
 from ..core.avals import aval_of
 from ..core.trace import concrete_or_error, is_concrete
-from ..primitives.common import bind, canonical_axes, canonical_axis
-from ..primitives.elementwise import add, convert, lt, select
-from ..primitives.index import PROMISE, GatherDimensionNumbers, GatherScatterMode, gather_p
+from ..primitives.common import canonical_axes, canonical_axis
+from ..primitives.elementwise import add, convert, lt, select, select_n_p
+from ..primitives.gather import gather_p
+from ..primitives.index import PROMISE, GatherDimensionNumbers, GatherScatterMode
 from ..primitives.shape import broadcast_in_dim, reshape
 from .arithmetic import clip, remainder
 from .conditions import nonzero, where
@@ -141,7 +142,7 @@ def _choose(a, *choices, wrap):
     a, *choices = broadcast_args(a, *promote_dtypes(*choices))
     a = convert(a, dtypes.int32)
     choices = [broadcast_in_dim(c, aval_of(a).shape, ()) if aval_of(c).ndim == 0 else c for c in choices]
-    return bind("select_n", a, *choices)
+    return select_n_p.bind(a, *choices)
 
 
 def compress(condition, a, axis=None, *, size=None, fill_value=0, out=None):

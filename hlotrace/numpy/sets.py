@@ -9,11 +9,12 @@ from ..api.composite import composite
 from ..core import dtypes
 from ..core.array import Array
 from ..core.avals import aval_of
-from ..primitives.common import canonical_axis, full, np, prod, shape_of
+from ..primitives.common import canonical_axis, np, prod, shape_of
 from ..primitives.cumulative import cummax_p, cummin_p, cumsum_p
 from ..primitives.elementwise import add, and_p, convert, eq, lt, minimum, ne, not_p, select, sub
 from ..primitives.reduce import reduce_or_p
-from ..primitives.shape import broadcast_in_dim, concatenate_p, move_axis, reshape, slice_p
+from ..primitives.shape import broadcast_in_dim, full, move_axis, reshape
+from ..primitives.slicing import concatenate_p, slice_p
 from ..primitives.sort import sort, take_along
 from .conditions import as_size, known, where_true
 from .sorting import flat, index_dtype, positions, searchsorted

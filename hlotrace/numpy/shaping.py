@@ -12,9 +12,10 @@ from ..core.trace import concrete_or_error, is_concrete
 from ..lax import shapes as lax
 from ..primitives.common import canonical_axes, canonical_axis, canonical_shape, np, prod, scalar
 from ..primitives.cumulative import cumsum_p
+from ..primitives.dynamic import dynamic_slice_p
 from ..primitives.elementwise import add, convert, minimum, neg, rem_p
-from ..primitives.index import dynamic_slice_p
-from ..primitives.shape import slice_p, squeeze_p
+from ..primitives.shape import squeeze_p
+from ..primitives.slicing import slice_p
 from .creation import asarray
 from .indexing import get
 from .sorting import searchsorted

@@ -7,7 +7,7 @@ from ..core import dtypes
 from ..core.avals import aval_of
 from ..core.trace import concrete_or_error
 from ..lax.control_flow import fori_loop
-from ..primitives.common import canonical_axis, full, np, scalar, shape_of
+from ..primitives.common import canonical_axis, np, scalar, shape_of
 from ..primitives.elementwise import (
     add,
     and_p,
@@ -26,10 +26,10 @@ from ..primitives.elementwise import (
     shift_right_logical_p,
     sub,
 )
-from ..primitives.index import FILL
-from ..primitives.reduce import reduce_sum
-from ..primitives.scatter import ScatterDimensionNumbers, scatter_add_p
-from ..primitives.shape import broadcast_in_dim, concatenate_p, iota_p, reshape, rev_p, slice_p
+from ..primitives.gather import scatter_add_p
+from ..primitives.index import FILL, ScatterDimensionNumbers
+from ..primitives.shape import broadcast_in_dim, full, reduce_sum, reshape
+from ..primitives.slicing import concatenate_p, iota_p, rev_p, slice_p
 from ..primitives.sort import sort as sort_arrays
 from ..primitives.sort import take_along
 from .reductions import max as max_

@@ -2,7 +2,7 @@
 from ..api.composite import composite
 from ..api.laid import laid
 from ..core import dtypes
-from ..primitives.common import canonical_axes, full, np, prod, shape_of
+from ..primitives.common import canonical_axes, np, prod, shape_of
 from ..primitives.cumulative import cumsum_p
 from ..primitives.elementwise import (
     add,
@@ -25,8 +25,8 @@ from ..primitives.elementwise import (
     square,
     sub,
 )
-from ..primitives.reduce import argmax_p, kept_axes, reduce_or_p, reduce_sum
-from ..primitives.shape import broadcast_in_dim, reshape, transpose
+from ..primitives.reduce import argmax_p, reduce_or_p
+from ..primitives.shape import broadcast_in_dim, full, kept_axes, reduce_sum, reshape, transpose
 from ..primitives.sort import sort, take_along
 from .reductions import as_mask, is_nan, no_out, wider
 from .reductions import sum as sum_

@@ -12,8 +12,9 @@ from ..core.avals import aval_of
 from ..core.config import state
 from ..core.dtypes import SUPPORTED, python_scalars
 from ..primitives import elementwise as e
-from ..primitives.common import Primitive, full, np, scalar
-from ..primitives.elementwise import convert, eq, ge, gt, kind_of, le, lt, mul, ne, select
+from ..primitives.common import Primitive, kind_of, np, scalar
+from ..primitives.elementwise import convert, eq, ge, gt, le, lt, mul, ne, select
+from ..primitives.shape import full
 from .ufunc import ufunc
 from .util import check_arraylike, dtype_of, promote_args, promote_args_inexact, shape
 

@@ -7,8 +7,7 @@ from ..core.primitive import fact_of
 from ..core.programs import transpose_call
 from ..core.trace import trace_to_jaxpr
 from .common import Primitive, aval_of, dtype_of, dtypes
-from .reduce import reduce_sum
-from .shape import move_axis
+from .shape import move_axis, reduce_sum
 
 
 def nonzero(tangents):

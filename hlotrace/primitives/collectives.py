@@ -11,11 +11,13 @@ import numpy as np
 
 from ..core import dtypes
 from ..core.trace import JaxprTrace
-from .common import Primitive, ShapedArray, aval_of, bind, linear_jvp, prod, shape_of
+from .common import Primitive, ShapedArray, aval_of, prod, shape_of
 from .elementwise import add_p, convert, div, eq, max_p, min_p, mul
+from .gather import gather_p
 from .index import FILL, GatherDimensionNumbers
-from .reduce import reduce_max_p, reduce_min_p, reduce_sum_p, region
-from .shape import broadcast_axis, iota_p, move_axis, reshape
+from .reduce import reduce_max_p, reduce_min_p, region
+from .shape import broadcast_axis, linear_jvp, move_axis, reduce_sum_p, reshape
+from .slicing import iota_p
 
 
 def _own_axes(params):
@@ -241,7 +243,7 @@ def _ppermute_mapped(axis, x, dim, *, axes, perm):
     for a, b in perm:
         source[b] = a
     numbers = GatherDimensionNumbers(tuple(range(1, len(shape))), (0,), (0,))
-    return bind("gather", x, source, dimension_numbers=numbers, slice_sizes=(1, *shape[1:]), indices_are_sorted=False,
+    return gather_p.bind(x, source, dimension_numbers=numbers, slice_sizes=(1, *shape[1:]), indices_are_sorted=False,
                 unique_indices=False, mode=FILL, fill_value=0), 0
 
 

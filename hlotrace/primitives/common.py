@@ -8,7 +8,6 @@ import numpy as np
 from ..core import dtypes
 from ..core.avals import ShapedArray, aval_of
 from ..core.linear import Linear, is_linear
-from ..core.primitive import PRIMITIVES
 from ..core.primitive import Builtin as Primitive
 from ..core.trace import Tracer
 
@@ -77,6 +76,19 @@ def canonical_shape(shape, what="shape"):
     return result
 
 
+def kind_of(dtype):
+    """f float, c complex, i signed, u unsigned, b bool; ? for others."""
+    if dtypes.is_float(dtype):
+        return "f"
+    if dtypes.is_complex(dtype):
+        return "c"
+    if dtypes.is_bool(dtype):
+        return "b"
+    if dtypes.is_integer(dtype):
+        return "u" if dtypes.is_unsigned(dtype) else "i"
+    return "?"
+
+
 def same_dtype(name, *avals):
     """TypeError unless all dtypes are equal."""
     first = avals[0].dtype
@@ -85,38 +97,6 @@ def same_dtype(name, *avals):
             listed = ", ".join(x.dtype.name for x in avals)
             raise TypeError(f"{name} requires arguments to have the same dtypes, got {listed}. "
                             "(lax functions do not promote; use the hlotrace.numpy function or cast with .astype.)")
-
-
-def bind(name, *args, **params):
-    """Bind a primitive of a family that this file may not import."""
-    return PRIMITIVES[name].bind(*args, **params)
-
-
-def full(shape, value, dtype):
-    """An array of one value: a constant, broadcast."""
-    value = scalar(value, dtype)
-    return value if shape == () else bind("broadcast_in_dim", value, shape=tuple(shape), broadcast_dimensions=())
-
-
-def zeros_of(aval):
-    """Zeros with the shape and dtype of `aval`; a float0 aval gives NumPy zeros."""
-    if aval.dtype == dtypes.float0:
-        return np.zeros(aval.shape, dtypes.float0)
-    return full(aval.shape, 0, aval.dtype)
-
-
-def instantiate(tangent, aval):
-    """The tangent as an array: a symbolic zero (None) becomes zeros."""
-    return zeros_of(aval.tangent()) if tangent is None else tangent
-
-
-def linear_jvp(primitive):
-    """The jvp rule of a primitive that is linear in all its operands taken together."""
-    def jvp(primals, tangents, **params):
-        out = primitive.bind(*primals, **params)
-        filled = [instantiate(t, aval_of(p)) for p, t in zip(primals, tangents)]
-        return out, primitive.bind(*filled, **params)
-    return jvp
 
 
 def first_operand_jvp(primitive):
@@ -137,6 +117,5 @@ def no_tangent_jvp(primitive):
 
 
 __all__ = ["np", "prod", "scalar", "dtype_of", "shape_of", "ndim_of", "is_constant", "canonical_axis",
-           "canonical_axes", "canonical_shape", "same_dtype", "bind", "full", "zeros_of", "instantiate", "linear_jvp",
-           "first_operand_jvp", "no_tangent_jvp", "ShapedArray", "aval_of", "Linear", "is_linear", "Primitive",
-           "Tracer", "dtypes", "PRIMITIVES"]
+           "canonical_axes", "canonical_shape", "kind_of", "same_dtype", "first_operand_jvp", "no_tangent_jvp",
+           "ShapedArray", "aval_of", "Linear", "is_linear", "Primitive", "Tracer", "dtypes"]

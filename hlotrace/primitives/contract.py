@@ -9,10 +9,11 @@ import functools
 import string
 
 from ..core.axes import AxisMap
-from .common import Primitive, ShapedArray, aval_of, bind, dtype_of, dtypes, is_linear, ndim_of, shape_of
+from .common import Primitive, ShapedArray, aval_of, dtype_of, dtypes, is_linear, ndim_of, shape_of
 from .elementwise import add, and_p, convert, mul
 from .precision import DotAlgorithm, algorithm_of, storage_dtype, sum_dtype, swapped
-from .shape import broadcast_in_dim, transpose
+from .reduce import reduce_or_p
+from .shape import broadcast_in_dim, reduce_sum_p, transpose
 
 
 @functools.lru_cache(maxsize=4096)
@@ -101,7 +102,7 @@ def reduce_axes(x, axes):
     """The sum of `x` over axes, of booleans their disjunction."""
     if not axes:
         return x
-    return bind("reduce_or" if dtypes.is_bool(dtype_of(x)) else "reduce_sum", x, axes=axes)
+    return (reduce_or_p if dtypes.is_bool(dtype_of(x)) else reduce_sum_p).bind(x, axes=axes)
 
 
 # --- types ------------------------------------------------------------------------------------------------------

@@ -8,10 +8,10 @@ from ..core.jaxpr import Var, dce, eval_jaxpr
 from ..core.linear import is_linear
 from ..core.trace import trace_to_jaxpr
 from .calls import nonzero, present
-from .common import Primitive, aval_of, dtypes, instantiate, ndim_of, np, scalar, zeros_of
+from .common import Primitive, aval_of, dtypes, ndim_of, np, scalar
 from .elementwise import clamp_p, select_n_p
 from .reduce import reduce_or_p
-from .shape import broadcast_axis, broadcast_in_dim, move_axis
+from .shape import broadcast_axis, broadcast_in_dim, instantiate, move_axis, zeros_of
 
 
 def front(args, dims):

@@ -7,10 +7,11 @@ batching are again convolutions: an axis becomes another group, or part of a bat
 import functools
 from typing import NamedTuple
 
-from .common import Primitive, ShapedArray, aval_of, dtype_of, dtypes, full, is_linear, prod, same_dtype, shape_of
+from .common import Primitive, ShapedArray, aval_of, dtype_of, dtypes, is_linear, prod, same_dtype, shape_of
 from .contract import bilinear_jvp, lower_converted, product_dtype
 from .elementwise import add, complex_p, convert, imag_p, real, sub
-from .shape import move_axis, reshape, rev_p
+from .shape import full, move_axis, reshape
+from .slicing import rev_p
 
 
 class ConvDimensionNumbers(NamedTuple):

@@ -1,6 +1,6 @@
 """Running sums, products, extremes and log-sum-exps along one axis."""
 from ..core.axes import same_axes
-from .common import dtype_of, dtypes, scalar, shape_of
+from .common import dtype_of, dtypes, kind_of, scalar, shape_of
 from .elementwise import (
     abs_p,
     add,
@@ -8,7 +8,6 @@ from .elementwise import (
     convert,
     exp,
     is_finite_p,
-    kind_of,
     log1p_p,
     max_p,
     maximum,
@@ -21,7 +20,8 @@ from .elementwise import (
     sub,
 )
 from .reduce import combiner, reducer_of, region
-from .shape import Mapped, concatenate_p, pad_p, rev_p, slice_p
+from .shape import Mapped
+from .slicing import concatenate_p, pad_p, rev_p, slice_p
 from .window import window_attributes
 
 

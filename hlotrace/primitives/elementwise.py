@@ -5,35 +5,10 @@ no derivative; NotImplemented rows are left out).  Operands have equal shapes an
 constant of rank 0 may stand beside arrays of any shape.
 """
 from ..core.axes import leading_axes, same_axes
-from .common import (
-    ShapedArray,
-    aval_of,
-    dtype_of,
-    dtypes,
-    full,
-    instantiate,
-    is_linear,
-    no_tangent_jvp,
-    np,
-    scalar,
-    shape_of,
-)
-from .shape import Mapped, broadcast_in_dim
+from .common import ShapedArray, aval_of, dtype_of, dtypes, is_linear, kind_of, no_tangent_jvp, np, scalar, shape_of
+from .shape import Mapped, broadcast_in_dim, full, instantiate
 
-# Kinds of dtype: f float, c complex, i signed, u unsigned, b bool.
 _KINDS = {"f": "floating point", "c": "complex", "i": "signed integer", "u": "unsigned integer", "b": "boolean"}
-
-
-def kind_of(dtype):
-    if dtypes.is_float(dtype):
-        return "f"
-    if dtypes.is_complex(dtype):
-        return "c"
-    if dtypes.is_bool(dtype):
-        return "b"
-    if dtypes.is_integer(dtype):
-        return "u" if dtypes.is_unsigned(dtype) else "i"
-    return "?"
 
 
 def elementwise_shape(name, avals):

@@ -11,7 +11,8 @@ from ..core.programs import embed_constants
 from ..core.trace import EVAL, entering, trace_to_jaxpr
 from .common import ShapedArray, dtypes, no_tangent_jvp, prod, scalar, shape_of
 from .elementwise import add, and_p, convert, mul, or_p, shift_left_p, shift_right_logical_p, xor_p
-from .shape import Mapped, broadcast_axis, broadcast_in_dim, concatenate_p, iota_p, reshape, slice_p, squeeze_p
+from .shape import Mapped, broadcast_axis, broadcast_in_dim, reshape, squeeze_p
+from .slicing import concatenate_p, iota_p, slice_p
 
 U32 = dtypes.uint32
 WORDS = {8: dtypes.uint8, 16: dtypes.uint16, 32: U32, 64: dtypes.uint64}

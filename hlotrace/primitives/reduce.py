@@ -1,4 +1,4 @@
-"""Reductions: sum, prod, max, min, and, or, xor, argmax, argmin, and `reduce` by a user's program."""
+"""Reductions: prod, max, min, and, or, xor, argmax, argmin, and `reduce` by a user's program."""
 import functools
 
 from ..core import programs
@@ -7,19 +7,7 @@ from ..core.jaxpr import eval_jaxpr
 from ..core.kept import kept
 from ..core.linear import Axis
 from ..core.trace import EVAL, entering, trace_to_jaxpr
-from .common import (
-    ShapedArray,
-    aval_of,
-    dtype_of,
-    dtypes,
-    full,
-    instantiate,
-    no_tangent_jvp,
-    np,
-    prod,
-    scalar,
-    shape_of,
-)
+from .common import ShapedArray, aval_of, dtype_of, dtypes, kind_of, no_tangent_jvp, np, prod, scalar, shape_of
 from .elementwise import (
     add,
     add_p,
@@ -29,7 +17,6 @@ from .elementwise import (
     eq,
     gt,
     imag_p,
-    kind_of,
     lt,
     max_p,
     min_p,
@@ -41,7 +28,25 @@ from .elementwise import (
     select,
     xor_p,
 )
-from .shape import Mapped, _array, batch_by_axes, broadcast_in_dim, concatenate_p, reshape, slice_p, transpose
+from .shape import (
+    Mapped,
+    _array,
+    batch_by_axes,
+    broadcast_in_dim,
+    check_axes,
+    expand,
+    full,
+    instantiate,
+    kept_axes,
+    lower_reduction,
+    reduce_sum,
+    reduce_sum_p,
+    reduction,
+    reshape,
+    transpose,
+    zero,
+)
+from .slicing import concatenate_p, slice_p
 
 # --- programs on scalars, as regions ----------------------------------------------------------------------------
 
@@ -57,22 +62,6 @@ def region(ctx, eqn, fun, avals):
     program = scalar_program(fun, tuple(avals))
     eqns = [e.replace(source=eqn.source, name_stack=eqn.name_stack) for e in program.eqns]
     return ctx.jaxpr_region(program.replace(eqns=eqns))
-
-
-def check_axes(name, axes, ndim, shape):
-    if any(not 0 <= a < ndim for a in axes):
-        raise ValueError(f"{name}: reduction axes {axes} contain out-of-bounds indices for an operand of shape {shape}")
-    if len(set(axes)) != len(axes):
-        raise ValueError(f"{name}: duplicate value in 'axes' of reduction: {axes}")
-
-
-def kept_axes(ndim, axes):
-    return tuple(i for i in range(ndim) if i not in axes)
-
-
-def expand(x, axes, shape):
-    """The result of a reduction over `axes` broadcast back to the operand's `shape`."""
-    return broadcast_in_dim(x, shape, kept_axes(len(shape), axes))
 
 
 # --- reduction of one operand by one operation ------------------------------------------------------------------
@@ -106,34 +95,23 @@ def _all_reduced(primitive, dtype):
             or primitive in (and_p, or_p) and dtype.kind == "b")
 
 
-_reducers = {}      # elementwise primitive -> (its reduction, its identity as a function of the dtype)
+# elementwise primitive -> (its reduction, its identity as a function of the dtype)
+_reducers = {add_p: (reduce_sum_p, zero)}
 
 
-def reduction(name, combine, identity, kinds, jvp=None, transpose=None):
+def _reduction(name, combine, identity, kinds, jvp=None):
     """The primitive that reduces by the elementwise primitive `combine`."""
-    def typ(x, *, axes):
-        check_axes(name, axes, x.ndim, x.shape)
-        if kind_of(x.dtype) not in kinds:
-            wanted = "booleans or integers" if "f" not in kinds else "numbers"
-            raise TypeError(f"{name} does not accept dtype {x.dtype}; it takes {wanted}. Cast with .astype(dtype).")
-        return ShapedArray(tuple(x.shape[i] for i in kept_axes(x.ndim, axes)), x.dtype, x.weak_type)
-
     def lower(ctx, eqn, x):
         operand, out, axes = eqn.invars[0].aval, eqn.outvars[0].aval, eqn.params["axes"]
-        if not axes:
-            return x
-        if ctx.platform == "cpu" and not _all_reduced(combine, out.dtype):
+        if axes and ctx.platform == "cpu" and not _all_reduced(combine, out.dtype):
             x = ctx.undivided(x, operand, axes)
-        init = ctx.constant(identity(out.dtype), out.dtype)
-        element = ShapedArray((), out.dtype)
-        types = f"({operand.mlir}, {element.mlir}) -> {out.mlir}"
-        if combiner(combine, out.dtype) is _combiner(combine):
-            return ctx.emit(f"stablehlo.reduce({x} init: {init}) applies {combine.mnemonic} across dimensions = "
-                            f"[{', '.join(map(str, axes))}] : {types}")
+        if not axes or combiner(combine, out.dtype) is _combiner(combine):
+            return lower_reduction(ctx, eqn, x, combine.mnemonic, identity)
+        init, element = ctx.constant(identity(out.dtype), out.dtype), ShapedArray((), out.dtype)
         body = region(ctx, eqn, combiner(combine, out.dtype), (element, element))
-        return ctx.emit(f'"stablehlo.reduce"({x}, {init}) <{{dimensions = {_array(axes)}}}> {body} : {types}')
-
-    p = Mapped(name, typ=typ, lower=lower, transpose=transpose, axes=same_axes("axes", gone=True, reduced=True))
+        return ctx.emit(f'"stablehlo.reduce"({x}, {init}) <{{dimensions = {_array(axes)}}}> {body} : '
+                        f"({operand.mlir}, {element.mlir}) -> {out.mlir}")
+    p = reduction(name, lower, kinds)
     p.jvp = functools.partial(jvp, p) if jvp else no_tangent_jvp(p)
     _reducers[combine] = p, identity
     return p
@@ -142,10 +120,6 @@ def reduction(name, combine, identity, kinds, jvp=None, transpose=None):
 def reducer_of(primitive):
     """(reduction primitive, identity function) of an elementwise primitive, or (None, None)."""
     return _reducers.get(primitive, (None, None))
-
-
-def _sum_jvp(p, primals, tangents, *, axes):
-    return p.bind(*primals, axes=axes), p.bind(*tangents, axes=axes)
 
 
 def _extreme_jvp(p, primals, tangents, *, axes):
@@ -190,22 +164,12 @@ def tree_reduce(combine, values):
     return values
 
 
-def _same(value):
-    return lambda dtype: scalar(value, dtype)
-
-
-reduce_sum_p = reduction("reduce_sum", add_p, _same(0), "fciu", _sum_jvp,
-                         lambda ct, x, *, axes: [expand(ct, axes, x.shape)])
-reduce_prod_p = reduction("reduce_prod", mul_p, _same(1), "fciu", _prod_jvp)
-reduce_max_p = reduction("reduce_max", max_p, dtypes.min_value, "fciub", _extreme_jvp)
-reduce_min_p = reduction("reduce_min", min_p, dtypes.max_value, "fciub", _extreme_jvp)
-reduce_and_p = reduction("reduce_and", and_p, lambda dtype: np.asarray(~np.zeros((), dtype)), "biu")
-reduce_or_p = reduction("reduce_or", or_p, _same(0), "biu")
-reduce_xor_p = reduction("reduce_xor", xor_p, _same(0), "biu")
-
-
-def reduce_sum(x, axes):
-    return reduce_sum_p.bind(x, axes=tuple(axes))
+reduce_prod_p = _reduction("reduce_prod", mul_p, lambda dtype: scalar(1, dtype), "fciu", _prod_jvp)
+reduce_max_p = _reduction("reduce_max", max_p, dtypes.min_value, "fciub", _extreme_jvp)
+reduce_min_p = _reduction("reduce_min", min_p, dtypes.max_value, "fciub", _extreme_jvp)
+reduce_and_p = _reduction("reduce_and", and_p, lambda dtype: np.asarray(~np.zeros((), dtype)), "biu")
+reduce_or_p = _reduction("reduce_or", or_p, zero, "biu")
+reduce_xor_p = _reduction("reduce_xor", xor_p, zero, "biu")
 
 
 # --- argmax, argmin ---------------------------------------------------------------------------------------------

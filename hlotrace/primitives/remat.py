@@ -5,7 +5,7 @@ from ..core.trace import trace_to_jaxpr
 from .calls import jit_p, nonzero, present
 from .common import Primitive
 from .control import front
-from .shape import optimization_barrier_p
+from .slicing import optimization_barrier_p
 
 
 @programs.cached

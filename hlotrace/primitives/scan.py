@@ -11,10 +11,10 @@ from ..core.jaxpr import dce, eval_jaxpr
 from ..core.linear import is_linear
 from ..core.trace import trace_to_jaxpr
 from .calls import nonzero, present
-from .common import Primitive, aval_of, instantiate, np, zeros_of
+from .common import Primitive, aval_of, np
 from .control import carry_fixpoint, front, several
 from .elementwise import add_p
-from .shape import broadcast_axis, move_axis
+from .shape import broadcast_axis, instantiate, move_axis, zeros_of
 
 
 def _stacked(aval, length):

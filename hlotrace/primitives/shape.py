@@ -1,22 +1,20 @@
-"""Operations that move values without computing: broadcast, reshape, transpose, slice, pad, concatenate, ..."""
+"""Axes made, merged, put in order and summed away: broadcast_in_dim, reshape, squeeze, transpose, reduce_sum.
+
+Their rules use each other only, and all rules above use them: `Mapped` is a primitive that is batched by its axis map.
+"""
 import functools
 
-from ..core.axes import SIZE, AxisMap, AxisRule, inserted, plan, renumbered, same_axes
+from ..core.axes import AxisMap, AxisRule, inserted, plan, renumbered, same_axes
 from .common import (
     Primitive,
     ShapedArray,
     aval_of,
-    bind,
     dtypes,
     first_operand_jvp,
-    full,
-    instantiate,
     is_constant,
-    is_linear,
-    linear_jvp,
+    kind_of,
     np,
     prod,
-    same_dtype,
     scalar,
     shape_of,
 )
@@ -88,8 +86,7 @@ def _broadcast_typ(x, *, shape, broadcast_dimensions):
 
 def _broadcast_transpose(ct, x, *, shape, broadcast_dimensions):
     kept = {d for i, d in enumerate(broadcast_dimensions) if x.shape[i] == shape[d]}
-    summed = bind("reduce_sum", ct, axes=tuple(d for d in range(len(shape)) if d not in kept))
-    return [reshape(summed, x.shape)]
+    return [reshape(reduce_sum(ct, [d for d in range(len(shape)) if d not in kept]), x.shape)]
 
 
 def _broadcast_axes(x, *, shape, broadcast_dimensions):
@@ -217,185 +214,82 @@ def move_axis(x, source, target):
     return transpose(x, order)
 
 
-# --- rev, slice, pad, concatenate -------------------------------------------------------------------------------
+# --- reduce_sum -------------------------------------------------------------------------------------------------
 
-def _rev_typ(x, *, dimensions):
-    if len(set(dimensions)) != len(dimensions) or any(not 0 <= d < x.ndim for d in dimensions):
-        raise ValueError(f"rev: dimensions {dimensions} must be distinct axes of an operand of shape {x.shape}")
-    return x
-
-
-rev_p = structural(
-    "rev", _rev_typ,
-    lambda ctx, eqn, x: ctx.emit(f"stablehlo.reverse {x}, dims = {_list(eqn.params['dimensions'])} : "
-                                 f"{eqn.outvars[0].aval.mlir}"),
-    lambda ct, x, *, dimensions: [rev_p.bind(ct, dimensions=dimensions)], same_axes("dimensions"))
+def check_axes(name, axes, ndim, shape):
+    if any(not 0 <= a < ndim for a in axes):
+        raise ValueError(f"{name}: reduction axes {axes} contain out-of-bounds indices for an operand of shape {shape}")
+    if len(set(axes)) != len(axes):
+        raise ValueError(f"{name}: duplicate value in 'axes' of reduction: {axes}")
 
 
-def _slice_typ(x, *, start_indices, limit_indices, strides):
-    strides = strides or (1,) * x.ndim
-    if not len(start_indices) == len(limit_indices) == len(strides) == x.ndim:
-        raise TypeError(f"slice: start_indices {start_indices}, limit_indices {limit_indices} and strides {strides} "
-                        f"must each have one entry for each axis of the operand of shape {x.shape}")
-    for i, (lo, hi, step, size) in enumerate(zip(start_indices, limit_indices, strides, x.shape)):
-        if not 0 <= lo <= hi <= size or step <= 0:
-            raise TypeError(f"slice: axis {i}: start {lo}, limit {hi}, stride {step} do not satisfy 0 <= start <= "
-                            f"limit <= {size} and stride > 0 (operand shape {x.shape})")
-    shape = tuple(-(-(hi - lo) // step) for lo, hi, step in zip(start_indices, limit_indices, strides))
-    return ShapedArray(shape, x.dtype, x.weak_type)
+def kept_axes(ndim, axes):
+    return tuple(i for i in range(ndim) if i not in axes)
 
 
-def _slice_lower(ctx, eqn, x):
-    p = eqn.params
-    strides = p["strides"] or (1,) * len(p["start_indices"])
-    ranges = ", ".join(f"{lo}:{hi}" + (f":{step}" if step != 1 else "")
-                       for lo, hi, step in zip(p["start_indices"], p["limit_indices"], strides))
-    return ctx.emit(f"stablehlo.slice {x} [{ranges}] : {_types(eqn)}")
+def expand(x, axes, shape):
+    """The result of a reduction over `axes` broadcast back to the operand's `shape`."""
+    return broadcast_in_dim(x, shape, kept_axes(len(shape), axes))
 
 
-def _slice_transpose(ct, x, *, start_indices, limit_indices, strides):
-    strides = strides or (1,) * len(start_indices)
-    config = []
-    for lo, step, size, n in zip(start_indices, strides, x.shape, shape_of(ct)):
-        covered = lo + (n - 1) * step + 1 if n else lo
-        config.append((lo, size - covered, step - 1) if n else (lo, size - lo, 0))
-    return [pad_p.bind(ct, scalar(0, x.dtype), padding_config=tuple(config))]
+def zero(dtype):
+    return scalar(0, dtype)
 
 
-slice_p = structural("slice", _slice_typ, _slice_lower, _slice_transpose,
-                     same_axes(start_indices=0, limit_indices=SIZE, strides=1))
+def lower_reduction(ctx, eqn, x, mnemonic, identity):
+    """A reduction by one StableHLO operation."""
+    operand, out, axes = eqn.invars[0].aval, eqn.outvars[0].aval, eqn.params["axes"]
+    if not axes:
+        return x
+    init = ctx.constant(identity(out.dtype), out.dtype)
+    return ctx.emit(f"stablehlo.reduce({x} init: {init}) applies {mnemonic} across dimensions = {_list(axes)} : "
+                    f"({operand.mlir}, {out.update(shape=()).mlir}) -> {out.mlir}")
 
 
-def _pad_typ(x, value, *, padding_config):
-    same_dtype("pad", x, value)
-    if value.ndim:
-        raise TypeError(f"pad: padding_value must be a scalar, got shape {value.shape}")
-    if len(padding_config) != x.ndim:
-        raise ValueError(f"pad: padding_config {padding_config} must have one (low, high, interior) for each axis of "
-                         f"the operand of shape {x.shape}")
-    shape = tuple(lo + hi + n + max(n - 1, 0) * inner for n, (lo, hi, inner) in zip(x.shape, padding_config))
-    if any(inner < 0 for _, _, inner in padding_config):
-        raise ValueError(f"pad: interior padding must be non-negative, got {padding_config}")
-    if any(n < 0 for n in shape):
-        raise ValueError(f"pad: padding_config {padding_config} would give an axis of negative size: operand shape "
-                         f"{x.shape}, result shape {shape}")
-    return ShapedArray(shape, x.dtype, x.weak_type and value.weak_type)
+def reduction(name, lower, kinds, **rules):
+    """A primitive that reduces its operand along `axes`, in any order."""
+    def typ(x, *, axes):
+        check_axes(name, axes, x.ndim, x.shape)
+        if kind_of(x.dtype) not in kinds:
+            wanted = "booleans or integers" if "f" not in kinds else "numbers"
+            raise TypeError(f"{name} does not accept dtype {x.dtype}; it takes {wanted}. Cast with .astype(dtype).")
+        return ShapedArray(tuple(x.shape[i] for i in kept_axes(x.ndim, axes)), x.dtype, x.weak_type)
+    return Mapped(name, typ=typ, lower=lower, axes=same_axes("axes", gone=True, reduced=True), **rules)
 
 
-def _pad_lower(ctx, eqn, x, value):
-    lo, hi, inner = zip(*eqn.params["padding_config"]) if eqn.params["padding_config"] else ((), (), ())
-    return ctx.emit(f"stablehlo.pad {x}, {value}, low = {_list(lo)}, high = {_list(hi)}, interior = {_list(inner)} : "
-                    f"{_types(eqn)}")
+reduce_sum_p = reduction("reduce_sum", lambda ctx, eqn, x: lower_reduction(ctx, eqn, x, "stablehlo.add", zero), "fciu",
+                         transpose=lambda ct, x, *, axes: [expand(ct, axes, x.shape)])
+reduce_sum_p.jvp = first_operand_jvp(reduce_sum_p)
 
 
-def _pad_transpose(ct, x, value, *, padding_config):
-    ct_x = None
-    negative = tuple((-lo, -hi, 0) for lo, hi, _ in padding_config)
-    unpadded = pad_p.bind(ct, scalar(0, ct.dtype), padding_config=negative)
-    ct_x = slice_p.bind(unpadded, start_indices=(0,) * len(negative), limit_indices=shape_of(unpadded),
-                        strides=tuple(inner + 1 for _, _, inner in padding_config))
-    if is_linear(value):
-        total = bind("reduce_sum", ct, axes=tuple(range(len(negative))))
-        inside = bind("reduce_sum", ct_x, axes=tuple(range(len(negative))))
-        ct_value = bind("sub", total, inside)
-    return [ct_x if is_linear(x) else None, ct_value if is_linear(value) else None]
+def reduce_sum(x, axes):
+    return reduce_sum_p.bind(x, axes=tuple(axes))
 
 
-def _pad_batch(axis, args, dims, *, padding_config):
-    (x, value), (dx, dv) = args, dims
-    if dv is None:
-        return batch_by_axes(pad_p, axis, args, dims, padding_config=padding_config)
-    # each example has its own padding value: pad with zeros, and select it where a padded mask is false
-    x = broadcast_axis(x, axis.size, 0) if dx is None else move_axis(x, dx, 0)
-    config = ((0, 0, 0), *padding_config)
-    padded = pad_p.bind(x, scalar(0, aval_of(x).dtype), padding_config=config)
-    mask = pad_p.bind(full(shape_of(x), True, np.bool_), scalar(False, np.bool_), padding_config=config)
-    values = broadcast_in_dim(value, shape_of(padded), (0,))
-    return bind("select_n", mask, values, padded), 0
+# --- arrays of one value ----------------------------------------------------------------------------------------
+
+def full(shape, value, dtype):
+    """An array of one value: a constant, broadcast."""
+    value = scalar(value, dtype)
+    return value if shape == () else broadcast_in_dim_p.bind(value, shape=tuple(shape), broadcast_dimensions=())
 
 
-pad_p = Mapped("pad", typ=_pad_typ, lower=_pad_lower, transpose=_pad_transpose, batch=_pad_batch, structural=True,
-               axes=same_axes(padding_config=(0, 0, 0), scalars=lambda n: (1,)))
-pad_p.jvp = linear_jvp(pad_p)
+def zeros_of(aval):
+    """Zeros with the shape and dtype of `aval`; a float0 aval gives NumPy zeros."""
+    if aval.dtype == dtypes.float0:
+        return np.zeros(aval.shape, dtypes.float0)
+    return full(aval.shape, 0, aval.dtype)
 
 
-def _concatenate_typ(*xs, dimension):
-    same_dtype("concatenate", *xs)
-    first = xs[0]
-    if not 0 <= dimension < first.ndim:
-        raise ValueError(f"concatenate: dimension {dimension} is out of bounds for shapes {[x.shape for x in xs]}")
-    for x in xs:
-        if x.ndim != first.ndim or any(a != b for i, (a, b) in enumerate(zip(x.shape, first.shape)) if i != dimension):
-            raise TypeError(f"Cannot concatenate arrays with shapes that differ in dimensions other than the one being "
-                            f"concatenated: concatenating along dimension {dimension} for shapes "
-                            f"{', '.join(str(x.shape) for x in xs)}.")
-    shape = list(first.shape)
-    shape[dimension] = sum(x.shape[dimension] for x in xs)
-    return ShapedArray(tuple(shape), first.dtype, all(x.weak_type for x in xs))
+def instantiate(tangent, aval):
+    """The tangent as an array: a symbolic zero (None) becomes zeros."""
+    return zeros_of(aval.tangent()) if tangent is None else tangent
 
 
-def _concatenate_transpose(ct, *xs, dimension):
-    results, start = [], 0
-    for x in xs:
-        size = shape_of(x)[dimension]
-        if is_linear(x):
-            lo, hi = [0] * ct.ndim, list(ct.shape)
-            lo[dimension], hi[dimension] = start, start + size
-            results.append(slice_p.bind(ct, start_indices=tuple(lo), limit_indices=tuple(hi), strides=None))
-        else:
-            results.append(None)
-        start += size
-    return results
-
-
-concatenate_p = Mapped(
-    "concatenate", typ=_concatenate_typ, transpose=_concatenate_transpose, axes=same_axes("dimension"), structural=True,
-    lower=lambda ctx, eqn, *xs: ctx.emit(
-        f"stablehlo.concatenate {', '.join(xs)}, dim = {eqn.params['dimension']} : {_types(eqn)}"))
-concatenate_p.jvp = linear_jvp(concatenate_p)
-
-
-# --- iota, copy -------------------------------------------------------------------------------------------------
-
-def _iota_typ(*, dtype, shape, dimension):
-    if not 0 <= dimension < len(shape):
-        raise ValueError(f"iota: dimension {dimension} is out of bounds for shape {shape}")
-    if dtypes.is_bool(dtype) or dtypes.is_extended(dtype):
-        raise TypeError(f"iota: dtype must be a number, got {dtype}")
-    return ShapedArray(shape, dtype)
-
-
-iota_p = Primitive("iota", typ=_iota_typ, lower=lambda ctx, eqn: ctx.emit(
-    f"stablehlo.iota dim = {eqn.params['dimension']} : {eqn.outvars[0].aval.mlir}"))
-
-
-def copy_lower(ctx, eqn, x):
-    return x
-
-
-copy_p = structural("copy", lambda x: x, copy_lower, lambda ct, x: [ct], same_axes())
-
-
-def _barrier_lower(ctx, eqn, *xs):
-    if not xs:
-        return []
-    types = ", ".join(v.aval.mlir for v in eqn.invars)
-    return ctx.emit(f"stablehlo.optimization_barrier {', '.join(xs)} : {types}", len(xs))
-
-
-def _barrier_jvp(primals, tangents):
-    filled = [instantiate(t, aval_of(p)) for p, t in zip(primals, tangents) if t is not None]
-    out = optimization_barrier_p.bind(*primals)
-    moved = iter(optimization_barrier_p.bind(*filled))
-    return out, [None if t is None else next(moved) for t in tangents]
-
-
-def _barrier_transpose(cts, *xs):
-    moved = iter(optimization_barrier_p.bind(*[c for c in cts if c is not None]))
-    return [None if c is None else next(moved) for c in cts]
-
-
-optimization_barrier_p = Primitive(
-    "optimization_barrier", multiple_results=True, typ=lambda *xs: list(xs), lower=_barrier_lower, jvp=_barrier_jvp,
-    transpose=_barrier_transpose, batch=lambda axis, args, dims: (optimization_barrier_p.bind(*args), list(dims)))
-
+def linear_jvp(primitive):
+    """The jvp rule of a primitive that is linear in all its operands taken together."""
+    def jvp(primals, tangents, **params):
+        out = primitive.bind(*primals, **params)
+        filled = [instantiate(t, aval_of(p)) for p, t in zip(primals, tangents)]
+        return out, primitive.bind(*filled, **params)
+    return jvp

@@ -3,7 +3,8 @@ from ..core.effects import INSPECTION
 from ..sharding.named import as_named
 from ..sharding.single import SingleDeviceSharding
 from ..sharding.spec import PartitionSpec
-from .common import Primitive, linear_jvp
+from .common import Primitive
+from .shape import linear_jvp
 
 
 def _typ(x, *, sharding):

@@ -2,11 +2,13 @@
 import functools
 
 from ..core.axes import leading_axes, same_axes
-from .common import ShapedArray, dtype_of, dtypes, full, np, shape_of
-from .elementwise import and_p, eq, imag_p, kind_of, le, le_to_p, lt, lt_to_p, ne, or_p, real, select
-from .index import PROMISE, GatherDimensionNumbers, gather_p
+from .common import ShapedArray, dtype_of, dtypes, kind_of, np, shape_of
+from .elementwise import and_p, eq, imag_p, le, le_to_p, lt, lt_to_p, ne, or_p, real, select
+from .gather import gather_p
+from .index import PROMISE, GatherDimensionNumbers
 from .reduce import region
-from .shape import Mapped, iota_p, reshape
+from .shape import Mapped, full, reshape
+from .slicing import iota_p
 
 
 def take_along(x, indices, axis, unique=False):

@@ -4,8 +4,9 @@ Formulas are those of Abramowitz & Stegun, Handbook of Mathematical Functions (1
 """
 import functools
 
-from .common import dtype_of, full, np, shape_of
+from .common import dtype_of, np, shape_of
 from .elementwise import abs_p, add, div, elementwise, eq, exp, lt, mul, neg, select, sign_p, sqrt, square, sub
+from .shape import full
 
 
 def _no_derivative(name, operand):

@@ -2,11 +2,12 @@
 import functools
 
 from ..core.axes import same_axes
-from .common import ShapedArray, dtypes, first_operand_jvp, full, scalar, shape_of
+from .common import ShapedArray, dtypes, first_operand_jvp, kind_of, scalar, shape_of
 from .conv import dilated
-from .elementwise import add_p, ge_p, gt_p, kind_of, le_p, lt_p, max_p, min_p, select
+from .elementwise import add_p, ge_p, gt_p, le_p, lt_p, max_p, min_p, select
 from .reduce import check_reducer, combiner, initial_values, only_operands, reducer_of, region
-from .shape import Mapped, _array, _list, pad_p, slice_p
+from .shape import Mapped, _array, _list, full
+from .slicing import pad_p, slice_p
 
 _WINDOW = ("window_dimensions", "window_strides", "base_dilation", "window_dilation")
 

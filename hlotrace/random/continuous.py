@@ -28,7 +28,8 @@ from ..primitives.elementwise import (
     tan_p,
 )
 from ..primitives.random import WORDS, random_bits_p, random_split_p
-from ..primitives.shape import slice_p, squeeze_p
+from ..primitives.shape import squeeze_p
+from ..primitives.slicing import slice_p
 from ..primitives.special import erf_inv_p, erf_p
 from .keys import one_key
 

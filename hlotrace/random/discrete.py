@@ -14,7 +14,8 @@ from ..primitives.cumulative import cumsum_p
 from ..primitives.elementwise import add, and_p, clamp_p, convert, gt, le, log, lt, mul, rem_p, select, sub
 from ..primitives.random import WORDS, random_bits_p
 from ..primitives.reduce import argmax_p
-from ..primitives.shape import broadcast_in_dim, iota_p, move_axis, reshape, slice_p
+from ..primitives.shape import broadcast_in_dim, move_axis, reshape
+from ..primitives.slicing import iota_p, slice_p
 from ..primitives.sort import sort, top_k_p
 from .continuous import _gumbel, _uniform, float_dtype, halves, is_high, result_shape, two_scales
 from .keys import one_key

@@ -15,7 +15,7 @@ from ..core.jaxpr import Eqn, Jaxpr, Literal, Var, sub_jaxprs
 from ..core.programs import cached
 from ..lowering.module import lower
 from ..primitives.calls import jit_p
-from ..primitives.shape import copy_p
+from ..primitives.slicing import copy_p
 from . import array, binding, whole
 from .executable import Executable
 

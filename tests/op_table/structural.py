@@ -2,9 +2,8 @@
 import numpy as np
 
 from hlotrace.core.avals import aval_of
-from hlotrace.primitives.index import GatherDimensionNumbers, GatherScatterMode
+from hlotrace.primitives.index import GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers
 from hlotrace.primitives.reduce import scalar_program
-from hlotrace.primitives.scatter import ScatterDimensionNumbers
 
 from .row import Row, between, fails, fixed, op
 

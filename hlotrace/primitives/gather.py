@@ -1,57 +1,150 @@
-"""Writing at run-time positions: scatter (which overwrites), scatter_add, _mul, _min, _max, scatter_apply.
+"""Windows read and written at run-time positions: gather; scatter, scatter_add, _mul, _min, _max, scatter_apply.
 
-A scatter combines one window of the operand for each index vector with a window of the updates.  Windows that
-stick out are dropped as a whole, unless the mode is CLIP.  All members share typing, lowering and batching.
+A gather reads one window of the operand for each index vector; XLA moves windows that stick out back inside, so only
+`FILL_OR_DROP` needs a mask.  A scatter combines one window of the operand for each index vector with a window of the
+updates.  Windows that stick out are dropped as a whole, unless the mode is CLIP.  Each is the other's transpose.
+Batching keeps one gather a gather: a mapped axis of operand and indices becomes a pair of batching dimensions.
 """
 import functools
-import typing
 
 from .common import (
     Primitive,
     ShapedArray,
     aval_of,
-    bind,
     dtype_of,
     dtypes,
-    full,
-    instantiate,
     is_linear,
+    kind_of,
+    np,
     prod,
     same_dtype,
     scalar,
     shape_of,
-    zeros_of,
 )
-from .elementwise import add, add_p, convert, div, eq, kind_of, max_p, min_p, mul, mul_p, select
+from .elementwise import add, add_p, and_p, clamp_p, convert, div, eq, ge, le, max_p, maximum, min_p, mul, mul_p, select
 from .index import (
     CLIP,
+    FILL,
     PROMISE,
     GatherDimensionNumbers,
+    ScatterDimensionNumbers,
     check_batching_dims,
     check_dims,
     check_index_vectors,
-    gather_p,
     last_starts,
     shift,
+    window_sizes,
 )
-from .shape import _list, _types, broadcast_axis, broadcast_in_dim, move_axis, reshape
+from .reduce import reduce_and_p
+from .shape import _array, _list, _types, broadcast_axis, broadcast_in_dim, full, instantiate, move_axis, reshape, zeros_of
+from .slicing import iota_p
+
+# --- gather -----------------------------------------------------------------------------------------------------
+
+@functools.lru_cache(maxsize=4096)
+def _gather_typ(x, indices, *, dimension_numbers, slice_sizes, indices_are_sorted, unique_indices, mode, fill_value):
+    offset, collapsed, index_map, batching, indices_batching = dimension_numbers
+    check_index_vectors("gather", indices, index_map, "start_index_map")
+    rank = len(offset) + indices.ndim - 1
+    check_dims("gather", "offset_dims", offset, rank)
+    check_dims("gather", "collapsed_slice_dims", collapsed, x.ndim)
+    check_dims("gather", "operand_batching_dims", batching, x.ndim)
+    check_dims("gather", "collapsed_slice_dims and operand_batching_dims", (*collapsed, *batching), x.ndim, False)
+    check_dims("gather", "start_index_map and operand_batching_dims", (*index_map, *batching), x.ndim, False)
+    check_batching_dims("gather", x, indices, batching, indices_batching, "start_indices_batching_dims")
+    if len(slice_sizes) != x.ndim:
+        raise TypeError(f"gather: slice_sizes {slice_sizes} must have one entry for each axis of the operand of shape "
+                        f"{x.shape}")
+    for d, (size, bound) in enumerate(zip(slice_sizes, x.shape)):
+        if not 0 <= size <= bound:
+            raise TypeError(f"Slice size at index {d} in gather op is out of range, must be within [0, {bound} + 1), "
+                            f"got {size} (operand shape {x.shape})")
+        if size != 1 and d in collapsed or size > 1 and d in batching:
+            raise TypeError(f"gather: the slice size of a collapsed or batching dimension must be 1, got {size} for "
+                            f"axis {d}")
+    window = [n for d, n in enumerate(slice_sizes) if d not in collapsed and d not in batching]
+    if len(window) != len(offset):
+        raise TypeError(f"gather: offset_dims {offset} must have one entry for each of the {len(window)} axes of the "
+                        f"window (slice_sizes {slice_sizes} without collapsed_slice_dims {collapsed} and "
+                        f"operand_batching_dims {batching})")
+    window, rest = iter(window), iter(indices.shape)
+    return ShapedArray(tuple(next(window) if d in offset else next(rest) for d in range(rank)), x.dtype, x.weak_type)
 
 
-class ScatterDimensionNumbers(typing.NamedTuple):
-    """Which axes mean what in a scatter; see `lax.scatter`."""
-    update_window_dims: tuple
-    inserted_window_dims: tuple
-    scatter_dims_to_operand_dims: tuple
-    operand_batching_dims: tuple = ()
-    scatter_indices_batching_dims: tuple = ()
+def fill_for(dtype):
+    """What FILL_OR_DROP reads out of bounds: nan, the least signed or greatest unsigned integer, True."""
+    if dtypes.is_inexact(dtype):
+        return np.nan
+    return dtypes.max_value(dtype) if dtypes.is_unsigned(dtype) or dtypes.is_bool(dtype) else dtypes.min_value(dtype)
 
 
-def window_sizes(dnums, x_shape, updates_shape):
-    """The size of the window along each axis of the operand."""
-    window = iter(dnums.update_window_dims)
-    return tuple(min(n, 1) if d in dnums.inserted_window_dims or d in dnums.operand_batching_dims
-                 else updates_shape[next(window)] for d, n in enumerate(x_shape))
+def _gather_filling(x, indices, *, fill_value, **params):
+    dnums, dtype = params["dimension_numbers"], dtype_of(indices)
+    out = gather_p.bind(x, indices, **{**params, "mode": CLIP}, fill_value=None)
+    shape, rank = shape_of(indices), len(shape_of(indices))
+    upper = broadcast_in_dim(last_starts(shape_of(x), params["slice_sizes"], dnums.start_index_map, dtype), shape,
+                             (rank - 1,))
+    inside = and_p.bind(ge(indices, 0), le(indices, upper))
+    inside = reduce_and_p.bind(inside, axes=(rank - 1,))
+    batch_dims = tuple(d for d in range(len(shape_of(out))) if d not in dnums.offset_dims)
+    inside = broadcast_in_dim(inside, shape_of(out), batch_dims)
+    value = fill_for(dtype_of(x)) if fill_value is None else fill_value
+    return select(inside, out, full(shape_of(out), np.asarray(value).astype(dtype_of(x))[()], dtype_of(x)))
 
+
+def _gather_lower(ctx, eqn, x, indices):
+    p = eqn.params
+    if p["mode"] is FILL:
+        return ctx.lower_fun(functools.partial(_gather_filling, **p), eqn, x, indices)
+    offset, collapsed, index_map, batching, indices_batching = p["dimension_numbers"]
+    rank = eqn.invars[1].aval.ndim
+    return ctx.emit(
+        f'"stablehlo.gather"({x}, {indices}) <{{dimension_numbers = #stablehlo.gather<offset_dims = {_list(offset)}, '
+        f"collapsed_slice_dims = {_list(collapsed)}, operand_batching_dims = {_list(batching)}, "
+        f"start_indices_batching_dims = {_list(indices_batching)}, start_index_map = {_list(index_map)}, "
+        f"index_vector_dim = {rank - 1}>, indices_are_sorted = {str(p['indices_are_sorted']).lower()}, slice_sizes = "
+        f"{_array(p['slice_sizes'])}}}> : {_types(eqn)}")
+
+
+def _gather_jvp(primals, tangents, **params):
+    out = gather_p.bind(*primals, **params)
+    if tangents[0] is None:
+        return out, None
+    return out, gather_p.bind(tangents[0], primals[1], **{**params, "fill_value": 0})
+
+
+def _gather_transpose(ct, x, indices, *, dimension_numbers, slice_sizes, fill_value, **params):
+    return [scatter_add_p.bind(zeros_of(x.aval), indices, ct,
+                               dimension_numbers=ScatterDimensionNumbers(*dimension_numbers), **params), None]
+
+
+def _gather_batch(axis, args, dims, *, dimension_numbers, slice_sizes, indices_are_sorted, unique_indices, **params):
+    (x, indices), (dx, di) = args, dims
+    offset, collapsed, index_map, batching, indices_batching = dimension_numbers
+    if dx is not None:
+        x = move_axis(x, dx, 0)
+        collapsed, index_map, batching = shift(collapsed), shift(index_map), shift(batching)
+    offset = shift(offset)
+    if di is None:
+        offset, slice_sizes = (0, *offset), (axis.size, *slice_sizes)
+    else:
+        indices = move_axis(indices, di, 0)
+        indices_batching = shift(indices_batching)
+        if dx is not None:
+            batching, indices_batching = (0, *batching), (0, *indices_batching)
+            slice_sizes = (min(axis.size, 1), *slice_sizes)
+        else:       # the index vectors of all examples read one operand: they are a list no longer in order
+            indices_are_sorted = unique_indices = False
+    dnums = GatherDimensionNumbers(offset, collapsed, index_map, batching, indices_batching)
+    return gather_p.bind(x, indices, dimension_numbers=dnums, slice_sizes=slice_sizes, unique_indices=unique_indices,
+                         indices_are_sorted=indices_are_sorted, **params), 0
+
+
+gather_p = Primitive("gather", typ=_gather_typ, lower=_gather_lower, jvp=_gather_jvp, transpose=_gather_transpose,
+                     batch=_gather_batch, structural=True)
+
+
+# --- scatter ----------------------------------------------------------------------------------------------------
 
 def _check(name, x, indices, updates, dnums):
     window, inserted, index_map, batching, indices_batching = dnums
@@ -124,7 +217,7 @@ class Scatter(Primitive):
         upper = last_starts(shape_of(x), window_sizes(dnums, shape_of(x), shape_of(updates)),
                             dnums.scatter_dims_to_operand_dims, dtype)
         upper = broadcast_in_dim(upper, shape, (len(shape) - 1,))
-        return self.bind(x, bind("clamp", scalar(0, dtype), bind("max", indices, scalar(0, dtype)), upper), updates,
+        return self.bind(x, clamp_p.bind(scalar(0, dtype), maximum(indices, 0), upper), updates,
                          **{**params, "mode": PROMISE})
 
     def _batch(self, axis, args, dims, *, dimension_numbers, **params):
@@ -142,7 +235,7 @@ class Scatter(Primitive):
             window, inserted, index_map, batching, indices_batching), **params), 0
 
 
-# --- derivatives ------------------------------------------------------------------------------------------------
+# --- derivatives of scatters ------------------------------------------------------------------------------------
 
 def _is_unique(indices, *, dimension_numbers, unique_indices, **_):
     """Does no element get two updates?  One window for each example is unique whatever the flag says."""
@@ -161,7 +254,7 @@ def _winners(shape, indices, updates_shape, params):
 
     Found by writing the number of each update element in its place.
     """
-    numbers = bind("iota", dtype=dtypes.int32, shape=(prod(updates_shape),), dimension=0)
+    numbers = iota_p.bind(dtype=dtypes.int32, shape=(prod(updates_shape),), dimension=0)
     numbers = add(reshape(numbers, updates_shape), 1)
     written = scatter_p.bind(full(shape, 0, dtypes.int32), indices, numbers, **params)
     return eq(written, 0), eq(_read_back(written, indices, updates_shape, **params), numbers)
