@@ -61,6 +61,7 @@ class _Custom:
     def __init__(self, fun, nondiff_argnums=(), nondiff_argnames=()):
         functools.update_wrapper(self, fun, updated=())
         self.fun = fun
+        self.signature = signature_of(fun)
         self.nondiff_argnums, _ = numbers_and_names(fun, nondiff_argnums or None, nondiff_argnames or None, "nondiff")
 
     def __get__(self, instance, owner=None):
@@ -68,12 +69,11 @@ class _Custom:
 
     def _positional(self, args, kwargs):
         """All arguments by position, defaults filled in, where the signature allows it."""
-        signature = signature_of(self.fun)
-        if signature is None:
+        if self.signature is None:
             if kwargs:
                 raise TypeError(f"{name_of(self.fun)}: keyword arguments need a function whose signature Python can tell")
             return args
-        bound = signature.bind(*args, **kwargs)
+        bound = self.signature.bind(*args, **kwargs)
         bound.apply_defaults()
         if bound.kwargs:
             raise TypeError(f"custom derivative rules of {name_of(self.fun)} could not resolve the keyword-only arguments "

@@ -58,7 +58,7 @@ class FlatFunction:
         outs, self.out_tree = tree.tree_flatten(result)
         for x in outs:
             if not is_arraylike(x):
-                check_outputs(outs, self.out_tree, self.name, self.what)
+                self._refuse_output(outs)
         return [*outs, *aux] if aux else outs
 
     def arguments(self, leaves):
@@ -116,6 +116,13 @@ class FlatFunction:
         path = tree.leaf_paths(self.out_tree)[i]
         return f"output{path}" if path else "the output"
 
+    def _refuse_output(self, outs):
+        for i, x in enumerate(outs):
+            if not is_arraylike(x):
+                raise TypeError(f"function {self.name} traced for {self.what} returned a value of type {type(x)} at "
+                                f"{self.out_path(i)}, which is not a valid JAX type: return arrays, numbers, or pytrees of "
+                                "them")
+
     def trace(self, avals, name=None, arg_names=None):
         """The program of a call with leaves of these types, as a Traced; `name` stands in its text."""
         saved, state.name_stack = state.name_stack, ""
@@ -138,16 +145,6 @@ class FlatFunction:
 
 
 _traces = Owned()
-
-
-def check_outputs(leaves, out_tree, name, what="transformation"):
-    """TypeError, with the path of the output, for outputs that are not arrays."""
-    for i, leaf in enumerate(leaves):
-        if not is_arraylike(leaf):
-            path = tree.leaf_paths(out_tree.unflatten(leaves))[i]
-            raise TypeError(f"function {name} traced for {what} returned a value of type {type(leaf)} at output "
-                            f"{path or 'root'}, which is not a valid JAX type: return arrays, numbers, or pytrees of "
-                            "them")
 
 
 def trace_call(fun, in_tree, avals, statics, name, arg_names=None):
