@@ -2,6 +2,7 @@
 from ..core import dtypes, tree
 from ..core.avals import ShapedArray, is_arraylike
 from ..core.config import named_axes
+from ..core.platforms import platform_named
 from ..core.trace import Tracer
 from ..runtime import client, evaluate, introspect
 from ..runtime.array import ArrayImpl
@@ -101,7 +102,7 @@ class Traced:
     def lower(self, *, lowering_platforms=None, platform=None):
         """StableHLO for the devices that arguments and shardings name (otherwise the default one), or for a platform."""
         names = lowering_platforms or ((platform,) if platform else None)
-        return Lowered(self, names and {"gpu": "cuda"}.get(names[0], names[0]))
+        return Lowered(self, names and platform_named(names[0]))
 
 
 class Lowered:

@@ -5,14 +5,16 @@ about them has those of the programs that it holds, so a new primitive that call
 """
 import difflib
 import functools
+from collections.abc import Mapping
 
 from .config import state
 from .jaxpr import Jaxpr, sub_jaxprs
+from .platforms import by_platform
 
 # What a primitive may say.  Rules are functions or None: using one that is missing raises a clear error.
 RULES = (
     "typ",          # (*avals, **params) -> aval, or list of avals if `multiple_results`
-    "lower",        # (ctx, eqn, *names) -> name or list of names       names are MLIR values
+    "lower",        # (ctx, eqn, *names) -> name or list of names       names are MLIR values; or {platform: such a rule}
     "jvp",          # (primals, tangents, **params) -> (out, tangent)   a tangent None is a symbolic zero
     "linearize",    # (trace, primals, tangents, **params)              only for primitives that hold programs
     "transpose",    # (cotangent, *args, **params) -> cotangents        unknown args are `Linear`; None is zero
@@ -41,7 +43,7 @@ TRAITS = {
 class Primitive:
     """An operation: its name, whether it gives a list of results, and by keyword what stands in RULES, FACTS and TRAITS.
 
-    TypeError for any other keyword.
+    TypeError for any other keyword, and for a platform that is not known.  The rule of platform None is for every other one.
     """
     __slots__ = ("name", "multiple_results", *RULES, *FACTS, *TRAITS, "__weakref__")
 
@@ -50,6 +52,8 @@ class Primitive:
         self.multiple_results = multiple_results
         for slot in (*RULES, *FACTS):
             setattr(self, slot, given.pop(slot, None))
+        if isinstance(self.lower, Mapping):
+            self.lower = by_platform(f"the lowering of primitive {name!r}", self.lower)
         for trait, usual in TRAITS.items():
             setattr(self, trait, given.pop(trait, usual))
         for unknown in given:

@@ -14,6 +14,7 @@ from ..core.dtypes import float0, is_extended
 from ..core.effects import INSPECTION, TOKEN, is_ordered
 from ..core.jaxpr import Literal
 from ..core.linear import Axis
+from ..core.platforms import platform_named, rule_for
 from ..core.programs import embed_constants
 from ..core.trace import EVAL, entering, trace_to_jaxpr
 from ..primitives.shape import transpose
@@ -53,7 +54,7 @@ class Module:
 
     def __init__(self, name, platform, debug_info, apart=(), partition=None):
         self.name = name
-        self.platform = platform
+        self.platform = platform     # a core.platforms.Platform
         self.partition = partition
         self.meshes = {}         # Mesh -> its name
         self.manual = None, ()   # the mesh of the `shard_map` that is being written, and its manual axes
@@ -268,12 +269,13 @@ class Context:
                 self.loc = eqn.source, path + eqn.primitive.name
             operands = [self.constant(v.val, v.aval.dtype) if type(v) is Literal else env[v] for v in eqn.invars]
             primitive = eqn.primitive
-            if primitive.lower is None:
-                raise NotImplementedError(f"{primitive.name} has no lowering for platform {self.platform}")
+            rule = rule_for(self.platform, primitive.lower)
+            if rule is None:
+                raise NotImplementedError(no_lowering(primitive, self.platform))
             if primitive.structural and any(is_extended(v.aval.dtype) for v in eqn.invars):
                 results = self.lower_extended(eqn, operands)
             else:
-                results = primitive.lower(self, eqn, *operands)
+                results = rule(self, eqn, *operands)
             if primitive.multiple_results:
                 env.update(zip(eqn.outvars, results, strict=True))
             else:
@@ -320,15 +322,20 @@ class Context:
         out_types = [a.mlir for a in jaxpr.out_avals]
         if ordered:
             names, types, out_types = [self.token, *names], [TOKEN, *types], [TOKEN, *out_types]
-        # on the CPU XLA then compiles its kernels once; on accelerators it would lose fusions
         apart = (' {mhlo.frontend_attributes = {inlineable = "false"}}'
-                 if self.platform == "cpu" and jaxpr in self.module.apart else "")
+                 if self.platform.keeps_calls and jaxpr in self.module.apart else "")
         call = "func.call" if self.module.manual[1] else "call"      # within Shardy's operations its dialect is the default
         results = self.emit(f"{call} @{name}({', '.join(names)}){apart} : ({', '.join(types)}) -> ({', '.join(out_types)})",
                             len(out_types))
         if ordered:
             self.token, *results = results
         return results
+
+
+def no_lowering(primitive, platform):
+    """What to say of a primitive that has no rule for a platform."""
+    known = ", ".join(name or "every other" for name, rule in (primitive.lower or {}).items() if rule)
+    return f"{primitive.name} has no lowering for platform {platform}" + (f"; it has one for {known}" if known else "")
 
 
 def _listed(value):
@@ -346,7 +353,7 @@ class Lowered:
                  "partition")
 
     def __init__(self, text, callbacks, jaxpr, blocks, donated, platform, partition=None, inspections=()):
-        self.text, self.callbacks, self.jaxpr, self.platform = text, callbacks, jaxpr, platform
+        self.text, self.callbacks, self.jaxpr, self.platform = text, callbacks, jaxpr, platform_named(platform)
         self.blocks, self.donated, self.partition, self.inspections = blocks, donated, partition, inspections
         self.effects = tuple(e for e in jaxpr.effects if e != INSPECTION)
         self.ordered = is_ordered(jaxpr.effects)
@@ -366,6 +373,7 @@ def _lower(jaxpr, platform, donated, debug_info, result_names, blocks, partition
     if blocks is None:
         # over devices, calls would keep XLA from joining the collectives of different blocks
         jaxpr, blocks = outline(jaxpr) if config.hlotrace_outline and not partition else (jaxpr, [])
+    platform = platform_named(platform)
     module = Module(f"jit_{re.sub(r'[^A-Za-z0-9_]', '_', jaxpr.name)}", platform, debug_info, {b.jaxpr for b in blocks},
                     partition)
     arg_attrs = ["jax.buffer_donor = true" if i in donated else "" for i in range(len(jaxpr.invars))]

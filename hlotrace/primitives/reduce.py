@@ -89,12 +89,6 @@ def _combiner(primitive):
     return lambda x, y: [primitive.bind(x, y)]
 
 
-def _all_reduced(primitive, dtype):
-    """Can the devices of a CPU client reduce so together?"""
-    return (primitive in (add_p, mul_p) or primitive in (max_p, min_p) and not dtypes.is_complex(dtype)
-            or primitive in (and_p, or_p) and dtype.kind == "b")
-
-
 # elementwise primitive -> (its reduction, its identity as a function of the dtype)
 _reducers = {add_p: (reduce_sum_p, zero)}
 
@@ -103,7 +97,7 @@ def _reduction(name, combine, identity, kinds, jvp=None):
     """The primitive that reduces by the elementwise primitive `combine`."""
     def lower(ctx, eqn, x):
         operand, out, axes = eqn.invars[0].aval, eqn.outvars[0].aval, eqn.params["axes"]
-        if axes and ctx.platform == "cpu" and not _all_reduced(combine, out.dtype):
+        if axes and not ctx.platform.all_reduced(combine.name, kind_of(out.dtype)):
             x = ctx.undivided(x, operand, axes)
         if not axes or combiner(combine, out.dtype) is _combiner(combine):
             return lower_reduction(ctx, eqn, x, combine.mnemonic, identity)
@@ -246,8 +240,8 @@ def _reduce_typ(*avals, jaxpr, dimensions):
 
 def _reduce_lower(ctx, eqn, *names):
     n, dimensions = len(names) // 2, eqn.params["dimensions"]
-    if ctx.platform == "cpu":     # whose devices cannot do it together: see _all_reduced
-        names = [*(ctx.undivided(x, v.aval, dimensions) for x, v in zip(names[:n], eqn.invars)), *names[n:]]
+    names = [name if i >= n or ctx.platform.all_reduced("reduce", kind_of(v.aval.dtype)) else
+             ctx.undivided(name, v.aval, dimensions) for i, (name, v) in enumerate(zip(names, eqn.invars))]
     body = ctx.jaxpr_region(eqn.params["jaxpr"])
     types = ", ".join(v.aval.mlir for v in eqn.invars), ", ".join(v.aval.mlir for v in eqn.outvars)
     return ctx.emit(f'"stablehlo.reduce"({", ".join(names)}) <{{dimensions = {_array(eqn.params["dimensions"])}}}> '

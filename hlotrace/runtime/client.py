@@ -6,12 +6,12 @@ import warnings
 from ..core import source
 from ..core.config import checks, config
 from ..core.kept import Kept
+from ..core.platforms import platform_named
 from . import binding
 
 _lock = threading.RLock()
 _clients: dict = {}
 _makers: dict = {}       # platform -> the line of the user's program that made its client
-_ALIASES = {"gpu": "cuda"}
 world = None             # this process among several: set by runtime/processes.py before there is a client
 
 
@@ -67,7 +67,7 @@ def client(platform=None):
     """
     if platform is None:
         return _default()
-    platform = _ALIASES.get(platform, platform)
+    platform = platform_named(platform)
     found = _clients.get(platform)
     if found is None:
         with _lock:
@@ -80,7 +80,7 @@ def client(platform=None):
 
 
 def _names(option):
-    return [_ALIASES.get(name, name) for name in map(str.strip, (option or "").split(",")) if name]
+    return [platform_named(name) for name in map(str.strip, (option or "").split(",")) if name]
 
 
 @functools.cache
@@ -132,8 +132,8 @@ def default_device():
 
 def default_backend():
     """The platform name of the default client: "cpu", "gpu" or "tpu"."""
-    platform = client().platform
-    return "gpu" if platform == "cuda" else platform
+    platform = platform_named(client().platform)
+    return platform.aliases[0] if platform.aliases else str(platform)
 
 
 def device_count(backend=None):
@@ -162,5 +162,5 @@ def is_elsewhere(device):
 
 
 def platform_of(device):
-    """The name of a device's platform in lowering: "cpu", "cuda", "tpu", ..."""
-    return _ALIASES.get(device.platform, device.platform)
+    """A device's Platform: "cpu", "cuda", "tpu", ..."""
+    return platform_named(device.platform)

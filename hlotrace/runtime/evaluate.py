@@ -100,7 +100,7 @@ def compile_program(jaxpr, where, donated=(), compiler_options=None):
                          "lie over one")
     if not lowered.partition and config.hlotrace_tiered_compile != "off":
         from . import tiers
-        if tiers.wanted(lowered, device):
+        if tiers.wanted(lowered):
             return tiers.TieredExecutable(lowered, device, compiler_options)
     return compile_lowered(lowered, device, compiler_options)
 

@@ -196,7 +196,7 @@ class Memory:
 
 def compile_lowered(lowered, device, compiler_options=None):
     """An Executable for a Lowered program, in pieces where that is better, as `whole.compile_whole`."""
-    found = None if lowered.partition or device.platform != "cpu" else pieces_of(lowered)
+    found = None if lowered.partition or not lowered.platform.in_pieces else pieces_of(lowered)
     if found is None:
         return whole.compile_whole(lowered, device, compiler_options)
     return PiecewiseExecutable(lowered, *found, device, compiler_options)

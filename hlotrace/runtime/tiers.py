@@ -23,15 +23,14 @@ from ..lowering.module import Lowered
 from . import client, pieces, whole
 from .executable import Executable
 
-QUICK = {"xla_backend_optimization_level": 0}
 LARGE = 2000        # different equations that XLA must compile: about five seconds of work
 _running: set = set()               # processes that compile
 _loading = threading.Lock()         # held while a full form is loaded, and from the end of the process on
 
 
-def wanted(lowered, device):
+def wanted(lowered):
     """Does this program run in tiers, by the option `hlotrace_tiered_compile`?"""
-    if device.platform != "cpu" or lowered.callbacks or lowered.effects:
+    if lowered.platform.quick is None or lowered.callbacks or lowered.effects:
         return False
     different = len(lowered.jaxpr.eqns) + sum(len(b.jaxpr.eqns) for b in lowered.blocks)
     return config.hlotrace_tiered_compile == "on" or different >= LARGE
@@ -42,7 +41,7 @@ class TieredExecutable(Executable):
     __slots__ = ("quick", "full", "error", "done")
 
     def __init__(self, lowered, device, compiler_options):
-        self.quick = pieces.compile_lowered(lowered, device, {**(compiler_options or {}), **QUICK})
+        self.quick = pieces.compile_lowered(lowered, device, {**(compiler_options or {}), **lowered.platform.quick})
         self.full = self.error = None
         self.done = threading.Event()
         super().__init__(None, lowered, device, self.quick.compile_seconds, self.quick.from_disk)

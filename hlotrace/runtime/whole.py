@@ -9,7 +9,6 @@ from .executable import Executable
 _loaded = Table(512)         # what was compiled, by its text
 compile_count = 0            # programs compiled by this process
 disk_hits = 0                # programs that another process compiled, found on disk
-_SMALL = 4096                # bytes of text: on the CPU no program as short takes a second to compile
 
 
 def compile_whole(lowered, device, compiler_options=None, pieces=1):
@@ -43,8 +42,7 @@ def compile_whole(lowered, device, compiler_options=None, pieces=1):
 
 def _disk_entry(lowered, devices, options):
     """Where a program is kept between processes; None where looking costs more than it saves."""
-    small = devices[0].platform == "cpu" and len(lowered.text) < _SMALL * min(
-        1, config.jax_persistent_cache_min_compile_time_secs)
+    small = len(lowered.text) < lowered.platform.instant * min(1, config.jax_persistent_cache_min_compile_time_secs)
     if small or not config.jax_enable_compilation_cache:
         return None
     from . import disk_cache  # 4 ms, most of it OpenSSL: not for programs that compile in 10
