@@ -12,7 +12,7 @@ def dense(value):
     if value.size == 0:
         return "dense<>"
     if value.ndim == 0 or value.size > 1 and _all_equal(flat):
-        return f"dense<{_element(flat[0], value.dtype)}>"
+        return f"dense<{element(flat[0], value.dtype)}>"
     byte_sized = value.dtype != np.bool_ and value.dtype not in dtypes.SMALL_INTS and not value.dtype.name.startswith(
         "float4")
     if value.size > _LIST_LIMIT and byte_sized:
@@ -27,16 +27,16 @@ def _all_equal(flat):
 
 def _nested(value):
     if value.ndim == 0:
-        return _element(value[()], value.dtype)
+        return element(value[()], value.dtype)
     return f"[{', '.join(_nested(v) for v in value)}]"
 
 
-def _element(x, dtype):
+def element(x, dtype):
     if dtype == np.bool_:
         return "true" if x else "false"
     if dtype.kind == "c":
         part = dtypes.real_of(dtype)
-        return f"({_element(part.type(x.real), part)}, {_element(part.type(x.imag), part)})"
+        return f"({element(part.type(x.real), part)}, {element(part.type(x.imag), part)})"
     if dtypes.is_float(dtype):
         as_float = float(x)
         if not np.isfinite(as_float):

@@ -18,6 +18,7 @@ from ..core.platforms import platform_named, rule_for
 from ..core.programs import embed_constants
 from ..core.trace import EVAL, entering, trace_to_jaxpr
 from ..primitives.shape import transpose
+from . import custom_calls
 from .constants import dense
 from .outline import outline
 
@@ -63,6 +64,7 @@ class Module:
         self.names = {"main"}
         self.texts = []
         self.callbacks = []      # Python functions that custom calls refer to by position
+        self.targets = {}        # of custom calls, in order of first use, each with None
         self.inspections = []    # (function, aval): told how a value lies over devices when the program is compiled
         self.locations = Locations() if debug_info else None
 
@@ -187,6 +189,15 @@ class Context:
             return name
         self.lines.append(f"{self.indent}{name}{f':{n}' if n > 1 else ''} = {text}{self.loc}")
         return [name] if n == 1 else [f"{name}#{i}" for i in range(n)]
+
+    def custom_call(self, target, names, avals, out_avals, **options):
+        """A call of the kernel `target` on values of `avals` (or type strings); returns the names of its results.
+
+        The options are those of `custom_calls.text`; `once` makes one device of several do it, on whole operands.
+        """
+        self.module.targets.setdefault(target)
+        once = self.module.once(len(out_avals)) if options.pop("once", False) else ""
+        return self.emit(custom_calls.text(target, names, avals, out_avals, attributes=once, **options), len(out_avals))
 
     def constant(self, value, dtype=None):
         """The name of a constant, written once in each region."""
@@ -347,13 +358,15 @@ class Lowered:
 
     `callbacks` are the Python functions its custom calls refer to, `inspections` those that compiling it calls; `jaxpr`
     is the program as it was written, with calls of the `blocks` that outlining found; `donated` are the positions of
-    inputs whose buffers it may reuse; `partition` says how it lies over devices, None for a program of one device.
+    inputs whose buffers it may reuse; `partition` says how it lies over devices, None for a program of one device;
+    `targets` are the kernels that it calls by name, which must be registered before it is compiled or loaded.
     """
     __slots__ = ("text", "callbacks", "inspections", "jaxpr", "blocks", "donated", "ordered", "effects", "platform",
-                 "partition")
+                 "partition", "targets")
 
-    def __init__(self, text, callbacks, jaxpr, blocks, donated, platform, partition=None, inspections=()):
+    def __init__(self, text, callbacks, jaxpr, blocks, donated, platform, partition=None, inspections=(), targets=()):
         self.text, self.callbacks, self.jaxpr, self.platform = text, callbacks, jaxpr, platform_named(platform)
+        self.targets = tuple(targets)
         self.blocks, self.donated, self.partition, self.inspections = blocks, donated, partition, inspections
         self.effects = tuple(e for e in jaxpr.effects if e != INSPECTION)
         self.ordered = is_ordered(jaxpr.effects)
@@ -383,7 +396,8 @@ def _lower(jaxpr, platform, donated, debug_info, result_names, blocks, partition
         result_attrs = _joined(result_attrs or [""] * len(jaxpr.outvars),
                                module.attributes(partition.outs, jaxpr.out_avals))
     module.write("main", jaxpr, "public", arg_attrs, result_attrs, stack=f"jit({jaxpr.name})")
-    return Lowered(module.text(), module.callbacks, jaxpr, blocks, donated, platform, partition, module.inspections)
+    return Lowered(module.text(), module.callbacks, jaxpr, blocks, donated, platform, partition, module.inspections,
+                   module.targets)
 
 
 def _joined(*columns):

@@ -24,12 +24,9 @@ def _typ(*avals, out_avals, **_):
     return list(out_avals)
 
 
-_TARGETS = {"cpu": "xla_ffi_python_cpu_callback", "cuda": "xla_ffi_python_gpu_callback"}
-
-
 def _lower(ctx, eqn, *names):
     p = eqn.params
-    if ctx.platform not in _TARGETS:
+    if ctx.platform.callback is None:
         raise NotImplementedError(f"host callbacks are not supported on platform {ctx.platform}")
     ordered = bool(p["effect"]) and p["effect"].startswith("ordered")
     index = len(ctx.module.callbacks)
@@ -37,14 +34,10 @@ def _lower(ctx, eqn, *names):
     types, out_types = [v.aval.mlir for v in eqn.invars], [a.mlir for a in p["out_avals"]]
     if ordered:
         names, types, out_types = [ctx.token, *names], [TOKEN, *types], [TOKEN, *out_types]
-    effect = "true" if p["effect"] else "false"
 
     def call(names):
-        return ctx.emit(
-            f"stablehlo.custom_call @{_TARGETS[ctx.platform]}({', '.join(names)}) {{api_version = 4 : i32, "
-            f"has_side_effect = {effect}, backend_config = {{index = {index} : ui64}}{ctx.module.once(len(out_types))}}} : "
-            f"({', '.join(types)}) -> " + (out_types[0] if len(out_types) == 1 else f"({', '.join(out_types)})"),
-            len(out_types))
+        return ctx.custom_call(ctx.platform.callback, names, types, out_types, config={"index": np.uint64(index)},
+                               effect=bool(p["effect"]), once=True)
     if ordered:
         ctx.token, *results = call(names)
         return results

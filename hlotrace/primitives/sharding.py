@@ -45,8 +45,7 @@ def _inspect(ctx, eqn, x):
     number = len(module.inspections)
     module.inspections.append((eqn.params["callback"], aval))
     if module.partition is not None:
-        ctx.emit(f'stablehlo.custom_call @InspectSharding({x}) {{backend_config = "inspection {number}", has_side_effect = '
-                 f"true}} : ({aval.mlir}) -> {aval.mlir}")
+        ctx.custom_call("InspectSharding", [x], [aval], [aval], config=f"inspection {number}", api_version=1, effect=True)
     return []
 
 

@@ -1,0 +1,90 @@
+"""Custom calls as text: a kernel's name, its configuration as typed attributes, how its operands lie in memory."""
+import re
+
+import numpy as np
+
+from ..core.dtypes import SUPPORTED
+from ..core.effects import TOKEN
+from .constants import dense, element
+
+
+def text(target, names, avals, out_avals, *, layouts=None, result_layouts=None, config=None, aliases=None, api_version=4,
+         effect=False, attributes=""):
+    """The `stablehlo.custom_call` of a kernel on values of `avals`, which may be type strings, with results `out_avals`.
+
+    layouts, result_layouts: for each operand or result its axes, the fastest one first, or None where the last is that
+    config: {name: value} for a kernel of the typed FFI (see `attribute`), a string for one of another API version
+    aliases: {operand: result} of those that are one buffer
+    effect: is it called though nothing uses its results?
+    attributes: more of them, as text that starts with a comma
+
+    TypeError for a configuration that does not go with the API version, or that has no attribute.
+    """
+    typed = api_version == 4
+    if config is None:
+        config = {} if typed else ""
+    if type(config) is not (dict if typed else str):
+        raise TypeError(f"{target}: a kernel of API version {api_version} takes a {'dict' if typed else 'str'} as its "
+                        f"configuration, not {config!r}")
+    parts = [f"api_version = {api_version} : i32"] if api_version != 1 else []
+    parts += [f"has_side_effect = {attribute(effect)}", f"backend_config = {attribute(config)}"]
+    if layouts is not None or result_layouts is not None:
+        parts += [f"operand_layouts = {_layouts(layouts, avals)}", f"result_layouts = {_layouts(result_layouts, out_avals)}"]
+    if aliases:
+        parts.append(f"output_operand_aliases = [{', '.join(_alias(*pair, len(out_avals)) for pair in aliases.items())}]")
+    types, out_types = ([a if isinstance(a, str) else a.mlir for a in listed] for listed in (avals, out_avals))
+    results = out_types[0] if len(out_types) == 1 else f"({', '.join(out_types)})"
+    return (f"stablehlo.custom_call @{_name(target)}({', '.join(names)}) {{{', '.join(parts)}{attributes}}} : "
+            f"({', '.join(types)}) -> {results}")
+
+
+def attribute(value):
+    """The MLIR attribute of a value: a bool, int (i64), float (f64), string, bytes, dtype, NumPy scalar of that type, NumPy
+    array, or a tuple, list or table of such.  TypeError for another.
+    """
+    match value:
+        case bool() | np.bool_():
+            return "true" if value else "false"
+        case str():
+            return _quoted(value.encode())
+        case bytes():
+            return _quoted(value)
+        case dict():
+            return f"{{{', '.join(f'{_name(key)} = {attribute(item)}' for key, item in value.items())}}}"
+        case list() | tuple():
+            return f"[{', '.join(map(attribute, value))}]"
+        case np.dtype() if value in SUPPORTED:
+            return SUPPORTED[value]
+        case int() if type(value) is int:
+            value = np.int64(value)
+        case float() if type(value) is float:
+            value = np.float64(value)
+    if isinstance(value, np.ndarray) and value.dtype in SUPPORTED:
+        return f"{dense(value)} : tensor<{''.join(f'{n}x' for n in value.shape)}{SUPPORTED[value.dtype]}>"
+    if isinstance(value, np.generic) and value.dtype in SUPPORTED and value.dtype.kind != "c":
+        return f"{element(value, value.dtype)} : {SUPPORTED[value.dtype]}"
+    raise TypeError(f"{value!r} of type {type(value).__name__} cannot be an attribute of a custom call: use booleans, "
+                    "numbers, strings, NumPy scalars and arrays, or tuples and dictionaries of them")
+
+
+def _quoted(data):
+    return '"' + "".join(chr(b) if 32 <= b < 127 and b not in b'"\\' else f"\\{b:02X}" for b in data) + '"'
+
+
+def _name(text):
+    return text if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_$.]*", text) else _quoted(text.encode())
+
+
+def _layouts(layouts, avals):
+    written = []
+    for order, aval in zip(layouts or [None] * len(avals), avals, strict=True):
+        if order is None:
+            order = () if aval == TOKEN else range(aval.ndim - 1, -1, -1)
+        written.append(attribute(np.array(order, np.int64)).replace("i64>", "index>"))
+    return f"[{', '.join(written)}]"
+
+
+def _alias(operand, result, results):
+    indices = f"[{result}]" if results > 1 else "[]"
+    return (f"#stablehlo.output_operand_alias<output_tuple_indices = {indices}, operand_index = {operand}, "
+            "operand_tuple_indices = []>")

@@ -1,0 +1,63 @@
+"""Custom calls: their text, and kernels that programs call by name."""
+import ml_dtypes
+import numpy as np
+import pytest
+
+from hlotrace.core.avals import ShapedArray
+from hlotrace.core.effects import TOKEN
+from hlotrace.lowering.custom_calls import attribute, text
+
+MATRIX, VECTOR = ShapedArray((2, 3), np.dtype(np.float32)), ShapedArray((3,), np.dtype(np.int32))
+
+
+@pytest.mark.parametrize("value, written", [
+    (True, "true"), (np.bool_(False), "false"), (7, "7 : i64"), (np.uint8(7), "7 : ui8"), (-1, "-1 : i64"),
+    (2.5, "2.5 : f64"), (1e-5, "1.0e-05 : f64"), (np.float32("inf"), "0x7F800000 : f32"), (-0.0, "-0.0 : f64"),
+    (ml_dtypes.bfloat16(2), "2.0 : bf16"), ('a"\n\\é', '"a\\22\\0A\\5C\\C3\\A9"'), (b"ab", '"ab"'),
+    (np.dtype("float32"), "f32"), ((1, ("b", True)), '[1 : i64, ["b", true]]'), ([], "[]"),
+    ({"k": np.int32(3), "a b": 1}, '{k = 3 : i32, "a b" = 1 : i64}'),
+    (np.array([1, 2], np.int32), "dense<[1, 2]> : tensor<2xi32>"), (np.array(3.0), "dense<3.0> : tensor<f64>"),
+    (np.zeros((0, 2), np.int8), "dense<> : tensor<0x2xi8>")])
+def test_attributes_have_the_type_of_the_value(value, written):
+    assert attribute(value) == written
+
+
+@pytest.mark.parametrize("value", [None, 1j, np.complex64(1), object(), {1}, np.array(["a"])])
+def test_what_has_no_attribute_is_refused(value):
+    with pytest.raises(TypeError, match="cannot be an attribute of a custom call"):
+        attribute(value)
+
+
+def test_an_integer_beyond_64_bits_is_refused():
+    with pytest.raises(OverflowError):
+        attribute(2**63)
+
+
+@pytest.mark.quick
+def test_text_of_a_typed_call():
+    assert text("my.kernel", ["%0", "%1"], [MATRIX, VECTOR], [MATRIX, VECTOR], config={"uplo": np.uint8(76)},
+                layouts=[(0, 1), None], aliases={0: 0, 1: 1}) == (
+        "stablehlo.custom_call @my.kernel(%0, %1) {api_version = 4 : i32, has_side_effect = false, backend_config = "
+        "{uplo = 76 : ui8}, operand_layouts = [dense<[0, 1]> : tensor<2xindex>, dense<[0]> : tensor<1xindex>], "
+        "result_layouts = [dense<[1, 0]> : tensor<2xindex>, dense<[0]> : tensor<1xindex>], output_operand_aliases = "
+        "[#stablehlo.output_operand_alias<output_tuple_indices = [0], operand_index = 0, operand_tuple_indices = []>, "
+        "#stablehlo.output_operand_alias<output_tuple_indices = [1], operand_index = 1, operand_tuple_indices = []>]} : "
+        "(tensor<2x3xf32>, tensor<3xi32>) -> (tensor<2x3xf32>, tensor<3xi32>)")
+
+
+def test_text_of_an_untyped_call():
+    assert text("a b", ["%0"], [MATRIX], [], config="x", api_version=1, effect=True) == (
+        'stablehlo.custom_call @"a b"(%0) {has_side_effect = true, backend_config = "x"} : (tensor<2x3xf32>) -> ()')
+    older = text("f", [], [], [MATRIX], api_version=2)
+    assert '{api_version = 2 : i32, has_side_effect = false, backend_config = ""}' in older
+
+
+def test_tokens_and_scalars_have_empty_layouts():
+    written = text("f", ["%t", "%x"], [TOKEN, ShapedArray((), np.dtype(bool))], [TOKEN], result_layouts=[None])
+    assert "operand_layouts = [dense<> : tensor<0xindex>, dense<> : tensor<0xindex>], result_layouts = [dense<> :" in written
+
+
+@pytest.mark.parametrize("config, version, words", [("x", 4, "takes a dict"), ({}, 1, "takes a str")])
+def test_a_configuration_of_another_api_version_is_refused(config, version, words):
+    with pytest.raises(TypeError, match=f"kern: a kernel of API version {version} {words}"):
+        text("kern", [], [], [], config=config, api_version=version)
