@@ -15,7 +15,7 @@ LINT = $(VENV)/.lint-$(VERSION)-$(CHECKOUT)
 RUN = $(VENV)/bin/python
 INSTALL = $(RUN) -m pip install --quiet --disable-pip-version-check --editable
 
-.PHONY: run test quick lint types clean
+.PHONY: run test quick lint types stubs clean
 
 run: $(READY)
 	$(RUN) examples/digits.py
@@ -31,6 +31,10 @@ lint: $(LINT)
 
 types: $(LINT)
 	$(RUN) -m mypy
+	$(RUN) -m pytest -q tests/test_types.py
+
+stubs: $(READY)
+	$(RUN) tools/stubs.py
 
 clean:
 	rm -rf .venv .venv[0-9]* .mypy_cache .pytest_cache .ruff_cache

@@ -54,6 +54,7 @@ from .api.stages import ShapeDtypeStruct, eval_shape, make_jaxpr
 from .api.vmap import vmap
 from .core.array import Array
 from .core.config import config
+from .core.public import offer as _offer
 from .runtime.client import (
     default_backend,
     device_count,
@@ -75,7 +76,7 @@ __version__ = "0.1.0"
 
 # Modules that are imported when they are first used.
 _LAZY = ("ad_checkpoint", "checkpoint_policies", "custom_derivatives", "debug", "distributed", "dtypes", "errors",
-         "experimental", "lax", "nn", "random", "sharding", "stages", "topologies", "tree_util")
+         "experimental", "lax", "nn", "random", "sharding", "stages", "topologies", "tree_util", "typing")
 _LAZY_NAMES = {
     "NamedSharding": ".sharding", "P": ".sharding", "make_mesh": ".api.mesh", "reshard": ".api.shardings",
     "set_mesh": ".sharding", "shard_map": ".api.shard_map", "pmap": ".api.pmap",
@@ -92,5 +93,4 @@ def __getattr__(name):
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
-def __dir__():
-    return sorted([*globals(), *_LAZY, *_LAZY_NAMES])
+_offer(globals(), "numpy", "tree", *_LAZY, *_LAZY_NAMES)

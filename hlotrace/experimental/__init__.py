@@ -3,6 +3,7 @@ import importlib as _importlib
 
 from ..api.callbacks import io_callback
 from ..api.misc import enable_x64
+from ..core.public import offer as _offer
 
 _LAZY = ("mesh_utils", "multihost_utils", "shard_map")    # modules that are imported when they are first used
 
@@ -13,5 +14,4 @@ def __getattr__(name):
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
-def __dir__():
-    return sorted([*globals(), *_LAZY])
+_offer(globals(), *_LAZY)

@@ -3,7 +3,11 @@ import math
 
 import numpy as np
 
+from ..core.public import offer
 from ..runtime import client
+
+__all__ = ["create_device_mesh"]
+offer(globals())
 
 
 def create_device_mesh(mesh_shape, devices=None, *, contiguous_submeshes=False, allow_split_physical_axes=False):

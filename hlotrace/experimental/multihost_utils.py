@@ -13,6 +13,7 @@ from ..api.jit import jit
 from ..api.make_arrays import check_block, from_local_data, make_array_from_process_local_data
 from ..core import tree
 from ..core.avals import ShapedArray, aval_of
+from ..core.public import offer
 from ..runtime import client, shards, transfer
 from ..runtime.array import ArrayImpl, assembled
 from ..sharding.base import is_local
@@ -22,6 +23,7 @@ from ..sharding.spec import PartitionSpec
 
 __all__ = ["assert_equal", "broadcast_one_to_all", "global_array_to_host_local_array",
            "host_local_array_to_global_array", "process_allgather", "sync_global_devices"]
+offer(globals())
 
 _SAID = 512     # bytes in which a process says what it calls
 

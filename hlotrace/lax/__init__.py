@@ -1,5 +1,6 @@
 """JAX's `lax`: operations close to the primitives, without promotion or broadcasting of operands."""
 from ..core.primitive import PRIMITIVES as _PRIMITIVES
+from ..core.public import offer as _offer
 from .contraction import *
 from .control_flow import *
 from .elementwise import *
@@ -17,3 +18,8 @@ def __getattr__(name):
     if name.endswith("_p") and name[:-2] in _PRIMITIVES:
         return _PRIMITIVES[name[:-2]]
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+# The primitives that have a function of their name here, or whose name is a word of Python's.
+_offer(globals(), "with_sharding_constraint", *(f"{name}_p" for name in _PRIMITIVES
+                                                if name in globals() or name in ("and", "not", "or", "while", "xor")))

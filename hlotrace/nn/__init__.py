@@ -1,4 +1,7 @@
 """Activation functions, softmax and its kin, attention, and initializers (`nn.initializers`)."""
+from ..core.public import offer as _offer
 from . import initializers
 from .attention import dot_product_attention
 from .functions import *
+
+_offer(globals(), "initializers")

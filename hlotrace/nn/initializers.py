@@ -6,6 +6,7 @@ from .. import lax, random
 from .. import numpy as jnp
 from ..api.laid import laid
 from ..core import dtypes
+from ..core.public import offer
 from ..primitives.common import canonical_axes, np
 
 
@@ -187,3 +188,8 @@ def delta_orthogonal(scale=1.0, column_axis=-1, dtype=None):
         centre = tuple((n - 1) // 2 for n in shape[:-2])
         return laid(jnp.zeros(shape, dtype).at[centre].set(matrix), out_sharding, "initializers.delta_orthogonal")
     return init
+
+
+__all__ = [name for name, value in globals().items()
+           if not name.startswith("_") and getattr(value, "__module__", None) == __name__]
+offer(globals())

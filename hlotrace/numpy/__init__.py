@@ -44,6 +44,7 @@ from numpy import (
 )
 
 from ..core.array import Array as ndarray
+from ..core.public import offer as _offer
 from . import array_methods
 from .arithmetic import *
 from .bits import *
@@ -69,3 +70,4 @@ from .ufuncs import *
 from .windows import *
 
 array_methods.install(globals())
+_offer(globals())

@@ -205,7 +205,7 @@ def install(functions):
     for name, (function, symbol) in _COMPARISONS.items():
         setattr(Array, f"__{name}__", _operator(function, name, symbol))
     for name, function in _UNARY.items():
-        setattr(Array, f"__{name}__", lambda self, function=function: function(self))
+        setattr(Array, f"__{name}__", lambda self, _function=function: _function(self))
     for name in _METHODS:
         setattr(Array, name, functions[name])
     for method in (__iter__, __reversed__, __contains__, __setitem__, __round__, astype, to_device, copy, view, byteswap,

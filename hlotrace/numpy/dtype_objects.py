@@ -120,4 +120,5 @@ def isdtype(dtype, kind):
     return False
 
 
-__all__ = [name for name in globals() if not name.startswith("_") and name not in ("np", "dtypes", "as_dtype", "override")]
+__all__ = [name for name in globals() if not name.startswith("_")
+           and name not in ("np", "dtypes", "as_dtype", "override", "state")]

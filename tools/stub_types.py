@@ -1,0 +1,518 @@
+"""The types that stubs give to parameters and results: the tables of tools/stubs.py.
+
+A parameter's type is that of its name in PARAMETERS, unless a line of FUNCTIONS says another for one function.  One whose
+default is None takes None as well, without saying so.  What no table knows is Any: nothing breaks when a function is
+added, and its types are a line here.
+"""
+
+# type: the names of parameters that have it, in any function
+PARAMETERS = {
+    "ArrayLike": """
+        a a1 a2 alpha append ar ar1 ar2 arr array ary b base bias condition data discont element epsilon fill_value fp
+        group_offset indices init_value initial key key_bits_array left lhs logits lower m max maxval mean min minval
+        nan negative_slope neginf on_false on_true operand other p padding_value period posinf pred prepend q query
+        repeats rhs scale scatter_indices sorter start stddev step stop test_elements to_begin to_end update updates
+        upper v val vals values variance weights where which x x1 x2 xp y z""",
+    "Axis": "axis",
+    "int": """
+        axis1 axis2 axis_size axisa axisb axisc batch_group_count concat_axis ddof decimals dimension edge_order
+        exponent_bits feature_group_count heartbeat_timeout_seconds host_id initialization_timeout k kth mantissa_bits
+        max_width min_width minlength ndim ndmin nin nout num num_classes num_keys num_processes process_id process_index
+        rank scatter_dimension slice_size split_axis start_dimension stop_dimension stride unroll""",
+    "bool": """
+        allow_int allow_negative_indices approximate as_svg assume_unique assume_unique_indices check_vma concrete copy
+        density descending disable endpoint equal_nan has_aux holomorphic include_initial increasing independent
+        indices_are_sorted inline inplace invert is_causal is_leaf_takes_path is_stable jitted keep_unused keepdims
+        optimize_remat ordered overwrite_input partitioned prevent_cse promote_integers replace retstep return_counts
+        return_index return_indices return_inverse return_residual return_shape return_sign returned reverse right simple
+        skip_format_check sorted sparse stable sum_match symbolic_zeros tiled transpose_kernel unique_indices use_color
+        use_consistent_padding wrap wrap_negative_indices""",
+    "str": "backend bitorder fail_message fmt indexing name platform separator side topology_name trim",
+    "DTypeLike": "arg1 arg2 dtype from_ index_dtype new_dtype preferred_element_type to",
+    "ShapeLike": "new_shape shape",
+    "MatmulPrecision": "precision",
+    "None": "out",
+    "Place": "device in_shardings out_sharding out_shardings sharding shardings src",
+    "Argnums": "argnums donate_argnums nondiff_argnums static_argnums",
+    "Names": "donate_argnames nondiff_argnames static_argnames",
+    "IsLeaf": "is_leaf",
+    "Callable[..., Any]": """
+        body_fun bwd callback computation cond_fun data_callback false_fun fn fun func func1d function fwd mask_func
+        operation pyfunc true_fun""",
+    "Sequence[Callable[..., Any]]": "branches",
+    "Sequence[int]": """
+        base_dilation broadcast_dimensions dimensions filter_shape lhs_dilation limit_indices permutation rhs_dilation
+        sizes slice_sizes strides window_dilation window_dimensions window_strides""",
+    "Sequence[ArrayLike] | Array": "arrays tup",
+    "AxisName": "axis_name",
+    "int | Sequence[int]": "destination",
+    "Sequence[Device] | np.ndarray[Any, Any]": "devices",
+    "Mesh | AbstractMesh": "mesh",
+    "Sequence[str]": "data_fields drop_fields meta_fields",
+    "Mapping[str, Any]": "compiler_options",
+}
+
+# face: the type of results there, where no line says another; elsewhere Any
+RESULTS = {
+    "hlotrace.Array": "Array", "hlotrace._IndexUpdateRef": "Array",
+    "hlotrace.numpy": "Array", "hlotrace.lax": "Array", "hlotrace.random": "Array", "hlotrace.nn": "Array",
+}
+
+# face: a line for a function, or for each of its overloads, with those parameters whose types their names do not tell,
+# and the result.  A parameter that an overload gives without a default has to be given.  A line that ends with a comma
+# goes on in the next.  `*` stands for the functions of the face that have no line.
+FUNCTIONS = {
+    "hlotrace": """
+        jit(fun: Callable[_P, _R]) -> JitFunction[_P, _R]
+        jit(fun: None = None) -> JitDecorator
+        grad(fun: Callable[_P, Any]) -> Callable[_P, Any]
+        value_and_grad(fun: Callable[_P, _R]) -> Callable[_P, tuple[_R, Any]]
+        jacfwd(fun: Callable[_P, Any]) -> Callable[_P, Any]
+        jacrev(fun: Callable[_P, Any]) -> Callable[_P, Any]
+        hessian(fun: Callable[_P, Any]) -> Callable[_P, Any]
+        vmap(fun: Callable[_P, _R]) -> Callable[_P, _R]
+        pmap(fun: Callable[_P, _R]) -> JitFunction[_P, _R]
+        checkpoint(fun: Callable[_P, _R]) -> Callable[_P, _R]
+        checkpoint(fun: None = None) -> Decorator
+        jvp(fun: Callable[..., _R], primals: Sequence[Any], tangents: Sequence[Any],
+            has_aux: Literal[False] = False) -> tuple[_R, _R]
+        jvp(fun: Callable[..., tuple[_R, _T]], primals: Sequence[Any], tangents: Sequence[Any],
+            has_aux: Literal[True]) -> tuple[_R, _R, _T]
+        vjp(fun: Callable[..., _R], has_aux: Literal[False] = False) -> tuple[_R, Callable[..., Any]]
+        vjp(fun: Callable[..., tuple[_R, _T]], has_aux: Literal[True]) -> tuple[_R, Callable[..., Any], _T]
+        linearize(fun: Callable[..., _R], has_aux: Literal[False] = False) -> tuple[_R, Callable[..., _R]]
+        linearize(fun: Callable[..., tuple[_R, _T]], has_aux: Literal[True]) -> tuple[_R, Callable[..., _R], _T]
+        linear_transpose() -> Callable[..., Any]
+        fwd_and_bwd() -> tuple[Callable[..., Any], Callable[..., Any]]
+        named_call(fun: Callable[_P, _R]) -> Callable[_P, _R]
+        named_scope(name: str) -> Context
+        custom_gradient(fun: Callable[_P, tuple[_R, Any]]) -> Callable[_P, _R]
+        closure_convert() -> tuple[Callable[..., Any], list[Any]]
+        make_jaxpr() -> Callable[..., Any]
+        shard_map(f: Callable[_P, _R]) -> Callable[_P, _R]
+        shard_map(f: None = None) -> Decorator
+        block_until_ready(x: _T) -> _T
+        copy_to_host_async(x: _T) -> _T
+        device_put(x: Any, may_alias: bool | None, donate: Any) -> Any
+        device_get(x: Any) -> Any
+        reshard(x: _T) -> _T
+        typeof(x: Any) -> Any
+        live_arrays() -> list[Array]
+        clear_caches() -> None
+        effects_barrier() -> None
+        default_backend() -> str
+        device_count() -> int
+        local_device_count() -> int
+        process_count() -> int
+        process_index() -> int
+        devices() -> list[Device]
+        local_devices() -> list[Device]
+        make_mesh(axis_shapes: Sequence[int], axis_names: Sequence[str]) -> Mesh
+        make_array_from_callback() -> Array
+        make_array_from_process_local_data(local_data: np.ndarray[Any, Any], global_shape: Sequence[int] | None) -> Array
+        make_array_from_single_device_arrays(arrays: Sequence[Array]) -> Array
+        disable_jit() -> Context
+        enable_x64(value: bool) -> Context
+        debug_nans(value: bool) -> Context
+        debug_infs(value: bool) -> Context
+        checking_leaks(value: bool) -> Context
+        log_compiles(value: bool) -> Context
+        explain_cache_misses(value: bool) -> Context
+        default_device(value: Device | str | None) -> Context
+        default_matmul_precision(value: str | None) -> Context
+        numpy_dtype_promotion(value: str | None) -> Context
+        numpy_rank_promotion(value: str | None) -> Context
+        ensure_compile_time_eval() -> Context
+    """,
+    "hlotrace.debug": """
+        callback() -> None
+        print() -> None
+        inspect_array_sharding(value: Any) -> None
+    """,
+    "hlotrace.dtypes": """
+        canonicalize_dtype() -> np.dtype[Any]
+        issubdtype() -> bool
+        result_type() -> np.dtype[Any]
+    """,
+    "hlotrace.distributed": """
+        initialize(coordinator_address: str, local_device_ids: int | Sequence[int], cluster_detection_method: str,
+            coordinator_bind_address: str) -> None
+        is_initialized() -> bool
+        shutdown() -> None
+    """,
+    "hlotrace.experimental.mesh_utils": """
+        create_device_mesh(mesh_shape: Sequence[int]) -> np.ndarray[Any, Any]
+    """,
+    "hlotrace.experimental.multihost_utils": """
+        sync_global_devices() -> None
+    """,
+    "hlotrace.experimental.shard_map": """
+        shard_map(f: Callable[_P, _R]) -> Callable[_P, _R]
+    """,
+    "hlotrace.topologies": """
+        get_topology_desc() -> TopologyDescription
+        make_mesh(topo: TopologyDescription, mesh_shape: Sequence[int], axis_names: Sequence[str]) -> Mesh
+    """,
+    "hlotrace.sharding": """
+        get_mesh() -> Mesh
+        get_abstract_mesh() -> AbstractMesh
+    """,
+    "hlotrace.tree_util": """
+        all_leaves(iterable: Iterable[Any]) -> bool
+        flatten_one_level() -> tuple[Iterable[Any], Any]
+        flatten_one_level_with_keys() -> tuple[Iterable[tuple[Any, Any]], Any]
+        is_tree_node() -> bool
+        keystr(keys: Iterable[Any]) -> str
+        register_dataclass(nodetype: type[_T]) -> type[_T]
+        register_pytree_node(nodetype: type[_T], flatten_func: Callable[[_T], tuple[Iterable[Any], Any]],
+            unflatten_func: Callable[[Any, Any], _T], flatten_with_keys_func: Callable[[_T], tuple[Iterable[tuple[Any,
+            Any]], Any]] | None) -> None
+        register_pytree_with_keys(nodetype: type[_T], flatten_with_keys: Callable[[_T], tuple[Iterable[tuple[Any, Any]],
+            Any]], unflatten_func: Callable[[Any, Any], _T], flatten_func: Callable[[_T], tuple[Iterable[Any],
+            Any]] | None) -> None
+        register_pytree_node_class(cls: type[_T]) -> type[_T]
+        register_pytree_with_keys_class(cls: type[_T]) -> type[_T]
+        register_static(cls: type[_T]) -> type[_T]
+        tree_all() -> bool
+        tree_flatten() -> tuple[list[Any], PyTreeDef]
+        tree_flatten_with_path() -> tuple[list[tuple[tuple[Any, ...], Any]], PyTreeDef]
+        tree_leaves() -> list[Any]
+        tree_leaves_with_path() -> list[tuple[tuple[Any, ...], Any]]
+        tree_map(f: Callable[..., Any]) -> Any
+        tree_map_with_path(f: Callable[..., Any]) -> Any
+        tree_structure() -> PyTreeDef
+        tree_reduce(function: Callable[[Any, Any], Any]) -> Any
+        tree_reduce_associative(operation: Callable[[Any, Any], Any]) -> Any
+        tree_unflatten(treedef: PyTreeDef, leaves: Iterable[Any]) -> Any
+        treedef_children(treedef: PyTreeDef) -> list[PyTreeDef]
+        treedef_is_leaf(treedef: PyTreeDef) -> bool
+        treedef_is_strict_leaf(treedef: PyTreeDef) -> bool
+        treedef_tuple(treedefs: Iterable[PyTreeDef]) -> PyTreeDef
+    """,
+    "hlotrace.random": """
+        key(seed: Int | Array) -> Array
+        PRNGKey(seed: Int | Array) -> Array
+        key_impl() -> Any
+        key_dtype() -> Any
+        split(key: Array, num: int | Sequence[int]) -> Array
+        choice(a: ArrayLike) -> Array
+        permutation(x: ArrayLike) -> Array
+        *(key: Array) -> Array
+    """,
+    "hlotrace.nn.initializers": """
+        *(key: Array, shape: Sequence[Int]) -> Initializer
+        zeros(key: Array, shape: Sequence[Int]) -> Array
+        ones(key: Array, shape: Sequence[Int]) -> Array
+    """,
+    "hlotrace.nn": """
+        logsumexp(return_sign: Literal[False] = False) -> Array
+        logsumexp(return_sign: Literal[True]) -> tuple[Array, Array]
+        dot_product_attention(query: ArrayLike, key: ArrayLike, value: ArrayLike, mask: ArrayLike) -> Any
+    """,
+    "hlotrace.lax": """
+        axis_size() -> int
+        all_gather(x: Any) -> Any
+        all_to_all(x: Any) -> Any
+        associative_scan(fn: Callable[[Any, Any], Any], elems: _T) -> _T
+        broadcast_shapes() -> tuple[int, ...]
+        cond(true_fun: Callable[..., _R], false_fun: Callable[..., _R]) -> _R
+        concatenate(operands: Sequence[ArrayLike]) -> Array
+        stack(operands: Sequence[ArrayLike]) -> Array
+        conv_dimension_numbers() -> ConvDimensionNumbers
+        fori_loop(lower: ArrayLike, upper: ArrayLike, body_fun: Callable[[Any, Any], _R], init_val: Any) -> _R
+        map(f: Callable[[Any], _R], xs: Any) -> _R
+        optimization_barrier(operand: _T) -> _T
+        padtype_to_pads() -> list[tuple[int, int]]
+        pbroadcast(x: _T) -> _T
+        pcast(x: _T) -> _T
+        pmax(x: _T) -> _T
+        pmean(x: _T) -> _T
+        pmin(x: _T) -> _T
+        ppermute(x: _T) -> _T
+        pshuffle(x: _T) -> _T
+        psum(x: _T) -> _T
+        psum_scatter(x: Any) -> Any
+        pswapaxes(x: _T) -> _T
+        pvary(x: _T) -> _T
+        reduce(operands: Any, init_values: Any) -> Any
+        reduce_window(operand: Any, init_value: Any) -> Any
+        reduce_window_shape_tuple() -> tuple[int, ...]
+        scan(f: Callable[[Any, Any], tuple[_C, _Y]], init: Any) -> tuple[_C, _Y]
+        sort(operand: Array | np.ndarray[Any, Any]) -> Array
+        sort(operand: Sequence[Array]) -> tuple[Array, ...]
+        sort_key_val(keys: Array, values: Array) -> tuple[Array, Array]
+        split() -> list[Array]
+        stop_gradient(x: _T) -> _T
+        switch(index: ArrayLike, branches: Sequence[Callable[..., Any]]) -> Any
+        top_k() -> list[Array]
+        while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], _R], init_val: Any) -> _R
+        with_sharding_constraint(x: _T) -> _T
+    """,
+    "hlotrace.numpy": """
+        array(object: Any) -> Array
+        asarray(a: Any) -> Array
+        arange(start: ArrayLike) -> Array
+        apply_over_axes(axes: Sequence[int]) -> Array
+        array_equal(a1: ArrayLike | Sequence[Any], a2: ArrayLike | Sequence[Any]) -> Array
+        array_equiv(a1: ArrayLike | Sequence[Any], a2: ArrayLike | Sequence[Any]) -> Array
+        array_split() -> list[Array]
+        split() -> list[Array]
+        hsplit() -> list[Array]
+        vsplit() -> list[Array]
+        dsplit() -> list[Array]
+        atleast_1d(arys: ArrayLike) -> Any
+        atleast_2d(arys: ArrayLike) -> Any
+        atleast_3d(arys: ArrayLike) -> Any
+        average(returned: Literal[False] = False) -> Array
+        average(returned: Literal[True]) -> tuple[Array, Array]
+        block(arrays: NestedArrays) -> Array
+        broadcast_arrays() -> list[Array]
+        broadcast_shapes() -> tuple[int, ...]
+        can_cast() -> bool
+        diag_indices() -> tuple[Array, ...]
+        diag_indices_from() -> tuple[Array, ...]
+        einsum(subscripts: str | Any) -> Array
+        einsum_path() -> tuple[list[Any], Any]
+        finfo() -> Any
+        iinfo() -> Any
+        frompyfunc() -> ufunc
+        full(fill_value: ArrayLike | Sequence[Any]) -> Array
+        full_like(fill_value: ArrayLike | Sequence[Any]) -> Array
+        gradient() -> Any
+        histogram(bins: ArrayLike | Sequence[Any]) -> tuple[Array, Array]
+        digitize(bins: ArrayLike) -> Array
+        indices(dimensions: Sequence[int], sparse: Literal[False] = False) -> Array
+        indices(dimensions: Sequence[int], sparse: Literal[True]) -> tuple[Array, ...]
+        interp(left: ArrayLike | str, right: ArrayLike | str) -> Array
+        intersect1d(return_indices: Literal[False] = False) -> Array
+        intersect1d(return_indices: Literal[True]) -> tuple[Array, Array, Array]
+        iscomplexobj(x: Any) -> bool
+        isdtype() -> bool
+        isrealobj(x: Any) -> bool
+        isscalar(element: Any) -> bool
+        issubdtype() -> bool
+        iterable(y: Any) -> bool
+        ix_() -> tuple[Array, ...]
+        linspace(retstep: Literal[False] = False) -> Array
+        linspace(retstep: Literal[True]) -> tuple[Array, Array]
+        mask_indices() -> tuple[Array, Array]
+        meshgrid() -> list[Array]
+        modf() -> tuple[Array, Array]
+        frexp() -> tuple[Array, Array]
+        divmod() -> tuple[Array, Array]
+        ndim(a: Any) -> int
+        nonzero() -> tuple[Array, ...]
+        pad(pad_width: Any) -> Array
+        percentile(q: ArrayLike | Sequence[float]) -> Array
+        quantile(q: ArrayLike | Sequence[float]) -> Array
+        nanpercentile(q: ArrayLike | Sequence[float]) -> Array
+        nanquantile(q: ArrayLike | Sequence[float]) -> Array
+        promote_types(a: DTypeLike, b: DTypeLike) -> np.dtype[Any]
+        result_type() -> np.dtype[Any]
+        repeat(repeats: ArrayLike | Sequence[int]) -> Array
+        select(condlist: Sequence[ArrayLike], choicelist: Sequence[ArrayLike]) -> Array
+        shape(a: Any) -> tuple[int, ...]
+        size(a: Any) -> int
+        tensordot(axes: int | Sequence[int] | Sequence[Sequence[int]]) -> Array
+        tile(A: ArrayLike, reps: int | Sequence[int]) -> Array
+        transpose(axes: Sequence[int]) -> Array
+        tril_indices() -> tuple[Array, Array]
+        triu_indices() -> tuple[Array, Array]
+        tril_indices_from() -> tuple[Array, Array]
+        triu_indices_from() -> tuple[Array, Array]
+        unique() -> Any
+        unique_all() -> Any
+        unique_counts() -> Any
+        unique_inverse() -> Any
+        unravel_index(shape: int | Sequence[int]) -> tuple[Array, ...]
+        unstack() -> tuple[Array, ...]
+        vectorize() -> Callable[..., Any]
+        where(condition: ArrayLike, x: None = None, y: None = None) -> tuple[Array, ...]
+        where(condition: ArrayLike, x: ArrayLike, y: ArrayLike) -> Array
+    """,
+    "hlotrace.Array": """
+        T -> Array
+        mT -> Array
+        real -> Array
+        imag -> Array
+        at -> _IndexUpdateHelper
+        shape -> tuple[int, ...]
+        dtype -> np.dtype[Any]
+        ndim -> int
+        size -> int
+        itemsize -> int
+        nbytes -> int
+        weak_type -> bool
+        aval -> Any
+        sharding -> Sharding
+        device -> Any
+        committed -> bool
+        is_fully_addressable -> bool
+        is_fully_replicated -> bool
+        addressable_shards -> list[Shard]
+        global_shards -> list[Shard]
+        addressable_data(index: int) -> Array
+        __array__(dtype: Any, copy: Any) -> np.ndarray[Any, Any]
+        __bool__() -> bool
+        __complex__() -> complex
+        __contains__(value: ArrayLike) -> bool
+        __divmod__(other: ArrayLike) -> tuple[Array, Array]
+        __rdivmod__(other: ArrayLike) -> tuple[Array, Array]
+        __float__() -> float
+        __getitem__(index: Index) -> Array
+        __index__() -> int
+        __int__() -> int
+        __iter__() -> Iterator[Array]
+        __len__() -> int
+        __reversed__() -> Iterator[Array]
+        __round__(ndigits: int) -> Array
+        block_until_ready() -> Array
+        copy_to_host_async() -> None
+        delete() -> None
+        devices() -> set[Device]
+        is_deleted() -> bool
+        is_ready() -> bool
+        item(args: int) -> Any
+        nonzero() -> tuple[Array, ...]
+        on_device_size_in_bytes() -> int
+        tobytes() -> bytes
+        tolist() -> Any
+        unsafe_buffer_pointer() -> int
+    """,
+    "hlotrace.NamedSharding": """
+        __init__(spec: PartitionSpec | Sequence[Any], memory_kind: str) -> None
+        mesh -> Mesh | AbstractMesh
+        spec -> PartitionSpec
+        is_fully_replicated -> bool
+        num_devices -> int
+        memory_kind -> str | None
+        update() -> NamedSharding
+        with_memory_kind(kind: str) -> NamedSharding
+        with_spec(spec: PartitionSpec | Sequence[Any]) -> NamedSharding
+    """,
+    "hlotrace.set_mesh": """
+        __enter__() -> set_mesh
+        __exit__() -> None
+    """,
+    "hlotrace.sharding.Mesh": """
+        __init__(devices: Sequence[Any] | np.ndarray[Any, Any], axis_names: str | Sequence[str]) -> None
+        __enter__() -> Mesh
+        __exit__() -> None
+        abstract_mesh -> AbstractMesh
+        axis_names -> tuple[str, ...]
+        axis_sizes -> tuple[int, ...]
+        device_ids -> np.ndarray[Any, Any]
+        devices -> np.ndarray[Any, Any]
+        local_devices -> list[Device]
+        empty -> bool
+        shape -> Mapping[str, int]
+        shape_tuple -> tuple[tuple[str, int], ...]
+        size -> int
+    """,
+    "hlotrace.sharding.AbstractMesh": """
+        __init__(axis_sizes: Sequence[Any], axis_names: Any) -> None
+        __enter__() -> AbstractMesh
+        __exit__() -> None
+        abstract_mesh -> AbstractMesh
+        axis_names -> tuple[str, ...]
+        axis_sizes -> tuple[int, ...]
+        empty -> bool
+        shape -> Mapping[str, int]
+        shape_tuple -> tuple[tuple[str, int], ...]
+        size -> int
+    """,
+    "hlotrace.sharding.PartitionSpec": """
+        partitions -> tuple[Any, ...]
+        __add__(other: Any) -> PartitionSpec
+        __radd__(other: Any) -> PartitionSpec
+        __getitem__(index: Any) -> Any
+        __iter__() -> Iterator[Any]
+        __len__() -> int
+        count() -> int
+        index() -> int
+    """,
+    "hlotrace.sharding.Sharding": """
+        addressable_devices -> set[Device]
+        device_set -> set[Device]
+        addressable_devices_indices_map(global_shape: Sequence[int]) -> dict[Device, tuple[slice, ...]]
+        devices_indices_map(global_shape: Sequence[int]) -> dict[Device, tuple[slice, ...]]
+        is_equivalent_to(other: Sharding) -> bool
+        lies_like(other: Sharding) -> bool
+        is_fully_addressable -> bool
+        memory_kind -> str | None
+        num_devices -> int
+        shard_shape(global_shape: Sequence[int]) -> tuple[int, ...]
+    """,
+    "hlotrace.sharding.SingleDeviceSharding": """
+        is_fully_replicated -> bool
+        memory_kind -> str | None
+        with_memory_kind(kind: str) -> SingleDeviceSharding
+    """,
+    "hlotrace.sharding.PositionalSharding": """
+        T -> PositionalSharding
+        is_fully_replicated -> bool
+        memory_kind -> str | None
+        ids -> np.ndarray[Any, Any]
+        ndim -> int
+        shape -> tuple[int, ...]
+        replicate() -> PositionalSharding
+        reshape() -> PositionalSharding
+        transpose() -> PositionalSharding
+        with_memory_kind(kind: str) -> PositionalSharding
+    """,
+    "hlotrace.stages.Traced": """
+        fun_name -> str
+        in_tree -> PyTreeDef
+        out_tree -> PyTreeDef
+        lower(lowering_platforms: Sequence[str]) -> Lowered
+    """,
+    "hlotrace.stages.Lowered": """
+        fun_name -> str
+        in_tree -> PyTreeDef
+        out_tree -> PyTreeDef
+        as_text(dialect: str) -> str
+        compile() -> Compiled
+        compiler_ir(dialect: str) -> Any
+        cost_analysis() -> Any
+    """,
+    "hlotrace.stages.Compiled": """
+        fun_name -> str
+        in_tree -> PyTreeDef
+        out_tree -> PyTreeDef
+        as_text() -> str
+    """,
+    "hlotrace.topologies.TopologyDescription": """
+        devices -> list[Device]
+        name -> str
+        platform -> str
+        compile(text: str) -> Any
+        make_mesh(axis_shapes: Sequence[int], axis_names: Sequence[str]) -> Mesh
+    """,
+    "hlotrace.nn.initializers.Initializer": """
+        __call__(key: Array, shape: Sequence[Int]) -> Array
+    """,
+    "hlotrace._IndexUpdateHelper": """
+        __getitem__(index: Index) -> _IndexUpdateRef
+    """,
+    "hlotrace._IndexUpdateRef": """
+        apply(func: Callable[[Array], ArrayLike]) -> Array
+    """,
+    "hlotrace.Config": """
+        update(name: str) -> None
+        read(name: str) -> Any
+        __getattr__(name: str) -> Any
+        values -> dict[str, Any]
+        x64_enabled -> bool
+    """,
+    "hlotrace.ShapeDtypeStruct": """
+        __init__(sharding: Sharding | PartitionSpec | None, weak_type: bool) -> None
+        __len__() -> int
+        shape -> tuple[int, ...]
+        dtype -> np.dtype[Any]
+        ndim -> int
+        size -> int
+        sharding -> Any
+        weak_type -> bool
+        update() -> ShapeDtypeStruct
+    """,
+}
