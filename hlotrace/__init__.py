@@ -2,8 +2,6 @@
 
 `import hlotrace as jax, hlotrace.numpy as jnp` runs a program written for JAX.
 """
-import importlib as _importlib
-
 from . import numpy, tree
 from .api.autodiff import (
     fwd_and_bwd,
@@ -74,23 +72,13 @@ from .runtime.guards import (
 
 __version__ = "0.1.0"
 
-# Modules that are imported when they are first used.
-_LAZY = ("ad_checkpoint", "checkpoint_policies", "custom_derivatives", "debug", "distributed", "dtypes", "errors",
-         "experimental", "lax", "nn", "random", "sharding", "stages", "topologies", "tree_util", "typing")
-_LAZY_NAMES = {
-    "NamedSharding": ".sharding", "P": ".sharding", "make_mesh": ".api.mesh", "reshard": ".api.shardings",
-    "set_mesh": ".sharding", "shard_map": ".api.shard_map", "pmap": ".api.pmap",
-    **dict.fromkeys(("make_array_from_callback", "make_array_from_process_local_data",
-                     "make_array_from_single_device_arrays"), ".api.make_arrays"),
-}
-
-
-def __getattr__(name):
-    if name in _LAZY:
-        return _importlib.import_module(f"{__name__}.{name}")
-    if name in _LAZY_NAMES:
-        return getattr(_importlib.import_module(_LAZY_NAMES[name], __name__), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-_offer(globals(), "numpy", "tree", *_LAZY, *_LAZY_NAMES)
+_offer(globals(), "numpy", "tree", homes={
+    "": "ad_checkpoint checkpoint_policies custom_derivatives debug distributed dtypes errors experimental lax nn random "
+        "sharding stages topologies tree_util typing",
+    "api.make_arrays": "make_array_from_callback make_array_from_process_local_data make_array_from_single_device_arrays",
+    "api.mesh": "make_mesh",
+    "api.pmap": "pmap",
+    "api.shard_map": "shard_map",
+    "api.shardings": "reshard",
+    "sharding": "NamedSharding P set_mesh",
+})
