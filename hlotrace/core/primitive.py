@@ -5,8 +5,10 @@ about them has those of the programs that it holds, so a new primitive that call
 """
 import difflib
 import functools
+import weakref
 from collections.abc import Mapping
 
+from .avals import ShapedArray
 from .config import state
 from .jaxpr import Jaxpr, sub_jaxprs
 from .platforms import by_platform
@@ -40,6 +42,9 @@ TRAITS = {
 }
 
 
+everywhere: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()     # all primitives, the oldest first
+
+
 class Primitive:
     """An operation: its name, whether it gives a list of results, and by keyword what stands in RULES, FACTS and TRAITS.
 
@@ -50,6 +55,7 @@ class Primitive:
     def __init__(self, name, *, multiple_results=False, **given):
         self.name = name
         self.multiple_results = multiple_results
+        everywhere[self] = None
         for slot in (*RULES, *FACTS):
             setattr(self, slot, given.pop(slot, None))
         if isinstance(self.lower, Mapping):
@@ -60,12 +66,38 @@ class Primitive:
             near = difflib.get_close_matches(unknown, (*RULES, *FACTS, *TRAITS), 1)
             raise TypeError(f"Primitive {name!r} has no rule or fact called {unknown!r}"
                             + (f"; did you mean {near[0]!r}?" if near else ""))
-        if self.typ is not None and not multiple_results:
+        if self.typ is None:
+            self.typ = functools.partial(_untyped, self)
+        elif not multiple_results:
             # avals are interned and parameters hashable: a type is inferred once
             self.typ = functools.lru_cache(maxsize=4096)(self.typ)
 
     def bind(self, *args, **params):
         return state.trace.process(self, args, params)
+
+    def def_impl(self, function):
+        """`function(*args, **params)` is how it runs eagerly: on concrete operands, its results given on as they are.
+
+        Without it, its lowering is compiled and run.  Returns `function`: it serves as a decorator, as do the others.
+        """
+        self.evaluate = function
+        return function
+
+    def def_abstract_eval(self, function):
+        """`function(*avals, **params)` gives the ShapedArray of the result, a sequence of them if there are several."""
+        def typ(*avals, **params):
+            result = function(*avals, **params)
+            for aval in result if self.multiple_results and isinstance(result, (list, tuple)) else (result,):
+                if type(aval) is not ShapedArray:
+                    wanted = "a sequence of ShapedArrays" if self.multiple_results else "a ShapedArray"
+                    raise TypeError(f"{self}: its abstract evaluation rule must give {wanted}, not {aval!r:.80}")
+            return result
+        self.typ = typ
+        return function
+
+    def get_bind_params(self, params):
+        """([], params): the programs that a primitive holds are parameters like others."""
+        return [], params
 
     def typecheck(self, avals, params):
         """The result avals, always as a list."""
@@ -91,6 +123,28 @@ class Primitive:
 
     def __repr__(self):
         return self.name
+
+
+# What is said where a rule is missing, and how JAX's users give one to a primitive `p`.
+MISSING = {
+    "typ": ("no abstract evaluation rule, which says the types of its results", "{p}.def_abstract_eval(rule)"),
+    "lower": ("no lowering", "mlir.register_lowering({p}, rule)"),
+    "jvp": ("no derivative (no jvp rule)", "ad.primitive_jvps[{p}] = rule"),
+    "transpose": ("no transpose rule: its reverse-mode derivative is not defined", "ad.primitive_transposes[{p}] = rule"),
+    "batch": ("no batching rule, so it cannot be used under vmap", "batching.primitive_batchers[{p}] = rule"),
+}
+
+
+def missing(primitive, rule, where=""):
+    """The NotImplementedError for a rule that is not there; says how to give one where the user can."""
+    problem, how = MISSING[rule]
+    mend = "" if isinstance(primitive, Builtin) else (
+        f"; set {how.format(p=f'{primitive}_p')}, or make it with Primitive(..., {rule}=rule)")
+    return NotImplementedError(f"{primitive} has {problem}{where}{mend}")
+
+
+def _untyped(primitive, *_avals, **_params):
+    raise missing(primitive, "typ")
 
 
 def _fact(primitive, fact, params):

@@ -15,6 +15,7 @@ from ..core.effects import INSPECTION, TOKEN, is_ordered
 from ..core.jaxpr import Literal
 from ..core.linear import Axis
 from ..core.platforms import platform_named, rule_for
+from ..core.primitive import missing
 from ..core.programs import embed_constants
 from ..core.trace import EVAL, entering, trace_to_jaxpr
 from ..primitives.shape import transpose
@@ -177,18 +178,23 @@ class Context:
 
     def emit(self, text, n=None):
         """Append an operation; returns the name of its result, or the list of names if `n` is given."""
-        if type(self.loc) is tuple:     # now that it is used: what writes no operation must not change the text
-            self.loc = self.module.locations.of(*self.loc)
+        loc = self.loc if type(self.loc) is str else self.location()
         if n == 0:
-            self.lines.append(f"{self.indent}{text}{self.loc}")
+            self.lines.append(f"{self.indent}{text}{loc}")
             return []
         name = f"%{self.count}"
         self.count += 1
         if n is None:
-            self.lines.append(f"{self.indent}{name} = {text}{self.loc}")
+            self.lines.append(f"{self.indent}{name} = {text}{loc}")
             return name
-        self.lines.append(f"{self.indent}{name}{f':{n}' if n > 1 else ''} = {text}{self.loc}")
+        self.lines.append(f"{self.indent}{name}{f':{n}' if n > 1 else ''} = {text}{loc}")
         return [name] if n == 1 else [f"{name}#{i}" for i in range(n)]
+
+    def location(self):
+        """The ` loc(...)` of operations that are written now, or an empty string."""
+        if type(self.loc) is tuple:     # now that it is used: what writes no operation must not change the text
+            self.loc = self.module.locations.of(*self.loc)
+        return self.loc
 
     def custom_call(self, target, names, avals, out_avals, **options):
         """A call of the kernel `target` on values of `avals` (or type strings); returns the names of its results.
@@ -282,7 +288,7 @@ class Context:
             primitive = eqn.primitive
             rule = rule_for(self.platform, primitive.lower)
             if rule is None:
-                raise NotImplementedError(no_lowering(primitive, self.platform))
+                raise no_lowering(primitive, self.platform)
             if primitive.structural and any(is_extended(v.aval.dtype) for v in eqn.invars):
                 results = self.lower_extended(eqn, operands)
             else:
@@ -344,9 +350,9 @@ class Context:
 
 
 def no_lowering(primitive, platform):
-    """What to say of a primitive that has no rule for a platform."""
+    """The error for a primitive that has no rule for a platform."""
     known = ", ".join(name or "every other" for name, rule in (primitive.lower or {}).items() if rule)
-    return f"{primitive.name} has no lowering for platform {platform}" + (f"; it has one for {known}" if known else "")
+    return missing(primitive, "lower", f" for platform {platform}" + (f"; it has one for {known}" if known else ""))
 
 
 def _listed(value):

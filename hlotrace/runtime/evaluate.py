@@ -55,6 +55,11 @@ def evaluate(primitive, args, params):
     """Run one primitive on concrete operands."""
     if primitive.evaluate is not None:
         return primitive.evaluate(*args, **params)
+    return evaluate_compiled(primitive, args, params)
+
+
+def evaluate_compiled(primitive, args, params):
+    """Compile the lowering of one primitive for concrete operands, and run it."""
     try:
         avals = [None if a._committed else a.aval for a in args]
         executable = _applications.entries[(primitive, *avals, *params.items()), state.trace_key]

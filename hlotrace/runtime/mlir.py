@@ -5,16 +5,17 @@ from jaxlib.mlir import ir, passmanager
 from jaxlib.mlir._mlir_libs import _jax_mlir_ext
 from jaxlib.mlir.dialects import chlo, sdy, stablehlo
 
-__all__ = ["ir", "parse_module", "passmanager", "sdy"]
+__all__ = ["context", "ir", "parse_module", "passmanager", "sdy"]
 
 
 def parse_module(text):
     """jaxlib's MLIR module for a text.  Raises MLIRError for one that does not parse."""
-    return ir.Module.parse(text, _context())
+    return ir.Module.parse(text, context())
 
 
 @functools.cache
-def _context():
+def context():
+    """The MLIR context of this process, with the dialects that programs use."""
     registry = ir.DialectRegistry()
     _jax_mlir_ext.register_dialects(registry)
     context = ir.Context()

@@ -10,6 +10,7 @@ from ..core import source as provenance
 from ..core.array import Array
 from ..core.config import state
 from ..core.jaxpr import eval_jaxpr
+from ..core.primitive import missing
 from ..core.trace import Trace, Tracer, aval_of, entering, trace_to_jaxpr
 from ..primitives.calls import inlined_p
 from ..primitives.collectives import vary
@@ -81,7 +82,7 @@ class JVPTrace(Trace):
             if primitive.linearize is not None and self.rules is not self.parent:
                 out, tangent = primitive.linearize(self, primals, tangents, **params)
             elif primitive.jvp is None:
-                raise NotImplementedError(f"{primitive.name} has no derivative (no jvp rule)")
+                raise missing(primitive, "jvp")
             else:
                 out, tangent = primitive.jvp(primals, tangents, **params)
         finally:

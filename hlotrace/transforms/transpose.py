@@ -3,6 +3,7 @@ from ..core import programs
 from ..core.config import state
 from ..core.jaxpr import Literal, literal_value
 from ..core.linear import Linear, is_linear
+from ..core.primitive import missing
 from ..core.trace import trace_to_jaxpr
 from ..primitives.elementwise import add_p
 
@@ -40,8 +41,7 @@ def backward_pass(jaxpr, consts, args, cotangents):
             if all(ct is None for ct in cts):
                 continue
             if eqn.primitive.transpose is None:
-                raise NotImplementedError(
-                    f"Reverse-mode differentiation is not defined for {eqn.primitive.name}: it has no transpose rule")
+                raise missing(eqn.primitive, "transpose")
             operands = [literal_value(v) if type(v) is Literal else values[v] if v in values else Linear(v.aval)
                         for v in eqn.invars]
             state.source, state.name_stack = eqn.source, eqn.name_stack

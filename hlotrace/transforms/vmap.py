@@ -4,6 +4,7 @@ import numpy as np
 from ..core import dtypes, programs
 from ..core.config import named_axes, state
 from ..core.jaxpr import eval_jaxpr
+from ..core.primitive import missing
 from ..core.trace import Trace, Tracer, aval_of, entering, trace_to_jaxpr
 from ..primitives.shape import broadcast_axis, move_axis
 
@@ -53,7 +54,7 @@ class BatchTrace(Trace):
             if not mapped and (axis.name is None or axis.name not in primitive.axis_names_of(params)):
                 return primitive.bind(*values, **params)
             if primitive.batch is None:
-                raise NotImplementedError(f"{primitive.name} has no batching rule: it cannot be used under vmap")
+                raise missing(primitive, "batch")
             out, out_dim = primitive.batch(axis, values, dims, **params)
         finally:
             state.trace = saved

@@ -1,0 +1,189 @@
+"""JAX's `interpreters.ad`: derivative rules of primitives.
+
+A tangent or cotangent that is known to be zero is a `Zero` here and None in a primitive's own rules; an operand of unknown
+value is an `UndefinedPrimal` in a transpose rule of either kind.
+"""
+from functools import partial, reduce
+
+from ..core import tree
+from ..core.avals import aval_of
+from ..core.linear import Linear, is_linear
+from ..core.primitive import missing
+from ..primitives.calls import no_tangent
+from ..primitives.common import shape_of
+from ..primitives.elementwise import add_p
+from ..primitives.shape import zeros_of
+from ..transforms.jvp import JVPTrace, JVPTracer
+from .registry import Registry
+
+__all__ = ["JVPTrace", "JVPTracer", "UndefinedPrimal", "Zero", "add_jaxvals", "add_jaxvals_p", "add_tangents", "defbilinear",
+           "defjvp", "defjvp2", "deflinear", "deflinear2", "get_primitive_transpose", "instantiate_zeros",
+           "is_undefined_primal", "primitive_jvps", "primitive_transposes", "zeros_like_aval"]
+
+
+class Zero:
+    """A tangent or cotangent that is known to be zero; `aval` is its type."""
+    __slots__ = ("aval",)
+
+    def __init__(self, aval):
+        self.aval = aval
+
+    @staticmethod
+    def from_primal_value(value):
+        """The zero tangent of an array."""
+        return Zero(aval_of(value).tangent())
+
+    def instantiate(self):
+        """An array of zeros."""
+        return zeros_like_aval(self.aval)
+
+    def __repr__(self):
+        return f"Zero({self.aval.str_short()})"
+
+
+UndefinedPrimal = Linear
+is_undefined_primal = is_linear
+add_jaxvals_p = add_p
+
+for _kind in (Zero, UndefinedPrimal):
+    tree.register_pytree_node(_kind, lambda x: ((), x.aval), lambda aval, _, kind=_kind: kind(aval))
+
+
+def zeros_like_aval(aval):
+    """An array of zeros of the type `aval`."""
+    return zeros_of(aval)
+
+
+def instantiate_zeros(tangent):
+    """`tangent`, or an array of zeros for a `Zero`."""
+    return tangent.instantiate() if type(tangent) is Zero else tangent
+
+
+def add_jaxvals(x, y):
+    """The sum of two arrays of one type."""
+    return add_p.bind(x, y)
+
+
+def add_tangents(x, y):
+    """The sum of two tangents, each of which may be a `Zero`."""
+    return y if type(x) is Zero else x if type(y) is Zero else add_jaxvals(x, y)
+
+
+# --- between the two signatures ---------------------------------------------------------------------------------
+
+def _ours(tangent):
+    return None if type(tangent) is Zero or no_tangent(tangent) else tangent
+
+
+def _theirs(tangent, aval):
+    """`aval` is the type of the primal."""
+    return Zero(aval.tangent()) if no_tangent(tangent) else tangent
+
+
+def _aval(operand):
+    return operand.aval if is_linear(operand) else aval_of(operand)
+
+
+def _jvp_given(primitive, rule, primals, tangents, **params):
+    out, moved = rule(tuple(primals), tuple(_theirs(t, aval_of(p)) for p, t in zip(primals, tangents)), **params)
+    if primitive.multiple_results:
+        return list(out), [_ours(t) for t in moved]
+    return out, _ours(moved)
+
+
+def _jvp_asked(primitive, rule, primals, tangents, **params):
+    out, moved = rule(list(primals), [_ours(t) for t in tangents], **params)
+    if primitive.multiple_results:
+        return out, [_theirs(t, aval_of(x)) for x, t in zip(out, moved)]
+    return out, _theirs(moved, aval_of(out))
+
+
+def _transpose_given(primitive, rule, cotangent, *args, **params):
+    if primitive.multiple_results:
+        outs = primitive.typecheck([_aval(a) for a in args], params)
+        cotangent = [_theirs(ct, aval) for ct, aval in zip(cotangent, outs)]
+    found = rule(cotangent, *args, **params)
+    if type(found) is Zero or found is None:
+        return [None] * len(args)
+    if not isinstance(found, (list, tuple)) or len(found) != len(args):
+        raise TypeError(f"the transpose rule of {primitive} must give a sequence of {len(args)} cotangents, one for each "
+                        f"operand (None where it has none), got {found!r:.120}")
+    for i, (ct, a) in enumerate(zip(found, args)):
+        if is_linear(a) and ct is not None and type(ct) is not Zero and shape_of(ct) != a.shape:
+            raise ValueError(f"the transpose rule of {primitive} gives operand {i}, of shape {a.shape}, a cotangent of "
+                             f"shape {shape_of(ct)}")
+    return [_ours(ct) for ct in found]
+
+
+def _transpose_asked(primitive, rule, cotangent, *args, **params):
+    cotangent = [_ours(ct) for ct in cotangent] if primitive.multiple_results else _ours(cotangent)
+    zero = all(ct is None for ct in cotangent) if primitive.multiple_results else cotangent is None
+    found = [None] * len(args) if zero else rule(cotangent, *args, **params)
+    return [_theirs(ct, a.aval) if is_linear(a) else None for ct, a in zip(found, args)]
+
+
+primitive_jvps = Registry("primitive_jvps", "jvp", _jvp_given, _jvp_asked)
+primitive_transposes = Registry("primitive_transposes", "transpose", _transpose_given, _transpose_asked)
+
+
+def get_primitive_transpose(primitive):
+    """The transpose rule of a primitive.  NotImplementedError where there is none."""
+    if primitive not in primitive_transposes:
+        raise missing(primitive, "transpose")
+    return primitive_transposes[primitive]
+
+
+# --- rules of common kinds --------------------------------------------------------------------------------------
+
+def _sum(out, terms):
+    return reduce(add_tangents, terms, Zero.from_primal_value(out))
+
+
+def defjvp(primitive, *rules):
+    """Derivative of a primitive with one result: for each operand `rule(tangent, *operands, **params)` or None."""
+    defjvp2(primitive, *(rule and (lambda g, out, *args, rule=rule, **params: rule(g, *args, **params)) for rule in rules))
+
+
+def defjvp2(primitive, *rules):
+    """As `defjvp`, where rules are given the result too: `rule(tangent, result, *operands, **params)`."""
+    def jvp(primals, tangents, **params):
+        out = primitive.bind(*primals, **params)
+        return out, _sum(out, [rule(t, out, *primals, **params) for rule, t in zip(rules, tangents, strict=True)
+                               if rule is not None and type(t) is not Zero])
+    primitive_jvps[primitive] = jvp
+
+
+def _linear_jvp(primitive, primals, tangents, **params):
+    out = primitive.bind(*primals, **params)
+    if all(type(t) is Zero for t in tangents):
+        return out, [Zero.from_primal_value(x) for x in out] if primitive.multiple_results else Zero.from_primal_value(out)
+    return out, primitive.bind(*map(instantiate_zeros, tangents), **params)
+
+
+def deflinear(primitive, transpose_rule):
+    """A primitive that is linear in all its operands together; `transpose_rule(cotangent, **params)` gives cotangents."""
+    deflinear2(primitive, lambda ct, *_, **params: transpose_rule(ct, **params))
+
+
+def deflinear2(primitive, transpose_rule):
+    """As `deflinear`, with `transpose_rule(cotangent, *operands, **params)`; operands may be `UndefinedPrimal`."""
+    primitive_jvps[primitive] = partial(_linear_jvp, primitive)
+    primitive_transposes[primitive] = transpose_rule
+
+
+def defbilinear(primitive, lhs_rule, rhs_rule):
+    """A primitive that is linear in each of its two operands.
+
+    `lhs_rule(cotangent, lhs, rhs, **params)` gives the cotangent of the left operand, where that one is an
+    `UndefinedPrimal`; `rhs_rule` likewise that of the right one.
+    """
+    defjvp(primitive, lambda g, x, y, **params: primitive.bind(g, y, **params),
+           lambda g, x, y, **params: primitive.bind(x, g, **params))
+
+    def transpose(cotangent, x, y, **params):
+        if is_linear(x) and is_linear(y):
+            raise TypeError(f"{primitive} is linear in each operand alone, not in both: it has no transpose where both are "
+                            "unknown")
+        return ((lhs_rule(cotangent, x, y, **params), None) if is_linear(x) else
+                (None, rhs_rule(cotangent, x, y, **params)))
+    primitive_transposes[primitive] = transpose

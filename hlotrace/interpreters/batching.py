@@ -1,0 +1,123 @@
+"""JAX's `interpreters.batching`: how primitives act on operands with a mapped axis.
+
+A rule takes operands and, for each, the position of its mapped axis, or `not_mapped`; it gives results and their positions.
+"""
+from functools import partial
+
+from ..core.axes import same_axes
+from ..core.jaxpr import sub_jaxprs
+from ..core.linear import Axis
+from ..core.primitive import fact_of
+from ..primitives.shape import batch_by_axes, broadcast_axis, move_axis
+from ..transforms.vmap import BatchTrace, BatchTracer, place_axis
+from .registry import Registry
+
+__all__ = ["BatchTrace", "BatchTracer", "axis_primitive_batchers", "bdim_at_front", "broadcast", "defbroadcasting",
+           "defreducer", "defvectorized", "fancy_primitive_batchers", "moveaxis", "not_mapped", "primitive_batchers"]
+
+not_mapped = None
+
+
+def moveaxis(x, source, target):
+    """`x` with axis `source` at `target`; `x` itself where it has no mapped axis."""
+    return x if source is not_mapped else move_axis(x, source, target if target >= 0 else target + x.ndim)
+
+
+def broadcast(x, size, axis, mesh_axis=None):
+    """`x` repeated `size` times along a new axis at `axis`."""
+    _no_mesh_axis("broadcast", mesh_axis)
+    return broadcast_axis(x, size, axis)
+
+
+def bdim_at_front(x, bdim, size, mesh_axis=None):
+    """`x` with its mapped axis in front, made there by repetition if it has none."""
+    _no_mesh_axis("bdim_at_front", mesh_axis)
+    return place_axis(x, size, bdim, 0)
+
+
+def _no_mesh_axis(name, mesh_axis):
+    if mesh_axis is not None:
+        raise NotImplementedError(f"batching.{name}(mesh_axis={mesh_axis!r}): types do not carry mesh axes here")
+
+
+# --- between the signatures: ours begins with the axis: its size, and its name or None -------------------------------
+
+def _given(primitive, rule, _axis, args, dims, **params):
+    return _results(primitive, *rule(tuple(args), tuple(dims), **params))
+
+
+def _fancy_given(primitive, rule, axis, args, dims, **params):
+    return _results(primitive, *rule(axis, tuple(args), tuple(dims), **params))
+
+
+def _axis_given(primitive, rule, axis, args, dims, **params):
+    return _results(primitive, *rule(axis.size, axis.name, None, tuple(args), tuple(dims), **params))
+
+
+def _results(primitive, out, dims):
+    if not primitive.multiple_results:
+        return out, dims
+    out = list(out)
+    return out, list(dims) if isinstance(dims, (list, tuple)) else [dims] * len(out)
+
+
+def _axis_of(args, dims):
+    """The mapped axis where JAX's signature leaves it out: its size is that of the operands."""
+    return Axis(next(a.shape[d] for a, d in zip(args, dims) if d is not None))
+
+
+def _asked(_primitive, rule, args, dims, **params):
+    return rule(_axis_of(args, dims), list(args), list(dims), **params)
+
+
+def _fancy_asked(_primitive, rule, axis, args, dims, **params):
+    return rule(axis, list(args), list(dims), **params)
+
+
+def _axis_asked(_primitive, rule, size, name, _, args, dims, **params):
+    return rule(Axis(size, name), list(args), list(dims), **params)
+
+
+class AxisRegistry(Registry):
+    """Rules that see the axis: over a named axis that the parameters name they are asked even where nothing is mapped."""
+
+    def __setitem__(self, primitive, rule):
+        super().__setitem__(primitive, rule)
+        primitive.axis_names = primitive.axis_names or _names
+
+
+def _names(params):
+    given = [params.get(key, ()) for key in ("axis_name", "axis_names", "axes")]
+    named = [n for g in given for n in (g if isinstance(g, (tuple, list)) else (g,)) if isinstance(n, str)]
+    return tuple(dict.fromkeys([*named, *(n for jaxpr in sub_jaxprs(params) for n in fact_of(jaxpr, "axis_names"))]))
+
+
+primitive_batchers = Registry("primitive_batchers", "batch", _given, _asked)
+fancy_primitive_batchers = AxisRegistry("fancy_primitive_batchers", "batch", _fancy_given, _fancy_asked)
+axis_primitive_batchers = AxisRegistry("axis_primitive_batchers", "batch", _axis_given, _axis_asked)
+
+
+# --- rules of common kinds --------------------------------------------------------------------------------------
+
+def defbroadcasting(primitive):
+    """A primitive that acts on each element alone; operands that are not mapped are repeated along the new axis."""
+    primitive.axes = same_axes()
+    primitive_batchers[primitive] = partial(_elementwise, primitive)
+
+
+defvectorized = defbroadcasting
+
+
+def _elementwise(primitive, args, dims, **params):
+    if len(set(dims)) == 1:
+        return primitive.bind(*args, **params), dims[0]
+    return batch_by_axes(primitive, _axis_of(args, dims), args, dims, **params)
+
+
+def defreducer(primitive):
+    """A primitive with one operand and a parameter `axes`, which its result lacks."""
+    def batch(args, dims, *, axes, **params):
+        dim, = dims
+        out = primitive.bind(*args, axes=tuple(a + (a >= dim) for a in axes), **params)
+        return out, dim - sum(a < dim for a in axes)
+    primitive_batchers[primitive] = batch

@@ -1,0 +1,161 @@
+"""JAX's `interpreters.mlir`: how primitives are lowered, also by rules that build operations with MLIR's Python bindings.
+
+The bindings are those that jaxlib ships: `ir`, `hlo` (StableHLO) and `func_dialect`.  Where a function here needs a context,
+it is that of the rule in which it is called.
+"""
+from functools import partial
+
+from ..core.platforms import by_platform
+from ..core.programs import embed_constants
+from ..core.trace import EVAL, entering, trace_to_jaxpr
+from ..primitives.callbacks import callback_p
+from ..runtime import mlir_objects
+from ..runtime.mlir import context as make_ir_context
+from ..runtime.mlir_objects import LoweringRuleContext, ModuleContext, func_dialect, hlo, ir
+from ..runtime.mlir_objects import flatten as flatten_ir_values
+
+__all__ = ["LoweringRuleContext", "ModuleContext", "aval_to_ir_type", "aval_to_ir_types", "custom_call", "dense_int_array",
+           "dense_int_elements", "dtype_to_ir_type", "emit_python_callback", "flatten_ir_types", "flatten_ir_values",
+           "func_dialect", "hlo", "i32_attr", "i64_attr", "ir", "ir_attribute", "ir_constant", "ir_constants", "lower_fun",
+           "make_ir_context", "module_to_bytecode", "module_to_string", "register_lowering", "shape_tensor"]
+
+
+def register_lowering(primitive, rule, platform=None, inline=True, cacheable=True):
+    """`rule(ctx, *values, **params)` gives the MLIR values of the results; or it is a `lower_fun`.
+
+    `platform` is "cpu", "cuda", "rocm", "gpu" (both of these), "tpu", or None for those that have no rule of their own.
+    Rules are inlined and asked at each use whatever `inline` and `cacheable` say: both are hints that change no result.
+    """
+    ours = partial(_inlined if isinstance(rule, LowerFun) else _written, rule)
+    known = primitive.lower if isinstance(primitive.lower, dict) else {None: primitive.lower} if primitive.lower else {}
+    names = ("cuda", "rocm") if platform == "gpu" else (platform,)
+    primitive.lower = known | by_platform(f"the lowering of {primitive}", dict.fromkeys(names, ours))
+
+
+def _written(rule, ctx, eqn, *names):
+    results = mlir_objects.write(rule, ctx, eqn, names)
+    return results if eqn.primitive.multiple_results else results[0]
+
+
+def _inlined(rule, ctx, eqn, *names):
+    with entering(EVAL):
+        jaxpr = embed_constants(trace_to_jaxpr(rule.flat(eqn.params), [v.aval for v in eqn.invars], source=eqn.source))
+    mlir_objects.check(eqn.primitive, [a.mlir for a in jaxpr.out_avals], [v.aval for v in eqn.outvars])
+    results = ctx.inline(jaxpr, names)
+    return results if eqn.primitive.multiple_results else results[0]
+
+
+class LowerFun:
+    """The lowering rule that does what a function over arrays does; see `lower_fun`."""
+
+    def __init__(self, fun, multiple_results):
+        self.fun, self.multiple_results = fun, multiple_results
+
+    def flat(self, params):
+        """The function of flat lists for these parameters."""
+        def flat(*args):
+            out = self.fun(*args, **params)
+            return list(out) if self.multiple_results else [out]
+        return flat
+
+    def __call__(self, ctx, *args, **params):
+        return mlir_objects.lower_fun(self.flat(params), ctx, flatten_ir_values(args))
+
+
+def lower_fun(fun, multiple_results=True):
+    """A lowering rule from `fun(*arrays, **params)`, which gives an array, or a sequence if `multiple_results`.
+
+    It can be registered, or called from within another rule: `lower_fun(fun)(ctx, *values, **params)`.
+    """
+    return LowerFun(fun, multiple_results)
+
+
+def emit_python_callback(ctx, callback, token, operands, operand_avals, result_avals, *, has_side_effect=False, **_):
+    """Call a Python function on NumPy values: (values of its results, token, None)."""
+    effect = "io" if has_side_effect else None
+
+    def fun(*args):
+        return callback_p.bind(*args, function=callback, out_avals=tuple(result_avals), effect=effect)
+    results = mlir_objects.lower_fun(fun, ctx.replace(avals_in=tuple(operand_avals)), flatten_ir_values(operands))
+    return results, token, None
+
+
+# --- types, attributes, constants -------------------------------------------------------------------------------
+
+def aval_to_ir_type(*ctx_and_aval):
+    """The MLIR type of an array; JAX's versions differ in whether a module context comes first."""
+    return mlir_objects.aval_to_ir_type(ctx_and_aval[-1])
+
+
+def aval_to_ir_types(*ctx_and_aval):
+    return aval_to_ir_type(*ctx_and_aval),
+
+
+def dtype_to_ir_type(dtype):
+    """The MLIR element type of a dtype."""
+    return mlir_objects.dtype_to_ir_type(dtype)
+
+
+def ir_constant(value, *, aval=None):
+    """An array or a number as a constant operation's result."""
+    return mlir_objects.constant(value, aval)
+
+
+def ir_constants(value, *, aval=None):
+    return ir_constant(value, aval=aval),
+
+
+def ir_attribute(value):
+    """The attribute of a bool, int, float or string, of a NumPy array, or of a sequence or mapping of these."""
+    return mlir_objects.attribute(value)
+
+
+def i32_attr(value):
+    return ir.IntegerAttr.get(ir.IntegerType.get_signless(32), value)
+
+
+def i64_attr(value):
+    return ir.IntegerAttr.get(ir.IntegerType.get_signless(64), value)
+
+
+def dense_int_array(values):
+    """A dense array attribute of 64-bit integers."""
+    return ir.DenseI64ArrayAttr.get(list(values))
+
+
+def dense_int_elements(values):
+    """A dense elements attribute of 64-bit integers."""
+    return mlir_objects.dense_int_elements(values)
+
+
+def flatten_ir_types(types):
+    """The types in nested sequences of types."""
+    return [t for one in types for t in (flatten_ir_types(one) if isinstance(one, (list, tuple)) else [one])]
+
+
+def shape_tensor(_ctx, sizes):
+    """A vector of 32-bit integers with these sizes, which are known here."""
+    return mlir_objects.constant(mlir_objects.np.asarray(sizes, "int32"))
+
+
+def custom_call(call_target_name, *, result_types, operands, backend_config="", has_side_effect=False, api_version=2,
+                operand_layouts=None, result_layouts=None, operand_output_aliases=None, extra_attributes=None):
+    """A `stablehlo.custom_call` operation.
+
+    `backend_config` is a string, or a mapping of attributes for `api_version` 4.  Layouts are orders of axes, minor first, a
+    sequence of them for all operands and another for all results.  `operand_output_aliases` maps positions of operands to
+    positions of the results that use their memory.
+    """
+    return mlir_objects.custom_call(call_target_name, result_types, flatten_ir_values(operands), backend_config,
+                                    has_side_effect, api_version, operand_layouts, result_layouts,
+                                    operand_output_aliases or {}, extra_attributes or {})
+
+
+def module_to_string(module, enable_debug_info=False):
+    """The text of an MLIR module."""
+    return module.operation.get_asm(enable_debug_info=bool(enable_debug_info))
+
+
+def module_to_bytecode(module):
+    """An MLIR module in MLIR's bytecode."""
+    return mlir_objects.bytecode(module)

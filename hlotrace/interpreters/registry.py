@@ -1,0 +1,52 @@
+"""A mapping from primitives to rules that reads and writes a slot of the primitives themselves."""
+from collections.abc import MutableMapping
+from functools import partial
+
+from ..api.misc import clear_caches
+from ..core.primitive import Primitive, everywhere
+
+
+class Registry(MutableMapping):
+    """Rules of one kind in JAX's signature, by primitive.
+
+    `given(primitive, rule, ...)` calls a rule in JAX's signature as ours is called; `asked(primitive, rule, ...)` calls one
+    of ours in JAX's.  What was set is read back as the same object.
+    """
+
+    def __init__(self, name, slot, given, asked):
+        self._name, self._slot, self._given, self._asked = name, slot, given, asked
+
+    def __getitem__(self, primitive):
+        rule = getattr(primitive, self._slot, None)
+        if rule is None:
+            raise KeyError(primitive)
+        mine = isinstance(rule, partial) and rule.func is self._given
+        return rule.args[1] if mine else partial(self._asked, primitive, rule)
+
+    def __setitem__(self, primitive, rule):
+        if not isinstance(primitive, Primitive):
+            raise TypeError(f"{self._name}[...] = rule: the key must be a Primitive, not {primitive!r:.80}")
+        self._put(primitive, partial(self._given, primitive, rule))
+
+    def __delitem__(self, primitive):
+        if primitive not in self:
+            raise KeyError(primitive)
+        self._put(primitive, None)
+
+    def _put(self, primitive, rule):
+        known = getattr(primitive, self._slot) is not None
+        setattr(primitive, self._slot, rule)
+        if known:
+            clear_caches()      # programs that the old rule made
+
+    def __iter__(self):
+        return (p for p in list(everywhere) if getattr(p, self._slot) is not None)
+
+    def __len__(self):
+        return sum(1 for _ in self)
+
+    def __contains__(self, primitive):
+        return getattr(primitive, self._slot, None) is not None
+
+    def __repr__(self):
+        return f"<{self._name}: {len(self)} rules>"

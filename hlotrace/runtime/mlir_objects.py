@@ -1,0 +1,208 @@
+"""Lowering rules that build MLIR operations with jaxlib's Python bindings, within programs that are written as text.
+
+A rule runs on the arguments of a small function of its own, whose operations are printed and written into the text under
+new names.  Locations are the user's line, as of all operations; those that the rule gives itself stay.
+"""
+import io
+import re
+from functools import partial
+from types import SimpleNamespace
+
+import numpy as np
+from jaxlib.mlir.dialects import func as func_dialect
+from jaxlib.mlir.dialects import stablehlo as hlo
+
+from ..core import dtypes
+from ..core.avals import aval_of
+from ..core.effects import is_ordered
+from ..core.programs import embed_constants
+from ..core.trace import EVAL, entering, trace_to_jaxpr
+from ..lowering import custom_calls
+from ..lowering.constants import dense
+from .mlir import context, ir
+
+__all__ = ["LoweringRuleContext", "ModuleContext", "attribute", "aval_to_ir_type", "bytecode", "check", "constant",
+           "custom_call", "dense_int_elements", "dtype_to_ir_type", "flatten", "func_dialect", "hlo", "ir", "lower_fun",
+           "write"]
+
+
+class LoweringRuleContext(SimpleNamespace):
+    """What a rule is told: `primitive`, `avals_in`, `avals_out`, `platforms`, `module_context`, ..."""
+
+    def replace(self, **changes):
+        return LoweringRuleContext(**{**vars(self), **changes})
+
+    def is_forward_compat(self):
+        return False
+
+
+class ModuleContext(SimpleNamespace):
+    """The module into which a rule writes: `context`, `module`, `ip`, `symbol_table`, `platforms`."""
+
+    def replace(self, **changes):
+        return ModuleContext(**{**vars(self), **changes})
+
+
+def aval_to_ir_type(aval):
+    """The MLIR type of an array."""
+    return ir.Type.parse(aval.mlir)
+
+
+def constant(value, aval=None):
+    """An operation's result that is an array or a number."""
+    aval = aval or aval_of(value)
+    return hlo.ConstantOp(ir.Attribute.parse(f"{dense(np.asarray(value, aval.dtype))} : {aval.mlir}")).result
+
+
+def dtype_to_ir_type(dtype):
+    """The MLIR element type of a dtype."""
+    return ir.Type.parse(dtypes.SUPPORTED[dtypes.as_dtype(dtype)])
+
+
+def attribute(value):
+    """The attribute of a bool, a number, a string, a NumPy array, or of a sequence or mapping of these."""
+    return value if isinstance(value, ir.Attribute) else ir.Attribute.parse(custom_calls.attribute(value))
+
+
+def dense_int_elements(values):
+    """A dense elements attribute of 64-bit integers."""
+    return ir.DenseIntElementsAttr.get(np.asarray(values, np.int64))
+
+
+def custom_call(target, result_types, operands, config, has_side_effect, api_version, operand_layouts, result_layouts,
+                aliases, extra):
+    """A `stablehlo.custom_call` operation; see `interpreters.mlir.custom_call`."""
+    attributes = {"call_target_name": attribute(target), "has_side_effect": attribute(has_side_effect),
+                  "api_version": attribute(np.int32(api_version)), "backend_config": attribute(config),
+                  **{key: attribute(value) for key, value in extra.items()}}
+    for name, layouts in ("operand_layouts", operand_layouts), ("result_layouts", result_layouts):
+        if layouts is not None:
+            attributes[name] = ir.ArrayAttr.get([
+                ir.DenseIntElementsAttr.get(np.asarray(order, np.int64), type=ir.IndexType.get()) for order in layouts])
+    if aliases:
+        attributes["output_operand_aliases"] = ir.ArrayAttr.get([
+            hlo.OutputOperandAlias.get([] if len(result_types) == 1 else [result], operand, [])
+            for operand, result in aliases.items()])
+    return hlo.CustomCallOp.build_generic(results=list(result_types), operands=operands, attributes=attributes)
+
+
+def bytecode(module):
+    """An MLIR module in MLIR's bytecode."""
+    out = io.BytesIO()
+    module.operation.write_bytecode(file=out)
+    return out.getvalue()
+
+
+def flatten(values):
+    """The values in nested sequences of values, operations of one result among them."""
+    if isinstance(values, (list, tuple, ir.OpResultList)):
+        return [v for value in values for v in flatten(value)]
+    return [values.result if isinstance(values, ir.OpView) else values]
+
+
+_PLACE = "here"      # a location that stands for the user's line
+
+
+def write(rule, ctx, eqn, names):
+    """Write what `rule(LoweringRuleContext, *values, **params)` does; returns the names of its results.
+
+    TypeError where these are not what the abstract evaluation rule says, and where its operations are not well-formed.
+    """
+    primitive, avals_in, avals_out = eqn.primitive, [v.aval for v in eqn.invars], [v.aval for v in eqn.outvars]
+    with context(), ir.Location.name(_PLACE):
+        module = ir.Module.create()
+        with ir.InsertionPoint(module.body):
+            function = func_dialect.FuncOp("rule", ([aval_to_ir_type(a) for a in avals_in],
+                                                    [aval_to_ir_type(a) for a in avals_out]), visibility="private")
+        block = function.add_entry_block()
+        told = LoweringRuleContext(
+            primitive=primitive, avals_in=tuple(avals_in), avals_out=tuple(avals_out), platforms=(ctx.platform,),
+            name_stack=eqn.name_stack, tokens_in=None, tokens_out=None, dim_var_values=(), jaxpr_eqn_ctx=None,
+            text=ctx, eqn=eqn, module_context=ModuleContext(
+                context=module.context, module=module, ip=ir.InsertionPoint(module.body), platforms=(ctx.platform,),
+                symbol_table=ir.SymbolTable(module.operation), cached_primitive_lowerings={}))
+        with ir.InsertionPoint(block):
+            results = flatten(rule(told, *block.arguments, **eqn.params))
+            for r in results:
+                if not isinstance(r, ir.Value):
+                    raise TypeError(f"{primitive}: its lowering rule must give a sequence of MLIR values, not "
+                                    f"{type(r).__name__}")
+            check(primitive, [str(r.type) for r in results], avals_out)
+            func_dialect.ReturnOp(results)
+        try:
+            module.operation.verify()
+        except ir.MLIRError as error:
+            raise TypeError(f"{primitive}: its lowering rule builds operations that are not well-formed: {error}") from None
+        module.operation.walk(partial(_note_target, ctx.module))
+        _write_functions(ctx, module, function)
+        return _splice(ctx, block, results, names)
+
+
+def _note_target(module, operation):
+    """Note the kernel that a custom call names."""
+    if operation.name == "stablehlo.custom_call":
+        module.targets.setdefault(ir.StringAttr(operation.attributes["call_target_name"]).value)
+    return ir.WalkResult.ADVANCE
+
+
+def check(primitive, types, avals):
+    """TypeError unless a lowering gives results of the types that abstract evaluation said."""
+    wanted = [a.mlir for a in avals]
+    if types != wanted:
+        raise TypeError(f"{primitive}: its lowering rule gives {', '.join(types) or 'nothing'}, but its abstract evaluation "
+                        f"rule says {', '.join(wanted)}")
+
+
+def _printed(operation, ctx):
+    """An operation as text, with the user's line where it has no location of its own."""
+    debug = ctx.module.locations is not None
+    text = operation.get_asm(enable_debug_info=debug, use_local_scope=True)
+    return text.replace(f' loc("{_PLACE}")', ctx.location()) if debug else text
+
+
+def _write_functions(ctx, module, rule):
+    """Functions that the rule added become functions of the text.  Declared ones are there already: see `lower_fun`."""
+    added = [op for op in module.body.operations
+             if op.operation != rule.operation and any(len(region.blocks) for region in op.regions)]
+    for operation in added:
+        old = ir.StringAttr(operation.attributes["sym_name"]).value
+        new = ctx.module.unique(old)
+        ir.SymbolTable.set_symbol_name(operation, new)
+        ir.SymbolTable.replace_all_symbol_uses(old, new, module.operation)
+    for operation in added:
+        ctx.module.texts.append("".join(f"  {line}\n" for line in _printed(operation.operation, ctx).splitlines()))
+
+
+_NAMES = re.compile(r'"(?:[^"\\]|\\.)*"|%(?:\d+|[A-Za-z_$.-][\w$.-]*)')      # strings, in which nothing is a name, and names
+
+
+def _splice(ctx, block, results, names):
+    """Write the block's operations, its arguments being `names` and its values named apart from all others."""
+    unique = f"%v{ctx.count}"
+    ctx.count += 1
+    table = {a.get_name(use_local_scope=True): name for a, name in zip(block.arguments, names, strict=True)}
+
+    def rename(found):
+        name = found[0]
+        return name if name[0] == '"' else table.get(name) or f"{unique}_{name[1:]}"
+    for operation in list(block.operations)[:-1]:
+        lines = _NAMES.sub(rename, _printed(operation.operation, ctx)).splitlines()
+        ctx.lines += [ctx.indent + line for line in lines]
+    return [_NAMES.sub(rename, r.get_name(use_local_scope=True)) for r in results]
+
+
+def lower_fun(fun, ctx, args):
+    """Call the function that a Python function over arrays becomes; returns the list of its results.
+
+    `fun` takes and returns flat lists.
+    """
+    with entering(EVAL):
+        jaxpr = embed_constants(trace_to_jaxpr(fun, ctx.avals_in, ctx.primitive.name, source=ctx.eqn.source))
+    if is_ordered(jaxpr.effects):
+        raise NotImplementedError(f"{ctx.primitive}: lower_fun of a function with ordered effects")
+    name = ctx.text.module.function(jaxpr)
+    types = [aval_to_ir_type(a) for a in jaxpr.out_avals]
+    module = ctx.module_context.module
+    with ir.InsertionPoint(module.body):
+        func_dialect.FuncOp(name, ([a.type for a in args], types), visibility="private")
+    return list(func_dialect.CallOp(types, ir.FlatSymbolRefAttr.get(name), args).results)
