@@ -202,11 +202,13 @@ LOCAL_IMPORTS = {
         hlotrace.runtime.client: hlotrace.runtime.plugins
         hlotrace.runtime.evaluate: hlotrace.runtime.pieces hlotrace.runtime.spmd hlotrace.runtime.tiers
         hlotrace.runtime.introspect: hlotrace.runtime.mlir jaxlib
+        hlotrace.runtime.kernels: jaxlib jaxlib.gpu_solver jaxlib.plugin_support
         hlotrace.runtime.placement: jaxlib
         hlotrace.runtime.spmd: jaxlib
+        hlotrace.runtime.tiers: hlotrace.runtime.kernels
         hlotrace.runtime.transfer: hlotrace.sharding.positional
         hlotrace.runtime.whole: hlotrace.runtime.disk_cache hlotrace.runtime.mlir hlotrace.runtime.spmd
-        hlotrace.runtime.whole: hlotrace.runtime.topology logging
+        hlotrace.runtime.whole: hlotrace.runtime.kernels hlotrace.runtime.topology logging
     """,
     "the dependency is optional, and is asked for by a command line only": """
         hlotrace.tools.dump_hlo: absl

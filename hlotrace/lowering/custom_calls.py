@@ -88,3 +88,8 @@ def _alias(operand, result, results):
     indices = f"[{result}]" if results > 1 else "[]"
     return (f"#stablehlo.output_operand_alias<output_tuple_indices = {indices}, operand_index = {operand}, "
             "operand_tuple_indices = []>")
+
+
+def column_major(ndim):
+    """The layout of a batch of matrices that lie column after column, as LAPACK and its kin read them."""
+    return (ndim - 2, ndim - 1, *range(ndim - 3, -1, -1))

@@ -365,7 +365,7 @@ class Lowered:
     `callbacks` are the Python functions its custom calls refer to, `inspections` those that compiling it calls; `jaxpr`
     is the program as it was written, with calls of the `blocks` that outlining found; `donated` are the positions of
     inputs whose buffers it may reuse; `partition` says how it lies over devices, None for a program of one device;
-    `targets` are the kernels that it calls by name, which must be registered before it is compiled or loaded.
+    `targets` are the kernels that it calls by name, each once.
     """
     __slots__ = ("text", "callbacks", "inspections", "jaxpr", "blocks", "donated", "ordered", "effects", "platform",
                  "partition", "targets")
@@ -376,6 +376,11 @@ class Lowered:
         self.blocks, self.donated, self.partition, self.inspections = blocks, donated, partition, inspections
         self.effects = tuple(e for e in jaxpr.effects if e != INSPECTION)
         self.ordered = is_ordered(jaxpr.effects)
+
+    @property
+    def kernels(self):
+        """Those of its targets that XLA does not know without being told."""
+        return [target for target in self.targets if target not in self.platform.built_in]
 
 
 def lower(jaxpr, *, platform="cpu", donated=(), debug_info=True, result_names=(), blocks=None, partition=None):

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from . import binding
 
 VARIABLE = "HLOTRACE_PJRT_PLUGIN"
+loaded: dict = {}        # platform -> jaxlib's capsule of the plugin that this process loaded
 
 
 class Plugin(NamedTuple):
@@ -131,7 +132,7 @@ def load(plugin):
         if not os.path.isfile(path):
             raise RuntimeError(f"Unable to initialize backend {platform!r}: its plugin {path} is not a file"
                                + ("" if package else f" ({'TPU_LIBRARY_PATH or ' * (platform == 'tpu')}{VARIABLE} says so)"))
-        binding._jax.load_pjrt_plugin(platform, path, None)
+        loaded[platform] = binding._jax.load_pjrt_plugin(platform, path, None)
     if not binding._jax.pjrt_plugin_initialized(platform):
         # Where there is no TPU, libtpu would ask the cloud's metadata server for over a minute, and complain.
         absent = platform == "tpu" and not tpu_chips()

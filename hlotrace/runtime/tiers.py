@@ -32,6 +32,10 @@ def wanted(lowered):
     """Does this program run in tiers, by the option `hlotrace_tiered_compile`?"""
     if lowered.platform.quick is None or lowered.callbacks or lowered.effects:
         return False
+    if lowered.kernels:
+        from . import kernels
+        if kernels.given_by_user(lowered.kernels, lowered.platform):    # the process that compiles has not got them
+            return False
     different = len(lowered.jaxpr.eqns) + sum(len(b.jaxpr.eqns) for b in lowered.blocks)
     return config.hlotrace_tiered_compile == "on" or different >= LARGE
 
@@ -54,7 +58,7 @@ class TieredExecutable(Executable):
         state.refresh()
         try:
             with tempfile.TemporaryDirectory(prefix="hlotrace-", ignore_cleanup_errors=True) as directory:
-                compile_elsewhere(texts, self.device, compiler_options, directory)
+                compile_elsewhere(texts, self.lowered.kernels, self.device, compiler_options, directory)
                 with _loading, override("jax_compilation_cache_dir", directory), override(
                         "jax_enable_compilation_cache", True), override("jax_persistent_cache_min_compile_time_secs", 0):
                     self.full = pieces.compile_lowered(self.lowered, self.device, compiler_options)
@@ -87,8 +91,11 @@ class TieredExecutable(Executable):
         return self.current.run(buffers)
 
 
-def compile_elsewhere(texts, device, compiler_options, directory):
-    """Fill `directory` with the executables of these programs.  RuntimeError, with XLA's words, where that fails."""
+def compile_elsewhere(texts, kernels, device, compiler_options, directory):
+    """Fill `directory` with the executables of these programs, which call `kernels`.
+
+    Raises RuntimeError, with XLA's words, where that fails.
+    """
     root = str(Path(__file__).resolve().parents[2])
     env = {**os.environ, "PYTHONPATH": os.pathsep.join([root, os.environ.get("PYTHONPATH", "")]),
            "JAX_PLATFORMS": "cpu", "JAX_COMPILATION_CACHE_DIR": directory, "JAX_ENABLE_COMPILATION_CACHE": "1",
@@ -97,7 +104,7 @@ def compile_elsewhere(texts, device, compiler_options, directory):
                                stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     _running.add(process)
     try:
-        _, said = process.communicate(json.dumps([texts, device.id, compiler_options]))
+        _, said = process.communicate(json.dumps([texts, kernels, device.id, compiler_options]))
     finally:
         _running.discard(process)
     if process.returncode:
@@ -106,10 +113,10 @@ def compile_elsewhere(texts, device, compiler_options, directory):
 
 def worker():
     """What the other process does: the job is on stdin."""
-    texts, device_id, compiler_options = json.load(sys.stdin)
+    texts, kernels, device_id, compiler_options = json.load(sys.stdin)
     device = next(d for d in client.client("cpu").local_devices() if d.id == device_id)
     for text in texts:
-        program = Lowered(text, (), Jaxpr((), (), (), [], (), "a piece"), (), (), "cpu")
+        program = Lowered(text, (), Jaxpr((), (), (), [], (), "a piece"), (), (), "cpu", targets=kernels)
         whole.compile_whole(program, device, compiler_options)
 
 

@@ -20,6 +20,9 @@ def compile_whole(lowered, device, compiler_options=None, pieces=1):
     if lowered.partition:
         from .spmd import SpmdExecutable as kind
         devices = lowered.partition.devices
+    if lowered.kernels:
+        from . import kernels
+        kernels.register(lowered.kernels, lowered.platform)
     if client.is_elsewhere(device):
         from . import topology
         return topology.compile_lowered(lowered, devices, binding.compile_options(devices, compiler_options))
