@@ -84,7 +84,7 @@ _OPTIONS = {
     "jax_debug_infs": (False, _flag, True),
     "jax_disable_jit": (False, _flag, True),
     "hlotrace_outline": (True, _flag, True),      # repeated stretches of a program become one function
-    "jax_check_tracer_leaks": (False, _flag, False),
+    "jax_check_tracer_leaks": (False, _flag, True),      # so that what was traced without it is traced again
     "jax_explain_cache_misses": (None, _flag_or_auto, False),     # None: from the third retrace of a function
     "hlotrace_compile_progress": (True, _flag, False),
     "hlotrace_tiered_compile": ("off", _one_of("off", "auto", "on"), False),     # see runtime/tiers.py

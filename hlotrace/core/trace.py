@@ -5,7 +5,7 @@ runs with the trace's parent as the current one.  At the bottom `EvalTrace` eval
 """
 import numpy as np
 
-from . import dtypes, errors
+from . import dtypes, errors, leaks
 from . import source as provenance
 from .array import Array
 from .avals import ShapedArray, aval_of, physical
@@ -325,10 +325,11 @@ def trace_to_jaxpr(fun, in_avals, name="fn", arg_names=None, source=None):
     saved_source, state.source = state.source, source
     try:
         with entering(trace, ending=True):
-            outputs = fun(*[trace.input(aval) for aval in in_avals])
-            return trace.finish(outputs)
+            program = trace.finish(fun(*[trace.input(aval) for aval in in_avals]))
     finally:
         state.source = saved_source
+    leaks.check(trace)
+    return program
 
 
 def is_concrete(value):

@@ -5,7 +5,7 @@ depends on tangents from what does not (`linearize.py`).  A tangent that is None
 """
 import numpy as np
 
-from ..core import programs
+from ..core import leaks, programs
 from ..core import source as provenance
 from ..core.array import Array
 from ..core.config import state
@@ -124,6 +124,8 @@ def jvp_flat(fun, primals, tangents):
         args = [p if t is None else JVPTracer(trace, p, t) for p, t in zip(primals, tangents, strict=True)]
         outs = fun(*args)
     pairs = [trace.split(x) for x in outs]
+    del args, outs
+    leaks.check(trace)
     return [p for p, _ in pairs], [t for _, t in pairs]
 
 

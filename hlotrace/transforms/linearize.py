@@ -3,7 +3,7 @@
 A JVPTrace whose rules run in a `SplitTrace`: what depends on tangents is recorded, everything else is done
 in the parent trace (and, without jit, on real values).
 """
-from ..core import programs
+from ..core import leaks, programs
 from ..core.config import state
 from ..core.jaxpr import close, dce, eval_jaxpr
 from ..core.trace import JaxprTrace, JaxprTracer, Trace, aval_of, entering, trace_to_jaxpr
@@ -60,6 +60,8 @@ def linearize_flat(fun, primals, nonzero, splices=True):
     program = linear.finish([t for _, t in pairs if t is not None])
     linear.alive = False
     program, _ = dce(program)
+    del args, outs
+    leaks.check(trace)
     return [p for p, _ in pairs], program, [t is not None for _, t in pairs]
 
 

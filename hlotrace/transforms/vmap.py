@@ -1,7 +1,7 @@
 """Batching: a value travels with the position of its mapped axis."""
 import numpy as np
 
-from ..core import dtypes, programs
+from ..core import dtypes, leaks, programs
 from ..core.config import named_axes, state
 from ..core.jaxpr import eval_jaxpr
 from ..core.primitive import missing
@@ -81,6 +81,8 @@ def batch_flat(fun, axis, args, dims):
     with named_axes(*names), entering(trace, ending=True):
         outs = fun(*[a if d is None else BatchTracer(trace, a, d) for a, d in zip(args, dims, strict=True)])
     pairs = [trace.split(x) for x in outs]
+    del outs
+    leaks.check(trace)
     return [x for x, _ in pairs], [d for _, d in pairs]
 
 

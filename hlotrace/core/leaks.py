@@ -1,0 +1,54 @@
+"""`jax_check_tracer_leaks`: tracers that outlive their trace are found when it ends, with who holds them."""
+import gc
+import types
+
+from . import errors
+from .array import Array
+from .config import config
+
+
+def check(trace):
+    """UnexpectedTracerError if the option is set and a tracer of `trace`, which has ended, is still referred to."""
+    if not config.jax_check_tracer_leaks or not _alive(trace):
+        return
+    gc.collect()        # what only cycles held is no leak
+    alive = _alive(trace)
+    if not alive:
+        return
+    lines = [f"Leaked trace of {trace.what}: when it ended, these values were still referred to. Return them from the "
+             "function instead of keeping them elsewhere."]
+    for x in alive:
+        made = x.origin()
+        lines.append(f"  {x!r}{made and ', which ' + made}: held by {_holder(x, {id(alive)}, 4)}")
+    raise errors.UnexpectedTracerError("\n".join(lines))
+
+
+def _alive(trace):
+    return [x for x in gc.get_referrers(trace) if isinstance(x, Array) and x._trace is trace]
+
+
+def _holder(x, known, depth):
+    """What refers to `x`, but for what is `known`, in words; and what refers to that, until something has a name.
+
+    No closure and no generator here: they would hold `x` too.
+    """
+    found = gc.get_referrers(x)
+    known = {*known, id(found)}
+    for holder in found:
+        if id(holder) in known or isinstance(holder, types.FrameType):
+            continue
+        if isinstance(holder, types.FunctionType):
+            return f"the function {holder.__qualname__}"
+        words = f"a {type(holder).__name__}"
+        if isinstance(holder, dict):
+            for key, value in holder.items():
+                if value is x:
+                    if "__spec__" in holder:
+                        return f"the global {key} of module {holder['__name__']}"
+                    words = f"{words}, under {key!r}"
+        elif isinstance(holder, types.CellType):
+            words = "a variable of a closure"
+        elif not isinstance(holder, (list, tuple, set)):
+            words = f"an object of type {type(holder).__qualname__}"
+        return f"{words}, held by {_holder(holder, {*known, id(holder)}, depth - 1)}" if depth else words
+    return "a function that is running"
