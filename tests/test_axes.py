@@ -73,6 +73,9 @@ def test_statement_is_true(row):
             named = [c for c in found if c is not None]
             assert len(named) == len(set(named))
         assert {c for c in result if c is not None} <= {c for a in labels for c in a}
+        shapes = [*zip(labels, operands), *((result, x) for x in want)]
+        sizes = {(c, n) for found, x in shapes for c, n in zip(found, x.shape) if c is not None}
+        assert len(sizes) == len({c for c, _ in sizes})
         for label in {c for a in labels for c in a} - {None}:
             moved = [mixed(x, result.index(label)) for x in want] if label in result else want
             got = along(primitive, operands, labels, label, params)
@@ -115,11 +118,13 @@ def equations(fun, axes, out, *shapes):
     (lambda x: x.reshape(-1), 2, 1, (2, 3, 5), ["reshape"]),
     (lambda x: x.reshape(6, 2, 2), 2, 1, (2, 3, 5, 4), ["reshape"]),
     (lambda x: x.reshape(4, 6), 1, 0, (2, 5, 12), ["transpose", "reshape"]),
+    (lambda x: x.reshape(0, 2), 1, 2, (0, 2, 3), ["reshape"]),
     (lambda x: jax.lax.concatenate([x, x], 0), 1, 1, (2, 5), ["concatenate"]),
     (lambda x: jax.lax.cumsum(x, 1), 1, 1, (2, 5, 3), ["cumsum"]),
     (lambda x: jax.lax.sort(x), 1, 1, (2, 5, 3), ["sort"]),
     (lambda x: jax.lax.sin(x * 2), 2, 2, (2, 3, 5), ["mul", "sin"]),
     (lambda x: jax.lax.clamp(0.0, x, 1.0), 1, 1, (2, 5), ["clamp"]),
+    (lambda x: jax.lax.select_n(np.array(True), x, x), 1, 1, (2, 5), ["select_n"]),
     (lambda x: jax.lax.broadcast_in_dim(x, (7, 2, 3), (1, 2)), 1, 2, (2, 5, 3), ["broadcast_in_dim"]),
     (lambda x: jax.lax.broadcast_in_dim(x, (7, 2, 3), (1, 2)), 0, 0, (5, 2, 3), ["broadcast_in_dim"]),
     (lambda x: x.T, 1, 0, (2, 5, 3), ["transpose"]),

@@ -139,7 +139,7 @@ def _reshape_axes(x, *, new_sizes, dimensions):
     """An axis stays itself where as many elements are before it and it has the same size."""
     old, new = ({(prod(shape[:i]), n): i for i, n in enumerate(shape) if n != 1 or i == 0}
                 for shape in (x.shape, new_sizes))
-    same = {i: new[key] for key, i in old.items() if key in new and key[0]}
+    same = {i: new[key] for key, i in old.items() if key in new}
     return AxisMap((tuple(same.get(i) for i in range(x.ndim)),),
                    tuple(j if j in same.values() else None for j in range(len(new_sizes))))
 
