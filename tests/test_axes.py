@@ -11,16 +11,23 @@ from hlotrace.core.axes import AxisMap, plan, same_axes
 from hlotrace.core.jaxpr import Literal
 from hlotrace.core.primitive import PRIMITIVES
 from hlotrace.primitives.contract import dot_general_p
+from hlotrace.sharding import P
 
 STATED = {name for name, p in PRIMITIVES.items() if p.axes is not None}
+COLLECTIVES = {"all_gather", "all_to_all", "pmax", "pmin", "ppermute", "psum", "psum_invariant", "pvary", "reduce_scatter"}
+
+
+def mapped(row):
+    """A row's program mapped over its operands, and these."""
+    where, args = mappable(row), row.sample(row.base)
+    axes = [0 if i in where else None for i in range(len(args))]
+    args = [stacked(x, 0) if i in where else x for i, x in enumerate(args)]
+    return jax.make_jaxpr(jax.vmap(lambda *xs: listed(row.fun(*xs)), axes))(*args), args
 
 
 def applications(row):
     """(primitive, operands, parameters) of each equation with an axis map, of a row's program mapped over its operands."""
-    where, args = mappable(row), row.sample(row.base)
-    axes = [0 if i in where else None for i in range(len(args))]
-    args = [stacked(x, 0) if i in where else x for i, x in enumerate(args)]
-    program = jax.make_jaxpr(jax.vmap(lambda *xs: listed(row.fun(*xs)), axes))(*args)
+    program, args = mapped(row)
     env = dict(zip((*program.constvars, *program.invars), (*program.consts, *args)))
     for eqn in program.eqns:
         operands = [v.val if type(v) is Literal else env[v] for v in eqn.invars]
@@ -53,14 +60,13 @@ def along(primitive, operands, labels, label, params):
 def test_families_state_their_axes():
     """What is left computes places, holds programs or talks to devices: it says itself how it is mapped."""
     assert set(PRIMITIVES) - STATED == {
-        "all_gather", "all_to_all", "axis_index", "callback", "checkpoint", "cond", "conv_general_dilated",
-        "custom_jvp_call", "custom_lin", "custom_vjp_call", "dynamic_slice", "dynamic_update_slice", "gather", "inlined",
-        "inspect_sharding", "iota", "jit", "optimization_barrier", "pmax", "pmin", "ppermute", "psum", "psum_invariant",
-        "pvary", "reduce_scatter", "scan", "scatter", "scatter_add", "scatter_apply", "scatter_max", "scatter_min",
+        "axis_index", "callback", "checkpoint", "cond", "conv_general_dilated", "custom_jvp_call", "custom_lin",
+        "custom_vjp_call", "dynamic_slice", "dynamic_update_slice", "gather", "inlined", "inspect_sharding", "iota", "jit",
+        "optimization_barrier", "scan", "scatter", "scatter_add", "scatter_apply", "scatter_max", "scatter_min",
         "scatter_mul", "shard_map", "sharding_constraint", "while"}
 
 
-@rows(lambda row: row.primitive in STATED)
+@rows(lambda row: row.primitive in STATED - COLLECTIVES)
 def test_statement_is_true(row):
     """Operands in another order along an axis that is left alone give results in that order; along one that is reduced
     over they give the same results."""
@@ -82,14 +88,32 @@ def test_statement_is_true(row):
             assert_all_near(*([words(x) for x in xs] for xs in (got, moved)))
 
 
-@pytest.mark.parametrize("name", sorted(STATED))
+@rows(lambda row: row.primitive in COLLECTIVES)
+def test_statement_is_true_on_devices(row):
+    """The same, of the one collective in a row's program of a device."""
+    program, (x,) = mapped(row)
+    shard_map, = program.eqns
+    spec, = shard_map.params["in_specs"]
+    eqn, = (e for e in shard_map.params["jaxpr"].eqns if e.primitive.name == row.primitive)
+    (labels,), result = eqn.primitive.axes(eqn.invars[0].aval, **eqn.params)
+    assert result == labels and {*labels} - {None}
+    for at in (i for i, label in enumerate(labels) if label is not None):
+        def both(x, at=at):
+            before, after = (jax.numpy.roll(v, 1, at) for v in (x, eqn.primitive.bind(x, **eqn.params)))
+            return eqn.primitive.bind(before, **eqn.params), after
+        got, want = jax.jit(jax.shard_map(both, mesh=shard_map.params["mesh"], in_specs=spec, out_specs=P(None, "x"),
+                                          check_vma=False))(x)
+        np.testing.assert_array_equal(got, want)
+
+
+@pytest.mark.parametrize("name", sorted(STATED - COLLECTIVES))
 def test_something_is_left_alone(name):
     """A statement that says nothing is no statement."""
     assert any(set(statement(*found)[1]) - {None} for row in ROWS if row.primitive == name for found in applications(row)
                if found[0].name == name)
 
 
-@rows(lambda row: row.primitive in STATED and len(row.args) < 4 and max(x.ndim for x in row.args) > 1)
+@rows(lambda row: row.primitive in STATED - COLLECTIVES and len(row.args) < 4 and max(x.ndim for x in row.args) > 1)
 def test_mapped_in_the_middle(row):
     """A mapped axis between others."""
     args, where = row.sample(row.base), mappable(row)

@@ -51,17 +51,18 @@ def renumbered(axes, at):
     return axes + (axes >= at) if isinstance(axes, int) else tuple(a + (a >= at) for a in axes)
 
 
-def same_axes(names=None, *, gone=False, reduced=False, scalars=lambda n: (), constants=False, **alone):
+def same_axes(names=(), *, gone=False, reduced=False, scalars=lambda n: (), constants=False, **alone):
     """The rule of a primitive whose operands have the same axes, which the result keeps in their order.
 
-    names: the parameter that says which axes it computes with, an int or a tuple of ints
+    names: the parameters (or the one) that say which axes it computes with, each an int or a tuple of ints
     gone: are these not in the result?  reduced: are they reduced over, in any order?
     alone: parameters with one entry for each axis, and which entry says that an axis is left alone
     """
+    names = (names,) if isinstance(names, str) else names
+
     def labels(*avals, **params):
         rank = max(a.ndim for a in avals)
-        named = params[names] if names else ()
-        named = {named} if isinstance(named, int) else {*named}
+        named = {a for name in names for a in (params[name] if isinstance(params[name], tuple) else (params[name],))}
         shape = next(a.shape for a in avals if a.ndim == rank)
         used = {*named}
         for name, entry in alone.items():
@@ -74,9 +75,7 @@ def same_axes(names=None, *, gone=False, reduced=False, scalars=lambda n: (), co
     def insert(params, at, size, *_):
         changed = {name: inserted(params[name], at, size if entry is SIZE else entry)
                    for name, entry in alone.items() if params.get(name) is not None}
-        if names:
-            changed[names] = renumbered(params[names], at)
-        return {**params, **changed}
+        return {**params, **changed, **{name: renumbered(params[name], at) for name in names}}
     return AxisRule(labels, insert, scalars, constants)
 
 

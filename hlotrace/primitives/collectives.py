@@ -10,13 +10,14 @@ the same on all devices meet values that are not; its transpose is a sum over de
 import numpy as np
 
 from ..core import dtypes
+from ..core.axes import same_axes
 from ..core.trace import JaxprTrace
 from .common import Primitive, ShapedArray, aval_of, prod, shape_of
 from .elementwise import add_p, convert, div, eq, max_p, min_p, mul
 from .gather import gather_p
 from .index import FILL, GatherDimensionNumbers
 from .reduce import reduce_max_p, reduce_min_p, region
-from .shape import broadcast_axis, linear_jvp, move_axis, reduce_sum_p, reshape
+from .shape import Mapped, batch_by_axes, broadcast_axis, linear_jvp, move_axis, reduce_sum_p, reshape
 from .slicing import iota_p
 
 
@@ -24,10 +25,12 @@ def _own_axes(params):
     return params["axes"]
 
 
-def collective(name, typ, lower=None, mapped=None, **rules):
-    """A primitive with one operand.  `mapped(axis, x, dim, axes=, ...)` is its batching rule over one of its own axes."""
-    def batch(axis, args, dims, *, axes, **params):
-        (x,), (dim,) = args, dims
+def collective(name, typ, lower=None, mapped=None, dims=(), **rules):
+    """A primitive with one operand.  `mapped(axis, x, dim, axes=, ...)` is its batching rule over one of its own axes;
+    `dims` are the parameters that say along which dimensions it cuts or joins.
+    """
+    def batch(axis, args, where, *, axes, **params):
+        (x,), (dim,) = args, where
         if axis.name in axes and axis.name is not None:
             if params.get("groups") is not None:
                 raise NotImplementedError(f"{name}: axis_index_groups over {axis.name!r}, the axis of a vmap")
@@ -36,9 +39,9 @@ def collective(name, typ, lower=None, mapped=None, **rules):
             return mapped(axis, x, dim, axes=axes, **params)
         if dim is None:
             return primitive.bind(x, axes=axes, **params), None
-        last = len(shape_of(x)) - 1      # behind the dimensions that the parameters count
-        return primitive.bind(move_axis(x, dim, last), axes=axes, **params), last
-    primitive = Primitive(name, typ=typ, lower=lower, batch=batch, says_vma=True, axis_names=_own_axes, **rules)
+        return batch_by_axes(primitive, axis, args, where, axes=axes, **params)
+    primitive = Mapped(name, typ=typ, lower=lower, batch=batch, axes=same_axes(dims), says_vma=True, axis_names=_own_axes,
+                       **rules)
     if primitive.jvp is None:
         primitive.jvp = linear_jvp(primitive)
     return primitive
@@ -196,12 +199,12 @@ all_gather_p = collective(
     lambda ctx, eqn, x: _emit(ctx, eqn, "all_gather", x, [
         f"all_gather_dim = {eqn.params['dim']} : i64", _groups(ctx, eqn.params["axes"], eqn.params["groups"]),
         "use_global_device_ids"]),
-    _gather_mapped, transpose=lambda ct, x, **params: [reduce_scatter_p.bind(ct, **params)])
+    _gather_mapped, "dim", transpose=lambda ct, x, **params: [reduce_scatter_p.bind(ct, **params)])
 reduce_scatter_p = collective(
     "reduce_scatter", _scatter_typ,
     lambda ctx, eqn, x: _lower_reduction(add_p)(ctx, eqn, x, "reduce_scatter", [
         f"scatter_dimension = {eqn.params['dim']} : i64"]),
-    _scatter_mapped, transpose=lambda ct, x, **params: [all_gather_p.bind(ct, **params)])
+    _scatter_mapped, "dim", transpose=lambda ct, x, **params: [all_gather_p.bind(ct, **params)])
 
 
 def _all_to_all_typ(x, *, axes, size, split, concat, groups):
@@ -224,7 +227,7 @@ all_to_all_p = collective(
     lambda ctx, eqn, x: _emit(ctx, eqn, "all_to_all", x, [
         f"concat_dimension = {eqn.params['concat']} : i64", _groups(ctx, eqn.params["axes"], eqn.params["groups"]),
         f"split_count = {eqn.params['size']} : i64", f"split_dimension = {eqn.params['split']} : i64"]),
-    _all_to_all_mapped,
+    _all_to_all_mapped, ("split", "concat"),
     transpose=lambda ct, x, *, split, concat, **params: [all_to_all_p.bind(ct, split=concat, concat=split, **params)])
 
 
