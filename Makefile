@@ -1,6 +1,7 @@
 # `make` makes the environment and runs the main example; `make test` makes it and runs the tests.
 # For another Python, beside the first: make test PYTHON=python3.13 VENV=.venv313
 # For some of the tests:                make test ARGS='-k grad'
+# After a signature changed:           make stubs
 
 PYTHON ?= python3
 VENV ?= .venv
@@ -31,7 +32,7 @@ lint: $(LINT)
 
 types: $(LINT)
 	$(RUN) -m mypy
-	$(RUN) -m pytest -q tests/test_types.py
+	$(RUN) -m pytest -q tests/test_types.py -k "stub or mistakes"
 
 stubs: $(READY)
 	$(RUN) tools/stubs.py

@@ -112,9 +112,9 @@ class Stub:
     def __init__(self, name, module, homes):
         self.name, self.module, self.homes = name, module, homes
         self.own = set(public(module))
-        self.defined = {}       # id of a value -> the name it was written under
         self.imports = set()
-        self.body = []
+        self.body = []          # lines
+        self.later = []         # those that name others of this stub
 
     def borrow(self, source, what, name=None):
         """Import a name, maybe as another."""
@@ -138,7 +138,7 @@ class Stub:
                 self.imports.add(("", "builtins"))
                 return f"builtins.{word}"
         elif word not in self.own and word in self.homes["words"]:
-            self.borrow(self.homes['words'][word], word)
+            self.borrow(self.homes["words"][word], word)
         return word
 
     def typed(self, text):
@@ -146,7 +146,8 @@ class Stub:
 
     # --- signatures ---
 
-    def parameter(self, p, line, overloaded, required):
+    def parameter(self, p, line, overloaded):
+        """The text `name: type = default`."""
         kind = line.types.get(p.name) if line else None
         kind = kind or BY_NAME.get(p.name)
         default = p.default
@@ -183,11 +184,12 @@ class Stub:
                 for line in known]
 
     def render(self, parameters, line, overloaded, texts, result):
+        """The texts of the parameters, behind those given, and that of the result."""
         starred = optional = False
         for i, p in enumerate(parameters):
             if p.name.startswith("_") and p.kind is not p.VAR_POSITIONAL:
                 continue        # the library's own
-            text = self.parameter(p, line, overloaded, None)
+            text = self.parameter(p, line, overloaded)
             positional = p.kind is p.POSITIONAL_OR_KEYWORD
             if not starred and (p.kind is p.KEYWORD_ONLY or positional and optional and " = " not in text):
                 texts.append("*")
@@ -211,19 +213,13 @@ class Stub:
                 tail += "  # type: ignore[override]"
             if len(head + ", ".join(texts) + tail) <= WIDTH:
                 self.body.append(head + ", ".join(texts) + tail)
-                continue
-            self.body.append(head)
-            current = ""
-            for text in texts:
-                if current and len(f"{indent}    {current} {text},") > WIDTH:
-                    self.body.append(f"{indent}    {current}")
-                    current = ""
-                current = f"{current} {text},".strip()
-            self.body += [f"{indent}    {current}", indent + tail]
+            else:
+                self.body += [head, *rows(texts, f"{indent}    "), indent + tail]
 
     # --- values ---
 
     def write(self, name):
+        """What the face says of one of its names: the first of these that fits."""
         value = getattr(self.module, name)
         if isinstance(value, ModuleType):
             parent, _, child = value.__name__.rpartition(".")
@@ -237,7 +233,7 @@ class Stub:
                 self.later.append(f"{name} = {home[1]}")
         elif inspect.isclass(value) and value.__name__ in HELPER_CLASSES:
             self.by_hand(value, name)
-        elif numpy_home := self.from_numpy(value, name):
+        elif numpy_home := self.from_numpy(value):
             self.borrow(numpy_home, value.__name__, name)
         elif inspect.isclass(value) and type(value).__name__ != "_ScalarMeta":
             self.a_class(value, name)
@@ -259,7 +255,8 @@ class Stub:
         else:
             self.body.append(f"{name}: {self.typed('Any')}")
 
-    def from_numpy(self, value, name):
+    def from_numpy(self, value):
+        """The module of NumPy that offers this value."""
         module = getattr(value, "__module__", None) or ""
         if not module.partition(".")[0] == "numpy" or isinstance(value, np.dtype):
             return None
@@ -371,7 +368,6 @@ class Stub:
     # --- the file ---
 
     def text(self):
-        self.later = []
         for name in sorted(self.own):
             self.write(name)
         for hidden in self.homes["hidden"].get(self.name, ()):
@@ -395,19 +391,24 @@ def spaced(body):
         yield line
 
 
+def rows(texts, indent):
+    """Texts with commas after them, as many in a line as it holds."""
+    found = []
+    for text in texts:
+        if found and len(f"{found[-1]} {text},") <= WIDTH:
+            found[-1] += f" {text},"
+        else:
+            found.append(f"{indent}{text},")
+    return found
+
+
 def wrap(line):
     """A line with a list of names, in as many lines as it takes."""
     if len(line) <= WIDTH:
         return [line]
     head, names = re.match(r"(.* import |.* = \[)(.*?)\]?$", line).groups()
     brackets = "[]" if head.endswith("[") else "()"
-    found = [f"{head.rstrip('[')}{brackets[0]}"]
-    for name in names.split(", "):
-        if found[-1].startswith("    ") and len(f"{found[-1]} {name},") <= WIDTH:
-            found[-1] += f" {name},"
-        else:
-            found.append(f"    {name},")
-    return [*found, brackets[1]]
+    return [f"{head.rstrip('[')}{brackets[0]}", *rows(names.split(", "), "    "), brackets[1]]
 
 
 def homes(modules):
