@@ -8,17 +8,18 @@ added, and its types are a line here.
 # type: the names of parameters that have it, in any function
 PARAMETERS = {
     "ArrayLike": """
-        a a1 a2 alpha append ar ar1 ar2 arr array ary b base bias condition data discont element epsilon fill_value fp
-        group_offset indices init_value initial key key_bits_array left lhs logits lower m max maxval mean min minval
-        nan negative_slope neginf on_false on_true operand other p padding_value period posinf pred prepend q query
-        repeats rhs scale scatter_indices sorter start stddev step stop test_elements to_begin to_end update updates
-        upper v val vals values variance weights where which x x1 x2 xp y z""",
+        a a1 a2 alpha append ar ar1 ar2 arr array ary atol b base bias condition correction data discont element epsilon
+        fill_value fp group_offset indices init_value initial key key_bits_array left lhs logits lower m max maxval mean
+        min minval nan negative_slope neginf on_false on_true operand other p padding_value period posinf pred prepend q
+        query repeats rhs rtol scale scatter_indices sorter start stddev step stop test_elements to_begin
+        to_end update updates upper v val vals values variance weights where which x x1 x2 xp y z""",
     "Axis": "axis",
     "int": """
-        axis1 axis2 axis_size axisa axisb axisc batch_group_count concat_axis ddof decimals dimension edge_order
-        exponent_bits feature_group_count heartbeat_timeout_seconds host_id initialization_timeout k kth mantissa_bits
-        max_width min_width minlength ndim ndmin nin nout num num_classes num_keys num_processes process_id process_index
-        rank scatter_dimension slice_size split_axis start_dimension stop_dimension stride unroll""",
+        M N axis1 axis2 axis_size axisa axisb axisc batch_group_count concat_axis ddof decimals dimension edge_order
+        exponent_bits feature_group_count heartbeat_timeout_seconds host_id initialization_timeout k kth length
+        level mantissa_bits max_width min_width minlength n ndim ndmin nin nout num num_classes num_keys num_processes
+        offset process_id process_index rank scatter_dimension slice_size split_axis start_dimension stop_dimension
+        stride total_repeat_length unroll""",
     "bool": """
         allow_int allow_negative_indices approximate as_svg assume_unique assume_unique_indices check_vma concrete copy
         density descending disable endpoint equal_nan has_aux holomorphic include_initial increasing independent
@@ -27,7 +28,9 @@ PARAMETERS = {
         return_index return_indices return_inverse return_residual return_shape return_sign returned reverse right simple
         skip_format_check sorted sparse stable sum_match symbolic_zeros tiled transpose_kernel unique_indices use_color
         use_consistent_padding wrap wrap_negative_indices""",
-    "str": "backend bitorder fail_message fmt indexing name platform separator side topology_name trim",
+    "str": """
+        backend bitorder fail_message fmt indexing memory_kind name order platform separator side topology_name
+        trim""",
     "DTypeLike": "arg1 arg2 dtype from_ index_dtype new_dtype preferred_element_type to",
     "ShapeLike": "new_shape shape",
     "MatmulPrecision": "precision",
@@ -45,10 +48,15 @@ PARAMETERS = {
         sizes slice_sizes strides window_dilation window_dimensions window_strides""",
     "Sequence[ArrayLike] | Array": "arrays tup",
     "AxisName": "axis_name",
-    "int | Sequence[int]": "destination",
+    "int | Sequence[int]": "batch_axis destination in_axis out_axis source",
     "Sequence[Device] | np.ndarray[Any, Any]": "devices",
     "Mesh | AbstractMesh": "mesh",
     "Sequence[str]": "data_fields drop_fields meta_fields",
+    "int | Sequence[int] | ArrayLike": "indices_or_sections shift",
+    "str | Sequence[tuple[int, int]]": "padding",
+    "Int": "size",
+    "Sequence[tuple[int, int]]": "perm",
+    "Sequence[Sequence[int]]": "axis_index_groups",
     "Mapping[str, Any]": "compiler_options",
 }
 

@@ -3,7 +3,7 @@ import enum
 import numpy as np
 from collections.abc import Callable, Sequence
 from hlotrace import Array
-from hlotrace._types import Axis, AxisName, MatmulPrecision, Place, ShapeLike, _C, _R, _T, _Y
+from hlotrace._types import Axis, AxisName, Int, MatmulPrecision, Place, ShapeLike, _C, _R, _T, _Y
 from hlotrace.numpy import broadcast_shapes
 from hlotrace.typing import ArrayLike, DTypeLike
 from typing import Any, NamedTuple, TypeAlias, overload
@@ -138,12 +138,13 @@ acosh_p: Any
 def add(x: ArrayLike, y: ArrayLike) -> Array: ...
 add_p: Any
 def all_gather(
-    x: Any, axis_name: AxisName, *, axis_index_groups: Any = None, axis: Axis = 0, tiled: bool = False,
-    to: DTypeLike = 'varying',
+    x: Any, axis_name: AxisName, *, axis_index_groups: Sequence[Sequence[int]] | None = None, axis: Axis = 0,
+    tiled: bool = False, to: DTypeLike = 'varying',
 ) -> Any: ...
 all_gather_p: Any
 def all_to_all(
-    x: Any, axis_name: AxisName, split_axis: int, concat_axis: int, *, axis_index_groups: Any = None, tiled: bool = False,
+    x: Any, axis_name: AxisName, split_axis: int, concat_axis: int, *,
+    axis_index_groups: Sequence[Sequence[int]] | None = None, tiled: bool = False,
 ) -> Any: ...
 all_to_all_p: Any
 and_p: Any
@@ -204,35 +205,37 @@ cond_p: Any
 def conj(x: ArrayLike) -> Array: ...
 conj_p: Any
 def conv(
-    lhs: ArrayLike, rhs: ArrayLike, window_strides: Sequence[int], padding: Any, precision: MatmulPrecision | None = None,
-    preferred_element_type: DTypeLike | None = None,
+    lhs: ArrayLike, rhs: ArrayLike, window_strides: Sequence[int], padding: str | Sequence[tuple[int, int]],
+    precision: MatmulPrecision | None = None, preferred_element_type: DTypeLike | None = None,
 ) -> Array: ...
 def conv_dimension_numbers(lhs_shape: Any, rhs_shape: Any, dimension_numbers: Any) -> ConvDimensionNumbers: ...
 def conv_general_dilated(
-    lhs: ArrayLike, rhs: ArrayLike, window_strides: Sequence[int], padding: Any, lhs_dilation: Sequence[int] | None = None,
-    rhs_dilation: Sequence[int] | None = None, dimension_numbers: Any = None, feature_group_count: int = 1,
-    batch_group_count: int = 1, precision: MatmulPrecision | None = None, preferred_element_type: DTypeLike | None = None,
-    out_sharding: Place | None = None,
+    lhs: ArrayLike, rhs: ArrayLike, window_strides: Sequence[int], padding: str | Sequence[tuple[int, int]],
+    lhs_dilation: Sequence[int] | None = None, rhs_dilation: Sequence[int] | None = None, dimension_numbers: Any = None,
+    feature_group_count: int = 1, batch_group_count: int = 1, precision: MatmulPrecision | None = None,
+    preferred_element_type: DTypeLike | None = None, out_sharding: Place | None = None,
 ) -> Array: ...
 def conv_general_dilated_local(
-    lhs: ArrayLike, rhs: ArrayLike, window_strides: Sequence[int], padding: Any, filter_shape: Sequence[int],
-    lhs_dilation: Sequence[int] | None = None, rhs_dilation: Sequence[int] | None = None, dimension_numbers: Any = None,
-    precision: MatmulPrecision | None = None,
+    lhs: ArrayLike, rhs: ArrayLike, window_strides: Sequence[int], padding: str | Sequence[tuple[int, int]],
+    filter_shape: Sequence[int], lhs_dilation: Sequence[int] | None = None, rhs_dilation: Sequence[int] | None = None,
+    dimension_numbers: Any = None, precision: MatmulPrecision | None = None,
 ) -> Array: ...
 conv_general_dilated_p: Any
 def conv_general_dilated_patches(
-    lhs: ArrayLike, filter_shape: Sequence[int], window_strides: Sequence[int], padding: Any,
+    lhs: ArrayLike, filter_shape: Sequence[int], window_strides: Sequence[int], padding: str | Sequence[tuple[int, int]],
     lhs_dilation: Sequence[int] | None = None, rhs_dilation: Sequence[int] | None = None, dimension_numbers: Any = None,
     precision: MatmulPrecision | None = None, preferred_element_type: DTypeLike | None = None,
 ) -> Array: ...
 def conv_transpose(
-    lhs: ArrayLike, rhs: ArrayLike, strides: Sequence[int], padding: Any, rhs_dilation: Sequence[int] | None = None,
-    dimension_numbers: Any = None, transpose_kernel: bool = False, precision: MatmulPrecision | None = None,
-    preferred_element_type: DTypeLike | None = None, use_consistent_padding: bool = False,
+    lhs: ArrayLike, rhs: ArrayLike, strides: Sequence[int], padding: str | Sequence[tuple[int, int]],
+    rhs_dilation: Sequence[int] | None = None, dimension_numbers: Any = None, transpose_kernel: bool = False,
+    precision: MatmulPrecision | None = None, preferred_element_type: DTypeLike | None = None,
+    use_consistent_padding: bool = False,
 ) -> Array: ...
 def conv_with_general_padding(
-    lhs: ArrayLike, rhs: ArrayLike, window_strides: Sequence[int], padding: Any, lhs_dilation: Sequence[int],
-    rhs_dilation: Sequence[int], precision: MatmulPrecision | None = None, preferred_element_type: DTypeLike | None = None,
+    lhs: ArrayLike, rhs: ArrayLike, window_strides: Sequence[int], padding: str | Sequence[tuple[int, int]],
+    lhs_dilation: Sequence[int], rhs_dilation: Sequence[int], precision: MatmulPrecision | None = None,
+    preferred_element_type: DTypeLike | None = None,
 ) -> Array: ...
 def convert_element_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array: ...
 convert_element_type_p: Any
@@ -326,7 +329,7 @@ def index_in_dim(operand: ArrayLike, index: Any, axis: Axis = 0, keepdims: bool 
 def index_take(src: Place, idxs: Any, axes: Any) -> Array: ...
 def integer_pow(x: ArrayLike, y: ArrayLike) -> Array: ...
 integer_pow_p: Any
-def iota(dtype: DTypeLike, size: Any) -> Array: ...
+def iota(dtype: DTypeLike, size: Int) -> Array: ...
 iota_p: Any
 def is_finite(x: ArrayLike) -> Array: ...
 is_finite_p: Any
@@ -365,14 +368,14 @@ or_p: Any
 def pad(operand: ArrayLike, padding_value: ArrayLike, padding_config: Any) -> Array: ...
 pad_p: Any
 def padtype_to_pads(
-    in_shape: Any, window_shape: Any, window_strides: Sequence[int], padding: Any,
+    in_shape: Any, window_shape: Any, window_strides: Sequence[int], padding: str | Sequence[tuple[int, int]],
 ) -> list[tuple[int, int]]: ...
-def pbroadcast(x: _T, axis_name: AxisName, source: Any) -> _T: ...
+def pbroadcast(x: _T, axis_name: AxisName, source: int | Sequence[int]) -> _T: ...
 def pcast(x: _T, axis_name: AxisName, *, to: DTypeLike) -> _T: ...
-def pmax(x: _T, axis_name: AxisName, *, axis_index_groups: Any = None) -> _T: ...
+def pmax(x: _T, axis_name: AxisName, *, axis_index_groups: Sequence[Sequence[int]] | None = None) -> _T: ...
 pmax_p: Any
-def pmean(x: _T, axis_name: AxisName, *, axis_index_groups: Any = None) -> _T: ...
-def pmin(x: _T, axis_name: AxisName, *, axis_index_groups: Any = None) -> _T: ...
+def pmean(x: _T, axis_name: AxisName, *, axis_index_groups: Sequence[Sequence[int]] | None = None) -> _T: ...
+def pmin(x: _T, axis_name: AxisName, *, axis_index_groups: Sequence[Sequence[int]] | None = None) -> _T: ...
 pmin_p: Any
 def polygamma(m: ArrayLike, x: ArrayLike) -> Array: ...
 polygamma_p: Any
@@ -380,15 +383,16 @@ def population_count(x: ArrayLike) -> Array: ...
 population_count_p: Any
 def pow(x: ArrayLike, y: ArrayLike) -> Array: ...
 pow_p: Any
-def ppermute(x: _T, axis_name: AxisName, perm: Any) -> _T: ...
+def ppermute(x: _T, axis_name: AxisName, perm: Sequence[tuple[int, int]]) -> _T: ...
 ppermute_p: Any
-def pshuffle(x: _T, axis_name: AxisName, perm: Any) -> _T: ...
-def psum(x: _T, axis_name: AxisName, *, axis_index_groups: Any = None) -> _T: ...
+def pshuffle(x: _T, axis_name: AxisName, perm: Sequence[tuple[int, int]]) -> _T: ...
+def psum(x: _T, axis_name: AxisName, *, axis_index_groups: Sequence[Sequence[int]] | None = None) -> _T: ...
 psum_p: Any
 def psum_scatter(
-    x: Any, axis_name: AxisName, *, scatter_dimension: int = 0, axis_index_groups: Any = None, tiled: bool = False,
+    x: Any, axis_name: AxisName, *, scatter_dimension: int = 0, axis_index_groups: Sequence[Sequence[int]] | None = None,
+    tiled: bool = False,
 ) -> Any: ...
-def pswapaxes(x: _T, axis_name: AxisName, axis: Axis, *, axis_index_groups: Any = None) -> _T: ...
+def pswapaxes(x: _T, axis_name: AxisName, axis: Axis, *, axis_index_groups: Sequence[Sequence[int]] | None = None) -> _T: ...
 def pvary(x: _T, axis_name: AxisName) -> _T: ...
 pvary_p: Any
 def ragged_dot(
@@ -425,15 +429,16 @@ def reduce_sum(operand: ArrayLike, axes: Any, *, out_sharding: Place | None = No
 reduce_sum_p: Any
 def reduce_window(
     operand: Any, init_value: Any, computation: Callable[..., Any], window_dimensions: Sequence[int],
-    window_strides: Sequence[int] | None = None, padding: str = 'VALID', base_dilation: Sequence[int] | None = None,
-    window_dilation: Sequence[int] | None = None,
+    window_strides: Sequence[int] | None = None, padding: str | Sequence[tuple[int, int]] = 'VALID',
+    base_dilation: Sequence[int] | None = None, window_dilation: Sequence[int] | None = None,
 ) -> Any: ...
 reduce_window_max_p: Any
 reduce_window_min_p: Any
 reduce_window_p: Any
 def reduce_window_shape_tuple(
-    operand_shape: Any, window_dimensions: Sequence[int], window_strides: Sequence[int], padding: Any,
-    base_dilation: Sequence[int] | None = None, window_dilation: Sequence[int] | None = None,
+    operand_shape: Any, window_dimensions: Sequence[int], window_strides: Sequence[int],
+    padding: str | Sequence[tuple[int, int]], base_dilation: Sequence[int] | None = None,
+    window_dilation: Sequence[int] | None = None,
 ) -> tuple[int, ...]: ...
 reduce_window_sum_p: Any
 def reduce_xor(operand: ArrayLike, axes: Any) -> Array: ...
@@ -451,7 +456,7 @@ round_p: Any
 def rsqrt(x: ArrayLike, *, accuracy: Any = None) -> Array: ...
 rsqrt_p: Any
 def scan(
-    f: Callable[[Any, Any], tuple[_C, _Y]], init: Any, xs: Any = None, length: Any = None, reverse: bool = False,
+    f: Callable[[Any, Any], tuple[_C, _Y]], init: Any, xs: Any = None, length: int | None = None, reverse: bool = False,
     unroll: int = 1,
 ) -> tuple[_C, _Y]: ...
 scan_p: Any
