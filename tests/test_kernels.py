@@ -6,6 +6,7 @@ import sys
 import numpy as np
 import pytest
 from jaxlib import lapack
+from mesh8 import line
 
 import hlotrace as jax
 import hlotrace.numpy as jnp
@@ -53,6 +54,17 @@ def test_lapack_eagerly_and_beside_other_operations():
     np.testing.assert_allclose(np.tril(spotrf_p.bind(x)[0]), np.linalg.cholesky(x), rtol=1e-5)
     jitted = jax.jit(lambda x: jnp.tril(spotrf_p.bind(x + x)[0]).sum())
     np.testing.assert_allclose(jitted(x), np.linalg.cholesky(x + x).sum(), rtol=1e-5)
+
+
+def test_lapack_in_a_program_over_devices():
+    x = positive(8, 3, 3)
+    lies = jax.NamedSharding(line(), jax.P("x"))
+    jitted = jax.jit(lambda x: jnp.tril(spotrf_p.bind(x)[0]), out_shardings=lies)
+    out = jitted(jax.device_put(x, lies))
+    assert out.sharding == lies
+    np.testing.assert_allclose(out, np.linalg.cholesky(x), rtol=1e-5)
+    each = jax.shard_map(lambda x: jnp.tril(spotrf_p.bind(x)[0]), mesh=line(), in_specs=jax.P("x"), out_specs=jax.P("x"))
+    np.testing.assert_allclose(jax.jit(each)(x), np.linalg.cholesky(x), rtol=1e-5)
 
 
 def test_a_matrix_that_is_not_positive_is_told():

@@ -6,26 +6,22 @@ from collections.abc import Mapping
 
 
 class Platform(str):
-    """A platform's name that knows what can be done there; one that is made of a name alone claims nothing.
+    """A platform's name that knows what can be done there; one that is made of a name alone claims nothing."""
+    aliases = ()            # other names of it, the first being the one that `default_backend` gives
+    callback = None         # the custom-call target that calls a Python function of this process
+    built_in = ("InspectSharding",)     # targets that its compiler knows; others are registered by runtime/kernels.py
+    keeps_calls = False     # a call marked so stays one, its function compiled once; elsewhere fusions would be lost
+    all_reduces = None      # {elementwise primitive: kinds of dtype} by which its devices reduce together; None: by all
+    in_pieces = False       # starting a program costs so little that one may run as several
+    quick = None            # compiler options under which a program compiles faster and runs slower
+    instant = 0             # bytes of text below which no program takes a second to compile
+    on_host = False         # the memory of its devices is that of this process
+    dlpack = None           # the number of its devices in DLPack
 
-    aliases: other names of it, the first being the one that `default_backend` gives
-    callback: the custom-call target that calls a Python function of this process, None where there is none
-    built_in: custom-call targets that its compiler knows without being told; others are registered by runtime/kernels.py
-    keeps_calls: a call that is marked so stays one, and its function is compiled once; elsewhere fusions would be lost
-    all_reduces: {elementwise primitive: kinds of dtype} by which its devices can reduce together; None: by all
-    in_pieces: starting a program costs so little that one may run as several
-    quick: compiler options under which a program compiles faster and runs slower, None where there are none
-    instant: bytes of text below which no program takes a second to compile
-    dlpack: the number of its devices in DLPack
-    """
-    __slots__ = ("aliases", "callback", "built_in", "keeps_calls", "all_reduces", "in_pieces", "quick", "instant", "dlpack")
-
-    def __new__(cls, name, *, aliases=(), callback=None, built_in=("InspectSharding",), keeps_calls=False, all_reduces=None,
-                in_pieces=False, quick=None, instant=0, dlpack=None):
+    def __new__(cls, name, **facts):
         self = super().__new__(cls, name)
-        self.aliases, self.callback, self.built_in, self.keeps_calls = aliases, callback, built_in, keeps_calls
-        self.all_reduces, self.in_pieces, self.quick = all_reduces, in_pieces, quick
-        self.instant, self.dlpack = instant, dlpack
+        for fact, value in facts.items():
+            setattr(self, fact, value)
         return self
 
     def all_reduced(self, name, kind):
@@ -35,8 +31,8 @@ class Platform(str):
 
 PLATFORMS = (
     Platform("cpu", callback="xla_ffi_python_cpu_callback", built_in=("InspectSharding", "xla_ffi_python_cpu_callback"),
-             keeps_calls=True, in_pieces=True, quick={"xla_backend_optimization_level": 0}, instant=4096, dlpack=1,
-             all_reduces={"add": "fciub", "mul": "fciub", "max": "fiub", "min": "fiub", "and": "b", "or": "b"}),
+             keeps_calls=True, in_pieces=True, quick={"xla_backend_optimization_level": 0}, instant=4096, on_host=True,
+             all_reduces={"add": "fciub", "mul": "fciub", "max": "fiub", "min": "fiub", "and": "b", "or": "b"}, dlpack=1),
     Platform("cuda", aliases=("gpu",), callback="xla_ffi_python_gpu_callback", dlpack=2),
     Platform("rocm", callback="xla_ffi_python_gpu_callback", dlpack=10),
     Platform("tpu"),

@@ -222,10 +222,10 @@ class ArrayImpl(Array):
 
     def __dlpack_device__(self):
         device = self.sharding._devices[0]
-        number = client.platform_of(device).dlpack
-        if number is None:
-            raise BufferError(f"DLPack has no number for devices of platform {device.platform}")
-        return number, 0 if number == 1 else device.local_hardware_id     # memory of the host is device 0
+        platform = client.platform_of(device)
+        if platform.dlpack is None:
+            raise BufferError(f"DLPack has no number for devices of platform {platform}")
+        return platform.dlpack, 0 if platform.on_host else device.local_hardware_id
 
     def __reduce__(self):
         return _unpickle, (np.asarray(self._numpy()), self.aval)

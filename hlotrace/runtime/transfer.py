@@ -4,7 +4,7 @@ import functools
 import numpy as np
 
 from ..core.trace import trace_to_jaxpr
-from . import copies, evaluate, shards
+from . import client, copies, evaluate, shards
 
 
 def move(x, sharding, committed=True):
@@ -17,7 +17,7 @@ def move(x, sharding, committed=True):
         return kept
     old = x.sharding
     if old._devices == sharding._devices and len(old._devices) > 1 and not (
-            old._devices[0].platform == "cpu" and old.is_fully_addressable):
+            client.platform_of(old._devices[0]).on_host and old.is_fully_addressable):
         return evaluate.run_program(_identity(x.aval), [x], outs=(sharding,))[0]
     if shards.is_held(x):
         return copies.copy(x, sharding, committed)
