@@ -17,7 +17,7 @@ RULES = ("primitives/", "transforms/", "lowering/")
 
 # Methods whose parameters a protocol of Python's or of another library gives.
 PROTOCOLS = {"__get__", "__deepcopy__", "__setattr__", "__setitem__", "__getattr__", "__getitem__", "__format__",
-             "__buffer__", "__array_namespace__", "find_spec"}
+             "__buffer__", "find_spec"}
 
 # file and function -> parameters that it need not read, with the reason.
 EXEMPT = {
@@ -43,7 +43,7 @@ EXEMPT = {
     "runtime/binding.py:_fetch": {"aval"},                              # one signature for each version of jaxlib
     "runtime/binding.py:to_dlpack": {"max_version"},
     "runtime/topology.py:_Elsewhere.take": {"leaves"},                  # it raises
-    "inspection/retraces.py:another_function": {"types"},                      # one of several explanations, called alike
+    "inspection/retraces.py:another_function": {"types"},               # one of several explanations, called alike
 }
 
 

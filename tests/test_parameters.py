@@ -16,6 +16,7 @@ class Tpu:
     (lambda: lax.cond(True, lambda x: x, lambda x: -x, 1.0, linear=(True,)), NotImplementedError, "cond: linear"),
     (lambda: lax.exp(1.0, accuracy=lax.AccuracyMode.HIGHEST), NotImplementedError, "lax.exp: accuracy"),
     (lambda: lax.tanh(1.0, accuracy=lax.Tolerance(1e-6, 0.0, 0)), NotImplementedError, "lax.tanh: accuracy"),
+    (lambda: jnp.ones(3).__array_namespace__(api_version="2019.10"), ValueError, "'2019.10'"),
     (lambda: jnp.ones(3).to_device(jax.devices()[0], stream=1), NotImplementedError, "to_device: stream"),
     (lambda: mesh_utils.create_device_mesh((2,), [Tpu(), Tpu()], contiguous_submeshes=True), NotImplementedError,
      "contiguous_submeshes"),
@@ -25,6 +26,10 @@ class Tpu:
 def test_what_is_not_done_is_refused_by_name(call, error, words):
     with pytest.raises(error, match=words):
         call()
+
+
+def test_the_version_of_the_array_api_that_is_there():
+    assert jnp.ones(3).__array_namespace__(api_version="2024.12") is jnp.ones(3).__array_namespace__() is jnp
 
 
 def test_the_default_accuracy_is_taken():

@@ -238,6 +238,8 @@ class ArrayImpl(Array):
         return shards.copied(self)
 
     def __array_namespace__(self, api_version=None):
+        if api_version not in (None, "2024.12"):
+            raise ValueError(f"__array_namespace__: version {api_version!r} of the array API is not there; '2024.12' is")
         return importlib.import_module(__package__.split(".")[0] + ".numpy")
 
 
