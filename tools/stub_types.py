@@ -17,7 +17,7 @@ PARAMETERS = {
     "int": """
         M N axis1 axis2 axis_size axisa axisb axisc batch_group_count concat_axis ddof decimals dimension edge_order
         exponent_bits feature_group_count heartbeat_timeout_seconds host_id initialization_timeout k kth length
-        level mantissa_bits max_width min_width minlength n ndim ndmin nin nout num num_classes num_keys num_processes
+        mantissa_bits max_width min_width minlength n ndim ndmin nin nout num num_classes num_keys num_processes
         offset process_id process_index rank scatter_dimension slice_size split_axis start_dimension stop_dimension
         stride total_repeat_length unroll""",
     "bool": """
@@ -29,7 +29,7 @@ PARAMETERS = {
         skip_format_check sorted sparse stable sum_match symbolic_zeros tiled transpose_kernel unique_indices use_color
         use_consistent_padding wrap wrap_negative_indices""",
     "str": """
-        backend bitorder fail_message fmt indexing memory_kind name order platform separator side topology_name
+        backend bitorder fail_message fmt level indexing memory_kind name order platform separator side topology_name
         trim""",
     "DTypeLike": "arg1 arg2 dtype from_ index_dtype new_dtype preferred_element_type to",
     "ShapeLike": "new_shape shape",
@@ -53,10 +53,9 @@ PARAMETERS = {
     "Mesh | AbstractMesh": "mesh",
     "Sequence[str]": "data_fields drop_fields meta_fields",
     "int | Sequence[int] | ArrayLike": "indices_or_sections shift",
-    "str | Sequence[tuple[int, int]]": "padding",
+    "str | Sequence[Sequence[int]]": "padding",
     "Int": "size",
-    "Sequence[tuple[int, int]]": "perm",
-    "Sequence[Sequence[int]]": "axis_index_groups",
+    "Sequence[Sequence[int]]": "axis_index_groups perm",
     "Mapping[str, Any]": "compiler_options",
 }
 
@@ -120,6 +119,10 @@ FUNCTIONS = {
         make_array_from_process_local_data(local_data: np.ndarray[Any, Any], global_shape: Sequence[int] | None) -> Array
         make_array_from_single_device_arrays(arrays: Sequence[Array]) -> Array
         disable_jit() -> Context
+        transfer_guard() -> Context
+        transfer_guard_device_to_device() -> Context
+        transfer_guard_device_to_host() -> Context
+        transfer_guard_host_to_device() -> Context
         enable_x64(value: bool) -> Context
         debug_nans(value: bool) -> Context
         debug_infs(value: bool) -> Context
@@ -237,7 +240,7 @@ FUNCTIONS = {
         pmean(x: _T) -> _T
         pmin(x: _T) -> _T
         ppermute(x: _T) -> _T
-        pshuffle(x: _T) -> _T
+        pshuffle(x: _T, perm: Sequence[int]) -> _T
         psum(x: _T) -> _T
         psum_scatter(x: Any) -> Any
         pswapaxes(x: _T) -> _T

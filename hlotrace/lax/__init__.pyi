@@ -205,35 +205,35 @@ cond_p: Any
 def conj(x: ArrayLike) -> Array: ...
 conj_p: Any
 def conv(
-    lhs: ArrayLike, rhs: ArrayLike, window_strides: Sequence[int], padding: str | Sequence[tuple[int, int]],
+    lhs: ArrayLike, rhs: ArrayLike, window_strides: Sequence[int], padding: str | Sequence[Sequence[int]],
     precision: MatmulPrecision | None = None, preferred_element_type: DTypeLike | None = None,
 ) -> Array: ...
 def conv_dimension_numbers(lhs_shape: Any, rhs_shape: Any, dimension_numbers: Any) -> ConvDimensionNumbers: ...
 def conv_general_dilated(
-    lhs: ArrayLike, rhs: ArrayLike, window_strides: Sequence[int], padding: str | Sequence[tuple[int, int]],
+    lhs: ArrayLike, rhs: ArrayLike, window_strides: Sequence[int], padding: str | Sequence[Sequence[int]],
     lhs_dilation: Sequence[int] | None = None, rhs_dilation: Sequence[int] | None = None, dimension_numbers: Any = None,
     feature_group_count: int = 1, batch_group_count: int = 1, precision: MatmulPrecision | None = None,
     preferred_element_type: DTypeLike | None = None, out_sharding: Place | None = None,
 ) -> Array: ...
 def conv_general_dilated_local(
-    lhs: ArrayLike, rhs: ArrayLike, window_strides: Sequence[int], padding: str | Sequence[tuple[int, int]],
+    lhs: ArrayLike, rhs: ArrayLike, window_strides: Sequence[int], padding: str | Sequence[Sequence[int]],
     filter_shape: Sequence[int], lhs_dilation: Sequence[int] | None = None, rhs_dilation: Sequence[int] | None = None,
     dimension_numbers: Any = None, precision: MatmulPrecision | None = None,
 ) -> Array: ...
 conv_general_dilated_p: Any
 def conv_general_dilated_patches(
-    lhs: ArrayLike, filter_shape: Sequence[int], window_strides: Sequence[int], padding: str | Sequence[tuple[int, int]],
+    lhs: ArrayLike, filter_shape: Sequence[int], window_strides: Sequence[int], padding: str | Sequence[Sequence[int]],
     lhs_dilation: Sequence[int] | None = None, rhs_dilation: Sequence[int] | None = None, dimension_numbers: Any = None,
     precision: MatmulPrecision | None = None, preferred_element_type: DTypeLike | None = None,
 ) -> Array: ...
 def conv_transpose(
-    lhs: ArrayLike, rhs: ArrayLike, strides: Sequence[int], padding: str | Sequence[tuple[int, int]],
+    lhs: ArrayLike, rhs: ArrayLike, strides: Sequence[int], padding: str | Sequence[Sequence[int]],
     rhs_dilation: Sequence[int] | None = None, dimension_numbers: Any = None, transpose_kernel: bool = False,
     precision: MatmulPrecision | None = None, preferred_element_type: DTypeLike | None = None,
     use_consistent_padding: bool = False,
 ) -> Array: ...
 def conv_with_general_padding(
-    lhs: ArrayLike, rhs: ArrayLike, window_strides: Sequence[int], padding: str | Sequence[tuple[int, int]],
+    lhs: ArrayLike, rhs: ArrayLike, window_strides: Sequence[int], padding: str | Sequence[Sequence[int]],
     lhs_dilation: Sequence[int], rhs_dilation: Sequence[int], precision: MatmulPrecision | None = None,
     preferred_element_type: DTypeLike | None = None,
 ) -> Array: ...
@@ -368,7 +368,7 @@ or_p: Any
 def pad(operand: ArrayLike, padding_value: ArrayLike, padding_config: Any) -> Array: ...
 pad_p: Any
 def padtype_to_pads(
-    in_shape: Any, window_shape: Any, window_strides: Sequence[int], padding: str | Sequence[tuple[int, int]],
+    in_shape: Any, window_shape: Any, window_strides: Sequence[int], padding: str | Sequence[Sequence[int]],
 ) -> list[tuple[int, int]]: ...
 def pbroadcast(x: _T, axis_name: AxisName, source: int | Sequence[int]) -> _T: ...
 def pcast(x: _T, axis_name: AxisName, *, to: DTypeLike) -> _T: ...
@@ -383,9 +383,9 @@ def population_count(x: ArrayLike) -> Array: ...
 population_count_p: Any
 def pow(x: ArrayLike, y: ArrayLike) -> Array: ...
 pow_p: Any
-def ppermute(x: _T, axis_name: AxisName, perm: Sequence[tuple[int, int]]) -> _T: ...
+def ppermute(x: _T, axis_name: AxisName, perm: Sequence[Sequence[int]]) -> _T: ...
 ppermute_p: Any
-def pshuffle(x: _T, axis_name: AxisName, perm: Sequence[tuple[int, int]]) -> _T: ...
+def pshuffle(x: _T, axis_name: AxisName, perm: Sequence[int]) -> _T: ...
 def psum(x: _T, axis_name: AxisName, *, axis_index_groups: Sequence[Sequence[int]] | None = None) -> _T: ...
 psum_p: Any
 def psum_scatter(
@@ -429,7 +429,7 @@ def reduce_sum(operand: ArrayLike, axes: Any, *, out_sharding: Place | None = No
 reduce_sum_p: Any
 def reduce_window(
     operand: Any, init_value: Any, computation: Callable[..., Any], window_dimensions: Sequence[int],
-    window_strides: Sequence[int] | None = None, padding: str | Sequence[tuple[int, int]] = 'VALID',
+    window_strides: Sequence[int] | None = None, padding: str | Sequence[Sequence[int]] = 'VALID',
     base_dilation: Sequence[int] | None = None, window_dilation: Sequence[int] | None = None,
 ) -> Any: ...
 reduce_window_max_p: Any
@@ -437,7 +437,7 @@ reduce_window_min_p: Any
 reduce_window_p: Any
 def reduce_window_shape_tuple(
     operand_shape: Any, window_dimensions: Sequence[int], window_strides: Sequence[int],
-    padding: str | Sequence[tuple[int, int]], base_dilation: Sequence[int] | None = None,
+    padding: str | Sequence[Sequence[int]], base_dilation: Sequence[int] | None = None,
     window_dilation: Sequence[int] | None = None,
 ) -> tuple[int, ...]: ...
 reduce_window_sum_p: Any
