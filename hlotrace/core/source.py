@@ -9,11 +9,19 @@ import sys
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _internal: dict[str, bool] = {}    # file name -> is it ours?
+_excluded: tuple[str, ...] = ()    # libraries that asked not to be taken for the user
+
+
+def exclude(path):
+    """From now on, lines of files whose name begins with `path` are not the user's."""
+    global _excluded
+    _excluded = (*_excluded, path)
+    _internal.clear()
 
 
 def _is_internal(filename):
     ours = filename.startswith(_PACKAGE) or filename.startswith("<frozen") or filename.endswith(
-        (os.sep + "functools.py", os.sep + "contextlib.py"))
+        (os.sep + "functools.py", os.sep + "contextlib.py")) or filename.startswith(_excluded)
     _internal[filename] = ours
     return ours
 

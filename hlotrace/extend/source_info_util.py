@@ -1,0 +1,66 @@
+"""JAX's `extend.source_info_util`: where in the user's program an operation was made."""
+from contextlib import contextmanager
+from typing import NamedTuple
+
+from ..api.misc import named_scope as extend_name_stack
+from ..core import source as provenance
+from ..core.config import state
+from ..core.source import exclude as register_exclusion
+
+__all__ = ["NameStack", "SourceInfo", "current", "current_name_stack", "extend_name_stack", "new_name_stack",
+           "new_source_info", "register_exclusion", "reset_name_stack", "set_name_stack", "summarize"]
+
+
+class NameStack(NamedTuple):
+    """A path of named scopes, `outer/inner`."""
+    path: str = ""
+
+    def extend(self, name):
+        return NameStack(f"{self.path}/{name}" if self.path else name)
+
+    def __str__(self):
+        return self.path
+
+
+class SourceInfo(NamedTuple):
+    """A line of the user's, as (code object, instruction offset) or None, and the scopes around it."""
+    source: tuple | None
+    name_stack: NameStack
+
+
+def current():
+    """Where the user's program is, and in which scopes."""
+    return SourceInfo(state.source or provenance.user_frame(), current_name_stack())
+
+
+def new_source_info():
+    """No place, no scopes."""
+    return SourceInfo(None, NameStack())
+
+
+def summarize(source_info):
+    """`train.py:12 (loss_fn)`, or an empty string."""
+    return provenance.describe(source_info.source)
+
+
+def current_name_stack():
+    return NameStack(state.name_stack)
+
+
+def new_name_stack(name=""):
+    return NameStack(name)
+
+
+@contextmanager
+def set_name_stack(name_stack):
+    """Context manager in which operations stand in the scopes `name_stack`."""
+    saved, state.name_stack = state.name_stack, str(name_stack)
+    try:
+        yield
+    finally:
+        state.name_stack = saved
+
+
+def reset_name_stack():
+    """Context manager in which operations stand in no scope."""
+    return set_name_stack(NameStack())
