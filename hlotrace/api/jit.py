@@ -8,6 +8,8 @@ import inspect
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+import numpy as np
+
 from ..core import programs, tree
 from ..core.avals import aval_of, is_arraylike, not_an_array
 from ..core.config import state
@@ -26,6 +28,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 _LEAF = tree.tree_structure(0)
+_NUMBERS = frozenset({int, float, bool, complex, np.ndarray, *np.sctypeDict.values()})
 ELSEWHERE = object()        # in place of results: the arguments ask for another device than the program's
 
 
@@ -34,13 +37,15 @@ class Call:
 
     It takes its constants and those leaves whose positions are in `kept`, of which `donated` are given away.
     """
-    __slots__ = ("executable", "consts", "kept", "all_kept", "donated", "out_tree", "single")
+    __slots__ = ("executable", "consts", "kept", "all_kept", "donated", "out_tree", "single", "simple")
 
     def __init__(self, executable, consts, kept, donated, traced):
         self.executable, self.consts, self.kept, self.donated = executable, consts, kept, donated
         self.all_kept = not consts and kept == list(range(traced.in_tree.num_leaves))
         self.out_tree = traced.out_tree
         self.single = self.out_tree == _LEAF
+        # is it no more than an execution whose results are one program's, on one device?
+        self.simple = self.all_kept and not donated and executable.execute is not None
 
     def __call__(self, leaves):
         if not self.all_kept:
@@ -101,17 +106,32 @@ def call_of(executable, where, asked, traced, fixed=True):
         fixed and s is not None and (asked is None or asked[i] is None) for i, s in enumerate(where.ins)])
 
 
+def _arrays(leaves):
+    """The same with NumPy values and numbers as arrays.  LookupError where one is neither."""
+    for x in leaves:
+        if type(x) is not ArrayImpl and type(x) not in _NUMBERS:
+            raise LookupError
+    return [as_array(x) for x in leaves]
+
+
+def _static_part(x):
+    """What stands in a key for a static value: equal for values that are alike."""
+    kind = type(x)
+    return (kind, x, repr(x)) if kind is tuple or kind is float or kind is complex else (kind, x)
+
+
 class Known:
     """What is kept of a function, shared by all `jit(fun)` with the same options."""
-    __slots__ = ("traces", "calls", "history")
+    __slots__ = ("traces", "calls", "quick", "history")
 
     def __init__(self):
         self.traces = Kept(4096)      # (structure, avals, statics) -> Traced
         self.calls = Kept(4096)       # the same -> the Call to try first; that and where it runs -> Call
+        self.quick = Table(4096)      # types as `JitFunction.__call__` sees them first -> a simple Call
         self.history = Table()        # of traces, under None; see `retraces`
 
     def clear(self):
-        for table in (self.traces, self.calls, self.history):
+        for table in (self.traces, self.calls, self.quick, self.history):
             table.clear()
 
 
@@ -150,21 +170,69 @@ class JitFunction:
             options = (*options, tuple(leaves), structure)
         self._options = options
         self._known = _known.of(fun, options)
+        self._quick = self._known.quick.entries
+        self._never_quick = bool(donate_argnums or donate_argnames or in_shardings or out_shardings)
+        self._has_statics = bool(self._static_numbers or self._static_names)
         functools.update_wrapper(self, fun, updated=())
 
     def __call__(self, *args, **kwargs):
-        flat_key = None
-        if self._static_names or self._static_numbers:
+        """Arrays, numbers and static values alone need not be flattened: such a call is tried first, by their types."""
+        if state.trace is not EVAL or self._never_quick:
+            return self._call(args, kwargs, None)
+        key = None
+        try:
+            if kwargs or self._has_statics:
+                leaves, key = self._flat_key(args, kwargs)
+            else:
+                leaves = args
+                try:
+                    key = (*[x.aval for x in leaves], state.trace_key)      # as a Kept would have it, in fewer steps
+                except AttributeError:
+                    leaves = _arrays(leaves)
+                    key = (*[x.aval for x in leaves], state.trace_key)
+            call = self._quick[key]
+            buffers = [x._buf for x in leaves if not x._committed]
+            if len(buffers) != len(leaves):
+                return self._call(args, kwargs, None)
+            found = call.executable.execute(buffers).consume_with_handlers(call.executable.handlers)
+        except (LookupError, AttributeError, TypeError, ValueError, OverflowError, JaxRuntimeError):
+            return self._call(args, kwargs, key)      # which says what is wrong, if something is
+        avals = call.executable.out_avals
+        if call.single:
+            return ArrayImpl(avals[0], found[0])
+        return call.out_tree.unflatten([ArrayImpl(a, b) for a, b in zip(avals, found)])
+
+    def _flat_key(self, args, kwargs):
+        """(the leaves, the key) of a call of arrays and static values.
+
+        LookupError for others, and for keyword arguments whose order is not that of the program.
+        """
+        leaves, key = [], [state.trace_key]
+        numbers, names = self._static_numbers, self._static_names
+        for i, x in enumerate(args):
+            if i in numbers:
+                key += _static_part(x)
+            else:
+                leaves.append(x)
+        last = ""
+        for name, x in kwargs.items():
+            key.append(name)
+            if name in names:
+                key += _static_part(x)
+            elif name < last:
+                raise LookupError(name)
+            else:
+                last = name
+                leaves.append(x)
+        leaves = _arrays(leaves)
+        return leaves, (len(args), *key, *[x.aval for x in leaves])
+
+    def _call(self, args, kwargs, quick):
+        """Any call.  Where its arguments and its program are simple it is found under the key `quick` next time."""
+        if self._has_statics:
             args, kwargs, statics = self._split_statics(args, kwargs)
         else:
             statics = ()
-            if not kwargs:      # arrays alone need not be flattened
-                avals = [x.aval for x in args if type(x) is ArrayImpl]
-                if len(avals) == len(args) and state.trace is EVAL and not state.disable_jit:
-                    flat_key = (*avals,)
-                    call = self._known.calls.get(flat_key)
-                    if call is not None and (results := call(args)) is not ELSEWHERE:
-                        return results
         leaves, in_tree = tree.tree_flatten((args, kwargs))
         try:
             avals = tuple([x.aval if type(x) is ArrayImpl else aval_of(x) for x in leaves])
@@ -173,12 +241,12 @@ class JitFunction:
             raise
         if state.trace is not EVAL or state.disable_jit:
             return self._traced_call(leaves, in_tree, avals, statics)
-        calls, key = self._known.calls, (in_tree, avals, statics)
-        call = calls.get(key)
+        key = (in_tree, avals, statics)
+        call = self._known.calls.get(key)
         if call is None:
             call = self._compile(key, args, kwargs, in_tree, avals, statics)
-            if flat_key is not None and calls.get(key) is not None:
-                calls.keep(flat_key, call)
+        if quick is not None and call.simple and self._known.calls.get(key) is call and not state.check_floats:
+            self._known.quick.keep(quick, call)
         results = call(leaves)
         if results is ELSEWHERE:
             results = self._compile(key, args, kwargs, in_tree, avals, statics)(leaves)

@@ -114,4 +114,15 @@ class Static:
         return self.hash
 
     def __eq__(self, other):
-        return self.value is other.value or type(self.value) is type(other.value) and self.value == other.value
+        return alike(self.value, other.value)
+
+
+def alike(a, b):
+    """Are they equal in type and value, also what tuples hold, and the signs of zeros?"""
+    if a is b:
+        return True
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, tuple):
+        return len(a) == len(b) and all(map(alike, a, b))
+    return repr(a) == repr(b) if isinstance(a, (float, complex)) else bool(a == b)

@@ -105,6 +105,8 @@ def mlir_type(shape, dtype):
 
 def physical(aval):
     """The aval of the data that represents `aval` on a device: PRNG keys become their words, float0 false bits."""
+    if aval.dtype.kind != "V":
+        return aval
     if aval.dtype == dtypes.float0:
         return ShapedArray(aval.shape, dtypes.bool_)
     if dtypes.is_extended(aval.dtype):
@@ -128,7 +130,7 @@ def _python_scalar(value):
 def _numpy(value):
     dtype = value.dtype
     if dtype in dtypes.SUPPORTED:
-        return ShapedArray(value.shape, dtypes.canonicalize(dtype))
+        return ShapedArray(value.shape, dtype if state.x64 else dtypes.canonicalize(dtype))
     if dtype == dtypes.float0:
         return ShapedArray(value.shape, dtype)
     raise TypeError(f"a NumPy value of dtype {dtype} is not a valid array: hlotrace arrays hold numbers")

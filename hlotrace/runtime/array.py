@@ -20,20 +20,20 @@ class ArrayImpl(Array):
         self.aval = aval
         self._buf = buf
         self._committed = committed
+        self._value = None
 
     # --- the host side ---
 
     def _numpy(self):
         """The value as a read-only NumPy array, fetched once."""
-        try:
+        if self._value is not None:
             return self._value
-        except AttributeError:
-            self.check_alive()
+        self.check_alive()
         try:
             devices = self._buf._sharding._devices
             value = (binding.to_numpy(self._buf, physical(self.aval)) if len(devices) == 1 and is_local(devices[0]) else
                      shards.gathered(self))
-            if self.aval.dtype == dtypes.float0:
+            if self.aval.dtype.kind == "V" and self.aval.dtype == dtypes.float0:
                 value = np.zeros(self.shape, dtypes.float0)
         except (binding.JaxRuntimeError, BufferError) as error:      # the latter from the buffer protocol
             raise callbacks.original(error) from None
@@ -149,8 +149,7 @@ class ArrayImpl(Array):
         """Free the buffer now; later use raises RuntimeError."""
         self._buf.delete()
         self.mark_deleted()
-        if hasattr(self, "_value"):
-            del self._value
+        self._value = None
 
     @property
     def sharding(self):
@@ -283,13 +282,13 @@ def as_array(value):
         return value
     if kind is np.ndarray and value.ndim and value.flags.c_contiguous:
         aval = aval_of(value)
-        if value.dtype is aval.dtype and value.dtype.fields is None:      # float0 has fields, and no place on a device
+        if value.dtype is aval.dtype and value.dtype.kind != "V":     # float0 has no place on a device
             device = client.default_device()
             return ArrayImpl(aval, binding.device_put(value, aval, placement.on_device(device), device))
     if kind in dtypes.python_scalars:
         # repr tells -0.0 from 0.0, which compare equal
-        return _kept_scalar(value, (kind, repr(value)))
-    if kind is np.ndarray and value.ndim == 0 and value.dtype in dtypes.SUPPORTED:
+        return _kept_scalar(value, (kind, value if value and kind is not complex else repr(value)))
+    if isinstance(value, (np.ndarray, np.generic)) and value.ndim == 0 and value.dtype in dtypes.SUPPORTED:
         return _kept_scalar(value, (value.dtype, value.tobytes()))
     if isinstance(value, Tracer):
         raise errors.leaked_tracer(value)

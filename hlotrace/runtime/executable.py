@@ -17,7 +17,7 @@ _last_ordered: list = []     # the token of the last program with ordered effect
 
 class Executable:
     """A compiled program.  Call it with one buffer for each input that the program has."""
-    __slots__ = ("loaded", "lowered", "out_avals", "handlers", "effects", "device", "compile_seconds", "from_disk")
+    __slots__ = ("loaded", "lowered", "out_avals", "handlers", "execute", "device", "compile_seconds", "from_disk")
 
     def __init__(self, loaded, lowered, device, compile_seconds, from_disk=False):
         self.loaded = loaded
@@ -27,7 +27,9 @@ class Executable:
         self.from_disk = from_disk
         self.out_avals = lowered.jaxpr.out_avals
         self.handlers = self._handlers()
-        self.effects = bool(lowered.effects)
+        # runs it, where it calls nothing on the host and is one program on one device
+        self.execute = (None if lowered.effects or lowered.callbacks or type(self) is not Executable else
+                        loaded.execute_sharded)
 
     def _handlers(self):
         sharding = placement.on_device(self.device)
@@ -80,7 +82,7 @@ class Executable:
 
     def run(self, buffers):
         """Run; returns a list of buffers.  `buffers` must match the program's inputs: nothing checks here."""
-        if self.effects:
+        if self.lowered.effects:
             return self._run_effectful(buffers).consume_with_handlers(self.handlers)
         try:
             return self.loaded.execute_sharded(buffers).consume_with_handlers(self.handlers)

@@ -6,9 +6,12 @@
 
 jaxlib, too, reads attributes of these objects; `runtime/placement.py` installs them.
 """
+import functools
+
 import numpy as np
 
 
+@functools.cache
 def is_local(device):
     """Does this process hold the device?  A device that knows no client is this process's own."""
     client = getattr(device, "client", None)
