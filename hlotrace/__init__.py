@@ -19,7 +19,7 @@ from .api.autodiff import (
 from .api.callbacks import pure_callback
 from .api.checkpoint import checkpoint, remat
 from .api.custom import closure_convert, custom_gradient, custom_jvp, custom_vjp
-from .api.jit import jit
+from .api.jit import jit, make_jaxpr
 from .api.misc import (
     block_until_ready,
     checking_leaks,
@@ -48,7 +48,7 @@ from .api.misc import (
     threefry_partitionable,
     typeof,
 )
-from .api.stages import ShapeDtypeStruct, eval_shape, make_jaxpr
+from .api.stages import ShapeDtypeStruct, eval_shape
 from .api.vmap import vmap
 from .core.array import Array
 from .core.config import config

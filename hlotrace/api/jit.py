@@ -12,7 +12,7 @@ import numpy as np
 
 from ..core import programs, tree
 from ..core.avals import aval_of, is_arraylike, not_an_array
-from ..core.config import state
+from ..core.config import named_axes, state
 from ..core.jaxpr import eval_jaxpr
 from ..core.kept import Kept, Owned, Table, types
 from ..core.source import user_frame
@@ -21,89 +21,15 @@ from ..primitives.calls import jit_p
 from ..runtime import evaluate, placement
 from ..runtime.array import ArrayImpl, as_array
 from ..runtime.binding import JaxRuntimeError
+from . import stages
+from .calls import ELSEWHERE, call_of
 from .flat import trace_call
 from .signatures import Static, insert_statics, name_of, numbers_and_names
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-_LEAF = tree.tree_structure(0)
 _NUMBERS = frozenset({int, float, bool, complex, np.ndarray, *np.sctypeDict.values()})
-ELSEWHERE = object()        # in place of results: the arguments ask for another device than the program's
-
-
-class Call:
-    """A compiled program ready to be called with the leaves of the arguments.
-
-    It takes its constants and those leaves whose positions are in `kept`, of which `donated` are given away.
-    """
-    __slots__ = ("executable", "consts", "kept", "all_kept", "donated", "out_tree", "single", "simple")
-
-    def __init__(self, executable, consts, kept, donated, traced):
-        self.executable, self.consts, self.kept, self.donated = executable, consts, kept, donated
-        self.all_kept = not consts and kept == list(range(traced.in_tree.num_leaves))
-        self.out_tree = traced.out_tree
-        self.single = self.out_tree == _LEAF
-        # is it no more than an execution whose results are one program's, on one device?
-        self.simple = self.all_kept and not donated and executable.execute is not None
-
-    def __call__(self, leaves):
-        if not self.all_kept:
-            leaves = [*self.consts, *[leaves[i] for i in self.kept]]
-        try:
-            buffers = [x._buf for x in leaves if not x._committed]
-        except AttributeError:      # a NumPy value or a Python number
-            leaves = [as_array(x) for x in leaves]
-            buffers = [x._buf for x in leaves if not x._committed]
-        if len(buffers) != len(leaves):
-            return self.placed(leaves)
-        try:
-            results = self.executable(buffers)
-        except JaxRuntimeError:
-            return self.placed(leaves)      # a deleted argument, or one on another device
-        for i in self.donated:
-            leaves[i].mark_deleted()
-        return results[0] if self.single else self.out_tree.unflatten(results)
-
-    def placed(self, leaves):
-        """The slow road: every argument is looked at.  ELSEWHERE if one is committed to another place."""
-        taken = self.executable.take(leaves)
-        if taken is None:
-            return ELSEWHERE
-        results = self.executable(*taken)
-        for i in self.donated:
-            if type(leaves[i]) is ArrayImpl and leaves[i].is_deleted():     # otherwise a copy of it was given away
-                leaves[i].mark_deleted()
-        return self.out_tree.unflatten(results)
-
-
-class PartitionedCall(Call):
-    """A program over several devices.  `committed` marks arguments whose own shardings it was compiled for."""
-    __slots__ = ("committed",)
-
-    def __init__(self, *args, committed):
-        super().__init__(*args)
-        self.committed = committed
-
-    def __call__(self, leaves):
-        if not self.all_kept:
-            leaves = [*self.consts, *[leaves[i] for i in self.kept]]
-        for x, committed in zip(leaves, self.committed):
-            if committed and not (type(x) is ArrayImpl and x._committed):
-                return ELSEWHERE
-        return self.placed(leaves)
-
-
-def call_of(executable, where, asked, traced, fixed=True):
-    """The Call of a program compiled for a device or a Partition; `asked` as `JitFunction.placed` gives it.
-
-    If `fixed`, it is only for arguments that are committed as those were for which it was compiled.
-    """
-    _, *rest = traced.pruned()
-    if not isinstance(where, tuple):
-        return Call(executable, *rest, traced)
-    return PartitionedCall(executable, *rest, traced, committed=[
-        fixed and s is not None and (asked is None or asked[i] is None) for i, s in enumerate(where.ins)])
 
 
 def _arrays(leaves):
@@ -393,7 +319,6 @@ class JitFunction:
 
     def trace(self, *args, **kwargs):
         """Trace for arguments given as arrays or ShapeDtypeStructs; returns a `stages.Traced`."""
-        from . import stages
         args, kwargs, statics = self._split_statics(args, kwargs)
         return stages.trace(self, args, kwargs, statics)
 
@@ -466,6 +391,18 @@ def jit(fun: F | None = None, /, *, static_argnums=None, static_argnames=None, d
     if fun is None:
         return functools.partial(jit, **options)
     return JitFunction(fun, **options)
+
+
+def make_jaxpr(fun, static_argnums=(), axis_env=None, return_shape=False):
+    """A function that gives the program of `fun` for its arguments (arrays or ShapeDtypeStructs)."""
+    jitted = JitFunction(fun, static_argnums)
+
+    def traced_program(*args, **kwargs):
+        with named_axes(*[(*entry, "vmap") for entry in axis_env or ()]):
+            stage = jitted.trace(*args, **kwargs)
+        return (stage.jaxpr, stage.out_info) if return_shape else stage.jaxpr
+    traced_program.__name__ = f"make_jaxpr({name_of(fun)})"
+    return traced_program
 
 
 jit_p.evaluate = lambda *args, jaxpr, donated: evaluate.run_program(jaxpr, args, donated)

@@ -1,14 +1,12 @@
-"""Ahead of time: trace, lower, compile, each step open to look into; make_jaxpr and eval_shape."""
+"""Ahead of time: trace, lower, compile, each step open to look into; eval_shape."""
 from ..core import dtypes, tree
 from ..core.avals import ShapedArray, is_arraylike
-from ..core.config import named_axes
 from ..core.platforms import platform_named
 from ..core.trace import Tracer
 from ..runtime import client, evaluate, introspect
 from ..runtime.array import ArrayImpl
+from .calls import ELSEWHERE, call_of
 from .flat import FlatFunction, abstract
-from .jit import ELSEWHERE, JitFunction, call_of
-from .signatures import name_of
 
 
 class ShapeDtypeStruct:
@@ -259,15 +257,3 @@ def eval_shape(fun, *args, **kwargs):
     flat = FlatFunction(fun, *tree.tree_flatten((args, kwargs)), "eval_shape")
     traced = flat.trace(flat.avals(abstract))
     return traced.out_tree.unflatten([struct_of(a) for a in traced.closed.out_avals])
-
-
-def make_jaxpr(fun, static_argnums=(), axis_env=None, return_shape=False):
-    """A function that gives the program of `fun` for its arguments (arrays or ShapeDtypeStructs)."""
-    jitted = JitFunction(fun, static_argnums)
-
-    def traced_program(*args, **kwargs):
-        with named_axes(*[(*entry, "vmap") for entry in axis_env or ()]):
-            stage = jitted.trace(*args, **kwargs)
-        return (stage.jaxpr, stage.out_info) if return_shape else stage.jaxpr
-    traced_program.__name__ = f"make_jaxpr({name_of(fun)})"
-    return traced_program
