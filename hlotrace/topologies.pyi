@@ -1,6 +1,6 @@
 # Written by tools/stubs.py, from the module itself and tools/stub_types.py: not to be edited.
 import numpy as np
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from hlotrace._types import Device
 from hlotrace.sharding import Mesh
 from typing import Any
@@ -12,7 +12,7 @@ class TopologyDescription:
     def compile(self, text: str) -> Any: ...
     @property
     def devices(self) -> list[Device]: ...
-    def make_mesh(self, axis_shapes: Sequence[int], axis_names: Sequence[str], axis_types: Any = None) -> Mesh: ...
+    def make_mesh(self, axis_shapes: Iterable[int], axis_names: Iterable[str], axis_types: Any = None) -> Mesh: ...
     @property
     def name(self) -> str: ...
     @property
@@ -20,5 +20,5 @@ class TopologyDescription:
 
 def get_topology_desc(topology_name: str = '', platform: str | None = None, **options: Any) -> TopologyDescription: ...
 def make_mesh(
-    topo: TopologyDescription, mesh_shape: Sequence[int], axis_names: Sequence[str], *, axis_types: Any = None,
+    topo: TopologyDescription, mesh_shape: Iterable[int], axis_names: Iterable[str], *, axis_types: Any = None,
 ) -> Mesh: ...

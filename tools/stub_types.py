@@ -100,7 +100,7 @@ FUNCTIONS = {
         shard_map(f: None = None) -> Decorator
         block_until_ready(x: _T) -> _T
         copy_to_host_async(x: _T) -> _T
-        device_put(x: Any, may_alias: bool | None, donate: Any) -> Any
+        device_put(x: Any, may_alias: Any, donate: Any) -> Any
         device_get(x: Any) -> Any
         reshard(x: _T) -> _T
         typeof(x: Any) -> Any
@@ -114,7 +114,7 @@ FUNCTIONS = {
         process_index() -> int
         devices() -> list[Device]
         local_devices() -> list[Device]
-        make_mesh(axis_shapes: Sequence[int], axis_names: Sequence[str]) -> Mesh
+        make_mesh(axis_shapes: Iterable[int], axis_names: Iterable[str]) -> Mesh
         make_array_from_callback() -> Array
         make_array_from_process_local_data(local_data: np.ndarray[Any, Any], global_shape: Sequence[int] | None) -> Array
         make_array_from_single_device_arrays(arrays: Sequence[Array]) -> Array
@@ -162,7 +162,7 @@ FUNCTIONS = {
     """,
     "hlotrace.topologies": """
         get_topology_desc() -> TopologyDescription
-        make_mesh(topo: TopologyDescription, mesh_shape: Sequence[int], axis_names: Sequence[str]) -> Mesh
+        make_mesh(topo: TopologyDescription, mesh_shape: Iterable[int], axis_names: Iterable[str]) -> Mesh
     """,
     "hlotrace.sharding": """
         get_mesh() -> Mesh
@@ -201,19 +201,19 @@ FUNCTIONS = {
         treedef_tuple(treedefs: Iterable[PyTreeDef]) -> PyTreeDef
     """,
     "hlotrace.random": """
-        key(seed: Int | Array) -> Array
-        PRNGKey(seed: Int | Array) -> Array
+        key(seed: Int | Array | np.ndarray[Any, Any]) -> Array
+        PRNGKey(seed: Int | Array | np.ndarray[Any, Any]) -> Array
         key_impl() -> Any
         key_dtype() -> Any
-        split(key: Array, num: int | Sequence[int]) -> Array
+        split(key: Array | np.ndarray[Any, Any], num: int | Sequence[int]) -> Array
         choice(a: ArrayLike) -> Array
         permutation(x: ArrayLike) -> Array
-        *(key: Array) -> Array
+        *(key: Array | np.ndarray[Any, Any]) -> Array
     """,
     "hlotrace.nn.initializers": """
-        *(key: Array, shape: Sequence[Int]) -> Initializer
-        zeros(key: Array, shape: Sequence[Int]) -> Array
-        ones(key: Array, shape: Sequence[Int]) -> Array
+        *(key: Array | np.ndarray[Any, Any], shape: Sequence[Int]) -> Initializer
+        zeros(key: Array | np.ndarray[Any, Any], shape: Sequence[Int]) -> Array
+        ones(key: Array | np.ndarray[Any, Any], shape: Sequence[Int]) -> Array
     """,
     "hlotrace.nn": """
         logsumexp(return_sign: Literal[False] = False) -> Array
@@ -226,7 +226,7 @@ FUNCTIONS = {
         all_to_all(x: Any) -> Any
         associative_scan(fn: Callable[[Any, Any], Any], elems: _T) -> _T
         broadcast_shapes() -> tuple[int, ...]
-        cond(true_fun: Callable[..., _R], false_fun: Callable[..., _R]) -> _R
+        cond(true_fun: Callable[..., _R], false_fun: Callable[..., _R], operand: Any) -> _R
         concatenate(operands: Sequence[ArrayLike]) -> Array
         stack(operands: Sequence[ArrayLike]) -> Array
         conv_dimension_numbers() -> ConvDimensionNumbers
@@ -250,11 +250,11 @@ FUNCTIONS = {
         reduce_window_shape_tuple() -> tuple[int, ...]
         scan(f: Callable[[Any, Any], tuple[_C, _Y]], init: Any) -> tuple[_C, _Y]
         sort(operand: Array | np.ndarray[Any, Any]) -> Array
-        sort(operand: Sequence[Array]) -> tuple[Array, ...]
-        sort_key_val(keys: Array, values: Array) -> tuple[Array, Array]
+        sort(operand: Sequence[ArrayLike]) -> tuple[Array, ...]
+        sort_key_val(keys: ArrayLike, values: ArrayLike) -> tuple[Array, Array]
         split() -> list[Array]
         stop_gradient(x: _T) -> _T
-        switch(index: ArrayLike, branches: Sequence[Callable[..., Any]]) -> Any
+        switch(index: ArrayLike, branches: Sequence[Callable[..., Any]], operand: Any) -> Any
         top_k() -> list[Array]
         while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], _R], init_val: Any) -> _R
         with_sharding_constraint(x: _T) -> _T
@@ -282,13 +282,16 @@ FUNCTIONS = {
         can_cast() -> bool
         diag_indices() -> tuple[Array, ...]
         diag_indices_from() -> tuple[Array, ...]
-        einsum(subscripts: str | Any) -> Array
-        einsum_path() -> tuple[list[Any], Any]
+        einsum(subscripts: str | Any, optimize: Any) -> Array
+        einsum_path(optimize: Any) -> tuple[list[Any], Any]
         finfo() -> Any
         iinfo() -> Any
         frompyfunc() -> ufunc
         full(fill_value: ArrayLike | Sequence[Any]) -> Array
-        full_like(fill_value: ArrayLike | Sequence[Any]) -> Array
+        full_like(a: ArrayLike | ShapeDtypeStruct, fill_value: ArrayLike | Sequence[Any]) -> Array
+        zeros_like(a: ArrayLike | ShapeDtypeStruct) -> Array
+        ones_like(a: ArrayLike | ShapeDtypeStruct) -> Array
+        empty_like(a: ArrayLike | ShapeDtypeStruct) -> Array
         gradient() -> Any
         histogram(bins: ArrayLike | Sequence[Any]) -> tuple[Array, Array]
         digitize(bins: ArrayLike) -> Array
@@ -313,7 +316,7 @@ FUNCTIONS = {
         divmod() -> tuple[Array, Array]
         ndim(a: Any) -> int
         nonzero() -> tuple[Array, ...]
-        pad(pad_width: Any) -> Array
+        pad(pad_width: Any, mode: str | Callable[..., Any]) -> Array
         percentile(q: ArrayLike | Sequence[float]) -> Array
         quantile(q: ArrayLike | Sequence[float]) -> Array
         nanpercentile(q: ArrayLike | Sequence[float]) -> Array
@@ -364,6 +367,9 @@ FUNCTIONS = {
         global_shards -> list[Shard]
         addressable_data(index: int) -> Array
         __array__(dtype: Any, copy: Any) -> np.ndarray[Any, Any]
+        __array_namespace__() -> Any
+        __dlpack__() -> Any
+        __dlpack_device__() -> tuple[Any, int]
         __bool__() -> bool
         __complex__() -> complex
         __contains__(value: ArrayLike) -> bool
@@ -497,7 +503,7 @@ FUNCTIONS = {
         name -> str
         platform -> str
         compile(text: str) -> Any
-        make_mesh(axis_shapes: Sequence[int], axis_names: Sequence[str]) -> Mesh
+        make_mesh(axis_shapes: Iterable[int], axis_names: Iterable[str]) -> Mesh
     """,
     "hlotrace.nn.initializers.Initializer": """
         __call__(key: Array, shape: Sequence[Int]) -> Array

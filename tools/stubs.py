@@ -39,7 +39,8 @@ SOURCES = {     # where the words of annotations come from
 OPERATORS = "add sub mul truediv floordiv mod divmod pow matmul and or xor lshift rshift".split()
 SPECIAL = {f"__{name}__" for name in [
     *OPERATORS, *("r" + name for name in OPERATORS), *"""neg pos abs invert eq ne lt le gt ge init call enter exit len iter
-    reversed getitem contains getattr bool int float complex index round array get""".split()]}
+    reversed getitem contains getattr bool int float complex index round array array_namespace
+    dlpack dlpack_device get""".split()]}
 UNMADE = {"Array", "_IndexUpdateHelper", "_IndexUpdateRef", "Traced", "Lowered", "Compiled", "Config", "Initializer"}
 # Above: classes that users make no instance of.  Here: members that only the library itself asks.
 HIDDEN = {"Array": {"check_alive", "mark_deleted"}, "JitFunction": {"placed"}}

@@ -1,4 +1,5 @@
 # Written by tools/stubs.py, from the module itself and tools/stub_types.py: not to be edited.
+import numpy as np
 from collections.abc import Sequence
 from hlotrace import Array
 from hlotrace._types import Int, Place
@@ -43,7 +44,10 @@ def lecun_uniform(
     dtype: DTypeLike | None = None,
 ) -> Initializer: ...
 def normal(stddev: ArrayLike = 0.01, dtype: DTypeLike | None = None) -> Initializer: ...
-def ones(key: Array, shape: Sequence[Int], dtype: DTypeLike | None = None, out_sharding: Place | None = None) -> Array: ...
+def ones(
+    key: Array | np.ndarray[Any, Any], shape: Sequence[Int], dtype: DTypeLike | None = None,
+    out_sharding: Place | None = None,
+) -> Array: ...
 def orthogonal(scale: ArrayLike = 1.0, column_axis: Any = -1, dtype: DTypeLike | None = None) -> Initializer: ...
 def truncated_normal(
     stddev: ArrayLike = 0.01, dtype: DTypeLike | None = None, lower: ArrayLike = -2.0, upper: ArrayLike = 2.0,
@@ -53,7 +57,10 @@ def variance_scaling(
     scale: ArrayLike, mode: Any, distribution: Any, in_axis: int | Sequence[int] = -2, out_axis: int | Sequence[int] = -1,
     batch_axis: int | Sequence[int] = ..., dtype: DTypeLike | None = None,
 ) -> Initializer: ...
-def zeros(key: Array, shape: Sequence[Int], dtype: DTypeLike | None = None, out_sharding: Place | None = None) -> Array: ...
+def zeros(
+    key: Array | np.ndarray[Any, Any], shape: Sequence[Int], dtype: DTypeLike | None = None,
+    out_sharding: Place | None = None,
+) -> Array: ...
 kaiming_normal = he_normal
 kaiming_uniform = he_uniform
 xavier_normal = glorot_normal

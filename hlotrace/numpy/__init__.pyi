@@ -2,7 +2,7 @@
 import builtins
 import numpy as np
 from collections.abc import Callable, Sequence
-from hlotrace import Array, Array as ndarray
+from hlotrace import Array, Array as ndarray, ShapeDtypeStruct
 from hlotrace._types import Axis, Int, MatmulPrecision, NestedArrays, Place, ScalarType, ShapeLike, Ufunc1, Ufunc2
 from hlotrace.typing import ArrayLike, DTypeLike
 from numpy import (
@@ -195,17 +195,17 @@ def dstack(tup: Sequence[ArrayLike] | Array, dtype: DTypeLike | None = None) -> 
 e: float
 def ediff1d(ary: ArrayLike, to_end: ArrayLike | None = None, to_begin: ArrayLike | None = None) -> Array: ...
 def einsum(
-    subscripts: str | Any, /, *operands: Any, out: None = None, optimize: str = 'auto',
+    subscripts: str | Any, /, *operands: Any, out: None = None, optimize: Any = 'auto',
     precision: MatmulPrecision | None = None, preferred_element_type: DTypeLike | None = None,
     out_sharding: Place | None = None,
 ) -> Array: ...
-def einsum_path(subscripts: Any, /, *operands: Any, optimize: str = 'auto') -> tuple[list[Any], Any]: ...
+def einsum_path(subscripts: Any, /, *operands: Any, optimize: Any = 'auto') -> tuple[list[Any], Any]: ...
 def empty(
     shape: ShapeLike, dtype: DTypeLike | None = None, *, device: Place | None = None, out_sharding: Place | None = None,
 ) -> Array: ...
 def empty_like(
-    a: ArrayLike, dtype: DTypeLike | None = None, shape: ShapeLike | None = None, *, device: Place | None = None,
-    out_sharding: Place | None = None,
+    a: ArrayLike | ShapeDtypeStruct, dtype: DTypeLike | None = None, shape: ShapeLike | None = None, *,
+    device: Place | None = None, out_sharding: Place | None = None,
 ) -> Array: ...
 equal: Ufunc2
 euler_gamma: float
@@ -256,8 +256,8 @@ def full(
     out_sharding: Place | None = None,
 ) -> Array: ...
 def full_like(
-    a: ArrayLike, fill_value: ArrayLike | Sequence[Any], dtype: DTypeLike | None = None, shape: ShapeLike | None = None, *,
-    device: Place | None = None, out_sharding: Place | None = None,
+    a: ArrayLike | ShapeDtypeStruct, fill_value: ArrayLike | Sequence[Any], dtype: DTypeLike | None = None,
+    shape: ShapeLike | None = None, *, device: Place | None = None, out_sharding: Place | None = None,
 ) -> Array: ...
 gcd: Ufunc2
 def geomspace(
@@ -458,12 +458,12 @@ def ones(
     shape: ShapeLike, dtype: DTypeLike | None = None, *, device: Place | None = None, out_sharding: Place | None = None,
 ) -> Array: ...
 def ones_like(
-    a: ArrayLike, dtype: DTypeLike | None = None, shape: ShapeLike | None = None, *, device: Place | None = None,
-    out_sharding: Place | None = None,
+    a: ArrayLike | ShapeDtypeStruct, dtype: DTypeLike | None = None, shape: ShapeLike | None = None, *,
+    device: Place | None = None, out_sharding: Place | None = None,
 ) -> Array: ...
 def outer(a: ArrayLike, b: ArrayLike, out: None = None) -> Array: ...
 def packbits(a: ArrayLike, axis: Axis | None = None, bitorder: str = 'big') -> Array: ...
-def pad(array: ArrayLike, pad_width: Any, mode: str = 'constant', **kwargs: Any) -> Array: ...
+def pad(array: ArrayLike, pad_width: Any, mode: str | Callable[..., Any] = 'constant', **kwargs: Any) -> Array: ...
 def partition(a: ArrayLike, kth: int, axis: Axis = -1) -> Array: ...
 def percentile(
     a: ArrayLike, q: ArrayLike | Sequence[float], axis: Axis | None = None, out: None = None,
@@ -673,8 +673,8 @@ def zeros(
     shape: ShapeLike, dtype: DTypeLike | None = None, *, device: Place | None = None, out_sharding: Place | None = None,
 ) -> Array: ...
 def zeros_like(
-    a: ArrayLike, dtype: DTypeLike | None = None, shape: ShapeLike | None = None, *, device: Place | None = None,
-    out_sharding: Place | None = None,
+    a: ArrayLike | ShapeDtypeStruct, dtype: DTypeLike | None = None, shape: ShapeLike | None = None, *,
+    device: Place | None = None, out_sharding: Place | None = None,
 ) -> Array: ...
 absolute = abs
 acos = arccos
