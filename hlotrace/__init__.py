@@ -73,8 +73,8 @@ from .runtime.guards import (
 __version__ = "0.1.0"
 
 _offer(globals(), "numpy", "tree", homes={
-    "": "ad_checkpoint checkpoint_policies custom_derivatives debug distributed dtypes errors experimental lax nn random "
-        "sharding stages topologies tree_util typing",
+    "": "ad_checkpoint checkpoint_policies core custom_derivatives debug distributed dtypes errors experimental extend "
+        "interpreters lax nn random sharding stages topologies tree_util typing",
     "api.make_arrays": "make_array_from_callback make_array_from_process_local_data make_array_from_single_device_arrays",
     "api.mesh": "make_mesh",
     "api.pmap": "pmap",

@@ -2,10 +2,11 @@
 import numpy as np
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from hlotrace import (
-    ad_checkpoint as ad_checkpoint, checkpoint_policies as checkpoint_policies, custom_derivatives as custom_derivatives,
-    debug as debug, distributed as distributed, dtypes as dtypes, errors as errors, experimental as experimental, lax as lax,
-    nn as nn, numpy as numpy, random as random, sharding as sharding, stages as stages, topologies as topologies,
-    tree as tree, tree_util as tree_util, typing as typing,
+    ad_checkpoint as ad_checkpoint, checkpoint_policies as checkpoint_policies, core as core,
+    custom_derivatives as custom_derivatives, debug as debug, distributed as distributed, dtypes as dtypes, errors as errors,
+    experimental as experimental, extend as extend, interpreters as interpreters, lax as lax, nn as nn, numpy as numpy,
+    random as random, sharding as sharding, stages as stages, topologies as topologies, tree as tree, tree_util as tree_util,
+    typing as typing,
 )
 from hlotrace._types import (
     Argnums, Axis, AxisName, Context, Decorator, Device, Index, Int, JitDecorator, JitFunction, MatmulPrecision, Names,
@@ -18,13 +19,13 @@ from typing import Any, ClassVar, Literal, overload
 
 __all__ = [
     'Array', 'NamedSharding', 'P', 'ShapeDtypeStruct', 'ad_checkpoint', 'block_until_ready', 'checking_leaks', 'checkpoint',
-    'checkpoint_policies', 'clear_caches', 'closure_convert', 'config', 'copy_to_host_async', 'custom_derivatives',
+    'checkpoint_policies', 'clear_caches', 'closure_convert', 'config', 'copy_to_host_async', 'core', 'custom_derivatives',
     'custom_gradient', 'custom_jvp', 'custom_vjp', 'debug', 'debug_infs', 'debug_nans', 'default_backend', 'default_device',
     'default_matmul_precision', 'default_prng_impl', 'device_count', 'device_get', 'device_put', 'devices', 'disable_jit',
     'distributed', 'dtypes', 'effects_barrier', 'enable_custom_prng', 'enable_x64', 'ensure_compile_time_eval', 'errors',
-    'eval_shape', 'experimental', 'explain_cache_misses', 'fwd_and_bwd', 'grad', 'hessian', 'jacfwd', 'jacobian', 'jacrev',
-    'jit', 'jvp', 'lax', 'legacy_prng_key', 'linear_transpose', 'linearize', 'live_arrays', 'local_device_count',
-    'local_devices', 'log_compiles', 'make_array_from_callback', 'make_array_from_process_local_data',
+    'eval_shape', 'experimental', 'explain_cache_misses', 'extend', 'fwd_and_bwd', 'grad', 'hessian', 'interpreters',
+    'jacfwd', 'jacobian', 'jacrev', 'jit', 'jvp', 'lax', 'legacy_prng_key', 'linear_transpose', 'linearize', 'live_arrays',
+    'local_device_count', 'local_devices', 'log_compiles', 'make_array_from_callback', 'make_array_from_process_local_data',
     'make_array_from_single_device_arrays', 'make_jaxpr', 'make_mesh', 'named_call', 'named_scope', 'nn', 'numpy',
     'numpy_dtype_promotion', 'numpy_rank_promotion', 'pmap', 'process_count', 'process_index', 'pure_callback', 'random',
     'remat', 'reshard', 'set_mesh', 'shard_map', 'sharding', 'softmax_custom_jvp', 'stages', 'threefry_partitionable',

@@ -29,6 +29,8 @@ from tools.stub_types import FUNCTIONS, PARAMETERS, RESULTS  # noqa: E402
 HEADER = "# Written by tools/stubs.py, from the module itself and tools/stub_types.py: not to be edited.\n"
 WIDTH = 125
 BY_HAND = "hlotrace.typing"     # annotated itself
+OPEN = ["hlotrace.core", "hlotrace.extend", "hlotrace.interpreters"]    # for those who extend the library: not typed yet
+UNTYPED = "from typing import Any\n\ndef __getattr__(name: str) -> Any: ...\n"
 HELPERS = ROOT / "hlotrace" / "_types.pyi"
 
 SOURCES = {     # where the words of annotations come from
@@ -55,7 +57,7 @@ def faces():
     found, waiting = {}, [hlotrace]
     while waiting:
         module = waiting.pop(0)
-        if module.__name__ in found or module.__name__ == BY_HAND:
+        if module.__name__ in found or module.__name__ in (BY_HAND, *OPEN):
             continue
         found[module.__name__] = module
         waiting += [value for name in public(module) if isinstance(value := getattr(module, name), ModuleType)
@@ -437,7 +439,8 @@ def stubs():
     """The path of each stub, and its text."""
     modules = faces()
     known = homes(modules)
-    return {Path(module.__file__).with_suffix(".pyi"): Stub(name, module, known).text() for name, module in modules.items()}
+    texts = {Path(module.__file__).with_suffix(".pyi"): Stub(name, module, known).text() for name, module in modules.items()}
+    return texts | {ROOT.joinpath(*name.split("."), "__init__.pyi"): HEADER + UNTYPED for name in OPEN}
 
 
 def main(arguments):
