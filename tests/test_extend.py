@@ -119,10 +119,13 @@ def test_a_rule_that_is_replaced_is_forgotten_in_programs_that_were_made_with_it
     p = Primitive("replaced")
     p.def_abstract_eval(lambda x: x)
     mlir.register_lowering(p, lambda ctx, x: [x])
-    f = jax.jit(jax.grad(jax.jit(p.bind)))
+    f, g = jax.jit(jax.grad(jax.jit(p.bind))), jax.jit(p.bind)
     for factor in 2.0, 3.0:
         ad.defjvp(p, lambda g, x, factor=factor: g * factor)
         assert f(1.0) == factor
+    for factor in 4.0, 5.0:
+        mlir.register_lowering(p, mlir.lower_fun(lambda x, factor=factor: x * factor, multiple_results=False))
+        assert p.bind(1.0) == g(1.0) == factor
 
 
 def test_rules_that_see_the_axis():

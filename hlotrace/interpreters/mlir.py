@@ -5,6 +5,7 @@ it is that of the rule in which it is called.
 """
 from functools import partial
 
+from ..api.misc import clear_caches
 from ..core.platforms import by_platform
 from ..core.programs import embed_constants
 from ..core.trace import EVAL, entering, trace_to_jaxpr
@@ -29,6 +30,8 @@ def register_lowering(primitive, rule, platform=None, inline=True, cacheable=Tru
     ours = partial(_inlined if isinstance(rule, LowerFun) else _written, rule)
     known = primitive.lower if isinstance(primitive.lower, dict) else {None: primitive.lower} if primitive.lower else {}
     names = ("cuda", "rocm") if platform == "gpu" else (platform,)
+    if platform in known:
+        clear_caches()      # programs that the old rule made
     primitive.lower = known | by_platform(f"the lowering of {primitive}", dict.fromkeys(names, ours))
 
 

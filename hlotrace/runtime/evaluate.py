@@ -55,11 +55,6 @@ def evaluate(primitive, args, params):
     """Run one primitive on concrete operands."""
     if primitive.evaluate is not None:
         return primitive.evaluate(*args, **params)
-    return evaluate_compiled(primitive, args, params)
-
-
-def evaluate_compiled(primitive, args, params):
-    """Compile the lowering of one primitive for concrete operands, and run it."""
     try:
         avals = [None if a._committed else a.aval for a in args]
         executable = _applications.entries[(primitive, *avals, *params.items()), state.trace_key]
@@ -69,6 +64,12 @@ def evaluate_compiled(primitive, args, params):
         results = executable([a._buf for a in args])
     except (AttributeError, KeyError, binding.JaxRuntimeError):    # the common case does not hold: look closely
         results = _evaluate_carefully(primitive, args, params)
+    return results if primitive.multiple_results else results[0]
+
+
+def evaluate_compiled(primitive, args, params):
+    """Compile the lowering of one primitive for concrete operands, and run it, whatever else it says of how it runs."""
+    results = _evaluate_carefully(primitive, args, params)
     return results if primitive.multiple_results else results[0]
 
 
