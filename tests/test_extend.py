@@ -13,6 +13,7 @@ from equal import same
 import hlotrace as jax
 import hlotrace.numpy as jnp
 from hlotrace.core import ShapedArray
+from hlotrace.core.axes import same_axes
 from hlotrace.core.linear import is_linear
 from hlotrace.extend.core import Primitive, primitives
 from hlotrace.interpreters import ad, batching, mlir
@@ -66,6 +67,13 @@ fma_p = Primitive("fma", typ=lambda x, y, z: x.update(weak_type=False), lower=_f
 def test_a_primitive_in_one_object_under_every_transformation(transformation):
     transform = programs.TRANSFORMATIONS[transformation]
     same(transform(fma_p.bind, 3), transform(lambda x, y, z: x * y + z, 3))
+
+
+def test_batching_of_one_object_follows_from_its_axis_map():
+    p = Primitive("mapped", typ=lambda x, y: x, lower=lambda ctx, eqn, x, y: ctx.emit(
+        f"stablehlo.multiply {x}, {y} : {eqn.outvars[0].aval.mlir}"), axes=same_axes())
+    x = jnp.arange(6.0).reshape(2, 3)
+    same(jax.vmap(p.bind, (1, None))(x, x[:, 0]), x.T * x[:, 0])
 
 
 # --- the registries -----------------------------------------------------------------------------------------------
@@ -330,6 +338,8 @@ def lowered_by(rule):
     (lowered_by(lambda ctx, x: ["%0"]), TypeError, "must give a sequence of MLIR values, not str"),
     (lowered_by(mlir.lower_fun(lambda x: x.sum(), multiple_results=False)), TypeError, r"gives tensor<f32>, but"),
     (lambda: jax.eval_shape(returning(3), 1.0), TypeError, "abstract evaluation rule must give a ShapedArray, not 3"),
+    (lambda: jax.jvp(moved_by(lambda g, x: g.sum()), (jnp.ones(3),), (jnp.ones(3),)), ValueError,
+     r"jvp rule of mul_sub gives a result of shape \(3,\) a tangent of shape \(\)"),
     (lambda: transposed(lambda ct, x: ct), TypeError, "must give a sequence of 1 cotangents"),
     (lambda: transposed(lambda ct, x: [jnp.ones((2, 2))]), ValueError, r"of shape \(3,\), a cotangent of shape \(2, 2\)"),
 ])
@@ -341,6 +351,13 @@ def test_a_wrong_rule_is_named(use, error, words):
 def returning(value):
     p = Primitive("mul_sub")
     p.def_abstract_eval(lambda x: value)
+    return p.bind
+
+
+def moved_by(rule):
+    p = bare()
+    mlir.register_lowering(p, lambda ctx, x: [x])
+    ad.defjvp(p, rule)
     return p.bind
 
 

@@ -86,9 +86,12 @@ def _aval(operand):
 
 def _jvp_given(primitive, rule, primals, tangents, **params):
     out, moved = rule(tuple(primals), tuple(_theirs(t, aval_of(p)) for p, t in zip(primals, tangents)), **params)
-    if primitive.multiple_results:
-        return list(out), [_ours(t) for t in moved]
-    return out, _ours(moved)
+    single = not primitive.multiple_results
+    for x, t in [(out, moved)] if single else zip(out, moved, strict=True):
+        if type(t) is not Zero and t is not None and shape_of(t) != shape_of(x):
+            raise ValueError(f"the jvp rule of {primitive} gives a result of shape {shape_of(x)} a tangent of shape "
+                             f"{shape_of(t)}")
+    return (out, _ours(moved)) if single else (list(out), [_ours(t) for t in moved])
 
 
 def _jvp_asked(primitive, rule, primals, tangents, **params):

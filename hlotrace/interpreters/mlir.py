@@ -15,10 +15,13 @@ from ..runtime.mlir import context as make_ir_context
 from ..runtime.mlir_objects import LoweringRuleContext, ModuleContext, func_dialect, hlo, ir
 from ..runtime.mlir_objects import flatten as flatten_ir_values
 
-__all__ = ["LoweringRuleContext", "ModuleContext", "aval_to_ir_type", "aval_to_ir_types", "custom_call", "dense_int_array",
-           "dense_int_elements", "dtype_to_ir_type", "emit_python_callback", "flatten_ir_types", "flatten_ir_values",
-           "func_dialect", "hlo", "i32_attr", "i64_attr", "ir", "ir_attribute", "ir_constant", "ir_constants", "lower_fun",
-           "make_ir_context", "module_to_bytecode", "module_to_string", "register_lowering", "shape_tensor"]
+__all__ = ["LoweringRuleContext", "ModuleContext", "Value", "aval_to_ir_type", "aval_to_ir_types", "custom_call",
+           "dense_int_array", "dense_int_elements", "dtype_to_ir_type", "emit_python_callback", "flatten_ir_types",
+           "flatten_ir_values", "func_dialect", "hlo", "i32_attr", "i64_attr", "ir", "ir_attribute", "ir_constant",
+           "ir_constants", "lower_fun", "make_ir_context", "module_to_bytecode", "module_to_string",
+           "register_lowering", "shape_tensor"]
+
+Value = ir.Value
 
 
 def register_lowering(primitive, rule, platform=None, inline=True, cacheable=True):
@@ -30,7 +33,7 @@ def register_lowering(primitive, rule, platform=None, inline=True, cacheable=Tru
     ours = partial(_inlined if isinstance(rule, LowerFun) else _written, rule)
     known = primitive.lower if isinstance(primitive.lower, dict) else {None: primitive.lower} if primitive.lower else {}
     names = ("cuda", "rocm") if platform == "gpu" else (platform,)
-    if platform in known:
+    if any(name in known for name in names):
         clear_caches()      # programs that the old rule made
     primitive.lower = known | by_platform(f"the lowering of {primitive}", dict.fromkeys(names, ours))
 

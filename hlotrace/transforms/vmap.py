@@ -1,4 +1,6 @@
 """Batching: a value travels with the position of its mapped axis."""
+import functools
+
 import numpy as np
 
 from ..core import dtypes, leaks, programs
@@ -6,7 +8,7 @@ from ..core.config import named_axes, state
 from ..core.jaxpr import eval_jaxpr
 from ..core.primitive import missing
 from ..core.trace import Trace, Tracer, aval_of, entering, trace_to_jaxpr
-from ..primitives.shape import broadcast_axis, move_axis
+from ..primitives.shape import batch_by_axes, broadcast_axis, move_axis
 
 
 class BatchTracer(Tracer):
@@ -53,9 +55,12 @@ class BatchTrace(Trace):
         try:
             if not mapped and (axis.name is None or axis.name not in primitive.axis_names_of(params)):
                 return primitive.bind(*values, **params)
-            if primitive.batch is None:
-                raise missing(primitive, "batch")
-            out, out_dim = primitive.batch(axis, values, dims, **params)
+            rule = primitive.batch
+            if rule is None:
+                if primitive.axes is None:
+                    raise missing(primitive, "batch")
+                rule = functools.partial(batch_by_axes, primitive)
+            out, out_dim = rule(axis, values, dims, **params)
         finally:
             state.trace = saved
         if primitive.multiple_results:
