@@ -100,3 +100,13 @@ def test_window_shapes_and_paddings():
     assert lax.reduce_window_shape_tuple((5, 6), (2, 3), (2, 1), "SAME") == (3, 6)
     same(lax.reduce_window(X[0], 0.0, lax.add, (1, 2), (1, 1), "SAME"), X[0] + np.pad(X[0, :, 1:], ((0, 0), (0, 1))))
     assert lax.reduce_window(X, 0.0, lax.add, (9, 9, 9)).shape == (0, 0, 0)
+
+
+@pytest.mark.parametrize("start", [0, 0.0, np.float32(0), np.zeros(())])
+def test_a_known_initial_value_stays_known_under_jit(start):
+    """So that a windowed sum is one, which has a derivative."""
+    def f(x):
+        return lax.reduce_window(x, start, lax.add, (2,)), lax.reduce(x, start, lax.add, (0,))
+    x = np.arange(3, dtype=np.float32)
+    assert [eqn.primitive.name for eqn in jax.make_jaxpr(f)(x).eqns] == ["reduce_window_sum", "reduce_sum"]
+    assert jax.jit(jax.grad(lambda x: f(x)[0] @ np.float32([1, 10])))(x).tolist() == [1, 11, 10]

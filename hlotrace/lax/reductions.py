@@ -122,9 +122,16 @@ def _prepare(name, operands, init_values, computation):
                          f"{init_structure}")
     if not xs:
         raise ValueError(f"{name} needs at least one operand")
-    inits = [convert(init, aval_of(x).dtype) for x, init in zip(xs, inits)]
+    inits = [_initial(init, aval_of(x).dtype) for x, init in zip(xs, inits)]
     jaxpr = _traced(computation, structure, tuple(aval_of(x).dtype for x in xs), name)
     return xs, inits, structure, jaxpr
+
+
+def _initial(init, dtype):
+    """An initial value of this dtype.  One that is known stays known while a program is traced."""
+    if isinstance(init, Tracer):
+        return convert(init, dtype)
+    return np.asarray(init, aval_of(init).dtype).astype(dtype)[()]
 
 
 def _is_identity(init, identity):

@@ -1,0 +1,308 @@
+"""Programs whose text is kept in `golden/`: one or more of each family of primitives, with the flags that it can carry.
+
+A family is a dict from a title to (function, *arguments): what is written of it is its jaxpr and its StableHLO.
+"""
+import numpy as np
+
+import hlotrace as jax
+import hlotrace.numpy as jnp
+from hlotrace import lax, random
+from hlotrace.sharding import AbstractMesh, NamedSharding
+from hlotrace.sharding import PartitionSpec as P
+
+MESH = AbstractMesh((4,), ("x",))
+
+
+def f32(*shape):
+    return np.zeros(shape, np.float32)
+
+
+def i32(*shape):
+    return np.zeros(shape, np.int32)
+
+
+def grad(f, argnums=0):
+    return jax.grad(lambda *args: f(*args).sum(), argnums)
+
+
+def pulled(f):
+    """The cotangents of a function of arrays."""
+    def pull(ct, *args):
+        return jax.vjp(f, *args)[1](ct)
+    return pull
+
+
+# --- elementwise --------------------------------------------------------------------------------------------------
+
+ELEMENTWISE = {
+    "of arrays": (lambda x, y: lax.atan2(lax.max(x, y), lax.rem(x, y)), f32(3), f32(3)),
+    "constants, weak and strong, of either sign": (
+        lambda x: (x + 1.5, 2 * x, x * np.float32(-0.0), x - 0.0, x / -0.0, jnp.copysign(x, -0.0)), f32(3)),
+    "constants that are not finite": (lambda x: (x + np.inf, x - np.inf, x * np.nan), f32(2)),
+    "array constants": (lambda x: (x + np.array([1.0, -0.0], np.float32), x * np.full(2, -0.0, np.float32)), f32(2)),
+    "long constants": (lambda x: x + np.arange(65, dtype=np.float32), f32(65)),
+    "constants of other kinds": (
+        lambda i, b, c: (i + 7, i & 3, b ^ True, c * (1 - 2j), c + np.complex64(-0.0)),
+        np.zeros(2, np.uint8), np.zeros(2, bool), np.zeros(2, np.complex64)),
+    "conversions": (lambda x: (x.astype(jnp.bfloat16), x.astype(bool), x.astype(np.int8), lax.bitcast_convert_type(
+        x, np.int32), lax.reduce_precision(x, 5, 2)), f32(2)),
+    "rounding": (lambda x: (lax.round(x), lax.round(x, lax.RoundingMethod.TO_NEAREST_EVEN)), f32(2)),
+    "comparisons": (lambda x, i, u, b: (x < 1, i >= 2, u > 3, b == True), f32(2), i32(2),  # noqa: E712
+                    np.zeros(2, np.uint32), np.zeros(2, bool)),
+    "select, clamp": (lambda b, x, y: (lax.select_n(b, x, y), lax.clamp(0.0, x, y), lax.select_n(
+        b.astype(np.int32), x, y, x)), np.zeros(2, bool), f32(2), f32(2)),
+    "shifts": (lambda i: (i << 1, i >> 2, lax.shift_right_logical(i, 3)), i32(2)),
+    "integer powers": (lambda x: (x ** 3, x ** -2, x ** 0.5), f32(2)),
+    "derivatives": (grad(lambda x, y: lax.max(x, y) * lax.tanh(x) / lax.log1p(y), (0, 1)), f32(2), f32(2)),
+}
+
+# --- shapes ---------------------------------------------------------------------------------------------------------
+
+
+def moved(x):
+    return (lax.broadcast_in_dim(x, (2, 4, 3), (0, 2)), x.reshape(3, 2), x.T, lax.rev(x, (1,)), x[None, :, None],
+            lax.squeeze(x[:1, :, None], (0, 2)), jnp.array(x, copy=True))
+
+
+SHAPES = {
+    "moved": (moved, f32(2, 3)),
+    "slices": (lambda x: (lax.slice(x, (1, 0), (5, 3), (2, 1)), x[::-2, -1]), f32(6, 3)),
+    "padding outside, inside and negative": (lambda x: lax.pad(x, -1.5, ((1, 2, 0), (0, -1, 3))), f32(2, 3)),
+    "transposed padding": (grad(lambda x, v: lax.pad(x, v, ((1, 2, 0), (0, -1, 3))), (0, 1)), f32(2, 3), np.float32(0)),
+    "transposed slice": (pulled(lambda x: lax.slice(x, (1, 0), (6, 3), (2, 1))), f32(3, 3), f32(6, 3)),
+    "concatenated, along the last axis": (lambda x, y: lax.concatenate([x, y, x], 1), f32(2, 1), f32(2, 3)),
+    "transposed concatenation": (pulled(lambda x, y: lax.concatenate([x, y], 1)), f32(2, 4), f32(2, 1), f32(2, 3)),
+    "iota": (lambda: (lax.broadcasted_iota(np.uint8, (2, 3), 1), jnp.arange(3.0), jnp.eye(2, 3, 1)),),
+    "barrier": (lambda x, y: lax.optimization_barrier((x, y)), f32(2), i32(3)),
+    "dynamic slice and update": (
+        lambda x, i: lax.dynamic_update_slice(x, lax.dynamic_slice(x, (i, 0), (1, 2)), (2, i)), f32(3, 4), np.int32(0)),
+    "transposed dynamic slice": (pulled(lambda x, i: lax.dynamic_slice(x, (i,), (2,))), f32(2), f32(5), np.int32(0)),
+}
+
+# --- reductions -----------------------------------------------------------------------------------------------------
+
+def pooled(f):
+    start = -np.inf if f is lax.max else np.inf
+    return lambda x: lax.reduce_window(x, start, f, (2,), (2,), ((1, 0),))
+
+
+KINDS = [np.float32, np.int8, np.uint16, np.bool_]
+REDUCE = {
+    "of numbers": (lambda x, c: (lax.reduce_sum(x, (0,)), lax.reduce_prod(x, (0, 1)), lax.reduce_sum(c, (0,))),
+                   f32(2, 3), np.zeros(2, np.complex64)),
+    **{f"identities of {np.dtype(d).name}": (
+        lambda x: [r(x, (0,)) for r in (lax.reduce_max, lax.reduce_min)], np.zeros(2, d)) for d in KINDS},
+    **{f"bits of {np.dtype(d).name}": (
+        lambda x: [r(x, (0,)) for r in (lax.reduce_and, lax.reduce_or, lax.reduce_xor)], np.zeros(2, d))
+       for d in KINDS[1:]},
+    "narrow floats are summed in float32": (lambda x: (jnp.sum(x), jnp.mean(x), jnp.cumsum(x), x @ x),
+                                            np.zeros(2, jnp.bfloat16)),
+    "arguments": (lambda x: (lax.argmax(x, 1, np.int32), lax.argmin(x, 0, np.uint8)), f32(2, 3)),
+    "by a program": (lambda x, v: lax.reduce(x, v, lambda a, b: a * b + 1, (1,)), f32(2, 3), np.float32(0)),
+    "running": (lambda x: [f(x, axis=0, reverse=r) for r in (False, True) for f in (
+        lax.cumsum, lax.cumprod, lax.cummax, lax.cummin, lax.cumlogsumexp)], f32(3)),
+    "transposed running sum": (pulled(lambda x: lax.cumsum(x, 0, reverse=True)), f32(3), f32(3)),
+    "windows": (lambda x: [lax.reduce_window(x, init, f, (2, 3), (1, 2), ((1, 0), (0, 1)), (1, 2), (2, 1)) for init, f in (
+        (0.0, lax.add), (-np.inf, lax.max), (np.inf, lax.min), (1.0, lax.mul))], f32(4, 5)),
+    "transposed windows": (grad(lambda x: lax.reduce_window(x, 0.0, lax.add, (2,), (3,), ((1, 2),), (2,), (2,))), f32(6)),
+    "chosen in windows": (lambda x: [grad(pooled(f))(x) for f in (lax.max, lax.min)], f32(5)),
+    "tangents of what is chosen": (lambda x, t: jax.jvp(pooled(lax.max), (x,), (t,)), f32(5), f32(5)),
+}
+
+SORT = {
+    "stable": (lambda x: lax.sort(x, dimension=0), f32(3, 2)),
+    "unstable integers": (lambda x: lax.sort(x, is_stable=False), i32(3)),
+    "two keys of three": (lambda *xs: lax.sort(xs, num_keys=2), i32(3), np.zeros(3, np.uint8), f32(3)),
+    "descending": (lambda x: (jnp.sort(x, descending=True), jnp.argsort(x, descending=True)), i32(3)),
+    "top_k": (lambda x: lax.top_k(x, 2), f32(2, 3)),
+}
+
+# --- products -------------------------------------------------------------------------------------------------------
+
+NUMBERS = (((2,), (1,)), ((0,), (0,)))
+
+
+def dot(**flags):
+    return lambda x, y: lax.dot_general(x, y, NUMBERS, **flags)
+
+
+def conv(**flags):
+    return lambda x, y: lax.conv_general_dilated(x, y, **{"window_strides": (1, 1), "padding": "VALID", **flags})
+
+
+IMAGE, KERNEL, PAIR = f32(2, 4, 7, 8), f32(6, 2, 3, 3), (f32(5, 2, 3), f32(5, 3, 4))
+STRIDED = conv(window_strides=(2, 1), padding=((1, 0), (2, 3)), lhs_dilation=(1, 2), rhs_dilation=(2, 1),
+               feature_group_count=2)
+
+
+def under_precision(x, y):
+    with jax.default_matmul_precision("highest"):
+        return x @ y
+
+
+PRODUCTS = {
+    "batch": (dot(), *PAIR),
+    "precision": (dot(precision=(lax.Precision.HIGH, lax.Precision.HIGHEST)), *PAIR),
+    "precision in force": (under_precision, *PAIR),
+    "algorithm": (dot(precision=lax.DotAlgorithmPreset.BF16_BF16_F32_X3), *PAIR),
+    "preferred type": (dot(preferred_element_type=np.int32), np.zeros((5, 2, 3), np.int8), np.zeros((5, 3, 4), np.int8)),
+    "transposed": (pulled(dot(precision=lax.Precision.HIGHEST)), f32(5, 2, 4), *PAIR),
+    "mapped": (jax.vmap(dot(), (1, None), 1), f32(5, 6, 2, 3), PAIR[1]),
+    "convolution": (STRIDED, IMAGE, KERNEL),
+    "transposed convolution": (pulled(STRIDED), f32(*jax.eval_shape(STRIDED, IMAGE, KERNEL).shape), IMAGE, KERNEL),
+    "convolution in batch groups": (conv(batch_group_count=2, precision="highest"), f32(2, 2, 5, 5), KERNEL),
+    "convolution of other layouts": (conv(dimension_numbers=("NHWC", "HWIO", "NHWC"), preferred_element_type=np.float32),
+                                     np.zeros((2, 7, 8, 4), jnp.bfloat16), np.zeros((3, 3, 4, 6), jnp.bfloat16)),
+}
+
+# --- gather and scatter ---------------------------------------------------------------------------------------------
+
+GATHER = lax.GatherDimensionNumbers((1,), (0,), (0,))
+SCATTER = lax.ScatterDimensionNumbers((1,), (0,), (0,))
+FLAGS = [(False, False), (True, False), (False, True)]     # indices_are_sorted, unique_indices
+
+
+def flagged(f):
+    return [f(dict(indices_are_sorted=s, unique_indices=u)) for s, u in FLAGS]
+
+
+GATHERS = {
+    **{f"gather, {mode}": (lambda x, i, mode=mode: lax.gather(x, i, GATHER, (1, 3), mode=mode), f32(4, 3), i32(2, 1))
+       for mode in ("clip", "fill", "promise_in_bounds")},
+    "gather, filled with": (lambda x, i: lax.gather(x, i, GATHER, (1, 3), mode="fill", fill_value=-1), f32(4, 3), i32(2, 1)),
+    "gather, flags": (lambda x, i: flagged(lambda flags: lax.gather(
+        x, i, GATHER, (1, 3), mode="promise_in_bounds", **flags)), f32(4, 3), i32(2, 1)),
+    "transposed gather": (lambda ct, x, i: flagged(lambda flags: pulled(lambda x: lax.gather(
+        x, i, GATHER, (1, 3), mode="promise_in_bounds", **flags))(ct, x)), f32(2, 3), f32(4, 3), i32(2, 1)),
+    "mapped gather": (jax.vmap(lambda x, i: lax.gather(x, i, GATHER, (1, 3), mode="clip", indices_are_sorted=True,
+                                                      unique_indices=True)), f32(5, 4, 3), i32(5, 2, 1)),
+    **{f"scatter, {mode}": (lambda x, i, u, mode=mode: lax.scatter(x, i, u, SCATTER, mode=mode), f32(4, 3), i32(2, 1),
+                            f32(2, 3)) for mode in ("clip", "drop", "promise_in_bounds")},
+    "scatters": (lambda x, i, u: [f(x, i, u, SCATTER, mode="promise_in_bounds") for f in (
+        lax.scatter_add, lax.scatter_mul, lax.scatter_min, lax.scatter_max)], f32(4, 3), i32(2, 1), f32(2, 3)),
+    "scatter_apply": (lambda x, i: lax.scatter_apply(x, i, lax.square, SCATTER, update_shape=(2, 3), mode="drop",
+                                                     unique_indices=True), f32(4, 3), i32(2, 1)),
+    "scatter, flags": (lambda x, i, u: flagged(lambda flags: lax.scatter_add(
+        x, i, u, SCATTER, mode="promise_in_bounds", **flags)), f32(4, 3), i32(2, 1), f32(2, 3)),
+    "transposed scatter_add": (lambda ct, x, i, u: flagged(lambda flags: pulled(lambda x, u: lax.scatter_add(
+        x, i, u, SCATTER, mode="promise_in_bounds", **flags))(ct, x, u)), f32(4, 3), f32(4, 3), i32(2, 1), f32(2, 3)),
+    "mapped scatter": (jax.vmap(lambda x, i, u: lax.scatter(x, i, u, SCATTER, mode="drop", unique_indices=True)),
+                       f32(5, 4, 3), i32(5, 2, 1), f32(5, 2, 3)),
+    "array indices": (lambda x, i: (x[i], x.at[i].set(1.0), x.at[1:].add(2.0), x.at[i].get(mode="fill", fill_value=7)),
+                      f32(4), i32(2)),
+}
+
+# --- programs within programs ---------------------------------------------------------------------------------------
+
+
+def step(c, x):
+    return c * x, lax.sin(c)
+
+
+def scanned(**flags):
+    return lambda c, xs: lax.scan(step, c, xs, **flags)
+
+
+@jax.custom_jvp
+def own_jvp(x):
+    return lax.sin(x)
+
+
+own_jvp.defjvp(lambda primals, tangents: (own_jvp(*primals), 7.0 * tangents[0]))
+
+
+@jax.custom_vjp
+def own_vjp(x, y):
+    return x * y
+
+
+own_vjp.defvjp(lambda x, y: (x * y, y), lambda y, ct: (ct * y, 5.0 * ct))
+
+CONTROL = {
+    "cond": (lambda p, x: lax.cond(p, lax.sin, lambda y: y * 2, x), np.True_, f32(2)),
+    "switch": (lambda i, x: lax.switch(i, [lax.sin, lax.cos, lambda y: y], x), np.int32(0), f32(2)),
+    "gradient of cond": (lambda p, x: jax.grad(lambda x: lax.cond(p, lax.sin, lambda y: y * 2, x))(x), np.True_,
+                         np.float32(0)),
+    "while": (lambda x: lax.while_loop(lambda s: s[0] < 3, lambda s: (s[0] + 1, lax.sin(s[1])), (0, x)), f32(2)),
+    "mapped while": (jax.vmap(lambda x: lax.while_loop(lambda v: v < 3, lambda v: v * 2, x)), f32(2)),
+    "fori": (lambda n, x: lax.fori_loop(0, n, lambda i, c: c + i, x), np.int32(3), np.float32(0)),
+    "scan": (scanned(), np.float32(0), f32(4)),
+    "scan in reverse": (scanned(reverse=True), np.float32(0), f32(4)),
+    "scan unrolled": (scanned(unroll=3), np.float32(0), f32(4)),
+    "gradient of scan": (grad(lambda c, xs: scanned()(c, xs)[0], (0, 1)), np.float32(0), f32(4)),
+    "gradient of scan in reverse": (grad(lambda c, xs: scanned(reverse=True, unroll=2)(c, xs)[0], (0, 1)), np.float32(0),
+                                    f32(4)),
+    "jit, inlined and not": (lambda x: jax.jit(lax.sin)(jax.jit(lax.cos, inline=True)(x)), f32(2)),
+    "custom_jvp": (lambda x: jax.jvp(own_jvp, (x,), (x,)), np.float32(0)),
+    "custom_vjp": (lambda x, y: (own_vjp(x, y), jax.grad(own_vjp, (0, 1))(x, y)), np.float32(0), np.float32(0)),
+    "checkpoint": (lambda x: jax.grad(jax.checkpoint(lambda y: lax.sin(lax.sin(y))))(x), np.float32(0)),
+    "checkpoint with a policy": (lambda x: jax.grad(jax.checkpoint(
+        lambda y: lax.sin(lax.sin(y)), policy=jax.checkpoint_policies.everything_saveable, prevent_cse=False))(x),
+        np.float32(0)),
+    "donated": (jax.jit(lambda a, b, c: (a + c, b * 2), donate_argnums=(1,)), f32(2), f32(3), f32(2)),
+    "donated by name": (jax.jit(lambda a, b, c: (a + c, b * 2), donate_argnames=("a", "c")), f32(2), f32(3), f32(2)),
+}
+
+# --- effects and keys -----------------------------------------------------------------------------------------------
+
+
+def shown(x, ordered):
+    return jax.experimental.io_callback(print, None, x, ordered=ordered)
+
+
+EFFECTS = {
+    "ordered callbacks": (lambda x: (shown(x, True), shown(x + 1, True), x)[-1], np.float32(0)),
+    "unordered callbacks": (lambda x: (shown(x, False), shown(x + 1, False), x)[-1], np.float32(0)),
+    "pure callback": (lambda x: jax.pure_callback(np.sin, x, x), f32(2)),
+    "ordered callbacks in a loop": (lambda x: lax.fori_loop(0, 2, lambda i, c: (shown(c, True), c)[-1], x), np.float32(0)),
+}
+
+KEY = np.zeros(2, np.uint32)
+RANDOM = {
+    "key": (lambda s: random.key_data(random.key(s)), np.uint32(0)),
+    "split, fold_in": (lambda k: (random.key_data(random.split(random.wrap_key_data(k), 3)), random.fold_in(k, 7)), KEY),
+    "key arrays are moved": (lambda k: random.key_data(jnp.flip(random.wrap_key_data(k), 0)[None]),
+                             np.zeros((3, 2), np.uint32)),
+    "bits of 8 and 32": (lambda k: [random.bits(k, (3,), d) for d in (np.uint8, np.uint32)], KEY),
+    "uniform, normal": (lambda k: (random.uniform(k, (2,), minval=-1, maxval=3), random.normal(k, (2,))), KEY),
+}
+
+# --- over devices ---------------------------------------------------------------------------------------------------
+
+GROUPS = [[0, 1], [2, 3]]
+
+
+CUT = P("x")
+
+
+def over(f, in_specs=CUT, out_specs=CUT, **flags):
+    return jax.shard_map(f, mesh=MESH, in_specs=in_specs, out_specs=out_specs, **flags)
+
+
+def communicated(groups):
+    def f(x):
+        flags = dict(axis_index_groups=groups)
+        return (lax.psum(x, "x", **flags), lax.pmax(x, "x", **flags), lax.pmin(x, "x", **flags),
+                lax.all_gather(x, "x", axis=1, tiled=True, **flags), lax.all_gather(x, "x", **flags),
+                lax.psum_scatter(x, "x", scatter_dimension=1, tiled=True, **flags),
+                lax.all_to_all(x, "x", 1, 0, tiled=True, **flags))
+    return f
+
+
+DEVICES = {
+    "collectives": (over(communicated(None), check_vma=False), f32(4, 8)),
+    "collectives in groups": (over(communicated(GROUPS), check_vma=False), f32(4, 8)),
+    "permutation, index": (over(lambda x: (lax.ppermute(x, "x", [(0, 1), (3, 2)]), x * lax.axis_index("x"))), f32(4)),
+    "sum of what varies": (over(lambda x, w: lax.psum(x * w, "x"), (P("x"), P()), P()), f32(4), f32(1)),
+    "its gradient": (grad(over(lambda x, w: lax.psum(x * w, "x"), (P("x"), P()), P()), (0, 1)), f32(4), f32(1)),
+    "some axes manual": (jax.shard_map(
+        lambda x: x * 2, mesh=AbstractMesh((2, 2), ("x", "y")), in_specs=CUT, out_specs=CUT, axis_names={"x"}), f32(4, 2)),
+    "constraint": (lambda x: lax.with_sharding_constraint(x, NamedSharding(MESH, P(None, "x"))), f32(3, 4)),
+    "mapped constraint": (jax.vmap(lambda x: lax.with_sharding_constraint(x, NamedSharding(MESH, P(None))),
+                                   spmd_axis_name="x"), f32(4, 4)),
+    "named vmap": (jax.vmap(lambda x: (lax.psum(x, "i"), lax.pmax(x, "i"), lax.axis_index("i"), lax.all_gather(x, "i"),
+                                       lax.ppermute(x, "i", [(0, 1)])), axis_name="i"), f32(3)),
+}
+
+FAMILIES = {"elementwise": ELEMENTWISE, "shapes": SHAPES, "reduce": REDUCE, "sort": SORT, "products": PRODUCTS,
+            "gather_scatter": GATHERS, "control": CONTROL, "effects": EFFECTS, "random": RANDOM, "devices": DEVICES}
