@@ -195,3 +195,17 @@ def test_a_bound_for_each_example():
     mask = np.array([True, False, True])
     got = jax.vmap(lambda m, x: jax.lax.select_n(m, x, -x), (0, 1), 1)(mask, x)
     np.testing.assert_array_equal(got, np.where(mask[None, :, None], -x, x))
+
+
+@pytest.mark.parametrize(("fun", "shapes", "error", "words"), [
+    (jax.lax.add, [(2, 3), (3,)], TypeError, "add"),
+    (lambda x, y: jax.lax.concatenate([x, y], 0), [(2, 3), (3,)], TypeError, "concatenate"),
+    (lambda x, y: PRIMITIVES["select_n"].bind(x > 0, x, y), [(2, 3), ()], TypeError, "cases must have equal shapes"),
+    (lambda x, y: PRIMITIVES["sort"].bind(x, y, dimension=0, is_stable=True, num_keys=1), [(2, 3), ()], TypeError, "sort"),
+    (lambda x, y: jax.lax.clamp(y, x, y), [(2, 3), (3,)], TypeError, "clamp"),
+])
+@pytest.mark.parametrize("axes", [(0, 0), (0, None), (None, 0), (1, None)])
+def test_what_a_primitive_refuses_it_refuses_mapped(fun, shapes, error, words, axes):
+    operands = [np.ones(s if a is None else (*s[:a], BATCH, *s[a:]), np.float32) for s, a in zip(shapes, axes)]
+    with pytest.raises(error, match=words):
+        jax.vmap(fun, axes)(*operands)

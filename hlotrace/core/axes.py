@@ -108,23 +108,25 @@ def plan(rule, avals, dims, size, params):
     left = [d is None and not e.ndim and (a is None or i in scalars) for i, (a, d, e) in enumerate(zip(avals, dims, each))]
     whole = [i for i, e in enumerate(each) if e.ndim == rank and not left[i]]
     first = next((i for i in whole if dims[i] is not None), whole[0])
+    spread = [not e.ndim and rank > 0 and (rule.constants or i in scalars) for i, e in enumerate(each)]
     for at in dict.fromkeys((dims[first] or 0, 0)):      # where it is, or in front
         changed = rule.insert(params, at, size, *each)
-        shapes = [e.shape if skip else inserted(e.shape if e.ndim == rank else each[first].shape, at, size)
-                  for e, skip in zip(each, left)]
+        # an operand of a rank that the primitive refuses gets the axis all the same: the error is the primitive's
+        shapes = [e.shape if skip else inserted(each[first].shape, at, size) if wide else
+                  inserted(e.shape, min(at, e.ndim), size) for e, skip, wide in zip(each, left, spread)]
         axes = rule(*(e.update(shape=s) for e, s in zip(each, shapes)), **changed)
         label = axes.operands[first][at]
         if label is not None and label in axes.result:
             break
-    others = tuple(i for i in range(rank + 1) if i != at)
     todo = []
-    for e, d, skip, shape in zip(each, dims, left, shapes):
-        if skip or d == at and e.ndim == rank:
+    for e, d, skip, wide, shape in zip(each, dims, left, spread, shapes):
+        place, rest = min(at, e.ndim), range(e.ndim + 1)
+        if skip or d == place and not wide:
             todo.append(None)
-        elif e.ndim != rank:
+        elif wide:
             todo.append((shape, () if d is None else (at,)))
         elif d is None:
-            todo.append((shape, others))
+            todo.append((shape, tuple(i for i in rest if i != place)))
         else:
-            todo.append((None, inserted(tuple(i for i in range(rank + 1) if i != d), at, d)))
+            todo.append((None, inserted(tuple(i for i in rest if i != d), place, d)))
     return (tuple(todo) if any(todo) else None), changed, axes.result.index(label)
