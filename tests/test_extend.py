@@ -348,6 +348,15 @@ def test_a_wrong_rule_is_named(use, error, words):
         use()
 
 
+def test_abstract_evaluation_that_speaks_of_effects():
+    p, q = bare(typed=False), bare(typed=False)
+    p.def_effectful_abstract_eval(lambda x: (x, set()))
+    q.def_effectful_abstract_eval(lambda x: (x, {"writes"}))
+    assert jax.eval_shape(p.bind, jnp.ones(3)).shape == (3,)
+    with pytest.raises(NotImplementedError, match="mul_sub: .*has the effects {'writes'}"):
+        jax.eval_shape(q.bind, 1.0)
+
+
 def returning(value):
     p = Primitive("mul_sub")
     p.def_abstract_eval(lambda x: value)

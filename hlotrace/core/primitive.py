@@ -95,6 +95,17 @@ class Primitive:
         self.typ = typ
         return function
 
+    def def_effectful_abstract_eval(self, function):
+        """As `def_abstract_eval`, where `function` gives (avals, effects).  NotImplementedError where there are effects."""
+        def pure(*avals, **params):
+            result, effects = function(*avals, **params)
+            if effects:
+                raise NotImplementedError(f"{self}: its abstract evaluation rule has the effects {effects}; give them "
+                                          "as Primitive(..., effects=function of its parameters)")
+            return result
+        self.def_abstract_eval(pure)
+        return function
+
     def get_bind_params(self, params):
         """([], params): the programs that a primitive holds are parameters like others."""
         return [], params
