@@ -105,7 +105,7 @@ def test_no_golden_file_is_left_over():
 
 
 # Written by transformations into what they differentiate, and a question to the compiler that leaves no operation.
-INTERNAL = {"custom_lin", "inlined", "inspect_sharding"}
+INTERNAL = {"create_token", "custom_lin", "inlined", "inspect_sharding"}
 
 
 def primitives_in(jaxpr):

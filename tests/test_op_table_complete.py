@@ -7,9 +7,9 @@ from test_ops import adjoint, differentiable, mappable, stacked, text
 import hlotrace
 from hlotrace.core.primitive import PRIMITIVES
 
-# No function binds them: the linear part of a custom_vjp function, reached by the rows of custom_vjp_call, and a stretch
-# of a linear program, reached by whatever is differentiated under jit.
-NO_ROW = {"custom_lin", "inlined"}
+# No function binds them: the linear part of a custom_vjp function, reached by the rows of custom_vjp_call, a stretch of
+# a linear program, reached by whatever is differentiated under jit, and the token of effects in order (test_effects.py).
+NO_ROW = {"custom_lin", "inlined", "create_token"}
 # Typing rules without errors: they take anything, or what the public functions that bind them have checked.
 ACCEPT_ANYTHING = {"copy", "optimization_barrier", "stop_gradient", "convert_element_type", "jit", "scan", "while",
                    "cond", "callback", "checkpoint", "custom_jvp_call", "custom_vjp_call", "all_gather", "axis_index",

@@ -4,6 +4,7 @@ import string
 
 from ..core import dtypes, tree
 from ..core.avals import ShapedArray, is_arraylike
+from ..core.effects import IO, Debug
 from ..primitives.callbacks import callback_p
 from .flat import FlatFunction
 from .signatures import name_of
@@ -80,7 +81,7 @@ def io_callback(callback, result_shape_dtypes, *args, sharding=None, ordered=Fal
 
     With `ordered`, calls happen in program order.  See `pure_callback` for arguments and errors.
     """
-    return _call("io_callback", callback, result_shape_dtypes, args, kwargs, "ordered io" if ordered else "io", "sequential",
+    return _call("io_callback", callback, result_shape_dtypes, args, kwargs, IO(ordered), "sequential",
                  sharding)
 
 
@@ -89,7 +90,7 @@ def debug_callback(callback, *args, ordered=False, partitioned=False, **kwargs):
     if partitioned:
         raise NotImplementedError("debug.callback, debug.print: partitioned=True is not supported: the callback gets whole "
                                   "values; inside shard_map it is called on each device with its part")
-    _call("debug_callback", callback, None, args, kwargs, "ordered debug" if ordered else "debug", "sequential")
+    _call("debug_callback", callback, None, args, kwargs, Debug(ordered), "sequential")
 
 
 class _Formatter(string.Formatter):

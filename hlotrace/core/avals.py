@@ -98,6 +98,8 @@ class ManualAxisType(typing.NamedTuple):
 def mlir_type(shape, dtype):
     """The StableHLO tensor type of an array, `tensor<2x3xf32>`."""
     if dtypes.is_extended(dtype):
+        if dtype.mlir is not None:
+            return dtype.mlir
         shape, dtype = (*shape, *dtype.physical_shape), dtype.physical_dtype
     element = dtypes.SUPPORTED.get(dtype, "i1")    # float0 has no element type of its own
     return f"tensor<{''.join(f'{d}x' for d in shape)}{element}>"

@@ -48,8 +48,10 @@ _CANONICAL = {int64: int32, uint64: uint32, float64: float32, complex128: comple
 class ExtendedDType:
     """Base of dtypes that NumPy does not know (PRNG keys): an element is itself a small array.
 
-    Attributes: `name`, `physical_shape` (tuple) and `physical_dtype` of one element.
+    Attributes: `name`, `physical_shape` (tuple) and `physical_dtype` of one element; `mlir`, the type of its arrays in
+    programs, if that is not the type of an array of such elements.
     """
+    mlir = None
     itemsize = property(lambda self: self.physical_dtype.itemsize * int(np.prod(self.physical_shape)))
     kind = "V"
     type = None

@@ -1,13 +1,57 @@
-"""Effects: names of what an equation does besides computing.
+"""Effects: what an equation does besides computing.  And the token, the state that keeps ordered ones in order.
 
-"debug" and "io" happen in any order; "ordered debug" and "ordered io" happen in program order, which a token
-threaded through the program keeps.
+Effects are values: equal ones are one effect of a program.  A kind of effect is a class here; what must happen in program
+order carries a state from one equation to the next, which `transforms/thread.py` adds to programs.
 """
+import dataclasses
+from collections.abc import Callable
 
-INSPECTION = "inspect sharding"      # of compiling a program, not of running it
-TOKEN = "!stablehlo.token"
+import numpy as np
+
+from .avals import ShapedArray
+from .dtypes import ExtendedDType
+
+
+@dataclasses.dataclass(frozen=True)
+class Effect:
+    """The base of all.  `ordered`: does it happen in program order?  `runs`: when the program runs, not when it compiles?"""
+    ordered: bool = False
+    runs: bool = True
+
+    def __str__(self):
+        return ("ordered " if self.ordered else "") + type(self).__name__.lower()
+
+
+@dataclasses.dataclass(frozen=True)
+class Debug(Effect):
+    """Something is told.  That it happens again, or for each branch of a mapped `cond`, harms nobody."""
+
+
+@dataclasses.dataclass(frozen=True)
+class IO(Effect):
+    """Something happens outside of the program, once for each time that the equation is reached."""
+
+
+INSPECTION = Effect(runs=False)      # the compiler tells how a value lies
+
+
+@dataclasses.dataclass(frozen=True)
+class State:
+    """A value that a program carries along and that its equations with some effects change: its type, and which effects."""
+    aval: ShapedArray
+    serves: Callable[[Effect], bool]
+
+
+class _TokenDType(ExtendedDType):
+    """The type of tokens, which have no data: an operation that takes one follows the one that gave it."""
+    name = "token"
+    mlir = "!stablehlo.token"
+    physical_shape, physical_dtype = (), np.dtype(bool)
+
+
+ORDER = State(ShapedArray((), _TokenDType()), lambda effect: effect.ordered)     # a token, for ordered effects
 
 
 def is_ordered(effects):
-    """Do these effects need a token?"""
-    return any(e.startswith("ordered") for e in effects)
+    """Does one of these effects happen in program order?"""
+    return any(e.ordered for e in effects)

@@ -22,6 +22,7 @@ RULES = (
     "transpose",    # (cotangent, *args, **params) -> cotangents        unknown args are `Linear`; None is zero
     "axes",         # (*avals, **params) -> AxisMap                     see core.axes; batching may follow from it
     "batch",        # (axis, args, dims, **params) -> (out, out_dim)    a dim None is unbatched
+    "thread",       # (states, values, args, **params) -> (values, out) with effects that the states serve done to them
     "dce",          # (used_outputs, eqn) -> eqn
     "evaluate",     # (*args, **params) -> results                      how it runs eagerly, if not by compiling it
     "stage",        # (args, params) -> (args, params)                  how it is written into a program, if that differs

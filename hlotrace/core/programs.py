@@ -7,6 +7,7 @@ jvp(jaxpr, nonzero) -> (jaxpr of [*primals, *nonzero tangents] -> [*outs, *nonze
 linearize(jaxpr, nonzero) -> Linearized
 transpose(jaxpr, linear, ct_nonzero) -> (jaxpr of [*nonlinear inputs, *cotangents] -> nonzero cts, in_nonzero)
 batch(jaxpr, axis, batched, force_out) -> (jaxpr with mapped axes in front, out_batched)
+thread(jaxpr, states) -> jaxpr of [*states, *inputs] -> [*states, *outs]
 map_flat(fun, axis, args, dims) -> outs with mapped axes in front   (a function, not a program)
 """
 import functools
@@ -21,7 +22,7 @@ from .linear import is_linear
 from .primitive import fact_of
 from .trace import EVAL, entering, trace_to_jaxpr
 
-jvp = linearize = transpose = batch = map_flat = None
+jvp = linearize = transpose = batch = thread = map_flat = None
 
 
 def cached(function):

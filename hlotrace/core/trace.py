@@ -258,7 +258,7 @@ class JaxprTrace(Trace):
         if vma is not None:
             result = [a.update(vma=vma) for a in result] if primitive.multiple_results else result.update(vma=vma)
         source = state.source or provenance.user_frame()
-        effects = primitive.effects_of(params) if params else ()
+        effects = primitive.effects_of(params) if params or primitive.effects is not None else ()
         if primitive.multiple_results:
             outvars = [Var(aval) for aval in result]
             self.eqns.append(Eqn(primitive, invars, outvars, params, effects, source, state.name_stack))

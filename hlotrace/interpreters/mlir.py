@@ -6,6 +6,7 @@ it is that of the rule in which it is called.
 from functools import partial
 
 from ..api.misc import clear_caches
+from ..core.effects import IO
 from ..core.platforms import by_platform
 from ..core.programs import embed_constants
 from ..core.trace import EVAL, entering, trace_to_jaxpr
@@ -78,7 +79,7 @@ def lower_fun(fun, multiple_results=True):
 
 def emit_python_callback(ctx, callback, token, operands, operand_avals, result_avals, *, has_side_effect=False, **_):
     """Call a Python function on NumPy values: (values of its results, token, None)."""
-    effect = "io" if has_side_effect else None
+    effect = IO() if has_side_effect else None
 
     def fun(*args):
         return callback_p.bind(*args, function=callback, out_avals=tuple(result_avals), effect=effect)

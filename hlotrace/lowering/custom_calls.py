@@ -4,13 +4,12 @@ import re
 import numpy as np
 
 from ..core.dtypes import SUPPORTED
-from ..core.effects import TOKEN
 from .constants import dense, element
 
 
 def text(target, names, avals, out_avals, *, layouts=None, result_layouts=None, config=None, aliases=None, api_version=4,
          effect=False, attributes=""):
-    """The `stablehlo.custom_call` of a kernel on values of `avals`, which may be type strings, with results `out_avals`.
+    """The `stablehlo.custom_call` of a kernel on values of `avals`, with results of `out_avals`.
 
     layouts, result_layouts: for each operand or result its axes, the fastest one first, or None where the last is that
     config: {name: value} for a kernel of the typed FFI (see `attribute`), a string for one of another API version
@@ -32,7 +31,7 @@ def text(target, names, avals, out_avals, *, layouts=None, result_layouts=None, 
         parts += [f"operand_layouts = {_layouts(layouts, avals)}", f"result_layouts = {_layouts(result_layouts, out_avals)}"]
     if aliases:
         parts.append(f"output_operand_aliases = [{', '.join(_alias(*pair, len(out_avals)) for pair in aliases.items())}]")
-    types, out_types = ([a if isinstance(a, str) else a.mlir for a in listed] for listed in (avals, out_avals))
+    types, out_types = ([a.mlir for a in listed] for listed in (avals, out_avals))
     results = out_types[0] if len(out_types) == 1 else f"({', '.join(out_types)})"
     return (f"stablehlo.custom_call @{_name(target)}({', '.join(names)}) {{{', '.join(parts)}{attributes}}} : "
             f"({', '.join(types)}) -> {results}")
@@ -79,7 +78,7 @@ def _layouts(layouts, avals):
     written = []
     for order, aval in zip(layouts or [None] * len(avals), avals, strict=True):
         if order is None:
-            order = () if aval == TOKEN else range(aval.ndim - 1, -1, -1)
+            order = range(aval.ndim - 1, -1, -1)
         written.append(attribute(np.array(order, np.int64)).replace("i64>", "index>"))
     return f"[{', '.join(written)}]"
 

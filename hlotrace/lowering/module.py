@@ -11,7 +11,7 @@ from ..core import source as provenance
 from ..core.avals import ShapedArray, physical
 from ..core.config import config, uncollected
 from ..core.dtypes import float0, is_extended
-from ..core.effects import INSPECTION, TOKEN, is_ordered
+from ..core.effects import is_ordered
 from ..core.jaxpr import Literal
 from ..core.linear import Axis
 from ..core.platforms import platform_named, rule_for
@@ -19,6 +19,7 @@ from ..core.primitive import missing
 from ..core.programs import embed_constants
 from ..core.trace import EVAL, entering, trace_to_jaxpr
 from ..primitives.shape import transpose
+from ..transforms.thread import in_order
 from . import custom_calls
 from .constants import dense
 from .outline import outline
@@ -115,7 +116,6 @@ class Module:
         slot = len(self.texts)
         self.texts.append(None)     # callees come after their caller
         ctx = Context(self, stack if stack is not None else f"{jaxpr.name}")
-        ordered = is_ordered(jaxpr.effects)
         names, params = [], []
         for i, v in enumerate(jaxpr.invars):
             names.append(f"%arg{i}")
@@ -124,14 +124,7 @@ class Module:
                 jaxpr.arg_names[i]) else ""
             params.append(f"%arg{i}: {v.aval.mlir}{attrs}{loc}")
         types = [v.aval.mlir for v in jaxpr.outvars]
-        if ordered and visibility == "private":
-            params.insert(0, f"%token: {TOKEN}")
-            ctx.token = "%token"
-        elif ordered:
-            ctx.token = ctx.emit(f"stablehlo.create_token : {TOKEN}")
         results = ctx.inline(jaxpr, names)
-        if ordered and visibility == "private":
-            results, types = [ctx.token, *results], [TOKEN, *types]
         listed = [t + (f" {{{a}}}" if a else "") for t, a in zip(types, result_attrs or [""] * len(types))]
         signature = f" -> ({', '.join(listed)})" if listed else ""
         returned = f"return {', '.join(results)} : {', '.join(types)}" if results else "return"
@@ -160,14 +153,13 @@ def _plain(text):
 
 class Context:
     """Where a lowering rule writes: one function body, or a region in it."""
-    __slots__ = ("module", "lines", "count", "constants", "token", "loc", "indent", "stack")
+    __slots__ = ("module", "lines", "count", "constants", "loc", "indent", "stack")
 
     def __init__(self, module, stack):
         self.module = module
         self.lines = []
         self.count = 0
         self.constants = {}
-        self.token = None
         self.loc = ""
         self.indent = "    "
         self.stack = stack
@@ -257,7 +249,7 @@ class Context:
 
     def block(self, types, body, terminator, isolated=True):
         """(the arguments, the lines) of a block that `body` writes, one level further in."""
-        outer_lines, outer_constants, outer_loc, token = self.lines, self.constants, self.loc, self.token
+        outer_lines, outer_constants, outer_loc = self.lines, self.constants, self.loc
         self.lines, self.constants = [], {} if isolated else dict(self.constants)
         self.indent += "  "
         args = []
@@ -268,7 +260,7 @@ class Context:
         returned = f"{terminator} {', '.join(results)} : {', '.join(result_types)}" if results else terminator
         inner = "\n".join([*self.lines, f"{self.indent}{returned}"])
         self.indent = self.indent[:-2]
-        self.lines, self.constants, self.loc, self.token = outer_lines, outer_constants, outer_loc, token
+        self.lines, self.constants, self.loc = outer_lines, outer_constants, outer_loc
         return ", ".join(f"{a}: {t}" for a, t in zip(args, types)), inner
 
     def jaxpr_region(self, jaxpr, isolated=True):
@@ -332,21 +324,15 @@ class Context:
         return self.emit(f"sdy.sharding_constraint {name} {text} : {aval.mlir}")
 
     def call(self, jaxpr, names):
-        """Call the function of a program; threads the token of ordered effects through it."""
+        """Call the function of a program."""
         name = self.module.function(jaxpr)
-        ordered = is_ordered(jaxpr.effects)
         types = [a.mlir for a in jaxpr.in_avals]
         out_types = [a.mlir for a in jaxpr.out_avals]
-        if ordered:
-            names, types, out_types = [self.token, *names], [TOKEN, *types], [TOKEN, *out_types]
         apart = (' {mhlo.frontend_attributes = {inlineable = "false"}}'
                  if self.platform.keeps_calls and jaxpr in self.module.apart else "")
         call = "func.call" if self.module.manual[1] else "call"      # within Shardy's operations its dialect is the default
-        results = self.emit(f"{call} @{name}({', '.join(names)}){apart} : ({', '.join(types)}) -> ({', '.join(out_types)})",
-                            len(out_types))
-        if ordered:
-            self.token, *results = results
-        return results
+        return self.emit(f"{call} @{name}({', '.join(names)}){apart} : ({', '.join(types)}) -> ({', '.join(out_types)})",
+                         len(out_types))
 
 
 def no_lowering(primitive, platform):
@@ -374,7 +360,7 @@ class Lowered:
         self.text, self.callbacks, self.jaxpr, self.platform = text, callbacks, jaxpr, platform_named(platform)
         self.targets = tuple(targets)
         self.blocks, self.donated, self.partition, self.inspections = blocks, donated, partition, inspections
-        self.effects = tuple(e for e in jaxpr.effects if e != INSPECTION)
+        self.effects = tuple(e for e in jaxpr.effects if e.runs)
         self.ordered = is_ordered(jaxpr.effects)
 
     @property
@@ -395,6 +381,7 @@ def lower(jaxpr, *, platform="cpu", donated=(), debug_info=True, result_names=()
 
 def _lower(jaxpr, platform, donated, debug_info, result_names, blocks, partition):
     if blocks is None:
+        jaxpr = in_order(jaxpr)
         # over devices, calls would keep XLA from joining the collectives of different blocks
         jaxpr, blocks = outline(jaxpr) if config.hlotrace_outline and not partition else (jaxpr, [])
     platform = platform_named(platform)

@@ -1,5 +1,5 @@
 """Calls of Python functions on the host from inside programs."""
-from ..core.effects import TOKEN
+from ..core.effects import IO, ORDER
 from .common import Primitive, dtypes, np
 from .shape import broadcast_axis, move_axis
 
@@ -28,20 +28,15 @@ def _lower(ctx, eqn, *names):
     p = eqn.params
     if ctx.platform.callback is None:
         raise NotImplementedError(f"host callbacks are not supported on platform {ctx.platform}")
-    ordered = bool(p["effect"]) and p["effect"].startswith("ordered")
+    avals, out_avals = [v.aval for v in eqn.invars], p["out_avals"]
+    tokens = sum(a is ORDER.aval for a in out_avals)
     index = len(ctx.module.callbacks)
-    ctx.module.callbacks.append((p["function"], p["out_avals"], int(ordered)))
-    types, out_types = [v.aval.mlir for v in eqn.invars], [a.mlir for a in p["out_avals"]]
-    if ordered:
-        names, types, out_types = [ctx.token, *names], [TOKEN, *types], [TOKEN, *out_types]
+    ctx.module.callbacks.append((p["function"], out_avals[tokens:], tokens))
 
     def call(names):
-        return ctx.custom_call(ctx.platform.callback, names, types, out_types, config={"index": np.uint64(index)},
-                               effect=bool(p["effect"]), once=True)
-    if ordered:
-        ctx.token, *results = call(names)
-        return results
-    return ctx.on_every_device(names, [v.aval for v in eqn.invars], p["out_avals"], call)
+        return ctx.custom_call(ctx.platform.callback, names, avals, out_avals, config={"index": np.uint64(index)},
+                               effect=p["effect"] is not None, once=True)
+    return call(names) if tokens else ctx.on_every_device(names, avals, out_avals, call)
 
 
 def _jvp(primals, tangents, **params):
@@ -54,7 +49,7 @@ def _jvp(primals, tangents, **params):
 
 
 def _batch(axis, args, dims, *, function, out_avals, effect, vmap_method):
-    if effect == "ordered io":
+    if type(effect) is IO and effect.ordered:
         raise ValueError("Cannot vmap an ordered io_callback: its calls have no order among the mapped elements. Use "
                          "ordered=False, or lax.map.")
     if vmap_method is None and not effect:
@@ -78,7 +73,15 @@ def _batch(axis, args, dims, *, function, out_avals, effect, vmap_method):
     return outs, [0] * len(outs)
 
 
-# effect: None (pure: may be dropped or repeated), "debug", "io", "ordered debug" or "ordered io"
-callback_p = Primitive("callback", multiple_results=True, typ=_typ, lower=_lower, jvp=_jvp, batch=_batch,
+def _thread(states, values, args, *, out_avals, **params):
+    """`states` is (ORDER,): the call takes a token and gives one."""
+    token, *outs = callback_p.bind(*values, *args, out_avals=(ORDER.aval, *out_avals), **params)
+    return [token], outs
+
+
+create_token_p = Primitive("create_token", typ=lambda: ORDER.aval,
+                           lower=lambda ctx, eqn: ctx.emit(f"stablehlo.create_token : {ORDER.aval.mlir}"))
+# effect: a Debug, an IO, or None (pure: may be dropped or repeated)
+callback_p = Primitive("callback", multiple_results=True, typ=_typ, lower=_lower, jvp=_jvp, batch=_batch, thread=_thread,
                        effects=lambda params: (params["effect"],) if params["effect"] else ())
 

@@ -46,6 +46,12 @@ def _jit_batch(axis, args, dims, *, jaxpr, donated):
     return jit_bind(program, args), [0 if b else None for b in out_batched]
 
 
+def _jit_thread(states, values, args, *, jaxpr, donated):
+    n = len(states)
+    results = jit_bind(programs.thread(jaxpr, states), [*values, *args], tuple([i + n for i in donated]))
+    return results[:n], results[n:]
+
+
 def _jit_dce(used_outputs, eqn):
     jaxpr, used_inputs = dce(eqn.params["jaxpr"], used_outputs, keep_invars=False)
     donated = tuple(sum(used_inputs[:i]) for i in eqn.params["donated"] if used_inputs[i])
@@ -58,7 +64,7 @@ jit_p = Primitive(
     "jit", multiple_results=True, typ=lambda *avals, jaxpr, donated: jaxpr.out_avals,
     lower=lambda ctx, eqn, *names: ctx.call(eqn.params["jaxpr"], names), jvp=_jit_jvp, linearize=_jit_linearize,
     transpose=lambda cts, *args, jaxpr, donated: transpose_call(cts, args, jaxpr, jit_bind), batch=_jit_batch,
-    dce=_jit_dce)
+    thread=_jit_thread, dce=_jit_dce)
 
 
 # --- a stretch of a linear program ------------------------------------------------------------------------------
@@ -75,8 +81,13 @@ def _inline(ctx, eqn, *names):
     return ctx.inline(eqn.params["jaxpr"], names)
 
 
+def _inline_thread(states, values, args, *, jaxpr, **_):
+    results = eval_jaxpr(programs.thread(jaxpr, states), (), *values, *args)
+    return results[:len(states)], results[len(states):]
+
+
 inlined_p = Inlined(
-    "inlined", multiple_results=True, typ=lambda *avals, jaxpr: jaxpr.out_avals, lower=_inline,
+    "inlined", multiple_results=True, thread=_inline_thread, typ=lambda *avals, jaxpr: jaxpr.out_avals, lower=_inline,
     transpose=lambda cts, *args, jaxpr: transpose_call(cts, args, jaxpr, lambda program, operands: (
         state.trace.splice(program, operands))))
 
@@ -160,8 +171,8 @@ def _custom_jvp(primals, tangents, *, rule, name, num_consts=0, **_):
 
 
 custom_jvp_call_p = Primitive("custom_jvp_call", multiple_results=True, axis_names=_axis_names, typ=_custom_typ,
-                              lower=_inline, jvp=_custom_jvp, batch=_custom_batch(lambda: custom_jvp_call_p, _map_jvp_rule),
-                              evaluate=_run, stage=_stage)
+                              thread=_inline_thread, lower=_inline, jvp=_custom_jvp, evaluate=_run, stage=_stage,
+                              batch=_custom_batch(lambda: custom_jvp_call_p, _map_jvp_rule))
 
 
 def _forward_mode(primals, tangents, *, name, **_):
@@ -206,5 +217,5 @@ def _map_vjp_rules(axis, batched, *, fwd, bwd, name):
 
 
 custom_vjp_call_p = Primitive("custom_vjp_call", multiple_results=True, axis_names=_axis_names, typ=_custom_typ,
-                              lower=_inline, jvp=_forward_mode, linearize=_custom_vjp_linearize,
+                              thread=_inline_thread, lower=_inline, jvp=_forward_mode, linearize=_custom_vjp_linearize,
                               batch=_custom_batch(lambda: custom_vjp_call_p, _map_vjp_rules), evaluate=_run, stage=_stage)

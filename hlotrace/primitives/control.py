@@ -3,7 +3,7 @@
 A primitive here holds programs that close over nothing: what they use are operands of the equation.
 """
 from ..core import programs
-from ..core.effects import TOKEN, is_ordered
+from ..core.effects import Debug
 from ..core.jaxpr import Var, dce, eval_jaxpr
 from ..core.linear import is_linear
 from ..core.trace import trace_to_jaxpr
@@ -19,6 +19,13 @@ def front(args, dims):
     return [a if d is None else move_axis(a, d, 0) for a, d in zip(args, dims)]
 
 
+def front_to(jaxpr, n, position):
+    """The program with its first n inputs moved behind the next `position`."""
+    names = jaxpr.arg_names
+    order = [*range(n, n + position), *range(n), *range(n + position, len(jaxpr.invars))]
+    return jaxpr.replace(invars=[jaxpr.invars[i] for i in order], arg_names=names and [names[i] for i in order])
+
+
 def several(*regions):
     """The texts of single regions, `({...})`, as those of one operation."""
     return f"({', '.join(r[1:-1] for r in regions)})"
@@ -28,22 +35,14 @@ def several(*regions):
 
 def _cond_lower(ctx, eqn, index, *names):
     branches = eqn.params["branches"]
-    ordered = is_ordered(eqn.effects)
     types = [a.mlir for a in branches[0].out_avals]
-    out_types = [TOKEN, *types] if ordered else types
 
     def region(jaxpr):
-        def body(_):
-            results = ctx.inline(jaxpr, names)
-            return [ctx.token, *results] if ordered else results, out_types
-        return ctx.region([], body, isolated=False)
+        return ctx.region([], lambda _: (ctx.inline(jaxpr, names), types), isolated=False)
     if dtypes.is_bool(eqn.invars[0].aval.dtype):
         index = ctx.emit(f"stablehlo.convert {index} : (tensor<i1>) -> tensor<i32>")
-    results = ctx.emit(f'"stablehlo.case"({index}) {several(*map(region, branches))} : (tensor<i32>) -> '
-                       f'({", ".join(out_types)})', len(out_types))
-    if ordered:
-        ctx.token, *results = results
-    return results
+    return ctx.emit(f'"stablehlo.case"({index}) {several(*map(region, branches))} : (tensor<i32>) -> '
+                    f'({", ".join(types)})', len(types))
 
 
 def _cond_jvp(primals, tangents, *, branches):
@@ -138,7 +137,7 @@ def _cond_batch(axis, args, dims, *, branches):
         out_batched = _agree([programs.batch(b, axis, marks)[1] for b in branches])
         moved = tuple(programs.batch(b, axis, marks, out_batched)[0] for b in branches)
         return cond_p.bind(args[0], *front(args[1:], dims[1:]), branches=moved), [0 if b else None for b in out_batched]
-    if any(effect != "debug" for b in branches for effect in b.effects):
+    if any(type(effect) is not Debug or effect.ordered for b in branches for effect in b.effects):
         raise NotImplementedError("vmap of lax.cond or lax.switch with a mapped predicate runs every branch, and a "
                                   "branch here has side effects in order, or on the outside (io_callback)")
     # a mapped predicate: run every branch and select
@@ -155,6 +154,12 @@ def _cond_batch(axis, args, dims, *, branches):
         which = index if len(shape) == 1 else broadcast_in_dim(index, shape, (0,))
         return select_n_p.bind(which, *values)
     return [choose(*column) for column in zip(*outs)], [0] * len(branches[0].outvars)
+
+
+def _cond_thread(states, values, args, *, branches):
+    index, *operands = args
+    results = cond_p.bind(index, *values, *operands, branches=tuple([programs.thread(b, states) for b in branches]))
+    return results[:len(states)], results[len(states):]
 
 
 def _cond_dce(used_outputs, eqn):
@@ -176,8 +181,8 @@ def _cond_typ(index, *avals, branches):
 
 # index: bool (two branches: false, true) or int32, clamped to the last branch
 cond_p = Primitive("cond", multiple_results=True, typ=_cond_typ, lower=_cond_lower, jvp=_cond_jvp,
-                   linearize=_cond_linearize, transpose=_cond_transpose, batch=_cond_batch, dce=_cond_dce,
-                   )
+                   linearize=_cond_linearize, transpose=_cond_transpose, batch=_cond_batch, thread=_cond_thread,
+                   dce=_cond_dce)
 
 
 # --- while ------------------------------------------------------------------------------------------------------
@@ -191,14 +196,11 @@ def _while_lower(ctx, eqn, *names):
     nc, nb = p["cond_nconsts"], p["body_nconsts"]
     cond_consts, body_consts, carry = names[:nc], names[nc:nc + nb], names[nc + nb:]
     avals = [v.aval for v in eqn.invars]
-    ordered = is_ordered(eqn.effects)
     # a mapped predicate (from vmap) continues while any element does
-    types = [TOKEN] * ordered + [a.mlir for a in avals]
-    start = [ctx.token] * ordered + [*cond_consts, *body_consts, *carry]
+    types = [a.mlir for a in avals]
+    start = [*cond_consts, *body_consts, *carry]
 
     def split(args):
-        if ordered:
-            ctx.token, *args = args
         return args[:nc], args[nc:nc + nb], args[nc + nb:]
 
     def cond(args):
@@ -208,7 +210,7 @@ def _while_lower(ctx, eqn, *names):
     def body(args):
         c, b, state = split(args)
         results = ctx.inline(p["body_jaxpr"], [*b, *state])
-        return [ctx.token] * ordered + [*c, *b, *results], types
+        return [*c, *b, *results], types
     if not types:       # a loop without state: it runs for ever or not at all
         types, start = ["tensor<i1>"], [ctx.constant(np.array(False))]
 
@@ -217,8 +219,6 @@ def _while_lower(ctx, eqn, *names):
     regions = several(ctx.region(types, cond), ctx.region(types, body))
     results = ctx.emit(f'"stablehlo.while"({", ".join(start)}) {regions} : ({", ".join(types)}) -> '
                        f'({", ".join(types)})', len(types))
-    if ordered:
-        ctx.token, *results = results
     return results[nc + nb:] if avals else []
 
 
@@ -310,5 +310,25 @@ def _while_batch(axis, args, dims, *, cond_jaxpr, body_jaxpr, cond_nconsts, body
     return results, [0 if m else None for m in marks]
 
 
+def _while_thread(states, values, args, *, cond_jaxpr, body_jaxpr, cond_nconsts, body_nconsts):
+    """Effects of the condition happen where its value is computed: before the loop, and at the end of each step."""
+    n, nc, nb = len(states), cond_nconsts, body_nconsts
+    cond, body = programs.thread(cond_jaxpr, states), programs.thread(body_jaxpr, states)
+    consts, carry = args[:nc + nb], args[nc + nb:]
+    results = eval_jaxpr(cond, (), *values, *consts[:nc], *carry)
+
+    def step(*xs):
+        (c, b), (now, last) = (xs[:nc], xs[nc:nc + nb]), (xs[nc + nb:nc + nb + n], xs[nc + nb + n + 1:])
+        after = eval_jaxpr(body, (), *now, *b, *last)
+        return [*eval_jaxpr(cond, (), *after[:n], *c, *after[n:]), *after[n:]]
+    avals = [aval_of(v) for v in (*consts, *results, *carry)]
+    avals[nc + nb + n + 1:] = body_jaxpr.in_avals[nb:]
+    stepping = programs.embed_constants(trace_to_jaxpr(step, avals, body_jaxpr.name))
+    going_on = programs.embed_constants(trace_to_jaxpr(lambda *xs: [xs[n]], avals[nc + nb:], cond_jaxpr.name))
+    outs = while_p.bind(*consts, *results, *carry, cond_jaxpr=going_on, body_jaxpr=stepping, cond_nconsts=0,
+                        body_nconsts=nc + nb)
+    return outs[:n], outs[n + 1:]
+
+
 while_p = Primitive("while", multiple_results=True, typ=_while_typ, lower=_while_lower, jvp=_while_jvp,
-                    linearize=_while_linearize, transpose=_while_transpose, batch=_while_batch)
+                    linearize=_while_linearize, transpose=_while_transpose, batch=_while_batch, thread=_while_thread)

@@ -43,7 +43,12 @@ def _batch(axis, args, dims, *, jaxpr, prevent_cse):
     return outs, [0 if b else None for b in out_batched]
 
 
+def _thread(states, values, args, *, jaxpr, prevent_cse):
+    results = remat_p.bind(*values, *args, jaxpr=programs.thread(jaxpr, states), prevent_cse=prevent_cse)
+    return results[:len(states)], results[len(states):]
+
+
 remat_p = Primitive(
     "checkpoint", multiple_results=True, typ=lambda *avals, jaxpr, **_: jaxpr.out_avals,
     lower=lambda ctx, eqn, *names: ctx.call(eqn.params["jaxpr"], names), jvp=_jvp, linearize=_linearize, batch=_batch,
-    evaluate=lambda *args, jaxpr, prevent_cse: jit_p.bind(*args, jaxpr=jaxpr, donated=()))
+    thread=_thread, evaluate=lambda *args, jaxpr, prevent_cse: jit_p.bind(*args, jaxpr=jaxpr, donated=()))

@@ -6,13 +6,12 @@ Lowered as a while loop that reads slices of xs and writes slices of ys.
 """
 from ..core import programs
 from ..core.avals import ShapedArray, physical
-from ..core.effects import TOKEN, is_ordered
 from ..core.jaxpr import dce, eval_jaxpr
 from ..core.linear import is_linear
 from ..core.trace import trace_to_jaxpr
 from .calls import nonzero, present
 from .common import Primitive, aval_of, np
-from .control import carry_fixpoint, front, several
+from .control import carry_fixpoint, front, front_to, several
 from .elementwise import add_p
 from .shape import broadcast_axis, instantiate, move_axis, zeros_of
 
@@ -40,7 +39,6 @@ def _scan_lower(ctx, eqn, *names):
     x_avals = [v.aval for v in eqn.invars[len(consts) + len(carry):]]
     y_avals = jaxpr.out_avals[len(carry):]
     stacked = [_stacked(a, length) for a in y_avals]
-    ordered = is_ordered(eqn.effects)
     ys = [_zeros(ctx, a) for a in stacked]
     carry_types = [a.mlir for a in jaxpr.out_avals[:len(carry)]]
     index_type = "tensor<i32>"
@@ -63,13 +61,11 @@ def _scan_lower(ctx, eqn, *names):
             carry, ys = step(ctx.constant(np.array(n, np.int32)), consts, carry, xs, ys)
         return [*carry, *ys]
     main, rest = length // unroll * unroll, length % unroll
-    types = [TOKEN] * ordered + [index_type, *(v.aval.mlir for v in eqn.invars[:len(consts)]), *carry_types,
-                                 *(a.mlir for a in x_avals), *(a.mlir for a in stacked)]
+    types = [index_type, *(v.aval.mlir for v in eqn.invars[:len(consts)]), *carry_types,
+             *(a.mlir for a in x_avals), *(a.mlir for a in stacked)]
     sizes = [len(consts), len(carry), len(xs), len(ys)]
 
     def unpack(args):
-        if ordered:
-            ctx.token, *args = args
         groups, start = [args[0]], 1
         for size in sizes:
             groups.append(args[start:start + size])
@@ -88,8 +84,8 @@ def _scan_lower(ctx, eqn, *names):
         for _ in range(unroll):
             carry, ys = step(i, consts, carry, xs, ys)
             i = ctx.emit(f"stablehlo.add {i}, {one} : {index_type}")
-        return [ctx.token] * ordered + [i, *consts, *carry, *xs, *ys], types
-    start = [ctx.token] * ordered + [ctx.constant(np.array(0, np.int32)), *consts, *carry, *xs, *ys]
+        return [i, *consts, *carry, *xs, *ys], types
+    start = [ctx.constant(np.array(0, np.int32)), *consts, *carry, *xs, *ys]
     listed = ", ".join(types)
     regions = several(ctx.region(types, cond), ctx.region(types, body))
     results = ctx.emit(f'"stablehlo.while"({", ".join(start)}) {regions} : ({listed}) -> ({listed})', len(types))
@@ -297,6 +293,14 @@ def _scan_batch(axis, args, dims, *, jaxpr, num_consts, num_carry, **params):
     return outs, [*(0 if m else None for m in marks), *(1 if m else None for m in y_marks)]
 
 
+def _scan_thread(states, values, args, *, jaxpr, num_consts, num_carry, **params):
+    n = len(states)
+    consts, rest = args[:num_consts], args[num_consts:]
+    program = front_to(programs.thread(jaxpr, states), n, num_consts)
+    results = scan_p.bind(*consts, *values, *rest, jaxpr=program, num_consts=num_consts, num_carry=num_carry + n, **params)
+    return results[:n], results[n:]
+
+
 def _scan_dce(used_outputs, eqn):
     """Drop unused ys, and what only they need.  The carry stays: a step may feed the next."""
     p = eqn.params
@@ -314,4 +318,4 @@ def _scan_dce(used_outputs, eqn):
 
 scan_p = Primitive("scan", multiple_results=True, typ=_scan_typ, lower=_scan_lower, jvp=_scan_jvp,
                    linearize=_scan_linearize, transpose=_scan_transpose, batch=_scan_batch, dce=_scan_dce,
-                   )
+                   thread=_scan_thread)
