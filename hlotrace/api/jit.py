@@ -8,8 +8,6 @@ import inspect
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-import numpy as np
-
 from ..core import programs, tree
 from ..core.avals import aval_of, is_arraylike, not_an_array
 from ..core.config import named_axes, state
@@ -29,15 +27,10 @@ from .signatures import Static, insert_statics, name_of, numbers_and_names
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-_NUMBERS = frozenset({int, float, bool, complex, np.ndarray, *np.sctypeDict.values()})
 
 
-def _arrays(leaves):
-    """The same with NumPy values and numbers as arrays.  LookupError where one is neither."""
-    for x in leaves:
-        if type(x) is not ArrayImpl and type(x) not in _NUMBERS:
-            raise LookupError
-    return [as_array(x) for x in leaves]
+def _aval(x):
+    return x.aval if type(x) is ArrayImpl else aval_of(x)
 
 
 def _static_part(x):
@@ -113,9 +106,10 @@ class JitFunction:
                 leaves = args
                 try:
                     key = (*[x.aval for x in leaves], state.trace_key)      # as a Kept would have it, in fewer steps
-                except AttributeError:
-                    leaves = _arrays(leaves)
-                    key = (*[x.aval for x in leaves], state.trace_key)
+                except AttributeError:      # NumPy values, Python numbers
+                    key = (*map(_aval, leaves), state.trace_key)
+                    if key in self._quick:
+                        leaves = [as_array(x) for x in leaves]
             call = self._quick[key]
             buffers = [x._buf for x in leaves if not x._committed]
             if len(buffers) != len(leaves):
@@ -150,8 +144,8 @@ class JitFunction:
             else:
                 last = name
                 leaves.append(x)
-        leaves = _arrays(leaves)
-        return leaves, (len(args), *key, *[x.aval for x in leaves])
+        key = (len(args), *key, *map(_aval, leaves))
+        return [as_array(x) for x in leaves] if key in self._quick else leaves, key
 
     def _call(self, args, kwargs, quick):
         """Any call.  Where its arguments and its program are simple it is found under the key `quick` next time."""
@@ -161,7 +155,7 @@ class JitFunction:
             statics = ()
         leaves, in_tree = tree.tree_flatten((args, kwargs))
         try:
-            avals = tuple([x.aval if type(x) is ArrayImpl else aval_of(x) for x in leaves])
+            avals = tuple(map(_aval, leaves))
         except TypeError:
             self._raise_bad_argument(args, kwargs, leaves)
             raise
