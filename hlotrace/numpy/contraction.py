@@ -79,17 +79,26 @@ def matmul(a, b, *, precision=None, preferred_element_type=None, out_sharding=No
     """Matrix product over the last two axes; leading axes broadcast; a vector is a row on the left, a column on the
     right.  ValueError for scalars, TypeError where the inner sizes differ.
     """
+    return laid(_matmul(a, b, precision, preferred_element_type), out_sharding, "jnp.matmul")
+
+
+@composite(static=("precision", "preferred"))
+def _matmul(a, b, precision, preferred):
     check_arraylike("matmul", a, b)
     _need_rank("matmul", (1, 1), a, b)
     a_core, b_core = "mk"[ndim(a) == 1:], "kn"[:ndim(b)]
     a_batch, b_batch, batch = _batch_letters(ndim(a) - 2, ndim(b) - 2)
     out = batch + a_core[:-1] + b_core[1:]
-    product = _product("matmul", a, a_batch + a_core, b, b_batch + b_core, out, precision, preferred_element_type)
-    return laid(product, out_sharding, "jnp.matmul")
+    return _product("matmul", a, a_batch + a_core, b, b_batch + b_core, out, precision, preferred)
 
 
 def dot(a, b, *, precision=None, preferred_element_type=None, out_sharding=None):
     """The sum over the last axis of a and the second to last (or only) axis of b; with a scalar, the product."""
+    return laid(_dot(a, b, precision, preferred_element_type), out_sharding, "jnp.dot")
+
+
+@composite(static=("precision", "preferred"))
+def _dot(a, b, precision, preferred):
     check_arraylike("dot", a, b)
     a_labels = _LETTERS[:ndim(a)]
     b_labels = _LETTERS[ndim(a):ndim(a) + ndim(b)]
@@ -98,7 +107,7 @@ def dot(a, b, *, precision=None, preferred_element_type=None, out_sharding=None)
         shared, axis = a_labels[-1], max(ndim(b) - 2, 0)
         out = a_labels[:-1] + b_labels[:axis] + b_labels[axis + 1:]
         b_labels = b_labels[:axis] + shared + b_labels[axis + 1:]
-    return laid(_product("dot", a, a_labels, b, b_labels, out, precision, preferred_element_type), out_sharding, "jnp.dot")
+    return _product("dot", a, a_labels, b, b_labels, out, precision, preferred)
 
 
 def vdot(a, b, *, precision=None, preferred_element_type=None):

@@ -56,13 +56,17 @@ def evaluate(primitive, args, params):
     if primitive.evaluate is not None:
         return primitive.evaluate(*args, **params)
     try:
-        avals = [None if a._committed else a.aval for a in args]
+        try:
+            avals = [None if a._committed else a.aval for a in args]
+        except AttributeError:      # Python numbers, NumPy values
+            args = [as_array(a) for a in args]
+            avals = [None if a._committed else a.aval for a in args]
         executable = _applications.entries[(primitive, *avals, *params.items()), state.trace_key]
         if executable.execute is not None and not primitive.multiple_results and not state.check_floats:
             found, = executable.execute([a._buf for a in args]).consume_with_handlers(executable.handlers)
             return ArrayImpl(executable.out_avals[0], found)
         results = executable([a._buf for a in args])
-    except (AttributeError, KeyError, binding.JaxRuntimeError):    # the common case does not hold: look closely
+    except (KeyError, binding.JaxRuntimeError):    # the common case does not hold: look closely
         results = _evaluate_carefully(primitive, args, params)
     return results if primitive.multiple_results else results[0]
 
@@ -74,10 +78,7 @@ def evaluate_compiled(primitive, args, params):
 
 
 def _evaluate_carefully(primitive, args, params):
-    for a in args:
-        if isinstance(a, Tracer):
-            raise errors.leaked_tracer(a)
-    arrays = [a if type(a) is ArrayImpl else as_array(a) for a in args]
+    arrays = [as_array(a) for a in args]
     avals = [a.aval for a in arrays]
     key = (primitive, *avals, *params.items())
     table = _programs if any(sub_jaxprs(params)) else _applications
