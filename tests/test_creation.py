@@ -187,3 +187,61 @@ def test_derivatives_and_batching():
     np.testing.assert_allclose(hlotrace.grad(lambda a: jnp.linspace(a, 2.0, 3).sum())(1.0), 1.5)
     np.testing.assert_array_equal(hlotrace.vmap(jnp.diag)(X), [np.diag(row) for row in X])
     np.testing.assert_array_equal(hlotrace.vmap(lambda a: jnp.array([a, 1]))(V), [[v, 1] for v in V])
+
+
+# --- text, files, printing -----------------------------------------------------------------------------------------------
+
+def test_arrays_from_text_iterators_and_files(tmp_path):
+    is_array(jnp.fromstring("1 2 3", dtype=np.float32, sep=" "), [1, 2, 3], "float32")
+    is_array(jnp.fromiter((i * i for i in range(4)), np.int8), [0, 1, 4, 9], "int8")
+    is_array(jnp.fromiter(iter([]), np.float32), [], "float32")
+    V.tofile(tmp_path / "v")
+    is_array(jnp.fromfile(tmp_path / "v", np.float32, count=2), V[:2], "float32")
+
+
+def test_arrays_are_saved_and_loaded_as_numpys(tmp_path):
+    for x in (jnp.asarray(X), jnp.zeros((0, 2), bool), jnp.array(-0.0)):
+        jnp.save(tmp_path / "x.npy", x)
+        found = jnp.load(tmp_path / "x.npy")
+        assert found.dtype == x.dtype and found.shape == x.shape and found.tobytes() == x.tobytes()
+    jnp.savez(tmp_path / "x.npz", a=jnp.asarray(X), b=jnp.arange(3))
+    with jnp.load(tmp_path / "x.npz") as found:
+        np.testing.assert_array_equal(found["a"], X)
+        np.testing.assert_array_equal(found["b"], np.arange(3))
+
+
+def test_printing_is_numpys():
+    x = jnp.array([1 / 3])
+    before = jnp.get_printoptions()
+    with jnp.printoptions(precision=2):
+        assert str(x) == "[0.33]" and jnp.get_printoptions()["precision"] == 2
+    try:
+        jnp.set_printoptions(precision=3)
+        assert str(x) == "[0.333]"
+    finally:
+        jnp.set_printoptions(**before)
+    assert jnp.iterable(jnp.ones(0)) and not jnp.iterable(3.0)
+    assert jnp.euler_gamma == np.euler_gamma and 0.57721 < jnp.euler_gamma < 0.57722
+
+
+# --- constants -----------------------------------------------------------------------------------------------------------
+
+BITS = {      # values that a careless comparison, or a decimal, would lose
+    **{dtype: [0.0, -0.0, np.nan, -np.nan, np.inf, -np.inf, 1 / 3, 1e-3, 448.0] for dtype in (
+        "float32", "float16", "bfloat16", "float8_e4m3fn", "float8_e5m2")},
+    "complex64": [complex(a, b) for a in (0.0, -0.0, np.nan, np.inf) for b in (0.0, -0.0, -np.inf, 1 / 3)],
+    "int8": [-128, -1, 0, 127], "uint32": [0, 1, 2**31, 2**32 - 1], "int32": [-2**31, 2**31 - 1, 0], "bool": [True, False],
+}
+SMALLEST = {"float32": 2**-126 * 1.5, "float16": 2**-24, "bfloat16": 2**-126 * 1.5}
+
+
+@pytest.mark.parametrize("dtype", BITS)
+def test_constants_of_programs_keep_every_bit(dtype):
+    """Alone, repeated, beside the value that equals them, in long arrays, and each in one program with all others."""
+    values = np.array([*BITS[dtype], *filter(None, [SMALLEST.get(dtype)])], getattr(ml_dtypes, dtype, dtype))
+    arrays = [values, values[:0], values.repeat(30), np.tile(values, 30), *values[:, None], *values,
+              *(np.full((2, 3), v, values.dtype) for v in values), *(np.array([v, values[0], v]) for v in values)]
+    found = hlotrace.jit(lambda: [jnp.asarray(a) for a in arrays])()
+    for x, want in zip(found, arrays, strict=True):
+        assert x.dtype == want.dtype and x.shape == want.shape
+        assert np.asarray(x).tobytes() == want.tobytes(), want

@@ -1,8 +1,11 @@
 """float32, int8, ... as objects, and questions about dtypes."""
+import warnings
+
 import ml_dtypes
 import numpy as np
 import pytest
 
+import hlotrace as jax
 import hlotrace.numpy as jnp
 
 
@@ -38,3 +41,46 @@ def test_questions_about_dtypes():
         jnp.isdtype("int8", "foo")
     with pytest.raises(TypeError, match="Expected kind"):
         jnp.isdtype("int8", np.integer)
+
+
+# --- names that stand for others, and the narrow types ------------------------------------------------------------------
+
+@pytest.mark.parametrize("name", ["character", "complexfloating", "flexible", "generic", "object_", "signedinteger",
+                                  "unsignedinteger"])
+def test_abstract_types_are_those_of_numpy(name):
+    assert getattr(jnp, name) is getattr(np, name)
+    assert jnp.issubdtype(jnp.float32, jnp.generic) and not jnp.issubdtype(jnp.float32, jnp.flexible)
+    assert jnp.issubdtype("uint8", jnp.unsignedinteger) and not jnp.issubdtype("uint8", jnp.signedinteger)
+
+
+@pytest.mark.parametrize(("name", "dtype", "wide"), [
+    ("uint", "uint32", "uint64"), ("complex_", "complex64", "complex128"), ("csingle", "complex64", "complex64"),
+    ("cdouble", "complex64", "complex128")])
+def test_old_names_of_types(name, dtype, wide):
+    with jax.enable_x64(True):
+        assert jnp.zeros(1, getattr(jnp, name)).dtype == wide
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Explicitly requested dtype")      # that of cdouble is not there
+        assert jnp.zeros(1, getattr(jnp, name)).dtype == dtype
+
+
+NARROW = {
+    **dict.fromkeys(["float4_e2m1fn", "float8_e3m4", "float8_e4m3", "float8_e4m3b11fnuz", "float8_e4m3fn", "float8_e4m3fnuz",
+                     "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu"],
+                    np.array([0, -0.0, 1, -1.5, 3, 0.3, 448, 1e-3, -57, np.inf, np.nan], np.float32)),
+    **dict.fromkeys(["int2", "uint2", "int4", "uint4"], np.arange(-5, 6, dtype=np.int32)),
+}
+
+
+@pytest.mark.parametrize("name", NARROW)
+def test_narrow_types_hold_what_ml_dtypes_says(name):
+    """Rounded on the way in, exact on the way out, compiled or not, and as constants of a program."""
+    x, dtype = NARROW[name], np.dtype(getattr(ml_dtypes, name))
+    want = x.astype(dtype)
+    wide = want.astype(x.dtype)
+    assert np.dtype(getattr(jnp, name)) == dtype
+    for got in (jnp.asarray(x).astype(getattr(jnp, name)), jax.jit(lambda x: x.astype(dtype))(x), jax.jit(lambda: want)()):
+        assert got.dtype == dtype
+        np.testing.assert_array_equal(np.asarray(got).view(np.uint8), want.view(np.uint8))
+        np.testing.assert_array_equal(got.astype(x.dtype), wide)
+    assert jnp.zeros((0, 2), dtype).astype(np.float32).shape == (0, 2)

@@ -43,3 +43,9 @@ def test_grids_are_those_of_numpy(function):
 def test_grids_refuse(call, error, words):
     with pytest.raises(error, match=words):
         call()
+
+
+def test_indices_written_as_slices():
+    assert jnp.s_[1:, ...] == jnp.index_exp[1:, ...] == (slice(1, None), Ellipsis)
+    assert jnp.s_[2] == 2 and jnp.index_exp[2] == (2,)
+    np.testing.assert_array_equal(jnp.asarray(M)[jnp.s_[::-1, 1]], M[::-1, 1])

@@ -242,3 +242,24 @@ def test_patches_and_local_convolution():
 def test_errors_name_axes_and_sizes(call, error, words):
     with pytest.raises(error, match=words):
         call()
+
+
+def test_dimension_numbers_of_convolutions_from_letters():
+    """Where batch or output feature, feature or input feature, and the spatial axes in the order of the kernel stand."""
+    lhs, rhs = (2, 7, 8, 4), (3, 3, 4, 6)
+    numbers = lax.conv_dimension_numbers(lhs, rhs, ("NHWC", "HWIO", "NCWH"))
+    assert numbers == lax.ConvDimensionNumbers((0, 3, 1, 2), (3, 2, 0, 1), (0, 1, 3, 2))
+    assert lax.conv_dimension_numbers(lhs, rhs, None) == lax.ConvDimensionNumbers(*[(0, 1, 2, 3)] * 3)
+    assert lax.conv_dimension_numbers(lhs, rhs, numbers) == numbers
+    for wrong in (("NHWC", "HWIO"), ("NHWC", "HWIO", "NHC"), ("NHWC", "HWIO", "NHHC"), ("NHWC", "HWIO", "NHDC"), "NHWC"):
+        with pytest.raises(TypeError, match="dimension_numbers"):
+            lax.conv_dimension_numbers(lhs, rhs, wrong)
+
+
+def test_conv_with_general_padding_is_the_general_convolution():
+    x, y = ints(2, 4, 7, 8), ints(6, 4, 3, 3)
+    how = ((2, 1), ((1, 0), (2, 3)), (1, 2), (2, 1))
+    got = lax.conv_with_general_padding(x, y, *how)
+    np.testing.assert_array_equal(got, lax.conv_general_dilated(x, y, *how))
+    plain = lax.conv_with_general_padding(x, y, (1, 1), "VALID", None, None)
+    np.testing.assert_array_equal(plain[0, 0, 0, 0], (x[0, :, :3, :3] * y[0]).sum())

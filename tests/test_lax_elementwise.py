@@ -48,3 +48,11 @@ def test_lax_operands():
 def test_stop_gradient():
     assert grad(lambda x: x * lax.stop_gradient(x))(3.0) == 3
     assert grad(lambda x: lax.stop_gradient({"a": x, "n": 1})["a"])(3.0) == 0
+
+
+def test_one_minus_square_is_exact_near_one():
+    x = np.float32([1 - 2**-20, -1 + 2**-20, 0, 3, np.nan, np.inf])
+    want = 1 - x.astype(np.float64) ** 2
+    np.testing.assert_allclose(lax.one_minus_square(x), want, rtol=1e-6)
+    assert lax.one_minus_square(np.zeros((0, 2), np.float32)).shape == (0, 2)
+    assert grad(lax.one_minus_square)(3.0) == -6

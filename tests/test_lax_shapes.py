@@ -40,3 +40,11 @@ def test_lax_shapes(call, want):
 def test_lax_shapes_refuse(call, error, words):
     with pytest.raises(error, match=words):
         call()
+
+
+def test_broadcast_to_rank_puts_axes_of_size_one_in_front():
+    for rank, shape in ((1, (2, 3)), (2, (2, 3)), (4, (1, 1, 2, 3))):
+        got = lax.broadcast_to_rank(X, rank)
+        assert got.shape == shape
+        np.testing.assert_array_equal(got, X.reshape(shape))
+    assert lax.broadcast_to_rank(X[:0], 3).shape == (1, 0, 3) and lax.broadcast_to_rank(True, 1).tolist() == [True]

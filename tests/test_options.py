@@ -10,7 +10,7 @@ import pytest
 import hlotrace as jax
 import hlotrace.numpy as jnp
 from hlotrace import random
-from hlotrace.core.config import override
+from hlotrace.core.config import override, state
 
 LEGACY = np.array([0, 3], np.uint32)
 
@@ -102,3 +102,44 @@ def test_default_prng_impl_and_threefry_partitionable():
     with jax.threefry_partitionable(False):
         other = random.bits(random.key(0), (5,))
     assert (other != random.bits(random.key(0), (5,))).any()
+
+
+def test_debug_infs_stops_at_the_first_infinity():
+    with jax.debug_infs(True):
+        assert jnp.log(1.0) == 0
+        for call in (lambda: jnp.log(0.0), lambda: jax.jit(lambda x: 1 / x)(0.0)):
+            with pytest.raises(FloatingPointError):
+                call()
+    assert jnp.log(0.0) == -np.inf
+
+
+def test_log_compiles_names_what_is_compiled(caplog):
+    def named_here(x):
+        return x * 3
+    with jax.log_compiles(True), caplog.at_level("WARNING"):
+        jax.jit(named_here)(1.0)
+    assert any("named_here" in record.getMessage() for record in caplog.records)
+    caplog.clear()
+    jax.jit(lambda x: x * 5)(1.0)
+    assert not [r for r in caplog.records if "ompil" in r.getMessage()]
+
+
+def test_rank_promotion():
+    x, y = jnp.ones((2, 3)), jnp.ones(3)
+    with jax.numpy_rank_promotion("raise"):
+        assert (x + 1).shape == (2, 3)
+        with pytest.raises(ValueError, match="(?i)rank"):
+            x + y
+    with jax.numpy_rank_promotion("warn"), pytest.warns(UserWarning, match="(?i)rank"):
+        jax.jit(lambda x, y: x * y)(x, y)
+    assert (x + y).shape == (2, 3)
+
+
+@pytest.mark.parametrize("option, value", [("jax_enable_x64", True), ("jax_default_matmul_precision", "highest"),
+                                           ("jax_log_compiles", True), ("hlotrace_outline", False)])
+def test_an_option_is_as_before_after_a_block_whatever_ends_it(option, value):
+    before = jax.config.read(option), state.trace_key
+    with pytest.raises(KeyError), override(option, value):
+        assert jax.config.read(option) == value
+        raise KeyError
+    assert (jax.config.read(option), state.trace_key) == before

@@ -25,6 +25,9 @@ VALUES = [
     ("nansum", {"axis": 1}, NANS), ("nanprod", {"axis": 0}, NANS), ("nanmax", {"axis": 0}, NANS[:2]),
     ("nanmin", {}, NANS), ("nancumsum", {"axis": 1}, NANS), ("nancumprod", {}, NANS[1:]), ("cumsum", {"axis": 1}, X),
     ("cumprod", {}, X), ("cumulative_sum", {"axis": 0, "include_initial": True}, X),
+    ("cumulative_prod", {"axis": -1, "include_initial": True}, X), ("cumulative_prod", {}, np.zeros(0, f32)),
+    ("amax", {"axis": -1}, X), ("amax", {"initial": -1.0}, np.zeros(0, f32)), ("amin", {"keepdims": True}, NANS),
+    ("amin", {"axis": (0, -1)}, X > 0), ("nanargmax", {"axis": 1}, NANS[:2]), ("nanargmax", {"axis": -2}, X > 0),
 ]
 
 
@@ -43,6 +46,8 @@ def test_the_same_under_jit(name):
     ("sum", np.ones(3, np.uint8), "uint32"), ("prod", np.ones(3, bool), "int32"), ("sum", np.ones(9, bf16), "bfloat16"),
     ("cumsum", np.ones(3, np.int8), "int8"), ("cumsum", np.ones(3, bool), "int32"),
     ("cumulative_sum", np.ones(3, np.int8), "int32"), ("max", np.ones(3, np.int8), "int8"),
+    ("cumulative_prod", np.ones(3, np.int8), "int32"), ("cumulative_prod", np.ones(3, bf16), "bfloat16"),
+    ("amax", np.ones(3, bf16), "bfloat16"), ("amin", np.ones(3, bool), "bool"), ("nanargmax", np.ones(3, bf16), "int32"),
     ("argmax", np.ones(3), "int32"),
 ])
 def test_result_dtypes(name, x, dtype):

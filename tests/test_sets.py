@@ -23,6 +23,19 @@ def test_agrees_with_numpy(name, options, x):
     same(getattr(jnp, name)(x, **options), getattr(np, name)(x, **options))
 
 
+@pytest.mark.parametrize("x", [U, U - 2 > 0, NANS, np.array([[0.0, -0.0], [1.0, 0.0]], f32), np.zeros((0, 2), f32),
+                               np.array([1j, 1, 1j])], ids=["ints", "bools", "nan", "zeros", "empty", "complex"])
+def test_the_array_api_names_agree_with_numpy(x):
+    """Every NaN is distinct there; the results have names."""
+    for name in ("unique_all", "unique_counts", "unique_inverse"):
+        got, want = getattr(jnp, name)(x), getattr(np, name)(x)
+        assert got._fields == want._fields
+        same(tuple(got), tuple(want))
+    same(jnp.unique_values(x), np.unique_all(x).values)      # whose order is that of a sort
+    padded = jax.jit(lambda x: jnp.unique_all(x, size=13, fill_value=7))(x)
+    same(padded.values, np.pad(np.unique_all(x).values, (0, 13 - len(np.unique_all(x).values)), constant_values=7))
+
+
 @pytest.mark.parametrize("call, error, words", [
     (lambda: jax.jit(jnp.unique)(U), jax.errors.ConcretizationTypeError, "size"),
 ])

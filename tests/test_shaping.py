@@ -13,6 +13,9 @@ I3 = np.arange(3, dtype=np.int32)
 
 
 SAME = [
+    lambda xp: xp.atleast_1d(V[0]), lambda xp: xp.atleast_1d(V[:0], C, True),
+    lambda xp: xp.permute_dims(C, (2, 0, 1)), lambda xp: xp.permute_dims(C, (-1, 0, -2)),
+    lambda xp: xp.permute_dims(C[:, :0], (1, 0, 2)),
     lambda xp: xp.reshape(C, (4, -1)), lambda xp: xp.reshape(C, (4, 6), order="F"), lambda xp: xp.ravel(X, order="F"),
     lambda xp: xp.ravel(np.zeros((0, 2), np.float32)), lambda xp: xp.resize(X, (4, 2)),
     lambda xp: xp.resize(np.zeros(0, np.float32), (2,)), lambda xp: xp.transpose(C),

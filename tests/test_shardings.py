@@ -437,3 +437,22 @@ def test_names_are_where_programs_look_for_them():
 def test_names_with_which_xla_crashes_are_refused(name):
     with raises(ValueError, "is not ASCII, a backslash or a quote"):
         AbstractMesh((2,), (name,))
+
+
+@pytest.mark.parametrize("use", ["use_mesh", "use_abstract_mesh"])
+def test_the_mesh_in_use(use):
+    assert jax.sharding.get_mesh().empty and jax.sharding.get_abstract_mesh().empty
+    mesh = jax.make_mesh((4, 2), ("data", "model"))
+    with pytest.raises(KeyError), getattr(jax.sharding, use)(mesh):
+        assert jax.sharding.get_mesh() is mesh and jax.sharding.get_abstract_mesh() == mesh.abstract_mesh
+        raise KeyError
+    assert jax.sharding.get_mesh().empty
+
+
+def test_reshard_lays_an_array_anew_in_and_out_of_programs():
+    mesh = jax.make_mesh((4, 2), ("data", "model"))
+    rows, columns = (jax.sharding.NamedSharding(mesh, jax.P(*spec)) for spec in (("data", None), (None, "model")))
+    x = jax.reshard(np.arange(8.0).reshape(4, 2), rows)
+    assert x.sharding == rows
+    for move in (lambda x: jax.reshard(x, columns), jax.jit(lambda x: jax.reshard(x, columns))):
+        assert move(x).sharding.is_equivalent_to(columns, 2) and np.array_equal(move(x), x)

@@ -1,4 +1,5 @@
 """Sorting, searching, counting: order, stability, NaN, derivatives."""
+import ml_dtypes
 import numpy as np
 import pytest
 from equal import same
@@ -19,6 +20,10 @@ VALUES = [
     ("sort", {}, np.array([1 + 2j, 1 - 1j, 0 + 5j])), ("sort", {"axis": 0}, np.zeros((0, 2), f32)),
     ("bincount", {"minlength": 6}, U), ("histogram", {"bins": 4}, X),
     ("histogram", {"bins": 3, "range": (0, 1), "density": True}, X),
+    ("histogram_bin_edges", {"bins": 4}, X), ("histogram_bin_edges", {"bins": 3, "range": (-1, 2)}, U),
+    ("histogram_bin_edges", {"bins": 2}, np.ones(3, f32)),
+    ("histogram_bin_edges", {"bins": np.array([0, 1, 5])}, U), ("sort_complex", {}, X), ("sort_complex", {}, U),
+    ("sort_complex", {}, np.array([[1 + 2j, 1 - 1j, 0 + 5j], [-0.0, 1j, -1j]])), ("sort_complex", {}, np.zeros((2, 0), f32)),
 ]
 
 
@@ -30,10 +35,28 @@ def test_agrees_with_numpy(name, options, x):
 @pytest.mark.parametrize("call, error, words", [
     (lambda: jnp.searchsorted(X, 1.0), ValueError, "1-dimensional"),
     (lambda: jnp.bincount(X[0, 0]), TypeError, "integer"),
+    (lambda: jnp.histogram_bin_edges(X[:0]), ValueError, "no identity"),      # as in JAX; NumPy takes 0 to 1
+    (lambda: jnp.histogram_bin_edges(X, "auto"), NotImplementedError, "'auto'"),
 ])
 def test_errors_say_what_is_wrong(call, error, words):
     with pytest.raises(error, match=words):
         call()
+
+
+@pytest.mark.parametrize("x, kth, axis", [
+    (X, 1, 0), (X, 2, -1), (X.astype(ml_dtypes.bfloat16), -1, 1), (U, 3, 0), (X > 0, 1, -2), (NANS, 1, 1),
+    (np.zeros((3, 0), f32), 1, 0)])
+def test_argpartition_leaves_the_smaller_before_and_the_larger_after(x, kth, axis):
+    """NaN counts as the largest, as in a sort."""
+    indices = np.asarray(jnp.argpartition(x, kth, axis))
+    assert (np.sort(indices, axis) == np.arange(x.shape[axis]).reshape(*[-1], *[1] * (x.ndim - 1 - axis % x.ndim))).all()
+    wide = x.astype(f32)
+    found, ordered = np.take_along_axis(wide, indices, axis), np.sort(wide, axis)
+    same(np.take(found, kth, axis), np.take(ordered, kth, axis))
+    cut = kth % x.shape[axis]
+    for part in (slice(0, cut), slice(cut, None)):
+        take = (slice(None),) * (axis % x.ndim) + (part,)
+        same(np.sort(found[take], axis), ordered[take])
 
 
 def test_sort_of_several_keys_is_stable_and_ordered():

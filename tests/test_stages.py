@@ -140,3 +140,67 @@ def test_scopes_stay_with_what_transformations_make_of_operations():
         text = jax.jit(fun).lower(*args).as_text(debug_info=True)
         paths = re.findall(r'loc\("([^"]*)/(?:dot_general|tanh)"', text)
         assert len(paths) >= 2 and all(path.endswith("net/mlp") and path.count("mlp") == 1 for path in paths)
+
+
+@pytest.mark.parametrize("how", ["plain", "constants", "unused", "static", "names", "trees"])
+def test_what_is_donated_is_what_was_asked_for(how):
+    """Wherever the donated argument of five elements ends up among the inputs of the program."""
+    big = np.arange(2000.0, dtype=np.float32)      # too long to stand in the program: an input of it
+    a, b, c = (jnp.ones(n) for n in (4, 5, 6))
+    call, args, kwargs = {
+        "plain": (jax.jit(lambda a, b, c: (a + 1, b + 1, c + 1), donate_argnums=1), (a, b, c), {}),
+        "constants": (jax.jit(lambda a, b, c: (a + 1, b + big[:5] * big.sum(), c + 1), donate_argnums=1), (a, b, c), {}),
+        "unused": (jax.jit(lambda a, b, c: b + 1, donate_argnums=1), (a, b, c), {}),
+        "static": (jax.jit(lambda n, a, m, b, c: (a + n, b + m, c), static_argnums=(0, 2), donate_argnums=3),
+                   (1, a, 2, b, c), {}),
+        "names": (jax.jit(lambda a, c, b: (a + 1, b + 1, c + 1), donate_argnames="b"), (a,), {"c": c, "b": b}),
+        "trees": (jax.jit(lambda t, u: (t["x"] + 1, u["b"] + 1, u["d"]), donate_argnums=1),
+                  ({"x": a, "y": c}, {"b": b, "d": b}), {}),
+    }[how]
+    text = call.lower(*args, **kwargs).as_text()
+    donors = re.findall(r"tensor<(\w+)> \{[^}]*(?:buffer_donor|aliasing_output)", text)
+    assert donors == ["5xf32"] * (2 if how == "trees" else 1)
+    if how != "trees":      # the same array twice cannot be donated twice
+        call(*args, **kwargs)
+        assert b.is_deleted() and not a.is_deleted() and not c.is_deleted()
+
+
+def test_stages_have_classes():
+    traced = f.trace(X)
+    assert isinstance(f, jax.stages.Wrapped) and isinstance(traced, jax.stages.Traced)
+    lowered = traced.lower()
+    assert isinstance(lowered, jax.stages.Lowered) and isinstance(lowered.compile(), jax.stages.Compiled)
+
+
+def test_named_call_puts_a_function_in_a_scope():
+    def inner(x):
+        return jnp.sin(x)
+    text = jax.jit(jax.named_call(inner, name="outer")).lower(1.0).as_text(debug_info=True)
+    assert "outer/" in text and jax.named_call(inner)(0.0) == 0 and jax.named_call(inner).__name__ == "inner"
+
+
+def test_what_is_evaluated_while_tracing():
+    """On values that are known; a tracer is none."""
+    def g(x):
+        with jax.ensure_compile_time_eval():
+            y = jnp.arange(3).sum()
+            assert not isinstance(y, jax.core.Tracer)
+            known = int(y)
+        return x + known
+    assert jax.jit(g)(1.0) == 4
+    assert not [e for e in jax.make_jaxpr(g)(1.0).eqns if e.primitive.name == "reduce_sum"]
+
+
+def test_names_that_stand_for_others():
+    assert jax.remat is jax.ad_checkpoint.remat is jax.checkpoint
+    assert jax.dtypes.canonicalize_dtype("float64") == np.float32
+    with jax.enable_x64(True):
+        assert jax.dtypes.canonicalize_dtype("float64") == np.float64
+    key = jax.random.key(0)
+    assert key.dtype == jax.random.key_dtype() and jnp.issubdtype(key.dtype, jax.dtypes.extended)
+    assert not jnp.issubdtype("float32", jax.dtypes.extended) and issubclass(jax.errors.KeyReuseError, RuntimeError)
+
+
+def test_fetching_begins_and_gives_the_tree_back():
+    tree = {"a": jnp.arange(3), "b": [2.0, None]}
+    assert jax.copy_to_host_async(tree) is tree and tree["a"].tolist() == [0, 1, 2]

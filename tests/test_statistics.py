@@ -19,6 +19,9 @@ VALUES = [
     ("mean", {"axis": 1, "where": X > -1}, X), ("var", {"ddof": 1, "axis": (0, 1)}, X),
     ("std", {"axis": 2, "keepdims": True}, X + 1j * X[:, ::-1]), ("median", {"axis": (0, 1)}, X), ("median", {}, NANS),
     ("nanmean", {"axis": 0}, NANS[1:2, ::3]), ("nanstd", {"axis": 0}, X), ("nanmedian", {"axis": 1}, NANS[:2]),
+    ("nanquantile", {"q": np.array([0, 0.3, 1]), "axis": -1, "keepdims": True}, X),
+    ("nanquantile", {"q": 0.7, "axis": 1}, NANS[1:2]),
+    ("nanquantile", {"q": 0.4, "method": "lower", "axis": (0, 2)}, X.astype(np.int8)),
 ]
 
 

@@ -149,3 +149,12 @@ def test_the_environment_sets_it():
 def test_an_unknown_level_is_refused():
     with pytest.raises(ValueError, match="jax_transfer_guard: 'never'"), jax.transfer_guard("never"):
         pass
+
+
+def test_fetching_is_guarded_by_its_own_context():
+    """On the CPU the host reads the device's memory: nothing is transferred, and nothing refused."""
+    for level in ("allow", "disallow", "disallow_explicit"):
+        with jax.transfer_guard_device_to_host(level):
+            assert jax.config.jax_transfer_guard_device_to_host == level
+            assert np.asarray(jnp.ones(3)).tolist() == [1, 1, 1]
+    assert jax.config.jax_transfer_guard_device_to_host is None

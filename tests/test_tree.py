@@ -525,5 +525,9 @@ def test_long_reports_are_cut():
 
 def test_public_names_are_the_same_functions():
     assert tree.map is tree_util.tree_map and tree.flatten is tree_util.tree_flatten
+    for name in ("tree_all", "tree_broadcast", "tree_flatten_with_path", "tree_leaves_with_path", "tree_reduce",
+                 "tree_reduce_associative", "tree_structure", "tree_transpose"):
+        assert getattr(tree, name.removeprefix("tree_")) is getattr(tree_util, name)
+    assert tree_util.default_registry is core.registry
     for module in tree, tree_util:
         assert all(hasattr(module, name) for name in module.__all__)

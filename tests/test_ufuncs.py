@@ -13,18 +13,19 @@ INEXACT = ["exp", "exp2", "expm1", "log", "log1p", "sqrt", "sin", "cos", "tan", 
            "cosh", "tanh", "arcsinh", "arccosh", "arctanh", "log2", "log10", "reciprocal"]
 UNARY = {
     **dict.fromkeys(INEXACT, ALL),
-    **dict.fromkeys(["cbrt", "fabs", "deg2rad", "rad2deg", "isposinf", "isneginf"], REAL),
-    **dict.fromkeys(["floor", "ceil", "trunc"], ("float32", "bfloat16", "int8")),
+    **dict.fromkeys(["cbrt", "fabs", "deg2rad", "rad2deg", "radians", "degrees", "isposinf", "isneginf"], REAL),
+    **dict.fromkeys(["floor", "ceil", "trunc", "fix"], ("float32", "bfloat16", "int8")),
     **dict.fromkeys(["negative", "positive", "square", "sign"], NUMBER),
-    **dict.fromkeys(["abs", "conjugate", "real", "imag", "isfinite", "isinf", "isnan", "isreal", "iscomplex",
+    **dict.fromkeys(["abs", "absolute", "conjugate", "real", "imag", "isfinite", "isinf", "isnan", "isreal", "iscomplex",
                      "logical_not"], ALL),
-    "invert": ("int8", "bool"), "bitwise_count": ("int8",),
+    **dict.fromkeys(["invert", "bitwise_invert", "bitwise_not"], ("int8", "bool")), "bitwise_count": ("int8",),
 }
 BINARY = {
-    **dict.fromkeys(["add", "multiply", "divide", "equal", "not_equal", "logical_and", "logical_or", "logical_xor", "less",
+    **dict.fromkeys(["add", "multiply", "divide", "true_divide", "equal", "not_equal",
+                     "logical_and", "logical_or", "logical_xor", "less",
                      "less_equal", "greater", "greater_equal", "maximum", "minimum"], ALL),
     **dict.fromkeys(["bitwise_and", "bitwise_or", "bitwise_xor"], ("int8", "bool")),
-    **dict.fromkeys(["left_shift", "right_shift"], ("int8",)),
+    **dict.fromkeys(["left_shift", "right_shift", "bitwise_left_shift", "bitwise_right_shift"], ("int8",)),
     "subtract": NUMBER, "arctan2": REAL, "nextafter": ("float32",),
 }
 
