@@ -1,4 +1,4 @@
-"""What rules of linear primitives see in place of an operand whose value is unknown."""
+"""What rules see in place of values: unknown operands of linear primitives, symbolic zeros, the axis of a vmap."""
 from .avals import register_aval
 
 
@@ -25,6 +25,22 @@ register_aval(Linear, _not_linear)
 
 def is_linear(x):
     return type(x) is Linear
+
+
+# --- symbolic zeros: None in a list of tangents, cotangents or mapped axes ------------------------------------------
+
+def nonzero(values):
+    return tuple([v is not None for v in values])
+
+
+def present(values):
+    return [v for v in values if v is not None]
+
+
+def spread(values, marks):
+    """The inverse of `present`: the next value for each mark, None where there is none."""
+    rest = iter(values)
+    return [next(rest) if m else None for m in marks]
 
 
 class Axis:

@@ -18,7 +18,7 @@ from .array import Array
 from .config import state
 from .jaxpr import Literal, Var
 from .kept import Kept
-from .linear import is_linear
+from .linear import is_linear, nonzero, present, spread
 from .primitive import fact_of
 from .trace import EVAL, entering, trace_to_jaxpr
 
@@ -126,13 +126,17 @@ def embed_constants(jaxpr):
     return jaxpr.replace(constvars=(), consts=(), eqns=eqns, outvars=substitute(jaxpr.outvars))
 
 
+def trace_closed(fun, avals, name="", arg_names=None):
+    """The program of a function of flat lists, with what its rules made as literals."""
+    return embed_constants(trace_to_jaxpr(fun, avals, name, arg_names))
+
+
 def transpose_call(cotangents, args, jaxpr, bind):
     """The transpose rule of a primitive that calls a program: transpose the program and call that.
 
     `bind(jaxpr, operands)` calls the transposed program.  Returns cotangents for every operand.
     """
     linear = tuple([is_linear(a) for a in args])
-    program, in_nonzero = transpose(jaxpr, linear, tuple([ct is not None for ct in cotangents]))
-    results = iter(bind(program, [*[a for a in args if not is_linear(a)], *[c for c in cotangents if c is not None]]))
-    nonzero = iter(in_nonzero)
-    return [next(results) if is_lin and next(nonzero) else None for is_lin in linear]
+    program, in_nonzero = transpose(jaxpr, linear, nonzero(cotangents))
+    results = bind(program, [*[a for a in args if not is_linear(a)], *present(cotangents)])
+    return spread(spread(results, in_nonzero), linear)

@@ -9,8 +9,8 @@ from ..core import dtypes, errors, tree
 from ..core.avals import aval_of, is_arraylike
 from ..core.config import state
 from ..core.jaxpr import Var, eval_jaxpr
-from ..core.programs import embed_constants
-from ..core.trace import Tracer, is_concrete, trace_to_jaxpr
+from ..core.programs import trace_closed
+from ..core.trace import Tracer, is_concrete
 from ..primitives.collectives import vary
 from ..primitives.common import canonical_axis, np, scalar
 from ..primitives.control import cond_p, while_p
@@ -62,7 +62,7 @@ def varying(traced, axes):
     def fun(*xs):
         return [vary(x, wanted) if wanted else x for x, wanted in zip(eval_jaxpr(closed, (), *xs), axes)]
     found = copy.copy(traced)
-    found.closed, found.branches = embed_constants(trace_to_jaxpr(fun, closed.in_avals, closed.name)), {}
+    found.closed, found.branches = trace_closed(fun, closed.in_avals, closed.name), {}
     return found
 
 

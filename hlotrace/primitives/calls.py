@@ -3,20 +3,12 @@ from ..core import programs
 from ..core.config import state
 from ..core.errors import UnexpectedTracerError
 from ..core.jaxpr import Eqn, close, dce, eval_jaxpr
+from ..core.linear import nonzero, present, spread
 from ..core.primitive import fact_of
 from ..core.programs import transpose_call
 from ..core.trace import trace_to_jaxpr
 from .common import Primitive, aval_of, dtype_of, dtypes
 from .shape import move_axis, reduce_sum
-
-
-def nonzero(tangents):
-    return tuple(t is not None for t in tangents)
-
-
-def present(values):
-    return [v for v in values if v is not None]
-
 
 # --- jit --------------------------------------------------------------------------------------------------------
 
@@ -27,8 +19,7 @@ def jit_bind(jaxpr, operands, donated=()):
 def _jit_jvp(primals, tangents, *, jaxpr, donated):
     program, out_nonzero = programs.jvp(jaxpr, nonzero(tangents))
     results = jit_bind(program, [*primals, *present(tangents)])
-    moved = iter(results[len(jaxpr.outvars):])
-    return results[:len(jaxpr.outvars)], [next(moved) if nz else None for nz in out_nonzero]
+    return results[:len(jaxpr.outvars)], spread(results[len(jaxpr.outvars):], out_nonzero)
 
 
 def _jit_linearize(trace, primals, tangents, *, jaxpr, donated):
@@ -36,13 +27,12 @@ def _jit_linearize(trace, primals, tangents, *, jaxpr, donated):
     results = jit_bind(split.primal, primals)
     outs, saved = results[:len(jaxpr.outvars)], results[len(jaxpr.outvars):]
     operands = [*split.select(primals, saved), *present(tangents)]
-    moved = iter(trace.rules.record(jit_p, operands, {"jaxpr": split.linear, "donated": ()}))
-    return outs, [next(moved) if nz else None for nz in split.out_nonzero]
+    return outs, spread(trace.rules.record(jit_p, operands, {"jaxpr": split.linear, "donated": ()}), split.out_nonzero)
 
 
 def _jit_batch(axis, args, dims, *, jaxpr, donated):
     args = [a if d is None else move_axis(a, d, 0) for a, d in zip(args, dims)]
-    program, out_batched = programs.batch(jaxpr, axis, tuple(d is not None for d in dims))
+    program, out_batched = programs.batch(jaxpr, axis, nonzero(dims))
     return jit_bind(program, args), [0 if b else None for b in out_batched]
 
 
@@ -141,7 +131,7 @@ def _mapped(fun, axis, batched):
 def _custom_batch(primitive, map_rules):
     def batch(axis, args, dims, *, num_consts=0, fun=None, jaxpr=None, **params):
         args = [a if d is None else move_axis(a, d, 0) for a, d in zip(args, dims)]
-        batched = tuple(d is not None for d in dims)
+        batched = nonzero(dims)
         consts, explicit = args[:num_consts], args[num_consts:]
         inner = _mapped(fun or (lambda *xs: eval_jaxpr(jaxpr, (), *xs)), axis, batched)
         rules = map_rules(axis, batched[num_consts:], **params)

@@ -5,9 +5,8 @@ A primitive here holds programs that close over nothing: what they use are opera
 from ..core import programs
 from ..core.effects import Debug
 from ..core.jaxpr import Var, dce, eval_jaxpr
-from ..core.linear import is_linear
-from ..core.trace import trace_to_jaxpr
-from .calls import nonzero, present
+from ..core.linear import is_linear, nonzero, present, spread
+from ..core.programs import trace_closed
 from .common import Primitive, aval_of, dtypes, ndim_of, np, scalar
 from .elementwise import clamp_p, select_n_p
 from .reduce import reduce_or_p
@@ -31,6 +30,47 @@ def several(*regions):
     return f"({', '.join(r[1:-1] for r in regions)})"
 
 
+def groups(values, *sizes):
+    """The values in stretches of these sizes, and the rest."""
+    for size in sizes:
+        yield values[:size]
+        values = values[size:]
+    yield values
+
+
+def padded(values, have, wanted, avals):
+    """The values, one for each mark in `have`, with zeros for the marks that `wanted` has beyond those."""
+    rest = iter(values)
+    return [next(rest) if h else zeros_of(a) for h, w, a in zip(have, wanted, avals) if w]
+
+
+def carry_fixpoint(marks, step):
+    """The least superset of `marks` that `step` (marks -> marks of the carry afterwards) maps into itself."""
+    while True:
+        after = tuple(a or b for a, b in zip(marks, step(marks)))
+        if after == marks:
+            return marks
+        marks = after
+
+
+def carry_tangents(carry, tangents, marks):
+    """The tangents that a loop carries: zeros where one is marked and not yet there."""
+    return [instantiate(t, aval_of(c)) for t, c, m in zip(tangents, carry, marks) if m]
+
+
+def carry_batched(axis, carry, have, marks):
+    """The carry with a mapped axis in front where marked; some have it."""
+    return [broadcast_axis(c, axis.size, 0) if m and not h else c for c, h, m in zip(carry, have, marks)]
+
+
+def write_while(ctx, types, start, cond, body):
+    """A while loop over values of `types`; cond(names) -> [name] of a boolean, body(names) -> names."""
+    regions = several(ctx.region(types, lambda names: (cond(names), ["tensor<i1>"])),
+                      ctx.region(types, lambda names: (body(names), types)))
+    listed = ", ".join(types)
+    return ctx.emit(f'"stablehlo.while"({", ".join(start)}) {regions} : ({listed}) -> ({listed})', len(types))
+
+
 # --- cond -------------------------------------------------------------------------------------------------------
 
 def _cond_lower(ctx, eqn, index, *names):
@@ -51,8 +91,7 @@ def _cond_jvp(primals, tangents, *, branches):
     moved = tuple(_instantiate_outputs(programs.jvp(b, marks), b, out_nonzero) for b in branches)
     results = cond_p.bind(*primals, *present(tangents[1:]), branches=moved)
     n = len(branches[0].outvars)
-    rest = iter(results[n:])
-    return results[:n], [next(rest) if nz else None for nz in out_nonzero]
+    return results[:n], spread(results[n:], out_nonzero)
 
 
 def _agree(masks):
@@ -74,10 +113,8 @@ def _with_zeros(jaxpr, n, have, wanted, avals):
 
     def fun(*args):
         outs = eval_jaxpr(jaxpr, (), *args)
-        rest = iter(outs[n:])
-        tail = [next(rest) if h else zeros_of(a) for h, w, a in zip(have, wanted, avals) if w]
-        return [*outs[:n], *tail]
-    return programs.embed_constants(trace_to_jaxpr(fun, jaxpr.in_avals, jaxpr.name))
+        return [*outs[:n], *padded(outs[n:], have, wanted, avals)]
+    return trace_closed(fun, jaxpr.in_avals, jaxpr.name)
 
 
 def _cond_linearize(trace, primals, tangents, *, branches):
@@ -88,52 +125,42 @@ def _cond_linearize(trace, primals, tangents, *, branches):
     n = len(branches[0].outvars)
     saved_avals = [[v.aval for v in s.primal.outvars[n:]] for s in splits]
     all_saved = [a for avals in saved_avals for a in avals]
-    starts = np.cumsum([0, *map(len, saved_avals)])
+    slots = [[j == k for j, avals in enumerate(saved_avals) for _ in avals] for k in range(len(branches))]
+    operand_avals, all_slots = branches[0].in_avals, [True] * len(all_saved)
+    tangent_avals, out_avals = [aval_of(t) for t in present(tangents[1:])], [a.tangent() for a in branches[0].out_avals]
 
-    def primal_branch(k):
+    def primal_branch(split, own, name):
         def fun(*args):
-            outs = eval_jaxpr(splits[k].primal, (), *args)
-            padded = [outs[n + i - starts[k]] if starts[k] <= i < starts[k + 1] else zeros_of(a)
-                      for i, a in enumerate(all_saved)]
-            return [*outs[:n], *padded]
-        return programs.embed_constants(trace_to_jaxpr(fun, splits[k].primal.in_avals, branches[k].name))
+            outs = eval_jaxpr(split.primal, (), *args)
+            return [*outs[:n], *padded(outs[n:], own, all_slots, all_saved)]
+        return trace_closed(fun, split.primal.in_avals, name)
 
-    def linear_branch(k):
-        operand_avals = [v.aval for v in branches[0].invars]
-        tangent_avals = [aval_of(t) for t in present(tangents[1:])]
-
+    def linear_branch(split, own, name):
         def fun(*args):
-            inputs, rest = args[:len(operand_avals)], args[len(operand_avals):]
-            saved, moved = rest[:len(all_saved)], rest[len(all_saved):]
-            residuals = splits[k].select(inputs, saved[starts[k]:starts[k + 1]])
-            results = iter(eval_jaxpr(splits[k].linear, (), *residuals, *moved))
-            return [next(results) if nz else zeros_of(a.tangent())
-                    for nz, w, a in zip(splits[k].out_nonzero, out_nonzero, branches[k].out_avals) if w]
-        return programs.embed_constants(trace_to_jaxpr(fun, [*operand_avals, *all_saved, *tangent_avals],
-                                                       branches[k].name))
-    results = cond_p.bind(*primals, branches=tuple(primal_branch(k) for k in range(len(branches))))
-    outs, saved = results[:n], results[n:]
-    linear = tuple(linear_branch(k) for k in range(len(branches)))
-    moved = iter(trace.rules.record(cond_p, [primals[0], *primals[1:], *saved, *present(tangents[1:])],
-                                    {"branches": linear}))
-    return outs, [next(moved) if nz else None for nz in out_nonzero]
+            inputs, saved, moved = groups(args, len(operand_avals), len(all_saved))
+            residuals = split.select(inputs, [x for x, o in zip(saved, own) if o])
+            return padded(eval_jaxpr(split.linear, (), *residuals, *moved), split.out_nonzero, out_nonzero, out_avals)
+        return trace_closed(fun, [*operand_avals, *all_saved, *tangent_avals], name)
+    names = [b.name for b in branches]
+    outs, saved = groups(cond_p.bind(*primals, branches=tuple(map(primal_branch, splits, slots, names))), n)
+    moved = trace.rules.record(cond_p, [*primals, *saved, *present(tangents[1:])],
+                               {"branches": tuple(map(linear_branch, splits, slots, names))})
+    return outs, spread(moved, out_nonzero)
 
 
 def _cond_transpose(cts, index, *args, branches):
     linear = tuple(is_linear(a) for a in args)
-    marks = tuple(ct is not None for ct in cts)
-    pairs = [programs.transpose(b, linear, marks) for b in branches]
+    pairs = [programs.transpose(b, linear, nonzero(cts)) for b in branches]
     wanted = _agree([nz for _, nz in pairs])
     avals = [a.aval for a in args if is_linear(a)]
     moved = tuple(j if nz == wanted else _with_zeros(j, 0, nz, wanted, avals) for j, nz in pairs)
-    results = iter(cond_p.bind(index, *(a for a in args if not is_linear(a)), *present(cts), branches=moved))
-    flags = iter(wanted)
-    return [None, *(next(results) if is_lin and next(flags) else None for is_lin in linear)]
+    results = cond_p.bind(index, *(a for a in args if not is_linear(a)), *present(cts), branches=moved)
+    return [None, *spread(spread(results, wanted), linear)]
 
 
 def _cond_batch(axis, args, dims, *, branches):
     if dims[0] is None:
-        marks = tuple(d is not None for d in dims[1:])
+        marks = nonzero(dims[1:])
         out_batched = _agree([programs.batch(b, axis, marks)[1] for b in branches])
         moved = tuple(programs.batch(b, axis, marks, out_batched)[0] for b in branches)
         return cond_p.bind(args[0], *front(args[1:], dims[1:]), branches=moved), [0 if b else None for b in out_batched]
@@ -193,58 +220,35 @@ def _while_typ(*avals, cond_jaxpr, body_jaxpr, cond_nconsts, body_nconsts):
 
 def _while_lower(ctx, eqn, *names):
     p = eqn.params
-    nc, nb = p["cond_nconsts"], p["body_nconsts"]
-    cond_consts, body_consts, carry = names[:nc], names[nc:nc + nb], names[nc + nb:]
-    avals = [v.aval for v in eqn.invars]
-    # a mapped predicate (from vmap) continues while any element does
-    types = [a.mlir for a in avals]
-    start = [*cond_consts, *body_consts, *carry]
-
-    def split(args):
-        return args[:nc], args[nc:nc + nb], args[nc + nb:]
 
     def cond(args):
-        consts, _, state = split(args)
-        return ctx.inline(p["cond_jaxpr"], [*consts, *state]), ["tensor<i1>"]
+        consts, _, state = _while_split(args, p)
+        return ctx.inline(p["cond_jaxpr"], [*consts, *state])
 
     def body(args):
-        c, b, state = split(args)
-        results = ctx.inline(p["body_jaxpr"], [*b, *state])
-        return [*c, *b, *results], types
-    if not types:       # a loop without state: it runs for ever or not at all
-        types, start = ["tensor<i1>"], [ctx.constant(np.array(False))]
-
-        def body(args):
-            return args, types
-    regions = several(ctx.region(types, cond), ctx.region(types, body))
-    results = ctx.emit(f'"stablehlo.while"({", ".join(start)}) {regions} : ({", ".join(types)}) -> '
-                       f'({", ".join(types)})', len(types))
-    return results[nc + nb:] if avals else []
+        c, b, state = _while_split(args, p)
+        return [*c, *b, *ctx.inline(p["body_jaxpr"], [*b, *state])]
+    if not names:       # a loop without state: it runs for ever or not at all
+        write_while(ctx, ["tensor<i1>"], [ctx.constant(np.array(False))], lambda _: cond([]), lambda args: args)
+        return []
+    *_, carry = _while_split(write_while(ctx, [v.aval.mlir for v in eqn.invars], list(names), cond, body), p)
+    return carry
 
 
-def carry_fixpoint(marks, step):
-    """The least superset of `marks` that `step` (marks -> marks of the carry afterwards) maps into itself."""
-    while True:
-        after = tuple(a or b for a, b in zip(marks, step(marks)))
-        if after == marks:
-            return marks
-        marks = after
-
-
-def _while_split(primals, params):
-    nc, nb = params["cond_nconsts"], params["body_nconsts"]
-    return primals[:nc], primals[nc:nc + nb], primals[nc + nb:]
+def _while_split(operands, params):
+    """(consts of the condition, consts of the body, carry)"""
+    return groups(operands, params["cond_nconsts"], params["body_nconsts"])
 
 
 def _while_jvp(primals, tangents, **params):
     cond_consts, body_consts, carry = _while_split(primals, params)
-    _, const_tangents, carry_tangents = _while_split(tangents, params)
+    _, const_tangents, tangents_in = _while_split(tangents, params)
     body, n = params["body_jaxpr"], len(carry)
     const_marks = nonzero(const_tangents)
-    marks = carry_fixpoint(nonzero(carry_tangents), lambda m: programs.jvp(body, (*const_marks, *m))[1])
+    marks = carry_fixpoint(nonzero(tangents_in), lambda m: programs.jvp(body, (*const_marks, *m))[1])
     if not any(marks):
         return while_p.bind(*primals, **params), [None] * n
-    filled = [instantiate(t, aval_of(c)) for t, c, m in zip(carry_tangents, carry, marks) if m]
+    filled = carry_tangents(carry, tangents_in, marks)
     jvp_jaxpr, have = programs.jvp(body, (*const_marks, *marks))
     if have != marks:
         jvp_jaxpr = _with_zeros(jvp_jaxpr, n, have, marks, [a.tangent() for a in body.out_avals])
@@ -257,8 +261,7 @@ def _while_jvp(primals, tangents, **params):
     results = while_p.bind(*cond_consts, *body_consts, *present(const_tangents), *carry, *filled,
                            cond_jaxpr=widened, body_jaxpr=moved, cond_nconsts=len(cond_consts),
                            body_nconsts=nb + nt)
-    rest = iter(results[n:])
-    return results[:n], [next(rest) if m else None for m in marks]
+    return results[:n], spread(results[n:], marks)
 
 
 def _while_linearize(trace, primals, tangents, **params):
@@ -277,16 +280,15 @@ def _while_transpose(cts, *args, **_):
 
 def _while_batch(axis, args, dims, *, cond_jaxpr, body_jaxpr, cond_nconsts, body_nconsts):
     params = {"cond_nconsts": cond_nconsts, "body_nconsts": body_nconsts}
-    args = front(args, dims)
-    cond_consts, body_consts, carry = _while_split(args, params)
-    cond_marks, const_marks, carry_marks = _while_split(tuple(d is not None for d in dims), params)
+    cond_consts, body_consts, carry = _while_split(front(args, dims), params)
+    cond_marks, const_marks, carry_marks = _while_split(nonzero(dims), params)
     marks = carry_fixpoint(carry_marks, lambda m: programs.batch(body_jaxpr, axis, (*const_marks, *m))[1])
     cond, pred_batched = programs.batch(cond_jaxpr, axis, (*cond_marks, *marks))
     if pred_batched[0]:
         # each element has its own predicate: run while any holds, and keep the values of those that are done
         marks = (True,) * len(carry)
         cond, _ = programs.batch(cond_jaxpr, axis, (*cond_marks, *marks), True)
-    carry = [broadcast_axis(c, axis.size, 0) if m and not was else c for c, m, was in zip(carry, marks, carry_marks)]
+    carry = carry_batched(axis, carry, carry_marks, marks)
     body, _ = programs.batch(body_jaxpr, axis, (*const_marks, *marks), marks)
     if pred_batched[0]:
         nc, nb = cond_nconsts, body_nconsts
@@ -301,8 +303,8 @@ def _while_batch(axis, args, dims, *, cond_jaxpr, body_jaxpr, cond_nconsts, body
             return [select_n_p.bind(keep_going if ndim_of(n) == 1 else broadcast_in_dim(keep_going, n.shape, (0,)), o, n)
                     for o, n in zip(old, new)]
         avals = [aval_of(a) for a in (*cond_consts, *body_consts, *carry)]
-        body = programs.embed_constants(trace_to_jaxpr(masked_body, avals, body_jaxpr.name))
-        cond = programs.embed_constants(trace_to_jaxpr(any_cond, [*avals[:nc], *avals[nc + nb:]], cond_jaxpr.name))
+        body = trace_closed(masked_body, avals, body_jaxpr.name)
+        cond = trace_closed(any_cond, [*avals[:nc], *avals[nc + nb:]], cond_jaxpr.name)
         results = while_p.bind(*cond_consts, *cond_consts, *body_consts, *carry, cond_jaxpr=cond, body_jaxpr=body,
                                cond_nconsts=nc, body_nconsts=nc + nb)
     else:
@@ -314,17 +316,17 @@ def _while_thread(states, values, args, *, cond_jaxpr, body_jaxpr, cond_nconsts,
     """Effects of the condition happen where its value is computed: before the loop, and at the end of each step."""
     n, nc, nb = len(states), cond_nconsts, body_nconsts
     cond, body = programs.thread(cond_jaxpr, states), programs.thread(body_jaxpr, states)
-    consts, carry = args[:nc + nb], args[nc + nb:]
+    consts, carry = groups(args, nc + nb)
     results = eval_jaxpr(cond, (), *values, *consts[:nc], *carry)
 
     def step(*xs):
-        (c, b), (now, last) = (xs[:nc], xs[nc:nc + nb]), (xs[nc + nb:nc + nb + n], xs[nc + nb + n + 1:])
+        c, b, now, _, last = groups(xs, nc, nb, n, 1)
         after = eval_jaxpr(body, (), *now, *b, *last)
         return [*eval_jaxpr(cond, (), *after[:n], *c, *after[n:]), *after[n:]]
     avals = [aval_of(v) for v in (*consts, *results, *carry)]
     avals[nc + nb + n + 1:] = body_jaxpr.in_avals[nb:]
-    stepping = programs.embed_constants(trace_to_jaxpr(step, avals, body_jaxpr.name))
-    going_on = programs.embed_constants(trace_to_jaxpr(lambda *xs: [xs[n]], avals[nc + nb:], cond_jaxpr.name))
+    stepping = trace_closed(step, avals, body_jaxpr.name)
+    going_on = trace_closed(lambda *xs: [xs[n]], avals[nc + nb:], cond_jaxpr.name)
     outs = while_p.bind(*consts, *results, *carry, cond_jaxpr=going_on, body_jaxpr=stepping, cond_nconsts=0,
                         body_nconsts=nc + nb)
     return outs[:n], outs[n + 1:]

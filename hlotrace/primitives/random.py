@@ -7,8 +7,8 @@ Every primitive takes keys of any shape and treats each key alone, so the axes o
 from ..core.axes import leading_axes
 from ..core.config import config, override
 from ..core.kept import kept
-from ..core.programs import embed_constants
-from ..core.trace import EVAL, entering, trace_to_jaxpr
+from ..core.programs import trace_closed
+from ..core.trace import EVAL, entering
 from .common import ShapedArray, dtypes, no_tangent_jvp, prod, scalar, shape_of
 from .elementwise import add, and_p, convert, mul, or_p, shift_left_p, shift_right_logical_p, xor_p
 from .shape import Mapped, broadcast_axis, broadcast_in_dim, reshape, squeeze_p
@@ -162,7 +162,7 @@ def _program(name, implementation, avals, params):
     whatever the option says, for arrays of 2**32 elements.
     """
     with entering(EVAL), override("jax_enable_x64", True):
-        jaxpr = embed_constants(trace_to_jaxpr(lambda *xs: [implementation(*xs, **dict(params))], avals, name))
+        jaxpr = trace_closed(lambda *xs: [implementation(*xs, **dict(params))], avals, name)
     return jaxpr.replace(eqns=[e.replace(source=None, name_stack="") for e in jaxpr.eqns])
 
 

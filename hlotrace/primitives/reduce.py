@@ -6,7 +6,7 @@ from ..core.axes import same_axes
 from ..core.jaxpr import eval_jaxpr
 from ..core.kept import kept
 from ..core.linear import Axis
-from ..core.trace import EVAL, entering, trace_to_jaxpr
+from ..core.trace import EVAL, entering
 from .common import ShapedArray, aval_of, dtype_of, dtypes, kind_of, no_tangent_jvp, np, prod, scalar, shape_of
 from .elementwise import (
     add,
@@ -54,7 +54,7 @@ from .slicing import concatenate_p, slice_p
 def scalar_program(fun, avals):
     """`fun` (flat values to a list of values) traced on these avals."""
     with entering(EVAL):
-        return programs.embed_constants(trace_to_jaxpr(fun, avals))
+        return programs.trace_closed(fun, avals)
 
 
 def region(ctx, eqn, fun, avals):

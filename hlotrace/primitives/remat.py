@@ -1,8 +1,8 @@
 """checkpoint (rematerialization): the derivative computes its residuals again instead of saving them."""
 from ..core import programs
 from ..core.jaxpr import eval_jaxpr
-from ..core.trace import trace_to_jaxpr
-from .calls import jit_p, nonzero, present
+from ..core.linear import nonzero, present, spread
+from .calls import jit_p
 from .common import Primitive
 from .control import front
 from .slicing import optimization_barrier_p
@@ -20,25 +20,24 @@ def _again(jaxpr, marks, prevent_cse):
         saved = eval_jaxpr(split.primal, (), *held)[len(jaxpr.outvars):]
         return eval_jaxpr(split.linear, (), *split.select(held, saved), *args[n:])
     avals = [*jaxpr.in_avals, *(a.tangent() for a, nz in zip(jaxpr.in_avals, marks) if nz)]
-    return programs.embed_constants(trace_to_jaxpr(fun, avals, jaxpr.name)), split.out_nonzero
+    return programs.trace_closed(fun, avals, jaxpr.name), split.out_nonzero
 
 
 def _jvp(primals, tangents, *, jaxpr, prevent_cse):
     program, out_nonzero = programs.jvp(jaxpr, nonzero(tangents))
     results = remat_p.bind(*primals, *present(tangents), jaxpr=program, prevent_cse=prevent_cse)
-    moved = iter(results[len(jaxpr.outvars):])
-    return results[:len(jaxpr.outvars)], [next(moved) if nz else None for nz in out_nonzero]
+    return results[:len(jaxpr.outvars)], spread(results[len(jaxpr.outvars):], out_nonzero)
 
 
 def _linearize(trace, primals, tangents, *, jaxpr, prevent_cse):
     outs = remat_p.bind(*primals, jaxpr=jaxpr, prevent_cse=prevent_cse)
     program, out_nonzero = _again(jaxpr, nonzero(tangents), prevent_cse)
-    moved = iter(trace.rules.record(jit_p, [*primals, *present(tangents)], {"jaxpr": program, "donated": ()}))
-    return outs, [next(moved) if nz else None for nz in out_nonzero]
+    moved = trace.rules.record(jit_p, [*primals, *present(tangents)], {"jaxpr": program, "donated": ()})
+    return outs, spread(moved, out_nonzero)
 
 
 def _batch(axis, args, dims, *, jaxpr, prevent_cse):
-    program, out_batched = programs.batch(jaxpr, axis, tuple(d is not None for d in dims))
+    program, out_batched = programs.batch(jaxpr, axis, nonzero(dims))
     outs = remat_p.bind(*front(args, dims), jaxpr=program, prevent_cse=prevent_cse)
     return outs, [0 if b else None for b in out_batched]
 

@@ -7,17 +7,19 @@ Lowered as a while loop that reads slices of xs and writes slices of ys.
 from ..core import programs
 from ..core.avals import ShapedArray, physical
 from ..core.jaxpr import dce, eval_jaxpr
-from ..core.linear import is_linear
-from ..core.trace import trace_to_jaxpr
-from .calls import nonzero, present
+from ..core.linear import is_linear, nonzero, present, spread
 from .common import Primitive, aval_of, np
-from .control import carry_fixpoint, front, front_to, several
+from .control import carry_batched, carry_fixpoint, carry_tangents, front, front_to, groups, padded, write_while
 from .elementwise import add_p
-from .shape import broadcast_axis, instantiate, move_axis, zeros_of
+from .shape import move_axis, zeros_of
 
 
 def _stacked(aval, length):
     return aval.update(shape=(length, *aval.shape))
+
+
+def _row(aval):
+    return aval.update(shape=aval.shape[1:])
 
 
 def _scan_typ(*avals, jaxpr, length, reverse, unroll, num_consts, num_carry):
@@ -25,74 +27,52 @@ def _scan_typ(*avals, jaxpr, length, reverse, unroll, num_consts, num_carry):
     return [*outs[:num_carry], *(_stacked(a, length) for a in outs[num_carry:])]
 
 
-def split_operands(values, num_consts, num_carry):
-    """(consts, carry, xs)"""
-    return values[:num_consts], values[num_consts:num_consts + num_carry], values[num_consts + num_carry:]
-
-
 # --- lowering ---------------------------------------------------------------------------------------------------
 
 def _scan_lower(ctx, eqn, *names):
+    """Whole rounds of `unroll` steps in a loop, the steps that are left after it; no loop if all fit in one round."""
     p = eqn.params
-    jaxpr, length, unroll = p["jaxpr"], p["length"], max(1, min(p["unroll"], p["length"]))
-    consts, carry, xs = split_operands(list(names), p["num_consts"], p["num_carry"])
-    x_avals = [v.aval for v in eqn.invars[len(consts) + len(carry):]]
-    y_avals = jaxpr.out_avals[len(carry):]
-    stacked = [_stacked(a, length) for a in y_avals]
+    length, sizes = p["length"], (p["num_consts"], p["num_carry"])
+    unroll = max(1, min(p["unroll"], length))
+    main = length // unroll * unroll if unroll < length else 0
+    consts, carry, xs = groups(list(names), *sizes)
+    xs_avals, stacked = [v.aval for v in eqn.invars[sum(sizes):]], [v.aval for v in eqn.outvars[len(carry):]]
     ys = [_zeros(ctx, a) for a in stacked]
-    carry_types = [a.mlir for a in jaxpr.out_avals[:len(carry)]]
     index_type = "tensor<i32>"
 
-    def step(i, consts, carry, xs, ys):
-        """One iteration at index value `i` (counted from the start of the loop)."""
-        at = i
-        if p["reverse"]:
-            last = ctx.constant(np.array(length - 1, np.int32))
-            at = ctx.emit(f"stablehlo.subtract {last}, {i} : {index_type}")
-        slices = [_read(ctx, x, a, at) for x, a in zip(xs, x_avals)]
-        outs = ctx.inline(jaxpr, [*consts, *carry, *slices])
-        ys = [_write(ctx, y, s, v, a, at) for y, s, v, a in zip(ys, stacked, outs[len(carry):], y_avals)]
-        return outs[:len(carry)], ys
+    def index(n):
+        return ctx.constant(np.array(n, np.int32))
 
-    if length == 0:
-        return [*carry, *ys]
-    if unroll >= length:
-        for n in range(length):
-            carry, ys = step(ctx.constant(np.array(n, np.int32)), consts, carry, xs, ys)
-        return [*carry, *ys]
-    main, rest = length // unroll * unroll, length % unroll
-    types = [index_type, *(v.aval.mlir for v in eqn.invars[:len(consts)]), *carry_types,
-             *(a.mlir for a in x_avals), *(a.mlir for a in stacked)]
-    sizes = [len(consts), len(carry), len(xs), len(ys)]
+    def cond(names):
+        return [ctx.emit(f"stablehlo.compare LT, {names[0]}, {index(main)}, SIGNED : ({index_type}, {index_type}) -> "
+                         "tensor<i1>")]
 
-    def unpack(args):
-        groups, start = [args[0]], 1
-        for size in sizes:
-            groups.append(args[start:start + size])
-            start += size
-        return groups
-
-    def cond(args):
-        i = unpack(args)[0]
-        limit = ctx.constant(np.array(main, np.int32))
-        return [ctx.emit(f"stablehlo.compare LT, {i}, {limit}, SIGNED : ({index_type}, {index_type}) -> tensor<i1>")], [
-            "tensor<i1>"]
-
-    def body(args):
-        i, consts, carry, xs, ys = unpack(args)
-        one = ctx.constant(np.array(1, np.int32))
+    def body(names):
+        (i,), consts, carry, xs, ys = groups(names, 1, *sizes, len(xs_avals))
+        one = index(1)
         for _ in range(unroll):
-            carry, ys = step(i, consts, carry, xs, ys)
+            carry, ys = _step(ctx, eqn, i, consts, carry, xs, ys)
             i = ctx.emit(f"stablehlo.add {i}, {one} : {index_type}")
-        return [i, *consts, *carry, *xs, *ys], types
-    start = [ctx.constant(np.array(0, np.int32)), *consts, *carry, *xs, *ys]
-    listed = ", ".join(types)
-    regions = several(ctx.region(types, cond), ctx.region(types, body))
-    results = ctx.emit(f'"stablehlo.while"({", ".join(start)}) {regions} : ({listed}) -> ({listed})', len(types))
-    _, consts, carry, xs, ys = unpack(results)
-    for n in range(main, main + rest):
-        carry, ys = step(ctx.constant(np.array(n, np.int32)), consts, carry, xs, ys)
+        return [i, *consts, *carry, *xs, *ys]
+    if main:
+        avals = [*(v.aval for v in eqn.invars[:len(consts)]), *p["jaxpr"].out_avals[:len(carry)], *xs_avals, *stacked]
+        types = [index_type, *(a.mlir for a in avals)]
+        results = write_while(ctx, types, [index(0), *consts, *carry, *xs, *ys], cond, body)
+        _, consts, carry, xs, ys = groups(results, 1, *sizes, len(xs))
+    for n in range(main, length):
+        carry, ys = _step(ctx, eqn, index(n), consts, carry, xs, ys)
     return [*carry, *ys]
+
+
+def _step(ctx, eqn, at, consts, carry, xs, ys):
+    """One iteration at index value `at`, counted from the start of the loop.  Returns the carry and the ys."""
+    p = eqn.params
+    if p["reverse"]:
+        last = ctx.constant(np.array(p["length"] - 1, np.int32))
+        at = ctx.emit(f"stablehlo.subtract {last}, {at} : tensor<i32>")
+    slices = [_read(ctx, x, v.aval, at) for x, v in zip(xs, eqn.invars[len(consts) + len(carry):])]
+    carry, rows = groups(ctx.inline(p["jaxpr"], [*consts, *carry, *slices]), len(carry))
+    return carry, [_write(ctx, y, v.aval, row, at) for y, v, row in zip(ys, eqn.outvars[len(carry):], rows)]
 
 
 def _zeros(ctx, aval):
@@ -107,195 +87,142 @@ def _starts(ctx, at, rank):
     return ", ".join([at] + [zero] * (rank - 1)), ", ".join(["tensor<i32>"] * rank)
 
 
-def _physical_shape(aval):
-    return physical(aval).shape
-
-
 def _read(ctx, x, aval, at):
-    shape = _physical_shape(aval)
+    shape = physical(aval).shape
     starts, types = _starts(ctx, at, len(shape))
     one = aval.update(shape=(1, *aval.shape[1:]))
     sliced = ctx.emit(f"stablehlo.dynamic_slice {x}, {starts}, sizes = [{', '.join(map(str, (1, *shape[1:])))}] : "
                       f"({aval.mlir}, {types}) -> {one.mlir}")
-    return ctx.emit(f"stablehlo.reshape {sliced} : ({one.mlir}) -> {aval.update(shape=aval.shape[1:]).mlir}")
+    return ctx.emit(f"stablehlo.reshape {sliced} : ({one.mlir}) -> {_row(aval).mlir}")
 
 
-def _write(ctx, y, stacked, value, aval, at):
-    one = aval.update(shape=(1, *aval.shape))
-    starts, types = _starts(ctx, at, len(_physical_shape(stacked)))
-    row = ctx.emit(f"stablehlo.reshape {value} : ({aval.mlir}) -> {one.mlir}")
-    return ctx.emit(f"stablehlo.dynamic_update_slice {y}, {row}, {starts} : ({stacked.mlir}, {one.mlir}, {types}) -> "
-                    f"{stacked.mlir}")
+def _write(ctx, y, aval, row, at):
+    one = aval.update(shape=(1, *aval.shape[1:]))
+    starts, types = _starts(ctx, at, len(physical(aval).shape))
+    row = ctx.emit(f"stablehlo.reshape {row} : ({_row(aval).mlir}) -> {one.mlir}")
+    return ctx.emit(f"stablehlo.dynamic_update_slice {y}, {row}, {starts} : ({aval.mlir}, {one.mlir}, {types}) -> "
+                    f"{aval.mlir}")
 
 
-# --- derivatives ------------------------------------------------------------------------------------------------
+# --- derivatives and batching -----------------------------------------------------------------------------------
+#
+# Each rule makes another scan, whose consts, carry and xs are those of this one with others beside them.
 
-def reordered(jaxpr, fun, avals):
-    """A program from a function that calls `jaxpr`'s equations with its operands in another order."""
-    return programs.embed_constants(trace_to_jaxpr(fun, avals, jaxpr.name))
+def _loop(name, body, consts, carry_avals, xs):
+    """The parameters of a scan: body(consts, carry, slices of xs) -> [*carry, *ys]."""
+    sizes = len(consts), len(carry_avals)
+    avals = [*map(aval_of, consts), *carry_avals, *(_row(aval_of(x)) for x in xs)]
+    jaxpr = programs.trace_closed(lambda *args: body(*groups(args, *sizes)), avals, name)
+    return {"jaxpr": jaxpr, "num_consts": sizes[0], "num_carry": sizes[1]}
 
 
-def _fill(values, flags, avals):
-    """Outputs for every flag in `flags`: a value, or zeros where it is None."""
-    return [zeros_of(a) if v is None else v for v, f, a in zip(values, flags, avals) if f]
+def _grown(marks, sizes, step):
+    """Marks of all operands, with as many of the carry as a step needs, and those of the outputs: step(marks)."""
+    consts, carry, xs = groups(marks, *sizes)
+    carry = carry_fixpoint(carry, lambda m: step((*consts, *m, *xs))[:len(m)])
+    marks = (*consts, *carry, *xs)
+    return marks, carry, (*carry, *step(marks)[len(carry):])
 
 
 def _scan_jvp(primals, tangents, *, jaxpr, num_consts, num_carry, **params):
-    consts, carry, xs = split_operands(primals, num_consts, num_carry)
-    ct, kt, xt = split_operands(tangents, num_consts, num_carry)
-    const_marks, x_marks = nonzero(ct), nonzero(xt)
-    marks = carry_fixpoint(nonzero(kt), lambda m: programs.jvp(jaxpr, (*const_marks, *m, *x_marks))[1][:num_carry])
-    moved, have = programs.jvp(jaxpr, (*const_marks, *marks, *x_marks))
-    y_marks = have[num_carry:]
+    sizes = num_consts, num_carry
+    consts, carry, xs = groups(primals, *sizes)
+    marks, carried, out_marks = _grown(nonzero(tangents), sizes, lambda m: programs.jvp(jaxpr, m)[1])
+    moved, have = programs.jvp(jaxpr, marks)
+    ct, kt, xt = groups(tangents, *sizes)
+    kt = carry_tangents(carry, kt, carried)
     tangent_avals = [a.tangent() for a in jaxpr.out_avals]
-    n_out = len(jaxpr.outvars)
-    nct, nkt = sum(const_marks), sum(marks)
 
-    def fun(*args):
-        c, args = args[:num_consts], args[num_consts:]
-        dc, args = args[:nct], args[nct:]
-        k, args = args[:num_carry], args[num_carry:]
-        dk, args = args[:nkt], args[nkt:]
-        x, dx = args[:len(xs)], args[len(xs):]
-        results = eval_jaxpr(moved, (), *c, *k, *x, *dc, *dk, *dx)
-        outs, rest = results[:n_out], iter(results[n_out:])
-        out_tangents = [next(rest) if h else None for h in have]
-        return [*outs[:num_carry], *_fill(out_tangents[:num_carry], marks, tangent_avals), *outs[num_carry:],
-                *present(out_tangents[num_carry:])]
-    filled = [instantiate(t, aval_of(k)) for t, k, m in zip(kt, carry, marks) if m]
-    operands = [*consts, *present(ct), *carry, *filled, *xs, *present(xt)]
-    body_avals = [aval_of(v) for v in (*consts, *present(ct), *carry, *filled)] + [
-        _slice_aval(aval_of(v)) for v in (*xs, *present(xt))]
-    body_avals = _body_avals(jaxpr, body_avals, num_consts, nct, num_carry)
-    results = scan_p.bind(*operands, jaxpr=reordered(jaxpr, fun, body_avals), num_consts=num_consts + nct,
-                          num_carry=num_carry + nkt, **params)
-    outs, rest = results[:num_carry], results[num_carry:]
-    dk, rest = rest[:nkt], rest[nkt:]
-    n_y = n_out - num_carry
-    ys, dys = rest[:n_y], iter(rest[n_y:])
-    dk = iter(dk)
-    return [*outs, *ys], [*(next(dk) if m else None for m in marks), *(next(dys) if m else None for m in y_marks)]
-
-
-def _slice_aval(aval):
-    return aval.update(shape=aval.shape[1:])
-
-
-def _body_avals(jaxpr, avals, num_consts, nct, num_carry):
-    """The avals with the carry's replaced by what the program says (its weak types are those of the loop)."""
-    start = num_consts + nct
-    return [*avals[:start], *jaxpr.in_avals[num_consts:num_consts + num_carry], *avals[start + num_carry:]]
+    def body(consts, carry, slices):
+        (c, dc), (k, dk), (x, dx) = groups(consts, num_consts), groups(carry, num_carry), groups(slices, len(xs))
+        outs, dots = groups(eval_jaxpr(moved, (), *c, *k, *x, *dc, *dk, *dx), len(have))
+        dots = padded(dots, have, out_marks, tangent_avals)
+        return [*outs[:num_carry], *dots[:len(kt)], *outs[num_carry:], *dots[len(kt):]]
+    consts, xs_all = [*consts, *present(ct)], [*xs, *present(xt)]
+    carry_avals = [*jaxpr.in_avals[num_consts:num_consts + num_carry], *map(aval_of, kt)]
+    results = scan_p.bind(*consts, *carry, *kt, *xs_all, **_loop(jaxpr.name, body, consts, carry_avals, xs_all), **params)
+    outs, dk, ys, dys = groups(results, num_carry, len(kt), len(have) - num_carry)
+    return [*outs, *ys], spread([*dk, *dys], out_marks)
 
 
 def _scan_linearize(trace, primals, tangents, *, jaxpr, num_consts, num_carry, **params):
     """Residuals that are consts or xs are used again as they are; the others are stacked by the forward loop."""
-    consts, carry, xs = split_operands(primals, num_consts, num_carry)
-    ct, kt, xt = split_operands(tangents, num_consts, num_carry)
-    const_marks, x_marks = nonzero(ct), nonzero(xt)
-    marks = carry_fixpoint(nonzero(kt), lambda m: programs.linearize(
-        jaxpr, (*const_marks, *m, *x_marks)).out_nonzero[:num_carry])
-    split = programs.linearize(jaxpr, (*const_marks, *marks, *x_marks))
-    n_out = len(jaxpr.outvars)
+    sizes = num_consts, num_carry
+    marks, carried, out_marks = _grown(nonzero(tangents), sizes, lambda m: programs.linearize(jaxpr, m).out_nonzero)
+    split = programs.linearize(jaxpr, marks)
+    outs, residuals = _forward(split, primals, jaxpr, *sizes, params)
+    fixed = [kind == "in" and i < num_consts for kind, i in split.residuals]
+    fixed_residuals = [r for r, f in zip(residuals, fixed) if f]
+    stacks = [r for r, f in zip(residuals, fixed) if not f]
+    ct, kt, xt = groups(tangents, *sizes)
+    kt = carry_tangents(primals[num_consts:], kt, carried)
+    tangent_avals = [a.tangent() for a in jaxpr.out_avals]
+
+    def body(consts, dk, slices):
+        (c, dc), (x, dx) = groups(consts, len(fixed_residuals)), groups(slices, len(stacks))
+        c, x = iter(c), iter(x)
+        moved = eval_jaxpr(split.linear, (), *[next(c) if f else next(x) for f in fixed], *dc, *dk, *dx)
+        return padded(moved, split.out_nonzero, out_marks, tangent_avals)
+    consts, xs = [*fixed_residuals, *present(ct)], [*stacks, *present(xt)]
+    carry_avals = [a for a, m in zip(tangent_avals, carried) if m]
+    moved = trace.rules.record(scan_p, [*consts, *kt, *xs], {**_loop(jaxpr.name, body, consts, carry_avals, xs), **params})
+    return outs, spread(moved, out_marks)
+
+
+def _forward(split, primals, jaxpr, num_consts, num_carry, params):
+    """Run the loop for its values.  Returns them and the residuals of all steps: consts, or stacked along the loop."""
     # a residual that is a carry changes from step to step and has to be stacked like a computed one
-    stacked_carry = [i - num_consts for kind, i in split.residuals if kind == "in" and
-                     num_consts <= i < num_consts + num_carry]
+    carried = [i for kind, i in split.residuals if kind == "in" and num_consts <= i < num_consts + num_carry]
 
     def forward(*args):
-        results = eval_jaxpr(split.primal, (), *args)
-        return [*results, *(args[num_consts + i] for i in stacked_carry)]
-    primal = reordered(jaxpr, forward, jaxpr.in_avals) if stacked_carry else split.primal
+        return [*eval_jaxpr(split.primal, (), *args), *(args[i] for i in carried)]
+    primal = programs.trace_closed(forward, jaxpr.in_avals, jaxpr.name) if carried else split.primal
     results = scan_p.bind(*primals, jaxpr=primal, num_consts=num_consts, num_carry=num_carry, **params)
-    outs, saved = results[:n_out], results[n_out:]
-    carried = iter(saved[len(saved) - len(stacked_carry):])
-
-    loop_consts, loop_xs, sources = [], [], []
-    for kind, i in split.residuals:
-        if kind == "in" and i < num_consts:
-            sources.append((0, len(loop_consts)))
-            loop_consts.append(consts[i])
-        else:
-            sources.append((1, len(loop_xs)))
-            loop_xs.append(saved[i] if kind == "out" else next(carried) if i < num_consts + num_carry
-                           else xs[i - num_consts - num_carry])
-    nct, nkt = sum(const_marks), sum(marks)
-    tangent_avals = [a.tangent() for a in jaxpr.out_avals]
-    y_marks = split.out_nonzero[num_carry:]
-
-    def linear(*args):
-        c, args = args[:len(loop_consts)], args[len(loop_consts):]
-        dc, args = args[:nct], args[nct:]
-        dk, args = args[:nkt], args[nkt:]
-        x, dx = args[:len(loop_xs)], args[len(loop_xs):]
-        residuals = [(c, x)[which][i] for which, i in sources]
-        rest = iter(eval_jaxpr(split.linear, (), *residuals, *dc, *dk, *dx))
-        out = [next(rest) if nz else None for nz in split.out_nonzero]
-        return [*_fill(out[:num_carry], marks, tangent_avals), *present(out[num_carry:])]
-    filled = [instantiate(t, aval_of(k)) for t, k, m in zip(kt, carry, marks) if m]
-    operands = [*loop_consts, *present(ct), *filled, *loop_xs, *present(xt)]
-    avals = [*(aval_of(v) for v in (*loop_consts, *present(ct))),
-             *(a for a, m in zip(tangent_avals, marks) if m), *(_slice_aval(aval_of(v)) for v in (*loop_xs, *present(xt)))]
-    moved = trace.rules.record(scan_p, operands, {
-        "jaxpr": reordered(jaxpr, linear, avals), "num_consts": len(loop_consts) + nct, "num_carry": nkt, **params})
-    dk, dys = iter(moved[:nkt]), iter(moved[nkt:])
-    return outs, [*(next(dk) if m else None for m in marks), *(next(dys) if m else None for m in y_marks)]
+    outs, saved = results[:len(jaxpr.outvars)], results[len(jaxpr.outvars):]
+    stacks = dict(zip(carried, saved[len(saved) - len(carried):]))
+    return outs, split.select([stacks.get(i, p) for i, p in enumerate(primals)], saved)
 
 
-def _scan_transpose(cts, *args, jaxpr, length, reverse, unroll, num_consts, num_carry):
+def _scan_transpose(cts, *args, jaxpr, reverse, num_consts, num_carry, **params):
     """A linear loop backwards: cotangents of the carry are carried, those of linear consts are summed up."""
-    consts, carry, xs = split_operands(args, num_consts, num_carry)
-    lin_consts, lin_xs = [is_linear(c) for c in consts], [is_linear(x) for x in xs]
-    fixed_consts = [c for c in consts if not is_linear(c)]
-    fixed_xs = [x for x in xs if not is_linear(x)]
+    consts, carry, xs = groups(args, num_consts, num_carry)
+    linear = [is_linear(a) for a in args]
+    linear[num_consts:num_consts + num_carry] = [True] * num_carry
+    fixed, fixed_xs = ([a for a in part if not is_linear(a)] for part in (consts, xs))
+    sum_avals = [c.aval for c in consts if is_linear(c)]
     carry_avals = jaxpr.out_avals[:num_carry]
-    const_avals = [c.aval for c in consts if is_linear(c)]
-    x_avals = [_slice_aval(x.aval) for x in xs if is_linear(x)]
-    ct_carry = [zeros_of(a) if ct is None else ct for ct, a in zip(cts[:num_carry], carry_avals)]
-    y_marks = tuple(ct is not None for ct in cts[num_carry:])
-    linear = (*lin_consts, *[True] * num_carry, *lin_xs)
-    program, in_nonzero = programs.transpose(jaxpr, linear, (*[True] * num_carry, *y_marks))
+    ct_avals = [*sum_avals, *carry_avals, *(_row(x.aval) for x in xs if is_linear(x))]
+    ct_carry = [zeros_of(a) if ct is None else ct for ct, a in zip(cts, carry_avals)]
+    ct_ys = cts[num_carry:]
+    program, in_nonzero = programs.transpose(jaxpr, tuple(linear), (*[True] * num_carry, *nonzero(ct_ys)))
 
-    def body(*args):
-        fixed, args = args[:len(fixed_consts)], args[len(fixed_consts):]
-        sums, args = args[:len(const_avals)], args[len(const_avals):]
-        ct_k, args = args[:num_carry], args[num_carry:]
-        x, ct_y = args[:len(fixed_xs)], args[len(fixed_xs):]
-        rest = iter(eval_jaxpr(program, (), *fixed, *x, *ct_k, *ct_y))
-        found = [next(rest) if nz else None for nz in in_nonzero]
-        ct_c, ct_k, ct_x = split_operands(found, len(const_avals), num_carry)
-        sums = [s if c is None else add_p.bind(s, c) for s, c in zip(sums, ct_c)]
-        return [*sums, *_fill(ct_k, [True] * num_carry, carry_avals), *_fill(ct_x, [True] * len(x_avals), x_avals)]
-    operands = [*fixed_consts, *(zeros_of(a) for a in const_avals), *ct_carry, *fixed_xs, *present(cts[num_carry:])]
-    n_fixed = len(fixed_consts) + len(const_avals) + num_carry
-    avals = [aval_of(v) for v in operands[:n_fixed]] + [_slice_aval(aval_of(v)) for v in operands[n_fixed:]]
-    avals[len(fixed_consts):n_fixed] = [a.strip_weak_type() for a in (*const_avals, *carry_avals)]
-    results = scan_p.bind(*operands, jaxpr=reordered(jaxpr, body, avals), length=length, reverse=not reverse,
-                          unroll=unroll, num_consts=len(fixed_consts), num_carry=len(const_avals) + num_carry)
-    sums, ct_k, ct_x = split_operands(results, len(const_avals), num_carry)
-    sums, ct_x = iter(sums), iter(ct_x)
-    return [*(next(sums) if lin else None for lin in lin_consts),
-            *(k if is_linear(c) else None for k, c in zip(ct_k, carry)),
-            *(next(ct_x) if lin else None for lin in lin_xs)]
+    def body(fixed, state, slices):
+        (sums, ct_k), (x, ct_y) = groups(state, len(sum_avals)), groups(slices, len(fixed_xs))
+        found = spread(eval_jaxpr(program, (), *fixed, *x, *ct_k, *ct_y), in_nonzero)
+        found[:len(sums)] = [s if c is None else add_p.bind(s, c) for s, c in zip(sums, found)]
+        return [zeros_of(a) if ct is None else ct for ct, a in zip(found, ct_avals)]
+    sums, slices = [zeros_of(a) for a in sum_avals], [*fixed_xs, *present(ct_ys)]
+    state_avals = [a.strip_weak_type() for a in (*sum_avals, *carry_avals)]
+    results = scan_p.bind(*fixed, *sums, *ct_carry, *slices, reverse=not reverse,
+                          **_loop(jaxpr.name, body, fixed, state_avals, slices), **params)
+    return [ct if is_linear(a) else None for ct, a in zip(spread(results, linear), args)]
 
 
 def _scan_batch(axis, args, dims, *, jaxpr, num_consts, num_carry, **params):
-    consts, carry, xs = split_operands(args, num_consts, num_carry)
-    cd, kd, xd = split_operands(dims, num_consts, num_carry)
-    const_marks, x_marks = (tuple(d is not None for d in part) for part in (cd, xd))
-    marks = carry_fixpoint(tuple(d is not None for d in kd), lambda m: programs.batch(
-        jaxpr, axis, (*const_marks, *m, *x_marks))[1][:num_carry])
-    y_marks = programs.batch(jaxpr, axis, (*const_marks, *marks, *x_marks))[1][num_carry:]
-    moved, _ = programs.batch(jaxpr, axis, (*const_marks, *marks, *x_marks), (*marks, *y_marks))
-    carry = [broadcast_axis(k, axis.size, 0) if m and d is None else k if d is None else front([k], [d])[0]
-             for k, d, m in zip(carry, kd, marks)]
+    consts, carry, xs = groups(args, num_consts, num_carry)
+    cd, kd, xd = groups(dims, num_consts, num_carry)
+    marks, carried, out_marks = _grown(nonzero(dims), (num_consts, num_carry), lambda m: programs.batch(jaxpr, axis, m)[1])
+    moved, _ = programs.batch(jaxpr, axis, marks, out_marks)
+    carry = carry_batched(axis, front(carry, kd), nonzero(kd), carried)
     xs = [x if d is None else move_axis(x, d, 1) for x, d in zip(xs, xd)]      # the loop's axis stays in front
     outs = scan_p.bind(*front(consts, cd), *carry, *xs, jaxpr=moved, num_consts=num_consts, num_carry=num_carry,
                        **params)
-    return outs, [*(0 if m else None for m in marks), *(1 if m else None for m in y_marks)]
+    return outs, [(0 if i < num_carry else 1) if m else None for i, m in enumerate(out_marks)]
 
 
 def _scan_thread(states, values, args, *, jaxpr, num_consts, num_carry, **params):
     n = len(states)
-    consts, rest = args[:num_consts], args[num_consts:]
+    consts, rest = groups(args, num_consts)
     program = front_to(programs.thread(jaxpr, states), n, num_consts)
     results = scan_p.bind(*consts, *values, *rest, jaxpr=program, num_consts=num_consts, num_carry=num_carry + n, **params)
     return results[:n], results[n:]

@@ -11,11 +11,10 @@ import functools
 from ..core import programs
 from ..core.config import named_axes
 from ..core.jaxpr import Eqn, dce, eval_jaxpr
-from ..core.linear import Axis, is_linear
+from ..core.linear import Axis, is_linear, nonzero, present, spread
 from ..core.primitive import fact_of
-from ..core.trace import trace_to_jaxpr
 from ..sharding.spec import PartitionSpec
-from .calls import no_tangent, nonzero, present
+from .calls import no_tangent
 from .collectives import psum_p
 from .common import Primitive, dtypes, prod
 from .elementwise import div
@@ -90,8 +89,7 @@ def _jvp(primals, tangents, *, jaxpr, in_specs, out_specs, **params):
     results = shard_map_p.bind(
         *primals, *present(tangents), jaxpr=program, in_specs=(*in_specs, *_where(in_specs, moving)),
         out_specs=(*out_specs, *_where(out_specs, out_nonzero)), **params)
-    moved = iter(results[len(out_specs):])
-    return results[:len(out_specs)], [next(moved) if nz else None for nz in out_nonzero]
+    return results[:len(out_specs)], spread(results[len(out_specs):], out_nonzero)
 
 
 def _moving(tangents):
@@ -123,11 +121,8 @@ def _split(jaxpr, moving, mesh, manual, checked):
     def linear(*xs):
         return eval_jaxpr(split.linear, (), *[reshape(x, x.shape[1:]) if s else x for x, s in zip(xs, stacked)])
     avals = [a.update(shape=(1, *a.shape)) if s else a for a, s in zip(split.linear.in_avals, stacked)]
-    return _traced(primal, jaxpr.in_avals, jaxpr.name), specs, _traced(linear, avals, "linear"), split
-
-
-def _traced(fun, avals, name):
-    return programs.embed_constants(trace_to_jaxpr(fun, avals, name))
+    written = programs.trace_closed(primal, jaxpr.in_avals, jaxpr.name)
+    return written, specs, programs.trace_closed(linear, avals, "linear"), split
 
 
 def _linearize(trace, primals, tangents, *, jaxpr, in_specs, out_specs, **params):
@@ -136,11 +131,11 @@ def _linearize(trace, primals, tangents, *, jaxpr, in_specs, out_specs, **params
     primal, saved_specs, linear, split = _split(jaxpr, moving, params["mesh"], params["manual"], params["checked"])
     results = shard_map_p.bind(*primals, jaxpr=primal, in_specs=in_specs, out_specs=(*out_specs, *saved_specs), **params)
     outs, saved = results[:len(out_specs)], results[len(out_specs):]
-    moved = iter(trace.rules.record(
+    moved = trace.rules.record(
         shard_map_p, [*split.select(primals, saved), *present(tangents)],
         {"jaxpr": linear, "in_specs": (*split.select(in_specs, saved_specs), *_where(in_specs, moving)),
-         "out_specs": tuple(_where(out_specs, split.out_nonzero)), **params}))
-    return outs, [next(moved) if nz else None for nz in split.out_nonzero]
+         "out_specs": tuple(_where(out_specs, split.out_nonzero)), **params})
+    return outs, spread(moved, split.out_nonzero)
 
 
 @programs.cached
@@ -161,18 +156,17 @@ def _transposed(jaxpr, linear, ct_nonzero, in_specs, out_specs, mesh, manual, ch
         cts = [ct if n == 1 or ct.dtype == dtypes.float0 else div(ct, n) for ct, n in zip(xs[known:], counts)]
         found = eval_jaxpr(program, (), *xs[:known], *cts)
         return [psum_p.bind(x, axes=axes, groups=None) if axes else x for x, axes in zip(found, sums)]
-    return _traced(fun, program.in_avals, program.name), in_nonzero
+    return programs.trace_closed(fun, program.in_avals, program.name), in_nonzero
 
 
 def _transpose(cts, *args, jaxpr, in_specs, out_specs, mesh, manual, checked):
     linear, ct_nonzero = tuple(map(is_linear, args)), nonzero(cts)
     program, in_nonzero = _transposed(jaxpr, linear, ct_nonzero, in_specs, out_specs, mesh, manual, checked)
-    results = iter(shard_map_p.bind(
+    results = shard_map_p.bind(
         *[a for a in args if not is_linear(a)], *present(cts), jaxpr=program, mesh=mesh, manual=manual, checked=checked,
         in_specs=(*_where(in_specs, [not lin for lin in linear]), *_where(out_specs, ct_nonzero)),
-        out_specs=tuple(_where(_where(in_specs, linear), in_nonzero))))
-    found = iter(in_nonzero)
-    return [next(results) if lin and next(found) else None for lin in linear]
+        out_specs=tuple(_where(_where(in_specs, linear), in_nonzero)))
+    return spread(spread(results, in_nonzero), linear)
 
 
 # --- batching, dead code ----------------------------------------------------------------------------------------
@@ -195,7 +189,7 @@ def _batch(axis, args, dims, *, jaxpr, mesh, in_specs, out_specs, manual, checke
     specs = extended(in_specs, batched)
     if checked and over:      # once more, with the values marked that now vary over those axes too
         avals = [a.update(vma=a.vma | names(spec)) for a, spec in zip(program.in_avals, specs)]
-        program = _traced(functools.partial(eval_jaxpr, program, ()), avals, program.name)
+        program = programs.trace_closed(functools.partial(eval_jaxpr, program, ()), avals, program.name)
     outs = shard_map_p.bind(*args, jaxpr=program, mesh=mesh, in_specs=specs, out_specs=extended(out_specs, out_batched),
                             manual=manual, checked=checked)
     return outs, [0 if b else None for b in out_batched]

@@ -10,8 +10,9 @@ from ..core import source as provenance
 from ..core.array import Array
 from ..core.config import state
 from ..core.jaxpr import eval_jaxpr
+from ..core.linear import present, spread
 from ..core.primitive import missing
-from ..core.trace import Trace, Tracer, aval_of, entering, trace_to_jaxpr
+from ..core.trace import Trace, Tracer, aval_of, entering
 from ..primitives.calls import inlined_p
 from ..primitives.collectives import vary
 
@@ -134,12 +135,10 @@ def jvp(jaxpr, nonzero):
     out_nonzero = []
 
     def fun(*args):
-        primals, rest = args[:len(nonzero)], iter(args[len(nonzero):])
-        tangents = [next(rest) if nz else None for nz in nonzero]
-        outs, out_tangents = jvp_flat(lambda *xs: eval_jaxpr(jaxpr, (), *xs), primals, tangents)
-        out_nonzero[:] = [t is not None for t in out_tangents]
-        return [*outs, *(t for t in out_tangents if t is not None)]
+        n = len(nonzero)
+        outs, tangents = jvp_flat(lambda *xs: eval_jaxpr(jaxpr, (), *xs), args[:n], spread(args[n:], nonzero))
+        out_nonzero[:] = [t is not None for t in tangents]
+        return [*outs, *present(tangents)]
 
     tangent_avals = [a.tangent() for a, nz in zip(jaxpr.in_avals, nonzero) if nz]
-    traced = trace_to_jaxpr(fun, [*jaxpr.in_avals, *tangent_avals], jaxpr.name)
-    return programs.embed_constants(traced), tuple(out_nonzero)
+    return programs.trace_closed(fun, [*jaxpr.in_avals, *tangent_avals], jaxpr.name), tuple(out_nonzero)

@@ -6,7 +6,7 @@ in the parent trace (and, without jit, on real values).
 from ..core import leaks, programs
 from ..core.config import state
 from ..core.jaxpr import close, dce, eval_jaxpr
-from ..core.trace import JaxprTrace, JaxprTracer, Trace, aval_of, entering, trace_to_jaxpr
+from ..core.trace import JaxprTrace, JaxprTracer, Trace, aval_of, entering
 from .jvp import JVPTrace, JVPTracer
 
 
@@ -82,7 +82,7 @@ def linearize(jaxpr, nonzero):
         found.update(linear=close(linear)[0], residuals=residuals, out_nonzero=tuple(out_nonzero))
         return [*outs, *saved]
 
-    primal = programs.embed_constants(trace_to_jaxpr(fun, jaxpr.in_avals, jaxpr.name))
+    primal = programs.trace_closed(fun, jaxpr.in_avals, jaxpr.name)
     return programs.Linearized(primal, **found)
 
 

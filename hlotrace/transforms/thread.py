@@ -18,8 +18,7 @@ def thread(jaxpr, states):
     def threaded(*args):
         return _run(jaxpr, states, list(args[:len(states)]), args[len(states):])
     names = jaxpr.arg_names and [*(f"state[{i}]" for i in range(len(states))), *jaxpr.arg_names]
-    traced = trace_to_jaxpr(threaded, [*(s.aval for s in states), *jaxpr.in_avals], jaxpr.name, names)
-    return programs.embed_constants(traced)
+    return programs.trace_closed(threaded, [*(s.aval for s in states), *jaxpr.in_avals], jaxpr.name, names)
 
 
 def _run(jaxpr, states, values, args):

@@ -2,9 +2,8 @@
 from ..core import programs
 from ..core.config import state
 from ..core.jaxpr import Literal, literal_value
-from ..core.linear import Linear, is_linear
+from ..core.linear import Linear, is_linear, present, spread
 from ..core.primitive import missing
-from ..core.trace import trace_to_jaxpr
 from ..primitives.elementwise import add_p
 
 
@@ -57,18 +56,16 @@ def backward_pass(jaxpr, consts, args, cotangents):
 
 @programs.provide
 def transpose(jaxpr, linear, ct_nonzero):
-    in_nonzero = []
+    in_nonzero, known = [], linear.count(False)
 
     def fun(*args):
-        known = iter(args[:linear.count(False)])
-        cts = iter(args[linear.count(False):])
-        operands = [Linear(v.aval) if is_lin else next(known) for v, is_lin in zip(jaxpr.invars, linear)]
-        results = backward_pass(jaxpr, (), operands, [next(cts) if nz else None for nz in ct_nonzero])
+        given = iter(args[:known])
+        operands = [Linear(v.aval) if is_lin else next(given) for v, is_lin in zip(jaxpr.invars, linear)]
+        results = backward_pass(jaxpr, (), operands, spread(args[known:], ct_nonzero))
         results = [r for r, is_lin in zip(results, linear) if is_lin]
         in_nonzero[:] = [r is not None for r in results]
-        return [r for r in results if r is not None]
+        return present(results)
 
     avals = [a for a, is_lin in zip(jaxpr.in_avals, linear) if not is_lin]
     avals += [a for a, nz in zip(jaxpr.out_avals, ct_nonzero) if nz]
-    traced = trace_to_jaxpr(fun, avals, jaxpr.name)
-    return programs.embed_constants(traced), tuple(in_nonzero)
+    return programs.trace_closed(fun, avals, jaxpr.name), tuple(in_nonzero)

@@ -6,8 +6,9 @@ import numpy as np
 from ..core import dtypes, leaks, programs
 from ..core.config import named_axes, state
 from ..core.jaxpr import eval_jaxpr
+from ..core.linear import nonzero, present, spread
 from ..core.primitive import missing
-from ..core.trace import Trace, Tracer, aval_of, entering, trace_to_jaxpr
+from ..core.trace import Trace, Tracer, aval_of, entering
 from ..primitives.shape import batch_by_axes, broadcast_axis, move_axis
 
 
@@ -110,19 +111,18 @@ def batch(jaxpr, axis, batched, force_out=False):
         return [place_axis(x, axis.size, d, 0) if b else x for x, d, b in zip(outs, dims, out_batched)]
 
     avals = [a.update(shape=(axis.size, *a.shape)) if b else a for a, b in zip(jaxpr.in_avals, batched)]
-    return programs.embed_constants(trace_to_jaxpr(fun, avals, jaxpr.name)), tuple(out_batched)
+    return programs.trace_closed(fun, avals, jaxpr.name), tuple(out_batched)
 
 
 def map_flat(fun, axis, args, dims):
     """`batch_flat` with every output mapped in front; symbolic zeros (None) stay."""
     def instantiated(*xs):
         outs = fun(*xs)
-        present[:] = [x is not None for x in outs]
-        return [x for x in outs if x is not None]
-    present = []
+        marks[:] = nonzero(outs)
+        return present(outs)
+    marks = []
     outs, out_dims = batch_flat(instantiated, axis, args, dims)
-    placed = iter([place_axis(x, axis.size, d, 0) for x, d in zip(outs, out_dims)])
-    return [next(placed) if p else None for p in present]
+    return spread([place_axis(x, axis.size, d, 0) for x, d in zip(outs, out_dims)], marks)
 
 
 programs.map_flat = map_flat
