@@ -60,10 +60,10 @@ def along(primitive, operands, labels, label, params):
 def test_families_state_their_axes():
     """What is left computes places, holds programs or talks to devices: it says itself how it is mapped."""
     assert set(PRIMITIVES) - STATED == {
-        "axis_index", "callback", "checkpoint", "cond", "conv_general_dilated", "custom_jvp_call", "custom_lin",
-        "custom_vjp_call", "dynamic_slice", "dynamic_update_slice", "gather", "inlined", "inspect_sharding", "iota", "jit",
-        "optimization_barrier", "scan", "scatter", "scatter_add", "scatter_apply", "scatter_max", "scatter_min",
-        "scatter_mul", "shard_map", "sharding_constraint", "while"}
+        "axis_index", "callback", "checkpoint", "cond", "conv_general_dilated", "create_token", "custom_jvp_call",
+        "custom_lin", "custom_vjp_call", "dynamic_slice", "dynamic_update_slice", "gather", "inlined", "inspect_sharding",
+        "iota", "jit", "optimization_barrier", "scan", "scatter", "scatter_add", "scatter_apply", "scatter_max",
+        "scatter_min", "scatter_mul", "shard_map", "sharding_constraint", "while"}
 
 
 @rows(lambda row: row.primitive in STATED - COLLECTIVES)
