@@ -12,8 +12,7 @@ from op_table.row import listed
 from test_ops import assert_all_near, rows
 
 import hlotrace
-from hlotrace.core import programs
-from hlotrace.core.primitive import PRIMITIVES
+from hlotrace.core.primitive import PRIMITIVES, fact_of
 from hlotrace.sharding import Mesh, NamedSharding, P
 
 
@@ -25,7 +24,7 @@ def square():
 
 def mesh_for(row, args):
     """The mesh that the row's own program names, as a program has one set of devices; else the square."""
-    named = programs.meshes(hlotrace.make_jaxpr(lambda *args: listed(row.fun(*args)))(*args).jaxpr)
+    named = fact_of(hlotrace.make_jaxpr(lambda *args: listed(row.fun(*args)))(*args).jaxpr, "meshes")
     return named[0] if named else square()
 
 

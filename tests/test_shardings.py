@@ -23,7 +23,7 @@ from hlotrace.sharding import (
 )
 from hlotrace.sharding.mesh import current_mesh
 from hlotrace.sharding.named import as_named
-from hlotrace.sharding.text import attribute_text, mesh_text, sharding_text
+from hlotrace.sharding.text import mesh_text, sharding_text
 
 pytestmark = pytest.mark.quick
 
@@ -323,7 +323,7 @@ def test_positional_sharding_is_a_value():
 ], ids=str)
 def test_shardy_text(sharding, ndim, text):
     assert sharding_text(sharding, ndim) == text
-    assert attribute_text(sharding, ndim, "m") == "#sdy.sharding" + text.replace("@mesh", "@m")
+    assert sharding_text(sharding, ndim, "m") == text.replace("@mesh", "@m")
 
 
 def test_open_shardings_and_ranks():
@@ -343,7 +343,7 @@ def test_mesh_text():
 
 def test_jaxlib_reads_the_text():
     odd = Mesh(REVERSED.devices, ('a "b"', "c\n"))
-    attribute = attribute_text(NamedSharding(odd, P(('a "b"', "c\n"), U)), 3)
+    attribute = "#sdy.sharding" + sharding_text(NamedSharding(odd, P(('a "b"', "c\n"), U)), 3)
     module = parse_module(f"{mesh_text(odd, devices=DEVICES)}\nfunc.func private @f(tensor<8x4x2xf32> "
                                   f"{{sdy.sharding = {attribute}}})")
     assert attribute in str(module) and mesh_text(odd, devices=DEVICES) in str(module)

@@ -147,11 +147,6 @@ class FlatFunction:
 _traces = Owned()
 
 
-def trace_call(fun, in_tree, avals, statics, name, arg_names=None):
-    """Trace `fun` for leaves of `avals` in `in_tree`; `statics` are ((position or name, Static), ...)."""
-    return FlatFunction(fun, avals, in_tree, "jit", [(w, s.value) for w, s in statics]).trace(avals, name, arg_names)
-
-
 class Traced:
     """A function traced for given argument types: a program, and the structures around it."""
     __slots__ = ("jaxpr", "closed", "consts", "in_tree", "out_tree", "donated", "keep_unused", "branches", "_pruned")

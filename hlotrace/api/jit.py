@@ -8,11 +8,12 @@ import inspect
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from ..core import programs, tree
+from ..core import tree
 from ..core.avals import aval_of, is_arraylike, not_an_array
 from ..core.config import named_axes, state
 from ..core.jaxpr import eval_jaxpr
 from ..core.kept import Kept, Owned, Table, types
+from ..core.primitive import fact_of
 from ..core.source import user_frame
 from ..core.trace import EVAL
 from ..primitives.calls import jit_p
@@ -21,8 +22,8 @@ from ..runtime.array import ArrayImpl, as_array
 from ..runtime.binding import JaxRuntimeError
 from . import stages
 from .calls import ELSEWHERE, call_of
-from .flat import trace_call
-from .signatures import Static, insert_statics, name_of, numbers_and_names
+from .flat import FlatFunction
+from .signatures import name_of, numbers_and_names, split_statics, static_key, static_values
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -189,7 +190,7 @@ class JitFunction:
         """(device or Partition, the shardings asked for the program's inputs or None) for these arguments."""
         program, consts, kept, _ = traced.pruned()
         leaves = tree.tree_leaves((args, kwargs))
-        found = programs.meshes(program)
+        found = fact_of(program, "meshes")
         if not found and state.mesh_to_run_on and not any(map(evaluate.lies, leaves)):
             found = (state.mesh_to_run_on,)
         if self._in_shardings is None and self._out_shardings is None:
@@ -228,7 +229,8 @@ class JitFunction:
         traced = self._known.traces.get(key)
         if traced is None:
             names = tree.arg_paths(self._fun, args, kwargs) if not statics else None
-            traced = trace_call(self._fun, in_tree, avals, statics, self._name, names)
+            flat = FlatFunction(self._fun, avals, in_tree, "jit", static_values(statics))
+            traced = flat.trace(avals, self._name, names)
             traced.donated, traced.keep_unused = self._donated(args, kwargs), self._keep_unused
             if traced.cacheable:
                 self._known.traces.keep(key, traced)
@@ -267,23 +269,14 @@ class JitFunction:
         return tuple(i for i, m in enumerate(marks) if m)
 
     def _split_statics(self, args, kwargs):
-        statics = [(n, Static(args[n], n, self._name)) for n in self._static_numbers if n < len(args)]
-        taken = {n for n, _ in statics}
-        if taken:
-            args = tuple(a for i, a in enumerate(args) if i not in taken)
-        if kwargs:
-            named = [k for k in self._static_names if k in kwargs]
-            if named:
-                statics += [(k, Static(kwargs[k], k, self._name)) for k in named]
-                kwargs = {k: v for k, v in kwargs.items() if k not in named}
-        return args, kwargs, tuple(statics)
+        args, kwargs, statics = split_statics(args, kwargs, self._static_numbers, self._static_names)
+        return args, kwargs, static_key(statics, self._name)
 
     def _traced_call(self, leaves, in_tree, avals, statics):
-        args, kwargs = in_tree.unflatten(leaves)
         if state.disable_jit:
-            if statics:
-                args, kwargs = insert_statics(args, kwargs, [(where, s.value) for where, s in statics])
+            args, kwargs = FlatFunction(self._fun, leaves, in_tree, "jit", static_values(statics)).arguments(leaves)
             return self._fun(*args, **kwargs)
+        args, kwargs = in_tree.unflatten(leaves)
         traced = self._trace(args, kwargs, in_tree, avals, statics)
         if self._in_shardings is not None or self._out_shardings is not None:
             return self._constrained_call(traced, leaves, kwargs)

@@ -96,6 +96,11 @@ def static_key(statics, name):
     return tuple([(where, Static(value, where, name)) for where, value in statics])
 
 
+def static_values(key):
+    """The inverse of `static_key`."""
+    return [(where, static.value) for where, static in key]
+
+
 class Static:
     """A static argument as part of a cache key: equal in type as well as in value (1, 1.0 and True differ)."""
     __slots__ = ("value", "hash")

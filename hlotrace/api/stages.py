@@ -7,6 +7,7 @@ from ..runtime import client, evaluate, introspect
 from ..runtime.array import ArrayImpl
 from .calls import ELSEWHERE, call_of
 from .flat import FlatFunction, abstract
+from .signatures import static_values
 
 
 class ShapeDtypeStruct:
@@ -54,11 +55,6 @@ class ShapeDtypeStruct:
 
 def struct_of(aval, sharding=None):
     return ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=aval.weak_type, sharding=sharding, vma=aval.vma)
-
-
-def shape_dtype_struct(x):
-    """The ShapeDtypeStruct of an array."""
-    return struct_of(abstract(x))
 
 
 class Traced:
@@ -247,7 +243,7 @@ class Compiled:
 
 def trace(jitted, args, kwargs, statics):
     """The `trace` method of a jit function."""
-    flat = FlatFunction(jitted._fun, *tree.tree_flatten((args, kwargs)), "jit", [(w, s.value) for w, s in statics])
+    flat = FlatFunction(jitted._fun, *tree.tree_flatten((args, kwargs)), "jit", static_values(statics))
     avals = tuple(flat.avals(abstract))
     return Traced(jitted._trace(args, kwargs, flat.in_tree, avals, statics, asked=True), jitted, flat)
 

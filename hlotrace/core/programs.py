@@ -19,7 +19,6 @@ from .config import state
 from .jaxpr import Literal, Var
 from .kept import Kept
 from .linear import is_linear, nonzero, present, spread
-from .primitive import fact_of
 from .trace import EVAL, entering, trace_to_jaxpr
 
 jvp = linearize = transpose = batch = thread = map_flat = None
@@ -47,11 +46,6 @@ def provide(function):
     """Install a transformation under its name, cached."""
     globals()[function.__name__] = found = cached(function)
     return found
-
-
-def meshes(jaxpr):
-    """The meshes that a program names, in order."""
-    return fact_of(jaxpr, "meshes")
 
 
 class Linearized:

@@ -263,10 +263,9 @@ class Context:
         self.lines, self.constants, self.loc = outer_lines, outer_constants, outer_loc
         return ", ".join(f"{a}: {t}" for a, t in zip(args, types)), inner
 
-    def jaxpr_region(self, jaxpr, isolated=True):
+    def jaxpr_region(self, jaxpr):
         """A region that runs a program."""
-        return self.region(jaxpr.in_avals, lambda names: (
-            self.inline(jaxpr, names), [a.mlir for a in jaxpr.out_avals]), isolated)
+        return self.region(jaxpr.in_avals, lambda names: (self.inline(jaxpr, names), [a.mlir for a in jaxpr.out_avals]))
 
     def inline(self, jaxpr, names):
         """Write a program's equations here, its inputs being `names`; returns the names of its outputs."""

@@ -148,10 +148,6 @@ def select(mask, on_true, on_false):
     return select_n_p.bind(mask, fill(on_false), fill(on_true))
 
 
-def _conj_if_complex(x):
-    return conj_p.bind(x) if dtypes.is_complex(dtype_of(x)) else x
-
-
 def _nonzero_or_one(x):
     return select(eq(x, 0), 1, x)
 

@@ -258,11 +258,11 @@ def put(value, aval, device):
     return binding.device_put(np.asarray(value, order="C"), aval, placement.on_device(device), device)
 
 
-def from_numpy(value, *, aval=None, device=None, committed=False):
+def from_numpy(value, *, aval=None):
     """An ArrayImpl from a NumPy value; `aval` gives dtype and weak type."""
     value = np.asarray(value)
     aval = aval_of(value) if aval is None else aval
-    return ArrayImpl(aval, put(value, physical(aval), device or client.default_device()), committed)
+    return ArrayImpl(aval, put(value, physical(aval), client.default_device()))
 
 
 def assembled(aval, sharding, buffers):

@@ -5,7 +5,7 @@ from ..core import errors
 from ..core.config import config, state
 from ..core.jaxpr import Jaxpr, dce, sub_jaxprs
 from ..core.kept import Kept
-from ..core.programs import meshes
+from ..core.primitive import fact_of
 from ..core.trace import EVAL, JaxprTrace, Tracer, set_evaluator
 from ..lowering.module import lower
 from ..primitives.callbacks import callback_p, checked
@@ -144,7 +144,7 @@ def run_program(jaxpr: Jaxpr, args, donated=(), outs=None):
         if isinstance(a, Tracer):
             raise errors.leaked_tracer(a)
     arrays = [a if type(a) is ArrayImpl else as_array(a) for a in args]
-    where, _ = placed(arrays, outs=outs, meshes=meshes(jaxpr))
+    where, _ = placed(arrays, outs=outs, meshes=fact_of(jaxpr, "meshes"))
     key = jaxpr, where, donated
     entry = _programs.use(key)
     if entry is None:

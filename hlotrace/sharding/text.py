@@ -40,8 +40,3 @@ def sharding_text(sharding, ndim, mesh="mesh", *, open=False):
         free = open or dim < len(spec) and spec[dim] is PartitionSpec.UNCONSTRAINED
         dims.append("{" + ", ".join([*map(_quoted, spec.axes(dim)), *(["?"] if free else [])]) + "}")
     return f"<@{mesh}, [{', '.join(dims)}]>"
-
-
-def attribute_text(sharding, ndim, mesh="mesh", *, open=False):
-    """The same as an attribute of an argument or a result: `#sdy.sharding<@mesh, [{"data"}, {}]>`."""
-    return "#sdy.sharding" + sharding_text(sharding, ndim, mesh, open=open)
