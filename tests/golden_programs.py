@@ -146,7 +146,7 @@ PRODUCTS = {
     "precision in force": (under_precision, *PAIR),
     "algorithm": (dot(precision=lax.DotAlgorithmPreset.BF16_BF16_F32_X3), *PAIR),
     "preferred type": (dot(preferred_element_type=np.int32), np.zeros((5, 2, 3), np.int8), np.zeros((5, 3, 4), np.int8)),
-    "transposed": (pulled(dot(precision=lax.Precision.HIGHEST)), f32(5, 2, 4), *PAIR),
+    "transposed": (pulled(dot(precision=(lax.Precision.HIGH, lax.Precision.HIGHEST))), f32(5, 2, 4), *PAIR),
     "mapped": (jax.vmap(dot(), (1, None), 1), f32(5, 6, 2, 3), PAIR[1]),
     "convolution": (STRIDED, IMAGE, KERNEL),
     "transposed convolution": (pulled(STRIDED), f32(*jax.eval_shape(STRIDED, IMAGE, KERNEL).shape), IMAGE, KERNEL),
@@ -250,10 +250,18 @@ def shown(x, ordered):
     return jax.experimental.io_callback(print, None, x, ordered=ordered)
 
 
+@jax.jit
+def shown_twice(x):
+    shown(x, True)
+    shown(x * 2, True)
+    return x
+
+
 EFFECTS = {
     "ordered callbacks": (lambda x: (shown(x, True), shown(x + 1, True), x)[-1], np.float32(0)),
     "unordered callbacks": (lambda x: (shown(x, False), shown(x + 1, False), x)[-1], np.float32(0)),
     "pure callback": (lambda x: jax.pure_callback(np.sin, x, x), f32(2)),
+    "ordered callbacks in functions": (lambda x: (shown_twice(x), shown_twice(x + 1))[0], np.float32(0)),
     "ordered callbacks in a loop": (lambda x: lax.fori_loop(0, 2, lambda i, c: (shown(c, True), c)[-1], x), np.float32(0)),
 }
 
@@ -264,6 +272,11 @@ RANDOM = {
     "key arrays are moved": (lambda k: random.key_data(jnp.flip(random.wrap_key_data(k), 0)[None]),
                              np.zeros((3, 2), np.uint32)),
     "bits of 8 and 32": (lambda k: [random.bits(k, (3,), d) for d in (np.uint8, np.uint32)], KEY),
+    **{name: (lambda k, name=name: getattr(random, name)(k, (2,)), KEY)
+       for name in ("cauchy", "exponential", "gumbel", "laplace", "logistic")},
+    "other distributions": (lambda k, p: (
+        random.gumbel(k, (2,), mode="high"), random.truncated_normal(k, -1, 2, (2,)), random.bernoulli(k, p),
+        random.categorical(k, p), random.randint(k, (2,), 0, 10)), KEY, f32(3)),
     "uniform, normal": (lambda k: (random.uniform(k, (2,), minval=-1, maxval=3), random.normal(k, (2,))), KEY),
 }
 
@@ -289,7 +302,13 @@ def communicated(groups):
     return f
 
 
+@jax.jit
+def doubled(x):
+    return lax.sin(x) * 2
+
+
 DEVICES = {
+    "a function in and out of shard_map": (lambda x: over(doubled)(doubled(x)), f32(4)),
     "collectives": (over(communicated(None), check_vma=False), f32(4, 8)),
     "collectives in groups": (over(communicated(GROUPS), check_vma=False), f32(4, 8)),
     "permutation, index": (over(lambda x: (lax.ppermute(x, "x", [(0, 1), (3, 2)]), x * lax.axis_index("x"))), f32(4)),

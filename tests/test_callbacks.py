@@ -228,3 +228,33 @@ def test_derivatives(transform):
 def test_wrong_arguments(call):
     with pytest.raises(TypeError):
         call()
+
+
+HOLDERS = {     # what holds the calls: f twice, the second time on a larger number
+    "plain": lambda f: lambda x: [f(x), f(x + 1)],
+    "jit": lambda f: (lambda g: lambda x: [g(x), g(x + 1)])(jax.jit(f)),
+    "jit in jit": lambda f: (lambda g: lambda x: [jax.jit(g)(x), jax.jit(g)(x + 1)])(jax.jit(f)),
+    "scan, its results": lambda f: lambda x: lax.scan(lambda c, i: (c, f(x + i)), 0.0, A(2)),
+    "scan, what it carries": lambda f: lambda x: lax.scan(lambda c, i: (f(x + i) * 0 + c, None), 0.0, A(2)),
+    "scan in reverse": lambda f: lambda x: lax.scan(lambda c, i: (c, f(x + 1 - i)), 0.0, A(2), reverse=True)[1] * 2,
+    "scan unrolled": lambda f: lambda x: lax.scan(lambda c, i: (c, f(x + i)), 0.0, A(2), unroll=2),
+    "fori": lambda f: lambda x: lax.fori_loop(0, 2, lambda i, c: (f(x + i), c)[1], x),
+    "while": lambda f: lambda x: lax.while_loop(lambda s: s[0] < 2, lambda s: (s[0] + 1, f(x + s[0])), (0, x)),
+    "cond": lambda f: lambda x: [lax.cond(x + i < 9, f, lambda y: y, x + i) for i in (0, 1)],
+    "checkpoint": lambda f: lambda x: jax.checkpoint(lambda y: [f(y), f(y + 1)])(x),
+    "jit in scan": lambda f: (lambda g: lambda x: lax.scan(lambda c, i: (c, g(x + i)), 0.0, A(2)))(jax.jit(f)),
+}
+
+
+@pytest.mark.parametrize("ordered", [False, True])
+@pytest.mark.parametrize("holder", HOLDERS)
+def test_calls_whose_results_nobody_needs_happen_once_and_in_order(holder, ordered):
+    def f(x):
+        return io_callback(log, SCALAR, x, ordered=ordered)
+    log = Log()
+    held = HOLDERS[holder](f)
+    for run in (jax.jit(lambda x: (held(x), x)[1]), jax.jit(lambda x: (jax.jit(held)(x), x)[1])):
+        log.clear()
+        run(jnp.float32(5))
+        jax.effects_barrier()
+        assert (log if ordered else sorted(log)) == [5, 6]

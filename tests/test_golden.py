@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from golden_programs import FAMILIES
+from op_table import ROWS
 
 import hlotrace
 import hlotrace.numpy as jnp
@@ -100,8 +101,25 @@ def test_text_of_a_family_is_the_golden_one(family):
     agrees("\n".join(texts), GOLDEN / f"{family}.txt")
 
 
+def result_types(row, weak):
+    """The types of a row's results, operand number i being weak where `weak(i)` says so; `*` marks a weak one."""
+    def kind(i, x):
+        return hlotrace.ShapeDtypeStruct(x.shape, x.dtype, weak_type=weak(i))
+    args = [kind(i, x) for i, x in enumerate(map(np.asarray, row.sample(row.base)))]
+    jaxpr = hlotrace.make_jaxpr(lambda *xs: row.fun(*xs))(*args)
+    return " ".join(aval.short() for aval in jaxpr.out_avals)
+
+
+def test_types_of_results_are_the_golden_ones():
+    """Of each row of the op table: with weak operands only, with the first of them weak, with none."""
+    lines = [" | ".join([row.name, *(result_types(row, weak) for weak in (
+        lambda i: True, lambda i: i == 0, lambda i: False))]) for row in ROWS]
+    agrees("".join(f"{line}\n" for line in lines), GOLDEN / "types.txt")
+
+
 def test_no_golden_file_is_left_over():
-    assert {file.name for file in GOLDEN.iterdir()} == {*(f"{p}.mlir" for p in PROGRAMS), *(f"{f}.txt" for f in FAMILIES)}
+    assert {file.name for file in GOLDEN.iterdir()} == {
+        "types.txt", *(f"{name}.mlir" for name in PROGRAMS), *(f"{name}.txt" for name in FAMILIES)}
 
 
 # Written by transformations into what they differentiate, and a question to the compiler that leaves no operation.

@@ -294,3 +294,11 @@ def test_a_function_runs_where_its_arguments_are_committed():
            "XLA_FLAGS": "--xla_force_host_platform_device_count=2"}
     done = subprocess.run([sys.executable, "-c", TWO_DEVICES], env=env, capture_output=True, text=True, timeout=60)
     assert done.stdout.strip() == "done", done.stdout + done.stderr
+
+
+def test_keywords_are_told_apart_by_their_names():
+    f = jax.jit(lambda a, b=10.0, c=20.0: a + 2 * b + 3 * c)
+    one, two = jnp.float32(1), jnp.float32(2)
+    for _ in range(2):      # the second time by the short way
+        assert f(one, b=two) == 65 and f(one, c=two) == 27 and f(a=one, b=two) == 65 and f(a=one, c=two) == 27
+        assert f(one, b=two, c=one) == 8 and f(one, c=one, b=two) == 8 and f(one, two) == 65

@@ -1,15 +1,19 @@
 """What is kept between calls never serves where what a trace depends on has changed, is bounded, and can be forgotten."""
 import gc
+import re
 import threading
 
 import numpy as np
 import pytest
+from golden_programs import FAMILIES
 
 import hlotrace as jax
 import hlotrace.numpy as jnp
 from hlotrace import lax
+from hlotrace.api.composite import composite
 from hlotrace.core.config import TRACING, override, state
 from hlotrace.core.kept import Kept, Table, clear, kept
+from hlotrace.core.primitive import Primitive
 
 
 def custom_jvp(f):
@@ -22,6 +26,18 @@ def custom_vjp(f):
     function = jax.custom_vjp(f)
     function.defvjp(lambda x: (f(x), None), lambda _, ct: (f(ct),))
     return function
+
+
+class Rule:
+    """`f` as the jvp rule of a primitive that copies its operand."""
+
+    def __init__(self, f):
+        self.primitive = Primitive("with_a_rule", typ=lambda x: x, lower=lambda ctx, eqn, x: x,
+                                   batch=lambda axis, args, dims: (self.primitive.bind(*args), *dims))
+        self.primitive.jvp = lambda primals, tangents: (self.primitive.bind(*primals), f(*tangents))
+
+    def __call__(self, x):
+        return self.primitive.bind(x)
 
 
 # Every road on which something is kept: from a function that multiplies by a number to the same function, or its slope.
@@ -48,6 +64,8 @@ ROADS = {
     "grad of custom_jvp": lambda f: jax.grad(custom_jvp(f)),
     "grad of custom_vjp": lambda f: jax.grad(custom_vjp(f)),
     "jit of custom_vjp": lambda f: jax.jit(custom_vjp(f)),
+    "jit of composite": lambda f: (lambda g: lambda x: jax.jit(lambda y: g(y))(x))(composite(f)),
+    "rule under jit of grad": lambda f: (lambda rule: lambda x: jax.jit(jax.grad(lambda y: rule(y)))(x))(Rule(f)),
     "make_jaxpr": lambda f: lambda x: jax.make_jaxpr(f)(x).eqns[-1].invars[1].val,
     "lower": lambda f: lambda x: jax.jit(f).lower(x).compile()(x),
 }
@@ -103,15 +121,16 @@ def test_zeros_of_either_sign_are_different_constants(road):
         assert np.signbit(jnp.where(jnp.array([True, False]), zero, 1.0)[0]) == (sign < 0)
 
 
-def test_a_scope_is_not_kept():
-    f = jax.jit(lambda x: jnp.sin(x))
-    texts = []
+@pytest.mark.parametrize("road", [r for r in ROADS if r not in ("make_jaxpr", "lower")])
+def test_a_scope_is_not_kept(road):
+    """What is made of one function in one scope says nothing of it in the next."""
+    call, found = ROADS[road](lambda x: x * 3), []
     for scope in ("first", "second"):
         def scoped(x, scope=scope):
             with jax.named_scope(scope):
-                return jnp.hypot(f(x), x)
-        texts.append(jax.jit(scoped).lower(1.0).as_text(debug_info=True))
-    assert "first" in texts[0] and "first" not in texts[1] and "second" in texts[1]
+                return jnp.hypot(call(x), x)
+        found.append(jax.jit(scoped).lower(1.0).as_text(debug_info=True))
+    assert "first" in found[0] and "first" not in found[1] and "second" in found[1]
 
 
 def test_the_precision_of_matmul_is_part_of_what_is_kept():
@@ -147,6 +166,124 @@ def test_clear_caches_forgets_compiled_programs():
     jax.clear_caches()
     assert f._cache_size() == 0
     assert f(1.0) == 2
+
+
+# --- texts that anything kept went into ---------------------------------------------------------------------------
+
+PROGRAMS = [(f"{family}: {title}", function if hasattr(function, "lower") else jax.jit(function), args)
+            for family, programs in FAMILIES.items() for title, (function, *args) in programs.items()]
+
+
+def texts():
+    """All golden programs as they are lowered now, without the numbers that host functions have in this process."""
+    found = {}
+    for name, function, args in PROGRAMS:
+        try:
+            found[name] = re.sub("index = [0-9]+", "", function.lower(*args).as_text())
+        except TypeError as error:      # some mix float32 with what is float64 where that is on
+            found[name] = str(error)
+    return found
+
+
+@pytest.mark.parametrize("option", ["jax_enable_x64", "jax_default_matmul_precision", "jax_threefry_partitionable"])
+def test_programs_are_what_they_are_when_nothing_is_kept(option):
+    """Made under one state, then under another, then again under the first: each time as in a fresh process."""
+    def changed():
+        with override(option, OTHER[option]):
+            return texts()
+    clear()
+    usual = texts()
+    clear()
+    fresh = changed()
+    assert fresh != usual
+    clear()
+    for make, wanted in ((texts, usual), (changed, fresh), (texts, usual)):
+        found = make()
+        assert not [name for name in wanted if found[name] != wanted[name]]
+
+
+def test_where_programs_run_is_part_of_what_is_kept():
+    f = jax.jit(lambda x: x + 1)
+    x = np.arange(8, dtype=np.float32)
+    meshes = [jax.make_mesh((n,), ("data",), devices=jax.devices()[:n]) for n in (8, 4)]
+    for _ in range(2):
+        assert len(f(x).devices()) == 1
+        for mesh in meshes:
+            with jax.set_mesh(mesh):
+                assert f(x).devices() == set(mesh.devices.flat)
+
+
+def test_where_operands_lie_is_part_of_what_is_kept():
+    """Eagerly, under jit, of one operand and of two: results are where operands are, whatever was there before."""
+    def compiled(x):
+        return x * 2
+    functions = {"x + 1": lambda x: x + 1, "x * x": lambda x: x * x, "sum": jnp.sum, "jit": jax.jit(compiled),
+                 "cond": lambda x: lax.cond(True, lambda y: y, lambda y: -y, x)}
+    mesh = jax.make_mesh((4,), ("data",), devices=jax.devices()[:4])
+    places = [None, *jax.devices()[:3], *(jax.sharding.NamedSharding(mesh, jax.P(*s)) for s in (("data",), ()))]
+    value = np.arange(8, dtype=np.float32)
+    for _ in range(2):
+        for place in places:
+            x = jnp.asarray(value) if place is None else jax.device_put(value, place)
+            for name, function in functions.items():
+                got = function(x)
+                assert got.devices() == x.devices() and got.committed == x.committed, (name, place)
+                np.testing.assert_array_equal(got, functions[name](value) if name != "cond" else value)
+
+
+# --- state that ends with its block -------------------------------------------------------------------------------
+
+def in_force():
+    names = ("trace", "source", "name_stack", "axis_env", "meshes", "mesh_to_run_on", "x64", "disable_jit", "check_floats",
+             "overrides", "trace_key")
+    return {name: getattr(state, name) for name in names}
+
+
+def within(context):
+    def road(f):
+        def call(x):
+            with context():
+                return f(x)
+        return call
+    return road
+
+
+SCOPES = {
+    **ROADS,
+    "named vmap": lambda f: lambda x: jax.vmap(f, axis_name="i")(jnp.stack([x, x]))[0],
+    "shard_map": lambda f: lambda x: jax.shard_map(
+        lambda v: f(v[0])[None], mesh=jax.make_mesh((2,), ("i",), devices=jax.devices()[:2]), in_specs=jax.P("i"),
+        out_specs=jax.P("i"))(jnp.stack([x, x]))[0],
+    "pmap": lambda f: lambda x: jax.pmap(f, axis_name="i")(jnp.stack([x, x]))[0],
+    "inlined jit": lambda f: lambda x: jax.jit(jax.jit(f, inline=True))(x),
+    "eval_shape": lambda f: lambda x: jax.eval_shape(f, x),
+    "disable_jit": within(jax.disable_jit),
+    "set_mesh": within(lambda: jax.set_mesh(jax.make_mesh((1,), ("i",), devices=jax.devices()[:1]))),
+    "mesh": within(lambda: jax.make_mesh((1,), ("i",), devices=jax.devices()[:1])),
+    "default_device": within(lambda: jax.default_device(jax.devices()[1])),
+    "enable_x64": within(jax.enable_x64), "debug_nans": within(jax.debug_nans),
+}
+
+
+@pytest.mark.parametrize("road", SCOPES)
+def test_nothing_stays_in_force(road):
+    """Whether the function returns or raises."""
+    def scoped(x):
+        with jax.named_scope("scope"):
+            return x * 2
+
+    def fails(x):
+        with jax.named_scope("scope"):
+            jnp.sin(x)
+            raise KeyError("mine")
+    x, before = jnp.float32(1), in_force()
+    alone = road in ("make_jaxpr", "lower", "eval_shape", "default_device", "set_mesh")      # these are not traced
+    for outer in [lambda g: g] if alone else [lambda g: g, jax.jit]:
+        outer(SCOPES[road](scoped))(x)
+        assert in_force() == before
+        with pytest.raises(KeyError, match="mine"):
+            outer(SCOPES[road](fails))(x)
+        assert in_force() == before
 
 
 # --- other threads ----------------------------------------------------------------------------------------------

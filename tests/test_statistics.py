@@ -64,3 +64,21 @@ def test_weighted_quantile_and_average():
           np.quantile(X, 0.4, axis=2, method="inverted_cdf", weights=np.broadcast_to(weights, X.shape)))
     ours, theirs = (np_.average(X, 2, weights=weights, returned=True) for np_ in (jnp, np))
     same(ours, theirs)
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+@pytest.mark.parametrize("name", ["sum", "mean", "average", "var", "std", "nansum", "nanmean", "nanvar", "nanstd", "median",
+                                  "quantile"])
+def test_narrow_floats_are_added_up_in_wider_ones(name, dtype):
+    """4096 of them: in eight bits of mantissa a running sum would stop growing long before the end.  Then 16 neighbours,
+    whose mean lies between them: the variance around what the mean rounds to is another.
+    """
+    dtype = np.dtype(getattr(ml_dtypes, dtype, dtype))
+    eps, options = float(jnp.finfo(dtype).eps), {"q": 0.3} if name == "quantile" else {}
+    between = 2 / eps + 2 * (np.arange(16) % 4 == 0)
+    for x in ((1 + np.arange(4096) % 7 / 8).astype(dtype), between.astype(dtype)):
+        if dtype == np.float16 and "sum" in name and len(x) == 16:      # too much for it
+            continue
+        got = getattr(jnp, name)(x, **options)
+        assert got.dtype == dtype
+        np.testing.assert_allclose(np.float64(got), getattr(np, name)(x.astype(np.float64), **options), rtol=eps)
