@@ -8,7 +8,7 @@ import functools
 from ..core import tree
 from ..core.array import Array
 from ..core.avals import is_arraylike
-from ..core.config import state
+from ..core.config import scoped, state
 from ..core.jaxpr import close
 from ..core.kept import Kept
 from ..core.programs import constant_key
@@ -77,13 +77,10 @@ def _trace(fun, leaves, in_tree):
         args, kwargs = in_tree.unflatten([next(given) if isinstance(x, Array) else x for x in leaves])
         outs, out_tree = tree.tree_flatten(fun(*args, **kwargs))
         return outs
-    saved, state.name_stack = state.name_stack, ""
     try:
-        with entering(EVAL):
+        with scoped(), entering(EVAL):
             jaxpr = trace_to_jaxpr(flat, [x.aval for x in leaves if isinstance(x, Array)], fun.__name__)
     except Exception:       # raised again, with the caller's own values in its text, when `fun` runs on them
         return None
-    finally:
-        state.name_stack = saved
     closed, consts = close(jaxpr)
     return None if any(isinstance(c, Tracer) for c in consts) else (closed, consts, out_tree)

@@ -5,7 +5,7 @@ program of it, a `Traced`.
 """
 from ..core import dtypes, tree
 from ..core.avals import MARK_STATIC, ShapedArray, aval_of, is_arraylike, not_an_array
-from ..core.config import state, uncollected
+from ..core.config import scoped, uncollected
 from ..core.jaxpr import close, dce
 from ..core.kept import Owned
 from ..core.trace import Tracer, trace_to_jaxpr
@@ -125,12 +125,8 @@ class FlatFunction:
 
     def trace(self, avals, name=None, arg_names=None):
         """The program of a call with leaves of these types, as a Traced; `name` stands in its text."""
-        saved, state.name_stack = state.name_stack, ""
-        try:
-            with uncollected():
-                jaxpr = trace_to_jaxpr(self, avals, name or self.name, arg_names)
-        finally:
-            state.name_stack = saved
+        with scoped(), uncollected():
+            jaxpr = trace_to_jaxpr(self, avals, name or self.name, arg_names)
         return Traced(jaxpr, self.in_tree, self.out_tree)
 
     def kept(self, owner, kind, avals, name=None):

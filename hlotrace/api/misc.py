@@ -9,7 +9,7 @@ import numpy as np
 from ..core import kept, tree
 from ..core.array import Array
 from ..core.avals import aval_of, physical
-from ..core.config import option_context, override, state
+from ..core.config import option_context, override, scoped, state
 from ..core.trace import EVAL, Tracer, entering
 from ..runtime import client, guards, placement, shards, transfer
 from ..runtime.array import ArrayImpl, from_numpy
@@ -120,12 +120,8 @@ def named_scope(name):
     """Operations traced in this block carry `name` in their location, profiles and dumps."""
     if not isinstance(name, str):
         raise TypeError(f"named_scope name argument must be a string, got {name!r}.")
-    saved = state.name_stack
-    state.name_stack = f"{saved}/{name}" if saved else name
-    try:
+    with scoped(f"{state.name_stack}/{name}" if state.name_stack else name):
         yield
-    finally:
-        state.name_stack = saved
 
 
 def named_call(fun, *, name=None):

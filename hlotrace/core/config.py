@@ -278,6 +278,16 @@ def sync():
 
 
 @contextlib.contextmanager
+def scoped(path=""):
+    """Operations stand in these named scopes until the block ends; in none if what is traced is kept for other places."""
+    saved, state.name_stack = state.name_stack, path
+    try:
+        yield
+    finally:
+        state.name_stack = saved
+
+
+@contextlib.contextmanager
 def override(name, value):
     """Set option `name` to `value` on this thread until the block ends."""
     value = config._check(name, value)

@@ -15,7 +15,7 @@ import functools
 import numpy as np
 
 from .array import Array
-from .config import state
+from .config import scoped
 from .jaxpr import Literal, Var
 from .kept import Kept
 from .linear import is_linear, nonzero, present, spread
@@ -33,11 +33,8 @@ def cached(function):
         key = function, *key
         found = jaxpr.derived.get(key)
         if found is None:
-            stack, state.name_stack = state.name_stack, ""      # what is kept serves under other scopes too
-            try:
+            with scoped():
                 found = jaxpr.derived.keep(key, function(jaxpr, *key[1:]))
-            finally:
-                state.name_stack = stack
         return found
     return call
 
@@ -98,12 +95,8 @@ def program_of(primitive, args, params):
             given = iter(arrays)
             out = primitive.bind(*[next(given) if isinstance(a, Array) else a for a in args], **params)
             return out if primitive.multiple_results else [out]
-        stack, state.name_stack = state.name_stack, ""
-        try:
-            with entering(EVAL):
-                found = trace_to_jaxpr(fun, [a.aval for a in args if isinstance(a, Array)], primitive.name)
-        finally:
-            state.name_stack = stack
+        with scoped(), entering(EVAL):
+            found = trace_to_jaxpr(fun, [a.aval for a in args if isinstance(a, Array)], primitive.name)
         _single.keep(key, found)
     return found
 

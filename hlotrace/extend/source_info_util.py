@@ -1,10 +1,9 @@
 """JAX's `extend.source_info_util`: where in the user's program an operation was made."""
-from contextlib import contextmanager
 from typing import NamedTuple
 
 from ..api.misc import named_scope as extend_name_stack
 from ..core import source as provenance
-from ..core.config import state
+from ..core.config import scoped, state
 from ..core.source import exclude as register_exclusion
 
 __all__ = ["NameStack", "SourceInfo", "current", "current_name_stack", "extend_name_stack", "new_name_stack",
@@ -51,14 +50,9 @@ def new_name_stack(name=""):
     return NameStack(name)
 
 
-@contextmanager
 def set_name_stack(name_stack):
     """Context manager in which operations stand in the scopes `name_stack`."""
-    saved, state.name_stack = state.name_stack, str(name_stack)
-    try:
-        yield
-    finally:
-        state.name_stack = saved
+    return scoped(str(name_stack))
 
 
 def reset_name_stack():

@@ -214,22 +214,11 @@ def fori_loop(lower, upper, body_fun, init_val, *, unroll=None):
     dtype, weak = _index_type(lower, upper)
     one = 1 if weak else scalar(1, dtype)
     if is_concrete(lower) and is_concrete(upper) and not isinstance(lower, Tracer) and not isinstance(upper, Tracer):
-        lo, hi = int(lower), int(upper)
-        if state.disable_jit:
-            for i in range(lo, hi):
-                init_val = body_fun(i, init_val)
-            return init_val
-
-        def step(carry, _):
-            i, val = carry
-            return (add_p.bind(i, one), body_fun(i, val)), None
-        step.__name__ = name_of(body_fun)
-        (_, result), _ = scan(step, (convert(lo, dtype, weak), init_val), None, length=max(hi - lo, 0),
-                              unroll=1 if unroll is None else unroll, _owner=(body_fun, ("fori_loop", dtype, weak)))
-        return result
+        return _counted(int(lower), int(upper), body_fun, init_val, 1 if unroll is None else unroll, one, dtype, weak)
     if unroll is not None and unroll not in (False, 1):
         raise ValueError("fori_loop: `unroll` can only be used with `fori_loop` if the loop bounds are known when "
                          "tracing (Python integers)")
+
     def cond_fun(state_):
         return lt_p.bind(state_[0], state_[1])
 
@@ -238,6 +227,22 @@ def fori_loop(lower, upper, body_fun, init_val, *, unroll=None):
         return add_p.bind(i, one), last, body_fun(i, val)
     bounds = [convert(b, dtype, weak) for b in (lower, upper)]
     return while_loop(cond_fun, step, (*bounds, init_val))[2]
+
+
+def _counted(lower, upper, body_fun, val, unroll, one, dtype, weak):
+    """`fori_loop` between Python integers, as a scan."""
+    if state.disable_jit:
+        for i in range(lower, upper):
+            val = body_fun(i, val)
+        return val
+
+    def step(carry, _):
+        i, val = carry
+        return (add_p.bind(i, one), body_fun(i, val)), None
+    step.__name__ = name_of(body_fun)
+    (_, result), _ = scan(step, (convert(lower, dtype, weak), val), None, length=max(upper - lower, 0), unroll=unroll,
+                          _owner=(body_fun, ("fori_loop", dtype, weak)))
+    return result
 
 
 def _index_type(lower, upper):
@@ -372,11 +377,36 @@ def _batched_map(f, xs, size):
     return tree.tree_map(lambda a, b: concatenate([a, b], 0), ys, tail)
 
 
+def _cut(xs, axis, start, stop=None, step=1):
+    index = (*[slice(None)] * axis, slice(start, stop, step))
+    return [x[index] for x in xs]
+
+
+def _interleave(a, b, axis):
+    """a[0], b[0], a[1], b[1], ...; `a` is as long as `b`, or one longer."""
+    n = b.shape[axis]
+    pairs = stack([*_cut([a], axis, 0, n), b], axis + 1)
+    merged = reshape(pairs, (*a.shape[:axis], 2 * n, *a.shape[axis + 1:]))
+    return merged if a.shape[axis] == n else concatenate([merged, *_cut([a], axis, n)], axis)
+
+
+def _prefixes(combine, xs, axis):
+    """Combine pairs, scan those, and fill in between."""
+    n = xs[0].shape[axis]
+    if n < 2:
+        return xs
+    odd = _prefixes(combine, combine(_cut(xs, axis, 0, n - 1, 2), _cut(xs, axis, 1, n, 2)), axis)
+    last = (n - 1) // 2
+    even = combine(_cut(odd, axis, 0, last), _cut(xs, axis, 2, n, 2)) if n > 2 else _cut(xs, axis, 0, 0)
+    even = [concatenate([first, e], axis) for first, e in zip(_cut(xs, axis, 0, 1), even)]
+    return [_interleave(e, o, axis) for e, o in zip(even, odd)]
+
+
 def associative_scan(fn, elems, reverse=False, axis=0):
     """All prefix results of an associative `fn` along `axis`, in a logarithmic number of calls.
 
     `fn(a, b)` combines pytrees of arrays along `axis` elementwise.  The recursion is that of Blelloch, "Prefix
-    sums and their applications" (1990): combine pairs, scan those, and fill in between.
+    sums and their applications" (1990).
     """
     if not callable(fn):
         raise TypeError("lax.associative_scan: fn argument should be callable.")
@@ -391,30 +421,7 @@ def associative_scan(fn, elems, reverse=False, axis=0):
 
     def combine(a, b):
         return tree.tree_leaves(fn(treedef.unflatten(a), treedef.unflatten(b)))
-
-    def cut(x, start, stop=None, step=1):
-        index = [slice(None)] * x.ndim
-        index[axis] = slice(start, stop, step)
-        return x[tuple(index)]
-
-    def interleave(a, b):
-        """a[0], b[0], a[1], b[1], ...; `a` is as long as `b`, or one longer."""
-        n = b.shape[axis]
-        pairs = stack([cut(a, 0, n), b], axis + 1)
-        merged = reshape(pairs, (*a.shape[:axis], 2 * n, *a.shape[axis + 1:]))
-        return merged if a.shape[axis] == n else concatenate([merged, cut(a, n)], axis)
-
-    def recurse(xs):
-        n = xs[0].shape[axis]
-        if n < 2:
-            return xs
-        odd = recurse(combine([cut(x, 0, n - 1, 2) for x in xs], [cut(x, 1, n, 2) for x in xs]))
-        last = (n - 1) // 2
-        even = combine([cut(x, 0, last) for x in odd], [cut(x, 2, n, 2) for x in xs]) if n > 2 else [
-            cut(x, 0, 0) for x in xs]
-        even = [concatenate([cut(x, 0, 1), e], axis) for x, e in zip(xs, even)]
-        return [interleave(e, o) for e, o in zip(even, odd)]
-    result = recurse(leaves)
+    result = _prefixes(combine, leaves, axis)
     if reverse:
         result = [rev(x, (axis,)) for x in result]
     return treedef.unflatten(result)

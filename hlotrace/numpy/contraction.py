@@ -260,6 +260,12 @@ def _parse(subscripts, shapes):
             raise ValueError(f"Output character {c!r} did not appear in the input of einsum('{subscripts}')")
         if out.count(c) > 1:
             raise ValueError(f"Output character {c!r} appeared more than once in the output of einsum('{subscripts}').")
+    _check_sizes(subscripts, inputs, shapes)
+    return inputs, out
+
+
+def _check_sizes(subscripts, inputs, shapes):
+    """ValueError where a letter stands for axes of different sizes; size 1 goes with any."""
     sizes = {}
     for i, (term, shape) in enumerate(zip(inputs, shapes)):
         for c, n in zip(term, shape):
@@ -269,7 +275,6 @@ def _parse(subscripts, shapes):
                 raise ValueError(f"Size of label {c!r} for operand {i} ({n}) does not match previous terms "
                                  f"({sizes[c]}). einsum('{subscripts}') got operands of shapes "
                                  f"{', '.join(map(str, shapes))}.")
-    return inputs, out
 
 
 @functools.lru_cache(maxsize=1024)

@@ -63,8 +63,16 @@ def _concrete_mask(mask):
     return np.asarray(known)
 
 
-def _array_entries(item):
-    """The entries of an index that is not a Python int, slice, None or Ellipsis."""
+def _entries(item):
+    """What one item of an index says, not yet fitted to an axis; a mask says as much as it has axes."""
+    if item is None:
+        return [NEW]
+    if item is Ellipsis:
+        return [GAP]
+    if type(item) is int:
+        return [Entry("int", item)]
+    if isinstance(item, slice):
+        return [Entry("slice", item)]
     if isinstance(item, (bool, np.bool_)):
         return [Entry("flag", np.zeros(int(item), np.int32))]
     if isinstance(item, str):
@@ -82,7 +90,7 @@ def _array_entries(item):
     if not dtypes.is_extended(dtype) and dtypes.is_bool(dtype):
         mask = _concrete_mask(item)
         if mask.ndim == 0:
-            return _array_entries(bool(mask))
+            return _entries(bool(mask))
         return [Entry("array", a.astype(np.int32), n) for a, n in zip(mask.nonzero(), mask.shape)]
     if not dtypes.is_integer(dtype):
         raise _dtype_error(dtype)
@@ -113,44 +121,31 @@ def expand(shape, index, wrap=True):
             raise TypeError("Using a non-tuple sequence for multidimensional indexing is not allowed; use "
                             "`arr[array(seq)]` instead of `arr[seq]`: wrap the list in jnp.array, or write a tuple.")
         index = (index,)
-    entries = []
-    for item in index:
-        if item is None:
-            entries.append(NEW)
-        elif item is Ellipsis:
-            if any(e.kind == "gap" for e in entries):
-                raise IndexError("an index can only have a single ellipsis ('...')")
-            entries.append(GAP)
-        elif type(item) is int:
-            entries.append(Entry("int", item))
-        elif isinstance(item, slice):
-            entries.append(Entry("slice", item))
-        else:
-            entries.extend(_array_entries(item))
+    entries = [e for item in index for e in _entries(item)]
+    if sum(e is GAP for e in entries) > 1:
+        raise IndexError("an index can only have a single ellipsis ('...')")
     used = sum(e.kind not in _AXISLESS for e in entries)
     if used > len(shape):
         raise IndexError(f"Too many indices: array is {len(shape)}-dimensional, but {used} were indexed")
     gap = next((i for i, e in enumerate(entries) if e.kind == "gap"), len(entries))
     entries[gap + 1:gap + 1] = [Entry("slice", slice(None))] * (len(shape) - used)
-    axis = 0
-    for i, (kind, value, mask_size) in enumerate(entries):
-        if kind in _AXISLESS:
-            continue
-        size = shape[axis]
-        if kind == "slice":
-            entries[i] = _slice_entry(value, size, axis)
-        else:
-            if size == 0 and (kind == "int" or np.ndim(value) == 0):
-                raise IndexError(f"index is out of bounds for axis {axis} with size 0")
-            if mask_size is not None and mask_size != size:
-                raise IndexError(f"boolean index did not match shape of indexed array in index {axis}: got "
-                                 f"{mask_size}, expected {size} (array shape {tuple(shape)})")
-            if kind == "int" and wrap and value < 0:
-                entries[i] = Entry("int", value + size)
-            elif isinstance(value, np.ndarray) and wrap:
-                entries[i] = Entry("array", _wrapped(value, size))
-        axis += 1
-    return entries
+    axes = iter(range(len(shape)))
+    return [e if e.kind in _AXISLESS else _fitted(e, shape, next(axes), wrap) for e in entries]
+
+
+def _fitted(entry, shape, axis, wrap):
+    """An entry as it applies to that axis."""
+    (kind, value, mask_size), size = entry, shape[axis]
+    if kind == "slice":
+        return _slice_entry(value, size, axis)
+    if size == 0 and (kind == "int" or np.ndim(value) == 0):
+        raise IndexError(f"index is out of bounds for axis {axis} with size 0")
+    if mask_size is not None and mask_size != size:
+        raise IndexError(f"boolean index did not match shape of indexed array in index {axis}: got {mask_size}, expected "
+                         f"{size} (array shape {tuple(shape)})")
+    if kind == "int":
+        return Entry("int", value + size) if wrap and value < 0 else entry
+    return Entry("array", _wrapped(value, size)) if wrap and isinstance(value, np.ndarray) else entry
 
 
 # --- windows: ints, slices and traced scalars -------------------------------------------------------------------

@@ -1,7 +1,7 @@
 """Calls of Python functions on the host from inside programs."""
 from ..core.effects import IO, ORDER
 from .common import Primitive, dtypes, np
-from .shape import broadcast_axis, move_axis
+from .shape import broadcast_axis, front
 
 
 def checked(result, aval, i):
@@ -55,7 +55,7 @@ def _batch(axis, args, dims, *, function, out_avals, effect, vmap_method):
     if vmap_method is None and not effect:
         raise NotImplementedError("vmap of pure_callback needs to know how: pass vmap_method='sequential', "
                                   "'expand_dims' or 'broadcast_all'")
-    args = [a if d is None else move_axis(a, d, 0) for a, d in zip(args, dims)]
+    args = front(args, dims)
     batched = [d is not None for d in dims]
     stacked = tuple(a.update(shape=(axis.size, *a.shape)) for a in out_avals)
     if vmap_method in ("expand_dims", "broadcast_all", "legacy_vectorized"):

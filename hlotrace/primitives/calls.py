@@ -8,7 +8,7 @@ from ..core.primitive import fact_of
 from ..core.programs import transpose_call
 from ..core.trace import trace_to_jaxpr
 from .common import Primitive, aval_of, dtype_of, dtypes
-from .shape import move_axis, reduce_sum
+from .shape import front, front_dims, reduce_sum
 
 # --- jit --------------------------------------------------------------------------------------------------------
 
@@ -31,9 +31,9 @@ def _jit_linearize(trace, primals, tangents, *, jaxpr, donated):
 
 
 def _jit_batch(axis, args, dims, *, jaxpr, donated):
-    args = [a if d is None else move_axis(a, d, 0) for a, d in zip(args, dims)]
+    args = front(args, dims)
     program, out_batched = programs.batch(jaxpr, axis, nonzero(dims))
-    return jit_bind(program, args), [0 if b else None for b in out_batched]
+    return jit_bind(program, args), front_dims(out_batched)
 
 
 def _jit_thread(states, values, args, *, jaxpr, donated):
@@ -124,13 +124,12 @@ def _custom_typ(*avals, jaxpr, **_):
 
 def _mapped(fun, axis, batched):
     """`fun` of flat lists over a new leading axis of the arguments marked in `batched`."""
-    dims = [0 if b else None for b in batched]
-    return lambda *xs: programs.map_flat(fun, axis, xs, dims)
+    return lambda *xs: programs.map_flat(fun, axis, xs, front_dims(batched))
 
 
 def _custom_batch(primitive, map_rules):
     def batch(axis, args, dims, *, num_consts=0, fun=None, jaxpr=None, **params):
-        args = [a if d is None else move_axis(a, d, 0) for a, d in zip(args, dims)]
+        args = front(args, dims)
         batched = nonzero(dims)
         consts, explicit = args[:num_consts], args[num_consts:]
         inner = _mapped(fun or (lambda *xs: eval_jaxpr(jaxpr, (), *xs)), axis, batched)

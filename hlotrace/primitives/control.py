@@ -10,12 +10,7 @@ from ..core.programs import trace_closed
 from .common import Primitive, aval_of, dtypes, ndim_of, np, scalar
 from .elementwise import clamp_p, select_n_p
 from .reduce import reduce_or_p
-from .shape import broadcast_axis, broadcast_in_dim, instantiate, move_axis, zeros_of
-
-
-def front(args, dims):
-    """Operands with their mapped axes in front."""
-    return [a if d is None else move_axis(a, d, 0) for a, d in zip(args, dims)]
+from .shape import broadcast_axis, broadcast_in_dim, front, front_dims, instantiate, move_axis, zeros_of
 
 
 def front_to(jaxpr, n, position):
@@ -163,7 +158,7 @@ def _cond_batch(axis, args, dims, *, branches):
         marks = nonzero(dims[1:])
         out_batched = _agree([programs.batch(b, axis, marks)[1] for b in branches])
         moved = tuple(programs.batch(b, axis, marks, out_batched)[0] for b in branches)
-        return cond_p.bind(args[0], *front(args[1:], dims[1:]), branches=moved), [0 if b else None for b in out_batched]
+        return cond_p.bind(args[0], *front(args[1:], dims[1:]), branches=moved), front_dims(out_batched)
     if any(type(effect) is not Debug or effect.ordered for b in branches for effect in b.effects):
         raise NotImplementedError("vmap of lax.cond or lax.switch with a mapped predicate runs every branch, and a "
                                   "branch here has side effects in order, or on the outside (io_callback)")
@@ -309,7 +304,7 @@ def _while_batch(axis, args, dims, *, cond_jaxpr, body_jaxpr, cond_nconsts, body
                                cond_nconsts=nc, body_nconsts=nc + nb)
     else:
         results = while_p.bind(*cond_consts, *body_consts, *carry, cond_jaxpr=cond, body_jaxpr=body, **params)
-    return results, [0 if m else None for m in marks]
+    return results, front_dims(marks)
 
 
 def _while_thread(states, values, args, *, cond_jaxpr, body_jaxpr, cond_nconsts, body_nconsts):

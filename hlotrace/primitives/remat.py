@@ -4,7 +4,7 @@ from ..core.jaxpr import eval_jaxpr
 from ..core.linear import nonzero, present, spread
 from .calls import jit_p
 from .common import Primitive
-from .control import front
+from .shape import front, front_dims
 from .slicing import optimization_barrier_p
 
 
@@ -39,7 +39,7 @@ def _linearize(trace, primals, tangents, *, jaxpr, prevent_cse):
 def _batch(axis, args, dims, *, jaxpr, prevent_cse):
     program, out_batched = programs.batch(jaxpr, axis, nonzero(dims))
     outs = remat_p.bind(*front(args, dims), jaxpr=program, prevent_cse=prevent_cse)
-    return outs, [0 if b else None for b in out_batched]
+    return outs, front_dims(out_batched)
 
 
 def _thread(states, values, args, *, jaxpr, prevent_cse):

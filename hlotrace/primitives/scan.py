@@ -9,9 +9,9 @@ from ..core.avals import ShapedArray, physical
 from ..core.jaxpr import dce, eval_jaxpr
 from ..core.linear import is_linear, nonzero, present, spread
 from .common import Primitive, aval_of, np
-from .control import carry_batched, carry_fixpoint, carry_tangents, front, front_to, groups, padded, write_while
+from .control import carry_batched, carry_fixpoint, carry_tangents, front_to, groups, padded, write_while
 from .elementwise import add_p
-from .shape import move_axis, zeros_of
+from .shape import front, move_axis, zeros_of
 
 
 def _stacked(aval, length):

@@ -214,6 +214,16 @@ def move_axis(x, source, target):
     return transpose(x, order)
 
 
+def front(args, dims):
+    """Operands with their mapped axes in front."""
+    return [a if d is None else move_axis(a, d, 0) for a, d in zip(args, dims)]
+
+
+def front_dims(batched):
+    """The positions of mapped axes that are in front where marked."""
+    return [0 if b else None for b in batched]
+
+
 # --- reduce_sum -------------------------------------------------------------------------------------------------
 
 def check_axes(name, axes, ndim, shape):

@@ -18,7 +18,7 @@ from .calls import no_tangent
 from .collectives import psum_p
 from .common import Primitive, dtypes, prod
 from .elementwise import div
-from .shape import move_axis, reshape
+from .shape import front, front_dims, reshape
 
 
 def part(aval, spec, mesh, checked):
@@ -173,8 +173,8 @@ def _transpose(cts, *args, jaxpr, in_specs, out_specs, mesh, manual, checked):
 
 def _batch(axis, args, dims, *, jaxpr, mesh, in_specs, out_specs, manual, checked):
     """The mapped axis is cut over mesh axes only if vmap's `spmd_axis_name` says so and they are manual."""
-    args = [a if d is None else move_axis(a, d, 0) for a, d in zip(args, dims)]
-    batched = tuple(d is not None for d in dims)
+    args = front(args, dims)
+    batched = nonzero(dims)
     wanted = axis.spmd_name if isinstance(axis.spmd_name, tuple) else (axis.spmd_name,)
     over = tuple(a for a in wanted if a in manual)
     for spec in (*in_specs, *out_specs):
@@ -192,7 +192,7 @@ def _batch(axis, args, dims, *, jaxpr, mesh, in_specs, out_specs, manual, checke
         program = programs.trace_closed(functools.partial(eval_jaxpr, program, ()), avals, program.name)
     outs = shard_map_p.bind(*args, jaxpr=program, mesh=mesh, in_specs=specs, out_specs=extended(out_specs, out_batched),
                             manual=manual, checked=checked)
-    return outs, [0 if b else None for b in out_batched]
+    return outs, front_dims(out_batched)
 
 
 def _dce(used_outputs, eqn):

@@ -5,7 +5,7 @@ order, or any other `core.effects.State`.  An equation with an effect that a sta
 its primitive; all others stay.
 """
 from ..core import programs
-from ..core.config import state
+from ..core.config import scoped, state
 from ..core.effects import ORDER, is_ordered
 from ..core.jaxpr import Literal, eval_jaxpr, literal_value
 from ..core.trace import EVAL, entering, trace_to_jaxpr
@@ -51,10 +51,6 @@ def in_order(jaxpr):
     if not is_ordered(jaxpr.effects):
         return jaxpr
     program = thread(jaxpr, (ORDER,))
-    stack, state.name_stack = state.name_stack, ""
-    try:
-        with entering(EVAL):
-            return trace_to_jaxpr(lambda *args: eval_jaxpr(program, (), create_token_p.bind(), *args)[1:], jaxpr.in_avals,
-                                  jaxpr.name, jaxpr.arg_names)
-    finally:
-        state.name_stack = stack
+    with scoped(), entering(EVAL):
+        return trace_to_jaxpr(lambda *args: eval_jaxpr(program, (), create_token_p.bind(), *args)[1:], jaxpr.in_avals,
+                              jaxpr.name, jaxpr.arg_names)
