@@ -143,6 +143,8 @@ def under_precision(x, y):
 PRODUCTS = {
     "batch": (dot(), *PAIR),
     "precision": (dot(precision=(lax.Precision.HIGH, lax.Precision.HIGHEST)), *PAIR),
+    "operands that are exchanged": (lambda x, y: jnp.einsum("ij,jk->ki", x, y, precision=(
+        lax.Precision.HIGH, lax.Precision.HIGHEST)), f32(2, 3), f32(3, 4)),
     "precision in force": (under_precision, *PAIR),
     "algorithm": (dot(precision=lax.DotAlgorithmPreset.BF16_BF16_F32_X3), *PAIR),
     "preferred type": (dot(preferred_element_type=np.int32), np.zeros((5, 2, 3), np.int8), np.zeros((5, 3, 4), np.int8)),
@@ -308,7 +310,7 @@ def doubled(x):
 
 
 DEVICES = {
-    "a function in and out of shard_map": (lambda x: over(doubled)(doubled(x)), f32(4)),
+    "a function in and out of shard_map": (lambda x: over(doubled, P(), P())(doubled(x)), f32(4)),
     "collectives": (over(communicated(None), check_vma=False), f32(4, 8)),
     "collectives in groups": (over(communicated(GROUPS), check_vma=False), f32(4, 8)),
     "permutation, index": (over(lambda x: (lax.ppermute(x, "x", [(0, 1), (3, 2)]), x * lax.axis_index("x"))), f32(4)),
