@@ -29,7 +29,7 @@ class TypePromotionError(ValueError):
     """The dtypes of the operands have no common dtype under the promotion rules in force."""
 
 
-class KeyReuseError(RuntimeError):
+class KeyReuseError(TypeError):
     """A PRNG key was consumed more than once (see `debug_key_reuse`)."""
 
 
