@@ -278,33 +278,37 @@ def _while_batch(axis, args, dims, *, cond_jaxpr, body_jaxpr, cond_nconsts, body
     cond_consts, body_consts, carry = _while_split(front(args, dims), params)
     cond_marks, const_marks, carry_marks = _while_split(nonzero(dims), params)
     marks = carry_fixpoint(carry_marks, lambda m: programs.batch(body_jaxpr, axis, (*const_marks, *m))[1])
-    cond, pred_batched = programs.batch(cond_jaxpr, axis, (*cond_marks, *marks))
-    if pred_batched[0]:
+    cond, (each,) = programs.batch(cond_jaxpr, axis, (*cond_marks, *marks))
+    if each:
         # each element has its own predicate: run while any holds, and keep the values of those that are done
         marks = (True,) * len(carry)
         cond, _ = programs.batch(cond_jaxpr, axis, (*cond_marks, *marks), True)
     carry = carry_batched(axis, carry, carry_marks, marks)
     body, _ = programs.batch(body_jaxpr, axis, (*const_marks, *marks), marks)
-    if pred_batched[0]:
-        nc, nb = cond_nconsts, body_nconsts
+    operands = [*cond_consts, *body_consts, *carry]
+    if each:
+        cond, body = _masked(cond, body, list(map(aval_of, operands)), params)
+        operands, params["body_nconsts"] = [*cond_consts, *operands], cond_nconsts + body_nconsts
+    return while_p.bind(*operands, cond_jaxpr=cond, body_jaxpr=body, **params), front_dims(marks)
 
-        def any_cond(*xs):
-            return [reduce_or_p.bind(eval_jaxpr(cond, (), *xs)[0], axes=(0,))]
 
-        def masked_body(*xs):
-            c, b, old = xs[:nc], xs[nc:nc + nb], xs[nc + nb:]
-            keep_going, = eval_jaxpr(cond, (), *c, *old)
-            new = eval_jaxpr(body, (), *b, *old)
-            return [select_n_p.bind(keep_going if ndim_of(n) == 1 else broadcast_in_dim(keep_going, n.shape, (0,)), o, n)
-                    for o, n in zip(old, new)]
-        avals = [aval_of(a) for a in (*cond_consts, *body_consts, *carry)]
-        body = trace_closed(masked_body, avals, body_jaxpr.name)
-        cond = trace_closed(any_cond, [*avals[:nc], *avals[nc + nb:]], cond_jaxpr.name)
-        results = while_p.bind(*cond_consts, *cond_consts, *body_consts, *carry, cond_jaxpr=cond, body_jaxpr=body,
-                               cond_nconsts=nc, body_nconsts=nc + nb)
-    else:
-        results = while_p.bind(*cond_consts, *body_consts, *carry, cond_jaxpr=cond, body_jaxpr=body, **params)
-    return results, front_dims(marks)
+def _masked(cond, body, avals, params):
+    """(condition, body) of a loop that runs while any element of `cond` holds, and changes only those elements.
+
+    The body takes the consts of `cond` in front of its own.
+    """
+    def any_holds(*xs):
+        return [reduce_or_p.bind(eval_jaxpr(cond, (), *xs)[0], axes=(0,))]
+
+    def step(*xs):
+        c, b, old = _while_split(xs, params)
+        keep_going, = eval_jaxpr(cond, (), *c, *old)
+        new = eval_jaxpr(body, (), *b, *old)
+        return [select_n_p.bind(keep_going if ndim_of(n) == 1 else broadcast_in_dim(keep_going, n.shape, (0,)), o, n)
+                for o, n in zip(old, new)]
+    stepping = trace_closed(step, avals, body.name)
+    c, _, carry = _while_split(avals, params)
+    return trace_closed(any_holds, [*c, *carry], cond.name), stepping
 
 
 def _while_thread(states, values, args, *, cond_jaxpr, body_jaxpr, cond_nconsts, body_nconsts):
