@@ -304,9 +304,12 @@ def communicated(groups):
     return f
 
 
-@jax.jit
+DOUBLED = jax.make_jaxpr(jax.jit(lambda x: lax.sin(x) * 2))(f32(4))
+
+
 def doubled(x):
-    return lax.sin(x) * 2
+    """One program wherever it is called, as it would not be if it were traced there."""
+    return jax.core.eval_jaxpr(DOUBLED, (), x)[0]
 
 
 DEVICES = {
