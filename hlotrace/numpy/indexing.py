@@ -122,12 +122,12 @@ def expand(shape, index, wrap=True):
                             "`arr[array(seq)]` instead of `arr[seq]`: wrap the list in jnp.array, or write a tuple.")
         index = (index,)
     entries = [e for item in index for e in _entries(item)]
-    if sum(e is GAP for e in entries) > 1:
+    if entries.count(GAP) > 1:
         raise IndexError("an index can only have a single ellipsis ('...')")
-    used = sum(e.kind not in _AXISLESS for e in entries)
+    used = len([e for e in entries if e.kind not in _AXISLESS])
     if used > len(shape):
         raise IndexError(f"Too many indices: array is {len(shape)}-dimensional, but {used} were indexed")
-    gap = next((i for i, e in enumerate(entries) if e.kind == "gap"), len(entries))
+    gap = entries.index(GAP) if GAP in entries else len(entries)
     entries[gap + 1:gap + 1] = [Entry("slice", slice(None))] * (len(shape) - used)
     axes = iter(range(len(shape)))
     return [e if e.kind in _AXISLESS else _fitted(e, shape, next(axes), wrap) for e in entries]
