@@ -2,7 +2,6 @@
 
 Whoever would ask which platform this is asks its Platform what it can do; a new kind of device is one entry here.
 """
-from collections.abc import Mapping
 
 
 class Platform(str):
@@ -56,6 +55,6 @@ def by_platform(what, rules):
 
 def rule_for(platform, rules):
     """The rule of a platform in a table as `by_platform` makes it, or the one rule of all; None where there is none."""
-    if not isinstance(rules, Mapping):
+    if type(rules) is not dict:
         return rules
     return rules[platform] if platform in rules else rules.get(None)

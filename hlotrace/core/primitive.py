@@ -163,15 +163,19 @@ def _fact(primitive, fact, params):
     rule = getattr(primitive, fact)
     if rule is not None:
         return rule(params)
-    return tuple(dict.fromkeys(found for jaxpr in sub_jaxprs(params) for found in fact_of(jaxpr, fact)))
+    for value in params.values():       # few hold programs, and this is asked of every equation
+        if type(value) is Jaxpr or type(value) is tuple and value and type(value[0]) is Jaxpr:
+            return tuple(dict.fromkeys(found for jaxpr in sub_jaxprs(params) for found in fact_of(jaxpr, fact)))
+    return ()
 
 
 def fact_of(jaxpr, fact):
     """"axis_names" or "meshes" of a whole program, a tuple in order of appearance; kept on the program."""
     found = jaxpr.facts.get(fact)
     if found is None:
-        found = jaxpr.facts[fact] = tuple(dict.fromkeys(
-            one for eqn in jaxpr.eqns for one in _fact(eqn.primitive, fact, eqn.params)))
+        found = jaxpr.facts[fact] = tuple(dict.fromkeys([
+            one for eqn in jaxpr.eqns if eqn.params or getattr(eqn.primitive, fact) is not None
+            for one in _fact(eqn.primitive, fact, eqn.params)]))
     return found
 
 
