@@ -10,10 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from hlotrace.inspection import shardy
 from hlotrace.inspection.collectives import collectives, table
 from hlotrace.inspection.shardy import SubAxis, main_specs, propagated
 from hlotrace.runtime import plugins
-from hlotrace.runtime.mlir import parse_module
+from hlotrace.runtime.mlir import context, parse_module
 from hlotrace.sharding import AbstractMesh
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -177,6 +178,21 @@ def test_forms_of_shardings(program, spec, written):
     assert main_specs(text)[0] == [spec]
     [line] = re.findall(r"// %arg0: tensor<\S+>  (.*)", propagated(text))
     assert line == written
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("read", [main_specs, propagated])
+def test_a_module_lives_as_long_as_its_operations_are_read(read, monkeypatch):
+    """jaxlib's operations do not keep their module alive: without it they are memory that is gone."""
+    alive = []
+
+    def told(op):
+        alive.append(context()._get_live_module_count())
+        return signature(op)
+    signature = shardy._signature
+    monkeypatch.setattr(shardy, "_signature", told)
+    read(identity('<@mesh, [{"data"}, {}]>', MESH_LINE))
+    assert alive and min(alive) > 0
 
 
 @pytest.mark.quick

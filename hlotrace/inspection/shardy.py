@@ -33,7 +33,8 @@ def main_specs(text):
     a part of an axis does.  A value that is whole on every device: `((), ())` at rank 2.
     Raises ValueError for a text that does not parse, that has no @main, or that Shardy rejects.
     """
-    arguments, results = _signature(_functions(_propagate(text))["main"])
+    module = _propagate(text)       # held: operations do not keep it alive, and to read one of a module that is gone crashes
+    arguments, results = _signature(_functions(module)["main"])
     return [_spec(*pair) for pair in arguments], [_spec(*pair) for pair in results]
 
 
@@ -53,7 +54,8 @@ def propagated(text):
     notes = [_note(op, manual, meshes) for op, manual in operations]
     # Parsed again, each operation's location is its line: so a line finds its note whatever the operation's syntax.
     note_at = {}
-    for (op, _), note in zip(_walk(parse_module(_printed(module)).operation), notes):
+    again = parse_module(_printed(module))
+    for (op, _), note in zip(_walk(again.operation), notes):
         note_at.setdefault(op.location.start_line, (op.name == "func.func", note))
     for op, _ in operations:
         _strip(op)      # no line comes or goes
