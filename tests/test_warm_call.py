@@ -4,6 +4,7 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -63,8 +64,14 @@ def test_keyword_arguments_in_any_order():
         assert f(x, a=a, b=b) == f(x, b=b, a=a) == f(b=b, a=a, x=x) == 321
 
 
+class Pair(NamedTuple):
+    x: float
+    y: float
+
+
 @pytest.mark.parametrize("statics", [(1, 1.0, True), (0.0, -0.0), ((1,), (1.0,), (True,)), ((0.0,), (-0.0,)), ("a", "b"),
-                                     (None, 0), (2j, complex(-0.0, 2))], ids=str)
+                                     (None, 0), (2j, complex(-0.0, 2)), (Pair(1, 0.0), Pair(1.0, 0.0), Pair(1, -0.0)),
+                                     (frozenset([1]), frozenset([1.0])), (np.float32(0.0), np.float32(-0.0))], ids=str)
 def test_static_values_are_told_apart_by_type_and_sign(statics):
     seen = []
     f = jax.jit(lambda x, n, *, m: seen.append((n, m)) or x, static_argnums=1, static_argnames="m")
@@ -219,3 +226,15 @@ with other.disable_jit():
 print("ok")
 """
     assert run(program) == "ok"
+
+
+def test_containers_are_not_put_into_words():
+    """A call of containers tries first whether they are arrays: that must not print them."""
+    f = jax.jit(lambda tree: tree["x"] + 1)
+
+    class Told(dict):
+        def __repr__(self):
+            raise AssertionError("printed")
+    jax.tree_util.register_pytree_node(Told, lambda t: ([t["x"]], None), lambda _, xs: Told(x=xs[0]))
+    for _ in range(3):
+        assert f(Told(x=jnp.float32(1))) == 2

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from ..core import tree
-from ..core.avals import aval_of, is_arraylike, not_an_array
+from ..core.avals import aval_of, aval_or_none, is_arraylike, not_an_array
 from ..core.config import named_axes, state
 from ..core.jaxpr import eval_jaxpr
 from ..core.kept import Kept, Owned, Table, types
@@ -23,21 +23,26 @@ from ..runtime.binding import JaxRuntimeError
 from . import stages
 from .calls import ELSEWHERE, call_of
 from .flat import FlatFunction
-from .signatures import name_of, numbers_and_names, split_statics, static_key, static_values
+from .signatures import EQUAL_BUT_NOT_ALIKE, name_of, numbers_and_names, split_statics, static_key, static_values
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
+def _avals(leaves):
+    """The types of what may be arrays.  LookupError where one is not: a container, most often."""
+    avals = [x.aval if type(x) is ArrayImpl else aval_or_none(x) for x in leaves]
+    if None in avals:
+        raise LookupError
+    return avals
 
 
-def _aval(x):
-    return x.aval if type(x) is ArrayImpl else aval_of(x)
+_PLAIN = frozenset({int, str, bool, type(None)})      # types of static values that are alike if equal
 
 
 def _static_part(x):
-    """What stands in a key for a static value: equal for values that are alike."""
+    """What stands in a key for a static value: equal only for values that are `alike`."""
     kind = type(x)
-    return (kind, x, repr(x)) if kind is tuple or kind is float or kind is complex else (kind, x)
+    return (kind, x) if kind in _PLAIN or not isinstance(x, EQUAL_BUT_NOT_ALIKE) else (kind, x, repr(x))
 
 
 class Known:
@@ -108,7 +113,7 @@ class JitFunction:
                 try:
                     key = (*[x.aval for x in leaves], state.trace_key)      # as a Kept would have it, in fewer steps
                 except AttributeError:      # NumPy values, Python numbers
-                    key = (*map(_aval, leaves), state.trace_key)
+                    key = (*_avals(leaves), state.trace_key)
                     if key in self._quick:
                         leaves = [as_array(x) for x in leaves]
             call = self._quick[key]
@@ -145,7 +150,7 @@ class JitFunction:
             else:
                 last = name
                 leaves.append(x)
-        key = (len(args), *key, *map(_aval, leaves))
+        key = (len(args), *key, *_avals(leaves))
         return [as_array(x) for x in leaves] if key in self._quick else leaves, key
 
     def _call(self, args, kwargs, quick):
@@ -156,7 +161,7 @@ class JitFunction:
             statics = ()
         leaves, in_tree = tree.tree_flatten((args, kwargs))
         try:
-            avals = tuple(map(_aval, leaves))
+            avals = tuple([x.aval if type(x) is ArrayImpl else aval_of(x) for x in leaves])
         except TypeError:
             self._raise_bad_argument(args, kwargs, leaves)
             raise

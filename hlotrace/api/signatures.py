@@ -2,6 +2,8 @@
 import inspect
 import operator
 
+import numpy as np
+
 
 def name_of(fun):
     """A function's name for messages and programs."""
@@ -130,4 +132,7 @@ def alike(a, b):
         return False
     if isinstance(a, tuple):
         return len(a) == len(b) and all(map(alike, a, b))
-    return repr(a) == repr(b) if isinstance(a, (float, complex)) else bool(a == b)
+    return repr(a) == repr(b) if isinstance(a, EQUAL_BUT_NOT_ALIKE) else bool(a == b)
+
+
+EQUAL_BUT_NOT_ALIKE = (float, complex, np.generic, tuple, frozenset)      # what they print tells them apart

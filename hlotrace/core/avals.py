@@ -157,6 +157,12 @@ def aval_of(value):
     return function(value)
 
 
+def aval_or_none(value):
+    """As `aval_of`; None for what is not array-like, which costs no words."""
+    function = _avals_by_type.get(type(value)) or _find(type(value))
+    return None if function is None else function(value)
+
+
 def _find(cls):
     for base in cls.__mro__:
         if base in _avals_by_type:
