@@ -192,6 +192,7 @@ LOCAL_IMPORTS = {
         hlotrace.api.laid: hlotrace.api.shardings
         hlotrace.api.misc: hlotrace.api.shardings
         hlotrace.core.config: difflib
+        hlotrace.core.primitive: difflib
         hlotrace.core.tree: dataclasses
         hlotrace.core.tree_paths: inspect
         hlotrace.lax: hlotrace.api.shardings

@@ -1,7 +1,7 @@
 """jit: trace a function once for each type of its arguments, compile it, call the compiled program.
 
-A call flattens its arguments, looks up (structure, avals, static values, options in force) and runs what it
-finds.  While another transformation is tracing, the call is written down as one `jit` equation instead.
+A call of arrays, numbers and static values is found by their types; another flattens its arguments and looks up their
+structure, types and static values.  While another transformation is tracing, the call is written down as one `jit` equation.
 """
 import functools
 import inspect

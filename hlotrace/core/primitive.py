@@ -3,7 +3,6 @@
 What a primitive does with named axes, meshes and side effects is a fact of an application of it.  One that says nothing
 about them has those of the programs that it holds, so a new primitive that calls a program need not repeat them.
 """
-import difflib
 import functools
 import weakref
 from collections.abc import Mapping
@@ -64,6 +63,7 @@ class Primitive:
         for trait, usual in TRAITS.items():
             setattr(self, trait, given.pop(trait, usual))
         for unknown in given:
+            import difflib
             near = difflib.get_close_matches(unknown, (*RULES, *FACTS, *TRAITS), 1)
             raise TypeError(f"Primitive {name!r} has no rule or fact called {unknown!r}"
                             + (f"; did you mean {near[0]!r}?" if near else ""))
