@@ -2,6 +2,8 @@
 # For another Python, beside the first: make test PYTHON=python3.13 VENV=.venv313
 # For some of the tests:                make test ARGS='-k grad'
 # After a signature changed:           make stubs
+# After a name, an option or a NotImplementedError came, went or changed its words: make differences
+# After a program's text changed on purpose: make golden, and read what changed
 
 PYTHON ?= python3
 VENV ?= .venv
@@ -16,7 +18,7 @@ LINT = $(VENV)/.lint-$(VERSION)-$(CHECKOUT)
 RUN = $(VENV)/bin/python
 INSTALL = $(RUN) -m pip install --quiet --disable-pip-version-check --editable
 
-.PHONY: run test quick lint types stubs clean
+.PHONY: run test quick lint types stubs differences golden clean
 
 run: $(READY)
 	$(RUN) examples/digits.py
@@ -36,6 +38,13 @@ types: $(LINT)
 
 stubs: $(READY)
 	$(RUN) tools/stubs.py
+
+differences: $(READY)
+	$(RUN) tools/missing.py
+	$(RUN) tools/differences.py
+
+golden: $(READY)
+	HLOTRACE_WRITE_GOLDEN=1 $(RUN) -m pytest -q tests/test_golden.py
 
 clean:
 	rm -rf .venv .venv[0-9]* .mypy_cache .pytest_cache .ruff_cache

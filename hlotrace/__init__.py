@@ -2,6 +2,7 @@
 
 `import hlotrace as jax, hlotrace.numpy as jnp` runs a program written for JAX.
 """
+from .runtime import binding as _binding  # isort: skip - first, as it says what is not installed
 from . import numpy, tree
 from .api.autodiff import (
     fwd_and_bwd,
@@ -26,6 +27,7 @@ from .api.misc import (
     clear_caches,
     copy_to_host_async,
     debug_infs,
+    debug_key_reuse,
     debug_nans,
     default_device,
     default_matmul_precision,
@@ -35,7 +37,6 @@ from .api.misc import (
     disable_jit,
     enable_custom_prng,
     enable_x64,
-    ensure_compile_time_eval,
     explain_cache_misses,
     legacy_prng_key,
     live_arrays,
@@ -50,9 +51,11 @@ from .api.misc import (
 )
 from .api.stages import ShapeDtypeStruct, eval_shape
 from .api.vmap import vmap
+from .core import importing as _importing
 from .core.array import Array
 from .core.config import config
 from .core.public import offer as _offer
+from .core.trace import ensure_compile_time_eval
 from .runtime.client import (
     default_backend,
     device_count,
@@ -73,12 +76,13 @@ from .runtime.guards import (
 __version__ = "0.1.0"
 
 _offer(globals(), "numpy", "tree", homes={
-    "": "ad_checkpoint checkpoint_policies core custom_derivatives debug distributed dtypes errors experimental extend "
-        "interpreters lax nn random sharding stages topologies tree_util typing",
+    "": "ad_checkpoint checkpoint_policies core custom_batching custom_derivatives debug distributed dtypes errors "
+        "experimental export extend ffi interpreters lax nn random ref scipy sharding stages topologies tree_util typing",
     "api.make_arrays": "make_array_from_callback make_array_from_process_local_data make_array_from_single_device_arrays",
     "api.mesh": "make_mesh",
     "api.pmap": "pmap",
     "api.shard_map": "shard_map",
     "api.shardings": "reshard",
+    "ref": "Ref empty_ref free_ref freeze new_ref",
     "sharding": "NamedSharding P set_mesh",
 })

@@ -1,2 +1,14 @@
 """hlotrace.ad_checkpoint: rematerialization."""
-from .api.checkpoint import checkpoint, remat
+from . import checkpoint_policies
+from .api.checkpoint import (
+    checkpoint,
+    checkpoint_name,
+    checkpoint_name_fwd,
+    print_saved_residuals,
+    remat,
+    saved_residuals,
+)
+from .core.public import offer as _offer
+from .primitives.remat import Offloadable, Recompute, Saveable, name_p
+
+_offer(globals(), "checkpoint_policies")

@@ -1,2 +1,5 @@
 """hlotrace.checkpoint_policies: which residuals `checkpoint` keeps."""
-from .api.checkpoint import everything_saveable, nothing_saveable
+from .api.checkpoint_policies import *
+from .core.public import offer as _offer
+
+_offer(globals())

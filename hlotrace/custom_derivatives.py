@@ -7,4 +7,10 @@ from .api.custom import (
     custom_jvp,
     custom_vjp,
     custom_vjp_primal_tree_values,
+    linear_call,
+    zero_from_primal,
 )
+from .core.public import offer as _offer
+from .primitives.calls import custom_jvp_call_p, custom_vjp_call_p, remat_opt_p
+
+_offer(globals())

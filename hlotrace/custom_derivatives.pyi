@@ -1,10 +1,12 @@
 # Written by tools/stubs.py, from the module itself and tools/stub_types.py: not to be edited.
+from collections.abc import Callable
 from hlotrace import closure_convert, custom_gradient, custom_jvp, custom_vjp
+from hlotrace.typing import ArrayLike
 from typing import Any
 
 __all__ = [
-    'CustomVJPPrimal', 'SymbolicZero', 'closure_convert', 'custom_gradient', 'custom_jvp', 'custom_vjp',
-    'custom_vjp_primal_tree_values',
+    'CustomVJPPrimal', 'SymbolicZero', 'closure_convert', 'custom_gradient', 'custom_jvp', 'custom_jvp_call_p', 'custom_vjp',
+    'custom_vjp_call_p', 'custom_vjp_primal_tree_values', 'linear_call', 'remat_opt_p', 'zero_from_primal',
 ]
 
 class CustomVJPPrimal:
@@ -22,4 +24,9 @@ class SymbolicZero:
     def from_primal_value(value: Any) -> Any: ...
     def __getattr__(self, name: str) -> Any: ...
 
+custom_jvp_call_p: Any
+custom_vjp_call_p: Any
 def custom_vjp_primal_tree_values(primals: Any) -> Any: ...
+def linear_call(fun: Callable[..., Any], fun_transpose: Any, residual_args: Any, linear_args: Any) -> Any: ...
+remat_opt_p: Any
+def zero_from_primal(val: ArrayLike, symbolic_zeros: bool = False) -> Any: ...

@@ -1,5 +1,10 @@
 """hlotrace.dtypes: dtypes and the promotion lattice."""
-from .core.dtypes import bfloat16, extended, finfo, float0, iinfo, issubdtype, prng_key
+from ml_dtypes import bfloat16, finfo, iinfo
+
 from .core.dtypes import canonicalize as canonicalize_dtype
+from .core.dtypes import extended, float0, issubdtype, itemsize_bits, prng_key, scalar_type_of
 from .core.errors import TypePromotionError
+from .core.public import offer as _offer
 from .numpy.util import result_type
+
+_offer(globals())

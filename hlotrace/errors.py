@@ -1,12 +1,17 @@
 """hlotrace.errors: the exception classes, under JAX's names."""
 from .core.errors import (
     ConcretizationTypeError,
+    InconclusiveDimensionOperation,
     KeyReuseError,
     NonConcreteBooleanIndexError,
+    ShapeError,
     TracerArrayConversionError,
     TracerBoolConversionError,
     TracerIntegerConversionError,
     TypePromotionError,
     UnexpectedTracerError,
 )
+from .core.public import explain as _explain
 from .runtime.binding import JaxRuntimeError
+
+_explain(globals())

@@ -1,4 +1,5 @@
 """Pytree functions under short names: `tree.map`, `tree.flatten`, `tree.leaves`, ..."""
+from .core.public import offer as _offer
 from .core.tree import static as static
 from .core.tree import tree_all as all
 from .core.tree import tree_broadcast as broadcast
@@ -16,3 +17,5 @@ from .core.tree import tree_unflatten as unflatten
 
 __all__ = ["all", "broadcast", "flatten", "flatten_with_path", "leaves", "leaves_with_path", "map",
            "map_with_path", "reduce", "reduce_associative", "static", "structure", "transpose", "unflatten"]
+
+_offer(globals())

@@ -1,4 +1,5 @@
 """Functions on pytrees, and the registration of container classes."""
+from .core.public import offer as _offer
 from .core.tree import (
     DictKey,
     FlattenedIndexKey,
@@ -49,3 +50,5 @@ __all__ = [
     "tree_transpose", "tree_unflatten", "treedef_children", "treedef_is_leaf", "treedef_is_strict_leaf",
     "treedef_tuple",
 ]
+
+_offer(globals())

@@ -6,7 +6,20 @@ import numpy as np
 
 import hlotrace as jax
 import hlotrace.numpy as jnp
-from hlotrace import lax, random
+from hlotrace import export, lax, random
+from hlotrace.ad_checkpoint import checkpoint_name
+from hlotrace.core.platforms import platform_named
+from hlotrace.core.primitive import PRIMITIVES
+from hlotrace.custom_batching import sequential_vmap
+from hlotrace.custom_derivatives import linear_call
+from hlotrace.experimental.checkify import all_checks, check, checkify, debug_check
+from hlotrace.experimental.compute_on import compute_on
+from hlotrace.experimental.custom_partitioning import custom_partitioning
+from hlotrace.experimental.layout import Layout, with_layout_constraint
+from hlotrace.experimental.shard_alike import shard_alike
+from hlotrace.experimental.xla_metadata import xla_metadata_call2
+from hlotrace.extend.random import threefry2x32_p
+from hlotrace.primitives.factorizations import geqp3_p, geqrf_p
 from hlotrace.sharding import AbstractMesh, NamedSharding
 from hlotrace.sharding import PartitionSpec as P
 
@@ -19,6 +32,16 @@ def f32(*shape):
 
 def i32(*shape):
     return np.zeros(shape, np.int32)
+
+
+def referenced(xs):
+    """A loop that reads and writes a Ref."""
+    total = jax.new_ref(jnp.zeros(2))
+
+    def body(_, x):
+        total[0] += x
+        return None, total[...]
+    return lax.scan(body, None, xs)[1], jax.freeze(total)
 
 
 def grad(f, argnums=0):
@@ -115,6 +138,30 @@ SORT = {
     "two keys of three": (lambda *xs: lax.sort(xs, num_keys=2), i32(3), np.zeros(3, np.uint8), f32(3)),
     "descending": (lambda x: (jnp.sort(x, descending=True), jnp.argsort(x, descending=True)), i32(3)),
     "top_k": (lambda x: lax.top_k(x, 2), f32(2, 3)),
+}
+
+# --- linear algebra -------------------------------------------------------------------------------------------------
+
+linalg = lax.linalg
+LINEAR_ALGEBRA = {
+    "triangular": (lambda a, b: (linalg.triangular_solve(a, b, left_side=True, lower=True, unit_diagonal=True),
+                                 linalg.cholesky(a)), f32(2, 3, 3), f32(2, 3, 1)),
+    "transposed triangular": (pulled(lambda b, a: linalg.triangular_solve(a, b, transpose_a=True, conjugate_a=True)),
+                              np.zeros((2, 3), np.complex64), np.zeros((2, 3), np.complex64),
+                              np.zeros((3, 3), np.complex64)),
+    "one matrix, many right-hand sides": (jax.vmap(lambda a, b: linalg.triangular_solve(a, b, left_side=True), (None, 0)),
+                                          f32(3, 3), f32(5, 3, 2)),
+    "lu": (lambda x, p: (linalg.lu(x), linalg.lu_pivots_to_permutation(p, 4)), f32(3, 3), i32(3)),
+    "qr": (lambda x: (linalg.qr(x), linalg.qr(x, pivoting=True, full_matrices=False)), f32(3, 2)),
+    "reflectors": (lambda x, t: (geqrf_p.bind(x), geqp3_p.bind(x, use_magma=None), linalg.householder_product(x, t)),
+                   f32(3, 2), f32(2)),
+    "eigenvalues": (lambda x: (linalg.eigh(x, lower=False), linalg.eig(x, compute_left_eigenvectors=False)), f32(2, 2)),
+    "singular values": (lambda x: (linalg.svd(x), linalg.svd(x, compute_uv=False)), f32(2, 3)),
+    "condensed forms": (lambda x: (linalg.hessenberg(x), linalg.tridiagonal(x, lower=False), linalg.schur(x)), f32(3, 3)),
+    "tridiagonal systems": (linalg.tridiagonal_solve, f32(3), f32(3), f32(3), f32(3, 1)),
+    "updates": (lambda r, w, c: (linalg.cholesky_update(r, w), linalg.symmetric_product(r, c, alpha=2.0)), f32(2, 2), f32(2),
+                f32(2, 2)),
+    "products with reflectors": (lambda a, taus, c: linalg.ormqr(a, taus, c, transpose=True), f32(3, 2), f32(2), f32(3, 2)),
 }
 
 # --- products -------------------------------------------------------------------------------------------------------
@@ -220,15 +267,25 @@ def own_vjp(x, y):
 
 own_vjp.defvjp(lambda x, y: (x * y, y), lambda y, ct: (ct * y, 5.0 * ct))
 
+
+@jax.custom_vjp
+def own_vjp_for_remat(x):
+    return x * x
+
+
+own_vjp_for_remat.defvjp(lambda x: (x * x, 2 * x), lambda slope, ct: (ct * slope,), optimize_remat=True)
+
 CONTROL = {
     "cond": (lambda p, x: lax.cond(p, lax.sin, lambda y: y * 2, x), np.True_, f32(2)),
     "switch": (lambda i, x: lax.switch(i, [lax.sin, lax.cos, lambda y: y], x), np.int32(0), f32(2)),
     "gradient of cond": (lambda p, x: jax.grad(lambda x: lax.cond(p, lax.sin, lambda y: y * 2, x))(x), np.True_,
                          np.float32(0)),
     "while": (lambda x: lax.while_loop(lambda s: s[0] < 3, lambda s: (s[0] + 1, lax.sin(s[1])), (0, x)), f32(2)),
+    "while of so many steps": (lambda x: lax.while_loop(lambda v: v < 3, lambda v: v * x, x, max_steps=4), f32()),
     "mapped while": (jax.vmap(lambda x: lax.while_loop(lambda v: v < 3, lambda v: v * 2, x)), f32(2)),
     "fori": (lambda n, x: lax.fori_loop(0, n, lambda i, c: c + i, x), np.int32(3), np.float32(0)),
     "scan": (scanned(), np.float32(0), f32(4)),
+    "scan with a reference": (referenced, f32(4)),
     "scan in reverse": (scanned(reverse=True), np.float32(0), f32(4)),
     "scan unrolled": (scanned(unroll=3), np.float32(0), f32(4)),
     "gradient of scan": (grad(lambda c, xs: scanned()(c, xs)[0], (0, 1)), np.float32(0), f32(4)),
@@ -238,9 +295,18 @@ CONTROL = {
     "custom_jvp": (lambda x: jax.jvp(own_jvp, (x,), (x,)), np.float32(0)),
     "custom_vjp": (lambda x, y: (own_vjp(x, y), jax.grad(own_vjp, (0, 1))(x, y)), np.float32(0), np.float32(0)),
     "checkpoint": (lambda x: jax.grad(jax.checkpoint(lambda y: lax.sin(lax.sin(y))))(x), np.float32(0)),
+    "custom_vmap and linear_call": (lambda x: jax.vmap(sequential_vmap(lambda x: linear_call(
+        lambda r, x: r * x, lambda r, ct: ct, lax.sin(x), x)))(x), f32(2)),
+    "custom_vmap": (sequential_vmap(lax.sin), f32(2)),
+    "optimize_remat": (lambda x: jax.grad(jax.checkpoint(own_vjp_for_remat))(x), f32()),
+    "composite": (lambda x: lax.composite(lambda x, **_: (lax.sin(x), x), "my.op", version=2)(
+        x, flag=True, table=np.arange(2), words=("a", 1.5)), f32(2)),
+    "platform_dependent": (lambda x: lax.platform_dependent(x, tpu=lax.cos, default=lax.sin), f32(2)),
+    "custom_linear_solve": (lambda a, b: jax.grad(lambda b: lax.custom_linear_solve(
+        lambda x: a * x, b, lambda _, b: b / a, transpose_solve=lambda _, b: lax.neg(b)).sum())(b), f32(2), f32(2)),
     "checkpoint with a policy": (lambda x: jax.grad(jax.checkpoint(
-        lambda y: lax.sin(lax.sin(y)), policy=jax.checkpoint_policies.everything_saveable, prevent_cse=False))(x),
-        np.float32(0)),
+        lambda y: lax.sin(checkpoint_name(lax.sin(y), "s")), prevent_cse=False,
+        policy=jax.checkpoint_policies.save_only_these_names("s")))(x), np.float32(0)),
     "donated": (jax.jit(lambda a, b, c: (a + c, b * 2), donate_argnums=(1,)), f32(2), f32(3), f32(2)),
     "donated by name": (jax.jit(lambda a, b, c: (a + c, b * 2), donate_argnames=("a", "c")), f32(2), f32(3), f32(2)),
 }
@@ -259,18 +325,36 @@ def shown_twice(x):
     return x
 
 
+def called(x, vmap_method, **options):
+    kernel = jax.ffi.ffi_call("kernel", x, vmap_method=vmap_method, output_layouts=tuple(range(x.ndim))[::-1], **options)
+    return kernel(x, count=3, scale=np.float32(0.5), mode="fast", table={"on": True})
+
+
 EFFECTS = {
     "ordered callbacks": (lambda x: (shown(x, True), shown(x + 1, True), x)[-1], np.float32(0)),
     "unordered callbacks": (lambda x: (shown(x, False), shown(x + 1, False), x)[-1], np.float32(0)),
     "pure callback": (lambda x: jax.pure_callback(np.sin, x, x), f32(2)),
+    "kernels": (lambda x: called(x, "broadcast_all") + jax.vmap(lambda x: called(x, "broadcast_all"))(x), f32(2, 3)),
+    "attributes of calls": (lambda x: jax.grad(xla_metadata_call2(
+        lambda x: lax.sin(x).sum(), {"a": 1, "b": True}, ad_metadata={"c": "d"}))(x), f32(2)),
+    "computed on the host": (compute_on(lambda x: x * 2, compute_type="device_host", out_memory_spaces="host"), f32(2)),
+    "kernels in a loop": (lambda x: jax.vmap(lambda x: called(x, "sequential", has_side_effect=True))(x), f32(2, 3)),
     "ordered callbacks in functions": (lambda x: (shown_twice(x), shown_twice(x + 1))[0], np.float32(0)),
+    "debug checks": (lambda x: (debug_check(x > 0, "{}", x), x)[1], np.float32(0)),
+    "checks": (checkify(lambda x: lax.fori_loop(0, 2, lambda i, c: (check(c > i, "{} {i}", c, i=i), lax.log(c) / i)[1], x),
+                        all_checks), np.float32(0)),
     "ordered callbacks in a loop": (lambda x: lax.fori_loop(0, 2, lambda i, c: (shown(c, True), c)[-1], x), np.float32(0)),
 }
 
 KEY = np.zeros(2, np.uint32)
 RANDOM = {
     "key": (lambda s: random.key_data(random.key(s)), np.uint32(0)),
-    "split, fold_in": (lambda k: (random.key_data(random.split(random.wrap_key_data(k), 3)), random.fold_in(k, 7)), KEY),
+    "split, fold_in, clone": (lambda k: (random.key_data(random.split(random.wrap_key_data(k), 3)), random.fold_in(k, 7),
+                                         random.clone(k)), KEY),
+    "keys of XLA's bits": (lambda s: [random.split(k, 3)[1] == random.fold_in(k, 7) for k in (
+        random.key(s, impl="rbg"), random.key(s, impl="unsafe_rbg"))], np.uint32(0)),
+    "the hash": (lambda x: threefry2x32_p.bind(np.uint32(1), x, x, x), np.zeros(3, np.uint32)),
+    "gamma": (lambda k, a: (random.gamma(k, a), jax.grad(lambda a: random.loggamma(k, a))(a)), KEY, np.float32(2)),
     "key arrays are moved": (lambda k: random.key_data(jnp.flip(random.wrap_key_data(k), 0)[None]),
                              np.zeros((3, 2), np.uint32)),
     "bits of 8 and 32": (lambda k: [random.bits(k, (3,), d) for d in (np.uint8, np.uint32)], KEY),
@@ -279,7 +363,27 @@ RANDOM = {
     "other distributions": (lambda k, p: (
         random.gumbel(k, (2,), mode="high"), random.truncated_normal(k, -1, 2, (2,)), random.bernoulli(k, p),
         random.categorical(k, p), random.randint(k, (2,), 0, 10)), KEY, f32(3)),
+    "XLA's own": (lambda k: (lax.rng_bit_generator(k, (3,)), lax.rng_bit_generator(
+        k, (2, 2), np.uint8, lax.RandomAlgorithm.RNG_PHILOX), lax.rng_uniform(np.float32(1), np.float32(2), (3,))),
+                  np.zeros(4, np.uint32)),
+    "XLA's own, mapped": (jax.vmap(lambda k: lax.rng_bit_generator(k, (2,))), np.zeros((3, 4), np.uint32)),
     "uniform, normal": (lambda k: (random.uniform(k, (2,), minval=-1, maxval=3), random.normal(k, (2,))), KEY),
+}
+
+# --- special functions --------------------------------------------------------------------------------------------
+
+SPECIAL = {
+    "incomplete functions": (lambda a, x: (lax.igamma(a, x), lax.igammac(a, x), lax.betainc(a, a, x)), f32(2), f32(2)),
+    "derivatives": (grad(lambda a, x: lax.igamma(a, x) + lax.igammac(a, x) + lax.betainc(1.0, 2.0, x), (0, 1)),
+                    f32(2), f32(2)),
+    "Fourier transforms": (lambda x, z: (lax.fft(x, "rfft", (3, 4)), lax.fft(z, "irfft", (5,)), lax.fft(z, "ifft", (2, 3))),
+                           f32(2, 3, 4), np.zeros((2, 3), np.complex64)),
+    "transposed, of real numbers": (lambda x, z: (jax.vjp(lambda x: lax.fft(x, "rfft", (4,)), x)[1](z), jax.vjp(
+        lambda z: lax.fft(z, "irfft", (4,)), z)[1](x)), f32(4), np.zeros(3, np.complex64)),
+    "mapped Fourier transform": (jax.vmap(jnp.fft.ihfft, in_axes=1), f32(4, 2)),
+    "approximate extremes": (lambda x: (lax.approx_max_k(x, 2), jax.grad(lambda x: lax.approx_min_k(x, 1, 0)[0].sum())(x)),
+                             f32(2, 3)),
+    "derivative of a sample": (lax.random_gamma_grad, np.float16(1), np.float16(2)),
 }
 
 # --- over devices ---------------------------------------------------------------------------------------------------
@@ -312,6 +416,9 @@ def doubled(x):
     return jax.core.eval_jaxpr(DOUBLED, (), x)[0]
 
 
+product = custom_partitioning(jnp.matmul)
+product.def_partition(NotImplemented, sharding_rule="i k, k j -> i j", reduction_factors=("k",),
+                      need_replication_factors=("j",))
 DEVICES = {
     "a function in and out of shard_map": (lambda x: over(doubled, P(), P())(doubled(x)), f32(4)),
     "collectives": (over(communicated(None), check_vma=False), f32(4, 8)),
@@ -321,6 +428,10 @@ DEVICES = {
     "its gradient": (grad(over(lambda x, w: lax.psum(x * w, "x"), (P("x"), P()), P()), (0, 1)), f32(4), f32(1)),
     "some axes manual": (jax.shard_map(
         lambda x: x * 2, mesh=AbstractMesh((2, 2), ("x", "y")), in_specs=CUT, out_specs=CUT, axis_names={"x"}), f32(4, 2)),
+    "device_put": (jax.grad(lambda x: jnp.sum(jax.device_put(x, NamedSharding(MESH, P(None, "x"))) ** 2)), f32(3, 4)),
+    "parts that the user makes, values that lie alike": (lambda x: shard_alike(
+        product(lax.with_sharding_constraint(x, NamedSharding(MESH, P("x"))), x), x), f32(4, 4)),
+    "layout": (lambda x: with_layout_constraint(x, Layout((1, 0))), f32(2, 3)),
     "constraint": (lambda x: lax.with_sharding_constraint(x, NamedSharding(MESH, P(None, "x"))), f32(3, 4)),
     "mapped constraint": (jax.vmap(lambda x: lax.with_sharding_constraint(x, NamedSharding(MESH, P(None))),
                                    spmd_axis_name="x"), f32(4, 4)),
@@ -328,5 +439,23 @@ DEVICES = {
                                        lax.ppermute(x, "i", [(0, 1)])), axis_name="i"), f32(3)),
 }
 
-FAMILIES = {"elementwise": ELEMENTWISE, "shapes": SHAPES, "reduce": REDUCE, "sort": SORT, "products": PRODUCTS,
+FAMILIES = {"elementwise": ELEMENTWISE, "shapes": SHAPES, "reduce": REDUCE, "sort": SORT,
+            "linear_algebra": LINEAR_ALGEBRA, "products": PRODUCTS, "special": SPECIAL,
             "gather_scatter": GATHERS, "control": CONTROL, "effects": EFFECTS, "random": RANDOM, "devices": DEVICES}
+
+# --- programs from elsewhere --------------------------------------------------------------------------------------
+
+EXPORTED = export.export(jax.jit(lambda x, unused: (lax.sin(x), lax.exp(x))), platforms=("cpu", "tpu"))(f32(3), f32())
+
+
+def for_platforms(index, x):
+    program = jax.make_jaxpr(lambda x: [lax.sin(x)])(x).jaxpr
+    return PRIMITIVES["by_platform"].bind(index, x, jaxpr=program, platforms=(platform_named("tpu"), platform_named("cpu")))
+
+
+ELSEWHERE = {
+    "an exported function, twice": (lambda x: (EXPORTED.call(x, x[0]), EXPORTED.call(x * 2, x[1])), f32(3)),
+    "one program for each platform": (for_platforms, np.int32(0), f32(3)),
+}
+
+FAMILIES["elsewhere"] = ELSEWHERE

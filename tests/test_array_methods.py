@@ -7,6 +7,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+import hlotrace as jax
 import hlotrace.numpy as jnp
 from hlotrace.api.autodiff import grad
 from hlotrace.api.jit import jit
@@ -129,7 +130,7 @@ def test_astype():
     assert x.astype(None).dtype == "float32" and x.astype("float32").tolist() == x.tolist()
     with pytest.warns(np.exceptions.ComplexWarning, match="discards the imaginary part"):
         assert (x + 1j).astype("float32").dtype == "float32"
-    with pytest.warns(UserWarning, match="float64 requested in .* is not available"):
+    with pytest.warns(UserWarning, match="float64 is not available in .*the result is float32"):
         x.astype("float64")
 
 
@@ -149,3 +150,34 @@ def test_view_and_byteswap_edges():
     assert x.byteswap().tolist() == np.asarray(x).byteswap().tolist() and x.view() is x
     with pytest.raises(ValueError, match="last axis has 12 bytes"):
         x.astype("int8")[:, None].repeat(12, 1).view("int8"), x.view("complex64")
+
+
+def _two(x):
+    a, b = x
+    return a, b
+
+
+def _four(x):
+    a, b, c, d = x
+    return a, b, c, d
+
+
+@pytest.mark.parametrize("take", [_two, _four, lambda x: [(a, b) for a, b in [x]]])
+@pytest.mark.parametrize("shape", [(3,), (3, 4), (1, 2)])
+@pytest.mark.parametrize("road", [lambda f: f, jax.jit, lambda f: lambda x: jax.vmap(f)(x[None])])
+def test_an_array_unpacked_into_the_wrong_number_says_its_shape(take, shape, road):
+    few = "too many|not enough" if take is _four or shape[0] == 1 else "too many"
+    with pytest.raises(ValueError, match=rf"({few}) values to unpack \(expected [24], got {shape[0]}\): an array of type "
+                       rf"float32\[{','.join(map(str, shape))}\] is unpacked along axis 0, which has size {shape[0]}"):
+        road(take)(jnp.ones(shape))
+
+
+def test_an_array_is_unpacked_and_iterated_along_its_first_axis():
+    x = jnp.arange(8.).reshape(4, 2)
+    first, *rest = x
+    assert len(rest) == 3 and len(_four(x)) == 4 and len(list(x)) == len([*x]) == len(tuple(iter(x))) == 4
+    assert [float(a + b) for a, b in x] == [1., 5., 9., 13.]
+    assert [float(a) for a, in x[:, :1]] == [0., 2., 4., 6.]
+    for scalar in (jnp.float32(1), jnp.ones(())):
+        with pytest.raises(TypeError, match=r"iteration over a 0-d array: one of type float32\[\]"):
+            _two(scalar)

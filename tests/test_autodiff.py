@@ -172,7 +172,7 @@ def test_stop_gradient():
 
 
 @pytest.mark.parametrize("call, words", [
-    (lambda: jax.grad(lambda x: x)(1), "requires real- or complex-valued inputs.*i32 for x"),
+    (lambda: jax.grad(lambda x: x)(1), "requires real- or complex-valued inputs.*int32 for x"),
     (lambda: jax.grad(lambda p: p["a"])({"a": 1.0, "b": 2}), r"p\['b'\]"),
     (lambda: jax.grad(lambda x: x)("s"), "argument x of type <class 'str'>"),
     (lambda: jax.grad(lambda x: x)(X), r"scalar-output functions. Output had shape: \(3,\)"),

@@ -153,8 +153,12 @@ def test_batched(name, way):
     collective, reference, shape = LINEAR[name]
     x = A(4, *shape, 2)
     want = np.stack([apply(reference, x[..., k]) for k in range(2)], 1)
-    same(jax.jit(way(jax.vmap(collective, in_axes=-1)))(x), want)                    # inside the named axis
-    same(jax.jit(jax.vmap(way(collective), in_axes=-1, out_axes=1))(x), want)        # around it
+
+    @jax.jit
+    def both(x):
+        inside_the_named_axis = way(jax.vmap(collective, in_axes=-1))(x)
+        return inside_the_named_axis, jax.vmap(way(collective), in_axes=-1, out_axes=1)(x)
+    same(both(x), (want, want))
 
 
 @every_way
@@ -408,6 +412,10 @@ def test_an_axis_that_shard_map_does_not_bind():
     (lambda x: lax.psum_scatter(x[:6], "i", tiled=True), ValueError, ["6", "4"]),
     (lambda x: lax.all_to_all(x[:3], "i", 0, 0), ValueError, ["3", "4"]),
     (lambda x: lax.all_to_all(x[:6], "i", 0, 0, tiled=True), ValueError, ["6", "4"]),
+    *[(lambda x, perm=perm: lax.ppermute(x, "i", perm), TypeError, ["perm", "(0, 1)", repr(perm)])
+      for perm in ([0, 1], [(0, 1, 2)], [(0.0, 1)])],
+    (lambda x: lax.psum(x, ("i", "i")), ValueError, ["'i' more than once"]),
+    (lambda x: lax.all_gather(x, "i", axis_index_groups=[0, 1]), TypeError, ["all_gather", "[[0, 1], [2, 3]]", "[0, 1]"]),
 ])
 def test_arguments_that_do_not_fit_the_axis(f, error, words):
     with pytest.raises(error) as caught:
@@ -420,3 +428,20 @@ def test_the_derivative_of_an_extreme_is_that_of_those_that_attain_it(way):     
     for f, x, want in ((lax.pmax, [1, 2, 3, 4], [0, 0, 0, 4]), (lax.pmin, [1, 2, 3, 4], [4, 0, 0, 0]),
                        (lax.pmax, [5, 1, 5, 2], [2, 0, 2, 0])):
         same(jax.grad(lambda x, f=f: way(lambda x: f(x, "i"))(x).sum())(np.float32(x)), np.float32(want))
+
+
+@pytest.mark.parametrize("checked", [True, False])
+def test_alone_on_an_axis(checked):
+    """Nothing is exchanged along an axis of one device, and nothing is changed."""
+    along = {
+        "psum": lambda v: lax.psum(v, "y"), "pmax": lambda v: lax.pmax(v, "y"), "pmean": lambda v: lax.pmean(v, ("x", "y")),
+        "all_gather": lambda v: lax.psum(lax.all_gather(v, "y")[0], "y"), "psum_scatter": lambda v: lax.psum(
+            lax.psum_scatter(v, "y", tiled=True), "y"), "all_to_all": lambda v: lax.psum(lax.all_to_all(
+                v[None], "y", 0, 0)[0], "y"), "ppermute": lambda v: lax.psum(lax.ppermute(v, "y", [(0, 0)]), "y"),
+        "nowhere": lambda v: lax.psum(lax.ppermute(v, "y", []), "y"), "axis_index": lambda v: v + lax.psum(
+            lax.axis_index("y"), "y")}
+    for mesh in (Mesh(DEVICES[1:2].reshape(1, 1), ("x", "y")), Mesh(DEVICES[:2].reshape(2, 1), ("x", "y"))):
+        for name, f in along.items():
+            got = jax.jit(jax.shard_map(f, mesh=mesh, in_specs=P("x"), out_specs=P("x"), check_vma=checked))(A(4))
+            same(got, np.tile(A(4).reshape(mesh.shape["x"], -1).mean(0), mesh.shape["x"]) if name == "pmean" else
+                 A(4) * (name != "nowhere"))

@@ -29,5 +29,5 @@ def test_values_at_edges(found, wanted):
 
 
 def test_questions_about_objects():
-    assert jnp.isscalar(3) and jnp.isscalar(jnp.array(3)) and not jnp.isscalar(jnp.ones(1))
+    assert jnp.isscalar(3) and jnp.isscalar(jnp.array(3)) and jnp.isscalar(np.array(1.0)) and not jnp.isscalar(jnp.ones(1))
     assert jnp.iscomplexobj(1j) and jnp.iscomplexobj([1j]) and jnp.isrealobj(jnp.ones(1))

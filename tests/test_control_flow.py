@@ -45,7 +45,8 @@ def test_derivatives_of_scan_are_those_of_the_loop(options):
     loop, ref = rnn(lax.scan, **options), rnn(python_scan, reverse=options.get("reverse", False))
     argnums = (0, 1, 2)
     same(loop(*POINT), ref(*POINT))
-    want = jax.jit(jax.grad(ref, argnums))(*POINT)
+    slope = jax.jit(jax.grad(ref, argnums))
+    want = slope(*POINT)
     same(jax.grad(loop, argnums)(*POINT), want)
     same(jax.jit(jax.grad(loop, argnums))(*POINT), want)
     same(jax.jvp(loop, POINT, POINT), jax.jit(lambda *p: jax.jvp(ref, p, p))(*POINT))
@@ -53,10 +54,9 @@ def test_derivatives_of_scan_are_those_of_the_loop(options):
     if not options:
         same(jax.jacrev(jax.grad(loop, 2), 1)(*POINT), jax.jit(jax.jacfwd(jax.grad(ref, 2), 1))(*POINT))
         batch = np.stack([W, 2 * W, -W])
-        same(jax.vmap(jax.grad(loop, 2), (None, None, 0))(*POINT[:2], batch), np.stack([
-            jax.jit(jax.grad(ref, 2))(*POINT[:2], w) for w in batch]))
-        same(jax.grad(lambda w: jax.vmap(loop, (None, None, 0))(*POINT[:2], w).sum())(batch), np.stack([
-            jax.jit(jax.grad(ref, 2))(*POINT[:2], w) for w in batch]))
+        slopes = np.stack([slope(*POINT[:2], w)[2] for w in batch])
+        same(jax.vmap(jax.grad(loop, 2), (None, None, 0))(*POINT[:2], batch), slopes)
+        same(jax.grad(lambda w: jax.vmap(loop, (None, None, 0))(*POINT[:2], w).sum())(batch), slopes)
 
 
 def test_scan_of_pytrees():
@@ -231,6 +231,27 @@ def test_cond(pred, want):
     same([f(pred, 1.0), jax.jit(f)(pred, 1.0)], [want, want])
 
 
+@pytest.mark.parametrize("call", [
+    lambda p: lax.cond(p, lambda x: int(x is None), lambda x: 7, operand=None),
+    lambda p: lax.cond(pred=p, true_fun=lambda x: int(x is None), false_fun=lambda x: 7, operand=None),
+    lambda p: lax.cond(p, lambda x: int(x is None), lambda x: 7, None),
+    lambda p: lax.cond(p, 1, lambda x: x, 3, lambda x: x + 4),
+    lambda p: lax.cond(p, {"a": 1}, lambda x: x["a"], 3, lambda x: x + 4),
+    lambda p: lax.cond(p, None, lambda x: int(x is None), 3, lambda x: x + 4),
+    lambda p: lax.switch(jnp.int32(p), [lambda x: 7, lambda x: int(x is None)], operand=None),
+])
+def test_none_is_an_operand_and_each_branch_may_have_its_own(call):
+    for transform in lambda f: f, jax.jit:
+        assert int(transform(call)(True)) == 1 and int(transform(call)(False)) == 7
+
+
+@pytest.mark.parametrize("call", [lambda: lax.cond(True, lambda x: 1, lambda x: 2, 3, operand=None),
+                                  lambda: lax.switch(0, [lambda x: 1], 3, operand=4)])
+def test_operands_by_position_and_by_name(call):
+    with pytest.raises(TypeError, match="operand=.* beside the 1 positional"):
+        call()
+
+
 def test_cond_operands():
     same(lax.cond(True, lambda: 1, lambda: 2), 1)
     same(lax.cond(False, lambda a, b: {"s": a + b, "n": None}, lambda a, b: {"s": a * b, "n": None}, 2.0, 3.0),
@@ -363,9 +384,9 @@ CARRY = "carry input and carry output must have"
     (lambda: lax.scan(lambda c, x: ((c, c), x), 0.0, A(2)), TypeError, CARRY + " the same pytree structure"),
     (lambda: lax.scan(lambda c, x: ({"b": c["a"]}, x), {"a": 0.0}, A(2)), TypeError, "only the input carry has 'a'"),
     (lambda: lax.scan(lambda c, x: (c.astype(int), x), jnp.float32(0), A(2)), TypeError,
-     r"carry: input float32\[\], output int32\[\] \(cast"),
+     r"c: input float32\[\], output int32\[\] \(cast"),
     (lambda: lax.scan(lambda c, x: ({"a": c["a"][:1]}, x), {"a": A(2)}, A(2)), TypeError,
-     r"carry\['a'\]: input float32\[2\], output float32\[1\] \(the shapes differ"),
+     r"c\['a'\]: input float32\[2\], output float32\[1\] \(the shapes differ"),
     (lambda: lax.scan(lambda c, x: (c, x), 0.0, (A(2), A(3))), ValueError, r"xs\[0\]: 2, xs\[1\]: 3"),
     (lambda: lax.scan(lambda c, x: (c, x), 0.0, A(2), length=3), ValueError, "disagrees"),
     (lambda: lax.scan(lambda c, x: (c, x), 0.0), ValueError, "`length` not provided"),
@@ -380,7 +401,7 @@ CARRY = "carry input and carry output must have"
     (lambda: lax.while_loop(lambda c: c > 0, lambda c: c, A(2)), TypeError, r"bool\[2\].*any\(\)"),
     (lambda: lax.while_loop(lambda c: (True,), lambda c: c, 1), TypeError, "pytree"),
     (lambda: lax.while_loop(lambda c: c < 0, lambda c: (c, c), 1), TypeError, CARRY),
-    (lambda: lax.while_loop(lambda c: c < 0, lambda c: c * 1.5, np.int32(1)), TypeError, r"val: input int32\[\]"),
+    (lambda: lax.while_loop(lambda c: c < 0, lambda c: c * 1.5, np.int32(1)), TypeError, r"c: input int32\[\]"),
     (lambda: lax.while_loop(1, lambda c: c, 1), TypeError, "callable"),
     (lambda: lax.fori_loop(0.0, 3, lambda i, c: c, 0), TypeError, "lower must be an integer"),
     (lambda: lax.fori_loop(0, A(2).astype(int), lambda i, c: c, 0), TypeError, "upper must be an integer"),

@@ -69,8 +69,8 @@ def test_array_of_arrays_tracers_and_protocols():
     ("a", {}, TypeError, "not a valid JAX array type"), (["a"], {}, TypeError, "not a valid JAX array type"),
     ({1: 2}, {}, TypeError, "not a valid JAX array type"), (object(), {}, TypeError, "not a valid JAX array type"),
     (np.datetime64("2020"), {}, TypeError, "not a valid JAX array type"),
-    ([[1, 2], [3]], {}, ValueError, "inhomogeneous"), (2**31, {}, OverflowError, "too large"),
-    ([2**31], {}, OverflowError, "out of bounds"), (-1, {"dtype": "uint8"}, OverflowError, "out of bounds"),
+    ([[1, 2], [3]], {}, ValueError, "same length"), (2**31, {}, OverflowError, "too large"),
+    ([2**31], {}, OverflowError, "too large"), (-1, {"dtype": "uint8"}, OverflowError, "too large"),
     (1, {"dtype": object}, TypeError, "not a numeric dtype"), (X, {"order": "F"}, NotImplementedError, "order"),
 ])
 def test_array_refuses(value, kwargs, error, words):
@@ -95,7 +95,7 @@ def test_array_copies_and_asarray_does_not():
 def test_a_lossy_dtype_is_reported():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        with pytest.raises(UserWarning, match="int64 requested in array is not available"):
+        with pytest.raises(UserWarning, match="int64 is not available in array.*the result is int32"):
             jnp.array([1], "int64")
 
 
@@ -144,7 +144,7 @@ def test_values_dtype_and_weakness(make, value, dtype, weak):
     (lambda: jnp.full((2, 3), V[:2]), ValueError, "broadcasting"),
     (lambda: jnp.zeros_like([1]), TypeError, "full_like"), (lambda: jnp.arange(None), TypeError, "None"),
     (lambda: jnp.arange(V), ValueError, "scalars"), (lambda: jnp.arange(3, dtype=bool), TypeError, "bool"),
-    (lambda: jnp.arange(0, 5, 0), ZeroDivisionError, "zero"), (lambda: jnp.arange(1j), ValueError, "complex"),
+    (lambda: jnp.arange(0, 5, 0), ZeroDivisionError, "step is 0"), (lambda: jnp.arange(1j), ValueError, "complex"),
     (lambda: jnp.linspace(0, 1, -1), ValueError, "non-negative"),
     (lambda: hlotrace.jit(jnp.arange)(3), hlotrace.errors.ConcretizationTypeError, "arange"),
     (lambda: jnp.eye(-1), ValueError, "negative"), (lambda: jnp.tril(V), ValueError, "at least 2D"),
@@ -200,10 +200,11 @@ def test_arrays_from_text_iterators_and_files(tmp_path):
 
 
 def test_arrays_are_saved_and_loaded_as_numpys(tmp_path):
-    for x in (jnp.asarray(X), jnp.zeros((0, 2), bool), jnp.array(-0.0)):
+    for x in (jnp.asarray(X), jnp.zeros((0, 2), bool), jnp.array(-0.0), jnp.arange(3, dtype="bfloat16")):
         jnp.save(tmp_path / "x.npy", x)
         found = jnp.load(tmp_path / "x.npy")
-        assert found.dtype == x.dtype and found.shape == x.shape and found.tobytes() == x.tobytes()
+        assert isinstance(found, hlotrace.Array) and found.dtype == x.dtype and found.shape == x.shape
+        assert np.asarray(found).tobytes() == np.asarray(x).tobytes()
     jnp.savez(tmp_path / "x.npz", a=jnp.asarray(X), b=jnp.arange(3))
     with jnp.load(tmp_path / "x.npz") as found:
         np.testing.assert_array_equal(found["a"], X)

@@ -1,4 +1,5 @@
 """Compiled programs on disk: found by the next process, never trusted unchecked, never in the way."""
+import hashlib
 import json
 import os
 import shutil
@@ -162,6 +163,7 @@ def test_lower_and_compile_prepares_the_plain_call(kept):
     f.lower(jax.ShapeDtypeStruct((2, 3), "float32")).compile()
     hits = whole.disk_hits
     whole._loaded.clear()
+    f.clear_cache()         # as in another process
     f(X)
     assert whole.disk_hits == hits + 1
 
@@ -319,3 +321,27 @@ def test_command_line_of_a_process(tmp_path):
     done = subprocess.run([sys.executable, "-m", "hlotrace.cache", "list"], env=environment(tmp_path), cwd=ROOT,
                           capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (0, f"{tmp_path}: 0 programs, 0 B of 2.15 GB\n"), done.stderr
+
+
+def test_a_right_checksum_over_foreign_contents_is_a_warning(kept):
+    compiled(function=lambda x: (x, jnp.cos(x)))
+    two_results = disk_cache.read(only_file(kept))[1]
+    disk_cache.clear(kept)
+    assert not from_disk()
+    path = only_file(kept)
+    metadata, code = disk_cache.read(path)
+    described = json.dumps(metadata).encode() + b"\n"
+    for body in (b"", b"no line", b"no json\n" + code, b"[]\n" + code, b"{}\n" + code, b'"key"\n' + code, described,
+                 described + code[:len(code) // 2], described + two_results):
+        path.write_bytes(disk_cache._FORMAT + hashlib.sha256(body).hexdigest().encode() + b"\n" + body)
+        with pytest.warns(RuntimeWarning, match="cannot be used .*compiled again"):
+            assert not from_disk()
+        assert disk_cache.read(path)[0]["key"] == metadata["key"] and from_disk()
+
+
+def test_programs_without_arguments_or_results_are_found_again(kept):
+    for function, args in ((lambda: jnp.ones(3) * 2, ()), (lambda x: (), (1.0,)), (lambda x: (x, x, None, 3), (1.0,))):
+        jax.jit(function).lower(*args).compile()
+        jax.clear_caches()
+        assert jax.jit(function).lower(*args).compile()._executable.from_disk
+        disk_cache.clear(kept)

@@ -119,6 +119,15 @@ def free_port() -> int:
 
 
 HEARTBEAT = 3
+STARTED: list[subprocess.Popen] = []
+
+
+@pytest.fixture(autouse=True)
+def none_is_left():
+    yield
+    while STARTED:
+        with STARTED.pop() as process:
+            process.kill()
 
 
 def start(program: str, rank: int, port: int, count: int = 2) -> subprocess.Popen:
@@ -131,7 +140,7 @@ def join(**more):
     jax.distributed.initialize("127.0.0.1:{port}", {count}, rank, heartbeat_timeout_seconds={HEARTBEAT}, **more)
 """
     env = {k: v for k, v in os.environ.items() if not k.startswith(("JAX_", "XLA_", "HLOTRACE_"))}
-    return subprocess.Popen(
+    process = subprocess.Popen(
         [sys.executable, "-c", head + textwrap.dedent(program)],
         cwd=ROOT,
         env=env,
@@ -139,6 +148,8 @@ def join(**more):
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     )
+    STARTED.append(process)
+    return process
 
 
 def end(process: subprocess.Popen, seconds: float) -> tuple[int, str, str]:
@@ -163,7 +174,7 @@ time.sleep(rank)
     port = free_port()
     processes = [start(program, rank, port) for rank in (0, 1)]
     for rank, process in enumerate(processes):
-        assert end(process, 30)[:2] == (0, f"{rank} 2 6 3\n3 True 3.0\nFalse")
+        assert end(process, 60)[:2] == (0, f"{rank} 2 6 3\n3 True 3.0\nFalse")
 
 
 @pytest.mark.parametrize("victim", [0, 1])
@@ -174,12 +185,12 @@ def test_when_a_process_is_killed_the_other_ends(victim):
         assert process.stdout.readline() == "here\n"
     began = time.monotonic()
     processes[victim].send_signal(signal.SIGKILL)
-    status, _, errors = end(processes[1 - victim], HEARTBEAT + 5)
+    status, _, errors = end(processes[1 - victim], HEARTBEAT + 10)
     assert status == 3, errors
     assert f"hlotrace: process {victim} {'is gone' if victim else 'failed'}" in errors
     assert f"Process {1 - victim} of 2 ends with status 3" in errors
-    assert time.monotonic() - began < HEARTBEAT + 5
-    end(processes[victim], 1)
+    assert time.monotonic() - began < HEARTBEAT + 10
+    end(processes[victim], 10)
 
 
 @pytest.mark.parametrize("victim", [0, 1])
@@ -187,8 +198,8 @@ def test_when_a_process_raises_the_other_is_told_at_once(victim):
     port = free_port()
     program = f"join()\nif rank == {victim}: raise ValueError('my fault')\ntime.sleep(100)"
     processes = [start(program, rank, port) for rank in (0, 1)]
-    assert end(processes[victim], 20)[0] == 1
-    status, _, errors = end(processes[1 - victim], HEARTBEAT + 5)
+    assert end(processes[victim], 60)[0] == 1
+    status, _, errors = end(processes[1 - victim], HEARTBEAT + 10)
     assert status == 3 and f"process {victim} failed: ValueError: my fault" in errors, errors
 
 
@@ -201,16 +212,43 @@ def test_when_a_process_raises_the_other_is_told_at_once(victim):
     ],
 )
 def test_joining_wrongly(program, rank, status, words):
-    found, _, errors = end(start(program, rank, free_port(), 1 + rank), 20)
+    found, _, errors = end(start(program, rank, free_port(), 1 + rank), 60)
     assert found == status and words in errors, errors
 
 
 def test_waiting_for_a_process_that_does_not_come_has_an_end():
-    status, _, errors = end(start("join(initialization_timeout=2)", 0, free_port()), 20)
-    assert status == 3 and "after 2 s not all 2 processes have called distributed.initialize()" in errors
+    status, _, errors = end(start("join(initialization_timeout=2)", 0, free_port(), 3), 60)
+    assert status == 1 and "after 2 s not all 3 processes have called distributed.initialize()" in errors
+    assert "missing: 1, 2\n" in errors
+
+
+@pytest.mark.parametrize(
+    ("places", "words"),
+    [
+        ([(0, 3), (1, 3), (1, 3)], "two processes have process_id 1: "),
+        ([(0, 2), (1, 4)], "num_processes is "),
+    ],
+)
+def test_processes_that_are_no_job_are_told_so(places, words):
+    port = free_port()
+    processes = [start("join(initialization_timeout=60)", rank, port, count) for rank, count in places]
+    for process in processes:
+        status, _, errors = end(process, 60)
+        assert status == 1 and words in errors and "pid" in errors, errors
+
+
+def test_one_that_comes_to_a_job_that_runs_is_told_so():
+    port = free_port()
+    first = start("join()\nprint('joined', flush=True)\ntime.sleep(100)", 0, port, 1)
+    assert first.stdout.readline() == "joined\n"
+    late = [start("join()", rank, port, 2) for rank in (0, 1)]
+    for process, words in zip(late, ("process 0 cannot serve", "does not wait for process 1")):
+        status, _, errors = end(process, 60)
+        assert status == 1 and words in errors, errors
+    assert first.poll() is None
 
 
 def test_a_port_that_is_taken_is_named():
     with socket.create_server(("127.0.0.1", 0)) as server:
-        status, _, errors = end(start("join()", 0, server.getsockname()[1]), 20)
+        status, _, errors = end(start("join()", 0, server.getsockname()[1]), 60)
     assert status == 1 and "process 0 cannot serve at 127.0.0.1:" in errors, errors

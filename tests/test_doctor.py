@@ -8,6 +8,7 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from hlotrace.runtime import plugins
@@ -111,6 +112,65 @@ def test_a_package_that_is_missing_or_of_a_wrong_version(versions, line, machine
     assert [problem["type"] for problem in doctor.examine()["problems"]] == [line]
 
 
+@pytest.mark.quick
+@pytest.mark.parametrize(
+    ("files", "said"),
+    [
+        ({"jax/readme.txt": ""}, None),  # Python imports a folder without code too
+        ({"jax.py": "no = 1"}, None),  # somebody's file, and no package
+        ({"jax-0.9.dist-info/METADATA": "Metadata-Version: 2.1\nName: jax\nVersion: 0.9\n"}, None),  # its files are gone
+        (
+            {
+                "jax-0.9.dist-info/METADATA": "Metadata-Version: 2.1\nName: jax\nVersion: 0.9\n",
+                "jax/__init__.py": "raise SystemExit('imported')",
+            },
+            "0.9",
+        ),
+    ],
+)
+def test_a_folder_named_jax_is_not_jax(files, said, machine, monkeypatch, tmp_path):
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    bare = [folder for folder in sys.path if folder and not (Path(folder) / "jax").is_dir()]
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *bare])
+    assert doctor.examine()["jax_beside"] == said
+
+
+@pytest.mark.quick
+def test_a_folder_named_as_a_package_is_no_plugin_and_no_version(machine, monkeypatch, tmp_path):
+    for folder in ("libtpu", "jax_plugins/xla_cuda13", "numpy", "numpy-1.0.dist-info", "jaxlib"):
+        (tmp_path / folder).mkdir(parents=True)
+    (tmp_path / "numpy-1.0.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\nName: numpy\nVersion: 1.0\n")
+    monkeypatch.setattr(plugins, "WHEELS", {"tpu": (("libtpu/libtpu.so", "libtpu"),)})
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    report = doctor.examine()
+    assert (report["plugins"], report["problems"]) == ([], [])
+    assert report["installed"]["numpy"] == np.__version__
+
+
+@pytest.mark.quick
+def test_a_device_given_to_a_guest_is_no_tpu(monkeypatch, tmp_path):
+    monkeypatch.setattr(plugins, "_PCI", str(tmp_path))
+    monkeypatch.setattr(plugins.glob, "glob", lambda pattern: {"/dev/vfio/[0-9]*": ["/dev/vfio/12"]}.get(
+        pattern, [str(p) for p in tmp_path.iterdir()] if pattern.startswith(str(tmp_path)) else []))
+    for name, vendor, kind, chips in [
+        ("gpu", "0x10de", "0x030000", []), ("disk", "0x1ae0", "0x010802", []), ("network", "0x1ae0", "0x020000", []),
+        ("tpu", "0x1ae0", "0x120000", ["/dev/vfio/12"])]:
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "vendor").write_text(vendor + "\n")
+        (tmp_path / name / "class").write_text(kind + "\n")
+        assert plugins.tpu_chips() == chips, name
+
+
+@pytest.mark.quick
+def test_platforms_are_read_as_the_library_reads_them(machine, monkeypatch):
+    monkeypatch.setattr(plugins, "WHEELS", {})
+    monkeypatch.setenv("JAX_PLATFORMS", " cpu , gpu ,")
+    (problem,) = doctor.examine()["problems"]
+    assert problem["what"] == "JAX_PLATFORMS asks for cuda, and there is no plugin for it"
+
+
 def test_a_client_that_never_comes_is_ended(machine, monkeypatch):
     monkeypatch.setattr(doctor, "_TRIAL", "import time; time.sleep(100)")
     began = time.monotonic()
@@ -155,5 +215,6 @@ def test_the_command(environment, status, words):
     env = clean | {"JAX_NUM_CPU_DEVICES": "2"} | environment
     done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, timeout=60)
     assert done.returncode == status and words in done.stdout, done.stdout + done.stderr
+    assert f"({ROOT / 'hlotrace'})" in done.stdout
     done = subprocess.run([*command[:-1], "--json"], cwd=ROOT, env=clean, capture_output=True, text=True, timeout=60)
     assert json.loads(done.stdout)["installed"]["jaxlib"] == JAXLIB

@@ -1,4 +1,5 @@
 """float32, int8, ... as objects, and questions about dtypes."""
+import re
 import warnings
 
 import ml_dtypes
@@ -19,10 +20,38 @@ def test_dtype_objects():
     assert jnp.int_(3).dtype == np.int32 and jnp.zeros(1, jnp.float_).dtype == np.float32
     assert repr(jnp.int4) == "<class 'hlotrace.numpy.int4'>" and jnp.int4(3).dtype == ml_dtypes.int4
     assert jnp.finfo(jnp.bfloat16).eps == 0.0078125 and jnp.iinfo("int4").max == 7
-    with pytest.warns(UserWarning, match="float64 requested"):
+    with pytest.warns(UserWarning, match="dtype float64 is not available in array"):
         assert jnp.float64(1).dtype == np.float32
     with pytest.raises(OverflowError):
         jnp.int8(300)
+
+
+def test_scalar_types_are_classes():
+    """Those of jax.dtypes are of NumPy scalars; those of jax.numpy make arrays, and know NumPy scalars of their dtype."""
+    assert jax.dtypes.bfloat16 is ml_dtypes.bfloat16 and isinstance(jax.dtypes.bfloat16(1.5), jax.dtypes.bfloat16)
+    for name in [n for n in jax.numpy.__all__ if type(getattr(jnp, n)).__name__ == "_ScalarMeta"]:
+        kind = getattr(jnp, name)
+        scalar = kind.dtype.type(1)
+        assert isinstance(kind, type) and isinstance(scalar, kind) and np.asarray(scalar).dtype == kind
+        assert not isinstance(1.0, kind) and np.dtype(kind) == kind.dtype and jnp.issubdtype(kind, kind.dtype.type)
+    assert isinstance(jax.dtypes.bfloat16(1), jnp.bfloat16) and not isinstance(np.float32(1), jnp.bfloat16)
+    assert all(isinstance(kind, type) for kind in (jnp.finfo, jnp.iinfo, jax.dtypes.prng_key, jax.dtypes.extended))
+
+
+@pytest.mark.parametrize(("dtype", "bits"), [("int4", 4), (jnp.int2, 2), ("bool", 8), ("uint8", 8), (jnp.bfloat16, 16),
+                                             ("float8_e4m3fn", 8), ("float4_e2m1fn", 4), ("complex64", 64), ("float64", 64)])
+def test_bits_of_an_element(dtype, bits):
+    assert jax.dtypes.itemsize_bits(dtype) == bits
+
+
+@pytest.mark.parametrize(("value", "kind"), [
+    (1, int), (2.0, float), (True, bool), (1j, complex), (jnp.bfloat16(1), float), (np.int8(1), int),
+    (jnp.ones(2, bool), bool), (jnp.uint8(1), int), (jnp.ones(1, "complex64"), complex)])
+def test_the_python_type_of_a_kind(value, kind):
+    assert jax.dtypes.scalar_type_of(value) is kind
+    for wrong in "a", jax.random.key(0):
+        with pytest.raises(TypeError, match="no Python type holds values of dtype"):
+            jax.dtypes.scalar_type_of(wrong)
 
 
 def test_questions_about_dtypes():
@@ -84,3 +113,28 @@ def test_narrow_types_hold_what_ml_dtypes_says(name):
         np.testing.assert_array_equal(np.asarray(got).view(np.uint8), want.view(np.uint8))
         np.testing.assert_array_equal(got.astype(x.dtype), wide)
     assert jnp.zeros((0, 2), dtype).astype(np.float32).shape == (0, 2)
+
+
+INTEGERS = ["int2", "uint2", "int4", "uint4", "int8", "uint8", "int16", "uint16", "int32", "uint32"]
+
+
+@pytest.mark.parametrize("name", INTEGERS)
+def test_an_integer_that_does_not_fit_says_what_the_dtype_holds(name):
+    info, kind = jnp.iinfo(name), getattr(jnp, name)
+    for value in (int(info.max) + 1, int(info.min) - 1, 2**40, -2**70):
+        words = re.escape(f"Python int {value} is too large to convert to {name}, which holds {info.min} to {info.max};")
+        for make in (kind, lambda v: jnp.array(v, kind), lambda v: jnp.asarray([0, [v][0]], kind), lambda v: kind([[v]])):
+            for f in (make, lambda v, make=make: jax.jit(lambda: make(v))()):
+                with pytest.raises(OverflowError, match=words):
+                    f(value)
+    for value in (int(info.max), int(info.min)):
+        assert int(kind(value)) == int(kind([value])[0]) == value
+
+
+def test_a_float_that_does_not_fit_an_integer_dtype_is_an_error_too():
+    with pytest.raises(OverflowError, match=r"-1.0 is too large to convert to uint32, which holds 0 to 4294967295"):
+        jnp.uint32(-1.)
+    with pytest.raises(OverflowError, match="is too large to convert to float32"):
+        jnp.float32([1., 10**400])
+    with pytest.raises(ValueError, match="NaN"):
+        jnp.uint8(float("nan"))

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from hlotrace.core.config import override
 from hlotrace.runtime import plugins
 from hlotrace.tools import dump_hlo
 
@@ -63,6 +64,13 @@ def network_specs():
 def half_the_specs():
     return {"b": P("model")}, P("data")
 
+def calls(x):
+    return jax.pure_callback(abs, x, x)
+
+def says(x):
+    print("tracing", x.shape)
+    return x
+
 def constrained(x):
     return jax.lax.with_sharding_constraint(2 * x, P("data"))
 """
@@ -89,7 +97,7 @@ def dump(tmp_path, monkeypatch, capsys):
 
 
 @pytest.mark.parametrize("stage, sign", [
-    ("jaxpr", "f32[8,128]"), ("outlined", "\nnothing repeats\n"),
+    ("jaxpr", "f32[8,128]"), ("outlined", "\nnothing repeats that is worth a function: "),
     ("stablehlo", "stablehlo.add"), ("hlo", "ENTRY"), ("optimized", "ENTRY"),
     ("cost", "\nflops: 1024\n"), ("memory", "\nargument_size_in_bytes: 8192\n")])
 def test_prints_a_stage(dump, stage, sign):
@@ -128,6 +136,12 @@ def test_outlined_tells_what_repeats_and_prints_each_block_once(dump):
     assert program.count("jit[jaxpr=repeated_0]") == 12 and program.count("tanh") == 10
 
 
+def test_outlined_tells_if_nothing_was_looked_for(dump):
+    with override("hlotrace_outline", False):
+        out = dump("model.py:deep", "f32[32,32]", "f32[32,32]", "--stage", "outlined")[1]
+    assert out == "nothing is looked for: hlotrace_outline is off\n"
+
+
 def test_grad_comes_before_vmap(dump):
     args = "model.py:add", "--stage=jaxpr", "--grad"
     assert "in (1.0" in dump(*args, "f32", "f32")[1]
@@ -153,6 +167,13 @@ def test_out_writes_a_file_a_stage_and_prints_their_paths(dump, tmp_path):
     assert out.split() == [os.path.join("new", "dir", f"grad_loss.{name}") for name in names]
     assert all((tmp_path / path).stat().st_size for path in out.split())
     assert "stablehlo.cosine" in (tmp_path / out.split()[2]).read_text("utf-8")
+
+
+def test_what_the_users_code_prints_is_not_among_the_text(dump, tmp_path):
+    assert dump("model.py:says", "f32[3]", "--stage=jaxpr")[2] == "tracing (3,)\n"
+    (tmp_path / "loud.py").write_text(f"print('loading')\n{MODEL}\ndef loud_args():\n    print('args')\n    return args()\n")
+    status, out, err = dump("loud.py:loss", "--args_from=loud.py:loud_args")
+    assert (status, err) == (0, "loading\nloading\nargs\n") and out.startswith("module @")
 
 
 # --- over a mesh ------------------------------------------------------------------------------------------------
@@ -224,6 +245,26 @@ def test_the_cpu_gets_as_many_devices_as_the_mesh_wants(dump, tmp_path):
     assert specs(done.stdout)[-1] == "tensor<64x64xf32>  P('data', 'model')"
 
 
+@pytest.mark.parametrize("platform", ["cpu", "gpu", "cuda", "rocm", "tpu", "mine"])
+def test_text_for_a_platform_needs_no_plugin(dump, monkeypatch, platform):
+    monkeypatch.setenv(plugins.VARIABLE, "mine:/nowhere.so")
+    signs = {"jaxpr": "tanh", "outlined": "nothing repeats", "stablehlo": "stablehlo.tanh", "hlo": "ENTRY"}
+    for stage, sign in signs.items():
+        status, out, err = dump(*LAYER, f"--platform={platform}", f"--stage={stage}")
+        assert (status, err) == (0, "") and sign in out
+    status, out, err = dump(*LAYER, MESH, "--in_spec=data;-,model", f"--platform={platform}", "--stage=stablehlo,sharded")
+    assert (status, err) == (0, "") and "num_partitions = 8" in out
+    assert specs(out)[-1] == "tensor<8x32xf32>  P('data', 'model')"
+
+
+def test_text_for_a_platform_is_that_platforms(dump):
+    assert "xla_ffi_python_cpu_callback" in dump("model.py:calls", "f32", "--platform=cpu")[1]
+    assert "xla_ffi_python_gpu_callback" in dump("model.py:calls", "f32", "--platform=gpu")[1]
+    assert "the CPU: 12 pieces" in dump("model.py:deep", "f32[32,32]", "f32[32,32]", "--platform=cpu", "--stage=outlined")[1]
+    out = dump("model.py:deep", "f32[32,32]", "f32[32,32]", "--platform=cuda", "--stage=outlined")[1]
+    assert "on cuda: one executable" in out
+
+
 @needs_libtpu
 def test_stages_for_a_tpu_that_is_not_here(dump):
     options = MESH, "--platform=tpu:v5e:2x4", "--in_spec=-,model;model", "--stage=optimized,collectives,cost,memory"
@@ -248,6 +289,11 @@ def test_help_tells_of_types_and_flags(dump):
 @pytest.mark.parametrize("args, words", [
     ([], "which function?"),
     (["add", "f32"], "'add' is neither module:function nor path/file.py:function"),
+    (["model.add", "f32"], "say model:add"),
+    (["model.py", "f32"], "say model.py:NAME, with the name of a function in it"),
+    ([":add", "f32"], "say FILE.py:add"),
+    (["model.py:ad", "f32"], "model.py has no ad; did you mean 'add'?"),
+    (["model.py:add", "8,128", "f32"], "a dtype, then the sizes in brackets"),
     (["nothing.py:add", "f32"], "there is no file nothing.py"),
     (["no_such_module:add", "f32"], "there is no module no_such_module"),
     (["no_such_module.sub:add", "f32"], "there is no module no_such_module"),
@@ -277,7 +323,7 @@ def test_help_tells_of_types_and_flags(dump):
     ([*LAYER, MESH, "--in_spec=data;nope"], "names mesh axis 'nope', which Mesh('data': 4, 'model': 2"),
     ([*LAYER, MESH, "--in_spec=-,-,data;-"], "ValueError: argument x of layer: "),
     ([*LAYER, MESH, "--out_spec=nope"], "names mesh axis 'nope'"),
-    ([*LAYER, MESH, "--platform=xyz"], "--platform 'xyz': want cpu, gpu, tpu or the name of a topology"),
+    ([*LAYER, MESH, "--platform=xyz"], "--platform 'xyz': want cpu, gpu, cuda, rocm, tpu or the name of a topology"),
     ([*LAYER, "--in_spec=data;-"], "--in_spec and --out_spec name axes of a --mesh; give one"),
     ([*LAYER, "--out_spec=data"], "--in_spec and --out_spec name axes of a --mesh; give one"),
     ([*LAYER, "--stage=sharded"], "the stages sharded and collectives are those of a program over a mesh; give --mesh"),
@@ -300,14 +346,9 @@ def test_a_mistake_is_told_in_one_line_with_exit_status_2(dump, args, words):
 @pytest.mark.parametrize("mesh", [[MESH], []])
 def test_a_platform_that_is_not_there_is_told_in_one_line(dump, monkeypatch, platform, words, mesh):
     monkeypatch.setattr(plugins, "find", dict)
-    status, out, err = dump(*LAYER, *mesh, f"--platform={platform}")
+    status, out, err = dump(*LAYER, *mesh, f"--platform={platform}", "--stage=memory")
     assert (status, out, err.count("\n")) == (2, "", 1)
     assert words in err
-
-
-def test_absl_missing_is_told_in_one_line(dump, monkeypatch):
-    monkeypatch.setitem(sys.modules, "absl", None)
-    assert dump("model.py:add", "f32", "f32") == (2, "", "hlotrace-dump: absl-py is missing: pip install absl-py\n")
 
 
 def test_runs_from_a_checkout_without_installation(tmp_path):

@@ -14,11 +14,17 @@ from hlotrace.core.effects import IO, ORDER, Debug, Effect, State
 from hlotrace.core.jaxpr import check_jaxpr, eval_jaxpr
 from hlotrace.core.primitive import Primitive
 from hlotrace.primitives.elementwise import add_p
+from hlotrace.sharding import PartitionSpec as P
 
 
 def told(say, x):
     say(x)
     return x
+
+
+def on_one_device(f, **options):
+    mesh = jax.sharding.Mesh(jax.devices()[1:2], ("x",))
+    return jax.shard_map(f, mesh=mesh, in_specs=P(), out_specs=P(), **options)
 
 
 # holder -> (a function of (say, x) that says something, what it says of x = 1)
@@ -40,6 +46,12 @@ HOLDERS = {
                            [1, 2, 2, 3, 3]),
     "loop in jit in loop": (lambda say, x: lax.fori_loop(0, 2, lambda i, c: jax.jit(lambda y: lax.scan(
         lambda d, _: (told(say, d + 1), None), y, None, length=2)[0])(c), x), [2, 3, 4, 5]),
+    "shard_map": (lambda say, x: on_one_device(lambda y: told(say, y + 1))(told(say, x)), [1, 2]),
+    "unchecked shard_map": (lambda say, x: on_one_device(lambda y: told(say, y + 1), check_vma=False)(x), [2]),
+    "loop in shard_map": (lambda say, x: on_one_device(lambda y: lax.psum(lax.fori_loop(0, 2, lambda i, c: told(
+        say, lax.pvary(c, "x") + i), lax.pvary(y, "x")), "x"))(x), [1, 2]),
+    "shard_map in loop": (lambda say, x: lax.fori_loop(0, 2, lambda i, c: on_one_device(lambda y: told(say, y + i))(c), x),
+                          [1, 2]),
 }
 
 
@@ -113,3 +125,47 @@ def test_tokens_are_values_of_the_program():
     assert text.count("stablehlo.create_token") == 1
     quiet = jax.jit(lambda x: told(lambda v: jax.debug.print("{}", v), x)).lower(1.0).as_text()
     assert "token" not in quiet
+
+
+# --- mapped predicates: who is told, and who refuses ------------------------------------------------------------
+
+N = np.array([0, 1, 3])
+TELL = {
+    "debug": lambda say, x: jax.debug.callback(say, x),
+    "ordered debug": lambda say, x: jax.debug.callback(say, x, ordered=True),
+    "io": lambda say, x: jax.experimental.io_callback(say, None, x),
+    "ordered io": lambda say, x: jax.experimental.io_callback(say, None, x, ordered=True),
+}
+# what holds a call of `tell` -> (of an element and its bound or predicate, what is heard where that is mapped, and where
+# it is not, a 2)
+MAPPED = {
+    "condition": (lambda tell, x, n: lax.while_loop(lambda c: (tell(x + c), c < n)[1], lambda c: c + 1, 0),
+                  [0, 1, 3, 0, 2, 4, 0, 2, 5, 0, 2, 6], [0, 1, 3, 1, 2, 4, 2, 3, 5]),
+    "body": (lambda tell, x, n: lax.while_loop(lambda c: c < n, lambda c: (tell(x + c), c + 1)[1], 0),
+             [0, 1, 3, 0, 2, 4, 0, 2, 5], [0, 1, 3, 1, 2, 4]),
+    "branch": (lambda tell, x, n: lax.cond(n > 0, lambda x: (tell(x), x)[1], lambda x: x, x), [0, 1, 3], [0, 1, 3]),
+    "switch": (lambda tell, x, n: lax.switch(n, [lambda x: (tell(x), x)[1], lambda x: x, lambda x: (tell(-x), x)[1]], x),
+               [0, 1, 3, 0, -1, -3], [0, -1, -3]),
+}
+
+
+@pytest.mark.parametrize("jit", [lambda f: f, jax.jit])
+@pytest.mark.parametrize("mapped", [True, False])
+@pytest.mark.parametrize("kind", TELL)
+@pytest.mark.parametrize("holder", MAPPED)
+def test_effects_under_a_mapped_predicate(holder, kind, mapped, jit):
+    function, *expected = MAPPED[holder]
+    heard = []
+    tell = lambda x: TELL[kind](lambda v: heard.append(int(v)), x)
+    run = jit(jax.vmap(lambda x, n: function(tell, x, n), (0, 0 if mapped else None)))
+    n = N if mapped else 2
+    if kind == "ordered io" or kind == "io" and mapped:
+        with pytest.raises((ValueError, NotImplementedError), match=r"(?s)vmap.*(io_callback).*lax.map"):
+            run(N, n)
+        assert not heard
+        return
+    result = run(N, n)
+    jax.effects_barrier()
+    np.testing.assert_array_equal(result, N if holder in ("branch", "switch") or mapped else [2, 2, 2])
+    expected = expected[not mapped]
+    assert heard == expected if kind.startswith("ordered") else sorted(heard) == sorted(expected)

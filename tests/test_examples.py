@@ -22,7 +22,7 @@ def run(name):
 
 def test_every_example_is_tested_and_short():
     files = {p.name: len(p.read_text("utf-8").splitlines()) for p in EXAMPLES.glob("*.py")}
-    assert set(files) == {"digits.py", "quickstart.py", "inspect_program.py", "sharded_mlp.py",
+    assert set(files) == {"digits.py", "quickstart.py", "inspect_program.py", "layer.py", "sharded_mlp.py",
                           "ring_attention.py", "multi_process.py", "tpu_ahead_of_time.py"}
     assert max(files.values()) <= 80, files
 
@@ -34,6 +34,10 @@ def test_quickstart_prints_gradients_and_stablehlo():
     fitted = re.search(r"fitted weights: +\[(.*)\]", out)[1]
     assert [float(w) for w in fitted.split()] == pytest.approx([2, -3], abs=1e-4)
     assert "func.func public @main(" in out and "stablehlo.dot_general" in out
+
+
+def test_layer_is_a_function_to_look_at():      # tests/test_readme.py looks at it
+    assert run("layer.py") == ""
 
 
 def test_inspect_program_shows_every_stage():
@@ -62,7 +66,7 @@ def test_sharded_mlp_learns_and_shows_how_it_lies():
     out = run("sharded_mlp.py")
     assert float(re.findall(r"test accuracy ([\d.]+)", out)[-1]) >= 0.95
     for title in ("a batch, (64, 64), P('data',):", "up w, (64, 256), P(None, 'model'):",
-                  "down w, (256, 64), P('model',):"):
+                  "down w, (256, 64), P('model', None):"):
         assert title in out
     assert out.count("CPU 0") == 3
 

@@ -29,6 +29,11 @@ def test_functions_like_numpy(function):
     same_as_numpy(function(jnp, jnp.asarray), function(np, np.asarray))
 
 
+@pytest.mark.parametrize("directive", ["r", "c"])
+def test_columns_are_columns_with_the_directives_for_matrices_too(directive):
+    assert jnp.c_[directive, [1, 2, 3], [4, 5, 6]].tolist() == jnp.c_[[1, 2, 3], [4, 5, 6]].tolist()
+
+
 @pytest.mark.parametrize("function", [
     lambda xp: xp.meshgrid(V[:3], X[0], V), lambda xp: xp.meshgrid(V, X[0], indexing="ij", sparse=True),
     lambda xp: xp.mgrid[0:2, 1:4], lambda xp: xp.ogrid[0:2, 1:4], lambda xp: xp.mgrid[0:1:5j].astype(np.float32),

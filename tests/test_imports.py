@@ -188,29 +188,33 @@ def test_rings_are_found():
 LOCAL_IMPORTS = {
     "importing hlotrace does not pay for what few programs need": """
         hlotrace.api.distributed: socket
-        hlotrace.api.jit: hlotrace.api.shardings hlotrace.inspection.retraces
+        hlotrace.api.jit: hlotrace.api.shardings hlotrace.inspection.retraces hlotrace.transforms.key_reuse
         hlotrace.api.laid: hlotrace.api.shardings
-        hlotrace.api.misc: hlotrace.api.shardings
-        hlotrace.core.config: difflib
-        hlotrace.core.primitive: difflib
+        hlotrace.api.stages: hlotrace.api.shardings hlotrace.runtime.layouts
+        hlotrace.api.misc: hlotrace.api.shardings hlotrace.sharding.mesh hlotrace.sharding.named hlotrace.sharding.spec
+        hlotrace.core.errors: difflib
+        hlotrace.core.importing: importlib.util
+        hlotrace.core.missing: hlotrace.core.missing_names
         hlotrace.core.tree: dataclasses
         hlotrace.core.tree_paths: inspect
         hlotrace.lax: hlotrace.api.shardings
         hlotrace.lowering.module: hlotrace.sharding.named hlotrace.sharding.spec hlotrace.sharding.text
+        hlotrace.random.keys: hlotrace.sharding.named hlotrace.sharding.spec
+        hlotrace.runtime.array: hlotrace.runtime.layouts
         hlotrace.runtime.binding: jaxlib
         hlotrace.runtime.client: hlotrace.runtime.plugins
-        hlotrace.runtime.evaluate: hlotrace.runtime.pieces hlotrace.runtime.spmd hlotrace.runtime.tiers
+        hlotrace.runtime.evaluate: hlotrace.runtime.spmd hlotrace.runtime.tiers hlotrace.transforms.key_reuse
         hlotrace.runtime.introspect: hlotrace.runtime.mlir jaxlib
         hlotrace.runtime.kernels: jaxlib jaxlib.gpu_solver jaxlib.plugin_support
         hlotrace.runtime.placement: jaxlib
+        hlotrace.runtime.raising: hlotrace.runtime.pieces hlotrace.runtime.spmd
         hlotrace.runtime.spmd: jaxlib
         hlotrace.runtime.tiers: hlotrace.runtime.kernels
         hlotrace.runtime.transfer: hlotrace.sharding.positional
+        hlotrace.transforms.divide: hlotrace.primitives.sharding
         hlotrace.runtime.whole: hlotrace.runtime.disk_cache hlotrace.runtime.mlir hlotrace.runtime.spmd
+        hlotrace.runtime.whole: hlotrace.runtime.partitioners
         hlotrace.runtime.whole: hlotrace.runtime.kernels hlotrace.runtime.topology logging
-    """,
-    "the dependency is optional, and is asked for by a command line only": """
-        hlotrace.tools.dump_hlo: absl
     """,
 }
 

@@ -2,6 +2,7 @@
 import numpy as np
 import pytest
 
+import hlotrace as jax
 from hlotrace import lax
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
@@ -11,6 +12,11 @@ C = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
 
 @pytest.mark.parametrize("call, want", [
     (lambda: lax.broadcast(X, (2,)), [X, X]), (lambda: lax.broadcast_in_dim(V, (2, 5), (1,)), [V, V]),
+    (lambda: lax.broadcast_in_dim(X, (3, 2), (1, 0)), X.T),
+    (lambda: lax.broadcast_in_dim(X, (3, 1, 2), (2, 0)), X.T[:, None]),
+    (lambda: jax.vmap(lambda x: lax.broadcast_in_dim(x, (3, 2), (1, 0)), 1)(np.stack([X, -X], 1)), [X.T, -X.T]),
+    (lambda: jax.grad(lambda x: (lax.broadcast_in_dim(x, (3, 4, 2), (2, 0))[0] * 2.0).sum())(X),
+     np.array([[8.0, 0, 0], [8.0, 0, 0]])),
     (lambda: lax.iota("float32", 3), [0, 1, 2]), (lambda: lax.broadcasted_iota("int8", (2, 2), 0), [[0, 0], [1, 1]]),
     (lambda: lax.collapse(C, -2), C.reshape(2, 12)), (lambda: lax.concatenate([X, X], 1), np.hstack([X, X])),
     (lambda: lax.expand_dims(V, (0, -1)), V[None, :, None]), (lambda: lax.full_like(X, 2), X * 0 + 2),

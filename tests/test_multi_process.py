@@ -6,10 +6,12 @@ in order.
 
 import copy
 import os
+import re
 import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -18,12 +20,13 @@ import pytest
 
 import hlotrace as jax
 import hlotrace.numpy as jnp
+from hlotrace.core.config import override
 from hlotrace.experimental import multihost_utils
 from hlotrace.sharding import Mesh, NamedSharding, SingleDeviceSharding
 from hlotrace.sharding import PartitionSpec as P
 
 ROOT = Path(__file__).parent.parent
-SIZES = [(2, 1), (2, 2), (4, 1), (4, 2)]  # processes, devices of each
+SIZES = [(2, 1), (4, 2)]  # processes, devices of each
 HEARTBEAT = 3
 CHECKS = {}
 
@@ -238,6 +241,45 @@ def a_donated_array_is_gone_in_every_process():
     lies(copy.copy(y), on("p"), table() + 1)
 
 
+@in_every_process
+def values_that_differ_between_processes_are_not_laid_over_them():
+    me = jax.process_index()
+    mine = {"a": table(), "b": np.float32(me > 0)}
+    lies(jax.device_put(mine, {"a": on(), "b": None})["a"], on(), table())
+    for sharding in (on(), {"a": on("p"), "b": on()}):
+        words = r"device_put of float32\[\d+,3\], float32\[\] at .*in `x\['b'\] of digest \w+` of process 0"
+        with pytest.raises(RuntimeError, match=words):
+            jax.device_put(mine, sharding)
+    with pytest.raises(RuntimeError, match=r"process 0 calls .*float64\[2\].*process \d calls .*float64\[3\]"):
+        jax.device_put(np.zeros(2 + (me > 0)), on())
+    with pytest.raises(RuntimeError, match="digest"):
+        jax.device_put(jnp.asarray(mine["b"]), on())
+    with override("hlotrace_check_processes", False):
+        lies(jax.device_put(mine["b"], on()), on(), mine["b"])
+
+
+@in_every_process
+def programs_that_differ_between_processes_are_not_run():
+    other = jax.process_index() > 0
+    x = jax.device_put(table(), on(("p", "d")))
+    with pytest.raises(RuntimeError, match=r"process 0 runs <lambda>\(float32.*dense<0.0>.*dense<1.0>"):
+        jax.jit(lambda v: (v + np.float32(other)).sum())(x)
+    rows = np.zeros((2 + other, 3), np.float32)
+    y = jax.make_array_from_process_local_data(
+        on("p"), rows, (len(rows) * jax.process_count(), 3)
+    )
+    with pytest.raises(RuntimeError, match=r"process 0 runs .*process \d runs "):
+        jax.jit(lambda v: v.sum() * 5)(y)
+    with pytest.raises(RuntimeError, match=r"process 0 runs max.*process \d runs min"):
+        jax.jit(jnp.min if other else jnp.max)(x)
+    devices = np.array(jax.devices())
+    turned = NamedSharding(Mesh(devices[::-1] if other else devices, ("q",)), P("q"))
+    z = jax.make_array_from_callback(table().shape, turned, lambda index: table()[index])
+    with pytest.raises(RuntimeError, match=r"over devices 0, .*over devices \d\d+, "):
+        jax.jit(lambda v: v.sum() * 7)(z)
+    lies(jax.jit(jnp.cos, out_shardings=on())(x), on(), np.cos(table()))
+
+
 # --- multihost_utils ---
 
 
@@ -404,7 +446,7 @@ def job(request, tmp_path_factory):
         labels=np.int32(labels[:640]).reshape(10, 64),
     )
     with Job(folder, "checks", *request.param) as running:
-        statuses = running.end(60)
+        statuses = running.end(120)
         return folder, statuses, [running.said(i) for i in range(request.param[0])]
 
 
@@ -428,18 +470,39 @@ def test_training_in_processes_gives_what_one_process_gives(job):
 
 
 @pytest.mark.parametrize(
-    ("count", "devices", "victim"), [(2, 1, 0), (2, 2, 1), (4, 1, 1), (4, 2, 0)]
+    ("task", "count", "devices", "victim"),
+    [
+        ("endless", 2, 1, 0),
+        ("reading", 4, 2, 2),
+        ("compiling", 2, 1, 0),
+        ("calling", 2, 1, 1),
+        ("endless", 8, 1, 5),
+    ],
 )
-def test_when_a_process_is_killed_in_a_collective_all_others_end(tmp_path, count, devices, victim):
+def test_when_a_process_is_killed_all_others_end(tmp_path, task, count, devices, victim):
     # 10 s more than the heartbeats is what `distributed.initialize` promises.
-    with Job(tmp_path, "endless", count, devices) as job:
-        job.wait(lambda i: "running" in job.said(i), 40)
+    with Job(tmp_path, task, count, devices) as job:
+        job.wait(lambda i: "running" in job.said(i), 90)
         job.processes[victim].send_signal(signal.SIGKILL)
         statuses = job.end(HEARTBEAT + 10)
         for i in set(range(count)) - {victim}:
             assert statuses[i] in (1, 3), job.said(i)
             assert "hlotrace: process " in job.said(i), job.said(i)
             assert f"status {statuses[i]}" in job.said(i), job.said(i)
+
+
+@pytest.mark.parametrize(
+    ("task", "words"),
+    [
+        ("one_leaves", "process 1 has ended, by itself and without an error, when 5 programs had run"),
+        ("one_repeats", "as number 6 of what processes 0, 1 do .* had run before|numbers \\d to \\d of"),
+        ("one_swaps", r"numbers \d+ to \d+ of what processes 0, 1 do together were not the same"),
+    ],
+)
+def test_a_process_that_does_something_else_ends_all(tmp_path, task, words):
+    with Job(tmp_path, task, 2, 1) as job:
+        said = {status: job.said(i) for i, status in enumerate(job.end(90))}
+        assert {3} <= set(said) <= {1, 3} and re.search(words, said[3]), said  # 1: a collective broke off first
 
 
 # With one process, in this one.
@@ -471,15 +534,77 @@ def checks():
         print(f"passed {name}", flush=True)
 
 
-def endless():
+def endless(between=lambda w, i: w.block_until_ready()):
     """Steps with a collective, for ever."""
     x = jax.device_put(np.ones((64, 256), np.float32), on(("p", "d")))
     w = jax.device_put(np.zeros((256, 256), np.float32), on())
     advance = jax.jit(lambda w, x: w + 1e-9 * (x.T @ x), out_shardings=on())
     for i in range(10**9):
-        w = advance(w, x).block_until_ready()
-        if i == 10:
+        w = advance(w, x)
+        between(w, i)
+        if i == 3:
             print("running", flush=True)
+
+
+def one_leaves():
+    total, x = jax.jit(jnp.sum), jax.device_put(table(), on("p"))
+    for _ in range(4 if jax.process_index() else 10**9):
+        total(x).block_until_ready()
+    sys.exit(0)
+
+
+def one_repeats():
+    total, x = jax.jit(jnp.sum), jax.device_put(table(), on("p"))
+    for _ in range(4 + jax.process_index()):
+        total(x).block_until_ready()
+    jax.jit(jnp.max)(x)
+
+
+def one_swaps():
+    total, least, x = jax.jit(jnp.sum), jax.jit(jnp.min), jax.device_put(table(), on("p"))
+    for i in range(10**9):
+        for f in (least, total) if i == 20 and jax.process_index() else (total, least):
+            f(x).block_until_ready()
+
+
+def reading():
+    """The same, with values read, as a checkpoint does, also from another thread."""
+    latest = []
+
+    def read():
+        while True:
+            for value in latest:
+                np.asarray(value)
+
+    threading.Thread(target=read).start()
+    endless(lambda w, i: latest.__setitem__(slice(1), [w]) or np.asarray(w))
+
+
+def compiling():
+    """The same, with a new program in each step."""
+
+    jax.config.update("jax_explain_cache_misses", False)
+
+    def other(w, i):
+        def deep(v):
+            for n in range(6):
+                v = jnp.sin(v @ v) * (n + i)
+            return v
+
+        jax.jit(deep, out_shardings=on())(w).block_until_ready()
+
+    endless(other)
+
+
+def calling():
+    """The same, with a callback that takes its time."""
+
+    def slow(v):
+        time.sleep(0.1)
+        return v
+
+    call = jax.jit(lambda w: jax.pure_callback(slow, w, w), out_shardings=on())
+    endless(lambda w, i: call(w).block_until_ready())
 
 
 if __name__ == "__main__":
@@ -487,4 +612,4 @@ if __name__ == "__main__":
     FOLDER = Path(folder)
     jax.config.update("jax_num_cpu_devices", int(devices))
     jax.distributed.initialize(address, int(count), int(rank), heartbeat_timeout_seconds=HEARTBEAT)
-    {"checks": checks, "endless": endless}[task]()
+    globals()[task]()

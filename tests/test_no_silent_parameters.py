@@ -24,7 +24,11 @@ EXEMPT = {
     "core/trace.py:Trace.process": {"primitive", "args", "params"},     # what its subclasses take; it raises
     "core/trace.py:evaluator": {"primitive", "args", "params"},         # stands in until a runtime is installed; it raises
     "core/trace.py:Tracer.__array__": {"dtype", "copy"},                # it raises
+    "core/refs.py:Ref.__array__": {"dtype", "copy"},                    # it raises
     # what equations say themselves, and what serves JAX's error messages only
+    # of JAX's older partitioner: Shardy takes the rule
+    "api/partitioned.py:custom_partitioning.def_partition": {"infer_sharding_from_operands", "propagate_user_sharding",
+                                                             "decode_shardings"},
     "core/surface.py:Jaxpr.__new__": {"effects", "debug_info"},
     "core/surface.py:new_jaxpr_eqn": {"ctx"},
     "core/surface.py:get_opaque_trace_state": {"convention"},           # which library asks
@@ -45,6 +49,9 @@ EXEMPT = {
     "runtime/topology.py:_Elsewhere.take": {"leaves"},                  # it raises
     "inspection/retraces.py:another_function": {"types"},               # one of several explanations, called alike
 }
+
+# SciPy's permissions: to write over arguments, which are immutable; not to look for NaN, which nobody does; old ways.
+PERMISSIONS = {"check_finite", "debug", "lwork", "overwrite_a", "overwrite_b", "overwrite_c", "turbo"}
 
 
 # --- what a function reads -----------------------------------------------------------------------------------------
@@ -105,7 +112,8 @@ def test_every_parameter_is_read():
             continue
         for name, line, missing in unread(tree):
             stale.discard(f"{file}:{name}")
-            if left := missing - EXEMPT.get(f"{file}:{name}", set()):
+            allowed = EXEMPT.get(f"{file}:{name}", PERMISSIONS if file.startswith("scipy/") else set())
+            if left := missing - allowed:
                 found.append(f"hlotrace/{file}:{line}: {name} takes {', '.join(sorted(left))} and does not read it")
     assert not found, "\n" + "\n".join(found)
     assert not stale, f"these need no exemption any more: {sorted(stale)}"
@@ -153,11 +161,8 @@ def option_reads(tree: ast.AST) -> Iterator[str]:
                 yield name
 
 
-def test_every_option_is_read_or_refused():
-    """An option that nothing reads has `_only(...)` for a parser, which refuses whatever is not done."""
+def test_every_option_is_read():
     table = options(ast.parse((LIBRARY / "core/config.py").read_text("utf-8")))
     read = {name for _, tree in files() for name in option_reads(tree)}
-    refused = {name for name, parser in table.items() if ast.unparse(parser).startswith("_only(")}
     assert len(table) > 25
-    assert not (silent := sorted(table.keys() - read - refused)), f"nothing reads {silent}"
-    assert not (both := sorted(read & refused)), f"{both} are read: let them take more than one value"
+    assert not (silent := sorted(table.keys() - read)), f"nothing reads {silent}"

@@ -10,6 +10,7 @@ import hlotrace as jax
 import hlotrace.numpy as jnp
 from hlotrace import lax, random
 from hlotrace.nn import initializers
+from hlotrace.runtime import transfer
 from hlotrace.sharding import PartitionSpec as P
 from hlotrace.sharding import set_mesh
 
@@ -149,6 +150,17 @@ def test_gradients_pass_and_so_does_vmap():
     np.testing.assert_allclose(both, CUBE @ w)
 
 
+@pytest.mark.parametrize("like", [lax.full_like, jnp.full_like, *(
+    lambda x, value, make=make, **options: make(x, **options) for make in (jnp.zeros_like, jnp.ones_like, jnp.empty_like))])
+def test_an_array_like_another_lies_like_it(like):
+    for x in (on_device(X, 3), jax.device_put(X, on("data")), jax.device_put(X, on(None, "model"))):
+        for options in ({}, {"dtype": np.int32}, {"shape": (8, 4)}):
+            made = like(x, 2, **options)
+            assert made.sharding == x.sharding and made.committed
+        assert not like(x, 2, shape=(3,)).committed
+    assert not like(jnp.asarray(X), 2).committed
+
+
 def test_what_holds_another_mesh_is_moved():
     x = on_device(X, 5)
     assert lies(jnp.reshape(x, (4, 8), out_sharding=on("data")), "data")
@@ -160,7 +172,45 @@ def test_device_and_sharding_place(name):
     assert f(one(3)).devices() == {jax.devices()[3]}
     assert f(jax.devices()[3]).committed
     assert lies(f(on("data", "model")), "data", "model")
-    assert "sharding_constraint" in str(jax.make_jaxpr(lambda: f(on("data")))())
+    assert "device_put[sharding=" in str(jax.make_jaxpr(lambda: f(on("data")))())
+
+
+# name -> a function, and by which of its parameters it is told where
+BOTH, DEVICE, OUT, SHARDING = ("device", "out_sharding"), ("device",), ("out_sharding",), ("sharding",)
+LARGE = {
+    "zeros": (lambda **o: jnp.zeros((512, 1024), **o), BOTH),
+    "ones": (lambda **o: jnp.ones((512, 1024), np.int32, **o), BOTH),
+    "empty": (lambda **o: jnp.empty((512, 1024), **o), BOTH),
+    "full": (lambda **o: jnp.full((512, 1024), 2.5, **o), BOTH),
+    "full of a row": (lambda **o: jnp.full((512, 1024), np.arange(1024), **o), BOTH),
+    "full of bfloat16": (lambda **o: jnp.full((512, 4096), 2, jnp.bfloat16, **o), BOTH),
+    "zeros_like": (lambda **o: jnp.zeros_like(np.ones((512, 1024), np.int32), **o), BOTH),
+    "full_like": (lambda **o: jnp.full_like(np.ones((512, 1024), np.int32), 3, **o), BOTH),
+    "arange": (lambda **o: jnp.arange(1 << 19, **o), BOTH),
+    "arange with a step": (lambda **o: jnp.arange(3, 3 + 5 * (1 << 19), 5, **o), BOTH),
+    "eye": (lambda **o: jnp.eye(1024, 512, 2, **o), DEVICE),
+    "broadcasted_iota": (lambda **o: lax.broadcasted_iota(np.int32, (512, 1024), 1, **o), OUT),
+    "lax.empty": (lambda **o: lax.empty((512, 1024), np.float32, **o), OUT),
+    "lax.full": (lambda **o: lax.full((512, 1024), 2.5, **o), SHARDING),
+    "lax.full_like": (lambda **o: lax.full_like(np.ones((512, 1024)), 2.5, **o), SHARDING),
+}
+
+
+@pytest.mark.parametrize("name", LARGE)
+def test_what_is_large_is_made_where_it_lies(name, monkeypatch):
+    """Each device makes its part: nothing is moved."""
+    make, parameters = LARGE[name]
+    want = make()
+    monkeypatch.setattr(transfer, "move", lambda *args: pytest.fail("made elsewhere, and moved"))
+    for parameter in parameters:
+        for sharding in (on(("data", "model")), on("data"), on()):
+            got = make(**{parameter: sharding})
+            assert got.sharding.is_equivalent_to(sharding, got.ndim) and got.committed and got.aval is want.aval
+            np.testing.assert_array_equal(np.asarray(got), np.asarray(want))
+    if parameters != OUT:
+        assert make(**{parameters[0]: jax.devices()[3]}).devices() == {jax.devices()[3]}
+    with pytest.raises(ValueError, match="(?s)multiple of 8"):
+        jnp.zeros((1 << 20) + 1, device=on(("data", "model")))
 
 
 @pytest.mark.parametrize("call, error, words", [
@@ -168,9 +218,9 @@ def test_device_and_sharding_place(name):
     (lambda: jnp.zeros((6, 4), out_sharding=on("data")), ValueError, "jnp.zeros.*(?s:.)*6"),
     (lambda: jax.jit(lambda: jnp.zeros((6, 4), out_sharding=on("data")))(), ValueError, "jnp.zeros.*(?s:.)*6"),
     (lambda: jnp.zeros(8, out_sharding=on("data", "model")), ValueError, "jnp.zeros"),
-    (lambda: jnp.matmul(X, X.T, out_sharding=one(0)), TypeError, "jnp.matmul: out_sharding is a NamedSharding"),
-    (lambda: random.normal(key(), (8,), out_sharding=jax.devices()[0]), TypeError, "random.normal: out_sharding"),
-    (lambda: lax.reshape(X, (32,), out_sharding="data"), TypeError, "lax.reshape: out_sharding"),
+    (lambda: jnp.matmul(X, X.T, out_sharding=one(0)), TypeError, r"jnp.matmul\(.*\): out_sharding is a NamedSharding"),
+    (lambda: random.normal(key(), (8,), out_sharding=jax.devices()[0]), TypeError, r"random.normal\(.*\): out_sharding"),
+    (lambda: lax.reshape(X, (32,), out_sharding="data"), TypeError, r"lax.reshape\(.*\): out_sharding"),
     (lambda: jnp.zeros(8, device=jax.devices()[0], out_sharding=on("data")), ValueError, "device and out_sharding"),
     (lambda: jnp.full(8, 1, device=3), TypeError, "expected a Sharding"),
     (lambda: lax.full((6,), 1, sharding=on("data")), ValueError, "6"),

@@ -3,10 +3,12 @@ import re
 
 import numpy as np
 import pytest
+from test_ops import rows
 
 import hlotrace as jax
 from hlotrace.core.platforms import PLATFORMS, Platform, platform_named
-from hlotrace.core.primitive import Primitive
+from hlotrace.core.primitive import PRIMITIVES, Primitive
+from hlotrace.runtime.mlir import parse_module
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
 
@@ -54,6 +56,13 @@ def test_a_rule_for_each_platform():
     assert written == {"cpu": "sine", "cuda": "cosine", "gpu": "cosine", "rocm": "tanh", "tpu": "tanh"}
     np.testing.assert_allclose(p.bind(X), np.sin(X), rtol=1e-6)
     np.testing.assert_allclose(jax.jit(p.bind)(X), np.sin(X), rtol=1e-6)
+
+
+@rows(lambda row: type(PRIMITIVES[row.primitive].lower) is dict and row.name != "schur")   # of real matrices
+def test_what_the_rule_of_a_platform_writes_is_verified(row):
+    for platform in "cuda", "rocm", "tpu":
+        written = jax.jit(row.fun).trace(*row.sample(row.base)).lower(platform=platform).as_text()
+        assert parse_module(written).operation.verify()
 
 
 @pytest.mark.quick

@@ -71,6 +71,49 @@ def test_the_mesh_of_the_context():
         total(A(4))
 
 
+def test_arguments_are_cut_as_they_lie_where_nobody_says_how():
+    @jax.shard_map(mesh=GRID, out_specs=P())
+    def product(x, w, scale=1.0):
+        return scale * lax.psum(x @ w, ("x", "y"))
+    x, w = A(2, 8), A(8, 3)
+    place = lambda v, *spec, mesh=GRID: jax.device_put(v, NamedSharding(mesh, P(*spec)))
+    placed = place(x, None, ("x", "y")), place(w, ("x", "y"))
+    same((product(*placed), product(*placed, 2.0)), (x @ w, 2 * x @ w))
+    same(jax.grad(lambda w: product(placed[0], w).sum())(placed[1]), np.repeat(x.sum(0)[:, None], 3, 1))
+    for call, words in ((lambda: product(placed[0], w), ("argument w", "ndarray")),
+                        (lambda: product(placed[0], jnp.asarray(w)), ("argument w", "does not lie")),
+                        (lambda: product(place(x, mesh=LINE), placed[1]), ("argument x", "its sharding is")),
+                        (lambda: jax.jit(product)(*placed), ("argument x", "jit of product"))):
+        with raises(TypeError, "in_specs", "product", *words):
+            call()
+    same(jax.shard_map(lambda x: lax.psum(x, "y"), mesh=GRID, out_specs=P(), axis_names={"y"})(placed[1]),
+         A(8, 3).reshape(2, 4, 3).sum(0))
+    with raises(TypeError, "out_specs"):
+        jax.shard_map(lambda x: x, mesh=GRID, in_specs=P())
+
+
+def test_the_mesh_seen_inside_has_manual_axes():
+    from hlotrace.sharding import AxisType, get_abstract_mesh
+    seen = []
+
+    def look(x):
+        seen.append(get_abstract_mesh())
+        return x
+
+    def nested(x):
+        mesh = get_abstract_mesh()
+        y = lax.with_sharding_constraint(look(x), NamedSharding(mesh, P(None, "y")))
+        return jax.shard_map(look, mesh=mesh, in_specs=P(None, "y"), out_specs=P(None, "y"), axis_names={"y"})(y)
+    for mapped in (on_grid(look), on_grid(nested, axis_names={"x"}), on_grid(look, check_vma=False)):
+        for way in (lambda f: f, jax.jit, lambda f: jax.jit(jax.grad(lambda x: f(x).sum()))):
+            way(mapped)(A(4, 2))
+            way(jax.vmap(mapped, axis_name="v"))(A(1, 4, 2))
+    manual, auto = AxisType.Manual, AxisType.Auto
+    assert all(m.shape_tuple == GRID.shape_tuple for m in seen) and not get_abstract_mesh().axis_names
+    assert {m.axis_types for m in seen} == {(manual, manual), (manual, auto)}
+    assert {m.manual_axes for m in seen} == {("x", "y"), ("x",)} and {m.auto_axes for m in seen} == {(), ("y",)}
+
+
 def test_trees_and_prefixes():
     def f(d, pair):
         return {"a": d["a"] + pair[0], "b": (d["b"], pair[1]), "none": None}

@@ -1,6 +1,7 @@
 """Arrays on several of eight devices: how they get there, what they say, operations on them."""
 import copy
 import pickle
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -26,7 +27,7 @@ from mesh8 import (
 
 import hlotrace as jax
 import hlotrace.numpy as jnp
-from hlotrace.sharding import Mesh, NamedSharding, SingleDeviceSharding
+from hlotrace.sharding import Mesh, NamedSharding, PositionalSharding, SingleDeviceSharding
 from hlotrace.sharding import PartitionSpec as P
 
 A = counting((8, 4))
@@ -46,6 +47,8 @@ PLACES = {
     "line backwards": lambda: on("x", mesh=backwards),
     "low half": lambda: on("x", mesh=low),
     "high half": lambda: on(None, "x", mesh=high),
+    "two": lambda: on("x", mesh=lambda: Mesh(devices()[2:4], "x")),
+    "mesh of one": lambda: on("x", mesh=lambda: Mesh(devices()[5:6], "x")),
 }
 
 
@@ -108,6 +111,77 @@ def test_reshard_from_anywhere_to_anywhere(source):
         whole(x, A)
 
 
+@pytest.mark.skipif(ON_JAX, reason="JAX gathers on the host and keeps it")
+@pytest.mark.parametrize("source", PLACES)
+def test_a_move_holds_few_parts_on_the_host(source):
+    """The one that it makes and those that jaxlib has not let go yet; the source keeps no host copy."""
+    value = counting((2048, 1024))
+    for target in PLACES.values():
+        x = jax.device_put(value, PLACES[source]())
+        jax.device_put(x, target())      # imports and tables
+        part = 4 * np.prod(target().shard_shape(value.shape))
+        tracemalloc.start()
+        moved = jax.device_put(x, target())
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert peak < 3 * part + 200_000, target()
+        assert x._value is None
+        whole(moved, value)
+
+
+# what is done to an array before and after it is put elsewhere, and the derivative of the sum of squares of the result
+AROUND = {
+    "at once": (lambda x: x, lambda x: x, lambda x: 2 * x),
+    "between others": (lambda x: x * 3, lambda x: x * 2, lambda x: 72 * x),
+    "in a vmap": (lambda x: x, jax.vmap(lambda x: 2 * x), lambda x: 8 * x),
+}
+
+
+@pytest.mark.parametrize("around", AROUND)
+@pytest.mark.parametrize("source", PLACES)
+def test_a_cotangent_goes_back_to_where_the_operand_lay(source, around):
+    before, after, want = AROUND[around]
+    for target in PLACES.values():
+        def loss(x, target=target):
+            return jnp.sum(after(jax.device_put(before(x), target())) ** 2)
+        x = jax.device_put(A, PLACES[source]())
+        value, grad = jax.value_and_grad(loss)(x)
+        whole(grad, want(A))
+        assert grad.sharding.is_equivalent_to(x.sharding, 2) and value.devices() == target().device_set
+        y, pull = jax.vjp(lambda x, target=target: jax.device_put(x, target()), x)
+        back, = pull(y)
+        assert y.sharding == target() and back.sharding == x.sharding
+        turned, moved = jax.jvp(lambda x, target=target: jax.device_put(x, target()), (x,), (x,))
+        assert turned.sharding == moved.sharding == target()
+
+
+@pytest.mark.skipif(ON_JAX, reason="JAX on CPU moves nothing inside of programs")
+def test_a_cotangent_goes_back_to_where_the_argument_of_a_program_lay():
+    def loss(x, w):
+        return jnp.sum(jax.device_put(x, on(None, "model")) ** 2) + jnp.sum(jax.device_put(w, on("model")) ** 2)
+    grad = jax.jit(jax.grad(loss, (0, 1)))
+    for places in (on("data"), on("model")), (on("data", "model"), on()), (on("model"), on(None, "model")):
+        x, w = (jax.device_put(A, place) for place in places)
+        for got, place in zip(grad(x, w), places):
+            whole(got, 2 * A)
+            assert got.sharding.is_equivalent_to(place, 2)
+        second = jax.jit(jax.grad(lambda x, w=w: jnp.sum(jax.grad(loss)(x, w) ** 2)))(x)
+        np.testing.assert_array_equal(second, 8 * A)
+    for f in (jax.vmap(jax.grad(lambda x: jnp.sum(jax.device_put(x, on("model")) ** 2))), jax.grad(
+            lambda x: jnp.sum(jax.vmap(lambda row: jax.device_put(row, on("model")) ** 2)(x)))):
+        np.testing.assert_array_equal(jax.jit(f)(jax.device_put(A, on("data"))), 2 * A)
+
+
+def test_the_second_derivative_through_two_places():
+    x = on_device(np.float32(2), 1)
+    cube = lambda x: jax.device_put(x, devices()[2]) ** 3
+    for f, want in (jax.grad(cube), 12.), (jax.grad(jax.grad(cube)), 12.), (jax.grad(jax.grad(jax.grad(cube))), 6.):
+        assert f(x) == want and f(x).devices() == {devices()[1]}
+        assert jax.jit(f)(x) == want and jax.jit(f)(x).devices() == {devices()[1]}
+    mapped = jax.vmap(jax.grad(cube))(on_device(np.float32([1, 2]), 1))
+    np.testing.assert_array_equal(mapped, [3, 12])
+
+
 def test_put_where_it_is_keeps_the_sharding():
     x = put(A, "data")
     for y in (jax.device_put(x, on("data")), jax.device_put(x)):
@@ -160,6 +234,44 @@ def test_random_keys_are_placed_like_arrays():
         put(jax.random.split(jax.random.key(3), 6), "data")
 
 
+@pytest.mark.skipif(ON_JAX, reason="JAX has none any more")
+@pytest.mark.parametrize("rows", [8, 4, 2, 1])
+def test_one_positional_sharding_serves_a_layer_of_any_rank(rows):
+    """A bias lies as the columns of its weights do; `replicate` fits everything."""
+    grid = PositionalSharding(devices()).reshape(rows, 8 // rows)
+    layer = {"w": counting((16, 8)), "b": counting((8,)), "keys": jax.random.split(jax.random.key(3), 8)}
+    put = jax.device_put(layer, grid.replicate(0))
+    for name, parts in ("w", (16, rows)), ("b", (rows,)):
+        whole(put[name], layer[name])
+        assert {s.data.shape for s in put[name].addressable_shards} == {parts}
+    assert {s.data.shape for s in put["keys"].addressable_shards} == {(rows,)}
+    np.testing.assert_array_equal(jax.random.key_data(put["keys"]), jax.random.key_data(layer["keys"]))
+    x = jax.device_put(counting((8, 16)), grid.replicate(1))
+    want = counting((8, 16)) @ layer["w"] + layer["b"]
+    for f in (lambda x, w, b: x @ w + b, jax.jit(lambda x, w, b: x @ w + b),
+              jax.jit(lambda x, w, b: x @ w + jax.lax.with_sharding_constraint(b, grid.replicate(0)))):
+        whole(f(x, put["w"], put["b"]), want)
+    for value in (np.float32(3), layer["b"], layer["w"], counting((2, 3, 4))):
+        whole(jax.device_put(value, grid.replicate()), value)
+
+
+@pytest.mark.skipif(ON_JAX, reason="JAX has no PositionalSharding any more")
+def test_keys_and_their_words_lie_alike():
+    keys = jax.random.split(jax.random.key(3), 8)
+    words = np.asarray(jax.random.key_data(keys))
+    tiles = PositionalSharding(devices())
+    for place in (on("data"), on(("data", "model")), on(), tiles, tiles.reshape(4, 2).replicate(0), tiles.replicate()):
+        placed = jax.device_put(keys, place)
+        np.testing.assert_array_equal(jax.random.key_data(placed), words)
+        assert jax.random.key_data(placed).sharding.shard_shape((8, 2)) == (*place.shard_shape((8,)), 2)
+        assert jax.random.wrap_key_data(jax.random.key_data(placed)).sharding.shard_shape((8,)) == place.shard_shape((8,))
+    for place in (on("data", "model"), on(None, "model"), tiles.reshape(4, 2), on("data")):     # may split a key in two
+        made = jax.random.wrap_key_data(jax.device_put(words, place))
+        assert {s.data.shape[0] for s in made.addressable_shards} == {place.shard_shape((8, 2))[0]}
+        np.testing.assert_array_equal(jax.random.key_data(made), words)
+        assert jax.random.uniform(made[5]) == jax.random.uniform(keys[5])
+
+
 def test_a_tree_of_shardings_may_be_a_prefix_of_the_values():
     tree = {"w": A, "b": (A[0], [A, A])}
     one = jax.device_put(tree, on())
@@ -185,7 +297,7 @@ def test_none_in_a_tree_of_shardings_leaves_the_value_uncommitted():
     (3.0, lambda: on("data"), ValueError, r"(?s)rank.*\b1\b.*rank.*0"),
     ((A, A), lambda: (on(),), ValueError, "(?s)device.*prefix"),
     ({"a": A}, lambda: {"b": on()}, ValueError, "(?s)device.*prefix"),
-    (A, lambda: "cpu:1", (TypeError, ValueError), "cpu:1"),
+    (A, lambda: "cpu:1", (TypeError, ValueError), r"cpu:1.*jax.devices\('cpu'\)\[0\]"),
     (A, lambda: 3, (TypeError, ValueError), "3"),
     (A, lambda: P("data"), (RuntimeError, ValueError), "(?s)mesh"),
     (A, lambda: on("zzz"), ValueError, "(?s)zzz.*mesh"),

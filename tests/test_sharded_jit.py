@@ -26,7 +26,7 @@ from mesh8 import (
 import hlotrace as jax
 import hlotrace.numpy as jnp
 from hlotrace import lax
-from hlotrace.sharding import NamedSharding
+from hlotrace.sharding import Mesh, NamedSharding
 from hlotrace.sharding import PartitionSpec as P
 
 A = counting((8, 4))
@@ -664,3 +664,71 @@ def test_a_training_step_is_the_same_on_any_mesh():
         for k in shapes:
             np.testing.assert_allclose(got[k], want[k], rtol=1e-5, atol=1e-6)
             assert got[k].sharding.is_equivalent_to(shardings[k], got[k].ndim)
+
+
+# --- jit(device=) ---
+
+
+@pytest.mark.filterwarnings("ignore:backend and device argument:DeprecationWarning")
+@pytest.mark.parametrize("source", [lambda: A, lambda: jnp.asarray(A), lambda: on_device(A, 2), lambda: put(A, "data")])
+def test_device_says_where_a_program_runs(source):
+    """Arguments go there wherever they lie, and the results stay."""
+    third = devices()[3]
+    for f, want in [(lambda a: a + 1, A + 1), (lambda a: a, A), (lambda a: jnp.zeros(3), np.zeros(3, np.float32))]:
+        for how, place in (dict(device=third), third), (dict(backend="cpu"), devices()[0]):
+            run = jax.jit(f, **how)
+            for results in (run(source()), jax.jit(**how)(f)(a=source()), jax.vmap(run)(source())):
+                assert results.devices() == {place} and results.committed
+            whole(jax.jit(f, **how)(source()), want)
+    x = source()
+    jax.jit(lambda a: a * 2, device=third, donate_argnums=0)(x)
+    np.testing.assert_array_equal(x, A)      # the copy was given away
+    grad = jax.grad(jax.jit(lambda a: jnp.sum(a * a), device=third))(source())
+    np.testing.assert_array_equal(grad, 2 * A)
+
+
+@pytest.mark.filterwarnings("ignore:backend and device argument:DeprecationWarning")
+def test_device_is_for_programs_without_arguments_and_with_static_ones():
+    third = devices()[3]
+    for x in (jax.jit(lambda: jnp.ones(3), device=third)(),
+              jax.jit(lambda n: jnp.ones(n), static_argnums=0, device=third)(3),
+              jax.jit(lambda x, *, n: x + jnp.ones(n), static_argnames="n", device=third)(1, n=3)):
+        assert x.devices() == {third} and x.committed
+    assert jax.jit(lambda x: x + 1, device=third).lower(A).compile()(A).devices() == {third}
+
+
+@pytest.mark.skipif(ON_JAX, reason="hlotrace's words")
+@pytest.mark.parametrize("how, error, words", [
+    (lambda: dict(device=devices()[1], backend="cpu"), ValueError, "both say where to run"),
+    (lambda: dict(device=3), TypeError, "jit: device is one of hlotrace.devices\\(\\), got 3"),
+    (lambda: dict(device=devices()[1], out_shardings=on()), ValueError, "device and backend say in another way"),
+    (lambda: dict(backend="nope"), RuntimeError, "nope"),
+])
+def test_a_wrong_device_is_refused(how, error, words):
+    with pytest.raises(error, match=words):
+        jax.jit(lambda x: x, **how())
+
+
+@pytest.mark.skipif(ON_JAX, reason="JAX moves constants")
+def test_constants_elsewhere_are_named():
+    c = on_device(A, 2)
+    with pytest.raises(ValueError, match="a constant of <lambda> lies on CPU 2"):
+        jax.jit(lambda a: a + c, device=devices()[3])(A)
+
+
+# --- the words of a result's sharding ---
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (2, 1), (4, 1), (1, 2), (1, 4), (4, 2), (8, 1)])
+@pytest.mark.parametrize("spec", [P("data", "model"), P("data"), P("model"), P("data", None), P(None, "model"), P(),
+                                  P(("data", "model")), P(None, None)], ids=str)
+def test_axes_that_split_nothing_stay_in_the_spec_of_a_result(shape, spec):
+    mesh = Mesh(np.array(devices()[:shape[0] * shape[1]]).reshape(shape), ("data", "model"))
+    x = jax.device_put(counting((8, 8)), NamedSharding(mesh, spec))
+    square = jax.jit(lambda x: {"same": x * 2, "loop": lax.fori_loop(0, 3, lambda i, c: c * 2, x), "row": x[None]})(x)
+    for y in (x + 1, jnp.sin(x), square["same"], square["loop"], jax.jit(lambda x: x)(x),
+              jax.grad(lambda x: jnp.sum(x ** 2))(x), jax.jit(jax.grad(lambda x: jnp.sum(x ** 2)))(x)):
+        assert y.sharding == x.sharding
+    assert square["row"].sharding.mesh == mesh and square["row"].sharding.shard_shape((1, 8, 8))[1:] == (
+        x.sharding.shard_shape((8, 8)))
+    np.testing.assert_array_equal(square["same"], counting((8, 8)) * 2)

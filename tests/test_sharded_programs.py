@@ -8,7 +8,7 @@ from mesh8 import ON_JAX, UNEVEN, backwards, counting, grid, lies, line, low, on
 import hlotrace as jax
 import hlotrace.numpy as jnp
 from hlotrace import lax
-from hlotrace.sharding import NamedSharding
+from hlotrace.sharding import NamedSharding, PositionalSharding
 from hlotrace.sharding import PartitionSpec as P
 
 A = counting((8, 4))
@@ -215,6 +215,25 @@ def test_a_callback_that_fails_on_one_device_ends_the_call_on_all(inside):
         with pytest.raises(KeyError, match="zero"):
             run(put(A[:, 0], "x", mesh=line)).block_until_ready()
     run(put(A[:, 0] + 1, "x", mesh=line)).block_until_ready()
+
+
+@not_on_jax
+@pytest.mark.parametrize("how", ["pure_callback", "ordered"])
+@pytest.mark.parametrize("place, shape", [
+    ("result", ()), ("result", (8, 4)), ("result", (0,)), ("loop", ()), ("branch", (3,)), ("operand", ())])
+def test_what_a_callback_returns_is_on_all_devices(shape, place, how):
+    from hlotrace.experimental import io_callback
+    call = {"pure_callback": jax.pure_callback, "io_callback": io_callback,
+            "ordered": lambda *args: io_callback(*args, ordered=True)}[how]
+
+    def ask(x):
+        return call(lambda v: np.full(shape, v.sum(), np.float32), jax.ShapeDtypeStruct(shape, jnp.float32), x)
+    f = jax.jit({"result": ask, "operand": lambda x: ask(x) + 0,
+                 "loop": lambda x: lax.fori_loop(0, 2, lambda i, y: ask(x), jnp.zeros(shape)),
+                 "branch": lambda x: lax.cond(x[0, 0] < 1, ask, lambda x: jnp.zeros(shape), x)}[place])
+    tiles = jax.device_put(A, PositionalSharding(jax.devices()).reshape(8, 1))
+    for x in (put(A, "data", "model"), put(A, "x", mesh=backwards), tiles)[:3 if place == "result" else 1]:
+        whole(f(x), np.full(shape, A.sum(), np.float32))
 
 
 @not_on_jax

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import hlotrace as jax
+import hlotrace.numpy as jnp
 from hlotrace.inspection.pictures import as_svg, as_text
 from hlotrace.runtime.mlir import parse_module
 from hlotrace.sharding import (
@@ -77,6 +78,9 @@ def raises(error, text):
     (P("a") + P("b"), "P('a', 'b')", ("a", "b")),
     (P("a") + ("b",), "P('a', 'b')", ("a", "b")),
     (("a",) + P("b"), "P('a', 'b')", ("a", "b")),
+    (P("a", ...), "P('a', Ellipsis)", ("a", ...)),
+    (P("a").update(partitions=(None, ["b", "c"])), "P(None, ('b', 'c'))", (None, ("b", "c"))),
+    (P("a", unreduced=set()).update(), "P('a',)", ("a",)),
 ])
 def test_spec_reads_like_a_tuple(spec, shown, entries):
     assert repr(spec) == shown
@@ -88,6 +92,33 @@ def test_spec_reads_like_a_tuple(spec, shown, entries):
 def test_specs_differ_as_written():
     assert P("a") != P("a", None) and P("a") != ("a",) and P("a", "b") != P(("a", "b"))
     assert P("a", None).index(None) == 1 and P("a", None).count("a") == 1
+
+
+def test_what_a_spec_does_not_say():
+    assert P("a").unreduced == P().reduced == frozenset()
+    for words in {"unreduced": {"a"}}, {"reduced": {"b"}}:
+        with raises(NotImplementedError, "shardings in types"):
+            P("c", **words)
+        with raises(NotImplementedError, "shardings in types"):
+            P("c").update(**words)
+    with raises(TypeError, "unexpected keyword argument 'axes'"):
+        P("c").update(axes=("a",))
+    with pytest.raises(AttributeError):
+        P("a").partitions = ("b",)
+
+
+@pytest.mark.parametrize("take", [
+    lambda s: jax.device_put(jnp.ones((4, 4)), s), lambda s: jax.jit(lambda x: x, in_shardings=s)(jnp.ones((4, 4))),
+    lambda s: jax.jit(lambda x: x, out_shardings=s)(jnp.ones((4, 4)))])
+def test_only_a_constraint_leaves_a_dimension_to_the_compiler(take):
+    with raises(ValueError, "P('data', UNCONSTRAINED) leaves dimension 1 to the compiler (UNCONSTRAINED), which only "
+                            "with_sharding_constraint can"):
+        take(NamedSharding(MESH, P("data", U)))
+
+
+def test_an_ellipsis_is_no_axis():
+    with raises(ValueError, "P(Ellipsis, 'data') names mesh axis Ellipsis, which Mesh('data': 4, 'model': 2"):
+        NamedSharding(MESH, P(..., "data"))
 
 
 def test_spec_is_a_leaf():
@@ -200,6 +231,15 @@ def test_make_mesh_takes_the_first_devices():
     (grid.reshape(4, 2).replicate(1), (8, 4), (2, 4), {i: ((2 * (i // 2), 2 * (i // 2) + 2), None) for i in range(8)}),
     (grid.reshape(4, 2).replicate(0, keepdims=False), (8,), (4,), {i: ((4 * (i % 2), 4 * (i % 2) + 4),) for i in range(8)}),
     (grid.replicate(keepdims=False), (), (), {i: () for i in range(8)}),
+    # lower rank takes the trailing axes
+    (grid.reshape(4, 2).replicate(0), (8,), (4,), {i: ((4 * (i % 2), 4 * (i % 2) + 4),) for i in range(8)}),
+    (grid.reshape(1, 2, 4), (4, 8), (2, 2),
+     {i: ((2 * (i // 4), 2 * (i // 4) + 2), (2 * (i % 4), 2 * (i % 4) + 2)) for i in range(8)}),
+    (grid.reshape(1, 1, 8), (8,), (1,), {i: ((i, i + 1),) for i in range(8)}),
+    (grid.reshape(4, 2).replicate(), (8,), (8,), {i: (None,) for i in range(8)}),
+    (grid.replicate(), (), (), {i: () for i in range(8)}),
+    (grid.replicate(), (3, 2, 2), (3, 2, 2), {i: (None,) * 3 for i in range(8)}),
+    (PositionalSharding(DEVICES[3:4]), (), (), {3: ()}),
 ], ids=str)
 def test_index_map_and_shard_shape(sharding, shape, part, where):
     assert sharding.shard_shape(shape) == part
@@ -220,7 +260,12 @@ def test_index_map_and_shard_shape(sharding, shape, part, where):
     (grid.reshape(4, 2), (8, 3), "dimension 1 of shape (8, 3) has size 3, which is not a multiple of 2: it is split over "
      "axis 1 of the devices"),
     (NamedSharding(MESH, P("data", None, "model")), (4, 4), "has 3 entries; the array has rank 2"),
-    (grid.reshape(4, 2), (8,), "is for arrays of rank 2; the array has rank 1"),
+    (grid.reshape(4, 2), (8,), "is for arrays of rank 2; an array of rank 1 takes the trailing axes, and the leading ones, "
+     "of shape (4,), would split axes that it does not have. Make copies along them: replicate((0,))."),
+    (grid.reshape(1, 4, 2), (8,), "Make copies along them: replicate((0, 1))."),
+    (grid.reshape(4, 2), (), "takes the trailing axes"),
+    (grid, (8, 4), "is for arrays of rank 1 or less; the array has rank 2. Use reshape"),
+    (grid.reshape(1, 8), (8, 8, 8), "is for arrays of rank 2 or less; the array has rank 3"),
 ])
 @pytest.mark.parametrize("method", ["shard_shape", "devices_indices_map"])
 def test_a_shape_that_does_not_fit_is_refused_in_words(sharding, shape, text, method):
@@ -260,6 +305,39 @@ def test_named_sharding_is_a_value():
     assert sharding.memory_kind is None and sharding.with_memory_kind("pinned_host").memory_kind == "pinned_host"
     assert str(sharding.with_memory_kind("device")) == (
         "NamedSharding(mesh=Mesh('data': 4, 'model': 2, axis_types=(Auto, Auto)), spec=P('data',), memory_kind=device)")
+
+
+def shardings_with(kind):
+    """One of each kind of sharding over the devices that there are, with this kind of memory."""
+    here = jax.devices()
+    positional = PositionalSharding(here, memory_kind=kind)
+    return [NamedSharding(Mesh(here, "x"), P("x"), kind), positional.reshape(8, 1), positional.reshape(2, 4).replicate(0).T,
+            SingleDeviceSharding(here[-1], memory_kind=kind)]
+
+
+def test_the_memory_of_a_sharding_is_the_devices_own_unless_told():
+    default = jax.devices()[0].default_memory().kind
+    for plain, said, pinned in zip(*map(shardings_with, (None, default, "pinned_host"))):
+        assert plain.memory_kind == said.memory_kind == default and pinned.memory_kind == "pinned_host"
+        assert plain == said and hash(plain) == hash(said) and plain.is_equivalent_to(said, 2) and plain.lies_like(said, 2)
+        assert plain != pinned and not plain.is_equivalent_to(pinned, 2) and not plain.lies_like(pinned, 2)
+        assert plain.with_memory_kind("pinned_host") == pinned and pinned.with_memory_kind(default) == plain
+        assert str(plain) == str(said) and "memory_kind=pinned_host" in str(pinned)
+    assert jax.numpy.ones(3).sharding.memory_kind == default
+    assert NamedSharding(AbstractMesh((8,), "x"), P("x")).memory_kind is None
+
+
+def test_unknown_kinds_of_memory_are_refused_at_once():
+    here = jax.devices()
+    for make in (lambda: NamedSharding(Mesh(here, "x"), P("x"), "nope"),
+                 lambda: PositionalSharding(here, memory_kind="nope"),
+                 lambda: SingleDeviceSharding(here[3], memory_kind="nope"),
+                 lambda: NamedSharding(AbstractMesh((8,), "x"), P(), "nope"),
+                 *[lambda plain=plain: plain.with_memory_kind("nope") for plain in shardings_with(None)]):
+        with raises(ValueError, "memory_kind is 'nope', and the kinds"):
+            make()
+    with raises(ValueError, "of cpu:0's memory are 'device', 'pinned_host', 'unpinned_host'; None is the default"):
+        NamedSharding(Mesh(here, "x"), P("x"), "nope")
 
 
 @pytest.mark.parametrize(("one", "other", "ndim", "same"), [
@@ -447,6 +525,110 @@ def test_the_mesh_in_use(use):
         assert jax.sharding.get_mesh() is mesh and jax.sharding.get_abstract_mesh() == mesh.abstract_mesh
         raise KeyError
     assert jax.sharding.get_mesh().empty
+
+
+def test_an_abstract_mesh_is_in_use_inside_of_programs():
+    mesh = jax.make_mesh((4, 2), ("data", "model"))
+    abstract, seen = mesh.abstract_mesh, []
+
+    def f(x):
+        with jax.sharding.use_abstract_mesh(abstract):
+            seen.append(jax.sharding.get_abstract_mesh())
+            x = jax.lax.with_sharding_constraint(x * 2, P(None, "model"))
+        seen.append(jax.sharding.get_abstract_mesh())
+        return x
+    value = np.arange(8.0, dtype=np.float32).reshape(4, 2)
+    x = jax.device_put(value, NamedSharding(mesh, P("data")))
+    y = jax.jit(f)(x)
+    assert seen[0] == abstract and seen[1].empty and y.sharding.is_equivalent_to(NamedSharding(mesh, P(None, "model")), 2)
+    assert np.array_equal(y, value * 2)
+    np.testing.assert_array_equal(jax.jit(jax.grad(lambda x: (f(x) ** 2).sum()))(x), 8 * value)
+    with raises(ValueError, "use_abstract_mesh: expected an AbstractMesh, got 3"):
+        jax.sharding.use_abstract_mesh(3)
+    with raises(ValueError, "set_mesh inside of a function that jit traces"):
+        jax.jit(lambda x: jax.set_mesh(mesh) and x)(value)
+
+
+def test_the_sharding_of_a_type_is_over_the_mesh_in_use():
+    mesh = jax.make_mesh((4, 2), ("data", "model"))
+    for x, rank in (np.ones((4, 2)), 2), (jax.numpy.ones(3), 1), (2.0, 0), (jax.random.key(0), 0):
+        assert jax.typeof(x).sharding == NamedSharding(AbstractMesh((), ()), P(*[None] * rank))
+        with jax.set_mesh(mesh):
+            assert jax.typeof(x).sharding == NamedSharding(mesh.abstract_mesh, P(*[None] * rank))
+    seen = []
+    jax.jit(jax.shard_map(lambda x: seen.append(jax.typeof(x)) or x, mesh=mesh, in_specs=P("data"), out_specs=P("data")))(
+        np.ones((4, 2)))
+    assert seen[0].vma == {"data"} and str(seen[0]) == "float32[1,2]{V:data}" and seen[0].sharding.spec == P(None, None)
+    assert str(jax.typeof(np.ones(3, np.float32)).sharding).startswith("NamedSharding(mesh=AbstractMesh(")
+
+
+@pytest.mark.parametrize("axis_types, spec", [
+    (None, P(None, None)), ((AxisType.Explicit, AxisType.Auto), P("data", None)),
+    ((AxisType.Explicit,) * 2, P("data", "model"))])
+def test_the_type_of_an_array_that_lies_over_a_mesh_names_it_and_its_explicit_axes(axis_types, spec):
+    mesh = jax.make_mesh((4, 2), ("data", "model"), axis_types=axis_types or (AxisType.Auto,) * 2)
+    x = jax.device_put(np.ones((4, 2), np.float32), NamedSharding(mesh, P("data", "model")))
+    aval = jax.typeof(x)
+    assert aval.sharding == NamedSharding(mesh.abstract_mesh, spec)
+    plain = jax.typeof(np.ones((4, 2), np.float32))
+    assert aval == plain and plain == aval and hash(aval) == hash(plain)
+    assert aval == jax.typeof(x + 1) and str(aval) == str(plain)
+    assert aval.update(shape=(3,)) == jax.typeof(np.ones(3, np.float32))
+    assert jax.eval_shape(lambda x: x, aval).shape == (4, 2)
+    single = jax.typeof(jax.device_put(np.ones((4, 2)), jax.devices()[1]))
+    with jax.set_mesh(mesh):
+        assert single.sharding == NamedSharding(AbstractMesh((), ()), P(None, None))
+
+
+def test_a_bare_mesh_gives_specs_a_meaning_and_is_not_in_use():
+    mesh = jax.make_mesh((4, 2), ("data", "model"))
+    other = jax.make_mesh((8,), ("x",))
+    with mesh:
+        assert jax.sharding.get_abstract_mesh().empty and jax.sharding.get_mesh().empty
+        assert jax.typeof(np.ones(2)).sharding.mesh.empty
+        assert jax.lax.with_sharding_constraint(np.ones(4), P("data")).sharding.mesh is mesh
+        with jax.set_mesh(other):
+            assert jax.sharding.get_mesh() is other
+            with mesh:
+                assert jax.sharding.get_mesh() is other
+                assert jax.lax.with_sharding_constraint(np.ones(4), P("data")).sharding.mesh is mesh
+    assert str(AbstractMesh((), ())) == "AbstractMesh((), axis_types=())"
+
+
+def test_a_struct_shows_its_sharding_and_reads_specs_under_the_mesh():
+    mesh = jax.make_mesh((4, 2), ("data", "model"))
+    sharding = NamedSharding(mesh, P("data"))
+    assert f"dtype=float32, sharding={sharding})" in repr(jax.ShapeDtypeStruct((8,), np.float32, sharding=sharding))
+    assert "sharding" not in repr(jax.ShapeDtypeStruct((8,), np.float32))
+    with jax.set_mesh(mesh):
+        assert jax.ShapeDtypeStruct((8,), np.float32, sharding=P("data")).sharding == sharding
+    with raises(RuntimeError, "ShapeDtypeStruct: sharding: P('data',) names axes of a mesh"):
+        jax.ShapeDtypeStruct((8,), np.float32, sharding=P("data"))
+    with raises(TypeError, "ShapeDtypeStruct: sharding: expected a Sharding"):
+        jax.ShapeDtypeStruct((8,), np.float32, sharding="data")
+
+
+def test_a_program_over_an_abstract_mesh_whose_arguments_are_not_used_runs():
+    mesh = jax.make_mesh((4, 2), ("data", "model"))
+    over = NamedSharding(mesh.abstract_mesh, P("data"))
+
+    @jax.jit
+    def unused(*_):
+        return jax.lax.with_sharding_constraint(jax.numpy.arange(8), over)
+    cut = NamedSharding(mesh, P("data"))
+    assert unused().tolist() == unused(np.ones(3)).tolist() == list(range(8))
+    assert len(unused().sharding.device_set) == 1
+    got = unused(jax.device_put(np.ones(8), cut))
+    assert got.tolist() == list(range(8)) and got.sharding.is_equivalent_to(cut, 1)
+    with jax.set_mesh(mesh):
+        assert unused().sharding.is_equivalent_to(cut, 1)
+    assert jax.jit(lambda x: jax.lax.with_sharding_constraint(x, over))(np.arange(8)).tolist() == list(range(8))
+    mapped = jax.jit(jax.shard_map(lambda: jax.lax.axis_index("data")[None], mesh=mesh.abstract_mesh, in_specs=(),
+                                   out_specs=P("data")))
+    with raises(ValueError, "runs over an AbstractMesh, which has no devices"):
+        mapped()
+    with jax.set_mesh(mesh):
+        assert mapped().tolist() == [0, 1, 2, 3]
 
 
 def test_reshard_lays_an_array_anew_in_and_out_of_programs():

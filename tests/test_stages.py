@@ -1,11 +1,14 @@
 """Ahead of time: trace, lower, compile; what each stage shows, and the checks of a compiled call."""
+import itertools
 import re
 
 import numpy as np
 import pytest
+from equal import same
 
 import hlotrace as jax
 import hlotrace.numpy as jnp
+from hlotrace.runtime import whole
 
 S = jax.ShapeDtypeStruct
 X = S((2, 3), jnp.float32)
@@ -76,7 +79,7 @@ def test_static_arguments_are_not_passed_again():
     c = g.lower(S((2,), jnp.float32), 3).compile()
     np.testing.assert_array_equal(c(ONES), [3, 3])
     assert g.eval_shape(S((2,), jnp.float32), 2) == S((2,), jnp.float32)
-    with pytest.raises(TypeError, match="static arguments are not passed again"):
+    with pytest.raises(TypeError, match="static arguments are not given again"):
         c(ONES, 3)
     with pytest.raises(ValueError, match="Non-hashable static"):
         g.lower(ONES, [1])
@@ -204,3 +207,73 @@ def test_names_that_stand_for_others():
 def test_fetching_begins_and_gives_the_tree_back():
     tree = {"a": jnp.arange(3), "b": [2.0, None]}
     assert jax.copy_to_host_async(tree) is tree and tree["a"].tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize(("value", "shape", "dtype", "weak"), [
+    (jnp.ones((2, 3)), (2, 3), "float32", False), (np.ones(2), (2,), "float32", False), (1.5, (), "float32", True),
+    (True, (), "bool", False), (S((2,), jnp.int8), (2,), "int8", False), (jnp.asarray(1), (), "int32", True),
+    (np.int8(1), (), "int8", False), (jnp.zeros((0, 2), "bfloat16"), (0, 2), "bfloat16", False)])
+def test_the_type_of_a_value(value, shape, dtype, weak):
+    assert S.like(value) == S(shape, dtype, weak_type=weak)
+    seen = []
+    jax.jit(lambda x: seen.append(S.like(x)))(jnp.zeros(shape, dtype))
+    assert seen == [S(shape, dtype)]
+
+
+def test_the_type_of_a_value_has_its_placement():
+    device = jax.devices()[1]
+    assert S.like(jax.device_put(jnp.ones(2), device)).sharding == jax.sharding.SingleDeviceSharding(device)
+    assert S.like(S((8,), "int8", sharding=jax.sharding.SingleDeviceSharding(device))).sharding.device_set == {device}
+    assert S.like(jnp.ones(2)).sharding is None and S.like(jax.random.key(0)).dtype == jax.random.key(0).dtype
+    with pytest.raises(TypeError, match="not a valid JAX type"):
+        S.like([1])
+
+
+# --- one program for calls and for what is compiled ahead of time ---------------------------------------------------
+
+_numbers = itertools.count(100)     # each makes another program
+
+
+def _compiles(f):
+    before = whole.compile_count
+    f()
+    return whole.compile_count - before
+
+
+@pytest.mark.parametrize("args, kwargs, options", [
+    ((jnp.ones(3),), {}, {}), ((2.,), {}, {}), ((np.ones(3, np.float32),), {}, {}), (({"a": jnp.ones(3)},), {}, {}),
+    ((jnp.ones(3), 3), {}, {"static_argnums": 1}), ((jnp.ones(3),), {"n": 4}, {"static_argnames": "n"}),
+    ((jnp.ones(3) + 1,), {}, {"donate_argnums": 0}),
+    ((jnp.ones(3),), {}, {"compiler_options": {"xla_cpu_enable_fast_math": False}}),
+])
+def test_a_call_after_compiling_ahead_of_time_compiles_nothing_and_the_reverse(args, kwargs, options):
+    jax.tree.map(lambda x: x + 0 if isinstance(x, jax.Array) else x, args)      # that compiles too, once
+    for first_ahead in (True, False):
+        traced, number = [], next(_numbers)
+
+        def f(x, n=2, traced=traced, number=number):
+            traced.append(n)
+            return jax.tree.map(lambda x: x * n + number, x)
+        jitted = jax.jit(f, **options)
+        given = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype) if hasattr(x, "shape") else x, args)
+
+        def ahead(jitted=jitted, given=given):
+            jitted.trace(*given, **kwargs).lower().compile()
+
+        def call(jitted=jitted):
+            jitted(*jax.tree.map(lambda x: x + 0 if isinstance(x, jax.Array) else x, args), **kwargs)
+        roads = (ahead, call) if first_ahead else (call, ahead)
+        assert [_compiles(f) for f in (roads[0], roads[1], roads[0])] == [1, 0, 0] and len(traced) == 1
+
+
+def test_what_was_compiled_otherwise_is_not_shared():
+    x = jnp.ones(3)
+    f = jax.jit(lambda x: x * 2 + 17)
+    assert _compiles(lambda: f.lower(x).compile({"xla_backend_optimization_level": 0})) == 1
+    assert _compiles(lambda: f(x)) == 1
+    h = jax.jit(lambda x: x @ x + 19)
+    lowered = h.lower(x)
+    with jax.default_matmul_precision("float32"):
+        lowered.compile()
+        assert "HIGHEST" in h.lower(x).as_text()
+        same(h(x), 22.)

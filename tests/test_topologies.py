@@ -4,6 +4,7 @@ import re
 
 import numpy as np
 import pytest
+from op_table import keys, linear_algebra, transforms
 
 import hlotrace
 import hlotrace.numpy as jnp
@@ -143,6 +144,18 @@ def test_jit_compiles_for_one_chip():
     assert "num_partitions" not in compiled.as_text().partition("\n")[0]
     assert compiled.memory_analysis().argument_size_in_bytes == 4 * (64 * 256 + 256 * 512)
     assert compiled.output_shardings == chip
+
+
+@needs_libtpu
+@pytest.mark.parametrize("row", [*linear_algebra.ROWS, *transforms.ROWS, *keys.ROWS], ids=lambda row: row.name)
+def test_linear_algebra_transforms_and_random_numbers_are_compiled_for_a_topology(row):
+    chip = SingleDeviceSharding(hlotrace.topologies.get_topology_desc("v5e:2x2").devices[0])
+    lowered = hlotrace.jit(row.fun, in_shardings=chip, out_shardings=chip).lower(*row.sample(row.base))
+    if row.name == "schur":
+        with pytest.raises(NotImplementedError, match="the real Schur form is only implemented on the CPU; convert"):
+            lowered.compile()
+    else:
+        assert "is_scheduled=true" in lowered.compile().as_text()
 
 
 @needs_libtpu

@@ -190,9 +190,9 @@ def test_map_with_path_gives_the_path_first():
     (Pair(1, 2, "l"), Pair(1, 2, "r"), "static data 'l', tree 2 has a Pair .* with static data 'r'"),
 ])
 def test_a_mismatch_in_map_says_where_and_how(first, second, words):
-    with pytest.raises(ValueError, match=rf"^tree_map: tree 2 does not have .*\n  .*{words}"):
+    with pytest.raises(ValueError, match=rf"^tree.map: tree 2 does not have .*\n  .*{words}"):
         tree.map(lambda a, b: a, first, second)
-    with pytest.raises(ValueError, match=rf"^tree_map_with_path: tree 2 does not have .*\n  .*{words}"):
+    with pytest.raises(ValueError, match=rf"^tree.map_with_path: tree 2 does not have .*\n  .*{words}"):
         tree.map_with_path(lambda p, a, b: a, first, second)
     with pytest.raises(ValueError, match="tree 3 does not"):
         tree.map(lambda a, b, c: a, first, first, second)

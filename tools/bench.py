@@ -56,9 +56,13 @@ GROUPS = {
     "chains": Group("chains of 1000, 3000, 10000 operations: compile, step",
                     ("chains:1000", "chains:3000", "chains:10000"), 1, 0),
     "outline": Group("hlotrace with hlotrace_outline on and off", ("outline",), 3, 0),
+    "bounds": Group("hlotrace with hlotrace_check_bounds on and off", ("bounds",), 3, 0),
     "growth": Group(f"stages of a GPT of {', '.join(map(str, BLOCKS))} blocks",
                     tuple(f"growth:{n}" for n in BLOCKS), 1, 0, unasked=False),
 }
+
+
+ON_AND_OFF = {"outline": "hlotrace_outline", "bounds": "hlotrace_check_bounds"}     # tasks that compare an option's values
 
 
 class Side(NamedTuple):
@@ -110,8 +114,8 @@ class Runner:
 
     def sides(self, task):
         options = tuple(self.options.option)
-        if task == "outline":
-            return [Side(f"outline {value}", "hlotrace", (*options, f"hlotrace_outline={value}"))
+        if task in ON_AND_OFF:
+            return [Side(f"{task} {value}", "hlotrace", (*options, f"{ON_AND_OFF[task]}={value}"))
                     for value in ("on", "off")]
         return [Side("hlotrace", "hlotrace", options), Side("jax", "jax")]
 
@@ -145,7 +149,7 @@ class Runner:
             for _ in range(repeats):
                 for side in list(reports):
                     report = self.child(side, task, caches[side])
-                    if "skipped" in report and task != "outline":
+                    if "skipped" in report and task not in ON_AND_OFF:
                         sys.exit(f"bench: {report['skipped']}")
                     if "skipped" in report:
                         return self.note(f"{task} left out: {report['skipped']}")
@@ -394,9 +398,9 @@ def main(argv=None):
     for side in runner.sides("import"):      # the first import of all writes byte code, and reads files from the disk
         runner.child(side, "import", None)
     for name, group, pairs in chosen(options):
-        if name == "outline":
+        if name in ON_AND_OFF:
             print(heading([side.name for side in runner.sides(name)]))
-        elif name == "growth" and "outline" in [row["group"] for row in runner.rows]:
+        elif name == "growth" and not ON_AND_OFF.keys().isdisjoint([row["group"] for row in runner.rows]):
             print(heading(("hlotrace", "jax")))
         for task in group.tasks:
             runner.task(name, task, pairs)

@@ -196,6 +196,23 @@ def measure_outline(report, package, quick):
     measure_program(report, package, quick, gpt, repeats=1)
 
 
+def measure_bounds(report, package, quick):
+    """What an index costs that is looked at: alone, in a loop, and where it reads a large table backwards and forwards."""
+    jax = load(package)
+    jnp, lax = jax.numpy, jax.lax
+    table, i = jnp.sin(jnp.arange(64.0 * 1024)).reshape(1024, 64), jnp.arange(4096) * 7 % 1024
+    loop = jax.jit(lambda x, i: lax.scan(lambda c, j: (c + x[j] * x[j - 1], c[0]), x[0], i)[0])
+    reads = {"read a row": (jax.jit(lambda x, i: x[i]), i[3]), "read 4096 rows": (jax.jit(lambda x, i: x[i].sum(0)), i),
+             "write 4096 rows": (jax.jit(lambda x, i: x.at[i].add(1.0)), i), "4096 steps of a loop": (loop, i),
+             "gradient of reading 4096 rows": (jax.jit(jax.grad(lambda x, i: (x[i] ** 2).sum())), i),
+             "eager x[i]": (lambda x, i: x[i], i[3])}
+    for name, (f, index) in reads.items():
+        with Timer() as first:
+            report.check(f"{name}, bounds", f(table, index), jax)
+        report.row(f"{name}: first call", "s", first.wall, first.cpu)
+        report.row(f"{name}: call", "us", per_call(jax, lambda f=f, index=index: f(table, index), 0.1 if quick else 0.5))
+
+
 # Calls.
 
 def measure_call(report, package, quick):

@@ -17,7 +17,7 @@ PARAMETERS = {
     "int": """
         M N axis1 axis2 axis_size axisa axisb axisc batch_group_count concat_axis ddof decimals dimension edge_order
         exponent_bits feature_group_count heartbeat_timeout_seconds host_id initialization_timeout k kth length
-        mantissa_bits max_width min_width minlength n ndim ndmin nin nout num num_classes num_keys num_processes
+        mantissa_bits max_steps max_width min_width minlength n ndim ndmin nin nout num num_classes num_keys num_processes
         offset process_id process_index rank scatter_dimension slice_size split_axis start_dimension stop_dimension
         stride total_repeat_length unroll""",
     "bool": """
@@ -63,6 +63,7 @@ PARAMETERS = {
 RESULTS = {
     "hlotrace.Array": "Array", "hlotrace._IndexUpdateRef": "Array",
     "hlotrace.numpy": "Array", "hlotrace.lax": "Array", "hlotrace.random": "Array", "hlotrace.nn": "Array",
+    "hlotrace.numpy.linalg": "Array", "hlotrace.scipy.linalg": "Array",
 }
 
 # face: a line for a function, or for each of its overloads, with those parameters whose types their names do not tell,
@@ -102,7 +103,7 @@ FUNCTIONS = {
         copy_to_host_async(x: _T) -> _T
         device_put(x: Any, may_alias: Any, donate: Any) -> Any
         device_get(x: Any) -> Any
-        reshard(x: _T) -> _T
+        reshard(xs: _T) -> _T
         typeof(x: Any) -> Any
         live_arrays() -> list[Array]
         clear_caches() -> None
@@ -168,6 +169,18 @@ FUNCTIONS = {
         get_mesh() -> Mesh
         get_abstract_mesh() -> AbstractMesh
     """,
+    "hlotrace.tree": """
+        all() -> bool
+        flatten() -> tuple[list[Any], PyTreeDef]
+        flatten_with_path() -> tuple[list[tuple[tuple[Any, ...], Any]], PyTreeDef]
+        leaves() -> list[Any]
+        leaves_with_path() -> list[tuple[tuple[Any, ...], Any]]
+        map(f: Callable[..., Any]) -> Any
+        map_with_path(f: Callable[..., Any]) -> Any
+        structure() -> PyTreeDef
+        reduce(function: Callable[[Any, Any], Any]) -> Any
+        reduce_associative(operation: Callable[[Any, Any], Any]) -> Any
+        unflatten(treedef: PyTreeDef, leaves: Iterable[Any]) -> Any""",
     "hlotrace.tree_util": """
         all_leaves(iterable: Iterable[Any]) -> bool
         flatten_one_level() -> tuple[Iterable[Any], Any]
@@ -184,17 +197,6 @@ FUNCTIONS = {
         register_pytree_node_class(cls: type[_T]) -> type[_T]
         register_pytree_with_keys_class(cls: type[_T]) -> type[_T]
         register_static(cls: type[_T]) -> type[_T]
-        tree_all() -> bool
-        tree_flatten() -> tuple[list[Any], PyTreeDef]
-        tree_flatten_with_path() -> tuple[list[tuple[tuple[Any, ...], Any]], PyTreeDef]
-        tree_leaves() -> list[Any]
-        tree_leaves_with_path() -> list[tuple[tuple[Any, ...], Any]]
-        tree_map(f: Callable[..., Any]) -> Any
-        tree_map_with_path(f: Callable[..., Any]) -> Any
-        tree_structure() -> PyTreeDef
-        tree_reduce(function: Callable[[Any, Any], Any]) -> Any
-        tree_reduce_associative(operation: Callable[[Any, Any], Any]) -> Any
-        tree_unflatten(treedef: PyTreeDef, leaves: Iterable[Any]) -> Any
         treedef_children(treedef: PyTreeDef) -> list[PyTreeDef]
         treedef_is_leaf(treedef: PyTreeDef) -> bool
         treedef_is_strict_leaf(treedef: PyTreeDef) -> bool
@@ -210,6 +212,59 @@ FUNCTIONS = {
         permutation(x: ArrayLike) -> Array
         *(key: Array | np.ndarray[Any, Any]) -> Array
     """,
+    "hlotrace.numpy.linalg": """
+        eig() -> EigResult
+        eigh(UPLO: str = None) -> EighResult
+        eigvalsh(UPLO: str | None = "L") -> Array
+        lstsq(rcond: ArrayLike = None) -> tuple[Array, Array, Array, Array]
+        matrix_norm(ord: int | float | str = "fro") -> Array
+        matrix_rank(M: ArrayLike, tol: ArrayLike = None) -> Array
+        norm(ord: int | float | str = None) -> Array
+        pinv(rcond: ArrayLike = None) -> Array
+        qr(mode: Literal['reduced', 'complete', 'raw', 'full'] = 'reduced') -> QRResult
+        qr(mode: Literal['r']) -> Array
+        slogdet(method: str = None) -> SlogdetResult
+        svd(compute_uv: Literal[True] = True, subset_by_index: tuple[int, int] = None) -> SVDResult
+        svd(compute_uv: Literal[False], subset_by_index: tuple[int, int] = None) -> Array
+        tensorinv(ind: int = 2) -> Array
+        tensorsolve(axes: Sequence[int] = None) -> Array
+        vector_norm(ord: int | float | str = 2) -> Array
+    """,
+    "hlotrace.scipy.linalg": """
+        cho_factor(lower: bool = False) -> tuple[Array, bool]
+        cho_solve(c_and_lower: tuple[ArrayLike, bool]) -> Array
+        cholesky(lower: bool = False) -> Array
+        circulant(c: ArrayLike) -> Array
+        dft(scale: str = None) -> Array
+        eigh(lower: bool = True, eigvals_only: Literal[False] = False) -> tuple[Array, Array]
+        eigh(eigvals_only: Literal[True], lower: bool = True) -> Array
+        eigh_tridiagonal(d: ArrayLike, e: ArrayLike, eigvals_only: Literal[False] = False) -> tuple[Array, Array]
+        eigh_tridiagonal(d: ArrayLike, e: ArrayLike, eigvals_only: Literal[True]) -> Array
+        expm(A: ArrayLike, max_squarings: int = 16) -> Array
+        expm_frechet(A: ArrayLike, E: ArrayLike, compute_expm: Literal[True] = True) -> tuple[Array, Array]
+        expm_frechet(A: ArrayLike, E: ArrayLike, compute_expm: Literal[False]) -> Array
+        funm(A: ArrayLike, disp: Literal[True] = True) -> Array
+        funm(A: ArrayLike, disp: Literal[False]) -> tuple[Array, Array]
+        hankel(c: ArrayLike, r: ArrayLike = None) -> Array
+        hessenberg(calc_q: Literal[False] = False) -> Array
+        hessenberg(calc_q: Literal[True]) -> tuple[Array, Array]
+        leslie(f: ArrayLike, s: ArrayLike) -> Array
+        lu() -> tuple[Array, ...]
+        lu_factor() -> tuple[Array, Array]
+        lu_solve(lu_and_piv: tuple[ArrayLike, ArrayLike], trans: int = 0) -> Array
+        polar(side: str = 'right', eps: float = None, max_iterations: int = None) -> tuple[Array, Array]
+        qr() -> tuple[Array, ...]
+        qr_multiply(c: ArrayLike) -> tuple[Array, ...]
+        rsf2csf(T: ArrayLike, Z: ArrayLike) -> tuple[Array, Array]
+        schur() -> tuple[Array, Array]
+        solve(lower: bool = False) -> Array
+        solve_triangular(trans: int | str = 0, lower: bool = False) -> Array
+        solve_sylvester(A: ArrayLike, B: ArrayLike, C: ArrayLike) -> Array
+        sqrtm(A: ArrayLike, blocksize: int = 1) -> Array
+        svd(compute_uv: Literal[True] = True) -> tuple[Array, Array, Array]
+        svd(compute_uv: Literal[False]) -> Array
+        toeplitz(c: ArrayLike, r: ArrayLike = None) -> Array
+    """,
     "hlotrace.nn.initializers": """
         *(key: Array | np.ndarray[Any, Any], shape: Sequence[Int]) -> Initializer
         zeros(key: Array | np.ndarray[Any, Any], shape: Sequence[Int]) -> Array
@@ -220,6 +275,14 @@ FUNCTIONS = {
         logsumexp(return_sign: Literal[True]) -> tuple[Array, Array]
         dot_product_attention(query: ArrayLike, key: ArrayLike, value: ArrayLike, mask: ArrayLike) -> Any
     """,
+    "hlotrace.ad_checkpoint": """
+        checkpoint_name(x: _T, name: str) -> _T
+        saved_residuals(f: Callable[..., Any]) -> list[tuple[Any, str]]
+        print_saved_residuals(f: Callable[..., Any]) -> None
+    """,
+    "hlotrace.custom_batching": """
+        sequential_vmap(f: Callable[_P, _R]) -> Callable[_P, _R]
+    """,
     "hlotrace.lax": """
         axis_size() -> int
         all_gather(x: Any) -> Any
@@ -227,7 +290,9 @@ FUNCTIONS = {
         associative_scan(fn: Callable[[Any, Any], Any], elems: _T) -> _T
         broadcast_shapes() -> tuple[int, ...]
         cond(true_fun: Callable[..., _R], false_fun: Callable[..., _R], operand: Any) -> _R
+        composite(decomposition: Callable[..., _R]) -> Callable[..., _R]
         concatenate(operands: Sequence[ArrayLike]) -> Array
+        platform_dependent(default: Callable[..., Any]) -> Any
         stack(operands: Sequence[ArrayLike]) -> Array
         conv_dimension_numbers() -> ConvDimensionNumbers
         fori_loop(lower: ArrayLike, upper: ArrayLike, body_fun: Callable[[Any, Any], _R], init_val: Any) -> _R
@@ -284,8 +349,6 @@ FUNCTIONS = {
         diag_indices_from() -> tuple[Array, ...]
         einsum(subscripts: str | Any, optimize: Any) -> Array
         einsum_path(optimize: Any) -> tuple[list[Any], Any]
-        finfo() -> Any
-        iinfo() -> Any
         frompyfunc() -> ufunc
         full(fill_value: ArrayLike | Sequence[Any]) -> Array
         full_like(a: ArrayLike | ShapeDtypeStruct, fill_value: ArrayLike | Sequence[Any]) -> Array
@@ -498,6 +561,48 @@ FUNCTIONS = {
         out_tree -> PyTreeDef
         as_text() -> str
     """,
+    "hlotrace.export": """
+        export(fun_jit: Callable[..., Any], platforms: Sequence[str] | None,
+            disabled_checks: Sequence[DisabledSafetyCheck]) -> Callable[..., Exported]
+        deserialize(blob: bytes | bytearray) -> Exported
+        default_export_platform() -> str
+        is_symbolic_dim(p: Any) -> bool
+        symbolic_shape(shape_spec: str | None, constraints: Sequence[str], scope: SymbolicScope | None,
+            like: Sequence[int | None] | None) -> tuple[Any, ...]
+        symbolic_args_specs(args: Any, shapes_specs: Any, constraints: Sequence[str], scope: SymbolicScope | None) -> Any
+        symbolic_dim_bounds(dimension: Any) -> tuple[float, float]
+        register_namedtuple_serialization(nodetype: type[_T], serialized_name: str) -> type[_T]
+        register_pytree_node_serialization(nodetype: type[_T], serialized_name: str,
+            serialize_auxdata: Callable[[Any], bytes], deserialize_auxdata: Callable[[Any], Any]) -> type[_T]
+    """,
+    "hlotrace.export.SymbolicScope": """
+        __init__(constraints_str: Sequence[str]) -> None
+    """,
+    "hlotrace.export.DisabledSafetyCheck": """
+        platform() -> DisabledSafetyCheck
+        custom_call(target_name: str) -> DisabledSafetyCheck
+        is_custom_call() -> str | None
+    """,
+    "hlotrace.export.Exported": """
+        fun_name -> str
+        in_tree -> PyTreeDef
+        in_avals -> tuple[Any, ...]
+        out_tree -> PyTreeDef
+        out_avals -> tuple[Any, ...]
+        nr_devices -> int
+        platforms -> tuple[str, ...]
+        ordered_effects -> tuple[Any, ...]
+        unordered_effects -> tuple[Any, ...]
+        disabled_safety_checks -> tuple[DisabledSafetyCheck, ...]
+        mlir_module_serialized -> bytes
+        calling_convention_version -> int
+        module_kept_var_idx -> tuple[int, ...]
+        uses_global_constants -> bool
+        has_vjp() -> bool
+        vjp() -> Exported
+        serialize(vjp_order: int) -> bytearray
+        mlir_module() -> str
+    """,
     "hlotrace.topologies.TopologyDescription": """
         devices -> list[Device]
         name -> str
@@ -530,6 +635,7 @@ FUNCTIONS = {
         size -> int
         sharding -> Any
         weak_type -> bool
+        like() -> ShapeDtypeStruct
         update() -> ShapeDtypeStruct
     """,
 }

@@ -43,7 +43,8 @@ SPECIAL = {f"__{name}__" for name in [
     *OPERATORS, *("r" + name for name in OPERATORS), *"""neg pos abs invert eq ne lt le gt ge init call enter exit len iter
     reversed getitem contains getattr bool int float complex index round array array_namespace
     dlpack dlpack_device get""".split()]}
-UNMADE = {"Array", "_IndexUpdateHelper", "_IndexUpdateRef", "Traced", "Lowered", "Compiled", "Config", "Initializer"}
+UNMADE = {"Array", "_IndexUpdateHelper", "_IndexUpdateRef", "Traced", "Lowered", "Compiled", "Exported", "Config",
+          "Initializer"}
 # Above: classes that users make no instance of.  Here: members that only the library itself asks.
 HIDDEN = {"Array": {"check_alive", "mark_deleted"}, "JitFunction": {"placed"}}
 
@@ -166,7 +167,8 @@ class Stub:
         text = f"{p.name}: {self.typed(kind)}"
         if default is p.empty:
             return text
-        plain = default is None or type(default) in (bool, int, str) or type(default) is float and len(repr(default)) < 9
+        plain = default is None or type(default) in (bool, int, str) or type(default) is float and (
+            repr(default)[-1].isdigit() and len(repr(default)) < 9)
         return f"{text} = {default!r}" if plain else f"{text} = ..."
 
     def signature(self, function, owner, name, method=False):
@@ -238,6 +240,8 @@ class Stub:
             self.by_hand(value, name)
         elif numpy_home := self.from_numpy(value):
             self.borrow(numpy_home, value.__name__, name)
+        elif inspect.isclass(value) and value.__module__.startswith("ml_dtypes"):      # which has no types of its own
+            self.body.append(f"{name}: {self.typed('Any')}")
         elif inspect.isclass(value) and type(value).__name__ != "_ScalarMeta":
             self.a_class(value, name)
         elif inspect.isclass(value):
@@ -300,7 +304,7 @@ class Stub:
             own = [ArrayImpl, *own]
         members = {}
         for each in reversed(own):
-            members.update(vars(each))
+            members.update({n: v for n, v in vars(each).items() if type(v).__name__ != "Absent"})
             for attribute in self.assigned(each):
                 members.setdefault(attribute, property())
         if "__new__" in members and cls.__init__ is object.__init__:
@@ -330,7 +334,7 @@ class Stub:
                     self.borrow(home[0], home[1])
                 return own, home[1]
             if each.__module__ == "builtins" or each.__name__ == "Protocol":
-                base = "" if each is object else self.typed(each.__name__)
+                base = "" if each is object else self.typed("tuple[Any, ...]" if each is tuple else each.__name__)
                 return own, base
             own.append(each)
         return own, ""

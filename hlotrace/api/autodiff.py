@@ -1,24 +1,26 @@
 """Differentiation as users call it: grad, value_and_grad, jvp, vjp, linearize, linear_transpose, Jacobians."""
-import functools
 import operator
 
 from ..core import dtypes, tree
-from ..core.avals import aval_of
+from ..core.avals import ShapedArray, aval_of
+from ..core.boundary import boundaries, folded
 from ..core.config import state
+from ..core.errors import not_callable
 from ..core.jaxpr import eval_jaxpr
 from ..core.linear import Linear
+from ..core.refs import Ref
 from ..core.trace import EVAL, trace_to_jaxpr
 from ..primitives.common import np
 from ..primitives.elementwise import convert
 from ..primitives.shape import instantiate, reshape, zeros_of
 from ..primitives.slicing import slice_p
-from ..runtime.array import ArrayImpl, as_array
+from ..runtime.array import ArrayImpl, own
 from ..transforms.jvp import jvp_flat
 from ..transforms.linearize import linearize_flat
 from ..transforms.transpose import backward_pass
-from .flat import FlatFunction, abstract
+from .flat import FlatFunction, abstract, flatten
 from .jit import jit
-from .signatures import name_of, split_statics
+from .signatures import name_of, split_statics, wraps
 from .vmap import vmap
 
 __all__ = ["grad", "value_and_grad", "jvp", "vjp", "linearize", "linear_transpose", "jacfwd", "jacrev", "jacobian",
@@ -29,7 +31,7 @@ _LEAF = tree.tree_structure(0)
 
 def _as_operands(leaves):
     """At top level a NumPy value or Python number becomes an array once, rather than in each operation."""
-    return [as_array(x) for x in leaves] if state.trace is EVAL else leaves
+    return [own(x) for x in leaves] if state.trace is EVAL else leaves
 
 
 def _as_array_operands(leaves):
@@ -45,7 +47,7 @@ def _no_reduce_axes(what, reduce_axes):
 def _argnums(fun, argnums):
     """`argnums` as an int or a tuple of int, for a function to be differentiated."""
     if not callable(fun):
-        raise TypeError(f"Expected a callable value, got {fun!r}")
+        raise not_callable(fun)
     try:
         return tuple(map(operator.index, argnums)) if isinstance(argnums, (tuple, list)) else operator.index(argnums)
     except TypeError:
@@ -65,6 +67,9 @@ def _choose(fun, args, kwargs, argnums, what, has_aux):
     chosen = sorted({*places})
     dynamic, named, statics = split_statics(args, kwargs, [i for i in range(n) if i not in chosen], kwargs)
     flat = FlatFunction(fun, *tree.tree_flatten((dynamic, named)), what, statics, has_aux)
+    if Ref in map(type, flat.leaves):
+        raise TypeError(f"{flat} cannot differentiate with respect to an argument that is a Ref: leave it out of argnums, "
+                        "or pass ref[...]")
     return flat, 0 if single else None if places == chosen else tuple([chosen.index(k) for k in places])
 
 
@@ -87,20 +92,23 @@ def _check_input_dtype(flat, avals, holomorphic=False, allow_int=False):
         elif dtypes.is_extended(dtype) or not dtypes.is_inexact(dtype) and not allow_int:
             raise TypeError(
                 f"{name} requires real- or complex-valued inputs (input dtype that is a sub-dtype of np.inexact), but got "
-                f"{dtypes.short_name(dtype)} for {flat.path(i)} of {flat.name}. If you want to use Boolean- or "
+                f"{dtype.name} for {flat.path(i)} of {flat.name}. If you want to use Boolean- or "
                 "integer-valued inputs, use vjp or set allow_int to True; a number becomes floating with x.astype(float) "
-                "or by writing 1.0 for 1.")
+                "or by writing 1.0 for 1, and argnums chooses other arguments.")
 
 
 def _check_scalar(flat, outs, holomorphic):
     """TypeError unless the function to be differentiated gave one real scalar."""
     if flat.out_tree != _LEAF:
-        raise TypeError(f"Gradient only defined for scalar-output functions. Output was of structure {flat.out_tree}, from "
-                        f"{flat.name}; use has_aux=True to return more than the loss.")
+        none = flat.out_tree == tree.tree_structure(None)
+        raise TypeError(f"{flat}: Gradient only defined for scalar-output functions. "
+                        + (f"{flat.name} returned None (does it lack a `return`?)" if none else
+                           f"Output was of structure {flat.out_tree}; return the loss alone, or (loss, others) with "
+                           "has_aux=True"))
     aval = aval_of(outs[0])
     if aval.shape:
-        raise TypeError(f"Gradient only defined for scalar-output functions. Output had shape: {aval.shape}, from "
-                        f"{flat.name}. Reduce it with .sum() or .mean(), or use jacrev, jacfwd or vjp.")
+        raise TypeError(f"{flat}: Gradient only defined for scalar-output functions. Output had shape: {aval.shape}. "
+                        "Reduce it with .sum() or .mean(), or use jacrev, jacfwd or vjp.")
     _check_output_dtype(flat, [aval], holomorphic)
 
 
@@ -111,11 +119,14 @@ def _check_output_dtype(flat, avals, holomorphic):
                             f"{aval.dtype.name}.")
         if not holomorphic and not dtypes.is_float(aval.dtype):
             hint = (" For holomorphic differentiation, pass holomorphic=True; for differentiation of non-holomorphic "
-                    "functions involving complex outputs, use vjp directly." if dtypes.is_complex(aval.dtype) else "")
+                    "functions involving complex outputs, use vjp directly." if dtypes.is_complex(aval.dtype) else
+                    " What is rounded or counted has no slope: return the value that it is made of, or one converted "
+                    "with .astype(float).")
             raise TypeError(f"{flat.what} requires real-valued outputs (output dtype that is a sub-dtype of np.floating), "
                             f"but {flat.name} gave {aval.dtype.name}.{hint}")
 
 
+@boundaries(called="vjp")
 class _Pullback:
     """The function that vjp returns: cotangents of the outputs to cotangents of the inputs.  A pytree."""
 
@@ -160,13 +171,21 @@ def _is_float0_leaf(x):
 
 
 def _cotangent(ct, aval):
-    """A cotangent with the type of its primal: float0 for integers, weak for a weak one."""
+    """A cotangent with the type of its primal: float0 for integers, weak for a weak real one."""
     if not dtypes.is_inexact(aval.dtype):
         return np.zeros(aval.shape, dtypes.float0)
     (ct,) = _as_operands([zeros_of(aval) if ct is None else ct])
-    if aval_of(ct).weak_type == aval.weak_type:
-        return ct
-    return ArrayImpl(aval, ct._buf, ct._committed) if type(ct) is ArrayImpl else convert(ct, aval.dtype, aval.weak_type)
+    return _giving_way(ct, aval.weak_type and not dtypes.is_complex(aval.dtype))
+
+
+def _giving_way(x, weak):
+    """An array with or without a weak type."""
+    aval = aval_of(x)
+    if aval.weak_type == weak:
+        return x
+    if type(x) is ArrayImpl:
+        return ArrayImpl(aval.update(weak_type=weak), x._buf, x._committed)
+    return convert(x, aval.dtype, weak)
 
 
 def _linearize(flat, avals, order=None):
@@ -189,7 +208,7 @@ def vjp(fun, *primals, has_aux=False, reduce_axes=()):
     have dtype float0.
     """
     _no_reduce_axes("vjp", reduce_axes)
-    return _vjp(FlatFunction(fun, *tree.tree_flatten((primals, {})), "vjp", has_aux=has_aux))
+    return _vjp(FlatFunction(fun, *flatten((primals, {})), "vjp", has_aux=has_aux))
 
 
 def _vjp(flat, order=None):
@@ -211,7 +230,8 @@ def value_and_grad(fun, argnums=0, has_aux=False, holomorphic=False, allow_int=F
     _no_reduce_axes("grad", reduce_axes)
     argnums = _argnums(fun, argnums)
 
-    @functools.wraps(fun)
+    @folded
+    @wraps(fun)
     def value_and_grad_of(*args, **kwargs):
         flat, order = _choose(fun, args, kwargs, argnums, "grad", has_aux)
         avals = flat.avals()
@@ -231,7 +251,8 @@ def grad(fun, argnums=0, has_aux=False, holomorphic=False, allow_int=False, redu
     """
     both = value_and_grad(fun, argnums, has_aux, holomorphic, allow_int, reduce_axes)
 
-    @functools.wraps(fun)
+    @folded
+    @wraps(fun)
     def grad_of(*args, **kwargs):
         value, gradient = both(*args, **kwargs)
         return (gradient, value[1]) if has_aux else gradient
@@ -246,7 +267,7 @@ def jvp(fun, primals, tangents, has_aux=False):
     if not isinstance(primals, (tuple, list)) or not isinstance(tangents, (tuple, list)):
         raise TypeError("primal and tangent arguments to jvp must be tuples or lists; found "
                         f"{type(primals).__name__} and {type(tangents).__name__}.")
-    flat = FlatFunction(fun, *tree.tree_flatten((tuple(primals), {})), "jvp", has_aux=has_aux)
+    flat = FlatFunction(fun, *flatten((tuple(primals), {})), "jvp", has_aux=has_aux)
     tangent_leaves, tangent_tree = tree.tree_flatten((tuple(tangents), {}), is_leaf=_is_float0_leaf)
     if flat.in_tree != tangent_tree:
         raise TypeError("primal and tangent arguments to jvp must have the same tree structure:\n"
@@ -254,7 +275,9 @@ def jvp(fun, primals, tangents, has_aux=False):
     checked = [_checked_tangent(flat, i, a, t) for i, (a, t) in enumerate(zip(flat.avals(), tangent_leaves))]
     outs, out_tangents = jvp_flat(flat, _as_operands(flat.leaves), checked)
     outs, aux = flat.split(outs)
-    filled = _as_operands([instantiate(t, aval_of(x)) for x, t in zip(outs, out_tangents)])
+    types = [aval_of(x).tangent() for x in outs]
+    filled = [_giving_way(t, a.weak_type) if a.dtype != dtypes.float0 else t for t, a in zip(
+        _as_operands([instantiate(t, a) for t, a in zip(out_tangents, types)]), types)]
     results = flat.out_tree.unflatten(outs), flat.out_tree.unflatten(filled)
     return (*results, aux) if has_aux else results
 
@@ -263,7 +286,7 @@ def _checked_tangent(flat, i, aval, t):
     want, got = aval.tangent(), aval_of(t)
     if got.shape != want.shape:
         raise ValueError(f"jvp called with different primal and tangent shapes for {flat.path(i)} of {flat.name}; got "
-                         f"primal shape {want.shape} and tangent shape {got.shape}")
+                         f"primal shape {want.shape} and tangent shape {got.shape}: give one of the same shape")
     if want.dtype == dtypes.float0:
         if got.dtype != dtypes.float0:
             raise TypeError(f"primal and tangent arguments to jvp of {flat.name} do not match: {flat.path(i)} has dtype "
@@ -282,9 +305,10 @@ def linearize(fun, *primals, has_aux=False):
 
     The function is evaluated once; the derivative is a recorded linear program.
     """
-    flat = FlatFunction(fun, *tree.tree_flatten((primals, {})), "linearize", has_aux=has_aux)
+    flat = FlatFunction(fun, *flatten((primals, {})), "linearize", has_aux=has_aux)
     outs, aux, pieces = _linearize(flat, flat.avals())
 
+    @folded
     def derivative(*tangents):
         leaves, t_tree = tree.tree_flatten(tuple(tangents), is_leaf=_is_float0_leaf)
         if t_tree != pieces.in_tree:
@@ -310,7 +334,7 @@ def linear_transpose(fun, *primals, reduce_axes=()):
     Returns a function from cotangents of the output to a tuple of cotangents of the inputs.
     """
     _no_reduce_axes("linear_transpose", reduce_axes)
-    flat = FlatFunction(fun, *tree.tree_flatten((primals, {})), "linear_transpose")
+    flat = FlatFunction(fun, *flatten((primals, {})), "linear_transpose")
     avals = flat.avals(abstract)
     for i, a in enumerate(avals):
         if not dtypes.is_inexact(a.dtype) and not dtypes.is_integer(a.dtype):
@@ -319,6 +343,7 @@ def linear_transpose(fun, *primals, reduce_axes=()):
     program = trace_to_jaxpr(flat, avals, flat.name)
     in_tree, out_tree = flat.arg_tree, flat.out_tree      # `flat` itself would keep the primals alive
 
+    @folded
     def transposed(ct):
         cts, ct_tree = tree.tree_flatten(ct)
         if ct_tree != out_tree:
@@ -329,8 +354,13 @@ def linear_transpose(fun, *primals, reduce_axes=()):
                 raise TypeError(f"cotangent type does not match function output, expected {a.str_short()} but got "
                                 f"{got.str_short()} at cotangent{tree.leaf_paths(out_tree)[i]}")
         linear = [Linear(a) for a in avals]
-        results = backward_pass(program, program.consts, linear, _as_array_operands(cts))
-        return in_tree.unflatten(_as_operands([zeros_of(a) if r is None else r for r, a in zip(results, avals)]))
+        try:
+            results = backward_pass(program, program.consts, linear, _as_array_operands(cts))
+        except NotImplementedError as error:
+            raise NotImplementedError(f"linear_transpose of {program.name}: {error}; a function can be transposed only if "
+                                      "it is linear in its arguments") from None
+        found = _as_operands([zeros_of(a) if r is None else r for r, a in zip(results, avals)])
+        return in_tree.unflatten([_giving_way(r, a.weak_type) for r, a in zip(found, avals)])
     return transposed
 
 
@@ -338,9 +368,11 @@ def fwd_and_bwd(fun, argnums, has_aux=False, jitted=True):
     """(forward, backward): forward gives (out, residuals), backward maps (residuals, cotangent) to gradients."""
     argnums = _argnums(fun, argnums)
 
+    @folded
     def forward(*args, **kwargs):
         return _vjp(*_choose(fun, args, kwargs, argnums, "fwd_and_bwd", has_aux))
 
+    @folded
     def backward(pullback, ct):
         return pullback(ct)
     return (jit(forward), jit(backward)) if jitted else (forward, backward)
@@ -353,6 +385,7 @@ def _basis(avals):
     sizes = [a.size for a in avals]
     total, start, stacked = sum(sizes), 0, []
     for a, n in zip(avals, sizes):
+        ShapedArray((total, n), a.dtype)     # or an error: too many elements
         block = np.zeros((total, n), a.dtype)
         block[start:start + n] = np.eye(n, dtype=a.dtype)
         stacked.append(block.reshape(total, *a.shape))
@@ -378,7 +411,8 @@ def _jacobian(fun, argnums, what, has_aux, build):
     """`build(flat)` gives (a list for each output leaf: blocks, one an input leaf; aux)."""
     argnums = _argnums(fun, argnums)
 
-    @functools.wraps(fun)
+    @folded
+    @wraps(fun)
     def jacobian_of(*args, **kwargs):
         flat, order = _choose(fun, args, kwargs, argnums, what, has_aux)
         rows, aux = build(flat)
@@ -401,7 +435,8 @@ def jacfwd(fun, argnums=0, has_aux=False, holomorphic=False):
         def push(*tangents):
             outs, moved = jvp_flat(flat, leaves, tangents)
             n = flat.out_tree.num_leaves
-            return [instantiate(t, aval_of(o)) for o, t in zip(outs[:n], moved[:n])], outs[n:]
+            types = [aval_of(o).tangent() for o in outs[:n]]
+            return [_giving_way(instantiate(t, a), a.weak_type) for t, a in zip(moved, types)], outs[n:]
         columns, aux = vmap(push, out_axes=(-1, None))(*_basis([a.tangent() for a in avals]))
         if holomorphic:
             _check_output_dtype(flat, map(aval_of, columns), holomorphic)

@@ -1,21 +1,24 @@
 """pure_callback, io_callback, and debug.print / debug.callback: Python functions called from inside programs."""
-import functools
 import string
 
+import numpy as np
+
 from ..core import dtypes, tree
-from ..core.avals import ShapedArray, is_arraylike
+from ..core.avals import ShapedArray, aval_of, is_arraylike
 from ..core.effects import IO, Debug
+from ..core.errors import did_you_mean
 from ..primitives.callbacks import callback_p
 from .flat import FlatFunction
-from .signatures import name_of
+from .signatures import name_of, signature_of, take_names
 
 _METHODS = (None, "sequential", "sequential_unrolled", "expand_dims", "broadcast_all", "legacy_vectorized")
 
 
 def _declared(spec):
     if not hasattr(spec, "shape") or not hasattr(spec, "dtype"):
-        raise TypeError(f"result_shape_dtypes must be a pytree of objects with shape and dtype, such as ShapeDtypeStruct, "
-                        f"got {spec!r}")
+        raise TypeError(f"result_shape_dtypes must be a pytree of objects with shape and dtype, such as "
+                        f"jax.ShapeDtypeStruct((3,), jnp.float32), got {spec!r:.60}: it stands behind the callback and says "
+                        "what that returns")
     dtype = dtypes.as_dtype(spec.dtype)
     if dtype != dtypes.canonicalize(dtype):
         raise ValueError(f"result_shape_dtypes cannot specify 64-bit types when `jax_enable_x64` is disabled: got "
@@ -25,7 +28,8 @@ def _declared(spec):
 
 def _call(what, callback, spec, args, kwargs, effect, vmap_method=None, sharding=None):
     if not callable(callback):
-        raise TypeError(f"{what}: callback must be callable, got {callback!r}")
+        raise TypeError(f"{what}: callback must be callable, got {callback!r:.60}: give the function itself, and its "
+                        "arguments at the end")
     if sharding is not None:
         raise NotImplementedError(f"{what} of {name_of(callback)}: sharding={sharding!r} is not supported: the callback "
                                   "runs in the process of the device that asks for it")
@@ -42,17 +46,28 @@ def _call(what, callback, spec, args, kwargs, effect, vmap_method=None, sharding
     def function(*values):
         values = iter(values)
         call_args, call_kwargs = flat.arguments([next(values) if d else x for x, d in zip(flat.leaves, dynamic)])
-        result = callback(*call_args, **call_kwargs)
+        try:
+            result = callback(*call_args, **call_kwargs)
+        except TypeError as error:
+            try:
+                (signature_of(callback) or signature_of(_call)).bind(*call_args, **call_kwargs)
+            except TypeError:
+                n, behind = len(call_args) + len(call_kwargs), "it" if debugs else "result_shape_dtypes"
+                raise TypeError(f"{what}: {name_of(callback)} is called with the {n} argument{'s' * (n != 1)} that "
+                                f"{'stand' + 's' * (n == 1)} behind {behind}: {error}") from None
+            raise
         if debugs:
             return []
         found, found_tree = tree.tree_flatten(result)
         if found_tree != out_tree:
-            raise ValueError(f"callback {name_of(callback)} returned a value of another structure than "
-                             "result_shape_dtypes declares:\n" + tree.structure_mismatch(
-                                 "callback", out_tree, found_tree, ("declared", "returned")))
+            advice = (f"Does {name_of(callback)} lack a `return`? What returns nothing is declared by None."
+                      if result is None else "Return what is declared, or declare what is returned.")
+            raise ValueError(tree.structure_mismatch(
+                f"callback {name_of(callback)} returned a value of another structure than result_shape_dtypes declares",
+                out_tree, found_tree, ("declared", "returned"), root="result") + f"\n{advice}")
         return found
-    functools.update_wrapper(function, callback, updated=())
-    function.__name__ = name_of(callback)
+    take_names(function, callback)
+    function.__name__, function.mapped, function.paths = name_of(callback), False, tree.leaf_paths(out_tree)
     outs = callback_p.bind(*operands, function=function, out_avals=out_avals, effect=effect, vmap_method=vmap_method)
     return out_tree.unflatten(outs)
 
@@ -94,13 +109,30 @@ def debug_callback(callback, *args, ordered=False, partitioned=False, **kwargs):
 
 
 class _Formatter(string.Formatter):
-    """str.format that reports arguments that the format does not use."""
+    """str.format that notes arguments that the format does not use."""
 
     def check_unused_args(self, used_args, args, kwargs):
-        unused = [i for i in range(len(args)) if i not in used_args] + [k for k in kwargs if k not in used_args]
-        if unused:
-            raise ValueError(f"Unused arguments to debug.print: {unused}. Use them in the format string: '{{}}' or "
-                             "'{name}'; an f-string would format the tracer, not the value.")
+        self.unused = [i for i in range(len(args)) if i not in used_args] + [k for k in kwargs if k not in used_args]
+
+
+def _check_format(fmt, args, kwargs):
+    formatter = _Formatter()
+    shown = tree.tree_map(lambda x: _Shown(aval_of(x)) if is_arraylike(x) else x, (args, kwargs))
+    try:
+        formatter.vformat(fmt, *shown)
+    except IndexError:
+        raise IndexError(f"debug.print: the format {fmt!r:.80} asks for more than the {len(args)} positional value"
+                         f"{'s' * (len(args) != 1)} given: give one for each {{}}") from None
+    except KeyError as error:
+        raise KeyError(f"debug.print: the format {fmt!r:.80} asks for {error.args[0]!r}, but the values given by name are "
+                       f"{list(kwargs)}: write {error.args[0]}=...{did_you_mean(error.args[0], kwargs)}") from None
+    except (TypeError, ValueError) as error:
+        braces = "; a brace that is to be printed is written twice, {{ or }}" * ("encountered" in str(error))
+        raise type(error)(f"debug.print: the format {fmt!r:.80} does not fit: {error}{braces}") from None
+    if formatter.unused:
+        raise ValueError(f"Unused arguments to debug.print: {formatter.unused}, which the format {fmt!r:.80} does not use. "
+                         "Put '{}' or '{name}' where they belong, as in debug.print('x = {}', x); an f-string would format "
+                         "the tracer, not the value.")
 
 
 def debug_print(fmt, *args, ordered=False, partitioned=False, skip_format_check=False, **kwargs):
@@ -109,24 +141,30 @@ def debug_print(fmt, *args, ordered=False, partitioned=False, skip_format_check=
     With `ordered`, prints appear in program order.
     """
     if not isinstance(fmt, str):
-        raise TypeError(f"debug.print: the format must be a str, got {type(fmt)}")
+        raise TypeError(f"debug.print: the format must be a str, got {type(fmt)}: write debug.print('{{}}', x)")
     if not skip_format_check:
-        shown = tree.tree_map(lambda x: _Shown() if is_arraylike(x) else x, (args, kwargs))
-        _Formatter().vformat(fmt, shown[0], shown[1])
+        _check_format(fmt, args, kwargs)
     debug_callback(lambda *a, **k: print(fmt.format(*a, **k), flush=True), *args, ordered=ordered,
                    partitioned=partitioned, **kwargs)
 
 
 class _Shown:
-    """Stands for any value when a format string is checked."""
+    """Stands for any value when a format string is checked; for one of a known type, if that is given."""
+
+    def __init__(self, aval=None):
+        self._aval = aval
 
     def __format__(self, spec):
+        aval = self._aval
+        if spec and aval is not None and not dtypes.is_extended(aval.dtype):
+            if aval.ndim:
+                raise TypeError(f"the spec {spec!r} is for one number, and the value is of type {aval.str_short()}: print "
+                                "it with {}, and its digits as np.set_printoptions(precision=...) says")
+            format(np.zeros((), aval.dtype).item(), spec)
         return ""
 
     def __getitem__(self, key):
-        return self
+        return _Shown()
 
     def __getattr__(self, name):
-        return self
-
-
+        return _Shown()

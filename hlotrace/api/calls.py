@@ -1,6 +1,7 @@
 """A compiled program with what is needed to call it on the leaves of a user's arguments."""
 from ..core import tree
-from ..runtime.array import ArrayImpl, as_array
+from ..primitives.calls import jit_p
+from ..runtime.array import ArrayImpl, as_array, own
 from ..runtime.binding import JaxRuntimeError
 
 _LEAF = tree.tree_structure(0)
@@ -25,6 +26,9 @@ class Call:
     def __call__(self, leaves):
         if not self.all_kept:
             leaves = [*self.consts, *[leaves[i] for i in self.kept]]
+        for i in self.donated:
+            if type(leaves[i]) is not ArrayImpl:
+                leaves = [*leaves[:i], own(leaves[i]), *leaves[i + 1:]]
         try:
             buffers = [x._buf for x in leaves if not x._committed]
         except AttributeError:      # a NumPy value or a Python number
@@ -37,7 +41,8 @@ class Call:
         except JaxRuntimeError:
             return self.placed(leaves)      # a deleted argument, or one on another device
         for i in self.donated:
-            leaves[i].mark_deleted()
+            if leaves[i]._buf.is_deleted():     # otherwise no result could take its memory
+                leaves[i].mark_deleted()
         return results[0] if self.single else self.out_tree.unflatten(results)
 
     def placed(self, leaves):
@@ -50,6 +55,20 @@ class Call:
             if type(leaves[i]) is ArrayImpl and leaves[i].is_deleted():     # otherwise a copy of it was given away
                 leaves[i].mark_deleted()
         return self.out_tree.unflatten(results)
+
+
+class ThreadedCall:
+    """A call of a program that uses Refs from outside: their values are threaded through it each time."""
+    __slots__ = ("traced",)
+    simple, executable = False, None
+
+    def __init__(self, traced):
+        self.traced = traced
+
+    def __call__(self, leaves):
+        traced, shift = self.traced, len(self.traced.consts)
+        return traced.out_tree.unflatten(jit_p.bind(*traced.consts, *leaves, jaxpr=traced.closed,
+                                                    donated=tuple([i + shift for i in traced.donated])))
 
 
 class PartitionedCall(Call):

@@ -1,28 +1,24 @@
-"""checkpoint, also called remat: trade computation for memory in reverse mode."""
+"""checkpoint, also called remat: trade computation for memory in reverse mode; what would be saved."""
 import functools
 
-from ..core import tree
-from ..primitives.remat import remat_p
-from .flat import FlatFunction
-from .signatures import numbers_and_names, split_statics
-
-
-def everything_saveable(*_, **__):
-    """A policy: keep all residuals, as without checkpoint."""
-    return True
-
-
-def nothing_saveable(*_, **__):
-    """A policy: compute all residuals again; the default."""
-    return False
+from ..core import dtypes, programs, source, tree
+from ..core.boundary import folded
+from ..core.jaxpr import Literal, close, dce
+from ..primitives.calls import jit_p
+from ..primitives.remat import name_p, nothing_saveable, remat_p
+from ..transforms import divide  # noqa: F401  it provides programs.divide
+from .flat import FlatFunction, flatten
+from .signatures import numbers_and_names, split_statics, wraps
 
 
 def checkpoint(fun=None, *, prevent_cse=True, policy=None, static_argnums=(), static_argnames=(), concrete=False):
     """`fun`, whose derivative computes the residuals again in the backward pass instead of keeping them.
 
     Args:
-      prevent_cse: keep XLA from noticing that the forward pass computed the same; not needed inside `scan`.
-      policy: `everything_saveable`, `nothing_saveable` or None; residuals are kept all or not at all.
+      prevent_cse: keep XLA from noticing that the forward pass computed the same; not needed inside `scan`.  A sequence
+        has a bool for each positional argument, or a pytree of them.
+      policy: one of `checkpoint_policies`, or any function `policy(prim, *avals, **params)`: whether the results of an
+        operation may be kept.  Gives a bool, or `Saveable`, `Recompute` or `Offloadable` of `ad_checkpoint`.
       static_argnums, static_argnames: arguments that are hashable Python values.
     """
     if concrete:
@@ -31,21 +27,75 @@ def checkpoint(fun=None, *, prevent_cse=True, policy=None, static_argnums=(), st
     if fun is None:
         return functools.partial(checkpoint, prevent_cse=prevent_cse, policy=policy, static_argnums=static_argnums,
                                  static_argnames=static_argnames)
-    if policy is everything_saveable:
-        return fun
-    if policy not in (None, nothing_saveable):
-        raise NotImplementedError(f"checkpoint: policy {policy!r} is not supported: residuals are kept all "
-                                  "(everything_saveable) or not at all (nothing_saveable)")
+    if not callable(fun):
+        raise TypeError(f"checkpoint: Expected a callable value, got {fun!r:.80}: pass the function itself, not what it "
+                        "returns")
+    if policy is None:
+        policy = nothing_saveable
+    elif not callable(policy):
+        raise TypeError(f"checkpoint: policy must be a function, such as those of checkpoint_policies, got {policy!r:.80}")
     numbers, names = numbers_and_names(fun, static_argnums, static_argnames, "static")
 
-    @functools.wraps(fun)
+    @folded
+    @wraps(fun)
     def checkpointed(*args, **kwargs):
         args, kwargs, statics = split_statics(args, kwargs, numbers, names)
-        flat = FlatFunction(fun, *tree.tree_flatten((args, kwargs)), "checkpoint", statics)
+        flat = FlatFunction(fun, *flatten((args, kwargs)), "checkpoint", statics)
         traced = flat.kept(fun, "checkpoint", flat.avals())
-        outs = remat_p.bind(*traced.consts, *flat.leaves, jaxpr=traced.closed, prevent_cse=prevent_cse)
+        held = bool(prevent_cse)
+        if not isinstance(prevent_cse, bool):
+            held = (*[True] * len(traced.consts), *map(bool, tree.broadcast_prefix(tuple(prevent_cse), tuple(args))),
+                    *[True] * len(tree.tree_leaves(kwargs)))
+        outs = remat_p.bind(*traced.consts, *flat.leaves, jaxpr=traced.closed, prevent_cse=held, policy=policy)
         return traced.out_tree.unflatten(outs)
     return checkpointed
 
 
 remat = checkpoint
+
+
+def checkpoint_name(x, name):
+    """`x`, a pytree of arrays, under a name: policies such as `save_only_these_names` ask for it."""
+    if not isinstance(name, str):
+        raise TypeError(f"checkpoint_name: the name must be a string, got {name!r:.80}: it is checkpoint_name(x, name)")
+    return tree.tree_map(lambda leaf: name_p.bind(leaf, name=name), x)
+
+
+checkpoint_name_fwd = checkpoint_name      # JAX 0.12 has two, which do the same where only values, not tangents, are named
+
+
+def saved_residuals(f, *args, **kwargs):
+    """What the backward pass of `f` would keep from the forward pass: a list of (type, where it is from)."""
+    flat = FlatFunction(f, *tree.tree_flatten((args, kwargs)), "saved_residuals")
+    avals = flat.avals()
+    program, consts = close(flat.trace(avals).jaxpr)
+    marks = [False] * len(consts) + [dtypes.is_inexact(a.dtype) for a in avals]
+    split = programs.linearize(program, tuple(marks))
+    origins = {v: "from a constant" for v in split.primal.invars[:len(consts)]}
+    origins.update((v, f"from the argument {path}") for v, path in zip(split.primal.invars[len(consts):], flat.paths()))
+    _, used = dce(split.linear)
+    atoms = split.select(split.primal.invars, split.primal.outvars[len(program.outvars):])
+    atoms = dict.fromkeys(a for a, u in zip(atoms, used) if u and type(a) is not Literal)
+    return [(a.aval, _origin(a, split.primal, origins)) for a in (*filter(atoms.__contains__, origins), *[
+        a for a in atoms if a not in origins])]
+
+
+def _origin(v, jaxpr, origins):
+    """Where a variable of a program is from, in words; `origins` has those of its inputs."""
+    if v in origins:
+        return origins[v]
+    eqn = next(e for e in jaxpr.eqns if v in e.outvars)
+    if eqn.primitive in (remat_p, jit_p):
+        inner = eqn.params["jaxpr"]
+        atom = inner.outvars[eqn.outvars.index(v)]
+        if type(atom) is not Literal:
+            known = {i: o if type(o) is Literal else _origin(o, jaxpr, origins) for i, o in zip(inner.invars, eqn.invars)}
+            return _origin(atom, inner, known)
+    made = f"named {eqn.params['name']!r}" if eqn.primitive is name_p else f"output of {eqn.primitive}"
+    return f"{made} from {source.describe(eqn.source)}"
+
+
+def print_saved_residuals(f, *args, **kwargs):
+    """Print a line for each array that the backward pass of `f` would keep, its type and where it is from."""
+    for aval, origin in saved_residuals(f, *args, **kwargs):
+        print(f"{aval.str_short(short_dtypes=True)} {origin}")

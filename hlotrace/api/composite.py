@@ -8,6 +8,7 @@ import functools
 from ..core import tree
 from ..core.array import Array
 from ..core.avals import is_arraylike
+from ..core.boundary import leave
 from ..core.config import scoped, state
 from ..core.jaxpr import close
 from ..core.kept import Kept
@@ -27,14 +28,19 @@ def composite(fun=None, *, static=()):
     @functools.wraps(fun)
     def call(*args, **kwargs):
         nonlocal compiled
-        if state.disable_jit:
-            return fun(*args, **kwargs)
-        if state.trace is not EVAL:
-            return splice(fun, args, kwargs) if state.trace.staging else fun(*args, **kwargs)
-        if compiled is None:
-            compiled = JitFunction(fun, static_argnames=static, inline=True)
-            compiled.explained = False
-        return compiled(*args, **kwargs)
+        try:
+            if state.disable_jit:
+                return fun(*args, **kwargs)
+            if state.trace is not EVAL:
+                return splice(fun, args, kwargs) if state.trace.staging else fun(*args, **kwargs)
+            if compiled is None:
+                compiled = JitFunction(fun, static_argnames=static, inline=True)
+                compiled.explained = False
+            return compiled(*args, **kwargs)
+        except Exception as error:
+            leave(error, call.called, args, kwargs)
+            raise
+    call.called = fun.__name__
     return call
 
 

@@ -1,16 +1,26 @@
 """custom_jvp and custom_vjp: functions whose derivatives the user gives; closure_convert."""
 import functools
+from inspect import Parameter
+
+import numpy as np
 
 from ..core import dtypes, tree
+from ..core.array import Array
 from ..core.avals import aval_of, is_arraylike
-from ..core.jaxpr import close, eval_jaxpr
-from ..core.trace import Tracer
-from ..primitives.calls import custom_jvp_call_p, custom_vjp_call_p
+from ..core.boundary import boundaries, folded
+from ..core.config import state
+from ..core.errors import ShapeError
+from ..core.jaxpr import Var, close, eval_jaxpr
+from ..core.trace import Tracer, trace_to_jaxpr
+from ..primitives.calls import custom_jvp_call_p, custom_vjp_call_p, remat_opt_p
 from ..primitives.collectives import match
 from ..primitives.elementwise import convert
+from ..primitives.linear_call import linear_call_p
 from ..primitives.shape import instantiate, zeros_of
-from .flat import FlatFunction
-from .signatures import name_of, numbers_and_names, signature_of, split_statics
+from ..primitives.slicing import copy_p
+from ..runtime.array import own
+from .flat import FlatFunction, flatten
+from .signatures import name_of, numbers_and_names, signature_of, split_statics, take_names
 
 
 class SymbolicZero:
@@ -49,20 +59,24 @@ def custom_vjp_primal_tree_values(primals):
 
 def _zeros(values, avals, symbolic):
     """Tangents or cotangents of values of these types, as the user's rule gets them; those that are None are zero."""
-    if symbolic:
-        return [SymbolicZero(a.tangent()) if t is None else t for t, a in zip(values, avals)]
-    return [instantiate(t, a) for t, a in zip(values, avals)]
+    return [SymbolicZero(a.tangent()) if t is None and symbolic else _array(instantiate(t, a))
+            for t, a in zip(values, avals)]
 
 
-class _Custom:
-    """What the two kinds share: argument handling."""
-    symbolic_zeros = False
+def _array(x):
+    """A constant that a transformation made, which is a NumPy array, as the array that users expect: `x.at` is there."""
+    if isinstance(x, Array) or aval_of(x).dtype == dtypes.float0:
+        return x
+    return copy_p.bind(x) if state.trace.staging else own(x)
 
-    def __init__(self, fun, nondiff_argnums=(), nondiff_argnames=()):
-        functools.update_wrapper(self, fun, updated=())
+
+class Positional:
+    """A function with rules, which get all arguments by position."""
+
+    def __init__(self, fun):
+        take_names(self, fun)
         self.fun = fun
         self.signature = signature_of(fun)
-        self.nondiff_argnums, _ = numbers_and_names(fun, nondiff_argnums or None, nondiff_argnames or None, "nondiff")
 
     def __get__(self, instance, owner=None):
         return self if instance is None else functools.partial(self, instance)
@@ -74,21 +88,32 @@ class _Custom:
                 raise TypeError(f"{name_of(self.fun)}: keyword arguments need a function whose signature Python can tell")
             return args
         bound = self.signature.bind(*args, **kwargs)
-        bound.apply_defaults()
-        if bound.kwargs:
-            raise TypeError(f"custom derivative rules of {name_of(self.fun)} could not resolve the keyword-only arguments "
+        kinds = {name: p.kind for name, p in self.signature.parameters.items()}
+        if any(kinds[name] in (Parameter.KEYWORD_ONLY, Parameter.VAR_KEYWORD) for name in bound.arguments):
+            raise TypeError(f"the custom rules of {name_of(self.fun)} could not resolve the keyword-only arguments "
                             f"{sorted(bound.kwargs)}: make them positional")
+        bound.apply_defaults()
         return bound.args
+
+
+class _Custom(Positional):
+    """What the two kinds of derivatives share."""
+    symbolic_zeros = False
+
+    def __init__(self, fun, nondiff_argnums=(), nondiff_argnames=()):
+        super().__init__(fun)
+        self.nondiff_argnums, _ = numbers_and_names(fun, nondiff_argnums or None, nondiff_argnames or None, "nondiff")
 
     def _flat(self, args, kwargs):
         """(the call as a FlatFunction, its leaves, the nondiff values)"""
         args, _, statics = split_statics(self._positional(args, kwargs), {}, self.nondiff_argnums)
-        flat = FlatFunction(self.fun, *tree.tree_flatten((args, {})), type(self).__name__, statics)
+        flat = FlatFunction(self.fun, *flatten((args, {})), type(self).__name__, statics)
         # the rules stand in programs that outlive this call: they hold the types, not the values
         leaves, flat.leaves = flat.leaves, flat.avals()
         return flat, leaves, [value for _, value in statics]
 
 
+@boundaries
 class custom_jvp(_Custom):
     """A function whose derivative is given by `defjvp`.
 
@@ -162,6 +187,7 @@ def _cast_tangent(t, aval):
     return t if aval_of(t).dtype == want else convert(t, want)
 
 
+@boundaries
 class custom_vjp(_Custom):
     """A function whose reverse-mode derivative is given by `defvjp`.
 
@@ -174,17 +200,16 @@ class custom_vjp(_Custom):
     `nondiff_argnums` name arguments that are not differentiated; `f_bwd` gets them first.
     """
     fwd = bwd = None
+    optimize_remat = False
 
     def defvjp(self, fwd, bwd, symbolic_zeros=False, optimize_remat=False):
         """Set the forward function (gives out, residuals) and the backward one (gives a cotangent per argument).
 
         With `symbolic_zeros`, `fwd` gets a `CustomVJPPrimal` for each leaf, and `bwd` a `SymbolicZero` for each cotangent
-        that is known to be zero.
+        that is known to be zero.  With `optimize_remat`, the forward pass of `checkpoint` runs the function itself instead
+        of `fwd` where it keeps none of its residuals.
         """
-        if optimize_remat:
-            raise NotImplementedError("custom_vjp.defvjp: optimize_remat=True is not supported; under checkpoint the "
-                                      "forward function is run again whole")
-        self.fwd, self.bwd, self.symbolic_zeros = fwd, bwd, symbolic_zeros
+        self.fwd, self.bwd, self.symbolic_zeros, self.optimize_remat = fwd, bwd, symbolic_zeros, optimize_remat
 
     def __call__(self, *args, **kwargs):
         name = name_of(self.fun)
@@ -202,18 +227,20 @@ class custom_vjp(_Custom):
                                 "tuple of length two) where the first element represents the primal output and the "
                                 f"second the residuals, but got {result!r:.80}.")
             outs, flat.out_tree = tree.tree_flatten(result[0])
-            residuals, found["residuals"] = tree.tree_flatten(result[1])
+            residuals, found["residuals"] = flatten(result[1])
             dynamic = [is_arraylike(r) for r in residuals]
             found["static"], found["outs"] = [None if d else r for r, d in zip(residuals, dynamic)], list(map(aval_of, outs))
             found["dynamic"] = dynamic
-            return outs, [r for r, d in zip(residuals, dynamic) if d]
+            # a NumPy array may be rewritten before the backward rule gets it
+            return outs, [r.copy() if isinstance(r, np.ndarray) else r for r, d in zip(residuals, dynamic) if d]
 
         def bwd(residuals, cts):
             values = iter(residuals)
             full = [next(values) if d else s for s, d in zip(found["static"], found["dynamic"])]
             cts = flat.out_tree.unflatten(_zeros(cts, found["outs"], self.symbolic_zeros))
             return self._cotangents(self.bwd(*static, found["residuals"].unflatten(full), cts), flat, name)
-        outs = custom_vjp_call_p.bind(*leaves, fun=flat, fwd=fwd, bwd=bwd, name=name)
+        outs = custom_vjp_call_p.bind(*leaves, fun=flat, fwd=_optimized(fwd, flat, name) if self.optimize_remat else fwd,
+                                      bwd=bwd, name=name)
         return flat.out_tree.unflatten(outs)
 
     def _cotangents(self, result, flat, name):
@@ -224,7 +251,7 @@ class custom_vjp(_Custom):
             result = tuple(result)
         if not isinstance(result, tuple) or len(result) != n:
             raise TypeError(f"Custom VJP bwd rule {rule} for function {name} must produce a tuple with one cotangent for "
-                            f"each of the {n} differentiated arguments, but got {result!r:.80}.")
+                            f"each of the {n} differentiated arguments, None for one that is zero, but got {result!r:.80}.")
         try:
             found = tree.flatten_axes("custom_vjp bwd", in_tree, result)
         except ValueError:
@@ -236,14 +263,75 @@ class custom_vjp(_Custom):
             want = aval.tangent()
             if ct is not None and want.dtype != dtypes.float0 and aval_of(ct).shape != want.shape:
                 raise ValueError(f"Custom VJP bwd rule {rule} for function {name}: cotangent of {flat.path(i)} has shape "
-                                 f"{aval_of(ct).shape}, but the argument has shape {want.shape}.")
+                                 f"{aval_of(ct).shape}, but the argument has shape {want.shape}: they must be equal.")
         return [None if ct is None or a.tangent().dtype == dtypes.float0 else match(_cast_tangent(ct, a), a.vma)
                 for ct, a in zip(found, avals)]
+
+
+def _optimized(fwd, fun, name):
+    """A forward rule, on flat lists, as one operation that is `fun` where only its outputs are used."""
+    def optimized(primals, perturbed):
+        def forward(*xs):
+            outs, residuals = fwd(list(xs), perturbed)
+            forward.num_outs = len(outs)
+            return [*outs, *residuals]
+        avals = [aval_of(x) for x in primals]
+        pairs = [close(trace_to_jaxpr(f, avals, name)) for f in (forward, lambda *xs: fun(*xs))]
+        consts = [c for _, own in pairs for c in own]
+        (jaxpr, own), (primal, _) = pairs
+        spare = [Var(aval_of(c)) for c in consts]       # each program takes the constants of both
+        n = len(own)
+        both = [jaxpr.replace(invars=[*jaxpr.invars[:n], *spare[n:], *jaxpr.invars[n:]], arg_names=None),
+                primal.replace(invars=[*spare[:n], *primal.invars], arg_names=None)]
+        results = remat_opt_p.bind(*consts, *primals, jaxpr=both[0], primal=both[1], num_outs=forward.num_outs)
+        return results[:forward.num_outs], results[forward.num_outs:]
+    return optimized
+
+
+def zero_from_primal(val, symbolic_zeros=False):
+    """The zero tangent of each array in a pytree: zeros, float0 for integers, or with `symbolic_zeros` a SymbolicZero."""
+    return tree.tree_map(lambda x: SymbolicZero.from_primal_value(x) if symbolic_zeros else _array(
+        zeros_of(aval_of(x).tangent())), val)
+
+
+def linear_call(fun, fun_transpose, residual_args, linear_args):
+    """`fun(residual_args, linear_args)`, linear in `linear_args`, transposed as the user says.
+
+    Args:
+      fun: (residuals, linear arguments) -> pytree of arrays.
+      fun_transpose: (residuals, cotangents of the output) -> cotangents of the linear arguments, in their structure.
+    Raises: TypeError when it is transposed, where `fun_transpose` returns another structure; ShapeError for other shapes.
+    """
+    for what, given in (("fun", fun), ("fun_transpose", fun_transpose)):
+        if not callable(given):
+            raise TypeError(f"linear_call: {what} must be a function, got {given!r:.80}")
+    flat = FlatFunction(fun, *tree.tree_flatten(((residual_args, linear_args), {})), "linear_call")
+    avals = flat.avals()
+    traced = flat.kept(fun, "linear_call", avals)
+    res_tree, linear_tree = flat.arg_tree.children()
+    n, shift = res_tree.num_leaves, len(traced.consts)
+    linear_avals = avals[n:]
+
+    def transpose(residuals, cts):
+        found = fun_transpose(res_tree.unflatten(residuals[shift:]), traced.out_tree.unflatten(cts))
+        leaves, out_tree = tree.tree_flatten(found)
+        if out_tree != linear_tree:
+            raise TypeError(tree.structure_mismatch(
+                f"linear_call: the output of the transpose {name_of(fun_transpose)} must have the structure of linear_args",
+                linear_tree, out_tree, ("linear_args", "the output")))
+        for path, x, aval in zip(tree.leaf_paths(linear_tree), leaves, linear_avals):
+            if aval_of(x).shape != aval.shape:
+                raise ShapeError(f"linear_call: the output{path} of the transpose {name_of(fun_transpose)} has shape "
+                                 f"{aval_of(x).shape}, and linear_args{path} has shape {aval.shape}: they must be equal")
+        return [_cast_tangent(x, aval) for x, aval in zip(leaves, linear_avals)]
+    outs = linear_call_p.bind(*traced.consts, *flat.leaves, jaxpr=traced.closed, num_res=shift + n, transpose=transpose)
+    return traced.out_tree.unflatten(outs)
 
 
 def custom_gradient(fun):
     """A function that returns (value, vjp function), as one with a custom derivative."""
     @custom_vjp
+    @folded
     def wrapped(*args):
         return fun(*args)[0]
 
@@ -265,11 +353,12 @@ def closure_convert(fun, *example_args):
 
     Only values that may be differentiated (traced, inexact) are hoisted.
     """
-    flat = FlatFunction(fun, *tree.tree_flatten((example_args, {})), "closure_convert")
+    flat = FlatFunction(fun, *flatten((example_args, {})), "closure_convert")
     traced = flat.trace(flat.avals())
     closed, consts = close(traced.jaxpr)
     hoisted = [isinstance(c, Tracer) and dtypes.is_inexact(c.aval.dtype) for c in consts]
 
+    @folded
     def converted(*args):
         n = len(args) - sum(hoisted)
         given = iter(args[n:])

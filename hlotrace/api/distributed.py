@@ -18,10 +18,16 @@ def initialize(coordinator_address=None, num_processes=None, process_id=None, lo
 
     When a process dies, each of the others ends with a message within `heartbeat_timeout_seconds` and 10 s more,
     wherever it waits: with status 3, or, where a collective breaks off first, with status 1 and its error.  With status
-    3 also when not all come within `initialization_timeout` seconds.
+    3 also when one leaves by itself, say by sys.exit(0), while another is in a program that needs it.
 
-    Raises RuntimeError when called twice, after the first array, or when no coordinator is reached; ValueError for what
-    is missing or wrong.
+    All must run the same programs on devices that they share, in the same order.  Before such a program runs for the
+    first time they compare digests of it, so that all raise RuntimeError where it differs, and `device_put` compares
+    values; of what ran before the order is compared every second, and all end with status 3 where it differs.  The
+    option `hlotrace_check_processes`, the same in all, turns this off.
+
+    Raises RuntimeError when called twice, or after the first array; when no coordinator is reached, or not all come
+    within `initialization_timeout` seconds; in all processes when two have one id or their counts or versions of jaxlib
+    differ.  ValueError for what is missing or wrong.
     """
     if is_initialized():
         raise RuntimeError("distributed.initialize() should only be called once in a process")

@@ -5,10 +5,11 @@ program of it, a `Traced`.
 """
 from ..core import dtypes, tree
 from ..core.avals import MARK_STATIC, ShapedArray, aval_of, is_arraylike, not_an_array
-from ..core.config import scoped, uncollected
+from ..core.config import scoped, state, uncollected
 from ..core.jaxpr import close, dce
 from ..core.kept import Owned
-from ..core.trace import Tracer, trace_to_jaxpr
+from ..core.refs import Ref, accesses
+from ..core.trace import EVAL, Tracer, is_current, note_buffers, trace_to_jaxpr
 from ..runtime import guards
 from ..runtime.array import as_array
 from .signatures import insert_statics, name_of, static_key
@@ -21,7 +22,14 @@ _MEND = {       # what to do about an argument that is not an array
     "custom_jvp": "Arguments that are not arrays are named in nondiff_argnums.",
     "custom_vjp": "Arguments that are not arrays are named in nondiff_argnums.",
 }
+_OF_METHODS = ("It is the object of a method: decorate with functools.partial(jit, static_argnums=0) if its arrays never "
+               "change (they are constants of the program), or register its class as a pytree.")
 _CLOSE_OVER = "If it is not data, let the function close over it (functools.partial), or register its class as a pytree."
+
+
+def mend(path, what="jit"):
+    """What to do about the argument at a path, of the function of a transformation, that is not an array."""
+    return _OF_METHODS if path == "self" and what == "jit" else _MEND.get(what, _CLOSE_OVER)
 
 
 def abstract(x):
@@ -30,6 +38,26 @@ def abstract(x):
         return aval_of(x)
     return ShapedArray(tuple(x.shape), dtypes.canonicalize(x.dtype), getattr(x, "weak_type", False),
                        getattr(x, "vma", frozenset()))
+
+
+class _Held:
+    """A Ref as a part of the structure of arguments, which has no leaves: unflattened, it is the Ref."""
+    def __init__(self, ref):
+        self.ref = ref
+
+
+tree.register_pytree_node(_Held, lambda held: ((), held.ref), lambda ref, _: ref)
+
+
+def hold(arguments):
+    """The pytree with its Refs as parts of the structure."""
+    return tree.tree_map(lambda x: _Held(x) if type(x) is Ref else x, arguments)
+
+
+def flatten(arguments):
+    """`tree_flatten`, but that a Ref is a part of the structure: it is the same object for whom it is passed to."""
+    leaves, structure = tree.tree_flatten(arguments)
+    return tree.tree_flatten(hold(arguments)) if Ref in map(type, leaves) else (leaves, structure)
 
 
 class FlatFunction:
@@ -52,7 +80,8 @@ class FlatFunction:
         if self.has_aux:
             if not isinstance(result, (tuple, list)) or len(result) != 2:
                 raise TypeError(f"{self}: expected output of the function to be a pair (out, aux) because has_aux "
-                                f"is True, got {result!r:.80}")
+                                f"is True, got {aval_of(result).str_short() if is_arraylike(result) else type(result)}: "
+                                "return the loss and what is to be kept, as in (loss, state)")
             result, aux = result
             aux, self.aux_tree = tree.tree_flatten(aux)
         outs, self.out_tree = tree.tree_flatten(result)
@@ -98,13 +127,13 @@ class FlatFunction:
         try:
             return of(x)
         except TypeError as error:
-            words = f"argument {self.path(i)}: {error}" if is_arraylike(x) else not_an_array(
-                x, self.path(i), _MEND.get(self.what, _CLOSE_OVER))
+            path = self.path(i)
+            words = f"argument {path}: {error}" if is_arraylike(x) else not_an_array(x, path, mend(path, self.what))
             raise TypeError(f"{self}: {words}") from None
 
     def paths(self):
         """A name like `params['w1']` for each leaf, from the signature of `fun`."""
-        args, kwargs = self.in_tree.unflatten(self.leaves)
+        args, kwargs = hold(self.in_tree.unflatten([0 if type(x) is Ref else x for x in self.leaves]))
         # None has no leaves, and keeps the places of the others
         return tree.arg_paths(self.fun, *insert_statics(args, kwargs, [(where, None) for where, _ in self.statics]))
 
@@ -118,6 +147,10 @@ class FlatFunction:
 
     def _refuse_output(self, outs):
         for i, x in enumerate(outs):
+            if type(x) is Ref:
+                raise ValueError(f"function {self.name} traced for {self.what} returned a mutable array reference of type "
+                                 f"{x.aval} at {self.out_path(i)}, but mutable array references cannot be returned: return "
+                                 "its value, ref[...]")
             if not is_arraylike(x):
                 raise TypeError(f"function {self.name} traced for {self.what} returned a value of type {type(x)} at "
                                 f"{self.out_path(i)}, which is not a valid JAX type: return arrays, numbers, or pytrees of "
@@ -126,17 +159,19 @@ class FlatFunction:
     def trace(self, avals, name=None, arg_names=None):
         """The program of a call with leaves of these types, as a Traced; `name` stands in its text."""
         with scoped(), uncollected():
-            jaxpr = trace_to_jaxpr(self, avals, name or self.name, arg_names)
+            jaxpr = trace_to_jaxpr(self, avals, name or self.name, arg_names, doing=str(self))
         return Traced(jaxpr, self.in_tree, self.out_tree)
 
     def kept(self, owner, kind, avals, name=None):
         """As `trace`; kept for the next call with the same function, `owner`, of which `fun` may be some kind of wrapper."""
         table, key = _traces.of(owner, kind), (self.in_tree, tuple(avals), static_key(self.statics, self))
         traced = table.get(key)
-        if traced is None:
+        if traced is None or not is_current(traced.jaxpr):
             traced = self.trace(avals, name)
             if traced.cacheable:
                 table.keep(key, traced)
+        else:
+            note_buffers(traced.jaxpr, state.trace)
         return traced
 
 
@@ -175,5 +210,6 @@ class Traced:
 
     @property
     def cacheable(self):
-        """A program that closes over tracers holds for this one trace only."""
-        return not any(isinstance(c, Tracer) for c in self.consts)
+        """A program that closes over tracers, or Refs that are not eager, holds for this one trace only."""
+        return not (any(isinstance(c, Tracer) for c in self.consts)
+                    or any(e.ref.home is not EVAL for e in accesses(self.closed.effects)))

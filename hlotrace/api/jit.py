@@ -10,20 +10,25 @@ from typing import Any, TypeVar
 
 from ..core import tree
 from ..core.avals import aval_of, aval_or_none, is_arraylike, not_an_array
-from ..core.config import named_axes, state
-from ..core.jaxpr import eval_jaxpr
+from ..core.boundary import folded, leave
+from ..core.config import config, named_axes, state
+from ..core.errors import not_callable
+from ..core.jaxpr import eval_jaxpr, sub_jaxprs
 from ..core.kept import Kept, Owned, Table, types
 from ..core.primitive import fact_of
+from ..core.refs import Ref, accesses
 from ..core.source import user_frame
 from ..core.trace import EVAL
+from ..lowering.module import put_in_memory
 from ..primitives.calls import jit_p
-from ..runtime import evaluate, placement
-from ..runtime.array import ArrayImpl, as_array
+from ..runtime import evaluate, placement, transfer
+from ..runtime.array import ArrayImpl, as_array, own
 from ..runtime.binding import JaxRuntimeError
-from . import stages
-from .calls import ELSEWHERE, call_of
-from .flat import FlatFunction
-from .signatures import EQUAL_BUT_NOT_ALIKE, name_of, numbers_and_names, split_statics, static_key, static_values
+from . import refs, stages
+from .calls import ELSEWHERE, ThreadedCall, call_of
+from .donation import warn_unusable
+from .flat import FlatFunction, flatten, hold, mend
+from .signatures import EQUAL_BUT_NOT_ALIKE, name_of, numbers_and_names, split_statics, static_key, static_values, take_names
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -43,6 +48,11 @@ def _static_part(x):
     """What stands in a key for a static value: equal only for values that are `alike`."""
     kind = type(x)
     return (kind, x) if kind in _PLAIN or not isinstance(x, EQUAL_BUT_NOT_ALIKE) else (kind, x, repr(x))
+
+
+def _maps_devices(jaxpr):
+    """Does the program hold a shard_map, which needs all devices of its mesh?"""
+    return any(eqn.primitive.name == "shard_map" or any(map(_maps_devices, sub_jaxprs(eqn.params))) for eqn in jaxpr.eqns)
 
 
 class Known:
@@ -70,9 +80,9 @@ class JitFunction:
     explained = True     # False for functions of the library: their retraces are not the user's mistakes
 
     def __init__(self, fun, static_argnums=None, static_argnames=None, donate_argnums=None, donate_argnames=None,
-                 inline=False, keep_unused=False, compiler_options=None, in_shardings=None, out_shardings=None):
+                 inline=False, keep_unused=False, compiler_options=None, in_shardings=None, out_shardings=None, place=None):
         if not callable(fun):
-            raise TypeError(f"jit expects a function, got {fun!r} of type {type(fun)}")
+            raise not_callable(fun)
         self._fun = fun
         self._name = name_of(fun)
         self._static_numbers, self._static_names = numbers_and_names(fun, static_argnums, static_argnames, "static")
@@ -86,6 +96,10 @@ class JitFunction:
         self._compiler_options = compiler_options
         options = (self._static_numbers, self._static_names, self._donate_numbers, self._donate_names, inline,
                    keep_unused, tuple(sorted(compiler_options.items())) if compiler_options else ())
+        self._place = place      # a SingleDeviceSharding: everything goes there, wherever it lay
+        if place is not None:
+            in_shardings = out_shardings = place
+            options = (*options, place)
         self._in_shardings, self._out_shardings = in_shardings, out_shardings
         if in_shardings is not None or out_shardings is not None:
             leaves, structure = tree.tree_flatten((in_shardings, out_shardings), lambda x: x is None)
@@ -98,31 +112,37 @@ class JitFunction:
         self._quick = self._known.quick.entries
         self._never_quick = bool(donate_argnums or donate_argnames or in_shardings or out_shardings)
         self._has_statics = bool(self._static_numbers or self._static_names)
-        functools.update_wrapper(self, fun, updated=())
+        take_names(self, fun)
 
     def __call__(self, *args, **kwargs):
         """Arrays, numbers and static values alone need not be flattened: such a call is tried first, by their types."""
-        if state.trace is not EVAL or self._never_quick:
-            return self._call(args, kwargs, None)
-        key = None
         try:
-            if kwargs or self._has_statics:
-                leaves, key = self._flat_key(args, kwargs)
-            else:
-                leaves = args
-                try:
-                    key = (*[x.aval for x in leaves], state.trace_key)      # as a Kept would have it, in fewer steps
-                except AttributeError:      # NumPy values, Python numbers
-                    key = (*_avals(leaves), state.trace_key)
-                    if key in self._quick:
-                        leaves = [as_array(x) for x in leaves]
-            call = self._quick[key]
-            buffers = [x._buf for x in leaves if not x._committed]
-            if len(buffers) != len(leaves):
+            if state.trace is not EVAL or self._never_quick:
                 return self._call(args, kwargs, None)
-            found = call.executable.execute(buffers).consume_with_handlers(call.executable.handlers)
-        except (LookupError, AttributeError, TypeError, ValueError, OverflowError, JaxRuntimeError):
-            return self._call(args, kwargs, key)      # which says what is wrong, if something is
+            key = None
+            try:
+                if kwargs or self._has_statics:
+                    leaves, key = self._flat_key(args, kwargs)
+                else:
+                    leaves = args
+                    try:
+                        key = (*[x.aval for x in leaves], state.trace_key)      # as a Kept would have it, in fewer steps
+                    except AttributeError:      # NumPy values, Python numbers
+                        key = (*_avals(leaves), state.trace_key)
+                        if key in self._quick:
+                            leaves = [as_array(x) for x in leaves]
+                call = self._quick[key]
+                buffers = [x._buf for x in leaves if not x._committed]
+                if len(buffers) != len(leaves):
+                    return self._call(args, kwargs, None)
+                found = call.executable.execute(buffers).consume_with_handlers(call.executable.handlers)
+            except (LookupError, AttributeError, TypeError, ValueError, OverflowError, JaxRuntimeError):
+                call = None
+            if call is None:
+                return self._call(args, kwargs, key)      # which says what is wrong, if something is
+        except Exception as error:
+            leave(error)
+            raise
         avals = call.executable.out_avals
         if call.single:
             return ArrayImpl(avals[0], found[0])
@@ -163,11 +183,20 @@ class JitFunction:
         try:
             avals = tuple([x.aval if type(x) is ArrayImpl else aval_of(x) for x in leaves])
         except TypeError:
+            if Ref in map(type, leaves):
+                return self._call_with_refs(args, kwargs, leaves, in_tree, statics)
             self._raise_bad_argument(args, kwargs, leaves)
             raise
         if state.trace is not EVAL or state.disable_jit:
             return self._traced_call(leaves, in_tree, avals, statics)
         key = (in_tree, avals, statics)
+        passed = None
+        if config.jax_debug_key_reuse:
+            from ..transforms import key_reuse
+            traced, quick = self._trace(args, kwargs, in_tree, avals, statics), None
+            passed = key_reuse.use(traced.closed, [*traced.consts, *leaves], f"`{self._name.lstrip('_')}`")
+        if self._place is not None:
+            leaves = [transfer.move(own(x), self._place) for x in leaves]
         call = self._known.calls.get(key)
         if call is None:
             call = self._compile(key, args, kwargs, in_tree, avals, statics)
@@ -176,18 +205,43 @@ class JitFunction:
         results = call(leaves)
         if results is ELSEWHERE:
             results = self._compile(key, args, kwargs, in_tree, avals, statics)(leaves)
-        return results
+        if passed is not None:
+            passed(tree.tree_leaves(results))
+        return results if self._place is None else tree.tree_map(lambda x: transfer.move(x, self._place), results)
+
+    def _call_with_refs(self, args, kwargs, leaves, in_tree, statics):
+        if state.trace is EVAL and not state.disable_jit:
+            return refs.call_jitted(self, leaves, in_tree, statics)
+        leaves, in_tree = flatten((args, kwargs))
+        return self._traced_call(leaves, in_tree, tuple([aval_of(x) for x in leaves]), statics)
 
     def _compile(self, key, args, kwargs, in_tree, avals, statics):
         traced = self._trace(args, kwargs, in_tree, avals, statics)
+        if accesses(traced.closed.effects):
+            if self._in_shardings is not None or self._out_shardings is not None:
+                raise NotImplementedError(f"jit of {self._name}: in_shardings, out_shardings and device do not go with a "
+                                          "Ref that the function closes over")
+            return self._known.calls.keep(key, ThreadedCall(traced))
         where, asked = self.placed(traced, args, kwargs)
+        if isinstance(where, tuple) and where.without_devices and not _maps_devices(traced.closed):
+            where = evaluate.client.default_device()      # a constraint over an AbstractMesh: nobody says where it is
+
+        def compiled():
+            program, _, _, donated = traced.pruned()
+            executable = evaluate.compile_program(program, where, donated, self._compiler_options, self.explained)
+            if donated:
+                leaves = tree.tree_leaves((args, kwargs))
+                warn_unusable(executable, FlatFunction(self._fun, leaves, in_tree, "jit", static_values(statics)), traced)
+            return executable
+        return self._call_for(key, traced, where, asked, compiled)
+
+    def _call_for(self, key, traced, where, asked, compiled):
+        """The Call for the arguments of `key` that is kept for where it runs, else one of what `compiled()` gives."""
         calls = self._known.calls
         call = calls.get((key, where))
         if call is None:
-            program, _, _, donated = traced.pruned()
-            executable = evaluate.compile_program(program, where, donated, self._compiler_options)
-            call = calls.keep((key, where), call_of(executable, where, asked, traced))
-        if isinstance(where, tuple) or where == evaluate.client.default_device():
+            call = calls.keep((key, where), call_of(compiled(), where, asked, traced))
+        if isinstance(where, tuple) or where == evaluate.client.default_device() or self._place is not None:
             calls.keep(key, call)       # to be tried first
         return call
 
@@ -196,18 +250,28 @@ class JitFunction:
         program, consts, kept, _ = traced.pruned()
         leaves = tree.tree_leaves((args, kwargs))
         found = fact_of(program, "meshes")
-        if not found and state.mesh_to_run_on and not any(map(evaluate.lies, leaves)):
-            found = (state.mesh_to_run_on,)
+        if self._place is not None:
+            where, _ = evaluate.placed(consts, None, (self._place,), found, f"a constant of {self._name}".format)
+            return where, None
+        if state.mesh_to_run_on and not any(map(evaluate.lies, leaves)):
+            if not any(hasattr(m, "devices") for m in found):
+                found = (state.mesh_to_run_on, *found)
+        elif found and not any(hasattr(m, "devices") for m in found) and not any(evaluate.lies(leaves[i]) for i in kept):
+            # an AbstractMesh has no devices: those of arguments that the program does not use
+            found = (*dict.fromkeys(s.mesh for s in map(evaluate.lies, leaves) if hasattr(s, "mesh")), *found)
         if self._in_shardings is None and self._out_shardings is None:
             asked = outs = None
         else:
             asked, outs = self._asked(kwargs, traced)
             asked = asked and [*[None] * len(consts), *[asked[i] for i in kept]]
+        if put := put_in_memory(program):
+            outs = tuple([s or put.get(v) for s, v in zip(outs or [None] * len(program.outvars), program.outvars)])
 
         def name(i):
             if i < len(consts):
                 return f"a constant of {self._name}"
-            return f"argument {tree.arg_paths(self._fun, args, kwargs)[kept[i - len(consts)]]} of {self._name}"
+            of = self._name.lstrip("_") if self._inline else self._name
+            return f"argument {tree.arg_paths(self._fun, args, kwargs)[kept[i - len(consts)]]} of {of}"
         where, _ = evaluate.placed([*consts, *[leaves[i] for i in kept]], asked, outs, found, name)
         return where, asked
 
@@ -233,7 +297,7 @@ class JitFunction:
         key = (in_tree, avals, statics)
         traced = self._known.traces.get(key)
         if traced is None:
-            names = tree.arg_paths(self._fun, args, kwargs) if not statics else None
+            names = tree.arg_paths(self._fun, *hold((args, kwargs))) if not statics else None
             flat = FlatFunction(self._fun, avals, in_tree, "jit", static_values(statics))
             traced = flat.trace(avals, self._name, names)
             traced.donated, traced.keep_unused = self._donated(args, kwargs), self._keep_unused
@@ -301,23 +365,27 @@ class JitFunction:
         return traced.out_tree.unflatten(constrained(results, outs, self._name))
 
     def _raise_bad_argument(self, args, kwargs, leaves):
+        if self._inline:
+            self._fun(*args, **kwargs)      # a function of the library words it better
         for leaf, path in zip(leaves, tree.arg_paths(self._fun, args, kwargs)):
             if not is_arraylike(leaf):
-                raise TypeError(f"Error interpreting argument to {self._name} as an abstract array: "
-                                f"{not_an_array(leaf, path)}") from None
+                raise TypeError(f"jit of {self._name}: {not_an_array(leaf, path, mend(path))}") from None
 
     def __get__(self, instance, owner=None):
         return self if instance is None else functools.partial(self, instance)
 
+    @folded
     def trace(self, *args, **kwargs):
         """Trace for arguments given as arrays or ShapeDtypeStructs; returns a `stages.Traced`."""
         args, kwargs, statics = self._split_statics(args, kwargs)
         return stages.trace(self, args, kwargs, statics)
 
+    @folded
     def lower(self, *args, **kwargs):
         """Trace and lower; returns a `stages.Lowered`."""
         return self.trace(*args, **kwargs).lower()
 
+    @folded
     def eval_shape(self, *args, **kwargs):
         """The shapes and dtypes of the result, as ShapeDtypeStructs."""
         return self.trace(*args, **kwargs).out_info
@@ -335,7 +403,7 @@ class JitFunction:
 
         See `hlotrace_tiered_compile`.  `wait` for the full forms that are being compiled.
         """
-        executables = [call.executable for call in self._calls()]
+        executables = [call.executable for call in self._calls() if call.executable is not None]
         for executable in executables if wait else ():
             executable.wait()
         return [executable.tier for executable in executables]
@@ -366,29 +434,36 @@ def jit(fun: F | None = None, /, *, static_argnums=None, static_argnames=None, d
       in_shardings, out_shardings: how arguments and results lie over devices: a Sharding, a PartitionSpec of the current
         mesh, None where the arguments, or the compiler, decide; or a pytree of them that is a prefix of the positional
         arguments, or of the result.
-      device, backend: where to run, for arguments that are not committed elsewhere.
+      device, backend: the device to run on, or the platform whose first device it is.  Arguments are moved there, and the
+        results are committed to it.  Within another program it is that program that says where it runs.
       inline: while tracing, write the function's equations into the caller instead of a call.
       compiler_options: dict of XLA option names to values.
     Returns: a function with the signature of `fun`, and with `.trace`, `.lower`, `.eval_shape`, `.why_retraced`,
       `.clear_cache`.
     Raises: TypeError for arguments that are not arrays, ValueError for unhashable static ones.
     """
+    place = None
     if device is not None or backend is not None:
         if in_shardings is not None or out_shardings is not None:
             raise ValueError("jit: device and backend say in another way what in_shardings and out_shardings say; give one")
-        in_shardings = placement.on_device(device or evaluate.client.local_devices(backend=backend)[0])
+        if device is not None and backend is not None:
+            raise ValueError(f"jit: device={device!r} and backend={backend!r} both say where to run; give one")
+        if device is not None and not hasattr(device, "device_kind"):
+            raise TypeError(f"jit: device is one of hlotrace.devices(), got {device!r}")
+        place = placement.on_device(device or evaluate.client.local_devices(backend=backend)[0])
     options = dict(static_argnums=static_argnums, static_argnames=static_argnames, donate_argnums=donate_argnums,
                    donate_argnames=donate_argnames, inline=inline, keep_unused=keep_unused,
                    compiler_options=compiler_options, in_shardings=in_shardings, out_shardings=out_shardings)
     if fun is None:
-        return functools.partial(jit, **options)
-    return JitFunction(fun, **options)
+        return functools.partial(jit, device=device, backend=backend, **options)
+    return JitFunction(fun, place=place, **options)
 
 
 def make_jaxpr(fun, static_argnums=(), axis_env=None, return_shape=False):
     """A function that gives the program of `fun` for its arguments (arrays or ShapeDtypeStructs)."""
     jitted = JitFunction(fun, static_argnums)
 
+    @folded
     def traced_program(*args, **kwargs):
         with named_axes(*[(*entry, "vmap") for entry in axis_env or ()]):
             stage = jitted.trace(*args, **kwargs)

@@ -1,4 +1,8 @@
 """`out_sharding=`: the result of a function, lying over devices as its caller asks."""
+from ..core.config import state
+from ..core.trace import EVAL
+from .jit import JitFunction
+from .misc import device_put
 
 
 def laid(x, sharding, what):
@@ -11,3 +15,25 @@ def laid(x, sharding, what):
         return x
     from .shardings import lay  # programs that name no sharding need none of those modules
     return lay(x, sharding, what)
+
+
+SMALL = 1 << 20      # bytes: so much is made sooner by one device, or the host, than a program is compiled
+
+
+def made(make, size, what, device=None, out_sharding=None):
+    """The array of `size` bytes that `make()` gives, on `device`, a Device or a Sharding, or as `out_sharding` says.
+
+    Outside of a trace each device makes its part of what is large, so that nobody holds the whole.  Errors as for `laid`;
+    ValueError where both are given.
+    """
+    if device is None and out_sharding is None:
+        return make()
+    if device is not None and out_sharding is not None:
+        raise ValueError(f"{what}: device and out_sharding both say where the result lies; give one")
+    if state.trace is not EVAL or size <= SMALL:
+        return laid(make(), out_sharding, what) if device is None else device_put(make(), device)
+    from .shardings import as_sharding, named  # see above
+    sharding = named(out_sharding, what) if device is None else as_sharding(device, what)
+    program = JitFunction(make, out_shardings=sharding)
+    program._name, program.explained = what, False
+    return program()

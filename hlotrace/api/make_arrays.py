@@ -35,7 +35,7 @@ def make_array_from_callback(shape, sharding, data_callback, dtype=None):
     for index, value in zip(where.values(), values):
         if value.shape != part.shape or dtypes.canonicalize(value.dtype) != aval.dtype:
             raise ValueError(f"{name}: the part at {index} must have shape {part.shape} and dtype {aval.dtype.name}; the "
-                             f"callback returned shape {value.shape} and dtype {value.dtype}")
+                             f"callback returned shape {value.shape} and dtype {value.dtype}: return value[index]")
     buffers = [array.put(v, part, device) for v, device in zip(values, where)]
     return array.assembled(aval, sharding, buffers)
 

@@ -1,18 +1,20 @@
 """Placement of values, name scopes, options as contexts."""
 import contextlib
 import copy
-import functools
 import gc
 
 import numpy as np
 
 from ..core import kept, tree
 from ..core.array import Array
-from ..core.avals import aval_of, physical
+from ..core.avals import ShapedArray, aval_of
+from ..core.boundary import folded
 from ..core.config import option_context, override, scoped, state
-from ..core.trace import EVAL, Tracer, entering
-from ..runtime import client, guards, placement, shards, transfer
+from ..core.refs import Ref
+from ..core.trace import Tracer
+from ..runtime import agreement, client, guards, placement, shards, transfer
 from ..runtime.array import ArrayImpl, from_numpy
+from .signatures import name_of, wraps
 
 enable_x64 = option_context("jax_enable_x64", True)
 debug_nans = option_context("jax_debug_nans", True)
@@ -24,6 +26,7 @@ default_device = option_context("jax_default_device")
 default_matmul_precision = option_context("jax_default_matmul_precision")
 numpy_dtype_promotion = option_context("jax_numpy_dtype_promotion")
 numpy_rank_promotion = option_context("jax_numpy_rank_promotion")
+debug_key_reuse = option_context("jax_debug_key_reuse", True)
 default_prng_impl = option_context("jax_default_prng_impl")
 enable_custom_prng = option_context("jax_enable_custom_prng", True)
 legacy_prng_key = option_context("jax_legacy_prng_key")
@@ -43,6 +46,10 @@ def device_put(x, device=None, *, src=None, donate=False, may_alias=None):
     With `donate`, arrays that had to be moved are deleted; with `may_alias` False, results share no memory with `x`;
     both may be prefixes too.  `src` says where the arrays lie, which is known without it.
     Raises ValueError where a dimension does not divide.
+
+    Over devices of several processes all of them call it with the same values, and RuntimeError is raised in all where
+    they differ.  To find that out costs a SHA-256 (a second for a gigabyte) and some milliseconds a call; the option
+    `hlotrace_check_processes` turns it off.
     """
     leaves, treedef = tree.tree_flatten(x)
     targets, options = [None] * len(leaves), []
@@ -53,8 +60,18 @@ def device_put(x, device=None, *, src=None, donate=False, may_alias=None):
     for name, value in ("donate", donate), ("may_alias", may_alias):
         options.append([value] * len(leaves) if value is None or type(value) is bool else tree.flatten_axes(
             f"device_put {name}", treedef, value))
+    if client.world is not None:
+        agreement.check_values("device_put", leaves, targets, lambda: tree.leaf_paths(x, prefix="x"))
+    placed = []
     with guards.putting():
-        return treedef.unflatten([_put(*given) for given in zip(leaves, targets, *options)])
+        for given in zip(leaves, targets, *options):
+            try:
+                placed.append(_put(*given))
+            except ValueError as error:
+                if len(leaves) > 1 and error.args:
+                    error.args = (f"{tree.leaf_paths(x, prefix='x')[len(placed)]}: {error}",)
+                raise
+    return treedef.unflatten(placed)
 
 
 def _put(x, sharding, donate, may_alias):
@@ -65,12 +82,12 @@ def _put(x, sharding, donate, may_alias):
     if sharding is None:
         return x if isinstance(x, Array) else from_numpy(x, aval=aval_of(x))
     if isinstance(x, Tracer):
-        from .shardings import constrained
-        return constrained([x], [sharding], "device_put")[0]
+        from .shardings import put
+        return put(x, sharding)
     if not isinstance(x, ArrayImpl):
         aval = aval_of(x)
         placement.check_divides(sharding, aval, "device_put")
-        return ArrayImpl(aval, shards.put(np.asarray(x), physical(aval), sharding), True)
+        return ArrayImpl(aval, shards.put(np.asarray(x), aval, sharding), True)
     moved = transfer.move(x, sharding)
     if donate and moved._buf is not x._buf and not x.is_deleted():
         x.delete()
@@ -126,20 +143,66 @@ def named_scope(name):
 
 def named_call(fun, *, name=None):
     """`fun` run in a named scope."""
-    @functools.wraps(fun)
+    @folded
+    @wraps(fun)
     def named(*args, **kwargs):
-        with named_scope(name or fun.__name__):
+        with named_scope(name or name_of(fun)):
             return fun(*args, **kwargs)
     return named
 
 
-def ensure_compile_time_eval():
-    """Context manager in which operations on concrete values are done at once, also while tracing."""
-    return entering(EVAL)
-
-
 def typeof(x):
-    """The aval of an array-like."""
-    return aval_of(x)
+    """The aval of an array-like, the AbstractRef of a Ref.
+
+    Its `sharding` is over the mesh of an array that lies over one, and names those of its axes that are Explicit; what is
+    traced has that of the mesh in use, which splits nothing: programs are traced once for all shardings, which propagate
+    when they are compiled.  How an array lies says `x.sharding`.
+    """
+    if type(x) is Ref:
+        return x.aval
+    aval = aval_of(x)
+    return _Laid(aval, x.sharding) if type(x) is ArrayImpl and x._committed else aval
+
+
+def _sharding_of_type(aval):
+    from ..sharding.mesh import get_abstract_mesh
+    from ..sharding.named import NamedSharding
+    from ..sharding.spec import PartitionSpec
+    return NamedSharding(get_abstract_mesh(), PartitionSpec(*[None] * aval.ndim))
+
+
+ShapedArray.sharding = property(_sharding_of_type)      # avals may not know meshes
+
+
+class _Laid(ShapedArray):
+    """The type of an array that says how it lies; in all else the aval, to which it is equal."""
+    __slots__ = ("_aval", "_lies")
+
+    def __new__(cls, aval, lies):
+        self = object.__new__(cls)
+        for name in ("shape", "dtype", "weak_type", "vma", "ndim", "size", "mlir"):
+            setattr(self, name, getattr(aval, name))
+        self._aval, self._lies = aval, lies
+        return self
+
+    @property
+    def sharding(self):
+        from ..sharding.mesh import AbstractMesh
+        from ..sharding.named import NamedSharding
+        from ..sharding.spec import PartitionSpec
+        mesh = getattr(self._lies, "mesh", None)
+        if mesh is None:
+            return NamedSharding(AbstractMesh((), ()), PartitionSpec(*[None] * self.ndim))
+        spec = self._lies.spec
+        return NamedSharding(mesh.abstract_mesh, PartitionSpec(*[
+            tuple(a for a in spec.axes(dim) if a in mesh.explicit_axes) if dim < len(spec) else None
+            for dim in range(self.ndim)]))
+
+    def __eq__(self, other):
+        return self._aval is (other._aval if type(other) is _Laid else other) and (
+            type(other) is not _Laid or self.sharding == other.sharding)
+
+    def __hash__(self):
+        return hash(self._aval)
 
 

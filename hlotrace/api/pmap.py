@@ -1,9 +1,10 @@
 """pmap: a function run on several devices, each with a slice of the arguments; a shard_map over a mesh of one axis."""
-import functools
 
 from ..core import tree
 from ..core.avals import aval_of
+from ..core.boundary import folded
 from ..core.config import state
+from ..core.errors import not_callable
 from ..core.kept import Table
 from ..core.trace import EVAL
 from ..primitives.shape import reshape
@@ -15,7 +16,7 @@ from ..sharding.spec import PartitionSpec
 from .flat import FlatFunction
 from .jit import JitFunction
 from .shard_map import shard_map
-from .signatures import as_tuple, numbers_and_names, split_statics
+from .signatures import as_tuple, numbers_and_names, split_statics, wraps
 from .vmap import check_axes, mapped_axes
 
 _NAMELESS = "_pmap"
@@ -32,12 +33,13 @@ def pmap(fun, axis_name=None, *, in_axes=0, out_axes=0, static_broadcasted_argnu
       devices: which devices, in order; those of the process by default, or of the platform `backend`.
       donate_argnums: arguments whose memory the program may reuse.
     Collectives differentiate as in `shard_map` with check_vma=False: a derivative taken inside is each device's own, and
-    psum transposes to psum.
+    psum transposes to psum.  Nobody checks that all devices come to a collective: in a branch or loop for which they decide
+    differently it hangs, where `shard_map` with check_vma=True raises.
     Where there are several processes it maps over devices of this one, which must be given.
     Raises: ValueError where there are fewer devices than slices, sizes differ, or nothing is mapped.
     """
     if not callable(fun):
-        raise TypeError(f"pmap expects a callable, got {fun!r}")
+        raise not_callable(fun)
     if axis_name is not None and not isinstance(axis_name, str):
         raise TypeError(f"pmap axis_name must be a string, got {axis_name!r}")
     in_axes = check_axes("pmap", in_axes, out_axes)
@@ -55,11 +57,12 @@ class _PmapFunction(JitFunction):
         self._devices, self._backend, self._axis_size = devices, backend, axis_size
         self._meshes = Table(1024)      # structure and shapes -> the mapped axes, the mesh
 
-        @functools.wraps(fun)
+        @wraps(fun)
         def run(*args, **kwargs):
             return self._run(args, kwargs)
         super().__init__(run, statics, donate_argnums=donated)
 
+    @folded
     def __call__(self, *args, **kwargs):
         if state.trace is EVAL:
             args, kwargs = self._placed(args, kwargs)
@@ -96,7 +99,7 @@ class _PmapFunction(JitFunction):
         devices = list(self._devices) if self._devices is not None else client.local_devices(backend=self._backend)
         if size > len(devices):
             raise ValueError(f"{flat}: the mapped axis has size {size}, and there are {len(devices)} devices; each slice "
-                             "needs one of its own")
+                             "needs one of its own: reshape so that several go to one device, with vmap inside, or use jit")
         return dims, Mesh(devices[:size], (self._axis_name,))
 
     def _run(self, args, kwargs):

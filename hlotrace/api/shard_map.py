@@ -3,21 +3,34 @@ import functools
 
 from ..core import tree
 from ..core.avals import aval_of
+from ..core.boundary import boundaries
 from ..core.config import state
 from ..core.effects import is_ordered
+from ..core.errors import did_you_mean, not_callable
 from ..core.jaxpr import Eqn, Jaxpr, Var, close
-from ..core.trace import trace_to_jaxpr
+from ..core.trace import Tracer, trace_to_jaxpr
 from ..primitives.collectives import vary
 from ..primitives.shard_map import inside, names, part, shard_map_p
 from ..runtime import evaluate
 from ..sharding.mesh import AbstractMesh, Mesh, current_mesh
+from ..sharding.named import NamedSharding
 from ..sharding.spec import PartitionSpec
-from .flat import FlatFunction
-from .signatures import name_of
+from . import looking
+from .flat import FlatFunction, flatten
+from .signatures import name_of, take_names
 
 
-def shard_map(f=None, /, *, mesh=None, in_specs=None, out_specs=None, axis_names=frozenset(), check_vma=True,
-              check_rep=None):
+class _Infer:
+    """`in_specs` that nobody gave: those by which the arguments lie over the mesh."""
+
+    def __repr__(self):
+        return "Infer"
+
+
+_INFER = _Infer()
+
+
+def shard_map(f=None, /, *, out_specs, in_specs=_INFER, mesh=None, axis_names=frozenset(), check_vma=True, check_rep=None):
     """A function that runs `f` on every device of a mesh, each with its part of the arguments.
 
     Args:
@@ -26,12 +39,19 @@ def shard_map(f=None, /, *, mesh=None, in_specs=None, out_specs=None, axis_names
       mesh: a Mesh or an AbstractMesh; without it, the current one (`set_mesh`).
       in_specs, out_specs: PartitionSpecs, or pytrees of them that are prefixes of the tuple of arguments and of the
         result: which dimensions are cut over which axes.  Along axes that a spec does not name, all devices get the same
-        value, or must have computed it.
+        value, or must have computed it.  Without in_specs each argument is cut as it lies over the mesh, and TypeError
+        says which one does not lie there, or is not known to: under jit, say in_specs.
       axis_names: the axes of the mesh that `f` may name, all by default; along the others the compiler divides the work.
       check_vma: let types tell which values differ between devices.  A result that may differ along an axis which its spec
-        does not name is then a ValueError; and inside, the derivative by a value that all devices share is summed over
-        them.  Without it nothing is checked, of such results that of the first device is taken, and a derivative taken
-        inside is each device's own.  Derivatives taken outside are the same.  (`check_rep` is an older name.)
+        does not name is then a ValueError; so is a collective in a branch or a loop for which devices decide differently,
+        where they would wait for each other for ever; and inside, the derivative by a value that all devices share is
+        summed over them.  Without it nothing is checked, of such results that of the first device is taken, such
+        collectives hang the process or mix up what they add, and a derivative taken inside is each device's own.
+        Derivatives taken outside are the same.  (`check_rep` is an older name.)
+    Outside of jit the values inside can be looked at: `print` shows each device's, and where all devices have one by type,
+    `if`, `while`, `float` and their like take it (without check_vma, if it is the same on all).
+    What types do not show hangs with it too: collectives that the compiler adds for axes outside of `axis_names` in a branch
+    that devices take differently, and a callback that does not return on one of them.
     Raises: ValueError where specs do not fit mesh or arguments, or a dimension does not divide.
     """
     if check_rep is not None:
@@ -40,10 +60,11 @@ def shard_map(f=None, /, *, mesh=None, in_specs=None, out_specs=None, axis_names
     if f is None:
         return functools.partial(shard_map, **options)
     if not callable(f):
-        raise TypeError(f"shard_map expects a callable, got {f!r} of type {type(f).__name__}")
+        raise not_callable(f)
     return _ShardMapped(f, options)
 
 
+@boundaries(called="")
 class _ShardMapped:
     """The function that `shard_map` returns."""
 
@@ -51,22 +72,22 @@ class _ShardMapped:
         self.f = f
         self.name = name_of(f)
         self.__dict__.update(options)
-        functools.update_wrapper(self, f, updated=())
+        take_names(self, f)
 
     def __call__(self, *args, **kwargs):
         if kwargs:
             raise TypeError(f"shard_map of {self.name} takes positional arguments only; in_specs says nothing of keyword "
                             f"arguments {', '.join(kwargs)}")
         mesh, manual = self._mesh_and_axes()
-        flat = FlatFunction(self.f, *tree.tree_flatten((args, {})), "shard_map")
-        in_specs = self._specs("in_specs", flat.arg_tree, tuple(self.in_specs) if type(self.in_specs) is list
-                               else self.in_specs, mesh, manual)
+        flat = FlatFunction(self.f, *flatten((args, {})), "shard_map")
+        given = self.in_specs
+        if given is _INFER:
+            given = flat.arg_tree.unflatten([self._spec_of(flat, i, mesh, manual) for i in range(len(flat.leaves))])
+        in_specs = self._specs("in_specs", flat.arg_tree, tuple(given) if type(given) is list else given, mesh, manual)
         avals = [self._part(flat, i, spec, mesh) for i, spec in enumerate(in_specs)]
-        jaxpr, out_specs = self._trace(flat, avals, mesh, manual)
-        closed, consts = close(jaxpr)
-        results = shard_map_p.bind(
-            *consts, *flat.leaves, jaxpr=closed, mesh=mesh, in_specs=(*[PartitionSpec()] * len(consts), *in_specs),
-            out_specs=tuple(out_specs), manual=manual, checked=bool(self.check_vma))
+        jaxpr, operands, in_specs, out_specs = self._trace(flat, avals, in_specs, mesh, manual)
+        results = shard_map_p.bind(*operands, jaxpr=jaxpr, mesh=mesh, in_specs=tuple(in_specs), out_specs=tuple(out_specs),
+                                   manual=manual, checked=bool(self.check_vma))
         return flat.out_tree.unflatten(results)
 
     def _mesh_and_axes(self):
@@ -105,26 +126,45 @@ class _ShardMapped:
             for axis in used:
                 if axis not in manual:
                     raise ValueError(f"{where} {spec} names {axis!r}, which is not one of the axes {manual} over which it "
-                                     f"maps; the mesh is {mesh}")
+                                     f"maps; the mesh is {mesh}{did_you_mean(axis, manual)}")
                 if used.count(axis) > 1:
                     raise ValueError(f"{where} {spec} names {axis!r} more than once")
             found.append(spec)
         return tuple(found)
+
+    def _spec_of(self, flat, i, mesh, manual):
+        """How leaf number `i` lies over the manual axes of the mesh."""
+        x, aval = flat.leaves[i], flat.aval(i)
+        known = x.concrete() if isinstance(x, Tracer) else x
+        sharding = evaluate.lies(known)
+        if aval.ndim == 0 and known is not None and sharding is None:
+            return PartitionSpec()
+        if not isinstance(sharding, NamedSharding) or sharding.mesh.shape_tuple != mesh.shape_tuple or (
+                isinstance(mesh, Mesh) and sharding.mesh._devices != mesh._devices):
+            why = (f"is traced by {x.under()}, where it is not known how it lies" if known is None else
+                   f"does not lie over it: it is a {type(known).__name__}" if sharding is None else
+                   f"does not lie over it: its sharding is {sharding}")
+            raise TypeError(f"{flat} has no in_specs, so its arguments are cut as they lie over {mesh}; argument "
+                            f"{flat.path(i)} of type {aval.str_short()} {why}. Pass in_specs=, or place it with "
+                            "device_put(x, NamedSharding(mesh, spec))")
+        cut = [tuple(a for a in sharding.spec.axes(d) if a in manual) for d in range(len(sharding.spec))]
+        return PartitionSpec(*[axes or None for axes in cut])
 
     def _part(self, flat, i, spec, mesh):
         """The aval of a device's part of leaf number `i`."""
         aval = flat.aval(i)
         if len(spec) > aval.ndim:
             raise ValueError(f"{flat}: in_specs {spec} has {len(spec)} entries for argument {flat.path(i)} of type "
-                             f"{aval.str_short()}, which has rank {aval.ndim}")
+                             f"{aval.str_short()}, which has rank {aval.ndim}: drop entries from the spec, or "
+                             "add axes to the argument")
         try:
             return part(aval, spec, mesh, self.check_vma)
         except ValueError as error:
             raise ValueError(f"{flat}: argument {flat.path(i)}, args{tree.leaf_paths(flat.arg_tree)[i]}, of type "
                              f"{aval.str_short()}: {error}. Pad it, or cut it otherwise.") from None
 
-    def _trace(self, flat, avals, mesh, manual):
-        """(the program of one device, the specs of the results)"""
+    def _trace(self, flat, avals, in_specs, mesh, manual):
+        """(the program of one device, its operands, their specs, those of the results)"""
         specs = []
 
         def body(*xs):
@@ -133,11 +173,16 @@ class _ShardMapped:
             specs[:] = self._specs("out_specs", flat.out_tree, given, mesh, manual)
             return [self._checked(flat, i, x, spec, manual) for i, (x, spec) in enumerate(zip(outs, specs))]
         with inside(mesh, manual, self.check_vma):
-            jaxpr = trace_to_jaxpr(body, avals, self.name)
-        if is_ordered(jaxpr.effects):
+            if state.trace.staging or not isinstance(mesh, Mesh) or not looking.visible(flat.leaves):
+                jaxpr, consts = close(trace_to_jaxpr(body, avals, self.name))
+                operands, in_specs = (*consts, *flat.leaves), (*[PartitionSpec()] * len(consts), *in_specs)
+            else:
+                jaxpr, operands, in_specs = looking.trace(body, avals, self.name, flat.leaves, in_specs, mesh, manual,
+                                                          bool(self.check_vma))
+        if is_ordered(jaxpr.effects) and mesh.size > 1:
             raise ValueError(f"{flat}: the devices have no order among themselves, so there are no ordered effects inside: "
                              "use ordered=False")
-        return jaxpr, specs
+        return jaxpr, operands, in_specs, specs
 
     def _checked(self, flat, i, x, spec, manual):
         """A result that its spec describes; in checked mode it varies over all the axes that the spec names."""

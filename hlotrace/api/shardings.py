@@ -1,20 +1,26 @@
 """Shardings as users give them: in pytrees, as bare PartitionSpecs under a mesh, as devices."""
+import functools
+
 from ..core import tree
 from ..core.avals import aval_of
 from ..core.config import state
-from ..primitives.sharding import sharding_constraint_p
+from ..primitives.sharding import device_put_p, layout_constraint_p, sharding_constraint_p
 from ..runtime import placement, transfer
-from ..runtime.array import as_array
+from ..runtime.array import own
 from ..sharding.base import Sharding
-from ..sharding.mesh import current_mesh
+from ..sharding.layout import Format, Layout
+from ..sharding.mesh import Mesh, current_mesh
 from ..sharding.named import NamedSharding
 from ..sharding.spec import PartitionSpec
 
 
 def check_kind(value, what):
     """TypeError unless a user's value can stand for a Sharding."""
-    if not (value is None or isinstance(value, (Sharding, PartitionSpec)) or hasattr(value, "device_kind")):
-        raise TypeError(f"{what}: expected a Sharding, a PartitionSpec, a Device or None, got {value!r}")
+    if not (value is None or isinstance(value, (Sharding, PartitionSpec, Format)) or hasattr(value, "device_kind")):
+        platform = (f"; write jax.devices({value.partition(':')[0]!r})[0] for one" if isinstance(value, str) else
+                    f"; write jax.devices()[{value}] for one" if isinstance(value, int) else
+                    "; write NamedSharding(mesh, PartitionSpec(...))" if isinstance(value, Mesh) else "")
+        raise TypeError(f"{what}: expected a Sharding, a PartitionSpec, a Device or None, got {value!r}{platform}")
 
 
 def as_sharding(value, what):
@@ -22,6 +28,8 @@ def as_sharding(value, what):
     check_kind(value, what)
     if value is None or isinstance(value, Sharding):
         return value
+    if isinstance(value, Format):
+        return _sharding_of(value, what)
     if isinstance(value, PartitionSpec):
         mesh = current_mesh()
         if mesh is None:
@@ -31,9 +39,27 @@ def as_sharding(value, what):
     return placement.on_device(value)
 
 
-def flat_shardings(name, treedef, shardings):
-    """For each leaf of `treedef`, its Sharding or None, from a pytree prefix of shardings."""
-    return [as_sharding(s, name) for s in tree.flatten_axes(name, treedef, shardings)]
+def _sharding_of(value, what):
+    """The sharding of a Format whose layout is the device's own."""
+    layout = value.layout
+    if layout is None or layout is Layout.AUTO or layout.default or layout == Layout(range(len(layout.major_to_minor))):
+        return value.sharding
+    raise NotImplementedError(f"{what}: {layout}: arrays lie in their device's own layout here, which is what programs take "
+                              "and give. Inside of a program, experimental.layout.with_layout_constraint asks for another.")
+
+
+def flat_shardings(name, treedef, shardings, free=False):
+    """For each leaf of `treedef`, its Sharding or None, from a pytree prefix of shardings.
+
+    ValueError for one that leaves a dimension to the compiler, unless `free`: it does not say how an array lies.
+    """
+    flat = [as_sharding(s, name) for s in tree.flatten_axes(name, treedef, shardings)]
+    for s in flat if not free else ():
+        if isinstance(s, NamedSharding) and PartitionSpec.UNCONSTRAINED in s.spec:
+            dim = s.spec.index(PartitionSpec.UNCONSTRAINED)
+            raise ValueError(f"{name}: {s.spec} leaves dimension {dim} to the compiler (UNCONSTRAINED), which only "
+                             "with_sharding_constraint can: name the mesh axes that split it, or None")
+    return flat
 
 
 def with_sharding_constraint(x, shardings):
@@ -47,7 +73,7 @@ def with_sharding_constraint(x, shardings):
     for s in tree.tree_leaves(shardings):
         if hasattr(s, "device_kind"):
             raise TypeError(f"{what}: {s!r} is a device; pass a Sharding, or use device_put")
-    flat = flat_shardings(f"{what} shardings", treedef, shardings)
+    flat = flat_shardings(f"{what} shardings", treedef, shardings, free=True)
     return treedef.unflatten(constrained(leaves, flat, what))
 
 
@@ -60,7 +86,7 @@ def check_automatic(sharding, what):
                              "each device has a value of its own, which has no sharding over that axis")
 
 
-def constrained(values, shardings, what):
+def constrained(values, shardings, what, bind=sharding_constraint_p.bind):
     """The values, those constrained for which there is a sharding; `shardings` may be None.  `what` begins errors."""
     if shardings is None:
         return values
@@ -70,19 +96,51 @@ def constrained(values, shardings, what):
             aval = aval_of(v)
             check_automatic(s, what)
             placement.check_divides(s, aval, f"{what}: a value of type {aval.str_short()}")
-            v = sharding_constraint_p.bind(v, sharding=s)
+            v = bind(v, sharding=s)
         results.append(v)
     return results
 
 
-reshard = with_sharding_constraint
+def reshard(xs, out_shardings):
+    """The arrays of a pytree, lying as `out_shardings` says; see `with_sharding_constraint`."""
+    return with_sharding_constraint(xs, out_shardings)
+
+
+def named(sharding, what):
+    """The NamedSharding that an `out_sharding` stands for.  `what` begins errors."""
+    if not isinstance(sharding, (NamedSharding, PartitionSpec)):
+        raise TypeError(f"{what}: out_sharding is a NamedSharding, or a PartitionSpec of the current mesh; got {sharding!r}")
+    return as_sharding(sharding, f"{what}: out_sharding")
 
 
 def lay(x, sharding, what):
     """`laid`, for a sharding that is given."""
-    if not isinstance(sharding, (NamedSharding, PartitionSpec)):
-        raise TypeError(f"{what}: out_sharding is a NamedSharding, or a PartitionSpec of the current mesh; got {sharding!r}")
-    return constrained([x], [as_sharding(sharding, f"{what}: out_sharding")], what)[0]
+    return constrained([x], [named(sharding, what)], what)[0]
 
 
-sharding_constraint_p.evaluate = lambda x, *, sharding: transfer.move(as_array(x), sharding)
+def put(x, sharding):
+    """A tracer, on a device or over several; in the derivative its cotangent goes back to where it lay."""
+    return constrained([x], [sharding], "device_put", functools.partial(device_put_p.bind, source=None))[0]
+
+
+def with_layout_constraint(x, layouts):
+    """The arrays of a pytree, with the compiler told how they lie in memory at this point of a program.
+
+    `layouts` is a Layout, or a pytree of them that is a prefix of `x`; None leaves a value to the compiler.  ValueError for
+    one that does not order the axes of its array.
+    """
+    leaves, treedef = tree.tree_flatten(x)
+    results = []
+    for leaf, layout in zip(leaves, tree.flatten_axes("with_layout_constraint layouts", treedef, layouts)):
+        if layout is not None and not isinstance(layout, Layout):
+            raise TypeError(f"with_layout_constraint: layouts must be Layouts, got {layout!r:.60}; a Format is for "
+                            "device_put and jit")
+        if layout is not None and layout is not Layout.AUTO:
+            leaf = layout_constraint_p.bind(leaf, layout=layout)
+        results.append(leaf)
+    return treedef.unflatten(results)
+
+
+device_put_p.evaluate = lambda x, *, sharding, source: (
+    transfer.move(own(x), sharding) if isinstance(sharding, Sharding) else own(x))
+sharding_constraint_p.evaluate = lambda x, *, sharding: transfer.move(own(x), sharding)

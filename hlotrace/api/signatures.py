@@ -1,21 +1,48 @@
 """What the transformations need of a function's signature: argument numbers, names, static values."""
+import functools
 import inspect
 import operator
 
 import numpy as np
 
+from ..core.errors import did_you_mean
+
 
 def name_of(fun):
-    """A function's name for messages and programs."""
-    inner = getattr(fun, "func", None)     # functools.partial
-    return getattr(fun, "__name__", None) or (name_of(inner) if inner is not None else type(fun).__name__)
+    """The name of anything callable, for messages and programs: that of its class where it has none of its own."""
+    while isinstance(fun, functools.partial):
+        fun = fun.func
+    try:
+        name = fun.__name__
+    except Exception:       # whatever a class makes of it
+        name = None
+    return name if isinstance(name, str) and name else type(fun).__name__
+
+
+def take_names(wrapper, fun, updated=()):
+    """functools.update_wrapper for anything callable: its name is `name_of(fun)`; what fails is left out."""
+    for attribute in functools.WRAPPER_ASSIGNMENTS:
+        try:
+            setattr(wrapper, attribute, getattr(fun, attribute))
+        except Exception:       # it has none, or one that fails
+            pass
+    wrapper.__name__ = name_of(fun)
+    for attribute in updated:
+        getattr(wrapper, attribute).update(getattr(fun, attribute, {}))
+    wrapper.__wrapped__ = fun
+    return wrapper
+
+
+def wraps(fun):
+    """functools.wraps for anything callable; see `take_names`."""
+    return functools.partial(take_names, fun=fun, updated=functools.WRAPPER_UPDATES)
 
 
 def signature_of(fun):
     """inspect.signature, or None where Python cannot tell."""
     try:
         return inspect.signature(fun)
-    except (TypeError, ValueError):
+    except Exception:       # also what a class raises that is asked for its attributes
         return None
 
 
@@ -59,7 +86,7 @@ def numbers_and_names(fun, numbers, names, what):
         for n in names:
             if n not in keyword:
                 raise ValueError(f"function {name_of(fun)} has invalid argnames {{{n!r}}} in {what}_argnames: "
-                                 f"its parameters are {', '.join(p.name for p in parameters)}")
+                                 f"its parameters are {', '.join(p.name for p in parameters)}{did_you_mean(n, keyword)}")
     if not has_rest:
         for n in numbers:
             if not -len(positional) <= n < len(positional):

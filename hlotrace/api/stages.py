@@ -1,30 +1,53 @@
 """Ahead of time: trace, lower, compile, each step open to look into; eval_shape."""
 from ..core import dtypes, tree
 from ..core.avals import ShapedArray, is_arraylike
+from ..core.boundary import boundaries
+from ..core.config import config, state
+from ..core.errors import not_callable
 from ..core.platforms import platform_named
 from ..core.trace import Tracer
-from ..runtime import client, evaluate, introspect
+from ..primitives.common import canonical_shape
+from ..runtime import client, evaluate, introspect, raising
 from ..runtime.array import ArrayImpl
 from .calls import ELSEWHERE, call_of
-from .flat import FlatFunction, abstract
+from .donation import warn_unusable
+from .flat import FlatFunction, abstract, flatten
 from .signatures import static_values
 
 
+@boundaries
 class ShapeDtypeStruct:
     """The type of an array without its data: `shape`, `dtype`; stands for an argument of `lower` and `eval_shape`.
 
-    `vma` names the manual axes of a `shard_map` along which it differs between devices.
+    `sharding` is a Sharding, a Device, or a PartitionSpec of the current mesh.  `vma` names the manual axes of a `shard_map`
+    along which it differs between devices.
     """
     __slots__ = ("shape", "dtype", "sharding", "weak_type", "vma")
 
     def __init__(self, shape, dtype, *, sharding=None, weak_type=False, vma=None):
         if dtype is None:
-            raise ValueError("ShapeDtypeStruct: dtype must be specified.")
-        self.shape = tuple(shape)
+            raise ValueError(f"ShapeDtypeStruct: dtype must be specified, got None beside shape {shape}: give one such as "
+                             "jnp.float32")
+        if isinstance(shape, str) or not hasattr(shape, "__iter__"):
+            raise TypeError(f"ShapeDtypeStruct: shape must be a sequence of ints, got {shape!r:.60}: write "
+                            "jax.ShapeDtypeStruct((3,), jnp.float32)")
+        self.shape = canonical_shape(tuple(shape), "ShapeDtypeStruct: shape")
         self.dtype = dtypes.canonicalize(dtype) if not dtypes.is_extended(dtypes.as_dtype(dtype)) else dtype
+        if sharding is not None:
+            from .shardings import as_sharding  # programs that name no sharding need none of those modules
+            sharding = as_sharding(sharding, "ShapeDtypeStruct: sharding")
         self.sharding = sharding
         self.weak_type = weak_type
         self.vma = frozenset(vma or ())
+        ShapedArray(self.shape, self.dtype)     # or an error: too many elements
+
+    @classmethod
+    def like(cls, x):
+        """The type of an array, a NumPy array or a Python number; with its sharding if the array is committed to one.
+
+        TypeError for something else.
+        """
+        return struct_of(abstract(x), evaluate.lies(x))
 
     ndim = property(lambda self: len(self.shape))
     size = property(lambda self: ShapedArray(self.shape, self.dtype).size)
@@ -43,7 +66,8 @@ class ShapeDtypeStruct:
     def __repr__(self):
         weak = ", weak_type=True" if self.weak_type else ""
         vma = f", vma={sorted(self.vma)}" if self.vma else ""
-        return f"ShapeDtypeStruct(shape={self.shape}, dtype={self.dtype.name}{weak}{vma})"
+        lies = f", sharding={self.sharding}" if self.sharding is not None else ""
+        return f"ShapeDtypeStruct(shape={self.shape}, dtype={self.dtype.name}{lies}{weak}{vma})"
 
     def __eq__(self, other):
         return isinstance(other, ShapeDtypeStruct) and all(
@@ -57,10 +81,12 @@ def struct_of(aval, sharding=None):
     return ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=aval.weak_type, sharding=sharding, vma=aval.vma)
 
 
+@boundaries
 class Traced:
     """A function traced for given argument types.  `jaxpr` is the program, `out_info` the types of its results."""
 
-    def __init__(self, traced, jitted, flat):
+    def __init__(self, traced, jitted, flat, key):
+        self._key, self._trace_key = key, state.trace_key      # under which what is made of it is found by calls
         self._traced = traced
         self._jitted = jitted
         self._flat = flat
@@ -96,9 +122,13 @@ class Traced:
     def lower(self, *, lowering_platforms=None, platform=None):
         """StableHLO for the devices that arguments and shardings name (otherwise the default one), or for a platform."""
         names = lowering_platforms or ((platform,) if platform else None)
+        if names and len(names) > 1:
+            raise NotImplementedError(f"lower: lowering_platforms={tuple(names)!r}: a program is lowered for one platform "
+                                      "at a time; call lower once for each")
         return Lowered(self, names and platform_named(names[0]))
 
 
+@boundaries
 class Lowered:
     """A program as StableHLO."""
 
@@ -131,12 +161,14 @@ class Lowered:
             return self._lowered(debug_info).text
         if dialect == "hlo":
             return introspect.hlo_text(self._lowered(True).text)
-        raise ValueError(f"unknown dialect {dialect!r}: \"stablehlo\" and \"hlo\" are known")
+        raise ValueError(_unknown_dialect(dialect))
 
     def compiler_ir(self, dialect=None):
         """jaxlib's object for the program: an MLIR module ("stablehlo") or an XlaComputation ("hlo")."""
         if dialect in (None, "stablehlo"):
             return introspect.mlir_module(self._lowered(False).text)
+        if dialect != "hlo":
+            raise ValueError(_unknown_dialect(dialect))
         return introspect.xla_computation(self._lowered(False).text)
 
     def cost_analysis(self):
@@ -144,7 +176,7 @@ class Lowered:
         return introspect.cost_of_text(self._lowered(False).text, client.client())
 
     def compile(self, compiler_options=None):
-        """Compile for the devices that the program was lowered for.
+        """Compile for the devices that the program was lowered for; calls of the function use the same program.
 
         The devices of a topology (`topologies.get_topology_desc`) are not here: what is compiled for them can be looked
         into, and not called.
@@ -154,14 +186,24 @@ class Lowered:
         if not hasattr(device, "platform"):
             raise ValueError(f"{self.fun_name} was lowered for an AbstractMesh, which has no devices: to compile it, pass "
                              "arguments or shardings over a Mesh")
-        if self._platform and client.platform_of(device) != self._platform:
+        here = not self._platform or client.platform_of(device) == self._platform
+        if not here:
             if partitioned:
                 raise ValueError(f"{self.fun_name} was lowered for {self._platform} and lies on {device.platform} devices")
             device = client.client(self._platform).local_devices()[0]
-        options = compiler_options or self._stage._compiler_options
-        return Compiled(self, evaluate.compile_lowered(self._lowered(True), device, options))
+        stage, traced = self._stage, self._traced
+
+        def compiled():
+            executable = raising.compile_lowered(self._lowered(True), device, compiler_options or stage._compiler_options)
+            warn_unusable(executable, stage._flat, traced)
+            return executable
+        shared = (here and traced.cacheable and not compiler_options and state.trace_key is stage._trace_key
+                  and config.hlotrace_tiered_compile == "off")
+        return Compiled(self, stage._jitted._call_for(stage._key, traced, self._where, self._asked, compiled).executable
+                        if shared else compiled())
 
 
+@boundaries
 class Compiled:
     """A compiled program: call it with arguments of exactly the types it was compiled for."""
 
@@ -190,7 +232,22 @@ class Compiled:
     @property
     def output_shardings(self):
         """The shardings of the results."""
-        return self.out_tree.unflatten(self._executable.out_shardings)
+        return self.out_tree.unflatten(self._executable.out_shardings[:self.out_tree.num_leaves])
+
+    @property
+    def input_formats(self):
+        """The Formats of the arguments, (positional, keyword): as `input_shardings`, with layouts."""
+        from ..runtime import layouts  # few ask
+        formats = [None] * self.in_tree.num_leaves
+        for i, found in zip(self._lowered._kept, layouts.of_executable(self._executable)[0][len(self._lowered._consts):]):
+            formats[i] = found
+        return self.in_tree.unflatten(formats)
+
+    @property
+    def output_formats(self):
+        """The Formats of the results."""
+        from ..runtime import layouts  # few ask
+        return self.out_tree.unflatten(layouts.of_executable(self._executable)[1])
 
     def as_text(self):
         """The optimized HLO."""
@@ -213,9 +270,7 @@ class Compiled:
         """Run.  TypeError where structure, shapes or dtypes differ from what was compiled for."""
         leaves, in_tree = tree.tree_flatten((args, kwargs))
         if in_tree != self.in_tree:
-            raise TypeError(f"Function {self.fun_name} was compiled with input pytree structure different from the one it "
-                            "was called with (static arguments are not passed again):\n" + tree.structure_mismatch(
-                                "arguments", self.in_tree, in_tree, ("compiled", "called")))
+            self._refuse(in_tree)
         if tuple([x.aval if type(x) is ArrayImpl else None for x in leaves]) != self._avals:
             self._check(leaves)
         results = self._call(leaves)
@@ -224,6 +279,26 @@ class Compiled:
                              "another device or sharding. Move it with device_put, or call the jit function, which "
                              "compiles again.")
         return results
+
+    def _refuse(self, in_tree):
+        """TypeError for arguments of another structure."""
+        lowered = self._lowered._stage._flat
+        (args, keywords), (given, given_keywords) = [t.children() for t in (self.in_tree, in_tree)]
+        head = (f"Function {self.fun_name} was compiled with input pytree structure different from the one it was called "
+                "with:")
+        counts = [(t.children(), list(k.node_data()[1])) for t, k in ((args, keywords), (given, given_keywords))]
+        if len(counts[0][0]) != len(counts[1][0]) or counts[0][1] != counts[1][1]:
+            said = [f"{len(a)} positional argument{'s' * (len(a) != 1)}" + f" and {', '.join(k)} by keyword" * bool(k)
+                    for a, k in counts]
+            raise TypeError(f"{head} compiled for {said[0]}, called with {said[1]}. Give each as it was given to lower, by "
+                            "position or keyword; static arguments are not given again.")
+        fixed = [where for where, _ in lowered.statics]
+        names = tree.arg_names(lowered.fun, len(counts[0][0]) + len(fixed))[0]
+        names = [name for i, name in enumerate(names) if i not in fixed] + counts[0][1]
+        pairs = zip(names, [*counts[0][0], *keywords.children()], [*counts[1][0], *given_keywords.children()])
+        lines = [tree.structure_mismatch("", a, b, ("compiled", "called"), root=name)[2:] for name, a, b in pairs if a != b]
+        raise TypeError(f"{head}\n" + "\n".join(lines[:3]) + "\nGive the structure that was lowered, or lower again for "
+                        "this one.")
 
     def _check(self, leaves):
         wrong, lowered = [], self._lowered._stage._flat
@@ -243,13 +318,19 @@ class Compiled:
 
 def trace(jitted, args, kwargs, statics):
     """The `trace` method of a jit function."""
-    flat = FlatFunction(jitted._fun, *tree.tree_flatten((args, kwargs)), "jit", static_values(statics))
-    avals = tuple(flat.avals(abstract))
-    return Traced(jitted._trace(args, kwargs, flat.in_tree, avals, statics, asked=True), jitted, flat)
+    flat = FlatFunction(jitted._fun, *flatten((args, kwargs)), "jit", static_values(statics))
+    key = flat.in_tree, tuple(flat.avals(abstract)), statics
+    return Traced(jitted._trace(args, kwargs, *key, asked=True), jitted, flat, key)
+
+
+def _unknown_dialect(dialect):
+    return f"unknown dialect {dialect!r}: \"stablehlo\" and \"hlo\" are known"
 
 
 def eval_shape(fun, *args, **kwargs):
     """The structure, shapes and dtypes of `fun(*args, **kwargs)`, as ShapeDtypeStructs, without computing it."""
-    flat = FlatFunction(fun, *tree.tree_flatten((args, kwargs)), "eval_shape")
+    if not callable(fun):
+        raise not_callable(fun, "and its arguments behind it")
+    flat = FlatFunction(fun, *flatten((args, kwargs)), "eval_shape")
     traced = flat.trace(flat.avals(abstract))
     return traced.out_tree.unflatten([struct_of(a) for a in traced.closed.out_avals])

@@ -1,13 +1,16 @@
 """vmap as users call it: axes as ints, None or pytree prefixes."""
-import functools
 import operator
 
 from ..core import tree
 from ..core.avals import aval_of
+from ..core.boundary import folded
+from ..core.errors import not_callable
 from ..core.linear import Axis
+from ..core.refs import Ref
 from ..transforms.vmap import batch_flat, place_axis
+from . import refs
 from .flat import FlatFunction
-from .signatures import name_of
+from .signatures import name_of, wraps
 
 
 def vmap(fun, in_axes=0, out_axes=0, axis_name=None, axis_size=None, spmd_axis_name=None, sum_match=False):
@@ -23,23 +26,40 @@ def vmap(fun, in_axes=0, out_axes=0, axis_name=None, axis_size=None, spmd_axis_n
     Raises: ValueError where sizes disagree, an axis does not exist, or out_axes is None for a mapped result.
     """
     if not callable(fun):
-        raise TypeError(f"Expected a callable value, got {fun!r}")
+        raise not_callable(fun)
     if sum_match:
         raise NotImplementedError("vmap: sum_match=True is not supported; sum over the axis with axis_name and lax.psum")
     in_axes = check_axes("vmap", in_axes, out_axes)
 
-    @functools.wraps(fun)
+    @folded
+    @wraps(fun)
     def mapped(*args, **kwargs):
         if type(in_axes) is tuple and len(in_axes) != len(args):
             raise ValueError(f"vmap of {name_of(fun)}: in_axes must be an int, None, or a tuple of entries corresponding to "
-                             f"the positional arguments passed to the function, but got {len(in_axes)=}, {len(args)=}")
+                             f"the positional arguments passed to the function, but got {len(in_axes)=}, {len(args)=}: "
+                             "None stands for an argument that is not mapped")
         flat = FlatFunction(fun, *tree.tree_flatten((args, kwargs)), "vmap")
+        if Ref in map(type, flat.leaves):
+            return _over_refs(flat, (in_axes, 0), out_axes, axis_name, axis_size, spmd_axis_name)
         dims, size = mapped_axes(flat, (in_axes, 0), axis_size)
         outs, out_dims = batch_flat(flat, Axis(size, axis_name, spmd_axis_name), flat.leaves, dims)
         targets = tree.flatten_axes("vmap out_axes", flat.out_tree, out_axes)
         return flat.out_tree.unflatten([
             _place(flat, i, *placed, size) for i, placed in enumerate(zip(outs, out_dims, targets))])
     return mapped
+
+
+def _over_refs(flat, axes, out_axes, axis_name, axis_size, spmd_axis_name):
+    """A call with Refs among the leaves: those with an axis are mapped by their values, others are what they are inside."""
+    found, leaves = refs.among(flat), flat.leaves
+    flat.leaves = [refs.read(x) if i in found else x for i, x in enumerate(leaves)]
+    dims, size = mapped_axes(flat, axes, axis_size)
+    moving = {i: dim for i, dim in enumerate(dims) if i in found and dim is not None}
+    inside = refs.Inside(flat, tuple(moving), {i: ref for i, ref in found.items() if i not in moving})
+    result, values = vmap(inside, tuple(dims), (out_axes, moving), axis_name, size, spmd_axis_name)(*flat.leaves)
+    for i, value in values.items():
+        refs.write(found[i], value)
+    return result
 
 
 def check_axes(what, in_axes, out_axes):
@@ -66,14 +86,15 @@ def mapped_axes(flat, axes, axis_size=None):
             if not -len(shape) <= dim < len(shape):
                 raise ValueError(f"{flat.what} was requested to map its argument along axis {dim}, which implies that its "
                                  f"rank should be at least {dim + 1 if dim >= 0 else -dim}, but is only {len(shape)} "
-                                 f"({flat.path(i)} of {flat.name} has shape {shape})")
+                                 f"({flat.path(i)} of {flat.name} has shape {shape}); None in in_axes leaves it unmapped")
             dims[i] = dim % len(shape)
             sizes.setdefault(shape[dim], []).append(i)
     if len(sizes) > 1:
         listed = "".join(f"\n  * size {n}: " + ", ".join(
             f"{flat.path(i)} of shape {flat.aval(i).shape} at axis {dims[i]}" for i in where[:4])
             for n, where in sizes.items())
-        raise ValueError(f"{flat} got inconsistent sizes for array axes to be mapped:{listed}")
+        raise ValueError(f"{flat} got inconsistent sizes for array axes to be mapped:{listed}\n"
+                         "An argument that is whole for all of them has None in in_axes.")
     if axis_size is not None:
         if sizes and axis_size not in sizes:
             raise ValueError(f"{flat} got axis_size={axis_size}, but the mapped axes have size {next(iter(sizes))}")

@@ -4,6 +4,7 @@ The operators and methods (`+`, `x.sum()`, `x.at[...]`) are NumPy-level function
 installs them here (`hlotrace/numpy/array_methods.py`), since this layer may not know them.
 """
 from .avals import register_aval
+from .missing import Absent
 
 
 class Array:
@@ -47,6 +48,11 @@ class Array:
     def __hash__(self):
         raise TypeError(f"unhashable type: {type(self).__name__}. Arrays compare elementwise, so they cannot be "
                         "dictionary keys, set members or static arguments of jit; hash x.tobytes() or id(x) instead.")
+
+
+# JAX's, and not here yet.  A `__getattr__` would tell of every name, but NumPy asks each array for names that it lacks.
+for _name in ("device_buffer", "device_buffers", "platform", "traceback", "unsafe_raw_buffer"):
+    setattr(Array, _name, Absent(_name))
 
 
 register_aval(Array, lambda value: value.aval)

@@ -1,10 +1,16 @@
 """ShapedArray: what is known of a value while tracing.  Interned: equal avals are the same object."""
+import math
 import typing
 
 import numpy as np
 
-from . import dtypes
+from . import dtypes, errors
 from .config import state
+from .dimension import Dimension, as_size, is_constant_shape
+
+# An array has fewer elements than this, zeros in its shape left out: jaxlib counts bytes in 63 bits, also those of an
+# operand that it widens to 16 bytes an element, and ends the process where they do not suffice.
+MOST_ELEMENTS = 2 ** 59
 
 _interned: dict = {}
 
@@ -27,7 +33,7 @@ class ShapedArray:
             key = (tuple(shape), dtypes.as_dtype(dtype), bool(weak_type), frozenset(vma))
             if key in _interned:
                 return _interned[key]
-        shape = tuple(int(d) for d in key[0])
+        shape = tuple(map(as_size, key[0]))
         dtype = key[1] if isinstance(key[1], (np.dtype, dtypes.ExtendedDType)) else dtypes.as_dtype(key[1])
         canonical = (shape, dtype, bool(weak_type), frozenset(vma))
         self = _interned.get(canonical)
@@ -35,10 +41,9 @@ class ShapedArray:
             self = object.__new__(cls)
             self.shape, self.dtype, self.weak_type, self.vma = canonical
             self.ndim = len(shape)
-            size = 1
-            for d in shape:
-                size *= d
-            self.size = size
+            if is_constant_shape(shape) and math.prod(filter(None, shape)) >= MOST_ELEMENTS:
+                raise errors.too_many_elements(shape, dtype, MOST_ELEMENTS)
+            self.size = math.prod(shape)
             self.mlir = mlir_type(shape, dtype)
             self = _interned.setdefault(canonical, self)
         _interned[key] = self
@@ -96,13 +101,13 @@ class ManualAxisType(typing.NamedTuple):
 
 
 def mlir_type(shape, dtype):
-    """The StableHLO tensor type of an array, `tensor<2x3xf32>`."""
+    """The StableHLO tensor type of an array, `tensor<2x3xf32>`; a symbolic size stands in braces: `lowering/dynamic.py`."""
     if dtypes.is_extended(dtype):
         if dtype.mlir is not None:
             return dtype.mlir
         shape, dtype = (*shape, *dtype.physical_shape), dtype.physical_dtype
     element = dtypes.SUPPORTED.get(dtype, "i1")    # float0 has no element type of its own
-    return f"tensor<{''.join(f'{d}x' for d in shape)}{element}>"
+    return f"tensor<{''.join(f'{{{d}}}x' if type(d) is Dimension else f'{d}x' for d in shape)}{element}>"
 
 
 def physical(aval):
@@ -140,6 +145,9 @@ def _numpy(value):
 
 # type -> function from value to aval; values not here are found through their base classes once.
 _avals_by_type = {**{t: _python_scalar for t in dtypes.python_scalars}, np.ndarray: _numpy, np.generic: _numpy}
+
+
+_avals_by_type[Dimension] = lambda _: ShapedArray((), dtypes.canonicalize(dtypes.int64), True)
 
 
 def register_aval(cls, function):
@@ -180,7 +188,16 @@ MARK_STATIC = "Mark it with static_argnums/static_argnames if it is not data, or
 
 def not_an_array(value, name="", mend=MARK_STATIC):
     """The words for a value that is not an array; `mend` says what to do about it."""
+    if hasattr(value, "instead_of_an_array"):       # a Ref, whose numbers are not looked at: then it could not be donated
+        return f"{'argument ' * bool(name)}{name or 'value'} is a {value.aval}, not an array. {value.instead_of_an_array}"
     where = f"argument {name} of type {type(value)}" if name else f"value {value!r:.80} of type {type(value)}"
     if isinstance(value, (list, tuple)):
         mend = "A Python list or tuple is not converted by itself: wrap it in jnp.array(...)."
+    if isinstance(value, type):
+        mend = "A type without a value is written jax.ShapeDtypeStruct(shape, dtype), for lower, trace and eval_shape."
+    elif hasattr(value, "shape") and hasattr(value, "dtype"):
+        mend = ("It is a type without a value, for lower, trace and eval_shape: give an array, such as jnp.zeros(s.shape, "
+                "s.dtype).")
+    if isinstance(value, range):
+        mend = "For a range write jnp.arange(...)."
     return f"{where} is not a valid JAX type: expected an array, a NumPy array or a Python number. {mend}"

@@ -15,12 +15,18 @@ SIZE = "size"       # as the entry of an axis that is left alone: its size
 class AxisMap(NamedTuple):
     """A label for each axis of each operand, and for each axis of the result (of each, where there are several).
 
+    Results of several ranks have a tuple of labels each; they have the axes that are left alone at the same places.
     A label of operands and result is an axis that the primitive leaves alone: what is done to the operands along it (put
     in another order, cut, spread over devices) is done to the result.  A label of operands only is reduced over, in any
     order.  None is an axis that is computed with, or made.
     """
     operands: tuple
     result: Any
+
+    @property
+    def results(self):
+        """The labels of each result; of one for all where they are the same."""
+        return self.result if self.result and type(self.result[0]) is tuple else (self.result,)
 
 
 class AxisRule:
@@ -116,7 +122,7 @@ def plan(rule, avals, dims, size, params):
                   inserted(e.shape, min(at, e.ndim), size) for e, skip, wide in zip(each, left, spread)]
         axes = rule(*(e.update(shape=s) for e, s in zip(each, shapes)), **changed)
         label = axes.operands[first][at]
-        if label is not None and label in axes.result:
+        if label is not None and label in axes.results[0]:
             break
     todo = []
     for e, d, skip, wide, shape in zip(each, dims, left, spread, shapes):
@@ -129,4 +135,4 @@ def plan(rule, avals, dims, size, params):
             todo.append((shape, tuple(i for i in rest if i != place)))
         else:
             todo.append((None, inserted(tuple(i for i in rest if i != d), place, d)))
-    return (tuple(todo) if any(todo) else None), changed, axes.result.index(label)
+    return (tuple(todo) if any(todo) else None), changed, axes.results[0].index(label)

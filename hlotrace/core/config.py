@@ -9,15 +9,17 @@ import os
 import threading
 import weakref
 
+from .errors import did_you_mean
+
 
 def _flag(value):
     if isinstance(value, str):
         lowered = value.lower()
         if lowered not in ("1", "true", "yes", "on", "0", "false", "no", "off", ""):
-            raise ValueError(f"{value!r} is not a boolean")
+            raise ValueError(f"{value!r} is not a boolean: give True or False")
         return lowered in ("1", "true", "yes", "on")
     if not isinstance(value, (bool, int)):
-        raise ValueError(f"{value!r} is not a boolean")
+        raise ValueError(f"{value!r} is not a boolean: give True or False")
     return bool(value)
 
 
@@ -25,8 +27,28 @@ def _flag_or_auto(value):
     return None if value in (None, "auto") else _flag(value)
 
 
+def _int(value):
+    try:
+        return int(value)
+    except (TypeError, ValueError):
+        raise ValueError(f"{value!r} is not an int") from None
+
+
+def _float(value):
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise ValueError(f"{value!r} is not a number") from None
+
+
+def _directory(value):
+    if not (value is None or isinstance(value, (str, os.PathLike))):
+        raise ValueError(f"{value!r} is not the path of a directory or None")
+    return value if value is None else os.fspath(value)
+
+
 def _device_count(value):
-    value = int(value)
+    value = _int(value)
     if value != -1 and value < 1:
         raise ValueError(f"{value} is not a number of devices; -1 leaves it to XLA_FLAGS")
     return value
@@ -40,14 +62,15 @@ def _text(value):
 
 def _device(value):
     if not (value is None or isinstance(value, str) or hasattr(value, "device_kind")):
-        raise ValueError(f"{value!r} is not a device, the name of a platform or None")
+        raise ValueError(f"{value!r} is not a device, as jax.devices()[0], the name of a platform, as 'cpu', or None")
     return value
 
 
 def _one_of(*choices):
     def parse(value):
         if value not in choices:
-            raise ValueError(f"{value!r} is not one of {', '.join(map(repr, choices))}")
+            raise ValueError(f"{value!r} is not one of {', '.join(map(repr, choices))}"
+                             f"{did_you_mean(value, [c for c in choices if c])}")
         return value
     return parse
 
@@ -55,19 +78,8 @@ def _one_of(*choices):
 _guard = _one_of(None, "allow", "log", "disallow", "log_explicit", "disallow_explicit")
 
 
-def _only(*done, others):
-    """For an option of which hlotrace does only some values: JAX's others are refused by name."""
-    def parse(value):
-        if value in done:
-            return value
-        if value in others:
-            raise NotImplementedError(f"{value!r} is not supported; {' and '.join(map(repr, done))} can be set")
-        raise ValueError(f"{value!r} is not one of {', '.join(map(repr, done))}")
-    return parse
-
-
 _PRECISIONS = (None, "default", "high", "highest", "bfloat16", "bfloat16_3x", "tensorfloat32", "float32", "fastest",
-               "highest", "ANY_F8_ANY_F8_F32", "F16_F16_F16", "F16_F16_F32", "BF16_BF16_BF16", "BF16_BF16_F32",
+               "ANY_F8_ANY_F8_F32", "F16_F16_F16", "F16_F16_F32", "BF16_BF16_BF16", "BF16_BF16_F32",
                "BF16_BF16_F32_X3", "BF16_BF16_F32_X6", "BF16_BF16_F32_X9", "TF32_TF32_F32", "TF32_TF32_F32_X3",
                "F32_F32_F32", "F64_F64_F64")
 
@@ -78,28 +90,32 @@ _OPTIONS = {
     "jax_numpy_rank_promotion": ("allow", _one_of("allow", "warn", "raise"), True),
     "jax_default_matmul_precision": (None, _one_of(*_PRECISIONS), True),
     "jax_threefry_partitionable": (True, _flag, True),
-    "jax_default_prng_impl": ("threefry2x32", _only("threefry2x32", others=("rbg", "unsafe_rbg")), True),
+    "jax_default_prng_impl": ("threefry2x32", _one_of("threefry2x32", "rbg", "unsafe_rbg"), True),
     "jax_enable_custom_prng": (False, _flag, True),
+    "jax_debug_key_reuse": (False, _flag, True),      # see transforms/key_reuse.py
     "jax_debug_nans": (False, _flag, True),
     "jax_debug_infs": (False, _flag, True),
     "jax_disable_jit": (False, _flag, True),
+    "jax_check_static_indices": (True, _flag, True),      # an int out of bounds is an IndexError; in JAX it is silent
+    "hlotrace_check_bounds": (False, _flag, True),     # see check_bounds in lax/indexing.py
     "hlotrace_outline": (True, _flag, True),      # repeated stretches of a program become one function
     "jax_check_tracer_leaks": (False, _flag, True),      # so that what was traced without it is traced again
     "jax_explain_cache_misses": (None, _flag_or_auto, False),     # None: from the third retrace of a function
     "hlotrace_compile_progress": (True, _flag, False),
     "hlotrace_tiered_compile": ("off", _one_of("off", "auto", "on"), False),     # see runtime/tiers.py
+    "hlotrace_check_processes": (True, _flag, False),       # see runtime/agreement.py
     "jax_log_compiles": (False, _flag, False),
     "jax_enable_compilation_cache": (True, _flag, False),
-    "jax_compilation_cache_dir": (None, lambda v: v if v is None else os.fspath(v), False),      # "": keep none
-    "jax_compilation_cache_max_size": (2 << 30, int, False),                                     # -1: no limit
-    "jax_persistent_cache_min_compile_time_secs": (1.0, float, False),
-    "jax_persistent_cache_min_entry_size_bytes": (0, int, False),
+    "jax_compilation_cache_dir": (None, _directory, False),      # "": keep none
+    "jax_compilation_cache_max_size": (2 << 30, _int, False),                                     # -1: no limit
+    "jax_persistent_cache_min_compile_time_secs": (1.0, _float, False),
+    "jax_persistent_cache_min_entry_size_bytes": (0, _int, False),
     "jax_platforms": (None, _text, False),
     "jax_platform_name": ("", str, False),
     "jax_num_cpu_devices": (-1, _device_count, False),      # -1: what XLA_FLAGS says, or one
     "jax_default_device": (None, _device, True),
-    "jax_traceback_filtering": ("auto", _only("auto", "off", others=(      # "auto" is "off": no frame is taken out
-        "tracebackhide", "remove_frames", "quiet_remove_frames")), False),
+    "jax_traceback_filtering": ("auto", _one_of(       # see core/boundary.py; "auto" is "quiet_remove_frames"
+        "auto", "off", "tracebackhide", "remove_frames", "quiet_remove_frames"), False),
     "jax_softmax_custom_jvp": (True, _flag, True),
     "jax_legacy_prng_key": ("allow", _one_of("allow", "warn", "error"), False),
     "jax_transfer_guard": (None, _guard, False),        # see runtime/guards.py
@@ -132,11 +148,12 @@ class State(threading.local):
     name_stack = ""        # "layer0/attention": from named_scope
     axis_env = ()          # ((name, size, kind), ...) of the enclosing vmaps ("vmap") and shard_maps that have names;
     #                        kind "manual", or "checked" where avals tell over which axes values vary; see `named_axes`
-    meshes = ()            # entered with `with mesh:`, the current one last
+    meshes = ()            # entered, the current one last: (mesh, is it in use, or does it stand in a bare `with mesh:`?)
     mesh_to_run_on = None  # by set_mesh: where jit programs run that nothing else places
     x64 = False
     disable_jit = False
     check_floats = False   # debug_nans or debug_infs
+    check_bounds = False
     overrides = None       # dict of thread-local option values, or None
     trace_key: TraceKey    # all of this that a trace depends on
 
@@ -156,6 +173,7 @@ def _refresh(namespace):
     namespace["x64"] = values["jax_enable_x64"]
     namespace["disable_jit"] = values["jax_disable_jit"]
     namespace["check_floats"] = values["jax_debug_nans"] or values["jax_debug_infs"]
+    namespace["check_bounds"] = values["hlotrace_check_bounds"]
     fields = (tuple([values[name] for name in TRACING]), (namespace.get("meshes", ()), namespace.get("mesh_to_run_on")),
               namespace.get("axis_env", ()))
     key = _trace_keys.get(fields)
@@ -189,6 +207,14 @@ class named_axes:
 TRACING = tuple(name for name, (_, _, tracing) in _OPTIONS.items() if tracing)
 
 
+def _unknown(name):
+    mending = did_you_mean(name, _OPTIONS) or "; config.values holds all there are"
+    return AttributeError(f"Unrecognized config option: {name}{mending}")
+
+
+leave = None        # core/boundary.py, which reads options, puts its own here
+
+
 class Config:
     """`config.update(name, value)`, `config.read(name)`, `config.<name>`; names are JAX's, `jax_...`.
 
@@ -203,9 +229,7 @@ class Config:
 
     def _check(self, name, value):
         if name not in _OPTIONS:
-            import difflib
-            near = difflib.get_close_matches(name, _OPTIONS, 1)
-            raise AttributeError(f"Unrecognized config option: {name}" + (f"; did you mean {near[0]}?" if near else ""))
+            raise _unknown(name)
         try:
             return _OPTIONS[name][1](value)
         except NotImplementedError as error:
@@ -240,10 +264,21 @@ class Config:
         try:
             return self._values[name]
         except KeyError:
-            raise AttributeError(f"Unrecognized config option: {name}") from None
+            error = AttributeError(name) if name.startswith("__") else _unknown(name)
+        try:
+            raise error
+        except AttributeError:
+            leave(error)
+            raise
 
     def __setattr__(self, name, value):
-        raise AttributeError(f"set options with config.update({name!r}, ...)")
+        error = AttributeError(f"options are not set by assignment: config.update({name!r}, {value!r}) sets this one"
+                               if name in _OPTIONS else str(_unknown(name)))
+        try:
+            raise error
+        except AttributeError:
+            leave(error)
+            raise
 
     @property
     def x64_enabled(self):
@@ -304,7 +339,7 @@ def override(name, value):
 def option_context(name, default=None):
     """A context-manager function for option `name`, such as `enable_x64(True)`."""
     def context(value=default):
-        return override(name, value)
+        return override(name, config._check(name, value))      # checked where it is written
     context.__name__ = context.__qualname__ = name.removeprefix("jax_")
     context.__doc__ = f"Context manager that sets `{name}` on this thread."
     return context

@@ -11,7 +11,7 @@ import numpy as np
 
 from . import source
 from .config import config, state
-from .errors import TypePromotionError
+from .errors import KeyPromotionError, TypePromotionError, did_you_mean
 
 bfloat16 = np.dtype(ml_dtypes.bfloat16)
 float16, float32, float64 = np.dtype("float16"), np.dtype("float32"), np.dtype("float64")
@@ -83,7 +83,12 @@ def as_dtype(dtype):
         return inner
     if dtype is None:
         raise TypeError("expected a dtype, got None")
-    return np.dtype(dtype)
+    try:
+        return np.dtype(dtype)
+    except TypeError:
+        sizes = ("; if it is a size, put the sizes into one tuple" if isinstance(dtype, (int, np.integer)) else
+                 did_you_mean(dtype, (*map(str, SUPPORTED),)) if isinstance(dtype, str) else "")
+        raise TypeError(f"{dtype!r:.80} is not a dtype: give one such as jnp.float32, 'int8' or bool{sizes}") from None
 
 
 _lossy_warned: set = set()
@@ -100,9 +105,10 @@ def check_user_dtype(dtype, name):
         if where not in _lossy_warned:
             _lossy_warned.add(where)
             warnings.warn(
-                f"Explicitly requested dtype {requested} requested in {name} is not available, and will be truncated "
-                f"to dtype {result}. To enable more dtypes, set hlotrace.config.update('jax_enable_x64', True) or "
-                "the environment variable JAX_ENABLE_X64.", UserWarning, stacklevel=source.user_stacklevel())
+                f"Explicitly requested dtype {requested} is not available in {name} while 64-bit types are off: the result "
+                f"is {result}. For {requested}, call hlotrace.config.update('jax_enable_x64', True) first or set the "
+                f"environment variable JAX_ENABLE_X64=1; without this warning, ask for {result}.",
+                UserWarning, stacklevel=source.user_stacklevel())
     return result
 
 
@@ -149,6 +155,24 @@ class prng_key(extended):
     """Abstract kind of PRNG key dtypes; use with `issubdtype`."""
 
 
+def itemsize_bits(dtype):
+    """How many bits an element has: 4 of an int4, 8 of a bool."""
+    dtype = as_dtype(dtype)
+    if dtype == bool_:
+        return 8
+    return (iinfo if is_integer(dtype) else finfo)(dtype).bits * (1 + is_complex(dtype))
+
+
+def scalar_type_of(x):
+    """bool, int, float or complex: the Python type whose values are of the kind of `x`, a number or an array.  TypeError for
+    others."""
+    dtype = as_dtype(x if hasattr(x, "dtype") else type(x))
+    for kind, is_of in (bool, is_bool), (int, is_integer), (float, is_float), (complex, is_complex):
+        if is_of(dtype):
+            return kind
+    raise TypeError(f"no Python type holds values of dtype {short_name(dtype)}")
+
+
 def is_float(dtype):
     return issubdtype(dtype, np.floating)
 
@@ -187,10 +211,10 @@ def complex_of(dtype):
 
 
 def to_inexact(dtype):
-    """The floating dtype that integers and bools turn into in `sin`, `mean`, ...; floats stay."""
+    """The floating dtype that integers and bools turn into in `sin`, `mean`, ...: float64 for 64-bit ones; floats stay."""
     if is_inexact(dtype):
         return dtype
-    return canonicalize(float64)
+    return float64 if dtype.itemsize == 8 else float32
 
 
 @functools.cache
@@ -232,13 +256,31 @@ def _extreme(dtype, sign):
 def scalar_dtype(value):
     """Canonical dtype of a Python scalar; an int that does not fit raises OverflowError."""
     dtype = canonicalize(_PYTHON_KINDS[type(value)] if type(value) in _PYTHON_KINDS else _python_kind(value))
-    if dtype.kind == "i":
-        bound = 2 ** (8 * dtype.itemsize - 1)
-        if not -bound <= value < bound:
-            raise OverflowError(
-                f"Python int {value} is too large to convert to {dtype.name}; give it a dtype that holds it, such as "
-                "np.uint32(...), or enable 64-bit types with config.update('jax_enable_x64', True)")
+    if dtype.kind == "i" and not holds(dtype, value):
+        raise overflow(value, dtype)
     return dtype
+
+
+def holds(dtype, value):
+    """Can an integer dtype hold a Python int?"""
+    info = iinfo(dtype)
+    return info.min <= value <= info.max
+
+
+def overflow(value, dtype):
+    """The error for a Python int that does not fit: OverflowError, which names a dtype that holds it."""
+    limits = iinfo(dtype) if is_integer(dtype) else finfo(dtype)
+    wide = next((d for d in (int32, uint32, int64, uint64) if holds(d, value)), None)
+    if wide is None:
+        mend = "no integer dtype does: write it as a float, which rounds it"
+    elif canonicalize(wide) == wide:
+        mend = f"{wide.name} does: jnp.{wide.name}(...), and .astype(jnp.{wide.name}) of what it meets"
+    else:
+        mend = (f"{wide.name} does: enable 64-bit types with config.update('jax_enable_x64', True), or write it as a "
+                "float")
+    text = str(value) if -10**40 < value < 10**40 else f"of {value.bit_length()} bits"
+    return OverflowError(f"Python {type(value).__name__} {text} is too large to convert to {dtype.name}, which holds "
+                         f"{limits.min} to {limits.max}; {mend}")
 
 
 def _python_kind(value):
@@ -301,8 +343,8 @@ def _lattice_result(pairs, strict, x64):
     if any(is_extended(d) for d in dtypes):
         if len(set(dtypes)) == 1:
             return dtypes[0], False
-        raise TypePromotionError(f"dtypes {', '.join(short_name(d) for d in dtypes)} do not mix: a PRNG key is not "
-                                 "a number; see random.key_data")
+        raise KeyPromotionError(f"dtypes {', '.join(short_name(d) for d in dtypes)} do not mix: a PRNG key is not "
+                                "a number; see random.key_data")
     for d in dtypes:
         if d not in SUPPORTED:
             raise TypeError(f"a value of dtype {d} is not valid in arithmetic: hlotrace arrays hold numbers")

@@ -17,6 +17,7 @@ class Effect:
     """The base of all.  `ordered`: does it happen in program order?  `runs`: when the program runs, not when it compiles?"""
     ordered: bool = False
     runs: bool = True
+    harmless = False      # may it happen also for elements whose turn it is not?
 
     def __str__(self):
         return ("ordered " if self.ordered else "") + type(self).__name__.lower()
@@ -25,6 +26,7 @@ class Effect:
 @dataclasses.dataclass(frozen=True)
 class Debug(Effect):
     """Something is told.  That it happens again, or for each branch of a mapped `cond`, harms nobody."""
+    harmless = True
 
 
 @dataclasses.dataclass(frozen=True)
@@ -32,14 +34,25 @@ class IO(Effect):
     """Something happens outside of the program, once for each time that the equation is reached."""
 
 
+@dataclasses.dataclass(frozen=True)
+class Check(Effect):
+    """A `primitives.checks.Failure` may be found."""
+    runs: bool = False
+    failure: object = None
+
+
 INSPECTION = Effect(runs=False)      # the compiler tells how a value lies
 
 
 @dataclasses.dataclass(frozen=True)
 class State:
-    """A value that a program carries along and that its equations with some effects change: its type, and which effects."""
+    """A value that a program carries along and that its equations with some effects change: its type, and which effects.
+
+    Where it is `given`, nobody else holds it, and its memory may be reused.
+    """
     aval: ShapedArray
     serves: Callable[[Effect], bool]
+    given: bool = False
 
 
 class _TokenDType(ExtendedDType):

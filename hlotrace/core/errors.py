@@ -1,4 +1,5 @@
 """Exception classes under JAX's names, and the words that go with the most common mistakes."""
+import math
 
 
 class ConcretizationTypeError(TypeError):
@@ -21,7 +22,7 @@ class NonConcreteBooleanIndexError(IndexError):
     """An array was indexed with a traced boolean mask, so the shape of the result is unknown."""
 
 
-class UnexpectedTracerError(Exception):
+class UnexpectedTracerError(TypeError):
     """A tracer was used after the transformation that made it had ended."""
 
 
@@ -29,8 +30,25 @@ class TypePromotionError(ValueError):
     """The dtypes of the operands have no common dtype under the promotion rules in force."""
 
 
+class KeyPromotionError(TypePromotionError, TypeError):
+    """A PRNG key beside a number."""
+
+
+class ShapeError(TypeError, ValueError):
+    """Shapes that do not fit each other.  JAX raises TypeError or ValueError, by the ranks; NumPy always ValueError."""
+
+
+class InconclusiveDimensionOperation(Exception):
+    """A comparison of symbolic sizes holds for some of their values and not for others."""
+
+
 class KeyReuseError(TypeError):
     """A PRNG key was consumed more than once (see `debug_key_reuse`)."""
+
+
+for _class in list(vars().values()):
+    if isinstance(_class, type):
+        _class.__module__ = "hlotrace.errors"       # where users find it, and what a traceback prints
 
 
 def _made_at(tracer):
@@ -43,24 +61,73 @@ def bool_conversion(tracer):
         f"Attempted boolean conversion of traced array with shape {tracer.aval.str_short()}: its value is not "
         f"known while {tracer.under()} is tracing.{_made_at(tracer)}\n"
         "Python's `if`, `while`, `and`, `or`, `not` and `assert` need a concrete value. Use jnp.where or lax.cond "
-        "for a choice, lax.while_loop for a loop, `&`, `|`, `~` for logic on arrays, or mark the argument that "
-        "decides it with static_argnums/static_argnames.")
+        f"for a choice, lax.while_loop for a loop, `&`, `|`, `~` for logic on arrays, or {_made_known(tracer)}.")
+
+
+def _made_known(tracer):
+    """How a value that Python needs could be known."""
+    under = tracer.under()
+    if under.startswith("vmap"):
+        return "give what is the same for the whole batch with in_axes=None, which leaves it as it is"
+    if under.startswith(("lax.scan", "lax.while_loop", "lax.fori_loop", "lax.map")):
+        return "write a Python loop, which knows its values (and is unrolled)"
+    return "mark the argument that decides it with static_argnums/static_argnames"
 
 
 def integer_conversion(tracer):
     return TracerIntegerConversionError(
         f"A traced value of type {tracer.aval.str_short()} was used where Python needs an integer, while "
         f"{tracer.under()} is tracing.{_made_at(tracer)}\n"
-        "Shapes, axes, `range` and list indices must be known when tracing: mark the argument with "
-        "static_argnums/static_argnames; to index with a traced value, index a jnp array rather than a list or "
-        "NumPy array; for a loop use lax.fori_loop.")
+        f"Shapes, axes, `range` and list indices must be known when tracing: {_made_known(tracer)}. To index with a traced "
+        "value, index a jnp array rather than a list or NumPy array; for a loop use lax.fori_loop.")
+
+
+_INSTEAD = {
+    "item": "Keep the value as an array: an array of one element does what a number does, x.reshape(()) has rank 0",
+    "tolist": "Keep the value as an array: index it, or unpack it where its length is known, as in `a, b = x`",
+    "pickle": "Return the value from the traced function, and pickle the result",
+}
 
 
 def scalar_conversion(tracer, name):
+    instead = _INSTEAD.get(name, f"Keep the value as an array (x.astype({name})), with jnp.sqrt and kin for math.sqrt")
     return ConcretizationTypeError(
-        f"{name}() needs a concrete value, but got a traced array of type {tracer.aval.str_short()} while "
+        f"{'.' * (name in ('item', 'tolist'))}{name}() needs a concrete value, but got a traced array of type "
+        f"{tracer.aval.str_short()} while {tracer.under()} is tracing.{_made_at(tracer)}\n"
+        f"{instead}; to see it when it is computed, use hlotrace.debug.print; or {_made_known(tracer)}.")
+
+
+def format_conversion(tracer, spec):
+    return ConcretizationTypeError(
+        f"format with {spec!r} needs a concrete value, but got a traced array of type {tracer.aval.str_short()} while "
         f"{tracer.under()} is tracing.{_made_at(tracer)}\n"
-        f"Keep the value as an array (x.astype({name})), or mark the argument with static_argnums/static_argnames.")
+        f"To print the value when it is computed, use hlotrace.debug.print('{{x:{spec}}}', x=x); without a format, "
+        "f\"{x}\" shows its type.")
+
+
+def concrete_needed(tracer, what="", advice=""):
+    return ConcretizationTypeError(
+        f"{what or 'a concrete value is needed'}, but got a traced array of type {tracer.aval.str_short()} "
+        f"while {tracer.under()} is tracing.{_made_at(tracer)}\n"
+        f"{advice or f'Shapes, axes and sizes must be known when tracing: {_made_known(tracer)}'}, or compute it outside "
+        "of the transformation.")
+
+
+def sized_by_values(tracer, given="size="):
+    """For functions whose results have as many elements as the values say."""
+    return concrete_needed(tracer, "the values decide how many elements the result has, so they must be known",
+                           f"Give the number of elements with {given}, which pads or cuts the result")
+
+
+def not_a_key(value, aval, words):
+    got = f"{value!r:.60} of type {type(value).__name__}" if aval is None or type(value) is float else aval.str_short()
+    if aval is not None and aval.dtype.name == "uint32" and aval.shape:
+        got += f" (the data of keys has shape (..., {words[0]}))"
+    elif aval is not None and aval.dtype.name == "uint32":
+        got += " (half of a key of random.PRNGKey? To map over keys, make an array of them with random.split)"
+    return TypeError(f"a PRNG key is needed where {got} was given: make a key with random.key"
+                     f"({value if type(value) is int else 0}), and give it to random functions as their first argument, "
+                     "as in random.normal(key, (3,))")
 
 
 def array_conversion(tracer):
@@ -77,3 +144,124 @@ def leaked_tracer(tracer):
         f"{tracer.under()} has ended, or the value belongs to another trace.{_made_at(tracer)}\n"
         "A value leaves a transformed function only as its return value: not through a global, an attribute, a "
         "closure list or a cache. Return it instead; to look at it, use hlotrace.debug.print.")
+
+
+# --- shapes -----------------------------------------------------------------------------------------------------
+
+def listed(things):
+    """`a`, `a and b`, `a, b and c`."""
+    *first, last = map(str, things)
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def fits(a, b):
+    """Do two shapes broadcast together?"""
+    return all(m == n or m == 1 or n == 1 for m, n in zip(reversed(a), reversed(b)))
+
+
+def incompatible_shapes(shapes, axis):
+    """For shapes that do not broadcast, since their sizes differ along `axis`, counted from the end."""
+    shapes = [tuple(s) for s in shapes]
+    sizes = dict.fromkeys(s[axis] for s in shapes if len(s) >= -axis and s[axis] != 1)
+    return ShapeError(f"Incompatible shapes for broadcasting: {listed(shapes)}: axis {axis} has sizes {listed(sizes)}, "
+                      f"which must be equal, or one of them 1; {_mending(shapes)}")
+
+
+def _mending(shapes):
+    """What would make two shapes fit."""
+    if len(shapes) == 2:
+        for i in (1, 0):
+            which, shape, other = ("the second", "the first")[1 - i], shapes[i], shapes[1 - i]
+            if len(shape) + 1 == len(other) and fits((*shape, 1), other):
+                return f"{which} fits with a new last axis: x[..., None], of shape {(*shape, 1)}"
+            if len(shape) > 1 and fits(shape[::-1], other):
+                return f"{which} fits transposed: x.T, of shape {shape[::-1]}"
+    return "reshape, slice or pad one of them"
+
+
+def too_many_elements(shape, dtype, limit):
+    zeros = " (zeros left out)" if 0 in shape else ""
+    return ValueError(
+        f"an array of shape {shape} and dtype {dtype.name} would have {math.prod(filter(None, shape))} elements{zeros}: the "
+        f"sizes of a shape multiply to less than {limit} (2**{limit.bit_length() - 1}), of which jaxlib can count "
+        "the bytes.")
+
+
+def index_out_of_bounds(index, axis, size, low, high, advice):
+    return IndexError(
+        f"index {index} is out of bounds for axis {axis} with size {size}: ints from {low} to {high} are inside. {advice}, "
+        "or let them all pass silently, as JAX does, with hlotrace.config.update('jax_check_static_indices', False).")
+
+
+def traced_slice(item, position):
+    """For a slice at a position of an index, with parts that are traced."""
+    parts = {name: part for name in ("start", "stop", "step")
+             if hasattr(part := getattr(item, name), "concrete") and part.concrete() is None}
+    said = listed(f"its {name} is a traced {part.aval.str_short()}" for name, part in parts.items())
+    return IndexError(
+        f"Slice entries must be static integers, but of the slice at position {position} {said}: the size of the "
+        "result would not be known when tracing. Where the size is known, use lax.dynamic_slice_in_dim(x, start, size), "
+        "else a mask: jnp.where(jnp.arange(n) < stop, x, 0)." + "".join(dict.fromkeys(map(_made_at, parts.values()))))
+
+
+def empty_axis(index, axis):
+    return IndexError(f"index {index} is out of bounds for axis {axis} with size 0: an empty axis has no element to read or "
+                      "to replace")
+
+
+def wrong_unpacking(aval, wanted):
+    size = aval.shape[0]
+    several = " To take another axis apart, transpose the array first." if aval.ndim > 1 else ""
+    wrong = "not enough" if wanted > size else "too many"
+    return ValueError(f"{wrong} values to unpack (expected {wanted}, got {size}): an array of type "
+                      f"{aval.str_short()} is unpacked along axis 0, which has size {size}.{several}")
+
+
+# --- arguments ---------------------------------------------------------------------------------------------------
+
+def not_one_of(parameter, got, choices, kind=ValueError):
+    """For an argument that must be one of a few texts."""
+    *first, last = map(repr, choices)
+    return kind(f"{parameter} must be {', '.join(first)} or {last}, got {got!r}{did_you_mean(got, choices)}")
+
+
+def not_callable(got, instead="not what it returns"):
+    """For a transformation that is not given a function, most often what the function returns."""
+    return TypeError(f"Expected a callable value, got {got!r:.80} of type {type(got).__name__}: pass the function itself, "
+                     f"{instead}")
+
+
+def not_an_int(parameter, got, advice=""):
+    aval = getattr(got, "aval", None)
+    return TypeError(f"{parameter} must be an int, got {repr(got)[:60] if aval is None else aval.str_short()}{advice}")
+
+
+# --- dtypes -----------------------------------------------------------------------------------------------------
+
+def no_numbers(value, array):
+    """For what jnp.array cannot hold; `array` is what NumPy makes of it."""
+    kind = array.dtype.kind
+    mend = (
+        "Number the texts first, as names.index(text) or np.unique(texts, return_inverse=True) do" if kind in "UST" else
+        "subtract a start and take .astype('int64') of the difference, in NumPy, before" if kind in "mM" else
+        "make an array of each field, as in x['name']" if kind == "V" else
+        "jax.tree.map(jnp.asarray, x) makes an array of each of its values" if isinstance(value, dict) else
+        "jnp.array(list(x)) makes an array of its elements" if hasattr(value, "__iter__") and array is not value else
+        "give numbers, or lists of them; NumPy's .astype(float) makes numbers of objects that are some")
+    of = f" of dtype {array.dtype}" if kind != "O" or hasattr(value, "dtype") else ""
+    return TypeError(f"Value {value!r:.60}{of}, from {type(value).__name__}, is not a valid JAX array type. Only arrays of "
+                     f"numeric types are supported: {mend}.")
+
+
+# --- names ------------------------------------------------------------------------------------------------------
+
+def did_you_mean(name, known):
+    """`; did you mean 'x'?`, or an empty string where none of the names known is near."""
+    near = nearest(name, known)
+    return "" if near is None else f"; did you mean {near!r}?"
+
+
+def nearest(name, known):
+    """The one of the names known that is spelt most alike; None where none is."""
+    import difflib
+    return next(iter(difflib.get_close_matches(str(name), [k for k in known if isinstance(k, str)], 1)), None)

@@ -267,6 +267,5 @@ class _Printer:
             return f"(\n{inner}\n{' ' * indent})"
         if isinstance(value, np.dtype):
             return short_name(value)
-        if callable(value) and hasattr(value, "__name__"):
-            return value.__name__
-        return str(value)
+        name = getattr(value, "__name__", None) if callable(value) else None
+        return name if isinstance(name, str) else str(value)

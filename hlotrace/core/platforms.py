@@ -8,7 +8,8 @@ class Platform(str):
     """A platform's name that knows what can be done there; one that is made of a name alone claims nothing."""
     aliases = ()            # other names of it, the first being the one that `default_backend` gives
     callback = None         # the custom-call target that calls a Python function of this process
-    built_in = ("InspectSharding",)     # targets that its compiler knows; others are registered by runtime/kernels.py
+    # targets that its compiler knows; others are registered by runtime/kernels.py
+    built_in = ("InspectSharding", "LayoutConstraint")
     keeps_calls = False     # a call marked so stays one, its function compiled once; elsewhere fusions would be lost
     all_reduces = None      # {elementwise primitive: kinds of dtype} by which its devices reduce together; None: by all
     in_pieces = False       # starting a program costs so little that one may run as several
@@ -29,7 +30,7 @@ class Platform(str):
 
 
 PLATFORMS = (
-    Platform("cpu", callback="xla_ffi_python_cpu_callback", built_in=("InspectSharding", "xla_ffi_python_cpu_callback"),
+    Platform("cpu", callback="xla_ffi_python_cpu_callback", built_in=(*Platform.built_in, "xla_ffi_python_cpu_callback"),
              keeps_calls=True, in_pieces=True, quick={"xla_backend_optimization_level": 0}, instant=4096, on_host=True,
              all_reduces={"add": "fciub", "mul": "fciub", "max": "fiub", "min": "fiub", "and": "b", "or": "b"}, dlpack=1),
     Platform("cuda", aliases=("gpu",), callback="xla_ffi_python_gpu_callback", dlpack=2),

@@ -9,6 +9,8 @@ from collections.abc import Mapping
 
 from .avals import ShapedArray
 from .config import state
+from .effects import Effect
+from .errors import did_you_mean
 from .jaxpr import Jaxpr, sub_jaxprs
 from .platforms import by_platform
 
@@ -23,6 +25,7 @@ RULES = (
     "batch",        # (axis, args, dims, **params) -> (out, out_dim)    a dim None is unbatched
     "thread",       # (states, values, args, **params) -> (values, out) with effects that the states serve done to them
     "dce",          # (used_outputs, eqn) -> eqn
+    "divide",       # (policy, wanted, eqn) -> (eqn that also gives what is saved, eqn from that to what is wanted, saved)
     "evaluate",     # (*args, **params) -> results                      how it runs eagerly, if not by compiling it
     "stage",        # (args, params) -> (args, params)                  how it is written into a program, if that differs
 )
@@ -63,10 +66,8 @@ class Primitive:
         for trait, usual in TRAITS.items():
             setattr(self, trait, given.pop(trait, usual))
         for unknown in given:
-            import difflib
-            near = difflib.get_close_matches(unknown, (*RULES, *FACTS, *TRAITS), 1)
             raise TypeError(f"Primitive {name!r} has no rule or fact called {unknown!r}"
-                            + (f"; did you mean {near[0]!r}?" if near else ""))
+                            f"{did_you_mean(unknown, (*RULES, *FACTS, *TRAITS))}")
         if self.typ is None:
             self.typ = functools.partial(_untyped, self)
         elif not multiple_results:
@@ -97,12 +98,21 @@ class Primitive:
         return function
 
     def def_effectful_abstract_eval(self, function):
-        """As `def_abstract_eval`, where `function` gives (avals, effects).  NotImplementedError where there are effects."""
+        """As `def_abstract_eval`, where `function` gives (avals, effects): a set of `Effect`s, for the parameters alone.
+
+        TypeError where one is no Effect.
+        """
+        known = {}      # the parameters of an application -> its effects
+
         def pure(*avals, **params):
             result, effects = function(*avals, **params)
+            for effect in effects:
+                if not isinstance(effect, Effect):
+                    raise TypeError(f"{self}: its abstract evaluation rule has the effect {effect!r:.60}, which is a "
+                                    f"{type(effect).__name__}: derive its class from extend.core.Effect")
             if effects:
-                raise NotImplementedError(f"{self}: its abstract evaluation rule has the effects {effects}; give them "
-                                          "as Primitive(..., effects=function of its parameters)")
+                known[tuple(params.items())] = tuple(effects)
+                self.effects = lambda params: known.get(tuple(params.items()), ())
             return result
         self.def_abstract_eval(pure)
         return function

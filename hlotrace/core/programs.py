@@ -8,6 +8,8 @@ linearize(jaxpr, nonzero) -> Linearized
 transpose(jaxpr, linear, ct_nonzero) -> (jaxpr of [*nonlinear inputs, *cotangents] -> nonzero cts, in_nonzero)
 batch(jaxpr, axis, batched, force_out) -> (jaxpr with mapped axes in front, out_batched)
 thread(jaxpr, states) -> jaxpr of [*states, *inputs] -> [*states, *outs]
+instrument(jaxpr, kinds, without=()) -> jaxpr with checks of `kinds`, all of which know their lines
+divide(jaxpr, policy, wanted) -> (jaxpr of inputs -> [*outs, *saved], jaxpr of [*inputs, *saved] -> wanted outs)
 map_flat(fun, axis, args, dims) -> outs with mapped axes in front   (a function, not a program)
 """
 import functools
@@ -16,12 +18,12 @@ import numpy as np
 
 from .array import Array
 from .config import scoped
-from .jaxpr import Literal, Var
+from .jaxpr import Jaxpr, Literal, Var
 from .kept import Kept
 from .linear import is_linear, nonzero, present, spread
 from .trace import EVAL, entering, trace_to_jaxpr
 
-jvp = linearize = transpose = batch = thread = map_flat = None
+jvp = linearize = transpose = batch = thread = instrument = divide = map_flat = None
 
 
 def cached(function):
@@ -116,6 +118,36 @@ def embed_constants(jaxpr):
 def trace_closed(fun, avals, name="", arg_names=None):
     """The program of a function of flat lists, with what its rules made as literals."""
     return embed_constants(trace_to_jaxpr(fun, avals, name, arg_names))
+
+
+def cut(jaxpr, policy, wanted, first=0):
+    """`divide`, with nothing given or kept twice: (forward, again, places, kept).
+
+    What is saved and is an output anyway, not among the first ones, is that; `places` says where forward gives what again
+    takes.  `kept` marks the wanted outputs that are saved as they are: these again does not give.
+    """
+    forward, again = divide(jaxpr, policy, wanted)
+    saved, outs, n = again.invars[len(jaxpr.invars):], iter(again.outvars), len(jaxpr.outvars)
+    kept = tuple([w and next(outs) in saved and i >= first for i, w in enumerate(wanted)])
+    if any(kept):
+        forward, again = divide(jaxpr, policy, tuple([w and not k for w, k in zip(wanted, kept)]))
+    places = {v: i for i, v in enumerate(jaxpr.outvars) if i >= first}
+    extra = [v for v in forward.outvars[n:] if v not in places]
+    places.update((v, n + i) for i, v in enumerate(extra))
+    order = [places[v] for v in forward.outvars[n:]]
+    if len(extra) < len(order):
+        forward = forward.replace(outvars=[*jaxpr.outvars, *extra])
+    return forward, again, order, kept
+
+
+def anonymous(jaxpr):
+    """The program without lines of the user's and scopes: one that is kept for all must not show who came first."""
+    def without(value):
+        if type(value) is tuple:
+            return tuple([without(v) for v in value])
+        return anonymous(value) if type(value) is Jaxpr else value
+    return jaxpr.replace(eqns=[e.replace(source=None, name_stack="", params={k: without(v) for k, v in e.params.items()})
+                               for e in jaxpr.eqns])
 
 
 def transpose_call(cotangents, args, jaxpr, bind):

@@ -4,11 +4,12 @@ A source is the pair (code object, instruction offset): cheap to take while trac
 only when somebody asks.
 """
 import itertools
+import opcode
 import os
 import sys
 
-_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
-_internal: dict[str, bool] = {}    # file name -> is it ours?
+PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+_internal: dict[str, bool] = {}    # file name -> is it ours, or of what calls on our behalf?
 _excluded: tuple[str, ...] = ()    # libraries that asked not to be taken for the user
 
 
@@ -19,9 +20,14 @@ def exclude(path):
     _internal.clear()
 
 
+def is_package(filename):
+    """Is it a file of this package, or of a library that asked to be taken for one?"""
+    return filename.startswith(PACKAGE) or filename.startswith(_excluded)
+
+
 def _is_internal(filename):
-    ours = filename.startswith(_PACKAGE) or filename.startswith("<frozen") or filename.endswith(
-        (os.sep + "functools.py", os.sep + "contextlib.py")) or filename.startswith(_excluded)
+    ours = is_package(filename) or filename.startswith("<frozen") or filename.endswith(
+        (os.sep + "functools.py", os.sep + "contextlib.py"))
     _internal[filename] = ours
     return ours
 
@@ -50,6 +56,14 @@ def user_stacklevel():
     return level
 
 
+def unpacked_into(frame):
+    """To how many targets (fewer than 256) the frame unpacks what it is just asking for, or None where it does not."""
+    code, at = frame.f_code.co_code, frame.f_lasti
+    if code[at] != opcode.opmap["UNPACK_SEQUENCE"] or at and code[at - 2] == opcode.EXTENDED_ARG:
+        return None
+    return code[at + 1]
+
+
 def position(source):
     """(file name, line, column, function name) of a source."""
     code, lasti = source
@@ -62,4 +76,9 @@ def describe(source):
     if source is None:
         return ""
     filename, line, _, function = position(source)
-    return f"{filename}:{line} ({function})"
+    return f"{short(filename)}:{line} ({function})"
+
+
+def short(filename):
+    """A file below the working directory as one writes it from there."""
+    return filename.removeprefix(os.path.join(os.getcwd(), ""))

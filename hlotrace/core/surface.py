@@ -1,7 +1,8 @@
 """JAX's names for what core holds: `jax.core` and most of `jax.extend.core`."""
 import weakref
+from collections.abc import Set
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -9,31 +10,44 @@ from . import trace as tracing
 from .avals import ShapedArray
 from .avals import aval_of as get_aval
 from .config import state
+from .dimension import InconclusiveDimensionOperation, max_dim, min_dim
 from .dtypes import tangent_dtype as primal_dtype_to_tangent_dtype
+from .effects import Effect
 from .jaxpr import Eqn as JaxprEqn
 from .jaxpr import Jaxpr as Program
 from .jaxpr import Literal, Var, check_jaxpr, eval_jaxpr
 from .jaxpr import sub_jaxprs as jaxprs_in_params
 from .primitive import Primitive
-from .trace import EVAL, Trace, Tracer, entering, raise_to_shaped
+from .trace import EVAL, Trace, Tracer, ensure_compile_time_eval, entering, raise_to_shaped
 
 __all__ = [
-    "AbstractValue", "Atom", "ClosedJaxpr", "DropVar", "Jaxpr", "JaxprEqn", "JaxprTypeError", "Literal", "ParamDict",
-    "Primitive", "ShapedArray", "Trace", "Tracer", "Value", "Var", "array_types", "check_jaxpr", "concrete_or_error",
+    "AbstractValue", "Atom", "ClosedJaxpr", "DebugInfo", "DropVar", "Effect", "Effects",
+    "InconclusiveDimensionOperation", "Jaxpr", "JaxprEqn", "JaxprTypeError", "Literal", "ParamDict", "Primitive",
+    "ShapedArray", "Trace", "Tracer", "Value", "Var", "array_types", "check_jaxpr", "concrete_or_error",
     "ensure_compile_time_eval", "eval_context", "eval_jaxpr", "find_top_trace", "gensym", "get_aval",
     "get_opaque_trace_state", "jaxpr_as_fun", "jaxprs_in_params", "mapped_aval", "max_dim", "min_dim", "new_jaxpr_eqn",
-    "no_effects", "nonempty_axis_env_DO_NOT_USE", "primal_dtype_to_tangent_dtype", "raise_to_shaped", "set_current_trace",
-    "subjaxprs", "take_current_trace", "typeof", "unmapped_aval", "unsafe_am_i_under_a_jit_DO_NOT_USE",
-    "unsafe_am_i_under_a_vmap_DO_NOT_USE", "unsafe_get_axis_names_DO_NOT_USE", "valid_jaxtype"]
+    "no_effects", "nonempty_axis_env_DO_NOT_USE", "primal_dtype_to_tangent_dtype", "raise_to_shaped",
+    "set_current_trace", "subjaxprs", "take_current_trace", "typeof", "unmapped_aval",
+    "unsafe_am_i_under_a_jit_DO_NOT_USE", "unsafe_am_i_under_a_vmap_DO_NOT_USE", "unsafe_get_axis_names_DO_NOT_USE",
+    "valid_jaxtype"]
 
 AbstractValue = ShapedArray
 Atom = Var | Literal
+Effects = Set[Effect]
 Value = Any
 ParamDict = dict[str, Any]
 JaxprTypeError = TypeError
 array_types = {np.ndarray, np.generic}
 no_effects: frozenset = frozenset()
 typeof = get_aval
+
+
+class DebugInfo(NamedTuple):
+    """What is known of a function that is traced: for what, where it is, the names of arguments and results."""
+    traced_for: str
+    func_src_info: str
+    arg_names: tuple | None = None
+    result_paths: tuple | None = None
 
 
 # --- programs ---------------------------------------------------------------------------------------------------
@@ -123,14 +137,6 @@ def valid_jaxtype(x):
     return True
 
 
-def max_dim(a, b):
-    return max(a, b)
-
-
-def min_dim(a, b):
-    return min(a, b)
-
-
 # --- the current trace ------------------------------------------------------------------------------------------
 
 def concrete_or_error(force, value, context=""):
@@ -139,12 +145,7 @@ def concrete_or_error(force, value, context=""):
     return known if force is None else force(known)
 
 
-def eval_context():
-    """Context manager in which operations on concrete values are done at once, also while tracing."""
-    return entering(EVAL)
-
-
-ensure_compile_time_eval = eval_context
+eval_context = ensure_compile_time_eval
 
 
 def find_top_trace(_=None):

@@ -3,13 +3,17 @@
 There is one current trace on each thread (`state.trace`).  `primitive.bind` hands the call to it; a rule
 runs with the trace's parent as the current one.  At the bottom `EvalTrace` evaluates.
 """
+from collections.abc import Callable
+
 import numpy as np
 
 from . import dtypes, errors, leaks
 from . import source as provenance
 from .array import Array
 from .avals import ShapedArray, aval_of, physical
+from .boundary import boundaries
 from .config import state, sync
+from .dimension import Dimension
 from .jaxpr import Eqn, Jaxpr, Literal, Var, literal_value, sub_jaxprs
 from .primitive import Primitive
 
@@ -95,6 +99,33 @@ EVAL = EvalTrace(None)
 type(state).trace = EVAL
 
 
+class CompileTimeTrace(Trace):
+    """Evaluates at once what concerns concrete values alone; the innermost trace among its tracers does what has such."""
+    __slots__ = ()
+    what = "ensure_compile_time_eval"
+
+    def __init__(self, parent):
+        super().__init__(parent)
+        self.staging = False
+
+    def process(self, primitive, args, params):
+        traces = {a._trace for a in args if isinstance(a, Tracer)}
+        trace = self.parent if traces else EVAL
+        while trace is not EVAL and trace not in traces:
+            trace = trace.parent
+        with entering(trace):
+            return trace.process(primitive, args, params)
+
+
+def ensure_compile_time_eval():
+    """Context manager in which operations on concrete values are done at once, also while tracing.
+
+    Those on tracers are traced as they are outside of it.
+    """
+    return entering(EVAL if state.trace is EVAL else CompileTimeTrace(state.trace))
+
+
+@boundaries(called="Array", but="concrete under origin")
 class Tracer(Array):
     """A stand-in for an array while a transformation runs a function."""
     __slots__ = ("_trace", "aval")
@@ -164,6 +195,8 @@ class Tracer(Array):
 
     def __format__(self, spec):
         value = self.concrete()
+        if value is None and spec and self._trace.alive:
+            raise errors.format_conversion(self, spec)
         return format(repr(self) if value is None else value, spec)
 
 
@@ -188,21 +221,27 @@ class JaxprTracer(Tracer):
 
 class JaxprTrace(Trace):
     """Writes down what is bound as the equations of a program."""
-    __slots__ = ("eqns", "constants", "invars", "name", "arg_names")
+    __slots__ = ("eqns", "constants", "buffers", "inner", "invars", "name", "arg_names", "doing")
+    dimension: Primitive     # primitives/exported.py gives it: the value of a symbolic size
     pvary: Primitive     # primitives/collectives.py gives it: an operation that only marks a value as one that varies
+    # runtime/array.py gives it: (a NumPy array, the Array of it when it was used before or None) -> the Array of it now
+    held: Callable
 
-    def __init__(self, parent, name="fn", arg_names=None):
+    def __init__(self, parent, name="fn", arg_names=None, doing=None):
         super().__init__(parent)
         self.staging = True
+        self.doing = doing     # of which function it is what, as in "grad of loss"; by default jit's
         self.eqns = []
         self.constants = {}    # id(value) -> (value, Var or Literal)
+        self.buffers = {}      # the same of NumPy arrays, which may be rewritten -> (value, what it was, Var or Literal)
+        self.inner = []        # those that programs inside of this one have seen: (value, what it was)
         self.invars = []
         self.name = name
         self.arg_names = arg_names
 
     @property
     def what(self):
-        return f"jit of {self.name}" if self.name else "jit"
+        return self.doing or (f"jit of {self.name}" if self.name else "jit")
 
     def input(self, aval):
         var = Var(aval)
@@ -223,17 +262,35 @@ class JaxprTrace(Trace):
             if not value._trace.alive:
                 raise errors.leaked_tracer(value)
             atom = Var(value.aval)
-        elif isinstance(value, (np.ndarray, np.generic)):
+        elif isinstance(value, np.ndarray):
+            return self.buffer(value)
+        elif isinstance(value, np.generic):
             aval = aval_of(value)
-            if value.nbytes <= LITERAL_BYTES and physical(aval) is aval:
-                atom = Literal(np.array(value, aval.dtype), aval)    # a copy: the array may change later
-            else:
-                atom = Var(aval)
+            atom = Literal(np.array(value, aval.dtype), aval)
         elif isinstance(value, dtypes.python_scalars):
             return Literal(value, aval_of(value))
+        elif type(value) is Dimension:
+            return self.process(self.dimension, (), {"dim": value, "dtype": None})._var
         else:
             atom = Var(aval_of(value))
         self.constants[id(value)] = (value, atom)
+        return atom
+
+    def buffer(self, value):
+        """The Var or Literal for a NumPy array as it is now; an earlier use may have seen other numbers in it."""
+        _, before, atom = self.buffers.get(id(value), (value, None, None))
+        if type(before) is bytes and value.tobytes() == before and value.shape == atom.aval.shape:
+            return atom
+        aval = aval_of(value)
+        if value.nbytes <= LITERAL_BYTES and physical(aval) is aval:
+            now, atom = value.tobytes(), Literal(np.array(value, aval.dtype), aval)
+        else:
+            now = self.held(value, None if type(before) is bytes else before)
+            if now is before:
+                return atom
+            atom = Var(aval)
+            self.constants[id(now)] = now, atom
+        self.buffers[id(value)] = value, now, atom
         return atom
 
     def process(self, primitive, args, params):
@@ -241,6 +298,7 @@ class JaxprTrace(Trace):
             raise RuntimeError("internal error: a finished trace is still current")
         if primitive.stage is not None and "jaxpr" not in params:
             args, params = primitive.stage(args, params)
+            return primitive.bind(*args, **params)
         invars, avals, varies = [], [], False
         for a in args:
             v = a._var if type(a) is JaxprTracer and a._trace is self else self.atom(a)
@@ -305,23 +363,41 @@ class JaxprTrace(Trace):
         """The program with these outputs, its constants beside it."""
         outvars = [self.atom(x) for x in outputs]
         held = [(var, value) for value, var in self.constants.values() if type(var) is Var]
-        return Jaxpr([v for v, _ in held], [c for _, c in held], self.invars, self.eqns, outvars, self.name, self.arg_names)
+        program = Jaxpr([v for v, _ in held], [c for _, c in held], self.invars, self.eqns, outvars, self.name,
+                        self.arg_names)
+        if self.buffers or self.inner:
+            program.facts["buffers"] = [*((value, was) for value, was, _ in self.buffers.values()), *self.inner]
+            note_buffers(program, self.parent)
+        return program
+
+
+def note_buffers(program, trace):
+    """Tell the trace that a program becomes a part of which NumPy arrays it has seen."""
+    while trace is not None and not isinstance(trace, JaxprTrace):
+        trace = trace.parent
+    if trace is not None:
+        trace.inner += program.facts.get("buffers", ())
+
+
+def is_current(program):
+    """Do the NumPy arrays that a program has seen when it was traced hold the same numbers still?"""
+    return all(value.tobytes() == was if type(was) is bytes else JaxprTrace.held(value, was) is was
+               for value, was in program.facts.get("buffers", ()))
 
 
 def note_line(error, primitive):
-    """Add the user's line to an error of a typing rule, once."""
-    if not getattr(error, "__notes__", None):
-        where = provenance.describe(state.source or provenance.user_frame())
-        error.add_note(f"while tracing {primitive.name} at {where}")
+    """Add to an error of a typing rule, once, the line that the operation is done for, where that is not its caller's."""
+    if state.source is not None and not getattr(error, "__notes__", None):
+        error.add_note(f"while tracing {primitive.name} at {provenance.describe(state.source)}")
 
 
-def trace_to_jaxpr(fun, in_avals, name="fn", arg_names=None, source=None):
+def trace_to_jaxpr(fun, in_avals, name="fn", arg_names=None, source=None, doing=None):
     """Run `fun` on tracers of these avals.  `fun` takes and returns flat lists of values.
 
     Returns a Jaxpr; constants it closes over, tracers of outer traces among them, are its `consts`.  Equations
     carry `source` if it is given, otherwise the line of the user's that made them.
     """
-    trace = JaxprTrace(state.trace, name, arg_names)
+    trace = JaxprTrace(state.trace, name, arg_names, doing)
     saved_source, state.source = state.source, source
     try:
         with entering(trace, ending=True):
@@ -342,8 +418,7 @@ def concrete_or_error(value, what=""):
     if isinstance(value, Tracer):
         known = value.concrete()
         if known is None:
-            error = errors.scalar_conversion(value, "int")
-            raise errors.ConcretizationTypeError(f"{what}\n{error}" if what else str(error))
+            raise errors.concrete_needed(value, what) if value._trace.alive else errors.leaked_tracer(value)
         return known
     return value
 

@@ -21,6 +21,7 @@ from .tree_paths import (  # noqa: F401 - offered from here too
     SequenceKey,
     arg_names,
     arg_paths,
+    described,
     flatten_error,
     keystr,
     leaf_paths,
@@ -56,6 +57,10 @@ def tree_unflatten(treedef: PyTreeDef, leaves: Iterable[Any]) -> Any:
     """The tree of structure `treedef` that holds `leaves`."""
     try:
         return treedef.unflatten(leaves)
+    except ValueError as error:
+        if error.__traceback__.tb_next is not None:     # of a node's own function
+            raise
+        raise ValueError(f"tree_unflatten: {str(error).rstrip('.')}: {treedef}") from None
     except AttributeError:
         if isinstance(treedef, pytree.PyTreeDef):
             raise
@@ -96,6 +101,9 @@ def tree_leaves_with_path(tree: Any, is_leaf: Callable[..., bool] | None = None,
 def tree_map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf | None = None) -> Any:
     """`f` applied to each leaf of `tree`, together with the subtrees of each of `rest` at the same place."""
     leaves, treedef = tree_flatten(tree, is_leaf)
+    if not callable(f):
+        raise TypeError(f"tree_map takes (f, tree, *rest), but the first argument, of type {type(f).__name__}, is no "
+                        "function")
     if not rest:
         return treedef.unflatten([f(x) for x in leaves])
     columns = _columns("tree_map", treedef, tree, rest, is_leaf)
@@ -130,8 +138,11 @@ def _columns(what: str, treedef: PyTreeDef, tree: Any, rest: tuple, is_leaf: IsL
 def tree_reduce(function: Callable[[Any, Any], Any], tree: Any, initializer: Any = _MISSING,
                 is_leaf: IsLeaf | None = None) -> Any:
     """`functools.reduce` over the leaves; without `initializer`, a tree without leaves is a TypeError."""
-    start = () if initializer is _MISSING else (initializer,)
-    return functools.reduce(function, tree_leaves(tree, is_leaf), *start)
+    leaves = tree_leaves(tree, is_leaf)
+    if not leaves and initializer is _MISSING:
+        raise TypeError("reduce() of empty iterable with no initial value: the tree has no leaves; give one for that case, "
+                        "as in tree.reduce(function, tree, 0.0)")
+    return functools.reduce(function, leaves, *(() if initializer is _MISSING else (initializer,)))
 
 
 def tree_reduce_associative(operation: Callable[[T, T], T], tree: Any, *, identity: T = _MISSING,

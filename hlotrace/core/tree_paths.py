@@ -109,9 +109,17 @@ def arg_paths(fun: Any, args: tuple, kwargs: dict[str, Any] | None = None) -> li
 # Differences
 
 def structure_mismatch(what: str, a_tree: Any, b_tree: Any,
-                       names: Names = ("the first", "the second")) -> str:
-    """`what`, then a line for each place where the structures of two trees (or PyTreeDefs) differ."""
-    return report(what, _differences(a_tree, b_tree, names))
+                       names: Names = ("the first", "the second"), root: str = "") -> str:
+    """`what`, then a line for each place where the structures of two trees (or PyTreeDefs) differ.
+
+    `root` is the name of the trees in the paths of these places.
+    """
+    return report(what, _differences(a_tree, b_tree, names, root=root))
+
+
+def described(x: Any) -> str:
+    """`a tuple of length 2`: what a tree, or a PyTreeDef, is at its root."""
+    return _describe(_as_tree(x)[0])
 
 
 def prefix_errors(prefix: Any, full: Any, is_leaf: IsLeaf | None = None,
@@ -143,7 +151,7 @@ def _as_tree(x: Any) -> tuple[Any, bool]:
 
 
 def _differences(a: Any, b: Any, names: Names, is_leaf: IsLeaf | None = None,
-                 prefix: bool = False) -> list[str]:
+                 prefix: bool = False, root: str = "") -> list[str]:
     (a, a_ok), (b, b_ok) = _as_tree(a), _as_tree(b)
     if not (a_ok and b_ok):
         a, b = (x if isinstance(x, pytree.PyTreeDef) else registry.flatten(x)[1] for x in (a, b))
@@ -151,7 +159,7 @@ def _differences(a: Any, b: Any, names: Names, is_leaf: IsLeaf | None = None,
     out: list[str] = []
 
     def differ(path, left, right, note=""):
-        where = f"at {keystr(path)}: " if path else ""
+        where = f"at {root}{keystr(path)}: " if path or root else ""
         out.append(f"{where}{names[0]} has {left}, {names[1]} has {right}{note}")
 
     def visit(a, b, path):

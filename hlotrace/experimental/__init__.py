@@ -3,4 +3,5 @@ from ..api.callbacks import io_callback
 from ..api.misc import enable_x64
 from ..core.public import offer as _offer
 
-_offer(globals(), homes={"": "mesh_utils multihost_utils shard_map"})
+_offer(globals(), homes={"": "checkify compute_on custom_partitioning jet key_reuse layout mesh_utils multihost_utils "
+                             "ode serialize_executable shard_alike shard_map xla_metadata"})

@@ -2,10 +2,18 @@
 from collections.abc import Callable
 from hlotrace import enable_x64
 from hlotrace._types import Place
-from hlotrace.experimental import mesh_utils as mesh_utils, multihost_utils as multihost_utils, shard_map as shard_map
+from hlotrace.experimental import (
+    checkify as checkify, compute_on as compute_on, custom_partitioning as custom_partitioning, jet as jet,
+    key_reuse as key_reuse, layout as layout, mesh_utils as mesh_utils, multihost_utils as multihost_utils, ode as ode,
+    serialize_executable as serialize_executable, shard_alike as shard_alike, shard_map as shard_map,
+    xla_metadata as xla_metadata,
+)
 from typing import Any
 
-__all__ = ['enable_x64', 'io_callback', 'mesh_utils', 'multihost_utils', 'shard_map']
+__all__ = [
+    'checkify', 'compute_on', 'custom_partitioning', 'enable_x64', 'io_callback', 'jet', 'key_reuse', 'layout', 'mesh_utils',
+    'multihost_utils', 'ode', 'serialize_executable', 'shard_alike', 'shard_map', 'xla_metadata',
+]
 
 def io_callback(
     callback: Callable[..., Any], result_shape_dtypes: Any, *args: Any, sharding: Place | None = None, ordered: bool = False,

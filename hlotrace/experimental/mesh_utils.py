@@ -7,7 +7,6 @@ from ..core.public import offer
 from ..runtime import client
 
 __all__ = ["create_device_mesh"]
-offer(globals())
 
 
 def create_device_mesh(mesh_shape, devices=None, *, contiguous_submeshes=False, allow_split_physical_axes=False):
@@ -24,3 +23,6 @@ def create_device_mesh(mesh_shape, devices=None, *, contiguous_submeshes=False, 
         raise ValueError(f"create_device_mesh: mesh_shape {tuple(mesh_shape)} holds {math.prod(mesh_shape)} devices, and "
                          f"there are {len(devices)}")
     return np.array(devices, dtype=object).reshape(mesh_shape)
+
+
+offer(globals())

@@ -23,7 +23,6 @@ from ..sharding.spec import PartitionSpec
 
 __all__ = ["assert_equal", "broadcast_one_to_all", "global_array_to_host_local_array",
            "host_local_array_to_global_array", "process_allgather", "sync_global_devices"]
-offer(globals())
 
 _SAID = 512     # bytes in which a process says what it calls
 
@@ -239,3 +238,6 @@ def _agree(text, error=ValueError, message=""):
         if other != said[0]:
             raise error(f"{f'{message} ' if message else ''}The processes of the job differ: process 0 calls "
                         f"{said[0]}, process {i} {other}. All must make the same calls in the same order.")
+
+
+offer(globals())

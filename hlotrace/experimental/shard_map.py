@@ -1,8 +1,11 @@
 """shard_map under the name and with the arguments that it had before it left `experimental`."""
 from ..api.shard_map import shard_map as _shard_map
+from ..core.public import explain as _explain
 
 
 def shard_map(f, mesh, in_specs, out_specs, check_rep=True, auto=frozenset()):
     """`hlotrace.shard_map` with `check_rep` for `check_vma`, and `auto`, the axes that are left to the compiler."""
     manual = frozenset(mesh.axis_names) - frozenset(auto)
     return _shard_map(f, mesh=mesh, in_specs=in_specs, out_specs=out_specs, axis_names=manual, check_vma=check_rep)
+
+_explain(globals())

@@ -1,5 +1,6 @@
 """JAX's `extend.backend`: the clients of jaxlib behind devices."""
 from ..api.misc import clear_caches
+from ..core.public import explain as _explain
 from ..runtime.client import available_platforms, client, default_device
 
 __all__ = ["backends", "clear_in_memory_compilation_cache", "get_backend", "get_default_device"]
@@ -29,3 +30,5 @@ def get_default_device():
 def clear_in_memory_compilation_cache():
     """Forget all compiled programs."""
     clear_caches()
+
+_explain(globals())

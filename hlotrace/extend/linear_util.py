@@ -5,6 +5,9 @@ for the functions whose names end in 2, a function that is given the function to
 """
 import functools
 
+from ..api.signatures import name_of
+from ..core.public import explain as _explain
+
 __all__ = ["StoreException", "WrappedFun", "merge_linear_aux", "transformation", "transformation2",
            "transformation_with_aux", "transformation_with_aux2", "wrap_init"]
 
@@ -42,7 +45,7 @@ class WrappedFun:
     def __init__(self, f, call, params, debug_info=None):
         self.f, self._call, self.params, self.debug_info = f, call, params, debug_info
 
-    __name__ = property(lambda self: getattr(self.f, "__name__", "fn"))
+    __name__ = property(lambda self: name_of(self.f))
 
     def call_wrapped(self, *args, **kwargs):
         return self._call(*args, **{**self.params, **kwargs})
@@ -117,3 +120,5 @@ def merge_linear_aux(aux1, aux2):
     if len(filled) != 1:
         raise StoreException(f"{'both stores are' if filled else 'neither store is'} occupied")
     return filled[0]
+
+_explain(globals())

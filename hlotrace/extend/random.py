@@ -1,10 +1,51 @@
-"""JAX's `extend.random`: the hash behind keys."""
+"""JAX's `extend.random`: the generators behind keys, and generators of one's own."""
+import functools
+
 from .. import numpy as jnp
+from ..api.vmap import vmap
+from ..core.public import explain as _explain
 from ..primitives.random import KEY as threefry_prng_impl
-from ..primitives.random import threefry2x32
+from ..primitives.random import RBG as rbg_prng_impl
+from ..primitives.random import UNSAFE_RBG as unsafe_rbg_prng_impl
+from ..primitives.random import KeyDType, threefry2x32_p
 from ..random.keys import key
 
-__all__ = ["seed_with_impl", "threefry_2x32", "threefry_prng_impl"]
+__all__ = ["define_prng_impl", "random_seed", "rbg_prng_impl", "seed_with_impl", "threefry2x32_p", "threefry_2x32",
+           "threefry_prng_impl", "unsafe_rbg_prng_impl"]
+
+
+def define_prng_impl(*, key_shape, seed, split, random_bits, fold_in, name="<unnamed>", tag="?"):
+    """A generator of one's own, as the `impl` of `random.key` and its kin; it is the dtype of its keys, printed `key<tag>`.
+
+    A key is an array of uint32 words of `key_shape`.  seed(seed) makes one from a scalar integer, split(key, shape) an
+    array of shape (*shape, *key_shape), random_bits(key, bit_width, shape) unsigned integers, fold_in(key, data) a key;
+    each is a function of one key that vmap can map.  NotImplementedError unless keys are vectors.
+    """
+    if len(key_shape) != 1:
+        raise NotImplementedError(f"define_prng_impl: key_shape={key_shape} is not supported: let keys be vectors, as (4,)")
+
+    def of_each(fun):
+        def mapped(words, *data, **params):
+            def rule(words, *data):
+                return fun(words, *data, *params.values())
+            for _ in range(words.ndim - 1):
+                rule = vmap(rule, (0, *(0 if x.ndim else None for x in data)))
+            return rule(words, *data)
+        return mapped
+    return KeyDType(name, tag, tuple(key_shape), seed, of_each(split), of_each(random_bits), of_each(fold_in))
+
+
+def random_seed(seeds, impl):
+    """Typed keys of the generator `impl` from integers of any shape."""
+    make = functools.partial(key, impl=impl)
+    for _ in jnp.shape(seeds):
+        make = vmap(make)
+    return make(seeds)
+
+
+def seed_with_impl(impl, seed):
+    """A typed key of the generator `impl` from an integer."""
+    return key(seed, impl=impl)
 
 
 def threefry_2x32(keypair, count):
@@ -19,10 +60,7 @@ def threefry_2x32(keypair, count):
     flat = count.ravel()
     if flat.size % 2:
         flat = jnp.concatenate([flat, jnp.zeros(1, "uint32")])
-    words = [jnp.broadcast_to(w, flat.size // 2) for w in words]
-    return jnp.concatenate(threefry2x32(*words, *jnp.split(flat, 2)))[:count.size].reshape(count.shape)
+    return jnp.concatenate(threefry2x32_p.bind(*words, *jnp.split(flat, 2)))[:count.size].reshape(count.shape)
 
 
-def seed_with_impl(impl, seed):
-    """A typed key of the generator `impl` from an integer."""
-    return key(seed, impl=impl)
+_explain(globals())

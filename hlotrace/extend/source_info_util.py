@@ -4,6 +4,7 @@ from typing import NamedTuple
 from ..api.misc import named_scope as extend_name_stack
 from ..core import source as provenance
 from ..core.config import scoped, state
+from ..core.public import explain as _explain
 from ..core.source import exclude as register_exclusion
 
 __all__ = ["NameStack", "SourceInfo", "current", "current_name_stack", "extend_name_stack", "new_name_stack",
@@ -58,3 +59,5 @@ def set_name_stack(name_stack):
 def reset_name_stack():
     """Context manager in which operations stand in no scope."""
     return set_name_stack(NameStack())
+
+_explain(globals())

@@ -211,6 +211,7 @@ def identity(fun, captured, depth=5):
         return id(fun.__self__), identity(fun.__func__, captured, depth - 1)
     if not isinstance(fun, python_types.FunctionType) or depth <= 0:
         return id(fun)
+    fun = vars(fun).get("inner", fun)       # of a boundary
     code = fun.__code__
     held = []
     for name, cell in zip(code.co_freevars, fun.__closure__ or ()):

@@ -9,6 +9,7 @@ from ..core import tree
 from ..core.avals import aval_of
 from ..core.linear import Linear, is_linear
 from ..core.primitive import missing
+from ..core.public import explain as _explain
 from ..primitives.calls import no_tangent
 from ..primitives.common import shape_of
 from ..primitives.elementwise import add_p
@@ -190,3 +191,5 @@ def defbilinear(primitive, lhs_rule, rhs_rule):
         return ((lhs_rule(cotangent, x, y, **params), None) if is_linear(x) else
                 (None, rhs_rule(cotangent, x, y, **params)))
     primitive_transposes[primitive] = transpose
+
+_explain(globals())

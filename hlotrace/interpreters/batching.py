@@ -8,6 +8,7 @@ from ..core.axes import same_axes
 from ..core.jaxpr import sub_jaxprs
 from ..core.linear import Axis
 from ..core.primitive import fact_of
+from ..core.public import explain as _explain
 from ..primitives.shape import batch_by_axes, broadcast_axis, move_axis
 from ..transforms.vmap import BatchTrace, BatchTracer, place_axis
 from .registry import Registry
@@ -121,3 +122,5 @@ def defreducer(primitive):
         out = primitive.bind(*args, axes=tuple(a + (a >= dim) for a in axes), **params)
         return out, dim - sum(a < dim for a in axes)
     primitive_batchers[primitive] = batch
+
+_explain(globals())

@@ -9,6 +9,7 @@ from ..api.misc import clear_caches
 from ..core.effects import IO
 from ..core.platforms import by_platform
 from ..core.programs import embed_constants
+from ..core.public import explain as _explain
 from ..core.trace import EVAL, entering, trace_to_jaxpr
 from ..primitives.callbacks import callback_p
 from ..runtime import mlir_objects
@@ -166,3 +167,5 @@ def module_to_string(module, enable_debug_info=False):
 def module_to_bytecode(module):
     """An MLIR module in MLIR's bytecode."""
     return mlir_objects.bytecode(module)
+
+_explain(globals())

@@ -3,6 +3,7 @@ from ..core import surface
 from ..core.avals import aval_of
 from ..core.config import state
 from ..core.jaxpr import dce
+from ..core.public import explain as _explain
 from ..core.trace import JaxprTrace, JaxprTracer, entering, trace_to_jaxpr
 from ..transforms.linearize import SplitTrace
 from .registry import Registry
@@ -92,3 +93,5 @@ def _dce_asked(_primitive, rule, used_outputs, eqn):
 
 
 dce_rules = Registry("dce_rules", "dce", _dce_given, _dce_asked)
+
+_explain(globals())

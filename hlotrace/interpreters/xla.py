@@ -1,4 +1,5 @@
 """JAX's `interpreters.xla`: running one primitive."""
+from ..core.public import explain as _explain
 from ..runtime.evaluate import evaluate_compiled
 
 __all__ = ["apply_primitive"]
@@ -10,3 +11,5 @@ def apply_primitive(primitive, *args, **params):
     It is what eager evaluation does without `def_impl`; `p.def_impl(partial(apply_primitive, p))` says the same.
     """
     return evaluate_compiled(primitive, args, params)
+
+_explain(globals())

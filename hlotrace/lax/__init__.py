@@ -1,20 +1,24 @@
 """JAX's `lax`: operations close to the primitives, without promotion or broadcasting of operands."""
 from ..core.primitive import PRIMITIVES as _PRIMITIVES
+from ..core.public import entered as _entered
 from ..core.public import offer as _offer
 from .contraction import *
 from .control_flow import *
 from .elementwise import *
 from .indexing import *
 from .parallel import *
+from .platforms import *
+from .prefixes import *
 from .reductions import *
 from .shapes import *
+from .solves import *
 
 
 def __getattr__(name):
     """The primitives by name: `lax.add_p`."""
     if name == "with_sharding_constraint":
         from ..api.shardings import with_sharding_constraint  # meshes are not needed to import lax
-        return with_sharding_constraint
+        return _entered(with_sharding_constraint, __name__, name)
     if name.endswith("_p") and name[:-2] in _PRIMITIVES:
         return _PRIMITIVES[name[:-2]]
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
@@ -22,4 +26,9 @@ def __getattr__(name):
 
 # The primitives that have a function of their name here, or whose name is a word of Python's.
 _offer(globals(), "with_sharding_constraint", *(f"{name}_p" for name in _PRIMITIVES
-                                                if name in globals() or name in ("and", "not", "or", "while", "xor")))
+                                                if name in globals() or name in ("and", "not", "or", "while", "xor")),
+       homes={"": "linalg",
+              "fourier": "FftType fft fft_p",
+              "generators": "RandomAlgorithm rng_bit_generator rng_bit_generator_p rng_uniform rng_uniform_p",
+              "special": "betainc igamma igamma_grad_a igamma_grad_a_p igamma_p igammac igammac_p random_gamma_grad "
+                         "regularized_incomplete_beta_p"})

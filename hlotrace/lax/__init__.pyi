@@ -4,48 +4,53 @@ import numpy as np
 from collections.abc import Callable, Sequence
 from hlotrace import Array
 from hlotrace._types import Axis, AxisName, Int, MatmulPrecision, Place, ShapeLike, _C, _R, _T, _Y
+from hlotrace.lax import linalg as linalg
 from hlotrace.numpy import broadcast_shapes
 from hlotrace.typing import ArrayLike, DTypeLike
 from typing import Any, NamedTuple, TypeAlias, overload
 
 __all__ = [
     'AccuracyMode', 'ConvDimensionNumbers', 'ConvGeneralDilatedDimensionNumbers', 'DotAlgorithm', 'DotAlgorithmPreset',
-    'DotDimensionNumbers', 'GatherDimensionNumbers', 'GatherScatterMode', 'Precision', 'PrecisionLike',
-    'RaggedDotDimensionNumbers', 'RoundingMethod', 'ScatterDimensionNumbers', 'Tolerance', 'abs', 'abs_p', 'acos', 'acos_p',
-    'acosh', 'acosh_p', 'add', 'add_p', 'all_gather', 'all_gather_p', 'all_to_all', 'all_to_all_p', 'and_p', 'argmax',
-    'argmax_p', 'argmin', 'argmin_p', 'asin', 'asin_p', 'asinh', 'asinh_p', 'associative_scan', 'atan', 'atan2', 'atan2_p',
-    'atan_p', 'atanh', 'atanh_p', 'axis_index', 'axis_index_p', 'axis_size', 'batch_matmul', 'bessel_i0e', 'bessel_i0e_p',
-    'bessel_i1e', 'bessel_i1e_p', 'bitcast_convert_type', 'bitcast_convert_type_p', 'bitwise_and', 'bitwise_not',
-    'bitwise_or', 'bitwise_xor', 'broadcast', 'broadcast_in_dim', 'broadcast_in_dim_p', 'broadcast_shapes',
-    'broadcast_to_rank', 'broadcasted_iota', 'cbrt', 'cbrt_p', 'ceil', 'ceil_p', 'clamp', 'clamp_p', 'clz', 'clz_p',
-    'collapse', 'complex', 'complex_p', 'concatenate', 'concatenate_p', 'cond', 'cond_p', 'conj', 'conj_p', 'conv',
-    'conv_dimension_numbers', 'conv_general_dilated', 'conv_general_dilated_local', 'conv_general_dilated_p',
-    'conv_general_dilated_patches', 'conv_transpose', 'conv_with_general_padding', 'convert_element_type',
-    'convert_element_type_p', 'cos', 'cos_p', 'cosh', 'cosh_p', 'cumlogsumexp', 'cumlogsumexp_p', 'cummax', 'cummax_p',
-    'cummin', 'cummin_p', 'cumprod', 'cumprod_p', 'cumsum', 'cumsum_p', 'digamma', 'digamma_p', 'div', 'div_p', 'dot',
+    'DotDimensionNumbers', 'FftType', 'GatherDimensionNumbers', 'GatherScatterMode', 'Precision', 'PrecisionLike',
+    'RaggedDotDimensionNumbers', 'RandomAlgorithm', 'RoundingMethod', 'ScatterDimensionNumbers', 'Tolerance', 'abs', 'abs_p',
+    'acos', 'acos_p', 'acosh', 'acosh_p', 'add', 'add_p', 'all_gather', 'all_gather_p', 'all_to_all', 'all_to_all_p',
+    'and_p', 'approx_max_k', 'approx_min_k', 'approx_top_k_p', 'argmax', 'argmax_p', 'argmin', 'argmin_p', 'asin', 'asin_p',
+    'asinh', 'asinh_p', 'associative_scan', 'atan', 'atan2', 'atan2_p', 'atan_p', 'atanh', 'atanh_p', 'axis_index',
+    'axis_index_p', 'axis_size', 'batch_matmul', 'bessel_i0e', 'bessel_i0e_p', 'bessel_i1e', 'bessel_i1e_p', 'betainc',
+    'bitcast_convert_type', 'bitcast_convert_type_p', 'bitwise_and', 'bitwise_not', 'bitwise_or', 'bitwise_xor', 'broadcast',
+    'broadcast_in_dim', 'broadcast_in_dim_p', 'broadcast_shapes', 'broadcast_to_rank', 'broadcasted_iota', 'cbrt', 'cbrt_p',
+    'ceil', 'ceil_p', 'clamp', 'clamp_p', 'clz', 'clz_p', 'collapse', 'complex', 'complex_p', 'composite', 'composite_p',
+    'concatenate', 'concatenate_p', 'cond', 'cond_p', 'conj', 'conj_p', 'conv', 'conv_dimension_numbers',
+    'conv_general_dilated', 'conv_general_dilated_local', 'conv_general_dilated_p', 'conv_general_dilated_patches',
+    'conv_transpose', 'conv_with_general_padding', 'convert_element_type', 'convert_element_type_p', 'cos', 'cos_p', 'cosh',
+    'cosh_p', 'cumlogsumexp', 'cumlogsumexp_p', 'cummax', 'cummax_p', 'cummin', 'cummin_p', 'cumprod', 'cumprod_p', 'cumsum',
+    'cumsum_p', 'custom_linear_solve', 'custom_linear_solve_p', 'custom_root', 'digamma', 'digamma_p', 'div', 'div_p', 'dot',
     'dot_general', 'dot_general_p', 'dynamic_index_in_dim', 'dynamic_slice', 'dynamic_slice_in_dim', 'dynamic_slice_p',
     'dynamic_update_index_in_dim', 'dynamic_update_slice', 'dynamic_update_slice_in_dim', 'dynamic_update_slice_p', 'empty',
     'eq', 'eq_p', 'erf', 'erf_inv', 'erf_inv_p', 'erf_p', 'erfc', 'erfc_p', 'exp', 'exp2', 'exp2_p', 'exp_p', 'expand_dims',
-    'expm1', 'expm1_p', 'floor', 'floor_p', 'fori_loop', 'full', 'full_like', 'gather', 'gather_p', 'ge', 'ge_p', 'gt',
-    'gt_p', 'imag', 'imag_p', 'index_in_dim', 'index_take', 'integer_pow', 'integer_pow_p', 'iota', 'iota_p', 'is_finite',
-    'is_finite_p', 'le', 'le_p', 'lgamma', 'lgamma_p', 'log', 'log1p', 'log1p_p', 'log2', 'log_p', 'logistic', 'logistic_p',
+    'expm1', 'expm1_p', 'fft', 'fft_p', 'floor', 'floor_p', 'fori_loop', 'full', 'full_like', 'gather', 'gather_p', 'ge',
+    'ge_p', 'gt', 'gt_p', 'igamma', 'igamma_grad_a', 'igamma_grad_a_p', 'igamma_p', 'igammac', 'igammac_p', 'imag', 'imag_p',
+    'index_in_dim', 'index_take', 'integer_pow', 'integer_pow_p', 'iota', 'iota_p', 'is_finite', 'is_finite_p', 'le', 'le_p',
+    'lgamma', 'lgamma_p', 'linalg', 'linear_solve_p', 'log', 'log1p', 'log1p_p', 'log2', 'log_p', 'logistic', 'logistic_p',
     'lt', 'lt_p', 'map', 'max', 'max_p', 'min', 'min_p', 'mul', 'mul_p', 'mulhi', 'ne', 'ne_p', 'neg', 'neg_p', 'nextafter',
     'nextafter_p', 'not_p', 'one_minus_square', 'optimization_barrier', 'optimization_barrier_p', 'or_p', 'pad', 'pad_p',
-    'padtype_to_pads', 'pbroadcast', 'pcast', 'pmax', 'pmax_p', 'pmean', 'pmin', 'pmin_p', 'polygamma', 'polygamma_p',
-    'population_count', 'population_count_p', 'pow', 'pow_p', 'ppermute', 'ppermute_p', 'pshuffle', 'psum', 'psum_p',
-    'psum_scatter', 'pswapaxes', 'pvary', 'pvary_p', 'ragged_dot', 'ragged_dot_general', 'real', 'real_p', 'reciprocal',
-    'reduce', 'reduce_and', 'reduce_and_p', 'reduce_max', 'reduce_max_p', 'reduce_min', 'reduce_min_p', 'reduce_or',
-    'reduce_or_p', 'reduce_p', 'reduce_precision', 'reduce_precision_p', 'reduce_prod', 'reduce_prod_p', 'reduce_sum',
-    'reduce_sum_p', 'reduce_window', 'reduce_window_max_p', 'reduce_window_min_p', 'reduce_window_p',
-    'reduce_window_shape_tuple', 'reduce_window_sum_p', 'reduce_xor', 'reduce_xor_p', 'rem', 'rem_p', 'reshape', 'reshape_p',
-    'rev', 'rev_p', 'round', 'round_p', 'rsqrt', 'rsqrt_p', 'scan', 'scan_p', 'scatter', 'scatter_add', 'scatter_add_p',
-    'scatter_apply', 'scatter_apply_p', 'scatter_max', 'scatter_max_p', 'scatter_min', 'scatter_min_p', 'scatter_mul',
-    'scatter_mul_p', 'scatter_p', 'scatter_sub', 'select', 'select_and_gather_add_p', 'select_and_scatter_add_p', 'select_n',
-    'select_n_p', 'shift_left', 'shift_left_p', 'shift_right_arithmetic', 'shift_right_arithmetic_p', 'shift_right_logical',
-    'shift_right_logical_p', 'sign', 'sign_p', 'sin', 'sin_p', 'sinh', 'sinh_p', 'slice', 'slice_in_dim', 'slice_p', 'sort',
-    'sort_key_val', 'sort_p', 'split', 'sqrt', 'sqrt_p', 'square', 'square_p', 'squeeze', 'squeeze_p', 'stack',
-    'stop_gradient', 'stop_gradient_p', 'sub', 'sub_p', 'switch', 'tan', 'tan_p', 'tanh', 'tanh_p', 'tile', 'top_k',
-    'top_k_p', 'transpose', 'transpose_p', 'while_loop', 'while_p', 'with_sharding_constraint', 'xor_p', 'zeta', 'zeta_p',
+    'padtype_to_pads', 'pbroadcast', 'pcast', 'platform_dependent', 'pmax', 'pmax_p', 'pmean', 'pmin', 'pmin_p', 'polygamma',
+    'polygamma_p', 'population_count', 'population_count_p', 'pow', 'pow_p', 'ppermute', 'ppermute_p', 'pshuffle', 'psum',
+    'psum_p', 'psum_scatter', 'pswapaxes', 'pvary', 'pvary_p', 'ragged_dot', 'ragged_dot_general', 'random_gamma_grad',
+    'real', 'real_p', 'reciprocal', 'reduce', 'reduce_and', 'reduce_and_p', 'reduce_max', 'reduce_max_p', 'reduce_min',
+    'reduce_min_p', 'reduce_or', 'reduce_or_p', 'reduce_p', 'reduce_precision', 'reduce_precision_p', 'reduce_prod',
+    'reduce_prod_p', 'reduce_sum', 'reduce_sum_p', 'reduce_window', 'reduce_window_max_p', 'reduce_window_min_p',
+    'reduce_window_p', 'reduce_window_shape_tuple', 'reduce_window_sum_p', 'reduce_xor', 'reduce_xor_p',
+    'regularized_incomplete_beta_p', 'rem', 'rem_p', 'reshape', 'reshape_p', 'rev', 'rev_p', 'rng_bit_generator',
+    'rng_bit_generator_p', 'rng_uniform', 'rng_uniform_p', 'round', 'round_p', 'rsqrt', 'rsqrt_p', 'scaled_dot', 'scan',
+    'scan_p', 'scatter', 'scatter_add', 'scatter_add_p', 'scatter_apply', 'scatter_apply_p', 'scatter_max', 'scatter_max_p',
+    'scatter_min', 'scatter_min_p', 'scatter_mul', 'scatter_mul_p', 'scatter_p', 'scatter_sub', 'select',
+    'select_and_gather_add_p', 'select_and_scatter_add_p', 'select_n', 'select_n_p', 'shift_left', 'shift_left_p',
+    'shift_right_arithmetic', 'shift_right_arithmetic_p', 'shift_right_logical', 'shift_right_logical_p', 'sign', 'sign_p',
+    'sin', 'sin_p', 'sinh', 'sinh_p', 'slice', 'slice_in_dim', 'slice_p', 'sort', 'sort_key_val', 'sort_p', 'split', 'sqrt',
+    'sqrt_p', 'square', 'square_p', 'squeeze', 'squeeze_p', 'stack', 'stop_gradient', 'stop_gradient_p', 'sub', 'sub_p',
+    'switch', 'tan', 'tan_p', 'tanh', 'tanh_p', 'tile', 'top_k', 'top_k_p', 'transpose', 'transpose_p', 'while_loop',
+    'while_p', 'with_sharding_constraint', 'xor_p', 'zeta', 'zeta_p',
 ]
 
 class AccuracyMode(enum.Enum):
@@ -88,6 +93,12 @@ class DotAlgorithmPreset(enum.Enum):
 
 DotDimensionNumbers: TypeAlias = Any
 
+class FftType(enum.IntEnum):
+    FFT = 0
+    IFFT = 1
+    RFFT = 2
+    IRFFT = 3
+
 class GatherDimensionNumbers(NamedTuple):
     offset_dims: tuple[Any, ...]
     collapsed_slice_dims: tuple[Any, ...]
@@ -112,6 +123,11 @@ class RaggedDotDimensionNumbers(NamedTuple):
     dot_dimension_numbers: tuple[Any, ...]
     lhs_ragged_dimensions: tuple[Any, ...]
     rhs_group_dimensions: tuple[Any, ...]
+
+class RandomAlgorithm(enum.IntEnum):
+    RNG_DEFAULT = 0
+    RNG_THREE_FRY = 1
+    RNG_PHILOX = 2
 
 class RoundingMethod(enum.IntEnum):
     AWAY_FROM_ZERO = 0
@@ -148,6 +164,15 @@ def all_to_all(
 ) -> Any: ...
 all_to_all_p: Any
 and_p: Any
+def approx_max_k(
+    operand: ArrayLike, k: int, reduction_dimension: Any = -1, recall_target: Any = 0.95,
+    reduction_input_size_override: Any = -1, aggregate_to_topk: bool = True,
+) -> Array: ...
+def approx_min_k(
+    operand: ArrayLike, k: int, reduction_dimension: Any = -1, recall_target: Any = 0.95,
+    reduction_input_size_override: Any = -1, aggregate_to_topk: bool = True,
+) -> Array: ...
+approx_top_k_p: Any
 def argmax(operand: ArrayLike, axis: Axis, index_dtype: DTypeLike) -> Array: ...
 argmax_p: Any
 def argmin(operand: ArrayLike, axis: Axis, index_dtype: DTypeLike) -> Array: ...
@@ -171,6 +196,7 @@ def bessel_i0e(x: ArrayLike) -> Array: ...
 bessel_i0e_p: Any
 def bessel_i1e(x: ArrayLike) -> Array: ...
 bessel_i1e_p: Any
+def betainc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array: ...
 def bitcast_convert_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array: ...
 bitcast_convert_type_p: Any
 def bitwise_and(x: ArrayLike, y: ArrayLike) -> Array: ...
@@ -195,10 +221,12 @@ clz_p: Any
 def collapse(operand: ArrayLike, start_dimension: int, stop_dimension: int | None = None) -> Array: ...
 def complex(x: ArrayLike, y: ArrayLike) -> Array: ...
 complex_p: Any
+def composite(decomposition: Callable[..., _R], name: str, version: Any = 0) -> Callable[..., _R]: ...
+composite_p: Any
 def concatenate(operands: Sequence[ArrayLike], dimension: int) -> Array: ...
 concatenate_p: Any
 def cond(
-    pred: ArrayLike, true_fun: Callable[..., _R], false_fun: Callable[..., _R], *operands: Any, operand: Any = None,
+    pred: ArrayLike, true_fun: Callable[..., _R], false_fun: Callable[..., _R], *operands: Any, operand: Any = ...,
     linear: Any = None,
 ) -> _R: ...
 cond_p: Any
@@ -253,6 +281,11 @@ def cumprod(operand: ArrayLike, axis: Axis = 0, reverse: bool = False) -> Array:
 cumprod_p: Any
 def cumsum(operand: ArrayLike, axis: Axis = 0, reverse: bool = False) -> Array: ...
 cumsum_p: Any
+def custom_linear_solve(
+    matvec: Any, b: ArrayLike, solve: Any, transpose_solve: Any = None, symmetric: bool = False, has_aux: bool = False,
+) -> Array: ...
+custom_linear_solve_p: Any
+def custom_root(f: Any, initial_guess: Any, solve: Any, tangent_solve: Any, has_aux: bool = False) -> Array: ...
 def digamma(x: ArrayLike) -> Array: ...
 digamma_p: Any
 def div(x: ArrayLike, y: ArrayLike) -> Array: ...
@@ -302,10 +335,13 @@ exp_p: Any
 def expand_dims(array: ArrayLike, dimensions: Sequence[int]) -> Array: ...
 def expm1(x: ArrayLike, *, accuracy: Any = None) -> Array: ...
 expm1_p: Any
+def fft(x: ArrayLike, fft_type: Any, fft_lengths: Any) -> Array: ...
+fft_p: Any
 def floor(x: ArrayLike) -> Array: ...
 floor_p: Any
 def fori_loop(
     lower: ArrayLike, upper: ArrayLike, body_fun: Callable[[Any, Any], _R], init_val: Any, *, unroll: int | None = None,
+    max_steps: int | None = None,
 ) -> _R: ...
 def full(
     shape: ShapeLike, fill_value: ArrayLike, dtype: DTypeLike | None = None, *, sharding: Place | None = None,
@@ -323,6 +359,12 @@ def ge(x: ArrayLike, y: ArrayLike) -> Array: ...
 ge_p: Any
 def gt(x: ArrayLike, y: ArrayLike) -> Array: ...
 gt_p: Any
+def igamma(a: ArrayLike, x: ArrayLike) -> Array: ...
+def igamma_grad_a(a: ArrayLike, x: ArrayLike) -> Array: ...
+igamma_grad_a_p: Any
+igamma_p: Any
+def igammac(a: ArrayLike, x: ArrayLike) -> Array: ...
+igammac_p: Any
 def imag(x: ArrayLike) -> Array: ...
 imag_p: Any
 def index_in_dim(operand: ArrayLike, index: Any, axis: Axis = 0, keepdims: bool = True) -> Array: ...
@@ -337,6 +379,7 @@ def le(x: ArrayLike, y: ArrayLike) -> Array: ...
 le_p: Any
 def lgamma(x: ArrayLike) -> Array: ...
 lgamma_p: Any
+linear_solve_p: Any
 def log(x: ArrayLike, *, accuracy: Any = None) -> Array: ...
 def log1p(x: ArrayLike, *, accuracy: Any = None) -> Array: ...
 log1p_p: Any
@@ -372,6 +415,7 @@ def padtype_to_pads(
 ) -> list[tuple[int, int]]: ...
 def pbroadcast(x: _T, axis_name: AxisName, source: int | Sequence[int]) -> _T: ...
 def pcast(x: _T, axis_name: AxisName, *, to: DTypeLike) -> _T: ...
+def platform_dependent(*args: Any, default: Callable[..., Any] | None = None, **per_platform: Any) -> Any: ...
 def pmax(x: _T, axis_name: AxisName, *, axis_index_groups: Sequence[Sequence[int]] | None = None) -> _T: ...
 pmax_p: Any
 def pmean(x: _T, axis_name: AxisName, *, axis_index_groups: Sequence[Sequence[int]] | None = None) -> _T: ...
@@ -405,6 +449,7 @@ def ragged_dot_general(
     precision: MatmulPrecision | None = None, preferred_element_type: DTypeLike | None = None,
     group_offset: ArrayLike | None = None, out_sharding: Place | None = None,
 ) -> Array: ...
+def random_gamma_grad(a: ArrayLike, x: ArrayLike) -> Array: ...
 def real(x: ArrayLike) -> Array: ...
 real_p: Any
 def reciprocal(x: ArrayLike) -> Array: ...
@@ -443,6 +488,7 @@ def reduce_window_shape_tuple(
 reduce_window_sum_p: Any
 def reduce_xor(operand: ArrayLike, axes: Any) -> Array: ...
 reduce_xor_p: Any
+regularized_incomplete_beta_p: Any
 def rem(x: ArrayLike, y: ArrayLike) -> Array: ...
 rem_p: Any
 def reshape(
@@ -451,10 +497,21 @@ def reshape(
 reshape_p: Any
 def rev(operand: ArrayLike, dimensions: Sequence[int]) -> Array: ...
 rev_p: Any
+def rng_bit_generator(
+    key: ArrayLike, shape: ShapeLike, dtype: DTypeLike = 'uint32', algorithm: Any = ..., *,
+    out_sharding: Place | None = None,
+) -> Array: ...
+rng_bit_generator_p: Any
+def rng_uniform(a: ArrayLike, b: ArrayLike, shape: ShapeLike) -> Array: ...
+rng_uniform_p: Any
 def round(x: ArrayLike, rounding_method: Any = ...) -> Array: ...
 round_p: Any
 def rsqrt(x: ArrayLike, *, accuracy: Any = None) -> Array: ...
 rsqrt_p: Any
+def scaled_dot(
+    lhs: ArrayLike, rhs: ArrayLike, *, lhs_scale: Any = None, rhs_scale: Any = None, dimension_numbers: Any = None,
+    preferred_element_type: DTypeLike | None = None,
+) -> Array: ...
 def scan(
     f: Callable[[Any, Any], tuple[_C, _Y]], init: Any, xs: Any = None, length: int | None = None, reverse: bool = False,
     unroll: int = 1,
@@ -536,7 +593,7 @@ def stop_gradient(x: _T) -> _T: ...
 stop_gradient_p: Any
 def sub(x: ArrayLike, y: ArrayLike) -> Array: ...
 sub_p: Any
-def switch(index: ArrayLike, branches: Sequence[Callable[..., Any]], *operands: Any, operand: Any = None) -> Any: ...
+def switch(index: ArrayLike, branches: Sequence[Callable[..., Any]], *operands: Any, operand: Any = ...) -> Any: ...
 def tan(x: ArrayLike, *, accuracy: Any = None) -> Array: ...
 tan_p: Any
 def tanh(x: ArrayLike, *, accuracy: Any = None) -> Array: ...
@@ -546,7 +603,9 @@ def top_k(operand: ArrayLike, k: int, *, axis: Axis = -1) -> list[Array]: ...
 top_k_p: Any
 def transpose(operand: ArrayLike, permutation: Sequence[int]) -> Array: ...
 transpose_p: Any
-def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], _R], init_val: Any) -> _R: ...
+def while_loop(
+    cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], _R], init_val: Any, *, max_steps: int | None = None,
+) -> _R: ...
 while_p: Any
 def with_sharding_constraint(x: _T, shardings: Place) -> _T: ...
 xor_p: Any

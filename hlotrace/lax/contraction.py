@@ -5,12 +5,13 @@ from typing import NamedTuple
 from ..api.laid import laid
 from ..core import dtypes
 from ..core.avals import aval_of
+from ..core.errors import not_one_of
 from ..primitives.common import ndim_of, np, prod, shape_of
 from ..primitives.contract import contract, dot_general_p, labels
 from ..primitives.conv import ConvDimensionNumbers, conv_general_dilated_p, dilated
-from ..primitives.elementwise import and_p, ge, lt, select, sub
+from ..primitives.elementwise import and_p, convert, ge, lt, mul, select, sub
 from ..primitives.precision import DotAlgorithm, DotAlgorithmPreset, Precision, canonical_precision
-from ..primitives.shape import broadcast_in_dim, full, transpose
+from ..primitives.shape import broadcast_in_dim, full, reshape, transpose
 from ..primitives.slicing import iota_p, rev_p
 
 PrecisionLike = (None | str | Precision | tuple[str, str] | tuple[Precision, Precision] | DotAlgorithm
@@ -27,7 +28,7 @@ def _ints(values, what):
     try:
         return tuple(operator.index(v) for v in values)
     except TypeError:
-        raise TypeError(f"{what} must be a sequence of ints, got {values!r}") from None
+        raise TypeError(f"{what} must be a sequence of ints, one for each axis, got {values!r}") from None
 
 
 # --- dot --------------------------------------------------------------------------------------------------------
@@ -135,6 +136,49 @@ def ragged_dot(lhs, rhs, group_sizes, precision=None, preferred_element_type=Non
     return laid(out, out_sharding, "lax.ragged_dot")
 
 
+# --- products of blocks with scales -----------------------------------------------------------------------------
+
+def scaled_dot(lhs, rhs, *, lhs_scale=None, rhs_scale=None, dimension_numbers=None, preferred_element_type=None):
+    """dot_general of `lhs * lhs_scale` and `rhs * rhs_scale`, computed in `preferred_element_type`, bfloat16 for None.
+
+    A scale has the axes of its operand; along the contracted ones an element of it is for a block of 2 or more, and sizes
+    divide.  None for `dimension_numbers` is a product of matrices, or of batches of them.  TypeError where axes or sizes do
+    not fit.
+    """
+    rank = aval_of(lhs).ndim
+    given = {"lhs": lhs, "rhs": rhs, "lhs_scale": lhs_scale, "rhs_scale": rhs_scale}
+    ranks = {name: aval_of(x).ndim for name, x in given.items() if x is not None}
+    if set(ranks.values()) != {rank} or rank < 2:
+        raise TypeError("scaled_dot: operands and scales must have the same rank, of 2 or more, got "
+                        f"{', '.join(f'{name} of rank {n}' for name, n in ranks.items())}")
+    if dimension_numbers is None:
+        if rank > 3:
+            raise TypeError(f"scaled_dot: dimension_numbers are needed for operands of rank {rank}, above 3")
+        batch = tuple(range(rank - 2))
+        dimension_numbers = (((rank - 1,), (rank - 2,)), (batch, batch))
+    dtype = _preferred(preferred_element_type, "scaled_dot") or dtypes.bfloat16
+    operands = [_scaled(name, x, scale, tuple(axes), dtype) for name, x, scale, axes in zip(
+        ("lhs", "rhs"), (lhs, rhs), (lhs_scale, rhs_scale), dimension_numbers[0])]
+    return dot_general(*operands, dimension_numbers, preferred_element_type=dtype)
+
+
+def _scaled(name, x, scale, contracted, dtype):
+    """`x` times its scale, each element of which is repeated along the axes that are contracted, in `dtype`."""
+    if scale is None:
+        return convert(x, dtype)
+    shape, sizes = shape_of(x), shape_of(scale)
+    for i, (n, m) in enumerate(zip(shape, sizes)):
+        if i not in contracted and n != m:
+            raise TypeError(f"scaled_dot: axis {i} of {name}, of size {n} (shape {shape}), does not fit its scale of shape "
+                            f"{sizes}: only contracted axes have fewer scales than elements")
+        if i in contracted and (not m or n % m or n < 2 * m):
+            raise TypeError(f"scaled_dot: the contracted axis {i} of {name}, of size {n} (shape {shape}), must be several "
+                            f"times, 2 or more, that of its scale of shape {sizes}")
+    blocks = [part for i, (n, m) in enumerate(zip(shape, sizes)) for part in ((m, n // m) if i in contracted else (m,))]
+    places = [i + sum(j < i for j in contracted) for i in range(len(shape))]
+    return mul(convert(x, dtype), reshape(broadcast_in_dim(convert(scale, dtype), blocks, places), shape))
+
+
 # --- convolution ------------------------------------------------------------------------------------------------
 
 def padtype_to_pads(in_shape, window_shape, window_strides, padding):
@@ -143,7 +187,7 @@ def padtype_to_pads(in_shape, window_shape, window_strides, padding):
     if kind == "VALID":
         return [(0, 0)] * len(in_shape)
     if kind not in ("SAME", "SAME_LOWER"):
-        raise RuntimeError(f"Unrecognized padding type: expected 'VALID', 'SAME', or 'SAME_LOWER', got {padding}.")
+        raise not_one_of("padding", padding, ("VALID", "SAME", "SAME_LOWER"), RuntimeError)
     totals = [max((-(-n // stride) - 1) * stride + window - n, 0)
               for n, window, stride in zip(in_shape, window_shape, window_strides, strict=True)]
     return [(t // 2, t - t // 2) if kind == "SAME" else (t - t // 2, t // 2) for t in map(int, totals)]
@@ -158,7 +202,9 @@ def conv_dimension_numbers(lhs_shape, rhs_shape, dimension_numbers):
         return ConvDimensionNumbers(*map(tuple, dimension_numbers))
     ndim = len(lhs_shape)
     if len(rhs_shape) != ndim:
-        raise TypeError(f"convolution requires lhs and rhs ndim to be equal, got {ndim} and {len(rhs_shape)}.")
+        batch = ": an image alone gets a batch axis by image[None]" if ndim + 1 == len(rhs_shape) else ""
+        raise TypeError(f"convolution requires lhs and rhs ndim to be equal, got {ndim} and {len(rhs_shape)}: the image "
+                        f"(lhs) has shape {tuple(lhs_shape)}, the kernel (rhs) {tuple(rhs_shape)}{batch}")
     if dimension_numbers is None:
         return ConvDimensionNumbers(*[tuple(range(ndim))] * 3)
     if not isinstance(dimension_numbers, (list, tuple)):
@@ -179,7 +225,7 @@ def conv_dimension_numbers(lhs_shape, rhs_shape, dimension_numbers):
     spatial = [c for c in rhs if c not in "OI"]
     if set(lhs) - set("NC") != set(spatial) or set(out) - set("NC") != set(spatial):
         raise TypeError("convolution dimension_numbers elements must each have the same set of spatial characters, "
-                        f"got {tuple(dimension_numbers)}.")
+                        f"got {tuple(dimension_numbers)}: such as ('NHWC', 'HWIO', 'NHWC')")
     return ConvDimensionNumbers(*(tuple(map(text.index, (*first, *spatial)))
                                   for text, first in ((lhs, "NC"), (rhs, "OI"), (out, "NC"))))
 
@@ -321,4 +367,5 @@ __all__ = ["ConvDimensionNumbers", "ConvGeneralDilatedDimensionNumbers", "DotAlg
            "DotDimensionNumbers", "Precision", "PrecisionLike", "RaggedDotDimensionNumbers", "batch_matmul", "conv",
            "conv_dimension_numbers", "conv_general_dilated", "conv_general_dilated_local",
            "conv_general_dilated_p", "conv_general_dilated_patches", "conv_transpose", "conv_with_general_padding",
-           "dot", "dot_general", "dot_general_p", "padtype_to_pads", "ragged_dot", "ragged_dot_general"]
+           "dot", "dot_general", "dot_general_p", "padtype_to_pads", "ragged_dot", "ragged_dot_general",
+           "scaled_dot"]

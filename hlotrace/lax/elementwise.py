@@ -12,7 +12,7 @@ from ..core.avals import aval_of, is_arraylike, not_an_array
 from ..core.dtypes import python_scalars
 from ..primitives import elementwise as e
 from ..primitives import special as s
-from ..primitives.common import is_constant, kind_of, np, scalar, shape_of
+from ..primitives.common import is_constant, kind_of, np, number, scalar, shape_of, static_int
 from ..primitives.elementwise import (
     bitcast_convert_type_p,
     clamp_p,
@@ -65,9 +65,9 @@ def _operands(name, *args):
     _check(name, args)
     arrays = [x for x in args if type(x) not in python_scalars]
     if arrays and len(arrays) < len(args):
-        dtype = aval_of(arrays[0]).dtype
-        rank = _RANK.get(kind_of(dtype), -1)
-        args = [scalar(x, dtype) if type(x) in python_scalars and python_scalars.index(type(x)) <= rank else x
+        aval = aval_of(arrays[0])
+        rank = _RANK.get(kind_of(aval.dtype), -1)
+        args = [number(x, aval) if type(x) in python_scalars and python_scalars.index(type(x)) <= rank else x
                 for x in args]
     found = {aval_of(x).dtype: None for x in args}
     if len(found) > 1:
@@ -203,7 +203,9 @@ def conj(x):
     """Complex conjugate; a real array becomes complex."""
     _check("conj", (x,))
     aval = aval_of(x)
-    return conj_p.bind(x) if dtypes.is_complex(aval.dtype) else complex_p.bind(x, full(aval.shape, 0, aval.dtype))
+    if dtypes.is_complex(aval.dtype):
+        return conj_p.bind(x)
+    return complex_p.bind(x, convert(full(aval.shape, 0, aval.dtype), aval.dtype, aval.weak_type))
 
 
 def reciprocal(x):
@@ -228,17 +230,18 @@ def pow(x, y):
         return integer_pow(x, y)
     base, exponent = aval_of(x), aval_of(y)
     if dtypes.is_integer(exponent.dtype) and dtypes.is_inexact(base.dtype):
-        y = convert(y, base.dtype)
+        y = convert(y, base.dtype, exponent.weak_type)
     return pow_p.bind(*_operands("pow", x, y))
 
 
 def integer_pow(x, y):
     """x**y for a Python int y, by multiplication.  TypeError for integers x and negative y."""
     _check("integer_pow", (x,))
+    y = static_int(y, "the exponent y", "; lax.pow takes others")
     if y < 0 and not dtypes.is_inexact(aval_of(x).dtype):
         raise TypeError(f"Integers cannot be raised to negative powers, got integer_pow({aval_of(x)}, {y}); use a "
                         "floating-point base")
-    return integer_pow_p.bind(x, y=int(y))
+    return integer_pow_p.bind(x, y=y)
 
 
 def round(x, rounding_method=RoundingMethod.AWAY_FROM_ZERO):

@@ -1,17 +1,21 @@
 """Slices, gathers and scatters: the public functions over `primitives/gather.py` and `primitives/dynamic.py`."""
 import operator
 
+from ..api.composite import composite
 from ..core import dtypes
 from ..core.array import Array
 from ..core.avals import ShapedArray, aval_of
+from ..core.config import state
+from ..core.dimension import Dimension, as_size
 from ..core.programs import embed_constants
 from ..core.trace import Tracer, trace_to_jaxpr
 from ..primitives import gather as _gather
-from ..primitives.common import canonical_axis, np, scalar
+from ..primitives.checks import outside, report_all
+from ..primitives.common import canonical_axis, check_index, dtype_of, is_constant, np, scalar, shape_of
 from ..primitives.dynamic import dynamic_slice_p, dynamic_update_slice_p
 from ..primitives.elementwise import add, convert, lt, neg, select
 from ..primitives.gather import gather_p
-from ..primitives.index import GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers
+from ..primitives.index import GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers, window_sizes
 from ..primitives.shape import full, reshape, squeeze_p
 from ..primitives.slicing import concatenate_p, slice_p
 
@@ -23,6 +27,24 @@ __all__ = ["GatherDimensionNumbers", "GatherScatterMode", "ScatterDimensionNumbe
 _INT_MAX = 2**31 - 1
 
 
+# --- bounds at run time -----------------------------------------------------------------------------------------
+
+def check_bounds(shape, axes, indices, wraps=False, window=()):
+    """IndexError, when the program has run, where an index is out of bounds; for where `state.check_bounds` holds.
+
+    The last axis of `indices` counts along `axes` of an array of `shape`, negative ones from the end if `wraps`.  They say
+    where a `window` begins, by default one element.
+    """
+    lasts = tuple([shape[a] - (window[a] if window else 1) for a in axes])
+    _look(indices, shape=tuple(shape), axes=tuple(axes), lasts=lasts, window=tuple(window),
+          firsts=tuple([-shape[a] if wraps else 0 for a in axes]))
+
+
+@composite(static=("shape", "axes", "lasts", "firsts", "window"))
+def _look(indices, *, shape, axes, lasts, firsts, window):
+    report_all(outside(shape, axes, indices, lasts, firsts, window))
+
+
 # --- static slices ----------------------------------------------------------------------------------------------
 
 def slice(operand, start_indices, limit_indices, strides=None):
@@ -31,8 +53,8 @@ def slice(operand, start_indices, limit_indices, strides=None):
     All three are sequences of ints, one for each axis; TypeError unless 0 <= start <= limit <= size.
     """
     strides = None if strides is None else tuple(map(operator.index, strides))
-    return slice_p.bind(operand, start_indices=tuple(map(operator.index, start_indices)),
-                        limit_indices=tuple(map(operator.index, limit_indices)), strides=strides)
+    return slice_p.bind(operand, start_indices=tuple(map(as_size, start_indices)),
+                        limit_indices=tuple(map(as_size, limit_indices)), strides=strides)
 
 
 def slice_in_dim(operand, start_index, limit_index, stride=1, axis=0):
@@ -64,7 +86,7 @@ def index_dtype(values):
     avals = [aval_of(v) for v in values if type(v) is not int]
     for a in avals:
         if not dtypes.is_integer(a.dtype):
-            raise TypeError(f"indices must have an integer type, got {a.str_short(True)}")
+            raise TypeError(f"indices must have an integer type, got {a.str_short()}: convert it with .astype(int)")
     wide = [a.dtype for a in avals if a.dtype.itemsize >= 4]
     return wide[0] if wide and len(set(wide)) == 1 else (
         dtypes.int64 if any(d.itemsize == 8 for d in wide) else dtypes.int32)
@@ -73,8 +95,8 @@ def index_dtype(values):
 def _start(value, size, dtype, negative):
     """A scalar start of `dtype`; a negative one counts from the end if `negative`."""
     if isinstance(value, (int, np.integer)):
-        value = int(value)
-        return scalar(max(min(value + size if value < 0 and negative else value, _INT_MAX), -1 - _INT_MAX), dtype)
+        value = int(value) + (size if value < 0 and negative else 0)
+        return scalar(value if type(value) is Dimension else max(min(value, _INT_MAX), -1 - _INT_MAX), dtype)
     value = convert(value, dtype)
     if not negative or dtypes.is_unsigned(dtype):
         return value
@@ -99,13 +121,25 @@ def _starts(name, operand, start_indices, negative):
     return [_start(*each, dtype=dtype, negative=n) for *each, n in zip(start_indices, shape, negative)]
 
 
+def _check_starts(shape, given, starts, window, negative):
+    """`check_bounds` for the `starts` of a window: where it is one element, for those that were `given`."""
+    for axis, (size, width) in enumerate(zip(shape, window)):
+        wraps = width == 1 and (negative if isinstance(negative, bool) else negative[axis])
+        start = given[axis] if wraps else starts[axis]
+        if not (is_constant(start) and -size * wraps <= start <= size - width):
+            check_bounds(shape, (axis,), reshape(convert(start, dtype_of(starts[axis])), (1,)), wraps, window)
+
+
 def dynamic_slice(operand, start_indices, slice_sizes, *, allow_negative_indices=True):
     """The window of `slice_sizes` that begins at `start_indices`, which may be traced.
 
     Negative starts count from the end; a window that sticks out is moved inside.
     """
     starts = _starts("dynamic_slice", operand, start_indices, allow_negative_indices)
-    return dynamic_slice_p.bind(operand, *starts, slice_sizes=tuple(map(operator.index, slice_sizes)))
+    slice_sizes = tuple(map(as_size, slice_sizes))
+    if state.check_bounds:
+        _check_starts(aval_of(operand).shape, start_indices, starts, slice_sizes, allow_negative_indices)
+    return dynamic_slice_p.bind(operand, *starts, slice_sizes=slice_sizes)
 
 
 def dynamic_slice_in_dim(operand, start_index, slice_size, axis=0, *, allow_negative_indices=True):
@@ -117,9 +151,19 @@ def dynamic_slice_in_dim(operand, start_index, slice_size, axis=0, *, allow_nega
     return dynamic_slice(operand, starts, sizes, allow_negative_indices=allow_negative_indices)
 
 
+def _checked_axis(operand, index, axis, wraps):
+    shape = aval_of(operand).shape
+    axis = canonical_axis(axis, len(shape))
+    check_index(index, shape[axis], axis, first=None if wraps else 0)
+    return axis
+
+
 def dynamic_index_in_dim(operand, index, axis=0, keepdims=True, *, allow_negative_indices=True):
-    """The entry at `index`, which may be traced, along one axis."""
-    axis = canonical_axis(axis, aval_of(operand).ndim)
+    """The entry at `index`, which may be traced, along one axis.
+
+    IndexError for an int out of bounds; a traced index reads the nearest entry.
+    """
+    axis = _checked_axis(operand, index, axis, allow_negative_indices)
     result = dynamic_slice_in_dim(operand, index, 1, axis, allow_negative_indices=allow_negative_indices)
     return result if keepdims else squeeze_p.bind(result, dimensions=(axis,))
 
@@ -127,6 +171,8 @@ def dynamic_index_in_dim(operand, index, axis=0, keepdims=True, *, allow_negativ
 def dynamic_update_slice(operand, update, start_indices, *, allow_negative_indices=True):
     """`operand` with `update` written over the window that begins at `start_indices`, moved inside as needed."""
     starts = _starts("dynamic_update_slice", operand, start_indices, allow_negative_indices)
+    if state.check_bounds:
+        _check_starts(aval_of(operand).shape, start_indices, starts, aval_of(update).shape, allow_negative_indices)
     return dynamic_update_slice_p.bind(operand, update, *starts)
 
 
@@ -139,9 +185,12 @@ def dynamic_update_slice_in_dim(operand, update, start_index, axis, *, allow_neg
 
 
 def dynamic_update_index_in_dim(operand, update, index, axis, *, allow_negative_indices=True):
-    """`operand` with `update` written at `index` along one axis; `update` may lack that axis."""
+    """`operand` with `update` written at `index`, which may be traced, along one axis; `update` may lack that axis.
+
+    IndexError for an int out of bounds; a traced index writes the nearest entry.
+    """
     ndim, shape = aval_of(operand).ndim, aval_of(update).shape
-    axis = canonical_axis(axis, ndim)
+    axis = _checked_axis(operand, index, axis, allow_negative_indices)
     if len(shape) != ndim:
         update = reshape(update, (*shape[:axis], 1, *shape[axis:]))
     return dynamic_update_slice_in_dim(operand, update, index, axis, allow_negative_indices=allow_negative_indices)
@@ -153,7 +202,7 @@ def _indices(name, indices):
     """Index arrays narrower than 32 bits are widened, so that bounds fit their dtype."""
     aval = aval_of(indices)
     if not dtypes.is_integer(aval.dtype):
-        raise TypeError(f"{name}: indices must have an integer type, got {aval.str_short(True)}")
+        raise TypeError(f"{name}: indices must have an integer type, got {aval.str_short()}: convert them with .astype(int)")
     return convert(indices, dtypes.int32) if aval.dtype.itemsize < 4 else indices
 
 
@@ -173,9 +222,11 @@ def gather(operand, start_indices, dimension_numbers, slice_sizes, *, unique_ind
     `start_indices_batching_dims`.  For `mode` see `GatherScatterMode`; the default reads `fill_value` out of
     bounds.
     """
-    slice_sizes = tuple(map(operator.index, slice_sizes))
-    return gather_p.bind(operand, _indices("gather", start_indices), slice_sizes=slice_sizes,
-                         dimension_numbers=_numbers(GatherDimensionNumbers, "gather", dimension_numbers),
+    slice_sizes = tuple(map(as_size, slice_sizes))
+    numbers, indices = _numbers(GatherDimensionNumbers, "gather", dimension_numbers), _indices("gather", start_indices)
+    if state.check_bounds and mode is None:
+        check_bounds(shape_of(operand), numbers.start_index_map, indices, False, slice_sizes)
+    return gather_p.bind(operand, indices, slice_sizes=slice_sizes, dimension_numbers=numbers,
                          indices_are_sorted=bool(indices_are_sorted), unique_indices=bool(unique_indices),
                          mode=GatherScatterMode.from_any(mode), fill_value=fill_value)
 
@@ -185,10 +236,13 @@ def _scatter_function(name, effect):
 
     def function(operand, scatter_indices, updates, dimension_numbers, *, indices_are_sorted=False,
                  unique_indices=False, mode=None):
+        numbers, indices = _numbers(ScatterDimensionNumbers, name, dimension_numbers), _indices(name, scatter_indices)
+        if state.check_bounds and mode is None:
+            check_bounds(shape_of(operand), numbers.scatter_dims_to_operand_dims, indices, False,
+                         window_sizes(numbers, shape_of(operand), shape_of(updates)))
         return primitive.bind(
-            operand, _indices(name, scatter_indices), updates, indices_are_sorted=bool(indices_are_sorted),
-            unique_indices=bool(unique_indices), mode=GatherScatterMode.from_any(mode),
-            dimension_numbers=_numbers(ScatterDimensionNumbers, name, dimension_numbers))
+            operand, indices, updates, indices_are_sorted=bool(indices_are_sorted), unique_indices=bool(unique_indices),
+            mode=GatherScatterMode.from_any(mode), dimension_numbers=numbers)
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"""`operand` with one window of `updates` {effect} for each vector of `scatter_indices`.
 

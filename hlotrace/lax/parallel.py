@@ -5,6 +5,7 @@ from ..core import dtypes, tree
 from ..core.avals import aval_of
 from ..core.config import state
 from ..core.dtypes import python_scalars
+from ..core.errors import did_you_mean
 from ..primitives.collectives import (
     all_gather_p,
     all_to_all_p,
@@ -32,13 +33,17 @@ def axis_frame(name):
         if known == name:
             return size, kind
     listed = ", ".join(repr(known) for known, *_ in state.axis_env) or "none"
-    raise NameError(f"unbound axis name: {name}. It is an axis neither of an enclosing shard_map or pmap nor of a vmap with "
-                    f"axis_name; those in scope here: {listed}")
+    raise NameError(f"unbound axis name: {name!r}. It is an axis neither of an enclosing shard_map or pmap nor of a vmap "
+                    f"with axis_name; those in scope here: {listed}"
+                    f"{did_you_mean(name, [known for known, *_ in state.axis_env])}")
 
 
 def _axes(axis_name):
     """(names, their sizes, their kinds) of a name or a tuple of names."""
     names = tuple(axis_name) if isinstance(axis_name, (tuple, list)) else (axis_name,)
+    for name in names:
+        if names.count(name) > 1:
+            raise ValueError(f"axis_name {names} names {name!r} more than once; along each axis devices communicate once")
     frames = [axis_frame(n) for n in names]
     return names, [size for size, _ in frames], [kind for _, kind in frames]
 
@@ -68,7 +73,11 @@ def _groups(what, axis_index_groups, names, sizes, kinds):
     """`axis_index_groups` as a tuple of tuples, or None, and the number of devices in each."""
     if axis_index_groups is None:
         return None, prod(sizes)
-    groups = tuple(tuple(map(operator.index, g)) for g in axis_index_groups)
+    try:
+        groups = tuple(tuple(map(operator.index, g)) for g in axis_index_groups)
+    except TypeError:
+        raise TypeError(f"{what}: axis_index_groups is a list of lists of positions along the axis, such as [[0, 1], "
+                        f"[2, 3]], got {axis_index_groups!r}") from None
     if len(names) != 1 or kinds[0] == "vmap":
         raise NotImplementedError(f"{what}: axis_index_groups needs one axis, of shard_map or pmap, got {names}")
     if sorted(i for g in groups for i in g) != list(range(sizes[0])):
@@ -270,12 +279,17 @@ def ppermute(x, axis_name, perm):
     """
     names, sizes, kinds = _axes(axis_name)
     size = prod(sizes)
-    perm = tuple((operator.index(a), operator.index(b)) for a, b in perm)
+    try:
+        perm = tuple((operator.index(a), operator.index(b)) for a, b in perm)
+    except (TypeError, ValueError):
+        raise TypeError("ppermute: perm is a list of pairs of positions (source, destination), such as [(0, 1), (1, 0)], "
+                        f"got {perm!r}") from None
     for what, numbers in (("source", [a for a, _ in perm]), ("destination", [b for _, b in perm])):
         if len(set(numbers)) < len(numbers):
             raise ValueError(f"ppermute: a {what} stands more than once in perm {perm}; each may send and receive once")
         if any(not 0 <= n < size for n in numbers):
-            raise ValueError(f"ppermute: a {what} in perm {perm} is not a position along {axis_name!r}: 0 to {size - 1}")
+            raise ValueError(f"ppermute: a {what} in perm {perm} is not a position along {axis_name!r}: 0 to {size - 1}; "
+                             f"a ring is [(i, (i + 1) % {size}) for i in range({size})]")
     if _one_by_one(names, kinds):
         return tree.tree_map(lambda v: _picked(v, axis_name, size, perm), x)
     return tree.tree_map(lambda v: ppermute_p.bind(_varying(v, names, kinds), axes=names, perm=perm), x)

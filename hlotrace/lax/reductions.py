@@ -4,6 +4,7 @@ import operator
 from ..api.laid import laid
 from ..core import dtypes, tree
 from ..core.avals import ShapedArray, aval_of
+from ..core.dimension import as_size
 from ..core.kept import kept
 from ..core.programs import embed_constants
 from ..core.trace import Tracer, trace_to_jaxpr
@@ -25,7 +26,7 @@ from ..primitives.reduce import (
     reduce_xor_p,
 )
 from ..primitives.shape import broadcast_in_dim, move_axis, reduce_sum_p
-from ..primitives.sort import sort_p, top_k_p
+from ..primitives.sort import approx_top_k_p, sort_p, top_k_p
 from ..primitives.window import (
     reduce_window_max_p,
     reduce_window_min_p,
@@ -36,7 +37,8 @@ from ..primitives.window import (
 )
 from .contraction import padtype_to_pads
 
-__all__ = ["argmax", "argmax_p", "argmin", "argmin_p", "cumlogsumexp", "cumlogsumexp_p", "cummax", "cummax_p",
+__all__ = ["approx_max_k", "approx_min_k", "approx_top_k_p",
+           "argmax", "argmax_p", "argmin", "argmin_p", "cumlogsumexp", "cumlogsumexp_p", "cummax", "cummax_p",
            "cummin", "cummin_p", "cumprod", "cumprod_p", "cumsum", "cumsum_p", "reduce", "reduce_and", "reduce_and_p",
            "reduce_max", "reduce_max_p", "reduce_min", "reduce_min_p", "reduce_or", "reduce_or_p",
            "reduce_p", "reduce_prod", "reduce_prod_p", "reduce_sum", "reduce_sum_p", "reduce_window",
@@ -115,6 +117,9 @@ def _only_primitive(jaxpr):
 
 def _prepare(name, operands, init_values, computation):
     """(operands, initial values of their dtypes, structure, program) of a reduction by a function."""
+    if not callable(computation):
+        what = computation.aval.str_short() if hasattr(computation, "aval") else repr(computation)[:60]
+        raise TypeError(f"{name}: computation must be a function of two values, such as lax.add or lax.max, got {what}")
     xs, structure = tree.tree_flatten(operands)
     inits, init_structure = tree.tree_flatten(init_values)
     if structure != init_structure:
@@ -166,12 +171,12 @@ def reduce(operands, init_values, computation, dimensions, out_sharding=None):
 def _window_parameters(shape, window_dimensions, window_strides, padding, base_dilation, window_dilation):
     ones = (1,) * len(shape)
     dimensions, strides, base_dilation, window_dilation = (
-        ones if v is None else tuple(map(operator.index, v))
+        ones if v is None else tuple(map(as_size, v))
         for v in (window_dimensions, window_strides, base_dilation, window_dilation))
     if isinstance(padding, str) and len(dimensions) == len(strides) == len(shape):
         padding = padtype_to_pads([window.dilated(n, d) for n, d in zip(shape, base_dilation)],
                                   [window.dilated(n, d) for n, d in zip(dimensions, window_dilation)], strides, padding)
-    padding = () if isinstance(padding, str) else tuple((operator.index(lo), operator.index(hi)) for lo, hi in padding)
+    padding = () if isinstance(padding, str) else tuple((as_size(lo), as_size(hi)) for lo, hi in padding)
     return dict(window_dimensions=dimensions, window_strides=strides, padding=padding, base_dilation=base_dilation,
                 window_dilation=window_dilation)
 
@@ -250,9 +255,35 @@ def top_k(operand, k, *, axis=-1):
     aval, k = aval_of(operand), operator.index(k)
     axis = canonical_axis(axis, aval.ndim)
     if k < 0:
-        raise ValueError(f"k argument to top_k must be nonnegative, got {k}")
+        raise ValueError(f"k argument to top_k must be nonnegative, got {k}: it is how many are taken")
     if k > aval.shape[axis]:
         raise ValueError(f"k argument to top_k must be no larger than size along axis; got k={k} with "
-                         f"shape={list(aval.shape)} and axis={axis}")
+                         f"shape={list(aval.shape)} and axis={axis}: take min(k, {aval.shape[axis]})")
     last = aval.ndim - 1
     return [move_axis(x, last, axis) for x in top_k_p.bind(move_axis(operand, axis, last), k=k)]
+
+
+def approx_max_k(operand, k, reduction_dimension=-1, recall_target=0.95, reduction_input_size_override=-1,
+                 aggregate_to_topk=True):
+    """[values, int32 indices] of about the k greatest elements along an axis, in descending order; floating point.
+
+    A TPU finds the expected part `recall_target` of them, other devices all (Chern et al., "TPU-KNN", 2022).  With
+    `aggregate_to_topk=False` they are not picked out of the more, in no order, that are found first.
+    `reduction_input_size_override` is the size of the whole of which the operand is a part.
+    """
+    return _approximate(True, operand, k, reduction_dimension, recall_target, reduction_input_size_override,
+                        aggregate_to_topk)
+
+
+def approx_min_k(operand, k, reduction_dimension=-1, recall_target=0.95, reduction_input_size_override=-1,
+                 aggregate_to_topk=True):
+    """[values, int32 indices] of about the k least elements along an axis, in ascending order.  See `approx_max_k`."""
+    return _approximate(False, operand, k, reduction_dimension, recall_target, reduction_input_size_override,
+                        aggregate_to_topk)
+
+
+def _approximate(best, operand, k, axis, recall, size, aggregate):
+    axis = canonical_axis(axis, aval_of(operand).ndim, "reduction_dimension")
+    return approx_top_k_p.bind(operand, k=operator.index(k), reduction_dimension=axis, recall_target=float(recall),
+                               reduction_input_size_override=operator.index(size), aggregate_to_topk=bool(aggregate),
+                               is_max_k=best)

@@ -3,16 +3,17 @@ import functools
 import itertools
 import operator
 
-from ..api.laid import laid
-from ..api.misc import device_put
-from ..core import dtypes, tree
+from ..api.laid import laid, made
+from ..core import dtypes, errors, tree
 from ..core.avals import aval_of, is_arraylike
+from ..core.dimension import as_size
 from ..primitives import shape as _shape
-from ..primitives.common import canonical_axes, canonical_axis, canonical_shape, is_constant, np, prod
+from ..primitives.common import canonical_axes, canonical_axis, canonical_shape, is_constant, np, prod, scalar, static_int
 from ..primitives.elementwise import convert, convert_element_type_p
 from ..primitives.random import random_wrap_p
 from ..primitives.shape import broadcast_in_dim_p, reshape_p, squeeze_p, transpose_p
 from ..primitives.slicing import concatenate_p, iota_p, optimization_barrier_p, pad_p, rev_p, slice_p
+from ..runtime.array import ArrayImpl
 
 __all__ = ["broadcast", "broadcast_in_dim", "broadcast_in_dim_p", "broadcast_shapes", "broadcast_to_rank",
            "broadcasted_iota", "collapse", "concatenate", "concatenate_p", "empty", "expand_dims", "full", "full_like",
@@ -37,75 +38,82 @@ def full(shape, fill_value, dtype=None, *, sharding=None):
     """
     shape = canonical_shape(shape, "lax.full: shape")
     if _shape_of("full", fill_value) != ():
-        raise TypeError(f"full must be called with scalar fill_value, got fill_value.shape {aval_of(fill_value).shape}.")
+        raise TypeError(f"full must be called with scalar fill_value, got fill_value.shape {aval_of(fill_value).shape}; "
+                        "jnp.broadcast_to repeats an array.")
     if dtype is not None:
         dtype = dtypes.check_user_dtype(dtype, "full")
         if dtypes.is_extended(dtype):
             words = full((*shape, *dtype.physical_shape), fill_value, dtype.physical_dtype)
-            return _placed(random_wrap_p.bind(words), sharding)
-        fill_value = np.asarray(fill_value, dtype) if is_constant(fill_value) else convert(fill_value, dtype)
-    return _placed(broadcast_in_dim_p.bind(fill_value, shape=shape, broadcast_dimensions=()), sharding)
+            return made(lambda: random_wrap_p.bind(words, impl=dtype), 0, "lax.full", sharding)
+        fill_value = (scalar(fill_value, dtype) if type(fill_value) in dtypes.python_scalars else
+                      np.asarray(fill_value, dtype) if is_constant(fill_value) else convert(fill_value, dtype))
+    return made(lambda: broadcast_in_dim_p.bind(fill_value, shape=shape, broadcast_dimensions=()),
+                _bytes(shape, aval_of(fill_value).dtype), "lax.full", sharding)
 
 
-def _placed(x, sharding):
-    return x if sharding is None else device_put(x, sharding)
+def _bytes(shape, dtype):
+    return 0 if dtypes.is_extended(dtype) else prod(shape) * dtype.itemsize
 
 
 def full_like(x, fill_value, dtype=None, shape=None, sharding=None):
     """`full` with the shape, dtype and weak type of `x`, an array or anything that has a shape and a dtype.
 
-    `sharding`, a Sharding or a Device, says where it lies; see `device_put`.
+    `sharding`, a Sharding or a Device, says where it lies; see `device_put`.  Without it the result lies where `x` does, if
+    that is committed and no other shape is asked for.
     """
     weak = False
+    if sharding is None and type(x) is ArrayImpl and x._committed and (shape is None or tuple(shape) == x.shape):
+        sharding = x.sharding
     if is_arraylike(x):
         weak, x = dtype is None and aval_of(x).weak_type, aval_of(x)
     elif not (hasattr(x, "shape") and hasattr(x, "dtype")):
         raise TypeError(f"full_like: cannot take a shape and a dtype from a value of type {type(x)}")
-    result = full(x.shape if shape is None else shape, fill_value, x.dtype if dtype is None else dtype)
-    if weak:
-        result = convert_element_type_p.bind(result, new_dtype=result.dtype, weak_type=True)
-    return _placed(result, sharding)
+    result = full(x.shape if shape is None else shape, fill_value, x.dtype if dtype is None else dtype, sharding=sharding)
+    return convert_element_type_p.bind(result, new_dtype=result.dtype, weak_type=True) if weak else result
 
 
 def empty(shape, dtype, *, out_sharding=None):
     """An array of no particular values (zeros)."""
-    return laid(full(shape, 0, dtype), out_sharding, "lax.empty")
+    shape, dtype = canonical_shape(shape, "lax.empty: shape"), dtypes.check_user_dtype(dtype, "empty")
+    return made(lambda: full(shape, 0, dtype), _bytes(shape, dtype), "lax.empty", out_sharding=out_sharding)
 
 
 def iota(dtype, size):
     """0, 1, ..., size - 1."""
-    return broadcasted_iota(dtype, (operator.index(size),), 0)
+    return broadcasted_iota(dtype, (static_int(size, "size", "; lax.broadcasted_iota takes a shape and the axis that "
+                                                             "counts"),), 0)
 
 
 def broadcasted_iota(dtype, shape, dimension, *, out_sharding=None):
     """An array of `shape` that counts 0, 1, ... along `dimension`."""
-    out = iota_p.bind(dtype=dtypes.check_user_dtype(dtype, "iota"), shape=canonical_shape(shape, "iota: shape"),
-                      dimension=operator.index(dimension))
-    return laid(out, out_sharding, "lax.broadcasted_iota")
+    dtype, shape = dtypes.check_user_dtype(dtype, "iota"), canonical_shape(shape, "iota: shape")
+    return made(lambda: iota_p.bind(dtype=dtype, shape=shape, dimension=operator.index(dimension)), _bytes(shape, dtype),
+                "lax.broadcasted_iota", out_sharding=out_sharding)
 
 
 # --- broadcasting -----------------------------------------------------------------------------------------------
 
 @functools.lru_cache(maxsize=4096)
 def broadcast_shapes(*shapes):
-    """The NumPy broadcast of shapes.  ValueError where they do not fit."""
+    """The NumPy broadcast of shapes.  ShapeError where they do not fit."""
     shapes = [tuple(s) if np.iterable(s) else (s,) for s in shapes]
     longest = max(map(len, shapes), default=0)
     result = []
     for axis in range(-longest, 0):
         sizes = {s[axis] for s in shapes if len(s) >= -axis} - {1}
         if len(sizes) > 1:
-            raise ValueError(f"Incompatible shapes for broadcasting: shapes={shapes} have sizes "
-                             f"{sorted(sizes)} at axis {axis}; sizes must be equal, or 1")
+            raise errors.incompatible_shapes(shapes, axis)
         result.append(sizes.pop() if sizes else 1)
     return tuple(result)
 
 
 def broadcast_in_dim(operand, shape, broadcast_dimensions, *, out_sharding=None):
-    """`operand` repeated to `shape`; its axis i becomes axis broadcast_dimensions[i] of the result."""
-    _shape_of("broadcast_in_dim", operand)
-    out = _shape.broadcast_in_dim(operand, canonical_shape(shape, "broadcast_in_dim: shape"),
-                                  tuple(map(operator.index, broadcast_dimensions)))
+    """`operand` repeated to `shape`; its axis i becomes axis broadcast_dimensions[i] of the result, in any order."""
+    rank, dimensions = len(_shape_of("broadcast_in_dim", operand)), tuple(map(operator.index, broadcast_dimensions))
+    order = sorted(range(len(dimensions)), key=dimensions.__getitem__)
+    if len(dimensions) == rank and order != list(range(rank)):
+        operand, dimensions = _shape.transpose(operand, order), tuple(sorted(dimensions))
+    out = _shape.broadcast_in_dim(operand, canonical_shape(shape, "broadcast_in_dim: shape"), dimensions)
     return laid(out, out_sharding, "lax.broadcast_in_dim")
 
 
@@ -212,7 +220,8 @@ def split(operand, sizes, axis=0):
     shape, sizes = _shape_of("split", operand), canonical_shape(sizes, "split: sizes")
     axis = canonical_axis(axis, len(shape))
     if sum(sizes) != shape[axis]:
-        raise ValueError(f"Sum of sizes {sum(sizes)} must be equal to dimension {axis} of the operand shape {shape}")
+        raise ValueError(f"Sum of sizes {sum(sizes)} must be equal to dimension {axis} of the operand shape {shape}: "
+                         "sizes are those of the parts; jnp.split takes their number")
     ends = list(itertools.accumulate(sizes))
     parts = []
     for n, end in zip(sizes, ends):
@@ -227,7 +236,7 @@ def pad(operand, padding_value, padding_config):
     _shape_of("pad", operand)
     if _shape_of("pad", padding_value) != ():
         raise ValueError(f"pad: padding_value must be a scalar, got shape {aval_of(padding_value).shape}")
-    config = tuple(tuple(map(operator.index, entry)) for entry in padding_config)
+    config = tuple(tuple(map(as_size, entry)) for entry in padding_config)
     if any(len(entry) != 3 for entry in config):
         raise ValueError(f"pad: each entry of padding_config must be (low, high, interior), got {config}")
     return pad_p.bind(operand, padding_value, padding_config=config)

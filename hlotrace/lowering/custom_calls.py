@@ -6,13 +6,54 @@ import numpy as np
 from ..core.dtypes import SUPPORTED
 from .constants import dense, element
 
+batch_partitionable: set = set()     # targets of which each device may call the kernel on its part of leading axes
+# Those of linear algebra, by how their names begin.
+_FACTORIZATIONS = ("lapack_", "tridiagonal_solve_", "cusolver_", "cuhybrid_", "cusparse_gtsv2_", "cu_lu_", "cu_tridiagonal_")
+
+
+def cut_by_batch(target):
+    """May each device call this kernel on its part of leading axes?"""
+    return target in batch_partitionable or target.startswith(_FACTORIZATIONS)
+
+
+def cut_in_front(axes, avals, out_avals):
+    """The attributes by which a call of such a kernel is cut along its leading axes, of which there are `axes`."""
+    leading, sizes, mappings = range(axes), list(avals[0].shape[:axes]), []
+    for aval in (*avals, *out_avals):
+        mappings.append([(i,) for i in (*leading, *range(len(sizes), len(sizes) + aval.ndim - axes))])
+        sizes += aval.shape[axes:]
+    return (f', mhlo.frontend_attributes = {{num_batch_dims = "{axes}"}}'
+            + sharding_rule(mappings[:len(avals)], mappings[len(avals):], sizes, need_replication=range(axes, len(sizes))))
+
+
+def sharding_rule(operands, results, sizes, **kinds):
+    """`, sdy.sharding_rule = ...`: which axes of operands and results are cut alike.
+
+    operands, results: for each value and each of its axes the factors that it is made of, as positions in `sizes`
+    kinds: factors that are more than passed through: `reduction`, `need_replication`, `permutation`
+    """
+    def name(factor):       # Shardy's own: i to z, z_1, z_2, ...
+        return chr(ord("i") + factor) if factor < 18 else f"z_{factor - 17}"
+
+    def listed(values):
+        return ", ".join(f"[{', '.join(''.join(map(name, axis)) for axis in value)}]" for value in values)
+    special = "".join(f" {kind}={{{', '.join(map(name, sorted(factors)))}}}" for kind, factors in kinds.items() if factors)
+    return (f", sdy.sharding_rule = #sdy.op_sharding_rule<({listed(operands)})->({listed(results)}) "
+            f"{{{', '.join(f'{name(i)}={size}' for i, size in enumerate(sizes))}}}{special}, custom>")
+
+
+class Attribute(str):
+    """An attribute as it is written: `attribute` leaves it so."""
+    __slots__ = ()
+
 
 def text(target, names, avals, out_avals, *, layouts=None, result_layouts=None, config=None, aliases=None, api_version=4,
          effect=False, attributes=""):
     """The `stablehlo.custom_call` of a kernel on values of `avals`, with results of `out_avals`.
 
     layouts, result_layouts: for each operand or result its axes, the fastest one first, or None where the last is that
-    config: {name: value} for a kernel of the typed FFI (see `attribute`), a string for one of another API version
+    config: {name: value} for a kernel of the typed FFI (see `attribute`), an `Attribute`; a string for one of another API
+        version
     aliases: {operand: result} of those that are one buffer
     effect: is it called though nothing uses its results?
     attributes: more of them, as text that starts with a comma
@@ -22,7 +63,7 @@ def text(target, names, avals, out_avals, *, layouts=None, result_layouts=None, 
     typed = api_version == 4
     if config is None:
         config = {} if typed else ""
-    if type(config) is not (dict if typed else str):
+    if type(config) not in ((dict, Attribute) if typed else (str,)):
         raise TypeError(f"{target}: a kernel of API version {api_version} takes a {'dict' if typed else 'str'} as its "
                         f"configuration, not {config!r}")
     parts = [f"api_version = {api_version} : i32"] if api_version != 1 else []
@@ -44,10 +85,10 @@ def attribute(value):
     match value:
         case bool() | np.bool_():
             return "true" if value else "false"
-        case str():
-            return _quoted(value.encode())
-        case bytes():
-            return _quoted(value)
+        case Attribute():
+            return value
+        case str() | bytes():
+            return quoted(value)
         case dict():
             return f"{{{', '.join(f'{_name(key)} = {attribute(item)}' for key, item in value.items())}}}"
         case list() | tuple():
@@ -66,12 +107,14 @@ def attribute(value):
                     "numbers, strings, NumPy scalars and arrays, or tuples and dictionaries of them")
 
 
-def _quoted(data):
+def quoted(data):
+    """A string, or bytes, as a string literal of MLIR."""
+    data = data.encode(errors="surrogateescape") if isinstance(data, str) else data
     return '"' + "".join(chr(b) if 32 <= b < 127 and b not in b'"\\' else f"\\{b:02X}" for b in data) + '"'
 
 
 def _name(text):
-    return text if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_$.]*", text) else _quoted(text.encode())
+    return text if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_$.]*", text) else quoted(text)
 
 
 def _layouts(layouts, avals):

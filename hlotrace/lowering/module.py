@@ -11,7 +11,7 @@ from ..core import source as provenance
 from ..core.avals import ShapedArray, physical
 from ..core.config import config, uncollected
 from ..core.dtypes import float0, is_extended
-from ..core.effects import is_ordered
+from ..core.effects import ORDER, is_ordered
 from ..core.jaxpr import Literal
 from ..core.linear import Axis
 from ..core.platforms import platform_named, rule_for
@@ -22,6 +22,7 @@ from ..primitives.shape import transpose
 from ..transforms.thread import in_order
 from . import custom_calls
 from .constants import dense
+from .donation import attributes
 from .outline import outline
 
 
@@ -42,9 +43,8 @@ class Locations:
             inner = "unknown"
             if source is not None:
                 filename, line, column, _ = provenance.position(source)
-                escaped = filename.replace("\\", "\\\\").replace('"', '\\"')
-                inner = self.alias(f'loc("{escaped}":{line}:{column})')
-            named = self.alias(f'loc("{path}"({inner}))')
+                inner = self.alias(f'loc({custom_calls.quoted(filename)}:{line}:{column})')
+            named = self.alias(f'loc({custom_calls.quoted(path)}({inner}))')
             self.positions[key] = f" loc({named})"
         return self.positions[key]
 
@@ -67,6 +67,9 @@ class Module:
         self.texts = []
         self.callbacks = []      # Python functions that custom calls refer to by position
         self.targets = {}        # of custom calls, in order of first use, each with None
+        self.lies = {}           # an input of the program -> its sharding, where that is known
+        self.leaves_device = any(getattr(s, "_kind", None) for s in partition.ins) if partition else False
+        self.groups = 0          # of values that lie alike
         self.inspections = []    # (function, aval): told how a value lies over devices when the program is compiled
         self.locations = Locations() if debug_info else None
 
@@ -96,12 +99,22 @@ class Module:
         return [f"sdy.sharding = #sdy.sharding{self.sharding(s, a)}" if s is not None else ""
                 for s, a in zip(shardings, avals, strict=True)]
 
+    @staticmethod
+    def memory_kinds(shardings):
+        """For each value of a signature its `mhlo.memory_kind = ...`, or an empty string."""
+        return [f'mhlo.memory_kind = "{s._kind}"' if s is not None and s._kind else "" for s in shardings]
+
     def once(self, results):
         """The attribute of an operation that one device does, on whole operands; in `shard_map` each does its own."""
         if self.manual[1] or self.partition is None or len(self.partition.devices) == 1:
             return ""
         self.meshes[None] = "first_device"
         return f", sdy.sharding = #sdy.sharding_per_value<[{', '.join(['<@first_device, []>'] * max(results, 1))}]>"
+
+    def replicated(self, aval):
+        """The text of a sharding by which all devices hold a whole value of `aval`."""
+        name = next((name for mesh, name in self.meshes.items() if mesh is not None), None) or self.mesh(self.partition.mesh)
+        return f"<@{name}, [{', '.join(['{}'] * physical(aval).ndim)}]>"
 
     def function(self, jaxpr):
         """The name of the private function for a program, written on first use."""
@@ -115,7 +128,7 @@ class Module:
     def write(self, name, jaxpr, visibility, arg_attrs=(), result_attrs=(), stack=None):
         slot = len(self.texts)
         self.texts.append(None)     # callees come after their caller
-        ctx = Context(self, stack if stack is not None else f"{jaxpr.name}")
+        ctx = self.context(self, stack if stack is not None else f"{jaxpr.name}")
         names, params = [], []
         for i, v in enumerate(jaxpr.invars):
             names.append(f"%arg{i}")
@@ -124,7 +137,12 @@ class Module:
                 jaxpr.arg_names[i]) else ""
             params.append(f"%arg{i}: {v.aval.mlir}{attrs}{loc}")
         types = [v.aval.mlir for v in jaxpr.outvars]
+        ctx.begin(jaxpr, names, visibility)
         results = ctx.inline(jaxpr, names)
+        if visibility == "public" and self.partition:
+            put = put_in_memory(jaxpr)
+            results = [ctx.in_memory(r, v.aval, s._kind) if getattr(s, "_kind", None) and v not in put else r
+                       for r, v, s in zip(results, jaxpr.outvars, self.partition.outs)]
         listed = [t + (f" {{{a}}}" if a else "") for t, a in zip(types, result_attrs or [""] * len(types))]
         signature = f" -> ({', '.join(listed)})" if listed else ""
         returned = f"return {', '.join(results)} : {', '.join(types)}" if results else "return"
@@ -168,6 +186,9 @@ class Context:
     def platform(self):
         return self.module.platform
 
+    def begin(self, jaxpr, names, visibility):
+        """What is written in front of the equations of a function: nothing, where sizes are known."""
+
     def emit(self, text, n=None):
         """Append an operation; returns the name of its result, or the list of names if `n` is given."""
         loc = self.loc if type(self.loc) is str else self.location()
@@ -191,11 +212,29 @@ class Context:
     def custom_call(self, target, names, avals, out_avals, **options):
         """A call of the kernel `target` on values of `avals` (or type strings); returns the names of its results.
 
-        The options are those of `custom_calls.text`; `once` makes one device of several do it, on whole operands.
+        The options are those of `custom_calls.text`; `once` makes one device of several do it, on whole operands;
+        `rule` is a Shardy rule as `custom_calls.sharding_rule` writes it;
+        `leading` axes of all values are those of a batch, along which a kernel that is registered so is called on parts.
+        With `batch` in its place, what has two more axes is matrices that lie column after column.
         """
         self.module.targets.setdefault(target)
         once = self.module.once(len(out_avals)) if options.pop("once", False) else ""
-        return self.emit(custom_calls.text(target, names, avals, out_avals, attributes=once, **options), len(out_avals))
+        batch, rule = options.pop("batch", None), options.pop("rule", "")
+        axes = options.pop("leading", batch or 0)
+        if self.module.partition is None or not custom_calls.cut_by_batch(target):
+            axes = 0
+        if batch is not None:
+            options.update({key: [custom_calls.column_major(a.ndim) if a.ndim == batch + 2 else None for a in listed]
+                            for key, listed in (("layouts", avals), ("result_layouts", out_avals))})
+        cut = custom_calls.cut_in_front(axes, avals, out_avals) if axes else ""
+        options["attributes"] = options.get("attributes") or once or rule or cut
+        results = self.emit(custom_calls.text(target, names, avals, out_avals, **options), len(out_avals))
+        if not once:
+            return results
+        # other devices' memory holds nothing until they get the value
+        return [name if aval is ORDER.aval else self.emit(
+            f"sdy.sharding_constraint {name} {self.module.replicated(aval)} : {aval.mlir}")
+            for name, aval in zip(results, out_avals)]
 
     def constant(self, value, dtype=None):
         """The name of a constant, written once in each region."""
@@ -222,6 +261,23 @@ class Context:
             f"sdy.manual_computation({listed(names)}) in_shardings=[{listed(in_shardings)}] "
             f"out_shardings=[{listed(out_shardings)}] manual_axes={{{quoted}}} ({args}) {{\n{lines}\n{self.indent}}} : "
             f"({listed(t for _, t in in_types)}) -> ({listed(out_types)})", len(out_types))
+
+    def alone(self, mesh, axes, body):
+        """What `body()` writes with these axes of a mesh of one device manual."""
+        module = self.module
+        saved, module.manual = module.manual, (mesh, (*module.manual[1], *axes))
+        results = body()
+        module.manual = saved
+        return results
+
+    def in_memory(self, name, aval, kind):
+        """A value in a kind of the devices' memory; None is the default, to which it returns if anything left it."""
+        if kind is None and not self.module.leaves_device:
+            return name
+        self.module.leaves_device = True
+        attributes = f', mhlo.frontend_attributes = {{_xla_buffer_placement = "{kind or "device"}"}}'
+        return self.emit(custom_calls.text("annotate_device_placement", [name], [aval], [aval], api_version=1, effect=True,
+                                           attributes=attributes))
 
     def on_every_device(self, names, avals, out_avals, body):
         """`body(names)` written where every mesh axis is manual, if any is: every device does it with whole values."""
@@ -291,10 +347,10 @@ class Context:
         self.loc = saved
         return [self.constant(v.val, v.aval.dtype) if type(v) is Literal else env[v] for v in jaxpr.outvars]
 
-    def lower_fun(self, fun, eqn, *names):
-        """Lower an equation as what a Python function over primitives does with its operands."""
+    def lower_fun(self, fun, eqn, *names, avals=None):
+        """Lower an equation as what a Python function over primitives does with `names`: its operands, or of `avals`."""
         with entering(EVAL):
-            jaxpr = trace_to_jaxpr(lambda *xs: _listed(fun(*xs)), [physical(v.aval) for v in eqn.invars],
+            jaxpr = trace_to_jaxpr(lambda *xs: _listed(fun(*xs)), avals or [physical(v.aval) for v in eqn.invars],
                                    source=eqn.source)
         results = self.inline(embed_constants(jaxpr), names)
         return results if eqn.primitive.multiple_results else results[0]
@@ -322,16 +378,20 @@ class Context:
         text = self.module.sharding(NamedSharding(mesh, spec), aval)
         return self.emit(f"sdy.sharding_constraint {name} {text} : {aval.mlir}")
 
-    def call(self, jaxpr, names):
-        """Call the function of a program."""
+    def call(self, jaxpr, names, attributes=()):
+        """Call the function of a program; `attributes` are pairs of strings that XLA gives on to its operations."""
         name = self.module.function(jaxpr)
         types = [a.mlir for a in jaxpr.in_avals]
         out_types = [a.mlir for a in jaxpr.out_avals]
-        apart = (' {mhlo.frontend_attributes = {inlineable = "false"}}'
-                 if self.platform.keeps_calls and jaxpr in self.module.apart else "")
+        if self.platform.keeps_calls and jaxpr in self.module.apart:
+            attributes = (*attributes, ("inlineable", "false"))
+        told = f" {{mhlo.frontend_attributes = {custom_calls.attribute(dict(attributes))}}}" if attributes else ""
         call = "func.call" if self.module.manual[1] else "call"      # within Shardy's operations its dialect is the default
-        return self.emit(f"{call} @{name}({', '.join(names)}){apart} : ({', '.join(types)}) -> ({', '.join(out_types)})",
+        return self.emit(f"{call} @{name}({', '.join(names)}){told} : ({', '.join(types)}) -> ({', '.join(out_types)})",
                          len(out_types))
+
+
+Module.context = Context
 
 
 def no_lowering(primitive, platform):
@@ -350,15 +410,18 @@ class Lowered:
     `callbacks` are the Python functions its custom calls refer to, `inspections` those that compiling it calls; `jaxpr`
     is the program as it was written, with calls of the `blocks` that outlining found; `donated` are the positions of
     inputs whose buffers it may reuse; `partition` says how it lies over devices, None for a program of one device;
-    `targets` are the kernels that it calls by name, each once.
+    `targets` are the kernels that it calls by name, each once.  `failures` are the Failures that its last results tell
+    of (`primitives/checks.py`), None where those are results like the others; `lines`: do equations know where in the
+    user's program they stand (else they stand for all calls of an operation)?
     """
     __slots__ = ("text", "callbacks", "inspections", "jaxpr", "blocks", "donated", "ordered", "effects", "platform",
-                 "partition", "targets")
+                 "partition", "targets", "failures", "lines")
 
     def __init__(self, text, callbacks, jaxpr, blocks, donated, platform, partition=None, inspections=(), targets=()):
         self.text, self.callbacks, self.jaxpr, self.platform = text, callbacks, jaxpr, platform_named(platform)
         self.targets = tuple(targets)
         self.blocks, self.donated, self.partition, self.inspections = blocks, donated, partition, inspections
+        self.failures, self.lines = None, True
         self.effects = tuple(e for e in jaxpr.effects if e.runs)
         self.ordered = is_ordered(jaxpr.effects)
 
@@ -368,33 +431,45 @@ class Lowered:
         return [target for target in self.targets if target not in self.platform.built_in]
 
 
-def lower(jaxpr, *, platform="cpu", donated=(), debug_info=True, result_names=(), blocks=None, partition=None):
+def lower(jaxpr, *, platform="cpu", donated=(), debug_info=True, result_names=(), blocks=None, partition=None,
+          kind=Module):
     """StableHLO for a program without constvars and dead code (see `core.jaxpr.close` and `dce`).
 
     `donated` are the positions of inputs whose buffers the program may reuse.  `blocks` are given for a piece of a
-    program that is outlined already.  `partition`, a `sharding.partition.Partition`, is how it lies over devices.
+    program that is outlined already.  `partition`, a `sharding.partition.Partition`, is how it lies over devices.  `kind`
+    makes the Module.
     """
     with uncollected():
-        return _lower(jaxpr, platform, donated, debug_info, result_names, blocks, partition)
+        return _lower(jaxpr, platform, donated, debug_info, result_names, blocks, partition, kind)
 
 
-def _lower(jaxpr, platform, donated, debug_info, result_names, blocks, partition):
+def _lower(jaxpr, platform, donated, debug_info, result_names, blocks, partition, kind):
     if blocks is None:
         jaxpr = in_order(jaxpr)
         # over devices, calls would keep XLA from joining the collectives of different blocks
         jaxpr, blocks = outline(jaxpr) if config.hlotrace_outline and not partition else (jaxpr, [])
     platform = platform_named(platform)
-    module = Module(f"jit_{re.sub(r'[^A-Za-z0-9_]', '_', jaxpr.name)}", platform, debug_info, {b.jaxpr for b in blocks},
+    module = kind(f"jit_{re.sub(r'[^A-Za-z0-9_]', '_', jaxpr.name)}", platform, debug_info, {b.jaxpr for b in blocks},
                     partition)
-    arg_attrs = ["jax.buffer_donor = true" if i in donated else "" for i in range(len(jaxpr.invars))]
+    if partition:       # the compiler decides how results lie, and whose memory they take
+        arg_attrs = ["jax.buffer_donor = true" if i in donated else "" for i in range(len(jaxpr.invars))]
+    else:
+        arg_attrs = attributes(jaxpr, donated)
     result_attrs = [f'jax.result_info = "{name}"' if name and _plain(name) else "" for name in result_names]
     if partition:
-        arg_attrs = _joined(arg_attrs, module.attributes(partition.ins, jaxpr.in_avals))
-        result_attrs = _joined(result_attrs or [""] * len(jaxpr.outvars),
+        module.lies = dict(zip(jaxpr.invars, partition.ins, strict=True))
+        arg_attrs = _joined(arg_attrs, module.memory_kinds(partition.ins), module.attributes(partition.ins, jaxpr.in_avals))
+        result_attrs = _joined(result_attrs or [""] * len(jaxpr.outvars), module.memory_kinds(partition.outs),
                                module.attributes(partition.outs, jaxpr.out_avals))
     module.write("main", jaxpr, "public", arg_attrs, result_attrs, stack=f"jit({jaxpr.name})")
     return Lowered(module.text(), module.callbacks, jaxpr, blocks, donated, platform, partition, module.inspections,
                    module.targets)
+
+
+def put_in_memory(jaxpr):
+    """{variable: sharding} of what a program puts into another kind of memory than the default."""
+    return {eqn.outvars[0]: eqn.params["sharding"] for eqn in jaxpr.eqns
+            if eqn.primitive.name == "device_put" and getattr(eqn.params["sharding"], "_kind", None)}
 
 
 def _joined(*columns):

@@ -4,4 +4,5 @@ from . import initializers
 from .attention import dot_product_attention
 from .functions import *
 
-_offer(globals(), "initializers")
+_offer(globals(), "initializers",
+       homes={"scaled": "get_scaled_dot_general_config scaled_dot_general scaled_matmul"})

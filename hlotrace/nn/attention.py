@@ -3,6 +3,7 @@ from .. import numpy as jnp
 from ..api.composite import composite
 from ..core import dtypes
 from ..core.avals import aval_of
+from ..core.dimension import is_constant_shape
 from ..numpy.util import check_arraylike
 from ..primitives.common import np
 from .functions import logsumexp, softmax
@@ -11,10 +12,10 @@ from .functions import logsumexp, softmax
 _MASKED = -0.7
 
 
-def _check_shape(name, x, shape):
+def _check_shape(name, x, shape, axes=("batch", "length", "heads", "head size")):
     if len(x.shape) != len(shape) or any(n not in (None, m) for n, m in zip(shape, x.shape)):
-        wanted = ", ".join("any" if n is None else str(n) for n in shape)
-        raise ValueError(f"{name} shape should be [{wanted}]: but got {x.shape}")
+        wanted = ", ".join(letter if n is None else str(n) for n, letter in zip(shape, axes))
+        raise ValueError(f"{name} shape must be ({', '.join(axes)}) = ({wanted}), but is {x.shape}")
 
 
 def _lengths(name, lengths, batch):
@@ -23,7 +24,7 @@ def _lengths(name, lengths, batch):
     lengths = jnp.asarray(lengths)
     if lengths.dtype != dtypes.int32:
         raise ValueError(f"{name} dtype should be int32, but got {lengths.dtype}")
-    _check_shape(name, lengths, (batch,))
+    _check_shape(name, lengths, (batch,), ("batch",))
     return lengths[:, None, None, None]
 
 
@@ -36,12 +37,13 @@ def _check(query, key, value, bias, mask):
     _check_shape("value", value, (batch, source, key_heads, width))
     if not key.dtype == value.dtype == query.dtype:
         raise ValueError(f"query, key and value should have the same dtype, but got {query.dtype}, {key.dtype} and "
-                         f"{value.dtype}")
+                         f"{value.dtype}; cast with .astype(dtype)")
     if heads % key_heads:
         raise ValueError(f"The number of query heads must be a multiple of key/value heads, but got {heads} vs "
-                         f"{key_heads}")
+                         f"{key_heads}: axis 2 of query {query.shape} and of key {key.shape}")
     if mask is not None and aval_of(mask).dtype != dtypes.bool_:
-        raise ValueError(f"mask dtype should be bool, but got {mask.dtype}")
+        raise ValueError(f"mask dtype should be bool, but got {mask.dtype}: compare it, as in mask > 0, or pass it as "
+                         "bias, which is added")
     shape = batch, heads, target, source
     for name, x in (("bias", bias), ("mask", mask)):
         if x is not None and (x.ndim != 4 or any(n not in (1, m) for n, m in zip(x.shape, shape))):
@@ -62,14 +64,18 @@ def _logits(query, key, scale, bias):
 
 def _masks(target, source, mask, is_causal, window, query_lengths, source_lengths):
     """Who may attend to whom: masks that broadcast to (B, N, T, S), all of which must hold."""
-    rows, columns = np.arange(target)[:, None], np.arange(source)[None, :]
-    allowed = np.ones((1, 1, target, source), bool)
+    counting = np if is_constant_shape((target, source)) else jnp
+    rows, columns = counting.arange(target)[:, None], counting.arange(source)[None, :]
+    allowed = counting.ones((1, 1, target, source), bool)
     if is_causal:
         allowed = allowed & (columns <= rows)
     if window is not None:
-        left, right = window if isinstance(window, tuple) else (window,) * 2
+        pair = window if isinstance(window, (tuple, list)) else (window,) * 2
+        if len(pair) != 2:
+            raise ValueError(f"local_window_size must be an int or a pair (left, right), got {window!r}")
+        left, right = pair
         allowed = allowed & (columns >= rows - left) & (columns <= rows + right)
-    parts = [] if allowed.all() else [jnp.asarray(allowed)]
+    parts = [] if counting is np and allowed.all() else [jnp.asarray(allowed)]
     parts += [] if mask is None else [mask]
     parts += [] if query_lengths is None else [rows < query_lengths]
     parts += [] if source_lengths is None else [columns < source_lengths]
@@ -97,9 +103,12 @@ def dot_product_attention(query, key, value, bias=None, mask=None, *, scale=None
     the logsumexp of the logits, (B, T, N).  ValueError where shapes or dtypes do not fit.
     """
     if implementation not in (None, "xla"):
-        raise ValueError(f"Unsupported implementation option: {implementation}; hlotrace has 'xla'")
+        raise ValueError(f"Unsupported implementation option: {implementation}; hlotrace has 'xla' (or None)")
     check_arraylike("dot_product_attention", query, key, value)
     query, key, value = map(jnp.asarray, (query, key, value))
+    if not query.ndim == key.ndim == value.ndim:
+        raise ValueError("query, key and value must have the same number of axes, (batch, length, heads, head size) or "
+                         f"all of these but the first, got shapes {query.shape}, {key.shape} and {value.shape}")
     batched = query.ndim == 4
     if not batched:
         query, key, value = (x[None] for x in (query, key, value))

@@ -7,7 +7,7 @@ from ..core import dtypes
 from ..core.avals import aval_of
 from ..core.config import config
 from ..numpy.util import check_arraylike, promote_args_inexact, promote_dtypes_inexact
-from ..primitives.common import canonical_axes, canonical_axis, np
+from ..primitives.common import canonical_axes, canonical_axis, np, static_int
 
 
 def _float(name, x):
@@ -15,26 +15,30 @@ def _float(name, x):
     return promote_dtypes_inexact(x)[0]
 
 
+def _array(name, x):
+    check_arraylike(name, x)
+    return jnp.asarray(x)       # NumPy's own operators would promote x by NumPy's rules
+
+
 # --- activation functions ---------------------------------------------------------------------------------------
 
 def identity(x):
     """`x` as an array."""
-    check_arraylike("identity", x)
-    return jnp.asarray(x)
+    return _array("identity", x)
 
 
 @composite
 def relu(x):
     """max(x, 0); the derivative at 0 is 0."""
-    check_arraylike("relu", x)
+    x = _array("relu", x)
     return jnp.where(x <= 0, 0, x)
 
 
 @composite
 def relu6(x):
     """min(max(x, 0), 6); the derivative at 0 and 6 is 0."""
-    x = relu(_float("relu6", x))
-    return jnp.where(x >= 6, 6, x)
+    x = relu(x)
+    return jnp.where(x >= 6, 6.0, x)
 
 
 @composite
@@ -52,7 +56,7 @@ def softplus(x):
 @composite
 def soft_sign(x):
     """x / (1 + |x|)."""
-    x = _float("soft_sign", x)
+    x = _array("soft_sign", x)
     return x / (jnp.abs(x) + 1)
 
 
@@ -75,7 +79,7 @@ swish = silu
 @composite
 def mish(x):
     """x * tanh(softplus(x))."""
-    x = _float("mish", x)
+    x = _array("mish", x)
     return x * jnp.tanh(softplus(x))
 
 
@@ -86,6 +90,7 @@ def gelu(x, approximate=True):
     Source: https://arxiv.org/abs/1606.08415.
     """
     x = _float("gelu", x)
+    x = jnp.asarray(x, aval_of(x).dtype)       # the result does not give way, as the constants do not
     if approximate:
         return x * (0.5 * (1 + jnp.tanh(np.sqrt(2 / np.pi).item() * (x + 0.044715 * (x * x * x)))))
     return 0.5 * x * lax.erfc(-x * np.sqrt(0.5).item())
@@ -94,51 +99,55 @@ def gelu(x, approximate=True):
 def _elu(x, alpha, slope):
     """x where positive, alpha * expm1(x / slope) elsewhere, with no overflow where the latter is not taken."""
     positive = x > 0
-    return jnp.where(positive, x, alpha * jnp.expm1(jnp.where(positive, 0, x) / slope))
+    return jnp.where(positive, x, alpha * jnp.expm1(jnp.where(positive, 0.0, x) / slope))
 
 
 @composite
 def elu(x, alpha=1.0):
     """x where positive, alpha * (exp(x) - 1) elsewhere."""
-    return _elu(_float("elu", x), alpha, 1)
+    check_arraylike("elu", alpha)
+    return _elu(_array("elu", x), alpha, 1)
 
 
 @composite
 def celu(x, alpha=1.0):
     """x where positive, alpha * (exp(x / alpha) - 1) elsewhere."""
-    return _elu(_float("celu", x), alpha, alpha)
+    check_arraylike("celu", alpha)
+    return _elu(_array("celu", x), alpha, alpha)
 
 
 @composite
 def selu(x):
     """The self-normalizing elu.  Source of the constants: https://arxiv.org/abs/1706.02515."""
-    return 1.0507009873554804934193349852946 * _elu(_float("selu", x), 1.6732632423543772848170429916717, 1)
+    x = _array("selu", x)
+    return 1.0507009873554804934193349852946 * _elu(x, 1.6732632423543772848170429916717, 1)
 
 
 @composite
 def leaky_relu(x, negative_slope=1e-2):
     """x where not negative, negative_slope * x elsewhere."""
-    x = _float("leaky_relu", x)
+    check_arraylike("leaky_relu", negative_slope)
+    x = _array("leaky_relu", x)
     return jnp.where(x >= 0, x, negative_slope * x)
 
 
 @composite
 def hard_tanh(x):
     """x clipped to [-1, 1]; the derivative at the ends is 1."""
-    check_arraylike("hard_tanh", x)
+    x = _array("hard_tanh", x)
     return jnp.where(x > 1, 1, jnp.where(x < -1, -1, x))
 
 
 @composite
 def hard_sigmoid(x):
     """relu6(x + 3) / 6."""
-    return relu6(_float("hard_sigmoid", x) + 3) / 6
+    return relu6(_array("hard_sigmoid", x) + 3.0) / 6
 
 
 @composite
 def hard_silu(x):
     """x * hard_sigmoid(x), also called hard_swish."""
-    x = _float("hard_silu", x)
+    x = _array("hard_silu", x)
     return x * hard_sigmoid(x)
 
 
@@ -148,21 +157,21 @@ hard_swish = hard_silu
 @composite
 def squareplus(x, b=4):
     """(x + sqrt(x**2 + b)) / 2, a softplus without exponentials.  Source: https://arxiv.org/abs/2112.11687."""
-    x = _float("squareplus", x)
-    return (x + jnp.sqrt(x * x + b)) / 2
+    check_arraylike("squareplus", x, b)
+    return (x + jnp.sqrt(jnp.square(x) + b)) / 2
 
 
 @composite
 def sparse_plus(x):
     """0 up to -1, x from 1 on, (x + 1)**2 / 4 between."""
-    x = _float("sparse_plus", x)
-    return jnp.where(x <= -1, 0, jnp.where(x >= 1, x, (x + 1) * (x + 1) / 4))
+    x = _array("sparse_plus", x)
+    return jnp.where(x <= -1, 0.0, jnp.where(x >= 1, x, (x + 1.0) * (x + 1.0) / 4))
 
 
 @composite
 def sparse_sigmoid(x):
     """(x + 1) / 2 clipped to [0, 1], the derivative of sparse_plus."""
-    return 0.5 * jnp.clip(_float("sparse_sigmoid", x) + 1, 0, 2)
+    return 0.5 * jnp.clip(_array("sparse_sigmoid", x) + 1.0, 0.0, 2.0)
 
 
 @composite
@@ -292,6 +301,7 @@ def one_hot(x, num_classes, *, dtype=None, axis=-1):
     """
     dtype = dtypes.canonicalize(np.float64) if dtype is None else dtypes.check_user_dtype(dtype, "one_hot")
     x = jnp.asarray(x)
+    num_classes = static_int(num_classes, "num_classes")
     axis = canonical_axis(axis, x.ndim + 1)
     shape = [1] * (x.ndim + 1)
     shape[axis] = num_classes

@@ -6,6 +6,8 @@ from .. import lax, random
 from .. import numpy as jnp
 from ..api.laid import laid
 from ..core import dtypes
+from ..core.boundary import folded
+from ..core.errors import not_one_of
 from ..core.public import offer
 from ..primitives.common import canonical_axes, np
 
@@ -34,6 +36,7 @@ def ones(key, shape, dtype=None, out_sharding=None):
 
 def constant(value, dtype=None):
     """An initializer that fills with `value`."""
+    @folded
     def init(key, shape, dtype=dtype, out_sharding=None):
         return laid(jnp.full(shape, value, _dtype(dtype, None)), out_sharding, "initializers.constant")
     return init
@@ -41,6 +44,7 @@ def constant(value, dtype=None):
 
 def uniform(scale=1e-2, dtype=None):
     """An initializer that draws from [0, scale)."""
+    @folded
     def init(key, shape, dtype=dtype, out_sharding=None):
         dtype = _dtype(dtype, None)
         return laid(random.uniform(key, shape, dtype) * jnp.asarray(scale, dtype), out_sharding, "initializers.uniform")
@@ -49,6 +53,7 @@ def uniform(scale=1e-2, dtype=None):
 
 def normal(stddev=1e-2, dtype=None):
     """An initializer that draws from a normal distribution of standard deviation `stddev`."""
+    @folded
     def init(key, shape, dtype=dtype, out_sharding=None):
         dtype = _dtype(dtype, None)
         return laid(random.normal(key, shape, dtype) * jnp.asarray(stddev, dtype), out_sharding, "initializers.normal")
@@ -57,6 +62,7 @@ def normal(stddev=1e-2, dtype=None):
 
 def truncated_normal(stddev=1e-2, dtype=None, lower=-2.0, upper=2.0):
     """An initializer that draws from `stddev` times the normal distribution truncated to [lower, upper]."""
+    @folded
     def init(key, shape, dtype=dtype, out_sharding=None):
         dtype = _dtype(dtype, None)
         out = random.truncated_normal(key, lower, upper, shape, dtype) * jnp.asarray(stddev, dtype)
@@ -66,9 +72,11 @@ def truncated_normal(stddev=1e-2, dtype=None, lower=-2.0, upper=2.0):
 
 def _fans(shape, in_axis, out_axis, batch_axis):
     """(fan in, fan out): products of the sizes of the axes, each times the receptive field."""
+    shape = shape if isinstance(shape, (tuple, list)) else (shape,)
     if len(shape) <= 1:
-        raise ValueError(f"Can't compute input and output sizes of a {len(shape)}-dimensional weights tensor with "
-                         "default in_axis. Must be at least 2D or specify in_axis explicitly.")
+        raise ValueError(f"Can't compute input and output sizes of a {len(shape)}-dimensional weights tensor, of shape "
+                         f"{tuple(shape)}, with default in_axis: it needs at least 2 axes, or in_axis and out_axis. A "
+                         "bias is made by zeros or normal.")
     sizes = [math.prod(shape[i] for i in canonical_axes(axes, len(shape)))
              for axes in (in_axis, out_axis, batch_axis)]
     receptive = math.prod(shape) / math.prod(sizes)
@@ -91,13 +99,14 @@ def variance_scaling(scale, mode, distribution, in_axis=-2, out_axis=-1, batch_a
     standard deviations), "normal" or "uniform".  Axes in none of in_axis, out_axis, batch_axis are the
     receptive field.
     """
+    @folded
     def init(key, shape, dtype=dtype, out_sharding=None):
         dtype = _dtype(dtype, None)
         fan_in, fan_out = _fans(shape, in_axis, out_axis, batch_axis)
         fans = {"fan_in": fan_in, "fan_out": fan_out, "fan_avg": (fan_in + fan_out) / 2,
                 "fan_geo_avg": math.sqrt(fan_in * fan_out)}
         if mode not in fans:
-            raise ValueError(f"invalid mode for variance scaling initializer: {mode}; expected one of {list(fans)}")
+            raise not_one_of("invalid mode for variance scaling initializer: mode", mode, fans)
         variance = jnp.asarray(scale / fans[mode], dtype)
         deviation = jnp.sqrt(variance)
         is_real = not dtypes.is_complex(dtype)
@@ -115,8 +124,8 @@ def variance_scaling(scale, mode, distribution, in_axis=-2, out_axis=-1, batch_a
         elif distribution == "uniform":
             draw, deviation = _disk(key, shape, dtype, lambda u: u), deviation * math.sqrt(2)
         else:
-            raise ValueError(f"invalid distribution for variance scaling initializer: {distribution}; expected "
-                             "'truncated_normal', 'normal' or 'uniform'")
+            raise not_one_of("invalid distribution for variance scaling initializer: distribution", distribution,
+                             ("truncated_normal", "normal", "uniform"))
         return laid(draw * deviation, out_sharding, "initializers.variance_scaling")
     return init
 
@@ -159,10 +168,12 @@ def orthogonal(scale=1.0, column_axis=-1, dtype=None):
 
     The columns are along `column_axis`, all other axes together are the rows.
     """
+    @folded
     def init(key, shape, dtype=dtype, out_sharding=None):
         dtype = _dtype(dtype, None)
         if len(shape) < 2:
-            raise ValueError(f"orthogonal initializer requires at least a 2D shape, got {tuple(shape)}")
+            raise ValueError(f"orthogonal initializer requires at least a 2D shape, got {tuple(shape)}; for a vector use "
+                             "normal or zeros")
         axis = canonical_axes(column_axis, len(shape))[0]
         columns = shape[axis]
         others = [n for i, n in enumerate(shape) if i != axis]
@@ -178,6 +189,7 @@ def delta_orthogonal(scale=1.0, column_axis=-1, dtype=None):
 
     Source: https://arxiv.org/abs/1806.05393.
     """
+    @folded
     def init(key, shape, dtype=dtype, out_sharding=None):
         dtype = _dtype(dtype, None)
         if len(shape) not in (3, 4, 5):

@@ -25,6 +25,9 @@ Each file imports only files that stand above it here (a test reads this list):
     windows         hanning, kaiser
     bits            packbits, unpackbits
     padding         pad
+    fft             Fourier transforms: jnp.fft, a module of its own
+    linalg          products, norms, solving, factorizations: jnp.linalg, a module of its own
+    refs            ref[...], ref.at[...] and what is done to references
     array_methods   the operators and methods of arrays, installed when all functions are there
 """
 from numpy import (
@@ -33,7 +36,6 @@ from numpy import (
     get_printoptions,
     inf,
     iterable,
-    load,
     nan,
     newaxis,
     pi,
@@ -70,4 +72,4 @@ from .ufuncs import *
 from .windows import *
 
 array_methods.install(globals())
-_offer(globals())
+_offer(globals(), homes={"": "fft linalg"})

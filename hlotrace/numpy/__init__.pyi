@@ -4,10 +4,11 @@ import numpy as np
 from collections.abc import Callable, Sequence
 from hlotrace import Array, Array as ndarray, ShapeDtypeStruct
 from hlotrace._types import Axis, Int, MatmulPrecision, NestedArrays, Place, ScalarType, ShapeLike, Ufunc1, Ufunc2
+from hlotrace.numpy import fft as fft, linalg as linalg
 from hlotrace.typing import ArrayLike, DTypeLike
 from numpy import (
-    character, complexfloating, dtype, flexible, floating, generic, get_printoptions, inexact, integer, iterable, load,
-    number, object_, printoptions, save, savez, set_printoptions, signedinteger, unsignedinteger,
+    character, complexfloating, dtype, flexible, floating, generic, get_printoptions, inexact, integer, iterable, number,
+    object_, printoptions, save, savez, set_printoptions, signedinteger, unsignedinteger,
 )
 from numpy.exceptions import ComplexWarning
 from typing import Any, Literal, overload
@@ -25,7 +26,7 @@ __all__ = [
     'csingle', 'cumprod', 'cumsum', 'cumulative_prod', 'cumulative_sum', 'deg2rad', 'degrees', 'delete', 'diag',
     'diag_indices', 'diag_indices_from', 'diagflat', 'diagonal', 'diff', 'digitize', 'divide', 'divmod', 'dot', 'double',
     'dsplit', 'dstack', 'dtype', 'e', 'ediff1d', 'einsum', 'einsum_path', 'empty', 'empty_like', 'equal', 'euler_gamma',
-    'exp', 'exp2', 'expand_dims', 'expm1', 'extract', 'eye', 'fabs', 'fill_diagonal', 'finfo', 'fix', 'flatnonzero',
+    'exp', 'exp2', 'expand_dims', 'expm1', 'extract', 'eye', 'fabs', 'fft', 'fill_diagonal', 'finfo', 'fix', 'flatnonzero',
     'flexible', 'flip', 'fliplr', 'flipud', 'float16', 'float32', 'float4_e2m1fn', 'float64', 'float8_e3m4', 'float8_e4m3',
     'float8_e4m3b11fnuz', 'float8_e4m3fn', 'float8_e4m3fnuz', 'float8_e5m2', 'float8_e5m2fnuz', 'float8_e8m0fnu', 'float_',
     'float_power', 'floating', 'floor', 'floor_divide', 'fmax', 'fmin', 'fmod', 'frexp', 'from_dlpack', 'frombuffer',
@@ -35,15 +36,15 @@ __all__ = [
     'inf', 'inner', 'insert', 'int16', 'int2', 'int32', 'int4', 'int64', 'int8', 'int_', 'integer', 'interp', 'intersect1d',
     'invert', 'isclose', 'iscomplex', 'iscomplexobj', 'isdtype', 'isfinite', 'isin', 'isinf', 'isnan', 'isneginf',
     'isposinf', 'isreal', 'isrealobj', 'isscalar', 'issubdtype', 'iterable', 'ix_', 'kaiser', 'kron', 'lcm', 'ldexp',
-    'left_shift', 'less', 'less_equal', 'lexsort', 'linspace', 'load', 'log', 'log10', 'log1p', 'log2', 'logaddexp',
-    'logaddexp2', 'logical_and', 'logical_not', 'logical_or', 'logical_xor', 'logspace', 'mask_indices', 'matmul',
-    'matrix_transpose', 'matvec', 'max', 'maximum', 'mean', 'median', 'meshgrid', 'mgrid', 'min', 'minimum', 'mod', 'modf',
-    'moveaxis', 'multiply', 'nan', 'nan_to_num', 'nanargmax', 'nanargmin', 'nancumprod', 'nancumsum', 'nanmax', 'nanmean',
-    'nanmedian', 'nanmin', 'nanpercentile', 'nanprod', 'nanquantile', 'nanstd', 'nansum', 'nanvar', 'ndarray', 'ndim',
-    'negative', 'newaxis', 'nextafter', 'nonzero', 'not_equal', 'number', 'object_', 'ogrid', 'ones', 'ones_like', 'outer',
-    'packbits', 'pad', 'partition', 'percentile', 'permute_dims', 'pi', 'piecewise', 'place', 'polyval', 'positive', 'pow',
-    'power', 'printoptions', 'prod', 'promote_types', 'ptp', 'put', 'put_along_axis', 'quantile', 'r_', 'rad2deg', 'radians',
-    'ravel', 'ravel_multi_index', 'real', 'reciprocal', 'remainder', 'repeat', 'reshape', 'resize', 'result_type',
+    'left_shift', 'less', 'less_equal', 'lexsort', 'linalg', 'linspace', 'load', 'log', 'log10', 'log1p', 'log2',
+    'logaddexp', 'logaddexp2', 'logical_and', 'logical_not', 'logical_or', 'logical_xor', 'logspace', 'mask_indices',
+    'matmul', 'matrix_transpose', 'matvec', 'max', 'maximum', 'mean', 'median', 'meshgrid', 'mgrid', 'min', 'minimum', 'mod',
+    'modf', 'moveaxis', 'multiply', 'nan', 'nan_to_num', 'nanargmax', 'nanargmin', 'nancumprod', 'nancumsum', 'nanmax',
+    'nanmean', 'nanmedian', 'nanmin', 'nanpercentile', 'nanprod', 'nanquantile', 'nanstd', 'nansum', 'nanvar', 'ndarray',
+    'ndim', 'negative', 'newaxis', 'nextafter', 'nonzero', 'not_equal', 'number', 'object_', 'ogrid', 'ones', 'ones_like',
+    'outer', 'packbits', 'pad', 'partition', 'percentile', 'permute_dims', 'pi', 'piecewise', 'place', 'polyval', 'positive',
+    'pow', 'power', 'printoptions', 'prod', 'promote_types', 'ptp', 'put', 'put_along_axis', 'quantile', 'r_', 'rad2deg',
+    'radians', 'ravel', 'ravel_multi_index', 'real', 'reciprocal', 'remainder', 'repeat', 'reshape', 'resize', 'result_type',
     'right_shift', 'rint', 'roll', 'rollaxis', 'rot90', 'round', 's_', 'save', 'savez', 'searchsorted', 'select',
     'set_printoptions', 'setdiff1d', 'setxor1d', 'shape', 'sign', 'signbit', 'signedinteger', 'sin', 'sinc', 'single',
     'sinh', 'size', 'sort', 'sort_complex', 'spacing', 'split', 'sqrt', 'square', 'squeeze', 'stack', 'std', 'subtract',
@@ -219,7 +220,7 @@ def eye(
 ) -> Array: ...
 fabs: Ufunc1
 def fill_diagonal(a: ArrayLike, val: ArrayLike, wrap: builtins.bool = False, *, inplace: builtins.bool = True) -> Array: ...
-def finfo(dtype: DTypeLike) -> Any: ...
+finfo: Any
 def flatnonzero(a: ArrayLike, *, size: Int | None = None, fill_value: ArrayLike | None = None) -> Array: ...
 def flip(m: ArrayLike, axis: Axis | None = None) -> Array: ...
 def fliplr(m: ArrayLike) -> Array: ...
@@ -280,7 +281,7 @@ def hstack(tup: Sequence[ArrayLike] | Array, dtype: DTypeLike | None = None) -> 
 hypot: Ufunc2
 i0: Ufunc1
 def identity(n: int, dtype: DTypeLike | None = None) -> Array: ...
-def iinfo(dtype: DTypeLike) -> Any: ...
+iinfo: Any
 imag: Ufunc1
 index_exp: Any
 @overload
@@ -352,6 +353,7 @@ def linspace(
     start: ArrayLike, stop: ArrayLike, num: int = 50, endpoint: builtins.bool = True, *, retstep: Literal[True],
     dtype: DTypeLike | None = None, axis: Axis = 0, device: Place | None = None,
 ) -> tuple[Array, Array]: ...
+def load(file: Any, *args: Any, **kwargs: Any) -> Array: ...
 log: Ufunc1
 log10: Ufunc1
 log1p: Ufunc1

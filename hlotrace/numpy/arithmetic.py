@@ -2,7 +2,8 @@
 from ..api.composite import composite
 from ..core import dtypes
 from ..core.array import Array
-from ..core.avals import aval_of
+from ..core.avals import aval_of, is_arraylike
+from ..core.dtypes import python_scalars
 from ..lax.control_flow import while_loop
 from ..primitives import elementwise as e
 from ..primitives.common import np
@@ -13,6 +14,9 @@ from .conditions import where
 from .reductions import any
 from .ufunc import ufunc
 from .ufuncs import (
+    ALWAYS,
+    FIRST,
+    SCALARS,
     Binary,
     abs,
     arctan2,
@@ -33,6 +37,7 @@ from .ufuncs import (
 from .util import (
     broadcast_shapes,
     broadcast_to_shape,
+    cast,
     check_arraylike,
     dtype_of,
     promote_args,
@@ -45,7 +50,13 @@ def _round_even(x):
     return e.round_p.bind(x, rounding_method=1)
 
 
-@unary(promote_args_inexact, "fc")
+def _floats(name, x):
+    """x in floating point, integers in the default one, where they do not give way."""
+    check_arraylike(name, x)
+    return [x if dtypes.is_inexact(dtype_of(x)) else cast(x, dtypes.canonicalize(float))]
+
+
+@unary(_floats, "fc")
 def rint(x):
     """The nearest integer, halves to even; floating point also for integers."""
     return _parts(_round_even, x) if dtypes.is_complex(dtype_of(x)) else _round_even(x)
@@ -55,7 +66,7 @@ def _parts(function, x):
     return e.complex_p.bind(function(e.real(x)), function(e.imag_p.bind(x)))
 
 
-@unary(promote_args_inexact, "fc")
+@unary(promote_args_inexact, "fc", weak=SCALARS)
 def sinc(x):
     """sin(pi x) / (pi x), and 1 at 0."""
     angle = mul(x, float(np.pi))
@@ -117,19 +128,36 @@ def divmod(x1, x2):
 _power = Binary("power", "x1**x2.", numeric, fciu=e.pow_p)
 
 
+@composite
+def _strong_power(x1, x2):
+    out = _power(x1, x2)
+    return convert(out, dtype_of(out))
+
+
+def _leads(x1, x2):
+    """Does a weak base meet integers that do not give way?  Their power does not either."""
+    weak = x1.aval.weak_type if isinstance(x1, Array) else type(x1) in python_scalars
+    if not weak or not is_arraylike(x2) or aval_of(x2).weak_type or type(x2) is bool:
+        return False
+    kind = dtype_of(x2)
+    return dtypes.is_integer(kind) or dtypes.is_bool(kind) and not dtypes.is_inexact(dtype_of(x1))
+
+
 def power(x1, x2):
-    """x1**x2.  A Python int x2 is static; integers cannot be raised to a negative one.
+    """x1**x2.  A Python or NumPy int x2 is static; integers cannot be raised to a negative one.
 
     Integers to negative powers in an array x2 give 0, or 1 and -1 where x1 is.
     """
     if type(x2) is not int:
-        return _power(x1, x2)
+        if not isinstance(x2, np.integer):
+            return _strong_power(x1, x2) if _leads(x1, x2) else _power(x1, x2)
+        x2 = int(x2)
     check_arraylike("power", x1)
     dtype = dtype_of(x1)
     if x2 < 0 and not dtypes.is_inexact(dtype):
         raise TypeError(f"Integers cannot be raised to negative powers, got power({aval_of(x1)}, {x2}); use a "
                         "floating-point base")
-    return e.integer_pow_p.bind(convert(x1, dtypes.canonicalize(int)) if dtypes.is_bool(dtype) else x1, y=x2)
+    return e.integer_pow_p.bind(convert(x1, dtypes.int32) if dtypes.is_bool(dtype) else x1, y=x2)
 
 
 @binary(promote_args_inexact, "fc")
@@ -138,14 +166,14 @@ def float_power(x1, x2):
     return e.power(x1, x2)
 
 
-@binary(promote_args_inexact, "f")
+@binary(promote_args_inexact, "f", weak=FIRST)
 def heaviside(x1, x2):
     """0 where x1 < 0, x2 where x1 == 0, 1 where x1 > 0."""
     step = select(lt(x1, 0), 0, select(gt(x1, 0), like(x1, 1), x2))
     return select(ne(x1, x1), x1, step)
 
 
-@binary(promote_args_inexact, "f")
+@binary(promote_args_inexact, "f", weak=SCALARS)
 def hypot(x1, x2):
     """sqrt(x1**2 + x2**2) without overflow on the way."""
     a, b = e.abs_p.bind(x1), e.abs_p.bind(x2)
@@ -155,7 +183,7 @@ def hypot(x1, x2):
     return select(e.or_p.bind(eq(a, np.inf), eq(b, np.inf)), np.inf, result)
 
 
-def _log_of_sum(name, doc, exp, unit):
+def _log_of_sum(name, doc, exp, unit, weak):
     """log(exp(x1) + exp(x2)) to a base whose natural logarithm is `unit`."""
     def function(x1, x2):
         x1_first = ge(e.real(x1), e.real(x2)) if dtypes.is_complex(dtype_of(x1)) else ge(x1, x2)
@@ -164,11 +192,12 @@ def _log_of_sum(name, doc, exp, unit):
         undefined = ne(difference, difference)      # equal infinities, or NaN
         tail = div(e.log1p_p.bind(exp(select(undefined, 0, difference))), unit)
         return select(undefined, _add(x1, x2), _add(high, tail))
-    return Binary(name, doc, promote_args_inexact, -np.inf, fc=function)
+    return Binary(name, doc, promote_args_inexact, -np.inf, weak=weak, fc=function)
 
 
-logaddexp = _log_of_sum("logaddexp", "log(e**x1 + e**x2) without overflow.", e.exp, 1)
-logaddexp2 = _log_of_sum("logaddexp2", "log2(2**x1 + 2**x2) without overflow.", e.exp2_p.bind, float(np.log(2)))
+logaddexp = _log_of_sum("logaddexp", "log(e**x1 + e**x2) without overflow.", e.exp, 1, {"f": ALWAYS, "c": SCALARS})
+logaddexp2 = _log_of_sum("logaddexp2", "log2(2**x1 + 2**x2) without overflow.", e.exp2_p.bind, float(np.log(2)),
+                         SCALARS)
 fmax = Binary("fmax", "The greater; the other where one is NaN.", promote_args,
               fciub=lambda x, y: select(e.or_p.bind(greater(x, y), isnan(y)), x, y))
 fmin = Binary("fmin", "The lesser; the other where one is NaN.", promote_args,
@@ -178,11 +207,11 @@ fmin = Binary("fmin", "The lesser; the other where one is NaN.", promote_args,
 def _integers(name, *args):
     args = numeric(name, *args)
     if not dtypes.is_integer(dtype_of(args[0])):
-        raise ValueError(f"Arguments to {name} must be integers, got {dtype_of(args[0]).name}.")
+        raise ValueError(f"Arguments to {name} must be integers, got {dtype_of(args[0]).name}: convert it with .astype(int)")
     return args
 
 
-@binary(_integers, "iu")
+@binary(_integers, "iu", weak=SCALARS)
 def gcd(x1, x2):
     """The greatest common divisor of integers, by Euclid; not negative."""
 
@@ -195,7 +224,7 @@ def gcd(x1, x2):
     return while_loop(lambda pair: any(ne(pair[1], 0)), step, pair)[0]
 
 
-@binary(_integers, "iu")
+@binary(_integers, "iu", weak=SCALARS)
 def lcm(x1, x2):
     """The least common multiple of integers; not negative."""
     x1, x2 = abs(x1), abs(x2)
@@ -236,15 +265,27 @@ def round(a, decimals=0, out=None):
             return _round_even(x)
         factor = like(x, 10.0**decimals)
         return div(_round_even(mul(x, factor)), factor)
-    return weakened(_parts(nearest, a) if dtypes.is_complex(dtype) else nearest(a), a)
+    return weakened(_parts(nearest, a) if dtypes.is_complex(dtype) else nearest(a), a, kept=SCALARS if decimals else ALWAYS)
 
 
 @composite(static=("deg",))
 def angle(z, deg=False):
-    """The angle of complex numbers in the plane, in radians (or degrees), in (-pi, pi]."""
-    z, = promote_args_inexact("angle", z)
+    """The angle of complex numbers in the plane, in radians (or degrees), in (-pi, pi].
+
+    Integers, and real scalars below the default floating dtype, have their angle in that one.
+    """
+    check_arraylike("angle", z)
+    aval = aval_of(z)
+    default = dtypes.canonicalize(dtypes.float64)
+    if dtypes.is_complex(aval.dtype):
+        weak = aval.weak_type
+    else:
+        small = dtypes.is_float(aval.dtype) and not shape(z) and aval.dtype.itemsize < default.itemsize
+        dtype = aval.dtype if dtypes.is_float(aval.dtype) and not small else default
+        weak = aval.weak_type and dtypes.is_float(aval.dtype) and bool(shape(z))
+        z = cast(z, dtype, weak)
     result = arctan2(imag(z), real(z))
-    return rad2deg(result) if deg else result
+    return convert(rad2deg(result) if deg else result, dtype_of(result), weak and not (deg and shape(z)))
 
 
 @composite(static=("copy",))

@@ -1,8 +1,12 @@
 """The operators and methods of Array, which are the functions of this package under other names."""
+import sys
+
 from ..api.composite import composite
 from ..api.misc import device_put
-from ..core import dtypes
+from ..core import dtypes, errors, source
 from ..core.array import Array
+from ..core.boundary import boundary, leave
+from ..core.dimension import Dimension
 from ..lax.elementwise import bitcast_convert_type, convert_element_type
 from ..lax.indexing import dynamic_slice_in_dim, index_in_dim
 from ..primitives.common import np
@@ -11,7 +15,7 @@ from ..primitives.shape import reshape
 from ..primitives.slicing import concatenate_p, rev_p
 from . import arithmetic, creation, indexing, selection, shaping, ufuncs
 
-_OPERANDS = (Array, int, float, complex, np.ndarray, np.generic)
+_OPERANDS = (Array, int, float, complex, np.ndarray, np.generic, Dimension)
 
 # name of the operator's method -> (the function, how the operator is written)
 _OPERATORS = {
@@ -23,7 +27,8 @@ _OPERATORS = {
 }
 _COMPARISONS = {"eq": (ufuncs.equal, "=="), "ne": (ufuncs.not_equal, "!="), "lt": (ufuncs.less, "<"),
                 "le": (ufuncs.less_equal, "<="), "gt": (ufuncs.greater, ">"), "ge": (ufuncs.greater_equal, ">=")}
-_UNARY = {"neg": ufuncs.negative, "pos": ufuncs.positive, "abs": ufuncs.abs, "invert": ufuncs.invert}
+_UNARY = {"neg": (ufuncs.negative, "-"), "pos": (ufuncs.positive, "+"), "abs": (ufuncs.abs, "abs"),
+          "invert": (ufuncs.invert, "~")}
 
 # functions whose first parameter is the array and whose others are those of the method
 _METHODS = """all any argmax argmin argpartition argsort choose clip cumprod cumsum diagonal dot max mean min nonzero prod
@@ -32,27 +37,41 @@ _METHODS = """all any argmax argmin argpartition argsort choose clip cumprod cum
 
 def _operator(function, name, symbol):
     def method(self, other):
-        if isinstance(other, _OPERANDS):
-            return function(self, other)
-        return _foreign(self, other, symbol)
+        try:
+            if isinstance(other, _OPERANDS):
+                return function(self, other)
+            return _foreign(self, other, symbol)
+        except Exception as error:
+            leave(error, symbol, (self, other))
+            raise
     method.__name__ = method.__qualname__ = f"__{name}__"
     return method
 
 
 def _reflected(function, name, symbol):
     def method(self, other):
-        if isinstance(other, _OPERANDS):
-            return function(other, self)
-        return _foreign(other, self, symbol)
+        try:
+            if isinstance(other, _OPERANDS):
+                return function(other, self)
+            return _foreign(other, self, symbol)
+        except Exception as error:
+            leave(error, symbol, (other, self))
+            raise
     method.__name__ = method.__qualname__ = f"__r{name}__"
     return method
 
 
 def _foreign(left, right, symbol):
     """The result of an operator with something that is not an array: the other operand may know better."""
-    if isinstance(left, (list, tuple, set, dict)) or isinstance(right, (list, tuple, set, dict)):
+    other = left if isinstance(right, Array) else right
+    mend = ("make an array of the list or tuple with jnp.array(...)" if isinstance(other, (list, tuple)) else
+            "pick one of its values" if isinstance(other, dict) else
+            "use jnp.array(list(...))" if isinstance(other, set) else
+            "" if symbol in ("==", "!=") else "float(...) or int(...) makes a number of text" if isinstance(other, str) else
+            "did a function return nothing, or an argument stay at its default None?" if other is None else "")
+    if mend:
         raise TypeError(f"unsupported operand type(s) for {symbol}: {type(left).__name__!r} and "
-                        f"{type(right).__name__!r}; make an array of the list or tuple with jnp.array(...)")
+                        f"{type(right).__name__!r}; {mend}")
     return NotImplemented
 
 
@@ -74,7 +93,10 @@ def _iterate(self):
 
 def __iter__(self):
     if not self.shape:
-        raise TypeError("iteration over a 0-d array")
+        raise TypeError(f"iteration over a 0-d array: one of type {self.aval.str_short()} has no axis to take apart")
+    wanted = source.unpacked_into(sys._getframe(2))      # past the boundary
+    if wanted is not None and wanted != self.shape[0]:
+        raise errors.wrong_unpacking(self.aval, wanted)
     return _iterate(self)
 
 
@@ -204,20 +226,22 @@ def install(functions):
         setattr(Array, f"__r{name}__", _reflected(function, name, symbol))
     for name, (function, symbol) in _COMPARISONS.items():
         setattr(Array, f"__{name}__", _operator(function, name, symbol))
-    for name, function in _UNARY.items():
-        setattr(Array, f"__{name}__", lambda self, _function=function: _function(self))
+    for name, (function, symbol) in _UNARY.items():
+        setattr(Array, f"__{name}__", boundary(lambda self, _function=function: _function(self), symbol))
     for name in _METHODS:
-        setattr(Array, name, functions[name])
-    for method in (__iter__, __reversed__, __contains__, __setitem__, __round__, astype, to_device, copy, view, byteswap,
+        setattr(Array, name, boundary(functions[name], f"Array.{name}"))
+    for method in (__reversed__, __contains__, __setitem__, __round__, astype, to_device, copy, view, byteswap,
                    compress, conj, transpose):
-        setattr(Array, method.__name__, method)
-    Array.__getitem__ = indexing.getitem
-    Array.reshape = reshape_method
-    Array.flatten = functions["ravel"]
+        setattr(Array, method.__name__, boundary(method, f"Array.{method.__name__}"))
+    Array.__iter__ = boundary(__iter__, "")     # its errors say all
+    Array.__getitem__ = boundary(indexing.getitem, "[]")
+    Array.reshape = boundary(reshape_method, "Array.reshape")
+    Array.flatten = boundary(functions["ravel"], "Array.flatten")
     Array.conjugate, Array.clone = conj, copy
     Array.at = property(indexing._IndexUpdateHelper, doc="x.at[idx].set(y) and its kin: updated copies of the array.")
     Array.T = property(lambda self: transpose(self), doc="The array with its axes reversed.")
     Array.mT = property(functions["matrix_transpose"], doc="The array with its last two axes swapped.")
     Array.real = property(lambda self: ufuncs.real(self), doc="The real part.")
     Array.imag = property(lambda self: ufuncs.imag(self), doc="The imaginary part; 0 for real arrays.")
-    Array.flat = property(flat)
+    Array.flat = property(boundary(flat, "Array.flat"))
+    Array.__len__, Array.__hash__ = boundary(Array.__len__, "len"), boundary(Array.__hash__, "hash")

@@ -4,6 +4,7 @@ import operator
 
 from ..api.composite import composite
 from ..core import dtypes
+from ..core.avals import aval_of
 from ..lax import shapes as lax
 from ..lax.control_flow import scan
 from ..lax.reductions import sort_key_val
@@ -36,7 +37,7 @@ def diff(a, n=1, axis=-1, prepend=None, append=None):
     check_arraylike("diff", a, *(v for v in (prepend, append) if v is not None))
     n = operator.index(n)
     if n < 0:
-        raise ValueError(f"order must be non-negative but got {n}")
+        raise ValueError(f"order must be non-negative but got {n}: n is how often differences are taken")
     if not ndim_of(a):
         raise ValueError(f"diff requires input that is at least one dimensional; got shape {shape_of(a)}")
     return _diff(asarray(a), prepend, append, n=n, axis=canonical_axis(axis, ndim_of(a))) if n else asarray(a)
@@ -65,7 +66,8 @@ def ediff1d(ary, to_end=None, to_begin=None):
 @composite
 def _ediff1d(ary, to_end, to_begin):
     parts = [to_begin, _diff(ravel(ary), None, None, n=1, axis=0), to_end]
-    return concatenate([cast(ravel(p), ary.dtype) for p in parts if p is not None])
+    weak = ary.weak_type and to_end is None and to_begin is None
+    return concatenate([cast(ravel(p), ary.dtype, weak) for p in parts if p is not None])
 
 
 def gradient(f, *varargs, axis=None, edge_order=None):
@@ -78,7 +80,7 @@ def gradient(f, *varargs, axis=None, edge_order=None):
     check_arraylike("gradient", f, *varargs)
     axes = canonical_axes(axis, ndim_of(f))
     if not varargs:
-        varargs = (1.0,)
+        varargs = (np.ones((), bool),)       # a spacing of 1, which decides no dtype
     if len(varargs) == 1:
         varargs = varargs * len(axes)
     if len(varargs) != len(axes):
@@ -96,7 +98,7 @@ def gradient(f, *varargs, axis=None, edge_order=None):
 
 @composite(static=("axes",))
 def _gradient(f, spacings, *, axes):
-    f, = promote_dtypes_inexact(f)
+    f, *spacings = promote_dtypes_inexact(f, *spacings)
     return [_slope(asarray(f), h, axis) for axis, h in zip(axes, spacings)]
 
 
@@ -115,7 +117,7 @@ def _slope(a, h, axis):
                  - part(None, -2) * right / left) / (left + right)
         steps = (dx[0], 1, dx[-1])
     ends = [(part(1, 2) - part(0, 1)) / steps[0], (part(-1, None) - part(-2, -1)) / steps[2]]
-    return lax.concatenate([x.astype(a.dtype) for x in (ends[0], inner / steps[1], ends[1])], axis)
+    return lax.concatenate([cast(x, a.dtype, a.weak_type) for x in (ends[0], inner / steps[1], ends[1])], axis)
 
 
 # --- integration, interpolation, phases -------------------------------------------------------------------------
@@ -146,7 +148,10 @@ def unwrap(p, discont=None, axis=-1, period=2 * np.pi):
 
 @composite(static=("axis",))
 def _unwrap(p, discont, period, *, axis):
-    p = p.astype(dtypes.to_inexact(p.dtype)) if type(period) is float else promote_dtypes(p, period)[0]
+    if type(period) is not float:
+        p, _ = promote_dtypes(p, period)
+    elif not dtypes.is_inexact(p.dtype):
+        p = p.astype(float)
     if not p.shape[axis]:
         return p
     half = period // 2 if dtypes.is_integer(p.dtype) else period / 2
@@ -168,7 +173,12 @@ def interp(x, xp, fp, left=None, right=None, period=None):
                                            and not isinstance(v, str)))
     for name, value in (("left", left), ("right", right)):
         if isinstance(value, str) and value != "extrapolate":
-            raise ValueError(f"the only valid string value of `{name}` is 'extrapolate', but got: {value!r}")
+            raise ValueError(f"the only valid string value of `{name}` is 'extrapolate', but got: {value!r}; or give a "
+                             "number")
+    if dtypes.is_complex(aval_of(x).dtype) or dtypes.is_complex(aval_of(xp).dtype):
+        raise ValueError(f"complex x values have no order: x is {aval_of(x).str_short()} and xp "
+                         f"{aval_of(xp).str_short()}; only "
+                         "fp may be complex")
     if ndim_of(xp) != 1 or shape_of(xp) != shape_of(fp):
         raise ValueError(f"xp and fp must be one-dimensional arrays of equal size, got shapes {shape_of(xp)} and "
                          f"{shape_of(fp)}")

@@ -18,6 +18,8 @@ __all__ = ["allclose", "array_equal", "array_equiv", "isclose", "iscomplexobj", 
 def isclose(a, b, rtol=1e-05, atol=1e-08, equal_nan=False):
     """|a - b| <= atol + rtol * |b|, elementwise; infinities are close to themselves."""
     a, b = promote_args("isclose", a, b)
+    if dtypes.is_extended(dtype_of(a)):
+        return equal(a, b)
     if not dtypes.is_inexact(dtype_of(a)):
         a, b = promote_dtypes_inexact(a, b)
     limit = dtypes.real_of(dtype_of(a))
@@ -40,7 +42,9 @@ def array_equal(a1, a2, equal_nan=False):
     if shape(a1) != shape(a2):
         return full((), False, np.dtype(bool))
     same = equal(a1, a2)
-    return all(logical_or(same, logical_and(isnan(a1), isnan(a2))) if equal_nan else same)
+    if equal_nan and not dtypes.is_extended(dtype_of(a1)):
+        same = logical_or(same, logical_and(isnan(a1), isnan(a2)))
+    return all(same)
 
 
 @composite
@@ -69,5 +73,5 @@ def isrealobj(x):
 
 
 def isscalar(element):
-    """Is it a Python or NumPy scalar, or an array of rank 0?"""
-    return np.isscalar(element) or isinstance(element, Array) and not element.shape
+    """Is it a Python or NumPy scalar, or an array of rank 0, NumPy's included?"""
+    return np.isscalar(element) or isinstance(element, (Array, np.ndarray)) and not element.shape

@@ -3,9 +3,9 @@ import operator
 
 from ..api.composite import composite
 from ..api.vmap import vmap
-from ..core import dtypes
+from ..core import dtypes, errors
 from ..core.array import Array
-from ..core.trace import concrete_or_error
+from ..core.trace import concrete_or_error, is_concrete
 from ..primitives import elementwise as e
 from ..primitives.common import np, prod, shape_of
 from ..primitives.cumulative import cumsum_p
@@ -50,11 +50,11 @@ def _where(condition, x, y):
 
 # --- positions of what is true ----------------------------------------------------------------------------------
 
-def known(x, name):
+def known(x):
     """The NumPy value that decides how many results there are.  ConcretizationTypeError under jit."""
-    return np.asarray(concrete_or_error(x, f"The size argument of jnp.{name} must be statically specified to use "
-                                           f"jnp.{name} within JAX transformations: its result has as many elements as "
-                                           "the values say."))
+    if not is_concrete(x):
+        raise errors.sized_by_values(x)
+    return np.asarray(concrete_or_error(x))
 
 
 def as_size(size):
@@ -67,7 +67,7 @@ def as_size(size):
 def where_true(mask, size, absent):
     """The first `size` positions at which a vector of bool is true; `absent` where there are no more."""
     running = cumsum_p.bind(convert(mask, dtypes.int32), axis=0, reverse=False)
-    place = searchsorted(running, add(positions((size,), 0, dtypes.int32), 1))
+    place = convert(searchsorted(running, add(positions((size,), 0, dtypes.int32), 1)), index_dtype())
     return e.select(lt(place, shape_of(mask)[0]), place, absent)
 
 
@@ -101,7 +101,7 @@ def nonzero(a, *, size=None, fill_value=None):
     if not ndim(a):
         raise ValueError("Calling nonzero on 0d arrays is not allowed. Use jnp.atleast_1d(scalar).nonzero() instead.")
     if size is None:
-        return tuple(as_array(i.astype(index_dtype())) for i in np.nonzero(known(a, "nonzero")))
+        return tuple(as_array(i.astype(index_dtype())) for i in np.nonzero(known(a)))
     fills = fill_value if isinstance(fill_value, tuple) else (fill_value,) * ndim(a)
     if len(fills) != ndim(a):
         raise ValueError(f"nonzero: fill_value must be a number or have one for each of the {ndim(a)} axes, got "
@@ -128,7 +128,8 @@ def argwhere(a, *, size=None, fill_value=None):
 def select(condlist, choicelist, default=0):
     """Elementwise, the choice of the first condition that holds; `default` where none does."""
     if len(condlist) != len(choicelist):
-        raise ValueError(f"condlist must have length equal to choicelist ({len(condlist)} vs {len(choicelist)})")
+        raise ValueError(f"condlist must have length equal to choicelist ({len(condlist)} vs {len(choicelist)}): give one "
+                         "choice for each condition, and default= for where none holds")
     if not len(condlist):
         raise ValueError("condlist must be non-empty")
     check_arraylike("select", *condlist, *choicelist, default)

@@ -8,7 +8,7 @@ import string
 
 from ..api.composite import composite
 from ..api.laid import laid
-from ..core import dtypes
+from ..core import dtypes, errors
 from ..core.avals import aval_of
 from ..primitives.common import canonical_axes, canonical_axis, np, prod, scalar
 from ..primitives.contract import contract, natural_labels, reduce_axes
@@ -53,7 +53,7 @@ def _product(name, a, a_labels, b, b_labels, out, precision=None, preferred=None
         m = sizes.get(c, n)
         if m != n and not (c.isupper() and 1 in (m, n)):
             i = a_labels.index(c)
-            raise (ValueError if c.isupper() else TypeError)(
+            raise errors.ShapeError(
                 f"{name}: axis {i} of the first operand (shape {a_shape}) has size {m} but axis {j} of the second "
                 f"(shape {b_shape}) has size {n}; "
                 + ("batch axes must be equal or 1" if c.isupper() else "they are summed together and must be equal")
@@ -72,12 +72,13 @@ def _batch_letters(a_rank, b_rank):
 def _need_rank(name, rank, *operands):
     for i, (x, n) in enumerate(zip(operands, rank)):
         if ndim(x) < n:
-            raise ValueError(f"{name} input operand {i} must have ndim at least {n}, but it has ndim {ndim(x)}")
+            raise ValueError(f"{name}: operand {i} must have ndim at least {n}, but it has ndim {ndim(x)}; a product with a "
+                             "scalar is written *")
 
 
 def matmul(a, b, *, precision=None, preferred_element_type=None, out_sharding=None):
     """Matrix product over the last two axes; leading axes broadcast; a vector is a row on the left, a column on the
-    right.  ValueError for scalars, TypeError where the inner sizes differ.
+    right.  ValueError for scalars, ShapeError where the inner sizes differ.
     """
     return laid(_matmul(a, b, precision, preferred_element_type), out_sharding, "jnp.matmul")
 
@@ -173,7 +174,8 @@ def outer(a, b, out=None):
 
 def _no_out(name, out):
     if out is not None:
-        raise NotImplementedError(f"The 'out' argument to jnp.{name} is not supported: arrays are immutable.")
+        raise NotImplementedError(f"The 'out' argument to jnp.{name} is not supported: arrays are immutable; use the "
+                                  "result.")
 
 
 def tensordot(a, b, axes=2, *, precision=None, preferred_element_type=None, out_sharding=None):
@@ -183,7 +185,7 @@ def tensordot(a, b, axes=2, *, precision=None, preferred_element_type=None, out_
     if isinstance(axes, (int, np.integer)):
         if not 0 <= axes <= min(a_rank, b_rank):
             raise TypeError(f"Number of tensordot axes (axes {axes}) exceeds input ranks ({shape_of(a)} and "
-                            f"{shape_of(b)})")
+                            f"{shape_of(b)}): axes counts those that are summed over")
         a_axes, b_axes = tuple(range(a_rank - axes, a_rank)), tuple(range(axes))
     elif isinstance(axes, (tuple, list)) and len(axes) == 2 and isinstance(axes[0], (int, np.integer)) == isinstance(
             axes[1], (int, np.integer)):
@@ -222,8 +224,8 @@ def _interleaved(args):
     try:
         labels = sorted({c for sub in lists for c in sub if c is not Ellipsis})
     except TypeError:
-        raise TypeError("einsum: subscripts must be a string, or each operand must be followed by a list of ints and "
-                        f"Ellipsis, got {lists}") from None
+        raise TypeError("einsum: the first argument must be a string of subscripts, as in einsum('ij,jk->ik', a, b); or "
+                        "each operand is followed by a list of ints and Ellipsis") from None
     names = {Ellipsis: "...", **{c: chr(ord("a") + i if i < 26 else ord("A") - 26 + i) for i, c in enumerate(labels)}}
     texts = ["".join(names[c] for c in sub) for sub in lists]
     count = len(args) // 2
@@ -234,19 +236,21 @@ def _interleaved(args):
 def _parse(subscripts, shapes):
     """(letters of each operand, letters of the result) with every ellipsis spelled out.  ValueError if ill-formed."""
     text = subscripts.replace(" ", "")
-    inputs, arrow, out = text.partition("->")
-    inputs = inputs.split(",")
+    inputs_text, arrow, out = text.partition("->")
+    inputs = inputs_text.split(",")
+    if set("->") & {*inputs_text, *out}:
+        raise ValueError(f"einsum subscripts have one arrow '->', between the operands and the result, got {subscripts!r}")
     if len(inputs) != len(shapes):
         raise ValueError(f"Number of einsum subscripts, {len(inputs)}, must be equal to the number of operands, "
-                         f"{len(shapes)}.")
+                         f"{len(shapes)}: commas in {inputs_text!r} separate those of each operand.")
     for term in (*inputs, out):
         if "." in term.replace("...", "", 1):
             raise ValueError(f"Invalid Ellipses: '{term}' in einsum('{subscripts}') may hold '...' once.")
     ranks = [len(s) - len(t.replace("...", "")) for t, s in zip(inputs, shapes)]
     for i, (term, rank) in enumerate(zip(inputs, ranks)):
         if rank < 0 or rank and "..." not in term:
-            raise ValueError(f"Einstein sum subscript '{term}' does not contain the correct number of indices for "
-                             f"operand {i}, which has shape {shapes[i]}.")
+            raise ValueError(f"subscript '{term}' has {len(term)} letters, but operand {i} of shape {shapes[i]} has "
+                             f"{len(shapes[i])} axes: write one letter for each axis, or ... for those in front")
     longest = max((r for r, t in zip(ranks, inputs) if "..." in t), default=0)
     ellipsis = "".join(chr(0x3b1 + i) for i in range(longest))
     inputs = tuple(t.replace("...", ellipsis[longest - r:]) for t, r in zip(inputs, ranks))
@@ -257,9 +261,11 @@ def _parse(subscripts, shapes):
         out = ellipsis + "".join(c for c in sorted(set(used) - set(ellipsis)) if used.count(c) == 1)
     for c in out:
         if c not in used:
-            raise ValueError(f"Output character {c!r} did not appear in the input of einsum('{subscripts}')")
+            raise ValueError(f"Output character {c!r} did not appear in the input of einsum('{subscripts}'): a result has "
+                             f"axes of its operands, {', '.join(sorted(map(repr, set(used))))}")
         if out.count(c) > 1:
-            raise ValueError(f"Output character {c!r} appeared more than once in the output of einsum('{subscripts}').")
+            raise ValueError(f"Output character {c!r} appeared more than once in the output of einsum('{subscripts}'); name "
+                             "each axis of the result once. jnp.diag puts a vector on a diagonal.")
     _check_sizes(subscripts, inputs, shapes)
     return inputs, out
 
@@ -315,7 +321,7 @@ def _distinct(x, labels):
 
 
 @composite(static=("inputs", "out", "path", "precision", "preferred"))
-def _einsum(operands, inputs, out, path, precision, preferred):
+def _einsum(operands, inputs, out, path, precision, preferred, dot=None):
     operands = promote_dtypes(*operands)
     sizes = {}
     for x, labels in zip(operands, inputs):
@@ -328,7 +334,7 @@ def _einsum(operands, inputs, out, path, precision, preferred):
             others = [labels for _, labels in (*chosen, *terms)]
             needed = "".join(dict.fromkeys(out + "".join(others)))
             kept = natural_labels(x_labels, y_labels, needed) if others else out
-            chosen.insert(0, (contract(x, x_labels, y, y_labels, kept, precision, preferred), kept))
+            chosen.insert(0, (contract(x, x_labels, y, y_labels, kept, precision, preferred, dot), kept))
         terms += chosen
     (x, labels), = terms
     x = reduce_axes(x, tuple(i for i, c in enumerate(labels) if c not in out))
@@ -345,12 +351,13 @@ def _arguments(name, subscripts, operands):
 
 
 def einsum(subscripts, /, *operands, out=None, optimize="auto", precision=None, preferred_element_type=None,
-           out_sharding=None):
+           out_sharding=None, _dot_general=None):
     """Einstein summation: einsum('bij,bjk->bik', x, y), or einsum(x, [0, 1], y, [1, 2]).
 
     Without '->' the result has the ellipsis axes and then, sorted, the letters that stand once.  A letter
     twice in one operand takes its diagonal; axes of size 1 broadcast.  `optimize` is 'auto', a name that
-    np.einsum_path knows, a path, or False (left to right).
+    np.einsum_path knows, a path, or False (left to right).  `_dot_general`, called as `lax.dot_general` is, does the
+    products of two operands.
     """
     _no_out("einsum", out)
     subscripts, operands, shapes = _arguments("einsum", subscripts, operands)
@@ -358,7 +365,13 @@ def einsum(subscripts, /, *operands, out=None, optimize="auto", precision=None, 
     path = _path(inputs, out, shapes, tuple(optimize) if isinstance(optimize, list) else optimize)
     if preferred_element_type is not None:
         preferred_element_type = dtypes.check_user_dtype(preferred_element_type, "einsum")
-    result = _einsum(tuple(operands), inputs, out, path, canonical_precision(precision), preferred_element_type)
+    # what the user's function does is not kept: it may close over anything
+    if _dot_general is not None:
+        if not callable(_dot_general):
+            raise TypeError(f"einsum: _dot_general is a function that is called as lax.dot_general is, got {_dot_general!r}")
+        result = _einsum.__wrapped__(operands, inputs, out, path, precision, preferred_element_type, _dot_general)
+    else:
+        result = _einsum(tuple(operands), inputs, out, path, canonical_precision(precision), preferred_element_type)
     return laid(result, out_sharding, "jnp.einsum")
 
 
@@ -447,7 +460,7 @@ def _correlate(name, a, v, mode, precision, preferred):
     k = shape_of(v)[0]
     pads = {"full": (k - 1, k - 1), "same": (k // 2, k - k // 2 - 1), "valid": (0, 0)}
     if mode not in pads:
-        raise ValueError(f"{name}: mode must be one of ['full', 'same', 'valid'], got {mode!r}")
+        raise errors.not_one_of(f"{name}: mode", mode, pads)
     if preferred is not None:
         preferred = dtypes.check_user_dtype(preferred, name)
     out = conv_general_dilated_p.bind(

@@ -7,17 +7,17 @@ import math
 import operator
 
 from ..api.composite import composite
-from ..api.laid import laid
-from ..api.misc import device_put
+from ..api.laid import made
 from ..api.vmap import vmap
-from ..core import dtypes
+from ..core import dtypes, errors
 from ..core.array import Array
 from ..core.avals import ShapedArray, aval_of, is_arraylike
 from ..core.config import state
+from ..core.dimension import Dimension, max_dim
 from ..core.trace import Tracer, concrete_or_error
 from ..lax import shapes as lax
 from ..primitives.collectives import vary
-from ..primitives.common import canonical_axis, canonical_shape, np, scalar
+from ..primitives.common import canonical_axis, canonical_shape, np, scalar, static_int
 from ..primitives.elementwise import add, convert, div, eq, floor_p, ge, log, mul, power, select, sign_p, sub
 from ..primitives.shape import broadcast_in_dim, move_axis, reshape
 from ..primitives.slicing import concatenate_p, copy_p, iota_p, pad_p, slice_p
@@ -28,8 +28,8 @@ from .util import shape as shape_of
 
 __all__ = ["arange", "array", "asarray", "astype", "copy", "diag", "diagflat", "diagonal", "empty", "empty_like", "eye",
            "from_dlpack", "frombuffer", "fromfile", "fromfunction", "fromiter", "fromstring", "full", "full_like",
-           "geomspace", "identity", "linspace", "logspace", "ones", "ones_like", "tri", "tril", "triu", "vander", "zeros",
-           "zeros_like"]
+           "geomspace", "identity", "linspace", "load", "logspace", "ones", "ones_like", "tri", "tril", "triu", "vander",
+           "zeros", "zeros_like"]
 
 HOST_BYTES = 1 << 20
 
@@ -43,11 +43,13 @@ def staging():
 
 def on_device(x, device, out_sharding=None, name=""):
     """The array moved to `device`, a Device or a Sharding, or as `out_sharding` says; under jit, constrained to lie so."""
-    if device is None:
-        return laid(x, out_sharding, f"jnp.{name}")
-    if out_sharding is not None:
-        raise ValueError(f"jnp.{name}: device and out_sharding both say where the result lies; give one")
-    return device_put(x, device)
+    return made(lambda: x, 0, f"jnp.{name}", device, out_sharding)
+
+
+def _made(make, aval, device, out_sharding, name):
+    """`make()`, an array of `aval`, as `on_device` would have it, but made there if it is large."""
+    return made(make, 0 if dtypes.is_extended(aval.dtype) else aval.size * aval.dtype.itemsize, f"jnp.{name}", device,
+                out_sharding)
 
 
 def _known(value, aval):
@@ -70,7 +72,8 @@ def array(object, dtype=None, copy=True, order="K", ndmin=0, *, device=None, out
     Raises TypeError for values that are not numbers, ValueError for nested lists of unequal lengths.
     """
     if order not in (None, "K"):
-        raise NotImplementedError("Only implemented for order='K'")
+        raise NotImplementedError(f"Only implemented for order='K', got {order!r}: the layout is the compiler's, leave it "
+                                  "out")
     dtype = None if dtype is None else dtypes.check_user_dtype(dtype, "array")
     x = _convert(object, dtype)
     if copy and x is object:
@@ -88,6 +91,7 @@ def asarray(a, dtype=None, order=None, *, copy=None, device=None, out_sharding=N
 def _convert(value, dtype):
     if hasattr(value, "__jax_array__"):
         value = value.__jax_array__()
+    given = value
     if isinstance(value, Array):
         return value if dtype is None else cast(value, dtype)
     kind = type(value)
@@ -95,16 +99,15 @@ def _convert(value, dtype):
         if dtype is None:
             aval = aval_of(value)
             return copy_p.bind(value) if staging() else from_numpy(np.asarray(value, aval.dtype), aval=aval)
-        value = np.asarray(value, dtype)
+        value = _numpy(value, dtype)
     elif kind in (list, tuple):
         return _nested(value, dtype)
     elif value is None:
-        raise ValueError("None is not a valid value for jnp.array")
+        raise ValueError("None is not a valid value for jnp.array: give a number, such as jnp.nan for what is missing")
     elif not isinstance(value, (np.ndarray, np.generic)):
         value = _foreign(value)
     if value.dtype not in dtypes.SUPPORTED and value.dtype != dtypes.float0:
-        raise TypeError(f"Value {value!r:.80} with dtype {value.dtype} is not a valid JAX array type. Only arrays of "
-                        "numeric types are supported by JAX.")
+        raise errors.no_numbers(given, value)
     value = np.asarray(value).astype(dtype or dtypes.canonicalize(value.dtype), copy=False)
     return _known(value, ShapedArray(value.shape, value.dtype))
 
@@ -136,8 +139,49 @@ def _nested(value, dtype):
             return _stack_nested(value, dtype=dtype)
     elif dtype is None:
         dtype = dtypes.canonicalize(float) if not leaves else result_type(*(kind() for kind in kinds))
-    value = np.asarray(value, dtype)     # raises for unequal lengths, and for ints that do not fit
+    value = _numpy(value, dtype)         # raises for unequal lengths, and for ints that do not fit
     return _known(value, ShapedArray(value.shape, value.dtype))
+
+
+def _numpy(value, dtype):
+    """The NumPy array of a number or of nested lists."""
+    try:
+        found = np.asarray(value, dtype)
+        if dtype.kind != "V" or dtype not in dtypes.SMALL_INTS:      # those wrap around silently
+            return found
+        overflow = None
+    except OverflowError as error:
+        overflow = error
+    except ValueError:
+        if _nested_shape(value) is not None:
+            raise
+        raise ValueError(f"array: nested lists must have the same length at each level, so that they make a rectangle; "
+                         f"{_unequal(value)}; pad the shorter, or keep them in a list") from None
+    limits = (dtypes.iinfo if dtypes.is_integer(dtype) else dtypes.finfo)(dtype)
+    for v in _leaves([value]):
+        if isinstance(v, (int, float)) and not int(limits.min) <= v <= int(limits.max):
+            raise dtypes.overflow(v, dtype)
+    if overflow is not None:
+        raise overflow
+    return found
+
+
+def _unequal(value, path="object"):
+    """Words for the first two parts of nested lists that have not the same shape."""
+    shapes = [_nested_shape(v) for v in value]
+    for i, (v, s) in enumerate(zip(value, shapes)):
+        if s is None:
+            return _unequal(v, f"{path}[{i}]")
+        if s != shapes[0]:
+            return f"{path}[0] has shape {shapes[0]} and {path}[{i}] has shape {s}"
+
+
+def _nested_shape(value):
+    """The shape of nested lists of numbers; None where it has none."""
+    if not isinstance(value, (list, tuple)):
+        return ()
+    shapes = {_nested_shape(v) for v in value}
+    return None if None in shapes or len(shapes) > 1 else (len(value), *shapes.pop()) if shapes else (0,)
 
 
 def _protocols(value):
@@ -163,14 +207,16 @@ def copy(a, order=None):
 def astype(x, dtype, /, *, copy=False, device=None):
     """`x` with another dtype; None is the default float.  Complex to real drops the imaginary part."""
     check_arraylike("astype", x)
-    return array(x, _default_dtype(dtype, "astype"), copy, device=device)
+    dtype = _default_dtype(dtype, "astype")
+    return array(cast(x, dtype) if type(x) in SCALARS else x, dtype, copy, device=device)
 
 
 def from_dlpack(x, /, *, device=None, copy=None):
     """An array over the memory of an object with `__dlpack__`, shared unless `copy` or its alignment forbids that."""
     if not hasattr(x, "__dlpack__") or not hasattr(x, "__dlpack_device__"):
         raise TypeError(f"from_dlpack: a value of type {type(x)} has no __dlpack__ and __dlpack_device__ methods")
-    return array(x if isinstance(x, Array) else import_dlpack(x), copy=bool(copy), device=device)
+    found = array(x if isinstance(x, Array) else import_dlpack(x), copy=bool(copy), device=device)
+    return convert(found, found.dtype)
 
 
 def _through_numpy(name):
@@ -184,6 +230,17 @@ def _through_numpy(name):
 frombuffer, fromfile, fromiter, fromstring = map(_through_numpy, ("frombuffer", "fromfile", "fromiter", "fromstring"))
 
 
+def load(file, *args, **kwargs):
+    """The array in an .npy file, as `numpy.load` reads it; of an .npz archive, the archive with its NumPy arrays.
+
+    The file holds two bytes without a name for a bfloat16: such elements are read as bfloat16.
+    """
+    found = np.load(file, *args, **kwargs)
+    if not isinstance(found, np.ndarray):
+        return found
+    return asarray(found.view(dtypes.bfloat16) if found.dtype == np.dtype("V2") else found)
+
+
 # --- arrays of one value ----------------------------------------------------------------------------------------
 
 def _fill(shape, value, dtype, weak=False):
@@ -194,7 +251,9 @@ def _fill(shape, value, dtype, weak=False):
             return from_numpy(np.full(shape, value), aval=aval)
         value = value.item() if weak else value
     if ndim(value) == 0:
-        return lax.full(shape, value, None if weak and aval_of(value).weak_type else dtype)
+        if weak and not aval_of(value).weak_type:
+            return convert(lax.full(shape, value, dtype), dtype, True)
+        return lax.full(shape, value, None if weak else dtype)
     return asarray(broadcast_to_shape(cast(value, dtype, weak), shape))
 
 
@@ -208,7 +267,7 @@ def full(shape, fill_value, dtype=None, *, device=None, out_sharding=None):
     shape = _shape("full", shape)
     weak = dtype is None and aval_of(fill_value).weak_type
     dtype = aval_of(fill_value).dtype if dtype is None else dtypes.check_user_dtype(dtype, "full")
-    return on_device(_fill(shape, fill_value, dtype, weak), device, out_sharding, "full")
+    return _made(lambda: _fill(shape, fill_value, dtype, weak), ShapedArray(shape, dtype), device, out_sharding, "full")
 
 
 def full_like(a, fill_value, dtype=None, shape=None, *, device=None, out_sharding=None):
@@ -217,12 +276,13 @@ def full_like(a, fill_value, dtype=None, shape=None, *, device=None, out_shardin
         check_arraylike("full_like", a)
     check_arraylike("full_like", a if is_arraylike(a) else 0, fill_value)
     aval = aval_of(a) if is_arraylike(a) else a
-    weak = dtype is None and getattr(aval, "weak_type", False)
+    weak = dtype is None and getattr(aval, "weak_type", False) and not ndim(fill_value)
     shape = aval.shape if shape is None else _shape("full_like", shape)
     dtype = dtypes.check_user_dtype(aval.dtype if dtype is None else dtype, "full_like")
     if device is None and out_sharding is None and isinstance(a, ArrayImpl) and a._committed and shape == a.shape:
         device = a.sharding
-    filled = on_device(_fill(shape, fill_value, dtype, weak), device, out_sharding, "full_like")
+    filled = _made(lambda: _fill(shape, fill_value, dtype, weak), ShapedArray(shape, dtype), device, out_sharding,
+                   "full_like")
     return vary(filled, a.aval.vma) if isinstance(a, Tracer) and a.aval.vma else filled
 
 
@@ -230,7 +290,8 @@ def _constant(name, value):
     """`zeros` and `zeros_like`, and their kin."""
     def make(shape, dtype=None, *, device=None, out_sharding=None):
         shape = _shape(name, shape)
-        return on_device(_fill(shape, value, _default_dtype(dtype, name)), device, out_sharding, name)
+        dtype = _default_dtype(dtype, name)
+        return _made(lambda: _fill(shape, value, dtype), ShapedArray(shape, dtype), device, out_sharding, name)
 
     def make_like(a, dtype=None, shape=None, *, device=None, out_sharding=None):
         return full_like(a, value, dtype, shape, device=device, out_sharding=out_sharding)
@@ -256,22 +317,32 @@ def arange(start, stop=None, step=None, dtype=None, *, device=None, out_sharding
     for v in given:
         check_arraylike("arange", v)
         if ndim(v):
-            raise ValueError(f"jax.numpy.arange: arguments must be scalars; got an array of shape {shape_of(v)}")
+            raise ValueError(f"arange: arguments must be scalars; got an array of shape {shape_of(v)}; for as many "
+                             "numbers as it has entries write jnp.arange(x.size)")
         if aval_of(v).dtype.kind == "c":
             raise ValueError("jnp.arange: complex start, stop and step are not supported")
     if dtype is None:
-        dtype = dtypes.canonicalize(int) if all(type(v) is int for v in given) else result_type(*given)
+        dtype = dtypes.canonicalize(int) if all(type(v) in (int, Dimension) for v in given) else result_type(*given)
     dtype = dtypes.check_user_dtype(dtype, "arange")
     if dtypes.is_bool(dtype):
         raise TypeError("arange does not accept dtype bool: it counts")
-    start, stop, step = (v if v is None or type(v) in (int, float) else np.asarray(concrete_or_error(
-        v, "It arose in the jnp.arange argument")).item() for v in (start, stop, step))
+    start, stop, step = (v if v is None or type(v) in (int, float, Dimension) else np.asarray(concrete_or_error(
+        v, "start, stop and step of jnp.arange must be known")).item() for v in (start, stop, step))
     start, stop, step = 0 if stop is None else start, start if stop is None else stop, 1 if step is None else step
+    if Dimension in (type(start), type(stop)) and type(step) is int and step:
+        count = max_dim(0, -((start - stop) // step))
+        return add(mul(lax.broadcasted_iota(dtype, (count,), 0, out_sharding=out_sharding), scalar(step, dtype)),
+                   scalar(start, dtype))
+    if step == 0:
+        raise ZeroDivisionError(f"arange: step is 0, so that {stop} is never reached from {start}; jnp.full repeats a "
+                                "number")
     size = max(0, math.ceil((stop - start) / step))
     integral = all(isinstance(v, int) or v.is_integer() for v in (start, step)) and not dtypes.is_complex(dtype)
     if size * dtype.itemsize > HOST_BYTES and integral or staging() and (start, step) == (0, 1):
-        counted = iota_p.bind(dtype=dtype, shape=(size,), dimension=0)
-        result = counted if (start, step) == (0, 1) else add(mul(counted, scalar(step, dtype)), scalar(start, dtype))
+        def count():
+            counted = iota_p.bind(dtype=dtype, shape=(size,), dimension=0)
+            return counted if (start, step) == (0, 1) else add(mul(counted, scalar(step, dtype)), scalar(start, dtype))
+        return _made(count, ShapedArray((size,), dtype), device, out_sharding, "arange")
     else:
         value = (np.arange(size) * step + start if integral else start + np.arange(size) * float(step)).astype(dtype)
         result = _known(value, ShapedArray(value.shape, dtype))
@@ -284,12 +355,13 @@ def linspace(start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis
     Integer results are rounded down.
     """
     check_arraylike("linspace", start, stop)
-    num = operator.index(concrete_or_error(num, "'num' argument of jnp.linspace"))
+    num = static_int(concrete_or_error(num, "'num' argument of jnp.linspace"), "num, the number of samples,",
+                     "; for a given distance use jnp.arange(start, stop, step)")
     if num < 0:
-        raise ValueError(f"Number of samples, {num}, must be non-negative.")
+        raise ValueError(f"Number of samples, {num}, must be non-negative: linspace(start, stop, num)")
     dtype = dtypes.to_inexact(result_type(start, stop)) if dtype is None else dtypes.check_user_dtype(dtype, "linspace")
     out, step = _linspace(start, stop, num=num, endpoint=bool(endpoint), dtype=dtype, axis=operator.index(axis))
-    out = on_device(out, device)
+    out = on_device(out, device)      # made whole: XLA divides its concatenation so that each device holds the whole
     return (out, step) if retstep else out
 
 
@@ -360,9 +432,15 @@ def _positions(n, m, k):
     return add(rows, scalar(k, dtypes.int32)) if isinstance(k, int) else add(rows, broadcast_to_shape(k, (n, m))), columns
 
 
+def _sizes(name, n, m):
+    """Both sizes of a matrix, which is square where `m` is None."""
+    return [static_int(v, f"{name}: a size", f"; the sizes are two arguments, as in jnp.{name}(3, 4)")
+            for v in (n, n if m is None else m)]
+
+
 def _mask(name, n, m, k, compare):
     """The boolean matrix compare(row + k, column)."""
-    n, m = (operator.index(v) for v in (n, n if m is None else m))
+    n, m = _sizes(name, n, m)
     if n < 0 or m < 0:
         raise ValueError(f"{name}: negative sizes are not allowed, got {n} and {m}")
     if isinstance(k, Array) and not isinstance(k, ArrayImpl):
@@ -383,7 +461,9 @@ def _from_mask(mask, dtype):
 
 def eye(N, M=None, k=0, dtype=None, *, device=None):
     """The N x M matrix with ones on the k-th diagonal."""
-    return on_device(_from_mask(_mask("eye", N, M, k, eq), _default_dtype(dtype, "eye")), device)
+    dtype = _default_dtype(dtype, "eye")
+    aval = ShapedArray(tuple(max(0, n) for n in _sizes("eye", N, M)), dtype)
+    return _made(lambda: _from_mask(_mask("eye", N, M, k, eq), dtype), aval, device, None, "eye")
 
 
 def identity(n, dtype=None):
@@ -392,8 +472,8 @@ def identity(n, dtype=None):
 
 
 def tri(N, M=None, k=0, dtype=None):
-    """The N x M matrix with ones on and below the k-th diagonal."""
-    return _from_mask(_mask("tri", N, M, k, ge), _default_dtype(dtype, "tri"))
+    """The N x M matrix with ones on and below the k-th diagonal; float32 unless `dtype` is given."""
+    return _from_mask(_mask("tri", N, M, k, ge), dtypes.check_user_dtype(dtypes.float32 if dtype is None else dtype, "tri"))
 
 
 def tril(m, k=0):
@@ -451,22 +531,23 @@ def diag(v, k=0):
     if ndim(v) == 2:
         return diagonal(v, k)
     if ndim(v) != 1:
-        raise ValueError(f"diag input must be 1d or 2d, got shape {shape_of(v)}")
+        raise ValueError(f"diag input must be 1d or 2d, got shape {shape_of(v)}; jnp.diagonal takes more axes")
     return _diag(v, k=operator.index(k))
 
 
 @composite(static=("k",))
 def _diag(v, *, k):
-    n = shape_of(v)[0] + abs(k)
-    zero = scalar(0, aval_of(v).dtype)
+    n, aval = shape_of(v)[0] + abs(k), aval_of(v)
+    zero = scalar(0, aval.dtype)
     padded = pad_p.bind(v, zero, padding_config=((max(0, k), max(0, -k), 0),))
-    return select(eq(*_positions(n, n, k)), broadcast_to_shape(padded, (n, n)), lax.full((n, n), 0, zero.dtype))
+    filled = select(eq(*_positions(n, n, k)), broadcast_to_shape(padded, (n, n)), lax.full((n, n), 0, zero.dtype))
+    return convert(filled, aval.dtype, aval.weak_type)
 
 
 def diagflat(v, k=0):
     """The matrix with the elements of `v` on its k-th diagonal."""
     check_arraylike("diagflat", v)
-    return _diag(reshape(v, (aval_of(v).size,)), k=operator.index(k))
+    return convert(_diag(reshape(v, (aval_of(v).size,)), k=operator.index(k)), aval_of(v).dtype)
 
 
 def vander(x, N=None, increasing=False):

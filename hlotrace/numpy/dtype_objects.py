@@ -1,5 +1,7 @@
 """Dtypes by name (`float32`, `bfloat16`, `int4`, ...), and questions about dtypes."""
-from ..core import dtypes
+import ml_dtypes
+
+from ..core import boundary, dtypes
 from ..core.config import override, state
 from ..core.dtypes import as_dtype
 from ..primitives.common import np
@@ -7,7 +9,7 @@ from .creation import asarray
 from .util import result_type as result_type
 
 dtype = np.dtype
-finfo, iinfo = dtypes.finfo, dtypes.iinfo
+finfo, iinfo = ml_dtypes.finfo, ml_dtypes.iinfo
 generic, number, integer, inexact = np.generic, np.number, np.integer, np.inexact
 signedinteger, unsignedinteger, floating, complexfloating = (np.signedinteger, np.unsignedinteger, np.floating,
                                                              np.complexfloating)
@@ -30,6 +32,7 @@ class _ScalarMeta(type):
     def dtype(cls):
         return dtypes.canonicalize(cls._wide) if cls._narrows else cls._wide
 
+    @boundary.folded
     def __call__(cls, x):
         return asarray(x, dtype=cls.dtype)
 
@@ -121,4 +124,4 @@ def isdtype(dtype, kind):
 
 
 __all__ = [name for name in globals() if not name.startswith("_")
-           and name not in ("np", "dtypes", "as_dtype", "override", "state")]
+           and name not in ("np", "ml_dtypes", "boundary", "dtypes", "as_dtype", "override", "state")]

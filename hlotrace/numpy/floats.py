@@ -4,7 +4,7 @@ from ..primitives import elementwise as e
 from ..primitives.common import np, scalar
 from ..primitives.elementwise import add as _add
 from ..primitives.elementwise import convert, div, eq, lt, mul, neg, select, sub
-from .ufuncs import binary, isinf, like, trunc, unary
+from .ufuncs import NEVER, binary, isinf, like, trunc, unary
 from .util import broadcast_args, check_arraylike, dtype_of, promote_args_inexact, promote_dtypes_inexact
 
 __all__ = ["copysign", "frexp", "ldexp", "modf", "signbit", "spacing"]
@@ -38,7 +38,7 @@ def _times_power_of_two(x, exponent):
     return x
 
 
-@unary(promote_args_inexact, "f")
+@unary(promote_args_inexact, "f", weak=NEVER)
 def signbit(x):
     """True where the sign bit is set: negative numbers, -0.0 and NaNs with a sign."""
     return lt(_bits(x), 0)
@@ -51,7 +51,7 @@ def copysign(x1, x2):
     return select(signbit(x2), neg(size), size)
 
 
-@unary(promote_args_inexact, "f")
+@unary(promote_args_inexact, "f", weak=NEVER)
 def spacing(x):
     """The distance from x to the next float away from 0, with the sign of x."""
     x = e.stop_gradient_p.bind(x)
@@ -60,7 +60,7 @@ def spacing(x):
     return select(eq(step, 0), copysign(smallest, x), step)
 
 
-@unary(promote_args_inexact, "f", nout=2)
+@unary(promote_args_inexact, "f", nout=2, weak=NEVER)
 def frexp(x):
     """(m, n), x = m * 2**n, with 0.5 <= |m| < 1 and n int32; (x, 0) for 0, infinities and NaN."""
     integer, mantissa, bias = _layout(dtype_of(x))

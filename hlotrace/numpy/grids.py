@@ -6,9 +6,10 @@ import numpy as np
 from ..api.composite import composite
 from ..core import dtypes
 from ..core.avals import aval_of
+from ..core.errors import not_one_of
 from ..core.trace import concrete_or_error
 from ..lax import shapes as lax
-from ..primitives.common import prod, scalar
+from ..primitives.common import check_index, prod, scalar, static_int
 from ..primitives.shape import reshape
 from ..primitives.slicing import iota_p
 from .arithmetic import clip, remainder
@@ -34,9 +35,10 @@ def meshgrid(*xi, copy=True, sparse=False, indexing="xy"):
     if not copy:
         raise ValueError("jax.numpy.meshgrid only supports copy=True")
     if indexing not in ("xy", "ij"):
-        raise ValueError(f"Valid values for indexing are 'xy' and 'ij', got {indexing}")
+        raise not_one_of("indexing", indexing, ("xy", "ij"))
     if any(ndim(x) > 1 for x in xi):
-        raise ValueError(f"Arguments to jax.numpy.meshgrid must be at most 1D, got shapes {[shape_of(x) for x in xi]}")
+        raise ValueError("the coordinates of each axis must be a vector (at most 1D), got shapes "
+                         f"{[shape_of(x) for x in xi]}: flatten them with .ravel()")
     axes = list(range(len(xi)))
     if indexing == "xy" and len(xi) >= 2:
         axes[:2] = 1, 0
@@ -130,12 +132,12 @@ def diag_indices_from(arr):
 
 def tril_indices(n, k=0, m=None):
     """The indices of the lower triangle of an n by m matrix, up to diagonal k."""
-    return _int_arrays(np.tril_indices(n, k, m))
+    return _int_arrays(np.tril_indices(operator.index(n), operator.index(k), m))
 
 
 def triu_indices(n, k=0, m=None):
     """The indices of the upper triangle of an n by m matrix, from diagonal k on."""
-    return _int_arrays(np.triu_indices(n, k, m))
+    return _int_arrays(np.triu_indices(operator.index(n), operator.index(k), m))
 
 
 def _matrix_shape(arr):
@@ -162,11 +164,16 @@ def mask_indices(n, mask_func, k=0, *, size=None):
 
 
 def unravel_index(indices, shape):
-    """Flat indices into an array of `shape` as a tuple of indices, one for each axis; clamped where out of bounds."""
+    """Flat indices into an array of `shape` as a tuple of indices, one for each axis.
+
+    IndexError for an int out of bounds; arrays of them are clipped.
+    """
     check_arraylike("unravel_index", indices)
     if not dtypes.is_integer(aval_of(indices).dtype):
-        raise TypeError(f"unravel_index: indices must have an integer type, got {aval_of(indices).dtype}")
-    shape = (operator.index(shape),) if not isinstance(shape, (tuple, list)) else tuple(map(operator.index, shape))
+        raise TypeError(f"unravel_index: indices must have an integer type, got {aval_of(indices).dtype}: convert "
+                        "them with .astype(int)")
+    shape = tuple(static_int(n, "a size in shape") for n in (shape if isinstance(shape, (tuple, list)) else (shape,)))
+    check_index(indices, prod(shape))
     return _unravel(indices, shape=shape)
 
 
@@ -186,23 +193,25 @@ def ravel_multi_index(multi_index, dims, mode="raise", order="C", *, dtype=None)
 
     mode "raise" needs concrete indices; "clip" and "wrap" mend what is out of bounds.
     """
-    dims = tuple(map(operator.index, dims))
+    dims = tuple(static_int(n, "a size in dims") for n in dims)
     if len(multi_index) != len(dims):
-        raise ValueError(f"len(multi_index)={len(multi_index)} != len(dims)={len(dims)}")
+        raise ValueError(f"multi_index has {len(multi_index)} arrays and dims {dims} has {len(dims)} sizes "
+                         f"(len(multi_index)={len(multi_index)} != len(dims)={len(dims)}): give one array for each axis")
     check_arraylike("ravel_multi_index", *multi_index)
     for i in multi_index:
         if not dtypes.is_integer(aval_of(i).dtype):
             raise TypeError("only int indices permitted")
     if order not in ("C", "F"):
-        raise ValueError(f"order={order!r} not understood. Must be 'C' or 'F'")
+        raise not_one_of("order", order, ("C", "F"))
     if mode == "raise":
         for i, n in zip(multi_index, dims):
             values = np.asarray(concrete_or_error(i, "ravel_multi_index with mode='raise' needs concrete indices: use "
                                                      "mode='wrap' or mode='clip'"))
             if ((values < 0) | (values >= n)).any():
-                raise ValueError("invalid entry in coordinates array")
+                raise ValueError(f"invalid entry in coordinates array: an index from {values.min()} to "
+                                 f"{values.max()} along an axis of size {n}: use mode='clip' or mode='wrap'")
     elif mode not in ("clip", "wrap"):
-        raise ValueError(f"mode={mode!r} not understood. Must be 'raise', 'clip', or 'wrap'")
+        raise not_one_of("mode", mode, ("raise", "clip", "wrap"))
     flat = _ravel(*multi_index, dims=dims, wrap=mode == "wrap", order=order)
     return flat if dtype is None else flat.astype(dtype)
 
@@ -222,7 +231,7 @@ class _Concatenator:
     """`r_[...]` and `c_[...]`: slices become ranges, and everything is concatenated along an axis.
 
     A first entry "axis,ndmin,trans1d" sets the axis, the least number of axes of each part, and where a part with
-    fewer axes has its own; "r" and "c" make matrices.
+    fewer axes has its own; "r" and "c" make matrices of `r_[...]`.
     """
 
     def __init__(self, axis, ndmin, trans1d):
@@ -234,8 +243,9 @@ class _Concatenator:
         if parts and isinstance(parts[0], str):
             directive = parts.pop(0)
             if directive in ("r", "c"):
-                ndmin, trans1d = 2, -1 if directive == "r" else 0
-                axis = -1 if directive == "r" else 0
+                if ndmin < 2:       # those of c_ are matrices already
+                    axis = trans1d = -1 if directive == "r" else 0
+                    ndmin = 2
             else:
                 try:
                     given = [int(v) for v in directive.split(",")]

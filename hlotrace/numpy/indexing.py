@@ -6,6 +6,7 @@ becomes one gather or scatter.  What is static of it is a plan, a hashable tuple
 eager calls also the ints) are operands, so that `x[0]` and `x[1]` are one compiled program.
 """
 import functools
+import operator
 import typing
 import warnings
 
@@ -16,9 +17,12 @@ from ..api.laid import laid
 from ..core import dtypes, errors, source
 from ..core.array import Array
 from ..core.avals import aval_of, is_arraylike
+from ..core.boundary import boundaries
+from ..core.config import state
+from ..core.dimension import Dimension, largest, max_dim, min_dim, surely
 from ..core.trace import Tracer
 from ..lax import indexing as lax
-from ..primitives.common import prod, scalar, shape_of
+from ..primitives.common import check_index, prod, scalar, shape_of
 from ..primitives.dynamic import dynamic_slice_p, dynamic_update_slice_p
 from ..primitives.elementwise import add, convert, lt, mul, select
 from ..primitives.gather import gather_p, scatter_add_p, scatter_max_p, scatter_min_p, scatter_mul_p, scatter_p
@@ -50,7 +54,8 @@ _AXISLESS = ("new", "flag", "gap")
 
 
 def _dtype_error(dtype):
-    return TypeError(f"Indexer must have integer or boolean type, got indexer with type {dtype}")
+    return TypeError(f"Indexer must have integer or boolean type, got indexer with type {dtype}: convert it "
+                     "with int(i) or i.astype(int), or divide with // where it comes from")
 
 
 def _concrete_mask(mask):
@@ -58,8 +63,8 @@ def _concrete_mask(mask):
     if known is None:
         raise errors.NonConcreteBooleanIndexError(
             f"Array boolean indices must be concrete; got {mask.aval.str_short()} while {mask.under()} is tracing. The "
-            "shape of the result would depend on the values: use jnp.where(mask, x, y), the size= argument of "
-            "jnp.nonzero, or index outside the transformed function.")
+            "shape of the result would depend on the values: use jnp.where(mask, x, y) to keep the shape, jnp.sum(x, "
+            "where=mask) and kin to reduce, or x[jnp.nonzero(mask, size=n)] for n elements.")
     return np.asarray(known)
 
 
@@ -76,7 +81,8 @@ def _entries(item):
     if isinstance(item, (bool, np.bool_)):
         return [Entry("flag", np.zeros(int(item), np.int32))]
     if isinstance(item, str):
-        raise TypeError(f"JAX does not support string indexing; got idx={item!r}")
+        raise TypeError(f"JAX does not support string indexing; got idx={item!r}: an array has no named "
+                        "fields; keep several arrays in a dict, or name the axes by ints")
     if isinstance(item, (list, tuple)):
         item = np.asarray(item) if len(item) else np.zeros(0, np.int32)
     if isinstance(item, (int, np.integer)):
@@ -99,10 +105,31 @@ def _entries(item):
 
 def _slice_entry(item, size, position):
     if any(isinstance(part, Tracer) and part.concrete() is None for part in (item.start, item.stop, item.step)):
-        raise IndexError(f"Slice entries must be static integers. Got {item} at position {position}. For a traced "
-                         "start and a static size use lax.dynamic_slice(_in_dim), otherwise mask with jnp.where.")
+        raise errors.traced_slice(item, position)
+    for name in "start", "stop", "step":
+        part = getattr(item, name)
+        if part is not None and not hasattr(type(part), "__index__") and type(part) is not Dimension:
+            raise TypeError(f"Slice entries must be integers, but the {name} at position {position} is {part!r:.60}: "
+                            "convert it with int(...), or divide with // where it comes from")
+    if item.step == 0:
+        raise ValueError(f"slice step cannot be zero, at position {position}: write 1, or -1 to reverse")
+    if Dimension in (type(size), type(item.start), type(item.stop)):
+        return _symbolic_slice(item, size)
     start, stop, step = item.indices(size)
     return Entry("slice", (start, len(range(start, stop, step)), step))
+
+
+def _symbolic_slice(item, size):
+    """As slice.indices has it, where sizes are symbolic."""
+    step = 1 if item.step is None else operator.index(item.step)
+    low, high = (0, size) if step > 0 else (-1, size - 1)
+
+    def place(part, default):
+        if part is None:
+            return default
+        return max_dim(low, min_dim(part + size if surely(part, high=-1) else part, high))
+    start, stop = place(item.start, low if step > 0 else high), place(item.stop, high if step > 0 else low)
+    return Entry("slice", (start, max_dim(0, -((start - stop) // step)), step))
 
 
 def _wrapped(values, size):
@@ -114,8 +141,14 @@ def _wrapped(values, size):
     return wide if size > 2**31 - 1 else np.clip(wide, -2**31, 2**31 - 1).astype(np.int32)
 
 
-def expand(shape, index, wrap=True):
-    """The entries of `index` for an array of `shape`.  Negative static indices count from the end if `wrap`."""
+MODES = 'Say what else is meant with mode=, as in x.at[i].get(mode="fill") or x.at[i].set(y, mode="drop")'
+
+
+def expand(shape, index, wrap=True, inside=False):
+    """The entries of `index` for an array of `shape`.  Negative static indices count from the end if `wrap`.
+
+    IndexError for static indices out of bounds where `inside` says so.
+    """
     if not isinstance(index, tuple):
         if isinstance(index, (list, range)):
             raise TypeError("Using a non-tuple sequence for multidimensional indexing is not allowed; use "
@@ -123,27 +156,32 @@ def expand(shape, index, wrap=True):
         index = (index,)
     entries = [e for item in index for e in _entries(item)]
     if entries.count(GAP) > 1:
-        raise IndexError("an index can only have a single ellipsis ('...')")
+        raise IndexError("an index can only have a single ellipsis ('...'): write ':' for each axis where "
+                         "another stands")
     used = len([e for e in entries if e.kind not in _AXISLESS])
     if used > len(shape):
-        raise IndexError(f"Too many indices: array is {len(shape)}-dimensional, but {used} were indexed")
+        raise IndexError(f"Too many indices: array is {len(shape)}-dimensional, but {used} were indexed: "
+                         + ("a number is read as it is, with x or float(x)" if not shape else
+                            f"leave out {used - len(shape)}, or give the array a new axis with x[..., None]"))
     gap = entries.index(GAP) if GAP in entries else len(entries)
     entries[gap + 1:gap + 1] = [Entry("slice", slice(None))] * (len(shape) - used)
     axes = iter(range(len(shape)))
-    return [e if e.kind in _AXISLESS else _fitted(e, shape, next(axes), wrap) for e in entries]
+    return [e if e.kind in _AXISLESS else _fitted(e, shape, next(axes), wrap, inside) for e in entries]
 
 
-def _fitted(entry, shape, axis, wrap):
+def _fitted(entry, shape, axis, wrap, inside):
     """An entry as it applies to that axis."""
     (kind, value, mask_size), size = entry, shape[axis]
     if kind == "slice":
         return _slice_entry(value, size, axis)
     if size == 0 and (kind == "int" or np.ndim(value) == 0):
-        raise IndexError(f"index is out of bounds for axis {axis} with size 0")
+        raise errors.empty_axis(value if kind == "int" else "an index", axis)
     if mask_size is not None and mask_size != size:
         raise IndexError(f"boolean index did not match shape of indexed array in index {axis}: got {mask_size}, expected "
-                         f"{size} (array shape {tuple(shape)})")
+                         f"{size} (array shape {tuple(shape)}): a mask has the sizes of the axes that it indexes")
     if kind == "int":
+        if inside and type(size) is int and not 0 <= value < size:
+            check_index(value, size, axis, first=-size if wrap else 0, advice=MODES)
         return Entry("int", value + size) if wrap and value < 0 else entry
     return Entry("array", _wrapped(value, size)) if wrap and isinstance(value, np.ndarray) else entry
 
@@ -171,15 +209,15 @@ def window(shape, entries):
             out.append(1)
         elif kind == "slice":
             start, size, step = value
-            if step < 0 and size:
+            if step < 0 and size != 0:
                 start, step = start + (size - 1) * step, -step
-                flipped += [len(starts)] * (size > 1)
-            starts.append(start if size else 0)
-            strides.append(step if size > 1 else 1)
-            sizes.append((size - 1) * step + 1 if size else 0)
+                flipped += [len(starts)] * (not surely(size, high=1))
+            starts.append(start if size != 0 else 0)
+            strides.append(step if not surely(size, high=1) else 1)
+            sizes.append((size - 1) * step + 1 if size != 0 else 0)
             out.append(size)
         elif kind != "gap":
-            starts.append(min(max(value, 0), shape[len(starts)] - 1) if kind == "int" else value)
+            starts.append(min_dim(max_dim(value, 0), shape[len(starts)] - 1) if kind == "int" else value)
             strides.append(1)
             sizes.append(1)
     moving = tuple([d for d, n in enumerate(shape) if sizes[d] != n])
@@ -225,7 +263,7 @@ def write_window(x, y, *starts, plan):
     y = reshape(_fit(y, plan.shape, x), plan.sizes)
     starts, static = _all_starts(starts, plan, x.shape)
     if static:
-        starts = [scalar(s, dtypes.int32 if n < 2**31 else dtypes.int64) for s, n in zip(starts, x.shape)]
+        starts = [scalar(s, dtypes.int64 if surely(n, low=2**31) else dtypes.int32) for s, n in zip(starts, x.shape)]
     return dynamic_update_slice_p.bind(x, y, *starts)
 
 
@@ -233,13 +271,12 @@ def _fit(y, shape, x):
     """`y` with the dtype of `x`, broadcast to `shape`."""
     old = shape_of(y)
     if len(old) > len(shape):
-        raise ValueError(f"Cannot broadcast to shape with fewer dimensions: arr_shape={old} shape={shape}. The value "
-                         "must broadcast to the shape that the index selects.")
+        raise errors.ShapeError(f"the value of shape {old} has more axes than {tuple(shape)}, the shape that the index "
+                                f"selects from an array of shape {x.shape}, and does not broadcast to it")
     lead = len(shape) - len(old)
     if any(a != 1 and a != b for a, b in zip(old, shape[lead:])):
-        raise ValueError(f"Incompatible types for broadcasting: input type={aval_of(y).str_short()} and requested type="
-                         f"{aval_of(y).update(shape=shape).str_short()}. The value must broadcast to the shape that "
-                         "the index selects.")
+        raise errors.ShapeError(f"the value of shape {old} does not broadcast to {tuple(shape)}, the shape that the index "
+                                f"selects from an array of shape {x.shape}")
     return broadcast_in_dim(convert(y, aval_of(x).dtype), shape, tuple(range(lead, len(shape))))
 
 
@@ -282,12 +319,12 @@ def addresses(shape, entries, wrap=True):
         if kind in ("int", "array"):
             columns.append((axis, len(operands)))
             # a static index out of bounds needs no more than to stay so
-            operands.append(min(max(value, -1), shape[axis]) if kind == "int" else value)
+            operands.append(min_dim(max_dim(value, -1), shape[axis]) if kind == "int" else value)
         elif kind == "new":
             out.append(1)
         elif kind == "slice":
             start, size, step = value
-            if step == 1 or size <= 1:
+            if step == 1 or surely(size, high=1):
                 windows.append(len(layout))
                 slice_sizes[axis] = size
                 if size != shape[axis]:
@@ -300,7 +337,7 @@ def addresses(shape, entries, wrap=True):
         axis += kind not in _AXISLESS
     single = [a for a, how in columns if type(how) is int or len(how) > 1]
     numbers = GatherDimensionNumbers(tuple(windows), tuple(single), tuple([a for a, _ in columns]))
-    unique = prod(common) <= 1
+    unique = surely(prod(common), high=1)
     rising = all(type(how) is int or len(how) == 1 or how[2] > 0 for _, how in columns)
     wraps = tuple([wrap and isinstance(v, Array) for v in operands])
     return Addresses(tuple(columns), tuple(batch), offset, common, numbers, tuple(slice_sizes), tuple(layout),
@@ -310,7 +347,7 @@ def addresses(shape, entries, wrap=True):
 def index_vectors(plan, operands, shape):
     """The index vectors as one array; it stays a NumPy constant if all of it is known."""
     dtype = lax.index_dtype(operands)
-    dtype = dtypes.int64 if max(shape, default=0) > 2**31 - 1 else dtype
+    dtype = dtypes.int64 if largest(shape) > 2**31 - 1 else dtype
     columns = []
     for axis, how in plan.columns:
         if type(how) is int:
@@ -374,21 +411,32 @@ def write(x, y, *operands, plan, operation, mode, ordered, unique):
     return out if aval_of(out) == aval or dtypes.is_extended(aval.dtype) else convert(out, aval.dtype, aval.weak_type)
 
 
+def check_bounds(shape, index, wrap=True):
+    """`lax.check_bounds` of the arrays in an index, which are shown as the user gave them."""
+    axes = iter(range(len(shape)))
+    for kind, value, mask_size in expand(shape, index, wrap=False):
+        axis = None if kind in _AXISLESS else next(axes)
+        if kind == "array" and mask_size is None:
+            lax.check_bounds(shape, (axis,), value.reshape(*value.shape, 1), wrap)
+
+
 # --- the public operations --------------------------------------------------------------------------------------
 
 def getitem(x, index):
-    """`x[index]`.  Static ints out of bounds read the nearest element, as do arrays of them (see `.at[].get`)."""
+    """`x[index]`.  An int out of bounds is an IndexError; arrays of indices read the nearest element (see `.at[].get`)."""
     shape = x.shape
     if shape:
         if type(index) is int:
             size = shape[0]
             if not -size <= index < size:
                 if not size:
-                    raise IndexError("index is out of bounds for axis 0 with size 0")
+                    raise errors.empty_axis(index, 0)
+                check_index(index, size, advice=MODES)
                 index = size - 1 if index > 0 else 0
-            return read_window(x, index + size if index < 0 else index, plan=_row(shape)) if size > 1 else (
+            return read_window(x, index + size if index < 0 else index, plan=_row(shape)) if size != 1 else (
                 read_window(x, plan=_row(shape)))
-        if isinstance(index, Array) and index.aval.ndim == 0 and shape[0] > 1 and index.aval.dtype.kind in "iu":
+        if isinstance(index, Array) and index.aval.ndim == 0 and shape[0] not in (0, 1) and (
+                index.aval.dtype.kind in "iu" and not state.check_bounds):
             return read_window(x, index, plan=_row(shape))
     return get(x, index)
 
@@ -396,7 +444,9 @@ def getitem(x, index):
 def get(x, index, *, indices_are_sorted=False, unique_indices=False, mode=None, fill_value=None, wrap=True):
     """`x.at[index].get(...)`."""
     shape = x.shape
-    entries = expand(shape, index, wrap)
+    entries = expand(shape, index, wrap, mode is None)
+    if state.check_bounds and mode is None:
+        check_bounds(shape, index, wrap)
     mode = PROMISE if mode is None else GatherScatterMode.from_any(mode)
     if is_window(entries) and (wrap and mode is not FILL or all_inside(shape, entries)):
         plan, starts = window(shape, entries)
@@ -404,15 +454,17 @@ def get(x, index, *, indices_are_sorted=False, unique_indices=False, mode=None, 
             return x
         return read_window(x, *starts, plan=plan)
     plan, operands = addresses(shape, entries, wrap)
-    return read(x, *operands, plan=plan, mode=mode, fill_value=fill_key(fill_value),
+    return read(x, *operands, plan=plan, mode=mode, fill_value=fill_key(fill_value, x.dtype),
                 ordered=bool(indices_are_sorted), unique=bool(unique_indices))
 
 
-def fill_key(fill_value):
+def fill_key(fill_value, dtype):
     """A fill value as a Python scalar; nan is always one object, so that keys that hold it compare equal."""
     if fill_value is None:
         return None
-    value = np.asarray(fill_value).item()
+    value = fill_value if type(fill_value) is int else np.asarray(fill_value).item()
+    if type(value) is int:
+        scalar(value, dtype)        # raises where it does not fit
     return np.nan if value != value and type(value) is float else value
 
 
@@ -427,7 +479,9 @@ def update(x, index, y, operation, *, indices_are_sorted=False, unique_indices=F
     """`x.at[index].<operation>(y)` for the operations that are a scatter."""
     _check_cast(operation, aval_of(x), aval_of(y))
     shape = x.shape
-    entries = expand(shape, index, wrap)
+    entries = expand(shape, index, wrap, mode is None)
+    if state.check_bounds and mode is None:
+        check_bounds(shape, index, wrap)
     if operation == "set" and is_window(entries) and all_inside(shape, entries):
         plan, starts = window(shape, entries)
         if not plan.flipped and plan.strides == (1,) * len(shape):
@@ -451,7 +505,9 @@ def _check_cast(operation, x, y):
 def apply(x, index, func, *, indices_are_sorted=False, unique_indices=False, mode=None, wrap=True):
     """`x.at[index].apply(func)`: repeated indices apply it repeatedly; differentiable if there are none."""
     flags = dict(indices_are_sorted=indices_are_sorted, unique_indices=unique_indices, mode=mode, wrap=wrap)
-    plan, operands = addresses(x.shape, expand(x.shape, index, wrap), wrap)
+    plan, operands = addresses(x.shape, expand(x.shape, index, wrap, mode is None), wrap)
+    if state.check_bounds and mode is None:
+        check_bounds(x.shape, index, wrap)
     if prod(plan.shape) == 0:
         return x
     if unique_indices or plan.unique:
@@ -485,12 +541,14 @@ def _method(operation, effect):
     method.__name__ = operation
     method.__doc__ = f"""A copy of the array in which the addressed elements are {effect}.
 
-        Indices out of bounds are dropped; mode="clip" writes the nearest element instead.  `unique_indices` and
+        An int out of bounds is an IndexError unless there is a `mode`.  What arrays of indices address out of bounds is
+        dropped, as with mode="drop"; mode="clip" writes the nearest element instead.  `unique_indices` and
         `indices_are_sorted` are promises that may make it faster.  The dtype stays that of the array.
         """
     return method
 
 
+@boundaries(called="x.at[]", tell_self=True)
 class _IndexUpdateRef:
     """`x.at[index]`: the methods give updated copies of the array, or read with options."""
     __slots__ = ("array", "index")
@@ -520,7 +578,8 @@ class _IndexUpdateRef:
             wrap_negative_indices=True):
         """`x[index]` with a choice for indices out of bounds.
 
-        By default and for mode="clip" the nearest element is read; mode="fill" reads `fill_value`, which is nan,
+        By default an int out of bounds is an IndexError, and where an array of indices is, the nearest element is read, as
+        for mode="clip"; mode="fill" reads `fill_value`, which is nan,
         the least signed or greatest unsigned integer, or True unless given.
         """
         result = get(self.array, self.index, indices_are_sorted=indices_are_sorted, unique_indices=unique_indices,

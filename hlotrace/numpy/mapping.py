@@ -1,8 +1,9 @@
 """Functions mapped over axes: `vectorize` over leading ones, `apply_along_axis` over all others."""
-import functools
 import re
 
+from ..api.signatures import wraps
 from ..api.vmap import vmap
+from ..core.boundary import folded
 from ..primitives.common import canonical_axis
 from ..primitives.shape import reshape
 from .creation import asarray
@@ -37,9 +38,10 @@ def vectorize(pyfunc, *, excluded=frozenset(), signature=None):
         raise ValueError(f"excluded={set(excluded)!r} contains negative numbers")
     parsed = None if signature is None else _parse(signature)
 
-    @functools.wraps(pyfunc)
+    @folded
+    @wraps(pyfunc)
     def wrapped(*args, **kwargs):
-        where = f"on vectorized function with excluded={set(excluded)} and signature={signature!r}"
+        where = f"on vectorized function with excluded={set(excluded) or '{}'} and signature={signature!r}"
         mapped = [i for i, a in enumerate(args) if i not in excluded and a is not None]
         operands = [args[i] for i in mapped]
         check_arraylike("vectorize", *operands)
@@ -68,7 +70,8 @@ def vectorize(pyfunc, *, excluded=frozenset(), signature=None):
 def _bind_sizes(sizes, names, dims, where):
     for name, size in zip(names, dims):
         if sizes.setdefault(name, size) != size:
-            raise ValueError(f"inconsistent size for core dimension {name!r}: {size} vs {sizes[name]} {where}")
+            raise ValueError(f"inconsistent size for core dimension {name!r}: {size} vs {sizes[name]} {where}; axes of "
+                             "one name must be equal")
 
 
 def _check_results(found, results, sizes, where):

@@ -2,11 +2,13 @@
 import operator
 
 from ..api.composite import composite
-from ..core import dtypes
+from ..core import dtypes, tree
 from ..core.array import Array
+from ..core.dimension import is_symbolic_dim
+from ..core.errors import not_one_of
 from ..core.trace import concrete_or_error
 from ..lax import shapes as lax
-from ..primitives.common import np
+from ..primitives.common import np, scalar
 from ..primitives.elementwise import convert
 from ..primitives.slicing import slice_p
 from .creation import asarray, linspace
@@ -14,7 +16,7 @@ from .mapping import apply_along_axis
 from .reductions import max as max_
 from .reductions import min as min_
 from .statistics import mean, median
-from .util import broadcast_to_shape, cast, check_arraylike
+from .util import broadcast_to_shape, cast, check_arraylike, dtype_of
 from .util import ndim as ndim_of
 from .util import shape as shape_of
 
@@ -40,18 +42,19 @@ def pad(array, pad_width, mode="constant", **kwargs):
     if callable(mode):
         return _by_function(array, widths, mode, kwargs)
     if mode not in _OPTIONS:
-        raise NotImplementedError(f"Unimplemented padding mode {mode!r} for np.pad: the modes are {', '.join(_OPTIONS)}")
+        raise not_one_of("mode", mode, _OPTIONS, NotImplementedError)
     unknown = set(kwargs) - _OPTIONS[mode]
     if unknown:
-        raise ValueError(f"unsupported keyword arguments for mode {mode!r}: {unknown}")
+        own = ", ".join(sorted(_OPTIONS[mode])) or "none"
+        raise ValueError(f"unsupported keyword arguments for mode {mode!r}: {', '.join(sorted(unknown))}; it takes {own}")
     if mode not in ("constant", "empty"):
         for n, width in zip(shape_of(array), widths):
             if n == 0 and any(width):
                 raise ValueError(f"Cannot apply {mode!r} padding to empty axis: the array has shape {shape_of(array)}")
     if mode in ("constant", "empty"):
-        return _constant(asarray(array), _pairs(kwargs.get("constant_values", 0), ndim_of(array)), widths=widths)
+        return _constant(asarray(array), _values(kwargs.get("constant_values", 0), array), widths=widths)
     if mode == "linear_ramp":
-        return _ramp(asarray(array), _pairs(kwargs.get("end_values", 0), ndim_of(array)), widths=widths)
+        return _ramp(asarray(array), _values(kwargs.get("end_values", 0), array), widths=widths)
     if mode in _STATISTICS:
         lengths = kwargs.get("stat_length")
         if lengths is not None:
@@ -67,11 +70,12 @@ def pad(array, pad_width, mode="constant", **kwargs):
 
 def _widths(pad_width, ndim):
     """((before, after), ...) for each axis."""
-    known = np.asarray(concrete_or_error(pad_width, "pad_width argument of jnp.pad"))
-    if known.size and not np.issubdtype(known.dtype, np.integer):
+    known = np.asarray(concrete_or_error(pad_width, "pad_width of jnp.pad must be known"))
+    if known.size and not np.issubdtype(known.dtype, np.integer) and not any(map(is_symbolic_dim, known.flat)):
         raise TypeError("`pad_width` must be of integral type.")
     if (known < 0).any():
-        raise ValueError(f"pad: index can't contain negative values, got pad_width {pad_width}")
+        raise ValueError(f"pad: index can't contain negative values, got pad_width {pad_width}; a slice makes an array "
+                         "smaller, and so does lax.pad")
     return tuple(map(tuple, _pairs(known, ndim, "pad_width").tolist()))
 
 
@@ -80,9 +84,18 @@ def _pairs(value, ndim, name="value"):
     value = value if isinstance(value, Array) else np.asarray(value) if not _has_arrays(value) else asarray(value)
     shape = shape_of(value)
     if shape not in ((), (1,), (2,), (1, 2), (ndim, 2)):
-        raise ValueError(f"jnp.pad: {name} with nd={ndim} has unsupported shape {shape}. Valid shapes are ({ndim}, 2), "
+        raise ValueError(f"jnp.pad: {name} with nd={ndim} has unsupported shape {shape}: an array of {ndim} axes takes "
+                         f"one pair (before, after) for each. Valid shapes are ({ndim}, 2), "
                          "(1, 2), (2,), (1,), or ().")
     return np.broadcast_to(value, (ndim, 2)) if isinstance(value, np.ndarray) else broadcast_to_shape(value, (ndim, 2))
+
+
+def _values(value, array):
+    """`_pairs` of numbers that the padded array will hold."""
+    for number in tree.tree_leaves(value):
+        if type(number) is int:
+            scalar(number, dtype_of(array))     # raises where it does not fit
+    return _pairs(value, ndim_of(array))
 
 
 def _has_arrays(value):
@@ -107,17 +120,19 @@ def _enclosed(before, a, after, axis):
 
 @composite(static=("widths",))
 def _constant(a, values, *, widths):
+    weak = a.weak_type
     for axis, width in enumerate(widths):
         for side in range(2):
             config = [(0, 0, 0)] * a.ndim
             config[axis] = (0, width[1], 0) if side else (width[0], 0, 0)
             if width[side]:
                 a = lax.pad(a, cast(values[axis, side], a.dtype), config)
-    return a
+    return convert(a, a.dtype, weak)
 
 
 @composite(static=("widths",))
 def _ramp(a, ends, *, widths):
+    weak = a.weak_type
     for axis, width in enumerate(widths):
         sides = []
         for side, n in enumerate(width):
@@ -126,11 +141,12 @@ def _ramp(a, ends, *, widths):
                             endpoint=False, dtype=a.dtype, axis=axis)
             sides.append(lax.rev(ramp, (axis,)) if side else ramp)
         a = _enclosed(sides[0], a, sides[1], axis)
-    return a
+    return convert(a, a.dtype, weak)
 
 
 @composite(static=("widths", "mode", "lengths"))
 def _statistic(a, *, widths, mode, lengths):
+    weak = a.weak_type
     for axis, width in enumerate(widths):
         size, sides = a.shape[axis], []
         for side, n in enumerate(width):
@@ -141,7 +157,7 @@ def _statistic(a, *, widths, mode, lengths):
                 value = value.round()
             sides.append(_repeated(convert(value, a.dtype), axis, n))
         a = _enclosed(sides[0], a, sides[1], axis)
-    return a
+    return convert(a, a.dtype, weak)
 
 
 @composite(static=("widths", "mode", "odd"))

@@ -40,7 +40,8 @@ ANY = Kind(reduce_or_p, or_p, lambda dtype: scalar(False, dtype), True)
 
 def no_out(name, out):
     if out is not None:
-        raise NotImplementedError(f"The 'out' argument to jnp.{name} is not supported.")
+        raise NotImplementedError(f"The 'out' argument to jnp.{name} is not supported: arrays are immutable; use the "
+                                  "result.")
 
 
 def wider(dtype):
@@ -342,7 +343,7 @@ def nancumprod(a, axis=None, dtype=None, out=None):
     return _cumulative("nancumprod", cumprod_p, a, axis, dtype, out, fill=1.0)
 
 
-def _array_api(name, primitive, x, axis, dtype, first):
+def _array_api(name, primitive, x, axis, dtype, first, promote_integers):
     check_arraylike(name, x)
     if ndim(x) == 0:
         raise ValueError(f"{name}: the input must be non-scalar to accumulate along an axis, got a scalar")
@@ -351,14 +352,14 @@ def _array_api(name, primitive, x, axis, dtype, first):
             raise ValueError(f"The input array has rank {ndim(x)}, however axis was not set to an explicit value. The "
                              "axis argument is only optional for one-dimensional arrays.")
         axis = 0
-    return _cumulative(name, primitive, x, axis, dtype, None, promote_integers=True, first=first)
+    return _cumulative(name, primitive, x, axis, dtype, None, promote_integers=promote_integers, first=first)
 
 
 def cumulative_sum(x, /, *, axis=None, dtype=None, include_initial=False):
     """The running sum along `axis`; `include_initial` puts a 0 before it.  Small integers become int32."""
-    return _array_api("cumulative_sum", cumsum_p, x, axis, dtype, 0 if include_initial else None)
+    return _array_api("cumulative_sum", cumsum_p, x, axis, dtype, 0 if include_initial else None, True)
 
 
 def cumulative_prod(x, /, *, axis=None, dtype=None, include_initial=False):
-    """The running product along `axis`; `include_initial` puts a 1 before it.  Small integers become int32."""
-    return _array_api("cumulative_prod", cumprod_p, x, axis, dtype, 1 if include_initial else None)
+    """The running product along `axis`; `include_initial` puts a 1 before it.  Integers keep their dtype."""
+    return _array_api("cumulative_prod", cumprod_p, x, axis, dtype, 1 if include_initial else None, False)

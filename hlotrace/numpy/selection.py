@@ -4,8 +4,9 @@ import numpy as np
 from ..api.composite import composite
 from ..core import dtypes, errors
 from ..core.avals import aval_of
+from ..core.config import state
 from ..core.trace import concrete_or_error, is_concrete
-from ..primitives.common import canonical_axes, canonical_axis
+from ..primitives.common import canonical_axes, canonical_axis, check_index
 from ..primitives.elementwise import add, convert, lt, select, select_n_p
 from ..primitives.gather import gather_p
 from ..primitives.index import PROMISE, GatherDimensionNumbers, GatherScatterMode
@@ -13,11 +14,11 @@ from ..primitives.shape import broadcast_in_dim, reshape
 from .arithmetic import clip, remainder
 from .conditions import nonzero, where
 from .creation import arange, asarray, zeros
-from .indexing import fill_key, get, getitem, update
+from .indexing import check_bounds, fill_key, get, getitem, update
 from .reductions import cumsum
 from .shaping import broadcast_to, moveaxis, ravel
 from .sorting import argsort, sort
-from .util import broadcast_args, broadcast_shapes, check_arraylike, promote_dtypes
+from .util import broadcast_args, broadcast_shapes, check_arraylike, dtype_of, promote_dtypes
 
 __all__ = ["choose", "compress", "delete", "extract", "fill_diagonal", "insert", "place", "put", "put_along_axis", "take",
            "take_along_axis", "trim_zeros"]
@@ -25,13 +26,14 @@ __all__ = ["choose", "compress", "delete", "extract", "fill_diagonal", "insert",
 
 def _no_out(name, out):
     if out is not None:
-        raise NotImplementedError(f"The 'out' argument to jnp.{name} is not supported: arrays are immutable.")
+        raise NotImplementedError(f"The 'out' argument to jnp.{name} is not supported: arrays are immutable; use the "
+                                  "result.")
 
 
 def _not_inplace(name, inplace, error=ValueError):
     if inplace:
-        raise error(f"jax.numpy.{name} cannot modify arrays in-place, because JAX arrays are immutable. Pass "
-                    "inplace=False to instead return an updated array.")
+        raise error(f"jnp.{name} cannot change an array in place, as arrays are immutable: write x = jnp.{name}(x, ..., "
+                    "inplace=False), or x = x.at[index].set(values)")
 
 
 def _flat_or_axis(x, axis):
@@ -49,20 +51,28 @@ def _along(axis, index):
 def take(a, indices, axis=None, out=None, mode=None, unique_indices=False, indices_are_sorted=False, fill_value=None):
     """The slices of `a` at `indices` along `axis` (None: of the flattened array).
 
-    mode "fill" (the default) gives `fill_value`, nan unless given, out of bounds; "clip" the nearest element and
-    counts no negative index from the end; "wrap" counts around.
+    mode "fill" (the default for arrays of indices) gives `fill_value`, nan unless given, out of bounds; "clip" the nearest
+    element and counts no negative index from the end; "wrap" counts around.  An int out of bounds is an IndexError unless
+    one of the two is given.
     """
     _no_out("take", out)
     check_arraylike("take", a, indices)
     if mode == "raise":
-        raise NotImplementedError("The 'raise' mode to jnp.take is not supported.")
+        raise NotImplementedError("mode='raise' is not supported for arrays of indices: 'fill', 'clip' and 'wrap' are; an "
+                                  "int out of bounds raises by default")
     if mode not in (None, "fill", "clip", "wrap"):
-        raise ValueError(f"Invalid mode '{mode}' for np.take")
+        raise ValueError(f"Invalid mode '{mode}' for np.take: choose one of 'fill', 'clip' or 'wrap'"
+                         f"{errors.did_you_mean(mode, ('fill', 'clip', 'wrap'))}")
     if not dtypes.is_integer(aval_of(indices).dtype):
-        raise ValueError(f"take: indices must have an integer type, got {aval_of(indices).dtype}")
+        raise ValueError(f"take: indices must have an integer type, got {aval_of(indices).dtype}: convert them with "
+                         ".astype(int)")
     a, axis = _flat_or_axis(a, axis)
     if a.shape[axis] == 0 and aval_of(indices).size:
         raise IndexError("Cannot do a non-empty jnp.take() from an empty axis.")
+    if mode is None and fill_value is None:
+        check_index(indices, a.shape[axis], axis, advice='Say what else is meant with mode="fill", "clip" or "wrap"')
+        if state.check_bounds:
+            check_bounds(a.shape, _along(axis, asarray(indices)))
     if mode == "wrap":
         indices = remainder(indices, a.shape[axis])
     return get(a, _along(axis, indices), mode="clip" if mode in ("clip", "wrap") else "fill", fill_value=fill_value,
@@ -83,11 +93,14 @@ def take_along_axis(arr, indices, axis=-1, mode=None, fill_value=None, *, wrap_n
         arr, axis = _flat_or_axis(arr, None)
     ndim, indices_ndim = aval_of(arr).ndim, aval_of(indices).ndim
     if ndim != indices_ndim:
-        raise ValueError(f"indices and arr must have the same number of dimensions; {indices_ndim} vs. {ndim}")
-    mode = GatherScatterMode.from_any(mode)
+        raise ValueError(f"indices and arr must have the same number of dimensions; {indices_ndim} vs. {ndim}: give "
+                         "indices new axes with indices[..., None] or [None], or use take")
+    unsaid, mode = mode is None and fill_value is None, GatherScatterMode.from_any(mode)
     wrap = mode is not PROMISE if wrap_negative_indices is None else bool(wrap_negative_indices)
-    return _take_along(arr, indices, axis=canonical_axis(axis, ndim), mode=mode, fill_value=fill_key(fill_value),
-                       wrap=wrap)
+    if state.check_bounds and unsaid:
+        check_bounds(aval_of(arr).shape, _along(canonical_axis(axis, ndim), asarray(indices)), wrap)
+    return _take_along(arr, indices, axis=canonical_axis(axis, ndim), mode=mode,
+                       fill_value=fill_key(fill_value, dtype_of(arr)), wrap=wrap)
 
 
 @composite(static=("axis", "mode", "fill_value", "wrap"))
@@ -129,9 +142,10 @@ def choose(a, choices, out=None, mode="raise"):
         known = concrete_or_error(a, "choose with mode='raise' needs a concrete array: use mode='clip' or 'wrap'")
         values = np.asarray(known)
         if ((values < 0) | (values >= n)).any():
-            raise ValueError("invalid entry in choice array")
+            raise ValueError(f"a holds {values[(values < 0) | (values >= n)].flat[0]}, and with {n} choices an entry is 0 "
+                             f"to {n - 1}; mode='clip' or 'wrap' mends those outside")
     elif mode not in ("clip", "wrap"):
-        raise ValueError(f"mode={mode!r} not understood. Must be 'raise', 'wrap', or 'clip'")
+        raise errors.not_one_of("mode", mode, ("raise", "wrap", "clip"))
     return _choose(a, *choices, wrap=mode == "wrap")
 
 
@@ -200,11 +214,17 @@ def put_along_axis(arr, indices, values, axis, inplace=True, *, mode=None):
 def put(a, ind, v, mode=None, *, inplace=True):
     """`a` with the elements at flat positions `ind` replaced by `v`, repeated as needed.  `inplace=False` is required.
 
-    mode: "clip" (the default) or "wrap", for positions out of bounds.
+    mode: "clip" (the default for arrays of positions) or "wrap", for positions out of bounds.  An int out of bounds is an
+    IndexError without one.
     """
     _not_inplace("put", inplace)
     check_arraylike("put", a, ind, v)
-    a, ind, v = asarray(a), ravel(ind), ravel(v)
+    a = asarray(a)
+    if mode is None:
+        check_index(ind, a.size, 0, advice='Say what else is meant with mode="clip" or "wrap"')
+        if state.check_bounds:
+            check_bounds((a.size,), asarray(ind))
+    ind, v = ravel(ind), ravel(v)
     if not a.size or not ind.size or not v.size:
         return a
     if mode == "raise":
@@ -241,7 +261,7 @@ def _place(arr, mask, vals):
 def fill_diagonal(a, val, wrap=False, *, inplace=True):
     """`a` with `val` (a scalar, or values used in turn) on its main diagonal.  `inplace=False` is required."""
     if inplace:
-        raise NotImplementedError("JAX arrays are immutable, must use inplace=False")
+        raise NotImplementedError("arrays are immutable: write x = jnp.fill_diagonal(x, value, inplace=False)")
     if wrap:
         raise NotImplementedError("wrap=True is not implemented, must use wrap=False")
     check_arraylike("fill_diagonal", a, val)
@@ -272,6 +292,10 @@ def delete(arr, obj, axis=None, *, assume_unique_indices=False):
         if not is_concrete(obj) and dtypes.is_integer(aval.dtype) and (assume_unique_indices or aval.size == 1):
             return _delete_unique(arr, ravel(obj), axis=axis)
         obj = np.asarray(concrete_argument(obj, "delete", "'obj' array argument"))
+        for i in obj.ravel() if dtypes.is_integer(obj.dtype) else ():
+            if not -n <= i < n:
+                raise IndexError(f"delete: index {i} is out of bounds for axis {axis} with size {n}: ints from {-n} to "
+                                 f"{n - 1} are inside")
     return getitem(arr, _along(axis, np.delete(np.arange(n), obj)))
 
 
@@ -284,12 +308,16 @@ def _delete_unique(arr, obj, *, axis):
 
 
 def insert(arr, obj, values, axis=None):
-    """`arr` with `values` inserted before the positions `obj` (an int, slice or array of ints) along `axis`."""
+    """`arr` with `values` inserted before the positions `obj` (an int, slice or array of ints) along `axis`.
+
+    IndexError for an int out of bounds; arrays of them are clipped.
+    """
     check_arraylike("insert", arr, values, *(() if isinstance(obj, slice) else (obj,)))
     arr, axis = _flat_or_axis(arr, axis)
     n = arr.shape[axis]
     if isinstance(obj, slice):
         obj = np.arange(n)[obj]
+    check_index(obj, n, axis, after=1)
     if aval_of(obj).dtype == np.bool_:
         obj = np.flatnonzero(np.asarray(concrete_argument(obj, "insert", "'obj' mask")))
     values = asarray(values)
@@ -319,7 +347,7 @@ def trim_zeros(filt, trim="fb", axis=None):
     """Without the zeros at the front ("f") and at the back ("b") of each axis, or of those in `axis`."""
     check_arraylike("trim_zeros", filt)
     value = np.asarray(concrete_or_error(filt, "The result of jnp.trim_zeros depends on values"))
-    places = np.nonzero(value)
+    places = np.nonzero(value) if value.ndim else ()
     bounds = [slice(None)] * value.ndim
     for i in canonical_axes(axis, value.ndim):
         low, high = (places[i].min(), places[i].max() + 1) if places[i].size else (0, 0)

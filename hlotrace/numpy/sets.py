@@ -83,7 +83,7 @@ def _unique(name, ar, axis, equal_nan, size, fill_value):
     check_arraylike(name, ar)
     axis = None if axis is None else canonical_axis(axis, ndim(ar) or 1)
     if size is None:
-        known(ar, name)
+        known(ar)
     if not ndim(ar):
         ar, axis = flat(ar), None
     n = aval_of(ar).size if axis is None else shape(ar)[axis]
@@ -99,7 +99,7 @@ def _unique(name, ar, axis, equal_nan, size, fill_value):
         parts = values, none, full((0,), 0, index_dtype()), none
     else:
         rows, order, first = _sorted_rows(ar, axis, bool(equal_nan))
-        size = int(np.sum(known(first, name))) if size is None else as_size(size)
+        size = int(np.sum(known(first))) if size is None else as_size(size)
         parts = _unique_parts(rows, order, first, fill_value, size)
     values, index, inverse, counts = parts
     values = reshape(values, (size, *rest))
@@ -160,9 +160,9 @@ def unique_values(x, /, *, size=None, fill_value=None):
 
 # --- set operations ---------------------------------------------------------------------------------------------
 
-def _chosen(name, values, mask, size, fill_value, *others):
+def _chosen(values, mask, size, fill_value, *others):
     """The elements of `values` where `mask` is true, `size` of them; of `others`, pairs (vector, filling), too."""
-    size = int(np.sum(known(mask, name))) if size is None else as_size(size)
+    size = int(np.sum(known(mask))) if size is None else as_size(size)
     return _compress(values, mask, fill_value, others, size)
 
 
@@ -225,7 +225,7 @@ def intersect1d(ar1, ar2, assume_unique=False, return_indices=False, *, size=Non
     """
     check_arraylike("intersect1d", ar1, ar2)
     if size is None:
-        known(ar1, "intersect1d"), known(ar2, "intersect1d")
+        known(ar1), known(ar2)
     lengths = aval_of(ar1).size, aval_of(ar2).size
     if not all(lengths):
         values = full((0,), 0, dtype_of(promote_dtypes(ar1, ar2)[0]))
@@ -235,7 +235,7 @@ def intersect1d(ar1, ar2, assume_unique=False, return_indices=False, *, size=Non
         mask, in_first, in_second = _common(values, *rest)
     if fill_value is None:
         fill_value = _first_true(values, mask) if all(lengths) else 0
-    found = _chosen("intersect1d", values, mask, size, fill_value, (in_first, lengths[0]), (in_second, lengths[1]))
+    found = _chosen(values, mask, size, fill_value, (in_first, lengths[0]), (in_second, lengths[1]))
     return found if return_indices else found[0]
 
 
@@ -253,14 +253,14 @@ def setdiff1d(ar1, ar2, assume_unique=False, *, size=None, fill_value=None):
     """
     check_arraylike("setdiff1d", ar1, ar2)
     if size is None:
-        known(ar1, "setdiff1d"), known(ar2, "setdiff1d")
+        known(ar1), known(ar2)
     values = flat(ar1)
     mask = isin(values, ar2, invert=True)
     if not assume_unique and shape_of(values)[0]:
         rows, _, first = _sorted_rows(values, None, True)
         values = reshape(rows, shape_of(values))
         mask = and_p.bind(first, isin(values, ar2, invert=True))
-    return _chosen("setdiff1d", values, mask, size, 0 if fill_value is None else fill_value)[0]
+    return _chosen(values, mask, size, 0 if fill_value is None else fill_value)[0]
 
 
 def setxor1d(ar1, ar2, assume_unique=False, *, size=None, fill_value=None):
@@ -270,14 +270,14 @@ def setxor1d(ar1, ar2, assume_unique=False, *, size=None, fill_value=None):
     """
     check_arraylike("setxor1d", ar1, ar2)
     if size is None:
-        known(ar1, "setxor1d"), known(ar2, "setxor1d")
+        known(ar1), known(ar2)
     if not aval_of(ar1).size or not aval_of(ar2).size:
         return union1d(ar1, ar2, size=size, fill_value=fill_value)
     values, second, _, first, last = _merged(ar1, ar2)
     alone = eq(take_along(second, first, 0), take_along(second, last, 0))
     mask = and_p.bind(eq(positions(shape_of(values)), first), alone)
     fill_value = _first_true(values, mask) if fill_value is None else fill_value
-    return _chosen("setxor1d", values, mask, size, fill_value)[0]
+    return _chosen(values, mask, size, fill_value)[0]
 
 
 @composite(static=("invert", "method"))

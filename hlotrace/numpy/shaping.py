@@ -5,9 +5,10 @@ import operator
 
 from ..api.composite import composite
 from ..api.laid import laid
-from ..core import dtypes
+from ..core import dtypes, errors
 from ..core.array import Array
 from ..core.avals import aval_of
+from ..core.dimension import as_size
 from ..core.trace import concrete_or_error, is_concrete
 from ..lax import shapes as lax
 from ..primitives.common import canonical_axes, canonical_axis, canonical_shape, np, prod, scalar
@@ -55,9 +56,9 @@ def size(a, axis=None):
 def new_shape(name, old, wanted):
     """The shape that `wanted`, in which one size may be -1, stands for.  TypeError if it does not fit."""
     try:
-        wanted = (operator.index(wanted),)
+        wanted = (as_size(wanted),)
     except TypeError:
-        wanted = tuple(operator.index(n) for n in wanted)
+        wanted = tuple(map(as_size, wanted))
     total = prod(old)
     if wanted.count(-1) > 1 or any(n < -1 for n in wanted):
         raise ValueError(f"{name}: the shape {wanted} may have one size -1, and no other negative one")
@@ -68,7 +69,8 @@ def new_shape(name, old, wanted):
                             f"-1 multiply to {known}, which does not divide {total}")
         wanted = tuple(total // known if n == -1 else n for n in wanted)
     elif known != total:
-        raise TypeError(f"cannot reshape array of shape {old} (size {total}) into shape {wanted} (size {known})")
+        raise TypeError(f"cannot reshape array of shape {old} (size {total}) into shape {wanted} (size {known}); one size "
+                        "given as -1 takes what the others leave")
     return wanted
 
 
@@ -78,8 +80,8 @@ def reshape(a, shape, order="C", *, copy=None, out_sharding=None):
     shape = new_shape("reshape", shape_of(a), shape)
     a = a if isinstance(a, Array) else asarray(a)
     if order not in ("C", "F"):
-        raise (NotImplementedError if order in ("A", "K") else ValueError)(
-            f"reshape: order must be 'C' or 'F', got {order!r}")
+        raise (NotImplementedError if order == "A" else ValueError)(
+            f"order must be 'C' (rows first) or 'F' (columns first), got {order!r}")
     result = asarray(lax.reshape(a, shape), copy=copy) if order == "C" else _reshape_columns(a, shape=shape)
     return laid(result, out_sharding, "jnp.reshape")
 
@@ -145,7 +147,8 @@ def moveaxis(a, source, destination):
     n = ndim_of(a)
     source, destination = canonical_axes(source, n, "source"), canonical_axes(destination, n, "destination")
     if len(source) != len(destination):
-        raise ValueError(f"Inconsistent number of elements: {len(source)} vs {len(destination)}")
+        raise ValueError(f"Inconsistent number of elements: {len(source)} vs {len(destination)}: source and destination "
+                         "must name as many axes")
     order = [i for i in range(n) if i not in source]
     for to, axis in sorted(zip(destination, source)):
         order.insert(to, axis)
@@ -227,7 +230,7 @@ def _sequence(name, arrays):
         check_arraylike(name, arrays)
         return list(arrays if isinstance(arrays, np.ndarray) else unstack(arrays))
     if not isinstance(arrays, (list, tuple)):
-        raise TypeError(f"{name} takes a sequence of arrays, got {type(arrays)}")
+        raise TypeError(f"{name} takes a sequence of arrays, got {type(arrays)}; put them into a list: {name}([a, b])")
     if not arrays:
         raise ValueError(f"Need at least one array to {name}.")
     check_arraylike(name, *arrays)
@@ -251,7 +254,8 @@ def concatenate(arrays, axis=0, dtype=None):
     if axis is None:
         arrays, axis = [ravel(a) for a in arrays], 0
     if not ndim_of(arrays[0]):
-        raise ValueError("Zero-dimensional arrays cannot be concatenated; see jnp.stack.")
+        raise ValueError("Zero-dimensional arrays cannot be concatenated; see jnp.stack. Arrays to be joined are "
+                         "passed in one list: concatenate([a, b]).")
     return _joined(arrays, canonical_axis(axis, ndim_of(arrays[0])), dtype)
 
 
@@ -356,7 +360,7 @@ def _split(name, ary, sections, axis, even):
     check_arraylike(name, ary)
     axis = canonical_axis(axis, ndim_of(ary))
     n = shape_of(ary)[axis]
-    sections = concrete_or_error(sections, f"in jax.numpy.{name} argument 1")
+    sections = concrete_or_error(sections, f"indices_or_sections of jnp.{name} must be known")
     if ndim_of(sections) or isinstance(sections, (list, tuple)):
         points = [0, *(operator.index(i) for i in sections), None]
         bounds = [slice(lo, hi).indices(n)[:2] for lo, hi in zip(points, points[1:])]
@@ -366,8 +370,8 @@ def _split(name, ary, sections, axis, even):
         if parts <= 0:
             raise ValueError(f"{name}: the number of sections must be larger than 0, got {parts}")
         if even and n % parts:
-            raise ValueError(f"array split does not result in an equal division: rest is {n % parts} (axis {axis} of size "
-                             f"{n} into {parts} parts)")
+            raise ValueError(f"{name}: axis {axis} of size {n} does not divide into {parts} equal parts; "
+                             "jnp.array_split makes unequal ones")
         ends = list(itertools.accumulate(n // parts + (i < n % parts) for i in range(parts)))
         bounds = tuple(zip([0, *ends], ends))
     return _slices(ary, bounds=bounds, axis=axis)
@@ -431,9 +435,7 @@ def repeat(a, repeats, axis=None, *, total_repeat_length=None, out_sharding=None
     axis = canonical_axis(axis, ndim_of(a))
     n = shape_of(a)[axis]
     if not is_concrete(repeats) and total_repeat_length is None:
-        concrete_or_error(repeats, "When jit-compiling jnp.repeat, the total number of repeats must be static. To fix "
-                                   "this, either specify a static value for `repeats`, or pass a static value to "
-                                   "`total_repeat_length`.")
+        raise errors.sized_by_values(repeats, "total_repeat_length=")
     if total_repeat_length is None:
         known = np.asarray(concrete_or_error(repeats))
         if known.dtype.kind not in "iub":

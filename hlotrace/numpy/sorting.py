@@ -3,18 +3,20 @@ import operator
 
 from ..api.composite import composite
 from ..api.laid import laid
-from ..core import dtypes
+from ..core import dtypes, errors
 from ..core.avals import aval_of
-from ..core.trace import concrete_or_error
+from ..core.dimension import surely
+from ..core.errors import not_one_of
+from ..core.trace import concrete_or_error, is_concrete
 from ..lax.control_flow import fori_loop
-from ..primitives.common import canonical_axis, np, scalar, shape_of
+from ..primitives.common import canonical_axis, np, scalar, shape_of, static_int
 from ..primitives.elementwise import (
     add,
     and_p,
     convert,
     div,
     eq,
-    ge,
+    imag_p,
     lt,
     maximum,
     minimum,
@@ -22,6 +24,7 @@ from ..primitives.elementwise import (
     ne,
     not_p,
     or_p,
+    real,
     select,
     shift_right_logical_p,
     sub,
@@ -34,7 +37,7 @@ from ..primitives.sort import sort as sort_arrays
 from ..primitives.sort import take_along
 from .reductions import max as max_
 from .reductions import min as min_
-from .util import cast, check_arraylike, dtype_of, ndim, promote_dtypes, promote_dtypes_inexact, result_type, shape
+from .util import cast, check_arraylike, dtype_of, ndim, promote_dtypes, promote_dtypes_inexact, shape
 
 __all__ = ["argpartition", "argsort", "bincount", "digitize", "histogram", "histogram_bin_edges", "lexsort",
            "partition", "searchsorted", "sort", "sort_complex"]
@@ -138,13 +141,13 @@ def partition(a, kth, axis=-1):
 
 def argpartition(a, kth, axis=-1):
     """The indices that partition `a`; see `partition`."""
-    return argsort(a, _check_partition("argpartition", a, kth, axis))
+    return convert(argsort(a, _check_partition("argpartition", a, kth, axis)), dtypes.int32, aval_of(a).weak_type)
 
 
 @composite
 def _sort_complex(a):
     dtype = dtype_of(a)
-    a = cast(a, dtype if dtypes.is_complex(dtype) else result_type(dtype, dtypes.complex64))
+    a = cast(a, dtype if dtypes.is_complex(dtype) else dtypes.complex_of(dtypes.to_inexact(dtype)))
     return sort_arrays(a, dimension=ndim(a) - 1)[0]
 
 
@@ -158,7 +161,10 @@ def sort_complex(a):
 # --- searching --------------------------------------------------------------------------------------------------
 
 def _before(x, y):
-    """x < y with NaN after all else, elementwise."""
+    """x < y with NaN after all else, elementwise; complex numbers by real, then by imaginary part."""
+    if dtypes.is_complex(dtype_of(x)):
+        (a, b), (c, d) = ((real(z), imag_p.bind(z)) for z in (x, y))
+        return or_p.bind(_before(a, c), and_p.bind(not_p.bind(_before(c, a)), _before(b, d)))
     if not dtypes.is_float(dtype_of(x)):
         return lt(x, y)
     return or_p.bind(lt(x, y), and_p.bind(ne(y, y), eq(x, x)))
@@ -214,9 +220,9 @@ def _searchsorted(a, v, sorter, side, method):
     if sorter is not None:
         a = take_along(a, sorter, 0)
     if not shape_of(a)[0]:
-        return full(shape_of(v), 0, index_dtype())
+        return full(shape_of(v), 0, dtypes.int32)
     found = _SEARCHES[method](a, flat(cast(v, dtype_of(v))), side)
-    return reshape(convert(found, index_dtype()), shape_of(v))
+    return reshape(convert(found, index_dtype() if surely(shape_of(a)[0], low=2**31) else dtypes.int32), shape_of(v))
 
 
 def searchsorted(a, v, side="left", sorter=None, *, method="scan"):
@@ -227,11 +233,11 @@ def searchsorted(a, v, side="left", sorter=None, *, method="scan"):
     """
     check_arraylike("searchsorted", a, v)
     if side not in ("left", "right"):
-        raise ValueError(f"invalid argument side={side!r}, expected 'left' or 'right'")
+        raise not_one_of("side", side, ("left", "right"))
     if method not in _SEARCHES:
-        raise ValueError(f"invalid argument method={method!r}, expected one of {sorted(_SEARCHES)}")
+        raise not_one_of("method", method, sorted(_SEARCHES))
     if ndim(a) != 1:
-        raise ValueError(f"a should be 1-dimensional, got shape {shape(a)}")
+        raise ValueError(f"a should be 1-dimensional, got shape {shape(a)}: vmap goes over the rows of a table")
     if sorter is not None:
         check_arraylike("searchsorted", sorter)
         if not dtypes.is_integer(dtype_of(sorter)) or shape(sorter) != shape(a):
@@ -244,12 +250,12 @@ def searchsorted(a, v, side="left", sorter=None, *, method="scan"):
 def _digitize(x, bins, right, method):
     n, = shape_of(bins)
     if not n:
-        return full(shape_of(x), 0, index_dtype())
+        return full(shape_of(x), 0, dtypes.int32)
     side = "left" if right else "right"
     upward = searchsorted(bins, x, side, method=method)
     downward = sub(n, searchsorted(rev_p.bind(bins, dimensions=(0,)), x, side, method=method))
     first, last = (slice_p.bind(bins, start_indices=(i,), limit_indices=(i + 1,), strides=None) for i in (0, n - 1))
-    return select(reshape(ge(last, first), ()), upward, downward)
+    return select(reshape(_before(last, first), ()), downward, upward)
 
 
 def digitize(x, bins, right=False, *, method=None):
@@ -259,7 +265,7 @@ def digitize(x, bins, right=False, *, method=None):
     """
     check_arraylike("digitize", x, bins)
     if ndim(bins) != 1:
-        raise ValueError(f"digitize: bins must be a 1-dimensional array; got shape {shape(bins)}")
+        raise ValueError(f"digitize: bins must be a 1-dimensional array; got shape {shape(bins)}: vmap goes over its rows")
     return _digitize(x, bins, bool(right), method or "scan")
 
 
@@ -282,14 +288,15 @@ def bincount(x, weights=None, minlength=0, *, length=None, out_sharding=None):
     """
     check_arraylike("bincount", x)
     if not (dtypes.is_integer(dtype_of(x)) or dtypes.is_bool(dtype_of(x))):
-        raise TypeError(f"x argument to bincount must have an integer type; got {dtype_of(x)}")
+        raise TypeError(f"x argument to bincount must have an integer type; got {dtype_of(x)}: convert it with .astype(int)")
     if ndim(x) != 1:
         raise ValueError(f"only 1-dimensional input supported, got shape {shape(x)}")
     if weights is not None and shape(weights) != shape(x):
         raise ValueError(f"bincount: shape of weights must match shape of x, got {shape(weights)} and {shape(x)}")
     if length is None:
-        values = np.asarray(concrete_or_error(x, "The error occurred because of argument 'x' of jnp.bincount. To avoid "
-                                              "this error, pass a static `length` argument."))
+        if not is_concrete(x):
+            raise errors.sized_by_values(x, "length=")
+        values = np.asarray(concrete_or_error(x))
         length = max(operator.index(minlength), int(values.max()) + 1 if values.size else 0)
     return laid(_bincount(x, weights, max(operator.index(length), 0)), out_sharding, "jnp.bincount")
 
@@ -312,24 +319,30 @@ def _even_edges(a, bounds, bins):
 def histogram_bin_edges(a, bins=10, range=None, weights=None):
     """The edges of `bins` equal bins from the least to the greatest element, or over `range` = (low, high).
 
-    An array of bins is returned as it is.  Names of rules for bins, such as 'auto', are not supported, and nothing
-    else depends on `weights`.
+    An array of bins is returned as it is, but in the dtype of `a`, floating point also for integers.  Names of rules
+    for bins, such as 'auto', are not supported, and nothing else depends on `weights`.
     """
     if isinstance(bins, str):
-        raise NotImplementedError(f"string values for `bins` are not implemented, got {bins!r}")
+        raise NotImplementedError(f"names of rules for `bins` are not supported, got {bins!r}: give the number of bins, "
+                                  "or an array of their edges")
     check_arraylike("histogram_bin_edges", a, bins)
     if ndim(bins) == 1:
-        return convert(bins, dtypes.to_inexact(dtype_of(bins)))
+        return convert(bins, dtypes.to_inexact(dtype_of(a)))
+    if ndim(bins) > 1:
+        raise ValueError(f"bins must be an int or a 1-dimensional array of edges, got shape {shape_of(bins)}")
     if range is not None:
+        if not hasattr(range, "__len__") or len(range) != 2:
+            raise ValueError(f"range must be a pair (low, high), got {range!r}")
         low, high = range
         range = (low, high)
-    return _even_edges(a, range, operator.index(bins))
+        if any(dtypes.is_complex(dtype_of(x)) for x in range):
+            raise TypeError(f"histogram: range must be two real numbers, got {range}")
+    return _even_edges(a, range, static_int(bins, "bins"))
 
 
 @composite(static=("density",))
 def _histogram(a, edges, weights, density):
-    (n,) = shape_of(edges)
-    a, edges = promote_dtypes(flat(a), edges)
+    (n,), a = shape_of(edges), flat(a)
     if weights is None:
         weights = full(shape_of(a), 1, dtype_of(edges))
     last = slice_p.bind(edges, start_indices=(n - 1,), limit_indices=(n,), strides=None)
@@ -348,10 +361,17 @@ def _histogram(a, edges, weights, density):
 def histogram(a, bins=10, range=None, weights=None, density=None):
     """(counts, edges): how many elements of `a`, or how much of their `weights`, lie in each bin.
 
-    All bins are half open but the last, which has both its edges.  `density` makes the integral 1.
+    All bins are half open but the last, which has both its edges.  `density` makes the integral 1.  Both results have the
+    dtype of `a` and `weights`, floating point also for integers.
     """
     check_arraylike("histogram", a)
     if weights is not None and shape(weights) != shape(a):
-        raise ValueError(f"weights should have the same shape as a, got {shape(weights)} and {shape(a)}.")
+        raise ValueError(f"weights should have the same shape as a, got {shape(weights)} and {shape(a)}: one for each "
+                         "element.")
+    if weights is None:
+        a, = promote_dtypes_inexact(a)
+    else:
+        check_arraylike("histogram", weights)
+        a, weights = promote_dtypes_inexact(a, weights)
     edges = histogram_bin_edges(a, bins, range, weights)
-    return _histogram(promote_dtypes_inexact(a)[0], edges, weights, bool(density)), edges
+    return _histogram(a, edges, weights, bool(density)), edges

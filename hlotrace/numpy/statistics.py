@@ -2,6 +2,7 @@
 from ..api.composite import composite
 from ..api.laid import laid
 from ..core import dtypes
+from ..core.errors import not_one_of
 from ..primitives.common import canonical_axes, np, prod, shape_of
 from ..primitives.cumulative import cumsum_p
 from ..primitives.elementwise import (
@@ -66,7 +67,7 @@ def _average(a, weights, axes, keepdims, with_weights):
     if weights is None:
         a, = promote_dtypes_inexact(a)
         result = mean(a, axes, keepdims=keepdims)
-        total = full(shape_of(result), a.size / prod(shape_of(result)) if prod(shape_of(result)) else 0,
+        total = full(shape_of(result), prod(shape_of(a)) / prod(shape_of(result)) if prod(shape_of(result)) else 0,
                      dtype_of(result))
         return (result, total) if with_weights else result
     a, weights = promote_dtypes_inexact(a, weights)
@@ -91,7 +92,7 @@ def average(a, axis=None, weights=None, returned=False, keepdims=False):
                              f"{shape(weights)}.")
         if shape(weights) != tuple(shape(a)[i] for i in axes):
             raise ValueError(f"Shape of weights must be consistent with shape of a along specified axis: {shape(a)} "
-                             f"along {axis}, got {shape(weights)}.")
+                             f"along {axis}, got {shape(weights)}: give one for each entry of that axis.")
     return _average(a, weights, axes, bool(keepdims), bool(returned))
 
 
@@ -212,8 +213,7 @@ def _at_weight(rows, weights, q):
 
 @composite(static=("axes", "keepdims", "method", "skip_nan"))
 def _quantile(a, q, weights, axes, keepdims, method, skip_nan):
-    a, q = promote_dtypes_inexact(a, q)
-    dtype, shape = dtype_of(a), shape_of(a)
+    dtype, shape = dtypes.to_inexact(dtype_of(a)), shape_of(a)
     a, q = cast(a, wider(dtype)), cast(q, wider(dtype))
     kept, n = kept_axes(len(shape), axes), prod(shape[i] for i in axes)
     rest = tuple(shape[i] for i in kept)
@@ -245,11 +245,12 @@ def _quantiles(name, a, q, axis, out, overwrite_input, method, keepdims, weights
         raise ValueError(f"jax.numpy.{name} does not support overwrite_input=True or out != None")
     check_arraylike(name, a, q)
     if dtypes.is_complex(dtype_of(a)) or dtypes.is_complex(dtype_of(q)):
-        raise ValueError(f"{name} does not support complex input, as the operation is poorly defined.")
+        raise ValueError(f"{name} does not support complex input, as the operation is poorly defined: take those of "
+                         "x.real and x.imag.")
     if ndim(q) > 1:
-        raise ValueError(f"q must have rank <= 1, got shape {shape(q)}")
+        raise ValueError(f"q must have rank <= 1, got shape {shape(q)}: flatten it with .ravel()")
     if method not in _METHODS:
-        raise ValueError(f"method can only be one of {', '.join(map(repr, _METHODS))}, got {method!r}")
+        raise not_one_of("method", method, _METHODS)
     axes = canonical_axes(axis, ndim(a))
     if not prod(shape(a)[i] for i in axes):
         raise ValueError(f"{name} of an empty axis is not defined: shape {shape(a)}, axis {axis}")
@@ -297,9 +298,11 @@ def nanpercentile(a, q, axis=None, out=None, overwrite_input=False, method="line
 
 def median(a, axis=None, out=None, overwrite_input=False, keepdims=False):
     """The median over `axis`, the mean of the middle two for an even count; NaN where there is a NaN."""
-    return quantile(a, 0.5, axis, out, overwrite_input, "midpoint", keepdims)
+    check_arraylike("median", a)
+    return quantile(*promote_dtypes_inexact(a), 0.5, axis, out, overwrite_input, "midpoint", keepdims)
 
 
 def nanmedian(a, axis=None, out=None, overwrite_input=False, keepdims=False):
     """The median over `axis` of the elements that are not NaN."""
-    return nanquantile(a, 0.5, axis, out, overwrite_input, "midpoint", keepdims)
+    check_arraylike("nanmedian", a)
+    return nanquantile(*promote_dtypes_inexact(a), 0.5, axis, out, overwrite_input, "midpoint", keepdims)

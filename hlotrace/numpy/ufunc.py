@@ -1,8 +1,10 @@
 """ufunc: an elementwise function with NumPy's methods reduce, accumulate, reduceat, at and outer."""
 from ..api.composite import composite
+from ..api.signatures import name_of
 from ..api.vmap import vmap
 from ..core.array import Array
 from ..core.avals import aval_of
+from ..core.boundary import boundaries
 from ..lax.control_flow import scan
 from ..primitives.common import canonical_axes, canonical_axis, np
 from ..primitives.shape import reshape
@@ -21,6 +23,7 @@ _UPDATES = {"add": "add", "subtract": "subtract", "multiply": "multiply", "maxim
             "divide": "divide"}
 
 
+@boundaries
 class ufunc:
     """An elementwise function of `nin` arrays, which broadcast, giving `nout` arrays.
 
@@ -111,7 +114,7 @@ class ufunc:
 def frompyfunc(func, /, nin, nout, *, identity=None):
     """A ufunc of a function of `nin` scalars that gives `nout` scalars."""
     mapped = vectorize(func)
-    return ufunc(mapped, nin, nout, name=getattr(func, "__name__", "ufunc"), identity=identity)
+    return ufunc(mapped, nin, nout, name=name_of(func), identity=identity)
 
 
 # --- the methods of any ufunc, as scans -------------------------------------------------------------------------

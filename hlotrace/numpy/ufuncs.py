@@ -9,6 +9,7 @@ from ..api.composite import composite
 from ..core import dtypes, tree
 from ..core.array import Array
 from ..core.avals import aval_of
+from ..core.boundary import leave
 from ..core.config import state
 from ..core.dtypes import SUPPORTED, python_scalars
 from ..primitives import elementwise as e
@@ -19,6 +20,7 @@ from .ufunc import ufunc
 from .util import check_arraylike, dtype_of, promote_args, promote_args_inexact, shape
 
 _KINDS = {kind: [d for d in SUPPORTED if kind_of(d) == kind] for kind in "bufic"}
+ALWAYS, SCALARS, FIRST, NEVER = "always", "scalars", "first", "never"
 _ORDER = {"b": 0, "i": 1, "u": 1, "f": 2, "c": 3}      # kinds of dtype in the order of python_scalars
 
 
@@ -51,12 +53,12 @@ def _table(rules):
     return table, {d: rule.bind for d, rule in table.items() if isinstance(rule, Primitive)}
 
 
-def _general(name, doc, promote, rules, table):
+def _general(name, doc, promote, rules, table, weak):
     """The function for all operands: promote them and apply the rule for their dtype."""
     fallback = next(iter(rules.values()))
 
     def function(*args):
-        args = promote(name, *args)
+        given, args = args, promote(name, *args)
         dtype = dtype_of(args[0])
         rule = table.get(dtype, fallback)
         if isinstance(rule, Primitive):
@@ -64,82 +66,100 @@ def _general(name, doc, promote, rules, table):
         if dtype not in table:
             accepted = ", ".join(e._KINDS[kind] for kinds in rules for kind in kinds)
             raise TypeError(f"{name} does not accept dtype {dtype.name}; accepted dtypes are {accepted}")
-        return weakened(rule(*args), *args)
+        if not all([aval_of(x).weak_type for x in args]):
+            return rule(*args)
+        kept = weak.get(kind_of(dtype), NEVER) if isinstance(weak, dict) else weak
+        return _weakened(rule(*args), kept, given, dtypes.is_bool(dtype))
     function.__name__ = function.__qualname__ = name
     function.__doc__ = doc
     return function
 
 
-def weakened(out, *args):
-    """The results of a function of Python numbers give way in promotion, as those do."""
-    if not all(aval_of(x).weak_type for x in args):
-        return out
-    return tree.tree_map(lambda x: x if dtypes.is_bool(dtype_of(x)) else convert(x, dtype_of(x), True), out)
+def weakened(out, *args, kept=ALWAYS):
+    """The results of a function of Python numbers give way in promotion, as those do, if its constants do not hinder it."""
+    return _weakened(out, kept, args) if all([aval_of(x).weak_type for x in args]) else out
+
+
+def _weakened(out, kept, args, strong=False):
+    """Results of operands that gave way, which they do too if `kept` says so of the arguments before promotion."""
+    hindering = {ALWAYS: (), SCALARS: args, FIRST: args[:1], NEVER: None}[kept]
+    weak = not strong and hindering is not None and not any(map(shape, hindering))
+    return tree.tree_map(lambda x: convert(x, dtype_of(x), weak), out)
 
 
 class Unary(ufunc):
     """An elementwise function of one array.
 
     rules: for kinds of dtype, such as `fc`, the primitive or function that does it.
+    weak: which results of weak operands are weak, where a rule is no primitive: ALWAYS, those of SCALARS, where the FIRST
+      is a scalar, or NEVER; or a dict of these by kind of dtype.
     promote: function of the name and the operand, gives the operand in a dtype for which there is a rule.
     """
 
-    def __init__(self, name, doc, promote, nout=1, **rules):
+    def __init__(self, name, doc, promote, nout=1, weak=ALWAYS, **rules):
         table, self.direct = _table(rules)
-        self.general = composite(_general(name, doc, promote, rules, table))
+        self.general = composite(_general(name, doc, promote, rules, table, weak))
         super().__init__(self.general, 1, nout, name=name, module=__package__)
 
     def __call__(self, x, out=None, where=None):
-        if out is not None or where is not None:
-            self._refuse(out, where)
-        if isinstance(x, Array):
-            bind = self.direct.get(x.aval.dtype)
-            if bind is not None:
-                return bind(x)
-        return self.general(x)
+        try:
+            if out is not None or where is not None:
+                self._refuse(out, where)
+            if isinstance(x, Array):
+                bind = self.direct.get(x.aval.dtype)
+                if bind is not None:
+                    return bind(x)
+            return self.general(x)
+        except Exception as error:
+            leave(error, f"jnp.{self.__name__}", (x,))
+            raise
 
 
 class Binary(ufunc):
     """An elementwise function of two arrays; see Unary.  `beside` makes Python numbers operands."""
 
-    def __init__(self, name, doc, promote, identity=None, beside=beside, **rules):
+    def __init__(self, name, doc, promote, identity=None, beside=beside, weak=ALWAYS, **rules):
         table, self.direct = _table(rules)
         self.beside = beside
-        self.general = composite(_general(name, doc, promote, rules, table))
+        self.general = composite(_general(name, doc, promote, rules, table, weak))
         super().__init__(self.general, 2, name=name, identity=identity, module=__package__)
 
     def __call__(self, x1, x2, out=None, where=None):
-        if out is not None or where is not None:
-            self._refuse(out, where)
-        if isinstance(x1, Array):
-            aval = x1.aval
-            bind = self.direct.get(aval.dtype)
-            if bind is not None:
-                if isinstance(x2, Array):
-                    if x2.aval is aval:
-                        return bind(x1, x2)
-                elif type(x2) in python_scalars:
-                    make = self.beside(type(x2), aval, state.x64)
-                    if make is not None and (operand := make(x2)) is not None:
-                        return bind(x1, operand)
-        elif isinstance(x2, Array) and type(x1) in python_scalars:
-            aval = x2.aval
-            bind = self.direct.get(aval.dtype)
-            if bind is not None:
-                make = self.beside(type(x1), aval, state.x64)
-                if make is not None and (operand := make(x1)) is not None:
-                    return bind(operand, x2)
-        return self.general(x1, x2)
+        try:
+            if out is not None or where is not None:
+                self._refuse(out, where)
+            if isinstance(x1, Array):
+                aval = x1.aval
+                bind = self.direct.get(aval.dtype)
+                if bind is not None:
+                    if isinstance(x2, Array):
+                        if x2.aval is aval:
+                            return bind(x1, x2)
+                    elif type(x2) in python_scalars:
+                        make = self.beside(type(x2), aval, state.x64)
+                        if make is not None and (operand := make(x2)) is not None:
+                            return bind(x1, operand)
+            elif isinstance(x2, Array) and type(x1) in python_scalars:
+                aval = x2.aval
+                bind = self.direct.get(aval.dtype)
+                if bind is not None:
+                    make = self.beside(type(x1), aval, state.x64)
+                    if make is not None and (operand := make(x1)) is not None:
+                        return bind(operand, x2)
+            return self.general(x1, x2)
+        except Exception as error:
+            leave(error, f"jnp.{self.__name__}", (x1, x2))
+            raise
 
 
-def unary(promote, kinds="fciub", nout=1):
+def unary(promote, kinds="fciub", nout=1, weak=ALWAYS):
     """Decorator: a ufunc of one array out of a function of an array already promoted."""
-    return lambda f: Unary(f.__name__, f.__doc__, promote, nout, **{kinds: f})
+    return lambda f: Unary(f.__name__, f.__doc__, promote, nout, weak, **{kinds: f})
 
 
-def binary(promote, kinds="fciub"):
+def binary(promote, kinds="fciub", weak=ALWAYS):
     """Decorator: a ufunc of two arrays out of a function of arrays already promoted and broadcast."""
-    return lambda f: Binary(f.__name__, f.__doc__, promote, **{kinds: f})
+    return lambda f: Binary(f.__name__, f.__doc__, promote, weak=weak, **{kinds: f})
 
 
 def as_is(x):
@@ -178,15 +198,17 @@ positive = Unary("positive", "x.", checked, fciub=as_is)
 abs = Unary("abs", "Absolute value; real also for complex x.", checked, fci=e.abs_p, ub=as_is)
 fabs = Unary("fabs", "Absolute value of real x, in floating point.", promote_args_inexact, f=lambda x: e.abs_p.bind(x))
 sign = Unary("sign", "-1, 0 or 1 by the sign; x/|x| for complex x.", checked, fciu=e.sign_p)
-square = Unary("square", "x * x.", numeric, fciu=e.square_p)
+square = Unary("square", "x * x; of booleans as int32.", checked, fciu=e.square_p,
+               b=lambda x: convert(x, dtypes.int32))
 floor = Unary("floor", "The greatest integer that is not above x, in the dtype of x.", checked, f=e.floor_p, iub=as_is)
 ceil = Unary("ceil", "The least integer that is not below x, in the dtype of x.", checked, f=e.ceil_p, iub=as_is)
 conjugate = Unary("conjugate", "Complex conjugate; real x as it is.", checked, c=e.conj_p, fiub=as_is)
 real = Unary("real", "Real part.", checked, c=e.real_p, fiub=as_is)
 imag = Unary("imag", "Imaginary part: 0 for real x.", checked, c=e.imag_p, fiub=lambda x: like(x, 0))
 invert = Unary("invert", "All bits flipped; integers and booleans.", checked, iub=e.not_p)
-logical_not = Unary("logical_not", "True where x is 0.", checked, b=e.not_p, fciu=lambda x: eq(x, 0))
-isfinite = Unary("isfinite", "Neither infinite nor NaN.", checked, f=e.is_finite_p,
+logical_not = Unary("logical_not", "True where x is 0.", checked, weak=SCALARS, b=e.not_p,
+                    fciu=lambda x: eq(x, 0))
+isfinite = Unary("isfinite", "Neither infinite nor NaN.", checked, weak={"c": ALWAYS}, f=e.is_finite_p,
                  c=lambda x: e.and_p.bind(isfinite(real(x)), isfinite(imag(x))),
                  iub=lambda x: full(shape(x), True, np.dtype(bool)))
 
@@ -211,16 +233,29 @@ def _truth(name, *args):
     return promote_args(name, *[x if dtypes.is_bool(dtype_of(x)) else ne(x, 0) for x in args])
 
 
-logical_and = Binary("logical_and", "True where both are not 0.", _truth, True, b=e.and_p)
-logical_or = Binary("logical_or", "True where either is not 0.", _truth, False, b=e.or_p)
-logical_xor = Binary("logical_xor", "True where just one is not 0.", _truth, False, b=e.xor_p)
+def _logical(name, doc, identity, primitive):
+    result = Binary(name, doc, _truth, identity, b=primitive)
+
+    @composite
+    def general(x1, x2):
+        out = primitive.bind(*_truth(name, x1, x2))
+        joined = dtypes.lattice_result(tuple([(a.dtype, a.weak_type) for a in map(aval_of, (x1, x2))]))
+        return convert(out, dtypes.bool_, joined[1] and not shape(x1) and not shape(x2))     # scalars give way as numbers do
+    result.general = result.func = general
+    return result
+
+
+logical_and = _logical("logical_and", "True where both are not 0.", True, e.and_p)
+logical_or = _logical("logical_or", "True where either is not 0.", False, e.or_p)
+logical_xor = _logical("logical_xor", "True where just one is not 0.", False, e.xor_p)
 
 
 def _lexicographic(compare):
     """A comparison of complex numbers: by real part, and by imaginary part where those are equal."""
     def function(x, y):
         x_real, y_real = e.real(x), e.real(y)
-        return select(eq(x_real, y_real), compare(e.imag_p.bind(x), e.imag_p.bind(y)), compare(x_real, y_real))
+        found = select(eq(x_real, y_real), compare(e.imag_p.bind(x), e.imag_p.bind(y)), compare(x_real, y_real))
+        return convert(found, dtypes.bool_, aval_of(x).weak_type and aval_of(y).weak_type)
     return function
 
 
@@ -272,17 +307,17 @@ minimum = Binary("minimum", "The lesser; NaN where either is NaN.", promote_args
 
 # --- functions of one array made of several primitives ----------------------------------------------------------
 
-def _scaled(name, doc, factor, function=lambda x: x):
+def _scaled(name, doc, factor, weak, function=lambda x: x):
     def parts(x):       # a complex product would make NaN of infinity times 0
         x = function(x)
         return e.complex_p.bind(mul(real(x), factor), mul(imag(x), factor))
-    return Unary(name, doc, promote_args_inexact, f=lambda x: mul(function(x), factor), c=parts)
+    return Unary(name, doc, promote_args_inexact, weak=weak, f=lambda x: mul(function(x), factor), c=parts)
 
 
-log2 = _scaled("log2", "Logarithm to base 2.", float(1 / np.log(2)), e.log)
-log10 = _scaled("log10", "Logarithm to base 10.", float(1 / np.log(10)), e.log)
-deg2rad = _scaled("deg2rad", "Degrees to radians.", float(np.pi / 180))
-rad2deg = _scaled("rad2deg", "Radians to degrees.", float(180 / np.pi))
+log2 = _scaled("log2", "Logarithm to base 2.", float(1 / np.log(2)), NEVER, e.log)
+log10 = _scaled("log10", "Logarithm to base 10.", float(1 / np.log(10)), NEVER, e.log)
+deg2rad = _scaled("deg2rad", "Degrees to radians.", float(np.pi / 180), SCALARS)
+rad2deg = _scaled("rad2deg", "Radians to degrees.", float(180 / np.pi), SCALARS)
 reciprocal = Unary("reciprocal", "1 / x, floating point also for integers.", promote_args_inexact,
                    fc=lambda x: e.integer_pow(x, -1))
 
@@ -291,7 +326,7 @@ trunc = Unary("trunc", "The integer part, toward zero, in the dtype of x.", chec
               f=lambda x: select(lt(x, 0), e.ceil_p.bind(x), e.floor_p.bind(x)), iub=as_is)
 isnan = Unary("isnan", "Not a number.", checked, fc=lambda x: ne(x, x),
               iub=lambda x: full(shape(x), False, np.dtype(bool)))
-isinf = Unary("isinf", "Infinite; a complex number is, if either part is.", checked,
+isinf = Unary("isinf", "Infinite; a complex number is, if either part is.", checked, weak=NEVER,
               f=lambda x: eq(e.abs_p.bind(x), np.inf), c=lambda x: e.or_p.bind(isinf(real(x)), isinf(imag(x))),
               iub=lambda x: full(shape(x), False, np.dtype(bool)))
 
@@ -299,15 +334,15 @@ isinf = Unary("isinf", "Infinite; a complex number is, if either part is.", chec
 def _is_infinity(name, value):
     def refuse(x):
         raise ValueError("isposinf/isneginf are not well defined for complex types")
-    return Unary(name, f"x == {value}.", checked, f=lambda x: eq(x, value), c=refuse,
+    return Unary(name, f"x == {value}.", checked, weak=NEVER, f=lambda x: eq(x, value), c=refuse,
                  iub=lambda x: full(shape(x), False, np.dtype(bool)))
 
 
 isposinf = _is_infinity("isposinf", np.inf)
 isneginf = _is_infinity("isneginf", -np.inf)
-iscomplex = Unary("iscomplex", "The imaginary part is not 0.", checked, fciub=lambda x: ne(imag(x), 0))
-isreal = Unary("isreal", "The imaginary part is 0.", checked, fciub=lambda x: eq(imag(x), 0))
-bitwise_count = Unary("bitwise_count", "Number of bits set in |x|, as uint8.", checked,
+iscomplex = Unary("iscomplex", "The imaginary part is not 0.", checked, weak=SCALARS, fciub=lambda x: ne(imag(x), 0))
+isreal = Unary("isreal", "The imaginary part is 0.", checked, weak=SCALARS, fciub=lambda x: eq(imag(x), 0))
+bitwise_count = Unary("bitwise_count", "Number of bits set in |x|, as uint8.", checked, weak=NEVER,
                       iu=lambda x: convert(e.population_count_p.bind(abs(x)), dtypes.uint8),
                       b=lambda x: convert(x, dtypes.uint8))
 

@@ -5,6 +5,7 @@ from ..core import dtypes, source
 from ..core.array import Array
 from ..core.avals import aval_of, is_arraylike
 from ..core.config import config
+from ..core.dimension import Dimension
 from ..lax.shapes import broadcast_shapes
 from ..primitives.common import is_constant, np, scalar
 from ..primitives.elementwise import convert_element_type_p
@@ -17,9 +18,22 @@ def check_arraylike(name, *args):
     """TypeError for an argument that is not an array, a NumPy value or a Python number."""
     for i, x in enumerate(args):
         if not isinstance(x, Array) and not is_arraylike(x):
-            what = (" Lists and tuples are not converted by themselves: use jnp.array(...)."
-                    if isinstance(x, (list, tuple)) else "")
-            raise TypeError(f"{name} requires ndarray or scalar arguments, got {type(x)} at position {i}.{what}")
+            raise TypeError(f"{name} requires ndarray or scalar arguments, got {type(x)} at position {i}: {_instead(x)}")
+
+
+def _instead(x):
+    if isinstance(x, (list, tuple)):
+        return "lists and tuples are not converted by themselves: use jnp.array(...)"
+    if isinstance(x, str):
+        return "a text is no number; float(text) reads one"
+    if isinstance(x, dict):
+        return "jax.tree.map(function, values) goes over the arrays of a dict"
+    if callable(x) and not isinstance(x, type):
+        return "it is a function: call it, and give its result"
+    if hasattr(x, "shape") and hasattr(x, "dtype"):
+        return getattr(x, "instead_of_an_array", "it is a type without a value: use it with jax.eval_shape, or make an "
+                                                 "array: jnp.zeros(s.shape, s.dtype)")
+    return "None is no number; is a return missing?" if x is None else "jnp.array(...) converts what holds numbers"
 
 
 def shape(x):
@@ -56,10 +70,12 @@ def cast(x, dtype, weak_type=False):
     if type(x) in SCALARS:
         if not weak_type:
             return scalar(x, dtype)
-        return float(x) if dtypes.is_float(dtype) else complex(x) if dtype.kind == "c" else x
+        return float(x) if dtypes.is_float(dtype) else complex(x) if dtype.kind == "c" else int(x)
     aval = aval_of(x)
     if aval.dtype == dtype and aval.weak_type == weak_type:
-        return x if isinstance(x, Array) or x.dtype == dtype else x.astype(dtype)
+        return x if isinstance(x, (Array, Dimension)) or x.dtype == dtype else x.astype(dtype)
+    if type(x) is Dimension:
+        x = x.as_value(None if weak_type else dtype)
     if not isinstance(x, Array) and not weak_type:
         return np.asarray(x).astype(dtype)
     return convert_element_type_p.bind(x, new_dtype=dtype, weak_type=weak_type)
@@ -73,7 +89,7 @@ def promote_dtypes(*args):
         if a.dtype != first.dtype or a.weak_type != first.weak_type:
             break
     else:
-        if not any(type(x) in SCALARS for x in args):
+        if not (any(type(x) in SCALARS for x in args) or first.weak_type and first.dtype == dtypes.bool_):
             return list(args)
     dtype, weak = dtypes.lattice_result(tuple([(a.dtype, a.weak_type) for a in avals]))
     # a weak array of the right dtype may stay weak: the result is weak only if all operands are

@@ -1,6 +1,4 @@
 """Windows: weights that fall off to both ends."""
-import operator
-
 from ..api.composite import composite
 from ..core import dtypes
 from ..core.trace import concrete_or_error
@@ -18,7 +16,7 @@ __all__ = ["bartlett", "blackman", "hamming", "hanning", "kaiser"]
 def _window(name, formula, doc):
     """A window function of M points from its formula in (0, 1, ..., M - 1), M and the parameters."""
     def window(M, *parameters):
-        M = operator.index(concrete_or_error(M, f"M argument of jnp.{name}"))
+        M = int(concrete_or_error(M, f"M of jnp.{name} must be known"))     # as JAX: a float loses its fraction
         if M <= 1:
             return ones(M)
         return _windowed(*parameters, formula=formula, M=M)

@@ -4,19 +4,28 @@ from .common import Primitive, dtypes, np
 from .shape import broadcast_axis, front
 
 
-def checked(result, aval, i):
-    """A callback's result as a NumPy array of exactly the declared type.  ValueError otherwise."""
+def checked(result, aval, i, function):
+    """A callback's result as a NumPy array of exactly the declared type.  ValueError otherwise.
+
+    `function` has the name of the user's and, where it is not from outside, the paths of its results, and says whether they
+    are those of many calls.
+    """
+    where = f"callback {function.__name__}: its result{function.paths[i] if hasattr(function, 'paths') else f'[{i}]'}"
     value = np.asarray(result)
-    if value.dtype == object:
-        raise TypeError(f"callback result {i} is a {type(result).__name__}, not an array")
+    if value.dtype.kind in "OUS":
+        raise TypeError(f"{where} is a {type(result).__name__}, not an array, where result_shape_dtypes declares "
+                        f"{aval.str_short()}: return np.asarray(result, dtype='{aval.dtype}') of numbers")
     if value.shape != aval.shape:
-        raise ValueError(f"callback result {i} has shape {value.shape}, but result_shape_dtypes declares {aval.shape}")
+        mapped = ("; vmap_method gives it all mapped elements at once, and its result needs their axis in front"
+                  if getattr(function, "mapped", False) else "")
+        raise ValueError(f"{where} has shape {value.shape}, but result_shape_dtypes declares {aval.shape}{mapped}: reshape "
+                         "what it returns, or declare what it does, with jax.ShapeDtypeStruct(shape, dtype)")
     if value.dtype != aval.dtype:
         if type(result) in dtypes.python_scalars or (
                 value.dtype in dtypes.SUPPORTED and dtypes.canonicalize(value.dtype) == aval.dtype):
             return np.asarray(result, aval.dtype)       # without x64, NumPy's float64 stands for float32
-        raise ValueError(f"callback result {i} has dtype {value.dtype}, but result_shape_dtypes declares {aval.dtype}. "
-                         f"Return np.asarray(result, dtype='{aval.dtype}').")
+        raise ValueError(f"{where} has dtype {value.dtype}, but result_shape_dtypes declares {aval.dtype}. Return "
+                         f"np.asarray(result, dtype='{aval.dtype}'), or declare {value.dtype}.")
     return np.ascontiguousarray(value) if aval.ndim else value
 
 
@@ -53,8 +62,9 @@ def _batch(axis, args, dims, *, function, out_avals, effect, vmap_method):
         raise ValueError("Cannot vmap an ordered io_callback: its calls have no order among the mapped elements. Use "
                          "ordered=False, or lax.map.")
     if vmap_method is None and not effect:
-        raise NotImplementedError("vmap of pure_callback needs to know how: pass vmap_method='sequential', "
-                                  "'expand_dims' or 'broadcast_all'")
+        raise NotImplementedError(f"vmap of pure_callback needs to know how to call {function.__name__}: pass "
+                                  "vmap_method='sequential' (once for each element), or 'expand_dims' or 'broadcast_all' "
+                                  "(once, with the mapped axis in front)")
     args = front(args, dims)
     batched = [d is not None for d in dims]
     stacked = tuple(a.update(shape=(axis.size, *a.shape)) for a in out_avals)
@@ -62,13 +72,18 @@ def _batch(axis, args, dims, *, function, out_avals, effect, vmap_method):
         if vmap_method != "legacy_vectorized":
             size = axis.size if vmap_method == "broadcast_all" else 1
             args = [a if b else broadcast_axis(a, size, 0) for a, b in zip(args, batched)]
-        mapped = function
+
+        def mapped(*values):
+            return function(*values)
+        mapped.mapped = True
     else:
         def mapped(*values):
             rows = [function(*(v[i] if b else v for v, b in zip(values, batched))) for i in range(axis.size)]
-            checked_rows = [[checked(r, a, n) for n, (r, a) in enumerate(zip(row, out_avals))] for row in rows]
+            checked_rows = [[checked(r, a, n, function) for n, (r, a) in enumerate(zip(row, out_avals))] for row in rows]
             return [np.stack(column) if column else np.empty(s.shape, s.dtype)
                     for column, s in zip(zip(*checked_rows) if rows else [()] * len(stacked), stacked)]
+        mapped.mapped = False
+    mapped.__name__, mapped.paths = function.__name__, function.paths
     outs = callback_p.bind(*args, function=mapped, out_avals=stacked, effect=effect, vmap_method=vmap_method)
     return outs, [0] * len(outs)
 

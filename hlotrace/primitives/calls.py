@@ -2,10 +2,11 @@
 from ..core import programs
 from ..core.config import state
 from ..core.errors import UnexpectedTracerError
-from ..core.jaxpr import Eqn, close, dce, eval_jaxpr
+from ..core.jaxpr import Eqn, Var, close, dce, eval_jaxpr
 from ..core.linear import nonzero, present, spread
 from ..core.primitive import fact_of
 from ..core.programs import transpose_call
+from ..core.refs import Holder
 from ..core.trace import trace_to_jaxpr
 from .common import Primitive, aval_of, dtype_of, dtypes
 from .shape import front, front_dims, reduce_sum
@@ -38,7 +39,8 @@ def _jit_batch(axis, args, dims, *, jaxpr, donated):
 
 def _jit_thread(states, values, args, *, jaxpr, donated):
     n = len(states)
-    results = jit_bind(programs.thread(jaxpr, states), [*values, *args], tuple([i + n for i in donated]))
+    given = [i for i, s in enumerate(states) if s.given]
+    results = jit_bind(programs.thread(jaxpr, states), [*values, *args], (*given, *[i + n for i in donated]))
     return results[:n], results[n:]
 
 
@@ -50,11 +52,33 @@ def _jit_dce(used_outputs, eqn):
                eqn.effects, eqn.source, eqn.name_stack)
 
 
-jit_p = Primitive(
+def divide_call(policy, wanted, eqn):
+    """The rule `divide` of what calls a program: the second call is jit's."""
+    n = len(eqn.outvars)
+    forward, again, places, kept = programs.cut(eqn.params["jaxpr"], policy, wanted)
+    outs = [*eqn.outvars, *[Var(a) for a in forward.out_avals[n:]]]
+    saved = [outs[i] for i in places]
+    left = [v for v, w, k in zip(eqn.outvars, wanted, kept) if w and not k]
+    first = eqn.replace(outvars=outs, params={**eqn.params, "jaxpr": forward}) if len(outs) > n else eqn
+    second = eqn.replace(primitive=jit_p, invars=[*eqn.invars, *saved], outvars=left,
+                         params={"jaxpr": again, "donated": ()}) if left or again.effects else None
+    return first, second and _jit_dce([True] * len(left), second), [*saved, *[v for v, k in zip(eqn.outvars, kept) if k]]
+
+
+jit_p = Holder(
     "jit", multiple_results=True, typ=lambda *avals, jaxpr, donated: jaxpr.out_avals,
     lower=lambda ctx, eqn, *names: ctx.call(eqn.params["jaxpr"], names), jvp=_jit_jvp, linearize=_jit_linearize,
     transpose=lambda cts, *args, jaxpr, donated: transpose_call(cts, args, jaxpr, jit_bind), batch=_jit_batch,
-    thread=_jit_thread, dce=_jit_dce)
+    thread=_jit_thread, dce=_jit_dce, divide=divide_call)
+
+
+def _as_jit(rule):
+    return lambda *args, jaxpr, **_: rule(*args, jaxpr=jaxpr, donated=())
+
+
+# Rules of what holds a program that says what it does: transformed, it is a call of that, transformed.
+AS_JIT = {"multiple_results": True, "typ": lambda *avals, jaxpr, **_: jaxpr.out_avals,
+          **{rule: _as_jit(getattr(jit_p, rule)) for rule in ("jvp", "linearize", "transpose", "batch", "thread")}}
 
 
 # --- a stretch of a linear program ------------------------------------------------------------------------------
@@ -67,7 +91,8 @@ class Inlined(Primitive):
         return state.trace.splice(jaxpr, args)
 
 
-def _inline(ctx, eqn, *names):
+def inline(ctx, eqn, *names):
+    """The lowering of what is the program it holds."""
     return ctx.inline(eqn.params["jaxpr"], names)
 
 
@@ -77,7 +102,7 @@ def _inline_thread(states, values, args, *, jaxpr, **_):
 
 
 inlined_p = Inlined(
-    "inlined", multiple_results=True, thread=_inline_thread, typ=lambda *avals, jaxpr: jaxpr.out_avals, lower=_inline,
+    "inlined", multiple_results=True, thread=_inline_thread, typ=lambda *avals, jaxpr: jaxpr.out_avals, lower=inline,
     transpose=lambda cts, *args, jaxpr: transpose_call(cts, args, jaxpr, lambda program, operands: (
         state.trace.splice(program, operands))))
 
@@ -122,7 +147,7 @@ def _custom_typ(*avals, jaxpr, **_):
     return jaxpr.out_avals
 
 
-def _mapped(fun, axis, batched):
+def mapped_over(fun, axis, batched):
     """`fun` of flat lists over a new leading axis of the arguments marked in `batched`."""
     return lambda *xs: programs.map_flat(fun, axis, xs, front_dims(batched))
 
@@ -132,7 +157,7 @@ def _custom_batch(primitive, map_rules):
         args = front(args, dims)
         batched = nonzero(dims)
         consts, explicit = args[:num_consts], args[num_consts:]
-        inner = _mapped(fun or (lambda *xs: eval_jaxpr(jaxpr, (), *xs)), axis, batched)
+        inner = mapped_over(fun or (lambda *xs: eval_jaxpr(jaxpr, (), *xs)), axis, batched)
         rules = map_rules(axis, batched[num_consts:], **params)
         outs = primitive().bind(*explicit, fun=lambda *xs: inner(*consts, *xs), **rules)
         return outs, [0] * len(outs)
@@ -148,7 +173,7 @@ def _map_jvp_rule(axis, batched, *, rule, name):
             flat.n_out = len(outs)
             return [*outs, *out_tangents]
         moving = [b and t is not None for b, t in zip(batched, tangents)]
-        results = _mapped(flat, axis, (*batched, *moving))(*primals, *tangents)
+        results = mapped_over(flat, axis, (*batched, *moving))(*primals, *tangents)
         return results[:flat.n_out], results[flat.n_out:]
     return {"rule": mapped, "name": name}
 
@@ -159,9 +184,25 @@ def _custom_jvp(primals, tangents, *, rule, name, num_consts=0, **_):
     return outs, [None if no_tangent(t) else t for t in out_tangents]
 
 
-custom_jvp_call_p = Primitive("custom_jvp_call", multiple_results=True, axis_names=_axis_names, typ=_custom_typ,
-                              thread=_inline_thread, lower=_inline, jvp=_custom_jvp, evaluate=_run, stage=_stage,
-                              batch=_custom_batch(lambda: custom_jvp_call_p, _map_jvp_rule))
+def _custom_jvp_thread(states, values, args, *, rule, **params):
+    fun, operands, params = _threaded(states, values, args, **params)
+    n = len(states)
+
+    def with_states(primals, tangents):
+        return fun(*primals), [*[None] * n, *rule(primals[n:], tangents[n:])[1]]
+    results = custom_jvp_call_p.bind(*operands, fun=fun, rule=with_states, **params)
+    return results[:n], results[n:]
+
+
+def _threaded(states, values, args, *, jaxpr, num_consts, **params):
+    """(function of the states and the explicit arguments, these, the other parameters) of a function with custom rules."""
+    n, program, consts = len(states), programs.thread(jaxpr, states), args[:num_consts]
+    return lambda *xs: eval_jaxpr(program, (), *xs[:n], *consts, *xs[n:]), [*values, *args[num_consts:]], params
+
+
+custom_jvp_call_p = Holder("custom_jvp_call", multiple_results=True, axis_names=_axis_names, typ=_custom_typ,
+                           thread=_custom_jvp_thread, lower=inline, jvp=_custom_jvp, evaluate=_run, stage=_stage,
+                           batch=_custom_batch(lambda: custom_jvp_call_p, _map_jvp_rule))
 
 
 def _forward_mode(primals, tangents, *, name, **_):
@@ -195,16 +236,44 @@ def _map_vjp_rules(axis, batched, *, fwd, bwd, name):
             outs, residuals = fwd(list(xs), perturbed)
             flat.n_out = len(outs)
             return [*outs, *residuals]
-        results = _mapped(flat, axis, batched)(*primals)
+        results = mapped_over(flat, axis, batched)(*primals)
         return results[:flat.n_out], results[flat.n_out:]
 
     def mapped_bwd(residuals, cts):
         n = len(residuals)
-        found = _mapped(lambda *xs: bwd(list(xs[:n]), list(xs[n:])), axis, (True,) * n + nonzero(cts))(*residuals, *cts)
+        found = mapped_over(lambda *xs: bwd(list(xs[:n]), list(xs[n:])), axis, (True,) * n + nonzero(cts))(*residuals, *cts)
         return [ct if b or no_tangent(ct) else reduce_sum(ct, (0,)) for ct, b in zip(found, batched)]
     return {"fwd": mapped_fwd, "bwd": mapped_bwd, "name": name}
 
 
-custom_vjp_call_p = Primitive("custom_vjp_call", multiple_results=True, axis_names=_axis_names, typ=_custom_typ,
-                              thread=_inline_thread, lower=_inline, jvp=_forward_mode, linearize=_custom_vjp_linearize,
-                              batch=_custom_batch(lambda: custom_vjp_call_p, _map_vjp_rules), evaluate=_run, stage=_stage)
+def _custom_vjp_thread(states, values, args, *, fwd, bwd, **params):
+    fun, operands, params = _threaded(states, values, args, **params)
+    n = len(states)
+
+    def forward(primals, perturbed):
+        outs, residuals = fwd(primals[n:], perturbed[n:])
+        return [*fun(*primals)[:n], *outs], residuals
+
+    def backward(residuals, cts):
+        return [*[None] * n, *bwd(residuals, cts[n:])]
+    results = custom_vjp_call_p.bind(*operands, fun=fun, fwd=forward, bwd=backward, **params)
+    return results[:n], results[n:]
+
+
+custom_vjp_call_p = Holder("custom_vjp_call", multiple_results=True, axis_names=_axis_names, typ=_custom_typ,
+                           thread=_custom_vjp_thread, lower=inline, jvp=_forward_mode, linearize=_custom_vjp_linearize,
+                           batch=_custom_batch(lambda: custom_vjp_call_p, _map_vjp_rules), evaluate=_run, stage=_stage)
+
+
+def _remat_opt_dce(used_outputs, eqn):
+    """Where no residual is used, the function itself does what its forward rule did."""
+    p = eqn.params
+    jaxpr = p["jaxpr"] if any(used_outputs[p["num_outs"]:]) else p["primal"]
+    return _jit_dce(used_outputs[:len(jaxpr.outvars)], eqn.replace(
+        primitive=jit_p, outvars=eqn.outvars[:len(jaxpr.outvars)], params={"jaxpr": jaxpr, "donated": ()}))
+
+
+# The forward rule of a custom_vjp function with `optimize_remat`: `jaxpr` gives [*outs, *residuals], `primal`, of the same
+# operands, the outs alone.
+remat_opt_p = Holder("remat_opt", **{**AS_JIT, "transpose": None}, lower=inline, dce=_remat_opt_dce,
+                     evaluate=lambda *args, jaxpr, **_: jit_bind(jaxpr, args))

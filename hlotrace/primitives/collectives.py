@@ -73,6 +73,8 @@ def _groups(ctx, axes, groups):
 
 
 def _emit(ctx, eqn, op, x, attributes, region=""):
+    if positions(ctx, eqn.params["axes"]).shape[1] == 1 and op != "collective_permute":
+        return x        # nobody to exchange with; jaxlib 0.10 fails to compile a sum of a gather over one device
     return ctx.emit(f'"stablehlo.{op}"({x}) <{{{", ".join([_CHANNEL, *attributes])}}}> {region}: '
                     f"({eqn.invars[0].aval.mlir}) -> {eqn.outvars[0].aval.mlir}")
 
@@ -253,6 +255,9 @@ def _ppermute_mapped(axis, x, dim, *, axes, perm):
 ppermute_p = collective(
     "ppermute", lambda x, *, axes, perm: x, _ppermute_lower, _ppermute_mapped,
     transpose=lambda ct, x, *, axes, perm: [ppermute_p.bind(ct, axes=axes, perm=tuple((b, a) for a, b in perm))])
+
+# in these devices wait for each other
+EXCHANGES = frozenset({psum_p, psum_invariant_p, pmax_p, pmin_p, all_gather_p, reduce_scatter_p, all_to_all_p, ppermute_p})
 
 
 # --- axis_index -------------------------------------------------------------------------------------------------

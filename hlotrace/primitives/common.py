@@ -5,8 +5,11 @@ import operator
 
 import numpy as np
 
-from ..core import dtypes
+from ..core import dtypes, errors
+from ..core.array import Array
 from ..core.avals import ShapedArray, aval_of
+from ..core.config import config, state
+from ..core.dimension import Dimension, as_size
 from ..core.linear import Linear, is_linear
 from ..core.primitive import Builtin as Primitive
 from ..core.trace import Tracer
@@ -15,14 +18,45 @@ prod = math.prod
 
 
 def scalar(value, dtype):
-    """A NumPy constant of rank 0, the same object each time.  Integers wrap to the width of the dtype."""
-    return _scalar(value, dtype, None if value else str(value))      # 0.0 and -0.0 are equal, but not the same
+    """A NumPy constant of rank 0, the same object each time.
+
+    A Python int that fits the default integer dtype wraps to the width of `dtype`, as -1 and masks do beside unsigned
+    integers; one that fits neither raises OverflowError.
+    """
+    try:
+        return _scalar(value, dtype, state.x64 if value else str(value))      # 0.0 and -0.0 are equal, but not the same
+    except (TypeError, errors.InconclusiveDimensionOperation):
+        if type(value) is not Dimension:
+            raise
+        return value.as_value(dtype)
 
 
 @functools.lru_cache(maxsize=4096)
-def _scalar(value, dtype, text):
+def _scalar(value, dtype, _):
+    if type(value) is int and not dtypes.holds(dtypes.canonicalize(dtypes.int64), value):
+        return _large(value, dtype)
     with np.errstate(over="ignore", invalid="ignore"):
         return np.asarray(value).astype(dtype)
+
+
+_NUMBERS = {"i": int, "f": float, "c": complex}
+
+
+def number(value, aval):
+    """A Python number as an operand beside an array: a constant of its dtype, or a number that gives way as it does."""
+    make = _NUMBERS.get(kind_of(aval.dtype)) if aval.weak_type and type(value) is not Dimension else None
+    if make is not None and dtypes.canonicalize(make) == aval.dtype:
+        return make(value)
+    return scalar(value, aval.dtype)
+
+
+def _large(value, dtype):
+    """A constant of a Python int that the default integer dtype cannot hold."""
+    if dtypes.is_integer(dtype) and dtypes.holds(dtype, value):
+        return np.asarray(value, dtype)
+    if dtypes.is_inexact(dtype) and abs(value) <= float(dtypes.finfo(dtype).max):
+        return np.asarray(float(value)).astype(dtype)
+    raise dtypes.overflow(value, dtype)
 
 
 def dtype_of(x):
@@ -42,12 +76,41 @@ def is_constant(x):
     return not isinstance(x, Tracer) and isinstance(x, (np.ndarray, np.generic, bool, int, float, complex))
 
 
+def static_int(value, parameter, advice=""):
+    """`value` as an int.  TypeError that names the parameter for what is none."""
+    try:
+        return operator.index(value)
+    except TypeError:
+        if isinstance(value, Tracer):
+            raise
+        if isinstance(value, Dimension):
+            return value
+        raise errors.not_an_int(parameter, value, advice) from None
+
+
 def canonical_axis(axis, ndim, name="axis"):
     """`axis` counted from the front.  AxisError, a ValueError and an IndexError, if there is no such axis."""
-    axis = operator.index(axis)
+    if isinstance(axis, Tracer) and axis.concrete() is None:
+        raise errors.concrete_needed(axis, f"{name} must be a known int")
+    axis = static_int(axis, name, "; functions of two arrays have names of their own, as maximum and add"
+                      if isinstance(axis, (Array, np.ndarray)) and axis.shape else "")
     if not -ndim <= axis < ndim:
-        raise np.exceptions.AxisError(f"{name} {axis} is out of bounds for array of dimension {ndim}")
+        range_ = f"-{ndim} <= {name} < {ndim}" if ndim else "it has no axes"
+        raise np.exceptions.AxisError(f"{name} {axis} is out of bounds for array of dimension {ndim}: {range_}")
     return axis + ndim if axis < 0 else axis
+
+
+MEND_INDEX = "Clip it if that is meant"
+
+
+def check_index(index, size, axis=0, *, first=None, after=0, advice=MEND_INDEX):
+    """IndexError for a static `index` that is less than `first` (-size) or beyond the last of `size` and `after` more.
+
+    Arrays of indices pass, and all with the option `jax_check_static_indices` off.
+    """
+    first = -size if first is None else first
+    if isinstance(index, (int, np.integer)) and not first <= index < size + after and config.jax_check_static_indices:
+        raise errors.index_out_of_bounds(index, axis, size, first, size + after - 1, advice)
 
 
 def canonical_axes(axes, ndim, name="axis"):
@@ -63,10 +126,10 @@ def canonical_axes(axes, ndim, name="axis"):
 
 def canonical_shape(shape, what="shape"):
     """A tuple of non-negative ints from what a user gave as a shape.  TypeError for traced or other values."""
-    if isinstance(shape, (int, np.integer)) and not isinstance(shape, bool):
+    if isinstance(shape, (int, np.integer, Dimension)) and not isinstance(shape, bool):
         shape = (shape,)
     try:
-        result = tuple(operator.index(d) for d in shape)
+        result = tuple(map(as_size, shape))
     except TypeError as error:
         if isinstance(error, TypeError) and type(error) is not TypeError:
             raise
@@ -77,7 +140,7 @@ def canonical_shape(shape, what="shape"):
 
 
 def kind_of(dtype):
-    """f float, c complex, i signed, u unsigned, b bool; ? for others."""
+    """f float, c complex, i signed, u unsigned, b bool, k PRNG key; ? for others."""
     if dtypes.is_float(dtype):
         return "f"
     if dtypes.is_complex(dtype):
@@ -86,7 +149,7 @@ def kind_of(dtype):
         return "b"
     if dtypes.is_integer(dtype):
         return "u" if dtypes.is_unsigned(dtype) else "i"
-    return "?"
+    return "k" if dtypes.is_extended(dtype) and dtype.mlir is None else "?"
 
 
 def same_dtype(name, *avals):
@@ -116,6 +179,6 @@ def no_tangent_jvp(primitive):
     return jvp
 
 
-__all__ = ["np", "prod", "scalar", "dtype_of", "shape_of", "ndim_of", "is_constant", "canonical_axis",
+__all__ = ["np", "prod", "scalar", "number", "dtype_of", "shape_of", "ndim_of", "is_constant", "canonical_axis",
            "canonical_axes", "canonical_shape", "kind_of", "same_dtype", "first_operand_jvp", "no_tangent_jvp",
            "ShapedArray", "aval_of", "Linear", "is_linear", "Primitive", "Tracer", "dtypes"]

@@ -68,14 +68,20 @@ def _plan(lhs, rhs, out):
     return sums, exchange, dimension_numbers, tuple(map(natural.index, out))
 
 
-def contract(x, x_labels, y, y_labels, out_labels, precision=None, preferred_element_type=None):
+def contract(x, x_labels, y, y_labels, out_labels, precision=None, preferred_element_type=None, dot=None):
     """The sum of x * y over the letters that `out_labels` lacks, as in einsum.
 
-    No letter stands twice in one operand, and letters in both have equal sizes.
+    No letter stands twice in one operand, and letters in both have equal sizes.  `dot`, which is called as
+    `lax.dot_general` is, does the product in its place, also where nothing is contracted.
     """
     sums, exchange, dimension_numbers, permutation = _plan(x_labels, y_labels, out_labels)
     sizes = {**dict(zip(x_labels, shape_of(x))), **dict(zip(y_labels, shape_of(y)))}
     x, y = reduce_axes(x, sums[0]), reduce_axes(y, sums[1])
+    if dot is not None:
+        dimension_numbers, natural = _numbers(_kept(x_labels, y_labels, out_labels), _kept(y_labels, x_labels, out_labels),
+                                              out_labels)
+        out = dot(x, y, dimension_numbers, precision, preferred_element_type=preferred_element_type)
+        return transpose(out, tuple(map(natural.index, out_labels)))
     if dimension_numbers is None:
         dtype = product_dtype(dtype_of(x), dtype_of(y), preferred_element_type)
         shape = tuple(sizes[c] for c in out_labels)
@@ -141,17 +147,19 @@ def _check_axes(x, y, dimension_numbers):
             if not 0 <= d < aval.ndim:
                 raise TypeError(f"dot_general requires {side} dimension numbers to be nonnegative and less than the "
                                 f"number of axes of the {side} value, got {side}_batch of {batch} and "
-                                f"{side}_contracting of {contracted} for {side} of shape {aval.shape}")
+                                f"{side}_contracting of {contracted} for {side} of shape {aval.shape}, whose axes are 0 to "
+                                f"{aval.ndim - 1}")
         for kind, axes in (("batch", batch), ("contracting", contracted)):
             if len(set(axes)) != len(axes):
-                raise TypeError(f"dot_general requires {side} {kind} dimensions to be distinct, got {axes}")
+                raise TypeError(f"dot_general requires {side} {kind} dimensions to be distinct, got {axes}: name each "
+                                "axis once")
         if set(batch) & set(contracted):
             raise TypeError(f"dot_general requires {side} batch dimensions to be disjoint from contracting "
                             f"dimensions, got {side}_batch {batch} and {side}_contracting {contracted}")
     for kind, lhs_axes, rhs_axes in (("batch", lhs_batch, rhs_batch), ("contracting", lhs_contract, rhs_contract)):
         if len(lhs_axes) != len(rhs_axes):
             raise TypeError(f"dot_general requires equally many lhs and rhs {kind} dimensions, got {lhs_axes} and "
-                            f"{rhs_axes}")
+                            f"{rhs_axes}: they are summed together, or go together, in pairs")
 
 
 def _check_sizes(x, y, dimension_numbers, lhs, rhs, out):

@@ -7,6 +7,8 @@ batching are again convolutions: an axis becomes another group, or part of a bat
 import functools
 from typing import NamedTuple
 
+from ..core import errors
+from ..core.dimension import max_dim, surely
 from .common import Primitive, ShapedArray, aval_of, dtype_of, dtypes, is_linear, prod, same_dtype, shape_of
 from .contract import bilinear_jvp, lower_converted, product_dtype
 from .elementwise import add, complex_p, convert, imag_p, real, sub
@@ -31,7 +33,7 @@ def dilated(size, dilation):
 def window_outputs(size, window, stride, low, high, lhs_dilation, rhs_dilation):
     """How many windows fit along one axis."""
     extent = dilated(size, lhs_dilation) + low + high - dilated(window, rhs_dilation)
-    return extent // stride + 1 if extent >= 0 else 0
+    return max_dim(extent // stride + 1, 0)
 
 
 def _spatial(x, spec):
@@ -47,16 +49,17 @@ def _check_groups(name, lhs, rhs, feature_groups, batch_groups):
             raise ValueError(f"{name} {kind}_group_count must be a positive integer, got {groups}.")
         if size % groups:
             raise ValueError(f"{name} {kind}_group_count must divide lhs {axis} dimension size, but {groups} does "
-                             f"not divide {size}.")
+                             f"not divide {size}: each group takes as many.")
         if rhs_out % groups:
             raise ValueError(f"{name} rhs output feature dimension size must be a multiple of {kind}_group_count, but "
-                             f"{rhs_out} is not a multiple of {groups}.")
+                             f"{rhs_out} is not a multiple of {groups}: each group gives as many.")
     if feature_groups > 1 and batch_groups > 1:
         raise ValueError(f"At most one of batch_group_count and feature_group_count may be > 1, got batch_group_count="
                          f"{batch_groups} and feature_group_count={feature_groups}")
     if feature // feature_groups != rhs_in:
-        raise ValueError(f"{name} lhs feature dimension size divided by feature_group_count must equal the rhs input "
-                         f"feature dimension size, but {feature} // {feature_groups} != {rhs_in}.")
+        raise errors.ShapeError(f"{name}: the image (lhs) has {feature} channels in {feature_groups} group(s), but the "
+                                f"kernel (rhs) takes {rhs_in} a group; they must be equal: dimension_numbers says which "
+                                "axis is which")
 
 
 @functools.lru_cache(maxsize=1024)
@@ -81,7 +84,7 @@ def _typ(x, y, *, window_strides, padding, lhs_dilation, rhs_dilation, dimension
     _check_groups(name, [x.shape[i] for i in lhs_spec[:2]], [y.shape[i] for i in rhs_spec[:2]], feature_group_count,
                   batch_group_count)
     for i, (n, dilation, (low, high)) in enumerate(zip(sizes, lhs_dilation, padding)):
-        if dilated(n, dilation) + low + high < 0:
+        if surely(dilated(n, dilation) + low + high, high=-1):
             raise ValueError(f"{name}: negative padding {(low, high)} removes more than spatial axis {i} of lhs has "
                              f"({dilated(n, dilation)} elements after dilation by {dilation}; lhs shape {x.shape})")
     shape = [0] * x.ndim

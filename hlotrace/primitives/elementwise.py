@@ -4,11 +4,13 @@ A derivative is a lambda of the tangent, the result and the operands; a row has 
 no derivative; NotImplemented rows are left out).  Operands have equal shapes and dtypes; a NumPy or Python
 constant of rank 0 may stand beside arrays of any shape.
 """
+from ..core.avals import physical
 from ..core.axes import leading_axes, same_axes
-from .common import ShapedArray, aval_of, dtype_of, dtypes, is_linear, kind_of, no_tangent_jvp, np, scalar, shape_of
+from .common import ShapedArray, aval_of, dtype_of, dtypes, is_linear, kind_of, no_tangent_jvp, np, number, shape_of
 from .shape import Mapped, broadcast_in_dim, full, instantiate
 
-_KINDS = {"f": "floating point", "c": "complex", "i": "signed integer", "u": "unsigned integer", "b": "boolean"}
+_KINDS = {"f": "floating point", "c": "complex", "i": "signed integer", "u": "unsigned integer", "b": "boolean",
+          "k": "PRNG key"}
 
 
 def elementwise_shape(name, avals):
@@ -24,6 +26,19 @@ def elementwise_shape(name, avals):
     return shape
 
 
+def _cast_to(name, kind, kinds):
+    """What to do where operands of a kind are not among those that an operation takes."""
+    if kind == "b" and name in ("neg", "sub"):
+        return {"neg": "~x is the opposite of a bool", "sub": "x ^ y tells where bools differ"}[name]
+    if kind == "k":
+        return "a PRNG key is not a number; see random.key_data"
+    if "b" in kinds and kind in "fc":
+        return "compare first, as in x > 0, for logic, or convert with .astype(int) for bits"
+    if kind == "c":
+        return "take .real, .imag or jnp.abs(x)"
+    return f"convert with .astype({'float' if 'f' in kinds else 'int' if 'i' in kinds else 'complex'})"
+
+
 def _typ(name, kinds, result):
     def typ(*avals, **_):
         dtype = avals[0].dtype
@@ -33,10 +48,10 @@ def _typ(name, kinds, result):
                                 f"{', '.join(a.dtype.name for a in avals)}. Cast one with .astype(dtype), or use the "
                                 "hlotrace.numpy function, which promotes.")
         if kind_of(dtype) not in kinds:
-            wanted = ", ".join(_KINDS[k] for k in kinds)
-            raise TypeError(f"{name} does not accept dtype {dtypes.short_name(dtype)}; accepted dtypes are {wanted}.")
-        return ShapedArray(elementwise_shape(name, avals), result(dtype), all(a.weak_type for a in avals)
-                           and result(dtype) != dtypes.bool_)
+            raise TypeError(f"{name} does not accept dtype {dtype.name}; accepted dtypes are "
+                            f"{', '.join(_KINDS[k] for k in kinds)}: {_cast_to(name, kind_of(dtype), kinds)}")
+        return ShapedArray(elementwise_shape(name, avals), result(dtype),
+                           dtype != dtypes.bool_ and all([a.weak_type for a in avals]))
     return typ
 
 
@@ -89,9 +104,9 @@ def elementwise(name, mnemonic, kinds, *derivatives, result=lambda dtype: dtype,
 def _pair(a, b):
     """A Python number beside an array becomes a constant of the array's dtype."""
     if type(b) in dtypes.python_scalars:
-        b = scalar(b, dtype_of(a))
+        b = number(b, aval_of(a))
     elif type(a) in dtypes.python_scalars:
-        a = scalar(a, dtype_of(b))
+        a = number(a, aval_of(b))
     return a, b
 
 
@@ -259,8 +274,35 @@ logistic_p = elementwise("logistic", "stablehlo.logistic", "fc", lambda g, o, x:
 sqrt_p = elementwise("sqrt", "stablehlo.sqrt", "fc", lambda g, o, x: mul(g, div(0.5, o)))
 rsqrt_p = elementwise("rsqrt", "stablehlo.rsqrt", "fc", lambda g, o, x: mul(g, mul(div(o, x), -0.5)))
 cbrt_p = elementwise("cbrt", "stablehlo.cbrt", "f", lambda g, o, x: mul(g, div(1 / 3, square(o))))
-sin_p = elementwise("sin", "stablehlo.sine", "fc", lambda g, o, x: mul(g, cos(x)))
-cos_p = elementwise("cos", "stablehlo.cosine", "fc", lambda g, o, x: neg(mul(g, sin(x))))
+def _mended(mend):
+    """The lowering of a function of complex numbers a + bi that is not exact in XLA where a part is 0 or infinite.
+
+    `mend(a, b, out)` gives the result from XLA's.
+    """
+    def lower(ctx, eqn, x):
+        found, (operand,), (out,) = _lower(ctx, eqn, x), eqn.invars, eqn.outvars
+        if not dtypes.is_complex(operand.aval.dtype):
+            return found
+        return ctx.lower_fun(lambda z, out: mend(real(z), imag_p.bind(z), out), eqn, x, found,
+                             avals=(operand.aval, out.aval))
+    return lower
+
+
+def _sin_on_axes(a, b, out):       # sin(a) cosh(b) + i cos(a) sinh(b), where 0 times infinity is not NaN
+    return complex_p.bind(select(eq(a, 0), a, real(out)), select(eq(b, 0), mul(b, cos(a)), imag_p.bind(out)))
+
+
+def _cos_on_axes(a, b, out):       # cos(a) cosh(b) - i sin(a) sinh(b): on the axes a zero with the sign of the product
+    sign = select(ne(b, b), -1, minimum(maximum(b, -1), 1))
+    return complex_p.bind(real(out), select(or_p.bind(eq(a, 0), eq(b, 0)), neg(mul(sin(a), sign)), imag_p.bind(out)))
+
+
+def _abs_of_infinite(a, b, out):   # also where the other part is NaN
+    return select(or_p.bind(eq(abs_p.bind(a), np.inf), eq(abs_p.bind(b), np.inf)), np.inf, out)
+
+
+sin_p = elementwise("sin", "stablehlo.sine", "fc", lambda g, o, x: mul(g, cos(x)), lower=_mended(_sin_on_axes))
+cos_p = elementwise("cos", "stablehlo.cosine", "fc", lambda g, o, x: neg(mul(g, sin(x))), lower=_mended(_cos_on_axes))
 tan_p = elementwise("tan", "stablehlo.tan", "fc", lambda g, o, x: mul(g, add(square(o), 1)))
 asin_p = elementwise("asin", "chlo.asin", "fc", lambda g, o, x: mul(g, rsqrt(sub(1, square(x)))))
 acos_p = elementwise("acos", "chlo.acos", "fc", lambda g, o, x: neg(mul(g, rsqrt(sub(1, square(x))))))
@@ -304,7 +346,7 @@ def _abs_dx(g, o, x):
 
 
 def _abs_lower(ctx, eqn, x):
-    return x if dtypes.is_unsigned(eqn.outvars[0].aval.dtype) else _lower(ctx, eqn, x)
+    return x if dtypes.is_unsigned(eqn.outvars[0].aval.dtype) else _mended(_abs_of_infinite)(ctx, eqn, x)
 
 
 abs_p = elementwise("abs", "stablehlo.abs", "fciu", _abs_dx, result=_float_result, lower=_abs_lower)
@@ -316,7 +358,7 @@ conj_p = elementwise("conj", "chlo.conj", "c", lambda g, o, x: conj_p.bind(g),
                      transpose=lambda ct, x: [conj_p.bind(ct)])
 def _complex_result(dtype):
     if dtype.itemsize < 4:
-        raise TypeError(f"complex does not accept dtype {dtypes.short_name(dtype)}; accepted dtypes are float32 and "
+        raise TypeError(f"complex does not accept dtype {dtype.name}; accepted dtypes are float32 and "
                         "float64.")
     return dtypes.complex_of(dtype)
 
@@ -338,14 +380,22 @@ def _compare(name, direction, kinds, total=False):
         x, y = (n if v.ndim == out.ndim else ctx.emit(
             f"stablehlo.broadcast_in_dim {n}, dims = [] : ({v.mlir}) -> {v.update(shape=out.shape).mlir}")
             for n, v in zip(names, (a, b)))
-        operand = out.update(dtype=a.dtype).mlir
+        operand = out.update(dtype=a.dtype)
         kind = {"f": "TOTALORDER" if total else "FLOAT", "c": "FLOAT", "i": "SIGNED"}.get(kind_of(a.dtype), "UNSIGNED")
-        return ctx.emit(f"stablehlo.compare {direction}, {x}, {y}, {kind} : ({operand}, {operand}) -> {out.mlir}")
+        result = physical(operand).update(dtype=out.dtype)
+        found = ctx.emit(f"stablehlo.compare {direction}, {x}, {y}, {kind} : ({operand.mlir}, {operand.mlir}) -> "
+                         f"{result.mlir}")
+        if result.ndim == out.ndim:
+            return found
+        # keys are equal if all their words are
+        init, mnemonic = ctx.constant(direction == "EQ"), "stablehlo.and" if direction == "EQ" else "stablehlo.or"
+        return ctx.emit(f"stablehlo.reduce({found} init: {init}) applies {mnemonic} across dimensions = "
+                        f"{list(range(out.ndim, result.ndim))} : ({result.mlir}, tensor<i1>) -> {out.mlir}")
     return elementwise(name, f"stablehlo.compare {direction}", kinds, result=lambda dtype: dtypes.bool_, lower=lower)
 
 
-eq_p = _compare("eq", "EQ", "fciub")
-ne_p = _compare("ne", "NE", "fciub")
+eq_p = _compare("eq", "EQ", "fciubk")
+ne_p = _compare("ne", "NE", "fciubk")
 lt_p = _compare("lt", "LT", "fiub")
 le_p = _compare("le", "LE", "fiub")
 gt_p = _compare("gt", "GT", "fiub")
@@ -423,7 +473,8 @@ def _bitcast_typ(x, *, new_dtype):
     old, new = _bits(x.dtype), _bits(new_dtype)
     if dtypes.is_bool(x.dtype) != dtypes.is_bool(new_dtype) or dtypes.is_complex(x.dtype) != dtypes.is_complex(
             new_dtype):
-        raise TypeError(f"bitcast_convert_type cannot convert {x.dtype} to {new_dtype}")
+        raise TypeError(f"bitcast_convert_type cannot convert {x.dtype} to {new_dtype}: it reads the same bits as another "
+                        "type; .astype converts values")
     if old == new:
         return ShapedArray(x.shape, new_dtype)
     if old > new:
@@ -464,18 +515,19 @@ reduce_precision_p = unary_with_params(
 
 def _select_typ(which, *cases):
     if not (dtypes.is_bool(which.dtype) or which.dtype == dtypes.int32):
-        raise TypeError(f"select_n: which must have dtype bool or int32, got {which.dtype}")
+        raise TypeError(f"select_n: which must have dtype bool or int32, got {which.dtype}: compare it, as in x > 0")
     if dtypes.is_bool(which.dtype) and len(cases) > 2:
         raise TypeError(f"select_n: a boolean which chooses between at most 2 cases, got {len(cases)}")
     first = cases[0]
     for c in cases:
         if c.shape != first.shape or c.dtype != first.dtype:
             raise TypeError(f"select_n: cases must have equal shapes and dtypes, got "
-                            f"{', '.join(c.str_short(True) for c in cases)}")
+                            f"{', '.join(c.str_short() for c in cases)}: reshape or broadcast them, or cast with .astype; "
+                            "jnp.where does so by itself")
     if which.shape and which.shape != first.shape:
         raise TypeError(f"select_n: which of shape {which.shape} must be a scalar or have the shape of the cases, "
-                        f"{first.shape}")
-    return ShapedArray(first.shape, first.dtype, all(c.weak_type for c in cases))
+                        f"{first.shape}; jnp.where broadcasts")
+    return ShapedArray(first.shape, first.dtype, first.dtype != dtypes.bool_ and all([c.weak_type for c in cases]))
 
 
 def _select_lower(ctx, eqn, which, *cases):
@@ -515,9 +567,11 @@ select_n_p = Mapped("select_n", typ=_select_typ, lower=_select_lower, jvp=_selec
 def _clamp_typ(low, x, high):
     for name, bound in (("min", low), ("max", high)):
         if bound.dtype != x.dtype:
-            raise TypeError(f"clamp: {name} has dtype {bound.dtype}, the operand has {x.dtype}; they must be equal")
+            raise TypeError(f"clamp: {name} has dtype {bound.dtype}, the operand has {x.dtype}; they must be equal; cast it "
+                            "with .astype, or use jnp.clip")
         if bound.shape and bound.shape != x.shape:
-            raise TypeError(f"clamp: {name} must be a scalar or have the operand's shape {x.shape}, got {bound.shape}")
+            raise TypeError(f"clamp: {name} must be a scalar or have the operand's shape {x.shape}, got {bound.shape}; "
+                            "jnp.clip broadcasts")
     return x
 
 

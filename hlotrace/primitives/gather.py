@@ -7,6 +7,7 @@ Batching keeps one gather a gather: a mapped axis of operand and indices becomes
 """
 import functools
 
+from ..core.dimension import min_dim, surely
 from .common import (
     Primitive,
     ShapedArray,
@@ -59,7 +60,7 @@ def _gather_typ(x, indices, *, dimension_numbers, slice_sizes, indices_are_sorte
         if not 0 <= size <= bound:
             raise TypeError(f"Slice size at index {d} in gather op is out of range, must be within [0, {bound} + 1), "
                             f"got {size} (operand shape {x.shape})")
-        if size != 1 and d in collapsed or size > 1 and d in batching:
+        if size != 1 and d in collapsed or not surely(size, high=1) and d in batching:
             raise TypeError(f"gather: the slice size of a collapsed or batching dimension must be 1, got {size} for "
                             f"axis {d}")
     window = [n for d, n in enumerate(slice_sizes) if d not in collapsed and d not in batching]
@@ -132,7 +133,7 @@ def _gather_batch(axis, args, dims, *, dimension_numbers, slice_sizes, indices_a
         indices_batching = shift(indices_batching)
         if dx is not None:
             batching, indices_batching = (0, *batching), (0, *indices_batching)
-            slice_sizes = (min(axis.size, 1), *slice_sizes)
+            slice_sizes = (min_dim(axis.size, 1), *slice_sizes)
         else:       # the index vectors of all examples read one operand: they are a list no longer in order
             indices_are_sorted = unique_indices = False
     dnums = GatherDimensionNumbers(offset, collapsed, index_map, batching, indices_batching)
@@ -180,7 +181,7 @@ class Scatter(Primitive):
     """`combine` is the elementwise primitive that joins old element and update; None overwrites."""
     __slots__ = ("combine", "kinds")
 
-    def __init__(self, name, combine=None, kinds="fciub?", jvp=None, transpose=None):
+    def __init__(self, name, combine=None, kinds="fciubk?", jvp=None, transpose=None):
         super().__init__(name, typ=functools.lru_cache(maxsize=4096)(self._typ), lower=self._lower, batch=self._batch,
                          transpose=transpose, structural=combine is None)
         self.combine, self.kinds, self.jvp = combine, kinds, jvp

@@ -2,7 +2,10 @@
 import enum
 import typing
 
-from .common import dtypes, np
+from ..core.dimension import is_constant_shape, min_dim
+from .common import dtypes, np, scalar
+from .shape import reshape
+from .slicing import concatenate_p
 
 
 class GatherScatterMode(enum.Enum):
@@ -54,7 +57,7 @@ class ScatterDimensionNumbers(typing.NamedTuple):
 def window_sizes(dnums, x_shape, updates_shape):
     """The size of the window along each axis of the operand."""
     window = iter(dnums.update_window_dims)
-    return tuple(min(n, 1) if d in dnums.inserted_window_dims or d in dnums.operand_batching_dims
+    return tuple(min_dim(n, 1) if d in dnums.inserted_window_dims or d in dnums.operand_batching_dims
                  else updates_shape[next(window)] for d, n in enumerate(x_shape))
 
 
@@ -73,7 +76,8 @@ def check_dims(name, what, dims, bound, increasing=True):
 def check_index_vectors(name, indices, index_map, map_name):
     """TypeError unless `indices` holds, along its last axis, one integer for each entry of `index_map`."""
     if not dtypes.is_integer(indices.dtype):
-        raise TypeError(f"{name}: indices must have an integer type, got {indices.str_short(True)}")
+        raise TypeError(f"{name}: indices must have an integer type, got {indices.str_short()}: convert them with "
+                        ".astype(int)")
     if indices.ndim == 0 or indices.shape[-1] != len(index_map):
         raise TypeError(f"{name}: the last axis of the indices, of shape {indices.shape}, must have one entry for each "
                         f"of the {len(index_map)} dimensions in {map_name} {index_map}")
@@ -91,5 +95,7 @@ def check_batching_dims(name, x, indices, operand_dims, index_dims, index_name):
 
 def last_starts(shape, window_sizes, index_map, dtype):
     """The greatest index vector at which a window lies inside `shape`, in the dtype of the indices."""
-    limit = dtypes.iinfo(dtype).max
-    return np.array([min(shape[d] - window_sizes[d], limit) for d in index_map], dtype)
+    limit, starts = dtypes.iinfo(dtype).max, [shape[d] - window_sizes[d] for d in index_map]
+    if is_constant_shape(starts):
+        return np.array([min(start, limit) for start in starts], dtype)
+    return concatenate_p.bind(*(reshape(scalar(start, dtype), (1,)) for start in starts), dimension=0)

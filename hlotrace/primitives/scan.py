@@ -6,9 +6,11 @@ Lowered as a while loop that reads slices of xs and writes slices of ys.
 """
 from ..core import programs
 from ..core.avals import ShapedArray, physical
-from ..core.jaxpr import dce, eval_jaxpr
+from ..core.dimension import Dimension
+from ..core.jaxpr import Var, dce, eval_jaxpr
 from ..core.linear import is_linear, nonzero, present, spread
-from .common import Primitive, aval_of, np
+from ..core.refs import Holder
+from .common import aval_of, np
 from .control import carry_batched, carry_fixpoint, carry_tangents, front_to, groups, padded, write_while
 from .elementwise import add_p
 from .shape import front, move_axis, zeros_of
@@ -33,15 +35,18 @@ def _scan_lower(ctx, eqn, *names):
     """Whole rounds of `unroll` steps in a loop, the steps that are left after it; no loop if all fit in one round."""
     p = eqn.params
     length, sizes = p["length"], (p["num_consts"], p["num_carry"])
-    unroll = max(1, min(p["unroll"], length))
-    main = length // unroll * unroll if unroll < length else 0
+    if type(length) is Dimension:
+        unroll, main = 1, length
+    else:
+        unroll = max(1, min(p["unroll"], length))
+        main = length // unroll * unroll if unroll < length else 0
     consts, carry, xs = groups(list(names), *sizes)
     xs_avals, stacked = [v.aval for v in eqn.invars[sum(sizes):]], [v.aval for v in eqn.outvars[len(carry):]]
     ys = [_zeros(ctx, a) for a in stacked]
     index_type = "tensor<i32>"
 
     def index(n):
-        return ctx.constant(np.array(n, np.int32))
+        return ctx.constant(n, np.int32)
 
     def cond(names):
         return [ctx.emit(f"stablehlo.compare LT, {names[0]}, {index(main)}, SIGNED : ({index_type}, {index_type}) -> "
@@ -54,13 +59,13 @@ def _scan_lower(ctx, eqn, *names):
             carry, ys = _step(ctx, eqn, i, consts, carry, xs, ys)
             i = ctx.emit(f"stablehlo.add {i}, {one} : {index_type}")
         return [i, *consts, *carry, *xs, *ys]
-    if main:
+    if main != 0:
         avals = [*(v.aval for v in eqn.invars[:len(consts)]), *p["jaxpr"].out_avals[:len(carry)], *xs_avals, *stacked]
         types = [index_type, *(a.mlir for a in avals)]
         results = write_while(ctx, types, [index(0), *consts, *carry, *xs, *ys], cond, body)
         _, consts, carry, xs, ys = groups(results, 1, *sizes, len(xs))
-    for n in range(main, length):
-        carry, ys = _step(ctx, eqn, index(n), consts, carry, xs, ys)
+    for n in range(length - main):
+        carry, ys = _step(ctx, eqn, index(main + n), consts, carry, xs, ys)
     return [*carry, *ys]
 
 
@@ -68,7 +73,7 @@ def _step(ctx, eqn, at, consts, carry, xs, ys):
     """One iteration at index value `at`, counted from the start of the loop.  Returns the carry and the ys."""
     p = eqn.params
     if p["reverse"]:
-        last = ctx.constant(np.array(p["length"] - 1, np.int32))
+        last = ctx.constant(p["length"] - 1, np.int32)
         at = ctx.emit(f"stablehlo.subtract {last}, {at} : tensor<i32>")
     slices = [_read(ctx, x, v.aval, at) for x, v in zip(xs, eqn.invars[len(consts) + len(carry):])]
     carry, rows = groups(ctx.inline(p["jaxpr"], [*consts, *carry, *slices]), len(carry))
@@ -243,6 +248,28 @@ def _scan_dce(used_outputs, eqn):
                        params={**p, "jaxpr": kept, "num_consts": sum(used_inputs[:p["num_consts"]])})
 
 
-scan_p = Primitive("scan", multiple_results=True, typ=_scan_typ, lower=_scan_lower, jvp=_scan_jvp,
-                   linearize=_scan_linearize, transpose=_scan_transpose, batch=_scan_batch, dce=_scan_dce,
-                   thread=_scan_thread)
+def _scan_divide(policy, wanted, eqn):
+    """What a step saves is stacked.  The second loop carries what its steps need and nothing saved stands for."""
+    p = eqn.params
+    jaxpr, nc, nk, n = p["jaxpr"], p["num_consts"], p["num_carry"], len(eqn.outvars)
+    carry, ys = wanted[:nk], wanted[nk:]
+    kept = programs.cut(jaxpr, policy, (*[False] * nk, *ys), nk)[3]
+    ys = tuple([y and not k for y, k in zip(ys, kept[nk:])])
+    carry = carry_fixpoint(carry, lambda m: dce(programs.divide(jaxpr, policy, (*m, *ys))[1])[1][nc:nc + nk])
+    forward, again, places, _ = programs.cut(jaxpr, policy, (*carry, *ys), nk)
+    again, used = dce(again)
+    used[nc:nc + nk] = carry
+    outs = [*eqn.outvars, *[Var(_stacked(a, p["length"])) for a in forward.out_avals[n:]]]
+    saved = [outs[i] for i in places]
+    first = eqn.replace(outvars=outs, params={**p, "jaxpr": forward}) if len(outs) > n else eqn
+    second = eqn.replace(
+        invars=[v for v, u in zip([*eqn.invars, *saved], used) if u],
+        outvars=[v for v, w in zip(eqn.outvars, (*carry, *ys)) if w],
+        params={**p, "jaxpr": again.replace(invars=[v for v, u in zip(again.invars, used) if u]),
+                "num_consts": sum(used[:nc]), "num_carry": sum(carry)}) if any((*carry, *ys)) or again.effects else None
+    return first, second, [*saved, *[v for v, k in zip(eqn.outvars, kept) if k]]
+
+
+scan_p = Holder("scan", multiple_results=True, typ=_scan_typ, lower=_scan_lower, jvp=_scan_jvp,
+                linearize=_scan_linearize, transpose=_scan_transpose, batch=_scan_batch, dce=_scan_dce,
+                thread=_scan_thread, divide=_scan_divide)

@@ -131,7 +131,7 @@ def broadcast_axis(x, size, position):
 def _reshape_typ(x, *, new_sizes, dimensions=None):
     if prod(new_sizes) != x.size:
         raise TypeError(f"cannot reshape array of shape {x.shape} (size {x.size}) into shape {tuple(new_sizes)} "
-                        f"(size {prod(new_sizes)})")
+                        f"(size {prod(new_sizes)}): the sizes must multiply to {x.size}")
     return ShapedArray(new_sizes, x.dtype, x.weak_type)
 
 
@@ -165,8 +165,8 @@ def reshape(x, shape):
 def _squeeze_typ(x, *, dimensions):
     for d in dimensions:
         if x.shape[d] != 1:
-            raise ValueError(f"cannot select an axis to squeeze out which has size not equal to one, got shape="
-                             f"{x.shape} and dimensions={dimensions}")
+            raise ValueError(f"axis {d} of an array of shape {x.shape} has size {x.shape[d]}, and only axes of size 1 can "
+                             f"be squeezed out; x[{':, ' * d}0] takes its first element")
     return ShapedArray(tuple(s for i, s in enumerate(x.shape) if i not in dimensions), x.dtype, x.weak_type)
 
 
@@ -262,8 +262,10 @@ def reduction(name, lower, kinds, **rules):
         check_axes(name, axes, x.ndim, x.shape)
         if kind_of(x.dtype) not in kinds:
             wanted = "booleans or integers" if "f" not in kinds else "numbers"
-            raise TypeError(f"{name} does not accept dtype {x.dtype}; it takes {wanted}. Cast with .astype(dtype).")
-        return ShapedArray(tuple(x.shape[i] for i in kept_axes(x.ndim, axes)), x.dtype, x.weak_type)
+            raise TypeError(f"{name} does not accept dtype {x.dtype}; it takes {wanted}. "
+                            + ("See random.key_data" if dtypes.is_extended(x.dtype) else "Cast with .astype(dtype)."))
+        weak = x.weak_type and x.dtype != dtypes.bool_
+        return ShapedArray(tuple(x.shape[i] for i in kept_axes(x.ndim, axes)), x.dtype, weak)
     return Mapped(name, typ=typ, lower=lower, axes=same_axes("axes", gone=True, reduced=True), **rules)
 
 

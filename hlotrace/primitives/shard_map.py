@@ -6,15 +6,18 @@
 inside, others get it in the transpose rule, where also the cotangent of a result that all devices hold is divided.
 """
 import contextlib
+import dataclasses
 import functools
 
 from ..core import programs
 from ..core.config import named_axes
-from ..core.jaxpr import Eqn, dce, eval_jaxpr
+from ..core.effects import Check
+from ..core.jaxpr import Eqn, Var, dce, eval_jaxpr
 from ..core.linear import Axis, is_linear, nonzero, present, spread
 from ..core.primitive import fact_of
 from ..sharding.spec import PartitionSpec
 from .calls import no_tangent
+from .checks import Failures, first_of_devices
 from .collectives import psum_p
 from .common import Primitive, dtypes, prod
 from .elementwise import div
@@ -55,6 +58,8 @@ def _typ(*avals, jaxpr, mesh, in_specs, out_specs, manual, checked):
 def _lower(ctx, eqn, *operands):
     p = eqn.params
     jaxpr, mesh, manual = p["jaxpr"], p["mesh"], p["manual"]
+    if mesh.size == 1:      # a part is the whole; and XLA lets no token into a manual computation
+        return ctx.alone(mesh, manual, lambda: ctx.inline(jaxpr, operands))
     name, inside = ctx.module.mesh(mesh), {*ctx.module.manual[1], *manual}
     free = "?" if len(inside) < len(mesh.axis_names) else ""
 
@@ -108,21 +113,28 @@ def _split(jaxpr, moving, mesh, manual, checked):
     """
     with inside(mesh, manual, checked):
         split = programs.linearize(jaxpr, moving)
-    n = len(jaxpr.outvars)
-    saved = split.primal.out_avals[n:]
-    specs = tuple(PartitionSpec(tuple(a for a in manual if not checked or a in aval.vma) or None) for aval in saved)
     stacked = [kind == "out" for kind, _ in split.residuals]
     stacked += [False] * (len(split.linear.invars) - len(stacked))
+    return *_saving(split.primal, len(jaxpr.outvars), manual, checked), _using(split.linear, stacked, "linear"), split
 
-    def primal(*xs):
-        results = eval_jaxpr(split.primal, (), *xs)
+
+def _saving(jaxpr, n, manual, checked):
+    """(the program with its results behind the first n stacked, the specs of those)"""
+    specs = tuple(PartitionSpec(tuple(a for a in manual if not checked or a in aval.vma) or None)
+                  for aval in jaxpr.out_avals[n:])
+
+    def saving(*xs):
+        results = eval_jaxpr(jaxpr, (), *xs)
         return [*results[:n], *[reshape(x, (1, *x.shape)) for x in results[n:]]]
+    return programs.trace_closed(saving, jaxpr.in_avals, jaxpr.name), specs
 
-    def linear(*xs):
-        return eval_jaxpr(split.linear, (), *[reshape(x, x.shape[1:]) if s else x for x, s in zip(xs, stacked)])
-    avals = [a.update(shape=(1, *a.shape)) if s else a for a, s in zip(split.linear.in_avals, stacked)]
-    written = programs.trace_closed(primal, jaxpr.in_avals, jaxpr.name)
-    return written, specs, programs.trace_closed(linear, avals, "linear"), split
+
+def _using(jaxpr, stacked, name):
+    """The program that takes those inputs stacked that are marked."""
+    def using(*xs):
+        return eval_jaxpr(jaxpr, (), *[reshape(x, x.shape[1:]) if s else x for x, s in zip(xs, stacked)])
+    avals = [a.update(shape=(1, *a.shape)) if s else a for a, s in zip(jaxpr.in_avals, stacked)]
+    return programs.trace_closed(using, avals, name)
 
 
 def _linearize(trace, primals, tangents, *, jaxpr, in_specs, out_specs, **params):
@@ -195,6 +207,38 @@ def _batch(axis, args, dims, *, jaxpr, mesh, in_specs, out_specs, manual, checke
     return outs, front_dims(out_batched)
 
 
+def _thread(states, values, args, *, jaxpr, in_specs, out_specs, **params):
+    if type(states[0].serves) is Failures:
+        return _thread_checks(states, values, args, jaxpr, in_specs, out_specs, **params)
+    alike = (PartitionSpec(),) * len(states)
+    results = shard_map_p.bind(*values, *args, jaxpr=programs.thread(jaxpr, states), in_specs=(*alike, *in_specs),
+                               out_specs=(*alike, *out_specs), **params)
+    return results[:len(states)], results[len(states):]
+
+
+def _thread_checks(states, values, args, jaxpr, in_specs, out_specs, *, mesh, manual, checked):
+    """Each device has states of its own, which are stacked; the first device that failed tells."""
+    known, ndim = states[0].serves, len(manual)
+    vma = states[0].aval.vma | frozenset(manual if checked else ())
+    own = Failures(tuple([e.failure for e in jaxpr.effects
+                          if type(e) is Check and e.failure.on_devices(ndim) in known.codes]))
+    n = len(own.avals)
+
+    def fun(*xs):
+        results = eval_jaxpr(programs.thread(jaxpr, own.states(vma)), (), *own.start(vma), *xs)
+        return [*[reshape(x, (1, *x.shape)) for x in results[:n]], *results[n:]]
+    with inside(mesh, manual, checked):
+        program = programs.trace_closed(fun, jaxpr.in_avals, jaxpr.name)
+    results = shard_map_p.bind(*args, jaxpr=program, mesh=mesh, in_specs=in_specs, manual=manual, checked=checked,
+                               out_specs=(*[PartitionSpec(manual)] * n, *out_specs))
+    return known.joined(values, *first_of_devices(own, results[:n], [mesh.shape[a] for a in manual])), results[n:]
+
+
+def _effects(params):
+    return tuple([dataclasses.replace(e, failure=e.failure.on_devices(len(params["manual"]))) if type(e) is Check else e
+                  for e in params["jaxpr"].effects])
+
+
 def _dce(used_outputs, eqn):
     p = eqn.params
     jaxpr, used = dce(p["jaxpr"], used_outputs, keep_invars=False)
@@ -204,8 +248,23 @@ def _dce(used_outputs, eqn):
                 "out_specs": tuple(_where(p["out_specs"], used_outputs))}, eqn.effects, eqn.source, eqn.name_stack)
 
 
+def _divide(policy, wanted, eqn):
+    p, n = eqn.params, len(eqn.invars)
+    with inside(p["mesh"], p["manual"], p["checked"]):
+        forward, again = programs.divide(p["jaxpr"], policy, wanted)
+        again = _using(again, [i >= n for i in range(len(again.invars))], again.name)
+        forward, specs = _saving(forward, len(eqn.outvars), p["manual"], p["checked"])
+    extra = [Var(whole(a, spec, p["mesh"], p["manual"])) for a, spec in zip(forward.out_avals[len(wanted):], specs)]
+    second = eqn.replace(invars=[*eqn.invars, *extra], outvars=_where(eqn.outvars, wanted), params={
+        **p, "jaxpr": again, "in_specs": (*p["in_specs"], *specs), "out_specs": tuple(_where(p["out_specs"], wanted))})
+    if extra:
+        eqn = eqn.replace(outvars=[*eqn.outvars, *extra],
+                          params={**p, "jaxpr": forward, "out_specs": (*p["out_specs"], *specs)})
+    return eqn, _dce([True] * len(second.outvars), second), extra
+
+
 shard_map_p = Primitive(
     "shard_map", multiple_results=True, typ=_typ, lower=_lower, jvp=_jvp, linearize=_linearize,
-    transpose=_transpose, batch=_batch, dce=_dce,
+    transpose=_transpose, batch=_batch, thread=_thread, effects=_effects, dce=_dce, divide=_divide,
     meshes=lambda params: (params["mesh"], *fact_of(params["jaxpr"], "meshes")),
     axis_names=lambda params: tuple(n for n in fact_of(params["jaxpr"], "axis_names") if n not in params["manual"]))

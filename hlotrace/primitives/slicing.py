@@ -1,5 +1,7 @@
 """Parts of arrays, and arrays of parts: rev, slice, pad, concatenate; iota, copy, optimization_barrier."""
+from ..core import errors
 from ..core.axes import SIZE, same_axes
+from ..core.dimension import max_dim, surely
 from .common import Primitive, ShapedArray, aval_of, dtypes, is_linear, np, same_dtype, scalar, shape_of
 from .elementwise import select_n_p, sub
 from .shape import (
@@ -21,7 +23,8 @@ from .shape import (
 
 def _rev_typ(x, *, dimensions):
     if len(set(dimensions)) != len(dimensions) or any(not 0 <= d < x.ndim for d in dimensions):
-        raise ValueError(f"rev: dimensions {dimensions} must be distinct axes of an operand of shape {x.shape}")
+        raise errors.ShapeError(f"rev: dimensions {dimensions} must be distinct axes of an operand of shape {x.shape}: 0 to "
+                                f"{x.ndim - 1}")
     return x
 
 
@@ -40,7 +43,7 @@ def _slice_typ(x, *, start_indices, limit_indices, strides):
     for i, (lo, hi, step, size) in enumerate(zip(start_indices, limit_indices, strides, x.shape)):
         if not 0 <= lo <= hi <= size or step <= 0:
             raise TypeError(f"slice: axis {i}: start {lo}, limit {hi}, stride {step} do not satisfy 0 <= start <= "
-                            f"limit <= {size} and stride > 0 (operand shape {x.shape})")
+                            f"limit <= {size} and stride > 0 (operand shape {x.shape}); x[start:limit] cuts what is beyond")
     shape = tuple(-(-(hi - lo) // step) for lo, hi, step in zip(start_indices, limit_indices, strides))
     return ShapedArray(shape, x.dtype, x.weak_type)
 
@@ -73,10 +76,10 @@ def _pad_typ(x, value, *, padding_config):
     if len(padding_config) != x.ndim:
         raise ValueError(f"pad: padding_config {padding_config} must have one (low, high, interior) for each axis of "
                          f"the operand of shape {x.shape}")
-    shape = tuple(lo + hi + n + max(n - 1, 0) * inner for n, (lo, hi, inner) in zip(x.shape, padding_config))
+    shape = tuple(lo + hi + n + max_dim(n - 1, 0) * inner for n, (lo, hi, inner) in zip(x.shape, padding_config))
     if any(inner < 0 for _, _, inner in padding_config):
         raise ValueError(f"pad: interior padding must be non-negative, got {padding_config}")
-    if any(n < 0 for n in shape):
+    if any(surely(n, high=-1) for n in shape):
         raise ValueError(f"pad: padding_config {padding_config} would give an axis of negative size: operand shape "
                          f"{x.shape}, result shape {shape}")
     return ShapedArray(shape, x.dtype, x.weak_type and value.weak_type)
@@ -122,15 +125,15 @@ def _concatenate_typ(*xs, dimension):
     same_dtype("concatenate", *xs)
     first = xs[0]
     if not 0 <= dimension < first.ndim:
-        raise ValueError(f"concatenate: dimension {dimension} is out of bounds for shapes {[x.shape for x in xs]}")
+        raise errors.ShapeError(f"concatenate: dimension {dimension} is out of bounds for shapes {[x.shape for x in xs]}; "
+                                "jnp.stack joins along a new axis")
     for x in xs:
         if x.ndim != first.ndim or any(a != b for i, (a, b) in enumerate(zip(x.shape, first.shape)) if i != dimension):
-            raise TypeError(f"Cannot concatenate arrays with shapes that differ in dimensions other than the one being "
-                            f"concatenated: concatenating along dimension {dimension} for shapes "
-                            f"{', '.join(str(x.shape) for x in xs)}.")
+            raise errors.ShapeError(f"arrays of shapes {errors.listed(x.shape for x in xs)} are joined along axis "
+                                    f"{dimension}: all their other axes must be equal")
     shape = list(first.shape)
     shape[dimension] = sum(x.shape[dimension] for x in xs)
-    return ShapedArray(tuple(shape), first.dtype, all(x.weak_type for x in xs))
+    return ShapedArray(tuple(shape), first.dtype, first.dtype != dtypes.bool_ and all([x.weak_type for x in xs]))
 
 
 def _concatenate_transpose(ct, *xs, dimension):

@@ -2,6 +2,7 @@
 import functools
 
 from ..core.axes import same_axes
+from ..core.dimension import max_dim
 from .common import ShapedArray, dtypes, first_operand_jvp, kind_of, scalar, shape_of
 from .conv import dilated
 from .elementwise import add_p, ge_p, gt_p, le_p, lt_p, max_p, min_p, select
@@ -19,13 +20,13 @@ def window_shape(name, shape, window_dimensions, window_strides, padding, base_d
     for key, value in given.items():
         if len(value) != len(shape):
             raise TypeError(f"{name} got the wrong number of {key} for operand: got operand shape {shape} with "
-                            f"{key} {value}")
+                            f"{key} {value}; give one for each axis, 1 where the window is not to reach")
         least = 0 if key == "window_dimensions" else 1
         if key != "padding" and any(v < least for v in value):
             raise TypeError(f"{name} {key} must have every element be at least {least}, got {value}")
     sizes = (dilated(n, d) + lo + hi for n, d, (lo, hi) in zip(shape, base_dilation, padding))
     windows = (dilated(w, d) for w, d in zip(window_dimensions, window_dilation))
-    return tuple(0 if n < w else (n - w) // s + 1 for n, w, s in zip(sizes, windows, window_strides))
+    return tuple(max_dim((n - w) // s + 1, 0) for n, w, s in zip(sizes, windows, window_strides))
 
 
 def window_attributes(params, keys=_WINDOW):

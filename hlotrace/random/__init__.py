@@ -1,11 +1,19 @@
 """Random numbers from explicit keys: `jax.random`.
 
-A key is typed (`key(0)`, dtype `key<fry>`) or an array of two uint32 words (`PRNGKey(0)`); every function takes
-either.  Streams are those of JAX's threefry2x32.
+A key is typed (`key(0)`, dtype `key<fry>`) or an array of uint32 words (`PRNGKey(0)`); every function takes either.
+Streams are those of JAX, of its threefry2x32 and of XLA's generators ("rbg", "unsafe_rbg").
 """
+from typing import NewType as _NewType
+
+from ..core.array import Array as _Array
 from ..core.public import offer as _offer
 from .continuous import *
+from .counts import *
 from .discrete import *
+from .gamma import random_gamma_p
 from .keys import *
+from .laws import *
 
-_offer(globals())
+Key = _NewType("Key", _Array)       # for annotations
+
+_offer(globals(), homes={"matrices": "multivariate_normal orthogonal"})

@@ -44,8 +44,8 @@ def float_dtype(name, dtype, and_complex=False):
         return dtypes.canonicalize(dtypes.float64)
     dtype = dtypes.check_user_dtype(dtype, name)
     if not (dtypes.is_float(dtype) or and_complex and dtypes.is_complex(dtype)):
-        raise ValueError(f"dtype argument to `{name}` must be a float{' or complex' * and_complex} dtype, got "
-                         f"{dtype.name}")
+        raise ValueError(f"dtype argument to `{name}` must be a float{' or complex' * and_complex} dtype, got {dtype.name}: "
+                         "integers are drawn by random.randint")
     return dtype
 
 
@@ -153,7 +153,8 @@ def _truncated_normal(key, lower, upper, *, shape, dtype):
 
 # --- distributions of one uniform value -------------------------------------------------------------------------
 
-def _exponential(u):
+def exponential_of(u):
+    """Exponential values from uniform ones."""
     return neg(log1p_p.bind(neg(u)))
 
 
@@ -194,7 +195,7 @@ def _tiny(dtype):
     return dtypes.finfo(dtype).tiny
 
 
-exponential = _standard("exponential", _exponential, lambda dtype: 0, "Values with density exp(-x) for x >= 0.")
+exponential = _standard("exponential", exponential_of, lambda dtype: 0, "Values with density exp(-x) for x >= 0.")
 laplace = _standard("laplace", _laplace, _above_minus_one, "Values with density exp(-|x|) / 2.")
 logistic = _standard("logistic", _logistic, _tiny, "Values with distribution function 1 / (1 + exp(-x)).")
 cauchy = _standard("cauchy", _cauchy, lambda dtype: dtypes.finfo(dtype).eps, "Values with density 1 / (pi (1 + x^2)).")
@@ -220,7 +221,7 @@ def _gumbel(key, *, shape, dtype, high):
         return _gumbel_low(_uniform(key, float(_tiny(dtype)), 1.0, shape=shape, dtype=dtype))
     coarse, fine = two_scales(key, shape, dtype)
     u = select(ge(coarse, 0.5), coarse, add(add(coarse, fine), float(_tiny(dtype))))
-    return neg(log(_exponential(u)))
+    return neg(log(exponential_of(u)))
 
 
 def two_scales(key, shape, dtype):

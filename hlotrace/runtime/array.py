@@ -6,12 +6,15 @@ import numpy as np
 from ..core import dtypes, errors
 from ..core.array import Array
 from ..core.avals import ShapedArray, aval_of, physical, register_aval
+from ..core.boundary import boundaries, leave
 from ..core.kept import Kept
-from ..core.trace import Tracer
+from ..core.missing import Absent
+from ..core.trace import JaxprTrace, Tracer
 from ..sharding.base import is_local
-from . import binding, callbacks, client, placement, shards
+from . import binding, callbacks, client, guards, placement, shards
 
 
+@boundaries(called="Array", but="__init__ __array__ check_alive mark_deleted is_deleted is_ready devices")
 class ArrayImpl(Array):
     """A concrete array.  `_buf` is jaxlib's buffer; `aval` is interned."""
     __slots__ = ("aval", "_buf", "_committed", "_value")
@@ -42,10 +45,14 @@ class ArrayImpl(Array):
         return value
 
     def __array__(self, dtype=None, copy=None):
-        if dtypes.is_extended(self.aval.dtype):
-            raise TypeError("a PRNG key array is not a number and cannot become a NumPy array; use "
-                            "random.key_data(key)")
-        value = self._numpy()
+        try:
+            if dtypes.is_extended(self.aval.dtype):
+                raise TypeError("a PRNG key array is not a number and cannot become a NumPy array; use "
+                                "random.key_data(key)")
+            value = self._numpy()
+        except Exception as error:
+            leave(error, "np.asarray", (self,))
+            raise
         if dtype is not None and np.dtype(dtype) != value.dtype:
             if copy is False:
                 raise ValueError(f"cannot give an array of dtype {value.dtype} as {dtype} without a copy")
@@ -53,6 +60,8 @@ class ArrayImpl(Array):
         return value.copy() if copy else value
 
     def __bool__(self):
+        if dtypes.is_extended(self.aval.dtype):
+            raise TypeError("a PRNG key has no truth value; compare keys with == or jnp.array_equal")
         if self.aval.size != 1:
             kind = "an empty array" if self.aval.size == 0 else "an array with more than one element"
             raise ValueError(f"The truth value of {kind} is ambiguous. Use a.any() or a.all()")
@@ -61,7 +70,8 @@ class ArrayImpl(Array):
     def _scalar(self, convert):
         if self.aval.ndim:
             if self.aval.size != 1:
-                raise TypeError(f"Only scalar arrays can be converted to Python scalars; got shape {self.shape}")
+                raise TypeError(f"Only scalar arrays can be converted to Python scalars; got shape {self.shape}: reduce it, "
+                                "as with .sum(), pick one element, as in x[0], or take all with .tolist()")
             raise TypeError("Only scalar arrays can be converted to Python scalars; got arr.ndim="
                             f"{self.aval.ndim}. Use x.item() or x[0].")
         return convert(self.__array__().item())
@@ -78,7 +88,7 @@ class ArrayImpl(Array):
     def __index__(self):
         if not dtypes.is_integer(self.aval.dtype) or self.aval.ndim:
             raise TypeError("Only integer scalar arrays can be converted to a scalar index; got "
-                            f"{self.aval.str_short()}")
+                            f"{self.aval.str_short()}: use x.astype(int) or int(x)" + " of one element" * bool(self.ndim))
         return int(self._numpy())
 
     def item(self, *args):
@@ -94,7 +104,13 @@ class ArrayImpl(Array):
         return self._numpy().tobytes(order)
 
     def __format__(self, spec):
-        return format(self._numpy()[()], spec) if not self.aval.ndim else format(str(self), spec)
+        if not self.aval.ndim and not dtypes.is_extended(self.aval.dtype):
+            return format(self._numpy()[()], spec)
+        try:
+            return format(str(self), spec)
+        except ValueError:
+            raise TypeError(f"format {spec!r} is for one number, and the array has type {self.aval.str_short()}: format its "
+                            "elements, or use jnp.array_str(x, precision=2)") from None
 
     def __str__(self):
         return repr(self) if dtypes.is_extended(self.aval.dtype) or not shards.is_held(self) else str(self._numpy())
@@ -156,6 +172,12 @@ class ArrayImpl(Array):
         return self._buf._sharding
 
     @property
+    def format(self):
+        """The Format: how it lies in memory, and over devices."""
+        from . import layouts  # few ask
+        return layouts.of_array(self)
+
+    @property
     def device(self):
         """The device that holds the array; the sharding of an array that several hold."""
         sharding = self._buf._sharding
@@ -196,6 +218,7 @@ class ArrayImpl(Array):
         if len(self.sharding._devices) > 1:
             raise ValueError("unsafe_buffer_pointer: the array lies over several devices; ask the data of one of its "
                              "addressable_shards")
+        self.block_until_ready()
         return self._buf.unsafe_buffer_pointer()
 
     # --- protocols ---
@@ -247,6 +270,9 @@ def _unpickle(value, aval):
 
 
 register_aval(ArrayImpl, lambda value: value.aval)
+for _name in vars(ArrayImpl):
+    if not _name.startswith("_") and not hasattr(Tracer, _name):
+        setattr(Tracer, _name, Absent(_name))
 
 
 def put(value, aval, device):
@@ -293,6 +319,29 @@ def as_array(value):
     if isinstance(value, Tracer):
         raise errors.leaked_tracer(value)
     return from_numpy(value, aval=aval_of(value))
+
+
+def own(value):
+    """As `as_array`, with a buffer of its own for a number: the result may be deleted or donated."""
+    is_number = isinstance(value, (*dtypes.python_scalars, np.generic)) or isinstance(value, np.ndarray) and not value.ndim
+    return from_numpy(value, aval=aval_of(value)) if is_number else as_array(value)
+
+
+def _held(value, before=None):
+    """The Array of a NumPy array as it is now: `before`, that of an earlier use, if it was not rewritten since."""
+    with guards.unasked():
+        return before if before is not None and _same_bits(value, before._numpy()) else as_array(value)
+
+
+JaxprTrace.held = staticmethod(_held)
+
+
+def _same_bits(value, old):
+    if value.shape != old.shape:
+        return False
+    a, b = (np.ascontiguousarray(x).reshape(-1).view(np.uint8) for x in (value.astype(old.dtype, copy=False), old))
+    step = 1 << 20      # what was rewritten differs early as a rule, and a comparison takes memory
+    return all(np.array_equal(a[i:i + step], b[i:i + step]) for i in range(0, a.size, step))
 
 
 def _kept_scalar(value, key):

@@ -9,17 +9,21 @@ import os
 import sys
 import threading
 
-import numpy as np
-
 # Read by the C++ logger when the extension loads: without it every client creation prints I-lines.
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")
 
+_INSTALL = 'pip install "jaxlib>=0.10,<0.13" "numpy>=2" ml_dtypes'
 try:
+    import ml_dtypes  # noqa: F401 - jaxlib would miss it later, in other words
+    import numpy as np
     from jaxlib import _jax
+    from jaxlib.version import __version__ as jaxlib_version
 except ImportError as error:
-    raise ImportError('hlotrace stands on jaxlib, which could not be imported: pip install "jaxlib>=0.10,<0.13" numpy '
-                      f'ml_dtypes (its message: {error})') from error
-from jaxlib.version import __version__ as jaxlib_version
+    raise ImportError(f"hlotrace stands on jaxlib, numpy and ml_dtypes, and one could not be imported: {_INSTALL} "
+                      f"(its message: {error})") from error
+version = tuple(int(part) for part in jaxlib_version.split(".")[:3])
+if version < (0, 10):
+    raise ImportError(f"hlotrace needs jaxlib 0.10 or newer, and {jaxlib_version} is installed: {_INSTALL}")
 
 pytree = _jax.pytree
 JaxRuntimeError = _jax.JaxRuntimeError
@@ -28,7 +32,8 @@ DeviceList = _jax.DeviceList
 CompileOptions = _jax.CompileOptions
 HostBufferSemantics = _jax.HostBufferSemantics
 
-version = tuple(int(part) for part in jaxlib_version.split(".")[:3])
+# XLA's CPU backend of 0.12 counts by 16 elements in 32 bits: a loop over more ends the process, or leaves some out.
+most_cpu_elements = 2 ** 36 - 16 if version >= (0, 11) else None
 
 
 def result_handler(aval, sharding):
@@ -84,7 +89,7 @@ class _HiddenJax:
 
     @staticmethod
     def find_spec(name, path=None, target=None):
-        if name == "jax" and getattr(_hiding, "on", False):
+        if (name == "jax" or name.startswith("jax.")) and getattr(_hiding, "on", False):
             raise ModuleNotFoundError("hlotrace runs without jax", name=name)
 
 
@@ -107,6 +112,7 @@ def to_numpy(buf, aval):
     """A NumPy array over (CPU) or with a copy of a buffer's data; waits for it.  Never imports jax."""
     if aval.size == 0:
         return np.empty(aval.shape, aval.dtype)
+    buf.block_until_ready()     # raises if the computation failed, where what follows would end the process
     if aval.dtype.kind in _BUFFER_KINDS and aval.dtype.isbuiltin == 1 and buf.platform() == "cpu":
         return np.asarray(memoryview(buf))
     return _fetch(buf, aval)
@@ -117,7 +123,6 @@ if hasattr(ArrayImpl, "_to_np_array_did_copy"):
         return np.asarray(buf._to_np_array_did_copy()[0])
 else:
     def _fetch(buf, aval):
-        buf.block_until_ready()
         if buf.platform() != "cpu":
             return np.asarray(buf._single_device_array_to_np_array_did_copy()[0])
         bits = _NARROW.get(aval.dtype.name, aval.dtype.itemsize * 8)

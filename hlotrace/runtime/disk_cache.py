@@ -94,13 +94,16 @@ class Entry:
         self.device = devices[0]
         self.path = os.path.join(where, key + ".xla")
 
-    def load(self):
-        """jaxlib's executable from the file, or None."""
+    def load(self, takes=None, gives=None):
+        """jaxlib's executable from the file, with as many arguments and results as is said, or None."""
         try:
             metadata, payload = read(self.path)
-            if metadata["key"] != self.key:
+            if metadata.get("key") != self.key:
                 raise Damaged("it holds another program")
             loaded = self.device.client.deserialize_executable(payload, binding.DeviceList(self.devices), self.options)
+            found = len(loaded.get_parameter_layouts()), len(loaded.get_output_layouts())
+            if takes is not None and found != (takes, gives):
+                raise Damaged("it holds the code of another program")
         except FileNotFoundError:
             return None
         except (OSError, ValueError) as error:
@@ -168,8 +171,14 @@ def read(path):
     body = memoryview(data)[start:]
     if hashlib.sha256(body).hexdigest().encode() + b"\n" != data[len(_FORMAT):start]:
         raise Damaged("its checksum does not match")
-    end = data.index(b"\n", start)
-    return json.loads(data[start:end]), data[end + 1:]
+    end = data.find(b"\n", start)
+    try:
+        metadata = json.loads(data[start:end])
+    except ValueError:
+        metadata = None
+    if end < 0 or not isinstance(metadata, dict):
+        raise Damaged("it holds something else")
+    return metadata, data[end + 1:]
 
 
 def describe(path):

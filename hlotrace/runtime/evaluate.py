@@ -2,15 +2,15 @@
 import numpy as np
 
 from ..core import errors
+from ..core.avals import ShapedArray
 from ..core.config import config, state
 from ..core.jaxpr import Jaxpr, dce, sub_jaxprs
 from ..core.kept import Kept
 from ..core.primitive import fact_of
 from ..core.trace import EVAL, JaxprTrace, Tracer, set_evaluator
-from ..lowering.module import lower
 from ..primitives.callbacks import callback_p, checked
-from . import binding, client, placement, whole
-from .array import ArrayImpl, as_array, from_numpy
+from . import binding, client, forks, leaving, placement, raising
+from .array import ArrayImpl, as_array, from_numpy, own
 
 _applications = Kept(4096)    # of primitives, compiled
 _programs = Kept(512)         # compiled; with those that primitives hold, which may be new on each call
@@ -30,8 +30,10 @@ def placed(arrays, asked=None, outs=None, meshes=(), names=None):
     found = {s for s in ins if s is not None}
     if not found and not meshes and not any(outs or ()):
         return client.default_device(), False
-    if len(found) == 1 and not meshes and not outs and type(only := found.pop()) is placement.SingleDeviceSharding:
-        return only._device, True
+    if len(found) == 1 and not meshes and not outs:
+        only, = found
+        if type(only) is placement.SingleDeviceSharding and only._kind is None:
+            return only._device, True
     from .spmd import partition_of
     return partition_of(arrays, ins, outs, meshes, names), True
 
@@ -40,7 +42,7 @@ def lies(x):
     """The sharding that an argument, or a ShapeDtypeStruct in place of one, is committed to, or None."""
     if type(x) is ArrayImpl:
         return x._buf._sharding if x._committed else None
-    return None if isinstance(x, np.ndarray) else getattr(x, "sharding", None)
+    return None if isinstance(x, (np.ndarray, ShapedArray)) else getattr(x, "sharding", None)
 
 
 def _check_asked(arrays, lies, asked, names):
@@ -82,6 +84,11 @@ def _evaluate_carefully(primitive, args, params):
     avals = [a.aval for a in arrays]
     key = (primitive, *avals, *params.items())
     table = _programs if any(sub_jaxprs(params)) else _applications
+    passed = None
+    if config.jax_debug_key_reuse:
+        from ..transforms import key_reuse
+        if key_reuse.is_watched(avals):
+            passed, key = key_reuse.use_by(primitive, arrays, avals, params), ("watched", *key)
     found = primitive.meshes_of(params)
     places = tuple([lies(a) for a in arrays])
     if found or any(place is not None for place in places):
@@ -90,7 +97,10 @@ def _evaluate_carefully(primitive, args, params):
     if executable is None:
         where, _ = placed(arrays, meshes=found)
         executable = table.keep(key, _compile_primitive(primitive, avals, params, where))
-    return executable(*executable.take(arrays))
+    results = executable(*executable.take(arrays))
+    if passed is not None:
+        passed(results)
+    return results
 
 
 def _compile_primitive(primitive, avals, params, where):
@@ -99,12 +109,12 @@ def _compile_primitive(primitive, avals, params, where):
     out = trace.process(primitive, tracers, params)
     jaxpr = trace.finish(out if primitive.multiple_results else [out])
     trace.alive = False
-    return compile_program(jaxpr, where)
+    return compile_program(jaxpr, where, lines=any(True for _ in sub_jaxprs(params)))
 
 
-def compile_program(jaxpr, where, donated=(), compiler_options=None):
-    """Lower and compile a program that has no constvars, for a device or a Partition."""
-    lowered, device = lower_for(jaxpr, where, donated=donated)
+def compile_program(jaxpr, where, donated=(), compiler_options=None, lines=True):
+    """Lower and compile a program that has no constvars, for a device or a Partition.  For `lines` see `Lowered`."""
+    lowered, device = lower_for(jaxpr, where, donated=donated, lines=lines)
     if not hasattr(device, "client"):
         raise ValueError(f"{jaxpr.name} runs over an AbstractMesh, which has no devices: pass it a Mesh, or arguments that "
                          "lie over one")
@@ -112,27 +122,20 @@ def compile_program(jaxpr, where, donated=(), compiler_options=None):
         from . import tiers
         if tiers.wanted(lowered):
             return tiers.TieredExecutable(lowered, device, compiler_options)
-    return compile_lowered(lowered, device, compiler_options)
+    return raising.compile_lowered(lowered, device, compiler_options)
 
 
-def compile_lowered(lowered, device, compiler_options=None):
-    """An Executable for a Lowered program on one device, or on those of its partition, of which `device` is one."""
-    if not lowered.blocks:
-        return whole.compile_whole(lowered, device, compiler_options)
-    from . import pieces  # a program that repeats nothing needs none
-    return pieces.compile_lowered(lowered, device, compiler_options)
-
-
-def lower_for(jaxpr, where, *, platform=None, **options):
+def lower_for(jaxpr, where, *, platform=None, donated=(), **options):
     """(Lowered, a device) of a program for a device or a Partition; `options` as for `lower`."""
-    if not isinstance(where, tuple):
-        return lower(jaxpr, platform=platform or client.platform_of(where), **options), where
-    if where.outs is None:
-        where = where._replace(outs=(None,) * len(jaxpr.outvars))
-    device = where.devices[0]
+    device = where
+    if isinstance(where, tuple):
+        device = where.devices[0]
+        options["partition"] = where._replace(outs=(None,) * len(jaxpr.outvars)) if where.outs is None else where
     if platform is None:
         platform = client.platform_of(device if hasattr(device, "platform") else client.default_device())
-    return lower(jaxpr, platform=platform, partition=where, **options), device
+    # a program that cannot run twice tells at once which operation gave a NaN
+    adding = raising.float_checks() if state.check_floats and (donated or jaxpr.effects) else ()
+    return raising.lowered_to_tell(jaxpr, adding, platform=platform, donated=donated, **options), device
 
 
 def run_program(jaxpr: Jaxpr, args, donated=(), outs=None):
@@ -143,7 +146,7 @@ def run_program(jaxpr: Jaxpr, args, donated=(), outs=None):
     for a in args:
         if isinstance(a, Tracer):
             raise errors.leaked_tracer(a)
-    arrays = [a if type(a) is ArrayImpl else as_array(a) for a in args]
+    arrays = [a if type(a) is ArrayImpl else own(a) if i in donated else as_array(a) for i, a in enumerate(args)]
     where, _ = placed(arrays, outs=outs, meshes=fact_of(jaxpr, "meshes"))
     key = jaxpr, where, donated
     entry = _programs.use(key)
@@ -161,8 +164,10 @@ def run_program(jaxpr: Jaxpr, args, donated=(), outs=None):
 def run_callback(*args, function, out_avals, **_):
     """Call a Python function at once, on NumPy values; its checked results as arrays."""
     results = function(*[as_array(a)._numpy() for a in args])
-    return [from_numpy(checked(r, a, i), aval=a) for i, (r, a) in enumerate(zip(results, out_avals, strict=True))]
+    return [from_numpy(checked(r, a, i, function), aval=a) for i, (r, a) in enumerate(zip(results, out_avals, strict=True))]
 
 
 set_evaluator(evaluate)
+forks.watch()
+leaving.watch()
 callback_p.evaluate = run_callback

@@ -1,18 +1,18 @@
 """A compiled program that can be called, and the tokens of side effects."""
 import atexit
+import collections
+import contextlib
 import sys
 import threading
 
-import numpy as np
-
-from ..core import dtypes, source
 from ..core.avals import physical
-from ..core.config import config, state
+from ..core.config import state
 from . import array, binding, callbacks, copies, placement, shards
 
 _lock = threading.Lock()
 _pending: list = []          # tokens of running programs with side effects
 _last_ordered: list = []     # the token of the last program with ordered effects
+_calling: collections.deque = collections.deque(maxlen=256)     # tokens of programs that call Python for their results
 
 
 class Executable:
@@ -28,7 +28,7 @@ class Executable:
         self.out_avals = lowered.jaxpr.out_avals
         self.handlers = self._handlers()
         # runs it, where it calls nothing on the host and is one program on one device
-        self.execute = (None if lowered.effects or lowered.callbacks or type(self) is not Executable else
+        self.execute = (None if lowered.effects or lowered.callbacks or lowered.failures or type(self) is not Executable else
                         loaded.execute_sharded)
 
     def _handlers(self):
@@ -36,6 +36,7 @@ class Executable:
         return [binding.result_handler(physical(a), sharding) for a in self.out_avals]
 
     tier = "full"       # see tiers.py
+    gives_back = False  # does it free a donated buffer after its last use, whether or not a result takes the memory?
 
     @property
     def in_shardings(self):
@@ -78,24 +79,39 @@ class Executable:
                 x = copies.copy(x, placement.on_device(self.device), x._committed)
             committed = committed or x._committed
             buffers.append(x._buf)
+        self.check_donated(buffers)
         return buffers, committed
+
+    def check_donated(self, buffers):
+        """ValueError where a donated buffer stands twice among the arguments."""
+        if not self.lowered.donated or self.gives_back:
+            return
+        held = [id(shards.memory(b)) for b in buffers]
+        if len(set(held)) < len(held):
+            for i in self.lowered.donated:
+                if held.count(held[i]) > 1:
+                    raise ValueError(
+                        f"argument {i} of {self.lowered.jaxpr.name} is donated and passed a second time in one call: the "
+                        "program would read memory that it gave away. Pass a copy, or do not donate it.")
 
     def run(self, buffers):
         """Run; returns a list of buffers.  `buffers` must match the program's inputs: nothing checks here."""
         if self.lowered.effects:
             return self._run_effectful(buffers).consume_with_handlers(self.handlers)
         try:
+            if self.lowered.callbacks:
+                results = self.loaded.execute_sharded(buffers, with_tokens=True)
+                _calling.append(results.consume_token())
+                return results.consume_with_handlers(self.handlers)
             return self.loaded.execute_sharded(buffers).consume_with_handlers(self.handlers)
         except binding.JaxRuntimeError as error:
-            raise callbacks.original(error) from None
+            raise callbacks.original(error, self.lowered.jaxpr) from None
 
     def __call__(self, buffers, committed=False):
         """Run; returns a list of ArrayImpl."""
         make = array.ArrayImpl
         outs = [make(a, b, committed) for a, b in zip(self.out_avals, self.run(buffers))]
-        if state.check_floats:
-            check_floats(outs, self.lowered.jaxpr)
-        return outs
+        return looked_at(self, buffers, outs) if state.check_floats or self.lowered.failures else outs
 
     def _run_effectful(self, buffers):
         if self.lowered.ordered:
@@ -104,7 +120,7 @@ class Executable:
         try:
             results = self.loaded.execute_sharded(buffers, with_tokens=True)
         except binding.JaxRuntimeError as error:
-            raise callbacks.original(error) from None
+            raise callbacks.original(error, self.lowered.jaxpr) from None
         token = results.consume_token()
         with _lock:
             if self.lowered.ordered:
@@ -116,17 +132,7 @@ class Executable:
         return results
 
 
-def check_floats(outs, jaxpr):
-    """FloatingPointError if an output has a value that debug_nans or debug_infs looks for."""
-    for i, x in enumerate(outs):
-        for value in shards.held(x) if dtypes.is_inexact(x.dtype) else ():
-            for test, option in ((np.isnan, config.jax_debug_nans), (np.isinf, config.jax_debug_infs)):
-                if option and test(value.astype(np.complex128 if value.dtype.kind == "c" else np.float64)).any():
-                    where = next((source.describe(e.source) for e in reversed(jaxpr.eqns) if e.source), "")
-                    raise FloatingPointError(
-                        f"invalid value ({'nan' if test is np.isnan else 'inf'}) encountered in output {i} of "
-                        f"{jaxpr.name}{f', last line {where}' if where else ''}. Run it under disable_jit() to find the "
-                        "operation; hlotrace.config.update('jax_debug_nans', False) turns the check off.")
+looked_at = None        # raising.py puts its own here: (Executable, its arguments, its results) -> those of the program
 
 
 def wait(token):
@@ -152,3 +158,6 @@ def _finish():
         effects_barrier()
     except Exception as error:
         print(f"hlotrace: a callback failed while the process was ending: {error!r}", file=sys.stderr)
+    for token in list(_calling):        # a callback that begins when the interpreter has gone would crash
+        with contextlib.suppress(binding.JaxRuntimeError):
+            token.block_until_ready()

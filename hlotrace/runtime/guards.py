@@ -41,13 +41,16 @@ def _on_this_thread(**values):
 
 def _context(name, option, directions, doc):
     @contextlib.contextmanager
-    def context(level):
+    def guarded(level):
         with contextlib.ExitStack() as stack:
             for o in dict.fromkeys((option, *map(_option, directions))):
                 stack.enter_context(override(o, level))
             _use()
             stack.enter_context(_on_this_thread(**dict.fromkeys(directions, binding.guard_level(level))))
             yield
+
+    def context(level):
+        return guarded(config._check(option, level))        # checked where it is written
     context.__name__ = context.__qualname__ = name
     context.__doc__ = f"""Context manager: what becomes of {doc} on this thread.
 

@@ -5,13 +5,17 @@ callbacks are in the Python package of the plugin, whose extension modules impor
 A name of none of these is left to XLA, which knows some and says so of the rest.  This file is imported by the first
 program with such a name.
 """
+import ctypes
 import functools
 import threading
+from pathlib import Path
 
+import jaxlib
 from jaxlib import cpu_sparse, lapack
 from jaxlib.cpu import _lapack
 
 from ..core.platforms import platform_named
+from ..lowering import custom_calls
 from . import binding, plugins
 
 _lock = threading.RLock()
@@ -38,7 +42,54 @@ def register_ffi_target(name, fn, platform="cpu", api_version=1, *, traits=0):
                 register([name], key[0])
             except binding.JaxRuntimeError as error:
                 del _given[key]
-                raise ValueError(f"register_ffi_target({name!r}): {error}") from None
+                raise ValueError(f"register_ffi_target({name!r}): {error}; fn, a {type(fn).__name__}, must be a PyCapsule "
+                                 "around a handler, as ffi.pycapsule makes one, or a dict of them by stage") from None
+
+
+def register_ffi_type(name, type_registration, platform="cpu"):
+    """Let kernels pass values of a C++ type of their own, such as the state that one stage makes for the next.
+
+    `type_registration` is a dict of PyCapsules: "type_id", around the address of the type's `XLA_FFI_TypeId`, and
+    "type_info", around that of its `XLA_FFI_TypeInfo`.  Raises ValueError where jaxlib refuses it.
+    """
+    platform = platform_named(platform)
+    if platform == "cpu":
+        registrar = binding._jax.register_custom_type
+    elif platform in plugins.loaded:
+        registrar = functools.partial(_extension().register_custom_type, plugins.loaded[platform])
+    else:
+        raise NotImplementedError(f"register_ffi_type({name!r}, platform={str(platform)!r}): no plugin of that platform is "
+                                  "loaded; ask for its devices first")
+    try:
+        registrar(name, type_registration)
+    except (binding.JaxRuntimeError, TypeError, KeyError, ValueError) as error:
+        raise ValueError(f"register_ffi_type({name!r}): {error}") from None
+
+
+def register_ffi_type_id(name, obj, platform="cpu"):
+    """JAX's older name of `register_ffi_type`."""
+    register_ffi_type(name, obj, platform)
+
+
+def register_ffi_target_as_batch_partitionable(name):
+    """Let a program over devices call the kernel `name` on parts, where its operands are cut along leading axes.
+
+    Unsaid, each device calls it on whole values.
+    """
+    binding._jax.register_custom_call_as_batch_partitionable(name)
+    custom_calls.batch_partitionable.add(name)
+
+
+def include_dir():
+    """The folder with `xla/ffi/api/ffi.h`, which kernels are compiled against: `g++ -I` it."""
+    return str(Path(jaxlib.__file__).parent / "include")
+
+
+def pycapsule(funcptr):
+    """A function of a library that ctypes loaded, as the PyCapsule that `register_ffi_target` takes."""
+    new = ctypes.pythonapi.PyCapsule_New
+    new.restype, new.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+    return new(ctypes.cast(funcptr, ctypes.c_void_p), b"xla._CUSTOM_CALL_TARGET", None)
 
 
 def given_by_user(targets, platform):
@@ -90,6 +141,8 @@ def _registrar(platform):
             from jaxlib.gpu_solver import initialize_hybrid_kernels
             _with_scipy(initialize_hybrid_kernels)
         extension.register_custom_call_target(plugin, target, kernel, _XLA_NAMES[platform], api_version, traits)
+        if custom_calls.cut_by_batch(target):
+            binding._jax.register_custom_call_as_batch_partitionable(target, plugin)
     return register_there
 
 
@@ -97,6 +150,8 @@ def _register_here(target, kernel, api_version, traits=0):
     if target.startswith("lapack_"):
         _with_scipy(_lapack.initialize)     # otherwise the first call crashes
     binding._jax.register_custom_call_target(target, kernel, "cpu", api_version, traits)
+    if custom_calls.cut_by_batch(target):
+        binding._jax.register_custom_call_as_batch_partitionable(target)
 
 
 def _with_scipy(initialize):

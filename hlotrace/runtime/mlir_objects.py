@@ -21,9 +21,9 @@ from ..lowering import custom_calls
 from ..lowering.constants import dense
 from .mlir import context, ir
 
-__all__ = ["LoweringRuleContext", "ModuleContext", "attribute", "aval_to_ir_type", "bytecode", "check", "constant",
-           "custom_call", "dense_int_elements", "dtype_to_ir_type", "flatten", "func_dialect", "hlo", "ir", "lower_fun",
-           "write"]
+__all__ = ["LoweringRuleContext", "ModuleContext", "attribute", "aval_to_ir_type", "build_ffi_lowering_function",
+           "bytecode", "check", "constant", "custom_call", "dense_int_elements", "dtype_to_ir_type",
+           "ffi_lowering", "flatten", "func_dialect", "hlo", "ir", "lower_fun", "write"]
 
 
 class LoweringRuleContext(SimpleNamespace):
@@ -84,6 +84,45 @@ def custom_call(target, result_types, operands, config, has_side_effect, api_ver
             hlo.OutputOperandAlias.get([] if len(result_types) == 1 else [result], operand, [])
             for operand, result in aliases.items()])
     return hlo.CustomCallOp.build_generic(results=list(result_types), operands=operands, attributes=attributes)
+
+
+def build_ffi_lowering_function(call_target_name, *, operand_layouts=None, result_layouts=None, backend_config=None,
+                                skip_ffi_layout_processing=False, **lowering_args):
+    """A function `(ctx, *values, **attributes)`, for use in a lowering rule, that writes the call of a kernel.
+
+    Its results are of the types that abstract evaluation says.  Layouts are orders of axes, minor first; by default the last
+    axis is the minor one.  Attributes are added to `backend_config`; the rest are parameters of `mlir.custom_call`.
+    `skip_ffi_layout_processing` leaves out layouts that are not given.
+    """
+    def call(ctx, *operands, **attributes):
+        version = lowering_args.get("api_version", 4)
+        if attributes and (version < 4 or isinstance(backend_config, str)):
+            raise ValueError(f"{call_target_name}: attributes ({', '.join(attributes)}) need api_version 4 and a mapping as "
+                             f"backend_config, got {version} and {backend_config!r:.60}")
+        config = {**(backend_config or {}), **attributes} if version >= 4 else backend_config or ""
+        layouts = (given or (None if skip_ffi_layout_processing else [None] * len(avals))
+                   for given, avals in ((operand_layouts, ctx.avals_in), (result_layouts, ctx.avals_out)))
+        orders = [listed and [range(a.ndim - 1, -1, -1) if order is None else order for order, a in zip(listed, avals)]
+                  for listed, avals in zip(layouts, (ctx.avals_in, ctx.avals_out))]
+        return custom_call(call_target_name, [aval_to_ir_type(a) for a in ctx.avals_out], flatten(operands), config,
+                           lowering_args.get("has_side_effect", False), version, *orders,
+                           lowering_args.get("operand_output_aliases") or {}, lowering_args.get("extra_attributes") or {})
+    unknown = set(lowering_args) - {"api_version", "has_side_effect", "operand_output_aliases", "extra_attributes"}
+    if unknown:
+        raise TypeError(f"build_ffi_lowering_function({call_target_name!r}) got an unexpected argument {min(unknown)!r}")
+    return call
+
+
+def ffi_lowering(call_target_name, *, operand_layouts=None, result_layouts=None, backend_config=None,
+                 skip_ffi_layout_processing=False, **lowering_args):
+    """The lowering rule of a primitive that is the call of a kernel, its parameters being attributes.
+
+    See `build_ffi_lowering_function` for the arguments.
+    """
+    call = build_ffi_lowering_function(
+        call_target_name, operand_layouts=operand_layouts, result_layouts=result_layouts, backend_config=backend_config,
+        skip_ffi_layout_processing=skip_ffi_layout_processing, **lowering_args)
+    return lambda ctx, *values, **attributes: call(ctx, *values, **attributes).results
 
 
 def bytecode(module):

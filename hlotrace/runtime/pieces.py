@@ -93,6 +93,7 @@ def work(jaxpr):
 class PiecewiseExecutable(Executable):
     """A program compiled in pieces.  `steps` are (executable, slots of operands, slots of results, slots now free)."""
     __slots__ = ("steps", "constants", "width", "out_slots", "donated", "peak")
+    gives_back = True
 
     def __init__(self, lowered, jaxpr, pieces, device, compiler_options):
         programs = _each_lowered(lowered, pieces)

@@ -2,6 +2,7 @@
 
 Knows files and environment variables; loads nothing until `make_client`.
 """
+import contextlib
 import glob
 import os
 import sys
@@ -10,6 +11,7 @@ from typing import NamedTuple
 from . import binding
 
 VARIABLE = "HLOTRACE_PJRT_PLUGIN"
+_PCI = "/sys/bus/pci/devices"
 loaded: dict = {}        # platform -> jaxlib's capsule of the plugin that this process loaded
 
 
@@ -57,8 +59,17 @@ def find():
 
 
 def tpu_chips():
-    """Device files of TPU chips."""
-    return sorted(glob.glob("/dev/accel[0-9]*") or glob.glob("/dev/vfio/[0-9]*"))
+    """Device files of TPU chips.  VFIO's, of any device given to a guest, count beside a chip of Google's."""
+    return sorted(glob.glob("/dev/accel[0-9]*") or (glob.glob("/dev/vfio/[0-9]*") if _google_chip() else ()))
+
+
+def _google_chip():
+    """Is there a PCI device of Google's that is neither a disk (class 01) nor a network card (class 02)?"""
+    def says(device, file):
+        with contextlib.suppress(OSError), open(os.path.join(device, file)) as opened:
+            return opened.read().strip()
+    return any(says(device, "vendor") == "0x1ae0" and (says(device, "class") or "0x01")[:4] not in ("0x01", "0x02")
+               for device in glob.glob(f"{_PCI}/*"))
 
 
 def has_default(plugin):

@@ -57,7 +57,7 @@ def shards(x, addressable=True):
         where = tuple((s.start, s.stop) for s in index)
         replica = copies[where] = copies.get(where, -1) + 1
         if is_local(device):
-            buf = next(local)._rewrap_with_aval_and_sharding(physical(part), placement.on_device(device))
+            buf = next(local)._rewrap_with_aval_and_sharding(physical(part), placement.on_device(device, sharding._kind))
             found.append(Shard(device, index, replica, type(x)(part, buf, True)))
         elif not addressable:
             found.append(Shard(device, index, replica, None))
@@ -103,30 +103,43 @@ def gathered(x):
     bufs = single_buffers(x)
     if sharding.is_fully_replicated:
         return binding.to_numpy(bufs[0], aval)
-    part = aval.update(shape=sharding.shard_shape(aval.shape))
+    part = part_of(x.aval, sharding)
     whole = np.empty(aval.shape, aval.dtype)
-    for buf, index in zip(bufs, sharding.addressable_devices_indices_map(aval.shape).values()):
+    for buf, index in zip(bufs, sharding.addressable_devices_indices_map(x.shape).values()):
         whole[index] = binding.to_numpy(buf, part)
     return whole
 
 
+def part_of(aval, sharding):
+    """The aval of the data on each device of an array of `aval`."""
+    return physical(aval.update(shape=sharding.shard_shape(aval.shape)))
+
+
 def put(value, aval, sharding):
     """jaxlib's buffer for a NumPy value of the whole array; each local device is given a copy of its part."""
+    part, aval, shape = part_of(aval, sharding), physical(aval), aval.shape
     value = np.asarray(value, aval.dtype)
-    where = sharding.addressable_devices_indices_map(aval.shape)
+    where = sharding.addressable_devices_indices_map(shape)
     pieces = [np.asarray(value[index], order="C") for index in where.values()]
-    if not sharding.is_fully_replicated:      # some devices but not all may not be given the same memory: bad_function_call
-        seen = set()
-        for i, piece in enumerate(pieces):
-            pieces[i] = piece.copy() if piece.ctypes.data in seen else piece
-            seen.add(piece.ctypes.data)
-    return binding.device_put_shards(pieces, aval, sharding, list(where))
+    if sharding.is_fully_replicated or len({piece.ctypes.data for piece in pieces}) == len(pieces):
+        return binding.device_put_shards(pieces, aval, sharding, list(where))
+    # In one call some devices but not all may not be given the same memory: bad_function_call.
+    return joined(aval, sharding, {
+        device: binding.device_put(piece, part, placement.on_device(device, sharding._kind), device)
+        for device, piece in zip(where, pieces)})
+
+
+def joined(aval, sharding, buffers):
+    """jaxlib's buffer of an array over the devices of a sharding, from those of its parts by device."""
+    if len(sharding._devices) == 1:
+        buffer, = buffers.values()
+        return buffer._rewrap_with_aval_and_sharding(aval, sharding)
+    return binding.join([buffers[device] for device in filter(is_local, sharding._devices)], aval, sharding)
 
 
 def copied(x):
     """A copy of an array, lying as it does; each process copies the parts that it holds."""
-    sharding, aval = x.sharding, physical(x.aval)
-    part = aval.update(shape=sharding.shard_shape(aval.shape))
+    sharding, part = x.sharding, part_of(x.aval, x.sharding)
     pieces = [np.asarray(binding.to_numpy(buf, part), order="C") for buf in single_buffers(x)]
-    buffer = binding.device_put_shards(pieces, aval, sharding, list(filter(is_local, sharding._devices)))
+    buffer = binding.device_put_shards(pieces, physical(x.aval), sharding, list(filter(is_local, sharding._devices)))
     return type(x)(x.aval, buffer, x._committed)

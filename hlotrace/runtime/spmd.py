@@ -9,13 +9,13 @@ import threading
 import numpy as np
 
 from ..core.avals import physical
-from ..sharding.mesh import AbstractMesh
+from ..sharding.mesh import AbstractMesh, Mesh
 from ..sharding.named import NamedSharding
 from ..sharding.partition import Partition
 from ..sharding.positional import PositionalSharding
 from ..sharding.single import SingleDeviceSharding
 from ..sharding.spec import PartitionSpec
-from . import array, binding, callbacks, copies, executable, placement, shards
+from . import agreement, array, binding, callbacks, copies, executable, placement, shards
 
 IN_FLIGHT = 8                                   # launches that are not waited for, on clients where more of them starve
 _in_flight: collections.deque = collections.deque()     # their tokens
@@ -24,14 +24,18 @@ _launching = threading.Lock()                   # held so that all devices see t
 
 class SpmdExecutable(executable.Executable):
     """A program compiled for several devices, or for a mesh of one."""
-    __slots__ = ("devices", "in_shardings", "out_shardings", "may_starve", "failures")
+    __slots__ = ("devices", "in_shardings", "out_shardings", "follows", "may_starve", "failures", "company", "agreed")
 
     def __init__(self, loaded, lowered, device, compile_seconds, from_disk=False):
         partition = lowered.partition
         self.devices = partition.devices
         self.in_shardings = _settled(partition, partition.ins, lowered.jaxpr.in_avals, loaded.get_parameter_shardings)
         self.out_shardings = _settled(partition, partition.outs, lowered.jaxpr.out_avals, loaded.get_output_shardings)
+        self.follows = [asked is None and _like(s, a.ndim, partition.ins, lowered.jaxpr.in_avals)
+                        for s, a, asked in zip(self.out_shardings, lowered.jaxpr.out_avals, partition.outs)]
+        self.out_shardings = [s if i is False else self.in_shardings[i] for s, i in zip(self.out_shardings, self.follows)]
         self.may_starve = _may_starve(device, len(self.devices))
+        self.company, self.agreed = agreement.company_of(self.devices), None
         super().__init__(loaded, lowered, device, compile_seconds, from_disk)
 
     def lies(self):
@@ -41,11 +45,14 @@ class SpmdExecutable(executable.Executable):
         return [binding.result_handler(physical(a), s) for a, s in zip(self.out_avals, self.out_shardings)]
 
     def take(self, leaves):
-        """(buffers, True) for these arguments, moved where they are not committed; None if they lie elsewhere."""
-        buffers = []
+        """(buffers, True) for these arguments, moved where they are not committed; None if they lie elsewhere.
+
+        Where some lie as the program wants but say so in other words, those stand in place of True, by position.
+        """
+        buffers, words = [], {}
         for i, (x, sharding, aval) in enumerate(zip(leaves, self.in_shardings, self.lowered.jaxpr.in_avals, strict=True)):
             if type(x) is not array.ArrayImpl:
-                buffers.append(shards.put(np.asarray(x), physical(aval), sharding))
+                buffers.append(shards.put(np.asarray(x), aval, sharding))
                 continue
             if shards.is_lost(x._buf):
                 x.check_alive()
@@ -54,23 +61,27 @@ class SpmdExecutable(executable.Executable):
             if lies is not sharding and lies != sharding:
                 if x._committed and not lies.lies_like(sharding, x.aval.ndim):
                     return None
+                if type(lies) is NamedSharding and lies._devices == self.devices:
+                    words[i] = lies
                 x = copies.copy(x, sharding)
             buffers.append(x._buf)
-        if self.lowered.donated:
-            self._check_donated(buffers)
-        return buffers, True
+        self.check_donated(buffers)
+        return buffers, words or True
 
-    def _check_donated(self, buffers):
-        held = [id(shards.memory(b)) for b in buffers]
-        if len(set(held)) < len(held):
-            for i in self.lowered.donated:
-                if held.count(held[i]) > 1:
-                    raise ValueError(
-                        f"argument {i} of {self.lowered.jaxpr.name} is donated and passed a second time in one call: the "
-                        "program would read memory that it gave away. Pass a copy, or do not donate it.")
+    def __call__(self, buffers, committed=False):
+        outs = super().__call__(buffers, committed is not False)
+        if type(committed) is dict:
+            for i, follows in enumerate(self.follows):
+                if follows is not False and follows in committed:
+                    aval = outs[i].aval
+                    outs[i] = array.ArrayImpl(aval, outs[i]._buf._rewrap_with_aval_and_sharding(
+                        physical(aval), committed[follows]), True)
+        return outs
 
     def run(self, buffers):
         callbacks.forbid_inside("a program over several devices")
+        if self.company is not None:
+            self.company.start(self)
         if self.lowered.callbacks:
             return self._run_with_callbacks(buffers)
         if not self.may_starve:
@@ -89,7 +100,7 @@ class SpmdExecutable(executable.Executable):
         try:
             return self.loaded.execute_sharded(buffers, with_tokens=True)
         except binding.JaxRuntimeError as error:
-            raise callbacks.original(error) from None
+            raise callbacks.original(error, self.lowered.jaxpr) from None
 
     def _run_with_callbacks(self, buffers):
         """Launch, wait, and raise what a callback raised: its device went on with zeros, so that none waits for it."""
@@ -117,6 +128,15 @@ def _settled(partition, asked, avals, compiled):
     found = compiled() if len(partition.devices) > 1 else None
     return [s or chosen(found and hlo_sharding(found[i]), a, partition.devices, partition.mesh)
             for i, (s, a) in enumerate(zip(asked, avals, strict=True))]
+
+
+def _like(found, ndim, shardings, avals):
+    """The first argument of rank `ndim` that was placed as `found` says, or False: such a result takes the argument's words.
+
+    So what splits nothing, mesh axes of size 1 and None for the last dimensions, is not lost.
+    """
+    return next((i for i, (s, a) in enumerate(zip(shardings, avals))
+                 if a.ndim == ndim and type(s) is NamedSharding and s.is_equivalent_to(found, ndim)), False)
 
 
 def chosen(hlo, aval, devices, mesh):
@@ -156,6 +176,9 @@ def with_inspections(lowered, device):
         return lowered.text, ()
     text, alive = lowered.text, []
     for i, (callback, aval) in enumerate(lowered.inspections):
+        if hasattr(callback, "partition"):      # XLA asks it for more: see partitioners.py
+            continue
+
         def tell(hlo, callback=callback, aval=aval):
             callback(chosen(by_tiles(hlo), aval, lowered.partition.devices, lowered.partition.mesh))
         key = binding._jax.encode_inspect_sharding_callback(tell)
@@ -211,7 +234,7 @@ def partition_of(values, asked, outs, meshes, names):
             raise ValueError(
                 f"Received incompatible devices for jitted computation: {first} lies on {_listed(devices)}, {words(i)} on "
                 f"{_listed(s._devices)}. Move them to the same devices, in the same order, with device_put.")
-    if all(type(s) is SingleDeviceSharding for s, *_ in said) and not meshes:
+    if all(type(s) is SingleDeviceSharding and s._kind is None for s, *_ in said) and not meshes:
         return devices[0]
     if devices is None:
         devices = tuple(range(abstract[0].size))      # numbers stand for devices in a program that is not compiled
@@ -221,7 +244,8 @@ def partition_of(values, asked, outs, meshes, names):
     for (s, words, i) in said:
         if words is names:
             placement.check_divides(s, values[i], words(i))
-    mesh = next((s.mesh for s, *_ in said if isinstance(s, NamedSharding)), meshes[0] if meshes else None)
+    named = [s.mesh for s, *_ in said if isinstance(s, NamedSharding)]
+    mesh = next(iter([*named, *(m for m in meshes if isinstance(m, (Mesh, AbstractMesh)))]), None)
     return Partition(devices, tuple(asked), outs, mesh)
 
 

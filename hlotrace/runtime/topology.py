@@ -2,7 +2,7 @@
 import re
 import time
 
-from . import binding, executable, plugins, progress, spmd
+from . import binding, executable, partitioners, plugins, progress, spmd
 from .mlir import parse_module
 
 
@@ -52,7 +52,7 @@ def compile_lowered(lowered, devices, options):
     Raises JaxRuntimeError, for one where a chip's memory is too small.
     """
     start = time.perf_counter()
-    text, _kept_alive = spmd.with_inspections(lowered, devices[0])
+    text, _kept_alive = partitioners.filled(lowered, devices[0])
     with progress.compiling(lowered.jaxpr):
         compiled = compile_text(text, devices, options, lowered.jaxpr.name)
     kind = SpmdExecutable if lowered.partition else Executable

@@ -16,7 +16,7 @@ def move(x, sharding, committed=True):
     if kept is not None:
         return kept
     old = x.sharding
-    if old._devices == sharding._devices and len(old._devices) > 1 and not (
+    if (old._devices, old._kind) == (sharding._devices, sharding._kind) and len(old._devices) > 1 and not (
             client.platform_of(old._devices[0]).on_host and old.is_fully_addressable):
         return evaluate.run_program(_identity(x.aval), [x], outs=(sharding,))[0]
     if shards.is_held(x):
@@ -39,4 +39,4 @@ def _renumbered(sharding, devices, ndim):
     from ..sharding.positional import PositionalSharding  # importing hlotrace needs none
     number = {device: n for n, device in enumerate(devices)}
     tiles = np.array([number[device] for device in sharding._devices])[sharding._tiles(ndim)]
-    return PositionalSharding(devices, memory_kind=sharding.memory_kind)._with(tiles)
+    return PositionalSharding(devices, memory_kind=sharding._kind)._with(tiles)

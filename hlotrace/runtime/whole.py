@@ -1,7 +1,9 @@
 """A program compiled as one: found in memory by its text, on disk, or compiled by XLA."""
 import time
 
+from ..core import source
 from ..core.config import config
+from ..core.jaxpr import sub_jaxprs
 from ..core.kept import Table
 from . import binding, callbacks, client, progress
 from .executable import Executable
@@ -55,7 +57,7 @@ def _disk_entry(lowered, devices, options):
 def _from_disk(entry, kind, lowered, device):
     global disk_hits
     start = time.perf_counter()
-    loaded = entry.load()
+    loaded = entry.load(len(lowered.jaxpr.invars), len(lowered.jaxpr.outvars))
     if not loaded:
         return None
     disk_hits += 1
@@ -66,11 +68,13 @@ def _from_disk(entry, kind, lowered, device):
 
 def _compile(kind, lowered, device, devices, options):
     global compile_count
+    if binding.most_cpu_elements and lowered.platform.on_host:
+        _check_sizes(lowered.jaxpr, binding.most_cpu_elements * len(devices))
     start = time.perf_counter()
     text, failures = lowered.text, [] if lowered.partition else None
     if lowered.inspections:
-        from .spmd import with_inspections
-        text, _kept_alive = with_inspections(lowered, device)
+        from .partitioners import filled
+        text, _kept_alive = filled(lowered, device)
     compile_and_load, devices = device.client.compile_and_load, binding.DeviceList(devices)
     try:
         with progress.compiling(lowered.jaxpr):
@@ -81,7 +85,8 @@ def _compile(kind, lowered, device, devices, options):
             else:
                 loaded = compile_and_load(text, devices, options)
     except binding.JaxRuntimeError as error:
-        raise binding.JaxRuntimeError(binding.readable(str(error))) from None
+        raised = callbacks.original(error)      # by a function that XLA asked while it compiled
+        raise (binding.JaxRuntimeError(binding.readable(str(error))) if raised is error else raised) from None
     seconds = time.perf_counter() - start
     compile_count += 1
     _log("compiled %s in %.3f s", lowered.jaxpr.name, seconds)
@@ -89,6 +94,20 @@ def _compile(kind, lowered, device, devices, options):
     if failures is not None:
         made.failures = failures
     return made
+
+
+def _check_sizes(jaxpr, most):
+    """ValueError for a program with an array of more than `most` elements: compiling it would end the process."""
+    for eqn in jaxpr.eqns:
+        for v in eqn.outvars:
+            if v.aval.size > most:
+                where = source.describe(eqn.source)
+                raise ValueError(
+                    f"jaxlib {binding.jaxlib_version} cannot compile {eqn.primitive.name} with a result of type "
+                    f"{v.aval.str_short()} for the CPU{where and f', at {where}'}: it has {v.aval.size} elements, the limit "
+                    f"is {most}. Make it in parts, for example in a loop over its first axis.")
+        for inner in sub_jaxprs(eqn.params):
+            _check_sizes(inner, most)
 
 
 def _log(*message):

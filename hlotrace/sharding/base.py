@@ -10,6 +10,8 @@ import functools
 
 import numpy as np
 
+from ..core.boundary import boundaries
+
 
 @functools.cache
 def is_local(device):
@@ -18,9 +20,37 @@ def is_local(device):
     return client is None or device.process_index == client.process_index()
 
 
+@functools.lru_cache(256)
+def _kinds(devices):
+    """(the default kind of the devices' memory, all kinds); (None, None) where the devices cannot tell."""
+    device = next((d for d in devices if is_local(d) and hasattr(d, "default_memory")), None)
+    try:
+        return device.default_memory().kind, [memory.kind for memory in device.addressable_memories()]
+    except (AttributeError, RuntimeError):      # stand-ins, devices that programs are only compiled for
+        return None, None
+
+
+def checked_kind(kind, devices, what):
+    """`kind` as shardings keep it, None for the default; ValueError for one that the devices (None: any) do not have."""
+    if kind is None:
+        return None
+    default, known = (None, ["device", "pinned_host", "unpinned_host"]) if devices is None else _kinds(devices)
+    if known and kind not in known:
+        of = "" if devices is None else f" of {devices[0]}'s memory"
+        raise ValueError(f"{what}: memory_kind is {kind!r}, and the kinds{of} are {', '.join(map(repr, known))}; "
+                         "None is the default")
+    return None if kind == default else kind
+
+
+@boundaries(called="", but="lies_like is_equivalent_to devices_indices_map addressable_devices_indices_map")
 class Sharding:
     """How an array of a suitable shape is divided, and which device holds which part."""
-    memory_kind = None      # the device's default memory
+    _kind = None      # of memory; None: the devices' default
+
+    @property
+    def memory_kind(self):
+        """Which memory of the devices holds the array; None where the devices are not known."""
+        return self._kind or _kinds(self._devices)[0]
 
     @property
     def device_set(self):
@@ -69,7 +99,7 @@ class Sharding:
         """Do both place the same parts of an array of rank `ndim` on the same devices, numbered alike?"""
         if self is other:
             return True
-        return (self._devices == other._devices and self.memory_kind == other.memory_kind
+        return (self._devices == other._devices and self._kind == other._kind
                 and np.array_equal(np.sort(self._tiles(ndim)), np.sort(other._tiles(ndim))))
 
     def lies_like(self, other, ndim):
@@ -77,11 +107,11 @@ class Sharding:
         if self.is_equivalent_to(other, ndim):
             return True
         tiles, others = self._tiles(ndim), other._tiles(ndim)
-        if tiles.shape != others.shape or self.memory_kind != other.memory_kind:
+        if tiles.shape != others.shape or self._kind != other._kind:
             return False
         by_device = [{s._devices[n]: i // t.shape[-1] for i, n in enumerate(t.flat)}
                      for s, t in ((self, tiles), (other, others))]
         return by_device[0] == by_device[1]
 
     def _memory_repr(self):
-        return "" if self.memory_kind is None else f", memory_kind={self.memory_kind}"
+        return "" if self._kind is None else f", memory_kind={self._kind}"

@@ -6,6 +6,7 @@ import operator
 
 import numpy as np
 
+from ..core.boundary import boundaries
 from ..core.config import state
 from .base import is_local
 
@@ -36,10 +37,13 @@ def _names(kind, axis_names):
 def sizes_and_names(kind, axis_sizes, axis_names):
     """Both as tuples.  ValueError where their numbers differ, a size is below 1, or a name will not do."""
     names = _names(kind, axis_names)
+    if not isinstance(axis_sizes, collections.abc.Iterable):
+        raise TypeError(f"{kind}: axis sizes are a tuple of ints, one for each name, got {axis_sizes!r}; write "
+                        f"({axis_sizes!r},)")
     sizes = tuple(map(operator.index, axis_sizes))
     if len(sizes) != len(names):
         raise ValueError(f"{kind}: {len(sizes)} axis sizes {sizes} for {len(names)} axis names {names}; give one size for "
-                         "each name")
+                         f"each name{', names being a tuple of texts' if isinstance(axis_names, str) else ''}")
     for name, size in zip(names, sizes):
         if size < 1:
             raise ValueError(f"{kind}: axis {name!r} has size {size}; a size is at least 1")
@@ -101,7 +105,11 @@ class _Axes:
     manual_axes = property(lambda self: self._of_type(AxisType.Manual))
 
     def __enter__(self):
-        state.meshes = (*state.meshes, self)
+        """A bare `with mesh:` gives bare PartitionSpecs a meaning, and does no more."""
+        return self._enter(False)
+
+    def _enter(self, in_use):
+        state.meshes = (*state.meshes, (self, in_use))
         state.refresh()
         return self
 
@@ -117,11 +125,12 @@ class _Axes:
 
     def __str__(self):
         sizes = "".join(f"{name!r}: {size}, " for name, size in self.shape_tuple)
-        return f"{type(self).__name__}({sizes}axis_types={self.axis_types})"
+        return f"{type(self).__name__}({sizes or '(), '}axis_types={self.axis_types})"
 
     __repr__ = __str__
 
 
+@boundaries
 class Mesh(_Axes):
     """Devices, an array of them, with a name for each of its axes.  As a context manager: this thread's current mesh.
 
@@ -166,6 +175,7 @@ class Mesh(_Axes):
         return Mesh, (np.array(self.devices), self.axis_names, self.axis_types)
 
 
+@boundaries
 class AbstractMesh(_Axes):
     """A mesh whose devices are not known: enough to check and to lower a program."""
 
@@ -183,9 +193,10 @@ class AbstractMesh(_Axes):
 
 def current_mesh():
     """The mesh entered last on this thread, or None."""
-    return state.meshes[-1] if state.meshes else None
+    return state.meshes[-1][0] if state.meshes else None
 
 
+@boundaries
 class set_mesh:
     """Make `mesh` this thread's current mesh, for good or, as a context manager, until the block ends.
 
@@ -197,11 +208,11 @@ class set_mesh:
             raise ValueError(f"set_mesh: expected a Mesh, got {mesh!r}")
         if state.trace.staging:
             raise ValueError("set_mesh inside of a function that jit traces would outlast it; set the mesh outside, or use "
-                             "`with mesh:`")
+                             "`with use_abstract_mesh(mesh):`")
         self._saved = state.meshes, state.mesh_to_run_on
         if isinstance(mesh, Mesh):
             state.mesh_to_run_on = mesh
-        mesh.__enter__()
+        mesh._enter(True)
 
     def __enter__(self):
         return self
@@ -211,15 +222,37 @@ class set_mesh:
         state.refresh()
 
 
-use_mesh = use_abstract_mesh = set_mesh      # names that it has, or had, in JAX
+use_mesh = set_mesh      # a name that it had in JAX
+
+
+class use_abstract_mesh:
+    """As a context manager, also inside of functions that jit traces: `mesh` is this thread's current mesh.
+
+    Bare PartitionSpecs name its axes; it does not say where programs run.
+    """
+
+    def __init__(self, mesh):
+        if not isinstance(mesh, _Axes):
+            raise ValueError(f"use_abstract_mesh: expected an AbstractMesh, got {mesh!r}")
+        self._mesh = mesh
+
+    def __enter__(self):
+        self._saved = state.meshes
+        return self._mesh._enter(True)
+
+    def __exit__(self, *_):
+        state.meshes = self._saved
+        state.refresh()
 
 
 def get_mesh():
-    """The current mesh; an empty one if there is none."""
-    mesh = current_mesh()
-    return AbstractMesh((), ()) if mesh is None else mesh
+    """The mesh in use, by `set_mesh` or `use_abstract_mesh`; an empty one if there is none."""
+    return next((mesh for mesh, in_use in reversed(state.meshes) if in_use), AbstractMesh((), ()))
 
 
 def get_abstract_mesh():
-    """The names, sizes and types of the current mesh's axes."""
-    return get_mesh().abstract_mesh
+    """Names, sizes and types of the axes of the mesh in use, or of that of the `shard_map` around, its own being Manual."""
+    manual = {name for name, _, kind in state.axis_env if kind != "vmap"}
+    mesh = current_mesh() if manual else get_mesh()
+    return AbstractMesh(mesh.axis_sizes, mesh.axis_names, [
+        AxisType.Manual if name in manual else kind for name, kind in zip(mesh.axis_names, mesh.axis_types)])

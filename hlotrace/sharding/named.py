@@ -3,11 +3,14 @@ import math
 
 import numpy as np
 
-from .base import Sharding
+from ..core.boundary import boundaries
+from ..core.errors import did_you_mean
+from .base import Sharding, checked_kind
 from .mesh import AbstractMesh, Mesh
 from .spec import PartitionSpec
 
 
+@boundaries
 class NamedSharding(Sharding):
     """`NamedSharding(mesh, P("data", None))`: dimension 0 is split over mesh axis "data"; other axes hold copies.
 
@@ -25,7 +28,7 @@ class NamedSharding(Sharding):
         for name in used:
             if name not in mesh.axis_names:
                 raise ValueError(f"NamedSharding: {spec} names mesh axis {name!r}, which {mesh} does not have; its axes "
-                                 f"are {mesh.axis_names}")
+                                 f"are {mesh.axis_names}{did_you_mean(name, mesh.axis_names)}")
             if used.count(name) > 1:
                 raise ValueError(f"NamedSharding: {spec} uses mesh axis {name!r} more than once; an axis splits at most "
                                  "one dimension")
@@ -34,15 +37,19 @@ class NamedSharding(Sharding):
                              "no axis of type AxisType.Auto")
         self.mesh = mesh
         self.spec = spec
-        self.memory_kind = memory_kind
+        self._kind = checked_kind(memory_kind, getattr(mesh, "_devices", None), "NamedSharding")
         self._used = used
-        self._hash = hash((mesh, spec, memory_kind))
+        self._hash = hash((mesh, spec, self._kind))
 
     @property
     def _devices(self):
         if isinstance(self.mesh, AbstractMesh):
             raise ValueError(f"{self} has no devices: its mesh is an AbstractMesh; build it on a Mesh")
         return self.mesh._devices
+
+    @property
+    def memory_kind(self):
+        return self._kind if isinstance(self.mesh, AbstractMesh) else super().memory_kind
 
     @property
     def num_devices(self):
@@ -73,7 +80,7 @@ class NamedSharding(Sharding):
 
     def update(self, **changes):
         """The same but for `mesh`, `spec` or `memory_kind`."""
-        return NamedSharding(**{"mesh": self.mesh, "spec": self.spec, "memory_kind": self.memory_kind, **changes})
+        return NamedSharding(**{"mesh": self.mesh, "spec": self.spec, "memory_kind": self._kind, **changes})
 
     def with_spec(self, spec):
         return self.update(spec=spec)
@@ -83,13 +90,13 @@ class NamedSharding(Sharding):
 
     def __eq__(self, other):
         return self is other or isinstance(other, NamedSharding) and (
-            (self.mesh, self.spec, self.memory_kind) == (other.mesh, other.spec, other.memory_kind))
+            (self.mesh, self.spec, self._kind) == (other.mesh, other.spec, other._kind))
 
     def __hash__(self):
         return self._hash
 
     def __reduce__(self):
-        return NamedSharding, (self.mesh, self.spec, self.memory_kind)
+        return NamedSharding, (self.mesh, self.spec, self._kind)
 
     def __repr__(self):
         return f"NamedSharding(mesh={self.mesh}, spec={self.spec}{self._memory_repr()})"
@@ -107,4 +114,4 @@ def as_named(sharding, ndim):
         axes["_copies"] = tiles.shape[-1]
     devices = np.array(sharding._devices, dtype=object)[tiles]
     mesh = Mesh(devices.reshape(tuple(axes.values())), tuple(axes))
-    return NamedSharding(mesh, PartitionSpec(*names), sharding.memory_kind)
+    return NamedSharding(mesh, PartitionSpec(*names), sharding._kind)

@@ -11,3 +11,8 @@ class Partition(NamedTuple):
     ins: tuple
     outs: tuple
     mesh: object = None
+
+    @property
+    def without_devices(self):
+        """Do numbers stand for devices, as all that is known is an AbstractMesh?"""
+        return type(self.devices[0]) is int

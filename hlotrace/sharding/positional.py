@@ -1,13 +1,17 @@
 """PositionalSharding: devices in an array that has the array's own axes."""
 import numpy as np
 
-from .base import Sharding
+from ..core.boundary import boundaries
+from .base import Sharding, checked_kind
 
 
+@boundaries
 class PositionalSharding(Sharding):
     """One tile for each device, laid out as the devices are; `replicate` lets devices along an axis hold copies.
 
-    The rank must be that of the array: `PositionalSharding(devices).reshape(4, 2)` is for matrices.
+    `PositionalSharding(devices).reshape(4, 2)` is for matrices.  An array of lower rank takes the trailing axes, where the
+    others have size 1, as in broadcasting: `.reshape(4, 2).replicate(0)` splits a vector in 2.  Where every device holds
+    the whole, `.replicate()`, any rank will do.
     """
 
     def __init__(self, devices, *, memory_kind=None):
@@ -18,12 +22,11 @@ class PositionalSharding(Sharding):
             raise ValueError("PositionalSharding: a device stands more than once in devices; each may be used once")
         self._devices = tuple(devices.flat)
         self._numbers = np.arange(devices.size).reshape(*devices.shape, 1)      # the last axis: copies
-        self.memory_kind = memory_kind
+        self._kind = checked_kind(memory_kind, self._devices, "PositionalSharding")
 
-    def _with(self, numbers, **changes):
+    def _with(self, numbers):
         new = object.__new__(PositionalSharding)
-        new._devices, new._numbers, new.memory_kind = self._devices, numbers, self.memory_kind
-        vars(new).update(changes)
+        new._devices, new._numbers, new._kind = self._devices, numbers, self._kind
         return new
 
     @property
@@ -81,24 +84,33 @@ class PositionalSharding(Sharding):
         return self._with(self._numbers.transpose(*rest, *sorted(axes), self.ndim).reshape(*kept, -1))
 
     def _tiles(self, ndim):
-        if ndim != self.ndim:
-            raise ValueError(f"{self}, of shape {self.shape}, is for arrays of rank {self.ndim}; the array has rank {ndim}. "
-                             "Use reshape or replicate(axis, keepdims=...) to give it that rank.")
-        return self._numbers
+        if ndim == self.ndim:
+            return self._numbers
+        if self.is_fully_replicated:
+            return self._numbers.reshape(*(1,) * ndim, -1)
+        extra = self.ndim - ndim
+        if extra < 0:
+            raise ValueError(f"{self}, of shape {self.shape}, is for arrays of rank {self.ndim} or less; the array has rank "
+                             f"{ndim}. Use reshape or replicate(axis, keepdims=...) to give it that rank.")
+        if any(count > 1 for count in self.shape[:extra]):
+            raise ValueError(f"{self}, of shape {self.shape}, is for arrays of rank {self.ndim}; an array of rank {ndim} "
+                             f"takes the trailing axes, and the leading ones, of shape {self.shape[:extra]}, would split "
+                             f"axes that it does not have. Make copies along them: replicate({tuple(range(extra))}).")
+        return self._numbers.reshape(*self.shape[extra:], -1)
 
     def _splits(self, dim):
         return f"axis {dim} of the devices"
 
     def with_memory_kind(self, kind):
-        return self._with(self._numbers, memory_kind=kind)
+        return PositionalSharding(self._devices, memory_kind=kind)._with(self._numbers)
 
     def __eq__(self, other):
         return self is other or isinstance(other, PositionalSharding) and (
-            (self._devices, self.memory_kind) == (other._devices, other.memory_kind)
+            (self._devices, self._kind) == (other._devices, other._kind)
             and np.array_equal(self._numbers, other._numbers))
 
     def __hash__(self):
-        return hash((self._devices, self.memory_kind, self._numbers.shape))
+        return hash((self._devices, self._kind, self._numbers.shape))
 
     def __repr__(self):
         name = "PositionalSharding"

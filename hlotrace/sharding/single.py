@@ -1,9 +1,11 @@
 """SingleDeviceSharding: the whole array on one device."""
 import numpy as np
 
-from .base import Sharding
+from ..core.boundary import boundaries
+from .base import Sharding, checked_kind
 
 
+@boundaries
 class SingleDeviceSharding(Sharding):
     """The whole array on one device."""
     is_fully_replicated = True
@@ -11,7 +13,7 @@ class SingleDeviceSharding(Sharding):
     def __init__(self, device, *, memory_kind=None):
         self._device = device
         self._devices = (device,)
-        self.memory_kind = memory_kind
+        self._kind = checked_kind(memory_kind, self._devices, "SingleDeviceSharding")
 
     def _tiles(self, ndim):
         return np.zeros((1,) * (ndim + 1), int)
@@ -20,11 +22,11 @@ class SingleDeviceSharding(Sharding):
         return SingleDeviceSharding(self._device, memory_kind=kind)
 
     def __eq__(self, other):
-        return isinstance(other, SingleDeviceSharding) and (self._device, self.memory_kind) == (
-            other._device, other.memory_kind)
+        return isinstance(other, SingleDeviceSharding) and (self._device, self._kind) == (
+            other._device, other._kind)
 
     def __hash__(self):
-        return hash((self._device, self.memory_kind))
+        return hash((self._device, self._kind))
 
     def __repr__(self):
         return f"SingleDeviceSharding(device={self._device!r}{self._memory_repr()})"

@@ -1,4 +1,5 @@
 """PartitionSpec: for each dimension of an array, the mesh axes that split it."""
+from ..core.boundary import boundaries
 
 
 class _Unconstrained:
@@ -12,8 +13,8 @@ _UNCONSTRAINED = _Unconstrained()
 
 
 def _entry(position, entry):
-    """An entry in its one form: None, a name, a tuple of two or more names, or UNCONSTRAINED."""
-    if entry is None or entry is _UNCONSTRAINED or isinstance(entry, str):
+    """An entry in its one form: None, a name, a tuple of two or more names, UNCONSTRAINED, or an ellipsis."""
+    if entry is None or entry is _UNCONSTRAINED or entry is ... or isinstance(entry, str):
         return entry
     if isinstance(entry, (tuple, list)) and all(isinstance(name, str) for name in entry):
         return tuple(entry) if len(entry) > 1 else entry[0] if entry else None
@@ -21,30 +22,42 @@ def _entry(position, entry):
                     "of names, or PartitionSpec.UNCONSTRAINED")
 
 
+@boundaries(but="axes index count")
 class PartitionSpec:
     """`P("data", None, ("x", "y"))`: dimension 0 is split over mesh axis "data", 1 is not split, 2 over "x" and "y".
 
-    Dimensions beyond the last entry are not split.  Reads like a tuple, but is a leaf of a pytree.
+    Dimensions beyond the last entry are not split.  Reads like a tuple, but is a leaf of a pytree.  An ellipsis stands in a
+    spec for whoever reads it; a sharding takes none.
     """
-    __slots__ = ("partitions",)
+    __slots__ = ("_partitions",)
     UNCONSTRAINED = _UNCONSTRAINED      # the compiler may choose
+    unreduced = reduced = frozenset()   # mesh axes over which a sum is still to be taken: there are none
 
-    def __init__(self, *partitions):
-        self.partitions = tuple(_entry(i, entry) for i, entry in enumerate(partitions))
+    def __init__(self, *partitions, unreduced=frozenset(), reduced=frozenset()):
+        if unreduced or reduced:
+            raise NotImplementedError(f"PartitionSpec: unreduced={unreduced!r} and reduced={reduced!r} need shardings in "
+                                      "types, which hlotrace does not have (yet); sum with lax.psum in a shard_map")
+        self._partitions = tuple(_entry(i, entry) for i, entry in enumerate(partitions))
+
+    partitions = property(lambda self: self._partitions)
 
     def axes(self, dim):
         """The names of the mesh axes that split dimension `dim`, as a tuple, major first."""
-        entry = self.partitions[dim] if dim < len(self.partitions) else None
-        return () if entry is None or entry is _UNCONSTRAINED else (entry,) if isinstance(entry, str) else entry
+        entry = self._partitions[dim] if dim < len(self._partitions) else None
+        return entry if type(entry) is tuple else () if entry is None or entry is _UNCONSTRAINED else (entry,)
+
+    def update(self, **changes):
+        """The same but for `partitions`, a sequence of entries."""
+        return PartitionSpec(*changes.pop("partitions", self._partitions), **changes)
 
     def __len__(self):
-        return len(self.partitions)
+        return len(self._partitions)
 
     def __iter__(self):
-        return iter(self.partitions)
+        return iter(self._partitions)
 
     def __getitem__(self, index):
-        return self.partitions[index]
+        return self._partitions[index]
 
     def __add__(self, other):
         return PartitionSpec(*self, *other) if isinstance(other, (tuple, PartitionSpec)) else NotImplemented
@@ -53,22 +66,22 @@ class PartitionSpec:
         return PartitionSpec(*other, *self) if isinstance(other, tuple) else NotImplemented
 
     def index(self, *args):
-        return self.partitions.index(*args)
+        return self._partitions.index(*args)
 
     def count(self, value):
-        return self.partitions.count(value)
+        return self._partitions.count(value)
 
     def __eq__(self, other):
-        return isinstance(other, PartitionSpec) and self.partitions == other.partitions
+        return isinstance(other, PartitionSpec) and self._partitions == other._partitions
 
     def __hash__(self):
-        return hash((PartitionSpec, self.partitions))
+        return hash((PartitionSpec, self._partitions))
 
     def __reduce__(self):
-        return PartitionSpec, self.partitions
+        return PartitionSpec, self._partitions
 
     def __repr__(self):
-        return f"P{self.partitions!r}"
+        return f"P{self._partitions!r}"
 
 
 P = PartitionSpec

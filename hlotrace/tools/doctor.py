@@ -16,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 
+from ..core.platforms import platform_named
 from ..runtime import plugins
 
 # package -> (what it must satisfy: the first version, the first that is too new; what to install)
@@ -29,11 +30,22 @@ VARIABLES = ("JAX_PLATFORMS", "JAX_PLATFORM_NAME", "JAX_NUM_CPU_DEVICES", "XLA_F
 
 
 def version(package):
-    """The installed version of a package, or None."""
+    """The version of a package, or None: what was imported says it of itself, of others what is written beside them."""
+    if found := getattr(sys.modules.get(package), "__version__", None):
+        return found
     try:
         return importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:
         return None
+
+
+def importable(name):
+    """The file that `import name` would run, or None; a folder without code, which Python imports too, is no package."""
+    try:
+        spec = importlib.util.find_spec(name)
+    except (ImportError, ValueError):
+        return None
+    return spec.origin if spec and spec.has_location else None
 
 
 def _numbers(text):
@@ -48,6 +60,11 @@ def hardware():
     return {"gpus": sorted(glob.glob("/dev/nvidia[0-9]*")) or (glob.glob("/dev/dxg") if driver else []),
             "nvidia_driver": driver, "tpu_chips": plugins.tpu_chips(),
             "variables": {name: os.environ[name] for name in VARIABLES if name in os.environ}}
+
+
+def _asked():
+    """The platforms that JAX_PLATFORMS names, as hlotrace reads it."""
+    return [platform_named(name) for name in map(str.strip, os.environ.get("JAX_PLATFORMS", "").split(",")) if name]
 
 
 def examine():
@@ -70,14 +87,14 @@ def examine():
             what = f"the {plugin.platform} plugin {plugin.path} is not a file"
             problems.append((what, plugins.install_line(plugin.platform)))
         elif plugin.package and plugin.platform == "cuda" and version(plugin.package) != installed["jaxlib"]:
-            problems.append((f"{plugin.package} {version(plugin.package)} is not of jaxlib's version, {installed['jaxlib']}",
+            has = version(plugin.package) or "of no known version"
+            problems.append((f"{plugin.package} {has} is not of jaxlib's version, {installed['jaxlib']}",
                              plugins.install_line("cuda")))
     names = [plugin.platform for plugin in found]
     for wanted, what, files in (("cuda", "an NVIDIA GPU", there["gpus"]), ("tpu", "a TPU", there["tpu_chips"])):
         if files and wanted not in names:
             problems.append((f"{what} is here ({files[0]}) and no plugin for it", plugins.install_line(wanted)))
-    for wanted in filter(None, os.environ.get("JAX_PLATFORMS", "").split(",")):
-        wanted = "cuda" if wanted == "gpu" else wanted
+    for wanted in _asked():
         if wanted not in (*names, "cpu"):
             what = f"JAX_PLATFORMS asks for {wanted}, and there is no plugin for it"
             problems.append((what, plugins.install_line(wanted)))
@@ -85,7 +102,7 @@ def examine():
         "python": platform.python_version(), "executable": sys.executable, "machine": platform.platform(),
         "hlotrace": version("hlotrace"), "installed": installed,
         "optional": {name: here for name in PACKAGES if (here := version(name))},
-        "jax_beside": importlib.util.find_spec("jax") is not None,
+        "from": os.path.dirname(importable("hlotrace")), "jax_beside": importable("jax") and version("jax"),
         "plugins": [{"platform": p.platform, "path": p.path, "package": p.package,
                      "version": version(p.package) if p.package else None} for p in found],
         "hardware": there, "problems": [{"what": what, "type": line} for what, line in problems]}
@@ -127,7 +144,7 @@ def try_all(report, seconds):
     """Try the CPU and each plugin; {platform: result}, where "counts" says whether a failure is a fault."""
     tried = {"cpu": {**try_client("cpu", seconds), "counts": True}}
     there = {"cuda": report["hardware"]["gpus"], "tpu": report["hardware"]["tpu_chips"]}
-    asked = os.environ.get("JAX_PLATFORMS", "").replace("gpu", "cuda").split(",")
+    asked = _asked()
     for plugin in report["plugins"]:
         name = plugin["platform"]
         counts = plugin["package"] is None or name in asked or bool(there.get(name))
@@ -137,11 +154,12 @@ def try_all(report, seconds):
 
 def _print(report):
     print(f"python     {report['python']} ({report['executable']})\nmachine    {report['machine']}")
-    packages = {"hlotrace": report["hlotrace"] or "from source", **report["installed"], **report["optional"]}
+    packages = {"hlotrace": f"{report['hlotrace'] or 'not installed'} ({report['from']})",
+                **report["installed"], **report["optional"]}
     for name, found in packages.items():
         print(f"{name:<10} {found or 'not installed'}")
     if report["jax_beside"]:
-        print("jax        is installed too; hlotrace does not use it")
+        print(f"jax        {report['jax_beside']} is installed too; hlotrace does not use it")
     for plugin in report["plugins"]:
         print(f"plugin     {plugin['platform']}: {plugin['path']}"
               + (f" ({plugin['package']} {plugin['version'] or 'of no known version'})" if plugin["package"] else ""))

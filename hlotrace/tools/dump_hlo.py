@@ -1,4 +1,4 @@
-"""Prints what becomes of a function on its way to the machine.
+"""`hlotrace-dump`: print what becomes of a function on its way to the machine.
 
     hlotrace-dump FUNCTION TYPE... [--stage STAGE] [--grad] [--vmap] [--out DIR]
                   [--mesh AXIS=SIZE,...] [--in_spec SPEC]... [--out_spec SPEC]... [--platform PLATFORM]
@@ -17,7 +17,9 @@ compiler.  Say --in_spec once for each argument, or once with semicolons: `data;
 a pytree; for more, `--in_spec path/file.py:function` names a function that returns a tuple of PartitionSpecs and pytrees
 of them, one for each argument.  Several --out_spec are the entries of a tuple of results.
 PLATFORM is `cpu` (as many devices as the mesh has are made up), `tpu:v5e:2x4` (any topology, no TPU needed, but libtpu),
-or `gpu` and `tpu` for devices that are here.
+or `gpu`, `cuda`, `rocm`, `tpu`: their text (jaxpr, outlined, stablehlo, sharded, hlo) needs neither the device nor its
+plugin; the other stages compile, and need both.
+What your own code prints goes to stderr.
 
     hlotrace-dump hlotrace.numpy:tanh f32[8,128] --stage jaxpr,stablehlo
     hlotrace-dump train.py:loss --args_from train.py:example_args --grad --stage all --out /tmp/loss
@@ -34,17 +36,24 @@ import sys
 import traceback
 from pathlib import Path
 
+from absl import flags
+
 import hlotrace
 from hlotrace.api.stages import abstract, struct_of
 from hlotrace.core import dtypes, tree
+from hlotrace.core.errors import did_you_mean
+from hlotrace.core.platforms import PLATFORMS
 from hlotrace.inspection import shardy
 from hlotrace.inspection.collectives import collectives, table
+from hlotrace.lowering.outline import LEAST_SAVED
+from hlotrace.runtime import plugins
 from hlotrace.runtime.pieces import pieces_of
 from hlotrace.sharding import NamedSharding, P, SingleDeviceSharding
 
 SUFFIXES = {"jaxpr": "txt", "outlined": "txt", "stablehlo": "mlir", "sharded": "mlir", "hlo": "txt", "optimized": "txt",
             "collectives": "txt", "cost": "txt", "memory": "txt"}
 OVER_A_MESH = ("sharded", "collectives")
+COMPILED = ("optimized", "collectives", "cost", "memory")
 DTYPES = {"pred": dtypes.bool_} | {name: d for d in dtypes.SUPPORTED for name in (d.name, dtypes.short_name(d))}
 _OURS = str(Path(hlotrace.__file__).parent)
 
@@ -60,22 +69,30 @@ def _in_users_code(error):
     return UsageError("".join(where) + f"{type(error).__name__}: {error}")
 
 
+def _prints_to_stderr():
+    """For the user's code: stdout is for what was asked."""
+    return contextlib.redirect_stdout(sys.stderr)
+
+
 def load(reference, flag="FUNCTION"):
     """The object that `module:name` or `path/file.py:name` stands for; the name may have dots."""
     module_name, colon, name = reference.rpartition(":")
     if not (module_name and name):
-        raise UsageError(f"{flag} {reference!r} is neither module:function nor path/file.py:function")
+        instead = (f"{reference}:NAME, with the name of a function in it" if reference.endswith(".py") else
+                   ":".join(reference.rsplit(".", 1)) if "." in reference else f"FILE.py:{reference.strip(':')}")
+        raise UsageError(f"{flag} {reference!r} is neither module:function nor path/file.py:function; say {instead}")
     is_file = module_name.endswith(".py")
     if is_file and not Path(module_name).is_file():
         raise UsageError(f"{flag} {reference!r}: there is no file {module_name}")
     sys.path.insert(0, str(Path(module_name).parent.resolve()) if is_file else os.getcwd())
     try:
-        if is_file:
-            spec = importlib.util.spec_from_file_location("dumped_module", module_name)
-            module = sys.modules[spec.name] = importlib.util.module_from_spec(spec)
-            spec.loader.exec_module(module)
-        else:
-            module = importlib.import_module(module_name)
+        with _prints_to_stderr():
+            if is_file:
+                spec = importlib.util.spec_from_file_location("dumped_module", module_name)
+                module = sys.modules[spec.name] = importlib.util.module_from_spec(spec)
+                spec.loader.exec_module(module)
+            else:
+                module = importlib.import_module(module_name)
     except ModuleNotFoundError as error:
         if not is_file and (module_name + ".").startswith(f"{error.name}."):
             raise UsageError(f"{flag} {reference!r}: there is no module {error.name}") from error
@@ -85,7 +102,8 @@ def load(reference, flag="FUNCTION"):
     try:
         found = functools.reduce(getattr, name.split("."), module)
     except AttributeError as error:
-        raise UsageError(f"{flag} {reference!r}: {module_name} has no {name}") from error
+        functions = [n for n, value in vars(module).items() if callable(value) and not n.startswith("_")]
+        raise UsageError(f"{flag} {reference!r}: {module_name} has no {name}{did_you_mean(name, functions)}") from error
     if not callable(found):
         raise UsageError(f"{flag} {reference!r}: {name} is of type {type(found).__name__}, not a function")
     return found
@@ -95,7 +113,8 @@ def parse_type(text):
     """`f32[8,128]` as a ShapeDtypeStruct; without brackets, a scalar."""
     match = re.fullmatch(r"(\w+)(?:\[((?:\d+(?:,\d+)*,?)?)\])?", text.replace(" ", ""))
     if not match:
-        raise UsageError(f"TYPE {text!r} is not of the form f32[8,128]")
+        raise UsageError(f"TYPE {text!r} is not of the form f32[8,128]: a dtype, then the sizes in brackets, none for a "
+                         "scalar")
     dtype = DTYPES.get(match[1])
     if dtype is None:
         raise UsageError(f"TYPE {text!r}: there is no dtype {match[1]!r}; known are {', '.join(sorted(DTYPES))}")
@@ -117,23 +136,28 @@ def parse_stages(values, mesh):
 class Place:
     """Where --mesh and --platform put the program: on a mesh, on one device (both None: wherever it asks to be).
 
-    The devices are asked for when the user's module has been loaded, as that may say how many there are.
+    The devices are asked for when the user's module has been loaded, as that may say how many there are.  For text alone
+    those of the CPU stand for a platform's: `lowered_for` is then the platform, otherwise None.
     """
 
-    def __init__(self, mesh, platform):
+    def __init__(self, mesh, platform, compiles=True):
         self.sizes = parse_mesh(mesh) if mesh else {}
         self.platform, _, self.topology = (platform or "cpu").partition(":")
-        if self.platform not in ("cpu", "gpu", "tpu") or self.topology and self.platform != "tpu":
-            raise UsageError(f"--platform {platform!r}: want cpu, gpu, tpu or the name of a topology, such as tpu:v5e:2x4")
+        known = {name: None for p in PLATFORMS for name in (*p.aliases, p)} | _plugins()
+        if self.platform not in known or self.topology and self.platform != "tpu":
+            raise UsageError(f"--platform {platform!r}: want {', '.join(known)} or the name of a topology, such as "
+                             "tpu:v5e:2x4")
         self.asked = bool(mesh or platform)
-        if self.platform == "cpu" and self.sizes and hlotrace.config.jax_num_cpu_devices == -1 and (
+        self.lowered_for = self.platform if platform and not (compiles or self.topology) else None
+        self.here = "cpu" if self.lowered_for else self.platform
+        if self.here == "cpu" and self.sizes and hlotrace.config.jax_num_cpu_devices == -1 and (
                 "xla_force_host_platform_device_count" not in os.environ.get("XLA_FLAGS", "")):
             hlotrace.config.update("jax_num_cpu_devices", math.prod(self.sizes.values()))
 
     def devices(self):
         if self.topology:
             return hlotrace.topologies.get_topology_desc(self.topology, self.platform).devices
-        return hlotrace.devices(self.platform)
+        return hlotrace.devices(self.here)
 
     @functools.cached_property
     def mesh(self):
@@ -160,6 +184,13 @@ class Place:
 
     def entered(self):
         return hlotrace.set_mesh(self.mesh) if self.sizes else contextlib.nullcontext()
+
+
+def _plugins():
+    try:
+        return plugins.named()
+    except ValueError as error:
+        raise UsageError(str(error)) from error
 
 
 def parse_mesh(text):
@@ -230,7 +261,7 @@ class Program:
         self.place = place or Place(None, None)
         if out_shardings is not None or not hasattr(fun, "trace"):
             fun = hlotrace.jit(fun, out_shardings=out_shardings)
-        with self.place.entered():
+        with self.place.entered(), _prints_to_stderr():
             try:
                 self.traced = fun.trace(*args)
             except Exception as error:
@@ -240,7 +271,7 @@ class Program:
     def lowered(self):
         with self.place.entered():
             try:
-                return self.traced.lower()
+                return self.traced.lower(platform=self.place.lowered_for)
             except (ValueError, RuntimeError) as error:
                 raise _in_users_code(error) from error
 
@@ -264,10 +295,12 @@ class Program:
     def outlined(self):
         program = self.lowered._lowered(self.locations)
         if not program.blocks:
-            return "nothing repeats"
+            return (f"nothing repeats that is worth a function: it would have to save {LEAST_SAVED} equations"
+                    if hlotrace.config.hlotrace_outline else "nothing is looked for: hlotrace_outline is off")
         blocks = {b.jaxpr: b.jaxpr.name for b in program.blocks}
         after = sum(len(jaxpr.eqns) for jaxpr in (program.jaxpr, *blocks))
-        _, pieces = not program.partition and pieces_of(program) or (None, [])
+        where = "the CPU" if program.platform == "cpu" else program.platform
+        _, pieces = program.platform.in_pieces and not program.partition and pieces_of(program) or (None, [])
         apart = dict.fromkeys(blocks[p.program] for p in pieces if p.program in blocks)
         texts = [str(jaxpr.replace(eqns=[     # calls by name: each block is printed once
             e.replace(params=e.params | {"jaxpr": blocks[e.params["jaxpr"]]}) if e.params.get("jaxpr") in blocks else e
@@ -275,8 +308,8 @@ class Program:
         return "\n".join([
             *map(str, program.blocks),
             f"equations: {after + sum(b.saved - b.calls for b in program.blocks)} -> {after}",
-            f"on the CPU: {len(pieces)} pieces, {len({p.program for p in pieces})} compiled; blocks that are pieces: "
-            + ", ".join(apart) if pieces else "on the CPU: one executable",
+            f"on {where}: {len(pieces)} pieces, {len({p.program for p in pieces})} compiled; blocks that are pieces: "
+            + ", ".join(apart) if pieces else f"on {where}: one executable",
             *(f"\n{name} = {text}" for name, text in zip([program.jaxpr.name, *blocks.values()], texts))])
 
     def stablehlo(self):
@@ -325,7 +358,8 @@ def called(reference, flag, what):
     """The tuple that the user's function returns."""
     make = load(reference, flag)
     try:
-        result = make()
+        with _prints_to_stderr():
+            result = make()
     except Exception as error:
         raise _in_users_code(error) from error
     if not isinstance(result, tuple):
@@ -349,7 +383,7 @@ def dump(positional, options):
         raise UsageError("which function? say hlotrace-dump FUNCTION TYPE... (--help tells more)")
     if options.x64:
         hlotrace.config.update("jax_enable_x64", True)
-    place = Place(options.mesh, options.platform)
+    place = Place(options.mesh, options.platform, not {*COMPILED}.isdisjoint(stages))
     fun = load(positional[0])
     args = placed(arguments(positional[1:], options.args_from), parse_specs(options.in_spec, "--in_spec"), place)
     program = Program(transformed(fun, options), args, options.locations, place, out_shardings(options.out_spec, place))
@@ -368,7 +402,7 @@ def dump(positional, options):
             print(f"==== {stage} ====\n{text}" if len(stages) > 1 else text, end="", flush=True)
 
 
-def define_flags(flags):
+def define_flags():
     options = flags.FlagValues()  # our own: the user's module may define absl flags too
     own = {"flag_values": options}
     flags.DEFINE_multi_string("stage", ["stablehlo"], f"Stages to print: {', '.join(SUFFIXES)}, all.", **own)
@@ -381,7 +415,7 @@ def define_flags(flags):
     flags.DEFINE_string("mesh", None, "The axes of a mesh of devices, data=4,model=2.", **own)
     flags.DEFINE_multi_string("in_spec", [], "SPECs of the arguments, each once or with semicolons.", **own)
     flags.DEFINE_multi_string("out_spec", [], "SPECs of the results.", **own)
-    flags.DEFINE_string("platform", None, "cpu, gpu, tpu or a topology, tpu:v5e:2x4; cpu with --mesh.", **own)
+    flags.DEFINE_string("platform", None, "cpu, gpu, cuda, rocm, tpu or a topology, tpu:v5e:2x4.", **own)
     flags.DEFINE_string("out", None, "Write a file for each stage into this folder, and print the paths.", **own)
     flags.DEFINE_bool("help", False, "Print this help.", short_name="h", **own)
     options.set_gnu_getopt(True)  # flags may follow the types
@@ -390,12 +424,7 @@ def define_flags(flags):
 
 def main():
     """The command.  Returns its exit status; 2 for a mistake in the command line or in the function."""
-    try:
-        from absl import flags
-    except ImportError:
-        print("hlotrace-dump: absl-py is missing: pip install absl-py", file=sys.stderr)
-        return 2
-    options = define_flags(flags)
+    options = define_flags()
     try:
         positional = options(sys.argv)[1:]
         if options.help:

@@ -7,7 +7,16 @@ import hlotrace.primitives
 for module in pkgutil.iter_modules(hlotrace.primitives.__path__):
     importlib.import_module(f"hlotrace.primitives.{module.name}")
 
-from . import elementwise, keys, programs, reducing, sharding, structural  # noqa: E402 - their primitives have to exist
+from . import (  # noqa: E402 - their primitives have to exist
+    elementwise,
+    keys,
+    linear_algebra,
+    programs,
+    reducing,
+    sharding,
+    structural,
+    transforms,
+)
 
 ROWS = [*elementwise.ROWS, *structural.ROWS, *reducing.ROWS, *keys.ROWS, *programs.ROWS,
-        *sharding.ROWS]
+        *sharding.ROWS, *transforms.ROWS, *linear_algebra.ROWS]

@@ -1,11 +1,15 @@
 """Rows of the primitives on PRNG keys, as functions of the keys' words."""
 import numpy as np
 
+from hlotrace import random
+from hlotrace.primitives.random import KEY
+
 from .row import Row, fails, op
 
 ROWS = []
 KEYS = np.array([[0, 0], [0, 7], [123456789, 3000000000]], np.uint32)
 U32 = np.uint32
+WRAP = op("random_wrap", impl=KEY)
 
 
 def threefry(k0, k1, x0, x1):
@@ -41,7 +45,7 @@ def bits(width):
 def on_words(name, **params):
     """The primitive between wrapping and unwrapping."""
     def fun(words, *args):
-        out = op(name, **params)(op("random_wrap")(words), *args)
+        out = op(name, **params)(op("random_wrap", impl=KEY)(words), *args)
         return op("random_unwrap")(out) if name != "random_bits" else out
     return fun
 
@@ -59,8 +63,21 @@ row("random_fold_in", on_words("random_fold_in"),
 for width in (8, 16, 32):
     row("random_bits", on_words("random_bits", bit_width=width, shape=(2, 3)), bits(width), KEYS, variant=str(width),
         bad=[fails(TypeError, "must be given PRNG keys", "random_bits", KEYS, bit_width=width, shape=(2,))])
-row("random_wrap", lambda w: op("random_unwrap")(op("rev", dimensions=(0,))(op("random_wrap")(w))), lambda w: w[::-1],
-    KEYS, bad=[fails(TypeError, "its dtype must be uint32", "random_wrap", DATA.astype(np.int32)),
-               fails(TypeError, "its shape must end with", "random_wrap", DATA)])
-row("random_unwrap", lambda w: op("random_unwrap")(op("random_wrap")(w)), lambda w: w, KEYS,
+row("random_wrap", lambda w: op("random_unwrap")(op("rev", dimensions=(0,))(WRAP(w))), lambda w: w[::-1],
+    KEYS, bad=[fails(TypeError, "its dtype must be uint32", "random_wrap", DATA.astype(np.int32), impl=KEY),
+               fails(TypeError, "its shape must end with", "random_wrap", DATA, impl=KEY)])
+row("random_clone", lambda w: op("random_unwrap")(op("random_clone")(WRAP(w))), lambda w: w, KEYS,
+    bad=[fails(TypeError, "must be given PRNG keys", "random_clone", KEYS)])
+row("random_unwrap", lambda w: op("random_unwrap")(WRAP(w)), lambda w: w, KEYS,
     bad=[fails(TypeError, "must be given PRNG keys", "random_unwrap", KEYS)])
+ROWS.append(Row("threefry2x32", op("threefry2x32"), lambda *xs: list(threefry(*xs)),
+                tuple(np.array(x, U32) for x in ([1, 2], [3, 2**31], [0, 5], [7, 2**32 - 1])), "", derivative="none",
+                bad=(fails(TypeError, "must have uint32 type", "threefry2x32", *[DATA.astype(np.int32)] * 4),)))
+
+# gamma values of each key and of one, as JAX gives them
+A = np.array([[0.5, 2.0], [1.0, 30.0], [0.1, 7.0]], np.float32)
+GAMMA = np.array([[-0.12265953, 0.5652805], [-0.06785956, 3.2467275], [-5.738991, 2.0714116]], np.float32)
+LOG = op("random_gamma", log_space=True)
+ROWS.append(Row("random_gamma", lambda w, a: LOG(WRAP(w), a), lambda w, a: GAMMA, (KEYS, A), "", derivative="none",
+                native=True, bad=(fails(TypeError, "must be floating-point", "random_gamma", random.split(random.key(0)), A,
+                                        log_space=True),)))

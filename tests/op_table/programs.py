@@ -1,12 +1,18 @@
 """Rows of the primitives that hold programs or functions, through the public functions that make them."""
+import functools
+
 import numpy as np
 
 import hlotrace
-from hlotrace import lax
+from hlotrace import export, ffi, lax
+from hlotrace.core.primitive import PRIMITIVES
+from hlotrace.custom_batching import custom_vmap, sequential_vmap
+from hlotrace.custom_derivatives import linear_call
+from hlotrace.experimental.compute_on import compute_on
 
 from .row import Row, between, fixed, op
 
-sin, cos, mul, add, exp = (op(name) for name in ("sin", "cos", "mul", "add", "exp"))
+sin, cos, mul, add, exp, div = (op(name) for name in ("sin", "cos", "mul", "add", "exp", "div"))
 ROWS = []
 
 
@@ -30,6 +36,18 @@ row("checkpoint", lambda x, y: hlotrace.checkpoint(lambda x, y: [mul(sin(mul(x, 
 row("checkpoint", lambda x: hlotrace.checkpoint(lambda x: lax.fori_loop(0, 3, lambda _, c: sin(c), x))(x),
     lambda x: np.sin(np.sin(np.sin(x))), X, variant="loop")
 
+row("checkpoint", lambda x: hlotrace.linear_transpose(hlotrace.checkpoint(lambda x: add(x, x)), x)(x)[0],
+    lambda x: 2 * x, X, variant="transpose")
+name = op("name", name="h")
+row("name", lambda x: mul(name(sin(x)), x), lambda x: np.sin(x) * x, X)
+row("name", lambda x: hlotrace.linear_transpose(name, x)(x)[0], lambda x: x, X, variant="transpose")
+
+# --- tagged_call ------------------------------------------------------------------------------------------------
+
+row("tagged_call", compute_on(lambda x, y: [mul(sin(mul(x, y)), y), x], compute_type="device_host", out_memory_spaces="any"),
+    lambda x, y: [np.sin(x * y) * y, x], X, Y, bad=[
+        (lambda: compute_on(sin, compute_type="moon", out_memory_spaces="any"), ValueError, "Invalid compute type")])
+
 # --- cond -------------------------------------------------------------------------------------------------------
 
 BRANCHES = [lambda x, y: mul(x, y), lambda x, y: sin(x), lambda x, y: y]
@@ -43,6 +61,43 @@ row("cond", lambda p, x, y: lax.cond(p, BRANCHES[1], BRANCHES[0], x, y), branch(
     (lambda: lax.cond(True, lambda x: x, lambda x: (x, x), X), TypeError, "same pytree structure|structure"),
     (lambda: lax.cond(np.array([True]), sin, cos, X), TypeError, "scalar")])
 row("cond", lambda i, x, y: lax.switch(i, BRANCHES, x, y), branch(None), fixed(2), X, Y, variant="switch")
+
+# --- systems that the user solves ---------------------------------------------------------------------------------
+
+row("custom_linear_solve", lambda a, b: lax.custom_linear_solve(
+    lambda x: mul(a, x), b, lambda _, b: div(b, a), symmetric=True),
+    lambda a, b: b / a, between(1, 2, 3), X, kinds="fc", bad=[
+        (lambda: lax.custom_linear_solve(lambda x: x, np.ones(2), lambda _, b: b[:1]), ValueError, "shapes and dtypes")])
+
+# --- what a platform knows by name ------------------------------------------------------------------------------
+
+row("composite", lambda x, y: lax.composite(lambda x, y, *, k: [mul(sin(x), y), x], "my.op")(x, y, k=2),
+    lambda x, y: [np.sin(x) * y, x], X, Y, bad=[(lambda: lax.composite(sin, "sin"), ValueError, "name space")])
+row("composite", lambda x: hlotrace.linear_transpose(lax.composite(lambda x: add(x, x), "my.double"), x)(x)[0],
+    lambda x: 2 * x, X, variant="transpose")
+row("cond", lambda x, y: lax.platform_dependent(x, y, tpu=BRANCHES[0], default=BRANCHES[1]), lambda x, y: np.sin(x), X, Y,
+    variant="platforms")
+
+# --- rules of the user's ------------------------------------------------------------------------------------------
+
+def _double(x, y):
+    return [mul(sin(x), y), x]
+
+
+mapped_alike = custom_vmap(_double)
+mapped_alike.def_vmap(lambda size, batched, x, y: ([mul(sin(x), y), x], [any(batched), batched[0]]) if all(batched) else (
+    hlotrace.vmap(_double, tuple(0 if b else None for b in batched))(x, y), [True, True]))
+row("custom_vmap_call", mapped_alike, lambda x, y: [np.sin(x) * y, x], X, Y, bad=[
+    (lambda: custom_vmap(sin)(X), AttributeError, "def_vmap")])
+row("custom_vmap_call", sequential_vmap(_double), lambda x, y: [np.sin(x) * y, x], X, Y, variant="sequential")
+row("custom_vmap_call", lambda x: hlotrace.linear_transpose(sequential_vmap(lambda x: add(x, x)), x)(x)[0],
+    lambda x: 2 * x, X, variant="transpose")
+row("linear_call", lambda x, y: linear_call(lambda r, x: mul(r, x), lambda r, ct: mul(r, ct), y, x), lambda x, y: x * y,
+    X, Y, kinds="fc", bad=[(lambda: linear_call(X, sin, X, X), TypeError, "must be a function")])
+
+row("remat_opt", lambda x, y: op("remat_opt", jaxpr=hlotrace.make_jaxpr(_double)(x, y), num_outs=1,
+                                 primal=hlotrace.make_jaxpr(lambda x, y: [mul(sin(x), y)])(x, y))(x, y),
+    lambda x, y: [np.sin(x) * y, x], X, Y)
 
 # --- loops ------------------------------------------------------------------------------------------------------
 
@@ -89,6 +144,10 @@ def powers(n, x, y):
     return lax.while_loop(lambda s: s[0] > 0, lambda s: (s[0] - 1, mul(s[1], y)), (n, x))[1]
 
 
+row("bounded_while", lambda x, y: lax.while_loop(lambda s: s[0] < 2, lambda s: (add(s[0], 1), mul(sin(s[1]), y)), (0, x),
+                                                 max_steps=5)[1],
+    lambda x, y: np.sin(np.sin(x) * y) * y, X, Y, bad=[
+        (lambda: lax.while_loop(lambda s: s < 2, lambda s: s + 1, 0, max_steps=-1), ValueError, "max_steps must be from 0")])
 row("while", powers, lambda n, x, y: x * y ** n, fixed(3), X, Y, derivative="forward", bad=[
     (lambda: hlotrace.grad(lambda x: lax.while_loop(lambda s: s[0] > 0, lambda s: (s[0] - 1, sin(s[1])), (3, x))[1])(
         1.0), ValueError, "Reverse-mode differentiation does not work for lax.while_loop"),
@@ -122,6 +181,18 @@ row("custom_vjp_call", product_backwards, lambda x, y: np.sin(x) * y, X, Y, deri
     (lambda: hlotrace.jvp(product_backwards, (X, X), (X, X)), TypeError, "can't apply forward-mode differentiation"),
     (lambda: hlotrace.custom_vjp(sin)(X), AttributeError, "No VJP defined")])
 
+# --- programs from elsewhere ------------------------------------------------------------------------------------
+
+
+@functools.cache
+def exported():
+    return export.export(hlotrace.jit(lambda x, y: (mul(sin(x), y), x)))(X.astype(np.float32), Y.astype(np.float32))
+
+
+row("call_exported", lambda x, y: list(exported().call(x, y)), lambda x, y: [np.sin(x) * y, x],
+    X.astype(np.float32), Y.astype(np.float32), kinds="", derivative="none", rtol=1e-6, bad=[
+        (lambda: PRIMITIVES["call_exported"].bind(XS, Y, exported=exported()), ValueError, "Rank mismatch")])
+
 # --- callbacks --------------------------------------------------------------------------------------------------
 
 
@@ -134,3 +205,31 @@ row("callback", doubled_on_host, lambda x: x * 2, X, kinds="fi", derivative="ref
     (lambda: hlotrace.jvp(doubled_on_host, (X,), (X,)), ValueError, "Pure callbacks do not support JVP"),
     (lambda: hlotrace.vmap(lambda x: hlotrace.pure_callback(np.sin, hlotrace.ShapeDtypeStruct((), np.float32), x))(
         np.ones(3, np.float32)), NotImplementedError, "vmap_method")])
+
+# --- kernels ----------------------------------------------------------------------------------------------------
+
+
+def factored_by_lapack(x):
+    """The Cholesky factor below the diagonal, `x` itself above it."""
+    outs = hlotrace.ShapeDtypeStruct(x.shape, x.dtype), hlotrace.ShapeDtypeStruct((), np.int32)
+    call = ffi.ffi_call("lapack_spotrf_ffi", outs, input_layouts=[(1, 0)],
+                                 output_layouts=[(1, 0), None], input_output_aliases={0: 0}, vmap_method="broadcast_all")
+    return call(x, uplo=np.uint8(ord("L")))[0]
+
+
+row("ffi_call", factored_by_lapack, lambda x: np.tril(np.linalg.cholesky(x)) + np.triu(x, 1),
+    fixed([[4, 1, 0.5], [1, 3, -1], [0.5, -1, 2]], np.float32), kinds="", derivative="refused", bad=[
+    (lambda: hlotrace.jvp(factored_by_lapack, (np.eye(2, dtype=np.float32),), (np.eye(2, dtype=np.float32),)), ValueError,
+     "cannot be differentiated"),
+    (lambda: hlotrace.vmap(ffi.ffi_call("k", hlotrace.ShapeDtypeStruct((), np.float32)))(np.ones(3, np.float32)),
+     NotImplementedError, "vmap_method")])
+
+# --- checks -----------------------------------------------------------------------------------------------------
+
+
+def checked(x):
+    hlotrace.experimental.checkify.debug_check(lax.reduce_max(x, (0,)) < 9, "{}", x)
+    return mul(x, x)
+
+
+row("check", checked, lambda x: x * x, X, kinds="fi")

@@ -274,7 +274,7 @@ def conv(lhs, rhs, variant="", kinds="f", bad=(), **how):
 
 conv((2, 3, 5), (4, 3, 2), kinds="fci", bad=[
     fails(TypeError, "equal rank", "conv_general_dilated", (1, 1, 3), (1, 1), **convolution()),
-    fails(ValueError, "must equal the rhs input feature dimension size", "conv_general_dilated", (1, 2, 3), (1, 1, 2),
+    fails(ValueError, "takes 1 a group; they must be equal", "conv_general_dilated", (1, 2, 3), (1, 1, 2),
           **convolution())])
 conv((1, 2, 6), (2, 2, 2), "strides, padding, dilations", strides=(2,), padding=((1, 2),), lhs_dilation=(2,),
      rhs_dilation=(3,))

@@ -116,7 +116,7 @@ def fixed(values, dtype=np.int32):
     return np.array(values, dtype)
 
 
-def op(name, **params):
+def op(name, /, **params):
     """The primitive as a function of its operands."""
     primitive = PRIMITIVES[name]
     return lambda *args: primitive.bind(*args, **params)

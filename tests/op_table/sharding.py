@@ -6,6 +6,8 @@ import numpy as np
 import hlotrace
 from hlotrace import lax
 from hlotrace.core.primitive import PRIMITIVES
+from hlotrace.experimental.layout import Layout, with_layout_constraint
+from hlotrace.experimental.shard_alike import shard_alike
 from hlotrace.lax import with_sharding_constraint
 from hlotrace.sharding import Mesh, NamedSharding, P
 
@@ -33,12 +35,29 @@ row("sharding_constraint", lambda x: with_sharding_constraint(x, NamedSharding(m
         (lambda: with_sharding_constraint([1.0, 2.0], {"a": None}), ValueError, "prefix"),
         (lambda: with_sharding_constraint(1.0, hlotrace.devices()[0]), TypeError, "is a device")])
 
+def put(*spec):
+    """device_put of a tracer."""
+    return hlotrace.jit(lambda x: hlotrace.device_put(x, NamedSharding(mesh(), P(*spec))))
+
+
+row("device_put", lambda x: put(None, "x")(x), lambda x: x, between(-3, 3, 3, 4), kinds="fci", linear=True, bad=[
+    (lambda: hlotrace.jit(lambda x: PRIMITIVES["device_put"].bind(x, sharding=NamedSharding(mesh(), P("x")), source=None))(
+        np.ones(3)), ValueError, "not a multiple of 2"),
+    (lambda: put("x")(1.0), ValueError, "rank")])
+
+
 def inspected(x):
     PRIMITIVES["inspect_sharding"].bind(x, callback=print)
     return x
 
 
 row("inspect_sharding", lambda x: hlotrace.jit(inspected)(x), lambda x: x, between(-3, 3, 3), kinds="fi")
+
+row("layout_constraint", lambda x: with_layout_constraint(x, Layout((1, 0))), lambda x: x, between(-3, 3, 3, 4), kinds="fci",
+    linear=True, bad=[(lambda: with_layout_constraint(np.ones(3), Layout((1, 0))), ValueError, "does not order the 1 axes")])
+
+row("shard_alike", lambda x, y: list(shard_alike(x, y)), lambda x, y: [x, y], between(-3, 3, 3), between(-3, 3, 3),
+    kinds="fci", linear=True, bad=[(lambda: shard_alike(np.ones(3), np.ones(2)), ValueError, "the same shape")])
 
 # --- collectives ------------------------------------------------------------------------------------------------
 

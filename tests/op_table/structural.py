@@ -34,7 +34,7 @@ row("broadcast_in_dim", lambda x: np.full((2, 2), x), np.float64(2), variant="of
 row("reshape", lambda x: x.reshape(3, 2), X23, params={"new_sizes": (3, 2), "dimensions": None}, bad=[
     fails(TypeError, r"cannot reshape array of shape \(2, 3\)", "reshape", (2, 3), new_sizes=(4,), dimensions=None)])
 row("squeeze", lambda x: x.reshape(3), between(-3, 3, 1, 3, 1), params={"dimensions": (0, 2)}, bad=[
-    fails(ValueError, "size not equal to one", "squeeze", (2, 3), dimensions=(0,))])
+    fails(ValueError, "only axes of size 1", "squeeze", (2, 3), dimensions=(0,))])
 row("transpose", lambda x: x.transpose(2, 0, 1), X234, params={"permutation": (2, 0, 1)}, bad=[
     fails(TypeError, "is not a permutation", "transpose", (2, 3), permutation=(0, 0))])
 row("rev", lambda x: x[::-1, :, ::-1], X234, params={"dimensions": (0, 2)}, bad=[
@@ -55,7 +55,7 @@ row("pad", lambda x, v: np.array([v, x[0], v, v, x[1], v, v, x[2]]), between(-3,
     params={"padding_config": ((1, 0, 2),)}, variant="interior")
 row("concatenate", lambda *xs: np.concatenate(xs, 1), X23, between(-3, 3, 2, 1), between(-3, 3, 2, 2),
     params={"dimension": 1}, bad=[
-        fails(TypeError, "differ in dimensions other than", "concatenate", (2, 3), (3, 3), dimension=1),
+        fails(TypeError, "all their other axes must be equal", "concatenate", (2, 3), (3, 3), dimension=1),
         fails(ValueError, "out of bounds", "concatenate", (2,), (2,), dimension=1)])
 row("iota", lambda: np.broadcast_to(np.arange(3), (2, 3)), kinds="", bad=[
     fails(ValueError, "dimension 2 is out of bounds", "iota", dtype=np.dtype(np.int32), shape=(2, 3), dimension=2)],

@@ -1,7 +1,14 @@
 """hlotrace's own primitives by name: `primitives.sin_p`."""
-from ... import lax, random  # noqa: F401  with these and the next, all families of primitives are there
+from importlib import import_module as _import
+from pkgutil import iter_modules as _modules
+
+from ... import primitives as _families
 from ...core.primitive import PRIMITIVES as _PRIMITIVES
-from ...primitives import sharding  # noqa: F401
+from ...core.public import explain as _explain
+from ...random import gamma as _gamma  # noqa: F401 - a primitive whose lowering is written with loops and distributions
+
+for _module in _modules(_families.__path__):      # most are imported when a function that binds them is first used
+    _import(f"{_families.__name__}.{_module.name}")
 
 # JAX's names where they are others.
 _NAMES = {"add_jaxvals_p": "add", "remat_p": "checkpoint"}
@@ -16,3 +23,6 @@ def __getattr__(name):
 
 def __dir__():
     return sorted([f"{name}_p" for name in _PRIMITIVES] + [*_NAMES])
+
+
+_explain(globals())

@@ -1,0 +1,129 @@
+"""Policies: of which primitives `checkpoint` keeps the results for the backward pass, though it could compute them again.
+
+A policy is called for each operation of a differentiated function, as `policy(prim, *avals, **params)`: with a primitive,
+the types of its operands and its parameters.
+"""
+import dataclasses
+from collections.abc import Callable
+
+from ..primitives.contract import dot_general_p
+from ..primitives.remat import Offloadable, decide, name_p, nothing_saveable
+
+__all__ = ["everything_saveable", "nothing_saveable", "dots_saveable", "checkpoint_dots", "dots_with_no_batch_dims_saveable",
+           "checkpoint_dots_with_no_batch_dims", "offload_dot_with_no_batch_dims", "save_anything_except_these_names",
+           "save_any_names_but_these", "save_only_these_names", "save_from_both_policies",
+           "save_and_offload_only_these_names"]
+
+
+def everything_saveable(*_, **__):
+    """A policy: keep all residuals, as without checkpoint."""
+    return True
+
+
+def dots_saveable(prim, *_, **__):
+    """A policy: keep the products of matrices (`dot_general`), which cost much."""
+    return prim is dot_general_p
+
+
+def dots_with_no_batch_dims_saveable(prim, *_, **params):
+    """A policy: keep the products of matrices that have no batch dimensions, as those with weights."""
+    return prim is dot_general_p and not any(params["dimension_numbers"][1])
+
+
+checkpoint_dots, checkpoint_dots_with_no_batch_dims = dots_saveable, dots_with_no_batch_dims_saveable
+
+
+@dataclasses.dataclass(frozen=True)
+class _Policy:
+    """`rule(prim, avals, params, *given)`; equal ones find the same kept programs."""
+    rule: Callable
+    given: tuple
+
+    def __call__(self, prim, *avals, **params):
+        return self.rule(prim, avals, params, *self.given)
+
+    def __repr__(self):
+        return f"{self.rule.__name__[1:]}({', '.join(map(repr, self.given))})"
+
+
+def _names(what, names):
+    for name in names:
+        if not isinstance(name, str):
+            raise TypeError(f"checkpoint_policies.{what}: names are strings, as given to checkpoint_name; got {name!r:.80}"
+                            + (f": write {what}(*names)" if isinstance(name, (list, tuple, set)) else ""))
+    return frozenset(names)
+
+
+def _save_only_these_names(prim, _, params, names):
+    return prim is name_p and params["name"] in names
+
+
+def _save_any_names_but_these(prim, _, params, names):
+    return prim is name_p and params["name"] not in names
+
+
+def _save_anything_except_these_names(prim, _, params, names):
+    return prim is not name_p or params["name"] not in names
+
+
+def save_only_these_names(*names_which_can_be_saved):
+    """A policy: keep what `checkpoint_name` gave one of these names."""
+    return _Policy(_save_only_these_names, (_names("save_only_these_names", names_which_can_be_saved),))
+
+
+def save_any_names_but_these(*names_not_to_save):
+    """A policy: keep what has a name by `checkpoint_name`, but not these."""
+    return _Policy(_save_any_names_but_these, (_names("save_any_names_but_these", names_not_to_save),))
+
+
+def save_anything_except_these_names(*names_not_to_save):
+    """A policy: keep all residuals, named or not, but for what has one of these names.
+
+    A value that is named is the result of two operations; keep what goes into `checkpoint_name` from being saved too by
+    giving it no other use than that.
+    """
+    return _Policy(_save_anything_except_these_names, (_names("save_anything_except_these_names", names_not_to_save),))
+
+
+def _save_from_both_policies(prim, avals, params, first, second):
+    for policy in (first, second):
+        choice = decide(policy, prim, avals, params)
+        if choice:
+            return choice
+    return False
+
+
+def save_from_both_policies(policy_1, policy_2):
+    """A policy: keep what either of two policies keeps; the first is asked first."""
+    return _Policy(_save_from_both_policies, (policy_1, policy_2))
+
+
+def _offload_dot_with_no_batch_dims(prim, _, params, *memory):
+    return Offloadable(*memory) if dots_with_no_batch_dims_saveable(prim, **params) else False
+
+
+def offload_dot_with_no_batch_dims(offload_src, offload_dst):
+    """A policy: move products of matrices without batch dimensions from memory `offload_src` to `offload_dst` and back.
+
+    These are kinds of memory as devices name them: "device", "pinned_host".
+    """
+    return _Policy(_offload_dot_with_no_batch_dims, (offload_src, offload_dst))
+
+
+def _save_and_offload_only_these_names(prim, _, params, saved, offloaded, *memory):
+    if prim is not name_p:
+        return False
+    return Offloadable(*memory) if params["name"] in offloaded else params["name"] in saved
+
+
+def save_and_offload_only_these_names(*, names_which_can_be_saved, names_which_can_be_offloaded, offload_src, offload_dst):
+    """A policy: keep what has one of the first names, and move what has one of the second to memory `offload_dst` and back.
+
+    Raises: ValueError for a name that is in both.
+    """
+    saved, offloaded = (_names("save_and_offload_only_these_names", names) for names in (
+        names_which_can_be_saved, names_which_can_be_offloaded))
+    if saved & offloaded:
+        raise ValueError("The names should be exclusive and should not intersect in `names_which_can_be_saved` and "
+                         f"`names_which_can_be_offloaded`. Got {sorted(saved & offloaded)} in both")
+    return _Policy(_save_and_offload_only_these_names, (saved, offloaded, offload_src, offload_dst))

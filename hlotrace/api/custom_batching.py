@@ -1,0 +1,169 @@
+"""custom_vmap: functions whose batching the user says; sequential_vmap: those that are mapped one element after another."""
+import dataclasses
+
+from ..core import errors, programs, tree
+from ..core.avals import aval_of
+from ..core.boundary import boundaries
+from ..core.jaxpr import Jaxpr, dce, eval_jaxpr
+from ..core.linear import Axis, spread
+from ..primitives.custom_batching import custom_vmap_call_p
+from ..primitives.scan import scan_p
+from ..primitives.shape import broadcast_axis, instantiate
+from ..transforms.jvp import jvp_flat
+from .custom import Positional
+from .flat import FlatFunction
+from .signatures import name_of
+
+
+class _Rule:
+    """How a program is mapped, on flat lists: a call gives (outs, marks of those that are mapped)."""
+    __name__ = property(lambda self: type(self).__name__.strip("_").lower())     # what is shown of it in a program
+
+    def jvp(self, marks, out_nonzero):
+        return _Jvp(self, marks, out_nonzero)
+
+    def saving(self, program):
+        return _Saving(self, program)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Users(_Rule):
+    """The rule that the user gave for `fun`."""
+    rule: object
+    fun: object
+    in_tree: object
+    out_tree: object
+    out_avals: tuple
+
+    __name__ = property(lambda self: name_of(self.rule))
+
+    def __call__(self, size, batched, args, _):
+        who = f"custom_vmap rule {name_of(self.rule)} of {name_of(self.fun)}"
+        result = self.rule(size, list(self.in_tree.unflatten(batched)), *self.in_tree.unflatten(args))
+        if not isinstance(result, (tuple, list)) or len(result) != 2:
+            raise TypeError(f"{who} must return a pair (output, which of its leaves are mapped), got {result!r:.80}: return "
+                            "out, True where out is one array")
+        outs, found = tree.tree_flatten(result[0])
+        if found != self.out_tree:
+            raise ValueError(tree.structure_mismatch(
+                f"structure of output returned by {who} does not match that of original custom-vmapped function",
+                self.out_tree, found, (name_of(self.fun), "the rule"), root="output"))
+        try:
+            marks = [bool(b) for b in tree.broadcast_prefix(result[1], result[0])]
+        except ValueError as error:
+            raise ValueError(f"structure of output value and output batching specification returned by {who} do not match: "
+                             f"{error}") from None
+        for path, x, mapped, want in zip(tree.leaf_paths(found), outs, marks, self.out_avals):
+            shape = (size, *want.shape) if mapped else want.shape
+            got = aval_of(x)
+            if (got.shape, got.dtype) != (shape, want.dtype):
+                raise errors.ShapeError(f"{who}: output{path} is {got.str_short()}, and must be "
+                                        f"{want.update(shape=shape).str_short()}, since {name_of(self.fun)} gives "
+                                        f"{want.str_short()} and out_batched is {mapped} here, with an axis size of {size}")
+        return outs, marks
+
+
+@dataclasses.dataclass(frozen=True)
+class _Sequential(_Rule):
+    """One element after another."""
+    jaxpr: Jaxpr
+
+    def __call__(self, size, batched, args, consts):
+        n = len(consts)
+        order = [*range(n), *(i + n for i, b in enumerate(batched) if not b), *(i + n for i, b in enumerate(batched) if b)]
+        operands = [*consts, *args]
+        program = self.jaxpr.replace(invars=[self.jaxpr.invars[i] for i in order], arg_names=None)
+        outs = scan_p.bind(*[operands[i] for i in order], jaxpr=program, length=size, reverse=False, unroll=1,
+                           num_consts=len(order) - sum(batched), num_carry=0)
+        return outs, [True] * len(outs)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Jvp(_Rule):
+    """The derivative of a rule, of [*args, *tangents] of the args marked -> [*outs, *tangents] of the outs marked."""
+    rule: _Rule
+    marks: tuple
+    out_nonzero: tuple
+
+    def __call__(self, size, batched, args, consts):
+        n, found = len(self.marks), []
+        moving = spread(batched[n:], self.marks)
+        both = tuple([b or bool(m) for b, m in zip(batched, moving)])      # a value and its tangent are mapped together
+
+        def filled(values, have):
+            return [x if x is None or h or not b else broadcast_axis(x, size, 0) for x, h, b in zip(values, have, both)]
+
+        def fun(*primals):
+            outs, found[:] = self.rule(size, both, list(primals), consts)
+            return outs
+        outs, tangents = jvp_flat(fun, filled(args[:n], batched), filled(spread(args[n:], self.marks), moving))
+        tangents = [instantiate(t, aval_of(x).tangent()) for t, x, nz in zip(tangents, outs, self.out_nonzero) if nz]
+        return [*outs, *tangents], [*found, *[b for b, nz in zip(found, self.out_nonzero) if nz]]
+
+
+@dataclasses.dataclass(frozen=True)
+class _Saving(_Rule):
+    """A rule, and beside it what a program gives behind the same outputs, mapped as any program is."""
+    rule: _Rule
+    program: Jaxpr
+
+    def __call__(self, size, batched, args, consts):
+        outs, marks = self.rule(size, batched, args, consts)
+        n = len(outs)
+        rest, _ = dce(self.program, [False] * n + [True] * (len(self.program.outvars) - n))
+        mapped, rest_marks = programs.batch(rest, Axis(size), (*[False] * len(consts), *batched))
+        return [*outs, *eval_jaxpr(mapped, (), *consts, *args)], [*marks, *rest_marks]
+
+
+@boundaries
+class custom_vmap(Positional):
+    """A function that is mapped by `vmap` as the rule says that `def_vmap` is given.
+
+        @custom_vmap
+        def f(x, y): ...
+        @f.def_vmap
+        def f_vmap(axis_size, in_batched, x, y): ... return out, out_batched
+
+    `in_batched` has a bool for each argument, or a pytree of them: whether it has a leading axis of `axis_size`.
+    `out_batched` says that of the output.  Mapped twice, the rule's own operations are mapped.  Derivatives of the mapped
+    function are those of the rule; a mapped derivative is that of the function, and in forward mode that of the rule.
+    """
+    rule = None
+
+    def __init__(self, fun):
+        if not callable(fun):
+            raise TypeError(f"custom_vmap: expected a function, got {fun!r:.80}")
+        super().__init__(fun)
+
+    def def_vmap(self, vmap_rule):
+        """Set the rule: (axis_size, in_batched, *args) -> (out, out_batched).  Returns it."""
+        self.rule = vmap_rule
+        return vmap_rule
+
+    def __call__(self, *args, **kwargs):
+        if self.rule is None:
+            raise AttributeError(f"No batching rule defined for custom_vmap function {name_of(self.fun)} using def_vmap.")
+        flat = FlatFunction(self.fun, *tree.tree_flatten((self._positional(args, kwargs), {})), "custom_vmap")
+        return _bound(flat, lambda traced: _Users(self.rule, self.fun, flat.arg_tree, traced.out_tree,
+                                                  tuple(traced.closed.out_avals)))
+
+
+def sequential_vmap(f):
+    """`f`, which `vmap` maps one element after another, as `lax.map` does."""
+    return Sequential(f)
+
+
+@boundaries(called="sequential_vmap")
+class Sequential(Positional):
+    """What `sequential_vmap` gives."""
+
+    def __call__(self, *args, **kwargs):
+        flat = FlatFunction(self.fun, *tree.tree_flatten((self._positional(args, kwargs), {})), "sequential_vmap")
+        return _bound(flat, lambda traced: _Sequential(traced.closed))
+
+
+def _bound(flat, rule):
+    traced = flat.kept(flat.fun, flat.what, flat.avals())
+    outs = custom_vmap_call_p.bind(*traced.consts, *flat.leaves, jaxpr=traced.closed, rule=rule(traced),
+                                   num_consts=len(traced.consts))
+    return traced.out_tree.unflatten(outs)

@@ -1,0 +1,107 @@
+"""Functions whose operations carry attributes that the compiler reads: compute_on, xla_metadata_call."""
+import functools
+import re
+
+from ..core import tree
+from ..core.boundary import folded
+from ..core.errors import not_callable
+from ..core.jaxpr import close
+from ..primitives.tagged import tagged_call_p
+from .flat import FlatFunction
+from .signatures import take_names
+
+_HOST = {"device_host": "host", "tpu_sparsecore": "sparseoffload"}
+_MEMORIES = {"device": None, "host": "pinned_host", "pinned_host": "pinned_host", "any": "any"}
+
+
+def _tagged(f, what, attributes, derived, memory=None):
+    """`f` as a function whose program is called under `attributes`, its derivative's under `derived`."""
+    if not callable(f):
+        raise not_callable(f)
+
+    @folded
+    @functools.wraps(f, updated=())
+    def call(*args, **kwargs):
+        flat = FlatFunction(f, *tree.tree_flatten((args, kwargs)), what)
+        traced = flat.trace(flat.avals())
+        closed, consts = close(traced.jaxpr)
+        memories = memory and tuple(_MEMORIES[m] for m in tree.flatten_axes("out_memory_spaces", traced.out_tree, memory))
+        outs = tagged_call_p.bind(*consts, *flat.leaves, jaxpr=closed, attributes=attributes, derived=derived,
+                                  memories=memories)
+        return traced.out_tree.unflatten(outs)
+    take_names(call, f)
+    return call
+
+
+def compute_on(f=None, *, compute_type, out_memory_spaces, compiler_options=None):
+    """`f` as a function that is computed elsewhere than on the device's main units.
+
+    Args:
+      compute_type: "device_host" (the CPU beside the device), "tpu_sparsecore", "gpu_stream:1" (a stream of that number),
+        or "device".
+      out_memory_spaces: the memory in which results are to be, "device" or "host" or what has such a name, or a pytree of
+        them that is a prefix of the result.
+
+    Without `f`, a decorator.  A platform without such a thing computes on the device.  Derivatives are computed there too.
+    ValueError for another type or memory.
+    """
+    if compiler_options is not None:
+        raise NotImplementedError(f"compute_on: compiler_options={compiler_options!r:.60} is not supported: they are those "
+                                  "of the whole program, jit(compiler_options=)")
+    if f is None:
+        return functools.partial(compute_on, compute_type=compute_type, out_memory_spaces=out_memory_spaces)
+    stream = re.fullmatch(r"gpu_stream:(\d+)", str(compute_type))
+    if compute_type == "device":
+        attributes = ()
+    elif stream:
+        attributes = ("_xla_stream_annotation", stream[1]), ("inlineable", "false")
+    elif compute_type in _HOST:
+        attributes = (("_xla_compute_type", _HOST[compute_type]),)
+    else:
+        raise ValueError(f"Invalid compute type {compute_type}. Current supported values are `device_host`, `device`, "
+                         "`tpu_sparsecore`, and `gpu_stream:#`.")
+    return _tagged(f, "compute_on", attributes, attributes, tree.tree_map(_memory, out_memory_spaces))
+
+
+def _memory(space):
+    name = getattr(space, "name", space)
+    if not isinstance(name, str) or name.lower() not in _MEMORIES:
+        raise ValueError(f"compute_on: out_memory_spaces must name \"device\", \"host\" or \"any\", got {space!r:.60}")
+    return name.lower()
+
+
+def xla_metadata_call(f=None, /, **meta):
+    """`f` as a function whose operations carry metadata, given by keyword; see `xla_metadata_call2`.
+
+    Without `f`, a decorator.
+    """
+    return xla_metadata_call2(f, meta)
+
+
+def xla_metadata_call2(f=None, /, metadata=None, *, ad_metadata="same"):
+    """`f` as a function whose operations carry `metadata`, a dict of strings, booleans and numbers.
+
+    They become one call with XLA's `frontend_attributes`.  `ad_metadata` is what the operations of its derivative carry:
+    the "same", none of it ("drop"), or a dict of its own.  Without `f`, a decorator.  TypeError for values of other types.
+    """
+    if f is None:
+        return functools.partial(xla_metadata_call2, metadata=metadata, ad_metadata=ad_metadata)
+    attributes = _pairs(metadata)
+    if ad_metadata not in ("same", "drop") and not isinstance(ad_metadata, dict):
+        raise ValueError(f"xla_metadata_call2: ad_metadata must be 'same', 'drop' or a dict, got {ad_metadata!r:.60}")
+    derived = attributes if ad_metadata == "same" else () if ad_metadata == "drop" else _pairs(ad_metadata)
+    return _tagged(f, "xla_metadata_call", attributes, derived)
+
+
+def _pairs(metadata):
+    for name, value in (metadata or {}).items():
+        if not isinstance(value, (str, bool, int, float)):
+            raise TypeError(f"xla_metadata_call: {name}={value!r:.60} is a {type(value).__name__}; metadata is text: give a "
+                            "string, a bool or a number")
+    return tuple((name, str(value).lower() if isinstance(value, bool) else str(value))
+                 for name, value in (metadata or {}).items())
+
+
+def must_fuse_call(identifier):
+    """Decorator of a function whose operations XLA must fuse into one kernel, or refuse to compile; the group's number."""
+    return xla_metadata_call(MUST_FUSE=identifier)

@@ -1,0 +1,68 @@
+"""Imports of this package's modules under another name, and of those that are not there.
+
+After `sys.modules["jax"] = hlotrace` programs that import jax run on hlotrace.  `import jax.numpy` is then `hlotrace.numpy`
+itself: Python alone would load its file a second time, as a module apart.  jaxlib's C++ imports `jax.core` in this way.
+"""
+import sys
+from importlib import import_module
+from importlib.machinery import ModuleSpec
+
+from .missing import words
+
+PACKAGE = __name__.partition(".")[0]
+
+
+def _own_name(name):
+    """The name in this package of a module in it, under whatever name it is imported; None for a module of others."""
+    root, _, rest = name.partition(".")
+    if not rest or root != PACKAGE and sys.modules.get(root) is not sys.modules[PACKAGE]:
+        return None
+    return f"{PACKAGE}.{rest}"
+
+
+class _Loaded:
+    """A loader of a module that is there."""
+
+    def __init__(self, module):
+        self.module, self.spec = module, module.__spec__
+
+    def create_module(self, _spec):
+        return self.module
+
+    def exec_module(self, module):
+        module.__spec__ = self.spec     # importlib has put the other name's there
+
+
+class OtherNames:
+    """Finds modules of this package under other names."""
+
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        own = _own_name(name)
+        if own is None or own == name:
+            return None
+        from importlib.util import find_spec
+        if find_spec(own) is None:
+            return None
+        module = import_module(own)
+        return ModuleSpec(name, _Loaded(module), is_package=hasattr(module, "__path__"))
+
+
+class Missing:
+    """Asked last: says of a module, or of a name after `from ... import`, that it is not there, and which one is meant."""
+
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        own = _own_name(name)
+        looking = sys._getframe(2).f_code.co_name != "_find_and_load_unlocked"      # importlib.util.find_spec, ...
+        if own is None or looking:
+            return None
+        parent, _, last = own.rpartition(".")
+        if last.startswith("_"):
+            return None
+        # an error that had the name would give way to "cannot import name"
+        raise ModuleNotFoundError(words(sys.modules[parent], last))
+
+
+sys.meta_path.insert(0, OtherNames)
+sys.meta_path.append(Missing)

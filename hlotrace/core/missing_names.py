@@ -1,0 +1,247 @@
+"""Names of JAX that hlotrace does not have yet: written by tools/missing.py, imported if one is asked for."""
+
+NAMES = {       # a module, as "numpy", or "Array": names
+    "": (
+        "CompilerEffortLevel Device Inline Shard ad allow_f16_reductions api_util array_garbage_collection_guard "
+        "auto_pcast check_tracer_leaks dlpack ds enable_checks float0 get_abstract_mesh get_mesh host_count host_id "
+        "host_ids image jax2tf_associative_scan_reductions lib make_user_context memory monitoring no_execution "
+        "no_tracing ops print_environment_info process_indices profiler remove_size_one_mesh_axis_from_type smap "
+        "thread_guard use_abstract_mesh version"),
+    "Array": (
+        "device_buffer device_buffers platform traceback unsafe_raw_buffer"),
+    "api_util": (
+        "argnums_partial debug_info donation_vector flatten_axes flatten_fun flatten_fun_nokwargs rebase_donate_argnums "
+        "safe_map shaped_abstractify"),
+    "debug": (
+        "DebugEffect OrderedDebugEffect breakpoint log"),
+    "dlpack": (
+        "from_dlpack is_supported_dtype"),
+    "errors": (
+        "JAXIndexError JAXTypeError JaxprTypeError"),
+    "example_libraries.optimizers": (
+        "InitFn JoinPoint Optimizer OptimizerState Params ParamsFn Schedule State Step UpdateFn Updates adagrad adam "
+        "adamax clip_grads constant exponential_decay inverse_time_decay l2_norm make_schedule map momentum nesterov "
+        "optimizer pack_optimizer_state piecewise_constant polynomial_decay rmsprop rmsprop_momentum sgd sm3 "
+        "unpack_optimizer_state zip"),
+    "example_libraries.stax": (
+        "AvgPool BatchNorm Conv Conv1DTranspose ConvTranspose Dense Dropout Elu Exp FanInConcat FanInSum FanOut Flatten "
+        "Gelu GeneralConv GeneralConvTranspose Identity LeakyRelu LogSoftmax MaxPool Relu Selu Sigmoid Softmax Softplus "
+        "SumPool Tanh elementwise glorot logsoftmax parallel randn serial shape_dependent"),
+    "experimental": (
+        "EArray primal_tangent_dtype"),
+    "experimental.colocated_python": (
+        "colocated_cpu_devices colocated_python colocated_python_class"),
+    "experimental.compilation_cache.compilation_cache": (
+        "reset_cache set_cache_dir"),
+    "experimental.custom_partitioning": (
+        "custom_partitioning_p"),
+    "experimental.fused": (
+        "ad batching fused fused_p map unsafe_map unsafe_zip zip"),
+    "experimental.hijax": (
+        "AbstractRef AbstractValue GradAccum HiPrim HiPspec HiType MappingSpec NullAccum RefAccum ShapedArray "
+        "TransformedRef ValAccum Zero aval_method aval_property bdims_at_front control_flow_allowed_effects "
+        "instantiate_zeros is_undefined_primal jvp_from_lin linearize_from_jvp register_hitype unmap_avals vjp_from_jvp "
+        "vjp_from_lin vmap_rule"),
+    "experimental.jet": (
+        "JetTrace JetTracer ZeroSeries ZeroTerm call_param_updaters def_comp def_deriv deflinear defzero deriv_prop fact "
+        "jet2 jet_fun jet_rules jet_subtrace lax linear_prop pjit traceable zero_prop zero_series zero_term"),
+    "experimental.layout": (
+        "explicit_layout"),
+    "experimental.mesh_utils": (
+        "create_hybrid_device_mesh device_kind_handler_dict"),
+    "experimental.multihost_utils": (
+        "ProcessFailureError batching global_array_to_host_local_array_impl global_array_to_host_local_array_p "
+        "gtl_abstract_eval host_local_array_to_global_array_impl host_local_array_to_global_array_p live_devices "
+        "ltg_abstract_eval ltg_batcher reached_preemption_sync_point"),
+    "experimental.ode": (
+        "abs2 fit_4th_order_polynomial initial_step_size interp_fit_dopri map mean_error_ratio optimal_step_size "
+        "ravel_first_arg runge_kutta_step zip"),
+    "experimental.pallas": (
+        "ANY BlockDim BlockSpec Blocked BoundedSlice Buffered CompilerParams CostEstimate Element GridSpec HOST Indirect "
+        "MemoryRef MemorySpace RevisitMode Slice Squeezed align_to broadcast_to cdiv debug_check debug_print delay ds "
+        "dslice empty empty_like empty_ref_like enable_debug_checks enable_poison_buffers estimate_cost get_global kernel "
+        "loop lower_as_mlir multiple_of next_power_of_2 no_block_spec num_programs pallas_call pallas_call_p "
+        "pallas_export_experimental program_id run_scoped run_state select_ref semaphore semaphore_read semaphore_signal "
+        "semaphore_wait squeezed strides_from_shape when with_scoped"),
+    "experimental.random": (
+        "StatefulPRNG stateful_rng"),
+    "experimental.rnn": (
+        "PRNGKeyArray get_num_params_in_lstm init_lstm_weight lstm lstm_bwd lstm_fwd lstm_ref rnn_abstract_eval "
+        "rnn_bwd_abstract_eval rnn_bwd_p rnn_fwd_p sigmoid swap_lstm_gates tanh unpack_lstm_weights"),
+    "experimental.roofline": (
+        "RooflineResult RooflineRuleContext RooflineShape register_roofline register_standard_roofline roofline "
+        "roofline_and_grad"),
+    "experimental.scheduling_groups": (
+        "scheduling_group"),
+    "experimental.source_mapper": (
+        "MappingsGenerator Pass SourceMap SourceMapDump all_passes canonicalize_filename compile_with_env "
+        "create_mlir_sourcemap filter_passes generate_sourcemaps register_pass"),
+    "experimental.sparse": (
+        "BCOO BCSR COO CSC CSR CuSparseEfficiencyWarning JAXSparse SparseEfficiencyError SparseEfficiencyWarning "
+        "SparseTracer bcoo_broadcast_in_dim bcoo_concatenate bcoo_conv_general_dilated bcoo_dot_general "
+        "bcoo_dot_general_p bcoo_dot_general_sampled bcoo_dot_general_sampled_p bcoo_dynamic_slice bcoo_extract "
+        "bcoo_extract_p bcoo_fromdense bcoo_fromdense_p bcoo_gather bcoo_multiply_dense bcoo_multiply_sparse "
+        "bcoo_reduce_sum bcoo_reshape bcoo_rev bcoo_slice bcoo_sort_indices bcoo_sort_indices_p bcoo_spdot_general_p "
+        "bcoo_squeeze bcoo_sum_duplicates bcoo_sum_duplicates_p bcoo_todense bcoo_todense_p bcoo_transpose "
+        "bcoo_transpose_p bcoo_update_layout bcsr_broadcast_in_dim bcsr_concatenate bcsr_dot_general bcsr_dot_general_p "
+        "bcsr_extract bcsr_extract_p bcsr_fromdense bcsr_fromdense_p bcsr_sum_duplicates bcsr_todense bcsr_todense_p "
+        "coo_fromdense coo_fromdense_p coo_matmat coo_matmat_p coo_matvec coo_matvec_p coo_todense coo_todense_p "
+        "csr_fromdense csr_fromdense_p csr_matmat csr_matmat_p csr_matvec csr_matvec_p csr_todense csr_todense_p empty "
+        "eye grad jacfwd jacobian jacrev linalg random_bcoo sparsify todense todense_p value_and_grad"),
+    "experimental.sparse.linalg": (
+        "ad lobpcg_standard spsolve spsolve_p"),
+    "experimental.topologies": (
+        "Device TopologyDescription get_attached_topology get_topology_desc make_mesh"),
+    "experimental.transfer": (
+        "TransferConnection TransferServer make_error_array start_transfer_server"),
+    "experimental.xla_metadata": (
+        "fuse_limit set_xla_metadata"),
+    "extend": (
+        "lowering mlir pallas sharding xla"),
+    "extend.backend": (
+        "backend_xla_version clear_backends get_compile_options register_backend_cache register_backend_factory"),
+    "extend.core": (
+        "AbstractToken Token TraceTag create_call_primitive eval_jaxpr_transpose register_call_primitive_rules"),
+    "extend.core.primitives": (
+        "after_all_p call_p closed_call_p create_call_primitive empty2_p eq_to_p eval_jaxpr_transpose linear_solve_p "
+        "log2_p one_minus_square_p polynomial_p ragged_all_to_all_p random_seed_p register_call_primitive_rules "
+        "select_and_scatter_p"),
+    "extend.linear_util": (
+        "cache"),
+    "extend.mlir": (
+        "deserialize_portable_artifact hlo_to_stablehlo lower_with_sharding_in_types refine_polymorphic_shapes "
+        "serialize_portable_artifact"),
+    "extend.sharding": (
+        "GSPMDSharding get_hlo_sharding_from_serialized_proto get_op_sharding_from_serialized_proto "
+        "get_serialized_proto_from_hlo_sharding"),
+    "extend.source_info_util": (
+        "transform_name_stack user_context"),
+    "flatten_util": (
+        "ravel_pytree"),
+    "image": (
+        "ResizeMethod resize scale_and_translate"),
+    "interpreters.ad": (
+        "backward_pass jvp jvp_jaxpr linearize"),
+    "interpreters.batching": (
+        "batch_jaxpr_axes batch_subtrace register_vmappable unregister_vmappable zero_if_mapped"),
+    "interpreters.mlir": (
+        "AxisContext ConstantHandler DEVICE_TO_DEVICE_TYPE LoweringParameters LoweringResult LoweringRule Mesh "
+        "MeshAxisName RECV_FROM_HOST_TYPE SEND_TO_HOST_TYPE SPMDAxisContext ShapePolyLoweringState ShardingContext Token "
+        "TokenSet core_call_lowering ir_tree_registry ir_type_handlers jaxpr_subcomp lower_jaxpr_to_fun "
+        "lower_jaxpr_to_module lowerable_effects merge_mlir_modules register_constant_handler token_type "
+        "unflatten_ir_values_like_types"),
+    "interpreters.partial_eval": (
+        "Val abstract_eval_fun custom_partial_eval_rules dce_jaxpr_call_rule dce_jaxpr_closed_call_rule dce_jaxpr_consts "
+        "lower_jaxpr lower_jaxpr2 move_binders_to_back new_eqn_recipe partial_eval_jaxpr_custom_rules "
+        "partial_eval_jaxpr_nounits prune_closed_jaxpr_outputs"),
+    "interpreters.pxla": (
+        "create_compile_options"),
+    "interpreters.xla": (
+        "Backend canonicalize_dtype_handlers"),
+    "lax": (
+        "after_all after_all_p broadcast_like conv_general_permutations conv_general_shape_tuple conv_shape_tuple "
+        "conv_transpose_shape_tuple create_token dce_sink dtype eq_to_p log2_p mulhi_p one_minus_square_p polynomial "
+        "polynomial_p psum_scatter_start ragged_all_to_all ragged_all_to_all_p scatter_sub_p select_and_scatter_p "
+        "shape_as_value split_p stack_p stage stage_p tile_p unstack unstack_p"),
+    "monitoring": (
+        "clear_event_listeners record_event record_event_duration_secs record_event_time_span record_scalar "
+        "register_event_duration_secs_listener register_event_listener register_event_time_span_listener "
+        "register_scalar_listener unregister_event_duration_listener unregister_event_listener "
+        "unregister_event_time_span_listener unregister_scalar_listener"),
+    "numpy": (
+        "array_repr array_str corrcoef cov float6_e2m3fn float6_e3m2fn histogram2d histogramdd int1 minmax poly polyadd "
+        "polyder polydiv polyfit polyint polymul polysub roots top_k uint1"),
+    "ops": (
+        "segment_max segment_min segment_prod segment_sum"),
+    "profiler": (
+        "ProfileData ProfileEvent ProfileLine ProfileOptions ProfilePlane ProfileSession StepTraceAnnotation "
+        "TraceAnnotation annotate_function device_memory_profile export_profile_data register_subprocess "
+        "save_device_memory_profile start_server start_trace stop_server stop_trace trace"),
+    "scipy": (
+        "cluster integrate interpolate ndimage signal sparse stats"),
+    "scipy.cluster": (
+        "vq"),
+    "scipy.cluster.vq": (
+        "vq"),
+    "scipy.integrate": (
+        "trapezoid"),
+    "scipy.interpolate": (
+        "RegularGridInterpolator"),
+    "scipy.ndimage": (
+        "map_coordinates"),
+    "scipy.optimize": (
+        "OptimizeResults minimize"),
+    "scipy.signal": (
+        "convolve convolve2d correlate correlate2d csd detrend fftconvolve istft stft welch"),
+    "scipy.sparse": (
+        "linalg"),
+    "scipy.sparse.linalg": (
+        "bicgstab cg gmres"),
+    "scipy.spatial.transform": (
+        "Rotation Slerp"),
+    "scipy.special": (
+        "hyp2f1 loggamma sph_harm_y"),
+    "scipy.stats": (
+        "bernoulli beta betabinom binom cauchy chi2 dirichlet expon gamma gaussian_kde gennorm geom gumbel_l gumbel_r "
+        "laplace logistic mode multinomial multivariate_normal nbinom norm pareto poisson rankdata sem t truncnorm "
+        "uniform vonmises wrapcauchy"),
+    "scipy.stats.bernoulli": (
+        "cdf logpmf pmf ppf"),
+    "scipy.stats.beta": (
+        "cdf logcdf logpdf logsf pdf sf"),
+    "scipy.stats.betabinom": (
+        "logpmf pmf"),
+    "scipy.stats.binom": (
+        "logpmf pmf"),
+    "scipy.stats.cauchy": (
+        "cdf isf logcdf logpdf logsf pdf ppf sf"),
+    "scipy.stats.chi2": (
+        "cdf logcdf logpdf logsf pdf sf"),
+    "scipy.stats.dirichlet": (
+        "logpdf pdf"),
+    "scipy.stats.expon": (
+        "cdf logcdf logpdf logsf pdf ppf sf"),
+    "scipy.stats.gamma": (
+        "cdf logcdf logpdf logsf pdf sf"),
+    "scipy.stats.gennorm": (
+        "cdf logpdf pdf"),
+    "scipy.stats.geom": (
+        "logpmf pmf"),
+    "scipy.stats.gumbel_l": (
+        "cdf logcdf logpdf logsf pdf ppf sf"),
+    "scipy.stats.gumbel_r": (
+        "cdf logcdf logpdf logsf pdf ppf sf"),
+    "scipy.stats.laplace": (
+        "cdf logpdf pdf"),
+    "scipy.stats.logistic": (
+        "cdf isf logpdf pdf ppf sf"),
+    "scipy.stats.multinomial": (
+        "logpmf pmf"),
+    "scipy.stats.multivariate_normal": (
+        "logpdf pdf"),
+    "scipy.stats.nbinom": (
+        "logpmf pmf"),
+    "scipy.stats.norm": (
+        "cdf isf logcdf logpdf logsf pdf ppf sf"),
+    "scipy.stats.pareto": (
+        "cdf logcdf logpdf logsf pdf ppf sf"),
+    "scipy.stats.poisson": (
+        "cdf entropy logpmf pmf"),
+    "scipy.stats.t": (
+        "logpdf pdf"),
+    "scipy.stats.truncnorm": (
+        "cdf logcdf logpdf logsf pdf sf"),
+    "scipy.stats.uniform": (
+        "cdf logpdf pdf ppf"),
+    "scipy.stats.vonmises": (
+        "logpdf pdf"),
+    "scipy.stats.wrapcauchy": (
+        "logpdf pdf"),
+    "sharding": (
+        "AbstractDevice ManualAxisType UnreducedKind auto_axes explicit_axes make_single_device_sharding no_collectives "
+        "reshard"),
+    "stages": (
+        "ArgInfo CompilerOptions"),
+    "test_util": (
+        "check_grads check_jvp check_vjp"),
+}

@@ -1,0 +1,205 @@
+"""Ref, a mutable array, and what it means that a program uses one.
+
+A Ref's value is with the trace in which it was made, its home.  There an access is done at once: what is written down is
+values that follow each other.  In a program inside of that (the body of a scan), an access is an equation with an effect,
+`Access`, so also the equation that holds the program has it; where that one is bound in the home, the value of the Ref is
+threaded through it (`transforms/thread.py`) as an operand and a result.  So no program that runs has references, and
+derivatives and batching see none but those from outside of what is differentiated or mapped.
+"""
+import dataclasses
+from collections.abc import Callable
+
+from .avals import aval_of
+from .config import state
+from .effects import Effect, State
+from .errors import UnexpectedTracerError
+from .primitive import Builtin
+from .trace import Tracer
+
+
+class AbstractRef:
+    """The type of a Ref: `inner_aval`, the type of the array in it, and what that has (`shape`, `dtype`, ...)."""
+    __slots__ = ("inner_aval",)
+
+    def __init__(self, inner_aval):
+        self.inner_aval = inner_aval
+
+    def __getattr__(self, name):
+        return getattr(self.inner_aval, name)
+
+    def __eq__(self, other):
+        return type(other) is AbstractRef and other.inner_aval == self.inner_aval
+
+    def __hash__(self):
+        return hash((AbstractRef, self.inner_aval))
+
+    def str_short(self, short_dtypes=False):
+        return f"Ref{{{self.inner_aval.short() if short_dtypes else self.inner_aval.str_short()}}}"
+
+    __repr__ = str_short
+
+
+class Ref:
+    """A mutable array, made by `new_ref`: `ref[...]` reads, `ref[0] = 1.` writes, `ref.at[1:]` is a part of it.
+
+    It lives in the function or transformation that made it and in all that is called from there, and may be passed to
+    functions, but not returned by compiled ones.
+    """
+    __slots__ = ("_value", "_shared", "home", "inner_aval", "__weakref__")
+    copy: Callable      # primitives/refs.py gives it: a concrete array -> one with memory of its own
+    instead_of_an_array = "Read the value of a Ref with ref[...]."
+
+    def __init__(self, value):
+        self.home, self.inner_aval = state.trace, aval_of(value)
+        self._value = value
+        self._shared = True       # does somebody else hold the array that is the value?
+
+    @property
+    def aval(self):
+        """The AbstractRef."""
+        return AbstractRef(self.inner_aval)
+
+    shape = property(lambda self: self.inner_aval.shape)
+    dtype = property(lambda self: self.inner_aval.dtype)
+    ndim = property(lambda self: self.inner_aval.ndim)
+    size = property(lambda self: self.inner_aval.size)
+    sharding = property(lambda self: self.value().sharding)
+    committed = property(lambda self: self.value().committed)
+
+    def __len__(self):
+        if not self.shape:
+            raise TypeError("len() of a Ref to a scalar: it has no axes")
+        return self.shape[0]
+
+    def __iter__(self):
+        raise TypeError(f"{self.aval} is not iterable: read it with ref[...] first")
+
+    def __array__(self, dtype=None, copy=None):
+        raise TypeError(f"{self.aval} is not an array. {self.instead_of_an_array}")
+
+    def __copy__(self):
+        value = self.value()
+        self._shared = True
+        return Ref(value)
+
+    def __deepcopy__(self, memo):
+        return self.__copy__()
+
+    def __reduce__(self):
+        raise TypeError(f"{self.aval} cannot be pickled: pickle ref[...]")
+
+    def __repr__(self):
+        return f"Ref{repr(self._value).removeprefix('Array')}" if self._value is not None else f"{self.aval} (freed)"
+
+    def unsafe_buffer_pointer(self):
+        """The address of the value's memory."""
+        return self.value().unsafe_buffer_pointer()
+
+    def value(self):
+        """The value now.  ValueError if it was given up, or if this is a place where the Ref is not known."""
+        self.check()
+        if self.home is not state.trace:
+            raise ValueError(f"{self.aval} was made outside of {state.trace.what} and is whole only there")
+        return self._value
+
+    def check(self):
+        """ValueError if the Ref was given up, UnexpectedTracerError outside of the trace where it was made."""
+        if self._value is None:
+            raise ValueError(f"{self.aval} was given up by freeze or free_ref, and there is nothing in it: make another one "
+                             "with new_ref")
+        if self._value is LOST:
+            raise ValueError(f"{self.aval} has lost its value: a call that wrote to it in place has failed")
+        if self._value is LENT:
+            raise ValueError(f"{self.aval} is both closed over by a function and passed to it as an argument: it must come "
+                             "one way only")
+        trace = state.trace
+        while trace is not self.home:
+            trace = trace.parent
+            if trace is None:
+                raise UnexpectedTracerError(
+                    f"{self.aval} was made in {self.home.what}, and is used outside of that, where it has no value: return "
+                    "ref[...] instead, or make it outside and pass it")
+
+    def lend(self):
+        """The value, or a copy, for a program that gives another one for it and may reuse its memory."""
+        return self.copy(self._value) if self.needed() else self._value
+
+    def needed(self):
+        """Is the value needed besides: does somebody else hold it, or may a check fail when the program has run?"""
+        return (self._shared or state.check_floats or state.check_bounds) and not isinstance(self._value, Tracer)
+
+    def put(self, value):
+        """The value from now on, which nobody else holds."""
+        self._value, self._shared = value, False
+
+    def keep(self, value):
+        """After a call has failed: the value it was lent, unless its memory was reused."""
+        self._value = LOST if not isinstance(value, Tracer) and value.is_deleted() else value
+
+    def give_up(self):
+        """The value, for the last time."""
+        value, self._value = self.value(), None
+        return value
+
+    def serves(self, effect):
+        return isinstance(effect, Access) and effect.ref is self
+
+
+# In place of a value: a call has taken it, or has failed after it reused its memory.
+LENT, LOST = object(), object()
+
+
+@dataclasses.dataclass(frozen=True)
+class Access(Effect):
+    """A Ref that lives outside of the program is read or, if `writes`, written.
+
+    An equation that does so also for those whose turn it is not must not write.
+    """
+    ref: Ref = None
+    writes: bool = False
+    harmless = property(lambda self: not self.writes)
+
+    def __str__(self):
+        return f"{'a write to' if self.writes else 'a read of'} {self.ref.aval}"
+
+
+def accesses(effects):
+    """The Access effects among these."""
+    return [e for e in effects if isinstance(e, Access)]
+
+
+def refuse_again(jaxpr, why):
+    """NotImplementedError for a program that uses Refs from outside and would run again."""
+    for effect in accesses(jaxpr.effects):
+        raise NotImplementedError(f"{why}, and there is {effect} from outside in it: read it before, pass ref[...] as an "
+                                  "argument, and return what is to be written")
+
+
+class Holder(Builtin):
+    """A primitive that holds programs, or uses a Ref: bound in the home of Refs, it has their values threaded through."""
+    __slots__ = ()
+
+    def bind(self, *args, **params):
+        if effects := self.effects_of(params):
+            here = {e.ref: False for e in accesses(effects) if e.ref.home is state.trace}
+            if here:
+                return self._threaded(here, accesses(effects), args, params)
+        return state.trace.process(self, args, params)
+
+    def _threaded(self, refs, effects, args, params):
+        for e in effects:
+            if e.ref in refs:
+                e.ref.check()
+                refs[e.ref] |= e.writes
+        values = [ref.lend() if written else ref._value for ref, written in refs.items()]
+        states = tuple([State(ref.inner_aval, ref.serves, written) for ref, written in refs.items()])
+        try:
+            values, results = self.thread(states, values, args, **params)
+        except BaseException:
+            for ref in refs:
+                ref.keep(ref._value)
+            raise
+        for (ref, written), value in zip(refs.items(), values, strict=True):
+            if written:
+                ref.put(value)
+        return results

@@ -1,0 +1,194 @@
+"""checkify: functions that also return what went wrong in them, since nothing can be raised while a program runs.
+
+What is done is in `transforms/checks.py`, what a check is in `primitives/checks.py`; here are the user's words for it.
+"""
+import itertools
+
+import numpy as np
+
+from ..api.flat import FlatFunction, flatten
+from ..api.signatures import wraps
+from ..core import tree
+from ..core.array import Array
+from ..core.avals import aval_of, is_arraylike
+from ..core.boundary import boundaries, folded
+from ..core.config import state
+from ..core.errors import not_callable
+from ..core.jaxpr import eval_jaxpr
+from ..core.public import offer
+from ..core.trace import EVAL
+from ..primitives.calls import jit_bind
+from ..primitives.checks import (
+    DivisionByZeroError,
+    FailedCheckError,
+    Failure,
+    JaxException,
+    JaxRuntimeError,
+    NaNError,
+    OOBError,
+    any_of,
+    check_p,
+    first,
+    report,
+    type_of,
+)
+from ..primitives.common import dtypes
+from ..primitives.elementwise import ne, not_p
+from ..primitives.random import random_unwrap_p
+from ..primitives.shape import reshape
+from ..transforms.checks import functional
+
+__all__ = ["Error", "ErrorCategory", "JaxRuntimeError", "all_checks", "automatic_checks", "check", "check_error", "checkify",
+           "debug_check", "div_checks", "float_checks", "index_checks", "init_error", "nan_checks", "user_checks"]
+
+ErrorCategory = type[JaxException]
+user_checks = frozenset({FailedCheckError})
+nan_checks = frozenset({NaNError})
+index_checks = frozenset({OOBError})
+div_checks = frozenset({DivisionByZeroError})
+float_checks = nan_checks | div_checks
+automatic_checks = float_checks | index_checks
+all_checks = automatic_checks | user_checks
+
+
+@boundaries(called="Error", tell_self=True)
+class Error:
+    """What went wrong first, if anything did: a pytree, so functions may return it; under vmap one for each element."""
+
+    def __init__(self, values=(), failures=None):
+        self._values, self._failures = values, failures
+
+    def get(self):
+        """The message, or None; of a mapped function a line for each element that failed.  Values must be known."""
+        found = [(i, *f) for i, f in self._found()]
+        if not self._values or not self._values[0].ndim:
+            return found[0][1].words(found[0][2]) if found else None
+        return "\n".join(f"at mapped index {', '.join(map(str, i))}: {failure.words(values)}"
+                         for i, failure, values in found) or None
+
+    def get_exception(self):
+        """An exception of the category of what failed (first), or None."""
+        message = self.get()
+        if message is None:
+            return None
+        (_, (failure, _)), *_ = self._found()
+        error = failure.kind(message)
+        if failure.line:
+            error.add_note(f"It was found at {failure.line}.")
+        return error
+
+    def throw(self):
+        """Raise JaxRuntimeError, a ValueError, if something failed; see `check_error`."""
+        check_error(self)
+
+    def _found(self):
+        """[(index of a mapped element, (Failure, its values))] of all that failed."""
+        if not self._values or not bool(any_of(ne(self._values[0], 0))):
+            return []
+        codes = np.asarray(self._values[0])
+        return [(i, self._failures.failed([codes[i], *(x[i] if i else x for x in self._values[1:])]))
+                for i in itertools.product(*map(range, codes.shape)) if codes[i]]
+
+    def __repr__(self):
+        return f"Error({self.get() if self._values and isinstance(self._values[0], Array) else ''})"
+
+
+tree.register_pytree_node(Error, lambda e: (e._values, e._failures), lambda failures, values: Error(tuple(values), failures))
+init_error = Error()
+
+
+def check(pred, msg, *fmt_args, debug=False, **fmt_kwargs):
+    """Fail with `msg` unless the boolean scalar `pred` holds.
+
+    Args:
+      pred: a bool, or a boolean array of shape (), which may be traced.
+      msg: a format string, as in `check(x > 0, "x must be positive, got {x}", x=x)`.
+      fmt_args, fmt_kwargs: pytrees of arrays for `msg`, which may be traced.
+      debug: outside of `checkify`, do nothing.
+    Raises: outside of every program JaxRuntimeError at once.  In a program ValueError, when it is compiled: give it to
+      `checkify` first.  TypeError for another `pred`, or values that are not arrays.
+    """
+    if not isinstance(msg, str):
+        raise TypeError(f"check takes a format string as its message, got {msg!r:.80} of type {type(msg).__name__}: write "
+                        "check(pred, \"x must be positive\")")
+    if not is_arraylike(pred) or aval_of(pred).shape != () or not dtypes.is_bool(aval_of(pred).dtype):
+        kind = aval_of(pred).str_short() if is_arraylike(pred) else type(pred).__name__
+        raise TypeError(f"check takes a scalar pred as argument, got {pred!r:.200} of type {kind}: it must be a bool, or a "
+                        "boolean array of shape (); jnp.all or jnp.any make one of an array")
+    leaves, structure = tree.tree_flatten((fmt_args, fmt_kwargs))
+    for x in leaves:
+        if not is_arraylike(x):
+            raise TypeError("Formatting arguments to checkify.check need to be PyTrees of arrays, but got "
+                            f"{x!r:.80} of type {type(x)}: write it into the message, as f\"...\"")
+    values = [random_unwrap_p.bind(x) if dtypes.is_extended(aval_of(x).dtype) else x for x in leaves]
+    report(not_p.bind(pred), Failure(FailedCheckError, msg + " (`check` failed)", tuple(map(type_of, values)), structure,
+                                     bool(debug)), values)
+
+
+def debug_check(pred, msg, *fmt_args, **fmt_kwargs):
+    """`check` where `checkify` asks for it; elsewhere nothing is done."""
+    check(pred, msg, *fmt_args, debug=True, **fmt_kwargs)
+
+
+def check_error(error):
+    """Fail with what an Error tells, if it tells something: the inverse of `checkify`, which can be given it again.
+
+    Raises: as `check` does; TypeError for another argument.
+    """
+    if not isinstance(error, Error):
+        raise TypeError(f"check_error takes an Error as argument, got type {type(error)} instead: a function of checkify "
+                        "gives a pair, error, result = f(...)")
+    values = list(error._values)
+    if not values:
+        return
+    if values[0].ndim and state.trace is EVAL:
+        _throw(error.get())
+        return
+    ndim, size = values[0].ndim, values[0].size
+    if ndim:
+        if not size:
+            return
+        values = first([reshape(x, (size, *x.shape[ndim:])) for x in values])
+    check_p.bind(*values, failures=error._failures)
+
+
+def _throw(message):
+    if message is not None:
+        error = JaxRuntimeError(message)
+        error.told = True       # the words are the user's own
+        raise error
+
+
+def checkify(f, errors=user_checks):
+    """`f` as a function that gives (Error, result): what failed first, and what `f` gives all the same.
+
+    Args:
+      f: a function of pytrees of arrays, which may have `check`s.
+      errors: a set of categories: `user_checks` are those that stand in `f`; the others are added to what can go wrong:
+        `nan_checks` to operations that give a NaN, `div_checks` to divisions, `index_checks` to reads and writes at indices,
+        whatever their `mode`; `float_checks`, `automatic_checks` and `all_checks` are unions.
+    Returns: a pure function, which can be compiled, mapped and differentiated.
+    Raises: TypeError for what is no function, or no set of categories.
+    """
+    if not callable(f):
+        raise not_callable(f)
+    if not isinstance(errors, (set, frozenset)) or not all_checks.issuperset(errors):
+        raise TypeError(f"checkify: errors must be a set such as checkify.user_checks | checkify.nan_checks, got "
+                        f"{errors!r:.200}")
+    told = frozenset(errors)
+
+    @folded
+    @wraps(f)
+    def checked(*args, **kwargs):
+        flat = FlatFunction(f, *flatten((args, kwargs)), "checkify")
+        traced = flat.kept(f, "checkify", flat.avals())
+        program, known = functional(traced.closed, told, told, user_checks - told)
+        start = known.start() if known else []
+        operands = [*start, *traced.consts, *flat.leaves]
+        results = jit_bind(program, operands) if state.trace is EVAL else eval_jaxpr(program, (), *operands)
+        error = Error(tuple(results[:len(start)]), known) if known else init_error
+        return error, traced.out_tree.unflatten(results[len(start):])
+    return checked
+
+
+offer(globals())

@@ -1,0 +1,9 @@
+# Written by tools/stubs.py, from the module itself and tools/stub_types.py: not to be edited.
+from collections.abc import Mapping
+from typing import Any
+
+__all__ = ['compute_on']
+
+def compute_on(
+    f: Any = None, *, compute_type: Any, out_memory_spaces: Any, compiler_options: Mapping[str, Any] | None = None,
+) -> Any: ...

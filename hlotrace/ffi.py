@@ -1,0 +1,14 @@
+"""hlotrace.ffi: kernels that somebody compiled, for example in C++, in programs."""
+from .api.ffi import abstract_token, ffi_call
+from .core.public import offer as _offer
+from .runtime.kernels import (
+    include_dir,
+    pycapsule,
+    register_ffi_target,
+    register_ffi_target_as_batch_partitionable,
+    register_ffi_type,
+    register_ffi_type_id,
+)
+from .runtime.mlir_objects import build_ffi_lowering_function, ffi_lowering
+
+_offer(globals(), "abstract_token")

@@ -1,0 +1,34 @@
+"""lax.fft."""
+from ..core import dtypes
+from ..core.avals import aval_of
+from ..core.errors import not_one_of
+from ..primitives.common import canonical_shape
+from ..primitives.elementwise import convert
+from ..primitives.fft import FftType, fft_p
+
+__all__ = ["FftType", "fft", "fft_p"]
+
+
+def fft(x, fft_type, fft_lengths):
+    """Fourier transform over the last axes, whose lengths are `fft_lengths`: up to 3 of them.
+
+    `fft_type` is an FftType or its name.  RFFT takes real numbers and gives n // 2 + 1 coefficients along the last axis,
+    IRFFT takes those and gives n numbers; the others take and give complex numbers.  Real numbers become complex, integers
+    become floating point where needed.  ValueError for lengths that are not those of x.
+    """
+    if isinstance(fft_type, str):
+        names = [t.name for t in FftType]
+        if fft_type.upper() not in names:
+            raise not_one_of("fft: fft_type", fft_type, names)
+        fft_type = FftType[fft_type.upper()]
+    if not isinstance(fft_type, FftType):
+        raise TypeError(f"fft: fft_type must be a member of lax.FftType or its name, got {fft_type!r}")
+    aval = aval_of(x)
+    dtype = aval.dtype
+    if fft_type != FftType.RFFT:
+        dtype = dtypes.complex_of(dtypes.to_inexact(dtype))
+    elif dtypes.is_complex(dtype):
+        raise ValueError(f"only real valued inputs supported for rfft, got {aval.str_short()}: take .real, or use fft")
+    else:
+        dtype = dtypes.to_inexact(dtype)
+    return fft_p.bind(convert(x, dtype), fft_type=fft_type, fft_lengths=canonical_shape(fft_lengths, "fft_lengths"))

@@ -1,0 +1,32 @@
+"""XLA's generators of random numbers, for those who keep a state themselves; `random` has keys."""
+from ..api.laid import laid
+from ..core import dtypes
+from ..core.avals import aval_of
+from ..primitives.common import canonical_shape
+from ..primitives.generators import RandomAlgorithm, rng_bit_generator_p, rng_uniform_p
+
+__all__ = ["RandomAlgorithm", "rng_bit_generator", "rng_bit_generator_p", "rng_uniform", "rng_uniform_p"]
+
+
+def rng_bit_generator(key, shape, dtype="uint32", algorithm=RandomAlgorithm.RNG_DEFAULT, *, out_sharding=None):
+    """(the state after it, random bits of `shape`) from a state, uint32[4] or uint64[2]; `dtype` is unsigned.
+
+    The default algorithm differs between platforms; RNG_PHILOX and RNG_THREE_FRY are those of Salmon et al. (2011).
+    Under vmap the first of the states makes the bits of all, as in JAX.  TypeError for other dtypes.
+    """
+    aval_of(key)
+    if algorithm not in list(RandomAlgorithm):
+        raise ValueError(f"rng_bit_generator: algorithm must be a member of lax.RandomAlgorithm, got {algorithm!r}")
+    after, bits = rng_bit_generator_p.bind(
+        key, shape=canonical_shape(shape), dtype=dtypes.check_user_dtype(dtype, "rng_bit_generator"),
+        algorithm=RandomAlgorithm(algorithm))
+    return after, laid(bits, out_sharding, "lax.rng_bit_generator")
+
+
+def rng_uniform(a, b, shape):
+    """Numbers of `shape`, uniform in [a, b), by a state that the device keeps: not the same at each call.
+
+    a and b are scalars of one dtype, which the result has.  ValueError where they are not.
+    """
+    aval_of(a), aval_of(b)
+    return rng_uniform_p.bind(a, b, shape=canonical_shape(shape))

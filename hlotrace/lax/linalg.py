@@ -1,0 +1,228 @@
+"""JAX's `lax.linalg`: factorizations and solvers of batches of matrices, close to LAPACK.
+
+Matrices are the last two axes; all others are batch axes.  They are float32, float64, complex64 or complex128.  Where a
+factorization fails, its results are NaN.
+"""
+import operator
+
+from ..api.composite import composite
+from ..core import dtypes
+from ..core.avals import aval_of
+from ..core.public import offer
+from ..primitives.condensed import hessenberg_p, schur_p, tridiagonal_p
+from ..primitives.eigen import EighImplementation, EigImplementation, eig_p, eigh_p
+from ..primitives.elementwise import add, and_p, convert, div, lt, select
+from ..primitives.factorizations import householder_product_p, lu_p, lu_pivots_to_permutation_p, ormqr_p, qr_p
+from ..primitives.matrices import adjoint, check_dtypes, check_square, place, transposed, triangle
+from ..primitives.polar import polar
+from ..primitives.shape import broadcast_axis, full, squeeze_p
+from ..primitives.singular import SvdAlgorithm, svd_p
+from ..primitives.triangular import cholesky_p, cholesky_update_p, symmetric_product_p, triangular_solve_p
+from ..primitives.tridiagonal import tridiagonal_solve_p
+
+__all__ = ["EigImplementation", "EighImplementation", "SvdAlgorithm", "cholesky", "cholesky_p", "cholesky_update",
+           "cholesky_update_p", "eig", "eig_p", "eigh", "eigh_p", "hessenberg", "hessenberg_p", "householder_product",
+           "householder_product_p", "lu", "lu_p", "lu_pivots_to_permutation", "lu_pivots_to_permutation_p", "ormqr",
+           "ormqr_p", "qdwh", "qr", "qr_p", "schur", "schur_p", "svd", "svd_p", "symmetric_product", "symmetric_product_p",
+           "triangular_solve", "triangular_solve_p", "tridiagonal", "tridiagonal_p", "tridiagonal_solve",
+           "tridiagonal_solve_p"]
+
+
+def _symmetrized(name, x):
+    check_square(f"linalg.{name}", aval_of(x))
+    return div(add(x, adjoint(x)), 2)
+
+
+def _bounds(subset_by_index):
+    return None if subset_by_index is None else tuple(map(operator.index, subset_by_index))
+
+
+@composite(static=("symmetrize_input",))
+def cholesky(x, *, symmetrize_input=True):
+    """The lower triangular L with x = L L^H, of Hermitian positive definite matrices of shape [..., n, n].
+
+    symmetrize_input: take (x + x^H) / 2; otherwise only the lower triangle is read
+
+    ValueError unless they are square.
+    """
+    return cholesky_p.bind(_symmetrized("cholesky", x) if symmetrize_input else x)
+
+
+def cholesky_update(r_matrix, w_vector):
+    """The upper triangular factor of R^T R + w w^T, of real matrices R of shape [..., n, n] and vectors w of [..., n].
+
+    It is found by rotations in O(n^2); what stands below the diagonal of R stays there.
+    """
+    return cholesky_update_p.bind(r_matrix, w_vector)
+
+
+def symmetric_product(a_matrix, c_matrix, *, alpha=1.0, beta=0.0, symmetrize_output=False):
+    """alpha a a^T + beta c, of real matrices of shapes [..., m, n] and [..., m, m], c being symmetric.
+
+    On some platforms only the lower triangle is right, unless `symmetrize_output` puts its transpose above it.
+    """
+    out = symmetric_product_p.bind(a_matrix, c_matrix, alpha=float(alpha), beta=float(beta))
+    return add(triangle(out), transposed(triangle(out, inset=1))) if symmetrize_output else out
+
+
+def triangular_solve(a, b, *, left_side=False, lower=False, transpose_a=False, conjugate_a=False, unit_diagonal=False):
+    """X with op(a) X = b if `left_side`, else with X op(a) = b, for triangular matrices `a` of shape [..., n, n].
+
+    b: matrices with the batch axes of `a`; where `a` is one matrix, it may be one vector
+    lower: which triangle of `a` is read
+    transpose_a, conjugate_a: what op does
+    unit_diagonal: take the diagonal of `a` for ones, and do not read it
+
+    TypeError or ValueError where batch axes or sizes do not go together.
+    """
+    vector = aval_of(b).ndim == aval_of(a).ndim - 1 == 1
+    if vector:
+        b = broadcast_axis(b, 1, int(left_side))
+    out = triangular_solve_p.bind(a, b, left_side=bool(left_side), lower=bool(lower), transpose_a=bool(transpose_a),
+                                  conjugate_a=bool(conjugate_a), unit_diagonal=bool(unit_diagonal))
+    return squeeze_p.bind(out, dimensions=(int(left_side),)) if vector else out
+
+
+def lu(x):
+    """The factors P x = L U with partial pivoting, of matrices of shape [..., m, n].
+
+    Returns (lu, pivots, permutation): U in the upper triangle of `lu`, and L, whose diagonal is one, below it; the exchanges
+    of row i with row pivots[i], i = 0, 1, ...; and what these make of the rows, so that x[permutation] = L U.
+    """
+    return lu_p.bind(x)
+
+
+def lu_pivots_to_permutation(pivots, permutation_size):
+    """The order of `permutation_size` rows after row i was exchanged with row pivots[i], i = 0, 1, ...; both int32."""
+    return lu_pivots_to_permutation_p.bind(pivots, permutation_size=operator.index(permutation_size))
+
+
+def qr(x, *, pivoting=False, full_matrices=True, use_magma=None):
+    """The factors x = Q R, Q orthonormal and R upper triangular, of matrices of shape [..., m, n].
+
+    pivoting: x[:, p] = Q R instead, with the diagonal of R falling in size; p is a third result
+    full_matrices: Q of shape [..., m, m] and R of [..., m, n], instead of [..., m, k] and [..., k, n], k = min(m, n)
+    use_magma: on GPU, whether pivoting uses MAGMA
+    """
+    return tuple(qr_p.bind(x, pivoting=bool(pivoting), full_matrices=bool(full_matrices), use_magma=use_magma))
+
+
+def householder_product(a, taus):
+    """As many columns as `a` has of the product of the reflectors I - tau v v^H whose vectors stand below its diagonal."""
+    return householder_product_p.bind(a, taus)
+
+
+def ormqr(a, taus, c, *, left=True, transpose=False):
+    """The product Q c (c Q unless `left`) with the Q of a QR factorization, without making Q.
+
+    a, taus: its reflectors below the diagonal of matrices of shape [..., m, n], and their factors
+    transpose: Q^H in place of Q
+    """
+    return ormqr_p.bind(a, taus, c, left=bool(left), transpose=bool(transpose))
+
+
+def svd(x, *, full_matrices=True, compute_uv=True, subset_by_index=None, algorithm=None):
+    """(U, s, V^H) with x = U diag(s) V^H, of matrices of shape [..., m, n]; s alone unless `compute_uv`.
+
+    full_matrices: U of shape [..., m, m] and V^H of [..., n, n], instead of [..., m, k] and [..., k, n], k = min(m, n)
+    subset_by_index: (start, end) of the singular values, the largest being number 0, to return with their vectors
+    algorithm: a SvdAlgorithm; NotImplementedError for one that the platform does not have
+    """
+    s, *vectors = svd_p.bind(x, full_matrices=bool(full_matrices), compute_uv=bool(compute_uv),
+                             subset_by_index=_bounds(subset_by_index), algorithm=algorithm)
+    return (vectors[0], s, vectors[1]) if compute_uv else s
+
+
+@composite(static=("lower", "symmetrize_input", "sort_eigenvalues", "subset_by_index", "implementation"))
+def eigh(x, *, lower=True, symmetrize_input=True, sort_eigenvalues=True, subset_by_index=None, implementation=None):
+    """(v, w) with x v = v diag(w), of Hermitian matrices of shape [..., n, n]; w rises, and v is orthonormal.
+
+    symmetrize_input: take (x + x^H) / 2; otherwise only one triangle is read, which `lower` chooses
+    sort_eigenvalues: False leaves their order to the implementation
+    subset_by_index: (start, end) of the eigenvalues to return with their vectors
+    implementation: an EighImplementation; NotImplementedError for one that the platform does not have
+    """
+    x = _symmetrized("eigh", x) if symmetrize_input else x
+    return tuple(eigh_p.bind(x, lower=bool(lower), sort_eigenvalues=bool(sort_eigenvalues),
+                             subset_by_index=_bounds(subset_by_index), algorithm=implementation))
+
+
+def eig(x, *, compute_left_eigenvectors=True, compute_right_eigenvectors=True, enable_eigvec_derivs=False,
+        implementation=None, use_magma=None):
+    """[w, vl, vr] of square matrices: x vr = vr diag(w), vl^H x = diag(w) vl^H; complex, without vectors not asked for.
+
+    Vectors have length one, and their largest component is real.
+    enable_eigvec_derivs: let them be differentiated, which is right only where eigenvalues are distinct and each vector has
+        one largest component
+    implementation: an EigImplementation, on GPU; `use_magma` is its older form, True for MAGMA and False for LAPACK
+    """
+    if implementation is None and use_magma is not None:
+        implementation = EigImplementation.MAGMA if use_magma else EigImplementation.LAPACK
+    return eig_p.bind(x, compute_left_eigenvectors=bool(compute_left_eigenvectors),
+                      compute_right_eigenvectors=bool(compute_right_eigenvectors),
+                      enable_eigvec_derivs=bool(enable_eigvec_derivs), implementation=implementation)
+
+
+def schur(x, *, compute_schur_vectors=True, sort_eig_vals=False, select_callable=None):
+    """[T, Q] with x = Q T Q^H, of square matrices; T alone unless `compute_schur_vectors`.
+
+    Q is unitary and T upper triangular, but for 2 x 2 blocks on the diagonal for pairs of complex eigenvalues of real
+    matrices.  NotImplementedError with `sort_eig_vals` or `select_callable`, and for real matrices but on the CPU.
+    """
+    return schur_p.bind(x, compute_schur_vectors=bool(compute_schur_vectors), sort_eig_vals=sort_eig_vals,
+                        select_callable=select_callable)
+
+
+def hessenberg(a):
+    """(h, taus): x = Q H Q^H for square matrices, H with zeros below the first subdiagonal.
+
+    There `h` has the reflectors that make Q, their factors are `taus`; `householder_product` of h[1:, :-1] gives Q[1:, 1:].
+    """
+    return tuple(hessenberg_p.bind(a))
+
+
+def tridiagonal(a, *, lower=True):
+    """(a, d, e, taus): Hermitian matrices made tridiagonal by reflections from both sides.
+
+    d, e: the diagonal, and the one beside it
+    a: these, and the reflectors in the rest of the triangle that `lower` chooses, which alone is read
+    """
+    return tuple(tridiagonal_p.bind(a, lower=bool(lower)))
+
+
+def tridiagonal_solve(dl, d, du, b, *, perturb_singular=False):
+    """X with A X = b, A having the diagonals dl[..., 1:], d and du[..., :-1], all three of shape [..., n]; b of [..., n, k].
+
+    perturb_singular: on the CPU and CUDA, change pivots that are nearly zero so that the result is finite
+    """
+    return tridiagonal_solve_p.bind(dl, d, du, b, perturb_singular=bool(perturb_singular))
+
+
+@composite(static=("is_hermitian", "max_iterations", "eps"))
+def qdwh(x, *, is_hermitian=False, max_iterations=None, eps=None, dynamic_shape=None):
+    """(u, h, number of iterations, whether they sufficed): the polar decomposition x = u h, of tall matrices.
+
+    u is orthonormal and h positive semidefinite, found by the QDWH iteration of Nakatsukasa, Bai and Gygi (2010).
+    is_hermitian: says that x is, so that u is too: it is made so exactly
+    max_iterations: at most so many, 10 if None
+    eps: how much the last iteration may have changed, (4 eps)^(1/3) in relative size; if None, that of the dtype
+    dynamic_shape: (m, n), the part of x that counts, which may be traced; the rest of the results is zero
+
+    ValueError if a matrix is wide.
+    """
+    aval = aval_of(x)
+    check_dtypes("qdwh", aval)
+    if aval.ndim < 2 or aval.shape[-2] < aval.shape[-1]:
+        raise ValueError(f"The input matrix of shape M x N must have M >= N, got shape {aval.shape}: decompose x^H")
+    if is_hermitian:
+        check_square("qdwh with is_hermitian=True", aval)
+    if dynamic_shape is not None:
+        inside = [lt(place(aval.shape, axis), size) for axis, size in zip((-2, -1), dynamic_shape)]
+        x = select(and_p.bind(*inside), x, full(aval.shape, 0, aval.dtype))
+    eps = float(dtypes.finfo(aval.dtype).eps if eps is None else eps)
+    u, h, steps, converged = polar(x, 10 if max_iterations is None else operator.index(max_iterations), eps)
+    u = div(add(u, adjoint(u)), 2) if is_hermitian else u
+    return u, h, convert(steps, dtypes.canonicalize(int), weak_type=True), converged
+
+
+offer(globals())

@@ -1,0 +1,133 @@
+"""Products of arrays that are rounded to narrow floats block by block: each block of a contracted axis has a scale.
+
+The formats are those of the OCP Microscaling Formats (MX) Specification 1.0 (2023), whose scales are powers of two, and
+nvfp4, whose scales are float8 beside one number for the whole array.
+"""
+import dataclasses
+from typing import Any
+
+from .. import lax
+from .. import numpy as jnp
+from ..api.custom import custom_vjp
+from ..core.errors import not_one_of
+from ..primitives.common import prod
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class BlockScaleConfig:
+    """How an array is rounded: to `data_type`, in blocks of `block_size` with a scale of `scale_type` each."""
+    mode: str
+    block_size: int
+    data_type: Any
+    scale_type: Any
+    global_scale: Any = None
+    infer_only: bool = False
+
+
+_MODES = {"nvfp4": (16, jnp.float4_e2m1fn, jnp.float8_e4m3fn), "mxfp8": (32, jnp.float8_e4m3fn, jnp.float8_e8m0fnu),
+          "mxfp4": (32, jnp.float4_e2m1fn, jnp.float8_e8m0fnu)}
+
+_LARGEST = 6.0 * 448.0      # of float4_e2m1fn times that of float8_e4m3fn
+
+
+def get_scaled_dot_general_config(mode, global_scale=None):
+    """The BlockScaleConfig of "nvfp4", "mxfp8" or "mxfp4" for `scaled_dot_general`; ValueError for another mode.
+
+    `global_scale`, an array of one element, is a factor of the whole array; nvfp4 alone has one, 1 for None.
+    """
+    if mode not in _MODES:
+        raise not_one_of("mode", mode, tuple(_MODES))
+    if mode == "nvfp4" and global_scale is None:
+        global_scale = jnp.ones(1, "float32")
+    if mode != "nvfp4" and global_scale is not None:
+        raise ValueError(f"get_scaled_dot_general_config: {mode} has no global_scale: its scales are powers of two")
+    return BlockScaleConfig(mode, *_MODES[mode], global_scale)
+
+
+def scaled_matmul(lhs, rhs, lhs_scales, rhs_scales, preferred_element_type=jnp.float32):
+    """(B, M, K) times (B, N, K) along K, each block of K times its scale in (B, M, K / k) or (B, N, K / k), in float32.
+
+    The result is (B, M, N), of `preferred_element_type`.  ValueError where K is no multiple of the number of scales.
+    """
+    lhs, rhs = _unscaled("lhs", lhs, lhs_scales), _unscaled("rhs", rhs, rhs_scales)
+    return lax.dot_general(lhs, rhs, (((2,), (2,)), ((0,), (0,)))).astype(preferred_element_type)
+
+
+def _unscaled(name, x, scales):
+    if x.ndim != 3 or scales.shape[:-1] != x.shape[:-1] or not scales.shape[-1] or x.shape[-1] % scales.shape[-1]:
+        raise ValueError(f"scaled_matmul: {name} and its scales must have shapes (B, M, K) and (B, M, a divisor of K), got "
+                         f"{x.shape} and {scales.shape}")
+    return x.astype("float32") * jnp.repeat(scales.astype("float32"), x.shape[-1] // scales.shape[-1], axis=-1)
+
+
+def _rounded(x, config):
+    """(values, scales) of `x`, of which every block fits."""
+    size, most = config.block_size, float(jnp.finfo(config.data_type).max)
+    if x.shape[-1] % size:
+        raise ValueError(f"scaled_dot_general: {config.mode} rounds blocks of {size}, and a contracted axis has size "
+                         f"{x.shape[-1]}: pad it to a multiple")
+    x = x.astype("float32")
+    if config.global_scale is not None:
+        x = x / config.global_scale
+    blocks = x.reshape(*x.shape[:-1], -1, size)
+    scale = jnp.max(jnp.abs(blocks), -1, keepdims=True) / most
+    if config.scale_type == jnp.float8_e8m0fnu:      # the next power of two, by the bits of a float32
+        bits = lax.bitcast_convert_type(scale, "uint32")
+        exponent, rest = bits >> 23, bits & 0x7FFFFF
+        up = (rest > 0) & (exponent != 254) & ~((exponent == 0) & (rest <= 0x400000))
+        exponent = jnp.where(up, exponent + 1, exponent)
+        scales = lax.bitcast_convert_type(exponent.astype("uint8"), config.scale_type)
+        scale = lax.bitcast_convert_type(jnp.where(exponent == 0, 0x400000, exponent << 23), "float32")
+    else:
+        scales = jnp.clip(scale, 0, float(jnp.finfo(config.scale_type).max)).astype(config.scale_type)
+        scale = scales.astype("float32")
+    values = jnp.clip(blocks / scale, -most, most).astype(config.data_type).reshape(x.shape)
+    return values, scales[..., 0]
+
+
+def _product(lhs, rhs, configs, dtype):
+    """(B, M, K) times (B, N, K), both rounded."""
+    (a, s), (b, t) = _rounded(lhs, configs[0]), _rounded(rhs, configs[1])
+    out = scaled_matmul(a, b, s, t, dtype)
+    for config in configs:
+        out = out if config.global_scale is None else out * config.global_scale.astype(dtype)
+    return out
+
+
+def scaled_dot_general(lhs, rhs, dimension_numbers, preferred_element_type=jnp.float32, configs=None, implementation=None):
+    """lax.dot_general of operands that are rounded as `configs` say: for lhs, for rhs, and for cotangents in the derivative.
+
+    Derivatives are those of the exact function, by products that are rounded too, but for nvfp4.  Without configs it is
+    lax.dot_general.  ValueError where blocks do not fit.
+    """
+    if implementation is not None:
+        raise NotImplementedError(f"scaled_dot_general: implementation={implementation!r} is not supported: XLA chooses")
+    if configs is None:
+        return lax.dot_general(lhs, rhs, dimension_numbers, preferred_element_type=preferred_element_type)
+    first, second, third = configs
+
+    @custom_vjp
+    def product(lhs, rhs):
+        return _product(lhs, rhs, (first, second), preferred_element_type)
+
+    def backward(operands, ct):
+        lhs, rhs = operands
+        if third.mode == "nvfp4":       # as JAX does it: the exact product, 0 where an operand was beyond what it can hold
+            exact = (lax.dot_general(ct, rhs, (((2,), (1,)), ((0,), (0,)))),
+                     lax.dot_general(ct, lhs, (((1,), (1,)), ((0,), (0,)))))
+            return tuple([jnp.where(jnp.abs(x) <= c.global_scale * _LARGEST, g, 0).astype(x.dtype)
+                          for g, x, c in zip(exact, operands, (first, second))])
+        return (_product(ct, jnp.swapaxes(rhs, 1, 2), (third, second), lhs.dtype),
+                _product(jnp.swapaxes(ct, 1, 2), jnp.swapaxes(lhs, 1, 2), (third, first), rhs.dtype))
+    product.defvjp(lambda *operands: (product(*operands), operands), backward)
+    (left, right), (left_batch, right_batch) = dimension_numbers
+    a, batch, rows = _three_axes(lhs, left_batch, left)
+    b, _, columns = _three_axes(rhs, right_batch, right)
+    return product(a, b).reshape(*batch, *rows, *columns)
+
+
+def _three_axes(x, batch, contracted):
+    """(`x` as (batch, free, contracted), the sizes of its batch axes, those of its free axes)."""
+    free = [i for i in range(x.ndim) if i not in (*batch, *contracted)]
+    groups = [[x.shape[i] for i in axes] for axes in (batch, free, contracted)]
+    return jnp.transpose(x, (*batch, *free, *contracted)).reshape(*map(prod, groups)), groups[0], groups[1]

@@ -1,0 +1,174 @@
+"""NumPy's Fourier transforms: of one axis, two or any, of real, complex and Hermitian arrays."""
+from ..api.composite import composite
+from ..core import dtypes
+from ..core.errors import not_one_of
+from ..core.public import offer as _offer
+from ..lax import fourier
+from ..lax.fourier import FftType
+from ..primitives.common import canonical_axes, prod, scalar, static_int
+from ..primitives.elementwise import div, mul
+from ..primitives.shape import transpose
+from ..primitives.slicing import pad_p
+from .creation import arange
+from .shaping import roll
+from .ufuncs import conjugate
+from .util import check_arraylike, dtype_of, ndim, shape
+
+__all__ = ["fft", "fft2", "fftfreq", "fftn", "fftshift", "hfft", "ifft", "ifft2", "ifftn", "ifftshift", "ihfft", "irfft",
+           "irfft2", "irfftn", "rfft", "rfft2", "rfftfreq", "rfftn"]
+
+# --- transforms -------------------------------------------------------------------------------------------------
+
+_NORMS = ("backward", "ortho", "forward")
+
+
+def _checked(norm):
+    """What divides by the number of elements: the inverse (backward), each by the square root (ortho), or the other one."""
+    if norm is not None and norm not in _NORMS:
+        raise not_one_of("norm", norm, _NORMS)
+    return norm or "backward"
+
+
+def _mirrored(norm):
+    return _NORMS[2 - _NORMS.index(_checked(norm))]
+
+
+def spans(name, a, s, axes):
+    """(axes, lengths) of a transform of `a`: lengths `s` along `axes`, None for the last ones that `s` is for, or all."""
+    check_arraylike(name, a)
+    for what, given in (("s", s), ("axes", axes)):
+        if not isinstance(given, (tuple, list, range, type(None))):
+            raise TypeError(f"{name}: {what} must be a sequence of ints, got {given!r}: write ({given!r},)")
+    if axes is None:
+        axes = range(ndim(a)) if s is None else range(ndim(a) - len(s), ndim(a))
+    axes = canonical_axes(tuple(axes), ndim(a), "axes")
+    if s is None:
+        return axes, tuple([shape(a)[i] for i in axes])
+    lengths = tuple([static_int(n, "the length of a transform") for n in s])
+    if len(lengths) != len(axes):
+        raise ValueError(f"{name}: s and axes must have equal lengths, one length for each axis, got s={lengths} and "
+                         f"axes={axes}")
+    if any(n < 1 for n in lengths):
+        raise ValueError(f"{name}: lengths of transforms must be positive, got {lengths}")
+    return axes, lengths
+
+
+def _transformed(name, kind, a, s, axes, norm):
+    axes, lengths = spans(f"jnp.fft.{name}", a, s, axes)
+    if kind == FftType.IRFFT and s is None and axes:
+        lengths = (*lengths[:-1], 2 * (lengths[-1] - 1))
+    return _transform(a, kind=kind, axes=axes, lengths=lengths, norm=_checked(norm))
+
+
+@composite(static=("kind", "axes", "lengths", "norm"))
+def _transform(x, *, kind, axes, lengths, norm):
+    if len(axes) > 3:       # XLA takes three at once; the last one, of real numbers, goes with the last three
+        complex_kind = FftType.FFT if kind in (FftType.FFT, FftType.RFFT) else FftType.IFFT
+        parts = [dict(kind=kind, axes=axes[-3:], lengths=lengths[-3:]),
+                 dict(kind=complex_kind, axes=axes[:-3], lengths=lengths[:-3])]
+        for part in parts[::-1] if kind == FftType.IRFFT else parts:
+            x = _transform(x, **part, norm=norm)
+        return x
+    order = (*[i for i in range(ndim(x)) if i not in axes], *axes)
+    back = sorted(range(len(order)), key=order.__getitem__)
+    x = transpose(x, order)
+    given = (*lengths[:-1], lengths[-1] // 2 + 1) if kind == FftType.IRFFT and lengths else lengths
+    padding = [(0, 0, 0)] * (ndim(x) - len(axes)) + [(0, n - m, 0) for n, m in zip(given, shape(x)[ndim(x) - len(axes):])]
+    if any(high for _, high, _ in padding):
+        x = pad_p.bind(x, scalar(0, dtype_of(x)), padding_config=tuple(padding))
+    x = fourier.fft(x, kind, lengths)
+    total, forward = prod(lengths), kind in (FftType.FFT, FftType.RFFT)
+    if norm != "backward":      # as XLA does it: IFFT and IRFFT divide by the number of elements
+        x = (div if forward else mul)(x, scalar(total ** (0.5 if norm == "ortho" else 1), dtype_of(x)))
+    return transpose(x, back)
+
+
+def _one(name, kind, doc):
+    def function(a, n=None, axis=-1, norm=None):
+        check_arraylike(f"jnp.fft.{name}", a)
+        if isinstance(axis, (tuple, list)):
+            raise ValueError(f"jnp.fft.{name} does not support multiple axes, got axis={axis}: use jnp.fft.{name}n")
+        return _transformed(name, kind, a, None if n is None else (n,), (axis,), norm)
+    return _named(function, name, doc + "  `n` is the length, to which a is cut or filled with zeros.")
+
+
+def _two(name, kind, doc):
+    def function(a, s=None, axes=(-2, -1), norm=None):
+        if not isinstance(axes, (tuple, list)) or len(axes) != 2:
+            raise ValueError(f"jnp.fft.{name} only supports 2 axes, got axes={axes!r}: use jnp.fft.{name[:-1]}n for others")
+        return _transformed(name, kind, a, s, axes, norm)
+    return _named(function, name, doc + "  `s` are the lengths, to which a is cut or filled with zeros.")
+
+
+def _any(name, kind, doc):
+    def function(a, s=None, axes=None, norm=None):
+        return _transformed(name, kind, a, s, axes, norm)
+    return _named(function, name, doc + "  None for `axes` means all, or as many of the last as there are lengths `s`.")
+
+
+def _named(function, name, doc):
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = doc
+    return function
+
+
+fft = _one("fft", FftType.FFT, "Fourier transform along an axis.")
+ifft = _one("ifft", FftType.IFFT, "Inverse of `fft`.")
+rfft = _one("rfft", FftType.RFFT, "Fourier transform of real numbers along an axis: the first n // 2 + 1 coefficients.")
+irfft = _one("irfft", FftType.IRFFT, "Inverse of `rfft`: n real numbers, 2 (m - 1) of m coefficients if n is not given.")
+fft2 = _two("fft2", FftType.FFT, "Fourier transform over two axes.")
+ifft2 = _two("ifft2", FftType.IFFT, "Inverse of `fft2`.")
+rfft2 = _two("rfft2", FftType.RFFT, "Fourier transform of real numbers over two axes, n // 2 + 1 coefficients in the last.")
+irfft2 = _two("irfft2", FftType.IRFFT, "Inverse of `rfft2`.")
+fftn = _any("fftn", FftType.FFT, "Fourier transform over any axes.")
+ifftn = _any("ifftn", FftType.IFFT, "Inverse of `fftn`.")
+rfftn = _any("rfftn", FftType.RFFT, "Fourier transform of real numbers over any axes, n // 2 + 1 coefficients in the last.")
+irfftn = _any("irfftn", FftType.IRFFT, "Inverse of `rfftn`.")
+
+
+def hfft(a, n=None, axis=-1, norm=None):
+    """Fourier transform of a signal with Hermitian symmetry, given by its first half: n real numbers."""
+    check_arraylike("jnp.fft.hfft", a)
+    return _transformed("hfft", FftType.IRFFT, conjugate(a), None if n is None else (n,), (axis,), _mirrored(norm))
+
+
+def ihfft(a, n=None, axis=-1, norm=None):
+    """Inverse of `hfft`: the first half of the coefficients of n real numbers."""
+    return conjugate(_transformed("ihfft", FftType.RFFT, a, None if n is None else (n,), (axis,), _mirrored(norm)))
+
+
+# --- what belongs to coefficients -------------------------------------------------------------------------------
+
+def _frequencies(name, n, d, dtype, device, start, stop):
+    n = static_int(n, f"jnp.fft.{name}: n")
+    k = arange(start(n), stop(n), dtype=dtypes.canonicalize(float) if dtype is None else dtype, device=device)
+    return roll(k, start(n)) / (d * n)
+
+
+def fftfreq(n, d=1.0, *, dtype=None, device=None):
+    """The frequencies of the coefficients of `fft` of n samples that are `d` apart: 0, 1, ..., -2, -1 over d n."""
+    return _frequencies("fftfreq", n, d, dtype, device, lambda n: -(n // 2), lambda n: (n + 1) // 2)
+
+
+def rfftfreq(n, d=1.0, *, dtype=None, device=None):
+    """The frequencies of the coefficients of `rfft` of n samples that are `d` apart: 0, 1, ..., n // 2 over d n."""
+    return _frequencies("rfftfreq", n, d, dtype, device, lambda n: 0, lambda n: n // 2 + 1)
+
+
+def _shifted(name, x, axes, shift):
+    check_arraylike(f"jnp.fft.{name}", x)
+    axes = canonical_axes(axes, ndim(x), "axes")
+    return roll(x, [shift(shape(x)[i]) for i in axes], axes)
+
+
+def fftshift(x, axes=None):
+    """The coefficients of `fftn` with that of frequency zero in the middle of `axes`, all for None."""
+    return _shifted("fftshift", x, axes, lambda n: n // 2)
+
+
+def ifftshift(x, axes=None):
+    """Undoes `fftshift`."""
+    return _shifted("ifftshift", x, axes, lambda n: -(n // 2))
+
+
+_offer(globals())

@@ -1,0 +1,608 @@
+"""NumPy's linear algebra: products, norms, solving, factorizations of (..., m, n) matrices."""
+import functools
+from typing import NamedTuple
+
+from ..api.composite import composite
+from ..api.custom import custom_jvp
+from ..core import dtypes
+from ..core.array import Array
+from ..core.errors import not_one_of
+from ..core.public import offer as _offer
+from ..lax import linalg as lax
+from ..lax.control_flow import cond as branch
+from ..lax.elementwise import stop_gradient
+from ..lax.solves import custom_linear_solve
+from ..primitives.common import canonical_axes, np, prod, static_int
+from ..primitives.factorizations import geqrf_p
+from .conditions import where
+from .contraction import cross as _cross
+from .contraction import einsum, matmul, tensordot, vecdot
+from .contraction import outer as _outer
+from .contraction import trace as _trace
+from .creation import arange, asarray, diag, eye, ones, zeros, zeros_like
+from .creation import diagonal as _diagonal
+from .mapping import vectorize
+from .reductions import amax, amin, any, sum
+from .reductions import prod as _prod
+from .selection import take_along_axis
+from .shaping import expand_dims, flip, matrix_transpose, moveaxis, reshape
+from .sorting import argsort
+from .ufuncs import abs, conj, isnan, log, real, sign, sqrt
+from .util import check_arraylike, promote_dtypes_inexact
+
+__all__ = ["cholesky", "cond", "cross", "det", "diagonal", "eig", "eigh", "eigvals", "eigvalsh", "inv", "lstsq", "matmul",
+           "matrix_norm", "matrix_power", "matrix_rank", "matrix_transpose", "multi_dot", "norm", "outer", "pinv", "qr",
+           "slogdet", "solve", "svd", "svdvals", "tensordot", "tensorinv", "tensorsolve", "trace", "vecdot", "vector_norm"]
+
+
+class EigResult(NamedTuple):
+    """Eigenvalues (..., n), and eigenvectors as the columns of (..., n, n)."""
+    eigenvalues: Array
+    eigenvectors: Array
+
+
+class EighResult(NamedTuple):
+    """Rising eigenvalues (..., n), and orthonormal eigenvectors as the columns of (..., n, n)."""
+    eigenvalues: Array
+    eigenvectors: Array
+
+
+class QRResult(NamedTuple):
+    """Q with orthonormal columns, and R upper triangular."""
+    Q: Array
+    R: Array
+
+
+class SlogdetResult(NamedTuple):
+    """The sign of a determinant, and the logarithm of its absolute value."""
+    sign: Array
+    logabsdet: Array
+
+
+class SVDResult(NamedTuple):
+    """Left singular vectors as columns, falling singular values, right singular vectors as conjugated rows."""
+    U: Array
+    S: Array
+    Vh: Array
+
+
+# --- arguments --------------------------------------------------------------------------------------------------
+
+def inexact(name, *args):
+    """Arguments as arrays of one floating or complex dtype."""
+    check_arraylike(name, *args)
+    return [asarray(x) for x in promote_dtypes_inexact(*args)]
+
+
+def _matrices(name, x):
+    x, = inexact(name, x)
+    if x.ndim < 2:
+        raise ValueError(f"{name}: a matrix or a batch of them is needed, of shape [..., m, n], got shape {x.shape}; "
+                         "x[:, None] makes a column of a vector")
+    return x
+
+
+def square(name, x):
+    x, = inexact(name, x)
+    if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
+        raise ValueError(f"{name}: a square matrix or a batch of them is needed, of shape [..., n, n], got shape {x.shape}")
+    return x
+
+
+def adjoint(x):
+    return conj(matrix_transpose(x))
+
+
+def product(*factors):
+    """The product of matrices from left to right, as exact as the device can."""
+    return functools.reduce(functools.partial(matmul, precision="highest"), factors)
+
+
+def _eps(x, *sizes):
+    return float(dtypes.finfo(x.dtype).eps) * max(1, *sizes)
+
+
+# --- products ---------------------------------------------------------------------------------------------------
+
+def cross(x1, x2, /, *, axis=-1):
+    """The cross product of vectors of three elements along `axis`; the other axes broadcast."""
+    check_arraylike("linalg.cross", x1, x2)
+    x1, x2 = asarray(x1), asarray(x2)
+    if [x.shape[axis] if x.ndim else 1 for x in (x1, x2)] != [3, 3]:
+        raise ValueError("linalg.cross: both arguments must hold vectors of 3 elements along axis "
+                         f"{axis}, got shapes {x1.shape} and {x2.shape}; jnp.cross also takes vectors of 2")
+    return _cross(x1, x2, axis=axis)
+
+
+def outer(x1, x2, /):
+    """All products of elements of two vectors, shape (m, n)."""
+    check_arraylike("linalg.outer", x1, x2)
+    x1, x2 = asarray(x1), asarray(x2)
+    if x1.ndim != 1 or x2.ndim != 1:
+        raise ValueError(f"linalg.outer: both arguments must be vectors, got shapes {x1.shape} and {x2.shape}; jnp.outer "
+                         "flattens them")
+    return _outer(x1, x2)
+
+
+def diagonal(x, /, *, offset=0):
+    """The diagonals of matrices (..., m, n), as the last axis; `offset` counts to the right of the main one."""
+    return _diagonal(x, offset, -2, -1)
+
+
+def trace(x, /, *, offset=0, dtype=None):
+    """The sums of the diagonals of matrices (..., m, n)."""
+    return _trace(x, offset, -2, -1, dtype)
+
+
+@composite(static=("n",))
+def matrix_power(a, n):
+    """The product of n times the square matrices a (..., m, m); of their inverses where n is negative."""
+    check_arraylike("matrix_power", a)
+    a, n = asarray(a), static_int(n, "exponent")
+    if a.ndim < 2 or a.shape[-1] != a.shape[-2]:
+        raise TypeError(f"matrix_power: the matrices must be square, of shape [..., m, m], got shape {a.shape}")
+    if n == 0:
+        return asarray(eye(a.shape[-1], dtype=a.dtype) + 0 * a) if a.ndim > 2 else eye(a.shape[-1], dtype=a.dtype)
+    a, n, out = inv(a) if n < 0 else a, -n if n < 0 else n, None
+    while n:
+        if n & 1:
+            out = a if out is None else product(out, a)
+        n >>= 1
+        a = product(a, a) if n else a
+    return out
+
+
+def multi_dot(arrays, *, precision=None):
+    """The product of two or more matrices in the order that takes the fewest operations.
+
+    The first may be a vector, which is a row, the last one a column.
+    """
+    arrays = list(arrays)
+    check_arraylike("multi_dot", *arrays)
+    if len(arrays) < 2:
+        raise ValueError(f"multi_dot requires at least two arrays; got len(arrays)={len(arrays)}")
+    arrays = [asarray(x) for x in arrays]
+    shapes = [x.shape for x in arrays]
+    if [len(s) for s in shapes[1:-1]] != [2] * (len(shapes) - 2) or not {len(shapes[0]), len(shapes[-1])} <= {1, 2}:
+        raise ValueError("multi_dot: the arrays must be matrices, but for the first and the last, which may be vectors, got "
+                         f"shapes {shapes}")
+    for i, (left, right) in enumerate(zip(shapes, shapes[1:])):
+        if left[-1] != right[0]:
+            raise ValueError(f"multi_dot: array {i} has {left[-1]} columns and array {i + 1} {right[0]} rows, which must "
+                             f"be equal, got shapes {shapes}")
+    first = len(shapes[0]) == 1
+    operands = [part for i, x in enumerate(arrays) for part in (x, list(range(i + (first and i == 0), i + x.ndim + (
+        first and i == 0))))]
+    ends = [0] * (not first) + [len(arrays)] * (len(shapes[-1]) == 2)
+    return einsum(*operands, ends, optimize="optimal", precision=precision)
+
+
+# --- norms ------------------------------------------------------------------------------------------------------
+
+@composite(static=("ord", "axis", "keepdims"))
+def norm(x, ord=None, axis=None, keepdims=False):
+    """The norm of vectors along one axis, or of matrices over two axes; by default of all elements as one vector.
+
+    ord: of a vector a number, the p of sum(abs(x)**p)**(1/p), with 0 for the number of nonzeros and inf, -inf for the
+        largest and smallest absolute value; of a matrix "fro", "nuc" for the sum of the singular values, 1, -1 for the
+        largest and smallest sum of a column, inf, -inf of a row, 2, -2 the largest and smallest singular value
+    ValueError for another order or number of axes.
+    """
+    x, = inexact("linalg.norm", x)
+    if axis is None and ord is None:
+        return _vector_norm(x, 2, None, keepdims)
+    axes = canonical_axes(axis, x.ndim)
+    if len(axes) == 1:
+        return _vector_norm(x, 2 if ord is None else ord, axes, keepdims)
+    if len(axes) == 2:
+        return _matrix_norm(x, "fro" if ord is None else ord, axes, keepdims)
+    raise ValueError(f"Improper number of axes for norm: axis={axes}. Pass one axis to compute a vector-norm, or two axes "
+                     f"to compute a matrix-norm. The array has shape {x.shape}; without ord and axis, it is one vector.")
+
+
+def _vector_norm(x, ord, axes, keepdims):
+    size, over = abs(x), {"axis": axes, "keepdims": keepdims}
+    if isinstance(ord, str):
+        raise ValueError(f"Invalid order {ord!r} for vector norm: give a number, as 1, 2 or jnp.inf")
+    if ord == 2:
+        return sqrt(sum(real(x * conj(x)), **over))
+    if ord == 0:
+        return sum((x != 0).astype(size.dtype), **over)
+    if ord in (np.inf, -np.inf):
+        return amax(size, initial=0, **over) if ord > 0 else amin(size, **over)
+    if ord == 1:
+        return sum(size, **over)
+    return sum(size ** ord, **over) ** (1 / ord)
+
+
+def _matrix_norm(x, ord, axes, keepdims):
+    rows, columns = axes
+    if ord == "fro":
+        return _vector_norm(x, 2, axes, keepdims)
+    if ord in (1, -1, np.inf, -np.inf):
+        along, over = (rows, columns) if ord in (1, -1) else (columns, rows)
+        sums = sum(abs(x), along, keepdims=True)
+        out = (amax(sums, over, initial=0, keepdims=True) if ord > 0 else amin(sums, over, keepdims=True)).squeeze(axes)
+    elif ord in (2, -2, "nuc"):
+        s = svdvals(moveaxis(x, axes, (-2, -1)))
+        out = sum(s, -1) if ord == "nuc" else amax(s, -1, initial=0) if ord == 2 else amin(s, -1)
+    else:
+        raise ValueError(f"Invalid order {ord!r} for matrix norm: it is 'fro', 'nuc', 1, -1, 2, -2, jnp.inf or -jnp.inf")
+    return expand_dims(out, axes) if keepdims else out
+
+
+def matrix_norm(x, /, *, keepdims=False, ord="fro"):
+    """The norms of matrices (..., m, n); for `ord` see `norm`."""
+    return norm(x, ord, (-2, -1), keepdims)
+
+
+@composite(static=("axis", "keepdims", "ord"))
+def vector_norm(x, /, *, axis=None, keepdims=False, ord=2):
+    """The norm of vectors along `axis`, or of all elements along several axes as one vector; for `ord` see `norm`."""
+    x, = inexact("linalg.vector_norm", x)
+    return _vector_norm(x, ord, canonical_axes(axis, x.ndim), keepdims)
+
+
+@composite(static=("p",))
+def cond(x, p=None):
+    """How many times larger a relative error may become in solving with the matrices x (..., m, n): norm(x) norm(inv(x)).
+
+    p: the order of `norm`; None is 2, and like -2 takes matrices that are not square
+    """
+    x = _matrices("linalg.cond", x)
+    if not x.size:
+        raise ValueError(f"linalg.cond: the matrices must not be empty, got shape {x.shape}")
+    if p in (None, 2, -2):
+        s = svdvals(x)
+        out = s[..., 0] / s[..., -1] if p != -2 else s[..., -1] / s[..., 0]
+    else:
+        out = norm(x, p, (-2, -1)) * norm(inv(square("linalg.cond", x)), p, (-2, -1))
+    return where(isnan(out) & ~any(isnan(x), (-2, -1)), np.inf, out)
+
+
+@composite(static=("hermitian",))
+def matrix_rank(M, rtol=None, *, hermitian=False, tol=None):
+    """How many singular values of M (..., m, n) are above `tol`, or above `rtol` times the largest.
+
+    Without both, rtol is max(m, n) times the machine epsilon.  hermitian: find them as eigenvalues.
+    """
+    M, = inexact("linalg.matrix_rank", M)
+    if rtol is not None and tol is not None:
+        raise ValueError("matrix_rank: only one of tol or rtol may be specified.")
+    if M.ndim < 2:
+        return any(M != 0).astype(int)
+    s = svd(M, full_matrices=False, compute_uv=False, hermitian=hermitian)
+    if tol is None:
+        rtol = _eps(s, *M.shape[-2:]) if rtol is None else rtol
+        tol = asarray(rtol)[..., None] * amax(s, -1, initial=0, keepdims=True)
+    else:
+        tol = asarray(tol)[..., None]
+    return sum(s > tol, -1)
+
+
+# --- solving ----------------------------------------------------------------------------------------------------
+
+@composite
+def solve(a, b):
+    """x with a @ x = b, for square matrices a (..., n, n) and b (n,) or (..., n, k); leading axes broadcast.
+
+    Where a is singular, the result is inf or NaN.
+    """
+    a, b = inexact("linalg.solve", a, b)
+    square("linalg.solve", a)
+    _check_right("linalg.solve", a, b)
+    return vectorize(_solve, signature="(m,m),(m)->(m)" if b.ndim == 1 else "(m,m),(m,n)->(m,n)")(a, b)
+
+
+def _check_right(name, a, b):
+    """A right-hand side is one vector, or matrices."""
+    n = a.shape[-1]
+    if b.ndim == 0 or b.shape[-2 if b.ndim > 1 else 0] != n:
+        several = "; vectors of a batch are matrices of one column, b[..., None]" if b.ndim > 1 and b.shape[-1] == n else ""
+        raise ValueError(f"{name}: a has shape {a.shape}, so b must have shape ({n},) or [..., {n}, k], got shape {b.shape}"
+                         f"{several}")
+
+
+def _solve(a, b):
+    packed, _, order = lax.lu(stop_gradient(a))
+    return custom_linear_solve(lambda x: product(a, x), b, lambda _, b: after_lu(packed, order, b),
+                               lambda _, b: after_lu(packed, order, b, trans=1))
+
+
+def after_lu(packed, order, b, trans=0):
+    """x with op(a) x = b from the LU factors of a; op is nothing, the transpose or the adjoint (trans 0, 1, 2)."""
+    column = b.ndim == 1
+    b = b[:, None] if column else b
+    triangle = functools.partial(lax.triangular_solve, packed, left_side=True, transpose_a=trans > 0, conjugate_a=trans == 2)
+    if trans:
+        x = triangle(triangle(b), lower=True, unit_diagonal=True)[argsort(order)]
+    else:
+        x = triangle(triangle(b[order], lower=True, unit_diagonal=True))
+    return x[:, 0] if column else x
+
+
+@composite
+def inv(a):
+    """The inverses of square matrices (..., n, n); inf or NaN where there is none.  To solve with a, `solve` is better."""
+    a = square("linalg.inv", a)
+    return solve(a, eye(a.shape[-1], dtype=a.dtype))
+
+
+@composite(static=("ind",))
+def tensorinv(a, ind=2):
+    """The inverse of a as a map from its axes behind the first `ind` to these: tensordot(out, a, ind) is the identity."""
+    a, = inexact("linalg.tensorinv", a)
+    ind = static_int(ind, "ind")
+    if ind <= 0:
+        raise ValueError(f"ind must be a positive integer; got ind={ind}")
+    if prod(a.shape[:ind]) != prod(a.shape[ind:]):
+        raise ValueError(f"tensorinv: the first {ind} axes of shape {a.shape} have {prod(a.shape[:ind])} elements and the "
+                         f"others {prod(a.shape[ind:])}, which must be equal")
+    n = prod(a.shape[:ind])
+    return reshape(inv(reshape(a, (n, n))), a.shape[ind:] + a.shape[:ind])
+
+
+def tensorsolve(a, b, axes=None):
+    """x with tensordot(a, x, x.ndim) = b; `axes` of a are moved to its end before."""
+    a, b = inexact("linalg.tensorsolve", a, b)
+    if axes is not None:
+        a = moveaxis(a, axes, [a.ndim - len(axes) + i for i in range(len(axes))])
+    behind = a.shape[b.ndim:]
+    if a.shape[:b.ndim] != b.shape or prod(behind) != b.size:
+        raise ValueError(f"tensorsolve: a has shape {a.shape}, its axes={axes} moved to the end; the first {b.ndim} sizes "
+                         f"must be the shape of b, {b.shape}, and the others must multiply to its size, {b.size}")
+    return reshape(solve(reshape(a, (b.size, b.size)), reshape(b, (b.size,))), behind)
+
+
+@custom_jvp
+def _pseudoinverse(_a, p):
+    """The pseudoinverse p of _a, which was found without derivatives, with the one that it has where the rank stays."""
+    return p
+
+
+@_pseudoinverse.defjvp
+def _pseudoinverse_jvp(primals, tangents):
+    """Golub and Pereyra, "The differentiation of pseudo-inverses and nonlinear least squares problems whose variables
+    separate", SIAM Journal on Numerical Analysis 10, 1973, equation 4.12."""
+    (a, p), (da, _) = primals, tangents
+    p = _pseudoinverse(a, p)
+    daH, pH = adjoint(da), adjoint(p)
+    rows = product(daH - product(p, product(a, daH)), product(pH, p))
+    columns = product(p, product(pH, daH - product(product(daH, a), p)))
+    return p, rows + columns - product(p, product(da, p))
+
+
+def _inverse_of(a, u, s, vh, kept):
+    """The pseudoinverse of a = u diag(s) vh with the singular values that are `kept`."""
+    u, s, vh = (stop_gradient(x) for x in (u, s, vh))
+    scale = where(kept, 1 / where(kept, s, 1), 0).astype(u.dtype)
+    return _pseudoinverse(a, product(adjoint(vh), adjoint(u) * scale[..., None]))
+
+
+@composite(static=("hermitian",))
+def pinv(a, rtol=None, hermitian=False, *, rcond=None):
+    """The Moore-Penrose inverses (..., n, m) of matrices (..., m, n).
+
+    Singular values up to `rtol` (also called rcond) times the largest count as zero; by default ten times max(m, n) times
+    the machine epsilon.  hermitian: find them as eigenvalues.
+    """
+    a = _matrices("linalg.pinv", a)
+    if rtol is not None and rcond is not None:
+        raise ValueError("pinv: only one of rtol and rcond may be specified.")
+    rtol = rcond if rtol is None else rtol
+    u, s, vh = svd(a, full_matrices=False, hermitian=hermitian)
+    rtol = 10 * _eps(s, *a.shape[-2:]) if rtol is None else rtol
+    return _inverse_of(a, u, s, vh, s > asarray(rtol, s.dtype)[..., None] * amax(s, -1, initial=0, keepdims=True))
+
+
+def lstsq(a, b, rcond=None, *, numpy_resid=False):
+    """(x, residuals, rank, singular values) with x the smallest that minimizes norm(a @ x - b), for one matrix a (m, n).
+
+    b is (m,) or (m, k); residuals are the squared norms of its columns.  Singular values up to rcond times the largest count
+    as zero; by default, or where it is negative, max(m, n) times the machine epsilon.  With numpy_resid, residuals are empty
+    where a has a rank below n or m <= n, as NumPy has it: this needs the rank to be known, not traced.
+    """
+    a, b = inexact("linalg.lstsq", a, b)
+    if a.ndim != 2 or b.ndim not in (1, 2):
+        raise TypeError(f"linalg.lstsq: a must be a matrix and b a vector or a matrix, got shapes {a.shape} and {b.shape}; "
+                        "jax.vmap takes batches")
+    if a.shape[0] != b.shape[0]:
+        raise ValueError(f"linalg.lstsq: a and b must have equally many rows, got shapes {a.shape} and {b.shape}")
+    x, residuals, rank, s = _lstsq(a, b, rcond)
+    if numpy_resid and (a.shape[0] <= a.shape[1] or rank < a.shape[1]):
+        residuals = residuals[:0]
+    return x, residuals, rank, s
+
+
+@composite
+def _lstsq(a, b, rcond):
+    u, s, vh = lax.svd(a, full_matrices=False)
+    eps = _eps(s, *a.shape)
+    rcond = asarray(eps if rcond is None else rcond, s.dtype)
+    kept = s > where(rcond < 0, eps, rcond) * amax(s, -1, initial=0)
+    x = product(_inverse_of(a, u, s, vh, kept), b)
+    missed = reshape(b - product(a, x), (b.shape[0], -1)) if b.size else zeros((0, prod(b.shape[1:])), b.dtype)
+    return x, sum(real(missed * conj(missed)), 0), sum(kept), s
+
+
+# --- determinants -----------------------------------------------------------------------------------------------
+
+@composite
+def det(a):
+    """The determinants of square matrices (..., n, n); their derivatives are right for singular ones too."""
+    a = square("linalg.det", a)
+    if a.shape[-1] == 0:
+        return ones(a.shape[:-2], a.dtype)
+    if a.shape[-1] == 1:
+        return a[..., 0, 0]
+    if a.shape[-1] == 2:
+        return a[..., 0, 0] * a[..., 1, 1] - a[..., 0, 1] * a[..., 1, 0]
+    if a.shape[-1] == 3:
+        return sum(a[..., 0, :] * _cross(a[..., 1, :], a[..., 2, :]), -1)
+    return _det(a)
+
+
+def _pivots(a):
+    """(the diagonal of U, the sign of the permutation) of a = P^T L U."""
+    packed, pivots, _ = lax.lu(a)
+    exchanges = sum(pivots != arange(a.shape[-1]), -1)
+    return diagonal(packed), where(exchanges % 2 == 0, 1, -1).astype(a.dtype)
+
+
+@custom_jvp
+def _det(a):
+    u, parity = _pivots(a)
+    return _prod(u, -1) * parity
+
+
+@_det.defjvp
+def _det_jvp(primals, tangents):
+    """The derivative by an entry is its cofactor, and these are det(a) inv(a)^T, or where a is singular, which leaves at
+    most one cofactor matrix of rank one, that of its singular value decomposition."""
+    (a,), (da,) = primals, tangents
+    out, n = _det(a), a.shape[-1]
+    singular = stop_gradient(out)[..., None, None] == 0
+    regular = out[..., None, None] * matrix_transpose(inv(where(singular, eye(n, dtype=a.dtype), a)))
+
+    def of_singular():      # the others are exchanged for a matrix whose decomposition has derivatives
+        u, s, vh = lax.svd(where(singular, a, diag(arange(1, n + 1, dtype=a.dtype))))
+        others = _prod(where(np.eye(n, dtype=bool), 1, s[..., None, :]), -1)
+        turns = [_prod(d, -1) * parity for d, parity in map(_pivots, (u, vh))]
+        scale = others.astype(a.dtype) * (turns[0] * turns[1])[..., None]
+        return where(singular, product(conj(u) * scale[..., None, :], conj(vh)), regular)
+    cofactors = branch(any(singular), of_singular, lambda: regular)
+    return out, sum(cofactors * da, (-2, -1))
+
+
+def slogdet(a, *, method=None):
+    """(sign, logarithm of the absolute value) of the determinants of square matrices (..., n, n), without overflow.
+
+    method: "lu", which None is, or "qr", for real matrices
+    """
+    if method not in (None, "lu", "qr"):
+        raise ValueError(f"slogdet: method must be None, 'lu' or 'qr', got {method!r}")
+    a = square("linalg.slogdet", a)
+    if method == "qr" and dtypes.is_complex(a.dtype):
+        raise NotImplementedError(f"slogdet: method='qr' is for real matrices, got {a.dtype.name}; 'lu' takes all")
+    return SlogdetResult(*_slogdet(a, method == "qr"))
+
+
+@composite(static=("by_qr",))
+@functools.partial(custom_jvp, nondiff_argnums=(1,))
+def _slogdet(a, by_qr):
+    if by_qr:       # each reflector that is not the identity changes the sign
+        packed, taus = geqrf_p.bind(a)
+        u, parity = diagonal(packed), where(sum(taus != 0, -1) % 2 == 0, 1, -1).astype(a.dtype)
+    else:
+        u, parity = _pivots(a)
+    return _prod(sign(u), -1) * parity, sum(log(abs(u)), -1)
+
+
+@_slogdet.__wrapped__.defjvp
+def _slogdet_jvp(by_qr, primals, tangents):
+    (a,), (da,) = primals, tangents
+    turn, size = _slogdet(a, by_qr)
+    change = trace(solve(a, da))
+    if not dtypes.is_complex(a.dtype):
+        return (turn, size), (zeros_like(turn), change)
+    return (turn, size), (turn * (change - real(change)), real(change))
+
+
+# --- factorizations ---------------------------------------------------------------------------------------------
+
+@composite(static=("upper", "symmetrize_input"))
+def cholesky(a, *, upper=False, symmetrize_input=True):
+    """L with a = L L^H, or with `upper` L^H, for Hermitian positive definite matrices (..., n, n); NaN for others.
+
+    symmetrize_input: take (a + a^H) / 2; otherwise only the lower triangle is read
+    """
+    factor = lax.cholesky(square("linalg.cholesky", a), symmetrize_input=symmetrize_input)
+    return adjoint(factor) if upper else factor
+
+
+def _lower(UPLO):
+    if UPLO not in (None, "L", "U"):
+        raise not_one_of("UPLO", UPLO, ("L", "U"))
+    return UPLO != "U"
+
+
+def eigh(a, UPLO=None, symmetrize_input=True):
+    """(eigenvalues, eigenvectors) of Hermitian matrices (..., n, n): the values rise, the vectors are orthonormal columns.
+
+    symmetrize_input: take (a + a^H) / 2; otherwise only the triangle is read that UPLO says, "L" (which None is) or "U"
+    """
+    lower = _lower(UPLO)
+    v, w = lax.eigh(square("linalg.eigh", a), lower=lower, symmetrize_input=symmetrize_input)
+    return EighResult(w, v)
+
+
+def eigvalsh(a, UPLO="L", *, symmetrize_input=True):
+    """The eigenvalues that eigh gives."""
+    return eigh(a, UPLO, symmetrize_input).eigenvalues
+
+
+def eig(a):
+    """(eigenvalues, eigenvectors as columns of length one) of square matrices (..., n, n), complex and in no order.
+
+    The eigenvalues can be differentiated; for the vectors see `enable_eigvec_derivs` of lax.linalg.eig.
+    """
+    w, v = lax.eig(square("linalg.eig", a), compute_left_eigenvectors=False)
+    return EigResult(w, v)
+
+
+def eigvals(a):
+    """The eigenvalues (..., n) of square matrices (..., n, n), complex and in no order."""
+    a = square("linalg.eigvals", a)
+    return lax.eig(a, compute_left_eigenvectors=False, compute_right_eigenvectors=False)[0]
+
+
+def qr(a, mode="reduced"):
+    """(Q, R) with a = Q R, Q with orthonormal columns and R upper triangular, of matrices (..., m, n); k = min(m, n).
+
+    mode: "reduced" (or "full") for Q (..., m, k) and R (..., k, n); "complete" for Q (..., m, m) and R (..., m, n); "r" for
+        the R of "reduced" alone; "raw" for LAPACK's reflectors (..., n, m), transposed, and their factors (..., k)
+    """
+    a, = inexact("linalg.qr", a)
+    if mode not in ("reduced", "complete", "r", "raw", "full"):
+        raise not_one_of("mode", mode, ("reduced", "complete", "r", "raw"))
+    if mode == "raw":
+        packed, taus = geqrf_p.bind(a)
+        return QRResult(matrix_transpose(packed), taus)
+    q, r = lax.qr(a, full_matrices=mode == "complete")
+    return r if mode == "r" else QRResult(q, r)
+
+
+def svd(a, full_matrices=True, compute_uv=True, hermitian=False, subset_by_index=None):
+    """(U, S, Vh) with a = U diag(S) Vh and S falling, of matrices (..., m, n); S alone unless `compute_uv`.
+
+    full_matrices: U (..., m, m) and Vh (..., n, n), instead of (..., m, k) and (..., k, n), k = min(m, n)
+    hermitian: a is; its eigenvalues are found
+    subset_by_index: (start, end) of the singular values to return with their vectors, which needs full_matrices=False
+    """
+    if not hermitian:
+        a, = inexact("linalg.svd", a)
+        out = lax.svd(a, full_matrices=full_matrices, compute_uv=compute_uv, subset_by_index=subset_by_index)
+        return SVDResult(*out) if compute_uv else out
+    if full_matrices and subset_by_index is not None:
+        raise ValueError("svd: full_matrices and subset_by_index cannot both be set: give full_matrices=False")
+    kept = slice(*(subset_by_index or (None,)))
+    out = _svd_hermitian(square("linalg.svd", a))
+    out = SVDResult(out[0][..., kept], out[1][..., kept], out[2][..., kept, :])
+    return out if compute_uv else out.S
+
+
+@composite
+def _svd_hermitian(a):
+    v, w = lax.eigh(a)
+    order = flip(argsort(abs(w), -1), -1)
+    v, w = take_along_axis(v, order[..., None, :], -1), take_along_axis(w, order, -1)
+    turned = v * where(w < 0, -1, 1).astype(v.dtype)[..., None, :]
+    return v, abs(w), adjoint(turned)
+
+
+def svdvals(x, /):
+    """The singular values (..., min(m, n)) of matrices (..., m, n), falling."""
+    return lax.svd(*inexact("linalg.svdvals", x), full_matrices=False, compute_uv=False)
+
+
+_offer(globals())

@@ -1,0 +1,76 @@
+"""SciPy's cosine transforms of the second kind, by one complex transform of as many elements along each axis.
+
+J. Makhoul, "A fast cosine transform in one and two dimensions", IEEE Trans. Acoust. Speech Signal Process. 28 (1980).
+"""
+import math
+
+from ..api.composite import composite
+from ..core.errors import not_one_of
+from ..core.public import offer as _offer
+from ..numpy import arange, concatenate, exp, flip, imag, moveaxis, pad, promote_types, real, stack, where
+from ..numpy import fft as _fft
+from ..numpy.util import promote_dtypes_inexact
+
+__all__ = ["dct", "dctn", "idct", "idctn"]
+
+
+@composite(static=("n", "axis", "ortho", "inverse"))
+def _cosine(x, *, n, axis, ortho, inverse):
+    x, = promote_dtypes_inexact(x)
+    if x.dtype.kind == "c":
+        re, im = (_cosine(part, n=n, axis=axis, ortho=ortho, inverse=inverse) for part in (real(x), imag(x)))
+        return re + 1j * im
+    x = moveaxis(x, axis, -1)[..., :n]
+    x = pad(x, [(0, 0)] * (x.ndim - 1) + [(0, n - x.shape[-1])])
+    x = x.astype(promote_types(x.dtype, "float32"))
+    k, half = arange(n, dtype=x.dtype), (n + 1) // 2
+    scale = where(k == 0, math.sqrt(1 / (4 * n)), math.sqrt(1 / (2 * n))) if ortho else 1
+    turn = exp(-0.5j * math.pi / n * k)
+    if not inverse:
+        found = 2 * real(turn * _fft.fft(concatenate([x[..., ::2], flip(x[..., 1::2], -1)], -1))) * scale
+    else:
+        x = x / scale
+        mirrored = concatenate([x[..., :1] * 0, flip(x[..., 1:], -1)], -1)
+        v = real(_fft.ifft((x - 1j * mirrored) / (2 * turn)))
+        odd = pad(flip(v[..., half:], -1), [(0, 0)] * (x.ndim - 1) + [(0, 2 * half - n)])
+        found = stack([v[..., :half], odd], -1).reshape(*x.shape[:-1], 2 * half)[..., :n]
+    return moveaxis(found, -1, axis)
+
+
+def _transformed(name, x, type, s, axes, norm, inverse):
+    name = f"scipy.fft.{name}"
+    axes, lengths = _fft.spans(name, x, s, axes)
+    if type != 2:
+        raise NotImplementedError(f"{name}: type={type!r} is not supported, type 2 is")
+    if norm not in (None, "backward", "ortho"):
+        raise not_one_of("norm", norm, ("backward", "ortho"))
+    for axis, n in zip(axes, lengths):
+        x = _cosine(x, n=n, axis=axis, ortho=norm == "ortho", inverse=inverse)
+    return x
+
+
+def dct(x, type=2, n=None, axis=-1, norm=None):
+    """Cosine transform along an axis, cut or filled with zeros to length n: 2 sum x_j cos(pi k (2j + 1) / (2n)).
+
+    With norm="ortho" it is an orthogonal matrix.  Complex numbers are transformed part by part.  NotImplementedError for
+    types other than 2.
+    """
+    return _transformed("dct", x, type, None if n is None else (n,), (axis,), norm, False)
+
+
+def idct(x, type=2, n=None, axis=-1, norm=None):
+    """Inverse of `dct`."""
+    return _transformed("idct", x, type, None if n is None else (n,), (axis,), norm, True)
+
+
+def dctn(x, type=2, s=None, axes=None, norm=None):
+    """`dct` along each of `axes`, with the lengths `s`; None means all, or as many of the last as there are lengths."""
+    return _transformed("dctn", x, type, s, axes, norm, False)
+
+
+def idctn(x, type=2, s=None, axes=None, norm=None):
+    """Inverse of `dctn`."""
+    return _transformed("idctn", x, type, s, axes, norm, True)
+
+
+_offer(globals())

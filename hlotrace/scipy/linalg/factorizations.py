@@ -1,0 +1,187 @@
+"""Factorizations under SciPy's names: eigenvalues, singular values, QR, Hessenberg and Schur forms."""
+import functools
+
+from ... import lax
+from ... import numpy as jnp
+from ...api.composite import composite
+from ...core import dtypes
+from ...core.errors import not_one_of
+from ...lax import linalg
+from ...numpy.linalg import adjoint, inexact, product, square
+from ...primitives.common import static_int
+
+__all__ = ["eigh", "eigh_tridiagonal", "hessenberg", "qr", "qr_multiply", "rsf2csf", "schur", "svd"]
+
+
+# --- Hermitian matrices -----------------------------------------------------------------------------------------
+
+def eigh(a, b=None, lower=True, eigvals_only=False, overwrite_a=False, overwrite_b=False, turbo=True, eigvals=None, type=1,
+         check_finite=True):
+    """(rising eigenvalues w, eigenvectors v as columns) of Hermitian matrices (..., n, n); the values alone if eigvals_only.
+
+    With a positive definite b, of the problem that `type` says: 1 for a v = b v w, 2 for a b v = v w, 3 for b a v = v w.
+    Both matrices are taken as (x + x^H) / 2; `lower` says which triangle of that is read.
+    """
+    if eigvals is not None:
+        raise NotImplementedError("eigh: eigvals, which selects some of the eigenvalues, is not taken; slice the results")
+    if type not in (1, 2, 3):
+        raise ValueError(f"eigh: type must be 1, 2 or 3, got {type!r}")
+    v, w = _eigh(a, b, lower=bool(lower), type=type)
+    return w if eigvals_only else (w, v)
+
+
+@composite(static=("lower", "type"))
+def _eigh(a, b, lower, type):
+    if b is None:
+        return linalg.eigh(square("eigh", a), lower=lower)
+    a, b = inexact("eigh", a, b)
+    if square("eigh", a).shape[-2:] != square("eigh", b).shape[-2:]:
+        raise ValueError(f"eigh: a and b must have equal sizes, got shapes {a.shape} and {b.shape}")
+    factor = linalg.cholesky(b)
+    batch = lax.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    a, factor = (jnp.broadcast_to(x, batch + x.shape[-2:]) for x in ((a + adjoint(a)) / 2, factor))
+    solve = functools.partial(linalg.triangular_solve, factor, lower=True)
+    if type == 1:
+        a = solve(solve(a, left_side=True), transpose_a=True, conjugate_a=True)
+    else:
+        a = product(adjoint(factor), product(a, factor))
+    v, w = linalg.eigh(a, lower=lower)
+    return (product(factor, v) if type == 3 else solve(v, left_side=True, transpose_a=True, conjugate_a=True)), w
+
+
+def eigh_tridiagonal(d, e, *, eigvals_only=False, select="a", select_range=None, tol=None, key=None):
+    """(rising eigenvalues, eigenvectors as columns) of a Hermitian matrix with diagonal d (n,) and e (n - 1,) below it.
+
+    select, select_range: "a" for all, "i" with a range (first, last) for those with these numbers, both included
+    """
+    for name, given in (("tol", tol), ("key", key)):
+        if given is not None:
+            raise NotImplementedError(f"eigh_tridiagonal: {name} is of methods that iterate, as this does not; leave it out")
+    if select == "v":
+        raise NotImplementedError("eigh_tridiagonal(..., select='v') is not implemented: compute all, and mask some")
+    if select not in ("a", "i"):
+        raise not_one_of("select", select, ("a", "i"))
+    if select == "i" and select_range is None:
+        raise ValueError("for select='i', select_range must be specified: (first, last), both included")
+    d, e = inexact("eigh_tridiagonal", d, e)
+    if d.ndim != 1 or e.shape != (max(len(d) - 1, 0),):
+        raise TypeError("eigh_tridiagonal: d must be a vector and e one that is shorter by one, got shapes "
+                        f"{d.shape} and {e.shape}; jax.vmap takes batches")
+    bounds = None if select == "a" else (static_int(select_range[0], "select_range"),
+                                         static_int(select_range[1], "select_range") + 1)
+    v, w = linalg.eigh(jnp.diag(d) + jnp.diag(e, -1) + jnp.diag(jnp.conj(e), 1))
+    w, v = (w, v) if bounds is None else (w[bounds[0]:bounds[1]], v[:, bounds[0]:bounds[1]])
+    return w if eigvals_only else (w, v)
+
+
+# --- singular values -------------------------------------------------------------------------------------
+
+_DRIVERS = {"gesdd": None, "gesvd": linalg.SvdAlgorithm.QR}
+
+
+def svd(a, full_matrices=True, compute_uv=True, overwrite_a=False, check_finite=True, lapack_driver="gesdd"):
+    """(U, s, V^H) with a = U diag(s) V^H and s falling, of matrices (..., m, n); s alone unless compute_uv.
+
+    full_matrices: U (..., m, m) and V^H (..., n, n), instead of (..., m, k) and (..., k, n), k = min(m, n)
+    lapack_driver: "gesdd", or "gesvd", which is slower and more careful, where the platform has it
+    """
+    if lapack_driver not in _DRIVERS:
+        raise not_one_of("lapack_driver", lapack_driver, tuple(_DRIVERS))
+    return linalg.svd(*inexact("svd", a), full_matrices=full_matrices, compute_uv=compute_uv,
+                      algorithm=_DRIVERS[lapack_driver])
+
+
+# --- QR ---------------------------------------------------------------------------------------------------------
+
+def qr(a, overwrite_a=False, lwork=None, mode="full", pivoting=False, check_finite=True):
+    """(Q, R) with a = Q R, of matrices (..., m, n); with `pivoting` (Q, R, p) with a[:, p] = Q R.
+
+    mode: "full" for Q (..., m, m) and R (..., m, n), "economic" for (..., m, k) and (..., k, n), k = min(m, n), "r" for the
+        full R without Q
+    """
+    if mode not in ("full", "r", "economic"):
+        raise not_one_of("mode", mode, ("full", "r", "economic"))
+    out = linalg.qr(*inexact("qr", a), pivoting=pivoting, full_matrices=mode != "economic")
+    return out[1:] if mode == "r" else out
+
+
+def qr_multiply(a, c, mode="right", pivoting=False, conjugate=False, overwrite_a=False, overwrite_c=False):
+    """(c @ Q, R), or for mode="left" (Q @ c, R), from the economic QR of matrices (..., m, n); with `pivoting` p behind.
+
+    A vector c is a row on the left of Q, a column on its right.  conjugate: with the conjugate of Q
+    """
+    if mode not in ("right", "left"):
+        raise not_one_of("mode", mode, ("right", "left"))
+    a, c = inexact("qr_multiply", a, c)
+    q, *rest = linalg.qr(a, pivoting=pivoting, full_matrices=False)
+    q = jnp.conj(q) if conjugate else q
+    if c.ndim == 0 or (c.shape[-1] != q.shape[-2] if mode == "right" else c.shape[-2 if c.ndim > 1 else 0] != q.shape[-1]):
+        said, size = ("c @ Q", f"{q.shape[-2]} columns") if mode == "right" else ("Q @ c", f"{q.shape[-1]} rows")
+        raise ValueError(f"qr_multiply: for {said}, Q having shape {q.shape[-2:]}, c must have {size}, got shape {c.shape}")
+    return product(*((c, q) if mode == "right" else (q, c))), *rest
+
+
+# --- Hessenberg and Schur forms ---------------------------------------------------------------------------------
+
+def hessenberg(a, *, calc_q=False, overwrite_a=False, check_finite=True):
+    """H with a = Q H Q^H, zero below the first subdiagonal, of square matrices (..., n, n); with `calc_q` (H, Q)."""
+    packed, taus = linalg.hessenberg(square("hessenberg", a))
+    h = jnp.triu(packed, -1)
+    if not calc_q:
+        return h
+    n = packed.shape[-1]
+    q = jnp.broadcast_to(jnp.eye(n, dtype=packed.dtype), packed.shape)
+    if n > 1:
+        q = q.at[..., 1:, 1:].set(linalg.householder_product(packed[..., 1:, :-1], taus))
+    return h, q
+
+
+def schur(a, output="real"):
+    """(T, Z) with a = Z T Z^H, Z unitary, of square matrices (..., n, n).
+
+    output: "complex" for T upper triangular; "real" keeps real matrices real, with blocks of 2 by 2 on the diagonal of T for
+        pairs of complex eigenvalues
+    """
+    if output not in ("real", "complex"):
+        raise not_one_of("output", output, ("real", "complex"))
+    a = square("schur", a)
+    return tuple(linalg.schur(a.astype(dtypes.complex_of(a.dtype)) if output == "complex" else a))
+
+
+def rsf2csf(T, Z, check_finite=True):
+    """The complex Schur form from a real one, (T, Z) as `schur` gives them: each block of 2 by 2 is made a triangle."""
+    T, Z = inexact("rsf2csf", T, Z)
+    if square("rsf2csf", T).shape[-2:] != square("rsf2csf", Z).shape[-2:]:
+        raise ValueError(f"rsf2csf: T and Z must have equal sizes, got shapes {T.shape} and {Z.shape}")
+    return _rsf2csf(T, Z)
+
+
+@composite
+def _rsf2csf(T, Z):
+    return jnp.vectorize(_triangularized, signature="(n,n),(n,n)->(n,n),(n,n)")(T, Z)
+
+
+def _triangularized(t, z):
+    """Rotations of two neighbours, from the last pair to the first (Golub and Van Loan, "Matrix Computations", 7.4)."""
+    n = len(t)
+    t, z = t.astype(dtypes.complex_of(t.dtype)), z.astype(dtypes.complex_of(z.dtype))
+
+    def step(k, state):
+        t, z = state
+        m = n - 1 - k
+        rows = lambda x: lax.dynamic_slice_in_dim(x, m - 1, 2, 0)
+        (a, b), (c, d) = lax.dynamic_slice_in_dim(rows(t), m - 1, 2, 1)
+        half = (a - d) / 2
+        shift = half + jnp.sqrt(half * half + b * c)            # an eigenvalue of the block, less d
+        size = jnp.sqrt(jnp.abs(shift) ** 2 + jnp.abs(c) ** 2)
+        turns = c != 0
+        cos, sin = jnp.where(turns, shift / size, 1), jnp.where(turns, c / size, 0)
+        g = jnp.array([[jnp.conj(cos), sin], [-sin, cos]])
+        after = jnp.where(jnp.arange(n) >= m - 1, product(g, rows(t)), rows(t))
+        t = lax.dynamic_update_slice_in_dim(t, after, m - 1, 0)
+
+        def turned(x):
+            pair = lax.dynamic_slice_in_dim(x, m - 1, 2, 1)
+            return lax.dynamic_update_slice_in_dim(x, product(pair, adjoint(g)), m - 1, 1)
+        return turned(t).at[m, m - 1].set(0), turned(z)
+    return lax.fori_loop(0, n - 1, step, (t, z))

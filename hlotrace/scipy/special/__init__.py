@@ -1,0 +1,6 @@
+"""SciPy's special functions."""
+from ...core.public import offer as _offer
+from .closed import *
+from .integrals import *
+
+_offer(globals())

@@ -1,0 +1,232 @@
+"""Functions with a formula in those of `lax`: of gamma and beta, of the error function, of logarithms.
+
+"DLMF" is the NIST Digital Library of Mathematical Functions.
+"""
+import math
+from fractions import Fraction
+
+from ... import lax
+from ... import numpy as jnp
+from ...api.composite import composite
+from ...lax.special import betainc as _betainc
+from ...lax.special import igamma, igammac
+from ...nn import functions as nn
+from ...numpy.util import promote_args_inexact
+from ...primitives.common import static_int
+from ...primitives.incomplete import _log_star
+from .promoting import special
+
+__all__ = ["bernoulli", "beta", "betainc", "betaln", "boxcox", "boxcox1p", "comb", "digamma", "entr", "erf", "erfc",
+           "erfinv", "expit", "factorial", "gamma", "gammainc", "gammaincc", "gammaln", "gammasgn", "i0", "i0e", "i1", "i1e",
+           "kl_div", "log_softmax", "logit", "logsumexp", "multigammaln", "poch", "polygamma", "rel_entr", "softmax",
+           "xlog1py", "xlogy", "zeta"]
+
+
+def _named(name, fun, doc, **rules):
+    fun.__name__ = fun.__qualname__ = name
+    fun.__doc__ = doc
+    return special(**rules)(fun)
+
+
+# --- one row each -----------------------------------------------------------------------------------------------
+
+erf = _named("erf", lambda x: lax.erf(x), "Error function  (DLMF 7.2.1).")
+erfc = _named("erfc", lambda x: lax.erfc(x), "1 - erf(x), exact where that is small.")
+erfinv = _named("erfinv", lambda x: lax.erf_inv(x), "The number whose error function is x.")
+digamma = _named("digamma", lambda x: lax.digamma(x), "Derivative of the logarithm of gamma(x)  (DLMF 5.2.2).")
+gammaln = _named("gammaln", lambda x: lax.lgamma(x), "log|gamma(x)|.")
+gammainc = _named("gammainc", lambda a, x: igamma(a, x), "Regularized lower incomplete gamma function  (DLMF 8.2.4).")
+gammaincc = _named("gammaincc", lambda a, x: igammac(a, x), "Regularized upper incomplete gamma function  (DLMF 8.2.4).")
+betainc = _named("betainc", lambda a, b, x: _betainc(a, b, x), "Regularized incomplete beta function  (DLMF 8.17.2).")
+i0e = _named("i0e", lambda x: lax.bessel_i0e(x), "exp(-|x|) I0(x)  (DLMF 10.25.2).")
+i1e = _named("i1e", lambda x: lax.bessel_i1e(x), "exp(-|x|) I1(x)  (DLMF 10.25.2).")
+i0 = _named("i0", lambda x: jnp.i0(x), "Modified Bessel function of order 0.")
+i1 = _named("i1", lambda x: lax.bessel_i1e(x) * jnp.exp(jnp.abs(x)), "Modified Bessel function of order 1.")
+expit = _named("expit", lambda x: lax.logistic(x), "1 / (1 + exp(-x)).", complex=True)
+
+
+# --- gamma and beta ---------------------------------------------------------------------------------------------
+
+@special()
+def gammasgn(x):
+    """The sign of gamma(x): that of x at 0, NaN at its other poles and at -inf."""
+    floor = jnp.floor(x)
+    sign = jnp.where((x > 0) | (floor % 2 == 0), 1.0, -1.0)
+    sign = jnp.where(x == 0, jnp.copysign(1.0, x), sign)
+    return jnp.where(jnp.isnan(x) | (x < 0) & (floor == x), jnp.nan, sign)
+
+
+@special()
+def gamma(x):
+    """Gamma function  (DLMF 5.2.1)."""
+    return gammasgn(x) * jnp.exp(lax.lgamma(x))
+
+
+@special()
+def betaln(a, b):
+    """log|B(a, b)|, without the cancellation of large logarithms (DLMF 5.12.1, 5.11.1)."""
+    small, large = jnp.minimum(a, b), jnp.maximum(a, b)
+    positive = small > 0
+    p, q = jnp.where(positive, small, 1), jnp.where(positive, large, 1)
+    total = p + q
+    inside = (math.log(2 * math.pi) / 2 - jnp.log(p) / 2 + p * jnp.log(p / total) - (q - 0.5) * jnp.log1p(p / q)
+              + _log_star(p) + _log_star(q) - _log_star(total))
+    outside = lax.lgamma(a) + lax.lgamma(b) - lax.lgamma(a + b)
+    return jnp.where(positive & (large < jnp.inf), inside, outside)
+
+
+@special()
+def beta(a, b):
+    """Beta function gamma(a) gamma(b) / gamma(a + b)."""
+    return gammasgn(a) * gammasgn(b) * gammasgn(a + b) * jnp.exp(betaln(a, b))
+
+
+@special()
+def poch(z, m):
+    """Rising factorial gamma(z + m) / gamma(z)  (DLMF 5.2.5); NaN where z is at a pole, and 1 for m = 0."""
+    inside = (z > 0) & (m > 0)       # gamma(m) / B(z, m)
+    p, q = jnp.where(inside, z, 1), jnp.where(inside, m, 1)
+    log = jnp.where(inside, lax.lgamma(q) - betaln(p, q), lax.lgamma(z + m) - lax.lgamma(z))
+    return jnp.where(m == 0, 1, gammasgn(z) * gammasgn(z + m) * jnp.exp(log))
+
+
+def factorial(n, exact=False):
+    """gamma(n + 1), 0 for negative n.  NotImplementedError for exact=True, which arrays of fixed width cannot be."""
+    if exact:
+        raise NotImplementedError("scipy.special.factorial: exact=True is not supported; math.factorial is exact")
+    return _factorial(n)
+
+
+@special()
+def _factorial(n):
+    return jnp.where(n < 0, 0, jnp.exp(lax.lgamma(jnp.where(n < 0, 0, n) + 1)))
+
+
+@composite(static=("repetition",))
+def comb(N, k, *, repetition=False):
+    """Ways to choose k of N things, or with `repetition` of things that may be chosen again; 0 where there are none."""
+    N, k = promote_args_inexact("scipy.special.comb", N, k)
+    N = N + k - 1 if repetition else N
+    inside = (N >= 0) & (k >= 0) & (N >= k)
+    n, m = jnp.where(inside, N, 1), jnp.where(inside, k, 1)
+    # 1 / ((n + 1) B(n - m + 1, m + 1)), DLMF 1.2.6 and 5.12.1
+    return jnp.where(inside, jnp.exp(-betaln(n - m + 1, m + 1)) / (n + 1), 0)
+
+
+def polygamma(n, x):
+    """The n-th derivative of digamma at x, for integers n.  ValueError for floating-point n."""
+    if jnp.result_type(n).kind not in "iub":
+        raise ValueError(f"scipy.special.polygamma: n must be of integer type, got {jnp.result_type(n).name}")
+    return _polygamma(n, x)
+
+
+@special()
+def _polygamma(n, x):
+    first = n == 0
+    return jnp.where(first, lax.digamma(x), lax.polygamma(jnp.where(first, 1, n), x))
+
+
+def zeta(x, q=None):
+    """Hurwitz zeta function, the sum of (k + q)**-x over k = 0, 1, ...  (DLMF 25.11.1).  NotImplementedError without q."""
+    if q is None:
+        raise NotImplementedError("scipy.special.zeta: the zeta function of one argument is not supported; Riemann's, for "
+                                  "x > 1, is zeta(x, 1)")
+    return _zeta(x, q)
+
+
+@special()
+def _zeta(x, q):
+    return lax.zeta(*jnp.broadcast_arrays(x, q))
+
+
+def multigammaln(a, d):
+    """log of the gamma function of symmetric matrices of d rows, d a known number  (DLMF 35.3.4)."""
+    count = int(d)
+    return count * (count - 1) / 4 * math.log(math.pi) + sum(gammaln(a - j / 2) for j in range(count))
+
+
+def bernoulli(n):
+    """The Bernoulli numbers B0 to Bn, with B1 = -1/2  (DLMF 24.2.1).  ValueError for negative n."""
+    n = static_int(n, "scipy.special.bernoulli: n")
+    if n < 0:
+        raise ValueError(f"scipy.special.bernoulli: n must be a non-negative integer, got {n}")
+    return jnp.array([float(b) for b in _bernoulli(n)])
+
+
+def _bernoulli(n):
+    numbers = [Fraction(1)]
+    for m in range(1, n + 1):       # DLMF 24.5.3
+        numbers.append(Fraction(0) if m % 2 and m > 1 else -sum(
+            math.comb(m + 1, k) * b for k, b in enumerate(numbers)) / (m + 1))
+    return numbers
+
+
+# --- logarithms, probabilities ----------------------------------------------------------------------------------
+
+@special(lambda out, x, y: jnp.log(y), lambda out, x, y: x / y, complex=True)
+def xlogy(x, y):
+    """x log(y), and 0 for x = 0 whatever y is but NaN."""
+    return jnp.where((x == 0) & (y == y), 0, x * jnp.log(jnp.where((x == 0) & (y == y), 1, y)))
+
+
+@special(lambda out, x, y: jnp.log1p(y), lambda out, x, y: x / (1 + y), complex=True)
+def xlog1py(x, y):
+    """x log(1 + y), and 0 for x = 0 whatever y is but NaN."""
+    return jnp.where((x == 0) & (y == y), 0, x * jnp.log1p(jnp.where((x == 0) & (y == y), 1, y)))
+
+
+@special(lambda out, x: -jnp.log(x) - 1)
+def entr(x):
+    """-x log(x), 0 at 0 and -inf below."""
+    return jnp.where(x < 0, -jnp.inf, -xlogy(x, x))
+
+
+@special()
+def rel_entr(p, q):
+    """p log(p / q), for p = 0 and q >= 0 zero, and infinite where p or q is out of range."""
+    inside, nothing = (p > 0) & (q > 0), (p == 0) & (q >= 0)
+    x, y = jnp.where(inside, p, 1), jnp.where(inside, q, 1)
+    return jnp.where(inside, x * (jnp.log(x) - jnp.log(y)), jnp.where(nothing, 0, jnp.where(
+        jnp.isnan(p) | jnp.isnan(q), jnp.nan, jnp.inf)))
+
+
+@special()
+def kl_div(p, q):
+    """p log(p / q) - p + q, what relative entropy is made of."""
+    return rel_entr(p, q) - p + q
+
+
+@special(lambda out, x: 1 / (x * (1 - x)), complex=True)
+def logit(x):
+    """log(x / (1 - x)), the inverse of `expit`."""
+    return jnp.log(x / (1 - x))
+
+
+def _power(exponent, power, log):
+    flat = power == 0
+    return jnp.where(flat, log, jnp.expm1(exponent) / jnp.where(flat, 1, power))
+
+
+@special()
+def boxcox(x, lmbda):
+    """(x**lmbda - 1) / lmbda, log(x) for lmbda = 0 (Box and Cox, 1964)."""
+    return _power(lmbda * jnp.log(x), lmbda, jnp.log(x))
+
+
+@special()
+def boxcox1p(x, lmbda):
+    """`boxcox` of 1 + x, exact for small x."""
+    return _power(lmbda * jnp.log1p(x), lmbda, jnp.log1p(x))
+
+
+logsumexp = nn.logsumexp
+
+
+def softmax(x, /, *, axis=None):
+    """exp(x) / sum(exp(x)) along `axis`, None for all."""
+    return nn.softmax(x, axis)
+
+
+def log_softmax(x, /, *, axis=None):
+    """log(softmax(x)) along `axis`, None for all."""
+    return nn.log_softmax(x, axis)

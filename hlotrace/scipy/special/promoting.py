@@ -1,0 +1,37 @@
+"""How a special function takes its arguments: promoted to one floating dtype, and broadcast."""
+import functools
+import inspect
+
+from ... import numpy as jnp
+from ...api.composite import composite
+from ...api.custom import custom_jvp
+from ...core.tree import tree_map
+from ...numpy.util import promote_args_inexact
+
+
+def special(*derivatives, complex=False):
+    """Decorator: a function of numbers that takes arrays, of rules for its body.
+
+    derivatives: for each argument what a change of it is multiplied with, as a function of (result, *arguments); None where
+    the derivative of the body is taken.  complex: does it take complex numbers?  Narrow floats are computed in float32.
+    """
+    def decorate(fun):
+        body, signature, name = fun, inspect.signature(fun), f"scipy.special.{fun.__name__}"
+        if derivatives:
+            body = custom_jvp(fun)
+            body.defjvps(*[rule and (lambda t, out, *args, rule=rule: t * rule(out, *args)) for rule in derivatives])
+
+        @composite
+        @functools.wraps(fun)
+        def call(*args, **kwargs):
+            args = signature.bind(*args, **kwargs).args if kwargs or len(args) != len(signature.parameters) else args
+            args = promote_args_inexact(name, *args)
+            dtype = jnp.result_type(*args)
+            if dtype.kind == "c" and not complex:
+                raise TypeError(f"{name} does not take complex numbers, got {dtype.name}: take .real, .imag or jnp.abs(x)")
+            if dtype.itemsize < 4:
+                args = [jnp.asarray(x, "float32") for x in args]
+            return tree_map(lambda out: out if out.dtype in (dtype, "complex64", "complex128") else out.astype(dtype),
+                            body(*args))
+        return call
+    return decorate

@@ -1,0 +1,89 @@
+"""Layout: in which order an array's elements lie in the memory of a device.  Format: a layout with a sharding."""
+import re
+
+from ..core.boundary import boundaries
+from .base import Sharding
+
+
+@boundaries
+class Layout:
+    """The axes from the slowest to the fastest, and the tiles, if any, in which the memory is filled.
+
+    `Layout(major_to_minor=(1, 0))` is a matrix that lies column by column.  `Layout.AUTO` leaves it to the compiler.
+    """
+    __slots__ = ("major_to_minor", "tiling", "sub_byte_element_size_in_bits", "default")
+    AUTO: "Layout"
+
+    def __init__(self, major_to_minor, tiling=None, sub_byte_element_size_in_bits=0, *, default=False):
+        self.major_to_minor = tuple(int(axis) for axis in major_to_minor)
+        self.tiling = None if tiling is None else tuple(map(tuple, tiling))
+        self.sub_byte_element_size_in_bits = sub_byte_element_size_in_bits
+        self.default = default      # is it how arrays of that type lie on the device that it was read from?
+
+    @staticmethod
+    def parse(text, default=False):
+        """The layout that jaxlib writes as `{1,0:T(8,128)E(4)}`."""
+        axes, _, rest = text.strip("{}").partition(":")
+        tiles = [tuple(int(n) if n.strip() != "*" else -1 for n in tile.split(",")) for tile in re.findall(
+            r"\(([\d,* ]+)\)", "".join(re.findall(r"T((?:\([\d,* ]+\))+)", rest)))]
+        bits = re.search(r"E\((\d+)\)", rest)
+        return Layout(reversed([int(a) for a in axes.split(",") if a]), tiles, int(bits[1]) if bits else 0, default=default)
+
+    def check_rank(self, what, shape):
+        """ValueError unless it orders the axes of a shape."""
+        if sorted(self.major_to_minor) != list(range(len(shape))):
+            raise ValueError(f"{what}: {self} does not order the {len(shape)} axes of an array of shape {tuple(shape)}: its "
+                             "major_to_minor names each of them once")
+
+    def _key(self):
+        return self.major_to_minor, self.tiling, self.sub_byte_element_size_in_bits
+
+    def __eq__(self, other):
+        return type(other) is type(self) and self._key() == other._key()
+
+    def __hash__(self):
+        return hash(self._key())
+
+    def __repr__(self):
+        return (f"Layout(major_to_minor={self.major_to_minor}, tiling={self.tiling}, "
+                f"sub_byte_element_size_in_bits={self.sub_byte_element_size_in_bits})")
+
+
+class _Auto(Layout):
+    __slots__ = ()
+
+    def __init__(self):
+        super().__init__(())
+
+    def __repr__(self):
+        return "Layout.AUTO"
+
+
+Layout.AUTO = _Auto()
+
+
+@boundaries
+class Format:
+    """How an array lies: a Layout in each device's memory, and a Sharding over devices; None leaves either open."""
+    __slots__ = ("layout", "sharding")
+
+    def __init__(self, layout=None, sharding=None):
+        if layout is not None and not isinstance(layout, Layout):
+            raise TypeError(f"Format: layout must be a Layout, Layout.AUTO or None, got {layout!r:.60} of type "
+                            f"{type(layout).__name__}")
+        if sharding is not None and not isinstance(sharding, Sharding):
+            raise TypeError(f"Format: sharding must be a Sharding or None, got {sharding!r:.60} of type "
+                            f"{type(sharding).__name__}")
+        if layout is not None and layout is not Layout.AUTO and sharding is None:
+            raise ValueError(f"Format: {layout} needs a concrete sharding beside it, got None: give a NamedSharding or a "
+                             "SingleDeviceSharding")
+        self.layout, self.sharding = layout, sharding
+
+    def __eq__(self, other):
+        return isinstance(other, Format) and (self.layout, self.sharding) == (other.layout, other.sharding)
+
+    def __hash__(self):
+        return hash((self.layout, self.sharding))
+
+    def __repr__(self):
+        return f"Format(layout={self.layout}, sharding={self.sharding})"

@@ -1,0 +1,119 @@
+"""Shardy rules as users write them: which axes of operands and results are cut alike."""
+import re
+from math import prod
+
+BATCHING = "…"      # in front of the dimensions of an array: all those that are not named
+
+
+class CompoundFactor(tuple):
+    """A dimension that is several factors, the slowest first: `CompoundFactor("b", "c")`, `(b c)` in a string."""
+    __slots__ = ()
+
+    def __new__(cls, *factors):
+        if len(factors) < 2:
+            raise ValueError(f"A compound factor should contain at least two factors, got {factors}")
+        return super().__new__(cls, factors)
+
+
+class ArrayMapping(tuple):
+    """The dimensions of an array: factors, compound factors, `BATCHING` in front."""
+    __slots__ = ()
+
+    def __new__(cls, *dims):
+        for i, dim in enumerate(dims):
+            if not isinstance(dim, (str, CompoundFactor)):
+                raise ValueError(f"ArrayMapping: dimension {i} must be a factor, a str, or a CompoundFactor, got {dim!r}")
+            if dim == BATCHING and i:
+                raise ValueError("Ellipsis can only be used at the beginning of a dimension")
+        return super().__new__(cls, dims)
+
+
+class SdyShardingRule:
+    """A rule: an ArrayMapping for each operand and each result, which factors are more than passed through, and the sizes of
+    those that stand in compound factors alone.
+    """
+
+    def __init__(self, operand_mappings, result_mappings, *, reduction_factors=(), need_replication_factors=(),
+                 permutation_factors=(), **factor_sizes):
+        self.operand_mappings, self.result_mappings = ([ArrayMapping(*m) for m in part] for part in (
+            operand_mappings, result_mappings))
+        self.kinds = {"reduction": tuple(reduction_factors), "need_replication": tuple(need_replication_factors),
+                      "permutation": tuple(permutation_factors)}
+        self.factor_sizes = factor_sizes
+        named = {f for m in (*self.operand_mappings, *self.result_mappings) for dim in m
+                 for f in (dim if isinstance(dim, CompoundFactor) else (dim,))}
+        for kind, factors in (*self.kinds.items(), ("size", tuple(factor_sizes))):
+            for factor in factors:
+                if factor not in named:
+                    raise ValueError(f"Factor {factor!r}, of which a {kind} is said, is not in the sharding rule, whose "
+                                     f"factors are {', '.join(sorted(named))}")
+        alone = {dim for m in (*self.operand_mappings, *self.result_mappings) for dim in m if isinstance(dim, str)}
+        for factor in sorted(named - alone - set(factor_sizes)):
+            raise ValueError(f"Factor {factor} is only used in compound factors; must specify its size")
+
+    def resolved(self, shapes, out_shapes):
+        """(factors of the dimensions of operands, of results, sizes of the factors, {kind: factors}), factors as numbers."""
+        numbers, sizes = {}, []
+
+        def number(factor, size):
+            if factor not in numbers:
+                numbers[factor] = len(sizes)
+                sizes.append(size)
+            return numbers[factor]
+        parts = []
+        for what, mappings, given in (("operand", self.operand_mappings, shapes),
+                                      ("result", self.result_mappings, out_shapes)):
+            if len(mappings) != len(given):
+                raise ValueError(f"Sharding rule has {len(mappings)} {what}s, but the operation has {len(given)} {what}s")
+            parts.append([self._dims(f"{i}th {what}", m, shape, number)
+                          for i, (m, shape) in enumerate(zip(mappings, given))])
+        kinds = {kind: [numbers[f] for f in factors if f in numbers] for kind, factors in self.kinds.items()}
+        return *parts, sizes, kinds
+
+    def _dims(self, what, mapping, shape, number):
+        batched = mapping[:1] == (BATCHING,)
+        if len(mapping) - batched > len(shape) or not batched and len(mapping) != len(shape):
+            raise ValueError(f"Sharding rule {what} has rank {len(mapping) - batched}, but the operation {what} has rank "
+                             f"{len(shape)}")
+        leading = len(shape) - len(mapping) + batched if batched else 0
+        dims = [(number((BATCHING, i), shape[i]),) for i in range(leading)]
+        for dim, size in zip(mapping[batched:], shape[leading:]):
+            if isinstance(dim, CompoundFactor):
+                factors = [number(f, self.factor_sizes.get(f)) for f in dim]
+                if all(f in self.factor_sizes for f in dim) and prod(self.factor_sizes[f] for f in dim) != size:
+                    raise ValueError(f"Sharding rule {what}: the sizes of ({' '.join(dim)}) do not multiply to its size "
+                                     f"{size}")
+                dims.append(tuple(factors))
+            else:
+                dims.append((number(dim, size),))
+        return dims
+
+
+_TOKEN = re.compile(r"\s*(\.\.\.|[A-Za-z_][A-Za-z0-9_]*|[()]|\S)")
+
+
+def parsed(text, **more):
+    """The rule that a string such as "... i k, k j -> ... i j" says."""
+    sides = text.split("->")
+    if len(sides) != 2:
+        raise ValueError(f"There is {'no' if len(sides) < 2 else 'more than one'} -> in rule: {text!r}")
+    return SdyShardingRule(*([_mapping(one) for one in side.split(",")] for side in sides), **more)
+
+
+def _mapping(text):
+    dims, compound = [], None
+    for token in _TOKEN.findall(text):
+        if token == "(" and compound is None:
+            compound = []
+        elif token == ")" and compound is not None:
+            dims.append(CompoundFactor(*compound))
+            compound = None
+        elif token == "..." and compound is None:
+            dims.append(BATCHING)
+        elif token[0].isalpha() or token[0] == "_":
+            (dims if compound is None else compound).append(token)
+        else:
+            raise ValueError(f"Unknown character {token!r} in the sharding rule {text!r}")
+    if compound is not None:
+        raise ValueError(f"Brackets are not balanced in the sharding rule {text!r}")
+    return ArrayMapping(*dims)

@@ -1,0 +1,363 @@
+"""Taylor mode: a value travels with the coefficients of its truncated Taylor polynomial.
+
+A function of x(t) = x_0 + x_1 t + ... + x_K t**K is evaluated on such polynomials, so derivatives of order K cost about K**2
+operations (K**3 for some) where nested forward mode takes 2**K.  Griewank & Walther, "Evaluating derivatives", 2nd ed.,
+2008, chapter 13; Bettencourt, Johnson & Duvenaud, "Taylor-mode automatic differentiation for higher-order derivatives in
+JAX", 2019.
+
+Every primitive with a derivative has a rule: y' = jvp(x, x') is a differential equation for y, whose right side, evaluated
+on polynomials of one order less, gives those of y.  What has a cheaper recurrence stands in a table here: linear operations
+act on each coefficient, products are convolutions, and what solves an equation with a polynomial on its right side, as exp,
+tanh and sin do, is summed up coefficient by coefficient.  (Powers have one too, which divides by the base, and so does not
+know the derivatives of a polynomial at zero: theirs is the general rule.)
+"""
+import math
+
+from ..core import dtypes, leaks, programs
+from ..core.config import state
+from ..core.jaxpr import Var, eval_jaxpr
+from ..core.linear import nonzero
+from ..core.primitive import missing
+from ..core.trace import Trace, Tracer, aval_of, entering
+from ..primitives.common import number
+from ..primitives.control import cond_p, groups, while_p
+from ..primitives.elementwise import add_p, cos_p, cosh_p, div_p, mul_p, neg_p, sin_p, sinh_p, sub_p
+from ..primitives.scan import scan_p
+from ..primitives.shape import zeros_of
+
+
+class JetTracer(Tracer):
+    """`terms` are the coefficients of t, t**2, ...; None is a zero."""
+    __slots__ = ("primal", "terms")
+
+    def __init__(self, trace, primal, terms):
+        self._trace, self.primal, self.terms, self.aval = trace, primal, terms, aval_of(primal)
+
+    def concrete(self):
+        return self.primal.concrete() if isinstance(self.primal, Tracer) else self.primal if self._trace.alive else None
+
+    def under(self):
+        return self.primal.under() if isinstance(self.primal, Tracer) else self._trace.what
+
+
+class JetTrace(Trace):
+    """Evaluates on polynomials of degree `order`."""
+    __slots__ = ("order",)
+    what = "jet"
+
+    def __init__(self, parent, order):
+        super().__init__(parent)
+        self.order = order
+
+    def process(self, primitive, args, params):
+        pairs = [self.split(a) for a in args]
+        primals, series = [p for p, _ in pairs], [s for _, s in pairs]
+        if primitive.name == "custom_vjp_call" and any(nonzero(series)):
+            return _custom_vjp(*args, **params)     # its rule says nothing about forward mode: what it is made of does
+        with entering(self.parent):
+            if not any(nonzero(series)):
+                return primitive.bind(*primals, **params)
+            outs, out_series = rule_of(primitive)(primitive, self.order, primals, series, params)
+        if primitive.multiple_results:
+            return [self.join(x, s) for x, s in zip(outs, out_series, strict=True)]
+        return self.join(outs, out_series)
+
+    def join(self, primal, terms):
+        return primal if terms is None or not any(nonzero(terms)) else JetTracer(self, primal, terms)
+
+    def split(self, value):
+        """(primal, terms or None) of any value as this trace sees it."""
+        if type(value) is JetTracer and value._trace is self:
+            return value.primal, value.terms
+        return value, None
+
+
+def jet_flat(fun, order, primals, series):
+    """`fun` maps flat lists to flat lists.  Returns (outs, their terms), None where all are zero."""
+    trace = JetTrace(state.trace, order)
+    with entering(trace, ending=True):
+        outs = fun(*[trace.join(p, s) for p, s in zip(primals, series, strict=True)])
+    pairs = [trace.split(x) for x in outs]
+    del outs
+    leaks.check(trace)
+    return [p for p, _ in pairs], [s for _, s in pairs]
+
+
+# --- sums and products of coefficients, None being a zero ---------------------------------------------------------
+
+def _scaled(factor, x):
+    return x if x is None or factor == 1 else mul_p.bind(x, number(float(factor), aval_of(x)))
+
+
+def _times(x, y):
+    return None if x is None or y is None else mul_p.bind(x, y)
+
+
+def _plus(x, y):
+    return y if x is None else x if y is None else add_p.bind(x, y)
+
+
+def _minus(x, y):
+    return x if y is None else neg_p.bind(y) if x is None else sub_p.bind(x, y)
+
+
+def _sum(terms):
+    total = None
+    for term in terms:
+        total = _plus(total, term)
+    return total
+
+
+def _driven(x, slope, k):
+    """Coefficient k of y where y' = slope * x', given the first k coefficients of `slope`."""
+    return _scaled(1 / k, _sum(_scaled(j, _times(x[j], slope[k - j])) for j in range(1, k + 1)))
+
+
+def _filled(terms, order, aval):
+    """All coefficients, written out."""
+    return [zeros_of(aval.tangent()) if t is None else t for t in terms or [None] * order]
+
+
+# --- rules: (primitive, order, primals, series, params) -> (outs, their series) -----------------------------------
+
+def by_derivative(primitive, order, primals, series, params):
+    """y' = jvp(x, x'), evaluated on polynomials of one order less."""
+    if primitive.jvp is None:
+        raise missing(primitive, "jvp")
+    inner = JetTrace(state.trace, order - 1)
+    with entering(inner, ending=True):
+        given = [inner.join(p, s and s[:-1]) for p, s in zip(primals, series)]
+        moving = [s and _rate(inner, p, s) for p, s in zip(primals, series)]
+        out, rate = primitive.jvp(given, moving, **params)
+    if primitive.multiple_results:
+        return [inner.split(x)[0] for x in out], [_integrated(inner, r, order) for r in rate]
+    return inner.split(out)[0], _integrated(inner, rate, order)
+
+
+def _rate(trace, primal, terms):
+    """x' of x(t)."""
+    rates = [_scaled(j, t) for j, t in enumerate(terms, 1)]
+    with entering(trace.parent):
+        first = zeros_of(aval_of(primal).tangent()) if rates[0] is None else rates[0]
+    return trace.join(first, rates[1:])
+
+
+def _integrated(trace, rate, order):
+    if rate is None or aval_of(rate).dtype == dtypes.float0:
+        return None
+    first, rest = trace.split(rate)
+    return [_scaled(1 / k, r) for k, r in enumerate([first, *(rest or [None] * (order - 1))], 1)]
+
+
+def linear(primitive, order, primals, series, params):
+    """Linear in all operands of inexact dtype together: each coefficient is that of the operands."""
+    outs = primitive.bind(*primals, **params)
+    inexact = [dtypes.is_inexact(aval_of(p).dtype) for p in primals]
+    terms = []
+    for k in range(order):
+        if all(s is None or s[k] is None for s in series):
+            terms.append(None)
+            continue
+        terms.append(primitive.bind(*[p if not i else zeros_of(aval_of(p).tangent()) if s is None or s[k] is None else s[k]
+                                      for p, s, i in zip(primals, series, inexact)], **params))
+    if not primitive.multiple_results:
+        return outs, terms if dtypes.is_inexact(aval_of(outs).dtype) else None
+    return outs, [[t and t[i] for t in terms] if dtypes.is_inexact(aval_of(x).dtype) else None for i, x in enumerate(outs)]
+
+
+def bilinear(primitive, order, primals, series, params):
+    """The product of two polynomials."""
+    a, b = ([p, *(s or [None] * order)] for p, s in zip(primals, series))
+
+    def product(x, y):
+        return None if x is None or y is None else primitive.bind(x, y, **params)
+    outs = [_sum(product(a[j], b[k - j]) for j in range(k + 1)) for k in range(order + 1)]
+    return outs[0], outs[1:]
+
+
+def _div(primitive, order, primals, series, params):
+    """a = q b, solved for the coefficients of q one after the other."""
+    a, b = ([p, *(s or [None] * order)] for p, s in zip(primals, series))
+    q = [div_p.bind(a[0], b[0])]
+    for k in range(1, order + 1):
+        rest = _minus(a[k], _sum(_times(b[j], q[k - j]) for j in range(1, k + 1)))
+        q.append(None if rest is None else div_p.bind(rest, b[0]))
+    return q[0], q[1:]
+
+
+def _log(shift):
+    """(shift + x) y' = x'."""
+    def rule(primitive, order, primals, series, params):
+        x, y = [primals[0], *series[0]], [primitive.bind(primals[0], **params)]
+        base = add_p.bind(x[0], number(shift, aval_of(x[0]))) if shift else x[0]
+        for k in range(1, order + 1):
+            known = _scaled(1 / k, _sum(_scaled(j, _times(y[j], x[k - j])) for j in range(1, k)))
+            rest = _minus(x[k], known)
+            y.append(None if rest is None else div_p.bind(rest, base))
+        return y[0], y[1:]
+    return rule
+
+
+def quadratic(a, b, c):
+    """y' = (a + b y + c y**2) x'."""
+    def rule(primitive, order, primals, series, params):
+        x = [primals[0], *series[0]]
+        y, slope = [primitive.bind(primals[0], **params)], []
+        for k in range(1, order + 1):
+            square = _sum(_times(y[j], y[k - 1 - j]) for j in range(k)) if c else None
+            here = _plus(_scaled(b, y[k - 1]) if b else None, _scaled(c, square))
+            if k == 1 and a:
+                here = number(float(a), aval_of(y[0])) if here is None else add_p.bind(here, number(float(a), aval_of(here)))
+            slope.append(here)
+            y.append(_driven(x, slope, k))
+        return y[0], y[1:]
+    return rule
+
+
+def _circular(first, second, sign):
+    """y' = z x' and z' = sign y x' together: sin and cos, sinh and cosh."""
+    def rule(primitive, order, primals, series, params):
+        x = [primals[0], *series[0]]
+        y, z = [[p.bind(primals[0], **params)] for p in (first, second)]
+        for k in range(1, order + 1):
+            y_k, z_k = _driven(x, z, k), _driven(x, y, k)
+            y.append(y_k)
+            z.append(z_k if sign > 0 or z_k is None else neg_p.bind(z_k))
+        out = y if primitive is first else z
+        return out[0], out[1:]
+    return rule
+
+
+# --- programs within programs ---------------------------------------------------------------------------------------
+
+@programs.cached
+def jet_program(jaxpr, order, marks, force):
+    """(program of [*inputs, *terms of the marked ones] -> [*outs, *terms of the marked outs], marks of the outs)
+
+    `force`: are all outs of inexact dtype marked?  The terms are those of one value after those of another.
+    """
+    out_marks = []
+
+    def fun(*args):
+        primals, rest = groups(args, len(marks))
+        rest = iter(rest)
+        series = [[next(rest) for _ in range(order)] if m else None for m in marks]
+        outs, terms = jet_flat(lambda *xs: eval_jaxpr(jaxpr, (), *xs), order, primals, series)
+        out_marks[:] = [t is not None or force and dtypes.is_inexact(a.dtype) for t, a in zip(terms, jaxpr.out_avals)]
+        return [*outs, *(c for t, a, m in zip(terms, jaxpr.out_avals, out_marks) if m for c in _filled(t, order, a))]
+    avals = [*jaxpr.in_avals, *(a.tangent().strip_weak_type() for a, m in zip(jaxpr.in_avals, marks) if m
+                                for _ in range(order))]
+    return programs.trace_closed(fun, avals, jaxpr.name), tuple(out_marks)
+
+
+def _terms(values, marks, order):
+    """For each mark its terms from a flat list, or None."""
+    values = iter(values)
+    return [[next(values) for _ in range(order)] if m else None for m in marks]
+
+
+def _listed(primals, series, marks, order):
+    """The terms of the marked ones, in one list."""
+    return [t for p, s, m in zip(primals, series, marks) if m for t in _filled(s, order, aval_of(p).strip_weak_type())]
+
+
+def _inexact(avals):
+    return tuple(dtypes.is_inexact(a.dtype) for a in avals)
+
+
+def _calling(primitive, order, primals, series, params):
+    """jit and checkpoint: the program on polynomials."""
+    jaxpr, marks = params["jaxpr"], nonzero(series)
+    program, out_marks = jet_program(jaxpr, order, marks, False)
+    outs, terms = groups(primitive.bind(*primals, *_listed(primals, series, marks, order), **{**params, "jaxpr": program}),
+                         len(jaxpr.outvars))
+    return outs, _terms(terms, out_marks, order)
+
+
+def _cond(primitive, order, primals, series, params):
+    (index, *operands), branches = primals, params["branches"]
+    marks = nonzero(series[1:])
+    moved, out_marks = zip(*[jet_program(b, order, marks, True) for b in branches])
+    outs, terms = groups(cond_p.bind(index, *operands, *_listed(operands, series[1:], marks, order), branches=moved),
+                         len(out_marks[0]))
+    return outs, _terms(terms, out_marks[0], order)
+
+
+def _loop_body(jaxpr, order, sizes, outs):
+    """`jet_program` where the inputs of each of some groups are followed by their terms, and so the first `outs` outputs."""
+    marks = _inexact(jaxpr.in_avals)
+    program, out_marks = jet_program(jaxpr, order, marks, True)
+
+    def body(*args):
+        primals, terms = [], []
+        for group in groups(marks, *sizes):
+            own, moved, args = groups(args, len(group), sum(group) * order)
+            primals += own
+            terms += moved
+        results, moved = groups(eval_jaxpr(program, (), *primals, *terms), len(out_marks))
+        carried = sum(out_marks[:outs]) * order
+        return [*results[:outs], *moved[:carried], *results[outs:], *moved[carried:]]
+    avals = []
+    given, more = program.in_avals[:len(marks)], iter(program.in_avals[len(marks):])
+    for group, own in zip(groups(marks, *sizes), groups(given, *sizes)):
+        avals += [*own, *(next(more) for m in group if m for _ in range(order))]
+    return programs.trace_closed(body, avals, jaxpr.name), out_marks
+
+
+def _scan(primitive, order, primals, series, params):
+    jaxpr, sizes = params["jaxpr"], (params["num_consts"], params["num_carry"])
+    body, out_marks = _loop_body(jaxpr, order, sizes, sizes[1])
+    operands, counts = _with_terms(primals, series, order, sizes)
+    results = scan_p.bind(*operands, **{**params, "jaxpr": body, "num_consts": counts[0], "num_carry": counts[1]})
+    return _without_terms(results, out_marks, order, sizes[1])
+
+
+def _with_terms(primals, series, order, sizes):
+    """The operands of a loop with their terms behind each group, and how many are then in each."""
+    operands, counts = [], []
+    for own, moved in zip(groups(primals, *sizes), groups(series, *sizes)):
+        terms = _listed(own, moved, _inexact(map(aval_of, own)), order)
+        operands += [*own, *terms]
+        counts.append(len(own) + len(terms))
+    return operands, counts
+
+
+def _without_terms(results, out_marks, order, outs):
+    carried = sum(out_marks[:outs]) * order
+    carry, carry_terms, ys, terms = groups(results, outs, carried, len(out_marks) - outs)
+    return [*carry, *ys], _terms([*carry_terms, *terms], out_marks, order)
+
+
+def _while(primitive, order, primals, series, params):
+    """Its condition sees values alone."""
+    cond, nc, nb = params["cond_jaxpr"], params["cond_nconsts"], params["body_nconsts"]
+    body, out_marks = _loop_body(params["body_jaxpr"], order, (nb,), len(primals) - nc - nb)
+    operands, counts = _with_terms(primals[nc:], series[nc:], order, (nb,))
+    carry = body.out_avals
+    widened = cond.replace(invars=[*cond.invars, *map(Var, carry[len(primals) - nc - nb:])], arg_names=None)
+    results = while_p.bind(*primals[:nc], *operands, cond_jaxpr=widened, body_jaxpr=body, cond_nconsts=nc,
+                           body_nconsts=counts[0])
+    return _without_terms(results, out_marks, order, len(primals) - nc - nb)
+
+
+def _custom_vjp(*args, fun=None, jaxpr=None, **_):
+    return list(fun(*args)) if jaxpr is None else eval_jaxpr(jaxpr, (), *args)
+
+
+_LINEAR = ("add sub neg real imag conj complex convert_element_type reduce_precision reduce_sum optimization_barrier "
+           "scatter_add cumsum reduce_window_sum pvary psum psum_invariant all_gather reduce_scatter all_to_all ppermute "
+           "sharding_constraint device_put fft select_and_scatter_add select_and_gather_add")
+RULES = {
+    **dict.fromkeys(_LINEAR.split(), linear),
+    **dict.fromkeys(("mul", "dot_general", "conv_general_dilated"), bilinear),
+    "div": _div, "log": _log(0.0), "log1p": _log(1.0),
+    "exp": quadratic(0, 1, 0), "expm1": quadratic(1, 1, 0), "exp2": quadratic(0, math.log(2), 0), "tan": quadratic(1, 0, 1),
+    "tanh": quadratic(1, 0, -1), "logistic": quadratic(0, 1, -1),
+    **dict.fromkeys(("sin", "cos"), _circular(sin_p, cos_p, -1)),
+    **dict.fromkeys(("sinh", "cosh"), _circular(sinh_p, cosh_p, 1)),
+    **dict.fromkeys(("jit", "checkpoint"), _calling), "cond": _cond, "scan": _scan, "while": _while,
+}
+
+
+def rule_of(primitive):
+    return RULES.get(primitive.name) or (linear if primitive.structural else by_derivative)

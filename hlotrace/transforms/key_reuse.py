@@ -1,0 +1,229 @@
+"""PRNG keys that are used twice (`jax_debug_key_reuse`): in a program, by a pass over its equations, and from call to call.
+
+Each key array has a mask of the keys in it that are used up.  What an operation does to those that it takes is in the tables
+below; one that is in none of them uses up all and makes new ones, as `reshape` and `split` do.
+"""
+import weakref
+
+import numpy as np
+
+from ..core import source
+from ..core.dtypes import is_extended, is_integer
+from ..core.errors import KeyReuseError
+from ..core.jaxpr import Eqn, Jaxpr, Literal, Var, sub_jaxprs
+from ..core.trace import EVAL, entering
+
+# Keys are as good as before, and what is made of them is new.  The barrier stands before what `checkpoint` computes again.
+_LOOKING = frozenset("random_fold_in random_unwrap random_clone random_wrap eq ne optimization_barrier".split())
+# The results are the operands in their order.  vmap broadcasts keys that are not mapped.
+_PASSING = frozenset("broadcast_in_dim convert_element_type copy device_put name pvary sharding_constraint "
+                     "stop_gradient".split())
+_SMALL = 20     # equations in a program, elements in an index, that are worked out for the places they name
+
+
+class _Keys:
+    """The keys of one array: which of them are used up, by what and at which line."""
+    __slots__ = ("mask", "what", "line")
+
+    def __init__(self, shape):
+        self.mask, self.what, self.line = np.zeros(shape, bool), "", ""
+
+    def use(self, mask, what, line):
+        """Use up those of `mask`.  KeyReuseError if one is."""
+        if np.any(self.mask & mask):
+            first = f" by {self.what}{f' at {self.line}' if self.line else ''}"
+            raise KeyReuseError(
+                f"a PRNG key{'' if self.mask.ndim == 0 else ' of an array'} that was used{first} is used again by {what}"
+                f"{f' at {line}' if line else ''}: the numbers would be the same. Make two of it first, as in key, other = "
+                "random.split(key), or random.fold_in(key, i); random.clone(key) says that it is meant.")
+        self.mask, self.what, self.line = self.mask | mask, what, line
+
+
+def is_watched(avals):
+    """Are there keys among these?"""
+    return any(is_extended(a.dtype) and hasattr(a.dtype, "impl") for a in avals)
+
+
+def _new(aval):
+    return _Keys(aval.shape) if is_watched((aval,)) else None
+
+
+# --- a program --------------------------------------------------------------------------------------------------
+
+def signature(jaxpr, known=()):
+    """What a program does to the keys that it takes: (mask of each input used up, or None; which input each result is).
+
+    `known` are numbers given for inputs, {variable: array}, for the places that indices name.  KeyReuseError if the program
+    uses a key twice.
+    """
+    if not known and "key_reuse" in jaxpr.facts:
+        return jaxpr.facts["key_reuse"]
+    given = [_new(v.aval) for v in (*jaxpr.constvars, *jaxpr.invars)]
+    env = {v: k for v, k in zip((*jaxpr.constvars, *jaxpr.invars), given) if k is not None}
+    values = dict(known) if len(jaxpr.eqns) <= _SMALL else {}
+    for eqn in jaxpr.eqns:
+        _apply(eqn, env, values)
+    of = {id(k): i for i, k in enumerate(given) if k is not None}
+    found = ([k.mask if k is not None and k.mask.any() else None for k in given],
+             [of.get(id(env.get(v))) if type(v) is Var else None for v in jaxpr.outvars])
+    return jaxpr.facts.setdefault("key_reuse", found) if not known else found
+
+
+def _apply(eqn, env, values):
+    """What one equation does: `env` has the keys of variables, `values` small numbers that are known."""
+    keys = [env.get(v) if type(v) is Var else None for v in eqn.invars]
+    name = eqn.primitive.name
+    if not any(k is not None for k in keys):
+        operands = [v.val if type(v) is Literal else values.get(v) for v in eqn.invars]
+        if values and operands and all(x is not None for x in operands) and not any(sub_jaxprs(eqn.params)):
+            with entering(EVAL):
+                out = eqn.primitive.bind(*operands, **eqn.params)
+            values.update(zip(eqn.outvars, map(np.asarray, out if eqn.primitive.multiple_results else (out,))))
+        outs = ()
+    else:
+        line = source.describe(eqn.source)
+        rule = _RULES.get(name) or (_called if any(sub_jaxprs(eqn.params)) else _operation)
+        outs = rule(eqn, keys, line, values) or ()
+    for v, k in zip(eqn.outvars, outs or [None] * len(eqn.outvars)):
+        if (k := k or _new(v.aval)) is not None:
+            env[v] = k
+
+
+def _operation(eqn, keys, line, _):
+    name = eqn.primitive.name
+    if name in _PASSING:
+        return keys
+    if name not in _LOOKING:
+        for k in keys:
+            if k is not None:
+                k.use(True, f"`{name}`", line)
+
+
+def _slice(eqn, keys, line, values):
+    params, k = eqn.params, keys[0]
+    if k is None or k.mask.shape != eqn.invars[0].aval.shape:
+        return _operation(eqn, keys, line, values)
+    if eqn.primitive.name == "slice":
+        starts, limits, strides = params["start_indices"], params["limit_indices"], params["strides"]
+    else:
+        at = [v.val if type(v) is Literal else values.get(v) for v in eqn.invars[1:]]
+        if any(x is None for x in at):
+            return _operation(eqn, keys, line, values)
+        sizes = params["slice_sizes"]
+        starts = [min(max(int(x), 0), n - size) for x, n, size in zip(at, k.mask.shape, sizes)]
+        limits, strides = [start + size for start, size in zip(starts, sizes)], None
+    mask = np.zeros_like(k.mask)
+    mask[tuple(slice(*along) for along in zip(starts, limits, strides or [1] * len(starts)))] = True
+    k.use(mask, "an index", line)
+
+
+def _use(keys, masks, what, line):
+    """Use up what a program does, which is given these keys."""
+    for k, mask in zip(keys, masks):
+        if k is not None and mask is not None:
+            k.use(mask if mask.shape == k.mask.shape else True, what, line)
+
+
+def _called(eqn, keys, line, values, jaxprs=None, skip=0):
+    """Programs of which one runs, on the operands after `skip`."""
+    found = [signature(j) for j in jaxprs or sub_jaxprs(eqn.params)]
+    found = [f for f in found if len(f[0]) == len(keys) - skip]
+    if not found:
+        return _operation(eqn, keys, line, values)
+    what = f"`{eqn.params.get('name') or eqn.primitive.name}`"
+    masks = [next((m for m in column if m is not None), None) for column in zip(*[masks for masks, _ in found])]
+    _use(keys[skip:], masks, what, line)
+    same = [set(column) for column in zip(*[outs for _, outs in found])]
+    return [keys[skip + i] if len(column) == 1 and (i := next(iter(column))) is not None else None for column in same]
+
+
+def _cond(eqn, keys, line, values):
+    return _called(eqn, keys, line, values, eqn.params["branches"], 1)
+
+
+def _repeated(what, eqn, jaxpr, constants, carry, line):
+    """The signature of a body that runs again and again.  KeyReuseError where the next round finds a key used up."""
+    masks, outs = signature(jaxpr)
+    for i, mask in enumerate(masks[:constants + carry]):
+        if mask is not None and (i < constants or i in outs[:carry]):
+            raise KeyReuseError(
+                f"the body of {what}{f' at {line}' if line else ''} uses the same PRNG key in each round: "
+                + ("it closes over it" if i < constants else "it hands it on as it was")
+                + ". Split the key in the body and carry on one half, or take each round's key from random.split(key, n).")
+    return masks, outs
+
+
+def _scan(eqn, keys, line, _):
+    params = eqn.params
+    first = params["num_consts"] + params["num_carry"]
+    masks, outs = _repeated("scan", eqn, params["jaxpr"], params["num_consts"], params["num_carry"], line)
+    _use(keys[:first], masks[:first], "`scan`", line)
+    for k, mask in zip(keys[first:], masks[first:]):
+        if k is not None and mask is not None:
+            k.use(np.broadcast_to(mask, k.mask.shape), "`scan`", line)
+    return [keys[i] if i is not None and i < first else None for i in outs[:params["num_carry"]]] + [None] * (
+        len(outs) - params["num_carry"])
+
+
+def _while(eqn, keys, line, _):
+    params = eqn.params
+    tests, constants = params["cond_nconsts"], params["body_nconsts"]
+    carry = len(keys) - tests - constants
+    masks, outs = _repeated("while_loop", eqn, params["body_jaxpr"], constants, carry, line)
+    tested, _ = signature(params["cond_jaxpr"])
+    for i, mask in enumerate(tested):
+        if mask is not None and (i < tests or outs[i - tests] == (at := constants + i - tests) or masks[at] is not None):
+            raise KeyReuseError(
+                f"the condition of while_loop{f' at {line}' if line else ''} uses a PRNG key that it has used in the round "
+                "before, or that the body uses: carry a key for it and split that in the body.")
+    _use(keys[:tests], tested[:tests], "`while_loop`", line)
+    _use(keys[tests:], masks, "`while_loop`", line)
+    return [keys[tests + i] if i is not None else None for i in outs]
+
+
+_RULES = {"slice": _slice, "dynamic_slice": _slice, "cond": _cond, "scan": _scan, "while": _while}
+
+
+# --- from call to call ------------------------------------------------------------------------------------------
+
+_used: dict = {}        # id of a key array -> (a weak reference to it, its _Keys)
+
+
+def _keys_of(x, aval):
+    if not is_watched((aval,)):
+        return None
+    found = _used.get(id(x))
+    return found[1] if found is not None and found[0]() is x else _remember(x, _Keys(aval.shape))
+
+
+def _remember(x, keys):
+    at = id(x)
+    _used[at] = weakref.ref(x, lambda gone: _used.pop(at) if _used.get(at, (None,))[0] is gone else None), keys
+    return keys
+
+
+def use(jaxpr, operands, what):
+    """Note what a program without constvars that is about to run on these arrays does to keys.
+
+    Gives a function that is to be told the results.  KeyReuseError where a key is used up already.
+    """
+    keys = [_keys_of(x, v.aval) for x, v in zip(operands, jaxpr.invars)]
+    known = {}
+    if len(jaxpr.eqns) <= _SMALL and any(k is not None for k in keys):
+        known = {v: np.asarray(x) for x, v in zip(operands, jaxpr.invars)
+                 if not is_extended(v.aval.dtype) and is_integer(v.aval.dtype) and v.aval.size <= _SMALL}
+    masks, outs = signature(jaxpr, known)
+    _use(keys, masks, what, source.describe(source.user_frame()))
+
+    def passed(results):
+        for x, i in zip(results, outs):
+            if i is not None and x is not operands[i]:
+                _remember(x, keys[i])
+    return passed
+
+
+def use_by(primitive, operands, avals, params):
+    """`use` of one operation, which is not part of a program."""
+    ins, outs = [Var(a) for a in avals], [Var(a) for a in primitive.typecheck(avals, params)]
+    eqn = Eqn(primitive, ins, outs, params, (), source.user_frame())
+    return use(Jaxpr((), (), ins, [eqn], outs), operands, f"`{primitive.name}`")

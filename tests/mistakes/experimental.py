@@ -1,0 +1,85 @@
+"""Functions of `experimental`, called with what does not fit."""
+import hlotrace as jax
+import hlotrace.numpy as jnp
+from hlotrace.experimental.compute_on import compute_on
+from hlotrace.experimental.custom_partitioning import custom_partitioning
+from hlotrace.experimental.jet import jet
+from hlotrace.experimental.layout import Format, Layout, with_layout_constraint
+from hlotrace.experimental.ode import odeint
+from hlotrace.experimental.serialize_executable import deserialize_and_load, serialize
+from mistakes import mistake
+
+
+@mistake(ValueError, "jet", "of one length", "1, 2", advice="fill the shorter ones")
+def series_of_two_lengths():
+    jet(jnp.multiply, (1.0, 2.0), ([1.0], [1.0, 0.0]))  # <-
+
+
+@mistake(TypeError, "jet", "primals[0]", "int32[]", advice="make it a float")
+def series_of_an_integer():
+    jet(jnp.sin, (3,), ([1.0, 0.0],))  # <-
+
+
+@mistake(TypeError, "jet", "primals", "1.0", advice="write (primals,)")
+def primal_alone():
+    jet(jnp.sin, 1.0, [1.0, 0.0])  # <-
+
+
+@mistake(ValueError, "Pure callbacks do not support JVP", advice="custom_jvp")
+def series_through_a_callback():
+    def host(x):
+        return jax.pure_callback(abs, x, x)  # <-
+    jet(host, (jnp.float32(1),), ([1.0],))
+
+
+@mistake(TypeError, "odeint", "t must be an array of floats", "[0.0, 1.0]", advice="write jnp.array(")
+def times_in_a_list():
+    odeint(lambda y, t: -y, 1.0, [0.0, 1.0])  # <-
+
+
+@mistake(TypeError, "odeint", "y0['n']", "3", advice="an array of floats")
+def state_of_integers():
+    odeint(lambda y, t: y, {"x": 1.0, "n": 3}, jnp.array([0.0, 1.0]))  # <-
+
+
+@mistake(ValueError, "odeint", "shape (2,)", "y0 has ()", advice="the shape of the state")
+def rate_of_another_shape():
+    odeint(lambda y, t: jnp.ones(2), 1.0, jnp.array([0.0, 1.0]))  # <-
+
+
+@mistake(NotImplementedError, "device_put", "major_to_minor=(1, 0)", advice="with_layout_constraint")
+def array_by_columns():
+    x = jnp.ones((2, 3))
+    jax.device_put(x, Format(Layout((1, 0)), x.sharding))  # <-
+
+
+@mistake(ValueError, "with_layout_constraint", "(1, 2)", "shape (2, 3)", advice="each of them once")
+def layout_that_counts_from_one():
+    with_layout_constraint(jnp.ones((2, 3)), Layout((1, 2)))  # <-
+
+
+@mistake(ValueError, "compute_on", "compute type", "cpu", advice="`device_host`")
+def computed_on_the_cpu():
+    compute_on(jnp.sin, compute_type="cpu", out_memory_spaces="device")  # <-
+
+
+@mistake(TypeError, "serialize", "not a compiled function", advice="jit(f).lower(...).compile()")
+def bytes_of_a_function_that_is_not_compiled():
+    serialize(jax.jit(jnp.sin))  # <-
+
+
+@mistake(ValueError, "deserialize_and_load", "not the bytes", advice="serialize")
+def program_of_other_bytes():
+    deserialize_and_load(b"GIF89a", None, None)  # <-
+
+
+@mistake(ValueError, "def_partition", "no -> in rule", "'i j'", advice="->")
+def sharding_rule_without_results():
+    custom_partitioning(jnp.sin).def_partition(None, sharding_rule="i j")  # <-
+
+
+@mistake(NotImplementedError, "custom_partitioning", "no derivative", advice="jvp rule")
+def gradient_of_parts():
+    f = custom_partitioning(jnp.sin)
+    f.def_partition(lambda mesh, args, result: None, sharding_rule="... -> ...")
+    jax.grad(f)(1.0)  # <-

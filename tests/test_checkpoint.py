@@ -1,0 +1,230 @@
+"""checkpoint and its policies: what is kept, what is done again, and that derivatives stay what they are."""
+import functools
+
+import numpy as np
+import pytest
+from equal import same
+
+import hlotrace as jax
+import hlotrace.numpy as jnp
+from hlotrace import lax
+from hlotrace.ad_checkpoint import (
+    Offloadable,
+    Recompute,
+    Saveable,
+    checkpoint_name,
+    checkpoint_name_fwd,
+    name_p,
+    print_saved_residuals,
+    saved_residuals,
+)
+
+policies = jax.checkpoint_policies
+W = np.random.default_rng(0).normal(size=(4, 4)).astype(np.float32)
+X = np.random.default_rng(1).normal(size=(3, 4)).astype(np.float32)
+
+
+def layer(x, w):
+    return checkpoint_name(jnp.sin(x @ w), "h")
+
+
+@jax.jit
+def block(x, w):
+    return jnp.tanh(layer(x, w))
+
+
+def in_jit(w, x):
+    return (block(block(x, w), w) ** 2).sum()
+
+
+def in_scan(w, x):
+    def step(c, y):
+        return jnp.tanh(layer(c, w)) * y, jnp.cos(layer(c, w))
+    carry, ys = lax.scan(step, x, jnp.arange(3.0) + 0.5)
+    return (carry * ys[1]).sum()
+
+
+def in_cond(w, x):
+    return lax.cond(x[0, 0] > 0, lambda: jnp.tanh(layer(x, w)).sum(), lambda: jnp.cos(x @ w).sum())
+
+
+def in_checkpoint(w, x):
+    return jax.checkpoint(in_jit, policy=policies.dots_saveable)(w, x)
+
+
+def in_vmap(w, x):
+    return jax.vmap(lambda row: jnp.tanh(layer(row, w)).sum())(x).sum()
+
+
+def in_shard_map(w, x):
+    spec = jax.sharding.PartitionSpec
+    return jax.shard_map(lambda w, x: lax.psum(jnp.tanh(layer(x, w)).sum(), "d"), mesh=jax.make_mesh((1,), ("d",)),
+                         in_specs=(spec(), spec("d")), out_specs=spec())(w, x)
+
+
+def kept(f, policy, *args):
+    """Shapes of what the backward pass keeps besides arguments."""
+    return [a.shape for a, origin in saved_residuals(jax.checkpoint(f, policy=policy), *args or (W, X))
+            if "argument" not in origin]
+
+
+PLACES = [in_jit, in_scan, in_cond, in_checkpoint, in_vmap, in_shard_map]
+# How many results of `layer` and products there are, and the shape of each as it is kept.
+NAMED = {in_jit: [(3, 4)] * 2, in_scan: [(3, 3, 4)] * 2, in_cond: [(3, 4)], in_vmap: [(3, 4)], in_shard_map: [(1, 3, 4)],
+         in_checkpoint: [(3, 4)]}       # the inner one asks for both products, which one name suffices for
+DOTS = {**NAMED, in_cond: [(3, 4)] * 2, in_checkpoint: [(3, 4)] * 2}
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_policies_reach_into_programs(place):
+    names = policies.save_only_these_names("h")
+    assert kept(place, None) == kept(place, policies.nothing_saveable) == []
+    assert kept(place, names) == kept(place, policies.save_any_names_but_these("g")) == NAMED[place]
+    assert kept(place, policies.save_any_names_but_these("h")) == kept(place, policies.save_only_these_names()) == []
+    assert kept(place, policies.dots_saveable) == DOTS[place]
+    both = kept(place, policies.save_from_both_policies(policies.dots_saveable, names))
+    assert both == (DOTS[place] if place is in_checkpoint else [*NAMED[place], *DOTS[place]])
+
+
+def test_derivatives_stay_what_they_are():
+    def all_places(wrap, w, x):
+        return [jax.value_and_grad(wrap(place), (0, 1))(w, x) for place in PLACES], jax.jvp(
+            jax.grad(wrap(in_scan)), (w, x), (w, x))[1]
+    want = jax.jit(functools.partial(all_places, lambda f: f))(W, X)
+    for policy in policies.save_only_these_names("h"), policies.checkpoint_dots:
+        wrap = functools.partial(jax.checkpoint, policy=policy)
+        same(jax.jit(functools.partial(all_places, wrap))(W, X), want, 20)
+    same(jax.grad(wrap(in_jit))(W, X), want[0][0][1][0], 10)
+    same(jax.jit(lambda w: jax.vjp(jax.grad(wrap(in_vmap)), w, X)[1](w)[0])(W),
+         jax.jit(lambda w: jax.jvp(jax.grad(lambda w: in_vmap(w, X)), (w,), (w,))[1])(W), 20)
+
+
+def count(jaxpr, name):
+    """How often a program does an operation, programs in it included."""
+    return sum((eqn.primitive.name == name) + sum(count(sub, name) for v in eqn.params.values() for sub in (
+        v if isinstance(v, tuple) else (v,)) if hasattr(sub, "eqns")) for eqn in jaxpr.eqns)
+
+
+def test_what_is_saved_is_not_done_again():
+    def f(x):
+        return jnp.sin(layer(x, W) @ W).sum()
+
+    def operations(policy):
+        program = jax.make_jaxpr(jax.grad(jax.checkpoint(f, policy=policy)))(X)
+        return count(program, "dot_general"), count(program, "sin")
+    backward = 2        # each product has one that is its transpose
+    assert operations(None) == (2 + 2 + backward, 3)
+    assert operations(policies.save_only_these_names("h")) == (2 + 2 + backward, 2)
+    assert operations(policies.dots_saveable) == (2 + backward, 2)
+    assert operations(policies.save_anything_except_these_names("none")) == (2 + backward, 2)
+    assert operations(policies.everything_saveable) == (2 + backward, 2)
+
+
+def test_a_loop_that_is_done_again_carries_only_what_it_needs():
+    def loss(w, x):
+        return lax.scan(lambda c, _: (checkpoint_name(jnp.sin(c @ w), "h"), None), x, None, length=5)[0].sum()
+    program = str(jax.make_jaxpr(jax.grad(jax.checkpoint(loss, policy=policies.save_only_these_names("h"))))(W, X))
+    assert kept(loss, policies.save_only_these_names("h")) == [(5, 3, 4)]
+    assert program.count("sin ") == 1 and program.count("cos ") == 1
+
+
+def test_products_with_and_without_batch_dimensions():
+    def f(w, x):
+        return jnp.sin(jnp.einsum("ij,ij->i", x, jnp.sin(x @ w))).sum()
+    assert kept(f, policies.dots_with_no_batch_dims_saveable) == kept(f, policies.checkpoint_dots_with_no_batch_dims) == [
+        (3, 4)]
+    assert sorted(kept(f, policies.dots_saveable)) == [(3,), (3, 4)]
+
+
+def test_any_function_is_a_policy():
+    asked = []
+
+    def policy(prim, *avals, **params):
+        asked.append((prim.name, [a.shape for a in avals], params))
+        return Saveable if prim is name_p else Recompute
+    assert kept(lambda x: jnp.sin(checkpoint_name(jnp.cos(x), "c")).sum(), policy, X) == [(3, 4)]
+    assert ("cos", [(3, 4)], {}) in asked and ("name", [(3, 4)], {"name": "c"}) in asked
+    with pytest.raises(TypeError, match="remat policy should be a bool.*Got None.*for cos"):
+        jax.grad(jax.checkpoint(jnp.sin, policy=lambda *_, **__: None))(1.0)
+    assert policies.save_only_these_names("a", "b") == policies.save_only_these_names("b", "a")
+    assert str(policies.save_only_these_names("a")) == "save_only_these_names(frozenset({'a'}))"
+
+
+@pytest.mark.parametrize("policy", [
+    policies.save_and_offload_only_these_names(names_which_can_be_saved=["s"], names_which_can_be_offloaded=["h"],
+                                               offload_src="device", offload_dst="pinned_host"),
+    policies.offload_dot_with_no_batch_dims("device", "pinned_host"),
+    lambda prim, *_, **__: prim is name_p and Offloadable("device", "pinned_host")])
+def test_values_wait_in_host_memory(policy):
+    for f in in_vmap, in_scan:
+        loss = jax.checkpoint(f, policy=policy)
+        text = jax.jit(jax.grad(loss)).lower(W, X).as_text()
+        there, back = (text.count(f'_xla_buffer_placement = "{kind}"') for kind in ("pinned_host", "device"))
+        assert there == back > 0
+        same(jax.jit(jax.grad(loss))(W, X), jax.jit(jax.grad(f))(W, X), 10)
+
+
+def test_values_wait_in_host_memory_outside_of_jit_and_under_vmap():
+    policy = policies.offload_dot_with_no_batch_dims("device", "pinned_host")
+    loss, want = jax.checkpoint(in_vmap, policy=policy), jax.grad(in_vmap)(W, X)
+    same(jax.grad(loss)(W, X), want, 10)
+    same(jax.vmap(jax.grad(loss), (None, 0))(W, X[None]), want[None], 10)
+
+
+def test_prevent_cse():
+    def barred(**options):
+        program = jax.make_jaxpr(jax.grad(jax.checkpoint(lambda w, x: jnp.sin(x @ w).sum(), **options)))(W, X)
+        return [len(eqn.invars) for e in program.eqns if e.primitive.name == "jit" for eqn in e.params["jaxpr"].eqns
+                if eqn.primitive.name == "optimization_barrier"]
+    assert barred() == [2] and barred(prevent_cse=(True, False)) == [1]
+    assert sum(barred(prevent_cse=False)) == sum(barred(prevent_cse=(False, False))) == 0
+    assert barred(policy=policies.dots_saveable, prevent_cse=(False, True)) == [2]
+    with pytest.raises(ValueError, match="prefix"):
+        barred(prevent_cse=(True,))
+
+
+def test_names_of_pytrees_and_types():
+    assert checkpoint_name_fwd is checkpoint_name
+    got = jax.jit(lambda t: checkpoint_name(t, "n"))({"a": 1, "b": (X, True)})
+    same(got, {"a": 1, "b": (X, True)})
+    assert got["a"].dtype == np.int32 and got["a"].weak_type
+    text = str(jax.make_jaxpr(jax.vmap(lambda x: jax.jvp(lambda x: checkpoint_name(x, "n") * 2, (x,), (x,))))(X))
+    assert text.count("name[name=n]") == 1       # not the tangent
+    same(jax.linear_transpose(jax.checkpoint(lambda x: checkpoint_name(x, "n") * 2), X)(X), (2 * X,))
+
+
+def test_saved_residuals_say_where_they_are_from(capsys):
+    def f(params, x):
+        return (jnp.sin(params["w"] * x) * checkpoint_name(jnp.cos(x), "c") * W[0]).sum()
+    print_saved_residuals(f, {"w": X}, X)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[:2] == ["f32[3,4] from the argument params['w']", "f32[3,4] from the argument x"]
+    assert any(line.startswith("f32[3,4] named 'c' from ") and line.endswith("f)") for line in lines)
+    assert any(line.startswith("f32[3,4] output of cos from ") for line in lines)
+    assert saved_residuals(lambda x: x.sum(), X) == []
+    big = np.ones((20, 20), np.float32)
+    assert [origin for _, origin in saved_residuals(lambda x: (x * big).sum(), big)] == ["from a constant"]
+
+
+def test_saved_values_do_not_grow_with_depth_of_nested_checkpoints():
+    """Recursive halves: logarithmically many values are kept (Chen et al. 2016, section 4.4)."""
+    def halves(funs):
+        if len(funs) == 1:
+            return funs[0]
+        first, second = halves(funs[:len(funs) // 2]), halves(funs[len(funs) // 2:])
+        return lambda x: second(jax.checkpoint(first)(x))
+    depth = 16
+    loss = halves([jnp.sin] * depth)
+    assert len(saved_residuals(loss, 1.0)) <= 1 + np.log2(depth)
+    same(jax.grad(loss)(1.0), jax.grad(lambda x: functools.reduce(lambda y, f: f(y), [jnp.sin] * depth, x))(1.0))
+
+
+def test_effects_happen_in_both_passes():
+    seen = []
+
+    def f(x):
+        jax.debug.callback(lambda v: seen.append(float(v)), x)
+        return checkpoint_name(jnp.sin(x), "s") * x
+    jax.grad(jax.checkpoint(f, policy=policies.save_only_these_names("s")))(2.0)
+    jax.effects_barrier()
+    assert seen == [2.0, 2.0]

@@ -1,0 +1,92 @@
+"""experimental.compute_on and experimental.xla_metadata: functions whose operations carry what the compiler reads."""
+import enum
+
+import numpy as np
+import pytest
+
+import hlotrace as jax
+import hlotrace.numpy as jnp
+from hlotrace.experimental.compute_on import compute_on
+from hlotrace.experimental.xla_metadata import must_fuse_call, xla_metadata_call, xla_metadata_call2
+
+X = np.arange(3, dtype=np.float32)
+Space = enum.Enum("Space", "Device Host Any")
+
+
+def calls(f, *args):
+    """The attributes of the calls in the program of `f`."""
+    text = jax.jit(f).lower(*args).as_text()
+    return [line.partition("mhlo.frontend_attributes = ")[2].partition("}")[0] + "}"
+            for line in text.splitlines() if "call @" in line]
+
+
+@compute_on(compute_type="device_host", out_memory_spaces="device")
+def on_host(x, *, scale=1.0):
+    return {"sin": jnp.sin(x) * scale, "n": x.sum()}
+
+
+def test_a_function_is_computed_on_the_host():
+    out = jax.jit(on_host)(X)
+    np.testing.assert_allclose(out["sin"], np.sin(X), rtol=1e-6)
+    assert on_host(X, scale=2.0)["n"] == 3
+    assert calls(on_host, X) == ['{_xla_compute_type = "host"}']
+    mapped = jax.jit(jax.vmap(lambda x: on_host(x)["sin"]))(np.stack([X, X]))
+    np.testing.assert_allclose(mapped, np.sin([X, X]), rtol=1e-6)
+    np.testing.assert_allclose(jax.jvp(lambda x: on_host(x)["sin"], (X,), (X,))[1], np.cos(X) * X, rtol=1e-6)
+
+
+def test_its_derivative_is_computed_there_too():
+    loss = lambda x, w: (on_host(x * w)["sin"] ** 2).sum()
+    np.testing.assert_allclose(jax.jit(jax.grad(loss))(X, 2.0), 2 * np.sin(2 * X) * np.cos(2 * X) * 2, rtol=1e-5)
+    assert calls(jax.grad(loss), X, 2.0) == ['{_xla_compute_type = "host"}'] * 2
+    np.testing.assert_allclose(jax.hessian(loss)(X, 2.0), np.diag(8 * np.cos(4 * X)), rtol=1e-4, atol=1e-5)
+    w = jnp.float32(2)
+    closed = lambda w: compute_on(lambda x: x * w, compute_type="device_host", out_memory_spaces=Space.Any)(X).sum()
+    assert jax.grad(closed)(w) == 3
+
+
+def test_results_go_to_the_memory_that_is_named():
+    def put(space):
+        return jax.jit(compute_on(jnp.sin, compute_type="device_host", out_memory_spaces=space)).lower(X).as_text()
+    assert '_xla_buffer_placement = "pinned_host"' in put(Space.Host) == put("pinned_host") == put("host")
+    assert "_xla_buffer_placement" not in put("device") == put(Space.Device) == put("any")
+
+
+def test_types_of_computation():
+    named = lambda kind: calls(compute_on(jnp.sin, compute_type=kind, out_memory_spaces="any"), X)
+    assert named("device") == ["}"] and named("tpu_sparsecore") == ['{_xla_compute_type = "sparseoffload"}']
+    assert named("gpu_stream:3") == ['{_xla_stream_annotation = "3", inlineable = "false"}']
+
+
+def test_metadata_is_on_the_calls_of_a_function_and_of_its_derivative():
+    f = lambda x: jnp.sin(x).sum()
+    assert calls(xla_metadata_call(f, tag="hi", on=True, n=3), X) == ['{tag = "hi", on = "true", n = "3"}']
+    assert calls(jax.grad(xla_metadata_call(tag="hi")(f)), X) == ['{tag = "hi"}'] * 2
+    assert calls(jax.grad(xla_metadata_call2(f, {"tag": "hi"}, ad_metadata={"tag": "back"})), X) == [
+        '{tag = "hi"}', '{tag = "back"}']
+    assert calls(jax.grad(xla_metadata_call2(f, {"tag": "hi"}, ad_metadata="drop")), X) == ['{tag = "hi"}', "}"]
+    assert calls(must_fuse_call("1")(f), X) == ['{MUST_FUSE = "1"}']
+
+
+def test_effects_go_through_a_tagged_function(capfd):
+    @xla_metadata_call(tag="hi")
+    def f(x):
+        jax.debug.print("x = {}", x, ordered=True)
+        return x
+    jax.jit(lambda x: f(f(x)))(1.0)
+    jax.effects_barrier()
+    assert capfd.readouterr().out == "x = 1.0\nx = 1.0\n"
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("call, error, words", [
+    (lambda: compute_on(jnp.sin, compute_type="moon", out_memory_spaces="any"), ValueError, "Invalid compute type moon"),
+    (lambda: compute_on(jnp.sin, compute_type="device", out_memory_spaces="moon"), ValueError, "must name"),
+    (lambda: compute_on("device_host", compute_type="device", out_memory_spaces="any"), TypeError, "Expected a callable"),
+    (lambda: compute_on(jnp.sin, compute_type="device", out_memory_spaces="any", compiler_options={"a": 1}),
+     NotImplementedError, "compiler_options"),
+    (lambda: xla_metadata_call(jnp.sin, tag=[1]), TypeError, r"tag=\[1\] is a list"),
+    (lambda: xla_metadata_call2(jnp.sin, {}, ad_metadata="other"), ValueError, "'same', 'drop' or a dict, got 'other'")])
+def test_what_does_not_fit_is_refused(call, error, words):
+    with pytest.raises(error, match=words):
+        call()

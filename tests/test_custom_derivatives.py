@@ -1,0 +1,104 @@
+"""linear_call, zero_from_primal, optimize_remat; primitives of custom rules."""
+import numpy as np
+import pytest
+from equal import same
+
+import hlotrace as jax
+import hlotrace.numpy as jnp
+from hlotrace.ad_checkpoint import checkpoint_name
+from hlotrace.custom_derivatives import (
+    SymbolicZero,
+    custom_jvp_call_p,
+    custom_vjp_call_p,
+    linear_call,
+    remat_opt_p,
+    zero_from_primal,
+)
+
+X = np.arange(3, dtype=np.float32)
+
+
+def scaled(r, x):
+    """Its transpose is ten times too large, so that it shows."""
+    return linear_call(lambda r, x: x * r, lambda r, ct: ct * r * 10, r, x)
+
+
+def test_linear_call_is_transposed_as_the_user_says():
+    same(scaled(2.0, X), X * 2)
+    same(jax.jit(scaled)(2.0, X), X * 2)
+    same(jax.jvp(lambda x: scaled(2.0, x), (X,), (X,))[1], X * 2)
+    for f in (lambda f: f), jax.jit:
+        same(f(jax.grad(lambda x: scaled(2.0, x).sum()))(X), np.full(3, 20, np.float32))
+        same(f(lambda ct: jax.linear_transpose(lambda x: scaled(2.0, x), X)(ct))(X), (20 * X,))
+    same(jax.vmap(jax.grad(lambda x, r: scaled(r, x)), (None, 0))(1.0, X), 10 * X)
+    same(jax.grad(lambda x: jax.vmap(scaled, (0, None))(X, x).sum())(1.0), 10 * X.sum())
+    same(jax.grad(lambda x: jax.vmap(scaled)(X, x).sum())(X), 10 * X)
+
+
+def test_linear_call_with_respect_to_its_residuals():
+    same(jax.jvp(scaled, (2.0, X), (1.0, X)), (X * 2, X + X * 2))
+    same(jax.grad(lambda r: scaled(r, X).sum())(2.0), X.sum())
+    same(jax.grad(lambda r: jax.grad(lambda x: scaled(r, x).sum())(X).sum())(2.0), 30.0)
+
+
+def test_linear_call_of_pytrees():
+    def f(r, x):
+        return linear_call(lambda r, x: {"s": x[0] + r["k"] * x[1]}, lambda r, ct: (ct["s"], ct["s"] * r["k"]), r, x)
+    value, back = jax.vjp(lambda x: f({"k": 3.0}, x), (1.0, 2.0))
+    same((value, back({"s": 1.0})), ({"s": 7.0}, ((1.0, 3.0),)))
+    with pytest.raises(TypeError, match="(?s)transpose <lambda> must have the structure of linear_args"):
+        jax.grad(lambda x: linear_call(lambda r, x: x, lambda r, ct: (ct, ct), (), x))(1.0)
+    with pytest.raises(TypeError, match=r"has shape \(\), and linear_args has shape \(3,\)"):
+        jax.grad(lambda x: linear_call(lambda r, x: x.sum(), lambda r, ct: ct, (), x))(X)
+    with pytest.raises(TypeError, match="fun_transpose must be a function"):
+        linear_call(lambda r, x: x, None, (), X)
+
+
+def test_zero_from_primal():
+    zeros = zero_from_primal({"x": X, "n": np.arange(2), "z": 1j})
+    same(zeros["x"], np.zeros(3, np.float32))
+    assert zeros["n"].dtype == jax.dtypes.float0 and zeros["z"].dtype == np.complex64
+    symbolic = zero_from_primal(X, symbolic_zeros=True)
+    assert type(symbolic) is SymbolicZero and symbolic.shape == (3,)
+
+
+def test_a_forward_rule_that_checkpoint_runs_only_where_its_residuals_are_needed():
+    @jax.custom_vjp
+    def f(x):
+        return jnp.sin(x)
+    f.defvjp(lambda x: (jnp.sin(x), jnp.cos(x)), lambda slope, ct: (10 * slope * ct,), optimize_remat=True)
+
+    @jax.checkpoint
+    def loss(x):
+        return checkpoint_name(jnp.exp(f(x)), "e") * 2
+    for policy in None, jax.checkpoint_policies.save_only_these_names("e"):
+        gradient = jax.grad(jax.checkpoint(lambda x: jnp.sin(loss.__wrapped__(x)), policy=policy))
+        forward, backward = [eqn.params["jaxpr"] for eqn in jax.make_jaxpr(gradient)(1.0).eqns]
+        assert "remat_opt" not in str(forward) and "cos" not in str(forward) and "remat_opt" in str(backward)
+        same(gradient(1.0), jax.jit(gradient)(1.0))
+        same(gradient(1.0), 10 * jax.grad(lambda x: jnp.sin(jnp.exp(jnp.sin(x)) * 2))(1.0))
+    same(jax.jit(jax.vmap(jax.grad(f)))(X), 10 * np.cos(X))
+    same(jax.jit(jax.grad(jax.grad(f)))(1.0), -10 * np.sin(1.0))
+    same(jax.jit(lambda w: jax.grad(lambda x: f(x) * w)(1.0))(2.0), 20 * np.cos(1.0))
+
+
+def test_primitives_of_custom_rules_have_names():
+    @jax.custom_jvp
+    def f(x):
+        return x
+    f.defjvp(lambda primals, tangents: (f(*primals), tangents[0]))
+    assert jax.make_jaxpr(f)(1.0).eqns[0].primitive is custom_jvp_call_p
+    g = jax.custom_vjp(lambda x: x)
+    g.defvjp(lambda x: (x, None), lambda _, ct: (ct,))
+    assert jax.make_jaxpr(g)(1.0).eqns[0].primitive is custom_vjp_call_p
+    assert remat_opt_p.name == "remat_opt"
+
+
+def test_keyword_only_arguments_at_their_defaults_are_left_out():
+    @jax.custom_jvp
+    def f(x, *, scale=2.0):
+        return x * scale
+    f.defjvp(lambda primals, tangents: (f(*primals), 7 * tangents[0]))
+    assert jax.grad(f)(1.0) == 7
+    with pytest.raises(TypeError, match=r"keyword-only arguments \['scale'\]"):
+        f(1.0, scale=3.0)

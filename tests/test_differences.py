@@ -1,0 +1,66 @@
+"""docs/differences.md says what is so: it is what its tool writes, and each row on purpose has a test that shows it."""
+import ast
+import logging
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import hlotrace as jax
+import hlotrace.numpy as jnp
+from hlotrace.sharding import AxisType, NamedSharding, P
+from tools import differences
+
+TESTS = Path(__file__).parent
+
+
+def test_the_page_is_what_the_tool_writes():
+    assert differences.PAGE.read_text("utf-8") == differences.page(), "run: make differences"
+
+
+def test_each_row_is_shown_by_a_test():
+    there = {node.name for path in TESTS.glob("test_*.py") for node in ast.parse(path.read_text("utf-8")).body
+             if isinstance(node, ast.FunctionDef)}
+    assert [row[0] for row in differences.ON_PURPOSE if row[3] not in there] == []
+
+
+@pytest.mark.quick
+def test_what_is_refused_is_read_from_the_source():
+    found = {words for room in differences.refusals().values() for _, words in room}
+    assert "vmap: sum_match=True is not supported; sum over the axis with axis_name and lax.psum" in found
+    for name in differences.config._OPTIONS:
+        assert name in differences.options() or name.startswith("jax_"), name
+
+
+# --- rows that no other file shows ------------------------------------------------------------------------------
+
+def test_a_jit_of_an_equal_function_does_not_compile_again(caplog):
+    with jax.log_compiles(True), caplog.at_level(logging.WARNING):
+        for _ in range(3):
+            jax.jit(lambda x: jnp.cos(x) * 7 - jnp.tanh(x) / 13)(np.ones(5, np.float32))
+    assert sum("ompiled" in record.getMessage() for record in caplog.records) == 1
+
+
+def test_explicit_axes_are_as_auto_ones():
+    x = np.ones((4, 2), np.float32)
+    for kind in (AxisType.Explicit, AxisType.Auto):
+        mesh = jax.make_mesh((4, 2), ("a", "b"), (kind, kind))
+        y = jax.jit(lambda x: x + x.sum(1, keepdims=True))(jax.device_put(x, NamedSharding(mesh, P("a", "b"))))
+        assert y.sharding.spec[0] == "a" and y.tolist() == [[3., 3.]] * 4
+
+
+def test_the_axis_of_pmap_has_a_string_for_a_name():
+    with pytest.raises(TypeError, match=r"axis_name must be a string, got \('i', 1\)"):
+        jax.pmap(lambda x: x, axis_name=("i", 1))(np.ones(1))
+
+
+def test_callbacks_get_numpy_arrays():
+    seen = []
+    jax.jit(lambda x: jax.debug.callback(lambda x: seen.append(type(x)), x))(jnp.ones(2))
+    jax.effects_barrier()
+    assert seen == [np.ndarray]
+
+
+def test_a_program_is_one_object():
+    program = jax.make_jaxpr(lambda x: x + np.arange(300.))(np.ones(300))
+    assert program.jaxpr is program and len(program.consts) == 1

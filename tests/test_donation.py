@@ -1,0 +1,184 @@
+"""Donated arguments: whose memory results take, what is said where none can, numbers that are kept and donated."""
+import os
+import re
+import subprocess
+import sys
+import threading
+import warnings
+
+import numpy as np
+import pytest
+from equal import same
+
+import hlotrace as jax
+import hlotrace.numpy as jnp
+
+W = jnp.ones((4, 25))
+
+
+def donated(f, *args):
+    """(which arguments are deleted by the call, for each result whose memory it has taken), given as arrays."""
+    pointers = [x.unsafe_buffer_pointer() for x in args]
+    outs = jax.tree.leaves(jax.jit(f, donate_argnums=tuple(range(len(args))))(*args))
+    return [x.is_deleted() for x in args], [pointers.index(p) if (p := x.unsafe_buffer_pointer()) in pointers else None
+                                            for x in outs]
+
+
+@pytest.mark.parametrize("f, shapes, taken", [
+    (lambda x: x + 1, [(100,)], [0]),
+    (lambda x: (jnp.int32(0), x + 1), [(100,)], [None, 0]),
+    (lambda x: (x.sum(), x + 1), [(100,)], [None, 0]),
+    (lambda x, y: (x.sum(), y + 1, x + 2), [(100,), (10, 10)], [None, 1, 0]),
+    (lambda x, y: (x + 1, y + 1), [(100,), (100,)], [0, 1]),
+    (lambda x: (x.reshape(10, 10) * 2, jnp.int32(0), x * 3), [(100,)], [None, None, 0]),
+    (lambda x: x.astype(jnp.int32), [(100,)], [0]),
+    (lambda x: (jnp.int32(0), x.reshape(10, 10) + 1), [(100,)], [None, 0]),
+])
+def test_a_result_takes_the_memory_of_a_donated_argument(f, shapes, taken):
+    deleted, found = donated(f, *[jnp.ones(s) for s in shapes])
+    assert all(deleted) and found == taken
+
+
+def test_a_donated_number_of_one_result_among_several():
+    x = jnp.float32(1) + 1
+    same(jax.jit(lambda x: (jnp.int32(0), x + 1), donate_argnums=0)(x), (np.int32(0), np.float32(3)))
+    assert x.is_deleted()
+
+
+STATE = {"w": (4, 25), "m": (4, 25), "count": (2,)}
+
+
+@pytest.mark.parametrize("f, lines", [
+    (lambda s: (s["w"] + s["m"] + s["count"][0]).astype(jnp.bfloat16), [
+        "s['count'], float32[2]: the result has another shape and dtype: bfloat16[4,25]",
+        "s['m'], float32[4,25]: the result has another dtype: bfloat16[4,25]",
+        "s['w'], float32[4,25]: the result has another dtype"]),
+    (lambda s: {"w": s["w"] + s["m"] + s["count"][0], "loss": s["w"].sum()}, [
+        "s['count'], float32[2]: the nearest result, result['loss'], has another shape: float32[]",
+        "s['w'], float32[4,25]: the nearest result, result['w'], takes the memory of s['m']"]),
+    (lambda s: [s["w"][:2] + s["m"][:2], s["count"] + 1, s["m"]], [
+        "s['w'], float32[4,25]: the nearest result, result[2], takes the memory of s['m']"]),
+    (lambda s: jax.debug.callback(lambda *_: None, s), ["s['w'], float32[4,25]: there is no result"]),
+])
+def test_a_donated_argument_that_no_result_fits_is_told_of(f, lines):
+    for run in (lambda g, s: g(s), lambda g, s: g.lower(s).compile()(s)):
+        def step(s):
+            return f(s)
+        state = {k: jnp.ones(shape) for k, shape in STATE.items()}
+        g = jax.jit(step, donate_argnums=0)
+        with pytest.warns(UserWarning, match="^Some donated buffers were not usable: arguments of step") as caught:
+            run(g, state)
+        jax.effects_barrier()
+        text, = [str(w.message) for w in caught]
+        assert caught[0].filename == __file__
+        for line in lines:
+            assert line in text
+            name = re.match(r"s\['(\w+)'\]", line)[1]
+            assert not state[name].is_deleted()
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")      # said once
+            g({k: jnp.ones(shape) for k, shape in STATE.items()})
+
+
+def test_what_is_not_used_up_stays_as_it_was():
+    x = jnp.ones(4)
+    f = jax.jit(lambda x: x.sum(), donate_argnums=0)
+    with pytest.warns(UserWarning, match=r"x, float32\[4\]: the result has another shape: float32\[\]"):
+        f(x)
+    assert not x.is_deleted() and not x.committed
+    same(f(x) + x, np.full(4, 5.))
+
+
+def test_many_are_told_of_by_the_first():
+    with pytest.warns(UserWarning, match="and 12 more"):
+        jax.jit(lambda xs: sum(xs)[0], donate_argnums=0)([jnp.ones(3) + i for i in range(20)])
+
+
+@pytest.mark.parametrize("f, args", [
+    (lambda x: x * 2, (1.,)), (lambda x, y: x + y, (1., 1.)),
+    (lambda s: jax.tree.map(lambda x: x * 2, s), ({"a": .1, "b": .1},)),
+    (lambda x, y: (x, y), (np.float32(2), np.float32(2))), (lambda x, y: x + y, (True, True)), (lambda x: x[None], (3,)),
+    (lambda x: x.sum(), (np.ones((), np.int32),)), (lambda x, y: x * y, (2j, 2j)),
+])
+def test_equal_numbers_are_donated_as_often_as_they_are_passed(f, args):
+    g = jax.jit(f, donate_argnums=tuple(range(len(args))))
+    compiled = g.lower(*args).compile()
+    want = jax.jit(f)(*args)
+    for call in (g, g, compiled, compiled, lambda *a: jax.vmap(g, in_axes=None, axis_size=2)(*a)):
+        got = call(*args)
+        same(jax.tree.map(lambda a, b: a[0] if a.ndim > b.ndim else a, got, want), want)
+    same([jnp.zeros(2) + x for x in jax.tree.leaves(args)], [np.zeros(2) + x for x in jax.tree.leaves(args)])
+
+
+@pytest.mark.parametrize("f", [
+    lambda v: jax.jvp(lambda x: x, (v,), (v,)), lambda v: jax.vjp(lambda x: x, v)[0], jax.value_and_grad(lambda x: x),
+    lambda v: jax.vjp(lambda x: x, v)[1](v), jax.grad(lambda x: 3. * x), jax.jit(lambda x: x), jax.device_put, jnp.asarray,
+    lambda v: jax.device_put(v, jax.devices()[0]), lambda v: jax.linearize(lambda x: x, v)[0], jax.checkpoint(lambda x: x),
+    lambda v: jax.lax.with_sharding_constraint(v, jax.sharding.SingleDeviceSharding(jax.devices()[0])),
+    lambda v: jax.lax.scan(lambda c, _: (c, None), v, None, 1)[0], lambda v: jax.lax.cond(True, lambda: v, lambda: v),
+    jax.custom_jvp(lambda x: x), jax.jit(lambda x: x, donate_argnums=0, device=jax.devices()[0]),
+])
+def test_a_result_made_of_a_number_is_nobody_elses(f):
+    if isinstance(f, jax.custom_jvp):
+        f.defjvp(lambda x, t: (x[0], t[0]))
+    first, second = f(7.25), f(7.25)
+    for x in jax.tree.leaves(first):
+        if isinstance(x, jax.Array):
+            x.delete()
+    for x in jax.tree.leaves(second):
+        assert float(x) in (7.25, 1., 3.)
+    same((f(7.25), jnp.zeros(2) + 7.25)[1], [7.25, 7.25])
+
+
+def test_threads_do_not_see_a_number_deleted_that_another_donated():
+    step, errors = jax.jit(lambda x: x + 1, donate_argnums=0), []
+
+    def work():
+        try:
+            for _ in range(200):
+                step(3.)
+                jnp.ones(2) * 3.
+        except Exception as error:
+            errors.append(error)
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert not errors
+
+
+def test_a_buffer_that_is_donated_twice_is_an_error_that_names_the_argument():
+    x = jnp.ones(3)
+    for numbers in ((0,), (0, 1)):
+        with pytest.raises(ValueError, match="argument 0 of add is donated and passed a second time in one call"):
+            def add(x, y):
+                return x + 1, y + 1
+            jax.jit(add, donate_argnums=numbers)(x, x)
+        assert not x.is_deleted()
+
+
+OVER_DEVICES = """
+import warnings
+import hlotrace as jax, hlotrace.numpy as jnp
+mesh = jax.make_mesh((4,), ("x",))
+lies = lambda *spec: jax.NamedSharding(mesh, jax.P(*spec))
+def told(out, f=lambda x: x + 1):
+    x = jax.device_put(jnp.ones((8, 100)), lies("x"))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        jax.jit(f, donate_argnums=0, out_shardings=out)(x)
+    return x.is_deleted(), [str(w.message) for w in caught]
+assert told(None) == told(lies("x")) == told(lies(None, "x")) == (True, [])
+deleted, (text,) = told(lies())
+assert not deleted and "x, float32[8,100]: the result has its shape and dtype but another sharding: " in text, text
+assert "P()" in text and "P('x'" in text
+deleted, (text,) = told(lies("x"), lambda x: x.astype(jnp.bfloat16))
+assert not deleted and "another dtype: bfloat16[8,100]" in text, text
+assert told(None, lambda x: (jnp.int32(0), x + 1)) == (True, [])
+"""
+
+
+def test_donated_arguments_over_devices():
+    environment = {**os.environ, "XLA_FLAGS": "--xla_force_host_platform_device_count=4"}
+    subprocess.run([sys.executable, "-c", OVER_DEVICES], check=True, env=environment)

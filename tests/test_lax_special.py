@@ -1,0 +1,82 @@
+"""Incomplete gamma and beta functions against SciPy, over where they are hard, and at the ends of where they are defined."""
+import numpy as np
+import pytest
+from scipy import special
+
+import hlotrace as jax
+from hlotrace import lax
+
+RNG = np.random.default_rng(0)
+# shapes from 0.001 to 100000; arguments around them, within some widths of the distribution and far from it
+A = 10 ** RNG.uniform(-3, 5, 600)
+X = A * np.where(RNG.random(600) < 0.5, np.exp(RNG.normal(size=600) / np.sqrt(A + 1)), 10 ** RNG.uniform(-1, 1, 600))
+B = 10 ** RNG.uniform(-2, 5, 600)
+Y = np.clip(np.where(RNG.random(600) < 0.7, RNG.beta(A, B), RNG.random(600)), 1e-9, 1 - 1e-7)
+N, INF = np.nan, np.inf
+both = jax.jit(lambda a, x, b, y: (lax.igamma(a, x), lax.igammac(a, x), lax.betainc(a, b, y)))
+
+
+@pytest.mark.parametrize("dtype, rtol", [(np.float64, 2e-11), (np.float32, 3e-5)])
+def test_values(dtype, rtol):
+    a, x, b, y = (v.astype(dtype) for v in (A, X, B, Y))
+    wide = [v.astype(np.float64) for v in (a, x, b, y)]
+    with jax.enable_x64():
+        p, q, beta = both(a, x, b, y)
+    assert p.dtype == q.dtype == beta.dtype == dtype
+    smallest = 1e-270 if dtype is np.float64 else 1e-30
+    for found, want in ((p, special.gammainc(*wide[:2])), (beta, special.betainc(wide[0], *wide[2:]))):
+        np.testing.assert_allclose(found, want, rtol=rtol, atol=smallest)
+    # where P is nearly 1 because a is small, Q is no better than 1 - P
+    np.testing.assert_allclose(q, special.gammaincc(*wide[:2]), rtol=rtol, atol=1e-15 if dtype is np.float64 else 1e-6)
+
+
+ENDS = [(0, 1, 1), (-1, 1, N), (1, -1, N), (2, 0, 0), (INF, 1, 0), (N, 1, N), (1, N, N), (1, INF, 1), (0, 0, N), (INF, 0, 0),
+        (0, INF, 1), (INF, INF, 1), (-0.5, 0, N)]
+BETA_ENDS = [(1, 1, 0, 0), (1, 1, 1, 1), (0, 1, 0.5, 1), (1, 0, 0.5, 0), (0, 0, 0.5, N), (INF, 1, 0.5, 0), (1, INF, 0.5, 1),
+             (INF, INF, 0.5, N), (-1, 1, 0.5, N), (1, -1, 0.5, N), (1, 1, -0.1, N), (1, 1, 1.1, N), (N, 1, 0.5, N),
+             (1, 1, N, N), (0, 1, 0, 0), (1, 0, 1, 1), (0, 0, 1, N), (1, 1e-30, 0.5, 0), (1e-30, 1, 0.5, 1)]
+
+
+def test_ends():
+    """As JAX gives them, but for igamma(inf, 1), which is NaN there."""
+    def columns(rows):
+        return np.resize(np.array(rows, np.float32), (A.size, len(rows[0]))).T
+    (a, x, want), (p, b, y, beta) = columns(ENDS), columns(BETA_ENDS)
+    one = np.ones_like(a)
+    found = both(a, x, one, one)
+    np.testing.assert_array_equal(found[0], want)
+    np.testing.assert_array_equal(found[1], 1 - want)
+    np.testing.assert_allclose(both(p, one, b, y)[2], beta, atol=1e-6)
+
+
+def test_derivatives_by_a():
+    """By a: values of mpmath, at 60 digits."""
+    a, x = np.array([2.0, 0.7, 64.0, 1e5, 3.0, 1.0]), np.array([1.5, 5.0, 60.0, 1e5, 0.0, 1e-300])
+    with jax.enable_x64():
+        by_a, sample, by_x = jax.jit(lambda a, x: (lax.igamma_grad_a(a, x), lax.random_gamma_grad(a, x), jax.grad(
+            lambda x: (lax.igamma(a, x) - lax.igammac(a, x)).sum())(x)))(a, x)
+    np.testing.assert_allclose(by_a, BY_A, rtol=1e-11)
+    np.testing.assert_allclose(sample, SAMPLE, rtol=1e-11)
+    np.testing.assert_allclose(by_x, 2 * np.exp(special.xlogy(a - 1, x) - x - special.gammaln(a)), rtol=1e-9)
+
+
+BY_A = [-0.3134886378250793, -0.009118696039352872, -0.04525475753909522, -0.001261567312316086, 0, -6.911983122333122e-298]
+SAMPLE = [0.9366390678772174, 2.8470123807946615, 0.9706022769553568, 1.0000016666683333, 0, 6.911983122333122e-298]
+
+
+def test_narrow_types_are_computed_in_wider_ones():
+    found = lax.igamma(np.array([2, 500], np.float16), np.array([3, 500], np.float16))
+    assert found.dtype == np.float16
+    np.testing.assert_allclose(np.asarray(found, float), [0.8008517, 0.5059471], rtol=1e-3)
+
+
+def test_steep_ends():
+    x = np.array([0.0, 1.0], np.float32)
+    by_x = jax.jit(jax.grad(lambda x: (lax.igamma(np.ones(2, np.float32), x) + lax.betainc(1.0, 1.0, x)).sum()))(x)
+    np.testing.assert_allclose(by_x, [2, 1 + np.exp(-1)], rtol=1e-5)
+
+
+@pytest.mark.parametrize("function", [lax.igamma_grad_a, lax.random_gamma_grad])
+def test_derivatives_of_derivatives_are_refused(function):
+    with pytest.raises(NotImplementedError, match="has no derivative"):
+        jax.grad(function)(1.0, 2.0)

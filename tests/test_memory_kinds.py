@@ -1,0 +1,84 @@
+"""Memory kinds: arrays are put into a kind of their devices' memory, and programs take, make and give such arrays."""
+import re
+
+import numpy as np
+import pytest
+from mesh8 import on, one
+
+import hlotrace as jax
+import hlotrace.numpy as jnp
+
+KINDS = ["pinned_host", "unpinned_host"]
+PLACES = {"one device": lambda: one(3), "rows": lambda: on("data"), "tiles": lambda: on("data", "model"), "copies": on}
+SOURCES = {"NumPy": lambda x: x, "the default device": jnp.asarray, "another device": lambda x: jax.device_put(x, one(5)),
+           "columns": lambda x: jax.device_put(x, on(None, "model"))}
+X = np.arange(32, dtype=np.float32).reshape(8, 4)
+
+
+def holds(array, want, sharding):
+    """The array and each of its parts have these values, and say that they lie so."""
+    assert array.sharding == sharding and array.sharding.memory_kind == sharding.memory_kind
+    assert all(s.data.sharding.memory_kind == sharding.memory_kind for s in array.addressable_shards)
+    np.testing.assert_array_equal(np.asarray(array), want)
+    return True
+
+
+@pytest.fixture(params=PLACES)
+def place(request):
+    return PLACES[request.param]()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("source", SOURCES)
+def test_arrays_go_into_a_kind_of_memory_and_back(place, kind, source):
+    pinned = place.with_memory_kind(kind)
+    x = jax.device_put(SOURCES[source](X), pinned)
+    assert holds(x, X, pinned) and holds(jax.device_put(x, place), X, place)
+    assert holds(jax.device_put(x, on("model").with_memory_kind(kind)), X, on("model").with_memory_kind(kind))
+    np.testing.assert_array_equal(x + 1, X + 1)
+    np.testing.assert_array_equal(jax.jit(lambda x: x * 2)(x), X * 2)
+    np.testing.assert_array_equal(x[2:], X[2:])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_results_are_given_in_a_kind_of_memory(place, kind):
+    pinned = place.with_memory_kind(kind)
+    asked, put = jax.jit(lambda x: x * 2, out_shardings=pinned), jax.jit(lambda x: jax.device_put(x * 2, pinned))
+    for f in (asked, put, asked.lower(X).compile(), put.lower(X).compile(), jax.jit(asked, out_shardings=pinned),
+              jax.jit(jax.vmap(lambda x: x * 2), out_shardings=pinned)):
+        assert holds(f(X), 2 * X, pinned)
+    assert holds(asked(asked(X)), 4 * X, pinned)
+    both = jax.jit(lambda x: x * 2, in_shardings=pinned, out_shardings=pinned, donate_argnums=0)
+    assert holds(both(jax.device_put(X, pinned)), 2 * X, pinned)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_inside_of_programs_values_go_there_and_back(place, kind):
+    pinned = place.with_memory_kind(kind)
+
+    def f(x):
+        return jax.device_put(jax.device_put(x * 2, pinned), place) + 1
+    got = jax.jit(f)(X)
+    np.testing.assert_array_equal(got, 2 * X + 1)
+    assert got.sharding.memory_kind == place.memory_kind
+    np.testing.assert_array_equal(jax.jit(jax.vmap(f))(np.stack([X, -X])), np.stack([2 * X + 1, 1 - 2 * X]))
+    np.testing.assert_array_equal(jax.jit(jax.grad(lambda x: (f(x) ** 2).sum()))(X), 4 * (2 * X + 1))
+    np.testing.assert_array_equal(jax.jit(jax.grad(lambda x: (jax.device_put(x, pinned) ** 2).sum()))(X), 2 * X)
+
+
+def kinds(f, **options):
+    """The placements that the text of a program names, in order, and the kinds of its arguments and results."""
+    text = jax.jit(f, **options).lower(X).as_text()
+    calls = re.findall(r'@annotate_device_placement.*_xla_buffer_placement = "(\w+)"', text)
+    return calls, re.findall(r'mhlo.memory_kind = "(\w+)"', text)
+
+
+def test_the_text_says_where_values_go():
+    pinned, plain = one(0).with_memory_kind("pinned_host"), one(0)
+    assert kinds(lambda x: x * 2) == ([], [])
+    assert kinds(lambda x: jax.device_put(x * 2, plain)) == ([], [])
+    assert kinds(lambda x: x * 2, out_shardings=pinned) == (["pinned_host"], ["pinned_host"])
+    assert kinds(lambda x: jax.device_put(x * 2, pinned)) == (["pinned_host"], ["pinned_host"])
+    assert kinds(lambda x: jax.device_put(x * 2, pinned) + 1) == (["pinned_host"], [])
+    assert kinds(lambda x: jax.device_put(jax.device_put(x, pinned), plain)) == (["pinned_host", "device"], [])
+    assert kinds(lambda x: jax.device_put(x, plain), in_shardings=pinned) == (["device"], ["pinned_host"])

@@ -1,0 +1,168 @@
+"""README as its reader takes it: each block pasted in an empty folder runs, and prints what stands under it.
+
+A ```python block is a program of its own; under "save it as `name.py`" it is a file that the commands use.  A ```text block
+is what the block above it prints, with "..." for anything.  What would take minutes or the network has a stand-in that
+refuses what the real thing would: `make` shows what it would do, `pip` reads the requirement, bench.py its options.
+"""
+import ast
+import pkgutil
+import re
+import shutil
+import subprocess
+import sys
+import textwrap
+import tomllib
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from hlotrace.runtime import plugins
+
+ROOT = Path(__file__).resolve().parent.parent
+README = (ROOT / "README.md").read_text("utf-8")
+PAGES = {path.name: path.read_text("utf-8") for path in sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])}
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+
+
+class Block(NamedTuple):
+    line: int
+    language: str
+    text: str
+    name: str               # of the file that a Python block is saved as
+    output: str | None      # None: README does not say what it prints
+
+
+def blocks(page):
+    """Every fenced block with what stands under it."""
+    pattern = re.compile(r"^( *)```(\w*)\n(.*?)^\1```$", re.M | re.S)
+    found = [(m.start(), m.end(), m[2], textwrap.dedent(m[3])) for m in pattern.finditer(page)]
+    for (start, end, language, text), (following, _, kind, output) in zip(found, [*found[1:], (None, None, None, None)]):
+        under = kind == "text" and not page[end:following].strip()
+        name, = re.findall(r"save it as `(\w+\.\w+)`:\s*\Z", page[:start]) or ["block.py"]
+        yield Block(page.count("\n", 0, start) + 1, language, text, name, output if under else None)
+
+
+BLOCKS = [block for block in blocks(README) if block.language != "text"]
+FILES = {block.name: block.text for block in BLOCKS if block.name != "block.py"}
+
+
+def matches(wanted, printed):
+    """Is it what README says?  A line `...` is for any lines, `...` in a line for anything in it."""
+    lines = [".*" if line.strip() == "..." else ".*".join(map(re.escape, line.split("..."))) for line in wanted.splitlines()]
+    pattern = "\n".join(line if line != ".*" else r"(?:.*\n)*?.*" for line in lines)
+    return re.fullmatch(pattern, printed.rstrip("\n")) is not None
+
+
+@pytest.fixture(scope="module")
+def reader(tmp_path_factory):
+    """Runs a block in an empty folder, with the PATH of an environment that hlotrace was installed in: what it prints."""
+    folder, bin = tmp_path_factory.mktemp("reader"), tmp_path_factory.mktemp("bin")
+    stand_ins = {
+        "python": f"""
+            case "$1" in
+                examples/*) test -f "{ROOT}/$1" ;;      # tests/test_examples.py runs them
+                tools/bench.py) shift; exec "{sys.executable}" "{ROOT}/tools/bench.py" "$@" --help ;;
+                *) exec "{sys.executable}" "$@" ;;
+            esac""",
+        "hlotrace-dump": f'exec "{sys.executable}" -m hlotrace.tools.dump_hlo "$@"',
+        "make": f'exec "{shutil.which("make")}" --dry-run --no-print-directory -C "{ROOT}" "$@"',
+        "bash": f'test -f "{ROOT}/$1"',
+        "pip": f'exec "{sys.executable}" "{__file__}" "$@"',
+    }
+    for name, script in stand_ins.items():
+        (bin / name).write_text(f"#!/bin/sh\n{textwrap.dedent(script)}\n")
+        (bin / name).chmod(0o755)
+    environment = {"PATH": f"{bin}:/usr/bin:/bin", "HOME": str(folder), "PYTHONPATH": str(ROOT), "LANG": "C.UTF-8"}
+
+    def run(block):
+        for name, text in (FILES | {block.name: block.text}).items():
+            (folder / name).write_text(text, "utf-8")
+        command = [sys.executable, block.name] if block.language == "python" else ["/bin/sh", "-euc", block.text]
+        done = subprocess.run(command, cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, text=True, timeout=120)
+        assert done.returncode == 0, done.stdout
+        return done.stdout
+    return run
+
+
+def _requirements(arguments):
+    """The stand-in of pip: refuses what is not `install`, a folder without a project, or an extra that this one lacks."""
+    command, *wanted = [argument for argument in arguments if argument != "-e"]
+    assert command == "install" and wanted
+    for requirement in wanted:
+        name, extras, version = re.fullmatch(r"([\w.-]+)(?:\[(.*)\])?(?:==([\w.*]+))?", requirement).groups()
+        if name == ".":
+            assert set(filter(None, (extras or "").split(","))) <= PROJECT["optional-dependencies"].keys()
+        else:
+            assert version, f"{name}: which version?"
+
+
+@pytest.mark.parametrize("block", BLOCKS, ids=lambda block: f"line {block.line}")
+def test_every_block_runs_as_it_stands_and_prints_what_is_said(block, reader):
+    if "topologies" in block.text and "tpu" not in plugins.find():
+        pytest.skip("no libtpu wheel is installed")
+    printed = reader(block)
+    assert block.output is None or matches(block.output, printed), f"it prints:\n{printed}"
+
+
+@pytest.mark.quick
+def test_every_block_is_in_a_language_that_is_run():
+    assert {block.language for block in BLOCKS} == {"sh", "python"} and len(BLOCKS) > 12
+    assert all(block.output for block in blocks(README) if block.language == "python" and "print(" in block.text
+               and "topologies" not in block.text)
+    fenced = re.sub(r"^( *)```.*?^\1```$", "", README, flags=re.M | re.S)
+    assert not re.findall(r"\n\n(    .*)", fenced), "an indented block is not run: fence it"
+
+
+COMMANDS = sorted({command for page in ("README.md", "CONTRIBUTING.md") for command in re.findall(
+    r"`((?:python|pip|make|bash|hlotrace-dump) [^`]+)`", re.sub(r"```.*?```", "", PAGES[page], flags=re.S))})
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_within_a_sentence_runs_as_it_stands(command, reader):
+    reader(Block(0, "sh", command, "block.py", None))
+
+
+@pytest.mark.quick
+def test_files_that_are_shown_are_those_of_the_examples():
+    for name, text in FILES.items():
+        assert text == (ROOT / "examples" / name).read_text("utf-8")
+    body = lambda text: [ast.dump(statement) for statement in ast.parse(text).body]
+    quickstart = body((ROOT / "examples" / "quickstart.py").read_text("utf-8"))
+    shown, = [body(block.text) for block in BLOCKS if block.language == "python" and "vmap" in block.text]
+    assert shown == quickstart[1:len(shown) + 1]
+
+
+@pytest.mark.quick
+def test_every_name_that_is_given_in_full_exists():
+    names = set(re.findall(r"`(hlotrace(?:\.\w+)+)", README))
+    assert len(names) > 12
+    for name in names:
+        pkgutil.resolve_name(name)
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("page", PAGES)
+def test_every_link_leads_somewhere(page):
+    anchor = lambda title: re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
+    folder = ROOT if (ROOT / page).exists() else ROOT / "docs"
+    for path, _, heading in (link.partition("#") for link in re.findall(r"\]\(([^)\s]+)\)", PAGES[page])):
+        if path.startswith("http"):
+            continue
+        target = folder / path if path else folder / page
+        assert target.exists(), (path, heading)
+        if heading:
+            assert heading in [anchor(title) for title in re.findall(r"^#+ (.*)$", target.read_text("utf-8"), re.M)]
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize(("wanted", "printed", "same"), [
+    ("a\nb", "a\nb\n", True), ("a", "a\nb", False), ("a ... c", "a b c", True), ("a\n...\nd", "a\nb\nc\nd", True),
+    ("a ... c", "a\nc", False), ("[...]", "[1. 2.]", True), ("a\n...", "a\nb\nc", True), ("...\nb", "b", False)])
+def test_what_counts_as_the_same_output(wanted, printed, same):
+    assert matches(wanted, printed) == same
+
+
+if __name__ == "__main__":
+    _requirements(sys.argv[1:])

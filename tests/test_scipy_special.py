@@ -1,0 +1,146 @@
+"""scipy.special against SciPy: values over wide grids and at ends, derivatives against differences of SciPy's values."""
+import numpy as np
+import pytest
+from scipy import special as theirs
+
+import hlotrace as jax
+import hlotrace.scipy.special as ours
+
+RNG = np.random.default_rng(0)
+N, INF = 200, np.inf
+WIDE = np.concatenate([RNG.normal(size=N) * 3, RNG.normal(size=N) * 25, [0.0, -0.0, INF, -INF, np.nan]])
+POSITIVE, OTHER = 10 ** RNG.uniform(-4, 2.5, (2, N))
+SIGNED = RNG.uniform(-9.5, 20, N)
+PART = np.concatenate([RNG.random(N), 10 ** RNG.uniform(-30, 0, N), [0.0, 1.0]])
+ORDER = RNG.integers(0, 25, N)
+
+
+def even_ci(x):
+    return theirs.sici(x)[0], theirs.sici(np.abs(x))[1]
+
+
+# name, arguments, relative error allowed to float64
+VALUES = [
+    ("erfcx", (WIDE,), 3e-14), ("ndtr", (WIDE,), 1e-13), ("log_ndtr", (WIDE,), 1e-10), ("dawsn", (WIDE,), 3e-14),
+    ("fresnel", (WIDE,), 1e-13), ("i0", (WIDE[:N],), 1e-13), ("i1", (WIDE[:N],), 1e-13), ("gammasgn", (SIGNED,), 0),
+    ("gamma", (SIGNED,), 1e-12), ("ndtri", (PART,), 1e-13), ("erfcinv", (2 * PART,), 1e-13), ("logit", (PART,), 1e-11),
+    ("expi", (np.concatenate([POSITIVE, -POSITIVE, [0.0]]),), 1e-11), ("spence", (np.append(POSITIVE, [0, 1, -1]),), 1e-12),
+    ("sici", (np.concatenate([POSITIVE, -POSITIVE, [INF]]),), 1e-11), ("entr", (np.append(POSITIVE, [0, -1]),), 1e-13),
+    ("betaln", (POSITIVE, OTHER), 1e-10), ("beta", (POSITIVE, OTHER), 1e-10), ("poch", (POSITIVE, OTHER / 30), 1e-10),
+    ("xlog1py", (POSITIVE, OTHER), 1e-13), ("kl_div", (POSITIVE, OTHER), 1e-7), ("boxcox", (POSITIVE, WIDE[:N]), 1e-13),
+    ("boxcox1p", (POSITIVE, WIDE[:N]), 1e-13), ("owens_t", (WIDE[:N], SIGNED), 1e-11), ("expn", (ORDER, POSITIVE), 1e-13),
+    ("polygamma", (ORDER % 6, POSITIVE), 1e-12), ("hyp1f1", (PART[:N] * 3, OTHER + 1, WIDE[:N] * 4), 1e-9),
+    ("wofz", (WIDE[:N] + 1j * SIGNED / 4,), 1e-12), ("comb", (ORDER + 0.0, ORDER[::-1] * 0.5), 1e-11)]
+REFERENCES = {"sici": even_ci}
+
+
+def as_tuple(x):
+    return x if isinstance(x, tuple) else (x,)
+
+
+def test_values():
+    with jax.enable_x64():
+        found = jax.jit(lambda rows: [getattr(ours, name)(*args) for (name, *_), args in zip(VALUES, rows)])(
+            [args for _, args, _ in VALUES])
+    for (name, args, rtol), got in zip(VALUES, found):
+        with np.errstate(all="ignore"):
+            want = REFERENCES.get(name, getattr(theirs, name))(*args)
+        for g, w in zip(as_tuple(got), as_tuple(want)):
+            assert g.dtype == w.dtype
+            np.testing.assert_allclose(g, w, rtol=rtol, atol=1e-290, err_msg=name)
+
+
+def test_values_in_single_precision():
+    names = ["ndtri", "sici", "betaln"]
+    rows = [row for row in VALUES if row[0] in names]
+    narrow = [[x.astype(np.float32) if x.dtype == np.float64 else x for x in args] for _, args, _ in rows]
+    found = jax.jit(lambda inputs: [getattr(ours, name)(*args) for (name, *_), args in zip(rows, inputs)])(narrow)
+    for (name, *_), args, got in zip(rows, narrow, found):
+        want = REFERENCES.get(name, getattr(theirs, name))(*[x.astype(float) for x in args])
+        for g, w in zip(as_tuple(got), as_tuple(want)):
+            usual = (np.abs(w) < 1e30) | ~np.isfinite(w)
+            assert g.dtype == np.float32
+            np.testing.assert_allclose(np.asarray(g)[usual], w[usual], rtol=2e-5, atol=2e-6, err_msg=name)
+
+
+# name, arguments, by which of them
+SLOPES = [("erfcx", (2.5,), 0), ("log_ndtr", (-3.0,), 0), ("ndtri", (0.01,), 0), ("erfcinv", (0.3,), 0), ("exp1", (0.7,), 0),
+          ("expi", (-2.0,), 0), ("expn", (3, 1.5), 1), ("dawsn", (0.3,), 0), ("spence", (0.2,), 0), ("spence", (1.0,), 0),
+          ("spence", (5.0,), 0), ("owens_t", (0.5, 2.0), 0), ("owens_t", (0.5, 0.3), 1), ("gamma", (-1.5,), 0),
+          ("betaln", (20.0, 0.3), 0), ("poch", (4.0, 2.5), 1), ("xlogy", (0.5, 2.0), 1), ("entr", (0.4,), 0),
+          ("logit", (0.3,), 0), ("boxcox", (2.0, 0.7), 1), ("i1", (-2.0,), 0), ("hyp1f1", (1.5, 2.5, 0.7), 0),
+          ("hyp1f1", (1.5, 2.5, 0.7), 1), ("hyp1f1", (1.5, 2.5, -3.0), 2), ("gammainc", (2.0, 1.5), 0),
+          ("betainc", (2.0, 1.5, 0.3), 2)]
+
+
+def test_derivatives():
+    with jax.enable_x64():
+        found = jax.jit(lambda rows: [
+            jax.grad(getattr(ours, name), at)(*args) for (name, _, at), args in zip(SLOPES, rows)])(
+                [args for _, args, _ in SLOPES])
+    for (name, args, at), got in zip(SLOPES, found):
+        h = 1e-5
+        after, before = ([x + step * (i == at) for i, x in enumerate(args)] for step in (h, -h))
+        slope = (getattr(theirs, name)(*after) - getattr(theirs, name)(*before)) / (2 * h)
+        np.testing.assert_allclose(got, slope, rtol=1e-6, err_msg=f"{name} {args}")
+
+
+ENDS = [("gammasgn", (np.array([0.0, -0.0, -1, -0.5, -1.5, -INF]),), [1, -1, np.nan, -1, 1, np.nan]),
+        ("gamma", (np.array([0.0, -0.0, -1, 172, INF, -INF]),), [INF, -INF, np.nan, INF, INF, np.nan]),
+        ("xlogy", (0.0, -1.0), 0), ("xlogy", (0.0, np.nan), np.nan), ("entr", (-1.0,), -INF), ("rel_entr", (1.0, 0.0), INF),
+        ("rel_entr", (0.0, 0.0), 0), ("kl_div", (0.0, 2.0), 2), ("comb", (2, 5), 0), ("comb", (-2, 1), 0),
+        ("factorial", (-1.0,), 0), ("poch", (0.0, 0.0), 1), ("expn", (np.array([1, 2, 3]), np.array([0.0, 0.0, -1.0])), [
+            INF, 1, np.nan]), ("ndtri", (-1.0,), np.nan), ("boxcox", (0.0, 0.5), -2), ("sici", (0.0,), (0, -INF))]
+
+
+def test_ends():
+    """As JAX gives them."""
+    found, *slopes = jax.jit(lambda inputs: (
+        [getattr(ours, name)(*args) for (name, *_), args in zip(ENDS, inputs)], jax.grad(ours.entr)(0.0),
+        jax.grad(ours.xlogy, 1)(0.0, 2.0)))([args for _, args, _ in ENDS])
+    for (name, _, want), got in zip(ENDS, found):
+        np.testing.assert_allclose(got, want, err_msg=name)
+    assert slopes == [INF, 0]
+
+
+def test_those_of_other_arguments():
+    np.testing.assert_allclose(ours.bernoulli(8), theirs.bernoulli(8), atol=1e-7)
+    np.testing.assert_allclose(ours.multigammaln(3.5, 3), theirs.multigammaln(3.5, 3), rtol=1e-6)
+    np.testing.assert_allclose(ours.comb(5, 2, repetition=True), 15, rtol=1e-5)
+    z = np.array([0.0, 0.5, 3.0, 12.0], np.float32)
+    np.testing.assert_allclose(ours.bessel_jn(z, v=3), [theirs.jv(k, z) for k in range(4)], atol=1e-6)
+    x = RNG.normal(size=(2, 3)).astype(np.float32)
+    np.testing.assert_allclose(ours.softmax(x, axis=1), theirs.softmax(x, axis=1), rtol=1e-5)
+    np.testing.assert_allclose(ours.log_softmax(x), theirs.log_softmax(x), rtol=1e-5)
+    np.testing.assert_allclose(ours.logsumexp(x), theirs.logsumexp(x), rtol=1e-5)
+    np.testing.assert_allclose(ours.log_ndtr(-30.0, series_order=0), -454.32013, rtol=1e-6)
+    types = jax.eval_shape(lambda x, y: (ours.erfcx(x), ours.ndtri(y), ours.expit(1j), ours.wofz(1.0)), np.ones(
+        2, np.float16), np.ones(2, jax.numpy.bfloat16))
+    assert [t.dtype.name for t in types] == ["float16", "bfloat16", "complex64", "complex64"]
+    np.testing.assert_allclose(ours.betainc(b=2, a=1, x=np.array([0.1, 1])), theirs.betainc(1, 2, [0.1, 1]), rtol=1e-5)
+
+
+def test_those_that_are_primitives():
+    x = np.array([0.3, 0.7], np.float32)
+    found = jax.jit(lambda x: [f(x) for f in PRIMITIVE])(x)
+    for function, got in zip(PRIMITIVE, found):
+        np.testing.assert_allclose(got, getattr(theirs, function.__name__)(x), rtol=2e-6, err_msg=function.__name__)
+    np.testing.assert_allclose(ours.zeta(x + 1.5, 2), theirs.zeta(x + 1.5, 2), rtol=2e-6)
+    np.testing.assert_allclose(ours.gammaincc(2, x), theirs.gammaincc(2, x), rtol=2e-6)
+
+
+PRIMITIVE = [ours.erf, ours.erfc, ours.erfinv, ours.digamma, ours.gammaln, ours.i0e, ours.i1e, ours.expit]
+
+
+@pytest.mark.parametrize("call, error, words", [
+    (lambda: ours.erf(1j), TypeError, "does not take complex numbers, got complex64"),
+    (lambda: ours.polygamma(1.5, 2.0), ValueError, "integer type, got float32"),
+    (lambda: ours.zeta(2.0), NotImplementedError, "is zeta\\(x, 1\\)"),
+    (lambda: ours.factorial(5, exact=True), NotImplementedError, "math.factorial"),
+    (lambda: ours.bernoulli(-1), ValueError, "non-negative"),
+    (lambda: ours.log_ndtr(0.0, 1.5), TypeError, "Python integer"), (lambda: ours.log_ndtr(0.0, 31), ValueError, "0 to 30"),
+    (lambda: ours.bessel_jn(1.0, v=-1), ValueError, "0 <= v < n_iter"),
+    (lambda: ours.gamma([1.0, 2.0]), TypeError, "jnp.array")])
+def test_refused(call, error, words):
+    with pytest.raises(error, match=words):
+        call()

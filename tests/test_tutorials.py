@@ -1,0 +1,44 @@
+"""The tutorials under docs/: the blocks of each are one program, which runs as it stands and prints what is said."""
+import re
+import shutil
+import subprocess
+import sys
+
+import pytest
+from test_readme import PAGES, blocks, matches
+
+TUTORIALS = ("primitives.md", "kernels.md")
+
+
+def prepare(page, folder):
+    """Write the files of a page and run its commands; returns its Python program and what each block must print."""
+    code, wanted = [], []
+    for block in blocks(page):
+        if block.language == "cpp":
+            (folder / block.name).write_text(block.text, "utf-8")
+        elif block.language == "sh":
+            subprocess.run(["/bin/sh", "-euc", block.text.replace("python ", f"{sys.executable} ")], cwd=folder, check=True)
+        elif block.language == "python":
+            code.append(f"{block.text}\nprint('--- end of block')\n")
+            wanted.append(block.output or "")
+    return "\n".join(code), wanted
+
+
+@pytest.mark.parametrize("name", TUTORIALS)
+def test_a_tutorial_runs_and_prints_what_it_says(name, tmp_path):
+    if "g++" in PAGES[name] and shutil.which("g++") is None:
+        pytest.skip("there is no g++ to compile the kernel with")
+    program, wanted = prepare(PAGES[name], tmp_path)
+    (tmp_path / "tutorial.py").write_text(program, "utf-8")
+    done = subprocess.run([sys.executable, "tutorial.py"], cwd=tmp_path, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    printed = re.split(r"--- end of block\n", done.stdout)[:-1]
+    assert len(printed) == len(wanted)
+    for block, output in zip(wanted, printed):
+        assert matches(block.rstrip("\n"), output), f"it prints:\n{output}\nand not:\n{block}"
+
+
+@pytest.mark.quick
+def test_every_block_of_a_tutorial_is_in_a_language_that_is_run():
+    for name in TUTORIALS:
+        assert {block.language for block in blocks(PAGES[name])} <= {"cpp", "sh", "python", "text"}

@@ -1,0 +1,276 @@
+"""Write docs/differences.md: how hlotrace differs from JAX.
+
+    python tools/differences.py            writes it
+    python tools/differences.py --check    writes nothing, and ends with status 1 if it is out of date
+
+What is done otherwise on purpose is the table below, each row with the test that shows it.  The rest is read from the code:
+what raises NotImplementedError, options (JAX's are in jax_options.txt), and the list of names that tools/missing.py writes.
+"""
+import ast
+import importlib
+import sys
+from collections import defaultdict
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from hlotrace.core import config  # noqa: E402 - after the path
+from hlotrace.core.missing_names import NAMES  # noqa: E402
+
+PAGE = ROOT / "docs" / "differences.md"
+HEADER = "<!-- Written by tools/differences.py, from its table and the code: not to be edited. -->\n"
+
+# (what, JAX's way, hlotrace's way, the test that shows it)
+ON_PURPOSE = [
+    ("a program found again",
+     "by its function object: `jit(lambda ...)` in a loop compiles each time",
+     "compiled programs are found by their text too, so it compiles once",
+     "test_a_jit_of_an_equal_function_does_not_compile_again"),
+    ("static arguments",
+     "equal ones are the same: `f(x, (1,))` is `f(x, (1.0,))`",
+     "equal values of other types, or zeros of other signs, are different, also inside containers",
+     "test_static_values_are_told_apart_by_type_and_sign"),
+    ("a function traced again and again",
+     "silent, unless `jax_explain_cache_misses`",
+     "from the third time a line on stderr says what changed; `jax_explain_cache_misses` off is silent",
+     "test_messages_start_at_the_third_retrace_and_thin_out"),
+    ("compiled programs on disk",
+     "only where `jax_compilation_cache_dir` is set",
+     "kept by default if they took a second to compile; `jax_enable_compilation_cache` off keeps none",
+     "test_the_next_process_compiles_nothing_even_from_another_file_and_line"),
+    ("repeated layers",
+     "compiled as often as they stand in the program",
+     "on the CPU compiled once, and the program runs in pieces; `hlotrace_outline` off compiles it whole",
+     "test_a_training_step_is_few_executables_run_often_with_the_same_results"),
+    ("`x[i]`, `x.at[i]` and their kin with a Python int that is out of bounds",
+     "silent: reads are clamped, writes dropped",
+     "IndexError, unless `mode=` says what is meant; arrays of indices as in JAX; `jax_check_static_indices` off is silent",
+     "test_an_int_out_of_bounds_is_an_error"),
+    ("`jax_debug_key_reuse`: a key array that is unpacked or iterated over twice",
+     "not seen",
+     "KeyReuseError, as for its elements one by one",
+     "test_a_key_used_twice"),
+    ("`jax_debug_key_reuse` where `checkpoint` computes random numbers again",
+     "KeyReuseError",
+     "no error: they are the same numbers",
+     "test_a_key_used_once"),
+    ("the derivative of `random.loggamma` where the value is too small for its exponential",
+     "that of the smallest number that there is",
+     "the limit, (digamma(a + 1) - log x) / a",
+     "test_gamma_values_move_with_their_parameter"),
+    ("`random.poisson` with keys of `rbg` and `unsafe_rbg`",
+     "NotImplementedError",
+     "drawn as with other keys",
+     "test_poisson_takes_any_key"),
+    ("derivatives of `lax.linalg.eigh` and `cholesky` with `symmetrize_input=False`",
+     "those of a symmetric matrix (`cholesky`: until JAX 0.10)",
+     "those of the triangle that is read",
+     "test_the_triangle_that_is_not_read_has_no_gradient"),
+    ("derivatives of a wide `qr(pivoting=True)`",
+     "those of R are wrong",
+     "as finite differences have them",
+     "test_derivatives_of_a_wide_pivoted_qr"),
+    ("`subset_by_index` of `lax.linalg.eigh` and `svd`",
+     "only on TPU",
+     "everywhere, as a part of all",
+     "test_a_part_of_the_eigenvalues"),
+    ("`lax.linalg.cholesky_update`, `symmetric_product`, `ormqr`",
+     "no derivatives, and the update takes no batch",
+     "both, of `ormqr` with respect to `c`",
+     "test_derivatives"),
+    ("linear algebra on a platform without a kernel for it (`eig`, `hessenberg`, complex `schur`, ... on TPU)",
+     "NotImplementedError",
+     "loops over array operations",
+     "test_each_platform_has_a_lowering"),
+    ("a shape with more elements than XLA counts",
+     "the process is aborted",
+     "ValueError",
+     "test_shapes_with_too_many_elements"),
+    ("a child of `fork` after its parent has computed",
+     "may hang",
+     "RuntimeError where it would",
+     "test_a_child_of_fork_is_told_where_its_parent_has_computed"),
+    ("shapes that do not fit",
+     "TypeError or ValueError, by the ranks",
+     "`errors.ShapeError`, which is both",
+     "test_what_would_make_shapes_fit_is_said"),
+    ("a NumPy array that is rewritten while a function that reads it is traced",
+     "what its uses see depends on when they are compiled",
+     "each use has the numbers of its time",
+     "test_each_use_of_a_buffer_has_the_numbers_of_its_time"),
+    ("an index that is a Python int out of bounds",
+     "`x[10]` reads the nearest element, `x.at[10].set(...)` does nothing; `jax_check_static_indices` on refuses the former",
+     "an IndexError unless `mode=` says otherwise, also in `take`, `put`, `insert`, `unravel_index`, "
+     "`lax.dynamic_index_in_dim`; arrays of indices are as in JAX; `jax_check_static_indices` off is silent",
+     "test_the_option_gives_the_silence_of_jax_back"),
+    ("an index out of bounds that is only known when the program runs",
+     "silent: reads are clamped or filled, writes dropped; `checkify.index_checks` tells in functions that return errors",
+     "as in JAX; with the option `hlotrace_check_bounds` an IndexError with index, axis, size and line, unless `mode=` says "
+     "otherwise",
+     "test_out_of_bounds"),
+    ("what `jax_debug_nans` and `jax_debug_infs` say of a compiled function",
+     "it runs again, an operation at a time: side effects happen twice",
+     "it runs once more as one program with checks, or has them from the start where it has effects or donates",
+     "test_effects_happen_once"),
+    ("`checkify` of a mapped `while_loop`, `cond` or `shard_map`",
+     "a loop with a mapped condition is refused, checks of branches not taken fail, and loops in `shard_map` are refused",
+     "each element, and each device, is checked where it goes; of several the first tells",
+     "test_the_first_failure_is_a_value"),
+    ("a donated buffer that no result can use",
+     "a warning with its type",
+     "a warning with the argument, the nearest result and why that does not fit",
+     "test_a_donated_argument_that_no_result_fits_is_told_of"),
+    ("memory of a GPU",
+     "three quarters of it are taken at the start",
+     "taken as needed; `XLA_PYTHON_CLIENT_PREALLOCATE=true` takes it at the start",
+     "test_gpu_memory_is_taken_as_it_is_needed"),
+    ("mesh axes of type `Explicit`",
+     "types carry shardings",
+     "treated as `Auto`, which is what `make_mesh` makes by default",
+     "test_explicit_axes_are_as_auto_ones"),
+    ("a loop inside `shard_map` with `check_vma=True`",
+     "its carry must vary as it will: `lax.pcast` makes it",
+     "it is made to vary as it will",
+     "test_the_carry_of_a_loop_varies_as_it_will"),
+    ("`jnp.linalg.matrix_rank(rtol=)`",
+     "counts from zero, as if it were absolute",
+     "is relative to the largest singular value, as JAX's own documentation and NumPy have it; `tol` is absolute",
+     "test_the_rank_of_a_matrix_by_a_relative_and_an_absolute_tolerance"),
+    ("the gradient of `jnp.linalg.det` where a matrix of 4 rows or more is singular",
+     "zeros, where elimination finds a zero before the last pivot",
+     "the cofactors",
+     "test_derivatives_of_the_determinant_of_a_singular_matrix"),
+    ("`lax.pmax`, `lax.pmin`",
+     "have no derivative",
+     "have one",
+     "test_the_derivative_of_an_extreme_is_that_of_those_that_attain_it"),
+    ("`pmap(axis_name=)`",
+     "any hashable value",
+     "a string",
+     "test_the_axis_of_pmap_has_a_string_for_a_name"),
+    ("names of mesh axes",
+     "any string",
+     "ASCII without quotes and backslashes: XLA crashes on others",
+     "test_names_with_which_xla_crashes_are_refused"),
+    ("arguments of host callbacks",
+     "`jax.Array`s",
+     "NumPy arrays",
+     "test_callbacks_get_numpy_arrays"),
+    ("a program over several devices that has callbacks",
+     "returns at once; where a callback fails on one device, it hangs",
+     "returns when it is done; where one fails, the call raises its exception",
+     "test_a_callback_that_fails_on_one_device_ends_the_call_on_all"),
+    ("`out_sharding=` outside of `jit`",
+     "the result is made where it is to lie",
+     "it is made first and then moved; inside of `jit` it is a constraint",
+     "test_under_jit_it_is_a_constraint"),
+    ("a process among several that dies",
+     "the others wait for the heartbeat, or hang",
+     "the others end with a message within `heartbeat_timeout_seconds` and 10 s",
+     "test_when_a_process_is_killed_all_others_end"),
+    ("processes that run different programs, or lay different values over their devices",
+     "wrong numbers, or a hang",
+     "they compare digests, and an error says where they differ; `hlotrace_check_processes` off compares nothing",
+     "test_a_process_that_does_something_else_ends_all"),
+    ("a traced program",
+     "`ClosedJaxpr` around `Jaxpr`",
+     "one class, `Jaxpr`, with its constants inside; `.jaxpr` of it is itself",
+     "test_a_program_is_one_object"),
+]
+
+
+def table(head, rows):
+    """A Markdown table."""
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in (head, ["---"] * len(head), *rows))
+
+
+def on_purpose():
+    return table(["what", "JAX", "hlotrace"], [row[:3] for row in ON_PURPOSE])
+
+
+def _words(node):
+    """The text of an error as its source tells it, `…` for what is filled in."""
+    if isinstance(node, ast.JoinedStr):
+        return "".join(map(_words, node.values))
+    return str(node.value) if isinstance(node, ast.Constant) else "…"
+
+
+def refusals():
+    """{folder or file of hlotrace/: [(file, words)]} of each NotImplementedError, without those of options."""
+    found = defaultdict(list)
+    for path in sorted((ROOT / "hlotrace").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call) and node.exc.args and (
+                    getattr(node.exc.func, "id", "") == "NotImplementedError") and path.name != "config.py":
+                relative = path.relative_to(ROOT / "hlotrace")
+                found[relative.parts[0]].append((relative.with_suffix("").as_posix(), _words(node.exc.args[0])))
+    return found
+
+
+def not_done():
+    rows = [(f"`{file}`", words.replace("|", "\\|").replace("*", "\\*"))
+            for room in refusals().values() for file, words in sorted(room)]
+    return table(["in", "what the error says (`…` is filled in)"], rows)
+
+
+def options():
+    """The options: hlotrace's own, and those of JAX's that are unknown here."""
+    theirs = (ROOT / "tools" / "jax_options.txt").read_text("utf-8").split()
+    here = config._OPTIONS
+    own = [(f"`{name}`", f"`{default!r}`") for name, (default, _, _) in sorted(here.items()) if name not in theirs]
+    lacking = [name for name in theirs if name not in here]
+    return "\n\n".join([
+        f"Of JAX's {len(theirs)} options {len(theirs) - len(lacking)} are here. Setting another one raises AttributeError.",
+        table(["an option that JAX does not have", "default"], own),
+        "JAX's options that are not here: " + ", ".join(f"`{name}`" for name in lacking) + "."])
+
+
+def missing():
+    """The names that are missing, by module; of modules that are not here at all, how many."""
+    rows, gone = [], []
+    for place, listed in NAMES.items():
+        names = listed.split()
+        if place == "Array" or _is_here(place):
+            there = f"`jax.{place}`" if place else "`jax`"
+            rows.append((there, str(len(names)), ", ".join(f"`{name}`" for name in names)))
+        else:
+            gone.append(f"`jax.{place}` ({len(names)})")
+    return "\n\n".join([
+        "Asked for one of these, hlotrace says that it is one.",
+        table(["module or class", "how many", "which"], rows),
+        f"Not here at all, with the number of their names: {', '.join(gone)}."])
+
+
+def _is_here(place):
+    try:
+        importlib.import_module(f"hlotrace.{place}".rstrip("."))
+    except ImportError:
+        return False
+    return True
+
+
+def page():
+    """The text of docs/differences.md."""
+    return "\n\n".join([
+        HEADER + "# How hlotrace differs from JAX",
+        "Names, arguments and results are JAX's, apart from what stands here.",
+        "## On purpose", on_purpose(),
+        "## What is not done yet, and raises", "A parameter is never ignored: it does what it says, or raises "
+        "NotImplementedError. JAX refuses some of these too, such as `out=`.", not_done(),
+        "## Options", options(), "## Names that are missing", missing()]) + "\n"
+
+
+def main(arguments):
+    text = page()
+    if arguments == ["--check"]:
+        if PAGE.read_text("utf-8") != text:
+            sys.exit(f"{PAGE.relative_to(ROOT)} is out of date: make differences")
+    elif arguments:
+        sys.exit(__doc__)
+    else:
+        PAGE.write_text(text, "utf-8")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
