@@ -1,0 +1,53 @@
+"""Every public function has a docstring whose examples run.
+
+What stands in `without_example.txt` has none yet: the list may only shrink.
+"""
+import doctest
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import hlotrace as jax
+from hlotrace import lax, nn
+from hlotrace import numpy as jnp
+from tools import stubs
+
+WITHOUT = Path(__file__).parent / "without_example.txt"
+NAMES = {"jax": jax, "jnp": jnp, "lax": lax, "nn": nn, "np": np}       # what examples may use without an import
+FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
+# Faces whose functions are for authors of primitives, and modules that are tested as documents.
+OTHERS = ("hlotrace.extend", "hlotrace.interpreters", "hlotrace.core", "hlotrace.tree", "hlotrace.typing")
+FACES = {name: face for name, face in stubs.faces().items() if not name.startswith(OTHERS)}
+
+
+def functions(face):
+    """{name: function} of a module: what it offers that can be called and is no class."""
+    offered = {name: getattr(face, name) for name in stubs.public(face)}
+    return {name: f for name, f in offered.items()
+            if callable(f) and not isinstance(f, type) and (getattr(f, "__module__", None) or "").startswith("hlotrace")}
+
+
+def examples(name, function):
+    found = doctest.DocTestParser().get_doctest(function.__doc__ or "", dict(NAMES), name, None, None)
+    return found if found.examples else None
+
+
+@pytest.mark.parametrize("face", FACES)
+def test_examples_print_what_they_say(face):
+    report, failed = [], []
+    runner = doctest.DocTestRunner(optionflags=FLAGS)
+    for name, function in functions(FACES[face]).items():
+        test = examples(f"{face}.{name}", function)
+        if test is not None:
+            failed += [test.name] * bool(runner.run(test, out=report.append).failed)
+    assert not failed, "".join(report)
+
+
+def test_every_function_has_an_example():
+    lacking = sorted(f"{face}.{name}" for face in FACES for name, function in functions(FACES[face]).items()
+                     if not examples(name, function))
+    listed = WITHOUT.read_text("utf-8").split()
+    new, done = sorted(set(lacking) - set(listed)), sorted(set(listed) - set(lacking))
+    assert not new, f"no example (>>>) in the docstrings of {', '.join(new)}"
+    assert not done, f"take out of {WITHOUT.name}, as they have examples now: {', '.join(done)}"
