@@ -58,7 +58,11 @@ def _floats(name, x):
 
 @unary(_floats, "fc")
 def rint(x):
-    """The nearest integer, halves to even; floating point also for integers."""
+    """The nearest integer, halves to even; floating point also for integers.
+
+    >>> jnp.rint(jnp.array([0.5, 1.5, -2.7])), jnp.rint(2)
+    (Array([ 0.,  2., -3.], dtype=float32), Array(2., dtype=float32))
+    """
     return _parts(_round_even, x) if dtypes.is_complex(dtype_of(x)) else _round_even(x)
 
 
@@ -68,7 +72,11 @@ def _parts(function, x):
 
 @unary(promote_args_inexact, "fc", weak=SCALARS)
 def sinc(x):
-    """sin(pi x) / (pi x), and 1 at 0."""
+    """sin(pi x) / (pi x), and 1 at 0.
+
+    >>> jnp.sinc(jnp.array([0., 0.5, 1.])).round(4)
+    Array([ 1.        ,  0.63659996, -0.        ], dtype=float32)
+    """
     angle = mul(x, float(np.pi))
     at_zero = eq(x, 0)
     # where x is 0 the value is that of the Taylor series, so that derivatives of each order are right there
@@ -81,7 +89,11 @@ def sinc(x):
 
 @unary(promote_args_inexact, "f")
 def i0(x):
-    """The modified Bessel function of order 0."""
+    """The modified Bessel function of order 0.
+
+    >>> jnp.i0(jnp.array([0., 1., 2.]))
+    Array([1.       , 1.2660658, 2.2795854], dtype=float32)
+    """
     return mul(bessel_i0e_p.bind(x), e.exp(e.maximum(x, neg(x))))    # max, unlike abs, has slope 0 at 0
 
 
@@ -95,7 +107,13 @@ def _quotient_parts(x1, x2):
 
 @binary(numeric, "fiu")
 def remainder(x1, x2):
-    """x1 - floor(x1 / x2) * x2: it has the sign of x2.  For integers, 0 where x2 is 0."""
+    """x1 - floor(x1 / x2) * x2: it has the sign of x2.  For integers, 0 where x2 is 0.
+
+    >>> jnp.remainder(jnp.array([7, -7, 7]), jnp.array([3, 3, 0]))
+    Array([1, 2, 0], dtype=int32)
+    >>> jnp.remainder(-7.5, 2.)
+    Array(0.5, dtype=float32, weak_type=True)
+    """
     rest, wrong = _quotient_parts(x1, x2)
     result = select(wrong, _add(rest, x2), rest)
     return result if dtypes.is_float(dtype_of(x1)) else select(eq(x2, 0), like(x1, 0), result)
@@ -103,7 +121,11 @@ def remainder(x1, x2):
 
 @binary(numeric, "fiu")
 def floor_divide(x1, x2):
-    """The greatest integer that is not above x1 / x2, in the promoted dtype."""
+    """The greatest integer that is not above x1 / x2, in the promoted dtype.
+
+    >>> jnp.floor_divide(jnp.array([7, -7]), 2), jnp.floor_divide(7., 2)
+    (Array([ 3, -4], dtype=int32), Array(3., dtype=float32, weak_type=True))
+    """
     if dtypes.is_unsigned(dtype_of(x1)):
         return div(x1, x2)
     rest, wrong = _quotient_parts(x1, x2)
@@ -114,13 +136,23 @@ def floor_divide(x1, x2):
     return e.round_p.bind(select(wrong, sub(quotient, 1), quotient), rounding_method=0)
 
 
-fmod = Binary("fmod", "Remainder of division toward zero: it has the sign of x1.  For integers, 0 where x2 is 0.",
+fmod = Binary("fmod", """Remainder of division toward zero: it has the sign of x1.  For integers, 0 where x2 is 0.
+
+    >>> jnp.fmod(jnp.array([7, -7]), 3), jnp.remainder(jnp.array([7, -7]), 3)
+    (Array([ 1, -1], dtype=int32), Array([1, 2], dtype=int32))
+    """,
               numeric, f=e.rem_p, iu=lambda x1, x2: select(eq(x2, 0), 0, e.rem_p.bind(x1, x2)))
 
 
 @composite
 def divmod(x1, x2):
-    """(floor_divide(x1, x2), remainder(x1, x2))."""
+    """(floor_divide(x1, x2), remainder(x1, x2)).
+
+    The dtype is the promoted one, where booleans count as integers.
+
+    >>> jnp.divmod(jnp.array([7, -7]), 3)
+    (Array([ 2, -3], dtype=int32), Array([1, 2], dtype=int32))
+    """
     x1, x2 = numeric("divmod", x1, x2)
     return floor_divide(x1, x2), remainder(x1, x2)
 
@@ -147,6 +179,15 @@ def power(x1, x2):
     """x1**x2.  A Python or NumPy int x2 is static; integers cannot be raised to a negative one.
 
     Integers to negative powers in an array x2 give 0, or 1 and -1 where x1 is.
+
+    >>> jnp.power(jnp.array([2, 3]), 3), jnp.power(2., jnp.array([-1, 2])), jnp.array([1., 4.])**0.5
+    (Array([ 8, 27], dtype=int32), Array([0.5, 4. ], dtype=float32), Array([1., 2.], dtype=float32))
+    >>> jax.grad(jnp.power)(3., 2)
+    Array(6., dtype=float32, weak_type=True)
+    >>> jnp.power(2, -1)
+    Traceback (most recent call last):
+        ...
+    TypeError: jnp.power: Integers cannot be raised to negative powers, got power(int32[], -1); use a floating-point base
     """
     if type(x2) is not int:
         if not isinstance(x2, np.integer):
@@ -162,20 +203,32 @@ def power(x1, x2):
 
 @binary(promote_args_inexact, "fc")
 def float_power(x1, x2):
-    """x1**x2 in floating point, also for integers."""
+    """x1**x2 in floating point, also for integers.
+
+    >>> jnp.float_power(2, jnp.array([-1, 2]))
+    Array([0.5, 4. ], dtype=float32)
+    """
     return e.power(x1, x2)
 
 
 @binary(promote_args_inexact, "f", weak=FIRST)
 def heaviside(x1, x2):
-    """0 where x1 < 0, x2 where x1 == 0, 1 where x1 > 0."""
+    """0 where x1 < 0, x2 where x1 == 0, 1 where x1 > 0.
+
+    >>> jnp.heaviside(jnp.array([-1., 0., 2., jnp.nan]), 0.5)
+    Array([0. , 0.5, 1. , nan], dtype=float32)
+    """
     step = select(lt(x1, 0), 0, select(gt(x1, 0), like(x1, 1), x2))
     return select(ne(x1, x1), x1, step)
 
 
 @binary(promote_args_inexact, "f", weak=SCALARS)
 def hypot(x1, x2):
-    """sqrt(x1**2 + x2**2) without overflow on the way."""
+    """sqrt(x1**2 + x2**2) without overflow on the way.
+
+    >>> jnp.hypot(3, jnp.array([4., jnp.inf])), jnp.hypot(3e30, 4e30)
+    (Array([ 5., inf], dtype=float32), Array(5.e+30, dtype=float32, weak_type=True))
+    """
     a, b = e.abs_p.bind(x1), e.abs_p.bind(x2)
     large, small = e.maximum(a, b), e.minimum(a, b)
     ratio = div(small, select(eq(large, 0), 1, large))
@@ -195,12 +248,28 @@ def _log_of_sum(name, doc, exp, unit, weak):
     return Binary(name, doc, promote_args_inexact, -np.inf, weak=weak, fc=function)
 
 
-logaddexp = _log_of_sum("logaddexp", "log(e**x1 + e**x2) without overflow.", e.exp, 1, {"f": ALWAYS, "c": SCALARS})
-logaddexp2 = _log_of_sum("logaddexp2", "log2(2**x1 + 2**x2) without overflow.", e.exp2_p.bind, float(np.log(2)),
+logaddexp = _log_of_sum("logaddexp", """log(e**x1 + e**x2) without overflow: adds probabilities that are kept as logarithms.
+
+    >>> jnp.logaddexp(1000., 1000.) - 1000, jnp.logaddexp(-jnp.inf, 3.)
+    (Array(0.69317627, dtype=float32, weak_type=True), Array(3., dtype=float32, weak_type=True))
+    """, e.exp, 1, {"f": ALWAYS, "c": SCALARS})
+logaddexp2 = _log_of_sum("logaddexp2", """log2(2**x1 + 2**x2) without overflow.
+
+    >>> jnp.logaddexp2(1000., 1000.), jnp.logaddexp2(-jnp.inf, 3.)
+    (Array(1001., dtype=float32, weak_type=True), Array(3., dtype=float32, weak_type=True))
+    """, e.exp2_p.bind, float(np.log(2)),
                          SCALARS)
-fmax = Binary("fmax", "The greater; the other where one is NaN.", promote_args,
+fmax = Binary("fmax", """The greater; the other where one is NaN.
+
+    >>> jnp.fmax(jnp.array([1., 5., jnp.nan]), 3)
+    Array([3., 5., 3.], dtype=float32)
+    """, promote_args,
               fciub=lambda x, y: select(e.or_p.bind(greater(x, y), isnan(y)), x, y))
-fmin = Binary("fmin", "The lesser; the other where one is NaN.", promote_args,
+fmin = Binary("fmin", """The lesser; the other where one is NaN.
+
+    >>> jnp.fmin(jnp.array([1., 5., jnp.nan]), 3)
+    Array([1., 3., 3.], dtype=float32)
+    """, promote_args,
               fciub=lambda x, y: select(e.or_p.bind(less(x, y), isnan(y)), x, y))
 
 
@@ -213,7 +282,13 @@ def _integers(name, *args):
 
 @binary(_integers, "iu", weak=SCALARS)
 def gcd(x1, x2):
-    """The greatest common divisor of integers, by Euclid; not negative."""
+    """The greatest common divisor of integers, by Euclid; not negative.
+
+    ValueError for what is no integer; booleans count as integers.
+
+    >>> jnp.gcd(12, jnp.array([8, -18, 0]))
+    Array([ 4,  6, 12], dtype=int32)
+    """
 
     def step(pair):
         a, b = pair
@@ -226,7 +301,13 @@ def gcd(x1, x2):
 
 @binary(_integers, "iu", weak=SCALARS)
 def lcm(x1, x2):
-    """The least common multiple of integers; not negative."""
+    """The least common multiple of integers; not negative.
+
+    ValueError for what is no integer; booleans count as integers.
+
+    >>> jnp.lcm(4, jnp.array([6, -10, 0]))
+    Array([12, 20,  0], dtype=int32)
+    """
     x1, x2 = abs(x1), abs(x2)
     divisor = gcd(x1, x2)
     return select(eq(divisor, 0), 0, mul(x1, div(x2, select(eq(divisor, 0), 1, divisor))))
@@ -237,7 +318,16 @@ def lcm(x1, x2):
 
 @composite
 def clip(arr, /, min=None, max=None):
-    """arr, but not below `min` nor above `max`; either may be None.  They broadcast."""
+    """`arr`, but not below `min` nor above `max`; either may be None.
+
+    All three broadcast and are promoted to one dtype.  Where `min` exceeds `max`, the result is `max`.  ValueError for
+    complex numbers, which have no order.  The slope is 1 between the bounds, 1/2 on one, and 0 outside.
+
+    >>> jnp.clip(jnp.array([-3, 0, 7]), -1, 5)
+    Array([-1,  0,  5], dtype=int32)
+    >>> jax.vmap(jax.grad(jnp.clip), (0, None, None))(jnp.array([-3., 0., 7.]), -1., 5.)
+    Array([0., 1., 0.], dtype=float32)
+    """
     check_arraylike("clip", arr, *[bound for bound in (min, max) if bound is not None])
     for value in (arr, min, max):
         if value is not None and dtypes.is_complex(dtype_of(value)):
@@ -250,7 +340,11 @@ def clip(arr, /, min=None, max=None):
 
 @composite(static=("decimals", "out"))
 def round(a, decimals=0, out=None):
-    """`a` rounded to so many decimals, halves to even.  Integers stay; they take no negative decimals."""
+    """`a` rounded to so many decimals, halves to even.  Integers stay; they take no negative decimals.
+
+    >>> jnp.round(jnp.array([0.5, 1.5, 2.345])), jnp.round(jnp.array([2.345, 1234.5]), -2), jnp.round(2.345, 1)
+    (Array([0., 2., 2.], dtype=float32), Array([   0., 1200.], dtype=float32), Array(2.3, dtype=float32, weak_type=True))
+    """
     check_arraylike("round", a)
     if out is not None:
         raise NotImplementedError("The 'out' argument to jnp.round is not supported: arrays are immutable.")
@@ -273,6 +367,9 @@ def angle(z, deg=False):
     """The angle of complex numbers in the plane, in radians (or degrees), in (-pi, pi].
 
     Integers, and real scalars below the default floating dtype, have their angle in that one.
+
+    >>> jnp.angle(jnp.array([1, 1j, -1])), jnp.angle(1 + 1j, deg=True)
+    (Array([0.       , 1.5707964, 3.1415927], dtype=float32), Array(45., dtype=float32, weak_type=True))
     """
     check_arraylike("angle", z)
     aval = aval_of(z)
@@ -290,7 +387,13 @@ def angle(z, deg=False):
 
 @composite(static=("copy",))
 def nan_to_num(x, copy=True, nan=0.0, posinf=None, neginf=None):
-    """NaN and infinities replaced by numbers; None stands for the greatest and the least finite one."""
+    """NaN replaced by `nan`, infinities by `posinf` and `neginf`: None stands for the greatest and the least finite number.
+
+    The dtype stays; integers have nothing to replace.  `copy` is accepted and has no effect: arrays are immutable.
+
+    >>> jnp.nan_to_num(jnp.array([1., jnp.nan, jnp.inf, -jnp.inf]), posinf=99.)
+    Array([ 1.0000000e+00,  0.0000000e+00,  9.9000000e+01, -3.4028235e+38], dtype=float32)
+    """
     check_arraylike("nan_to_num", x)
     dtype = dtype_of(x)
     if not dtypes.is_inexact(dtype):

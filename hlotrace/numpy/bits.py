@@ -22,7 +22,14 @@ def _bit_weights(bitorder):
 
 
 def packbits(a, axis=None, bitorder="big"):
-    """Bits (elements that are not 0) along `axis` packed into bytes, the last one filled up with zeros."""
+    """Bits (elements that are not 0) along `axis` packed into bytes, the last one filled up with zeros.
+
+    The first bit of a byte is its highest one, or its lowest with bitorder="little".  Without `axis`, of the flat array.
+    The result is uint8; TypeError for floats.
+
+    >>> jnp.packbits(jnp.array([1, 0, 1])), jnp.packbits(jnp.array([1, 0, 1]), bitorder="little")
+    (Array([160], dtype=uint8), Array([5], dtype=uint8))
+    """
     check_arraylike("packbits", a)
     if not (dtypes.is_integer(aval_of(a).dtype) or dtypes.is_bool(aval_of(a).dtype)):
         raise TypeError("packbits: Expected an input array of integer or boolean data type")
@@ -41,7 +48,13 @@ def _packbits(a, *, axis, bitorder):
 
 
 def unpackbits(a, axis=None, count=None, bitorder="big"):
-    """The bits of bytes along `axis`; `count` of them, or all but the last -count."""
+    """The bits of bytes along `axis`; `count` of them, or all but the last -count.
+
+    Takes and gives uint8, TypeError for another dtype; without `axis`, of the flattened array.
+
+    >>> jnp.unpackbits(jnp.uint8(5)), jnp.unpackbits(jnp.uint8([5]), count=3, bitorder="little")
+    (Array([0, 0, 0, 0, 0, 1, 0, 1], dtype=uint8), Array([1, 0, 1], dtype=uint8))
+    """
     check_arraylike("unpackbits", a)
     if aval_of(a).dtype != dtypes.uint8:
         raise TypeError(f"unpackbits: Expected an input array of unsigned byte data type, got {aval_of(a).dtype}")

@@ -16,7 +16,15 @@ __all__ = ["allclose", "array_equal", "array_equiv", "isclose", "iscomplexobj", 
 
 @composite(static=("equal_nan",))
 def isclose(a, b, rtol=1e-05, atol=1e-08, equal_nan=False):
-    """|a - b| <= atol + rtol * |b|, elementwise; infinities are close to themselves."""
+    """|a - b| <= atol + rtol * |b|, elementwise; infinities are close to themselves.
+
+    The arguments broadcast.  `equal_nan` makes NaN close to NaN.  Not symmetric: `b` is the reference.
+
+    >>> jnp.isclose(jnp.array([1., 1.1, jnp.inf]), jnp.array([1.000001, 1., jnp.inf]))
+    Array([ True, False,  True], dtype=bool)
+    >>> jnp.isclose(jnp.nan, jnp.nan), jnp.isclose(jnp.nan, jnp.nan, equal_nan=True)
+    (Array(False, dtype=bool), Array(True, dtype=bool))
+    """
     a, b = promote_args("isclose", a, b)
     if dtypes.is_extended(dtype_of(a)):
         return equal(a, b)
@@ -31,13 +39,23 @@ def isclose(a, b, rtol=1e-05, atol=1e-08, equal_nan=False):
 
 @composite(static=("equal_nan",))
 def allclose(a, b, rtol=1e-05, atol=1e-08, equal_nan=False):
-    """Are all elements close?  See `isclose`."""
+    """True where `isclose` holds for all elements, as a boolean scalar Array.
+
+    >>> jnp.allclose(jnp.array([0.1 + 0.2, 1.]), jnp.array([0.3, 1.]))
+    Array(True, dtype=bool)
+    """
     return all(isclose(a, b, rtol, atol, equal_nan))
 
 
 @composite(static=("equal_nan",))
 def array_equal(a1, a2, equal_nan=False):
-    """Have both arrays the same shape and the same elements?"""
+    """Have both arrays the same shape and the same elements?
+
+    Lists and tuples are taken too; the result is a boolean scalar Array.
+
+    >>> jnp.array_equal(jnp.arange(3), [0, 1, 2]), jnp.array_equal(jnp.arange(3), 0)
+    (Array(True, dtype=bool), Array(False, dtype=bool))
+    """
     a1, a2 = _sequences(a1, a2)
     if shape(a1) != shape(a2):
         return full((), False, np.dtype(bool))
@@ -49,7 +67,11 @@ def array_equal(a1, a2, equal_nan=False):
 
 @composite
 def array_equiv(a1, a2):
-    """Have both arrays, broadcast to one shape, the same elements?  False where they do not broadcast."""
+    """Have both arrays, broadcast to one shape, the same elements?  False where they do not broadcast.
+
+    >>> jnp.array_equiv(jnp.ones(3), 1), jnp.array_equiv(jnp.ones(3), jnp.ones(2))
+    (Array(True, dtype=bool), Array(False, dtype=bool))
+    """
     a1, a2 = _sequences(a1, a2)
     try:
         broadcast_shapes(shape(a1), shape(a2))
@@ -63,15 +85,27 @@ def _sequences(*args):
 
 
 def iscomplexobj(x):
-    """Is the dtype complex?"""
+    """Is the dtype complex?  A Python bool, which under jit too is known from the type.
+
+    >>> jnp.iscomplexobj(jnp.array([1, 0j])), jnp.iscomplexobj(1.5)
+    (True, False)
+    """
     return dtypes.is_complex(dtype_of(x)) if is_arraylike(x) else np.iscomplexobj(x)
 
 
 def isrealobj(x):
-    """Is the dtype not complex?"""
+    """Is the dtype not complex?
+
+    >>> jnp.isrealobj(jnp.array([1, 0j])), jnp.isrealobj(1.5)
+    (False, True)
+    """
     return not iscomplexobj(x)
 
 
 def isscalar(element):
-    """Is it a Python or NumPy scalar, or an array of rank 0, NumPy's included?"""
+    """Is it a Python or NumPy scalar, or an array of rank 0, NumPy's included?
+
+    >>> jnp.isscalar(3.), jnp.isscalar(jnp.array(3.)), jnp.isscalar(jnp.array([3.]))
+    (True, True, False)
+    """
     return np.isscalar(element) or isinstance(element, (Array, np.ndarray)) and not element.shape

@@ -40,20 +40,32 @@ def _times_power_of_two(x, exponent):
 
 @unary(promote_args_inexact, "f", weak=NEVER)
 def signbit(x):
-    """True where the sign bit is set: negative numbers, -0.0 and NaNs with a sign."""
+    """True where the sign bit is set: negative numbers, -0.0 and NaNs with a sign.
+
+    >>> jnp.signbit(jnp.array([-1., -0., 0., 3.]))
+    Array([ True,  True, False, False], dtype=bool)
+    """
     return lt(_bits(x), 0)
 
 
 @binary(promote_args_inexact, "f")
 def copysign(x1, x2):
-    """|x1| with the sign of x2."""
+    """|x1| with the sign of x2.
+
+    >>> jnp.copysign(jnp.array([1., -2.]), jnp.array([-0., 3.]))
+    Array([-1.,  2.], dtype=float32)
+    """
     size = e.abs_p.bind(x1)
     return select(signbit(x2), neg(size), size)
 
 
 @unary(promote_args_inexact, "f", weak=NEVER)
 def spacing(x):
-    """The distance from x to the next float away from 0, with the sign of x."""
+    """The distance from x to the next float away from 0, with the sign of x.
+
+    >>> jnp.spacing(jnp.array([1., 1e6], jnp.float32)), jnp.spacing(jnp.float16(1))
+    (Array([1.1920929e-07, 6.2500000e-02], dtype=float32), Array(0.000977, dtype=float16))
+    """
     x = e.stop_gradient_p.bind(x)
     step = sub(e.nextafter_p.bind(x, copysign(like(x, np.inf), x)), x)
     smallest = like(x, dtypes.finfo(dtype_of(x)).smallest_subnormal)
@@ -62,7 +74,11 @@ def spacing(x):
 
 @unary(promote_args_inexact, "f", nout=2, weak=NEVER)
 def frexp(x):
-    """(m, n), x = m * 2**n, with 0.5 <= |m| < 1 and n int32; (x, 0) for 0, infinities and NaN."""
+    """(m, n), x = m * 2**n, with 0.5 <= |m| < 1 and n int32; (x, 0) for 0, infinities and NaN.
+
+    >>> jnp.frexp(jnp.array([8., -0.3, 0.]))
+    (Array([ 0.5, -0.6,  0. ], dtype=float32), Array([ 4, -1,  0], dtype=int32))
+    """
     integer, mantissa, bias = _layout(dtype_of(x))
     bits = _bits(x)
     size = e.and_p.bind(bits, scalar(np.iinfo(integer).max, integer))       # without the sign
@@ -90,12 +106,22 @@ def _float_and_int(name, x1, x2):
 
 @binary(_float_and_int, "f")
 def ldexp(x1, x2):
-    """x1 * 2**x2 for integers x2."""
+    """x1 * 2**x2 for integers x2.
+
+    The dtype is that of x1, integers count as the default float; ValueError for other x2.
+
+    >>> jnp.ldexp(jnp.array([0.5, -1.5]), jnp.array([4, -1]))
+    Array([ 8.  , -0.75], dtype=float32)
+    """
     return _times_power_of_two(x1, x2)
 
 
 @unary(promote_args_inexact, "f", nout=2)
 def modf(x):
-    """(fractional part, integer part), both with the sign of x."""
+    """(fractional part, integer part), both with the sign of x.
+
+    >>> jnp.modf(jnp.array([2.5, -2.5, jnp.inf]))
+    (Array([ 0.5, -0.5,  0. ], dtype=float32), Array([ 2., -2., inf], dtype=float32))
+    """
     whole = trunc(x)
     return copysign(select(isinf(x), 0, sub(x, whole)), x), whole

@@ -112,7 +112,15 @@ class ufunc:
 
 
 def frompyfunc(func, /, nin, nout, *, identity=None):
-    """A ufunc of a function of `nin` scalars that gives `nout` scalars."""
+    """A ufunc of a function of `nin` scalars that gives `nout` scalars.
+
+    `func` is traced once for each type of operands, on scalars.  `identity` is what reductions of nothing give.
+
+    >>> gap = jnp.frompyfunc(lambda a, b: abs(a - b), 2, 1)
+    >>> gap(jnp.array([1, 5]), 3), gap.reduce(jnp.array([9, 4, 2])), gap.outer(jnp.arange(2), jnp.arange(3))
+    (Array([2, 2], dtype=int32), Array(3, dtype=int32), Array([[0, 1, 2],
+           [1, 0, 1]], dtype=int32))
+    """
     mapped = vectorize(func)
     return ufunc(mapped, nin, nout, name=name_of(func), identity=identity)
 
