@@ -43,7 +43,6 @@ EXEMPT = {
     "numpy/sets.py:setxor1d": {"assume_unique"},
     "numpy/sets.py:isin": {"assume_unique"},
     "numpy/sorting.py:histogram_bin_edges": {"weights"},                # read by rules for bins only, which are refused
-    "numpy/ufuncs.py:_is_infinity.refuse": {"x"},                       # it raises
     "runtime/binding.py:_fetch": {"aval"},                              # one signature for each version of jaxlib
     "runtime/binding.py:to_dlpack": {"max_version"},
     "runtime/topology.py:_Elsewhere.take": {"leaves"},                  # it raises
