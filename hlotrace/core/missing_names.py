@@ -66,8 +66,7 @@ NAMES = {       # a module, as "numpy", or "Array": names
     "experimental.random": (
         "StatefulPRNG stateful_rng"),
     "experimental.rnn": (
-        "PRNGKeyArray get_num_params_in_lstm init_lstm_weight lstm lstm_bwd lstm_fwd lstm_ref rnn_abstract_eval "
-        "rnn_bwd_abstract_eval rnn_bwd_p rnn_fwd_p sigmoid swap_lstm_gates tanh unpack_lstm_weights"),
+        "PRNGKeyArray rnn_abstract_eval rnn_bwd_abstract_eval rnn_bwd_p rnn_fwd_p"),
     "experimental.roofline": (
         "RooflineResult RooflineRuleContext RooflineShape register_roofline register_standard_roofline roofline "
         "roofline_and_grad"),
