@@ -7,9 +7,8 @@ Cummins, "Learning to forget", 2000, and with two biases each, as the weights of
 import math
 from functools import partial
 
-from .. import lax
+from .. import lax, random
 from .. import numpy as jnp
-from .. import random
 from ..api.autodiff import vjp
 from ..api.jit import jit
 from ..core.errors import listed
