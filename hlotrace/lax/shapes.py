@@ -95,7 +95,11 @@ def broadcasted_iota(dtype, shape, dimension, *, out_sharding=None):
 
 @functools.lru_cache(maxsize=4096)
 def broadcast_shapes(*shapes):
-    """The NumPy broadcast of shapes.  ShapeError where they do not fit."""
+    """The NumPy broadcast of shapes (tuples or ints), as a tuple.  ShapeError where they do not fit.
+
+    >>> jnp.broadcast_shapes((2, 1), (3,), 1)
+    (2, 3)
+    """
     shapes = [tuple(s) if np.iterable(s) else (s,) for s in shapes]
     longest = max(map(len, shapes), default=0)
     result = []

@@ -68,8 +68,20 @@ def _default_dtype(dtype, name):
 def array(object, dtype=None, copy=True, order="K", ndmin=0, *, device=None, out_sharding=None):
     """An array of an array, a number, nested lists of them, or an object with an array protocol.
 
-    Python numbers give a weak type, unless `dtype` is given.  `copy=False` may share memory with an array.
-    Raises TypeError for values that are not numbers, ValueError for nested lists of unequal lengths.
+    dtype: that of the result; without it floats become float32 and ints int32 (64-bit with x64), a Python number has a
+    weak type, which gives way in promotion.  copy: False may share memory with an array.  order: only "K".
+    ndmin: axes of size 1 are put in front until there are so many.  device, out_sharding: where the result lies.
+    TypeError for values that are not numbers, ValueError for nested lists of unequal lengths.
+
+    >>> jnp.array([[1, 2], [3, 4.5]]), jnp.array(7)
+    (Array([[1. , 2. ],
+           [3. , 4.5]], dtype=float32), Array(7, dtype=int32, weak_type=True))
+    >>> jnp.array([1, 2], dtype=jnp.bfloat16, ndmin=2)
+    Array([[1, 2]], dtype=bfloat16)
+    >>> jnp.array([[1, 2], [3]])
+    Traceback (most recent call last):
+        ...
+    ValueError: jnp.array: nested lists must have the same length at each level, so that they make a rectangle; ...
     """
     if order not in (None, "K"):
         raise NotImplementedError(f"Only implemented for order='K', got {order!r}: the layout is the compiler's, leave it "
@@ -84,7 +96,12 @@ def array(object, dtype=None, copy=True, order="K", ndmin=0, *, device=None, out
 
 
 def asarray(a, dtype=None, order=None, *, copy=None, device=None, out_sharding=None):
-    """`array`, which copies an array only if `copy` is true."""
+    """An array of what `array` takes, without a copy where that can be; with one if `copy` is true.
+
+    >>> x = jnp.array([1., 2.])
+    >>> jnp.asarray(x) is x, jnp.asarray([True, False])
+    (True, Array([ True, False], dtype=bool))
+    """
     return array(a, dtype, bool(copy), order, device=device, out_sharding=out_sharding)
 
 
@@ -199,41 +216,79 @@ def _stack_nested(value, *, dtype):
 
 
 def copy(a, order=None):
-    """A copy of an array."""
+    """A copy of an array, in memory of its own: a donated or deleted original does not take it along.
+
+    >>> x = jnp.arange(3)
+    >>> y = jnp.copy(x)
+    >>> x.delete()
+    >>> y
+    Array([0, 1, 2], dtype=int32)
+    """
     check_arraylike("copy", a)
     return array(a, copy=True, order=order)
 
 
 def astype(x, dtype, /, *, copy=False, device=None):
-    """`x` with another dtype; None is the default float.  Complex to real drops the imaginary part."""
+    """`x` with another dtype; None is the default float.  Complex to real drops the imaginary part.
+
+    Floats lose their fraction when they become integers; what is not 0 becomes True.
+
+    >>> jnp.astype(jnp.array([-1.7, 0., 2.9]), jnp.int32), jnp.astype(jnp.array([0., 0.5]), bool)
+    (Array([-1,  0,  2], dtype=int32), Array([False,  True], dtype=bool))
+    """
     check_arraylike("astype", x)
     dtype = _default_dtype(dtype, "astype")
     return array(cast(x, dtype) if type(x) in SCALARS else x, dtype, copy, device=device)
 
 
 def from_dlpack(x, /, *, device=None, copy=None):
-    """An array over the memory of an object with `__dlpack__`, shared unless `copy` or its alignment forbids that."""
+    """An array over the memory of an object with `__dlpack__`, shared unless `copy` or its alignment forbids that.
+
+    TypeError for an object without.  `device` may ask for a copy elsewhere.
+
+    >>> jnp.from_dlpack(np.arange(3, dtype=np.float32))
+    Array([0., 1., 2.], dtype=float32)
+    """
     if not hasattr(x, "__dlpack__") or not hasattr(x, "__dlpack_device__"):
         raise TypeError(f"from_dlpack: a value of type {type(x)} has no __dlpack__ and __dlpack_device__ methods")
     found = array(x if isinstance(x, Array) else import_dlpack(x), copy=bool(copy), device=device)
     return convert(found, found.dtype)
 
 
-def _through_numpy(name):
+def _through_numpy(name, example):
     def make(*args, **kwargs):
         return asarray(getattr(np, name)(*args, **kwargs))
     make.__name__ = make.__qualname__ = name
-    make.__doc__ = f"`numpy.{name}`, then `asarray`."
+    make.__doc__ = f"""What `numpy.{name}` gives for the same arguments, as an Array; its dtype 32-bit where x64 is off.
+
+    {example}
+    """
     return make
 
 
-frombuffer, fromfile, fromiter, fromstring = map(_through_numpy, ("frombuffer", "fromfile", "fromiter", "fromstring"))
+frombuffer = _through_numpy("frombuffer", """>>> jnp.frombuffer(b"\\x01\\x02\\x00\\x01", dtype="<u2")
+    Array([513, 256], dtype=uint16)""")
+fromfile = _through_numpy("fromfile", """>>> import tempfile
+    >>> with tempfile.TemporaryFile() as file:
+    ...     _ = file.write(b"abc"), file.seek(1)
+    ...     jnp.fromfile(file, dtype="u1")
+    Array([98, 99], dtype=uint8)""")
+fromiter = _through_numpy("fromiter", """>>> jnp.fromiter((n * n for n in range(4)), dtype=int)
+    Array([0, 1, 4, 9], dtype=int32)""")
+fromstring = _through_numpy("fromstring", """>>> jnp.fromstring("1 2.5", sep=" ")
+    Array([1. , 2.5], dtype=float32)""")
 
 
 def load(file, *args, **kwargs):
     """The array in an .npy file, as `numpy.load` reads it; of an .npz archive, the archive with its NumPy arrays.
 
     The file holds two bytes without a name for a bfloat16: such elements are read as bfloat16.
+
+    >>> import io
+    >>> file = io.BytesIO()
+    >>> jnp.save(file, jnp.arange(3)); _ = file.seek(0)
+    >>> jnp.load(file)
+    Array([0, 1, 2], dtype=int32)
     """
     found = np.load(file, *args, **kwargs)
     if not isinstance(found, np.ndarray):
@@ -262,7 +317,16 @@ def _shape(name, shape):
 
 
 def full(shape, fill_value, dtype=None, *, device=None, out_sharding=None):
-    """`fill_value` broadcast to `shape`; its dtype and weak type unless `dtype` is given."""
+    """An array of the given shape with `fill_value` everywhere: a scalar, or an array that broadcasts.
+
+    shape: an int or a tuple of ints, known under jit too.  The dtype and weak type are those of `fill_value` unless `dtype`
+    is given.  device, out_sharding: where the result lies.
+
+    >>> jnp.full((2, 2), 7, dtype=jnp.int8), jnp.full((2, 2), jnp.array([1., 2.]))
+    (Array([[7, 7],
+           [7, 7]], dtype=int8), Array([[1., 2.],
+           [1., 2.]], dtype=float32))
+    """
     check_arraylike("full", fill_value)
     shape = _shape("full", shape)
     weak = dtype is None and aval_of(fill_value).weak_type
@@ -271,7 +335,13 @@ def full(shape, fill_value, dtype=None, *, device=None, out_sharding=None):
 
 
 def full_like(a, fill_value, dtype=None, shape=None, *, device=None, out_sharding=None):
-    """`full` with the shape and dtype of `a`, an array or anything that has a shape and a dtype."""
+    """`full` with the shape and dtype of `a`, an array or anything that has a shape and a dtype.
+
+    `dtype` and `shape` take the place of its own.  `a` may be a `ShapeDtypeStruct`; its values are not used.
+
+    >>> jnp.full_like(jnp.array([1, 2]), 7.9), jnp.full_like(jax.ShapeDtypeStruct((1, 2), "float32"), 5)
+    (Array([7, 7], dtype=int32), Array([[5., 5.]], dtype=float32))
+    """
     if not (hasattr(a, "shape") and hasattr(a, "dtype")):
         check_arraylike("full_like", a)
     check_arraylike("full_like", a if is_arraylike(a) else 0, fill_value)
@@ -295,10 +365,25 @@ def _constant(name, value):
 
     def make_like(a, dtype=None, shape=None, *, device=None, out_sharding=None):
         return full_like(a, value, dtype, shape, device=device, out_sharding=out_sharding)
+    word, note = "one" if value else "zero", "  Unlike NumPy's, it is never uninitialized." if name == "empty" else ""
     make.__name__ = make.__qualname__ = name
-    make.__doc__ = f"An array of {value or 'zero'}s.  The default dtype is the default float."
+    make.__doc__ = f"""An array of {word}s.
+
+    shape: an int or a tuple of ints, known under jit too.  dtype: by default the default float.  device, out_sharding: where
+    the result lies.{note}
+
+    >>> jnp.{name}((2, 3)), jnp.{name}(2, dtype=jnp.int8)
+    (Array([[{value}., {value}., {value}.],
+           [{value}., {value}., {value}.]], dtype=float32), Array([{value}, {value}], dtype=int8))
+    """
     make_like.__name__ = make_like.__qualname__ = f"{name}_like"
-    make_like.__doc__ = f"An array of {value or 'zero'}s with the shape and dtype of `a`."
+    make_like.__doc__ = f"""An array of {word}s with the shape and dtype of `a`, or with those given.
+
+    a: anything that has a shape and a dtype, such as a `ShapeDtypeStruct`.{note}
+
+    >>> jnp.{name}_like(jnp.array([5, 6])), jnp.{name}_like(jax.ShapeDtypeStruct((2,), "float16"), dtype=bool)
+    (Array([{value}, {value}], dtype=int32), Array([{bool(value)!s:>5}, {bool(value)!s:>5}], dtype=bool))
+    """
     return make, make_like
 
 
@@ -310,7 +395,14 @@ empty, empty_like = _constant("empty", 0)
 # --- ranges -----------------------------------------------------------------------------------------------------
 
 def arange(start, stop=None, step=None, dtype=None, *, device=None, out_sharding=None):
-    """start, start + step, ... below `stop`; arange(n) starts at 0.  The arguments are concrete numbers."""
+    """The vector start, start + step, ... below `stop`; arange(n) starts at 0.
+
+    The arguments are numbers known under jit too, as they say how many elements there are.  The dtype is that of their
+    promotion, or `dtype`.  With a step that is no integer, rounding may add or drop the last one: `linspace` is exact.
+
+    >>> jnp.arange(4), jnp.arange(2, 10, 3), jnp.arange(1, 0, -0.25)
+    (Array([0, 1, 2, 3], dtype=int32), Array([2, 5, 8], dtype=int32), Array([1.  , 0.75, 0.5 , 0.25], dtype=float32))
+    """
     given = [v for v in (start, stop, step) if v is not None]
     if start is None:
         raise TypeError("arange: start must be a number, got None")
@@ -352,7 +444,15 @@ def arange(start, stop=None, step=None, dtype=None, *, device=None, out_sharding
 def linspace(start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis=0, *, device=None):
     """`num` evenly spaced values from `start` to `stop`, along a new axis; with `retstep`, also their distance.
 
-    Integer results are rounded down.
+    start, stop: scalars or arrays, which broadcast; num: an int.  Without `endpoint` the values stop one step before.
+    The dtype is floating point unless `dtype` is given; integer results are rounded down.
+
+    >>> jnp.linspace(0, 1, 5), jnp.linspace(0, 4, 4, endpoint=False, dtype=int)
+    (Array([0.  , 0.25, 0.5 , 0.75, 1.  ], dtype=float32), Array([0, 1, 2, 3], dtype=int32))
+    >>> jnp.linspace(jnp.array([0, 10]), 20, 3)
+    Array([[ 0., 10.],
+           [10., 15.],
+           [20., 20.]], dtype=float32)
     """
     check_arraylike("linspace", start, stop)
     num = static_int(concrete_or_error(num, "'num' argument of jnp.linspace"), "num, the number of samples,",
@@ -390,7 +490,11 @@ def _linspace(start, stop, *, num, endpoint, dtype, axis):
 
 
 def logspace(start, stop, num=50, endpoint=True, base=10.0, dtype=None, axis=0):
-    """Powers of `base` whose exponents are evenly spaced from `start` to `stop`."""
+    """Powers of `base` whose exponents are evenly spaced from `start` to `stop`.
+
+    >>> jnp.logspace(0, 3, 4), jnp.logspace(0, 8, 3, base=2, endpoint=False)
+    (Array([   1.,   10.,  100., 1000.], dtype=float32), Array([ 1.       ,  6.3496046, 40.31748  ], dtype=float32))
+    """
     check_arraylike("logspace", start, stop, base)
     dtype = dtypes.to_inexact(result_type(start, stop)) if dtype is None else dtypes.check_user_dtype(dtype, "logspace")
     return _logspace(start, stop, base, num=operator.index(num), endpoint=bool(endpoint), dtype=dtype,
@@ -405,7 +509,13 @@ def _logspace(start, stop, base, *, num, endpoint, dtype, axis):
 
 
 def geomspace(start, stop, num=50, endpoint=True, dtype=None, axis=0):
-    """`num` values from `start` to `stop`, each the same multiple of the one before."""
+    """`num` values from `start` to `stop`, each the same multiple of the one before.
+
+    From or to 0 it is NaN, where NumPy raises a ValueError.
+
+    >>> jnp.geomspace(1, 8, 4).round(3), jnp.geomspace(-1., -8., 4).round(3)
+    (Array([1., 2., 4., 8.], dtype=float32), Array([-1., -2., -4., -8.], dtype=float32))
+    """
     check_arraylike("geomspace", start, stop)
     dtype = dtypes.to_inexact(result_type(start, stop)) if dtype is None else dtypes.check_user_dtype(dtype, "geomspace")
     return _geomspace(start, stop, num=operator.index(num), endpoint=bool(endpoint), dtype=dtype,
@@ -460,29 +570,69 @@ def _from_mask(mask, dtype):
 
 
 def eye(N, M=None, k=0, dtype=None, *, device=None):
-    """The N x M matrix with ones on the k-th diagonal."""
+    """The N x M matrix with ones on the k-th diagonal.
+
+    M: N by default.  k > 0 lies above the main diagonal.  The dtype is the default float.
+
+    >>> jnp.eye(2), jnp.eye(2, 3, k=1, dtype=int)
+    (Array([[1., 0.],
+           [0., 1.]], dtype=float32), Array([[0, 1, 0],
+           [0, 0, 1]], dtype=int32))
+    """
     dtype = _default_dtype(dtype, "eye")
     aval = ShapedArray(tuple(max(0, n) for n in _sizes("eye", N, M)), dtype)
     return _made(lambda: _from_mask(_mask("eye", N, M, k, eq), dtype), aval, device, None, "eye")
 
 
 def identity(n, dtype=None):
-    """The n x n identity matrix."""
+    """The n x n identity matrix.
+
+    The dtype is the default float unless `dtype` is given.
+
+    >>> jnp.identity(2)
+    Array([[1., 0.],
+           [0., 1.]], dtype=float32)
+    """
     return eye(n, dtype=dtype)
 
 
 def tri(N, M=None, k=0, dtype=None):
-    """The N x M matrix with ones on and below the k-th diagonal; float32 unless `dtype` is given."""
+    """The N x M matrix with ones on and below the k-th diagonal; float32 unless `dtype` is given.
+
+    >>> jnp.tri(3), jnp.tri(2, 3, k=1, dtype=int)
+    (Array([[1., 0., 0.],
+           [1., 1., 0.],
+           [1., 1., 1.]], dtype=float32), Array([[1, 1, 0],
+           [1, 1, 1]], dtype=int32))
+    """
     return _from_mask(_mask("tri", N, M, k, ge), dtypes.check_user_dtype(dtypes.float32 if dtype is None else dtype, "tri"))
 
 
 def tril(m, k=0):
-    """`m` with zeros above the k-th diagonal of its last two axes."""
+    """`m` with zeros above the k-th diagonal of its last two axes.
+
+    ValueError for less than two axes.
+
+    >>> jnp.tril(jnp.arange(1, 10).reshape(3, 3)), jnp.tril(jnp.ones((2, 2), int), k=-1)
+    (Array([[1, 0, 0],
+           [4, 5, 0],
+           [7, 8, 9]], dtype=int32), Array([[0, 0],
+           [1, 0]], dtype=int32))
+    """
     return _triangle("tril", m, k, True)
 
 
 def triu(m, k=0):
-    """`m` with zeros below the k-th diagonal of its last two axes."""
+    """`m` with zeros below the k-th diagonal of its last two axes.
+
+    ValueError for less than two axes.
+
+    >>> jnp.triu(jnp.arange(1, 10).reshape(3, 3)), jnp.triu(jnp.ones((2, 2), int), k=1)
+    (Array([[1, 2, 3],
+           [0, 5, 6],
+           [0, 0, 9]], dtype=int32), Array([[0, 1],
+           [0, 0]], dtype=int32))
+    """
     return _triangle("triu", m, k, False)
 
 
@@ -502,7 +652,12 @@ def _keep_triangle(m, *, k, lower):
 
 
 def diagonal(a, offset=0, axis1=0, axis2=1):
-    """The entries a[i, i + offset] of two axes, as a last axis."""
+    """The entries a[i, i + offset] of two axes, as a last axis.
+
+    >>> x = jnp.arange(6).reshape(2, 3)
+    >>> jnp.diagonal(x), jnp.diagonal(x, offset=1), jnp.diagonal(jnp.ones((2, 3, 4))).shape
+    (Array([0, 4], dtype=int32), Array([1, 5], dtype=int32), (4, 2))
+    """
     check_arraylike("diagonal", a)
     if ndim(a) < 2:
         raise ValueError(f"diagonal requires an array of at least two dimensions, got shape {shape_of(a)}")
@@ -526,7 +681,15 @@ def _diagonal(a, *, offset, axes):
 
 
 def diag(v, k=0):
-    """The matrix with the vector `v` on its k-th diagonal, or the k-th diagonal of the matrix `v`."""
+    """The matrix with the vector `v` on its k-th diagonal, or the k-th diagonal of the matrix `v`.
+
+    ValueError for another number of axes.
+
+    >>> jnp.diag(jnp.array([1, 2]), k=1), jnp.diag(jnp.array([[1, 2], [3, 4]]))
+    (Array([[0, 1, 0],
+           [0, 0, 2],
+           [0, 0, 0]], dtype=int32), Array([1, 4], dtype=int32))
+    """
     check_arraylike("diag", v)
     if ndim(v) == 2:
         return diagonal(v, k)
@@ -545,13 +708,28 @@ def _diag(v, *, k):
 
 
 def diagflat(v, k=0):
-    """The matrix with the elements of `v` on its k-th diagonal."""
+    """The matrix with the elements of `v` on its k-th diagonal.
+
+    >>> jnp.diagflat(jnp.array([[1, 2], [3, 4]]), k=-1)
+    Array([[0, 0, 0, 0, 0],
+           [1, 0, 0, 0, 0],
+           [0, 2, 0, 0, 0],
+           [0, 0, 3, 0, 0],
+           [0, 0, 0, 4, 0]], dtype=int32)
+    """
     check_arraylike("diagflat", v)
     return convert(_diag(reshape(v, (aval_of(v).size,)), k=operator.index(k)), aval_of(v).dtype)
 
 
 def vander(x, N=None, increasing=False):
-    """The matrix of powers of the vector `x`: columns x**(N-1), ..., x, 1, or the other way round."""
+    """The matrix of powers of the vector `x`: columns x**(N-1), ..., x, 1, or the other way round.
+
+    >>> jnp.vander(jnp.array([1, 2, 3])), jnp.vander(jnp.array([2, 3]), 4, increasing=True)
+    (Array([[1, 1, 1],
+           [4, 2, 1],
+           [9, 3, 1]], dtype=int32), Array([[ 1,  2,  4,  8],
+           [ 1,  3,  9, 27]], dtype=int32))
+    """
     check_arraylike("vander", x)
     if ndim(x) != 1:
         raise ValueError(f"x must be a one-dimensional array, got shape {shape_of(x)}")
@@ -570,7 +748,14 @@ def _vander(x, *, n, increasing):
 
 
 def fromfunction(function, shape, *, dtype=float, **kwargs):
-    """The array of function(i, j, ...) over all positions; `function` is mapped with vmap."""
+    """The array of function(i, j, ...) over all positions; `function` is mapped with vmap.
+
+    `dtype` is that of the indices.  NumPy calls `function` once, with arrays of indices.
+
+    >>> jnp.fromfunction(lambda i, j: 10 * i + j, (2, 3), dtype=int)
+    Array([[ 0,  1,  2],
+           [10, 11, 12]], dtype=int32)
+    """
     shape = canonical_shape(shape, "fromfunction: shape")
     axes = range(len(shape))
 

@@ -79,6 +79,11 @@ def issubdtype(arg1, arg2):
     """Is the dtype (or kind of dtypes) `arg1` of the kind, or the same as, `arg2`?
 
     Kinds are `floating`, `integer`, `number`, ..., and `dtypes.prng_key`.
+
+    >>> jnp.issubdtype(jnp.bfloat16, jnp.floating), jnp.issubdtype(jnp.int8, jnp.unsignedinteger)
+    (True, False)
+    >>> jnp.issubdtype(jax.random.key(0).dtype, jax.dtypes.prng_key)
+    True
     """
     if _is_weak(arg2):
         arg2 = np.dtype(arg2)
@@ -88,14 +93,26 @@ def issubdtype(arg1, arg2):
 
 
 def promote_types(a, b):
-    """The dtype to which both promote.  int, float and complex are weak: they give way to other dtypes."""
+    """The dtype to which both promote.  int, float and complex are weak: they give way to other dtypes.
+
+    >>> jnp.promote_types(jnp.int32, jnp.float16), jnp.promote_types(jnp.bfloat16, jnp.float16)
+    (dtype('float16'), dtype('float32'))
+    >>> jnp.promote_types(jnp.int8, int)
+    dtype('int8')
+    """
     kinds = tuple((as_dtype(t), _is_weak(t)) for t in (a, b))
     with override("jax_enable_x64", state.x64 or any(weak or dtype.itemsize == 8 for dtype, weak in kinds)):
         return dtypes.lattice_result(kinds)[0]
 
 
 def can_cast(from_, to, casting="safe"):
-    """Does NumPy allow this cast?"""
+    """Does NumPy allow this cast?
+
+    casting: "no", "equiv", "safe", "same_kind" or "unsafe".  It knows NumPy's rules, not those of promotion here.
+
+    >>> jnp.can_cast(jnp.int8, jnp.float32), jnp.can_cast(jnp.int32, jnp.float32), jnp.can_cast("f4", "i4", "same_kind")
+    (True, False, False)
+    """
     return np.can_cast(as_dtype(from_), as_dtype(to), casting=casting)
 
 
@@ -105,7 +122,11 @@ _KINDS = {"bool": np.bool_, "signed integer": signedinteger, "unsigned integer":
 
 def isdtype(dtype, kind):
     """Is `dtype` of the kind "bool", "signed integer", "unsigned integer", "integral", "real floating",
-    "complex floating" or "numeric", or the dtype `kind`, or one of a tuple of these?"""
+    "complex floating" or "numeric", or the dtype `kind`, or one of a tuple of these?
+
+    >>> jnp.isdtype(jnp.bfloat16, "real floating"), jnp.isdtype(jnp.int8, ("bool", "integral"))
+    (True, True)
+    """
     kinds = kind if isinstance(kind, tuple) else (kind,)
     for k in kinds:
         if isinstance(k, str) and k in _KINDS:

@@ -128,26 +128,56 @@ def reduction(name, kind, a, axis, dtype, out, keepdims, initial, where, promote
 
 
 def sum(a, axis=None, dtype=None, out=None, keepdims=False, initial=None, where=None, promote_integers=True):
-    """The sum over `axis` (an int, a tuple, or None for all).
+    """The sum over `axis`: an int, a tuple of them, or None for all axes, which `keepdims` keeps at size 1.
 
-    Small integers and bools add up in int32 (int64 with x64), unsigned ones in uint32, unless
-    `promote_integers=False`; float16 and bfloat16 add up in float32 and come back rounded.
+    dtype: what to add up in, and that of the result.  By default small integers and bools add up in int32 (int64 with x64),
+    unsigned ones in uint32, unless `promote_integers=False`; float16 and bfloat16 add up in float32 and come back rounded.
+    initial: a scalar that is added.  where: booleans, which broadcast; what is False counts as 0.  `out` is refused.
+
+    >>> x = jnp.array([[1., 2.], [3., 4.]])
+    >>> jnp.sum(x), jnp.sum(x, axis=0), jnp.sum(x, axis=1, keepdims=True).shape
+    (Array(10., dtype=float32), Array([4., 6.], dtype=float32), (2, 1))
+    >>> jnp.sum(x, where=x > 1, initial=10.)
+    Array(19., dtype=float32)
+    >>> jnp.sum(jnp.full(3, 100, jnp.int8)), jnp.sum(jnp.full(3, 100, jnp.int8), dtype=jnp.int8)
+    (Array(300, dtype=int32), Array(44, dtype=int8))
     """
     return reduction("sum", SUM, a, axis, dtype, out, keepdims, initial, where, promote_integers)
 
 
 def prod(a, axis=None, dtype=None, out=None, keepdims=False, initial=None, where=None, promote_integers=True):
-    """The product over `axis`; dtypes as for `sum`."""
+    """The product over `axis`; axes, dtypes, `initial` (a factor) and `where` as for `sum`.
+
+    >>> jnp.prod(jnp.array([[1, 2], [3, 4]]), axis=1), jnp.prod(jnp.array([]))
+    (Array([ 2, 12], dtype=int32), Array(1., dtype=float32))
+    """
     return reduction("prod", PROD, a, axis, dtype, out, keepdims, initial, where, promote_integers)
 
 
 def max(a, axis=None, out=None, keepdims=False, initial=None, where=None):
-    """The maximum over `axis`; NaN where there is a NaN.  ValueError for an empty axis without `initial`."""
+    """The maximum over `axis` (an int, a tuple, or None for all), in the dtype of `a`; NaN where there is a NaN.
+
+    ValueError for an empty axis, or a `where`, without `initial`, which is a lower bound of the result.
+
+    >>> x = jnp.array([[1, 5], [7, 3]])
+    >>> jnp.max(x), jnp.max(x, axis=0), jnp.max(x, where=x < 6, initial=0)
+    (Array(7, dtype=int32), Array([7, 5], dtype=int32), Array(5, dtype=int32))
+    >>> jax.grad(jnp.max)(jnp.array([2., 5., 5.]))       # equal ones share the slope
+    Array([0. , 0.5, 0.5], dtype=float32)
+    """
     return reduction("max", MAX, a, axis, None, out, keepdims, initial, where)
 
 
 def min(a, axis=None, out=None, keepdims=False, initial=None, where=None):
-    """The minimum over `axis`; NaN where there is a NaN.  ValueError for an empty axis without `initial`."""
+    """The minimum over `axis` (an int, a tuple, or None for all), in the dtype of `a`; NaN where there is a NaN.
+
+    ValueError for an empty axis, or a `where`, without `initial`, which is an upper bound of the result.
+
+    >>> x = jnp.array([[1, 5], [7, 3]])
+    >>> jnp.min(x), jnp.min(x, axis=1, keepdims=True), jnp.min(jnp.array([1., jnp.nan]))
+    (Array(1, dtype=int32), Array([[1],
+           [3]], dtype=int32), Array(nan, dtype=float32))
+    """
     return reduction("min", MIN, a, axis, None, out, keepdims, initial, where)
 
 
@@ -155,12 +185,26 @@ amax, amin = max, min
 
 
 def all(a, axis=None, out=None, keepdims=False, *, where=None):
-    """Are all elements along `axis` nonzero?  NaN counts as nonzero."""
+    """Are all elements along `axis` nonzero?  NaN counts as nonzero.
+
+    The result is boolean, True for no elements.  `where` leaves out elements.
+
+    >>> x = jnp.array([[1, 2], [3, 0]])
+    >>> jnp.all(x), jnp.all(x > 0, axis=0), jnp.all(jnp.array([]))
+    (Array(False, dtype=bool), Array([ True, False], dtype=bool), Array(True, dtype=bool))
+    """
     return reduction("all", ALL, a, axis, dtypes.bool_, out, keepdims, None, where)
 
 
 def any(a, axis=None, out=None, keepdims=False, *, where=None):
-    """Is any element along `axis` nonzero?  NaN counts as nonzero."""
+    """Is any element along `axis` nonzero?  NaN counts as nonzero.
+
+    The result is boolean, False for no elements.  `where` leaves out elements.
+
+    >>> x = jnp.array([[0, 0], [3, 0]])
+    >>> jnp.any(x), jnp.any(x > 0, axis=0), jnp.any(jnp.array([]))
+    (Array(True, dtype=bool), Array([ True, False], dtype=bool), Array(False, dtype=bool))
+    """
     return reduction("any", ANY, a, axis, dtypes.bool_, out, keepdims, None, where)
 
 
@@ -170,7 +214,11 @@ def _count_nonzero(a, axis, keepdims):
 
 
 def count_nonzero(a, axis=None, keepdims=False):
-    """The number of nonzero elements along `axis`, as int32 (int64 with x64)."""
+    """The number of nonzero elements along `axis`, as int32 (int64 with x64).
+
+    >>> jnp.count_nonzero(jnp.array([[1, 0, 2], [0, 0, 3]]), axis=0)
+    Array([1, 0, 2], dtype=int32)
+    """
     check_arraylike("count_nonzero", a)
     return _count_nonzero(a, canonical_axes(axis, ndim(a)), bool(keepdims))
 
@@ -181,7 +229,13 @@ def _ptp(a, axis, keepdims):
 
 
 def ptp(a, axis=None, out=None, keepdims=False):
-    """The range, maximum less minimum, over `axis`."""
+    """The range, maximum less minimum, over `axis`.
+
+    The dtype is that of `a`, so that small integers may wrap around.
+
+    >>> jnp.ptp(jnp.array([[3, 9, 4], [1, 1, 1]]), axis=1)
+    Array([6, 0], dtype=int32)
+    """
     no_out("ptp", out)
     check_arraylike("ptp", a)
     return _ptp(a, canonical_axes(axis, ndim(a)), bool(keepdims))
@@ -210,22 +264,43 @@ def _nan_reduction(name, reducer, fill, a, axis, out, keepdims, initial, where, 
 
 
 def nansum(a, axis=None, dtype=None, out=None, keepdims=False, initial=None, where=None):
-    """The sum over `axis` of the elements that are not NaN; 0 where there are none."""
+    """The sum over `axis` of the elements that are not NaN; 0 where there are none.
+
+    >>> x = jnp.array([[1., jnp.nan], [jnp.nan, jnp.nan]])
+    >>> jnp.nansum(x), jnp.nansum(x, axis=1)
+    (Array(1., dtype=float32), Array([1., 0.], dtype=float32))
+    """
     return _nan_reduction("nansum", sum, 0.0, a, axis, out, keepdims, initial, where, dtype=dtype)
 
 
 def nanprod(a, axis=None, dtype=None, out=None, keepdims=False, initial=None, where=None):
-    """The product over `axis` of the elements that are not NaN; 1 where there are none."""
+    """The product over `axis` of the elements that are not NaN; 1 where there are none.
+
+    >>> jnp.nanprod(jnp.array([[2., jnp.nan, 3.], [jnp.nan, jnp.nan, jnp.nan]]), axis=1)
+    Array([6., 1.], dtype=float32)
+    """
     return _nan_reduction("nanprod", prod, 1.0, a, axis, out, keepdims, initial, where, dtype=dtype)
 
 
 def nanmax(a, axis=None, out=None, keepdims=False, initial=None, where=None):
-    """The maximum over `axis` of the elements that are not NaN; NaN where there are none."""
+    """The maximum over `axis` of the elements that are not NaN; NaN where there are none.
+
+    ValueError for an empty axis without `initial`; no warning where all are NaN, unlike NumPy.
+
+    >>> jnp.nanmax(jnp.array([[2., jnp.nan, 3.], [jnp.nan, jnp.nan, jnp.nan]]), axis=1)
+    Array([ 3., nan], dtype=float32)
+    """
     return _nan_reduction("nanmax", max, -np.inf, a, axis, out, keepdims, initial, where, True)
 
 
 def nanmin(a, axis=None, out=None, keepdims=False, initial=None, where=None):
-    """The minimum over `axis` of the elements that are not NaN; NaN where there are none."""
+    """The minimum over `axis` of the elements that are not NaN; NaN where there are none.
+
+    ValueError for an empty axis without `initial`; no warning where all are NaN, unlike NumPy.
+
+    >>> jnp.nanmin(jnp.array([[2., jnp.nan, 3.], [jnp.nan, jnp.nan, jnp.nan]]), axis=1)
+    Array([ 2., nan], dtype=float32)
+    """
     return _nan_reduction("nanmin", min, np.inf, a, axis, out, keepdims, initial, where, True)
 
 
@@ -256,12 +331,26 @@ def _position(name, primitive, a, axis, out, keepdims):
 
 
 def argmax(a, axis=None, out=None, keepdims=None):
-    """The index of the maximum along `axis`, of the flattened array for None; the first NaN if there is one."""
+    """The index of the maximum along `axis`, of the flattened array for None; the first NaN if there is one.
+
+    The first one, if there are several.  int32 (int64 with x64); ValueError for an empty axis.
+
+    >>> x = jnp.array([[1, 9, 9], [7, 3, 5]])
+    >>> jnp.argmax(x), jnp.argmax(x, axis=1), jnp.argmax(x, axis=0, keepdims=True)
+    (Array(1, dtype=int32), Array([1, 0], dtype=int32), Array([[1, 0, 0]], dtype=int32))
+    """
     return _position("argmax", argmax_p, a, axis, out, keepdims)
 
 
 def argmin(a, axis=None, out=None, keepdims=None):
-    """The index of the minimum along `axis`, of the flattened array for None; the first NaN if there is one."""
+    """The index of the minimum along `axis`, of the flattened array for None; the first NaN if there is one.
+
+    The first one, if there are several.  int32 (int64 with x64); ValueError for an empty axis.
+
+    >>> x = jnp.array([[4, 9, 9], [7, 3, 5]])
+    >>> jnp.argmin(x), jnp.argmin(x, axis=1)
+    (Array(4, dtype=int32), Array([0, 1], dtype=int32))
+    """
     return _position("argmin", argmin_p, a, axis, out, keepdims)
 
 
@@ -283,12 +372,24 @@ def _nan_argument(name, position, fill, a, axis, out, keepdims):
 
 
 def nanargmax(a, axis=None, out=None, keepdims=None):
-    """The index of the maximum of the elements that are not NaN; -1 where there are none."""
+    """The index of the maximum of the elements that are not NaN; -1 where there are none.
+
+    NumPy raises a ValueError where all are NaN; a compiled program cannot.
+
+    >>> jnp.nanargmax(jnp.array([[2., jnp.nan, 3.], [jnp.nan, jnp.nan, jnp.nan]]), axis=1)
+    Array([ 2, -1], dtype=int32)
+    """
     return _nan_argument("nanargmax", argmax, -np.inf, a, axis, out, keepdims)
 
 
 def nanargmin(a, axis=None, out=None, keepdims=None):
-    """The index of the minimum of the elements that are not NaN; -1 where there are none."""
+    """The index of the minimum of the elements that are not NaN; -1 where there are none.
+
+    NumPy raises a ValueError where all are NaN; a compiled program cannot.
+
+    >>> jnp.nanargmin(jnp.array([[2., jnp.nan, 3.], [jnp.nan, jnp.nan, jnp.nan]]), axis=1)
+    Array([ 0, -1], dtype=int32)
+    """
     return _nan_argument("nanargmin", argmin, np.inf, a, axis, out, keepdims)
 
 
@@ -324,22 +425,45 @@ def _cumulative(name, primitive, a, axis, dtype, out, fill=None, promote_integer
 
 
 def cumsum(a, axis=None, dtype=None, out=None):
-    """The running sum along `axis`, of the flattened array for None.  Integers keep their dtype, bools count."""
+    """The running sum along `axis`, of the flattened array for None, in `dtype`.
+
+    Integers keep their dtype and may wrap around, where NumPy widens them; bools count in int32 (int64 with x64).
+
+    >>> jnp.cumsum(jnp.array([[1, 2], [3, 4]])), jnp.cumsum(jnp.array([[1, 2], [3, 4]]), axis=0)
+    (Array([ 1,  3,  6, 10], dtype=int32), Array([[1, 2],
+           [4, 6]], dtype=int32))
+    >>> jnp.cumsum(jnp.array([100, 100], jnp.int8)), jnp.cumsum(jnp.array([True, False, True]))
+    (Array([100, -56], dtype=int8), Array([1, 1, 2], dtype=int32))
+    """
     return _cumulative("cumsum", cumsum_p, a, axis, dtype, out)
 
 
 def cumprod(a, axis=None, dtype=None, out=None):
-    """The running product along `axis`, of the flattened array for None."""
+    """The running product along `axis`, of the flattened array for None.
+
+    Dtypes as for `cumsum`.
+
+    >>> jnp.cumprod(jnp.array([1, 2, 3, 4])), jnp.cumprod(jnp.array([0.5, 0.5, 0.5]))
+    (Array([ 1,  2,  6, 24], dtype=int32), Array([0.5  , 0.25 , 0.125], dtype=float32))
+    """
     return _cumulative("cumprod", cumprod_p, a, axis, dtype, out)
 
 
 def nancumsum(a, axis=None, dtype=None, out=None):
-    """`cumsum` with 0 in place of NaN."""
+    """`cumsum` with 0 in place of NaN.
+
+    >>> jnp.nancumsum(jnp.array([1., jnp.nan, 2.]))
+    Array([1., 1., 3.], dtype=float32)
+    """
     return _cumulative("nancumsum", cumsum_p, a, axis, dtype, out, fill=0.0)
 
 
 def nancumprod(a, axis=None, dtype=None, out=None):
-    """`cumprod` with 1 in place of NaN."""
+    """`cumprod` with 1 in place of NaN.
+
+    >>> jnp.nancumprod(jnp.array([2., jnp.nan, 3.]))
+    Array([2., 2., 6.], dtype=float32)
+    """
     return _cumulative("nancumprod", cumprod_p, a, axis, dtype, out, fill=1.0)
 
 
@@ -356,10 +480,23 @@ def _array_api(name, primitive, x, axis, dtype, first, promote_integers):
 
 
 def cumulative_sum(x, /, *, axis=None, dtype=None, include_initial=False):
-    """The running sum along `axis`; `include_initial` puts a 0 before it.  Small integers become int32."""
+    """The running sum along `axis`; `include_initial` puts a 0 before it.  Small integers become int32.
+
+    `axis` may be left out for a vector only; ValueError for a scalar.
+
+    >>> jnp.cumulative_sum(jnp.array([1, 2, 3], jnp.int8), include_initial=True)
+    Array([0, 1, 3, 6], dtype=int32)
+    """
     return _array_api("cumulative_sum", cumsum_p, x, axis, dtype, 0 if include_initial else None, True)
 
 
 def cumulative_prod(x, /, *, axis=None, dtype=None, include_initial=False):
-    """The running product along `axis`; `include_initial` puts a 1 before it.  Integers keep their dtype."""
+    """The running product along `axis`; `include_initial` puts a 1 before it.  Integers keep their dtype.
+
+    `axis` may be left out for a vector only; ValueError for a scalar.
+
+    >>> jnp.cumulative_prod(jnp.array([[1, 2, 3], [4, 5, 6]]), axis=1, include_initial=True)
+    Array([[  1,   1,   2,   6],
+           [  1,   4,  20, 120]], dtype=int32)
+    """
     return _array_api("cumulative_prod", cumprod_p, x, axis, dtype, 1 if include_initial else None, False)

@@ -34,19 +34,32 @@ __all__ = ["append", "array_split", "atleast_1d", "atleast_2d", "atleast_3d", "b
 # --- what an array is like --------------------------------------------------------------------------------------
 
 def shape(a):
-    """The sizes of the axes."""
+    """The sizes of the axes, a tuple of ints; TypeError for a list, which is no array.
+
+    >>> jnp.shape(jnp.ones((2, 3))), jnp.shape(5)
+    ((2, 3), ())
+    """
     check_arraylike("shape", a)
     return shape_of(a)
 
 
 def ndim(a):
-    """The number of axes."""
+    """The number of axes, an int; TypeError for a list, which is no array.
+
+    >>> jnp.ndim(jnp.ones((2, 3))), jnp.ndim(5)
+    (2, 0)
+    """
     check_arraylike("ndim", a)
     return ndim_of(a)
 
 
 def size(a, axis=None):
-    """The number of elements, or of positions along `axis` (an int or a sequence of them)."""
+    """The number of elements, or of positions along `axis` (an int or a sequence of them).
+
+    >>> x = jnp.ones((2, 3, 4))
+    >>> jnp.size(x), jnp.size(x, 1), jnp.size(x, (0, 2))
+    (24, 3, 8)
+    """
     check_arraylike("size", a)
     return prod(shape_of(a)[i] for i in canonical_axes(axis, ndim_of(a)))
 
@@ -75,12 +88,27 @@ def new_shape(name, old, wanted):
 
 
 def reshape(a, shape, order="C", *, copy=None, out_sharding=None):
-    """The elements under another shape, in row-major order, or column-major with order="F"."""
+    """The elements under another shape, in row-major order, or column-major with order="F".
+
+    shape: an int or a tuple; one size may be -1, which takes what the others leave.  TypeError where the sizes do not fit.
+    copy: True for memory of its own.  out_sharding: how the result lies on the devices.
+
+    >>> jnp.reshape(jnp.arange(6), (2, -1))
+    Array([[0, 1, 2],
+           [3, 4, 5]], dtype=int32)
+    >>> jnp.reshape(jnp.arange(6), (2, 3), order="F")
+    Array([[0, 2, 4],
+           [1, 3, 5]], dtype=int32)
+    >>> jnp.reshape(jnp.arange(6), (4, -1))
+    Traceback (most recent call last):
+        ...
+    TypeError: jnp.reshape(int32[6], (4, -1)): cannot reshape array of shape (6,) (size 6) into shape (4, -1): ...
+    """
     check_arraylike("reshape", a)
     shape = new_shape("reshape", shape_of(a), shape)
     a = a if isinstance(a, Array) else asarray(a)
     if order not in ("C", "F"):
-        raise (NotImplementedError if order == "A" else ValueError)(
+        raise (NotImplementedError if order in ("A", "K") else ValueError)(
             f"order must be 'C' (rows first) or 'F' (columns first), got {order!r}")
     result = asarray(lax.reshape(a, shape), copy=copy) if order == "C" else _reshape_columns(a, shape=shape)
     return laid(result, out_sharding, "jnp.reshape")
@@ -96,12 +124,22 @@ def _reversed(a):
 
 
 def ravel(a, order="C", *, out_sharding=None):
-    """The elements as a vector."""
+    """The elements as a vector, row by row, or column by column with order="F"; see `reshape`.
+
+    >>> x = jnp.array([[1, 2], [3, 4]])
+    >>> jnp.ravel(x), jnp.ravel(x, order="F")
+    (Array([1, 2, 3, 4], dtype=int32), Array([1, 3, 2, 4], dtype=int32))
+    """
     return laid(reshape(a, -1 if math.prod(shape_of(a)) else (0,), order), out_sharding, "jnp.ravel")
 
 
 def resize(a, new_shape):
-    """The elements, repeated as often as needed, under a new shape."""
+    """The elements, repeated as often as needed, under a new shape.
+
+    >>> jnp.resize(jnp.array([1, 2, 3]), (2, 4))
+    Array([[1, 2, 3, 1],
+           [2, 3, 1, 2]], dtype=int32)
+    """
     check_arraylike("resize", a)
     return _resize(a, shape=canonical_shape(new_shape, "resize: new_shape"))
 
@@ -118,7 +156,15 @@ def _resize(a, *, shape):
 # --- axes -------------------------------------------------------------------------------------------------------
 
 def transpose(a, axes=None):
-    """The axes in another order; without `axes`, in reverse."""
+    """The axes in another order; without `axes`, in reverse.
+
+    axes: one int for each axis, negative ones from the end; TypeError for a wrong number of them,
+    ValueError for repeated ones.
+
+    >>> x = jnp.ones((2, 3, 4))
+    >>> jnp.transpose(x).shape, jnp.transpose(x, (1, 0, -1)).shape
+    ((4, 3, 2), (3, 2, 4))
+    """
     check_arraylike("transpose", a)
     n = ndim_of(a)
     axes = range(n)[::-1] if axes is None else canonical_axes(tuple(axes), n)
@@ -129,12 +175,23 @@ def transpose(a, axes=None):
 
 
 def permute_dims(a, /, axes):
-    """`transpose` with the axes given."""
+    """`transpose` with the axes given.
+
+    >>> jnp.permute_dims(jnp.ones((2, 3, 4)), (1, 2, 0)).shape
+    (3, 4, 2)
+    """
     return transpose(a, axes)
 
 
 def matrix_transpose(x, /):
-    """The last two axes exchanged."""
+    """The last two axes exchanged.
+
+    ValueError for less than two axes.
+
+    >>> jnp.matrix_transpose(jnp.array([[[1, 2], [3, 4]]]))
+    Array([[[1, 3],
+            [2, 4]]], dtype=int32)
+    """
     check_arraylike("matrix_transpose", x)
     if ndim_of(x) < 2:
         raise ValueError(f"x must be at least two-dimensional for matrix_transpose; got shape {shape_of(x)}")
@@ -142,7 +199,14 @@ def matrix_transpose(x, /):
 
 
 def moveaxis(a, source, destination):
-    """The axes `source` moved to the places `destination`; the others keep their order."""
+    """The axes `source` moved to the places `destination`; the others keep their order.
+
+    source, destination: ints or sequences of them, equally many.
+
+    >>> x = jnp.ones((2, 3, 4))
+    >>> jnp.moveaxis(x, 0, -1).shape, jnp.moveaxis(x, (0, 1), (2, 0)).shape
+    ((3, 4, 2), (3, 4, 2))
+    """
     check_arraylike("moveaxis", a)
     n = ndim_of(a)
     source, destination = canonical_axes(source, n, "source"), canonical_axes(destination, n, "destination")
@@ -156,7 +220,11 @@ def moveaxis(a, source, destination):
 
 
 def rollaxis(a, axis, start=0):
-    """`axis` moved until it lies before `start`."""
+    """`axis` moved until it lies before `start`.
+
+    >>> jnp.rollaxis(jnp.ones((2, 3, 4)), 2).shape, jnp.rollaxis(jnp.ones((2, 3, 4)), 0, 2).shape
+    ((4, 2, 3), (3, 2, 4))
+    """
     check_arraylike("rollaxis", a)
     n = ndim_of(a)
     axis = canonical_axis(axis, n)
@@ -167,7 +235,11 @@ def rollaxis(a, axis, start=0):
 
 
 def swapaxes(a, axis1, axis2):
-    """Two axes exchanged."""
+    """Two axes exchanged.
+
+    >>> jnp.swapaxes(jnp.ones((2, 3, 4)), 0, -1).shape
+    (4, 3, 2)
+    """
     check_arraylike("swapaxes", a)
     order = list(range(ndim_of(a)))
     axis1, axis2 = canonical_axis(axis1, len(order), "axis1"), canonical_axis(axis2, len(order), "axis2")
@@ -176,7 +248,16 @@ def swapaxes(a, axis1, axis2):
 
 
 def squeeze(a, axis=None):
-    """Without the axes of size 1, or without the given ones, which must have size 1."""
+    """Without the axes of size 1, or without the given ones, which must have size 1.
+
+    >>> x = jnp.ones((1, 3, 1))
+    >>> jnp.squeeze(x).shape, jnp.squeeze(x, axis=0).shape
+    ((3,), (3, 1))
+    >>> jnp.squeeze(x, axis=1)
+    Traceback (most recent call last):
+        ...
+    ValueError: jnp.squeeze(x: float32[1,3,1], axis=1): axis 1 of an array of shape (1, 3, 1) has size 3, and ...
+    """
     check_arraylike("squeeze", a)
     if axis is None:
         axis = [i for i, n in enumerate(shape_of(a)) if n == 1]
@@ -184,7 +265,14 @@ def squeeze(a, axis=None):
 
 
 def expand_dims(a, axis):
-    """New axes of size 1 at the places `axis` of the result."""
+    """New axes of size 1 at the places `axis` of the result.
+
+    axis: an int or a tuple of them, negative ones from the end of the result.
+
+    >>> x = jnp.ones((2, 3))
+    >>> jnp.expand_dims(x, 0).shape, jnp.expand_dims(x, (0, -1)).shape
+    ((1, 2, 3), (1, 2, 3, 1))
+    """
     check_arraylike("expand_dims", a)
     return lax.expand_dims(a if isinstance(a, Array) else asarray(a), axis if isinstance(axis, (tuple, list)) else (axis,))
 
@@ -197,7 +285,11 @@ def _atleast(n, place):
         results = [a if a.ndim >= n else lax.reshape(a, place(a.shape)) for a in arys]
         return results[0] if len(results) == 1 else results
     convert_all.__name__ = convert_all.__qualname__ = name = f"atleast_{n}d"
-    convert_all.__doc__ = f"Each array with at least {n} axes; a list of them if there are several."
+    convert_all.__doc__ = f"""Each array with at least {n} axes, of size 1 where they are new; a list of several.
+
+    >>> [x.shape for x in jnp.{name}(5, jnp.ones(3), jnp.ones((1, 2, 3, 4)))]
+    [{place(())}, {(3,) if n == 1 else place((3,))}, (1, 2, 3, 4)]
+    """
     return convert_all
 
 
@@ -209,14 +301,27 @@ atleast_3d = _atleast(3, lambda s: ((1, *s, 1) if len(s) == 1 else (*s, 1, 1, 1)
 # --- broadcasting -----------------------------------------------------------------------------------------------
 
 def broadcast_to(array, shape, *, out_sharding=None):
-    """`array` repeated to `shape` by NumPy's rules."""
+    """`array` repeated to `shape` by NumPy's rules.
+
+    Axes are aligned at the end; those of size 1 are repeated, new ones come in front.  ValueError where that does not fit.
+
+    >>> jnp.broadcast_to(jnp.array([[1], [2]]), (2, 3))
+    Array([[1, 1, 1],
+           [2, 2, 2]], dtype=int32)
+    """
     check_arraylike("broadcast_to", array)
     result = asarray(broadcast_to_shape(array, canonical_shape(shape, "broadcast_to: shape")))
     return laid(result, out_sharding, "jnp.broadcast_to")
 
 
 def broadcast_arrays(*args):
-    """A list of the arrays, each repeated to their common shape."""
+    """A list of the arrays, each repeated to their common shape.
+
+    ValueError where the shapes do not broadcast; the dtypes stay.
+
+    >>> [x.tolist() for x in jnp.broadcast_arrays(jnp.array([1, 2]), jnp.array([[5], [6]]))]
+    [[[1, 2], [1, 2]], [[5, 5], [6, 6]]]
+    """
     check_arraylike("broadcast_arrays", *args)
     common = broadcast_shapes(*map(shape_of, args))
     return [asarray(broadcast_to_shape(a, common)) for a in args]
@@ -249,7 +354,18 @@ def _joined(arrays, axis, dtype):
 
 
 def concatenate(arrays, axis=0, dtype=None):
-    """The arrays one after another along `axis` (None: all flattened), promoted to one dtype."""
+    """The arrays one after another along `axis` (None: all flattened), promoted to one dtype.
+
+    arrays: a sequence of arrays that agree in all other axes, or one array, whose first axis is taken for it. dtype: that
+    of the result instead of the promoted one.  ValueError for none, or for scalars; TypeError for sizes that differ.
+
+    >>> x, y = jnp.array([[1, 2]]), jnp.array([[3., 4.]])
+    >>> jnp.concatenate([x, y])
+    Array([[1., 2.],
+           [3., 4.]], dtype=float32)
+    >>> jnp.concatenate([x, y], axis=1), jnp.concatenate([x, y], axis=None, dtype=jnp.int8)
+    (Array([[1., 2., 3., 4.]], dtype=float32), Array([1, 2, 3, 4], dtype=int8))
+    """
     arrays = _sequence("concatenate", arrays)
     if axis is None:
         arrays, axis = [ravel(a) for a in arrays], 0
@@ -260,12 +376,24 @@ def concatenate(arrays, axis=0, dtype=None):
 
 
 def concat(arrays, /, *, axis=0):
-    """`concatenate`, under the name of the array API standard."""
+    """`concatenate`, under the name of the array API standard.
+
+    >>> jnp.concat([jnp.zeros((2, 1)), jnp.ones((2, 2))], axis=1)
+    Array([[0., 1., 1.],
+           [0., 1., 1.]], dtype=float32)
+    """
     return concatenate(arrays, axis)
 
 
 def stack(arrays, axis=0, out=None, dtype=None):
-    """The arrays, of equal shapes, along a new axis."""
+    """The arrays, of equal shapes, along a new axis.
+
+    The dtype is the promoted one, or `dtype`.  ValueError for none and for shapes that differ; `out` is refused.
+
+    >>> x, y = jnp.array([1, 2]), jnp.array([3, 4])
+    >>> jnp.stack([x, y]).tolist(), jnp.stack([x, y], axis=-1).tolist()
+    ([[1, 2], [3, 4]], [[1, 3], [2, 4]])
+    """
     if out is not None:
         raise NotImplementedError("The 'out' argument to jnp.stack is not supported: arrays are immutable")
     arrays = _sequence("stack", arrays)
@@ -290,19 +418,48 @@ def _stacker(name, prepare, axis, doc):
     return stacked
 
 
-hstack = _stacker("hstack", atleast_1d, 1, "The arrays joined along the second axis; vectors along the first.")
-vstack = _stacker("vstack", atleast_2d, 0, "The arrays joined along the first axis; vectors become rows.")
-dstack = _stacker("dstack", atleast_3d, 2, "The arrays joined along the third axis.")
+hstack = _stacker("hstack", atleast_1d, 1, """The arrays joined along the second axis; vectors along the first.
+
+    >>> jnp.hstack([jnp.array([1, 2]), jnp.array([3])]), jnp.hstack([jnp.zeros((2, 1)), jnp.ones((2, 3))]).shape
+    (Array([1, 2, 3], dtype=int32), (2, 4))
+    """)
+vstack = _stacker("vstack", atleast_2d, 0, """The arrays joined along the first axis; vectors become rows.
+
+    >>> jnp.vstack([jnp.array([1, 2]), jnp.array([[3, 4], [5, 6]])])
+    Array([[1, 2],
+           [3, 4],
+           [5, 6]], dtype=int32)
+    """)
+dstack = _stacker("dstack", atleast_3d, 2, """The arrays joined along the third axis.
+
+    >>> jnp.dstack([jnp.array([[1, 2]]), jnp.array([[3, 4]])])
+    Array([[[1, 3],
+            [2, 4]]], dtype=int32)
+    """)
 _columns = _stacker("column_stack", lambda a: reshape(a, (size(a), 1)) if ndim_of(a) < 2 else a, 1, None)
 
 
 def column_stack(tup):
-    """The arrays joined along the second axis; vectors become columns."""
+    """The arrays joined along the second axis; vectors become columns.
+
+    >>> jnp.column_stack([jnp.arange(3), jnp.ones((3, 2))])
+    Array([[0., 1., 1.],
+           [1., 1., 1.],
+           [2., 1., 1.]], dtype=float32)
+    """
     return _columns(tup)
 
 
 def block(arrays):
-    """An array from nested lists of blocks: the innermost lists are joined along the last axis."""
+    """An array from nested lists of blocks: the innermost lists are joined along the last axis.
+
+    TypeError for tuples, ValueError for lists that are empty or differ in depth.
+
+    >>> jnp.block([[jnp.eye(2), jnp.zeros((2, 1))], [jnp.ones((1, 3))]])
+    Array([[1., 0., 0.],
+           [0., 1., 0.],
+           [1., 1., 1.]], dtype=float32)
+    """
     def depth_of(x):
         if isinstance(x, tuple):
             raise TypeError("block arguments must be nested lists, not tuples")
@@ -330,7 +487,14 @@ def _block(arrays, *, depth, rank):
 
 
 def append(arr, values, axis=None):
-    """`values` behind `arr` along `axis`, or both flattened."""
+    """`values` behind `arr` along `axis`, or both flattened.
+
+    The arrays need the same number of axes, where `axis` is given.  The dtype is the promoted one.
+
+    >>> jnp.append(jnp.array([[1, 2]]), 3), jnp.append(jnp.array([[1, 2]]), jnp.array([[3, 4]]), axis=0)
+    (Array([1, 2, 3], dtype=int32), Array([[1, 2],
+           [3, 4]], dtype=int32))
+    """
     return concatenate([arr, values], axis)
 
 
@@ -347,12 +511,33 @@ def _slices(a, *, bounds, axis):
 
 
 def array_split(ary, indices_or_sections, axis=0):
-    """A list of parts along `axis`: a number of nearly equal ones, or those between the given indices."""
+    """A list of parts along `axis`: a number of nearly equal ones, or those between the given indices.
+
+    Both are known under jit too.  The first parts are longer by one where the axis cannot be divided.
+
+    >>> [part.tolist() for part in jnp.array_split(jnp.arange(5), 2)]
+    [[0, 1, 2], [3, 4]]
+    >>> [part.tolist() for part in jnp.array_split(jnp.arange(5), [1, 3])]
+    [[0], [1, 2], [3, 4]]
+    """
     return _split("array_split", ary, indices_or_sections, axis, even=False)
 
 
 def split(ary, indices_or_sections, axis=0):
-    """`array_split` into equal parts.  ValueError where the axis cannot be divided."""
+    """A list of equal parts along `axis`, or of those between the given indices; see `array_split`.
+
+    ValueError where the axis cannot be divided.
+
+    >>> jnp.split(jnp.arange(6).reshape(2, 3), 3, axis=1)
+    [Array([[0],
+           [3]], dtype=int32), Array([[1],
+           [4]], dtype=int32), Array([[2],
+           [5]], dtype=int32)]
+    >>> jnp.split(jnp.arange(5), 2)
+    Traceback (most recent call last):
+        ...
+    ValueError: jnp.split(int32[5], 2): axis 0 of size 5 does not divide into 2 equal parts; jnp.array_split ...
+    """
     return _split("split", ary, indices_or_sections, axis, even=True)
 
 
@@ -378,22 +563,40 @@ def _split(name, ary, sections, axis, even):
 
 
 def hsplit(ary, indices_or_sections):
-    """`split` along the second axis; a vector along its only one."""
+    """`split` along the second axis; a vector along its only one.
+
+    >>> [part.shape for part in jnp.hsplit(jnp.ones((2, 6)), 3)]
+    [(2, 2), (2, 2), (2, 2)]
+    """
     return split(ary, indices_or_sections, 1 if ndim_of(ary) > 1 else 0)
 
 
 def vsplit(ary, indices_or_sections):
-    """`split` along the first axis."""
+    """`split` along the first axis.
+
+    >>> [part.shape for part in jnp.vsplit(jnp.ones((4, 3)), [1])]
+    [(1, 3), (3, 3)]
+    """
     return split(ary, indices_or_sections, 0)
 
 
 def dsplit(ary, indices_or_sections):
-    """`split` along the third axis."""
+    """`split` along the third axis.
+
+    >>> [part.shape for part in jnp.dsplit(jnp.ones((1, 2, 4)), 2)]
+    [(1, 2, 2), (1, 2, 2)]
+    """
     return split(ary, indices_or_sections, 2)
 
 
 def unstack(x, /, *, axis=0):
-    """The entries along `axis`, as a tuple."""
+    """The entries along `axis`, as a tuple.
+
+    ValueError for a scalar.  The inverse of `stack`.
+
+    >>> jnp.unstack(jnp.array([[1, 2], [3, 4]])), jnp.unstack(jnp.array([[1, 2], [3, 4]]), axis=1)[0]
+    ((Array([1, 2], dtype=int32), Array([3, 4], dtype=int32)), Array([1, 3], dtype=int32))
+    """
     check_arraylike("unstack", x)
     if not ndim_of(x):
         raise ValueError("Unstack requires arrays with rank > 0, however a scalar array was passed.")
@@ -409,7 +612,14 @@ def _rows(x, *, axis):
 # --- repeating --------------------------------------------------------------------------------------------------
 
 def tile(A, reps):
-    """`A` repeated reps[i] times along axis i; reps and shape are aligned at the end."""
+    """`A` repeated reps[i] times along axis i; reps and shape are aligned at the end.
+
+    reps: an int or a sequence of them; what is missing on either side is 1.
+
+    >>> jnp.tile(jnp.array([1, 2]), 2), jnp.tile(jnp.array([1, 2]), (2, 1))
+    (Array([1, 2, 1, 2], dtype=int32), Array([[1, 2],
+           [1, 2]], dtype=int32))
+    """
     check_arraylike("tile", A)
     reps = canonical_shape(reps, "tile: reps")
     rank = max(len(reps), ndim_of(A))
@@ -425,7 +635,14 @@ def repeat(a, repeats, axis=None, *, total_repeat_length=None, out_sharding=None
     """Each entry along `axis` (None: of the flattened array) `repeats` times, a number or one for each entry.
 
     Under jit an array of repeats needs `total_repeat_length`: longer results are cut off there, shorter ones are
-    filled with the last entry.
+    filled with the last entry.  TypeError for repeats that are no integers, ValueError for negative ones or a wrong number.
+
+    >>> x = jnp.array([[1, 2], [3, 4]])
+    >>> jnp.repeat(x, 2), jnp.repeat(x, jnp.array([0, 2]), axis=0)
+    (Array([1, 1, 2, 2, 3, 3, 4, 4], dtype=int32), Array([[3, 4],
+           [3, 4]], dtype=int32))
+    >>> jax.jit(lambda n: jnp.repeat(jnp.arange(3), n, total_repeat_length=5))(jnp.array([2, 0, 1]))
+    Array([0, 0, 2, 2, 2], dtype=int32)
     """
     check_arraylike("repeat", a)
     if not isinstance(repeats, (list, tuple)):
@@ -473,24 +690,44 @@ def _repeat_indices(repeats, *, n, total):
 # --- flipping and rolling ---------------------------------------------------------------------------------------
 
 def flip(m, axis=None):
-    """The elements in reverse order along `axis`, an int or a sequence of them (None: all axes)."""
+    """The elements in reverse order along `axis`, an int or a sequence of them (None: all axes).
+
+    >>> x = jnp.array([[1, 2], [3, 4]])
+    >>> jnp.flip(x).tolist(), jnp.flip(x, axis=1).tolist()
+    ([[4, 3], [2, 1]], [[2, 1], [4, 3]])
+    """
     check_arraylike("flip", m)
     axes = canonical_axes(axis, ndim_of(m))
     return lax.rev(m if isinstance(m, Array) else asarray(m), axes)
 
 
 def fliplr(m):
-    """The columns in reverse order."""
+    """The columns in reverse order.
+
+    >>> jnp.fliplr(jnp.array([[1, 2], [3, 4]]))
+    Array([[2, 1],
+           [4, 3]], dtype=int32)
+    """
     return flip(m, 1)
 
 
 def flipud(m):
-    """The rows in reverse order."""
+    """The rows in reverse order.
+
+    >>> jnp.flipud(jnp.array([[1, 2], [3, 4]]))
+    Array([[3, 4],
+           [1, 2]], dtype=int32)
+    """
     return flip(m, 0)
 
 
 def rot90(m, k=1, axes=(0, 1)):
-    """Turned by k quarters of a circle, from the first of `axes` to the second."""
+    """Turned by k quarters of a circle, from the first of `axes` to the second.
+
+    >>> x = jnp.array([[1, 2], [3, 4]])
+    >>> jnp.rot90(x).tolist(), jnp.rot90(x, -1).tolist()
+    ([[2, 4], [1, 3]], [[3, 1], [4, 2]])
+    """
     check_arraylike("rot90", m)
     if len(axes) != 2:
         raise ValueError(f"rot90 requires two axes, got {axes}")
@@ -508,7 +745,16 @@ def _rot90(m, *, k, first, second):
 
 
 def roll(a, shift, axis=None):
-    """The elements moved by `shift` along `axis`, around the end; both may be sequences.  None: of the flat array."""
+    """The elements moved by `shift` along `axis`, around the end; both may be sequences.  None: of the flat array.
+
+    shift: ints, which may be traced; then one program does for all of them.
+
+    >>> x = jnp.arange(6).reshape(2, 3)
+    >>> jnp.roll(x, 1), jnp.roll(x, (1, -1), axis=(0, 1))
+    (Array([[5, 0, 1],
+           [2, 3, 4]], dtype=int32), Array([[4, 5, 3],
+           [1, 2, 0]], dtype=int32))
+    """
     check_arraylike("roll", a)
     shifts = shift if isinstance(shift, (list, tuple)) else [shift] if not ndim_of(shift) else unstack(asarray(shift))
     if axis is None:

@@ -50,7 +50,13 @@ def dtype_of(x):
 
 
 def result_type(*args):
-    """The canonical dtype that arrays, dtypes and scalars promote to together."""
+    """The canonical dtype that arrays, dtypes and scalars promote to together.
+
+    A Python number or an array of weak type does not widen others of its kind.  ValueError for no arguments.
+
+    >>> jnp.result_type(jnp.int8, 3), jnp.result_type(jnp.arange(2), jnp.float16), jnp.result_type(jnp.int32, jnp.uint32)
+    (dtype('int8'), dtype('float16'), dtype('int32'))
+    """
     if not args:
         raise ValueError("at least one array or dtype is required")
     return dtypes.lattice_result(tuple(_pair(x) for x in args))[0]
