@@ -77,7 +77,8 @@ __version__ = "0.1.0"
 
 _offer(globals(), "numpy", "tree", homes={
     "": "ad_checkpoint checkpoint_policies core custom_batching custom_derivatives debug distributed dtypes errors "
-        "experimental export extend ffi interpreters lax nn random ref scipy sharding stages topologies tree_util typing",
+        "experimental export extend ffi image interpreters lax nn random ref scipy sharding stages "
+        "topologies tree_util typing",
     "api.make_arrays": "make_array_from_callback make_array_from_process_local_data make_array_from_single_device_arrays",
     "api.mesh": "make_mesh",
     "api.pmap": "pmap",

@@ -5,8 +5,9 @@ from hlotrace import (
     ad_checkpoint as ad_checkpoint, checkpoint_policies as checkpoint_policies, core as core,
     custom_batching as custom_batching, custom_derivatives as custom_derivatives, debug as debug, distributed as distributed,
     dtypes as dtypes, errors as errors, experimental as experimental, export as export, extend as extend, ffi as ffi,
-    interpreters as interpreters, lax as lax, nn as nn, numpy as numpy, random as random, ref as ref, scipy as scipy,
-    sharding as sharding, stages as stages, topologies as topologies, tree as tree, tree_util as tree_util, typing as typing,
+    image as image, interpreters as interpreters, lax as lax, nn as nn, numpy as numpy, random as random, ref as ref,
+    scipy as scipy, sharding as sharding, stages as stages, topologies as topologies, tree as tree, tree_util as tree_util,
+    typing as typing,
 )
 from hlotrace._types import (
     Argnums, Axis, AxisName, Context, Decorator, Device, Index, Int, JitDecorator, JitFunction, MatmulPrecision, Names,
@@ -23,7 +24,7 @@ __all__ = [
     'debug_key_reuse', 'debug_nans', 'default_backend', 'default_device', 'default_matmul_precision', 'default_prng_impl',
     'device_count', 'device_get', 'device_put', 'devices', 'disable_jit', 'distributed', 'dtypes', 'effects_barrier',
     'empty_ref', 'enable_custom_prng', 'enable_x64', 'ensure_compile_time_eval', 'errors', 'eval_shape', 'experimental',
-    'explain_cache_misses', 'export', 'extend', 'ffi', 'free_ref', 'freeze', 'fwd_and_bwd', 'grad', 'hessian',
+    'explain_cache_misses', 'export', 'extend', 'ffi', 'free_ref', 'freeze', 'fwd_and_bwd', 'grad', 'hessian', 'image',
     'interpreters', 'jacfwd', 'jacobian', 'jacrev', 'jit', 'jvp', 'lax', 'legacy_prng_key', 'linear_transpose', 'linearize',
     'live_arrays', 'local_device_count', 'local_devices', 'log_compiles', 'make_array_from_callback',
     'make_array_from_process_local_data', 'make_array_from_single_device_arrays', 'make_jaxpr', 'make_mesh', 'named_call',

@@ -25,7 +25,7 @@ def layer(module: str) -> int:
     if module in ("hlotrace.runtime", "hlotrace.runtime.binding"):
         return 0
     folders = {"core": 1, "primitives": 2, "sharding": 2, "transforms": 3, "lowering": 3, "runtime": 4, "inspection": 5,
-               "api": 6, "lax": 7, "numpy": 8, "random": 9, "nn": 9, "scipy": 9}
+               "api": 6, "lax": 7, "numpy": 8, "random": 9, "nn": 9, "scipy": 9, "image": 9}
     return folders.get(module.partition(".")[2].partition(".")[0], 10)
 
 

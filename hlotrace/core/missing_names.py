@@ -4,9 +4,9 @@ NAMES = {       # a module, as "numpy", or "Array": names
     "": (
         "CompilerEffortLevel Device Inline Shard ad allow_f16_reductions api_util array_garbage_collection_guard "
         "auto_pcast check_tracer_leaks dlpack ds enable_checks float0 get_abstract_mesh get_mesh host_count host_id "
-        "host_ids image jax2tf_associative_scan_reductions lib make_user_context memory monitoring no_execution "
-        "no_tracing ops print_environment_info process_indices profiler remove_size_one_mesh_axis_from_type smap "
-        "thread_guard use_abstract_mesh version"),
+        "host_ids jax2tf_associative_scan_reductions lib make_user_context memory monitoring no_execution no_tracing ops "
+        "print_environment_info process_indices profiler remove_size_one_mesh_axis_from_type smap thread_guard "
+        "use_abstract_mesh version"),
     "Array": (
         "device_buffer device_buffers platform traceback unsafe_raw_buffer"),
     "api_util": (
@@ -117,8 +117,6 @@ NAMES = {       # a module, as "numpy", or "Array": names
         "transform_name_stack user_context"),
     "flatten_util": (
         "ravel_pytree"),
-    "image": (
-        "ResizeMethod resize scale_and_translate"),
     "interpreters.ad": (
         "backward_pass jvp jvp_jaxpr linearize"),
     "interpreters.batching": (
@@ -157,17 +155,7 @@ NAMES = {       # a module, as "numpy", or "Array": names
         "TraceAnnotation annotate_function device_memory_profile export_profile_data register_subprocess "
         "save_device_memory_profile start_server start_trace stop_server stop_trace trace"),
     "scipy": (
-        "cluster integrate interpolate ndimage signal sparse stats"),
-    "scipy.cluster": (
-        "vq"),
-    "scipy.cluster.vq": (
-        "vq"),
-    "scipy.integrate": (
-        "trapezoid"),
-    "scipy.interpolate": (
-        "RegularGridInterpolator"),
-    "scipy.ndimage": (
-        "map_coordinates"),
+        "signal sparse stats"),
     "scipy.optimize": (
         "OptimizeResults minimize"),
     "scipy.signal": (

@@ -123,7 +123,11 @@ def _slope(a, h, axis):
 # --- integration, interpolation, phases -------------------------------------------------------------------------
 
 def trapezoid(y, x=None, dx=1.0, axis=-1):
-    """The integral along `axis` by the trapezoidal rule, over positions `x` or with distance `dx`."""
+    """The integral along `axis` by the trapezoidal rule, over positions `x` or with distance `dx`.
+
+    >>> jnp.trapezoid(jnp.array([0., 1., 4.]), dx=0.5)
+    Array(1.5, dtype=float32)
+    """
     check_arraylike("trapezoid", y, *([] if x is None else [x]), dx)
     return _trapezoid(asarray(y), None if x is None else asarray(x), dx, axis=canonical_axis(axis, ndim_of(y)))
 

@@ -1,5 +1,8 @@
 # Written by tools/stubs.py, from the module itself and tools/stub_types.py: not to be edited.
-from hlotrace.scipy import fft as fft, linalg as linalg, special as special
+from hlotrace.scipy import (
+    cluster as cluster, fft as fft, integrate as integrate, interpolate as interpolate, linalg as linalg, ndimage as ndimage,
+    special as special,
+)
 
-__all__ = ['fft', 'linalg', 'special']
+__all__ = ['cluster', 'fft', 'integrate', 'interpolate', 'linalg', 'ndimage', 'special']
 
