@@ -74,16 +74,21 @@ from .runtime.guards import (
 )
 
 __version__ = "0.1.0"
+__version_info__ = tuple(map(int, __version__.split(".")))
 
 _offer(globals(), "numpy", "tree", homes={
-    "": "ad_checkpoint checkpoint_policies core custom_batching custom_derivatives debug distributed dtypes errors "
-        "experimental export extend ffi image interpreters lax nn random ref scipy sharding stages "
-        "topologies tree_util typing",
+    "": "ad_checkpoint checkpoint_policies core custom_batching custom_derivatives debug distributed dlpack dtypes errors "
+        "experimental export extend ffi flatten_util image interpreters lax lib memory nn ops random ref scipy sharding "
+        "stages topologies tree_util typing version",
     "api.make_arrays": "make_array_from_callback make_array_from_process_local_data make_array_from_single_device_arrays",
     "api.mesh": "make_mesh",
     "api.pmap": "pmap",
     "api.shard_map": "shard_map",
     "api.shardings": "reshard",
     "ref": "Ref empty_ref free_ref freeze new_ref",
-    "sharding": "NamedSharding P set_mesh",
+    "core.dtypes": "float0",
+    "runtime.binding": "Device",
+    "runtime.client": "host_count host_id host_ids process_indices",
+    "runtime.shards": "Shard",
+    "sharding": "NamedSharding P get_abstract_mesh get_mesh set_mesh use_abstract_mesh",
 })

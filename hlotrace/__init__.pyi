@@ -4,10 +4,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from hlotrace import (
     ad_checkpoint as ad_checkpoint, checkpoint_policies as checkpoint_policies, core as core,
     custom_batching as custom_batching, custom_derivatives as custom_derivatives, debug as debug, distributed as distributed,
-    dtypes as dtypes, errors as errors, experimental as experimental, export as export, extend as extend, ffi as ffi,
-    image as image, interpreters as interpreters, lax as lax, nn as nn, numpy as numpy, random as random, ref as ref,
-    scipy as scipy, sharding as sharding, stages as stages, topologies as topologies, tree as tree, tree_util as tree_util,
-    typing as typing,
+    dlpack as dlpack, dtypes as dtypes, errors as errors, experimental as experimental, export as export, extend as extend,
+    ffi as ffi, flatten_util as flatten_util, image as image, interpreters as interpreters, lax as lax, lib as lib,
+    memory as memory, nn as nn, numpy as numpy, ops as ops, random as random, ref as ref, scipy as scipy,
+    sharding as sharding, stages as stages, topologies as topologies, tree as tree, tree_util as tree_util, typing as typing,
+    version as version,
 )
 from hlotrace._types import (
     Argnums, Axis, AxisName, Context, Decorator, Device, Index, Int, JitDecorator, JitFunction, MatmulPrecision, Names,
@@ -18,21 +19,22 @@ from hlotrace.typing import ArrayLike, DTypeLike
 from typing import Any, ClassVar, Literal, overload
 
 __all__ = [
-    'Array', 'NamedSharding', 'P', 'Ref', 'ShapeDtypeStruct', 'ad_checkpoint', 'block_until_ready', 'checking_leaks',
-    'checkpoint', 'checkpoint_policies', 'clear_caches', 'closure_convert', 'config', 'copy_to_host_async', 'core',
-    'custom_batching', 'custom_derivatives', 'custom_gradient', 'custom_jvp', 'custom_vjp', 'debug', 'debug_infs',
+    'Array', 'Device', 'NamedSharding', 'P', 'Ref', 'ShapeDtypeStruct', 'Shard', 'ad_checkpoint', 'block_until_ready',
+    'checking_leaks', 'checkpoint', 'checkpoint_policies', 'clear_caches', 'closure_convert', 'config', 'copy_to_host_async',
+    'core', 'custom_batching', 'custom_derivatives', 'custom_gradient', 'custom_jvp', 'custom_vjp', 'debug', 'debug_infs',
     'debug_key_reuse', 'debug_nans', 'default_backend', 'default_device', 'default_matmul_precision', 'default_prng_impl',
-    'device_count', 'device_get', 'device_put', 'devices', 'disable_jit', 'distributed', 'dtypes', 'effects_barrier',
-    'empty_ref', 'enable_custom_prng', 'enable_x64', 'ensure_compile_time_eval', 'errors', 'eval_shape', 'experimental',
-    'explain_cache_misses', 'export', 'extend', 'ffi', 'free_ref', 'freeze', 'fwd_and_bwd', 'grad', 'hessian', 'image',
-    'interpreters', 'jacfwd', 'jacobian', 'jacrev', 'jit', 'jvp', 'lax', 'legacy_prng_key', 'linear_transpose', 'linearize',
-    'live_arrays', 'local_device_count', 'local_devices', 'log_compiles', 'make_array_from_callback',
-    'make_array_from_process_local_data', 'make_array_from_single_device_arrays', 'make_jaxpr', 'make_mesh', 'named_call',
-    'named_scope', 'new_ref', 'nn', 'numpy', 'numpy_dtype_promotion', 'numpy_rank_promotion', 'pmap', 'process_count',
-    'process_index', 'pure_callback', 'random', 'ref', 'remat', 'reshard', 'scipy', 'set_mesh', 'shard_map', 'sharding',
-    'softmax_custom_jvp', 'stages', 'threefry_partitionable', 'topologies', 'transfer_guard',
-    'transfer_guard_device_to_device', 'transfer_guard_device_to_host', 'transfer_guard_host_to_device', 'tree', 'tree_util',
-    'typeof', 'typing', 'value_and_grad', 'vjp', 'vmap',
+    'device_count', 'device_get', 'device_put', 'devices', 'disable_jit', 'distributed', 'dlpack', 'dtypes',
+    'effects_barrier', 'empty_ref', 'enable_custom_prng', 'enable_x64', 'ensure_compile_time_eval', 'errors', 'eval_shape',
+    'experimental', 'explain_cache_misses', 'export', 'extend', 'ffi', 'flatten_util', 'float0', 'free_ref', 'freeze',
+    'fwd_and_bwd', 'get_abstract_mesh', 'get_mesh', 'grad', 'hessian', 'host_count', 'host_id', 'host_ids', 'image',
+    'interpreters', 'jacfwd', 'jacobian', 'jacrev', 'jit', 'jvp', 'lax', 'legacy_prng_key', 'lib', 'linear_transpose',
+    'linearize', 'live_arrays', 'local_device_count', 'local_devices', 'log_compiles', 'make_array_from_callback',
+    'make_array_from_process_local_data', 'make_array_from_single_device_arrays', 'make_jaxpr', 'make_mesh', 'memory',
+    'named_call', 'named_scope', 'new_ref', 'nn', 'numpy', 'numpy_dtype_promotion', 'numpy_rank_promotion', 'ops', 'pmap',
+    'process_count', 'process_index', 'process_indices', 'pure_callback', 'random', 'ref', 'remat', 'reshard', 'scipy',
+    'set_mesh', 'shard_map', 'sharding', 'softmax_custom_jvp', 'stages', 'threefry_partitionable', 'topologies',
+    'transfer_guard', 'transfer_guard_device_to_device', 'transfer_guard_device_to_host', 'transfer_guard_host_to_device',
+    'tree', 'tree_util', 'typeof', 'typing', 'use_abstract_mesh', 'value_and_grad', 'version', 'vjp', 'vmap',
 ]
 
 class Array:
@@ -371,11 +373,14 @@ def enable_x64(value: bool = True) -> Context: ...
 def ensure_compile_time_eval() -> Context: ...
 def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any: ...
 def explain_cache_misses(value: bool = True) -> Context: ...
+float0: np.dtype[Any]
 def free_ref(ref: Any) -> Any: ...
 def freeze(ref: Any) -> Any: ...
 def fwd_and_bwd(
     fun: Callable[..., Any], argnums: Argnums, has_aux: bool = False, jitted: bool = True,
 ) -> tuple[Callable[..., Any], Callable[..., Any]]: ...
+def get_abstract_mesh() -> Any: ...
+def get_mesh() -> Any: ...
 def grad(
     fun: Callable[_P, Any], argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False, allow_int: bool = False,
     reduce_axes: Any = ...,
@@ -383,6 +388,7 @@ def grad(
 def hessian(
     fun: Callable[_P, Any], argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False,
 ) -> Callable[_P, Any]: ...
+def host_ids(backend: str | None = None) -> Any: ...
 def jacfwd(
     fun: Callable[_P, Any], argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False,
 ) -> Callable[_P, Any]: ...
@@ -481,6 +487,12 @@ def transfer_guard_device_to_device(level: str) -> Context: ...
 def transfer_guard_device_to_host(level: str) -> Context: ...
 def transfer_guard_host_to_device(level: str) -> Context: ...
 def typeof(x: Any) -> Any: ...
+
+class use_abstract_mesh:
+    def __init__(self, mesh: Mesh | AbstractMesh) -> None: ...
+    def __enter__(self) -> Any: ...
+    def __exit__(self, *_: Any) -> Any: ...
+
 def value_and_grad(
     fun: Callable[_P, _R], argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False, allow_int: bool = False,
     reduce_axes: Any = ...,
@@ -553,5 +565,8 @@ class _IndexUpdateRef:
         out_sharding: Place | None = None, wrap_negative_indices: bool = True,
     ) -> Array: ...
 
+host_count = process_count
+host_id = process_index
 jacobian = jacrev
+process_indices = host_ids
 remat = checkpoint

@@ -2,6 +2,9 @@
 from .core.errors import (
     ConcretizationTypeError,
     InconclusiveDimensionOperation,
+    JAXIndexError,
+    JaxprTypeError,
+    JAXTypeError,
     KeyReuseError,
     NonConcreteBooleanIndexError,
     ShapeError,

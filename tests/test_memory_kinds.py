@@ -82,3 +82,14 @@ def test_the_text_says_where_values_go():
     assert kinds(lambda x: jax.device_put(x * 2, pinned) + 1) == (["pinned_host"], [])
     assert kinds(lambda x: jax.device_put(jax.device_put(x, pinned), plain)) == (["pinned_host", "device"], [])
     assert kinds(lambda x: jax.device_put(x, plain), in_shardings=pinned) == (["device"], ["pinned_host"])
+
+
+def test_a_kind_of_memory_wherever_the_array_lies():
+    x = jax.device_put(X, on("data"))
+    host = jax.device_put(x, jax.memory.Space.Host)
+    assert holds(host, X, on("data").with_memory_kind("pinned_host"))
+    assert holds(jax.device_put({"a": host}, jax.memory.Space.Device)["a"], X, on("data"))
+    assert jax.device_put(X, jax.memory.Space.Host).sharding.memory_kind == "pinned_host"
+    there = jax.jit(jax.grad(lambda x: (jax.device_put(jax.vmap(jnp.sin)(x), jax.memory.Space.Host) ** 2).sum()))
+    np.testing.assert_allclose(there(X), 2 * np.sin(X) * np.cos(X), atol=1e-6)
+    assert "pinned_host" in there.lower(X).as_text()

@@ -14,6 +14,7 @@ from ..core.refs import Ref
 from ..core.trace import Tracer
 from ..runtime import agreement, client, guards, placement, shards, transfer
 from ..runtime.array import ArrayImpl, from_numpy
+from ..sharding.base import Sharding
 from .signatures import name_of, wraps
 
 enable_x64 = option_context("jax_enable_x64", True)
@@ -42,7 +43,8 @@ def disable_jit(disable=True):
 def device_put(x, device=None, *, src=None, donate=False, may_alias=None):
     """The arrays of a pytree on a device, or over several; committed there if one is given.
 
-    `device` is a Device, a Sharding, a PartitionSpec of the current mesh, or a pytree of them that is a prefix of `x`.
+    `device` is a Device, a Sharding, a PartitionSpec of the current mesh, a `memory.Space`, or a pytree of them that is a
+    prefix of `x`.
     With `donate`, arrays that had to be moved are deleted; with `may_alias` False, results share no memory with `x`;
     both may be prefixes too.  `src` says where the arrays lie, which is known without it.
     Raises ValueError where a dimension does not divide.
@@ -84,6 +86,9 @@ def _put(x, sharding, donate, may_alias):
     if isinstance(x, Tracer):
         from .shardings import put
         return put(x, sharding)
+    if not isinstance(sharding, Sharding):      # a kind of memory, of where it lies
+        x = x if isinstance(x, ArrayImpl) else from_numpy(x, aval=aval_of(x))
+        sharding = x.sharding.with_memory_kind(sharding.kind)
     if not isinstance(x, ArrayImpl):
         aval = aval_of(x)
         placement.check_divides(sharding, aval, "device_put")

@@ -4,10 +4,10 @@ import functools
 from ..core import tree
 from ..core.avals import aval_of
 from ..core.config import state
-from ..primitives.sharding import device_put_p, layout_constraint_p, sharding_constraint_p
+from ..primitives.sharding import InMemory, device_put_p, layout_constraint_p, sharding_constraint_p
 from ..runtime import placement, transfer
 from ..runtime.array import own
-from ..sharding.base import Sharding
+from ..sharding.base import Sharding, Space
 from ..sharding.layout import Format, Layout
 from ..sharding.mesh import Mesh, current_mesh
 from ..sharding.named import NamedSharding
@@ -23,8 +23,13 @@ def check_kind(value, what):
         raise TypeError(f"{what}: expected a Sharding, a PartitionSpec, a Device or None, got {value!r}{platform}")
 
 
+_KINDS = {Space.Device: None, Space.Any: None, Space.Host: "pinned_host"}
+
+
 def as_sharding(value, what):
     """The Sharding that a user's value stands for; None for None.  `what` names the value in errors."""
+    if isinstance(value, Space):
+        return InMemory(_KINDS[value])
     check_kind(value, what)
     if value is None or isinstance(value, Sharding):
         return value
@@ -120,6 +125,8 @@ def lay(x, sharding, what):
 
 def put(x, sharding):
     """A tracer, on a device or over several; in the derivative its cotangent goes back to where it lay."""
+    if type(sharding) is InMemory:
+        return device_put_p.bind(x, sharding=sharding, source=None)
     return constrained([x], [sharding], "device_put", functools.partial(device_put_p.bind, source=None))[0]
 
 

@@ -2,7 +2,19 @@
 import math
 
 
-class ConcretizationTypeError(TypeError):
+class JAXTypeError(TypeError):
+    """What the TypeErrors of this module have in common."""
+
+
+class JAXIndexError(IndexError):
+    """What the IndexErrors of this module have in common."""
+
+
+class JaxprTypeError(TypeError):
+    """A program does not have the types that its equations say."""
+
+
+class ConcretizationTypeError(JAXTypeError):
     """A traced value was used where a concrete Python value is needed."""
 
 
@@ -10,19 +22,19 @@ class TracerBoolConversionError(ConcretizationTypeError):
     """`bool()` of a traced value, most often through `if`, `while`, `and`, `or` or `assert`."""
 
 
-class TracerIntegerConversionError(TypeError):
+class TracerIntegerConversionError(JAXTypeError):
     """A traced value was used where Python needs an `int` (an index of a list, `range`, a shape)."""
 
 
-class TracerArrayConversionError(TypeError):
+class TracerArrayConversionError(JAXTypeError):
     """A traced value was handed to NumPy."""
 
 
-class NonConcreteBooleanIndexError(IndexError):
+class NonConcreteBooleanIndexError(JAXIndexError):
     """An array was indexed with a traced boolean mask, so the shape of the result is unknown."""
 
 
-class UnexpectedTracerError(TypeError):
+class UnexpectedTracerError(JAXTypeError):
     """A tracer was used after the transformation that made it had ended."""
 
 
@@ -42,7 +54,7 @@ class InconclusiveDimensionOperation(Exception):
     """A comparison of symbolic sizes holds for some of their values and not for others."""
 
 
-class KeyReuseError(TypeError):
+class KeyReuseError(JAXTypeError):
     """A PRNG key was consumed more than once (see `debug_key_reuse`)."""
 
 

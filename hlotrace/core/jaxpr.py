@@ -6,6 +6,7 @@ import numpy as np
 from .avals import aval_of
 from .config import state
 from .dtypes import short_name
+from .errors import JaxprTypeError
 
 
 class Var:
@@ -190,23 +191,23 @@ def sub_jaxprs(params):
 
 
 def check_jaxpr(jaxpr):
-    """Raise TypeError unless every variable is bound before use and every equation has the type its rule gives."""
+    """Raise JaxprTypeError unless every variable is bound before use and every equation has the type its rule gives."""
     bound = {*jaxpr.constvars, *jaxpr.invars}
     for eqn in jaxpr.eqns:
         for v in eqn.invars:
             if type(v) is Var and v not in bound:
-                raise TypeError(f"{eqn.primitive.name}: an operand is not bound\n{jaxpr}")
+                raise JaxprTypeError(f"{eqn.primitive.name}: an operand is not bound\n{jaxpr}")
         for sub in sub_jaxprs(eqn.params):
             check_jaxpr(sub)
         expected = eqn.primitive.typecheck([v.aval for v in eqn.invars], eqn.params)
         for v, aval in zip(eqn.outvars, expected, strict=True):
             if v.aval.shape != aval.shape or v.aval.dtype != aval.dtype:
-                raise TypeError(f"{eqn.primitive.name}: result is typed {v.aval.short()}, its rule gives {aval.short()}\n"
-                                f"{jaxpr}")
+                raise JaxprTypeError(f"{eqn.primitive.name}: result is typed {v.aval.short()}, its rule gives "
+                                     f"{aval.short()}\n{jaxpr}")
         bound.update(eqn.outvars)
     for v in jaxpr.outvars:
         if type(v) is Var and v not in bound:
-            raise TypeError(f"an output is not bound\n{jaxpr}")
+            raise JaxprTypeError(f"an output is not bound\n{jaxpr}")
 
 
 def _names():

@@ -2,11 +2,9 @@
 
 NAMES = {       # a module, as "numpy", or "Array": names
     "": (
-        "CompilerEffortLevel Device Inline Shard ad allow_f16_reductions api_util array_garbage_collection_guard "
-        "auto_pcast check_tracer_leaks dlpack ds enable_checks float0 get_abstract_mesh get_mesh host_count host_id "
-        "host_ids jax2tf_associative_scan_reductions lib make_user_context memory monitoring no_execution no_tracing ops "
-        "print_environment_info process_indices profiler remove_size_one_mesh_axis_from_type smap thread_guard "
-        "use_abstract_mesh version"),
+        "CompilerEffortLevel Inline ad allow_f16_reductions api_util array_garbage_collection_guard auto_pcast "
+        "check_tracer_leaks ds enable_checks jax2tf_associative_scan_reductions make_user_context monitoring no_execution "
+        "no_tracing print_environment_info profiler remove_size_one_mesh_axis_from_type smap thread_guard"),
     "Array": (
         "device_buffer device_buffers platform traceback unsafe_raw_buffer"),
     "api_util": (
@@ -14,10 +12,6 @@ NAMES = {       # a module, as "numpy", or "Array": names
         "safe_map shaped_abstractify"),
     "debug": (
         "DebugEffect OrderedDebugEffect breakpoint log"),
-    "dlpack": (
-        "from_dlpack is_supported_dtype"),
-    "errors": (
-        "JAXIndexError JAXTypeError JaxprTypeError"),
     "example_libraries.optimizers": (
         "InitFn JoinPoint Optimizer OptimizerState Params ParamsFn Schedule State Step UpdateFn Updates adagrad adam "
         "adamax clip_grads constant exponential_decay inverse_time_decay l2_norm make_schedule map momentum nesterov "
@@ -115,8 +109,6 @@ NAMES = {       # a module, as "numpy", or "Array": names
         "get_serialized_proto_from_hlo_sharding"),
     "extend.source_info_util": (
         "transform_name_stack user_context"),
-    "flatten_util": (
-        "ravel_pytree"),
     "interpreters.ad": (
         "backward_pass jvp jvp_jaxpr linearize"),
     "interpreters.batching": (
@@ -148,8 +140,6 @@ NAMES = {       # a module, as "numpy", or "Array": names
     "numpy": (
         "array_repr array_str corrcoef cov float6_e2m3fn float6_e3m2fn histogram2d histogramdd int1 minmax poly polyadd "
         "polyder polydiv polyfit polyint polymul polysub roots top_k uint1"),
-    "ops": (
-        "segment_max segment_min segment_prod segment_sum"),
     "profiler": (
         "ProfileData ProfileEvent ProfileLine ProfileOptions ProfilePlane ProfileSession StepTraceAnnotation "
         "TraceAnnotation annotate_function device_memory_profile export_profile_data register_subprocess "

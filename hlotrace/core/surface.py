@@ -13,6 +13,7 @@ from .config import state
 from .dimension import InconclusiveDimensionOperation, max_dim, min_dim
 from .dtypes import tangent_dtype as primal_dtype_to_tangent_dtype
 from .effects import Effect
+from .errors import JaxprTypeError
 from .jaxpr import Eqn as JaxprEqn
 from .jaxpr import Jaxpr as Program
 from .jaxpr import Literal, Var, check_jaxpr, eval_jaxpr
@@ -36,7 +37,6 @@ Atom = Var | Literal
 Effects = Set[Effect]
 Value = Any
 ParamDict = dict[str, Any]
-JaxprTypeError = TypeError
 array_types = {np.ndarray, np.generic}
 no_effects: frozenset = frozenset()
 typeof = get_aval

@@ -20,6 +20,8 @@ Each file imports only files that stand above it here (a test reads this list):
     statistics      mean, var, quantile
     sets            unique, union1d, isin
     selection       take, put, choose, delete, insert
+    segments        segment_sum and its kin: jax.ops
+    trees           ravel_pytree: jax.flatten_util
     grids           meshgrid, mgrid, unravel_index, r_
     calculus        diff, gradient, trapezoid, interp, polyval
     windows         hanning, kaiser

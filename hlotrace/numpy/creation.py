@@ -241,18 +241,51 @@ def astype(x, dtype, /, *, copy=False, device=None):
     return array(cast(x, dtype) if type(x) in SCALARS else x, dtype, copy, device=device)
 
 
-def from_dlpack(x, /, *, device=None, copy=None):
-    """An array over the memory of an object with `__dlpack__`, shared unless `copy` or its alignment forbids that.
+def share(external_array, device=None, copy=None):
+    """An array over the memory of an object with `__dlpack__`: of NumPy, PyTorch, CuPy, ...
 
-    TypeError for an object without.  `device` may ask for a copy elsewhere.
+    device: the Device or Sharding where it is to lie, that of the object by default.
+    copy: True copies; False raises ValueError where the memory cannot be shared: another device, strides, 64-bit numbers
+      while those are off, an address that is not a multiple of 64; None, the default, copies only then.
+    Raises: TypeError for other objects, and for element types that `is_supported_dtype` does not have.
 
-    >>> jnp.from_dlpack(np.arange(3, dtype=np.float32))
+    >>> jax.dlpack.from_dlpack(np.arange(3, dtype="float32"))
     Array([0., 1., 2.], dtype=float32)
+    >>> np.from_dlpack(jnp.ones(2))
+    array([1., 1.], dtype=float32)
     """
+    x = external_array
     if not hasattr(x, "__dlpack__") or not hasattr(x, "__dlpack_device__"):
         raise TypeError(f"from_dlpack: a value of type {type(x)} has no __dlpack__ and __dlpack_device__ methods")
-    found = array(x if isinstance(x, Array) else import_dlpack(x), copy=bool(copy), device=device)
-    return convert(found, found.dtype)
+    found, copied = (x, False) if isinstance(x, Array) else import_dlpack(x)
+    result = array(found, copy=bool(copy), device=device)
+    if copy is False and (copied or result is not found):
+        raise ValueError("from_dlpack: copy=False, but the memory cannot be shared: it lies on another device, is strided, "
+                         "is not aligned to 64 bytes, or holds 64-bit numbers while those are off; leave copy= out")
+    return convert(result, result.dtype)
+
+
+def from_dlpack(x, /, *, device=None, copy=None):
+    """An array over the memory of an object with `__dlpack__`, as `jax.dlpack.from_dlpack` gives it.
+
+    >>> jnp.from_dlpack(np.arange(3, dtype="float32"))
+    Array([0., 1., 2.], dtype=float32)
+    """
+    return share(x, device, copy)
+
+
+def is_dlpack_dtype(dtype):
+    """Can arrays of this dtype go through DLPack?  bool, integers, bfloat16, floats and complex numbers of whole bytes can.
+
+    TypeError for what is no dtype.
+
+    >>> jax.dlpack.is_supported_dtype("bfloat16"), jax.dlpack.is_supported_dtype(jnp.int4)
+    (True, False)
+    """
+    if dtype is None:
+        raise TypeError("is_supported_dtype: None is no dtype; give one, such as 'float32'")
+    dtype = np.dtype(dtype)
+    return dtype in dtypes.SUPPORTED and (dtype == dtypes.bfloat16 or dtype.kind in "biufc" and dtype.isbuiltin == 1)
 
 
 def _through_numpy(name, example):

@@ -353,16 +353,17 @@ def _kept_scalar(value, key):
 
 
 def from_dlpack(x):
-    """An ArrayImpl over the memory of an object with `__dlpack__`; copied where layout or alignment forbid sharing.
+    """(An ArrayImpl over the memory of an object with `__dlpack__`, is it a copy?); layout or alignment may forbid sharing.
 
     TypeError for element types that arrays cannot hold.
     """
     capsule = x.__dlpack__()
-    shape, name, row_major = binding.dlpack_type(capsule)
+    shape, name, row_major, address = binding.dlpack_type(capsule)
     dtype = dtypes.as_dtype(name)
     if dtypes.canonicalize(dtype) != dtype or not row_major:     # 64 bits while those are off, or strides
-        return from_numpy(np.from_dlpack(x))
+        return from_numpy(np.from_dlpack(x)), True
     kind, number = x.__dlpack_device__()
     device = client.client("cpu" if kind in (1, 3) else None).local_devices()[number if kind not in (1, 3) else 0]
     aval = ShapedArray(shape, dtype)
-    return ArrayImpl(aval, binding.from_dlpack(capsule, device, aval, placement.on_device(device)))
+    found = ArrayImpl(aval, binding.from_dlpack(capsule, device, aval, placement.on_device(device)))
+    return found, found.size > 0 and found.unsafe_buffer_pointer() != address

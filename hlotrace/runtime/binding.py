@@ -28,7 +28,7 @@ if version < (0, 10):
 pytree = _jax.pytree
 JaxRuntimeError = _jax.JaxRuntimeError
 ArrayImpl = _jax.ArrayImpl
-DeviceList = _jax.DeviceList
+Device, DeviceList = _jax.Device, _jax.DeviceList
 CompileOptions = _jax.CompileOptions
 HostBufferSemantics = _jax.HostBufferSemantics
 
@@ -152,14 +152,15 @@ class _DLTensor(ctypes.Structure):
     """The head of DLPack's `DLManagedTensor` (dlpack.h, version 0)."""
     _fields_ = [("data", ctypes.c_void_p), ("device_type", ctypes.c_int32), ("device_id", ctypes.c_int32),
                 ("ndim", ctypes.c_int32), ("code", ctypes.c_uint8), ("bits", ctypes.c_uint8), ("lanes", ctypes.c_uint16),
-                ("shape", ctypes.POINTER(ctypes.c_int64)), ("strides", ctypes.POINTER(ctypes.c_int64))]
+                ("shape", ctypes.POINTER(ctypes.c_int64)), ("strides", ctypes.POINTER(ctypes.c_int64)),
+                ("byte_offset", ctypes.c_uint64)]
 
 
 _DLPACK_KINDS = {0: "int", 1: "uint", 2: "float", 4: "bfloat", 5: "complex", 6: "bool"}
 
 
 def dlpack_type(capsule):
-    """(shape, name of the dtype, is it row-major?) of a DLPack capsule that is not versioned."""
+    """(shape, name of the dtype, is it row-major?, address) of a DLPack capsule that is not versioned."""
     pointer = ctypes.pythonapi.PyCapsule_GetPointer
     pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
     tensor = _DLTensor.from_address(pointer(capsule, b"dltensor"))
@@ -172,7 +173,7 @@ def dlpack_type(capsule):
     for axis in reversed(range(tensor.ndim)) if tensor.strides else ():
         row_major = row_major and (shape[axis] <= 1 or tensor.strides[axis] == stride)
         stride *= shape[axis]
-    return shape, kind if kind == "bool" else f"{kind}{tensor.bits}", row_major
+    return shape, kind if kind == "bool" else f"{kind}{tensor.bits}", row_major, (tensor.data or 0) + tensor.byte_offset
 
 
 def from_dlpack(capsule, device, aval, sharding):

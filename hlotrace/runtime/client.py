@@ -147,13 +147,33 @@ def local_device_count(backend=None):
 
 
 def process_index(backend=None):
-    """Number of this process."""
+    """Number of this process.
+
+    >>> jax.process_index()
+    0
+    """
     return client(backend).process_index()
 
 
 def process_count(backend=None):
-    """Number of processes."""
+    """Number of processes.
+
+    >>> jax.process_count()
+    1
+    """
     return max(d.process_index for d in devices(backend)) + 1
+
+
+def process_indices(backend=None):
+    """The numbers of all processes.
+
+    >>> jax.process_indices()
+    [0]
+    """
+    return list(range(process_count(backend)))
+
+
+host_count, host_id, host_ids = process_count, process_index, process_indices      # as they were once called
 
 
 def is_elsewhere(device):

@@ -6,11 +6,25 @@
 
 jaxlib, too, reads attributes of these objects; `runtime/placement.py` installs them.
 """
+import enum
 import functools
 
 import numpy as np
 
 from ..core.boundary import boundaries
+
+
+class Space(enum.Enum):
+    """A kind of memory, wherever the array lies: that of its devices, or of their host.
+
+    Inside of `jit`, a value is there until the program moves it; where results lie is said by `out_shardings`.
+
+    >>> jax.device_put(jnp.ones(2), jax.memory.Space.Host).sharding.memory_kind
+    'pinned_host'
+    """
+    Device = 1
+    Host = 2
+    Any = 3
 
 
 @functools.cache

@@ -246,12 +246,22 @@ class use_abstract_mesh:
 
 
 def get_mesh():
-    """The mesh in use, by `set_mesh` or `use_abstract_mesh`; an empty one if there is none."""
+    """The mesh in use, by `set_mesh` or `use_abstract_mesh`; an empty one if there is none.
+
+    >>> with jax.set_mesh(jax.make_mesh((1,), ("x",))):
+    ...     jax.get_mesh().axis_names
+    ('x',)
+    """
     return next((mesh for mesh, in_use in reversed(state.meshes) if in_use), AbstractMesh((), ()))
 
 
 def get_abstract_mesh():
-    """Names, sizes and types of the axes of the mesh in use, or of that of the `shard_map` around, its own being Manual."""
+    """Names, sizes and types of the axes of the mesh in use, or of that of the `shard_map` around, its own being Manual.
+
+    >>> with jax.use_abstract_mesh(jax.sharding.AbstractMesh((4,), ("x",))):
+    ...     jax.get_abstract_mesh().axis_sizes
+    (4,)
+    """
     manual = {name for name, _, kind in state.axis_env if kind != "vmap"}
     mesh = current_mesh() if manual else get_mesh()
     return AbstractMesh(mesh.axis_sizes, mesh.axis_names, [

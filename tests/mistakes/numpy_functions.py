@@ -584,3 +584,25 @@ def vectorize_signature():
 @mistake(ValueError, "'n'", "4 vs 3", "'(n),(n)->()'", advice="must be equal")
 def vectorize_sizes():
     return jnp.vectorize(jnp.dot, signature="(n),(n)->()")(jnp.ones(3), jnp.ones(4))  # <-
+
+
+@mistake(ValueError, "segment_sum", "shape (4, 2)", "shape (3,)", advice="one id for each row")
+def too_few_segment_ids():
+    return jax.ops.segment_sum(jnp.ones((4, 2)), jnp.arange(3))  # <-
+
+
+@mistake(jax.errors.ConcretizationTypeError, "segment_max", "int32[3]", advice="num_segments=")
+def a_number_of_segments_that_is_not_known():
+    return jax.jit(lambda x, ids: jax.ops.segment_max(x, ids))(jnp.ones(3), jnp.arange(3))  # <-
+
+
+@mistake(ValueError, "unravel", "3 elements", "(4,)", advice="as ravel_pytree gave it")
+def a_vector_of_another_length():
+    flat, unravel = jax.flatten_util.ravel_pytree({"w": jnp.ones(2), "b": jnp.ones(1)})
+    return unravel(jnp.append(flat, 1.0))  # <-
+
+
+@mistake(ValueError, "from_dlpack", "copy=False", advice="leave copy= out")
+def memory_that_cannot_be_shared():
+    x = np.arange(8, dtype="float32")[::2]
+    return jax.dlpack.from_dlpack(x, copy=False)  # <-

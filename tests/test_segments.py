@@ -1,0 +1,70 @@
+"""Reductions by segment ids, against loops in NumPy."""
+import numpy as np
+import pytest
+from derivatives import check_derivatives
+
+import hlotrace as jax
+import hlotrace.numpy as jnp
+from hlotrace import ops
+
+IDS = np.array([2, 0, 2, -1, 7, 3, 0])
+DATA = np.array([[3, 1], [2, 5], [1, 4], [9, 9], [7, 7], [2, 2], [1, 6]])
+REDUCE = {ops.segment_sum: np.sum, ops.segment_prod: np.prod, ops.segment_max: np.max, ops.segment_min: np.min}
+
+
+def nothing(reduce, dtype):
+    if reduce in (ops.segment_sum, ops.segment_prod):
+        return reduce is ops.segment_prod
+    limits = jnp.finfo(dtype) if jnp.issubdtype(dtype, jnp.floating) else jnp.iinfo(dtype) if dtype != "bool" else None
+    infinite = jnp.issubdtype(dtype, jnp.floating)
+    ends = (np.inf, -np.inf) if infinite else (limits.max, limits.min) if limits else (True, False)
+    return ends[reduce is ops.segment_max]
+
+
+def want(reduce, data, ids, num):
+    rows = [data[ids == i] for i in range(num)]
+    return np.stack([REDUCE[reduce](r, axis=0) if len(r) else np.full(data.shape[1:], nothing(reduce, data.dtype.name))
+                     for r in rows]).astype(data.dtype)
+
+
+@pytest.mark.parametrize("reduce", REDUCE)
+def test_rows_with_one_id_go_into_one_row(reduce):
+    for dtype in "float32", "bfloat16", "int8", "uint8", "int32", *["bool"] * (reduce in (ops.segment_max, ops.segment_min)):
+        data = DATA.astype(dtype if dtype != "bfloat16" else jnp.bfloat16)
+        cases = [(8, {}), (5, {"bucket_size": 3}), (3, {"bucket_size": 100}), (0, {})]
+        for num, more in cases if dtype == "float32" else cases[:1]:
+            found = jax.jit(reduce, static_argnums=2, static_argnames=list(more))(data, IDS, num, **more)
+            assert found.dtype == data.dtype and found.shape == (num, 2)
+            if num:
+                np.testing.assert_array_equal(found.astype("float32"), want(reduce, data, IDS, num).astype("float32"), dtype)
+    assert reduce(DATA[:, 0], IDS).shape == (8,)        # the number of segments from the ids
+    np.testing.assert_array_equal(reduce(DATA[:, 0], IDS, 4, mode="clip"),
+                                  want(reduce, DATA[:, 0].astype("int32"), np.clip(IDS, 0, 3), 4))
+    np.testing.assert_array_equal(reduce(DATA[:3, 0], np.array([0, 1, 3]), 4, True, True, mode="promise_in_bounds"),
+                                  want(reduce, DATA[:3, 0].astype("int32"), np.array([0, 1, 3]), 4))
+    np.testing.assert_array_equal(jax.vmap(lambda d: reduce(d, IDS, 4, bucket_size=2), 1, 1)(jnp.array(DATA)),
+                                  want(reduce, DATA.astype("int32"), IDS, 4))
+    if reduce is not ops.segment_prod:
+        with jax.enable_x64(True):
+            check_derivatives(lambda d: jnp.where(jnp.isinf(y := reduce(d, IDS, 4)), 0, y), DATA + np.arange(7)[:, None] / 9)
+
+
+def test_empty_data_and_sharded_results():
+    assert ops.segment_sum(jnp.zeros((0, 3)), jnp.zeros(0, "int32")).shape == (0, 3)
+    np.testing.assert_array_equal(ops.segment_prod(jnp.zeros((0, 3)), jnp.zeros(0, "int32"), 2), np.ones((2, 3)))
+    mesh = jax.make_mesh((2,), ("x",))
+    placed = jax.NamedSharding(mesh, jax.P("x"))
+    assert ops.segment_sum(jnp.ones(4), jnp.arange(4), out_sharding=placed).sharding == placed
+
+
+@pytest.mark.parametrize(("args", "kind", "words"), [
+    ((jnp.ones(3), jnp.arange(2)), ValueError, r"shape \(3,\).*shape \(2,\)"),
+    ((jnp.ones(3), jnp.ones(3)), TypeError, "float32"),
+    ((jnp.ones(3), jnp.arange(3), -1), ValueError, "-1"), ((jnp.ones(3) > 0, jnp.arange(3)), TypeError, "bool"),
+    ((jnp.ones(3), jnp.arange(3), 3, False, False, 0), ValueError, "bucket_size"), (([1.0], [0]), TypeError, "list"),
+])
+def test_what_does_not_fit(args, kind, words):
+    with pytest.raises(kind, match=words):
+        ops.segment_sum(*args)
+    with pytest.raises(jax.errors.ConcretizationTypeError, match="num_segments"):
+        jax.jit(ops.segment_sum)(jnp.ones(3), jnp.arange(3))
