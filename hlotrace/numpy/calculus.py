@@ -33,7 +33,16 @@ def _along(a, axis, *bounds):
 # --- differences ------------------------------------------------------------------------------------------------
 
 def diff(a, n=1, axis=-1, prepend=None, append=None):
-    """The n-th differences of neighbours along `axis`; of bools, whether they differ."""
+    """The n-th differences of neighbours along `axis`; of bools, whether they differ.
+
+    prepend, append: scalars or arrays that are put before and behind first.
+
+    >>> x = jnp.array([1, 4, 9, 16])
+    >>> jnp.diff(x), jnp.diff(x, n=2), jnp.diff(x, prepend=0)
+    (Array([3, 5, 7], dtype=int32), Array([2, 2], dtype=int32), Array([1, 3, 5, 7], dtype=int32))
+    >>> jnp.diff(jnp.array([True, True, False]))
+    Array([False,  True], dtype=bool)
+    """
     check_arraylike("diff", a, *(v for v in (prepend, append) if v is not None))
     n = operator.index(n)
     if n < 0:
@@ -57,7 +66,11 @@ def _diff(a, prepend, append, *, n, axis):
 
 
 def ediff1d(ary, to_end=None, to_begin=None):
-    """The differences of neighbours in the flattened array, between `to_begin` and `to_end`."""
+    """The differences of neighbours in the flattened array, between `to_begin` and `to_end`.
+
+    >>> jnp.ediff1d(jnp.array([[1, 4], [9, 16]]), to_begin=0, to_end=jnp.array([-1, -2]))
+    Array([ 0,  3,  5,  7, -1, -2], dtype=int32)
+    """
     given = [v for v in (to_begin, to_end) if v is not None]
     check_arraylike("ediff1d", ary, *given)
     return _ediff1d(asarray(ary), to_end, to_begin)
@@ -74,6 +87,15 @@ def gradient(f, *varargs, axis=None, edge_order=None):
     """The slope along each axis (or those in `axis`): central differences inside, one-sided ones at the ends.
 
     `varargs` is one spacing for all axes, or one for each: a number, or a vector of coordinates.
+
+    A list for several axes.  Integers become the default float.  NotImplementedError for an `edge_order`.
+
+    >>> jnp.gradient(jnp.array([1., 4., 9., 16.])), jnp.gradient(jnp.array([1., 4., 16.]), jnp.array([1., 2., 4.]))
+    (Array([3., 4., 6., 7.], dtype=float32), Array([3., 4., 6.], dtype=float32))
+    >>> jnp.gradient(jnp.array([[1., 2.], [5., 6.]]), 0.5)
+    [Array([[8., 8.],
+           [8., 8.]], dtype=float32), Array([[2., 2.],
+           [2., 2.]], dtype=float32)]
     """
     if edge_order is not None:
         raise NotImplementedError("The 'edge_order' argument to jnp.gradient is not supported.")
@@ -125,8 +147,8 @@ def _slope(a, h, axis):
 def trapezoid(y, x=None, dx=1.0, axis=-1):
     """The integral along `axis` by the trapezoidal rule, over positions `x` or with distance `dx`.
 
-    >>> jnp.trapezoid(jnp.array([0., 1., 4.]), dx=0.5)
-    Array(1.5, dtype=float32)
+    >>> jnp.trapezoid(jnp.array([1., 2., 3.])), jnp.trapezoid(jnp.array([1., 2., 3.]), x=jnp.array([0., 1., 3.]))
+    (Array(4., dtype=float32), Array(6.5, dtype=float32))
     """
     check_arraylike("trapezoid", y, *([] if x is None else [x]), dx)
     return _trapezoid(asarray(y), None if x is None else asarray(x), dx, axis=canonical_axis(axis, ndim_of(y)))
@@ -145,7 +167,13 @@ def _trapezoid(y, x, dx, *, axis):
 
 
 def unwrap(p, discont=None, axis=-1, period=2 * np.pi):
-    """`p` with multiples of `period` added, so that neighbours along `axis` differ by at most half of it."""
+    """`p` with multiples of `period` added, so that neighbours along `axis` differ by at most half of it.
+
+    `discont`: smaller steps stay, half a period at least.
+
+    >>> jnp.unwrap(jnp.array([350., 355., 2., 8.]), period=360)
+    Array([350., 355., 362., 368.], dtype=float32)
+    """
     check_arraylike("unwrap", p, period, *([] if discont is None else [discont]))
     return _unwrap(asarray(p), discont, period, axis=canonical_axis(axis, ndim_of(p)))
 
@@ -172,6 +200,14 @@ def interp(x, xp, fp, left=None, right=None, period=None):
 
     Outside, the values are `left` and `right` (default: the end points), "extrapolate" goes on with the last slope;
     with a `period` the points are repeated.
+
+    Floating point; the vectors xp and fp have equal lengths, `x` any shape.  Differentiable in fp and x.
+
+    >>> xp, fp = jnp.array([0., 1., 2.]), jnp.array([0., 10., 0.])
+    >>> jnp.interp(jnp.array([0.5, 1.5, 9.]), xp, fp), jnp.interp(9., xp, fp, right="extrapolate")
+    (Array([5., 5., 0.], dtype=float32), Array(-70., dtype=float32))
+    >>> jnp.interp(jnp.array([-1., 3.]), xp, fp, period=4)
+    Array([0., 0.], dtype=float32)
     """
     check_arraylike("interp", x, xp, fp, *(v for v in (left, right, period) if v is not None and v != "extrapolate"
                                            and not isinstance(v, str)))
@@ -218,7 +254,13 @@ def _interp(x, xp, fp, left, right, period, *, extrapolate):
 
 
 def polyval(p, x, *, unroll=16):
-    """The polynomial with coefficients `p`, highest power first, at `x`, by Horner's rule."""
+    """The polynomial with coefficients `p`, highest power first, at `x`, by Horner's rule.
+
+    `p` may be a matrix: one polynomial for each column.  `unroll` is how many steps one turn of the loop takes.
+
+    >>> jnp.polyval(jnp.array([2, 0, 1]), jnp.array([0, 1, 3]))      # 2 x**2 + 1
+    Array([ 1,  3, 19], dtype=int32)
+    """
     check_arraylike("polyval", p, x)
     return _polyval(p, x, unroll=unroll)
 

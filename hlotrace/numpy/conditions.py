@@ -25,6 +25,16 @@ def where(condition, x=None, y=None, /, *, size=None, fill_value=None):
     """x where the condition holds (is not 0), else y; all three broadcast.
 
     With the condition alone: `nonzero(condition, size=size, fill_value=fill_value)`.
+
+    x and y are promoted to one dtype.  Both are computed: to keep NaN out of a derivative, make the operand safe first.
+
+    >>> x = jnp.array([-4., 0., 9.])
+    >>> jnp.where(x > 0, x, 0)
+    Array([0., 0., 9.], dtype=float32)
+    >>> jax.grad(lambda x: jnp.where(x > 0, jnp.sqrt(jnp.where(x > 0, x, 1)), 0).sum())(x)
+    Array([0.        , 0.        , 0.16666667], dtype=float32)
+    >>> jnp.where(x), jnp.where(x, size=3, fill_value=-1)
+    ((Array([0, 2], dtype=int32),), (Array([ 0,  2, -1], dtype=int32),))
     """
     if x is None and y is None:
         return nonzero(condition, size=size, fill_value=fill_value)
@@ -96,6 +106,13 @@ def nonzero(a, *, size=None, fill_value=None):
 
     `size` gives their number, for use under jit: the first ones, filled up with `fill_value` (0; a number, or one
     for each axis).
+
+    Without `size`, ConcretizationTypeError under jit.
+
+    >>> jnp.nonzero(jnp.array([[0, 7], [8, 0]]))
+    (Array([0, 1], dtype=int32), Array([1, 0], dtype=int32))
+    >>> jax.jit(lambda x: jnp.nonzero(x, size=3, fill_value=-1))(jnp.array([0, 5, 6, 0]))
+    (Array([ 1,  2, -1], dtype=int32),)
     """
     check_arraylike("nonzero", a)
     if not ndim(a):
@@ -110,13 +127,23 @@ def nonzero(a, *, size=None, fill_value=None):
 
 
 def flatnonzero(a, *, size=None, fill_value=None):
-    """The indices of the nonzero elements of the flattened array; `size` and `fill_value` as for `nonzero`."""
+    """The indices of the nonzero elements of the flattened array; `size` and `fill_value` as for `nonzero`.
+
+    >>> jnp.flatnonzero(jnp.array([[0, 7], [8, 0]]))
+    Array([1, 2], dtype=int32)
+    """
     check_arraylike("flatnonzero", a)
     return nonzero(flat(a), size=size, fill_value=fill_value)[0]
 
 
 def argwhere(a, *, size=None, fill_value=None):
-    """The indices of the nonzero elements, one row each; `size` and `fill_value` as for `nonzero`."""
+    """The indices of the nonzero elements, one row each; `size` and `fill_value` as for `nonzero`.
+
+    >>> jnp.argwhere(jnp.array([[0, 7], [8, 9]]))
+    Array([[0, 1],
+           [1, 0],
+           [1, 1]], dtype=int32)
+    """
     check_arraylike("argwhere", a)
     found = nonzero(a if ndim(a) else flat(a), size=size, fill_value=fill_value)
     columns = [reshape(i, (*shape_of(i), 1)) for i in found[:ndim(a)]]
@@ -126,7 +153,14 @@ def argwhere(a, *, size=None, fill_value=None):
 # --- choices ----------------------------------------------------------------------------------------------------
 
 def select(condlist, choicelist, default=0):
-    """Elementwise, the choice of the first condition that holds; `default` where none does."""
+    """Elementwise, the choice of the first condition that holds; `default` where none does.
+
+    condlist: boolean arrays; choicelist: equally many arrays; all broadcast, the choices are promoted to one dtype.
+
+    >>> x = jnp.array([-2, 1, 5])
+    >>> jnp.select([x < 0, x > 3], [-x, 10 * x], default=-1)
+    Array([ 2, -1, 50], dtype=int32)
+    """
     if len(condlist) != len(choicelist):
         raise ValueError(f"condlist must have length equal to choicelist ({len(condlist)} vs {len(choicelist)}): give one "
                          "choice for each condition, and default= for where none holds")
@@ -149,6 +183,10 @@ def piecewise(x, condlist, funclist, *args, **kw):
 
     Functions are mapped over the elements of `x` and get `args` and `kw`; numbers stand for constants.  Where
     several conditions hold, the last one counts.
+
+    >>> x = jnp.array([-2., 0., 3.])
+    >>> jnp.piecewise(x, [x < 0, x > 0], [lambda v, by: -v, lambda v, by: by * v, 7], by=10)
+    Array([ 2.,  7., 30.], dtype=float32)
     """
     check_arraylike("piecewise", x)
     x = asarray(x)

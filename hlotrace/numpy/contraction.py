@@ -79,6 +79,20 @@ def _need_rank(name, rank, *operands):
 def matmul(a, b, *, precision=None, preferred_element_type=None, out_sharding=None):
     """Matrix product over the last two axes; leading axes broadcast; a vector is a row on the left, a column on the
     right.  ValueError for scalars, ShapeError where the inner sizes differ.
+
+    precision: what `lax.dot_general` takes.  preferred_element_type: the dtype to add up in and to give; else the promoted
+    one.
+
+    >>> a, b = jnp.array([[1, 2], [3, 4]]), jnp.array([[0, 1], [1, 0]])
+    >>> jnp.matmul(a, b), a @ jnp.array([1, 10])
+    (Array([[2, 1],
+           [4, 3]], dtype=int32), Array([21, 43], dtype=int32))
+    >>> jnp.matmul(jnp.ones((5, 2, 3)), jnp.ones((3, 4))).shape
+    (5, 2, 4)
+    >>> a @ jnp.ones(3)
+    Traceback (most recent call last):
+        ...
+    hlotrace.errors.ShapeError: (a: int32[2,2]) @ (float32[3]): axis 1 of the first operand (shape (2, 2)) has ...
     """
     return laid(_matmul(a, b, precision, preferred_element_type), out_sharding, "jnp.matmul")
 
@@ -94,7 +108,13 @@ def _matmul(a, b, precision, preferred):
 
 
 def dot(a, b, *, precision=None, preferred_element_type=None, out_sharding=None):
-    """The sum over the last axis of a and the second to last (or only) axis of b; with a scalar, the product."""
+    """The sum over the last axis of a and the second to last (or only) axis of b; with a scalar, the product.
+
+    For matrices it is `matmul`; for more axes the others of both stand one behind the other.
+
+    >>> jnp.dot(jnp.array([1, 2]), jnp.array([3, 4])), jnp.dot(jnp.ones((2, 3, 4)), jnp.ones((5, 4, 6))).shape
+    (Array(11, dtype=int32), (2, 3, 5, 6))
+    """
     return laid(_dot(a, b, precision, preferred_element_type), out_sharding, "jnp.dot")
 
 
@@ -112,14 +132,22 @@ def _dot(a, b, precision, preferred):
 
 
 def vdot(a, b, *, precision=None, preferred_element_type=None):
-    """The inner product of the flattened operands, a conjugated."""
+    """The inner product of the flattened operands, a conjugated.
+
+    >>> jnp.vdot(jnp.array([1j, 2]), jnp.array([1j, 2]))
+    Array(5.+0.j, dtype=complex64)
+    """
     check_arraylike("vdot", a, b)
     a, b = (reshape(x, (prod(shape_of(x)),)) for x in (a, b))
     return _product("vdot", a, "k", b, "k", "", precision, preferred_element_type, conjugate=True)
 
 
 def vecdot(x1, x2, /, *, axis=-1, precision=None, preferred_element_type=None):
-    """The inner products along `axis`, x1 conjugated; the other axes broadcast."""
+    """The inner products along `axis`, x1 conjugated; the other axes broadcast.
+
+    >>> jnp.vecdot(jnp.array([[1., 2.], [3., 4.]]), jnp.array([1., 10.]))
+    Array([21., 43.], dtype=float32)
+    """
     check_arraylike("jnp.vecdot", x1, x2)
     _need_rank("vecdot", (1, 1), x1, x2)
     x1, x2 = (move_axis(x, canonical_axis(axis, ndim(x)), ndim(x) - 1) for x in (x1, x2))
@@ -136,7 +164,12 @@ def _core_sizes(name, x1, x2, axis1, axis2):
 
 
 def matvec(x1, x2, /):
-    """Matrices (..., n, m) times vectors (..., m); leading axes broadcast."""
+    """Matrices (..., n, m) times vectors (..., m); leading axes broadcast.
+
+    >>> jnp.matvec(jnp.array([[1, 2], [3, 4]]), jnp.array([[1, 0], [0, 1]]))
+    Array([[1, 3],
+           [2, 4]], dtype=int32)
+    """
     check_arraylike("matvec", x1, x2)
     _need_rank("matvec", (2, 1), x1, x2)
     _core_sizes("matvec", x1, x2, -1, -1)
@@ -145,7 +178,11 @@ def matvec(x1, x2, /):
 
 
 def vecmat(x1, x2, /):
-    """Conjugated vectors (..., n) times matrices (..., n, m); leading axes broadcast."""
+    """Conjugated vectors (..., n) times matrices (..., n, m); leading axes broadcast.
+
+    >>> jnp.vecmat(jnp.array([1, 10]), jnp.array([[1, 2], [3, 4]]))
+    Array([31, 42], dtype=int32)
+    """
     check_arraylike("vecmat", x1, x2)
     _need_rank("vecmat", (1, 2), x1, x2)
     _core_sizes("vecmat", x1, x2, -1, -2)
@@ -154,7 +191,11 @@ def vecmat(x1, x2, /):
 
 
 def inner(a, b, *, precision=None, preferred_element_type=None):
-    """The sum over the last axes of both operands; with a scalar, the product."""
+    """The sum over the last axes of both operands; with a scalar, the product.
+
+    >>> jnp.inner(jnp.array([[1, 2], [3, 4]]), jnp.array([1, 10])), jnp.inner(jnp.array([1, 2]), 3)
+    (Array([21, 43], dtype=int32), Array([3, 6], dtype=int32))
+    """
     check_arraylike("inner", a, b)
     a_labels, b_labels = _LETTERS[:ndim(a)], _LETTERS[ndim(a):ndim(a) + ndim(b)]
     out = a_labels + b_labels
@@ -165,7 +206,13 @@ def inner(a, b, *, precision=None, preferred_element_type=None):
 
 
 def outer(a, b, out=None):
-    """All products of elements of the flattened operands, shape (a.size, b.size)."""
+    """All products of elements of the flattened operands, shape (a.size, b.size).
+
+    >>> jnp.outer(jnp.array([1, 2, 3]), jnp.array([1, 10]))
+    Array([[ 1, 10],
+           [ 2, 20],
+           [ 3, 30]], dtype=int32)
+    """
     check_arraylike("outer", a, b)
     _no_out("outer", out)
     a, b = (reshape(x, (prod(shape_of(x)),)) for x in (a, b))
@@ -179,7 +226,12 @@ def _no_out(name, out):
 
 
 def tensordot(a, b, axes=2, *, precision=None, preferred_element_type=None, out_sharding=None):
-    """The sum over pairs of axes: the last `axes` of a with the first of b, or (axes of a, axes of b)."""
+    """The sum over pairs of axes: the last `axes` of a with the first of b, or (axes of a, axes of b).
+
+    >>> a, b = jnp.ones((2, 3, 4)), jnp.ones((4, 3, 5))
+    >>> jnp.tensordot(a, b, axes=([1, 2], [1, 0])).shape, jnp.tensordot(a, b, axes=1).shape
+    ((2, 5), (2, 3, 3, 5))
+    """
     check_arraylike("tensordot", a, b)
     a_rank, b_rank = ndim(a), ndim(b)
     if isinstance(axes, (int, np.integer)):
@@ -206,7 +258,12 @@ def tensordot(a, b, axes=2, *, precision=None, preferred_element_type=None, out_
 
 @composite
 def kron(a, b):
-    """The Kronecker product: each element of a times the whole of b."""
+    """The Kronecker product: each element of a times the whole of b.
+
+    >>> jnp.kron(jnp.array([[1, 0], [0, 2]]), jnp.array([[1, 1]]))
+    Array([[1, 1, 0, 0],
+           [0, 0, 2, 2]], dtype=int32)
+    """
     check_arraylike("kron", a, b)
     a, b = promote_dtypes(a, b)
     rank = max(ndim(a), ndim(b))
@@ -358,6 +415,13 @@ def einsum(subscripts, /, *operands, out=None, optimize="auto", precision=None, 
     twice in one operand takes its diagonal; axes of size 1 broadcast.  `optimize` is 'auto', a name that
     np.einsum_path knows, a path, or False (left to right).  `_dot_general`, called as `lax.dot_general` is, does the
     products of two operands.
+
+    >>> a, b = jnp.array([[1, 2], [3, 4]]), jnp.array([10, 1])
+    >>> jnp.einsum("ij,j->i", a, b), jnp.einsum("ii", a), jnp.einsum("ij->ji", a), jnp.einsum("i,i,ij", b, b, a)
+    (Array([12, 34], dtype=int32), Array(5, dtype=int32), Array([[1, 3],
+           [2, 4]], dtype=int32), Array([103, 204], dtype=int32))
+    >>> jnp.einsum("...ij,...jk", jnp.ones((7, 2, 3)), jnp.ones((3, 4))).shape
+    (7, 2, 4)
     """
     _no_out("einsum", out)
     subscripts, operands, shapes = _arguments("einsum", subscripts, operands)
@@ -376,7 +440,12 @@ def einsum(subscripts, /, *operands, out=None, optimize="auto", precision=None, 
 
 
 def einsum_path(subscripts, /, *operands, optimize="auto"):
-    """(path, description) of the order in which einsum would contract; the path can be given as `optimize`."""
+    """(path, description) of the order in which einsum would contract; the path can be given as `optimize`.
+
+    >>> x, y = jnp.ones((10, 1000)), jnp.ones((1000, 2))
+    >>> jnp.einsum_path("ij,jk,kl", x, y, jnp.ones((2, 3)))[0]
+    [(0, 1), (0, 1)]
+    """
     subscripts, operands, shapes = _arguments("einsum_path", subscripts, operands)
     kind = "optimal" if optimize == "auto" else optimize
     path, info = np.einsum_path(subscripts, *map(_hollow, shapes), optimize=kind)
@@ -400,7 +469,12 @@ def multi_dot(arrays, *, precision=None):
 
 @composite(static=("axisa", "axisb", "axisc", "axis"))
 def cross(a, b, axisa=-1, axisb=-1, axisc=-1, axis=None):
-    """The cross product of vectors of 2 or 3 components along axisa and axisb; of two 2-vectors, the scalar one."""
+    """The cross product of vectors of 2 or 3 components along axisa and axisb; of two 2-vectors, the scalar one.
+
+    >>> jnp.cross(jnp.array([1, 0, 0]), jnp.array([[0, 1, 0], [0, 0, 1]])), jnp.cross(jnp.array([1, 2]), jnp.array([3, 4]))
+    (Array([[ 0,  0,  1],
+           [ 0, -1,  0]], dtype=int32), Array(-2, dtype=int32))
+    """
     check_arraylike("cross", a, b)
     if axis is not None:
         axisa = axisb = axisc = axis
@@ -432,7 +506,14 @@ def _part(x, i):
 
 @composite(static=("offset", "axis1", "axis2", "dtype", "out"))
 def trace(a, offset=0, axis1=0, axis2=1, dtype=None, out=None):
-    """The sum along a diagonal of axes axis1 and axis2; small integers are summed in the default integer type."""
+    """The sum along a diagonal of axes axis1 and axis2; small integers are summed in the default integer type.
+
+    Leading axes stay.
+
+    >>> x = jnp.arange(9).reshape(3, 3)
+    >>> jnp.trace(x), jnp.trace(x, offset=1), jnp.trace(jnp.ones((2, 3, 4)), axis1=1, axis2=2)
+    (Array(12, dtype=int32), Array(6, dtype=int32), Array([3., 3.], dtype=float32))
+    """
     check_arraylike("trace", a)
     _no_out("trace", out)
     offset = operator.index(offset)
@@ -486,7 +567,14 @@ def _reversed(x):
 
 @composite(static=("mode", "precision", "preferred_element_type"))
 def convolve(a, v, mode="full", *, precision=None, preferred_element_type=None):
-    """sum_k a[n - k] v[k] of vectors; `mode` is 'full', 'same' or 'valid'."""
+    """sum_k a[n - k] v[k] of vectors; `mode` is 'full', 'same' or 'valid'.
+
+    'full' has len(a) + len(v) - 1 elements, 'same' as many as the longer one, 'valid' those without an edge.
+
+    >>> a, v = jnp.array([1, 2, 3]), jnp.array([1, 10])
+    >>> jnp.convolve(a, v), jnp.convolve(a, v, mode="same"), jnp.convolve(a, v, mode="valid")
+    (Array([ 1., 12., 23., 30.], dtype=float32), Array([ 1., 12., 23.], dtype=float32), Array([12., 23.], dtype=float32))
+    """
     a, v = _vectors("convolve", a, v)
     if shape_of(a)[0] < shape_of(v)[0]:
         a, v = v, a
@@ -495,7 +583,12 @@ def convolve(a, v, mode="full", *, precision=None, preferred_element_type=None):
 
 @composite(static=("mode", "precision", "preferred_element_type"))
 def correlate(a, v, mode="valid", *, precision=None, preferred_element_type=None):
-    """sum_k a[n + k] conj(v[k]) of vectors; `mode` is 'full', 'same' or 'valid'."""
+    """sum_k a[n + k] conj(v[k]) of vectors; `mode` is 'full', 'same' or 'valid'.
+
+    >>> a, v = jnp.array([1, 2, 3]), jnp.array([1, 10])
+    >>> jnp.correlate(a, v), jnp.correlate(a, v, mode="full")
+    (Array([21., 32.], dtype=float32), Array([10., 21., 32.,  3.], dtype=float32))
+    """
     a, v = _vectors("correlate", a, v)
     if dtypes.is_complex(aval_of(v).dtype):
         v = conj_p.bind(v)

@@ -30,7 +30,19 @@ s_, index_exp = np.s_, np.index_exp
 # --- grids ------------------------------------------------------------------------------------------------------
 
 def meshgrid(*xi, copy=True, sparse=False, indexing="xy"):
-    """A list of arrays: the coordinates, along each axis, of the points of a grid."""
+    """A list of arrays: the coordinates, along each axis, of the points of a grid.
+
+    xi: vectors or scalars.  indexing: "xy" has the second one run along the first axis, "ij" keeps the order.  sparse: axes
+    of size 1 instead of repeated values.  ValueError for `copy=False`.
+
+    >>> x, y = jnp.meshgrid(jnp.array([1, 2, 3]), jnp.array([10, 20]))
+    >>> x, y
+    (Array([[1, 2, 3],
+           [1, 2, 3]], dtype=int32), Array([[10, 10, 10],
+           [20, 20, 20]], dtype=int32))
+    >>> [v.shape for v in jnp.meshgrid(jnp.arange(3), jnp.arange(2), indexing="ij", sparse=True)]
+    [(3, 1), (1, 2)]
+    """
     check_arraylike("meshgrid", *xi)
     if not copy:
         raise ValueError("jax.numpy.meshgrid only supports copy=True")
@@ -87,7 +99,13 @@ def _int_arrays(arrays):
 
 
 def ix_(*args):
-    """1-D index arrays reshaped so that together they index the grid of all their combinations."""
+    """1-D index arrays reshaped so that together they index the grid of all their combinations.
+
+    >>> x = jnp.arange(12).reshape(3, 4)
+    >>> x[jnp.ix_(jnp.array([0, 2]), jnp.array([1, 3]))]
+    Array([[ 1,  3],
+           [ 9, 11]], dtype=int32)
+    """
     check_arraylike("ix_", *args)
     result = []
     for i, a in enumerate(args):
@@ -101,7 +119,14 @@ def ix_(*args):
 
 
 def indices(dimensions, dtype=None, sparse=False):
-    """The index of every element of an array of shape `dimensions`, for each axis: stacked, or a sparse tuple."""
+    """The index of every element of an array of shape `dimensions`, for each axis: stacked, or a sparse tuple.
+
+    >>> rows, columns = jnp.indices((2, 3))
+    >>> rows, columns
+    (Array([[0, 0, 0],
+           [1, 1, 1]], dtype=int32), Array([[0, 1, 2],
+           [0, 1, 2]], dtype=int32))
+    """
     dimensions = tuple(map(operator.index, dimensions))
     dtype = dtypes.check_user_dtype(int if dtype is None else dtype, "indices")
     grids = [iota_p.bind(dtype=dtype, dimension=i,
@@ -113,7 +138,13 @@ def indices(dimensions, dtype=None, sparse=False):
 
 
 def diag_indices(n, ndim=2):
-    """The indices of the main diagonal of an array with `ndim` axes of size `n`."""
+    """The indices of the main diagonal of an array with `ndim` axes of size `n`.
+
+    >>> jnp.eye(3).at[jnp.diag_indices(3)].add(4)
+    Array([[5., 0., 0.],
+           [0., 5., 0.],
+           [0., 0., 5.]], dtype=float32)
+    """
     n, ndim = operator.index(n), operator.index(ndim)
     if n < 0 or ndim < 1:
         raise ValueError(f"diag_indices needs n >= 0 and ndim >= 1, got n={n} and ndim={ndim}")
@@ -121,7 +152,11 @@ def diag_indices(n, ndim=2):
 
 
 def diag_indices_from(arr):
-    """The indices of the main diagonal of `arr`, whose axes must have equal sizes."""
+    """The indices of the main diagonal of `arr`, whose axes must have equal sizes.
+
+    >>> jnp.diag_indices_from(jnp.ones((2, 2)))
+    (Array([0, 1], dtype=int32), Array([0, 1], dtype=int32))
+    """
     shape = aval_of(arr).shape
     if len(shape) < 2:
         raise ValueError(f"input array must be at least 2-d, got shape {shape}")
@@ -131,12 +166,24 @@ def diag_indices_from(arr):
 
 
 def tril_indices(n, k=0, m=None):
-    """The indices of the lower triangle of an n by m matrix, up to diagonal k."""
+    """The indices of the lower triangle of an n by m matrix, up to diagonal k.
+
+    Two int32 vectors: rows and columns.
+
+    >>> jnp.arange(9).reshape(3, 3)[jnp.tril_indices(3)], jnp.tril_indices(2, k=-1)
+    (Array([0, 3, 4, 6, 7, 8], dtype=int32), (Array([1], dtype=int32), Array([0], dtype=int32)))
+    """
     return _int_arrays(np.tril_indices(operator.index(n), operator.index(k), m))
 
 
 def triu_indices(n, k=0, m=None):
-    """The indices of the upper triangle of an n by m matrix, from diagonal k on."""
+    """The indices of the upper triangle of an n by m matrix, from diagonal k on.
+
+    Two int32 vectors: rows and columns.
+
+    >>> jnp.arange(9).reshape(3, 3)[jnp.triu_indices(3)], jnp.triu_indices(2, k=1)
+    (Array([0, 1, 2, 4, 5, 8], dtype=int32), (Array([0], dtype=int32), Array([1], dtype=int32)))
+    """
     return _int_arrays(np.triu_indices(operator.index(n), operator.index(k), m))
 
 
@@ -147,19 +194,31 @@ def _matrix_shape(arr):
 
 
 def tril_indices_from(arr, k=0):
-    """`tril_indices` for the shape of the matrix `arr`."""
+    """`tril_indices` for the shape of the matrix `arr`.
+
+    >>> jnp.tril_indices_from(jnp.ones((2, 3)))
+    (Array([0, 1, 1], dtype=int32), Array([0, 0, 1], dtype=int32))
+    """
     n, m = _matrix_shape(arr)
     return tril_indices(n, k, m)
 
 
 def triu_indices_from(arr, k=0):
-    """`triu_indices` for the shape of the matrix `arr`."""
+    """`triu_indices` for the shape of the matrix `arr`.
+
+    >>> jnp.triu_indices_from(jnp.ones((2, 3)), k=1)
+    (Array([0, 0, 1], dtype=int32), Array([1, 2, 2], dtype=int32))
+    """
     n, m = _matrix_shape(arr)
     return triu_indices(n, k, m)
 
 
 def mask_indices(n, mask_func, k=0, *, size=None):
-    """The indices at which `mask_func(ones((n, n)), k)` is not zero."""
+    """The indices at which `mask_func(ones((n, n)), k)` is not zero.
+
+    >>> jnp.mask_indices(2, jnp.triu)
+    (Array([0, 0, 1], dtype=int32), Array([0, 1, 1], dtype=int32))
+    """
     return nonzero(mask_func(ones((n, n)), k), size=size)
 
 
@@ -167,6 +226,9 @@ def unravel_index(indices, shape):
     """Flat indices into an array of `shape` as a tuple of indices, one for each axis.
 
     IndexError for an int out of bounds; arrays of them are clipped.
+
+    >>> jnp.unravel_index(jnp.array([0, 5]), (2, 3)), jnp.unravel_index(jnp.argmax(jnp.array([[1, 2], [9, 4]])), (2, 2))
+    ((Array([0, 1], dtype=int32), Array([0, 2], dtype=int32)), (Array(1, dtype=int32), Array(0, dtype=int32)))
     """
     check_arraylike("unravel_index", indices)
     if not dtypes.is_integer(aval_of(indices).dtype):
@@ -192,6 +254,13 @@ def ravel_multi_index(multi_index, dims, mode="raise", order="C", *, dtype=None)
     """Flat indices into an array of shape `dims` from one index array for each axis.
 
     mode "raise" needs concrete indices; "clip" and "wrap" mend what is out of bounds.
+
+    order: "C" for rows first, "F" for columns first.
+
+    >>> jnp.ravel_multi_index((jnp.array([0, 1]), jnp.array([0, 2])), (2, 3))
+    Array([0, 5], dtype=int32)
+    >>> jnp.ravel_multi_index((jnp.array([5]), jnp.array([-1])), (2, 3), mode="clip")
+    Array([3], dtype=int32)
     """
     dims = tuple(static_int(n, "a size in dims") for n in dims)
     if len(multi_index) != len(dims):

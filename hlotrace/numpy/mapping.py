@@ -31,6 +31,16 @@ def vectorize(pyfunc, *, excluded=frozenset(), signature=None):
     signature: core axes, such as "(n,k),(k)->(n)"; None means that all arguments and results are scalars.
     excluded: positions and names of arguments that are passed as they are.
     Raises ValueError where core sizes disagree, TypeError for a wrong number of arguments.
+
+    All axes in front of the core axes are mapped with `vmap`; NumPy calls `pyfunc` once for each element.
+
+    >>> clamp = jnp.vectorize(lambda x, low: jnp.where(x < low, low, x))
+    >>> clamp(jnp.array([1, 5]), jnp.array([[0], [3]]))
+    Array([[1, 5],
+           [3, 5]], dtype=int32)
+    >>> cosine = jnp.vectorize(lambda a, b: a @ b / jnp.linalg.norm(a) / jnp.linalg.norm(b), signature="(n),(n)->()")
+    >>> cosine(jnp.array([[1., 0.], [3., 4.]]), jnp.array([0., 2.]))
+    Array([0. , 0.8], dtype=float32)
     """
     if any(not isinstance(e, (str, int)) for e in excluded):
         raise TypeError(f"vectorize can only exclude integer or string arguments, but excluded={set(excluded)}")
@@ -105,7 +115,14 @@ def _map_levels(fun, operands, loops, target):
 # --- mapping over axes ------------------------------------------------------------------------------------------
 
 def apply_along_axis(func1d, axis, arr, *args, **kwargs):
-    """`func1d` of each vector along `axis`; its result takes the place of that axis."""
+    """`func1d` of each vector along `axis`; its result takes the place of that axis.
+
+    `args` and `kwargs` are passed on to `func1d`, which is traced once.
+
+    >>> jnp.apply_along_axis(lambda v, by: v[::-1] * by, 1, jnp.array([[1, 2], [3, 4]]), 10)
+    Array([[20, 10],
+           [40, 30]], dtype=int32)
+    """
     check_arraylike("apply_along_axis", arr)
     arr = asarray(arr)
     axis = canonical_axis(axis, arr.ndim)
@@ -120,7 +137,11 @@ def apply_along_axis(func1d, axis, arr, *args, **kwargs):
 
 
 def apply_over_axes(func, a, axes):
-    """`func(a, axis)` for one axis after another; axes that it removes are put back with size 1."""
+    """`func(a, axis)` for one axis after another; axes that it removes are put back with size 1.
+
+    >>> jnp.apply_over_axes(jnp.sum, jnp.ones((2, 3, 4)), (0, 2)).shape
+    (1, 3, 1)
+    """
     a = asarray(a)
     for axis in axes:
         result = func(a, axis)

@@ -29,13 +29,24 @@ _OPTIONS = {"constant": {"constant_values"}, "edge": set(), "empty": set(), "lin
 
 
 def pad(array, pad_width, mode="constant", **kwargs):
-    """`array` made longer at both ends of each axis.
+    """`array` made longer at both ends of each axis; the dtype stays.
 
-    Args:
-      pad_width: n, (before, after), or one such pair for each axis.
-      mode: "constant" (constant_values=), "edge", "linear_ramp" (end_values=), "maximum", "mean", "median",
-        "minimum" (stat_length=), "reflect", "symmetric" (reflect_type="even" or "odd"), "wrap", "empty", or a function
-        of (padded vector, pair of widths, axis, kwargs) that returns the vector.
+    pad_width: n, (before, after), or one such pair for each axis; ints known under jit too.
+    mode: "constant" (constant_values=), "edge", "linear_ramp" (end_values=), "maximum", "mean", "median",
+      "minimum" (stat_length=), "reflect", "symmetric" (reflect_type="even" or "odd"), "wrap", "empty", or a function
+      of (padded vector, pair of widths, axis, kwargs) that returns the vector.
+    ValueError for negative widths, NotImplementedError for an unknown mode.
+
+    >>> x = jnp.array([1, 2, 3])
+    >>> jnp.pad(x, 2), jnp.pad(x, (1, 0), constant_values=9)
+    (Array([0, 0, 1, 2, 3, 0, 0], dtype=int32), Array([9, 1, 2, 3], dtype=int32))
+    >>> jnp.pad(x, 2, mode="reflect"), jnp.pad(x, 2, mode="wrap")
+    (Array([3, 2, 1, 2, 3, 2, 1], dtype=int32), Array([2, 3, 1, 2, 3, 1, 2], dtype=int32))
+    >>> jnp.pad(x, 2, mode="edge"), jnp.pad(x, 2, mode="linear_ramp")
+    (Array([1, 1, 1, 2, 3, 3, 3], dtype=int32), Array([0, 0, 1, 2, 3, 1, 0], dtype=int32))
+    >>> jnp.pad(jnp.ones((1, 2)), ((0, 1), (2, 0)))
+    Array([[0., 0., 1., 1.],
+           [0., 0., 0., 0.]], dtype=float32)
     """
     check_arraylike("pad", array)
     widths = _widths(pad_width, ndim_of(array))

@@ -54,6 +54,16 @@ def take(a, indices, axis=None, out=None, mode=None, unique_indices=False, indic
     mode "fill" (the default for arrays of indices) gives `fill_value`, nan unless given, out of bounds; "clip" the nearest
     element and counts no negative index from the end; "wrap" counts around.  An int out of bounds is an IndexError unless
     one of the two is given.
+
+    indices: ints of any shape, which takes the place of `axis`.  Integers have no NaN: the least is the fill value, of
+    unsigned ones the greatest.  `unique_indices` and `indices_are_sorted` are promises; `out` is refused.
+
+    >>> x = jnp.array([[1., 2., 3.], [4., 5., 6.]])
+    >>> jnp.take(x, jnp.array([2, 0]), axis=1), jnp.take(x, 4)
+    (Array([[3., 1.],
+           [6., 4.]], dtype=float32), Array(5., dtype=float32))
+    >>> jnp.take(x[0], jnp.array([0, -1, 7])), jnp.take(x[0], jnp.array([0, -1, 7]), mode="clip")
+    (Array([ 1.,  3., nan], dtype=float32), Array([1., 1., 3.], dtype=float32))
     """
     _no_out("take", out)
     check_arraylike("take", a, indices)
@@ -83,6 +93,16 @@ def take_along_axis(arr, indices, axis=-1, mode=None, fill_value=None, *, wrap_n
     """`arr[i, indices[i, j], ...]`: entries of `arr` along `axis`, chosen for each position of the other axes.
 
     Other axes broadcast.  Out of bounds, `mode` "fill" (the default) gives `fill_value`, "clip" the nearest entry.
+
+    indices: ints with as many axes as `arr`.
+
+    >>> x = jnp.array([[30, 10, 20], [5, 6, 4]])
+    >>> jnp.take_along_axis(x, jnp.argsort(x, axis=1), axis=1)
+    Array([[10, 20, 30],
+           [ 4,  5,  6]], dtype=int32)
+    >>> jnp.take_along_axis(x, jnp.argmin(x, axis=1, keepdims=True), axis=1)
+    Array([[10],
+           [ 4]], dtype=int32)
     """
     check_arraylike("take_along_axis", arr, indices)
     if not dtypes.is_integer(aval_of(indices).dtype):
@@ -132,6 +152,9 @@ def choose(a, choices, out=None, mode="raise"):
     """For each element of the integer array `a`, the element at its place in `choices[a]`; all broadcast.
 
     mode "raise" needs concrete `a`; "clip" and "wrap" mend what is out of bounds.
+
+    >>> jnp.choose(jnp.array([0, 1, 0]), [jnp.array([1, 2, 3]), 10])
+    Array([ 1, 10,  3], dtype=int32)
     """
     _no_out("choose", out)
     check_arraylike("choose", a, *choices)
@@ -163,6 +186,10 @@ def compress(condition, a, axis=None, *, size=None, fill_value=0, out=None):
     """The slices of `a` along `axis` where the 1-D `condition` is true.
 
     Under a trace `size` is needed: that many slices, filled up with `fill_value`.
+
+    >>> jnp.compress(jnp.array([True, False, True]), jnp.array([[1, 2, 3], [4, 5, 6]]), axis=1)
+    Array([[1, 3],
+           [4, 6]], dtype=int32)
     """
     _no_out("compress", out)
     check_arraylike("compress", condition, a)
@@ -191,14 +218,27 @@ def concrete_argument(value, name, argument):
 
 
 def extract(condition, arr, *, size=None, fill_value=0):
-    """The elements of `arr` where `condition` is true, as a 1-D array.  For `size` see `compress`."""
+    """The elements of `arr` where `condition` is true, as a 1-D array.  For `size` see `compress`.
+
+    >>> x = jnp.array([[1, 5], [7, 2]])
+    >>> jnp.extract(x > 2, x), jnp.extract(x > 2, x, size=3)
+    (Array([5, 7], dtype=int32), Array([5, 7, 0], dtype=int32))
+    """
     return compress(ravel(condition), arr, size=size, fill_value=fill_value)
 
 
 # --- writing ----------------------------------------------------------------------------------------------------
 
 def put_along_axis(arr, indices, values, axis, inplace=True, *, mode=None):
-    """`arr` with `values` written where `take_along_axis` would read.  `inplace=False` is required."""
+    """`arr` with `values` written where `take_along_axis` would read.  `inplace=False` is required.
+
+    Arrays are immutable, so it returns the changed one, where NumPy writes into `arr`.
+
+    >>> x = jnp.array([[30, 10, 20], [5, 6, 4]])
+    >>> jnp.put_along_axis(x, jnp.argmax(x, axis=1, keepdims=True), 0, axis=1, inplace=False)
+    Array([[ 0, 10, 20],
+           [ 5,  0,  4]], dtype=int32)
+    """
     _not_inplace("put_along_axis", inplace)
     check_arraylike("put_along_axis", arr, indices, values)
     shape = aval_of(arr).shape
@@ -216,6 +256,10 @@ def put(a, ind, v, mode=None, *, inplace=True):
 
     mode: "clip" (the default for arrays of positions) or "wrap", for positions out of bounds.  An int out of bounds is an
     IndexError without one.
+
+    >>> jnp.put(jnp.zeros((2, 3)), jnp.array([0, 4]), jnp.array([1, 2]), inplace=False)
+    Array([[1., 0., 0.],
+           [0., 2., 0.]], dtype=float32)
     """
     _not_inplace("put", inplace)
     check_arraylike("put", a, ind, v)
@@ -237,7 +281,12 @@ def put(a, ind, v, mode=None, *, inplace=True):
 
 
 def place(arr, mask, vals, *, inplace=True):
-    """`arr` with the elements where `mask` is true replaced by `vals` in turn.  `inplace=False` is required."""
+    """`arr` with the elements where `mask` is true replaced by `vals` in turn.  `inplace=False` is required.
+
+    >>> x = jnp.arange(6)
+    >>> jnp.place(x, x % 2 == 1, jnp.array([-1, -2]), inplace=False)
+    Array([ 0, -1,  2, -2,  4, -1], dtype=int32)
+    """
     _not_inplace("place", inplace)
     check_arraylike("place", arr, mask, vals)
     arr, mask, vals = asarray(arr), asarray(mask), ravel(vals)
@@ -259,7 +308,14 @@ def _place(arr, mask, vals):
 
 
 def fill_diagonal(a, val, wrap=False, *, inplace=True):
-    """`a` with `val` (a scalar, or values used in turn) on its main diagonal.  `inplace=False` is required."""
+    """`a` with `val` (a scalar, or values used in turn) on its main diagonal.  `inplace=False` is required.
+
+    `wrap`, for a matrix with more rows than columns: begins again below, one row apart.
+
+    >>> jnp.fill_diagonal(jnp.zeros((2, 3)), 5, inplace=False)
+    Array([[5., 0., 0.],
+           [0., 5., 0.]], dtype=float32)
+    """
     if inplace:
         raise NotImplementedError("arrays are immutable: write x = jnp.fill_diagonal(x, value, inplace=False)")
     if wrap:
@@ -283,6 +339,14 @@ def delete(arr, obj, axis=None, *, assume_unique_indices=False):
     """`arr` without the slices `obj` (an int, slice, mask or array of ints) along `axis` (None: flattened).
 
     Traced indices are possible where they are a single int, or with assume_unique_indices=True.
+
+    >>> x = jnp.array([[1, 2, 3], [4, 5, 6]])
+    >>> jnp.delete(x, 1, axis=1), jnp.delete(x, jnp.array([0, 5]))
+    (Array([[1, 3],
+           [4, 6]], dtype=int32), Array([2, 3, 4, 5], dtype=int32))
+    >>> jnp.delete(x, slice(None, None, 2), axis=1)
+    Array([[2],
+           [5]], dtype=int32)
     """
     arr, axis = _flat_or_axis(arr, axis)
     n = arr.shape[axis]
@@ -311,6 +375,14 @@ def insert(arr, obj, values, axis=None):
     """`arr` with `values` inserted before the positions `obj` (an int, slice or array of ints) along `axis`.
 
     IndexError for an int out of bounds; arrays of them are clipped.
+
+    The dtype is that of `arr`; without `axis`, both are flattened.
+
+    >>> jnp.insert(jnp.array([1, 2, 3]), 1, 9), jnp.insert(jnp.array([[1, 2], [3, 4]]), 1, 0, axis=1)
+    (Array([1, 9, 2, 3], dtype=int32), Array([[1, 0, 2],
+           [3, 0, 4]], dtype=int32))
+    >>> jnp.insert(jnp.array([1, 2, 3]), jnp.array([0, 3]), jnp.array([8, 9]))
+    Array([8, 1, 2, 3, 9], dtype=int32)
     """
     check_arraylike("insert", arr, values, *(() if isinstance(obj, slice) else (obj,)))
     arr, axis = _flat_or_axis(arr, axis)
@@ -344,7 +416,13 @@ def _insert(arr, places, values, *, axis):
 
 
 def trim_zeros(filt, trim="fb", axis=None):
-    """Without the zeros at the front ("f") and at the back ("b") of each axis, or of those in `axis`."""
+    """Without the zeros at the front ("f") and at the back ("b") of each axis, or of those in `axis`.
+
+    The values say how long the result is: not under jit.
+
+    >>> jnp.trim_zeros(jnp.array([0, 1, 0, 2, 0])), jnp.trim_zeros(jnp.array([0, 1, 0]), trim="f")
+    (Array([1, 0, 2], dtype=int32), Array([1, 0], dtype=int32))
+    """
     check_arraylike("trim_zeros", filt)
     value = np.asarray(concrete_or_error(filt, "The result of jnp.trim_zeros depends on values"))
     places = np.nonzero(value) if value.ndim else ()

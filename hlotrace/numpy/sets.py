@@ -113,6 +113,18 @@ def unique(ar, return_index=False, return_inverse=False, return_counts=False, ax
     of each, the number of each input's value, and the counts.
 
     `size` gives their number, for use under jit; results are filled up with `fill_value`, by default the least.
+
+    Under jit without `size`: ConcretizationTypeError.  `equal_nan` makes all NaNs one value.
+
+    >>> jnp.unique(jnp.array([3, 1, 3, 2]))
+    Array([1, 2, 3], dtype=int32)
+    >>> jnp.unique(jnp.array([3, 1, 3]), return_index=True, return_inverse=True, return_counts=True)
+    (Array([1, 3], dtype=int32), Array([1, 0], dtype=int32), Array([1, 0, 1], dtype=int32), Array([1, 2], dtype=int32))
+    >>> jnp.unique(jnp.array([[1, 2], [0, 5], [1, 2]]), axis=0)
+    Array([[0, 5],
+           [1, 2]], dtype=int32)
+    >>> jax.jit(lambda x: jnp.unique(x, size=4, fill_value=-1))(jnp.array([3, 1, 3]))
+    Array([ 1,  3, -1, -1], dtype=int32)
     """
     values, *others = _unique("unique", ar, axis, equal_nan, size, fill_value)
     chosen = [x for x, wanted in zip(others, (return_index, return_inverse, return_counts)) if wanted]
@@ -137,24 +149,43 @@ class UniqueInverseResult(NamedTuple):
 
 
 def unique_all(x, /, *, size=None, fill_value=None):
-    """(values, indices, inverse_indices, counts) of the distinct elements; every NaN is distinct."""
+    """(values, indices, inverse_indices, counts) of the distinct elements; every NaN is distinct.
+
+    >>> jnp.unique_all(jnp.array([3, 1, 3])).counts
+    Array([1, 2], dtype=int32)
+    """
     return UniqueAllResult(*_unique("unique_all", x, None, False, size, fill_value))
 
 
 def unique_counts(x, /, *, size=None, fill_value=None):
-    """(values, counts) of the distinct elements; every NaN is distinct."""
+    """(values, counts) of the distinct elements; every NaN is distinct.
+
+    >>> values, counts = jnp.unique_counts(jnp.array([3, 1, 3]))
+    >>> values, counts
+    (Array([1, 3], dtype=int32), Array([1, 2], dtype=int32))
+    """
     values, _, _, counts = _unique("unique_counts", x, None, False, size, fill_value)
     return UniqueCountsResult(values, counts)
 
 
 def unique_inverse(x, /, *, size=None, fill_value=None):
-    """(values, inverse_indices) of the distinct elements; every NaN is distinct."""
+    """(values, inverse_indices) of the distinct elements; every NaN is distinct.
+
+    >>> values, places = jnp.unique_inverse(jnp.array([[3, 1], [3, 2]]))
+    >>> values, values[places]
+    (Array([1, 2, 3], dtype=int32), Array([[3, 1],
+           [3, 2]], dtype=int32))
+    """
     values, _, inverse, _ = _unique("unique_inverse", x, None, False, size, fill_value)
     return UniqueInverseResult(values, inverse)
 
 
 def unique_values(x, /, *, size=None, fill_value=None):
-    """The distinct elements; every NaN is distinct."""
+    """The distinct elements; every NaN is distinct.
+
+    >>> jnp.unique_values(jnp.array([2., jnp.nan, 1., jnp.nan, 2.]))
+    Array([ 1.,  2., nan, nan], dtype=float32)
+    """
     return _unique("unique_values", x, None, False, size, fill_value)[0]
 
 
@@ -222,6 +253,11 @@ def intersect1d(ar1, ar2, assume_unique=False, return_indices=False, *, size=Non
     """The values common to both arrays, in order; with `return_indices`, where each first occurs in both.
 
     `size` gives their number, for use under jit; filled up with `fill_value`, by default the least common value.
+
+    >>> jnp.intersect1d(jnp.array([3, 1, 2, 3]), jnp.array([5, 3, 2]))
+    Array([2, 3], dtype=int32)
+    >>> jnp.intersect1d(jnp.array([3, 1]), jnp.array([5, 3]), return_indices=True)
+    (Array([3], dtype=int32), Array([0], dtype=int32), Array([1], dtype=int32))
     """
     check_arraylike("intersect1d", ar1, ar2)
     if size is None:
@@ -240,7 +276,11 @@ def intersect1d(ar1, ar2, assume_unique=False, return_indices=False, *, size=Non
 
 
 def union1d(ar1, ar2, *, size=None, fill_value=None):
-    """The distinct values of both arrays, in order; `size` and `fill_value` as for `unique`."""
+    """The distinct values of both arrays, in order; `size` and `fill_value` as for `unique`.
+
+    >>> jnp.union1d(jnp.array([3, 1]), jnp.array([2, 3])), jnp.union1d(1, 2, size=3, fill_value=0)
+    (Array([1, 2, 3], dtype=int32), Array([1, 2, 0], dtype=int32))
+    """
     check_arraylike("union1d", ar1, ar2)
     a, b = promote_dtypes(flat(ar1), flat(ar2))
     return _unique("union1d", concatenate_p.bind(a, b, dimension=0), None, True, size, fill_value)[0]
@@ -250,6 +290,9 @@ def setdiff1d(ar1, ar2, assume_unique=False, *, size=None, fill_value=None):
     """The distinct values of `ar1` that are not in `ar2`, in order, or as they come with `assume_unique`.
 
     `size` gives their number, for use under jit; filled up with `fill_value`, by default 0.
+
+    >>> jnp.setdiff1d(jnp.array([3, 1, 2, 3]), jnp.array([2, 7]))
+    Array([1, 3], dtype=int32)
     """
     check_arraylike("setdiff1d", ar1, ar2)
     if size is None:
@@ -267,6 +310,9 @@ def setxor1d(ar1, ar2, assume_unique=False, *, size=None, fill_value=None):
     """The distinct values that are in one of the arrays only, in order.
 
     `size` gives their number, for use under jit; filled up with `fill_value`, by default the least.
+
+    >>> jnp.setxor1d(jnp.array([3, 1, 2]), jnp.array([2, 7]))
+    Array([1, 3, 7], dtype=int32)
     """
     check_arraylike("setxor1d", ar1, ar2)
     if size is None:
@@ -299,6 +345,12 @@ def isin(element, test_elements, assume_unique=False, invert=False, *, method="a
     """Is each element one of `test_elements`?  NaN never is.
 
     method: 'compare_all' compares all pairs, 'binary_search' and 'sort' sort first; 'auto' chooses.
+
+    Both are promoted to one dtype.  `invert` asks for the contrary; `assume_unique` changes nothing.
+
+    >>> jnp.isin(jnp.array([[1, 2], [3, 4]]), jnp.array([2, 4, 9]))
+    Array([[False,  True],
+           [False,  True]], dtype=bool)
     """
     check_arraylike("isin", element, test_elements)
     if method not in ("compare_all", "binary_search", "sort", "auto"):

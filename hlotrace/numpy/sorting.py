@@ -76,7 +76,15 @@ def _sort(a, axis, stable, descending):
 
 
 def sort(a, axis=-1, *, kind=None, order=None, stable=True, descending=False):
-    """`a` in order along `axis`, flattened for None.  NaN counts as the greatest; complex numbers go by real part."""
+    """`a` in order along `axis`, flattened for None.  NaN counts as the greatest; complex numbers go by real, then imaginary
+    part.
+
+    stable: whether equal elements keep their order.  descending: from the greatest.  `kind` and `order` are not supported.
+
+    >>> jnp.sort(jnp.array([3., jnp.nan, -1.])), jnp.sort(jnp.array([[3, 1], [2, 9]]), axis=0, descending=True)
+    (Array([-1.,  3., nan], dtype=float32), Array([[3, 9],
+           [2, 1]], dtype=int32))
+    """
     return _sort(a, _check_sort("sort", a, axis, kind, order), bool(stable), bool(descending))
 
 
@@ -92,7 +100,16 @@ def _argsort(a, axis, stable, descending, dtype):
 
 
 def argsort(a, axis=-1, *, kind=None, order=None, stable=True, descending=False, dtype=None):
-    """The indices that sort `a` along `axis` (flattened for None), as int32 or `dtype`."""
+    """The indices that sort `a` along `axis` (flattened for None), as int32 or `dtype`.
+
+    Equal elements keep their order.  `take_along_axis` puts other arrays into that order.
+
+    >>> x = jnp.array([30, 10, 20])
+    >>> jnp.argsort(x), jnp.argsort(x, descending=True)
+    (Array([1, 2, 0], dtype=int32), Array([0, 2, 1], dtype=int32))
+    >>> jnp.take_along_axis(jnp.array([7, 8, 9]), jnp.argsort(x), axis=0)
+    Array([8, 9, 7], dtype=int32)
+    """
     dtype = index_dtype() if dtype is None else dtypes.check_user_dtype(dtype, "argsort")
     return _argsort(a, _check_sort("argsort", a, axis, kind, order), bool(stable), bool(descending), dtype)
 
@@ -109,6 +126,10 @@ def lexsort(keys, axis=-1):
     """The indices that sort by several keys of one shape; the last key counts most.
 
     `keys` is a sequence of arrays, or an array whose first axis runs over the keys.
+
+    >>> surname, name = jnp.array([2, 1, 2]), jnp.array([5, 9, 3])
+    >>> jnp.lexsort((name, surname))             # by surname, those of equal surnames by name
+    Array([1, 2, 0], dtype=int32)
     """
     if not isinstance(keys, (list, tuple)):
         check_arraylike("lexsort", keys)
@@ -135,12 +156,23 @@ def partition(a, kth, axis=-1):
     """`a` rearranged along `axis` so that the `kth` element is where sorting puts it, smaller ones before it.
 
     Done by sorting, which is one such arrangement.
+
+    kth: an int, known under jit too.
+
+    >>> jnp.partition(jnp.array([7, 1, 5, 3]), 1)
+    Array([1, 3, 5, 7], dtype=int32)
     """
     return sort(a, _check_partition("partition", a, kth, axis))
 
 
 def argpartition(a, kth, axis=-1):
-    """The indices that partition `a`; see `partition`."""
+    """The indices that partition `a`; see `partition`.
+
+    int32 (int64 with x64).
+
+    >>> jnp.argpartition(jnp.array([7, 1, 5, 3]), 1)
+    Array([1, 3, 2, 0], dtype=int32)
+    """
     return convert(argsort(a, _check_partition("argpartition", a, kth, axis)), dtypes.int32, aval_of(a).weak_type)
 
 
@@ -152,7 +184,11 @@ def _sort_complex(a):
 
 
 def sort_complex(a):
-    """`a` as complex numbers, sorted along the last axis by real part, then by imaginary part."""
+    """`a` as complex numbers, sorted along the last axis by real part, then by imaginary part.
+
+    >>> jnp.sort_complex(jnp.array([2, 1 + 2j, 1 - 2j]))
+    Array([1.-2.j, 1.+2.j, 2.+0.j], dtype=complex64)
+    """
     check_arraylike("sort_complex", a)
     canonical_axis(-1, ndim(a))
     return _sort_complex(a)
@@ -230,6 +266,12 @@ def searchsorted(a, v, side="left", sorter=None, *, method="scan"):
 
     method: 'scan' and 'scan_unrolled' bisect, 'sort' sorts all together, 'compare_all' compares all pairs.
     NaN counts as the greatest.  `sorter` holds the indices that sort `a`.
+
+    int32 of the shape of `v`; `a` and `v` are promoted to one dtype.
+
+    >>> a = jnp.array([10, 20, 20, 30])
+    >>> jnp.searchsorted(a, jnp.array([5, 20, 99])), jnp.searchsorted(a, 20, side="right")
+    (Array([0, 1, 4], dtype=int32), Array(3, dtype=int32))
     """
     check_arraylike("searchsorted", a, v)
     if side not in ("left", "right"):
@@ -262,6 +304,11 @@ def digitize(x, bins, right=False, *, method=None):
     """The index of the bin that each of `x` falls in; `bins` is monotonic, up or down.
 
     bins[i-1] <= x < bins[i], or with `right` bins[i-1] < x <= bins[i], for bins that go up.
+
+    0 and len(bins) are outside.  int32; ValueError for bins that are not a vector.
+
+    >>> jnp.digitize(jnp.array([-1., 0.5, 1., 7.]), jnp.array([0., 1., 2.]))
+    Array([0, 1, 2, 3], dtype=int32)
     """
     check_arraylike("digitize", x, bins)
     if ndim(bins) != 1:
@@ -285,6 +332,13 @@ def bincount(x, weights=None, minlength=0, *, length=None, out_sharding=None):
 
     `length` is the length of the result, for use under jit; by default it is max(x) + 1 but at least `minlength`.
     Negative entries count as 0, those past the length are left out.
+
+    The result is int32, or has the dtype of the weights.  TypeError for an `x` of floats.
+
+    >>> jnp.bincount(jnp.array([1, 3, 1])), jnp.bincount(jnp.array([0, 1, 1]), weights=jnp.array([.5, 1., 2.]))
+    (Array([0, 2, 0, 1], dtype=int32), Array([0.5, 3. ], dtype=float32))
+    >>> jax.jit(lambda x: jnp.bincount(x, length=3))(jnp.array([0, 2, 5]))
+    Array([1, 0, 1], dtype=int32)
     """
     check_arraylike("bincount", x)
     if not (dtypes.is_integer(dtype_of(x)) or dtypes.is_bool(dtype_of(x))):
@@ -321,6 +375,9 @@ def histogram_bin_edges(a, bins=10, range=None, weights=None):
 
     An array of bins is returned as it is, but in the dtype of `a`, floating point also for integers.  Names of rules
     for bins, such as 'auto', are not supported, and nothing else depends on `weights`.
+
+    >>> jnp.histogram_bin_edges(jnp.array([0, 3, 4]), bins=2), jnp.histogram_bin_edges(jnp.ones(3), 2, range=(0, 1))
+    (Array([0., 2., 4.], dtype=float32), Array([0. , 0.5, 1. ], dtype=float32))
     """
     if isinstance(bins, str):
         raise NotImplementedError(f"names of rules for `bins` are not supported, got {bins!r}: give the number of bins, "
@@ -363,6 +420,11 @@ def histogram(a, bins=10, range=None, weights=None, density=None):
 
     All bins are half open but the last, which has both its edges.  `density` makes the integral 1.  Both results have the
     dtype of `a` and `weights`, floating point also for integers.
+
+    >>> jnp.histogram(jnp.array([1., 2., 2., 4.]), bins=3)
+    (Array([1., 2., 1.], dtype=float32), Array([1., 2., 3., 4.], dtype=float32))
+    >>> jnp.histogram(jnp.array([1., 2., 9.]), bins=jnp.array([0., 2., 4.]), density=True)[0]
+    Array([0.25, 0.25], dtype=float32)
     """
     check_arraylike("histogram", a)
     if weights is not None and shape(weights) != shape(a):

@@ -55,7 +55,15 @@ def _mean(a, where, axes, keepdims, dtype):
 
 
 def mean(a, axis=None, dtype=None, out=None, keepdims=False, *, where=None):
-    """The mean over `axis`.  Integers and bools give float32; float16 and bfloat16 add up in float32."""
+    """The mean over `axis`: an int, a tuple of them, or None for all.  NaN where there are no elements.
+
+    Integers and bools give float32, with x64 too; float16 and bfloat16 add up in float32 and come back rounded.
+    dtype: what to compute in and to give.  keepdims: axes stay at size 1.  where: booleans that say which elements count.
+
+    >>> x = jnp.array([[1, 2], [3, 6]])
+    >>> jnp.mean(x), jnp.mean(x, axis=0), jnp.mean(x, where=x > 1)
+    (Array(3., dtype=float32), Array([2., 4.], dtype=float32), Array(3.6666667, dtype=float32))
+    """
     no_out("mean", out)
     check_arraylike("mean", a)
     dtype = dtypes.to_inexact(dtype_of(a)) if dtype is None else dtypes.check_user_dtype(dtype, "mean")
@@ -83,6 +91,11 @@ def average(a, axis=None, weights=None, returned=False, keepdims=False):
     """The mean over `axis` weighted by `weights`, of the shape of `a` or of its `axis`.
 
     `returned=True` gives (average, sum of the weights).  ValueError for weights that do not fit.
+
+    >>> jnp.average(jnp.array([[1., 2.], [3., 6.]]), axis=1, weights=jnp.array([3., 1.]))
+    Array([1.25, 3.75], dtype=float32)
+    >>> jnp.average(jnp.array([1, 5]), weights=jnp.array([1, 3]), returned=True)
+    (Array(4., dtype=float32), Array(4., dtype=float32))
     """
     check_arraylike("average", a, *(() if weights is None else (weights,)))
     axes = canonical_axes(axis, ndim(a))
@@ -134,12 +147,23 @@ def var(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=Non
     """The variance over `axis`: the mean of |a - mean|^2, divided by n - ddof instead of n.
 
     `correction` is another name of `ddof`; `mean` is a mean computed before, with keepdims.  NaN where n <= ddof.
+
+    Dtypes as for `mean`; complex `a` has a real variance.
+
+    >>> x = jnp.array([1., 2., 3., 6.])
+    >>> jnp.var(x), jnp.var(x, ddof=1), jnp.var(x.reshape(2, 2), axis=1)
+    (Array(3.5, dtype=float32), Array(4.6666665, dtype=float32), Array([0.25, 2.25], dtype=float32))
     """
     return _variance("var", a, axis, dtype, out, ddof, keepdims, where, mean, correction)
 
 
 def std(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=None, mean=None, correction=None):
-    """The standard deviation over `axis`, the square root of `var`."""
+    """The standard deviation over `axis`, the square root of `var`.
+
+    >>> x = jnp.array([[1., 3.], [2., 2.]])
+    >>> jnp.std(x, axis=1), jnp.std(x, axis=1, ddof=1)
+    (Array([1., 0.], dtype=float32), Array([1.4142135, 0.       ], dtype=float32))
+    """
     return sqrt(_variance("std", a, axis, dtype, out, ddof, keepdims, where, mean, correction))
 
 
@@ -159,17 +183,29 @@ def _without_nan(name, function, a, out, where, **options):
 
 
 def nanmean(a, axis=None, dtype=None, out=None, keepdims=False, where=None):
-    """The mean over `axis` of the elements that are not NaN; NaN where there are none."""
+    """The mean over `axis` of the elements that are not NaN; NaN where there are none.
+
+    >>> jnp.nanmean(jnp.array([[1., jnp.nan, 3.], [jnp.nan, jnp.nan, jnp.nan]]), axis=1)
+    Array([ 2., nan], dtype=float32)
+    """
     return _without_nan("nanmean", mean, a, out, where, axis=axis, dtype=dtype, keepdims=keepdims)
 
 
 def nanvar(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, where=None, mean=None):
-    """The variance over `axis` of the elements that are not NaN; NaN where there are not more than `ddof`."""
+    """The variance over `axis` of the elements that are not NaN; NaN where there are not more than `ddof`.
+
+    >>> jnp.nanvar(jnp.array([1., jnp.nan, 3.])), jnp.nanvar(jnp.array([1., jnp.nan]), ddof=1)
+    (Array(1., dtype=float32), Array(nan, dtype=float32))
+    """
     return _without_nan("nanvar", var, a, out, where, axis=axis, dtype=dtype, ddof=ddof, keepdims=keepdims, mean=mean)
 
 
 def nanstd(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, where=None, mean=None):
-    """The standard deviation over `axis` of the elements that are not NaN."""
+    """The standard deviation over `axis` of the elements that are not NaN.
+
+    >>> jnp.nanstd(jnp.array([1., jnp.nan, 3.]))
+    Array(1., dtype=float32)
+    """
     return _without_nan("nanstd", std, a, out, where, axis=axis, dtype=dtype, ddof=ddof, keepdims=keepdims, mean=mean)
 
 
@@ -269,12 +305,26 @@ def quantile(a, q, axis=None, out=None, overwrite_input=False, method="linear", 
 
     method: 'linear', 'lower', 'higher', 'midpoint', 'nearest' or 'inverted_cdf'; only the last takes weights.
     The axis of a vector `q` comes first in the result.
+
+    Integers become the default float.  ValueError for `out` and `overwrite_input`.
+
+    >>> x = jnp.array([[1., 2., 3., 10.], [0., 0., 4., 4.]])
+    >>> jnp.quantile(x, 0.5, axis=1), jnp.quantile(x, jnp.array([0., 0.5, 1.]), axis=1).shape
+    (Array([2.5, 2. ], dtype=float32), (3, 2))
+    >>> jnp.quantile(x[0], 0.4), jnp.quantile(x[0], 0.4, method="lower"), jnp.quantile(x[0], 0.4, method="nearest")
+    (Array(2.2, dtype=float32), Array(2., dtype=float32), Array(2., dtype=float32))
     """
     return _quantiles("quantile", a, q, axis, out, overwrite_input, method, keepdims, weights, False)
 
 
 def nanquantile(a, q, axis=None, out=None, overwrite_input=False, method="linear", keepdims=False, *, weights=None):
-    """`quantile` of the elements that are not NaN."""
+    """`quantile` of the elements that are not NaN.
+
+    NaN where there are none.
+
+    >>> jnp.nanquantile(jnp.array([1., jnp.nan, 3.]), 0.5)
+    Array(2., dtype=float32)
+    """
     return _quantiles("nanquantile", a, q, axis, out, overwrite_input, method, keepdims, weights, True)
 
 
@@ -286,23 +336,41 @@ def _fraction(q):
 
 def percentile(a, q, axis=None, out=None, overwrite_input=False, method="linear", keepdims=False, *, weights=None,
                out_sharding=None):
-    """`quantile` with `q` from 0 to 100."""
+    """`quantile` with `q` from 0 to 100.
+
+    >>> jnp.percentile(jnp.arange(11.), jnp.array([10, 50, 90])).round(4)
+    Array([1., 5., 9.], dtype=float32)
+    """
     result = quantile(a, _fraction(q), axis, out, overwrite_input, method, keepdims, weights=weights)
     return laid(result, out_sharding, "jnp.percentile")
 
 
 def nanpercentile(a, q, axis=None, out=None, overwrite_input=False, method="linear", keepdims=False, *, weights=None):
-    """`nanquantile` with `q` from 0 to 100."""
+    """`nanquantile` with `q` from 0 to 100.
+
+    >>> jnp.nanpercentile(jnp.array([1., jnp.nan, 3.]), 75)
+    Array(2.5, dtype=float32)
+    """
     return nanquantile(a, _fraction(q), axis, out, overwrite_input, method, keepdims, weights=weights)
 
 
 def median(a, axis=None, out=None, overwrite_input=False, keepdims=False):
-    """The median over `axis`, the mean of the middle two for an even count; NaN where there is a NaN."""
+    """The median over `axis`, the mean of the middle two for an even count; NaN where there is a NaN.
+
+    Integers become the default float.
+
+    >>> jnp.median(jnp.array([1, 9, 4, 2])), jnp.median(jnp.array([[1, 2], [3, 8]]), axis=0)
+    (Array(3., dtype=float32), Array([2., 5.], dtype=float32))
+    """
     check_arraylike("median", a)
     return quantile(*promote_dtypes_inexact(a), 0.5, axis, out, overwrite_input, "midpoint", keepdims)
 
 
 def nanmedian(a, axis=None, out=None, overwrite_input=False, keepdims=False):
-    """The median over `axis` of the elements that are not NaN."""
+    """The median over `axis` of the elements that are not NaN.
+
+    >>> jnp.nanmedian(jnp.array([[1., jnp.nan, 3.], [7., 8., 9.]]), axis=1)
+    Array([2., 8.], dtype=float32)
+    """
     check_arraylike("nanmedian", a)
     return nanquantile(*promote_dtypes_inexact(a), 0.5, axis, out, overwrite_input, "midpoint", keepdims)
