@@ -76,6 +76,8 @@ ELEMENTWISE = {
         b.astype(np.int32), x, y, x)), np.zeros(2, bool), f32(2), f32(2)),
     "shifts": (lambda i: (i << 1, i >> 2, lax.shift_right_logical(i, 3)), i32(2)),
     "integer powers": (lambda x: (x ** 3, x ** -2, x ** 0.5), f32(2)),
+    "made of a few": (lambda x, i: (lax.log2(x), lax.one_minus_square(x), lax.mulhi(i, i), lax.eq_to_p.bind(x, x)),
+                      f32(2), i32(2)),
     "derivatives": (grad(lambda x, y: lax.max(x, y) * lax.tanh(x) / lax.log1p(y), (0, 1)), f32(2), f32(2)),
 }
 
@@ -97,6 +99,7 @@ SHAPES = {
     "transposed concatenation": (pulled(lambda x, y: lax.concatenate([x, y], 1)), f32(2, 4), f32(2, 1), f32(2, 3)),
     "iota": (lambda: (lax.broadcasted_iota(np.uint8, (2, 3), 1), jnp.arange(3.0), jnp.eye(2, 3, 1)),),
     "barrier": (lambda x, y: lax.optimization_barrier((x, y)), f32(2), i32(3)),
+    "what is kept": (lambda x: lax.dce_sink(x + 1), f32(2)),
     "dynamic slice and update": (
         lambda x, i: lax.dynamic_update_slice(x, lax.dynamic_slice(x, (i, 0), (1, 2)), (2, i)), f32(3, 4), np.int32(0)),
     "transposed dynamic slice": (pulled(lambda x, i: lax.dynamic_slice(x, (i,), (2,))), f32(2), f32(5), np.int32(0)),

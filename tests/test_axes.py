@@ -63,8 +63,9 @@ def test_families_state_their_axes():
     """What is left computes places, holds programs or talks to devices: it says itself how it is mapped."""
     assert set(PRIMITIVES) - STATED == {
         "addupdate", "anywhere", "axis_index", "bounded_while", "by_platform", "call_exported", "callback", "check",
-        "checkpoint", "composite", "cond", "conv_general_dilated", "create_token", "custom_jvp_call", "custom_lin",
-        "custom_linear_solve", "custom_partitioning", "custom_vjp_call", "custom_vmap_call", "device_put", "dim_as_value",
+        "after_all", "checkpoint", "composite", "cond", "conv_general_dilated", "create_token", "custom_jvp_call",
+        "custom_lin", "custom_linear_solve", "custom_partitioning", "custom_vjp_call", "custom_vmap_call", "dce_sink",
+        "device_put", "dim_as_value",
         "dynamic_slice", "dynamic_update_slice", "ffi_call", "gather", "get", "inlined", "inspect_sharding", "iota",
         "jit", "layout_constraint", "linear_call", "optimization_barrier", "remat_opt", "rng_bit_generator",
         "rng_uniform", "scan", "scatter", "scatter_add", "scatter_apply", "scatter_max", "scatter_min", "scatter_mul",

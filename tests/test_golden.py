@@ -124,7 +124,8 @@ def test_no_golden_file_is_left_over():
 
 # Written by transformations into what they differentiate, a question to the compiler that leaves no operation, accesses
 # to references, which leave none either, and what stands only in what is exported (test_symbolic_shapes.py).
-INTERNAL = {"create_token", "custom_lin", "dim_as_value", "inlined", "inspect_sharding", "get", "set", "swap", "addupdate"}
+INTERNAL = {"after_all", "create_token", "custom_lin", "dim_as_value", "inlined", "inspect_sharding", "get", "set", "swap",
+            "addupdate"}
 
 
 def primitives_in(jaxpr):

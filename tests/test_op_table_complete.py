@@ -14,11 +14,11 @@ from hlotrace.core.primitive import PRIMITIVES
 # between platforms (test_export.py); accesses to references, whose operands are those of a program (test_refs.py);
 # symbolic sizes as numbers (test_symbolic_shapes.py); and parts that users make, which nothing maps
 # (test_custom_partitioning.py).
-NO_ROW = {"custom_lin", "inlined", "create_token", "anywhere", "by_platform", "custom_partitioning", "dim_as_value", "get",
-          "set", "swap", "addupdate"}
+NO_ROW = {"custom_lin", "inlined", "create_token", "after_all", "anywhere", "by_platform", "custom_partitioning",
+          "dim_as_value", "get", "set", "swap", "addupdate"}
 # Typing rules without errors: they take anything, or what the public functions that bind them have checked.
-ACCEPT_ANYTHING = {"copy", "name", "optimization_barrier", "stop_gradient", "convert_element_type", "jit", "scan",
-                   "while", "cond", "custom_linear_solve", "callback", "check", "checkpoint", "custom_jvp_call",
+ACCEPT_ANYTHING = {"copy", "dce_sink", "name", "optimization_barrier", "stop_gradient", "convert_element_type", "jit",
+                   "scan", "while", "cond", "custom_linear_solve", "callback", "check", "checkpoint", "custom_jvp_call",
                    "custom_vjp_call", "all_gather", "axis_index", "ffi_call", "inspect_sharding", "ppermute", "psum",
                    "psum_invariant", "pvary", "tagged_call", "composite", "custom_vmap_call", "linear_call", "remat_opt",
                    "bounded_while"}

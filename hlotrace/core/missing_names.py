@@ -94,11 +94,10 @@ NAMES = {       # a module, as "numpy", or "Array": names
     "extend.backend": (
         "backend_xla_version clear_backends get_compile_options register_backend_cache register_backend_factory"),
     "extend.core": (
-        "AbstractToken Token TraceTag create_call_primitive eval_jaxpr_transpose register_call_primitive_rules"),
+        "AbstractToken TraceTag create_call_primitive eval_jaxpr_transpose register_call_primitive_rules"),
     "extend.core.primitives": (
-        "after_all_p call_p closed_call_p create_call_primitive empty2_p eq_to_p eval_jaxpr_transpose linear_solve_p "
-        "log2_p one_minus_square_p polynomial_p ragged_all_to_all_p random_seed_p register_call_primitive_rules "
-        "select_and_scatter_p"),
+        "create_call_primitive empty2_p eval_jaxpr_transpose polynomial_p ragged_all_to_all_p random_seed_p "
+        "register_call_primitive_rules"),
     "extend.linear_util": (
         "cache"),
     "extend.mlir": (
@@ -128,10 +127,7 @@ NAMES = {       # a module, as "numpy", or "Array": names
     "interpreters.xla": (
         "Backend canonicalize_dtype_handlers"),
     "lax": (
-        "after_all after_all_p broadcast_like conv_general_permutations conv_general_shape_tuple conv_shape_tuple "
-        "conv_transpose_shape_tuple create_token dce_sink dtype eq_to_p log2_p mulhi_p one_minus_square_p polynomial "
-        "polynomial_p psum_scatter_start ragged_all_to_all ragged_all_to_all_p scatter_sub_p select_and_scatter_p "
-        "shape_as_value split_p stack_p stage stage_p tile_p unstack unstack_p"),
+        "polynomial_p psum_scatter_start ragged_all_to_all_p"),
     "monitoring": (
         "clear_event_listeners record_event record_event_duration_secs record_event_time_span record_scalar "
         "register_event_duration_secs_listener register_event_listener register_event_time_span_listener "

@@ -24,7 +24,7 @@ from .trace import EVAL, Trace, Tracer, ensure_compile_time_eval, entering, rais
 __all__ = [
     "AbstractValue", "Atom", "ClosedJaxpr", "DebugInfo", "DropVar", "Effect", "Effects",
     "InconclusiveDimensionOperation", "Jaxpr", "JaxprEqn", "JaxprTypeError", "Literal", "ParamDict", "Primitive",
-    "ShapedArray", "Trace", "Tracer", "Value", "Var", "array_types", "check_jaxpr", "concrete_or_error",
+    "ShapedArray", "Token", "Trace", "Tracer", "Value", "Var", "array_types", "check_jaxpr", "concrete_or_error",
     "ensure_compile_time_eval", "eval_context", "eval_jaxpr", "find_top_trace", "gensym", "get_aval",
     "get_opaque_trace_state", "jaxpr_as_fun", "jaxprs_in_params", "mapped_aval", "max_dim", "min_dim", "new_jaxpr_eqn",
     "no_effects", "nonempty_axis_env_DO_NOT_USE", "primal_dtype_to_tangent_dtype", "raise_to_shaped",
@@ -40,6 +40,22 @@ ParamDict = dict[str, Any]
 array_types = {np.ndarray, np.generic}
 no_effects: frozenset = frozenset()
 typeof = get_aval
+
+
+class Token:
+    """A token outside of programs: what it follows has been done."""
+    __slots__ = ()
+
+    def __init__(self, buf=None):
+        """`buf`, an array that lies behind JAX's tokens, is none here."""
+        if buf is not None:
+            raise NotImplementedError("Token(buf): a token has no array here")
+
+    def block_until_ready(self):
+        return self
+
+    def __repr__(self):
+        return "Token()"
 
 
 class DebugInfo(NamedTuple):

@@ -1,5 +1,6 @@
 """JAX's `lax`: operations close to the primitives, without promotion or broadcasting of operands."""
 from ..core.primitive import PRIMITIVES as _PRIMITIVES
+from ..core.primitive import primitive_named as _primitive_named
 from ..core.public import entered as _entered
 from ..core.public import offer as _offer
 from .contraction import *
@@ -19,8 +20,8 @@ def __getattr__(name):
     if name == "with_sharding_constraint":
         from ..api.shardings import with_sharding_constraint  # meshes are not needed to import lax
         return _entered(with_sharding_constraint, __name__, name)
-    if name.endswith("_p") and name[:-2] in _PRIMITIVES:
-        return _PRIMITIVES[name[:-2]]
+    if found := _primitive_named(name):
+        return found
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
@@ -30,5 +31,7 @@ _offer(globals(), "with_sharding_constraint", *(f"{name}_p" for name in _PRIMITI
        homes={"": "linalg",
               "fourier": "FftType fft fft_p",
               "generators": "RandomAlgorithm rng_bit_generator rng_bit_generator_p rng_uniform rng_uniform_p",
+              "staging": "after_all after_all_p create_token create_token_p dce_sink dce_sink_p dtype polynomial "
+                         "shape_as_value stage",
               "special": "betainc igamma igamma_grad_a igamma_grad_a_p igamma_p igammac igammac_p random_gamma_grad "
                          "regularized_incomplete_beta_p"})

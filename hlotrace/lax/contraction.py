@@ -240,6 +240,68 @@ def _pads(padding, name, sizes, windows, strides, rhs_dilation):
                          f"{padding}") from None
 
 
+def conv_general_permutations(dimension_numbers):
+    """For strings such as ("NHWC", "HWIO", "NHWC") the orders of axes that make them ("NCHW", "OIHW", "NCHW").
+
+    >>> lax.conv_general_permutations(("NHWC", "HWIO", "NHWC"))
+    ((0, 3, 1, 2), (3, 2, 0, 1), (0, 3, 1, 2))
+    """
+    shape = (1,) * len(dimension_numbers[0])
+    return tuple(conv_dimension_numbers(shape, shape, dimension_numbers))
+
+
+def conv_shape_tuple(lhs_shape, rhs_shape, strides, pads, batch_group_count=1):
+    """The shape of a convolution of (batch, feature, *spatial) with (out, in, *spatial).
+
+    `pads` are 'SAME', 'SAME_LOWER', 'VALID' or a (low, high) pair for each spatial axis.  TypeError for another number of
+    them, ValueError where `batch_group_count` does not divide the batch.
+
+    >>> lax.conv_shape_tuple((4, 2, 8, 8), (6, 2, 3, 3), (1, 2), "SAME", 2)
+    (2, 6, 8, 4)
+    """
+    space, window = lhs_shape[2:], rhs_shape[2:]
+    if isinstance(pads, str):
+        pads = padtype_to_pads(space, window, strides, pads) if len(space) == len(window) else ()
+    if not len(space) == len(window) == len(pads):
+        raise TypeError(f"conv_shape_tuple: {len(pads)} pads for lhs_shape {lhs_shape} and rhs_shape {rhs_shape}, of "
+                        f"{len(space)} and {len(window)} spatial axes: give one pair for each")
+    if lhs_shape[0] % batch_group_count:
+        raise ValueError(f"conv_shape_tuple: batch_group_count {batch_group_count} does not divide the batch {lhs_shape[0]}")
+    sizes = [max(0, (n + low + high - k) // stride + 1) for n, k, stride, (low, high) in zip(space, window, strides, pads)]
+    return (lhs_shape[0] // batch_group_count, rhs_shape[0], *sizes)
+
+
+def conv_general_shape_tuple(lhs_shape, rhs_shape, window_strides, padding, dimension_numbers):
+    """`conv_shape_tuple` of shapes whose axes are ordered by `dimension_numbers`.
+
+    >>> lax.conv_general_shape_tuple((1, 8, 8, 2), (3, 3, 2, 6), (1, 2), "VALID", ("NHWC", "HWIO", "NHWC"))
+    (1, 6, 3, 6)
+    """
+    return _ordered_shape(lhs_shape, rhs_shape, dimension_numbers,
+                          lambda x, k: conv_shape_tuple(x, k, window_strides, padding))
+
+
+def conv_transpose_shape_tuple(lhs_shape, rhs_shape, window_strides, padding, dimension_numbers):
+    """The shape of a `conv_transpose`; `padding` is 'SAME', 'VALID' or the pairs of the dilated convolution.
+
+    >>> lax.conv_transpose_shape_tuple((1, 8, 8, 2), (3, 3, 2, 5), (2, 2), "SAME", ("NHWC", "HWIO", "NHWC"))
+    (1, 16, 16, 5)
+    """
+    def shape(x, k):
+        pads = padding
+        if isinstance(padding, str):
+            pads = [_transpose_pads(window, stride, padding) for window, stride in zip(k[2:], window_strides)]
+        wide = [dilated(n, stride) for n, stride in zip(x[2:], window_strides)]
+        return conv_shape_tuple((*x[:2], *wide), k, (1,) * len(wide), pads)
+    return _ordered_shape(lhs_shape, rhs_shape, dimension_numbers, shape)
+
+
+def _ordered_shape(lhs_shape, rhs_shape, dimension_numbers, shape):
+    lhs, rhs, out = conv_dimension_numbers(lhs_shape, rhs_shape, dimension_numbers)
+    found = shape(tuple(lhs_shape[i] for i in lhs), tuple(rhs_shape[i] for i in rhs))
+    return tuple(found[out.index(i)] for i in range(len(out)))
+
+
 def conv_general_dilated(lhs, rhs, window_strides, padding, lhs_dilation=None, rhs_dilation=None,
                          dimension_numbers=None, feature_group_count=1, batch_group_count=1, precision=None,
                          preferred_element_type=None, out_sharding=None):
@@ -365,7 +427,8 @@ def conv_general_dilated_local(lhs, rhs, window_strides, padding, filter_shape, 
 
 __all__ = ["ConvDimensionNumbers", "ConvGeneralDilatedDimensionNumbers", "DotAlgorithm", "DotAlgorithmPreset",
            "DotDimensionNumbers", "Precision", "PrecisionLike", "RaggedDotDimensionNumbers", "batch_matmul", "conv",
-           "conv_dimension_numbers", "conv_general_dilated", "conv_general_dilated_local",
-           "conv_general_dilated_p", "conv_general_dilated_patches", "conv_transpose", "conv_with_general_padding",
+           "conv_dimension_numbers", "conv_general_dilated", "conv_general_dilated_local", "conv_general_dilated_p",
+           "conv_general_dilated_patches", "conv_general_permutations", "conv_general_shape_tuple", "conv_shape_tuple",
+           "conv_transpose", "conv_transpose_shape_tuple", "conv_with_general_padding",
            "dot", "dot_general", "dot_general_p", "padtype_to_pads", "ragged_dot", "ragged_dot_general",
            "scaled_dot"]

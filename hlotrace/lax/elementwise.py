@@ -28,7 +28,7 @@ from ..primitives.elementwise import (
     stop_gradient_p,
 )
 from ..primitives.shape import broadcast_in_dim, full
-from ..primitives.special import polygamma_p, zeta_p
+from ..primitives.special import log2_p, mulhi_p, one_minus_square_p, polygamma_p, zeta_p  # noqa: F401 - offered
 
 _RANK = {"b": 0, "i": 1, "u": 1, "f": 2, "c": 3}      # kinds of dtype in the order of python_scalars
 
@@ -78,17 +78,17 @@ def _operands(name, *args):
     return [broadcast_in_dim(x, shape, ()) if shape and shape_of(x) == () and not is_constant(x) else x for x in args]
 
 
-def _unary(primitive, doc, name=None):
+def _unary(primitive, doc, args, result, name=None):
     bind, name = primitive.bind, name or primitive.name
 
     def function(x):
         if not isinstance(x, Array):
             _check(name, (x,))
         return bind(x)
-    return _named(function, name, doc)
+    return _named(function, name, doc, args, result)
 
 
-def _with_accuracy(primitive, doc):
+def _with_accuracy(primitive, doc, args, result):
     bind, name = primitive.bind, primitive.name
 
     def function(x, *, accuracy=None):
@@ -97,110 +97,145 @@ def _with_accuracy(primitive, doc):
         if not isinstance(x, Array):
             _check(name, (x,))
         return bind(x)
-    return _named(function, name, doc + "  `accuracy` is the default one.")
+    return _named(function, name, doc + "  `accuracy` is the default one.", args, result)
 
 
-def _binary(primitive, doc, name=None):
+def _binary(primitive, doc, args, result, name=None):
     bind, name = primitive.bind, name or primitive.name
 
     def function(x, y):
         if isinstance(x, Array) and isinstance(y, Array) and x.aval is y.aval:
             return bind(x, y)
         return bind(*_operands(name, x, y))
-    return _named(function, name, doc)
+    return _named(function, name, doc, args, result)
 
 
-def _named(function, name, doc):
+def _named(function, name, doc, args, result):
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = doc
+    function.__doc__ = f"{doc}\n\n>>> lax.{name}({args}).item()\n{result}\n"
     return function
 
 
 # --- one row for each function ----------------------------------------------------------------------------------
 
-neg = _unary(e.neg_p, "Minus x.")
-sign = _unary(e.sign_p, "-1, 0 or 1 by the sign; x/|x| for complex numbers.")
-abs = _unary(e.abs_p, "Absolute value; real also for complex numbers.")
-floor = _unary(e.floor_p, "The greatest integer that is not above x; floating point.")
-ceil = _unary(e.ceil_p, "The least integer that is not below x; floating point.")
-is_finite = _unary(e.is_finite_p, "Neither infinite nor NaN; floating point.")
-exp = _with_accuracy(e.exp_p, "e**x.")
-exp2 = _with_accuracy(e.exp2_p, "2**x.")
-expm1 = _with_accuracy(e.expm1_p, "e**x - 1, exact for small x.")
-log = _with_accuracy(e.log_p, "Natural logarithm.")
-log1p = _with_accuracy(e.log1p_p, "Natural logarithm of 1 + x, exact for small x.")
-logistic = _with_accuracy(e.logistic_p, "1 / (1 + e**-x).")
-sin = _with_accuracy(e.sin_p, "Sine of an angle in radians.")
-cos = _with_accuracy(e.cos_p, "Cosine of an angle in radians.")
-tan = _with_accuracy(e.tan_p, "Tangent of an angle in radians.")
-asin = _unary(e.asin_p, "The angle in radians whose sine is x.")
-acos = _unary(e.acos_p, "The angle in radians whose cosine is x.")
-atan = _unary(e.atan_p, "The angle in radians whose tangent is x.")
-sinh = _unary(e.sinh_p, "Hyperbolic sine.")
-cosh = _unary(e.cosh_p, "Hyperbolic cosine.")
-tanh = _with_accuracy(e.tanh_p, "Hyperbolic tangent.")
-asinh = _unary(e.asinh_p, "Inverse hyperbolic sine.")
-acosh = _unary(e.acosh_p, "Inverse hyperbolic cosine.")
-atanh = _unary(e.atanh_p, "Inverse hyperbolic tangent.")
-sqrt = _with_accuracy(e.sqrt_p, "Square root.")
-rsqrt = _with_accuracy(e.rsqrt_p, "1 / sqrt(x).")
-cbrt = _with_accuracy(e.cbrt_p, "Cube root; floating point.")
-square = _unary(e.square_p, "x * x.")
-erf = _unary(s.erf_p, "Error function; floating point.")
-erfc = _unary(s.erfc_p, "1 - erf(x), exact for large x; floating point.")
-erf_inv = _unary(s.erf_inv_p, "Inverse of erf; floating point.")
-lgamma = _unary(s.lgamma_p, "log|Gamma(x)|; floating point.")
-digamma = _unary(s.digamma_p, "Derivative of lgamma; floating point.")
-bessel_i0e = _unary(s.bessel_i0e_p, "e**-|x| I0(x), the scaled modified Bessel function of order 0; floating point.")
-bessel_i1e = _unary(s.bessel_i1e_p, "e**-|x| I1(x), the scaled modified Bessel function of order 1; floating point.")
-real = _unary(e.real_p, "Real part of complex numbers.")
-imag = _unary(e.imag_p, "Imaginary part of complex numbers.")
-bitwise_not = _unary(e.not_p, "All bits flipped; integers and booleans.", "bitwise_not")
-population_count = _unary(e.population_count_p, "Number of bits set; integers.")
-clz = _unary(e.clz_p, "Number of leading zero bits; integers.")
+neg = _unary(e.neg_p, "Minus x.", "1.", "-1.0")
+sign = _unary(e.sign_p, "-1, 0 or 1 by the sign; x/|x| for complex numbers.", "-3.", "-1.0")
+abs = _unary(e.abs_p, "Absolute value; real also for complex numbers.", "3 + 4j", "5.0")
+floor = _unary(e.floor_p, "The greatest integer that is not above x; floating point.", "-1.5", "-2.0")
+ceil = _unary(e.ceil_p, "The least integer that is not below x; floating point.", "-1.5", "-1.0")
+is_finite = _unary(e.is_finite_p, "Neither infinite nor NaN; floating point.", "jnp.inf", "False")
+exp = _with_accuracy(e.exp_p, "e**x.", "0.", "1.0")
+exp2 = _with_accuracy(e.exp2_p, "2**x.", "3.", "8.0")
+expm1 = _with_accuracy(e.expm1_p, "e**x - 1, exact for small x.", "0.", "0.0")
+log = _with_accuracy(e.log_p, "Natural logarithm.", "1.", "0.0")
+log2 = _with_accuracy(s.log2_p, "Logarithm to base 2.", "8.", "3.0")
+log1p = _with_accuracy(e.log1p_p, "Natural logarithm of 1 + x, exact for small x.", "0.", "0.0")
+logistic = _with_accuracy(e.logistic_p, "1 / (1 + e**-x).", "0.", "0.5")
+sin = _with_accuracy(e.sin_p, "Sine of an angle in radians.", "0.", "0.0")
+cos = _with_accuracy(e.cos_p, "Cosine of an angle in radians.", "0.", "1.0")
+tan = _with_accuracy(e.tan_p, "Tangent of an angle in radians.", "0.", "0.0")
+asin = _unary(e.asin_p, "The angle in radians whose sine is x.", "1.", "1.570...")
+acos = _unary(e.acos_p, "The angle in radians whose cosine is x.", "1.", "0.0")
+atan = _unary(e.atan_p, "The angle in radians whose tangent is x.", "1.", "0.785...")
+sinh = _unary(e.sinh_p, "Hyperbolic sine.", "0.", "0.0")
+cosh = _unary(e.cosh_p, "Hyperbolic cosine.", "0.", "1.0")
+tanh = _with_accuracy(e.tanh_p, "Hyperbolic tangent.", "0.", "0.0")
+asinh = _unary(e.asinh_p, "Inverse hyperbolic sine.", "0.", "0.0")
+acosh = _unary(e.acosh_p, "Inverse hyperbolic cosine.", "1.", "0.0")
+atanh = _unary(e.atanh_p, "Inverse hyperbolic tangent.", "0.", "0.0")
+sqrt = _with_accuracy(e.sqrt_p, "Square root.", "9.", "3.0")
+rsqrt = _with_accuracy(e.rsqrt_p, "1 / sqrt(x).", "4.", "0.5")
+cbrt = _with_accuracy(e.cbrt_p, "Cube root; floating point.", "8.", "2.0")
+square = _unary(e.square_p, "x * x.", "3", "9")
+erf = _unary(s.erf_p, "Error function; floating point.", "0.", "0.0")
+erfc = _with_accuracy(s.erfc_p, "1 - erf(x), exact for large x; floating point.", "0.", "1.0")
+erf_inv = _unary(s.erf_inv_p, "Inverse of erf; floating point.", "0.", "0.0")
+lgamma = _unary(s.lgamma_p, "log|Gamma(x)|; floating point.", "5.", "3.178...")
+one_minus_square = _unary(s.one_minus_square_p, "1 - x*x, exact near x = 1 and -1.", "3.", "-8.0")
+digamma = _unary(s.digamma_p, "Derivative of lgamma; floating point.", "1.", "-0.577...")
+bessel_i0e = _unary(s.bessel_i0e_p,
+                    "e**-|x| I0(x), the scaled modified Bessel function of order 0; floating point.", "0.", "1.0")
+bessel_i1e = _unary(s.bessel_i1e_p,
+                    "e**-|x| I1(x), the scaled modified Bessel function of order 1; floating point.", "0.", "0.0")
+real = _unary(e.real_p, "Real part of complex numbers.", "3 + 4j", "3.0")
+imag = _unary(e.imag_p, "Imaginary part of complex numbers.", "3 + 4j", "4.0")
+bitwise_not = _unary(e.not_p, "All bits flipped; integers and booleans.", "5", "-6", "bitwise_not")
+population_count = _unary(e.population_count_p, "Number of bits set; integers.", "7", "3")
+clz = _unary(e.clz_p, "Number of leading zero bits; integers.", "1", "31")
 
-add = _binary(e.add_p, "x + y.")
-sub = _binary(e.sub_p, "x - y.")
-mul = _binary(e.mul_p, "x * y.")
-div = _binary(e.div_p, "x / y; for integers, rounded toward zero.")
-rem = _binary(e.rem_p, "Remainder of division toward zero; it has the sign of x.")
-max = _binary(e.max_p, "The greater of x and y; NaN where either is NaN.")
-min = _binary(e.min_p, "The lesser of x and y; NaN where either is NaN.")
-atan2 = _binary(e.atan2_p, "The angle in radians of the point (y, x), in (-pi, pi].")
-complex = _binary(e.complex_p, "x + iy of real arrays.")
-bitwise_and = _binary(e.and_p, "Bitwise and; integers and booleans.", "bitwise_and")
-bitwise_or = _binary(e.or_p, "Bitwise or; integers and booleans.", "bitwise_or")
-bitwise_xor = _binary(e.xor_p, "Bitwise exclusive or; integers and booleans.", "bitwise_xor")
-shift_left = _binary(e.shift_left_p, "Bits moved left, zeros come in; integers.")
-shift_right_logical = _binary(e.shift_right_logical_p, "Bits moved right, zeros come in; integers.")
-shift_right_arithmetic = _binary(e.shift_right_arithmetic_p, "Bits moved right, the sign bit comes in; integers.")
-eq = _binary(e.eq_p, "x == y.")
-ne = _binary(e.ne_p, "x != y.")
-lt = _binary(e.lt_p, "x < y.")
-le = _binary(e.le_p, "x <= y.")
-gt = _binary(e.gt_p, "x > y.")
-ge = _binary(e.ge_p, "x >= y.")
+add = _binary(e.add_p, "x + y.", "1., 2.", "3.0")
+sub = _binary(e.sub_p, "x - y.", "1., 2.", "-1.0")
+div = _binary(e.div_p, "x / y; for integers, rounded toward zero.", "-7, 2", "-3")
+rem = _binary(e.rem_p, "Remainder of division toward zero; it has the sign of x.", "-7, 2", "-1")
+max = _binary(e.max_p, "The greater of x and y; NaN where either is NaN.", "1., 2.", "2.0")
+min = _binary(e.min_p, "The lesser of x and y; NaN where either is NaN.", "1., 2.", "1.0")
+atan2 = _binary(e.atan2_p, "The angle in radians of the point (y, x), in (-pi, pi].", "1., 1.", "0.785...")
+complex = _binary(e.complex_p, "x + iy of real arrays.", "3., 4.", "(3+4j)")
+bitwise_and = _binary(e.and_p, "Bitwise and; integers and booleans.", "6, 3", "2", "bitwise_and")
+bitwise_or = _binary(e.or_p, "Bitwise or; integers and booleans.", "6, 3", "7", "bitwise_or")
+bitwise_xor = _binary(e.xor_p, "Bitwise exclusive or; integers and booleans.", "6, 3", "5", "bitwise_xor")
+shift_left = _binary(e.shift_left_p, "Bits moved left, zeros come in; integers.", "3, 2", "12")
+shift_right_logical = _binary(e.shift_right_logical_p, "Bits moved right, zeros come in; integers.", "-1, 28", "15")
+shift_right_arithmetic = _binary(e.shift_right_arithmetic_p,
+                                 "Bits moved right, the sign bit comes in; integers.", "-8, 2", "-2")
+mulhi = _binary(s.mulhi_p, "The high half of the product of integers, as wide as they are.", "2**30, 8", "2")
+eq = _binary(e.eq_p, "x == y.", "1, 2", "False")
+ne = _binary(e.ne_p, "x != y.", "1, 2", "True")
+lt = _binary(e.lt_p, "x < y.", "1, 2", "True")
+le = _binary(e.le_p, "x <= y.", "1, 2", "True")
+gt = _binary(e.gt_p, "x > y.", "1, 2", "False")
+ge = _binary(e.ge_p, "x >= y.", "1, 2", "False")
+
+
+def mul(x, y, *, out_dtype=None):
+    """x * y.  With `out_dtype`, the operands are converted to it first: the product of int8 may be an int32.
+
+    >>> lax.mul(jnp.int8([100, 2]), jnp.int8([100, 3]), out_dtype=jnp.int32)
+    Array([10000,     6], dtype=int32)
+    """
+    if out_dtype is None and isinstance(x, Array) and isinstance(y, Array) and x.aval is y.aval:
+        return e.mul_p.bind(x, y)
+    x, y = _operands("mul", x, y)
+    if out_dtype is not None:
+        x, y = (convert_element_type(v, out_dtype) for v in (x, y))
+    return e.mul_p.bind(x, y)
 
 
 def nextafter(x1, x2):
-    """The float next to x1 towards x2."""
+    """The float next to x1 towards x2.
+
+    >>> lax.nextafter(0.0, 1.0).item() > 0
+    True
+    """
     return nextafter_p.bind(*_operands("nextafter", x1, x2))
 
 
 def polygamma(m, x):
-    """The m-th derivative of digamma at x; both floating point."""
+    """The m-th derivative of digamma at x; both floating point.
+
+    >>> lax.polygamma(1.0, 1.0).item()      # pi**2 / 6
+    1.644...
+    """
     return polygamma_p.bind(*_operands("polygamma", m, x))
 
 
 def zeta(x, q):
-    """Hurwitz zeta function: the sum of (k + q)**-x over k = 0, 1, ...; both floating point."""
+    """Hurwitz zeta function: the sum of (k + q)**-x over k = 0, 1, ...; both floating point.
+
+    >>> lax.zeta(2.0, 1.0).item()           # pi**2 / 6
+    1.644...
+    """
     return zeta_p.bind(*_operands("zeta", x, q))
 
 
 # --- made of others ---------------------------------------------------------------------------------------------
 
 def conj(x):
-    """Complex conjugate; a real array becomes complex."""
+    """Complex conjugate; a real array becomes complex.
+
+    >>> lax.conj(1 + 2j).item()
+    (1-2j)
+    """
     _check("conj", (x,))
     aval = aval_of(x)
     if dtypes.is_complex(aval.dtype):
@@ -209,22 +244,22 @@ def conj(x):
 
 
 def reciprocal(x):
-    """1 / x."""
+    """1 / x.
+
+    >>> lax.reciprocal(4.0).item()
+    0.25
+    """
     return integer_pow(x, -1)
 
 
-def log2(x):
-    """Logarithm to base 2."""
-    return div(log(x), float(np.log(2)))
-
-
-def one_minus_square(x):
-    """1 - x*x, exact near x = 1 and -1."""
-    return mul(sub(1, x), add(1, x))
-
-
 def pow(x, y):
-    """x**y.  y has the dtype of x, or is of integers; a Python int becomes `integer_pow`."""
+    """x**y.  y has the dtype of x, or is of integers; a Python int becomes `integer_pow`.
+
+    >>> lax.pow(2.0, 0.5).item()
+    1.414...
+    >>> lax.pow(2, 10).item()
+    1024
+    """
     _check("pow", (x, y))
     if type(y) is int:
         return integer_pow(x, y)
@@ -235,7 +270,11 @@ def pow(x, y):
 
 
 def integer_pow(x, y):
-    """x**y for a Python int y, by multiplication.  TypeError for integers x and negative y."""
+    """x**y for a Python int y, by multiplication.  TypeError for integers x and negative y.
+
+    >>> lax.integer_pow(jnp.array([1., 2., 3.]), 3)
+    Array([ 1.,  8., 27.], dtype=float32)
+    """
     _check("integer_pow", (x,))
     y = static_int(y, "the exponent y", "; lax.pow takes others")
     if y < 0 and not dtypes.is_inexact(aval_of(x).dtype):
@@ -245,28 +284,23 @@ def integer_pow(x, y):
 
 
 def round(x, rounding_method=RoundingMethod.AWAY_FROM_ZERO):
-    """The nearest integer; floating point."""
+    """The nearest integer; floating point.
+
+    >>> lax.round(jnp.array([0.5, 2.5]))
+    Array([1., 3.], dtype=float32)
+    >>> lax.round(jnp.array([0.5, 2.5]), lax.RoundingMethod.TO_NEAREST_EVEN)
+    Array([0., 2.], dtype=float32)
+    """
     _check("round", (x,))
     return round_p.bind(x, rounding_method=int(RoundingMethod(rounding_method)))
 
 
-def mulhi(x, y, /):
-    """The high half of the product of integers, as wide as they are (Hacker's Delight, section 8-2)."""
-    x, y = _operands("mulhi", x, y)
-    dtype = aval_of(x).dtype
-    if not dtypes.is_integer(dtype):
-        raise TypeError(f"mulhi does not accept dtype {dtype.name}; it must be an integer dtype")
-    half = dtype.itemsize * 4
-    shift = shift_right_logical if dtypes.is_unsigned(dtype) else shift_right_arithmetic
-    mask = (1 << half) - 1
-    x_low, x_high, y_low, y_high = bitwise_and(x, mask), shift(x, half), bitwise_and(y, mask), shift(y, half)
-    middle = add(mul(x_high, y_low), shift_right_logical(mul(x_low, y_low), half))
-    cross = add(mul(x_low, y_high), bitwise_and(middle, mask))
-    return add(add(mul(x_high, y_high), shift(middle, half)), shift(cross, half))
-
-
 def convert_element_type(operand, new_dtype):
-    """`operand` with another dtype; complex to real drops the imaginary part, with a warning."""
+    """`operand` with another dtype; complex to real drops the imaginary part, with a warning.
+
+    >>> lax.convert_element_type(jnp.array([1.7, -1.7]), jnp.int32)
+    Array([ 1, -1], dtype=int32)
+    """
     _check("convert_element_type", (operand,))
     dtype = dtypes.check_user_dtype(new_dtype, "convert_element_type")
     if aval_of(operand).dtype.kind == "c" and not (dtypes.is_complex(dtype) or dtypes.is_bool(dtype)):
@@ -280,6 +314,9 @@ def bitcast_convert_type(operand, new_dtype):
 
     A narrower dtype adds a last axis, of the size of the ratio of the widths; for a wider one the last axis has
     that size and goes.
+
+    >>> lax.bitcast_convert_type(jnp.float32(1), jnp.uint8)
+    Array([  0,   0, 128,  63], dtype=uint8)
     """
     _check("bitcast_convert_type", (operand,))
     return bitcast_convert_type_p.bind(operand,
@@ -287,13 +324,21 @@ def bitcast_convert_type(operand, new_dtype):
 
 
 def reduce_precision(operand, exponent_bits, mantissa_bits):
-    """`operand` rounded to a float format with these numbers of bits; the dtype stays."""
+    """`operand` rounded to a float format with these numbers of bits; the dtype stays.
+
+    >>> lax.reduce_precision(jnp.float32(1.001), 5, 3).item()
+    1.0
+    """
     _check("reduce_precision", (operand,))
     return reduce_precision_p.bind(operand, exponent_bits=int(exponent_bits), mantissa_bits=int(mantissa_bits))
 
 
 def clamp(min, x, max):
-    """x, but not below min nor above max.  The bounds have the dtype of x, and its shape or rank 0."""
+    """x, but not below min nor above max.  The bounds have the dtype of x, and its shape or rank 0.
+
+    >>> lax.clamp(0, jnp.array([-3, 3, 30]), 10)
+    Array([ 0,  3, 10], dtype=int32)
+    """
     _check("clamp", (min, x, max))
     dtype = aval_of(x).dtype
     rank = _RANK.get(kind_of(dtype), -1)
@@ -302,13 +347,21 @@ def clamp(min, x, max):
 
 
 def select(pred, on_true, on_false):
-    """on_true where pred, else on_false: arrays of one shape and dtype; pred is boolean of that shape or rank 0."""
+    """on_true where pred, else on_false: arrays of one shape and dtype; pred is boolean of that shape or rank 0.
+
+    >>> lax.select(jnp.array([True, False]), jnp.array([1, 2]), jnp.array([10, 20]))
+    Array([ 1, 20], dtype=int32)
+    """
     _check("select", (pred, on_true, on_false))
     return select_n_p.bind(pred, on_false, on_true)
 
 
 def select_n(which, *cases):
-    """cases[which] at each place: `which` is boolean or int32, of the shape of the cases or rank 0."""
+    """cases[which] at each place: `which` is boolean or int32, of the shape of the cases or rank 0.
+
+    >>> lax.select_n(jnp.array([0, 2, 1]), *(jnp.full(3, c, int) for c in (10, 20, 30)))
+    Array([10, 30, 20], dtype=int32)
+    """
     _check("select_n", (which, *cases))
     if not cases:
         raise ValueError("select_n() must have at least one case")
@@ -316,7 +369,11 @@ def select_n(which, *cases):
 
 
 def stop_gradient(x):
-    """x, whose derivative is taken as zero.  x may be a pytree of arrays."""
+    """x, whose derivative is taken as zero.  x may be a pytree of arrays.
+
+    >>> jax.grad(lambda x: x * lax.stop_gradient(x))(3.0).item()
+    3.0
+    """
     def stop(leaf):
         if isinstance(leaf, Array) and dtypes.is_inexact(leaf.dtype):
             return stop_gradient_p.bind(leaf)

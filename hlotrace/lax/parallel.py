@@ -19,12 +19,13 @@ from ..primitives.collectives import (
     vary,
 )
 from ..primitives.common import canonical_axis, np, prod, shape_of
-from ..primitives.elementwise import add, convert, div, eq, mul, select
+from ..primitives.elementwise import add, and_p, convert, div, eq, ge, le, lt, maximum, minimum, mul, select, sub
+from ..primitives.reduce import reduce_max_p
 from ..primitives.shape import broadcast_axis, broadcast_in_dim, move_axis, reshape
-from .indexing import dynamic_index_in_dim
+from .indexing import dynamic_index_in_dim, index_take
 
 __all__ = ["all_gather", "all_to_all", "axis_index", "axis_size", "pbroadcast", "pcast", "pmax", "pmean", "pmin", "ppermute",
-           "pshuffle", "psum", "psum_scatter", "pswapaxes", "pvary"]
+           "pshuffle", "psum", "psum_scatter", "pswapaxes", "pvary", "ragged_all_to_all"]
 
 
 def axis_frame(name):
@@ -269,6 +270,61 @@ def all_to_all(x, axis_name, split_axis, concat_axis, *, axis_index_groups=None,
         shape = shape_of(v)
         return reshape(v, (*shape[:concat], shape[concat] * shape[concat + 1], *shape[concat + 2:]))
     return tree.tree_map(one, x)
+
+
+def ragged_all_to_all(operand, output, input_offsets, send_sizes, output_offsets, recv_sizes, *, axis_name,
+                      axis_index_groups=None):
+    """Each device sends rows of `operand` to others, and what it gets is written into `output`.
+
+    operand, output: (n, ...) and (m, ...) of one dtype.  The other four are integers (k,), k a multiple of the number p of
+    devices: slice i, which starts at input_offsets[i] and has send_sizes[i] rows, goes to device i // (k // p), where it is
+    written from row output_offsets[i] on.  recv_sizes[i] is how many rows come from that device; no more are taken.  Slices
+    must not overlap in the result.  TypeError, ValueError for other types and shapes.  Each device holds all operands.
+
+    >>> ids = jnp.arange(2)
+    >>> exchange = lambda x, to: lax.ragged_all_to_all(x, jnp.zeros(2), ids, ids * 0 + 1, to, ids * 0 + 1, axis_name="i")
+    >>> jax.vmap(exchange, axis_name="i")(jnp.array([[1., 2.], [3., 4.]]), jnp.array([[0, 0], [1, 1]]))
+    Array([[1., 3.],
+           [2., 4.]], dtype=float32)
+    """
+    name = "ragged_all_to_all"
+    _check_ragged(name, operand, output, input_offsets=input_offsets, send_sizes=send_sizes, output_offsets=output_offsets,
+                  recv_sizes=recv_sizes)
+    _, count = _groups(name, axis_index_groups, *_axes(axis_name))
+    k = shape_of(input_offsets)[0]
+    if k % count:
+        raise ValueError(f"lax.{name}: input_offsets has {k} entries, which is not a multiple of {count}, the number of "
+                         f"devices along {axis_name!r}")
+    sent = [convert(v, np.dtype(np.int32)) for v in (input_offsets, send_sizes, output_offsets)]
+    starts, sizes, places = (all_to_all(v, axis_name, 0, 0, tiled=True, axis_index_groups=axis_index_groups) for v in sent)
+    sizes = minimum(sizes, convert(recv_sizes, np.dtype(np.int32)))
+    rows = all_gather(operand, axis_name, axis_index_groups=axis_index_groups, tiled=True)
+    table = (shape_of(output)[0], k)
+    here = broadcast_in_dim(np.arange(table[0], dtype=np.int32), table, (0,))
+    starts, sizes, places = (broadcast_in_dim(v, table, (1,)) for v in (starts, sizes, places))
+    inside = and_p.bind(le(places, here), lt(here, add(places, sizes)))
+    senders = np.arange(k, dtype=np.int32) // max(k // count, 1) * shape_of(operand)[0]
+    row = add(sub(add(here, starts), places), broadcast_in_dim(senders, table, (1,)))
+    found = reduce_max_p.bind(select(inside, row, -1), axes=(1,))
+    if not shape_of(rows)[0]:
+        return output
+    taken = index_take(rows, (maximum(found, np.int32(0)),), (0,))
+    taken = reshape(taken, shape_of(output))
+    return select(broadcast_in_dim(ge(found, np.int32(0)), shape_of(output), (0,)), taken, output)
+
+
+def _check_ragged(name, operand, output, **indices):
+    x, out = aval_of(operand), aval_of(output)
+    if x.dtype != out.dtype or x.ndim < 1 or x.shape[1:] != out.shape[1:]:
+        raise ValueError(f"lax.{name}: output of type {out.str_short()} does not fit operand of type {x.str_short()}: only "
+                         "the sizes of axis 0 may differ")
+    avals = {which: aval_of(v) for which, v in indices.items()}
+    for which, a in avals.items():
+        if not dtypes.is_integer(a.dtype):
+            raise TypeError(f"lax.{name}: {which} must be integers, got {a.str_short()}")
+        if a.ndim != 1 or a.shape != avals["input_offsets"].shape:
+            raise ValueError(f"lax.{name}: {which} must have rank 1 and as many entries as input_offsets "
+                             f"{avals['input_offsets'].shape}, got shape {a.shape}")
 
 
 def ppermute(x, axis_name, perm):

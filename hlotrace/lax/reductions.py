@@ -49,26 +49,26 @@ __all__ = ["approx_max_k", "approx_min_k", "approx_top_k_p",
 
 # --- reductions by one operation --------------------------------------------------------------------------------
 
-def _reduction(primitive, what):
+def _reduction(primitive, what, result, note=""):
     def function(operand, axes):
         return primitive.bind(operand, axes=canonical_axes(tuple(axes), aval_of(operand).ndim, "axes"))
-    function.__name__ = function.__qualname__ = primitive.name
-    function.__doc__ = f"The {what} of `operand` over `axes`, a sequence of ints.  The dtype stays."
-    return function
+
+    def placed(operand, axes, *, out_sharding=None):
+        return laid(function(operand, axes), out_sharding, f"lax.{primitive.name}")
+    public = placed if primitive in (reduce_sum_p, reduce_max_p, reduce_min_p) else function
+    public.__name__ = public.__qualname__ = primitive.name
+    public.__doc__ = (f"The {what} of `operand` over `axes`, a sequence of ints.  The dtype stays{note}.\n\n"
+                      f">>> lax.{primitive.name}(jnp.array([[1, 3], [5, 7]]), (1,))\nArray({result}, dtype=int32)\n")
+    return public
 
 
-reduce_prod = _reduction(reduce_prod_p, "product")
-reduce_max = _reduction(reduce_max_p, "maximum")
-reduce_min = _reduction(reduce_min_p, "minimum")
-reduce_and = _reduction(reduce_and_p, "bitwise and")
-reduce_or = _reduction(reduce_or_p, "bitwise or")
-reduce_xor = _reduction(reduce_xor_p, "bitwise exclusive or")
-
-
-def reduce_sum(operand, axes, *, out_sharding=None):
-    """The sum of `operand` over `axes`, a sequence of ints.  The dtype stays; bfloat16 sums in XLA's own way."""
-    out = reduce_sum_p.bind(operand, axes=canonical_axes(tuple(axes), aval_of(operand).ndim, "axes"))
-    return laid(out, out_sharding, "lax.reduce_sum")
+reduce_sum = _reduction(reduce_sum_p, "sum", "[ 4, 12]", "; bfloat16 sums in XLA's own way")
+reduce_prod = _reduction(reduce_prod_p, "product", "[ 3, 35]")
+reduce_max = _reduction(reduce_max_p, "maximum", "[3, 7]")
+reduce_min = _reduction(reduce_min_p, "minimum", "[1, 5]")
+reduce_and = _reduction(reduce_and_p, "bitwise and", "[1, 5]")
+reduce_or = _reduction(reduce_or_p, "bitwise or", "[3, 7]")
+reduce_xor = _reduction(reduce_xor_p, "bitwise exclusive or", "[2, 2]")
 
 
 def _arg_reduction(primitive):
@@ -250,8 +250,16 @@ def sort_key_val(keys, values, dimension=-1, is_stable=True):
     return sort((keys, values), dimension, is_stable)
 
 
-def top_k(operand, k, *, axis=-1):
-    """The k greatest values along `axis` in descending order, and their int32 indices, as a list [values, indices]."""
+def top_k(operand, k, *, axis=-1, is_stable=True):
+    """The k greatest values along `axis` in descending order, and their int32 indices, as a list [values, indices].
+
+    Of equal ones the first come first, also where `is_stable=False` allows any.
+
+    >>> lax.top_k(jnp.array([1, 4, 4, 2]), 2)
+    [Array([4, 4], dtype=int32), Array([1, 2], dtype=int32)]
+    """
+    if not isinstance(is_stable, bool):
+        raise TypeError(f"top_k: is_stable must be a bool, got {is_stable!r}")
     aval, k = aval_of(operand), operator.index(k)
     axis = canonical_axis(axis, aval.ndim)
     if k < 0:

@@ -15,10 +15,11 @@ from ..primitives.shape import broadcast_in_dim_p, reshape_p, squeeze_p, transpo
 from ..primitives.slicing import concatenate_p, iota_p, optimization_barrier_p, pad_p, rev_p, slice_p
 from ..runtime.array import ArrayImpl
 
-__all__ = ["broadcast", "broadcast_in_dim", "broadcast_in_dim_p", "broadcast_shapes", "broadcast_to_rank",
-           "broadcasted_iota", "collapse", "concatenate", "concatenate_p", "empty", "expand_dims", "full", "full_like",
+__all__ = ["broadcast", "broadcast_in_dim", "broadcast_in_dim_p", "broadcast_like", "broadcast_shapes",
+           "broadcast_to_rank", "broadcasted_iota", "collapse", "concatenate", "concatenate_p", "empty", "expand_dims",
+           "full", "full_like",
            "iota", "iota_p", "optimization_barrier", "optimization_barrier_p", "pad", "pad_p", "reshape", "reshape_p",
-           "rev", "rev_p", "split", "squeeze", "squeeze_p", "stack", "tile", "transpose", "transpose_p"]
+           "rev", "rev_p", "split", "squeeze", "squeeze_p", "stack", "tile", "transpose", "transpose_p", "unstack"]
 
 
 def _shape_of(name, operand):
@@ -128,6 +129,19 @@ def broadcast(operand, sizes, *, out_sharding=None):
     return laid(out, out_sharding, "lax.broadcast")
 
 
+def broadcast_like(arr, like_arr):
+    """`arr` broadcast to the shape of another array, as NumPy does.  ValueError where the shapes do not fit.
+
+    >>> lax.broadcast_like(jnp.array([1, 2, 3]), jnp.zeros((2, 3)))
+    Array([[1, 2, 3],
+           [1, 2, 3]], dtype=int32)
+    """
+    shape, to = _shape_of("broadcast_like", arr), _shape_of("broadcast_like", like_arr)
+    if len(shape) > len(to) or broadcast_shapes(shape, to) != to:
+        raise ValueError(f"lax.broadcast_like: shape {shape} does not broadcast to {to}, the shape of like_arr")
+    return broadcast_in_dim(arr, to, range(len(to) - len(shape), len(to)))
+
+
 def broadcast_to_rank(x, rank):
     """`x` with leading axes of size 1, so that it has at least `rank` axes."""
     return expand_dims(x, range(rank - len(_shape_of("broadcast_to_rank", x))))
@@ -233,6 +247,16 @@ def split(operand, sizes, axis=0):
         lo[axis], hi[axis] = end - n, end
         parts.append(slice_p.bind(operand, start_indices=tuple(lo), limit_indices=tuple(hi), strides=None))
     return parts
+
+
+def unstack(x, axis=0):
+    """A tuple of the slices of `x` along `axis`, without that axis.
+
+    >>> lax.unstack(jnp.array([[1, 2], [3, 4]]), axis=1)
+    (Array([1, 3], dtype=int32), Array([2, 4], dtype=int32))
+    """
+    axis = canonical_axis(axis, len(_shape_of("unstack", x)))
+    return tuple(squeeze(part, (axis,)) for part in split(x, [1] * aval_of(x).shape[axis], axis))
 
 
 def pad(operand, padding_value, padding_config):

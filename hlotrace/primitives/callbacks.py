@@ -96,6 +96,8 @@ def _thread(states, values, args, *, out_avals, **params):
 
 create_token_p = Primitive("create_token", typ=lambda: ORDER.aval,
                            lower=lambda ctx, eqn: ctx.emit(f"stablehlo.create_token : {ORDER.aval.mlir}"))
+after_all_p = Primitive("after_all", typ=lambda *tokens: ORDER.aval, lower=lambda ctx, eqn, *tokens: ctx.emit(
+    f"stablehlo.after_all {', '.join(tokens)} : {ORDER.aval.mlir}"))
 # effect: a Debug, an IO, or None (pure: may be dropped or repeated)
 callback_p = Primitive("callback", multiple_results=True, typ=_typ, lower=_lower, jvp=_jvp, batch=_batch, thread=_thread,
                        effects=lambda params: (params["effect"],) if params["effect"] else ())

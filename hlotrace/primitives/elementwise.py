@@ -402,6 +402,7 @@ gt_p = _compare("gt", "GT", "fiub")
 ge_p = _compare("ge", "GE", "fiub")
 lt_to_p = _compare("lt_to", "LT", "f", total=True)
 le_to_p = _compare("le_to", "LE", "f", total=True)
+eq_to_p = _compare("eq_to", "EQ", "f", total=True)
 
 
 # --- integer_pow, conversions -----------------------------------------------------------------------------------

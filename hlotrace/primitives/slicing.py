@@ -1,7 +1,8 @@
-"""Parts of arrays, and arrays of parts: rev, slice, pad, concatenate; iota, copy, optimization_barrier."""
+"""Parts of arrays, and arrays of parts: rev, slice, pad, concatenate; iota, copy, optimization_barrier, dce_sink."""
 from ..core import errors
 from ..core.axes import SIZE, same_axes
 from ..core.dimension import max_dim, surely
+from ..core.effects import Effect
 from .common import Primitive, ShapedArray, aval_of, dtypes, is_linear, np, same_dtype, scalar, shape_of
 from .elementwise import select_n_p, sub
 from .shape import (
@@ -201,3 +202,8 @@ optimization_barrier_p = Primitive(
     "optimization_barrier", multiple_results=True, typ=lambda *xs: list(xs), lower=_barrier_lower, jvp=_barrier_jvp,
     transpose=_barrier_transpose, batch=lambda axis, args, dims: (optimization_barrier_p.bind(*args), list(dims)))
 
+# what computes its operand stays in the program
+dce_sink_p = Primitive(
+    "dce_sink", multiple_results=True, typ=lambda x: [], lower=lambda ctx, eqn, x: [],
+    effects=lambda params: (Effect(runs=False),), jvp=lambda primals, tangents: (dce_sink_p.bind(*primals), []),
+    batch=lambda axis, args, dims: (dce_sink_p.bind(*args), []))

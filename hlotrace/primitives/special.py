@@ -1,11 +1,30 @@
-"""Special functions: the error functions, the gamma family, scaled Bessel functions.
+"""Special functions: the error functions, the gamma family, scaled Bessel functions; and products with a name.
 
 Formulas are those of Abramowitz & Stegun, Handbook of Mathematical Functions (1964), "A&S".
 """
 import functools
 
-from .common import dtype_of, np, shape_of
-from .elementwise import abs_p, add, div, elementwise, eq, exp, lt, mul, neg, select, sign_p, sqrt, square, sub
+from .common import dtype_of, dtypes, np, shape_of
+from .elementwise import (
+    abs_p,
+    add,
+    and_p,
+    div,
+    elementwise,
+    eq,
+    exp,
+    log,
+    lt,
+    mul,
+    neg,
+    select,
+    shift_right_arithmetic_p,
+    shift_right_logical_p,
+    sign_p,
+    sqrt,
+    square,
+    sub,
+)
 from .shape import full
 
 
@@ -77,3 +96,27 @@ def _chebyshev(t, coefficients):
 bessel_i0e_p = elementwise("bessel_i0e", None, "f",
                            lambda g, o, x: mul(g, sub(bessel_i1e_p.bind(x), mul(sign_p.bind(x), o))),
                            lower=lambda ctx, eqn, x: ctx.lower_fun(_bessel_i0e_value, eqn, x))
+
+
+# --- made of a few others, which StableHLO has no operation for ----------------------------------------------------
+
+def _made_of(fun, name, kinds, *derivatives):
+    return elementwise(name, None, kinds, *derivatives, lower=lambda ctx, eqn, *xs: ctx.lower_fun(fun, eqn, *xs))
+
+
+def _mulhi_value(x, y):
+    """Four products of halves (Hacker's Delight, section 8-2)."""
+    half, word = dtype_of(x).itemsize * 4, dtype_of(x).type
+    up = shift_right_logical_p if dtypes.is_unsigned(dtype_of(x)) else shift_right_arithmetic_p
+    low, shifted = lambda v: and_p.bind(v, word((1 << half) - 1)), lambda v, shift=up: shift.bind(v, word(half))
+    middle = add(mul(shifted(x), low(y)), shifted(mul(low(x), low(y)), shift_right_logical_p))
+    cross = add(mul(low(x), shifted(y)), low(middle))
+    return add(add(mul(shifted(x), shifted(y)), shifted(middle)), shifted(cross))
+
+
+_LOG_2 = float(np.log(2))
+log2_p = _made_of(lambda x: div(log(x), _LOG_2), "log2", "fc", lambda g, o, x: div(g, mul(x, _LOG_2)))
+# exact near x = 1 and -1
+one_minus_square_p = _made_of(lambda x: mul(sub(1, x), add(x, 1)), "one_minus_square", "fciu",
+                              lambda g, o, x: mul(g, mul(x, -2)))
+mulhi_p = _made_of(_mulhi_value, "mulhi", "iu")

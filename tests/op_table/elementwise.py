@@ -67,6 +67,8 @@ unary("exp2", lambda x: 2.0 ** x, -2, 2, "fc")
 unary("expm1", np.expm1, -2, 2, "fc")
 unary("log", np.log, 0.2, 4, "fc")
 unary("log1p", np.log1p, -0.7, 3, "fc")
+unary("log2", lambda x: np.log(x) / np.log(2), 0.2, 4, "fc")
+unary("one_minus_square", lambda x: 1 - x * x, -2, 2, "fciu")
 unary("logistic", lambda x: 1 / (1 + np.exp(-x)), -3, 3, "fc")
 unary("sqrt", np.sqrt, 0.2, 4, "fc")
 unary("rsqrt", lambda x: 1 / np.sqrt(x), 0.2, 4, "fc")
@@ -136,6 +138,9 @@ row("shift_right_arithmetic", lambda x, n: np.where(n < bits(x), right(x, n), np
     integers(-100, 100, 2, 3), SHIFTS, kinds="i", accepts="iu")
 row("shift_right_logical", logical_right, integers(-100, 100, 2, 3), SHIFTS, kinds="iu")
 row("population_count", lambda x: np.bitwise_count(unsigned(x)), integers(-100, 100, 2, 3), kinds="iu")
+row("mulhi", lambda x, y: np.vectorize(lambda a, b: int(a) * int(b) >> int(bits(x)), otypes=[x.dtype])(x, y),
+    *[np.array([0, 1, 127, 100, -128, -1], np.float64)[order] for order in ([0, 1, 2, 3, 4, 5], [4, 2, 2, 4, 4, 3])],
+    kinds="iu")
 row("clz", lambda x: np.vectorize(lambda v: int(bits(x)) - int(v).bit_length())(unsigned(x)),
     integers(-100, 100, 2, 3), kinds="iu")
 
@@ -156,6 +161,7 @@ SPECIAL = np.array([-np.inf, -1, -0.0, 0, 1, np.inf, np.nan])
 PAIRS = np.broadcast_to(SPECIAL, (7, 7))
 row("lt_to", lambda x, y: total_order(x) < total_order(y), PAIRS.copy(), PAIRS.T.copy(), derivative="none")
 row("le_to", lambda x, y: total_order(x) <= total_order(y), PAIRS.copy(), PAIRS.T.copy(), derivative="none")
+row("eq_to", lambda x, y: total_order(x) == total_order(y), PAIRS.copy(), PAIRS.T.copy(), derivative="none")
 
 MASK = fixed([[True, False, True], [False, False, True]], bool)
 CASES = [between(-3, 3, 2, 3) for _ in range(3)]

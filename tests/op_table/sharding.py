@@ -53,6 +53,14 @@ def inspected(x):
 
 row("inspect_sharding", lambda x: hlotrace.jit(inspected)(x), lambda x: x, between(-3, 3, 3), kinds="fi")
 
+
+def sunk(x):
+    lax.dce_sink(x)
+    return x
+
+
+row("dce_sink", lambda x: hlotrace.jit(sunk)(x), lambda x: x, between(-3, 3, 3), kinds="fi")
+
 row("layout_constraint", lambda x: with_layout_constraint(x, Layout((1, 0))), lambda x: x, between(-3, 3, 3, 4), kinds="fci",
     linear=True, bad=[(lambda: with_layout_constraint(np.ones(3), Layout((1, 0))), ValueError, "does not order the 1 axes")])
 

@@ -3,26 +3,24 @@ from importlib import import_module as _import
 from pkgutil import iter_modules as _modules
 
 from ... import primitives as _families
+from ...core.primitive import ALIASES as _ALIASES
 from ...core.primitive import PRIMITIVES as _PRIMITIVES
+from ...core.primitive import primitive_named as _primitive_named
 from ...core.public import explain as _explain
 from ...random import gamma as _gamma  # noqa: F401 - a primitive whose lowering is written with loops and distributions
 
 for _module in _modules(_families.__path__):      # most are imported when a function that binds them is first used
     _import(f"{_families.__name__}.{_module.name}")
 
-# JAX's names where they are others.
-_NAMES = {"add_jaxvals_p": "add", "remat_p": "checkpoint"}
-
-
 def __getattr__(name):
-    found = _PRIMITIVES.get(_NAMES.get(name) or name.removesuffix("_p")) if name.endswith("_p") else None
+    found = _primitive_named(name)
     if found is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return found
 
 
 def __dir__():
-    return sorted([f"{name}_p" for name in _PRIMITIVES] + [*_NAMES])
+    return sorted(f"{name}_p" for name in (*_PRIMITIVES, *_ALIASES))
 
 
 _explain(globals())
