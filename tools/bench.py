@@ -8,7 +8,7 @@ faster or smaller; beside it are its least and greatest over the pairs of proces
 budget, which is the ratio the design allows.  What both compute is compared first: a difference is reported, and the
 exit status is 1.  Every cache on disk is off, except where a row says that it is warm.
 
-The programs are in bench_programs.py, what one process does in bench_child.py.
+The programs are in bench_programs.py and bench_functions.py, what one process does in bench_child.py.
 """
 import argparse
 import importlib.metadata
@@ -53,6 +53,8 @@ GROUPS = {
     "resnet": Group("ResNet-18 step: stages, step, memory", ("resnet",), 3),
     "sharded": Group("an MLP step over 8 CPU devices, by shardings and by shard_map", ("sharded",), 3),
     "warm": Group("the same first step in a second process, disk cache warm", ("warm",), 3),
+    "functions": Group("functions by themselves, compiled: linear algebra, FFT, sorting, random, special",
+                       tuple(f"functions:{name}" for name in "linalg fft sorting random special".split()), 3, 0),
     "chains": Group("chains of 1000, 3000, 10000 operations: compile, step",
                     ("chains:1000", "chains:3000", "chains:10000"), 1, 0),
     "outline": Group("hlotrace with hlotrace_outline on and off", ("outline",), 3, 0),

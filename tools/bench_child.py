@@ -297,6 +297,25 @@ def measure_eager(report, package, quick):
         report.row(f"eager {name}", "us", per_call(jax, f, 0.1 if quick else 0.5), budget=0.8)
 
 
+def measure_functions(report, package, quick, family):
+    """What compiled functions take by themselves; the first calls, which trace and compile, are one row for all."""
+    jax = load(package)
+    import importlib
+
+    import bench_functions
+    for part in ("scipy.fft", "scipy.linalg", "scipy.special"):
+        importlib.import_module(f"{package}.{part}")
+    jax.devices()
+    cases = {name: (jax.jit(f), jax.device_put(args)) for name, (f, args) in getattr(bench_functions, family)(jax).items()}
+    with Timer() as t:
+        for f, args in cases.values():
+            jax.block_until_ready(f(*args))
+    report.row(f"{family}: all first calls", "s", t.wall, t.cpu)
+    for name, (f, args) in cases.items():
+        seconds = 0.1 if quick else 0.3
+        report.row(f"{family}: {name}", "us", per_call(jax, lambda f=f, args=args: f(*args), seconds), budget=1.1)
+
+
 def measure_grad(report, package, quick):
     jax = load(package)
     jnp = jax.numpy

@@ -1,6 +1,7 @@
 """NumPy's Fourier transforms: of one axis, two or any, of real, complex and Hermitian arrays."""
 from ..api.composite import composite
 from ..core import dtypes
+from ..core.dimension import max_dim
 from ..core.errors import not_one_of
 from ..core.public import offer as _offer
 from ..lax import fourier
@@ -36,6 +37,7 @@ def _mirrored(norm):
 def spans(name, a, s, axes):
     """(axes, lengths) of a transform of `a`: lengths `s` along `axes`, None for the last ones that `s` is for, or all."""
     check_arraylike(name, a)
+    s, axes = (given.tolist() if ndim(given) == 1 and hasattr(given, "tolist") else given for given in (s, axes))
     for what, given in (("s", s), ("axes", axes)):
         if not isinstance(given, (tuple, list, range, type(None))):
             raise TypeError(f"{name}: {what} must be a sequence of ints, got {given!r}: write ({given!r},)")
@@ -56,7 +58,7 @@ def spans(name, a, s, axes):
 def _transformed(name, kind, a, s, axes, norm):
     axes, lengths = spans(f"jnp.fft.{name}", a, s, axes)
     if kind == FftType.IRFFT and s is None and axes:
-        lengths = (*lengths[:-1], 2 * (lengths[-1] - 1))
+        lengths = (*lengths[:-1], max_dim(2 * (lengths[-1] - 1), 0))
     return _transform(a, kind=kind, axes=axes, lengths=lengths, norm=_checked(norm))
 
 
@@ -141,8 +143,9 @@ def ihfft(a, n=None, axis=-1, norm=None):
 
 def _frequencies(name, n, d, dtype, device, start, stop):
     n = static_int(n, f"jnp.fft.{name}: n")
-    k = arange(start(n), stop(n), dtype=dtypes.canonicalize(float) if dtype is None else dtype, device=device)
-    return roll(k, start(n)) / (d * n)
+    k = arange(start(n), stop(n), dtype=dtypes.canonicalize(float), device=device)
+    found = roll(k, start(n)) / (d * n)
+    return found if dtype is None else found.astype(dtype)
 
 
 def fftfreq(n, d=1.0, *, dtype=None, device=None):

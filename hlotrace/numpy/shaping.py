@@ -762,11 +762,11 @@ def roll(a, shift, axis=None):
     axes = tuple(canonical_axis(i, ndim_of(a)) for i in (axis if isinstance(axis, (list, tuple)) else (axis,)))
     if len(shifts) != len(axes) and 1 not in (len(shifts), len(axes)):
         raise ValueError(f"roll: shift {shift} and axis {axis} must have equal lengths, or one of them length 1")
-    count = max(len(shifts), len(axes))
-    shifts, axes = list(shifts) * (count // len(shifts)), axes * (count // len(axes))
+    count = len(axes) if len(shifts) == 1 else len(shifts)
+    shifts, axes = (list(pair) * count if len(pair) == 1 else list(pair) for pair in (shifts, axes))
     if all(isinstance(s, (int, np.integer)) for s in shifts):
-        return _roll_by(a, shifts=tuple(map(int, shifts)), axes=axes)
-    return _roll(a, shifts, axes=axes)
+        return _roll_by(a, shifts=tuple(map(int, shifts)), axes=tuple(axes))
+    return _roll(a, shifts, axes=tuple(axes))
 
 
 @composite

@@ -1,0 +1,247 @@
+"""Call every public function of hlotrace and of JAX with the same inputs, and list where they differ.
+
+    python tools/compare.py --jax=/path/of/a/python/with/jax [--calls=60] [--only=numpy.fft,lax.sin] [--x64]
+
+Inputs are expressions: for each function a number of calls is drawn, by its name alone, from values of all dtypes, shapes
+and kinds, then one keyword after the other.  Each package evaluates them in a process of its own.  Results are compared in
+structure, dtype, weak type, shape and numbers; exceptions by the builtin class they stand on.
+"""
+import json
+import os
+import pickle
+import random
+import re
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+from absl import app, flags
+
+FLAGS = flags.FLAGS
+flags.DEFINE_string("jax", None, "the Python that has JAX")
+flags.DEFINE_integer("calls", 60, "calls a function")
+flags.DEFINE_list("only", [], "modules or functions, as numpy.fft or lax.sin; all by default")
+flags.DEFINE_bool("x64", False, "with 64-bit types on")
+flags.DEFINE_bool("all", False, "show each difference, not three a function")
+
+KINDS = {"died": "the process ended", "results": "both give a result, and these differ", "raises": "JAX gives a result",
+         "accepts": "JAX raises", "classes": "exceptions of different classes"}
+CHILD = Path(__file__).with_name("compare_child.py")
+MODULES = """numpy numpy.linalg numpy.fft lax lax.linalg nn nn.initializers random ops image flatten_util
+    scipy.special scipy.linalg scipy.fft scipy.signal scipy.integrate scipy.ndimage scipy.cluster.vq scipy.stats tree_util dtypes""".split()
+LAWS = """bernoulli beta betabinom binom cauchy chi2 dirichlet expon gamma gennorm geom gumbel_l gumbel_r laplace logistic
+    multinomial multivariate_normal nbinom norm pareto poisson t truncnorm uniform vonmises wrapcauchy""".split()
+# Not functions of values: files, devices, the state of the process.
+SKIP = re.compile(r"\.(save|savez|load|fromfile|frombuffer|from_dlpack|register_\w+|\w*printoptions|array_repr|array_str|"
+                  r"empty|empty_like|Partial|ensure_compile_time_eval|infeed|outfeed|print|info)$")
+ARRAYS = [f"jnp.array({v})" for v in (
+    "[0., -0., 1.5, -2.5, np.inf, -np.inf, np.nan]", "[[1.5, -2., .25], [3., 4., -.5]]",
+    "[[4., 1., 0.], [1., 3., .5], [0., .5, 2.]]", "2.5", "[]", "[-3, 0, 7]", "[[1, 2, 3], [4, 5, 6]]", "3",
+    "[1, 0, 2], 'uint8'", "[1, 2], 'uint32'", "[-3, 100, 7], 'int8'", "[True, False, True]", "True",
+    "[1.5, -2., np.inf], 'float16'", "[[.5, 2.], [3., -1.]], 'bfloat16'", "[1+2j, -3j, 0]", "[[1j, 2.], [3., 1-1j]]",
+    "[.1, .5, .9]", "np.arange(24.).reshape(2, 3, 4)", "np.zeros((2, 0, 3))", "[1, 2], 'float64'")]
+OTHERS = ["2", "-3", "2.5", "True", "1+2j", "np.float32(1.5)", "np.arange(3)", "[1., 2.]", "None", "'a'",
+          "np.array([.5, 2.])"]
+# What a parameter of this name takes, beside arrays.
+NAMED = {name: options.split(" | ") for name, options in (row.split(": ", 1) for row in """\
+axis: 0 | -1 | 1 | None | 2 | (0, 1)
+axes: (0,) | (0, 1) | (-1,) | (1, 0) | ()
+dimension: 0 | 1 | -1
+dimensions: (0,) | (1, 0) | (0, 1)
+keepdims: True
+dtype: 'float32' | 'int32' | 'bfloat16' | bool | complex | 'int8' | float
+shape: (2, 3) | () | (3,) | 3 | (2, 0) | (6,) | (-1,) | (2, 1, 3)
+new_sizes: (6,) | (3, 2)
+key: key
+ddof: 1
+where: jnp.array([True, False, True]) | True
+initial: 1 | 2.5
+n: 2 | 5 | 0
+k: 1 | -1 | 0
+num: 5 | 1 | 0
+side: 'right'
+mode: 'wrap' | 'clip' | 'fill' | 'reflect' | 'same' | 'valid'
+method: 'linear' | 'nearest' | 'lower'
+ord: 1 | 2 | np.inf | 'fro' | 'nuc'
+reverse: True
+norm: 'ortho'
+indices_or_sections: 2 | 3 | [1]
+shift: 1 | -2 | (1, 2)
+num_classes: 4
+repeats: 2 | jnp.array([1, 2])
+reps: 2 | (2, 1)
+source: 0 | -1
+destination: 1 | 0
+decimals: 1 | -1
+order: 'C' | 'F'
+assume_unique: True
+return_index: True
+return_inverse: True
+return_counts: True
+size: 2 | 5
+fill_value: 7 | 0.5
+stable: False
+descending: True
+full_matrices: False
+compute_uv: False
+lower: True
+q: 0.5 | jnp.array([0., .3]) | 1.5
+num_segments: 4
+segment_ids: jnp.array([0, 1, 0])
+hermitian: True
+UPLO: 'U'
+bins: 4 | jnp.array([0., 1., 2.])
+density: True
+weights: jnp.array([1., 2., .5])
+subscripts: 'ij,jk' | 'i,i' | 'ij->ji'
+pad_width: 1 | (1, 2) | ((1, 0), (0, 2))
+offset: 1
+M: 5 | 1 | 0
+N: 3
+indexing: 'ij'
+sparse: True
+copy: False | True
+bitorder: 'little'
+equal_nan: True
+is_stable: False
+num_keys: 1
+permutation: (1, 0) | (0,)
+broadcast_dimensions: (0,) | (0, 1)
+padding_config: ((1, 1, 0),) | ((0, 1, 0), (1, 0, 1))
+padding_value: 0. | 0
+start_indices: (0,) | (0, 1)
+limit_indices: (2,) | (2, 2)
+slice_sizes: (2,) | (1, 2)
+strides: (1,) | None
+new_dtype: 'float32' | 'int32'
+minval: 0 | -1.
+maxval: 1 | 5
+approximate: False
+num_bits: 8""".split("\n"))}
+
+
+def drawn(name, parameters, calls):
+    """Expressions that call a function, always the same for the same name."""
+    rng = random.Random(name)
+    call = f"jax.{name}" if not name.startswith("numpy.") else f"jnp.{name.removeprefix('numpy.')}"
+    needed = [p for p, kind, default in parameters if default is None and kind.startswith("POSITIONAL")]
+    needed += [p for p, kind, _ in parameters if kind == "VAR_POSITIONAL" for _ in range(2)]
+    optional = [p for p, kind, default in parameters if default is not None and not kind.startswith("VAR")]
+    arrays = ARRAYS + [f"[{a}, {a}]" for a in ARRAYS[:3]] * (needed[:1] in (["arrays"], ["tup"], ["seq"]))
+    ways = [NAMED.get(p, arrays + OTHERS) for p in needed]
+    if len(ways) == 1:
+        plain = [f"{call}({a})" for a in ways[0]]
+    else:       # operands of one type, then mixtures
+        alike = [[a if a in options else rng.choice(options) for options in ways] for a in arrays]
+        mixed = [[rng.choice(options) for options in ways] for _ in range(calls)]
+        plain = [f"{call}({', '.join(given)})" for given in alike + mixed] if ways else [f"{call}()"]
+    plain = list(dict.fromkeys(plain))[:calls]
+    keywords = [f"{base[:-1]}{', ' * bool(ways)}{p}={option})" for p in optional for base in rng.choices(plain, k=2)
+                for option in NAMED.get(p, [rng.choice(ARRAYS)])]
+    return plain + keywords[:calls]
+
+
+def child(python, package, *arguments, **more):
+    env = {**os.environ, "JAX_ENABLE_X64": str(int(FLAGS.x64)), "PYTHONPATH": str(CHILD.parent.parent)}
+    return subprocess.run([python, "-W", "ignore", str(CHILD), package, *arguments], env=env, text=True, **more)
+
+
+def outcomes(python, package, texts):
+    """{expression: outcome}; one that ends the process is "died", and the next process goes on behind it."""
+    found, left = {}, list(texts)
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder) / "out"
+        while left:
+            child(python, package, "results", str(out), input="\n".join(left) + "\n", stderr=subprocess.DEVNULL)
+            with open(out, "rb") as file:
+                try:
+                    while True:
+                        found.update([pickle.load(file)])
+                except EOFError:
+                    pass
+            done = next((i for i, text in enumerate(left) if text not in found), len(left))
+            if done < len(left):
+                found[left[done]] = ("died",)
+            left = left[done + 1:]
+    return found
+
+
+TOLERANCES = {"float16": 4e-3, "bfloat16": 3e-2, "float32": 2e-5, "complex64": 2e-5, "float64": 1e-10, "complex128": 1e-10}
+
+
+def unequal(ours, theirs):
+    """What differs between two results, or None."""
+    if ours[0] != theirs[0]:
+        return f"{ours[0]} where JAX has {theirs[0]}"
+    if ours[0] == "array":
+        for what, a, b in zip(("dtype", "shape", "weak type"), ours[1:4], theirs[1:4]):
+            if a != b:
+                return f"{what} {a}, in JAX {b}"
+    if ours[0] in ("array", "key"):
+        return differ(ours[-1], theirs[-1], TOLERANCES.get(ours[1], 0))
+    if ours[0] == "plain":
+        a, b = ours[1], theirs[1]
+        if type(a) is not type(b):
+            return f"{type(a).__name__}, in JAX {type(b).__name__}"
+        if isinstance(a, (str, bytes, type(None))):
+            return None if a == b else f"{a!r:.60}, in JAX {b!r:.60}"
+        return differ(np.asarray(a), np.asarray(b), 1e-6)
+    if len(ours) != len(theirs):
+        return f"{len(ours) - 1} results, in JAX {len(theirs) - 1}"
+    return next(filter(None, (unequal(a, b) for a, b in zip(ours[1:], theirs[1:]) if isinstance(a, tuple))), None)
+
+
+def differ(a, b, tolerance):
+    if a.shape != b.shape or a.dtype != b.dtype:
+        return f"{a.dtype}{a.shape}, in JAX {b.dtype}{b.shape}"
+    if a.dtype.kind in "fc":
+        scale = np.max(np.abs(b[np.isfinite(b)]), initial=0)
+        close = np.allclose(a, b, rtol=tolerance, atol=tolerance * min(scale, 1), equal_nan=True)
+    else:
+        close = np.array_equal(a, b)
+    return None if close else f"{str(a).replace(chr(10), ''):.90}, in JAX {str(b).replace(chr(10), ''):.90}"
+
+
+def difference(ours, theirs):
+    """(kind, one line) on how two outcomes differ, or None."""
+    if ours[0] == theirs[0] == "value":
+        words = unequal(ours[1], theirs[1])
+        return words and ("results", words)
+    if ours[0] == theirs[0] == "error":
+        wanted = theirs[1][0]
+        return None if wanted in ours[1] else ("classes", f"{ours[2]} ({ours[3]:.80}), in JAX {theirs[2]} ({theirs[3]:.80})")
+    words = [("gives " + str(o[1])[:80] if o[0] == "value" else f"raises {o[2]}: {o[3]:.120}" if o[0] == "error" else "DIES")
+             for o in (ours, theirs)]
+    return ("died" if ours[0] == "died" else "accepts" if ours[0] == "value" else "raises",
+            f"{words[0]}, JAX {words[1]}".replace("\n", " "))
+
+
+def main(_):
+    modules = MODULES + [f"scipy.stats.{law}" for law in LAWS]
+    sides = (sys.executable, "hlotrace"), (FLAGS.jax, "jax")
+    known = [json.loads(child(python, package, "signatures", *modules, capture_output=True, check=True).stdout)
+             for python, package in sides]
+    chosen = [name for name in known[1] if name in known[0] and not SKIP.search(name)
+              and (not FLAGS.only or any(name == o or name.rpartition(".")[0] == o for o in FLAGS.only))]
+    texts = {text: name for name in chosen for text in drawn(name, known[1][name], FLAGS.calls)}
+    print(f"{len(chosen)} functions, {len(texts)} calls", flush=True)
+    ours, theirs = (outcomes(python, package, texts) for python, package in sides)
+    found = {text: d for text in texts if (d := difference(ours[text], theirs[text]))}
+    for kind in KINDS:
+        shown = Counter()
+        print(f"\n== {kind}: {KINDS[kind]}")
+        for text, (_, words) in ((text, d) for text, d in found.items() if d[0] == kind):
+            shown[texts[text]] += 1
+            if shown[texts[text]] <= 3 or FLAGS.all:
+                print(f"{text}\n    {words}")
+        print(f"-- {kind}: {shown.total()} calls of {len(shown)} functions")
+    different = len({texts[text] for text in found})
+    print(f"{len(texts) - len(found)} calls are equal, {len(found)} are not, in {different} functions")
+
+
+if __name__ == "__main__":
+    flags.mark_flag_as_required("jax")
+    app.run(main)
