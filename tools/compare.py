@@ -31,7 +31,8 @@ KINDS = {"died": "the process ended", "results": "both give a result, and these 
          "accepts": "JAX raises", "classes": "exceptions of different classes"}
 CHILD = Path(__file__).with_name("compare_child.py")
 MODULES = """numpy numpy.linalg numpy.fft lax lax.linalg nn nn.initializers random ops image flatten_util tree_util
-    dtypes scipy.special scipy.linalg scipy.fft scipy.signal scipy.integrate scipy.ndimage scipy.cluster.vq scipy.stats""".split()
+    dtypes scipy.special scipy.linalg scipy.fft scipy.signal scipy.integrate scipy.ndimage scipy.cluster.vq
+    scipy.stats""".split()
 LAWS = """bernoulli beta betabinom binom cauchy chi2 dirichlet expon gamma gennorm geom gumbel_l gumbel_r laplace logistic
     multinomial multivariate_normal nbinom norm pareto poisson t truncnorm uniform vonmises wrapcauchy""".split()
 # Not functions of values: files, devices, the state of the process.
