@@ -206,6 +206,10 @@ def vjp(fun, *primals, has_aux=False, reduce_axes=()):
 
     Returns (out, pullback), or (out, pullback, aux) with `has_aux`.  Cotangents of integer and boolean inputs
     have dtype float0.
+
+    >>> y, pullback = jax.vjp(lambda x, w: jnp.sin(x) @ w, jnp.zeros(2), jnp.array([3., 4.]))
+    >>> y, pullback(1.)
+    (Array(0., dtype=float32), (Array([3., 4.], dtype=float32), Array([0., 0.], dtype=float32)))
     """
     _no_reduce_axes("vjp", reduce_axes)
     return _vjp(FlatFunction(fun, *flatten((primals, {})), "vjp", has_aux=has_aux))
@@ -226,6 +230,16 @@ def value_and_grad(fun, argnums=0, has_aux=False, holomorphic=False, allow_int=F
       holomorphic: `fun` is complex-differentiable; inputs and output are complex.
       allow_int: integer inputs are allowed, with gradients of dtype float0.
     Raises: TypeError where the output is not a real scalar or an input is not floating.
+
+    Keyword arguments are passed on and not differentiated.  The gradient has the structure, shapes and dtypes of the
+    argument.
+
+    >>> def loss(params, x, y):
+    ...     return jnp.mean((params["w"] * x + params["b"] - y) ** 2)
+    >>> x, y = jnp.array([0., 1., 2.]), jnp.array([1., 3., 5.])
+    >>> value, slope = jax.value_and_grad(loss)({"w": 1., "b": 0.}, x, y)
+    >>> value, slope["b"]
+    (Array(4.6666665, dtype=float32), Array(-4., dtype=float32, weak_type=True))
     """
     _no_reduce_axes("grad", reduce_axes)
     argnums = _argnums(fun, argnums)
@@ -248,6 +262,19 @@ def grad(fun, argnums=0, has_aux=False, holomorphic=False, allow_int=False, redu
     """A function that gives the gradient of scalar-valued `fun`; with `has_aux`, (gradient, aux).
 
     See `value_and_grad` for the arguments.
+
+    Applied again, it gives higher derivatives; `vmap` of it, a gradient for each of a batch.
+
+    >>> jax.grad(lambda x: x**3)(2.), jax.grad(jax.grad(lambda x: x**3))(2.)
+    (Array(12., dtype=float32, weak_type=True), Array(12., dtype=float32, weak_type=True))
+    >>> jax.grad(lambda x, y: x * y**2, argnums=(0, 1))(3., 2.)
+    (Array(4., dtype=float32, weak_type=True), Array(12., dtype=float32, weak_type=True))
+    >>> jax.vmap(jax.grad(jnp.tanh))(jnp.array([0., 100.]))
+    Array([1., 0.], dtype=float32)
+    >>> jax.grad(jnp.sin)(jnp.zeros(3))
+    Traceback (most recent call last):
+        ...
+    TypeError: grad of sin: Gradient only defined for scalar-output functions. Output had shape: (3,). Reduce ...
     """
     both = value_and_grad(fun, argnums, has_aux, holomorphic, allow_int, reduce_axes)
 
@@ -263,6 +290,10 @@ def jvp(fun, primals, tangents, has_aux=False):
     """The value of `fun` at `primals` and its derivative along `tangents`; with `has_aux`, aux as third.
 
     Raises: TypeError where primals and tangents differ in structure, shape or dtype.
+
+    >>> y, slope = jax.jvp(lambda x, y: x * jnp.exp(y), (2., 0.), (1., 10.))
+    >>> y, slope
+    (Array(2., dtype=float32, weak_type=True), Array(21., dtype=float32, weak_type=True))
     """
     if not isinstance(primals, (tuple, list)) or not isinstance(tangents, (tuple, list)):
         raise TypeError("primal and tangent arguments to jvp must be tuples or lists; found "
@@ -304,6 +335,10 @@ def linearize(fun, *primals, has_aux=False):
     """The value of `fun` at `primals` and its derivative there as a function of tangents.
 
     The function is evaluated once; the derivative is a recorded linear program.
+
+    >>> y, along = jax.linearize(lambda x: x**2, jnp.array([1., 3.]))
+    >>> y, along(jnp.array([1., 0.])), along(jnp.array([0., 1.]))
+    (Array([1., 9.], dtype=float32), Array([2., 0.], dtype=float32), Array([0., 6.], dtype=float32))
     """
     flat = FlatFunction(fun, *flatten((primals, {})), "linearize", has_aux=has_aux)
     outs, aux, pieces = _linearize(flat, flat.avals())
@@ -332,6 +367,13 @@ def linear_transpose(fun, *primals, reduce_axes=()):
     """The transpose of a linear function; `primals` give shapes and dtypes (arrays or ShapeDtypeStructs).
 
     Returns a function from cotangents of the output to a tuple of cotangents of the inputs.
+
+    TypeError for a function that is not linear.
+
+    >>> A = jnp.array([[1., 2.], [3., 4.], [5., 6.]])
+    >>> transposed = jax.linear_transpose(lambda x: A @ x, jax.ShapeDtypeStruct((2,), "float32"))
+    >>> transposed(jnp.array([1., 0., 0.]))
+    (Array([1., 2.], dtype=float32),)
     """
     _no_reduce_axes("linear_transpose", reduce_axes)
     flat = FlatFunction(fun, *flatten((primals, {})), "linear_transpose")
@@ -365,7 +407,15 @@ def linear_transpose(fun, *primals, reduce_axes=()):
 
 
 def fwd_and_bwd(fun, argnums, has_aux=False, jitted=True):
-    """(forward, backward): forward gives (out, residuals), backward maps (residuals, cotangent) to gradients."""
+    """(forward, backward): forward gives (out, residuals), backward maps (residuals, cotangent) to gradients.
+
+    `argnums` as for `grad`; with `has_aux` forward gives (out, residuals, aux).  Both are jitted unless `jitted` is False.
+
+    >>> forward, backward = jax.fwd_and_bwd(lambda x, w: jnp.sum(x * w), argnums=(0, 1))
+    >>> out, residuals = forward(jnp.array([1., 2.]), jnp.array([3., 4.]))
+    >>> out, backward(residuals, 1.)
+    (Array(11., dtype=float32), (Array([3., 4.], dtype=float32), Array([1., 2.], dtype=float32)))
+    """
     argnums = _argnums(fun, argnums)
 
     @folded
@@ -426,6 +476,11 @@ def jacfwd(fun, argnums=0, has_aux=False, holomorphic=False):
 
     The result has the structure of the output with, for each leaf, the structure of the argument; a leaf has
     the output's shape followed by the input's.
+
+    >>> jax.jacfwd(lambda x: jnp.array([x[0] * x[1], x[1], 5.]))(jnp.array([2., 3.]))
+    Array([[3., 2.],
+           [0., 1.],
+           [0., 0.]], dtype=float32)
     """
     def build(flat):
         avals = flat.avals()
@@ -448,6 +503,9 @@ def jacrev(fun, argnums=0, has_aux=False, holomorphic=False, allow_int=False):
     """The Jacobian of `fun`, row by row (reverse mode): good for many inputs and few outputs.
 
     The result is structured as that of `jacfwd`.
+
+    >>> jax.jacrev(lambda x, y: {"sum": jnp.sum(x * y)}, argnums=(0, 1))(jnp.array([2., 3.]), jnp.array([4., 5.]))
+    {'sum': (Array([4., 5.], dtype=float32), Array([2., 3.], dtype=float32))}
     """
     def build(flat):
         avals = flat.avals()
@@ -463,7 +521,14 @@ jacobian = jacrev
 
 
 def hessian(fun, argnums=0, has_aux=False, holomorphic=False):
-    """The matrix of second derivatives of a scalar function: forward over reverse."""
+    """The matrix of second derivatives of a scalar function: forward over reverse.
+
+    The result has the shape of the argument twice; of a function of several outputs, that of the output before them.
+
+    >>> jax.hessian(lambda x: x[0] ** 2 * x[1])(jnp.array([2., 3.]))
+    Array([[6., 4.],
+           [4., 0.]], dtype=float32)
+    """
     return jacfwd(jacrev(fun, argnums, has_aux, holomorphic), argnums, has_aux, holomorphic)
 
 

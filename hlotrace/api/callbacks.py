@@ -83,6 +83,13 @@ def pure_callback(callback, result_shape_dtypes, *args, sharding=None, vmap_meth
         axis of size 1) or "broadcast_all" (one call, all arguments mapped).
     Raises: what the callback raises, the same object; ValueError where its result has another shape, dtype or
       structure than declared.
+
+    Derivatives need a `custom_jvp` or `custom_vjp` around it.
+
+    >>> def digits(n):
+    ...     return np.array([len(str(v)) for v in n], np.int32)
+    >>> jax.jit(lambda n: jax.pure_callback(digits, jax.ShapeDtypeStruct(n.shape, "int32"), n))(jnp.array([7, 1234]))
+    Array([1, 4], dtype=int32)
     """
     if vectorized is not None:
         vmap_method = "legacy_vectorized" if vectorized else "sequential"
@@ -95,6 +102,12 @@ def io_callback(callback, result_shape_dtypes, *args, sharding=None, ordered=Fal
     """Call a Python function with side effects from inside a program, exactly once for each time it is reached.
 
     With `ordered`, calls happen in program order.  See `pure_callback` for arguments and errors.
+
+    >>> from hlotrace.experimental import io_callback
+    >>> log = []
+    >>> jax.jit(lambda x: io_callback(lambda v: log.append(v.item()), None, x, ordered=True))(jnp.float32(2.5))
+    >>> jax.effects_barrier(); log
+    [2.5]
     """
     return _call("io_callback", callback, result_shape_dtypes, args, kwargs, IO(ordered), "sequential",
                  sharding)

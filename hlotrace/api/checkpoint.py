@@ -20,6 +20,14 @@ def checkpoint(fun=None, *, prevent_cse=True, policy=None, static_argnums=(), st
       policy: one of `checkpoint_policies`, or any function `policy(prim, *avals, **params)`: whether the results of an
         operation may be kept.  Gives a bool, or `Saveable`, `Recompute` or `Offloadable` of `ad_checkpoint`.
       static_argnums, static_argnames: arguments that are hashable Python values.
+
+    Without `fun`, a decorator.  Values and derivatives are those of `fun`; only what is kept between the passes changes.
+
+    >>> def f(x): return jnp.sin(jnp.sin(jnp.sin(x)))
+    >>> len(jax.ad_checkpoint.saved_residuals(f, 1.)), len(jax.ad_checkpoint.saved_residuals(jax.checkpoint(f), 1.))
+    (3, 1)
+    >>> jax.grad(f)(1.) == jax.grad(jax.checkpoint(f))(1.)
+    Array(True, dtype=bool, weak_type=True)
     """
     if concrete:
         raise NotImplementedError("checkpoint: concrete=True is not supported: name arguments that are to be Python values "
@@ -55,7 +63,14 @@ remat = checkpoint
 
 
 def checkpoint_name(x, name):
-    """`x`, a pytree of arrays, under a name: policies such as `save_only_these_names` ask for it."""
+    """`x`, a pytree of arrays, under a name: policies such as `save_only_these_names` ask for it.
+
+    >>> from hlotrace.ad_checkpoint import checkpoint_name, saved_residuals
+    >>> policy = jax.checkpoint_policies.save_only_these_names("hidden")
+    >>> f = jax.checkpoint(lambda x: jnp.sin(checkpoint_name(jnp.tanh(x), "hidden")), policy=policy)
+    >>> [aval.str_short() for aval, _ in saved_residuals(f, jnp.ones(3))]
+    ['float32[3]', 'float32[3]']
+    """
     if not isinstance(name, str):
         raise TypeError(f"checkpoint_name: the name must be a string, got {name!r:.80}: it is checkpoint_name(x, name)")
     return tree.tree_map(lambda leaf: name_p.bind(leaf, name=name), x)
@@ -65,7 +80,14 @@ checkpoint_name_fwd = checkpoint_name      # JAX 0.12 has two, which do the same
 
 
 def saved_residuals(f, *args, **kwargs):
-    """What the backward pass of `f` would keep from the forward pass: a list of (type, where it is from)."""
+    """What the backward pass of `f` would keep from the forward pass: a list of (type, where it is from).
+
+    Nothing is computed; `args` may be ShapeDtypeStructs.
+
+    >>> W = jnp.ones((3, 2))
+    >>> [aval.str_short() for aval, _ in jax.ad_checkpoint.saved_residuals(lambda x: jnp.tanh(x @ W), jnp.ones(3))]
+    ['float32[3,2]', 'float32[2]']
+    """
     flat = FlatFunction(f, *tree.tree_flatten((args, kwargs)), "saved_residuals")
     avals = flat.avals()
     program, consts = close(flat.trace(avals).jaxpr)
@@ -96,6 +118,12 @@ def _origin(v, jaxpr, origins):
 
 
 def print_saved_residuals(f, *args, **kwargs):
-    """Print a line for each array that the backward pass of `f` would keep, its type and where it is from."""
+    """Print a line for each array that the backward pass of `f` would keep, its type and where it is from.
+
+    >>> jax.ad_checkpoint.print_saved_residuals(lambda x: x * jnp.cos(x), jnp.ones(3))
+    f32[3] from the argument x
+    f32[3] output of sin from ...
+    f32[3] output of cos from ...
+    """
     for aval, origin in saved_residuals(f, *args, **kwargs):
         print(f"{aval.str_short(short_dtypes=True)} {origin}")

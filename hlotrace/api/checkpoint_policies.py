@@ -16,17 +16,36 @@ __all__ = ["everything_saveable", "nothing_saveable", "dots_saveable", "checkpoi
 
 
 def everything_saveable(*_, **__):
-    """A policy: keep all residuals, as without checkpoint."""
+    """A policy: keep all residuals, as without checkpoint.
+
+    >>> f = jax.checkpoint(lambda x: jnp.sin(jnp.exp(x)), policy=jax.checkpoint_policies.everything_saveable)
+    >>> [where.partition(" from ")[0] for _, where in jax.ad_checkpoint.saved_residuals(f, 1.)][1:]
+    ['output of cos', 'output of exp']
+    """
     return True
 
 
 def dots_saveable(prim, *_, **__):
-    """A policy: keep the products of matrices (`dot_general`), which cost much."""
+    """A policy: keep the products of matrices (`dot_general`), which cost much.
+
+    >>> f = jax.checkpoint(lambda x, w: jnp.sin(x @ w), policy=jax.checkpoint_policies.dots_saveable)
+    >>> [aval.str_short() for aval, _ in jax.ad_checkpoint.saved_residuals(f, jnp.ones((5, 3)), jnp.ones((3, 2)))]
+    ['float32[5,3]', 'float32[3,2]', 'float32[5,2]']
+    """
     return prim is dot_general_p
 
 
 def dots_with_no_batch_dims_saveable(prim, *_, **params):
-    """A policy: keep the products of matrices that have no batch dimensions, as those with weights."""
+    """A policy: keep the products of matrices that have no batch dimensions, as those with weights.
+
+    >>> policy = jax.checkpoint_policies.dots_with_no_batch_dims_saveable
+    >>> f = jax.checkpoint(lambda x, w: jnp.sin(x @ w), policy=policy)
+    >>> [aval.str_short() for aval, _ in jax.ad_checkpoint.saved_residuals(f, jnp.ones((5, 3)), jnp.ones((3, 2)))]
+    ['float32[5,3]', 'float32[3,2]', 'float32[5,2]']
+    >>> x, w = jnp.ones((4, 5, 3)), jnp.ones((4, 3, 2))
+    >>> [aval.str_short() for aval, _ in jax.ad_checkpoint.saved_residuals(jax.vmap(f), x, w)]
+    ['float32[4,5,3]', 'float32[4,3,2]']
+    """
     return prim is dot_general_p and not any(params["dimension_numbers"][1])
 
 
@@ -67,12 +86,30 @@ def _save_anything_except_these_names(prim, _, params, names):
 
 
 def save_only_these_names(*names_which_can_be_saved):
-    """A policy: keep what `checkpoint_name` gave one of these names."""
+    """A policy: keep what `checkpoint_name` gave one of these names.
+
+    >>> from hlotrace.ad_checkpoint import checkpoint_name, saved_residuals
+    >>> def f(x):
+    ...     a = checkpoint_name(jnp.sin(x), "a")
+    ...     return jnp.sin(checkpoint_name(jnp.exp(a), "b"))
+    >>> policy = jax.checkpoint_policies.save_only_these_names("b")
+    >>> [where.partition(" from ")[0] for _, where in saved_residuals(jax.checkpoint(f, policy=policy), 1.)][1:]
+    ["named 'b'"]
+    """
     return _Policy(_save_only_these_names, (_names("save_only_these_names", names_which_can_be_saved),))
 
 
 def save_any_names_but_these(*names_not_to_save):
-    """A policy: keep what has a name by `checkpoint_name`, but not these."""
+    """A policy: keep what has a name by `checkpoint_name`, but not these.
+
+    >>> from hlotrace.ad_checkpoint import checkpoint_name, saved_residuals
+    >>> def f(x):
+    ...     a = checkpoint_name(jnp.sin(x), "a")
+    ...     return jnp.sin(checkpoint_name(jnp.exp(a), "b"))
+    >>> policy = jax.checkpoint_policies.save_any_names_but_these("a")
+    >>> [where.partition(" from ")[0] for _, where in saved_residuals(jax.checkpoint(f, policy=policy), 1.)][1:]
+    ["named 'b'"]
+    """
     return _Policy(_save_any_names_but_these, (_names("save_any_names_but_these", names_not_to_save),))
 
 
@@ -81,6 +118,14 @@ def save_anything_except_these_names(*names_not_to_save):
 
     A value that is named is the result of two operations; keep what goes into `checkpoint_name` from being saved too by
     giving it no other use than that.
+
+    >>> from hlotrace.ad_checkpoint import checkpoint_name, saved_residuals
+    >>> f = lambda x: checkpoint_name(x + 1, "large") * jnp.exp(x)
+    >>> policy = jax.checkpoint_policies.save_anything_except_these_names("large")
+    >>> [where.partition(" from ")[0] for _, where in saved_residuals(f, 1.)]
+    ['output of exp', "named 'large'"]
+    >>> [where.partition(" from ")[0] for _, where in saved_residuals(jax.checkpoint(f, policy=policy), 1.)][1:]
+    ['output of exp', 'output of add']
     """
     return _Policy(_save_anything_except_these_names, (_names("save_anything_except_these_names", names_not_to_save),))
 
@@ -94,7 +139,14 @@ def _save_from_both_policies(prim, avals, params, first, second):
 
 
 def save_from_both_policies(policy_1, policy_2):
-    """A policy: keep what either of two policies keeps; the first is asked first."""
+    """A policy: keep what either of two policies keeps; the first is asked first.
+
+    >>> policies = jax.checkpoint_policies
+    >>> both = policies.save_from_both_policies(policies.dots_saveable, policies.save_only_these_names("hidden"))
+    >>> f = jax.checkpoint(lambda x, w: jnp.sin(jax.ad_checkpoint.checkpoint_name(jnp.tanh(x @ w), "hidden")), policy=both)
+    >>> [aval.str_short() for aval, _ in jax.ad_checkpoint.saved_residuals(f, jnp.ones((5, 3)), jnp.ones((3, 2)))]
+    ['float32[5,3]', 'float32[3,2]', 'float32[5,2]', 'float32[5,2]']
+    """
     return _Policy(_save_from_both_policies, (policy_1, policy_2))
 
 
@@ -106,6 +158,11 @@ def offload_dot_with_no_batch_dims(offload_src, offload_dst):
     """A policy: move products of matrices without batch dimensions from memory `offload_src` to `offload_dst` and back.
 
     These are kinds of memory as devices name them: "device", "pinned_host".
+
+    >>> policy = jax.checkpoint_policies.offload_dot_with_no_batch_dims("device", "pinned_host")
+    >>> f = jax.checkpoint(lambda x, w: jnp.sin(x @ w).sum(), policy=policy)
+    >>> "pinned_host" in str(jax.make_jaxpr(jax.grad(f))(jnp.ones((5, 3)), jnp.ones((3, 2))))
+    True
     """
     return _Policy(_offload_dot_with_no_batch_dims, (offload_src, offload_dst))
 
@@ -120,6 +177,13 @@ def save_and_offload_only_these_names(*, names_which_can_be_saved, names_which_c
     """A policy: keep what has one of the first names, and move what has one of the second to memory `offload_dst` and back.
 
     Raises: ValueError for a name that is in both.
+
+    >>> policy = jax.checkpoint_policies.save_and_offload_only_these_names(
+    ...     names_which_can_be_saved=["small"], names_which_can_be_offloaded=["large"],
+    ...     offload_src="device", offload_dst="pinned_host")
+    >>> f = jax.checkpoint(lambda x: jnp.sin(jax.ad_checkpoint.checkpoint_name(jnp.exp(x), "large")).sum(), policy=policy)
+    >>> "pinned_host" in str(jax.make_jaxpr(jax.grad(f))(jnp.ones(3)))
+    True
     """
     saved, offloaded = (_names("save_and_offload_only_these_names", names) for names in (
         names_which_can_be_saved, names_which_can_be_offloaded))

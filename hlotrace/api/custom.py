@@ -53,7 +53,16 @@ class CustomVJPPrimal:
 
 
 def custom_vjp_primal_tree_values(primals):
-    """The pytree with each CustomVJPPrimal replaced by its value."""
+    """The pytree with each CustomVJPPrimal replaced by its value.
+
+    With `symbolic_zeros`, the forward rule of a `custom_vjp` is given CustomVJPPrimals, which have `value` and `perturbed`.
+
+    >>> from hlotrace.custom_derivatives import custom_vjp_primal_tree_values
+    >>> double = jax.custom_vjp(lambda x: 2 * x)
+    >>> double.defvjp(lambda x: (2 * custom_vjp_primal_tree_values(x), None), lambda _, g: (20 * g,), symbolic_zeros=True)
+    >>> jax.grad(double)(3.)
+    Array(20., dtype=float32, weak_type=True)
+    """
     return tree.tree_map(lambda x: x.value, primals)
 
 
@@ -289,7 +298,12 @@ def _optimized(fwd, fun, name):
 
 
 def zero_from_primal(val, symbolic_zeros=False):
-    """The zero tangent of each array in a pytree: zeros, float0 for integers, or with `symbolic_zeros` a SymbolicZero."""
+    """The zero tangent of each array in a pytree: zeros, float0 for integers, or with `symbolic_zeros` a SymbolicZero.
+
+    >>> zeros = jax.custom_derivatives.zero_from_primal({"x": jnp.ones(2), "n": jnp.arange(2)})
+    >>> zeros["x"], zeros["n"].dtype == jax.dtypes.float0
+    (Array([0., 0.], dtype=float32), True)
+    """
     return tree.tree_map(lambda x: SymbolicZero.from_primal_value(x) if symbolic_zeros else _array(
         zeros_of(aval_of(x).tangent())), val)
 
@@ -301,6 +315,11 @@ def linear_call(fun, fun_transpose, residual_args, linear_args):
       fun: (residuals, linear arguments) -> pytree of arrays.
       fun_transpose: (residuals, cotangents of the output) -> cotangents of the linear arguments, in their structure.
     Raises: TypeError when it is transposed, where `fun_transpose` returns another structure; ShapeError for other shapes.
+
+    >>> from hlotrace.custom_derivatives import linear_call
+    >>> divide = lambda x, by: linear_call(lambda by, x: x / by, lambda by, g: g / by, by, x)
+    >>> divide(6., 3.), jax.linear_transpose(lambda x: divide(x, 4.), 1.)(8.)
+    (Array(2., dtype=float32, weak_type=True), (Array(2., dtype=float32, weak_type=True),))
     """
     for what, given in (("fun", fun), ("fun_transpose", fun_transpose)):
         if not callable(given):
@@ -329,7 +348,16 @@ def linear_call(fun, fun_transpose, residual_args, linear_args):
 
 
 def custom_gradient(fun):
-    """A function that returns (value, vjp function), as one with a custom derivative."""
+    """A function that returns (value, vjp function), as one with a custom derivative.
+
+    Only for reverse mode; the vjp function gives one cotangent, or a tuple with one for each argument.
+
+    >>> @jax.custom_gradient
+    ... def clipped(x):
+    ...     return x**2, lambda g: jnp.clip(g * 2 * x, -1, 1)
+    >>> clipped(3.), jax.grad(clipped)(3.)
+    (9.0, Array(1., dtype=float32, weak_type=True))
+    """
     @custom_vjp
     @folded
     def wrapped(*args):
@@ -352,6 +380,14 @@ def closure_convert(fun, *example_args):
     """(converted, consts): `converted(*args, *consts)` is `fun(*args)` with the traced values it closes over given.
 
     Only values that may be differentiated (traced, inexact) are hoisted.
+
+    For functions with a `custom_vjp` that take functions: a rule cannot return cotangents of what it closes over.
+
+    >>> def f(scale):
+    ...     converted, consts = jax.closure_convert(lambda x: x * scale, 1.)
+    ...     return converted(3., *consts) * len(consts)
+    >>> jax.grad(f)(2.)
+    Array(3., dtype=float32, weak_type=True)
     """
     flat = FlatFunction(fun, *flatten((example_args, {})), "closure_convert")
     traced = flat.trace(flat.avals())

@@ -441,6 +441,21 @@ def jit(fun: F | None = None, /, *, static_argnums=None, static_argnames=None, d
     Returns: a function with the signature of `fun`, and with `.trace`, `.lower`, `.eval_shape`, `.why_retraced`,
       `.clear_cache`.
     Raises: TypeError for arguments that are not arrays, ValueError for unhashable static ones.
+
+    >>> @jax.jit
+    ... def step(x):
+    ...     print("traced for", x)
+    ...     return x * 2
+    >>> step(jnp.ones(2)), step(jnp.zeros(2))
+    traced for JaxprTracer<f32[2]>
+    (Array([2., 2.], dtype=float32), Array([0., 0.], dtype=float32))
+    >>> power = jax.jit(lambda x, n: x**n, static_argnums=1)
+    >>> power(3., 4)
+    Array(81., dtype=float32, weak_type=True)
+    >>> jax.jit(lambda x: x if x > 0 else -x)(1.)
+    Traceback (most recent call last):
+        ...
+    hlotrace.errors.TracerBoolConversionError: bool(bool[]): Attempted boolean conversion of traced array with ...
     """
     place = None
     if device is not None or backend is not None:
@@ -460,7 +475,16 @@ def jit(fun: F | None = None, /, *, static_argnums=None, static_argnames=None, d
 
 
 def make_jaxpr(fun, static_argnums=(), axis_env=None, return_shape=False):
-    """A function that gives the program of `fun` for its arguments (arrays or ShapeDtypeStructs)."""
+    """A function that gives the program of `fun` for its arguments (arrays or ShapeDtypeStructs).
+
+    static_argnums: as for `jit`.  axis_env: (name, size) pairs of named axes.  return_shape: give (program, result's types).
+
+    >>> jax.make_jaxpr(lambda x: jnp.sin(x) * 2)(jnp.ones(3))
+    { lambda ; a:f32[3]. let
+        b:f32[3] = sin a
+        c:f32[3] = mul b 2.0:f32[]*
+      in (c,) }
+    """
     jitted = JitFunction(fun, static_argnums)
 
     @folded

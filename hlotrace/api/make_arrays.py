@@ -19,6 +19,12 @@ def make_array_from_callback(shape, sharding, data_callback, dtype=None):
 
     The callback is asked once for each different part that this process holds.  `dtype` is needed where it holds none.
     Raises ValueError where a part has another shape, or another dtype than the rest.
+
+    >>> mesh = jax.make_mesh((2,), ("x",))
+    >>> whole = np.arange(6).reshape(2, 3)
+    >>> x = jax.make_array_from_callback((2, 3), jax.NamedSharding(mesh, jax.P("x")), lambda index: whole[index])
+    >>> x.shape, x.addressable_shards[1].data
+    ((2, 3), Array([[3, 4, 5]], dtype=int32))
     """
     name = "make_array_from_callback"
     found, values = {}, []
@@ -44,6 +50,11 @@ def make_array_from_single_device_arrays(shape, sharding, arrays, *, dtype=None)
     """An array of `shape` made of `arrays`, one on each device of this process, in any order.  Nothing is copied.
 
     Raises ValueError where their number, shapes, dtypes or devices are not those that `sharding` asks for.
+
+    >>> mesh = jax.make_mesh((2,), ("x",))
+    >>> parts = [jax.device_put(jnp.full(2, i), d) for i, d in enumerate(mesh.devices)]
+    >>> jax.make_array_from_single_device_arrays((4,), jax.NamedSharding(mesh, jax.P("x")), parts)
+    Array([0, 0, 1, 1], dtype=int32, weak_type=True)
     """
     name = "make_array_from_single_device_arrays"
     if not isinstance(arrays, (list, tuple)):
@@ -79,6 +90,11 @@ def make_array_from_process_local_data(sharding, local_data, global_shape=None):
 
     `global_shape` is the shape of the whole; without it, each dimension is as much larger than the local one as there are
     processes along it.  With one process the data is the whole.  Raises ValueError where shapes do not fit.
+
+    >>> mesh = jax.make_mesh((2,), ("x",))
+    >>> x = jax.make_array_from_process_local_data(jax.NamedSharding(mesh, jax.P("x")), np.arange(4))
+    >>> x.shape, x.addressable_shards[1].data
+    ((4,), Array([2, 3], dtype=int32))
     """
     name = "make_array_from_process_local_data"
     if global_shape is not None and not isinstance(global_shape, tuple) or isinstance(local_data, (dict, list, tuple)):

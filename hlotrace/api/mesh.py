@@ -11,6 +11,9 @@ def make_mesh(axis_shapes, axis_names, axis_types=None, *, devices=None):
     """A Mesh of the first devices, as many as the sizes in `axis_shapes` multiply to.  Axes are Auto by default.
 
     Raises ValueError where there are too few devices or the numbers of sizes and names differ.
+
+    >>> jax.make_mesh((2, 2), ("data", "model"))       # where there are four devices or more
+    Mesh('data': 2, 'model': 2, axis_types=(Auto, Auto))
     """
     sizes, names = sizes_and_names("make_mesh", axis_shapes, axis_names)
     devices = client.devices() if devices is None else list(np.array(devices, dtype=object).flat)

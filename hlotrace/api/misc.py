@@ -36,7 +36,19 @@ threefry_partitionable = option_context("jax_threefry_partitionable", True)
 
 
 def disable_jit(disable=True):
-    """Context manager in which jit, scan, cond and loops run as plain Python."""
+    """Context manager in which jit, scan, cond and loops run as plain Python.
+
+    To step through a function with a debugger, or to print values.
+
+    >>> @jax.jit
+    ... def f(x):
+    ...     print("x is", x)
+    ...     return x + 1
+    >>> with jax.disable_jit():
+    ...     f(jnp.array([1, 2]))
+    x is [1 2]
+    Array([2, 3], dtype=int32)
+    """
     return override("jax_disable_jit", disable)
 
 
@@ -52,6 +64,14 @@ def device_put(x, device=None, *, src=None, donate=False, may_alias=None):
     Over devices of several processes all of them call it with the same values, and RuntimeError is raised in all where
     they differ.  To find that out costs a SHA-256 (a second for a gigabyte) and some milliseconds a call; the option
     `hlotrace_check_processes` turns it off.
+
+    >>> x = jax.device_put({"a": 1, "b": np.ones(2)}, jax.devices()[-1])
+    >>> x["b"].devices() == {jax.devices()[-1]}
+    True
+    >>> mesh = jax.make_mesh((2,), ("x",))        # where there are two devices or more
+    >>> y = jax.device_put(jnp.arange(4), jax.NamedSharding(mesh, jax.P("x")))
+    >>> [shard.data.tolist() for shard in y.addressable_shards]
+    [[0, 1], [2, 3]]
     """
     leaves, treedef = tree.tree_flatten(x)
     targets, options = [None] * len(leaves), []
@@ -100,7 +120,13 @@ def _put(x, sharding, donate, may_alias):
 
 
 def device_get(x):
-    """The values of a pytree as NumPy arrays."""
+    """The values of a pytree as NumPy arrays.
+
+    Other leaves stay as they are.  It waits for what is computed still.
+
+    >>> jax.device_get({"x": jnp.arange(3), "n": 5})
+    {'n': 5, 'x': array([0, 1, 2], dtype=int32)}
+    """
     def get(v):
         return v._numpy() if isinstance(v, ArrayImpl) else v.__array__() if isinstance(v, Tracer) else v
     with guards.getting():
@@ -108,7 +134,14 @@ def device_get(x):
 
 
 def block_until_ready(x):
-    """Wait for every array of a pytree; returns the pytree."""
+    """Wait for every array of a pytree; returns the pytree.
+
+    Computations run while Python goes on; to measure one, wait for it.
+
+    >>> x = jax.block_until_ready(jnp.ones((500, 500)) @ jnp.ones((500, 500)))
+    >>> x[0, 0]
+    Array(500., dtype=float32)
+    """
     for leaf in tree.tree_leaves(x):
         if hasattr(leaf, "block_until_ready"):
             leaf.block_until_ready()
@@ -116,7 +149,14 @@ def block_until_ready(x):
 
 
 def copy_to_host_async(x):
-    """Begin fetching every array of a pytree; returns the pytree."""
+    """Begin fetching every array of a pytree; returns the pytree.
+
+    What asks for the values afterwards, as `np.asarray`, then waits less.
+
+    >>> x = jax.copy_to_host_async(jnp.arange(3))
+    >>> np.asarray(x)
+    array([0, 1, 2], dtype=int32)
+    """
     for leaf in tree.tree_leaves(x):
         if hasattr(leaf, "copy_to_host_async"):
             leaf.copy_to_host_async()
@@ -124,7 +164,14 @@ def copy_to_host_async(x):
 
 
 def live_arrays(platform=None):
-    """All concrete arrays that are alive, on devices of a platform ("cpu", "gpu", ...) if one is named."""
+    """All concrete arrays that are alive, on devices of a platform ("cpu", "gpu", ...) if one is named.
+
+    For finding what fills the memory.
+
+    >>> x = jnp.arange(7) + 1
+    >>> any(y is x for y in jax.live_arrays())
+    True
+    """
     arrays = [a for a in gc.get_objects() if type(a) is ArrayImpl and not a.is_deleted()]
     if platform is None:
         return arrays
@@ -133,13 +180,30 @@ def live_arrays(platform=None):
 
 
 def clear_caches():
-    """Forget all traced and compiled programs."""
+    """Forget all traced and compiled programs.
+
+    Functions are traced and compiled anew when they are called next.
+
+    >>> f = jax.jit(lambda x: print("traced") or x)
+    >>> _ = f(1), f(2), jax.clear_caches(), f(3)
+    traced
+    traced
+    """
     kept.clear()
 
 
 @contextlib.contextmanager
 def named_scope(name):
-    """Operations traced in this block carry `name` in their location, profiles and dumps."""
+    """Operations traced in this block carry `name` in their location, profiles and dumps.
+
+    A context manager, or a decorator.
+
+    >>> def f(x):
+    ...     with jax.named_scope("attention"):
+    ...         return jnp.exp(x)
+    >>> "attention/exp" in jax.jit(f).lower(1.).as_text(debug_info=True)
+    True
+    """
     if not isinstance(name, str):
         raise TypeError(f"named_scope name argument must be a string, got {name!r}.")
     with scoped(f"{state.name_stack}/{name}" if state.name_stack else name):
@@ -147,7 +211,14 @@ def named_scope(name):
 
 
 def named_call(fun, *, name=None):
-    """`fun` run in a named scope."""
+    """`fun` run in a named scope.
+
+    name: that of `fun` by default.
+
+    >>> f = jax.named_call(lambda x: jnp.exp(x), name="softly")
+    >>> "softly" in jax.jit(f).lower(1.).as_text(debug_info=True)
+    True
+    """
     @folded
     @wraps(fun)
     def named(*args, **kwargs):
@@ -162,6 +233,14 @@ def typeof(x):
     Its `sharding` is over the mesh of an array that lies over one, and names those of its axes that are Explicit; what is
     traced has that of the mesh in use, which splits nothing: programs are traced once for all shardings, which propagate
     when they are compiled.  How an array lies says `x.sharding`.
+
+    >>> jax.typeof(jnp.ones((2, 3))), jax.typeof(1)
+    (ShapedArray(float32[2,3]), ShapedArray(int32[], weak_type=True))
+    >>> @jax.jit
+    ... def f(x):
+    ...     print(jax.typeof(x), jax.typeof(x).shape)
+    >>> f(jnp.ones(2))
+    float32[2] (2,)
     """
     if type(x) is Ref:
         return x.aval

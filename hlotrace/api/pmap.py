@@ -37,6 +37,9 @@ def pmap(fun, axis_name=None, *, in_axes=0, out_axes=0, static_broadcasted_argnu
     differently it hangs, where `shard_map` with check_vma=True raises.
     Where there are several processes it maps over devices of this one, which must be given.
     Raises: ValueError where there are fewer devices than slices, sizes differ, or nothing is mapped.
+
+    >>> jax.pmap(lambda x: x / lax.psum(x, "devices"), axis_name="devices")(jnp.array([1., 3.]))     # on two devices
+    Array([0.25, 0.75], dtype=float32)
     """
     if not callable(fun):
         raise not_callable(fun)

@@ -53,6 +53,12 @@ def shard_map(f=None, /, *, out_specs, in_specs=_INFER, mesh=None, axis_names=fr
     What types do not show hangs with it too: collectives that the compiler adds for axes outside of `axis_names` in a branch
     that devices take differently, and a callback that does not return on one of them.
     Raises: ValueError where specs do not fit mesh or arguments, or a dimension does not divide.
+
+    >>> mesh = jax.make_mesh((2,), ("x",))                      # two devices
+    >>> def f(part):                                            # shape (2,) on each
+    ...     return part - lax.pmean(part.mean(), "x")
+    >>> jax.shard_map(f, mesh=mesh, in_specs=jax.P("x"), out_specs=jax.P("x"))(jnp.array([1., 2., 3., 6.]))
+    Array([-2., -1.,  0.,  3.], dtype=float32)
     """
     if check_rep is not None:
         check_vma = check_rep

@@ -107,7 +107,13 @@ def constrained(values, shardings, what, bind=sharding_constraint_p.bind):
 
 
 def reshard(xs, out_shardings):
-    """The arrays of a pytree, lying as `out_shardings` says; see `with_sharding_constraint`."""
+    """The arrays of a pytree, lying as `out_shardings` says; see `with_sharding_constraint`.
+
+    >>> mesh = jax.make_mesh((2,), ("x",))
+    >>> x = jax.reshard(jnp.arange(4), jax.NamedSharding(mesh, jax.P("x")))
+    >>> x.sharding.spec
+    P('x',)
+    """
     return with_sharding_constraint(xs, out_shardings)
 
 
@@ -135,6 +141,12 @@ def with_layout_constraint(x, layouts):
 
     `layouts` is a Layout, or a pytree of them that is a prefix of `x`; None leaves a value to the compiler.  ValueError for
     one that does not order the axes of its array.
+
+    >>> from hlotrace.experimental.layout import Layout, with_layout_constraint
+    >>> columns = jax.jit(lambda x: with_layout_constraint(x * 2, Layout((1, 0))))     # the first axis is the inner one
+    >>> columns(jnp.ones((2, 3)))
+    Array([[2., 2., 2.],
+           [2., 2., 2.]], dtype=float32)
     """
     leaves, treedef = tree.tree_flatten(x)
     results = []

@@ -328,7 +328,14 @@ def _unknown_dialect(dialect):
 
 
 def eval_shape(fun, *args, **kwargs):
-    """The structure, shapes and dtypes of `fun(*args, **kwargs)`, as ShapeDtypeStructs, without computing it."""
+    """The structure, shapes and dtypes of `fun(*args, **kwargs)`, as ShapeDtypeStructs, without computing it.
+
+    Arguments may be ShapeDtypeStructs, or anything with a shape and a dtype: no memory is needed for them.
+
+    >>> x = jax.ShapeDtypeStruct((10**6, 10**6), "bfloat16")
+    >>> jax.eval_shape(lambda x: {"norm": jnp.sum(x**2), "rows": x[:5]}, x)
+    {'norm': ShapeDtypeStruct(shape=(), dtype=bfloat16), 'rows': ShapeDtypeStruct(shape=(5, 1000000), dtype=bfloat16)}
+    """
     if not callable(fun):
         raise not_callable(fun, "and its arguments behind it")
     flat = FlatFunction(fun, *flatten((args, kwargs)), "eval_shape")

@@ -24,6 +24,19 @@ def vmap(fun, in_axes=0, out_axes=0, axis_name=None, axis_size=None, spmd_axis_n
       axis_name: name of the axis for collectives.
       axis_size: size of the mapped axis; needed only where no argument is mapped.
     Raises: ValueError where sizes disagree, an axis does not exist, or out_axes is None for a mapped result.
+
+    >>> jax.vmap(jnp.dot)(jnp.array([[1., 2.], [3., 4.]]), jnp.array([[1., 0.], [0., 1.]]))
+    Array([1., 4.], dtype=float32)
+    >>> add = lambda row, scale: row * scale
+    >>> jax.vmap(add, in_axes=(1, None), out_axes=1)(jnp.array([[1, 2], [3, 4]]), 10)
+    Array([[10, 20],
+           [30, 40]], dtype=int32)
+    >>> jax.vmap(lambda x: x / lax.psum(x, "batch"), axis_name="batch")(jnp.array([1., 3.]))
+    Array([0.25, 0.75], dtype=float32)
+    >>> jax.vmap(jnp.add)(jnp.ones(2), jnp.ones(3))
+    Traceback (most recent call last):
+        ...
+    ValueError: vmap of add got inconsistent sizes for array axes to be mapped: ...
     """
     if not callable(fun):
         raise not_callable(fun)

@@ -62,7 +62,11 @@ def is_extended(dtype):
 
 
 def canonicalize(dtype):
-    """`dtype` as np.dtype, 64-bit types narrowed to 32 bits unless x64 is enabled."""
+    """`dtype` as np.dtype, 64-bit types narrowed to 32 bits unless x64 is enabled.
+
+    >>> jax.dtypes.canonicalize_dtype("int64"), jax.dtypes.canonicalize_dtype(float), jax.dtypes.canonicalize_dtype("int8")
+    (dtype('int32'), dtype('float32'), dtype('int8'))
+    """
     if type(dtype) is not np.dtype:
         dtype = as_dtype(dtype)
     if not state.x64 and dtype in _CANONICAL:
@@ -127,7 +131,11 @@ def short_name(dtype):
 
 @functools.cache
 def issubdtype(dtype, kind):
-    """`np.issubdtype` that also knows bfloat16, float8, int4 and PRNG key dtypes."""
+    """`np.issubdtype` that also knows bfloat16, float8, int4 and PRNG key dtypes.
+
+    >>> jax.dtypes.issubdtype("bfloat16", np.floating), jax.dtypes.issubdtype(jax.random.key(0).dtype, jax.dtypes.prng_key)
+    (True, True)
+    """
     if isinstance(dtype, ExtendedDType) or kind in (extended, prng_key):
         return isinstance(dtype, ExtendedDType) and kind in (extended, prng_key, np.generic)
     dtype = as_dtype(dtype)
@@ -156,7 +164,11 @@ class prng_key(extended):
 
 
 def itemsize_bits(dtype):
-    """How many bits an element has: 4 of an int4, 8 of a bool."""
+    """How many bits an element has: 4 of an int4, 8 of a bool.
+
+    >>> jax.dtypes.itemsize_bits("int4"), jax.dtypes.itemsize_bits(bool), jax.dtypes.itemsize_bits("bfloat16")
+    (4, 8, 16)
+    """
     dtype = as_dtype(dtype)
     if dtype == bool_:
         return 8
@@ -165,7 +177,11 @@ def itemsize_bits(dtype):
 
 def scalar_type_of(x):
     """bool, int, float or complex: the Python type whose values are of the kind of `x`, a number or an array.  TypeError for
-    others."""
+    others.
+
+    >>> jax.dtypes.scalar_type_of(jnp.ones(2, "bfloat16")), jax.dtypes.scalar_type_of(True)
+    (<class 'float'>, <class 'bool'>)
+    """
     dtype = as_dtype(x if hasattr(x, "dtype") else type(x))
     for kind, is_of in (bool, is_bool), (int, is_integer), (float, is_float), (complex, is_complex):
         if is_of(dtype):

@@ -121,6 +121,14 @@ def ensure_compile_time_eval():
     """Context manager in which operations on concrete values are done at once, also while tracing.
 
     Those on tracers are traced as they are outside of it.
+
+    >>> @jax.jit
+    ... def f(x):
+    ...     with jax.ensure_compile_time_eval():
+    ...         size = int(jnp.log2(jnp.float32(8)))     # a number, not a tracer
+    ...     return jnp.full(size, x)
+    >>> f(5)
+    Array([5, 5, 5], dtype=int32, weak_type=True)
     """
     return entering(EVAL if state.trace is EVAL else CompileTimeTrace(state.trace))
 

@@ -22,6 +22,16 @@ def new_ref(init_val, *, memory_space=None, kind=None, pin=False):
     """A mutable array that begins as a copy of `init_val`, with its shape and dtype.
 
     Raises: TypeError where that is no array; NotImplementedError for a memory space, a kind and `pin`.
+
+    A function under jit that writes to it changes it for its caller.
+
+    >>> counter = jax.new_ref(jnp.zeros(2, int))
+    >>> @jax.jit
+    ... def count(i):
+    ...     counter[i] += 1
+    >>> count(0); count(1); count(1)
+    >>> counter[...]
+    Array([1, 2], dtype=int32)
     """
     for name, value in ("memory_space", memory_space), ("kind", kind), ("pin", pin or None):
         if value is not None:
@@ -33,7 +43,13 @@ def new_ref(init_val, *, memory_space=None, kind=None, pin=False):
 
 
 def empty_ref(ty, memory_space=None, pin=False):
-    """A mutable array of the type `ty`, which has a shape and a dtype; what is in it before it is written is zeros."""
+    """A mutable array of the type `ty`, which has a shape and a dtype; what is in it before it is written is zeros.
+
+    >>> ref = jax.empty_ref(jax.ShapeDtypeStruct((3,), "float32"))
+    >>> ref[1] = 5
+    >>> ref[...]
+    Array([0., 5., 0.], dtype=float32)
+    """
     return new_ref(zeros(ty.shape, ty.dtype), memory_space=memory_space, pin=pin)
 
 
@@ -41,32 +57,70 @@ def freeze(ref):
     """The value of a Ref, as an array.  The Ref cannot be used again.
 
     Raises: ValueError where the Ref was made outside of the function that is traced, or was given up before.
+
+    >>> def squares(n):
+    ...     ref = jax.new_ref(jnp.zeros(n))
+    ...     for i in range(n):
+    ...         ref[i] = i**2
+    ...     return jax.freeze(ref)
+    >>> jax.jit(squares, static_argnums=0)(4)
+    Array([0., 1., 4., 9.], dtype=float32)
     """
     return _checked(ref, "freeze").give_up()
 
 
 def free_ref(ref):
-    """Give up a Ref: its memory may be used for something else.  Raises as `freeze` does."""
+    """Give up a Ref: its memory may be used for something else.  Raises as `freeze` does.
+
+    >>> ref = jax.new_ref(jnp.zeros(3))
+    >>> jax.free_ref(ref)
+    >>> ref
+    Ref{float32[3]} (freed)
+    """
     _checked(ref, "free_ref").give_up()
 
 
 def get(ref, idx=None):
-    """The value of a Ref, or of the part of it that `idx` says."""
+    """The value of a Ref, or of the part of it that `idx` says.
+
+    >>> ref = jax.new_ref(jnp.arange(4))
+    >>> jax.ref.get(ref, slice(1, 3)), ref[1:3], ref[...]
+    (Array([1, 2], dtype=int32), Array([1, 2], dtype=int32), Array([0, 1, 2, 3], dtype=int32))
+    """
     return _access("get", ref, idx)
 
 
 def set(ref, idx, value):
-    """Write `value`, of the Ref's dtype and broadcast to the shape of the part, to that part of a Ref."""
+    """Write `value`, of the Ref's dtype and broadcast to the shape of the part, to that part of a Ref.
+
+    The same as `ref[idx] = value`.
+
+    >>> ref = jax.new_ref(jnp.zeros(3))
+    >>> jax.ref.set(ref, slice(1, None), 7)
+    >>> ref[...]
+    Array([0., 7., 7.], dtype=float32)
+    """
     _access("set", ref, idx, value)
 
 
 def swap(ref, idx, value):
-    """As `set`; returns what was there before."""
+    """As `set`; returns what was there before.
+
+    >>> ref = jax.new_ref(jnp.zeros(3))
+    >>> jax.ref.swap(ref, 1, 7.), ref[...]
+    (Array(0., dtype=float32), Array([0., 7., 0.], dtype=float32))
+    """
     return _access("swap", ref, idx, value)
 
 
 def addupdate(ref, idx, x):
-    """Add `x` to a part of a Ref; where an array of indices names an element several times, each adds to it."""
+    """Add `x` to a part of a Ref; where an array of indices names an element several times, each adds to it.
+
+    >>> ref = jax.new_ref(jnp.zeros(3))
+    >>> jax.ref.addupdate(ref, jnp.array([0, 2, 2]), 1)
+    >>> ref[...]
+    Array([1., 0., 2.], dtype=float32)
+    """
     _access("addupdate", ref, idx, x)
 
 

@@ -102,12 +102,22 @@ def _default():
 
 
 def devices(backend=None):
-    """All devices of a platform, as a list."""
+    """All devices of a platform, as a list.
+
+    backend: the name of a platform, "cpu", "gpu" or "tpu"; without it, the best one.  RuntimeError where it is not there.
+
+    >>> [device.platform for device in jax.devices("cpu")[:1]]
+    ['cpu']
+    """
     return client(backend).devices()
 
 
 def local_devices(process_index=None, backend=None, host_id=None):
-    """The devices of this process, or of another.  Raises ValueError for a process that is not there."""
+    """The devices of this process, or of another.  Raises ValueError for a process that is not there.
+
+    >>> jax.local_devices() == [d for d in jax.devices() if d.process_index == jax.process_index()]
+    True
+    """
     index = host_id if process_index is None else process_index
     if index is None:
         return client(backend).local_devices()
@@ -131,18 +141,30 @@ def default_device():
 
 
 def default_backend():
-    """The platform name of the default client: "cpu", "gpu" or "tpu"."""
+    """The platform name of the default client: "cpu", "gpu" or "tpu".
+
+    >>> jax.default_backend() == jax.devices()[0].platform
+    True
+    """
     platform = platform_named(client().platform)
     return platform.aliases[0] if platform.aliases else str(platform)
 
 
 def device_count(backend=None):
-    """Number of devices over all processes."""
+    """Number of devices over all processes.
+
+    >>> jax.device_count() == len(jax.devices())
+    True
+    """
     return len(client(backend).devices())
 
 
 def local_device_count(backend=None):
-    """Number of devices of this process."""
+    """Number of devices of this process.
+
+    >>> jax.local_device_count() == len(jax.local_devices())
+    True
+    """
     return len(client(backend).local_devices())
 
 

@@ -143,7 +143,12 @@ def wait(token):
 
 
 def effects_barrier():
-    """Wait until every side effect of programs started so far has happened; raises what a callback raised."""
+    """Wait until every side effect of programs started so far has happened; raises what a callback raised.
+
+    >>> jax.jit(lambda x: jax.debug.callback(lambda v: print("saw", v), x))(1)
+    saw 1
+    >>> jax.effects_barrier()
+    """
     while True:
         with _lock:
             if not _pending:
