@@ -217,3 +217,13 @@ def test_zeros_keep_their_sign_and_ints_their_type():
     assert math.copysign(1, float(jnp.asarray(-0.0))) == -1 and math.copysign(1, float(jnp.asarray(0.0))) == 1
     assert math.copysign(1, float(jnp.ones(()) * -0.0)) == -1
     assert jnp.asarray(True).dtype == bool and jnp.asarray(1).dtype == "int32" and jnp.asarray(1.0).dtype == "float32"
+
+
+def test_arrays_as_text_with_options():
+    x = jnp.arange(12.) / 7
+    assert jnp.array_repr(x) == repr(x) and jnp.array_str(x) == str(x)
+    assert jnp.array_repr(x[:2], precision=2) == "Array([0.  , 0.14], dtype=float32)"
+    assert jnp.array_str(x * 1e-9, precision=3, suppress_small=True) == np.array_str(np.asarray(x) * 1e-9, None, 3, True)
+    assert max(map(len, jnp.array_repr(x, max_line_width=30).splitlines()[:-1])) <= 30
+    with pytest.raises(jax.errors.TracerArrayConversionError):
+        jax.jit(jnp.array_str)(x)

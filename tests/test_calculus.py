@@ -21,7 +21,6 @@ SAME = [
     lambda xp: xp.unwrap(np.array([0, 3, 1, 5, 9], np.int32), period=np.int32(4)),
     lambda xp: xp.interp(V - 1.5, I3, V[:3]), lambda xp: xp.interp(V, I3, V[:3], left=-5, right=9),
     lambda xp: xp.interp(V, I3, V[:3], period=2.5), lambda xp: xp.interp(X, I3, V[:3] * np.complex64(1j)),
-    lambda xp: xp.polyval(V, X),
 ]
 
 

@@ -138,3 +138,13 @@ def test_a_float_that_does_not_fit_an_integer_dtype_is_an_error_too():
         jnp.float32([1., 10**400])
     with pytest.raises(ValueError, match="NaN"):
         jnp.uint8(float("nan"))
+
+
+def test_dtypes_that_have_a_name_only():
+    for dtype, bits in (jnp.int1, 1), (jnp.uint1, 1), (jnp.float6_e2m3fn, 6), (jnp.float6_e3m2fn, 6):
+        kind = jnp.floating if bits == 6 else jnp.integer
+        assert (jnp.finfo if bits == 6 else jnp.iinfo)(dtype).bits == bits and jnp.issubdtype(dtype, kind)
+        with pytest.raises(TypeError, match=dtype.dtype.name):
+            jnp.zeros(2, dtype)
+        with pytest.raises(TypeError, match=dtype.dtype.name):
+            jnp.promote_types(dtype, jnp.float32)

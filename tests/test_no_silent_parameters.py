@@ -40,6 +40,9 @@ EXEMPT = {
     # NumPy's hints: whoever gives them allows a quicker way, and other orders, of which nothing is made
     "numpy/sets.py:unique": {"sorted"},
     "numpy/sets.py:intersect1d": {"assume_unique"},
+    "numpy/sorting.py:top_k": {"sorted"},
+    "numpy/array_api.py:_default_dtypes": {"device"},                   # all devices have the same
+    "numpy/array_api.py:_dtypes": {"device"},
     "numpy/sets.py:setxor1d": {"assume_unique"},
     "numpy/sets.py:isin": {"assume_unique"},
     "numpy/sorting.py:histogram_bin_edges": {"weights"},                # read by rules for bins only, which are refused

@@ -2,8 +2,10 @@
 import ml_dtypes
 import numpy as np
 import pytest
-from equal import same
+from derivatives import check_derivatives
+from equal import same, same_as_numpy
 
+import hlotrace as jax
 from hlotrace import numpy as jnp
 
 f32 = np.float32
@@ -44,6 +46,10 @@ def test_result_dtypes(name, x, dtype):
     (lambda: jnp.var(X, ddof=1, correction=1), ValueError, "simultaneously"),
     (lambda: jnp.quantile(X, X), ValueError, "rank"),
     (lambda: jnp.average(X, weights=X[0]), ValueError, "Axis must be specified"),
+    (lambda: jnp.cov(X), ValueError, "vector"), (lambda: jnp.cov(X[0], X[0, 0, :3]), TypeError, "4 and 3"),
+    (lambda: jnp.cov(X[0], dtype=int), ValueError, "int32"),
+    (lambda: jnp.cov(X[0], aweights=X[0]), RuntimeError, "aweights"),
+    (lambda: jnp.cov(X[0], fweights=X[0, 0]), TypeError, "integers"),
 ])
 def test_errors_say_what_is_wrong(call, error, words):
     with pytest.raises(error, match=words):
@@ -82,3 +88,23 @@ def test_narrow_floats_are_added_up_in_wider_ones(name, dtype):
         got = getattr(jnp, name)(x, **options)
         assert got.dtype == dtype
         np.testing.assert_allclose(np.float64(got), getattr(np, name)(x.astype(np.float64), **options), rtol=eps)
+
+
+def test_covariance():
+    x, often, much = np.sin(X[0]), np.array([1, 3, 1, 2]), np.array([0.5, 1, 0, 2], f32)
+    calls = [
+        lambda xp: xp.cov(x), lambda xp: xp.cov(x, x[:1] * 1j, bias=True), lambda xp: xp.cov(x, x[:, :1], rowvar=False),
+        lambda xp: xp.cov(x[0], x[1], ddof=0), lambda xp: xp.cov(x[0]), lambda xp: xp.cov(x, fweights=often),
+        lambda xp: xp.cov(x, aweights=much), lambda xp: xp.cov(x, fweights=often, aweights=much, ddof=2),
+        lambda xp: xp.corrcoef(x), lambda xp: xp.corrcoef(x[0]), lambda xp: xp.corrcoef(x * 1j, x + 2j, rowvar=False),
+    ]
+    for call in calls:
+        same_as_numpy(call(jnp), call(np), 3)
+    assert jnp.cov(x.astype(bf16)).dtype == bf16 and jnp.cov(np.ones((2, 3), int)).dtype == f32
+    assert jnp.cov(x, dtype=jnp.float16).dtype == "float16"
+    assert jnp.isinf(jnp.cov(x[0], ddof=5)) and jnp.cov(np.zeros((0, 3))).shape == (0, 0)       # as NumPy, which warns too
+
+
+def test_covariance_differentiates_and_batches():
+    check_derivatives(lambda x, w: (jnp.cov(x, aweights=w), jnp.corrcoef(x)), X[0], np.array([0.5, 1, 1.5, 2]))
+    same(jax.vmap(jnp.corrcoef)(np.sin(X)), np.stack([np.corrcoef(np.sin(x)) for x in X]).astype(f32))

@@ -34,11 +34,12 @@ MLIR_NAMES = {
     "float8_e5m2fnuz": "f8E5M2FNUZ", "float8_e8m0fnu": "f8E8M0FNU",
 }
 _SHORT = {"bool": "bool", "bfloat16": "bf16", "float0": "float0"}
-_EXTRA = {name: np.dtype(getattr(ml_dtypes, name)) for name in MLIR_NAMES if hasattr(ml_dtypes, name)}
+_NAMES_ONLY = ("int1", "uint1", "float6_e2m3fn", "float6_e3m2fn")      # XLA does not compute with them
+_EXTRA = {name: np.dtype(getattr(ml_dtypes, name)) for name in (*MLIR_NAMES, *_NAMES_ONLY) if hasattr(ml_dtypes, name)}
 SUPPORTED = {_EXTRA[name] if name in _EXTRA else np.dtype(name): mlir for name, mlir in MLIR_NAMES.items()
              if name in _EXTRA or hasattr(np, name)}
-SMALL_FLOATS = tuple(d for n, d in _EXTRA.items() if n.startswith(("float4", "float8")))
-SMALL_INTS = tuple(_EXTRA[n] for n in ("int2", "uint2", "int4", "uint4"))
+SMALL_FLOATS = tuple(d for n, d in _EXTRA.items() if n.startswith(("float4", "float6", "float8")))
+SMALL_INTS = tuple(_EXTRA[n] for n in ("int1", "uint1", "int2", "uint2", "int4", "uint4"))
 
 python_scalars = (bool, int, float, complex)
 _PYTHON_KINDS = {bool: bool_, int: int64, float: float64, complex: complex128}

@@ -23,12 +23,14 @@ Each file imports only files that stand above it here (a test reads this list):
     segments        segment_sum and its kin: jax.ops
     trees           ravel_pytree: jax.flatten_util
     grids           meshgrid, mgrid, unravel_index, r_
-    calculus        diff, gradient, trapezoid, interp, polyval
+    calculus        diff, gradient, trapezoid, interp
     windows         hanning, kaiser
     bits            packbits, unpackbits
     padding         pad
     fft             Fourier transforms: jnp.fft, a module of its own
     linalg          products, norms, solving, factorizations: jnp.linalg, a module of its own
+    polynomials     polyfit, roots, polyval; imported when first used
+    printing        array_repr, array_str; imported when first used
     refs            ref[...], ref.at[...] and what is done to references
     array_methods   the operators and methods of arrays, installed when all functions are there
 """
@@ -74,4 +76,7 @@ from .ufuncs import *
 from .windows import *
 
 array_methods.install(globals())
-_offer(globals(), homes={"": "fft linalg"})
+_offer(globals(), homes={
+    "": "fft linalg",
+    "polynomials": "poly polyadd polyder polydiv polyfit polyint polymul polysub polyval roots",
+    "printing": "array_repr array_str"})

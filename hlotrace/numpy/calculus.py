@@ -1,4 +1,4 @@
-"""Calculus on samples: differences, slopes, integrals, interpolation, polynomials, phases."""
+"""Calculus on samples: differences, slopes, integrals, interpolation, phases."""
 import functools
 import operator
 
@@ -6,23 +6,22 @@ from ..api.composite import composite
 from ..core import dtypes
 from ..core.avals import aval_of
 from ..lax import shapes as lax
-from ..lax.control_flow import scan
 from ..lax.reductions import sort_key_val
 from ..primitives.common import canonical_axes, canonical_axis, np
 from .arithmetic import clip, remainder
 from .conditions import where
-from .creation import asarray, zeros
+from .creation import asarray
 from .indexing import get
 from .reductions import cumsum
 from .shaping import broadcast_to, concatenate, moveaxis, ravel
 from .sorting import searchsorted
 from .ufuncs import abs as abs_
 from .ufuncs import not_equal
-from .util import broadcast_shapes, cast, check_arraylike, promote_dtypes, promote_dtypes_inexact
+from .util import cast, check_arraylike, promote_dtypes, promote_dtypes_inexact
 from .util import ndim as ndim_of
 from .util import shape as shape_of
 
-__all__ = ["diff", "ediff1d", "gradient", "interp", "polyval", "trapezoid", "unwrap"]
+__all__ = ["diff", "ediff1d", "gradient", "interp", "trapezoid", "unwrap"]
 
 
 def _along(a, axis, *bounds):
@@ -251,22 +250,3 @@ def _interp(x, xp, fp, left, right, period, *, extrapolate):
         if not extrapolate[1]:
             out = where(x > xp[-1], fp[-1] if right is None else right, out)
     return out
-
-
-def polyval(p, x, *, unroll=16):
-    """The polynomial with coefficients `p`, highest power first, at `x`, by Horner's rule.
-
-    `p` may be a matrix: one polynomial for each column.  `unroll` is how many steps one turn of the loop takes.
-
-    >>> jnp.polyval(jnp.array([2, 0, 1]), jnp.array([0, 1, 3]))      # 2 x**2 + 1
-    Array([ 1,  3, 19], dtype=int32)
-    """
-    check_arraylike("polyval", p, x)
-    return _polyval(p, x, unroll=unroll)
-
-
-@composite(static=("unroll",))
-def _polyval(p, x, *, unroll):
-    p, x = (asarray(v) for v in promote_dtypes(p, x))
-    start = zeros(broadcast_shapes(p.shape[1:], x.shape), x.dtype)
-    return scan(lambda total, c: (total * x + c, None), start, p, unroll=unroll)[0]

@@ -54,12 +54,13 @@ def _named(names):
 
 bool, = _named("bool")
 bool_ = bool
-int2, int4, int8, int16, int32, int64 = _named("int2 int4 int8 int16 int32 int64")
-uint2, uint4, uint8, uint16, uint32, uint64 = _named("uint2 uint4 uint8 uint16 uint32 uint64")
+int1, int2, int4, int8, int16, int32, int64 = _named("int1 int2 int4 int8 int16 int32 int64")
+uint1, uint2, uint4, uint8, uint16, uint32, uint64 = _named("uint1 uint2 uint4 uint8 uint16 uint32 uint64")
 bfloat16, float16, float32, float64 = _named("bfloat16 float16 float32 float64")
 complex64, complex128 = _named("complex64 complex128")
-float4_e2m1fn, float8_e3m4, float8_e4m3, float8_e4m3fn, float8_e4m3b11fnuz, float8_e4m3fnuz = _named(
-    "float4_e2m1fn float8_e3m4 float8_e4m3 float8_e4m3fn float8_e4m3b11fnuz float8_e4m3fnuz")
+float4_e2m1fn, float6_e2m3fn, float6_e3m2fn = _named("float4_e2m1fn float6_e2m3fn float6_e3m2fn")
+float8_e3m4, float8_e4m3, float8_e4m3fn, float8_e4m3b11fnuz, float8_e4m3fnuz = _named(
+    "float8_e3m4 float8_e4m3 float8_e4m3fn float8_e4m3b11fnuz float8_e4m3fnuz")
 float8_e5m2, float8_e5m2fnuz, float8_e8m0fnu = _named("float8_e5m2 float8_e5m2fnuz float8_e8m0fnu")
 single, double, csingle, cdouble = float32, float64, complex64, complex128
 # these have 32 bits (complex_: 64) unless x64 is enabled

@@ -17,7 +17,7 @@ from ..primitives.slicing import concatenate_p
 from .util import broadcast_to_shape, cast, check_arraylike, dtype_of, ndim
 
 __all__ = ["all", "amax", "amin", "any", "argmax", "argmin", "count_nonzero", "cumprod", "cumsum", "cumulative_prod",
-           "cumulative_sum", "max", "min", "nanargmax", "nanargmin", "nancumprod", "nancumsum", "nanmax", "nanmin",
+           "cumulative_sum", "max", "min", "minmax", "nanargmax", "nanargmin", "nancumprod", "nancumsum", "nanmax", "nanmin",
            "nanprod", "nansum", "prod", "ptp", "sum"]
 
 
@@ -182,6 +182,17 @@ def min(a, axis=None, out=None, keepdims=False, initial=None, where=None):
 
 
 amax, amin = max, min
+
+
+def minmax(a, axis=None, out=None, keepdims=False, initial=None, where=None):
+    """(minimum, maximum) over `axis`; see `min` and `max`.  `initial` is a value for both, or a pair (for min, for max).
+
+    >>> jnp.minmax(jnp.array([[3., 1.], [2., 5.]]), axis=0)
+    (Array([2., 1.], dtype=float32), Array([3., 5.], dtype=float32))
+    """
+    low, high = initial if isinstance(initial, tuple) else (initial, initial)
+    return (reduction("minmax", MIN, a, axis, None, out, keepdims, low, where),
+            reduction("minmax", MAX, a, axis, None, out, keepdims, high, where))
 
 
 def all(a, axis=None, out=None, keepdims=False, *, where=None):

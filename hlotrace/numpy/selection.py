@@ -428,6 +428,6 @@ def trim_zeros(filt, trim="fb", axis=None):
     places = np.nonzero(value) if value.ndim else ()
     bounds = [slice(None)] * value.ndim
     for i in canonical_axes(axis, value.ndim):
-        low, high = (places[i].min(), places[i].max() + 1) if places[i].size else (0, 0)
+        low, high = (places[i].min(), places[i].max() + 1) if places[i].size else (value.shape[i], 0)
         bounds[i] = slice(low if "f" in trim.lower() else None, high if "b" in trim.lower() else None)
     return asarray(filt)[tuple(bounds)]

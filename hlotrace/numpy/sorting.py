@@ -1,4 +1,5 @@
 """Sorting and searching of `jax.numpy`: sort, searchsorted, and the counting that is built on them."""
+import math
 import operator
 
 from ..api.composite import composite
@@ -9,6 +10,7 @@ from ..core.dimension import surely
 from ..core.errors import not_one_of
 from ..core.trace import concrete_or_error, is_concrete
 from ..lax.control_flow import fori_loop
+from ..lax.reductions import top_k as lax_top_k
 from ..primitives.common import canonical_axis, np, scalar, shape_of, static_int
 from ..primitives.elementwise import (
     add,
@@ -22,6 +24,7 @@ from ..primitives.elementwise import (
     minimum,
     mul,
     ne,
+    neg,
     not_p,
     or_p,
     real,
@@ -35,12 +38,13 @@ from ..primitives.shape import broadcast_in_dim, full, reduce_sum, reshape
 from ..primitives.slicing import concatenate_p, iota_p, rev_p, slice_p
 from ..primitives.sort import sort as sort_arrays
 from ..primitives.sort import take_along
+from .creation import asarray
 from .reductions import max as max_
 from .reductions import min as min_
 from .util import cast, check_arraylike, dtype_of, ndim, promote_dtypes, promote_dtypes_inexact, shape
 
-__all__ = ["argpartition", "argsort", "bincount", "digitize", "histogram", "histogram_bin_edges", "lexsort",
-           "partition", "searchsorted", "sort", "sort_complex"]
+__all__ = ["argpartition", "argsort", "bincount", "digitize", "histogram", "histogram2d", "histogram_bin_edges",
+           "histogramdd", "lexsort", "partition", "searchsorted", "sort", "sort_complex", "top_k"]
 
 
 def flat(x):
@@ -192,6 +196,33 @@ def sort_complex(a):
     check_arraylike("sort_complex", a)
     canonical_axis(-1, ndim(a))
     return _sort_complex(a)
+
+
+def top_k(a, k, /, *, axis=-1, mode="largest", sorted=True):
+    """(values, int32 indices) of the k greatest elements of `a` along `axis`, the greatest first; equal ones as they stand.
+
+    mode: "smallest" gives the k least instead, the least first.  NaN counts as the greatest, -0. as less than 0.  They come
+    in order also with `sorted=False`.  No complex numbers.
+
+    >>> jnp.top_k(jnp.array([3, 1, 4, 1, 5]), 2)
+    (Array([5, 4], dtype=int32), Array([4, 2], dtype=int32))
+    """
+    check_arraylike("top_k", a)
+    if mode not in ("largest", "smallest"):
+        raise not_one_of("mode", mode, ("largest", "smallest"))
+    if dtypes.is_complex(dtype_of(a)):
+        raise ValueError(f"top_k: complex numbers have no order, got {aval_of(a).str_short()}")
+    axis = canonical_axis(operator.index(axis), ndim(a))
+    return tuple(_top_k(a, static_int(k, "k"), axis, mode))
+
+
+@composite(static=("k", "axis", "mode"))
+def _top_k(a, k, axis, mode):
+    if mode == "largest":
+        return lax_top_k(a, k, axis=axis)
+    turned = neg if dtypes.is_float(dtype_of(a)) else not_p.bind     # ~x turns the order of ints and bools round
+    values, places = lax_top_k(turned(a), k, axis=axis)
+    return turned(values), places
 
 
 # --- searching --------------------------------------------------------------------------------------------------
@@ -359,10 +390,10 @@ def bincount(x, weights=None, minlength=0, *, length=None, out_sharding=None):
 def _even_edges(a, bounds, bins):
     a, = promote_dtypes_inexact(a)
     dtype = dtype_of(a)
-    if bounds is None:
+    if bounds is None and aval_of(a).size:
         low, high = min_(a), max_(a)
     else:
-        low, high = (cast(b, dtype) for b in bounds)
+        low, high = (cast(b, dtype) for b in bounds or (0, 1))
     alone = eq(low, high)
     low, high = select(alone, sub(low, 0.5), low), select(alone, add(high, 0.5), high)
     t = div(positions((bins + 1,), 0, dtype), float(bins))
@@ -415,7 +446,7 @@ def _histogram(a, edges, weights, density):
     return counts
 
 
-def histogram(a, bins=10, range=None, weights=None, density=None):
+def histogram(a, bins=10, range=None, weights=None, density=None, out_sharding=None):
     """(counts, edges): how many elements of `a`, or how much of their `weights`, lie in each bin.
 
     All bins are half open but the last, which has both its edges.  `density` makes the integral 1.  Both results have the
@@ -436,4 +467,70 @@ def histogram(a, bins=10, range=None, weights=None, density=None):
         check_arraylike("histogram", weights)
         a, weights = promote_dtypes_inexact(a, weights)
     edges = histogram_bin_edges(a, bins, range, weights)
-    return _histogram(a, edges, weights, bool(density)), edges
+    return laid(_histogram(a, edges, weights, bool(density)), out_sharding, "jnp.histogram"), edges
+
+
+@composite(static=("density",))
+def _histogramdd(sample, weights, edges, density):
+    sizes, place = [shape_of(e)[0] + 1 for e in edges], 0
+    for i, e in enumerate(edges):
+        x = sample[:, i]
+        inside = select(eq(x, broadcast_in_dim(e[-1], shape_of(x), ())), sizes[i] - 2, searchsorted(e, x, "right"))
+        place = add(mul(place, sizes[i]), inside) if i else inside
+    counts = reshape(bincount(place, weights, length=math.prod(sizes)), sizes)[(slice(1, -1),) * len(edges)]
+    if density:
+        counts = cast(counts, dtype_of(sample))
+        counts = div(counts, broadcast_in_dim(counts.sum(), shape_of(counts), ()))
+        for i, e in enumerate(edges):
+            counts = div(counts, broadcast_in_dim(sub(e[1:], e[:-1]), shape_of(counts), (i,)))
+    return counts
+
+
+def histogramdd(sample, bins=10, range=None, weights=None, density=None):
+    """(counts, edges): how many of the points that are the rows of `sample` (n, d), or how much weight, lie in each cell.
+
+    bins: a number for all axes, or a sequence with a number or edges for each; range: None, or for each axis None or
+    (low, high); weights: (n,); density: make the integral 1.  counts has d axes, int32 without weights and density; edges is
+    a tuple of d vectors, floating point also for integers.  Cells are as the bins of `histogram`.
+
+    >>> counts, edges = jnp.histogramdd(jnp.array([[0., 0.], [1., 3.], [2., 4.]]), bins=2)
+    >>> counts
+    Array([[1, 0],
+           [0, 2]], dtype=int32)
+    """
+    given = (sample,) if weights is None else (sample, weights)
+    check_arraylike("histogramdd", *given)
+    sample, *weights = promote_dtypes_inexact(*given)
+    if ndim(sample) != 2:
+        raise ValueError(f"histogramdd: sample must have shape (points, axes), got {shape(sample)}")
+    n, d = shape(sample)
+    if weights and shape(weights[0]) != (n,):
+        raise ValueError(f"histogramdd: weights must have shape ({n},), one for each point, got shape {shape(weights[0])}")
+    bins = bins if isinstance(bins, (list, tuple)) or ndim(bins) else [bins] * d
+    range = [None] * d if range is None else range
+    if len(bins) != d or len(range) != d:
+        raise ValueError(f"histogramdd: bins and range must have one entry for each of the {d} axes, got {len(bins)} and "
+                         f"{len(range)}")
+    edges = tuple([histogram_bin_edges(sample[:, i], asarray(b) if isinstance(b, (list, tuple)) else b, r)
+                   for i, (b, r) in enumerate(zip(bins, range))])
+    return _histogramdd(sample, weights[0] if weights else None, edges, bool(density)), edges
+
+
+def histogram2d(x, y, bins=10, range=None, weights=None, density=None):
+    """(counts, x edges, y edges): how many of the points (x, y), or how much of their weights, lie in each cell.
+
+    x, y: vectors (n,); bins: a number or edges for both axes, or a pair of these; the others as for `histogramdd`.
+
+    >>> counts, x, y = jnp.histogram2d(jnp.array([0., 1., 2.]), jnp.array([0., 3., 4.]), bins=2)
+    >>> counts, y
+    (Array([[1, 0],
+           [0, 2]], dtype=int32), Array([0., 2., 4.], dtype=float32))
+    """
+    check_arraylike("histogram2d", x, y)
+    if ndim(x) != 1 or shape(x) != shape(y):
+        raise ValueError(f"histogram2d: x and y must be vectors of one size, got shapes {shape(x)} and {shape(y)}")
+    if (ndim(bins) or isinstance(bins, (list, tuple))) and len(bins) != 2:       # edges for both
+        bins = [bins, bins]
+    columns = [reshape(v, (*shape(v), 1)) for v in promote_dtypes(x, y)]
+    counts, edges = histogramdd(concatenate_p.bind(*columns, dimension=1), bins, range, weights, density)
+    return counts, *edges

@@ -9,12 +9,14 @@ from ..primitives.elementwise import (
     add,
     and_p,
     ceil_p,
+    complex_p,
     conj_p,
     convert,
     div,
     floor_p,
     ge,
     gt,
+    imag_p,
     maximum,
     minimum,
     mul,
@@ -29,12 +31,16 @@ from ..primitives.elementwise import (
 from ..primitives.reduce import argmax_p, reduce_or_p
 from ..primitives.shape import broadcast_in_dim, full, kept_axes, reduce_sum, reshape, transpose
 from ..primitives.sort import sort, take_along
+from .contraction import matmul
+from .creation import asarray
 from .reductions import as_mask, is_nan, no_out, wider
 from .reductions import sum as sum_
+from .shaping import atleast_2d, concatenate
+from .ufuncs import absolute, conj
 from .util import broadcast_to_shape, cast, check_arraylike, dtype_of, ndim, promote_dtypes_inexact, shape
 
-__all__ = ["average", "mean", "median", "nanmean", "nanmedian", "nanpercentile", "nanquantile", "nanstd", "nanvar",
-           "percentile", "quantile", "std", "var"]
+__all__ = ["average", "corrcoef", "cov", "mean", "median", "nanmean", "nanmedian", "nanpercentile", "nanquantile", "nanstd",
+           "nanvar", "percentile", "quantile", "std", "var"]
 
 
 # --- mean, variance ---------------------------------------------------------------------------------------------
@@ -207,6 +213,85 @@ def nanstd(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, where=Non
     Array(1., dtype=float32)
     """
     return _without_nan("nanstd", std, a, out, where, axis=axis, dtype=dtype, ddof=ddof, keepdims=keepdims, mean=mean)
+
+
+# --- covariance -------------------------------------------------------------------------------------------------
+
+def cov(m, y=None, rowvar=True, bias=False, ddof=None, fweights=None, aweights=None, dtype=None):
+    """The covariance matrix of variables, the rows of `m` and `y`: E[(a - E a) conj(b - E b)].
+
+    m, y: a variable (n,), or k of them (k, n), with `rowvar=False` (n, k).  bias: divide by n instead of n - 1, or by
+    n - `ddof`, which goes before it.  fweights: ints (n,), how often each observation is there; aweights: (n,), how much it
+    counts; their absolute values are taken.  Result (k, k), of shape () for one variable; inf or NaN where the divisor is
+    not above zero.  float16 and bfloat16 are computed in float32.
+
+    >>> jnp.cov(jnp.array([[0., 1., 2.], [2., 1., 0.]]))
+    Array([[ 1., -1.],
+           [-1.,  1.]], dtype=float32)
+    """
+    variables = (m,) if y is None else (m, y)
+    weights = {"fweights": fweights, "aweights": aweights}
+    weights = {name: w for name, w in weights.items() if w is not None}
+    check_arraylike("cov", *variables, *weights.values())
+    if dtype is not None:
+        dtype = dtypes.check_user_dtype(dtype, "cov")
+        if not dtypes.is_inexact(dtype):
+            raise ValueError(f"cov: dtype must be floating point or complex, got {dtype.name}")
+    if any(ndim(x) > 2 for x in variables):
+        raise ValueError("cov: a variable is a vector, and several are a matrix; got shapes "
+                         f"{', '.join(str(shape(x)) for x in variables)}")
+    variables = [x.T if ndim(x) == 2 and not rowvar else x for x in map(asarray, variables)]
+    samples = shape(variables[0])[-1:] or (1,)
+    if any((shape(x)[-1:] or (1,)) != samples for x in variables):
+        raise TypeError(f"cov: m and y must have equally many observations, got {samples[0]} and "
+                        f"{(shape(variables[1])[-1:] or (1,))[0]}: shapes {shape(m)} and {shape(y)}, {rowvar=}")
+    for name, w in weights.items():
+        if shape(w) != samples:
+            raise RuntimeError(f"cov: {name} must have shape {samples}, a weight for each observation; got {shape(w)}")
+    if fweights is not None and not dtypes.is_integer(dtype_of(fweights)):
+        raise TypeError(f"cov: fweights must be integers, how often each observation is there; got {dtype_of(fweights)}: "
+                        "aweights takes others")
+    return _cov(variables, fweights, aweights, (0 if bias else 1) if ddof is None else ddof, dtype)
+
+
+@composite(static=("dtype",))
+def _cov(variables, fweights, aweights, ddof, dtype):
+    x = concatenate([atleast_2d(v) for v in promote_dtypes_inexact(*variables)])
+    dtype = dtype_of(x) if dtype is None else dtype
+    x = cast(x, wider(dtype))
+    kind = dtypes.real_of(dtype_of(x))
+    ones = full(shape_of(x)[1:], 1, kind)
+    often, much = (ones if w is None else cast(absolute(w), kind) for w in (fweights, aweights))
+    weights = mul(often, much)
+    total = sum_(weights)
+    # Unbiased for repeated observations; with aweights as NumPy has it, n being total ** 2 / sum(often * much ** 2)
+    divisor = sub(total, mul(cast(ddof, kind), div(sum_(mul(weights, much)), total)))
+    x = x - (sum_(x * weights, 1) / total)[:, None]
+    return (matmul(x * weights, conj(x).T) / maximum(divisor, 0.0)).squeeze().astype(dtype)
+
+
+def corrcoef(x, y=None, rowvar=True, dtype=None):
+    """The matrix of Pearson's correlation coefficients of variables, the rows of `x` and `y`; see `cov` for these.
+
+    Real and imaginary parts are kept within -1 and 1.  A variable that does not vary has NaN.  One variable gives 1 of
+    shape ().
+
+    >>> jnp.corrcoef(jnp.array([0., 1., 2.]), jnp.array([4., 2., 0.]))
+    Array([[ 1., -1.],
+           [-1.,  1.]], dtype=float32)
+    """
+    return _corrcoef(cov(x, y, rowvar, dtype=dtype))
+
+
+@composite
+def _corrcoef(c):
+    if not ndim(c):
+        return c / c
+    deviation = sqrt(c.diagonal().real)
+    c = c / deviation[:, None] / deviation
+    if not dtypes.is_complex(c.dtype):
+        return maximum(minimum(c, 1.0), -1.0)
+    return complex_p.bind(*(maximum(minimum(part, 1.0), -1.0) for part in (real(c), imag_p.bind(c))))
 
 
 # --- quantiles --------------------------------------------------------------------------------------------------

@@ -116,6 +116,10 @@ class ArrayImpl(Array):
         return repr(self) if dtypes.is_extended(self.aval.dtype) or not shards.is_held(self) else str(self._numpy())
 
     def __repr__(self):
+        return self.written()
+
+    def written(self, **options):
+        """The text of `repr`, with options of np.array2string."""
         if self._buf.is_deleted():
             return f"Array(<deleted>, shape={self.shape}, dtype={self.aval.dtype.name})"
         if not shards.is_held(self):
@@ -126,7 +130,7 @@ class ArrayImpl(Array):
         value = self._numpy()
         if value.size == 0:
             return f"Array([], shape={self.shape}, dtype={value.dtype}{weak})"
-        return f"Array({np.array2string(value, separator=', ', prefix='Array(')}, dtype={value.dtype}{weak})"
+        return f"Array({np.array2string(value, separator=', ', prefix='Array(', **options)}, dtype={value.dtype}{weak})"
 
     # --- the device side ---
 
