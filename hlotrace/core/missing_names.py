@@ -133,9 +133,6 @@ NAMES = {       # a module, as "numpy", or "Array": names
         "register_event_duration_secs_listener register_event_listener register_event_time_span_listener "
         "register_scalar_listener unregister_event_duration_listener unregister_event_listener "
         "unregister_event_time_span_listener unregister_scalar_listener"),
-    "numpy": (
-        "array_repr array_str corrcoef cov float6_e2m3fn float6_e3m2fn histogram2d histogramdd int1 minmax poly polyadd "
-        "polyder polydiv polyfit polyint polymul polysub roots top_k uint1"),
     "profiler": (
         "ProfileData ProfileEvent ProfileLine ProfileOptions ProfilePlane ProfileSession StepTraceAnnotation "
         "TraceAnnotation annotate_function device_memory_profile export_profile_data register_subprocess "

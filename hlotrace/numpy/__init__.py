@@ -28,6 +28,7 @@ Each file imports only files that stand above it here (a test reads this list):
     bits            packbits, unpackbits
     padding         pad
     fft             Fourier transforms: jnp.fft, a module of its own
+    array_api       what the array API standard asks; imported when first used
     linalg          products, norms, solving, factorizations: jnp.linalg, a module of its own
     polynomials     polyfit, roots, polyval; imported when first used
     printing        array_repr, array_str; imported when first used
@@ -76,7 +77,9 @@ from .ufuncs import *
 from .windows import *
 
 array_methods.install(globals())
+__array_api_version__ = "2024.12"
 _offer(globals(), homes={
     "": "fft linalg",
+    "array_api": "__array_namespace_info__",
     "polynomials": "poly polyadd polyder polydiv polyfit polyint polymul polysub polyval roots",
     "printing": "array_repr array_str"})

@@ -17,43 +17,44 @@ __all__ = [
     'ComplexWarning', 'abs', 'absolute', 'acos', 'acosh', 'add', 'all', 'allclose', 'amax', 'amin', 'angle', 'any', 'append',
     'apply_along_axis', 'apply_over_axes', 'arange', 'arccos', 'arccosh', 'arcsin', 'arcsinh', 'arctan', 'arctan2',
     'arctanh', 'argmax', 'argmin', 'argpartition', 'argsort', 'argwhere', 'around', 'array', 'array_equal', 'array_equiv',
-    'array_split', 'asarray', 'asin', 'asinh', 'astype', 'atan', 'atan2', 'atanh', 'atleast_1d', 'atleast_2d', 'atleast_3d',
-    'average', 'bartlett', 'bfloat16', 'bincount', 'bitwise_and', 'bitwise_count', 'bitwise_invert', 'bitwise_left_shift',
-    'bitwise_not', 'bitwise_or', 'bitwise_right_shift', 'bitwise_xor', 'blackman', 'block', 'bool', 'bool_',
-    'broadcast_arrays', 'broadcast_shapes', 'broadcast_to', 'c_', 'can_cast', 'cbrt', 'cdouble', 'ceil', 'character',
-    'choose', 'clip', 'column_stack', 'complex128', 'complex64', 'complex_', 'complexfloating', 'compress', 'concat',
-    'concatenate', 'conj', 'conjugate', 'convolve', 'copy', 'copysign', 'correlate', 'cos', 'cosh', 'count_nonzero', 'cross',
-    'csingle', 'cumprod', 'cumsum', 'cumulative_prod', 'cumulative_sum', 'deg2rad', 'degrees', 'delete', 'diag',
-    'diag_indices', 'diag_indices_from', 'diagflat', 'diagonal', 'diff', 'digitize', 'divide', 'divmod', 'dot', 'double',
-    'dsplit', 'dstack', 'dtype', 'e', 'ediff1d', 'einsum', 'einsum_path', 'empty', 'empty_like', 'equal', 'euler_gamma',
-    'exp', 'exp2', 'expand_dims', 'expm1', 'extract', 'eye', 'fabs', 'fft', 'fill_diagonal', 'finfo', 'fix', 'flatnonzero',
-    'flexible', 'flip', 'fliplr', 'flipud', 'float16', 'float32', 'float4_e2m1fn', 'float64', 'float8_e3m4', 'float8_e4m3',
-    'float8_e4m3b11fnuz', 'float8_e4m3fn', 'float8_e4m3fnuz', 'float8_e5m2', 'float8_e5m2fnuz', 'float8_e8m0fnu', 'float_',
-    'float_power', 'floating', 'floor', 'floor_divide', 'fmax', 'fmin', 'fmod', 'frexp', 'from_dlpack', 'frombuffer',
-    'fromfile', 'fromfunction', 'fromiter', 'frompyfunc', 'fromstring', 'full', 'full_like', 'gcd', 'generic', 'geomspace',
-    'get_printoptions', 'gradient', 'greater', 'greater_equal', 'hamming', 'hanning', 'heaviside', 'histogram',
-    'histogram_bin_edges', 'hsplit', 'hstack', 'hypot', 'i0', 'identity', 'iinfo', 'imag', 'index_exp', 'indices', 'inexact',
-    'inf', 'inner', 'insert', 'int16', 'int2', 'int32', 'int4', 'int64', 'int8', 'int_', 'integer', 'interp', 'intersect1d',
-    'invert', 'isclose', 'iscomplex', 'iscomplexobj', 'isdtype', 'isfinite', 'isin', 'isinf', 'isnan', 'isneginf',
-    'isposinf', 'isreal', 'isrealobj', 'isscalar', 'issubdtype', 'iterable', 'ix_', 'kaiser', 'kron', 'lcm', 'ldexp',
-    'left_shift', 'less', 'less_equal', 'lexsort', 'linalg', 'linspace', 'load', 'log', 'log10', 'log1p', 'log2',
-    'logaddexp', 'logaddexp2', 'logical_and', 'logical_not', 'logical_or', 'logical_xor', 'logspace', 'mask_indices',
-    'matmul', 'matrix_transpose', 'matvec', 'max', 'maximum', 'mean', 'median', 'meshgrid', 'mgrid', 'min', 'minimum', 'mod',
-    'modf', 'moveaxis', 'multiply', 'nan', 'nan_to_num', 'nanargmax', 'nanargmin', 'nancumprod', 'nancumsum', 'nanmax',
-    'nanmean', 'nanmedian', 'nanmin', 'nanpercentile', 'nanprod', 'nanquantile', 'nanstd', 'nansum', 'nanvar', 'ndarray',
-    'ndim', 'negative', 'newaxis', 'nextafter', 'nonzero', 'not_equal', 'number', 'object_', 'ogrid', 'ones', 'ones_like',
-    'outer', 'packbits', 'pad', 'partition', 'percentile', 'permute_dims', 'pi', 'piecewise', 'place', 'polyval', 'positive',
-    'pow', 'power', 'printoptions', 'prod', 'promote_types', 'ptp', 'put', 'put_along_axis', 'quantile', 'r_', 'rad2deg',
-    'radians', 'ravel', 'ravel_multi_index', 'real', 'reciprocal', 'remainder', 'repeat', 'reshape', 'resize', 'result_type',
-    'right_shift', 'rint', 'roll', 'rollaxis', 'rot90', 'round', 's_', 'save', 'savez', 'searchsorted', 'select',
-    'set_printoptions', 'setdiff1d', 'setxor1d', 'shape', 'sign', 'signbit', 'signedinteger', 'sin', 'sinc', 'single',
-    'sinh', 'size', 'sort', 'sort_complex', 'spacing', 'split', 'sqrt', 'square', 'squeeze', 'stack', 'std', 'subtract',
-    'sum', 'swapaxes', 'take', 'take_along_axis', 'tan', 'tanh', 'tensordot', 'tile', 'trace', 'transpose', 'trapezoid',
-    'tri', 'tril', 'tril_indices', 'tril_indices_from', 'trim_zeros', 'triu', 'triu_indices', 'triu_indices_from',
-    'true_divide', 'trunc', 'ufunc', 'uint', 'uint16', 'uint2', 'uint32', 'uint4', 'uint64', 'uint8', 'union1d', 'unique',
-    'unique_all', 'unique_counts', 'unique_inverse', 'unique_values', 'unpackbits', 'unravel_index', 'unsignedinteger',
-    'unstack', 'unwrap', 'vander', 'var', 'vdot', 'vecdot', 'vecmat', 'vectorize', 'vsplit', 'vstack', 'where', 'zeros',
-    'zeros_like',
+    'array_repr', 'array_split', 'array_str', 'asarray', 'asin', 'asinh', 'astype', 'atan', 'atan2', 'atanh', 'atleast_1d',
+    'atleast_2d', 'atleast_3d', 'average', 'bartlett', 'bfloat16', 'bincount', 'bitwise_and', 'bitwise_count',
+    'bitwise_invert', 'bitwise_left_shift', 'bitwise_not', 'bitwise_or', 'bitwise_right_shift', 'bitwise_xor', 'blackman',
+    'block', 'bool', 'bool_', 'broadcast_arrays', 'broadcast_shapes', 'broadcast_to', 'c_', 'can_cast', 'cbrt', 'cdouble',
+    'ceil', 'character', 'choose', 'clip', 'column_stack', 'complex128', 'complex64', 'complex_', 'complexfloating',
+    'compress', 'concat', 'concatenate', 'conj', 'conjugate', 'convolve', 'copy', 'copysign', 'corrcoef', 'correlate', 'cos',
+    'cosh', 'count_nonzero', 'cov', 'cross', 'csingle', 'cumprod', 'cumsum', 'cumulative_prod', 'cumulative_sum', 'deg2rad',
+    'degrees', 'delete', 'diag', 'diag_indices', 'diag_indices_from', 'diagflat', 'diagonal', 'diff', 'digitize', 'divide',
+    'divmod', 'dot', 'double', 'dsplit', 'dstack', 'dtype', 'e', 'ediff1d', 'einsum', 'einsum_path', 'empty', 'empty_like',
+    'equal', 'euler_gamma', 'exp', 'exp2', 'expand_dims', 'expm1', 'extract', 'eye', 'fabs', 'fft', 'fill_diagonal', 'finfo',
+    'fix', 'flatnonzero', 'flexible', 'flip', 'fliplr', 'flipud', 'float16', 'float32', 'float4_e2m1fn', 'float64',
+    'float6_e2m3fn', 'float6_e3m2fn', 'float8_e3m4', 'float8_e4m3', 'float8_e4m3b11fnuz', 'float8_e4m3fn', 'float8_e4m3fnuz',
+    'float8_e5m2', 'float8_e5m2fnuz', 'float8_e8m0fnu', 'float_', 'float_power', 'floating', 'floor', 'floor_divide', 'fmax',
+    'fmin', 'fmod', 'frexp', 'from_dlpack', 'frombuffer', 'fromfile', 'fromfunction', 'fromiter', 'frompyfunc', 'fromstring',
+    'full', 'full_like', 'gcd', 'generic', 'geomspace', 'get_printoptions', 'gradient', 'greater', 'greater_equal',
+    'hamming', 'hanning', 'heaviside', 'histogram', 'histogram2d', 'histogram_bin_edges', 'histogramdd', 'hsplit', 'hstack',
+    'hypot', 'i0', 'identity', 'iinfo', 'imag', 'index_exp', 'indices', 'inexact', 'inf', 'inner', 'insert', 'int1', 'int16',
+    'int2', 'int32', 'int4', 'int64', 'int8', 'int_', 'integer', 'interp', 'intersect1d', 'invert', 'isclose', 'iscomplex',
+    'iscomplexobj', 'isdtype', 'isfinite', 'isin', 'isinf', 'isnan', 'isneginf', 'isposinf', 'isreal', 'isrealobj',
+    'isscalar', 'issubdtype', 'iterable', 'ix_', 'kaiser', 'kron', 'lcm', 'ldexp', 'left_shift', 'less', 'less_equal',
+    'lexsort', 'linalg', 'linspace', 'load', 'log', 'log10', 'log1p', 'log2', 'logaddexp', 'logaddexp2', 'logical_and',
+    'logical_not', 'logical_or', 'logical_xor', 'logspace', 'mask_indices', 'matmul', 'matrix_transpose', 'matvec', 'max',
+    'maximum', 'mean', 'median', 'meshgrid', 'mgrid', 'min', 'minimum', 'minmax', 'mod', 'modf', 'moveaxis', 'multiply',
+    'nan', 'nan_to_num', 'nanargmax', 'nanargmin', 'nancumprod', 'nancumsum', 'nanmax', 'nanmean', 'nanmedian', 'nanmin',
+    'nanpercentile', 'nanprod', 'nanquantile', 'nanstd', 'nansum', 'nanvar', 'ndarray', 'ndim', 'negative', 'newaxis',
+    'nextafter', 'nonzero', 'not_equal', 'number', 'object_', 'ogrid', 'ones', 'ones_like', 'outer', 'packbits', 'pad',
+    'partition', 'percentile', 'permute_dims', 'pi', 'piecewise', 'place', 'poly', 'polyadd', 'polyder', 'polydiv',
+    'polyfit', 'polyint', 'polymul', 'polysub', 'polyval', 'positive', 'pow', 'power', 'printoptions', 'prod',
+    'promote_types', 'ptp', 'put', 'put_along_axis', 'quantile', 'r_', 'rad2deg', 'radians', 'ravel', 'ravel_multi_index',
+    'real', 'reciprocal', 'remainder', 'repeat', 'reshape', 'resize', 'result_type', 'right_shift', 'rint', 'roll',
+    'rollaxis', 'roots', 'rot90', 'round', 's_', 'save', 'savez', 'searchsorted', 'select', 'set_printoptions', 'setdiff1d',
+    'setxor1d', 'shape', 'sign', 'signbit', 'signedinteger', 'sin', 'sinc', 'single', 'sinh', 'size', 'sort', 'sort_complex',
+    'spacing', 'split', 'sqrt', 'square', 'squeeze', 'stack', 'std', 'subtract', 'sum', 'swapaxes', 'take',
+    'take_along_axis', 'tan', 'tanh', 'tensordot', 'tile', 'top_k', 'trace', 'transpose', 'trapezoid', 'tri', 'tril',
+    'tril_indices', 'tril_indices_from', 'trim_zeros', 'triu', 'triu_indices', 'triu_indices_from', 'true_divide', 'trunc',
+    'ufunc', 'uint', 'uint1', 'uint16', 'uint2', 'uint32', 'uint4', 'uint64', 'uint8', 'union1d', 'unique', 'unique_all',
+    'unique_counts', 'unique_inverse', 'unique_values', 'unpackbits', 'unravel_index', 'unsignedinteger', 'unstack',
+    'unwrap', 'vander', 'var', 'vdot', 'vecdot', 'vecmat', 'vectorize', 'vsplit', 'vstack', 'where', 'zeros', 'zeros_like',
 ]
 
 abs: Ufunc1
@@ -98,7 +99,13 @@ def array(
 ) -> Array: ...
 def array_equal(a1: ArrayLike | Sequence[Any], a2: ArrayLike | Sequence[Any], equal_nan: builtins.bool = False) -> Array: ...
 def array_equiv(a1: ArrayLike | Sequence[Any], a2: ArrayLike | Sequence[Any]) -> Array: ...
+def array_repr(
+    arr: ArrayLike, max_line_width: Any = None, precision: MatmulPrecision | None = None, suppress_small: Any = None,
+) -> Array: ...
 def array_split(ary: ArrayLike, indices_or_sections: int | Sequence[int] | ArrayLike, axis: Axis = 0) -> list[Array]: ...
+def array_str(
+    a: ArrayLike, max_line_width: Any = None, precision: MatmulPrecision | None = None, suppress_small: Any = None,
+) -> Array: ...
 def asarray(
     a: Any, dtype: DTypeLike | None = None, order: str | None = None, *, copy: builtins.bool | None = None,
     device: Place | None = None, out_sharding: Place | None = None,
@@ -156,6 +163,9 @@ def convolve(
 ) -> Array: ...
 def copy(a: ArrayLike, order: str | None = None) -> Array: ...
 copysign: Ufunc2
+def corrcoef(
+    x: ArrayLike, y: ArrayLike | None = None, rowvar: builtins.bool = True, dtype: DTypeLike | None = None,
+) -> Array: ...
 def correlate(
     a: ArrayLike, v: ArrayLike, mode: str = 'valid', *, precision: MatmulPrecision | None = None,
     preferred_element_type: DTypeLike | None = None,
@@ -163,6 +173,10 @@ def correlate(
 cos: Ufunc1
 cosh: Ufunc1
 def count_nonzero(a: ArrayLike, axis: Axis | None = None, keepdims: builtins.bool = False) -> Array: ...
+def cov(
+    m: ArrayLike, y: ArrayLike | None = None, rowvar: builtins.bool = True, bias: ArrayLike = False, ddof: int | None = None,
+    fweights: Any = None, aweights: Any = None, dtype: DTypeLike | None = None,
+) -> Array: ...
 def cross(
     a: ArrayLike, b: ArrayLike, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: Axis | None = None,
 ) -> Array: ...
@@ -229,6 +243,8 @@ float16: ScalarType
 float32: ScalarType
 float4_e2m1fn: ScalarType
 float64: ScalarType
+float6_e2m3fn: ScalarType
+float6_e3m2fn: ScalarType
 float8_e3m4: ScalarType
 float8_e4m3: ScalarType
 float8_e4m3b11fnuz: ScalarType
@@ -273,9 +289,16 @@ def hanning(M: int, *parameters: Any) -> Array: ...
 heaviside: Ufunc2
 def histogram(
     a: ArrayLike, bins: ArrayLike | Sequence[Any] = 10, range: Any = None, weights: ArrayLike | None = None,
-    density: builtins.bool | None = None,
+    density: builtins.bool | None = None, out_sharding: Place | None = None,
 ) -> tuple[Array, Array]: ...
+def histogram2d(
+    x: ArrayLike, y: ArrayLike, bins: Any = 10, range: Any = None, weights: ArrayLike | None = None,
+    density: builtins.bool | None = None,
+) -> Array: ...
 def histogram_bin_edges(a: ArrayLike, bins: Any = 10, range: Any = None, weights: ArrayLike | None = None) -> Array: ...
+def histogramdd(
+    sample: Any, bins: Any = 10, range: Any = None, weights: ArrayLike | None = None, density: builtins.bool | None = None,
+) -> Array: ...
 def hsplit(ary: ArrayLike, indices_or_sections: int | Sequence[int] | ArrayLike) -> list[Array]: ...
 def hstack(tup: Sequence[ArrayLike] | Array, dtype: DTypeLike | None = None) -> Array: ...
 hypot: Ufunc2
@@ -293,6 +316,7 @@ def inner(
     a: ArrayLike, b: ArrayLike, *, precision: MatmulPrecision | None = None, preferred_element_type: DTypeLike | None = None,
 ) -> Array: ...
 def insert(arr: ArrayLike, obj: Any, values: ArrayLike, axis: Axis | None = None) -> Array: ...
+int1: ScalarType
 int16: ScalarType
 int2: ScalarType
 int32: ScalarType
@@ -395,6 +419,10 @@ def min(
     initial: ArrayLike | None = None, where: ArrayLike | None = None,
 ) -> Array: ...
 minimum: Ufunc2
+def minmax(
+    a: ArrayLike, axis: Axis | None = None, out: None = None, keepdims: builtins.bool = False,
+    initial: ArrayLike | None = None, where: ArrayLike | None = None,
+) -> Array: ...
 def modf(x: ArrayLike, out: None = None, where: ArrayLike | None = None) -> tuple[Array, Array]: ...
 def moveaxis(a: ArrayLike, source: int | Sequence[int], destination: int | Sequence[int]) -> Array: ...
 multiply: Ufunc2
@@ -476,7 +504,18 @@ def permute_dims(a: ArrayLike, /, axes: Any) -> Array: ...
 pi: float
 def piecewise(x: ArrayLike, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> Array: ...
 def place(arr: ArrayLike, mask: Any, vals: ArrayLike, *, inplace: builtins.bool = True) -> Array: ...
-def polyval(p: ArrayLike, x: ArrayLike, *, unroll: int = 16) -> Array: ...
+def poly(seq_of_zeros: Any) -> Array: ...
+def polyadd(a1: ArrayLike, a2: ArrayLike) -> Array: ...
+def polyder(p: ArrayLike, m: ArrayLike = 1) -> Array: ...
+def polydiv(u: Any, v: ArrayLike, *, trim_leading_zeros: builtins.bool = False) -> Array: ...
+def polyfit(
+    x: ArrayLike, y: ArrayLike, deg: Any, rcond: Any = None, full: builtins.bool = False, w: Any = None,
+    cov: builtins.bool = False,
+) -> Array: ...
+def polyint(p: ArrayLike, m: ArrayLike = 1, k: int | None = None) -> Array: ...
+def polymul(a1: ArrayLike, a2: ArrayLike, *, trim_leading_zeros: builtins.bool = False) -> Array: ...
+def polysub(a1: ArrayLike, a2: ArrayLike) -> Array: ...
+def polyval(p: ArrayLike, x: ArrayLike, *, unroll: int | None = None) -> Array: ...
 positive: Ufunc1
 def power(x1: ArrayLike, x2: ArrayLike) -> Array: ...
 def prod(
@@ -518,6 +557,7 @@ right_shift: Ufunc2
 rint: Ufunc1
 def roll(a: ArrayLike, shift: int | Sequence[int] | ArrayLike, axis: Axis | None = None) -> Array: ...
 def rollaxis(a: ArrayLike, axis: Axis, start: ArrayLike = 0) -> Array: ...
+def roots(p: ArrayLike, *, strip_zeros: builtins.bool = True) -> Array: ...
 def rot90(m: ArrayLike, k: int = 1, axes: Any = ...) -> Array: ...
 def round(a: ArrayLike, decimals: int = 0, out: None = None) -> Array: ...
 s_: Any
@@ -581,6 +621,7 @@ def tensordot(
     out_sharding: Place | None = None,
 ) -> Array: ...
 def tile(A: ArrayLike, reps: int | Sequence[int]) -> Array: ...
+def top_k(a: ArrayLike, k: int, /, *, axis: Axis = -1, mode: str = 'largest', sorted: builtins.bool = True) -> Array: ...
 def trace(
     a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: DTypeLike | None = None, out: None = None,
 ) -> Array: ...
@@ -626,6 +667,7 @@ class ufunc:
     def __call__(self, *args: Any, out: None = None, where: ArrayLike | None = None) -> Any: ...
 
 uint: ScalarType
+uint1: ScalarType
 uint16: ScalarType
 uint2: ScalarType
 uint32: ScalarType

@@ -84,7 +84,8 @@ def _unique(name, ar, axis, equal_nan, size, fill_value):
     axis = None if axis is None else canonical_axis(axis, ndim(ar) or 1)
     if size is None:
         known(ar)
-    if not ndim(ar):
+    given = shape(ar)
+    if not given:
         ar, axis = flat(ar), None
     n = aval_of(ar).size if axis is None else shape(ar)[axis]
     rest = () if axis is None else tuple(s for i, s in enumerate(shape(ar)) if i != axis)
@@ -104,7 +105,7 @@ def _unique(name, ar, axis, equal_nan, size, fill_value):
     values, index, inverse, counts = parts
     values = reshape(values, (size, *rest))
     values = move_axis(values, 0, axis or 0)
-    return values, index, reshape(inverse, shape(ar)) if axis is None else inverse, counts
+    return values, index, reshape(inverse, given) if axis is None else inverse, counts
 
 
 def unique(ar, return_index=False, return_inverse=False, return_counts=False, axis=None, *, equal_nan=True, size=None,
