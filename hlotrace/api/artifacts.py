@@ -63,6 +63,15 @@ def register_pytree_node_serialization(nodetype, *, serialized_name, serialize_a
     from_children: (static data, children) -> an instance, where that is not how the class was registered
 
     Returns `nodetype`.  ValueError where the class or the name is registered already.
+
+    >>> class Pair:
+    ...     def __init__(self, a, b): self.a, self.b = a, b
+    >>> jax.tree_util.register_pytree_node(Pair, lambda p: ((p.a, p.b), None), lambda _, parts: Pair(*parts))
+    >>> _ = jax.export.register_pytree_node_serialization(
+    ...     Pair, serialized_name="docs.Pair", serialize_auxdata=lambda _: b"", deserialize_auxdata=lambda _: None)
+    >>> exported = jax.export.export(jax.jit(lambda p: p.a + p.b))(Pair(1., 2.))
+    >>> jax.export.deserialize(exported.serialize()).call(Pair(3., 4.))
+    Array(7., dtype=float32)
     """
     if from_children is None and not _is_namedtuple(nodetype) and not tree.is_tree_node(nodetype):
         raise ValueError(f"register_pytree_node_serialization: {nodetype!r} is no pytree node: if `from_children` is not "
@@ -78,7 +87,15 @@ def register_pytree_node_serialization(nodetype, *, serialized_name, serialize_a
 
 
 def register_namedtuple_serialization(nodetype, *, serialized_name):
-    """As `register_pytree_node_serialization`, for a `collections.namedtuple`; a reader's must have the same fields."""
+    """As `register_pytree_node_serialization`, for a `collections.namedtuple`; a reader's must have the same fields.
+
+    >>> import collections
+    >>> State = collections.namedtuple("State", "position speed")
+    >>> _ = jax.export.register_namedtuple_serialization(State, serialized_name="docs.State")
+    >>> exported = jax.export.export(jax.jit(lambda s: s._replace(position=s.position + s.speed)))(State(0., 2.))
+    >>> jax.export.deserialize(exported.serialize()).call(State(1., 2.)).position
+    Array(3., dtype=float32)
+    """
     if not _is_namedtuple(nodetype):
         raise ValueError(f"register_namedtuple_serialization: {nodetype!r} is no collections.namedtuple. Use "
                          "`export.register_pytree_node_serialization` for other classes.")

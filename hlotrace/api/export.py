@@ -301,7 +301,11 @@ def _other_type(aval, want, path):
 # --- exporting --------------------------------------------------------------------------------------------------
 
 def default_export_platform():
-    """The platform for which `export` exports where it is not told another: "cpu", "cuda", "rocm" or "tpu"."""
+    """The platform for which `export` exports where it is not told another: "cpu", "cuda", "rocm" or "tpu".
+
+    >>> jax.export.default_export_platform() in ("cpu", "cuda", "rocm", "tpu")
+    True
+    """
     return str(client.platform_of(client.default_device()))
 
 
@@ -314,6 +318,13 @@ def export(fun_jit, *, platforms=None, disabled_checks=()):
 
     ValueError for a function that is not jitted, or that calls kernels of the user's; NotImplementedError for one that calls
     Python.
+
+    >>> sizes = jax.export.symbolic_shape("n, 3")                            # for all n
+    >>> exported = jax.export.export(jax.jit(lambda x: x.sum(0)))(jax.ShapeDtypeStruct(sizes, "float32"))
+    >>> exported.in_avals, exported.out_avals
+    ((ShapedArray(float32[n,3]),), (ShapedArray(float32[3]),))
+    >>> exported.call(jnp.ones((5, 3)))
+    Array([5., 5., 5.], dtype=float32)
     """
     if not isinstance(fun_jit, JitFunction):
         raise ValueError(f"Function to be exported must be the result of `jit` but is: {fun_jit!r:.80}; write "
@@ -447,6 +458,11 @@ def deserialize(blob):
     """The `Exported` that `Exported.serialize` wrote, here or in JAX.
 
     ValueError where the bytes are no such thing, or name a container whose class is not registered here.
+
+    >>> exported = jax.export.export(jax.jit(jnp.sin), platforms=("cpu", "tpu"))(jax.ShapeDtypeStruct((2,), "float32"))
+    >>> again = jax.export.deserialize(exported.serialize())
+    >>> again.platforms, again.call(jnp.zeros(2))
+    (('cpu', 'tpu'), Array([0., 0.], dtype=float32))
     """
     if not isinstance(blob, (bytes, bytearray, memoryview)):
         raise TypeError(f"deserialize expects the bytes that Exported.serialize gave, got {blob!r:.60} of type "
@@ -481,6 +497,10 @@ def symbolic_args_specs(args, shapes_specs, constraints=(), scope=None):
     shapes_specs: None where all sizes are those of `args`, a text for all of them (see `symbolic_shape`), or a pytree of
       these that is a prefix of `args`
     constraints, scope: as for `symbolic_shape`
+
+    >>> batch = {"x": np.ones((8, 3), np.float32), "y": np.ones(8, np.int32)}
+    >>> jax.export.symbolic_args_specs(batch, "b, ...")
+    {'x': ShapeDtypeStruct(shape=(b, 3), dtype=float32), 'y': ShapeDtypeStruct(shape=(b,), dtype=int32)}
     """
     leaves, treedef = tree.tree_flatten(args)
     if scope is not None and constraints:

@@ -76,6 +76,10 @@ def ffi_call(target_name, result_shape_dtypes, *, has_side_effect=False, vmap_me
 
     Raises: ValueError for layouts or aliases that do not fit, and under grad: the function that calls it needs a custom_jvp
     or custom_vjp.  TypeError for an attribute of another type.
+
+    >>> call = jax.ffi.ffi_call("my_kernel", jax.ShapeDtypeStruct((3,), "float32"), vmap_method="broadcast_all")
+    >>> "@my_kernel" in jax.jit(lambda x: call(x, eps=np.float32(0.1))).lower(jnp.ones(3)).as_text()
+    True
     """
     if not isinstance(target_name, str):
         raise TypeError(f"ffi_call: the name of the target must be a str, got {target_name!r:.60}")

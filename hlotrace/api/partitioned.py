@@ -143,6 +143,12 @@ def shard_alike(x, y):
     """`x` and `y`, which lie alike over devices: what the compiler finds for one holds for the other.
 
     They may be pytrees of the same structure.  ValueError where structures or shapes differ.
+
+    >>> from hlotrace.experimental.shard_alike import shard_alike
+    >>> mesh = jax.make_mesh((2,), ("x",))
+    >>> x = jax.device_put(jnp.arange(4), jax.NamedSharding(mesh, jax.P("x")))
+    >>> jax.jit(lambda x: shard_alike(x, jnp.zeros(4))[1])(x).sharding.spec
+    P('x',)
     """
     xs, treedef = tree.tree_flatten(x)
     ys, other = tree.tree_flatten(y)

@@ -15,6 +15,12 @@ def serialize(compiled):
 
     `payload` holds machine code for this version of jaxlib and these devices; `export` keeps programs for others.  TypeError
     for what is not compiled; ValueError for a program with host callbacks.
+
+    >>> from hlotrace.experimental.serialize_executable import deserialize_and_load, serialize
+    >>> compiled = jax.jit(lambda x: {"twice": 2 * x}).lower(1.).compile()
+    >>> payload, in_tree, out_tree = serialize(compiled)
+    >>> deserialize_and_load(payload, in_tree, out_tree)(4.)
+    {'twice': Array(8., dtype=float32, weak_type=True)}
     """
     if not isinstance(compiled, Compiled):
         raise TypeError(f"serialize: {compiled!r:.60} is not a compiled function: give jit(f).lower(...).compile()")
@@ -33,6 +39,11 @@ def deserialize_and_load(serialized_executable, in_tree, out_tree, backend=None,
 
     ValueError for bytes that `serialize` did not give or that are damaged, for another version of jaxlib, and for devices
     that are not there.
+
+    >>> from hlotrace.experimental.serialize_executable import deserialize_and_load, serialize
+    >>> saved = serialize(jax.jit(jnp.cumsum).lower(jax.ShapeDtypeStruct((3,), "int32")).compile())
+    >>> deserialize_and_load(*saved)(jnp.array([1, 2, 3]))
+    Array([1, 3, 6], dtype=int32)
     """
     if backend is not None and not isinstance(backend, str):
         backend = backend.platform

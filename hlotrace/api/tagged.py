@@ -44,6 +44,11 @@ def compute_on(f=None, *, compute_type, out_memory_spaces, compiler_options=None
 
     Without `f`, a decorator.  A platform without such a thing computes on the device.  Derivatives are computed there too.
     ValueError for another type or memory.
+
+    >>> from hlotrace.experimental.compute_on import compute_on
+    >>> f = compute_on(lambda x: x * 2, compute_type="device_host", out_memory_spaces="device")
+    >>> jax.jit(f)(jnp.arange(3))
+    Array([0, 2, 4], dtype=int32)
     """
     if compiler_options is not None:
         raise NotImplementedError(f"compute_on: compiler_options={compiler_options!r:.60} is not supported: they are those "
@@ -74,6 +79,11 @@ def xla_metadata_call(f=None, /, **meta):
     """`f` as a function whose operations carry metadata, given by keyword; see `xla_metadata_call2`.
 
     Without `f`, a decorator.
+
+    >>> from hlotrace.experimental.xla_metadata import xla_metadata_call
+    >>> f = jax.jit(xla_metadata_call(lambda x: x * 2, stage="first"))
+    >>> 'stage = "first"' in f.lower(1.).as_text(), f(1.)
+    (True, Array(2., dtype=float32, weak_type=True))
     """
     return xla_metadata_call2(f, meta)
 
@@ -83,6 +93,12 @@ def xla_metadata_call2(f=None, /, metadata=None, *, ad_metadata="same"):
 
     They become one call with XLA's `frontend_attributes`.  `ad_metadata` is what the operations of its derivative carry:
     the "same", none of it ("drop"), or a dict of its own.  Without `f`, a decorator.  TypeError for values of other types.
+
+    >>> from hlotrace.experimental.xla_metadata import xla_metadata_call2
+    >>> f = xla_metadata_call2(jnp.sin, {"stage": 1}, ad_metadata={"stage": 2})
+    >>> text = jax.jit(jax.grad(f)).lower(1.).as_text()
+    >>> 'stage = "2"' in text
+    True
     """
     if f is None:
         return functools.partial(xla_metadata_call2, metadata=metadata, ad_metadata=ad_metadata)
@@ -103,5 +119,11 @@ def _pairs(metadata):
 
 
 def must_fuse_call(identifier):
-    """Decorator of a function whose operations XLA must fuse into one kernel, or refuse to compile; the group's number."""
+    """Decorator of a function whose operations XLA must fuse into one kernel, or refuse to compile; the group's number.
+
+    >>> from hlotrace.experimental.xla_metadata import must_fuse_call
+    >>> f = jax.jit(must_fuse_call(7)(lambda x: x * 2 + 1))
+    >>> "MUST_FUSE" in f.lower(1.).as_text()
+    True
+    """
     return xla_metadata_call(MUST_FUSE=identifier)

@@ -43,6 +43,9 @@ def get_topology_desc(topology_name="", platform=None, **options):
     """A topology by name, "v5e:2x4", "v5p:2x2x2", ...; options such as `num_slices=2` go to the plugin.
 
     Raises RuntimeError where the platform's plugin is missing, ValueError for a name that it does not know.
+
+    >>> from hlotrace import topologies
+    >>> topologies.get_topology_desc("v5e:2x4").devices[0].device_kind       # doctest: +SKIP
     """
     platform = platform or "tpu"
     if platform == "tpu" and not topology_name:
@@ -51,5 +54,10 @@ def get_topology_desc(topology_name="", platform=None, **options):
 
 
 def make_mesh(topo, mesh_shape, axis_names, *, axis_types=None):
-    """A Mesh of the first devices of a topology, in their order.  Raises ValueError where there are too few."""
+    """A Mesh of the first devices of a topology, in their order.  Raises ValueError where there are too few.
+
+    >>> from hlotrace import topologies
+    >>> v5e = topologies.get_topology_desc("v5e:2x4")                        # doctest: +SKIP
+    >>> topologies.make_mesh(v5e, (4, 2), ("data", "model"))                 # doctest: +SKIP
+    """
     return mesh.make_mesh(mesh_shape, axis_names, axis_types, devices=topo.devices)

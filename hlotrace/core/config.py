@@ -336,10 +336,10 @@ def override(name, value):
         state.refresh()
 
 
-def option_context(name, default=None):
-    """A context-manager function for option `name`, such as `enable_x64(True)`."""
+def option_context(name, default=None, doc=""):
+    """A context-manager function for option `name`, such as `enable_x64(True)`; `doc` says what the option does."""
     def context(value=default):
         return override(name, config._check(name, value))      # checked where it is written
     context.__name__ = context.__qualname__ = name.removeprefix("jax_")
-    context.__doc__ = f"Context manager that sets `{name}` on this thread."
+    context.__doc__ = f"Context manager that sets the option `{name}` on this thread.\n{doc}"
     return context

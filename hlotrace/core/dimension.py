@@ -236,7 +236,11 @@ def evaluate(d, values):
 
 
 def is_symbolic_dim(p):
-    """Is a size symbolic?"""
+    """Is a size symbolic?
+
+    >>> [jax.export.is_symbolic_dim(d) for d in jax.export.symbolic_shape("b, 4")]
+    [True, False]
+    """
     return isinstance(p, Dimension)
 
 
@@ -322,7 +326,12 @@ OPERATIONS = {"floordiv": operator.floordiv, "mod": operator.mod, "max": max_dim
 # --- bounds -----------------------------------------------------------------------------------------------------
 
 def symbolic_dim_bounds(dimension):
-    """(low, high): numbers between which a size lies for all values of its variables; infinite where nothing is known."""
+    """(low, high): numbers between which a size lies for all values of its variables; infinite where nothing is known.
+
+    >>> n, m = jax.export.symbolic_shape("n, m", constraints=["n >= 8", "m <= 3"])
+    >>> jax.export.symbolic_dim_bounds(2 * n - m)
+    (13, inf)
+    """
     if not isinstance(dimension, Dimension):
         operator.index(dimension)
     return bounds(dimension)

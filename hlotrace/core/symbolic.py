@@ -170,6 +170,11 @@ def symbolic_shape(shape_spec, *, constraints=(), scope=None, like=None):
     like: a shape, whose sizes are taken for placeholders
 
     ValueError for what does not parse, and for a number that is not that of `like`.
+
+    >>> jax.export.symbolic_shape("b, 2*b + 1, 4")
+    (b, 2*b + 1, 4)
+    >>> jax.export.symbolic_shape("b, ...", like=(8, 28, 28))
+    (b, 28, 28)
     """
     if scope is not None and constraints:
         raise ValueError("symbolic_shape: cannot specify both a `scope` and `constraints`; give the constraints to the "

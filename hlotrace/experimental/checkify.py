@@ -107,6 +107,18 @@ def check(pred, msg, *fmt_args, debug=False, **fmt_kwargs):
       debug: outside of `checkify`, do nothing.
     Raises: outside of every program JaxRuntimeError at once.  In a program ValueError, when it is compiled: give it to
       `checkify` first.  TypeError for another `pred`, or values that are not arrays.
+
+    >>> from hlotrace.experimental import checkify
+    >>> def f(x):
+    ...     checkify.check(x > 0, "x must be positive, got {x}", x=x)
+    ...     return jnp.log(x)
+    >>> error, y = jax.jit(checkify.checkify(f))(-2.)
+    >>> error.get()
+    'x must be positive, got -2.0 (`check` failed)'
+    >>> f(-2.)
+    Traceback (most recent call last):
+        ...
+    hlotrace.experimental.checkify.JaxRuntimeError: x must be positive, got -2.0 (`check` failed)
     """
     if not isinstance(msg, str):
         raise TypeError(f"check takes a format string as its message, got {msg!r:.80} of type {type(msg).__name__}: write "
@@ -126,7 +138,15 @@ def check(pred, msg, *fmt_args, debug=False, **fmt_kwargs):
 
 
 def debug_check(pred, msg, *fmt_args, **fmt_kwargs):
-    """`check` where `checkify` asks for it; elsewhere nothing is done."""
+    """`check` where `checkify` asks for it; elsewhere nothing is done.
+
+    >>> from hlotrace.experimental import checkify
+    >>> def f(x):
+    ...     checkify.debug_check(x > 0, "not positive")
+    ...     return x
+    >>> f(-2.), checkify.checkify(f)(-2.)[0].get()
+    (-2.0, 'not positive (`check` failed)')
+    """
     check(pred, msg, *fmt_args, debug=True, **fmt_kwargs)
 
 
@@ -134,6 +154,13 @@ def check_error(error):
     """Fail with what an Error tells, if it tells something: the inverse of `checkify`, which can be given it again.
 
     Raises: as `check` does; TypeError for another argument.
+
+    >>> from hlotrace.experimental import checkify
+    >>> error, _ = checkify.checkify(lambda x: checkify.check(x > 0, "not positive"))(-2.)
+    >>> checkify.check_error(error)
+    Traceback (most recent call last):
+        ...
+    hlotrace.experimental.checkify.JaxRuntimeError: not positive (`check` failed)
     """
     if not isinstance(error, Error):
         raise TypeError(f"check_error takes an Error as argument, got type {type(error)} instead: a function of checkify "
@@ -169,6 +196,16 @@ def checkify(f, errors=user_checks):
         whatever their `mode`; `float_checks`, `automatic_checks` and `all_checks` are unions.
     Returns: a pure function, which can be compiled, mapped and differentiated.
     Raises: TypeError for what is no function, or no set of categories.
+
+    >>> from hlotrace.experimental import checkify
+    >>> f = jax.jit(checkify.checkify(lambda x, i: 1 / x[i], errors=checkify.automatic_checks))
+    >>> error, y = f(jnp.array([2., 0.]), 0)
+    >>> error.get(), y
+    (None, Array(0.5, dtype=float32))
+    >>> f(jnp.array([2., 0.]), 1)[0].get()
+    'division by zero'
+    >>> f(jnp.array([2., 0.]), 5)[0].get()
+    'out-of-bounds indexing for array of shape (2,): index 5 is out of bounds for axis 0 with size 2.'
     """
     if not callable(f):
         raise not_callable(f)

@@ -31,6 +31,11 @@ def jet(fun, primals, series, factorial_scaled=True):
     integer with derivatives; NotImplementedError for an operation without a derivative.
 
     Griewank & Walther, "Evaluating derivatives", 2nd ed., 2008, chapter 13.
+
+    >>> from hlotrace.experimental.jet import jet
+    >>> value, derivatives = jet(jnp.exp, (0.,), ((2., 0., 0.),))       # of exp(2 t) at 0
+    >>> value, [float(d) for d in derivatives]
+    (Array(1., dtype=float32, weak_type=True), [2.0, 4.0, 8.0])
     """
     primals, series = tuple(_listed("primals", primals)), tuple(_listed("series", series))
     if len(primals) != len(series):

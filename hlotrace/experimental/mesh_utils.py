@@ -14,6 +14,11 @@ def create_device_mesh(mesh_shape, devices=None, *, contiguous_submeshes=False, 
 
     `contiguous_submeshes` and `allow_split_physical_axes` are about how TPUs are wired, and no other devices: there
     NotImplementedError.  Raises ValueError unless there are as many devices as the sizes multiply to.
+
+    >>> from hlotrace.experimental.mesh_utils import create_device_mesh
+    >>> devices = create_device_mesh((2, 2), jax.devices()[:4])         # where there are four devices or more
+    >>> jax.sharding.Mesh(devices, ("data", "model"))
+    Mesh('data': 2, 'model': 2, axis_types=(Auto, Auto))
     """
     devices = client.devices() if devices is None else list(devices)
     if (contiguous_submeshes or allow_split_physical_axes) and any(d.platform == "tpu" for d in devices):

@@ -31,6 +31,9 @@ def sync_global_devices(name):
     """Wait until every process has called this with the same `name` and all devices have run a program together.
 
     Raises AssertionError, in every process, where names differ.
+
+    >>> from hlotrace.experimental import multihost_utils
+    >>> multihost_utils.sync_global_devices("data is ready")
     """
     _agree(f"sync_global_devices({name!r})", AssertionError)
 
@@ -44,6 +47,10 @@ def broadcast_one_to_all(in_tree, is_source=None):
       is_source: is this process the one whose values count?  Process 0 is, by default.
     Returns: the pytree with NumPy arrays of the same shapes and dtypes.
     Raises: ValueError, in every process, where structures, shapes or dtypes differ, or there is not just one source.
+
+    >>> from hlotrace.experimental import multihost_utils
+    >>> multihost_utils.broadcast_one_to_all({"seed": 17})
+    {'seed': array(17)}
     """
     values, treedef = _host_values(in_tree)
     source = client.process_index() == 0 if is_source is None else bool(is_source)
@@ -65,6 +72,10 @@ def process_allgather(in_tree, tiled=False):
     Returns: the pytree with NumPy arrays.  An array that already lies over several processes is one value: the result
       is the whole of it, of its own shape; `tiled` must be true for it.
     Raises: ValueError, in every process, where structures, shapes or dtypes differ.
+
+    >>> from hlotrace.experimental import multihost_utils
+    >>> multihost_utils.process_allgather(np.array([1, 2])).shape == (jax.process_count(), 2)
+    True
     """
     leaves, treedef = tree.tree_flatten(in_tree)
     shared = [isinstance(x, ArrayImpl) and not x.is_fully_addressable for x in leaves]
@@ -82,7 +93,11 @@ def process_allgather(in_tree, tiled=False):
 
 
 def assert_equal(in_tree, fail_message=""):
-    """Raise AssertionError, in every process, unless all have the same structure, types and bits in `in_tree`."""
+    """Raise AssertionError, in every process, unless all have the same structure, types and bits in `in_tree`.
+
+    >>> from hlotrace.experimental import multihost_utils
+    >>> multihost_utils.assert_equal({"seed": 17}, "seeds differ")
+    """
     values, treedef = _host_values(in_tree)
     digest = hashlib.sha256(_packed(values)).hexdigest()[:16]
     shown = str(values[0] if len(values) == 1 else values).replace("\n", "")
@@ -100,6 +115,12 @@ def host_local_array_to_global_array(local_inputs, global_mesh, pspecs):
     Returns: the pytree of arrays with `NamedSharding(global_mesh, spec)`.  A dimension is as much larger than the local
       one as there are processes along the mesh axes that split it.
     Raises: ValueError where a spec is missing, or a process's part of an array is not a block of it.
+
+    >>> from hlotrace.experimental import multihost_utils
+    >>> mesh = jax.make_mesh((2,), ("x",))
+    >>> x = multihost_utils.host_local_array_to_global_array(np.arange(4), mesh, jax.P("x"))
+    >>> x.shape, x.sharding.spec
+    ((4,), P('x',))
     """
     name = "host_local_array_to_global_array"
     leaves, treedef = tree.tree_flatten(local_inputs)
@@ -115,6 +136,12 @@ def global_array_to_host_local_array(global_inputs, global_mesh, pspecs):
     The arguments are those of `host_local_array_to_global_array`, the other way round; arrays that lie otherwise are
     moved first, and those that lie on this process alone stay as they are.  The results lie over this process's part of
     the mesh.  Raises ValueError where that is not a block of the mesh, or its part of an array not one of the array.
+
+    >>> from hlotrace.experimental import multihost_utils
+    >>> mesh = jax.make_mesh((2,), ("x",))
+    >>> x = multihost_utils.host_local_array_to_global_array(np.arange(4), mesh, jax.P("x"))
+    >>> multihost_utils.global_array_to_host_local_array(x, mesh, jax.P("x"))
+    Array([0, 1, 2, 3], dtype=int32)
     """
     name = "global_array_to_host_local_array"
     leaves, treedef = tree.tree_flatten(global_inputs)

@@ -57,6 +57,14 @@ def odeint(func, y0, t, *args, rtol=1.4e-8, atol=1.4e-8, mxstep=np.inf, hmax=np.
 
     Raises: TypeError for times or states that are not floats, and for arguments that are not arrays; ValueError where `func`
     gives another structure or other shapes than y0 has.
+
+    >>> from hlotrace.experimental.ode import odeint
+    >>> swing = lambda y, t, k: jnp.array([y[1], -k * y[0]])
+    >>> t = jnp.array([0., jnp.pi / 2, jnp.pi])
+    >>> odeint(swing, jnp.array([1., 0.]), t, 1.)[:, 0].round(3) + 0
+    Array([ 1.,  0., -1.], dtype=float32)
+    >>> jax.grad(lambda k: odeint(swing, jnp.array([1., 0.]), t, k)[1, 0])(1.).round(3)
+    Array(-0.785, dtype=float32, weak_type=True)
     """
     leaves, args_tree = tree.tree_flatten(args)
     for path, leaf in zip(tree.leaf_paths(args_tree), leaves):

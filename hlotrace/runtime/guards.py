@@ -56,6 +56,11 @@ def _context(name, option, directions, doc):
 
     `level` is "allow"; "log" or "disallow", which let pass what device_put and device_get are asked for, and "log_explicit"
     or "disallow_explicit", which do not.  Refused ones raise JaxRuntimeError.
+
+    >>> with jax.{name}("disallow"):
+    ...     x = jax.device_put(np.arange(3))            # asked for
+    >>> jax.device_get(x)
+    array([0, 1, 2], dtype=int32)
     """
     return context
 

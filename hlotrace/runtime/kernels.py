@@ -32,6 +32,14 @@ def register_ffi_target(name, fn, platform="cpu", api_version=1, *, traits=0):
     api_version: 1 for the typed FFI (api_version 4 of a custom call), 0 for an untyped function
 
     Raises ValueError where jaxlib refuses it: another kernel has the name, or it is no handler.
+
+    >>> import ctypes
+    >>> library = ctypes.cdll.LoadLibrary("./libkernels.so")                                 # doctest: +SKIP
+    >>> jax.ffi.register_ffi_target("add", jax.ffi.pycapsule(library.Add), platform="cpu")   # doctest: +SKIP
+    >>> jax.ffi.register_ffi_target("add", "no capsule")
+    Traceback (most recent call last):
+        ...
+    ValueError: ffi.register_ffi_target: ...
     """
     key = platform_named(platform), name
     with _lock:
@@ -51,6 +59,12 @@ def register_ffi_type(name, type_registration, platform="cpu"):
 
     `type_registration` is a dict of PyCapsules: "type_id", around the address of the type's `XLA_FFI_TypeId`, and
     "type_info", around that of its `XLA_FFI_TypeInfo`.  Raises ValueError where jaxlib refuses it.
+
+    >>> import ctypes
+    >>> library = ctypes.cdll.LoadLibrary("./libkernels.so")                    # doctest: +SKIP
+    >>> types = {"type_id": jax.ffi.pycapsule(library.StateTypeId()),             # doctest: +SKIP
+    ...          "type_info": jax.ffi.pycapsule(library.StateTypeInfo())}
+    >>> jax.ffi.register_ffi_type("state", types)                               # doctest: +SKIP
     """
     platform = platform_named(platform)
     if platform == "cpu":
@@ -67,7 +81,10 @@ def register_ffi_type(name, type_registration, platform="cpu"):
 
 
 def register_ffi_type_id(name, obj, platform="cpu"):
-    """JAX's older name of `register_ffi_type`."""
+    """JAX's older name of `register_ffi_type`.
+
+    >>> jax.ffi.register_ffi_type_id("state", types)                            # doctest: +SKIP
+    """
     register_ffi_type(name, obj, platform)
 
 
@@ -75,18 +92,30 @@ def register_ffi_target_as_batch_partitionable(name):
     """Let a program over devices call the kernel `name` on parts, where its operands are cut along leading axes.
 
     Unsaid, each device calls it on whole values.
+
+    >>> jax.ffi.register_ffi_target_as_batch_partitionable("rowwise_norm")
     """
     binding._jax.register_custom_call_as_batch_partitionable(name)
     custom_calls.batch_partitionable.add(name)
 
 
 def include_dir():
-    """The folder with `xla/ffi/api/ffi.h`, which kernels are compiled against: `g++ -I` it."""
+    """The folder with `xla/ffi/api/ffi.h`, which kernels are compiled against: `g++ -I` it.
+
+    >>> import os
+    >>> os.path.exists(os.path.join(jax.ffi.include_dir(), "xla", "ffi", "api", "ffi.h"))
+    True
+    """
     return str(Path(jaxlib.__file__).parent / "include")
 
 
 def pycapsule(funcptr):
-    """A function of a library that ctypes loaded, as the PyCapsule that `register_ffi_target` takes."""
+    """A function of a library that ctypes loaded, as the PyCapsule that `register_ffi_target` takes.
+
+    >>> import ctypes
+    >>> type(jax.ffi.pycapsule(ctypes.pythonapi.Py_IncRef)).__name__
+    'PyCapsule'
+    """
     new = ctypes.pythonapi.PyCapsule_New
     new.restype, new.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
     return new(ctypes.cast(funcptr, ctypes.c_void_p), b"xla._CUSTOM_CALL_TARGET", None)

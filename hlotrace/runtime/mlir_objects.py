@@ -93,6 +93,16 @@ def build_ffi_lowering_function(call_target_name, *, operand_layouts=None, resul
     Its results are of the types that abstract evaluation says.  Layouts are orders of axes, minor first; by default the last
     axis is the minor one.  Attributes are added to `backend_config`; the rest are parameters of `mlir.custom_call`.
     `skip_ffi_layout_processing` leaves out layouts that are not given.
+
+    >>> from hlotrace.extend.core import Primitive
+    >>> from hlotrace.interpreters import mlir
+    >>> my_op = Primitive("my_op")
+    >>> _ = my_op.def_abstract_eval(lambda x, *, axis: x)
+    >>> def rule(ctx, x, *, axis):
+    ...     return jax.ffi.build_ffi_lowering_function("my_kernel")(ctx, x, axis=np.int64(axis)).results
+    >>> mlir.register_lowering(my_op, rule)
+    >>> "@my_kernel" in jax.jit(lambda x: my_op.bind(x, axis=1)).lower(jnp.ones(3)).as_text()
+    True
     """
     def call(ctx, *operands, **attributes):
         version = lowering_args.get("api_version", 4)
@@ -118,6 +128,14 @@ def ffi_lowering(call_target_name, *, operand_layouts=None, result_layouts=None,
     """The lowering rule of a primitive that is the call of a kernel, its parameters being attributes.
 
     See `build_ffi_lowering_function` for the arguments.
+
+    >>> from hlotrace.extend.core import Primitive
+    >>> from hlotrace.interpreters import mlir
+    >>> my_sort = Primitive("my_sort")
+    >>> _ = my_sort.def_abstract_eval(lambda x: x)
+    >>> mlir.register_lowering(my_sort, jax.ffi.ffi_lowering("my_sort_kernel"))
+    >>> "@my_sort_kernel" in jax.jit(my_sort.bind).lower(jnp.ones(3)).as_text()
+    True
     """
     call = build_ffi_lowering_function(
         call_target_name, operand_layouts=operand_layouts, result_layouts=result_layouts, backend_config=backend_config,
