@@ -80,6 +80,7 @@ _offer(globals(), "numpy", "tree", homes={
     "": "ad_checkpoint checkpoint_policies core custom_batching custom_derivatives debug distributed dlpack dtypes errors "
         "experimental export extend ffi flatten_util image interpreters lax lib memory nn ops random ref scipy sharding "
         "stages topologies tree_util typing version",
+    "api.axis_types": "smap",
     "api.make_arrays": "make_array_from_callback make_array_from_process_local_data make_array_from_single_device_arrays",
     "api.mesh": "make_mesh",
     "api.pmap": "pmap",

@@ -190,7 +190,7 @@ LOCAL_IMPORTS = {
         hlotrace.api.distributed: socket
         hlotrace.api.jit: hlotrace.api.shardings hlotrace.inspection.retraces hlotrace.transforms.key_reuse
         hlotrace.api.laid: hlotrace.api.shardings
-        hlotrace.api.stages: hlotrace.api.shardings hlotrace.runtime.layouts
+        hlotrace.api.stages: hlotrace.api.shardings hlotrace.runtime.layouts hlotrace.sharding.layout hlotrace.sharding.spec
         hlotrace.api.misc: hlotrace.api.shardings hlotrace.sharding.mesh hlotrace.sharding.named hlotrace.sharding.spec
         hlotrace.core.errors: difflib
         hlotrace.core.importing: importlib.util

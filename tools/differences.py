@@ -179,6 +179,17 @@ ON_PURPOSE = [
      "test_a_program_is_one_object"),
 ]
 
+# (class, JAX's attributes that its objects lack, why)
+LACKING = [
+    ("Array", "device_buffer device_buffers", "JAX refuses them too: `addressable_data(0)`, `addressable_shards`"),
+    ("Array", "traceback unsafe_raw_buffer", "of jaxlib's arrays; here an array holds a buffer, and knows no line"),
+    ("custom_vjp", "defremat defremat_with_logs defvjp_with_accums defvjp_with_logs",
+     "accumulators and logs of JAX's own backward pass"),
+    ("stages.Traced", "physicalize", "keys become words where a program is lowered"),
+    ("stages.Compiled", "call", "of JAX's own calls: call the object"),
+    ("sharding.PartitionSpec", "unreduced reduced unreduced_kind", "are there and empty: types carry no shardings"),
+]
+
 
 def table(head, rows):
     """A Markdown table."""
@@ -206,6 +217,11 @@ def refusals():
                 relative = path.relative_to(ROOT / "hlotrace")
                 found[relative.parts[0]].append((relative.with_suffix("").as_posix(), _words(node.exc.args[0])))
     return found
+
+
+def lacking():
+    rows = [(f"`{kind}`", ", ".join(f"`{name}`" for name in names.split()), why) for kind, names, why in LACKING]
+    return table(["class", "attributes", "why"], rows)
 
 
 def not_done():
@@ -258,6 +274,7 @@ def page():
         "## On purpose", on_purpose(),
         "## What is not done yet, and raises", "A parameter is never ignored: it does what it says, or raises "
         "NotImplementedError. JAX refuses some of these too, such as `out=`.", not_done(),
+        "## Attributes of classes that have no meaning here", lacking(),
         "## Options", options(), "## Names that are missing", missing()]) + "\n"
 
 

@@ -134,6 +134,7 @@ class custom_jvp(_Custom):
     `nondiff_argnums` name arguments that are not differentiated; the rule gets them first.
     """
     rule = None
+    jvp = property(lambda self: self.rule)      # under JAX's name
 
     def defjvp(self, jvp, symbolic_zeros=False):
         """Set the rule: (*nondiff, primals, tangents) -> (out, tangent_out).  Returns `jvp`.

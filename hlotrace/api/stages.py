@@ -1,9 +1,13 @@
 """Ahead of time: trace, lower, compile, each step open to look into; eval_shape."""
+import dataclasses
+from typing import Any
+
 from ..core import dtypes, tree
 from ..core.avals import ShapedArray, is_arraylike
 from ..core.boundary import boundaries
 from ..core.config import config, state
 from ..core.errors import not_callable
+from ..core.jaxpr import eval_jaxpr
 from ..core.platforms import platform_named
 from ..core.trace import Tracer
 from ..primitives.common import canonical_shape
@@ -19,12 +23,17 @@ from .signatures import static_values
 class ShapeDtypeStruct:
     """The type of an array without its data: `shape`, `dtype`; stands for an argument of `lower` and `eval_shape`.
 
-    `sharding` is a Sharding, a Device, or a PartitionSpec of the current mesh.  `vma` names the manual axes of a `shard_map`
-    along which it differs between devices.
+    `sharding` is a Sharding, a Format, a Device, or a PartitionSpec of the current mesh.  `manual_axis_type` (or `vma`, the
+    names alone) says along which manual axes of a `shard_map` it differs between devices.  `is_ref=True`, for the type of a
+    Ref, is not supported.
     """
     __slots__ = ("shape", "dtype", "sharding", "weak_type", "vma")
+    is_ref = False
 
-    def __init__(self, shape, dtype, *, sharding=None, weak_type=False, vma=None):
+    def __init__(self, shape, dtype, *, sharding=None, weak_type=False, vma=None, manual_axis_type=None, is_ref=False):
+        if is_ref:
+            raise NotImplementedError("ShapeDtypeStruct: is_ref=True: only arrays have types here; trace with a Ref itself")
+        vma = manual_axis_type.varying if manual_axis_type is not None else vma
         if dtype is None:
             raise ValueError(f"ShapeDtypeStruct: dtype must be specified, got None beside shape {shape}: give one such as "
                              "jnp.float32")
@@ -48,6 +57,18 @@ class ShapeDtypeStruct:
         TypeError for something else.
         """
         return struct_of(abstract(x), evaluate.lies(x))
+
+    @property
+    def format(self):
+        """The Format: a layout, which is open, and the sharding."""
+        from ..sharding.layout import Format  # few ask
+        return Format(None, self.sharding)
+
+    @property
+    def manual_axis_type(self):
+        """The ManualAxisType of a value that differs along manual axes, otherwise None."""
+        from ..sharding.spec import ManualAxisType  # few ask
+        return ManualAxisType(varying=self.vma) if self.vma else None
 
     ndim = property(lambda self: len(self.shape))
     size = property(lambda self: ShapedArray(self.shape, self.dtype).size)
@@ -81,9 +102,35 @@ def struct_of(aval, sharding=None):
     return ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=aval.weak_type, sharding=sharding, vma=aval.vma)
 
 
+CompilerOptions = dict[str, Any]
+
+
+@dataclasses.dataclass(frozen=True)
+class ArgInfo:
+    """What is known of an argument: its type, and whether its memory is given away."""
+    _aval: ShapedArray
+    donated: bool
+    shape = property(lambda self: self._aval.shape)
+    dtype = property(lambda self: self._aval.dtype)
+
+
+class _Stage:
+    """What is known at each stage, from `in_tree`, `in_avals` and `_donated_leaves`, the places of donated leaves."""
+    __slots__ = ()
+    donate_argnums = property(lambda self: tuple(sorted(self._donated_leaves)))
+
+    @property
+    def args_info(self):
+        """An ArgInfo for each argument, (positional, keyword)."""
+        leaves = tree.tree_leaves(self.in_avals)
+        return self.in_tree.unflatten([ArgInfo(a, i in self._donated_leaves) for i, a in enumerate(leaves)])
+
+
 @boundaries
-class Traced:
+class Traced(_Stage):
     """A function traced for given argument types.  `jaxpr` is the program, `out_info` the types of its results."""
+
+    __slots__ = ("__dict__", "__weakref__", "fun_name")
 
     def __init__(self, traced, jitted, flat, key):
         self._key, self._trace_key = key, state.trace_key      # under which what is made of it is found by calls
@@ -113,11 +160,35 @@ class Traced:
     def in_avals(self):
         return self._traced.in_tree.unflatten(self._traced.jaxpr.in_avals)
 
-    args_info = in_avals
+    @property
+    def out_avals(self):
+        return self._traced.out_tree.unflatten(self._traced.closed.out_avals)
+
+    _donated_leaves = property(lambda self: self._traced.donated)
 
     @property
     def effects(self):
         return self._traced.jaxpr.effects
+
+    @property
+    def lojax(self):
+        """The program over arrays alone: this one, as there are no other types here."""
+        return self
+
+    def with_consts_as_arg(self):
+        """(the values that the program has taken from around it, the same traced with a list of them as first argument)."""
+        consts, jaxpr = list(self._traced.consts), self._traced.closed
+
+        def fun(consts, *args, **kwargs):
+            return self._traced.out_tree.unflatten(eval_jaxpr(jaxpr, (), *consts, *tree.tree_leaves((args, kwargs))))
+        fun.__name__ = self.fun_name
+        args, kwargs = self.in_tree.unflatten([struct_of(a) for a in tree.tree_leaves(self.in_avals)])
+        return consts, type(self._jitted)(fun).trace([struct_of(abstract(c)) for c in consts], *args, **kwargs)
+
+    def closure_convert(self):
+        """(the values that the program has taken from around it, a function of a list of them and of the arguments)."""
+        consts, traced = self.with_consts_as_arg()
+        return consts, traced._jitted._fun
 
     def lower(self, *, lowering_platforms=None, platform=None):
         """StableHLO for the devices that arguments and shardings name (otherwise the default one), or for a platform."""
@@ -129,7 +200,7 @@ class Traced:
 
 
 @boundaries
-class Lowered:
+class Lowered(_Stage):
     """A program as StableHLO."""
 
     def __init__(self, traced, platform=None):
@@ -144,7 +215,7 @@ class Lowered:
     out_tree = property(lambda self: self._traced.out_tree)
     out_info = property(lambda self: self._stage.out_info)
     in_avals = property(lambda self: self._stage.in_avals)
-    args_info = in_avals
+    _donated_leaves = property(lambda self: self._stage._donated_leaves)
     fun_name = property(lambda self: self._stage.fun_name)
 
     def _lowered(self, debug_info):
@@ -204,7 +275,7 @@ class Lowered:
 
 
 @boundaries
-class Compiled:
+class Compiled(_Stage):
     """A compiled program: call it with arguments of exactly the types it was compiled for."""
 
     def __init__(self, lowered, executable):
@@ -218,7 +289,7 @@ class Compiled:
     out_info = property(lambda self: self._lowered.out_info)
     out_avals = property(lambda self: self._lowered._traced.closed.out_avals)
     in_avals = property(lambda self: self._lowered.in_avals)
-    args_info = in_avals
+    _donated_leaves = property(lambda self: self._lowered._donated_leaves)
     fun_name = property(lambda self: self._lowered.fun_name)
 
     @property

@@ -36,6 +36,13 @@ class Absent:
         raise NoSuchName(kind if owner is None else owner, self.name)
 
 
+class Concrete(Absent):
+    """Stands in the class of all arrays for an attribute that concrete ones have; asked of a traced one, it says so."""
+
+    def __get__(self, owner: Any, kind: type) -> Any:
+        return self if owner is None else super().__get__(owner, kind)
+
+
 def words(owner: Any, name: str) -> str:
     """What to say where `owner`, a module of this package or an array, does not have `name`."""
     of_module = isinstance(owner, ModuleType)

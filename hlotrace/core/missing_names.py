@@ -4,9 +4,9 @@ NAMES = {       # a module, as "numpy", or "Array": names
     "": (
         "CompilerEffortLevel Inline ad allow_f16_reductions api_util array_garbage_collection_guard auto_pcast "
         "check_tracer_leaks ds enable_checks jax2tf_associative_scan_reductions make_user_context monitoring no_execution "
-        "no_tracing print_environment_info profiler remove_size_one_mesh_axis_from_type smap thread_guard"),
+        "no_tracing print_environment_info profiler remove_size_one_mesh_axis_from_type thread_guard"),
     "Array": (
-        "device_buffer device_buffers platform traceback unsafe_raw_buffer"),
+        "device_buffer device_buffers traceback unsafe_raw_buffer"),
     "api_util": (
         "argnums_partial debug_info donation_vector flatten_axes flatten_fun flatten_fun_nokwargs rebase_donate_argnums "
         "safe_map shaped_abstractify"),
@@ -207,11 +207,6 @@ NAMES = {       # a module, as "numpy", or "Array": names
         "logpdf pdf"),
     "scipy.stats.wrapcauchy": (
         "logpdf pdf"),
-    "sharding": (
-        "AbstractDevice ManualAxisType UnreducedKind auto_axes explicit_axes make_single_device_sharding no_collectives "
-        "reshard"),
-    "stages": (
-        "ArgInfo CompilerOptions"),
     "test_util": (
         "check_grads check_jvp check_vjp"),
 }

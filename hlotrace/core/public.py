@@ -14,8 +14,8 @@ def offer(namespace: dict[str, Any], *more: str, homes: Mapping[str, str] | None
 
     That is `__all__` where there is one; otherwise its names that have no underscore in front and are no modules, since
     those it only uses.  `more` are the names it offers besides, such as its public modules.  `homes` are those that are
-    imported when they are first used, {home: names}: names that the module `home` of this package has, or, where `home`
-    is "", modules of the package.
+    imported when they are first used, {home: names}: names that the module `home` of this package has (".api.jit": of the
+    package around it), or, where `home` is "", modules of the package.
     """
     for name, value in namespace.items():
         if not name.startswith("_"):
@@ -52,7 +52,7 @@ def _reader(namespace: dict[str, Any], late: Mapping[str, str]) -> Callable[[str
                 fold(error)
                 raise
         home = late[name]
-        value = getattr(import_module(f"{package}.{home}"), name) if home else import_module(f"{package}.{name}")
+        value = getattr(import_module(f".{home}", package), name) if home else import_module(f"{package}.{name}")
         namespace[name] = value = entered(value, package, name)     # read once
         return value
     return read

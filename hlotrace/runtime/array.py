@@ -8,7 +8,7 @@ from ..core.array import Array
 from ..core.avals import ShapedArray, aval_of, physical, register_aval
 from ..core.boundary import boundaries, leave
 from ..core.kept import Kept
-from ..core.missing import Absent
+from ..core.missing import Concrete
 from ..core.trace import JaxprTrace, Tracer
 from ..sharding.base import is_local
 from . import binding, callbacks, client, guards, placement, shards
@@ -191,6 +191,10 @@ class ArrayImpl(Array):
         """The set of devices that hold the array."""
         return self.sharding.device_set
 
+    def platform(self):
+        """The name of the platform that holds the array, such as "cpu"."""
+        return next(iter(self.sharding.device_set)).platform
+
     @property
     def committed(self):
         return self._committed
@@ -275,8 +279,8 @@ def _unpickle(value, aval):
 
 register_aval(ArrayImpl, lambda value: value.aval)
 for _name in vars(ArrayImpl):
-    if not _name.startswith("_") and not hasattr(Tracer, _name):
-        setattr(Tracer, _name, Absent(_name))
+    if not _name.startswith("_") and (not hasattr(Tracer, _name) or _name == "item"):
+        setattr(Array, _name, Concrete(_name))
 
 
 def put(value, aval, device):

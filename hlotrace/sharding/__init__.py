@@ -9,6 +9,8 @@ _offer(globals(), homes={
     "mesh": "AbstractMesh AxisType Mesh get_abstract_mesh get_mesh set_mesh use_abstract_mesh use_mesh",
     "named": "NamedSharding",
     "positional": "PositionalSharding",
-    "single": "SingleDeviceSharding",
-    "spec": "P PartitionSpec",
+    "single": "SingleDeviceSharding make_single_device_sharding",
+    "spec": "AbstractDevice ManualAxisType P PartitionSpec UnreducedKind",
+    ".api.axis_types": "auto_axes explicit_axes no_collectives",
+    ".api.shardings": "reshard",
 })

@@ -77,6 +77,11 @@ class Sharding:
         return {device for device in self._devices if is_local(device)}
 
     @property
+    def has_addressable_devices(self):
+        """Does this process hold some of the devices?"""
+        return bool(self.addressable_devices)
+
+    @property
     def is_fully_addressable(self):
         """Does this process hold every device?"""
         return all(map(is_local, self._devices))

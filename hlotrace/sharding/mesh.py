@@ -67,6 +67,7 @@ _interned: dict = {}
 
 class _Axes:
     """What both kinds of mesh know.  Equal meshes are one object, so they compare and hash by identity."""
+    __slots__ = ("__dict__", "__weakref__", "axis_names", "axis_sizes", "axis_types", "size")
 
     @classmethod
     def _intern(cls, *key):
@@ -103,6 +104,14 @@ class _Axes:
     auto_axes = property(lambda self: self._of_type(AxisType.Auto))
     explicit_axes = property(lambda self: self._of_type(AxisType.Explicit))
     manual_axes = property(lambda self: self._of_type(AxisType.Manual))
+
+    def _only(self, *types):
+        return all(type_ in types for type_ in self.axis_types)
+
+    are_all_axes_auto = property(lambda self: self._only(AxisType.Auto))
+    are_all_axes_explicit = property(lambda self: self._only(AxisType.Explicit))
+    are_all_axes_manual = property(lambda self: self._only(AxisType.Manual))
+    are_all_axes_explicit_or_manual = property(lambda self: self._only(AxisType.Explicit, AxisType.Manual))
 
     def __enter__(self):
         """A bare `with mesh:` gives bare PartitionSpecs a meaning, and does no more."""
@@ -159,7 +168,35 @@ class Mesh(_Axes):
         self._devices = devices
         self.devices = np.array(devices, dtype=object).reshape(axis_sizes)
         self.devices.flags.writeable = False
-        self.local_devices = [device for device in devices if is_local(device)]
+
+    @property
+    def local_devices(self):
+        """Those that this process holds."""
+        return [device for device in self._devices if is_local(device)]
+
+    @property
+    def is_multi_process(self):
+        """Do other processes hold some of the devices?"""
+        return len(self.local_devices) < self.size
+
+    @property
+    def is_scalar(self):
+        """Is it one device?"""
+        return self.size == 1
+
+    @property
+    def local_mesh(self):
+        """The mesh of this process's devices.  ValueError where they are no block of this one."""
+        here = np.vectorize(is_local, otypes=[bool])(self.devices)
+        block = np.ix_(*[np.flatnonzero(here.any(tuple({*range(here.ndim)} - {i}))) for i in range(here.ndim)])
+        if not here[block].all() or not here.any():
+            raise ValueError(f"{self}: the devices of this process are no block of it, so there is no mesh of them")
+        return self.update(devices=self.devices[block])
+
+    def update(self, devices=None, axis_names=None, axis_types=None):
+        """The same but for what is given."""
+        return Mesh(self.devices if devices is None else devices, self.axis_names if axis_names is None else axis_names,
+                    self.axis_types if axis_types is None else axis_types)
 
     @property
     def device_ids(self):
@@ -186,6 +223,12 @@ class AbstractMesh(_Axes):
     @property
     def abstract_mesh(self):
         return self
+
+    def update(self, axis_sizes=None, axis_names=None, axis_types=None):
+        """The same but for what is given."""
+        return AbstractMesh(self.axis_sizes if axis_sizes is None else axis_sizes,
+                            self.axis_names if axis_names is None else axis_names,
+                            self.axis_types if axis_types is None else axis_types)
 
     def __reduce__(self):
         return AbstractMesh, (self.axis_sizes, self.axis_names, self.axis_types)

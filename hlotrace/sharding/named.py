@@ -16,6 +16,7 @@ class NamedSharding(Sharding):
 
     Raises ValueError for an axis that the mesh does not have and for one that is used twice.
     """
+    __slots__ = ("mesh", "spec")
 
     def __init__(self, mesh, spec, memory_kind=None):
         if not isinstance(mesh, (Mesh, AbstractMesh)):
@@ -65,6 +66,15 @@ class NamedSharding(Sharding):
         if len(self.spec) > ndim:
             raise ValueError(f"{self} is for arrays of rank {len(self.spec)} or more, as {self.spec} has {len(self.spec)} "
                              f"entries; the array has rank {ndim}. Drop entries from the spec.")
+
+    def check_compatible_aval(self, aval_shape):
+        """ValueError if arrays of this shape have too few dimensions."""
+        self.check_rank(len(aval_shape))
+
+    @property
+    def replicated_axes(self):
+        """The mesh axes over which devices hold copies."""
+        return frozenset(self.mesh.axis_names) - {*self._used}
 
     def _tiles(self, ndim):
         self.check_rank(ndim)

@@ -30,3 +30,12 @@ class SingleDeviceSharding(Sharding):
 
     def __repr__(self):
         return f"SingleDeviceSharding(device={self._device!r}{self._memory_repr()})"
+
+
+def make_single_device_sharding(device, *, memory_kind=None):
+    """The sharding of an array that lies whole on one device.
+
+    >>> jax.sharding.make_single_device_sharding(jax.devices()[0]).num_devices
+    1
+    """
+    return SingleDeviceSharding(device, memory_kind=memory_kind)

@@ -1,5 +1,39 @@
-"""PartitionSpec: for each dimension of an array, the mesh axes that split it."""
+"""PartitionSpec: for each dimension of an array, the mesh axes that split it.  What types could say besides, and do not."""
+import enum
+from typing import NamedTuple
+
 from ..core.boundary import boundaries
+
+
+class UnreducedKind(enum.Enum):
+    """What would still be to be done over the mesh axes of an unreduced value; there are none here."""
+    sum = 1
+    max = 2
+    min = 3
+
+
+def _nothing_unreduced(what, **given):
+    if any(given.values()):
+        words = ", ".join(f"{name}={value!r}" for name, value in given.items() if value)
+        raise NotImplementedError(f"{what}: {words} need shardings in types, which hlotrace does not have (yet); sum with "
+                                  "lax.psum in a shard_map")
+
+
+class ManualAxisType(NamedTuple("ManualAxisType", [("varying", frozenset), ("unreduced", frozenset), ("reduced", frozenset),
+                                                   ("unreduced_kind", object)])):
+    """Over which manual axes of a `shard_map` a value differs between devices.  Axes that are unreduced raise."""
+    __slots__ = ()
+
+    def __new__(cls, *, varying=frozenset(), unreduced=frozenset(), reduced=frozenset(), unreduced_kind=None):
+        _nothing_unreduced("ManualAxisType", unreduced=unreduced, reduced=reduced, unreduced_kind=unreduced_kind)
+        return super().__new__(cls, frozenset(varying), frozenset(), frozenset(), None)
+
+
+class AbstractDevice(NamedTuple):
+    """A kind of device, such as programs are compiled for."""
+    device_kind: str
+    num_cores: int | None
+    platform: str
 
 
 class _Unconstrained:
@@ -32,11 +66,10 @@ class PartitionSpec:
     __slots__ = ("_partitions",)
     UNCONSTRAINED = _UNCONSTRAINED      # the compiler may choose
     unreduced = reduced = frozenset()   # mesh axes over which a sum is still to be taken: there are none
+    unreduced_kind = None
 
-    def __init__(self, *partitions, unreduced=frozenset(), reduced=frozenset()):
-        if unreduced or reduced:
-            raise NotImplementedError(f"PartitionSpec: unreduced={unreduced!r} and reduced={reduced!r} need shardings in "
-                                      "types, which hlotrace does not have (yet); sum with lax.psum in a shard_map")
+    def __init__(self, *partitions, unreduced=frozenset(), reduced=frozenset(), unreduced_kind=None):
+        _nothing_unreduced("PartitionSpec", unreduced=unreduced, reduced=reduced, unreduced_kind=unreduced_kind)
         self._partitions = tuple(_entry(i, entry) for i, entry in enumerate(partitions))
 
     partitions = property(lambda self: self._partitions)
@@ -49,6 +82,16 @@ class PartitionSpec:
     def update(self, **changes):
         """The same but for `partitions`, a sequence of entries."""
         return PartitionSpec(*changes.pop("partitions", self._partitions), **changes)
+
+    def to_tangent_spec(self):
+        """That of a tangent, which lies as its primal does."""
+        return self
+
+    to_ct_spec = to_tangent_spec        # a cotangent too
+
+    def to_lo(self):
+        """The specs of the arrays that a value is made of: of an array, itself."""
+        return [self]
 
     def __len__(self):
         return len(self._partitions)
