@@ -77,9 +77,9 @@ __version__ = "0.1.0"
 __version_info__ = tuple(map(int, __version__.split(".")))
 
 _offer(globals(), "numpy", "tree", homes={
-    "": "ad_checkpoint checkpoint_policies core custom_batching custom_derivatives debug distributed dlpack dtypes errors "
-        "experimental export extend ffi flatten_util image interpreters lax lib memory nn ops random ref scipy sharding "
-        "stages topologies tree_util typing version",
+    "": "ad_checkpoint api_util checkpoint_policies core custom_batching custom_derivatives debug distributed dlpack dtypes "
+        "errors experimental export extend ffi flatten_util image interpreters lax lib memory nn ops random ref scipy "
+        "sharding stages topologies tree_util typing version",
     "api.axis_types": "smap",
     "api.make_arrays": "make_array_from_callback make_array_from_process_local_data make_array_from_single_device_arrays",
     "api.mesh": "make_mesh",

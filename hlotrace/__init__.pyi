@@ -2,7 +2,7 @@
 import numpy as np
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from hlotrace import (
-    ad_checkpoint as ad_checkpoint, checkpoint_policies as checkpoint_policies, core as core,
+    ad_checkpoint as ad_checkpoint, api_util as api_util, checkpoint_policies as checkpoint_policies, core as core,
     custom_batching as custom_batching, custom_derivatives as custom_derivatives, debug as debug, distributed as distributed,
     dlpack as dlpack, dtypes as dtypes, errors as errors, experimental as experimental, export as export, extend as extend,
     ffi as ffi, flatten_util as flatten_util, image as image, interpreters as interpreters, lax as lax, lib as lib,
@@ -19,22 +19,23 @@ from hlotrace.typing import ArrayLike, DTypeLike
 from typing import Any, ClassVar, Literal, overload
 
 __all__ = [
-    'Array', 'Device', 'NamedSharding', 'P', 'Ref', 'ShapeDtypeStruct', 'Shard', 'ad_checkpoint', 'block_until_ready',
-    'checking_leaks', 'checkpoint', 'checkpoint_policies', 'clear_caches', 'closure_convert', 'config', 'copy_to_host_async',
-    'core', 'custom_batching', 'custom_derivatives', 'custom_gradient', 'custom_jvp', 'custom_vjp', 'debug', 'debug_infs',
-    'debug_key_reuse', 'debug_nans', 'default_backend', 'default_device', 'default_matmul_precision', 'default_prng_impl',
-    'device_count', 'device_get', 'device_put', 'devices', 'disable_jit', 'distributed', 'dlpack', 'dtypes',
-    'effects_barrier', 'empty_ref', 'enable_custom_prng', 'enable_x64', 'ensure_compile_time_eval', 'errors', 'eval_shape',
-    'experimental', 'explain_cache_misses', 'export', 'extend', 'ffi', 'flatten_util', 'float0', 'free_ref', 'freeze',
-    'fwd_and_bwd', 'get_abstract_mesh', 'get_mesh', 'grad', 'hessian', 'host_count', 'host_id', 'host_ids', 'image',
-    'interpreters', 'jacfwd', 'jacobian', 'jacrev', 'jit', 'jvp', 'lax', 'legacy_prng_key', 'lib', 'linear_transpose',
-    'linearize', 'live_arrays', 'local_device_count', 'local_devices', 'log_compiles', 'make_array_from_callback',
-    'make_array_from_process_local_data', 'make_array_from_single_device_arrays', 'make_jaxpr', 'make_mesh', 'memory',
-    'named_call', 'named_scope', 'new_ref', 'nn', 'numpy', 'numpy_dtype_promotion', 'numpy_rank_promotion', 'ops', 'pmap',
-    'process_count', 'process_index', 'process_indices', 'pure_callback', 'random', 'ref', 'remat', 'reshard', 'scipy',
-    'set_mesh', 'shard_map', 'sharding', 'smap', 'softmax_custom_jvp', 'stages', 'threefry_partitionable', 'topologies',
-    'transfer_guard', 'transfer_guard_device_to_device', 'transfer_guard_device_to_host', 'transfer_guard_host_to_device',
-    'tree', 'tree_util', 'typeof', 'typing', 'use_abstract_mesh', 'value_and_grad', 'version', 'vjp', 'vmap',
+    'Array', 'Device', 'NamedSharding', 'P', 'Ref', 'ShapeDtypeStruct', 'Shard', 'ad_checkpoint', 'api_util',
+    'block_until_ready', 'checking_leaks', 'checkpoint', 'checkpoint_policies', 'clear_caches', 'closure_convert', 'config',
+    'copy_to_host_async', 'core', 'custom_batching', 'custom_derivatives', 'custom_gradient', 'custom_jvp', 'custom_vjp',
+    'debug', 'debug_infs', 'debug_key_reuse', 'debug_nans', 'default_backend', 'default_device', 'default_matmul_precision',
+    'default_prng_impl', 'device_count', 'device_get', 'device_put', 'devices', 'disable_jit', 'distributed', 'dlpack',
+    'dtypes', 'effects_barrier', 'empty_ref', 'enable_custom_prng', 'enable_x64', 'ensure_compile_time_eval', 'errors',
+    'eval_shape', 'experimental', 'explain_cache_misses', 'export', 'extend', 'ffi', 'flatten_util', 'float0', 'free_ref',
+    'freeze', 'fwd_and_bwd', 'get_abstract_mesh', 'get_mesh', 'grad', 'hessian', 'host_count', 'host_id', 'host_ids',
+    'image', 'interpreters', 'jacfwd', 'jacobian', 'jacrev', 'jit', 'jvp', 'lax', 'legacy_prng_key', 'lib',
+    'linear_transpose', 'linearize', 'live_arrays', 'local_device_count', 'local_devices', 'log_compiles',
+    'make_array_from_callback', 'make_array_from_process_local_data', 'make_array_from_single_device_arrays', 'make_jaxpr',
+    'make_mesh', 'memory', 'named_call', 'named_scope', 'new_ref', 'nn', 'numpy', 'numpy_dtype_promotion',
+    'numpy_rank_promotion', 'ops', 'pmap', 'process_count', 'process_index', 'process_indices', 'pure_callback', 'random',
+    'ref', 'remat', 'reshard', 'scipy', 'set_mesh', 'shard_map', 'sharding', 'smap', 'softmax_custom_jvp', 'stages',
+    'threefry_partitionable', 'topologies', 'transfer_guard', 'transfer_guard_device_to_device',
+    'transfer_guard_device_to_host', 'transfer_guard_host_to_device', 'tree', 'tree_util', 'typeof', 'typing',
+    'use_abstract_mesh', 'value_and_grad', 'version', 'vjp', 'vmap',
 ]
 
 class Array:

@@ -32,6 +32,8 @@ EXEMPT = {
     "core/surface.py:Jaxpr.__new__": {"effects", "debug_info"},
     "core/surface.py:new_jaxpr_eqn": {"ctx"},
     "core/surface.py:get_opaque_trace_state": {"convention"},           # which library asks
+    "interpreters/mlir.py:core_call_lowering": {"name", "params"},      # names of functions are those of programs
+    "interpreters/mlir.py:jaxpr_subcomp": {"name_stack", "outer_traceback"},    # scopes and lines are those of the program
     "interpreters/mlir.py:register_lowering": {"inline", "cacheable"},  # hints: the operations are the same
     "nn/initializers.py:Initializer.__call__": {"key", "shape", "dtype", "out_sharding"},     # a Protocol's
     "nn/initializers.py:zeros": {"key"},                                # an initializer that draws nothing

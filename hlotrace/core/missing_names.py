@@ -2,14 +2,11 @@
 
 NAMES = {       # a module, as "numpy", or "Array": names
     "": (
-        "CompilerEffortLevel Inline ad allow_f16_reductions api_util array_garbage_collection_guard auto_pcast "
-        "check_tracer_leaks ds enable_checks jax2tf_associative_scan_reductions make_user_context monitoring no_execution "
-        "no_tracing print_environment_info profiler remove_size_one_mesh_axis_from_type thread_guard"),
+        "CompilerEffortLevel Inline ad allow_f16_reductions array_garbage_collection_guard auto_pcast check_tracer_leaks "
+        "ds enable_checks jax2tf_associative_scan_reductions make_user_context monitoring no_execution no_tracing "
+        "print_environment_info profiler remove_size_one_mesh_axis_from_type thread_guard"),
     "Array": (
         "device_buffer device_buffers traceback unsafe_raw_buffer"),
-    "api_util": (
-        "argnums_partial debug_info donation_vector flatten_axes flatten_fun flatten_fun_nokwargs rebase_donate_argnums "
-        "safe_map shaped_abstractify"),
     "debug": (
         "DebugEffect OrderedDebugEffect breakpoint log"),
     "example_libraries.optimizers": (
@@ -90,42 +87,31 @@ NAMES = {       # a module, as "numpy", or "Array": names
     "experimental.xla_metadata": (
         "fuse_limit set_xla_metadata"),
     "extend": (
-        "lowering mlir pallas sharding xla"),
+        "lowering pallas xla"),
     "extend.backend": (
         "backend_xla_version clear_backends get_compile_options register_backend_cache register_backend_factory"),
     "extend.core": (
-        "AbstractToken TraceTag create_call_primitive eval_jaxpr_transpose register_call_primitive_rules"),
+        "TraceTag create_call_primitive eval_jaxpr_transpose register_call_primitive_rules"),
     "extend.core.primitives": (
         "create_call_primitive empty2_p eval_jaxpr_transpose polynomial_p ragged_all_to_all_p random_seed_p "
         "register_call_primitive_rules"),
-    "extend.linear_util": (
-        "cache"),
-    "extend.mlir": (
-        "deserialize_portable_artifact hlo_to_stablehlo lower_with_sharding_in_types refine_polymorphic_shapes "
-        "serialize_portable_artifact"),
     "extend.sharding": (
-        "GSPMDSharding get_hlo_sharding_from_serialized_proto get_op_sharding_from_serialized_proto "
-        "get_serialized_proto_from_hlo_sharding"),
-    "extend.source_info_util": (
-        "transform_name_stack user_context"),
+        "GSPMDSharding"),
     "interpreters.ad": (
-        "backward_pass jvp jvp_jaxpr linearize"),
+        "linearize"),
     "interpreters.batching": (
-        "batch_jaxpr_axes batch_subtrace register_vmappable unregister_vmappable zero_if_mapped"),
+        "batch_subtrace register_vmappable unregister_vmappable zero_if_mapped"),
     "interpreters.mlir": (
-        "AxisContext ConstantHandler DEVICE_TO_DEVICE_TYPE LoweringParameters LoweringResult LoweringRule Mesh "
-        "MeshAxisName RECV_FROM_HOST_TYPE SEND_TO_HOST_TYPE SPMDAxisContext ShapePolyLoweringState ShardingContext Token "
-        "TokenSet core_call_lowering ir_tree_registry ir_type_handlers jaxpr_subcomp lower_jaxpr_to_fun "
-        "lower_jaxpr_to_module lowerable_effects merge_mlir_modules register_constant_handler token_type "
-        "unflatten_ir_values_like_types"),
+        "AxisContext ConstantHandler LoweringParameters LoweringResult SPMDAxisContext ShapePolyLoweringState "
+        "ShardingContext Token TokenSet ir_tree_registry ir_type_handlers lower_jaxpr_to_module lowerable_effects "
+        "merge_mlir_modules register_constant_handler"),
     "interpreters.partial_eval": (
-        "Val abstract_eval_fun custom_partial_eval_rules dce_jaxpr_call_rule dce_jaxpr_closed_call_rule dce_jaxpr_consts "
-        "lower_jaxpr lower_jaxpr2 move_binders_to_back new_eqn_recipe partial_eval_jaxpr_custom_rules "
-        "partial_eval_jaxpr_nounits prune_closed_jaxpr_outputs"),
+        "custom_partial_eval_rules dce_jaxpr_call_rule dce_jaxpr_closed_call_rule lower_jaxpr lower_jaxpr2 new_eqn_recipe "
+        "partial_eval_jaxpr_custom_rules"),
     "interpreters.pxla": (
         "create_compile_options"),
     "interpreters.xla": (
-        "Backend canonicalize_dtype_handlers"),
+        "canonicalize_dtype_handlers"),
     "lax": (
         "polynomial_p psum_scatter_start ragged_all_to_all_p"),
     "monitoring": (

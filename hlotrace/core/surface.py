@@ -12,7 +12,7 @@ from .avals import aval_of as get_aval
 from .config import state
 from .dimension import InconclusiveDimensionOperation, max_dim, min_dim
 from .dtypes import tangent_dtype as primal_dtype_to_tangent_dtype
-from .effects import Effect
+from .effects import ORDER, Effect
 from .errors import JaxprTypeError
 from .jaxpr import Eqn as JaxprEqn
 from .jaxpr import Jaxpr as Program
@@ -22,7 +22,7 @@ from .primitive import Primitive
 from .trace import EVAL, Trace, Tracer, ensure_compile_time_eval, entering, raise_to_shaped
 
 __all__ = [
-    "AbstractValue", "Atom", "ClosedJaxpr", "DebugInfo", "DropVar", "Effect", "Effects",
+    "AbstractValue", "Atom", "ClosedJaxpr", "AbstractToken", "DebugInfo", "DropVar", "Effect", "Effects",
     "InconclusiveDimensionOperation", "Jaxpr", "JaxprEqn", "JaxprTypeError", "Literal", "ParamDict", "Primitive",
     "ShapedArray", "Token", "Trace", "Tracer", "Value", "Var", "array_types", "check_jaxpr", "concrete_or_error",
     "ensure_compile_time_eval", "eval_context", "eval_jaxpr", "find_top_trace", "gensym", "get_aval",
@@ -56,6 +56,18 @@ class Token:
 
     def __repr__(self):
         return "Token()"
+
+
+class _TokenType(type):
+    def __instancecheck__(cls, value):
+        return value is ORDER.aval
+
+
+class AbstractToken(metaclass=_TokenType):
+    """The type of tokens inside of programs: `AbstractToken()` is the one there is."""
+
+    def __new__(cls):
+        return ORDER.aval
 
 
 class DebugInfo(NamedTuple):

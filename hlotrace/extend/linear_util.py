@@ -6,9 +6,10 @@ for the functions whose names end in 2, a function that is given the function to
 import functools
 
 from ..api.signatures import name_of
+from ..core.kept import kept
 from ..core.public import explain as _explain
 
-__all__ = ["StoreException", "WrappedFun", "merge_linear_aux", "transformation", "transformation2",
+__all__ = ["StoreException", "WrappedFun", "cache", "merge_linear_aux", "transformation", "transformation2",
            "transformation_with_aux", "transformation_with_aux2", "wrap_init"]
 
 
@@ -42,16 +43,26 @@ class Store:
 class WrappedFun:
     """A function, wrapped in steps: `call_wrapped(*args, **kwargs)`.  `f` is the function itself."""
 
-    def __init__(self, f, call, params, debug_info=None):
-        self.f, self._call, self.params, self.debug_info = f, call, params, debug_info
+    def __init__(self, f, call, params, debug_info=None, steps=()):
+        self.f, self._call, self.params, self.debug_info, self.steps = f, call, params, debug_info, steps
 
     __name__ = property(lambda self: name_of(self.f))
 
     def call_wrapped(self, *args, **kwargs):
         return self._call(*args, **{**self.params, **kwargs})
 
-    def wrap(self, call):
-        return WrappedFun(self.f, call, {}, self.debug_info)
+    def wrap(self, call, *step):
+        """In one more step: `call`, made from what `step` holds."""
+        return WrappedFun(self.f, call, {}, self.debug_info, (*self.steps, (tuple(self.params.items()), *step)))
+
+    def _key(self):
+        return self.f, tuple(self.params.items()), self.steps
+
+    def __eq__(self, other):
+        return isinstance(other, WrappedFun) and self._key() == other._key()
+
+    def __hash__(self):
+        return hash(self._key())
 
     def __repr__(self):
         return f"WrappedFun({self.__name__})"
@@ -81,7 +92,7 @@ def _run(gen, call, static, args, kwargs):
 @_late
 def transformation(gen, fun, *static):
     """`fun` in the step `gen(*static, *args, **kwargs)`."""
-    return fun.wrap(lambda *args, **kwargs: _run(gen, fun.call_wrapped, static, args, kwargs))
+    return fun.wrap(lambda *args, **kwargs: _run(gen, fun.call_wrapped, static, args, kwargs), gen, static)
 
 
 @_late
@@ -93,20 +104,30 @@ def transformation_with_aux(gen, fun, *static):
         out, aux = _run(gen, fun.call_wrapped, static, args, kwargs)
         store.store(aux)
         return out
-    return fun.wrap(call), lambda: store.val
+    return fun.wrap(call, gen, static, store), lambda: store.val
 
 
 @_late
 def transformation2(gen, fun, *static):
     """`fun` in the step `gen(call, *static, *args, **kwargs)`."""
-    return fun.wrap(functools.partial(gen, fun.call_wrapped, *static))
+    return fun.wrap(functools.partial(gen, fun.call_wrapped, *static), gen, static)
 
 
 @_late
 def transformation_with_aux2(gen, fun, *static):
     """As `transformation2`, with `gen(call, store, *static, *args, **kwargs)`: (the function, what gives the value)."""
     store = Store()
-    return fun.wrap(functools.partial(gen, fun.call_wrapped, store, *static)), lambda: store.val
+    return fun.wrap(functools.partial(gen, fun.call_wrapped, store, *static), gen, static, store), lambda: store.val
+
+
+def cache(call, *, explain=None):
+    """`call(fun, *args)` of a WrappedFun, remembered for equal ones in equal steps; args are hashable.
+
+    A step that stores a value is equal to none but itself.  `explain` is not supported.
+    """
+    if explain is not None:
+        raise NotImplementedError("linear_util.cache(explain=...): jax.explain_cache_misses tells why jit traces again")
+    return kept(4096)(call)
 
 
 def merge_linear_aux(aux1, aux2):

@@ -1,4 +1,5 @@
 """JAX's `extend.source_info_util`: where in the user's program an operation was made."""
+from contextlib import contextmanager
 from typing import NamedTuple
 
 from ..api.misc import named_scope as extend_name_stack
@@ -8,7 +9,8 @@ from ..core.public import explain as _explain
 from ..core.source import exclude as register_exclusion
 
 __all__ = ["NameStack", "SourceInfo", "current", "current_name_stack", "extend_name_stack", "new_name_stack",
-           "new_source_info", "register_exclusion", "reset_name_stack", "set_name_stack", "summarize"]
+           "new_source_info", "register_exclusion", "reset_name_stack", "set_name_stack", "summarize",
+           "transform_name_stack", "user_context"]
 
 
 class NameStack(NamedTuple):
@@ -59,5 +61,22 @@ def set_name_stack(name_stack):
 def reset_name_stack():
     """Context manager in which operations stand in no scope."""
     return set_name_stack(NameStack())
+
+
+def transform_name_stack(name):
+    """Context manager in which operations stand in the scope `name()`, as those that a transformation makes."""
+    return extend_name_stack(f"{name}()")
+
+
+@contextmanager
+def user_context(source, *, name_stack=None):
+    """Context manager in which operations have the line `source`, as `current().source` gives it, and these scopes."""
+    saved = state.source
+    state.source = source or saved
+    try:
+        with scoped(state.name_stack if name_stack is None else str(name_stack)):
+            yield
+    finally:
+        state.source = saved
 
 _explain(globals())

@@ -3,23 +3,28 @@
 A tangent or cotangent that is known to be zero is a `Zero` here and None in a primitive's own rules; an operand of unknown
 value is an `UndefinedPrimal` in a transpose rule of either kind.
 """
+from contextlib import nullcontext
 from functools import partial, reduce
 
-from ..core import tree
+from ..api.misc import named_scope
+from ..core import programs, tree
 from ..core.avals import aval_of
-from ..core.linear import Linear, is_linear
+from ..core.jaxpr import eval_jaxpr
+from ..core.linear import Linear, is_linear, spread
 from ..core.primitive import missing
 from ..core.public import explain as _explain
 from ..primitives.calls import no_tangent
 from ..primitives.common import shape_of
 from ..primitives.elementwise import add_p
 from ..primitives.shape import zeros_of
-from ..transforms.jvp import JVPTrace, JVPTracer
+from ..transforms import transpose
+from ..transforms.jvp import JVPTrace, JVPTracer, jvp_flat
 from .registry import Registry
 
-__all__ = ["JVPTrace", "JVPTracer", "UndefinedPrimal", "Zero", "add_jaxvals", "add_jaxvals_p", "add_tangents", "defbilinear",
-           "defjvp", "defjvp2", "deflinear", "deflinear2", "get_primitive_transpose", "instantiate_zeros",
-           "is_undefined_primal", "primitive_jvps", "primitive_transposes", "zeros_like_aval"]
+__all__ = ["JVPTrace", "JVPTracer", "UndefinedPrimal", "Zero", "add_jaxvals", "add_jaxvals_p", "add_tangents",
+           "backward_pass", "defbilinear", "defjvp", "defjvp2", "deflinear", "deflinear2", "get_primitive_transpose",
+           "instantiate_zeros", "is_undefined_primal", "jvp", "jvp_jaxpr", "primitive_jvps", "primitive_transposes",
+           "zeros_like_aval"]
 
 
 class Zero:
@@ -135,6 +140,57 @@ def get_primitive_transpose(primitive):
     if primitive not in primitive_transposes:
         raise missing(primitive, "transpose")
     return primitive_transposes[primitive]
+
+
+# --- functions and programs -------------------------------------------------------------------------------------
+
+def jvp(fun, primals, tangents, has_aux=False, instantiate=True, transform_stack=True):
+    """(results, tangents) of a WrappedFun or a function from flat lists to flat lists; a tangent may be a `Zero`.
+
+    Tangents of results that are zero are arrays if `instantiate`, a bool or one for each, asks for them.
+    """
+    if has_aux or not transform_stack:
+        raise NotImplementedError("ad.jvp(has_aux=True) and (transform_stack=False): jax.jvp has has_aux")
+    flat = getattr(fun, "call_wrapped", fun)
+    outs, moved = jvp_flat(lambda *xs: list(flat(*xs)), list(primals), [_ours(t) for t in tangents])
+    return outs, [_wanted(_theirs(t, aval_of(x)), w) for x, t, w in zip(outs, moved, _each(instantiate, outs))]
+
+
+def _each(wanted, values):
+    return [wanted] * len(values) if isinstance(wanted, bool) else list(wanted)
+
+
+def _wanted(tangent, wanted):
+    return instantiate_zeros(tangent) if wanted else tangent
+
+
+def jvp_jaxpr(jaxpr, nonzeros, instantiate):
+    """(program of [*inputs, *tangents] -> [*outputs, *tangents], for each output whether it has a tangent).
+
+    `nonzeros` says which inputs have one; `instantiate`, a bool or one for each output, asks for zeros where there is none.
+    """
+    jaxpr = programs.embed_constants(jaxpr)
+    moved, nonzero = programs.jvp(jaxpr, tuple(nonzeros))
+    wanted, n = _each(instantiate, nonzero), len(nonzero)
+
+    def fun(*args):
+        outs = eval_jaxpr(moved, (), *args)
+        tangents = [_theirs(t, a) for t, a in zip(spread(outs[n:], nonzero), jaxpr.out_avals)]
+        return [*outs[:n], *(t for t in map(_wanted, tangents, wanted) if type(t) is not Zero)]
+    return programs.trace_closed(fun, moved.in_avals, jaxpr.name), [nz or w for nz, w in zip(nonzero, wanted)]
+
+
+def backward_pass(jaxpr, transform_stack, consts, primals_in, cts_in, *, return_logs=False):
+    """The cotangents of a linear program's inputs, a `Zero` for one that has none.
+
+    `primals_in` are the inputs, an `UndefinedPrimal` for each by which it is transposed; `cts_in` are cotangents of its
+    outputs, of which some may be `Zero`.  With `transform_stack`, what stands in no scope of the program is in `transpose`.
+    """
+    if return_logs:
+        raise NotImplementedError("ad.backward_pass(return_logs=True): there are no logs here")
+    with named_scope("transpose") if transform_stack else nullcontext():
+        found = transpose.backward_pass(jaxpr, consts, primals_in, [_ours(ct) for ct in cts_in])
+    return [_theirs(ct, a) for ct, a in zip(found, jaxpr.in_avals)]
 
 
 # --- rules of common kinds --------------------------------------------------------------------------------------

@@ -5,16 +5,18 @@ A rule takes operands and, for each, the position of its mapped axis, or `not_ma
 from functools import partial
 
 from ..core.axes import same_axes
-from ..core.jaxpr import sub_jaxprs
+from ..core.jaxpr import eval_jaxpr, sub_jaxprs
 from ..core.linear import Axis
 from ..core.primitive import fact_of
+from ..core.programs import embed_constants, trace_closed
 from ..core.public import explain as _explain
 from ..primitives.shape import batch_by_axes, broadcast_axis, move_axis
-from ..transforms.vmap import BatchTrace, BatchTracer, place_axis
+from ..transforms.vmap import BatchTrace, BatchTracer, batch_flat, place_axis
 from .registry import Registry
 
-__all__ = ["BatchTrace", "BatchTracer", "axis_primitive_batchers", "bdim_at_front", "broadcast", "defbroadcasting",
-           "defreducer", "defvectorized", "fancy_primitive_batchers", "moveaxis", "not_mapped", "primitive_batchers"]
+__all__ = ["BatchTrace", "BatchTracer", "axis_primitive_batchers", "batch_jaxpr_axes", "bdim_at_front", "broadcast",
+           "defbroadcasting", "defreducer", "defvectorized", "fancy_primitive_batchers", "moveaxis", "not_mapped",
+           "primitive_batchers"]
 
 not_mapped = None
 
@@ -34,6 +36,25 @@ def bdim_at_front(x, bdim, size, mesh_axis=None):
     """`x` with its mapped axis in front, made there by repetition if it has none."""
     _no_mesh_axis("bdim_at_front", mesh_axis)
     return place_axis(x, size, bdim, 0)
+
+
+def batch_jaxpr_axes(closed_jaxpr, axis_data, in_axes, out_axes_dest):
+    """(the program over a mapped axis, for each output whether it has that axis).
+
+    `axis_data` has a `size` and a `name`; `in_axes` and `out_axes_dest` are positions, `not_mapped` for none.  A result that
+    does not depend on mapped inputs is repeated where a position is asked for.
+    """
+    jaxpr, axis = embed_constants(closed_jaxpr), Axis(axis_data.size, axis_data.name)
+
+    def fun(*args):
+        outs, dims = batch_flat(lambda *xs: eval_jaxpr(jaxpr, (), *xs), axis, args, in_axes)
+        for d, to in zip(dims, out_axes_dest, strict=True):
+            if to is None and d is not None:
+                raise ValueError("batch_jaxpr_axes: out_axes_dest is not_mapped for a result that depends on mapped inputs")
+        return [x if to is None else place_axis(x, axis.size, d, to) for x, d, to in zip(outs, dims, out_axes_dest)]
+    avals = [a if d is None else a.update(shape=(*a.shape[:d], axis.size, *a.shape[d:]))
+             for a, d in zip(jaxpr.in_avals, in_axes, strict=True)]
+    return trace_closed(fun, avals, jaxpr.name), [to is not None for to in out_axes_dest]
 
 
 def _no_mesh_axis(name, mesh_axis):

@@ -3,7 +3,9 @@
 The bindings are those that jaxlib ships: `ir`, `hlo` (StableHLO) and `func_dialect`.  Where a function here needs a context,
 it is that of the rule in which it is called.
 """
+from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 from ..api.misc import clear_caches
 from ..core.effects import IO
@@ -16,14 +18,22 @@ from ..runtime import mlir_objects
 from ..runtime.mlir import context as make_ir_context
 from ..runtime.mlir_objects import LoweringRuleContext, ModuleContext, func_dialect, hlo, ir
 from ..runtime.mlir_objects import flatten as flatten_ir_values
+from ..sharding.mesh import Mesh
+from .partial_eval import convert_constvars_jaxpr
 
-__all__ = ["LoweringRuleContext", "ModuleContext", "Value", "aval_to_ir_type", "aval_to_ir_types", "custom_call",
+__all__ = ["DEVICE_TO_DEVICE_TYPE", "LoweringRule", "LoweringRuleContext", "Mesh", "MeshAxisName", "ModuleContext",
+           "RECV_FROM_HOST_TYPE", "SEND_TO_HOST_TYPE", "Value", "core_call_lowering", "jaxpr_subcomp", "lower_jaxpr_to_fun",
+           "token_type", "unflatten_ir_values_like_types", "aval_to_ir_type", "aval_to_ir_types", "custom_call",
            "dense_int_array", "dense_int_elements", "dtype_to_ir_type", "emit_python_callback", "flatten_ir_types",
            "flatten_ir_values", "func_dialect", "hlo", "i32_attr", "i64_attr", "ir", "ir_attribute", "ir_constant",
            "ir_constants", "lower_fun", "make_ir_context", "module_to_bytecode", "module_to_string",
            "register_lowering", "shape_tensor"]
 
 Value = ir.Value
+LoweringRule = Callable[..., Any]
+MeshAxisName = Any
+token_type = hlo.TokenType.get
+DEVICE_TO_DEVICE_TYPE, SEND_TO_HOST_TYPE, RECV_FROM_HOST_TYPE = 1, 2, 3      # StableHLO's kinds of channels
 
 
 def register_lowering(primitive, rule, platform=None, inline=True, cacheable=True):
@@ -76,6 +86,50 @@ def lower_fun(fun, multiple_results=True):
     It can be registered, or called from within another rule: `lower_fun(fun)(ctx, *values, **params)`.
     """
     return LowerFun(fun, multiple_results)
+
+
+def core_call_lowering(ctx, *args, name, backend=None, call_jaxpr, **params):
+    """Call the function that a program becomes: the values of its results.  `name` and `params` change nothing."""
+    if backend is not None:
+        raise NotImplementedError(f"mlir.core_call_lowering(backend={backend!r}): a program lies on one platform")
+    return mlir_objects.call(mlir_objects.declare(call_jaxpr, ctx), flatten_ir_values(args))
+
+
+def lower_jaxpr_to_fun(ctx, name, jaxpr, effects, *, num_const_args=0, in_avals=None, out_avals=None, **options):
+    """The `func.func` that a program becomes, for calls from within the rule of the ModuleContext `ctx`.
+
+    Its name is made from that of the program, and its types are the program's.  There are no tokens and no constant
+    arguments; options of the main function, such as shardings, are not supported.
+    """
+    _refused("lower_jaxpr_to_fun", effects=effects, num_const_args=num_const_args, **options)
+    for given, avals in ((in_avals, jaxpr.in_avals), (out_avals, jaxpr.out_avals)):
+        if given is not None and [a.mlir for a in given] != [a.mlir for a in avals]:
+            raise ValueError(f"mlir.lower_jaxpr_to_fun({name!r}): avals {list(given)} are not those of the program, "
+                             f"{list(avals)}")
+    return mlir_objects.declare(jaxpr, ctx.rule)
+
+
+def jaxpr_subcomp(ctx, jaxpr, name_stack, tokens, consts_for_constvars, *args, dim_var_values=(), const_lowering=None,
+                  outer_traceback=None):
+    """(the values of a program's results, `tokens`), written by a call.
+
+    Scopes and lines are those of the program, whatever `name_stack` and `outer_traceback` say.
+    """
+    _refused("jaxpr_subcomp", dim_var_values=dim_var_values, const_lowering=const_lowering)
+    open_, values = convert_constvars_jaxpr(jaxpr), flatten_ir_values([*consts_for_constvars, *args])
+    return mlir_objects.call(mlir_objects.declare(open_, ctx.rule), values), tokens
+
+
+def _refused(name, **options):
+    for option, value in options.items():
+        if value:
+            raise NotImplementedError(f"mlir.{name}({option}={value!r:.60}) is not supported")
+
+
+def unflatten_ir_values_like_types(xs, ys):
+    """Values in sequences as those of the types `ys`."""
+    values = iter(xs)
+    return [tuple(next(values) for _ in y) if isinstance(y, (list, tuple)) else next(values) for y in ys]
 
 
 def emit_python_callback(ctx, callback, token, operands, operand_avals, result_avals, *, has_side_effect=False, **_):

@@ -1,17 +1,22 @@
 """JAX's `interpreters.partial_eval`: functions to programs, and what a program needs."""
+from typing import Any
+
 from ..core import surface
 from ..core.avals import aval_of
 from ..core.config import state
-from ..core.jaxpr import dce
+from ..core.jaxpr import Var, dce
+from ..core.programs import embed_constants
 from ..core.public import explain as _explain
-from ..core.trace import JaxprTrace, JaxprTracer, entering, trace_to_jaxpr
+from ..core.trace import EVAL, JaxprTrace, JaxprTracer, entering, trace_to_jaxpr
 from ..transforms.linearize import SplitTrace
 from .registry import Registry
 
-__all__ = ["DynamicJaxprTracer", "JaxprTracer", "PartialVal", "close_jaxpr", "convert_constvars_jaxpr", "dce_jaxpr",
-           "dce_rules", "trace_to_jaxpr_dynamic", "trace_to_jaxpr_nounits"]
+__all__ = ["DynamicJaxprTracer", "JaxprTracer", "PartialVal", "Val", "abstract_eval_fun", "close_jaxpr",
+           "convert_constvars_jaxpr", "dce_jaxpr", "dce_jaxpr_consts", "dce_rules", "move_binders_to_back",
+           "partial_eval_jaxpr_nounits", "prune_closed_jaxpr_outputs", "trace_to_jaxpr_dynamic", "trace_to_jaxpr_nounits"]
 
 DynamicJaxprTracer = JaxprTracer
+Val = Any
 
 
 def close_jaxpr(jaxpr):
@@ -81,6 +86,60 @@ def dce_jaxpr(jaxpr, used_outputs, instantiate=False):
     keep = [instantiate] * len(used) if isinstance(instantiate, bool) else instantiate
     used = [u or k for u, k in zip(used, keep, strict=True)]
     return pruned.replace(invars=[v for v, u in zip(pruned.invars, used) if u], arg_names=None), used
+
+
+def dce_jaxpr_consts(jaxpr, used_outputs, instantiate=False):
+    """As `dce_jaxpr`, of a program with constants: (the program, which constants it has kept, which inputs)."""
+    n = len(jaxpr.constvars)
+    pruned, used = dce_jaxpr(convert_constvars_jaxpr(jaxpr), used_outputs, [False] * n + (
+        [instantiate] * len(jaxpr.invars) if isinstance(instantiate, bool) else list(instantiate)))
+    kept = sum(used[:n])
+    return pruned.replace(constvars=pruned.invars[:kept], invars=pruned.invars[kept:], arg_names=None, consts=tuple(
+        c for c, u in zip(jaxpr.consts, used) if u)), used[:n], used[n:]
+
+
+def prune_closed_jaxpr_outputs(jaxpr, used_outputs):
+    """The program with some of its outputs; its equations stay."""
+    return jaxpr.replace(outvars=[v for v, u in zip(jaxpr.outvars, used_outputs, strict=True) if u])
+
+
+def move_binders_to_back(closed_jaxpr, to_move):
+    """The program with the inputs that are marked behind the others."""
+    pairs = list(zip(closed_jaxpr.invars, to_move, strict=True))
+    return closed_jaxpr.replace(invars=[v for wanted in (False, True) for v, m in pairs if m is wanted], arg_names=None)
+
+
+def abstract_eval_fun(fun, *avals, debug_info=None, **params):
+    """The avals of the results, a flat list, of `fun(*arrays, **params)`."""
+    name = getattr(debug_info, "traced_for", "")
+    with entering(EVAL):
+        return list(trace_to_jaxpr(lambda *args: fun(*args, **params), list(avals), name).out_avals)
+
+
+def partial_eval_jaxpr_nounits(jaxpr, unknowns, instantiate):
+    """A program in two: what follows from its known inputs, and the rest, by `unknowns`, a bool for each input.
+
+    Returns (program of known inputs -> [*known outputs, *residuals], program of [*residuals, *unknown inputs] -> unknown
+    outputs, for each output whether it is unknown, avals of residuals).  `instantiate`, a bool or one for each output, asks
+    for outputs among the unknown ones.
+    """
+    jaxpr = embed_constants(jaxpr)
+    unknown = {v for v, u in zip(jaxpr.invars, unknowns, strict=True) if u}
+    parts = [], []
+    for eqn in jaxpr.eqns:
+        late = not unknown.isdisjoint(v for v in eqn.invars if type(v) is Var)
+        parts[late].append(eqn)
+        unknown.update(eqn.outvars if late else ())
+    asked = [instantiate] * len(jaxpr.outvars) if isinstance(instantiate, bool) else instantiate
+    out_unknown = [type(v) is Var and v in unknown or i for v, i in zip(jaxpr.outvars, asked, strict=True)]
+    inside = {v for eqn in parts[1] for v in eqn.outvars}
+    needed = [v for eqn in parts[1] for v in eqn.invars] + [v for v, u in zip(jaxpr.outvars, out_unknown) if u]
+    residuals = [v for v in dict.fromkeys(v for v in needed if type(v) is Var) if v not in inside and v not in unknown]
+    ins, outs = ([[v for v, u in zip(listed, marks) if u is wanted] for wanted in (False, True)]
+                 for listed, marks in ((jaxpr.invars, unknowns), (jaxpr.outvars, out_unknown)))
+    known, rest = (jaxpr.replace(invars=a, eqns=b, outvars=c, arg_names=None) for a, b, c in (
+        (ins[0], parts[0], outs[0] + residuals), (residuals + ins[1], parts[1], outs[1])))
+    return known, rest, out_unknown, [v.aval for v in residuals]
 
 
 def _dce_given(_primitive, rule, used_outputs, eqn):

@@ -1,8 +1,9 @@
 """JAX's `interpreters.xla`: running one primitive."""
 from ..core.public import explain as _explain
+from ..runtime.binding import Client as Backend
 from ..runtime.evaluate import evaluate_compiled
 
-__all__ = ["apply_primitive"]
+__all__ = ["Backend", "apply_primitive"]
 
 
 def apply_primitive(primitive, *args, **params):

@@ -22,7 +22,7 @@ from ..lowering.constants import dense
 from .mlir import context, ir
 
 __all__ = ["LoweringRuleContext", "ModuleContext", "attribute", "aval_to_ir_type", "build_ffi_lowering_function",
-           "bytecode", "check", "constant", "custom_call", "dense_int_elements", "dtype_to_ir_type",
+           "bytecode", "call", "check", "constant", "custom_call", "declare", "dense_int_elements", "dtype_to_ir_type",
            "ffi_lowering", "flatten", "func_dialect", "hlo", "ir", "lower_fun", "write"]
 
 
@@ -178,6 +178,7 @@ def write(rule, ctx, eqn, names):
             text=ctx, eqn=eqn, module_context=ModuleContext(
                 context=module.context, module=module, ip=ir.InsertionPoint(module.body), platforms=(ctx.platform,),
                 symbol_table=ir.SymbolTable(module.operation), cached_primitive_lowerings={}))
+        told.module_context.rule = told
         with ir.InsertionPoint(block):
             results = flatten(rule(told, *block.arguments, **eqn.params))
             for r in results:
@@ -254,12 +255,24 @@ def lower_fun(fun, ctx, args):
     `fun` takes and returns flat lists.
     """
     with entering(EVAL):
-        jaxpr = embed_constants(trace_to_jaxpr(fun, ctx.avals_in, ctx.primitive.name, source=ctx.eqn.source))
+        jaxpr = trace_to_jaxpr(fun, ctx.avals_in, ctx.primitive.name, source=ctx.eqn.source)
+    return call(declare(jaxpr, ctx), args)
+
+
+def declare(jaxpr, ctx):
+    """The function that a program becomes, for calls from within a rule.  Ordered effects are a NotImplementedError."""
+    jaxpr = embed_constants(jaxpr)
     if is_ordered(jaxpr.effects):
         raise NotImplementedError(f"{ctx.primitive}: lower_fun of a function with ordered effects")
-    name = ctx.text.module.function(jaxpr)
-    types = [aval_to_ir_type(a) for a in jaxpr.out_avals]
-    module = ctx.module_context.module
-    with ir.InsertionPoint(module.body):
-        func_dialect.FuncOp(name, ([a.type for a in args], types), visibility="private")
-    return list(func_dialect.CallOp(types, ir.FlatSymbolRefAttr.get(name), args).results)
+    name, body = ctx.text.module.function(jaxpr), ctx.module_context.module.body
+    for known in body.operations:
+        if known.name.value == name:
+            return known
+    types = [[aval_to_ir_type(a) for a in avals] for avals in (jaxpr.in_avals, jaxpr.out_avals)]
+    with ir.InsertionPoint(body):
+        return func_dialect.FuncOp(name, tuple(types), visibility="private")
+
+
+def call(function, args):
+    """The results of calling a function of `declare`."""
+    return list(func_dialect.CallOp(function.type.results, ir.FlatSymbolRefAttr.get(function.name.value), args).results)
