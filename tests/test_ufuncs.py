@@ -135,3 +135,36 @@ def test_calls_are_traced_as_few_equations():
 def test_errors_name_the_function_and_the_fault(call, error, words):
     with pytest.raises(error, match=words):
         call()
+
+
+def test_special_values_of_the_array_api_standard():
+    inf, nan, pi = np.inf, np.nan, np.pi
+    cases = [   # function, (argument, result) as pairs of a real and an imaginary part
+        (jnp.exp, [((-inf, inf), (0, 0)), ((-inf, nan), (0, 0)), ((inf, inf), (inf, nan)), ((inf, nan), (inf, nan))]),
+        (jnp.expm1, [((-inf, inf), (-1, 0)), ((-inf, nan), (-1, 0)), ((inf, inf), (inf, nan)), ((inf, nan), (inf, nan))]),
+        (jnp.log, [((inf, nan), (inf, nan)), ((nan, inf), (inf, nan)), ((0, nan), (nan, nan))]),
+        (jnp.log1p, [((-inf, nan), (inf, nan)), ((nan, inf), (inf, nan))]),
+        (jnp.sqrt, [((-inf, nan), (nan, inf)), ((inf, nan), (inf, nan)), ((1, nan), (nan, nan))]),
+        (jnp.sinh, [((0, inf), (0, nan)), ((-0.0, nan), (-0.0, nan)), ((-inf, inf), (-inf, nan)), ((inf, nan), (inf, nan))]),
+        (jnp.cosh, [((0, inf), (nan, 0)), ((0, nan), (nan, 0)), ((-inf, inf), (inf, nan)), ((inf, nan), (inf, nan))]),
+        (jnp.tanh, [((0, inf), (0, nan)), ((-0.0, nan), (-0.0, nan)), ((1, nan), (nan, nan))]),
+        (jnp.acos, [((0, nan), (pi / 2, nan)), ((1, nan), (nan, nan))]), (jnp.acosh, [((0, nan), (nan, pi / 2))]),
+        (jnp.asinh, [((nan, 0), (nan, 0)), ((nan, 1), (nan, nan))]),
+        (jnp.atanh, [((0, nan), (0, nan)), ((1, nan), (nan, nan)), ((inf, nan), (0, nan)), ((nan, 1), (nan, nan))]),
+    ]
+    z = [np.array([complex(*x) for x, _ in pairs], np.complex64) for _, pairs in cases]
+    found = jit(lambda z: [function(x) for (function, _), x in zip(cases, z)])(z)
+    for (function, pairs), out in zip(cases, found):
+        expected = np.array([complex(*y) for _, y in pairs])
+        for part in ("real", "imag"):
+            np.testing.assert_allclose(getattr(out, part), getattr(expected, part), 1e-6, err_msg=function.__name__)
+            known = ~np.isnan(getattr(expected, part))
+            np.testing.assert_array_equal(*(np.signbit(getattr(v, part))[known] for v in (out, expected)))
+    x1 = np.array([-0.0, 0, inf, -inf, inf, 1, -1, 1, -4, 4, -7], np.float32)
+    x2 = np.array([1, -1, 2, 2, -2, inf, inf, -inf, 2, -2, 2], np.float32)
+    quotient, rest = jit(lambda x1, x2: (jnp.floor_divide(x1, x2), jnp.remainder(x1, x2)))(x1, x2)
+    for out, expected in ((quotient, [-0.0, -0.0, inf, -inf, -inf, 0, -0.0, -0.0, -2, -2, -4]),
+                          (rest, [0, -0.0, nan, nan, nan, 1, inf, -inf, 0, -0.0, 1])):
+        np.testing.assert_array_equal(out, np.array(expected, np.float32))
+        np.testing.assert_array_equal(np.signbit(out)[~np.isnan(expected)], np.signbit(expected)[~np.isnan(expected)])
+    assert grad(lambda x: jnp.remainder(x, 2.0))(-4.0) == 1 and grad(jnp.remainder, 1)(5.0, 2.5) == -2

@@ -116,12 +116,19 @@ def remainder(x1, x2):
     """
     rest, wrong = _quotient_parts(x1, x2)
     result = select(wrong, _add(rest, x2), rest)
-    return result if dtypes.is_float(dtype_of(x1)) else select(eq(x2, 0), like(x1, 0), result)
+    if not dtypes.is_float(dtype_of(x1)):
+        return select(eq(x2, 0), like(x1, 0), result)
+    below = lt(x2, 0)       # a zero gets the sign of x2 in steps that keep its derivative
+    one = select(below, like(x1, -1), like(x1, 1))
+    moved = _add(rest, one)
+    return select(eq(rest, 0), select(below, neg(sub(one, moved)), sub(moved, one)), result)
 
 
 @binary(numeric, "fiu")
 def floor_divide(x1, x2):
     """The greatest integer that is not above x1 / x2, in the promoted dtype.
+
+    Infinities are as in the array API standard: that of x1 / x2 for an infinite x1, and 0 with its sign for an infinite x2.
 
     >>> jnp.floor_divide(jnp.array([7, -7]), 2), jnp.floor_divide(7., 2)
     (Array([ 3, -4], dtype=int32), Array(3., dtype=float32, weak_type=True))
@@ -132,8 +139,10 @@ def floor_divide(x1, x2):
     if dtypes.is_integer(dtype_of(x1)):
         quotient = div(x1, x2)
         return select(wrong, sub(quotient, 1), quotient)
-    quotient = div(select(eq(x2, 0), x1, sub(x1, rest)), x2)
-    return e.round_p.bind(select(wrong, sub(quotient, 1), quotient), rounding_method=0)
+    # where the remainder says nothing
+    plain = e.not_p.bind(e.or_p.bind(e.or_p.bind(ne(rest, rest), eq(x1, 0)), eq(e.abs_p.bind(x2), like(x2, np.inf))))
+    quotient = div(select(plain, sub(x1, rest), x1), x2)
+    return e.round_p.bind(select(e.and_p.bind(plain, wrong), sub(quotient, 1), quotient), rounding_method=0)
 
 
 fmod = Binary("fmod", """Remainder of division toward zero: it has the sign of x1.  For integers, 0 where x2 is 0.

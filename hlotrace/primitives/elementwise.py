@@ -264,18 +264,8 @@ shift_right_logical_p = elementwise("shift_right_logical", "stablehlo.shift_righ
 population_count_p = elementwise("population_count", "stablehlo.popcnt", "iu")
 clz_p = elementwise("clz", "stablehlo.count_leading_zeros", "iu")
 
-exp_p = elementwise("exp", "stablehlo.exponential", "fc", lambda g, o, x: mul(g, o))
-exp2_p = elementwise("exp2", None, "fc", lambda g, o, x: mul(g, mul(o, np.log(2).item())),
-                     lower=lambda ctx, eqn, x: ctx.lower_fun(lambda v: exp(mul(v, np.log(2).item())), eqn, x))
-expm1_p = elementwise("expm1", "stablehlo.exponential_minus_one", "fc", lambda g, o, x: mul(g, add(o, 1)))
-log_p = elementwise("log", "stablehlo.log", "fc", lambda g, o, x: div(g, x))
-log1p_p = elementwise("log1p", "stablehlo.log_plus_one", "fc", lambda g, o, x: div(g, add(x, 1)))
-logistic_p = elementwise("logistic", "stablehlo.logistic", "fc", lambda g, o, x: mul(g, mul(o, sub(1, o))))
-sqrt_p = elementwise("sqrt", "stablehlo.sqrt", "fc", lambda g, o, x: mul(g, div(0.5, o)))
-rsqrt_p = elementwise("rsqrt", "stablehlo.rsqrt", "fc", lambda g, o, x: mul(g, mul(div(o, x), -0.5)))
-cbrt_p = elementwise("cbrt", "stablehlo.cbrt", "f", lambda g, o, x: mul(g, div(1 / 3, square(o))))
 def _mended(mend):
-    """The lowering of a function of complex numbers a + bi that is not exact in XLA where a part is 0 or infinite.
+    """The lowering of a function of complex numbers a + bi that is not exact in XLA where a part is 0, infinite or NaN.
 
     `mend(a, b, out)` gives the result from XLA's.
     """
@@ -288,6 +278,72 @@ def _mended(mend):
     return lower
 
 
+def _infinite(a):
+    return eq(abs_p.bind(a), np.inf)
+
+
+def _loses(part, b):               # is `part` true, and infinity or NaN the other part?
+    return and_p.bind(part, not_p.bind(is_finite_p.bind(b)))
+
+
+def _as_exp(function):             # exp or expm1: the size decides where it is infinite
+    def mend(a, b, out):
+        lost = _loses(_infinite(a), b)
+        return complex_p.bind(select(lost, function(a), real(out)), select(and_p.bind(lost, lt(a, 0)), 0, imag_p.bind(out)))
+    return _mended(mend)
+
+
+def _log_of_infinite(a, b, out):
+    return complex_p.bind(select(or_p.bind(_infinite(a), _infinite(b)), np.inf, real(out)), imag_p.bind(out))
+
+
+def _sqrt_of_infinite(a, b, out):
+    up = and_p.bind(eq(a, -np.inf), ne(b, b))
+    return complex_p.bind(select(eq(a, np.inf), a, real(out)), select(up, np.inf, imag_p.bind(out)))
+
+
+def _tanh_on_axis(a, b, out):
+    return complex_p.bind(select(_loses(eq(a, 0), b), a, real(out)), imag_p.bind(out))
+
+
+def _sinh_of_infinite(a, b, out):
+    return complex_p.bind(select(_loses(or_p.bind(eq(a, 0), _infinite(a)), b), a, real(out)), imag_p.bind(out))
+
+
+def _cosh_of_infinite(a, b, out):
+    return complex_p.bind(select(_loses(_infinite(a), b), np.inf, real(out)),
+                          select(_loses(eq(a, 0), b), 0, imag_p.bind(out)))
+
+
+def _acos_of_nan(a, b, out):
+    return complex_p.bind(select(and_p.bind(eq(a, 0), ne(b, b)), np.pi / 2, real(out)), imag_p.bind(out))
+
+
+def _acosh_of_nan(a, b, out):
+    return complex_p.bind(real(out), select(and_p.bind(eq(a, 0), ne(b, b)), np.pi / 2, imag_p.bind(out)))
+
+
+def _asinh_of_nan(a, b, out):
+    return complex_p.bind(real(out), select(and_p.bind(ne(a, a), eq(b, 0)), b, imag_p.bind(out)))
+
+
+def _atanh_of_nan(a, b, out):
+    unknown = or_p.bind(ne(b, b), and_p.bind(ne(a, a), is_finite_p.bind(b)))
+    return complex_p.bind(select(and_p.bind(eq(a, 0), ne(b, b)), a, real(out)), select(unknown, np.nan, imag_p.bind(out)))
+
+
+exp_p = elementwise("exp", "stablehlo.exponential", "fc", lambda g, o, x: mul(g, o), lower=_as_exp(lambda a: exp(a)))
+exp2_p = elementwise("exp2", None, "fc", lambda g, o, x: mul(g, mul(o, np.log(2).item())),
+                     lower=lambda ctx, eqn, x: ctx.lower_fun(lambda v: exp(mul(v, np.log(2).item())), eqn, x))
+expm1_p = elementwise("expm1", "stablehlo.exponential_minus_one", "fc", lambda g, o, x: mul(g, add(o, 1)),
+                      lower=_as_exp(lambda a: expm1_p.bind(a)))
+log_p = elementwise("log", "stablehlo.log", "fc", lambda g, o, x: div(g, x), lower=_mended(_log_of_infinite))
+log1p_p = elementwise("log1p", "stablehlo.log_plus_one", "fc", lambda g, o, x: div(g, add(x, 1)),
+                      lower=_mended(_log_of_infinite))
+logistic_p = elementwise("logistic", "stablehlo.logistic", "fc", lambda g, o, x: mul(g, mul(o, sub(1, o))))
+sqrt_p = elementwise("sqrt", "stablehlo.sqrt", "fc", lambda g, o, x: mul(g, div(0.5, o)), lower=_mended(_sqrt_of_infinite))
+rsqrt_p = elementwise("rsqrt", "stablehlo.rsqrt", "fc", lambda g, o, x: mul(g, mul(div(o, x), -0.5)))
+cbrt_p = elementwise("cbrt", "stablehlo.cbrt", "f", lambda g, o, x: mul(g, div(1 / 3, square(o))))
 def _sin_on_axes(a, b, out):       # sin(a) cosh(b) + i cos(a) sinh(b), where 0 times infinity is not NaN
     return complex_p.bind(select(eq(a, 0), a, real(out)), select(eq(b, 0), mul(b, cos(a)), imag_p.bind(out)))
 
@@ -298,22 +354,25 @@ def _cos_on_axes(a, b, out):       # cos(a) cosh(b) - i sin(a) sinh(b): on the a
 
 
 def _abs_of_infinite(a, b, out):   # also where the other part is NaN
-    return select(or_p.bind(eq(abs_p.bind(a), np.inf), eq(abs_p.bind(b), np.inf)), np.inf, out)
+    return select(or_p.bind(_infinite(a), _infinite(b)), np.inf, out)
 
 
 sin_p = elementwise("sin", "stablehlo.sine", "fc", lambda g, o, x: mul(g, cos(x)), lower=_mended(_sin_on_axes))
 cos_p = elementwise("cos", "stablehlo.cosine", "fc", lambda g, o, x: neg(mul(g, sin(x))), lower=_mended(_cos_on_axes))
 tan_p = elementwise("tan", "stablehlo.tan", "fc", lambda g, o, x: mul(g, add(square(o), 1)))
 asin_p = elementwise("asin", "chlo.asin", "fc", lambda g, o, x: mul(g, rsqrt(sub(1, square(x)))))
-acos_p = elementwise("acos", "chlo.acos", "fc", lambda g, o, x: neg(mul(g, rsqrt(sub(1, square(x))))))
+acos_p = elementwise("acos", "chlo.acos", "fc", lambda g, o, x: neg(mul(g, rsqrt(sub(1, square(x))))),
+                     lower=_mended(_acos_of_nan))
 atan_p = elementwise("atan", "chlo.atan", "fc", lambda g, o, x: div(g, add(square(x), 1)))
-sinh_p = elementwise("sinh", "chlo.sinh", "fc", lambda g, o, x: mul(g, cosh_p.bind(x)))
-cosh_p = elementwise("cosh", "chlo.cosh", "fc", lambda g, o, x: mul(g, sinh_p.bind(x)))
-tanh_p = elementwise("tanh", "stablehlo.tanh", "fc", lambda g, o, x: mul(g, sub(1, square(o))))
-asinh_p = elementwise("asinh", "chlo.asinh", "fc", lambda g, o, x: mul(g, rsqrt(add(square(x), 1))))
+sinh_p = elementwise("sinh", "chlo.sinh", "fc", lambda g, o, x: mul(g, cosh_p.bind(x)), lower=_mended(_sinh_of_infinite))
+cosh_p = elementwise("cosh", "chlo.cosh", "fc", lambda g, o, x: mul(g, sinh_p.bind(x)), lower=_mended(_cosh_of_infinite))
+tanh_p = elementwise("tanh", "stablehlo.tanh", "fc", lambda g, o, x: mul(g, sub(1, square(o))), lower=_mended(_tanh_on_axis))
+asinh_p = elementwise("asinh", "chlo.asinh", "fc", lambda g, o, x: mul(g, rsqrt(add(square(x), 1))),
+                      lower=_mended(_asinh_of_nan))
 acosh_p = elementwise("acosh", "chlo.acosh", "fc",
-                      lambda g, o, x: mul(g, mul(rsqrt(sub(x, 1)), rsqrt(add(x, 1)))))
-atanh_p = elementwise("atanh", "chlo.atanh", "fc", lambda g, o, x: div(g, mul(add(x, 1), sub(1, x))))
+                      lambda g, o, x: mul(g, mul(rsqrt(sub(x, 1)), rsqrt(add(x, 1)))), lower=_mended(_acosh_of_nan))
+atanh_p = elementwise("atanh", "chlo.atanh", "fc", lambda g, o, x: div(g, mul(add(x, 1), sub(1, x))),
+                      lower=_mended(_atanh_of_nan))
 square_p = elementwise("square", "chlo.square", "fciu", lambda g, o, x: mul(g, mul(x, 2)),
                        lower=lambda ctx, eqn, x: ctx.emit(f"stablehlo.multiply {x}, {x} : {eqn.outvars[0].aval.mlir}"))
 
