@@ -299,8 +299,26 @@ def _through_numpy(name, example):
     return make
 
 
-frombuffer = _through_numpy("frombuffer", """>>> jnp.frombuffer(b"\\x01\\x02\\x00\\x01", dtype="<u2")
-    Array([513, 256], dtype=uint16)""")
+def frombuffer(buffer, dtype=float, count=-1, offset=0):
+    """The numbers in an object with the buffer protocol, as `numpy.frombuffer` reads them; 32-bit where x64 is off.
+
+    dtype: of the bytes; count: how many numbers, -1 for all; offset: bytes to leave out in front.
+
+    >>> jnp.frombuffer(b"\\x01\\x02\\x00\\x01", dtype="<u2")
+    Array([513, 256], dtype=uint16)
+    """
+    return asarray(np.frombuffer(buffer, dtype, count, offset))
+
+
+def fromstring(string, dtype=float, count=-1, *, sep):
+    """The numbers in a text, `sep` between them, as `numpy.fromstring` reads them; 32-bit where x64 is off.
+
+    >>> jnp.fromstring("1 2.5", sep=" ")
+    Array([1. , 2.5], dtype=float32)
+    """
+    return asarray(np.fromstring(string, dtype, count, sep=sep))
+
+
 fromfile = _through_numpy("fromfile", """>>> import tempfile
     >>> with tempfile.TemporaryFile() as file:
     ...     _ = file.write(b"abc"), file.seek(1)
@@ -308,8 +326,6 @@ fromfile = _through_numpy("fromfile", """>>> import tempfile
     Array([98, 99], dtype=uint8)""")
 fromiter = _through_numpy("fromiter", """>>> jnp.fromiter((n * n for n in range(4)), dtype=int)
     Array([0, 1, 4, 9], dtype=int32)""")
-fromstring = _through_numpy("fromstring", """>>> jnp.fromstring("1 2.5", sep=" ")
-    Array([1. , 2.5], dtype=float32)""")
 
 
 def load(file, *args, **kwargs):
@@ -422,7 +438,19 @@ def _constant(name, value):
 
 zeros, zeros_like = _constant("zeros", 0)
 ones, ones_like = _constant("ones", 1)
-empty, empty_like = _constant("empty", 0)
+empty, _ = _constant("empty", 0)
+
+
+def empty_like(prototype, dtype=None, shape=None, *, device=None, out_sharding=None):
+    """An array of zeros with the shape and dtype of `prototype`, or with those given.
+
+    prototype: anything that has a shape and a dtype, such as a `ShapeDtypeStruct`.  Unlike NumPy's, it is never
+    uninitialized.
+
+    >>> jnp.empty_like(jnp.array([5, 6])), jnp.empty_like(jax.ShapeDtypeStruct((2,), "float16"), dtype=bool)
+    (Array([0, 0], dtype=int32), Array([False, False], dtype=bool))
+    """
+    return full_like(prototype, 0, dtype, shape, device=device, out_sharding=out_sharding)
 
 
 # --- ranges -----------------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from ..core.trace import concrete_or_error, is_concrete
 from ..primitives.common import canonical_axes, canonical_axis, check_index
 from ..primitives.elementwise import add, convert, lt, select, select_n_p
 from ..primitives.gather import gather_p
-from ..primitives.index import PROMISE, GatherDimensionNumbers, GatherScatterMode
+from ..primitives.index import GatherDimensionNumbers, GatherScatterMode
 from ..primitives.shape import broadcast_in_dim, reshape
 from .arithmetic import clip, remainder
 from .conditions import nonzero, where
@@ -89,7 +89,7 @@ def take(a, indices, axis=None, out=None, mode=None, unique_indices=False, indic
                unique_indices=unique_indices, indices_are_sorted=indices_are_sorted, wrap=mode in (None, "fill"))
 
 
-def take_along_axis(arr, indices, axis=-1, mode=None, fill_value=None, *, wrap_negative_indices=None):
+def take_along_axis(arr, indices, axis=-1, mode=None, fill_value=None, *, wrap_negative_indices=True):
     """`arr[i, indices[i, j], ...]`: entries of `arr` along `axis`, chosen for each position of the other axes.
 
     Other axes broadcast.  Out of bounds, `mode` "fill" (the default) gives `fill_value`, "clip" the nearest entry.
@@ -116,7 +116,7 @@ def take_along_axis(arr, indices, axis=-1, mode=None, fill_value=None, *, wrap_n
         raise ValueError(f"indices and arr must have the same number of dimensions; {indices_ndim} vs. {ndim}: give "
                          "indices new axes with indices[..., None] or [None], or use take")
     unsaid, mode = mode is None and fill_value is None, GatherScatterMode.from_any(mode)
-    wrap = mode is not PROMISE if wrap_negative_indices is None else bool(wrap_negative_indices)
+    wrap = bool(wrap_negative_indices)
     if state.check_bounds and unsaid:
         check_bounds(aval_of(arr).shape, _along(canonical_axis(axis, ndim), asarray(indices)), wrap)
     return _take_along(arr, indices, axis=canonical_axis(axis, ndim), mode=mode,

@@ -126,7 +126,7 @@ def _lexsort(keys, axis):
     return sort_arrays(*keys, positions(shape_of(keys[0]), axis), dimension=axis, num_keys=len(keys))[-1]
 
 
-def lexsort(keys, axis=-1):
+def lexsort(keys, axis=-1, *, batch_size=16):
     """The indices that sort by several keys of one shape; the last key counts most.
 
     `keys` is a sequence of arrays, or an array whose first axis runs over the keys.

@@ -14,15 +14,17 @@ __all__ = ["bartlett", "blackman", "hamming", "hanning", "kaiser"]
 
 
 def _window(name, formula, doc):
-    """A window function of M points from its formula in (0, 1, ..., M - 1), M and the parameters."""
-    def window(M, *parameters):
-        M = int(concrete_or_error(M, f"M of jnp.{name} must be known"))     # as JAX: a float loses its fraction
-        if M <= 1:
-            return ones(M)
-        return _windowed(*parameters, formula=formula, M=M)
+    """A window function of M points from its formula in (0, 1, ..., M - 1) and M."""
+    def window(M):
+        return _points(name, formula, M)
     window.__name__ = window.__qualname__ = name
     window.__doc__ = doc.replace("\n\n", "\n\n    M: an int, known under jit too.  The dtype is the default float.\n\n", 1)
     return window
+
+
+def _points(name, formula, M, *parameters):
+    M = int(concrete_or_error(M, f"M of jnp.{name} must be known"))     # as JAX: a float loses its fraction
+    return ones(M) if M <= 1 else _windowed(*parameters, formula=formula, M=M)
 
 
 @composite(static=("formula", "M"))
@@ -64,7 +66,6 @@ bartlett = _window("bartlett", lambda n, M: 1 - abs_(2 * n + 1 - M) / (M - 1),
     >>> jnp.bartlett(5)
     Array([0. , 0.5, 1. , 0.5, 0. ], dtype=float32)
     """)
-_kaiser_window = _window("kaiser", _kaiser, "")
 
 
 def kaiser(M, beta):
@@ -75,4 +76,4 @@ def kaiser(M, beta):
     >>> jnp.kaiser(5, 0.), jnp.kaiser(3, 2.)
     (Array([1., 1., 1., 1., 1.], dtype=float32), Array([0.43867627, 1.        , 0.43867627], dtype=float32))
     """
-    return _kaiser_window(M, beta)
+    return _points("kaiser", _kaiser, M, beta)
