@@ -4,6 +4,7 @@
 # After a signature changed:           make stubs
 # After a name, an option or a NotImplementedError came, went or changed its words: make differences
 # After a program's text changed on purpose: make golden, and read what changed
+# The array API standard's test suite: make array-api SUITE=path
 
 PYTHON ?= python3
 VENV ?= .venv
@@ -18,7 +19,7 @@ LINT = $(VENV)/.lint-$(VERSION)-$(CHECKOUT)
 RUN = $(VENV)/bin/python
 INSTALL = $(RUN) -m pip install --quiet --disable-pip-version-check --editable
 
-.PHONY: run test quick lint types stubs differences golden clean
+.PHONY: run test quick lint types stubs differences golden array-api clean
 
 run: $(READY)
 	$(RUN) examples/digits.py
@@ -45,6 +46,13 @@ differences: $(READY)
 
 golden: $(READY)
 	HLOTRACE_WRITE_GOLDEN=1 $(RUN) -m pytest -q tests/test_golden.py
+
+# SUITE: a checkout of data-apis/array-api-tests with its submodule
+array-api: $(READY)
+	$(RUN) -m pip install --quiet --disable-pip-version-check -r $(SUITE)/requirements.txt
+	cd $(SUITE) && JAX_ENABLE_X64=1 ARRAY_API_TESTS_VERSION=2024.12 ARRAY_API_TESTS_MODULE=hlotrace.numpy \
+	  $(abspath $(RUN)) -m pytest -c pytest.ini -q --max-examples 2 --derandomize --disable-deadline \
+	  --skips-file $(CURDIR)/tests/array_api_skips.txt $(ARGS)
 
 clean:
 	rm -rf .venv .venv[0-9]* .mypy_cache .pytest_cache .ruff_cache

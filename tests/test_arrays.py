@@ -227,3 +227,15 @@ def test_arrays_as_text_with_options():
     assert max(map(len, jnp.array_repr(x, max_line_width=30).splitlines()[:-1])) <= 30
     with pytest.raises(jax.errors.TracerArrayConversionError):
         jax.jit(jnp.array_str)(x)
+
+
+def test_where_an_array_lies_and_what_its_class_tells_of():
+    x = jnp.ones(3)
+    assert x.platform() == jax.default_backend() and "test_arrays" in str(x.traceback)
+    for name in ("addressable_data", "addressable_shards", "committed", "device", "item", "sharding", "delete"):
+        assert getattr(jax.Array, name) and hasattr(x, name)
+    for name in ("addressable_data", "device", "platform"):
+        with pytest.raises(AttributeError, match="concrete arrays have it"):
+            jax.jit(lambda x, name=name: getattr(x, name))(x)
+    with pytest.raises(AttributeError, match="CUDA"):
+        x.__cuda_array_interface__      # noqa: B018

@@ -167,4 +167,5 @@ def test_special_values_of_the_array_api_standard():
                           (rest, [0, -0.0, nan, nan, nan, 1, inf, -inf, 0, -0.0, 1])):
         np.testing.assert_array_equal(out, np.array(expected, np.float32))
         np.testing.assert_array_equal(np.signbit(out)[~np.isnan(expected)], np.signbit(expected)[~np.isnan(expected)])
+    assert str(jnp.sign(jnp.array(complex(-0.0, -0.0)))) == "0j"
     assert grad(lambda x: jnp.remainder(x, 2.0))(-4.0) == 1 and grad(jnp.remainder, 1)(5.0, 2.5) == -2

@@ -354,9 +354,19 @@ FUNCTIONS = {
         full_like(a: ArrayLike | ShapeDtypeStruct, fill_value: ArrayLike | Sequence[Any]) -> Array
         zeros_like(a: ArrayLike | ShapeDtypeStruct) -> Array
         ones_like(a: ArrayLike | ShapeDtypeStruct) -> Array
-        empty_like(a: ArrayLike | ShapeDtypeStruct) -> Array
+        empty_like(prototype: ArrayLike | ShapeDtypeStruct) -> Array
         gradient() -> Any
+        array_repr() -> str
+        array_str() -> str
+        cov(ddof: float) -> Array
         histogram(bins: ArrayLike | Sequence[Any]) -> tuple[Array, Array]
+        histogram2d(bins: ArrayLike | Sequence[Any]) -> tuple[Array, Array, Array]
+        histogramdd(bins: ArrayLike | Sequence[Any]) -> tuple[Array, tuple[Array, ...]]
+        minmax(initial: Any) -> tuple[Array, Array]
+        polydiv() -> tuple[Array, Array]
+        polyfit(deg: int, rcond: float, full: bool, cov: bool | str) -> Any
+        polyint(k: ArrayLike) -> Array
+        top_k() -> tuple[Array, Array]
         digitize(bins: ArrayLike) -> Array
         indices(dimensions: Sequence[int], sparse: Literal[False] = False) -> Array
         indices(dimensions: Sequence[int], sparse: Literal[True]) -> tuple[Array, ...]

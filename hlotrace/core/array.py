@@ -51,7 +51,7 @@ class Array:
 
 
 # JAX's, and not here yet.  A `__getattr__` would tell of every name, but NumPy asks each array for names that it lacks.
-for _name in ("device_buffer", "device_buffers", "traceback", "unsafe_raw_buffer"):
+for _name in ("device_buffer", "device_buffers", "unsafe_raw_buffer"):
     setattr(Array, _name, Absent(_name))
 
 

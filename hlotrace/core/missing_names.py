@@ -6,7 +6,7 @@ NAMES = {       # a module, as "numpy", or "Array": names
         "ds enable_checks jax2tf_associative_scan_reductions make_user_context monitoring no_execution no_tracing "
         "print_environment_info profiler remove_size_one_mesh_axis_from_type thread_guard"),
     "Array": (
-        "device_buffer device_buffers traceback unsafe_raw_buffer"),
+        "device_buffer device_buffers unsafe_raw_buffer"),
     "debug": (
         "DebugEffect OrderedDebugEffect breakpoint log"),
     "example_libraries.optimizers": (

@@ -29,8 +29,8 @@ def _default_device() -> None:
     return None     # not a device: results go where their operands are
 
 
-def _devices() -> tuple[Any, ...]:
-    return (None, *local_devices())
+def _devices() -> list[Any]:
+    return [None, *local_devices()]
 
 
 def __array_namespace_info__() -> SimpleNamespace:

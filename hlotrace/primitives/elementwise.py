@@ -391,7 +391,7 @@ is_finite_p = elementwise("is_finite", "stablehlo.is_finite", "f", result=lambda
 def _sign_lower(ctx, eqn, x):
     aval = eqn.outvars[0].aval
     if not dtypes.is_unsigned(aval.dtype):
-        return _lower(ctx, eqn, x)
+        return _mended(lambda a, b, out: select(and_p.bind(eq(a, 0), eq(b, 0)), 0, out))(ctx, eqn, x)
     return ctx.lower_fun(lambda v: select(eq(v, 0), 0, full(shape_of(v), 1, aval.dtype)), eqn, x)
 
 

@@ -229,7 +229,22 @@ class ArrayImpl(Array):
         self.block_until_ready()
         return self._buf.unsafe_buffer_pointer()
 
+    @property
+    def traceback(self):
+        """Where it was made, as jaxlib noted it."""
+        return self._buf.traceback
+
     # --- protocols ---
+
+    @property
+    def __cuda_array_interface__(self):
+        """The memory of an array on one CUDA device, for libraries that share it by version 2 of this protocol."""
+        platform = client.platform_of(self.sharding._devices[0])
+        if platform != "cuda":
+            raise AttributeError(f"__cuda_array_interface__: the array does not lie on a CUDA device but on {platform}; "
+                                 "__dlpack__ shares the memory of others")
+        self.check_alive()
+        return self.block_until_ready()._buf.__cuda_array_interface__
 
     def __buffer__(self, flags):
         return memoryview(self.__array__())
