@@ -114,7 +114,13 @@ def io_callback(callback, result_shape_dtypes, *args, sharding=None, ordered=Fal
 
 
 def debug_callback(callback, *args, ordered=False, partitioned=False, **kwargs):
-    """Call a Python function for its effect only, from inside any transformation; its result is dropped."""
+    """Call a Python function for its effect only, from inside any transformation; its result is dropped.
+
+    >>> seen = []
+    >>> _ = jax.jit(lambda x: (jax.debug.callback(lambda v: seen.append(float(v)), x), x * 2)[1])(3.)
+    >>> jax.effects_barrier(); seen
+    [3.0]
+    """
     if partitioned:
         raise NotImplementedError("debug.callback, debug.print: partitioned=True is not supported: the callback gets whole "
                                   "values; inside shard_map it is called on each device with its part")
@@ -152,6 +158,13 @@ def debug_print(fmt, *args, ordered=False, partitioned=False, skip_format_check=
     """Print `fmt.format(*args, **kwargs)` with the run-time values, from inside any transformation.
 
     With `ordered`, prints appear in program order.
+
+    >>> @jax.jit
+    ... def f(x):
+    ...     jax.debug.print("x = {x}, its sine {}", jnp.sin(x), x=x)
+    ...     return x
+    >>> _ = f(0.); jax.effects_barrier()
+    x = 0.0, its sine 0.0
     """
     if not isinstance(fmt, str):
         raise TypeError(f"debug.print: the format must be a str, got {type(fmt)}: write debug.print('{{}}', x)")

@@ -24,7 +24,18 @@ from .signatures import name_of, numbers_and_names, signature_of, split_statics,
 
 
 class SymbolicZero:
-    """A tangent or cotangent that is known to be zero, of type `aval`; see `symbolic_zeros` of the custom rules."""
+    """A tangent or cotangent that is known to be zero, of type `aval`; see `symbolic_zeros` of the custom rules.
+
+    >>> @jax.custom_jvp
+    ... def f(x, y): return x * y
+    >>> def rule(primals, tangents):
+    ...     print([type(t) is jax.custom_derivatives.SymbolicZero for t in tangents])
+    ...     return f(*primals), tangents[0] * primals[1]
+    >>> _ = f.defjvp(rule, symbolic_zeros=True)
+    >>> jax.jvp(lambda x: f(x, 3.), (2.,), (1.,))[1]
+    [False, True]
+    Array(3., dtype=float32, weak_type=True)
+    """
 
     def __init__(self, aval):
         self.aval = aval
@@ -43,7 +54,17 @@ class SymbolicZero:
 
 class CustomVJPPrimal:
     """What a forward rule with `symbolic_zeros` gets for a leaf: its `value`, and whether it is `perturbed`, that is
-    differentiated with respect to."""
+    differentiated with respect to.
+
+    >>> f = jax.custom_vjp(lambda x, y: x * y)
+    >>> def forward(x, y):
+    ...     print(x.perturbed, y.perturbed)
+    ...     return x.value * y.value, y.value
+    >>> f.defvjp(forward, lambda y, g: (g * y, None), symbolic_zeros=True)
+    >>> jax.grad(f)(2., 3.)
+    True False
+    Array(3., dtype=float32, weak_type=True)
+    """
 
     def __init__(self, value, perturbed):
         self.value, self.perturbed = value, perturbed
@@ -132,6 +153,16 @@ class custom_jvp(_Custom):
         def f_jvp(primals, tangents): ... return f(*primals), tangent_out
 
     `nondiff_argnums` name arguments that are not differentiated; the rule gets them first.
+
+    >>> @jax.custom_jvp
+    ... def log1pexp(x):
+    ...     return jnp.log1p(jnp.exp(x))
+    >>> @log1pexp.defjvp
+    ... def rule(primals, tangents):
+    ...     (x,), (x_dot,) = primals, tangents
+    ...     return log1pexp(x), jax.nn.sigmoid(x) * x_dot      # exact where exp(x) overflows
+    >>> jax.grad(log1pexp)(100.), jax.vmap(jax.grad(log1pexp))(jnp.array([-1., 0.]))
+    (Array(1., dtype=float32, weak_type=True), Array([0.26894143, 0.5       ], dtype=float32))
     """
     rule = None
     jvp = property(lambda self: self.rule)      # under JAX's name
@@ -208,6 +239,13 @@ class custom_vjp(_Custom):
         f.defvjp(f_fwd, f_bwd)
 
     `nondiff_argnums` name arguments that are not differentiated; `f_bwd` gets them first.
+
+    >>> @jax.custom_vjp
+    ... def clip_gradient(x):
+    ...     return x
+    >>> clip_gradient.defvjp(lambda x: (x, None), lambda residuals, g: (jnp.clip(g, -1, 1),))
+    >>> jax.grad(lambda x: clip_gradient(x) ** 3)(5.)
+    Array(1., dtype=float32, weak_type=True)
     """
     fwd = bwd = None
     optimize_remat = False

@@ -127,6 +127,17 @@ class custom_vmap(Positional):
     `in_batched` has a bool for each argument, or a pytree of them: whether it has a leading axis of `axis_size`.
     `out_batched` says that of the output.  Mapped twice, the rule's own operations are mapped.  Derivatives of the mapped
     function are those of the rule; a mapped derivative is that of the function, and in forward mode that of the rule.
+
+    >>> @jax.custom_batching.custom_vmap
+    ... def solve(a, b):
+    ...     return b / a
+    >>> @solve.def_vmap
+    ... def rule(axis_size, in_batched, a, b):
+    ...     print(axis_size, in_batched)
+    ...     return b / a, True
+    >>> jax.vmap(solve, (None, 0))(2., jnp.array([2., 4.]))
+    2 [False, True]
+    Array([1., 2.], dtype=float32)
     """
     rule = None
 

@@ -28,6 +28,8 @@ def initialize(coordinator_address=None, num_processes=None, process_id=None, lo
     Raises RuntimeError when called twice, or after the first array; when no coordinator is reached, or not all come
     within `initialization_timeout` seconds; in all processes when two have one id or their counts or versions of jaxlib
     differ.  ValueError for what is missing or wrong.
+
+    >>> jax.distributed.initialize("10.0.0.1:1234", num_processes=2, process_id=0)       # doctest: +SKIP
     """
     if is_initialized():
         raise RuntimeError("distributed.initialize() should only be called once in a process")
@@ -63,10 +65,17 @@ _LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 
 
 def shutdown():
-    """Wait for the other processes to be done as well, and leave.  Also called when the interpreter ends."""
+    """Wait for the other processes to be done as well, and leave.  Also called when the interpreter ends.
+
+    >>> jax.distributed.shutdown()
+    """
     processes.leave()
 
 
 def is_initialized():
-    """Is this process one of a job?"""
+    """Is this process one of a job?
+
+    >>> jax.distributed.is_initialized()
+    False
+    """
     return client.world is not None

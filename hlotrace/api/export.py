@@ -92,6 +92,10 @@ class Exported:
     calling_convention_version: 10
     module_kept_var_idx: the leaves that the program takes
     uses_global_constants: does it take the position of the platform, or sizes?
+
+    >>> exported = jax.export.export(jax.jit(lambda x: x**2))(jax.ShapeDtypeStruct((2,), "float32"))
+    >>> exported.call(jnp.array([1., 3.])), len(exported.serialize()) > 100
+    (Array([1., 9.], dtype=float32), True)
     """
 
     ordered_effects = unordered_effects = ()

@@ -21,6 +21,17 @@ class custom_partitioning:
     Elsewhere, and on one device, it is the function itself.  `static_argnums` are positions of Python values, which are
     given to the functions of `def_partition` in front.  It has no derivative and cannot be mapped: put it in a custom_vjp,
     or a custom_vmap.
+
+    >>> from hlotrace.experimental.custom_partitioning import custom_partitioning
+    >>> @custom_partitioning
+    ... def normalized(x):
+    ...     return x / jnp.linalg.norm(x, axis=-1, keepdims=True)
+    >>> def partition(mesh, arguments, result):
+    ...     sharding = jax.NamedSharding(mesh, jax.P(*arguments[0].sharding.spec[:1], None))     # rows stay whole
+    ...     return mesh, normalized.fun, sharding, (sharding,)
+    >>> _ = normalized.def_partition(partition, sharding_rule="n i -> n i")
+    >>> normalized(jnp.array([[3., 4.]]))
+    Array([[0.6, 0.8]], dtype=float32)
     """
 
     def __init__(self, fun, static_argnums=()):

@@ -26,6 +26,10 @@ class ShapeDtypeStruct:
     `sharding` is a Sharding, a Format, a Device, or a PartitionSpec of the current mesh.  `manual_axis_type` (or `vma`, the
     names alone) says along which manual axes of a `shard_map` it differs between devices.  `is_ref=True`, for the type of a
     Ref, is not supported.
+
+    >>> spec = jax.ShapeDtypeStruct((2, 3), "bfloat16")
+    >>> jax.eval_shape(jnp.sum, spec), jax.jit(jnp.sum).lower(spec).out_info
+    (ShapeDtypeStruct(shape=(), dtype=bfloat16), ShapeDtypeStruct(shape=(), dtype=bfloat16))
     """
     __slots__ = ("shape", "dtype", "sharding", "weak_type", "vma")
     is_ref = False
@@ -128,7 +132,14 @@ class _Stage:
 
 @boundaries
 class Traced(_Stage):
-    """A function traced for given argument types.  `jaxpr` is the program, `out_info` the types of its results."""
+    """A function traced for given argument types.  `jaxpr` is the program, `out_info` the types of its results.
+
+    >>> traced = jax.jit(lambda x: x + 1).trace(1.)
+    >>> traced.jaxpr, traced.out_info
+    ({ lambda ; a:f32[]*. let
+        b:f32[]* = add a 1.0:f32[]*
+      in (b,) }, ShapeDtypeStruct(shape=(), dtype=float32, weak_type=True))
+    """
 
     __slots__ = ("__dict__", "__weakref__", "fun_name")
 
@@ -201,7 +212,12 @@ class Traced(_Stage):
 
 @boundaries
 class Lowered(_Stage):
-    """A program as StableHLO."""
+    """A program as StableHLO.
+
+    >>> lowered = jax.jit(lambda x: x + 1).lower(1.)
+    >>> "stablehlo.add" in lowered.as_text()
+    True
+    """
 
     def __init__(self, traced, platform=None):
         self._stage = traced
@@ -276,7 +292,16 @@ class Lowered(_Stage):
 
 @boundaries
 class Compiled(_Stage):
-    """A compiled program: call it with arguments of exactly the types it was compiled for."""
+    """A compiled program: call it with arguments of exactly the types it was compiled for.
+
+    >>> compiled = jax.jit(lambda x: x @ x).lower(jnp.ones((8, 8))).compile()
+    >>> compiled(jnp.ones((8, 8)))[0, 0], compiled.cost_analysis()["flops"] >= 8**3
+    (Array(8., dtype=float32), True)
+    >>> compiled(jnp.ones((4, 4)))
+    Traceback (most recent call last):
+        ...
+    TypeError: Compiled(float32[4,4]): Argument types differ from the types for which this computation was ...
+    """
 
     def __init__(self, lowered, executable):
         self._lowered = lowered

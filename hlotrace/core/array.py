@@ -8,7 +8,14 @@ from .missing import Absent
 
 
 class Array:
-    """An immutable n-dimensional array; `isinstance(x, Array)` is true for concrete and for traced arrays."""
+    """An immutable n-dimensional array; `isinstance(x, Array)` is true for concrete and for traced arrays.
+
+    NumPy's operators and methods are there, and `x.at[i].set(y)`, `.add(y)`, ..., which give a changed copy.
+
+    >>> x = jnp.arange(4.)
+    >>> isinstance(x, jax.Array), x[1:].sum(), x.at[0].set(9).at[jnp.array([1, 1])].add(5)
+    (True, Array(6., dtype=float32), Array([ 9., 11.,  2.,  3.], dtype=float32))
+    """
     __slots__ = ("__weakref__",)
     __array_priority__ = 100     # NumPy's operators give way to ours
 

@@ -44,6 +44,11 @@ class Ref:
 
     It lives in the function or transformation that made it and in all that is called from there, and may be passed to
     functions, but not returned by compiled ones.
+
+    >>> ref = jax.new_ref(jnp.zeros(3))
+    >>> ref[0] = 1.; ref[1:] += 5
+    >>> ref, ref[...]
+    (Ref([1., 5., 5.], dtype=float32), Array([1., 5., 5.], dtype=float32))
     """
     __slots__ = ("_value", "_shared", "home", "inner_aval", "__weakref__")
     copy: Callable      # primitives/refs.py gives it: a concrete array -> one with memory of its own

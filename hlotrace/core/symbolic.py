@@ -11,6 +11,11 @@ class SymbolicScope:
     """What is known of variables: those of one scope may stand in one computation.
 
     constraints_str: texts such as "a >= 3", "2*a <= b" or "mod(a, 2) == 0", each of which holds for all sizes that occur
+
+    >>> scope = jax.export.SymbolicScope(["n >= 4"])
+    >>> (n,), (m,) = (jax.export.symbolic_shape(text, scope=scope) for text in ("n", "2*n"))
+    >>> m == 2 * n, n >= 3
+    (True, True)
     """
 
     def __init__(self, constraints_str=()):

@@ -53,7 +53,18 @@ all_checks = automatic_checks | user_checks
 
 @boundaries(called="Error", tell_self=True)
 class Error:
-    """What went wrong first, if anything did: a pytree, so functions may return it; under vmap one for each element."""
+    """What went wrong first, if anything did: a pytree, so functions may return it; under vmap one for each element.
+
+    >>> from hlotrace.experimental import checkify
+    >>> error, _ = jax.vmap(checkify.checkify(lambda x: checkify.check(x > 0, "got {x}", x=x)))(jnp.array([1, -2, -3]))
+    >>> print(error.get())
+    at mapped index 1: got -2 (`check` failed)
+    at mapped index 2: got -3 (`check` failed)
+    >>> error.throw()
+    Traceback (most recent call last):
+        ...
+    hlotrace.experimental.checkify.JaxRuntimeError: at mapped index 1: got -2 (`check` failed) ...
+    """
 
     def __init__(self, values=(), failures=None):
         self._values, self._failures = values, failures

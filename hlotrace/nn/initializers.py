@@ -134,7 +134,12 @@ def _scaling(name, scale, mode, distribution, source):
     def make(in_axis=-2, out_axis=-1, batch_axis=(), dtype=None):
         return variance_scaling(scale, mode, distribution, in_axis, out_axis, batch_axis, dtype)
     make.__name__ = make.__qualname__ = name
-    make.__doc__ = f"variance_scaling({scale}, {mode!r}, {distribution!r}).  Source: {source}."
+    make.__doc__ = f"""An initializer: variance_scaling({scale}, {mode!r}, {distribution!r}).  Source: {source}.
+
+    >>> x = nn.initializers.{name}()(jax.random.key(0), (300, 200))
+    >>> (x.var() * {"300" if mode == "fan_in" else "(300 + 200) / 2"}).round(1)
+    Array({scale:.0f}., dtype=float32)
+    """
     return make
 
 

@@ -63,7 +63,13 @@ def meshgrid(*xi, copy=True, sparse=False, indexing="xy"):
 
 
 class _Grid:
-    """`mgrid[a:b:c, ...]` and `ogrid[...]`: ranges from slices; an imaginary step is a number of points."""
+    """`mgrid[a:b:c, ...]` and `ogrid[...]`: ranges from slices; an imaginary step is a number of points.
+
+    >>> jnp.mgrid[0:2, 0:3:2].tolist(), jnp.mgrid[0:1:3j]
+    ([[[0, 0], [1, 1]], [[0, 2], [0, 2]]], Array([0. , 0.5, 1. ], dtype=float32))
+    >>> [x.shape for x in jnp.ogrid[0:2, 0:3]]
+    [(2, 1), (1, 3)]
+    """
 
     def __init__(self, name, sparse):
         self.name, self.sparse = name, sparse
@@ -301,6 +307,10 @@ class _Concatenator:
 
     A first entry "axis,ndmin,trans1d" sets the axis, the least number of axes of each part, and where a part with
     fewer axes has its own; "r" and "c" make matrices of `r_[...]`.
+
+    >>> jnp.r_[1:4, 0, 7.5], jnp.c_[jnp.array([1, 2]), jnp.array([3, 4])]
+    (Array([1. , 2. , 3. , 0. , 7.5], dtype=float32, weak_type=True), Array([[1, 3],
+           [2, 4]], dtype=int32))
     """
 
     def __init__(self, axis, ndmin, trans1d):

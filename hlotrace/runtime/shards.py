@@ -11,6 +11,10 @@ class Shard:
 
     `device`; `index`, a tuple of slices of the whole; `replica_id`, 0 for the first device that holds this part; `data`,
     an array on that device, or None where another process holds it.
+
+    >>> shard = jnp.arange(3).addressable_shards[0]
+    >>> shard.index, shard.replica_id, shard.data
+    ((slice(None, None, None),), 0, Array([0, 1, 2], dtype=int32))
     """
     __slots__ = ("device", "index", "replica_id", "data")
 

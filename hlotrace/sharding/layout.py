@@ -10,6 +10,10 @@ class Layout:
     """The axes from the slowest to the fastest, and the tiles, if any, in which the memory is filled.
 
     `Layout(major_to_minor=(1, 0))` is a matrix that lies column by column.  `Layout.AUTO` leaves it to the compiler.
+
+    >>> from hlotrace.experimental.layout import Layout
+    >>> Layout((1, 0))
+    Layout(major_to_minor=(1, 0), tiling=None, sub_byte_element_size_in_bits=0)
     """
     __slots__ = ("major_to_minor", "tiling", "sub_byte_element_size_in_bits", "default")
     AUTO: "Layout"
@@ -64,7 +68,12 @@ Layout.AUTO = _Auto()
 
 @boundaries
 class Format:
-    """How an array lies: a Layout in each device's memory, and a Sharding over devices; None leaves either open."""
+    """How an array lies: a Layout in each device's memory, and a Sharding over devices; None leaves either open.
+
+    >>> from hlotrace.experimental.layout import Format, Layout
+    >>> jnp.ones((2, 3)).format == Format(Layout((0, 1)), jnp.ones(1).sharding)
+    False
+    """
     __slots__ = ("layout", "sharding")
 
     def __init__(self, layout=None, sharding=None):

@@ -12,7 +12,11 @@ from .base import is_local
 
 
 class AxisType(enum.Enum):
-    """Who decides how values lie over a mesh axis: the compiler, their types, or the program (`shard_map`)."""
+    """Who decides how values lie over a mesh axis: the compiler, their types, or the program (`shard_map`).
+
+    >>> jax.make_mesh((2,), ("x",), axis_types=(jax.sharding.AxisType.Explicit,))
+    Mesh('x': 2, axis_types=(Explicit,))
+    """
     Auto = enum.auto()
     Explicit = enum.auto()
     Manual = enum.auto()
@@ -144,6 +148,10 @@ class Mesh(_Axes):
     """Devices, an array of them, with a name for each of its axes.  As a context manager: this thread's current mesh.
 
     Raises ValueError for a device or a name given twice and where the counts of axes, names and types differ.
+
+    >>> mesh = jax.sharding.Mesh(np.array(jax.devices()[:2]).reshape(2, 1), ("data", "model"))
+    >>> mesh.shape["data"], mesh.axis_names, mesh.size
+    (2, ('data', 'model'), 2)
     """
 
     def __new__(cls, devices, axis_names, axis_types=None):
@@ -214,7 +222,12 @@ class Mesh(_Axes):
 
 @boundaries
 class AbstractMesh(_Axes):
-    """A mesh whose devices are not known: enough to check and to lower a program."""
+    """A mesh whose devices are not known: enough to check and to lower a program.
+
+    >>> mesh = jax.sharding.AbstractMesh((4, 2), ("data", "model"))
+    >>> jax.NamedSharding(mesh, jax.P("data")).shard_shape((8, 8))
+    (2, 8)
+    """
 
     def __new__(cls, axis_sizes, axis_names, axis_types=None):
         sizes, names = sizes_and_names("AbstractMesh", axis_sizes, axis_names)
@@ -244,6 +257,10 @@ class set_mesh:
     """Make `mesh` this thread's current mesh, for good or, as a context manager, until the block ends.
 
     Bare PartitionSpecs name its axes, and jit programs that nothing else places run on all its devices.
+
+    >>> with jax.set_mesh(jax.make_mesh((2,), ("x",))):
+    ...     jax.jit(lambda v: lax.with_sharding_constraint(v, jax.P("x")))(jnp.arange(4)).sharding.spec
+    P('x',)
     """
 
     def __init__(self, mesh):
@@ -272,6 +289,11 @@ class use_abstract_mesh:
     """As a context manager, also inside of functions that jit traces: `mesh` is this thread's current mesh.
 
     Bare PartitionSpecs name its axes; it does not say where programs run.
+
+    >>> mesh = jax.sharding.AbstractMesh((2,), ("x",))
+    >>> with jax.sharding.use_abstract_mesh(mesh):
+    ...     jax.sharding.get_abstract_mesh()
+    AbstractMesh('x': 2, axis_types=(Auto,))
     """
 
     def __init__(self, mesh):

@@ -15,6 +15,11 @@ class NamedSharding(Sharding):
     """`NamedSharding(mesh, P("data", None))`: dimension 0 is split over mesh axis "data"; other axes hold copies.
 
     Raises ValueError for an axis that the mesh does not have and for one that is used twice.
+
+    >>> mesh = jax.make_mesh((2,), ("data",))
+    >>> x = jax.device_put(jnp.ones((4, 3)), jax.NamedSharding(mesh, jax.P("data", None)))
+    >>> x.sharding.shard_shape(x.shape), x.sharding.is_fully_replicated
+    ((2, 3), False)
     """
     __slots__ = ("mesh", "spec")
 

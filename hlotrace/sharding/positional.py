@@ -12,6 +12,10 @@ class PositionalSharding(Sharding):
     `PositionalSharding(devices).reshape(4, 2)` is for matrices.  An array of lower rank takes the trailing axes, where the
     others have size 1, as in broadcasting: `.reshape(4, 2).replicate(0)` splits a vector in 2.  Where every device holds
     the whole, `.replicate()`, any rank will do.
+
+    >>> sharding = jax.sharding.PositionalSharding(jax.devices()[:2]).reshape(2, 1)
+    >>> [shard.data.shape for shard in jax.device_put(jnp.ones((4, 3)), sharding).addressable_shards]
+    [(2, 3), (2, 3)]
     """
 
     def __init__(self, devices, *, memory_kind=None):

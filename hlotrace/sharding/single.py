@@ -7,7 +7,11 @@ from .base import Sharding, checked_kind
 
 @boundaries
 class SingleDeviceSharding(Sharding):
-    """The whole array on one device."""
+    """The whole array on one device.
+
+    >>> jnp.ones(2).sharding == jax.sharding.SingleDeviceSharding(jax.devices()[0])
+    True
+    """
     is_fully_replicated = True
 
     def __init__(self, device, *, memory_kind=None):

@@ -62,6 +62,9 @@ class PartitionSpec:
 
     Dimensions beyond the last entry are not split.  Reads like a tuple, but is a leaf of a pytree.  An ellipsis stands in a
     spec for whoever reads it; a sharding takes none.
+
+    >>> jax.P("data", None, ("x", "y")), jax.P()
+    (P('data', None, ('x', 'y')), P())
     """
     __slots__ = ("_partitions",)
     UNCONSTRAINED = _UNCONSTRAINED      # the compiler may choose
