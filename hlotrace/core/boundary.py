@@ -72,6 +72,9 @@ def boundaries(cls=None, *, called=None, but="", tell_self=False):
     for name, method in list(vars(cls).items()):
         if name == "__new__":       # a staticmethod
             cls.__new__ = staticmethod(boundary(method.__func__, owner, method=True))
+        if isinstance(method, (classmethod, staticmethod)) and name not in but.split():
+            of_class = isinstance(method, classmethod)
+            setattr(cls, name, type(method)(boundary(method.__func__, owner and f"{owner}.{name}", method=of_class)))
         if isinstance(method, types.FunctionType) and name not in but.split():
             if name in (_OF_ARRAYS if array else _OF_OTHERS):
                 setattr(cls, name, boundary(method, name.strip("_") if array else owner, method=not array))     # bool(x)
