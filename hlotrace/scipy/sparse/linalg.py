@@ -65,7 +65,7 @@ def _gmres(A, M, b, x, threshold, maxiter, *, restart, early):
     m = min(restart, b.size)
     kind = jnp.promote_types(b.dtype, "float32")
 
-    def step(size, state):
+    def step(state):
         """One more vector of the basis V; Q turns the columns of the Hessenberg matrix into those of a triangle R."""
         V, Q, R, j = state
         w, h = A(M(V[j])), 0
@@ -90,7 +90,7 @@ def _gmres(A, M, b, x, threshold, maxiter, *, restart, early):
 
         def more(s):
             return (s[3] < m) & (abs(s[1][s[3], 0]) * size > threshold if early else True)
-        V, Q, R, j = lax.while_loop(more, partial(step, size), first)
+        V, Q, R, j = lax.while_loop(more, step, first)
         g = jnp.where(jnp.arange(m) < j, Q[:m, 0] * size.astype(kind), 0)
         y = solve_triangular(R + jnp.diag(((jnp.diag(R) == 0) & (g == 0)).astype(kind)), g)
         x = x + M((y @ V[:m].astype(kind)).astype(b.dtype))
