@@ -124,17 +124,7 @@ NAMES = {       # a module, as "numpy", or "Array": names
         "TraceAnnotation annotate_function device_memory_profile export_profile_data register_subprocess "
         "save_device_memory_profile start_server start_trace stop_server stop_trace trace"),
     "scipy": (
-        "signal sparse stats"),
-    "scipy.optimize": (
-        "OptimizeResults minimize"),
-    "scipy.signal": (
-        "convolve convolve2d correlate correlate2d csd detrend fftconvolve istft stft welch"),
-    "scipy.sparse": (
-        "linalg"),
-    "scipy.sparse.linalg": (
-        "bicgstab cg gmres"),
-    "scipy.spatial.transform": (
-        "Rotation Slerp"),
+        "stats"),
     "scipy.special": (
         "hyp2f1 loggamma sph_harm_y"),
     "scipy.stats": (

@@ -15,6 +15,9 @@ def fft(x, fft_type, fft_lengths):
     `fft_type` is an FftType or its name.  RFFT takes real numbers and gives n // 2 + 1 coefficients along the last axis,
     IRFFT takes those and gives n numbers; the others take and give complex numbers.  Real numbers become complex, integers
     become floating point where needed.  ValueError for lengths that are not those of x.
+
+    >>> lax.fft(jnp.array([1., 2.]), 'fft', (2,))
+    Array([ 3.+0.j, -1.+0.j], dtype=complex64)
     """
     if isinstance(fft_type, str):
         names = [t.name for t in FftType]

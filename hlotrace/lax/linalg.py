@@ -44,6 +44,10 @@ def cholesky(x, *, symmetrize_input=True):
     symmetrize_input: take (x + x^H) / 2; otherwise only the lower triangle is read
 
     ValueError unless they are square.
+
+    >>> lax.linalg.cholesky(jnp.array([[4., 2.], [2., 5.]]))
+    Array([[2., 0.],
+           [1., 2.]], dtype=float32)
     """
     return cholesky_p.bind(_symmetrized("cholesky", x) if symmetrize_input else x)
 
@@ -52,6 +56,9 @@ def cholesky_update(r_matrix, w_vector):
     """The upper triangular factor of R^T R + w w^T, of real matrices R of shape [..., n, n] and vectors w of [..., n].
 
     It is found by rotations in O(n^2); what stands below the diagonal of R stays there.
+
+    >>> lax.linalg.cholesky_update(jnp.array([[2.]]), jnp.array([1.5]))
+    Array([[2.5]], dtype=float32)
     """
     return cholesky_update_p.bind(r_matrix, w_vector)
 
@@ -60,6 +67,9 @@ def symmetric_product(a_matrix, c_matrix, *, alpha=1.0, beta=0.0, symmetrize_out
     """alpha a a^T + beta c, of real matrices of shapes [..., m, n] and [..., m, m], c being symmetric.
 
     On some platforms only the lower triangle is right, unless `symmetrize_output` puts its transpose above it.
+
+    >>> lax.linalg.symmetric_product(jnp.array([[1., 2.]]), jnp.array([[3.]]), beta=1.)
+    Array([[8.]], dtype=float32)
     """
     out = symmetric_product_p.bind(a_matrix, c_matrix, alpha=float(alpha), beta=float(beta))
     return add(triangle(out), transposed(triangle(out, inset=1))) if symmetrize_output else out
@@ -74,6 +84,10 @@ def triangular_solve(a, b, *, left_side=False, lower=False, transpose_a=False, c
     unit_diagonal: take the diagonal of `a` for ones, and do not read it
 
     TypeError or ValueError where batch axes or sizes do not go together.
+
+    >>> lax.linalg.triangular_solve(jnp.array([[2., 0.], [1., 4.]]), jnp.array([[2.], [9.]]), left_side=True, lower=True)
+    Array([[1.],
+           [2.]], dtype=float32)
     """
     vector = aval_of(b).ndim == aval_of(a).ndim - 1 == 1
     if vector:
@@ -88,12 +102,20 @@ def lu(x):
 
     Returns (lu, pivots, permutation): U in the upper triangle of `lu`, and L, whose diagonal is one, below it; the exchanges
     of row i with row pivots[i], i = 0, 1, ...; and what these make of the rows, so that x[permutation] = L U.
+
+    >>> lax.linalg.lu(jnp.array([[0., 2.], [4., 4.]]))
+    [Array([[4., 4.],
+           [0., 2.]], dtype=float32), Array([1, 1], dtype=int32), Array([1, 0], dtype=int32)]
     """
     return lu_p.bind(x)
 
 
 def lu_pivots_to_permutation(pivots, permutation_size):
-    """The order of `permutation_size` rows after row i was exchanged with row pivots[i], i = 0, 1, ...; both int32."""
+    """The order of `permutation_size` rows after row i was exchanged with row pivots[i], i = 0, 1, ...; both int32.
+
+    >>> lax.linalg.lu_pivots_to_permutation(jnp.array([1, 1]), 3)
+    Array([1, 0, 2], dtype=int32)
+    """
     return lu_pivots_to_permutation_p.bind(pivots, permutation_size=operator.index(permutation_size))
 
 
@@ -103,12 +125,21 @@ def qr(x, *, pivoting=False, full_matrices=True, use_magma=None):
     pivoting: x[:, p] = Q R instead, with the diagonal of R falling in size; p is a third result
     full_matrices: Q of shape [..., m, m] and R of [..., m, n], instead of [..., m, k] and [..., k, n], k = min(m, n)
     use_magma: on GPU, whether pivoting uses MAGMA
+
+    >>> abs(lax.linalg.qr(jnp.array([[3., 1.], [4., 2.]]))[1]).round(3)
+    Array([[5. , 2.2],
+           [0. , 0.4]], dtype=float32)
     """
     return tuple(qr_p.bind(x, pivoting=bool(pivoting), full_matrices=bool(full_matrices), use_magma=use_magma))
 
 
 def householder_product(a, taus):
-    """As many columns as `a` has of the product of the reflectors I - tau v v^H whose vectors stand below its diagonal."""
+    """As many columns as `a` has of the product of the reflectors I - tau v v^H whose vectors stand below its diagonal.
+
+    >>> lax.linalg.householder_product(jnp.array([[1.], [1.]]), jnp.array([1.]))
+    Array([[ 0.],
+           [-1.]], dtype=float32)
+    """
     return householder_product_p.bind(a, taus)
 
 
@@ -117,6 +148,10 @@ def ormqr(a, taus, c, *, left=True, transpose=False):
 
     a, taus: its reflectors below the diagonal of matrices of shape [..., m, n], and their factors
     transpose: Q^H in place of Q
+
+    >>> lax.linalg.ormqr(jnp.array([[1.], [1.]]), jnp.array([1.]), jnp.array([[3.], [4.]]))
+    Array([[-4.],
+           [-3.]], dtype=float32)
     """
     return ormqr_p.bind(a, taus, c, left=bool(left), transpose=bool(transpose))
 
@@ -127,6 +162,9 @@ def svd(x, *, full_matrices=True, compute_uv=True, subset_by_index=None, algorit
     full_matrices: U of shape [..., m, m] and V^H of [..., n, n], instead of [..., m, k] and [..., k, n], k = min(m, n)
     subset_by_index: (start, end) of the singular values, the largest being number 0, to return with their vectors
     algorithm: a SvdAlgorithm; NotImplementedError for one that the platform does not have
+
+    >>> lax.linalg.svd(jnp.diag(jnp.array([3., 4.])), compute_uv=False)
+    Array([4., 3.], dtype=float32)
     """
     s, *vectors = svd_p.bind(x, full_matrices=bool(full_matrices), compute_uv=bool(compute_uv),
                              subset_by_index=_bounds(subset_by_index), algorithm=algorithm)
@@ -141,6 +179,9 @@ def eigh(x, *, lower=True, symmetrize_input=True, sort_eigenvalues=True, subset_
     sort_eigenvalues: False leaves their order to the implementation
     subset_by_index: (start, end) of the eigenvalues to return with their vectors
     implementation: an EighImplementation; NotImplementedError for one that the platform does not have
+
+    >>> lax.linalg.eigh(jnp.diag(jnp.array([2., 1.])))[1]
+    Array([1., 2.], dtype=float32)
     """
     x = _symmetrized("eigh", x) if symmetrize_input else x
     return tuple(eigh_p.bind(x, lower=bool(lower), sort_eigenvalues=bool(sort_eigenvalues),
@@ -155,6 +196,9 @@ def eig(x, *, compute_left_eigenvectors=True, compute_right_eigenvectors=True, e
     enable_eigvec_derivs: let them be differentiated, which is right only where eigenvalues are distinct and each vector has
         one largest component
     implementation: an EigImplementation, on GPU; `use_magma` is its older form, True for MAGMA and False for LAPACK
+
+    >>> lax.linalg.eig(jnp.array([[0., 1.], [-1., 0.]]), compute_left_eigenvectors=False, compute_right_eigenvectors=False)
+    [Array([0.+1.j, 0.-1.j], dtype=complex64)]
     """
     if implementation is None and use_magma is not None:
         implementation = EigImplementation.MAGMA if use_magma else EigImplementation.LAPACK
@@ -168,6 +212,10 @@ def schur(x, *, compute_schur_vectors=True, sort_eig_vals=False, select_callable
 
     Q is unitary and T upper triangular, but for 2 x 2 blocks on the diagonal for pairs of complex eigenvalues of real
     matrices.  NotImplementedError with `sort_eig_vals` or `select_callable`, and for real matrices but on the CPU.
+
+    >>> lax.linalg.schur(jnp.array([[1., 2.], [0., 3.]]), compute_schur_vectors=False)
+    [Array([[1., 2.],
+           [0., 3.]], dtype=float32)]
     """
     return schur_p.bind(x, compute_schur_vectors=bool(compute_schur_vectors), sort_eig_vals=sort_eig_vals,
                         select_callable=select_callable)
@@ -177,6 +225,10 @@ def hessenberg(a):
     """(h, taus): x = Q H Q^H for square matrices, H with zeros below the first subdiagonal.
 
     There `h` has the reflectors that make Q, their factors are `taus`; `householder_product` of h[1:, :-1] gives Q[1:, 1:].
+
+    >>> lax.linalg.hessenberg(jnp.array([[1., 2.], [3., 4.]]))
+    (Array([[1., 2.],
+           [3., 4.]], dtype=float32), Array([0.], dtype=float32))
     """
     return tuple(hessenberg_p.bind(a))
 
@@ -186,6 +238,9 @@ def tridiagonal(a, *, lower=True):
 
     d, e: the diagonal, and the one beside it
     a: these, and the reflectors in the rest of the triangle that `lower` chooses, which alone is read
+
+    >>> lax.linalg.tridiagonal(jnp.array([[1., 2.], [2., 5.]]))[1:3]
+    (Array([1., 5.], dtype=float32), Array([2.], dtype=float32))
     """
     return tuple(tridiagonal_p.bind(a, lower=bool(lower)))
 
@@ -194,6 +249,10 @@ def tridiagonal_solve(dl, d, du, b, *, perturb_singular=False):
     """X with A X = b, A having the diagonals dl[..., 1:], d and du[..., :-1], all three of shape [..., n]; b of [..., n, k].
 
     perturb_singular: on the CPU and CUDA, change pivots that are nearly zero so that the result is finite
+
+    >>> lax.linalg.tridiagonal_solve(jnp.array([0., 1.]), jnp.array([2., 2.]), jnp.array([1., 0.]), jnp.array([[3.], [3.]]))
+    Array([[1.],
+           [1.]], dtype=float32)
     """
     return tridiagonal_solve_p.bind(dl, d, du, b, perturb_singular=bool(perturb_singular))
 
@@ -209,6 +268,9 @@ def qdwh(x, *, is_hermitian=False, max_iterations=None, eps=None, dynamic_shape=
     dynamic_shape: (m, n), the part of x that counts, which may be traced; the rest of the results is zero
 
     ValueError if a matrix is wide.
+
+    >>> lax.linalg.qdwh(jnp.array([[-3.]]))[:2]
+    (Array([[-1.]], dtype=float32), Array([[3.]], dtype=float32))
     """
     aval = aval_of(x)
     check_dtypes("qdwh", aval)

@@ -85,57 +85,77 @@ def _transform(x, *, kind, axes, lengths, norm):
     return transpose(x, back)
 
 
-def _one(name, kind, doc):
+def _one(name, kind, doc, *example):
     def function(a, n=None, axis=-1, norm=None):
         check_arraylike(f"jnp.fft.{name}", a)
         if isinstance(axis, (tuple, list)):
             raise ValueError(f"jnp.fft.{name} does not support multiple axes, got axis={axis}: use jnp.fft.{name}n")
         return _transformed(name, kind, a, None if n is None else (n,), (axis,), norm)
-    return _named(function, name, doc + "  `n` is the length, to which a is cut or filled with zeros.")
+    return _named(function, name, doc + "  `n` is the length, to which a is cut or filled with zeros.", *example)
 
 
-def _two(name, kind, doc):
+def _two(name, kind, doc, *example):
     def function(a, s=None, axes=(-2, -1), norm=None):
         if not isinstance(axes, (tuple, list)) or len(axes) != 2:
             raise ValueError(f"jnp.fft.{name} only supports 2 axes, got axes={axes!r}: use jnp.fft.{name[:-1]}n for others")
         return _transformed(name, kind, a, s, axes, norm)
-    return _named(function, name, doc + "  `s` are the lengths, to which a is cut or filled with zeros.")
+    return _named(function, name, doc + "  `s` are the lengths, to which a is cut or filled with zeros.", *example)
 
 
-def _any(name, kind, doc):
+def _any(name, kind, doc, *example):
     def function(a, s=None, axes=None, norm=None):
         return _transformed(name, kind, a, s, axes, norm)
-    return _named(function, name, doc + "  None for `axes` means all, or as many of the last as there are lengths `s`.")
+    return _named(function, name, doc + "  None for `axes` means all, or as many of the last as there are lengths `s`.",
+                  *example)
 
 
-def _named(function, name, doc):
+def _named(function, name, doc, argument, result):
+    """With an example: its argument, and what that gives."""
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = doc
+    function.__doc__ = f"{doc}\n\n    >>> jnp.fft.{name}({argument})\n    {result}\n    "
     return function
 
 
-fft = _one("fft", FftType.FFT, "Fourier transform along an axis.")
-ifft = _one("ifft", FftType.IFFT, "Inverse of `fft`.")
-rfft = _one("rfft", FftType.RFFT, "Fourier transform of real numbers along an axis: the first n // 2 + 1 coefficients.")
-irfft = _one("irfft", FftType.IRFFT, "Inverse of `rfft`: n real numbers, 2 (m - 1) of m coefficients if n is not given.")
-fft2 = _two("fft2", FftType.FFT, "Fourier transform over two axes.")
-ifft2 = _two("ifft2", FftType.IFFT, "Inverse of `fft2`.")
-rfft2 = _two("rfft2", FftType.RFFT, "Fourier transform of real numbers over two axes, n // 2 + 1 coefficients in the last.")
-irfft2 = _two("irfft2", FftType.IRFFT, "Inverse of `rfft2`.")
-fftn = _any("fftn", FftType.FFT, "Fourier transform over any axes.")
-ifftn = _any("ifftn", FftType.IFFT, "Inverse of `fftn`.")
-rfftn = _any("rfftn", FftType.RFFT, "Fourier transform of real numbers over any axes, n // 2 + 1 coefficients in the last.")
-irfftn = _any("irfftn", FftType.IRFFT, "Inverse of `rfftn`.")
+_ONES, _SUM = "jnp.ones((2, 2))", "Array([[4.+0.j, 0.+0.j], [0.+0.j, 0.+0.j]], dtype=complex64)"
+_EYE, _SAME = "4 * jnp.eye(2)", "Array([[2.+0.j, 0.+0.j], [0.+0.j, 2.+0.j]], dtype=complex64)"
+_REAL = "Array([[2., 0.], [0., 2.]], dtype=float32)"
+
+fft = _one("fft", FftType.FFT, "Fourier transform along an axis.",
+           "jnp.array([1., 2.])", "Array([ 3.+0.j, -1.+0.j], dtype=complex64)")
+ifft = _one("ifft", FftType.IFFT, "Inverse of `fft`.",
+            "jnp.array([3., -1.])", "Array([1.+0.j, 2.+0.j], dtype=complex64)")
+rfft = _one("rfft", FftType.RFFT, "Fourier transform of real numbers along an axis: the first n // 2 + 1 coefficients.",
+            "jnp.array([1., 2., 3., 2.])", "Array([ 8.+0.j, -2.+0.j,  0.+0.j], dtype=complex64)")
+irfft = _one("irfft", FftType.IRFFT, "Inverse of `rfft`: n real numbers, 2 (m - 1) of m coefficients if n is not given.",
+             "jnp.array([8., -2., 0.])", "Array([1., 2., 3., 2.], dtype=float32)")
+fft2 = _two("fft2", FftType.FFT, "Fourier transform over two axes.", _ONES, _SUM)
+ifft2 = _two("ifft2", FftType.IFFT, "Inverse of `fft2`.", _EYE, _SAME)
+rfft2 = _two("rfft2", FftType.RFFT, "Fourier transform of real numbers over two axes, n // 2 + 1 coefficients in the last.",
+             _ONES, _SUM)
+irfft2 = _two("irfft2", FftType.IRFFT, "Inverse of `rfft2`.", _EYE, _REAL)
+fftn = _any("fftn", FftType.FFT, "Fourier transform over any axes.", _ONES, _SUM)
+ifftn = _any("ifftn", FftType.IFFT, "Inverse of `fftn`.", _EYE, _SAME)
+rfftn = _any("rfftn", FftType.RFFT, "Fourier transform of real numbers over any axes, n // 2 + 1 coefficients in the last.",
+             _ONES, _SUM)
+irfftn = _any("irfftn", FftType.IRFFT, "Inverse of `rfftn`.", _EYE, _REAL)
 
 
 def hfft(a, n=None, axis=-1, norm=None):
-    """Fourier transform of a signal with Hermitian symmetry, given by its first half: n real numbers."""
+    """Fourier transform of a signal with Hermitian symmetry, given by its first half: n real numbers.
+
+    >>> jnp.fft.hfft(jnp.array([1., 2., 1.]))
+    Array([ 6.,  0., -2.,  0.], dtype=float32)
+    """
     check_arraylike("jnp.fft.hfft", a)
     return _transformed("hfft", FftType.IRFFT, conjugate(a), None if n is None else (n,), (axis,), _mirrored(norm))
 
 
 def ihfft(a, n=None, axis=-1, norm=None):
-    """Inverse of `hfft`: the first half of the coefficients of n real numbers."""
+    """Inverse of `hfft`: the first half of the coefficients of n real numbers.
+
+    >>> jnp.fft.ihfft(jnp.array([6., 0., -2., 0.]))
+    Array([1.-0.j, 2.-0.j, 1.-0.j], dtype=complex64)
+    """
     return conjugate(_transformed("ihfft", FftType.RFFT, a, None if n is None else (n,), (axis,), _mirrored(norm)))
 
 
@@ -149,12 +169,20 @@ def _frequencies(name, n, d, dtype, device, start, stop):
 
 
 def fftfreq(n, d=1.0, *, dtype=None, device=None):
-    """The frequencies of the coefficients of `fft` of n samples that are `d` apart: 0, 1, ..., -2, -1 over d n."""
+    """The frequencies of the coefficients of `fft` of n samples that are `d` apart: 0, 1, ..., -2, -1 over d n.
+
+    >>> jnp.fft.fftfreq(4, d=0.5)
+    Array([ 0. ,  0.5, -1. , -0.5], dtype=float32)
+    """
     return _frequencies("fftfreq", n, d, dtype, device, lambda n: -(n // 2), lambda n: (n + 1) // 2)
 
 
 def rfftfreq(n, d=1.0, *, dtype=None, device=None):
-    """The frequencies of the coefficients of `rfft` of n samples that are `d` apart: 0, 1, ..., n // 2 over d n."""
+    """The frequencies of the coefficients of `rfft` of n samples that are `d` apart: 0, 1, ..., n // 2 over d n.
+
+    >>> jnp.fft.rfftfreq(4, d=0.5)
+    Array([0. , 0.5, 1. ], dtype=float32)
+    """
     return _frequencies("rfftfreq", n, d, dtype, device, lambda n: 0, lambda n: n // 2 + 1)
 
 
@@ -165,12 +193,20 @@ def _shifted(name, x, axes, shift):
 
 
 def fftshift(x, axes=None):
-    """The coefficients of `fftn` with that of frequency zero in the middle of `axes`, all for None."""
+    """The coefficients of `fftn` with that of frequency zero in the middle of `axes`, all for None.
+
+    >>> jnp.fft.fftshift(jnp.arange(4))
+    Array([2, 3, 0, 1], dtype=int32)
+    """
     return _shifted("fftshift", x, axes, lambda n: n // 2)
 
 
 def ifftshift(x, axes=None):
-    """Undoes `fftshift`."""
+    """Undoes `fftshift`.
+
+    >>> jnp.fft.ifftshift(jnp.arange(3))
+    Array([1, 2, 0], dtype=int32)
+    """
     return _shifted("ifftshift", x, axes, lambda n: -(n // 2))
 
 

@@ -105,7 +105,11 @@ def _eps(x, *sizes):
 # --- products ---------------------------------------------------------------------------------------------------
 
 def cross(x1, x2, /, *, axis=-1):
-    """The cross product of vectors of three elements along `axis`; the other axes broadcast."""
+    """The cross product of vectors of three elements along `axis`; the other axes broadcast.
+
+    >>> jnp.linalg.cross(jnp.array([1., 0., 0.]), jnp.array([0., 1., 0.]))
+    Array([0., 0., 1.], dtype=float32)
+    """
     check_arraylike("linalg.cross", x1, x2)
     x1, x2 = asarray(x1), asarray(x2)
     if [x.shape[axis] if x.ndim else 1 for x in (x1, x2)] != [3, 3]:
@@ -115,7 +119,12 @@ def cross(x1, x2, /, *, axis=-1):
 
 
 def outer(x1, x2, /):
-    """All products of elements of two vectors, shape (m, n)."""
+    """All products of elements of two vectors, shape (m, n).
+
+    >>> jnp.linalg.outer(jnp.array([1, 2]), jnp.array([3, 4]))
+    Array([[3, 4],
+           [6, 8]], dtype=int32)
+    """
     check_arraylike("linalg.outer", x1, x2)
     x1, x2 = asarray(x1), asarray(x2)
     if x1.ndim != 1 or x2.ndim != 1:
@@ -125,18 +134,31 @@ def outer(x1, x2, /):
 
 
 def diagonal(x, /, *, offset=0):
-    """The diagonals of matrices (..., m, n), as the last axis; `offset` counts to the right of the main one."""
+    """The diagonals of matrices (..., m, n), as the last axis; `offset` counts to the right of the main one.
+
+    >>> jnp.linalg.diagonal(jnp.arange(4).reshape(2, 2))
+    Array([0, 3], dtype=int32)
+    """
     return _diagonal(x, offset, -2, -1)
 
 
 def trace(x, /, *, offset=0, dtype=None):
-    """The sums of the diagonals of matrices (..., m, n)."""
+    """The sums of the diagonals of matrices (..., m, n).
+
+    >>> jnp.linalg.trace(jnp.arange(4).reshape(2, 2))
+    Array(3, dtype=int32)
+    """
     return _trace(x, offset, -2, -1, dtype)
 
 
 @composite(static=("n",))
 def matrix_power(a, n):
-    """The product of n times the square matrices a (..., m, m); of their inverses where n is negative."""
+    """The product of n times the square matrices a (..., m, m); of their inverses where n is negative.
+
+    >>> jnp.linalg.matrix_power(jnp.array([[1, 1], [1, 0]]), 5)
+    Array([[8, 5],
+           [5, 3]], dtype=int32)
+    """
     check_arraylike("matrix_power", a)
     a, n = asarray(a), static_int(n, "exponent")
     if a.ndim < 2 or a.shape[-1] != a.shape[-2]:
@@ -156,6 +178,9 @@ def multi_dot(arrays, *, precision=None):
     """The product of two or more matrices in the order that takes the fewest operations.
 
     The first may be a vector, which is a row, the last one a column.
+
+    >>> jnp.linalg.multi_dot([jnp.ones((1, 2)), jnp.ones((2, 3)), jnp.ones((3, 1))])
+    Array([[6.]], dtype=float32)
     """
     arrays = list(arrays)
     check_arraylike("multi_dot", *arrays)
@@ -187,6 +212,9 @@ def norm(x, ord=None, axis=None, keepdims=False):
         largest and smallest absolute value; of a matrix "fro", "nuc" for the sum of the singular values, 1, -1 for the
         largest and smallest sum of a column, inf, -inf of a row, 2, -2 the largest and smallest singular value
     ValueError for another order or number of axes.
+
+    >>> jnp.linalg.norm(jnp.array([3., 4.]))
+    Array(5., dtype=float32)
     """
     x, = inexact("linalg.norm", x)
     if axis is None and ord is None:
@@ -232,13 +260,21 @@ def _matrix_norm(x, ord, axes, keepdims):
 
 
 def matrix_norm(x, /, *, keepdims=False, ord="fro"):
-    """The norms of matrices (..., m, n); for `ord` see `norm`."""
+    """The norms of matrices (..., m, n); for `ord` see `norm`.
+
+    >>> jnp.linalg.matrix_norm(jnp.array([[3., 0.], [0., 4.]]), ord=1)
+    Array(4., dtype=float32)
+    """
     return norm(x, ord, (-2, -1), keepdims)
 
 
 @composite(static=("axis", "keepdims", "ord"))
 def vector_norm(x, /, *, axis=None, keepdims=False, ord=2):
-    """The norm of vectors along `axis`, or of all elements along several axes as one vector; for `ord` see `norm`."""
+    """The norm of vectors along `axis`, or of all elements along several axes as one vector; for `ord` see `norm`.
+
+    >>> jnp.linalg.vector_norm(jnp.array([[3., 4.], [6., 8.]]), axis=1)
+    Array([ 5., 10.], dtype=float32)
+    """
     x, = inexact("linalg.vector_norm", x)
     return _vector_norm(x, ord, canonical_axes(axis, x.ndim), keepdims)
 
@@ -248,6 +284,9 @@ def cond(x, p=None):
     """How many times larger a relative error may become in solving with the matrices x (..., m, n): norm(x) norm(inv(x)).
 
     p: the order of `norm`; None is 2, and like -2 takes matrices that are not square
+
+    >>> jnp.linalg.cond(jnp.diag(jnp.array([2., 8.])))
+    Array(4., dtype=float32)
     """
     x = _matrices("linalg.cond", x)
     if not x.size:
@@ -265,6 +304,9 @@ def matrix_rank(M, rtol=None, *, hermitian=False, tol=None):
     """How many singular values of M (..., m, n) are above `tol`, or above `rtol` times the largest.
 
     Without both, rtol is max(m, n) times the machine epsilon.  hermitian: find them as eigenvalues.
+
+    >>> jnp.linalg.matrix_rank(jnp.ones((3, 3)))
+    Array(1, dtype=int32)
     """
     M, = inexact("linalg.matrix_rank", M)
     if rtol is not None and tol is not None:
@@ -287,6 +329,9 @@ def solve(a, b):
     """x with a @ x = b, for square matrices a (..., n, n) and b (n,) or (..., n, k); leading axes broadcast.
 
     Where a is singular, the result is inf or NaN.
+
+    >>> jnp.linalg.solve(jnp.array([[2., 0.], [0., 4.]]), jnp.array([2., 2.]))
+    Array([1. , 0.5], dtype=float32)
     """
     a, b = inexact("linalg.solve", a, b)
     square("linalg.solve", a)
@@ -323,14 +368,24 @@ def after_lu(packed, order, b, trans=0):
 
 @composite
 def inv(a):
-    """The inverses of square matrices (..., n, n); inf or NaN where there is none.  To solve with a, `solve` is better."""
+    """The inverses of square matrices (..., n, n); inf or NaN where there is none.  To solve with a, `solve` is better.
+
+    >>> jnp.linalg.inv(jnp.array([[2., 0.], [0., 4.]]))
+    Array([[0.5 , 0.  ],
+           [0.  , 0.25]], dtype=float32)
+    """
     a = square("linalg.inv", a)
     return solve(a, eye(a.shape[-1], dtype=a.dtype))
 
 
 @composite(static=("ind",))
 def tensorinv(a, ind=2):
-    """The inverse of a as a map from its axes behind the first `ind` to these: tensordot(out, a, ind) is the identity."""
+    """The inverse of a as a map from its axes behind the first `ind` to these: tensordot(out, a, ind) is the identity.
+
+    >>> jnp.linalg.tensorinv(2 * jnp.eye(4).reshape(2, 2, 2, 2))[0, 0]
+    Array([[0.5, 0. ],
+           [0. , 0. ]], dtype=float32)
+    """
     a, = inexact("linalg.tensorinv", a)
     ind = static_int(ind, "ind")
     if ind <= 0:
@@ -343,7 +398,11 @@ def tensorinv(a, ind=2):
 
 
 def tensorsolve(a, b, axes=None):
-    """x with tensordot(a, x, x.ndim) = b; `axes` of a are moved to its end before."""
+    """x with tensordot(a, x, x.ndim) = b; `axes` of a are moved to its end before.
+
+    >>> jnp.linalg.tensorsolve(2 * jnp.eye(4).reshape(2, 2, 4), jnp.ones((2, 2)))
+    Array([0.5, 0.5, 0.5, 0.5], dtype=float32)
+    """
     a, b = inexact("linalg.tensorsolve", a, b)
     if axes is not None:
         a = moveaxis(a, axes, [a.ndim - len(axes) + i for i in range(len(axes))])
@@ -385,6 +444,9 @@ def pinv(a, rtol=None, hermitian=False, *, rcond=None):
 
     Singular values up to `rtol` (also called rcond) times the largest count as zero; by default ten times max(m, n) times
     the machine epsilon.  hermitian: find them as eigenvalues.
+
+    >>> jnp.linalg.pinv(jnp.array([[2.], [0.]]))
+    Array([[0.5, 0. ]], dtype=float32)
     """
     a = _matrices("linalg.pinv", a)
     if rtol is not None and rcond is not None:
@@ -401,6 +463,9 @@ def lstsq(a, b, rcond=None, *, numpy_resid=False):
     b is (m,) or (m, k); residuals are the squared norms of its columns.  Singular values up to rcond times the largest count
     as zero; by default, or where it is negative, max(m, n) times the machine epsilon.  With numpy_resid, residuals are empty
     where a has a rank below n or m <= n, as NumPy has it: this needs the rank to be known, not traced.
+
+    >>> jnp.linalg.lstsq(jnp.array([[1.], [1.]]), jnp.array([1., 3.]))[0].round(2)
+    Array([2.], dtype=float32)
     """
     a, b = inexact("linalg.lstsq", a, b)
     if a.ndim != 2 or b.ndim not in (1, 2):
@@ -429,7 +494,11 @@ def _lstsq(a, b, rcond):
 
 @composite
 def det(a):
-    """The determinants of square matrices (..., n, n); their derivatives are right for singular ones too."""
+    """The determinants of square matrices (..., n, n); their derivatives are right for singular ones too.
+
+    >>> jnp.linalg.det(jnp.array([[2., 0.], [0., 4.]]))
+    Array(8., dtype=float32)
+    """
     a = square("linalg.det", a)
     if a.shape[-1] == 0:
         return ones(a.shape[:-2], a.dtype)
@@ -478,6 +547,9 @@ def slogdet(a, *, method=None):
     """(sign, logarithm of the absolute value) of the determinants of square matrices (..., n, n), without overflow.
 
     method: "lu", which None is, or "qr", for real matrices
+
+    >>> jnp.linalg.slogdet(jnp.array([[-1., 0.], [0., 1.]]))
+    SlogdetResult(sign=Array(-1., dtype=float32), logabsdet=Array(0., dtype=float32))
     """
     if method not in (None, "lu", "qr"):
         raise ValueError(f"slogdet: method must be None, 'lu' or 'qr', got {method!r}")
@@ -515,6 +587,10 @@ def cholesky(a, *, upper=False, symmetrize_input=True):
     """L with a = L L^H, or with `upper` L^H, for Hermitian positive definite matrices (..., n, n); NaN for others.
 
     symmetrize_input: take (a + a^H) / 2; otherwise only the lower triangle is read
+
+    >>> jnp.linalg.cholesky(jnp.array([[4., 2.], [2., 5.]]))
+    Array([[2., 0.],
+           [1., 2.]], dtype=float32)
     """
     factor = lax.cholesky(square("linalg.cholesky", a), symmetrize_input=symmetrize_input)
     return adjoint(factor) if upper else factor
@@ -530,6 +606,9 @@ def eigh(a, UPLO=None, symmetrize_input=True):
     """(eigenvalues, eigenvectors) of Hermitian matrices (..., n, n): the values rise, the vectors are orthonormal columns.
 
     symmetrize_input: take (a + a^H) / 2; otherwise only the triangle is read that UPLO says, "L" (which None is) or "U"
+
+    >>> jnp.linalg.eigh(jnp.array([[2., 1.], [1., 2.]])).eigenvalues
+    Array([1., 3.], dtype=float32)
     """
     lower = _lower(UPLO)
     v, w = lax.eigh(square("linalg.eigh", a), lower=lower, symmetrize_input=symmetrize_input)
@@ -537,7 +616,11 @@ def eigh(a, UPLO=None, symmetrize_input=True):
 
 
 def eigvalsh(a, UPLO="L", *, symmetrize_input=True):
-    """The eigenvalues that eigh gives."""
+    """The eigenvalues that eigh gives.
+
+    >>> jnp.linalg.eigvalsh(jnp.array([[2., 1.], [1., 2.]]))
+    Array([1., 3.], dtype=float32)
+    """
     return eigh(a, UPLO, symmetrize_input).eigenvalues
 
 
@@ -545,13 +628,20 @@ def eig(a):
     """(eigenvalues, eigenvectors as columns of length one) of square matrices (..., n, n), complex and in no order.
 
     The eigenvalues can be differentiated; for the vectors see `enable_eigvec_derivs` of lax.linalg.eig.
+
+    >>> jnp.linalg.eig(jnp.array([[0., 1.], [-1., 0.]])).eigenvalues
+    Array([0.+1.j, 0.-1.j], dtype=complex64)
     """
     w, v = lax.eig(square("linalg.eig", a), compute_left_eigenvectors=False)
     return EigResult(w, v)
 
 
 def eigvals(a):
-    """The eigenvalues (..., n) of square matrices (..., n, n), complex and in no order."""
+    """The eigenvalues (..., n) of square matrices (..., n, n), complex and in no order.
+
+    >>> jnp.linalg.eigvals(jnp.array([[2., 1.], [0., 3.]]))
+    Array([2.+0.j, 3.+0.j], dtype=complex64)
+    """
     a = square("linalg.eigvals", a)
     return lax.eig(a, compute_left_eigenvectors=False, compute_right_eigenvectors=False)[0]
 
@@ -561,6 +651,10 @@ def qr(a, mode="reduced"):
 
     mode: "reduced" (or "full") for Q (..., m, k) and R (..., k, n); "complete" for Q (..., m, m) and R (..., m, n); "r" for
         the R of "reduced" alone; "raw" for LAPACK's reflectors (..., n, m), transposed, and their factors (..., k)
+
+    >>> abs(jnp.linalg.qr(jnp.array([[3., 1.], [4., 2.]])).R).round(3)
+    Array([[5. , 2.2],
+           [0. , 0.4]], dtype=float32)
     """
     a, = inexact("linalg.qr", a)
     if mode not in ("reduced", "complete", "r", "raw", "full"):
@@ -578,6 +672,9 @@ def svd(a, full_matrices=True, compute_uv=True, hermitian=False, subset_by_index
     full_matrices: U (..., m, m) and Vh (..., n, n), instead of (..., m, k) and (..., k, n), k = min(m, n)
     hermitian: a is; its eigenvalues are found
     subset_by_index: (start, end) of the singular values to return with their vectors, which needs full_matrices=False
+
+    >>> jnp.linalg.svd(jnp.diag(jnp.array([3., 4.]))).S
+    Array([4., 3.], dtype=float32)
     """
     if not hermitian:
         a, = inexact("linalg.svd", a)
@@ -601,7 +698,11 @@ def _svd_hermitian(a):
 
 
 def svdvals(x, /):
-    """The singular values (..., min(m, n)) of matrices (..., m, n), falling."""
+    """The singular values (..., min(m, n)) of matrices (..., m, n), falling.
+
+    >>> jnp.linalg.svdvals(jnp.array([[0., 3.], [4., 0.]]))
+    Array([4., 3.], dtype=float32)
+    """
     return lax.svd(*inexact("linalg.svdvals", x), full_matrices=False, compute_uv=False)
 
 

@@ -54,22 +54,39 @@ def dct(x, type=2, n=None, axis=-1, norm=None):
 
     With norm="ortho" it is an orthogonal matrix.  Complex numbers are transformed part by part.  NotImplementedError for
     types other than 2.
+
+    >>> jax.scipy.fft.dct(jnp.array([1., 1.]))
+    Array([4., 0.], dtype=float32)
     """
     return _transformed("dct", x, type, None if n is None else (n,), (axis,), norm, False)
 
 
 def idct(x, type=2, n=None, axis=-1, norm=None):
-    """Inverse of `dct`."""
+    """Inverse of `dct`.
+
+    >>> jax.scipy.fft.idct(jnp.array([4., 0.]))
+    Array([1., 1.], dtype=float32)
+    """
     return _transformed("idct", x, type, None if n is None else (n,), (axis,), norm, True)
 
 
 def dctn(x, type=2, s=None, axes=None, norm=None):
-    """`dct` along each of `axes`, with the lengths `s`; None means all, or as many of the last as there are lengths."""
+    """`dct` along each of `axes`, with the lengths `s`; None means all, or as many of the last as there are lengths.
+
+    >>> jax.scipy.fft.dctn(jnp.ones((2, 2)))
+    Array([[16.,  0.],
+           [ 0.,  0.]], dtype=float32)
+    """
     return _transformed("dctn", x, type, s, axes, norm, False)
 
 
 def idctn(x, type=2, s=None, axes=None, norm=None):
-    """Inverse of `dctn`."""
+    """Inverse of `dctn`.
+
+    >>> jax.scipy.fft.idctn(jnp.array([[16., 0.], [0., 0.]]))
+    Array([[1., 1.],
+           [1., 1.]], dtype=float32)
+    """
     return _transformed("idctn", x, type, s, axes, norm, True)
 
 

@@ -177,7 +177,7 @@ def minimize(fun, x0, args=(), *, method, tol=None, options=None):
     where JAX's gives up.  ValueError, TypeError for other methods, options, and types.
 
     >>> found = jax.scipy.optimize.minimize(lambda x: jnp.sum((x - 3) ** 2), jnp.zeros(2), method='BFGS')
-    >>> found.x.round(3), found.success
+    >>> found.x.round(), found.success
     (Array([3., 3.], dtype=float32), Array(True, dtype=bool))
     """
     if not isinstance(args, tuple):

@@ -129,7 +129,7 @@ def fftconvolve(in1, in2, mode="full", axes=None):
 
     mode as `convolve` has it.  ShapeError for arrays that do not fit.
 
-    >>> jax.scipy.signal.fftconvolve(jnp.array([1., 2., 3.]), jnp.array([1., 1.])).round(3)
+    >>> jax.scipy.signal.fftconvolve(jnp.array([1., 2., 3.]), jnp.array([1., 1.])).round()
     Array([1., 3., 5., 3.], dtype=float32)
     """
     name = "scipy.signal.fftconvolve"

@@ -21,6 +21,9 @@ def eigh(a, b=None, lower=True, eigvals_only=False, overwrite_a=False, overwrite
 
     With a positive definite b, of the problem that `type` says: 1 for a v = b v w, 2 for a b v = v w, 3 for b a v = v w.
     Both matrices are taken as (x + x^H) / 2; `lower` says which triangle of that is read.
+
+    >>> jax.scipy.linalg.eigh(jnp.array([[2., 0.], [0., 1.]]), eigvals_only=True)
+    Array([1., 2.], dtype=float32)
     """
     if eigvals is not None:
         raise NotImplementedError("eigh: eigvals, which selects some of the eigenvalues, is not taken; slice the results")
@@ -53,6 +56,9 @@ def eigh_tridiagonal(d, e, *, eigvals_only=False, select="a", select_range=None,
     """(rising eigenvalues, eigenvectors as columns) of a Hermitian matrix with diagonal d (n,) and e (n - 1,) below it.
 
     select, select_range: "a" for all, "i" with a range (first, last) for those with these numbers, both included
+
+    >>> jax.scipy.linalg.eigh_tridiagonal(jnp.array([2., 1.]), jnp.array([0.]), eigvals_only=True).round(3)
+    Array([1., 2.], dtype=float32)
     """
     for name, given in (("tol", tol), ("key", key)):
         if given is not None:
@@ -84,6 +90,9 @@ def svd(a, full_matrices=True, compute_uv=True, overwrite_a=False, check_finite=
 
     full_matrices: U (..., m, m) and V^H (..., n, n), instead of (..., m, k) and (..., k, n), k = min(m, n)
     lapack_driver: "gesdd", or "gesvd", which is slower and more careful, where the platform has it
+
+    >>> jax.scipy.linalg.svd(jnp.array([[0., 3.], [4., 0.]]), compute_uv=False)
+    Array([4., 3.], dtype=float32)
     """
     if lapack_driver not in _DRIVERS:
         raise not_one_of("lapack_driver", lapack_driver, tuple(_DRIVERS))
@@ -98,6 +107,10 @@ def qr(a, overwrite_a=False, lwork=None, mode="full", pivoting=False, check_fini
 
     mode: "full" for Q (..., m, m) and R (..., m, n), "economic" for (..., m, k) and (..., k, n), k = min(m, n), "r" for the
         full R without Q
+
+    >>> abs(jax.scipy.linalg.qr(jnp.array([[3., 1.], [4., 2.]]), mode='r')[0]).round(3)
+    Array([[5. , 2.2],
+           [0. , 0.4]], dtype=float32)
     """
     if mode not in ("full", "r", "economic"):
         raise not_one_of("mode", mode, ("full", "r", "economic"))
@@ -109,6 +122,9 @@ def qr_multiply(a, c, mode="right", pivoting=False, conjugate=False, overwrite_a
     """(c @ Q, R), or for mode="left" (Q @ c, R), from the economic QR of matrices (..., m, n); with `pivoting` p behind.
 
     A vector c is a row on the left of Q, a column on its right.  conjugate: with the conjugate of Q
+
+    >>> abs(jax.scipy.linalg.qr_multiply(jnp.array([[3.], [4.]]), jnp.array([[3., 4.]]))[0]).round(3)
+    Array([[5.]], dtype=float32)
     """
     if mode not in ("right", "left"):
         raise not_one_of("mode", mode, ("right", "left"))
@@ -124,7 +140,12 @@ def qr_multiply(a, c, mode="right", pivoting=False, conjugate=False, overwrite_a
 # --- Hessenberg and Schur forms ---------------------------------------------------------------------------------
 
 def hessenberg(a, *, calc_q=False, overwrite_a=False, check_finite=True):
-    """H with a = Q H Q^H, zero below the first subdiagonal, of square matrices (..., n, n); with `calc_q` (H, Q)."""
+    """H with a = Q H Q^H, zero below the first subdiagonal, of square matrices (..., n, n); with `calc_q` (H, Q).
+
+    >>> jax.scipy.linalg.hessenberg(jnp.array([[1., 2.], [3., 4.]]))
+    Array([[1., 2.],
+           [3., 4.]], dtype=float32)
+    """
     packed, taus = linalg.hessenberg(square("hessenberg", a))
     h = jnp.triu(packed, -1)
     if not calc_q:
@@ -141,6 +162,10 @@ def schur(a, output="real"):
 
     output: "complex" for T upper triangular; "real" keeps real matrices real, with blocks of 2 by 2 on the diagonal of T for
         pairs of complex eigenvalues
+
+    >>> jax.scipy.linalg.schur(jnp.array([[1., 2.], [0., 3.]]))[0]
+    Array([[1., 2.],
+           [0., 3.]], dtype=float32)
     """
     if output not in ("real", "complex"):
         raise not_one_of("output", output, ("real", "complex"))
@@ -149,7 +174,12 @@ def schur(a, output="real"):
 
 
 def rsf2csf(T, Z, check_finite=True):
-    """The complex Schur form from a real one, (T, Z) as `schur` gives them: each block of 2 by 2 is made a triangle."""
+    """The complex Schur form from a real one, (T, Z) as `schur` gives them: each block of 2 by 2 is made a triangle.
+
+    >>> jax.scipy.linalg.rsf2csf(jnp.array([[1., 2.], [0., 3.]]), jnp.eye(2))[0]
+    Array([[1.+0.j, 2.+0.j],
+           [0.+0.j, 3.+0.j]], dtype=complex64)
+    """
     T, Z = inexact("rsf2csf", T, Z)
     if square("rsf2csf", T).shape[-2:] != square("rsf2csf", Z).shape[-2:]:
         raise ValueError(f"rsf2csf: T and Z must have equal sizes, got shapes {T.shape} and {Z.shape}")

@@ -49,6 +49,9 @@ def solve_sylvester(A, B, C, *, method="schur", tol=1e-8):
     NaN where an eigenvalue of A and one of B have a sum smaller than `tol`: there is no solution, or there are many.
     method: "schur" (Bartels and Stewart, "Solution of the matrix equation AX + XB = C", Communications of the ACM 15, 1972),
         or "eigen" by eigenvectors, which is quicker, and inexact where these are nearly dependent
+
+    >>> jax.scipy.linalg.solve_sylvester(jnp.array([[1.]]), jnp.array([[3.]]), jnp.array([[8.]]))
+    Array([[2.]], dtype=float32)
     """
     if method not in ("schur", "eigen"):
         raise not_one_of("method", method, ("schur", "eigen"))
@@ -102,6 +105,10 @@ def expm(A, *, upper_triangular=False, max_squarings=16):
     max_squarings: where more were needed, as norms are large, the result is NaN
     Source: N. J. Higham, "The scaling and squaring method for the matrix exponential revisited", SIAM Journal on Matrix
     Analysis and Applications 26, 2005.
+
+    >>> jax.scipy.linalg.expm(jnp.array([[0., 1.], [0., 0.]]))
+    Array([[1., 1.],
+           [0., 1.]], dtype=float32)
     """
     A, count = square("expm", A), static_int(max_squarings, "max_squarings")
     double = dtypes.finfo(A.dtype).bits == 64
@@ -148,6 +155,10 @@ def expm_frechet(A, E, *, method=None, compute_expm=True):
 
     method: "SPS", which None is, differentiates scaling, Pade approximant and squaring (Al-Mohy and Higham, SIAM Journal on
         Matrix Analysis and Applications 30, 2009); "blockEnlarge" takes the exponential of [[A, E], [0, A]]
+
+    >>> jax.scipy.linalg.expm_frechet(jnp.zeros((2, 2)), jnp.eye(2), compute_expm=False)
+    Array([[1., 0.],
+           [0., 1.]], dtype=float32)
     """
     if method not in (None, "SPS", "blockEnlarge"):
         raise not_one_of("method", method, ("SPS", "blockEnlarge"))
@@ -169,6 +180,10 @@ def sqrtm(A, blocksize=1):
 
     Source: A. Bjorck and S. Hammarling, "A Schur method for the square root of a matrix", Linear Algebra and its
     Applications 52, 1983.
+
+    >>> jax.scipy.linalg.sqrtm(jnp.array([[4., 0.], [0., 9.]]))
+    Array([[2.+0.j, 0.+0.j],
+           [0.+0.j, 3.+0.j]], dtype=complex64)
     """
     if blocksize > 1:
         raise NotImplementedError("sqrtm: blocksize, which SciPy's quicker method takes, must be 1")
@@ -205,6 +220,10 @@ def funm(A, func, disp=True):
 
     Source: B. N. Parlett, "A recurrence among the elements of functions of triangular matrices", Linear Algebra and its
     Applications 14, 1976.
+
+    >>> jax.scipy.linalg.funm(jnp.diag(jnp.array([1., 4.])), jnp.sqrt).real
+    Array([[1., 0.],
+           [0., 2.]], dtype=float32)
     """
     a = square("funm", A)
     if a.ndim > 2:
@@ -241,6 +260,9 @@ def polar(a, side="right", *, method="qdwh", eps=None, max_iterations=None):
         m <= n on the left
     Source: Y. Nakatsukasa, Z. Bai and F. Gygi, "Optimizing Halley's iteration for computing the matrix polar
     decomposition", SIAM Journal on Matrix Analysis and Applications 31, 2010.
+
+    >>> jax.scipy.linalg.polar(jnp.array([[-3.]]))
+    (Array([[-1.]], dtype=float32), Array([[3.]], dtype=float32))
     """
     if side not in ("right", "left"):
         raise not_one_of("side", side, ("right", "left"))

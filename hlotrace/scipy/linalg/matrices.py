@@ -48,6 +48,10 @@ def toeplitz(c, r=None):
     """The matrix (..., m, n) with constant diagonals, first column c (..., m) and first row r (..., n).
 
     r[..., 0] is not read; without r, the row is the conjugated column.  Leading axes broadcast.
+
+    >>> jax.scipy.linalg.toeplitz(jnp.array([1, 2]), jnp.array([1, 3, 4]))
+    Array([[1, 3, 4],
+           [2, 1, 3]], dtype=int32)
     """
     c, r = _vectors("toeplitz", c, c if r is None else r) if r is not None else 2 * _vectors("toeplitz", c)
     return _toeplitz(c, jnp.conj(r) if r is c else r)
@@ -63,6 +67,10 @@ def hankel(c, r=None):
     """The matrix (..., m, n) with constant antidiagonals, first column c (..., m) and last row r (..., n).
 
     r[..., 0] is not read; without r, the last row is zero.  Leading axes broadcast.
+
+    >>> jax.scipy.linalg.hankel(jnp.array([1, 2]), jnp.array([2, 3, 4]))
+    Array([[1, 2, 3],
+           [2, 3, 4]], dtype=int32)
     """
     c, r = _vectors("hankel", c, r) if r is not None else 2 * _vectors("hankel", c)
     last = jnp.zeros_like(c) if r is c else r
@@ -71,7 +79,13 @@ def hankel(c, r=None):
 
 @composite
 def circulant(c):
-    """The square matrix whose first column is c (..., n); each next one is turned down by one."""
+    """The square matrix whose first column is c (..., n); each next one is turned down by one.
+
+    >>> jax.scipy.linalg.circulant(jnp.array([1, 2, 3]))
+    Array([[1, 3, 2],
+           [2, 1, 3],
+           [3, 2, 1]], dtype=int32)
+    """
     c, = _vectors("circulant", c)
     n = c.shape[-1]
     return _laid(c, n, n, lambda i, j: (i - j) % n)
@@ -79,7 +93,13 @@ def circulant(c):
 
 @composite(static=("n", "mode"))
 def convolution_matrix(a, n, mode="full"):
-    """The matrix A with A @ v == jnp.convolve(a, v, mode) for all v of length n; a has shape (..., m)."""
+    """The matrix A with A @ v == jnp.convolve(a, v, mode) for all v of length n; a has shape (..., m).
+
+    >>> jax.scipy.linalg.convolution_matrix(jnp.array([1, 2]), 2)
+    Array([[1, 0],
+           [2, 1],
+           [0, 2]], dtype=int32)
+    """
     a, = _vectors("convolution_matrix", a)
     n, m = _size("convolution_matrix", n, 1), a.shape[-1]
     if not m:
@@ -95,7 +115,12 @@ def convolution_matrix(a, n, mode="full"):
 
 @composite
 def block_diag(*arrs):
-    """The matrix with these matrices along its diagonal, zero elsewhere; a vector is a row, a number 1 by 1."""
+    """The matrix with these matrices along its diagonal, zero elsewhere; a vector is a row, a number 1 by 1.
+
+    >>> jax.scipy.linalg.block_diag(jnp.eye(1), jnp.ones((1, 2)))
+    Array([[1., 0., 0.],
+           [0., 1., 1.]], dtype=float32)
+    """
     check_arraylike("block_diag", *arrs)
     blocks = [jnp.atleast_2d(x) for x in promote_dtypes(*arrs or [np.zeros((1, 0), np.float32)])]
     for i, x in enumerate(blocks):
@@ -112,6 +137,10 @@ def leslie(f, s):
     """Leslie's matrix of a population: fecundities f (..., n) in the first row, survivals s (..., n - 1) below the diagonal.
 
     Source: P. H. Leslie, "On the use of matrices in certain population mathematics", Biometrika 33, 1945.
+
+    >>> jax.scipy.linalg.leslie(jnp.array([0.5, 2.]), jnp.array([0.25]))
+    Array([[0.5 , 2.  ],
+           [0.25, 0.  ]], dtype=float32)
     """
     f, s = _vectors("leslie", f, s)
     n = f.shape[-1]
@@ -140,7 +169,12 @@ def _monic(name, a, least):
 
 @composite
 def companion(a):
-    """The matrix whose characteristic polynomial has the coefficients a (..., n), highest power first."""
+    """The matrix whose characteristic polynomial has the coefficients a (..., n), highest power first.
+
+    >>> jax.scipy.linalg.companion(jnp.array([1., -3., 2.]))
+    Array([[ 3., -2.],
+           [ 1.,  0.]], dtype=float32)
+    """
     a = _monic("companion", a, 2)
     n = a.shape[-1]
     below = jnp.broadcast_to(jnp.eye(n - 1, n, dtype=a.dtype), (*a.shape[:-1], n - 1, n))
@@ -152,6 +186,10 @@ def fiedler_companion(a):
     """A companion of the polynomial with coefficients a (..., n), highest power first, with five diagonals.
 
     Source: M. Fiedler, "A note on companion matrices", Linear Algebra and its Applications 372, 2003.
+
+    >>> jax.scipy.linalg.fiedler_companion(jnp.array([1., -3., 2.]))
+    Array([[ 3., -2.],
+           [ 1.,  0.]], dtype=float32)
     """
     a = _monic("fiedler_companion", a, 1)
     n = a.shape[-1]
@@ -166,7 +204,13 @@ def fiedler_companion(a):
 
 @composite
 def fiedler(a):
-    """The symmetric matrix of distances abs(a[i] - a[j]) for a (..., n)."""
+    """The symmetric matrix of distances abs(a[i] - a[j]) for a (..., n).
+
+    >>> jax.scipy.linalg.fiedler(jnp.array([1, 4, 6]))
+    Array([[0, 3, 5],
+           [3, 0, 2],
+           [5, 2, 0]], dtype=int32)
+    """
     a, = _vectors("fiedler", a)
     return jnp.abs(a[..., :, None] - a[..., None, :])
 
@@ -174,7 +218,12 @@ def fiedler(a):
 # --- by name ----------------------------------------------------------------------------------------------------
 
 def dft(n, scale=None, *, dtype=None):
-    """The matrix of the discrete Fourier transform of n points, over its square root ("sqrtn") or n ("n") by `scale`."""
+    """The matrix of the discrete Fourier transform of n points, over its square root ("sqrtn") or n ("n") by `scale`.
+
+    >>> jax.scipy.linalg.dft(2).real
+    Array([[ 1.,  1.],
+           [ 1., -1.]], dtype=float32)
+    """
     n = _size("dft", n)
     dtype = dtypes.canonicalize(dtypes.complex128) if dtype is None else dtypes.check_user_dtype(dtype, "dft")
     if scale not in (None, "sqrtn", "n"):
@@ -186,7 +235,12 @@ def dft(n, scale=None, *, dtype=None):
 
 
 def hadamard(n, dtype=int):
-    """Sylvester's Hadamard matrix: entries 1 and -1, orthogonal rows.  n is a power of 2."""
+    """Sylvester's Hadamard matrix: entries 1 and -1, orthogonal rows.  n is a power of 2.
+
+    >>> jax.scipy.linalg.hadamard(2)
+    Array([[ 1,  1],
+           [ 1, -1]], dtype=int32)
+    """
     n = static_int(n, "n")
     if n < 1 or n & n - 1:
         raise ValueError(f"hadamard: n must be a positive power of 2; got {n}")
@@ -197,7 +251,11 @@ def hadamard(n, dtype=int):
 
 
 def helmert(n, full=False):
-    """Helmert's matrix (n - 1, n) of orthonormal contrasts; with `full`, (n, n) below a constant row."""
+    """Helmert's matrix (n - 1, n) of orthonormal contrasts; with `full`, (n, n) below a constant row.
+
+    >>> jax.scipy.linalg.helmert(2).round(3)
+    Array([[ 0.707, -0.707]], dtype=float32)
+    """
     n = _size("helmert", n, 1)
     rows = np.tril(np.ones((n, n)), -1) - np.diag(np.arange(n))
     rows[0] = 1
@@ -205,7 +263,12 @@ def helmert(n, full=False):
 
 
 def hilbert(n):
-    """The matrix with entries 1 / (i + j + 1)."""
+    """The matrix with entries 1 / (i + j + 1).
+
+    >>> jax.scipy.linalg.hilbert(2)
+    Array([[1.        , 0.5       ],
+           [0.5       , 0.33333334]], dtype=float32)
+    """
     n = _size("hilbert", n)
     return jnp.asarray(1 / (np.add.outer(np.arange(n), np.arange(n)) + 1.0))
 
@@ -214,6 +277,10 @@ def invhilbert(n):
     """The inverse of hilbert(n), whose entries are integers as long as their dtype holds them.
 
     Source: M.-D. Choi, "Tricks or treats with the Hilbert matrix", American Mathematical Monthly 90, 1983.
+
+    >>> jax.scipy.linalg.invhilbert(2)
+    Array([[ 4., -6.],
+           [-6., 12.]], dtype=float32)
     """
     n = _size("invhilbert", n)
     entry = [[(-1) ** (i + j) * (i + j + 1) * math.comb(n + i, n - j - 1) * math.comb(n + j, n - i - 1)
@@ -222,12 +289,23 @@ def invhilbert(n):
 
 
 def pascal(n, kind="symmetric"):
-    """Pascal's triangle as a matrix: "symmetric" C(i + j, j), "lower" C(i, j), or "upper", its transpose."""
+    """Pascal's triangle as a matrix: "symmetric" C(i + j, j), "lower" C(i, j), or "upper", its transpose.
+
+    >>> jax.scipy.linalg.pascal(3)
+    Array([[1., 1., 1.],
+           [1., 2., 3.],
+           [1., 3., 6.]], dtype=float32)
+    """
     return _triangle("pascal", n, kind, 1)
 
 
 def invpascal(n, kind="symmetric"):
-    """The inverse of pascal(n, kind)."""
+    """The inverse of pascal(n, kind).
+
+    >>> jax.scipy.linalg.invpascal(2)
+    Array([[ 2., -1.],
+           [-1.,  1.]], dtype=float32)
+    """
     return _triangle("invpascal", n, kind, -1)
 
 

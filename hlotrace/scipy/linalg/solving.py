@@ -36,6 +36,9 @@ def solve_triangular(a, b, trans=0, lower=False, unit_diagonal=False, overwrite_
     """x with op(a) x = b for triangular a; op is nothing, the transpose or the adjoint (`trans` 0, 1, 2 or "N", "T", "C").
 
     lower: which triangle is read; unit_diagonal: the diagonal is not, and is ones
+
+    >>> jax.scipy.linalg.solve_triangular(jnp.array([[2., 0.], [1., 4.]]), jnp.array([2., 9.]), lower=True)
+    Array([1., 2.], dtype=float32)
     """
     if trans not in _TRANSPOSES:
         raise ValueError(f"solve_triangular: trans must be 0, 1, 2, 'N', 'T' or 'C', got {trans!r}")
@@ -51,7 +54,12 @@ def _triangular(name, a, b, trans, lower, unit_diagonal=False):
 
 
 def cholesky(a, lower=False, overwrite_a=False, check_finite=True):
-    """U with a = U^H U, or with `lower` L with a = L L^H, of which that triangle of a is read; NaN where there is none."""
+    """U with a = U^H U, or with `lower` L with a = L L^H, of which that triangle of a is read; NaN where there is none.
+
+    >>> jax.scipy.linalg.cholesky(jnp.array([[4., 2.], [2., 5.]]))
+    Array([[2., 1.],
+           [0., 2.]], dtype=float32)
+    """
     return _cholesky(a, lower=bool(lower))
 
 
@@ -63,12 +71,20 @@ def _cholesky(a, lower):
 
 
 def cho_factor(a, lower=False, overwrite_a=False, check_finite=True):
-    """(cholesky(a, lower), lower), for cho_solve."""
+    """(cholesky(a, lower), lower), for cho_solve.
+
+    >>> jax.scipy.linalg.cho_factor(jnp.array([[4.]]))
+    (Array([[2.]], dtype=float32), False)
+    """
     return cholesky(a, lower), lower
 
 
 def cho_solve(c_and_lower, b, overwrite_b=False, check_finite=True):
-    """x with a x = b, from cho_factor(a)."""
+    """x with a x = b, from cho_factor(a).
+
+    >>> jax.scipy.linalg.cho_solve(jax.scipy.linalg.cho_factor(jnp.array([[4.]])), jnp.array([8.]))
+    Array([2.], dtype=float32)
+    """
     c, lower = c_and_lower
     first, second = (0, 2) if lower else (2, 0)
     return _triangular("cho_solve", c, _triangular("cho_solve", c, b, first, bool(lower)), second, bool(lower))
@@ -77,13 +93,22 @@ def cho_solve(c_and_lower, b, overwrite_b=False, check_finite=True):
 # --- LU ---------------------------------------------------------------------------------------------------------
 
 def lu_factor(a, overwrite_a=False, check_finite=True):
-    """(lu, pivots): L below the diagonal and U in the upper triangle, row i exchanged with row pivots[i] in turn; int32."""
+    """(lu, pivots): L below the diagonal and U in the upper triangle, row i exchanged with row pivots[i] in turn; int32.
+
+    >>> jax.scipy.linalg.lu_factor(jnp.array([[0., 2.], [4., 4.]]))
+    (Array([[4., 4.],
+           [0., 2.]], dtype=float32), Array([1, 1], dtype=int32))
+    """
     packed, pivots, _ = linalg.lu(*inexact("lu_factor", a))
     return packed, pivots
 
 
 def lu_solve(lu_and_piv, b, trans=0, overwrite_b=False, check_finite=True):
-    """x with op(a) x = b from lu_factor(a); op is nothing, the transpose or the adjoint (`trans` 0, 1, 2)."""
+    """x with op(a) x = b from lu_factor(a); op is nothing, the transpose or the adjoint (`trans` 0, 1, 2).
+
+    >>> jax.scipy.linalg.lu_solve(jax.scipy.linalg.lu_factor(jnp.array([[0., 2.], [4., 4.]])), jnp.array([2., 8.]))
+    Array([1., 1.], dtype=float32)
+    """
     if trans not in (0, 1, 2):
         raise ValueError(f"lu_solve: trans must be 0, 1 or 2, got {trans!r}")
     return _lu_solve(*lu_and_piv, b, trans)
@@ -98,7 +123,12 @@ def _lu_solve(packed, pivots, b, trans):
 
 def lu(a, permute_l=False, overwrite_a=False, check_finite=True):
     """(P, L, U) with a = P L U for matrices (..., m, n): P (m, m) a permutation, L (m, k) with ones on its diagonal,
-    U (k, n), k = min(m, n).  permute_l: (P L, U)."""
+    U (k, n), k = min(m, n).  permute_l: (P L, U).
+
+    >>> jax.scipy.linalg.lu(jnp.array([[0., 2.], [4., 4.]]))[0]
+    Array([[0., 1.],
+           [1., 0.]], dtype=float32)
+    """
     return _lu(a, permute_l=bool(permute_l))
 
 
@@ -116,12 +146,21 @@ def _lu(a, permute_l):
 # --- dense ------------------------------------------------------------------------------------------------------
 
 def det(a, overwrite_a=False, check_finite=True):
-    """The determinants of square matrices (..., n, n)."""
+    """The determinants of square matrices (..., n, n).
+
+    >>> jax.scipy.linalg.det(jnp.array([[2., 0.], [0., 4.]]))
+    Array(8., dtype=float32)
+    """
     return jnp.linalg.det(a)
 
 
 def inv(a, overwrite_a=False, check_finite=True):
-    """The inverses of square matrices (..., n, n)."""
+    """The inverses of square matrices (..., n, n).
+
+    >>> jax.scipy.linalg.inv(jnp.array([[2., 0.], [0., 4.]]))
+    Array([[0.5 , 0.  ],
+           [0.  , 0.25]], dtype=float32)
+    """
     return jnp.linalg.inv(a)
 
 
@@ -130,6 +169,9 @@ def solve(a, b, lower=False, overwrite_a=False, overwrite_b=False, debug=False, 
 
     assume_a: "gen" for any matrices, "sym" and "her" for symmetric and Hermitian ones, which are solved alike, "pos" for
         positive definite ones
+
+    >>> jax.scipy.linalg.solve(jnp.array([[4.]]), jnp.array([2.]), assume_a='pos')
+    Array([0.5], dtype=float32)
     """
     if assume_a not in ("gen", "sym", "her", "pos"):
         raise not_one_of("assume_a", assume_a, ("gen", "sym", "her", "pos"))
