@@ -23,30 +23,13 @@ from .api.custom import closure_convert, custom_gradient, custom_jvp, custom_vjp
 from .api.jit import jit, make_jaxpr
 from .api.misc import (
     block_until_ready,
-    checking_leaks,
     clear_caches,
     copy_to_host_async,
-    debug_infs,
-    debug_key_reuse,
-    debug_nans,
-    default_device,
-    default_matmul_precision,
-    default_prng_impl,
     device_get,
     device_put,
-    disable_jit,
-    enable_custom_prng,
-    enable_x64,
-    explain_cache_misses,
-    legacy_prng_key,
     live_arrays,
-    log_compiles,
     named_call,
     named_scope,
-    numpy_dtype_promotion,
-    numpy_rank_promotion,
-    softmax_custom_jvp,
-    threefry_partitionable,
     typeof,
 )
 from .api.stages import ShapeDtypeStruct, eval_shape
@@ -77,10 +60,17 @@ __version__ = "0.1.0"
 __version_info__ = tuple(map(int, __version__.split(".")))
 
 _offer(globals(), "numpy", "tree", homes={
-    "": "ad_checkpoint api_util checkpoint_policies core custom_batching custom_derivatives debug distributed dlpack dtypes "
-        "errors experimental export extend ffi flatten_util image interpreters lax lib memory nn ops random ref scipy "
-        "sharding stages topologies tree_util typing version",
+    "": "ad_checkpoint api_util checkpoint_policies core custom_batching custom_derivatives debug distributed dlpack "
+        "dtypes errors experimental export extend ffi flatten_util image interpreters lax lib memory monitoring nn "
+        "ops random ref scipy sharding stages topologies tree_util typing version",
     "api.axis_types": "smap",
+    "api.contexts": "allow_f16_reductions auto_pcast check_tracer_leaks checking_leaks debug_infs debug_key_reuse "
+                    "debug_nans default_device default_matmul_precision default_prng_impl disable_jit enable_checks "
+                    "enable_custom_prng enable_x64 explain_cache_misses jax2tf_associative_scan_reductions "
+                    "legacy_prng_key log_compiles make_user_context no_execution no_tracing numpy_dtype_promotion "
+                    "numpy_rank_promotion remove_size_one_mesh_axis_from_type softmax_custom_jvp threefry_partitionable",
+    "api.environment": "print_environment_info",
+    "runtime.guards": "array_garbage_collection_guard thread_guard",
     "api.make_arrays": "make_array_from_callback make_array_from_process_local_data make_array_from_single_device_arrays",
     "api.mesh": "make_mesh",
     "api.pmap": "pmap",

@@ -192,6 +192,7 @@ LOCAL_IMPORTS = {
         hlotrace.api.laid: hlotrace.api.shardings
         hlotrace.api.stages: hlotrace.api.shardings hlotrace.runtime.layouts hlotrace.sharding.layout hlotrace.sharding.spec
         hlotrace.api.misc: hlotrace.api.shardings hlotrace.sharding.mesh hlotrace.sharding.named hlotrace.sharding.spec
+        hlotrace.core.config: hlotrace.core.other_options
         hlotrace.core.errors: difflib
         hlotrace.core.importing: importlib.util
         hlotrace.core.missing: hlotrace.core.missing_names
@@ -207,14 +208,14 @@ LOCAL_IMPORTS = {
         hlotrace.runtime.introspect: hlotrace.runtime.mlir jaxlib
         hlotrace.runtime.kernels: jaxlib jaxlib.gpu_solver jaxlib.plugin_support
         hlotrace.runtime.placement: jaxlib
-        hlotrace.runtime.raising: hlotrace.runtime.pieces hlotrace.runtime.spmd
+        hlotrace.runtime.raising: hlotrace.runtime.dumps hlotrace.runtime.pieces hlotrace.runtime.spmd
         hlotrace.runtime.spmd: jaxlib
         hlotrace.runtime.tiers: hlotrace.runtime.kernels
         hlotrace.runtime.transfer: hlotrace.sharding.positional
         hlotrace.transforms.divide: hlotrace.primitives.sharding
         hlotrace.runtime.whole: hlotrace.runtime.disk_cache hlotrace.runtime.mlir hlotrace.runtime.spmd
         hlotrace.runtime.whole: hlotrace.runtime.partitioners
-        hlotrace.runtime.whole: hlotrace.runtime.kernels hlotrace.runtime.topology logging
+        hlotrace.runtime.whole: hlotrace.runtime.kernels hlotrace.runtime.topology
     """,
 }
 

@@ -15,7 +15,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from hlotrace.core import config  # noqa: E402 - after the path
+from hlotrace.core import config, other_options  # noqa: E402 - after the path
 from hlotrace.core.missing_names import NAMES  # noqa: E402
 
 PAGE = ROOT / "docs" / "differences.md"
@@ -241,7 +241,8 @@ def refusals():
     for path in sorted((ROOT / "hlotrace").rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call) and node.exc.args and (
-                    getattr(node.exc.func, "id", "") == "NotImplementedError") and path.name != "config.py":
+                    getattr(node.exc.func, "id", "") == "NotImplementedError") and path.name not in (
+                    "config.py", "other_options.py"):
                 relative = path.relative_to(ROOT / "hlotrace")
                 found[relative.parts[0]].append((relative.with_suffix("").as_posix(), _words(node.exc.args[0])))
     return found
@@ -259,15 +260,20 @@ def not_done():
 
 
 def options():
-    """The options: hlotrace's own, and those of JAX's that are unknown here."""
+    """The options: hlotrace's own, and what becomes of each of JAX's."""
     theirs = (ROOT / "tools" / "jax_options.txt").read_text("utf-8").split()
     here = config._OPTIONS
     own = [(f"`{name}`", f"`{default!r}`") for name, (default, _, _) in sorted(here.items()) if name not in theirs]
-    lacking = [name for name in theirs if name not in here]
+    done = [name for name in theirs if name in here]
+    rows = [[(f"`{name}`", f"`{default!r}`", why) for name, (default, why) in sorted(others.items())]
+            for others in (other_options.MEANS_NOTHING, other_options.NOT_DONE)]
     return "\n\n".join([
-        f"Of JAX's {len(theirs)} options {len(theirs) - len(lacking)} are here. Setting another one raises AttributeError.",
+        f"Of JAX's {len(theirs)} options {len(done)} do what they say: {', '.join(f'`{name}`' for name in done)}.",
         table(["an option that JAX does not have", "default"], own),
-        "JAX's options that are not here: " + ", ".join(f"`{name}`" for name in lacking) + "."])
+        f"{len(rows[0])} are taken, and change nothing:",
+        table(["option", "default", "why it means nothing here"], rows[0]),
+        f"{len(rows[1])} keep their default; setting another value raises NotImplementedError:",
+        table(["option", "default", "what the error says"], rows[1])])
 
 
 def missing():

@@ -8,7 +8,7 @@ from ..core import dtypes, tree
 from ..core.array import Array
 from ..core.avals import aval_of, is_arraylike
 from ..core.boundary import boundaries, folded
-from ..core.config import state
+from ..core.config import config, state
 from ..core.errors import ShapeError
 from ..core.jaxpr import Var, close, eval_jaxpr
 from ..core.trace import Tracer, trace_to_jaxpr
@@ -307,9 +307,10 @@ class custom_vjp(_Custom):
                             "of the arguments:\n" + tree.structure_mismatch(
                                 "cotangents", in_tree, result, ("arguments", "cotangents"))) from None
         found = [None if type(ct) is SymbolicZero else ct for ct in found]
+        checking = not config.jax_disable_bwd_checks
         for i, (ct, aval) in enumerate(zip(found, avals)):
             want = aval.tangent()
-            if ct is not None and want.dtype != dtypes.float0 and aval_of(ct).shape != want.shape:
+            if checking and ct is not None and want.dtype != dtypes.float0 and aval_of(ct).shape != want.shape:
                 raise ValueError(f"Custom VJP bwd rule {rule} for function {name}: cotangent of {flat.path(i)} has shape "
                                  f"{aval_of(ct).shape}, but the argument has shape {want.shape}: they must be equal.")
         return [None if ct is None or a.tangent().dtype == dtypes.float0 else match(_cast_tangent(ct, a), a.vma)

@@ -3,9 +3,11 @@
 `FlatFunction` flattens and checks what goes in and what comes out, and names the leaf that is wrong; `trace` makes a
 program of it, a `Traced`.
 """
-from ..core import dtypes, tree
+import warnings
+
+from ..core import dtypes, source, tree
 from ..core.avals import MARK_STATIC, ShapedArray, aval_of, is_arraylike, not_an_array
-from ..core.config import scoped, state, uncollected
+from ..core.config import config, scoped, state, uncollected
 from ..core.jaxpr import close, dce
 from ..core.kept import Owned
 from ..core.refs import Ref, accesses
@@ -206,7 +208,21 @@ class Traced:
         kept = [i - shift for i in range(shift, len(used)) if used[i]]
         with guards.unasked():      # they are a part of the program
             consts = [c if isinstance(c, Tracer) else as_array(c) for c, u in zip(self.consts, used) if u]
+        limit = config.jax_captured_constants_warn_bytes
+        if consts and 0 <= limit <= sum([getattr(c, "nbytes", 0) for c in consts]):
+            self._warn_of(consts, program)
         return program, consts, kept, tuple(len(consts) + n for n, i in enumerate(kept) if i in self.donated)
+
+    def _warn_of(self, consts, program):
+        """UserWarning that these arrays, taken from around the function, are a part of its program."""
+        size = sum(getattr(c, "nbytes", 0) for c in consts)
+        lines = [f"{program.name} captured {len(consts)} constant{'s' * (len(consts) > 1)} of {size} bytes in "
+                 "all, which are a part of its program. Pass them as arguments; the option "
+                 " jax_captured_constants_warn_bytes says from how many bytes this is said, -1 never."]
+        for c, v in zip(consts, program.invars) if config.jax_captured_constants_report_frames else ():
+            used = next((e.source for e in program.eqns if v in e.invars), None)
+            lines.append(f"  {c.aval.str_short()}: used at {source.describe(used)}")
+        warnings.warn("\n".join(lines), UserWarning, stacklevel=source.user_stacklevel())
 
     @property
     def cacheable(self):

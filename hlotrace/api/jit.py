@@ -24,6 +24,7 @@ from ..primitives.calls import jit_p
 from ..runtime import evaluate, placement, transfer
 from ..runtime.array import ArrayImpl, as_array, own
 from ..runtime.binding import JaxRuntimeError
+from ..runtime.progress import stage
 from . import refs, stages
 from .calls import ELSEWHERE, ThreadedCall, call_of
 from .donation import warn_unusable
@@ -299,7 +300,8 @@ class JitFunction:
         if traced is None:
             names = tree.arg_paths(self._fun, *hold((args, kwargs))) if not statics else None
             flat = FlatFunction(self._fun, avals, in_tree, "jit", static_values(statics))
-            traced = flat.trace(avals, self._name, names)
+            with stage("traced", self._name):
+                traced = flat.trace(avals, self._name, names)
             traced.donated, traced.keep_unused = self._donated(args, kwargs), self._keep_unused
             if traced.cacheable:
                 self._known.traces.keep(key, traced)

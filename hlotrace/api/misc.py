@@ -1,4 +1,4 @@
-"""Placement of values, name scopes, options as contexts."""
+"""Placement of values, name scopes."""
 import contextlib
 import copy
 import gc
@@ -9,170 +9,13 @@ from ..core import kept, tree
 from ..core.array import Array
 from ..core.avals import ShapedArray, aval_of
 from ..core.boundary import folded
-from ..core.config import option_context, override, scoped, state
+from ..core.config import scoped, state
 from ..core.refs import Ref
 from ..core.trace import Tracer
 from ..runtime import agreement, client, guards, placement, shards, transfer
 from ..runtime.array import ArrayImpl, from_numpy
 from ..sharding.base import Sharding
 from .signatures import name_of, wraps
-
-enable_x64 = option_context("jax_enable_x64", True, """
-    Whether 64-bit dtypes stay what they are; without it they become 32-bit ones.
-
-    >>> with jax.enable_x64():
-    ...     jnp.arange(2.).dtype, jnp.array(1).dtype
-    (dtype('float64'), dtype('int64'))
-    """)
-debug_nans = option_context("jax_debug_nans", True, """
-    FloatingPointError where an operation gives a NaN.
-
-    >>> with jax.debug_nans():
-    ...     jnp.log(jnp.array([1., -1.]))
-    Traceback (most recent call last):
-        ...
-    FloatingPointError: jnp.log(float32[2]): invalid value (nan) encountered in log. ...
-    """)
-debug_infs = option_context("jax_debug_infs", True, """
-    FloatingPointError where an operation gives an infinity.
-
-    >>> with jax.debug_infs():
-    ...     jnp.array([1., 2.]) / 0
-    Traceback (most recent call last):
-        ...
-    FloatingPointError: (float32[2]) / (0): invalid value (inf) encountered in div. ...
-    """)
-log_compiles = option_context("jax_log_compiles", True, """
-    Warnings, by the logger `hlotrace`, of what is compiled, and for how long.
-
-    >>> import logging, sys
-    >>> handler = logging.StreamHandler(sys.stdout)
-    >>> logging.getLogger("hlotrace").addHandler(handler)
-    >>> with jax.log_compiles():
-    ...     _ = jax.jit(lambda x: x + 1)(1)
-    compiled <lambda> in ... s
-    >>> logging.getLogger("hlotrace").removeHandler(handler)
-    """)
-explain_cache_misses = option_context("jax_explain_cache_misses", True, """
-    Whether the logger `hlotrace` is told why a function is traced again; None: from the third time on.
-
-    >>> import logging, sys
-    >>> handler = logging.StreamHandler(sys.stdout)
-    >>> logging.getLogger("hlotrace").addHandler(handler)
-    >>> f = jax.jit(lambda x: x + 1)
-    >>> with jax.explain_cache_misses():
-    ...     _ = f(1), f(2.)
-    <lambda>: retrace 1: x: weak i32[] -> weak f32[], called at ...
-    >>> logging.getLogger("hlotrace").removeHandler(handler)
-    """)
-checking_leaks = option_context("jax_check_tracer_leaks", True, """
-    An exception where a tracer outlives the function that was traced.
-
-    >>> kept = []
-    >>> with jax.checking_leaks():
-    ...     jax.jit(kept.append)(1.)
-    Traceback (most recent call last):
-        ...
-    hlotrace.errors.UnexpectedTracerError: Leaked trace of jit of append: when it ended, these values were ...
-    """)
-default_device = option_context("jax_default_device", doc="""
-    Where values lie that nothing else places: a Device, or the name of a platform.
-
-    >>> with jax.default_device(jax.devices()[-1]):
-    ...     jnp.ones(2).devices() == {jax.devices()[-1]}
-    True
-    """)
-default_matmul_precision = option_context("jax_default_matmul_precision", doc="""
-    What matrix products without a `precision` compute in: "bfloat16", "tensorfloat32", "float32", ...
-
-    >>> with jax.default_matmul_precision("float32"):
-    ...     "HIGHEST" in jax.jit(jnp.dot).lower(jnp.ones(2), jnp.ones(2)).as_text()
-    True
-    """)
-numpy_dtype_promotion = option_context("jax_numpy_dtype_promotion", doc="""
-    "strict": dtypes that differ are a TypePromotionError; "standard": they are promoted.
-
-    >>> with jax.numpy_dtype_promotion("strict"):
-    ...     jnp.ones(2) + jnp.arange(2)
-    Traceback (most recent call last):
-        ...
-    hlotrace.errors.TypePromotionError: (float32[2]) + (int32[2]): Input dtypes ('float32', 'int32') have no ...
-    """)
-numpy_rank_promotion = option_context("jax_numpy_rank_promotion", doc="""
-    What broadcasting to more axes is: "allow", "warn" or "raise".
-
-    >>> with jax.numpy_rank_promotion("raise"):
-    ...     jnp.ones((2, 3)) + jnp.ones(3)
-    Traceback (most recent call last):
-        ...
-    ValueError: (float32[2,3]) + (float32[3]): Operands could not be broadcast together with shapes [(2, 3), ...
-    """)
-debug_key_reuse = option_context("jax_debug_key_reuse", True, """
-    KeyReuseError where a typed PRNG key is used twice; see `experimental.key_reuse`.
-
-    >>> key = jax.random.key(0)
-    >>> with jax.debug_key_reuse():
-    ...     jax.random.normal(key) + jax.random.uniform(key)
-    Traceback (most recent call last):
-        ...
-    hlotrace.errors.KeyReuseError: random.uniform(key: key<fry>[]): a PRNG key that was used by `normal` at ...
-    """)
-default_prng_impl = option_context("jax_default_prng_impl", doc="""
-    The generator of new keys: "threefry2x32", "rbg" or "unsafe_rbg".
-
-    >>> with jax.default_prng_impl("rbg"):
-    ...     jax.random.key(0).dtype
-    key<rbg>
-    """)
-enable_custom_prng = option_context("jax_enable_custom_prng", True, """
-    Whether `random.PRNGKey` makes typed keys, as `random.key` does.
-
-    >>> with jax.enable_custom_prng():
-    ...     jax.random.PRNGKey(0).dtype
-    key<fry>
-    """)
-legacy_prng_key = option_context("jax_legacy_prng_key", doc="""
-    What it is to use a key that is an array of uint32: "allow", "warn" or "error".
-
-    >>> with jax.legacy_prng_key("error"):
-    ...     jax.random.normal(jax.random.PRNGKey(0))
-    Traceback (most recent call last):
-        ...
-    ValueError: random.normal(uint32[2]): a key of the old kind, an array of uint32, was given to a random ...
-    """)
-softmax_custom_jvp = option_context("jax_softmax_custom_jvp", True, """
-    Whether `nn.softmax` has a derivative of its own, which is quicker and exacter.
-
-    >>> with jax.softmax_custom_jvp(False):
-    ...     jax.nn.softmax(jnp.zeros(2))
-    Array([0.5, 0.5], dtype=float32)
-    """)
-threefry_partitionable = option_context("jax_threefry_partitionable", True, """
-    Whether a device can make its part of random numbers alone; the numbers differ.
-
-    >>> with jax.threefry_partitionable(False):
-    ...     jax.random.uniform(jax.random.key(1))
-    Array(0.11815023, dtype=float32)
-    >>> jax.random.uniform(jax.random.key(1))
-    Array(0.4386325, dtype=float32)
-    """)
-
-
-def disable_jit(disable=True):
-    """Context manager in which jit, scan, cond and loops run as plain Python.
-
-    To step through a function with a debugger, or to print values.
-
-    >>> @jax.jit
-    ... def f(x):
-    ...     print("x is", x)
-    ...     return x + 1
-    >>> with jax.disable_jit():
-    ...     f(jnp.array([1, 2]))
-    x is [1 2]
-    Array([2, 3], dtype=int32)
-    """
-    return override("jax_disable_jit", disable)
 
 
 def device_put(x, device=None, *, src=None, donate=False, may_alias=None):

@@ -83,7 +83,28 @@ _PRECISIONS = (None, "default", "high", "highest", "bfloat16", "bfloat16_3x", "t
                "BF16_BF16_F32_X3", "BF16_BF16_F32_X6", "BF16_BF16_F32_X9", "TF32_TF32_F32", "TF32_TF32_F32_X3",
                "F32_F32_F32", "F64_F64_F64")
 
-# name -> (default, parser, does it change what is traced or lowered?)
+def _level(value):
+    """A level of effort, "O0" to "O3" or its number; "UNKNOWN" leaves it to XLA."""
+    names = ("UNKNOWN", "O0", "O1", "O2", "O3")
+    return _one_of(*names)(f"O{value}" if value in (0, 1, 2, 3) and type(value) is int else value)
+
+
+def _explicit_x64(value):
+    if value == "allow":
+        raise NotImplementedError("arrays have 64 bits where jax_enable_x64 is set; 'warn' and 'error' are known here")
+    return _one_of("warn", "error")(value)
+
+
+def _modes(value):
+    for mode in _text(value).split(","):
+        _one_of("stablehlo", "jaxpr", "eqn_count_pprof")(mode)
+    return value
+
+
+_LOGGING = ("NOTSET", "DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
+
+
+# name -> (default, parser, does it change what is traced, lowered or compiled?)
 _OPTIONS = {
     "jax_enable_x64": (False, _flag, True),
     "jax_numpy_dtype_promotion": ("standard", _one_of("standard", "strict"), True),
@@ -122,6 +143,38 @@ _OPTIONS = {
     "jax_transfer_guard_host_to_device": (None, _guard, False),
     "jax_transfer_guard_device_to_device": (None, _guard, False),
     "jax_transfer_guard_device_to_host": (None, _guard, False),
+    "jax_allow_f16_reductions": (True, _flag, True),
+    "jax_array_garbage_collection_guard": (None, _one_of(None, "allow", "log", "fatal"), False),     # see runtime/guards.py
+    "jax_auto_pcast": (True, _flag, True),
+    "jax_captured_constants_report_frames": (0, _int, False),
+    "jax_captured_constants_warn_bytes": (2_000_000_000, _int, False),     # -1: never
+    "jax_compilation_cache_include_metadata_in_key": (False, _flag, False),
+    "jax_compiler_enable_remat_pass": (True, _flag, True),      # this and the next five: see `_flags` in runtime/whole.py
+    "jax_disable_most_optimizations": (False, _flag, True),
+    "jax_memory_fitting_level": ("O2", _level, True),
+    "jax_optimization_level": ("UNKNOWN", _level, True),
+    "jax_xla_profile_version": (0, _int, True),
+    "jax_cpu_enable_async_dispatch": (True, _flag, False),
+    "jax_cpu_get_global_topology_timeout_minutes": (5, _int, False),
+    "jax_cpu_get_local_topology_timeout_minutes": (2, _int, False),
+    "jax_cuda_visible_devices": ("all", _text, False),
+    "jax_pjrt_client_create_options": (None, _text, False),
+    "jax_debug_log_modules": ("", _text, False),        # see runtime/progress.py
+    "jax_logging_level": ("NOTSET", _one_of(*_LOGGING), False),
+    "jax_disable_bwd_checks": (False, _flag, True),
+    "jax_disallow_mesh_context_manager": (False, _flag, False),
+    "jax_dump_ir_to": ("", _text, False),       # see runtime/dumps.py
+    "jax_dump_ir_modes": ("stablehlo", _modes, False),
+    "jax_include_debug_info_in_dumps": (True, _flag, False),
+    "jax_enable_checks": (False, _flag, True),
+    "jax_explicit_x64_dtypes": ("warn", _explicit_x64, True),
+    "jax_high_dynamic_range_gumbel": (False, _flag, True),
+    "jax_hlo_source_file_canonicalization_regex": (None, _text, True),
+    "jax_no_execution": (False, _flag, True),
+    "jax_no_tracing": (False, _flag, False),
+    "jax_raise_persistent_cache_errors": (False, _flag, False),
+    "jax_random_seed_offset": (0, _int, True),
+    "jax_thread_guard": (False, _flag, False),      # see runtime/guards.py
 }
 
 
@@ -154,6 +207,7 @@ class State(threading.local):
     disable_jit = False
     check_floats = False   # debug_nans or debug_infs
     check_bounds = False
+    no_execution = False
     overrides = None       # dict of thread-local option values, or None
     trace_key: TraceKey    # all of this that a trace depends on
 
@@ -174,7 +228,11 @@ def _refresh(namespace):
     namespace["disable_jit"] = values["jax_disable_jit"]
     namespace["check_floats"] = values["jax_debug_nans"] or values["jax_debug_infs"]
     namespace["check_bounds"] = values["hlotrace_check_bounds"]
-    fields = (tuple([values[name] for name in TRACING]), (namespace.get("meshes", ()), namespace.get("mesh_to_run_on")),
+    namespace["no_execution"] = values["jax_no_execution"]
+    options = [values[name] for name in TRACING]
+    if overrides is not None:       # those of `make_user_context` too
+        options += [(key, type(value), value) for key, value in overrides.items() if type(key) is not str]
+    fields = (tuple(options), (namespace.get("meshes", ()), namespace.get("mesh_to_run_on")),
               namespace.get("axis_env", ()))
     key = _trace_keys.get(fields)
     if key is None:
@@ -208,7 +266,8 @@ TRACING = tuple(name for name, (_, _, tracing) in _OPTIONS.items() if tracing)
 
 
 def _unknown(name):
-    mending = did_you_mean(name, _OPTIONS) or "; config.values holds all there are"
+    from . import other_options  # few programs name one of them
+    mending = did_you_mean(name, [*_OPTIONS, *other_options.DEFAULTS]) or "; config.values holds all there are"
     return AttributeError(f"Unrecognized config option: {name}{mending}")
 
 
@@ -226,11 +285,18 @@ class Config:
         object.__setattr__(self, "_values", {
             name: self._check(name, os.environ[name.upper()]) if name.upper() in os.environ else default
             for name, (default, _, _) in _OPTIONS.items()})
+        for variable, value in os.environ.items():
+            if variable.startswith("JAX") and (name := variable.lower()) not in _OPTIONS:
+                with contextlib.suppress(AttributeError):       # it is no option
+                    self._values[name] = self._check(name, value)
 
     def _check(self, name, value):
-        if name not in _OPTIONS:
-            raise _unknown(name)
         try:
+            if name not in _OPTIONS:
+                from . import other_options
+                if name not in other_options.DEFAULTS:
+                    raise _unknown(name)
+                return other_options.checked(name, value, _flag)
             return _OPTIONS[name][1](value)
         except NotImplementedError as error:
             raise NotImplementedError(f"config option {name}: {error}") from None
@@ -254,8 +320,6 @@ class Config:
                 _refresh(namespace)
 
     def read(self, name):
-        if name not in _OPTIONS:
-            self._check(name, None)
         return getattr(self, name)
 
     def __getattr__(self, name):
@@ -264,7 +328,12 @@ class Config:
         try:
             return self._values[name]
         except KeyError:
-            error = AttributeError(name) if name.startswith("__") else _unknown(name)
+            if name.startswith("__"):
+                raise AttributeError(name) from None
+            from . import other_options
+            if name in other_options.DEFAULTS:
+                return other_options.DEFAULTS[name]
+            error = _unknown(name)
         try:
             raise error
         except AttributeError:
@@ -286,7 +355,8 @@ class Config:
 
     @property
     def values(self):
-        return {**self._values, **(state.overrides or {})}
+        from . import other_options
+        return {**other_options.DEFAULTS, **self._values, **(state.overrides or {})}
 
 
 config = Config()
@@ -334,12 +404,3 @@ def override(name, value):
     finally:
         state.overrides = saved
         state.refresh()
-
-
-def option_context(name, default=None, doc=""):
-    """A context-manager function for option `name`, such as `enable_x64(True)`; `doc` says what the option does."""
-    def context(value=default):
-        return override(name, config._check(name, value))      # checked where it is written
-    context.__name__ = context.__qualname__ = name.removeprefix("jax_")
-    context.__doc__ = f"Context manager that sets the option `{name}` on this thread.\n{doc}"
-    return context

@@ -106,6 +106,9 @@ def check_user_dtype(dtype, name):
         raise TypeError(f"{name}: dtype {requested} is not a numeric dtype that hlotrace arrays can hold")
     result = canonicalize(requested)
     if result != requested:
+        if config.jax_explicit_x64_dtypes == "error":
+            raise ValueError(f"Explicitly requested dtype {requested} is not available in {name} while 64-bit types are "
+                             f"off: call hlotrace.config.update('jax_enable_x64', True) first, or ask for {result}")
         where = source.describe(source.user_frame())
         if where not in _lossy_warned:
             _lossy_warned.add(where)

@@ -12,9 +12,9 @@ from . import source as provenance
 from .array import Array
 from .avals import ShapedArray, aval_of, physical
 from .boundary import boundaries
-from .config import state, sync
+from .config import config, state, sync
 from .dimension import Dimension
-from .jaxpr import Eqn, Jaxpr, Literal, Var, literal_value, sub_jaxprs
+from .jaxpr import Eqn, Jaxpr, Literal, Var, check_jaxpr, literal_value, sub_jaxprs
 from .primitive import Primitive
 
 # NumPy constants up to this many bytes stand in the program; larger ones are passed to it as inputs.
@@ -344,6 +344,11 @@ class JaxprTrace(Trace):
         vma = frozenset().union(*[a.vma for a in avals])
         for i, (v, aval) in enumerate(zip(invars, avals)):
             if aval.vma != vma and type(v) is Var:
+                if not config.jax_auto_pcast:
+                    raise ValueError(
+                        f"{primitive.name}: operand {i} varies over the manual axes {sorted(aval.vma)}, others over "
+                        f"{sorted(vma)}, and jax_auto_pcast is off: lax.pcast(x, {tuple(sorted(vma - aval.vma))}, "
+                        "to='varying') makes it vary")
                 avals[i] = aval.update(vma=vma)
                 invars[i] = Var(avals[i])
                 self.eqns.append(Eqn(self.pvary, [v], [invars[i]], {"axes": tuple(sorted(vma - aval.vma))}, (),
@@ -399,12 +404,20 @@ def note_line(error, primitive):
         error.add_note(f"while tracing {primitive.name} at {provenance.describe(state.source)}")
 
 
+def may_trace(what):
+    """RuntimeError where the option jax_no_tracing says that nothing new is to be traced."""
+    if config.jax_no_tracing:
+        raise RuntimeError(f"re-tracing {what}, but 'no_tracing' is set: before the block it was not traced for arguments "
+                           "of these types")
+
+
 def trace_to_jaxpr(fun, in_avals, name="fn", arg_names=None, source=None, doing=None):
     """Run `fun` on tracers of these avals.  `fun` takes and returns flat lists of values.
 
     Returns a Jaxpr; constants it closes over, tracers of outer traces among them, are its `consts`.  Equations
     carry `source` if it is given, otherwise the line of the user's that made them.
     """
+    may_trace(doing or name)
     trace = JaxprTrace(state.trace, name, arg_names, doing)
     saved_source, state.source = state.source, source
     try:
@@ -413,6 +426,8 @@ def trace_to_jaxpr(fun, in_avals, name="fn", arg_names=None, source=None, doing=
     finally:
         state.source = saved_source
     leaks.check(trace)
+    if config.jax_enable_checks:
+        check_jaxpr(program)
     return program
 
 

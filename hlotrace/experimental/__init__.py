@@ -1,6 +1,6 @@
 """hlotrace.experimental: names that JAX keeps here."""
 from ..api.callbacks import io_callback
-from ..api.misc import enable_x64
+from ..api.contexts import enable_x64
 from ..core.public import offer as _offer
 
 _offer(globals(), homes={"": "checkify compute_on custom_partitioning jet key_reuse layout mesh_utils multihost_utils "

@@ -43,6 +43,8 @@ class Locations:
             inner = "unknown"
             if source is not None:
                 filename, line, column, _ = provenance.position(source)
+                if config.jax_hlo_source_file_canonicalization_regex:
+                    filename = re.sub(config.jax_hlo_source_file_canonicalization_regex, "", filename)
                 inner = self.alias(f'loc({custom_calls.quoted(filename)}:{line}:{column})')
             named = self.alias(f'loc({custom_calls.quoted(path)}({inner}))')
             self.positions[key] = f" loc({named})"

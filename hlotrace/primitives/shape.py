@@ -5,6 +5,7 @@ Their rules use each other only, and all rules above use them: `Mapped` is a pri
 import functools
 
 from ..core.axes import AxisMap, AxisRule, inserted, plan, renumbered, same_axes
+from ..core.config import config
 from .common import (
     Primitive,
     ShapedArray,
@@ -271,6 +272,17 @@ def reduction(name, lower, kinds, **rules):
 
 reduce_sum_p = reduction("reduce_sum", lambda ctx, eqn, x: lower_reduction(ctx, eqn, x, "stablehlo.add", zero), "fciu",
                          transpose=lambda ct, x, *, axes: [expand(ct, axes, x.shape)])
+_sum_type = reduce_sum_p.typ
+
+
+def _narrow_sums(x, *, axes):
+    if x.dtype in (dtypes.float16, dtypes.bfloat16) and not config.jax_allow_f16_reductions:
+        raise ValueError(f"reduce_sum on operand {x.str_short()} is not allowed when jax_allow_f16_reductions=False: sum in "
+                         "float32, as jnp.sum does")
+    return _sum_type(x, axes=axes)
+
+
+reduce_sum_p.typ = _narrow_sums
 reduce_sum_p.jvp = first_operand_jvp(reduce_sum_p)
 
 

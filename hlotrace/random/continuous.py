@@ -2,6 +2,7 @@
 from ..api.composite import composite
 from ..api.laid import laid
 from ..core import dtypes
+from ..core.config import config
 from ..numpy.util import broadcast_shapes, broadcast_to_shape, cast, check_arraylike
 from ..numpy.util import shape as shape_of
 from ..primitives.common import canonical_shape, np, scalar
@@ -212,7 +213,7 @@ def is_high(name, mode):
     """Is this the mode of twice as many bits?  ValueError for an unknown one."""
     if mode not in (None, "low", "high"):
         raise ValueError(f"got mode={mode!r} for {name}, expected 'high' or 'low'")
-    return mode == "high"
+    return mode == "high" or mode is None and config.jax_high_dynamic_range_gumbel
 
 
 @composite(static=("shape", "dtype", "high"))

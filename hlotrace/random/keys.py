@@ -102,7 +102,8 @@ def _seed(name, seed):
     if aval.shape:
         raise TypeError(f"{name} accepts a scalar seed, but was given an array of shape {aval.shape} != (). Use vmap "
                         "for batching")
-    return seed
+    offset = config.jax_random_seed_offset
+    return seed + np.int64(offset) if offset else seed
 
 
 def _seeded(name, seed, impl):

@@ -60,6 +60,11 @@ def guard_level(name):
     return None if name is None else getattr(_jax.guard_lib.TransferGuardLevel, name.upper())
 
 
+def garbage_level(name):
+    """jaxlib's level of the guard of arrays in cycles for "allow", "log", "fatal"; that of "allow" for None."""
+    return getattr(_jax.guard_lib.GarbageCollectionGuardLevel, (name or "allow").upper())
+
+
 def device_put(value, aval, sharding, device):
     """A buffer with a copy of a C-contiguous NumPy array."""
     return device_put_shards([value], aval, sharding, [device])
@@ -189,14 +194,20 @@ def device_assignment(ids):
     return xla_client.DeviceAssignment.create(np.array(ids, np.int32))
 
 
-def compile_options(devices, overrides=None):
-    """CompileOptions for one partition on each of `devices`; `overrides` are XLA flags by name."""
+def compile_options(devices, overrides=None, effort=None, memory_effort=None, profile_version=0):
+    """CompileOptions for one partition on each of `devices`; `overrides` are XLA flags by name, the others XLA's if None."""
     options = CompileOptions()
     build = options.executable_build_options
     options.num_replicas = build.num_replicas = 1
     options.num_partitions = build.num_partitions = len(devices)
     build.use_spmd_partitioning = build.use_shardy_partitioner = len(devices) > 1
     options.device_assignment = device_assignment([[device.id for device in devices]])
+    if effort is not None:
+        build.optimization_level = effort
+    if memory_effort is not None:
+        build.memory_fitting_level = memory_effort
+    if profile_version:
+        options.profile_version = profile_version
     if overrides:
         options.env_option_overrides = list(overrides.items())
     return options

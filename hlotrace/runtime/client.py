@@ -51,7 +51,10 @@ def _make_cpu():
     if world is not None:
         options |= {"distributed_client": world.client, "node_id": world.process_id, "num_nodes": world.num_processes,
                     "collectives": world.cpu_collectives()}
-    return binding._jax.get_tfrt_cpu_client(asynchronous=True, **options)
+    return binding._jax.get_tfrt_cpu_client(
+        asynchronous=config.jax_cpu_enable_async_dispatch,
+        get_local_topology_timeout_minutes=config.jax_cpu_get_local_topology_timeout_minutes,
+        get_global_topology_timeout_minutes=config.jax_cpu_get_global_topology_timeout_minutes, **options)
 
 
 def available_platforms():

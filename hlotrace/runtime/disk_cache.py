@@ -60,7 +60,8 @@ def entry(text, devices, options):
 def key_of(text, device, options):
     """The name of all that the machine code of a program depends on."""
     parts = [_FORMAT, binding.jaxlib_version.encode(), _machine(), device.platform.encode(), device.device_kind.encode(),
-             device.client.platform_version.encode(), options.SerializeAsString(), _NAMES.sub("", text).encode()]
+             device.client.platform_version.encode(), options.SerializeAsString(),
+             (text if config.jax_compilation_cache_include_metadata_in_key else _NAMES.sub("", text)).encode()]
     digest = hashlib.sha256()
     for part in parts:
         digest.update(b"%d:%b" % (len(part), part))
@@ -93,6 +94,7 @@ class Entry:
         self.where, self.key, self.devices, self.options = where, key, devices, options
         self.device = devices[0]
         self.path = os.path.join(where, key + ".xla")
+        self.seconds = 0.0          # that compiling took whoever wrote what was loaded
 
     def load(self, takes=None, gives=None):
         """jaxlib's executable from the file, with as many arguments and results as is said, or None."""
@@ -100,6 +102,7 @@ class Entry:
             metadata, payload = read(self.path)
             if metadata.get("key") != self.key:
                 raise Damaged("it holds another program")
+            self.seconds = metadata.get("compile_seconds", 0.0)
             loaded = self.device.client.deserialize_executable(payload, binding.DeviceList(self.devices), self.options)
             found = len(loaded.get_parameter_layouts()), len(loaded.get_output_layouts())
             if takes is not None and found != (takes, gives):
@@ -109,6 +112,8 @@ class Entry:
         except (OSError, ValueError) as error:
             return self._unusable("read from", error)
         except (Damaged, binding.JaxRuntimeError) as error:
+            if config.jax_raise_persistent_cache_errors:
+                raise RuntimeError(f"the compiled program in {self.path} cannot be used: {error}") from error
             warnings.warn(f"the compiled program in {self.path} cannot be used ({error}); the file is removed and the "
                           "program compiled again.", RuntimeWarning, stacklevel=3)
             with contextlib.suppress(OSError):
@@ -153,7 +158,9 @@ class Entry:
             self._unusable("written to", error)
 
     def _unusable(self, what, error):
-        """Say it once for each directory."""
+        """Say it once for each directory; raise it if the option jax_raise_persistent_cache_errors says so."""
+        if config.jax_raise_persistent_cache_errors:
+            raise RuntimeError(f"compiled programs cannot be {what} {self.where}: {error}") from error
         if self.where not in _warned:
             _warned.add(self.where)
             warnings.warn(f"compiled programs cannot be {what} {self.where} ({error}); compiling without. Set "

@@ -7,9 +7,9 @@ from ..core.config import config, state
 from ..core.jaxpr import Jaxpr, dce, sub_jaxprs
 from ..core.kept import Kept
 from ..core.primitive import fact_of
-from ..core.trace import EVAL, JaxprTrace, Tracer, set_evaluator
+from ..core.trace import EVAL, JaxprTrace, Tracer, may_trace, set_evaluator
 from ..primitives.callbacks import callback_p, checked
-from . import binding, client, forks, leaving, placement, raising
+from . import binding, client, forks, leaving, placement, progress, raising
 from .array import ArrayImpl, as_array, from_numpy, own
 
 _applications = Kept(4096)    # of primitives, compiled
@@ -104,11 +104,13 @@ def _evaluate_carefully(primitive, args, params):
 
 
 def _compile_primitive(primitive, avals, params, where):
-    trace = JaxprTrace(EVAL, primitive.name)
-    tracers = [trace.input(a) for a in avals]
-    out = trace.process(primitive, tracers, params)
-    jaxpr = trace.finish(out if primitive.multiple_results else [out])
-    trace.alive = False
+    may_trace(primitive.name)
+    with progress.stage("traced", primitive.name):
+        trace = JaxprTrace(EVAL, primitive.name)
+        tracers = [trace.input(a) for a in avals]
+        out = trace.process(primitive, tracers, params)
+        jaxpr = trace.finish(out if primitive.multiple_results else [out])
+        trace.alive = False
     return compile_program(jaxpr, where, lines=any(True for _ in sub_jaxprs(params)))
 
 
@@ -135,7 +137,8 @@ def lower_for(jaxpr, where, *, platform=None, donated=(), **options):
         platform = client.platform_of(device if hasattr(device, "platform") else client.default_device())
     # a program that cannot run twice tells at once which operation gave a NaN
     adding = raising.float_checks() if state.check_floats and (donated or jaxpr.effects) else ()
-    return raising.lowered_to_tell(jaxpr, adding, platform=platform, donated=donated, **options), device
+    with progress.stage("lowered", jaxpr.name):
+        return raising.lowered_to_tell(jaxpr, adding, platform=platform, donated=donated, **options), device
 
 
 def run_program(jaxpr: Jaxpr, args, donated=(), outs=None):

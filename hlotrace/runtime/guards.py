@@ -85,8 +85,76 @@ def _all_everywhere(level):
         config.update(_option(direction), level)
 
 
-checks.update({_option(d): _everywhere(d) for d in DIRECTIONS}, jax_transfer_guard=_all_everywhere)
-for _name, _level in {      # from the environment
+def _guard_garbage(level, everywhere=True):
+    binding.transfer_guards(everywhere).garbage_collect_array = binding.garbage_level(level)
+
+
+@contextlib.contextmanager
+def _guarded_garbage(level):
+    guards = binding.transfer_guards()
+    saved = guards.garbage_collect_array
+    with override("jax_array_garbage_collection_guard", level):
+        _guard_garbage(level, everywhere=False)
+        try:
+            yield
+        finally:
+            guards.garbage_collect_array = saved
+
+
+def array_garbage_collection_guard(level):
+    """Context manager: what is said of arrays that Python's garbage collector frees, since they stood in a cycle.
+
+    Such arrays hold their memory until the collector comes by.  `level` is "allow"; "log", which writes a message with the
+    traceback of where the array was made to stderr; or "fatal", which ends the process.
+
+    >>> with jax.array_garbage_collection_guard("log"):
+    ...     x = jnp.ones(3) + 1
+    """
+    return _guarded_garbage(config._check("jax_array_garbage_collection_guard", level))
+
+
+_guardian = None        # the thread that alone may start programs over several processes; None: all may
+
+
+def _guard_threads(on):
+    global _guardian
+    _guardian = threading.get_ident() if on else None
+
+
+@contextlib.contextmanager
+def thread_guard(enable=True):
+    """Context manager: programs over several processes are started by this thread alone until the block ends.
+
+    In another thread they raise RuntimeError: threads that start such programs in different orders in different processes
+    would wait for each other.
+
+    >>> with jax.thread_guard(True):
+    ...     y = jax.jit(lambda x: x + 1)(1.0)
+    """
+    global _guardian
+    with override("jax_thread_guard", enable):
+        saved = _guardian
+        _guard_threads(config.jax_thread_guard)
+        try:
+            yield
+        finally:
+            _guardian = saved
+
+
+def check_thread(name):
+    """RuntimeError where another thread alone may start `name`, a program over several processes."""
+    if _guardian not in (None, threading.get_ident()):
+        raise RuntimeError(f"{name} runs over several processes and was called in a thread other than the one that set "
+                           "jax_thread_guard: call it there, or set the guard in this thread")
+
+
+checks.update({_option(d): _everywhere(d) for d in DIRECTIONS}, jax_transfer_guard=_all_everywhere,
+              jax_array_garbage_collection_guard=_guard_garbage, jax_thread_guard=_guard_threads)
+if config.jax_thread_guard:     # from the environment, as what follows
+    _guard_threads(True)
+if config.jax_array_garbage_collection_guard is not None:
+    _guard_garbage(config.jax_array_garbage_collection_guard)
+for _name, _level in {
         "jax_transfer_guard": config.jax_transfer_guard,
         "jax_transfer_guard_host_to_device": config.jax_transfer_guard_host_to_device,
         "jax_transfer_guard_device_to_device": config.jax_transfer_guard_device_to_device,

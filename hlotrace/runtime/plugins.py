@@ -8,6 +8,7 @@ import os
 import sys
 from typing import NamedTuple
 
+from ..core.config import config
 from . import binding
 
 VARIABLE = "HLOTRACE_PJRT_PLUGIN"
@@ -103,6 +104,8 @@ def gpu_options():
     if preallocate not in ("true", "false", "1", "0"):
         raise ValueError(f"XLA_PYTHON_CLIENT_PREALLOCATE={preallocate!r}: want true or false")
     options = {"allocator": allocator, "preallocate": preallocate in ("true", "1")}
+    if config.jax_cuda_visible_devices != "all":
+        options["visible_devices"] = [int(number) for number in config.jax_cuda_visible_devices.split(",")]
     for name in ("XLA_CLIENT_MEM_FRACTION", "XLA_PYTHON_CLIENT_MEM_FRACTION"):
         if text := os.environ.get(name):
             try:
@@ -115,12 +118,23 @@ def gpu_options():
     return options
 
 
+def said_options():
+    """Options of a client from jax_pjrt_client_create_options, "name:value;name:value"; numbers are numbers."""
+    found = {}
+    for entry in filter(None, (config.jax_pjrt_client_create_options or "").split(";")):
+        name, colon, value = entry.partition(":")
+        if not colon:
+            raise ValueError(f"jax_pjrt_client_create_options: {entry!r} is not name:value")
+        found[name] = int(value) if value.lstrip("-").isdigit() else {"true": True, "false": False}.get(value, value)
+    return found
+
+
 def make_client(plugin, world=None):
     """A client of a plugin; `world` is this process's place among several (runtime/processes.py).
 
     Raises RuntimeError that says which file failed, and how.
     """
-    options = gpu_options() if plugin.platform == "cuda" else {}
+    options = {**(gpu_options() if plugin.platform == "cuda" else {}), **said_options()}
     platform, path, _ = plugin
     try:
         load(plugin)

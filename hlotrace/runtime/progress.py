@@ -1,14 +1,17 @@
-"""A line on the terminal while a program takes long to compile: its name, its size, the seconds so far.
+"""What is told of tracing, lowering and compiling: to listeners, to the log, and on the terminal where it takes long.
+
+The terminal shows a program's name, its size and the seconds so far.
 
 Nothing here may fail or cost a short compile anything that can be felt: starting a thread takes 80 us, so one
 thread watches all compiles and ends when none has been seen for a while.
 """
+import logging
 import os
 import sys
 import threading
 import time
 
-from ..core.config import config
+from ..core.config import checks, config
 from ..core.jaxpr import sub_jaxprs
 
 AFTER = 2.0       # seconds of compiling before the line appears
@@ -19,6 +22,72 @@ _lock = threading.Lock()
 _running: list = []      # compiles going on, oldest first
 _watcher = None
 _width = 0               # of the text that stands on the terminal's last line
+
+
+monitors = None          # of monitors.py, while somebody listens: (kind, event, values, details)
+
+# what is done -> (the end of the event that tells so, the function's name in it)
+_STAGES = {"traced": ("jaxpr_trace_duration", "{}"), "lowered": ("jaxpr_to_mlir_module_duration", "jit({})"),
+           "compiled": ("backend_compile_duration", "jit({})")}
+
+
+class stage:
+    """`with stage("traced", name):` tells how long that takes: listeners, and the log where jax_log_compiles says so."""
+    __slots__ = ("done", "name", "start")
+
+    def __init__(self, done, name):
+        self.done, self.name = done, name
+
+    def __enter__(self):
+        self.start = time.time()
+        if monitors is not None:
+            self._tell("scalar", self.start)
+
+    def __exit__(self, kind, *_):
+        if kind is None:
+            end = time.time()
+            if monitors is not None:
+                self._tell("event_duration_secs", end - self.start)
+                self._tell("event_time_span", self.start, end)
+            log("%s %s in %.6f s", self.done, self.name, end - self.start)
+
+    def _tell(self, kind, *values):
+        event, name = _STAGES[self.done]
+        tell(kind, f"/jax/core/compile/{event}", *values, fun_name=name.format(self.name))
+
+
+def tell(kind, event, *values, **details):
+    """Tell listeners, if there are any."""
+    if monitors is not None:
+        monitors(kind, event, *values, **details)
+
+
+def log(*message):
+    """A warning where jax_log_compiles is set; otherwise for those who look at DEBUG."""
+    logging.getLogger("hlotrace").log(logging.WARNING if config.jax_log_compiles else logging.DEBUG, *message)
+
+
+def _set_level(level):
+    logging.getLogger("hlotrace").setLevel(level)
+
+
+def _debug(modules):
+    """Modules, as "jax" or "hlotrace,numpy", whose loggers write what they have at DEBUG to stderr."""
+    for name in filter(None, map(str.strip, modules.split(","))):
+        logger = logging.getLogger("hlotrace" if name.partition(".")[0] == "jax" else name)
+        logger.setLevel(logging.DEBUG)
+        if not any(getattr(handler, "of_hlotrace", False) for handler in logger.handlers):
+            handler = logging.StreamHandler()
+            handler.of_hlotrace = True
+            handler.setFormatter(logging.Formatter("%(levelname)s:%(asctime)s:%(name)s: %(message)s"))
+            logger.addHandler(handler)
+
+
+checks.update(jax_logging_level=_set_level, jax_debug_log_modules=_debug)
+if config.jax_logging_level != "NOTSET":        # from the environment
+    _set_level(config.jax_logging_level)
+if config.jax_debug_log_modules:
+    _debug(config.jax_debug_log_modules)
 
 
 class compiling:

@@ -45,6 +45,9 @@ def lowered_to_tell(jaxpr, kinds, *, partition=None, result_names=(), lines=True
 
 def compile_lowered(lowered, device, compiler_options=None):
     """An Executable for a Lowered program on one device, or on those of its partition, of which `device` is one."""
+    if config.jax_dump_ir_to:
+        from . import dumps
+        dumps.write(lowered)
     if not lowered.blocks:
         return whole.compile_whole(lowered, device, compiler_options)
     from . import pieces  # a program that repeats nothing needs none

@@ -15,7 +15,7 @@ from ..sharding.partition import Partition
 from ..sharding.positional import PositionalSharding
 from ..sharding.single import SingleDeviceSharding
 from ..sharding.spec import PartitionSpec
-from . import agreement, array, binding, callbacks, copies, executable, placement, shards
+from . import agreement, array, binding, callbacks, copies, executable, guards, placement, shards
 
 IN_FLIGHT = 8                                   # launches that are not waited for, on clients where more of them starve
 _in_flight: collections.deque = collections.deque()     # their tokens
@@ -81,6 +81,7 @@ class SpmdExecutable(executable.Executable):
     def run(self, buffers):
         callbacks.forbid_inside("a program over several devices")
         if self.company is not None:
+            guards.check_thread(self.lowered.jaxpr.name)
             self.company.start(self)
         if self.lowered.callbacks:
             return self._run_with_callbacks(buffers)

@@ -11,6 +11,7 @@ from .executable import Executable
 _loaded = Table(512)         # what was compiled, by its text
 compile_count = 0            # programs compiled by this process
 disk_hits = 0                # programs that another process compiled, found on disk
+_CACHE = "/jax/compilation_cache/"
 
 
 def compile_whole(lowered, device, compiler_options=None, pieces=1):
@@ -25,17 +26,21 @@ def compile_whole(lowered, device, compiler_options=None, pieces=1):
     if lowered.kernels:
         from . import kernels
         kernels.register(lowered.kernels, lowered.platform)
+    compiler_options, efforts = {**_flags(), **(compiler_options or {})}, _efforts()
     if client.is_elsewhere(device):
         from . import topology
-        return topology.compile_lowered(lowered, devices, binding.compile_options(devices, compiler_options))
-    key = (lowered.text, devices, tuple(sorted((compiler_options or {}).items())))
+        return topology.compile_lowered(lowered, devices, binding.compile_options(devices, compiler_options, *efforts))
+    key = (lowered.text, devices, tuple(sorted(compiler_options.items())), efforts)
     once = bool(lowered.callbacks or lowered.inspections)       # compiling it again means something
     found = None if once else _loaded.use(key)
     if found is not None:
         return kind(found, lowered, device, 0.0)
-    options = binding.compile_options(devices, compiler_options)
+    options = binding.compile_options(devices, compiler_options, *efforts)
     entry = None if once else _disk_entry(lowered, devices, options)
     made = _from_disk(entry, kind, lowered, device) if entry else None
+    if entry:
+        progress.tell("event", f"{_CACHE}compile_requests_use_cache")
+        progress.tell("event", f"{_CACHE}{'cache_misses' if made is None else 'cache_hits'}")
     if made is None:
         made = _compile(kind, lowered, device, devices, options)
         if entry:
@@ -43,6 +48,23 @@ def compile_whole(lowered, device, compiler_options=None, pieces=1):
     if not once:
         _loaded.keep(key, made.loaded)
     return made
+
+
+def _flags():
+    """What options of JAX's say of how to compile, as flags of XLA."""
+    flags = {}
+    if config.jax_disable_most_optimizations:
+        flags |= {"xla_backend_optimization_level": 0, "xla_llvm_disable_expensive_passes": True}
+    if not config.jax_compiler_enable_remat_pass:
+        flags["xla_disable_hlo_passes"] = "rematerialization"
+    return flags
+
+
+def _efforts():
+    """(optimization level or None, memory fitting level or None, profile version)"""
+    levels = (config.jax_optimization_level, config.jax_memory_fitting_level)
+    return (*[None if level == usual else int(level[1:]) if level != "UNKNOWN" else 0
+              for level, usual in zip(levels, ("UNKNOWN", "O2"))], config.jax_xla_profile_version)
 
 
 def _disk_entry(lowered, devices, options):
@@ -62,7 +84,9 @@ def _from_disk(entry, kind, lowered, device):
         return None
     disk_hits += 1
     seconds = time.perf_counter() - start
-    _log("loaded %s in %.3f s from %s", lowered.jaxpr.name, seconds, entry.path)
+    progress.tell("event_duration_secs", f"{_CACHE}cache_retrieval_time_sec", seconds)
+    progress.tell("event_duration_secs", f"{_CACHE}compile_time_saved_sec", entry.seconds - seconds)
+    progress.log("loaded %s in %.3f s from %s", lowered.jaxpr.name, seconds, entry.path)
     return kind(loaded, lowered, device, seconds, from_disk=True)
 
 
@@ -77,7 +101,7 @@ def _compile(kind, lowered, device, devices, options):
         text, _kept_alive = filled(lowered, device)
     compile_and_load, devices = device.client.compile_and_load, binding.DeviceList(devices)
     try:
-        with progress.compiling(lowered.jaxpr):
+        with progress.stage("compiled", lowered.jaxpr.name), progress.compiling(lowered.jaxpr):
             if lowered.callbacks:
                 from .mlir import parse_module
                 loaded = compile_and_load(parse_module(text), devices, options,
@@ -89,7 +113,6 @@ def _compile(kind, lowered, device, devices, options):
         raise (binding.JaxRuntimeError(binding.readable(str(error))) if raised is error else raised) from None
     seconds = time.perf_counter() - start
     compile_count += 1
-    _log("compiled %s in %.3f s", lowered.jaxpr.name, seconds)
     made = kind(loaded, lowered, device, seconds)
     if failures is not None:
         made.failures = failures
@@ -108,10 +131,3 @@ def _check_sizes(jaxpr, most):
                     f"is {most}. Make it in parts, for example in a loop over its first axis.")
         for inner in sub_jaxprs(eqn.params):
             _check_sizes(inner, most)
-
-
-def _log(*message):
-    if config.jax_log_compiles:
-        import logging
-        logging.getLogger("hlotrace").warning(*message)
-

@@ -7,7 +7,7 @@ import operator
 import numpy as np
 
 from ..core.boundary import boundaries
-from ..core.config import state
+from ..core.config import config, state
 from .base import is_local
 
 
@@ -119,6 +119,9 @@ class _Axes:
 
     def __enter__(self):
         """A bare `with mesh:` gives bare PartitionSpecs a meaning, and does no more."""
+        if config.jax_disallow_mesh_context_manager:
+            raise RuntimeError("`with mesh:` is refused by the option jax_disallow_mesh_context_manager: use "
+                               "jax.set_mesh(mesh)")
         return self._enter(False)
 
     def _enter(self, in_use):

@@ -1,0 +1,439 @@
+"""Each of JAX's options does what it says (a test shows it), is taken since here it means nothing, or is refused by name."""
+import ast
+import gzip
+import logging
+import os
+import subprocess
+import sys
+import threading
+import types
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import hlotrace as jax
+import hlotrace.numpy as jnp
+from hlotrace import lax, random
+from hlotrace.core import config as options
+from hlotrace.core.config import override
+from hlotrace.core.jaxpr import Eqn
+from hlotrace.core.other_options import MEANS_NOTHING, NOT_DONE
+from hlotrace.runtime import binding, client, disk_cache, guards, plugins, whole
+from hlotrace.runtime.dumps import _field
+from hlotrace.sharding import NamedSharding, P
+
+TESTS = Path(__file__).parent
+THEIRS = (TESTS.parent / "tools" / "jax_options.txt").read_text("utf-8").split()
+X = jnp.arange(3, dtype=jnp.float32)
+
+
+# --- one test each -----------------------------------------------------------------------------------------------
+
+def refuses(error, words, call):
+    with pytest.raises(error, match=words):
+        call()
+
+
+def compiled(f):
+    """The CompileOptions with which a function of X was compiled."""
+    seen = []
+    with pytest.MonkeyPatch.context() as patch:
+        make = binding.compile_options
+        patch.setattr(binding, "compile_options", lambda *args, **kwargs: seen.append(make(*args, **kwargs)) or seen[-1])
+        jax.jit(f)(X)
+    return seen[-1]
+
+
+def a_compile_option(read, wanted):
+    """A check of what a program is compiled with, under the option."""
+    def check(name):
+        assert read(compiled(lambda x: x * len(name) + 0.125)) == wanted
+    return check
+
+
+def f16_reductions(_):
+    x = jnp.ones(3, jnp.bfloat16)
+    refuses(ValueError, r"reduce_sum on operand bfloat16\[3\] is not allowed when jax_allow_f16_reductions=False",
+            lambda: lax.reduce_sum(x, (0,)))
+    assert x.sum() == 3
+
+
+def auto_pcast(_):
+    mesh = jax.make_mesh((2,), ("i",))
+
+    def call(f):
+        mapped = jax.shard_map(f, mesh=mesh, in_specs=(P("i"), P()), out_specs=P("i"))
+        return mapped(np.ones(2, np.float32), np.ones(1, np.float32))
+    assert call(lambda x, y: x + lax.pcast(y, ("i",), to="varying")).tolist() == [2, 2]
+    refuses(ValueError, "jax_auto_pcast is off: lax.pcast", lambda: call(lambda x, y: x + y))
+
+
+def enable_checks(_):
+    def wrong(x):
+        y = x + 1
+        eqns = y._trace.eqns
+        e = eqns[-1]
+        eqns[-1] = Eqn(e.primitive, [*e.invars[:1], e.invars[0]], e.outvars, {**e.params}, e.effects, e.source, e.name_stack)
+        e.outvars[0].aval = jnp.zeros((4,)).aval
+        return y
+    refuses(TypeError, "result is typed", lambda: jax.make_jaxpr(wrong)(X))
+    assert jax.jit(lambda x: x * 2.25)(X)[2] == 4.5
+
+
+def bwd_checks(_):
+    @jax.custom_vjp
+    def f(x):
+        return x.sum()
+    f.defvjp(lambda x: (x.sum(), None), lambda _, ct: (jnp.ones((1, 3)) * ct,))
+    assert jax.jit(jax.vjp(f, X)[1])(1.)[0].shape == (1, 3)
+
+
+def explicit_x64(_):
+    refuses(ValueError, "Explicitly requested dtype float64 is not available in zeros", lambda: jnp.zeros(3, "float64"))
+
+
+def gumbel(_):
+    key = random.key(3)
+    assert (random.gumbel(key, (50,)) == random.gumbel(key, (50,), mode="high")).all()
+
+
+def seed(_):
+    assert (random.key_data(random.key(0)) == random.key_data(jax.jit(random.key)(0))).all()
+    with override("jax_random_seed_offset", 0):
+        assert (random.key_data(random.key(7)) == OFFSET).all()
+
+
+def source_file(_):
+    text = jax.jit(lambda x: x + 7.5).lower(X).as_text(debug_info=True)
+    assert 'loc("test_all_options.py":' in text
+
+
+def no_execution(_):
+    f = jax.jit(lambda x: jnp.sin(x) * 3.25)
+    for _ in range(2):
+        for call in (lambda: f(X), lambda: X + 1, lambda: jnp.ones(3) * 5, lambda: COMPILED(X)):
+            refuses(RuntimeError, "about to run where 'no_execution' is set", call)
+    assert jax.eval_shape(f, X).shape == (3,)
+    f.lower(X).compile()
+
+
+CHANGES = {     # those that change programs: the value it is given -> what shows that
+    "jax_allow_f16_reductions": (False, f16_reductions),
+    "jax_auto_pcast": (False, auto_pcast),
+    "jax_compiler_enable_remat_pass": (False, a_compile_option(
+        lambda o: dict(o.env_option_overrides), {"xla_disable_hlo_passes": "rematerialization"})),
+    "jax_disable_most_optimizations": (True, a_compile_option(
+        lambda o: dict(o.env_option_overrides)["xla_backend_optimization_level"], 0)),
+    "jax_memory_fitting_level": ("O3", a_compile_option(lambda o: int(o.executable_build_options.memory_fitting_level), 3)),
+    "jax_optimization_level": (1, a_compile_option(lambda o: int(o.executable_build_options.optimization_level), 1)),
+    "jax_xla_profile_version": (5, a_compile_option(lambda o: o.profile_version, 5)),
+    "jax_disable_bwd_checks": (True, bwd_checks),
+    "jax_enable_checks": (True, enable_checks),
+    "jax_explicit_x64_dtypes": ("error", explicit_x64),
+    "jax_high_dynamic_range_gumbel": (True, gumbel),
+    "jax_hlo_source_file_canonicalization_regex": ("^.*/", source_file),
+    "jax_no_execution": (True, no_execution),
+    "jax_random_seed_offset": (7, seed),
+}
+OFFSET, COMPILED = random.key_data(random.key(7)), jax.jit(lambda x: x - 0.375).lower(X).compile()
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_an_option_that_changes_programs(name):
+    value, check = CHANGES[name]
+    before = jax.config.read(name)
+    with override(name, value):
+        check(name)
+    assert jax.config.read(name) == before
+    assert name in options.TRACING
+
+
+def test_no_tracing():
+    f, g = jax.jit(lambda x: x * 9), jax.jit(lambda x: x * 10)
+    f(X)
+    y = X + 0
+    with jax.no_tracing():
+        assert f(y).tolist() == [0, 9, 18]
+        for call in (lambda: g(X), lambda: f(1), lambda: jax.make_jaxpr(jnp.sin)(X), lambda: jnp.sinh(jnp.ones((2, 1, 7)))):
+            with pytest.raises(RuntimeError, match="re-tracing .* but 'no_tracing' is set"):
+                call()
+
+
+def test_a_bare_mesh_as_a_context_is_refused():
+    mesh = jax.make_mesh((2,), ("i",))
+    with override("jax_disallow_mesh_context_manager", True):
+        with pytest.raises(RuntimeError, match="use jax.set_mesh"), mesh:
+            pass
+        with jax.set_mesh(mesh):
+            pass
+    with mesh:
+        pass
+
+
+def test_threads_are_guarded():
+    """A program over several devices stands in for one over several processes: only those ask."""
+    mesh = jax.make_mesh((2,), ("i",))
+    x = jax.device_put(np.ones(2, np.float32), NamedSharding(mesh, P("i")))
+    call = jax.jit(lambda x: x + 11.5)
+    call(x)
+    executable, = [c.executable for c in call._known.calls.values() if hasattr(c, "executable")][:1]
+    executable.company = types.SimpleNamespace(start=lambda _: None)
+    said = []
+
+    def elsewhere():
+        try:
+            call(x)
+        except RuntimeError as error:
+            said.append(str(error))
+    with jax.thread_guard(True):
+        call(x)
+        for work in (elsewhere, lambda: said.append(float((X + 1)[0]))):
+            thread = threading.Thread(target=work)
+            thread.start()
+            thread.join()
+    assert len(said) == 2 and "called in a thread other than the one that set jax_thread_guard" in said[0] and said[1] == 1
+    elsewhere()
+    assert len(said) == 2 and guards._guardian is None and not jax.config.jax_thread_guard
+
+
+def test_arrays_that_the_garbage_collector_frees(capfd):
+    import gc
+
+    class Node:
+        pass
+
+    def cycle():
+        node = Node()
+        node.me, node.x = node, X + 17
+        del node
+        gc.collect()
+    with jax.array_garbage_collection_guard("log"):
+        cycle()
+    assert "was deleted by the Python garbage collector" in capfd.readouterr().err
+    cycle()
+    assert capfd.readouterr().err == ""
+    with pytest.raises(ValueError, match="'log', 'fatal'"):
+        jax.array_garbage_collection_guard("lg")
+
+
+def test_large_constants_are_told():
+    c = jnp.ones(5000)
+    with override("jax_captured_constants_warn_bytes", 20_000), override("jax_captured_constants_report_frames", 1):
+        with pytest.warns(UserWarning, match=r"captured 1 constant of 20000 bytes in all(.|\n)*float32\[5000\]: used at "
+                                             r".*test_all_options\.py:\d+") as caught:
+            jax.jit(lambda x: x + c)(1.)
+        assert caught[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        jax.jit(lambda x: x * c)(1.)
+
+
+def test_the_cpu_client_is_made_as_said(monkeypatch):
+    made = []
+    monkeypatch.setattr(binding._jax, "get_tfrt_cpu_client", lambda **said: made.append(said))
+    client._make_cpu()
+    with (override("jax_cpu_enable_async_dispatch", False), override("jax_cpu_get_global_topology_timeout_minutes", 9),
+          override("jax_cpu_get_local_topology_timeout_minutes", 4)):
+        client._make_cpu()
+    assert [(m["asynchronous"], m["get_local_topology_timeout_minutes"], m["get_global_topology_timeout_minutes"])
+            for m in made] == [(True, 2, 5), (False, 4, 9)]
+
+
+def test_a_plugin_is_made_as_said():
+    with (override("jax_cuda_visible_devices", "1,3"),
+          override("jax_pjrt_client_create_options", "a:3;b:yes;c:true")):
+        assert plugins.gpu_options()["visible_devices"] == [1, 3]
+        assert plugins.said_options() == {"a": 3, "b": "yes", "c": True}
+    assert "visible_devices" not in plugins.gpu_options() and plugins.said_options() == {}
+    with override("jax_pjrt_client_create_options", "a"), pytest.raises(ValueError, match="'a' is not name:value"):
+        plugins.said_options()
+
+
+def test_the_disk_cache_raises_where_it_is_told_to(tmp_path):
+    device, text = jax.devices()[0], 'module { } loc("f")\n'
+    made = binding.compile_options([device])
+    entry = disk_cache.Entry(str(tmp_path), "0" * 64, [device], made)
+    Path(entry.path).write_bytes(b"damaged")
+    with override("jax_raise_persistent_cache_errors", True):
+        with pytest.raises(RuntimeError, match="cannot be used"):
+            entry.load()
+        with pytest.raises(RuntimeError, match="cannot be read from"):
+            entry._unusable("read from", OSError("gone"))
+    keys = [disk_cache.key_of(t, device, made) for t in (text, text.replace("f", "g"))]
+    with override("jax_compilation_cache_include_metadata_in_key", True):
+        told = [disk_cache.key_of(t, device, made) for t in (text, text.replace("f", "g"))]
+    assert keys[0] == keys[1] != told[0] != told[1]
+
+
+def test_programs_are_dumped(tmp_path):
+    folder = tmp_path / "new"
+    with override("jax_dump_ir_to", str(folder)):
+        for modes, debug in (("stablehlo", True), ("jaxpr", True), ("stablehlo,jaxpr,eqn_count_pprof", False)):
+            with override("jax_dump_ir_modes", modes), override("jax_include_debug_info_in_dumps", debug):
+                def dumped(x, modes=modes):
+                    return jnp.tanh(x) @ x + len(modes)
+                jax.jit(dumped)(X)
+    names = sorted(os.listdir(folder))
+    kinds = [name.partition("_dumped")[2] for name in names]
+    assert sorted(kinds) == sorted(["_compile.mlir", ".jaxpr.txt", "_compile.mlir", ".jaxpr.txt", ".eqn_count_pprof"])
+    texts = [(folder / name).read_text() for name in names if name.endswith(".mlir")]
+    assert ["test_all_options.py" in text for text in texts] == [True, False] and "stablehlo.tanh" in texts[1]
+    assert "tanh" in next((folder / name).read_text() for name in names if name.endswith("jaxpr.txt"))
+    profile = gzip.decompress(next((folder / name).read_bytes() for name in names if name.endswith("pprof")))
+    assert b"test_all_options.py" in profile and _field(6, b"equations") in profile
+    with pytest.raises(ValueError, match="jax_dump_ir_modes: 'mlir' is not one of"):
+        jax.config.update("jax_dump_ir_modes", "mlir")
+    (tmp_path / "file").write_text("")
+    with override("jax_dump_ir_to", str(tmp_path / "file")), pytest.warns(RuntimeWarning, match="cannot be written"):
+        jax.jit(lambda x: x - 0.0625)(X)
+
+
+def test_log_compiles_tells_the_times(caplog):
+    def timed_here(x):
+        return jnp.cos(x) - 0.4375
+    with jax.log_compiles(), caplog.at_level(logging.WARNING):
+        jax.jit(timed_here)(X)
+    said = [r.getMessage() for r in caplog.records]
+    assert [s.split()[:2] for s in said] == [[done, "timed_here"] for done in ("traced", "lowered", "compiled")]
+    assert all(float(s.split()[-2]) >= 0 for s in said)
+
+
+def test_the_loggers_levels():
+    """In a process of its own: what is set stays."""
+    done = subprocess.run([sys.executable, "-c", """
+import logging, hlotrace as jax
+f = jax.jit(lambda x: x + 1)
+jax.config.update("jax_logging_level", "ERROR")
+with jax.log_compiles():
+    f(1)
+print(logging.getLogger("hlotrace").level)
+jax.config.update("jax_debug_log_modules", "jax._src.dispatch")
+f(1.)
+"""], capture_output=True, text=True, env={
+    **os.environ, "JAX_LOGGING_LEVEL": "INFO", "JAX_REMAT3": "1", "JAX_PROCESS_ID": "0"})
+    assert done.stdout == "40\n", done.stderr
+    assert [line.split()[3 - 1] for line in done.stderr.splitlines()] == ["traced", "lowered", "compiled"], done.stderr
+
+
+# --- the whole table -----------------------------------------------------------------------------------------------
+
+SHOWN = {       # the other options that do what they say -> the test that shows it, in any file
+    **dict.fromkeys(CHANGES, "test_an_option_that_changes_programs"),
+    "jax_no_tracing": "test_no_tracing",
+    "jax_disallow_mesh_context_manager": "test_a_bare_mesh_as_a_context_is_refused",
+    "jax_thread_guard": "test_threads_are_guarded",
+    "jax_array_garbage_collection_guard": "test_arrays_that_the_garbage_collector_frees",
+    **dict.fromkeys(("jax_captured_constants_warn_bytes", "jax_captured_constants_report_frames"),
+                    "test_large_constants_are_told"),
+    **dict.fromkeys(("jax_cpu_enable_async_dispatch", "jax_cpu_get_global_topology_timeout_minutes",
+                     "jax_cpu_get_local_topology_timeout_minutes"), "test_the_cpu_client_is_made_as_said"),
+    **dict.fromkeys(("jax_cuda_visible_devices", "jax_pjrt_client_create_options"), "test_a_plugin_is_made_as_said"),
+    **dict.fromkeys(("jax_raise_persistent_cache_errors", "jax_compilation_cache_include_metadata_in_key"),
+                    "test_the_disk_cache_raises_where_it_is_told_to"),
+    **dict.fromkeys(("jax_dump_ir_to", "jax_dump_ir_modes", "jax_include_debug_info_in_dumps"), "test_programs_are_dumped"),
+    "jax_log_compiles": "test_log_compiles_tells_the_times",
+    **dict.fromkeys(("jax_logging_level", "jax_debug_log_modules"), "test_the_loggers_levels"),
+    "jax_check_static_indices": "test_the_option_gives_the_silence_of_jax_back",
+    "jax_check_tracer_leaks": "test_a_leak_is_reported",
+    "jax_compilation_cache_dir": "test_where_programs_are_kept",
+    "jax_compilation_cache_max_size": "test_what_was_used_longest_ago_is_evicted",
+    **dict.fromkeys(("jax_debug_nans", "jax_debug_infs"), "test_options_are_read_by_each_call"),
+    "jax_debug_key_reuse": "test_a_key_used_twice",
+    "jax_default_device": "test_default_device_is_for_what_nothing_else_places",
+    "jax_default_matmul_precision": "test_a_retrace_names_the_option_or_the_axis_that_changed",
+    **dict.fromkeys(("jax_default_prng_impl", "jax_threefry_partitionable"),
+                    "test_default_prng_impl_and_threefry_partitionable"),
+    "jax_disable_jit": "test_disable_jit_runs_python",
+    "jax_enable_compilation_cache": "test_where_programs_are_kept",
+    "jax_enable_custom_prng": "test_enable_custom_prng",
+    "jax_enable_x64": "test_a_changed_option_is_seen_by_the_next_call",
+    "jax_explain_cache_misses": "test_the_option_says_from_when",
+    "jax_legacy_prng_key": "test_legacy_prng_key",
+    "jax_num_cpu_devices": "test_cpu_devices_are_counted",
+    "jax_numpy_dtype_promotion": "test_promotion",
+    "jax_numpy_rank_promotion": "test_rank_promotion",
+    "jax_persistent_cache_min_compile_time_secs": "test_small_programs_do_not_look_and_quick_ones_are_not_kept",
+    "jax_persistent_cache_min_entry_size_bytes": "test_sizes_that_are_not_kept",
+    "jax_platform_name": "test_the_platform_is_chosen_and_a_plugin_that_fails_is_named",
+    "jax_platforms": "test_platforms_are_only_those_that_were_asked_for",
+    "jax_softmax_custom_jvp": "test_softmax_custom_jvp",
+    "jax_traceback_filtering": "test_modes",
+    "jax_transfer_guard": "test_a_context_is_for_its_thread_and_an_option_for_all",
+    "jax_transfer_guard_host_to_device": "test_implicit_transfers_from_the_host_are_refused",
+    "jax_transfer_guard_device_to_device": "test_transfers_between_devices",
+    "jax_transfer_guard_device_to_host": "test_fetching_is_guarded_by_its_own_context",
+}
+
+
+@pytest.mark.quick
+def test_each_option_is_of_one_kind():
+    kinds = [{name for name in options._OPTIONS if name in THEIRS}, {*MEANS_NOTHING}, {*NOT_DONE}]
+    assert set().union(*kinds) == set(THEIRS) and sum(map(len, kinds)) == len(set(THEIRS)) == 144
+    assert set(SHOWN) == kinds[0]
+    there = {node.name for path in TESTS.glob("test_*.py") for node in ast.parse(path.read_text("utf-8")).body
+             if isinstance(node, ast.FunctionDef)}
+    assert not {*SHOWN.values()} - there
+
+
+def test_those_that_are_not_done_are_refused_and_the_others_taken():
+    for name, (default, words) in (MEANS_NOTHING | NOT_DONE).items():
+        assert jax.config.read(name) == getattr(jax.config, name) == jax.config.values[name] == default and words
+        jax.config.update(name, default)
+        other = not default if type(default) is bool else default + 1 if type(default) is int else "something"
+        if name in NOT_DONE:
+            with pytest.raises(NotImplementedError, match=f"{name}: the value .* is not supported"):
+                jax.config.update(name, other)
+            assert jax.config.read(name) == default
+        else:
+            with override(name, other):
+                assert jax.config.read(name) == other
+    with pytest.raises(ValueError, match="jax_remat3: 'often' is not a boolean"):
+        jax.config.update("jax_remat3", "often")
+    with pytest.raises(AttributeError, match="did you mean 'jax_use_magma'"):
+        jax.config.update("jax_use_magna", "on")
+
+
+@pytest.mark.quick
+def test_the_environment_is_asked_about_them_too():
+    done = subprocess.run([sys.executable, "-c", "import hlotrace"], capture_output=True, text=True,
+                          env={**os.environ, "JAX_USE_MAGMA": "on"})
+    assert "NotImplementedError: config option jax_use_magma: the value 'on' is not supported" in done.stderr
+
+
+def test_a_context_of_the_users():
+    scale, seen = jax.make_user_context(3), []
+
+    @jax.jit
+    def f(x):
+        seen.append(scale.value)
+        return x * scale.value
+    assert f(1.) == 3
+    for _ in range(2):
+        with scale(7):
+            assert f(1.) == 7 and scale.value == 7
+            with scale(3):
+                assert f(1.) == 3
+    assert seen == [3, 7, 3] and scale.value == 3
+    with pytest.raises(TypeError, match="unhashable"):
+        scale([])
+
+
+def test_the_environment_is_printed(capsys):
+    jax.print_environment_info()
+    said = capsys.readouterr().out
+    assert said == jax.print_environment_info(return_string=True) + "\n"
+    assert [line.split(":")[0] for line in said.splitlines()][:3] == ["hlotrace", "jaxlib", "numpy"]
+    assert jax.__version__ in said and "8 local devices" in said and whole.binding.jaxlib_version in said
+
+
+@pytest.mark.quick
+def test_contexts_that_do_nothing_or_are_refused():
+    for context in (jax.jax2tf_associative_scan_reductions, jax.auto_pcast, jax.allow_f16_reductions, jax.enable_checks):
+        with context(), context(True):
+            assert (jnp.ones(2) + 1)[0] == 2
+    with jax.check_tracer_leaks(False), jax.remove_size_one_mesh_axis_from_type(False):
+        pass
+    with pytest.raises(NotImplementedError, match="jax_remove_size_one_mesh_axis_from_type: the value True"):
+        jax.remove_size_one_mesh_axis_from_type()
