@@ -1,11 +1,13 @@
 """pure_callback, io_callback, and debug.print / debug.callback: Python functions called from inside programs."""
+import functools
+import logging
 import string
 
 import numpy as np
 
 from ..core import dtypes, tree
 from ..core.avals import ShapedArray, aval_of, is_arraylike
-from ..core.effects import IO, Debug
+from ..core.effects import IO, debug_effect
 from ..core.errors import did_you_mean
 from ..primitives.callbacks import callback_p
 from .flat import FlatFunction
@@ -113,18 +115,27 @@ def io_callback(callback, result_shape_dtypes, *args, sharding=None, ordered=Fal
                  sharding)
 
 
-def debug_callback(callback, *args, ordered=False, partitioned=False, **kwargs):
+def debug_callback(callback=None, *args, ordered=False, partitioned=False, **kwargs):
     """Call a Python function for its effect only, from inside any transformation; its result is dropped.
 
+    It gets NumPy arrays.  With `ordered`, calls happen in program order.  Without `callback`, a function that takes it.
+
     >>> seen = []
-    >>> _ = jax.jit(lambda x: (jax.debug.callback(lambda v: seen.append(float(v)), x), x * 2)[1])(3.)
-    >>> jax.effects_barrier(); seen
-    [3.0]
+    >>> @jax.jit
+    ... def f(x):
+    ...     jax.debug.callback(lambda x: seen.append(float(x)), x)
+    ...     return x + 1
+    >>> y = f(1.)
+    >>> jax.effects_barrier()
+    >>> seen
+    [1.0]
     """
+    if callback is None:
+        return functools.partial(debug_callback, ordered=ordered, partitioned=partitioned)
     if partitioned:
         raise NotImplementedError("debug.callback, debug.print: partitioned=True is not supported: the callback gets whole "
                                   "values; inside shard_map it is called on each device with its part")
-    _call("debug_callback", callback, None, args, kwargs, Debug(ordered), "sequential")
+    _call("debug_callback", callback, None, args, kwargs, debug_effect(ordered), "sequential")
 
 
 class _Formatter(string.Formatter):
@@ -134,44 +145,62 @@ class _Formatter(string.Formatter):
         self.unused = [i for i in range(len(args)) if i not in used_args] + [k for k in kwargs if k not in used_args]
 
 
-def _check_format(fmt, args, kwargs):
+def _check_format(what, fmt, args, kwargs):
     formatter = _Formatter()
     shown = tree.tree_map(lambda x: _Shown(aval_of(x)) if is_arraylike(x) else x, (args, kwargs))
     try:
         formatter.vformat(fmt, *shown)
     except IndexError:
-        raise IndexError(f"debug.print: the format {fmt!r:.80} asks for more than the {len(args)} positional value"
+        raise IndexError(f"{what}: the format {fmt!r:.80} asks for more than the {len(args)} positional value"
                          f"{'s' * (len(args) != 1)} given: give one for each {{}}") from None
     except KeyError as error:
-        raise KeyError(f"debug.print: the format {fmt!r:.80} asks for {error.args[0]!r}, but the values given by name are "
+        raise KeyError(f"{what}: the format {fmt!r:.80} asks for {error.args[0]!r}, but the values given by name are "
                        f"{list(kwargs)}: write {error.args[0]}=...{did_you_mean(error.args[0], kwargs)}") from None
     except (TypeError, ValueError) as error:
         braces = "; a brace that is to be printed is written twice, {{ or }}" * ("encountered" in str(error))
-        raise type(error)(f"debug.print: the format {fmt!r:.80} does not fit: {error}{braces}") from None
+        raise type(error)(f"{what}: the format {fmt!r:.80} does not fit: {error}{braces}") from None
     if formatter.unused:
-        raise ValueError(f"Unused arguments to debug.print: {formatter.unused}, which the format {fmt!r:.80} does not use. "
-                         "Put '{}' or '{name}' where they belong, as in debug.print('x = {}', x); an f-string would format "
-                         "the tracer, not the value.")
+        raise ValueError(f"Unused arguments to {what}: {formatter.unused}, which the format {fmt!r:.80} does not use. "
+                         f"Put '{{}}' or '{{name}}' where they belong, as in {what}('x = {{}}', x); an f-string would "
+                         "format the tracer, not the value.")
 
 
-def debug_print(fmt, *args, ordered=False, partitioned=False, skip_format_check=False, **kwargs):
+def debug_print(fmt=None, *args, ordered=False, partitioned=False, skip_format_check=False, **kwargs):
     """Print `fmt.format(*args, **kwargs)` with the run-time values, from inside any transformation.
 
-    With `ordered`, prints appear in program order.
+    With `ordered`, prints appear in program order.  Without `fmt`, a function that takes it.
 
-    >>> @jax.jit
-    ... def f(x):
-    ...     jax.debug.print("x = {x}, its sine {}", jnp.sin(x), x=x)
-    ...     return x
-    >>> _ = f(0.); jax.effects_barrier()
-    x = 0.0, its sine 0.0
+    >>> y = jax.jit(lambda x: jax.debug.print("x = {}", x))(2.)
+    >>> jax.effects_barrier()
+    x = 2.0
     """
+    return _told("print", fmt, args, kwargs, ordered, partitioned, skip_format_check)
+
+
+def debug_log(fmt=None, *args, ordered=False, partitioned=False, skip_format_check=False, **kwargs):
+    """As debug.print, to the logger `hlotrace` at level INFO.
+
+    >>> y = jax.jit(lambda x: jax.debug.log("x = {}", x))(2.)
+    """
+    return _told("log", fmt, args, kwargs, ordered, partitioned, skip_format_check)
+
+
+def _told(what, fmt, args, kwargs, ordered, partitioned, skip_format_check):
+    if fmt is None:
+        return functools.partial(debug_print if what == "print" else debug_log, ordered=ordered, partitioned=partitioned,
+                                 skip_format_check=skip_format_check)
     if not isinstance(fmt, str):
-        raise TypeError(f"debug.print: the format must be a str, got {type(fmt)}: write debug.print('{{}}', x)")
+        raise TypeError(f"debug.{what}: the format must be a str, got {type(fmt)}: write debug.{what}('{{}}', x)")
     if not skip_format_check:
-        _check_format(fmt, args, kwargs)
-    debug_callback(lambda *a, **k: print(fmt.format(*a, **k), flush=True), *args, ordered=ordered,
-                   partitioned=partitioned, **kwargs)
+        _check_format(f"debug.{what}", fmt, args, kwargs)
+
+    def tell(*args, **kwargs):
+        text = fmt.format(*args, **kwargs)
+        if what == "print":
+            print(text, flush=True)
+        else:
+            logging.getLogger("hlotrace").info(text)
+    debug_callback(tell, *args, ordered=ordered, partitioned=partitioned, **kwargs)
 
 
 class _Shown:

@@ -28,6 +28,24 @@ class Debug(Effect):
     """Something is told.  That it happens again, or for each branch of a mapped `cond`, harms nobody."""
     harmless = True
 
+    def __str__(self):
+        return "ordered debug" if self.ordered else "debug"
+
+
+class DebugEffect(Debug):
+    """The effect of debug.print and its kin."""
+
+
+class OrderedDebugEffect(Debug):
+    """The effect of debug.print and its kin with `ordered`."""
+
+    def __init__(self):
+        super().__init__(True)
+
+
+def debug_effect(ordered):
+    return OrderedDebugEffect() if ordered else DebugEffect()
+
 
 @dataclasses.dataclass(frozen=True)
 class IO(Effect):

@@ -89,11 +89,17 @@ def _totals(found):
     return f"total: {len(found)}, {total:,} bytes on each device a run ({parts}{unknown})"
 
 
+def instruction_sources(text):
+    """{instruction: (`train.py:12` or None, its path of named scopes or None)} of an HLO module's text."""
+    module = _Module(text, re.compile(" = "))
+    return {line.name: module.source(line) for line in module.lines}
+
+
 class _Module:
     """One HLO module: its lines that matter here, who calls which computation, and the tables of source lines."""
 
-    def __init__(self, text):
-        self.lines = list(_lines(text))
+    def __init__(self, text, relevant=None):
+        self.lines = list(_lines(text, relevant or _RELEVANT))
         self.frames = _frames(text.partition("\n%")[0])
         self.callers = {}       # computation -> the lines that call it
         self.done = {}          # (computation, name of a start) -> shape of what is done
@@ -166,15 +172,15 @@ _STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
 _RELEVANT = re.compile("|".join((*KINDS, *(f"{word}=" for word in ("body", "calls", "to_apply", "computations?")))))
 
 
-def _lines(text):
-    """The instructions that communicate or call computations."""
+def _lines(text, relevant):
+    """The instructions on lines where `relevant` is found."""
     computation = ""
     for text_line in text.split("\n"):
         header = _HEADER.match(text_line)
         if header:
             computation = header[1]
             continue
-        start = _RELEVANT.search(text_line) and _INSTRUCTION.match(text_line)
+        start = relevant.search(text_line) and _INSTRUCTION.match(text_line)
         if not start:
             continue
         end = _shape_end(text_line, start.end())

@@ -60,6 +60,12 @@ def guard_level(name):
     return None if name is None else getattr(_jax.guard_lib.TransferGuardLevel, name.upper())
 
 
+def profiler():
+    """jaxlib's modules of the profiler, and of what it finds."""
+    from jaxlib import _profile_data, _profiler
+    return _profiler, _profile_data
+
+
 def garbage_level(name):
     """jaxlib's level of the guard of arrays in cycles for "allow", "log", "fatal"; that of "allow" for None."""
     return getattr(_jax.guard_lib.GarbageCollectionGuardLevel, (name or "allow").upper())
