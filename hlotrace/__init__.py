@@ -62,7 +62,7 @@ __version_info__ = tuple(map(int, __version__.split(".")))
 _offer(globals(), "numpy", "tree", homes={
     "": "ad_checkpoint api_util checkpoint_policies core custom_batching custom_derivatives debug distributed dlpack "
         "dtypes errors experimental export extend ffi flatten_util image interpreters lax lib memory monitoring nn "
-        "ops random ref scipy sharding stages topologies tree_util typing version",
+        "ops profiler random ref scipy sharding stages topologies tree_util typing version",
     "api.axis_types": "smap",
     "api.contexts": "allow_f16_reductions auto_pcast check_tracer_leaks checking_leaks debug_infs debug_key_reuse "
                     "debug_nans default_device default_matmul_precision default_prng_impl disable_jit enable_checks "
