@@ -170,9 +170,13 @@ def debug_print(fmt=None, *args, ordered=False, partitioned=False, skip_format_c
 
     With `ordered`, prints appear in program order.  Without `fmt`, a function that takes it.
 
-    >>> y = jax.jit(lambda x: jax.debug.print("x = {}", x))(2.)
-    >>> jax.effects_barrier()
+    >>> @jax.jit
+    ... def f(x):
+    ...     jax.debug.print("x = {}", x)
+    ...     return x + 1
+    >>> print(f(2.), jax.effects_barrier())
     x = 2.0
+    3.0 None
     """
     return _told("print", fmt, args, kwargs, ordered, partitioned, skip_format_check)
 

@@ -44,7 +44,7 @@ def breakpoint(*, backend=None, filter_frames=True, num_frames=None, ordered=Fal
     >>> float(f(3.))
     6.0
     >>> jax.effects_barrier()
-    >>> "6.0" in out.getvalue()
+    >>> "array(6., dtype=float32)" in out.getvalue()
     True
     """
     if backend not in (None, "cli", "print"):
