@@ -212,7 +212,10 @@ def _finish(export, log_dir, link, perfetto, session_id):
 
 
 def _name_lines(path):
-    """Add `source` and `op_name` to the events of HLO instructions in a trace for Perfetto."""
+    """Add `source` and `op_name` to the events of HLO instructions in a trace for Perfetto.
+
+    Events know the name of their module alone: where programs of one name disagree, nothing is said.
+    """
     with gzip.open(path) as file:
         found = json.load(file)
     events = [e for e in found["traceEvents"] if "hlo_op" in e.get("args", ())]
@@ -222,7 +225,9 @@ def _name_lines(path):
         for executable in device.client.live_executables():
             for module in executable.hlo_modules():
                 if module.name in modules:
-                    sources[module.name] = instruction_sources(module.to_string()) | sources.get(module.name, {})
+                    known, found_here = sources.setdefault(module.name, {}), instruction_sources(module.to_string())
+                    for op, source in found_here.items():
+                        known[op] = source if known.get(op, source) == source else (None, None)
     for event in events:
         where, op = sources.get(event["args"].get("hlo_module"), {}).get(event["args"]["hlo_op"], (None, None))
         event["args"].update({k: v for k, v in (("source", where), ("op_name", op)) if v})
