@@ -4,14 +4,44 @@ from hlotrace._types import Place, ShapeLike
 from hlotrace.typing import ArrayLike
 from typing import Any
 
-__all__ = ['callback', 'inspect_array_sharding', 'print', 'visualize_array_sharding', 'visualize_sharding']
+__all__ = [
+    'DebugEffect', 'OrderedDebugEffect', 'breakpoint', 'callback', 'inspect_array_sharding', 'log', 'print',
+    'visualize_array_sharding', 'visualize_sharding',
+]
 
+class DebugEffect:
+    def __init__(self, ordered: bool = False, runs: bool = True) -> None: ...
+    @property
+    def harmless(self) -> Any: ...
+    @property
+    def ordered(self) -> Any: ...
+    @property
+    def runs(self) -> Any: ...
+
+class OrderedDebugEffect:
+    def __init__(self) -> None: ...
+    @property
+    def harmless(self) -> Any: ...
+    @property
+    def ordered(self) -> Any: ...
+    @property
+    def runs(self) -> Any: ...
+
+def breakpoint(
+    *, backend: str | None = None, filter_frames: bool = True, num_frames: Any = None, ordered: bool = False,
+    token: Any = None, **kwargs: Any,
+) -> Any: ...
 def callback(
-    callback: Callable[..., Any], *args: Any, ordered: bool = False, partitioned: bool = False, **kwargs: Any,
+    callback: Callable[..., Any] | None = None, *args: Any, ordered: bool = False, partitioned: bool = False, **kwargs: Any,
 ) -> None: ...
 def inspect_array_sharding(value: Any, *, callback: Callable[..., Any]) -> None: ...
+def log(
+    fmt: str | None = None, *args: Any, ordered: bool = False, partitioned: bool = False, skip_format_check: bool = False,
+    **kwargs: Any,
+) -> Any: ...
 def print(
-    fmt: str, *args: Any, ordered: bool = False, partitioned: bool = False, skip_format_check: bool = False, **kwargs: Any,
+    fmt: str | None = None, *args: Any, ordered: bool = False, partitioned: bool = False, skip_format_check: bool = False,
+    **kwargs: Any,
 ) -> None: ...
 def visualize_array_sharding(arr: ArrayLike, **options: Any) -> Any: ...
 def visualize_sharding(

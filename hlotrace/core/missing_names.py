@@ -2,13 +2,9 @@
 
 NAMES = {       # a module, as "numpy", or "Array": names
     "": (
-        "CompilerEffortLevel Inline ad allow_f16_reductions array_garbage_collection_guard auto_pcast check_tracer_leaks "
-        "ds enable_checks jax2tf_associative_scan_reductions make_user_context monitoring no_execution no_tracing "
-        "print_environment_info profiler remove_size_one_mesh_axis_from_type thread_guard"),
+        "CompilerEffortLevel Inline ad ds"),
     "Array": (
         "device_buffer device_buffers unsafe_raw_buffer"),
-    "debug": (
-        "DebugEffect OrderedDebugEffect breakpoint log"),
     "example_libraries.optimizers": (
         "InitFn JoinPoint Optimizer OptimizerState Params ParamsFn Schedule State Step UpdateFn Updates adagrad adam "
         "adamax clip_grads constant exponential_decay inverse_time_decay l2_norm make_schedule map momentum nesterov "
@@ -114,15 +110,6 @@ NAMES = {       # a module, as "numpy", or "Array": names
         "canonicalize_dtype_handlers"),
     "lax": (
         "polynomial_p psum_scatter_start ragged_all_to_all_p"),
-    "monitoring": (
-        "clear_event_listeners record_event record_event_duration_secs record_event_time_span record_scalar "
-        "register_event_duration_secs_listener register_event_listener register_event_time_span_listener "
-        "register_scalar_listener unregister_event_duration_listener unregister_event_listener "
-        "unregister_event_time_span_listener unregister_scalar_listener"),
-    "profiler": (
-        "ProfileData ProfileEvent ProfileLine ProfileOptions ProfilePlane ProfileSession StepTraceAnnotation "
-        "TraceAnnotation annotate_function device_memory_profile export_profile_data register_subprocess "
-        "save_device_memory_profile start_server start_trace stop_server stop_trace trace"),
     "scipy": (
         "stats"),
     "scipy.special": (

@@ -14,9 +14,19 @@ def visualize_sharding(shape, sharding, *, use_color=True, scale=1.0, min_width=
     Colours are used where the output is a terminal.  With `as_svg`, a path, an SVG picture is written there instead;
     with `as_svg=True` its text is returned.
 
-    >>> mesh = jax.make_mesh((1,), ("data",))
-    >>> jax.debug.visualize_sharding((2, 2), jax.NamedSharding(mesh, jax.P("data")), scale=0.3)
-    ┌...
+    >>> mesh = jax.make_mesh((2,), ("x",))
+    >>> jax.debug.visualize_sharding((4, 4), jax.NamedSharding(mesh, jax.P("x")), use_color=False)
+    ┌───────────────────────┐
+    │                       │
+    │                       │
+    │         CPU 0         │
+    │                       │
+    ├───────────────────────┤
+    │                       │
+    │                       │
+    │         CPU 1         │
+    │                       │
+    └───────────────────────┘
     """
     if as_svg:
         svg = pictures.as_svg(shape, sharding, scale=scale)
@@ -34,10 +44,14 @@ def inspect_array_sharding(value, *, callback):
 
     Under jit that is known when the function has been compiled for some arguments, and told then, once.
 
-    >>> mesh = jax.make_mesh((1,), ("data",))
-    >>> x = jax.device_put(jnp.ones(4), jax.NamedSharding(mesh, jax.P("data")))
-    >>> jax.debug.inspect_array_sharding(x, callback=lambda sharding: print(sharding.spec))
-    P('data',)
+    >>> mesh = jax.make_mesh((2,), ("x",))
+    >>> @jax.jit
+    ... def f(x):
+    ...     y = x * 2
+    ...     jax.debug.inspect_array_sharding(y, callback=lambda sharding: print(sharding.shard_shape((4,))))
+    ...     return y
+    >>> _ = f(jax.device_put(jnp.arange(4), jax.NamedSharding(mesh, jax.P("x"))))
+    (2,)
     """
     if isinstance(value, Tracer):
         inspect_sharding_p.bind(value, callback=callback)
@@ -50,7 +64,11 @@ def inspect_array_sharding(value, *, callback):
 def visualize_array_sharding(arr, **options):
     """`visualize_sharding` for an array; options are the same.  Under jit it prints when the function is compiled.
 
-    >>> jax.debug.visualize_array_sharding(jnp.ones((2, 2)))
-    ┌...
+    >>> mesh = jax.make_mesh((2,), ("x",))
+    >>> x = jax.device_put(jnp.arange(8), jax.NamedSharding(mesh, jax.P("x")))
+    >>> jax.debug.visualize_array_sharding(x, use_color=False)
+    ┌───────┬───────┐
+    │ CPU 0 │ CPU 1 │
+    └───────┴───────┘
     """
     inspect_array_sharding(arr, callback=lambda sharding: visualize_sharding(arr.shape, sharding, **options))
