@@ -32,6 +32,17 @@ def test_the_version_of_the_array_api_that_is_there():
     assert jnp.ones(3).__array_namespace__(api_version="2024.12") is jnp.ones(3).__array_namespace__() is jnp
 
 
+def test_what_the_namespace_says_of_itself():
+    info = jnp.__array_namespace_info__()
+    assert info.devices() == [None, *jax.local_devices()] and info.default_device() is None
+    assert set(info.capabilities()) == {"boolean indexing", "data-dependent shapes", "max dimensions"}
+    assert "int64" not in info.dtypes() and info.default_dtypes()["indexing"] == "int32"
+    with jax.enable_x64():
+        assert info.dtypes(kind=("real floating", "bool")).keys() == {"bool", "float32", "float64"}
+        assert info.default_dtypes()["complex floating"] == "complex128"
+    assert jnp.__array_api_version__ == "2024.12"
+
+
 def test_the_default_accuracy_is_taken():
     assert lax.exp(0.0, accuracy=lax.AccuracyMode.DEFAULT) == lax.exp(0.0, accuracy=None) == 1
 

@@ -606,3 +606,33 @@ def a_vector_of_another_length():
 def memory_that_cannot_be_shared():
     x = np.arange(8, dtype="float32")[::2]
     return jax.dlpack.from_dlpack(x, copy=False)  # <-
+
+
+@mistake(ValueError, "jnp.polymul", "(2, 2)", advice="jax.vmap")
+def polynomials_in_a_matrix():
+    return jnp.polymul(jnp.ones((2, 2)), jnp.ones(3))  # <-
+
+
+@mistake(TypeError, "jnp.polyfit", "(4,)", "(3,)", advice="one entry for each of x")
+def a_fit_of_too_few_values():
+    return jnp.polyfit(jnp.arange(4.0), jnp.ones(3), 1)  # <-
+
+
+@mistake(jax.errors.ConcretizationTypeError, "jnp.roots", "float32[3]", advice="strip_zeros=False")
+def roots_under_jit():
+    return jax.jit(lambda p: jnp.roots(p))(jnp.ones(3))  # <-
+
+
+@mistake(TypeError, "jnp.cov", "(3,)", "(4,)", advice="equally many observations")
+def variables_of_different_lengths():
+    return jnp.cov(jnp.ones(3), jnp.ones(4))  # <-
+
+
+@mistake(ValueError, "jnp.histogramdd", "2 axes", "got 3", advice="one entry for each")
+def bins_for_too_many_axes():
+    return jnp.histogramdd(jnp.ones((5, 2)), (2, 3, 4))  # <-
+
+
+@mistake(ValueError, "jnp.top_k", "complex64[3]", advice="no order")
+def the_greatest_complex_numbers():
+    return jnp.top_k(jnp.ones(3, complex), 2)  # <-
