@@ -46,7 +46,7 @@ def test_the_same_under_jit(name):
     ("sum", np.ones(3, np.uint8), "uint32"), ("prod", np.ones(3, bool), "int32"), ("sum", np.ones(9, bf16), "bfloat16"),
     ("cumsum", np.ones(3, np.int8), "int8"), ("cumsum", np.ones(3, bool), "int32"),
     ("cumulative_sum", np.ones(3, np.int8), "int32"), ("max", np.ones(3, np.int8), "int8"),
-    ("cumulative_prod", np.ones(3, np.int8), "int32"), ("cumulative_prod", np.ones(3, bf16), "bfloat16"),
+    ("cumulative_prod", np.ones(3, np.int8), "int8"), ("cumulative_prod", np.ones(3, bf16), "bfloat16"),
     ("amax", np.ones(3, bf16), "bfloat16"), ("amin", np.ones(3, bool), "bool"), ("nanargmax", np.ones(3, bf16), "int32"),
     ("argmax", np.ones(3), "int32"),
 ])

@@ -478,7 +478,7 @@ def nancumprod(a, axis=None, dtype=None, out=None):
     return _cumulative("nancumprod", cumprod_p, a, axis, dtype, out, fill=1.0)
 
 
-def _array_api(name, primitive, x, axis, dtype, first):
+def _array_api(name, primitive, x, axis, dtype, first, promote_integers):
     check_arraylike(name, x)
     if ndim(x) == 0:
         raise ValueError(f"{name}: the input must be non-scalar to accumulate along an axis, got a scalar")
@@ -487,7 +487,7 @@ def _array_api(name, primitive, x, axis, dtype, first):
             raise ValueError(f"The input array has rank {ndim(x)}, however axis was not set to an explicit value. The "
                              "axis argument is only optional for one-dimensional arrays.")
         axis = 0
-    return _cumulative(name, primitive, x, axis, dtype, None, promote_integers=True, first=first)
+    return _cumulative(name, primitive, x, axis, dtype, None, promote_integers=promote_integers, first=first)
 
 
 def cumulative_sum(x, /, *, axis=None, dtype=None, include_initial=False):
@@ -498,11 +498,11 @@ def cumulative_sum(x, /, *, axis=None, dtype=None, include_initial=False):
     >>> jnp.cumulative_sum(jnp.array([1, 2, 3], jnp.int8), include_initial=True)
     Array([0, 1, 3, 6], dtype=int32)
     """
-    return _array_api("cumulative_sum", cumsum_p, x, axis, dtype, 0 if include_initial else None)
+    return _array_api("cumulative_sum", cumsum_p, x, axis, dtype, 0 if include_initial else None, True)
 
 
 def cumulative_prod(x, /, *, axis=None, dtype=None, include_initial=False):
-    """The running product along `axis`; `include_initial` puts a 1 before it.  Small integers become int32.
+    """The running product along `axis`; `include_initial` puts a 1 before it.  Integers keep their dtype.
 
     `axis` may be left out for a vector only; ValueError for a scalar.
 
@@ -510,4 +510,4 @@ def cumulative_prod(x, /, *, axis=None, dtype=None, include_initial=False):
     Array([[  1,   1,   2,   6],
            [  1,   4,  20, 120]], dtype=int32)
     """
-    return _array_api("cumulative_prod", cumprod_p, x, axis, dtype, 1 if include_initial else None)
+    return _array_api("cumulative_prod", cumprod_p, x, axis, dtype, 1 if include_initial else None, False)
