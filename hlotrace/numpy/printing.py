@@ -15,7 +15,7 @@ def array_repr(arr, max_line_width=None, precision=None, suppress_small=None):
     'Array([1., 0.], dtype=float32)'
     """
     options = {"max_line_width": max_line_width, "precision": precision, "suppress_small": suppress_small}
-    return arr.written(**options) if type(arr) is ArrayImpl else np.array_repr(np.asarray(arr), **options)
+    return arr._written(**options) if type(arr) is ArrayImpl else np.array_repr(np.asarray(arr), **options)
 
 
 def array_str(a, max_line_width=None, precision=None, suppress_small=None):

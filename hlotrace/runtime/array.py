@@ -116,9 +116,9 @@ class ArrayImpl(Array):
         return repr(self) if dtypes.is_extended(self.aval.dtype) or not shards.is_held(self) else str(self._numpy())
 
     def __repr__(self):
-        return self.written()
+        return self._written()
 
-    def written(self, **options):
+    def _written(self, **options):
         """The text of `repr`, with options of np.array2string."""
         if self._buf.is_deleted():
             return f"Array(<deleted>, shape={self.shape}, dtype={self.aval.dtype.name})"
