@@ -23,52 +23,88 @@ def _array(name, x):
 # --- activation functions ---------------------------------------------------------------------------------------
 
 def identity(x):
-    """`x` as an array."""
+    """`x` as an array.
+
+    >>> nn.identity(np.arange(3))
+    Array([0, 1, 2], dtype=int32)
+    """
     return _array("identity", x)
 
 
 @composite
 def relu(x):
-    """max(x, 0); the derivative at 0 is 0."""
+    """max(x, 0); the derivative at 0 is 0.
+
+    >>> nn.relu(jnp.array([-2., 0., 3.])), jax.vmap(jax.grad(nn.relu))(jnp.array([-2., 0., 3.]))
+    (Array([0., 0., 3.], dtype=float32), Array([0., 0., 1.], dtype=float32))
+    """
     x = _array("relu", x)
     return jnp.where(x <= 0, 0, x)
 
 
 @composite
 def relu6(x):
-    """min(max(x, 0), 6); the derivative at 0 and 6 is 0."""
+    """min(max(x, 0), 6); the derivative at 0 and 6 is 0.
+
+    >>> nn.relu6(jnp.array([-2., 3., 9.]))
+    Array([0., 3., 6.], dtype=float32)
+    """
     x = relu(x)
     return jnp.where(x >= 6, 6.0, x)
 
 
 @composite
 def sigmoid(x):
-    """1 / (1 + exp(-x))."""
+    """1 / (1 + exp(-x)).
+
+    Integers become the default float; floats keep their dtype.
+
+    >>> nn.sigmoid(jnp.array([-100., 0., 1.])).round(4)
+    Array([0.        , 0.5       , 0.73109996], dtype=float32)
+    """
     return lax.logistic(_float("sigmoid", x))
 
 
 @composite
 def softplus(x):
-    """log(1 + exp(x))."""
+    """log(1 + exp(x)).
+
+    A smooth `relu`, without overflow.
+
+    >>> nn.softplus(jnp.array([-100., 0., 100.]))
+    Array([  0.       ,   0.6931472, 100.       ], dtype=float32)
+    """
     return jnp.logaddexp(x, 0)
 
 
 @composite
 def soft_sign(x):
-    """x / (1 + |x|)."""
+    """x / (1 + |x|).
+
+    >>> nn.soft_sign(jnp.array([-1., 0., 3.]))
+    Array([-0.5 ,  0.  ,  0.75], dtype=float32)
+    """
     x = _array("soft_sign", x)
     return x / (jnp.abs(x) + 1)
 
 
 @composite
 def log_sigmoid(x):
-    """log(sigmoid(x)), accurate for large negative x."""
+    """log(sigmoid(x)), accurate for large negative x.
+
+    >>> nn.log_sigmoid(jnp.array([-100., 0.])), jnp.log(nn.sigmoid(-100.))
+    (Array([-100.       ,   -0.6931472], dtype=float32), Array(-inf, dtype=float32, weak_type=True))
+    """
     return -softplus(-_float("log_sigmoid", x))
 
 
 @composite
 def silu(x):
-    """x * sigmoid(x), also called swish."""
+    """x * sigmoid(x), also called swish.
+
+    >>> nn.silu(jnp.array([-100., 0., 1.]))
+    Array([-0.       ,  0.       ,  0.7310586], dtype=float32)
+    """
     x = _float("silu", x)
     return x * lax.logistic(x)
 
@@ -78,7 +114,11 @@ swish = silu
 
 @composite
 def mish(x):
-    """x * tanh(softplus(x))."""
+    """x * tanh(softplus(x)).
+
+    >>> nn.mish(jnp.array([-1., 0., 1.])).round(4)
+    Array([-0.30339998,  0.        ,  0.86509997], dtype=float32)
+    """
     x = _array("mish", x)
     return x * jnp.tanh(softplus(x))
 
@@ -88,6 +128,9 @@ def gelu(x, approximate=True):
     """x times the normal distribution function, or with `approximate` the tanh formula close to it.
 
     Source: https://arxiv.org/abs/1606.08415.
+
+    >>> nn.gelu(jnp.array([-1., 0., 1.])).round(4), nn.gelu(jnp.array([-1., 1.]), approximate=False).round(4)
+    (Array([-0.15879999,  0.        ,  0.8412    ], dtype=float32), Array([-0.15869999,  0.84129995], dtype=float32))
     """
     x = _float("gelu", x)
     x = jnp.asarray(x, aval_of(x).dtype)       # the result does not give way, as the constants do not
@@ -104,28 +147,44 @@ def _elu(x, alpha, slope):
 
 @composite
 def elu(x, alpha=1.0):
-    """x where positive, alpha * (exp(x) - 1) elsewhere."""
+    """x where positive, alpha * (exp(x) - 1) elsewhere.
+
+    >>> nn.elu(jnp.array([-1., 0., 2.])).round(4), nn.elu(-1., alpha=0.5)
+    (Array([-0.6321,  0.    ,  2.    ], dtype=float32), Array(-0.31606027, dtype=float32, weak_type=True))
+    """
     check_arraylike("elu", alpha)
     return _elu(_array("elu", x), alpha, 1)
 
 
 @composite
 def celu(x, alpha=1.0):
-    """x where positive, alpha * (exp(x / alpha) - 1) elsewhere."""
+    """x where positive, alpha * (exp(x / alpha) - 1) elsewhere.
+
+    >>> nn.celu(jnp.array([-1., 0., 2.]), alpha=0.5).round(4)
+    Array([-0.4323,  0.    ,  2.    ], dtype=float32)
+    """
     check_arraylike("celu", alpha)
     return _elu(_array("celu", x), alpha, alpha)
 
 
 @composite
 def selu(x):
-    """The self-normalizing elu.  Source of the constants: https://arxiv.org/abs/1706.02515."""
+    """The self-normalizing elu.  Source of the constants: https://arxiv.org/abs/1706.02515.
+
+    >>> nn.selu(jnp.array([-1., 0., 1.])).round(4)
+    Array([-1.1113,  0.    ,  1.0507], dtype=float32)
+    """
     x = _array("selu", x)
     return 1.0507009873554804934193349852946 * _elu(x, 1.6732632423543772848170429916717, 1)
 
 
 @composite
 def leaky_relu(x, negative_slope=1e-2):
-    """x where not negative, negative_slope * x elsewhere."""
+    """x where not negative, negative_slope * x elsewhere.
+
+    >>> nn.leaky_relu(jnp.array([-100., 3.])), nn.leaky_relu(-10., 0.5)
+    (Array([-1.,  3.], dtype=float32), Array(-5., dtype=float32, weak_type=True))
+    """
     check_arraylike("leaky_relu", negative_slope)
     x = _array("leaky_relu", x)
     return jnp.where(x >= 0, x, negative_slope * x)
@@ -133,20 +192,32 @@ def leaky_relu(x, negative_slope=1e-2):
 
 @composite
 def hard_tanh(x):
-    """x clipped to [-1, 1]; the derivative at the ends is 1."""
+    """x clipped to [-1, 1]; the derivative at the ends is 1.
+
+    >>> nn.hard_tanh(jnp.array([-2., 0.5, 3.]))
+    Array([-1. ,  0.5,  1. ], dtype=float32)
+    """
     x = _array("hard_tanh", x)
     return jnp.where(x > 1, 1, jnp.where(x < -1, -1, x))
 
 
 @composite
 def hard_sigmoid(x):
-    """relu6(x + 3) / 6."""
+    """relu6(x + 3) / 6.
+
+    >>> nn.hard_sigmoid(jnp.array([-4., 0., 1.5, 4.]))
+    Array([0.  , 0.5 , 0.75, 1.  ], dtype=float32)
+    """
     return relu6(_array("hard_sigmoid", x) + 3.0) / 6
 
 
 @composite
 def hard_silu(x):
-    """x * hard_sigmoid(x), also called hard_swish."""
+    """x * hard_sigmoid(x), also called hard_swish.
+
+    >>> nn.hard_silu(jnp.array([-4., 0., 1.5, 4.]))
+    Array([-0.   ,  0.   ,  1.125,  4.   ], dtype=float32)
+    """
     x = _array("hard_silu", x)
     return x * hard_sigmoid(x)
 
@@ -156,21 +227,33 @@ hard_swish = hard_silu
 
 @composite
 def squareplus(x, b=4):
-    """(x + sqrt(x**2 + b)) / 2, a softplus without exponentials.  Source: https://arxiv.org/abs/2112.11687."""
+    """(x + sqrt(x**2 + b)) / 2, a softplus without exponentials.  Source: https://arxiv.org/abs/2112.11687.
+
+    >>> nn.squareplus(jnp.array([-100., 0., 3.])).round(4)
+    Array([0.01  , 1.    , 3.3028], dtype=float32)
+    """
     check_arraylike("squareplus", x, b)
     return (x + jnp.sqrt(jnp.square(x) + b)) / 2
 
 
 @composite
 def sparse_plus(x):
-    """0 up to -1, x from 1 on, (x + 1)**2 / 4 between."""
+    """0 up to -1, x from 1 on, (x + 1)**2 / 4 between.
+
+    >>> nn.sparse_plus(jnp.array([-2., 0., 2.]))
+    Array([0.  , 0.25, 2.  ], dtype=float32)
+    """
     x = _array("sparse_plus", x)
     return jnp.where(x <= -1, 0.0, jnp.where(x >= 1, x, (x + 1.0) * (x + 1.0) / 4))
 
 
 @composite
 def sparse_sigmoid(x):
-    """(x + 1) / 2 clipped to [0, 1], the derivative of sparse_plus."""
+    """(x + 1) / 2 clipped to [0, 1], the derivative of sparse_plus.
+
+    >>> nn.sparse_sigmoid(jnp.array([-2., 0., 2.])), jax.grad(nn.sparse_plus)(0.)
+    (Array([0. , 0.5, 1. ], dtype=float32), Array(0.5, dtype=float32, weak_type=True))
+    """
     return 0.5 * jnp.clip(_array("sparse_sigmoid", x) + 1.0, 0.0, 2.0)
 
 
@@ -179,6 +262,9 @@ def log1mexp(x):
     """log(1 - exp(-x)) for x >= 0, by the formula that is accurate on each side of log(2).
 
     Source: M. Maechler, "Accurately computing log(1 - exp(-|a|))", 2012.
+
+    >>> nn.log1mexp(jnp.array([0., 1e-10, 100.]))
+    Array([     -inf, -23.02585,  -0.     ], dtype=float32)
     """
     x = _float("log1mexp", x)
     small = x < np.log(2).item()
@@ -188,7 +274,13 @@ def log1mexp(x):
 
 @composite(static=("axis",))
 def glu(x, axis=-1):
-    """The first half of `x` along `axis` times the sigmoid of the second half."""
+    """The first half of `x` along `axis` times the sigmoid of the second half.
+
+    The size of the axis must be even.
+
+    >>> nn.glu(jnp.array([[1., 2., 0., 100.]]))
+    Array([[0.5, 2. ]], dtype=float32)
+    """
     x = _float("glu", x)
     axis = canonical_axis(axis, x.ndim)
     if x.shape[axis] % 2:
@@ -212,6 +304,14 @@ def logsumexp(a, axis=None, b=None, keepdims=False, return_sign=False, where=Non
     """log(sum(b * exp(a))) along `axis` (int, tuple or None for all) without overflow.
 
     With `return_sign` the pair (log of the absolute value, sign); without it a negative sum gives nan.
+
+    `b` are weights, 1 by default; `where` says which elements count.  -inf for none.
+
+    >>> x = jnp.array([1000., 1000.])
+    >>> nn.logsumexp(x) - 1000, jnp.log(jnp.exp(x).sum())
+    (Array(0.69317627, dtype=float32), Array(inf, dtype=float32))
+    >>> nn.logsumexp(jnp.array([0., 0.]), b=jnp.array([1., -3.]), return_sign=True)
+    (Array(0.6931472, dtype=float32), Array(-1., dtype=float32))
     """
     if b is None:
         a = _masked(_float("logsumexp", a), where)
@@ -230,7 +330,11 @@ def logsumexp(a, axis=None, b=None, keepdims=False, return_sign=False, where=Non
 
 @composite(static=("axis", "keepdims"))
 def logmeanexp(x, axis=None, where=None, keepdims=False):
-    """log(mean(exp(x))) along `axis` without overflow."""
+    """log(mean(exp(x))) along `axis` without overflow.
+
+    >>> nn.logmeanexp(jnp.array([[1000., 1000.], [0., 0.]]), axis=1)
+    Array([1000.,    0.], dtype=float32)
+    """
     total = logsumexp(x, axis, keepdims=keepdims, where=where)
     if where is None:
         count = np.prod([aval_of(x).shape[i] for i in canonical_axes(axis, aval_of(x).ndim)])
@@ -257,7 +361,15 @@ def _softmax_jvp(axis, primals, tangents):
 
 @composite(static=("axis",))
 def softmax(x, axis=-1, where=None):
-    """exp(x) / sum(exp(x)) along `axis` (int, tuple or None for all); 0 where `where` is False."""
+    """exp(x) / sum(exp(x)) along `axis` (int, tuple or None for all); 0 where `where` is False.
+
+    >>> x = jnp.array([[0., 0.], [1000., 999.]])
+    >>> nn.softmax(x), nn.softmax(x, axis=0), nn.softmax(x, where=jnp.array([True, False]))
+    (Array([[0.5       , 0.5       ],
+           [0.7310586 , 0.26894143]], dtype=float32), Array([[0., 0.],
+           [1., 1.]], dtype=float32), Array([[1., 0.],
+           [1., 0.]], dtype=float32))
+    """
     x = _masked(_float("softmax", x), where)
     canonical_axes(axis, x.ndim)
     out = (_softmax if config.jax_softmax_custom_jvp else _softmax_terms)(x, axis)
@@ -266,7 +378,11 @@ def softmax(x, axis=-1, where=None):
 
 @composite(static=("axis",))
 def log_softmax(x, axis=-1, where=None):
-    """log(softmax(x)) along `axis`; -inf where `where` is False."""
+    """log(softmax(x)) along `axis`; -inf where `where` is False.
+
+    >>> nn.log_softmax(jnp.array([1000., 999.]))
+    Array([-0.31326163, -1.3132616 ], dtype=float32)
+    """
     x = _masked(_float("log_softmax", x), where)
     canonical_axes(axis, x.ndim)
     shifted = x - lax.stop_gradient(jnp.max(x, axis, keepdims=True, initial=-jnp.inf))
@@ -279,6 +395,11 @@ def standardize(x, axis=-1, mean=None, variance=None, epsilon=1e-5, where=None, 
     """(x - mean) / sqrt(variance + epsilon) along `axis`.
 
     Algorithm "fast" takes mean(x**2) - mean**2 as the variance, "stable" mean((x - mean)**2).
+
+    `mean` and `variance` are computed where they are not given; `where` says which elements count for them.
+
+    >>> nn.standardize(jnp.array([[1., 3., 5.]])).round(2)
+    Array([[-1.22,  0.  ,  1.22]], dtype=float32)
     """
     if algorithm not in ("fast", "stable"):
         raise ValueError(f"Unknown algorithm {algorithm!r}. Expected 'fast' or 'stable'.")
@@ -298,6 +419,15 @@ def one_hot(x, num_classes, *, dtype=None, axis=-1):
     """1 at the index given by `x` along a new axis of size num_classes, 0 elsewhere; all 0 for an index outside.
 
     The new axis is `axis` of the result; the default dtype is the default float.
+
+    >>> nn.one_hot(jnp.array([2, 0, 9]), 3)
+    Array([[0., 0., 1.],
+           [1., 0., 0.],
+           [0., 0., 0.]], dtype=float32)
+    >>> nn.one_hot(jnp.array([0, 1]), 3, dtype=bool, axis=0)
+    Array([[ True, False],
+           [False,  True],
+           [False, False]], dtype=bool)
     """
     dtype = dtypes.canonicalize(np.float64) if dtype is None else dtypes.check_user_dtype(dtype, "one_hot")
     x = jnp.asarray(x)

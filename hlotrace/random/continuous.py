@@ -84,7 +84,11 @@ def row(x, i):
 # --- bits and uniform -------------------------------------------------------------------------------------------
 
 def bits(key, shape=(), dtype=None, *, out_sharding=None):
-    """Uniform random bits as unsigned integers (default: uint32, or uint64 with 64-bit types on)."""
+    """Uniform random bits as unsigned integers (default: uint32, or uint64 with 64-bit types on).
+
+    >>> jax.random.bits(jax.random.key(0), (3,), jnp.uint8)
+    Array([167, 146,  40], dtype=uint8)
+    """
     dtype = dtypes.canonicalize(dtypes.uint64) if dtype is None else dtypes.check_user_dtype(dtype, "bits")
     if dtype not in WORDS.values():
         raise ValueError(f"dtype argument to `bits` must be an unsigned int dtype of 8 bits or more, got {dtype.name}")
@@ -93,7 +97,15 @@ def bits(key, shape=(), dtype=None, *, out_sharding=None):
 
 
 def uniform(key, shape=(), dtype=None, minval=0.0, maxval=1.0, *, out_sharding=None):
-    """Uniform values in [minval, maxval)."""
+    """Uniform values in [minval, maxval).
+
+    shape: a tuple or an int, known under jit too; bounds broadcast to it.  dtype: a float, the default one unless given.
+
+    >>> jax.random.uniform(jax.random.key(0), (3,)).round(3)
+    Array([0.9480001 , 0.97900003, 0.33200002], dtype=float32)
+    >>> jax.random.uniform(jax.random.key(0), (2,), minval=-5, maxval=5).round(3)
+    Array([4.477    , 4.7860003], dtype=float32)
+    """
     key, dtype = one_key("uniform", key), float_dtype("uniform", dtype)
     out = _uniform(key, minval, maxval, shape=result_shape("uniform", shape, minval, maxval), dtype=dtype)
     return laid(out, out_sharding, "random.uniform")
@@ -115,7 +127,12 @@ def _uniform(key, minval, maxval, *, shape, dtype):
 # --- normal -----------------------------------------------------------------------------------------------------
 
 def normal(key, shape=(), dtype=None, *, out_sharding=None):
-    """Standard normal values; complex ones have variance 1 in total."""
+    """Standard normal values; complex ones have variance 1 in total.
+
+    >>> x = 10 + 2 * jax.random.normal(jax.random.key(0), (1000,))
+    >>> x.mean().round(0), x.std().round(0)
+    (Array(10., dtype=float32), Array(2., dtype=float32))
+    """
     key, dtype = one_key("normal", key), float_dtype("normal", dtype, and_complex=True)
     return laid(_normal(key, shape=canonical_shape(shape), dtype=dtype), out_sharding, "random.normal")
 
@@ -137,7 +154,14 @@ def _above_minus_one(dtype):
 
 
 def truncated_normal(key, lower, upper, shape=None, dtype=None, *, out_sharding=None):
-    """Standard normal values given that they lie in (lower, upper)."""
+    """Standard normal values given that they lie in (lower, upper).
+
+    Its shape is `shape`, by default that of the bounds.
+
+    >>> x = jax.random.truncated_normal(jax.random.key(0), 1., jnp.inf, (1000,))
+    >>> x.min() >= 1, x.mean().round(1)
+    (Array(True, dtype=bool), Array(1.5, dtype=float32))
+    """
     key, dtype = one_key("truncated_normal", key), float_dtype("truncated_normal", dtype)
     shape = result_shape("truncated_normal", shape, lower, upper)
     return laid(_truncated_normal(key, lower, upper, shape=shape, dtype=dtype), out_sharding, "random.truncated_normal")
@@ -196,14 +220,42 @@ def _tiny(dtype):
     return dtypes.finfo(dtype).tiny
 
 
-exponential = _standard("exponential", exponential_of, lambda dtype: 0, "Values with density exp(-x) for x >= 0.")
-laplace = _standard("laplace", _laplace, _above_minus_one, "Values with density exp(-|x|) / 2.")
-logistic = _standard("logistic", _logistic, _tiny, "Values with distribution function 1 / (1 + exp(-x)).")
-cauchy = _standard("cauchy", _cauchy, lambda dtype: dtypes.finfo(dtype).eps, "Values with density 1 / (pi (1 + x^2)).")
+exponential = _standard("exponential", exponential_of, lambda dtype: 0, """Values with density exp(-x) for x >= 0.
+
+    >>> x = jax.random.exponential(jax.random.key(0), (1000,))
+    >>> x.min() >= 0, x.mean().round(0)
+    (Array(True, dtype=bool), Array(1., dtype=float32))
+    """)
+laplace = _standard("laplace", _laplace, _above_minus_one, """Values with density exp(-|x|) / 2.
+
+    >>> x = jax.random.laplace(jax.random.key(0), (1000,))
+    >>> x.mean().round(0), jnp.abs(x).mean().round(0)
+    (Array(0., dtype=float32), Array(1., dtype=float32))
+    """)
+logistic = _standard("logistic", _logistic, _tiny, """Values with distribution function 1 / (1 + exp(-x)).
+
+    >>> x = jax.random.logistic(jax.random.key(0), (1000,))
+    >>> (x < 0).mean().round(1), (x < jnp.log(3)).mean().round(2)
+    (Array(0.5, dtype=float32), Array(0.75, dtype=float32))
+    """)
+cauchy = _standard("cauchy", _cauchy, lambda dtype: dtypes.finfo(dtype).eps, """Values with density 1 / (pi (1 + x^2)).
+
+    It has no mean; half of the values lie in [-1, 1].
+
+    >>> (jnp.abs(jax.random.cauchy(jax.random.key(0), (1000,))) < 1).mean().round(1)
+    Array(0.5, dtype=float32)
+    """)
 
 
 def gumbel(key, shape=(), dtype=None, mode=None, *, out_sharding=None):
-    """Values with distribution function exp(-exp(-x)); mode "high" resolves the upper tail more finely."""
+    """Values with distribution function exp(-exp(-x)); mode "high" resolves the upper tail more finely.
+
+    The greatest of `logits + gumbel` stands at a place with probability softmax(logits): see `categorical`.
+
+    >>> x = jax.random.gumbel(jax.random.key(0), (1000,))
+    >>> x.mean().round(1)
+    Array(0.6, dtype=float32)
+    """
     key, dtype = one_key("gumbel", key), float_dtype("gumbel", dtype)
     out = _gumbel(key, shape=canonical_shape(shape), dtype=dtype, high=is_high("gumbel", mode))
     return laid(out, out_sharding, "random.gumbel")

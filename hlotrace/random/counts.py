@@ -64,7 +64,12 @@ def _poisson_by_rejection(key, rate):
 
 @law(dtype=integer_dtype, work=lambda *_: dtypes.float32, method=True)
 def poisson(key, lam, *, dtype, **_):
-    """Counts with probability lam^k exp(-lam) / k!; -1 where lam is negative or NaN."""
+    """Counts with probability lam^k exp(-lam) / k!; -1 where lam is negative or NaN.
+
+    >>> x = jax.random.poisson(jax.random.key(0), 4., (1000,))
+    >>> x.dtype, x.mean().round(0), x.var().round(0)
+    (dtype('int32'), Array(4., dtype=float32), Array(4., dtype=float32))
+    """
     few = jnp.isnan(lam) | (lam < 10)
     count = lax.select(few, _poisson_by_product(key, lax.select(few, lam, lax.full_like(lam, 0))),
                        _poisson_by_rejection(random_clone_p.bind(key), lax.select(few, lax.full_like(lam, 1e5), lam)))
@@ -114,7 +119,12 @@ def _binomial_by_rejection(key, n, p):
 
 @law(work=own_dtype, laid_out=False)
 def binomial(key, n, p, *, dtype, **_):
-    """How many of n trials succeed, which each does with probability p; NaN where n < 0 or p is not in [0, 1]."""
+    """How many of n trials succeed, which each does with probability p; NaN where n < 0 or p is not in [0, 1].
+
+    >>> x = jax.random.binomial(jax.random.key(0), 10, 0.3, (1000,))
+    >>> x.mean().round(0), x.max() <= 10
+    (Array(3., dtype=float32), Array(True, dtype=bool))
+    """
     wrong = jnp.isnan(n) | (n < 0) | ~((p >= 0) & (p <= 1))
     q = lax.select(p < 0.5, p, 1 - p)
     drawn = ~(wrong | jnp.isinf(n))
@@ -131,6 +141,10 @@ def multinomial(key, n, p, *, shape=None, dtype=None, unroll=1):
 
     The shape of the result is `shape`, by default that of `n` and p[..., 0], and then the number of outcomes.  `unroll`: how
     many outcomes are done in one step of a loop.
+
+    >>> x = jax.random.multinomial(jax.random.key(0), 100, jnp.array([0.2, 0.3, 0.5]))
+    >>> x.shape, x.sum()
+    ((3,), Array(100., dtype=float32))
     """
     key = one_key("multinomial", key)
     dtype = dtypes.canonicalize(dtypes.float64) if dtype is None else dtypes.check_user_dtype(dtype, "multinomial")

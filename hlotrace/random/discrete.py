@@ -30,6 +30,9 @@ def randint(key, shape, minval, maxval, dtype=None, *, out_sharding=None):
 
     Bounds are clipped to what `dtype` (default: int32, or int64 with 64-bit types on) can hold; a maxval beyond it
     means that its greatest value can occur.
+
+    >>> jax.random.randint(jax.random.key(0), (5,), 0, 10)
+    Array([9, 0, 2, 3, 1], dtype=int32)
     """
     dtype = dtypes.check_user_dtype(int if dtype is None else dtype, "randint")
     if not dtypes.is_integer(dtype) or dtype in dtypes.SMALL_INTS:
@@ -69,7 +72,13 @@ def _randint(key, minval, maxval, *, shape, dtype):
 
 
 def bernoulli(key, p=0.5, shape=None, mode="low", *, out_sharding=None):
-    """True with probability `p`; mode "high" resolves small probabilities more finely."""
+    """True with probability `p`; mode "high" resolves small probabilities more finely.
+
+    The shape is `shape`, by default that of `p`.
+
+    >>> jax.random.bernoulli(jax.random.key(0), jnp.array([0., 0.5, 1.])), jax.random.bernoulli(jax.random.key(1), 0.9, (4,))
+    (Array([False, False,  True], dtype=bool), Array([ True,  True,  True,  True], dtype=bool))
+    """
     key, high, shape = one_key("bernoulli", key), is_high("bernoulli", mode), result_shape("bernoulli", shape, p)
     if not dtypes.is_float(aval_of(p).dtype):
         raise TypeError(f"bernoulli probability `p` must have a floating dtype, got {aval_of(p).dtype.name}")
@@ -87,7 +96,11 @@ def _bernoulli(key, p, *, shape, high):
 
 
 def rademacher(key, shape=(), dtype=None, *, out_sharding=None):
-    """-1 or 1, with equal probability."""
+    """-1 or 1, with equal probability.
+
+    >>> jax.random.rademacher(jax.random.key(0), (5,)), jax.random.rademacher(jax.random.key(0), (2,), float)
+    (Array([-1, -1,  1,  1, -1], dtype=int32), Array([-1., -1.], dtype=float32))
+    """
     dtype = dtypes.check_user_dtype(int if dtype is None else dtype, "rademacher")
     out = _rademacher(one_key("rademacher", key), shape=canonical_shape(shape), dtype=dtype)
     return laid(out, out_sharding, "random.rademacher")
@@ -131,7 +144,14 @@ def _count(name, what, x):
 
 
 def permutation(key, x, axis=0, independent=False, *, out_sharding=None):
-    """The array `x` (or `arange(x)`) in random order along `axis`; `independent` shuffles each column for itself."""
+    """The array `x` (or `arange(x)`) in random order along `axis`; `independent` shuffles each column for itself.
+
+    >>> jax.random.permutation(jax.random.key(0), 5)
+    Array([0, 1, 4, 3, 2], dtype=int32)
+    >>> jax.random.permutation(jax.random.key(0), jnp.array([[1, 2, 3], [4, 5, 6]]), axis=1)
+    Array([[1, 2, 3],
+           [4, 5, 6]], dtype=int32)
+    """
     key = one_key("permutation", key)
     check_arraylike("permutation", x)
     shape = shape_of(x)
@@ -151,6 +171,11 @@ def categorical(key, logits, axis=-1, shape=None, replace=True, mode=None, *, ou
 
     `shape` ends with the shape of logits without `axis`; what it has in front are independent draws.  With
     replace=False the draws in front differ from each other.
+
+    >>> logits = jnp.log(jnp.array([0.1, 0.2, 0.7]))
+    >>> draws = jax.random.categorical(jax.random.key(0), logits, shape=(1000,))
+    >>> jnp.bincount(draws) // 100
+    Array([0, 2, 6], dtype=int32)
     """
     key, high = one_key("categorical", key), is_high("categorical", mode)
     check_arraylike("categorical", logits)
@@ -184,6 +209,11 @@ def choice(key, a, shape=(), replace=True, p=None, axis=0, mode=None):
     """Draws from the entries of `a` along `axis`, or from arange(a), with probabilities `p` (default: equal).
 
     The drawn axis becomes the axes of `shape`.  `mode` is that of `gumbel`, for draws without replacement.
+
+    >>> jax.random.choice(jax.random.key(0), 5, (3,), replace=False)
+    Array([0, 1, 4], dtype=int32)
+    >>> jax.random.choice(jax.random.key(0), jnp.array([10, 20]), (4,), p=jnp.array([0.9, 0.1]))
+    Array([10, 10, 10, 10], dtype=int32)
     """
     key, high, shape = one_key("choice", key), is_high("choice", mode), canonical_shape(shape)
     check_arraylike("choice", a, *([] if p is None else [p]))

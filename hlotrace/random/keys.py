@@ -114,6 +114,10 @@ def key(seed, *, impl=None, dtype=None):
     """A typed key from an integer seed, of the generator `impl`: "threefry2x32", "rbg", "unsafe_rbg", the dtype of a key.
 
     None is the option jax_default_prng_impl.  With 64-bit types off, the low 32 bits of the seed count.
+
+    >>> key = jax.random.key(7)
+    >>> key.dtype, key.shape, jax.random.key(7, impl="rbg").dtype
+    (key<fry>, (), key<rbg>)
     """
     return _seeded("key", seed, _generator("key", impl, dtype))
 
@@ -122,18 +126,29 @@ def PRNGKey(seed, *, impl=None):
     """A key of the old kind, an array of uint32, from an integer seed.  See `key`.
 
     Functions take it for a key of the option jax_default_prng_impl.
+
+    >>> jax.random.PRNGKey(7)
+    Array([0, 7], dtype=uint32)
     """
     typed = _seeded("PRNGKey", seed, generator(impl))
     return typed if config.jax_enable_custom_prng else random_unwrap_p.bind(typed)
 
 
 def key_data(keys):
-    """The words of keys: uint32 of shape (*keys.shape, 2), for keys of XLA's generators (*keys.shape, 4)."""
+    """The words of keys: uint32 of shape (*keys.shape, 2), for keys of XLA's generators (*keys.shape, 4).
+
+    >>> jax.random.key_data(jax.random.key(7))
+    Array([0, 7], dtype=uint32)
+    """
     return random_unwrap_p.bind(typed_keys(keys))
 
 
 def wrap_key_data(key_bits_array, *, impl=None, dtype=None):
-    """Typed keys of their words, as `key_data` gives them; `impl` and `dtype` as in `key`."""
+    """Typed keys of their words, as `key_data` gives them; `impl` and `dtype` as in `key`.
+
+    >>> jax.random.wrap_key_data(jnp.array([0, 7], jnp.uint32)) == jax.random.key(7)
+    Array(True, dtype=bool)
+    """
     impl = _generator("wrap_key_data", impl, dtype)
     if not is_arraylike(key_bits_array):
         raise TypeError(f"invalid PRNG key data: expected an array of uint32, got {key_bits_array!r}")
@@ -141,29 +156,57 @@ def wrap_key_data(key_bits_array, *, impl=None, dtype=None):
 
 
 def key_dtype(impl_spec=None):
-    """The dtype of typed keys of a generator."""
+    """The dtype of typed keys of a generator.
+
+    >>> jax.random.key_dtype(), jax.random.key_dtype("rbg")
+    (key<fry>, key<rbg>)
+    """
     return generator(impl_spec)
 
 
 def key_impl(keys):
-    """The name of the generator of keys, or what define_prng_impl gave."""
+    """The name of the generator of keys, or what define_prng_impl gave.
+
+    >>> jax.random.key_impl(jax.random.key(7))
+    'threefry2x32'
+    """
     impl = typed_keys(keys).dtype
     return impl.impl if impl in GENERATORS else impl
 
 
 def clone(key):
-    """The same key, for a second use that is meant: see the option jax_debug_key_reuse."""
+    """The same key, for a second use that is meant: see the option jax_debug_key_reuse.
+
+    >>> with jax.debug_key_reuse():
+    ...     key = jax.random.key(0)
+    ...     x, y = jax.random.normal(key), jax.random.normal(jax.random.clone(key))
+    >>> x == y
+    Array(True, dtype=bool)
+    """
     return like(random_clone_p.bind(typed_keys(key)), key)
 
 
 def split(key, num=2):
-    """New keys from one: an array of them of shape (num,), or of the shape `num`."""
+    """New keys from one: an array of them of shape (num,), or of the shape `num`.
+
+    A key makes the same numbers each time: give each use one of its own.
+
+    >>> key, at_once = jax.random.split(jax.random.key(0))
+    >>> jax.random.normal(at_once) != jax.random.normal(key), jax.random.split(key, (2, 3)).shape
+    (Array(True, dtype=bool), (2, 3))
+    """
     shape = canonical_shape(num if isinstance(num, tuple) else (num,), "split: num")
     return like(random_split_p.bind(one_key("split", key), shape=shape), key)
 
 
 def fold_in(key, data):
-    """A new key from a key and an integer, such as the number of a step or of a layer."""
+    """A new key from a key and an integer, such as the number of a step or of a layer.
+
+    >>> key = jax.random.key(0)
+    >>> noise = [jax.random.normal(jax.random.fold_in(key, step)) for step in range(2)]
+    >>> noise[0] != noise[1]
+    Array(True, dtype=bool)
+    """
     typed = one_key("fold_in", key)
     if isinstance(data, (int, float)):
         if not 0 <= data < 2**32:

@@ -17,6 +17,12 @@ def multivariate_normal(key, mean, cov, shape=None, dtype=None, method="cholesky
 
     The shape of the result is `shape`, by default that of the parameters before these axes, and then n; its dtype that of
     the parameters.  method: the root of `cov` is "cholesky", or "eigh" or "svd", which also take one that is singular.
+
+    >>> covariance = jnp.array([[2., 1.], [1., 1.]])
+    >>> x = jax.random.multivariate_normal(jax.random.key(0), jnp.array([10., 0.]), covariance, (5000,))
+    >>> x.mean(0).round(0) + 0, jnp.cov(x.T).round(0)
+    (Array([10.,  0.], dtype=float32), Array([[2., 1.],
+           [1., 1.]], dtype=float32))
     """
     key = one_key("multivariate_normal", key)
     if method not in _ROOTS:
@@ -63,6 +69,10 @@ def orthogonal(key, n, shape=(), dtype=None, m=None, *, out_sharding=None):
 
     m: by default n.  With m = n they are uniform over the group, as F. Mezzadri, "How to generate random matrices from the
     classical compact groups" (2007) has them from a QR decomposition.
+
+    >>> q = jax.random.orthogonal(jax.random.key(0), 3)
+    >>> jnp.allclose(q @ q.T, jnp.eye(3), atol=1e-5)
+    Array(True, dtype=bool)
     """
     key, dtype = one_key("orthogonal", key), float_dtype("orthogonal", dtype, and_complex=True)
     n = static_int(n, "orthogonal: n")
