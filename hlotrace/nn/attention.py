@@ -101,6 +101,13 @@ def dot_product_attention(query, key, value, bias=None, mask=None, *, scale=None
     `scale` is 1 / sqrt(H) by default; sequence lengths are int32 of shape (B,); `local_window_size` is
     (left, right) or one int.  The logits and the softmax are float32 at least.  With `return_residual` also
     the logsumexp of the logits, (B, T, N).  ValueError where shapes or dtypes do not fit.
+
+    >>> q, k, v = jax.random.normal(jax.random.key(0), (3, 2, 5, 4, 8))     # 2 sequences of 5, 4 heads of 8
+    >>> out = nn.dot_product_attention(q, k, v, is_causal=True)
+    >>> out.shape, jnp.allclose(out[:, 0], v[:, 0])                         # the first sees itself alone
+    ((2, 5, 4, 8), Array(True, dtype=bool))
+    >>> nn.dot_product_attention(q, k[:, :, :2], v[:, :, :2]).shape         # two heads share a key
+    (2, 5, 4, 8)
     """
     if implementation not in (None, "xla"):
         raise ValueError(f"Unsupported implementation option: {implementation}; hlotrace has 'xla' (or None)")

@@ -34,6 +34,10 @@ def get_scaled_dot_general_config(mode, global_scale=None):
     """The BlockScaleConfig of "nvfp4", "mxfp8" or "mxfp4" for `scaled_dot_general`; ValueError for another mode.
 
     `global_scale`, an array of one element, is a factor of the whole array; nvfp4 alone has one, 1 for None.
+
+    >>> config = nn.get_scaled_dot_general_config("mxfp8")
+    >>> config.block_size, config.data_type == jnp.float8_e4m3fn, config.scale_type == jnp.float8_e8m0fnu
+    (32, True, True)
     """
     if mode not in _MODES:
         raise not_one_of("mode", mode, tuple(_MODES))
@@ -48,6 +52,12 @@ def scaled_matmul(lhs, rhs, lhs_scales, rhs_scales, preferred_element_type=jnp.f
     """(B, M, K) times (B, N, K) along K, each block of K times its scale in (B, M, K / k) or (B, N, K / k), in float32.
 
     The result is (B, M, N), of `preferred_element_type`.  ValueError where K is no multiple of the number of scales.
+
+    >>> a, b = jnp.ones((1, 2, 64), jnp.float8_e4m3fn), jnp.ones((1, 3, 64), jnp.float8_e4m3fn)
+    >>> scales = jnp.full((1, 2, 2), 2, jnp.float8_e8m0fnu), jnp.ones((1, 3, 2), jnp.float8_e8m0fnu)     # of blocks of 32
+    >>> nn.scaled_matmul(a, b, *scales)
+    Array([[[128., 128., 128.],
+            [128., 128., 128.]]], dtype=float32)
     """
     lhs, rhs = _unscaled("lhs", lhs, lhs_scales), _unscaled("rhs", rhs, rhs_scales)
     return lax.dot_general(lhs, rhs, (((2,), (2,)), ((0,), (0,)))).astype(preferred_element_type)
@@ -99,6 +109,12 @@ def scaled_dot_general(lhs, rhs, dimension_numbers, preferred_element_type=jnp.f
 
     Derivatives are those of the exact function, by products that are rounded too, but for nvfp4.  Without configs it is
     lax.dot_general.  ValueError where blocks do not fit.
+
+    >>> configs = [nn.get_scaled_dot_general_config("mxfp8")] * 3
+    >>> a, b = jax.random.normal(jax.random.key(0), (2, 16, 64))
+    >>> rounded = nn.scaled_dot_general(a, b, (((1,), (1,)), ((), ())), configs=configs)
+    >>> rounded.shape, 0 < jnp.abs(rounded - a @ b.T).max() < 2
+    ((16, 16), Array(True, dtype=bool))
     """
     if implementation is not None:
         raise NotImplementedError(f"scaled_dot_general: implementation={implementation!r} is not supported: XLA chooses")

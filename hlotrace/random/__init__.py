@@ -14,6 +14,13 @@ from .gamma import random_gamma_p
 from .keys import *
 from .laws import *
 
-Key = _NewType("Key", _Array)       # for annotations
+Key = _NewType("Key", _Array)
+Key.__doc__ = """The type of keys, for annotations.
+
+>>> def noise(key: jax.random.Key):
+...     return jax.random.normal(key)
+>>> noise(jax.random.key(0)).shape
+()
+"""
 
 _offer(globals(), homes={"matrices": "multivariate_normal orthogonal"})
