@@ -234,3 +234,14 @@ def test_ctrl_c_anywhere_leaves_a_usable_process():
         work(1)
         print(hits)
     """) == "80\n"
+
+
+def test_known_integers_divided_by_zero():
+    """XLA of jaxlib 0.10 would divide them while it compiles, and end the process."""
+    nothing = jnp.zeros(0, "int32")
+    for dtype, most in (("int32", -1), ("uint8", 255)):
+        found = jax.jit(lambda x, dtype=dtype: (
+            lax.div(jnp.zeros(3, dtype), jnp.zeros(3, dtype)), lax.rem(jnp.full(3, 7, dtype), jnp.zeros((), dtype)),
+            lax.div(x.sum().astype(dtype), x.sum().astype(dtype)), x * 0 // (x * 0)))(nothing)
+        assert [np.asarray(f).tolist() for f in found] == [[most] * 3, [7] * 3, most, []]
+    assert np.isnan(jnp.nanmean(nothing)) and jnp.nanmean(nothing, dtype="int32") == -1

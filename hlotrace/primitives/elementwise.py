@@ -190,8 +190,27 @@ sub_p = elementwise("sub", "stablehlo.subtract", "fciu", lambda g, o, x, y: g, l
                     transpose=lambda ct, x, y: [_if_linear(x, lambda: ct), _if_linear(y, lambda: neg(ct))])
 mul_p = elementwise("mul", "stablehlo.multiply", "fciu", lambda g, o, x, y: mul(g, y), lambda g, o, x, y: mul(x, g),
                     transpose=_mul_transpose)
+
+
+def _quotient(by_zero):
+    """The lowering of what divides, of integers so that XLA sees no division by zero: `by_zero(x)` is its result.
+
+    The XLA of jaxlib 0.10 divides known numbers itself while it compiles, and by zero that ends the process.
+    """
+    def lower(ctx, eqn, x, y):
+        divisor = eqn.invars[1]
+        if kind_of(divisor.aval.dtype) not in "iu" or getattr(divisor, "val", 0) != 0:
+            return _lower(ctx, eqn, x, y)
+        avals = [v.aval for v in eqn.invars]
+        out = _lower(ctx, eqn, x, ctx.lower_fun(lambda y: select(eq(y, 0), 1, y), eqn, y, avals=avals[1:]))
+        return ctx.lower_fun(lambda x, y, out: select(eq(y, 0), by_zero(x), out), eqn, x, y, out,
+                             avals=[*avals, eqn.outvars[0].aval])
+    return lower
+
+
 div_p = elementwise("div", "stablehlo.divide", "fciu", lambda g, o, x, y: div(g, y),
-                    lambda g, o, x, y: mul(neg(g), div(o, y)), transpose=lambda ct, x, y: [div(ct, y), None])
+                    lambda g, o, x, y: mul(neg(g), div(o, y)), transpose=lambda ct, x, y: [div(ct, y), None],
+                    lower=_quotient(lambda x: not_p.bind(full((), 0, dtype_of(x)))))
 
 
 def _pow_dx(g, o, x, y):
@@ -219,7 +238,7 @@ def _pow_lower(ctx, eqn, *names):
 
 pow_p = elementwise("pow", "stablehlo.power", "fciu", _pow_dx, _pow_dy, lower=_pow_lower)
 rem_p = elementwise("rem", "stablehlo.remainder", "fiu", lambda g, o, x, y: g,
-                    lambda g, o, x, y: mul(neg(g), round_toward_zero(div(x, y))))
+                    lambda g, o, x, y: mul(neg(g), round_toward_zero(div(x, y))), lower=_quotient(lambda x: x))
 atan2_p = elementwise("atan2", "stablehlo.atan2", "fc",
                       lambda g, o, x, y: mul(g, div(y, add(square(x), square(y)))),
                       lambda g, o, x, y: mul(neg(g), div(x, add(square(x), square(y)))))
