@@ -1,6 +1,7 @@
 """jnp.fft against NumPy: lengths, axes, norms, types; what is refused; derivatives are in the op table."""
 import numpy as np
 import pytest
+from equal import same
 
 import hlotrace as jax
 import hlotrace.numpy as jnp
@@ -52,7 +53,15 @@ def test_more_than_three_axes_and_lengths_without_axes():
     assert jnp.fft.fftn(x, s=()).dtype == np.complex64
 
 
+def test_lengths_as_arrays_and_results_without_elements():
+    x = np.ones((2, 2), np.complex64)
+    same(jnp.fft.ifftn(x, s=jnp.array([1, 2])), np.fft.ifftn(x, s=[1, 2], axes=(0, 1)).astype(np.complex64))
+    assert jnp.fft.irfft(jnp.ones(1)).shape == jnp.fft.hfft(jnp.array([])).shape == (0,)
+
+
 def test_frequencies_and_shifts():
+    same(jnp.fft.fftshift(jnp.float32(2.5)), np.float32(2.5))
+    assert jnp.fft.fftfreq(5, dtype="bfloat16").dtype == jnp.bfloat16
     for n in (1, 4, 5):
         np.testing.assert_allclose(jnp.fft.fftfreq(n, 0.5), np.fft.fftfreq(n, 0.5))
         np.testing.assert_allclose(jnp.fft.rfftfreq(n, d=0.5), np.fft.rfftfreq(n, 0.5))

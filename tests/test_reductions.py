@@ -20,7 +20,7 @@ VALUES = [
     ("min", {"where": X > 0, "initial": 9.0}, X), ("max", {}, NANS), ("sum", {"axis": 0}, X + 1j * X[::-1]),
     ("max", {"axis": 0}, np.zeros((2, 0), f32)), ("sum", {"axis": 0}, np.zeros((0, 3), f32)),
     ("prod", {"axis": 1}, np.zeros((3, 0), f32)), ("all", {"axis": 0}, NANS), ("any", {"axis": 1}, X > 1),
-    ("ptp", {"axis": 1}, X), ("count_nonzero", {"axis": 0}, NANS), ("argmax", {"axis": 1}, NANS),
+    ("sum", {"axis": 1, "dtype": bool}, NANS[:2] - 1), ("prod", {"axis": 0, "dtype": bool}, X > 0), ("ptp", {"axis": 1}, X), ("count_nonzero", {"axis": 0}, NANS), ("argmax", {"axis": 1}, NANS),
     ("argmin", {"keepdims": True}, X), ("argmax", {}, np.array([2, 5, 5, 1])), ("nanargmin", {"axis": 1}, NANS[:2]),
     ("nansum", {"axis": 1}, NANS), ("nanprod", {"axis": 0}, NANS), ("nanmax", {"axis": 0}, NANS[:2]),
     ("nanmin", {}, NANS), ("nancumsum", {"axis": 1}, NANS), ("nancumprod", {}, NANS[1:]), ("cumsum", {"axis": 1}, X),

@@ -13,8 +13,18 @@ I2, I3, COLUMN = np.array([1, -1]), np.array([2, 0, 1]), np.array([[0], [2]])
 
 
 SAME = [
+    lambda xp: xp.take(xp.array([1, 2, 3]), xp.array([True, False])),
+    lambda xp: xp.piecewise(xp.arange(3.), [xp.arange(3) < 1], [xp.array(1.), np.array(2.)]),
+    lambda xp: xp.roll(xp.array([1, 2]), [], ()),
+    lambda xp: xp.nanmean(xp.array([1, 2.5, np.nan]), dtype=complex),
+    lambda xp: xp.array([xp.shape([[1., 2.]]), (xp.ndim([1.]), xp.size([1, 2]))]),
+    lambda xp: xp.diff(xp.array(2), n=0),
     lambda xp: xp.trim_zeros(np.array([0, 0, 1, 0, 2, 0], np.int32)),
 ]
+
+
+def test_nothing_is_taken_by_an_empty_array_of_any_dtype():
+    assert jnp.take(M, jnp.array([])).shape == (0,) and jnp.ix_(jnp.array([]))[0].dtype == np.int32
 
 
 def test_a_scalar_has_no_zeros_to_trim():

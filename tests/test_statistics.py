@@ -90,6 +90,12 @@ def test_narrow_floats_are_added_up_in_wider_ones(name, dtype):
         np.testing.assert_allclose(np.float64(got), getattr(np, name)(x.astype(np.float64), **options), rtol=eps)
 
 
+def test_the_dtype_of_a_variance():
+    x = jnp.array([1., 3.])
+    assert jnp.var(x, dtype=complex) == 1 + 0j and jnp.nanstd(x, dtype=complex).dtype == np.complex64
+    assert jnp.nanmean(x, dtype="int8").dtype == np.int8
+
+
 def test_covariance():
     x, often, much = np.sin(X[0]), np.array([1, 3, 1, 2]), np.array([0.5, 1, 0, 2], f32)
     calls = [

@@ -347,7 +347,7 @@ def clip(arr, /, min=None, max=None):
     return arr if max is None else minimum(max, arr)
 
 
-@composite(static=("decimals", "out"))
+@composite(static=("decimals",))
 def round(a, decimals=0, out=None):
     """`a` rounded to so many decimals, halves to even.  Integers stay; they take no negative decimals.
 

@@ -46,7 +46,7 @@ def diff(a, n=1, axis=-1, prepend=None, append=None):
     n = operator.index(n)
     if n < 0:
         raise ValueError(f"order must be non-negative but got {n}: n is how often differences are taken")
-    if not ndim_of(a):
+    if n and not ndim_of(a):
         raise ValueError(f"diff requires input that is at least one dimensional; got shape {shape_of(a)}")
     return _diff(asarray(a), prepend, append, n=n, axis=canonical_axis(axis, ndim_of(a))) if n else asarray(a)
 

@@ -199,7 +199,10 @@ def piecewise(x, condlist, funclist, *args, **kw):
 
     def value(function):
         if not callable(function):
-            return full(x.shape, function, x.dtype)
+            if np.ndim(function):
+                raise ValueError(f"what is not a function must be a scalar, got {function!r:.60} of shape "
+                                 f"{np.shape(function)}")
+            return broadcast_to(asarray(function).astype(x.dtype), x.shape)
         each = vmap(lambda v: asarray(function(v, *args, **kw)).astype(x.dtype))
         return reshape(each(ravel(x)), x.shape)
     out = value(out)

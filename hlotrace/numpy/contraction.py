@@ -504,7 +504,7 @@ def _part(x, i):
                         strides=None)
 
 
-@composite(static=("offset", "axis1", "axis2", "dtype", "out"))
+@composite(static=("offset", "axis1", "axis2", "dtype"))
 def trace(a, offset=0, axis1=0, axis2=1, dtype=None, out=None):
     """The sum along a diagonal of axes axis1 and axis2; small integers are summed in the default integer type.
 

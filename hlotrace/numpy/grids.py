@@ -118,7 +118,9 @@ def ix_(*args):
         a = asarray(a)
         if a.ndim != 1:
             raise ValueError(f"Arguments to jax.numpy.ix_ must be 1-dimensional, got shape {a.shape} at position {i}")
-        if dtypes.is_bool(a.dtype):
+        if not a.size:
+            a = a.astype(int)
+        elif dtypes.is_bool(a.dtype):
             a = _int_array(np.flatnonzero(np.asarray(concrete_argument(a, "ix_", "a boolean argument"))))
         result.append(reshape(a, (*[1] * i, a.size, *[1] * (len(args) - 1 - i))))
     return tuple(result)
@@ -194,9 +196,9 @@ def triu_indices(n, k=0, m=None):
 
 
 def _matrix_shape(arr):
-    if len(arr.shape) != 2:
-        raise ValueError(f"input array must be 2-d, got shape {arr.shape}")
-    return arr.shape
+    if ndim(arr) != 2:
+        raise ValueError(f"input array must be 2-d, got shape {shape_of(arr)}")
+    return shape_of(arr)
 
 
 def tril_indices_from(arr, k=0):

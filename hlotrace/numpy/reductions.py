@@ -110,6 +110,8 @@ def reduction(name, kind, a, axis, dtype, out, keepdims, initial, where, promote
         dtype = dtypes.check_user_dtype(dtype, name)
     if axis is not None and type(axis) is not int:
         axis = canonical_axes(axis, aval.ndim)
+    if dtype is not None and dtypes.is_bool(np.dtype(dtype)):
+        kind = {SUM: ANY, PROD: ALL}.get(kind, kind)        # the ring of truth values, as in NumPy
     axes, dtype, plain = _plan(kind, aval, axis, dtype, promote_integers, state.x64)
     if initial is None and where is None:
         if plain and not keepdims:

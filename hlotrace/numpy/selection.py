@@ -73,6 +73,8 @@ def take(a, indices, axis=None, out=None, mode=None, unique_indices=False, indic
     if mode not in (None, "fill", "clip", "wrap"):
         raise ValueError(f"Invalid mode '{mode}' for np.take: choose one of 'fill', 'clip' or 'wrap'"
                          f"{errors.did_you_mean(mode, ('fill', 'clip', 'wrap'))}")
+    if dtypes.is_bool(aval_of(indices).dtype) or not aval_of(indices).size:
+        indices = asarray(indices).astype(int)      # an empty array has no dtype that means anything
     if not dtypes.is_integer(aval_of(indices).dtype):
         raise ValueError(f"take: indices must have an integer type, got {aval_of(indices).dtype}: convert them with "
                          ".astype(int)")

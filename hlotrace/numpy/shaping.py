@@ -34,23 +34,24 @@ __all__ = ["append", "array_split", "atleast_1d", "atleast_2d", "atleast_3d", "b
 # --- what an array is like --------------------------------------------------------------------------------------
 
 def shape(a):
-    """The sizes of the axes, a tuple of ints; TypeError for a list, which is no array.
+    """The sizes of the axes, a tuple of ints; of a list, those of the array that it would be.
 
     >>> jnp.shape(jnp.ones((2, 3))), jnp.shape(5)
     ((2, 3), ())
     """
+    if isinstance(a, (list, tuple, type(None))):
+        return np.shape(a)
     check_arraylike("shape", a)
     return shape_of(a)
 
 
 def ndim(a):
-    """The number of axes, an int; TypeError for a list, which is no array.
+    """The number of axes, an int; of a list, those of the array that it would be.
 
     >>> jnp.ndim(jnp.ones((2, 3))), jnp.ndim(5)
     (2, 0)
     """
-    check_arraylike("ndim", a)
-    return ndim_of(a)
+    return len(shape(a))
 
 
 def size(a, axis=None):
@@ -60,8 +61,8 @@ def size(a, axis=None):
     >>> jnp.size(x), jnp.size(x, 1), jnp.size(x, (0, 2))
     (24, 3, 8)
     """
-    check_arraylike("size", a)
-    return prod(shape_of(a)[i] for i in canonical_axes(axis, ndim_of(a)))
+    sizes = shape(a)
+    return prod(sizes[i] for i in canonical_axes(axis, len(sizes)))
 
 
 # --- reshape ----------------------------------------------------------------------------------------------------
@@ -333,7 +334,7 @@ def _sequence(name, arrays):
     """A list of the arrays to join.  TypeError for what is not a sequence of arrays."""
     if isinstance(arrays, (np.ndarray, Array)):
         check_arraylike(name, arrays)
-        return list(arrays if isinstance(arrays, np.ndarray) else unstack(arrays))
+        arrays = list(arrays) if isinstance(arrays, np.ndarray) else unstack(arrays)
     if not isinstance(arrays, (list, tuple)):
         raise TypeError(f"{name} takes a sequence of arrays, got {type(arrays)}; put them into a list: {name}([a, b])")
     if not arrays:

@@ -139,7 +139,7 @@ def lexsort(keys, axis=-1, *, batch_size=16):
         check_arraylike("lexsort", keys)
         keys = [reshape(slice_p.bind(keys, start_indices=(i, *[0] * (ndim(keys) - 1)), strides=None,
                                      limit_indices=(i + 1, *shape(keys)[1:])), shape(keys)[1:])
-                for i in range(shape(keys)[0])]
+                for i in range(shape(keys)[0] if ndim(keys) else 0)]
     keys = tuple(keys)
     if not keys:
         raise TypeError("need sequence of keys with len > 0 in lexsort")

@@ -57,7 +57,8 @@ def _mean(a, where, axes, keepdims, dtype):
     computed = wider(dtype)
     mask = None if where is None else as_mask(where, shape(a))
     total = sum_(cast(a, computed), axes, computed, keepdims=keepdims, where=mask)
-    return cast(div(total, _count(a, axes, keepdims, mask, computed)), dtype)
+    count = _count(a, axes, keepdims, mask, computed)
+    return cast(div(total, cast(count, computed)), dtype)
 
 
 def mean(a, axis=None, dtype=None, out=None, keepdims=False, *, where=None):
@@ -145,7 +146,7 @@ def _variance(name, a, axis, dtype, out, ddof, keepdims, where, center, correcti
             raise ValueError(f"dtype argument to jnp.{name} must be inexact; got {dtype}")
         if dtypes.is_complex(dtype_of(a)) and not dtypes.is_complex(dtype):
             raise ValueError(f"jnp.{name} does not take a real dtype for an array of complex values: got dtype {dtype}")
-        result = dtypes.real_of(dtype)
+        result = dtype
     return _var(a, where, center, ddof, canonical_axes(axis, ndim(a)), bool(keepdims), result)
 
 

@@ -135,7 +135,7 @@ def canonical_shape(shape, what="shape"):
             raise
         raise TypeError(f"{what} must be an int or a sequence of ints known when tracing, got {shape!r}") from None
     if any(d < 0 for d in result):
-        raise ValueError(f"{what} must have non-negative sizes, got {result}")
+        raise errors.ShapeError(f"{what} must have non-negative sizes, got {result}")
     return result
 
 
