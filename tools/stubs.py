@@ -439,11 +439,16 @@ def homes(modules):
     return {"values": values, "words": words, "hidden": hidden}
 
 
+def place(name, module):
+    """The path of a stub, also for a module that is made from a table and has no file."""
+    return Path(getattr(module, "__file__", ROOT.joinpath(*name.split(".")))).with_suffix(".pyi")
+
+
 def stubs():
     """The path of each stub, and its text."""
     modules = faces()
     known = homes(modules)
-    texts = {Path(module.__file__).with_suffix(".pyi"): Stub(name, module, known).text() for name, module in modules.items()}
+    texts = {place(name, module): Stub(name, module, known).text() for name, module in modules.items()}
     return texts | {ROOT.joinpath(*name.split("."), "__init__.pyi"): HEADER + UNTYPED for name in OPEN}
 
 

@@ -79,7 +79,7 @@ def log_ndtr(x, series_order=3):
 def _log_ndtr(order):
     def value(x):
         # where the first term left out is small enough, if more than a few are taken
-        far = -(20.0 if x.dtype.itemsize == 8 else 10.0)
+        far = -(50.0 if x.dtype.itemsize == 8 else 10.0)
         low, middle, high = jnp.minimum(x, far), jnp.clip(x, far, -1), jnp.maximum(x, -1)
         term, total = 1.0, 1.0
         for n in range(1, order + 1):

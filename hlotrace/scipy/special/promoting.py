@@ -9,14 +9,15 @@ from ...core.tree import tree_map
 from ...numpy.util import promote_args_inexact
 
 
-def special(*derivatives, complex=False):
+def special(*derivatives, complex=False, of="scipy.special"):
     """Decorator: a function of numbers that takes arrays, of rules for its body.
 
     derivatives: for each argument what a change of it is multiplied with, as a function of (result, *arguments); None where
-    the derivative of the body is taken.  complex: does it take complex numbers?  Narrow floats are computed in float32.
+    the derivative of the body is taken.  complex: does it take complex numbers?  of: the module that it is in.  Narrow
+    floats are computed in float32.
     """
     def decorate(fun):
-        body, signature, name = fun, inspect.signature(fun), f"scipy.special.{fun.__name__}"
+        body, signature, name = fun, inspect.signature(fun), f"{of}.{fun.__name__}"
         if derivatives:
             body = custom_jvp(fun)
             body.defjvps(*[rule and (lambda t, out, *args, rule=rule: t * rule(out, *args)) for rule in derivatives])
@@ -24,7 +25,10 @@ def special(*derivatives, complex=False):
         @composite
         @functools.wraps(fun)
         def call(*args, **kwargs):
-            args = signature.bind(*args, **kwargs).args if kwargs or len(args) != len(signature.parameters) else args
+            if kwargs or len(args) != len(signature.parameters):
+                bound = signature.bind(*args, **kwargs)
+                bound.apply_defaults()
+                args = bound.args
             args = promote_args_inexact(name, *args)
             dtype = jnp.result_type(*args)
             if dtype.kind == "c" and not complex:
