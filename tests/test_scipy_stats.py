@@ -90,3 +90,55 @@ def test_values(dtype):
             at = [float(np.broadcast_to(a, got.shape)[i]) for a in args]
             wrong.append(f"{law}.{name}{at}: {got[i]!r}, not {want[i]!r}: {error[i]:.1e}")
     assert not wrong, "\n".join(wrong)
+
+
+def test_entropy_and_module_paths():
+    import hlotrace.scipy.stats.poisson as poisson
+    assert poisson is ours.poisson
+    mu = np.array([0, 0.01, 1, 10, 99.9, 100.1, 1e4, -1, NAN])
+    with jax.enable_x64():
+        found = poisson.entropy(mu)
+    np.testing.assert_allclose(found[1:-3], theirs.poisson.entropy(mu[1:-3]), rtol=1e-9)
+    np.testing.assert_allclose(found[-3], np.log(2e4 * np.pi * np.e) / 2 - 1 / 12e4, rtol=1e-9)
+    np.testing.assert_array_equal(np.asarray(found)[[0, -2, -1]], [0, NAN, NAN])
+
+
+# law, function, arguments, by which of them
+SLOPES = [("norm", "logcdf", (-30.0, 0.5, 2.0), 2), ("norm", "logsf", (9.0,), 0),
+          ("truncnorm", "logpdf", (20.5, 20.0, 22.0), 1), ("truncnorm", "logcdf", (-0.3, -1.0, 2.0), 2),
+          ("truncnorm", "logsf", (20.5, 20.0, 20.9), 0),
+          ("gamma", "logpdf", (3.0, 200.0), 1), ("gamma", "logsf", (3.0, 2.0), 1), ("beta", "logpdf", (0.3, 2.0, 300.0), 2),
+          ("t", "logpdf", (1.5, 7.0), 1), ("gennorm", "cdf", (0.5, 1.5), 0), ("cauchy", "ppf", (1e-3,), 0),
+          ("binom", "logpmf", (3, 10, 0.4), 2), ("poisson", "logpmf", (3, 2.5), 1), ("nbinom", "logpmf", (3, 10.0, 0.3), 1),
+          ("wrapcauchy", "logpdf", (3.0, 0.4), 1), ("vonmises", "logpdf", (1.0, 2.0), 1), ("gumbel_r", "logsf", (20.0,), 0),
+          ("pareto", "logcdf", (3.0, 2.0), 1), ("laplace", "logcdf", (0.7,), 0),
+          ("betabinom", "logpmf", (3, 10, 2.0, 3.0), 2)]
+
+BEYOND = ("gamma", (-1.0, 0.5)), ("beta", (1.5, 0.5, 2.0)), ("pareto", (0.5, 2.0)), ("truncnorm", (3.0, -1.0, 2.0))
+
+
+def test_derivatives():
+    """And none is NaN outside of the support."""
+    with jax.enable_x64():
+        found, outside = jax.jit(lambda rows: (
+            [jax.grad(getattr(getattr(ours, law), name), at)(*args) for (law, name, _, at), args in zip(SLOPES, rows)],
+            [jax.grad(getattr(ours, law).logpdf, (0, 1))(*args) for law, args in BEYOND]))(
+                [[float(x) for x in args] for *_, args, _ in SLOPES])
+    for (law, name, args, at), got in zip(SLOPES, found):
+        step = 1e-5 * max(abs(args[at]) * 1e-2, 0.1)
+        after, before = ([x + by * (i == at) for i, x in enumerate(args)] for by in (step, -step))
+        function = getattr(getattr(theirs, law), name)
+        np.testing.assert_allclose(got, (function(*after) - function(*before)) / (2 * step), 2e-6, err_msg=f"{law}.{name}")
+    assert not np.any(outside)
+
+
+def test_dtypes_and_batches():
+    x = np.arange(3)
+    assert [ours.norm.pdf(x.astype(t)).dtype.name for t in ("int32", "bool", "float16")] == ["float32", "float32", "float16"]
+    assert ours.gamma.cdf(jax.numpy.bfloat16(1), a=2, scale=3).dtype == "bfloat16"
+    found = jax.vmap(ours.poisson.logpmf, (0, None))(x, np.array([0.5, 2.0], np.float32))
+    np.testing.assert_allclose(found, theirs.poisson.logpmf(x[:, None], [0.5, 2.0]), rtol=2e-6)
+    assert ours.norm.logpdf(np.zeros((0, 3)), np.zeros(3)).shape == (0, 3)
+    bad = [ours.norm.pdf(0.0, 0, -1), ours.gamma.logpdf(1.0, -1), ours.beta.cdf(0.5, 0, 1), ours.binom.pmf(0, 3, 1.5),
+           ours.truncnorm.logpdf(0.5, 1, 0), ours.norm.ppf(1.5)]
+    assert np.isnan(bad).all()

@@ -64,6 +64,9 @@ RESULTS = {
     "hlotrace.Array": "Array", "hlotrace._IndexUpdateRef": "Array",
     "hlotrace.numpy": "Array", "hlotrace.lax": "Array", "hlotrace.random": "Array", "hlotrace.nn": "Array",
     "hlotrace.numpy.linalg": "Array", "hlotrace.scipy.linalg": "Array",
+    **{f"hlotrace.scipy.stats.{law}": "Array" for law in """bernoulli beta betabinom binom cauchy chi2 expon gamma gennorm
+       geom gumbel_l gumbel_r laplace logistic nbinom norm pareto poisson t truncnorm uniform vonmises wrapcauchy dirichlet
+       multinomial multivariate_normal""".split()},
 }
 
 # face: a line for a function, or for each of its overloads, with those parameters whose types their names do not tell,

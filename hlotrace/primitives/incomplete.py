@@ -79,15 +79,19 @@ def repeated(step, operands, start):
                         body_jaxpr=trace_closed(body, avals, "body"), body_nconsts=k)[2:]
 
 
-def continued_fraction(term, *operands):
-    """1 / (b_0 + a_1 / (b_1 + a_2 / ...)) by Steed's algorithm (DLMF 3.10.13); `term(n, *operands)` is (a_n, b_n)."""
+def continued_fraction(term, *operands, least=None):
+    """1 / (b_0 + a_1 / (b_1 + a_2 / ...)) by Steed's algorithm (DLMF 3.10.13); `term(n, *operands)` is (a_n, b_n).
+
+    `least`, a function of the operands: how many terms there are at least.
+    """
     def step(n, *xs):
         *xs, d, change, total = xs
         a, b = term(n, *xs)
         d = div(1, add(mul(d, a), b))
         change = mul(sub(mul(b, d), 1), change)
         total = add(total, change)
-        return gt(abs_p.bind(change), mul(abs_p.bind(total), _eps(total))), [d, change, total]
+        more = gt(abs_p.bind(change), mul(abs_p.bind(total), _eps(total)))
+        return more if least is None else or_p.bind(more, gt(least(*xs), n)), [d, change, total]
     first = div(1, term(full((), 0, dtypes.real_of(dtype_of(operands[0]))), *operands)[1])
     return repeated(step, operands, [first, first, first])[-1]
 
@@ -136,11 +140,16 @@ def _series(a, x):
     return repeated(step, (a, x), [one, one])[-1]
 
 
-def _fraction(a, x):
+def _fraction(a, x, least=None):
     """Q(a, x) over the density  (DLMF 8.9.2)."""
     def term(n, a, x):
         return mul(n, sub(a, n)), add(sub(x, a), add(mul(n, 2), 1))
-    return mul(a, continued_fraction(term, a, x))
+    return mul(a, continued_fraction(term, a, x, least=least))
+
+
+def _fraction_for_slope(a, x):
+    """Ends where it does for an `a` that is not whole, as the derivative does: it converges as exp(-4 sqrt(n x))."""
+    return _fraction(a, x, lambda a, x: div(math.log(_eps(x)) ** 2 / 16, x))
 
 
 _TRANSITION = 50.0, 0.3      # a, |x - a| / a: where P goes from 0 to 1, and neither of these is quick
@@ -221,7 +230,7 @@ def _gamma_slope(a, x):
     def log_density_slope(a, x):
         return sub(log(x), digamma_p.bind(add(a, 1)))
     s, ds = _slope(_series, a1, x1)
-    f, df = _slope(_fraction, a2, x2)
+    f, df = _slope(_fraction_for_slope, a2, x2)
     y, dy = _slope(_eta, a3, x3)
     t, dt = _slope(_correction, a3, x3)
     logarithm = log1p_p.bind(div(sub(x3, a3), a3))      # of the factor of the sum in 8.12.7, exp(-y**2) / sqrt(2 pi a)
