@@ -142,3 +142,81 @@ def test_dtypes_and_batches():
     bad = [ours.norm.pdf(0.0, 0, -1), ours.gamma.logpdf(1.0, -1), ours.beta.cdf(0.5, 0, 1), ours.binom.pmf(0, 3, 1.5),
            ours.truncnorm.logpdf(0.5, 1, 0), ours.norm.ppf(1.5)]
     assert np.isnan(bad).all()
+
+
+def test_several_variables():
+    alpha, p = np.array([0.5, 1.0, 30.0, 4e3]), np.array([0.2, 0.0, 0.5, 0.3])
+    x = RNG.dirichlet(alpha, 5).T
+    x /= x.sum(0)
+    counts = RNG.multinomial(1000, p, 4)
+    points, mean, root = RNG.normal(size=(5, 3)), RNG.normal(size=3), RNG.normal(size=(2, 1, 3, 3))
+    cov = root @ root.swapaxes(-1, -2)
+    with jax.enable_x64():
+        found = jax.jit(lambda x, counts, points: (
+            ours.dirichlet.logpdf(x, alpha), ours.dirichlet.pdf(x[:-1], alpha), ours.multinomial.logpmf(counts, 1000, p),
+            ours.multinomial.pmf(counts, np.array([1000, 999, 0, 1000]), p),
+            ours.multivariate_normal.logpdf(points, mean, cov), ours.multivariate_normal.pdf(points, mean, cov[0, 0]),
+            ours.multivariate_normal.logpdf(points, 0.5, 2.0)))(x, counts, points)
+    want = [theirs.dirichlet.logpdf(x, alpha), theirs.dirichlet.pdf(x, alpha), theirs.multinomial.logpmf(counts, 1000, p),
+            theirs.multinomial.pmf(counts, [1000, 999, 0, 1000], p),
+            [theirs.multivariate_normal.logpdf(points, mean, c[0]) for c in cov],
+            theirs.multivariate_normal.pdf(points, mean, cov[0, 0]), theirs.norm.logpdf(points, 0.5, np.sqrt(2))]
+    for got, w in zip(found, want):
+        np.testing.assert_allclose(got, w, rtol=1e-8)
+    assert np.isneginf(ours.dirichlet.logpdf(np.array([0.2, 0.3]), np.ones(2)))
+    assert np.isnan(ours.dirichlet.logpdf(np.array([0.2, 0.8]), np.array([-1.0, 2.0])))
+    assert np.isnan(ours.multivariate_normal.logpdf(np.ones(2), np.zeros(2), -np.eye(2)))
+
+
+def test_samples():
+    x = RNG.integers(0, 4, (5, 7, 6))
+    for axis, keep in ((0, False), (-1, True), (None, True)):
+        for got, want in zip(ours.mode(x, axis, keepdims=keep), theirs.mode(x, axis, keepdims=keep)):
+            np.testing.assert_array_equal(got, want)
+    for method in ("average", "min", "max", "dense", "ordinal"):
+        np.testing.assert_array_equal(ours.rankdata(x[0], method, axis=1), theirs.rankdata(x[0], method, axis=1))
+    holes = np.where(x == 3, np.nan, x).astype(np.float32)
+    np.testing.assert_array_equal(ours.rankdata(holes[0, 0]), theirs.rankdata(holes[0, 0]))
+    for axis, policy in ((None, "omit"), (1, "propagate")):
+        np.testing.assert_allclose(ours.sem(holes, axis, 2, policy), theirs.sem(holes, axis, 2, policy), rtol=2e-5)
+    empty = ours.mode(np.zeros((0, 2)))
+    assert np.isnan(empty.mode).all() and not np.any(empty.count)
+    assert ours.rankdata(np.zeros((2, 0)), axis=1).shape == (2, 0)
+
+
+@pytest.mark.parametrize("shape, method", [((40,), lambda kde: kde.neff ** -0.3), ((2, 40), "silverman")])
+def test_density_estimate(shape, method):
+    data, points, weights = RNG.normal(size=shape), RNG.normal(size=(*shape[:-1], 9)), RNG.random(40)
+    mean, cov = np.ones(len(shape)), np.eye(len(shape)) * 0.3
+
+    def everything(stats, data):
+        kde = stats.gaussian_kde(data, method, weights)
+        return [kde(points), kde.logpdf(points), kde.integrate_gaussian(mean, cov), kde.integrate_kde(kde), kde.covariance,
+                kde.neff, kde.inv_cov, kde.integrate_box_1d(-1, 0.5) if len(shape) == 1 else 0], kde
+    with jax.enable_x64():
+        found, kde = jax.jit(lambda data: everything(ours, data))(data)
+        drawn = np.asarray(kde.resample(jax.random.key(0), (500,)))
+    for got, want in zip(found, everything(theirs, data)[0]):
+        np.testing.assert_allclose(got, want, rtol=1e-9)
+    assert (kde.d, kde.n, drawn.shape) == (len(shape), 40, (len(shape), 500))
+    np.testing.assert_allclose(drawn.mean(1), (data * np.asarray(kde.weights)).sum(-1), atol=0.3)
+
+
+@pytest.mark.parametrize("call, error, words", [
+    (lambda: ours.norm.pdf(1j), TypeError, "stats.norm.pdf does not take complex"),
+    (lambda: ours.dirichlet.pdf(np.ones(4), np.ones(2)), TypeError, "k=2 or 1 entries"),
+    (lambda: ours.dirichlet.pdf(np.ones(4), 1.0), ValueError, "alpha must be a vector"),
+    (lambda: ours.multinomial.pmf(np.ones(2), 2, np.ones(2)), ValueError, "x of float"),
+    (lambda: ours.multivariate_normal.logpdf(np.ones(2), np.ones(2), np.eye(3)), ValueError, "cov of \\(3, 3\\)"),
+    (lambda: ours.multivariate_normal.logpdf(0.0, 0.0, 1.0, allow_singular=True), NotImplementedError, "identity to cov"),
+    (lambda: ours.mode(np.ones(2), nan_policy="omit"), NotImplementedError, "nan_policy='omit'"),
+    (lambda: ours.rankdata(np.ones(2), "best"), ValueError, "got 'best'"),
+    (lambda: ours.sem(np.ones(2), nan_policy="raise"), NotImplementedError, "'propagate' and 'omit' are"),
+    (lambda: ours.gaussian_kde(np.ones(1)), ValueError, "multiple elements"),
+    (lambda: ours.gaussian_kde(np.ones(3), "best"), ValueError, "got 'best'"),
+    (lambda: ours.gaussian_kde(np.arange(3.0)).integrate_box(0, 1), NotImplementedError, "integrate_box_1d"),
+    (lambda: ours.gaussian_kde(np.arange(3.0)).set_bandwidth(1), NotImplementedError, "gaussian_kde\\(dataset, 1\\)"),
+    (lambda: ours.gaussian_kde(np.arange(3.0)).pdf(np.ones((2, 5))), ValueError, "points must be \\(1, m\\)")])
+def test_refused(call, error, words):
+    with pytest.raises(error, match=words):
+        call()

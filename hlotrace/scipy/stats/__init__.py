@@ -1,17 +1,23 @@
 """SciPy's distributions and statistics: each distribution is a module of functions, `norm.logpdf(x, loc, scale)`.
 
-    law          how such a module is made from its row
-    shown        what their examples print
-    laws         the rows: distributions of one variable
+    shown        what the examples of the table print
+    law          how a module is made from a row of the table
+    laws         the table: distributions of one variable
     several      distributions of several variables
     samples      statistics of samples
-    density      densities estimated from samples
+    density      a density estimated from samples
 """
 from ...core.public import offer as _offer
+from .density import gaussian_kde
+from .law import as_module as _as_module
 from .law import module_of as _module_of
 from .laws import LAWS as _LAWS
+from .samples import mode, rankdata, sem
+from .several import SEVERAL as _SEVERAL
 
 for _name, _law in _LAWS.items():
     globals()[_name] = _module_of(_name, _law, __name__)
+for _name, _functions in _SEVERAL.items():
+    globals()[_name] = _as_module(_name, "A distribution of several variables.", _functions, __name__)
 
-_offer(globals(), *_LAWS)
+_offer(globals(), *_LAWS, *_SEVERAL)

@@ -160,13 +160,20 @@ def _document(law, name, module):
             f"that are not allowed.\n\n    >>> round(float({call}), 4)\n    {values.get(name)}\n    ")
 
 
-def module_of(name, law, package):
-    """A module with the functions of a law, as if it were a file of `package`."""
+def as_module(name, about, functions, package):
+    """A module of functions by their names, as if it were a file of `package`."""
     full = f"{package}.{name}"
-    module = ModuleType(full, f"The distribution with {law.about}.")
+    module = ModuleType(full, about)
     module.__spec__, module.__package__ = ModuleSpec(full, None), package
-    for each, form in _complete(law).items():
-        setattr(module, each, _function(law, each, form, full))
+    for each, function in functions.items():
+        function.__name__ = each
+        setattr(module, each, function)
     offer(vars(module))
     sys.modules[full] = module
     return module
+
+
+def module_of(name, law, package):
+    """The module of a law."""
+    functions = {each: _function(law, each, form, f"{package}.{name}") for each, form in _complete(law).items()}
+    return as_module(name, f"The distribution: {law.about}.", functions, package)
