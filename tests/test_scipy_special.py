@@ -30,8 +30,16 @@ VALUES = [
     ("xlog1py", (POSITIVE, OTHER), 1e-13), ("kl_div", (POSITIVE, OTHER), 1e-7), ("boxcox", (POSITIVE, WIDE[:N]), 1e-13),
     ("boxcox1p", (POSITIVE, WIDE[:N]), 1e-13), ("owens_t", (WIDE[:N], SIGNED), 1e-11), ("expn", (ORDER, POSITIVE), 1e-13),
     ("polygamma", (ORDER % 6, POSITIVE), 1e-12), ("hyp1f1", (PART[:N] * 3, OTHER + 1, WIDE[:N] * 4), 1e-9),
-    ("wofz", (WIDE[:N] + 1j * SIGNED / 4,), 1e-12), ("comb", (ORDER + 0.0, ORDER[::-1] * 0.5), 1e-11)]
+    ("wofz", (WIDE[:N] + 1j * SIGNED / 4,), 1e-12), ("loggamma", (WIDE[:N] + 1j * SIGNED,), 1e-11),
+    ("loggamma", (np.append(POSITIVE, [0, -1.5]),), 1e-12), ("gamma", (WIDE[:N] + 1j * SIGNED,), 1e-11),
+    ("erfcx", (WIDE[:N] / 4 + 1j * SIGNED / 4,), 1e-11),
+    ("hyp2f1", (SIGNED / 4, WIDE[:N] / 2, OTHER / 20 + 0.1, np.append(RNG.uniform(-20, 1, N - 2), [1.5, -1e-3])), 1e-9),
+    ("hyp2f1", (np.array([1, 1, -2, 0.5]), np.array([2, 2, 3, 1.5]), np.array([3, 4, 1.5, 2.5]),
+                np.array([-5, 1, 7, 1])), 1e-11),
+    ("sph_harm_y", (ORDER, ORDER[::-1] - 12, RNG.uniform(0, 3, N), SIGNED), 1e-11),
+    ("comb", (ORDER + 0.0, ORDER[::-1] * 0.5), 1e-11)]
 REFERENCES = {"sici": even_ci}
+MORE = {"sph_harm_y": {"n_max": 24}}
 
 
 def as_tuple(x):
@@ -40,8 +48,8 @@ def as_tuple(x):
 
 def test_values():
     with jax.enable_x64():
-        found = jax.jit(lambda rows: [getattr(ours, name)(*args) for (name, *_), args in zip(VALUES, rows)])(
-            [args for _, args, _ in VALUES])
+        found = jax.jit(lambda rows: [getattr(ours, name)(*args, **MORE.get(name, {})) for (name, *_), args in zip(
+            VALUES, rows)])([args for _, args, _ in VALUES])
     for (name, args, rtol), got in zip(VALUES, found):
         with np.errstate(all="ignore"):
             want = REFERENCES.get(name, getattr(theirs, name))(*args)
@@ -70,7 +78,7 @@ SLOPES = [("erfcx", (2.5,), 0), ("log_ndtr", (-3.0,), 0), ("ndtri", (0.01,), 0),
           ("betaln", (20.0, 0.3), 0), ("poch", (4.0, 2.5), 1), ("xlogy", (0.5, 2.0), 1), ("entr", (0.4,), 0),
           ("logit", (0.3,), 0), ("boxcox", (2.0, 0.7), 1), ("i1", (-2.0,), 0), ("hyp1f1", (1.5, 2.5, 0.7), 0),
           ("hyp1f1", (1.5, 2.5, 0.7), 1), ("hyp1f1", (1.5, 2.5, -3.0), 2), ("gammainc", (2.0, 1.5), 0),
-          ("betainc", (2.0, 1.5, 0.3), 2)]
+          ("betainc", (2.0, 1.5, 0.3), 2), ("hyp2f1", (0.5, 1.5, 2.5, 0.3), 2), ("hyp2f1", (0.5, 1.5, 2.5, 0.3), 3)]
 
 
 def test_derivatives():
@@ -117,6 +125,7 @@ def test_those_of_other_arguments():
     types = jax.eval_shape(lambda x, y: (ours.erfcx(x), ours.ndtri(y), ours.expit(1j), ours.wofz(1.0)), np.ones(
         2, np.float16), np.ones(2, jax.numpy.bfloat16))
     assert [t.dtype.name for t in types] == ["float16", "bfloat16", "complex64", "complex64"]
+    np.testing.assert_allclose(ours.boxcox(2 + 1j, 0.5j), ((2 + 1j) ** 0.5j - 1) / 0.5j, rtol=1e-5)
     np.testing.assert_allclose(ours.betainc(b=2, a=1, x=np.array([0.1, 1])), theirs.betainc(1, 2, [0.1, 1]), rtol=1e-5)
 
 
@@ -140,7 +149,10 @@ PRIMITIVE = [ours.erf, ours.erfc, ours.erfinv, ours.digamma, ours.gammaln, ours.
     (lambda: ours.bernoulli(-1), ValueError, "non-negative"),
     (lambda: ours.log_ndtr(0.0, 1.5), TypeError, "Python integer"), (lambda: ours.log_ndtr(0.0, 31), ValueError, "0 to 30"),
     (lambda: ours.bessel_jn(1.0, v=-1), ValueError, "0 <= v < n_iter"),
-    (lambda: ours.gamma([1.0, 2.0]), TypeError, "jnp.array")])
+    (lambda: ours.gamma([1.0, 2.0]), TypeError, "jnp.array"),
+    (lambda: ours.sph_harm_y(1, 1, 0.3, 0.4, diff_n=1), NotImplementedError, "diff_n"),
+    (lambda: ours.sph_harm_y(1.0, 1, 0.3, 0.4), TypeError, "n must be of integers"),
+    (lambda: jax.jit(ours.sph_harm_y)(1, 1, 0.3, 0.4), TypeError, "n_max")])
 def test_refused(call, error, words):
     with pytest.raises(error, match=words):
         call()

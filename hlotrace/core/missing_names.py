@@ -110,66 +110,6 @@ NAMES = {       # a module, as "numpy", or "Array": names
         "canonicalize_dtype_handlers"),
     "lax": (
         "polynomial_p psum_scatter_start ragged_all_to_all_p"),
-    "scipy": (
-        "stats"),
-    "scipy.special": (
-        "hyp2f1 loggamma sph_harm_y"),
-    "scipy.stats": (
-        "bernoulli beta betabinom binom cauchy chi2 dirichlet expon gamma gaussian_kde gennorm geom gumbel_l gumbel_r "
-        "laplace logistic mode multinomial multivariate_normal nbinom norm pareto poisson rankdata sem t truncnorm "
-        "uniform vonmises wrapcauchy"),
-    "scipy.stats.bernoulli": (
-        "cdf logpmf pmf ppf"),
-    "scipy.stats.beta": (
-        "cdf logcdf logpdf logsf pdf sf"),
-    "scipy.stats.betabinom": (
-        "logpmf pmf"),
-    "scipy.stats.binom": (
-        "logpmf pmf"),
-    "scipy.stats.cauchy": (
-        "cdf isf logcdf logpdf logsf pdf ppf sf"),
-    "scipy.stats.chi2": (
-        "cdf logcdf logpdf logsf pdf sf"),
-    "scipy.stats.dirichlet": (
-        "logpdf pdf"),
-    "scipy.stats.expon": (
-        "cdf logcdf logpdf logsf pdf ppf sf"),
-    "scipy.stats.gamma": (
-        "cdf logcdf logpdf logsf pdf sf"),
-    "scipy.stats.gennorm": (
-        "cdf logpdf pdf"),
-    "scipy.stats.geom": (
-        "logpmf pmf"),
-    "scipy.stats.gumbel_l": (
-        "cdf logcdf logpdf logsf pdf ppf sf"),
-    "scipy.stats.gumbel_r": (
-        "cdf logcdf logpdf logsf pdf ppf sf"),
-    "scipy.stats.laplace": (
-        "cdf logpdf pdf"),
-    "scipy.stats.logistic": (
-        "cdf isf logpdf pdf ppf sf"),
-    "scipy.stats.multinomial": (
-        "logpmf pmf"),
-    "scipy.stats.multivariate_normal": (
-        "logpdf pdf"),
-    "scipy.stats.nbinom": (
-        "logpmf pmf"),
-    "scipy.stats.norm": (
-        "cdf isf logcdf logpdf logsf pdf ppf sf"),
-    "scipy.stats.pareto": (
-        "cdf logcdf logpdf logsf pdf ppf sf"),
-    "scipy.stats.poisson": (
-        "cdf entropy logpmf pmf"),
-    "scipy.stats.t": (
-        "logpdf pdf"),
-    "scipy.stats.truncnorm": (
-        "cdf logcdf logpdf logsf pdf sf"),
-    "scipy.stats.uniform": (
-        "cdf logpdf pdf ppf"),
-    "scipy.stats.vonmises": (
-        "logpdf pdf"),
-    "scipy.stats.wrapcauchy": (
-        "logpdf pdf"),
     "test_util": (
         "check_grads check_jvp check_vjp"),
 }
