@@ -4,4 +4,4 @@ from ..api.contexts import enable_x64
 from ..core.public import offer as _offer
 
 _offer(globals(), homes={"": "checkify compute_on custom_partitioning jet key_reuse layout mesh_utils multihost_utils "
-                             "ode rnn serialize_executable shard_alike shard_map xla_metadata"})
+                             "ode rnn serialize_executable shard_alike shard_map sparse xla_metadata"})

@@ -1,0 +1,211 @@
+"""COO, CSR and CSC: matrices by coordinates, by compressed rows and by compressed columns, over the operations of BCOO.
+
+Padding has the indices 0 and the number 0, but in compressed formats it stands behind the end of the last row or column.
+"""
+
+import numpy as np
+
+from ... import numpy as jnp
+from ...core.tree import register_pytree_node_class
+from .base import JAXSparse
+from .bcoo import BCOO, bcoo_fromdense
+from .bcoo_products import bcoo_dot_general
+from .bcsr import coordinates
+
+
+class _Matrix(JAXSparse):
+    """`_coordinates` gives (rows, columns) of the elements; products and `todense` follow."""
+
+    nse = property(lambda self: self.data.size, doc="The number of stored elements.")
+    _bcoo = property(lambda self: BCOO((self.data, jnp.stack(self._coordinates(), -1)), shape=self.shape))
+
+    @classmethod
+    def fromdense(cls, mat, *, nse=None, index_dtype=np.int32):
+        """The matrix's numbers that are not zero; `nse` as in `bcoo_fromdense`."""
+        mat = jnp.asarray(mat)
+        if mat.ndim != 2:
+            raise ValueError(f"{cls.__name__}.fromdense: the array must have two axes, got shape {mat.shape}")
+        return cls._of(bcoo_fromdense(mat, nse=nse, index_dtype=index_dtype))
+
+    @classmethod
+    def _empty(cls, shape, *, dtype=None, index_dtype="int32"):
+        if len(shape) != 2:
+            raise ValueError(f"{cls.__name__}: the shape must have two axes, got {tuple(shape)}")
+        return cls._of(BCOO._empty(shape, dtype=dtype, index_dtype=index_dtype))
+
+    @classmethod
+    def _eye(cls, N, M, k, *, dtype=None, index_dtype="int32"):
+        return cls._of(BCOO._eye(N, M, k, dtype=dtype, index_dtype=index_dtype))
+
+    def todense(self):
+        """The matrix with all its numbers."""
+        return self._bcoo.todense()
+
+    def transpose(self, axes=None):
+        """The matrix with rows and columns in each other's place."""
+        if axes is not None and tuple(axes) != (1, 0):
+            raise NotImplementedError(f"axes argument to transpose(): {axes}: only (1, 0)")
+        return self._turned()
+
+    def __matmul__(self, other):
+        if isinstance(other, JAXSparse):
+            raise NotImplementedError("matmul between two sparse objects: make them BCOOs.")
+        other = jnp.asarray(other)
+        if other.ndim not in (1, 2):
+            raise NotImplementedError(f"matmul with object of shape {other.shape}")
+        return product(self, other)
+
+
+def product(mat, other, transpose=False):
+    """mat @ other or mat.T @ other."""
+    return bcoo_dot_general(mat._bcoo, other, dimension_numbers=(((1 - transpose,), (0,)), ((), ())))
+
+
+@register_pytree_node_class
+class COO(_Matrix):
+    """A sparse matrix by coordinates: `COO((data, row, col), shape=)`, three arrays of one axis.
+
+    >>> from hlotrace.experimental import sparse
+    >>> sparse.COO((jnp.array([2., 3.]), jnp.array([0, 1]), jnp.array([1, 1])), shape=(2, 2)) @ jnp.array([1., 10.])
+    Array([20., 30.], dtype=float32)
+    """
+    _arrays = "data", "row", "col"
+    _flags = "rows_sorted", "cols_sorted"
+
+    def __init__(self, args, *, shape, rows_sorted=False, cols_sorted=False):
+        super().__init__(args, shape=shape)
+        self.rows_sorted, self.cols_sorted = bool(rows_sorted), bool(cols_sorted)
+
+    @classmethod
+    def _of(cls, mat):
+        there = jnp.arange(mat.nse) < (mat.indices[:, 0] < mat.shape[0]).sum()
+        return cls((mat.data, *jnp.where(there, mat.indices.T, 0).astype(mat.indices.dtype)), shape=mat.shape,
+                   rows_sorted=True)
+
+    def _coordinates(self):
+        return self.row, self.col
+
+    def _turned(self):
+        return COO((self.data, self.col, self.row), shape=self.shape[::-1], rows_sorted=self.cols_sorted,
+                   cols_sorted=self.rows_sorted)
+
+    def _sort_indices(self):
+        mat = self._bcoo.sort_indices()
+        return COO((mat.data, *mat.indices.T), shape=self.shape, rows_sorted=True)
+
+
+def _compressed(mat, axis):
+    """(data, indices along the other axis, where each row or column begins) of a BCOO whose elements are in order."""
+    if axis:
+        mat = mat.transpose().sort_indices()
+    there = mat.indices[:, 0] < mat.shape[0]
+    counts = jnp.zeros(mat.shape[0] + 1, mat.indices.dtype).at[mat.indices[:, 0] + 1].add(1, mode="drop")
+    return mat.data, jnp.where(there, mat.indices[:, 1], 0), jnp.cumsum(counts).astype(counts.dtype)
+
+
+@register_pytree_node_class
+class CSR(_Matrix):
+    """A sparse matrix by compressed rows: `CSR((data, indices, indptr), shape=)`.
+
+    indices: ints [nse], of columns; indptr: ints [rows + 1], where each row's elements begin.
+
+    >>> from hlotrace.experimental import sparse
+    >>> sparse.CSR.fromdense(jnp.array([[0., 1.], [2., 3.]])).indptr
+    Array([0, 1, 3], dtype=int32)
+    """
+    _arrays = "data", "indices", "indptr"
+
+    @classmethod
+    def _of(cls, mat):
+        return cls(_compressed(mat, 0), shape=mat.shape)
+
+    def _coordinates(self):
+        return coordinates(self.indices, self.indptr, self.shape[0])
+
+    def _turned(self):
+        return CSC(self._bufs, shape=self.shape[::-1])
+
+
+@register_pytree_node_class
+class CSC(_Matrix):
+    """A sparse matrix by compressed columns: `CSC((data, indices, indptr), shape=)`.
+
+    indices: ints [nse], of rows; indptr: ints [columns + 1], where each column's elements begin.
+
+    >>> from hlotrace.experimental import sparse
+    >>> sparse.CSC.fromdense(jnp.array([[0., 1.], [2., 3.]])).data
+    Array([2., 1., 3.], dtype=float32)
+    """
+    _arrays = "data", "indices", "indptr"
+
+    @classmethod
+    def _of(cls, mat):
+        return cls(_compressed(mat, 1), shape=mat.shape)
+
+    def _coordinates(self):
+        return coordinates(self.indices, self.indptr, self.shape[1])[::-1]
+
+    def _turned(self):
+        return CSR(self._bufs, shape=self.shape[::-1])
+
+
+# --- as functions  ----------------------------------------------------------------------------------------------
+
+def _of_kind(kind, what, mat):
+    if not isinstance(mat, kind):
+        raise TypeError(f"{what}: expected a {kind.__name__}, got {mat!r:.60} of type {type(mat).__name__}")
+    return mat
+
+
+def _functions(kind):
+    name = kind.__name__.lower()
+    made = f"""
+    >>> from hlotrace.experimental import sparse
+    >>> mat = sparse.{kind.__name__}.fromdense(jnp.array([[0., 1.], [2., 0.]]))
+    """
+
+    def fromdense(mat, *, nse=None, index_dtype=jnp.int32):
+        return kind.fromdense(mat, nse=nse, index_dtype=index_dtype)
+
+    def todense(mat):
+        return _of_kind(kind, f"{name}_todense", mat).todense()
+
+    def matvec(mat, v, transpose=False):
+        return _multiplied(kind, f"{name}_matvec", 1, mat, v, transpose)
+
+    def matmat(mat, B, *, transpose=False):
+        return _multiplied(kind, f"{name}_matmat", 2, mat, B, transpose)
+    docs = {
+        fromdense: f"""The {kind.__name__} of a matrix's numbers that are not zero; `nse` as in `bcoo_fromdense`.
+{made}>>> sparse.{name}_fromdense(jnp.eye(2)).data
+    Array([1., 1.], dtype=float32)
+    """,
+        todense: f"""The matrix of a {kind.__name__} with all its numbers.
+{made}>>> sparse.{name}_todense(mat)
+    Array([[0., 1.],
+           [2., 0.]], dtype=float32)
+    """,
+        matvec: f"""The product of a {kind.__name__}, or with `transpose` of its transpose, and a vector.
+{made}>>> sparse.{name}_matvec(mat, jnp.array([1., 10.]), transpose=True)
+    Array([20.,  1.], dtype=float32)
+    """,
+        matmat: f"""The product of a {kind.__name__}, or with `transpose` of its transpose, and a matrix.
+{made}>>> sparse.{name}_matmat(mat, jnp.array([[1.], [10.]]))
+    Array([[10.],
+           [ 2.]], dtype=float32)
+    """}
+    for function, text in docs.items():
+        function.__doc__, function.__name__ = text, f"{name}_{function.__name__}"
+        function.__qualname__ = function.__name__
+    return docs
+
+
+def _multiplied(kind, what, ndim, mat, other, transpose):
+    other = jnp.asarray(other)
+    if other.ndim != ndim:
+        raise ValueError(f"{what}: the second operand must have {ndim} axes, got shape {other.shape}")
+    return product(_of_kind(kind, what, mat), other, bool(transpose))
+
+
+coo_fromdense, coo_todense, coo_matvec, coo_matmat = _functions(COO)
+csr_fromdense, csr_todense, csr_matvec, csr_matmat = _functions(CSR)
