@@ -8,7 +8,7 @@ from ...core.public import offer
 from .bcoo import BCOO
 from .transform import is_sparse
 
-__all__ = ["grad", "is_sparse", "jacfwd", "jacobian", "jacrev", "value_and_grad"]
+__all__ = ["grad", "jacfwd", "jacobian", "jacrev", "value_and_grad"]
 
 
 def _numbers(x):

@@ -96,7 +96,7 @@ class JAXSparse:
 
 
 def _missing(name):
-    def method(self, *args, **kwargs):
+    def method(self, *_, **__):
         raise NotImplementedError(f"{type(self).__name__}.{name} is not implemented: make it a BCOO, or use todense()")
     method.__name__ = name
     return method

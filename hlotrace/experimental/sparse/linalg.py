@@ -5,7 +5,7 @@ from ... import lax
 from ... import numpy as jnp
 from ...core.public import offer
 from ...core.trace import is_concrete
-from . import ad
+from . import ad as ad
 from .bcsr import BCSR
 
 __all__ = ["lobpcg_standard", "spsolve"]
@@ -56,8 +56,8 @@ def lobpcg_standard(A, X, m=100, tol=None):
         raise ValueError(f"lobpcg_standard: X must be floats of shape (n, k), got {X.dtype.name}{list(X.shape)}")
     n, k = X.shape
     if 5 * k >= n or not k:
-        raise ValueError(f"expected search dim * 5 < matrix dim (got {5 * k}, {n}): lobpcg_standard is for few eigenvalues of "
-                         "large matrices; jnp.linalg.eigh gives all")
+        raise ValueError(f"expected search dim * 5 < matrix dim (got {5 * k}, {n}): lobpcg_standard is for few eigenvalues "
+                         "of large matrices; jnp.linalg.eigh gives all")
     if not callable(A) and tuple(A.shape) != (n, n):
         raise ValueError(f"lobpcg_standard: A must have shape {(n, n)}, as X has {n} rows, got {A.shape}")
     times = A if callable(A) else lambda x: A @ x
@@ -84,7 +84,8 @@ def lobpcg_standard(A, X, m=100, tol=None):
         return i + 1, values, X, basis[:, k:] @ vectors[k:], residual, goes_on
     values, *first = ritz(X)
     X, residual, goes_on = moved(values, *first)
-    i, values, X, *_ = lax.while_loop(lambda s: (s[0] < m) & s[-1], step, (0, values, X, jnp.zeros_like(X), residual, goes_on))
+    start = 0, values, X, jnp.zeros_like(X), residual, goes_on
+    i, values, X, *_ = lax.while_loop(lambda s: (s[0] < m) & s[-1], step, start)
     return values, X, i
 
 

@@ -52,7 +52,7 @@ class SparseTrace(Trace):
         with entering(self.parent):
             if not any(isinstance(v, JAXSparse) for v in values):
                 return primitive.bind(*args, **params)
-            out = _rule(primitive, values)(primitive, *values, **params)
+            out = _rule(primitive, values)(*values, **params)
         if primitive.multiple_results:
             return [self.join(x) for x in out]
         return self.join(out)
@@ -67,13 +67,15 @@ class SparseTrace(Trace):
 
 def _rule(primitive, values):
     kinds = {type(v) for v in values if isinstance(v, JAXSparse)}
-    rules = RULES[BCSR] if kinds == {BCSR} else RULES[BCOO] if kinds == {BCOO} else {}
-    if primitive.name not in rules:
-        raise NotImplementedError(
-            f"sparse rule for {primitive.name} is not implemented"
-            f"{' because it would result in dense output' if primitive.name in _DENSE else ''}, for "
-            f"{', '.join(sorted(k.__name__ for k in kinds))}: use sparse.todense() to convert your argument first.")
-    return rules[primitive.name]
+    name, kind = primitive.name, kinds.pop() if len(kinds) == 1 else None
+    if name in OF_NUMBERS.get(kind, ()):
+        return functools.partial(OF_NUMBERS[kind][name], primitive)
+    if name in OF_PLACES.get(kind, ()):
+        return OF_PLACES[kind][name]
+    dense = " because it would result in dense output" if name in _DENSE else ""
+    formats = ", ".join(sorted({type(v).__name__ for v in values if isinstance(v, JAXSparse)}))
+    raise NotImplementedError(f"sparse rule for {name} is not implemented{dense}, for {formats}: use sparse.todense() to "
+                              "convert your argument first.")
 
 
 def is_sparse(x):
@@ -148,7 +150,7 @@ def todense(arr):
     return arr.todense() if isinstance(arr, JAXSparse) else todense_p.bind(jnp.asarray(arr))
 
 
-# --- rules: (primitive, *values, **params) -> value or values  --------------------------------------------------
+# --- rules of what computes with the numbers: (primitive, *values, **params) -> value ---------------------------
 
 def _linear(primitive, mat, **params):
     return mat._replace(primitive.bind(mat.data, **params))
@@ -223,65 +225,67 @@ def _div(primitive, x, y):
     return x._replace(primitive.bind(x.data, _aligned(x, beside("div", x, y, fill=1))))
 
 
-def _sum_axes(primitive, mat, *, axes, **params):
+# --- rules of what moves them: (*values, **params) -> value or values -------------------------------------------
+
+def _sum_axes(mat, *, axes, **_):
     out = bcoo_reduce_sum(mat, axes=axes)
     return out if out.shape else out.todense()
 
 
-def _concatenate(primitive, *operands, dimension):
+def _concatenate(*operands, dimension):
     if all(isinstance(x, BCSR) for x in operands):
         return bcsr_concatenate(operands, dimension=dimension)
     return bcoo_concatenate(operands, dimension=dimension)
 
 
-def _dot_general(primitive, lhs, rhs, *, dimension_numbers, precision=None, preferred_element_type=None, **_):
+def _dot_general(lhs, rhs, *, dimension_numbers, precision=None, preferred_element_type=None, **_):
     function = bcsr_dot_general if BCSR in (type(lhs), type(rhs)) else bcoo_dot_general
     return function(lhs, rhs, dimension_numbers=dimension_numbers, precision=precision,
                     preferred_element_type=preferred_element_type)
 
 
-def _broadcast(primitive, mat, *, shape, broadcast_dimensions, **_):
+def _broadcast(mat, *, shape, broadcast_dimensions, **_):
     function = bcsr_broadcast_in_dim if isinstance(mat, BCSR) else bcoo_broadcast_in_dim
     return function(mat, shape=shape, broadcast_dimensions=broadcast_dimensions)
 
 
-def _gather(primitive, mat, indices, *, dimension_numbers, slice_sizes, mode=None, fill_value=None, **_):
-    return bcoo_gather(mat, indices, dimension_numbers, slice_sizes, mode=mode)
+def _gather(mat, indices, *, dimension_numbers, slice_sizes, mode=None, fill_value=None, **_):
+    return bcoo_gather(mat, indices, dimension_numbers, slice_sizes, mode=mode, fill_value=fill_value)
 
 
-def _dynamic_slice(primitive, mat, *start, slice_sizes):
+def _dynamic_slice(mat, *start, slice_sizes):
     return bcoo_dynamic_slice(mat, start, slice_sizes)
 
 
-def _conv(primitive, lhs, rhs, *, dimension_numbers, precision=None, preferred_element_type=None, **params):
+def _conv(lhs, rhs, *, dimension_numbers, precision=None, preferred_element_type=None, **params):
     if any(spec != (0, 1, 2) for spec in dimension_numbers):
         raise NotImplementedError(f"bcoo convolution with dimension_numbers={dimension_numbers}")
-    return bcoo_conv_general_dilated(lhs, rhs, preferred_element_type=preferred_element_type, **params)
+    return bcoo_conv_general_dilated(lhs, rhs, precision=precision, preferred_element_type=preferred_element_type, **params)
 
 
-# --- programs within programs  ----------------------------------------------------------------------------------
+# --- programs within programs -----------------------------------------------------------------------------------
 
 def _on_sparse(jaxpr):
     """A program as a function of values some of which are sparse arrays."""
     return lambda *xs: sparsify_flat(lambda *ys: eval_jaxpr(jaxpr, (), *ys), xs)
 
 
-def _call(primitive, *args, jaxpr=None, fun=None, **params):
+def _call(*args, jaxpr=None, fun=None, **_):
     return sparsify_flat(fun, args) if jaxpr is None else _on_sparse(jaxpr)(*args)
 
 
-def _cond(primitive, index, *operands, branches, **_):
+def _cond(index, *operands, branches, **_):
     index = lax.convert_element_type(index, jnp.int32)
     return lax.switch(index, [_on_sparse(b) for b in branches], *operands)
 
 
-def _while(primitive, *args, cond_jaxpr, cond_nconsts, body_jaxpr, body_nconsts):
+def _while(*args, cond_jaxpr, cond_nconsts, body_jaxpr, body_nconsts):
     of_cond, of_body, carry = groups(args, cond_nconsts, body_nconsts)
     goes_on, step = _on_sparse(cond_jaxpr), _on_sparse(body_jaxpr)
     return lax.while_loop(lambda c: goes_on(*of_cond, *c)[0], lambda c: step(*of_body, *c), list(carry))
 
 
-def _scan(primitive, *args, jaxpr, num_consts, num_carry, length, reverse, unroll):
+def _scan(*args, jaxpr, num_consts, num_carry, length, reverse, unroll):
     consts, carry, xs = groups(args, num_consts, num_carry)
     step = _on_sparse(jaxpr)
 
@@ -292,29 +296,24 @@ def _scan(primitive, *args, jaxpr, num_consts, num_carry, length, reverse, unrol
     return [*carry, *ys]
 
 
-_ELEMENTWISE = {
-    **dict.fromkeys("copy neg real imag".split(), _linear),
-    **dict.fromkeys("abs asin asinh atan atanh bessel_i1e cbrt conj convert_element_type expm1 log1p sign sin sinh sqrt square "
-                    "stop_gradient tan tanh".split(), _of_zero_zero),
-    "integer_pow": _integer_pow, "todense": lambda primitive, mat: mat.todense()}
-_OF_BOTH = {**_ELEMENTWISE, "concatenate": _concatenate, "dot_general": _dot_general, "broadcast_in_dim": _broadcast,
-            **dict.fromkeys("jit checkpoint custom_jvp_call custom_vjp_call".split(), _call)}
-RULES = {
-    BCSR: _OF_BOTH,
-    BCOO: {
-        **_OF_BOTH, "add": _sum, "sub": _sum, "mul": _mul, "div": _div, "reduce_sum": _sum_axes, "gather": _gather,
-        "dynamic_slice": _dynamic_slice, "conv_general_dilated": _conv, "cond": _cond, "while": _while, "scan": _scan,
-        "reshape": lambda primitive, mat, *, new_sizes, **_: reshaped(mat, new_sizes),
-        "rev": lambda primitive, mat, *, dimensions: bcoo_rev(mat, dimensions),
-        "slice": lambda primitive, mat, *, start_indices, limit_indices, strides=None: bcoo_slice(
-            mat, start_indices=start_indices, limit_indices=limit_indices, strides=strides),
-        "squeeze": lambda primitive, mat, *, dimensions: bcoo_squeeze(mat, dimensions=dimensions),
-        "transpose": lambda primitive, mat, *, permutation: bcoo_transpose(mat, permutation=permutation)}}
+_ONE = {
+    **dict.fromkeys("copy neg real imag".split(), _linear), "integer_pow": _integer_pow,
+    **dict.fromkeys("abs asin asinh atan atanh bessel_i1e cbrt conj convert_element_type expm1 log1p sign sin sinh sqrt "
+                    "square stop_gradient tan tanh".split(), _of_zero_zero)}
+OF_NUMBERS = {BCSR: _ONE, BCOO: {**_ONE, "add": _sum, "sub": _sum, "mul": _mul, "div": _div}}
+_BOTH = {
+    **dict.fromkeys("jit checkpoint custom_jvp_call custom_vjp_call".split(), _call), "todense": lambda mat: mat.todense(),
+    "concatenate": _concatenate, "dot_general": _dot_general, "broadcast_in_dim": _broadcast}
+OF_PLACES = {BCSR: _BOTH, BCOO: {
+    **_BOTH, "reduce_sum": _sum_axes, "gather": _gather, "dynamic_slice": _dynamic_slice, "conv_general_dilated": _conv,
+    "cond": _cond, "while": _while, "scan": _scan, "rev": bcoo_rev,
+    "reshape": lambda mat, *, new_sizes, **_: reshaped(mat, new_sizes),
+    "slice": bcoo_slice, "squeeze": bcoo_squeeze, "transpose": bcoo_transpose}}
 # Functions that are not 0 at 0.
 _DENSE = set("acos acosh cos cosh digamma eq erfc exp exp2 ge gt is_finite le lgamma log logistic lt ne not rsqrt".split())
 
 
-# --- methods  ---------------------------------------------------------------------------------------------------
+# --- methods ----------------------------------------------------------------------------------------------------
 
 def _operator(function, name, reverse=False):
     """A binary operation that is a function of arrays, sparsified."""
