@@ -61,7 +61,8 @@ def test_every_layout_does_what_arrays_do(n_batch, n_dense):
         **{f"layout {b} {d}": dense(m.update_layout(n_batch=b, n_dense=d, on_inefficient=None))
            for b in range(4) for d in range(4 - b)}})(mat)
     expected = {**of_any_layout(CUBE, np, lambda x: x, OTHER), "sorted": CUBE, "flipped": CUBE[::-1, :, ::-1],
-                "duplicates": CUBE, "extracted": CUBE, "wide": np.broadcast_to(CUBE, (5, 2, 3, 4)), "dynamic": CUBE[1:, :2, 2:],
+                "duplicates": CUBE, "extracted": CUBE,
+                "wide": np.broadcast_to(CUBE, (5, 2, 3, 4)), "dynamic": CUBE[1:, :2, 2:],
                 **{f"layout {b} {d}": CUBE for b in range(4) for d in range(4 - b)}}
     same(found, expected)
 

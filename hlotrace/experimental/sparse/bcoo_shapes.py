@@ -267,10 +267,9 @@ def bcoo_gather(operand, start_indices, dimension_numbers, slice_sizes, *, uniqu
     Array([[0., 0., 1.],
            [1., 0., 0.]], dtype=float32)
     """
-    del unique_indices, indices_are_sorted      # what is known of the indices: it would make nothing quicker here
     refuse(fill_value=fill_value)
     dn, start_indices = dimension_numbers, jnp.asarray(start_indices)
-    mode = lax.GatherScatterMode.from_any(mode)
+    mode = lax.GatherScatterMode.from_any("clip" if mode is None else mode)
     if mode not in (lax.GatherScatterMode.CLIP, lax.GatherScatterMode.PROMISE_IN_BOUNDS) or dn.operand_batching_dims:
         raise NotImplementedError(f"bcoo_gather: mode={mode}, operand_batching_dims={dn.operand_batching_dims}: only "
                                   "indices that are clipped, and no batching dimensions")
