@@ -7,6 +7,7 @@ import math
 
 from ... import numpy as jnp
 from ...api.vmap import vmap
+from ...core.avals import aval_of, is_arraylike
 from ...core.trace import is_concrete
 
 
@@ -100,6 +101,11 @@ def _missing(name):
         raise NotImplementedError(f"{type(self).__name__}.{name} is not implemented: make it a BCOO, or use todense()")
     method.__name__ = name
     return method
+
+
+def described(value):
+    """What an argument is, in a few words."""
+    return aval_of(value).str_short() if is_arraylike(value) else f"{value!r:.60} of type {type(value).__name__}"
 
 
 def refuse(**given):

@@ -15,9 +15,20 @@ import numpy as np
 
 from ... import lax
 from ... import numpy as jnp
+from ...api.composite import composite
 from ...core import dtypes
 from ...core.tree import register_pytree_node_class
-from .base import JAXSparse, SparseEfficiencyError, SparseEfficiencyWarning, batched, columns, masked, outside, static_count
+from .base import (
+    JAXSparse,
+    SparseEfficiencyError,
+    SparseEfficiencyWarning,
+    batched,
+    columns,
+    described,
+    masked,
+    outside,
+    static_count,
+)
 
 
 @register_pytree_node_class
@@ -140,12 +151,13 @@ def groups(mat, axes):
 
 def is_bcoo(what, mat):
     if not isinstance(mat, BCOO):
-        raise TypeError(f"{what}: expected a BCOO, got {mat!r:.60} of type {type(mat).__name__}")
+        raise TypeError(f"{what}: expected a BCOO, got {described(mat)}")
     return mat
 
 
 # --- between dense and sparse  ----------------------------------------------------------------------------------
 
+@composite
 def bcoo_todense(mat):
     """The array with all its numbers; elements with the same indices are added.
 
@@ -205,6 +217,8 @@ def gathered(dense, indices, fill=0):
     """The numbers of a dense array at indices [nse, n_sparse]; `fill` out of bounds."""
     if not indices.shape[1]:
         return jnp.broadcast_to(dense, (indices.shape[0], *dense.shape))
+    if 0 in dense.shape[:indices.shape[1]]:      # there is nothing to gather from
+        return jnp.full((indices.shape[0], *dense.shape[indices.shape[1]:]), fill, dense.dtype)
     return dense.at[columns(indices)].get(mode="fill", fill_value=fill)
 
 
@@ -253,6 +267,7 @@ def _firsts(indices, sizes):
     return jnp.zeros(order.shape, bool).at[order].set(first)
 
 
+@composite
 def bcoo_sort_indices(mat):
     """The BCOO with its elements in the order of their indices.
 

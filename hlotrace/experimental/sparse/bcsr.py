@@ -8,7 +8,7 @@ import numpy as np
 from ... import numpy as jnp
 from ...core import dtypes
 from ...core.tree import register_pytree_node_class
-from .base import JAXSparse, batched, refuse
+from .base import JAXSparse, batched, described, refuse
 from .bcoo import BCOO, bcoo_fromdense, bcoo_sum_duplicates, bcoo_todense, gathered
 from .bcoo_products import bcoo_dot_general
 from .bcoo_shapes import bcoo_broadcast_in_dim, bcoo_concatenate
@@ -113,7 +113,7 @@ def coordinates(indices, indptr, rows):
 
 def _as_bcoo(what, mat):
     if not isinstance(mat, BCSR):
-        raise TypeError(f"{what}: expected a BCSR, got {mat!r:.60} of type {type(mat).__name__}")
+        raise TypeError(f"{what}: expected a BCSR, got {described(mat)}")
     return mat.to_bcoo()
 
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from ... import numpy as jnp
 from ...core.tree import register_pytree_node_class
-from .base import JAXSparse
+from .base import JAXSparse, described
 from .bcoo import BCOO, bcoo_fromdense
 from .bcoo_products import bcoo_dot_general
 from .bcsr import coordinates
@@ -153,7 +153,7 @@ class CSC(_Matrix):
 
 def _of_kind(kind, what, mat):
     if not isinstance(mat, kind):
-        raise TypeError(f"{what}: expected a {kind.__name__}, got {mat!r:.60} of type {type(mat).__name__}")
+        raise TypeError(f"{what}: expected a {kind.__name__}, got {described(mat)}")
     return mat
 
 

@@ -9,6 +9,7 @@ import math
 
 from ... import lax
 from ... import numpy as jnp
+from ...api.composite import composite
 from ...core import tree
 from ...core.config import state
 from ...core.jaxpr import eval_jaxpr
@@ -316,7 +317,9 @@ _DENSE = set("acos acosh cos cosh digamma eq erfc exp exp2 ge gt is_finite le lg
 # --- methods ----------------------------------------------------------------------------------------------------
 
 def _operator(function, name, reverse=False):
-    """A binary operation that is a function of arrays, sparsified."""
+    """A binary operation that is a function of arrays, sparsified; on arrays it is one compiled program."""
+    of_both = composite(functools.wraps(function)(lambda x, y: sparsify(function)(x, y)))
+
     def method(self, other):
         if not _is_operand(other):
             return NotImplemented
@@ -327,7 +330,7 @@ def _operator(function, name, reverse=False):
             return bcoo_multiply_sparse(*((other, self) if reverse else (self, other)))
         if isinstance(other, (bool, int, float, complex)):      # a constant of the program: x ** 2 is a product
             return sparsify(lambda x: function(other, x) if reverse else function(x, other))(self)
-        return sparsify(lambda *pair: function(*pair))(*((other, self) if reverse else (self, other)))
+        return of_both(*((other, self) if reverse else (self, other)))
     method.__name__, method.__doc__ = name, f"`{name}` of arrays, by `sparsify`."
     return method
 
