@@ -1,6 +1,7 @@
 """Functions of `experimental`, called with what does not fit."""
 import hlotrace as jax
 import hlotrace.numpy as jnp
+from hlotrace.experimental import rnn, sparse
 from hlotrace.experimental.compute_on import compute_on
 from hlotrace.experimental.custom_partitioning import custom_partitioning
 from hlotrace.experimental.jet import jet
@@ -83,3 +84,28 @@ def gradient_of_parts():
     f = custom_partitioning(jnp.sin)
     f.def_partition(lambda mesh, args, result: None, sharding_rule="... -> ...")
     jax.grad(f)(1.0)  # <-
+
+
+@mistake(NotImplementedError, "add", "(2, 2)", "()", advice="explicitly cast")
+def sparse_array_made_dense_by_a_number():
+    sparse.eye(2) + 1  # <-
+
+
+@mistake(ValueError, "BCOO.reshape", "(2, 2)", "(5,)", "4", advice="not 5")
+def sparse_array_of_another_size():
+    sparse.eye(2).reshape(5)  # <-
+
+
+@mistake(ValueError, "bcoo_concatenate", "matching batch dimensions", "0 and 1", advice="bcoo_update_layout")
+def sparse_arrays_of_two_layouts():
+    sparse.bcoo_concatenate([sparse.eye(2), sparse.eye(2, n_batch=1)], dimension=0)  # <-
+
+
+@mistake(NotImplementedError, "sparse rule for cos", "BCOO", advice="sparse.todense()")
+def cosine_of_a_sparse_array():
+    sparse.sparsify(jnp.cos)(sparse.eye(2))  # <-
+
+
+@mistake(ValueError, "unpack_lstm_weights", "(83,)", "(84,)", advice="get_num_params_in_lstm")
+def weights_that_are_too_few():
+    rnn.unpack_lstm_weights(jnp.zeros(83), 2, 3, 1, False)  # <-

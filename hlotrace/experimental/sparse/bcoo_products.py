@@ -130,7 +130,7 @@ def _of_dense(mat, rhs, numbers, precision, preferred):
         raise NotImplementedError("bcoo_dot_general: contracting over dense dimensions.")
     if any(a >= n for a in lb):
         raise NotImplementedError("bcoo_dot_general batch dimensions must be among the batch dimensions in the sparse "
-                                  f"representation.\ngot lhs_batch={lb}, n_batch={n}")
+                                  f"representation, got lhs_batch={lb}, n_batch={n}")
     dtype = preferred or jnp.result_type(mat.data, rhs)
     partner = dict(zip((*lb, *lc), (*rb, *rc)))
     rhs_free = [a for a in range(rhs.ndim) if a not in (*rb, *rc)]

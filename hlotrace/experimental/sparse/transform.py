@@ -11,6 +11,7 @@ from ... import lax
 from ... import numpy as jnp
 from ...api.composite import composite
 from ...core import tree
+from ...core.boundary import boundaries, boundary, folded
 from ...core.config import state
 from ...core.jaxpr import eval_jaxpr
 from ...core.primitive import Primitive
@@ -102,6 +103,7 @@ def sparsify(f, use_tracer=False):
     >>> sparse.sparsify(lambda x, v: jnp.sin(x) @ (2 * v))(mat, jnp.zeros(3))
     Array([0., 0., 0.], dtype=float32)
     """
+    @folded
     @functools.wraps(f)
     def wrapped(*args, **kwargs):
         leaves, in_tree = tree.tree_flatten((args, kwargs), is_leaf=is_sparse)
@@ -332,7 +334,7 @@ def _operator(function, name, reverse=False):
             return sparsify(lambda x: function(other, x) if reverse else function(x, other))(self)
         return of_both(*((other, self) if reverse else (self, other)))
     method.__name__, method.__doc__ = name, f"`{name}` of arrays, by `sparsify`."
-    return method
+    return boundary(method, name.strip("_"), method=True)
 
 
 def _method(function, name):
@@ -372,3 +374,5 @@ for _name, _function in dict(__neg__=jnp.negative, __abs__=jnp.abs, __pos__=jnp.
 BCOO.__getitem__ = BCSR.__getitem__ = _getitem
 BCOO.reshape = _reshape
 BCOO.__iter__ = lambda self: (self[i] for i in range(len(self)))
+for _kind in (BCOO, BCSR):
+    boundaries(_kind, but="tree_flatten")
