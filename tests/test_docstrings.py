@@ -3,6 +3,8 @@
 What stands in `without_example.txt` has none yet: the list may only shrink.
 """
 import doctest
+import subprocess
+import sys
 from pathlib import Path
 from types import ModuleType
 
@@ -62,3 +64,8 @@ def test_every_function_has_an_example():
     new, done = sorted(set(lacking) - set(listed)), sorted(set(listed) - set(lacking))
     assert not new, f"no example (>>>) in the docstrings of {', '.join(new)}"
     assert not done, f"take out of {WITHOUT.name}, as they have examples now: {', '.join(done)}"
+
+
+def test_nothing_needs_docstrings():
+    code = "import hlotrace; assert not hlotrace.grad.__doc__; [getattr(hlotrace, name) for name in dir(hlotrace)]"
+    subprocess.run([sys.executable, "-OO", "-c", code], check=True, cwd=Path(__file__).parent.parent)

@@ -60,10 +60,10 @@ _PROMOTED = {checked: "x: {}.", promote_args: "x1, x2: {}; they broadcast and ar
 
 
 def _documented(doc, promote, rules, nin):
-    """`doc` with a paragraph before its examples that says which operands the function takes."""
+    """`doc` with a paragraph before its examples that says which operands the function takes; `python -OO` leaves none."""
     taken = ", ".join(e._KINDS[kind] for kinds in rules for kind in kinds)
     sentence = _PROMOTED.get(promote)
-    if sentence is None:
+    if not doc or sentence is None:
         return doc
     operands = [taken] if "{}:" not in sentence else ["x" if nin == 1 else "x1, x2, which broadcast", taken]
     head, _, rest = doc.partition("\n\n")
