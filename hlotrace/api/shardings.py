@@ -72,6 +72,10 @@ def with_sharding_constraint(x, shardings):
 
     `shardings` is a Sharding, or a PartitionSpec under a mesh, or a pytree of them that is a prefix of `x`; None leaves
     a value to the compiler.  Outside of jit arrays are moved.  Raises ValueError where a dimension does not divide.
+
+    >>> spec = jax.NamedSharding(jax.make_mesh((1,), ("x",)), jax.P("x"))
+    >>> jax.jit(lambda x: lax.with_sharding_constraint(x, spec) * 2)(jnp.ones(2))
+    Array([2., 2.], dtype=float32)
     """
     what = "with_sharding_constraint"
     leaves, treedef = tree.tree_flatten(x)

@@ -38,6 +38,10 @@ def dot_general(lhs, rhs, dimension_numbers, precision=None, preferred_element_t
 
     The result's axes are the batch axes, the free axes of lhs, the free axes of rhs.  TypeError where axes or
     sizes do not fit.
+
+    >>> x, y = jnp.ones((5, 2, 3)), jnp.ones((5, 3, 4))
+    >>> lax.dot_general(x, y, (((2,), (1,)), ((0,), (0,)))).shape
+    (5, 2, 4)
     """
     try:
         (lhs_contract, rhs_contract), (lhs_batch, rhs_batch) = dimension_numbers
@@ -54,7 +58,11 @@ def dot_general(lhs, rhs, dimension_numbers, precision=None, preferred_element_t
 
 
 def dot(lhs, rhs, *, dimension_numbers=None, precision=None, preferred_element_type=None, out_sharding=None):
-    """Vector-vector, matrix-vector, vector-matrix or matrix-matrix product; with dimension_numbers, dot_general."""
+    """Vector-vector, matrix-vector, vector-matrix or matrix-matrix product; with dimension_numbers, dot_general.
+
+    >>> lax.dot(jnp.array([[1., 2.], [3., 4.]]), jnp.array([1., 10.]))
+    Array([21., 43.], dtype=float32)
+    """
     if dimension_numbers is None:
         x, y = aval_of(lhs), aval_of(rhs)
         if not (1 <= x.ndim <= 2 and 1 <= y.ndim <= 2 and x.shape[-1] == y.shape[0]):
@@ -66,7 +74,11 @@ def dot(lhs, rhs, *, dimension_numbers=None, precision=None, preferred_element_t
 
 
 def batch_matmul(lhs, rhs, precision=None):
-    """Matrix product over the last two axes; all leading axes are batch axes and must be equal."""
+    """Matrix product over the last two axes; all leading axes are batch axes and must be equal.
+
+    >>> lax.batch_matmul(jnp.ones((5, 2, 3)), jnp.ones((5, 3, 4))).shape
+    (5, 2, 4)
+    """
     x, y = aval_of(lhs), aval_of(rhs)
     if min(x.ndim, y.ndim) < 2:
         raise ValueError(f"Arguments to batch_matmul must be at least 2D, got {x.ndim}, {y.ndim}")
@@ -90,6 +102,13 @@ def ragged_dot_general(lhs, rhs, group_sizes, ragged_dot_dimension_numbers, prec
     A free ragged axis meets slice g of rhs's group axis in group g (rows past the last group give zero); a
     contracted one is summed group by group, and the result gains a leading group axis; along a batch axis
     the groups make no difference.  Needs memory for one masked copy of lhs for each group.
+
+    >>> numbers = lax.RaggedDotDimensionNumbers((((1,), (1,)), ((), ())), [0], [0])
+    >>> rhs = jnp.array([[[1., 1.]], [[2., 2.]]]).transpose(0, 2, 1)
+    >>> lax.ragged_dot_general(jnp.ones((3, 2)), rhs, jnp.array([1, 2]), numbers)
+    Array([[2.],
+           [4.],
+           [4.]], dtype=float32)
     """
     if group_offset is not None:
         raise NotImplementedError("Unimplemented group_offset support.")
@@ -130,7 +149,14 @@ def _masked_groups(x, axis, group_sizes):
 
 def ragged_dot(lhs, rhs, group_sizes, precision=None, preferred_element_type=None, group_offset=None,
                out_sharding=None):
-    """Rows of lhs (m, k), cut into groups of `group_sizes` (g,), times the matrix of their group in rhs (g, k, n)."""
+    """Rows of lhs (m, k), cut into groups of `group_sizes` (g,), times the matrix of their group in rhs (g, k, n).
+
+    >>> rhs = jnp.array([[[1.], [1.]], [[2.], [2.]]])
+    >>> lax.ragged_dot(jnp.ones((3, 2)), rhs, jnp.array([1, 2]))
+    Array([[2.],
+           [4.],
+           [4.]], dtype=float32)
+    """
     numbers = RaggedDotDimensionNumbers((((1,), (1,)), ((), ())), (0,), (0,))
     out = ragged_dot_general(lhs, rhs, group_sizes, numbers, precision, preferred_element_type, group_offset)
     return laid(out, out_sharding, "lax.ragged_dot")
@@ -144,6 +170,9 @@ def scaled_dot(lhs, rhs, *, lhs_scale=None, rhs_scale=None, dimension_numbers=No
     A scale has the axes of its operand; along the contracted ones an element of it is for a block of 2 or more, and sizes
     divide.  None for `dimension_numbers` is a product of matrices, or of batches of them.  TypeError where axes or sizes do
     not fit.
+
+    >>> lax.scaled_dot(jnp.ones((2, 4)), jnp.ones((4, 3)), lhs_scale=jnp.full((2, 1), 2.)).shape
+    (2, 3)
     """
     rank = aval_of(lhs).ndim
     given = {"lhs": lhs, "rhs": rhs, "lhs_scale": lhs_scale, "rhs_scale": rhs_scale}
@@ -182,7 +211,11 @@ def _scaled(name, x, scale, contracted, dtype):
 # --- convolution ------------------------------------------------------------------------------------------------
 
 def padtype_to_pads(in_shape, window_shape, window_strides, padding):
-    """The (low, high) pads of each axis for 'SAME', 'SAME_LOWER' or 'VALID'.  RuntimeError for another string."""
+    """The (low, high) pads of each axis for 'SAME', 'SAME_LOWER' or 'VALID'.  RuntimeError for another string.
+
+    >>> lax.padtype_to_pads((8, 8), (3, 2), (1, 2), "SAME")
+    [(1, 1), (0, 0)]
+    """
     kind = padding.upper() if isinstance(padding, str) else padding
     if kind == "VALID":
         return [(0, 0)] * len(in_shape)
@@ -197,6 +230,9 @@ def conv_dimension_numbers(lhs_shape, rhs_shape, dimension_numbers):
     """ConvDimensionNumbers from None (batch, feature, spatial...), strings such as ('NHWC', 'HWIO', 'NHWC'), or itself.
 
     TypeError where the strings do not fit each other or the ranks.
+
+    >>> lax.conv_dimension_numbers((1, 8, 8, 2), (3, 3, 2, 6), ("NHWC", "HWIO", "NHWC"))
+    ConvDimensionNumbers(lhs_spec=(0, 3, 1, 2), rhs_spec=(3, 2, 0, 1), out_spec=(0, 3, 1, 2))
     """
     if isinstance(dimension_numbers, ConvDimensionNumbers):
         return ConvDimensionNumbers(*map(tuple, dimension_numbers))
@@ -310,6 +346,10 @@ def conv_general_dilated(lhs, rhs, window_strides, padding, lhs_dilation=None, r
     lhs is (batch, feature, *spatial), rhs (out feature, in feature / feature_group_count, *spatial) and the
     result (batch, feature, *spatial), unless `dimension_numbers` orders the axes otherwise.  `padding` is
     'SAME', 'SAME_LOWER', 'VALID' or a (low, high) pair for each spatial axis.
+
+    >>> image, kernel = jnp.ones((1, 8, 8, 3)), jnp.ones((3, 3, 3, 6))
+    >>> lax.conv_general_dilated(image, kernel, (2, 2), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC")).shape
+    (1, 4, 4, 6)
     """
     name = "conv_general_dilated"
     numbers = conv_dimension_numbers(aval_of(lhs).shape, aval_of(rhs).shape, dimension_numbers)
@@ -334,14 +374,23 @@ def conv_general_dilated(lhs, rhs, window_strides, padding, lhs_dilation=None, r
 
 
 def conv(lhs, rhs, window_strides, padding, precision=None, preferred_element_type=None):
-    """conv_general_dilated of (batch, feature, *spatial) and (out, in, *spatial) without dilation."""
+    """conv_general_dilated of (batch, feature, *spatial) and (out, in, *spatial) without dilation.
+
+    >>> lax.conv(jnp.array([[[1., 2., 3., 4.]]]), jnp.array([[[1., 10.]]]), (1,), "VALID")
+    Array([[[21., 32., 43.]]], dtype=float32)
+    """
     return conv_general_dilated(lhs, rhs, window_strides, padding, precision=precision,
                                 preferred_element_type=preferred_element_type)
 
 
 def conv_with_general_padding(lhs, rhs, window_strides, padding, lhs_dilation, rhs_dilation, precision=None,
                               preferred_element_type=None):
-    """conv_general_dilated of (batch, feature, *spatial) and (out, in, *spatial)."""
+    """conv_general_dilated of (batch, feature, *spatial) and (out, in, *spatial).
+
+    >>> x, kernel = jnp.array([[[1., 2., 3.]]]), jnp.array([[[1., 10.]]])
+    >>> lax.conv_with_general_padding(x, kernel, (1,), [(1, 0)], None, None)
+    Array([[[10., 21., 32.]]], dtype=float32)
+    """
     return conv_general_dilated(lhs, rhs, window_strides, padding, lhs_dilation, rhs_dilation, precision=precision,
                                 preferred_element_type=preferred_element_type)
 
@@ -367,6 +416,10 @@ def conv_transpose(lhs, rhs, strides, padding, rhs_dilation=None, dimension_numb
     Without `dimension_numbers` the axes are N, spatial, C and spatial, I, O.  `transpose_kernel` flips the
     kernel and exchanges its features, which makes this the gradient of a convolution.  Explicit pads are
     those of the dilated convolution, or with `use_consistent_padding` those of the convolution undone.
+
+    >>> image, kernel = jnp.ones((1, 4, 4, 2)), jnp.ones((3, 3, 2, 5))
+    >>> lax.conv_transpose(image, kernel, (2, 2), "SAME").shape
+    (1, 8, 8, 5)
     """
     ndim = aval_of(lhs).ndim
     if dimension_numbers is None:
@@ -395,7 +448,12 @@ def conv_transpose(lhs, rhs, strides, padding, rhs_dilation=None, dimension_numb
 
 def conv_general_dilated_patches(lhs, filter_shape, window_strides, padding, lhs_dilation=None, rhs_dilation=None,
                                  dimension_numbers=None, precision=None, preferred_element_type=None):
-    """The windows that a convolution sees, as features: channel by channel, each with its prod(filter_shape) values."""
+    """The windows that a convolution sees, as features: channel by channel, each with its prod(filter_shape) values.
+
+    >>> lax.conv_general_dilated_patches(jnp.arange(4.).reshape(1, 1, 4), (2,), (1,), "VALID")
+    Array([[[0., 1., 2.],
+            [1., 2., 3.]]], dtype=float32)
+    """
     filter_shape = _ints(filter_shape, "conv_general_dilated_patches filter_shape")
     x = aval_of(lhs)
     numbers = conv_dimension_numbers(x.shape, (1, 1, *filter_shape), dimension_numbers)
@@ -413,6 +471,10 @@ def conv_general_dilated_local(lhs, rhs, window_strides, padding, filter_shape, 
     """Convolution with a kernel of its own at each place.
 
     rhs is (out feature, in feature * prod(filter_shape), *spatial of the result), ordered by dimension_numbers.
+
+    >>> x, kernel = jnp.array([[[1., 2., 3.]]]), jnp.array([[[1., 0.], [10., 1.]]])
+    >>> lax.conv_general_dilated_local(x, kernel, (1,), "VALID", (2,))
+    Array([[[21.,  3.]]], dtype=float32)
     """
     numbers = conv_dimension_numbers(aval_of(lhs).shape, aval_of(rhs).shape, dimension_numbers)
     patches = conv_general_dilated_patches(lhs, filter_shape, window_strides, padding, lhs_dilation, rhs_dilation,

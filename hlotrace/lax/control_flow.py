@@ -107,6 +107,9 @@ def scan(f, init, xs=None, length=None, reverse=False, unroll=1, _split_transpos
       unroll: iterations written out in one step of the compiled loop (True: all of them).
     Returns: (final carry, ys stacked along a new leading axis).
     Raises: TypeError if the carry changes type, ValueError if lengths disagree.
+
+    >>> lax.scan(lambda total, x: (total + x, total * x), 0, jnp.arange(1, 5))
+    (Array(10, dtype=int32), Array([ 0,  2,  9, 24], dtype=int32))
     """
     if not callable(f):
         raise TypeError(f"lax.scan: f argument should be a callable, got {shown(f)}: it is lax.scan(f, init, xs)")
@@ -160,6 +163,9 @@ def while_loop(cond_fun, body_fun, init_val, *, max_steps=None):
     of `val`, and computes each step at most twice.  A loop that would need more steps ends there and gives no usable value:
     floats are NaN, and so are their derivatives, integers the least or, if unsigned, the largest of their dtype, bools True.
     Raises: TypeError if `cond_fun` does not give a boolean scalar or the value changes type.
+
+    >>> lax.while_loop(lambda x: x < 100, lambda x: x * 3, 1).item()
+    243
     """
     max_steps = check_steps("lax.while_loop", max_steps)
     for name, fun in (("cond_fun", cond_fun), ("body_fun", body_fun)):
@@ -204,6 +210,9 @@ def fori_loop(lower, upper, body_fun, init_val, *, unroll=None, max_steps=None):
     With Python integers as bounds the loop is a scan and can be differentiated in reverse; with traced bounds it is a while
     loop, which can where it has `max_steps`: see `while_loop`.  `unroll` (int or bool) needs known bounds.
     Raises: ValueError if known bounds need more than `max_steps` steps.
+
+    >>> lax.fori_loop(0, 5, lambda i, total: total + i, 0).item()
+    10
     """
     max_steps = check_steps("lax.fori_loop", max_steps)
     if not callable(body_fun):
@@ -326,6 +335,9 @@ def cond(pred, true_fun, false_fun, *operands, operand=_NONE_GIVEN, linear=None)
     None, is the same as one operand `x`.
     `pred` is a boolean scalar (numbers count as != 0); both functions must give the same structure, shapes
     and dtypes.  Under vmap with a mapped `pred` both are run, and the results selected.
+
+    >>> lax.cond(True, lambda x: x + 1, lambda x: x * 10, 4).item()
+    5
     """
     if linear is not None:
         raise NotImplementedError("lax.cond: linear, which JAX takes and no longer uses, is not taken here; leave it out")
@@ -359,6 +371,9 @@ def switch(index, branches, *operands, operand=_NONE_GIVEN):
     """`branches[index](*operands)`, `index` (an integer scalar) clamped to the range of branches.
 
     `operand=x`, which may be None, is the same as one operand `x`.
+
+    >>> lax.switch(1, [jnp.sin, jnp.square, jnp.negative], 3.0).item()
+    9.0
     """
     operands = _operands("lax.switch", operands, operand)
     if callable(branches) or not hasattr(branches, "__iter__"):
@@ -388,7 +403,11 @@ def switch(index, branches, *operands, operand=_NONE_GIVEN):
 
 
 def map(f, xs, *, batch_size=None):
-    """Apply `f` to each slice of `xs` along the leading axis, one after another (or `batch_size` at once)."""
+    """Apply `f` to each slice of `xs` along the leading axis, one after another (or `batch_size` at once).
+
+    >>> lax.map(lambda row: row.sum(), jnp.arange(6).reshape(2, 3))
+    Array([ 3, 12], dtype=int32)
+    """
     if batch_size is not None:
         return _batched_map(f, xs, operator.index(batch_size))
 

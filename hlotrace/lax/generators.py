@@ -13,6 +13,10 @@ def rng_bit_generator(key, shape, dtype="uint32", algorithm=RandomAlgorithm.RNG_
 
     The default algorithm differs between platforms; RNG_PHILOX and RNG_THREE_FRY are those of Salmon et al. (2011).
     Under vmap the first of the states makes the bits of all, as in JAX.  TypeError for other dtypes.
+
+    >>> after, bits = lax.rng_bit_generator(jnp.zeros(4, jnp.uint32), (2,), algorithm=lax.RandomAlgorithm.RNG_PHILOX)
+    >>> bits.shape, bits.dtype
+    ((2,), dtype('uint32'))
     """
     aval_of(key)
     if algorithm not in list(RandomAlgorithm):
@@ -27,6 +31,9 @@ def rng_uniform(a, b, shape):
     """Numbers of `shape`, uniform in [a, b), by a state that the device keeps: not the same at each call.
 
     a and b are scalars of one dtype, which the result has.  ValueError where they are not.
+
+    >>> lax.rng_uniform(0.0, 1.0, (3,)).shape
+    (3,)
     """
     aval_of(a), aval_of(b)
     return rng_uniform_p.bind(a, b, shape=canonical_shape(shape))

@@ -51,6 +51,9 @@ def slice(operand, start_indices, limit_indices, strides=None):
     """The elements at `start, start + stride, ...` below `limit` along each axis.
 
     All three are sequences of ints, one for each axis; TypeError unless 0 <= start <= limit <= size.
+
+    >>> lax.slice(jnp.arange(10), (1,), (8,), (3,))
+    Array([1, 4, 7], dtype=int32)
     """
     strides = None if strides is None else tuple(map(operator.index, strides))
     return slice_p.bind(operand, start_indices=tuple(map(as_size, start_indices)),
@@ -58,7 +61,12 @@ def slice(operand, start_indices, limit_indices, strides=None):
 
 
 def slice_in_dim(operand, start_index, limit_index, stride=1, axis=0):
-    """`slice` along one axis; None means from the start or to the end, negative indices count from the end."""
+    """`slice` along one axis; None means from the start or to the end, negative indices count from the end.
+
+    >>> lax.slice_in_dim(jnp.arange(6).reshape(2, 3), 1, None, axis=1)
+    Array([[1, 2],
+           [4, 5]], dtype=int32)
+    """
     shape = aval_of(operand).shape
     axis = canonical_axis(axis, len(shape))
     start, limit = (default if i is None else i + shape[axis] if i < 0 else i
@@ -69,7 +77,11 @@ def slice_in_dim(operand, start_index, limit_index, stride=1, axis=0):
 
 
 def index_in_dim(operand, index, axis=0, keepdims=True):
-    """The entry at static `index` along an axis.  IndexError where it is out of bounds."""
+    """The entry at static `index` along an axis.  IndexError where it is out of bounds.
+
+    >>> lax.index_in_dim(jnp.arange(6).reshape(2, 3), -1, axis=1, keepdims=False)
+    Array([2, 5], dtype=int32)
+    """
     shape = aval_of(operand).shape
     axis, index = canonical_axis(axis, len(shape)), operator.index(index)
     size = shape[axis]
@@ -134,6 +146,9 @@ def dynamic_slice(operand, start_indices, slice_sizes, *, allow_negative_indices
     """The window of `slice_sizes` that begins at `start_indices`, which may be traced.
 
     Negative starts count from the end; a window that sticks out is moved inside.
+
+    >>> lax.dynamic_slice(jnp.arange(10), (jnp.int32(3),), (4,))
+    Array([3, 4, 5, 6], dtype=int32)
     """
     starts = _starts("dynamic_slice", operand, start_indices, allow_negative_indices)
     slice_sizes = tuple(map(as_size, slice_sizes))
@@ -143,7 +158,12 @@ def dynamic_slice(operand, start_indices, slice_sizes, *, allow_negative_indices
 
 
 def dynamic_slice_in_dim(operand, start_index, slice_size, axis=0, *, allow_negative_indices=True):
-    """`dynamic_slice` along one axis."""
+    """`dynamic_slice` along one axis.
+
+    >>> lax.dynamic_slice_in_dim(jnp.arange(6).reshape(2, 3), 1, 2, axis=1)
+    Array([[1, 2],
+           [4, 5]], dtype=int32)
+    """
     shape = aval_of(operand).shape
     axis = canonical_axis(axis, len(shape))
     starts, sizes = [0] * len(shape), list(shape)
@@ -162,6 +182,9 @@ def dynamic_index_in_dim(operand, index, axis=0, keepdims=True, *, allow_negativ
     """The entry at `index`, which may be traced, along one axis.
 
     IndexError for an int out of bounds; a traced index reads the nearest entry.
+
+    >>> lax.dynamic_index_in_dim(jnp.arange(6).reshape(2, 3), 1, keepdims=False)
+    Array([3, 4, 5], dtype=int32)
     """
     axis = _checked_axis(operand, index, axis, allow_negative_indices)
     result = dynamic_slice_in_dim(operand, index, 1, axis, allow_negative_indices=allow_negative_indices)
@@ -169,7 +192,11 @@ def dynamic_index_in_dim(operand, index, axis=0, keepdims=True, *, allow_negativ
 
 
 def dynamic_update_slice(operand, update, start_indices, *, allow_negative_indices=True):
-    """`operand` with `update` written over the window that begins at `start_indices`, moved inside as needed."""
+    """`operand` with `update` written over the window that begins at `start_indices`, moved inside as needed.
+
+    >>> lax.dynamic_update_slice(jnp.zeros(5, int), jnp.array([1, 2]), (2,))
+    Array([0, 0, 1, 2, 0], dtype=int32)
+    """
     starts = _starts("dynamic_update_slice", operand, start_indices, allow_negative_indices)
     if state.check_bounds:
         _check_starts(aval_of(operand).shape, start_indices, starts, aval_of(update).shape, allow_negative_indices)
@@ -177,7 +204,11 @@ def dynamic_update_slice(operand, update, start_indices, *, allow_negative_indic
 
 
 def dynamic_update_slice_in_dim(operand, update, start_index, axis, *, allow_negative_indices=True):
-    """`dynamic_update_slice` along one axis."""
+    """`dynamic_update_slice` along one axis.
+
+    >>> lax.dynamic_update_slice_in_dim(jnp.zeros(5, int), jnp.array([1, 2]), 2, 0)
+    Array([0, 0, 1, 2, 0], dtype=int32)
+    """
     ndim = aval_of(operand).ndim
     starts = [0] * ndim
     starts[canonical_axis(axis, ndim)] = start_index
@@ -188,6 +219,10 @@ def dynamic_update_index_in_dim(operand, update, index, axis, *, allow_negative_
     """`operand` with `update` written at `index`, which may be traced, along one axis; `update` may lack that axis.
 
     IndexError for an int out of bounds; a traced index writes the nearest entry.
+
+    >>> lax.dynamic_update_index_in_dim(jnp.zeros((2, 2), int), jnp.array([1, 2]), 1, 0)
+    Array([[0, 0],
+           [1, 2]], dtype=int32)
     """
     ndim, shape = aval_of(operand).ndim, aval_of(update).shape
     axis = _checked_axis(operand, index, axis, allow_negative_indices)
@@ -221,6 +256,11 @@ def gather(operand, start_indices, dimension_numbers, slice_sizes, *, unique_ind
     vector counts along.  The operand's `operand_batching_dims` go together with the indices'
     `start_indices_batching_dims`.  For `mode` see `GatherScatterMode`; the default reads `fill_value` out of
     bounds.
+
+    >>> numbers = lax.GatherDimensionNumbers(offset_dims=(1,), collapsed_slice_dims=(0,), start_index_map=(0,))
+    >>> lax.gather(jnp.arange(6).reshape(3, 2), jnp.array([[2], [0]]), numbers, (1, 2))
+    Array([[4, 5],
+           [0, 1]], dtype=int32)
     """
     slice_sizes = tuple(map(as_size, slice_sizes))
     numbers, indices = _numbers(GatherDimensionNumbers, "gather", dimension_numbers), _indices("gather", start_indices)
@@ -231,7 +271,7 @@ def gather(operand, start_indices, dimension_numbers, slice_sizes, *, unique_ind
                          mode=GatherScatterMode.from_any(mode), fill_value=fill_value)
 
 
-def _scatter_function(name, effect):
+def _scatter_function(name, effect, result):
     primitive = getattr(_gather, f"{name}_p")
 
     def function(operand, scatter_indices, updates, dimension_numbers, *, indices_are_sorted=False,
@@ -249,20 +289,29 @@ def _scatter_function(name, effect):
     The last axis of `scatter_indices` holds the vectors, `scatter_dims_to_operand_dims` says which operand axis
     each entry counts along; the axes of `updates` in `update_window_dims` are the window without
     `inserted_window_dims`.  Windows out of bounds are dropped unless `mode` is CLIP.
+
+    >>> numbers = lax.ScatterDimensionNumbers((), (0,), (0,))
+    >>> lax.{name}(jnp.array([2, 3, 4]), jnp.array([[0], [2]]), jnp.array([3, 3]), numbers)
+    Array({result}, dtype=int32)
     """
     return function
 
 
-scatter = _scatter_function("scatter", "written over it")
-scatter_add = _scatter_function("scatter_add", "added to it")
-scatter_mul = _scatter_function("scatter_mul", "multiplied into it")
-scatter_min = _scatter_function("scatter_min", "joined by the minimum")
-scatter_max = _scatter_function("scatter_max", "joined by the maximum")
+scatter = _scatter_function("scatter", "written over it", "[3, 3, 3]")
+scatter_add = _scatter_function("scatter_add", "added to it", "[5, 3, 7]")
+scatter_mul = _scatter_function("scatter_mul", "multiplied into it", "[ 6,  3, 12]")
+scatter_min = _scatter_function("scatter_min", "joined by the minimum", "[2, 3, 3]")
+scatter_max = _scatter_function("scatter_max", "joined by the maximum", "[3, 3, 4]")
 
 
 def scatter_sub(operand, scatter_indices, updates, dimension_numbers, *, indices_are_sorted=False,
                 unique_indices=False, mode=None):
-    """`scatter_add` of the negated updates."""
+    """`scatter_add` of the negated updates.
+
+    >>> numbers = lax.ScatterDimensionNumbers((), (0,), (0,))
+    >>> lax.scatter_sub(jnp.zeros(3), jnp.array([[2], [2]]), jnp.array([1., 10.]), numbers)
+    Array([  0.,   0., -11.], dtype=float32)
+    """
     return scatter_add(operand, scatter_indices, neg(updates), dimension_numbers, mode=mode,
                        indices_are_sorted=indices_are_sorted, unique_indices=unique_indices)
 
@@ -272,6 +321,10 @@ def scatter_apply(operand, scatter_indices, func, dimension_numbers, *, update_s
     """`operand` with the elementwise `func` applied to each addressed element, once for each time it is addressed.
 
     `update_shape` is the shape that updates would have.  Not differentiable.
+
+    >>> numbers = lax.ScatterDimensionNumbers((), (0,), (0,))
+    >>> lax.scatter_apply(jnp.array([1., 2.]), jnp.array([[1], [1]]), lambda x: x * 10, numbers, update_shape=(2,))
+    Array([  1., 200.], dtype=float32)
     """
     aval = aval_of(operand)
     element = ShapedArray((), aval.dtype, aval.weak_type)
@@ -290,7 +343,12 @@ def scatter_apply(operand, scatter_indices, func, dimension_numbers, *, update_s
 
 
 def index_take(src, idxs, axes):
-    """The slices of `src` at positions `idxs` (one array for each of `axes`, all of one shape) along those axes."""
+    """The slices of `src` at positions `idxs` (one array for each of `axes`, all of one shape) along those axes.
+
+    >>> lax.index_take(jnp.arange(6).reshape(3, 2), (jnp.array([2, 0]),), (0,))
+    Array([[4, 5],
+           [0, 1]], dtype=int32)
+    """
     aval = aval_of(src)
     axes = tuple(canonical_axis(a, aval.ndim) for a in axes)
     columns = [reshape(i, (*aval_of(i).shape, 1)) for i in idxs]

@@ -50,12 +50,20 @@ def _axes(axis_name):
 
 
 def axis_size(axis_name):
-    """The number of devices (or mapped slices) along the axis, or along all axes of a tuple: a Python int."""
+    """The number of devices (or mapped slices) along the axis, or along all axes of a tuple: a Python int.
+
+    >>> jax.vmap(lambda x: x * lax.axis_size("i"), axis_name="i")(jnp.ones(3))
+    Array([3., 3., 3.], dtype=float32)
+    """
     return prod(_axes(axis_name)[1])
 
 
 def axis_index(axis_name):
-    """The position of this device (or slice) along the axis, an int32 scalar; along a tuple of axes, major first."""
+    """The position of this device (or slice) along the axis, an int32 scalar; along a tuple of axes, major first.
+
+    >>> jax.vmap(lambda x: x + lax.axis_index("i"), axis_name="i")(jnp.ones(3, int))
+    Array([1, 2, 3], dtype=int32)
+    """
     names, sizes, kinds = _axes(axis_name)
     index = None
     for name, size, kind in zip(names, sizes, kinds):
@@ -120,6 +128,9 @@ def psum(x, axis_name, *, axis_index_groups=None):
     """The sum over the devices along the axis, on each of them.  `x` is a pytree; booleans count as int32.
 
     Python numbers are multiplied by the number of devices: `psum(1, name)` is that number.
+
+    >>> jax.vmap(lambda x: x / lax.psum(x, "i"), axis_name="i")(jnp.array([1., 3.]))
+    Array([0.25, 0.75], dtype=float32)
     """
     names, sizes, kinds = _axes(axis_name)
     _, count = _groups("psum", axis_index_groups, names, sizes, kinds)
@@ -134,7 +145,11 @@ def psum(x, axis_name, *, axis_index_groups=None):
 
 
 def pmean(x, axis_name, *, axis_index_groups=None):
-    """The mean over the devices along the axis, on each of them."""
+    """The mean over the devices along the axis, on each of them.
+
+    >>> jax.vmap(lambda x: x - lax.pmean(x, "i"), axis_name="i")(jnp.array([1., 3.]))
+    Array([-1.,  1.], dtype=float32)
+    """
     names, sizes, kinds = _axes(axis_name)
     _, count = _groups("pmean", axis_index_groups, names, sizes, kinds)
 
@@ -153,12 +168,19 @@ def pmax(x, axis_name, *, axis_index_groups=None):
     """The largest over the devices along the axis, elementwise, on each of them.
 
     Its derivative is that of the elements that attain it, averaged.
+
+    >>> jax.vmap(lambda x: lax.pmax(x, "i"), axis_name="i")(jnp.array([1, 3]))
+    Array([3, 3], dtype=int32)
     """
     return _reduction("pmax", pmax_p, x, axis_name, axis_index_groups)
 
 
 def pmin(x, axis_name, *, axis_index_groups=None):
-    """The smallest over the devices along the axis, elementwise, on each of them."""
+    """The smallest over the devices along the axis, elementwise, on each of them.
+
+    >>> jax.vmap(lambda x: lax.pmin(x, "i"), axis_name="i")(jnp.array([1, 3]))
+    Array([1, 1], dtype=int32)
+    """
     return _reduction("pmin", pmin_p, x, axis_name, axis_index_groups)
 
 
@@ -176,6 +198,10 @@ def all_gather(x, axis_name, *, axis_index_groups=None, axis=0, tiled=False, to=
     """The values of all devices along the axis, on each of them, stacked in a new axis (or, `tiled`, concatenated).
 
     In a shard_map with check_vma=True the result counts as varying; `to="invarying"` says that it is not.
+
+    >>> jax.vmap(lambda x: lax.all_gather(x, "i"), axis_name="i")(jnp.array([1, 3]))
+    Array([[1, 3],
+           [1, 3]], dtype=int32)
     """
     names, sizes, kinds = _axes(axis_name)
     groups, size = _groups("all_gather", axis_index_groups, names, sizes, kinds)
@@ -215,6 +241,9 @@ def psum_scatter(x, axis_name, *, scatter_dimension=0, axis_index_groups=None, t
     """The sum over the devices along the axis, of which each keeps its own part along `scatter_dimension`.
 
     That dimension must have the size of the axis, and goes away; or, `tiled`, a multiple of it.
+
+    >>> jax.vmap(lambda x: lax.psum_scatter(x, "i"), axis_name="i")(jnp.array([[1, 2], [10, 20]]))
+    Array([11, 22], dtype=int32)
     """
     names, sizes, kinds = _axes(axis_name)
     groups, size = _groups("psum_scatter", axis_index_groups, names, sizes, kinds)
@@ -240,6 +269,10 @@ def all_to_all(x, axis_name, split_axis, concat_axis, *, axis_index_groups=None,
 
     `split_axis` must have the size of the axis: it goes away, and a new `concat_axis` of that size comes.  `tiled`: it is
     divided by that size, and `concat_axis`, one that is there, multiplied.
+
+    >>> jax.vmap(lambda x: lax.all_to_all(x, "i", 0, 0), axis_name="i")(jnp.array([[1, 2], [10, 20]]))
+    Array([[ 1, 10],
+           [ 2, 20]], dtype=int32)
     """
     names, sizes, kinds = _axes(axis_name)
     groups, size = _groups("all_to_all", axis_index_groups, names, sizes, kinds)
@@ -332,6 +365,9 @@ def ppermute(x, axis_name, perm):
 
     Along a tuple of axes positions count as `axis_index` does, the first axis being the major one.
     Raises ValueError where a source or a destination stands twice or does not exist.
+
+    >>> jax.vmap(lambda x: lax.ppermute(x, "i", [(0, 1), (1, 2)]), axis_name="i")(jnp.array([1, 2, 3]))
+    Array([0, 1, 2], dtype=int32)
     """
     names, sizes, kinds = _axes(axis_name)
     size = prod(sizes)
@@ -363,7 +399,11 @@ def _picked(x, axis_name, size, perm):
 
 
 def pshuffle(x, axis_name, perm):
-    """Device i gets the value of device `perm[i]`; `perm` holds each position once."""
+    """Device i gets the value of device `perm[i]`; `perm` holds each position once.
+
+    >>> jax.vmap(lambda x: lax.pshuffle(x, "i", [2, 0, 1]), axis_name="i")(jnp.array([1, 2, 3]))
+    Array([3, 1, 2], dtype=int32)
+    """
     if sorted(perm) != list(range(axis_size(axis_name))):
         raise ValueError(f"pshuffle: perm {list(perm)} must hold each position along {axis_name!r}, 0 to "
                          f"{axis_size(axis_name) - 1}, once")
@@ -371,7 +411,11 @@ def pshuffle(x, axis_name, perm):
 
 
 def pbroadcast(x, axis_name, source):
-    """The value of device `source`, on all devices along the axis: a sum in which the others are zero."""
+    """The value of device `source`, on all devices along the axis: a sum in which the others are zero.
+
+    >>> jax.vmap(lambda x: lax.pbroadcast(x, "i", 1), axis_name="i")(jnp.array([1, 2, 3]))
+    Array([2, 2, 2], dtype=int32)
+    """
     size = axis_size(axis_name)
     if not 0 <= source < size:
         raise ValueError(f"pbroadcast: source {source} is not a position along {axis_name!r}: 0 to {size - 1}")
@@ -380,7 +424,12 @@ def pbroadcast(x, axis_name, source):
 
 
 def pswapaxes(x, axis_name, axis, *, axis_index_groups=None):
-    """Exchange the named axis with axis number `axis`, which has its size."""
+    """Exchange the named axis with axis number `axis`, which has its size.
+
+    >>> jax.vmap(lambda x: lax.pswapaxes(x, "i", 0), axis_name="i")(jnp.array([[1, 2], [10, 20]]))
+    Array([[ 1, 10],
+           [ 2, 20]], dtype=int32)
+    """
     return all_to_all(x, axis_name, axis, axis, axis_index_groups=axis_index_groups)
 
 
@@ -388,6 +437,12 @@ def pcast(x, axis_name, *, to):
     """Values of a shard_map with check_vma=True, marked as varying over the axes; the derivative is a sum over devices.
 
     ValueError for a value that varies over one of them already.
+
+    >>> mesh = jax.make_mesh((1,), ("x",))
+    >>> f = lambda x: lax.psum(lax.pcast(x, "x", to="varying"), "x")
+    >>> f = jax.shard_map(f, mesh=mesh, in_specs=jax.P(), out_specs=jax.P())
+    >>> f(1.0).item()
+    1.0
     """
     if to != "varying":
         raise ValueError(f'pcast: to must be "varying", got {to!r}')
@@ -400,7 +455,13 @@ def pcast(x, axis_name, *, to):
 
 
 def pvary(x, axis_name):
-    """`pcast(x, axis_name, to="varying")`, for values that may vary over some of the axes."""
+    """`pcast(x, axis_name, to="varying")`, for values that may vary over some of the axes.
+
+    >>> mesh = jax.make_mesh((1,), ("x",))
+    >>> f = jax.shard_map(lambda x: lax.psum(lax.pvary(x, "x"), "x"), mesh=mesh, in_specs=jax.P(), out_specs=jax.P())
+    >>> f(1.0).item()
+    1.0
+    """
     names, _, kinds = _axes(axis_name)
     return tree.tree_map(lambda v: _varying(v, names, kinds), x)
 

@@ -23,6 +23,9 @@ def platform_dependent(*args, default=None, **per_platform):
     It is chosen when a program is lowered, so one trace serves all platforms, and what the others' functions do need have no
     lowering here.  All are traced, and must give the same structure, shapes and dtypes.
     Raises: NotImplementedError when lowered for a platform that has no function, where there is no `default`.
+
+    >>> lax.platform_dependent(2.0, cpu=jnp.sin, default=jnp.sin).item() == jnp.sin(2.0).item()
+    True
     """
     functions = {**per_platform, **({} if default is None else {None: default})}
     if not functions:
@@ -66,6 +69,12 @@ def composite(decomposition, name, version=0):
       name: with a name space, "my.gelu".
       version: a non-negative int.
     Raises: UnexpectedTracerError where the decomposition closes over a traced value.
+
+    >>> gelu = lax.composite(jax.nn.gelu, name="my.gelu")
+    >>> gelu(0.0).item()
+    0.0
+    >>> "stablehlo.composite" in jax.jit(gelu).lower(1.0).as_text()
+    True
     """
     if not callable(decomposition):
         raise TypeError(f"lax.composite: decomposition must be a function, got {shown(decomposition)}")

@@ -39,6 +39,9 @@ def associative_scan(fn, elems, reverse=False, axis=0):
 
     `fn(a, b)` combines pytrees of arrays along `axis` elementwise.  The recursion is that of Blelloch, "Prefix
     sums and their applications" (1990).
+
+    >>> lax.associative_scan(jnp.maximum, jnp.array([1, 3, 2, 5, 4]))
+    Array([1, 3, 3, 5, 5], dtype=int32)
     """
     if not callable(fn):
         raise TypeError(f"lax.associative_scan: fn argument should be callable, got {shown(fn)}: it is "

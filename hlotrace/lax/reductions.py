@@ -71,18 +71,19 @@ reduce_or = _reduction(reduce_or_p, "bitwise or", "[3, 7]")
 reduce_xor = _reduction(reduce_xor_p, "bitwise exclusive or", "[2, 2]")
 
 
-def _arg_reduction(primitive):
+def _arg_reduction(primitive, result):
     def function(operand, axis, index_dtype):
         axis = canonical_axis(axis, aval_of(operand).ndim)
         return primitive.bind(operand, axes=(axis,),
                               index_dtype=dtypes.check_user_dtype(index_dtype, primitive.name))
     function.__name__ = function.__qualname__ = primitive.name
     function.__doc__ = (f"The index ({primitive.name}) along `axis`, of dtype `index_dtype`.  The lowest one at a tie; "
-                        "the first NaN where there is one.")
+                        "the first NaN where there is one.\n\n"
+                        f">>> lax.{primitive.name}(jnp.array([2, 9, 1]), 0, int).item()\n{result}\n")
     return function
 
 
-argmax, argmin = _arg_reduction(argmax_p), _arg_reduction(argmin_p)
+argmax, argmin = _arg_reduction(argmax_p, 1), _arg_reduction(argmin_p, 2)
 
 
 # --- reductions by a function -----------------------------------------------------------------------------------
@@ -151,6 +152,10 @@ def reduce(operands, init_values, computation, dimensions, out_sharding=None):
     operands, init_values: pytrees of the same structure, of arrays and of scalars.
     computation: takes two pytrees of scalars (one scalar each for a single operand) and gives one.
     Addition, multiplication, max, min, and, or, xor are recognised and use their own primitives.
+
+    >>> lax.reduce(jnp.array([[1, 2], [3, 4]]), 0, lax.add, (1,))
+    Array([3, 7], dtype=int32)
+    >>> value, index = lax.reduce((jnp.array([3, 9]), jnp.arange(2)), (0, 0), lambda a, b: jax.tree.map(lax.max, a, b), (0,))
     """
     xs, inits, structure, jaxpr = _prepare("reduce", operands, init_values, computation)
     dimensions = canonical_axes(tuple(dimensions), aval_of(xs[0]).ndim, "dimensions")
@@ -183,7 +188,11 @@ def _window_parameters(shape, window_dimensions, window_strides, padding, base_d
 
 def reduce_window_shape_tuple(operand_shape, window_dimensions, window_strides, padding, base_dilation=None,
                               window_dilation=None):
-    """The shape of `reduce_window`'s results."""
+    """The shape of `reduce_window`'s results.
+
+    >>> lax.reduce_window_shape_tuple((8, 8), (2, 3), (2, 1), "VALID")
+    (4, 6)
+    """
     shape = tuple(operand_shape)
     return window.window_shape("reduce_window", shape, **_window_parameters(
         shape, window_dimensions, window_strides, padding, base_dilation, window_dilation))
@@ -195,6 +204,9 @@ def reduce_window(operand, init_value, computation, window_dimensions, window_st
 
     Operands and initial values are pytrees as in `reduce`; padding is 'SAME', 'VALID', 'SAME_LOWER' or (low, high)
     for each axis, and reads as the initial value.  Sums, max and min can be differentiated, other computations not.
+
+    >>> lax.reduce_window(jnp.array([1., 5., 2., 3.]), -jnp.inf, lax.max, (2,), (2,))
+    Array([5., 3.], dtype=float32)
     """
     xs, inits, structure, jaxpr = _prepare("reduce_window", operand, init_value, computation)
     params = _window_parameters(aval_of(xs[0]).shape, window_dimensions, window_strides, padding, base_dilation,
@@ -212,20 +224,20 @@ def reduce_window(operand, init_value, computation, window_dimensions, window_st
 
 # --- running reductions -----------------------------------------------------------------------------------------
 
-def _cumulative(primitive, what):
+def _cumulative(primitive, what, result):
     def function(operand, axis=0, reverse=False):
         return primitive.bind(operand, axis=canonical_axis(axis, aval_of(operand).ndim), reverse=bool(reverse))
     function.__name__ = function.__qualname__ = primitive.name
     function.__doc__ = (f"The running {what} along `axis`, from the end if `reverse`.  ValueError where there is no "
-                        "such axis.")
+                        f"such axis.\n\n>>> lax.{primitive.name}(jnp.array([2., 3., 1.]))\n{result}\n")
     return function
 
 
-cumsum = _cumulative(cumsum_p, "sum")
-cumprod = _cumulative(cumprod_p, "product")
-cummax = _cumulative(cummax_p, "maximum")
-cummin = _cumulative(cummin_p, "minimum")
-cumlogsumexp = _cumulative(cumlogsumexp_p, "log-sum-exp")
+cumsum = _cumulative(cumsum_p, "sum", "Array([2., 5., 6.], dtype=float32)")
+cumprod = _cumulative(cumprod_p, "product", "Array([2., 6., 6.], dtype=float32)")
+cummax = _cumulative(cummax_p, "maximum", "Array([2., 3., 3.], dtype=float32)")
+cummin = _cumulative(cummin_p, "minimum", "Array([2., 2., 1.], dtype=float32)")
+cumlogsumexp = _cumulative(cumlogsumexp_p, "log-sum-exp", "Array([2. , 3.31..., 3.40...], dtype=float32)")
 
 
 # --- sorting ----------------------------------------------------------------------------------------------------
@@ -235,6 +247,11 @@ def sort(operand, dimension=-1, is_stable=True, num_keys=1):
 
     The first `num_keys` arrays are compared, in order.  NaN comes last, -0.0 and 0.0 are equal, complex numbers
     go by real part, then by imaginary part.  A sequence of arrays gives a tuple.
+
+    >>> lax.sort(jnp.array([3, 1, 2]))
+    Array([1, 2, 3], dtype=int32)
+    >>> lax.sort((jnp.array([1, 0, 1]), jnp.array([5, 4, 3])), num_keys=2)
+    (Array([0, 1, 1], dtype=int32), Array([4, 3, 5], dtype=int32))
     """
     several = isinstance(operand, (tuple, list))
     operands = tuple(operand) if several else (operand,)
@@ -246,7 +263,11 @@ def sort(operand, dimension=-1, is_stable=True, num_keys=1):
 
 
 def sort_key_val(keys, values, dimension=-1, is_stable=True):
-    """`keys` in order along `dimension`, and `values` moved with them."""
+    """`keys` in order along `dimension`, and `values` moved with them.
+
+    >>> lax.sort_key_val(jnp.array([3, 1, 2]), jnp.array([30, 10, 20]))
+    (Array([1, 2, 3], dtype=int32), Array([10, 20, 30], dtype=int32))
+    """
     return sort((keys, values), dimension, is_stable)
 
 
@@ -278,6 +299,9 @@ def approx_max_k(operand, k, reduction_dimension=-1, recall_target=0.95, reducti
     A TPU finds the expected part `recall_target` of them, other devices all (Chern et al., "TPU-KNN", 2022).  With
     `aggregate_to_topk=False` they are not picked out of the more, in no order, that are found first.
     `reduction_input_size_override` is the size of the whole of which the operand is a part.
+
+    >>> lax.approx_max_k(jnp.array([1., 4., 3., 2.]), 2)
+    [Array([4., 3.], dtype=float32), Array([1, 2], dtype=int32)]
     """
     return _approximate(True, operand, k, reduction_dimension, recall_target, reduction_input_size_override,
                         aggregate_to_topk)
@@ -285,7 +309,11 @@ def approx_max_k(operand, k, reduction_dimension=-1, recall_target=0.95, reducti
 
 def approx_min_k(operand, k, reduction_dimension=-1, recall_target=0.95, reduction_input_size_override=-1,
                  aggregate_to_topk=True):
-    """[values, int32 indices] of about the k least elements along an axis, in ascending order.  See `approx_max_k`."""
+    """[values, int32 indices] of about the k least elements along an axis, in ascending order.  See `approx_max_k`.
+
+    >>> lax.approx_min_k(jnp.array([1., 4., 3., 2.]), 2)
+    [Array([1., 2.], dtype=float32), Array([0, 3], dtype=int32)]
+    """
     return _approximate(False, operand, k, reduction_dimension, recall_target, reduction_input_size_override,
                         aggregate_to_topk)
 

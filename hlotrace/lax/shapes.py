@@ -36,6 +36,10 @@ def full(shape, fill_value, dtype=None, *, sharding=None):
     """An array of one scalar.  Without `dtype`, it has the dtype and the weak type of `fill_value`.
 
     `sharding`, a Sharding or a Device, says where it lies; see `device_put`.
+
+    >>> lax.full((2, 3), 7)
+    Array([[7, 7, 7],
+           [7, 7, 7]], dtype=int32, weak_type=True)
     """
     shape = canonical_shape(shape, "lax.full: shape")
     if _shape_of("full", fill_value) != ():
@@ -61,6 +65,9 @@ def full_like(x, fill_value, dtype=None, shape=None, sharding=None):
 
     `sharding`, a Sharding or a Device, says where it lies; see `device_put`.  Without it the result lies where `x` does, if
     that is committed and no other shape is asked for.
+
+    >>> lax.full_like(jnp.zeros(3), 2)
+    Array([2., 2., 2.], dtype=float32)
     """
     weak = False
     if sharding is None and type(x) is ArrayImpl and x._committed and (shape is None or tuple(shape) == x.shape):
@@ -74,19 +81,32 @@ def full_like(x, fill_value, dtype=None, shape=None, sharding=None):
 
 
 def empty(shape, dtype, *, out_sharding=None):
-    """An array of no particular values (zeros)."""
+    """An array of no particular values (zeros).
+
+    >>> lax.empty((2,), jnp.float32)
+    Array([0., 0.], dtype=float32)
+    """
     shape, dtype = canonical_shape(shape, "lax.empty: shape"), dtypes.check_user_dtype(dtype, "empty")
     return made(lambda: full(shape, 0, dtype), _bytes(shape, dtype), "lax.empty", out_sharding=out_sharding)
 
 
 def iota(dtype, size):
-    """0, 1, ..., size - 1."""
+    """0, 1, ..., size - 1.
+
+    >>> lax.iota(jnp.int32, 4)
+    Array([0, 1, 2, 3], dtype=int32)
+    """
     return broadcasted_iota(dtype, (static_int(size, "size", "; lax.broadcasted_iota takes a shape and the axis that "
                                                              "counts"),), 0)
 
 
 def broadcasted_iota(dtype, shape, dimension, *, out_sharding=None):
-    """An array of `shape` that counts 0, 1, ... along `dimension`."""
+    """An array of `shape` that counts 0, 1, ... along `dimension`.
+
+    >>> lax.broadcasted_iota(jnp.int32, (2, 3), 1)
+    Array([[0, 1, 2],
+           [0, 1, 2]], dtype=int32)
+    """
     dtype, shape = dtypes.check_user_dtype(dtype, "iota"), canonical_shape(shape, "iota: shape")
     return made(lambda: iota_p.bind(dtype=dtype, shape=shape, dimension=operator.index(dimension)), _bytes(shape, dtype),
                 "lax.broadcasted_iota", out_sharding=out_sharding)
@@ -113,7 +133,12 @@ def broadcast_shapes(*shapes):
 
 
 def broadcast_in_dim(operand, shape, broadcast_dimensions, *, out_sharding=None):
-    """`operand` repeated to `shape`; its axis i becomes axis broadcast_dimensions[i] of the result, in any order."""
+    """`operand` repeated to `shape`; its axis i becomes axis broadcast_dimensions[i] of the result, in any order.
+
+    >>> lax.broadcast_in_dim(jnp.array([1, 2]), (2, 3), (0,))
+    Array([[1, 1, 1],
+           [2, 2, 2]], dtype=int32)
+    """
     rank, dimensions = len(_shape_of("broadcast_in_dim", operand)), tuple(map(operator.index, broadcast_dimensions))
     order = sorted(range(len(dimensions)), key=dimensions.__getitem__)
     if len(dimensions) == rank and order != list(range(rank)):
@@ -123,7 +148,12 @@ def broadcast_in_dim(operand, shape, broadcast_dimensions, *, out_sharding=None)
 
 
 def broadcast(operand, sizes, *, out_sharding=None):
-    """`operand` repeated along new leading axes of `sizes`."""
+    """`operand` repeated along new leading axes of `sizes`.
+
+    >>> lax.broadcast(jnp.array([1, 2]), (2,))
+    Array([[1, 2],
+           [1, 2]], dtype=int32)
+    """
     sizes, shape = tuple(sizes), _shape_of("broadcast", operand)
     out = broadcast_in_dim(operand, (*sizes, *shape), range(len(sizes), len(sizes) + len(shape)))
     return laid(out, out_sharding, "lax.broadcast")
@@ -143,12 +173,21 @@ def broadcast_like(arr, like_arr):
 
 
 def broadcast_to_rank(x, rank):
-    """`x` with leading axes of size 1, so that it has at least `rank` axes."""
+    """`x` with leading axes of size 1, so that it has at least `rank` axes.
+
+    >>> lax.broadcast_to_rank(jnp.array([1, 2]), 3).shape
+    (1, 1, 2)
+    """
     return expand_dims(x, range(rank - len(_shape_of("broadcast_to_rank", x))))
 
 
 def tile(operand, reps):
-    """`operand` repeated reps[i] times along axis i."""
+    """`operand` repeated reps[i] times along axis i.
+
+    >>> lax.tile(jnp.array([[1, 2]]), (2, 2))
+    Array([[1, 2, 1, 2],
+           [1, 2, 1, 2]], dtype=int32)
+    """
     shape, reps = _shape_of("tile", operand), canonical_shape(reps, "tile: reps")
     if len(reps) != len(shape):
         raise TypeError(f"tile: reps {reps} must have one entry for each axis of the operand of shape {shape}")
@@ -160,7 +199,13 @@ def tile(operand, reps):
 # --- reshaping --------------------------------------------------------------------------------------------------
 
 def reshape(operand, new_sizes, dimensions=None, *, out_sharding=None):
-    """The elements in row-major order, or in the order of the axes in `dimensions`, under another shape."""
+    """The elements in row-major order, or in the order of the axes in `dimensions`, under another shape.
+
+    >>> lax.reshape(jnp.array([[1, 2], [3, 4]]), (4,))
+    Array([1, 2, 3, 4], dtype=int32)
+    >>> lax.reshape(jnp.array([[1, 2], [3, 4]]), (4,), dimensions=(1, 0))
+    Array([1, 3, 2, 4], dtype=int32)
+    """
     shape = _shape_of("reshape", operand)
     if dimensions is not None and tuple(dimensions) != tuple(range(len(shape))):
         if sorted(dimensions) != list(range(len(shape))):
@@ -171,7 +216,11 @@ def reshape(operand, new_sizes, dimensions=None, *, out_sharding=None):
 
 
 def collapse(operand, start_dimension, stop_dimension=None):
-    """The axes from `start_dimension` up to `stop_dimension` (all the rest) as one axis."""
+    """The axes from `start_dimension` up to `stop_dimension` (all the rest) as one axis.
+
+    >>> lax.collapse(jnp.zeros((2, 3, 4)), 0, 2).shape
+    (6, 4)
+    """
     shape = _shape_of("collapse", operand)
     lo, hi, _ = slice(start_dimension, stop_dimension).indices(len(shape))
     if hi < lo:
@@ -180,7 +229,11 @@ def collapse(operand, start_dimension, stop_dimension=None):
 
 
 def expand_dims(array, dimensions):
-    """New axes of size 1, at `dimensions` of the result."""
+    """New axes of size 1, at `dimensions` of the result.
+
+    >>> lax.expand_dims(jnp.zeros((2, 3)), (0, 2)).shape
+    (1, 2, 1, 3)
+    """
     shape, dimensions = _shape_of("expand_dims", array), tuple(dimensions)
     rank = len(shape) + len(dimensions)
     new = canonical_axes(dimensions, rank)
@@ -190,13 +243,21 @@ def expand_dims(array, dimensions):
 
 
 def squeeze(array, dimensions):
-    """Without the axes `dimensions`, which must have size 1."""
+    """Without the axes `dimensions`, which must have size 1.
+
+    >>> lax.squeeze(jnp.zeros((1, 3, 1)), (0,)).shape
+    (3, 1)
+    """
     dimensions = canonical_axes(tuple(dimensions), len(_shape_of("squeeze", array)))
     return squeeze_p.bind(array, dimensions=tuple(sorted(dimensions))) if dimensions else array
 
 
 def transpose(operand, permutation):
-    """Axis i of the result is axis permutation[i] of the operand."""
+    """Axis i of the result is axis permutation[i] of the operand.
+
+    >>> lax.transpose(jnp.zeros((2, 3, 4)), (2, 0, 1)).shape
+    (4, 2, 3)
+    """
     shape, permutation = _shape_of("transpose", operand), tuple(map(operator.index, permutation))
     if permutation == tuple(range(len(shape))):
         return operand
@@ -204,7 +265,12 @@ def transpose(operand, permutation):
 
 
 def rev(operand, dimensions):
-    """The elements in reverse order along `dimensions`."""
+    """The elements in reverse order along `dimensions`.
+
+    >>> lax.rev(jnp.array([[1, 2], [3, 4]]), (1,))
+    Array([[2, 1],
+           [4, 3]], dtype=int32)
+    """
     _shape_of("rev", operand)
     dimensions = tuple(map(operator.index, dimensions))
     return rev_p.bind(operand, dimensions=dimensions) if dimensions else operand
@@ -213,7 +279,11 @@ def rev(operand, dimensions):
 # --- joining, splitting, padding --------------------------------------------------------------------------------
 
 def concatenate(operands, dimension):
-    """The operands one after another along `dimension`.  They have one dtype, and equal shapes but for that axis."""
+    """The operands one after another along `dimension`.  They have one dtype, and equal shapes but for that axis.
+
+    >>> lax.concatenate([jnp.array([1, 2]), jnp.array([3])], 0)
+    Array([1, 2, 3], dtype=int32)
+    """
     operands = list(operands)
     if not operands:
         raise ValueError("concatenate requires a non-empty sequence of arrays")
@@ -225,7 +295,12 @@ def concatenate(operands, dimension):
 
 
 def stack(operands, axis=0):
-    """The operands, of equal shapes, along a new axis."""
+    """The operands, of equal shapes, along a new axis.
+
+    >>> lax.stack([jnp.array([1, 2]), jnp.array([3, 4])], axis=1)
+    Array([[1, 3],
+           [2, 4]], dtype=int32)
+    """
     operands = list(operands)
     if not operands:
         raise ValueError("stack requires a non-empty sequence of arrays")
@@ -234,7 +309,11 @@ def stack(operands, axis=0):
 
 
 def split(operand, sizes, axis=0):
-    """A list of parts with `sizes` along `axis`; the sizes add up to that of the operand."""
+    """A list of parts with `sizes` along `axis`; the sizes add up to that of the operand.
+
+    >>> lax.split(jnp.arange(4), (1, 3))
+    [Array([0], dtype=int32), Array([1, 2, 3], dtype=int32)]
+    """
     shape, sizes = _shape_of("split", operand), canonical_shape(sizes, "split: sizes")
     axis = canonical_axis(axis, len(shape))
     if sum(sizes) != shape[axis]:
@@ -260,7 +339,11 @@ def unstack(x, axis=0):
 
 
 def pad(operand, padding_value, padding_config):
-    """Padding of `padding_value` by (low, high, interior) along each axis; negative low and high cut away."""
+    """Padding of `padding_value` by (low, high, interior) along each axis; negative low and high cut away.
+
+    >>> lax.pad(jnp.array([1, 2, 3]), 0, [(1, 2, 1)])
+    Array([0, 1, 0, 2, 0, 3, 0, 0], dtype=int32)
+    """
     _shape_of("pad", operand)
     if _shape_of("pad", padding_value) != ():
         raise ValueError(f"pad: padding_value must be a scalar, got shape {aval_of(padding_value).shape}")
@@ -271,7 +354,11 @@ def pad(operand, padding_value, padding_config):
 
 
 def optimization_barrier(operand, /):
-    """The same pytree of arrays; the compiler moves no computation across it."""
+    """The same pytree of arrays; the compiler moves no computation across it.
+
+    >>> lax.optimization_barrier((jnp.ones(2), 1))
+    (Array([1., 1.], dtype=float32), Array(1, dtype=int32, weak_type=True))
+    """
     leaves, structure = tree.tree_flatten(operand)
     for leaf in leaves:
         _shape_of("optimization_barrier", leaf)

@@ -63,6 +63,10 @@ def custom_linear_solve(matvec, b, solve, transpose_solve=None, symmetric=False,
       symmetric: the transposed system is the same; `solve` solves it.
     Returns: x like `b`, or (x, aux).
     Raises: ShapeError where a function gives another structure or shape.
+
+    >>> a = jnp.array([2., 4.])
+    >>> lax.custom_linear_solve(lambda x: a * x, jnp.array([2., 2.]), lambda matvec, b: b / a, symmetric=True)
+    Array([1. , 0.5], dtype=float32)
     """
     unknown = _Unknown("lax.custom_linear_solve", "b", b)
     product = unknown.trace(matvec, "matvec", matvec)
@@ -110,6 +114,12 @@ def custom_root(f, initial_guess, solve, tangent_solve, has_aux=False):
         `lambda g, y: y / g(1.0)`.
     Returns: x like `initial_guess`, or (x, aux).
     Raises: TypeError, ShapeError where a function gives another structure or shape.
+
+    >>> def newton(f, x):
+    ...     return lax.fori_loop(0, 10, lambda _, x: x - f(x) / jax.grad(f)(x), x)
+    >>> root = lambda a: lax.custom_root(lambda x: x * x - a, 1.0, newton, lambda g, y: y / g(1.0))
+    >>> jax.grad(root)(4.0).item()
+    0.25
     """
     unknown = _Unknown("lax.custom_root", "initial_guess", initial_guess)
     for path, aval in zip(tree.leaf_paths(unknown.tree), unknown.avals):
