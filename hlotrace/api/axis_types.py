@@ -3,6 +3,7 @@ import contextlib
 import functools
 
 from ..core import tree
+from ..core.boundary import folded
 from ..core.errors import did_you_mean, not_callable
 from ..sharding.mesh import current_mesh
 from ..sharding.spec import PartitionSpec
@@ -18,7 +19,7 @@ def _decorated(make):
     def begin(f=None, /, **options):
         if f is not None and not callable(f):
             raise not_callable(f)
-        return functools.partial(begin, **options) if f is None else functools.wraps(f)(make(f, **options))
+        return functools.partial(begin, **options) if f is None else functools.wraps(f)(folded(make(f, **options)))
     return begin
 
 

@@ -289,8 +289,8 @@ def concatenate(operands, dimension):
         raise ValueError("concatenate requires a non-empty sequence of arrays")
     ranks = {len(_shape_of("concatenate", x)) for x in operands}
     if len(ranks) > 1:
-        raise TypeError("Cannot concatenate arrays with different numbers of dimensions: got "
-                        f"{', '.join(str(aval_of(x).shape) for x in operands)}.")
+        raise errors.ShapeError("Cannot concatenate arrays with different numbers of dimensions: got "
+                                f"{', '.join(str(aval_of(x).shape) for x in operands)}.")
     return concatenate_p.bind(*operands, dimension=operator.index(dimension))
 
 

@@ -77,8 +77,8 @@ def _typ(x, y, *, window_strides, padding, lhs_dilation, rhs_dilation, dimension
     for what, values in (("window_strides", window_strides), ("padding", padding), ("lhs_dilation", lhs_dilation),
                          ("rhs_dilation", rhs_dilation)):
         if len(values) != len(windows):
-            raise ValueError(f"{name} window and {what} must have the same number of dimensions, but got "
-                             f"{len(windows)} and {len(values)}")
+            raise errors.ShapeError(f"{name} window and {what} must have the same number of dimensions, but got "
+                                    f"{len(windows)} and {len(values)}")
         if what != "padding" and any(v < 1 for v in values):
             raise ValueError(f"{name}: all elements of {what} must be positive, got {values}")
     _check_groups(name, [x.shape[i] for i in lhs_spec[:2]], [y.shape[i] for i in rhs_spec[:2]], feature_group_count,

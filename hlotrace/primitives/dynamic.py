@@ -4,6 +4,7 @@ Mapped over different corners they are a gather and a scatter.
 """
 import functools
 
+from ..core import errors
 from ..core.axes import inserted
 from .common import (
     Primitive,
@@ -25,8 +26,8 @@ from .slicing import concatenate_p
 
 def _check_starts(name, x, starts, sizes, what):
     if len(starts) != x.ndim or len(sizes) != x.ndim:
-        raise TypeError(f"{name}: start_indices ({len(starts)} entries) and {what} {tuple(sizes)} must have one entry "
-                        f"for each axis of the operand of shape {x.shape}")
+        raise errors.ShapeError(f"{name}: start_indices ({len(starts)} entries) and {what} {tuple(sizes)} must have one "
+                                f"entry for each axis of the operand of shape {x.shape}")
     for d, (size, bound) in enumerate(zip(sizes, x.shape)):
         if not 0 <= size <= bound:
             raise TypeError(f"{name}: axis {d}: {what} {tuple(sizes)} must be at most the operand shape {x.shape}, "

@@ -4,6 +4,7 @@ Their rules use each other only, and all rules above use them: `Mapped` is a pri
 """
 import functools
 
+from ..core import errors
 from ..core.axes import AxisMap, AxisRule, inserted, plan, renumbered, same_axes
 from ..core.config import config
 from .common import (
@@ -75,8 +76,8 @@ def _broadcast_typ(x, *, shape, broadcast_dimensions):
                         f"each of the {x.ndim} axes of the operand of shape {x.shape}")
     for i, d in enumerate(broadcast_dimensions):
         if not 0 <= d < len(shape):
-            raise ValueError(f"broadcast_in_dim: broadcast_dimensions {broadcast_dimensions} names axis {d}, but the "
-                             f"result shape is {shape}")
+            raise errors.ShapeError(f"broadcast_in_dim: broadcast_dimensions {broadcast_dimensions} names axis {d}, but the "
+                                    f"result shape is {shape}")
         if x.shape[i] != 1 and x.shape[i] != shape[d]:
             raise TypeError(f"broadcast_in_dim: operand axis {i} of size {x.shape[i]} (shape {x.shape}) does not fit "
                             f"result axis {d} of size {shape[d]} (shape {shape}): it must be 1 or equal")
@@ -131,8 +132,8 @@ def broadcast_axis(x, size, position):
 
 def _reshape_typ(x, *, new_sizes, dimensions=None):
     if prod(new_sizes) != x.size:
-        raise TypeError(f"cannot reshape array of shape {x.shape} (size {x.size}) into shape {tuple(new_sizes)} "
-                        f"(size {prod(new_sizes)}): the sizes must multiply to {x.size}")
+        raise errors.ShapeError(f"cannot reshape array of shape {x.shape} (size {x.size}) into shape {tuple(new_sizes)} "
+                                f"(size {prod(new_sizes)}): the sizes must multiply to {x.size}")
     return ShapedArray(new_sizes, x.dtype, x.weak_type)
 
 

@@ -39,8 +39,8 @@ rev_p = structural(
 def _slice_typ(x, *, start_indices, limit_indices, strides):
     strides = strides or (1,) * x.ndim
     if not len(start_indices) == len(limit_indices) == len(strides) == x.ndim:
-        raise TypeError(f"slice: start_indices {start_indices}, limit_indices {limit_indices} and strides {strides} "
-                        f"must each have one entry for each axis of the operand of shape {x.shape}")
+        raise errors.ShapeError(f"slice: start_indices {start_indices}, limit_indices {limit_indices} and strides {strides} "
+                                f"must each have one entry for each axis of the operand of shape {x.shape}")
     for i, (lo, hi, step, size) in enumerate(zip(start_indices, limit_indices, strides, x.shape)):
         if not 0 <= lo <= hi <= size or step <= 0:
             raise TypeError(f"slice: axis {i}: start {lo}, limit {hi}, stride {step} do not satisfy 0 <= start <= "

@@ -1,6 +1,7 @@
 """Reductions over sliding windows: sum, max, min, a user's program; the derivatives of max and min pooling."""
 import functools
 
+from ..core import errors
 from ..core.axes import same_axes
 from ..core.dimension import max_dim
 from .common import ShapedArray, dtypes, first_operand_jvp, kind_of, scalar, shape_of
@@ -19,11 +20,10 @@ def window_shape(name, shape, window_dimensions, window_strides, padding, base_d
                  base_dilation=base_dilation, window_dilation=window_dilation)
     for key, value in given.items():
         if len(value) != len(shape):
-            raise TypeError(f"{name} got the wrong number of {key} for operand: got operand shape {shape} with "
-                            f"{key} {value}; give one for each axis, 1 where the window is not to reach")
-        least = 0 if key == "window_dimensions" else 1
-        if key != "padding" and any(v < least for v in value):
-            raise TypeError(f"{name} {key} must have every element be at least {least}, got {value}")
+            raise errors.ShapeError(f"{name} got the wrong number of {key} for operand: got operand shape {shape} with "
+                                    f"{key} {value}; give one for each axis, 1 where the window is not to reach")
+        if key != "padding" and any(v < 1 for v in value):
+            raise TypeError(f"{name} {key} must have every element be at least 1, got {value}")
     sizes = (dilated(n, d) + lo + hi for n, d, (lo, hi) in zip(shape, base_dilation, padding))
     windows = (dilated(w, d) for w, d in zip(window_dimensions, window_dilation))
     return tuple(max_dim((n - w) // s + 1, 0) for n, w, s in zip(sizes, windows, window_strides))

@@ -490,3 +490,40 @@ def batched_product_of_batches():
 @mistake(TypeError, "lax.full", "(3,)", "fill_value", advice="jnp.broadcast_to")
 def filling_with_an_array():
     return lax.full((2, 3), jnp.ones(3))  # <-
+
+
+@mistake(TypeError, "lax.polynomial", "(3,)", "(2, 3)", advice="give scalars or arrays of its rank")
+def polynomial_of_matrices():
+    return lax.polynomial(jnp.ones(3), [1.0, jnp.ones((2, 3))])  # <-
+
+
+@mistake(ValueError, "lax.unstack", "axis 2", advice="-2 <= axis < 2")
+def unstacked_along_no_axis():
+    return lax.unstack(jnp.ones((2, 3)), 2)  # <-
+
+
+@mistake(TypeError, "lax.mulhi", "float32", advice=".astype(int)")
+def high_half_of_floats():
+    x = jnp.ones(3)
+    return lax.mulhi(x, x)  # <-
+
+
+@mistake(ValueError, "lax.reshape", "x: float32[2,3]", "(-1,)", advice="non-negative")
+def reshape_to_what_is_left():
+    x = jnp.ones((2, 3))
+    return lax.reshape(x, (-1,))  # <-
+
+
+@mistake(TypeError, "lax.ragged_all_to_all", "send_sizes", "float32[2]", advice="must be integers")
+def ragged_exchange_of_sizes_that_are_floats():
+    starts = jnp.arange(2)
+    sizes = starts * 0.5
+
+    def exchange(x):
+        return lax.ragged_all_to_all(x, x, starts, sizes, starts, starts, axis_name="i")  # <-
+    return jax.vmap(exchange, axis_name="i")(jnp.ones((2, 3)))
+
+
+@mistake(ValueError, "smap", advice="set_mesh(mesh)")
+def smap_without_a_mesh():
+    return jax.smap(jnp.sin, in_axes=0, out_axes=0, axis_name="x")(jnp.ones(3))  # <-
