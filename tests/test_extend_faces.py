@@ -7,7 +7,7 @@ import pytest
 import hlotrace as jax
 import hlotrace.numpy as jnp
 from hlotrace import api_util, lax
-from hlotrace.extend import linear_util, source_info_util
+from hlotrace.extend import backend, linear_util, source_info_util
 from hlotrace.extend import mlir as extend_mlir
 from hlotrace.extend import sharding as xla_sharding
 from hlotrace.extend.core import AbstractToken, Primitive, Token, eval_jaxpr, primitives
@@ -127,6 +127,15 @@ def test_functions_in_steps_are_remembered():
     assert [traced(shifted(f, by), 1) for by in (1, 1, 2)] == [20, 20, 30] and len(calls) == 2
     with pytest.raises(NotImplementedError, match="explain"):
         linear_util.cache(traced, explain=print)
+
+
+def test_options_of_compilers():
+    options = backend.get_compile_options(1, 2, jax.devices()[:2], {"xla_cpu_enable_fast_math": False})
+    assert (options.num_replicas, options.num_partitions) == (1, 2)
+    assert backend.get_compile_options(1, 1).num_partitions == 1 and backend.backend_xla_version() is None
+    for options, error in (({"device_assignment": [0, 1, 2]}, ValueError), ({"fdo_profile": b"x"}, NotImplementedError)):
+        with pytest.raises(error, match="get_compile_options"):
+            backend.get_compile_options(1, 2, **options)
 
 
 def test_where_operations_stand():

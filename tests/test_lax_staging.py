@@ -71,6 +71,14 @@ def test_broadcast_like_and_unstack():
             bad()
 
 
+def test_a_python_number_takes_the_dtype_of_the_array_beside_it():
+    for dtype in ("float16", "bfloat16", "float32", "complex64"):
+        assert lax.add(jnp.ones(2, dtype), 2).dtype == lax.mul(0.5, jnp.ones(2, dtype)).dtype == dtype
+    for x, y in ((jnp.ones(2, int), 1.5), (1, 1.5), (jnp.ones(2), np.float16(1))):
+        with pytest.raises(TypeError, match="same dtypes"):
+            lax.add(x, y)
+
+
 def test_products_of_another_dtype():
     assert lax.mul(np.int8([100]), np.int8([100]), out_dtype="int32").tolist() == [10000]
     assert lax.mul(jnp.ones(2, "bfloat16"), 3, out_dtype="float32").dtype == "float32"

@@ -202,18 +202,26 @@ def device_assignment(ids):
 
 def compile_options(devices, overrides=None, effort=None, memory_effort=None, profile_version=0):
     """CompileOptions for one partition on each of `devices`; `overrides` are XLA flags by name, the others XLA's if None."""
-    options = CompileOptions()
+    options = new_compile_options(1, len(devices), [[device.id for device in devices]], overrides)
     build = options.executable_build_options
-    options.num_replicas = build.num_replicas = 1
-    options.num_partitions = build.num_partitions = len(devices)
-    build.use_spmd_partitioning = build.use_shardy_partitioner = len(devices) > 1
-    options.device_assignment = device_assignment([[device.id for device in devices]])
     if effort is not None:
         build.optimization_level = effort
     if memory_effort is not None:
         build.memory_fitting_level = memory_effort
     if profile_version:
         options.profile_version = profile_version
+    return options
+
+
+def new_compile_options(replicas, partitions, ids, overrides=None):
+    """CompileOptions for devices with these `ids`, [replica][partition], or for any where that is None."""
+    options = CompileOptions()
+    build = options.executable_build_options
+    options.num_replicas = build.num_replicas = replicas
+    options.num_partitions = build.num_partitions = partitions
+    build.use_spmd_partitioning = build.use_shardy_partitioner = partitions > 1
+    if ids is not None:
+        options.device_assignment = device_assignment(ids)
     if overrides:
         options.env_option_overrides = list(overrides.items())
     return options
