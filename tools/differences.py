@@ -210,7 +210,7 @@ ON_PURPOSE = [
 # (class, JAX's attributes that its objects lack, why)
 LACKING = [
     ("Array", "device_buffer device_buffers", "JAX refuses them too: `addressable_data(0)`, `addressable_shards`"),
-    ("Array", "traceback unsafe_raw_buffer", "of jaxlib's arrays; here an array holds a buffer, and knows no line"),
+    ("Array", "unsafe_raw_buffer", "of jaxlib's arrays; here an array holds a buffer"),
     ("custom_vjp", "defremat defremat_with_logs defvjp_with_accums defvjp_with_logs",
      "accumulators and logs of JAX's own backward pass"),
     ("stages.Traced", "physicalize", "keys become words where a program is lowered"),
