@@ -5,6 +5,7 @@ import pytest
 import hlotrace as jax
 import hlotrace.numpy as jnp
 from hlotrace import lax
+from hlotrace.experimental.serialize_executable import deserialize_and_load, serialize
 from hlotrace.sharding import (
     AbstractDevice,
     AbstractMesh,
@@ -98,7 +99,7 @@ def test_stages_say_what_is_donated_and_closed_over():
     table = jnp.arange(3.0)
     traced = jax.jit(lambda x, y: {"a": x * 2 + table.sum()}, donate_argnums=0).trace(1.0, y=2.0)
     lowered = traced.lower()
-    for stage in (traced, lowered, lowered.compile()):
+    for stage in (traced, lowered, lowered.compile(), deserialize_and_load(*serialize(lowered.compile()))):
         (first,), rest = stage.args_info
         assert stage.donate_argnums == (0,) and first == jax.stages.ArgInfo(first._aval, True) and not rest["y"].donated
         assert first.shape == () and first.dtype == "float32"

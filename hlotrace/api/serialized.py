@@ -64,5 +64,5 @@ class Loaded(Compiled):
         self._lowered = SimpleNamespace(
             in_tree=in_tree, out_tree=out_tree, fun_name=more["name"], _traced=traced, _kept=more["kept"], _consts=consts,
             out_info=out_tree.unflatten([struct_of(a) for a in more["outs"]]), in_avals=in_tree.unflatten(more["ins"]),
-            _stage=SimpleNamespace(_flat=flat))
+            _stage=SimpleNamespace(_flat=flat), _donated_leaves=[more["kept"][i - len(consts)] for i in more["donated"]])
         self._call = call_of(executable, more["where"], more["asked"], traced, fixed=False)
