@@ -78,7 +78,7 @@ NAMES = {       # a module, as "numpy", or "Array": names
     "extend": (
         "lowering pallas xla"),
     "extend.backend": (
-        "backend_xla_version clear_backends get_compile_options register_backend_cache register_backend_factory"),
+        "clear_backends register_backend_cache register_backend_factory"),
     "extend.core": (
         "TraceTag create_call_primitive eval_jaxpr_transpose register_call_primitive_rules"),
     "extend.core.primitives": (
