@@ -12,7 +12,7 @@ from tests.derivatives import check_derivatives
 SINC = lambda x: math.sin(math.pi * x) / (math.pi * x) if x else 1.
 CUBIC = lambda a: lambda x: ((a + 2) * x ** 3 - (a + 3) * x ** 2 + 1 if x < 1 else
                              a * (x ** 3 - 5 * x ** 2 + 8 * x - 4) if x < 2 else 0)
-KERNELS = {"linear": lambda x: max(1 - x, 0), "cubic": CUBIC(-0.5), "cubic-pytorch": CUBIC(-0.75),
+KERNELS = {"linear": lambda x: max(1 - x, 0), "cubic": CUBIC(-0.5), "cubic-pytorch": CUBIC(-0.5),
            "lanczos3": lambda x: SINC(x) * SINC(x / 3) * (x < 3), "lanczos5": lambda x: SINC(x) * SINC(x / 5) * (x < 5)}
 METHODS = [*KERNELS, "area"]
 
@@ -22,6 +22,10 @@ def weights(old, new, scale, translation, method, antialias):
     rows, step = np.zeros((new, old)), 1 / scale
     for i in range(new):
         middle = (i + 0.5 - translation) * step
+        if method == "cubic-pytorch" and not antialias:
+            for j in range(-50, 50):
+                rows[i, min(max(j, 0), old - 1)] += CUBIC(-0.75)(abs(middle - j - 0.5))
+            continue
         if not 0 <= middle <= old:
             continue
         for j in range(old):

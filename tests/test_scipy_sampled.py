@@ -33,6 +33,8 @@ def test_coordinates():
         got = map_coordinates(jnp.array([2, 5, 8, 3], dtype), c, 1)
         assert got.dtype == dtype
         np.testing.assert_allclose(got.astype("complex64"), [3.8, 5.75, 0.3] if dtype[0] in "bc" else [4, 6, 0], rtol=5e-3)
+    halves = map_coordinates(jnp.arange(4), [np.array([0.5, 1.5, 2.5, -0.5])], 0, "nearest")
+    np.testing.assert_array_equal(halves, [1, 2, 3, 0])
     for mode in MODES:
         np.testing.assert_allclose(map_coordinates(jnp.ones(1), [np.array([-2., 0, 3])], 1, mode, 1.), 1)
     np.testing.assert_allclose(map_coordinates(X, [1.5, np.array([0, 2])], 1), (X[1] + X[2])[[0, 2]] / 2, rtol=1e-6)

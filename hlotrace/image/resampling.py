@@ -22,8 +22,9 @@ class ResizeMethod(enum.Enum):
     """How the pixels of an image become those of another; functions take a member or one of its names.
 
     NEAREST 'nearest'; LINEAR 'linear', 'bilinear', 'trilinear', 'triangle'; CUBIC 'cubic', 'bicubic', 'tricubic': the
-    kernel of Keys with a = -0.5; CUBIC_PYTORCH 'cubic-pytorch': with a = -0.75; LANCZOS3 'lanczos3'; LANCZOS5 'lanczos5';
-    AREA 'area': the mean of the pixels that one covers.
+    kernel of Keys with a = -0.5; CUBIC_PYTORCH 'cubic-pytorch': as PyTorch does it, without antialias with a = -0.75, and
+    the image going on with its edges; LANCZOS3 'lanczos3'; LANCZOS5 'lanczos5'; AREA 'area': the mean of the pixels that
+    one covers.
     """
     NEAREST = 0
     LINEAR = 1
@@ -58,13 +59,21 @@ def _lanczos(radius):
 
 _KERNELS = {        # the weight of a pixel at a distance x >= 0
     ResizeMethod.LINEAR: lambda x: jnp.maximum(1 - x, 0), ResizeMethod.CUBIC: _cubic(-0.5),
-    ResizeMethod.CUBIC_PYTORCH: _cubic(-0.75), ResizeMethod.LANCZOS3: _lanczos(3), ResizeMethod.LANCZOS5: _lanczos(5)}
+    ResizeMethod.CUBIC_PYTORCH: _cubic(-0.5), ResizeMethod.LANCZOS3: _lanczos(3), ResizeMethod.LANCZOS5: _lanczos(5)}
+
+
+def _bordered(place, old):
+    """Rows of sum 1 where the first and the last pixel go on outside."""
+    weights = _cubic(-0.75)(abs(jnp.clip(place, -2, old + 1) - jnp.arange(-4, old + 4, dtype=place.dtype)))
+    return weights[:, 4:-4].at[:, 0].add(weights[:, :4].sum(1)).at[:, -1].add(weights[:, -4:].sum(1))
 
 
 def _weights(old, new, scale, translation, method, antialias):
     """The matrix (new, old): 0 for pixels whose middle comes from outside of the image, else rows of sum 1."""
     step = 1 / scale
     middle = ((jnp.arange(new, dtype=scale.dtype) + 0.5 - translation) * step)[:, None]
+    if method is ResizeMethod.CUBIC_PYTORCH and not antialias:
+        return _bordered(middle - 0.5, old)
     pixels = jnp.arange(old, dtype=scale.dtype)
     if method is ResizeMethod.AREA:
         half = abs(step) / 2

@@ -2,6 +2,7 @@
 import functools
 import itertools
 
+from .. import lax
 from .. import numpy as jnp
 from ..api.composite import composite
 from ..core import dtypes
@@ -55,7 +56,7 @@ def _interpolated(x, coordinates, cval, *, order, mode):
     axes = []       # for each, the neighbours of a place: (index, is it inside?, weight)
     for c, n in zip(coordinates, x.shape):
         c = c.astype(jnp.promote_types(c.dtype, "float32"))
-        low = jnp.round(c) if order == 0 else jnp.floor(c)
+        low = lax.round(c) if order == 0 else jnp.floor(c)       # halves away from zero
         share = c - low
         neighbours = [(0, 1)] if order == 0 else [(0, 1 - share), (1, share)]
         found = []
@@ -72,7 +73,7 @@ def _interpolated(x, coordinates, cval, *, order, mode):
         for _, _, weight in corner:
             value = value * weight
         total = total + value
-    return (jnp.round(total) if not dtypes.is_inexact(x.dtype) else total).astype(x.dtype)
+    return (lax.round(total) if not dtypes.is_inexact(x.dtype) else total).astype(x.dtype)
 
 
 _offer(globals())
