@@ -181,7 +181,7 @@ _ABOUT = """
 
 def _explained(steps="steps", more=""):
     def decorate(function):
-        function.__doc__ += _ABOUT.format(name=function.__name__, steps=steps, more=more)
+        function.__doc__ = (function.__doc__ or "") + _ABOUT.format(name=function.__name__, steps=steps, more=more)
         return function
     return decorate
 
