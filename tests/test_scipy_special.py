@@ -125,6 +125,7 @@ def test_those_of_other_arguments():
     types = jax.eval_shape(lambda x, y: (ours.erfcx(x), ours.ndtri(y), ours.expit(1j), ours.wofz(1.0)), np.ones(
         2, np.float16), np.ones(2, jax.numpy.bfloat16))
     assert [t.dtype.name for t in types] == ["float16", "bfloat16", "complex64", "complex64"]
+    assert [float(ours.factorial(n)) for n in (0, 5, 35)] == [1, 120, INF] and ours.comb(20, 10) == 184756
     np.testing.assert_allclose(ours.boxcox(2 + 1j, 0.5j), ((2 + 1j) ** 0.5j - 1) / 0.5j, rtol=1e-5)
     np.testing.assert_allclose(ours.betainc(b=2, a=1, x=np.array([0.1, 1])), theirs.betainc(1, 2, [0.1, 1]), rtol=1e-5)
 

@@ -103,3 +103,18 @@ def scales_that_do_not_divide():
 def rounding_what_has_no_blocks():
     x, config = jnp.ones((2, 48)), jax.nn.get_scaled_dot_general_config("mxfp8")
     return jax.nn.scaled_dot_general(x, x, (((1,), (1,)), ((), ())), configs=[config] * 3)  # <-
+
+
+@mistake(TypeError, "scipy.stats.dirichlet.logpdf", "(3, 2)", "alpha has 2", advice="jnp.moveaxis(x, -1, 0)?")
+def dirichlet_of_rows():
+    return jax.scipy.stats.dirichlet.logpdf(jnp.ones((3, 2)) / 2, jnp.ones(2))  # <-
+
+
+@mistake(TypeError, "scipy.stats.norm.cdf", "complex64", advice="take .real, .imag or jnp.abs(x)")
+def distribution_of_complex_numbers():
+    return jax.scipy.stats.norm.cdf(1j)  # <-
+
+
+@mistake(TypeError, "scipy.special.sph_harm_y", "max(n)", advice="Give n_max")
+def harmonics_of_traced_degrees():
+    return jax.jit(lambda n: special.sph_harm_y(n, 0, 0.3, 0.4))(2)  # <-

@@ -167,9 +167,18 @@ def factorial(n, exact=False):
     return _factorial(n)
 
 
+def _corrected(value, true, where):
+    """`value` with the derivative that it has, and where known the value without rounding errors."""
+    return value + lax.stop_gradient(jnp.where(where, true - value, 0))
+
+
 @special()
 def _factorial(n):
-    return jnp.where(n < 0, 0, jnp.exp(lax.lgamma(jnp.where(n < 0, 0, n) + 1)))
+    value = jnp.exp(lax.lgamma(jnp.where(n < 0, 0, n) + 1))
+    known = [float(math.factorial(k)) for k in range(171) if math.factorial(k) < float(jnp.finfo(n.dtype).max)]
+    place = jnp.clip(n, 0, len(known) - 1)
+    value = _corrected(value, jnp.array(known, n.dtype)[place.astype(int)], place == jnp.floor(n))
+    return jnp.where(n < 0, 0, value)
 
 
 @composite(static=("repetition",))
@@ -184,7 +193,9 @@ def comb(N, k, *, repetition=False):
     inside = (N >= 0) & (k >= 0) & (N >= k)
     n, m = jnp.where(inside, N, 1), jnp.where(inside, k, 1)
     # 1 / ((n + 1) B(n - m + 1, m + 1)), DLMF 1.2.6 and 5.12.1
-    return jnp.where(inside, jnp.exp(-betaln(n - m + 1, m + 1)) / (n + 1), 0)
+    value = jnp.exp(-betaln(n - m + 1, m + 1)) / (n + 1)
+    whole = (n == jnp.floor(n)) & (m == jnp.floor(m)) & (value < 0.04 / float(jnp.finfo(value.dtype).eps))
+    return jnp.where(inside, _corrected(value, jnp.round(value), whole), 0)
 
 
 def polygamma(n, x):

@@ -179,7 +179,8 @@ def _expn_value(n, x):
         term = jnp.where(gap == 0, 0.0, power / jnp.where(gap == 0, 1.0, gap))
         return (jnp.abs(power) > jnp.abs(total) * _half_eps(v)) & (k < 40), [power, total - term]
     first = jnp.where(order == 1, 0.0, 1 / jnp.where(order == 1, 1.0, order - 1))
-    series = gammas * (lax.digamma(order) - jnp.log(y)) + repeated(step, (order, y), [jnp.ones_like(y), first])[-1]
+    psi = jnp.where(order == 1, -np.euler_gamma, lax.digamma(order))
+    series = gammas * (psi - jnp.log(y)) + repeated(step, (order, y), [jnp.ones_like(y), first])[-1]
     value = jnp.where(near, series, jnp.where(far, fraction, 0))
     value = jnp.where(x == 0, jnp.where(n > 1, 1 / jnp.where(n > 1, n - 1, 1), jnp.inf), value)
     value = jnp.where(n == 0, jnp.exp(-x) / x, value)
