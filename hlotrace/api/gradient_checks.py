@@ -1,0 +1,188 @@
+"""Derivatives held against differences of values: `hlotrace.test_util`."""
+from functools import partial
+
+import numpy as np
+
+from ..core import dtypes, tree
+from ..core.avals import aval_of
+from .autodiff import jvp, vjp
+
+# how far a derivative may be from the difference quotient, absolutely and relative to it; the step of narrow floats
+_TOLERANCE = {"bfloat16": 1e-1, "float16": 1e-2, "float32": 2e-3, "float64": 1e-5, "complex64": 1e-3, "complex128": 1e-5}
+_STEPS = {"bfloat16": 0.25, "float16": 0.06, "float32": 1e-3, "complex64": 1e-3}
+
+
+def check_grads(f, args, order, modes=("fwd", "rev"), atol=None, rtol=None, eps=None):
+    """Raise AssertionError unless the derivatives of `f` at `args`, a tuple, are what differences of its values give.
+
+    order: 1 checks the first derivatives, n also those of the derivatives, n deep.
+    modes: "fwd" checks jvp, "rev" vjp; one of them or several.
+    atol, rtol: how far derivatives may be off, by the dtype unless given: 2e-3 for float32, 1e-5 for float64.
+    eps: the size of the step, 1e-4 unless given, and more for floats narrower than 64 bits.
+    Integers among the arguments stay as they are.  Directions are random, the same in each call.  The error says which
+    derivative of which order is wrong, in which result, and at which element.
+
+    >>> jax.test_util.check_grads(jnp.sin, (1.0,), order=2)
+    >>> @jax.custom_jvp
+    ... def f(x):
+    ...     return x ** 2
+    >>> rule = f.defjvp(lambda xs, ts: (f(*xs), xs[0] * ts[0]))        # a factor of 2 is missing
+    >>> jax.test_util.check_grads(f, (3.0,), order=1, modes="fwd")
+    Traceback (most recent call last):
+    ...
+    AssertionError: test_util.check_grads: jvp: the derivative of the result, float32[], is not what ...
+    """
+    modes = (modes,) if isinstance(modes, str) else tuple(modes)
+    for mode in modes:
+        if mode not in ("fwd", "rev"):
+            raise ValueError(f"check_grads: modes must be 'fwd', 'rev' or both, got {mode!r}")
+    if not isinstance(args, (tuple, list)):
+        raise TypeError(f"check_grads: args is the tuple of the arguments of f, got {type(args).__name__}; write (x,)")
+    _check_orders(f, tuple(args), order, modes, (atol, rtol, eps), "check_grads: ")
+
+
+def _check_orders(f, args, order, modes, how, where):
+    if "fwd" in modes:
+        _check_jvp(f, partial(jvp, f), args, *how, f"{where}jvp")
+        if order > 1:
+            def forward(*args):
+                out, moved = jvp(f, args, _directions(args))
+                return _moving(moved, out)
+            _check_orders(forward, args, order - 1, modes, how, f"{where}jvp of ")
+    if "rev" in modes:
+        _check_vjp(f, partial(vjp, f), args, *how, f"{where}vjp")
+        if order > 1:
+            def backward(*args):
+                out, pull = vjp(f, *args)
+                return _moving(pull(_directions(out, 1)), args)
+            _check_orders(backward, args, order - 1, modes, how, f"{where}vjp of ")
+
+
+def check_jvp(f, f_jvp, args, atol=None, rtol=None, eps=1e-4, err_msg=""):
+    """Raise AssertionError unless `f_jvp(args, tangents)` gives the values of `f(*args)` and the tangents of differences.
+
+    The other arguments are those of `check_grads`; `err_msg` begins the error's words.
+
+    >>> jax.test_util.check_jvp(jnp.sin, lambda xs, ts: jax.jvp(jnp.sin, xs, ts), (1.0,))
+    """
+    _check_jvp(f, f_jvp, args, atol, rtol, eps, err_msg or "check_jvp")
+
+
+def check_vjp(f, f_vjp, args, atol=None, rtol=None, eps=1e-4, err_msg=""):
+    """Raise AssertionError unless `f_vjp(*args)` gives the values of `f(*args)` and a function that makes the cotangents.
+
+    Those must be what differences give, along a random direction.  The other arguments are those of `check_grads`;
+    `err_msg` begins the error's words.
+
+    >>> jax.test_util.check_vjp(jnp.sin, lambda x: jax.vjp(jnp.sin, x), (1.0,))
+    """
+    _check_vjp(f, f_vjp, args, atol, rtol, eps, err_msg or "check_vjp")
+
+
+def _check_jvp(f, f_jvp, args, atol, rtol, eps, where):
+    change = _directions(args)
+    values, moved = f_jvp(tuple(args), change)
+    _check_values(f(*args), values, where)
+    want = _differences(f, args, change, eps)
+    paths = tree.leaf_paths(values, prefix="the result")
+    for path, value, got, expected in zip(paths, *map(tree.tree_leaves, (values, moved, want)), strict=True):
+        _compare(f"{where}: the derivative of {path}", got, expected, _tolerances(atol, rtol, value, args),
+                 "is not what differences give")
+
+
+def _check_vjp(f, f_vjp, args, atol, rtol, eps, where):
+    values, pull = f_vjp(*args)
+    _check_values(f(*args), values, where)
+    weights, change = _directions(values, 1), _directions(args)
+    back = tuple(pull(weights))
+    how = _tolerances(atol, rtol, values, args)
+    along = _dot(weights, _differences(f, args, change, eps))
+    if _near(_dot(back, change), along, how):
+        return
+    leaves, treedef = tree.tree_flatten(change)
+    for i, path in enumerate(tree.leaf_paths(tuple(args), prefix="args")):        # whose cotangent is it?
+        alone = treedef.unflatten([x if i == j or not x.dtype.itemsize else np.zeros_like(x) for j, x in enumerate(leaves)])
+        _compare(f"{where}: the cotangent of {path}, along a random direction", _dot(back, alone),
+                 _dot(weights, _differences(f, args, alone, eps)), how, "is not what differences give")
+    _compare(f"{where}: the cotangents, along a random direction", _dot(back, change), along, how,
+             "are not what differences give")
+
+
+def _check_values(want, got, where):
+    if tree.tree_structure(want) != tree.tree_structure(got):
+        raise AssertionError(f"{where}: f gives {tree.tree_structure(want)}, its derivative's values are "
+                             f"{tree.tree_structure(got)}")
+    for path, w, g in zip(tree.leaf_paths(want, prefix="the result"), tree.tree_leaves(want), tree.tree_leaves(got)):
+        _compare(f"{where}: the value of {path} beside the derivative", g, np.asarray(w), _tolerances(None, None, w, ()),
+                 "is not that of f")
+
+
+def _compare(what, got, want, how, words):
+    if _near(got, want, how):
+        return
+    got, aval = np.asarray(got), aval_of(got)
+    if got.shape != want.shape:
+        raise AssertionError(f"{what} is {aval.str_short()}, and should have shape {want.shape}")
+    off = np.abs(got.astype(want.dtype) - want)
+    at = np.unravel_index(np.argmax(np.where(np.isnan(off), np.inf, off)), want.shape)
+    place = f" at {list(map(int, at))}" if at else ""
+    raise AssertionError(f"{what}, {aval.str_short()}, {words} with atol={how[0]:g}, rtol={how[1]:g}: got {got[at]:.6g}"
+                         f"{place}, expected {want[at]:.6g}")
+
+
+def _near(got, want, how):
+    got = np.asarray(got)
+    return got.dtype == dtypes.float0 or got.shape == np.shape(want) and np.allclose(
+        got.astype(_wide(got)), want, atol=how[0], rtol=how[1], equal_nan=True)
+
+
+def _tolerances(atol, rtol, values, args):
+    """(atol, rtol), those not given as the roughest dtype of the values and arguments allows."""
+    rough = max([_TOLERANCE.get(aval_of(x).dtype.name, 0) for x in tree.tree_leaves((values, args))], default=0)
+    return rough if atol is None else atol, rough if rtol is None else rtol
+
+
+def _wide(x):
+    return np.complex128 if np.iscomplexobj(x) else np.float64
+
+
+def _moves(x):
+    return dtypes.is_inexact(aval_of(x).dtype)
+
+
+def _moving(tangents, values):
+    """The tangents of those values that have some."""
+    return [t for t, x in zip(tree.tree_leaves(tangents), tree.tree_leaves(values)) if _moves(x)]
+
+
+def _directions(values, seed=0):
+    """A random direction for each leaf, of its shape and dtype; of dtype float0 for those that do not move."""
+    rng = np.random.default_rng(seed)
+
+    def one(x):
+        aval = aval_of(x)
+        if not _moves(x):
+            return np.zeros(aval.shape, dtypes.float0)
+        found = rng.normal(size=aval.shape) + (1j * rng.normal(size=aval.shape) if dtypes.is_complex(aval.dtype) else 0)
+        return np.asarray(found).astype(aval.dtype)
+    return tree.tree_map(one, values)
+
+
+def _differences(f, args, change, eps):
+    """The central differences of `f` along `change`, in 64 bits."""
+    if eps is None:
+        eps = max([_STEPS.get(aval_of(x).dtype.name, 1e-4) for x in tree.tree_leaves(args)], default=1e-4)
+
+    def at(step):
+        def moved(x, t):
+            return (np.asarray(x).astype(_wide(t)) + step * t.astype(_wide(t))).astype(t.dtype) if _moves(x) else x
+        return f(*tree.tree_map(moved, tuple(args), tuple(change)))
+    return tree.tree_map(lambda a, b: (np.asarray(a).astype(_wide(a)) - np.asarray(b).astype(_wide(b))) / eps,
+                         at(eps / 2), at(-eps / 2))
+
+
+def _dot(xs, ys):
+    """The real part of the sum of products of all leaves: transposes conjugate nothing."""
+    return np.asarray(sum(np.sum(np.asarray(x).astype(_wide(x)) * np.asarray(y).astype(_wide(y))).real
+                          for x, y in zip(tree.tree_leaves(xs), tree.tree_leaves(ys))
+                          if np.asarray(x).dtype != dtypes.float0 != np.asarray(y).dtype))
