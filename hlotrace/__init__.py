@@ -65,13 +65,14 @@ _offer(globals(), "numpy", "tree", homes={
         "memory monitoring nn ops profiler random ref scipy sharding stages test_util topologies tree_util typing "
         "version",
     "api.axis_types": "smap",
-    "api.contexts": "allow_f16_reductions auto_pcast check_tracer_leaks checking_leaks debug_infs debug_key_reuse debug_nans "
-        "default_device default_matmul_precision default_prng_impl disable_jit enable_checks enable_custom_prng "
+    "api.contexts": "allow_f16_reductions auto_pcast check_tracer_leaks checking_leaks debug_infs debug_key_reuse "
+        "debug_nans default_device default_matmul_precision default_prng_impl disable_jit enable_checks enable_custom_prng "
         "enable_x64 explain_cache_misses jax2tf_associative_scan_reductions legacy_prng_key log_compiles "
         "make_user_context no_execution no_tracing numpy_dtype_promotion numpy_rank_promotion "
         "remove_size_one_mesh_axis_from_type softmax_custom_jvp threefry_partitionable",
     "api.environment": "print_environment_info",
     "api.make_arrays": "make_array_from_callback make_array_from_process_local_data make_array_from_single_device_arrays",
+    "api.jit": "Inline",
     "api.mesh": "make_mesh",
     "api.pmap": "pmap",
     "api.shard_map": "shard_map",

@@ -3,6 +3,7 @@
 A call of arrays, numbers and static values is found by their types; another flattens its arguments and looks up their
 structure, types and static values.  While another transformation is tracing, the call is written down as one `jit` equation.
 """
+import enum
 import functools
 import inspect
 from collections.abc import Callable
@@ -424,6 +425,15 @@ class JitFunction:
         return f"<compiled function {self._name} of {self._fun!r}>"
 
 
+class Inline(enum.Enum):
+    """Where a function that jit compiles becomes a part of its caller: in the traced program, or as the compiler has it."""
+    JAX_EARLY = "jax_early"
+    JAX_LATE = "jax_late"
+    XLA_EARLY = "xla_early"
+    XLA_LATE = "xla_late"
+    AUTO = "auto"
+
+
 def jit(fun: F | None = None, /, *, static_argnums=None, static_argnames=None, donate_argnums=None,
         donate_argnames=None, keep_unused=False, device=None, backend=None, inline=False, in_shardings=None,
         out_shardings=None, compiler_options=None) -> F:
@@ -438,7 +448,8 @@ def jit(fun: F | None = None, /, *, static_argnums=None, static_argnames=None, d
         arguments, or of the result.
       device, backend: the device to run on, or the platform whose first device it is.  Arguments are moved there, and the
         results are committed to it.  Within another program it is that program that says where it runs.
-      inline: while tracing, write the function's equations into the caller instead of a call.
+      inline: while tracing, write the function's equations into the caller instead of a call; or an `Inline`, of which
+        JAX_EARLY and JAX_LATE do that, and the others leave it to XLA.
       compiler_options: dict of XLA option names to values.
     Returns: a function with the signature of `fun`, and with `.trace`, `.lower`, `.eval_shape`, `.why_retraced`,
       `.clear_cache`.
@@ -468,6 +479,10 @@ def jit(fun: F | None = None, /, *, static_argnums=None, static_argnames=None, d
         if device is not None and not hasattr(device, "device_kind"):
             raise TypeError(f"jit: device is one of hlotrace.devices(), got {device!r}")
         place = placement.on_device(device or evaluate.client.local_devices(backend=backend)[0])
+    if isinstance(inline, Inline):
+        inline = inline in (Inline.JAX_EARLY, Inline.JAX_LATE)
+    elif type(inline) is not bool:
+        raise ValueError(f"jit: inline is True, False or one of {', '.join(map(str, Inline))}, got {inline!r}")
     options = dict(static_argnums=static_argnums, static_argnames=static_argnames, donate_argnums=donate_argnums,
                    donate_argnames=donate_argnames, inline=inline, keep_unused=keep_unused,
                    compiler_options=compiler_options, in_shardings=in_shardings, out_shardings=out_shardings)

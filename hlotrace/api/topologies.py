@@ -7,10 +7,10 @@ compiles for them has `as_text()`, `memory_analysis()` and `cost_analysis()`, an
     x = hlotrace.ShapeDtypeStruct((64, 256), "float32", sharding=NamedSharding(mesh, P("data", "model")))
     print(hlotrace.jit(f).lower(x).compile().memory_analysis())
 """
-from ..runtime import topology
+from ..runtime import client, topology
 from . import mesh
 
-__all__ = ["TopologyDescription", "get_topology_desc", "make_mesh"]
+__all__ = ["TopologyDescription", "get_attached_topology", "get_topology_desc", "make_mesh"]
 
 
 class TopologyDescription:
@@ -51,6 +51,17 @@ def get_topology_desc(topology_name="", platform=None, **options):
     if platform == "tpu" and not topology_name:
         raise ValueError("get_topology_desc: a TPU topology has a name, such as \"v5e:2x4\"")
     return TopologyDescription(topology_name, *topology.describe(platform, topology_name, options))
+
+
+def get_attached_topology(platform=None):
+    """The topology of the devices that are here, of the default platform unless given.
+
+    >>> from hlotrace.experimental import topologies
+    >>> topologies.get_attached_topology("cpu").platform
+    'cpu'
+    """
+    devices = client.devices(platform)
+    return TopologyDescription("attached", devices[0].client, devices)
 
 
 def make_mesh(topo, mesh_shape, axis_names, *, axis_types=None):

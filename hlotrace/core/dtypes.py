@@ -62,14 +62,18 @@ def is_extended(dtype):
     return isinstance(dtype, ExtendedDType)
 
 
-def canonicalize(dtype):
+def canonicalize(dtype, allow_extended_dtype=True):
     """`dtype` as np.dtype, 64-bit types narrowed to 32 bits unless x64 is enabled.
+
+    Those of PRNG keys stay as they are; ValueError for them with allow_extended_dtype=False.
 
     >>> jax.dtypes.canonicalize_dtype("int64"), jax.dtypes.canonicalize_dtype(float), jax.dtypes.canonicalize_dtype("int8")
     (dtype('int32'), dtype('float32'), dtype('int8'))
     """
     if type(dtype) is not np.dtype:
         dtype = as_dtype(dtype)
+        if not allow_extended_dtype and is_extended(dtype):
+            raise ValueError(f"canonicalize_dtype: {dtype} is an extended dtype, which allow_extended_dtype=False excludes")
     if not state.x64 and dtype in _CANONICAL:
         return _CANONICAL[dtype]
     return dtype

@@ -6,7 +6,10 @@ import numpy as np
 from ..core.public import offer
 from ..runtime import client
 
-__all__ = ["create_device_mesh"]
+__all__ = ["create_device_mesh", "create_hybrid_device_mesh", "device_kind_handler_dict"]
+
+# kind of device -> a function of (mesh_shape, devices, contiguous_submeshes=) that arranges them, or gives None
+device_kind_handler_dict = {}
 
 
 def create_device_mesh(mesh_shape, devices=None, *, contiguous_submeshes=False, allow_split_physical_axes=False):
@@ -27,7 +30,42 @@ def create_device_mesh(mesh_shape, devices=None, *, contiguous_submeshes=False, 
     if math.prod(mesh_shape) != len(devices):
         raise ValueError(f"create_device_mesh: mesh_shape {tuple(mesh_shape)} holds {math.prod(mesh_shape)} devices, and "
                          f"there are {len(devices)}")
-    return np.array(devices, dtype=object).reshape(mesh_shape)
+    handler = device_kind_handler_dict.get(devices[0].device_kind) if devices else None
+    found = handler and handler(mesh_shape, devices, contiguous_submeshes=contiguous_submeshes)
+    return np.array(devices if found is None else found, dtype=object).reshape(mesh_shape)
+
+
+def create_hybrid_device_mesh(mesh_shape, dcn_mesh_shape, devices=None, *, process_is_granule=False,
+                              should_sort_granules_by_key=True, allow_split_physical_axes=False):
+    """Devices of several slices, or processes, in an array whose axis i has mesh_shape[i] * dcn_mesh_shape[i] devices.
+
+    mesh_shape: the axes within a slice, where the network is fast; dcn_mesh_shape: those between slices, as many.
+    devices: all unless given; a slice is what has one `slice_index`, or with `process_is_granule` the devices of a process.
+    should_sort_granules_by_key: take slices by their number, not as they come.
+    Raises: ValueError unless the slices are as many as dcn_mesh_shape multiplies to, and their devices as mesh_shape does.
+
+    >>> from hlotrace.experimental import mesh_utils
+    >>> one = jax.devices()[:1]
+    >>> mesh_utils.create_hybrid_device_mesh((1, 1), (1, 1), one, process_is_granule=True).shape
+    (1, 1)
+    """
+    if len(mesh_shape) != len(dcn_mesh_shape):
+        raise ValueError(f"create_hybrid_device_mesh: mesh_shape {tuple(mesh_shape)} and dcn_mesh_shape "
+                         f"{tuple(dcn_mesh_shape)} must have the same number of axes; write 1 for one that is not split")
+    name = "process_index" if process_is_granule else "slice_index"
+    granules = {}
+    for device in client.devices() if devices is None else devices:
+        if not hasattr(device, name):
+            raise ValueError(f"create_hybrid_device_mesh: {device} has no {name}; with process_is_granule=True the devices "
+                             "of a process are a slice")
+        granules.setdefault(getattr(device, name), []).append(device)
+    if math.prod(dcn_mesh_shape) != len(granules):
+        raise ValueError(f"create_hybrid_device_mesh: dcn_mesh_shape {tuple(dcn_mesh_shape)} holds "
+                         f"{math.prod(dcn_mesh_shape)} slices, and there are {len(granules)}, by {name}")
+    meshes = np.empty(len(granules), dtype=object)
+    for i, key in enumerate(sorted(granules) if should_sort_granules_by_key else granules):
+        meshes[i] = create_device_mesh(mesh_shape, granules[key], allow_split_physical_axes=allow_split_physical_axes)
+    return np.block(meshes.reshape(dcn_mesh_shape).tolist())
 
 
 offer(globals())

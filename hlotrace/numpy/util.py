@@ -49,17 +49,19 @@ def dtype_of(x):
     return aval_of(x).dtype
 
 
-def result_type(*args):
+def result_type(*args, return_weak_type_flag=False):
     """The canonical dtype that arrays, dtypes and scalars promote to together.
 
-    A Python number or an array of weak type does not widen others of its kind.  ValueError for no arguments.
+    A Python number or an array of weak type does not widen others of its kind.  With `return_weak_type_flag`, also whether
+    the result is weak.  ValueError for no arguments.
 
     >>> jnp.result_type(jnp.int8, 3), jnp.result_type(jnp.arange(2), jnp.float16), jnp.result_type(jnp.int32, jnp.uint32)
     (dtype('int8'), dtype('float16'), dtype('int32'))
     """
     if not args:
         raise ValueError("at least one array or dtype is required")
-    return dtypes.lattice_result(tuple(_pair(x) for x in args))[0]
+    found = dtypes.lattice_result(tuple(_pair(x) for x in args))
+    return found if return_weak_type_flag else found[0]
 
 
 def _pair(x):

@@ -1,0 +1,31 @@
+"""Where compiled programs are kept between processes: the option `jax_compilation_cache_dir` as functions."""
+from ...core.config import config
+from ...core.public import offer
+
+__all__ = ["reset_cache", "set_cache_dir"]
+
+
+def set_cache_dir(path):
+    """Keep compiled programs in the directory `path` from now on; None is the default directory, "" keeps none.
+
+    Whoever can write there can have this process run what they want.
+
+    >>> from hlotrace.experimental.compilation_cache import compilation_cache
+    >>> before = jax.config.jax_compilation_cache_dir
+    >>> compilation_cache.set_cache_dir("/tmp/programs")
+    >>> jax.config.jax_compilation_cache_dir
+    '/tmp/programs'
+    >>> compilation_cache.set_cache_dir(before)
+    """
+    config.update("jax_compilation_cache_dir", path if path is None else str(path))
+
+
+def reset_cache():
+    """Look at the option anew, as each compilation does here: nothing of the directory is kept open, or in memory.
+
+    >>> from hlotrace.experimental.compilation_cache import compilation_cache
+    >>> compilation_cache.reset_cache()
+    """
+
+
+offer(globals())

@@ -1,0 +1,7 @@
+"""`pjit`, which `jit` was once called where arrays lie over several devices."""
+from ..api.jit import jit as pjit
+from ..core.public import offer
+
+__all__ = ["pjit"]
+
+offer(globals())
