@@ -5,7 +5,7 @@ from hlotrace._types import Device
 from hlotrace.sharding import Mesh
 from typing import Any
 
-__all__ = ['TopologyDescription', 'get_topology_desc', 'make_mesh']
+__all__ = ['TopologyDescription', 'get_attached_topology', 'get_topology_desc', 'make_mesh']
 
 class TopologyDescription:
     def __init__(self, name: str, description: Any, devices: Sequence[Device] | np.ndarray[Any, Any]) -> None: ...
@@ -18,6 +18,7 @@ class TopologyDescription:
     @property
     def platform(self) -> str: ...
 
+def get_attached_topology(platform: str | None = None) -> Any: ...
 def get_topology_desc(topology_name: str = '', platform: str | None = None, **options: Any) -> TopologyDescription: ...
 def make_mesh(
     topo: TopologyDescription, mesh_shape: Iterable[int], axis_names: Iterable[str], *, axis_types: Any = None,

@@ -151,8 +151,8 @@ def test_schedules_and_norms():
     assert optimizers.l2_norm(tree) == 5 and optimizers.clip_grads(tree, 10.0)["b"] == 4
     np.testing.assert_allclose(optimizers.clip_grads(tree, 1.0)["b"], 0.8)
     opt = optimizers.sgd(0.1)
-    assert isinstance(opt, optimizers.Optimizer) and optimizers.Step is int
-    assert optimizers.Params is optimizers.State is optimizers.Updates
+    assert isinstance(opt, optimizers.Optimizer) and optimizers.Step == int | jax.Array
+    assert optimizers.Params == optimizers.State == optimizers.Updates
     assert {*map(str, (optimizers.InitFn, optimizers.UpdateFn, optimizers.ParamsFn, optimizers.Schedule))}
     worse = optimizers.optimizer(lambda: (lambda x: (x, x), lambda i, g, s: s[0], lambda s: s[0]))()
     for call, kind, words in [

@@ -5,9 +5,10 @@ function from the number of the step to a step size.
 """
 from collections.abc import Callable
 from functools import wraps
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 from .. import numpy as jnp
+from ..core.array import Array
 from ..core.avals import is_arraylike
 from ..core.public import offer
 from ..core.tree import tree_flatten, tree_leaves, tree_map
@@ -29,8 +30,8 @@ class OptimizerState(NamedTuple):
 register_pytree_node(OptimizerState, lambda s: ((s.packed_state,), (s.tree_def, s.subtree_defs)),
                      lambda defs, children: OptimizerState(children[0], *defs))
 
-Array = Params = State = Updates = Any
-Step: TypeAlias = int
+Params = State = Updates = Any | None        # pytrees
+Step = int | Array
 Schedule = Callable[[Step], float]
 InitFn = Callable[[Params], OptimizerState]
 UpdateFn = Callable[[Step, Updates, OptimizerState], OptimizerState]
