@@ -1,13 +1,15 @@
 # Written by tools/stubs.py, from the module itself and tools/stub_types.py: not to be edited.
+import enum
 import numpy as np
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from hlotrace import (
     ad_checkpoint as ad_checkpoint, api_util as api_util, checkpoint_policies as checkpoint_policies, core as core,
     custom_batching as custom_batching, custom_derivatives as custom_derivatives, debug as debug, distributed as distributed,
-    dlpack as dlpack, dtypes as dtypes, errors as errors, experimental as experimental, export as export, extend as extend,
-    ffi as ffi, flatten_util as flatten_util, image as image, interpreters as interpreters, lax as lax, lib as lib,
-    memory as memory, monitoring as monitoring, nn as nn, numpy as numpy, ops as ops, profiler as profiler, random as random,
-    ref as ref, scipy as scipy, sharding as sharding, stages as stages, topologies as topologies, tree as tree,
+    dlpack as dlpack, dtypes as dtypes, errors as errors, example_libraries as example_libraries,
+    experimental as experimental, export as export, extend as extend, ffi as ffi, flatten_util as flatten_util,
+    image as image, interpreters as interpreters, lax as lax, lib as lib, memory as memory, monitoring as monitoring,
+    nn as nn, numpy as numpy, ops as ops, profiler as profiler, random as random, ref as ref, scipy as scipy,
+    sharding as sharding, stages as stages, test_util as test_util, topologies as topologies, tree as tree,
     tree_util as tree_util, typing as typing, version as version,
 )
 from hlotrace._types import (
@@ -19,23 +21,24 @@ from hlotrace.typing import ArrayLike, DTypeLike
 from typing import Any, ClassVar, Literal, overload
 
 __all__ = [
-    'Array', 'Device', 'NamedSharding', 'P', 'Ref', 'ShapeDtypeStruct', 'Shard', 'ad_checkpoint', 'allow_f16_reductions',
-    'api_util', 'array_garbage_collection_guard', 'auto_pcast', 'block_until_ready', 'check_tracer_leaks', 'checking_leaks',
-    'checkpoint', 'checkpoint_policies', 'clear_caches', 'closure_convert', 'config', 'copy_to_host_async', 'core',
-    'custom_batching', 'custom_derivatives', 'custom_gradient', 'custom_jvp', 'custom_vjp', 'debug', 'debug_infs',
-    'debug_key_reuse', 'debug_nans', 'default_backend', 'default_device', 'default_matmul_precision', 'default_prng_impl',
-    'device_count', 'device_get', 'device_put', 'devices', 'disable_jit', 'distributed', 'dlpack', 'dtypes',
-    'effects_barrier', 'empty_ref', 'enable_checks', 'enable_custom_prng', 'enable_x64', 'ensure_compile_time_eval',
-    'errors', 'eval_shape', 'experimental', 'explain_cache_misses', 'export', 'extend', 'ffi', 'flatten_util', 'float0',
-    'free_ref', 'freeze', 'fwd_and_bwd', 'get_abstract_mesh', 'get_mesh', 'grad', 'hessian', 'host_count', 'host_id',
-    'host_ids', 'image', 'interpreters', 'jacfwd', 'jacobian', 'jacrev', 'jax2tf_associative_scan_reductions', 'jit', 'jvp',
-    'lax', 'legacy_prng_key', 'lib', 'linear_transpose', 'linearize', 'live_arrays', 'local_device_count', 'local_devices',
-    'log_compiles', 'make_array_from_callback', 'make_array_from_process_local_data', 'make_array_from_single_device_arrays',
-    'make_jaxpr', 'make_mesh', 'make_user_context', 'memory', 'monitoring', 'named_call', 'named_scope', 'new_ref', 'nn',
-    'no_execution', 'no_tracing', 'numpy', 'numpy_dtype_promotion', 'numpy_rank_promotion', 'ops', 'pmap',
-    'print_environment_info', 'process_count', 'process_index', 'process_indices', 'profiler', 'pure_callback', 'random',
-    'ref', 'remat', 'remove_size_one_mesh_axis_from_type', 'reshard', 'scipy', 'set_mesh', 'shard_map', 'sharding', 'smap',
-    'softmax_custom_jvp', 'stages', 'thread_guard', 'threefry_partitionable', 'topologies', 'transfer_guard',
+    'Array', 'Device', 'Inline', 'NamedSharding', 'P', 'Ref', 'ShapeDtypeStruct', 'Shard', 'ad_checkpoint',
+    'allow_f16_reductions', 'api_util', 'array_garbage_collection_guard', 'auto_pcast', 'block_until_ready',
+    'check_tracer_leaks', 'checking_leaks', 'checkpoint', 'checkpoint_policies', 'clear_caches', 'closure_convert', 'config',
+    'copy_to_host_async', 'core', 'custom_batching', 'custom_derivatives', 'custom_gradient', 'custom_jvp', 'custom_vjp',
+    'debug', 'debug_infs', 'debug_key_reuse', 'debug_nans', 'default_backend', 'default_device', 'default_matmul_precision',
+    'default_prng_impl', 'device_count', 'device_get', 'device_put', 'devices', 'disable_jit', 'distributed', 'dlpack',
+    'dtypes', 'effects_barrier', 'empty_ref', 'enable_checks', 'enable_custom_prng', 'enable_x64',
+    'ensure_compile_time_eval', 'errors', 'eval_shape', 'example_libraries', 'experimental', 'explain_cache_misses',
+    'export', 'extend', 'ffi', 'flatten_util', 'float0', 'free_ref', 'freeze', 'fwd_and_bwd', 'get_abstract_mesh',
+    'get_mesh', 'grad', 'hessian', 'host_count', 'host_id', 'host_ids', 'image', 'interpreters', 'jacfwd', 'jacobian',
+    'jacrev', 'jax2tf_associative_scan_reductions', 'jit', 'jvp', 'lax', 'legacy_prng_key', 'lib', 'linear_transpose',
+    'linearize', 'live_arrays', 'local_device_count', 'local_devices', 'log_compiles', 'make_array_from_callback',
+    'make_array_from_process_local_data', 'make_array_from_single_device_arrays', 'make_jaxpr', 'make_mesh',
+    'make_user_context', 'memory', 'monitoring', 'named_call', 'named_scope', 'new_ref', 'nn', 'no_execution', 'no_tracing',
+    'numpy', 'numpy_dtype_promotion', 'numpy_rank_promotion', 'ops', 'pmap', 'print_environment_info', 'process_count',
+    'process_index', 'process_indices', 'profiler', 'pure_callback', 'random', 'ref', 'remat',
+    'remove_size_one_mesh_axis_from_type', 'reshard', 'scipy', 'set_mesh', 'shard_map', 'sharding', 'smap',
+    'softmax_custom_jvp', 'stages', 'test_util', 'thread_guard', 'threefry_partitionable', 'topologies', 'transfer_guard',
     'transfer_guard_device_to_device', 'transfer_guard_device_to_host', 'transfer_guard_host_to_device', 'tree', 'tree_util',
     'typeof', 'typing', 'use_abstract_mesh', 'value_and_grad', 'version', 'vjp', 'vmap',
 ]
@@ -246,6 +249,13 @@ class Array:
     def __truediv__(self, other: ArrayLike) -> Array: ...
     def __xor__(self, other: ArrayLike) -> Array: ...
     __hash__: ClassVar[None]  # type: ignore[assignment]
+
+class Inline(enum.Enum):
+    JAX_EARLY = 'jax_early'
+    JAX_LATE = 'jax_late'
+    XLA_EARLY = 'xla_early'
+    XLA_LATE = 'xla_late'
+    AUTO = 'auto'
 
 class NamedSharding(Sharding):
     def __init__(

@@ -3,6 +3,7 @@ from .. import lax
 from .. import numpy as jnp
 from ..api.composite import composite
 from ..api.custom import custom_jvp
+from ..api.laid import laid
 from ..core import dtypes
 from ..core.avals import aval_of
 from ..core.config import config
@@ -414,8 +415,7 @@ def standardize(x, axis=-1, mean=None, variance=None, epsilon=1e-5, where=None, 
     return (x - mean) * lax.rsqrt(variance + epsilon)
 
 
-@composite(static=("num_classes", "dtype", "axis"))
-def one_hot(x, num_classes, *, dtype=None, axis=-1):
+def one_hot(x, num_classes, *, dtype=None, axis=-1, out_sharding=None):
     """1 at the index given by `x` along a new axis of size num_classes, 0 elsewhere; all 0 for an index outside.
 
     The new axis is `axis` of the result; the default dtype is the default float.
@@ -429,6 +429,11 @@ def one_hot(x, num_classes, *, dtype=None, axis=-1):
            [False,  True],
            [False, False]], dtype=bool)
     """
+    return laid(_one_hot(x, num_classes, dtype, axis), out_sharding, "nn.one_hot")
+
+
+@composite(static=("num_classes", "dtype", "axis"))
+def _one_hot(x, num_classes, dtype, axis):
     dtype = dtypes.canonicalize(np.float64) if dtype is None else dtypes.check_user_dtype(dtype, "one_hot")
     x = jnp.asarray(x)
     num_classes = static_int(num_classes, "num_classes")
