@@ -6,6 +6,7 @@ from scipy.integrate import solve_ivp
 import hlotrace as jax
 import hlotrace.numpy as jnp
 from hlotrace.core.config import override
+from hlotrace.experimental import ode
 from hlotrace.experimental.ode import odeint
 
 TIMES = np.linspace(0, 10, 7)
@@ -120,3 +121,39 @@ def test_what_does_not_fit_is_refused(args, error, words):
 def test_there_is_no_forward_mode():
     with pytest.raises(TypeError, match="can't apply forward-mode differentiation"):
         jax.jvp(lambda y: odeint(decay, y, jnp.asarray(T)), (1.0,), (1.0,))
+
+
+def test_the_parts_of_the_method():
+    f = lambda y, t: -y * t
+    with override("jax_enable_x64", True):
+        y, t, dt = jnp.array([1.0, 2.0]), 0.5, 0.1
+        y1, f1, error, rates = ode.runge_kutta_step(f, y, f(y, t), t, dt)
+        exact = lambda h: np.array(y) * np.exp((t * t - (t + h) ** 2) / 2)
+        np.testing.assert_allclose(y1, exact(dt), rtol=1e-8)
+        np.testing.assert_allclose(f1, f(y1, t + dt))
+        assert rates.shape == (7, 2) and np.all(abs(error) < 1e-7)
+        polynomial = ode.interp_fit_dopri(y, y1, rates, dt)
+        for part in (0.0, 0.3, 0.5, 1.0):
+            np.testing.assert_allclose(jnp.polyval(polynomial, part), exact(part * dt), rtol=1e-6)
+        quartic = np.array([1.0, -2.0, 0.5, 3.0, 4.0])      # of (t - t0) / dt
+        at = lambda c, x: np.polyval(c, x)
+        fitted = ode.fit_4th_order_polynomial(at(quartic, 0), at(quartic, 1), at(quartic, 0.5),
+                                              at(np.polyder(quartic), 0) / dt, at(np.polyder(quartic), 1) / dt, dt)
+        np.testing.assert_allclose(fitted, quartic)
+    for x in (np.array([3 + 4j, -2j]), np.array([-3, 2]), np.float32(-1.5)):
+        np.testing.assert_array_equal(ode.abs2(x), np.abs(x) ** 2)
+    assert ode.abs2(3).dtype == np.int32 and ode.abs2(1j).dtype == np.float32
+    for z in (1, 1 + 2j):
+        ratios = np.array([1, 2]) * z / (1e-4 + 1e-3 * np.array([3, 6]))
+        found = ode.mean_error_ratio(jnp.array([1.0, 2.0]) * z, 1e-3, 1e-4, jnp.array([1.0, 2.0]), jnp.array([-3.0, -6.0]))
+        np.testing.assert_allclose(found, np.sqrt(np.mean(np.abs(ratios) ** 2)), rtol=1e-5)
+    scaled = 0.09 * np.array([0.5, 2.0]) ** -0.2
+    for ratio, size in [(0.0, 1.0), (0.5, scaled[0]), (0.9, 0.1), (2.0, scaled[1]), (1e9, 0.02), (np.nan, np.nan)]:
+        np.testing.assert_allclose(ode.optimal_step_size(0.1, ratio), size, rtol=1e-6)
+    step = ode.initial_step_size(f, 0.5, jnp.array([1.0, 2.0]), 4, 1e-3, 1e-4, f(jnp.array([1.0, 2.0]), 0.5))
+    np.testing.assert_allclose(step, 0.10052215, rtol=1e-6)     # what JAX takes
+    np.testing.assert_allclose(ode.initial_step_size(f, 0.5, jnp.zeros(2), 4, 1e-3, 1e-4, jnp.zeros(2)), 1e-6)
+    for same in (ode.zip, lambda *xs: ode.map(lambda *x: x, *xs)):
+        assert same([1, 2], (3, 4)) == [(1, 3), (2, 4)]
+        with pytest.raises(ValueError):
+            same([1], [1, 2])

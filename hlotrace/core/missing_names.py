@@ -29,9 +29,6 @@ NAMES = {       # a module, as "numpy", or "Array": names
         "ProcessFailureError batching global_array_to_host_local_array_impl global_array_to_host_local_array_p "
         "gtl_abstract_eval host_local_array_to_global_array_impl host_local_array_to_global_array_p live_devices "
         "ltg_abstract_eval ltg_batcher reached_preemption_sync_point"),
-    "experimental.ode": (
-        "abs2 fit_4th_order_polynomial initial_step_size interp_fit_dopri map mean_error_ratio optimal_step_size "
-        "ravel_first_arg runge_kutta_step zip"),
     "experimental.pallas": (
         "ANY BlockDim BlockSpec Blocked BoundedSlice Buffered CompilerParams CostEstimate Element GridSpec HOST Indirect "
         "MemoryRef MemorySpace RevisitMode Slice Squeezed align_to broadcast_to cdiv debug_check debug_print delay ds "

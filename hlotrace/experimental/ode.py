@@ -21,8 +21,12 @@ from ..api.jit import jit
 from ..core import dtypes, tree
 from ..core.avals import aval_of, is_arraylike
 from ..core.public import offer
+from ..extend.flat_functions import safe_map as map
+from ..extend.flat_functions import safe_zip as zip
+from ..numpy.trees import ravel_pytree
 
-__all__ = ["odeint"]
+__all__ = ["abs2", "fit_4th_order_polynomial", "initial_step_size", "interp_fit_dopri", "map", "mean_error_ratio", "odeint",
+           "optimal_step_size", "ravel_first_arg", "runge_kutta_step", "zip"]
 
 # Dormand & Prince's tableau: when each stage is and what it is made of; the last is the solution of order 5, from which the
 # one of order 4 differs by `_ERROR`.  And Shampine's weights of the solution in the middle of the step.
@@ -130,7 +134,7 @@ def _solution(fun, options, y0, t, *args):
     rtol, atol, mxstep, hmax = options
     f = lambda y, t: fun(y, t, *args).astype(y0.dtype)
     rate = f(y0, t[0])
-    dt = jnp.minimum(_first_step(f, t[0], y0, rate, rtol, atol), hmax)
+    dt = jnp.minimum(initial_step_size(f, t[0], y0, 4, rtol, atol, rate), hmax)
 
     def to_time(carry, time):
         def goes_on(state):
@@ -139,13 +143,12 @@ def _solution(fun, options, y0, t, *args):
 
         def step(state):
             n, (y, rate, now, dt, before, polynomial) = state
-            y1, rate1, error, middle = _step(f, y, rate, now, dt)
-            ratio = _size(error, atol + rtol * jnp.maximum(jnp.abs(y), jnp.abs(y1)))
-            new = [y1, rate1, now + dt, now, _quartic(y, y1, middle, dt * rate, dt * rate1)]
+            y1, rate1, error, rates = runge_kutta_step(f, y, rate, now, dt)
+            ratio = mean_error_ratio(error, rtol, atol, y, y1)
+            new = [y1, rate1, now + dt, now, interp_fit_dopri(y, y1, rates, dt)]
             y, rate, now, before, polynomial = (jnp.where(ratio <= 1, a, b) for a, b in zip(
                 new, [y, rate, now, before, polynomial]))
-            # the error grows as dt**5
-            dt = jnp.minimum(dt * jnp.clip(0.9 * ratio ** -0.2, 0.2, 10), hmax).astype(dt.dtype)
+            dt = jnp.minimum(optimal_step_size(dt, ratio), hmax).astype(dt.dtype)
             return n + 1, (y, rate, now, dt, before, polynomial)
         _, carry = lax.while_loop(goes_on, step, (0, carry))
         _, _, now, dt, before, polynomial = carry
@@ -156,40 +159,135 @@ def _solution(fun, options, y0, t, *args):
     return jnp.concatenate([y0[None], ys])
 
 
-def _size(error, scale):
-    """The root of the mean square of error / scale."""
-    return jnp.sqrt(jnp.mean(jnp.abs(error / scale) ** 2)) if error.size else jnp.zeros((), error.real.dtype)
+def abs2(x):
+    """The square of |x|, real for complex numbers; the dtype of integers stays.
+
+    >>> from hlotrace.experimental import ode
+    >>> ode.abs2(jnp.array([3 + 4j, -2]))
+    Array([25.,  4.], dtype=float32)
+    """
+    x = jnp.asarray(x)
+    return x.real ** 2 + x.imag ** 2 if dtypes.is_complex(x.dtype) else x ** 2
 
 
-def _first_step(f, t, y, rate, rtol, atol):
-    """Hairer, Norsett & Wanner, II.4: a step that an explicit Euler step of its size suggests."""
-    scale = atol + rtol * jnp.abs(y)
-    d0, d1 = _size(y, scale), _size(rate, scale)
+def mean_error_ratio(error_estimate, rtol, atol, y0, y1):
+    """The error of a step from y0 to y1 in units of what is allowed: the root of its mean square over all numbers.
+
+    A step is accepted where it is at most 1.  Allowed is `atol + rtol * max(|y0|, |y1|)`.
+
+    >>> from hlotrace.experimental import ode
+    >>> ode.mean_error_ratio(jnp.array([0.25, -0.25]), 0.0, 0.5, jnp.ones(2), jnp.ones(2))
+    Array(0.5, dtype=float32)
+    """
+    ratios = error_estimate / (atol + rtol * jnp.maximum(jnp.abs(y0), jnp.abs(y1)))
+    return jnp.sqrt(jnp.mean(abs2(ratios))) if ratios.size else jnp.zeros((), ratios.real.dtype)
+
+
+def initial_step_size(fun, t0, y0, order, rtol, atol, f0):
+    """A first step for a method of this order: one that an explicit Euler step of its size suggests.
+
+    fun: `fun(y, t)`, the rate of y, an array of y's shape; f0: it at y0 and t0; rtol, atol: the errors to be allowed.  The
+    result has the dtype of t0.  Hairer, Norsett & Wanner, II.4.
+
+    >>> from hlotrace.experimental import ode
+    >>> y = jnp.array([1.0])
+    >>> ode.initial_step_size(lambda y, t: -y, 0.0, y, 4, 1e-4, 1e-4, -y).round(3)
+    Array(0.072, dtype=float32)
+    """
+    t0, y0 = jnp.asarray(t0), jnp.asarray(y0)
+    scale = atol + rtol * jnp.abs(y0)
+    d0, d1 = _norm(y0 / scale), _norm(f0 / scale)
     h0 = jnp.where((d0 < 1e-5) | (d1 < 1e-5), 1e-6, 0.01 * d0 / d1)
-    d2 = _size(f((y + h0 * rate).astype(y.dtype), (t + h0).astype(t.dtype)) - rate, scale) / h0
+    d2 = _norm((fun((y0 + h0 * f0).astype(y0.dtype), (t0 + h0).astype(t0.dtype)) - f0) / scale) / h0
     most = jnp.maximum(d1, d2)
-    h1 = jnp.where(most <= 1e-15, jnp.maximum(1e-6, h0 * 1e-3), (0.01 / most) ** 0.2)
-    return jnp.minimum(100 * h0, h1).astype(t.dtype)
+    h1 = jnp.where(most <= 1e-15, jnp.maximum(1e-6, h0 * 1e-3), (0.01 / most) ** (1 / (order + 1)))
+    return jnp.minimum(100 * h0, h1).astype(t0.dtype)
 
 
-def _step(f, y, rate, t, dt):
-    """(y and its rate after the step, the error, y in the middle)"""
-    def mixed(weights, rates):
-        return dt.astype(y.real.dtype) * jnp.tensordot(weights.astype(y.real.dtype), rates, 1)
+def _norm(x):
+    return jnp.sqrt(jnp.sum(abs2(x)))
+
+
+def optimal_step_size(last_step, mean_error_ratio, safety=0.9, ifactor=10.0, dfactor=0.2, order=5.0):
+    """The step to try after one of size `last_step` with this ratio of its error to what is allowed.
+
+    The error grows as the step to the power of `order`.  The step grows by `ifactor` at most; it shrinks to `dfactor` of
+    itself at most, and not at all after one that was accepted.  Hairer, Norsett & Wanner, II.4.
+
+    >>> from hlotrace.experimental import ode
+    >>> [float(ode.optimal_step_size(0.5, ratio)) for ratio in (0.0, 1e9)]
+    [5.0, 0.10000000149011612]
+    """
+    ratio = jnp.asarray(mean_error_ratio)
+    return last_step * jnp.clip(safety * ratio ** (-1 / order), jnp.where(ratio < 1, 1, dfactor), ifactor)
+
+
+def runge_kutta_step(func, y0, f0, t0, dt):
+    """One step of Dormand & Prince's method: `(y1, f1, error, rates)`.
+
+    func: `func(y, t)`, the rate of y; f0: it at y0 and t0.  y1 and f1 are the state and its rate after the step, `error` is
+    an estimate of that of y1, `rates` the seven rates that the step is made of, (7, *y0.shape).
+
+    >>> from hlotrace.experimental import ode
+    >>> y1, *_ = ode.runge_kutta_step(lambda y, t: y, jnp.array([1.0]), jnp.array([1.0]), 0.0, 1.0)
+    >>> y1.round(2)     # e
+    Array([2.72], dtype=float32)
+    """
+    y0, t0 = jnp.asarray(y0), jnp.asarray(t0)
 
     def stage(i, state):
         rates, _ = state
-        at = y + mixed(jnp.asarray(_STAGES)[i - 1], rates)
-        return rates.at[i].set(f(at, t + dt * jnp.asarray(_TIMES, t.dtype)[i - 1])), at
-    rates = jnp.zeros((7, *y.shape), y.dtype).at[0].set(rate)
-    rates, y1 = lax.fori_loop(1, 7, stage, (rates, y))
-    return y1, rates[6], mixed(_ERROR, rates), y + mixed(_MIDDLE, rates)
+        at = y0 + _mixed(jnp.asarray(_STAGES)[i - 1], rates, dt)
+        return rates.at[i].set(func(at, t0 + dt * jnp.asarray(_TIMES, t0.dtype)[i - 1])), at
+    rates = jnp.zeros((7, *y0.shape), y0.dtype).at[0].set(f0)
+    rates, y1 = lax.fori_loop(1, 7, stage, (rates, y0))
+    return y1, rates[6], _mixed(_ERROR, rates, dt), rates
 
 
-def _quartic(y0, y1, middle, d0, d1):
-    """The polynomial with these values at 0, 1 and 1/2, and these derivatives at 0 and 1; the highest power first."""
-    return jnp.stack([-2 * d0 + 2 * d1 - 8 * y0 - 8 * y1 + 16 * middle, 5 * d0 - 3 * d1 + 18 * y0 + 14 * y1 - 32 * middle,
-                      -4 * d0 + d1 - 11 * y0 - 5 * y1 + 16 * middle, d0, y0])
+def _mixed(weights, rates, dt):
+    return jnp.asarray(dt, rates.real.dtype) * jnp.tensordot(weights.astype(rates.real.dtype), rates, 1)
+
+
+def fit_4th_order_polynomial(y0, y1, y_mid, dy0, dy1, dt):
+    """Five coefficients, the highest power first, of the polynomial in (t - t0) / dt within a step.
+
+    Its values at 0, 1 and 1/2 are y0, y1 and y_mid, its derivatives by t at 0 and 1 are dy0 and dy1.
+
+    >>> from hlotrace.experimental import ode
+    >>> [int(c) for c in ode.fit_4th_order_polynomial(0., 1., 1 / 16, 0., 4., 1.)]     # t**4
+    [1, 0, 0, 0, 0]
+    """
+    d0, d1 = dt * dy0, dt * dy1
+    return (-2 * d0 + 2 * d1 - 8 * y0 - 8 * y1 + 16 * y_mid, 5 * d0 - 3 * d1 + 18 * y0 + 14 * y1 - 32 * y_mid,
+            -4 * d0 + d1 - 11 * y0 - 5 * y1 + 16 * y_mid, d0, y0)
+
+
+def interp_fit_dopri(y0, y1, k, dt):
+    """Shampine's polynomial within a step of size dt from y0 to y1 with the rates `k`, as `runge_kutta_step` gives them.
+
+    Five coefficients by (t - t0) / dt, the highest power first: (5, *y0.shape).
+
+    >>> from hlotrace.experimental import ode
+    >>> y = jnp.array([1.0])
+    >>> y1, f1, error, rates = ode.runge_kutta_step(lambda y, t: y, y, y, 0.0, 1.0)
+    >>> jnp.polyval(ode.interp_fit_dopri(y, y1, rates, 1.0), 0.5).round(2)      # the root of e
+    Array([1.65], dtype=float32)
+    """
+    dt = jnp.asarray(dt, jnp.asarray(y0).real.dtype)
+    return jnp.stack(fit_4th_order_polynomial(y0, y1, y0 + _mixed(_MIDDLE, k, dt), k[0], k[-1], dt))
+
+
+def ravel_first_arg(f, unravel):
+    """`f` as a function of a vector instead of its first argument, and with a vector as its result.
+
+    unravel: makes the argument of a vector, as `ravel_pytree` gives it.
+
+    >>> from hlotrace.experimental import ode
+    >>> vector, unravel = jax.flatten_util.ravel_pytree({"x": jnp.ones(2)})
+    >>> ode.ravel_first_arg(lambda y, t: {"x": y["x"] * t}, unravel)(vector, 3.0)
+    Array([3., 3.], dtype=float32)
+    """
+    return lambda y, *args: ravel_pytree(f(unravel(y), *args))[0]
 
 
 # --- the adjoint ------------------------------------------------------------------------------------------------
