@@ -9,7 +9,10 @@ import hlotrace as jax
 import hlotrace.numpy as jnp
 from hlotrace import lax
 from hlotrace.core.config import override
+from hlotrace.experimental import jet as jets
 from hlotrace.experimental.jet import jet
+from hlotrace.extend import linear_util
+from hlotrace.extend.core import Primitive
 
 X, CURVE = 0.6, (1.3, 0.7, -0.4, 0.25)
 ORDER = len(CURVE)
@@ -156,3 +159,68 @@ def test_what_does_not_fit_is_refused(primals, series, error, words):
 def test_an_operation_without_a_derivative_says_so():
     with pytest.raises(ValueError, match="do not support JVP"):
         jet(lambda x: jax.pure_callback(np.sin, x, x), (jnp.float32(1),), ([1.0],))
+
+
+def primitive(name, fun, **params):
+    p = Primitive(name, **params)
+    p.def_impl(fun)
+    p.def_abstract_eval(lambda *xs, **_: xs[0] if not p.multiple_results else [xs[0], xs[0]])
+    return p
+
+
+def test_rules_that_users_give():
+    curve, seen, p = ([1.0, 0.5, 0.25],), [], primitive("given", lambda x, y, k: x + y)
+
+    def rule(primals, series, **params):
+        seen.append((primals, series, params))
+        return primals[0] + primals[1], [jets.zero_term, series[0][1], jets.zero_term]
+    assert p not in jets.jet_rules and lax.sin_p in jets.jet_rules
+    jets.jet_rules[p] = rule
+    assert jets.jet_rules[p] is rule and p in list(jets.jet_rules) and "rules" in repr(jets.jet_rules)
+    out, terms = jet(lambda x: p.bind(x, 2.0, k=3), (0.5,), curve)
+    assert out == 2.5 and np.allclose(terms, [0, 0.5, 0])
+    (primals, series, params), = seen
+    assert params == {"k": 3} and np.allclose(series, [[1, 0.25, 0.25 / 6], [0, 0, 0]])
+    many = primitive("given twice", lambda x: [x, x], multiple_results=True)
+    jets.jet_rules[many] = lambda ps, ss: ([ps[0], ps[0]], [ss[0], jets.zero_series])
+    inside = jax.jit(lambda x: many.bind(x))
+    np.testing.assert_allclose(jet(many.bind, (0.5,), curve)[1], [curve[0], [0] * 3])
+    assert [len(s) for s in jax.eval_shape(lambda x: jet(inside, (x,), curve)[1], 0.5)] == [3, 3]
+    jets.jet_rules[p] = lambda ps, ss, k: (ps[0], ss[0][:1])
+    with pytest.raises(ValueError, match="the rule of given gives .* a list of 3"):
+        jet(lambda x: p.bind(x, x, k=3), (0.5,), curve)
+    del jets.jet_rules[p]
+    with pytest.raises(KeyError):
+        jets.jet_rules[p]
+    with pytest.raises(TypeError, match="must be a Primitive"):
+        jets.jet_rules["sin"] = rule
+    assert not jax.tree.leaves([jets.zero_term, jets.zero_series]) and type(jets.zero_term) is jets.ZeroTerm
+    assert jax.tree.map(abs, jets.zero_series) is jets.zero_series and type(jets.zero_series) is jets.ZeroSeries
+
+
+def test_rules_made_of_derivatives_and_of_other_functions():
+    x, curve = 0.6, [1.3, 0.7, -0.4, 0.25]
+    slope, comp, twice, stairs = (primitive(n, f) for n, f in [
+        ("slope", lambda x, **_: jnp.cbrt(x)), ("comp", lambda x: jnp.sin(x)**2), ("twice", lambda x: 2 * x),
+        ("stairs", jnp.floor)])
+    jets.def_deriv(slope, lambda x: jnp.cbrt(x) / (3 * x))
+    jets.def_comp(comp, lambda x, power: jnp.sin(x)**power, power=2)
+    jets.deflinear(twice)
+    jets.defzero(stairs)
+    for p, f in [(lambda x: slope.bind(x, accuracy=None), jnp.cbrt), (comp.bind, lambda x: jnp.sin(x)**2),
+                 (twice.bind, lambda x: 2 * x), (stairs.bind, jnp.floor)]:
+        (out, found), (value, wanted) = (jets.jet2(g, (x,), (curve,)) for g in (p, f))
+        np.testing.assert_allclose([out, *found], [value, *wanted], rtol=2e-5, atol=1e-6)
+    for p, prop in [(lax.neg_p, jets.linear_prop), (lax.floor_p, jets.zero_prop)]:
+        out, found = prop(p, (x,), (curve,))
+        assert out == p.bind(x) and (found is jets.zero_series or np.allclose(found, -np.array(curve)))
+    assert jets.linear_prop(lax.neg_p, (x,), (jets.zero_series,))[1] is jets.zero_series
+    np.testing.assert_allclose(jets.deriv_prop(lax.sin_p, jnp.cos, (x,), (curve,))[1],
+                               jets.jet_rules[lax.sin_p]((x,), (curve,), accuracy=None)[1], rtol=1e-5)
+    assert abs(jets.fact(5) - 120) < 1e-3 and jets.lax is lax and jets.pjit.pjit is not None
+    leaves, in_tree = jax.tree.flatten(([x], [curve]))
+    fun = jets.jet_subtrace(linear_util.wrap_init(lambda x: [jnp.sin(x), 1.0]))
+    flat, out_tree = jets.traceable(jets.jet_fun(fun, 4), in_tree)
+    outs, terms = (lambda found: out_tree().unflatten(found))(flat.call_wrapped(*leaves))
+    np.testing.assert_allclose(terms, [jets.jet2(jnp.sin, (x,), (curve,))[1], [0] * 4], rtol=1e-5)
+    assert outs[1] == 1 and issubclass(jets.JetTracer, jax.core.Tracer) and isinstance(jets.JetTrace, type)

@@ -30,6 +30,7 @@ EXEMPT = {
     "api/partitioned.py:custom_partitioning.def_partition": {"infer_sharding_from_operands", "propagate_user_sharding",
                                                              "decode_shardings"},
     "experimental/sparse/bcoo_shapes.py:bcoo_gather": {"unique_indices", "indices_are_sorted"},     # what the caller knows
+    "experimental/jet.py:zero_prop": {"series_in"},                     # what it gives does not move with them
     "core/surface.py:Jaxpr.__new__": {"effects", "debug_info"},
     "core/surface.py:new_jaxpr_eqn": {"ctx"},
     "core/surface.py:get_opaque_trace_state": {"convention"},           # which library asks

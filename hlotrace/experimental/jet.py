@@ -1,16 +1,34 @@
-"""Taylor-mode differentiation of higher order, under the name that JAX has for it."""
+"""Taylor-mode differentiation of higher order, under the name that JAX has for it, and rules for primitives.
+
+A rule is called with the operands and, for each, the list of the coefficients of its polynomial (derivatives by their
+factorials), zeros written out: `rule(primals_in, series_in, **params) -> (out, out_series)`, two lists for a primitive with
+several results.  For what is zero it may give `zero_term`, or `zero_series` for the whole list.
+"""
 import math
+from collections.abc import MutableMapping
+from functools import partial
 
 import numpy as np
 
+from .. import lax
+from ..api.misc import clear_caches
 from ..core import dtypes, tree
 from ..core.avals import aval_of, is_arraylike, not_an_array
+from ..core.config import state
+from ..core.primitive import Primitive, everywhere
 from ..core.public import offer
-from ..core.trace import is_concrete
+from ..core.trace import entering, is_concrete
+from ..extend import linear_util
 from ..numpy import asarray, broadcast_to, zeros
-from ..transforms.jet import jet_flat
+from ..primitives.shape import zeros_of
+from ..scipy.special import factorial
+from ..transforms import jet as taylor
+from ..transforms.jet import JetTrace, JetTracer
+from . import pjit
 
-__all__ = ["jet"]
+__all__ = ["JetTrace", "JetTracer", "ZeroSeries", "ZeroTerm", "def_comp", "def_deriv", "deflinear", "defzero", "deriv_prop",
+           "fact", "jet", "jet2", "jet_fun", "jet_rules", "jet_subtrace", "lax", "linear_prop", "pjit", "traceable",
+           "zero_prop", "zero_series", "zero_term"]
 
 
 def jet(fun, primals, series, factorial_scaled=True):
@@ -59,7 +77,7 @@ def jet(fun, primals, series, factorial_scaled=True):
             if not is_arraylike(out):
                 raise TypeError(f"jet: result{path}: {not_an_array(out)}")
         return outs
-    outs, moved = jet_flat(flat, order, leaves, terms) if order else (flat(*leaves), [None] * out_tree.num_leaves)
+    outs, moved = taylor.jet_flat(flat, order, leaves, terms) if order else (flat(*leaves), [None] * out_tree.num_leaves)
     derivatives = [[_derivative(out, t, f) for t, f in zip(found or [None] * order, factors)]
                    for out, found in zip(outs, moved)]
     return out_tree.unflatten(outs), out_tree.unflatten(derivatives)
@@ -95,6 +113,256 @@ def _derivative(out, term, factor):
         aval = aval_of(out).tangent()
         return zeros(aval.shape, aval.dtype) if aval.dtype != dtypes.float0 else np.zeros(aval.shape, dtypes.float0)
     return term * factor if factor != 1 else term
+
+
+def jet2(fun, primals, series, *, factorial_scaled=False):
+    """As `jet`, with the coefficients of polynomials: derivatives divided by their factorials.
+
+    >>> from hlotrace.experimental.jet import jet2
+    >>> [float(c) for c in jet2(jnp.exp, (0.,), ((2., 0.),))[1]]        # of exp(2 t) at 0
+    [2.0, 2.0]
+    """
+    return jet(fun, primals, series, factorial_scaled)
+
+
+def fact(n):
+    """n! as a float.
+
+    >>> from hlotrace.experimental.jet import fact
+    >>> fact(4).round()
+    Array(24., dtype=float32)
+    """
+    return factorial(n)
+
+
+# --- rules ------------------------------------------------------------------------------------------------------
+
+class ZeroTerm:
+    """A coefficient that is known to be zero; a pytree without leaves.  There is one, `zero_term`."""
+
+
+class ZeroSeries:
+    """The coefficients of a value that is known not to move; a pytree without leaves.  There is one, `zero_series`."""
+
+
+zero_term, zero_series = ZeroTerm(), ZeroSeries()
+tree.register_pytree_node(ZeroTerm, lambda _: ((), None), lambda *_: zero_term)
+tree.register_pytree_node(ZeroSeries, lambda _: ((), None), lambda *_: zero_series)
+
+
+def _given(rule, primitive, order, primals, series, params):
+    """A rule in JAX's signature, called as ours are."""
+    outs, out_series = rule(tuple(primals), [_written(p, s, order) for p, s in zip(primals, series)], **params)
+    if not primitive.multiple_results:
+        return outs, _read(primitive, out_series, order)
+    return list(outs), [_read(primitive, s, order) for s in out_series]
+
+
+def _written(primal, series, order):
+    aval = aval_of(primal).strip_weak_type()
+    return taylor.filled(series, order, aval) if dtypes.is_inexact(aval.dtype) else [zeros_of(aval)] * order
+
+
+def _read(primitive, series, order):
+    if type(series) is ZeroSeries:
+        return None
+    if not isinstance(series, (tuple, list)) or len(series) != order:
+        raise ValueError(f"jet: the rule of {primitive.name} gives {series!r:.60} as a series: give a list of {order} "
+                         "coefficients, or zero_series")
+    return [None if type(term) is ZeroTerm else term for term in series]
+
+
+def _asked(primitive, rule, primals_in, series_in, **params):
+    """One of our rules, called as JAX's are."""
+    lengths = [len(s) for s in series_in if type(s) is not ZeroSeries]
+    if not lengths:
+        return zero_prop(primitive, primals_in, series_in, **params)
+    series = [None if type(s) is ZeroSeries else _read(primitive, s, lengths[0]) for s in series_in]
+    outs, found = rule(primitive, lengths[0], list(primals_in), series, params)
+    return outs, [_shown(s) for s in found] if primitive.multiple_results else _shown(found)
+
+
+def _shown(series):
+    return zero_series if series is None else [zero_term if term is None else term for term in series]
+
+
+class _Rules(MutableMapping):
+    """The rules by primitive: a primitive without one of its own has that of its derivative, where it has such."""
+
+    def __getitem__(self, primitive):
+        if primitive not in self:
+            raise KeyError(primitive)
+        rule = taylor.rule_of(primitive)
+        return rule.args[0] if isinstance(rule, partial) and rule.func is _given else partial(_asked, primitive, rule)
+
+    def __setitem__(self, primitive, rule):
+        if not isinstance(primitive, Primitive):
+            raise TypeError(f"jet_rules[...] = rule: the key must be a Primitive, not {primitive!r:.80}")
+        taylor.RULES[primitive] = partial(_given, rule)
+        clear_caches()      # programs that the old rule made
+
+    def __delitem__(self, primitive):
+        del taylor.RULES[primitive]
+        clear_caches()
+
+    def __iter__(self):
+        return (p for p in list(everywhere) if p in self)
+
+    def __len__(self):
+        return sum(1 for _ in self)
+
+    def __contains__(self, primitive):
+        return isinstance(primitive, Primitive) and (
+            primitive.jvp is not None or taylor.rule_of(primitive) is not taylor.by_derivative)
+
+    def __repr__(self):
+        return f"<jet_rules: {len(self)} rules>"
+
+
+jet_rules = _Rules()
+
+
+def deflinear(prim):
+    """Give a primitive the rule of what is linear in all of its operands together.
+
+    >>> from hlotrace.experimental import jet
+    >>> twice = jax.extend.core.Primitive("twice")
+    >>> _ = twice.def_impl(lambda x: 2 * x), jet.deflinear(twice)
+    >>> [float(d) for d in jet.jet(twice.bind, (1.,), ((1., 5.),))[1]]
+    [2.0, 10.0]
+    """
+    jet_rules[prim] = partial(linear_prop, prim)
+
+
+def linear_prop(prim, primals_in, series_in, **params):
+    """The rule of what is linear in all operands together: each coefficient is that of the operands' ones.
+
+    >>> from hlotrace.experimental import jet
+    >>> out, series = jet.linear_prop(jax.lax.neg_p, (1.,), ([2., 3.],))
+    >>> float(out), [float(c) for c in series]
+    (-1.0, [-2.0, -3.0])
+    """
+    return _asked(prim, taylor.linear, primals_in, series_in, **params)
+
+
+def defzero(prim):
+    """Give a primitive the rule of what does not move where its operands do, such as a step function.
+
+    >>> from hlotrace.experimental import jet
+    >>> stairs = jax.extend.core.Primitive("stairs")
+    >>> _ = stairs.def_impl(jnp.floor), jet.defzero(stairs)
+    >>> jet.jet(stairs.bind, (1.5,), ((1.,),))[1]
+    [Array(0., dtype=float32)]
+    """
+    jet_rules[prim] = partial(zero_prop, prim)
+
+
+def zero_prop(prim, primals_in, series_in, **params):
+    """The rule of what does not move, whatever `series_in` are: the value, and `zero_series`.
+
+    >>> from hlotrace.experimental import jet
+    >>> jet.zero_prop(jax.lax.floor_p, (1.5,), ([1.],))[1] is jet.zero_series
+    True
+    """
+    outs = prim.bind(*primals_in, **params)
+    return outs, [zero_series for _ in outs] if prim.multiple_results else zero_series
+
+
+def def_deriv(prim, deriv):
+    """Give a primitive of one operand the rule that follows from its derivative, a function of that operand.
+
+    Parameters of the primitive are not given to `deriv`.
+
+    >>> from hlotrace.experimental import jet
+    >>> wave = jax.extend.core.Primitive("wave")
+    >>> _ = wave.def_impl(jnp.sin), jet.def_deriv(wave, jnp.cos)
+    >>> [float(d) for d in jet.jet(wave.bind, (0.,), ((1., 0., 0.),))[1]]
+    [1.0, 0.0, -1.0]
+    """
+    jet_rules[prim] = lambda primals, series, **params: (prim.bind(*primals, **params), _by_slope(deriv, *primals, *series))
+
+
+def deriv_prop(prim, deriv, primals_in, series_in):
+    """The rule of what has one operand and a derivative, a function of it: y' = deriv(x) x', coefficient by coefficient.
+
+    >>> from hlotrace.experimental import jet
+    >>> out, series = jet.deriv_prop(jax.lax.sin_p, jnp.cos, (0.,), ([1., 0., 0.],))
+    >>> [round(float(c), 4) for c in series]
+    [1.0, 0.0, -0.1667]
+    """
+    return prim.bind(*primals_in), _by_slope(deriv, *primals_in, *series_in)
+
+
+def _by_slope(deriv, x, series):
+    series = [asarray(term, aval_of(x).dtype) for term in series]
+    (first,), (rest,) = taylor.jet_flat(lambda x: [deriv(x)], len(series) - 1, [x], [series[:-1]])
+    slope = [first, *(rest or [None] * (len(series) - 1))]
+    return _shown([taylor.driven([x, *series], slope, k) for k in range(1, len(series) + 1)])
+
+
+def def_comp(prim, comp, **kwargs):
+    """Give a primitive the rule of a function that computes the same of its operands; `kwargs` are for that function.
+
+    Parameters of the primitive are not given to it.
+
+    >>> from hlotrace.experimental import jet
+    >>> cubed = jax.extend.core.Primitive("cubed")
+    >>> _ = cubed.def_impl(lambda x: x**3), jet.def_comp(cubed, lambda x: x * x * x)
+    >>> [float(d) for d in jet.jet(cubed.bind, (1.,), ((1., 0., 0.),))[1]]
+    [3.0, 6.0, 6.0]
+    """
+    jet_rules[prim] = lambda primals, series, **_: jet2(partial(comp, **kwargs), primals, series)
+
+
+# --- wrapped functions of flat lists ------------------------------------------------------------------------------
+
+@linear_util.transformation2
+def jet_subtrace(f, trace, order, primals, series):
+    """A WrappedFun of a flat list as one of `(trace, order, primals, series)`, which gives outs and their coefficients.
+
+    `trace` is the one that the operations on coefficients are done in, `series` lists of coefficients.  `jet_fun` calls it.
+
+    >>> from hlotrace.experimental import jet
+    >>> fun = jet.jet_subtrace(jax.extend.linear_util.wrap_init(lambda x: [x * x]))
+    >>> jet.jet_fun(fun, 2).call_wrapped([3.], [[1., 0.]])[1]
+    [[Array(6., dtype=float32), Array(1., dtype=float32)]]
+    """
+    with entering(trace):
+        outs, terms = taylor.jet_flat(f, order, primals, [[asarray(t, aval_of(p).dtype) for t in s] for p, s in
+                                                   zip(primals, series)])
+    return outs, [_shown(s) for s in terms]
+
+
+@linear_util.transformation2
+def jet_fun(f, order, primals, series):
+    """What `jet_subtrace` gives as a WrappedFun of `(primals, series)`, with zeros written out.
+
+    >>> from hlotrace.experimental import jet
+    >>> fun = jet.jet_subtrace(jax.extend.linear_util.wrap_init(lambda x: [x, 1.0]))
+    >>> jet.jet_fun(fun, 1).call_wrapped([3.], [[2.]])[1]
+    [[Array(2., dtype=float32)], [Array(0., dtype=float32)]]
+    """
+    outs, found = f(state.trace, order, primals, series)
+    return outs, [taylor.filled(None if type(s) is ZeroSeries else [None if type(t) is ZeroTerm else t for t in s], order,
+                         aval_of(x).strip_weak_type()) for x, s in zip(outs, found)]
+
+
+@linear_util.transformation_with_aux2
+def traceable(f, store, in_tree, *primals_and_series):
+    """What `jet_fun` gives as a WrappedFun of one flat list, and a function that gives the structure of its result.
+
+    in_tree: the structure of (primals, series).
+
+    >>> from hlotrace.experimental import jet
+    >>> fun = jet.jet_subtrace(jax.extend.linear_util.wrap_init(lambda x: [x * x]))
+    >>> leaves, in_tree = jax.tree.flatten(([3.], [[1.]]))
+    >>> flat, out_tree = jet.traceable(jet.jet_fun(fun, 1), in_tree)
+    >>> [float(x) for x in flat.call_wrapped(*leaves)]
+    [9.0, 6.0]
+    """
+    leaves, out_tree = tree.tree_flatten(f(*in_tree.unflatten(primals_and_series)))
+    store.store(out_tree)
+    return leaves
 
 
 offer(globals())

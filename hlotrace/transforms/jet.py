@@ -108,12 +108,12 @@ def _sum(terms):
     return total
 
 
-def _driven(x, slope, k):
+def driven(x, slope, k):
     """Coefficient k of y where y' = slope * x', given the first k coefficients of `slope`."""
     return _scaled(1 / k, _sum(_scaled(j, _times(x[j], slope[k - j])) for j in range(1, k + 1)))
 
 
-def _filled(terms, order, aval):
+def filled(terms, order, aval):
     """All coefficients, written out."""
     return [zeros_of(aval.tangent()) if t is None else t for t in terms or [None] * order]
 
@@ -209,7 +209,7 @@ def quadratic(a, b, c):
             if k == 1 and a:
                 here = number(float(a), aval_of(y[0])) if here is None else add_p.bind(here, number(float(a), aval_of(here)))
             slope.append(here)
-            y.append(_driven(x, slope, k))
+            y.append(driven(x, slope, k))
         return y[0], y[1:]
     return rule
 
@@ -220,7 +220,7 @@ def _circular(first, second, sign):
         x = [primals[0], *series[0]]
         y, z = [[p.bind(primals[0], **params)] for p in (first, second)]
         for k in range(1, order + 1):
-            y_k, z_k = _driven(x, z, k), _driven(x, y, k)
+            y_k, z_k = driven(x, z, k), driven(x, y, k)
             y.append(y_k)
             z.append(z_k if sign > 0 or z_k is None else neg_p.bind(z_k))
         out = y if primitive is first else z
@@ -244,7 +244,7 @@ def jet_program(jaxpr, order, marks, force):
         series = [[next(rest) for _ in range(order)] if m else None for m in marks]
         outs, terms = jet_flat(lambda *xs: eval_jaxpr(jaxpr, (), *xs), order, primals, series)
         out_marks[:] = [t is not None or force and dtypes.is_inexact(a.dtype) for t, a in zip(terms, jaxpr.out_avals)]
-        return [*outs, *(c for t, a, m in zip(terms, jaxpr.out_avals, out_marks) if m for c in _filled(t, order, a))]
+        return [*outs, *(c for t, a, m in zip(terms, jaxpr.out_avals, out_marks) if m for c in filled(t, order, a))]
     avals = [*jaxpr.in_avals, *(a.tangent().strip_weak_type() for a, m in zip(jaxpr.in_avals, marks) if m
                                 for _ in range(order))]
     return programs.trace_closed(fun, avals, jaxpr.name), tuple(out_marks)
@@ -258,7 +258,7 @@ def _terms(values, marks, order):
 
 def _listed(primals, series, marks, order):
     """The terms of the marked ones, in one list."""
-    return [t for p, s, m in zip(primals, series, marks) if m for t in _filled(s, order, aval_of(p).strip_weak_type())]
+    return [t for p, s, m in zip(primals, series, marks) if m for t in filled(s, order, aval_of(p).strip_weak_type())]
 
 
 def _inexact(avals):
@@ -360,4 +360,5 @@ RULES = {
 
 
 def rule_of(primitive):
-    return RULES.get(primitive.name) or (linear if primitive.structural else by_derivative)
+    """Its own, if it was given one as a key of RULES, or that of its name."""
+    return RULES.get(primitive) or RULES.get(primitive.name) or (linear if primitive.structural else by_derivative)
