@@ -229,6 +229,11 @@ ON_PURPOSE = [
      "`ClosedJaxpr` around `Jaxpr`",
      "one class, `Jaxpr`, with its constants inside; `.jaxpr` of it is itself",
      "test_a_program_is_one_object"),
+    ("what `experimental.roofline` counts",
+     "a `scan` as one step, `tanh`, `pow` and branches as nothing, `select` by its condition alone, `pmax` as one number; "
+     "the backward pass in bfloat16",
+     "all steps, all elementwise operations and reductions, all operands, the larger branch; in the arguments' dtypes",
+     "test_what_programs_need"),
 ]
 
 # (class, JAX's attributes that its objects lack, why)

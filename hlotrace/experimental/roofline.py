@@ -1,0 +1,360 @@
+"""Roofline estimates: what a function computes and moves, read from its program by a rule for each primitive.
+
+`flops` and `hbm_bytes` are those of matrix products, as if all else were fused into them; the `unfused_` ones count each
+operation apart.  What goes over the links of a torus is counted by mesh axis (`ici_bytes`, of the busiest link;
+`ici_latency`, in hops), as in Chan et al., "Collective communication: theory, practice, and experience" (2007).
+"""
+import warnings
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from math import prod
+
+import numpy as np
+
+from ..api.autodiff import vjp as vjp_of
+from ..api.jit import make_jaxpr
+from ..api.shard_map import shard_map
+from ..api.stages import ShapeDtypeStruct, eval_shape
+from ..core import tree
+from ..core.jaxpr import Var, sub_jaxprs
+from ..core.primitive import PRIMITIVES
+from ..core.public import offer
+
+__all__ = ["RooflineResult", "RooflineRuleContext", "RooflineShape", "register_roofline", "register_standard_roofline",
+           "roofline", "roofline_and_grad"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RooflineResult:
+    """What a program needs.  `+` adds up all but `peak_hbm_bytes`, of which it takes the larger."""
+    flops: int = 0
+    unfused_flops: int = 0
+    ici_bytes: Mapping[str, int] = field(default_factory=dict)
+    ici_latency: Mapping[str, int] = field(default_factory=dict)
+    hbm_bytes: int = 0
+    peak_hbm_bytes: int = 0
+    unfused_hbm_bytes: int = 0
+
+    @classmethod
+    def zeros(cls):
+        return cls()
+
+    def __add__(self, other):
+        return self._with(other, lambda name, a, b: max(a, b) if name == "peak_hbm_bytes" else a + b)
+
+    def _with(self, other, combine):
+        def each(name):
+            a, b = getattr(self, name), getattr(other, name)
+            return {k: combine(name, a.get(k, 0), b.get(k, 0)) for k in (*a, *b)} if isinstance(a, Mapping) else combine(
+                name, a, b)
+        return RooflineResult(**{f.name: each(f.name) for f in fields(self)})
+
+
+@dataclass(frozen=True, kw_only=True)
+class RooflineShape:
+    """The shape and dtype of an operand, as rules are given them."""
+    shape: tuple
+    dtype: np.dtype
+
+    @classmethod
+    def from_aval(cls, aval):
+        return cls(shape=aval.shape, dtype=aval.dtype)
+
+    @classmethod
+    def total_bytes(cls, avals):
+        """The bytes of several arrays together."""
+        return sum(cls.from_aval(a).bytes for a in avals)
+
+    @property
+    def size(self):
+        return prod(self.shape)
+
+    @property
+    def bytes(self):
+        return self.size * np.dtype(self.dtype).itemsize
+
+
+@dataclass(frozen=True, kw_only=True)
+class RooflineRuleContext:
+    """What a rule is told of an application; `avals_out` are its results, `mesh` that of the shard_map around it."""
+    name_stack: str
+    primitive: object
+    avals_in: tuple
+    avals_out: tuple
+    mesh: object
+    pin_lhs_in_vmem: bool
+    pin_rhs_in_vmem: bool
+
+
+_total = RooflineShape.total_bytes
+_rules = {}     # primitive -> rule(ctx, *shapes, **params) -> RooflineResult
+
+
+def register_roofline(prim):
+    """Decorator of the rule of a primitive: `rule(ctx, *RooflineShapes, **params)` gives a RooflineResult.
+
+    >>> from hlotrace.experimental import roofline as rf
+    >>> from hlotrace.extend.core import Primitive
+    >>> my_op = Primitive("my_op")
+    >>> _ = my_op.def_abstract_eval(lambda x: x)
+    >>> @rf.register_roofline(my_op)
+    ... def rule(ctx, x):
+    ...     return rf.RooflineResult(unfused_flops=10 * x.size)
+    >>> rf.roofline(my_op.bind)(jnp.ones(3))[1].unfused_flops
+    30
+    """
+    def register(rule):
+        _rules[prim] = rule
+        return rule
+    return register
+
+
+def register_standard_roofline(prim):
+    """Let a primitive count as nothing, without the warning.
+
+    >>> from hlotrace.experimental import roofline as rf
+    >>> rf.register_standard_roofline(lax.sort_p)
+    """
+    _rules[prim] = _nothing
+
+
+# --- rules ------------------------------------------------------------------------------------------------------
+
+def _nothing(_ctx, *_, **__):
+    return RooflineResult()
+
+
+def _unfused(ctx, flops):
+    return RooflineResult(unfused_flops=flops, unfused_hbm_bytes=_total((*ctx.avals_in, *ctx.avals_out)))
+
+
+def _elementwise(ctx, *_, **__):
+    return _unfused(ctx, ctx.avals_out[0].size)
+
+
+def _reduction(ctx, x, *_, **__):
+    return _unfused(ctx, x.size - ctx.avals_out[0].size)
+
+
+def _cumulative(ctx, x, *, axis, **_):
+    return _unfused(ctx, x.size - x.size // max(x.shape[axis], 1))
+
+
+def _dot(ctx, lhs, rhs, *, dimension_numbers, **_):
+    out, (contracted, _) = ctx.avals_out[0], dimension_numbers[0]
+    flops = 2 * out.size * prod(lhs.shape[i] for i in contracted)
+    moved = _total([out]) + (not ctx.pin_lhs_in_vmem) * lhs.bytes + (not ctx.pin_rhs_in_vmem) * rhs.bytes
+    return RooflineResult(flops=flops, unfused_flops=flops, hbm_bytes=moved, unfused_hbm_bytes=moved)
+
+
+def _taps(size, window, out, stride, low, spread, gap):
+    """How often an element of a window meets one of the array, along one axis, and not padding or a gap between elements."""
+    at = np.arange(out)[:, None] * stride - low + np.arange(window) * gap
+    return int(np.sum((at >= 0) & (at % spread == 0) & (at // spread < size)))
+
+
+def _conv(ctx, x, w, *, dimension_numbers, window_strides, padding, lhs_dilation, rhs_dilation, **_):
+    (_, _, *spatial), (out_features, features, *window), (batch, _, *outs) = dimension_numbers
+    out = ctx.avals_out[0].shape
+    along = zip(spatial, window, outs, window_strides, padding, lhs_dilation, rhs_dilation)
+    taps = (_taps(x.shape[i], w.shape[j], out[k], stride, low, *gaps) for i, j, k, stride, (low, _), *gaps in along)
+    return _unfused(ctx, 2 * out[batch] * w.shape[out_features] * w.shape[features] * prod(taps))
+
+
+def _gather(ctx, _x, indices, **_):
+    return RooflineResult(unfused_hbm_bytes=2 * _total(ctx.avals_out) + indices.bytes)
+
+
+def _scatter(ctx, _x, indices, updates, **_):
+    return RooflineResult(unfused_flops=0 if ctx.primitive.structural else updates.size,
+                          unfused_hbm_bytes=3 * updates.bytes + indices.bytes)
+
+
+# --- collectives: rings along the axes of a torus ----------------------------------------------------------------
+
+def _over(axes, each, hops):
+    return RooflineResult(ici_bytes=dict.fromkeys(axes, int(each)), ici_latency=dict.fromkeys(axes, hops))
+
+
+def _sizes(ctx, axes, groups):
+    return [len(groups[0])] if groups else [ctx.mesh.shape[a] for a in axes]
+
+
+def _ring(times, share):
+    """`times` rounds in which a device receives the part `share(bytes, number of devices)`, over all axes at once."""
+    def rule(ctx, *xs, axes, groups=None, **_):
+        sizes = _sizes(ctx, axes, groups)
+        part = sum(share(x.bytes, prod(sizes)) for x in xs)
+        return _over(axes, times * part // len(axes), times * max(sizes) * len(sizes))
+    return rule
+
+
+def _all_to_all(ctx, x, *, axes, groups, **_):
+    """Half of all bytes cross the middle of the longest axis, which is a ring if no axis is of size 2 or less."""
+    sizes = _sizes(ctx, axes, groups)
+    crossing = x.bytes * max(sizes) / (4 if min(sizes) > 2 else 2)
+    return _over(axes, crossing if prod(sizes) > 1 else 0, sum(n // 2 for n in sizes))
+
+
+def _ppermute(ctx, x, *, axes, perm):
+    """Messages go the shortest way, axis after axis; `load` counts them on each link."""
+    sizes, load, hops = _sizes(ctx, axes, None), Counter(), [0]
+    for source, target in perm:
+        at, to = (list(np.unravel_index(i, sizes)) for i in (source, target))
+        hops.append(0)
+        for i, n in enumerate(sizes):
+            step = 1 if (to[i] - at[i]) % n <= n // 2 else -1
+            while at[i] != to[i]:
+                after = [*at[:i], (at[i] + step) % n, *at[i + 1:]]
+                load[frozenset([tuple(at), tuple(after)])] += 1
+                at, hops[-1] = after, hops[-1] + 1
+    return _over(axes, x.bytes * max(load.values(), default=0), max(hops))
+
+
+# --- programs within programs ------------------------------------------------------------------------------------
+
+def _most(ctx, *_, branches, **__):
+    results = [_program(b, ctx) for b in branches]
+    largest = results[0]
+    for r in results[1:]:
+        largest = largest._with(r, lambda _, a, b: max(a, b))
+    return largest
+
+
+def _scan(ctx, *_, jaxpr, length, **__):
+    once = _program(jaxpr, ctx)
+    return once._with(once, lambda name, a, _: a if name == "peak_hbm_bytes" else a * length)
+
+
+def _inside(ctx, *_, **params):
+    return sum((_program(p, ctx) for p in sub_jaxprs(params)), RooflineResult())
+
+
+_families = {
+    _elementwise: "select_n clamp threefry2x32",
+    _reduction: "reduce_sum reduce_prod reduce_max reduce_min reduce_and reduce_or reduce_xor argmax argmin reduce",
+    _cumulative: "cumsum cumprod cummax cummin cumlogsumexp",
+    _dot: "dot_general",
+    _conv: "conv_general_dilated",
+    _gather: "gather",
+    _scatter: "scatter scatter_add scatter_mul scatter_min scatter_max scatter_apply",
+    _ring(2, lambda size, n: size * (n - 1) // n): "psum psum_invariant pmax pmin",
+    _ring(1, lambda size, n: size * (n - 1)): "all_gather",
+    _ring(1, lambda size, n: size * (n - 1) // n): "reduce_scatter",
+    _all_to_all: "all_to_all",
+    _ppermute: "ppermute",
+    _most: "cond",
+    _scan: "scan",
+    _nothing: "convert_element_type bitcast_convert_type reduce_precision stop_gradient iota copy pvary axis_index "
+              "optimization_barrier name sharding_constraint layout_constraint device_put random_wrap random_unwrap",
+}
+_by_name = {name: rule for rule, names in _families.items() for name in names.split()}
+
+
+def _rule_of(primitive, params):
+    if primitive in _rules:
+        return _rules[primitive]
+    own = PRIMITIVES.get(primitive.name) is primitive
+    if own and primitive.name in _by_name:
+        return _by_name[primitive.name]
+    if any(True for _ in sub_jaxprs(params)):
+        return _inside
+    if primitive.elementwise or own and primitive.structural:
+        return _elementwise if primitive.elementwise else _nothing
+    warnings.warn(f"roofline: there is no rule for {primitive.name}, which counts as nothing; register_roofline gives it "
+                  "one, register_standard_roofline says that nothing is meant", stacklevel=2)
+    return _nothing
+
+
+def _program(jaxpr, ctx, held=_total):
+    """What a program needs; `held` says the bytes of arrays between equations.  Values go with the last that reads them."""
+    last = {v: i for i, eqn in enumerate(jaxpr.eqns) for v in eqn.invars if type(v) is Var}
+    last.update((v, len(jaxpr.eqns)) for v in jaxpr.outvars if type(v) is Var)
+    live = {v for v in (*jaxpr.constvars, *jaxpr.invars) if v in last}
+    total = RooflineResult(peak_hbm_bytes=held([v.aval for v in live]))
+    for i, eqn in enumerate(jaxpr.eqns):
+        operands = {v for v in eqn.invars if type(v) is Var}
+        avals = tuple(v.aval for v in eqn.invars)
+        here = RooflineRuleContext(
+            name_stack=eqn.name_stack, primitive=eqn.primitive, avals_in=avals,
+            avals_out=tuple(v.aval for v in eqn.outvars), mesh=eqn.params.get("mesh") or ctx.mesh,
+            pin_lhs_in_vmem=ctx.pin_lhs_in_vmem, pin_rhs_in_vmem=ctx.pin_rhs_in_vmem)
+        found = _rule_of(eqn.primitive, eqn.params)(here, *map(RooflineShape.from_aval, avals), **eqn.params)
+        beside = held([v.aval for v in live - operands])
+        live = {v for v in (*live, *eqn.outvars) if last.get(v, -1) > i}
+        total = total + found + RooflineResult(peak_hbm_bytes=max(
+            found.peak_hbm_bytes and found.peak_hbm_bytes + beside, held([v.aval for v in live])))
+    return total
+
+
+# --- functions ---------------------------------------------------------------------------------------------------
+
+def _struct(x):
+    return ShapeDtypeStruct(x.shape, x.dtype) if isinstance(x, RooflineShape) else x
+
+
+def _mapped(f, mesh, in_specs, out_specs):
+    if mesh is None:
+        return f
+    return shard_map(f, mesh=mesh, in_specs=in_specs, out_specs=out_specs, check_vma=False)
+
+
+def _analyse(f, args, mesh, pins, print_jaxpr):
+    jaxpr, out = make_jaxpr(f, return_shape=True)(*args)
+    if print_jaxpr:
+        print(jaxpr)
+    ctx = RooflineRuleContext(name_stack="", primitive=None, avals_in=(), avals_out=(), mesh=mesh, **pins)
+    return out, _program(jaxpr, ctx, _total if mesh is None else lambda avals: 0)   # outside of shard_map arrays are whole
+
+
+def _backward(f, args):
+    """The function of (residuals, cotangents) that a backward pass is, and the types of these."""
+    out, pullback = eval_shape(lambda *xs: vjp_of(f, *xs), *args)
+    return (lambda back, ct: back(ct)), (pullback, out)
+
+
+def roofline(f, mesh=None, in_specs=None, out_specs=None, *, pin_lhs_in_vmem=False, pin_rhs_in_vmem=False, vjp=False,
+             print_jaxpr=False):
+    """A function of `f`'s arguments, arrays or ShapeDtypeStructs, that gives (types of results, a RooflineResult).
+
+    Nothing is computed.  With `mesh`, it is that of one device of `shard_map(f, mesh, in_specs, out_specs)`.
+    pin_lhs_in_vmem, pin_rhs_in_vmem: left or right operands of products are not read from memory.  vjp: of the backward
+    pass alone.  A branch counts as the most of all, a `while` as one round, a `scan` as all of its steps.  What has no rule
+    counts as nothing, with a warning.
+
+    >>> from hlotrace.experimental.roofline import roofline
+    >>> x, y = jax.ShapeDtypeStruct((64, 32), "float32"), jax.ShapeDtypeStruct((32, 16), "float32")
+    >>> out, need = roofline(lambda x, y: jnp.exp(x @ y))(x, y)
+    >>> need.flops, need.unfused_flops, need.hbm_bytes
+    (65536, 66560, 14336)
+    """
+    def wrapped(*args):
+        args = tree.tree_map(_struct, args)
+        mapped = _mapped(f, mesh, in_specs, out_specs)
+        function, given = _backward(mapped, args) if vjp else (mapped, args)
+        return _analyse(function, given, mesh, pins, print_jaxpr)
+    pins = {"pin_lhs_in_vmem": pin_lhs_in_vmem, "pin_rhs_in_vmem": pin_rhs_in_vmem}
+    return wrapped
+
+
+def roofline_and_grad(f, mesh, in_specs, out_specs, *, pin_lhs_in_vmem=False, pin_rhs_in_vmem=False, print_jaxpr=False):
+    """A function that gives (types of results, RooflineResult of `f`, RooflineResult of its backward pass).
+
+    Arguments as for `roofline`; without a mesh give None for the three.  Dtypes are those of the arguments.
+
+    >>> from hlotrace.experimental.roofline import roofline_and_grad
+    >>> x = jax.ShapeDtypeStruct((8, 8), "float32")
+    >>> _, forward, backward = roofline_and_grad(lambda x, y: x @ y, None, None, None)(x, x)
+    >>> forward.flops, backward.flops
+    (1024, 2048)
+    """
+    def wrapped(*args):
+        (out, forward), (_, backward) = (roofline(
+            f, mesh, in_specs, out_specs, pin_lhs_in_vmem=pin_lhs_in_vmem, pin_rhs_in_vmem=pin_rhs_in_vmem, vjp=back,
+            print_jaxpr=print_jaxpr)(*args) for back in (False, True))
+        return out, forward, backward
+    return wrapped
+
+
+offer(globals())
