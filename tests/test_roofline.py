@@ -116,7 +116,7 @@ def test_rules_of_users():
 
     @rf.register_roofline(p)
     def rule(ctx, x, *, times):
-        assert ctx.primitive is p and ctx.avals_out[0].shape == x.shape
+        assert isinstance(ctx, rf.RooflineRuleContext) and ctx.primitive is p and ctx.avals_out[0].shape == x.shape
         return rf.RooflineResult(unfused_flops=times * x.size)
     assert f(rf.RooflineShape(shape=(3,), dtype=np.dtype("float32")))[1].unfused_flops == 12
     rf.register_standard_roofline(p)

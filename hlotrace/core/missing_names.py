@@ -37,9 +37,6 @@ NAMES = {       # a module, as "numpy", or "Array": names
         "semaphore_wait squeezed strides_from_shape when with_scoped"),
     "experimental.rnn": (
         "PRNGKeyArray rnn_abstract_eval rnn_bwd_abstract_eval rnn_bwd_p rnn_fwd_p"),
-    "experimental.roofline": (
-        "RooflineResult RooflineRuleContext RooflineShape register_roofline register_standard_roofline roofline "
-        "roofline_and_grad"),
     "experimental.source_mapper": (
         "MappingsGenerator Pass SourceMap SourceMapDump all_passes canonicalize_filename compile_with_env "
         "create_mlir_sourcemap filter_passes generate_sourcemaps register_pass"),
