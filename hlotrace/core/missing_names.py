@@ -55,11 +55,8 @@ NAMES = {       # a module, as "numpy", or "Array": names
         "lowering pallas xla"),
     "extend.backend": (
         "clear_backends register_backend_cache register_backend_factory"),
-    "extend.core": (
-        "TraceTag create_call_primitive eval_jaxpr_transpose register_call_primitive_rules"),
     "extend.core.primitives": (
-        "create_call_primitive empty2_p eval_jaxpr_transpose polynomial_p ragged_all_to_all_p random_seed_p "
-        "register_call_primitive_rules"),
+        "empty2_p polynomial_p ragged_all_to_all_p random_seed_p"),
     "extend.sharding": (
         "GSPMDSharding"),
     "interpreters.ad": (
@@ -71,8 +68,7 @@ NAMES = {       # a module, as "numpy", or "Array": names
         "ShardingContext Token TokenSet ir_tree_registry ir_type_handlers lower_jaxpr_to_module lowerable_effects "
         "merge_mlir_modules register_constant_handler"),
     "interpreters.partial_eval": (
-        "custom_partial_eval_rules dce_jaxpr_call_rule dce_jaxpr_closed_call_rule lower_jaxpr lower_jaxpr2 new_eqn_recipe "
-        "partial_eval_jaxpr_custom_rules"),
+        "custom_partial_eval_rules lower_jaxpr lower_jaxpr2 new_eqn_recipe partial_eval_jaxpr_custom_rules"),
     "interpreters.pxla": (
         "create_compile_options"),
     "interpreters.xla": (

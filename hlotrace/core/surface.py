@@ -24,7 +24,7 @@ from .trace import EVAL, Trace, Tracer, ensure_compile_time_eval, entering, rais
 __all__ = [
     "AbstractValue", "Atom", "ClosedJaxpr", "AbstractToken", "DebugInfo", "DropVar", "Effect", "Effects",
     "InconclusiveDimensionOperation", "Jaxpr", "JaxprEqn", "JaxprTypeError", "Literal", "ParamDict", "Primitive",
-    "ShapedArray", "Token", "Trace", "Tracer", "Value", "Var", "array_types", "check_jaxpr", "concrete_or_error",
+    "ShapedArray", "Token", "Trace", "TraceTag", "Tracer", "Value", "Var", "array_types", "check_jaxpr", "concrete_or_error",
     "ensure_compile_time_eval", "eval_context", "eval_jaxpr", "find_top_trace", "gensym", "get_aval",
     "get_opaque_trace_state", "jaxpr_as_fun", "jaxprs_in_params", "mapped_aval", "max_dim", "min_dim", "new_jaxpr_eqn",
     "no_effects", "nonempty_axis_env_DO_NOT_USE", "primal_dtype_to_tangent_dtype", "raise_to_shaped",
@@ -68,6 +68,11 @@ class AbstractToken(metaclass=_TokenType):
 
     def __new__(cls):
         return ORDER.aval
+
+
+class TraceTag:
+    """What traces of one transformation have in common: equal to itself alone."""
+    __slots__ = ("__weakref__",)
 
 
 class DebugInfo(NamedTuple):

@@ -12,7 +12,8 @@ from ..transforms.linearize import SplitTrace
 from .registry import Registry
 
 __all__ = ["DynamicJaxprTracer", "JaxprTracer", "PartialVal", "Val", "abstract_eval_fun", "close_jaxpr",
-           "convert_constvars_jaxpr", "dce_jaxpr", "dce_jaxpr_consts", "dce_rules", "move_binders_to_back",
+           "convert_constvars_jaxpr", "dce_jaxpr", "dce_jaxpr_call_rule", "dce_jaxpr_closed_call_rule",
+           "dce_jaxpr_consts", "dce_rules", "move_binders_to_back",
            "partial_eval_jaxpr_nounits", "prune_closed_jaxpr_outputs", "trace_to_jaxpr_dynamic", "trace_to_jaxpr_nounits"]
 
 DynamicJaxprTracer = JaxprTracer
@@ -151,6 +152,21 @@ def _dce_asked(_primitive, rule, used_outputs, eqn):
     return [v in pruned.invars for v in eqn.invars], pruned
 
 
+def dce_jaxpr_call_rule(used_outputs, *live_ins_and_eqn):
+    """The rule for `dce_rules` of a primitive that calls a program `call_jaxpr`: (used inputs, the equation or None).
+
+    JAX's versions differ in whether a list that says which inputs are live stands in front of the equation; it says nothing
+    here.
+    """
+    eqn = live_ins_and_eqn[-1]
+    if not any(used_outputs) and not eqn.effects:
+        return [False] * len(eqn.invars), None
+    program, used = dce(embed_constants(eqn.params["call_jaxpr"]), list(used_outputs), keep_invars=False)
+    return used, eqn.replace(invars=[v for v, u in zip(eqn.invars, used) if u], params={**eqn.params, "call_jaxpr": program},
+                             outvars=[v for v, u in zip(eqn.outvars, used_outputs) if u])
+
+
+dce_jaxpr_closed_call_rule = dce_jaxpr_call_rule
 dce_rules = Registry("dce_rules", "dce", _dce_given, _dce_asked)
 
 _explain(globals())
