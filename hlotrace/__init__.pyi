@@ -21,12 +21,12 @@ from hlotrace.typing import ArrayLike, DTypeLike
 from typing import Any, ClassVar, Literal, overload
 
 __all__ = [
-    'Array', 'Device', 'Inline', 'NamedSharding', 'P', 'Ref', 'ShapeDtypeStruct', 'Shard', 'ad_checkpoint',
-    'allow_f16_reductions', 'api_util', 'array_garbage_collection_guard', 'auto_pcast', 'block_until_ready',
+    'Array', 'CompilerEffortLevel', 'Device', 'Inline', 'NamedSharding', 'P', 'Ref', 'ShapeDtypeStruct', 'Shard',
+    'ad_checkpoint', 'allow_f16_reductions', 'api_util', 'array_garbage_collection_guard', 'auto_pcast', 'block_until_ready',
     'check_tracer_leaks', 'checking_leaks', 'checkpoint', 'checkpoint_policies', 'clear_caches', 'closure_convert', 'config',
     'copy_to_host_async', 'core', 'custom_batching', 'custom_derivatives', 'custom_gradient', 'custom_jvp', 'custom_vjp',
     'debug', 'debug_infs', 'debug_key_reuse', 'debug_nans', 'default_backend', 'default_device', 'default_matmul_precision',
-    'default_prng_impl', 'device_count', 'device_get', 'device_put', 'devices', 'disable_jit', 'distributed', 'dlpack',
+    'default_prng_impl', 'device_count', 'device_get', 'device_put', 'devices', 'disable_jit', 'distributed', 'dlpack', 'ds',
     'dtypes', 'effects_barrier', 'empty_ref', 'enable_checks', 'enable_custom_prng', 'enable_x64',
     'ensure_compile_time_eval', 'errors', 'eval_shape', 'example_libraries', 'experimental', 'explain_cache_misses',
     'export', 'extend', 'ffi', 'flatten_util', 'float0', 'free_ref', 'freeze', 'fwd_and_bwd', 'get_abstract_mesh',
@@ -250,6 +250,13 @@ class Array:
     def __xor__(self, other: ArrayLike) -> Array: ...
     __hash__: ClassVar[None]  # type: ignore[assignment]
 
+class CompilerEffortLevel(enum.Enum):
+    UNKNOWN = 0
+    O0 = 9
+    O1 = 19
+    O2 = 29
+    O3 = 39
+
 class Inline(enum.Enum):
     JAX_EARLY = 'jax_early'
     JAX_LATE = 'jax_late'
@@ -395,6 +402,7 @@ def device_put(
 ) -> Any: ...
 def devices(backend: str | None = None) -> list[Device]: ...
 def disable_jit(disable: bool = True) -> Context: ...
+def ds(start: ArrayLike, size: Int = ..., stride: int | None = None) -> Any: ...
 def effects_barrier() -> None: ...
 def empty_ref(ty: Any, memory_space: Any = None, pin: bool = False) -> Any: ...
 def enable_checks(value: bool = True) -> Any: ...

@@ -126,8 +126,9 @@ CHANGES = {     # those that change programs: the value it is given -> what show
         lambda o: dict(o.env_option_overrides), {"xla_disable_hlo_passes": "rematerialization"})),
     "jax_disable_most_optimizations": (True, a_compile_option(
         lambda o: dict(o.env_option_overrides)["xla_backend_optimization_level"], 0)),
-    "jax_memory_fitting_level": ("O3", a_compile_option(lambda o: int(o.executable_build_options.memory_fitting_level), 3)),
-    "jax_optimization_level": (1, a_compile_option(lambda o: int(o.executable_build_options.optimization_level), 1)),
+    "jax_memory_fitting_level": ("O3", a_compile_option(lambda o: int(o.executable_build_options.memory_fitting_level), 39)),
+    "jax_optimization_level": (jax.CompilerEffortLevel.O1, a_compile_option(
+        lambda o: int(o.executable_build_options.optimization_level), 19)),
     "jax_xla_profile_version": (5, a_compile_option(lambda o: o.profile_version, 5)),
     "jax_disable_bwd_checks": (True, bwd_checks),
     "jax_enable_checks": (True, enable_checks),

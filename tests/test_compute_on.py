@@ -90,3 +90,20 @@ def test_effects_go_through_a_tagged_function(capfd):
 def test_what_does_not_fit_is_refused(call, error, words):
     with pytest.raises(error, match=words):
         call()
+
+
+def test_functions_that_are_one_kernel():
+    from hlotrace.experimental import fused
+    space = jax.memory.Space
+    f = fused.fused(out_spaces=(space.Host, space.Device))(lambda x, y: (x + y, x * y))
+    text = jax.jit(f).lower(1.0, 2.0).as_text()
+    assert 'MUST_FUSE = "<lambda>"' in text and '_xla_buffer_placement = "pinned_host"' in text
+    assert [float(v) for v in jax.jit(f)(2.0, 3.0)] == [float(v) for v in f(2.0, 3.0)] == [5, 6]
+    assert jax.vmap(f, (0, None))(jnp.arange(2.0), 3.0)[1].tolist() == [0, 3]
+    assert float(jax.grad(lambda x: f(x, 3.0)[1])(2.0)) == 3 and jax.jvp(f, (2.0, 3.0), (1.0, 0.0))[1][1] == 3
+    assert [e.primitive for e in jax.make_jaxpr(f)(1.0, 2.0).eqns] == [fused.fused_p]
+    assert fused.map(max, [1], [2]) == [2] and fused.zip([1], [2]) == [(1, 2)]
+    assert list(fused.unsafe_map(max, [1], [2, 3])) == [2] and list(fused.unsafe_zip([1], [2, 3])) == [(1, 2)]
+    assert fused.ad is jax.interpreters.ad and fused.batching is jax.interpreters.batching
+    with pytest.raises(ValueError, match='fused: out_spaces must name "device"'):
+        fused.fused(out_spaces="moon")

@@ -161,6 +161,11 @@ FUNCTIONS = {
     "hlotrace.experimental.multihost_utils": """
         sync_global_devices() -> None
     """,
+    "hlotrace.experimental.ode": """
+        initial_step_size(order: float) -> Any
+        interp_fit_dopri(k: ArrayLike) -> Any
+        optimal_step_size(order: float) -> Any
+    """,
     "hlotrace.experimental.shard_map": """
         shard_map(f: Callable[_P, _R]) -> Callable[_P, _R]
     """,

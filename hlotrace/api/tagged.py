@@ -1,4 +1,4 @@
-"""Functions whose operations carry attributes that the compiler reads: compute_on, xla_metadata_call."""
+"""Functions whose operations carry attributes that the compiler reads: compute_on, fused, xla_metadata_call."""
 import functools
 import re
 
@@ -8,7 +8,7 @@ from ..core.errors import not_callable
 from ..core.jaxpr import close
 from ..primitives.tagged import tagged_call_p
 from .flat import FlatFunction
-from .signatures import take_names
+from .signatures import name_of, take_names
 
 _HOST = {"device_host": "host", "tpu_sparsecore": "sparseoffload"}
 _MEMORIES = {"device": None, "host": "pinned_host", "pinned_host": "pinned_host", "any": "any"}
@@ -65,14 +65,36 @@ def compute_on(f=None, *, compute_type, out_memory_spaces, compiler_options=None
     else:
         raise ValueError(f"Invalid compute type {compute_type}. Current supported values are `device_host`, `device`, "
                          "`tpu_sparsecore`, and `gpu_stream:#`.")
-    return _tagged(f, "compute_on", attributes, attributes, tree.tree_map(_memory, out_memory_spaces))
+    return _tagged(f, "compute_on", attributes, attributes, _memories("compute_on: out_memory_spaces", out_memory_spaces))
 
 
-def _memory(space):
-    name = getattr(space, "name", space)
-    if not isinstance(name, str) or name.lower() not in _MEMORIES:
-        raise ValueError(f"compute_on: out_memory_spaces must name \"device\", \"host\" or \"any\", got {space!r:.60}")
-    return name.lower()
+def _memories(what, spaces):
+    def memory(space):
+        name = getattr(space, "name", space)
+        if not isinstance(name, str) or name.lower() not in _MEMORIES:
+            raise ValueError(f"{what} must name \"device\", \"host\" or \"any\", got {space!r:.60}")
+        return name.lower()
+    return tree.tree_map(memory, spaces)
+
+
+def fused(*, out_spaces):
+    """Decorator of a function whose operations XLA must fuse into one kernel, or refuse to compile.
+
+    out_spaces: the memory in which results are to be, a `jax.memory.Space` or a pytree of them that is a prefix of the
+    result.  So are those of its derivative.  A platform that has no such kernels, as the CPU, computes as it does
+    otherwise.  ValueError for what names no memory.  In JAX it runs on GPUs alone.
+
+    >>> from hlotrace.experimental.fused import fused
+    >>> both = fused(out_spaces=jax.memory.Space.Device)(lambda x, y: (x + y, x * y))
+    >>> [float(z) for z in jax.jit(both)(2., 3.)]
+    [5.0, 6.0]
+    """
+    memories = _memories("fused: out_spaces", out_spaces)
+
+    def decorator(f):
+        attributes = (("MUST_FUSE", name_of(f)),)
+        return _tagged(f, "fused", attributes, attributes, memories)
+    return decorator
 
 
 def xla_metadata_call(f=None, /, **meta):

@@ -4,6 +4,7 @@
 force.  Everything that reads it in a hot path reads a plain attribute.
 """
 import contextlib
+import enum
 import gc
 import os
 import threading
@@ -83,10 +84,26 @@ _PRECISIONS = (None, "default", "high", "highest", "bfloat16", "bfloat16_3x", "t
                "BF16_BF16_F32_X3", "BF16_BF16_F32_X6", "BF16_BF16_F32_X9", "TF32_TF32_F32", "TF32_TF32_F32_X3",
                "F32_F32_F32", "F64_F64_F64")
 
+class CompilerEffortLevel(enum.Enum):
+    """How much XLA is to do for the speed of a program, or for its memory; the values are XLA's.
+
+    The options `jax_optimization_level` and `jax_memory_fitting_level` take them, or their names.
+
+    >>> jax.CompilerEffortLevel.O2.value
+    29
+    """
+    UNKNOWN = 0
+    O0 = 9
+    O1 = 19
+    O2 = 29
+    O3 = 39
+
+
 def _level(value):
-    """A level of effort, "O0" to "O3" or its number; "UNKNOWN" leaves it to XLA."""
-    names = ("UNKNOWN", "O0", "O1", "O2", "O3")
-    return _one_of(*names)(f"O{value}" if value in (0, 1, 2, 3) and type(value) is int else value)
+    """A level of effort or its name, "O0" to "O3" or its number; "UNKNOWN" leaves it to XLA."""
+    if isinstance(value, CompilerEffortLevel):
+        return value.name
+    return _one_of(*CompilerEffortLevel.__members__)(f"O{value}" if value in (0, 1, 2, 3) and type(value) is int else value)
 
 
 def _explicit_x64(value):

@@ -2,7 +2,7 @@
 
 NAMES = {       # a module, as "numpy", or "Array": names
     "": (
-        "CompilerEffortLevel ad ds"),
+        "ad"),
     "Array": (
         "device_buffer device_buffers unsafe_raw_buffer"),
     "example_libraries.optimizers": (
@@ -13,8 +13,6 @@ NAMES = {       # a module, as "numpy", or "Array": names
         "colocated_cpu_devices colocated_python colocated_python_class"),
     "experimental.custom_partitioning": (
         "custom_partitioning_p"),
-    "experimental.fused": (
-        "ad batching fused fused_p map unsafe_map unsafe_zip zip"),
     "experimental.hijax": (
         "AbstractRef AbstractValue GradAccum HiPrim HiPspec HiType MappingSpec NullAccum RefAccum ShapedArray "
         "TransformedRef ValAccum Zero aval_method aval_property bdims_at_front control_flow_allowed_effects "

@@ -5,6 +5,7 @@ only ints, slices and traced scalars it selects a window, read with slice or dyn
 becomes one gather or scatter.  What is static of it is a plan, a hashable tuple; what is data (arrays, and in
 eager calls also the ints) are operands, so that `x[0]` and `x[1]` are one compiled program.
 """
+import dataclasses
 import functools
 import operator
 import typing
@@ -36,6 +37,38 @@ __all__: list[str] = []
 
 
 # --- expanding an index expression ------------------------------------------------------------------------------
+
+@dataclasses.dataclass(frozen=True)
+class Slice:
+    """`size` elements from `start` on, which may be a traced scalar; `jax.ds` makes it."""
+    start: typing.Any
+    size: int
+    stride: int = 1
+
+
+_ABSENT = object()
+
+
+def ds(start, size=_ABSENT, stride=None):
+    """An index that selects `size` elements from `start` on: `start:start + size:stride`, where `start` may be traced.
+
+    start: an int, or an array of one integer; such a window is moved so that it is inside of the array, and has no stride.
+    size: an int.  `ds(n)` is `:n`, `ds(None)` is `:`.
+
+    Raises: ValueError for a negative stride; as an index, TypeError for a size that is traced, negative or larger than the
+    axis, NotImplementedError for a traced start with a stride.
+
+    >>> jax.jit(lambda x, i: x[jax.ds(i, 3)])(jnp.arange(10), 4)
+    Array([4, 5, 6], dtype=int32)
+    """
+    if size is _ABSENT:
+        start, size = (start, None) if start is None else (0, start)
+    if start is None:
+        return slice(None, size, stride)
+    if stride is not None and stride < 0:
+        raise ValueError(f"ds: the stride {stride} is negative; reverse what is selected, with [::-1]")
+    return Slice(start, size, 1 if stride is None else stride)
+
 
 class Entry(typing.NamedTuple):
     """One part of an index.
@@ -76,7 +109,7 @@ def _entries(item):
         return [GAP]
     if type(item) is int:
         return [Entry("int", item)]
-    if isinstance(item, slice):
+    if isinstance(item, (slice, Slice)):
         return [Entry("slice", item)]
     if isinstance(item, (bool, np.bool_)):
         return [Entry("flag", np.zeros(int(item), np.int32))]
@@ -103,7 +136,29 @@ def _entries(item):
     return [Entry("array", item)]
 
 
+def _traced_start(item, size, position):
+    """A Slice whose start is an array."""
+    start, length, stride = item.start, item.size, item.stride
+    if not hasattr(type(length), "__index__") or isinstance(length, Array):
+        raise TypeError(f"ds: the size of the slice at position {position} must be a static int, but is {length!r:.60}: it "
+                        "says what shape the result has")
+    if not dtypes.is_integer(aval_of(start).dtype) or start.shape:
+        raise TypeError(f"ds: the start of the slice at position {position} must be one integer, but is "
+                        f"{aval_of(start).str_short()}")
+    if stride != 1:
+        raise NotImplementedError(f"ds: stride={stride} with a start that is an array, at position {position}: index with "
+                                  f"start + {stride} * jnp.arange({length})")
+    if not 0 <= length <= size:
+        raise TypeError(f"ds: the size {length} of the slice at position {position} is not between 0 and {size}, the size "
+                        "of the axis: a window of a traced start is inside of it")
+    return Entry("slice", (start, length, 1))
+
+
 def _slice_entry(item, size, position):
+    if isinstance(item, Slice):
+        if isinstance(item.start, Array):
+            return _traced_start(item, size, position)
+        item = slice(item.start, item.start + item.size, item.stride)
     if any(isinstance(part, Tracer) and part.concrete() is None for part in (item.start, item.stop, item.step)):
         raise errors.traced_slice(item, position)
     for name in "start", "stop", "step":
@@ -327,7 +382,10 @@ def addresses(shape, entries, wrap=True):
             if step == 1 or surely(size, high=1):
                 windows.append(len(layout))
                 slice_sizes[axis] = size
-                if size != shape[axis]:
+                if isinstance(start, Array):
+                    columns.append((axis, len(operands)))
+                    operands.append(start)
+                elif size != shape[axis]:
                     columns.append((axis, (start,)))
             else:
                 columns.append((axis, (start, size, step, len(batch))))
@@ -335,7 +393,8 @@ def addresses(shape, entries, wrap=True):
             layout.append(size)
             out.append(size)
         axis += kind not in _AXISLESS
-    single = [a for a, how in columns if type(how) is int or len(how) > 1]
+    entries_of = [e for e in entries if e.kind not in _AXISLESS]
+    single = [a for a, how in columns if entries_of[a].kind != "slice" or type(how) is tuple and len(how) > 1]
     numbers = GatherDimensionNumbers(tuple(windows), tuple(single), tuple([a for a, _ in columns]))
     unique = surely(prod(common), high=1)
     rising = all(type(how) is int or len(how) == 1 or how[2] > 0 for _, how in columns)
@@ -472,7 +531,8 @@ def all_inside(shape, entries):
     """Is the window static and inside the array?"""
     sizes = iter(shape)
     return all(e.kind in _AXISLESS or (n := next(sizes)) is not None and
-               (e.kind == "slice" or e.kind == "int" and 0 <= e.value < n) for e in entries)
+               (e.kind == "slice" and not isinstance(e.value[0], Array) or e.kind == "int" and 0 <= e.value < n)
+               for e in entries)
 
 
 def update(x, index, y, operation, *, indices_are_sorted=False, unique_indices=False, mode=None, wrap=True):

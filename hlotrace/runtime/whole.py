@@ -2,7 +2,7 @@
 import time
 
 from ..core import source
-from ..core.config import config
+from ..core.config import CompilerEffortLevel, config
 from ..core.jaxpr import sub_jaxprs
 from ..core.kept import Table
 from . import binding, callbacks, client, progress
@@ -63,7 +63,7 @@ def _flags():
 def _efforts():
     """(optimization level or None, memory fitting level or None, profile version)"""
     levels = (config.jax_optimization_level, config.jax_memory_fitting_level)
-    return (*[None if level == usual else int(level[1:]) if level != "UNKNOWN" else 0
+    return (*[None if level == usual else CompilerEffortLevel[level].value
               for level, usual in zip(levels, ("UNKNOWN", "O2"))], config.jax_xla_profile_version)
 
 
