@@ -371,8 +371,23 @@ def local_values_become_global_arrays_and_come_back():
         back = multihost_utils.global_array_to_host_local_array({"x": x}, mesh(), spec)["x"]
         assert back.is_fully_addressable and back.devices() == set(jax.local_devices())
         np.testing.assert_array_equal(np.asarray(back + 1), mine + 1)
+        made = multihost_utils.host_local_array_to_global_array_impl(mine, global_mesh=mesh(), pspec=spec)
+        local = multihost_utils.global_array_to_host_local_array_impl(made, global_mesh=mesh(), pspec=spec)
+        there = multihost_utils.ltg_abstract_eval(back.aval, global_mesh=mesh(), pspec=spec)
+        assert there == made.aval == x.aval and local.aval == back.aval
+        assert multihost_utils.gtl_abstract_eval(there, global_mesh=mesh(), pspec=spec) == back.aval
     with pytest.raises(ValueError, match=r"write PartitionSpec\(\)"):
         multihost_utils.host_local_array_to_global_array(table(), mesh(), None)
+
+
+@in_every_process
+def steps_go_on_until_all_save_after_one_was_told_to_end():
+    reached = multihost_utils.reached_preemption_sync_point
+    assert not reached(0)
+    multihost_utils.sync_global_devices("all listen")
+    if jax.process_index() == 0:
+        os.kill(os.getpid(), signal.SIGTERM)
+    multihost_utils.assert_equal(next(step for step in range(1, 500) if reached(step) or time.sleep(0.02)))
 
 
 # --- training ---
@@ -517,6 +532,8 @@ def test_with_one_process_nothing_travels():
     )
     multihost_utils.sync_global_devices("alone")
     multihost_utils.assert_equal(tree_of(7))
+    assert multihost_utils.reached_preemption_sync_point(1) is False
+    assert multihost_utils.batching is jax.interpreters.batching
     everywhere = Mesh(np.array(jax.devices()), ("x",))
     x = multihost_utils.host_local_array_to_global_array(np.arange(16), everywhere, P("x"))
     assert x.sharding == NamedSharding(everywhere, P("x"))

@@ -23,9 +23,8 @@ NAMES = {       # a module, as "numpy", or "Array": names
     "experimental.layout": (
         "explicit_layout"),
     "experimental.multihost_utils": (
-        "ProcessFailureError batching global_array_to_host_local_array_impl global_array_to_host_local_array_p "
-        "gtl_abstract_eval host_local_array_to_global_array_impl host_local_array_to_global_array_p live_devices "
-        "ltg_abstract_eval ltg_batcher reached_preemption_sync_point"),
+        "ProcessFailureError global_array_to_host_local_array_p host_local_array_to_global_array_p live_devices "
+        "ltg_batcher"),
     "experimental.pallas": (
         "ANY BlockDim BlockSpec Blocked BoundedSlice Buffered CompilerParams CostEstimate Element GridSpec HOST Indirect "
         "MemoryRef MemorySpace RevisitMode Slice Squeezed align_to broadcast_to cdiv debug_check debug_print delay ds "

@@ -6,14 +6,17 @@ With one process everything works and nothing travels.
 """
 import functools
 import hashlib
+import operator
 
 import numpy as np
 
+from ..api import distributed
 from ..api.jit import jit
 from ..api.make_arrays import check_block, from_local_data, make_array_from_process_local_data
 from ..core import tree
 from ..core.avals import ShapedArray, aval_of
 from ..core.public import offer
+from ..interpreters import batching  # noqa: F401 - found here in JAX too
 from ..runtime import client, shards, transfer
 from ..runtime.array import ArrayImpl, assembled
 from ..sharding.base import is_local
@@ -22,7 +25,9 @@ from ..sharding.named import NamedSharding, as_named
 from ..sharding.spec import PartitionSpec
 
 __all__ = ["assert_equal", "broadcast_one_to_all", "global_array_to_host_local_array",
-           "host_local_array_to_global_array", "process_allgather", "sync_global_devices"]
+           "global_array_to_host_local_array_impl", "gtl_abstract_eval", "host_local_array_to_global_array",
+           "host_local_array_to_global_array_impl", "ltg_abstract_eval", "process_allgather",
+           "reached_preemption_sync_point", "sync_global_devices"]
 
 _SAID = 512     # bytes in which a process says what it calls
 
@@ -124,10 +129,45 @@ def host_local_array_to_global_array(local_inputs, global_mesh, pspecs):
     """
     name = "host_local_array_to_global_array"
     leaves, treedef = tree.tree_flatten(local_inputs)
-    return treedef.unflatten([
-        x if isinstance(x, ArrayImpl) and not x.is_fully_addressable else
-        from_local_data(name, NamedSharding(global_mesh, spec), x, None)
-        for x, spec in zip(leaves, _specs(name, treedef, pspecs))])
+    return treedef.unflatten([host_local_array_to_global_array_impl(x, global_mesh=global_mesh, pspec=spec)
+                              for x, spec in zip(leaves, _specs(name, treedef, pspecs))])
+
+
+def host_local_array_to_global_array_impl(arr, *, global_mesh, pspec):
+    """`host_local_array_to_global_array` of one array.
+
+    >>> from hlotrace.experimental import multihost_utils
+    >>> mesh = jax.make_mesh((2,), ("x",))
+    >>> multihost_utils.host_local_array_to_global_array_impl(np.arange(4), global_mesh=mesh, pspec=jax.P("x"))
+    Array([0, 1, 2, 3], dtype=int32)
+    """
+    if isinstance(arr, ArrayImpl) and not arr.is_fully_addressable:
+        return arr
+    return from_local_data("host_local_array_to_global_array", NamedSharding(global_mesh, pspec), arr, None)
+
+
+def ltg_abstract_eval(arr, *, global_mesh, pspec):
+    """The type of what `host_local_array_to_global_array` makes of an array of the type `arr`.
+
+    >>> from hlotrace.experimental import multihost_utils
+    >>> mesh = jax.make_mesh((2,), ("x",))
+    >>> multihost_utils.ltg_abstract_eval(jax.core.ShapedArray((4,), "f"), global_mesh=mesh, pspec=jax.P("x"))
+    ShapedArray(float32[4])
+    """
+    box = check_block("host_local_array_to_global_array", NamedSharding(global_mesh, pspec), arr.ndim)
+    return arr.update(shape=tuple(n * total // (stop - start) for n, (start, stop, total) in zip(arr.shape, box)))
+
+
+def gtl_abstract_eval(arr, *, global_mesh, pspec):
+    """The type of what `global_array_to_host_local_array` makes of an array of the type `arr`.
+
+    >>> from hlotrace.experimental import multihost_utils
+    >>> mesh = jax.make_mesh((2,), ("x",))
+    >>> multihost_utils.gtl_abstract_eval(jax.core.ShapedArray((4,), "f"), global_mesh=mesh, pspec=jax.P("x"))
+    ShapedArray(float32[4])
+    """
+    box = check_block("global_array_to_host_local_array", NamedSharding(global_mesh, pspec), arr.ndim)
+    return arr.update(shape=tuple(n // total * (stop - start) for n, (start, stop, total) in zip(arr.shape, box)))
 
 
 def global_array_to_host_local_array(global_inputs, global_mesh, pspecs):
@@ -145,9 +185,36 @@ def global_array_to_host_local_array(global_inputs, global_mesh, pspecs):
     """
     name = "global_array_to_host_local_array"
     leaves, treedef = tree.tree_flatten(global_inputs)
-    return treedef.unflatten([
-        x if isinstance(x, ArrayImpl) and x.is_fully_addressable else _local(name, x, NamedSharding(global_mesh, spec))
-        for x, spec in zip(leaves, _specs(name, treedef, pspecs))])
+    return treedef.unflatten([global_array_to_host_local_array_impl(x, global_mesh=global_mesh, pspec=spec)
+                              for x, spec in zip(leaves, _specs(name, treedef, pspecs))])
+
+
+def global_array_to_host_local_array_impl(arr, *, global_mesh, pspec):
+    """`global_array_to_host_local_array` of one array.
+
+    >>> from hlotrace.experimental import multihost_utils
+    >>> mesh = jax.make_mesh((2,), ("x",))
+    >>> x = multihost_utils.host_local_array_to_global_array_impl(np.arange(4), global_mesh=mesh, pspec=jax.P("x"))
+    >>> multihost_utils.global_array_to_host_local_array_impl(x, global_mesh=mesh, pspec=jax.P("x"))
+    Array([0, 1, 2, 3], dtype=int32)
+    """
+    if isinstance(arr, ArrayImpl) and arr.is_fully_addressable:
+        return arr
+    return _local("global_array_to_host_local_array", arr, NamedSharding(global_mesh, pspec))
+
+
+def reached_preemption_sync_point(step_id):
+    """Is this the step at which all processes are to save what they have, since one of them was told to end (SIGTERM)?
+
+    All call it at every step, with the number of the step, from the first on: the first call begins to listen for SIGTERM,
+    which then no longer ends the process at once.  False in a process that is none of several.
+
+    >>> from hlotrace.experimental import multihost_utils
+    >>> multihost_utils.reached_preemption_sync_point(0)
+    False
+    """
+    step_id = operator.index(step_id)
+    return distributed.is_initialized() and client.world.preemption().reached_sync_point(step_id)
 
 
 def _specs(name, treedef, pspecs):
@@ -163,8 +230,7 @@ def _local(name, x, sharding):
     if not isinstance(x, ArrayImpl):
         raise TypeError(f"{name}: expected arrays over the devices of all processes, got a {type(x).__name__}")
     x = transfer.move(x, sharding)
-    box = check_block(name, sharding, x.ndim)
-    shape = tuple(size // total * (stop - start) for size, (start, stop, total) in zip(x.shape, box))
+    shape = gtl_abstract_eval(x.aval, global_mesh=sharding.mesh, pspec=sharding.spec).shape
     local = NamedSharding(_local_mesh(name, sharding.mesh), sharding.spec)
     return assembled(ShapedArray(shape, x.dtype, x.weak_type), local, shards.single_buffers(x))
 

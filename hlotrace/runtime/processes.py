@@ -7,6 +7,7 @@ when another is gone.
 import atexit
 import contextlib
 import faulthandler
+import functools
 import json
 import os
 import select
@@ -147,6 +148,13 @@ class World:
                            for look in (self._look_for_notes, self._look_for_silence)]
         for thread in self._watchdogs:
             thread.start()
+
+    @functools.cache    # noqa: B019 - there is one World, which lasts as long as the process
+    def preemption(self):
+        """What hears of SIGTERM in any of the processes, from the first call in this one on."""
+        manager = binding._jax.create_preemption_sync_manager()
+        manager.initialize(self.client)
+        return manager
 
     def cpu_collectives(self):
         """Gloo, listening on the interface from which the coordinator is reached: host names may mean loopback."""
