@@ -61,9 +61,7 @@ NAMES = {       # a module, as "numpy", or "Array": names
     "interpreters.batching": (
         "batch_subtrace register_vmappable unregister_vmappable zero_if_mapped"),
     "interpreters.mlir": (
-        "AxisContext ConstantHandler LoweringParameters LoweringResult SPMDAxisContext ShapePolyLoweringState "
-        "ShardingContext Token TokenSet ir_tree_registry ir_type_handlers lower_jaxpr_to_module lowerable_effects "
-        "merge_mlir_modules register_constant_handler"),
+        "ShapePolyLoweringState ir_tree_registry"),
     "interpreters.partial_eval": (
         "custom_partial_eval_rules lower_jaxpr lower_jaxpr2 new_eqn_recipe partial_eval_jaxpr_custom_rules"),
     "interpreters.pxla": (

@@ -3,34 +3,41 @@
 The bindings are those that jaxlib ships: `ir`, `hlo` (StableHLO) and `func_dialect`.  Where a function here needs a context,
 it is that of the rule in which it is called.
 """
+import itertools
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..api.misc import clear_caches
-from ..core.effects import IO
+from ..core.avals import ShapedArray
+from ..core.effects import IO, Effect
+from ..core.jaxpr import close, dce
 from ..core.platforms import by_platform
 from ..core.programs import embed_constants
 from ..core.public import explain as _explain
 from ..core.trace import EVAL, entering, trace_to_jaxpr
+from ..lowering.module import lower as _lower
 from ..primitives.callbacks import callback_p
 from ..runtime import mlir_objects
 from ..runtime.mlir import context as make_ir_context
+from ..runtime.mlir import parse_module
 from ..runtime.mlir_objects import LoweringRuleContext, ModuleContext, func_dialect, hlo, ir
 from ..runtime.mlir_objects import flatten as flatten_ir_values
 from ..sharding.mesh import Mesh
 from .partial_eval import convert_constvars_jaxpr
 
-__all__ = ["DEVICE_TO_DEVICE_TYPE", "LoweringRule", "LoweringRuleContext", "Mesh", "MeshAxisName", "ModuleContext",
-           "RECV_FROM_HOST_TYPE", "SEND_TO_HOST_TYPE", "Value", "core_call_lowering", "jaxpr_subcomp", "lower_jaxpr_to_fun",
-           "token_type", "unflatten_ir_values_like_types", "aval_to_ir_type", "aval_to_ir_types", "custom_call",
-           "dense_int_array", "dense_int_elements", "dtype_to_ir_type", "emit_python_callback", "flatten_ir_types",
-           "flatten_ir_values", "func_dialect", "hlo", "i32_attr", "i64_attr", "ir", "ir_attribute", "ir_constant",
-           "ir_constants", "lower_fun", "make_ir_context", "module_to_bytecode", "module_to_string",
-           "register_lowering", "shape_tensor"]
+__all__ = ["AxisContext", "ConstantHandler", "DEVICE_TO_DEVICE_TYPE", "LoweringParameters", "LoweringResult",
+           "LoweringRule", "LoweringRuleContext", "Mesh", "MeshAxisName", "ModuleContext", "RECV_FROM_HOST_TYPE",
+           "SEND_TO_HOST_TYPE", "SPMDAxisContext", "ShardingContext", "Token", "TokenSet", "Value", "aval_to_ir_type",
+           "aval_to_ir_types", "core_call_lowering", "custom_call", "dense_int_array", "dense_int_elements",
+           "dtype_to_ir_type", "emit_python_callback", "flatten_ir_types", "flatten_ir_values", "func_dialect", "hlo",
+           "i32_attr", "i64_attr", "ir", "ir_attribute", "ir_constant", "ir_constants", "ir_type_handlers",
+           "jaxpr_subcomp", "lower_fun", "lower_jaxpr_to_fun", "lower_jaxpr_to_module", "lowerable_effects",
+           "make_ir_context", "merge_mlir_modules", "module_to_bytecode", "module_to_string", "register_constant_handler",
+           "register_lowering", "shape_tensor", "token_type", "unflatten_ir_values_like_types"]
 
-Value = ir.Value
-LoweringRule = Callable[..., Any]
+Value = Token = ir.Value
+LoweringRule = ConstantHandler = Callable[..., Any]
 MeshAxisName = Any
 token_type = hlo.TokenType.get
 DEVICE_TO_DEVICE_TYPE, SEND_TO_HOST_TYPE, RECV_FROM_HOST_TYPE = 1, 2, 3      # StableHLO's kinds of channels
@@ -102,11 +109,15 @@ def lower_jaxpr_to_fun(ctx, name, jaxpr, effects, *, num_const_args=0, in_avals=
     arguments; options of the main function, such as shardings, are not supported.
     """
     _refused("lower_jaxpr_to_fun", effects=effects, num_const_args=num_const_args, **options)
+    return mlir_objects.declare(_checked("lower_jaxpr_to_fun", name, jaxpr, in_avals, out_avals), ctx.rule)
+
+
+def _checked(function, name, jaxpr, in_avals, out_avals):
+    """`jaxpr`, if its types are those that are given."""
     for given, avals in ((in_avals, jaxpr.in_avals), (out_avals, jaxpr.out_avals)):
         if given is not None and [a.mlir for a in given] != [a.mlir for a in avals]:
-            raise ValueError(f"mlir.lower_jaxpr_to_fun({name!r}): avals {list(given)} are not those of the program, "
-                             f"{list(avals)}")
-    return mlir_objects.declare(jaxpr, ctx.rule)
+            raise ValueError(f"mlir.{function}({name!r}): avals {list(given)} are not those of the program, {list(avals)}")
+    return jaxpr
 
 
 def jaxpr_subcomp(ctx, jaxpr, name_stack, tokens, consts_for_constvars, *args, dim_var_values=(), const_lowering=None,
@@ -142,11 +153,171 @@ def emit_python_callback(ctx, callback, token, operands, operand_avals, result_a
     return results, token, None
 
 
+# --- whole modules ----------------------------------------------------------------------------------------------
+
+class SPMDAxisContext(NamedTuple):
+    """The mesh that programs are lowered for, and those of its axes that are manual."""
+    mesh: Any
+    manual_axes: frozenset = frozenset()
+
+
+class ShardingContext(NamedTuple):
+    """The devices that programs are lowered for."""
+    num_devices: int
+    device_assignment: tuple | None = None
+    abstract_mesh: Any = None
+
+
+AxisContext = SPMDAxisContext | ShardingContext
+
+
+class LoweringParameters(NamedTuple):
+    """Options of `lower_jaxpr_to_module`; all but these values are a NotImplementedError there."""
+    override_lowering_rules: tuple | None = None
+    global_constant_computation: bool = False
+    for_export: bool = False
+    export_ignore_forward_compatibility: bool = False
+    hoist_constants_as_args: bool = False
+
+
+class LoweringResult(NamedTuple):
+    """A module; what must live as long as programs compiled from it; its callbacks; what it has of symbolic sizes: None."""
+    module: Any
+    keepalive: Any
+    host_callbacks: list
+    shape_poly_state: None
+
+
+def lower_jaxpr_to_module(module_name, jaxpr, *, platforms, donated_args, num_const_args=0, in_avals=None, out_avals=None,
+                          ordered_effects=(), backend=None, axis_context=None, result_names=None, num_partitions=1,
+                          lowering_parameters=None, **options):
+    """The MLIR module of a program for one platform and one device, in a LoweringResult.
+
+    donated_args: a bool for each input.  ValueError where `backend` is of another platform.  An `axis_context` of several
+    devices, shardings, layouts, ordered effects and several platforms are NotImplementedErrors; `jit(f).lower()` has them.
+    """
+    if backend is not None and backend.platform not in platforms:
+        raise ValueError(f"mlir.lower_jaxpr_to_module: backend is of platform {backend.platform!r}, not {platforms}")
+    devices = getattr(axis_context, "num_devices", None) or getattr(getattr(axis_context, "mesh", None), "size", 1)
+    options.pop("all_default_mem_kind", None)
+    asked = lowering_parameters._asdict() if lowering_parameters else {}
+    _refused("lower_jaxpr_to_module", num_const_args=num_const_args, ordered_effects=ordered_effects, **asked, **options,
+             platforms=platforms[1:], num_partitions=num_partitions - 1, axis_context=devices > 1 and axis_context)
+    program = _checked("lower_jaxpr_to_module", module_name, embed_constants(jaxpr), in_avals, out_avals)
+    lowered = _lower(dce(close(program)[0])[0], platform=platforms[0], result_names=result_names or (),
+                     donated=tuple(i for i, donated in enumerate(donated_args) if donated), debug_info=False)
+    module = parse_module(lowered.text)
+    module.operation.attributes["sym_name"] = ir.StringAttr.get(module_name, module.context)
+    return LoweringResult(module, lowered, list(lowered.callbacks), None)
+
+
+def merge_mlir_modules(dst_module, sym_name, src_module, dst_symtab=None):
+    """Put a copy of `src_module`'s functions, as private ones, into `dst_module`; returns the name that its `main` gets.
+
+    That is `sym_name`, or that with a number if it is taken there; so for the others.  `dst_symtab` is told of them.
+    """
+    with dst_module.context, ir.Location.unknown():
+        source = ir.Module.parse(mlir_objects.bytecode(src_module))
+        operations, taken = list(source.body.operations), {_name_of(op) for op in dst_module.body.operations}
+        own = {_name_of(op) for op in operations}
+        if "main" not in own:
+            raise ValueError(f"mlir.merge_mlir_modules: the module to merge has no function main, but {sorted(own)}")
+        names = {}
+        for op in operations:
+            old = _name_of(op)
+            names[old] = new = _free(sym_name if old == "main" else old, taken | own - {old})
+            taken.add(new)
+            if new != old:
+                ir.SymbolTable.replace_all_symbol_uses(old, new, source.operation)
+                ir.SymbolTable.set_symbol_name(op, new)
+            ir.SymbolTable.set_visibility(op, "private")
+        for op in operations:
+            dst_module.body.append(op)
+            if dst_symtab is not None:
+                dst_symtab.insert(op)
+    return names["main"]
+
+
+def _name_of(operation):
+    return ir.StringAttr(operation.attributes["sym_name"]).value
+
+
+def _free(name, taken):
+    return next(new for i in itertools.count() if (new := f"{name}_{i}" if i else name) not in taken)
+
+
+class TokenSet:
+    """Tokens by effect, for rules that put their operations in order with tokens of their own.  It does not change."""
+
+    def __init__(self, tokens=None):
+        self._tokens = dict(tokens or {})
+
+    @classmethod
+    def create(cls, effects):
+        """A new token for each effect, within a rule."""
+        return cls({effect: hlo.create_token() for effect in effects})
+
+    def __len__(self):
+        return len(self._tokens)
+
+    def get(self, effect):
+        """The token of an effect.  KeyError if there is none."""
+        return self._tokens[effect]
+
+    def items(self):
+        return tuple(self._tokens.items())
+
+    def effects(self):
+        return set(self._tokens)
+
+    def subset(self, effects):
+        """The tokens of these effects."""
+        return TokenSet({effect: self._tokens[effect] for effect in effects})
+
+    def update_tokens(self, tokens):
+        """These, with other tokens for the effects of another TokenSet."""
+        return TokenSet({**self._tokens, **dict(tokens.items())})
+
+
+class EffectTypeSet:
+    """Classes of effects, those derived from them among them."""
+
+    def __init__(self, *types):
+        self._types = types
+
+    def add_type(self, effect_type):
+        """Add a class.  TypeError for one that is not derived from `extend.core.Effect`."""
+        if not (isinstance(effect_type, type) and issubclass(effect_type, Effect)):
+            raise TypeError(f"add_type takes a class derived from extend.core.Effect, got {effect_type!r:.80}")
+        self._types += (effect_type,)
+
+    def contains(self, effect_type):
+        return issubclass(effect_type, self._types)
+
+    def filter_in(self, effects):
+        """Those of `effects` whose class is here."""
+        return [e for e in effects if isinstance(e, self._types)]
+
+    def filter_not_in(self, effects):
+        return [e for e in effects if not isinstance(e, self._types)]
+
+
+lowerable_effects = EffectTypeSet(Effect)       # all are lowered
+
 # --- types, attributes, constants -------------------------------------------------------------------------------
+
+ir_type_handlers = {ShapedArray: mlir_objects.aval_to_ir_type}   # the class of an aval -> function from it to its type
+_constants = {}      # a class of values -> their handler
+
 
 def aval_to_ir_type(*ctx_and_aval):
     """The MLIR type of an array; JAX's versions differ in whether a module context comes first."""
-    return mlir_objects.aval_to_ir_type(ctx_and_aval[-1])
+    aval = ctx_and_aval[-1]
+    handler = ir_type_handlers.get(type(aval))
+    if handler is None:
+        raise TypeError(f"mlir.aval_to_ir_type: there is no MLIR type for {aval!r:.80}; mlir.ir_type_handlers[its class] = "
+                        "function says which")
+    return handler(aval)
 
 
 def aval_to_ir_types(*ctx_and_aval):
@@ -159,8 +330,14 @@ def dtype_to_ir_type(dtype):
 
 
 def ir_constant(value, *, aval=None):
-    """An array or a number as a constant operation's result."""
-    return mlir_objects.constant(value, aval)
+    """An array or a number, or what `register_constant_handler` knows, as a constant operation's result."""
+    handler = next((h for kind in type(value).__mro__ if (h := _constants.get(kind))), None)
+    return handler(value, aval) if handler else mlir_objects.constant(value, aval)
+
+
+def register_constant_handler(type_, handler_fun):
+    """`handler_fun(value, aval)` is how `ir_constant` writes values of a class: an MLIR value, or several."""
+    _constants[type_] = handler_fun
 
 
 def ir_constants(value, *, aval=None):
