@@ -49,9 +49,9 @@ NAMES = {       # a module, as "numpy", or "Array": names
     "experimental.xla_metadata": (
         "fuse_limit set_xla_metadata"),
     "extend": (
-        "lowering pallas xla"),
+        "pallas xla"),
     "extend.backend": (
-        "clear_backends register_backend_cache register_backend_factory"),
+        "register_backend_factory"),
     "extend.core.primitives": (
         "empty2_p polynomial_p ragged_all_to_all_p random_seed_p"),
     "extend.sharding": (
@@ -59,13 +59,11 @@ NAMES = {       # a module, as "numpy", or "Array": names
     "interpreters.ad": (
         "linearize"),
     "interpreters.batching": (
-        "batch_subtrace register_vmappable unregister_vmappable zero_if_mapped"),
+        "register_vmappable unregister_vmappable zero_if_mapped"),
     "interpreters.mlir": (
         "ShapePolyLoweringState ir_tree_registry"),
     "interpreters.partial_eval": (
         "custom_partial_eval_rules lower_jaxpr lower_jaxpr2 new_eqn_recipe partial_eval_jaxpr_custom_rules"),
-    "interpreters.pxla": (
-        "create_compile_options"),
     "interpreters.xla": (
         "canonicalize_dtype_handlers"),
     "lax": (

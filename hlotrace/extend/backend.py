@@ -2,12 +2,13 @@
 import numpy as np
 
 from ..api.misc import clear_caches
+from ..core.kept import Table
 from ..core.public import explain as _explain
 from ..runtime import binding
-from ..runtime.client import available_platforms, client, default_device
+from ..runtime.client import available_platforms, client, default_device, forget_clients
 
-__all__ = ["backend_xla_version", "backends", "clear_in_memory_compilation_cache", "get_backend", "get_compile_options",
-           "get_default_device"]
+__all__ = ["backend_xla_version", "backends", "clear_backends", "clear_in_memory_compilation_cache", "get_backend",
+           "get_compile_options", "get_default_device", "register_backend_cache"]
 
 
 def get_backend(platform=None):
@@ -59,5 +60,39 @@ def get_default_device():
 def clear_in_memory_compilation_cache():
     """Forget all compiled programs."""
     clear_caches()
+
+
+def clear_backends():
+    """Forget all clients, devices and compiled programs: what is used next makes new ones, under the options of then.
+
+    Arrays made before keep their client alive; they may not be used with those made after.
+    """
+    clear_caches()
+    forget_clients()
+
+
+_registered = []
+
+
+class _Registered(Table):
+    """A cache of somebody else's among those that `clear_caches` empties."""
+    __slots__ = ("cache", "what")
+
+    def __init__(self, cache, what):
+        super().__init__()
+        self.cache, self.what = cache, what
+
+    def clear(self):
+        self.cache.cache_clear()
+
+    def __repr__(self):
+        return f"<cache for {self.what}>"
+
+
+def register_backend_cache(cache, for_what):
+    """Let `clear_caches` and `clear_backends` empty a cache too: a `functools.lru_cache`, or what has a `cache_clear`."""
+    if not callable(getattr(cache, "cache_clear", None)):
+        raise TypeError(f"register_backend_cache: {cache!r:.60} has no cache_clear(), as what functools.lru_cache makes has")
+    _registered.append(_Registered(cache, for_what))
 
 _explain(globals())

@@ -5,4 +5,4 @@ signatures; there is no second place where rules are kept.
 """
 from ..core.public import offer as _offer
 
-_offer(globals(), homes={"": "ad batching mlir partial_eval xla"})
+_offer(globals(), homes={"": "ad batching mlir partial_eval pxla xla"})

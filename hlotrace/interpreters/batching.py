@@ -10,11 +10,13 @@ from ..core.linear import Axis
 from ..core.primitive import fact_of
 from ..core.programs import embed_constants, trace_closed
 from ..core.public import explain as _explain
+from ..extend.linear_util import transformation_with_aux2
 from ..primitives.shape import batch_by_axes, broadcast_axis, move_axis
 from ..transforms.vmap import BatchTrace, BatchTracer, batch_flat, place_axis
 from .registry import Registry
 
-__all__ = ["BatchTrace", "BatchTracer", "axis_primitive_batchers", "batch_jaxpr_axes", "bdim_at_front", "broadcast",
+__all__ = ["BatchTrace", "BatchTracer", "axis_primitive_batchers", "batch_jaxpr_axes", "batch_subtrace",
+           "bdim_at_front", "broadcast",
            "defbroadcasting", "defreducer", "defvectorized", "fancy_primitive_batchers", "moveaxis", "not_mapped",
            "primitive_batchers"]
 
@@ -55,6 +57,19 @@ def batch_jaxpr_axes(closed_jaxpr, axis_data, in_axes, out_axes_dest):
     avals = [a if d is None else a.update(shape=(*a.shape[:d], axis.size, *a.shape[d:]))
              for a, d in zip(jaxpr.in_avals, in_axes, strict=True)]
     return trace_closed(fun, avals, jaxpr.name), [to is not None for to in out_axes_dest]
+
+
+@transformation_with_aux2
+def batch_subtrace(call, store, _tag, axis_data, in_dims, *args):
+    """`batch_subtrace(fun, tag, axis_data, in_dims)`: (a WrappedFun over a mapped axis, a function that gives positions).
+
+    It takes and gives values that have the axis, whose size and name `axis_data` says; `in_dims` are positions, or a
+    function that gives them.  The positions in the results are known when it was called.
+    """
+    dims = in_dims() if callable(in_dims) else in_dims
+    outs, out_dims = batch_flat(call, Axis(axis_data.size, axis_data.name), args, dims)
+    store.store(out_dims)
+    return outs
 
 
 def _no_mesh_axis(name, mesh_axis):

@@ -82,6 +82,14 @@ def client(platform=None):
     return found
 
 
+def forget_clients():
+    """What is asked for next makes new clients."""
+    with _lock:
+        for table in (_clients, _makers):
+            table.clear()
+        _default.cache_clear()
+
+
 def _names(option):
     return [platform_named(name) for name in map(str.strip, (option or "").split(",")) if name]
 

@@ -5,7 +5,7 @@ from jaxlib.mlir import ir, passmanager
 from jaxlib.mlir._mlir_libs import _jax_mlir_ext
 from jaxlib.mlir.dialects import chlo, sdy, stablehlo
 
-__all__ = ["context", "ir", "parse_module", "passmanager", "sdy"]
+__all__ = ["JaxIrContext", "context", "ir", "parse_module", "passmanager", "sdy", "upstream_dialects"]
 
 
 def parse_module(text):
@@ -14,6 +14,19 @@ def parse_module(text):
 
 
 _of_thread = threading.local()
+upstream_dialects = ir.DialectRegistry()        # those of MLIR itself that programs use
+_jax_mlir_ext.register_dialects(upstream_dialects)
+
+
+class JaxIrContext(ir.Context):
+    """An MLIR context with the dialects that programs use."""
+
+    def __init__(self):
+        super().__init__()
+        self.append_dialect_registry(upstream_dialects)
+        self.load_all_available_dialects()
+        for dialect in (stablehlo, chlo, sdy):
+            dialect.register_dialect(self)
 
 
 def context():
@@ -23,12 +36,5 @@ def context():
     end the process (seen on jaxlib 0.10.2).
     """
     if not hasattr(_of_thread, "context"):
-        registry = ir.DialectRegistry()
-        _jax_mlir_ext.register_dialects(registry)
-        context = _of_thread.context = ir.Context()
-        context.append_dialect_registry(registry)
-        context.load_all_available_dialects()
-        stablehlo.register_dialect(context)
-        chlo.register_dialect(context)
-        sdy.register_dialect(context)
+        _of_thread.context = JaxIrContext()
     return _of_thread.context

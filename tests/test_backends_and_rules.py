@@ -1,0 +1,76 @@
+"""extend.backend's clients and caches, extend.lowering, pxla's options, batching's batch_subtrace."""
+import functools
+import os
+import subprocess
+import sys
+import types
+
+import numpy as np
+import pytest
+
+import hlotrace as jax
+import hlotrace.numpy as jnp
+from hlotrace.extend import backend, linear_util, lowering
+from hlotrace.interpreters import batching, mlir, pxla
+
+
+def test_caches_of_others_are_emptied():
+    cache = functools.lru_cache(lambda n: n + 1)
+    backend.register_backend_cache(cache, "a test")
+    cache(1)
+    jax.clear_caches()
+    assert cache.cache_info().currsize == 0
+    with pytest.raises(TypeError, match="cache_clear"):
+        backend.register_backend_cache({}, "a test")
+
+
+TEXT = "func.func @f(%x: tensor<f32>) { %0 = chlo.tan %x : tensor<f32> -> tensor<f32> return }"
+PROGRAM = """
+import hlotrace as jax
+from hlotrace.extend import backend
+import hlotrace.numpy as jnp
+before = jnp.arange(3) + 1
+assert len(jax.devices()) == 1
+backend.clear_backends()
+jax.config.update("jax_num_cpu_devices", 3)
+assert len(jax.devices()) == 3 and backend.get_default_device() is jax.devices()[0]
+x = jax.device_put(jnp.arange(3), jax.devices()[2])
+assert (jax.jit(jnp.sin)(x) + x).devices() == {jax.devices()[2]} and before.tolist() == [1, 2, 3]
+assert jnp.ones(3).devices() == {jax.devices()[0]} and float(jax.jit(lambda x: x.sum())(jnp.ones(3))) == 3
+"""
+
+
+def test_clients_are_made_again():
+    subprocess.run([sys.executable, "-c", PROGRAM], check=True, env={**os.environ, "XLA_FLAGS": ""})
+
+
+def test_contexts():
+    assert lowering.LoweringRuleContext is mlir.LoweringRuleContext
+    for context in lowering.JaxIrContext(), mlir.make_ir_context():
+        assert isinstance(context, lowering.JaxIrContext)
+        with context:
+            assert "chlo" in str(mlir.ir.Module.parse(TEXT))
+    mlir.ir.Context().append_dialect_registry(lowering.upstream_dialects)
+
+
+def test_options_of_compilations():
+    module, devices = jax.jit(jnp.sin).lower(1.0).compiler_ir(), np.array(jax.devices()[:1])
+    client = devices[0].client
+    options = pxla.create_compile_options(module, True, [False], [True], client, devices,
+                                          {"xla_cpu_enable_fast_math": False})
+    build = options.executable_build_options
+    assert options.parameter_is_tupled_arguments and build.num_partitions == 1
+    assert list(build.allow_spmd_sharding_propagation_to_output) == [True]
+    with pytest.raises(ValueError, match="2 partitions, but the module says 1"):
+        pxla.create_compile_options(module, False, [False], [True], client, np.repeat(devices, 2), None)
+    with pytest.raises(ValueError, match="another client"):
+        pxla.create_compile_options(module, False, [False], [True], types.SimpleNamespace(platform="x"), devices, None)
+
+
+def test_a_function_over_an_axis():
+    axis = types.SimpleNamespace(size=3, name="i")
+    fun = linear_util.wrap_init(lambda x, y: [x * y, y, jax.lax.psum(x, "i")])
+    for dims in ((0, None), lambda: (0, None)):
+        mapped, out_dims = batching.batch_subtrace(fun, None, axis, dims)
+        outs = mapped.call_wrapped(jnp.arange(3.0), 2.0)
+        assert out_dims() == [0, None, None] and outs[0].tolist() == [0, 2, 4] and float(outs[2]) == 3
