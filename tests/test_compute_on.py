@@ -7,7 +7,13 @@ import pytest
 import hlotrace as jax
 import hlotrace.numpy as jnp
 from hlotrace.experimental.compute_on import compute_on
-from hlotrace.experimental.xla_metadata import must_fuse_call, xla_metadata_call, xla_metadata_call2
+from hlotrace.experimental.xla_metadata import (
+    fuse_limit,
+    must_fuse_call,
+    set_xla_metadata,
+    xla_metadata_call,
+    xla_metadata_call2,
+)
 
 X = np.arange(3, dtype=np.float32)
 Space = enum.Enum("Space", "Device Host Any")
@@ -107,3 +113,41 @@ def test_functions_that_are_one_kernel():
     assert fused.ad is jax.interpreters.ad and fused.batching is jax.interpreters.batching
     with pytest.raises(ValueError, match='fused: out_spaces must name "device"'):
         fused.fused(out_spaces="moon")
+
+
+def test_blocks_whose_operations_carry_metadata():
+    def f(x):
+        with set_xla_metadata(a=1, b=True):
+            y = jnp.sin(x)
+            with set_xla_metadata(a=None, c=2.5):
+                y = jax.vmap(lambda v: v * 2)(y)
+        return y.sum()
+    assert calls(f, X) == ['{a = "1", b = "true"}', '{b = "true", c = "2.5"}']
+    np.testing.assert_allclose(jax.jit(f)(X), 2 * np.sin(X).sum(), rtol=1e-6)
+    np.testing.assert_allclose(f(X), 2 * np.sin(X).sum(), rtol=1e-6)
+    np.testing.assert_allclose(jax.jit(jax.grad(f))(X), 2 * np.cos(X), rtol=1e-6)
+    assert '{a = "1", b = "true"}' in calls(jax.grad(f), X)
+
+    @set_xla_metadata(told="again")
+    def g(x):
+        return jax.jit(jnp.cos)(x)
+    assert calls(g, X)[0] == calls(jax.vmap(g), X)[0] == '{told = "again"}'
+    np.testing.assert_allclose(g(X), np.cos(X), rtol=1e-6)
+    assert calls(fuse_limit()(lambda x: x * 2), X) == ['{FUSE_LIMIT = "true"}']
+    with set_xla_metadata(out=1):
+        np.testing.assert_array_equal(jax.jit(lambda x: x + 1)(X), X + 1)
+        assert jnp.stack([X, X])[1].tolist() == [0, 1, 2]
+
+
+def test_values_whose_origins_carry_metadata():
+    def f(x):
+        y, z = set_xla_metadata((x * 2, jnp.sin(x)), tag="v")
+        return set_xla_metadata(x, tag="an argument has no origin") + y + z
+    assert calls(f, X) == ['{tag = "v"}'] * 2
+    np.testing.assert_allclose(jax.jit(f)(X), 3 * X + np.sin(X), rtol=1e-6)
+    np.testing.assert_allclose(jax.jvp(jax.jit(f), (X,), (X,))[1], 3 * X + X * np.cos(X), rtol=1e-6)
+    assert set_xla_metadata(X, tag="computed already") is X
+    with pytest.raises(NotImplementedError, match="put the operations .* in a block"):
+        jax.jvp(lambda x: set_xla_metadata(x * 2, tag=1), (X,), (X,))
+    with pytest.raises(TypeError, match="metadata is text"):
+        set_xla_metadata(a=[1])

@@ -1,11 +1,14 @@
-"""Functions whose operations carry attributes that the compiler reads: compute_on, fused, xla_metadata_call."""
+"""Functions whose operations carry attributes that the compiler reads: compute_on, fused, xla_metadata."""
+import contextlib
 import functools
 import re
 
-from ..core import tree
+from ..core import programs, tree
 from ..core.boundary import folded
+from ..core.config import state
 from ..core.errors import not_callable
 from ..core.jaxpr import close
+from ..core.trace import JaxprTracer, Trace, Tracer, entering
 from ..primitives.tagged import tagged_call_p
 from .flat import FlatFunction
 from .signatures import name_of, take_names
@@ -138,6 +141,98 @@ def _pairs(metadata):
                             "string, a bool or a number")
     return tuple((name, str(value).lower() if isinstance(value, bool) else str(value))
                  for name, value in (metadata or {}).items())
+
+
+class _Told(Trace):
+    """Has its parent do each operation in a call that carries attributes."""
+    __slots__ = ("attributes",)
+    what = "set_xla_metadata"
+
+    def __init__(self, parent, attributes):
+        super().__init__(parent)
+        self.attributes = attributes
+
+    def process(self, primitive, args, params):
+        def operation(*args):
+            return primitive.bind(*args, **params)
+        operation.__name__ = primitive.name
+        tagged = _tagged(operation, self.what, self.attributes, self.attributes)
+        with entering(self.parent):
+            return (operation if primitive.effects_of(params) else tagged)(*args)
+
+
+def set_xla_metadata(x=None, **kwargs):
+    """A block or a function whose operations carry metadata, given by keyword: strings, booleans and numbers.
+
+    A context manager, or a decorator; blocks in it add theirs, and remove one with None.  Derivatives of the operations
+    carry it too, operations with effects none.  In the program each operation is a call with XLA's `frontend_attributes`.
+
+    With `x`, a pytree: the operations that its arrays come from, in the program that is being traced, get them; what comes
+    from none, as arguments and arrays that are computed already, is given back as it is.  NotImplementedError for what other
+    transformations trace, as grad does: a block serves there.
+
+    >>> from hlotrace.experimental.xla_metadata import set_xla_metadata
+    >>> def f(x):
+    ...     with set_xla_metadata(stage=1):
+    ...         y = jnp.sin(x)
+    ...     return set_xla_metadata(y * 2, stage=2)
+    >>> text = jax.jit(f).lower(1.).as_text()
+    >>> 'stage = "1"' in text, 'stage = "2"' in text
+    (True, True)
+    """
+    added = dict(_pairs({name: value for name, value in kwargs.items() if value is not None}))
+    if x is None:
+        return _telling(added, kwargs)
+    tree.tree_map(lambda leaf: _tell_origin(leaf, tuple(added.items())), x)
+    return x
+
+
+@contextlib.contextmanager
+def _telling(added, named):
+    outer = state.trace
+    parent, known = (outer.parent, outer.attributes) if type(outer) is _Told else (outer, ())
+    kept = {name: value for name, value in known if name not in named}
+    with entering(_Told(parent, tuple({**kept, **added}.items()))):
+        yield
+
+
+def _tell_origin(x, attributes):
+    if not isinstance(x, Tracer):
+        return
+    if type(x) is not JaxprTracer:
+        raise NotImplementedError(f"set_xla_metadata(x): {x.under()} traces {x.aval.str_short()}: put the operations that "
+                                  "it comes from in a block, with set_xla_metadata(...):")
+    for i, eqn in reversed(list(enumerate(x._trace.eqns))):
+        if any(v is x._var for v in eqn.outvars):
+            if not eqn.effects:
+                x._trace.eqns[i] = _told(eqn, attributes)
+            return
+
+
+def _told(eqn, attributes):
+    """The equation as a call that carries attributes."""
+    def operation(*args):
+        out = eqn.primitive.bind(*args, **eqn.params)
+        return out if eqn.primitive.multiple_results else [out]
+    program = programs.trace_closed(operation, [v.aval for v in eqn.invars], eqn.primitive.name)
+    return eqn.replace(primitive=tagged_call_p, params={
+        "jaxpr": program, "attributes": attributes, "derived": attributes, "memories": None})
+
+
+def fuse_limit():
+    """A block beyond which XLA does not fuse: its operations carry FUSE_LIMIT.
+
+    A context manager, or a decorator.
+
+    >>> from hlotrace.experimental.xla_metadata import fuse_limit
+    >>> @jax.jit
+    ... def f(x):
+    ...     with fuse_limit():
+    ...         return x * 2
+    >>> 'FUSE_LIMIT = "true"' in f.lower(1.).as_text()
+    True
+    """
+    return set_xla_metadata(FUSE_LIMIT=True)
 
 
 def must_fuse_call(identifier):

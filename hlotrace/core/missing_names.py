@@ -46,8 +46,6 @@ NAMES = {       # a module, as "numpy", or "Array": names
         "spsolve_p"),
     "experimental.transfer": (
         "TransferConnection TransferServer make_error_array start_transfer_server"),
-    "experimental.xla_metadata": (
-        "fuse_limit set_xla_metadata"),
     "extend": (
         "pallas xla"),
     "extend.backend": (

@@ -1,7 +1,7 @@
 """What XLA is told of a function's operations, under the name that JAX has for it."""
-from ..api.tagged import must_fuse_call, xla_metadata_call, xla_metadata_call2
+from ..api.tagged import fuse_limit, must_fuse_call, set_xla_metadata, xla_metadata_call, xla_metadata_call2
 from ..core.public import offer
 
-__all__ = ["must_fuse_call", "xla_metadata_call", "xla_metadata_call2"]
+__all__ = ["fuse_limit", "must_fuse_call", "set_xla_metadata", "xla_metadata_call", "xla_metadata_call2"]
 
 offer(globals())
