@@ -7,10 +7,13 @@ import types
 
 import numpy as np
 import pytest
+from jaxlib._hlo import HloSharding
 
 import hlotrace as jax
 import hlotrace.numpy as jnp
 from hlotrace.extend import backend, linear_util, lowering
+from hlotrace.extend import sharding as xla_sharding
+from hlotrace.extend.core import primitives
 from hlotrace.interpreters import batching, mlir, pxla
 
 
@@ -44,7 +47,46 @@ def test_clients_are_made_again():
     subprocess.run([sys.executable, "-c", PROGRAM], check=True, env={**os.environ, "XLA_FLAGS": ""})
 
 
+FACTORIES = """
+import hlotrace as jax
+from hlotrace.extend import backend
+import hlotrace.numpy as jnp
+from hlotrace.runtime import binding
+
+def none():
+    raise RuntimeError("no such device")
+backend.register_backend_factory("broken", none, priority=9)
+three = lambda: binding._jax.get_tfrt_cpu_client(asynchronous=True, num_devices=3)
+backend.register_backend_factory("mine", three, priority=5)
+assert len(jax.devices()) == 3 == len(jax.devices("mine")) and len(jax.devices("cpu")) == 1
+assert {"mine", "cpu"} <= set(backend.backends()) and "broken" not in backend.backends()
+assert (jnp.arange(3) + jax.device_put(1, jax.devices("mine")[0])).devices() == {jax.devices("mine")[0]}
+"""
+
+
+def test_clients_of_users():
+    subprocess.run([sys.executable, "-c", FACTORIES], check=True, env={**os.environ, "XLA_FLAGS": ""})
+    with pytest.raises(NotImplementedError, match="experimental"):
+        backend.register_backend_factory("mine", None, experimental=True)
+
+
+def test_shardings_of_xla():
+    devices = jax.devices()[:8]
+    for text, shape in (("{devices=[2,4]<=[8]}", (4, 1)), ("{replicated}", (8, 4)),
+                        ("{devices=[4,1,2]<=[2,4]T(1,0) last_tile_dim_replicate}", (2, 4))):
+        hlo = HloSharding.from_string(text)
+        for given in hlo, hlo.to_proto():
+            sharding = xla_sharding.GSPMDSharding(devices, given)
+            assert isinstance(sharding, xla_sharding.GSPMDSharding) and sharding.shard_shape((8, 4)) == shape
+    assert xla_sharding.GSPMDSharding.get_replicated(devices).is_fully_replicated
+    with pytest.raises(ValueError, match="is for 8 devices"):
+        xla_sharding.GSPMDSharding(devices[:2], HloSharding.from_string("{devices=[2,4]<=[8]}"))
+    with pytest.raises(NotImplementedError, match="neither replicated"):
+        xla_sharding.GSPMDSharding(devices, HloSharding.from_string("{manual}"))
+
+
 def test_contexts():
+    assert primitives.random_seed_p in {e.primitive for e in jax.make_jaxpr(jax.random.key)(3).eqns}
     assert lowering.LoweringRuleContext is mlir.LoweringRuleContext
     for context in lowering.JaxIrContext(), mlir.make_ir_context():
         assert isinstance(context, lowering.JaxIrContext)

@@ -48,12 +48,8 @@ NAMES = {       # a module, as "numpy", or "Array": names
         "TransferConnection TransferServer make_error_array start_transfer_server"),
     "extend": (
         "pallas xla"),
-    "extend.backend": (
-        "register_backend_factory"),
     "extend.core.primitives": (
-        "empty2_p polynomial_p ragged_all_to_all_p random_seed_p"),
-    "extend.sharding": (
-        "GSPMDSharding"),
+        "empty2_p polynomial_p ragged_all_to_all_p"),
     "interpreters.ad": (
         "linearize"),
     "interpreters.batching": (

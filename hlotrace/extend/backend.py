@@ -3,12 +3,13 @@ import numpy as np
 
 from ..api.misc import clear_caches
 from ..core.kept import Table
+from ..core.platforms import platform_named
 from ..core.public import explain as _explain
 from ..runtime import binding
-from ..runtime.client import available_platforms, client, default_device, forget_clients
+from ..runtime.client import available_platforms, client, default_device, factories, forget_clients
 
 __all__ = ["backend_xla_version", "backends", "clear_backends", "clear_in_memory_compilation_cache", "get_backend",
-           "get_compile_options", "get_default_device", "register_backend_cache"]
+           "get_compile_options", "get_default_device", "register_backend_cache", "register_backend_factory"]
 
 
 def get_backend(platform=None):
@@ -69,6 +70,18 @@ def clear_backends():
     """
     clear_caches()
     forget_clients()
+
+
+def register_backend_factory(name, factory, *, priority=0, fail_quietly=True, experimental=False, make_topology=None,
+                             c_api=None):
+    """`factory()` makes the PJRT client of the platform `name`, which `jax.devices(name)` then lists.
+
+    priority: above 0, it is the default platform, the highest first.  fail_quietly: is another the default where its factory
+    raises RuntimeError?  To be called before the platform is used, or before `clear_backends`.
+    """
+    if experimental or make_topology is not None or c_api is not None:
+        raise NotImplementedError("register_backend_factory: experimental, make_topology and c_api are not supported")
+    factories[platform_named(name)] = priority, fail_quietly, factory
 
 
 _registered = []

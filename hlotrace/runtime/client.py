@@ -12,6 +12,7 @@ from . import binding
 _lock = threading.RLock()
 _clients: dict = {}
 _makers: dict = {}       # platform -> the line of the user's program that made its client
+factories: dict = {}     # platform -> (priority, does it fail quietly?, function that makes its client)
 world = None             # this process among several: set by runtime/processes.py before there is a client
 
 
@@ -35,6 +36,8 @@ def _make(platform):
     allowed = _names(config.jax_platforms)
     if allowed and platform not in allowed:
         raise RuntimeError(f"Unknown backend {platform!r}: jax_platforms is {','.join(allowed)!r}")
+    if platform in factories:
+        return factories[platform][2]()
     if platform == "cpu":
         return _make_cpu()
     from . import plugins
@@ -60,7 +63,7 @@ def _make_cpu():
 def available_platforms():
     """Names of platforms that can be tried, best first."""
     from . import plugins
-    return [*plugins.find(), "cpu"]
+    return list(dict.fromkeys([*plugins.find(), *factories, "cpu"]))
 
 
 def client(platform=None):
@@ -98,6 +101,13 @@ def _names(option):
 def _default():
     if wanted := _names(config.jax_platform_name) or _names(config.jax_platforms):
         return client(wanted[0])
+    for name, (priority, quiet, _) in sorted(factories.items(), key=lambda entry: -entry[1][0]):
+        try:
+            if priority > 0:
+                return client(name)
+        except RuntimeError:
+            if not quiet:
+                raise
     from . import plugins  # not needed to import hlotrace
     for plugin in plugins.find().values():
         if not plugins.has_default(plugin):
