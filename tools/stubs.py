@@ -240,8 +240,6 @@ class Stub:
             self.by_hand(value, name)
         elif numpy_home := self.from_numpy(value):
             self.borrow(numpy_home, value.__name__, name)
-        elif inspect.isclass(value) and value.__module__ == "builtins":
-            self.borrow("builtins", value.__name__, name)
         elif inspect.isclass(value) and value.__module__.startswith("ml_dtypes"):      # which has no types of its own
             self.body.append(f"{name}: {self.typed('Any')}")
         elif inspect.isclass(value) and type(value).__name__ != "_ScalarMeta":

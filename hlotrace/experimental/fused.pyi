@@ -1,9 +1,8 @@
 # Written by tools/stubs.py, from the module itself and tools/stub_types.py: not to be edited.
-from builtins import map as unsafe_map, zip as unsafe_zip
 from hlotrace.api_util import safe_map as map
 from typing import Any
 
-__all__ = ['fused', 'fused_p', 'map', 'unsafe_map', 'unsafe_zip', 'zip']
+__all__ = ['fused', 'fused_p', 'map', 'zip']
 
 def fused(*, out_spaces: Any) -> Any: ...
 fused_p: Any
