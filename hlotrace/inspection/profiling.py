@@ -72,6 +72,8 @@ class ProfileSession:
     """
 
     def __init__(self, log_dir=None, create_perfetto_link=False, create_perfetto_trace=False, profiler_options=None):
+        if not isinstance(log_dir, (str, os.PathLike, type(None))):
+            raise TypeError(f"profiler: log_dir is the path of a directory, or None to write nothing, got {log_dir!r:.60}")
         self.log_dir = log_dir
         self.create_perfetto_link, self.create_perfetto_trace = create_perfetto_link, create_perfetto_trace
         self.profiler_options = profiler_options
