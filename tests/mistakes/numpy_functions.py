@@ -330,7 +330,7 @@ def array_order():
     return jnp.array([1, 2], order="F")  # <-
 
 
-@mistake(ValueError, "jnp.reshape", "'K'", advice="'F' (columns first)")
+@mistake(NotImplementedError, "jnp.reshape", "'K'", advice="'F' (columns first)")
 def reshape_order():
     return jnp.reshape(jnp.ones((2, 3)), 6, order="K")  # <-
 
