@@ -59,7 +59,7 @@ NOT_DONE = {
     "jax_distributed_debug": (False, "HLOTRACE_ variables and `python -m hlotrace.doctor` tell what was found"),
     "jax_distributed_verify_secure_credentials": (False, _MTLS),
     "jax_enable_pgle": (False, _PGLE),
-    "jax_enable_preemption_service": (True, "no process asks for preemption notices"),
+    "jax_enable_preemption_service": (True, "it starts where reached_preemption_sync_point is first called"),
     "jax_enable_recoverability": (False, "when a process of a job dies, all end"),
     "jax_error_checking_behavior_divide": ("ignore", _ERROR_CHECKS),
     "jax_error_checking_behavior_nan": ("ignore", _ERROR_CHECKS),
