@@ -157,6 +157,9 @@ def ragged_dot(lhs, rhs, group_sizes, precision=None, preferred_element_type=Non
            [4.],
            [4.]], dtype=float32)
     """
+    if (aval_of(lhs).ndim, aval_of(rhs).ndim) != (2, 3):
+        raise TypeError(f"ragged_dot: lhs must be a matrix (m, k) and rhs matrices (g, k, n), got shapes {aval_of(lhs).shape} "
+                        f"and {aval_of(rhs).shape}")
     numbers = RaggedDotDimensionNumbers((((1,), (1,)), ((), ())), (0,), (0,))
     out = ragged_dot_general(lhs, rhs, group_sizes, numbers, precision, preferred_element_type, group_offset)
     return laid(out, out_sharding, "lax.ragged_dot")
@@ -476,6 +479,9 @@ def conv_general_dilated_local(lhs, rhs, window_strides, padding, filter_shape, 
     >>> lax.conv_general_dilated_local(x, kernel, (1,), "VALID", (2,))
     Array([[[21.,  3.]]], dtype=float32)
     """
+    if aval_of(lhs).ndim < 2 or aval_of(rhs).ndim != aval_of(lhs).ndim:
+        raise TypeError("conv_general_dilated_local: lhs and rhs must have equal ranks, of two or more, got shapes "
+                        f"{aval_of(lhs).shape} and {aval_of(rhs).shape}")
     numbers = conv_dimension_numbers(aval_of(lhs).shape, aval_of(rhs).shape, dimension_numbers)
     patches = conv_general_dilated_patches(lhs, filter_shape, window_strides, padding, lhs_dilation, rhs_dilation,
                                            numbers, precision)

@@ -527,3 +527,13 @@ def ragged_exchange_of_sizes_that_are_floats():
 @mistake(ValueError, "smap", advice="set_mesh(mesh)")
 def smap_without_a_mesh():
     return jax.smap(jnp.sin, in_axes=0, out_axes=0, axis_name="x")(jnp.ones(3))  # <-
+
+
+@mistake(TypeError, "lax.ragged_dot", "(3,) and (1, 3, 2)", advice="lhs must be a matrix (m, k)")
+def ragged_product_of_a_vector():
+    return lax.ragged_dot(jnp.ones(3), jnp.ones((1, 3, 2)), jnp.array([3]))  # <-
+
+
+@mistake(TypeError, "lax.conv_general_dilated_local", "(4,)", advice="equal ranks, of two or more")
+def local_convolution_of_vectors():
+    return lax.conv_general_dilated_local(jnp.ones(4), jnp.ones(4), (1,), "VALID", (1,))  # <-
