@@ -158,8 +158,8 @@ def ragged_dot(lhs, rhs, group_sizes, precision=None, preferred_element_type=Non
            [4.]], dtype=float32)
     """
     if (aval_of(lhs).ndim, aval_of(rhs).ndim) != (2, 3):
-        raise TypeError(f"ragged_dot: lhs must be a matrix (m, k) and rhs matrices (g, k, n), got shapes {aval_of(lhs).shape} "
-                        f"and {aval_of(rhs).shape}")
+        raise TypeError("ragged_dot: lhs must be a matrix (m, k) and rhs matrices (g, k, n), got shapes "
+                        f"{aval_of(lhs).shape} and {aval_of(rhs).shape}")
     numbers = RaggedDotDimensionNumbers((((1,), (1,)), ((), ())), (0,), (0,))
     out = ragged_dot_general(lhs, rhs, group_sizes, numbers, precision, preferred_element_type, group_offset)
     return laid(out, out_sharding, "lax.ragged_dot")
