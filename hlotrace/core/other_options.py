@@ -39,7 +39,7 @@ _PGLE = "profile-guided latency estimation is not done"
 _ERROR_CHECKS = "use debug_nans, checkify, or the option hlotrace_check_bounds"
 _MTLS = "connections between processes are not encrypted"
 _CROSS_HOST = "arrays move between hosts through the client's own transfers"
-_PALLAS = "kernels run in interpret mode alone"
+_PALLAS = "there is no Pallas"
 
 # name -> (default, what is to be said)
 NOT_DONE = {

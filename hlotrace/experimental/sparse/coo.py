@@ -103,8 +103,21 @@ def _compressed(mat, axis):
     return mat.data, jnp.where(there, mat.indices[:, 1], 0), jnp.cumsum(counts).astype(counts.dtype)
 
 
+class _Compressed(_Matrix):
+    """A matrix by compressed rows (`_axis` 0) or columns (1)."""
+    _arrays = "data", "indices", "indptr"
+
+    @classmethod
+    def _of(cls, mat):
+        return cls(_compressed(mat, cls._axis), shape=mat.shape)
+
+    def _coordinates(self):
+        found = coordinates(self.indices, self.indptr, self.shape[self._axis])
+        return found[::-1] if self._axis else found
+
+
 @register_pytree_node_class
-class CSR(_Matrix):
+class CSR(_Compressed):
     """A sparse matrix by compressed rows: `CSR((data, indices, indptr), shape=)`.
 
     indices: ints [nse], of columns; indptr: ints [rows + 1], where each row's elements begin.
@@ -113,21 +126,14 @@ class CSR(_Matrix):
     >>> sparse.CSR.fromdense(jnp.array([[0., 1.], [2., 3.]])).indptr
     Array([0, 1, 3], dtype=int32)
     """
-    _arrays = "data", "indices", "indptr"
-
-    @classmethod
-    def _of(cls, mat):
-        return cls(_compressed(mat, 0), shape=mat.shape)
-
-    def _coordinates(self):
-        return coordinates(self.indices, self.indptr, self.shape[0])
+    _axis = 0
 
     def _turned(self):
         return CSC(self._bufs, shape=self.shape[::-1])
 
 
 @register_pytree_node_class
-class CSC(_Matrix):
+class CSC(_Compressed):
     """A sparse matrix by compressed columns: `CSC((data, indices, indptr), shape=)`.
 
     indices: ints [nse], of rows; indptr: ints [columns + 1], where each column's elements begin.
@@ -136,14 +142,7 @@ class CSC(_Matrix):
     >>> sparse.CSC.fromdense(jnp.array([[0., 1.], [2., 3.]])).data
     Array([2., 1., 3.], dtype=float32)
     """
-    _arrays = "data", "indices", "indptr"
-
-    @classmethod
-    def _of(cls, mat):
-        return cls(_compressed(mat, 1), shape=mat.shape)
-
-    def _coordinates(self):
-        return coordinates(self.indices, self.indptr, self.shape[1])[::-1]
+    _axis = 1
 
     def _turned(self):
         return CSR(self._bufs, shape=self.shape[::-1])
