@@ -21,10 +21,11 @@ def even_ci(x):
 
 # name, arguments, relative error allowed to float64
 VALUES = [
-    ("erfcx", (WIDE,), 3e-14), ("ndtr", (WIDE,), 1e-13), ("log_ndtr", (WIDE,), 1e-10), ("dawsn", (WIDE,), 3e-14),
-    ("fresnel", (WIDE,), 1e-13), ("i0", (WIDE[:N],), 1e-13), ("i1", (WIDE[:N],), 1e-13), ("gammasgn", (SIGNED,), 0),
-    ("gamma", (SIGNED,), 1e-12), ("ndtri", (PART,), 1e-13), ("erfcinv", (2 * PART,), 1e-13), ("logit", (PART,), 1e-11),
-    ("expi", (np.concatenate([POSITIVE, -POSITIVE, [0.0]]),), 1e-11), ("spence", (np.append(POSITIVE, [0, 1, -1]),), 1e-12),
+    ("erfcx", (WIDE,), 3e-14), ("ndtr", (WIDE,), 1e-13), ("log_ndtr", (WIDE,), 1e-12), ("dawsn", (WIDE,), 3e-14),
+    ("fresnel", (WIDE,), 1e-13), ("i0e", (WIDE,), 2e-15), ("i0", (WIDE[:N],), 1e-13), ("i1", (WIDE[:N],), 1e-13),
+    ("gammasgn", (SIGNED,), 0),
+    ("gamma", (SIGNED,), 1e-12), ("ndtri", (PART,), 4e-15), ("erfcinv", (2 * PART,), 4e-15), ("logit", (PART,), 1e-11),
+    ("expi", (np.concatenate([POSITIVE, -POSITIVE, [0.0]]),), 1e-13), ("spence", (np.append(POSITIVE, [0, 1, -1]),), 1e-12),
     ("sici", (np.concatenate([POSITIVE, -POSITIVE, [INF]]),), 1e-11), ("entr", (np.append(POSITIVE, [0, -1]),), 1e-13),
     ("betaln", (POSITIVE, OTHER), 1e-10), ("beta", (POSITIVE, OTHER), 1e-10), ("poch", (POSITIVE, OTHER / 30), 1e-10),
     ("xlog1py", (POSITIVE, OTHER), 1e-13), ("kl_div", (POSITIVE, OTHER), 1e-7), ("boxcox", (POSITIVE, WIDE[:N]), 1e-13),

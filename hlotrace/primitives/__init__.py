@@ -6,6 +6,7 @@ other's transpose share a file, or the upper one's rules are written with the lo
     common          what the families share: dtypes and shapes of operands, error words
     shape           axes made, merged, put in order and summed away; batching by axis maps
     elementwise     one row for each function of elements
+    fits            numbers of approximations, what evaluates them
     special         erf, the gamma family, Bessel functions
     slicing         rev, slice, pad, concatenate; iota, copy
     fft             Fourier transforms

@@ -2,8 +2,6 @@
 
 Formulas are those of Abramowitz & Stegun, Handbook of Mathematical Functions (1964), "A&S".
 """
-import functools
-
 from .common import dtype_of, dtypes, np, shape_of
 from .elementwise import (
     abs_p,
@@ -25,6 +23,7 @@ from .elementwise import (
     square,
     sub,
 )
+from .fits import chebyshev
 from .shape import full
 
 
@@ -59,38 +58,10 @@ def _bessel_i1e_slope(y, x):
 
 
 def _bessel_i0e_value(x):
-    """exp(-|x|) I0(x): a Chebyshev fit on [0, 8] and one in 8/x beyond (Clenshaw 1962)."""
     ax = abs_p.bind(x)
-    near = _chebyshev(sub(div(ax, 4), 1), _i0e_fit("near"))
-    safe = select(lt(ax, 8), 8, ax)
-    far = div(_chebyshev(sub(div(16, safe), 1), _i0e_fit("far")), sqrt(safe))
-    return select(lt(ax, 8), near, far)
-
-
-@functools.cache
-def _i0e_fit(which):
-    """Chebyshev coefficients of exp(-x) I0(x) on [0, 8] ("near"), and of that times sqrt(x) on [8, inf) ("far").
-
-    They are computed from the integral I0(x) = 1/pi int_0^pi exp(x cos t) dt (A&S 9.6.16).
-    """
-    nodes = np.cos(np.pi * (np.arange(48) + 0.5) / 48)
-    theta = np.pi * (np.arange(4000) + 0.5) / 4000
-
-    def i0e(x):
-        return np.exp(x[:, None] * (np.cos(theta) - 1)).mean(axis=1)
-    far = 16 / (nodes + 1)
-    values = i0e(4 * (nodes + 1)) if which == "near" else i0e(far) * np.sqrt(far)
-    coefficients = np.cos(np.outer(np.arange(48), np.arccos(nodes))) @ values * 2 / 48
-    coefficients[0] /= 2
-    return [float(c) for c in coefficients[:30 if which == "near" else 25]]
-
-
-def _chebyshev(t, coefficients):
-    """Clenshaw's recurrence for sum c_k T_k(t)."""
-    twice, b1, b2 = mul(t, 2), full(shape_of(t), 0, dtype_of(t)), full(shape_of(t), 0, dtype_of(t))
-    for c in reversed(coefficients[1:]):
-        b1, b2 = add(sub(mul(twice, b1), b2), c), b1
-    return add(sub(mul(t, b1), b2), coefficients[0])
+    far = select(lt(ax, 8), 8, ax)
+    return select(lt(ax, 8), chebyshev(sub(div(ax, 4), 1), "i0e near"),
+                  div(chebyshev(sub(div(16, far), 1), "i0e far"), sqrt(far)))
 
 
 bessel_i0e_p = elementwise("bessel_i0e", None, "f",

@@ -11,8 +11,8 @@ from ...api.autodiff import jvp
 from ...api.composite import composite
 from ...numpy.util import promote_args_inexact
 from ...primitives.common import np
+from ...primitives.fits import chebyshev
 from ...primitives.incomplete import continued_fraction, repeated
-from ...primitives.special import _chebyshev
 from .closed import _bernoulli, gammasgn, xlogy
 from .promoting import special
 
@@ -28,24 +28,9 @@ def _half_eps(x):
 
 # --- of the normal distribution ---------------------------------------------------------------------------------
 
-@functools.cache
-def _erfcx_fit():
-    """Coefficients of (1 + 2x) erfcx(x) in t = (x - 3.75) / (x + 3.75), from erfcx(x) = 2/sqrt(pi) int exp(-s**2 - 2xs) ds.
-
-    The form is that of Shepherd and Laframboise, "Chebyshev Approximation of (1 + 2x) exp(x**2) erfc x in 0 <= x < oo",
-    Math. Comp. 36 (1981).
-    """
-    n = 40
-    angles = np.pi * (np.arange(n) + 0.5) / n
-    t = np.cos(angles)
-    x = 3.75 * (1 + t) / (1 - t)
-    s, w = np.polynomial.legendre.leggauss(200)
-    u = (s + 1) / 2      # s = u / (1 - u) takes [0, 1) to [0, inf); scaled so that the integrand is wide for any x
-    y = u / (1 - u) / (1 + x[:, None])
-    values = 2 / _ROOT_PI * (np.exp(-y * y - 2 * x[:, None] * y) * w / 2 / (1 - u) ** 2).sum(1) / (1 + x) * (1 + 2 * x)
-    found = np.cos(np.outer(np.arange(n), angles)) @ values * 2 / n
-    found[0] /= 2
-    return [float(c) for c in found[:30]]
+def _erfcx(x):
+    """For x >= 0."""
+    return chebyshev(1 - 6 / (x + 3), "erfcx") / (1 + 2 * x)
 
 
 @special(lambda out, x: 2 * x * out - 2 / _ROOT_PI, complex=True)
@@ -57,10 +42,8 @@ def erfcx(x):
     """
     if x.dtype.kind == "c":
         return wofz(1j * x)
-    y = jnp.minimum(jnp.abs(x), 1e30)
-    upper = _chebyshev((y - 3.75) / (y + 3.75), _erfcx_fit()) / (1 + 2 * y)
-    below = 2 * jnp.exp(jnp.square(jnp.where(x < 0, x, 0))) - upper
-    return jnp.where(x < 0, below, jnp.where(jnp.isnan(x), x, jnp.where(x == jnp.inf, 0, upper)))
+    upper = _erfcx(jnp.abs(x))
+    return jnp.where(x < 0, 2 * jnp.exp(jnp.square(jnp.where(x < 0, x, 0))) - upper, upper)
 
 
 @special()
@@ -90,21 +73,23 @@ def log_ndtr(x, series_order=3):
 
 @functools.cache
 def _log_ndtr(order):
-    def value(x):
+    def log_ndtr(x):
         # where the first term left out is small enough, if more than a few are taken
-        far = -(50.0 if x.dtype.itemsize == 8 else 10.0)
-        low, middle, high = jnp.minimum(x, far), jnp.clip(x, far, -1), jnp.maximum(x, -1)
+        far = x < -(50.0 if x.dtype.itemsize == 8 else 10.0)
+        low = jnp.where(far, x, -50)
         term, total = 1.0, 1.0
         for n in range(1, order + 1):
             term = term * -(2 * n - 1) / jnp.square(low)
             total = total + term
-        series = -jnp.square(low) / 2 - jnp.log(-low) - math.log(2 * math.pi) / 2 + jnp.log(total)
-        scaled = jnp.log(erfcx(middle * -math.sqrt(0.5)) / 2) - jnp.square(middle) / 2
-        near = jnp.log1p(lax.erfc(high * math.sqrt(0.5)) * -0.5)
-        return jnp.where(x < far, series, jnp.where(x < -1, scaled, near))
-
-    def log_ndtr(x):
-        return value(x)
+        ratio = _erfcx(jnp.abs(x) * math.sqrt(0.5)) / 2
+        ratio = jnp.where(far, total / (low * -math.sqrt(2 * math.pi)), ratio)
+        power = -jnp.square(x) / 2
+        other = ratio * jnp.exp(power)      # for x > 0 the probability above x
+        rest = 1 - other
+        log = jnp.log(jnp.where(x < 0, ratio, rest))
+        # log(1 - other) by log(rest), where `rest` is rounded: Goldberg, ACM Computing Surveys 23 (1991), theorem 4
+        above = jnp.where(rest == 1, -other, log * other / jnp.where(rest == 1, 1, 1 - rest))
+        return jnp.where(x < 0, log + power, above)
     return special(lambda out, x: jnp.exp(-jnp.square(x) / 2 - math.log(2 * math.pi) / 2 - out))(log_ndtr)
 
 
@@ -115,18 +100,10 @@ def ndtri(p):
     >>> round(float(jax.scipy.special.ndtri(0.975)), 4)
     1.96
     """
-    tail = jnp.minimum(p, 1 - p)
-    t = jnp.where((tail > 0) & (tail < 0.1), tail, 0.05)
-    goal = jnp.log(t)
-    x = -jnp.sqrt(-2 * goal) + 0.7       # within 0.6; each step of Halley's method triples the digits
-    for _ in range(4):
-        mills = jnp.sqrt(2 / jnp.pi) / erfcx(-x * math.sqrt(0.5))       # density over distribution function
-        step = (jnp.log(erfcx(-x * math.sqrt(0.5)) / 2) - jnp.square(x) / 2 - goal) / mills
-        x = x - step / (1 + step * (x + mills) / 2)
-    middle = math.sqrt(2) * lax.erf_inv(2 * jnp.where(tail >= 0.1, p, 0.5) - 1)
-    x = jnp.where(tail >= 0.1, middle, jnp.where(p < 0.5, x, -x))
-    x = jnp.where(p == 0, -jnp.inf, jnp.where(p == 1, jnp.inf, x))
-    return jnp.where((p >= 0) & (p <= 1), x, jnp.nan)
+    q, tail = p - 0.5, jnp.minimum(p, 1 - p)
+    root = jnp.sqrt(-2 * jnp.log(tail))
+    outer = jnp.sign(q) * (root - chebyshev(1.5 - 25 / (root + 8), "ndtri tail"))
+    return jnp.where(jnp.abs(q) < 0.4, q * chebyshev(12.5 * jnp.square(q) - 1, "ndtri middle"), outer)
 
 
 @special(lambda out, y: -_ROOT_PI / 2 * jnp.exp(jnp.square(out)))
@@ -198,6 +175,16 @@ def expn(n, x):
     return _expn_value(n, x)
 
 
+def _ei_near(x):
+    """For -1 <= x <= 2  (DLMF 6.6.1)."""
+    return np.euler_gamma + jnp.log(jnp.abs(x)) + x * chebyshev((2 * x - 1) / 3, "ei near")
+
+
+def _e1_far(x):
+    """For x >= 1."""
+    return jnp.exp(-x) * chebyshev(1 - 6 / (x + 2), "e1 far") / x
+
+
 @special(lambda out, x: -jnp.exp(-x) / x)
 def exp1(x):
     """Exponential integral E1  (DLMF 6.2.1); NaN for negative x.
@@ -205,7 +192,8 @@ def exp1(x):
     >>> round(float(jax.scipy.special.exp1(1.)), 4)
     0.2194
     """
-    return expn(1, x)
+    value = jnp.where(x < 1, -_ei_near(jnp.maximum(-x, -1)), _e1_far(jnp.maximum(x, 1)))
+    return jnp.where(x >= 0, value, jnp.nan)
 
 
 @special(lambda out, x: jnp.exp(x) / x)
@@ -215,21 +203,9 @@ def expi(x):
     >>> round(float(jax.scipy.special.expi(1.)), 4)
     1.8951
     """
-    near, far = (x > 0) & (x < 40), x >= 40
-    y, z = jnp.where(near, x, 1.0), jnp.where(far, jnp.minimum(x, 1e30), 50.0)
-
-    def rising(k, v, power, total):
-        power = power * v / k
-        return power > total * k * _half_eps(v), [power, total + power / k]
-
-    series = np.euler_gamma + jnp.log(y) + repeated(rising, (y,), [jnp.ones_like(y), jnp.zeros_like(y)])[-1]
-    term, total = 1.0, 1.0
-    for k in range(1, 40):       # asymptotic, DLMF 6.12.2
-        term = term * k / z
-        total = total + term
-    distant = jnp.exp(jnp.where(far, x, 50.0)) / z * total
-    below = -expn(1, jnp.where(x < 0, -x, 1.0))
-    return jnp.where(near, series, jnp.where(far, distant, jnp.where(x == 0, -jnp.inf, jnp.where(x < 0, below, jnp.nan))))
+    far = jnp.maximum(x, 2)
+    rising = jnp.exp(far) / far * chebyshev(1 - 32 / (far + 14), "ei far")
+    return jnp.where(x < -1, -_e1_far(jnp.maximum(-x, 1)), jnp.where(x > 2, rising, _ei_near(jnp.clip(x, -1, 2))))
 
 
 @special()
