@@ -9,6 +9,6 @@ _offer(globals(), homes={"surface": """
     JaxprEqn JaxprTypeError Literal ParamDict Primitive ShapedArray Token Trace TraceTag Tracer Value Var array_types
     check_jaxpr concrete_or_error ensure_compile_time_eval eval_context eval_jaxpr find_top_trace gensym get_aval
     get_opaque_trace_state jaxpr_as_fun jaxprs_in_params mapped_aval max_dim min_dim new_jaxpr_eqn no_effects
-    nonempty_axis_env_DO_NOT_USE primal_dtype_to_tangent_dtype raise_to_shaped set_current_trace subjaxprs
-    take_current_trace typeof unmapped_aval unsafe_am_i_under_a_jit_DO_NOT_USE unsafe_am_i_under_a_vmap_DO_NOT_USE
+    nonempty_axis_env_DO_NOT_USE primal_dtype_to_tangent_dtype pytype_aval_mappings raise_to_shaped set_current_trace
+    subjaxprs take_current_trace typeof unmapped_aval unsafe_am_i_under_a_jit_DO_NOT_USE unsafe_am_i_under_a_vmap_DO_NOT_USE
     unsafe_get_axis_names_DO_NOT_USE valid_jaxtype"""})

@@ -144,20 +144,20 @@ def _numpy(value):
 
 
 # type -> function from value to aval; values not here are found through their base classes once.
-_avals_by_type = {**{t: _python_scalar for t in dtypes.python_scalars}, np.ndarray: _numpy, np.generic: _numpy}
+avals_by_type = {**{t: _python_scalar for t in dtypes.python_scalars}, np.ndarray: _numpy, np.generic: _numpy}
 
 
-_avals_by_type[Dimension] = lambda _: ShapedArray((), dtypes.canonicalize(dtypes.int64), True)
+avals_by_type[Dimension] = lambda _: ShapedArray((), dtypes.canonicalize(dtypes.int64), True)
 
 
 def register_aval(cls, function):
     """Make instances of `cls` array-like; `function(value)` gives the aval."""
-    _avals_by_type[cls] = function
+    avals_by_type[cls] = function
 
 
 def aval_of(value):
     """The aval of an array, tracer, NumPy value or Python scalar.  TypeError for anything else."""
-    function = _avals_by_type.get(type(value))
+    function = avals_by_type.get(type(value))
     if function is None:
         function = _find(type(value))
         if function is None:
@@ -167,20 +167,20 @@ def aval_of(value):
 
 def aval_or_none(value):
     """As `aval_of`; None for what is not array-like, which costs no words."""
-    function = _avals_by_type.get(type(value)) or _find(type(value))
+    function = avals_by_type.get(type(value)) or _find(type(value))
     return None if function is None else function(value)
 
 
 def _find(cls):
     for base in cls.__mro__:
-        if base in _avals_by_type:
-            _avals_by_type[cls] = _avals_by_type[base]
-            return _avals_by_type[base]
+        if base in avals_by_type:
+            avals_by_type[cls] = avals_by_type[base]
+            return avals_by_type[base]
     return None
 
 
 def is_arraylike(value):
-    return type(value) in _avals_by_type or _find(type(value)) is not None
+    return type(value) in avals_by_type or _find(type(value)) is not None
 
 
 MARK_STATIC = "Mark it with static_argnums/static_argnames if it is not data, or register its class as a pytree."

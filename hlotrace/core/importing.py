@@ -1,7 +1,8 @@
 """Imports of this package's modules under another name, and of those that are not there.
 
-After `sys.modules["jax"] = hlotrace` programs that import jax run on hlotrace.  `import jax.numpy` is then `hlotrace.numpy`
-itself: Python alone would load its file a second time, as a module apart.  jaxlib's C++ imports `jax.core` in this way.
+After `import hlotrace.as_jax`, or `sys.modules["jax"] = hlotrace`, programs that import jax run on hlotrace.
+`import jax.numpy` is then `hlotrace.numpy` itself: Python alone would load its file a second time, as a
+module apart.  jaxlib's C++ imports `jax.core` in this way.
 """
 import sys
 from importlib import import_module
@@ -15,12 +16,13 @@ PACKAGE = __name__.partition(".")[0]
 def _own_name(name):
     """The name in this package of a module in it, under whatever name it is imported; None for a module of others."""
     root, _, rest = name.partition(".")
-    if not rest or root != PACKAGE and sys.modules.get(root) is not sys.modules[PACKAGE]:
+    stands_for_it = getattr(sys.modules.get(root), "__path__", None) is sys.modules[PACKAGE].__path__
+    if not rest or rest.startswith("_") or not stands_for_it:
         return None
     return f"{PACKAGE}.{rest}"
 
 
-class _Loaded:
+class Loaded:
     """A loader of a module that is there."""
 
     def __init__(self, module):
@@ -45,7 +47,7 @@ class OtherNames:
         if find_spec(own) is None:
             return None
         module = import_module(own)
-        return ModuleSpec(name, _Loaded(module), is_package=hasattr(module, "__path__"))
+        return ModuleSpec(name, Loaded(module), is_package=hasattr(module, "__path__"))
 
 
 class Missing:

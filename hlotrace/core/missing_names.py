@@ -14,10 +14,8 @@ NAMES = {       # a module, as "numpy", or "Array": names
     "experimental.custom_partitioning": (
         "custom_partitioning_p"),
     "experimental.hijax": (
-        "AbstractRef AbstractValue GradAccum HiPrim HiPspec HiType MappingSpec NullAccum RefAccum ShapedArray "
-        "TransformedRef ValAccum Zero aval_method aval_property bdims_at_front control_flow_allowed_effects "
-        "instantiate_zeros is_undefined_primal jvp_from_lin linearize_from_jvp register_hitype unmap_avals vjp_from_jvp "
-        "vjp_from_lin vmap_rule"),
+        "GradAccum HiPrim MappingSpec NullAccum RefAccum TransformedRef ValAccum bdims_at_front jvp_from_lin "
+        "linearize_from_jvp unmap_avals vjp_from_jvp vjp_from_lin vmap_rule"),
     "experimental.jet": (
         "call_param_updaters"),
     "experimental.layout": (
@@ -58,8 +56,6 @@ NAMES = {       # a module, as "numpy", or "Array": names
         "ShapePolyLoweringState ir_tree_registry"),
     "interpreters.partial_eval": (
         "custom_partial_eval_rules lower_jaxpr lower_jaxpr2 new_eqn_recipe partial_eval_jaxpr_custom_rules"),
-    "interpreters.xla": (
-        "canonicalize_dtype_handlers"),
     "lax": (
         "polynomial_p psum_scatter_start ragged_all_to_all_p"),
 }

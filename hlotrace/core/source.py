@@ -20,6 +20,20 @@ def exclude(path):
     _internal.clear()
 
 
+def include(path):
+    """Undo one `exclude(path)`.  ValueError where there was none."""
+    global _excluded
+    left = list(_excluded)
+    left.remove(path)
+    _excluded = tuple(left)
+    _internal.clear()
+
+
+def excluded():
+    """The paths given to `exclude`."""
+    return _excluded
+
+
 def is_package(filename):
     """Is it a file of this package, or of a library that asked to be taken for one?"""
     return filename.startswith(PACKAGE) or filename.startswith(_excluded)

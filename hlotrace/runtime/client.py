@@ -10,7 +10,7 @@ from ..core.platforms import platform_named
 from . import binding
 
 _lock = threading.RLock()
-_clients: dict = {}
+clients: dict = {}
 _makers: dict = {}       # platform -> the line of the user's program that made its client
 factories: dict = {}     # platform -> (priority, does it fail quietly?, function that makes its client)
 world = None             # this process among several: set by runtime/processes.py before there is a client
@@ -23,7 +23,7 @@ def made_by():
 
 
 def _check_cpu_devices(value):
-    if "cpu" in _clients and value != config.jax_num_cpu_devices:
+    if "cpu" in clients and value != config.jax_num_cpu_devices:
         raise RuntimeError(
             f"jax_num_cpu_devices cannot become {value}: the cpu client with {local_device_count('cpu')} devices was made "
             f"by {_makers['cpu']}. Set it before the first array, device or compiled call.")
@@ -74,21 +74,21 @@ def client(platform=None):
     if platform is None:
         return _default()
     platform = platform_named(platform)
-    found = _clients.get(platform)
+    found = clients.get(platform)
     if found is None:
         with _lock:
-            if platform not in _clients:
+            if platform not in clients:
                 made = _make(platform)
                 _makers[platform] = source.describe(source.user_frame())
-                _clients[platform] = made
-            found = _clients[platform]
+                clients[platform] = made
+            found = clients[platform]
     return found
 
 
 def forget_clients():
     """What is asked for next makes new clients."""
     with _lock:
-        for table in (_clients, _makers):
+        for table in (clients, _makers):
             table.clear()
         _default.cache_clear()
 

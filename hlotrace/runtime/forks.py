@@ -12,9 +12,9 @@ from . import array, binding, client, executable
 
 def _after():
     """In the child.  It takes no lock, which another thread of the parent may hold, and frees nothing of jaxlib's."""
-    if not client._clients:
+    if not client.clients:
         return
-    kept = [dict(client._clients), client._default, client._default_device, executable._pending[:],
+    kept = [dict(client.clients), client._default, client._default_device, executable._pending[:],
             executable._last_ordered[:], [*executable._calling]]
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(kept))      # for ever: ending a client waits for its threads
     words = (f"hlotrace cannot compute in process {os.getpid()}, which os.fork() made of process {os.getppid()}: "
@@ -32,7 +32,7 @@ def _after():
     def to_numpy(buf, aval, read=binding.to_numpy):
         return read(buf, aval) if buf.is_ready() else refuse()
 
-    client._clients.clear()
+    client.clients.clear()
     client.client = client._default = client.default_device = client._make = refuse
     executable.Executable.__call__ = refuse
     binding.device_put_shards = binding.join = refuse

@@ -1,0 +1,104 @@
+"""In this process, `import jax` means hlotrace: for programs, and libraries, that were written for JAX.
+
+`python -m hlotrace.as_jax script.py` runs a script so; a program that imports `hlotrace.as_jax` first, a process started
+with HLOTRACE_AS_JAX=1 in its environment and `pytest -p hlotrace.as_jax` have the same.  `jax.numpy` is then
+`hlotrace.numpy` itself, and so is every public module; `jax._src` has what libraries take from the inside of JAX
+(`inside.py`).  `jax` itself is a module of its own, as its `__version__` is that of the jaxlib below, whose API this is.
+
+Other processes, those that this one starts too, import what they always did.
+"""
+import importlib.metadata
+import os
+import sys
+from importlib import import_module
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import Any
+
+import hlotrace
+from hlotrace.core.config import config
+from hlotrace.runtime.binding import jaxlib_version
+
+from . import inside
+
+__all__: list[str] = []
+_started_with = dict(os.environ)
+
+
+class _Jax(ModuleType):
+    """The module `jax`: what hlotrace has, under JAX's version."""
+
+    def __init__(self) -> None:
+        super().__init__("jax", hlotrace.__doc__)
+        self.__file__, self.__path__, self.__all__ = hlotrace.__file__, hlotrace.__path__, hlotrace.__all__
+        self.__version__ = jaxlib_version
+        self.__version_info__ = tuple(map(int, jaxlib_version.split(".")[:3]))
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "_src" or name == "version":
+            return import_module(f"jax.{name}")
+        return getattr(hlotrace, name)
+
+    def __dir__(self) -> list[str]:
+        return dir(hlotrace)
+
+
+class _Distribution(importlib.metadata.Distribution):
+    """What `importlib.metadata` tells of jax: its version."""
+
+    def read_text(self, filename: str) -> str | None:
+        return f"Metadata-Version: 2.1\nName: jax\nVersion: {jaxlib_version}\n" if filename == "METADATA" else None
+
+    def locate_file(self, path: Any) -> Any:
+        raise FileNotFoundError(f"{path}: jax is hlotrace in this process (hlotrace.as_jax), and has no files")
+
+
+class _Finder:
+    """Finds `jax` and what is in it that no module of this package is; `core/importing.py` finds the rest."""
+
+    @staticmethod
+    def find_spec(name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+        if name == "jax" or name == "jax.version" or name.partition("._src")[0] == "jax" and inside.has(name[9:]):
+            return inside.same(name) or ModuleSpec(name, _Finder, is_package=True)
+        return None
+
+    @staticmethod
+    def create_module(spec: ModuleSpec) -> ModuleType:
+        if spec.name == "jax":
+            _read_environment()
+            return _Jax()
+        if spec.name == "jax.version":
+            module = ModuleType(spec.name, "jax.version: the version whose API this is.")
+            module.__version__, module.__version_info__ = sys.modules["jax"].__version__, sys.modules["jax"].__version_info__
+            return module
+        return inside.module(spec.name)
+
+    @staticmethod
+    def exec_module(module: ModuleType) -> None:
+        pass
+
+    @staticmethod
+    def find_distributions(context: Any) -> list[_Distribution]:
+        return [_Distribution()] if context.name in (None, "jax") else []
+
+
+def _read_environment() -> None:
+    """Programs set JAX_ENABLE_X64 and the like before they import jax; hlotrace was imported before that."""
+    for variable, value in os.environ.items():
+        if variable.startswith("JAX_") and _started_with.get(variable) != value and hasattr(config, variable.lower()):
+            config.update(variable.lower(), value)
+
+
+def _install() -> None:
+    other = sys.modules.get("jax")
+    if other is hlotrace:       # `sys.modules["jax"] = hlotrace` was said before
+        for name in [n for n in sys.modules if n.partition(".")[0] == "jax"]:
+            del sys.modules[name]
+    elif other is not None:
+        raise ImportError(f"hlotrace.as_jax: the real jax is already imported ({getattr(other, '__file__', other)}), and "
+                          "what has been made with it would not fit: import hlotrace.as_jax before anything that imports "
+                          "jax, or start the program with `python -m hlotrace.as_jax script.py`", name="jax")
+    sys.meta_path.insert(0, _Finder)
+
+
+_install()

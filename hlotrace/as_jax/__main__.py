@@ -1,0 +1,30 @@
+"""`python -m hlotrace.as_jax script.py args...`: run a program with `import jax` meaning hlotrace."""
+import argparse
+import os
+import runpy
+import sys
+
+import hlotrace.as_jax  # noqa: F401 - from here on jax is hlotrace
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m hlotrace.as_jax", usage="%(prog)s (script.py | -m module) [args ...]",
+                                     description="Run a program that imports jax on hlotrace, be jax installed or not.")
+    parser.add_argument("-m", dest="module", action="store_true", help="what follows is a module's name, not a file's")
+    parser.add_argument("program", nargs="?")
+    parser.add_argument("args", nargs=argparse.REMAINDER, help="for the program")
+    asked = parser.parse_args()
+    if asked.program is None:
+        parser.error("which program?  Give a script.py, or -m and a module")
+    sys.argv[:] = [asked.program, *asked.args]
+    if asked.module:
+        runpy.run_module(asked.program, run_name="__main__", alter_sys=True)
+        return
+    if not os.path.exists(asked.program):
+        parser.error(f"no file {asked.program!r}; a module is run with -m")
+    sys.path[0] = os.path.dirname(os.path.abspath(asked.program))
+    runpy.run_path(asked.program, run_name="__main__")
+
+
+if __name__ == "__main__":
+    main()

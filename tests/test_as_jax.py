@@ -1,0 +1,142 @@
+"""`hlotrace.as_jax`: a process that asks for it, and no other, finds hlotrace where it imports jax."""
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PROGRAM = """
+import os, sys
+os.environ["JAX_ENABLE_X64"] = "1"      # programs say so before they import jax
+import jax, jax.numpy as jnp, jax.version
+from jax.experimental import checkify
+from jax.interpreters import ad
+from jax._src import core, traceback_util
+import jax._src.tree_util, jax._src.compiler
+import importlib.metadata, importlib.util
+import hlotrace
+import jaxlib.version
+
+assert jnp is hlotrace.numpy and sys.modules["jax.numpy"] is jnp and checkify is hlotrace.experimental.checkify
+assert jax.__version__ == importlib.metadata.version("jax") == jax.version.__version__ == jaxlib.version.__version__
+assert jax.__version_info__ == tuple(map(int, jaxlib.version.__version__.split(".")[:3])) != hlotrace.__version_info__
+assert importlib.util.find_spec("jax").name == "jax" and jax.numpy.__spec__.name == "hlotrace.numpy"
+assert jnp.arange(3.).dtype == "float64"
+assert core.Tracer is jax.core.Tracer and jax._src.tree_util.flatten_one_level({"a": 1})[0] == (1,)
+for missing, words in [("from jax._src.core import nonsense", "nonsense"), ("import jax._src.nonsense", "nonsense"),
+                       ("import jax.experimental.pallas", "hlotrace does not have jax.experimental.pallas")]:
+    try:
+        exec(missing)
+    except ImportError as error:
+        assert words in str(error)
+    else:
+        raise AssertionError(missing)
+try:
+    core.nonsense
+except AttributeError as error:
+    assert "hlotrace does not have jax._src.core.nonsense" in str(error)
+print(__name__, sys.argv[1:], jax.jit(lambda x: x + 1)(1))
+"""
+
+
+def run(*command, code=0, **environment):
+    done = subprocess.run([sys.executable, *command], capture_output=True, text=True, cwd=ROOT,
+                          env={**os.environ, "PYTHONPATH": str(ROOT), **environment})
+    assert done.returncode == code, done.stderr
+    return done.stdout if code == 0 else done.stderr
+
+
+@pytest.fixture(scope="module")
+def script(tmp_path_factory):
+    path = tmp_path_factory.mktemp("as_jax") / "script.py"
+    path.write_text(PROGRAM)
+    return path
+
+
+def test_a_script_a_module_and_a_first_line(script):
+    said = "__main__ ['a', '--b'] 2\n"
+    assert run("-m", "hlotrace.as_jax", str(script), "a", "--b") == said
+    assert run("-m", "hlotrace.as_jax", "-m", "script", "a", "--b", PYTHONPATH=f"{ROOT}:{script.parent}") == said
+    assert run("-c", f"import hlotrace.as_jax\n{PROGRAM}", "a", "--b") == said
+
+
+def test_the_environment_asks_and_is_only_asked(script):
+    """The line in the .pth file that the package installs, as Python runs it at each start."""
+    line = (ROOT / "hlotrace" / "as_jax" / "hlotrace_as_jax.pth").read_text()
+    for value, expected in ("1", "True"), ("0", "False"), ("", "False"):
+        assert run("-c", f"{line}\nimport sys; print('hlotrace' in sys.modules)", HLOTRACE_AS_JAX=value) == expected + "\n"
+
+
+def test_pytest_asks(tmp_path):
+    (tmp_path / "test_it.py").write_text("def test():\n    import jax, hlotrace\n    assert jax.numpy is hlotrace.numpy\n")
+    assert "1 passed" in run("-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "hlotrace.as_jax", str(tmp_path))
+
+
+def test_what_this_process_starts_is_not_asked():
+    """A process that did not ask imports what it always did: here there is no jax, or the real one."""
+    program = ("import hlotrace.as_jax, jax, subprocess, sys\n"
+               "print(subprocess.run([sys.executable, '-c', \"import importlib.util as u, sys; u.find_spec('jax'); \"\n"
+               "      \"print('hlotrace' in sys.modules)\"], capture_output=True, text=True).stdout)")
+    assert run("-c", program).strip() == "False"
+
+
+def test_the_real_jax_is_refused():
+    program = "import sys, types\nsys.modules['jax'] = types.ModuleType('jax')\nimport hlotrace.as_jax"
+    assert "ImportError: hlotrace.as_jax: the real jax is already imported" in run("-c", program, code=1)
+
+
+@pytest.mark.parametrize("arguments, words", [
+    ([], "which program?"), (["no_such_file.py"], "no file 'no_such_file.py'; a module is run with -m")])
+def test_what_cannot_be_run(arguments, words):
+    assert words in run("-m", "hlotrace.as_jax", *arguments, code=2)
+
+
+def test_inside_of_jax_every_row_is_there():
+    program = """
+import hlotrace.as_jax, importlib
+from hlotrace.as_jax import inside
+for module in [*inside._LIKE, *inside._SAME]:
+    module = importlib.import_module(f"jax._src.{module}")
+for place in inside._homes:
+    module, _, name = place.rpartition(".")
+    assert hasattr(importlib.import_module(f"jax._src.{module}"), name), place
+"""
+    run("-c", program)
+
+
+def test_faces_of_the_inside():
+    program = """
+import hlotrace.as_jax, jax, jax.numpy as jnp, numpy as np
+from jax._src import compiler, core, distributed, dtypes, traceback_util, tree_util, xla_bridge, literals, state
+import jax._src.state.types
+assert core.trace_state_clean() and not jax.jit(lambda: core.trace_state_clean())()
+assert not xla_bridge._backends or "cpu" in xla_bridge._backends
+assert jax.jit(lambda x: x * 2)(3) == 6 and "cpu" in xla_bridge._backends
+assert distributed.global_state.client is None and distributed.global_state.process_id == 0
+assert dtypes.supports_inf("bfloat16") and not dtypes.supports_inf(jnp.float8_e4m3fn)
+key = jax.random.key(0)
+assert core.physical_aval(jax.typeof(key)).shape == (2,) and core.physical_aval(jax.typeof(jnp.ones(3))).shape == (3,)
+assert dict in tree_util._registry and type(None) in tree_util._registry and int not in tree_util._registry
+assert isinstance(jax.typeof(jax.new_ref(jnp.ones(2))), jax._src.state.types.AbstractRef)
+assert not isinstance(jnp.ones(2), literals.TypedNdArray)
+
+# a library leaves out its frames, and takes that back
+import sys
+here = sys._getframe()
+assert traceback_util.include_frame(here)
+traceback_util.register_exclusion(here.f_code.co_filename)
+assert here.f_code.co_filename in traceback_util._exclude_paths and not traceback_util.include_frame(here)
+traceback_util._exclude_paths.remove(here.f_code.co_filename)
+assert traceback_util.include_frame(here)
+
+# a library puts its function in the place of the one that compiles
+compiled, original = [], compiler.backend_compile_and_load
+compiler.backend_compile_and_load = lambda backend, *rest, **kwargs: compiled.append(backend.platform) or original(
+    backend, *rest, **kwargs)
+jax.jit(lambda x: x * 2.125)(jnp.ones(17))
+assert compiled and set(compiled) == {"cpu"}
+compiler.backend_compile_and_load = original
+"""
+    run("-c", program)
