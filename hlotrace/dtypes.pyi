@@ -1,6 +1,6 @@
 # Written by tools/stubs.py, from the module itself and tools/stub_types.py: not to be edited.
 import numpy as np
-from hlotrace.numpy import finfo, generic, iinfo, result_type
+from hlotrace.numpy import finfo, generic, iinfo, issubdtype, result_type
 from hlotrace.typing import ArrayLike, DTypeLike
 from typing import Any
 
@@ -15,7 +15,6 @@ def canonicalize_dtype(dtype: DTypeLike, allow_extended_dtype: bool = True) -> n
 
 class extended(generic): ...  # type: ignore[misc]
 float0: np.dtype[Any]
-def issubdtype(dtype: DTypeLike, kind: Any) -> bool: ...
 def itemsize_bits(dtype: DTypeLike) -> Any: ...
 
 class prng_key(extended): ...  # type: ignore[misc]

@@ -45,6 +45,7 @@ def test_keywords_of_the_products():
     for offset in (-4, -1, 0, 2, 9):
         np.testing.assert_array_equal(jnp.trace(a, offset, 2, 0), np.trace(a, offset, 2, 0))
     assert jnp.trace(ints(3, 3, dtype=np.int8)).dtype == np.int32
+    assert jnp.trace(np.diag([0., 2.]), dtype=bool) == np.bool_(True) and not jnp.trace(np.zeros((2, 2)), dtype=bool)
     assert jnp.matmul(ints(2, 2, dtype=np.int8), ints(2, 2).astype(jnp.bfloat16)).dtype == jnp.bfloat16
     assert jnp.dot(a, b[:, 0].astype(jnp.bfloat16), preferred_element_type=jnp.float32).dtype == np.float32
     assert jnp.dot(2, 3).weak_type and not jnp.dot(2, jnp.ones(3)).weak_type

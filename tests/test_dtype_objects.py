@@ -39,7 +39,8 @@ def test_scalar_types_are_classes():
 
 
 @pytest.mark.parametrize(("dtype", "bits"), [("int4", 4), (jnp.int2, 2), ("bool", 8), ("uint8", 8), (jnp.bfloat16, 16),
-                                             ("float8_e4m3fn", 8), ("float4_e2m1fn", 4), ("complex64", 64), ("float64", 64)])
+                                             ("float8_e4m3fn", 8), ("float4_e2m1fn", 4), ("complex64", 64), ("float64", 64),
+                                             (float, 64), (complex, 128)])
 def test_bits_of_an_element(dtype, bits):
     assert jax.dtypes.itemsize_bits(dtype) == bits
 
@@ -58,6 +59,10 @@ def test_questions_about_dtypes():
     assert jnp.issubdtype(jnp.bfloat16, jnp.floating) and jnp.issubdtype("int4", jnp.integer)
     assert jnp.issubdtype(np.floating, np.inexact) and not jnp.issubdtype(np.inexact, np.floating)
     assert jnp.issubdtype(jnp.ones(1), jnp.float32) and not jnp.issubdtype(jnp.float32, float)
+    for kind in (int, float, complex):      # of 64 bits, whatever arrays have
+        assert jax.dtypes.issubdtype(kind, kind) and jax.dtypes.issubdtype(kind, np.dtype(kind))
+        assert not jax.dtypes.issubdtype(kind, jnp.ones(1, kind).dtype) and not jnp.issubdtype(jnp.ones(1, kind), kind)
+    assert jax.dtypes.issubdtype(np.integer, np.number) and not jax.dtypes.issubdtype(np.integer, "int32")
     for a, b, wanted in [("int32", "float64", "float64"), ("int8", "bfloat16", "bfloat16"), (int, "int8", "int8"),
                          ("uint8", float, "float64"), ("float16", "bfloat16", "float32"), ("int64", "float32", "float32")]:
         assert jnp.promote_types(a, b) == np.dtype(wanted)

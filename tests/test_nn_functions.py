@@ -74,6 +74,7 @@ def test_activation_functions_at_the_edges():
         assert hlotrace.grad(getattr(nn, name))(1000.0) > 0.9, name
     assert nn.relu(np.int8([-1, 2])).dtype == np.int8
     assert nn.gelu(1).dtype == np.float32
+    assert all(f(np.arange(2)).dtype == np.float32 for f in (nn.sigmoid, nn.silu, nn.swish, nn.glu))
     assert nn.silu(jnp.ones(2, jnp.bfloat16)).dtype == jnp.bfloat16
     with pytest.raises(TypeError, match="list"):
         nn.relu([1.0])

@@ -190,6 +190,7 @@ def test_under_vmap_and_with_64_bits():
     (lambda: jnp.linalg.matrix_rank(M, 0.1, tol=0.1), ValueError, "only one of tol or rtol"),
     (lambda: jnp.linalg.pinv(M, 0.1, rcond=0.1), ValueError, "only one of rtol and rcond"),
     (lambda: jnp.linalg.pinv(V), ValueError, r"got shape \(3,\)"),
+    (lambda: jnp.linalg.eig(V), TypeError, r"square matrix .* got shape \(3,\)"),
     (lambda: jnp.linalg.inv(M), ValueError, r"square matrix .* got shape \(4, 3\)"),
     (lambda: jnp.linalg.solve(A, A[0, :, :2].T), ValueError, r"shape \(4,\) or \[..., 4, k\], got .*b\[..., None\]"),
     (lambda: jnp.linalg.tensorinv(A[0], 0), ValueError, "positive integer"),
@@ -207,3 +208,12 @@ def test_under_vmap_and_with_64_bits():
 def test_refused(call, error, words):
     with pytest.raises(error, match=words):
         call()
+
+
+def test_factors_and_solutions_are_of_a_strong_type():
+    """Also those of a matrix that a Python number fills: LAPACK computed them in the dtype that they have."""
+    weak = jnp.full((1, 1), 4.)
+    found = [f(weak) for f in (jnp.linalg.inv, jnp.linalg.det, jnp.linalg.qr, jnp.linalg.svd, jnp.linalg.cholesky, jnp.linalg.eigh,
+                               jax.lax.linalg.lu, jax.lax.linalg.schur)] + [jnp.linalg.solve(weak, weak)]
+    assert weak.weak_type and not any(x.weak_type for x in jax.tree.leaves(found))
+    assert (weak @ weak).weak_type and jax.scipy.linalg.toeplitz(weak[0]).weak_type

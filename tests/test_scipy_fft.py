@@ -30,6 +30,7 @@ def test_types_and_derivative():
 
 @pytest.mark.parametrize("call, error, words", [
     (lambda: dct(X, type=3), NotImplementedError, "type=3"), (lambda: idct(X, norm="forward"), ValueError, "'ortho'"),
+    (lambda: dct(X[:0], axis=0), ValueError, "must not be empty"),
     (lambda: dctn(X, s=(3,), axes=(0, 1)), ValueError, "one length for each axis")])
 def test_refused(call, error, words):
     with pytest.raises(error, match=words):

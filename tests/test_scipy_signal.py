@@ -42,6 +42,7 @@ def test_convolutions():
     calls += [("fftconvolve", (X[:, :5], Y[:, :4]), dict(mode=mode, axes=1)) for mode in MODES]
     calls += [("fftconvolve", (X[:, :5], Y[:1, :4]), dict(axes=[-1])), ("fftconvolve", (X[:, :5], Y[:2, :4] * 1j), {})]
     compare(calls)
+    assert signal.convolve(2., 3.) == 6 and signal.correlate(2., 3j, method="fft") == -6j
     for method, dtype in itertools.product(("direct", "fft"), ("int32", "float16", "bfloat16", "complex64")):
         got = signal.convolve(jnp.ones(3, dtype), jnp.ones(2, dtype), method=method)
         assert got.dtype == ("float32" if dtype == "int32" else dtype) and got.round(2).real.tolist() == [1, 2, 2, 1]
@@ -90,6 +91,7 @@ def test_back():
     np.testing.assert_allclose(back, narrow, atol=1e-5)
     assert signal.stft(np.arange(9), nperseg=4)[2].dtype == "complex64"
     assert signal.welch(jnp.ones(9, "bfloat16"))[1].dtype == "float32"
+    assert not any(x.weak_type for x in (*signal.stft(narrow), *signal.istft(Z), *signal.welch(narrow)))
 
 
 def test_derivatives():
@@ -117,6 +119,7 @@ def test_derivatives():
     (lambda: signal.stft(X, window="parzen"), NotImplementedError, "array of weights"),
     (lambda: signal.stft(X, window=np.ones(7), nperseg=8), ValueError, r"\(8,\), got \(7,\)"),
     (lambda: signal.welch(X, window=np.ones(99)), ValueError, "longer than input"),
+    (lambda: signal.welch(X[:, :0]), ValueError, "256 weights for 0 samples"),
     (lambda: signal.welch(X, scaling="power"), ValueError, "'spectrum'"),
     (lambda: signal.welch(X, average="max"), ValueError, "average"),
     (lambda: signal.welch(X, detrend=True), ValueError, "False"),

@@ -67,3 +67,14 @@ def test_set_operations(name):
 def test_intersection_tells_where():
     ours, theirs = (np_.intersect1d(U, np.array([9, 2, 3, 2]), return_indices=True) for np_ in (jnp, np))
     same(ours, theirs)
+
+
+def test_weak_types_stay():
+    """A Python number gives way to other dtypes after a set operation, too; beside an array of its own it does not."""
+    weak, none, strong = jnp.full((2,), 2.), jnp.full((0,), 2.), jnp.ones(1)
+    for other in (weak, none):
+        found = [f(weak, other) for f in (jnp.union1d, jnp.intersect1d, jnp.setdiff1d, jnp.setxor1d)]
+        found += [jnp.unique(other), jnp.unique_all(other).values, jnp.unique(other, size=3, fill_value=1)]
+        assert all(x.weak_type for x in found), found
+    assert not any(f(weak, strong).weak_type for f in (jnp.union1d, jnp.intersect1d, jnp.setxor1d))
+    assert jnp.setdiff1d(weak, strong).weak_type and not jnp.setdiff1d(strong, weak).weak_type

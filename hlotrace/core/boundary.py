@@ -124,7 +124,8 @@ def tell(error, name, args, kwargs, caller, entry):
         elif str(error).startswith("INVALID_ARGUMENT: Disallowed "):
             error.add_note(f"({name or 'This call'} copies between host and device, which transfer_guard refuses here; "
                            "device_put and device_get say that it is meant.)")
-        elif isinstance(error, _SLIPS) and not _holds_function(args):      # it may be the user's slip
+        elif isinstance(error, _SLIPS) and not _holds_function(     # else it may be the user's slip
+                x for a in (*args, *kwargs.values()) for x in (a, *(_items(a) or ()))):
             where = last.tb_frame.f_code.co_filename.removeprefix(source.PACKAGE)
             error.add_note(f"(raised inside of hlotrace, at {where}:{last.tb_lineno}, and not by one of its checks: please "
                            "report it. JAX_TRACEBACK_FILTERING=off shows all frames.)")

@@ -172,12 +172,12 @@ class prng_key(extended):
 
 
 def itemsize_bits(dtype):
-    """How many bits an element has: 4 of an int4, 8 of a bool.
+    """How many bits an element has: 4 of an int4, 8 of a bool; float and int have 64, also where 64-bit types are off.
 
     >>> jax.dtypes.itemsize_bits("int4"), jax.dtypes.itemsize_bits(bool), jax.dtypes.itemsize_bits("bfloat16")
     (4, 8, 16)
     """
-    dtype = as_dtype(dtype)
+    dtype = _PYTHON_KINDS[dtype] if isinstance(dtype, type) and dtype in _PYTHON_KINDS else as_dtype(dtype)
     if dtype == bool_:
         return 8
     return (iinfo if is_integer(dtype) else finfo)(dtype).bits * (1 + is_complex(dtype))

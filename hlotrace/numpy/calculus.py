@@ -146,6 +146,8 @@ def _slope(a, h, axis):
 def trapezoid(y, x=None, dx=1.0, axis=-1):
     """The integral along `axis` by the trapezoidal rule, over positions `x` or with distance `dx`.
 
+    An array `dx` broadcasts against the intervals of `y`, as in NumPy.
+
     >>> jnp.trapezoid(jnp.array([1., 2., 3.])), jnp.trapezoid(jnp.array([1., 2., 3.]), x=jnp.array([0., 1., 3.]))
     (Array(4., dtype=float32), Array(6.5, dtype=float32))
     """
@@ -158,6 +160,8 @@ def _trapezoid(y, x, dx, *, axis):
     if x is None:
         y, = promote_dtypes_inexact(y)
         y = moveaxis(y, axis, -1)
+        if shape_of(dx):    # it broadcasts against the intervals as they lie
+            return (0.5 * dx * moveaxis(y[..., 1:] + y[..., :-1], -1, axis)).sum(axis - y.ndim)
         return dx * (y.sum(-1) - 0.5 * (y[..., 0] + y[..., -1]))
     y, x = promote_dtypes_inexact(y, x)
     step = x[1:] - x[:-1] if x.ndim == 1 else moveaxis(_diff(x, None, None, n=1, axis=axis), axis, -1)

@@ -15,6 +15,7 @@ from ..primitives.contract import contract, natural_labels, reduce_axes
 from ..primitives.conv import ConvDimensionNumbers, conv_general_dilated_p
 from ..primitives.elementwise import conj_p, convert, mul, sub
 from ..primitives.precision import canonical_precision
+from ..primitives.reduce import reduce_or_p
 from ..primitives.shape import move_axis, reduce_sum, reshape, squeeze_p, transpose
 from ..primitives.slicing import concatenate_p, pad_p, rev_p, slice_p
 from .util import broadcast_shapes, broadcast_to_shape, check_arraylike, ndim, promote_dtypes, promote_dtypes_inexact
@@ -533,6 +534,8 @@ def trace(a, offset=0, axis1=0, axis2=1, dtype=None, out=None):
     limit = (*shape_of(x)[:-2], start[-2] + size, start[-1] + size)
     square = slice_p.bind(x, start_indices=start, limit_indices=limit, strides=None)
     diagonal = convert(_diagonal(square, ndim(x) - 2, ndim(x) - 1), dtype, aval_of(a).weak_type)
+    if dtype == dtypes.bool_:
+        return reduce_or_p.bind(diagonal, axes=(ndim(diagonal) - 1,))
     return reduce_sum(diagonal, (ndim(diagonal) - 1,))
 
 

@@ -86,8 +86,7 @@ def issubdtype(arg1, arg2):
     >>> jnp.issubdtype(jax.random.key(0).dtype, jax.dtypes.prng_key)
     True
     """
-    if _is_weak(arg2):
-        arg2 = np.dtype(arg2)
+    arg1, arg2 = (np.dtype(t) if _is_weak(t) else t for t in (arg1, arg2))      # of 64 bits, whatever arrays have
     if arg1 in _ABSTRACT:
         return isinstance(arg2, type) and issubclass(arg1, arg2)
     return dtypes.issubdtype(as_dtype(arg1), arg2)

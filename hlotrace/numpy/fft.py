@@ -41,12 +41,12 @@ def spans(name, a, s, axes):
     for what, given in (("s", s), ("axes", axes)):
         if not isinstance(given, (tuple, list, range, type(None))):
             raise TypeError(f"{name}: {what} must be a sequence of ints, got {given!r}: write ({given!r},)")
+    lengths = None if s is None else tuple([static_int(n, "the length of a transform") for n in s])
     if axes is None:
         axes = range(ndim(a)) if s is None else range(ndim(a) - len(s), ndim(a))
     axes = canonical_axes(tuple(axes), ndim(a), "axes")
     if s is None:
         return axes, tuple([shape(a)[i] for i in axes])
-    lengths = tuple([static_int(n, "the length of a transform") for n in s])
     if len(lengths) != len(axes):
         raise ValueError(f"{name}: s and axes must have equal lengths, one length for each axis, got s={lengths} and "
                          f"axes={axes}")

@@ -6,7 +6,7 @@ from ..api.composite import composite
 from ..api.custom import custom_jvp
 from ..core import dtypes
 from ..core.array import Array
-from ..core.errors import not_one_of
+from ..core.errors import ShapeError, not_one_of
 from ..core.public import offer as _offer
 from ..lax import linalg as lax
 from ..lax.control_flow import cond as branch
@@ -77,7 +77,7 @@ def inexact(name, *args):
 def _matrices(name, x):
     x, = inexact(name, x)
     if x.ndim < 2:
-        raise ValueError(f"{name}: a matrix or a batch of them is needed, of shape [..., m, n], got shape {x.shape}; "
+        raise ShapeError(f"{name}: a matrix or a batch of them is needed, of shape [..., m, n], got shape {x.shape}; "
                          "x[:, None] makes a column of a vector")
     return x
 
@@ -85,7 +85,7 @@ def _matrices(name, x):
 def square(name, x):
     x, = inexact(name, x)
     if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
-        raise ValueError(f"{name}: a square matrix or a batch of them is needed, of shape [..., n, n], got shape {x.shape}")
+        raise ShapeError(f"{name}: a square matrix or a batch of them is needed, of shape [..., n, n], got shape {x.shape}")
     return x
 
 
@@ -344,7 +344,7 @@ def _check_right(name, a, b):
     n = a.shape[-1]
     if b.ndim == 0 or b.shape[-2 if b.ndim > 1 else 0] != n:
         several = "; vectors of a batch are matrices of one column, b[..., None]" if b.ndim > 1 and b.shape[-1] == n else ""
-        raise ValueError(f"{name}: a has shape {a.shape}, so b must have shape ({n},) or [..., {n}, k], got shape {b.shape}"
+        raise ShapeError(f"{name}: a has shape {a.shape}, so b must have shape ({n},) or [..., {n}, k], got shape {b.shape}"
                          f"{several}")
 
 
@@ -500,6 +500,7 @@ def det(a):
     Array(8., dtype=float32)
     """
     a = square("linalg.det", a)
+    a = a.astype(a.dtype)       # of a strong type, as LAPACK's results are
     if a.shape[-1] == 0:
         return ones(a.shape[:-2], a.dtype)
     if a.shape[-1] == 1:

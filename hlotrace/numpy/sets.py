@@ -105,7 +105,12 @@ def _unique(name, ar, axis, equal_nan, size, fill_value):
     values, index, inverse, counts = parts
     values = reshape(values, (size, *rest))
     values = move_axis(values, 0, axis or 0)
-    return values, index, reshape(inverse, given) if axis is None else inverse, counts
+    return _typed(values, ar), index, reshape(inverse, given) if axis is None else inverse, counts
+
+
+def _typed(values, *arrays):
+    """`values` of the type that the arrays have together, which is weak where all are."""
+    return convert(values, dtype_of(values), all(aval_of(x).weak_type for x in arrays))
 
 
 def unique(ar, return_index=False, return_inverse=False, return_counts=False, axis=None, *, equal_nan=True, size=None,
@@ -273,6 +278,7 @@ def intersect1d(ar1, ar2, assume_unique=False, return_indices=False, *, size=Non
     if fill_value is None:
         fill_value = _first_true(values, mask) if all(lengths) else 0
     found = _chosen(values, mask, size, fill_value, (in_first, lengths[0]), (in_second, lengths[1]))
+    found = _typed(found[0], ar1, ar2), *found[1:]
     return found if return_indices else found[0]
 
 
@@ -284,7 +290,7 @@ def union1d(ar1, ar2, *, size=None, fill_value=None):
     """
     check_arraylike("union1d", ar1, ar2)
     a, b = promote_dtypes(flat(ar1), flat(ar2))
-    return _unique("union1d", concatenate_p.bind(a, b, dimension=0), None, True, size, fill_value)[0]
+    return _typed(_unique("union1d", concatenate_p.bind(a, b, dimension=0), None, True, size, fill_value)[0], ar1, ar2)
 
 
 def setdiff1d(ar1, ar2, assume_unique=False, *, size=None, fill_value=None):
@@ -304,7 +310,7 @@ def setdiff1d(ar1, ar2, assume_unique=False, *, size=None, fill_value=None):
         rows, _, first = _sorted_rows(values, None, True)
         values = reshape(rows, shape_of(values))
         mask = and_p.bind(first, isin(values, ar2, invert=True))
-    return _chosen(values, mask, size, 0 if fill_value is None else fill_value)[0]
+    return _typed(_chosen(values, mask, size, 0 if fill_value is None else fill_value)[0], ar1)
 
 
 def setxor1d(ar1, ar2, assume_unique=False, *, size=None, fill_value=None):
@@ -324,7 +330,7 @@ def setxor1d(ar1, ar2, assume_unique=False, *, size=None, fill_value=None):
     alone = eq(take_along(second, first, 0), take_along(second, last, 0))
     mask = and_p.bind(eq(positions(shape_of(values)), first), alone)
     fill_value = _first_true(values, mask) if fill_value is None else fill_value
-    return _chosen(values, mask, size, fill_value)[0]
+    return _typed(_chosen(values, mask, size, fill_value)[0], ar1, ar2)
 
 
 @composite(static=("invert", "method"))

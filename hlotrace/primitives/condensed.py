@@ -1,6 +1,7 @@
 """Forms from which eigenvalues are read or found: Hessenberg, tridiagonal and Schur."""
 import numpy as np
 
+from ..core.errors import ShapeError
 from . import expansions
 from .common import aval_of, dtype_of, dtypes, scalar, shape_of
 from .elementwise import abs_p, add, and_p, convert, div, eq, ge, gt, le, lt, mul, or_p, rem_p, select, sqrt, sub
@@ -33,7 +34,7 @@ from .shape import Mapped, broadcast_in_dim, full
 def _check(name, x):
     check_dtypes(name, x)
     if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
-        raise ValueError(f"The input to {name} must be a square matrix or a batch of them, of shape [..., n, n]. Got shape "
+        raise ShapeError(f"The input to {name} must be a square matrix or a batch of them, of shape [..., n, n]. Got shape "
                          f"{x.shape}.")
 
 

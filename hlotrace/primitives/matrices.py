@@ -4,6 +4,7 @@ A batch of matrices has any number of leading axes.  A kernel is compiled code t
 cuSOLVER's and cuBLAS's on CUDA); `by_kernels` makes lowering rules of Python functions that call them.
 """
 from ..core.axes import AxisMap, AxisRule
+from ..core.errors import ShapeError
 from ..core.primitive import Primitive as Unlisted
 from .common import ShapedArray, dtype_of, dtypes, ndim_of, np, prod, shape_of
 from .contract import dot_general_p
@@ -47,9 +48,9 @@ def check_ranks(name, *pairs):
 
 
 def check_square(name, x):
-    """ValueError unless `x` is a batch of square matrices."""
+    """ShapeError unless `x` is a batch of square matrices."""
     if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
-        raise ValueError(f"The input to {name} must have shape [..., n, n], got shape {x.shape}")
+        raise ShapeError(f"The input to {name} must have shape [..., n, n], got shape {x.shape}")
 
 
 def check_matrices(name, x, square=False):

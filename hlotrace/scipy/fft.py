@@ -9,7 +9,7 @@ from ..core.errors import not_one_of
 from ..core.public import offer as _offer
 from ..numpy import arange, concatenate, exp, flip, imag, moveaxis, pad, promote_types, real, stack, where
 from ..numpy import fft as _fft
-from ..numpy.util import promote_dtypes_inexact
+from ..numpy.util import promote_dtypes_inexact, shape
 
 __all__ = ["dct", "dctn", "idct", "idctn"]
 
@@ -44,6 +44,8 @@ def _transformed(name, x, type, s, axes, norm, inverse):
         raise NotImplementedError(f"{name}: type={type!r} is not supported, type 2 is")
     if norm not in (None, "backward", "ortho"):
         raise not_one_of("norm", norm, ("backward", "ortho"))
+    if 0 in lengths:
+        raise ValueError(f"{name}: an axis to be transformed must not be empty, got shape {shape(x)} for axes={axes}")
     for axis, n in zip(axes, lengths):
         x = _cosine(x, n=n, axis=axis, ortho=norm == "ortho", inverse=inverse)
     return x

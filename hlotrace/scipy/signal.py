@@ -49,6 +49,8 @@ _PADDING = {"fill": "constant", "wrap": "wrap", "circular": "wrap", "symm": "sym
 @composite(static=("name", "mode", "precision", "boundary", "late"))
 def _convolved(in1, in2, fillvalue=0, *, name, mode, precision, boundary="fill", late=False):
     """Directly; with `late`, the middle of 'same' lies one further where in2 has an even size."""
+    if not in1.ndim:
+        return in1 * in2
     in1, in2 = _ordered(name, in1, in2, mode, range(in1.ndim))
     if 0 in (*in1.shape, *in2.shape):
         raise ShapeError(f"{name}: zero-size arrays not supported, got shapes {in1.shape} and {in2.shape}")
@@ -292,7 +294,12 @@ def _spectra(name, x, y, fs, window, nperseg, noverlap, nfft, detrend_type, ones
                                   padded=bool(padded))
     frequencies = (fft.rfftfreq if onesided else fft.fftfreq)(nfft) * fs
     start = 0 if boundary is not None else nperseg / 2
-    return frequencies, (jnp.arange(total) * (nperseg - noverlap) + start) / fs, spectra
+    return frequencies, _strong((jnp.arange(total) * (nperseg - noverlap) + start) / fs), spectra
+
+
+def _strong(x):
+    """`x` of a type that is not weak, as times are, whatever `fs` is."""
+    return x.astype(x.dtype)
 
 
 @composite(static=("nperseg", "step", "nfft", "trend", "onesided", "scaling", "boundary", "padded"))
@@ -422,7 +429,7 @@ def istft(Zxx, fs=1.0, window="hann", nperseg=None, noverlap=None, nfft=None, in
     weights = jnp.asarray(_window(name, window, nperseg))
     x = _added(jnp.moveaxis(jnp.asarray(Zxx), (time_axis, freq_axis), (-2, -1)), weights, nperseg=nperseg,
                step=nperseg - noverlap, nfft=nfft, onesided=bool(input_onesided), boundary=bool(boundary))
-    return jnp.arange(x.shape[-1]) / fs, jnp.moveaxis(x, -1, time_axis - (freq_axis < time_axis))
+    return _strong(jnp.arange(x.shape[-1]) / fs), jnp.moveaxis(x, -1, time_axis - (freq_axis < time_axis))
 
 
 @composite(static=("nperseg", "step", "nfft", "onesided", "boundary"))

@@ -111,6 +111,8 @@ def lu_solve(lu_and_piv, b, trans=0, overwrite_b=False, check_finite=True):
     """
     if trans not in (0, 1, 2):
         raise ValueError(f"lu_solve: trans must be 0, 1 or 2, got {trans!r}")
+    if not isinstance(lu_and_piv, (tuple, list)) or len(lu_and_piv) != 2:
+        raise ValueError(f"lu_solve: lu_and_piv must be what lu_factor gives, (lu, piv), got {type(lu_and_piv).__name__}")
     return _lu_solve(*lu_and_piv, b, trans)
 
 
