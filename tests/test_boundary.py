@@ -345,7 +345,8 @@ def test_what_is_wrong_outside_is_no_fault_of_ours():
     def two(x, y):
         return x
 
-    for call in (lambda: jnp.piecewise(jnp.ones(2), [True], [lambda v, w: v]), lambda: jnp.piecewise(jnp.ones(2), [True], [two]),
+    for call in (lambda: jnp.piecewise(jnp.ones(2), [True], [lambda v, w: v]),
+                 lambda: jnp.piecewise(jnp.ones(2), [True], [two]),
                  lambda: jnp.piecewise(jnp.ones(2), [True], [lambda v: [0][v > 3]]),
                  lambda: jax.lax.switch(0, [lambda: 1, two]), lambda: jax.lax.switch(0, branches=[two])):
         error = caught(call)        # the slip is in a function in a list

@@ -213,7 +213,7 @@ def test_refused(call, error, words):
 def test_factors_and_solutions_are_of_a_strong_type():
     """Also those of a matrix that a Python number fills: LAPACK computed them in the dtype that they have."""
     weak = jnp.full((1, 1), 4.)
-    found = [f(weak) for f in (jnp.linalg.inv, jnp.linalg.det, jnp.linalg.qr, jnp.linalg.svd, jnp.linalg.cholesky, jnp.linalg.eigh,
-                               jax.lax.linalg.lu, jax.lax.linalg.schur)] + [jnp.linalg.solve(weak, weak)]
+    found = [f(weak) for f in (jnp.linalg.inv, jnp.linalg.det, jnp.linalg.qr, jnp.linalg.svd, jnp.linalg.cholesky,
+                               jnp.linalg.eigh, jax.lax.linalg.lu, jax.lax.linalg.schur)] + [jnp.linalg.solve(weak, weak)]
     assert weak.weak_type and not any(x.weak_type for x in jax.tree.leaves(found))
     assert (weak @ weak).weak_type and jax.scipy.linalg.toeplitz(weak[0]).weak_type

@@ -127,7 +127,8 @@ num_bits: 8""".split("\n"))}
 
 SWITCH = {"True": ["False"], "False": ["True"]}       # a parameter that is on or off by default
 # What a parameter takes in one function alone.
-OF_ONE = {"map_coordinates": {"order": ["0", "1"]}, "issubdtype": {"a": ["'float32'", "int"], "b": ["jnp.floating", "'int32'"]},
+OF_ONE = {"map_coordinates": {"order": ["0", "1"]},
+          "issubdtype": {"a": ["'float32'", "int"], "b": ["jnp.floating", "'int32'"]},
           "resize": {"shape": ["(2, 3)", "(4,)", "()"]}, "trapezoid": {"dx": ["2", "2.5"]},
           **{f"segment_{kind}": {"bucket_size": ["2"]} for kind in ("sum", "prod", "min", "max")},
           "scaled_dot_general": {"implementation": ["'xla'"], "preferred_element_type": ["'float32'"],
@@ -158,9 +159,10 @@ def drawn(name, parameters, calls):
 
 
 # What both refuse where JAX stumbles in words of Python's or of its insides: our class is another, and means something.
-STUMBLES = re.compile(r"in JAX \w+ \((tuple ind|transpose permutation|\w+ got incompatible shapes|unhashable|Non-hashable|"
-                      r"(too many|not enough) values to unpack|iteration over a 0-d|s must have at most|'[\w.]+' object|The truth value|slice limit_indices|"
-                      r"broadcast_in_dim shape must|Only integer scalar|list index)|JAX \w+ \(\)")
+STUMBLES = re.compile(r"in JAX \w+ \((tuple ind|list index|transpose permutation|\w+ got incompatible shapes|unhashable|"
+                      r"Non-hashable|(too many|not enough) values to unpack|iteration over a 0-d|s must have at most|"
+                      r"'[\w.]+' object|The truth value|slice limit_indices|broadcast_in_dim shape must|"
+                      r"Only integer scalar)|JAX \w+ \(\)")
 # (kind, what is in the call and the words, why it is so): rows of tools/differences.py, and what nobody asks for.
 KNOWN = [(kind, re.compile(pattern, re.DOTALL), why) for kind, pattern, why in (
     ("classes", STUMBLES.pattern, "both refuse, JAX by an accident of its insides"),
