@@ -258,3 +258,22 @@ def test_calls_whose_results_nobody_needs_happen_once_and_in_order(holder, order
         run(jnp.float32(5))
         jax.effects_barrier()
         assert (log if ordered else sorted(log)) == [5, 6]
+
+
+def test_in_a_process_for_jax_an_exception_is_that_of_jax():
+    """Libraries catch JaxRuntimeError and look for the class's name in its text."""
+    def fail(x):
+        raise KeyError("mine")
+    calls = (lambda x: jax.pure_callback(fail, SCALAR, x), lambda x: io_callback(fail, None, x),
+             lambda x: jax.debug.callback(fail, x))
+    jax.config.update("hlotrace_callback_errors", "jax")
+    try:
+        for call in calls:
+            for transform in lambda f: f, jax.jit:
+                with pytest.raises(jax.errors.JaxRuntimeError, match=r"in fail(.|\n)*KeyError: 'mine'$"):
+                    jax.block_until_ready(transform(call)(jnp.float32(1)))
+                    jax.effects_barrier()
+    finally:
+        jax.config.update("hlotrace_callback_errors", "own")
+    with pytest.raises(KeyError):
+        calls[0](jnp.float32(1))

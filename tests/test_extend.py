@@ -258,8 +258,9 @@ def test_a_rule_calls_functions_of_arrays_callbacks_and_functions_of_its_own():
 
     def rule(ctx, x, n):
         y, = mlir.lower_fun(lambda x, n: jnp.cos(x) * n, multiple_results=False)(ctx, x, n=n)
-        (z,), _, _ = mlir.emit_python_callback(ctx, lambda x: [np.asarray(x) + 1], None, [y], ctx.avals_in, ctx.avals_out,
-                                               has_side_effect=False)
+        (z,), _, kept = mlir.emit_python_callback(ctx, lambda x: [np.asarray(x) + 1], None, [y], ctx.avals_in,
+                                                  ctx.avals_out, has_side_effect=False)
+        ctx.module_context.add_keepalive(kept)
         with ir.InsertionPoint(ctx.module_context.module.body):
             twice = func_dialect.FuncOp("twice", ([x.type], [x.type]), visibility="private")
             block = twice.add_entry_block()
@@ -403,3 +404,15 @@ def test_an_error_in_a_rule_is_the_users_own():
         raise ZeroDivisionError("mine")
     with pytest.raises(ZeroDivisionError, match="mine"):
         lowered_by(rule)()
+
+
+def test_what_runs_eagerly_and_what_tracers_of_one_jvp_share():
+    twice = Primitive("twice_eagerly")
+    assert twice.impl == twice.bind and primitives.sin_p.impl(0.0) == 0
+    twice.def_impl(lambda x: x * 2)
+    assert twice.impl(3) == 6 and str(jax.make_jaxpr(twice.impl)(3.0)).count(" mul ") == 1
+
+    def f(x, y):
+        assert x._trace.main is y._trace.main is core.find_top_trace((x, y)).main
+        return x * y
+    jax.jvp(f, (1.0, 2.0), (1.0, 1.0))

@@ -287,3 +287,14 @@ def test_a_slow_compile_shows_its_progress(monkeypatch, show, fail, last):
     while progress._watcher is not None and time.time() < deadline:
         time.sleep(0.02)
     assert progress._watcher is None and not progress._running       # the thread ends when there is nothing to do
+
+
+def test_nothing_is_said_of_libraries_that_asked_not_to_be_taken_for_the_user(messages):
+    step = fresh()
+    source.exclude(__file__)
+    try:
+        for n in range(1, 8):
+            step(np.ones(n))
+    finally:
+        source.include(__file__)
+    assert messages() == [] and not step.why_retraced()

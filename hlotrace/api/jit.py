@@ -18,7 +18,7 @@ from ..core.jaxpr import eval_jaxpr, sub_jaxprs
 from ..core.kept import Kept, Owned, Table, types
 from ..core.primitive import fact_of
 from ..core.refs import Ref, accesses
-from ..core.source import user_frame
+from ..core.source import is_package, user_frame
 from ..core.trace import EVAL
 from ..lowering.module import put_in_memory
 from ..primitives.calls import jit_p
@@ -313,12 +313,14 @@ class JitFunction:
     def _note_trace(self, types, asked):
         """Keep what `why_retraced` tells and say what is worth saying; `asked` if the user asked for a trace."""
         where, history = user_frame(), self._known.history.get(None)
+        code = getattr(inspect.unwrap(getattr(self._fun, "func", self._fun)), "__code__", None)
+        if code is not None and is_package(code.co_filename):
+            return      # of a library that asked not to be taken for the user
         if history is not None:
             from ..inspection import retraces
             self._known.history.keep(None, retraces.retraced(self, history, types, where, asked))
             return
         self._known.history.keep(None, (types, where))
-        code = getattr(inspect.unwrap(getattr(self._fun, "func", self._fun)), "__code__", None)
         if code is not None and state.trace is EVAL and not asked:
             number = hash((getattr(self._fun, "__code__", None), self._options, types))
             counts = _traced_codes.get(code) or _traced_codes.keep(code, {})

@@ -87,6 +87,8 @@ def _read_environment() -> None:
     for variable, value in os.environ.items():
         if variable.startswith("JAX_") and _started_with.get(variable) != value and hasattr(config, variable.lower()):
             config.update(variable.lower(), value)
+    if "HLOTRACE_CALLBACK_ERRORS" not in os.environ:
+        config.update("hlotrace_callback_errors", "jax")        # libraries catch what they know
 
 
 def _install() -> None:

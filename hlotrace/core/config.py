@@ -139,6 +139,7 @@ _OPTIONS = {
     "hlotrace_outline": (True, _flag, True),      # repeated stretches of a program become one function
     "jax_check_tracer_leaks": (False, _flag, True),      # so that what was traced without it is traced again
     "jax_explain_cache_misses": (None, _flag_or_auto, False),     # None: from the third retrace of a function
+    "hlotrace_callback_errors": ("own", _one_of("own", "jax"), False),      # see `surfaced` in runtime/callbacks.py
     "hlotrace_compile_progress": (True, _flag, False),
     "hlotrace_tiered_compile": ("off", _one_of("off", "auto", "on"), False),     # see runtime/tiers.py
     "hlotrace_check_processes": (True, _flag, False),       # see runtime/agreement.py

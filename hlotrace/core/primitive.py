@@ -85,6 +85,11 @@ class Primitive:
         self.evaluate = function
         return function
 
+    @property
+    def impl(self):
+        """What `def_impl` was given; `bind` where nothing was, as every primitive that can be lowered runs eagerly."""
+        return self.evaluate or self.bind
+
     def def_abstract_eval(self, function):
         """`function(*avals, **params)` gives the ShapedArray of the result, a sequence of them if there are several."""
         def typ(*avals, **params):
@@ -118,8 +123,8 @@ class Primitive:
         return function
 
     def get_bind_params(self, params):
-        """([], params): the programs that a primitive holds are parameters like others."""
-        return [], params
+        """The parameters with which an application is bound again, as a dict: the programs that it holds are among them."""
+        return dict(params)
 
     def typecheck(self, avals, params):
         """The result avals, always as a list."""

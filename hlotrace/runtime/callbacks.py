@@ -2,13 +2,16 @@
 import itertools
 import re
 import threading
+import traceback
 
 import numpy as np
 
+from ..core import boundary
 from ..core.avals import physical
-from ..core.config import state
+from ..core.config import config, state
 from ..core.trace import EVAL
 from ..primitives.callbacks import checked
+from . import binding
 
 _raised: dict = {}
 _numbers = itertools.count()
@@ -19,6 +22,18 @@ _KEPT = 256
 
 class _Carrier(Exception):
     """Carries the number of a user's exception through jaxlib, which keeps only its text."""
+
+
+def surfaced(error):
+    """What an exception in a callback is outside of it: itself, or where programs expect it, what it is in JAX.
+
+    That is a JaxRuntimeError with its traceback as text; exceptions that end programs stay what they are.
+    """
+    if config.hlotrace_callback_errors == "own" or not isinstance(error, Exception):
+        return error
+    boundary.fold(error)
+    text = "".join(traceback.format_exception(error)).rstrip()
+    return binding.JaxRuntimeError(f"INTERNAL: CpuCallback error calling callback: {text}")
 
 
 def carried(error):
@@ -46,6 +61,7 @@ def guard(function, out_avals, n_tokens, failures=None):
             results = function(*operands)
             return (*tokens, *(checked(r, a, i, function) for i, (r, a) in enumerate(zip(results, out_avals, strict=True))))
         except BaseException as error:
+            error = surfaced(error)
             if failures is not None:
                 failures.append(error)
                 return (*tokens, *(np.zeros(a.shape, a.dtype) for a in map(physical, out_avals)))

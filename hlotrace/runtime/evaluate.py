@@ -9,7 +9,7 @@ from ..core.kept import Kept
 from ..core.primitive import fact_of
 from ..core.trace import EVAL, JaxprTrace, Tracer, may_trace, set_evaluator
 from ..primitives.callbacks import callback_p, checked
-from . import binding, client, forks, leaving, placement, progress, raising
+from . import binding, callbacks, client, forks, leaving, placement, progress, raising
 from .array import ArrayImpl, as_array, from_numpy, own
 
 _applications = Kept(4096)    # of primitives, compiled
@@ -166,7 +166,12 @@ def run_program(jaxpr: Jaxpr, args, donated=(), outs=None):
 
 def run_callback(*args, function, out_avals, **_):
     """Call a Python function at once, on NumPy values; its checked results as arrays."""
-    results = function(*[as_array(a)._numpy() for a in args])
+    try:
+        results = function(*[as_array(a)._numpy() for a in args])
+    except Exception as error:
+        if config.hlotrace_callback_errors == "own":
+            raise
+        raise callbacks.surfaced(error) from None
     return [from_numpy(checked(r, a, i, function), aval=a) for i, (r, a) in enumerate(zip(results, out_avals, strict=True))]
 
 

@@ -26,6 +26,9 @@ __all__ = ["LoweringRuleContext", "ModuleContext", "attribute", "aval_to_ir_type
            "ffi_lowering", "flatten", "func_dialect", "hlo", "ir", "lower_fun", "write"]
 
 
+_kept_alive: list = []
+
+
 class LoweringRuleContext(SimpleNamespace):
     """What a rule is told: `primitive`, `avals_in`, `avals_out`, `platforms`, `module_context`, ..."""
 
@@ -41,6 +44,11 @@ class ModuleContext(SimpleNamespace):
 
     def replace(self, **changes):
         return ModuleContext(**{**vars(self), **changes})
+
+    def add_keepalive(self, value):
+        """`value` must live as long as programs do that use it: for ever.  `emit_python_callback` gives None to keep."""
+        if value is not None:
+            _kept_alive.append(value)
 
 
 def aval_to_ir_type(aval):

@@ -52,6 +52,7 @@ class JVPTrace(Trace):
     """
     __slots__ = ("rules", "splices")
     what = "grad or jvp"
+    main = property(lambda self: self)      # JAX's name for what tracers of one call of a transformation have in common
 
     def __init__(self, parent, rules=None, splices=False):
         super().__init__(parent)
