@@ -102,3 +102,34 @@ def test_keyword_only_arguments_at_their_defaults_are_left_out():
     assert jax.grad(f)(1.0) == 7
     with pytest.raises(TypeError, match=r"keyword-only arguments \['scale'\]"):
         f(1.0, scale=3.0)
+
+
+def told(x, y):
+    """x * y, whose backward rule asks what the forward one kept beside arrays."""
+    return x * y
+
+
+def told_forward(x, y):
+    by_x, by_y = x.perturbed, y.perturbed
+    return x.value * y.value, ({"by_x": by_x, "y": y.value if by_x else None}, {"by_y": by_y, "x": x.value if by_y else None})
+
+
+def told_backward(residuals, g):
+    by_x, by_y = residuals
+    return (g * by_x["y"] if by_x["by_x"] else None), (g * by_y["x"] if by_y["by_y"] else None)
+
+
+@pytest.mark.parametrize("through", [
+    lambda f: f, jax.jit, lambda f: lambda x, y: jax.vmap(f, in_axes=(0, None))(jnp.stack([x, x]), y)[1],
+    lambda f: jax.jit(lambda x, y: jax.vmap(jax.jit(f), out_axes=0)(jnp.stack([x, x]), jnp.stack([y, y]))[0]),
+    lambda f: lambda x, y: jax.lax.scan(lambda c, _: (jax.vmap(f, (0, None))(c, y), None), x[None], None, length=1)[0][0],
+    jax.checkpoint], ids="itself jit vmap jit-vmap-jit scan-vmap checkpoint".split())
+def test_the_backward_rule_gets_what_its_own_forward_rule_kept(through):
+    """Also where residuals are Python's numbers under vmap, and where a call is differentiated twice, each time otherwise."""
+    f = jax.custom_vjp(told)
+    f.defvjp(told_forward, told_backward, symbolic_zeros=True)
+    f, x, y = through(f), jnp.array(3.0), jnp.array(5.0)
+    _, by_x = jax.vjp(lambda x: f(x, y), x)
+    _, by_y = jax.vjp(lambda y: f(x, y), y)
+    _, by_both = jax.vjp(f, x, y)
+    assert (by_x(1.0), by_y(1.0), by_both(1.0)) == ((5.0,), (3.0,), (5.0, 3.0))

@@ -264,7 +264,6 @@ class custom_vjp(_Custom):
         if self.fwd is None or self.bwd is None:
             raise AttributeError(f"No VJP defined for custom_vjp function {name} using defvjp.")
         flat, leaves, static = self._flat(args, kwargs)
-        found = {}
 
         def fwd(primals, perturbed):
             if self.symbolic_zeros:
@@ -274,21 +273,21 @@ class custom_vjp(_Custom):
                 raise TypeError(f"Custom VJP fwd rule {name_of(self.fwd)} for function {name} must produce a pair (list or "
                                 "tuple of length two) where the first element represents the primal output and the "
                                 f"second the residuals, but got {result!r:.80}.")
-            outs, flat.out_tree = tree.tree_flatten(result[0])
-            residuals, found["residuals"] = flatten(result[1])
-            dynamic = [is_arraylike(r) for r in residuals]
-            found["static"], found["outs"] = [None if d else r for r, d in zip(residuals, dynamic)], list(map(aval_of, outs))
-            found["dynamic"] = dynamic
-            # a NumPy array may be rewritten before the backward rule gets it
-            return outs, [r.copy() if isinstance(r, np.ndarray) else r for r, d in zip(residuals, dynamic) if d]
+            outs, out_tree = tree.tree_flatten(result[0])
+            flat.out_tree, out_avals = out_tree, list(map(aval_of, outs))
+            leaves, structure = flatten(result[1])
+            # what is not an array stays; a NumPy array may be rewritten before the backward rule gets it
+            kept = [None if is_arraylike(r) else r for r in leaves]
+            residuals = [r.copy() if isinstance(r, np.ndarray) else r for r in leaves if is_arraylike(r)]
 
-        def bwd(residuals, cts):
-            values = iter(residuals)
-            full = [next(values) if d else s for s, d in zip(found["static"], found["dynamic"])]
-            cts = flat.out_tree.unflatten(_zeros(cts, found["outs"], self.symbolic_zeros))
-            return self._cotangents(self.bwd(*static, found["residuals"].unflatten(full), cts), flat, name)
-        outs = custom_vjp_call_p.bind(*leaves, fun=flat, fwd=_optimized(fwd, flat, name) if self.optimize_remat else fwd,
-                                      bwd=bwd, name=name)
+            def bwd(residuals, cts):
+                values = iter(residuals)
+                full = [next(values) if k is None else k for k in kept]
+                cts = out_tree.unflatten(_zeros(cts, out_avals, self.symbolic_zeros))
+                return self._cotangents(self.bwd(*static, structure.unflatten(full), cts), flat, name)
+            return outs, residuals, bwd
+        outs = custom_vjp_call_p.bind(*leaves, fun=flat, name=name,
+                                      fwd=_optimized(fwd, flat, name) if self.optimize_remat else fwd)
         return flat.out_tree.unflatten(outs)
 
     def _cotangents(self, result, flat, name):
@@ -321,7 +320,7 @@ def _optimized(fwd, fun, name):
     """A forward rule, on flat lists, as one operation that is `fun` where only its outputs are used."""
     def optimized(primals, perturbed):
         def forward(*xs):
-            outs, residuals = fwd(list(xs), perturbed)
+            outs, residuals, forward.bwd = fwd(list(xs), perturbed)
             forward.num_outs = len(outs)
             return [*outs, *residuals]
         avals = [aval_of(x) for x in primals]
@@ -333,7 +332,7 @@ def _optimized(fwd, fun, name):
         both = [jaxpr.replace(invars=[*jaxpr.invars[:n], *spare[n:], *jaxpr.invars[n:]], arg_names=None),
                 primal.replace(invars=[*spare[:n], *primal.invars], arg_names=None)]
         results = remat_opt_p.bind(*consts, *primals, jaxpr=both[0], primal=both[1], num_outs=forward.num_outs)
-        return results[:forward.num_outs], results[forward.num_outs:]
+        return results[:forward.num_outs], results[forward.num_outs:], forward.bwd
     return optimized
 
 

@@ -10,7 +10,8 @@ batch(jaxpr, axis, batched, force_out) -> (jaxpr with mapped axes in front, out_
 thread(jaxpr, states) -> jaxpr of [*states, *inputs] -> [*states, *outs]
 instrument(jaxpr, kinds, without=()) -> jaxpr with checks of `kinds`, all of which know their lines
 divide(jaxpr, policy, wanted) -> (jaxpr of inputs -> [*outs, *saved], jaxpr of [*inputs, *saved] -> wanted outs)
-map_flat(fun, axis, args, dims) -> outs with mapped axes in front   (a function, not a program)
+batch_flat(fun, axis, args, dims) -> outs, where their mapped axes are or None      (of functions, not of programs)
+map_flat(fun, axis, args, dims) -> outs with mapped axes in front
 """
 import functools
 
@@ -23,7 +24,7 @@ from .kept import Kept
 from .linear import is_linear, nonzero, present, spread
 from .trace import EVAL, entering, trace_to_jaxpr
 
-jvp = linearize = transpose = batch = thread = instrument = divide = map_flat = None
+jvp = linearize = transpose = batch = thread = instrument = divide = batch_flat = map_flat = None
 
 
 def cached(function):

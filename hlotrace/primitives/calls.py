@@ -9,7 +9,7 @@ from ..core.programs import transpose_call
 from ..core.refs import Holder
 from ..core.trace import trace_to_jaxpr
 from .common import Primitive, aval_of, dtype_of, dtypes
-from .shape import front, front_dims, reduce_sum
+from .shape import broadcast_axis, front, front_dims, move_axis, reduce_sum
 
 # --- jit --------------------------------------------------------------------------------------------------------
 
@@ -210,10 +210,14 @@ def _forward_mode(primals, tangents, *, name, **_):
                     "mode (grad, vjp, jacrev), or define the function with custom_jvp.")
 
 
-def _custom_vjp_linearize(trace, primals, tangents, *, fwd, bwd, name, num_consts=0, **_):
-    """Run the user's forward function now; record one linear operation whose transpose is the backward one."""
+def _custom_vjp_linearize(trace, primals, tangents, *, fwd, name, num_consts=0, **_):
+    """Run the user's forward function now; record one linear operation whose transpose is the backward one.
+
+    `fwd` gives outputs, residuals, and the backward function of these residuals: it knows their structure, which may be
+    another one when the function is differentiated with respect to other arguments.
+    """
     tangents = _explicit(tangents, num_consts, name)
-    outs, residuals = fwd(primals[num_consts:], nonzero(tangents))
+    outs, residuals, bwd = fwd(primals[num_consts:], nonzero(tangents))
     recorded = trace.rules.record(custom_lin_p, [*residuals, *present(tangents)], {
         "bwd": bwd, "num_residuals": len(residuals), "nonzero": nonzero(tangents), "name": name,
         "out_avals": tuple(aval_of(o).tangent() for o in outs)})
@@ -230,33 +234,34 @@ custom_lin_p = Primitive("custom_lin", multiple_results=True, says_vma=True, jvp
                          evaluate=lambda *args, **params: _forward_mode(args, args, **params))
 
 
-def _map_vjp_rules(axis, batched, *, fwd, bwd, name):
+def _map_vjp_rules(axis, batched, *, fwd, name):
     def mapped_fwd(primals, perturbed):
         def flat(*xs):
-            outs, residuals = fwd(list(xs), perturbed)
+            outs, flat.residuals, flat.bwd = fwd(list(xs), perturbed)
             flat.n_out = len(outs)
-            return [*outs, *residuals]
-        results = mapped_over(flat, axis, batched)(*primals)
-        return results[:flat.n_out], results[flat.n_out:]
+            return [*outs, *flat.residuals]
+        results, dims = programs.batch_flat(flat, axis, primals, front_dims(batched))
+        n_out, bwd = flat.n_out, flat.bwd
+        outs = [broadcast_axis(x, axis.size, 0) if d is None else move_axis(x, d, 0) for x, d in zip(results[:n_out], dims)]
+        residual_dims = dims[n_out:]        # what is not mapped stays: it may be a number that the backward rule asks
 
-    def mapped_bwd(residuals, cts):
-        n = len(residuals)
-        found = mapped_over(lambda *xs: bwd(list(xs[:n]), list(xs[n:])), axis, (True,) * n + nonzero(cts))(*residuals, *cts)
-        return [ct if b or no_tangent(ct) else reduce_sum(ct, (0,)) for ct, b in zip(found, batched)]
-    return {"fwd": mapped_fwd, "bwd": mapped_bwd, "name": name}
+        def mapped_bwd(residuals, cts):
+            n = len(residuals)
+            found = programs.map_flat(lambda *xs: bwd(list(xs[:n]), list(xs[n:])), axis, (*residuals, *cts),
+                                      (*residual_dims, *front_dims(nonzero(cts))))
+            return [ct if b or no_tangent(ct) else reduce_sum(ct, (0,)) for ct, b in zip(found, batched)]
+        return outs, results[n_out:], mapped_bwd
+    return {"fwd": mapped_fwd, "name": name}
 
 
-def _custom_vjp_thread(states, values, args, *, fwd, bwd, **params):
+def _custom_vjp_thread(states, values, args, *, fwd, **params):
     fun, operands, params = _threaded(states, values, args, **params)
     n = len(states)
 
     def forward(primals, perturbed):
-        outs, residuals = fwd(primals[n:], perturbed[n:])
-        return [*fun(*primals)[:n], *outs], residuals
-
-    def backward(residuals, cts):
-        return [*[None] * n, *bwd(residuals, cts[n:])]
-    results = custom_vjp_call_p.bind(*operands, fun=fun, fwd=forward, bwd=backward, **params)
+        outs, residuals, bwd = fwd(primals[n:], perturbed[n:])
+        return [*fun(*primals)[:n], *outs], residuals, lambda residuals, cts: [*[None] * n, *bwd(residuals, cts[n:])]
+    results = custom_vjp_call_p.bind(*operands, fun=fun, fwd=forward, **params)
     return results[:n], results[n:]
 
 

@@ -125,4 +125,4 @@ def map_flat(fun, axis, args, dims):
     return spread([place_axis(x, axis.size, d, 0) for x, d in zip(outs, out_dims)], marks)
 
 
-programs.map_flat = map_flat
+programs.batch_flat, programs.map_flat = batch_flat, map_flat
