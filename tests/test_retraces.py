@@ -124,6 +124,19 @@ def test_the_option_says_from_when(messages):
         assert len(messages()) - before == count and len(f.why_retraced()) == 4
 
 
+def test_functions_of_installed_packages_are_told_of_only_when_asked(messages):
+    """Whoever uses a library cannot mend how it calls jit."""
+    space = {}
+    exec(compile("def f(x): return x * 1.625", "/usr/lib/python3/site-packages/library/loop.py", "exec"), space)
+    f = jax.jit(space["f"])
+    for n in range(1, 7):
+        f(jnp.ones(n))
+    assert not messages() and len(f.why_retraced()) == 6
+    with jax.explain_cache_misses(True):
+        f(jnp.ones(7))
+    assert len(messages()) == 1
+
+
 def test_normal_use_gives_no_message(messages):
     class Model:
         def __init__(self, width):

@@ -74,7 +74,7 @@ def retraced(jitted, history, types, where, asked):
     kinds = list(dict.fromkeys(kind for kind, _ in found))
     explain = options.config.jax_explain_cache_misses
     if explain is None:
-        explain = n >= FROM and not asked and kinds != ["closure"]
+        explain = n >= FROM and not asked and kinds != ["closure"] and not _of_a_library(jitted._fun)
     if explain:
         hints = [*(_HINTS[kind] for kind in kinds if kind in _HINTS), f"{name}.why_retraced() tells them all", _TURN_OFF]
         _log(n, f"{line} ({'; '.join(hints)})" if n <= FROM else line)
@@ -89,12 +89,20 @@ def another_function(jitted, counts, number, types, where):
     if len(counts) > 1024:
         del counts[next(iter(counts))]
     explain = options.config.jax_explain_cache_misses
-    if n >= FROM if explain is None else explain and n > 1:
+    if n >= FROM and not _of_a_library(jitted._fun) if explain is None else explain and n > 1:
         passing = (f" and pass {', '.join(dict.fromkeys(captured))}, which it closes over, as arguments" if captured
                    else "")
         _log(n, f"{jitted._name}: function object {n} of the same code is traced for the same argument types{_at(where)}. "
                 "jit keeps its programs by function object: make the jitted function once, outside the loop"
                 f"{passing}" + (f" ({_TURN_OFF})" if n <= FROM else ""))
+
+
+def _of_a_library(fun):
+    """Is a function's code in an installed package?  Then it is not the user who can mend it, and nobody is told unasked."""
+    while isinstance(fun, (functools.partial, python_types.MethodType)):
+        fun = fun.func if isinstance(fun, functools.partial) else fun.__func__
+    code = getattr(fun, "__code__", None)
+    return code is not None and ("site-packages" in code.co_filename or "dist-packages" in code.co_filename)
 
 
 def _log(n, text):
