@@ -111,7 +111,8 @@ def told(x, y):
 
 def told_forward(x, y):
     by_x, by_y = x.perturbed, y.perturbed
-    return x.value * y.value, ({"by_x": by_x, "y": y.value if by_x else None}, {"by_y": by_y, "x": x.value if by_y else None})
+    return x.value * y.value, ({"by_x": by_x, "y": y.value if by_x else None},
+                               {"by_y": by_y, "x": x.value if by_y else None})
 
 
 def told_backward(residuals, g):
@@ -122,10 +123,10 @@ def told_backward(residuals, g):
 @pytest.mark.parametrize("through", [
     lambda f: f, jax.jit, lambda f: lambda x, y: jax.vmap(f, in_axes=(0, None))(jnp.stack([x, x]), y)[1],
     lambda f: jax.jit(lambda x, y: jax.vmap(jax.jit(f), out_axes=0)(jnp.stack([x, x]), jnp.stack([y, y]))[0]),
-    lambda f: lambda x, y: jax.lax.scan(lambda c, _: (jax.vmap(f, (0, None))(c, y), None), x[None], None, length=1)[0][0],
+    lambda f: lambda x, y: jax.lax.scan(lambda c, _: (jax.vmap(f, (0, None))(c, y), 0), x[None], None, length=1)[0][0],
     jax.checkpoint], ids="itself jit vmap jit-vmap-jit scan-vmap checkpoint".split())
 def test_the_backward_rule_gets_what_its_own_forward_rule_kept(through):
-    """Also where residuals are Python's numbers under vmap, and where a call is differentiated twice, each time otherwise."""
+    """Also where residuals are numbers of Python under vmap, and where a call is differentiated twice, in two ways."""
     f = jax.custom_vjp(told)
     f.defvjp(told_forward, told_backward, symbolic_zeros=True)
     f, x, y = through(f), jnp.array(3.0), jnp.array(5.0)

@@ -2,8 +2,8 @@
 
     python -m hlotrace.as_jax examples/libraries/language_model.py --checkpoints /tmp/lm --steps 60
 
-The program is JAX's: without `-m hlotrace.as_jax` it runs on JAX.  Killed at any time (`--kill-at 35` does it), it goes on from
-its last checkpoint when it is started again.  The text is As You Like It, by William Shakespeare.
+The program is JAX's: without `-m hlotrace.as_jax` it runs on JAX.  Killed at any time (`--kill-at 35` does it), it goes on
+from its last checkpoint when it is started again.  The text is As You Like It, by William Shakespeare.
 """
 import argparse
 import os
@@ -93,13 +93,14 @@ def main():
     # where each part of the state lies: as its names of axes say
     abstract = jax.eval_shape(new_state)
     shardings = nn.get_sharding(abstract, mesh)
-    manager = ocp.CheckpointManager(
-        Path(asked.checkpoints).resolve(), options=ocp.CheckpointManagerOptions(max_to_keep=2, save_interval_steps=SAVE_EVERY))
+    manager = ocp.CheckpointManager(Path(asked.checkpoints).resolve(), options=ocp.CheckpointManagerOptions(
+        max_to_keep=2, save_interval_steps=SAVE_EVERY))
     last = manager.latest_step()
     if last is None:
         state, first = nn.meta.unbox(jax.jit(new_state, out_shardings=shardings)()), 0
     else:
-        target = jax.tree.map(lambda x, s: jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=s), nn.meta.unbox(abstract), shardings)
+        target = jax.tree.map(lambda x, s: jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=s),
+                              nn.meta.unbox(abstract), shardings)
         state, first = manager.restore(last, args=ocp.args.StandardRestore(target)), last + 1
         print(f"resumed after step {last}")
 

@@ -2,8 +2,8 @@
 
     python -m hlotrace.as_jax examples/libraries/regression.py
 
-The program is JAX's: without `-m hlotrace.as_jax` it runs on JAX.  The data are those of Efron et al., Least Angle Regression
-(2004), which scikit-learn ships: 442 patients, ten measurements, the progress of the disease after a year.
+The program is JAX's: without `-m hlotrace.as_jax` it runs on JAX.  The data are those of Efron et al., Least Angle
+Regression (2004), which scikit-learn ships: 442 patients, ten measurements, the progress of the disease after a year.
 """
 import argparse
 import time
