@@ -8,8 +8,9 @@ algorithms for square, wide, and deep matrices" (2020).
 """
 from . import expansions
 from .common import ShapedArray, aval_of, no_tangent_jvp, shape_of
-from .elementwise import add, lt, select, sub
-from .expansions import chosen, counted, exchanged
+from .dynamic import dynamic_slice_p
+from .elementwise import add, eq, lt, select, sub
+from .expansions import counted
 from .matrices import (
     INT32,
     adjoint,
@@ -35,7 +36,7 @@ from .matrices import (
     triangle,
     vectors,
 )
-from .shape import Mapped, full
+from .shape import Mapped, broadcast_in_dim, full, reshape
 from .slicing import pad_p
 from .triangular import triangular_solve
 
@@ -131,9 +132,15 @@ def vectors_of(x, size):
 
 def _permutation(pivots, *, permutation_size):
     """The rows 0, 1, ... after row i was exchanged with row pivots[i], for each i in turn."""
+    start = place((*vectors_of(pivots, permutation_size).shape, 1), -2)
+    everywhere = tuple(range(len(shape_of(start)) - 1))
+
     def exchange(i, order, pivots):
-        return [exchanged(order, i, chosen(pivots, i)), pivots]
-    return counted(shape_of(pivots)[-1], exchange, place(vectors_of(pivots, permutation_size).shape, -1), pivots)[:1]
+        rows = place(shape_of(order)[:-1], -1)
+        pivot = dynamic_slice_p.bind(pivots, *[0] * (len(everywhere) - 1), i, slice_sizes=(*shape_of(pivots)[:-1], 1))
+        pivot = broadcast_in_dim(pivot, shape_of(rows), everywhere)
+        return [taken_rows(order, select(eq(rows, i), pivot, select(eq(rows, pivot), i, rows))), pivots]
+    return [reshape(counted(shape_of(pivots)[-1], exchange, start, pivots)[0], shape_of(start)[:-1])]
 
 
 def _permutation_cuda(pivots, *, permutation_size):

@@ -46,7 +46,7 @@ from .shape import (
     transpose,
     zero,
 )
-from .slicing import concatenate_p, slice_p
+from .slicing import concatenate_p, iota_p, slice_p
 
 # --- programs on scalars, as regions ----------------------------------------------------------------------------
 
@@ -175,7 +175,7 @@ def _arg_step(before, x, i, y, j):
     return [select(better, x, y), select(earlier, i, j)]
 
 
-def arg_reduction(name, before, worst):
+def arg_reduction(name, before, worst, extreme_p):
     step = functools.partial(_arg_step, before)
 
     def typ(x, *, axes, index_dtype):
@@ -201,13 +201,21 @@ def arg_reduction(name, before, worst):
                         f": ({operand.mlir}, {positions.mlir}, {value.mlir}, {index.mlir}) -> "
                         f"({out.update(dtype=operand.dtype).mlir}, {out.mlir})", 2)[1]
 
-    p = Mapped(name, typ=typ, lower=lower, axes=same_axes("axes", gone=True))
+    def find(x, *, axes, index_dtype):
+        """First the value, then its first place: CPUs do both with vectors, and the reduction of pairs one by one."""
+        best = expand(extreme_p.bind(x, axes=axes), axes, shape_of(x))
+        places = iota_p.bind(dtype=index_dtype, shape=shape_of(x), dimension=axes[0])
+        hit = or_p.bind(eq(x, best), ne(x, x))
+        return reduce_min_p.bind(select(hit, places, dtypes.max_value(index_dtype)), axes=axes)
+
+    p = Mapped(name, typ=typ, axes=same_axes("axes", gone=True), lower={
+        None: lower, "cpu": lambda ctx, eqn, x: ctx.lower_fun(functools.partial(find, **eqn.params), eqn, x)})
     p.jvp = no_tangent_jvp(p)
     return p
 
 
-argmax_p = arg_reduction("argmax", gt, dtypes.min_value)
-argmin_p = arg_reduction("argmin", lt, dtypes.max_value)
+argmax_p = arg_reduction("argmax", gt, dtypes.min_value, reduce_max_p)
+argmin_p = arg_reduction("argmin", lt, dtypes.max_value, reduce_min_p)
 
 
 # --- reduce by a user's program ---------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from ...core import dtypes
 from ...core.errors import not_one_of
 from ...lax import linalg
 from ...numpy.linalg import adjoint, inexact, product, square
-from ...primitives.common import np, static_int
+from ...primitives.common import static_int
 
 __all__ = ["expm", "expm_frechet", "funm", "polar", "solve_sylvester", "sqrtm"]
 
@@ -117,18 +117,19 @@ def expm(A, *, upper_triangular=False, max_squarings=16):
     squarings = jnp.where(size > radius, jnp.ceil(jnp.log2(size / radius)), 0)
     squarings = lax.stop_gradient(squarings)[..., None, None]
     odd, even = _pade(A * jnp.exp2(-squarings).astype(A.dtype), degree)
+    # odd + even over even - odd; they commute, and transposed they lie as LAPACK wants them
     if upper_triangular:
-        out = linalg.triangular_solve(even - odd, even + odd, left_side=True)
+        half = linalg.triangular_solve(even - odd, odd)
     else:
-        out = jnp.linalg.solve(even - odd, even + odd)
+        half = jnp.matrix_transpose(jnp.linalg.solve(*map(jnp.matrix_transpose, (even - odd, odd))))
+    out = 2 * half + jnp.eye(A.shape[-1], dtype=A.dtype)
 
-    def step(x, i):
+    def step(state):
+        i, x = state
         going = i < squarings       # for the others zeros are squared, since infinities would have NaN for a derivative
-        def squared(x):
-            y = jnp.where(going, x, 0)
-            return jnp.where(going, product(y, y), x)
-        return lax.cond(going.any(), squared, lambda x: x, x), None
-    out, _ = lax.scan(step, out, jnp.arange(count))
+        y = jnp.where(going, x, 0)
+        return i + 1, jnp.where(going, product(y, y), x)
+    out = lax.while_loop(lambda state: (state[0] < jnp.minimum(squarings, count)).any(), step, (0, out), max_steps=count)[1]
     return jnp.where(squarings > count, jnp.nan, out)
 
 
@@ -139,7 +140,7 @@ def _pade(a, m):
     """
     c = [math.comb(m, k) * math.factorial(2 * m - k) / math.factorial(2 * m) for k in range(m + 1)]
     squares = product(a, a)
-    powers = [np.eye(a.shape[-1], dtype=a.dtype), squares, product(squares, squares)]
+    powers = [jnp.eye(a.shape[-1], dtype=a.dtype), squares, product(squares, squares)]
     powers.append(product(squares, powers[2]))
 
     def total(first):
