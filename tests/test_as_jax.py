@@ -1,10 +1,18 @@
 """`hlotrace.as_jax`: a process that asks for it, and no other, finds hlotrace where it imports jax."""
+import inspect
 import os
 import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
+
+import hlotrace as jax
+import hlotrace.numpy as jnp
+from hlotrace import lax
+from hlotrace.core import pytype_aval_mappings
+from hlotrace.interpreters import xla
 
 ROOT = Path(__file__).resolve().parent.parent
 PROGRAM = """
@@ -140,3 +148,37 @@ assert compiled and set(compiled) == {"cpu"}
 compiler.backend_compile_and_load = original
 """
     run("-c", program)
+
+
+def test_what_libraries_know_compiled_functions_by():
+    """A jitted function tells its own signature, also to who does not look at what it wraps; and that it is one."""
+    @jax.jit
+    def f(x, *, y=2):
+        return x
+
+    assert str(inspect.signature(f, follow_wrapped=False)) == "(x, *, y=2)"
+    assert type(f).__name__ == "PjitFunction" and all("api_boundary" in t(f).__globals__ for t in (jax.vmap, jax.grad))
+
+
+def test_classes_that_stand_for_arrays():
+    """As np.ndarray for every transformation, once their class is where NumPy's is."""
+    class Variable:
+        def __init__(self, value):
+            self.value = value
+
+        def __array__(self, dtype=None, copy=None):
+            return np.asarray(self.value, dtype)
+
+        shape, dtype, ndim = (property(lambda self, name=name: getattr(self.value, name)) for name in ("shape", "dtype", "ndim"))
+
+    x = Variable(np.arange(3, dtype=np.float32))
+    with pytest.raises(TypeError, match="Variable"):
+        jnp.sin(x)
+    for table in (xla.canonicalize_dtype_handlers, pytype_aval_mappings):
+        table[Variable] = table[np.ndarray]
+    for f in (jnp.sin, jax.jit(jnp.sin), jax.vmap(jnp.sin), lambda x: jax.jit(lambda: lax.sin(x))()):
+        np.testing.assert_allclose(f(x), np.sin(x.value), rtol=1e-6)
+    np.testing.assert_array_equal(jax.grad(lambda x: jnp.sum(x * 2))(x), [2, 2, 2])
+    assert jax.typeof(x) == jax.typeof(x.value)
+    with pytest.raises(NotImplementedError, match="with __array__"):
+        xla.canonicalize_dtype_handlers[int] = xla.canonicalize_dtype_handlers[np.ndarray]

@@ -97,7 +97,7 @@ def test_the_first_failure_is_a_value(holder):
     if value is None:
         error.throw()
     else:
-        with pytest.raises(checkify.JaxRuntimeError, match=f"^{device}not positive: {value} \\(`check` failed\\)$"):
+        with pytest.raises(checkify.JaxRuntimeError, match=f"^not positive: {value} \\(`check` failed\\)(\n{device}|$)"):
             error.throw()
 
 
@@ -116,7 +116,7 @@ def test_mapped_and_differentiated_from_outside():
     assert error.get() == ("at mapped index 0, 1: not positive: -1.0 (`check` failed)\n"
                            "at mapped index 1, 0: not positive: -2.0 (`check` failed)")
     assert out.shape == (2, 2)
-    with pytest.raises(ValueError, match="at mapped index 0, 1"):
+    with pytest.raises(ValueError, match=r"^not positive: -1.0 [^\n]*\nat mapped index 0, 1"):
         error.throw()
     assert failed(lambda e: check_error(e), error) == "not positive: -1.0"
     _, errors = lax.scan(lambda c, x: (c, checked(x)[0]), 0, jnp.array([1.0, -1.0]))

@@ -196,7 +196,7 @@ def test_what_is_evaluated_while_tracing():
 
 def test_names_that_stand_for_others():
     assert jax.remat is jax.ad_checkpoint.remat is jax.checkpoint
-    assert jax.dtypes.canonicalize_dtype("float64") == np.float32
+    assert jax.dtypes.canonicalize_dtype("float64") == jax.dtypes.canonicalize_dtype(None) == np.float32
     with jax.enable_x64(True):
         assert jax.dtypes.canonicalize_dtype("float64") == np.float64
     key = jax.random.key(0)

@@ -426,6 +426,13 @@ class JitFunction:
     def __repr__(self):
         return f"<compiled function {self._name} of {self._fun!r}>"
 
+    @property
+    def __signature__(self):
+        return inspect.signature(self._fun)
+
+
+JitFunction.__name__ = "PjitFunction"       # as jaxlib's: libraries know by it what is compiled
+
 
 class Inline(enum.Enum):
     """Where a function that jit compiles becomes a part of its caller: in the traced program, or as the compiler has it."""

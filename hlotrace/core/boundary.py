@@ -58,6 +58,9 @@ def folded(function):
     return call
 
 
+api_boundary = folded       # libraries look for this name among the globals of a function, and know a transformation by it
+
+
 def boundaries(cls=None, *, called=None, but="", tell_self=False):
     """Class decorator: its public methods, and those that Python calls for users, are boundaries.
 

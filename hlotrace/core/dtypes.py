@@ -63,7 +63,7 @@ def is_extended(dtype):
 
 
 def canonicalize(dtype, allow_extended_dtype=True):
-    """`dtype` as np.dtype, 64-bit types narrowed to 32 bits unless x64 is enabled.
+    """`dtype` as np.dtype, 64-bit types narrowed to 32 bits unless x64 is enabled; None is float, as NumPy has it.
 
     Those of PRNG keys stay as they are; ValueError for them with allow_extended_dtype=False.
 
@@ -71,7 +71,7 @@ def canonicalize(dtype, allow_extended_dtype=True):
     (dtype('int32'), dtype('float32'), dtype('int8'))
     """
     if type(dtype) is not np.dtype:
-        dtype = as_dtype(dtype)
+        dtype = as_dtype(float if dtype is None else dtype)
         if not allow_extended_dtype and is_extended(dtype):
             raise ValueError(f"canonicalize_dtype: {dtype} is an extended dtype, which allow_extended_dtype=False excludes")
     if not state.x64 and dtype in _CANONICAL:

@@ -2,6 +2,7 @@
 
 What is done is in `transforms/checks.py`, what a check is in `primitives/checks.py`; here are the user's words for it.
 """
+import dataclasses
 import itertools
 
 import numpy as np
@@ -60,10 +61,6 @@ class Error:
     >>> print(error.get())
     at mapped index 1: got -2 (`check` failed)
     at mapped index 2: got -3 (`check` failed)
-    >>> error.throw()
-    Traceback (most recent call last):
-        ...
-    hlotrace.experimental.checkify.JaxRuntimeError: at mapped index 1: got -2 (`check` failed) ...
     """
 
     def __init__(self, values=(), failures=None):
@@ -89,7 +86,10 @@ class Error:
         return error
 
     def throw(self):
-        """Raise JaxRuntimeError, a ValueError, if something failed; see `check_error`."""
+        """Raise JaxRuntimeError, a ValueError, if something failed; see `check_error`.
+
+        Of a mapped function the words are those of what failed first, and a note has the others.
+        """
         check_error(self)
 
     def _found(self):
@@ -179,8 +179,8 @@ def check_error(error):
     values = list(error._values)
     if not values:
         return
-    if values[0].ndim and state.trace is EVAL:
-        _throw(error.get())
+    if state.trace is EVAL:
+        _throw(error)
         return
     ndim, size = values[0].ndim, values[0].size
     if ndim:
@@ -190,11 +190,13 @@ def check_error(error):
     check_p.bind(*values, failures=error._failures)
 
 
-def _throw(message):
-    if message is not None:
-        error = JaxRuntimeError(message)
-        error.told = True       # the words are the user's own
-        raise error
+def _throw(error):
+    for index, (failure, values) in error._found():
+        raised = JaxRuntimeError(dataclasses.replace(failure, mapped=0).words(values[failure.mapped:]))
+        raised.told = True       # the words are the user's own
+        if index or failure.mapped:
+            raised.add_note(error.get())
+        raise raised
 
 
 def checkify(f, errors=user_checks):

@@ -10,12 +10,15 @@ __all__ = ["Backend", "apply_primitive", "canonicalize_dtype_handlers"]
 
 
 class _Canonical(dict):
-    """By class, what makes an array of a value: for classes derived from one that is here, the same."""
+    """By class, what makes an array of a value: that of np.ndarray, for classes derived from it or with `__array__`.
+
+    Classes that are not derived from it are arrays once `core.pytype_aval_mappings` has them too.
+    """
 
     def __setitem__(self, kind, handler):
-        if not (issubclass(kind, tuple(self)) and handler in self.values()):
-            raise NotImplementedError(f"xla.canonicalize_dtype_handlers[{kind.__name__}] = ...: only for classes derived "
-                                      "from np.ndarray, with its handler; give others __array__, or register a pytree")
+        if not (hasattr(kind, "__array__") and handler in self.values()):
+            raise NotImplementedError(f"xla.canonicalize_dtype_handlers[{kind.__name__}] = ...: only for classes with "
+                                      "__array__, and the handler of np.ndarray; or register a pytree")
         super().__setitem__(kind, handler)
 
 
