@@ -169,7 +169,8 @@ def test_classes_that_stand_for_arrays():
         def __array__(self, dtype=None, copy=None):
             return np.asarray(self.value, dtype)
 
-        shape, dtype, ndim = (property(lambda self, name=name: getattr(self.value, name)) for name in ("shape", "dtype", "ndim"))
+        shape = property(lambda self: self.value.shape)
+        dtype = property(lambda self: self.value.dtype)
 
     x = Variable(np.arange(3, dtype=np.float32))
     with pytest.raises(TypeError, match="Variable"):
