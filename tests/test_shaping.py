@@ -45,6 +45,14 @@ def test_result_is_that_of_numpy(function):
     same_as_numpy(function(jnp), function(np))
 
 
+def test_several_axes_in_any_collection():
+    """A range, a set or NumPy's ints name several axes as a tuple does."""
+    for axes in (range(2), {0, 1}, np.arange(2), [0, 1]):
+        for function in (jnp.expand_dims, jnp.sum, jnp.flip, lambda x, a: jnp.roll(x, 1, a), jnp.var, jnp.max,
+                         lambda x, a: jnp.moveaxis(x, a, (2, 1)), lambda x, a: jnp.squeeze(x[None, None], a)):
+            np.testing.assert_array_equal(function(jnp.asarray(C), axes), function(jnp.asarray(C), (0, 1)))
+
+
 @pytest.mark.parametrize("call, error, words", [
     (lambda: jnp.reshape(X, (4, 2)), TypeError, r"\(2, 3\) \(size 6\) into shape \(4, 2\)"),
     (lambda: jnp.reshape(X, (4, -1)), TypeError, "does not divide"),

@@ -11,7 +11,7 @@ from ..core.avals import aval_of
 from ..core.dimension import as_size
 from ..core.trace import concrete_or_error, is_concrete
 from ..lax import shapes as lax
-from ..primitives.common import canonical_axes, canonical_axis, canonical_shape, np, prod, scalar
+from ..primitives.common import as_axes, canonical_axes, canonical_axis, canonical_shape, np, prod, scalar
 from ..primitives.cumulative import cumsum_p
 from ..primitives.dynamic import dynamic_slice_p
 from ..primitives.elementwise import add, convert, minimum, neg, rem_p
@@ -268,14 +268,14 @@ def squeeze(a, axis=None):
 def expand_dims(a, axis):
     """New axes of size 1 at the places `axis` of the result.
 
-    axis: an int or a tuple of them, negative ones from the end of the result.
+    axis: an int or several of them, negative ones from the end of the result.
 
     >>> x = jnp.ones((2, 3))
     >>> jnp.expand_dims(x, 0).shape, jnp.expand_dims(x, (0, -1)).shape
     ((1, 2, 3), (1, 2, 3, 1))
     """
     check_arraylike("expand_dims", a)
-    return lax.expand_dims(a if isinstance(a, Array) else asarray(a), axis if isinstance(axis, (tuple, list)) else (axis,))
+    return lax.expand_dims(a if isinstance(a, Array) else asarray(a), as_axes(axis))
 
 
 def _atleast(n, place):
@@ -760,7 +760,7 @@ def roll(a, shift, axis=None):
     shifts = shift if isinstance(shift, (list, tuple)) else [shift] if not ndim_of(shift) else unstack(asarray(shift))
     if axis is None:
         return _roll_flat(a, sum(shifts))
-    axes = tuple(canonical_axis(i, ndim_of(a)) for i in (axis if isinstance(axis, (list, tuple)) else (axis,)))
+    axes = tuple(canonical_axis(i, ndim_of(a)) for i in as_axes(axis))
     if len(shifts) != len(axes) and 1 not in (len(shifts), len(axes)):
         raise ValueError(f"roll: shift {shift} and axis {axis} must have equal lengths, or one of them length 1")
     count = len(axes) if len(shifts) == 1 else len(shifts)

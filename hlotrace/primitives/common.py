@@ -113,14 +113,21 @@ def check_index(index, size, axis=0, *, first=None, after=0, advice=MEND_INDEX):
         raise errors.index_out_of_bounds(index, axis, size, first, size + after - 1, advice)
 
 
+def as_axes(axes):
+    """The tuple of what a user gave as one axis or several."""
+    several = isinstance(axes, (tuple, list, range, set)) or isinstance(axes, np.ndarray) and axes.ndim \
+        and axes.dtype.kind == "i"
+    return tuple(axes) if several else (axes,)
+
+
 def canonical_axes(axes, ndim, name="axis"):
     """A tuple of axes counted from the front; None means all.  ValueError on a repeated axis."""
     if axes is None:
         return tuple(range(ndim))
-    axes = axes if isinstance(axes, (tuple, list)) else (axes,)
+    axes = as_axes(axes)
     result = tuple(canonical_axis(a, ndim, name) for a in axes)
     if len(set(result)) != len(result):
-        raise ValueError(f"duplicate value in {name}: {tuple(axes)}")
+        raise ValueError(f"duplicate value in {name}: {axes}")
     return result
 
 
