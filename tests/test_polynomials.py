@@ -43,6 +43,14 @@ def test_roots_are_those_of_numpy(p):
     np.testing.assert_allclose(np.sort_complex(padded[:len(expected)]), expected, 1e-5, 1e-5)
 
 
+def test_the_columns_of_a_matrix_are_polynomials():
+    """As for polyval."""
+    columns = np.stack([P, P[::-1], P * 2], 1)
+    for got, each in ((jnp.polyder(columns), np.polyder), (jnp.polyder(columns, 2), lambda p: np.polyder(p, 2)),
+                      (jnp.polyint(columns), np.polyint)):
+        np.testing.assert_allclose(got, np.stack([each(p) for p in columns.T], 1), rtol=1e-6)
+
+
 def test_zeros_in_front_are_left_out_where_asked():
     same(jnp.polymul(np.r_[f32(0), P], np.r_[np.zeros(2, f32), Q], trim_leading_zeros=True), np.polymul(P, Q))
     quotient, rest = jnp.polydiv(np.polymul(P, Q) + np.array([0, 0, 0, 0, 2], f32), Q, trim_leading_zeros=True)

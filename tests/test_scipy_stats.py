@@ -220,3 +220,24 @@ def test_density_estimate(shape, method):
 def test_refused(call, error, words):
     with pytest.raises(error, match=words):
         call()
+
+
+def test_weak_types_stay():
+    """Of all laws and special functions: a function of Python numbers gives way to the dtype of what is beside it."""
+    special = jax.scipy.special
+    for function, count in ((ours.norm.cdf, 1), (ours.beta.pdf, 3), (ours.chi2.logpdf, 2), (ours.nbinom.pmf, 3),
+                            (special.betaln, 2), (special.ndtri, 1), (special.factorial, 1), (special.sici, 1)):
+        weak = [jax.numpy.asarray(0.5)] * count
+        assert all(x.weak_type for x in jax.tree.leaves(function(*weak)))
+        assert not any(x.weak_type for x in jax.tree.leaves(function(*weak[1:], np.float32(0.5))))
+    assert (ours.norm.cdf(0.5) * jax.numpy.bfloat16(2)).dtype == "bfloat16"
+
+
+def test_ends_of_the_support():
+    np.testing.assert_array_equal(ours.cauchy.ppf(np.float32([0, 1])), [-np.inf, np.inf])
+    np.testing.assert_array_equal(ours.cauchy.isf(np.float32([0, 1])), [np.inf, -np.inf])
+    zero = np.float32(0)
+    found = [ours.chi2.pdf(zero, 2), ours.gamma.pdf(zero, 1), ours.beta.pdf(zero, 1, 3)]
+    np.testing.assert_allclose(found, [0.5, 1, 3], rtol=1e-6)
+    with pytest.raises(TypeError, match="does not take complex numbers"):
+        ours.norm.pdf(1j)

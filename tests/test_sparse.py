@@ -348,6 +348,8 @@ def test_what_does_not_fit_is_told():
         (ValueError, "cannot mix batch and sparse", lambda: BCOO.fromdense(D, n_batch=1).reshape(12)),
         (ValueError, r"12 elements, not 10", lambda: mat.reshape(10)),
         (NotImplementedError, "silent densification", lambda: mat + 1),
+        (NotImplementedError, "result is dense", lambda: mat == mat), (NotImplementedError, "dense", lambda: mat != D),
+        (NotImplementedError, "comparisons of BCSR", lambda: D < BCSR.fromdense(D)),
         (NotImplementedError, "different batch/dense", lambda: mat + BCOO.fromdense(D, n_batch=1)),
         (NotImplementedError, "sparse rule for pow", lambda: mat ** 0.5),
         (ValueError, "to be a sequence of BCOO", lambda: sparse.bcoo_concatenate([mat, D], dimension=0)),

@@ -48,7 +48,10 @@ def test_functions_given_beside_their_derivatives():
         check_jvp(jnp.sin, lambda xs, ts: jax.jvp(jnp.cos, xs, ts), (1.0,), err_msg="mine")
     with pytest.raises(AssertionError, match=r"check_vjp: f gives .*\*"):
         check_vjp(jnp.sin, lambda x: ((jnp.sin(x),), None), (1.0,))
+    check_grads(lambda x: x * 2, (1,), 1)       # an integer has no derivative to be wrong
     with pytest.raises(ValueError, match="modes"):
         check_grads(jnp.sin, (1.0,), 1, "reverse")
+    with pytest.raises(AssertionError, match="expected inf"):
+        check_grads(lambda x: jnp.where(x > 1, jnp.inf, x), (1.0,), 1)
     with pytest.raises(TypeError, match=r"\(x,\)"):
         check_grads(jnp.sin, 1.0, 1)

@@ -60,6 +60,11 @@ class JAXSparse:
         new._places = self._places
         return new
 
+    def _compare(self, _other):
+        raise NotImplementedError(f"comparisons of {type(self).__name__} arrays are not implemented, as their result is "
+                                  "dense: use sparse.todense() to convert the arguments first")
+    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = _compare
+
     def block_until_ready(self):
         """Wait until the arrays are computed.  Returns the sparse array."""
         for array in self._bufs:

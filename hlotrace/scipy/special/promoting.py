@@ -6,7 +6,8 @@ from ... import numpy as jnp
 from ...api.composite import composite
 from ...api.custom import custom_jvp
 from ...core.tree import tree_map
-from ...numpy.util import promote_args_inexact
+from ...numpy.util import promote_args_inexact, result_type
+from ...primitives.elementwise import convert
 
 
 def special(*derivatives, complex=False, of="scipy.special"):
@@ -14,7 +15,7 @@ def special(*derivatives, complex=False, of="scipy.special"):
 
     derivatives: for each argument what a change of it is multiplied with, as a function of (result, *arguments); None where
     the derivative of the body is taken.  complex: does it take complex numbers?  of: the module that it is in.  Narrow
-    floats are computed in float32.
+    floats are computed in float32.  The result is of a weak type where all arguments are.
     """
     def decorate(fun):
         body, signature, name = fun, inspect.signature(fun), f"{of}.{fun.__name__}"
@@ -30,12 +31,11 @@ def special(*derivatives, complex=False, of="scipy.special"):
                 bound.apply_defaults()
                 args = bound.args
             args = promote_args_inexact(name, *args)
-            dtype = jnp.result_type(*args)
+            dtype, weak = result_type(*args, return_weak_type_flag=True)
             if dtype.kind == "c" and not complex:
                 raise TypeError(f"{name} does not take complex numbers, got {dtype.name}: take .real, .imag or jnp.abs(x)")
             if dtype.itemsize < 4:
                 args = [jnp.asarray(x, "float32") for x in args]
-            return tree_map(lambda out: out if out.dtype in (dtype, "complex64", "complex128") else out.astype(dtype),
-                            body(*args))
+            return tree_map(lambda out: convert(out, out.dtype if out.dtype.kind == "c" else dtype, weak), body(*args))
         return call
     return decorate
