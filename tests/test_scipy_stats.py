@@ -136,6 +136,8 @@ def test_dtypes_and_batches():
     x = np.arange(3)
     assert [ours.norm.pdf(x.astype(t)).dtype.name for t in ("int32", "bool", "float16")] == ["float32", "float32", "float16"]
     assert ours.gamma.cdf(jax.numpy.bfloat16(1), a=2, scale=3).dtype == "bfloat16"
+    assert ours.norm.cdf(jax.numpy.bfloat16(0)) == 0.5 and ours.norm.logsf(jax.numpy.bfloat16(1)).dtype == "bfloat16"
+    assert ours.norm.ppf(0) == -np.inf and jax.scipy.special.ndtri(1) == np.inf
     found = jax.vmap(ours.poisson.logpmf, (0, None))(x, np.array([0.5, 2.0], np.float32))
     np.testing.assert_allclose(found, theirs.poisson.logpmf(x[:, None], [0.5, 2.0]), rtol=2e-6)
     assert ours.norm.logpdf(np.zeros((0, 3)), np.zeros(3)).shape == (0, 3)
