@@ -314,7 +314,8 @@ def kl_div(p, q):
     >>> round(float(jax.scipy.special.kl_div(0.5, 0.25)), 4)
     0.0966
     """
-    return rel_entr(p, q) - p + q
+    entropy = rel_entr(p, q)
+    return jnp.where((p < 0) | (q <= 0), entropy, entropy - p + q)
 
 
 @special(lambda out, x: 1 / (x * (1 - x)), complex=True)

@@ -203,7 +203,7 @@ def expi(x):
     >>> round(float(jax.scipy.special.expi(1.)), 4)
     1.8951
     """
-    far = jnp.maximum(x, 2)
+    far = jnp.clip(x, 2, jnp.finfo(x.dtype).max)
     rising = jnp.exp(far) / far * chebyshev(1 - 32 / (far + 14), "ei far")
     return jnp.where(x < -1, -_e1_far(jnp.maximum(-x, 1)), jnp.where(x > 2, rising, _ei_near(jnp.clip(x, -1, 2))))
 
