@@ -213,7 +213,7 @@ KNOWN = [(kind, re.compile(pattern, re.DOTALL), why) for kind, pattern, why in (
     ("results", r"\.(log)?pmf\(.*loc=\.5", "counts that are not whole"),
     ("accepts", r"(norm|ndtri?|log_ndtr)\b.*dtype=\w+ is not supported", "narrow floats and integers: differences.py"),
     ("results", r"special\.(exp1|expi|expn|loggamma|sici|spence)\(.*in JAX \[(nan ?)+\]", "limits: differences.py"),
-    ("results", r"special\.(rel_entr|kl_div)\(.*np\.nan.*in JAX \[inf\]", "NaN stays NaN"),
+    ("results", r"(rel_entr|kl_div|wrapcauchy\.\w+)\(.*np\.nan.*    \[nan\], in JAX \[(inf|0\.)\]", "NaN stays NaN"),
     ("results", r"special\.hyp1f1\(.*np\.inf", "poles and infinite parameters"),
     ("accepts", r"JAX raises TimeoutError", "where JAX is slow"),
     ("raises", r"multivariate_normal.*ShapeError", "a matrix for the variance of a number"),
