@@ -5,6 +5,7 @@
 # After a name, an option or a NotImplementedError came, went or changed its words: make differences
 # After a program's text changed on purpose: make golden, and read what changed
 # The array API standard's test suite: make array-api SUITE=path
+# The suites of Flax, Optax, ... on hlotrace, without jax: make libraries ARGS='--only=optax,chex'
 
 PYTHON ?= python3
 VENV ?= .venv
@@ -19,7 +20,7 @@ LINT = $(VENV)/.lint-$(VERSION)-$(CHECKOUT)
 RUN = $(VENV)/bin/python
 INSTALL = $(RUN) -m pip install --quiet --disable-pip-version-check --editable
 
-.PHONY: run test quick lint types stubs differences golden array-api clean
+.PHONY: run test quick lint types stubs differences golden array-api libraries clean
 
 run: $(READY)
 	$(RUN) examples/digits.py
@@ -54,8 +55,12 @@ array-api: $(READY)
 	  $(abspath $(RUN)) -m pytest -c pytest.ini -q --max-examples 2 --derandomize --disable-deadline \
 	  --skips-file $(CURDIR)/tests/array_api_skips.txt $(ARGS)
 
+# an hour or more for all; SUITES: a folder of checkouts of libraries whose tests are not on PyPI
+libraries: $(READY)
+	$(RUN) tools/libraries.py $(if $(SUITES),--suites=$(SUITES)) $(ARGS)
+
 clean:
-	rm -rf .venv .venv[0-9]* .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .venv .venv[0-9]* .venv-libraries .mypy_cache .pytest_cache .ruff_cache
 
 $(READY): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("hlotrace needs Python 3.11 or newer, and $(PYTHON) is $(VERSION): say make PYTHON=...")'

@@ -251,6 +251,7 @@ def test_imports_inside_of_functions_are_found():
 
 def test_examples_and_tests_never_import_jax():
     paths = [*(ROOT / "examples").glob("*.py"), *(ROOT / "tests").rglob("*.py")]
+    paths = [path for path in paths if path.parent.name != "libraries"]  # there, `import jax` means hlotrace
     found = [
         f"{path.relative_to(ROOT)}, line {line}"
         for path in paths
