@@ -286,7 +286,7 @@ def union1d(ar1, ar2, *, size=None, fill_value=None):
     """The distinct values of both arrays, in order; `size` and `fill_value` as for `unique`.
 
     >>> jnp.union1d(jnp.array([3, 1]), jnp.array([2, 3])), jnp.union1d(1, 2, size=3, fill_value=0)
-    (Array([1, 2, 3], dtype=int32), Array([1, 2, 0], dtype=int32))
+    (Array([1, 2, 3], dtype=int32), Array([1, 2, 0], dtype=int32, weak_type=True))
     """
     check_arraylike("union1d", ar1, ar2)
     a, b = promote_dtypes(flat(ar1), flat(ar2))
