@@ -63,6 +63,8 @@ def known(law, name, args, want):
         usual &= args[0] != 0       # loc - 1 there, and loc in JAX
     if law in ("pareto", "geom", "binom", "nbinom", "poisson") and name.startswith("log"):
         usual &= (want > -700) & (want < -1e-15)
+    if law in ("gamma", "chi2", "beta") and name in ("logcdf", "logsf"):
+        usual &= want > -700
     return usual
 
 
@@ -101,6 +103,19 @@ def test_entropy_and_module_paths():
     np.testing.assert_allclose(found[1:-3], theirs.poisson.entropy(mu[1:-3]), rtol=1e-9)
     np.testing.assert_allclose(found[-3], np.log(2e4 * np.pi * np.e) / 2 - 1 / 12e4, rtol=1e-9)
     np.testing.assert_array_equal(np.asarray(found)[[0, -2, -1]], [0, NAN, NAN])
+
+
+# law, function, arguments, and what mpmath gives: the tail itself is too small for a number
+FAR = [("gamma", "logcdf", (1e-5, 100.0), -1515.0318717377), ("gamma", "logsf", (3000.0, 2.0), -2991.9932988643),
+       ("gamma", "logcdf", (7e4, 1e5), -5672.9659), ("chi2", "logsf", (1e5, 2e3), -45096.242),
+       ("beta", "logcdf", (1e-4, 200.0, 3.0), -1832.1498), ("beta", "logsf", (0.999, 3.0, 300.0), -2061.6042)]
+
+
+def test_logarithms_of_far_tails():
+    for law, name, args, want in FAR:
+        np.testing.assert_allclose(getattr(getattr(ours, law), name)(*np.float32(args)), want, rtol=3e-6, err_msg=law)
+    found = jax.jit(jax.grad(ours.gamma.logsf, (0, 1)))(3000.0, 2.0), jax.grad(ours.beta.logcdf)(1e-4, 200.0, 3.0)
+    np.testing.assert_allclose([*found[0], found[1] * 1e-6], [-0.9996667777, 7.583916566, 1.999998009], rtol=2e-4)
 
 
 # law, function, arguments, by which of them

@@ -260,17 +260,9 @@ def _at_ends(a, x, value):
 
 # --- beta -------------------------------------------------------------------------------------------------------
 
-def _beta(a, b, x):
-    """I_x(a, b) by a continued fraction, that of 1 - I_{1-x}(b, a) where it is the quicker one (DLMF 8.17.4).
-
-    The fraction is (9) of Didonato and Morris, "Algorithm 708", ACM Trans. Math. Softw. 18 (1992).
-    """
-    inside = and_p.bind(and_p.bind(gt(a, 0), lt(a, np.inf)), and_p.bind(gt(b, 0), lt(b, np.inf)))
-    inside = and_p.bind(inside, and_p.bind(gt(x, 0), lt(x, 1)))
-    p, q, z = (select(inside, v, 0.5) for v in (a, b, x))
-    swap = gt(z, div(add(p, 1), add(add(p, q), 2)))
-    p, q, z, w = select(swap, q, p), select(swap, p, q), select(swap, sub(1, z), z), select(swap, z, sub(1, z))
-
+def _beta_tail(p, q, z, w):
+    """(r, s) with I_z(p, q) = exp(r) s, for w = 1 - z, by fraction (9) of Didonato and Morris, "Algorithm 708", ACM Trans.
+    Math. Softw. 18 (1992)."""
     def term(m, p, q, z, w):
         before, after = sub(add(p, mul(m, 2)), 1), add(p, add(mul(m, 2), 1))
         before = select(eq(before, 0), 1, before)       # p = 1 and m = 0, where it divides 0
@@ -282,8 +274,19 @@ def _beta(a, b, x):
     u, v = div(sub(mul(z, q), mul(w, p)), p), div(sub(mul(w, p), mul(z, q)), q)
     main = add(mul(p, _phi(u, mul(div(z, p), total))), mul(q, _phi(v, mul(div(w, q), total))))
     star = sub(_log_star(total), add(_log_star(p), _log_star(q)))
-    density = mul(exp(sub(star, main)), sqrt(mul(mul(p, div(q, total)), 1 / (2 * math.pi))))
-    value = mul(density, continued_fraction(term, p, q, z, w))
+    root = sqrt(mul(mul(p, div(q, total)), 1 / (2 * math.pi)))
+    return sub(star, main), mul(root, continued_fraction(term, p, q, z, w))
+
+
+def _beta(a, b, x):
+    """I_x(a, b), as 1 - I_{1-x}(b, a) where that is the quicker one (DLMF 8.17.4)."""
+    inside = and_p.bind(and_p.bind(gt(a, 0), lt(a, np.inf)), and_p.bind(gt(b, 0), lt(b, np.inf)))
+    inside = and_p.bind(inside, and_p.bind(gt(x, 0), lt(x, 1)))
+    p, q, z = (select(inside, v, 0.5) for v in (a, b, x))
+    swap = gt(z, div(add(p, 1), add(add(p, q), 2)))
+    p, q, z, w = select(swap, q, p), select(swap, p, q), select(swap, sub(1, z), z), select(swap, z, sub(1, z))
+    power, factor = _beta_tail(p, q, z, w)
+    value = mul(exp(power), factor)
     value = select(inside, select(swap, sub(1, value), value), np.nan)
     zero, one = or_p.bind(eq(b, 0), eq(a, np.inf)), or_p.bind(eq(a, 0), eq(b, np.inf))
     value = select(eq(x, 0), 0.0, select(eq(x, 1), 1.0, select(zero, 0.0, select(one, 1.0, value))))

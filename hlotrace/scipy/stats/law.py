@@ -52,12 +52,16 @@ def log1mexp(y):
     return jnp.where(near, jnp.log(-jnp.expm1(-jnp.where(near, y, 0.5))), jnp.log1p(-jnp.exp(-jnp.where(near, 1, y))))
 
 
-def _logarithm(tail, other):
-    """log(tail), which is log(1 - other)."""
+def logarithm(tail, other, far=None, place=None):
+    """log(tail), which is log(1 - other); by `far` where the tail is too small for a number, which is kept at z = place and
+    parameters of 1 elsewhere."""
     def log(z, *parameters):
         t, o = tail(z, *parameters), other(z, *parameters)
-        small = t < 0.5
-        return jnp.where(small, jnp.log(jnp.where(small, t, 1)), jnp.log1p(-jnp.where(small, 0, o)))
+        small, under = t < 0.5, (t < 1e3 * float(jnp.finfo(z.dtype).tiny)) & (far is not None)
+        value = jnp.where(small, jnp.log(jnp.where(small & ~under, t, 1)), jnp.log1p(-jnp.where(small, 0, o)))
+        if far is None:
+            return value
+        return jnp.where(under, far(jnp.where(under, z, place), *[jnp.where(under, p, 1) for p in parameters]), value)
     return log
 
 
@@ -84,8 +88,8 @@ def _complete(law):
         if "log" + tail in forms:
             forms.setdefault(tail, _exp(forms["log" + tail]))
     if "cdf" in forms:
-        forms.setdefault("logcdf", _logarithm(forms["cdf"], forms["sf"]))
-        forms.setdefault("logsf", _logarithm(forms["sf"], forms["cdf"]))
+        forms.setdefault("logcdf", logarithm(forms["cdf"], forms["sf"]))
+        forms.setdefault("logsf", logarithm(forms["sf"], forms["cdf"]))
     return {name: forms[name] for name in FUNCTIONS if name in forms}
 
 

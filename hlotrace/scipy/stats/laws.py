@@ -11,9 +11,10 @@ from ... import lax
 from ... import numpy as jnp
 from ...numpy import where
 from ...primitives.common import np
-from ...primitives.incomplete import _log_star, _phi
+from ...primitives.incomplete import _beta_tail, _fraction, _log_star, _phi, _series
 from .. import special as sp
-from .law import INF, Law, log1mexp
+from ..special.promoting import special
+from .law import INF, Law, log1mexp, logarithm
 
 _LOG_2PI = math.log(2 * math.pi)
 
@@ -174,7 +175,7 @@ def _beta_logpdf(z, a, b):
 def _beta_sf(z, a, b):
     """By the complement while that loses less than rounding 1 - z does."""
     below = sp.betainc(a, b, z)
-    return where(below < 0.75, 1 - below, sp.betainc(b, a, 1 - z))
+    return where(jnp.exp(_beta_logpdf(z, a, b)) > below, 1 - below, sp.betainc(b, a, 1 - z))
 
 
 def _wrapcauchy_logpdf(z, c):
@@ -190,7 +191,34 @@ def _chi2(form):
     return lambda z, df: form(z / 2, df / 2)
 
 
-_GAMMA = {"logpdf": _gamma_logpdf, "cdf": lambda z, a: sp.gammainc(a, z), "sf": lambda z, a: sp.gammaincc(a, z)}
+def _far_gamma(part, sign):
+    """log of P(a, z) by `_series` and sign 1, of Q(a, z) by `_fraction` and sign -1."""
+    def far(z, a):
+        return log_poisson(a, z) + jnp.log(part(a, z))
+
+    def slope(out, z, a):
+        return sign * jnp.exp(_gamma_logpdf(z, a) - out)
+    return special(slope, lambda out, z, a: -lax.random_gamma_grad(a, z) * slope(out, z, a))(far)
+
+
+_GAMMA_TAILS = (lambda z, a: sp.gammainc(a, z)), (lambda z, a: sp.gammaincc(a, z))
+_FAR_GAMMA = _far_gamma(_series, 1), _far_gamma(_fraction, -1)
+_GAMMA = {"logpdf": _gamma_logpdf, "cdf": _GAMMA_TAILS[0], "sf": _GAMMA_TAILS[1],
+          "logcdf": logarithm(*_GAMMA_TAILS, _FAR_GAMMA[0], 0.5), "logsf": logarithm(*_GAMMA_TAILS[::-1], _FAR_GAMMA[1], 2)}
+
+
+@special(lambda out, z, a, b: jnp.exp(_beta_logpdf(z, a, b) - out), None, None)      # `betainc` beside it refuses a and b
+def _far_beta(z, a, b):
+    power, factor = _beta_tail(a, b, z, 1 - z)
+    return power + jnp.log(factor)
+
+
+def _beta_cdf(z, a, b):
+    return sp.betainc(a, b, z)
+
+
+_BETA = {"logpdf": _beta_logpdf, "cdf": _beta_cdf, "sf": _beta_sf, "logcdf": logarithm(_beta_cdf, _beta_sf, _far_beta, 0.5),
+         "logsf": logarithm(_beta_sf, _beta_cdf, lambda z, a, b: _far_beta(1 - z, b, a), 0.5)}
 
 
 # --- counts -----------------------------------------------------------------------------------------------------
@@ -270,8 +298,7 @@ LAWS = {
     "uniform": Law("the uniform law on [0, 1], with loc and scale on [loc, loc + scale]", {
         "logpdf": jnp.zeros_like, "cdf": lambda z: z, "sf": lambda z: 1 - z, "ppf": lambda q: q, "isf": lambda q: 1 - q},
         support=unit),
-    "beta": Law("the beta law, with density x**(a - 1) (1 - x)**(b - 1) / beta(a, b) on [0, 1]", {
-        "logpdf": _beta_logpdf, "cdf": lambda z, a, b: sp.betainc(a, b, z), "sf": _beta_sf}, "a b",
+    "beta": Law("the beta law, with density x**(a - 1) (1 - x)**(b - 1) / beta(a, b) on [0, 1]", _BETA, "a b",
         support=unit, valid=_some),
     "truncnorm": Law("the normal law between bounds, loc + scale a < loc + scale b", {
         "logpdf": _truncnorm_logpdf, "logcdf": _truncated_log(False), "logsf": _truncated_log(True)}, "a b",
