@@ -122,6 +122,7 @@ minval: 0 | -1.
 maxval: 1 | 5
 approximate: False
 s: (4,) | (2, 4)
+rcond: .1 | None
 tree: [1, (2., None)] | {'a': jnp.ones(2), 'b': ()} | 3 | None | [jnp.ones(2), np.ones(3)]
 is_leaf: lambda x: isinstance(x, tuple)
 num_bits: 8""".split("\n"))}
@@ -145,7 +146,8 @@ SWITCH = {"True": ["False"], "False": ["True"]}       # a parameter that is on o
 # What a parameter takes in one function alone.
 OF_ONE = {"map_coordinates": {"order": ["0", "1"]},
           "issubdtype": {"a": ["'float32'", "int"], "b": ["jnp.floating", "'int32'"]},
-          "map": {"f": ["lambda x, *_: x", "jnp.shape"], "rest": ["[1, (2., None)]", "{'a': 1, 'b': ()}"]},
+          **dict.fromkeys(("map", "tree_map"), {"f": ["lambda x, *_: x", "jnp.shape"],
+                                                "rest": ["[1, (2., None)]", "{'a': 1, 'b': ()}"]}),
           "reduce": {"function": ["lambda x, y: x + y"], "initializer": ["1", "None"]},
           "minimize": {"fun": ["lambda x: ((x - 1) ** 2).sum()", "jnp.sum"], "x0": ["jnp.ones(2)", "jnp.array([.5])", "2."],
                        "method": ["'BFGS'", "'a'"], "args": ["()"], "options": ["dict(maxiter=2)"]},
@@ -215,7 +217,8 @@ KNOWN = [(kind, re.compile(pattern, re.DOTALL), why) for kind, pattern, why in (
     ("results", r"\.(log)?pmf\(.*loc=\.5", "counts that are not whole"),
     ("accepts", r"(norm|ndtri?|log_ndtr)\b.*dtype=\w+ is not supported", "narrow floats and integers: differences.py"),
     ("results", r"special\.(exp1|expi|expn|loggamma|sici|spence)\(.*in JAX \[(nan ?)+\]", "limits: differences.py"),
-    ("results", r"(rel_entr|kl_div|wrapcauchy\.\w+)\(.*np\.nan.*    \[nan\], in JAX \[(inf|0\.)\]", "NaN stays NaN"),
+    ("results", r"(rel_entr|kl_div|wrapcauchy\.\w+|truncnorm\.\w+)\(.*np\.nan.*    \[(nan ?)+\], in JAX \[(inf|[0. ]+)\]",
+     "NaN stays NaN"),
     ("results", r"special\.hyp1f1\(.*np\.inf", "poles and infinite parameters"),
     ("accepts", r"JAX raises TimeoutError", "where JAX is slow"),
     ("raises", r"multivariate_normal.*ShapeError", "a matrix for the variance of a number"),
