@@ -54,6 +54,7 @@ class Primitive:
     TypeError for any other keyword, and for a platform that is not known.  The rule of platform None is for every other one.
     """
     __slots__ = ("name", "multiple_results", *RULES, *FACTS, *TRAITS, "__weakref__")
+    call_primitive = map_primitive = False      # as JAX's `jit`: what programs they hold is a parameter, not an operand
 
     def __init__(self, name, *, multiple_results=False, **given):
         self.name = name
