@@ -159,7 +159,7 @@ def test_what_libraries_know_compiled_functions_by():
     (call,) = jax.make_jaxpr(f)(1.0).eqns
     assert not call.primitive.call_primitive and not call.primitive.map_primitive and "jaxpr" in call.params
     assert str(inspect.signature(f, follow_wrapped=False)) == "(x, *, y=2)"
-    assert type(f).__name__ == "PjitFunction" and all("api_boundary" in t(f).__globals__ for t in (jax.vmap, jax.grad))
+    assert "PjitFunction" in str(type(f)) and all("api_boundary" in t(f).__globals__ for t in (jax.vmap, jax.grad))
 
 
 def test_classes_that_stand_for_arrays():

@@ -27,6 +27,7 @@ def test_right_derivatives_pass():
         check_grads(jnp.sin, (np.float64(0.3),), 3, modes=["rev"], atol=1e-7, rtol=1e-7, eps=1e-5)
     check_grads(lambda x: x.astype("int32"), (np.float32(1.5),), 2)
     check_grads(lambda x: jnp.sin(200 * x), (np.float32(0.3),), 1)      # bends too much for the first step
+    check_grads(lambda x: 1e5 + x * x, (np.float32(0.3),), 1)           # differences of rounded values
 
 
 @pytest.mark.parametrize(("modes", "words"), [

@@ -18,7 +18,8 @@ def check_grads(f, args, order, modes=("fwd", "rev"), atol=None, rtol=None, eps=
 
     order: 1 checks the first derivatives, n also those of the derivatives, n deep.
     modes: "fwd" checks jvp, "rev" vjp; one of them or several.
-    atol, rtol: how far derivatives may be off, by the dtype unless given: 2e-3 for float32, 1e-5 for float64.
+    atol, rtol: how far derivatives may be off, by the dtype unless given: 2e-3 for float32, 1e-5 for float64.  What large
+    values lose to rounding, in a difference over the step, is allowed besides.
     eps: the size of the step, 1e-4 unless given, and more for floats narrower than 64 bits; then also a fifth of it, where
     the first finds a fault.
     Integers among the arguments stay as they are.  Directions are random, the same in each call.  The error says which
@@ -102,8 +103,8 @@ def _check_jvp(f, f_jvp, args, atol, rtol, eps, where):
     want = _differences(f, args, change, eps)
     paths = tree.leaf_paths(values, prefix="the result")
     for path, value, got, expected in zip(paths, *map(tree.tree_leaves, (values, moved, want)), strict=True):
-        _compare(f"{where}: the derivative of {path}", got, expected, _tolerances(atol, rtol, value, args),
-                 "is not what differences give")
+        _compare(f"{where}: the derivative of {path}", got, expected,
+                 (*_tolerances(atol, rtol, value, args), _rounding(value, eps)), "is not what differences give")
 
 
 @_at_steps
@@ -112,7 +113,9 @@ def _check_vjp(f, f_vjp, args, atol, rtol, eps, where):
     _check_values(f(*args), values, where)
     weights, change = _directions(values, 1), _directions(args)
     back = tuple(pull(weights))
-    how = _tolerances(atol, rtol, values, args)
+    rounding = sum(_rounding(x, eps) * np.sum(np.abs(w).astype(float))
+                   for x, w in zip(*map(tree.tree_leaves, (values, weights))) if _moves(x))
+    how = (*_tolerances(atol, rtol, values, args), rounding)
     along = _dot(weights, _differences(f, args, change, eps))
     if _near(_dot(back, change), along, how):
         return
@@ -130,8 +133,8 @@ def _check_values(want, got, where):
         raise AssertionError(f"{where}: f gives {tree.tree_structure(want)}, its derivative's values are "
                              f"{tree.tree_structure(got)}")
     for path, w, g in zip(tree.leaf_paths(want, prefix="the result"), tree.tree_leaves(want), tree.tree_leaves(got)):
-        _compare(f"{where}: the value of {path} beside the derivative", g, np.asarray(w), _tolerances(None, None, w, ()),
-                 "is not that of f")
+        _compare(f"{where}: the value of {path} beside the derivative", g, np.asarray(w),
+                 (*_tolerances(None, None, w, ()), 0), "is not that of f")
 
 
 def _compare(what, got, want, how, words):
@@ -150,13 +153,21 @@ def _compare(what, got, want, how, words):
 def _near(got, want, how):
     got = np.asarray(got)
     return got.dtype == dtypes.float0 or got.shape == np.shape(want) and np.allclose(
-        got.astype(_wide(got)), want, atol=how[0], rtol=how[1], equal_nan=True)
+        got.astype(_wide(got)), want, atol=how[0] + how[2], rtol=how[1], equal_nan=True)
 
 
 def _tolerances(atol, rtol, values, args):
     """(atol, rtol), those not given as the roughest dtype of the values and arguments allows."""
     rough = max([_TOLERANCE.get(aval_of(x).dtype.name, 0) for x in tree.tree_leaves((values, args))], default=0)
     return rough if atol is None else atol, rough if rtol is None else rtol
+
+
+def _rounding(value, eps):
+    """How far the rounding of values like these, to their dtype, may bring a difference of two over `eps`."""
+    if not _moves(value):
+        return 0
+    value = np.asarray(value)
+    return 2 * dtypes.finfo(value.dtype).eps.astype(float) * np.max(np.abs(value), initial=0).astype(float) / eps
 
 
 def _wide(x):

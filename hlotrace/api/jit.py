@@ -431,7 +431,7 @@ class JitFunction:
         return inspect.signature(self._fun)
 
 
-JitFunction.__name__ = "PjitFunction"       # as jaxlib's: libraries know by it what is compiled
+JitFunction.__name__ = JitFunction.__qualname__ = "PjitFunction"       # as jaxlib's: libraries know by it what is compiled
 
 
 class Inline(enum.Enum):
