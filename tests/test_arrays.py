@@ -78,6 +78,9 @@ def test_float0():
     g = jax.grad(lambda x, i: x * i, 1, allow_int=True)(2.0, 3)
     for z in (g, jax.jit(lambda: g)(), jax.jit(lambda x: x)(g), pickle.loads(pickle.dumps(jax.jit(lambda: g)()))):
         assert z.dtype == jax.dtypes.float0 and z.shape == () and np.asarray(z).dtype == jax.dtypes.float0
+    z = jax.jit(lambda: jnp.zeros(2, jax.dtypes.float0))()
+    for found, want in (z == z, True), (z != z, False), (np.zeros(2, jax.dtypes.float0) == z, True):
+        assert np.asarray(found).tolist() == [want, want]
 
 
 # --- text -------------------------------------------------------------------------------------------------------

@@ -228,3 +228,9 @@ def test_effects_happen_in_both_passes():
     jax.grad(jax.checkpoint(f, policy=policies.save_only_these_names("s")))(2.0)
     jax.effects_barrier()
     assert seen == [2.0, 2.0]
+
+
+def test_static_arguments_that_are_not_hashable():
+    f = jax.checkpoint(lambda scales, x: jnp.sin(x) * scales["a"], static_argnums=0)
+    for scale in 2, 3:
+        same(jax.grad(f, 1)({"a": scale}, 0.0), scale * 1.0)

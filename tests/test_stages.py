@@ -108,6 +108,7 @@ def test_transformed_functions():
 def test_eval_shape_and_make_jaxpr():
     assert jax.eval_shape(lambda x, y={"a": 1}: (x @ x.T, y), X) == (
         S((2, 2), jnp.float32), {"a": S((), jnp.int32, weak_type=True)})
+    assert jax.eval_shape(lambda x: (S((3,), "int8"), x), X) == (S((3,), jnp.int8), S(X.shape, X.dtype))
     jaxpr, shape = jax.make_jaxpr(lambda x, n: {"a": x * n}, static_argnums=1, return_shape=True)(2.0, 3)
     assert [e.primitive.name for e in jaxpr.eqns] == ["mul"] and "mul" in str(jaxpr)
     assert shape == {"a": S((), jnp.float32, weak_type=True)}

@@ -19,7 +19,7 @@ def checkpoint(fun=None, *, prevent_cse=True, policy=None, static_argnums=(), st
         has a bool for each positional argument, or a pytree of them.
       policy: one of `checkpoint_policies`, or any function `policy(prim, *avals, **params)`: whether the results of an
         operation may be kept.  Gives a bool, or `Saveable`, `Recompute` or `Offloadable` of `ad_checkpoint`.
-      static_argnums, static_argnames: arguments that are hashable Python values.
+      static_argnums, static_argnames: arguments that are Python values; with those not hashable it is traced each time.
 
     Without `fun`, a decorator.  Values and derivatives are those of `fun`; only what is kept between the passes changes.
 

@@ -89,7 +89,8 @@ class FlatFunction:
         outs, self.out_tree = tree.tree_flatten(result)
         for x in outs:
             if not is_arraylike(x):
-                self._refuse_output(outs)
+                outs = self._types_only(outs)
+                break
         return [*outs, *aux] if aux else outs
 
     def arguments(self, leaves):
@@ -147,6 +148,14 @@ class FlatFunction:
         path = tree.leaf_paths(self.out_tree)[i]
         return f"output{path}" if path else "the output"
 
+    def _types_only(self, outs):
+        """`outs`; where types alone are asked for, a ShapeDtypeStruct is a further input.  TypeError for other values."""
+        if self.what == "eval_shape":
+            outs = [x if is_arraylike(x) or type(x) is Ref or not hasattr(x, "shape") else state.trace.input(abstract(x))
+                    for x in outs]
+        self._refuse_output(outs)
+        return outs
+
     def _refuse_output(self, outs):
         for i, x in enumerate(outs):
             if type(x) is Ref:
@@ -165,8 +174,14 @@ class FlatFunction:
         return Traced(jaxpr, self.in_tree, self.out_tree)
 
     def kept(self, owner, kind, avals, name=None):
-        """As `trace`; kept for the next call with the same function, `owner`, of which `fun` may be some kind of wrapper."""
-        table, key = _traces.of(owner, kind), (self.in_tree, tuple(avals), static_key(self.statics, self))
+        """As `trace`; kept for the next call with the same function, `owner`, of which `fun` may be some kind of wrapper.
+
+        Where a static argument is not hashable, it is traced each time.
+        """
+        try:
+            table, key = _traces.of(owner, kind), (self.in_tree, tuple(avals), static_key(self.statics, self))
+        except ValueError:
+            return self.trace(avals, name)
         traced = table.get(key)
         if traced is None or not is_current(traced.jaxpr):
             traced = self.trace(avals, name)

@@ -147,7 +147,7 @@ def canonical_shape(shape, what="shape"):
 
 
 def kind_of(dtype):
-    """f float, c complex, i signed, u unsigned, b bool, k PRNG key; ? for others."""
+    """f float, c complex, i signed, u unsigned, b bool, k PRNG key, 0 float0; ? for others."""
     if dtypes.is_float(dtype):
         return "f"
     if dtypes.is_complex(dtype):
@@ -156,6 +156,8 @@ def kind_of(dtype):
         return "b"
     if dtypes.is_integer(dtype):
         return "u" if dtypes.is_unsigned(dtype) else "i"
+    if dtype == dtypes.float0:
+        return "0"
     return "k" if dtypes.is_extended(dtype) and dtype.mlir is None else "?"
 
 

@@ -10,7 +10,7 @@ from .common import ShapedArray, aval_of, dtype_of, dtypes, is_linear, kind_of, 
 from .shape import Mapped, broadcast_in_dim, full, instantiate
 
 _KINDS = {"f": "floating point", "c": "complex", "i": "signed integer", "u": "unsigned integer", "b": "boolean",
-          "k": "PRNG key"}
+          "k": "PRNG key", "0": "float0"}
 
 
 def elementwise_shape(name, avals):
@@ -472,8 +472,8 @@ def _compare(name, direction, kinds, total=False):
     return elementwise(name, f"stablehlo.compare {direction}", kinds, result=lambda dtype: dtypes.bool_, lower=lower)
 
 
-eq_p = _compare("eq", "EQ", "fciubk")
-ne_p = _compare("ne", "NE", "fciubk")
+eq_p = _compare("eq", "EQ", "fciubk0")
+ne_p = _compare("ne", "NE", "fciubk0")
 lt_p = _compare("lt", "LT", "fiub")
 le_p = _compare("le", "LE", "fiub")
 gt_p = _compare("gt", "GT", "fiub")

@@ -40,6 +40,7 @@ class KeyDType(dtypes.ExtendedDType):
     fold_in(words, data) those of others, random_bits(words, bit_width=, shape=) makes random words.
     """
     physical_dtype = U32
+    type = dtypes.prng_key
 
     def __init__(self, impl, tag, key_shape, seed, split, random_bits, fold_in):
         self.impl, self.name, self.physical_shape = impl, f"key<{tag}>", key_shape
