@@ -110,3 +110,10 @@ def test_a_known_initial_value_stays_known_under_jit(start):
     x = np.arange(3, dtype=np.float32)
     assert [eqn.primitive.name for eqn in jax.make_jaxpr(f)(x).eqns] == ["reduce_window_sum", "reduce_sum"]
     assert jax.jit(jax.grad(lambda x: f(x)[0] @ np.float32([1, 10])))(x).tolist() == [1, 11, 10]
+
+
+def test_an_infinite_start_is_the_end_of_integers():
+    for dtype, low, high in ("int32", -2, 3), ("uint8", 0, 3), ("bool", False, True):
+        x = np.array([high, low, low, high], dtype)
+        for init, combine, want in (-np.inf, lax.max, high), (f32(np.inf), lax.min, low):
+            same(lax.reduce_window(x, init, combine, (2,), (2,), "VALID"), np.array([want, want], dtype))

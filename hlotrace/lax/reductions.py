@@ -134,10 +134,14 @@ def _prepare(name, operands, init_values, computation):
 
 
 def _initial(init, dtype):
-    """An initial value of this dtype.  One that is known stays known while a program is traced."""
+    """An initial value of this dtype, infinities as its ends.  One that is known stays known while a program is traced."""
     if isinstance(init, Tracer):
         return convert(init, dtype)
-    return np.asarray(init, aval_of(init).dtype).astype(dtype)[()]
+    value = np.asarray(init, aval_of(init).dtype)
+    if not dtypes.is_inexact(dtype) and dtypes.is_float(value.dtype) and np.isinf(value):
+        ends = (False, True) if dtypes.is_bool(dtype) else (dtypes.iinfo(dtype).min, dtypes.iinfo(dtype).max)
+        value = np.asarray(ends[int(value > 0)])
+    return value.astype(dtype)[()]
 
 
 def _is_identity(init, identity):
