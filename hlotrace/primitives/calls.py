@@ -184,6 +184,11 @@ def _custom_jvp(primals, tangents, *, rule, name, num_consts=0, **_):
     return outs, [None if no_tangent(t) else t for t in out_tangents]
 
 
+def _custom_jvp_transpose(cts, *args, jaxpr, **_):
+    """Of the function itself: where it is transposed, it is linear, and has no use for a derivative of its own."""
+    return transpose_call(cts, args, jaxpr, lambda program, operands: state.trace.splice(program, operands))
+
+
 def _custom_jvp_thread(states, values, args, *, rule, **params):
     fun, operands, params = _threaded(states, values, args, **params)
     n = len(states)
@@ -202,6 +207,7 @@ def _threaded(states, values, args, *, jaxpr, num_consts, **params):
 
 custom_jvp_call_p = Holder("custom_jvp_call", multiple_results=True, axis_names=_axis_names, typ=_custom_typ,
                            thread=_custom_jvp_thread, lower=inline, jvp=_custom_jvp, evaluate=_run, stage=_stage,
+                           transpose=_custom_jvp_transpose,
                            batch=_custom_batch(lambda: custom_jvp_call_p, _map_jvp_rule))
 
 

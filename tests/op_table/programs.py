@@ -177,6 +177,8 @@ product_backwards.defvjp(lambda x, y: (mul(sin(x), y), (x, y)),
 
 row("custom_jvp_call", product, lambda x, y: np.sin(x) * y, X, Y, bad=[
     (lambda: hlotrace.custom_jvp(sin)(X), AttributeError, "No JVP defined")])
+row("custom_jvp_call", lambda x, y: hlotrace.linear_transpose(lambda y: product(x, y), y)(y)[0], lambda x, y: np.sin(x) * y,
+    X, Y, variant="transpose")
 row("custom_vjp_call", product_backwards, lambda x, y: np.sin(x) * y, X, Y, derivative="reverse", bad=[
     (lambda: hlotrace.jvp(product_backwards, (X, X), (X, X)), TypeError, "can't apply forward-mode differentiation"),
     (lambda: hlotrace.custom_vjp(sin)(X), AttributeError, "No VJP defined")])
