@@ -100,7 +100,7 @@ def test_key_arrays_join_and_print():
         assert joined.dtype == KEYS.dtype
         np.testing.assert_array_equal(random.key_data(joined), WORDS)
     assert (KEYS.shape, str(KEYS.dtype), random.key_impl(KEYS)) == ((2, 3), "key<fry>", "threefry2x32")
-    assert KEYS.dtype.type is jax.dtypes.prng_key
+    assert KEYS.dtype.type is hlotrace.dtypes.prng_key
     assert repr(random.key(3)) == "Array((), dtype=key<fry>) overlaying:\n[0 3]"
     assert hlotrace.dtypes.issubdtype(KEYS.dtype, hlotrace.dtypes.prng_key)
     np.testing.assert_array_equal(random.key_data(random.wrap_key_data(WORDS)), WORDS)
