@@ -47,8 +47,8 @@ def objection(module: str, target: str) -> str | None:
         if not inside(module, "hlotrace.runtime"):
             return "only hlotrace/runtime imports jaxlib"
     elif root == "absl":
-        if not inside(module, "hlotrace.tools"):
-            return "only hlotrace/tools imports absl"
+        if not inside(module, "hlotrace.tools") and module != "hlotrace.core.flags":
+            return "only hlotrace/tools and core/flags.py import absl"
     elif root not in THIRD_PARTY and root not in sys.stdlib_module_names:
         return "the library stands on jaxlib, numpy and ml_dtypes alone"
     return None
@@ -192,7 +192,7 @@ LOCAL_IMPORTS = {
         hlotrace.api.laid: hlotrace.api.shardings
         hlotrace.api.stages: hlotrace.api.shardings hlotrace.runtime.layouts hlotrace.sharding.layout hlotrace.sharding.spec
         hlotrace.api.misc: hlotrace.api.shardings hlotrace.sharding.mesh hlotrace.sharding.named hlotrace.sharding.spec
-        hlotrace.core.config: hlotrace.core.other_options
+        hlotrace.core.config: hlotrace.core.flags hlotrace.core.other_options
         hlotrace.core.errors: difflib
         hlotrace.core.importing: importlib.util
         hlotrace.core.missing: hlotrace.core.missing_names
@@ -344,7 +344,7 @@ def test_importing_the_library_loads_nothing_but_its_dependencies(names, tmp_pat
     """With every package of the test environment installed, and a jax planted in front of them."""
     (tmp_path / "jax").mkdir()
     (tmp_path / "jax" / "__init__.py").touch()
-    modules = [name for name in library() if not inside(name, "hlotrace.tools")]
+    modules = [name for name in library() if not inside(name, "hlotrace.tools") and name != "hlotrace.core.flags"]
     # The MLIR bindings of jaxlib, which importing hlotrace does not load, use it on Python 3.11 where it is installed.
     allowed = THIRD_PARTY if names == "hlotrace" else THIRD_PARTY | {"typing_extensions"}
     program = f"""

@@ -131,3 +131,24 @@ def test_an_option_is_as_before_after_a_block_whatever_ends_it(option, value):
         assert jax.config.read(option) == value
         raise KeyError
     assert (jax.config.read(option), state.trace_key) == before
+
+
+def test_options_on_the_command_line():
+    program = """
+import hlotrace as jax, sys
+jax.config.parse_flags_with_absl()
+options = "jax_enable_x64 jax_numpy_rank_promotion jax_threefry_partitionable jax_debug_nans".split()
+print(*map(jax.config.read, options))
+jax.config.config_with_absl()       # the flags are there already
+from absl import app
+app.run(lambda argv: print(argv[1:], *map(jax.config.read, options)))
+"""
+    first = ["--jax_enable_x64", "--jax_numpy_rank_promotion=raise"]
+    later = ["--nojax_threefry_partitionable", "--jax_debug_nans=1"]
+    def run(*words):
+        return subprocess.run([sys.executable, "-c", program, *words], capture_output=True, text=True)
+    for words, said in [([*first, "a", *later], "True raise False True\n['a'] True raise False True\n"),
+                        ([*first, "--", *later], f"True raise True False\n{later} True raise True False\n"),
+                        ([], "False allow True False\n[] False allow True False\n")]:
+        assert run(*words).stdout == said
+    assert "jax_numpy_rank_promotion: 'perhaps' is not one of" in run("--jax_numpy_rank_promotion=perhaps").stderr

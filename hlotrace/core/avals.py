@@ -19,11 +19,12 @@ class ShapedArray:
     """The type of an array: `shape` (tuple of int), `dtype` (np.dtype or ExtendedDType), `weak_type` (bool), `vma`.
 
     A weak type comes from a Python scalar and gives way in promotion.  `vma`, a frozenset of names, are the manual axes
-    of a `shard_map` along which the devices hold different values.
+    of a `shard_map` along which the devices hold different values.  `sharding` is taken as JAX's type takes it, and says
+    nothing: what is traced has that of the mesh in use (see `typeof`).
     """
     __slots__ = ("shape", "dtype", "weak_type", "vma", "ndim", "size", "mlir", "__weakref__")
 
-    def __new__(cls, shape, dtype, weak_type=False, vma=frozenset()):
+    def __new__(cls, shape, dtype, weak_type=False, vma=frozenset(), *, sharding=None):
         key = (shape, dtype, weak_type, vma)
         try:
             return _interned[key]

@@ -340,6 +340,16 @@ class Config:
     def read(self, name):
         return getattr(self, name)
 
+    def config_with_absl(self):
+        """Let `absl.app.run(main)` read options from the command line: `--jax_enable_x64`, `--jax_platforms=cpu`."""
+        from . import flags  # absl is imported where a program uses it
+        flags.define(self)
+
+    def parse_flags_with_absl(self):
+        """Set the options that stand on the command line, for programs that do not call `absl.app.run`."""
+        from . import flags
+        flags.parse(self)
+
     def __getattr__(self, name):
         if state.overrides is not None and name in state.overrides:
             return state.overrides[name]

@@ -9,8 +9,6 @@ NAMES = {       # a module, as "numpy", or "Array": names
         "map zip"),
     "experimental": (
         "EArray primal_tangent_dtype"),
-    "experimental.colocated_python": (
-        "colocated_cpu_devices colocated_python colocated_python_class"),
     "experimental.custom_partitioning": (
         "custom_partitioning_p"),
     "experimental.hijax": (

@@ -3,6 +3,7 @@ from ..api.callbacks import io_callback
 from ..api.contexts import enable_x64
 from ..core.public import offer as _offer
 
-_offer(globals(), homes={"": "checkify compilation_cache compute_on custom_partitioning fused jet key_reuse layout "
-                             "mesh_utils multihost_utils ode pjit random rnn roofline scheduling_groups "
-                             "serialize_executable shard_alike shard_map sparse topologies xla_metadata"})
+_offer(globals(), homes={"": "array_serialization checkify colocated_python compilation_cache compute_on "
+                             "custom_partitioning fused hijax jet key_reuse layout mesh_utils multihost_utils ode pjit "
+                             "random rnn roofline scheduling_groups serialize_executable shard_alike shard_map sparse "
+                             "topologies xla_metadata"})

@@ -30,7 +30,7 @@ JaxRuntimeError = _jax.JaxRuntimeError
 ArrayImpl = _jax.ArrayImpl
 Device, DeviceList = _jax.Device, _jax.DeviceList
 CompileOptions = _jax.CompileOptions
-Client, mlir = _jax.Client, _jax.mlir
+Client, mlir, ifrt_programs = _jax.Client, _jax.mlir, _jax.ifrt_programs
 HostBufferSemantics = _jax.HostBufferSemantics
 
 # XLA's CPU backend of 0.12 counts by 16 elements in 32 bits: a loop over more ends the process, or leaves some out.

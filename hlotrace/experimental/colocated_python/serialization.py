@@ -1,0 +1,7 @@
+"""What functions that go to other hosts are made of.  Here none goes: see `colocated_python`."""
+from ...core.public import offer
+from ...runtime.binding import DeviceList
+
+__all__ = ["DeviceList"]
+
+offer(globals())
