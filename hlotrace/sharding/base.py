@@ -90,6 +90,10 @@ class Sharding:
     def num_devices(self):
         return len(self._devices)
 
+    # JAX's names, which Orbax reads
+    _device_assignment = property(lambda self: self._devices)
+    _addressable_device_assignment = property(lambda self: tuple(filter(is_local, self._devices)))
+
     def shard_shape(self, global_shape):
         """The shape of each device's part.  Raises ValueError where a dimension does not divide evenly."""
         shape = tuple(global_shape)
