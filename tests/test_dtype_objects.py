@@ -59,6 +59,7 @@ def test_questions_about_dtypes():
     assert jnp.issubdtype(jnp.bfloat16, jnp.floating) and jnp.issubdtype("int4", jnp.integer)
     assert jnp.issubdtype(np.floating, np.inexact) and not jnp.issubdtype(np.inexact, np.floating)
     assert jnp.issubdtype(jnp.ones(1), jnp.float32) and not jnp.issubdtype(jnp.float32, float)
+    assert jnp.issubdtype(None, jnp.floating) and not jax.dtypes.issubdtype(None, jax.dtypes.prng_key)      # float64
     for kind in (int, float, complex):      # of 64 bits, whatever arrays have
         assert jax.dtypes.issubdtype(kind, kind) and jax.dtypes.issubdtype(kind, np.dtype(kind))
         assert not jax.dtypes.issubdtype(kind, jnp.ones(1, kind).dtype) and not jnp.issubdtype(jnp.ones(1, kind), kind)

@@ -86,7 +86,8 @@ def issubdtype(arg1, arg2):
     >>> jnp.issubdtype(jax.random.key(0).dtype, jax.dtypes.prng_key)
     True
     """
-    arg1, arg2 = (np.dtype(t) if _is_weak(t) else t for t in (arg1, arg2))      # of 64 bits, whatever arrays have
+    # 64 bits, whatever arrays have; None is float64, as for NumPy
+    arg1, arg2 = (np.dtype(t) if t is None or _is_weak(t) else t for t in (arg1, arg2))
     if arg1 in _ABSTRACT:
         return isinstance(arg2, type) and issubclass(arg1, arg2)
     return dtypes.issubdtype(as_dtype(arg1), arg2)
