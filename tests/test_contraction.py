@@ -114,6 +114,9 @@ def test_einsum_with_a_product_that_is_none():
     twice = jnp.einsum("ij,jk", a, b, _dot_general=lambda *args, **options: 2 * hlotrace.lax.dot_general(
         *args, **options))
     np.testing.assert_array_equal(twice, 2 * a @ b)
+    told = jnp.einsum("ij,jk", a, b, _dot_general=lambda *args, preferred_element_type, **options: hlotrace.lax.dot_general(
+        *[x.astype("float8_e4m3fn") for x in args[:2]], args[2], preferred_element_type=preferred_element_type))
+    assert told.dtype == a.dtype        # what is computed in fewer bits is given in the operands' dtype
     with pytest.raises(TypeError, match="_dot_general is a function that is called as lax.dot_general is, got 3"):
         jnp.einsum("ij,jk", a, b, _dot_general=3)
 

@@ -246,3 +246,37 @@ def test_constants_of_programs_keep_every_bit(dtype):
     for x, want in zip(found, arrays, strict=True):
         assert x.dtype == want.dtype and x.shape == want.shape
         assert np.asarray(x).tobytes() == want.tobytes(), want
+
+
+def test_what_gives_an_array_is_an_operand():
+    """Objects with __jax_array__, as Flax's variables are; those that are pytrees too hold tracers in compiled functions."""
+    @hlotrace.tree_util.register_pytree_node_class
+    class Variable:
+        def __init__(self, value):
+            self.value = value
+
+        def __jax_array__(self):
+            return self.value
+
+        def __call__(self):
+            raise AssertionError
+
+        def tree_flatten(self):
+            return (self.value,), None
+
+        tree_unflatten = classmethod(lambda cls, _, values: cls(*values))
+    class Plain(Variable):
+        pass
+    x, twos = jnp.arange(3.), np.array([2., 2, 2], np.float32)
+    functions = [lambda v: x + v, lambda v: x == v, lambda v: 3 - x * v, lambda v: x @ v, lambda v: x ** v, jnp.sin,
+                 lambda v: jnp.dot(x, v), lambda v: jnp.matmul(v, x), lambda v: jnp.add(v, v), jnp.sum, jnp.isnan,
+                 lambda v: jnp.where(True, v, 0), lambda v: jnp.stack([v, v]), lambda v: jnp.einsum("i,i", x, v),
+                 lambda v: jnp.clip(v, max=1), jnp.zeros_like, jnp.shape, lambda v: jnp.concatenate((x, v)),
+                 hlotrace.nn.relu, lambda v: x.at[:].add(v), lambda v: jnp.reshape(v, (1, 3))]
+    for kind in Variable, Plain:
+        for function in functions:
+            np.testing.assert_array_equal(function(kind(jnp.asarray(twos))), want := function(twos))
+            np.testing.assert_array_equal(hlotrace.jit(lambda v, f=function, k=kind: f(k(v)))(twos), want)
+    assert (x + Plain(2.)).tolist() == [2, 3, 4] and (hlotrace.grad(lambda x: jnp.dot(x, Plain(x)))(x) == 2 * x).all()
+    with pytest.raises(TypeError, match="dot requires ndarray or scalar arguments, got <class 'object'> at position 1"):
+        jnp.dot(x, object())

@@ -8,7 +8,7 @@ import functools
 from ..core import tree
 from ..core.array import Array
 from ..core.avals import is_arraylike
-from ..core.boundary import leave
+from ..core.boundary import HoldsArray, arrays_of, leave
 from ..core.config import scoped, state
 from ..core.jaxpr import close
 from ..core.kept import Kept
@@ -37,6 +37,8 @@ def composite(fun=None, *, static=()):
                 compiled = JitFunction(fun, static_argnames=static, inline=True)
                 compiled.explained = False
             return compiled(*args, **kwargs)
+        except HoldsArray:
+            return call(*arrays_of(args), **arrays_of(kwargs))
         except Exception as error:
             leave(error, call.called, args, kwargs)
             raise

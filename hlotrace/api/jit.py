@@ -177,6 +177,7 @@ class JitFunction:
 
     def _call(self, args, kwargs, quick):
         """Any call.  Where its arguments and its program are simple it is found under the key `quick` next time."""
+        given = args, kwargs
         if self._has_statics:
             args, kwargs, statics = self._split_statics(args, kwargs)
         else:
@@ -187,6 +188,8 @@ class JitFunction:
         except TypeError:
             if Ref in map(type, leaves):
                 return self._call_with_refs(args, kwargs, leaves, in_tree, statics)
+            if self._inline:
+                self._fun(*given[0], **given[1])      # a function of the library words it better
             self._raise_bad_argument(args, kwargs, leaves)
             raise
         if state.trace is not EVAL or state.disable_jit:
@@ -370,8 +373,6 @@ class JitFunction:
         return traced.out_tree.unflatten(constrained(results, outs, self._name))
 
     def _raise_bad_argument(self, args, kwargs, leaves):
-        if self._inline:
-            self._fun(*args, **kwargs)      # a function of the library words it better
         for leaf, path in zip(leaves, tree.arg_paths(self._fun, args, kwargs)):
             if not is_arraylike(leaf):
                 raise TypeError(f"jit of {self._name}: {not_an_array(leaf, path, mend(path))}") from None

@@ -20,6 +20,7 @@ import numpy as np
 from . import config as options
 from . import source
 from .array import Array
+from .avals import is_arraylike
 from .config import Config, config
 from .errors import did_you_mean
 
@@ -44,11 +45,26 @@ def boundary(function, called=None, method=False):
     def call(*args, **kwargs):
         try:
             return function(*args, **kwargs)
+        except HoldsArray:
+            return call(*arrays_of(args), **arrays_of(kwargs))
         except Exception as error:
             leave(error, call.called, args[method:], kwargs)
             raise
     call.called, call.inner = function.__name__ if called is None else called, function
     return call
+
+
+class HoldsArray(TypeError):
+    """Raised for an argument that is no array but gives one, by `__jax_array__`: the call is made again with that."""
+
+
+def arrays_of(value):
+    """`value` with the arrays of what has `__jax_array__`, also in lists, tuples and dicts."""
+    if type(value) in (list, tuple):
+        return type(value)(map(arrays_of, value))
+    if type(value) is dict:
+        return {key: arrays_of(one) for key, one in value.items()}
+    return value.__jax_array__() if hasattr(value, "__jax_array__") and not is_arraylike(value) else value
 
 
 def folded(function):

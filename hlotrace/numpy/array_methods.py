@@ -40,6 +40,8 @@ def _operator(function, name, symbol):
         try:
             if isinstance(other, _OPERANDS):
                 return function(self, other)
+            if hasattr(other, "__jax_array__"):
+                return function(self, other.__jax_array__())
             return _foreign(self, other, symbol)
         except Exception as error:
             leave(error, symbol, (self, other))
@@ -53,6 +55,8 @@ def _reflected(function, name, symbol):
         try:
             if isinstance(other, _OPERANDS):
                 return function(other, self)
+            if hasattr(other, "__jax_array__"):
+                return function(other.__jax_array__(), self)
             return _foreign(other, self, symbol)
         except Exception as error:
             leave(error, symbol, (other, self))

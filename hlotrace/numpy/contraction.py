@@ -18,7 +18,15 @@ from ..primitives.precision import canonical_precision
 from ..primitives.reduce import reduce_or_p
 from ..primitives.shape import move_axis, reduce_sum, reshape, squeeze_p, transpose
 from ..primitives.slicing import concatenate_p, pad_p, rev_p, slice_p
-from .util import broadcast_shapes, broadcast_to_shape, check_arraylike, ndim, promote_dtypes, promote_dtypes_inexact
+from .util import (
+    broadcast_shapes,
+    broadcast_to_shape,
+    check_arraylike,
+    ndim,
+    promote_dtypes,
+    promote_dtypes_inexact,
+    result_type,
+)
 from .util import shape as shape_of
 
 _LETTERS = string.ascii_letters
@@ -434,6 +442,8 @@ def einsum(subscripts, /, *operands, out=None, optimize="auto", precision=None, 
     if _dot_general is not None:
         if not callable(_dot_general):
             raise TypeError(f"einsum: _dot_general is a function that is called as lax.dot_general is, got {_dot_general!r}")
+        if preferred_element_type is None:      # what it computes in may be narrower
+            preferred_element_type = result_type(*operands)
         result = _einsum.__wrapped__(operands, inputs, out, path, precision, preferred_element_type, _dot_general)
     else:
         result = _einsum(tuple(operands), inputs, out, path, canonical_precision(precision), preferred_element_type)

@@ -18,7 +18,7 @@ from ..api.laid import laid
 from ..core import dtypes, errors, source
 from ..core.array import Array
 from ..core.avals import aval_of, is_arraylike
-from ..core.boundary import boundaries
+from ..core.boundary import arrays_of, boundaries
 from ..core.config import state
 from ..core.dimension import Dimension, largest, max_dim, min_dim, surely
 from ..core.trace import Tracer
@@ -537,6 +537,7 @@ def all_inside(shape, entries):
 
 def update(x, index, y, operation, *, indices_are_sorted=False, unique_indices=False, mode=None, wrap=True):
     """`x.at[index].<operation>(y)` for the operations that are a scatter."""
+    y = arrays_of(y)
     _check_cast(operation, aval_of(x), aval_of(y))
     shape = x.shape
     entries = expand(shape, index, wrap, mode is None)

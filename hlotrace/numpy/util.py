@@ -4,6 +4,7 @@ import warnings
 from ..core import dtypes, source
 from ..core.array import Array
 from ..core.avals import aval_of, is_arraylike
+from ..core.boundary import HoldsArray
 from ..core.config import config
 from ..core.dimension import Dimension
 from ..lax.shapes import broadcast_shapes
@@ -18,6 +19,8 @@ def check_arraylike(name, *args):
     """TypeError for an argument that is not an array, a NumPy value or a Python number."""
     for i, x in enumerate(args):
         if not isinstance(x, Array) and not is_arraylike(x):
+            if hasattr(x, "__jax_array__"):
+                raise HoldsArray(name)
             raise TypeError(f"{name} requires ndarray or scalar arguments, got {type(x)} at position {i}: {_instead(x)}")
 
 
