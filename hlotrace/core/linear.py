@@ -24,6 +24,12 @@ register_aval(Linear, _not_linear)
 
 
 def is_linear(x):
+    """Is this operand of a transposition the one that it asks for the cotangent of?
+
+    >>> from hlotrace.interpreters import ad
+    >>> ad.is_undefined_primal(ad.UndefinedPrimal(jax.typeof(1.))), ad.is_undefined_primal(1.)
+    (True, False)
+    """
     return type(x) is Linear
 
 

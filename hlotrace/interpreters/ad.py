@@ -61,7 +61,12 @@ def zeros_like_aval(aval):
 
 
 def instantiate_zeros(tangent):
-    """`tangent`, or an array of zeros for a `Zero`."""
+    """`tangent`, or an array of zeros for a `Zero`.
+
+    >>> from hlotrace.interpreters import ad
+    >>> ad.instantiate_zeros(ad.Zero(jax.typeof(jnp.ones(2))))
+    Array([0., 0.], dtype=float32)
+    """
     return tangent.instantiate() if type(tangent) is Zero else tangent
 
 
