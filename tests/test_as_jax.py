@@ -129,6 +129,8 @@ assert core.physical_aval(jax.typeof(key)).shape == (2,) and core.physical_aval(
 assert dict in tree_util._registry and type(None) in tree_util._registry and int not in tree_util._registry
 assert isinstance(jax.typeof(jax.new_ref(jnp.ones(2))), jax._src.state.types.AbstractRef)
 assert not isinstance(jnp.ones(2), literals.TypedNdArray)
+wrong, = tree_util.prefix_errors({"a": 1, "b": [2]}, {"a": 1, "b": 2})
+assert "in_axes['b']" in str(wrong("in_axes")) and type(wrong("in_axes")) is ValueError
 one = jnp.ones(2).sharding
 assert one._device_assignment == one._addressable_device_assignment == (jax.devices()[0],)
 

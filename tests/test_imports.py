@@ -49,6 +49,9 @@ def objection(module: str, target: str) -> str | None:
     elif root == "absl":
         if not inside(module, "hlotrace.tools") and module != "hlotrace.core.flags":
             return "only hlotrace/tools and core/flags.py import absl"
+    elif root == "tensorstore":
+        if not inside(module, "hlotrace.experimental.array_serialization"):
+            return "only array_serialization imports tensorstore, where one writes"
     elif root not in THIRD_PARTY and root not in sys.stdlib_module_names:
         return "the library stands on jaxlib, numpy and ml_dtypes alone"
     return None
@@ -198,6 +201,7 @@ LOCAL_IMPORTS = {
         hlotrace.core.missing: hlotrace.core.missing_names
         hlotrace.core.tree: dataclasses
         hlotrace.core.tree_paths: inspect
+        hlotrace.experimental.array_serialization.serialization: tensorstore
         hlotrace.lax: hlotrace.api.shardings
         hlotrace.lowering.module: hlotrace.sharding.named hlotrace.sharding.spec hlotrace.sharding.text
         hlotrace.random.keys: hlotrace.sharding.named hlotrace.sharding.spec

@@ -124,6 +124,23 @@ def test_the_spec_is_one_of_the_current_mesh():
             whole(got, np.asarray(f(None)))
 
 
+def test_a_type_tells_how_to_lie():
+    """A sharding over an AbstractMesh, such as a type's, is over the mesh in use; without one, it says nothing."""
+    def like(x):
+        return random.bernoulli(key(), 0.5, x.shape, out_sharding=jax.typeof(x).sharding)
+    mesh = jax.make_mesh((8,), ("x",))
+    split = jax.NamedSharding(mesh.abstract_mesh, P("x"))
+    for call in like, jax.jit(like):
+        np.testing.assert_array_equal(call(ROWS), random.bernoulli(key(), 0.5, (8,)))
+    with set_mesh(mesh):
+        assert jax.jit(like)(ROWS).shape == (8,)
+        for lay in (lambda x: jnp.zeros_like(x, out_sharding=split), lambda x: lax.with_sharding_constraint(x, split)):
+            for call in lay, jax.jit(lay):
+                assert call(jnp.asarray(ROWS)).sharding == split.update(mesh=mesh)
+    with pytest.raises(ValueError, match="AbstractMesh; build it on a Mesh"):
+        jnp.zeros(8, out_sharding=split)
+
+
 @pytest.mark.parametrize("name", ["jnp.zeros", "jnp.arange", "jnp.einsum", "jnp.repeat", "at.set", "lax.dot_general",
                                   "lax.reduce", "random.normal", "random.permutation", "initializers.he_normal"])
 def test_under_jit_it_is_a_constraint(name):

@@ -108,3 +108,5 @@ def test_callable_padding_and_weak_types():
     assert jnp.stack([1, 2]).weak_type and not jnp.stack([1, I3[0]]).weak_type
     assert jnp.concatenate([V.astype("float16"), I3]).dtype == np.float16
     assert (jnp.shape(X), jnp.ndim(X), jnp.size(C, (0, -1))) == ((2, 3), 2, 8)
+    told = hlotrace.ShapeDtypeStruct((2, 3), "int8")
+    assert (jnp.shape(told), jnp.ndim(told), jnp.size(told, 1), jnp.shape(hlotrace.typeof(X))) == ((2, 3), 2, 3, (2, 3))

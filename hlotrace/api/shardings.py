@@ -9,7 +9,7 @@ from ..runtime import placement, transfer
 from ..runtime.array import own
 from ..sharding.base import Sharding, Space
 from ..sharding.layout import Format, Layout
-from ..sharding.mesh import Mesh, current_mesh
+from ..sharding.mesh import AbstractMesh, Mesh, current_mesh
 from ..sharding.named import NamedSharding
 from ..sharding.spec import PartitionSpec
 
@@ -71,7 +71,8 @@ def with_sharding_constraint(x, shardings):
     """The arrays of a pytree, with the compiler told how they lie over the devices at this point.
 
     `shardings` is a Sharding, or a PartitionSpec under a mesh, or a pytree of them that is a prefix of `x`; None leaves
-    a value to the compiler.  Outside of jit arrays are moved.  Raises ValueError where a dimension does not divide.
+    a value to the compiler.  A sharding over an AbstractMesh is over the mesh in use.  Outside of jit arrays are moved.
+    Raises ValueError where a dimension does not divide.
 
     >>> spec = jax.NamedSharding(jax.make_mesh((1,), ("x",)), jax.P("x"))
     >>> jax.jit(lambda x: lax.with_sharding_constraint(x, spec) * 2)(jnp.ones(2))
@@ -82,7 +83,7 @@ def with_sharding_constraint(x, shardings):
     for s in tree.tree_leaves(shardings):
         if hasattr(s, "device_kind"):
             raise TypeError(f"{what}: {s!r} is a device; pass a Sharding, or use device_put")
-    flat = flat_shardings(f"{what} shardings", treedef, shardings, free=True)
+    flat = [_on_mesh(s) for s in flat_shardings(f"{what} shardings", treedef, shardings, free=True)]
     return treedef.unflatten(constrained(leaves, flat, what))
 
 
@@ -122,10 +123,20 @@ def reshard(xs, out_shardings):
 
 
 def named(sharding, what):
-    """The NamedSharding that an `out_sharding` stands for.  `what` begins errors."""
+    """The NamedSharding that an `out_sharding` stands for; None if that says nothing.  `what` begins errors."""
     if not isinstance(sharding, (NamedSharding, PartitionSpec)):
         raise TypeError(f"{what}: out_sharding is a NamedSharding, or a PartitionSpec of the current mesh; got {sharding!r}")
-    return as_sharding(sharding, f"{what}: out_sharding")
+    return _on_mesh(as_sharding(sharding, f"{what}: out_sharding"))
+
+
+def _on_mesh(sharding):
+    """A sharding over an AbstractMesh on the current mesh, if that has these axes; None if it splits nothing."""
+    if not isinstance(getattr(sharding, "mesh", None), AbstractMesh):
+        return sharding
+    mesh = current_mesh()
+    if isinstance(mesh, Mesh) and mesh.abstract_mesh == sharding.mesh:
+        return sharding.update(mesh=mesh)
+    return sharding if sharding._used else None
 
 
 def lay(x, sharding, what):

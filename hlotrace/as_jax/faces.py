@@ -1,5 +1,5 @@
 """What `inside.py` lists and no other part of hlotrace has: small faces on the house's objects."""
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -49,6 +49,12 @@ class _ExcludedPaths:
 
 
 exclude_paths = _ExcludedPaths()
+
+
+def prefix_errors(prefix_tree: Any, full_tree: Any, is_leaf: Any = None) -> list[Callable[[str], ValueError]]:
+    """Where a tree is no prefix of another: for each place a function of the prefix's name that gives the error."""
+    lines = tree.prefix_errors(prefix_tree, full_tree, is_leaf)
+    return [lambda name, line=line: ValueError(line.replace("at ", f"at {name}", 1)) for line in lines]
 
 
 class _PytreeTypes:

@@ -34,15 +34,17 @@ __all__ = ["append", "array_split", "atleast_1d", "atleast_2d", "atleast_3d", "b
 # --- what an array is like --------------------------------------------------------------------------------------
 
 def shape(a):
-    """The sizes of the axes, a tuple of ints; of a list, those of the array that it would be.
+    """The sizes of the axes, a tuple of ints; of a list, those of the array that it would be; of a type, those it tells.
 
     >>> jnp.shape(jnp.ones((2, 3))), jnp.shape(5)
     ((2, 3), ())
     """
     if isinstance(a, (list, tuple, type(None))):
         return np.shape(a)
+    if isinstance(sizes := getattr(a, "shape", None), tuple):
+        return sizes
     check_arraylike("shape", a)
-    return shape_of(a)
+    return ()
 
 
 def ndim(a):
