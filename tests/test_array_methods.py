@@ -1,5 +1,6 @@
 """The operators and methods of arrays."""
 
+import collections.abc
 import operator
 import warnings
 
@@ -76,6 +77,7 @@ def test_arrays_are_immutable():
         x[0] = 1
     with pytest.raises(TypeError, match="unhashable"):
         hash(x)
+    assert not isinstance(x, collections.abc.Hashable)
     with pytest.raises(NotImplementedError, match="flatten"):
         x.flat  # noqa: B018
 

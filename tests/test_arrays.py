@@ -136,7 +136,7 @@ def test_conversions(got, want):
     (lambda: operator.index(a([1])), TypeError, "integer scalar"), (lambda: operator.index(a(True)), TypeError, "integer"),
     (lambda: len(a(1)), TypeError, "len"), (lambda: iter(a(1)), TypeError, "0-d"),
     (lambda: a([1, 2]).item(), ValueError, "size 1"),
-    (lambda: hash(a(1)), TypeError, "unhashable.*elementwise"), (lambda: {a(1): 1}, TypeError, "unhashable"),
+    (lambda: hash(a(1)), TypeError, "unhashable"), (lambda: {a(1): 1}, TypeError, "unhashable"),
     (lambda: a([1]).__setitem__(0, 2), TypeError, r"immutable.*\.at\["),
     (lambda: setattr(a(1), "shape", (2,)), AttributeError, ""),
     (lambda: a([1, 2]) + [1, 2], TypeError, "list"), (lambda: a(1) + "s", TypeError, "str"),

@@ -52,9 +52,7 @@ class Array:
             raise TypeError("len() of unsized object: the array has no axes")
         return self.aval.shape[0]
 
-    def __hash__(self):
-        raise TypeError(f"unhashable type: {type(self).__name__}. Arrays compare elementwise, so they cannot be "
-                        "dictionary keys, set members or static arguments of jit; hash x.tobytes() or id(x) instead.")
+    __hash__ = None  # not a method that raises: libraries ask isinstance(x, collections.abc.Hashable)
 
 
 # JAX's, and not here yet.  A `__getattr__` would tell of every name, but NumPy asks each array for names that it lacks.

@@ -104,7 +104,7 @@ def boundaries(cls=None, *, called=None, but="", tell_self=False):
 
 # What Python calls for users.  Of other objects than arrays it also asks __hash__ and kin, which do not fail and are hot.
 _OF_OTHERS = {f"__{name}__" for name in "init call getitem enter".split()}
-_OF_ARRAYS = {f"__{name}__" for name in """init getitem setitem bool int float complex index len hash iter array format str
+_OF_ARRAYS = {f"__{name}__" for name in """init getitem setitem bool int float complex index len iter array format str
     repr dlpack reduce reversed contains round""".split()}
 
 
