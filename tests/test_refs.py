@@ -480,3 +480,17 @@ def test_an_index_out_of_bounds_names_its_own_line():
     finally:
         jax.config.update("hlotrace_check_bounds", False)
     assert lines[:2] == [[], []] and len(lines[2]) == 1     # where it is eager, the traceback says it
+
+
+def test_shardings_that_ask_for_nothing_go_with_refs():
+    ref = jax.new_ref(jnp.zeros(2))
+
+    @functools.partial(jax.jit, in_shardings=(None, (None,)), out_shardings=(None, None))
+    def step(r, xs):
+        r[...] += xs[0]
+        return xs[0], (r[0], 2.)
+    for i in 1, 2:
+        step(ref, (jnp.ones(2),))
+        assert ref[...].tolist() == [i, i]
+    jax.jit(lambda x: ref.__setitem__(..., x), in_shardings=(None,))(jnp.ones(2))
+    assert ref[...].tolist() == [1, 1]

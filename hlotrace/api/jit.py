@@ -223,7 +223,7 @@ class JitFunction:
     def _compile(self, key, args, kwargs, in_tree, avals, statics):
         traced = self._trace(args, kwargs, in_tree, avals, statics)
         if accesses(traced.closed.effects):
-            if self._in_shardings is not None or self._out_shardings is not None:
+            if tree.tree_leaves((self._in_shardings, self._out_shardings)):
                 raise NotImplementedError(f"jit of {self._name}: in_shardings, out_shardings and device do not go with a "
                                           "Ref that the function closes over")
             return self._known.calls.keep(key, ThreadedCall(traced))

@@ -70,7 +70,7 @@ def call_jitted(jitted, leaves, in_tree, statics):
     """An eager call of a compiled function with Refs among the leaves; it may reuse the memory of those that it writes."""
     flat = FlatFunction(jitted._fun, leaves, in_tree, "jit", static_values(statics))
     refs = among(flat)
-    if jitted._in_shardings is not None or jitted._out_shardings is not None:
+    if tree.tree_leaves((jitted._in_shardings, jitted._out_shardings)):     # None asks for nothing
         raise NotImplementedError(f"{flat}: in_shardings, out_shardings and device do not go with an argument that is a "
                                   "Ref: it is where its value was put, as in new_ref(device_put(x, sharding))")
     table, key = _inside.of(jitted._fun, jitted._options), (in_tree, tuple(refs), statics)
