@@ -166,6 +166,13 @@ def test_what_libraries_know_compiled_functions_by():
     assert "PjitFunction" in str(type(f)) and all("api_boundary" in t(f).__globals__ for t in (jax.vmap, jax.grad))
 
 
+def test_the_sharding_of_what_lies_nowhere_in_particular():
+    """Handed on to `out_sharding`, it says nothing."""
+    x = jnp.ones((2, 3))
+    for make in (lambda **o: jax.random.normal(jax.random.key(0), x.shape, **o), lambda **o: jnp.zeros((600, 600), **o)):
+        np.testing.assert_array_equal(make(out_sharding=jax.typeof(x).sharding), make())
+
+
 def test_classes_that_stand_for_arrays():
     """As np.ndarray for every transformation, once their class is where NumPy's is."""
     class Variable:

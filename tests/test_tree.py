@@ -505,7 +505,7 @@ def test_structure_mismatch_lists_the_places():
     assert text == [
         "scan: the carry changed its structure:",
         "  the input carry has a dict with 3 keys, the output carry has a dict with 3 keys; "
-        "only the input carry has 's'; only the output carry has 't'",
+        "only the input carry has 's'; only the output carry has 't' (Dict key mismatch)",
         "  at ['h']: the input carry has a tuple of length 2, the output carry has a tuple of length 3",
         "  at ['n']: the input carry has a leaf of type int, the output carry has None "
         "(None is an empty container, not a leaf)",

@@ -5,13 +5,18 @@ from .jit import JitFunction
 from .misc import device_put
 
 
+def _unsaid(sharding):
+    """Is it None, or over no mesh, as `typeof(x).sharding` of what lies nowhere in particular?"""
+    return sharding is None or getattr(getattr(sharding, "mesh", None), "axis_names", None) == ()
+
+
 def laid(x, sharding, what):
     """`x` as `sharding` says: a NamedSharding, a PartitionSpec of the current mesh, or None for as it is.
 
     Under a trace it is a constraint, otherwise the array is moved.  `what` begins errors: TypeError for another kind of
     value, ValueError where a dimension does not divide, RuntimeError for a spec where there is no mesh.
     """
-    if sharding is None:
+    if _unsaid(sharding):
         return x
     from .shardings import lay  # programs that name no sharding need none of those modules
     return lay(x, sharding, what)
@@ -26,7 +31,7 @@ def made(make, size, what, device=None, out_sharding=None):
     Outside of a trace each device makes its part of what is large, so that nobody holds the whole.  Errors as for `laid`;
     ValueError where both are given.
     """
-    if device is None and out_sharding is None:
+    if device is None and _unsaid(out_sharding):
         return make()
     if device is not None and out_sharding is not None:
         raise ValueError(f"{what}: device and out_sharding both say where the result lies; give one")

@@ -175,7 +175,7 @@ def _differences(a: Any, b: Any, names: Names, is_leaf: IsLeaf | None = None,
         if type(a) in _DICTS and a.keys() != b.keys():
             only = [(name, [k for k in x if k not in y]) for name, x, y in zip(names, (a, b), (b, a))]
             note = "".join(f"; only {name} has {_listed(keys)}" for name, keys in only if keys)
-            differ(path, _describe(a), _describe(b), note)
+            differ(path, _describe(a), _describe(b), f"{note} (Dict key mismatch)")
             for k in a:
                 if k in b:
                     visit(a[k], b[k], (*path, DictKey(k)))

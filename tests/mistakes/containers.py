@@ -33,7 +33,7 @@ def map_over_another_structure():
     return tree.map(jnp.add, PARAMS, {"w": jnp.ones(3), "b": jnp.ones(3)})  # <-
 
 
-@mistake(ValueError, "tree.map", "2 keys", "1 key", advice="only tree 2 has 'm'")
+@mistake(ValueError, "tree.map", "2 keys", "1 key", "Dict key mismatch", advice="only tree 2 has 'm'")
 def map_over_another_key():
     return tree.map(jnp.add, {"w": 1.0}, {"w": 1.0, "m": 2.0})  # <-
 
