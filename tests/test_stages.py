@@ -278,3 +278,18 @@ def test_what_was_compiled_otherwise_is_not_shared():
         lowered.compile()
         assert "HIGHEST" in h.lower(x).as_text()
         same(h(x), 22.)
+
+
+def test_eval_shape_and_jit_with_other_options_share_a_trace():
+    """So what a function makes anew each time, as the structure of its result, is one for both."""
+    traced = []
+
+    def f(x):
+        traced.append(x)
+        return x * 1.375
+    shape = jax.eval_shape(f, jax.ShapeDtypeStruct((3,), jnp.float32))
+    assert jax.jit(f)(jnp.ones(3)).shape == jax.jit(f, donate_argnums=0)(jnp.ones(3)).shape == shape.shape
+    assert len(traced) == 1
+    jax.jit(f).clear_cache()
+    jax.jit(f)(jnp.ones(3))
+    assert len(traced) == 2

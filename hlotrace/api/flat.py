@@ -3,6 +3,7 @@
 `FlatFunction` flattens and checks what goes in and what comes out, and names the leaf that is wrong; `trace` makes a
 program of it, a `Traced`.
 """
+import copy
 import warnings
 
 from ..core import dtypes, source, tree
@@ -173,7 +174,7 @@ class FlatFunction:
             jaxpr = trace_to_jaxpr(self, avals, name or self.name, arg_names, doing=str(self))
         return Traced(jaxpr, self.in_tree, self.out_tree)
 
-    def kept(self, owner, kind, avals, name=None):
+    def kept(self, owner, kind, avals, name=None, arg_names=None):
         """As `trace`; kept for the next call with the same function, `owner`, of which `fun` may be some kind of wrapper.
 
         Where a static argument is not hashable, it is traced each time.
@@ -181,15 +182,20 @@ class FlatFunction:
         try:
             table, key = _traces.of(owner, kind), (self.in_tree, tuple(avals), static_key(self.statics, self))
         except ValueError:
-            return self.trace(avals, name)
+            return self.trace(avals, name, arg_names)
         traced = table.get(key)
         if traced is None or not is_current(traced.jaxpr):
-            traced = self.trace(avals, name)
+            traced = self.trace(avals, name, arg_names)
             if traced.cacheable:
                 table.keep(key, traced)
         else:
             note_buffers(traced.jaxpr, state.trace)
         return traced
+
+
+def forget(owner, kind):
+    """Forget what `kept` has."""
+    _traces.of(owner, kind).clear()
 
 
 _traces = Owned()
@@ -208,6 +214,12 @@ class Traced:
         self.keep_unused = False
         self.branches = {}      # of a first branch: the others -> the programs of all
         self._pruned = None
+
+    def donating(self, places, keep_unused):
+        """The same, for calls that donate these leaves, and take what the program does not use."""
+        other = copy.copy(self)
+        other.donated, other.keep_unused, other._pruned = places, keep_unused, None
+        return other
 
     def pruned(self):
         """(program of what is used, its constants, positions of the leaves it takes, positions donated)"""

@@ -29,7 +29,7 @@ from ..runtime.progress import stage
 from . import refs, stages
 from .calls import ELSEWHERE, ThreadedCall, call_of
 from .donation import warn_unusable
-from .flat import FlatFunction, flatten, hold, mend
+from .flat import FlatFunction, flatten, forget, hold, mend
 from .signatures import EQUAL_BUT_NOT_ALIKE, name_of, numbers_and_names, split_statics, static_key, static_values, take_names
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -305,8 +305,8 @@ class JitFunction:
             names = tree.arg_paths(self._fun, *hold((args, kwargs))) if not statics else None
             flat = FlatFunction(self._fun, avals, in_tree, "jit", static_values(statics))
             with stage("traced", self._name):
-                traced = flat.trace(avals, self._name, names)
-            traced.donated, traced.keep_unused = self._donated(args, kwargs), self._keep_unused
+                traced = flat.kept(self._fun, "jit", avals, self._name, names)     # by eval_shape, or with other options
+            traced = traced.donating(self._donated(args, kwargs), self._keep_unused)
             if traced.cacheable:
                 self._known.traces.keep(key, traced)
             if self.explained:
@@ -417,6 +417,7 @@ class JitFunction:
     def clear_cache(self):
         """Forget all compiled programs of this function, and why they were traced."""
         self._known.clear()
+        forget(self._fun, "jit")
 
     def _cache_size(self):
         return len(self._calls())

@@ -435,5 +435,5 @@ def eval_shape(fun, *args, **kwargs):
     if not callable(fun):
         raise not_callable(fun, "and its arguments behind it")
     flat = FlatFunction(fun, *flatten((args, kwargs)), "eval_shape")
-    traced = flat.trace(flat.avals(abstract))
+    traced = flat.kept(fun, "jit", flat.avals(abstract), arg_names=flat.paths())       # found again by jit(fun)
     return traced.out_tree.unflatten([struct_of(a) for a in traced.closed.out_avals])
