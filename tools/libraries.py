@@ -1,12 +1,13 @@
 """Run the test suites of libraries that stand on JAX, unmodified, on hlotrace, and write docs/libraries.md.
 
-    python tools/libraries.py [--only=optax,chex] [--suites=FOLDER] [--jax=PYTHON [--rounds=3] --jobs=1]
+    python tools/libraries.py [--only=optax,chex,programs] [--suites=FOLDER] [--jax=PYTHON [--rounds=3] --jobs=1]
 
 Which libraries, where their tests are and which of these do not apply is in tests/libraries/table.toml, the versions in
 tests/libraries/requirements.txt.  They are installed without jax, into an environment of its own; tests that wheels lack
 come from source archives.  Libraries that ship their tests in neither are used by programs of ours, and, with --suites, by
 their own tests too: FOLDER/optax is then a checkout of optax.  With --jax, a Python with jax and the same libraries runs
-the same tests, in turn with hlotrace, and the page has both times.
+the same tests, in turn with hlotrace, and the page has both times.  "programs" are those of examples/libraries
+(library_programs.py).
 """
 import hashlib
 import os
@@ -20,10 +21,11 @@ import xml.etree.ElementTree as ElementTree
 from collections import Counter
 from pathlib import Path
 
+import library_programs
 from absl import app, flags
 
 FLAGS = flags.FLAGS
-flags.DEFINE_list("only", [], "libraries; all by default")
+flags.DEFINE_list("only", [], "libraries, or programs; all by default")
 flags.DEFINE_string("suites", None, "a folder of checkouts of libraries whose tests are not on PyPI")
 flags.DEFINE_string("jax", None, "a Python that has jax and the libraries")
 flags.DEFINE_integer("rounds", 1, "runs of each side; the least time of each counts")
@@ -40,10 +42,11 @@ HEADER = """\
 <!-- Written by tools/libraries.py (make libraries): not to be edited. -->
 # Libraries on hlotrace
 
-Test suites of libraries that stand on JAX, unmodified, under `pytest -p hlotrace.as_jax` in an environment without jax.
-Tests are the library's own where its wheel or source archive on PyPI has them, or where a checkout was given (`make
-libraries SUITES=folder`); else programs of ours that use the same features (`tests/libraries/with_*.py`). Not applicable
-are tests that the library skips itself and those that `tests/libraries/table.toml` names; the reasons are below.
+Programs and test suites of libraries that stand on JAX, unmodified, in an environment without jax: the programs of
+`examples/libraries` under `python -m hlotrace.as_jax`, the suites under `pytest -p hlotrace.as_jax`. Tests are the
+library's own where its wheel or source archive on PyPI has them, or where a checkout was given (`make libraries
+SUITES=folder`); else programs of ours that use the same features (`tests/libraries/with_*.py`). Not applicable are tests
+that the library skips itself and those that `tests/libraries/table.toml` names; the reasons are below.
 """
 COLUMNS = ["library", "version", "tests of", "passed", "failed", "not applicable", "seconds", "seconds on jax"]
 
@@ -137,28 +140,39 @@ def old_page():
     rows = [line.strip("| \n").split(" | ") for line in text.splitlines() if line.startswith("| ")]
     reasons = re.findall(r"^\* ([\w-]+): (.*)$", text, re.M)
     return ({row[0]: row + [""] * (len(COLUMNS) - len(row)) for row in rows if row[0] in TABLE},
-            {library: [r for name, r in reasons if name == library] for library in TABLE})
+            {library: [r for name, r in reasons if name == library] for library in TABLE},
+            [row for row in rows if row[0].endswith(".py`")])
 
 
-def page(rows, reasons):
-    line = lambda cells: "| " + " | ".join(cells) + " |\n"
-    return (HEADER + "\n" + line(COLUMNS) + line(["---"] * 3 + ["---:"] * (len(COLUMNS) - 3))
-            + "".join(line(rows[library]) for library in TABLE if library in rows) + "\n## Not applicable\n\n"
-            + "".join(f"* {library}: {reason}\n" for library in TABLE for reason in reasons.get(library, [])))
+def table(columns, texts, rows):
+    """Markdown, the first columns, `texts` of them, to the left and the others to the right."""
+    lines = [columns, ["---"] * texts + ["---:"] * (len(columns) - texts), *rows]
+    return "".join("| " + " | ".join(line) + " |\n" for line in lines)
+
+
+def page(rows, reasons, programs):
+    lines = [f"* {library}: {reason}\n" for library in TABLE for reason in reasons.get(library, [])]
+    return (f"{HEADER}\n## Programs\n\n{table(library_programs.COLUMNS, 1, programs)}\n"
+            f"## Test suites\n\n{table(COLUMNS, 3, [rows[library] for library in TABLE if library in rows])}\n"
+            f"## Not applicable\n\n{''.join(lines)}")
 
 
 def main(_):
-    if unknown := set(FLAGS.only) - set(TABLE):
+    if unknown := set(FLAGS.only) - {*TABLE, "programs"}:
         raise app.UsageError(f"--only: no library {', '.join(sorted(unknown))} in tests/libraries/table.toml, which has "
                              f"{', '.join(TABLE)}")
     python = environment()
-    rows, reasons = old_page()
+    rows, reasons, programs = old_page()
     failures = {}
-    for library in FLAGS.only or TABLE:
+    only = FLAGS.only or ["programs", *TABLE]
+    if "programs" in only:
+        programs, failures["programs"] = library_programs.measure(python, FLAGS.jax, FLAGS.rounds)
+        PAGE.write_text(page(rows, reasons, programs))
+    for library in [name for name in TABLE if name in only]:
         print(f"\n== {library}", flush=True)
         rows[library], failures[library], reasons[library] = measure(library, TABLE[library], python)
-        PAGE.write_text(page(rows, reasons))
-    print("\n" + page(rows, {}))
+        PAGE.write_text(page(rows, reasons, programs))
+    print("\n" + page(rows, {}, programs))
     for library, names in failures.items():
         print("".join(f"{library}: failed: {name}\n" for name in names), end="")
     return int(any(failures.values()))
