@@ -134,3 +134,18 @@ def test_the_backward_rule_gets_what_its_own_forward_rule_kept(through):
     _, by_y = jax.vjp(lambda y: f(x, y), y)
     _, by_both = jax.vjp(f, x, y)
     assert (by_x(1.0), by_y(1.0), by_both(1.0)) == ((5.0,), (3.0,), (5.0, 3.0))
+
+
+def test_the_linear_part_of_a_custom_vjp_is_mapped_and_then_transposed():
+    @jax.custom_vjp
+    def f(x, y):
+        return jnp.sin(x) * y
+    f.defvjp(lambda x, y: (f(x, y), (x, y)), lambda r, ct: (ct * jnp.cos(r[0]) * r[1], ct * jnp.sin(r[0])))
+
+    def line(x, t):
+        return jax.linearize(lambda a: f(a, 2 * a), x)[1](t)
+    x = np.float32([1, 2, 3])
+    slope = 2 * x * np.cos(x) + 2 * np.sin(x)
+    for axes, at, t, want in ((0, 0), x, x, slope * x), ((0, None), x, x[0], slope @ x), ((None, 0), x[1], x, slope[1] * x):
+        moved, = jax.linear_transpose(lambda t, at=at, axes=axes: jax.vmap(line, axes)(at, t), t)(x)
+        np.testing.assert_allclose(moved, want, rtol=1e-5)

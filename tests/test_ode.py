@@ -119,7 +119,7 @@ def test_what_does_not_fit_is_refused(args, error, words):
 
 
 def test_there_is_no_forward_mode():
-    with pytest.raises(TypeError, match="can't apply forward-mode differentiation"):
+    with pytest.raises(TypeError, match="can't apply forward-mode autodiff"):
         jax.jvp(lambda y: odeint(decay, y, jnp.asarray(T)), (1.0,), (1.0,))
 
 

@@ -212,7 +212,7 @@ custom_jvp_call_p = Holder("custom_jvp_call", multiple_results=True, axis_names=
 
 
 def _forward_mode(primals, tangents, *, name, **_):
-    raise TypeError(f"can't apply forward-mode differentiation (jvp) to a custom_vjp function ({name}). Use reverse "
+    raise TypeError(f"can't apply forward-mode autodiff (jvp) to a custom_vjp function ({name}). Use reverse "
                     "mode (grad, vjp, jacrev), or define the function with custom_jvp.")
 
 
@@ -235,7 +235,20 @@ def _custom_lin_transpose(cts, *args, bwd, num_residuals, nonzero, out_avals, na
     return [None] * num_residuals + [None if no_tangent(f) else f for f, nz in zip(found, nonzero) if nz]
 
 
-custom_lin_p = Primitive("custom_lin", multiple_results=True, says_vma=True, jvp=_forward_mode,
+def _custom_lin_batch(axis, args, dims, *, bwd, num_residuals, nonzero, out_avals, **params):
+    n, args, mapped = num_residuals, front(args, dims), [d is not None for d in dims]
+
+    def mapped_bwd(residuals, cts):
+        over = mapped_over(lambda *xs: bwd(list(xs[:n]), list(xs[n:])), axis, (*mapped[:n], *(ct is not None for ct in cts)))
+        operands = iter(mapped[n:])
+        return [ct if not nz or next(operands) or no_tangent(ct) else reduce_sum(ct, (0,))
+                for ct, nz in zip(over(*residuals, *cts), nonzero)]
+    outs = custom_lin_p.bind(*args, bwd=mapped_bwd, num_residuals=n, nonzero=nonzero, **params, out_avals=tuple(
+        [a.update(shape=(axis.size, *a.shape)) for a in out_avals]))
+    return outs, [0] * len(outs)
+
+
+custom_lin_p = Primitive("custom_lin", multiple_results=True, says_vma=True, jvp=_forward_mode, batch=_custom_lin_batch,
                          typ=lambda *avals, out_avals, **_: list(out_avals), transpose=_custom_lin_transpose,
                          evaluate=lambda *args, **params: _forward_mode(args, args, **params))
 

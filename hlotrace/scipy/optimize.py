@@ -73,7 +73,7 @@ def _search(both, x, p, start, maxiter):
         back = now.slope * jnp.where(zooming, hi.a - lo.a, 1) >= 0      # the minimum is behind this point
         hi = _either(low, _either(back, lo, hi), now)
         return _either(low, now, lo), hi, zooming | ~low | back, found, k + 1
-    first = start, start, jnp.zeros((), bool), jnp.zeros((), bool), jnp.zeros((), "int32")
+    first = start, start, jnp.zeros((), bool), jnp.zeros((), bool), jnp.zeros((), int)
     lo, _, _, _, k = lax.while_loop(lambda s: ~s[3] & (s[4] < maxiter), step, first)
     return lo, k
 
@@ -141,11 +141,11 @@ def _descend(fun, x, method, *, gtol, norm, maxiter, maxls, ftol=None, maxfun=No
         memory = lax.cond(curved, lambda: updated, lambda: memory)
         flat = False if ftol is None else f - found.f <= ftol * jnp.maximum(jnp.maximum(abs(f), abs(found.f)), 1)
         ends = [small(found.g), found.a == 0, flat, *(n >= most for n, most in zip((k, evaluations, evaluations), limits))]
-        status = jnp.select(ends, [0, 5, 4, 1, 2, 3], -1).astype("int32")
+        status = jnp.select(ends, [0, 5, 4, 1, 2, 3], -1).astype(int)
         return x + moved, found.f, found.g, memory, evaluations, k, status
     f, g = both(x)
-    status = jnp.where(small(g), 0, jnp.where(limits[0] <= 0, 1, -1)).astype("int32")
-    first = x, f, g, memory, jnp.ones((), "int32"), jnp.zeros((), "int32"), status
+    status = jnp.where(small(g), 0, jnp.where(limits[0] <= 0, 1, -1)).astype(int)
+    first = x, f, g, memory, jnp.ones((), int), jnp.zeros((), int), status
     x, f, g, memory, evaluations, k, status = lax.while_loop(lambda s: s[-1] < 0, step, first)
     hess_inv = None if type(memory) is tuple else memory
     return OptimizeResults(x, status == 0, status, f, g, hess_inv, evaluations, evaluations, k)

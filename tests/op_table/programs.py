@@ -180,7 +180,7 @@ row("custom_jvp_call", product, lambda x, y: np.sin(x) * y, X, Y, bad=[
 row("custom_jvp_call", lambda x, y: hlotrace.linear_transpose(lambda y: product(x, y), y)(y)[0], lambda x, y: np.sin(x) * y,
     X, Y, variant="transpose")
 row("custom_vjp_call", product_backwards, lambda x, y: np.sin(x) * y, X, Y, derivative="reverse", bad=[
-    (lambda: hlotrace.jvp(product_backwards, (X, X), (X, X)), TypeError, "can't apply forward-mode differentiation"),
+    (lambda: hlotrace.jvp(product_backwards, (X, X), (X, X)), TypeError, "can't apply forward-mode autodiff"),
     (lambda: hlotrace.custom_vjp(sin)(X), AttributeError, "No VJP defined")])
 
 # --- programs from elsewhere ------------------------------------------------------------------------------------
