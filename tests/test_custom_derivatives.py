@@ -149,3 +149,6 @@ def test_the_linear_part_of_a_custom_vjp_is_mapped_and_then_transposed():
     for axes, at, t, want in ((0, 0), x, x, slope * x), ((0, None), x, x[0], slope @ x), ((None, 0), x[1], x, slope[1] * x):
         moved, = jax.linear_transpose(lambda t, at=at, axes=axes: jax.vmap(line, axes)(at, t), t)(x)
         np.testing.assert_allclose(moved, want, rtol=1e-5)
+    for transform in jax.jit, jax.vmap:
+        with pytest.raises(TypeError, match="can't apply forward-mode autodiff .jvp. to a custom_vjp function .f"):
+            transform(line)(x, x)

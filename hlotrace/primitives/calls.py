@@ -250,6 +250,7 @@ def _custom_lin_batch(axis, args, dims, *, bwd, num_residuals, nonzero, out_aval
 
 custom_lin_p = Primitive("custom_lin", multiple_results=True, says_vma=True, jvp=_forward_mode, batch=_custom_lin_batch,
                          typ=lambda *avals, out_avals, **_: list(out_avals), transpose=_custom_lin_transpose,
+                         lower=lambda ctx, eqn, *names: _forward_mode(names, names, **eqn.params),
                          evaluate=lambda *args, **params: _forward_mode(args, args, **params))
 
 
