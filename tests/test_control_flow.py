@@ -368,6 +368,13 @@ def test_disable_jit():
         same(jax.vmap(lambda x: lax.cond(x > 0, lambda x: x, lambda x: -x, x))(-A(2)), A(2))
 
 
+def test_disable_jit_where_something_else_is_traced():
+    loop = lambda x: lax.while_loop(lambda x: x < 3, lambda x: x + 1, x)
+    with jax.disable_jit():
+        assert jax.vmap(loop)(jnp.arange(5)).tolist() == [3, 3, 3, 3, 4]
+        assert jax.make_jaxpr(loop)(0).eqns[-1].primitive.name == "while"
+
+
 def test_constants_in_bodies():
     big = np.arange(1000.0, dtype=np.float32)
     same(lax.scan(lambda c, _: (c + big.sum() + jnp.asarray(big)[1], None), 0.0, None, length=2)[0], 2 * (big.sum() + 1))

@@ -113,6 +113,8 @@ def test_expm_of_large_and_of_many():
     same(gradient[:, 0, 0], np.exp(-norms[:3]), 100)
     assert jax.eval_shape(s.expm, jnp.zeros((0, 0))).shape == (0, 0)
     same(s.expm(jnp.array([[2]])), [[np.exp(2)]])
+    with jax.numpy_dtype_promotion("strict"), jax.numpy_rank_promotion("raise"):
+        same(s.expm(jnp.zeros((2, 2))), np.eye(2, dtype="float32"))
 
 
 @jax.jit

@@ -177,10 +177,11 @@ def while_loop(cond_fun, body_fun, init_val, *, max_steps=None):
 
 def _while(cond_fun, body_fun, init_val, owner=None, max_steps=None):
     """A `while_loop`; that of a `fori_loop` where an owner of the body is given (see `_trace`)."""
-    if state.disable_jit:
+    if state.disable_jit and is_concrete(going := cond_fun(init_val)):      # not where it is traced all the same, as by vmap
         steps = 0
-        while (going := cond_fun(init_val)) and steps != max_steps:
+        while going and steps != max_steps:
             init_val, steps = body_fun(init_val), steps + 1
+            going = cond_fun(init_val)
         if not going:
             return init_val
         leaves, treedef = tree.tree_flatten(init_val)

@@ -129,7 +129,8 @@ def expm(A, *, upper_triangular=False, max_squarings=16):
         going = i < squarings       # for the others zeros are squared, since infinities would have NaN for a derivative
         y = jnp.where(going, x, 0)
         return i + 1, jnp.where(going, product(y, y), x)
-    out = lax.while_loop(lambda state: (state[0] < jnp.minimum(squarings, count)).any(), step, (0, out), max_steps=count)[1]
+    out = lax.while_loop(lambda state: (state[0] < jnp.minimum(squarings, count)).any(), step,
+                         (jnp.zeros((), size.dtype), out), max_steps=count)[1]
     return jnp.where(squarings > count, jnp.nan, out)
 
 
