@@ -293,3 +293,14 @@ def test_eval_shape_and_jit_with_other_options_share_a_trace():
     jax.jit(f).clear_cache()
     jax.jit(f)(jnp.ones(3))
     assert len(traced) == 2
+
+
+def test_a_type_of_64_bits_stays_one():
+    """Checkpoints ask for host arrays by it; programs take what arrays have."""
+    for dtype in (np.int64, "float64", float, int, jnp.float64, np.dtype("complex128")):
+        told = jax.ShapeDtypeStruct((2,), dtype)
+        assert told.dtype == np.dtype(dtype) and told.dtype.itemsize > 4 and told.update(shape=(3,)).dtype == told.dtype
+        narrow = jax.dtypes.canonicalize_dtype(dtype)
+        assert jax.eval_shape(lambda x: x, told).dtype == jnp.zeros_like(told).dtype == jnp.result_type(told) == narrow
+        assert jax.jit(lambda x: x).lower(told).compile()(jnp.zeros(2, narrow)).dtype == narrow
+        assert jax.make_jaxpr(lambda x: x)(told).in_avals[0].dtype == narrow and told.size == 2

@@ -10,7 +10,7 @@ from ..core.errors import not_callable
 from ..core.jaxpr import eval_jaxpr
 from ..core.platforms import platform_named
 from ..core.trace import Tracer
-from ..primitives.common import canonical_shape
+from ..primitives.common import canonical_shape, np
 from ..runtime import client, evaluate, introspect, raising
 from ..runtime.array import ArrayImpl
 from .calls import ELSEWHERE, call_of
@@ -45,14 +45,15 @@ class ShapeDtypeStruct:
             raise TypeError(f"ShapeDtypeStruct: shape must be a sequence of ints, got {shape!r:.60}: write "
                             "jax.ShapeDtypeStruct((3,), jnp.float32)")
         self.shape = canonical_shape(tuple(shape), "ShapeDtypeStruct: shape")
-        self.dtype = dtypes.canonicalize(dtype) if not dtypes.is_extended(dtypes.as_dtype(dtype)) else dtype
+        # of 64 bits where it says so, as host arrays are; programs take what arrays have
+        self.dtype = np.dtype(dtype) if dtype in (int, float, complex) else dtypes.as_dtype(dtype)
         if sharding is not None:
             from .shardings import as_sharding  # programs that name no sharding need none of those modules
             sharding = as_sharding(sharding, "ShapeDtypeStruct: sharding")
         self.sharding = sharding
         self.weak_type = weak_type
         self.vma = frozenset(vma or ())
-        ShapedArray(self.shape, self.dtype)     # or an error: too many elements
+        abstract(self)      # or an error: too many elements, or a dtype that arrays do not have
 
     @classmethod
     def like(cls, x):
@@ -75,7 +76,7 @@ class ShapeDtypeStruct:
         return ManualAxisType(varying=self.vma) if self.vma else None
 
     ndim = property(lambda self: len(self.shape))
-    size = property(lambda self: ShapedArray(self.shape, self.dtype).size)
+    size = property(lambda self: abstract(self).size)
 
     def update(self, **changes):
         """A copy with some attributes changed."""

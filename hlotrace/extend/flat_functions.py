@@ -1,9 +1,10 @@
 """JAX's `api_util`: flattened functions, as libraries that transform functions themselves take them."""
 
+from ..api.flat import abstract
 from ..api.signatures import name_of
 from ..api.stages import ShapeDtypeStruct
 from ..core import tree
-from ..core.avals import ShapedArray, aval_of
+from ..core.avals import aval_of
 from ..core.surface import DebugInfo
 from . import linear_util as _lu
 
@@ -37,7 +38,7 @@ def shaped_abstractify(x):
     ShapedArray(float32[2,3])
     """
     if isinstance(x, ShapeDtypeStruct):
-        return ShapedArray(x.shape, x.dtype, x.weak_type, x.vma)
+        return abstract(x)
     return aval_of(x)
 
 

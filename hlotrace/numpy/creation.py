@@ -397,7 +397,7 @@ def full_like(a, fill_value, dtype=None, shape=None, *, device=None, out_shardin
     aval = aval_of(a) if is_arraylike(a) else a
     weak = dtype is None and getattr(aval, "weak_type", False) and not ndim(fill_value)
     shape = aval.shape if shape is None else _shape("full_like", shape)
-    dtype = dtypes.check_user_dtype(aval.dtype if dtype is None else dtype, "full_like")
+    dtype = dtypes.canonicalize(aval.dtype) if dtype is None else dtypes.check_user_dtype(dtype, "full_like")
     if device is None and out_sharding is None and isinstance(a, ArrayImpl) and a._committed and shape == a.shape:
         device = a.sharding
     filled = _made(lambda: _fill(shape, fill_value, dtype, weak), ShapedArray(shape, dtype), device, out_sharding,
