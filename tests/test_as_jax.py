@@ -196,3 +196,18 @@ def test_classes_that_stand_for_arrays():
     assert jax.typeof(x) == jax.typeof(x.value)
     with pytest.raises(NotImplementedError, match="with __array__"):
         xla.canonicalize_dtype_handlers[int] = xla.canonicalize_dtype_handlers[np.ndarray]
+
+
+def test_an_error_has_the_program_s_frames_alone(tmp_path):
+    """Not those that ran it, nor those of a library that asks to be left out."""
+    (tmp_path / "library.py").write_text("from jax._src import traceback_util\ntraceback_util.register_exclusion(__file__)\n"
+                                         "def call(f, *args):\n    return f(*args)\n")
+    script = tmp_path / "script.py"
+    script.write_text("import jax.numpy as jnp, library\ndef add(x):\n    return x + jnp.ones(3)\n"
+                      "library.call(add, jnp.ones(2))\n")
+    told = run("-m", "hlotrace.as_jax", str(script), code=1)
+    assert [line.split(", ")[1:] for line in told.splitlines() if line.startswith("  File")] == [
+        ["line 4", "in <module>"], ["line 3", "in add"]]
+    assert "ShapeError: (x: float32[2]) + (float32[3])" in told
+    told = run("-m", "hlotrace.as_jax", str(script), code=1, JAX_TRACEBACK_FILTERING="off")
+    assert "library.py" in told and "hlotrace/numpy" in told and "runpy" in told

@@ -5,6 +5,18 @@ import runpy
 import sys
 
 import hlotrace.as_jax  # noqa: F401 - from here on jax is hlotrace
+from hlotrace.core.boundary import fold
+from hlotrace.core.config import config
+
+
+def show(kind, error, tb):
+    """The `sys.excepthook` of the program: without what ran it, nor frames of libraries that ask to be left out."""
+    if config.jax_traceback_filtering != "off":
+        fold(error)
+        tb = error.__traceback__
+        while tb.tb_next is not None and tb.tb_frame.f_code.co_filename in (__file__, "<frozen runpy>"):
+            tb = tb.tb_next
+    sys.__excepthook__(kind, error.with_traceback(tb), tb)
 
 
 def main() -> None:
@@ -16,6 +28,7 @@ def main() -> None:
     asked = parser.parse_args()
     if asked.program is None:
         parser.error("which program?  Give a script.py, or -m and a module")
+    sys.excepthook = show
     sys.argv[:] = [asked.program, *asked.args]
     if asked.module:
         runpy.run_module(asked.program, run_name="__main__", alter_sys=True)
