@@ -280,6 +280,13 @@ def test_what_was_compiled_otherwise_is_not_shared():
         same(h(x), 22.)
 
 
+def test_what_gives_types_alone_has_a_shape_and_does_not_run():
+    f = lambda: jax.ShapeDtypeStruct((2,), jnp.float32)
+    assert jax.eval_shape(f) == f()
+    with pytest.raises(TypeError, match="not a valid JAX type"):
+        jax.jit(f)()
+
+
 def test_eval_shape_and_jit_with_other_options_share_a_trace():
     """So what a function makes anew each time, as the structure of its result, is one for both."""
     traced = []

@@ -186,7 +186,7 @@ class FlatFunction:
         traced = table.get(key)
         if traced is None or not is_current(traced.jaxpr):
             traced = self.trace(avals, name, arg_names)
-            if traced.cacheable:
+            if traced.cacheable and len(traced.jaxpr.invars) == len(avals):     # not what gives types alone, `_types_only`
                 table.keep(key, traced)
         else:
             note_buffers(traced.jaxpr, state.trace)
