@@ -15,6 +15,7 @@ from ..core.kept import Kept
 from ..core.programs import constant_key
 from ..core.trace import EVAL, Tracer, entering, trace_to_jaxpr
 from .jit import JitFunction
+from .signatures import NotHashable
 
 _programs = Kept(8192)      # (function, structure, types and values of the leaves) -> (program, its consts, out_tree)
 
@@ -37,6 +38,8 @@ def composite(fun=None, *, static=()):
                 compiled = JitFunction(fun, static_argnames=static, inline=True)
                 compiled.explained = False
             return compiled(*args, **kwargs)
+        except NotHashable:         # a list of axes, say: operation by operation
+            return fun(*args, **kwargs)
         except HoldsArray:
             return call(*arrays_of(args), **arrays_of(kwargs))
         except Exception as error:

@@ -130,6 +130,14 @@ def static_values(key):
     return [(where, static.value) for where, static in key]
 
 
+class NotHashable(ValueError):
+    """A static argument is not hashable."""
+
+
+NotHashable.__name__ = NotHashable.__qualname__ = "ValueError"      # as tracebacks show it
+NotHashable.__module__ = "builtins"
+
+
 class Static:
     """A static argument as part of a cache key: equal in type as well as in value (1, 1.0 and True differ)."""
     __slots__ = ("value", "hash")
@@ -139,7 +147,7 @@ class Static:
         try:
             self.hash = hash(value)
         except TypeError as error:
-            raise ValueError(
+            raise NotHashable(
                 f"Non-hashable static arguments are used in a jit function: argument {where!r} of {name}, a value of "
                 f"type {type(value)} ({error}). Static arguments are part of a cache key: pass a tuple instead of a "
                 "list, or define __hash__ and __eq__.") from None
