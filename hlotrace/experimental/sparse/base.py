@@ -60,9 +60,9 @@ class JAXSparse:
         new._places = self._places
         return new
 
-    def _compare(self, _other):
-        raise NotImplementedError(f"comparisons of {type(self).__name__} arrays are not implemented, as their result is "
-                                  "dense: use sparse.todense() to convert the arguments first")
+    def _compare(self, other):
+        raise NotImplementedError(f"comparisons of {type(self).__name__} arrays, here with {type(other).__name__}, are not "
+                                  "implemented, as their result is dense: convert the arguments with sparse.todense()")
     __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = _compare
 
     def block_until_ready(self):
