@@ -130,13 +130,13 @@ def named(sharding, what):
 
 
 def _on_mesh(sharding):
-    """A sharding over an AbstractMesh on the current mesh, if that has these axes; None if it splits nothing."""
+    """A sharding over an AbstractMesh on the current mesh, if that has these axes; None if it has no axes."""
     if not isinstance(getattr(sharding, "mesh", None), AbstractMesh):
         return sharding
     mesh = current_mesh()
     if isinstance(mesh, Mesh) and mesh.abstract_mesh == sharding.mesh:
         return sharding.update(mesh=mesh)
-    return sharding if sharding._used else None
+    return sharding if sharding.mesh.axis_names else None
 
 
 def lay(x, sharding, what):

@@ -130,7 +130,7 @@ def fact(n):
 
     >>> from hlotrace.experimental.jet import fact
     >>> fact(4).round()
-    Array(24., dtype=float32)
+    Array(24., dtype=float32, weak_type=True)
     """
     return factorial(n)
 

@@ -7,7 +7,7 @@ experimental design" (2010), and for wide matrices Roberts and Roberts, "QR and 
 algorithms for square, wide, and deep matrices" (2020).
 """
 from . import expansions
-from .common import ShapedArray, aval_of, no_tangent_jvp, shape_of
+from .common import ShapedArray, aval_of, no_tangent_jvp, scalar, shape_of
 from .dynamic import dynamic_slice_p
 from .elementwise import add, eq, lt, select, sub
 from .expansions import counted
@@ -137,7 +137,8 @@ def _permutation(pivots, *, permutation_size):
 
     def exchange(i, order, pivots):
         rows = place(shape_of(order)[:-1], -1)
-        pivot = dynamic_slice_p.bind(pivots, *[0] * (len(everywhere) - 1), i, slice_sizes=(*shape_of(pivots)[:-1], 1))
+        starts = [*[scalar(0, INT32)] * (len(everywhere) - 1), i]
+        pivot = dynamic_slice_p.bind(pivots, *starts, slice_sizes=(*shape_of(pivots)[:-1], 1))
         pivot = broadcast_in_dim(pivot, shape_of(rows), everywhere)
         return [taken_rows(order, select(eq(rows, i), pivot, select(eq(rows, pivot), i, rows))), pivots]
     return [reshape(counted(shape_of(pivots)[-1], exchange, start, pivots)[0], shape_of(start)[:-1])]

@@ -196,12 +196,6 @@ def assignment():
     x[0] = 1.0  # <-
 
 
-@mistake(TypeError, "hash(", "float32[3]", advice="tobytes")
-def array_as_a_key():
-    x = jnp.ones(3)
-    return {x: 1}  # <-
-
-
 @mistake(ValueError, "bool(", "bool[3]", advice="a.any() or a.all()")
 def truth_of_an_array():
     x = jnp.ones(3)
