@@ -38,15 +38,19 @@ def composite(fun=None, *, static=()):
                 compiled = JitFunction(fun, static_argnames=static, inline=True)
                 compiled.explained = False
             return compiled(*args, **kwargs)
-        except NotHashable:         # a list of axes, say: operation by operation
-            return fun(*args, **kwargs)
         except HoldsArray:
             return call(*arrays_of(args), **arrays_of(kwargs))
         except Exception as error:
+            if type(error) is NotHashable and list in map(type, (*args, *kwargs.values())):     # of axes, say
+                return call(*map(_tupled, args), **{name: _tupled(x) for name, x in kwargs.items()})
             leave(error, call.called, args, kwargs)
             raise
     call.called = fun.__name__
     return call
+
+
+def _tupled(x):
+    return tuple(x) if type(x) is list else x
 
 
 def splice(fun, args, kwargs):
