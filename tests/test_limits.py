@@ -245,3 +245,31 @@ def test_known_integers_divided_by_zero():
             lax.div(x.sum().astype(dtype), x.sum().astype(dtype)), x * 0 // (x * 0)))(nothing)
         assert [np.asarray(f).tolist() for f in found] == [[most] * 3, [7] * 3, most, []]
     assert np.isnan(jnp.nanmean(nothing)) and jnp.nanmean(nothing, dtype="int32") == -1
+
+
+def test_signals_are_held_while_something_must_be_whole():
+    """Ctrl-C comes at the end of it; what else happens there is raised as it is, and the handlers are what they were."""
+    assert printed("""
+        import signal, threading
+        from hlotrace.runtime.interrupts import held
+        before, steps = signal.getsignal(signal.SIGINT), []
+        try:
+            with held():
+                signal.raise_signal(signal.SIGINT)
+                steps.append("whole")
+        except KeyboardInterrupt:
+            steps.append("interrupted")
+        try:
+            with held():
+                1 / 0
+        except ZeroDivisionError:
+            steps.append("raised")
+        def elsewhere():
+            with held():
+                steps.append("thread")
+        thread = threading.Thread(target=elsewhere)
+        thread.start()
+        thread.join()
+        assert signal.getsignal(signal.SIGINT) is before
+        print(*steps)
+    """) == "whole interrupted raised thread\n"

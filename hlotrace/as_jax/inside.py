@@ -72,7 +72,7 @@ def has(module: str) -> bool:
 def same(name: str) -> ModuleSpec | None:
     """How the module `jax._src...` of this name is found, if it is one of this package's."""
     home = _SAME.get(name[9:])
-    return home and ModuleSpec(name, Loaded(import_module(f"hlotrace.{home}")))
+    return home and ModuleSpec(name, Loaded(f"hlotrace.{home}"))
 
 
 def module(name: str) -> ModuleType:

@@ -23,13 +23,15 @@ def _own_name(name):
 
 
 class Loaded:
-    """A loader of a module that is there."""
+    """A loader of what is there as `own`, which is imported here: Python looks for modules under a lock over all imports."""
 
-    def __init__(self, module):
-        self.module, self.spec = module, module.__spec__
+    def __init__(self, own):
+        self.own = own
 
     def create_module(self, _spec):
-        return self.module
+        module = import_module(self.own)
+        self.spec = module.__spec__
+        return module
 
     def exec_module(self, module):
         module.__spec__ = self.spec     # importlib has put the other name's there
@@ -46,8 +48,7 @@ class OtherNames:
         from importlib.util import find_spec
         if find_spec(own) is None:
             return None
-        module = import_module(own)
-        return ModuleSpec(name, Loaded(module), is_package=hasattr(module, "__path__"))
+        return ModuleSpec(name, Loaded(own))
 
 
 class Missing:

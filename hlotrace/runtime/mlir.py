@@ -1,26 +1,12 @@
 """The MLIR bindings that jaxlib ships.  They take 12 ms to import, so this file is imported where a text is parsed."""
-import contextlib
 import threading
-from importlib import import_module
 
+from .interrupts import held
 
-def _import_whole(*names):
-    """Import modules in a thread, which no Ctrl-C interrupts: jaxlib cannot import its dialects a second time."""
-    def load():
-        with contextlib.suppress(ImportError):      # told where they are imported below
-            for name in names:
-                import_module(name)
-    with contextlib.suppress(RuntimeError):         # no threads start when the interpreter ends
-        thread = threading.Thread(target=load)
-        thread.start()
-        thread.join()
-
-
-_import_whole(*[f"jaxlib.mlir.dialects.{name}" for name in ("chlo", "sdy", "stablehlo")])
-
-from jaxlib.mlir import ir, passmanager  # noqa: E402 - after the thread
-from jaxlib.mlir._mlir_libs import _jax_mlir_ext  # noqa: E402
-from jaxlib.mlir.dialects import chlo, sdy, stablehlo  # noqa: E402
+with held():        # jaxlib cannot import its dialects a second time
+    from jaxlib.mlir import ir, passmanager
+    from jaxlib.mlir._mlir_libs import _jax_mlir_ext
+    from jaxlib.mlir.dialects import chlo, sdy, stablehlo
 
 __all__ = ["JaxIrContext", "context", "ir", "parse_module", "passmanager", "sdy", "upstream_dialects"]
 
