@@ -13,6 +13,7 @@ import time
 import traceback
 import warnings
 import weakref
+from collections import namedtuple
 from types import FunctionType, ModuleType
 
 import numpy as np
@@ -440,3 +441,18 @@ def test_no_method_of_an_array_shows_frames_of_the_library():
                 if ours(error):
                     shown.append((name, args, repr(error), ours(error)[-1:]))
     assert not shown, "\n".join(map(str, shown[:10]))
+
+
+def test_what_stands_for_an_array_is_asked_once():
+    """Also in a named tuple; where it gives none that is an error, and no endless asking."""
+    class Box:
+        def __init__(self, value):
+            self.value = value
+
+        def __jax_array__(self):
+            return self.value
+    pair = namedtuple("pair", "first second")
+    assert jnp.stack(pair(Box(jnp.ones(2)), jnp.ones(2))).shape == (2, 2)
+    for value in "text", Box(jnp.ones(2)):
+        with pytest.raises(TypeError, match="__jax_array__ of a Box gives a .*; it must give an array"):
+            jnp.sum(Box(value))

@@ -15,7 +15,7 @@ from ..core.refs import Ref, accesses
 from ..core.trace import EVAL, Tracer, is_current, note_buffers, trace_to_jaxpr
 from ..runtime import guards
 from ..runtime.array import as_array
-from .signatures import insert_statics, name_of, static_key
+from .signatures import NotHashable, insert_statics, name_of, static_key
 
 _MEND = {       # what to do about an argument that is not an array
     "jit": MARK_STATIC,
@@ -181,7 +181,7 @@ class FlatFunction:
         """
         try:
             table, key = _traces.of(owner, kind), (self.in_tree, tuple(avals), static_key(self.statics, self))
-        except ValueError:
+        except NotHashable:
             return self.trace(avals, name, arg_names)
         traced = table.get(key)
         if traced is None or not is_current(traced.jaxpr):

@@ -59,12 +59,17 @@ class HoldsArray(TypeError):
 
 
 def arrays_of(value):
-    """`value` with the arrays of what has `__jax_array__`, also in lists, tuples and dicts."""
-    if type(value) in (list, tuple):
-        return type(value)(map(arrays_of, value))
+    """`value` with the arrays of what has `__jax_array__`, also in lists, tuples and dicts.  TypeError if it gives none."""
+    if isinstance(value, (list, tuple)):
+        return getattr(value, "_make", list if isinstance(value, list) else tuple)(map(arrays_of, value))
     if type(value) is dict:
         return {key: arrays_of(one) for key, one in value.items()}
-    return value.__jax_array__() if hasattr(value, "__jax_array__") and not is_arraylike(value) else value
+    if not hasattr(value, "__jax_array__") or is_arraylike(value):
+        return value
+    found = value.__jax_array__()
+    if not is_arraylike(found):     # asked again and again, it would never end
+        raise TypeError(f"__jax_array__ of a {type(value).__name__} gives a {type(found).__name__}; it must give an array")
+    return found
 
 
 def folded(function):
