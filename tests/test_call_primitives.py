@@ -3,6 +3,7 @@ import numpy as np
 
 import hlotrace as jax
 import hlotrace.numpy as jnp
+from hlotrace.extend import linear_util
 from hlotrace.extend.core import (
     Primitive,
     TraceTag,
@@ -33,6 +34,20 @@ def test_a_primitive_that_calls_a_program():
         eqn, = jax.make_jaxpr(f)(0.5).eqns
         assert eqn.primitive is call and eqn.params["mark"] == 3
     assert primitives.create_call_primitive is create_call_primitive and TraceTag() != TraceTag()
+
+
+def test_calls_of_a_function():
+    for call in primitives.call_p, primitives.closed_call_p:
+        def f(x, y=2.0, call=call):
+            fun = linear_util.wrap_init(lambda a: [jnp.sin(a) * y + TABLE.sum(), a])
+            return call.bind(x, subfuns=(fun,))[0]
+        assert f"{call.name}_p" in dir(primitives)
+        eqn, = jax.make_jaxpr(f)(0.5, 3.0).eqns
+        assert eqn.primitive is call and len(eqn.params["call_jaxpr"].jaxpr.invars) == len(eqn.invars)
+        for g, expected in (f, np.sin(0.5) * 2 + 3), (jax.jit(f), np.sin(0.5) * 2 + 3), (jax.grad(f), np.cos(0.5) * 2):
+            np.testing.assert_allclose(g(0.5), expected, 1e-6)
+        np.testing.assert_allclose(jax.vmap(f)(jnp.full(3, 0.5), jnp.arange(3.0)), np.sin(0.5) * np.arange(3) + 3, 1e-6)
+        np.testing.assert_allclose(jax.grad(f, 1)(0.5, 2.0), np.sin(0.5), 1e-6)
 
 
 def test_dead_code_in_its_program():

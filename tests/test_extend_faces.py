@@ -95,7 +95,7 @@ def test_programs_in_rules():
 
 def test_names_of_primitives_and_tokens():
     assert primitives.linear_solve_p is primitives.custom_linear_solve_p and lax.eq_to_p is primitives.eq_to_p
-    assert lax.split_p is lax.slice_p and lax.scatter_sub_p is lax.scatter_add_p and primitives.call_p is primitives.jit_p
+    assert lax.split_p is lax.slice_p and lax.scatter_sub_p is lax.scatter_add_p
     assert isinstance(AbstractToken(), AbstractToken) and not isinstance(jax.typeof(1.0), AbstractToken)
     assert isinstance(lax.create_token(), Token)
 

@@ -197,10 +197,9 @@ def fact_of(jaxpr, fact):
 
 PRIMITIVES: dict[str, Primitive] = {}     # those of hlotrace, by name
 # JAX's names: where ours is another, and for an operation that is made of several here, the one that does its work.
-ALIASES = {"add_jaxvals": "add", "call": "jit", "closed_call": "jit", "linear_solve": "custom_linear_solve",
-           "random_seed": "random_wrap", "remat": "checkpoint", "scatter_sub": "scatter_add",
-           "select_and_scatter": "select_and_scatter_add", "split": "slice", "stack": "concatenate", "stage": "copy",
-           "tile": "broadcast_in_dim", "unstack": "slice"}
+ALIASES = {"add_jaxvals": "add", "linear_solve": "custom_linear_solve", "random_seed": "random_wrap",
+           "remat": "checkpoint", "scatter_sub": "scatter_add", "select_and_scatter": "select_and_scatter_add",
+           "split": "slice", "stack": "concatenate", "stage": "copy", "tile": "broadcast_in_dim", "unstack": "slice"}
 
 
 def primitive_named(name: str) -> "Primitive | None":

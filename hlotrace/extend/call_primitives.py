@@ -1,6 +1,7 @@
 """Primitives that call a program: `p.bind(*args, call_jaxpr=program, **params)`.  Transformed, they are calls of `jit`."""
 from functools import partial
 
+from ..core.avals import aval_of
 from ..core.primitive import Primitive
 from ..core.programs import embed_constants, transpose_call
 from ..core.refs import Holder
@@ -14,6 +15,17 @@ class _Call(Primitive):
     """One of the user's: it has no place among hlotrace's own."""
     __slots__ = ()
     bind, _threaded = Holder.bind, Holder._threaded
+
+
+class _CallOf(_Call):
+    """One that may be given, for `call_jaxpr`, a function of flat lists: `subfuns=(fun,)`, as JAX 0.10 has it."""
+    __slots__ = ()
+
+    def bind(self, *args, subfuns=(), **params):
+        for fun in subfuns:
+            program, _, consts = partial_eval.trace_to_jaxpr_dynamic(fun, map(aval_of, args))
+            args, params["call_jaxpr"] = (*consts, *args), partial_eval.convert_constvars_jaxpr(program)
+        return super().bind(*args, **params)
 
 
 def _by(rule):
@@ -40,6 +52,11 @@ def register_call_primitive_rules(prim, name=None, transpose_rule=None, inline_j
     partial_eval.dce_rules[prim] = partial_eval.dce_jaxpr_call_rule
 
 
+def _with_rules(prim, inline_jax_late=True):
+    register_call_primitive_rules(prim, inline_jax_late=inline_jax_late)
+    return prim
+
+
 def create_call_primitive(name, inline_jax_late=True):
     """A new primitive that calls a program, `bind(*args, call_jaxpr=program, **params)`; it gives a list.
 
@@ -49,9 +66,7 @@ def create_call_primitive(name, inline_jax_late=True):
     >>> jax.grad(lambda x: call.bind(x, 2., call_jaxpr=program)[0])(0.)
     Array(2., dtype=float32, weak_type=True)
     """
-    prim = _Call(name, multiple_results=True)
-    register_call_primitive_rules(prim, inline_jax_late=inline_jax_late)
-    return prim
+    return _with_rules(_Call(name, multiple_results=True), inline_jax_late)
 
 
 def eval_jaxpr_transpose(prim, ct, *args, call_jaxpr, **params):
@@ -63,3 +78,6 @@ def eval_jaxpr_transpose(prim, ct, *args, call_jaxpr, **params):
     cts = [None if type(c) is ad.Zero else c for c in ct]
     return transpose_call(cts, args, embed_constants(call_jaxpr), lambda program, operands: (
         prim.bind(*operands, call_jaxpr=program, **params)))
+
+
+call_p, closed_call_p = _with_rules(_CallOf("call")), _with_rules(_CallOf("closed_call"))

@@ -8,7 +8,13 @@ from ...core.primitive import PRIMITIVES as _PRIMITIVES
 from ...core.primitive import primitive_named as _primitive_named
 from ...core.public import explain as _explain
 from ...random import gamma as _gamma  # noqa: F401 - a primitive whose lowering is written with loops and distributions
-from ..call_primitives import create_call_primitive, eval_jaxpr_transpose, register_call_primitive_rules  # noqa: F401
+from ..call_primitives import (  # noqa: F401
+    call_p,
+    closed_call_p,
+    create_call_primitive,
+    eval_jaxpr_transpose,
+    register_call_primitive_rules,
+)
 
 for _module in _modules(_families.__path__):      # most are imported when a function that binds them is first used
     _import(f"{_families.__name__}.{_module.name}")
@@ -21,7 +27,7 @@ def __getattr__(name):
 
 
 def __dir__():
-    return sorted(f"{name}_p" for name in (*_PRIMITIVES, *_ALIASES))
+    return sorted(f"{name}_p" for name in (*_PRIMITIVES, *_ALIASES, "call", "closed_call"))
 
 
 _explain(globals())
