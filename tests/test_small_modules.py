@@ -8,8 +8,7 @@ from mesh8 import on
 import hlotrace as jax
 import hlotrace.numpy as jnp
 from hlotrace import random
-from hlotrace.core import effects
-from hlotrace.experimental import hijax, mesh_utils, pjit, scheduling_groups, topologies
+from hlotrace.experimental import mesh_utils, pjit, scheduling_groups, topologies
 from hlotrace.experimental.compilation_cache import compilation_cache
 from hlotrace.experimental.random import StatefulPRNG, stateful_rng
 
@@ -98,23 +97,3 @@ def test_keywords_of_dtypes_and_one_hot():
         jax.dtypes.canonicalize_dtype(key, allow_extended_dtype=False)
     found = jax.nn.one_hot(jnp.arange(8), 3, out_sharding=on("data"))
     assert found.sharding == on("data") and found.tolist() == np.eye(8, 3).tolist()
-
-
-def test_hijax_types_and_primitives_are_declared_and_not_traced():
-    class Box(hijax.MutableHiType):
-        size = hijax.aval_property(lambda aval: 3)
-        first = hijax.aval_method(lambda aval, box: box)
-
-    class Effect(effects.Effect):
-        pass
-    hijax.register_hitype(list, lambda box: Box())
-    hijax.control_flow_allowed_effects.add_type(Effect)
-    assert hijax.control_flow_allowed_effects.contains(Effect()) and issubclass(hijax.ShapedArray, hijax.AbstractValue)
-    assert Box.size.fget(None) == 3 and issubclass(Box, hijax.HiType) and issubclass(hijax.AvalMutableQDD, hijax.AvalQDD)
-    assert repr(hijax.HiPrimitive("new_box")) == "new_box" and hijax.HiPspec()
-    for apply in (lambda: hijax.HiPrimitive("new_box").bind(1), lambda: hijax.VJPHiPrimitive(), lambda: hijax.AvalQDD(1, 2)):
-        with pytest.raises(NotImplementedError, match="not values of a hijax type"):
-            apply()
-    for wrong in (lambda: hijax.register_hitype(3, len), lambda: hijax.control_flow_allowed_effects.add_type(3)):
-        with pytest.raises(TypeError, match="not 3|class"):
-            wrong()

@@ -6,7 +6,7 @@ program of it, a `Traced`.
 import copy
 import warnings
 
-from ..core import dtypes, source, tree
+from ..core import dtypes, hitypes, source, tree
 from ..core.avals import MARK_STATIC, ShapedArray, aval_of, is_arraylike, not_an_array
 from ..core.config import config, scoped, state, uncollected
 from ..core.jaxpr import close, dce
@@ -90,7 +90,7 @@ class FlatFunction:
         outs, self.out_tree = tree.tree_flatten(result)
         for x in outs:
             if not is_arraylike(x):
-                outs = self._types_only(outs)
+                outs = self._special(outs, result)
                 break
         return [*outs, *aux] if aux else outs
 
@@ -149,8 +149,13 @@ class FlatFunction:
         path = tree.leaf_paths(self.out_tree)[i]
         return f"output{path}" if path else "the output"
 
-    def _types_only(self, outs):
-        """`outs`; where types alone are asked for, a ShapeDtypeStruct is a further input.  TypeError for other values."""
+    def _special(self, outs, result):
+        """`outs`, with the arrays of values of HiTypes.  TypeError for other values that are no arrays.
+
+        Where types alone are asked for, a ShapeDtypeStruct is a further input.
+        """
+        if self.what in ("jit", "eval_shape") and hitypes.among(outs):
+            outs, self.out_tree = tree.tree_flatten(hitypes.as_result(result))
         if self.what == "eval_shape":
             outs = [x if is_arraylike(x) or type(x) is Ref or not hasattr(x, "shape") else state.trace.input(abstract(x))
                     for x in outs]
@@ -186,7 +191,7 @@ class FlatFunction:
         traced = table.get(key)
         if traced is None or not is_current(traced.jaxpr):
             traced = self.trace(avals, name, arg_names)
-            if traced.cacheable and len(traced.jaxpr.invars) == len(avals):     # not what gives types alone, `_types_only`
+            if traced.cacheable and len(traced.jaxpr.invars) == len(avals):     # not what gives types alone, `_special`
                 table.keep(key, traced)
         else:
             note_buffers(traced.jaxpr, state.trace)

@@ -9,7 +9,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from ..core import tree
+from ..core import hitypes, tree
 from ..core.avals import aval_of, aval_or_none, is_arraylike, not_an_array
 from ..core.boundary import folded, leave
 from ..core.config import config, named_axes, state
@@ -26,7 +26,7 @@ from ..runtime import evaluate, placement, transfer
 from ..runtime.array import ArrayImpl, as_array, own
 from ..runtime.binding import JaxRuntimeError
 from ..runtime.progress import stage
-from . import refs, stages
+from . import hijax, refs, stages
 from .calls import ELSEWHERE, ThreadedCall, call_of
 from .donation import warn_unusable
 from .flat import FlatFunction, flatten, forget, hold, mend
@@ -188,6 +188,8 @@ class JitFunction:
         except TypeError:
             if Ref in map(type, leaves):
                 return self._call_with_refs(args, kwargs, leaves, in_tree, statics)
+            if hitypes.among(leaves):
+                return hijax.call_jitted(self._of_arrays, *given)
             if self._inline:
                 self._fun(*given[0], **given[1])      # a function of the library words it better
             self._raise_bad_argument(args, kwargs, leaves)
@@ -219,6 +221,14 @@ class JitFunction:
             return refs.call_jitted(self, leaves, in_tree, statics)
         leaves, in_tree = flatten((args, kwargs))
         return self._traced_call(leaves, in_tree, tuple([aval_of(x) for x in leaves]), statics)
+
+    @functools.cached_property
+    def _of_arrays(self):
+        """The same of what `hitypes.lower` gives."""
+        outs = None if self._out_shardings is None else (self._out_shardings, None)
+        return JitFunction(hijax.of_arrays(self._fun), self._static_numbers, self._static_names, self._donate_numbers,
+                           self._donate_names, self._inline, self._keep_unused, self._compiler_options, self._in_shardings,
+                           outs, self._place)
 
     def _compile(self, key, args, kwargs, in_tree, avals, statics):
         traced = self._trace(args, kwargs, in_tree, avals, statics)

@@ -5,7 +5,7 @@ import gc
 
 import numpy as np
 
-from ..core import kept, tree
+from ..core import hitypes, kept, tree
 from ..core.array import Array
 from ..core.avals import ShapedArray, aval_of
 from ..core.boundary import folded
@@ -15,7 +15,9 @@ from ..core.trace import Tracer
 from ..runtime import agreement, client, guards, placement, shards, transfer
 from ..runtime.array import ArrayImpl, from_numpy
 from ..sharding.base import Sharding
+from .flat import abstract
 from .signatures import name_of, wraps
+from .stages import ShapeDtypeStruct
 
 
 def device_put(x, device=None, *, src=None, donate=False, may_alias=None):
@@ -194,7 +196,7 @@ def named_call(fun, *, name=None):
 
 
 def typeof(x):
-    """The aval of an array-like, the AbstractRef of a Ref.
+    """The aval of an array-like or a ShapeDtypeStruct, the AbstractRef of a Ref, the HiType of what has one.
 
     Its `sharding` is over the mesh of an array that lies over one, and names those of its axes that are Explicit; what is
     traced has that of the mesh in use, which splits nothing: programs are traced once for all shardings, which propagate
@@ -210,6 +212,10 @@ def typeof(x):
     """
     if type(x) is Ref:
         return x.aval
+    if (kind := hitypes.type_of(x)) is not None:
+        return kind
+    if type(x) is ShapeDtypeStruct:
+        return abstract(x)
     aval = aval_of(x)
     return _Laid(aval, x.sharding) if type(x) is ArrayImpl and x._committed else aval
 

@@ -2,7 +2,7 @@
 import dataclasses
 from typing import Any
 
-from ..core import dtypes, tree
+from ..core import dtypes, hitypes, tree
 from ..core.avals import ShapedArray, is_arraylike
 from ..core.boundary import boundaries
 from ..core.config import config, state
@@ -13,6 +13,7 @@ from ..core.trace import Tracer
 from ..primitives.common import canonical_shape, np
 from ..runtime import client, evaluate, introspect, raising
 from ..runtime.array import ArrayImpl
+from . import hijax
 from .calls import ELSEWHERE, call_of
 from .donation import warn_unusable
 from .flat import FlatFunction, abstract, flatten
@@ -435,6 +436,8 @@ def eval_shape(fun, *args, **kwargs):
     """
     if not callable(fun):
         raise not_callable(fun, "and its arguments behind it")
+    if hitypes.among(tree.tree_leaves((args, kwargs))):
+        return eval_shape(hijax.of_arrays(fun), *hitypes.lower(args), **hitypes.lower(kwargs))[0]
     flat = FlatFunction(fun, *flatten((args, kwargs)), "eval_shape")
     traced = flat.kept(fun, "jit", flat.avals(abstract), arg_names=flat.paths())       # found again by jit(fun)
     return traced.out_tree.unflatten([struct_of(a) for a in traced.closed.out_avals])

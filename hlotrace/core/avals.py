@@ -15,7 +15,29 @@ MOST_ELEMENTS = 2 ** 59
 _interned: dict = {}
 
 
-class ShapedArray:
+class OfArrays:
+    """What hijax asks of a type: of what types of arrays its values are made, and those of arrays are themselves."""
+    __slots__ = ()
+    has_qdd = False
+
+    def lo_ty(self):
+        """The types of what a value is made of: here the type itself."""
+        return [self]
+
+    def lower_val(self, value):
+        """What a value is made of."""
+        return [value]
+
+    def raise_val(self, value):
+        """The value that is made of this."""
+        return value
+
+    def normalize(self):
+        """The type, less what does not matter where two are compared."""
+        return self.strip_weak_type()
+
+
+class ShapedArray(OfArrays):
     """The type of an array: `shape` (tuple of int), `dtype` (np.dtype or ExtendedDType), `weak_type` (bool), `vma`.
 
     A weak type comes from a Python scalar and gives way in promotion.  `vma`, a frozenset of names, are the manual axes

@@ -9,7 +9,7 @@ derivatives and batching see none but those from outside of what is differentiat
 import dataclasses
 from collections.abc import Callable
 
-from .avals import aval_of
+from .avals import OfArrays, aval_of
 from .config import state
 from .effects import Effect, State
 from .errors import UnexpectedTracerError
@@ -17,7 +17,7 @@ from .primitive import Builtin
 from .trace import Tracer
 
 
-class AbstractRef:
+class AbstractRef(OfArrays):
     """The type of a Ref: `inner_aval`, the type of the array in it, and what that has (`shape`, `dtype`, ...)."""
     __slots__ = ("inner_aval",)
 
@@ -26,6 +26,9 @@ class AbstractRef:
 
     def __getattr__(self, name):
         return getattr(self.inner_aval, name)
+
+    def strip_weak_type(self):
+        return AbstractRef(self.inner_aval.strip_weak_type())
 
     def __eq__(self, other):
         return type(other) is AbstractRef and other.inner_aval == self.inner_aval

@@ -229,7 +229,7 @@ class JaxprTracer(Tracer):
 
 class JaxprTrace(Trace):
     """Writes down what is bound as the equations of a program."""
-    __slots__ = ("eqns", "constants", "buffers", "inner", "invars", "name", "arg_names", "doing")
+    __slots__ = ("eqns", "constants", "buffers", "inner", "invars", "made", "name", "arg_names", "doing")
     dimension: Primitive     # primitives/exported.py gives it: the value of a symbolic size
     pvary: Primitive     # primitives/collectives.py gives it: an operation that only marks a value as one that varies
     # runtime/array.py gives it: (a NumPy array, the Array of it when it was used before or None) -> the Array of it now
@@ -244,6 +244,7 @@ class JaxprTrace(Trace):
         self.buffers = {}      # the same of NumPy arrays, which may be rewritten -> (value, what it was, Var or Literal)
         self.inner = []        # those that programs inside of this one have seen: (value, what it was)
         self.invars = []
+        self.made = None       # {id: value} of the values of HiTypes that belong to the program: api/hijax.py
         self.name = name
         self.arg_names = arg_names
 

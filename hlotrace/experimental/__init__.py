@@ -1,6 +1,7 @@
 """hlotrace.experimental: names that JAX keeps here."""
 from ..api.callbacks import io_callback
 from ..api.contexts import enable_x64
+from ..core.hitypes import cur_qdd
 from ..core.public import offer as _offer
 
 _offer(globals(), homes={"": "array_serialization checkify colocated_python compilation_cache compute_on "

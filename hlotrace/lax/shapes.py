@@ -13,7 +13,6 @@ from ..primitives.elementwise import convert, convert_element_type_p
 from ..primitives.random import random_wrap_p
 from ..primitives.shape import broadcast_in_dim_p, reshape_p, squeeze_p, transpose_p
 from ..primitives.slicing import concatenate_p, iota_p, optimization_barrier_p, pad_p, rev_p, slice_p
-from ..runtime.array import ArrayImpl
 
 __all__ = ["broadcast", "broadcast_in_dim", "broadcast_in_dim_p", "broadcast_like", "broadcast_shapes",
            "broadcast_to_rank", "broadcasted_iota", "collapse", "concatenate", "concatenate_p", "empty", "expand_dims",
@@ -70,8 +69,8 @@ def full_like(x, fill_value, dtype=None, shape=None, sharding=None):
     Array([2., 2., 2.], dtype=float32)
     """
     weak = False
-    if sharding is None and type(x) is ArrayImpl and x._committed and (shape is None or tuple(shape) == x.shape):
-        sharding = x.sharding
+    if sharding is None and getattr(x, "_committed", not is_arraylike(x)) and (shape is None or tuple(shape) == x.shape):
+        sharding = getattr(x, "sharding", None)
     if is_arraylike(x):
         weak, x = dtype is None and aval_of(x).weak_type, aval_of(x)
     elif not (hasattr(x, "shape") and hasattr(x, "dtype")):

@@ -12,6 +12,7 @@ from ..api.vmap import vmap
 from ..core import dtypes, errors
 from ..core.array import Array
 from ..core.avals import ShapedArray, aval_of, is_arraylike
+from ..core.boundary import arrays_of
 from ..core.config import state
 from ..core.dimension import Dimension, max_dim
 from ..core.trace import Tracer, concrete_or_error
@@ -387,10 +388,12 @@ def full_like(a, fill_value, dtype=None, shape=None, *, device=None, out_shardin
     """`full` with the shape and dtype of `a`, an array or anything that has a shape and a dtype.
 
     `dtype` and `shape` take the place of its own.  `a` may be a `ShapeDtypeStruct`; its values are not used.
+    The result lies as `a` does.
 
     >>> jnp.full_like(jnp.array([1, 2]), 7.9), jnp.full_like(jax.ShapeDtypeStruct((1, 2), "float32"), 5)
     (Array([7, 7], dtype=int32), Array([[5., 5.]], dtype=float32))
     """
+    a = arrays_of(a)
     if not (hasattr(a, "shape") and hasattr(a, "dtype")):
         check_arraylike("full_like", a)
     check_arraylike("full_like", a if is_arraylike(a) else 0, fill_value)
@@ -398,8 +401,8 @@ def full_like(a, fill_value, dtype=None, shape=None, *, device=None, out_shardin
     weak = dtype is None and getattr(aval, "weak_type", False) and not ndim(fill_value)
     shape = aval.shape if shape is None else _shape("full_like", shape)
     dtype = dtypes.canonicalize(aval.dtype) if dtype is None else dtypes.check_user_dtype(dtype, "full_like")
-    if device is None and out_sharding is None and isinstance(a, ArrayImpl) and a._committed and shape == a.shape:
-        device = a.sharding
+    if device is None and out_sharding is None and shape == a.shape and getattr(a, "_committed", not is_arraylike(a)):
+        device = getattr(a, "sharding", None)
     filled = _made(lambda: _fill(shape, fill_value, dtype, weak), ShapedArray(shape, dtype), device, out_sharding,
                    "full_like")
     return vary(filled, a.aval.vma) if isinstance(a, Tracer) and a.aval.vma else filled

@@ -1,0 +1,206 @@
+"""experimental.hijax: values of the user's own types go through jit as their arrays, and mutable ones are updated."""
+import dataclasses
+
+import numpy as np
+import pytest
+
+import hlotrace as jax
+import hlotrace.numpy as jnp
+from hlotrace.core import effects
+from hlotrace.experimental import cur_qdd, hijax
+
+
+@dataclasses.dataclass
+class Scaled:
+    """int8 numbers and what they are multiplied by."""
+    numbers: object
+    scale: object
+
+
+@dataclasses.dataclass(frozen=True)
+class ScaledType(hijax.HiType):
+    shape: tuple
+
+    def lo_ty(self):
+        return [jax.core.ShapedArray(self.shape, jnp.int8), jax.core.ShapedArray((), jnp.float32)]
+
+    def lower_val(self, value):
+        return [value.numbers, value.scale]
+
+    def raise_val(self, numbers, scale):
+        return Scaled(numbers, scale)
+
+
+class Pack(hijax.HiPrimitive):
+    def to_lojax(self, x, *, bits):
+        scale = jnp.max(jnp.abs(x)) / (2**(bits - 1) - 1)
+        return Scaled(jnp.round(x / scale).astype(jnp.int8), scale)
+
+    def jvp(self, primals, tangents, *, bits):
+        return pack.bind(*primals, bits=bits), tangents[0]
+
+
+class Unpack(hijax.HiPrimitive):
+    def impl(self, value):
+        return value.numbers * value.scale
+
+
+class Box:
+    """A pytree that can be replaced."""
+    __slots__ = ("content",)
+
+    def __init__(self, content):
+        self.content = content
+
+    def cur_qdd(self):
+        return MadeOf(jax.tree.structure(self.content), tuple(map(jax.typeof, jax.tree.leaves(self.content))))
+
+
+@dataclasses.dataclass(frozen=True)
+class MadeOf:
+    structure: object
+    types: tuple
+
+    def normalize(self):
+        return MadeOf(self.structure, tuple(t.normalize() for t in self.types))
+
+
+class BoxType(hijax.MutableHiType):
+    def read_loval(self, made_of, box):
+        return jax.tree.leaves(get.bind(box))
+
+    def new_from_loval(self, made_of, *arrays):
+        return Box(jax.tree.unflatten(made_of.structure, arrays))
+
+    def update_from_loval(self, made_of, box, *arrays):
+        put.bind(box, made_of.structure, *arrays)
+
+
+class Get(hijax.HiPrimitive):
+    def to_lojax(self, box):
+        return box.content
+
+
+class Put(hijax.HiPrimitive):
+    multiple_results = True
+
+    def to_lojax(self, box, structure, *arrays):
+        box.content = jax.tree.unflatten(structure, arrays)
+        return []
+
+
+class New(hijax.HiPrimitive):
+    def to_lojax(self, *arrays):
+        return Box(list(arrays))
+
+
+pack, unpack, get, put, new = Pack("pack"), Unpack("unpack"), Get("get"), Put("put"), New("new")
+BOX = BoxType()
+hijax.register_hitype(Scaled, lambda value: ScaledType(value.numbers.shape))
+hijax.register_hitype(Box, lambda box: BOX)
+
+
+def write(box, content):
+    put.bind(box, jax.tree.structure(content), *jax.tree.leaves(content))
+
+
+X = np.array([1., 2., -3.], "float32")
+PACKED = [42, 85, -127]
+
+
+def test_values_go_in_and_out_of_compiled_functions_and_their_results():
+    eager, scale = pack.bind(X, bits=8), np.float32(3 / 127)
+    assert type(eager) is Scaled and eager.numbers.tolist() == PACKED
+    found = jax.jit(lambda x: {"a": pack.bind(x, bits=8)})(X)["a"]
+    assert type(found) is Scaled and found.numbers.tolist() == PACKED and found.scale == scale
+    for f in (unpack.bind, jax.jit(unpack.bind), jax.jit(lambda v: jax.jit(unpack.bind)(v))):
+        np.testing.assert_allclose(f(found), np.array(PACKED) * scale, rtol=1e-6)
+    counted = []
+    f = jax.jit(lambda value, n: counted.append(n) or unpack.bind(value) * n, static_argnums=1)
+    assert f(found, 2).tolist() == f(eager, 2).tolist() and counted == [2]
+    batched = jax.vmap(lambda x: unpack.bind(pack.bind(x, bits=8)))(np.stack([X, 2 * X]))
+    np.testing.assert_allclose(batched[1], 2 * np.array(PACKED) * scale, rtol=1e-6)
+    total = jax.lax.fori_loop(0, 3, lambda i, c: c + unpack.bind(found)[2], jnp.float32(0))      # closed over
+    np.testing.assert_allclose(total, -9, rtol=1e-6)
+    assert jax.typeof(found) == ScaledType((3,))
+    spec = jax.eval_shape(lambda x: pack.bind(x, bits=8), X)
+    assert spec.numbers.dtype == jnp.int8 and jax.eval_shape(unpack.bind, found).shape == (3,)
+    assert jax.typeof(jax.ShapeDtypeStruct((2,), "int8")) == jax.core.ShapedArray((2,), jnp.int8)
+
+
+def test_what_derivatives_would_need_is_refused_by_name():
+    for f in (lambda x: unpack.bind(pack.bind(x, bits=8)).sum(), jax.jit(lambda x: pack.bind(x, bits=8).scale)):
+        with pytest.raises(NotImplementedError, match="'pack'.*rule of differentiation.*custom_vjp"):
+            jax.grad(f)(X)
+    for transform in (jax.grad, jax.vmap):
+        with pytest.raises(TypeError, match="Scaled"):
+            transform(lambda v: unpack.bind(v).sum())(pack.bind(X, bits=8))
+
+
+def test_mutable_arguments_have_their_new_state_after_the_call():
+    box, traced = Box({"n": jnp.int32(0)}), []
+
+    @jax.jit
+    def count(box, x, *, by=1):
+        traced.append(1)
+        state = get.bind(box)
+        write(box, {"n": state["n"] + by, "last": x} if "last" not in state else {**state, "n": state["n"] + by})
+        return state["n"] * 10
+
+    assert count(box, X) == 0 and box.content["n"] == 1 and box.content["last"].tolist() == X.tolist()
+    assert count(box, X) == 10 and count(box, X, by=4) == 20 and box.content["n"] == 6     # of another structure now
+    assert len(traced) == 3 and count(box, X) == 60 and len(traced) == 3
+    assert jax.jit(lambda b, x: count(b, x) + get.bind(b)["n"])(box, X) == 78 and box.content["n"] == 8
+    assert jax.eval_shape(count, box, X).shape == () and box.content["n"] == 8
+    made = jax.jit(lambda x: new.bind(x, x + 1))(1.)
+    assert type(made) is Box and made.content == [1, 2] and cur_qdd(made).types[0].shape == ()
+    with pytest.raises(ValueError, match="passed twice"):
+        jax.jit(lambda a, b: None)(box, box)
+    with pytest.raises(ValueError, match="<lambda>.*returned a mutable value that it was given"):
+        jax.jit(lambda b: [b])(box)
+
+
+@pytest.mark.parametrize("run", [
+    lambda f: jax.jit(lambda: [f() for _ in range(5)] and None)(),
+    lambda f: [jax.jit(f)() for _ in range(5)],
+    lambda f: jax.lax.scan(lambda *_: (None, f()), None, None, length=5),
+    lambda f: jax.jit(lambda: jax.lax.fori_loop(0, 5, lambda i, c: f() or c, 0))(),
+    lambda f: [jax.lax.cond(i < 5, f, lambda: None) for i in range(7)]], ids=["jit", "jits", "scan", "loop in jit", "cond"])
+def test_mutable_values_from_outside_of_a_program_are_read_and_written_in_it(run):
+    box = Box([jnp.float32(3), X])
+    run(lambda: write(box, [get.bind(box)[0] + 1, get.bind(box)[1]]))
+    assert get.bind(box)[0] == 8 and get.bind(box)[1].tolist() == X.tolist()
+    write(box, [jnp.float32(1), X])     # and is seen by compiled programs
+    run(lambda: write(box, [get.bind(box)[0] + 1, get.bind(box)[1]]))
+    assert get.bind(box)[0] == 6
+
+
+def test_mutable_values_made_in_a_program_and_in_derivatives():
+    def loss(x, box):
+        inner = new.bind(x)
+        write(inner, [get.bind(inner)[0] ** 2])
+        write(box, [jax.lax.stop_gradient(x * 3)])
+        return get.bind(inner)[0] + get.bind(box)[0]
+    for transform in (lambda f: f, jax.jit):
+        box = Box([jnp.float32(1)])
+        assert transform(lambda x, b: jax.grad(lambda x: loss(x, b))(x))(4., box) == 8 and get.bind(box)[0] == 12
+    with pytest.raises(ValueError, match="cannot come to be made of"):
+        jax.jit(lambda: write(box, []))()
+
+
+def test_declarations_and_what_is_refused():
+    class Effect(effects.Effect):
+        pass
+    hijax.control_flow_allowed_effects.add_type(Effect)
+    assert hijax.control_flow_allowed_effects.contains(Effect()) and issubclass(hijax.ShapedArray, hijax.AbstractValue)
+    assert hijax.aval_property(lambda aval: 3).fget(None) == 3 and issubclass(hijax.AvalMutableQDD, hijax.AvalQDD)
+    assert repr(hijax.HiPrimitive("new_box")) == "new_box" and hijax.HiPspec() and hijax.aval_method(len)
+    for declare, words in ((lambda: hijax.VJPHiPrimitive(), "custom_vjp"), (lambda: hijax.AvalQDD(1, 2), "AvalQDD"),
+                           (lambda: hijax.HiPrimitive("p").bind(1), "'p' defines neither"),
+                           (lambda: hijax.HiType().lower_val(1), "HiType does not define lower_val")):
+        with pytest.raises(NotImplementedError, match=words):
+            declare()
+    for wrong in (lambda: hijax.register_hitype(3, len), lambda: hijax.control_flow_allowed_effects.add_type(3),
+                  lambda: cur_qdd(3)):
+        with pytest.raises(TypeError, match="not 3|class|no mutable type"):
+            wrong()
