@@ -13,12 +13,13 @@ from hlotrace.experimental import (
 from typing import Any
 
 __all__ = [
-    'array_serialization', 'checkify', 'colocated_python', 'compilation_cache', 'compute_on', 'custom_partitioning',
-    'enable_x64', 'fused', 'hijax', 'io_callback', 'jet', 'key_reuse', 'layout', 'mesh_utils', 'multihost_utils', 'ode',
-    'pjit', 'random', 'rnn', 'roofline', 'scheduling_groups', 'serialize_executable', 'shard_alike', 'shard_map', 'sparse',
-    'topologies', 'xla_metadata',
+    'array_serialization', 'checkify', 'colocated_python', 'compilation_cache', 'compute_on', 'cur_qdd',
+    'custom_partitioning', 'enable_x64', 'fused', 'hijax', 'io_callback', 'jet', 'key_reuse', 'layout', 'mesh_utils',
+    'multihost_utils', 'ode', 'pjit', 'random', 'rnn', 'roofline', 'scheduling_groups', 'serialize_executable',
+    'shard_alike', 'shard_map', 'sparse', 'topologies', 'xla_metadata',
 ]
 
+def cur_qdd(value: Any) -> Any: ...
 def io_callback(
     callback: Callable[..., Any], result_shape_dtypes: Any, *args: Any, sharding: Place | None = None, ordered: bool = False,
     **kwargs: Any,

@@ -401,7 +401,7 @@ def full_like(a, fill_value, dtype=None, shape=None, *, device=None, out_shardin
     weak = dtype is None and getattr(aval, "weak_type", False) and not ndim(fill_value)
     shape = aval.shape if shape is None else _shape("full_like", shape)
     dtype = dtypes.canonicalize(aval.dtype) if dtype is None else dtypes.check_user_dtype(dtype, "full_like")
-    if device is None and out_sharding is None and shape == a.shape and getattr(a, "_committed", not is_arraylike(a)):
+    if device is None and out_sharding is None and getattr(a, "_committed", not is_arraylike(a)) and shape == a.shape:
         device = getattr(a, "sharding", None)
     filled = _made(lambda: _fill(shape, fill_value, dtype, weak), ShapedArray(shape, dtype), device, out_sharding,
                    "full_like")
