@@ -91,14 +91,12 @@ def _from_outside(values):
 
 # --- primitives -------------------------------------------------------------------------------------------------
 
-@functools.partial(custom_jvp, nondiff_argnums=(0,))
-def _rules_not_used(name, arrays):
-    """`arrays`, which cannot be differentiated through."""
-    return arrays
+# gives its second argument, which cannot be differentiated through
+_rules_not_used = custom_jvp(lambda name, arrays: arrays, nondiff_argnums=(0,))
 
 
 @_rules_not_used.defjvp
-def _rules_not_used_jvp(name, primals, tangents):
+def _rules_not_used_jvp(name, *_):
     raise NotImplementedError(f"hijax primitive {name!r}: its rule of differentiation is not used here, where values of its "
                               "types are arrays when they are differentiated; write it as a function with jax.custom_vjp")
 
