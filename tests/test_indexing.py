@@ -25,6 +25,26 @@ INDICES = {
 }
 
 
+def test_places_outside_of_programs_share_a_program():
+    """Reads at static places compile once for all places, also step by step: under grad, vmap, disable_jit."""
+    def steps(x, i):
+        return x[i].sum() + x[i, 1] + x[i:i + 2].sum() + x[:, i].sum() + x.at[i].set(2.0)[i - 1].sum()
+    x, seen = jnp.array(X[..., 0] * X[..., 1]), []
+    with jax.disable_jit():
+        np.testing.assert_allclose(steps(x, 1), jax.jit(steps, static_argnums=1)(x, 1), rtol=1e-6)
+    want = jax.jit(jax.grad(steps), static_argnums=1)(x, 1)
+    jax.grad(steps)(x, 0), jax.vmap(steps, (0, None))(x[None], 0)
+    jax.monitoring.register_event_duration_secs_listener(listener := lambda event, *_, **__: seen.append(event))
+    try:
+        np.testing.assert_allclose(jax.grad(steps)(x, 1), want)
+        jax.vmap(steps, (0, None))(x[None], 1)
+        with jax.disable_jit():
+            steps(x, 0)
+    finally:
+        jax.monitoring.unregister_event_duration_listener(listener)
+    assert not seen
+
+
 @pytest.mark.parametrize("index", INDICES.values(), ids=INDICES.keys())
 def test_index_reads_and_writes_as_numpy(index):
     want = X[index]

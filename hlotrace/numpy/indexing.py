@@ -295,6 +295,10 @@ def _all_starts(starts, plan, shape):
     return [lax._start(s, n, dtype, True) for s, n in zip(starts, shape)], False
 
 
+def _scalars(starts, shape):
+    return [scalar(s, dtypes.int64 if surely(n, low=2**31) else dtypes.int32) for s, n in zip(starts, shape)]
+
+
 @composite(static=("plan",))
 def read_window(x, *starts, plan):
     shape = x.shape
@@ -302,6 +306,8 @@ def read_window(x, *starts, plan):
     strided = plan.strides != (1,) * ndim
     if plan.moving or strided:
         starts, static = _all_starts(starts, plan, shape)
+        if static and not (strided or state.trace.staging):
+            starts, static = _scalars(starts, shape), False       # one program for all places
         if not static:
             x = dynamic_slice_p.bind(x, *starts, slice_sizes=plan.sizes)
             starts = [0] * ndim
@@ -317,9 +323,7 @@ def read_window(x, *starts, plan):
 def write_window(x, y, *starts, plan):
     y = reshape(_fit(y, plan.shape, x), plan.sizes)
     starts, static = _all_starts(starts, plan, x.shape)
-    if static:
-        starts = [scalar(s, dtypes.int64 if surely(n, low=2**31) else dtypes.int32) for s, n in zip(starts, x.shape)]
-    return dynamic_update_slice_p.bind(x, y, *starts)
+    return dynamic_update_slice_p.bind(x, y, *(_scalars(starts, x.shape) if static else starts))
 
 
 def _fit(y, shape, x):
