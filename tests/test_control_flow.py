@@ -289,6 +289,35 @@ def test_branches_with_different_derivatives():
     same(jax.grad(lambda x: lax.cond(True, lambda: x, lambda: 2.0))(1.0), 1.0)
 
 
+def test_what_is_given_back_as_it_is_is_no_result():
+    """So it is not mapped where what decides is, a derivative does not keep it for each step, and a NumPy array is an Array."""
+    def branch(p, x, y):
+        return lax.cond(p, lambda x, y: (x, y + 1, x), lambda x, y: (x, y * x, y), x, y)
+
+    def repeat(n, x, y):
+        return lax.while_loop(lambda c: c[0] < 2, lambda c: (c[0] + 1, c[1], c[2] * c[1]), (n, x, y))
+
+    def loop(x, y):
+        return lax.scan(lambda c, _: ((c[0], jnp.sin(c[0] * c[1])), c[0]), (x, y), None, length=3)
+    x, y = np.float32([1, 2]), np.float32([3, 4])
+    flags, counts = np.array([True, False]), np.array([0, 1])
+    got = jax.vmap(branch, (0, None, None), (None, 0, 0))(flags, x, y)
+    same(got, (x, np.stack([y + 1, x * y]), np.stack([x, y])))
+    assert isinstance(got[0], jax.Array)
+    same(jax.vmap(repeat, (0, None, None), (0, None, 0))(counts, x, y), (np.array([2, 2]), x, np.stack([y * x * x, y * x])))
+    (c, d), cs = loop(x, y)
+    same((c, cs), (x, np.stack([x] * 3)))
+    z = jnp.asarray(y)
+    for _ in range(3):
+        z = jnp.sin(x * z)
+    same(d, z)
+    gradient = str(jax.make_jaxpr(jax.grad(lambda x, y: loop(x, y)[0][1].sum()))(x, y))
+    assert "num_consts=1" in gradient and gradient.count("f32[3,2]") <= 4, gradient
+    same(lax.while_loop(lambda c: False, lambda c: c, x), x)      # nothing else is carried
+    with pytest.raises(ValueError, match=r"at vmap out_axes\[2\], got axis spec None but output was batched on axis 0"):
+        jax.vmap(branch, (0, None, None), (None, 0, None))(flags, x, y)
+
+
 def test_vmap_of_cond():
     f = lambda p, x, y: lax.cond(p, lambda x, y: (x, y), lambda x, y: (y, y), x, y)
     p = np.array([True, False])

@@ -208,11 +208,14 @@ class _ShardMapped:
 
 
 def _evaluate(*args, **params):
-    """Called outside of every trace: a program of this one equation."""
+    """Called outside of every trace: a program of this one equation, whose results lie as out_specs says, in its words."""
+    mesh = params["mesh"]
+    whole = {*params["manual"]} == {*mesh.axis_names}
+    outs = tuple([NamedSharding(mesh, spec) for spec in params["out_specs"]]) if whole else None
     invars = [Var(aval_of(a)) for a in args]
     outvars = [Var(a) for a in shard_map_p.typ(*[v.aval for v in invars], **params)]
     eqn = Eqn(shard_map_p, invars, outvars, params, effects=shard_map_p.effects_of(params))
-    return evaluate.run_program(Jaxpr((), (), invars, [eqn], outvars, params["jaxpr"].name), args)
+    return evaluate.run_program(Jaxpr((), (), invars, [eqn], outvars, params["jaxpr"].name), args, outs=outs)
 
 
 shard_map_p.evaluate = _evaluate

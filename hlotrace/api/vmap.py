@@ -120,8 +120,9 @@ def mapped_axes(flat, axes, axis_size=None):
 def _place(flat, i, x, dim, target, size):
     if target is None:
         if dim is not None:
-            raise ValueError(f"{flat} has mapped output but out_axes is None: {flat.out_path(i)} depends on a mapped "
-                             "argument. Give it an axis in out_axes.")
+            where = flat.out_path(i).removeprefix("the ").removeprefix("output")
+            raise ValueError(f"{flat} has mapped output but out_axes is None: at vmap out_axes{where}, got axis spec None but "
+                             f"output was batched on axis {dim}. It depends on a mapped argument: give it an axis there.")
         return x
     rank = len(aval_of(x).shape) + (dim is None)
     target = operator.index(target)

@@ -1,6 +1,7 @@
 """Structured control flow: scan, while_loop, fori_loop, cond, switch, map."""
 import copy
 import operator
+from itertools import compress
 
 from ..api.flat import FlatFunction, flatten
 from ..api.signatures import name_of
@@ -15,7 +16,7 @@ from ..core.trace import Tracer, is_concrete
 from ..primitives.bounded_while import bounded_while, spoiled
 from ..primitives.collectives import vary
 from ..primitives.common import np, scalar
-from ..primitives.control import cond_p, while_p
+from ..primitives.control import cond_p, groups, while_p
 from ..primitives.divergence import for_varying
 from ..primitives.elementwise import add_p, clamp_p, convert, lt_p, ne_p
 from ..primitives.scan import scan_p
@@ -136,9 +137,46 @@ def scan(f, init, xs=None, length=None, reverse=False, unroll=1, _split_transpos
     carry_tree, y_tree = children
     in_avals = [aval_of(x) for x in init_leaves]
     check_carry(what, _owner[0] if _owner else f, "init_val" if _owner else "init", init_tree, in_avals, traced, carry_tree)
-    outs = scan_p.bind(*traced.consts, *init_leaves, *x_leaves, jaxpr=traced.closed, length=length,
-                       reverse=bool(reverse), unroll=unroll, num_consts=len(traced.consts), num_carry=n)
-    return carry_tree.unflatten(outs[:n]), y_tree.unflatten(outs[n:])
+    given, read, body = _body(traced, n)
+    fixed, moving = _divided(given, init_leaves)
+    constants = [*traced.consts, *compress(init_leaves, read)]
+    outs = scan_p.bind(*constants, *moving, *x_leaves, jaxpr=body, length=length, reverse=bool(reverse), unroll=unroll,
+                       num_consts=len(constants), num_carry=len(moving))
+    return carry_tree.unflatten(_joined(given, fixed, outs)), y_tree.unflatten(outs[len(moving):])
+
+
+def _body(traced, n):
+    """(marks of the n carried values that a body gives back as they are, of those it reads, the body where they are constants)
+
+    So they are not mapped where the loop is mapped over others, and a derivative does not keep them for each step.
+    """
+    if "body" not in traced.branches:
+        outs = traced.closed.outvars
+        given = [v is w for v, w in zip(outs, traced.closed.invars[len(traced.consts):][:n])]
+        traced.branches["body"] = given, *_fixing(traced, given, [*_divided(given, outs[:n])[1], *outs[n:]])
+    return traced.branches["body"]
+
+
+def _fixing(traced, given, outs):
+    """(which of the carried values marked as given the program reads, the program with these among its constants)"""
+    if not any(given):
+        return given, traced.closed
+    consts, carry, xs = groups(list(traced.closed.invars), len(traced.consts), len(given))
+    used = {*outs}.union(*[eqn.invars for eqn in traced.closed.eqns])
+    read = [g and v in used for v, g in zip(carry, given)]
+    invars = [*consts, *compress(carry, read), *_divided(given, carry)[1], *xs]
+    return read, traced.closed.replace(invars=invars, outvars=outs, arg_names=None)
+
+
+def _divided(marks, xs):
+    """(those that are marked, the others)"""
+    return [*compress(xs, marks)], [x for x, m in zip(xs, marks) if not m]
+
+
+def _joined(marks, fixed, others):
+    """What `_divided` divided; what is marked was the user's, and may not be an Array yet."""
+    fixed, others = iter([convert(x, aval_of(x).dtype, aval_of(x).weak_type) for x in fixed]), iter(others)
+    return [next(fixed if m else others) for m in marks]
 
 
 def _python_scan(f, init, x_leaves, x_tree, length, reverse):
@@ -198,11 +236,17 @@ def _while(cond_fun, body_fun, init_val, owner=None, max_steps=None):
     decides = condition.closed.out_avals[0].vma
     if any(not decides <= a.vma for a in avals):      # devices leave the loop at different times
         return _while(cond_fun, body_fun, in_tree.unflatten([vary(x, decides) for x in leaves]), owner, max_steps)
-    operands = [*condition.consts, *body.consts, *leaves]
-    params = {"cond_jaxpr": condition.closed, "body_jaxpr": body.closed, "cond_nconsts": len(condition.consts),
-              "body_nconsts": len(body.consts)}
-    return in_tree.unflatten(while_p.bind(*operands, **params) if max_steps is None else bounded_while(
-        operands, max_steps, **params))
+    given, read, program = _body(body, len(leaves))
+    if max_steps is not None or all(given):     # where it stops at max_steps, all that it carries is spoiled
+        given, read, program = [False] * len(leaves), (), body.closed
+    asked, test = condition.branches.setdefault(tuple(given), _fixing(condition, given, condition.closed.outvars))
+    first, second = [*condition.consts, *compress(leaves, asked)], [*body.consts, *compress(leaves, read)]
+    fixed, moving = _divided(given, leaves)
+    operands = [*first, *second, *moving]
+    params = {"cond_jaxpr": test, "body_jaxpr": program, "cond_nconsts": len(first), "body_nconsts": len(second)}
+    if max_steps is not None:
+        return in_tree.unflatten(bounded_while(operands, max_steps, **params))
+    return in_tree.unflatten(_joined(given, fixed, while_p.bind(*operands, **params)))
 
 
 def fori_loop(lower, upper, body_fun, init_val, *, unroll=None, max_steps=None):
@@ -312,6 +356,17 @@ def bind_branches(index, traced, leaves, **by):
     unions = [decides.union(*[a.vma for a in avals]) for avals in zip(*[t.closed.out_avals for t in traced])]
     traced = [varying(t, unions) for t in traced]
     consts = [c for t in traced for c in t.consts]
+    if (others := tuple(traced[1:])) not in traced[0].branches:     # kept, so that compiled conds are found again
+        traced[0].branches[others] = _programs(traced, consts)
+    places, programs = traced[0].branches[others]
+    operands = [*consts, *leaves]
+    given = [at is not None for at in places]
+    outs = cond_p.bind(index, *operands, branches=programs, **by)
+    return traced[0].out_tree.unflatten(_joined(given, [operands[at] for at in places if at is not None], outs))
+
+
+def _programs(traced, consts):
+    """(for each output the place of the operand that every branch gives back as it is, or None; programs of the others)"""
     programs, start = [], 0
     for t in traced:
         n = len(t.consts)
@@ -320,13 +375,9 @@ def bind_branches(index, traced, leaves, **by):
         others[start:start + n] = own
         programs.append(t.closed.replace(invars=[*others, *rest], arg_names=None))
         start += n
-    outs = cond_p.bind(index, *consts, *leaves, branches=_kept(tuple(programs), traced), **by)
-    return traced[0].out_tree.unflatten(outs)
-
-
-def _kept(programs, traced):
-    """The same program objects for the same traced branches, so that compiled conds are found again."""
-    return traced[0].branches.setdefault(tuple(traced[1:]), programs)
+    found = [[{v: i for i, v in enumerate(p.invars)}.get(v) for v in p.outvars] for p in programs]
+    places = [column[0] if len(set(column)) == 1 else None for column in zip(*found)]
+    return places, tuple([p.replace(outvars=[v for v, at in zip(p.outvars, places) if at is None]) for p in programs])
 
 
 def cond(pred, true_fun, false_fun, *operands, operand=_NONE_GIVEN, linear=None):
