@@ -151,6 +151,8 @@ def test_where_results_lie():
         assert out.sharding.is_equivalent_to(NamedSharding(GRID, P("x", "y")), 2)
         assert [s.data.shape for s in out.addressable_shards] == [(2, 1)] * 8
     assert on_line(lambda x: lax.psum(x, "x"), out_specs=P())(x).sharding.is_fully_replicated
+    for spec in P(None), P("x", None):      # in the words of out_specs, outside of jit
+        assert on_line(lambda x: x, out_specs=spec, check_vma=False)(x).sharding == NamedSharding(LINE, spec)
 
 
 def test_arguments_from_elsewhere():
