@@ -140,6 +140,7 @@ here = sys._getframe()
 assert traceback_util.include_frame(here)
 traceback_util.register_exclusion(here.f_code.co_filename)
 assert here.f_code.co_filename in traceback_util._exclude_paths and not traceback_util.include_frame(here)
+assert traceback_util._exclude_paths and issubclass(traceback_util.UnfilteredStackTrace, Exception)
 traceback_util._exclude_paths.remove(here.f_code.co_filename)
 assert traceback_util.include_frame(here)
 

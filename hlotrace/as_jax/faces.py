@@ -47,6 +47,9 @@ class _ExcludedPaths:
     def __iter__(self) -> Iterator[str]:
         return iter(source.excluded())
 
+    def __len__(self) -> int:
+        return len(source.excluded())
+
 
 exclude_paths = _ExcludedPaths()
 

@@ -49,6 +49,7 @@ _NAMES = """
 | `traceback_util.include_frame`          | equinox               | `faces.include_frame`                            |
 | `traceback_util.register_exclusion`     | flax, equinox, jaxtyping | `core.source.exclude`                         |
 | `traceback_util._exclude_paths`         | flax                  | `faces.exclude_paths`                            |
+| `traceback_util.UnfilteredStackTrace`   | flax's tests          | `core.boundary.UnfilteredStackTrace`             |
 | `tree_util._registry`                   | flax.nnx              | `faces.pytree_types`                             |
 | `tree_util.prefix_errors`               | flax's tests          | `faces.prefix_errors`                            |
 | `tree_util.flatten_one_level`           | orbax                 | `core.tree.flatten_one_level`                    |
