@@ -146,7 +146,7 @@ def scan(f, init, xs=None, length=None, reverse=False, unroll=1, _split_transpos
 
 
 def _body(traced, n):
-    """(marks of the n carried values that a body gives back as they are, of those it reads, the body where they are constants)
+    """(marks of the n carried values given back as they are, of those among them that are read, the body with these constant)
 
     So they are not mapped where the loop is mapped over others, and a derivative does not keep them for each step.
     """
