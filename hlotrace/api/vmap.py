@@ -122,7 +122,7 @@ def _place(flat, i, x, dim, target, size):
         if dim is not None:
             where = flat.out_path(i).removeprefix("the ").removeprefix("output")
             raise ValueError(f"{flat} has mapped output but out_axes is None: at vmap out_axes{where}, got axis spec None "
-                             f"but output was batched on axis {dim}. It depends on a mapped argument: give it an axis there.")
+                             f"but output was batched on axis {dim}. It depends on a mapped argument; give it an axis.")
         return x
     rank = len(aval_of(x).shape) + (dim is None)
     target = operator.index(target)

@@ -146,7 +146,7 @@ def scan(f, init, xs=None, length=None, reverse=False, unroll=1, _split_transpos
 
 
 def _body(traced, n):
-    """(marks of the n carried values given back as they are, of those among them that are read, the body with these constant)
+    """(marks of the n carried values that are given back as they are, of those of them it reads, the body with these fixed)
 
     So they are not mapped where the loop is mapped over others, and a derivative does not keep them for each step.
     """
