@@ -86,7 +86,8 @@ def made_here(value):
     """The value, which belongs to the program that is being traced."""
     trace = staging(state.trace)
     if trace is not EVAL:
-        trace.made = {**(trace.made or {}), id(value): value}
+        trace.made = trace.made or {}
+        trace.made[id(value)] = value
     return value
 
 
