@@ -3,6 +3,7 @@
 A mutable value's arrays when the function ends are further results, which the caller's value is updated with.  One that a
 traced function uses from outside of it has its arrays in Refs from then on, which know how to be read and written there.
 """
+import contextlib
 import functools
 
 from ..core import tree
@@ -45,18 +46,14 @@ def call_jitted(compiled, args, kwargs):
 class _Shared:
     """A mutable value that a function uses from outside of it; its arrays are in Refs, which are traced."""
     def __init__(self, ty, value, home):
-        self.type, self.value, self.moving = ty, value, True
-        self.made_of = value.cur_qdd()
+        self.type, self.value, self.made_of = ty, value, value.cur_qdd()
         with entering(home):
             self.refs = [Ref(x) for x in ty.read_loval(self.made_of, value)]
-        self.moving = False
 
     def read(self):
         """Let the value have the arrays that are in the Refs."""
-        self.moving = True
         self.seen = [refs.read(ref) for ref in self.refs]
         self.type.update_from_loval(self.made_of, self.value, *self.seen)
-        self.moving = False
 
     def write(self):
         """Let the Refs have the arrays that the value has."""
@@ -64,14 +61,14 @@ class _Shared:
         if made_of.normalize() != self.made_of.normalize():
             raise ValueError(f"a value of type {self.type}, from outside of the function that is traced, is made of "
                              f"{self.made_of}, and cannot come to be made of {made_of}: pass it as an argument of jit")
-        self.moving = True
         for ref, old, new in zip(self.refs, self.seen, self.type.read_loval(made_of, self.value), strict=True):
             if new is not old:
                 refs.write(ref, convert(new, ref.dtype, ref.inner_aval.weak_type))
-        self.moving = False
 
 
-_shared: dict = {}      # id of a value -> _Shared, which holds it: a compiled function that uses it does so as long as it is
+# ("shared", id of a value that belongs to no program) -> _Shared, which holds it: compiled functions may use its Refs
+_shared: dict = {}
+_moving: set = set()        # ids of values that are moved from or to Refs: what their types do for that has them as they are
 
 
 def _from_outside(values):
@@ -79,14 +76,25 @@ def _from_outside(values):
     found = []
     for value in values:
         ty = type_of(value)
-        if ty is None or not ty.has_qdd:
+        if ty is None or not ty.has_qdd or id(value) in _moving:
             continue
-        shared, where = _shared.get(id(value)), home(value)
-        if shared is None and where is not staging(state.trace):
-            shared = _shared[id(value)] = _Shared(ty, value, where)
-        if shared is not None and not shared.moving:
-            found.append(shared)
+        where, key = home(value), ("shared", id(value))
+        table = _shared if where is EVAL else where.made
+        if key not in table and where is not staging(state.trace):
+            with _moved(value):
+                table[key] = _Shared(ty, value, where)
+        if key in table:
+            found.append(table[key])
     return found
+
+
+@contextlib.contextmanager
+def _moved(*values):
+    _moving.update(map(id, values))
+    try:
+        yield
+    finally:
+        _moving.difference_update(map(id, values))
 
 
 # --- primitives -------------------------------------------------------------------------------------------------
@@ -107,11 +115,12 @@ def apply(primitive, args, params):
     if state.trace is not EVAL and primitive.jvp is not None and not any(ty is not None and ty.has_qdd for ty in types):
         args = raised(_rules_not_used(primitive.name, lower(args)))
     shared = _from_outside(args)
-    for x in shared:
-        x.read()
-    results = primitive.to_lojax(*args, **params)
-    for x in shared:
-        x.write()
+    with _moved(*[x.value for x in shared]):
+        for x in shared:
+            x.read()
+        results = primitive.to_lojax(*args, **params)
+        for x in shared:
+            x.write()
     for x in results if primitive.multiple_results else [results]:
         if among([x]) and type_of(x).has_qdd:
             made_here(x)
