@@ -254,6 +254,13 @@ class _Laid(ShapedArray):
             tuple(a for a in spec.axes(dim) if a in mesh.explicit_axes) if dim < len(spec) else None
             for dim in range(self.ndim)]))
 
+    def str_short(self, short_dtypes=False):
+        """With the Explicit axes behind each dimension that they split: `float32[4@x,2@(y,z)]`."""
+        name, _, _ = super().str_short(short_dtypes).partition("[")
+        sizes = [f"{size}@({','.join(axes)})" if type(axes) is tuple else f"{size}@{axes}" if axes else str(size)
+                 for size, axes in zip(self.shape, self.sharding.spec)]
+        return f"{name}[{','.join(sizes)}]"
+
     def __eq__(self, other):
         return self._aval is (other._aval if type(other) is _Laid else other) and (
             type(other) is not _Laid or self.sharding == other.sharding)
