@@ -5,6 +5,7 @@ from equal import same
 
 import hlotrace as jax
 import hlotrace.numpy as jnp
+from hlotrace import lax
 from hlotrace.ad_checkpoint import checkpoint_name
 from hlotrace.custom_derivatives import (
     SymbolicZero,
@@ -152,3 +153,16 @@ def test_the_linear_part_of_a_custom_vjp_is_mapped_and_then_transposed():
     for transform in jax.jit, jax.vmap:
         with pytest.raises(TypeError, match="can't apply forward-mode autodiff .jvp. to a custom_vjp function .f"):
             transform(line)(x, x)
+
+
+def test_a_rule_is_asked_for_what_comes_to_it_as_none():
+    """As where a rule hands on what is to overwrite a value; not where nothing differentiable depends on its results."""
+    f, g = (jax.custom_vjp(fun) for fun in (lambda x, s: (x * 1, s), lambda x, q: x + q))
+    f.defvjp(lambda x, s: ((x * 1, s), s), lambda s, cts: (None, s + 1 + cts[0]))
+    g.defvjp(lambda x, q: (x + q, None), lambda _, ct: (ct, None))
+    between = lambda x, s: g(x, 2 * f(x, s)[0])
+    loop = lambda x, s: lax.scan(lambda c, _: (g(c, f(c, s)[0]), None), x, None, length=2)[0]
+    unused = lambda x, s: (f(x, s), lax.stop_gradient(f(x, s)[0]) + x)[1]
+    for fun, want in (between, 4), (lambda x, s: g(x, f(x, s)[0]), 4), (loop, 8), (unused, 0):
+        for wrapped in (lambda f: f), jax.jit:
+            same(wrapped(jax.grad(fun, (0, 1)))(2.0, 3.0), (1.0, float(want)))

@@ -1,4 +1,5 @@
 """float32, int8, ... as objects, and questions about dtypes."""
+import dataclasses
 import re
 import warnings
 
@@ -8,6 +9,8 @@ import pytest
 
 import hlotrace as jax
 import hlotrace.numpy as jnp
+from hlotrace import lax
+from hlotrace.core import dtypes
 
 
 def test_dtype_objects():
@@ -154,3 +157,51 @@ def test_dtypes_that_have_a_name_only():
             jnp.zeros(2, dtype)
         with pytest.raises(TypeError, match=dtype.dtype.name):
             jnp.promote_types(dtype, jnp.float32)
+
+
+class _LargestRules:
+    """Numbers of which a derivative takes the largest where it would take the sum."""
+    physical_element_aval = staticmethod(lambda dtype: jax.core.ShapedArray((), dtype.of))
+    convert_from = staticmethod(lambda source, target: source.of == target)
+    convert_to = staticmethod(lambda source, target: target.of == source)
+    tangent_dtype = staticmethod(lambda dtype: dtype)
+    zero = staticmethod(lambda dtype: lax.convert_element_type(np.array(-np.inf, dtype.of), dtype))
+    full = staticmethod(lambda shape, value, dtype: lax.convert_element_type(lax.full(shape, value, dtype.of), dtype))
+
+    @staticmethod
+    def add(dtype, x, y):
+        return lax.convert_element_type(jnp.maximum(*(lax.convert_element_type(v, dtype.of) for v in (x, y))), dtype)
+
+
+class _Kind(jax.dtypes.extended):
+    pass
+
+
+@dataclasses.dataclass(frozen=True)
+class _Largest(dtypes.ExtendedDType):
+    of: np.dtype
+    _rules: type = _LargestRules
+    type: type = _Kind
+    name = "largest"
+
+
+def test_a_dtype_of_the_users_own_says_how_its_cotangents_are_added():
+    largest = _Largest(np.dtype("float32"))
+    assert jnp.issubdtype(largest, _Kind) and jnp.issubdtype(largest, jax.dtypes.extended)
+    assert not jnp.issubdtype(largest, jax.dtypes.prng_key) and not jnp.issubdtype(largest, jnp.floating)
+
+    def f(x, y):
+        y = lax.convert_element_type(y, largest)
+        scaled = lambda v: x * lax.convert_element_type(v, jnp.float32)
+        out, _ = lax.scan(lambda c, w: (c + scaled(y) * w, None), jnp.zeros(2), jnp.array([3., 5., 4.]))
+        return (out + scaled(y[::-1])).sum()
+    x, y = np.float32([1, 2]), np.float32([3, 7])
+    for wrapped in (lambda f: f), jax.jit:
+        dx, dy = wrapped(jax.grad(f, (0, 1)))(x, y)
+        np.testing.assert_array_equal(dx, y * 12 + y[::-1])
+        np.testing.assert_array_equal(dy, np.maximum(x * 5, x[::-1]))
+    made = jax.jit(lambda: lax.full((2, 1), 3., largest))()
+    assert made.shape == (2, 1) and made.dtype == largest and "largest" in repr(made.aval)
+    np.testing.assert_array_equal(jax.vmap(lambda v: lax.convert_element_type(v, jnp.float32))(made), [[3.], [3.]])
+    with pytest.raises(TypeError, match="cannot convert largest to i32: convert_from of its rules says no"):
+        lax.convert_element_type(made, jnp.int32)

@@ -51,8 +51,14 @@ class ExtendedDType:
 
     Attributes: `name`, `physical_shape` (tuple) and `physical_dtype` of one element; `mlir`, the type of its arrays in
     programs, if that is not the type of an array of such elements.
+
+    A user's own subclass has `_rules`, a class of functions: physical_element_aval(dtype); convert_from and convert_to
+    (source, target), whether lax.convert_element_type may; full(shape, value, dtype); and for derivatives
+    tangent_dtype(dtype), zero(dtype) and add(dtype, x, y), what stands for the sum of two cotangents.
     """
-    mlir = None
+    mlir = _rules = None
+    physical_shape = functools.cached_property(lambda self: self._rules.physical_element_aval(self).shape)
+    physical_dtype = functools.cached_property(lambda self: self._rules.physical_element_aval(self).dtype)
     itemsize = property(lambda self: self.physical_dtype.itemsize * int(np.prod(self.physical_shape)))
     kind = "V"
     type = None
@@ -144,8 +150,10 @@ def issubdtype(dtype, kind):
     >>> jax.dtypes.issubdtype("bfloat16", np.floating), jax.dtypes.issubdtype(jax.random.key(0).dtype, jax.dtypes.prng_key)
     (True, True)
     """
-    if isinstance(dtype, ExtendedDType) or kind in (extended, prng_key):
-        return isinstance(dtype, ExtendedDType) and kind in (extended, prng_key, np.generic)
+    if isinstance(dtype, ExtendedDType):
+        return isinstance(kind, type) and issubclass(dtype.type or extended, kind)
+    if isinstance(kind, type) and issubclass(kind, extended):
+        return False
     dtype = as_dtype(dtype)
     if dtype in SMALL_INTS:
         signed = not dtype.name.startswith("u")
@@ -206,7 +214,7 @@ def is_complex(dtype):
 
 
 def is_inexact(dtype):
-    return issubdtype(dtype, np.inexact)
+    return issubdtype(dtype, np.inexact) or is_extended(dtype) and tangent_dtype(dtype) == dtype
 
 
 def is_integer(dtype):
@@ -223,6 +231,8 @@ def is_bool(dtype):
 
 def tangent_dtype(dtype):
     """Floats and complexes are their own tangent dtype; everything else has float0."""
+    if is_extended(dtype):
+        return dtype._rules.tangent_dtype(dtype) if dtype._rules else float0
     return dtype if is_inexact(dtype) else float0
 
 

@@ -46,6 +46,8 @@ def full(shape, fill_value, dtype=None, *, sharding=None):
                         "jnp.broadcast_to repeats an array.")
     if dtype is not None:
         dtype = dtypes.check_user_dtype(dtype, "full")
+        if dtypes.is_extended(dtype) and dtype._rules:
+            return dtype._rules.full(shape, fill_value, dtype)
         if dtypes.is_extended(dtype):
             words = full((*shape, *dtype.physical_shape), fill_value, dtype.physical_dtype)
             return made(lambda: random_wrap_p.bind(words, impl=dtype), 0, "lax.full", sharding)

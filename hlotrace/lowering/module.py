@@ -338,7 +338,7 @@ class Context:
             rule = rule_for(self.platform, primitive.lower)
             if rule is None:
                 raise no_lowering(primitive, self.platform)
-            if primitive.structural and any(is_extended(v.aval.dtype) for v in eqn.invars):
+            if primitive.structural and any(is_extended(v.aval.dtype) and v.aval.dtype.physical_shape for v in eqn.invars):
                 results = self.lower_extended(eqn, operands)
             else:
                 results = rule(self, eqn, *operands)

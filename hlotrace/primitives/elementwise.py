@@ -116,6 +116,12 @@ def _unary(primitive_name):
     return function
 
 
+def accumulate(a, b):
+    """The sum of two cotangents; what stands for it where their dtype is a user's own."""
+    dtype = dtype_of(a)
+    return dtype._rules.add(dtype, a, b) if dtypes.is_extended(dtype) else add_p.bind(a, b)
+
+
 def add(a, b): return add_p.bind(*_pair(a, b))
 def sub(a, b): return sub_p.bind(*_pair(a, b))
 def mul(a, b): return mul_p.bind(*_pair(a, b))
@@ -513,15 +519,17 @@ def unary_with_params(name, typ, lower, jvp=None, transpose=None, axes=ELEMENTWI
 
 
 def _convert_typ(x, *, new_dtype, weak_type):
-    if dtypes.is_extended(x.dtype) or dtypes.is_extended(new_dtype):
-        raise TypeError(f"cannot convert {dtypes.short_name(x.dtype)} to {dtypes.short_name(new_dtype)}: PRNG keys are "
-                        "not numbers; see random.key_data and random.wrap_key_data")
+    for dtype, rule in ((x.dtype, "convert_from"), (new_dtype, "convert_to")):
+        if dtypes.is_extended(dtype) and not (dtype._rules and getattr(dtype._rules, rule)(x.dtype, new_dtype)):
+            why = (f"{rule} of its rules says no" if dtype._rules else
+                   "PRNG keys are not numbers; see random.key_data and random.wrap_key_data")
+            raise TypeError(f"cannot convert {dtypes.short_name(x.dtype)} to {dtypes.short_name(new_dtype)}: {why}")
     return ShapedArray(x.shape, new_dtype, weak_type)
 
 
 def _convert_lower(ctx, eqn, x):
     source, target = eqn.invars[0].aval, eqn.outvars[0].aval
-    if source.dtype == target.dtype:
+    if source.mlir == target.mlir:
         return x
     if dtypes.is_bool(target.dtype):
         return ctx.lower_fun(lambda v: ne(v, 0), eqn, x)

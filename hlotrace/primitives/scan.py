@@ -12,7 +12,7 @@ from ..core.linear import is_linear, nonzero, present, spread
 from ..core.refs import Holder
 from .common import aval_of, np
 from .control import carry_batched, carry_fixpoint, carry_tangents, front_to, groups, padded, write_while
-from .elementwise import add_p
+from .elementwise import accumulate
 from .shape import front, move_axis, zeros_of
 
 
@@ -204,7 +204,7 @@ def _scan_transpose(cts, *args, jaxpr, reverse, num_consts, num_carry, **params)
     def body(fixed, state, slices):
         (sums, ct_k), (x, ct_y) = groups(state, len(sum_avals)), groups(slices, len(fixed_xs))
         found = spread(eval_jaxpr(program, (), *fixed, *x, *ct_k, *ct_y), in_nonzero)
-        found[:len(sums)] = [s if c is None else add_p.bind(s, c) for s, c in zip(sums, found)]
+        found[:len(sums)] = [s if c is None else accumulate(s, c) for s, c in zip(sums, found)]
         return [zeros_of(a) if ct is None else ct for ct, a in zip(found, ct_avals)]
     sums, slices = [zeros_of(a) for a in sum_avals], [*fixed_xs, *present(ct_ys)]
     state_avals = [a.strip_weak_type() for a in (*sum_avals, *carry_avals)]

@@ -303,6 +303,8 @@ def zeros_of(aval):
     """Zeros with the shape and dtype of `aval`; a float0 aval gives NumPy zeros."""
     if aval.dtype == dtypes.float0:
         return np.zeros(aval.shape, dtypes.float0)
+    if dtypes.is_extended(aval.dtype):
+        return broadcast_in_dim(aval.dtype._rules.zero(aval.dtype), aval.shape, ())
     return full(aval.shape, 0, aval.dtype)
 
 

@@ -4,12 +4,13 @@ from ..core.config import state
 from ..core.jaxpr import Literal, literal_value
 from ..core.linear import Linear, is_linear, present, spread
 from ..core.primitive import missing
-from ..primitives.elementwise import add_p
+from ..primitives import elementwise
+from ..primitives.calls import custom_lin_p
 
 
 def accumulate(a, b):
     """The sum of two cotangents, either of which may be None (zero)."""
-    return b if a is None else a if b is None else add_p.bind(a, b)
+    return b if a is None else a if b is None else elementwise.accumulate(a, b)
 
 
 def backward_pass(jaxpr, consts, args, cotangents):
@@ -36,8 +37,10 @@ def backward_pass(jaxpr, consts, args, cotangents):
                 found[v] = accumulate(found.get(v), ct)
         while pending:
             eqn = pending.pop()
+            reached = any(v in found for v in eqn.outvars)
             cts = [found.pop(v, None) for v in eqn.outvars]
-            if all(ct is None for ct in cts):
+            if not reached or eqn.primitive is not custom_lin_p and all(ct is None for ct in cts):
+                found.update((v, found.get(v)) for v in eqn.invars if reached and type(v) is not Literal and v not in values)
                 continue
             if eqn.primitive.transpose is None:
                 raise missing(eqn.primitive, "transpose")
@@ -47,7 +50,7 @@ def backward_pass(jaxpr, consts, args, cotangents):
             results = eqn.primitive.transpose(cts if eqn.primitive.multiple_results else cts[0], *operands,
                                               **eqn.params)
             for v, operand, ct in zip(eqn.invars, operands, results, strict=True):
-                if ct is not None and is_linear(operand):
+                if is_linear(operand):      # also of None: a user's rule is asked for what comes to it as zero, too
                     found[v] = accumulate(found.get(v), ct)
     finally:
         state.source, state.name_stack = saved, stack
