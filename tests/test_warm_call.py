@@ -1,4 +1,5 @@
 """The second call of a compiled function, which is found by the types of its arguments, does what the first one does."""
+import functools
 import importlib.util
 import subprocess
 import sys
@@ -238,3 +239,16 @@ def test_containers_are_not_put_into_words():
     jax.tree_util.register_pytree_node(Told, lambda t: ([t["x"]], None), lambda _, xs: Told(x=xs[0]))
     for _ in range(3):
         assert f(Told(x=jnp.float32(1))) == 2
+
+
+def test_numbers_and_names_of_static_arguments_stand_alone_where_both_are_given():
+    """The signature may be that of a function it wraps, which counts otherwise."""
+    @functools.partial(jax.jit, static_argnums=(2, 0), static_argnames=["mode"])
+    @functools.wraps(lambda tag, mode, flag, x: None)
+    def f(tag, x, flag, mode):
+        return x + len(tag) + flag + len(mode)
+    assert f("ab", np.float32(1), 3, mode="xyz") == 9
+    g = jax.jit(lambda x, n=1: x + len(n), static_argnums=(1,), static_argnames=())
+    assert g(1.0, "abc") == 4
+    with pytest.raises(TypeError, match="not a valid JAX type"):
+        g(1.0, n="abc")

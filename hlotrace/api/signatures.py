@@ -66,17 +66,19 @@ def _name(value):
 
 
 def numbers_and_names(fun, numbers, names, what):
-    """(argument numbers, argument names), each completed from the other through the signature of `fun`.
+    """(argument numbers, argument names); where only one is given, the other through the signature of `fun`.
 
+    With both they are as given: the signature may be that of a function that `fun` wraps, with its own arguments before.
     Raises ValueError for a number or a name that the signature does not have.
     """
+    both = numbers is not None and names is not None
     numbers = as_tuple(numbers, operator.index, f"{what}_argnums")
     names = as_tuple(names, _name, f"{what}_argnames")
     if not numbers and not names:
         return (), ()
     signature = signature_of(fun)
     if signature is None:
-        return numbers, names
+        return tuple(sorted(numbers)), names
     parameters = list(signature.parameters.values())
     kinds = inspect.Parameter
     positional = [p.name for p in parameters if p.kind in (kinds.POSITIONAL_ONLY, kinds.POSITIONAL_OR_KEYWORD)]
@@ -93,6 +95,8 @@ def numbers_and_names(fun, numbers, names, what):
                 raise ValueError(f"function {name_of(fun)} has {what}_argnums={numbers} but only "
                                  f"{len(positional)} positional arguments: argument number {n} does not exist")
     numbers = tuple(n + len(positional) if n < 0 and not has_rest else n for n in numbers)
+    if both:
+        return tuple(sorted(numbers)), names
     all_numbers = {*numbers, *(positional.index(n) for n in names if n in positional)}
     all_names = {*names, *(positional[n] for n in numbers if 0 <= n < len(positional) and positional[n] in keyword)}
     return tuple(sorted(all_numbers)), tuple(sorted(all_names))
