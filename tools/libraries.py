@@ -97,6 +97,7 @@ def run(library, entry, python, jax):
     results = HOME / f"{library}.{'jax' if jax else 'hlotrace'}.xml"
     results.unlink(missing_ok=True)
     tests = [str(p) for t in tests for p in (sorted(folder.glob(t)) if "*" in t else [folder / t])]
+    tests += [str(HERE / name) for name in entry.get("programs", []) if whose == "wheel"]
     command = [python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "not_applicable", "--tb=short", "--timeout=600",
                "--disable-warnings", "--continue-on-collection-errors", f"--junitxml={results}", f"--rootdir={folder}",
                *([] if jax else ["-p", "hlotrace.as_jax"]), *(["-n", str(FLAGS.jobs)] if FLAGS.jobs > 1 else []),
@@ -104,7 +105,8 @@ def run(library, entry, python, jax):
     variables = {"JAX_PLATFORMS": "cpu", "HLOTRACE_LIBRARY": library, **entry.get("environment", {}),
                  "PYTHONPATH": os.pathsep.join([str(HERE)] + ([] if jax else [str(ROOT)]))}
     start = time.time()
-    ended = subprocess.run(command, cwd=HOME, env={**os.environ, **variables}).returncode
+    where = folder / entry["folder"] if "folder" in entry else HOME
+    ended = subprocess.run(command, cwd=where, env={**os.environ, **variables}).returncode
     seconds = time.time() - start
     if not results.exists():
         return whose, [("the process", "failed", f"ended with status {ended}")], seconds
