@@ -11,6 +11,7 @@ from hlotrace import core, extend
 from hlotrace.extend import core as ec
 from hlotrace.extend import linear_util as lu
 from hlotrace.extend import source_info_util as si
+from hlotrace.interpreters import ad
 from hlotrace.interpreters import partial_eval as pe
 
 SCALAR = core.ShapedArray((), np.float32)
@@ -107,6 +108,79 @@ def test_evaluation_within_a_trace():
                 assert isinstance(x * 2, core.Tracer) and ec.find_top_trace([x]) is trace
         return x
     jax.jit(f)(1.0)
+
+
+def test_a_trace_of_the_user_s_own():
+    """As JAX has them: a rule for every primitive, tracers with a value, and programs that are called stepped into."""
+    class Logged(core.Tracer):
+        def __init__(self, trace, value):
+            super().__init__(trace, jax.typeof(value))
+            self.value = value
+
+    class Logging(core.Trace):
+        def __init__(self, beneath):
+            super().__init__()
+            self.beneath, self.log = beneath, []
+
+        def process_primitive(self, primitive, args, params):
+            values = [a.value if isinstance(a, Logged) else a for a in args]
+            self.log.append(params["name"] if primitive is ec.primitives.jit_p else primitive.name)
+            if primitive is ec.primitives.jit_p:
+                with ec.set_current_trace(self):
+                    return ec.jaxpr_as_fun(params["jaxpr"])(*args)
+            out = primitive.bind_with_trace(self.beneath, values, [jax.typeof(v) for v in values], params)
+            return [Logged(self, v) for v in out] if primitive.multiple_results else Logged(self, out)
+
+    @jax.jit
+    def double(x):
+        return x * 2
+
+    def run(x):
+        with ec.take_current_trace() as beneath, ec.set_current_trace(Logging(beneath)) as trace:
+            out = double(jnp.sin(Logged(trace, x)) + 1)
+        assert trace.log == ["sin", "add", "double", "mul"] and trace.parent.what == "eager evaluation"
+        return out.value
+    for f in run, jax.jit(run), jax.vmap(run):
+        np.testing.assert_allclose(f(jnp.ones(3)), (np.sin(np.ones(3)) + 1) * 2, rtol=1e-6)
+    with pytest.raises(NotImplementedError, match="Trace has no rule process_primitive.*sin"):
+        with ec.set_current_trace(core.Trace()):
+            jnp.sin(1.)
+
+
+def test_an_equation_says_where_it_is_from_and_answers_to_jax_s_names():
+    @jax.custom_jvp
+    def square(x):
+        return x * x
+    square.defjvp(lambda primals, tangents: (square(*primals), tangents[0]))
+
+    @jax.jit
+    def f(x):
+        with jax.named_scope("inner"):
+            return square(x)
+    called, = jax.make_jaxpr(f)(1.0).eqns
+    assert (called.params["name"], called.params["donated_invars"]) == ("f", (False,))
+    assert set(called.params) == {"jaxpr", "donated"}
+    custom, = called.params["jaxpr"].eqns
+    assert custom.params["call_jaxpr"] is custom.params["jaxpr"]
+    assert str(custom.source_info.name_stack) == "inner" and "test_extend_programs.py" in si.summarize(custom.source_info)
+    with pytest.raises(KeyError, match="nme"):
+        called.params["nme"]
+
+
+def test_what_runs_eagerly_alone_does_so_in_checkpoint():
+    """A primitive that has `def_impl` and no lowering, forward and backward; jit does not compile it."""
+    calls = []
+    noted_p, back_p = ec.Primitive("noted"), ec.Primitive("noted_back")
+    for primitive in noted_p, back_p:
+        primitive.def_abstract_eval(lambda x: x)
+        primitive.def_impl(lambda x, name=primitive.name: calls.append(name) or x)
+    ad.primitive_jvps[noted_p] = lambda primals, tangents: (noted_p.bind(*primals), back_p.bind(*tangents))
+    ad.primitive_transposes[back_p] = lambda ct, x: [back_p.bind(ct)]
+    f = jax.checkpoint(lambda x: noted_p.bind(jnp.sin(x)) * x)
+    np.testing.assert_allclose(jax.value_and_grad(f)(2.0), (2 * np.sin(2.0), np.sin(2.0) + 2 * np.cos(2.0)), rtol=1e-6)
+    assert calls.count("noted") >= 2 and calls.count("noted_back") == 1
+    with pytest.raises(NotImplementedError, match="noted has no lowering"):
+        jax.jit(f)(2.0)
 
 
 # --- linear_util ------------------------------------------------------------------------------------------------

@@ -202,6 +202,13 @@ def test_wrapper_keeps_name_doc_and_original():
         return x
     assert (foo.__name__, foo.__doc__, foo.__wrapped__(3)) == ("foo", "doc", 3)
 
+    def noted(x):
+        return x
+    noted.note, noted.lower, noted.rule = "kept", None, "another's"
+    for transform in jax.jit, jax.pmap, jax.custom_jvp, jax.custom_vjp, jax.custom_batching.custom_vmap, jax.vmap:
+        assert transform(transform(noted)).note == "kept"
+    assert jax.jit(noted).lower(1.0).compile()(1.0) == 1 and jax.custom_jvp(noted).rule is None
+
 
 def test_closures():
     n, j = np.arange(3.0), jnp.arange(3.0)

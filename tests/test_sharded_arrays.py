@@ -712,3 +712,15 @@ def test_a_mesh_of_one_device_is_a_mesh():
     whole(x * 2, A * 2)
     assert (x * 2).devices() == {devices()[2]}
     whole(x + on_device(A, 2), 2 * A)
+
+
+def test_entries_of_a_spec_that_split_nothing_may_be_more_than_there_are_dimensions():
+    """A tree of arrays may so have one sharding: P(None) for a scalar too.  Those that split are refused."""
+    mesh = jax.make_mesh((2, 4), ("x", "y"))
+    s = NamedSharding(mesh, P(None, None))
+    x = jax.make_array_from_callback((), s, lambda index: np.float32(3))
+    assert (x.sharding, s.shard_shape(()), set(s.devices_indices_map(()).values())) == (s, (), {()})
+    for y in x + 1, jax.jit(lambda x: x + 1, in_shardings=s, out_shardings=s)(x), jax.device_put(4.0, s):
+        assert y == 4 and len(y.addressable_shards) == 8
+    with pytest.raises(ValueError, match="rank 1 or more"):
+        jax.make_array_from_callback((), NamedSharding(mesh, P("x")), lambda index: np.float32(3))

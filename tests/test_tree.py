@@ -227,6 +227,25 @@ def test_transpose_swaps_outer_and_inner():
         tree.transpose(S([]), None, [])
 
 
+class Flat:
+    """Holds the leaves of a tree, and its structure as its own data."""
+
+    def __init__(self, value, structure=None):
+        self.leaves, self.structure = (value, structure) if structure else tree.flatten(value)
+
+
+tree_util.register_pytree_node(Flat, lambda f: (f.leaves, f.structure), lambda structure, xs: Flat(list(xs), structure))
+
+
+def test_transpose_of_a_class_that_holds_its_leaves_flat():
+    outer, inner = S(Flat({"a": 0, "b": 0})), S([0, 0])
+    first, second = tree.transpose(outer, inner, Flat({"a": [1, 2], "b": [3, 4]}))
+    assert (first.leaves, second.leaves) == ([1, 3], [2, 4]) and first.structure == S({"a": 0, "b": 0})
+    for wrong in Flat({"a": [1], "b": [2]}), [1, 2, 3, 4]:
+        with pytest.raises(TypeError, match="not an outer tree"):
+            tree.transpose(outer, inner, wrong)
+
+
 def test_broadcast_repeats_each_leaf_of_a_prefix():
     assert tree.broadcast([1, 2], [(7, 8), {"a": 9}]) == [(1, 1), {"a": 2}]
     assert tree.broadcast([None, 2], [None, {"a": 3}]) == [None, {"a": 2}]

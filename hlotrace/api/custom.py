@@ -104,9 +104,9 @@ class Positional:
     """A function with rules, which get all arguments by position."""
 
     def __init__(self, fun):
-        take_names(self, fun)
         self.fun = fun
         self.signature = signature_of(fun)
+        take_names(self, fun)
 
     def __get__(self, instance, owner=None):
         return self if instance is None else functools.partial(self, instance)

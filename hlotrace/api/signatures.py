@@ -19,23 +19,27 @@ def name_of(fun):
     return name if isinstance(name, str) and name else type(fun).__name__
 
 
-def take_names(wrapper, fun, updated=()):
-    """functools.update_wrapper for anything callable: its name is `name_of(fun)`; what fails is left out."""
+def take_names(wrapper, fun):
+    """functools.update_wrapper for anything callable: its name is `name_of(fun)`; what fails is left out.
+
+    Attributes that `wrapper` has of its own, or that its class knows, stay.
+    """
     for attribute in functools.WRAPPER_ASSIGNMENTS:
         try:
             setattr(wrapper, attribute, getattr(fun, attribute))
         except Exception:       # it has none, or one that fails
             pass
     wrapper.__name__ = name_of(fun)
-    for attribute in updated:
-        getattr(wrapper, attribute).update(getattr(fun, attribute, {}))
+    for attribute, value in ({} if isinstance(fun, type) else getattr(fun, "__dict__", {})).items():
+        if not hasattr(type(wrapper), attribute):
+            wrapper.__dict__.setdefault(attribute, value)
     wrapper.__wrapped__ = fun
     return wrapper
 
 
 def wraps(fun):
     """functools.wraps for anything callable; see `take_names`."""
-    return functools.partial(take_names, fun=fun, updated=functools.WRAPPER_UPDATES)
+    return functools.partial(take_names, fun=fun)
 
 
 def signature_of(fun):

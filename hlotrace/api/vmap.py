@@ -36,7 +36,7 @@ def vmap(fun, in_axes=0, out_axes=0, axis_name=None, axis_size=None, spmd_axis_n
     >>> jax.vmap(jnp.add)(jnp.ones(2), jnp.ones(3))
     Traceback (most recent call last):
         ...
-    ValueError: vmap of add got inconsistent sizes for array axes to be mapped: ...
+    ValueError: vmap got inconsistent sizes for array axes to be mapped (vmap of add): ...
     """
     if not callable(fun):
         raise not_callable(fun)
@@ -106,7 +106,7 @@ def mapped_axes(flat, axes, axis_size=None):
         listed = "".join(f"\n  * size {n}: " + ", ".join(
             f"{flat.path(i)} of shape {flat.aval(i).shape} at axis {dims[i]}" for i in where[:4])
             for n, where in sizes.items())
-        raise ValueError(f"{flat} got inconsistent sizes for array axes to be mapped:{listed}\n"
+        raise ValueError(f"{flat.what} got inconsistent sizes for array axes to be mapped ({flat}):{listed}\n"
                          "An argument that is whole for all of them has None in in_axes.")
     if axis_size is not None:
         if sizes and axis_size not in sizes:

@@ -162,10 +162,10 @@ def tell(error, name, args, kwargs, caller, entry):
         call, origins = _call(name, args, kwargs, caller, error.args[0])
     bare = name.rpartition(".")[2]      # its message may begin with what it calls itself
     own = re.match(rf"({re.escape(name)}|\w*{re.escape(bare)}{'|[a-z_.]+' if call else ''}): ", first)
-    if own or call or not re.search(rf"(?<!\w){re.escape(name)}(?!\w)", first.partition(". ")[0]):
-        first = f"{call or name}: {first[own.end() if own else 0:]}"
-    elif name != bare and first.startswith(f"{bare} "):
+    if not (own or call) and name != bare and first.startswith(f"{bare} "):
         first = name + first[len(bare):]
+    elif own or call or not re.search(rf"(?<!\w){re.escape(name)}(?!\w)", first.partition(". ")[0]):
+        first = f"{call or name}: {first[own.end() if own else 0:]}"
     text = f"{first}{origins}{newline}{rest}"
     error.args = (text,)
     if hasattr(error, "_msg"):      # NumPy's AxisError

@@ -7,6 +7,7 @@ from .avals import aval_of
 from .config import state
 from .dtypes import short_name
 from .errors import JaxprTypeError
+from .source import NameStack, SourceInfo
 
 
 class Var:
@@ -35,6 +36,18 @@ class Literal:
         return f"Literal({self.val!r}: {self.aval})"
 
 
+class Params(dict):
+    """The parameters of an application, which `[name]` also finds under JAX's names, where its primitive says some."""
+    __slots__ = ("also",)
+
+    def __init__(self, params, also):
+        super().__init__(params)
+        self.also = also
+
+    def __missing__(self, name):
+        return self.also[name](self)
+
+
 class Eqn:
     """One application of a primitive.
 
@@ -47,10 +60,15 @@ class Eqn:
         self.primitive = primitive
         self.invars = invars
         self.outvars = outvars
-        self.params = params
+        self.params = params if primitive.also is None else Params(params, primitive.also)
         self.effects = effects
         self.source = source
         self.name_stack = name_stack
+
+    @property
+    def source_info(self):
+        """Where the user's program asked for it, as `extend.source_info_util` has it."""
+        return SourceInfo(self.source, NameStack(self.name_stack))
 
     def replace(self, **changes):
         fields = {name: getattr(self, name) for name in self.__slots__}

@@ -42,6 +42,7 @@ TRAITS = {
     "says_vma": False,      # its typing rule says over which manual axes results vary
     "kinds": "",            # of dtypes that it takes; see primitives.elementwise.kind_of
     "mnemonic": None,       # the name of its StableHLO or CHLO operation
+    "also": None,           # {JAX's name of a parameter: what it is, as a function of those there are}
 }
 
 
@@ -122,6 +123,14 @@ class Primitive:
             return result
         self.def_abstract_eval(pure)
         return function
+
+    def bind_with_trace(self, trace, args, avals, params):
+        """`bind(*args, **params)` with `trace` as the current one; `avals` are the types of `args`."""
+        saved, state.trace = state.trace, trace
+        try:
+            return trace.process(self, args, params)
+        finally:
+            state.trace = saved
 
     def get_bind_params(self, params):
         """The parameters with which an application is bound again, as a dict: the programs that it holds are among them."""

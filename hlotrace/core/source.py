@@ -7,10 +7,28 @@ import itertools
 import opcode
 import os
 import sys
+from typing import NamedTuple
 
 PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _internal: dict[str, bool] = {}    # file name -> is it ours, or of what calls on our behalf?
 _excluded: tuple[str, ...] = ()    # libraries that asked not to be taken for the user
+
+
+class NameStack(NamedTuple):
+    """A path of named scopes, `outer/inner`."""
+    path: str = ""
+
+    def extend(self, name):
+        return NameStack(f"{self.path}/{name}" if self.path else name)
+
+    def __str__(self):
+        return self.path
+
+
+class SourceInfo(NamedTuple):
+    """A line of the user's, as (code object, instruction offset) or None, and the scopes around it."""
+    source: tuple | None
+    name_stack: NameStack
 
 
 def exclude(path):

@@ -14,7 +14,7 @@ from .avals import ShapedArray, aval_of, physical
 from .boundary import boundaries
 from .config import config, state, sync
 from .dimension import Dimension
-from .jaxpr import Eqn, Jaxpr, Literal, Var, check_jaxpr, literal_value, sub_jaxprs
+from .jaxpr import Eqn, Jaxpr, Literal, Params, Var, check_jaxpr, literal_value, sub_jaxprs
 from .primitive import Primitive
 
 # NumPy constants up to this many bytes stand in the program; larger ones are passed to it as inputs.
@@ -22,17 +22,27 @@ LITERAL_BYTES = 1024
 
 
 class Trace:
-    """Base of the interpreters.  `parent` is the trace that was current when this one was made."""
+    """Base of the interpreters.  `parent` is the trace that was current when this one was made.
+
+    Users write theirs with a rule `process_primitive(primitive, args, params)`, which is called under evaluation; what
+    is beneath it, `take_current_trace` of `extend.core` gives.
+    """
     __slots__ = ("parent", "alive", "staging", "__weakref__")
     what = "a transformation"
 
-    def __init__(self, parent):
-        self.parent = parent
+    def __init__(self, *parent):
+        self.parent, = parent or [state.trace]
+        parent = self.parent
         self.alive = True
         self.staging = parent is not None and parent.staging     # is what is bound written into a program?
 
     def process(self, primitive, args, params):
-        raise NotImplementedError
+        params = params if primitive.also is None else Params(params, primitive.also)
+        if not hasattr(self, "process_primitive"):
+            raise NotImplementedError(f"{type(self).__name__} has no rule process_primitive(self, primitive, args, params), "
+                                      f"which is to say what it does with {primitive}")
+        with entering(EVAL):
+            return self.process_primitive(primitive, args, params)
 
     def outside(self, function, *args):
         """`function(*args)` with the parent as the current trace."""
@@ -137,6 +147,11 @@ def ensure_compile_time_eval():
 class Tracer(Array):
     """A stand-in for an array while a transformation runs a function."""
     __slots__ = ("_trace", "aval")
+
+    def __init__(self, trace, aval=None):
+        self._trace = trace
+        if aval is not None:        # else the class has it as a property
+            self.aval = aval
 
     def concrete(self):
         """The concrete array behind this tracer, or None: grad and jvp run on real values, jit does not."""

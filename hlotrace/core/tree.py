@@ -177,12 +177,19 @@ def tree_transpose(outer_treedef: PyTreeDef, inner_treedef: PyTreeDef | None,
             raise ValueError("tree_transpose: inner_treedef must be given where outer_treedef has no leaves")
         inner_treedef = tree_structure(subtrees[0])
     expected = outer_treedef.compose(inner_treedef)
-    if treedef != expected:
+    if treedef != expected and not _tells_its_leaves(treedef, outer_treedef, expected.num_leaves):
         raise TypeError(structure_mismatch(
             "tree_transpose: the tree is not an outer tree of inner trees", expected, treedef,
             ("the outer tree of inner trees", "the given tree")))
     n = inner_treedef.num_leaves
     return inner_treedef.unflatten([outer_treedef.unflatten(leaves[i::n]) for i in range(n)])
+
+
+def _tells_its_leaves(treedef: PyTreeDef, outer: PyTreeDef, n: int) -> bool:
+    """Are both nodes of one class of the user's?  It may hold its leaves flat, and their structure as its own data."""
+    root, wanted = treedef.node_data(), outer.node_data()
+    return (root is not None and wanted is not None and root[0] is wanted[0] and treedef.num_leaves == n
+            and not issubclass(root[0], (tuple, list, dict, type(None))))
 
 
 def tree_broadcast(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf | None = None) -> Any:

@@ -1,33 +1,16 @@
 """JAX's `extend.source_info_util`: where in the user's program an operation was made."""
 from contextlib import contextmanager
-from typing import NamedTuple
 
 from ..api.misc import named_scope as extend_name_stack
 from ..core import source as provenance
 from ..core.config import scoped, state
 from ..core.public import explain as _explain
+from ..core.source import NameStack, SourceInfo
 from ..core.source import exclude as register_exclusion
 
 __all__ = ["NameStack", "SourceInfo", "current", "current_name_stack", "extend_name_stack", "new_name_stack",
            "new_source_info", "register_exclusion", "reset_name_stack", "set_name_stack", "summarize",
            "transform_name_stack", "user_context"]
-
-
-class NameStack(NamedTuple):
-    """A path of named scopes, `outer/inner`."""
-    path: str = ""
-
-    def extend(self, name):
-        return NameStack(f"{self.path}/{name}" if self.path else name)
-
-    def __str__(self):
-        return self.path
-
-
-class SourceInfo(NamedTuple):
-    """A line of the user's, as (code object, instruction offset) or None, and the scopes around it."""
-    source: tuple | None
-    name_stack: NameStack
 
 
 def current():

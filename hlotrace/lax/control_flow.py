@@ -388,7 +388,7 @@ def cond(pred, true_fun, false_fun, *operands, operand=_NONE_GIVEN, linear=None)
     `pred` is a boolean scalar (numbers count as != 0); both functions must give the same structure, shapes
     and dtypes.  Under vmap with a mapped `pred` both are run, and the results selected.
 
-    >>> lax.cond(True, lambda x: x + 1, lambda x: x * 10, 4).item()
+    >>> jax.lax.cond(True, lambda x: x + 1, lambda x: x * 10, 4).item()
     5
     """
     if linear is not None:
@@ -415,7 +415,7 @@ def cond(pred, true_fun, false_fun, *operands, operand=_NONE_GIVEN, linear=None)
             raise TypeError(f"Pred type must be either boolean or number, got {dtype}.")
         pred = ne_p.bind(pred, scalar(0, dtype))
     traced, leaves = trace_branches("lax.cond", (false_fun, true_fun), operands, aval_of(pred).vma)
-    check_branches(traced[::-1], ["true_fun", "false_fun"], [true_fun, false_fun])
+    check_branches("cond", traced[::-1], ["true_fun", "false_fun"], [true_fun, false_fun])
     return bind_branches(pred, traced, leaves)
 
 
@@ -450,7 +450,7 @@ def switch(index, branches, *operands, operand=_NONE_GIVEN):
         min(max(index, 0), len(branches)))
     index = clamp_p.bind(scalar(0, np.int32), index, scalar(len(branches) - 1, np.int32))
     traced, leaves = trace_branches("lax.switch", branches, operands, aval_of(index).vma)
-    check_branches(traced, [f"branch {i}" for i in range(len(branches))], branches)
+    check_branches("switch", traced, [f"branch {i}" for i in range(len(branches))], branches)
     return bind_branches(index, traced, leaves)
 
 

@@ -98,8 +98,8 @@ def check_predicate(condition, cond_fun):
                         f"from {name_of(cond_fun)}: compare the value (x > 0), or reduce it with .any() or .all()")
 
 
-def check_branches(traced, names, branches):
-    """Check that all branches give one structure and equal types.  TypeError otherwise."""
+def check_branches(what, traced, names, branches):
+    """Check that all branches of `what`, as "cond", give one structure and equal types.  TypeError otherwise."""
     first = traced[0]
     for t, name, fun in zip(traced[1:], names[1:], branches[1:]):
         same = t.out_tree == first.out_tree
@@ -109,14 +109,14 @@ def check_branches(traced, names, branches):
         both = [n if name_of(f) == "<lambda>" else f"{n} ({name_of(f)})" for n, f in ((names[0], branches[0]), (name, fun))]
         if not same:
             lacks = [label for label, x in zip(both, (first, t)) if x.out_tree == tree.tree_structure(None)]
-            raise TypeError(f"{both[0]} and {both[1]} outputs must have the same pytree structure"
-                            + tree.structure_mismatch("", first.out_tree, t.out_tree, tuple(both), root="output")
+            raise TypeError(tree.structure_mismatch(f"{what} branch outputs must have the same pytree structure",
+                                                    first.out_tree, t.out_tree, tuple(both), root="output")
                             + (f"\nDoes {lacks[0]} lack a `return`?" if lacks else
                                "\nReturn the same structure from both, with zeros where a branch has nothing to give."))
         wrong = [f"  * output{path}: {both[0]} gives {a.str_short()}, {both[1]} gives {b.str_short()}"
                  for path, a, b in zip(tree.leaf_paths(first.out_tree), first.closed.out_avals, t.closed.out_avals)
                  if (a.shape, a.dtype) != (b.shape, b.dtype)]
-        raise TypeError(f"{both[0]} and {both[1]} outputs must have identical types, but they differ:\n"
+        raise TypeError(f"{what} branches must have equal output types but they differ:\n"
                         + "\n".join(wrong[:3] + [f"  and {len(wrong) - 3} more"] * (len(wrong) > 3))
                         + "\nCast the outputs of one branch with .astype(...), or reshape or broadcast them.")
 

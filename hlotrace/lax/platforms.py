@@ -37,7 +37,7 @@ def platform_dependent(*args, default=None, **per_platform):
         if not callable(function):
             raise TypeError(f"lax.platform_dependent: {name} must be a function, got {shown(function)}")
     traced, leaves = trace_branches("lax.platform_dependent", functions.values(), args, frozenset())
-    check_branches(traced, names, list(functions.values()))
+    check_branches("platform_dependent", traced, names, list(functions.values()))
     return bind_branches(scalar(0, np.int32), traced, leaves, platforms=tuple(functions))
 
 

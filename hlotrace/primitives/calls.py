@@ -69,7 +69,10 @@ jit_p = Holder(
     "jit", multiple_results=True, typ=lambda *avals, jaxpr, donated: jaxpr.out_avals,
     lower=lambda ctx, eqn, *names: ctx.call(eqn.params["jaxpr"], names), jvp=_jit_jvp, linearize=_jit_linearize,
     transpose=lambda cts, *args, jaxpr, donated: transpose_call(cts, args, jaxpr, jit_bind), batch=_jit_batch,
-    thread=_jit_thread, dce=_jit_dce, divide=divide_call)
+    thread=_jit_thread, dce=_jit_dce, divide=divide_call,
+    also={"name": lambda params: params["jaxpr"].name, "donated_invars": lambda params: tuple(
+        i in params["donated"] for i in range(len(params["jaxpr"].invars)))})
+_CALLED = {"call_jaxpr": lambda params: params["jaxpr"]}
 
 
 def _as_jit(rule):
@@ -205,7 +208,7 @@ def _threaded(states, values, args, *, jaxpr, num_consts, **params):
     return lambda *xs: eval_jaxpr(program, (), *xs[:n], *consts, *xs[n:]), [*values, *args[num_consts:]], params
 
 
-custom_jvp_call_p = Holder("custom_jvp_call", multiple_results=True, axis_names=_axis_names, typ=_custom_typ,
+custom_jvp_call_p = Holder("custom_jvp_call", multiple_results=True, axis_names=_axis_names, typ=_custom_typ, also=_CALLED,
                            thread=_custom_jvp_thread, lower=inline, jvp=_custom_jvp, evaluate=_run, stage=_stage,
                            transpose=_custom_jvp_transpose,
                            batch=_custom_batch(lambda: custom_jvp_call_p, _map_jvp_rule))
@@ -285,7 +288,7 @@ def _custom_vjp_thread(states, values, args, *, fwd, **params):
     return results[:n], results[n:]
 
 
-custom_vjp_call_p = Holder("custom_vjp_call", multiple_results=True, axis_names=_axis_names, typ=_custom_typ,
+custom_vjp_call_p = Holder("custom_vjp_call", multiple_results=True, axis_names=_axis_names, typ=_custom_typ, also=_CALLED,
                            thread=_custom_vjp_thread, lower=inline, jvp=_forward_mode, linearize=_custom_vjp_linearize,
                            batch=_custom_batch(lambda: custom_vjp_call_p, _map_vjp_rules), evaluate=_run, stage=_stage)
 

@@ -5,7 +5,7 @@ import dataclasses
 
 from ..core import programs
 from ..core.axes import same_axes
-from ..core.jaxpr import dce, eval_jaxpr
+from ..core.jaxpr import dce, eval_jaxpr, sub_jaxprs
 from ..core.linear import nonzero, present, spread
 from ..core.refs import Holder, refuse_again
 from .calls import divide_call, jit_p
@@ -89,6 +89,13 @@ def _more(prevent_cse, n):
     return (*prevent_cse, *[True] * n) if type(prevent_cse) is tuple else prevent_cse
 
 
+@programs.cached
+def _eager_alone(jaxpr):
+    """Does it hold a primitive that runs eagerly, but cannot be compiled?  Then it is run step by step, as JAX does."""
+    return any(eqn.primitive.lower is None and eqn.primitive.evaluate is not None
+               or any(map(_eager_alone, sub_jaxprs(eqn.params))) for eqn in jaxpr.eqns)
+
+
 def _jvp(primals, tangents, *, jaxpr, prevent_cse, policy):
     program, out_nonzero = programs.jvp(jaxpr, nonzero(tangents))
     moving = present(tangents)
@@ -101,7 +108,8 @@ def _linearize(trace, primals, tangents, *, jaxpr, prevent_cse, policy):
     forward, places, backward, out_nonzero = _cut(jaxpr, nonzero(tangents), prevent_cse, policy)
     results = remat_p.bind(*primals, jaxpr=forward, prevent_cse=prevent_cse, policy=policy)
     operands = [*primals, *[results[i] for i in places], *present(tangents)]
-    moved = trace.rules.record(jit_p, operands, {"jaxpr": backward, "donated": ()})
+    moved = (trace.rules.record(remat_p, operands, {"jaxpr": backward, "prevent_cse": False, "policy": policy})
+             if _eager_alone(backward) else trace.rules.record(jit_p, operands, {"jaxpr": backward, "donated": ()}))
     return results[:len(jaxpr.outvars)], spread(moved, out_nonzero)
 
 
@@ -127,7 +135,8 @@ remat_p = Holder(
     "checkpoint", multiple_results=True, typ=lambda *avals, jaxpr, **_: jaxpr.out_avals,
     lower=lambda ctx, eqn, *names: ctx.call(eqn.params["jaxpr"], names), jvp=_jvp, linearize=_linearize, batch=_batch,
     transpose=_transpose, thread=_thread, divide=divide_call,
-    evaluate=lambda *args, jaxpr, **_: jit_p.bind(*args, jaxpr=jaxpr, donated=()))
+    evaluate=lambda *args, jaxpr, **_: (eval_jaxpr(jaxpr, (), *args) if _eager_alone(jaxpr) else
+                                        jit_p.bind(*args, jaxpr=jaxpr, donated=())))
 
 name_p = structural("name", lambda x, *, name: x, copy_lower, lambda ct, x, *, name: [ct], same_axes())
 name_p.jvp = lambda primals, tangents, *, name: (name_p.bind(*primals, name=name), tangents[0])

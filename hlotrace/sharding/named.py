@@ -82,7 +82,8 @@ class NamedSharding(Sharding):
         return frozenset(self.mesh.axis_names) - {*self._used}
 
     def _tiles(self, ndim):
-        self.check_rank(ndim)
+        if any(self.spec.axes(dim) for dim in range(ndim, len(self.spec))):     # else they split nothing
+            self.check_rank(ndim)
         mesh = self.mesh
         copies = [name for name in mesh.axis_names if name not in self._used]
         order = [mesh.axis_names.index(name) for name in (*self._used, *copies)]
@@ -120,8 +121,10 @@ class NamedSharding(Sharding):
 def as_named(sharding, ndim):
     """A NamedSharding, equivalent for arrays of rank `ndim`; its mesh is made up if the sharding has none."""
     if isinstance(sharding, NamedSharding):
-        sharding.check_rank(ndim)
-        return sharding
+        if len(sharding.spec) <= ndim:
+            return sharding
+        sharding._tiles(ndim)       # unless entries that split nothing are all there is too many
+        return sharding.with_spec(PartitionSpec(*sharding.spec[:ndim]))
     tiles = sharding._tiles(ndim)
     names = [f"_{dim}" if count > 1 else None for dim, count in enumerate(tiles.shape[:-1])]
     axes = {name: count for name, count in zip(names, tiles.shape) if name}
