@@ -75,7 +75,6 @@ def numbers_and_names(fun, numbers, names, what):
     With both they are as given: the signature may be that of a function that `fun` wraps, with its own arguments before.
     Raises ValueError for a number or a name that the signature does not have.
     """
-    both = numbers is not None and names is not None
     numbers = as_tuple(numbers, operator.index, f"{what}_argnums")
     names = as_tuple(names, _name, f"{what}_argnames")
     if not numbers and not names:
@@ -99,7 +98,7 @@ def numbers_and_names(fun, numbers, names, what):
                 raise ValueError(f"function {name_of(fun)} has {what}_argnums={numbers} but only "
                                  f"{len(positional)} positional arguments: argument number {n} does not exist")
     numbers = tuple(n + len(positional) if n < 0 and not has_rest else n for n in numbers)
-    if both:
+    if numbers and names:
         return tuple(sorted(numbers)), names
     all_numbers = {*numbers, *(positional.index(n) for n in names if n in positional)}
     all_names = {*names, *(positional[n] for n in numbers if 0 <= n < len(positional) and positional[n] in keyword)}
