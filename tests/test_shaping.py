@@ -110,3 +110,21 @@ def test_callable_padding_and_weak_types():
     assert (jnp.shape(X), jnp.ndim(X), jnp.size(C, (0, -1))) == ((2, 3), 2, 8)
     told = hlotrace.ShapeDtypeStruct((2, 3), "int8")
     assert (jnp.shape(told), jnp.ndim(told), jnp.size(told, 1), jnp.shape(hlotrace.typeof(X))) == ((2, 3), 2, 3, (2, 3))
+
+
+def test_very_many_arrays_are_joined_in_pieces():
+    n = 700
+    rows = [np.float32([i, -i]) for i in range(n)]
+    mixed = [jnp.int32(2**23 + 1), *[jnp.bfloat16(1)] * (n - 2), jnp.float16(2)]
+    np.testing.assert_array_equal(jnp.stack(mixed), [2**23 + 1, *[1] * (n - 2), 2])     # float32, as all at once
+    assert jnp.stack([1.0] * n).weak_type and jnp.stack([1] * n, dtype=jnp.int8).dtype == np.int8
+    for axis in 0, 1:
+        want = np.stack(rows, axis)
+        np.testing.assert_array_equal(jnp.stack(rows, axis), want)
+        np.testing.assert_array_equal(jnp.array([jnp.array(want[0]), *want[1:]]), want)
+        pieces = [r[None] if i % 100 else np.stack([r, r]) for i, r in enumerate(rows)]
+        turned = [p.T for p in pieces] if axis else pieces
+        np.testing.assert_array_equal(jnp.concatenate(turned, axis), np.concatenate(turned, axis))
+    scaled = hlotrace.grad(lambda x: (jnp.stack([x * i for i in range(n)]) ** 2).sum())(1.0)
+    np.testing.assert_allclose(scaled, 2 * sum(i * i for i in range(n)), 1e-4)
+    assert len(hlotrace.make_jaxpr(lambda *xs: jnp.concatenate(xs))(*[jnp.ones(1)] * n).eqns) == 1

@@ -5,6 +5,7 @@ jit it is computed in the program.
 """
 import math
 import operator
+from functools import partial
 
 from ..api.composite import composite
 from ..api.laid import made
@@ -24,7 +25,7 @@ from ..primitives.shape import broadcast_in_dim, move_axis, reshape
 from ..primitives.slicing import concatenate_p, copy_p, iota_p, pad_p, slice_p
 from ..runtime.array import ArrayImpl, from_numpy
 from ..runtime.array import from_dlpack as import_dlpack
-from .util import SCALARS, broadcast_shapes, broadcast_to_shape, cast, check_arraylike, ndim, result_type
+from .util import SCALARS, broadcast_shapes, broadcast_to_shape, cast, check_arraylike, in_pieces, ndim, result_type
 from .util import shape as shape_of
 
 __all__ = ["arange", "array", "asarray", "astype", "copy", "diag", "diagflat", "diagonal", "empty", "empty_like", "eye",
@@ -154,7 +155,7 @@ def _nested(value, dtype):
         leaves = list(_leaves(value))
         dtype = dtype or result_type(*leaves)
         if any(isinstance(leaf, Array) for leaf in leaves):
-            return _stack_nested(value, dtype=dtype)
+            return in_pieces(partial(_stack_nested, dtype=dtype), partial(lax.concatenate, dimension=0), value)
     elif dtype is None:
         dtype = dtypes.canonicalize(float) if not leaves else result_type(*(kind() for kind in kinds))
     value = _numpy(value, dtype)         # raises for unequal lengths, and for ints that do not fit

@@ -2,6 +2,7 @@
 import itertools
 import math
 import operator
+from functools import partial
 
 from ..api.composite import composite
 from ..api.laid import laid
@@ -20,7 +21,7 @@ from ..primitives.slicing import slice_p
 from .creation import asarray
 from .indexing import get
 from .sorting import searchsorted
-from .util import broadcast_shapes, broadcast_to_shape, cast, check_arraylike, promote_dtypes
+from .util import MANY, broadcast_shapes, broadcast_to_shape, cast, check_arraylike, in_pieces, promote_dtypes
 from .util import ndim as ndim_of
 from .util import shape as shape_of
 
@@ -353,7 +354,13 @@ def _join(arrays, *, axis, dtype):
 
 def _joined(arrays, axis, dtype):
     dtype = None if dtype is None else dtypes.check_user_dtype(dtype, "concatenate")
-    return asarray(arrays[0], dtype) if len(arrays) == 1 else _join(arrays, axis=axis, dtype=dtype)
+    return asarray(arrays[0], dtype) if len(arrays) == 1 else _many(_join, arrays, axis, dtype)
+
+
+def _many(first, arrays, axis, dtype):
+    if dtype is None and len(arrays) > MANY:
+        arrays = promote_dtypes(*arrays)        # all of them: promoted in pieces, values could be rounded twice
+    return in_pieces(partial(first, axis=axis, dtype=dtype), partial(_join, axis=axis, dtype=dtype), arrays)
 
 
 def concatenate(arrays, axis=0, dtype=None):
@@ -404,7 +411,7 @@ def stack(arrays, axis=0, out=None, dtype=None):
     if len(shapes) > 1:
         raise ValueError(f"All input arrays must have the same shape; stack got {[shape_of(a) for a in arrays]}")
     axis = canonical_axis(axis, ndim_of(arrays[0]) + 1)
-    return _stack(arrays, axis=axis, dtype=None if dtype is None else dtypes.check_user_dtype(dtype, "stack"))
+    return _many(_stack, arrays, axis, None if dtype is None else dtypes.check_user_dtype(dtype, "stack"))
 
 
 @composite(static=("axis", "dtype"))

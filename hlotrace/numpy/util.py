@@ -5,7 +5,7 @@ from ..core import dtypes, source
 from ..core.array import Array
 from ..core.avals import aval_of, is_arraylike
 from ..core.boundary import HoldsArray
-from ..core.config import config
+from ..core.config import config, state
 from ..core.dimension import Dimension
 from ..lax.shapes import broadcast_shapes
 from ..primitives.common import is_constant, np, scalar
@@ -157,3 +157,11 @@ def promote_args_inexact(name, *args):
     return broadcast_args(*promote_dtypes_inexact(*args))
 
 
+MANY, PIECE = 256, 64
+
+
+def in_pieces(first, join, arrays):
+    """`first(arrays)`; of very many, outside of a program, pieces joined: a program of thousands compiles for seconds."""
+    if len(arrays) <= MANY or state.trace.staging:
+        return first(arrays)
+    return in_pieces(join, join, [first(arrays[i:i + PIECE]) for i in range(0, len(arrays), PIECE)])
