@@ -92,6 +92,8 @@ def test_iteration_takes_an_array_apart():
     assert (a, b, c) == (0, 2, 4)
     assert grad(lambda v: sum(w * w for w in v))(jnp.arange(3.0)).tolist() == [0, 2, 4]
     assert 7 in x and 70 not in x
+    with pytest.raises(TypeError, match="holds no str"):
+        "w" in x      # noqa: B015
     with pytest.raises(TypeError, match="0-d"):
         iter(jnp.array(1))
 

@@ -109,7 +109,10 @@ def __reversed__(self):
 
 
 def __contains__(self, value):
-    return bool((self == value).any())
+    same = self == value
+    if same is False:       # what Python makes of it where neither side knows the other
+        raise TypeError(f"an array holds no {type(value).__name__}: `in` asks for a number or an array")
+    return bool(same.any())
 
 
 def __setitem__(self, index, value):
