@@ -167,3 +167,15 @@ def test_limits():
         args = [np.float32(a) if isinstance(a, list) else a for a in args]
         np.testing.assert_allclose(getattr(ours, name)(*args), getattr(theirs, name)(*args), rtol=1e-6, atol=1e-7,
                                    err_msg=name)
+
+
+def test_python_numbers_outside_of_programs():
+    """As arrays also where a function is run step by step: under vmap of something else, and with disable_jit."""
+    names = "gamma loggamma factorial expi log_ndtr erfcx softmax log_softmax".split()
+    functions = [getattr(jax.scipy.special, name) for name in names]
+    want = [float(f(2.5)) for f in functions]
+    mapped = jax.vmap(lambda x: [x * f(2.5) for f in functions])(np.ones(1))
+    np.testing.assert_allclose(np.ravel(mapped), want, 1e-6)
+    with jax.disable_jit():
+        found = [f(2.5) for f in functions]
+    np.testing.assert_allclose(found, want, 1e-6)

@@ -13,7 +13,7 @@ from ..primitives.common import canonical_axes, canonical_axis, np, static_int
 
 def _float(name, x):
     check_arraylike(name, x)
-    return promote_dtypes_inexact(x)[0]
+    return jnp.asarray(promote_dtypes_inexact(x)[0])
 
 
 def _array(name, x):

@@ -6,7 +6,7 @@ from ... import numpy as jnp
 from ...api.composite import composite
 from ...api.custom import custom_jvp
 from ...core.tree import tree_map
-from ...numpy.util import promote_args_inexact, result_type
+from ...numpy.util import SCALARS, promote_args_inexact, result_type
 from ...primitives.elementwise import convert
 
 
@@ -30,7 +30,7 @@ def special(*derivatives, complex=False, of="scipy.special"):
                 bound = signature.bind(*args, **kwargs)
                 bound.apply_defaults()
                 args = bound.args
-            args = promote_args_inexact(name, *args)
+            args = [jnp.asarray(x) if type(x) in SCALARS else x for x in promote_args_inexact(name, *args)]
             dtype, weak = result_type(*args, return_weak_type_flag=True)
             if dtype.kind == "c" and not complex:
                 raise TypeError(f"{name} does not take complex numbers, got {dtype.name}: take .real, .imag or jnp.abs(x)")
