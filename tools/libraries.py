@@ -46,7 +46,8 @@ Programs and test suites of libraries that stand on JAX, unmodified, in an envir
 `examples/libraries` under `python -m hlotrace.as_jax`, the suites under `pytest -p hlotrace.as_jax`. Tests are the
 library's own where its wheel or source archive on PyPI has them, or where a checkout was given (`make libraries
 SUITES=folder`); else programs of ours that use the same features (`tests/libraries/with_*.py`). Not applicable are tests
-that the library skips itself and those that `tests/libraries/table.toml` names; the reasons are below.
+that the library skips itself, that lack what they need here, or that fail on JAX too; the reasons are below, as are those of
+tests that fail (`tests/libraries/table.toml`).
 """
 COLUMNS = ["library", "version", "tests of", "passed", "failed", "not applicable", "seconds", "seconds on jax"]
 
@@ -122,7 +123,7 @@ def run(library, entry, python, jax):
 
 
 def measure(library, entry, python):
-    """The row of a library, what failed, and why tests do not apply."""
+    """The row of a library, what failed and is not known to, and why tests fail or do not apply."""
     runs = [(run(library, entry, python, False), FLAGS.jax and run(library, entry, FLAGS.jax, True))
             for _ in range(FLAGS.rounds)]
     (whose, cases, _), _ = runs[-1]
@@ -134,8 +135,17 @@ def measure(library, entry, python):
                       for _, outcome, words in cases if outcome == "skipped")
     files = [f"{', '.join(f'`{name}`' for name in rule['files'])}: {rule['reason']}"
              for rule in entry.get("not_applicable", []) if "files" in rule]
-    return (list(map(str, row)), [name for name, outcome, _ in cases if outcome == "failed"],
-            files + [f"{n} {'test' if n == 1 else 'tests'}: {reason}" for reason, n in reasons.most_common()])
+    failed = {name: next((rule["reason"] for rule in entry.get("failing", [])
+                          if any(re.search(pattern, name) for pattern in rule["tests"])), None)
+              for name, outcome, _ in cases if outcome == "failed"}
+    fails = Counter(failed.values()).most_common()
+    return (list(map(str, row)), [name for name, reason in failed.items() if reason is None],
+            [f"{_tests(n)} fail{'s' * (n == 1)}: {reason or 'not looked into'}" for reason, n in fails] + files
+            + [f"{_tests(n)}: {reason}" for reason, n in reasons.most_common()])
+
+
+def _tests(n):
+    return f"{n} {'test' if n == 1 else 'tests'}"
 
 
 def old_page():
@@ -158,7 +168,7 @@ def page(rows, reasons, programs):
     lines = [f"* {library}: {reason}\n" for library in TABLE for reason in reasons.get(library, [])]
     return (f"{HEADER}\n## Programs\n\n{table(library_programs.COLUMNS, 1, programs)}\n"
             f"## Test suites\n\n{table(COLUMNS, 3, [rows[library] for library in TABLE if library in rows])}\n"
-            f"## Not applicable\n\n{''.join(lines)}")
+            f"## What fails, and what does not apply\n\n{''.join(lines)}")
 
 
 def main(_):
