@@ -107,7 +107,18 @@ def home(value):
 
 
 def cur_qdd(value):
-    """Of what a mutable value is made now (its `cur_qdd()`).  TypeError for others."""
+    """Of what a mutable value is made now, as it says itself.  TypeError for what is of no mutable type.
+
+    >>> hijax = jax.experimental.hijax
+    >>> class Box:
+    ...     cur_qdd = lambda self: ("one", "array")
+    >>> class BoxType(hijax.MutableHiType):
+    ...     pass
+    >>> BOX = BoxType()
+    >>> hijax.register_hitype(Box, lambda box: BOX)
+    >>> jax.experimental.cur_qdd(Box())
+    ('one', 'array')
+    """
     kind = type_of(value)
     if kind is None or not kind.has_qdd:
         raise TypeError(f"cur_qdd: {value!r:.80} is of no mutable type of jax.experimental.hijax")
