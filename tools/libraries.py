@@ -100,7 +100,6 @@ def run(library, entry, python, jax):
     left_out = [name for rule in entry.get("not_applicable", []) for name in rule.get("files", [])]
     tests = [str(p) for t in tests for p in (sorted(folder.glob(t)) if "*" in t else [folder / t])
              if not any(p.match(name) for name in left_out)]       # pytest ignores no file that is named
-    tests += [str(HERE / name) for name in entry.get("programs", []) if whose == "wheel"]
     command = [python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "not_applicable", "--tb=short", "--timeout=600",
                "--disable-warnings", "--continue-on-collection-errors", f"--junitxml={results}", f"--rootdir={folder}",
                *([] if jax else ["-p", "hlotrace.as_jax"]), *(["-n", str(FLAGS.jobs)] if FLAGS.jobs > 1 else []),
@@ -131,7 +130,7 @@ def measure(library, entry, python):
     least = lambda side: f"{min(r[side][2] for r in runs):.0f}"
     row = [library, VERSIONS[library], whose, count["passed"], count["failed"], count["skipped"], least(0),
            least(1) if FLAGS.jax else ""]
-    reasons = Counter("no reason given" if words == "Skipped" else " ".join(words.split())
+    reasons = Counter("no reason given" if words == "Skipped" else re.sub("<module .*", "a module", " ".join(words.split()))
                       for _, outcome, words in cases if outcome == "skipped")
     files = [f"{', '.join(f'`{name}`' for name in rule['files'])}: {rule['reason']}"
              for rule in entry.get("not_applicable", []) if "files" in rule]
