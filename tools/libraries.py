@@ -130,8 +130,9 @@ def measure(library, entry, python):
     least = lambda side: f"{min(r[side][2] for r in runs):.0f}"
     row = [library, VERSIONS[library], whose, count["passed"], count["failed"], count["skipped"], least(0),
            least(1) if FLAGS.jax else ""]
-    reasons = Counter("no reason given" if words == "Skipped" else re.sub("<module .*", "a module", " ".join(words.split()))
+    reasons = Counter(re.sub("<module .*", "a module", " ".join(words.split()))
                       for _, outcome, words in cases if outcome == "skipped")
+    reasons["no reason given"] = reasons.pop("Skipped", 0) + reasons.pop("", 0)
     files = [f"{', '.join(f'`{name}`' for name in rule['files'])}: {rule['reason']}"
              for rule in entry.get("not_applicable", []) if "files" in rule]
     failed = {name: next((rule["reason"] for rule in entry.get("failing", [])
@@ -140,7 +141,7 @@ def measure(library, entry, python):
     fails = Counter(failed.values()).most_common()
     return (list(map(str, row)), [name for name, reason in failed.items() if reason is None],
             [f"{_tests(n)} fail{'s' * (n == 1)}: {reason or 'not looked into'}" for reason, n in fails] + files
-            + [f"{_tests(n)}: {reason}" for reason, n in reasons.most_common()])
+            + [f"{_tests(n)}: {reason}" for reason, n in reasons.most_common() if n])
 
 
 def _tests(n):

@@ -8,7 +8,7 @@ import functools
 
 from ..core import tree
 from ..core.config import state
-from ..core.hitypes import Lowered, among, home, lower, made_here, mutable, raised, staging, type_of
+from ..core.hitypes import Lowered, home, lower, made_here, mutable, raised, staging, type_of
 from ..core.refs import Ref
 from ..core.trace import EVAL, entering
 from ..primitives.elementwise import convert
@@ -111,8 +111,7 @@ def _rules_not_used_jvp(name, *_):
 
 def apply(primitive, args, params):
     """Do a HiPrimitive for these values."""
-    types = list(map(type_of, args))
-    if state.trace is not EVAL and primitive.jvp is not None and not any(ty is not None and ty.has_qdd for ty in types):
+    if state.trace is not EVAL and primitive.jvp is not None and not mutable(list(args)):
         args = raised(_rules_not_used(primitive.name, lower(args)))
     shared = _from_outside(args)
     with _moved(*[x.value for x in shared]):
@@ -122,6 +121,6 @@ def apply(primitive, args, params):
         for x in shared:
             x.write()
     for x in results if primitive.multiple_results else [results]:
-        if among([x]) and type_of(x).has_qdd:
+        if (ty := type_of(x)) is not None and ty.has_qdd:
             made_here(x)
     return results

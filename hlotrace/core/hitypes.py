@@ -67,7 +67,7 @@ tree.register_pytree_node(_Result, lambda x: (x.arrays, x.kind), lambda *made: L
 
 def lower(pytree, node=Lowered):
     """The pytree with the arrays of its values of HiTypes."""
-    return tree.tree_map(lambda x: x if type_of(x) is None else node.of(type_of(x), x), pytree)
+    return tree.tree_map(lambda x: x if (ty := type_of(x)) is None else node.of(ty, x), pytree)
 
 
 def as_result(pytree):
