@@ -6,7 +6,7 @@ import time
 
 import hlotrace as jax
 import hlotrace.numpy as jnp
-from hlotrace.inspection.collectives import collectives, table
+from hlotrace.inspection.communication import collectives, table
 from hlotrace.sharding import NamedSharding, P
 
 TOPOLOGY, MESH = "v5e:16x16", {"data": 16, "model": 16}

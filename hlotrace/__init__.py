@@ -17,11 +17,18 @@ from .api.autodiff import (
     value_and_grad,
     vjp,
 )
-from .api.callbacks import pure_callback
 from .api.checkpoint import checkpoint, remat
-from .api.custom import closure_convert, custom_gradient, custom_jvp, custom_vjp
+from .api.custom_derivatives import closure_convert, custom_gradient, custom_jvp, custom_vjp
+from .api.external.callbacks import pure_callback
 from .api.jit import jit, make_jaxpr
-from .api.misc import (
+from .api.stages import ShapeDtypeStruct, eval_shape
+from .api.vmap import vmap
+from .core.array import Array
+from .core.config import config
+from .core.surface import importing as _importing
+from .core.surface.public import offer as _offer
+from .core.trace import ensure_compile_time_eval
+from .placement.device_put import (
     block_until_ready,
     clear_caches,
     copy_to_host_async,
@@ -32,14 +39,7 @@ from .api.misc import (
     named_scope,
     typeof,
 )
-from .api.stages import ShapeDtypeStruct, eval_shape
-from .api.vmap import vmap
-from .core import importing as _importing
-from .core.array import Array
-from .core.config import config
-from .core.public import offer as _offer
-from .core.trace import ensure_compile_time_eval
-from .runtime.client import (
+from .runtime.devices.client import (
     default_backend,
     device_count,
     devices,
@@ -48,13 +48,13 @@ from .runtime.client import (
     process_count,
     process_index,
 )
-from .runtime.executable import effects_barrier
-from .runtime.guards import (
+from .runtime.devices.transfer_guards import (
     transfer_guard,
     transfer_guard_device_to_device,
     transfer_guard_device_to_host,
     transfer_guard_host_to_device,
 )
+from .runtime.executables.executable import effects_barrier
 
 __version__ = "0.1.0"
 __version_info__ = tuple(map(int, __version__.split(".")))
@@ -64,26 +64,26 @@ _offer(globals(), "numpy", "tree", homes={
         "dtypes errors example_libraries experimental export extend ffi flatten_util image interpreters lax lib "
         "memory monitoring nn ops profiler random ref scipy sharding stages test_util topologies tree_util typing "
         "version",
-    "api.axis_types": "smap",
+    "api.parallel.axis_types": "smap",
     "api.contexts": "allow_f16_reductions auto_pcast check_tracer_leaks checking_leaks debug_infs debug_key_reuse "
         "debug_nans default_device default_matmul_precision default_prng_impl disable_jit enable_checks enable_custom_prng "
         "enable_x64 explain_cache_misses jax2tf_associative_scan_reductions legacy_prng_key log_compiles "
         "make_user_context no_execution no_tracing numpy_dtype_promotion numpy_rank_promotion "
         "remove_size_one_mesh_axis_from_type softmax_custom_jvp threefry_partitionable",
-    "api.environment": "print_environment_info",
-    "api.make_arrays": "make_array_from_callback make_array_from_process_local_data make_array_from_single_device_arrays",
+    "distributed.environment": "print_environment_info",
+    "placement.make_arrays": "make_array_from_callback make_array_from_process_local_data make_array_from_single_device_arrays",
     "api.jit": "Inline",
-    "api.mesh": "make_mesh",
-    "api.pmap": "pmap",
-    "api.shard_map": "shard_map",
-    "api.shardings": "reshard",
+    "placement.make_mesh": "make_mesh",
+    "api.parallel.pmap": "pmap",
+    "api.parallel.shard_map": "shard_map",
+    "placement.shardings": "reshard",
     "core.config": "CompilerEffortLevel",
     "core.dtypes": "float0",
-    "numpy.indexing": "ds",
+    "numpy.indexing.indexing": "ds",
     "ref": "Ref empty_ref free_ref freeze new_ref",
     "runtime.binding": "Device",
-    "runtime.client": "host_count host_id host_ids process_indices",
-    "runtime.guards": "array_garbage_collection_guard thread_guard",
-    "runtime.shards": "Shard",
+    "runtime.devices.client": "host_count host_id host_ids process_indices",
+    "runtime.devices.transfer_guards": "array_garbage_collection_guard thread_guard",
+    "runtime.devices.shards": "Shard",
     "sharding": "NamedSharding P get_abstract_mesh get_mesh set_mesh use_abstract_mesh",
 })

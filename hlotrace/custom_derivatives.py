@@ -1,5 +1,5 @@
 """hlotrace.custom_derivatives: functions whose derivatives the user gives."""
-from .api.custom import (
+from .api.custom_derivatives import (
     CustomVJPPrimal,
     SymbolicZero,
     closure_convert,
@@ -10,7 +10,7 @@ from .api.custom import (
     linear_call,
     zero_from_primal,
 )
-from .core.public import offer as _offer
-from .primitives.calls import custom_jvp_call_p, custom_vjp_call_p, remat_opt_p
+from .core.surface.public import offer as _offer
+from .primitives.programs.calls import custom_jvp_call_p, custom_vjp_call_p, remat_opt_p
 
 _offer(globals())

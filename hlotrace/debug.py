@@ -1,11 +1,11 @@
 """hlotrace.debug: look at values from inside compiled and transformed functions, and at how arrays lie over devices."""
-from .api.callbacks import debug_callback as callback
-from .api.callbacks import debug_log as log
-from .api.callbacks import debug_print as print
-from .api.debugger import breakpoint
+from .api.external.callbacks import debug_callback as callback
+from .api.external.callbacks import debug_log as log
+from .api.external.callbacks import debug_print as print
+from .api.external.debugger import breakpoint
 from .core.effects import DebugEffect, OrderedDebugEffect
-from .core.public import offer as _offer
-from .inspection.shardings import inspect_array_sharding, visualize_array_sharding, visualize_sharding
+from .core.surface.public import offer as _offer
+from .inspection.array_shardings import inspect_array_sharding, visualize_array_sharding, visualize_sharding
 
 __all__ = ["DebugEffect", "OrderedDebugEffect", "breakpoint", "callback", "inspect_array_sharding", "log", "print",
            "visualize_array_sharding", "visualize_sharding"]

@@ -1,7 +1,7 @@
 """hlotrace.ffi: kernels that somebody compiled, for example in C++, in programs."""
-from .api.ffi import abstract_token, ffi_call
-from .core.public import offer as _offer
-from .runtime.kernels import (
+from .api.external.ffi import abstract_token, ffi_call
+from .core.surface.public import offer as _offer
+from .runtime.executables.kernels import (
     include_dir,
     pycapsule,
     register_ffi_target,
@@ -9,6 +9,6 @@ from .runtime.kernels import (
     register_ffi_type,
     register_ffi_type_id,
 )
-from .runtime.mlir_objects import build_ffi_lowering_function, ffi_lowering
+from .runtime.mlir.lowering_rules import build_ffi_lowering_function, ffi_lowering
 
 _offer(globals(), "abstract_token")

@@ -1,5 +1,5 @@
 """hlotrace.memory: kinds of memory."""
-from .core.public import offer as _offer
-from .sharding.base import Space
+from .core.surface.public import offer as _offer
+from .sharding.abstract import Space
 
 _offer(globals())

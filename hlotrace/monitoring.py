@@ -1,7 +1,6 @@
 """hlotrace.monitoring: hear of what is traced, lowered, compiled and found on disk; the events are listed in
-`runtime/monitors.py`."""
-from .core.public import offer as _offer
-from .runtime.monitors import *  # noqa: F403
-from .runtime.monitors import __all__ as __all__
+`runtime/executables/monitors.py`."""
+from .core.surface.public import offer as _offer
+from .runtime.executables.monitors import *  # noqa: F403
 
 _offer(globals())

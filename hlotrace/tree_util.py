@@ -1,6 +1,5 @@
 """Functions on pytrees, and the registration of container classes."""
-from .core.public import offer as _offer
-from .core.tree import (
+from .core.pytrees.pytree import (
     DictKey,
     FlattenedIndexKey,
     GetAttrKey,
@@ -38,7 +37,8 @@ from .core.tree import (
     treedef_is_strict_leaf,
     treedef_tuple,
 )
-from .core.tree import registry as default_registry
+from .core.pytrees.pytree import registry as default_registry
+from .core.surface.public import offer as _offer
 
 __all__ = [
     "DictKey", "FlattenedIndexKey", "GetAttrKey", "KeyPath", "Partial", "PyTreeDef", "SequenceKey",

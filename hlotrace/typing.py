@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from . import Array
-from .core.public import offer
+from .core.surface.public import offer
 
 ArrayLike: TypeAlias = Array | np.ndarray | np.bool_ | np.number | bool | int | float | complex
 DTypeLike: TypeAlias = str | type[Any] | np.dtype

@@ -19,7 +19,7 @@ from hlotrace.experimental.layout import Layout, with_layout_constraint
 from hlotrace.experimental.shard_alike import shard_alike
 from hlotrace.experimental.xla_metadata import xla_metadata_call2
 from hlotrace.extend.random import threefry2x32_p
-from hlotrace.primitives.factorizations import geqp3_p, geqrf_p
+from hlotrace.primitives.linalg.factorizations import geqp3_p, geqrf_p
 from hlotrace.sharding import AbstractMesh, NamedSharding
 from hlotrace.sharding import PartitionSpec as P
 

@@ -19,9 +19,11 @@ from hlotrace import lax, random
 from hlotrace.core import config as options
 from hlotrace.core.config import override
 from hlotrace.core.jaxpr import Eqn
-from hlotrace.core.other_options import MEANS_NOTHING, NOT_DONE
-from hlotrace.runtime import binding, client, disk_cache, guards, plugins, whole
-from hlotrace.runtime.dumps import _field
+from hlotrace.core.surface.other_options import MEANS_NOTHING, NOT_DONE
+from hlotrace.runtime import binding
+from hlotrace.runtime.devices import client, plugins, transfer_guards
+from hlotrace.runtime.executables import compilation, disk_cache
+from hlotrace.runtime.executables.dumps import _field
 from hlotrace.sharding import NamedSharding, P
 
 TESTS = Path(__file__).parent
@@ -196,7 +198,7 @@ def test_threads_are_guarded():
             thread.join()
     assert len(said) == 2 and "called in a thread other than the one that set jax_thread_guard" in said[0] and said[1] == 1
     elsewhere()
-    assert len(said) == 2 and guards._guardian is None and not jax.config.jax_thread_guard
+    assert len(said) == 2 and transfer_guards._guardian is None and not jax.config.jax_thread_guard
 
 
 def test_arrays_that_the_garbage_collector_frees(capfd):
@@ -426,7 +428,7 @@ def test_the_environment_is_printed(capsys):
     said = capsys.readouterr().out
     assert said == jax.print_environment_info(return_string=True) + "\n"
     assert [line.split(":")[0] for line in said.splitlines()][:3] == ["hlotrace", "jaxlib", "numpy"]
-    assert jax.__version__ in said and "8 local devices" in said and whole.binding.jaxlib_version in said
+    assert jax.__version__ in said and "8 local devices" in said and compilation.binding.jaxlib_version in said
 
 
 @pytest.mark.quick

@@ -10,7 +10,7 @@ from hlotrace.core.avals import ShapedArray
 from hlotrace.core.axes import AxisMap, plan, same_axes
 from hlotrace.core.jaxpr import Literal
 from hlotrace.core.primitive import PRIMITIVES
-from hlotrace.primitives.contract import dot_general_p
+from hlotrace.primitives.arrays.contract import dot_general_p
 from hlotrace.sharding import P
 
 STATED = {name for name, p in PRIMITIVES.items() if p.axes is not None}

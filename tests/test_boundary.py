@@ -22,8 +22,9 @@ import pytest
 import hlotrace as jax
 import hlotrace.numpy as jnp
 from hlotrace import lax
-from hlotrace.core import boundary, source
-from hlotrace.core.boundary import UnfilteredStackTrace
+from hlotrace.core import source_info
+from hlotrace.core.surface import boundary
+from hlotrace.core.surface.boundary import UnfilteredStackTrace
 
 EAGER = """
 import hlotrace.numpy as jnp
@@ -59,7 +60,7 @@ def test_what_would_make_shapes_fit_is_said():
 
 
 def ours(error):
-    return [f for f, _ in frames(error) if f.startswith(source.PACKAGE)]
+    return [f for f, _ in frames(error) if f.startswith(source_info.PACKAGE)]
 
 
 def caught(function, *args, **kwargs):
@@ -143,7 +144,7 @@ def test_modes():
     with _filtering("tracebackhide"):
         error = caught(fail)
         hidden = [f.f_locals.get("__tracebackhide__", False) for f, _ in traceback.walk_tb(error.__traceback__)
-                  if f.f_code.co_filename.startswith(source.PACKAGE)]
+                  if f.f_code.co_filename.startswith(source_info.PACKAGE)]
         assert len(hidden) > 3 and all(hidden)
     with _filtering("remove_frames"):
         error = caught(fail)
@@ -363,7 +364,7 @@ def test_a_fault_of_ours_is_told_of_once():
     def fault():
         raise_inside({}, "x")
 
-    raise_inside = boundary.boundary(FunctionType(compile("f = lambda d, k: d[k]", source.PACKAGE + "fault.py", "exec")
+    raise_inside = boundary.boundary(FunctionType(compile("f = lambda d, k: d[k]", source_info.PACKAGE + "fault.py", "exec")
                                                   .co_consts[0], {}), "jnp.fault")
     for mode in ("auto", "off", "tracebackhide"):
         with _filtering(mode):

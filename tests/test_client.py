@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from hlotrace.runtime import plugins
+from hlotrace.runtime.devices import plugins
 
 ROOT = Path(__file__).resolve().parent.parent
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from test_shardy import MANUAL, MLP
 
-from hlotrace.inspection.collectives import collectives, table
-from hlotrace.runtime import plugins
+from hlotrace.inspection.communication import collectives, table
+from hlotrace.runtime.devices import plugins
 from hlotrace.sharding import AbstractMesh
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -14,7 +14,8 @@ import pytest
 import hlotrace as jax
 import hlotrace.numpy as jnp
 from hlotrace.core.config import override
-from hlotrace.runtime import binding, disk_cache, whole
+from hlotrace.runtime import binding
+from hlotrace.runtime.executables import compilation, disk_cache
 from hlotrace.tools import cache
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -75,7 +76,7 @@ def kept(tmp_path):
 
 def compiled(scale=1.0, options=None, function=None):
     """A program, compiled as if by a new process."""
-    whole._loaded.clear()
+    compilation._loaded.clear()
     function = function or (lambda x: jnp.sin(x) * scale)
     return jax.jit(function).lower(jax.ShapeDtypeStruct((2, 3), "float32")).compile(options)
 
@@ -124,9 +125,9 @@ def long(x):
         x = x @ x
     return x
 jax.jit(lambda x: jnp.sin(x) + 1)(1.0)
-small = "hlotrace.runtime.disk_cache" in sys.modules
+small = "hlotrace.runtime.executables.disk_cache" in sys.modules
 jax.jit(long).lower(jax.ShapeDtypeStruct((3, 3), "float32")).compile()
-print(json.dumps([small, "hlotrace.runtime.disk_cache" in sys.modules]))
+print(json.dumps([small, "hlotrace.runtime.executables.disk_cache" in sys.modules]))
 """)
     assert finish(start(program, tmp_path / "programs", seconds="100")) == [False, True]
     assert not (tmp_path / "programs").exists()
@@ -161,11 +162,11 @@ def test_names_of_lines_arguments_and_results_are_not_part_of_the_key(kept):
 def test_lower_and_compile_prepares_the_plain_call(kept):
     f = jax.jit(lambda x: {"y": jnp.cos(x) * 3})
     f.lower(jax.ShapeDtypeStruct((2, 3), "float32")).compile()
-    hits = whole.disk_hits
-    whole._loaded.clear()
+    hits = compilation.disk_hits
+    compilation._loaded.clear()
     f.clear_cache()         # as in another process
     f(X)
-    assert whole.disk_hits == hits + 1
+    assert compilation.disk_hits == hits + 1
 
 
 @pytest.mark.parametrize("position", [3, 30, 100, 150, 1000, -1])

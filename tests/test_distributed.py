@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from hlotrace import distributed
-from hlotrace.api.clusters import Place, detect, first_host
+from hlotrace.distributed.clusters import Place, detect, first_host
 
 ROOT = Path(__file__).resolve().parent.parent
 

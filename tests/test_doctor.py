@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hlotrace.runtime import plugins
+from hlotrace.runtime.devices import plugins
 from hlotrace.tools import doctor
 
 ROOT = Path(__file__).resolve().parent.parent

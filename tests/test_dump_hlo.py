@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from hlotrace.core.config import override
-from hlotrace.runtime import plugins
+from hlotrace.runtime.devices import plugins
 from hlotrace.tools import dump_hlo
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -13,7 +13,7 @@ from hlotrace.core.avals import ShapedArray
 from hlotrace.core.effects import IO, ORDER, Debug, Effect, State
 from hlotrace.core.jaxpr import check_jaxpr, eval_jaxpr
 from hlotrace.core.primitive import Primitive
-from hlotrace.primitives.elementwise import add_p
+from hlotrace.primitives.arrays.elementwise import add_p
 from hlotrace.sharding import PartitionSpec as P
 
 

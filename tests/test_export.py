@@ -14,9 +14,9 @@ from mesh8 import devices
 import hlotrace as jax
 import hlotrace.numpy as jnp
 from hlotrace import export, lax, random
-from hlotrace.api.artifacts import _EXPORTED
-from hlotrace.core import flatbuffers
 from hlotrace.experimental import checkify
+from hlotrace.export import flatbuffers
+from hlotrace.export.format import _EXPORTED
 from hlotrace.extend.core import Primitive
 from hlotrace.interpreters import mlir
 from hlotrace.sharding import Mesh, NamedSharding, P

@@ -14,7 +14,7 @@ import hlotrace as jax
 import hlotrace.numpy as jnp
 from hlotrace.core import ShapedArray
 from hlotrace.core.axes import same_axes
-from hlotrace.core.linear import is_linear
+from hlotrace.core.symbolic_zeros import is_linear
 from hlotrace.extend import core
 from hlotrace.extend.core import Primitive, primitives
 from hlotrace.interpreters import ad, batching, mlir

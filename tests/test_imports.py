@@ -25,7 +25,7 @@ def layer(module: str) -> int:
     if module in ("hlotrace.runtime", "hlotrace.runtime.binding"):
         return 0
     folders = {"core": 1, "primitives": 2, "sharding": 2, "transforms": 3, "lowering": 3, "runtime": 4, "inspection": 5,
-               "api": 6, "lax": 7, "numpy": 8, "random": 9, "nn": 9, "scipy": 9, "image": 9}
+               "api": 6, "placement": 6, "export": 6, "distributed": 6, "lax": 7, "numpy": 8, "random": 9, "nn": 9, "scipy": 9, "image": 9}
     return folders.get(module.partition(".")[2].partition(".")[0], 10)
 
 
@@ -47,8 +47,8 @@ def objection(module: str, target: str) -> str | None:
         if not inside(module, "hlotrace.runtime"):
             return "only hlotrace/runtime imports jaxlib"
     elif root == "absl":
-        if not inside(module, "hlotrace.tools") and module != "hlotrace.core.flags":
-            return "only hlotrace/tools and core/flags.py import absl"
+        if not inside(module, "hlotrace.tools") and module != "hlotrace.core.surface.flags":
+            return "only hlotrace/tools and core/surface/flags.py import absl"
     elif root == "tensorstore":
         if not inside(module, "hlotrace.experimental.array_serialization"):
             return "only array_serialization imports tensorstore, where one writes"
@@ -113,20 +113,23 @@ def test_library_imports_run_one_way():
 
 def stated_order(doc: str) -> list[str]:
     """The files that a package lists in its docstring, each indented and followed by what it is for, lowest first."""
-    return re.findall(r"^ {4}(\w+) {2,}\S", doc, re.M)
+    return [name.replace("/", ".") for name in re.findall(r"^ {4}([\w/]+) {2,}\S", doc, re.M)]
 
 
 @pytest.mark.parametrize("package", ["hlotrace.numpy", "hlotrace.primitives"])
 def test_files_import_only_those_that_the_docstring_of_their_package_lists_above_them(package):
     modules = library()
     order = stated_order(ast.get_docstring(ast.parse(modules[package].read_text("utf-8"))) or "")
-    files = {name.rpartition(".")[2] for name in modules if name.startswith(package + ".")}
+    rooms = {name for name, path in modules.items() if path.name == "__init__.py"}
+    files = {name.removeprefix(package + ".") for name in modules.keys() - rooms if name.startswith(package + ".")}
     assert sorted(order) == sorted(files)
     found = [
         f"{name}, line {line}: {target}"
         for place, name in enumerate(order)
-        for line, target in imports(modules[f"{package}.{name}"].read_text("utf-8"), package, modules.keys())
-        if inside(target, package) and target.rpartition(".")[2] not in order[:place]
+        for line, target in imports(
+            modules[f"{package}.{name}"].read_text("utf-8"), f"{package}.{name}".rpartition(".")[0], modules.keys()
+        )
+        if inside(target, package) and target.removeprefix(package + ".") not in order[:place]
     ]
     assert not found, "\n" + "\n".join(found)
 
@@ -190,36 +193,36 @@ def test_rings_are_found():
 # Every import inside of a function, under its reason: a line for each module, then what it imports there.
 LOCAL_IMPORTS = {
     "importing hlotrace does not pay for what few programs need": """
-        hlotrace.api.distributed: socket
-        hlotrace.api.jit: hlotrace.api.shardings hlotrace.inspection.retraces hlotrace.transforms.key_reuse
-        hlotrace.api.laid: hlotrace.api.shardings
-        hlotrace.api.stages: hlotrace.api.shardings hlotrace.runtime.layouts hlotrace.sharding.layout hlotrace.sharding.spec
-        hlotrace.api.misc: hlotrace.api.shardings hlotrace.sharding.mesh hlotrace.sharding.named hlotrace.sharding.spec
-        hlotrace.core.config: hlotrace.core.flags hlotrace.core.other_options
+        hlotrace.distributed.job: socket
+        hlotrace.api.jit: hlotrace.placement.shardings hlotrace.inspection.retraces hlotrace.transforms.key_reuse
+        hlotrace.placement.out_sharding: hlotrace.placement.shardings
+        hlotrace.api.stages: hlotrace.placement.shardings hlotrace.runtime.devices.layouts hlotrace.sharding.layout hlotrace.sharding.spec
+        hlotrace.placement.device_put: hlotrace.placement.shardings hlotrace.sharding.mesh hlotrace.sharding.named hlotrace.sharding.spec
+        hlotrace.core.config: hlotrace.core.surface.flags hlotrace.core.surface.other_options
         hlotrace.core.errors: difflib
-        hlotrace.core.importing: importlib.util
-        hlotrace.core.missing: hlotrace.core.missing_names
-        hlotrace.core.tree: dataclasses
-        hlotrace.core.tree_paths: inspect
+        hlotrace.core.surface.importing: importlib.util
+        hlotrace.core.surface.missing: hlotrace.core.surface.missing_names
+        hlotrace.core.pytrees.pytree: dataclasses
+        hlotrace.core.pytrees.key_paths: inspect
         hlotrace.experimental.array_serialization.serialization: tensorstore
-        hlotrace.lax: hlotrace.api.shardings
+        hlotrace.lax: hlotrace.placement.shardings
         hlotrace.lowering.module: hlotrace.sharding.named hlotrace.sharding.spec hlotrace.sharding.text
         hlotrace.random.keys: hlotrace.sharding.named hlotrace.sharding.spec
-        hlotrace.runtime.array: hlotrace.runtime.layouts
+        hlotrace.runtime.array_impl: hlotrace.runtime.devices.layouts
         hlotrace.runtime.binding: jaxlib
-        hlotrace.runtime.client: hlotrace.runtime.plugins
-        hlotrace.runtime.evaluate: hlotrace.runtime.spmd hlotrace.runtime.tiers hlotrace.transforms.key_reuse
-        hlotrace.runtime.introspect: hlotrace.runtime.mlir jaxlib
-        hlotrace.runtime.kernels: jaxlib jaxlib.gpu_solver jaxlib.plugin_support
-        hlotrace.runtime.placement: jaxlib
-        hlotrace.runtime.raising: hlotrace.runtime.dumps hlotrace.runtime.pieces hlotrace.runtime.spmd
-        hlotrace.runtime.spmd: jaxlib
-        hlotrace.runtime.tiers: hlotrace.runtime.kernels
-        hlotrace.runtime.transfer: hlotrace.sharding.positional
-        hlotrace.transforms.divide: hlotrace.primitives.sharding
-        hlotrace.runtime.whole: hlotrace.runtime.disk_cache hlotrace.runtime.mlir hlotrace.runtime.spmd
-        hlotrace.runtime.whole: hlotrace.runtime.partitioners
-        hlotrace.runtime.whole: hlotrace.runtime.kernels hlotrace.runtime.topology
+        hlotrace.runtime.devices.client: hlotrace.runtime.devices.plugins
+        hlotrace.runtime.evaluate: hlotrace.runtime.executables.spmd hlotrace.runtime.executables.tiers hlotrace.transforms.key_reuse
+        hlotrace.runtime.executables.introspect: hlotrace.runtime.mlir.bindings jaxlib
+        hlotrace.runtime.executables.kernels: jaxlib jaxlib.gpu_solver jaxlib.plugin_support
+        hlotrace.runtime.devices.placement: jaxlib
+        hlotrace.runtime.executables.runtime_checks: hlotrace.runtime.executables.dumps hlotrace.runtime.executables.blocks hlotrace.runtime.executables.spmd
+        hlotrace.runtime.executables.spmd: jaxlib
+        hlotrace.runtime.executables.tiers: hlotrace.runtime.executables.kernels
+        hlotrace.runtime.devices.transfer: hlotrace.sharding.positional
+        hlotrace.transforms.partial_eval: hlotrace.primitives.parallel.sharding
+        hlotrace.runtime.executables.compilation: hlotrace.runtime.executables.disk_cache hlotrace.runtime.mlir.bindings hlotrace.runtime.executables.spmd
+        hlotrace.runtime.executables.compilation: hlotrace.runtime.mlir.partitioners
+        hlotrace.runtime.executables.compilation: hlotrace.runtime.executables.kernels hlotrace.runtime.devices.topology
     """,
 }
 
@@ -270,11 +273,11 @@ KNOWN = {
     "hlotrace.core",
     "hlotrace.core.avals",
     "hlotrace.primitives",
-    "hlotrace.primitives.shape",
+    "hlotrace.primitives.arrays.shape",
     "hlotrace.transforms.jvp",
     "hlotrace.lowering.text",
     "hlotrace.runtime",
-    "hlotrace.runtime.array",
+    "hlotrace.runtime.array_impl",
     "hlotrace.runtime.binding",
     "hlotrace.sharding",
     "hlotrace.sharding.mesh",
@@ -294,17 +297,17 @@ KNOWN = {
         ("hlotrace.core.avals", "from .. import numpy"),
         ("hlotrace.core.avals", "from hlotrace import jit"),
         ("hlotrace.core.avals", "def f():\n    import hlotrace.numpy as np"),
-        ("hlotrace.core.avals", "if TYPE_CHECKING:\n    from hlotrace.runtime.array import Array"),
+        ("hlotrace.core.avals", "if TYPE_CHECKING:\n    from hlotrace.runtime.array_impl import Array"),
         ("hlotrace.core.avals", "importlib.import_module('hlotrace.numpy')"),
         ("hlotrace.core.avals", "import_module('..numpy', __package__)"),
         ("hlotrace.core.avals", "import jaxlib"),
-        ("hlotrace.primitives.shape", "from hlotrace.transforms.jvp import jvp"),
-        ("hlotrace.transforms.jvp", "from hlotrace.runtime import array"),
+        ("hlotrace.primitives.arrays.shape", "from hlotrace.transforms.jvp import jvp"),
+        ("hlotrace.transforms.jvp", "from hlotrace.runtime import array_impl"),
         ("hlotrace.lowering.text", "from hlotrace.runtime import binding"),
         ("hlotrace.sharding.mesh", "from ..runtime import binding"),
         ("hlotrace.core.avals", "from hlotrace.sharding import mesh"),
-        ("hlotrace.runtime.array", "from hlotrace import numpy"),
-        ("hlotrace.runtime.array", "from hlotrace.api.jit import jit"),
+        ("hlotrace.runtime.array_impl", "from hlotrace import numpy"),
+        ("hlotrace.runtime.array_impl", "from hlotrace.api.jit import jit"),
         ("hlotrace.api.jit", "from ..lax import scan"),
         ("hlotrace.lax.shapes", "def f():\n    from ..numpy.util import broadcast_shapes"),
         ("hlotrace.numpy.util", "from .. import random"),
@@ -326,11 +329,11 @@ def test_import_across_a_wall_is_found(module, source):
     [
         ("hlotrace.core.avals", "import numpy, ml_dtypes, functools\nfrom hlotrace.runtime import binding"),
         ("hlotrace.core.avals", "from . import dtypes\nfrom .dtypes import promote"),
-        ("hlotrace.primitives.shape", "from hlotrace import core\nfrom ..core import avals"),
+        ("hlotrace.primitives.arrays.shape", "from hlotrace import core\nfrom ..core import avals"),
         ("hlotrace.transforms.jvp", "from hlotrace.lowering import text"),
-        ("hlotrace.primitives.shape", "from ..sharding import mesh"),
+        ("hlotrace.primitives.arrays.shape", "from ..sharding import mesh"),
         ("hlotrace.sharding.mesh", "from ..core.config import state"),
-        ("hlotrace.runtime.array", "from jaxlib import xla_client\nfrom ..lowering import text"),
+        ("hlotrace.runtime.array_impl", "from jaxlib import xla_client\nfrom ..lowering import text"),
         ("hlotrace.runtime.binding", "from jaxlib import _jax"),
         ("hlotrace.tools.dump_hlo", "from absl import flags\nimport hlotrace.numpy"),
         ("hlotrace.lax.control_flow", "from ..api.vmap import vmap"),
@@ -348,7 +351,7 @@ def test_importing_the_library_loads_nothing_but_its_dependencies(names, tmp_pat
     """With every package of the test environment installed, and a jax planted in front of them."""
     (tmp_path / "jax").mkdir()
     (tmp_path / "jax" / "__init__.py").touch()
-    modules = [name for name in library() if not inside(name, "hlotrace.tools") and name != "hlotrace.core.flags"]
+    modules = [name for name in library() if not inside(name, "hlotrace.tools") and name != "hlotrace.core.surface.flags"]
     # The MLIR bindings of jaxlib, which importing hlotrace does not load, use it on Python 3.11 where it is installed.
     allowed = THIRD_PARTY if names == "hlotrace" else THIRD_PARTY | {"typing_extensions"}
     program = f"""

@@ -70,13 +70,13 @@ def test_traced_index_arrays_and_scalars():
 
 
 def test_eager_ints_share_one_program():
-    from hlotrace.runtime import whole
+    from hlotrace.runtime.executables import compilation
     x = jnp.arange(7.) * 2
     x[0], x.at[0].set(1.), x[1:3]
-    before = whole.compile_count
+    before = compilation.compile_count
     assert [float(x[i]) for i in range(-7, 7)] == [*range(0, 14, 2)] * 2
     assert float(x.at[5].set(3.)[5]) == 3 and x[4:6].tolist() == [8, 10]
-    assert whole.compile_count == before
+    assert compilation.compile_count == before
 
 
 def test_basic_indexing_needs_no_gather():

@@ -12,10 +12,10 @@ import hlotrace as jax
 import hlotrace.numpy as jnp
 from hlotrace import lax
 from hlotrace.api.composite import composite
+from hlotrace.core.caches import Kept, Table, clear, kept
 from hlotrace.core.config import TRACING, override, state
-from hlotrace.core.kept import Kept, Table, clear, kept
 from hlotrace.core.primitive import Primitive
-from hlotrace.runtime import whole
+from hlotrace.runtime.executables import compilation
 
 
 def custom_jvp(f):
@@ -92,9 +92,9 @@ def test_a_changed_option_is_seen_by_the_next_call(road):
         usual = getattr(jax.config, name)
         factor[0] = lambda name=name, usual=usual, number=number: np.float32(
             number if getattr(jax.config, name) != usual else 1)
-        programs = whole._loaded.entries.copy()
+        programs = compilation._loaded.entries.copy()
         clear()
-        whole._loaded.entries.update(programs)       # of the same text they are the same
+        compilation._loaded.entries.update(programs)       # of the same text they are the same
         assert float(call(x)) == 1
         with override(name, value):
             assert float(call(x)) == number, name

@@ -15,7 +15,7 @@ from hlotrace.core.config import override
 from hlotrace.core.platforms import platform_named
 from hlotrace.core.primitive import Primitive
 from hlotrace.lowering.custom_calls import column_major
-from hlotrace.runtime import kernels, tiers, whole
+from hlotrace.runtime.executables import compilation, kernels, tiers
 
 INT32 = np.dtype(np.int32)
 
@@ -83,13 +83,13 @@ def test_a_program_knows_its_targets_each_once():
 
 def test_a_program_that_calls_lapack_comes_back_from_disk(tmp_path):
     x = positive(3, 3)
-    results, hits = [], whole.disk_hits
+    results, hits = [], compilation.disk_hits
     with override("jax_compilation_cache_dir", str(tmp_path)), override("jax_enable_compilation_cache", True), override(
             "jax_persistent_cache_min_compile_time_secs", 0):
         for _ in range(2):
             results.append(jax.jit(lambda x: spotrf_p.bind(x * 2)[0])(x))
             jax.clear_caches()
-    assert whole.disk_hits == hits + 1
+    assert compilation.disk_hits == hits + 1
     np.testing.assert_array_equal(*results)
 
 

@@ -7,8 +7,8 @@ import hlotrace as jax
 import hlotrace.numpy as jnp
 from hlotrace.core.primitive import Primitive
 from hlotrace.lax import linalg
-from hlotrace.primitives.factorizations import geqp3_p
-from hlotrace.runtime.mlir import parse_module
+from hlotrace.primitives.linalg.factorizations import geqp3_p
+from hlotrace.runtime.mlir.bindings import parse_module
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(2, 4, 4)).astype(np.float32) + 4 * np.eye(4, dtype=np.float32)

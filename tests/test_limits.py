@@ -251,7 +251,7 @@ def test_signals_are_held_while_something_must_be_whole():
     """Ctrl-C comes at the end of it; what else happens there is raised as it is, and the handlers are what they were."""
     assert printed("""
         import signal, threading
-        from hlotrace.runtime.interrupts import held
+        from hlotrace.runtime.processes.interrupts import held
         before, steps = signal.getsignal(signal.SIGINT), []
         try:
             with held():

@@ -9,8 +9,8 @@ import pytest
 
 import hlotrace as jax
 import hlotrace.numpy as jnp
-from hlotrace.core.missing import Absent, Concrete
-from hlotrace.core.missing_names import NAMES
+from hlotrace.core.surface.missing import Absent, Concrete
+from hlotrace.core.surface.missing_names import NAMES
 from tools import missing
 
 pytestmark = pytest.mark.quick
@@ -121,6 +121,6 @@ def test_looking_is_no_error():
 
 def test_nothing_is_read_before_something_is_missing():
     code = ("import sys, hlotrace as jax, hlotrace.numpy as jnp; hasattr(jnp, 'qqqq'), hasattr(jnp.ones(2), 'qqqq'); "
-            "print([m for m in ('difflib', 'hlotrace.core.missing_names') if m in sys.modules])")
+            "print([m for m in ('difflib', 'hlotrace.core.surface.missing_names') if m in sys.modules])")
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"

@@ -7,7 +7,7 @@ import traceback
 import mistakes
 import pytest
 
-from hlotrace.core import source
+from hlotrace.core import source_info
 
 FAMILIES = sorted(m.name for m in pkgutil.iter_modules(mistakes.__path__))
 ROWS = [pytest.param(row, id=f"{family}-{row!r}") for family in FAMILIES
@@ -28,7 +28,7 @@ def test_mistake(row):
     lacking = [text for text in row.says if text not in said]
     assert not lacking, f"{lacking} is not said: {said}"
     entries = traceback.extract_tb(error.__traceback__)
-    assert not [e.filename for e in entries if e.filename.startswith(source.PACKAGE)], "frames of the library are shown"
+    assert not [e.filename for e in entries if e.filename.startswith(source_info.PACKAGE)], "frames of the library are shown"
     assert linecache.getline(entries[-1].filename, entries[-1].lineno).rstrip().endswith("# <-"), (
         f"the traceback ends at {entries[-1].line!r}")
     printed = "".join(traceback.format_exception(error))

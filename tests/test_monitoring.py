@@ -7,7 +7,7 @@ import hlotrace as jax
 import hlotrace.numpy as jnp
 from hlotrace import monitoring
 from hlotrace.core.config import override
-from hlotrace.runtime import progress
+from hlotrace.runtime.executables import progress
 
 COMPILE = "/jax/core/compile/"
 STAGES = [("jaxpr_trace_duration", "heard"), ("jaxpr_to_mlir_module_duration", "jit(heard)"),

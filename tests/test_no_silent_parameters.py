@@ -28,7 +28,7 @@ EXEMPT = {
     "core/refs.py:Ref.__array__": {"dtype", "copy"},                    # it raises
     # what equations say themselves, and what serves JAX's error messages only
     # of JAX's older partitioner: Shardy takes the rule
-    "api/partitioned.py:custom_partitioning.def_partition": {"infer_sharding_from_operands", "propagate_user_sharding",
+    "api/parallel/custom_partitioning.py:custom_partitioning.def_partition": {"infer_sharding_from_operands", "propagate_user_sharding",
                                                              "decode_shardings"},
     "experimental/sparse/bcoo_shapes.py:bcoo_gather": {"unique_indices", "indices_are_sorted"},     # what the caller knows
     # an interface
@@ -44,9 +44,9 @@ EXEMPT = {
     "experimental/hijax.py:MutableHiType.update_from_loval": {"made_of", "value", "arrays"},
     "experimental/hijax.py:VJPHiPrimitive.__init__": {"args", "kwargs"},
     "experimental/jet.py:zero_prop": {"series_in"},                     # what it gives does not move with them
-    "core/surface.py:Jaxpr.__new__": {"effects", "debug_info"},
-    "core/surface.py:new_jaxpr_eqn": {"ctx"},
-    "core/surface.py:get_opaque_trace_state": {"convention"},           # which library asks
+    "core/surface/jax_core_names.py:Jaxpr.__new__": {"effects", "debug_info"},
+    "core/surface/jax_core_names.py:new_jaxpr_eqn": {"ctx"},
+    "core/surface/jax_core_names.py:get_opaque_trace_state": {"convention"},           # which library asks
     "interpreters/mlir.py:core_call_lowering": {"name", "params"},      # names of functions are those of programs
     "interpreters/mlir.py:jaxpr_subcomp": {"name_stack", "outer_traceback"},    # scopes and lines are those of the program
     "interpreters/mlir.py:register_lowering": {"inline", "cacheable"},  # hints: the operations are the same
@@ -55,18 +55,18 @@ EXEMPT = {
     "nn/initializers.py:ones": {"key"},
     "nn/initializers.py:constant.init": {"key"},
     # NumPy's hints: whoever gives them allows a quicker way, and other orders, of which nothing is made
-    "numpy/sets.py:unique": {"sorted"},
-    "numpy/sets.py:intersect1d": {"assume_unique"},
-    "numpy/sorting.py:top_k": {"sorted"},
-    "numpy/sorting.py:lexsort": {"batch_size"},                         # how many keys JAX sorts by at a time
-    "numpy/array_api.py:_default_dtypes": {"device"},                   # all devices have the same
-    "numpy/array_api.py:_dtypes": {"device"},
-    "numpy/sets.py:setxor1d": {"assume_unique"},
-    "numpy/sets.py:isin": {"assume_unique"},
-    "numpy/sorting.py:histogram_bin_edges": {"weights"},                # read by rules for bins only, which are refused
+    "numpy/reductions/sets.py:unique": {"sorted"},
+    "numpy/reductions/sets.py:intersect1d": {"assume_unique"},
+    "numpy/reductions/sorting.py:top_k": {"sorted"},
+    "numpy/reductions/sorting.py:lexsort": {"batch_size"},                         # how many keys JAX sorts by at a time
+    "numpy/arrays/array_api.py:_default_dtypes": {"device"},                   # all devices have the same
+    "numpy/arrays/array_api.py:_dtypes": {"device"},
+    "numpy/reductions/sets.py:setxor1d": {"assume_unique"},
+    "numpy/reductions/sets.py:isin": {"assume_unique"},
+    "numpy/reductions/sorting.py:histogram_bin_edges": {"weights"},                # read by rules for bins only, which are refused
     "runtime/binding.py:_fetch": {"aval"},                              # one signature for each version of jaxlib
     "runtime/binding.py:to_dlpack": {"max_version"},
-    "runtime/topology.py:_Elsewhere.take": {"leaves"},                  # it raises
+    "runtime/devices/topology.py:_Elsewhere.take": {"leaves"},                  # it raises
     "inspection/retraces.py:another_function": {"types"},               # one of several explanations, called alike
 }
 

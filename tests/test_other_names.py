@@ -64,7 +64,7 @@ print("done")
 
 @pytest.mark.parametrize("said", ["import hlotrace.as_jax", *("sys.modules['jax'] = hlotrace; " + more for more in (
     "", "sys.modules['jax.core'] = hlotrace.core; sys.modules['jax.numpy'] = hlotrace.numpy",
-    "importlib.import_module('hlotrace.core.surface'); sys.modules.update({'jax' + name[8:]: module for name, module in "
+    "importlib.import_module('hlotrace.core.surface.jax_core_names'); sys.modules.update({'jax' + name[8:]: module for name, module in "
     "list(sys.modules.items()) if name.startswith('hlotrace.')})"))])
 def test_the_package_goes_by_the_name_of_jax(said):
     env = {**os.environ, "XLA_FLAGS": "--xla_force_host_platform_device_count=8"}

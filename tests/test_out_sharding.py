@@ -10,7 +10,7 @@ import hlotrace as jax
 import hlotrace.numpy as jnp
 from hlotrace import lax, random
 from hlotrace.nn import initializers
-from hlotrace.runtime import transfer
+from hlotrace.runtime.devices import transfer
 from hlotrace.sharding import PartitionSpec as P
 from hlotrace.sharding import set_mesh
 
@@ -250,6 +250,6 @@ def test_errors_name_the_function(call, error, words):
 def test_without_it_the_modules_of_meshes_stay_unimported():
     program = ("import sys, hlotrace.numpy as jnp, hlotrace.lax as lax, hlotrace.random as random\n"
                "random.normal(random.key(0), (2, 2)) @ jnp.ones((2, 2)) + lax.full((2,), 1.0)\n"
-               "print([m for m in sys.modules if m in ('hlotrace.sharding.named', 'hlotrace.api.shardings')])")
+               "print([m for m in sys.modules if m in ('hlotrace.sharding.named', 'hlotrace.placement.shardings')])")
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert (done.returncode, done.stdout.strip()) == (0, "[]"), done.stderr

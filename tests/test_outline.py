@@ -16,7 +16,7 @@ from hlotrace.core.config import override
 from hlotrace.core.jaxpr import check_jaxpr, eval_jaxpr
 from hlotrace.lowering import outline as outlining
 from hlotrace.lowering.outline import outline
-from hlotrace.runtime import pieces
+from hlotrace.runtime.executables import blocks as pieces
 
 ROOT = Path(__file__).resolve().parent.parent
 

@@ -12,7 +12,7 @@ from equal import same
 import hlotrace as jax
 import hlotrace.numpy as jnp
 from hlotrace.core.config import override
-from hlotrace.runtime.pieces import MOST_BETWEEN, PiecewiseExecutable, pieces_of, work
+from hlotrace.runtime.executables.blocks import MOST_BETWEEN, PiecewiseExecutable, pieces_of, work
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -237,7 +237,7 @@ def test_ahead_of_time_it_tells_the_sums_over_its_pieces():
 
 
 def test_a_block_that_two_programs_share_is_compiled_once():
-    from hlotrace.runtime import whole
+    from hlotrace.runtime.executables import compilation as whole
     f = functools.partial(network)
     in_pieces(f, PARAMS, X)
     before = whole.compile_count

@@ -8,7 +8,7 @@ from test_ops import rows
 import hlotrace as jax
 from hlotrace.core.platforms import PLATFORMS, Platform, platform_named
 from hlotrace.core.primitive import PRIMITIVES, Primitive
-from hlotrace.runtime.mlir import parse_module
+from hlotrace.runtime.mlir.bindings import parse_module
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
 

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import pytest
 
-from hlotrace.runtime import plugins
+from hlotrace.runtime.devices import plugins
 
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text("utf-8")

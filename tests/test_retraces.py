@@ -14,12 +14,12 @@ import pytest
 
 import hlotrace as jax
 import hlotrace.numpy as jnp
-from hlotrace.core import source
-from hlotrace.runtime import progress, whole
+from hlotrace.core import source_info
+from hlotrace.runtime.executables import compilation, progress
 
 ROOT = Path(__file__).resolve().parent.parent
 ONE = np.float32(1)
-HERE = source.short(__file__)
+HERE = source_info.short(__file__)
 
 
 @pytest.fixture
@@ -213,9 +213,9 @@ def test_a_weak_scalar_that_comes_back_strong_compiles_nothing_again(update):
     state, x = {"w": jnp.ones((4, 2)), "t": 0.0}, jnp.ones((8, 4))
     compiled = []
     for _ in range(3):
-        before = whole.compile_count
+        before = compilation.compile_count
         state, _ = step(state, x)
-        compiled.append(whole.compile_count - before)
+        compiled.append(compilation.compile_count - before)
     assert compiled == [1, 0, 0] and step._cache_size() == 2
     assert "state['t']: weak f32[] -> f32[], called" in step.why_retraced()[1]
 
@@ -304,10 +304,10 @@ def test_a_slow_compile_shows_its_progress(monkeypatch, show, fail, last):
 
 def test_nothing_is_said_of_libraries_that_asked_not_to_be_taken_for_the_user(messages):
     step = fresh()
-    source.exclude(__file__)
+    source_info.exclude(__file__)
     try:
         for n in range(1, 8):
             step(np.ones(n))
     finally:
-        source.include(__file__)
+        source_info.include(__file__)
     assert messages() == [] and not step.why_retraced()

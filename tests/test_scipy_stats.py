@@ -7,7 +7,7 @@ from scipy import stats as theirs
 
 import hlotrace as jax
 import hlotrace.scipy.stats as ours
-from hlotrace.scipy.stats.laws import LAWS as TABLE
+from hlotrace.scipy.stats.distributions import LAWS as TABLE
 
 RNG = np.random.default_rng(0)
 N, INF, NAN = 120, np.inf, np.nan

@@ -91,7 +91,8 @@ def test_what_belongs_to_this_process_and_what_is_no_program_is_refused(written)
 
 
 def test_it_says_for_what_it_was_compiled(written, monkeypatch):
-    from hlotrace.runtime import binding, client
+    from hlotrace.runtime import binding
+    from hlotrace.runtime.devices import client
     monkeypatch.setattr(binding, "jaxlib_version", "0.9.9")
     with pytest.raises(ValueError, match="compiled by jaxlib .*, and this is jaxlib 0.9.9: compile it again"):
         deserialize_and_load(*written)

@@ -11,7 +11,7 @@ import pytest
 import hlotrace as jax
 import hlotrace.numpy as jnp
 from hlotrace.inspection.pictures import as_svg, as_text
-from hlotrace.runtime.mlir import parse_module
+from hlotrace.runtime.mlir.bindings import parse_module
 from hlotrace.sharding import (
     AbstractMesh,
     AxisType,

@@ -7,7 +7,7 @@ import pytest
 
 from hlotrace.inspection import shardy
 from hlotrace.inspection.shardy import SubAxis, main_specs, propagated
-from hlotrace.runtime.mlir import context, parse_module
+from hlotrace.runtime.mlir.bindings import context, parse_module
 from hlotrace.sharding import AbstractMesh
 
 ROOT = Path(__file__).resolve().parent.parent

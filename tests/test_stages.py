@@ -8,7 +8,7 @@ from equal import same
 
 import hlotrace as jax
 import hlotrace.numpy as jnp
-from hlotrace.runtime import whole
+from hlotrace.runtime.executables import compilation
 
 S = jax.ShapeDtypeStruct
 X = S((2, 3), jnp.float32)
@@ -236,9 +236,9 @@ _numbers = itertools.count(100)     # each makes another program
 
 
 def _compiles(f):
-    before = whole.compile_count
+    before = compilation.compile_count
     f()
-    return whole.compile_count - before
+    return compilation.compile_count - before
 
 
 @pytest.mark.parametrize("args, kwargs, options", [

@@ -11,7 +11,7 @@ import pytest
 
 import hlotrace as jax
 import hlotrace.numpy as jnp
-from hlotrace.runtime import tiers, whole
+from hlotrace.runtime.executables import compilation, tiers
 
 X = np.linspace(-1, 1, 12, dtype=np.float32).reshape(3, 4)
 
@@ -45,12 +45,12 @@ def test_which_tier_runs(monkeypatch):
         compile_elsewhere(*args)
     monkeypatch.setattr(tiers, "compile_elsewhere", slow)
     jitted = jax.jit(lambda x: x * 3)
-    compiled = whole.compile_count
+    compiled = compilation.compile_count
     for _ in range(2):
         np.testing.assert_array_equal(jitted(X), X * 3)
         assert jitted.tiers() == ["quick"]
     hold.set()
-    assert jitted.tiers(wait=True) == ["full"] and whole.compile_count == compiled + 1
+    assert jitted.tiers(wait=True) == ["full"] and compilation.compile_count == compiled + 1
     np.testing.assert_array_equal(jitted(X), X * 3)
 
 

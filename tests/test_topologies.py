@@ -9,8 +9,8 @@ from op_table import keys, linear_algebra, transforms
 import hlotrace
 import hlotrace.numpy as jnp
 from hlotrace import lax
-from hlotrace.inspection.collectives import collectives
-from hlotrace.runtime import plugins
+from hlotrace.inspection.communication import collectives
+from hlotrace.runtime.devices import plugins
 from hlotrace.sharding import Mesh, NamedSharding, P, SingleDeviceSharding
 
 needs_libtpu = pytest.mark.skipif("tpu" not in plugins.find(), reason="no libtpu wheel is installed")

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from hlotrace import tree, tree_util
-from hlotrace.core import tree as core
-from hlotrace.core.tree import (
+from hlotrace.core.pytrees import pytree as core
+from hlotrace.core.pytrees.pytree import (
     arg_names,
     arg_paths,
     flatten_axes,

@@ -15,8 +15,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from hlotrace.core import config, other_options  # noqa: E402 - after the path
-from hlotrace.core.missing_names import NAMES  # noqa: E402
+from hlotrace.core import config  # noqa: E402
+from hlotrace.core.surface import other_options  # noqa: E402 - after the path
+from hlotrace.core.surface.missing_names import NAMES  # noqa: E402
 
 PAGE = ROOT / "docs" / "differences.md"
 HEADER = "<!-- Written by tools/differences.py, from its table and the code: not to be edited. -->\n"

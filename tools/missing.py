@@ -1,4 +1,4 @@
-"""Write hlotrace/core/missing_names.py: names that JAX has and hlotrace does not have yet.
+"""Write hlotrace/core/surface/missing_names.py: names that JAX has and hlotrace does not have yet.
 
     python tools/missing.py                     takes out those that hlotrace has by now
     python tools/missing.py INVENTORY.json      takes JAX's from an inventory, {"modules": {"jax.numpy": [name, ...], ...},
@@ -36,7 +36,7 @@ def has(place, name):
 def asked(arguments):
     """{place: names} to write about: those of an inventory, or of the file as it is."""
     if not arguments:
-        from hlotrace.core.missing_names import NAMES
+        from hlotrace.core.surface.missing_names import NAMES
         return {place: names.split() for place, names in NAMES.items()}
     inventory = json.loads(Path(arguments[0]).read_text("utf-8"))
     found = {module.partition(".")[2]: names for module, names in inventory["modules"].items()}

@@ -23,7 +23,7 @@ sys.path.insert(0, str(ROOT))
 import numpy as np  # noqa: E402 - after the path, like the next ones
 
 import hlotrace  # noqa: E402
-from hlotrace.runtime.array import ArrayImpl  # noqa: E402
+from hlotrace.runtime.array_impl import ArrayImpl  # noqa: E402
 from tools.stub_types import FUNCTIONS, PARAMETERS, RESULTS  # noqa: E402
 
 HEADER = "# Written by tools/stubs.py, from the module itself and tools/stub_types.py: not to be edited.\n"

@@ -1,20 +1,21 @@
 """Differentiation as users call it: grad, value_and_grad, jvp, vjp, linearize, linear_transpose, Jacobians."""
 import operator
 
-from ..core import dtypes, tree
+from ..core import dtypes
 from ..core.avals import ShapedArray, aval_of
-from ..core.boundary import boundaries, folded
 from ..core.config import state
 from ..core.errors import not_callable
 from ..core.jaxpr import eval_jaxpr
-from ..core.linear import Linear
+from ..core.pytrees import pytree
 from ..core.refs import Ref
+from ..core.surface.boundary import boundaries, folded
+from ..core.symbolic_zeros import Linear
 from ..core.trace import EVAL, trace_to_jaxpr
+from ..primitives.arrays.elementwise import convert
+from ..primitives.arrays.shape import instantiate, reshape, zeros_of
+from ..primitives.arrays.slicing import slice_p
 from ..primitives.common import np
-from ..primitives.elementwise import convert
-from ..primitives.shape import instantiate, reshape, zeros_of
-from ..primitives.slicing import slice_p
-from ..runtime.array import ArrayImpl, own
+from ..runtime.array_impl import ArrayImpl, own
 from ..transforms.jvp import jvp_flat
 from ..transforms.linearize import linearize_flat
 from ..transforms.transpose import backward_pass
@@ -26,7 +27,7 @@ from .vmap import vmap
 __all__ = ["grad", "value_and_grad", "jvp", "vjp", "linearize", "linear_transpose", "jacfwd", "jacrev", "jacobian",
            "hessian", "fwd_and_bwd"]
 
-_LEAF = tree.tree_structure(0)
+_LEAF = pytree.tree_structure(0)
 
 
 def _as_operands(leaves):
@@ -66,7 +67,7 @@ def _choose(fun, args, kwargs, argnums, what, has_aux):
     places = [k % n for k in numbers]
     chosen = sorted({*places})
     dynamic, named, statics = split_statics(args, kwargs, [i for i in range(n) if i not in chosen], kwargs)
-    flat = FlatFunction(fun, *tree.tree_flatten((dynamic, named)), what, statics, has_aux)
+    flat = FlatFunction(fun, *pytree.tree_flatten((dynamic, named)), what, statics, has_aux)
     if Ref in map(type, flat.leaves):
         raise TypeError(f"{flat} cannot differentiate with respect to an argument that is a Ref: leave it out of argnums, "
                         "or pass ref[...]")
@@ -100,7 +101,7 @@ def _check_input_dtype(flat, avals, holomorphic=False, allow_int=False):
 def _check_scalar(flat, outs, holomorphic):
     """TypeError unless the function to be differentiated gave one real scalar."""
     if flat.out_tree != _LEAF:
-        none = flat.out_tree == tree.tree_structure(None)
+        none = flat.out_tree == pytree.tree_structure(None)
         raise TypeError(f"{flat}: Gradient only defined for scalar-output functions. "
                         + (f"{flat.name} returned None (does it lack a `return`?)" if none else
                            f"Output was of structure {flat.out_tree}; return the loss alone, or (loss, others) with "
@@ -143,24 +144,24 @@ class _Pullback:
         return [_cotangent(next(found) if mark else None, a) for a, mark in zip(self.primal_avals, self.marks)]
 
     def __call__(self, ct):
-        leaves, ct_tree = tree.tree_flatten(ct, is_leaf=_is_float0_leaf)
+        leaves, ct_tree = pytree.tree_flatten(ct, is_leaf=_is_float0_leaf)
         if ct_tree != self.out_tree:
             raise ValueError("Tree structure of cotangent input to the vjp function differs from the structure of the "
-                             "output of the function:\n" + tree.structure_mismatch(
+                             "output of the function:\n" + pytree.structure_mismatch(
                                  "cotangent", self.out_tree, ct_tree, ("the output", "the cotangent")))
         for i, (x, a) in enumerate(zip(leaves, self.out_avals)):
             got, want = aval_of(x), a.tangent()
             if got.shape != want.shape:
-                raise ValueError(f"Shape of cotangent input to vjp pullback function {tree.leaf_paths(self.out_tree)[i]} "
+                raise ValueError(f"Shape of cotangent input to vjp pullback function {pytree.leaf_paths(self.out_tree)[i]} "
                                  f"{got.shape} must be the same as the shape of corresponding primal output {want.shape}.")
             if got.dtype != want.dtype and want.dtype != dtypes.float0:
-                raise ValueError(f"unexpected JAX type (dtype) of cotangent input {tree.leaf_paths(self.out_tree)[i]} to "
+                raise ValueError(f"unexpected JAX type (dtype) of cotangent input {pytree.leaf_paths(self.out_tree)[i]} to "
                                  f"vjp pullback function: got {got.dtype.name}, expected {want.dtype.name}, the dtype of "
                                  "the output; cast it with .astype.")
         return _picked(self.in_tree.unflatten(self.flat(_as_array_operands(leaves))), self.order)
 
 
-tree.register_pytree_node(
+pytree.register_pytree_node(
     _Pullback, lambda p: (p.consts, (p.program, p.primal_avals, p.out_avals, p.out_nonzero, p.in_tree, p.out_tree,
                                      p.marks, p.order)),
     lambda aux, consts: _Pullback(aux[0], consts, *aux[1:]))
@@ -299,10 +300,10 @@ def jvp(fun, primals, tangents, has_aux=False):
         raise TypeError("primal and tangent arguments to jvp must be tuples or lists; found "
                         f"{type(primals).__name__} and {type(tangents).__name__}.")
     flat = FlatFunction(fun, *flatten((tuple(primals), {})), "jvp", has_aux=has_aux)
-    tangent_leaves, tangent_tree = tree.tree_flatten((tuple(tangents), {}), is_leaf=_is_float0_leaf)
+    tangent_leaves, tangent_tree = pytree.tree_flatten((tuple(tangents), {}), is_leaf=_is_float0_leaf)
     if flat.in_tree != tangent_tree:
         raise TypeError("primal and tangent arguments to jvp must have the same tree structure:\n"
-                        + tree.structure_mismatch("jvp", tuple(primals), tuple(tangents), ("primals", "tangents")))
+                        + pytree.structure_mismatch("jvp", tuple(primals), tuple(tangents), ("primals", "tangents")))
     checked = [_checked_tangent(flat, i, a, t) for i, (a, t) in enumerate(zip(flat.avals(), tangent_leaves))]
     outs, out_tangents = jvp_flat(flat, _as_operands(flat.leaves), checked)
     outs, aux = flat.split(outs)
@@ -345,15 +346,15 @@ def linearize(fun, *primals, has_aux=False):
 
     @folded
     def derivative(*tangents):
-        leaves, t_tree = tree.tree_flatten(tuple(tangents), is_leaf=_is_float0_leaf)
+        leaves, t_tree = pytree.tree_flatten(tuple(tangents), is_leaf=_is_float0_leaf)
         if t_tree != pieces.in_tree:
             raise TypeError("tangents of the linearized function must have the structure of its inputs:\n"
-                            + tree.structure_mismatch("tangents", pieces.in_tree, t_tree, ("inputs", "tangents")))
+                            + pytree.structure_mismatch("tangents", pieces.in_tree, t_tree, ("inputs", "tangents")))
         for i, (x, a) in enumerate(zip(leaves, pieces.primal_avals)):
             if (aval_of(x).shape, aval_of(x).dtype) != (a.shape, a.tangent().dtype):
                 raise ValueError("linearized function called on tangent values inconsistent with the original primal values"
                                  f": got {aval_of(x).str_short()} for {a.tangent().str_short()} at tangents"
-                                 f"{tree.leaf_paths(pieces.in_tree)[i]}")
+                                 f"{pytree.leaf_paths(pieces.in_tree)[i]}")
         live = _as_array_operands([x for x, mark in zip(leaves, pieces.marks) if mark])
         results = iter(eval_jaxpr(pieces.program, pieces.consts, *live))
         filled = _as_operands([instantiate(next(results) if nz else None, a)
@@ -387,14 +388,14 @@ def linear_transpose(fun, *primals, reduce_axes=()):
 
     @folded
     def transposed(ct):
-        cts, ct_tree = tree.tree_flatten(ct)
+        cts, ct_tree = pytree.tree_flatten(ct)
         if ct_tree != out_tree:
             raise TypeError(f"cotangent tree does not match function output, expected {out_tree} but got {ct_tree}")
         for i, (x, a) in enumerate(zip(cts, program.out_avals)):
             got = aval_of(x)
             if (got.shape, got.dtype) != (a.shape, a.dtype) and not (got.weak_type and got.shape == a.shape):
                 raise TypeError(f"cotangent type does not match function output, expected {a.str_short()} but got "
-                                f"{got.str_short()} at cotangent{tree.leaf_paths(out_tree)[i]}")
+                                f"{got.str_short()} at cotangent{pytree.leaf_paths(out_tree)[i]}")
         linear = [Linear(a) for a in avals]
         try:
             results = backward_pass(program, program.consts, linear, _as_array_operands(cts))

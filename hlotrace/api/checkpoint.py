@@ -1,12 +1,13 @@
 """checkpoint, also called remat: trade computation for memory in reverse mode; what would be saved."""
 import functools
 
-from ..core import dtypes, programs, source, tree
-from ..core.boundary import folded
+from ..core import dtypes, programs, source_info
 from ..core.jaxpr import Literal, close, dce
-from ..primitives.calls import jit_p
-from ..primitives.remat import name_p, nothing_saveable, remat_p
-from ..transforms import divide  # noqa: F401  it provides programs.divide
+from ..core.pytrees import pytree
+from ..core.surface.boundary import folded
+from ..primitives.programs.calls import jit_p
+from ..primitives.programs.remat import name_p, nothing_saveable, remat_p
+from ..transforms import partial_eval  # noqa: F401  it provides programs.divide
 from .flat import FlatFunction, flatten
 from .signatures import numbers_and_names, split_statics, wraps
 
@@ -52,8 +53,8 @@ def checkpoint(fun=None, *, prevent_cse=True, policy=None, static_argnums=(), st
         traced = flat.kept(fun, "checkpoint", flat.avals())
         held = bool(prevent_cse)
         if not isinstance(prevent_cse, bool):
-            held = (*[True] * len(traced.consts), *map(bool, tree.broadcast_prefix(tuple(prevent_cse), tuple(args))),
-                    *[True] * len(tree.tree_leaves(kwargs)))
+            held = (*[True] * len(traced.consts), *map(bool, pytree.broadcast_prefix(tuple(prevent_cse), tuple(args))),
+                    *[True] * len(pytree.tree_leaves(kwargs)))
         outs = remat_p.bind(*traced.consts, *flat.leaves, jaxpr=traced.closed, prevent_cse=held, policy=policy)
         return traced.out_tree.unflatten(outs)
     return checkpointed
@@ -73,7 +74,7 @@ def checkpoint_name(x, name):
     """
     if not isinstance(name, str):
         raise TypeError(f"checkpoint_name: the name must be a string, got {name!r:.80}: it is checkpoint_name(x, name)")
-    return tree.tree_map(lambda leaf: name_p.bind(leaf, name=name), x)
+    return pytree.tree_map(lambda leaf: name_p.bind(leaf, name=name), x)
 
 
 checkpoint_name_fwd = checkpoint_name      # JAX 0.12 has two, which do the same where only values, not tangents, are named
@@ -88,7 +89,7 @@ def saved_residuals(f, *args, **kwargs):
     >>> [aval.str_short() for aval, _ in jax.ad_checkpoint.saved_residuals(lambda x: jnp.tanh(x @ W), jnp.ones(3))]
     ['float32[3,2]', 'float32[2]']
     """
-    flat = FlatFunction(f, *tree.tree_flatten((args, kwargs)), "saved_residuals")
+    flat = FlatFunction(f, *pytree.tree_flatten((args, kwargs)), "saved_residuals")
     avals = flat.avals()
     program, consts = close(flat.trace(avals).jaxpr)
     marks = [False] * len(consts) + [dtypes.is_inexact(a.dtype) for a in avals]
@@ -114,7 +115,7 @@ def _origin(v, jaxpr, origins):
             known = {i: o if type(o) is Literal else _origin(o, jaxpr, origins) for i, o in zip(inner.invars, eqn.invars)}
             return _origin(atom, inner, known)
     made = f"named {eqn.params['name']!r}" if eqn.primitive is name_p else f"output of {eqn.primitive}"
-    return f"{made} from {source.describe(eqn.source)}"
+    return f"{made} from {source_info.describe(eqn.source)}"
 
 
 def print_saved_residuals(f, *args, **kwargs):

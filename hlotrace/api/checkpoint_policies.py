@@ -6,8 +6,8 @@ the types of its operands and its parameters.
 import dataclasses
 from collections.abc import Callable
 
-from ..primitives.contract import dot_general_p
-from ..primitives.remat import Offloadable, decide, name_p, nothing_saveable
+from ..primitives.arrays.contract import dot_general_p
+from ..primitives.programs.remat import Offloadable, decide, name_p, nothing_saveable
 
 __all__ = ["everything_saveable", "nothing_saveable", "dots_saveable", "checkpoint_dots", "dots_with_no_batch_dims_saveable",
            "checkpoint_dots_with_no_batch_dims", "offload_dot_with_no_batch_dims", "save_anything_except_these_names",

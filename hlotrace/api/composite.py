@@ -5,14 +5,14 @@ program, which later calls splice into theirs.
 """
 import functools
 
-from ..core import tree
 from ..core.array import Array
 from ..core.avals import is_arraylike
-from ..core.boundary import HoldsArray, arrays_of, leave
+from ..core.caches import Kept
 from ..core.config import scoped, state
 from ..core.jaxpr import close
-from ..core.kept import Kept
 from ..core.programs import constant_key
+from ..core.pytrees import pytree
+from ..core.surface.boundary import HoldsArray, arrays_of, leave
 from ..core.trace import EVAL, Tracer, entering, trace_to_jaxpr
 from .jit import JitFunction
 from .signatures import NotHashable
@@ -55,7 +55,7 @@ def _tupled(x):
 
 def splice(fun, args, kwargs):
     """`fun(*args, **kwargs)`, written into the current program."""
-    leaves, in_tree = tree.tree_flatten((args, kwargs))
+    leaves, in_tree = pytree.tree_flatten((args, kwargs))
     arrays, key = [], [fun, in_tree]
     for x in leaves:
         if isinstance(x, Array):
@@ -90,7 +90,7 @@ def _trace(fun, leaves, in_tree):
         nonlocal out_tree
         given = iter(tracers)
         args, kwargs = in_tree.unflatten([next(given) if isinstance(x, Array) else x for x in leaves])
-        outs, out_tree = tree.tree_flatten(fun(*args, **kwargs))
+        outs, out_tree = pytree.tree_flatten(fun(*args, **kwargs))
         return outs
     try:
         with scoped(), entering(EVAL):

@@ -1,16 +1,17 @@
 """custom_vmap: functions whose batching the user says; sequential_vmap: those that are mapped one element after another."""
 import dataclasses
 
-from ..core import errors, programs, tree
+from ..core import errors, programs
 from ..core.avals import aval_of
-from ..core.boundary import boundaries
 from ..core.jaxpr import Jaxpr, dce, eval_jaxpr
-from ..core.linear import Axis, spread
-from ..primitives.custom_batching import custom_vmap_call_p
-from ..primitives.scan import scan_p
-from ..primitives.shape import broadcast_axis, instantiate
+from ..core.pytrees import pytree
+from ..core.surface.boundary import boundaries
+from ..core.symbolic_zeros import Axis, spread
+from ..primitives.arrays.shape import broadcast_axis, instantiate
+from ..primitives.programs.custom_batching import custom_vmap_call_p
+from ..primitives.programs.scan import scan_p
 from ..transforms.jvp import jvp_flat
-from .custom import Positional
+from .custom_derivatives import Positional
 from .flat import FlatFunction
 from .signatures import name_of
 
@@ -43,17 +44,17 @@ class _Users(_Rule):
         if not isinstance(result, (tuple, list)) or len(result) != 2:
             raise TypeError(f"{who} must return a pair (output, which of its leaves are mapped), got {result!r:.80}: return "
                             "out, True where out is one array")
-        outs, found = tree.tree_flatten(result[0])
+        outs, found = pytree.tree_flatten(result[0])
         if found != self.out_tree:
-            raise ValueError(tree.structure_mismatch(
+            raise ValueError(pytree.structure_mismatch(
                 f"structure of output returned by {who} does not match that of original custom-vmapped function",
                 self.out_tree, found, (name_of(self.fun), "the rule"), root="output"))
         try:
-            marks = [bool(b) for b in tree.broadcast_prefix(result[1], result[0])]
+            marks = [bool(b) for b in pytree.broadcast_prefix(result[1], result[0])]
         except ValueError as error:
             raise ValueError(f"structure of output value and output batching specification returned by {who} do not match: "
                              f"{error}") from None
-        for path, x, mapped, want in zip(tree.leaf_paths(found), outs, marks, self.out_avals):
+        for path, x, mapped, want in zip(pytree.leaf_paths(found), outs, marks, self.out_avals):
             shape = (size, *want.shape) if mapped else want.shape
             got = aval_of(x)
             if (got.shape, got.dtype) != (shape, want.dtype):
@@ -154,7 +155,7 @@ class custom_vmap(Positional):
     def __call__(self, *args, **kwargs):
         if self.rule is None:
             raise AttributeError(f"No batching rule defined for custom_vmap function {name_of(self.fun)} using def_vmap.")
-        flat = FlatFunction(self.fun, *tree.tree_flatten((self._positional(args, kwargs), {})), "custom_vmap")
+        flat = FlatFunction(self.fun, *pytree.tree_flatten((self._positional(args, kwargs), {})), "custom_vmap")
         return _bound(flat, lambda traced: _Users(self.rule, self.fun, flat.arg_tree, traced.out_tree,
                                                   tuple(traced.closed.out_avals)))
 
@@ -176,7 +177,7 @@ class Sequential(Positional):
     """What `sequential_vmap` gives."""
 
     def __call__(self, *args, **kwargs):
-        flat = FlatFunction(self.fun, *tree.tree_flatten((self._positional(args, kwargs), {})), "sequential_vmap")
+        flat = FlatFunction(self.fun, *pytree.tree_flatten((self._positional(args, kwargs), {})), "sequential_vmap")
         return _bound(flat, lambda traced: _Sequential(traced.closed))
 
 

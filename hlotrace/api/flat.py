@@ -6,15 +6,16 @@ program of it, a `Traced`.
 import copy
 import warnings
 
-from ..core import dtypes, hitypes, source, tree
+from ..core import dtypes, hitypes, source_info
 from ..core.avals import MARK_STATIC, ShapedArray, aval_of, is_arraylike, not_an_array
+from ..core.caches import Owned
 from ..core.config import config, scoped, state, uncollected
 from ..core.jaxpr import close, dce
-from ..core.kept import Owned
+from ..core.pytrees import pytree
 from ..core.refs import Ref, accesses
 from ..core.trace import EVAL, Tracer, is_current, note_buffers, trace_to_jaxpr
-from ..runtime import guards
-from ..runtime.array import as_array
+from ..runtime.array_impl import as_array
+from ..runtime.devices import transfer_guards
 from .signatures import NotHashable, insert_statics, name_of, static_key
 
 _MEND = {       # what to do about an argument that is not an array
@@ -49,18 +50,18 @@ class _Held:
         self.ref = ref
 
 
-tree.register_pytree_node(_Held, lambda held: ((), held.ref), lambda ref, _: ref)
+pytree.register_pytree_node(_Held, lambda held: ((), held.ref), lambda ref, _: ref)
 
 
 def hold(arguments):
     """The pytree with its Refs as parts of the structure."""
-    return tree.tree_map(lambda x: _Held(x) if type(x) is Ref else x, arguments)
+    return pytree.tree_map(lambda x: _Held(x) if type(x) is Ref else x, arguments)
 
 
 def flatten(arguments):
     """`tree_flatten`, but that a Ref is a part of the structure: it is the same object for whom it is passed to."""
-    leaves, structure = tree.tree_flatten(arguments)
-    return tree.tree_flatten(hold(arguments)) if Ref in map(type, leaves) else (leaves, structure)
+    leaves, structure = pytree.tree_flatten(arguments)
+    return pytree.tree_flatten(hold(arguments)) if Ref in map(type, leaves) else (leaves, structure)
 
 
 class FlatFunction:
@@ -86,8 +87,8 @@ class FlatFunction:
                                 f"is True, got {aval_of(result).str_short() if is_arraylike(result) else type(result)}: "
                                 "return the loss and what is to be kept, as in (loss, state)")
             result, aux = result
-            aux, self.aux_tree = tree.tree_flatten(aux)
-        outs, self.out_tree = tree.tree_flatten(result)
+            aux, self.aux_tree = pytree.tree_flatten(aux)
+        outs, self.out_tree = pytree.tree_flatten(result)
         for x in outs:
             if not is_arraylike(x):
                 outs = self._special(outs, result)
@@ -139,14 +140,14 @@ class FlatFunction:
         """A name like `params['w1']` for each leaf, from the signature of `fun`."""
         args, kwargs = hold(self.in_tree.unflatten([0 if type(x) is Ref else x for x in self.leaves]))
         # None has no leaves, and keeps the places of the others
-        return tree.arg_paths(self.fun, *insert_statics(args, kwargs, [(where, None) for where, _ in self.statics]))
+        return pytree.arg_paths(self.fun, *insert_statics(args, kwargs, [(where, None) for where, _ in self.statics]))
 
     def path(self, i):
         return self.paths()[i]
 
     def out_path(self, i):
         """A name like `the output` or `output['loss']` for leaf `i` of the result."""
-        path = tree.leaf_paths(self.out_tree)[i]
+        path = pytree.leaf_paths(self.out_tree)[i]
         return f"output{path}" if path else "the output"
 
     def _special(self, outs, result):
@@ -155,7 +156,7 @@ class FlatFunction:
         Where types alone are asked for, a ShapeDtypeStruct is a further input.
         """
         if self.what in ("jit", "eval_shape") and hitypes.among(outs):
-            outs, self.out_tree = tree.tree_flatten(hitypes.as_result(result))
+            outs, self.out_tree = pytree.tree_flatten(hitypes.as_result(result))
         if self.what == "eval_shape":
             outs = [x if is_arraylike(x) or type(x) is Ref or not hasattr(x, "shape") else state.trace.input(abstract(x))
                     for x in outs]
@@ -238,7 +239,7 @@ class Traced:
             used = [True] * len(used)
         shift = len(self.consts)
         kept = [i - shift for i in range(shift, len(used)) if used[i]]
-        with guards.unasked():      # they are a part of the program
+        with transfer_guards.unasked():      # they are a part of the program
             consts = [c if isinstance(c, Tracer) else as_array(c) for c, u in zip(self.consts, used) if u]
         limit = config.jax_captured_constants_warn_bytes
         if consts and 0 <= limit <= sum([getattr(c, "nbytes", 0) for c in consts]):
@@ -253,8 +254,8 @@ class Traced:
                  " jax_captured_constants_warn_bytes says from how many bytes this is said, -1 never."]
         for c, v in zip(consts, program.invars) if config.jax_captured_constants_report_frames else ():
             used = next((e.source for e in program.eqns if v in e.invars), None)
-            lines.append(f"  {c.aval.str_short()}: used at {source.describe(used)}")
-        warnings.warn("\n".join(lines), UserWarning, stacklevel=source.user_stacklevel())
+            lines.append(f"  {c.aval.str_short()}: used at {source_info.describe(used)}")
+        warnings.warn("\n".join(lines), UserWarning, stacklevel=source_info.user_stacklevel())
 
     @property
     def cacheable(self):

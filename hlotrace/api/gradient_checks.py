@@ -4,8 +4,9 @@ import functools
 
 import numpy as np
 
-from ..core import dtypes, tree
+from ..core import dtypes
 from ..core.avals import aval_of
+from ..core.pytrees import pytree
 from .autodiff import jvp, vjp
 
 # how far a derivative may be from the difference quotient, absolutely and relative to it; the step of narrow floats
@@ -87,7 +88,7 @@ def _at_steps(check):
     @functools.wraps(check)
     def tried(f, derivative, args, atol, rtol, eps, where):
         if eps is None:
-            eps = max([_STEPS.get(aval_of(x).dtype.name, 1e-4) for x in tree.tree_leaves(args)], default=1e-4)
+            eps = max([_STEPS.get(aval_of(x).dtype.name, 1e-4) for x in pytree.tree_leaves(args)], default=1e-4)
             with contextlib.suppress(AssertionError):
                 return check(f, derivative, args, atol, rtol, eps, where)
             eps /= 5
@@ -101,8 +102,8 @@ def _check_jvp(f, f_jvp, args, atol, rtol, eps, where):
     values, moved = f_jvp(tuple(args), change)
     _check_values(f(*args), values, where)
     want = _differences(f, args, change, eps)
-    paths = tree.leaf_paths(values, prefix="the result")
-    for path, value, got, expected in zip(paths, *map(tree.tree_leaves, (values, moved, want)), strict=True):
+    paths = pytree.leaf_paths(values, prefix="the result")
+    for path, value, got, expected in zip(paths, *map(pytree.tree_leaves, (values, moved, want)), strict=True):
         _compare(f"{where}: the derivative of {path}", got, expected,
                  (*_tolerances(atol, rtol, value, args), _rounding(value, eps)), "is not what differences give")
 
@@ -114,13 +115,13 @@ def _check_vjp(f, f_vjp, args, atol, rtol, eps, where):
     weights, change = _directions(values, 1), _directions(args)
     back = tuple(pull(weights))
     rounding = sum(_rounding(x, eps) * np.sum(np.abs(w).astype(float))
-                   for x, w in zip(*map(tree.tree_leaves, (values, weights))) if _moves(x))
+                   for x, w in zip(*map(pytree.tree_leaves, (values, weights))) if _moves(x))
     how = (*_tolerances(atol, rtol, values, args), rounding)
     along = _dot(weights, _differences(f, args, change, eps))
     if _near(_dot(back, change), along, how):
         return
-    leaves, treedef = tree.tree_flatten(change)
-    for i, path in enumerate(tree.leaf_paths(tuple(args), prefix="args")):        # whose cotangent is it?
+    leaves, treedef = pytree.tree_flatten(change)
+    for i, path in enumerate(pytree.leaf_paths(tuple(args), prefix="args")):        # whose cotangent is it?
         alone = treedef.unflatten([x if i == j or not x.dtype.itemsize else np.zeros_like(x) for j, x in enumerate(leaves)])
         _compare(f"{where}: the cotangent of {path}, along a random direction", _dot(back, alone),
                  _dot(weights, _differences(f, args, alone, eps)), how, "is not what differences give")
@@ -129,10 +130,10 @@ def _check_vjp(f, f_vjp, args, atol, rtol, eps, where):
 
 
 def _check_values(want, got, where):
-    if tree.tree_structure(want) != tree.tree_structure(got):
-        raise AssertionError(f"{where}: f gives {tree.tree_structure(want)}, its derivative's values are "
-                             f"{tree.tree_structure(got)}")
-    for path, w, g in zip(tree.leaf_paths(want, prefix="the result"), tree.tree_leaves(want), tree.tree_leaves(got)):
+    if pytree.tree_structure(want) != pytree.tree_structure(got):
+        raise AssertionError(f"{where}: f gives {pytree.tree_structure(want)}, its derivative's values are "
+                             f"{pytree.tree_structure(got)}")
+    for path, w, g in zip(pytree.leaf_paths(want, prefix="the result"), pytree.tree_leaves(want), pytree.tree_leaves(got)):
         _compare(f"{where}: the value of {path} beside the derivative", g, np.asarray(w),
                  (*_tolerances(None, None, w, ()), 0), "is not that of f")
 
@@ -158,7 +159,7 @@ def _near(got, want, how):
 
 def _tolerances(atol, rtol, values, args):
     """(atol, rtol), those not given as the roughest dtype of the values and arguments allows."""
-    rough = max([_TOLERANCE.get(aval_of(x).dtype.name, 0) for x in tree.tree_leaves((values, args))], default=0)
+    rough = max([_TOLERANCE.get(aval_of(x).dtype.name, 0) for x in pytree.tree_leaves((values, args))], default=0)
     return rough if atol is None else atol, rough if rtol is None else rtol
 
 
@@ -180,7 +181,7 @@ def _moves(x):
 
 def _moving(tangents, values):
     """The tangents of those values that have some."""
-    return [t for t, x in zip(tree.tree_leaves(tangents), tree.tree_leaves(values)) if _moves(x)]
+    return [t for t, x in zip(pytree.tree_leaves(tangents), pytree.tree_leaves(values)) if _moves(x)]
 
 
 def _directions(values, seed=0):
@@ -193,7 +194,7 @@ def _directions(values, seed=0):
             return np.zeros(aval.shape, dtypes.float0)
         found = rng.normal(size=aval.shape) + (1j * rng.normal(size=aval.shape) if dtypes.is_complex(aval.dtype) else 0)
         return np.asarray(found).astype(aval.dtype)
-    return tree.tree_map(one, values)
+    return pytree.tree_map(one, values)
 
 
 def _differences(f, args, change, eps):
@@ -201,13 +202,13 @@ def _differences(f, args, change, eps):
     def at(step):
         def moved(x, t):
             return (np.asarray(x).astype(_wide(t)) + step * t.astype(_wide(t))).astype(t.dtype) if _moves(x) else x
-        return f(*tree.tree_map(moved, tuple(args), tuple(change)))
-    return tree.tree_map(lambda a, b: (np.asarray(a).astype(_wide(a)) - np.asarray(b).astype(_wide(b))) / eps,
+        return f(*pytree.tree_map(moved, tuple(args), tuple(change)))
+    return pytree.tree_map(lambda a, b: (np.asarray(a).astype(_wide(a)) - np.asarray(b).astype(_wide(b))) / eps,
                          at(eps / 2), at(-eps / 2))
 
 
 def _dot(xs, ys):
     """The real part of the sum of products of all leaves: transposes conjugate nothing."""
     return np.asarray(sum(np.sum(np.asarray(x).astype(_wide(x)) * np.asarray(y).astype(_wide(y))).real
-                          for x, y in zip(tree.tree_leaves(xs), tree.tree_leaves(ys))
+                          for x, y in zip(pytree.tree_leaves(xs), pytree.tree_leaves(ys))
                           if np.asarray(x).dtype != dtypes.float0 != np.asarray(y).dtype))

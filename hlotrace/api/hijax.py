@@ -6,14 +6,14 @@ traced function uses from outside of it has its arrays in Refs from then on, whi
 import contextlib
 import functools
 
-from ..core import tree
 from ..core.config import state
 from ..core.hitypes import Lowered, home, lower, made_here, mutable, raised, staging, type_of
+from ..core.pytrees import pytree
 from ..core.refs import Ref
 from ..core.trace import EVAL, entering
-from ..primitives.elementwise import convert
+from ..primitives.arrays.elementwise import convert
 from . import refs
-from .custom import custom_jvp
+from .custom_derivatives import custom_jvp
 
 
 def of_arrays(fun):
@@ -23,7 +23,7 @@ def of_arrays(fun):
         args, kwargs = raised((args, kwargs))
         given = mutable((args, kwargs))
         result = fun(*args, **kwargs)
-        if any(x is value for x in tree.tree_leaves(result) for _, value in given):
+        if any(x is value for x in pytree.tree_leaves(result) for _, value in given):
             raise ValueError(f"jit of {inner.__name__}: it returned a mutable value that it was given, which its caller "
                              f"has, of type {given[0][0]}: return what is new")
         return result, [Lowered.of(*pair) for pair in given]

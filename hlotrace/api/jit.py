@@ -9,26 +9,28 @@ import inspect
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from ..core import hitypes, tree
+from ..core import hitypes
 from ..core.avals import aval_of, aval_or_none, is_arraylike, not_an_array
-from ..core.boundary import folded, leave
+from ..core.caches import Kept, Owned, Table, types
 from ..core.config import config, named_axes, state
 from ..core.errors import not_callable
 from ..core.jaxpr import eval_jaxpr, sub_jaxprs
-from ..core.kept import Kept, Owned, Table, types
 from ..core.primitive import fact_of
+from ..core.pytrees import pytree
 from ..core.refs import Ref, accesses
-from ..core.source import is_package, user_frame
+from ..core.source_info import is_package, user_frame
+from ..core.surface.boundary import folded, leave
 from ..core.trace import EVAL
 from ..lowering.module import put_in_memory
-from ..primitives.calls import jit_p
-from ..runtime import evaluate, placement, transfer
-from ..runtime.array import ArrayImpl, as_array, own
+from ..primitives.programs.calls import jit_p
+from ..runtime import evaluate
+from ..runtime.array_impl import ArrayImpl, as_array, own
 from ..runtime.binding import JaxRuntimeError
-from ..runtime.progress import stage
+from ..runtime.devices import placement, transfer
+from ..runtime.executables.progress import stage
 from . import hijax, refs, stages
-from .calls import ELSEWHERE, ThreadedCall, call_of
-from .donation import warn_unusable
+from .compiled_calls import ELSEWHERE, ThreadedCall, call_of
+from .donation_warnings import warn_unusable
 from .flat import FlatFunction, flatten, forget, hold, mend
 from .signatures import EQUAL_BUT_NOT_ALIKE, name_of, numbers_and_names, split_statics, static_key, static_values, take_names
 
@@ -104,8 +106,8 @@ class JitFunction:
             options = (*options, place)
         self._in_shardings, self._out_shardings = in_shardings, out_shardings
         if in_shardings is not None or out_shardings is not None:
-            leaves, structure = tree.tree_flatten((in_shardings, out_shardings), lambda x: x is None)
-            from .shardings import check_kind
+            leaves, structure = pytree.tree_flatten((in_shardings, out_shardings), lambda x: x is None)
+            from ..placement.shardings import check_kind
             for x in leaves:
                 check_kind(x, f"jit of {self._name}, in_shardings and out_shardings")
             options = (*options, tuple(leaves), structure)
@@ -182,7 +184,7 @@ class JitFunction:
             args, kwargs, statics = self._split_statics(args, kwargs)
         else:
             statics = ()
-        leaves, in_tree = tree.tree_flatten((args, kwargs))
+        leaves, in_tree = pytree.tree_flatten((args, kwargs))
         try:
             avals = tuple([x.aval if type(x) is ArrayImpl else aval_of(x) for x in leaves])
         except TypeError:
@@ -213,8 +215,8 @@ class JitFunction:
         if results is ELSEWHERE:
             results = self._compile(key, args, kwargs, in_tree, avals, statics)(leaves)
         if passed is not None:
-            passed(tree.tree_leaves(results))
-        return results if self._place is None else tree.tree_map(lambda x: transfer.move(x, self._place), results)
+            passed(pytree.tree_leaves(results))
+        return results if self._place is None else pytree.tree_map(lambda x: transfer.move(x, self._place), results)
 
     def _call_with_refs(self, args, kwargs, leaves, in_tree, statics):
         if state.trace is EVAL and not state.disable_jit:
@@ -233,7 +235,7 @@ class JitFunction:
     def _compile(self, key, args, kwargs, in_tree, avals, statics):
         traced = self._trace(args, kwargs, in_tree, avals, statics)
         if accesses(traced.closed.effects):
-            if tree.tree_leaves((self._in_shardings, self._out_shardings)):
+            if pytree.tree_leaves((self._in_shardings, self._out_shardings)):
                 raise NotImplementedError(f"jit of {self._name}: in_shardings, out_shardings and device do not go with a "
                                           "Ref that the function closes over")
             return self._known.calls.keep(key, ThreadedCall(traced))
@@ -245,7 +247,7 @@ class JitFunction:
             program, _, _, donated = traced.pruned()
             executable = evaluate.compile_program(program, where, donated, self._compiler_options, self.explained)
             if donated:
-                leaves = tree.tree_leaves((args, kwargs))
+                leaves = pytree.tree_leaves((args, kwargs))
                 warn_unusable(executable, FlatFunction(self._fun, leaves, in_tree, "jit", static_values(statics)), traced)
             return executable
         return self._call_for(key, traced, where, asked, compiled)
@@ -263,7 +265,7 @@ class JitFunction:
     def placed(self, traced, args, kwargs):
         """(device or Partition, the shardings asked for the program's inputs or None) for these arguments."""
         program, consts, kept, _ = traced.pruned()
-        leaves = tree.tree_leaves((args, kwargs))
+        leaves = pytree.tree_leaves((args, kwargs))
         found = fact_of(program, "meshes")
         if self._place is not None:
             where, _ = evaluate.placed(consts, None, (self._place,), found, f"a constant of {self._name}".format)
@@ -286,13 +288,13 @@ class JitFunction:
             if i < len(consts):
                 return f"a constant of {self._name}"
             of = self._name.lstrip("_") if self._inline else self._name
-            return f"argument {tree.arg_paths(self._fun, args, kwargs)[kept[i - len(consts)]]} of {of}"
+            return f"argument {pytree.arg_paths(self._fun, args, kwargs)[kept[i - len(consts)]]} of {of}"
         where, _ = evaluate.placed([*consts, *[leaves[i] for i in kept]], asked, outs, found, name)
         return where, asked
 
     def _asked(self, kwargs, traced):
         """The shardings asked for the leaves of the arguments and of the results, lists or None."""
-        from .shardings import flat_shardings
+        from ..placement.shardings import flat_shardings
         asked = outs = None
         if self._in_shardings is not None:
             alone = isinstance(self._in_shardings, placement.SingleDeviceSharding)
@@ -312,7 +314,7 @@ class JitFunction:
         key = (in_tree, avals, statics)
         traced = self._known.traces.get(key)
         if traced is None:
-            names = tree.arg_paths(self._fun, *hold((args, kwargs))) if not statics else None
+            names = pytree.arg_paths(self._fun, *hold((args, kwargs))) if not statics else None
             flat = FlatFunction(self._fun, avals, in_tree, "jit", static_values(statics))
             with stage("traced", self._name):
                 traced = flat.kept(self._fun, "jit", avals, self._name, names)     # by eval_shape, or with other options
@@ -352,7 +354,7 @@ class JitFunction:
         flags = ([i in numbers for i in range(len(args))],
                  {k: k in self._donate_names for k in kwargs})
         marks = [f for f, sub in [*zip(flags[0], args), *((flags[1][k], kwargs[k]) for k in sorted(kwargs))]
-                 for _ in tree.tree_leaves(sub)]
+                 for _ in pytree.tree_leaves(sub)]
         return tuple(i for i, m in enumerate(marks) if m)
 
     def _split_statics(self, args, kwargs):
@@ -376,14 +378,14 @@ class JitFunction:
 
     def _constrained_call(self, traced, leaves, kwargs):
         """A call inside another program: what was asked for arguments and results are constraints there."""
-        from .shardings import constrained
+        from ..placement.shardings import constrained
         asked, outs = self._asked(kwargs, traced)
         operands = [*traced.consts, *constrained(leaves, asked, self._name)]
         results = jit_p.bind(*operands, jaxpr=traced.closed, donated=traced.donated)
         return traced.out_tree.unflatten(constrained(results, outs, self._name))
 
     def _raise_bad_argument(self, args, kwargs, leaves):
-        for leaf, path in zip(leaves, tree.arg_paths(self._fun, args, kwargs)):
+        for leaf, path in zip(leaves, pytree.arg_paths(self._fun, args, kwargs)):
             if not is_arraylike(leaf):
                 raise TypeError(f"jit of {self._name}: {not_an_array(leaf, path, mend(path))}") from None
 

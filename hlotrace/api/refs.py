@@ -1,13 +1,13 @@
 """Refs among the arguments of jit and vmap: inside are others, whose values come in and go out as other values do."""
 import functools
 
-from ..core import tree
 from ..core.avals import aval_of
+from ..core.caches import Owned
 from ..core.config import state
-from ..core.kept import Owned
+from ..core.pytrees import pytree
 from ..core.refs import LENT, Ref
 from ..core.trace import trace_to_jaxpr
-from ..primitives.refs import get_p, set_p
+from ..primitives.programs.refs import get_p, set_p
 from .flat import FlatFunction
 from .signatures import static_values
 
@@ -70,7 +70,7 @@ def call_jitted(jitted, leaves, in_tree, statics):
     """An eager call of a compiled function with Refs among the leaves; it may reuse the memory of those that it writes."""
     flat = FlatFunction(jitted._fun, leaves, in_tree, "jit", static_values(statics))
     refs = among(flat)
-    if tree.tree_leaves((jitted._in_shardings, jitted._out_shardings)):     # None asks for nothing
+    if pytree.tree_leaves((jitted._in_shardings, jitted._out_shardings)):     # None asks for nothing
         raise NotImplementedError(f"{flat}: in_shardings, out_shardings and device do not go with an argument that is a "
                                   "Ref: it is where its value was put, as in new_ref(device_put(x, sharding))")
     table, key = _inside.of(jitted._fun, jitted._options), (in_tree, tuple(refs), statics)
@@ -88,7 +88,7 @@ def call_jitted(jitted, leaves, in_tree, statics):
         values[i] = ref._value
     before = list(values)
     if any(ref.needed() for ref in refs.values()):      # those that are written are copied
-        _, structure = tree.tree_flatten((tuple(values), {}))
+        _, structure = pytree.tree_flatten((tuple(values), {}))
         traced = inner._trace(tuple(values), {}, structure, tuple(map(aval_of, values)), ())
         for i in refs.keys() & traced.donated:
             values[i] = refs[i].lend()

@@ -2,20 +2,23 @@
 import dataclasses
 from typing import Any
 
-from ..core import dtypes, hitypes, tree
+from ..core import dtypes, hitypes
 from ..core.avals import ShapedArray, is_arraylike
-from ..core.boundary import boundaries
 from ..core.config import config, state
 from ..core.errors import not_callable
 from ..core.jaxpr import eval_jaxpr
 from ..core.platforms import platform_named
+from ..core.pytrees import pytree
+from ..core.surface.boundary import boundaries
 from ..core.trace import Tracer
 from ..primitives.common import canonical_shape, np
-from ..runtime import client, evaluate, introspect, raising
-from ..runtime.array import ArrayImpl
+from ..runtime import evaluate
+from ..runtime.array_impl import ArrayImpl
+from ..runtime.devices import client
+from ..runtime.executables import introspect, runtime_checks
 from . import hijax
-from .calls import ELSEWHERE, call_of
-from .donation import warn_unusable
+from .compiled_calls import ELSEWHERE, call_of
+from .donation_warnings import warn_unusable
 from .flat import FlatFunction, abstract, flatten
 from .signatures import static_values
 
@@ -49,7 +52,7 @@ class ShapeDtypeStruct:
         # of 64 bits where it says so, as host arrays are; programs take what arrays have
         self.dtype = np.dtype(dtype) if dtype in (int, float, complex) else dtypes.as_dtype(dtype)
         if sharding is not None:
-            from .shardings import as_sharding  # programs that name no sharding need none of those modules
+            from ..placement.shardings import as_sharding  # programs that name no sharding need none of those modules
             sharding = as_sharding(sharding, "ShapeDtypeStruct: sharding")
         self.sharding = sharding
         self.weak_type = weak_type
@@ -128,7 +131,7 @@ class _Stage:
     @property
     def args_info(self):
         """An ArgInfo for each argument, (positional, keyword)."""
-        leaves = tree.tree_leaves(self.in_avals)
+        leaves = pytree.tree_leaves(self.in_avals)
         return self.in_tree.unflatten([ArgInfo(a, i in self._donated_leaves) for i, a in enumerate(leaves)])
 
 
@@ -193,9 +196,9 @@ class Traced(_Stage):
         consts, jaxpr = list(self._traced.consts), self._traced.closed
 
         def fun(consts, *args, **kwargs):
-            return self._traced.out_tree.unflatten(eval_jaxpr(jaxpr, (), *consts, *tree.tree_leaves((args, kwargs))))
+            return self._traced.out_tree.unflatten(eval_jaxpr(jaxpr, (), *consts, *pytree.tree_leaves((args, kwargs))))
         fun.__name__ = self.fun_name
-        args, kwargs = self.in_tree.unflatten([struct_of(a) for a in tree.tree_leaves(self.in_avals)])
+        args, kwargs = self.in_tree.unflatten([struct_of(a) for a in pytree.tree_leaves(self.in_avals)])
         return consts, type(self._jitted)(fun).trace([struct_of(abstract(c)) for c in consts], *args, **kwargs)
 
     def closure_convert(self):
@@ -238,7 +241,7 @@ class Lowered(_Stage):
 
     def _lowered(self, debug_info):
         if debug_info not in self._texts:
-            names = ["result" + p for p in tree.leaf_paths(self._traced.out_tree)]
+            names = ["result" + p for p in pytree.leaf_paths(self._traced.out_tree)]
             self._texts[debug_info], _ = evaluate.lower_for(
                 self._program, self._where, platform=self._platform, donated=self._donated, debug_info=debug_info,
                 result_names=names)
@@ -283,7 +286,7 @@ class Lowered(_Stage):
         stage, traced = self._stage, self._traced
 
         def compiled():
-            executable = raising.compile_lowered(self._lowered(True), device, compiler_options or stage._compiler_options)
+            executable = runtime_checks.compile_lowered(self._lowered(True), device, compiler_options or stage._compiler_options)
             warn_unusable(executable, stage._flat, traced)
             return executable
         shared = (here and traced.cacheable and not compiler_options and state.trace_key is stage._trace_key
@@ -335,7 +338,7 @@ class Compiled(_Stage):
     @property
     def input_formats(self):
         """The Formats of the arguments, (positional, keyword): as `input_shardings`, with layouts."""
-        from ..runtime import layouts  # few ask
+        from ..runtime.devices import layouts  # few ask
         formats = [None] * self.in_tree.num_leaves
         for i, found in zip(self._lowered._kept, layouts.of_executable(self._executable)[0][len(self._lowered._consts):]):
             formats[i] = found
@@ -344,7 +347,7 @@ class Compiled(_Stage):
     @property
     def output_formats(self):
         """The Formats of the results."""
-        from ..runtime import layouts  # few ask
+        from ..runtime.devices import layouts  # few ask
         return self.out_tree.unflatten(layouts.of_executable(self._executable)[1])
 
     def as_text(self):
@@ -366,7 +369,7 @@ class Compiled(_Stage):
 
     def __call__(self, *args, **kwargs):
         """Run.  TypeError where structure, shapes or dtypes differ from what was compiled for."""
-        leaves, in_tree = tree.tree_flatten((args, kwargs))
+        leaves, in_tree = pytree.tree_flatten((args, kwargs))
         if in_tree != self.in_tree:
             self._refuse(in_tree)
         if tuple([x.aval if type(x) is ArrayImpl else None for x in leaves]) != self._avals:
@@ -391,10 +394,10 @@ class Compiled(_Stage):
             raise TypeError(f"{head} compiled for {said[0]}, called with {said[1]}. Give each as it was given to lower, by "
                             "position or keyword; static arguments are not given again.")
         fixed = [where for where, _ in lowered.statics]
-        names = tree.arg_names(lowered.fun, len(counts[0][0]) + len(fixed))[0]
+        names = pytree.arg_names(lowered.fun, len(counts[0][0]) + len(fixed))[0]
         names = [name for i, name in enumerate(names) if i not in fixed] + counts[0][1]
         pairs = zip(names, [*counts[0][0], *keywords.children()], [*counts[1][0], *given_keywords.children()])
-        lines = [tree.structure_mismatch("", a, b, ("compiled", "called"), root=name)[2:] for name, a, b in pairs if a != b]
+        lines = [pytree.structure_mismatch("", a, b, ("compiled", "called"), root=name)[2:] for name, a, b in pairs if a != b]
         raise TypeError(f"{head}\n" + "\n".join(lines[:3]) + "\nGive the structure that was lowered, or lower again for "
                         "this one.")
 
@@ -436,7 +439,7 @@ def eval_shape(fun, *args, **kwargs):
     """
     if not callable(fun):
         raise not_callable(fun, "and its arguments behind it")
-    if hitypes.among(tree.tree_leaves((args, kwargs))):
+    if hitypes.among(pytree.tree_leaves((args, kwargs))):
         return eval_shape(hijax.of_arrays(fun), *hitypes.lower(args), **hitypes.lower(kwargs))[0]
     flat = FlatFunction(fun, *flatten((args, kwargs)), "eval_shape")
     traced = flat.kept(fun, "jit", flat.avals(abstract), arg_names=flat.paths())       # found again by jit(fun)

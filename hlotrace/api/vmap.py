@@ -1,12 +1,12 @@
 """vmap as users call it: axes as ints, None or pytree prefixes."""
 import operator
 
-from ..core import tree
 from ..core.avals import aval_of
-from ..core.boundary import folded
 from ..core.errors import not_callable
-from ..core.linear import Axis
+from ..core.pytrees import pytree
 from ..core.refs import Ref
+from ..core.surface.boundary import folded
+from ..core.symbolic_zeros import Axis
 from ..transforms.vmap import batch_flat, place_axis
 from . import refs
 from .flat import FlatFunction
@@ -51,12 +51,12 @@ def vmap(fun, in_axes=0, out_axes=0, axis_name=None, axis_size=None, spmd_axis_n
             raise ValueError(f"vmap of {name_of(fun)}: in_axes must be an int, None, or a tuple of entries corresponding to "
                              f"the positional arguments passed to the function, but got {len(in_axes)=}, {len(args)=}: "
                              "None stands for an argument that is not mapped")
-        flat = FlatFunction(fun, *tree.tree_flatten((args, kwargs)), "vmap")
+        flat = FlatFunction(fun, *pytree.tree_flatten((args, kwargs)), "vmap")
         if Ref in map(type, flat.leaves):
             return _over_refs(flat, (in_axes, 0), out_axes, axis_name, axis_size, spmd_axis_name)
         dims, size = mapped_axes(flat, (in_axes, 0), axis_size)
         outs, out_dims = batch_flat(flat, Axis(size, axis_name, spmd_axis_name), flat.leaves, dims)
-        targets = tree.flatten_axes("vmap out_axes", flat.out_tree, out_axes)
+        targets = pytree.flatten_axes("vmap out_axes", flat.out_tree, out_axes)
         return flat.out_tree.unflatten([
             _place(flat, i, *placed, size) for i, placed in enumerate(zip(outs, out_dims, targets))])
     return mapped
@@ -83,7 +83,7 @@ def check_axes(what, in_axes, out_axes):
         raise TypeError(f"{what} in_axes must be an int, None, or a tuple of entries corresponding to the positional "
                         f"arguments passed to the function, but got {in_axes}.")
     for name, axes in ("in_axes", in_axes), ("out_axes", out_axes):
-        for a in tree.tree_leaves(axes):
+        for a in pytree.tree_leaves(axes):
             if isinstance(a, bool) or not hasattr(a, "__index__"):
                 raise TypeError(f"{what} {name} must be an int, None, or a (possibly nested) container of ints and Nones "
                                 f"that is a pytree prefix of the value, got {axes!r}")
@@ -92,7 +92,7 @@ def check_axes(what, in_axes, out_axes):
 
 def mapped_axes(flat, axes, axis_size=None):
     """(the mapped axis of each leaf, counted from the front, or None; its size); `axes` is a prefix of (args, kwargs)."""
-    dims, sizes = tree.flatten_axes(f"{flat.what} in_axes", flat.in_tree, axes), {}
+    dims, sizes = pytree.flatten_axes(f"{flat.what} in_axes", flat.in_tree, axes), {}
     for i, dim in enumerate(dims):
         if dim is not None:
             shape, dim = flat.aval(i).shape, operator.index(dim)

@@ -54,7 +54,7 @@ class _Distribution(importlib.metadata.Distribution):
 
 
 class _Finder:
-    """Finds `jax` and what is in it that no module of this package is; `core/importing.py` finds the rest."""
+    """Finds `jax` and what is in it that no module of this package is; `core/surface/importing.py` finds the rest."""
 
     @staticmethod
     def find_spec(name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:

@@ -5,8 +5,8 @@ import runpy
 import sys
 
 import hlotrace.as_jax  # noqa: F401 - from here on jax is hlotrace
-from hlotrace.core.boundary import fold
 from hlotrace.core.config import config
+from hlotrace.core.surface.boundary import fold
 
 
 def show(kind, error, tb):

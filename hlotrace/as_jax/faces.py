@@ -4,11 +4,12 @@ from typing import Any
 
 import numpy as np
 
-from ..core import dtypes, source, tree
+from ..core import dtypes, source_info
 from ..core.avals import ShapedArray
 from ..core.config import state
+from ..core.pytrees import pytree
 from ..core.trace import EVAL
-from ..runtime import client
+from ..runtime.devices import client
 
 DType = np.dtype
 
@@ -32,7 +33,7 @@ def trace_state_clean() -> bool:
 
 def include_frame(frame: Any) -> bool:
     """Is a frame, of a stack or a traceback, to be shown to users?"""
-    return not source.is_package(frame.f_code.co_filename)
+    return not source_info.is_package(frame.f_code.co_filename)
 
 
 class TypedNdArray(np.ndarray):
@@ -42,13 +43,13 @@ class TypedNdArray(np.ndarray):
 class _ExcludedPaths:
     """The list of the files whose frames are left out."""
 
-    append, remove = staticmethod(source.exclude), staticmethod(source.include)
+    append, remove = staticmethod(source_info.exclude), staticmethod(source_info.include)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(source.excluded())
+        return iter(source_info.excluded())
 
     def __len__(self) -> int:
-        return len(source.excluded())
+        return len(source_info.excluded())
 
 
 exclude_paths = _ExcludedPaths()
@@ -56,7 +57,7 @@ exclude_paths = _ExcludedPaths()
 
 def prefix_errors(prefix_tree: Any, full_tree: Any, is_leaf: Any = None) -> list[Callable[[str], ValueError]]:
     """Where a tree is no prefix of another: for each place a function of the prefix's name that gives the error."""
-    lines = tree.prefix_errors(prefix_tree, full_tree, is_leaf)
+    lines = pytree.prefix_errors(prefix_tree, full_tree, is_leaf)
     return [lambda name, line=line: ValueError(line.replace("at ", f"at {name}", 1)) for line in lines]
 
 
@@ -64,7 +65,7 @@ class _PytreeTypes:
     """The classes of containers: `type(x) in pytree_types`."""
 
     def __contains__(self, kind: type) -> bool:
-        return tree.is_tree_node(kind)
+        return pytree.is_tree_node(kind)
 
 
 pytree_types = _PytreeTypes()

@@ -9,7 +9,7 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
-from ..core.importing import Loaded
+from ..core.surface.importing import Loaded
 
 # modules of jax._src -> the public modules that have their names; "" is jax itself
 _LIKE = {
@@ -28,15 +28,15 @@ _LIKE = {
 }
 
 # modules of jax._src that are modules of hlotrace, since libraries write to them
-_SAME = {"compiler": "runtime.whole"}
+_SAME = {"compiler": "runtime.executables.compilation"}
 
 _NAMES = """
 | name in `jax._src`                      | who takes it          | what it is here                                  |
 |-----------------------------------------|-----------------------|--------------------------------------------------|
-| `ad_util.stop_gradient_p`               | lineax                | `primitives.elementwise.stop_gradient_p`         |
-| `compiler.backend_compile_and_load`     | chex                  | that of `runtime.whole`                          |
+| `ad_util.stop_gradient_p`               | lineax                | `primitives.arrays.elementwise.stop_gradient_p`         |
+| `compiler.backend_compile_and_load`     | chex                  | that of `runtime.executables.compilation`                          |
 | `core.trace_state_clean`                | numpyro               | `faces.trace_state_clean`                        |
-| `dispatch.wait_for_tokens`              | equinox               | `runtime.executable.effects_barrier`             |
+| `dispatch.wait_for_tokens`              | equinox               | `runtime.executables.executable.effects_barrier`             |
 | `distributed.global_state`              | orbax                 | `faces.global_state`                             |
 | `core.physical_aval`                    | flax.linen            | `faces.physical_aval`                            |
 | `dtypes.DType`                          | flax.linen            | `faces.DType`                                    |
@@ -45,15 +45,15 @@ _NAMES = """
 | `dtypes.TypePromotionError`             | equinox               | `errors.TypePromotionError`                      |
 | `literals.TypedNdArray`                 | equinox, jaxtyping    | `faces.TypedNdArray`                             |
 | `state.types.AbstractRef`               | flax.nnx              | `core.refs.AbstractRef`                          |
-| `traceback_util.api_boundary`           | flax                  | `core.boundary.folded`                           |
+| `traceback_util.api_boundary`           | flax                  | `core.surface.boundary.folded`                           |
 | `traceback_util.include_frame`          | equinox               | `faces.include_frame`                            |
-| `traceback_util.register_exclusion`     | flax, equinox, jaxtyping | `core.source.exclude`                         |
+| `traceback_util.register_exclusion`     | flax, equinox, jaxtyping | `core.source_info.exclude`                         |
 | `traceback_util._exclude_paths`         | flax                  | `faces.exclude_paths`                            |
-| `traceback_util.UnfilteredStackTrace`   | flax's tests          | `core.boundary.UnfilteredStackTrace`             |
+| `traceback_util.UnfilteredStackTrace`   | flax's tests          | `core.surface.boundary.UnfilteredStackTrace`             |
 | `tree_util._registry`                   | flax.nnx              | `faces.pytree_types`                             |
 | `tree_util.prefix_errors`               | flax's tests          | `faces.prefix_errors`                            |
-| `tree_util.flatten_one_level`           | orbax                 | `core.tree.flatten_one_level`                    |
-| `xla_bridge._backends`                  | chex                  | `runtime.client.clients`                         |
+| `tree_util.flatten_one_level`           | orbax                 | `core.pytrees.pytree.flatten_one_level`                    |
+| `xla_bridge._backends`                  | chex                  | `runtime.devices.client.clients`                         |
 """
 
 

@@ -1,10 +1,10 @@
 """Array: what traced and concrete arrays have in common.
 
 The operators and methods (`+`, `x.sum()`, `x.at[...]`) are NumPy-level functions; the public library
-installs them here (`hlotrace/numpy/array_methods.py`), since this layer may not know them.
+installs them here (`hlotrace/numpy/arrays/array_methods.py`), since this layer may not know them.
 """
 from .avals import register_aval
-from .missing import Absent
+from .surface.missing import Absent
 
 
 class Array:

@@ -6,7 +6,7 @@ import numpy as np
 
 from . import dtypes, errors
 from .config import state
-from .dimension import Dimension, as_size, is_constant_shape
+from .symbolic.dimension import Dimension, as_size, is_constant_shape
 
 # An array has fewer elements than this, zeros in its shape left out: jaxlib counts bytes in 63 bits, also those of an
 # operand that it widens to 16 bytes an element, and ends the process where they do not suffice.
@@ -124,7 +124,7 @@ class ManualAxisType(typing.NamedTuple):
 
 
 def mlir_type(shape, dtype):
-    """The StableHLO tensor type of an array, `tensor<2x3xf32>`; a symbolic size stands in braces: `lowering/dynamic.py`."""
+    """The StableHLO tensor type of an array, `tensor<2x3xf32>`; a symbolic size stands in braces: `lowering/symbolic_shapes.py`."""
     if dtypes.is_extended(dtype):
         if dtype.mlir is not None:
             return dtype.mlir

@@ -139,10 +139,10 @@ _OPTIONS = {
     "hlotrace_outline": (True, _flag, True),      # repeated stretches of a program become one function
     "jax_check_tracer_leaks": (False, _flag, True),      # so that what was traced without it is traced again
     "jax_explain_cache_misses": (None, _flag_or_auto, False),     # None: from the third retrace of a function
-    "hlotrace_callback_errors": ("own", _one_of("own", "jax"), False),      # see `surfaced` in runtime/callbacks.py
+    "hlotrace_callback_errors": ("own", _one_of("own", "jax"), False),      # see `surfaced` in runtime/callback_guard.py
     "hlotrace_compile_progress": (True, _flag, False),
-    "hlotrace_tiered_compile": ("off", _one_of("off", "auto", "on"), False),     # see runtime/tiers.py
-    "hlotrace_check_processes": (True, _flag, False),       # see runtime/agreement.py
+    "hlotrace_tiered_compile": ("off", _one_of("off", "auto", "on"), False),     # see runtime/executables/tiers.py
+    "hlotrace_check_processes": (True, _flag, False),       # see runtime/processes/consistency_checks.py
     "jax_log_compiles": (False, _flag, False),
     "jax_enable_compilation_cache": (True, _flag, False),
     "jax_compilation_cache_dir": (None, _directory, False),      # "": keep none
@@ -153,21 +153,21 @@ _OPTIONS = {
     "jax_platform_name": ("", str, False),
     "jax_num_cpu_devices": (-1, _device_count, False),      # -1: what XLA_FLAGS says, or one
     "jax_default_device": (None, _device, True),
-    "jax_traceback_filtering": ("auto", _one_of(       # see core/boundary.py; "auto" is "quiet_remove_frames"
+    "jax_traceback_filtering": ("auto", _one_of(       # see core/surface/boundary.py; "auto" is "quiet_remove_frames"
         "auto", "off", "tracebackhide", "remove_frames", "quiet_remove_frames"), False),
     "jax_softmax_custom_jvp": (True, _flag, True),
     "jax_legacy_prng_key": ("allow", _one_of("allow", "warn", "error"), False),
-    "jax_transfer_guard": (None, _guard, False),        # see runtime/guards.py
+    "jax_transfer_guard": (None, _guard, False),        # see runtime/devices/transfer_guards.py
     "jax_transfer_guard_host_to_device": (None, _guard, False),
     "jax_transfer_guard_device_to_device": (None, _guard, False),
     "jax_transfer_guard_device_to_host": (None, _guard, False),
     "jax_allow_f16_reductions": (True, _flag, True),
-    "jax_array_garbage_collection_guard": (None, _one_of(None, "allow", "log", "fatal"), False),     # see runtime/guards.py
+    "jax_array_garbage_collection_guard": (None, _one_of(None, "allow", "log", "fatal"), False),     # see runtime/devices/transfer_guards.py
     "jax_auto_pcast": (True, _flag, True),
     "jax_captured_constants_report_frames": (0, _int, False),
     "jax_captured_constants_warn_bytes": (2_000_000_000, _int, False),     # -1: never
     "jax_compilation_cache_include_metadata_in_key": (False, _flag, False),
-    "jax_compiler_enable_remat_pass": (True, _flag, True),      # this and the next five: see `_flags` in runtime/whole.py
+    "jax_compiler_enable_remat_pass": (True, _flag, True),      # this and the next five: see `_flags` in runtime/executables/compilation.py
     "jax_disable_most_optimizations": (False, _flag, True),
     "jax_memory_fitting_level": ("O2", _level, True),
     "jax_optimization_level": ("UNKNOWN", _level, True),
@@ -177,11 +177,11 @@ _OPTIONS = {
     "jax_cpu_get_local_topology_timeout_minutes": (2, _int, False),
     "jax_cuda_visible_devices": ("all", _text, False),
     "jax_pjrt_client_create_options": (None, _text, False),
-    "jax_debug_log_modules": ("", _text, False),        # see runtime/progress.py
+    "jax_debug_log_modules": ("", _text, False),        # see runtime/executables/progress.py
     "jax_logging_level": ("NOTSET", _one_of(*_LOGGING), False),
     "jax_disable_bwd_checks": (False, _flag, True),
     "jax_disallow_mesh_context_manager": (False, _flag, False),
-    "jax_dump_ir_to": ("", _text, False),       # see runtime/dumps.py
+    "jax_dump_ir_to": ("", _text, False),       # see runtime/executables/dumps.py
     "jax_dump_ir_modes": ("stablehlo", _modes, False),
     "jax_include_debug_info_in_dumps": (True, _flag, False),
     "jax_enable_checks": (False, _flag, True),
@@ -192,7 +192,7 @@ _OPTIONS = {
     "jax_no_tracing": (False, _flag, False),
     "jax_raise_persistent_cache_errors": (False, _flag, False),
     "jax_random_seed_offset": (0, _int, True),
-    "jax_thread_guard": (False, _flag, False),      # see runtime/guards.py
+    "jax_thread_guard": (False, _flag, False),      # see runtime/devices/transfer_guards.py
 }
 
 
@@ -284,12 +284,12 @@ TRACING = tuple(name for name, (_, _, tracing) in _OPTIONS.items() if tracing)
 
 
 def _unknown(name):
-    from . import other_options  # few programs name one of them
+    from .surface import other_options  # few programs name one of them
     mending = did_you_mean(name, [*_OPTIONS, *other_options.DEFAULTS]) or "; config.values holds all there are"
     return AttributeError(f"Unrecognized config option: {name}{mending}")
 
 
-leave = None        # core/boundary.py, which reads options, puts its own here
+leave = None        # core/surface/boundary.py, which reads options, puts its own here
 
 
 class Config:
@@ -311,7 +311,7 @@ class Config:
     def _check(self, name, value):
         try:
             if name not in _OPTIONS:
-                from . import other_options
+                from .surface import other_options
                 if name not in other_options.DEFAULTS:
                     raise _unknown(name)
                 return other_options.checked(name, value, _flag)
@@ -342,12 +342,12 @@ class Config:
 
     def config_with_absl(self):
         """Let `absl.app.run(main)` read options from the command line: `--jax_enable_x64`, `--jax_platforms=cpu`."""
-        from . import flags  # absl is imported where a program uses it
+        from .surface import flags  # absl is imported where a program uses it
         flags.define(self)
 
     def parse_flags_with_absl(self):
         """Set the options that stand on the command line, for programs that do not call `absl.app.run`."""
-        from . import flags
+        from .surface import flags
         flags.parse(self)
 
     def __getattr__(self, name):
@@ -358,7 +358,7 @@ class Config:
         except KeyError:
             if name.startswith("__"):
                 raise AttributeError(name) from None
-            from . import other_options
+            from .surface import other_options
             if name in other_options.DEFAULTS:
                 return other_options.DEFAULTS[name]
             error = _unknown(name)
@@ -383,7 +383,7 @@ class Config:
 
     @property
     def values(self):
-        from . import other_options
+        from .surface import other_options
         return {**other_options.DEFAULTS, **self._values, **(state.overrides or {})}
 
 

@@ -9,7 +9,7 @@ import warnings
 import ml_dtypes
 import numpy as np
 
-from . import source
+from . import source_info
 from .config import config, state
 from .errors import KeyPromotionError, TypePromotionError, did_you_mean
 
@@ -119,14 +119,14 @@ def check_user_dtype(dtype, name):
         if config.jax_explicit_x64_dtypes == "error":
             raise ValueError(f"Explicitly requested dtype {requested} is not available in {name} while 64-bit types are "
                              f"off: call hlotrace.config.update('jax_enable_x64', True) first, or ask for {result}")
-        where = source.describe(source.user_frame())
+        where = source_info.describe(source_info.user_frame())
         if where not in _lossy_warned:
             _lossy_warned.add(where)
             warnings.warn(
                 f"Explicitly requested dtype {requested} is not available in {name} while 64-bit types are off: the result "
                 f"is {result}. For {requested}, call hlotrace.config.update('jax_enable_x64', True) first or set the "
                 f"environment variable JAX_ENABLE_X64=1; without this warning, ask for {result}.",
-                UserWarning, stacklevel=source.user_stacklevel())
+                UserWarning, stacklevel=source_info.user_stacklevel())
     return result
 
 

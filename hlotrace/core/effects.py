@@ -1,7 +1,7 @@
 """Effects: what an equation does besides computing.  And the token, the state that keeps ordered ones in order.
 
 Effects are values: equal ones are one effect of a program.  A kind of effect is a class here; what must happen in program
-order carries a state from one equation to the next, which `transforms/thread.py` adds to programs.
+order carries a state from one equation to the next, which `transforms/discharge.py` adds to programs.
 """
 import dataclasses
 from collections.abc import Callable
@@ -54,7 +54,7 @@ class IO(Effect):
 
 @dataclasses.dataclass(frozen=True)
 class Check(Effect):
-    """A `primitives.checks.Failure` may be found."""
+    """A `primitives.programs.checks.Failure` may be found."""
     runs: bool = False
     failure: object = None
 

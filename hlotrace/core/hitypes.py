@@ -3,9 +3,9 @@
 No program has such values.  Where a compiled function is called they become their arrays, as their type, a HiType, says;
 inside they are values of the same class again, of traced arrays.  See `api/hijax.py`.
 """
-from . import tree
 from .avals import avals_by_type
 from .config import state
+from .pytrees import pytree as tree
 from .trace import EVAL, JaxprTrace
 
 _types: dict = {}      # class of values -> function from a value to its HiType

@@ -7,7 +7,7 @@ from .avals import aval_of
 from .config import state
 from .dtypes import short_name
 from .errors import JaxprTypeError
-from .source import NameStack, SourceInfo
+from .source_info import NameStack, SourceInfo
 
 
 class Var:

@@ -8,7 +8,7 @@ class Platform(str):
     """A platform's name that knows what can be done there; one that is made of a name alone claims nothing."""
     aliases = ()            # other names of it, the first being the one that `default_backend` gives
     callback = None         # the custom-call target that calls a Python function of this process
-    # targets that its compiler knows; others are registered by runtime/kernels.py
+    # targets that its compiler knows; others are registered by runtime/executables/kernels.py
     built_in = ("InspectSharding", "LayoutConstraint")
     keeps_calls = False     # a call marked so stays one, its function compiled once; elsewhere fusions would be lost
     all_reduces = None      # {elementwise primitive: kinds of dtype} by which its devices reduce together; None: by all

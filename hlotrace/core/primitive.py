@@ -40,7 +40,7 @@ TRAITS = {
     "elementwise": False,   # each element of the result comes from those at the same place in the operands
     "structural": False,    # moves values, whatever their dtype: it is lowered on PRNG keys as on their words
     "says_vma": False,      # its typing rule says over which manual axes results vary
-    "kinds": "",            # of dtypes that it takes; see primitives.elementwise.kind_of
+    "kinds": "",            # of dtypes that it takes; see primitives.arrays.elementwise.kind_of
     "mnemonic": None,       # the name of its StableHLO or CHLO operation
     "also": None,           # {JAX's name of a parameter: what it is, as a function of those there are}
 }

@@ -18,10 +18,10 @@ import functools
 import numpy as np
 
 from .array import Array
+from .caches import Kept
 from .config import scoped
 from .jaxpr import Jaxpr, Literal, Var
-from .kept import Kept
-from .linear import is_linear, nonzero, present, spread
+from .symbolic_zeros import is_linear, nonzero, present, spread
 from .trace import EVAL, entering, trace_to_jaxpr
 
 jvp = linearize = transpose = batch = thread = instrument = divide = batch_flat = map_flat = None

@@ -3,7 +3,7 @@
 A Ref's value is with the trace in which it was made, its home.  There an access is done at once: what is written down is
 values that follow each other.  In a program inside of that (the body of a scan), an access is an equation with an effect,
 `Access`, so also the equation that holds the program has it; where that one is bound in the home, the value of the Ref is
-threaded through it (`transforms/thread.py`) as an operand and a result.  So no program that runs has references, and
+threaded through it (`transforms/discharge.py`) as an operand and a result.  So no program that runs has references, and
 derivatives and batching see none but those from outside of what is differentiated or mapped.
 """
 import dataclasses
@@ -54,7 +54,7 @@ class Ref:
     (Ref([1., 5., 5.], dtype=float32), Array([1., 5., 5.], dtype=float32))
     """
     __slots__ = ("_value", "_shared", "home", "inner_aval", "__weakref__")
-    copy: Callable      # primitives/refs.py gives it: a concrete array -> one with memory of its own
+    copy: Callable      # primitives/programs/refs.py gives it: a concrete array -> one with memory of its own
     instead_of_an_array = "Read the value of a Ref with ref[...]."
 
     def __init__(self, value):

@@ -8,14 +8,14 @@ from collections.abc import Callable
 import numpy as np
 
 from . import dtypes, errors, leaks
-from . import source as provenance
+from . import source_info as provenance
 from .array import Array
 from .avals import ShapedArray, aval_of, physical
-from .boundary import boundaries
 from .config import config, state, sync
-from .dimension import Dimension
 from .jaxpr import Eqn, Jaxpr, Literal, Params, Var, check_jaxpr, literal_value, sub_jaxprs
 from .primitive import Primitive
+from .surface.boundary import boundaries
+from .symbolic.dimension import Dimension
 
 # NumPy constants up to this many bytes stand in the program; larger ones are passed to it as inputs.
 LITERAL_BYTES = 1024
@@ -245,9 +245,9 @@ class JaxprTracer(Tracer):
 class JaxprTrace(Trace):
     """Writes down what is bound as the equations of a program."""
     __slots__ = ("eqns", "constants", "buffers", "inner", "invars", "made", "name", "arg_names", "doing")
-    dimension: Primitive     # primitives/exported.py gives it: the value of a symbolic size
-    pvary: Primitive     # primitives/collectives.py gives it: an operation that only marks a value as one that varies
-    # runtime/array.py gives it: (a NumPy array, the Array of it when it was used before or None) -> the Array of it now
+    dimension: Primitive     # primitives/programs/exported.py gives it: the value of a symbolic size
+    pvary: Primitive     # primitives/parallel/collectives.py gives it: an operation that only marks a value as one that varies
+    # runtime/array_impl.py gives it: (a NumPy array, the Array of it when it was used before or None) -> the Array of it now
     held: Callable
 
     def __init__(self, parent, name="fn", arg_names=None, doing=None):

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 from .. import numpy as jnp
 from ..core.array import Array
 from ..core.avals import is_arraylike
-from ..core.public import offer
-from ..core.tree import tree_flatten, tree_leaves, tree_map
+from ..core.pytrees.pytree import tree_flatten, tree_leaves, tree_map
+from ..core.surface.public import offer
 from ..tree_util import register_pytree_node
 
 __all__ = ["InitFn", "JoinPoint", "Optimizer", "OptimizerState", "Params", "ParamsFn", "Schedule", "State", "Step",

@@ -10,7 +10,7 @@ import functools
 from .. import lax, nn, random
 from .. import numpy as jnp
 from ..api.stages import ShapeDtypeStruct, eval_shape
-from ..core.public import offer
+from ..core.surface.public import offer
 from ..nn.initializers import glorot_normal as glorot
 from ..nn.initializers import normal as randn
 from ..nn.initializers import ones, zeros

@@ -1,8 +1,8 @@
 """hlotrace.experimental: names that JAX keeps here."""
-from ..api.callbacks import io_callback
 from ..api.contexts import enable_x64
+from ..api.external.callbacks import io_callback
 from ..core.hitypes import cur_qdd
-from ..core.public import offer as _offer
+from ..core.surface.public import offer as _offer
 
 _offer(globals(), homes={"": "array_serialization checkify colocated_python compilation_cache compute_on "
                              "custom_partitioning fused hijax jet key_reuse layout mesh_utils multihost_utils ode pjit "

@@ -1,6 +1,6 @@
 """checkify: functions that also return what went wrong in them, since nothing can be raised while a program runs.
 
-What is done is in `transforms/checks.py`, what a check is in `primitives/checks.py`; here are the user's words for it.
+What is done is in `transforms/checks.py`, what a check is in `primitives/programs/checks.py`; here are the user's words for it.
 """
 import dataclasses
 import itertools
@@ -9,17 +9,21 @@ import numpy as np
 
 from ..api.flat import FlatFunction, flatten
 from ..api.signatures import wraps
-from ..core import tree
 from ..core.array import Array
 from ..core.avals import aval_of, is_arraylike
-from ..core.boundary import boundaries, folded
 from ..core.config import state
 from ..core.errors import not_callable
 from ..core.jaxpr import eval_jaxpr
-from ..core.public import offer
+from ..core.pytrees import pytree
+from ..core.surface.boundary import boundaries, folded
+from ..core.surface.public import offer
 from ..core.trace import EVAL
-from ..primitives.calls import jit_bind
-from ..primitives.checks import (
+from ..primitives.arrays.elementwise import ne, not_p
+from ..primitives.arrays.random import random_unwrap_p
+from ..primitives.arrays.shape import reshape
+from ..primitives.common import dtypes
+from ..primitives.programs.calls import jit_bind
+from ..primitives.programs.checks import (
     DivisionByZeroError,
     FailedCheckError,
     Failure,
@@ -33,10 +37,6 @@ from ..primitives.checks import (
     report,
     type_of,
 )
-from ..primitives.common import dtypes
-from ..primitives.elementwise import ne, not_p
-from ..primitives.random import random_unwrap_p
-from ..primitives.shape import reshape
 from ..transforms.checks import functional
 
 __all__ = ["Error", "ErrorCategory", "JaxRuntimeError", "all_checks", "automatic_checks", "check", "check_error", "checkify",
@@ -104,7 +104,7 @@ class Error:
         return f"Error({self.get() if self._values and isinstance(self._values[0], Array) else ''})"
 
 
-tree.register_pytree_node(Error, lambda e: (e._values, e._failures), lambda failures, values: Error(tuple(values), failures))
+pytree.register_pytree_node(Error, lambda e: (e._values, e._failures), lambda failures, values: Error(tuple(values), failures))
 init_error = Error()
 
 
@@ -138,7 +138,7 @@ def check(pred, msg, *fmt_args, debug=False, **fmt_kwargs):
         kind = aval_of(pred).str_short() if is_arraylike(pred) else type(pred).__name__
         raise TypeError(f"check takes a scalar pred as argument, got {pred!r:.200} of type {kind}: it must be a bool, or a "
                         "boolean array of shape (); jnp.all or jnp.any make one of an array")
-    leaves, structure = tree.tree_flatten((fmt_args, fmt_kwargs))
+    leaves, structure = pytree.tree_flatten((fmt_args, fmt_kwargs))
     for x in leaves:
         if not is_arraylike(x):
             raise TypeError("Formatting arguments to checkify.check need to be PyTrees of arrays, but got "

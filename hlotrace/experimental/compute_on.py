@@ -1,6 +1,6 @@
 """Where functions are computed, under the name that JAX has for it."""
-from ..api.tagged import compute_on
-from ..core.public import offer
+from ..api.frontend_attributes import compute_on
+from ..core.surface.public import offer
 
 __all__ = ["compute_on"]
 

@@ -7,9 +7,9 @@ loops and branches that carry them, and AvalQDD, AvalMutableQDD and VJPHiPrimiti
 from ..api.hijax import apply
 from ..core.effects import Effect
 from ..core.hitypes import register
-from ..core.public import offer
 from ..core.refs import AbstractRef
-from ..core.surface import AbstractValue, ShapedArray
+from ..core.surface.jax_core_names import AbstractValue, ShapedArray
+from ..core.surface.public import offer
 from ..interpreters.ad import Zero, instantiate_zeros, is_undefined_primal
 
 __all__ = ["AbstractRef", "AbstractValue", "AvalMutableQDD", "AvalQDD", "HiPrimitive", "HiPspec", "HiType", "MutableHiType",

@@ -11,16 +11,17 @@ from functools import partial
 import numpy as np
 
 from .. import lax
-from ..api.misc import clear_caches
-from ..core import dtypes, tree
+from ..core import dtypes
 from ..core.avals import aval_of, is_arraylike, not_an_array
 from ..core.config import state
 from ..core.primitive import Primitive, everywhere
-from ..core.public import offer
+from ..core.pytrees import pytree
+from ..core.surface.public import offer
 from ..core.trace import entering, is_concrete
 from ..extend import linear_util
 from ..numpy import asarray, broadcast_to, zeros
-from ..primitives.shape import zeros_of
+from ..placement.device_put import clear_caches
+from ..primitives.arrays.shape import zeros_of
 from ..scipy.special import factorial
 from ..transforms import jet as taylor
 from ..transforms.jet import JetTrace, JetTracer
@@ -58,8 +59,8 @@ def jet(fun, primals, series, factorial_scaled=True):
     primals, series = tuple(_listed("primals", primals)), tuple(_listed("series", series))
     if len(primals) != len(series):
         raise ValueError(f"jet: there are {len(primals)} primals, and series for {len(series)}: give one list for each")
-    leaves, in_tree = tree.tree_flatten(primals)
-    paths = tree.leaf_paths(in_tree)
+    leaves, in_tree = pytree.tree_flatten(primals)
+    paths = pytree.leaf_paths(in_tree)
     lists = [_listed(f"series of primals{path}", s) for path, s in zip(paths, in_tree.flatten_up_to(series))]
     lengths = sorted({len(s) for s in lists})
     if len(lengths) > 1:
@@ -72,8 +73,8 @@ def jet(fun, primals, series, factorial_scaled=True):
 
     def flat(*xs):
         nonlocal out_tree
-        outs, out_tree = tree.tree_flatten(fun(*in_tree.unflatten(xs)))
-        for out, path in zip(outs, tree.leaf_paths(out_tree)):
+        outs, out_tree = pytree.tree_flatten(fun(*in_tree.unflatten(xs)))
+        for out, path in zip(outs, pytree.leaf_paths(out_tree)):
             if not is_arraylike(out):
                 raise TypeError(f"jet: result{path}: {not_an_array(out)}")
         return outs
@@ -146,8 +147,8 @@ class ZeroSeries:
 
 
 zero_term, zero_series = ZeroTerm(), ZeroSeries()
-tree.register_pytree_node(ZeroTerm, lambda _: ((), None), lambda *_: zero_term)
-tree.register_pytree_node(ZeroSeries, lambda _: ((), None), lambda *_: zero_series)
+pytree.register_pytree_node(ZeroTerm, lambda _: ((), None), lambda *_: zero_term)
+pytree.register_pytree_node(ZeroSeries, lambda _: ((), None), lambda *_: zero_series)
 
 
 def _given(rule, primitive, order, primals, series, params):
@@ -360,7 +361,7 @@ def traceable(f, store, in_tree, *primals_and_series):
     >>> [float(x) for x in flat.call_wrapped(*leaves)]
     [9.0, 6.0]
     """
-    leaves, out_tree = tree.tree_flatten(f(*in_tree.unflatten(primals_and_series)))
+    leaves, out_tree = pytree.tree_flatten(f(*in_tree.unflatten(primals_and_series)))
     store.store(out_tree)
     return leaves
 

@@ -1,6 +1,6 @@
 """Layouts and Formats, under the name that JAX has for them."""
-from ..api.shardings import with_layout_constraint
-from ..core.public import offer
+from ..core.surface.public import offer
+from ..placement.shardings import with_layout_constraint
 from ..sharding.layout import Format, Layout
 
 __all__ = ["Format", "Layout", "with_layout_constraint"]

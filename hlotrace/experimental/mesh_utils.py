@@ -3,8 +3,8 @@ import math
 
 import numpy as np
 
-from ..core.public import offer
-from ..runtime import client
+from ..core.surface.public import offer
+from ..runtime.devices import client
 
 __all__ = ["create_device_mesh", "create_hybrid_device_mesh", "device_kind_handler_dict"]
 

@@ -10,16 +10,16 @@ import operator
 
 import numpy as np
 
-from ..api import distributed
 from ..api.jit import jit
-from ..api.make_arrays import check_block, from_local_data, make_array_from_process_local_data
-from ..core import tree
 from ..core.avals import ShapedArray, aval_of
-from ..core.public import offer
+from ..core.pytrees import pytree
+from ..core.surface.public import offer
+from ..distributed import job
 from ..interpreters import batching  # noqa: F401 - found here in JAX too
-from ..runtime import client, shards, transfer
-from ..runtime.array import ArrayImpl, assembled
-from ..sharding.base import is_local
+from ..placement.make_arrays import check_block, from_local_data, make_array_from_process_local_data
+from ..runtime.array_impl import ArrayImpl, assembled
+from ..runtime.devices import client, shards, transfer
+from ..sharding.abstract import is_local
 from ..sharding.mesh import Mesh
 from ..sharding.named import NamedSharding, as_named
 from ..sharding.spec import PartitionSpec
@@ -82,7 +82,7 @@ def process_allgather(in_tree, tiled=False):
     >>> multihost_utils.process_allgather(np.array([1, 2])).shape == (jax.process_count(), 2)
     True
     """
-    leaves, treedef = tree.tree_flatten(in_tree)
+    leaves, treedef = pytree.tree_flatten(in_tree)
     shared = [isinstance(x, ArrayImpl) and not x.is_fully_addressable for x in leaves]
     values, _ = _host_values([x for x, s in zip(leaves, shared) if not s])
     global_ones = f", over all devices: {[i for i, s in enumerate(shared) if s]}" if any(shared) else ""
@@ -128,7 +128,7 @@ def host_local_array_to_global_array(local_inputs, global_mesh, pspecs):
     ((4,), P('x',))
     """
     name = "host_local_array_to_global_array"
-    leaves, treedef = tree.tree_flatten(local_inputs)
+    leaves, treedef = pytree.tree_flatten(local_inputs)
     return treedef.unflatten([host_local_array_to_global_array_impl(x, global_mesh=global_mesh, pspec=spec)
                               for x, spec in zip(leaves, _specs(name, treedef, pspecs))])
 
@@ -184,7 +184,7 @@ def global_array_to_host_local_array(global_inputs, global_mesh, pspecs):
     Array([0, 1, 2, 3], dtype=int32)
     """
     name = "global_array_to_host_local_array"
-    leaves, treedef = tree.tree_flatten(global_inputs)
+    leaves, treedef = pytree.tree_flatten(global_inputs)
     return treedef.unflatten([global_array_to_host_local_array_impl(x, global_mesh=global_mesh, pspec=spec)
                               for x, spec in zip(leaves, _specs(name, treedef, pspecs))])
 
@@ -214,11 +214,11 @@ def reached_preemption_sync_point(step_id):
     False
     """
     step_id = operator.index(step_id)
-    return distributed.is_initialized() and client.world.preemption().reached_sync_point(step_id)
+    return job.is_initialized() and client.world.preemption().reached_sync_point(step_id)
 
 
 def _specs(name, treedef, pspecs):
-    specs = tree.flatten_axes(f"{name} pspecs", treedef, pspecs)
+    specs = pytree.flatten_axes(f"{name} pspecs", treedef, pspecs)
     for spec in specs:
         if not isinstance(spec, PartitionSpec):
             raise ValueError(f"{name}: {spec!r} in pspecs is not a PartitionSpec; for a value that each process holds "
@@ -249,7 +249,7 @@ def _local_mesh(name, mesh):
 
 
 def _host_values(in_tree):
-    leaves, treedef = tree.tree_flatten(in_tree)
+    leaves, treedef = pytree.tree_flatten(in_tree)
     for x in leaves:
         aval_of(x)      # TypeError for what is no array
     return [np.asarray(x) for x in leaves], treedef

@@ -16,11 +16,12 @@ import numpy as np
 from .. import lax
 from .. import numpy as jnp
 from ..api.autodiff import vjp
-from ..api.custom import closure_convert, custom_vjp
+from ..api.custom_derivatives import closure_convert, custom_vjp
 from ..api.jit import jit
-from ..core import dtypes, tree
+from ..core import dtypes
 from ..core.avals import aval_of, is_arraylike
-from ..core.public import offer
+from ..core.pytrees import pytree as tree
+from ..core.surface.public import offer
 from ..extend.flat_functions import safe_map as map
 from ..extend.flat_functions import safe_zip as zip
 from ..numpy.trees import ravel_pytree

@@ -1,6 +1,6 @@
 """`pjit`, which `jit` was once called where arrays lie over several devices."""
 from ..api.jit import jit as pjit
-from ..core.public import offer
+from ..core.surface.public import offer
 
 __all__ = ["pjit"]
 

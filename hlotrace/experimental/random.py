@@ -6,10 +6,10 @@ import numpy as np
 from .. import numpy as jnp
 from .. import random
 from ..core.config import state
-from ..core.public import offer
 from ..core.refs import Ref
+from ..core.surface.public import offer
 from ..core.trace import EVAL
-from ..numpy.refs import new_ref
+from ..numpy.indexing.refs import new_ref
 from ..numpy.util import broadcast_shapes
 from ..tree_util import register_dataclass
 

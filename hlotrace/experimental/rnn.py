@@ -12,7 +12,7 @@ from .. import numpy as jnp
 from ..api.autodiff import vjp
 from ..api.jit import jit
 from ..core.errors import listed
-from ..core.public import offer
+from ..core.surface.public import offer
 from ..nn.functions import sigmoid, tanh
 
 __all__ = ["get_num_params_in_lstm", "init_lstm_weight", "lstm", "lstm_bwd", "lstm_fwd", "lstm_ref", "sigmoid",

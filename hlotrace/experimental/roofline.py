@@ -14,12 +14,12 @@ import numpy as np
 
 from ..api.autodiff import vjp as vjp_of
 from ..api.jit import make_jaxpr
-from ..api.shard_map import shard_map
+from ..api.parallel.shard_map import shard_map
 from ..api.stages import ShapeDtypeStruct, eval_shape
-from ..core import tree
 from ..core.jaxpr import Var, sub_jaxprs
 from ..core.primitive import PRIMITIVES
-from ..core.public import offer
+from ..core.pytrees import pytree
+from ..core.surface.public import offer
 
 __all__ = ["RooflineResult", "RooflineRuleContext", "RooflineShape", "register_roofline", "register_standard_roofline",
            "roofline", "roofline_and_grad"]
@@ -330,7 +330,7 @@ def roofline(f, mesh=None, in_specs=None, out_specs=None, *, pin_lhs_in_vmem=Fal
     (65536, 66560, 14336)
     """
     def wrapped(*args):
-        args = tree.tree_map(_struct, args)
+        args = pytree.tree_map(_struct, args)
         mapped = _mapped(f, mesh, in_specs, out_specs)
         function, given = _backward(mapped, args) if vjp else (mapped, args)
         return _analyse(function, given, mesh, pins, print_jaxpr)

@@ -1,6 +1,6 @@
 """Groups of operations that XLA schedules together, under the name that JAX has for them."""
-from ..api.tagged import xla_metadata_call
-from ..core.public import offer
+from ..api.frontend_attributes import xla_metadata_call
+from ..core.surface.public import offer
 
 __all__ = ["scheduling_group"]
 

@@ -1,6 +1,6 @@
 """Values that lie alike over devices, under the name that JAX had for it."""
-from ..api.partitioned import shard_alike
-from ..core.public import offer
+from ..api.parallel.custom_partitioning import shard_alike
+from ..core.surface.public import offer
 
 __all__ = ["shard_alike"]
 

@@ -1,12 +1,12 @@
 """JAX's `extend.backend`: the clients of jaxlib behind devices."""
 import numpy as np
 
-from ..api.misc import clear_caches
-from ..core.kept import Table
+from ..core.caches import Table
 from ..core.platforms import platform_named
-from ..core.public import explain as _explain
+from ..core.surface.public import explain as _explain
+from ..placement.device_put import clear_caches
 from ..runtime import binding
-from ..runtime.client import available_platforms, client, default_device, factories, forget_clients
+from ..runtime.devices.client import available_platforms, client, default_device, factories, forget_clients
 
 __all__ = ["backend_xla_version", "backends", "clear_backends", "clear_in_memory_compilation_cache", "get_backend",
            "get_compile_options", "get_default_device", "register_backend_cache", "register_backend_factory"]

@@ -6,7 +6,7 @@ from ..core.primitive import Primitive
 from ..core.programs import embed_constants, transpose_call
 from ..core.refs import Holder
 from ..interpreters import ad, partial_eval
-from ..primitives.calls import AS_JIT
+from ..primitives.programs.calls import AS_JIT
 
 __all__ = ["create_call_primitive", "eval_jaxpr_transpose", "register_call_primitive_rules"]
 

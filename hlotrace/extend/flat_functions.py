@@ -3,9 +3,9 @@
 from ..api.flat import abstract
 from ..api.signatures import name_of
 from ..api.stages import ShapeDtypeStruct
-from ..core import tree
 from ..core.avals import aval_of
-from ..core.surface import DebugInfo
+from ..core.pytrees import pytree
+from ..core.surface.jax_core_names import DebugInfo
 from . import linear_util as _lu
 
 __all__ = ["argnums_partial", "debug_info", "donation_vector", "flatten_axes", "flatten_fun", "flatten_fun_nokwargs",
@@ -49,11 +49,11 @@ def debug_info(traced_for, fun, args, kwargs, *, static_argnums=(), static_argna
     >>> jax.api_util.debug_info("grad", lambda x, y: x, (1.0, {"a": 2.0}), {}).arg_names
     ('x', "y['a']")
     """
-    positions, by_keyword = tree.arg_names(signature or fun, len(args), kwargs)
+    positions, by_keyword = pytree.arg_names(signature or fun, len(args), kwargs)
     given = [*zip(positions, args), *((by_keyword[name], x) for name, x in sorted(kwargs.items()))]
     static = {*static_argnames, *(positions[i] for i in static_argnums)}
     paths = [name + path for name, x in given if name not in static
-             for path in tree.leaf_paths(tree.tree_structure(x))]
+             for path in pytree.leaf_paths(pytree.tree_structure(x))]
     code = getattr(fun, "__code__", None)
     where = sourceinfo or (f"{name_of(fun)} at {code.co_filename}:{code.co_firstlineno}" if code else name_of(fun))
     return DebugInfo(traced_for, where, tuple(paths), result_paths_thunk)
@@ -71,7 +71,7 @@ def flatten_fun(in_tree, *leaves):
     >>> flat.call_wrapped(*leaves), out_tree()
     ([3, 3], PyTreeDef({'x': *, 'y': *}))
     """
-    yield tree.tree_flatten((yield in_tree.unflatten(leaves)))
+    yield pytree.tree_flatten((yield in_tree.unflatten(leaves)))
 
 
 @_lu.transformation_with_aux
@@ -83,7 +83,7 @@ def flatten_fun_nokwargs(in_tree, *leaves):
     >>> flat.call_wrapped(1, 2)
     [3]
     """
-    yield tree.tree_flatten((yield in_tree.unflatten(leaves), {}))
+    yield pytree.tree_flatten((yield in_tree.unflatten(leaves), {}))
 
 
 def argnums_partial(f, dyn_argnums, args, require_static_args_hashable=True):
@@ -155,4 +155,4 @@ def flatten_axes(name, treedef, axis_tree, *, kws=False, tupled_args=False):
     [0, None, None]
     """
     of = " for (args, kwargs)" if kws else " for the tuple of arguments" if tupled_args else ""
-    return tree.flatten_axes(name + of, treedef, axis_tree)
+    return pytree.flatten_axes(name + of, treedef, axis_tree)

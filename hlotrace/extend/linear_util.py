@@ -6,8 +6,8 @@ for the functions whose names end in 2, a function that is given the function to
 import functools
 
 from ..api.signatures import name_of
-from ..core.kept import kept
-from ..core.public import explain as _explain
+from ..core.caches import kept
+from ..core.surface.public import explain as _explain
 
 __all__ = ["StoreException", "WrappedFun", "cache", "merge_linear_aux", "transformation", "transformation2",
            "transformation_with_aux", "transformation_with_aux2", "wrap_init"]

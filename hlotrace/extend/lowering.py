@@ -1,7 +1,7 @@
 """JAX's `extend.lowering`: contexts of MLIR, and what lowering rules are told."""
-from ..core.public import explain as _explain
-from ..runtime.mlir import JaxIrContext, upstream_dialects
-from ..runtime.mlir_objects import LoweringRuleContext
+from ..core.surface.public import explain as _explain
+from ..runtime.mlir.bindings import JaxIrContext, upstream_dialects
+from ..runtime.mlir.lowering_rules import LoweringRuleContext
 
 __all__ = ["JaxIrContext", "LoweringRuleContext", "upstream_dialects"]
 

@@ -3,11 +3,11 @@ import functools
 
 from .. import numpy as jnp
 from ..api.vmap import vmap
-from ..core.public import explain as _explain
-from ..primitives.random import KEY as threefry_prng_impl
-from ..primitives.random import RBG as rbg_prng_impl
-from ..primitives.random import UNSAFE_RBG as unsafe_rbg_prng_impl
-from ..primitives.random import KeyDType, threefry2x32_p
+from ..core.surface.public import explain as _explain
+from ..primitives.arrays.random import KEY as threefry_prng_impl
+from ..primitives.arrays.random import RBG as rbg_prng_impl
+from ..primitives.arrays.random import UNSAFE_RBG as unsafe_rbg_prng_impl
+from ..primitives.arrays.random import KeyDType, threefry2x32_p
 from ..random.keys import key
 
 __all__ = ["define_prng_impl", "random_seed", "rbg_prng_impl", "seed_with_impl", "threefry2x32_p", "threefry_2x32",

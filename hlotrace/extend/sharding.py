@@ -1,8 +1,8 @@
 """JAX's `extend.sharding`: XLA's shardings, from bytes and to bytes."""
 import numpy as np
 
-from ..core.public import explain as _explain
-from ..runtime.shardings_of_xla import (
+from ..core.surface.public import explain as _explain
+from ..runtime.devices.shardings_of_xla import (
     get_hlo_sharding_from_serialized_proto,
     get_op_sharding_from_serialized_proto,
     get_serialized_proto_from_hlo_sharding,

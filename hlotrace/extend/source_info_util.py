@@ -1,12 +1,12 @@
 """JAX's `extend.source_info_util`: where in the user's program an operation was made."""
 from contextlib import contextmanager
 
-from ..api.misc import named_scope as extend_name_stack
-from ..core import source as provenance
+from ..core import source_info as provenance
 from ..core.config import scoped, state
-from ..core.public import explain as _explain
-from ..core.source import NameStack, SourceInfo
-from ..core.source import exclude as register_exclusion
+from ..core.source_info import NameStack, SourceInfo
+from ..core.source_info import exclude as register_exclusion
+from ..core.surface.public import explain as _explain
+from ..placement.device_put import named_scope as extend_name_stack
 
 __all__ = ["NameStack", "SourceInfo", "current", "current_name_stack", "extend_name_stack", "new_name_stack",
            "new_source_info", "register_exclusion", "reset_name_stack", "set_name_stack", "summarize",

@@ -12,9 +12,10 @@ import json
 import os
 import shutil
 
-from ..core.boundary import folded
-from ..runtime import binding, client
-from .collectives import instruction_sources
+from ..core.surface.boundary import folded
+from ..runtime import binding
+from ..runtime.devices import client
+from .communication import instruction_sources
 
 _profiler, _profile_data = binding.profiler()
 ProfileData, ProfileEvent = _profile_data.ProfileData, _profile_data.ProfileEvent

@@ -9,8 +9,9 @@ import logging
 import types as python_types
 
 from ..core import config as options
-from ..core import source, tree
+from ..core import source_info
 from ..core.avals import is_arraylike
+from ..core.pytrees import pytree
 
 KEPT = 64            # retraces remembered for each function
 ALL_TOLD = 12        # of one function; later ones at powers of two
@@ -113,7 +114,7 @@ def _log(n, text):
 
 
 def _at(where):
-    return f", called at {source.describe(where)}" if where else ""
+    return f", called at {source_info.describe(where)}" if where else ""
 
 
 # What changed between two traces
@@ -163,7 +164,7 @@ def arguments(fun, types):
     positional, named = in_tree.children()
     keys = named.node_data()[1]
     numbers = {where: value for where, value in statics if type(where) is int}
-    names, keywords = tree.arg_names(fun, len(positional.children()) + len(numbers), keys)
+    names, keywords = pytree.arg_names(fun, len(positional.children()) + len(numbers), keys)
     found, start = {}, 0
     dynamic = [name for i, name in enumerate(names) if i not in numbers]
     for how, name, structure in [*(("by position", *pair) for pair in zip(dynamic, positional.children())),
@@ -182,11 +183,11 @@ def _argument_changes(name, old, new):
         note = f" ({type(a.value).__name__} -> {type(b.value).__name__})" if type(a.value) is not type(b.value) else ""
         yield "static", f"{name}: {a.value!r:.60} -> {b.value!r:.60}{note}"
     elif a != b:
-        for line in tree.structure_mismatch("", a, b, ("the earlier trace", "this one")).split("\n  ")[1:]:
+        for line in pytree.structure_mismatch("", a, b, ("the earlier trace", "this one")).split("\n  ")[1:]:
             path, text = line[3:].split(": ", 1) if line.startswith("at ") else ("", line)
             yield "structure", f"{name}{path}: {text}"
     elif avals is not None and avals != avals_now:
-        for path, x, y in zip(tree.leaf_paths(a, prefix=name), avals, avals_now):
+        for path, x, y in zip(pytree.leaf_paths(a, prefix=name), avals, avals_now):
             if x is not y:
                 kind = "shape" if x.shape != y.shape else "dtype" if x.dtype != y.dtype else "weak"
                 yield kind, f"{path}: {_type(x)} -> {_type(y)}"
@@ -229,7 +230,7 @@ def identity(fun, captured, depth=5):
             pass
     defaults = (*(fun.__defaults__ or ()), *(fun.__kwdefaults__ or {}).values())
     # In the library's own wrappers (of grad, vmap, ...) numbers say what is done.
-    users = not source._is_internal(code.co_filename)
+    users = not source_info._is_internal(code.co_filename)
     return (code, *(_held(name, value, captured, depth, users) for name, value in held),
             *(_held("default", value, [], depth, users) for value in defaults))
 
@@ -238,7 +239,7 @@ def _held(name, value, captured, depth, users):
     if callable(value):
         return identity(value, captured, depth - 1)
     try:
-        leaves = tree.tree_leaves(value) if users and type(value) is not bool else ()
+        leaves = pytree.tree_leaves(value) if users and type(value) is not bool else ()
     except ValueError:      # a dict whose keys have no order
         leaves = ()
     if leaves and all(is_arraylike(x) for x in leaves):

@@ -7,7 +7,7 @@ import graphlib
 import re
 from typing import NamedTuple
 
-from ..runtime.mlir import ir, parse_module, passmanager, sdy
+from ..runtime.mlir.bindings import ir, parse_module, passmanager, sdy
 
 _PASSES = "builtin.module(sdy-propagation-pipeline)"
 _LONGEST_CONSTANT = 32      # elements; longer ones are left out of a text for people

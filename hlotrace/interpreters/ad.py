@@ -6,17 +6,18 @@ value is an `UndefinedPrimal` in a transpose rule of either kind.
 from contextlib import nullcontext
 from functools import partial, reduce
 
-from ..api.misc import named_scope
-from ..core import programs, tree
+from ..core import programs
 from ..core.avals import aval_of
 from ..core.jaxpr import eval_jaxpr
-from ..core.linear import Linear, is_linear, spread
 from ..core.primitive import missing
-from ..core.public import explain as _explain
-from ..primitives.calls import no_tangent
+from ..core.pytrees import pytree
+from ..core.surface.public import explain as _explain
+from ..core.symbolic_zeros import Linear, is_linear, spread
+from ..placement.device_put import named_scope
+from ..primitives.arrays.elementwise import add_p
+from ..primitives.arrays.shape import zeros_of
 from ..primitives.common import shape_of
-from ..primitives.elementwise import add_p
-from ..primitives.shape import zeros_of
+from ..primitives.programs.calls import no_tangent
 from ..transforms import transpose
 from ..transforms.jvp import JVPTrace, JVPTracer, jvp_flat
 from .registry import Registry
@@ -52,7 +53,7 @@ is_undefined_primal = is_linear
 add_jaxvals_p = add_p
 
 for _kind in (Zero, UndefinedPrimal):
-    tree.register_pytree_node(_kind, lambda x: ((), x.aval), lambda aval, _, kind=_kind: kind(aval))
+    pytree.register_pytree_node(_kind, lambda x: ((), x.aval), lambda aval, _, kind=_kind: kind(aval))
 
 
 def zeros_like_aval(aval):

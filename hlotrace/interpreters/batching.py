@@ -6,12 +6,12 @@ from functools import partial
 
 from ..core.axes import same_axes
 from ..core.jaxpr import eval_jaxpr, sub_jaxprs
-from ..core.linear import Axis
 from ..core.primitive import fact_of
 from ..core.programs import embed_constants, trace_closed
-from ..core.public import explain as _explain
+from ..core.surface.public import explain as _explain
+from ..core.symbolic_zeros import Axis
 from ..extend.linear_util import transformation_with_aux2
-from ..primitives.shape import batch_by_axes, broadcast_axis, move_axis
+from ..primitives.arrays.shape import batch_by_axes, broadcast_axis, move_axis
 from ..transforms.vmap import BatchTrace, BatchTracer, batch_flat, place_axis
 from .registry import Registry
 

@@ -8,21 +8,21 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
-from ..api.misc import clear_caches
 from ..core.avals import ShapedArray
 from ..core.effects import IO, Effect
 from ..core.jaxpr import close, dce
 from ..core.platforms import by_platform
 from ..core.programs import embed_constants
-from ..core.public import explain as _explain
+from ..core.surface.public import explain as _explain
 from ..core.trace import EVAL, entering, trace_to_jaxpr
 from ..lowering.module import lower as _lower
-from ..primitives.callbacks import callback_p
-from ..runtime import mlir_objects
-from ..runtime.mlir import context as make_ir_context
-from ..runtime.mlir import parse_module
-from ..runtime.mlir_objects import LoweringRuleContext, ModuleContext, func_dialect, hlo, ir
-from ..runtime.mlir_objects import flatten as flatten_ir_values
+from ..placement.device_put import clear_caches
+from ..primitives.programs.callbacks import callback_p
+from ..runtime.mlir import lowering_rules
+from ..runtime.mlir.bindings import context as make_ir_context
+from ..runtime.mlir.bindings import parse_module
+from ..runtime.mlir.lowering_rules import LoweringRuleContext, ModuleContext, func_dialect, hlo, ir
+from ..runtime.mlir.lowering_rules import flatten as flatten_ir_values
 from ..sharding.mesh import Mesh
 from .partial_eval import convert_constvars_jaxpr
 
@@ -58,14 +58,14 @@ def register_lowering(primitive, rule, platform=None, inline=True, cacheable=Tru
 
 
 def _written(rule, ctx, eqn, *names):
-    results = mlir_objects.write(rule, ctx, eqn, names)
+    results = lowering_rules.write(rule, ctx, eqn, names)
     return results if eqn.primitive.multiple_results else results[0]
 
 
 def _inlined(rule, ctx, eqn, *names):
     with entering(EVAL):
         jaxpr = embed_constants(trace_to_jaxpr(rule.flat(eqn.params), [v.aval for v in eqn.invars], source=eqn.source))
-    mlir_objects.check(eqn.primitive, [a.mlir for a in jaxpr.out_avals], [v.aval for v in eqn.outvars])
+    lowering_rules.check(eqn.primitive, [a.mlir for a in jaxpr.out_avals], [v.aval for v in eqn.outvars])
     results = ctx.inline(jaxpr, names)
     return results if eqn.primitive.multiple_results else results[0]
 
@@ -84,7 +84,7 @@ class LowerFun:
         return flat
 
     def __call__(self, ctx, *args, **params):
-        return mlir_objects.lower_fun(self.flat(params), ctx, flatten_ir_values(args))
+        return lowering_rules.lower_fun(self.flat(params), ctx, flatten_ir_values(args))
 
 
 def lower_fun(fun, multiple_results=True):
@@ -99,7 +99,7 @@ def core_call_lowering(ctx, *args, name, backend=None, call_jaxpr, **params):
     """Call the function that a program becomes: the values of its results.  `name` and `params` change nothing."""
     if backend is not None:
         raise NotImplementedError(f"mlir.core_call_lowering(backend={backend!r}): a program lies on one platform")
-    return mlir_objects.call(mlir_objects.declare(call_jaxpr, ctx), flatten_ir_values(args))
+    return lowering_rules.call(lowering_rules.declare(call_jaxpr, ctx), flatten_ir_values(args))
 
 
 def lower_jaxpr_to_fun(ctx, name, jaxpr, effects, *, num_const_args=0, in_avals=None, out_avals=None, **options):
@@ -109,7 +109,7 @@ def lower_jaxpr_to_fun(ctx, name, jaxpr, effects, *, num_const_args=0, in_avals=
     arguments; options of the main function, such as shardings, are not supported.
     """
     _refused("lower_jaxpr_to_fun", effects=effects, num_const_args=num_const_args, **options)
-    return mlir_objects.declare(_checked("lower_jaxpr_to_fun", name, jaxpr, in_avals, out_avals), ctx.rule)
+    return lowering_rules.declare(_checked("lower_jaxpr_to_fun", name, jaxpr, in_avals, out_avals), ctx.rule)
 
 
 def _checked(function, name, jaxpr, in_avals, out_avals):
@@ -128,7 +128,7 @@ def jaxpr_subcomp(ctx, jaxpr, name_stack, tokens, consts_for_constvars, *args, d
     """
     _refused("jaxpr_subcomp", dim_var_values=dim_var_values, const_lowering=const_lowering)
     open_, values = convert_constvars_jaxpr(jaxpr), flatten_ir_values([*consts_for_constvars, *args])
-    return mlir_objects.call(mlir_objects.declare(open_, ctx.rule), values), tokens
+    return lowering_rules.call(lowering_rules.declare(open_, ctx.rule), values), tokens
 
 
 def _refused(name, **options):
@@ -149,7 +149,7 @@ def emit_python_callback(ctx, callback, token, operands, operand_avals, result_a
 
     def fun(*args):
         return callback_p.bind(*args, function=callback, out_avals=tuple(result_avals), effect=effect)
-    results = mlir_objects.lower_fun(fun, ctx.replace(avals_in=tuple(operand_avals)), flatten_ir_values(operands))
+    results = lowering_rules.lower_fun(fun, ctx.replace(avals_in=tuple(operand_avals)), flatten_ir_values(operands))
     return results, token, None
 
 
@@ -217,7 +217,7 @@ def merge_mlir_modules(dst_module, sym_name, src_module, dst_symtab=None):
     That is `sym_name`, or that with a number if it is taken there; so for the others.  `dst_symtab` is told of them.
     """
     with dst_module.context, ir.Location.unknown():
-        source = ir.Module.parse(mlir_objects.bytecode(src_module))
+        source = ir.Module.parse(lowering_rules.bytecode(src_module))
         operations, taken = list(source.body.operations), {_name_of(op) for op in dst_module.body.operations}
         own = {_name_of(op) for op in operations}
         if "main" not in own:
@@ -306,7 +306,7 @@ lowerable_effects = EffectTypeSet(Effect)       # all are lowered
 
 # --- types, attributes, constants -------------------------------------------------------------------------------
 
-ir_type_handlers = {ShapedArray: mlir_objects.aval_to_ir_type}   # the class of an aval -> function from it to its type
+ir_type_handlers = {ShapedArray: lowering_rules.aval_to_ir_type}   # the class of an aval -> function from it to its type
 _constants = {}      # a class of values -> their handler
 
 
@@ -326,13 +326,13 @@ def aval_to_ir_types(*ctx_and_aval):
 
 def dtype_to_ir_type(dtype):
     """The MLIR element type of a dtype."""
-    return mlir_objects.dtype_to_ir_type(dtype)
+    return lowering_rules.dtype_to_ir_type(dtype)
 
 
 def ir_constant(value, *, aval=None):
     """An array or a number, or what `register_constant_handler` knows, as a constant operation's result."""
     handler = next((h for kind in type(value).__mro__ if (h := _constants.get(kind))), None)
-    return handler(value, aval) if handler else mlir_objects.constant(value, aval)
+    return handler(value, aval) if handler else lowering_rules.constant(value, aval)
 
 
 def register_constant_handler(type_, handler_fun):
@@ -346,7 +346,7 @@ def ir_constants(value, *, aval=None):
 
 def ir_attribute(value):
     """The attribute of a bool, int, float or string, of a NumPy array, or of a sequence or mapping of these."""
-    return mlir_objects.attribute(value)
+    return lowering_rules.attribute(value)
 
 
 def i32_attr(value):
@@ -364,7 +364,7 @@ def dense_int_array(values):
 
 def dense_int_elements(values):
     """A dense elements attribute of 64-bit integers."""
-    return mlir_objects.dense_int_elements(values)
+    return lowering_rules.dense_int_elements(values)
 
 
 def flatten_ir_types(types):
@@ -374,7 +374,7 @@ def flatten_ir_types(types):
 
 def shape_tensor(_ctx, sizes):
     """A vector of 32-bit integers with these sizes, which are known here."""
-    return mlir_objects.constant(mlir_objects.np.asarray(sizes, "int32"))
+    return lowering_rules.constant(lowering_rules.np.asarray(sizes, "int32"))
 
 
 def custom_call(call_target_name, *, result_types, operands, backend_config="", has_side_effect=False, api_version=2,
@@ -385,7 +385,7 @@ def custom_call(call_target_name, *, result_types, operands, backend_config="", 
     sequence of them for all operands and another for all results.  `operand_output_aliases` maps positions of operands to
     positions of the results that use their memory.
     """
-    return mlir_objects.custom_call(call_target_name, result_types, flatten_ir_values(operands), backend_config,
+    return lowering_rules.custom_call(call_target_name, result_types, flatten_ir_values(operands), backend_config,
                                     has_side_effect, api_version, operand_layouts, result_layouts,
                                     operand_output_aliases or {}, extra_attributes or {})
 
@@ -397,6 +397,6 @@ def module_to_string(module, enable_debug_info=False):
 
 def module_to_bytecode(module):
     """An MLIR module in MLIR's bytecode."""
-    return mlir_objects.bytecode(module)
+    return lowering_rules.bytecode(module)
 
 _explain(globals())

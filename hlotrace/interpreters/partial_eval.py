@@ -1,12 +1,12 @@
 """JAX's `interpreters.partial_eval`: functions to programs, and what a program needs."""
 from typing import Any
 
-from ..core import surface
 from ..core.avals import aval_of
 from ..core.config import state
 from ..core.jaxpr import Var, dce
 from ..core.programs import embed_constants
-from ..core.public import explain as _explain
+from ..core.surface import jax_core_names
+from ..core.surface.public import explain as _explain
 from ..core.trace import EVAL, JaxprTrace, JaxprTracer, entering, trace_to_jaxpr
 from ..transforms.linearize import SplitTrace
 from .registry import Registry
@@ -22,7 +22,7 @@ Val = Any
 
 def close_jaxpr(jaxpr):
     """A program that needs no constants, as a closed one."""
-    return surface.ClosedJaxpr(jaxpr, ())
+    return jax_core_names.ClosedJaxpr(jaxpr, ())
 
 
 def convert_constvars_jaxpr(jaxpr):

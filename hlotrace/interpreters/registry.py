@@ -2,8 +2,8 @@
 from collections.abc import MutableMapping
 from functools import partial
 
-from ..api.misc import clear_caches
 from ..core.primitive import Primitive, everywhere
+from ..placement.device_put import clear_caches
 
 
 class Registry(MutableMapping):

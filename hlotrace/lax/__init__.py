@@ -1,15 +1,15 @@
 """JAX's `lax`: operations close to the primitives, without promotion or broadcasting of operands."""
 from ..core.primitive import PRIMITIVES as _PRIMITIVES
 from ..core.primitive import primitive_named as _primitive_named
-from ..core.public import entered as _entered
-from ..core.public import offer as _offer
+from ..core.surface.public import entered as _entered
+from ..core.surface.public import offer as _offer
+from .associative import *
+from .by_platform import *
 from .contraction import *
 from .control_flow import *
 from .elementwise import *
 from .indexing import *
 from .parallel import *
-from .platforms import *
-from .prefixes import *
 from .reductions import *
 from .shapes import *
 from .solves import *
@@ -18,7 +18,7 @@ from .solves import *
 def __getattr__(name):
     """The primitives by name: `lax.add_p`."""
     if name == "with_sharding_constraint":
-        from ..api.shardings import with_sharding_constraint  # meshes are not needed to import lax
+        from ..placement.shardings import with_sharding_constraint  # meshes are not needed to import lax
         return _entered(with_sharding_constraint, __name__, name)
     if found := _primitive_named(name):
         return found
@@ -31,7 +31,7 @@ _offer(globals(), "with_sharding_constraint", *(f"{name}_p" for name in _PRIMITI
        homes={"": "linalg",
               "fourier": "FftType fft fft_p",
               "generators": "RandomAlgorithm rng_bit_generator rng_bit_generator_p rng_uniform rng_uniform_p",
-              "staging": "after_all after_all_p create_token create_token_p dce_sink dce_sink_p dtype polynomial "
+              "tokens": "after_all after_all_p create_token create_token_p dce_sink dce_sink_p dtype polynomial "
                          "shape_as_value stage",
               "special": "betainc igamma igamma_grad_a igamma_grad_a_p igamma_p igammac igammac_p random_gamma_grad "
                          "regularized_incomplete_beta_p"})

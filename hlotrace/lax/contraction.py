@@ -2,17 +2,17 @@
 import operator
 from typing import NamedTuple
 
-from ..api.laid import laid
 from ..core import dtypes
 from ..core.avals import aval_of
 from ..core.errors import not_one_of
+from ..placement.out_sharding import laid
+from ..primitives.arrays.contract import contract, dot_general_p, labels
+from ..primitives.arrays.conv import ConvDimensionNumbers, conv_general_dilated_p, dilated
+from ..primitives.arrays.elementwise import and_p, convert, ge, lt, mul, select, sub
+from ..primitives.arrays.precision import DotAlgorithm, DotAlgorithmPreset, Precision, canonical_precision
+from ..primitives.arrays.shape import broadcast_in_dim, full, reshape, transpose
+from ..primitives.arrays.slicing import iota_p, rev_p
 from ..primitives.common import ndim_of, np, prod, shape_of
-from ..primitives.contract import contract, dot_general_p, labels
-from ..primitives.conv import ConvDimensionNumbers, conv_general_dilated_p, dilated
-from ..primitives.elementwise import and_p, convert, ge, lt, mul, select, sub
-from ..primitives.precision import DotAlgorithm, DotAlgorithmPreset, Precision, canonical_precision
-from ..primitives.shape import broadcast_in_dim, full, reshape, transpose
-from ..primitives.slicing import iota_p, rev_p
 
 PrecisionLike = (None | str | Precision | tuple[str, str] | tuple[Precision, Precision] | DotAlgorithm
                  | DotAlgorithmPreset)

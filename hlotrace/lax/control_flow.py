@@ -6,21 +6,22 @@ from itertools import compress
 from ..api.flat import FlatFunction, flatten
 from ..api.signatures import name_of
 from ..api.vmap import vmap
-from ..core import dtypes, tree
+from ..core import dtypes
 from ..core.avals import aval_of, is_arraylike
 from ..core.config import state
-from ..core.dimension import Dimension, max_dim
 from ..core.jaxpr import Var, eval_jaxpr
 from ..core.programs import trace_closed
+from ..core.pytrees import pytree
+from ..core.symbolic.dimension import Dimension, max_dim
 from ..core.trace import Tracer, is_concrete
-from ..primitives.bounded_while import bounded_while, spoiled
-from ..primitives.collectives import vary
+from ..primitives.arrays.elementwise import add_p, clamp_p, convert, lt_p, ne_p
 from ..primitives.common import np, scalar
-from ..primitives.control import cond_p, groups, while_p
-from ..primitives.divergence import for_varying
-from ..primitives.elementwise import add_p, clamp_p, convert, lt_p, ne_p
-from ..primitives.scan import scan_p
-from .control_words import (
+from ..primitives.parallel.collectives import vary
+from ..primitives.parallel.divergent_collectives import for_varying
+from ..primitives.programs.bounded_while import bounded_while, spoiled
+from ..primitives.programs.cond_while import cond_p, groups, while_p
+from ..primitives.programs.scan import scan_p
+from .control_flow_errors import (
     check_branches,
     check_carry,
     check_parameters,
@@ -188,7 +189,7 @@ def _python_scan(f, init, x_leaves, x_tree, length, reverse):
         raise ValueError("zero-length scan is not supported in disable_jit() mode: the type of its output is unknown.")
     if reverse:
         ys.reverse()
-    return carry, tree.tree_map(lambda *rows: stack(rows), *ys)
+    return carry, pytree.tree_map(lambda *rows: stack(rows), *ys)
 
 
 def while_loop(cond_fun, body_fun, init_val, *, max_steps=None):
@@ -222,7 +223,7 @@ def _while(cond_fun, body_fun, init_val, owner=None, max_steps=None):
             going = cond_fun(init_val)
         if not going:
             return init_val
-        leaves, treedef = tree.tree_flatten(init_val)
+        leaves, treedef = pytree.tree_flatten(init_val)
         return treedef.unflatten(spoiled(scalar(True, np.bool_), leaves))
     what = "lax.fori_loop" if owner else "lax.while_loop"
     flat = FlatFunction(body_fun, *flatten(((init_val,), {})), what)
@@ -472,11 +473,11 @@ def map(f, xs, *, batch_size=None):
 def _batched_map(f, xs, size):
     if size < 1:
         raise ValueError(f"lax.map: batch_size must be positive, got {size}")
-    length = scan_length("lax.map", [aval_of(x) for x in tree.tree_leaves(xs)], xs, None)
+    length = scan_length("lax.map", [aval_of(x) for x in pytree.tree_leaves(xs)], xs, None)
     whole, rest = divmod(length, size)
-    blocks = tree.tree_map(lambda x: reshape(x[:whole * size], (whole, size, *x.shape[1:])), xs)
-    ys = tree.tree_map(lambda y: reshape(y, (whole * size, *y.shape[2:])), map(vmap(f), blocks))
+    blocks = pytree.tree_map(lambda x: reshape(x[:whole * size], (whole, size, *x.shape[1:])), xs)
+    ys = pytree.tree_map(lambda y: reshape(y, (whole * size, *y.shape[2:])), map(vmap(f), blocks))
     if not rest:
         return ys
-    tail = vmap(f)(tree.tree_map(lambda x: x[whole * size:], xs))
-    return tree.tree_map(lambda a, b: concatenate([a, b], 0), ys, tail)
+    tail = vmap(f)(pytree.tree_map(lambda x: x[whole * size:], xs))
+    return pytree.tree_map(lambda a, b: concatenate([a, b], 0), ys, tail)

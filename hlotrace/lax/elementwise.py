@@ -6,14 +6,14 @@ import enum
 import warnings
 from typing import NamedTuple
 
-from ..core import dtypes, source, tree
+from ..core import dtypes, source_info
 from ..core.array import Array
 from ..core.avals import aval_of, is_arraylike, not_an_array
 from ..core.dtypes import python_scalars
-from ..primitives import elementwise as e
-from ..primitives import special as s
-from ..primitives.common import is_constant, kind_of, np, number, scalar, shape_of, static_int
-from ..primitives.elementwise import (
+from ..core.pytrees import pytree
+from ..primitives.arrays import elementwise as e
+from ..primitives.arrays import special as s
+from ..primitives.arrays.elementwise import (
     bitcast_convert_type_p,
     clamp_p,
     complex_p,
@@ -27,8 +27,9 @@ from ..primitives.elementwise import (
     select_n_p,
     stop_gradient_p,
 )
-from ..primitives.shape import broadcast_in_dim, full
-from ..primitives.special import log2_p, mulhi_p, one_minus_square_p, polygamma_p, zeta_p  # noqa: F401 - offered
+from ..primitives.arrays.shape import broadcast_in_dim, full
+from ..primitives.arrays.special import log2_p, mulhi_p, one_minus_square_p, polygamma_p, zeta_p  # noqa: F401 - offered
+from ..primitives.common import is_constant, kind_of, np, number, scalar, shape_of, static_int
 
 _RANK = {"b": 0, "i": 1, "u": 1, "f": 2, "c": 3}      # kinds of dtype in the order of python_scalars
 
@@ -305,7 +306,7 @@ def convert_element_type(operand, new_dtype):
     dtype = dtypes.check_user_dtype(new_dtype, "convert_element_type")
     if aval_of(operand).dtype.kind == "c" and not (dtypes.is_complex(dtype) or dtypes.is_bool(dtype)):
         warnings.warn("Casting complex values to real discards the imaginary part", np.exceptions.ComplexWarning,
-                      stacklevel=source.user_stacklevel())
+                      stacklevel=source_info.user_stacklevel())
     return convert(operand, dtype)
 
 
@@ -380,7 +381,7 @@ def stop_gradient(x):
         if not is_arraylike(leaf):
             raise TypeError("stop_gradient: " + not_an_array(leaf))
         return leaf
-    return tree.tree_map(stop, x)
+    return pytree.tree_map(stop, x)
 
 
 __all__ = [name for name, value in globals().items()

@@ -2,9 +2,9 @@
 from ..core import dtypes
 from ..core.avals import aval_of
 from ..core.errors import not_one_of
+from ..primitives.arrays.elementwise import convert
+from ..primitives.arrays.fft import FftType, fft_p
 from ..primitives.common import canonical_shape
-from ..primitives.elementwise import convert
-from ..primitives.fft import FftType, fft_p
 
 __all__ = ["FftType", "fft", "fft_p"]
 

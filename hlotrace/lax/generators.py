@@ -1,9 +1,9 @@
 """XLA's generators of random numbers, for those who keep a state themselves; `random` has keys."""
-from ..api.laid import laid
 from ..core import dtypes
 from ..core.avals import aval_of
+from ..placement.out_sharding import laid
+from ..primitives.arrays.generators import RandomAlgorithm, rng_bit_generator_p, rng_uniform_p
 from ..primitives.common import canonical_shape
-from ..primitives.generators import RandomAlgorithm, rng_bit_generator_p, rng_uniform_p
 
 __all__ = ["RandomAlgorithm", "rng_bit_generator", "rng_bit_generator_p", "rng_uniform", "rng_uniform_p"]
 

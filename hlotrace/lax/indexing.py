@@ -1,4 +1,4 @@
-"""Slices, gathers and scatters: the public functions over `primitives/gather.py` and `primitives/dynamic.py`."""
+"""Slices, gathers and scatters: the public functions over `primitives/arrays/gather.py` and `primitives/arrays/dynamic_slice.py`."""
 import operator
 
 from ..api.composite import composite
@@ -6,18 +6,18 @@ from ..core import dtypes
 from ..core.array import Array
 from ..core.avals import ShapedArray, aval_of
 from ..core.config import state
-from ..core.dimension import Dimension, as_size
 from ..core.programs import embed_constants
+from ..core.symbolic.dimension import Dimension, as_size
 from ..core.trace import Tracer, trace_to_jaxpr
-from ..primitives import gather as _gather
-from ..primitives.checks import outside, report_all
+from ..primitives.arrays import gather as _gather
+from ..primitives.arrays.dynamic_slice import dynamic_slice_p, dynamic_update_slice_p
+from ..primitives.arrays.elementwise import add, convert, lt, neg, select
+from ..primitives.arrays.gather import gather_p
+from ..primitives.arrays.gather_numbers import GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers, window_sizes
+from ..primitives.arrays.shape import full, reshape, squeeze_p
+from ..primitives.arrays.slicing import concatenate_p, slice_p
 from ..primitives.common import canonical_axis, check_index, dtype_of, is_constant, np, scalar, shape_of
-from ..primitives.dynamic import dynamic_slice_p, dynamic_update_slice_p
-from ..primitives.elementwise import add, convert, lt, neg, select
-from ..primitives.gather import gather_p
-from ..primitives.index import GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers, window_sizes
-from ..primitives.shape import full, reshape, squeeze_p
-from ..primitives.slicing import concatenate_p, slice_p
+from ..primitives.programs.checks import outside, report_all
 
 __all__ = ["GatherDimensionNumbers", "GatherScatterMode", "ScatterDimensionNumbers", "dynamic_index_in_dim",
            "dynamic_slice", "dynamic_slice_in_dim", "dynamic_update_index_in_dim", "dynamic_update_slice",

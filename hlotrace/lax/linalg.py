@@ -8,17 +8,17 @@ import operator
 from ..api.composite import composite
 from ..core import dtypes
 from ..core.avals import aval_of
-from ..core.public import offer
-from ..primitives.condensed import hessenberg_p, schur_p, tridiagonal_p
-from ..primitives.eigen import EighImplementation, EigImplementation, eig_p, eigh_p
-from ..primitives.elementwise import add, and_p, convert, div, lt, select
-from ..primitives.factorizations import householder_product_p, lu_p, lu_pivots_to_permutation_p, ormqr_p, qr_p
-from ..primitives.matrices import adjoint, check_dtypes, check_square, place, transposed, triangle
-from ..primitives.polar import polar
-from ..primitives.shape import broadcast_axis, full, squeeze_p
-from ..primitives.singular import SvdAlgorithm, svd_p
-from ..primitives.triangular import cholesky_p, cholesky_update_p, symmetric_product_p, triangular_solve_p
-from ..primitives.tridiagonal import tridiagonal_solve_p
+from ..core.surface.public import offer
+from ..primitives.arrays.elementwise import add, and_p, convert, div, lt, select
+from ..primitives.arrays.shape import broadcast_axis, full, squeeze_p
+from ..primitives.linalg.eigen import EighImplementation, EigImplementation, eig_p, eigh_p
+from ..primitives.linalg.factorizations import householder_product_p, lu_p, lu_pivots_to_permutation_p, ormqr_p, qr_p
+from ..primitives.linalg.hessenberg_schur import hessenberg_p, schur_p, tridiagonal_p
+from ..primitives.linalg.polar import polar
+from ..primitives.linalg.shared import adjoint, check_dtypes, check_square, place, transposed, triangle
+from ..primitives.linalg.svd import SvdAlgorithm, svd_p
+from ..primitives.linalg.triangular import cholesky_p, cholesky_update_p, symmetric_product_p, triangular_solve_p
+from ..primitives.linalg.tridiagonal import tridiagonal_solve_p
 
 __all__ = ["EigImplementation", "EighImplementation", "SvdAlgorithm", "cholesky", "cholesky_p", "cholesky_update",
            "cholesky_update_p", "eig", "eig_p", "eigh", "eigh_p", "hessenberg", "hessenberg_p", "householder_product",

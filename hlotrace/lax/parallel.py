@@ -1,12 +1,17 @@
 """Collectives over named axes: those of a vmap, and the mesh axes of shard_map and pmap."""
 import operator
 
-from ..core import dtypes, tree
+from ..core import dtypes
 from ..core.avals import aval_of
 from ..core.config import state
 from ..core.dtypes import python_scalars
 from ..core.errors import did_you_mean
-from ..primitives.collectives import (
+from ..core.pytrees import pytree
+from ..primitives.arrays.elementwise import add, and_p, convert, div, eq, ge, le, lt, maximum, minimum, mul, select, sub
+from ..primitives.arrays.reduce import reduce_max_p
+from ..primitives.arrays.shape import broadcast_axis, broadcast_in_dim, move_axis, reshape
+from ..primitives.common import canonical_axis, np, prod, shape_of
+from ..primitives.parallel.collectives import (
     all_gather_p,
     all_to_all_p,
     axis_index_p,
@@ -18,10 +23,6 @@ from ..primitives.collectives import (
     reduce_scatter_p,
     vary,
 )
-from ..primitives.common import canonical_axis, np, prod, shape_of
-from ..primitives.elementwise import add, and_p, convert, div, eq, ge, le, lt, maximum, minimum, mul, select, sub
-from ..primitives.reduce import reduce_max_p
-from ..primitives.shape import broadcast_axis, broadcast_in_dim, move_axis, reshape
 from .indexing import dynamic_index_in_dim, index_take
 
 __all__ = ["all_gather", "all_to_all", "axis_index", "axis_size", "pbroadcast", "pcast", "pmax", "pmean", "pmin", "ppermute",
@@ -117,7 +118,7 @@ def _reduction(what, primitive, x, axis_name, axis_index_groups):
         if manual and checked and primitive is psum_p:
             return psum_invariant_p.bind(v, axes=manual)
         return primitive.bind(v, axes=manual, groups=groups) if manual else v
-    return tree.tree_map(one, x)
+    return pytree.tree_map(one, x)
 
 
 def _number(v):
@@ -141,7 +142,7 @@ def psum(x, axis_name, *, axis_index_groups=None):
         if dtypes.is_bool(aval_of(v).dtype):
             v = convert(v, np.dtype(np.int32))
         return _reduction("psum", psum_p, v, axis_name, axis_index_groups)
-    return tree.tree_map(one, x)
+    return pytree.tree_map(one, x)
 
 
 def pmean(x, axis_name, *, axis_index_groups=None):
@@ -161,7 +162,7 @@ def pmean(x, axis_name, *, axis_index_groups=None):
         if not dtypes.is_inexact(dtype):
             total = convert(total, dtypes.canonicalize(np.dtype(np.float64)))
         return div(total, count)
-    return tree.tree_map(one, x)
+    return pytree.tree_map(one, x)
 
 
 def pmax(x, axis_name, *, axis_index_groups=None):
@@ -208,7 +209,7 @@ def all_gather(x, axis_name, *, axis_index_groups=None, axis=0, tiled=False, to=
     if to not in ("varying", "invarying"):
         raise ValueError(f'all_gather: to must be "varying" or "invarying", got {to!r}')
     if to == "invarying" and "checked" in kinds:      # a sum of which each device knows one part: type and derivative follow
-        return tree.tree_map(lambda v: _gathered_by_sum(v, axis_name, axis, tiled), x)
+        return pytree.tree_map(lambda v: _gathered_by_sum(v, axis_name, axis, tiled), x)
 
     def one(v):
         dim = canonical_axis(axis, len(shape_of(v)) + (not tiled))
@@ -218,7 +219,7 @@ def all_gather(x, axis_name, *, axis_index_groups=None, axis=0, tiled=False, to=
                 v = all_gather_p.bind(v, axes=(name,), size=n, dim=dim, groups=None)
             return v
         return all_gather_p.bind(v, axes=names, size=size, dim=dim, groups=groups)
-    return tree.tree_map(one, x)
+    return pytree.tree_map(one, x)
 
 
 def _gathered_by_sum(x, axis_name, axis, tiled):
@@ -261,7 +262,7 @@ def psum_scatter(x, axis_name, *, scatter_dimension=0, axis_index_groups=None, t
         else:
             v = reduce_scatter_p.bind(v, axes=names, size=size, dim=dim, groups=groups)
         return v if tiled else reshape(v, (*shape[:dim], *shape[dim + 1:]))
-    return tree.tree_map(one, x)
+    return pytree.tree_map(one, x)
 
 
 def all_to_all(x, axis_name, split_axis, concat_axis, *, axis_index_groups=None, tiled=False):
@@ -302,7 +303,7 @@ def all_to_all(x, axis_name, split_axis, concat_axis, *, axis_index_groups=None,
         v = move_axis(exchanged(move_axis(v, split, 0)), 0, concat)
         shape = shape_of(v)
         return reshape(v, (*shape[:concat], shape[concat] * shape[concat + 1], *shape[concat + 2:]))
-    return tree.tree_map(one, x)
+    return pytree.tree_map(one, x)
 
 
 def ragged_all_to_all(operand, output, input_offsets, send_sizes, output_offsets, recv_sizes, *, axis_name,
@@ -383,8 +384,8 @@ def ppermute(x, axis_name, perm):
             raise ValueError(f"ppermute: a {what} in perm {perm} is not a position along {axis_name!r}: 0 to {size - 1}; "
                              f"a ring is [(i, (i + 1) % {size}) for i in range({size})]")
     if _one_by_one(names, kinds):
-        return tree.tree_map(lambda v: _picked(v, axis_name, size, perm), x)
-    return tree.tree_map(lambda v: ppermute_p.bind(_varying(v, names, kinds), axes=names, perm=perm), x)
+        return pytree.tree_map(lambda v: _picked(v, axis_name, size, perm), x)
+    return pytree.tree_map(lambda v: ppermute_p.bind(_varying(v, names, kinds), axes=names, perm=perm), x)
 
 
 def _picked(x, axis_name, size, perm):
@@ -420,7 +421,7 @@ def pbroadcast(x, axis_name, source):
     if not 0 <= source < size:
         raise ValueError(f"pbroadcast: source {source} is not a position along {axis_name!r}: 0 to {size - 1}")
     mine = eq(axis_index(axis_name), np.int32(source))
-    return tree.tree_map(lambda v: _sum_where(mine, v, axis_name), x)
+    return pytree.tree_map(lambda v: _sum_where(mine, v, axis_name), x)
 
 
 def pswapaxes(x, axis_name, axis, *, axis_index_groups=None):
@@ -447,7 +448,7 @@ def pcast(x, axis_name, *, to):
     if to != "varying":
         raise ValueError(f'pcast: to must be "varying", got {to!r}')
     names, _, kinds = _axes(axis_name)
-    for v in tree.tree_leaves(x) if "checked" in kinds else ():
+    for v in pytree.tree_leaves(x) if "checked" in kinds else ():
         if not aval_of(v).vma.isdisjoint(names):
             raise ValueError(f"pcast: a value of type {aval_of(v)} is already varying over {sorted(aval_of(v).vma)}; name "
                              "axes over which it does not vary")
@@ -463,5 +464,5 @@ def pvary(x, axis_name):
     1.0
     """
     names, _, kinds = _axes(axis_name)
-    return tree.tree_map(lambda v: _varying(v, names, kinds), x)
+    return pytree.tree_map(lambda v: _varying(v, names, kinds), x)
 

@@ -1,20 +1,20 @@
 """Reductions, running reductions, sorting and windows: the public functions over those primitives."""
 import operator
 
-from ..api.laid import laid
-from ..core import dtypes, tree
+from ..core import dtypes
 from ..core.avals import ShapedArray, aval_of
-from ..core.dimension import as_size
-from ..core.kept import kept
+from ..core.caches import kept
 from ..core.programs import embed_constants
+from ..core.pytrees import pytree
+from ..core.symbolic.dimension import as_size
 from ..core.trace import Tracer, trace_to_jaxpr
-from ..primitives import reduce as _reduce
-from ..primitives import sort as _sort
-from ..primitives import window
-from ..primitives.common import canonical_axes, canonical_axis, np, shape_of
-from ..primitives.cumulative import cumlogsumexp_p, cummax_p, cummin_p, cumprod_p, cumsum_p
-from ..primitives.elementwise import convert, max_p, min_p
-from ..primitives.reduce import (
+from ..placement.out_sharding import laid
+from ..primitives.arrays import reduce as _reduce
+from ..primitives.arrays import sort as _sort
+from ..primitives.arrays import window
+from ..primitives.arrays.cumulative import cumlogsumexp_p, cummax_p, cummin_p, cumprod_p, cumsum_p
+from ..primitives.arrays.elementwise import convert, max_p, min_p
+from ..primitives.arrays.reduce import (
     argmax_p,
     argmin_p,
     reduce_and_p,
@@ -25,9 +25,9 @@ from ..primitives.reduce import (
     reduce_prod_p,
     reduce_xor_p,
 )
-from ..primitives.shape import broadcast_in_dim, move_axis, reduce_sum_p
-from ..primitives.sort import approx_top_k_p, sort_p, top_k_p
-from ..primitives.window import (
+from ..primitives.arrays.shape import broadcast_in_dim, move_axis, reduce_sum_p
+from ..primitives.arrays.sort import approx_top_k_p, sort_p, top_k_p
+from ..primitives.arrays.window import (
     reduce_window_max_p,
     reduce_window_min_p,
     reduce_window_p,
@@ -35,6 +35,7 @@ from ..primitives.window import (
     select_and_gather_add_p,
     select_and_scatter_add_p,
 )
+from ..primitives.common import canonical_axes, canonical_axis, np, shape_of
 from .contraction import padtype_to_pads
 
 __all__ = ["approx_max_k", "approx_min_k", "approx_top_k_p",
@@ -94,8 +95,8 @@ def _traced(computation, structure, element_dtypes, name):
     n = len(element_dtypes)
 
     def flat(*scalars):
-        halves = [tree.tree_unflatten(structure, s) for s in (scalars[:n], scalars[n:])]
-        leaves, out_structure = tree.tree_flatten(computation(*halves))
+        halves = [pytree.tree_unflatten(structure, s) for s in (scalars[:n], scalars[n:])]
+        leaves, out_structure = pytree.tree_flatten(computation(*halves))
         if out_structure != structure:
             raise TypeError(f"{name}: the computation must return the structure of the operands, {structure}, it "
                             f"returned {out_structure}")
@@ -121,8 +122,8 @@ def _prepare(name, operands, init_values, computation):
     if not callable(computation):
         what = computation.aval.str_short() if hasattr(computation, "aval") else repr(computation)[:60]
         raise TypeError(f"{name}: computation must be a function of two values, such as lax.add or lax.max, got {what}")
-    xs, structure = tree.tree_flatten(operands)
-    inits, init_structure = tree.tree_flatten(init_values)
+    xs, structure = pytree.tree_flatten(operands)
+    inits, init_structure = pytree.tree_flatten(init_values)
     if structure != init_structure:
         raise ValueError(f"{name}: operands must have the same tree structure as the initial values: {structure} vs. "
                          f"{init_structure}")
@@ -172,7 +173,7 @@ def reduce(operands, init_values, computation, dimensions, out_sharding=None):
         if not _is_identity(inits[0], identity(out.dtype)):
             out = combine.bind(broadcast_in_dim(inits[0], shape_of(out), ()), out)
         outs = [out]
-    return tree.tree_unflatten(structure, [laid(out, out_sharding, "lax.reduce") for out in outs])
+    return pytree.tree_unflatten(structure, [laid(out, out_sharding, "lax.reduce") for out in outs])
 
 
 # --- windows ----------------------------------------------------------------------------------------------------
@@ -222,8 +223,8 @@ def reduce_window(operand, init_value, computation, window_dimensions, window_st
         if neutral or combine in (max_p, min_p):     # counting the initial value once or often is the same
             out = primitive.bind(xs[0], **params)
             out = out if neutral else combine.bind(broadcast_in_dim(inits[0], shape_of(out), ()), out)
-            return tree.tree_unflatten(structure, [out])
-    return tree.tree_unflatten(structure, reduce_window_p.bind(*xs, *inits, jaxpr=jaxpr, **params))
+            return pytree.tree_unflatten(structure, [out])
+    return pytree.tree_unflatten(structure, reduce_window_p.bind(*xs, *inits, jaxpr=jaxpr, **params))
 
 
 # --- running reductions -----------------------------------------------------------------------------------------

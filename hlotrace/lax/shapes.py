@@ -1,18 +1,19 @@
-"""Making arrays and changing their shapes: the public functions over `primitives/shape.py`."""
+"""Making arrays and changing their shapes: the public functions over `primitives/arrays/shape.py`."""
 import functools
 import itertools
 import operator
 
-from ..api.laid import laid, made
-from ..core import dtypes, errors, tree
+from ..core import dtypes, errors
 from ..core.avals import aval_of, is_arraylike
-from ..core.dimension import as_size
-from ..primitives import shape as _shape
+from ..core.pytrees import pytree
+from ..core.symbolic.dimension import as_size
+from ..placement.out_sharding import laid, made
+from ..primitives.arrays import shape as _shape
+from ..primitives.arrays.elementwise import convert, convert_element_type_p
+from ..primitives.arrays.random import random_wrap_p
+from ..primitives.arrays.shape import broadcast_in_dim_p, reshape_p, squeeze_p, transpose_p
+from ..primitives.arrays.slicing import concatenate_p, iota_p, optimization_barrier_p, pad_p, rev_p, slice_p
 from ..primitives.common import canonical_axes, canonical_axis, canonical_shape, is_constant, np, prod, scalar, static_int
-from ..primitives.elementwise import convert, convert_element_type_p
-from ..primitives.random import random_wrap_p
-from ..primitives.shape import broadcast_in_dim_p, reshape_p, squeeze_p, transpose_p
-from ..primitives.slicing import concatenate_p, iota_p, optimization_barrier_p, pad_p, rev_p, slice_p
 
 __all__ = ["broadcast", "broadcast_in_dim", "broadcast_in_dim_p", "broadcast_like", "broadcast_shapes",
            "broadcast_to_rank", "broadcasted_iota", "collapse", "concatenate", "concatenate_p", "empty", "expand_dims",
@@ -360,7 +361,7 @@ def optimization_barrier(operand, /):
     >>> lax.optimization_barrier((jnp.ones(2), 1))
     (Array([1., 1.], dtype=float32), Array(1, dtype=int32, weak_type=True))
     """
-    leaves, structure = tree.tree_flatten(operand)
+    leaves, structure = pytree.tree_flatten(operand)
     for leaf in leaves:
         _shape_of("optimization_barrier", leaf)
     return structure.unflatten(optimization_barrier_p.bind(*leaves)) if leaves else operand

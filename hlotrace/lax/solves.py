@@ -2,15 +2,16 @@
 from ..api.autodiff import linearize
 from ..api.flat import FlatFunction
 from ..api.signatures import name_of
-from ..core import dtypes, errors, programs, tree
+from ..core import dtypes, errors, programs
 from ..core.avals import aval_of
 from ..core.jaxpr import eval_jaxpr
-from ..core.linear import nonzero, present, spread
-from ..primitives.calls import custom_jvp_call_p
-from ..primitives.elementwise import neg_p
-from ..primitives.linear_solve import linear_solve_p
-from ..primitives.shape import instantiate
-from .control_words import shown
+from ..core.pytrees import pytree
+from ..core.symbolic_zeros import nonzero, present, spread
+from ..primitives.arrays.elementwise import neg_p
+from ..primitives.arrays.shape import instantiate
+from ..primitives.programs.calls import custom_jvp_call_p
+from ..primitives.programs.linear_solve import linear_solve_p
+from .control_flow_errors import shown
 
 __all__ = ["custom_root", "custom_linear_solve", "linear_solve_p"]
 
@@ -20,21 +21,21 @@ class _Unknown:
 
     def __init__(self, what, name, value):
         self.what, self.name, self.value = what, name, value
-        self.leaves, self.tree = tree.tree_flatten(value)
-        self.avals = FlatFunction(lambda x: x, *tree.tree_flatten(((value,), {})), what).avals()
+        self.leaves, self.tree = pytree.tree_flatten(value)
+        self.avals = FlatFunction(lambda x: x, *pytree.tree_flatten(((value,), {})), what).avals()
 
     def trace(self, fun, role, owner, kind=None, has_aux=False):
         """`fun` traced for such a value; the result, but for what is auxiliary, must be such a value too."""
         for given, name in ((fun, role), (owner, role)):
             if not callable(given):
                 raise TypeError(f"{self.what}: {name} must be a function, got {shown(given)}")
-        flat = FlatFunction(fun, *tree.tree_flatten(((self.value,), {})), self.what)
+        flat = FlatFunction(fun, *pytree.tree_flatten(((self.value,), {})), self.what)
         traced = flat.kept(owner, (role, kind), self.avals)
         found = traced.out_tree
         if has_aux:
             if not found.node_data() or found.node_data()[0] not in (tuple, list) or len(found.children()) != 2:
                 raise TypeError(f"{self.what}: {role} {name_of(owner)} must return a pair (solution, aux) because has_aux "
-                                f"is True, but it returned {tree.described(found)}")
+                                f"is True, but it returned {pytree.described(found)}")
             found = found.children()[0]
         self.check(f"{role} {name_of(owner)}", found, traced.closed.out_avals)
         return traced
@@ -42,9 +43,9 @@ class _Unknown:
     def check(self, who, found, avals):
         """ShapeError unless a result has the structure and the shapes of the unknown."""
         if found != self.tree:
-            raise errors.ShapeError(tree.structure_mismatch(f"{self.what}: {who} must return the structure of {self.name}",
+            raise errors.ShapeError(pytree.structure_mismatch(f"{self.what}: {who} must return the structure of {self.name}",
                                                             self.tree, found, (self.name, "the result")))
-        for path, want, got in zip(tree.leaf_paths(self.tree), self.avals, avals):
+        for path, want, got in zip(pytree.leaf_paths(self.tree), self.avals, avals):
             if (want.shape, want.dtype) != (got.shape, got.dtype):
                 raise errors.ShapeError(f"{self.what}: {who} must return what has the shapes and dtypes of {self.name}: "
                                         f"{self.name}{path} is {want.str_short()}, the result{path} {got.str_short()}")
@@ -79,7 +80,7 @@ def custom_linear_solve(matvec, b, solve, transpose_solve=None, symmetric=False,
         vecmat, consts[1] = _transposed(product.closed, len(product.consts)), product.consts
 
         def apply(x):
-            return unknown.tree.unflatten(eval_jaxpr(vecmat, (), *product.consts, *tree.tree_leaves(x)))
+            return unknown.tree.unflatten(eval_jaxpr(vecmat, (), *product.consts, *pytree.tree_leaves(x)))
         transposed = unknown.trace(lambda b: transpose_solve(apply, b), "transpose_solve", transpose_solve, product, has_aux)
     if transposed is not None:
         consts[3] = transposed.consts
@@ -122,7 +123,7 @@ def custom_root(f, initial_guess, solve, tangent_solve, has_aux=False):
     0.25
     """
     unknown = _Unknown("lax.custom_root", "initial_guess", initial_guess)
-    for path, aval in zip(tree.leaf_paths(unknown.tree), unknown.avals):
+    for path, aval in zip(pytree.leaf_paths(unknown.tree), unknown.avals):
         if not dtypes.is_inexact(aval.dtype):
             raise TypeError(f"lax.custom_root: initial_guess{path} must be floating or complex, as a root is, got "
                             f"{aval.str_short()}: convert it with .astype(float), or write 1.0 for 1")
@@ -145,9 +146,9 @@ def custom_root(f, initial_guess, solve, tangent_solve, has_aux=False):
         rhs = [neg_p.bind(instantiate(m, a)) for m, a in zip(moved, unknown.avals)]
 
         def at(x):
-            return unknown.tree.unflatten(eval_jaxpr(function.closed, (), *consts, *tree.tree_leaves(x)))
+            return unknown.tree.unflatten(eval_jaxpr(function.closed, (), *consts, *pytree.tree_leaves(x)))
         _, linear = linearize(at, unknown.tree.unflatten(outs[:n]))
-        dx, found = tree.tree_flatten(tangent_solve(linear, unknown.tree.unflatten(rhs)))
+        dx, found = pytree.tree_flatten(tangent_solve(linear, unknown.tree.unflatten(rhs)))
         unknown.check(f"tangent_solve {name_of(tangent_solve)}", found, [aval_of(x) for x in dx])
         return outs, [*dx, *[None] * (len(outs) - n)]
     outs = custom_jvp_call_p.bind(*function.consts, *solving.consts, *unknown.leaves, fun=run, rule=rule, name="custom_root")

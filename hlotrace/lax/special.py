@@ -1,5 +1,5 @@
 """Incomplete gamma and beta functions: operands of one floating-point dtype and one shape, as in `elementwise`."""
-from ..primitives.incomplete import (
+from ..primitives.arrays.incomplete import (
     igamma_grad_a_p,
     igamma_p,
     igammac_p,

@@ -7,19 +7,19 @@ import re
 
 import numpy as np
 
-from ..core import source as provenance
+from ..core import source_info as provenance
 from ..core.avals import ShapedArray, physical
 from ..core.config import config, uncollected
 from ..core.dtypes import float0, is_extended
 from ..core.effects import ORDER, is_ordered
 from ..core.jaxpr import Literal
-from ..core.linear import Axis
 from ..core.platforms import platform_named, rule_for
 from ..core.primitive import missing
 from ..core.programs import embed_constants
+from ..core.symbolic_zeros import Axis
 from ..core.trace import EVAL, entering, trace_to_jaxpr
-from ..primitives.shape import transpose
-from ..transforms.thread import in_order
+from ..primitives.arrays.shape import transpose
+from ..transforms.discharge import in_order
 from . import custom_calls
 from .constants import dense
 from .donation import attributes
@@ -413,7 +413,7 @@ class Lowered:
     is the program as it was written, with calls of the `blocks` that outlining found; `donated` are the positions of
     inputs whose buffers it may reuse; `partition` says how it lies over devices, None for a program of one device;
     `targets` are the kernels that it calls by name, each once.  `failures` are the Failures that its last results tell
-    of (`primitives/checks.py`), None where those are results like the others; `lines`: do equations know where in the
+    of (`primitives/programs/checks.py`), None where those are results like the others; `lines`: do equations know where in the
     user's program they stand (else they stand for all calls of an operation)?
     """
     __slots__ = ("text", "callbacks", "inspections", "jaxpr", "blocks", "donated", "ordered", "effects", "platform",

@@ -15,7 +15,7 @@ import numpy as np
 
 from ..core.jaxpr import Eqn, Jaxpr, Literal, Var, sub_jaxprs
 from ..core.programs import cached, constant_key
-from ..primitives.calls import jit_p
+from ..primitives.programs.calls import jit_p
 
 SMALLEST_PROGRAM = 300      # equations; below, compiling is quick anyway
 SMALLEST_BLOCK = 24         # equations; shorter ones are joined where they follow each other

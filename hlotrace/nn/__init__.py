@@ -1,5 +1,5 @@
 """Activation functions, softmax and its kin, attention, and initializers (`nn.initializers`)."""
-from ..core.public import offer as _offer
+from ..core.surface.public import offer as _offer
 from . import initializers
 from .attention import dot_product_attention
 from .functions import *

@@ -3,7 +3,7 @@ from .. import numpy as jnp
 from ..api.composite import composite
 from ..core import dtypes
 from ..core.avals import aval_of
-from ..core.dimension import is_constant_shape
+from ..core.symbolic.dimension import is_constant_shape
 from ..numpy.util import check_arraylike
 from ..primitives.common import np
 from .functions import logsumexp, softmax

@@ -2,12 +2,12 @@
 from .. import lax
 from .. import numpy as jnp
 from ..api.composite import composite
-from ..api.custom import custom_jvp
-from ..api.laid import laid
+from ..api.custom_derivatives import custom_jvp
 from ..core import dtypes
 from ..core.avals import aval_of
 from ..core.config import config
 from ..numpy.util import check_arraylike, promote_args_inexact, promote_dtypes_inexact
+from ..placement.out_sharding import laid
 from ..primitives.common import canonical_axes, canonical_axis, np, static_int
 
 

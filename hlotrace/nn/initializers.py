@@ -4,11 +4,11 @@ from typing import Any, Protocol
 
 from .. import lax, random
 from .. import numpy as jnp
-from ..api.laid import laid
 from ..core import dtypes
-from ..core.boundary import folded
 from ..core.errors import not_one_of
-from ..core.public import offer
+from ..core.surface.boundary import folded
+from ..core.surface.public import offer
+from ..placement.out_sharding import laid
 from ..primitives.common import canonical_axes, np
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from .. import lax
 from .. import numpy as jnp
-from ..api.custom import custom_vjp
+from ..api.custom_derivatives import custom_vjp
 from ..core.errors import not_one_of
 from ..primitives.common import prod
 

@@ -8,15 +8,15 @@ from ..core.avals import aval_of
 from ..lax import shapes as lax
 from ..lax.reductions import sort_key_val
 from ..primitives.common import canonical_axes, canonical_axis, np
-from .arithmetic import clip, remainder
-from .conditions import where
-from .creation import asarray
-from .indexing import get
-from .reductions import cumsum
-from .shaping import broadcast_to, concatenate, moveaxis, ravel
-from .sorting import searchsorted
-from .ufuncs import abs as abs_
-from .ufuncs import not_equal
+from .arrays.creation import asarray
+from .arrays.shaping import broadcast_to, concatenate, moveaxis, ravel
+from .elementwise.arithmetic import clip, remainder
+from .elementwise.ufuncs import abs as abs_
+from .elementwise.ufuncs import not_equal
+from .indexing.conditions import where
+from .indexing.indexing import get
+from .reductions.reductions import cumsum
+from .reductions.sorting import searchsorted
 from .util import cast, check_arraylike, promote_dtypes, promote_dtypes_inexact
 from .util import ndim as ndim_of
 from .util import shape as shape_of

@@ -1,23 +1,23 @@
 """NumPy's products: matmul and its kin, einsum, tensordot, kron, cross, trace, convolve.
 
-Each names the axes of its operands by letters and leaves the rest to `primitives.contract.contract`.
+Each names the axes of its operands by letters and leaves the rest to `primitives.arrays.contract.contract`.
 """
 import functools
 import operator
 import string
 
 from ..api.composite import composite
-from ..api.laid import laid
 from ..core import dtypes, errors
 from ..core.avals import aval_of
+from ..placement.out_sharding import laid
+from ..primitives.arrays.contract import contract, natural_labels, reduce_axes
+from ..primitives.arrays.conv import ConvDimensionNumbers, conv_general_dilated_p
+from ..primitives.arrays.elementwise import conj_p, convert, mul, sub
+from ..primitives.arrays.precision import canonical_precision
+from ..primitives.arrays.reduce import reduce_or_p
+from ..primitives.arrays.shape import move_axis, reduce_sum, reshape, squeeze_p, transpose
+from ..primitives.arrays.slicing import concatenate_p, pad_p, rev_p, slice_p
 from ..primitives.common import canonical_axes, canonical_axis, np, prod, scalar
-from ..primitives.contract import contract, natural_labels, reduce_axes
-from ..primitives.conv import ConvDimensionNumbers, conv_general_dilated_p
-from ..primitives.elementwise import conj_p, convert, mul, sub
-from ..primitives.precision import canonical_precision
-from ..primitives.reduce import reduce_or_p
-from ..primitives.shape import move_axis, reduce_sum, reshape, squeeze_p, transpose
-from ..primitives.slicing import concatenate_p, pad_p, rev_p, slice_p
 from .util import (
     broadcast_shapes,
     broadcast_to_shape,

@@ -1,18 +1,18 @@
 """NumPy's Fourier transforms: of one axis, two or any, of real, complex and Hermitian arrays."""
 from ..api.composite import composite
 from ..core import dtypes
-from ..core.dimension import max_dim
 from ..core.errors import not_one_of
-from ..core.public import offer as _offer
+from ..core.surface.public import offer as _offer
+from ..core.symbolic.dimension import max_dim
 from ..lax import fourier
 from ..lax.fourier import FftType
+from ..primitives.arrays.elementwise import div, mul
+from ..primitives.arrays.shape import transpose
+from ..primitives.arrays.slicing import pad_p
 from ..primitives.common import canonical_axes, prod, scalar, static_int
-from ..primitives.elementwise import div, mul
-from ..primitives.shape import transpose
-from ..primitives.slicing import pad_p
-from .creation import arange
-from .shaping import roll
-from .ufuncs import conjugate
+from .arrays.creation import arange
+from .arrays.shaping import roll
+from .elementwise.ufuncs import conjugate
 from .util import check_arraylike, dtype_of, ndim, shape
 
 __all__ = ["fft", "fft2", "fftfreq", "fftn", "fftshift", "hfft", "ifft", "ifft2", "ifftn", "ifftshift", "ihfft", "irfft",

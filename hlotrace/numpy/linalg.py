@@ -3,31 +3,31 @@ import functools
 from typing import NamedTuple
 
 from ..api.composite import composite
-from ..api.custom import custom_jvp
+from ..api.custom_derivatives import custom_jvp
 from ..core import dtypes
 from ..core.array import Array
 from ..core.errors import ShapeError, not_one_of
-from ..core.public import offer as _offer
+from ..core.surface.public import offer as _offer
 from ..lax import linalg as lax
 from ..lax.control_flow import cond as branch
 from ..lax.elementwise import stop_gradient
 from ..lax.solves import custom_linear_solve
 from ..primitives.common import canonical_axes, np, prod, static_int
-from ..primitives.factorizations import geqrf_p
-from .conditions import where
+from ..primitives.linalg.factorizations import geqrf_p
+from .arrays.creation import arange, asarray, diag, eye, ones, zeros, zeros_like
+from .arrays.creation import diagonal as _diagonal
+from .arrays.shaping import expand_dims, flip, matrix_transpose, moveaxis, reshape
 from .contraction import cross as _cross
 from .contraction import einsum, matmul, tensordot, vecdot
 from .contraction import outer as _outer
 from .contraction import trace as _trace
-from .creation import arange, asarray, diag, eye, ones, zeros, zeros_like
-from .creation import diagonal as _diagonal
+from .elementwise.ufuncs import abs, conj, isnan, log, real, sign, sqrt
+from .indexing.conditions import where
+from .indexing.selection import take_along_axis
 from .mapping import vectorize
-from .reductions import amax, amin, any, sum
-from .reductions import prod as _prod
-from .selection import take_along_axis
-from .shaping import expand_dims, flip, matrix_transpose, moveaxis, reshape
-from .sorting import argsort
-from .ufuncs import abs, conj, isnan, log, real, sign, sqrt
+from .reductions.reductions import amax, amin, any, sum
+from .reductions.reductions import prod as _prod
+from .reductions.sorting import argsort
 from .util import check_arraylike, promote_dtypes_inexact
 
 __all__ = ["cholesky", "cond", "cross", "det", "diagonal", "eig", "eigh", "eigvals", "eigvalsh", "inv", "lstsq", "matmul",

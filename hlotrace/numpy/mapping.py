@@ -3,11 +3,11 @@ import re
 
 from ..api.signatures import wraps
 from ..api.vmap import vmap
-from ..core.boundary import folded
+from ..core.surface.boundary import folded
+from ..primitives.arrays.shape import reshape
 from ..primitives.common import canonical_axis
-from ..primitives.shape import reshape
-from .creation import asarray
-from .shaping import expand_dims
+from .arrays.creation import asarray
+from .arrays.shaping import expand_dims
 from .util import broadcast_shapes, check_arraylike, ndim, shape
 
 __all__ = ["apply_along_axis", "apply_over_axes", "vectorize"]

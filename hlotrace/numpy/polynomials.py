@@ -7,15 +7,15 @@ from ..core.errors import concrete_needed
 from ..core.trace import is_concrete
 from ..lax.control_flow import scan
 from ..primitives.common import np, static_int
-from .conditions import where
+from .arrays.creation import arange, asarray, eye, ones, vander, zeros
+from .arrays.shaping import append, atleast_1d, broadcast_to, concatenate, roll
 from .contraction import convolve, outer
-from .creation import arange, asarray, eye, ones, vander, zeros
+from .elementwise.ufuncs import abs, conj, real, sqrt
+from .indexing.conditions import where
+from .indexing.selection import trim_zeros
 from .linalg import adjoint, eigvals, inv, lstsq
-from .reductions import cumprod, sum
-from .selection import trim_zeros
-from .shaping import append, atleast_1d, broadcast_to, concatenate, roll
-from .sorting import argsort
-from .ufuncs import abs, conj, real, sqrt
+from .reductions.reductions import cumprod, sum
+from .reductions.sorting import argsort
 from .util import broadcast_shapes, check_arraylike, promote_dtypes, promote_dtypes_inexact
 
 __all__ = ["poly", "polyadd", "polyder", "polydiv", "polyfit", "polyint", "polymul", "polysub", "polyval", "roots"]

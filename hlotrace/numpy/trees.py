@@ -2,13 +2,14 @@
 from functools import lru_cache
 from itertools import accumulate
 
-from ..core import dtypes, tree
+from ..core import dtypes
 from ..core.avals import aval_of, is_arraylike
-from ..core.boundary import folded
 from ..core.errors import ShapeError
-from ..primitives.elementwise import convert
-from .creation import asarray, zeros
-from .shaping import concatenate, ravel, split
+from ..core.pytrees import pytree as tree
+from ..core.surface.boundary import folded
+from ..primitives.arrays.elementwise import convert
+from .arrays.creation import asarray, zeros
+from .arrays.shaping import concatenate, ravel, split
 from .util import result_type
 
 __all__ = ["ravel_pytree"]

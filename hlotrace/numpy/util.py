@@ -1,16 +1,16 @@
 """Promotion and broadcasting of the arguments of NumPy-level functions."""
 import warnings
 
-from ..core import dtypes, source
+from ..core import dtypes, source_info
 from ..core.array import Array
 from ..core.avals import aval_of, is_arraylike
-from ..core.boundary import HoldsArray
 from ..core.config import config, state
-from ..core.dimension import Dimension
+from ..core.surface.boundary import HoldsArray
+from ..core.symbolic.dimension import Dimension
 from ..lax.shapes import broadcast_shapes
+from ..primitives.arrays.elementwise import convert_element_type_p
+from ..primitives.arrays.shape import broadcast_in_dim
 from ..primitives.common import is_constant, np, scalar
-from ..primitives.elementwise import convert_element_type_p
-from ..primitives.shape import broadcast_in_dim
 
 SCALARS = (bool, int, float, complex)
 
@@ -142,7 +142,7 @@ def _rank_promotion(shapes):
                    f"jax_numpy_rank_promotion={config.jax_numpy_rank_promotion!r}: reshape them to equal ranks")
         if config.jax_numpy_rank_promotion == "raise":
             raise ValueError(message)
-        warnings.warn(message, stacklevel=source.user_stacklevel())
+        warnings.warn(message, stacklevel=source_info.user_stacklevel())
 
 
 def promote_args(name, *args):

@@ -4,52 +4,52 @@ Rules use what stands in the same file or in files above it here (a test reads t
 other's transpose share a file, or the upper one's rules are written with the lower one:
 
     common          what the families share: dtypes and shapes of operands, error words
-    shape           axes made, merged, put in order and summed away; batching by axis maps
-    elementwise     one row for each function of elements
-    fits            numbers of approximations, what evaluates them
-    special         erf, the gamma family, Bessel functions
-    slicing         rev, slice, pad, concatenate; iota, copy
-    fft             Fourier transforms
-    reduce          product, extremes, argmax; reductions by programs
-    precision       how exactly a contraction multiplies
-    contract        dot_general
-    conv            conv_general_dilated
-    window          reductions over windows, and the derivatives of pooling
-    cumulative      running sums, products and extremes
-    index           what positions mean: modes, dimension numbers, checks
-    gather          gather and the scatters
-    dynamic         dynamic_slice, dynamic_update_slice
-    sort            sort, top_k and its approximation
-    generators      random bits as XLA makes them
-    random          PRNG keys and their bits
-    collectives     what devices along named axes do together
-    checks          what fails for some values, and the states that tell
-    calls           jit, custom rules
-    linear_call     linear functions with a transpose of the user's
-    divergence      branches and loops where devices go different ways: collectives must not stand there
-    control         cond, while
-    incomplete      incomplete gamma and beta functions, by loops
-    refs            accesses to a Ref
-    remat           checkpoint, names for its policies
-    linear_solve    systems that the user solves
-    composites      operations that a compiler may know by name
-    scan            scan
-    bounded_while   while loops that reverse mode knows
-    exported        calls of programs from elsewhere; one program for several platforms
-    matrices        what linear algebra shares: batches of matrices, checks, triangles, kernels
-    expansions      linear algebra as loops, for platforms without a kernel
-    triangular      triangular_solve; cholesky and its update; symmetric_product
-    factorizations  lu, qr with its reflectors
-    condensed       hessenberg, tridiagonal, schur
-    eigen           eigh, eig
-    polar           the polar decomposition, and svd by it
-    singular        svd
-    tridiagonal     tridiagonal_solve
-    custom_batching  functions whose batching the user says
-    shard_map       the program of one device
-    sharding        constraints and their inspection
-    callbacks       calls of Python
-    ffi             calls of kernels by name
-    tagged          calls of programs under attributes
-    partitioned     programs of which the user says what each device does; values that lie alike
+    arrays/shape                    axes made, merged, put in order and summed away; batching by axis maps
+    arrays/elementwise              one row for each function of elements
+    arrays/rational_fits            numbers of approximations, what evaluates them
+    arrays/special                  erf, the gamma family, Bessel functions
+    arrays/slicing                  rev, slice, pad, concatenate; iota, copy
+    arrays/fft                      Fourier transforms
+    arrays/reduce                   product, extremes, argmax; reductions by programs
+    arrays/precision                how exactly a contraction multiplies
+    arrays/contract                 dot_general
+    arrays/conv                     conv_general_dilated
+    arrays/window                   reductions over windows, and the derivatives of pooling
+    arrays/cumulative               running sums, products and extremes
+    arrays/gather_numbers           what positions mean: modes, dimension numbers, checks
+    arrays/gather                   gather and the scatters
+    arrays/dynamic_slice            dynamic_slice, dynamic_update_slice
+    arrays/sort                     sort, top_k and its approximation
+    arrays/generators               random bits as XLA makes them
+    arrays/random                   PRNG keys and their bits
+    parallel/collectives            what devices along named axes do together
+    programs/checks                 what fails for some values, and the states that tell
+    programs/calls                  jit, custom rules
+    programs/linear_call            linear functions with a transpose of the user's
+    parallel/divergent_collectives  branches and loops where devices go different ways: collectives must not stand there
+    programs/cond_while             cond, while
+    arrays/incomplete               incomplete gamma and beta functions, by loops
+    programs/refs                   accesses to a Ref
+    programs/remat                  checkpoint, names for its policies
+    programs/linear_solve           systems that the user solves
+    programs/composites             operations that a compiler may know by name
+    programs/scan                   scan
+    programs/bounded_while          while loops that reverse mode knows
+    programs/exported               calls of programs from elsewhere; one program for several platforms
+    linalg/shared                   what linear algebra shares: batches of matrices, checks, triangles, kernels
+    linalg/linalg_fallbacks         linear algebra as loops, for platforms without a kernel
+    linalg/triangular               triangular_solve; cholesky and its update; symmetric_product
+    linalg/factorizations           lu, qr with its reflectors
+    linalg/hessenberg_schur         hessenberg, tridiagonal, schur
+    linalg/eigen                    eigh, eig
+    linalg/polar                    the polar decomposition, and svd by it
+    linalg/svd                      svd
+    linalg/tridiagonal              tridiagonal_solve
+    programs/custom_batching        functions whose batching the user says
+    parallel/shard_map              the program of one device
+    parallel/sharding               constraints and their inspection
+    programs/callbacks              calls of Python
+    programs/ffi                    calls of kernels by name
+    programs/frontend_attributes    calls of programs under attributes
+    parallel/custom_partitioning    programs of which the user says what each device does; values that lie alike
 """

@@ -9,9 +9,9 @@ from ..core import dtypes, errors
 from ..core.array import Array
 from ..core.avals import ShapedArray, aval_of
 from ..core.config import config, state
-from ..core.dimension import Dimension, as_size
-from ..core.linear import Linear, is_linear
 from ..core.primitive import Builtin as Primitive
+from ..core.symbolic.dimension import Dimension, as_size
+from ..core.symbolic_zeros import Linear, is_linear
 from ..core.trace import Tracer
 
 prod = math.prod

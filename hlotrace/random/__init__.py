@@ -6,13 +6,13 @@ Streams are those of JAX, of its threefry2x32 and of XLA's generators ("rbg", "u
 from typing import NewType as _NewType
 
 from ..core.array import Array as _Array
-from ..core.public import offer as _offer
+from ..core.surface.public import offer as _offer
 from .continuous import *
-from .counts import *
+from .count_samplers import *
 from .discrete import *
 from .gamma import random_gamma_p
 from .keys import *
-from .laws import *
+from .samplers import *
 
 Key = _NewType("Key", _Array)
 Key.__doc__ = """The type of keys, for annotations.
@@ -23,4 +23,4 @@ Key.__doc__ = """The type of keys, for annotations.
 ()
 """
 
-_offer(globals(), homes={"matrices": "multivariate_normal orthogonal"})
+_offer(globals(), homes={"multivariate_samplers": "multivariate_normal orthogonal"})

@@ -1,12 +1,11 @@
 """Random bits, and the continuous distributions."""
 from ..api.composite import composite
-from ..api.laid import laid
 from ..core import dtypes
 from ..core.config import config
 from ..numpy.util import broadcast_shapes, broadcast_to_shape, cast, check_arraylike
 from ..numpy.util import shape as shape_of
-from ..primitives.common import canonical_shape, np, scalar
-from ..primitives.elementwise import (
+from ..placement.out_sharding import laid
+from ..primitives.arrays.elementwise import (
     abs_p,
     add,
     bitcast_convert_type_p,
@@ -28,10 +27,11 @@ from ..primitives.elementwise import (
     sub,
     tan_p,
 )
-from ..primitives.random import WORDS, random_bits_p, random_split_p
-from ..primitives.shape import squeeze_p
-from ..primitives.slicing import slice_p
-from ..primitives.special import erf_inv_p, erf_p
+from ..primitives.arrays.random import WORDS, random_bits_p, random_split_p
+from ..primitives.arrays.shape import squeeze_p
+from ..primitives.arrays.slicing import slice_p
+from ..primitives.arrays.special import erf_inv_p, erf_p
+from ..primitives.common import canonical_shape, np, scalar
 from .keys import one_key
 
 __all__ = ["bits", "cauchy", "exponential", "gumbel", "laplace", "logistic", "normal", "truncated_normal", "uniform"]

@@ -2,21 +2,21 @@
 import math
 
 from ..api.composite import composite
-from ..api.laid import laid
 from ..core import dtypes
 from ..core.avals import aval_of
-from ..numpy.indexing import get
-from ..numpy.sorting import searchsorted
+from ..numpy.indexing.indexing import get
+from ..numpy.reductions.sorting import searchsorted
 from ..numpy.util import broadcast_to_shape, check_arraylike
 from ..numpy.util import shape as shape_of
+from ..placement.out_sharding import laid
+from ..primitives.arrays.cumulative import cumsum_p
+from ..primitives.arrays.elementwise import add, and_p, clamp_p, convert, gt, le, log, lt, mul, rem_p, select, sub
+from ..primitives.arrays.random import WORDS, random_bits_p
+from ..primitives.arrays.reduce import argmax_p
+from ..primitives.arrays.shape import broadcast_in_dim, move_axis, reshape
+from ..primitives.arrays.slicing import iota_p, slice_p
+from ..primitives.arrays.sort import sort, top_k_p
 from ..primitives.common import canonical_axis, canonical_shape, np, prod, scalar
-from ..primitives.cumulative import cumsum_p
-from ..primitives.elementwise import add, and_p, clamp_p, convert, gt, le, log, lt, mul, rem_p, select, sub
-from ..primitives.random import WORDS, random_bits_p
-from ..primitives.reduce import argmax_p
-from ..primitives.shape import broadcast_in_dim, move_axis, reshape
-from ..primitives.slicing import iota_p, slice_p
-from ..primitives.sort import sort, top_k_p
 from .continuous import _gumbel, _uniform, float_dtype, halves, is_high, result_shape, two_scales
 from .keys import one_key
 

@@ -3,10 +3,10 @@ from .. import lax
 from ..api.vmap import vmap
 from ..core.axes import AxisMap, AxisRule
 from ..numpy.util import shape as shape_of
+from ..primitives.arrays.incomplete import random_gamma_grad_p
+from ..primitives.arrays.random import key_primitive, random_split_p, random_wrap_p
+from ..primitives.arrays.shape import reshape
 from ..primitives.common import kind_of, prod
-from ..primitives.incomplete import random_gamma_grad_p
-from ..primitives.random import key_primitive, random_split_p, random_wrap_p
-from ..primitives.shape import reshape
 from .continuous import _normal, _uniform, exponential_of, halves
 
 

@@ -1,13 +1,12 @@
 """Making keys and deriving keys from keys."""
 import warnings
 
-from ..core import dtypes, errors, source
+from ..core import dtypes, errors, source_info
 from ..core.array import Array
 from ..core.avals import aval_of, is_arraylike
 from ..core.config import config
 from ..numpy.util import cast
-from ..primitives.common import canonical_shape, np
-from ..primitives.random import (
+from ..primitives.arrays.random import (
     GENERATORS,
     U32,
     generator,
@@ -17,8 +16,9 @@ from ..primitives.random import (
     random_unwrap_p,
     random_wrap_p,
 )
-from ..runtime.array import ArrayImpl, as_array
-from ..runtime.transfer import move
+from ..primitives.common import canonical_shape, np
+from ..runtime.array_impl import ArrayImpl, as_array
+from ..runtime.devices.transfer import move
 
 __all__ = ["PRNGKey", "clone", "fold_in", "key", "key_data", "key_dtype", "key_impl", "split", "wrap_key_data"]
 
@@ -70,7 +70,7 @@ def _legacy(level):
             "let both kinds be with hlotrace.config.update('jax_legacy_prng_key', 'allow')")
     if level == "error":
         raise ValueError(text)
-    warnings.warn(text, UserWarning, stacklevel=source.user_stacklevel())
+    warnings.warn(text, UserWarning, stacklevel=source_info.user_stacklevel())
 
 
 def one_key(name, key):

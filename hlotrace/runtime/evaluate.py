@@ -3,14 +3,17 @@ import numpy as np
 
 from ..core import errors
 from ..core.avals import ShapedArray
+from ..core.caches import Kept
 from ..core.config import config, state
 from ..core.jaxpr import Jaxpr, dce, sub_jaxprs
-from ..core.kept import Kept
 from ..core.primitive import fact_of
 from ..core.trace import EVAL, JaxprTrace, Tracer, may_trace, set_evaluator
-from ..primitives.callbacks import callback_p, checked
-from . import binding, callbacks, client, forks, leaving, placement, progress, raising
-from .array import ArrayImpl, as_array, from_numpy, own
+from ..primitives.programs.callbacks import callback_p, checked
+from . import binding, callback_guard
+from .array_impl import ArrayImpl, as_array, from_numpy, own
+from .devices import client, placement
+from .executables import progress, runtime_checks
+from .processes import fork_safety, shutdown
 
 _applications = Kept(4096)    # of primitives, compiled
 _programs = Kept(512)         # compiled; with those that primitives hold, which may be new on each call
@@ -34,7 +37,7 @@ def placed(arrays, asked=None, outs=None, meshes=(), names=None):
         only, = found
         if type(only) is placement.SingleDeviceSharding and only._kind is None:
             return only._device, True
-    from .spmd import partition_of
+    from .executables.spmd import partition_of
     return partition_of(arrays, ins, outs, meshes, names), True
 
 
@@ -121,10 +124,10 @@ def compile_program(jaxpr, where, donated=(), compiler_options=None, lines=True)
         raise ValueError(f"{jaxpr.name} runs over an AbstractMesh, which has no devices: pass it a Mesh, or arguments that "
                          "lie over one")
     if not lowered.partition and config.hlotrace_tiered_compile != "off":
-        from . import tiers
+        from .executables import tiers
         if tiers.wanted(lowered):
             return tiers.TieredExecutable(lowered, device, compiler_options)
-    return raising.compile_lowered(lowered, device, compiler_options)
+    return runtime_checks.compile_lowered(lowered, device, compiler_options)
 
 
 def lower_for(jaxpr, where, *, platform=None, donated=(), **options):
@@ -136,9 +139,9 @@ def lower_for(jaxpr, where, *, platform=None, donated=(), **options):
     if platform is None:
         platform = client.platform_of(device if hasattr(device, "platform") else client.default_device())
     # a program that cannot run twice tells at once which operation gave a NaN
-    adding = raising.float_checks() if state.check_floats and (donated or jaxpr.effects) else ()
+    adding = runtime_checks.float_checks() if state.check_floats and (donated or jaxpr.effects) else ()
     with progress.stage("lowered", jaxpr.name):
-        return raising.lowered_to_tell(jaxpr, adding, platform=platform, donated=donated, **options), device
+        return runtime_checks.lowered_to_tell(jaxpr, adding, platform=platform, donated=donated, **options), device
 
 
 def run_program(jaxpr: Jaxpr, args, donated=(), outs=None):
@@ -171,11 +174,11 @@ def run_callback(*args, function, out_avals, **_):
     except Exception as error:
         if config.hlotrace_callback_errors == "own":
             raise
-        raise callbacks.surfaced(error) from None
+        raise callback_guard.surfaced(error) from None
     return [from_numpy(checked(r, a, i, function), aval=a) for i, (r, a) in enumerate(zip(results, out_avals, strict=True))]
 
 
 set_evaluator(evaluate)
-forks.watch()
-leaving.watch()
+fork_safety.watch()
+shutdown.watch()
 callback_p.evaluate = run_callback

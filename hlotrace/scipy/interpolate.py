@@ -3,16 +3,16 @@ import itertools
 
 from .. import numpy as jnp
 from ..api.composite import composite
-from ..core import tree
-from ..core.boundary import boundaries
 from ..core.errors import ShapeError, not_one_of
-from ..core.public import offer as _offer
+from ..core.pytrees import pytree
+from ..core.surface.boundary import boundaries
+from ..core.surface.public import offer as _offer
 from ..numpy.util import check_arraylike, promote_dtypes_inexact
 
 __all__ = ["RegularGridInterpolator"]
 
 
-@tree.register_pytree_node_class
+@pytree.register_pytree_node_class
 @boundaries(but="tree_flatten tree_unflatten")
 class RegularGridInterpolator:
     """Values on a grid, as a function of places between its points; a pytree of its points, values and fill_value.

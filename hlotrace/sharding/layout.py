@@ -1,8 +1,8 @@
 """Layout: in which order an array's elements lie in the memory of a device.  Format: a layout with a sharding."""
 import re
 
-from ..core.boundary import boundaries
-from .base import Sharding
+from ..core.surface.boundary import boundaries
+from .abstract import Sharding
 
 
 @boundaries

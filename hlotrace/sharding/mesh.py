@@ -6,9 +6,9 @@ import operator
 
 import numpy as np
 
-from ..core.boundary import boundaries
 from ..core.config import config, state
-from .base import is_local
+from ..core.surface.boundary import boundaries
+from .abstract import is_local
 
 
 class AxisType(enum.Enum):

@@ -3,9 +3,9 @@ import math
 
 import numpy as np
 
-from ..core.boundary import boundaries
 from ..core.errors import did_you_mean
-from .base import Sharding, checked_kind
+from ..core.surface.boundary import boundaries
+from .abstract import Sharding, checked_kind
 from .mesh import AbstractMesh, Mesh
 from .spec import PartitionSpec
 

@@ -1,8 +1,8 @@
 """PositionalSharding: devices in an array that has the array's own axes."""
 import numpy as np
 
-from ..core.boundary import boundaries
-from .base import Sharding, checked_kind
+from ..core.surface.boundary import boundaries
+from .abstract import Sharding, checked_kind
 
 
 @boundaries

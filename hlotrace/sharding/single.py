@@ -1,8 +1,8 @@
 """SingleDeviceSharding: the whole array on one device."""
 import numpy as np
 
-from ..core.boundary import boundaries
-from .base import Sharding, checked_kind
+from ..core.surface.boundary import boundaries
+from .abstract import Sharding, checked_kind
 
 
 @boundaries

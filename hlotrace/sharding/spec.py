@@ -2,7 +2,7 @@
 import enum
 from typing import NamedTuple
 
-from ..core.boundary import boundaries
+from ..core.surface.boundary import boundaries
 
 
 class UnreducedKind(enum.Enum):

@@ -4,7 +4,7 @@ import sys
 import time
 
 from ..core.config import config
-from ..runtime import disk_cache
+from ..runtime.executables import disk_cache
 
 
 def _size(count):

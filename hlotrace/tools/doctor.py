@@ -17,7 +17,7 @@ import sys
 import tempfile
 
 from ..core.platforms import platform_named
-from ..runtime import plugins
+from ..runtime.devices import plugins
 
 # package -> (what it must satisfy: the first version, the first that is too new; what to install)
 REQUIRED = {"jaxlib": ((0, 10), (0, 13), "jaxlib>=0.10,<0.13"), "numpy": ((2,), None, "numpy>=2"),

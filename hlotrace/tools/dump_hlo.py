@@ -40,14 +40,15 @@ from absl import flags
 
 import hlotrace
 from hlotrace.api.stages import abstract, struct_of
-from hlotrace.core import dtypes, tree
+from hlotrace.core import dtypes
 from hlotrace.core.errors import did_you_mean
 from hlotrace.core.platforms import PLATFORMS
+from hlotrace.core.pytrees import pytree
 from hlotrace.inspection import shardy
-from hlotrace.inspection.collectives import collectives, table
+from hlotrace.inspection.communication import collectives, table
 from hlotrace.lowering.outline import LEAST_SAVED
-from hlotrace.runtime import plugins
-from hlotrace.runtime.pieces import pieces_of
+from hlotrace.runtime.devices import plugins
+from hlotrace.runtime.executables.blocks import pieces_of
 from hlotrace.sharding import NamedSharding, P, SingleDeviceSharding
 
 SUFFIXES = {"jaxpr": "txt", "outlined": "txt", "stablehlo": "mlir", "sharded": "mlir", "hlo": "txt", "optimized": "txt",
@@ -238,7 +239,7 @@ def placed(args, specs, place):
         return args
     leaves, structure = hlotrace.tree.flatten(args)
     try:
-        flat = tree.flatten_axes("--in_spec", structure, tuple(specs)) if specs else [None] * len(leaves)
+        flat = pytree.flatten_axes("--in_spec", structure, tuple(specs)) if specs else [None] * len(leaves)
     except ValueError as error:
         raise UsageError(str(error)) from error
     return structure.unflatten([lying(x, place.sharding(spec) or place.default) for x, spec in zip(leaves, flat)])

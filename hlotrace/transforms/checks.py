@@ -11,7 +11,12 @@ from ..core.config import state
 from ..core.effects import Check
 from ..core.jaxpr import Jaxpr, Literal, eval_jaxpr, literal_value, sub_jaxprs
 from ..core.trace import EVAL, entering
-from ..primitives.checks import (
+from ..primitives.arrays.elementwise import abs_p, eq, ne, or_p
+from ..primitives.arrays.gather_numbers import last_starts, window_sizes
+from ..primitives.arrays.shape import reshape
+from ..primitives.arrays.slicing import concatenate_p
+from ..primitives.common import aval_of, dtypes, is_constant
+from ..primitives.programs.checks import (
     DivisionByZeroError,
     Failure,
     Failures,
@@ -23,11 +28,6 @@ from ..primitives.checks import (
     outside,
     report_all,
 )
-from ..primitives.common import aval_of, dtypes, is_constant
-from ..primitives.elementwise import abs_p, eq, ne, or_p
-from ..primitives.index import last_starts, window_sizes
-from ..primitives.shape import reshape
-from ..primitives.slicing import concatenate_p
 
 # --- what can go wrong --------------------------------------------------------------------------------------------
 

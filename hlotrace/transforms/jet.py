@@ -16,14 +16,14 @@ import math
 from ..core import dtypes, leaks, programs
 from ..core.config import state
 from ..core.jaxpr import Var, eval_jaxpr
-from ..core.linear import nonzero
 from ..core.primitive import missing
+from ..core.symbolic_zeros import nonzero
 from ..core.trace import Trace, Tracer, aval_of, entering
+from ..primitives.arrays.elementwise import add_p, cos_p, cosh_p, div_p, mul_p, neg_p, sin_p, sinh_p, sub_p
+from ..primitives.arrays.shape import zeros_of
 from ..primitives.common import number
-from ..primitives.control import cond_p, groups, while_p
-from ..primitives.elementwise import add_p, cos_p, cosh_p, div_p, mul_p, neg_p, sin_p, sinh_p, sub_p
-from ..primitives.scan import scan_p
-from ..primitives.shape import zeros_of
+from ..primitives.programs.cond_while import cond_p, groups, while_p
+from ..primitives.programs.scan import scan_p
 
 
 class JetTracer(Tracer):

@@ -6,15 +6,15 @@ depends on tangents from what does not (`linearize.py`).  A tangent that is None
 import numpy as np
 
 from ..core import leaks, programs
-from ..core import source as provenance
+from ..core import source_info as provenance
 from ..core.array import Array
 from ..core.config import state
 from ..core.jaxpr import eval_jaxpr
-from ..core.linear import present, spread
 from ..core.primitive import missing
+from ..core.symbolic_zeros import present, spread
 from ..core.trace import Trace, Tracer, aval_of, entering
-from ..primitives.calls import inlined_p
-from ..primitives.collectives import vary
+from ..primitives.parallel.collectives import vary
+from ..primitives.programs.calls import inlined_p
 
 
 class JVPTracer(Tracer):

@@ -7,7 +7,7 @@ import weakref
 
 import numpy as np
 
-from ..core import source
+from ..core import source_info
 from ..core.dtypes import is_extended, is_integer
 from ..core.errors import KeyReuseError
 from ..core.jaxpr import Eqn, Jaxpr, Literal, Var, sub_jaxprs
@@ -81,7 +81,7 @@ def _apply(eqn, env, values):
             values.update(zip(eqn.outvars, map(np.asarray, out if eqn.primitive.multiple_results else (out,))))
         outs = ()
     else:
-        line = source.describe(eqn.source)
+        line = source_info.describe(eqn.source)
         rule = _RULES.get(name) or (_called if any(sub_jaxprs(eqn.params)) else _operation)
         outs = rule(eqn, keys, line, values) or ()
     for v, k in zip(eqn.outvars, outs or [None] * len(eqn.outvars)):
@@ -213,7 +213,7 @@ def use(jaxpr, operands, what):
         known = {v: np.asarray(x) for x, v in zip(operands, jaxpr.invars)
                  if not is_extended(v.aval.dtype) and is_integer(v.aval.dtype) and v.aval.size <= _SMALL}
     masks, outs = signature(jaxpr, known)
-    _use(keys, masks, what, source.describe(source.user_frame()))
+    _use(keys, masks, what, source_info.describe(source_info.user_frame()))
 
     def passed(results):
         for x, i in zip(results, outs):
@@ -225,5 +225,5 @@ def use(jaxpr, operands, what):
 def use_by(primitive, operands, avals, params):
     """`use` of one operation, which is not part of a program."""
     ins, outs = [Var(a) for a in avals], [Var(a) for a in primitive.typecheck(avals, params)]
-    eqn = Eqn(primitive, ins, outs, params, (), source.user_frame())
+    eqn = Eqn(primitive, ins, outs, params, (), source_info.user_frame())
     return use(Jaxpr((), (), ins, [eqn], outs), operands, f"`{primitive.name}`")

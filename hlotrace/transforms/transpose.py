@@ -2,10 +2,10 @@
 from ..core import programs
 from ..core.config import state
 from ..core.jaxpr import Literal, literal_value
-from ..core.linear import Linear, is_linear, present, spread
 from ..core.primitive import missing
-from ..primitives import elementwise
-from ..primitives.calls import custom_lin_p
+from ..core.symbolic_zeros import Linear, is_linear, present, spread
+from ..primitives.arrays import elementwise
+from ..primitives.programs.calls import custom_lin_p
 
 
 def accumulate(a, b):

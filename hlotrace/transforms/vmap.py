@@ -6,10 +6,10 @@ import numpy as np
 from ..core import dtypes, leaks, programs
 from ..core.config import named_axes, state
 from ..core.jaxpr import eval_jaxpr
-from ..core.linear import nonzero, present, spread
 from ..core.primitive import missing
+from ..core.symbolic_zeros import nonzero, present, spread
 from ..core.trace import Trace, Tracer, aval_of, entering
-from ..primitives.shape import batch_by_axes, broadcast_axis, move_axis
+from ..primitives.arrays.shape import batch_by_axes, broadcast_axis, move_axis
 
 
 class BatchTracer(Tracer):

@@ -2,7 +2,7 @@
 import numpy as np
 
 from hlotrace import random
-from hlotrace.primitives.random import KEY
+from hlotrace.primitives.arrays.random import KEY
 
 from .row import Row, fails, op
 

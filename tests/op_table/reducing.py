@@ -2,8 +2,8 @@
 import numpy as np
 
 from hlotrace.core.avals import aval_of
-from hlotrace.primitives.conv import ConvDimensionNumbers
-from hlotrace.primitives.reduce import scalar_program
+from hlotrace.primitives.arrays.conv import ConvDimensionNumbers
+from hlotrace.primitives.arrays.reduce import scalar_program
 
 from .row import BFLOAT16, Row, between, fails, integers, op
 

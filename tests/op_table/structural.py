@@ -2,8 +2,8 @@
 import numpy as np
 
 from hlotrace.core.avals import aval_of
-from hlotrace.primitives.index import GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers
-from hlotrace.primitives.reduce import scalar_program
+from hlotrace.primitives.arrays.gather_numbers import GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers
+from hlotrace.primitives.arrays.reduce import scalar_program
 
 from .row import Row, between, fails, fixed, op
 

@@ -2,7 +2,7 @@
 import numpy as np
 from scipy import special
 
-from hlotrace.primitives.fft import FftType
+from hlotrace.primitives.arrays.fft import FftType
 
 from .row import Row, between, fails, op
 

@@ -14,10 +14,10 @@ from importlib import import_module
 
 import numpy as np
 
-from ...api.make_arrays import make_array_from_callback
 from ...core import dtypes
-from ...core.public import offer
-from ...runtime import client
+from ...core.surface.public import offer
+from ...placement.make_arrays import make_array_from_callback
+from ...runtime.devices import client
 
 __all__ = ["GlobalAsyncCheckpointManager", "GlobalAsyncCheckpointManagerBase", "get_tensorstore_spec"]
 

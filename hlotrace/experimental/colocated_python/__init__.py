@@ -9,12 +9,12 @@ import functools
 import numpy as np
 
 from ...api.stages import ShapeDtypeStruct
-from ...core import tree
-from ...core.public import offer
+from ...core.pytrees import pytree
+from ...core.surface.public import offer
 from ...core.trace import Tracer
-from ...runtime import client
-from ...runtime.array import ArrayImpl
-from ...sharding.base import is_local
+from ...runtime.array_impl import ArrayImpl
+from ...runtime.devices import client
+from ...sharding.abstract import is_local
 from ...sharding.mesh import Mesh
 
 __all__ = ["colocated_cpu_devices", "colocated_python", "colocated_python_class"]
@@ -105,11 +105,11 @@ def _specs(name, what, values):
         words = f"a traced array, {x}: call it outside of jit, grad and vmap" if isinstance(x, Tracer) else f"{x!r:.80}"
         error = ValueError if what == "result" else TypeError
         raise error(f"colocated_python {name!r}: arguments and results are jax.Arrays, and one {what} is {words}")
-    return tree.tree_map(spec, values)
+    return pytree.tree_map(spec, values)
 
 
 def _check_devices(name, given, devices):
-    lists = [tuple(spec.sharding._devices) for spec in tree.tree_leaves(given)]
+    lists = [tuple(spec.sharding._devices) for spec in pytree.tree_leaves(given)]
     if len(set(lists)) > 1:
         raise ValueError(f"colocated_python {name!r}: arguments lie on different devices, {lists[0]} and "
                          f"{next(other for other in lists if other != lists[0])}; device_put them on the same")
@@ -123,8 +123,8 @@ def _check_devices(name, given, devices):
 
 
 def _check_specs(name, what, said, found):
-    wanted, treedef = tree.tree_flatten(said)
-    have, other = tree.tree_flatten(found)
+    wanted, treedef = pytree.tree_flatten(said)
+    have, other = pytree.tree_flatten(found)
     if treedef != other:
         raise ValueError(f"colocated_python {name!r}: the {what} have the structure {other}, and {treedef} was said")
     for a, b in zip(wanted, have):

@@ -1,5 +1,5 @@
 """What functions that go to other hosts are made of.  Here none goes: see `colocated_python`."""
-from ...core.public import offer
+from ...core.surface.public import offer
 from ...runtime.binding import DeviceList
 
 __all__ = ["DeviceList"]

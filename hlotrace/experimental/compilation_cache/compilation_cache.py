@@ -1,6 +1,6 @@
 """Where compiled programs are kept between processes: the option `jax_compilation_cache_dir` as functions."""
 from ...core.config import config
-from ...core.public import offer
+from ...core.surface.public import offer
 
 __all__ = ["reset_cache", "set_cache_dir"]
 

@@ -3,9 +3,8 @@
 `BCOO` has the operations; `BCSR`, `COO`, `CSR` and `CSC` are other formats over them.  `sparsify` makes of a function of
 arrays one that takes sparse ones.
 """
-from ...core.public import offer as _offer
+from ...core.surface.public import offer as _offer
 from .ad import grad, jacfwd, jacobian, jacrev, value_and_grad
-from .base import CuSparseEfficiencyWarning, JAXSparse, SparseEfficiencyError, SparseEfficiencyWarning
 from .bcoo import (
     BCOO,
     bcoo_extract,
@@ -44,6 +43,7 @@ from .bcsr import (
     bcsr_sum_duplicates,
     bcsr_todense,
 )
+from .constructors import empty, eye, random_bcoo
 from .coo import (
     COO,
     CSC,
@@ -57,7 +57,7 @@ from .coo import (
     csr_matvec,
     csr_todense,
 )
-from .creation import empty, eye, random_bcoo
-from .transform import SparseTracer, sparsify, todense, todense_p
+from .sparse_array import CuSparseEfficiencyWarning, JAXSparse, SparseEfficiencyError, SparseEfficiencyWarning
+from .sparsify import SparseTracer, sparsify, todense, todense_p
 
 _offer(globals(), "ad", homes={"": "linalg"})

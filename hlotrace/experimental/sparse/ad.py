@@ -3,16 +3,16 @@ import functools
 
 from ... import numpy as jnp
 from ...api import autodiff
-from ...core import tree
-from ...core.public import offer
+from ...core.pytrees import pytree
+from ...core.surface.public import offer
 from .bcoo import BCOO
-from .transform import is_sparse
+from .sparsify import is_sparse
 
 __all__ = ["grad", "jacfwd", "jacobian", "jacrev", "value_and_grad"]
 
 
 def _numbers(x):
-    return tree.tree_map(lambda v: v.data if is_sparse(v) else v, x, is_leaf=is_sparse)
+    return pytree.tree_map(lambda v: v.data if is_sparse(v) else v, x, is_leaf=is_sparse)
 
 
 def _filled(like, numbers):
@@ -25,7 +25,7 @@ def _filled(like, numbers):
             raise NotImplementedError(f"sparse Jacobians with respect to {type(old).__name__}: make it a BCOO")
         return BCOO((new, jnp.broadcast_to(old.indices, front + old.indices.shape)), shape=front + old.shape,
                     indices_sorted=old.indices_sorted, unique_indices=old.unique_indices)
-    return tree.tree_map(one, like, numbers, is_leaf=is_sparse)
+    return pytree.tree_map(one, like, numbers, is_leaf=is_sparse)
 
 
 def _by_numbers(transformation, fun, argnums, has_aux, kwargs, filled):
@@ -42,7 +42,7 @@ def _by_numbers(transformation, fun, argnums, has_aux, kwargs, filled):
             for place, data in zip(places, given):
                 whole[place] = _filled(args[place], data)
             out = fun(*whole, **named)
-            out_tree = tree.tree_structure(out[0] if has_aux else out)
+            out_tree = pytree.tree_structure(out[0] if has_aux else out)
             return out
         which = 0 if isinstance(argnums, int) else tuple(range(len(places)))
         result = transformation(of_numbers, which, has_aux, **kwargs)(*(_numbers(args[p]) for p in places))

@@ -17,8 +17,8 @@ from ... import lax
 from ... import numpy as jnp
 from ...api.composite import composite
 from ...core import dtypes
-from ...core.tree import register_pytree_node_class
-from .base import (
+from ...core.pytrees.pytree import register_pytree_node_class
+from .sparse_array import (
     JAXSparse,
     SparseEfficiencyError,
     SparseEfficiencyWarning,

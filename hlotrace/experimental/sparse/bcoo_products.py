@@ -6,8 +6,8 @@ import numpy as np
 
 from ... import lax
 from ... import numpy as jnp
-from .base import batched, masked, outside, refuse
 from .bcoo import BCOO, gathered, is_bcoo, scattered, summed
+from .sparse_array import batched, masked, outside, refuse
 
 # --- elementwise  -----------------------------------------------------------------------------------------------
 

@@ -7,8 +7,8 @@ import numpy as np
 from ... import lax
 from ... import numpy as jnp
 from ...core.errors import listed
-from .base import batched, masked, outside, refuse
 from .bcoo import BCOO, bcoo_transpose, bcoo_update_layout, fitted, groups, is_bcoo, whole
+from .sparse_array import batched, masked, outside, refuse
 
 
 def bcoo_broadcast_in_dim(mat, *, shape, broadcast_dimensions, sharding=None):

@@ -7,11 +7,11 @@ import numpy as np
 
 from ... import numpy as jnp
 from ...core import dtypes
-from ...core.tree import register_pytree_node_class
-from .base import JAXSparse, batched, described, refuse
+from ...core.pytrees.pytree import register_pytree_node_class
 from .bcoo import BCOO, bcoo_fromdense, bcoo_sum_duplicates, bcoo_todense, gathered
 from .bcoo_products import bcoo_dot_general
 from .bcoo_shapes import bcoo_broadcast_in_dim, bcoo_concatenate
+from .sparse_array import JAXSparse, batched, described, refuse
 
 
 @register_pytree_node_class

@@ -6,11 +6,11 @@ Padding has the indices 0 and the number 0, but in compressed formats it stands 
 import numpy as np
 
 from ... import numpy as jnp
-from ...core.tree import register_pytree_node_class
-from .base import JAXSparse, described
+from ...core.pytrees.pytree import register_pytree_node_class
 from .bcoo import BCOO, bcoo_fromdense
 from .bcoo_products import bcoo_dot_general
 from .bcsr import coordinates
+from .sparse_array import JAXSparse, described
 
 
 class _Matrix(JAXSparse):

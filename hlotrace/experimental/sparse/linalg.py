@@ -3,7 +3,7 @@ import operator
 
 from ... import lax
 from ... import numpy as jnp
-from ...core.public import offer
+from ...core.surface.public import offer
 from ...core.trace import is_concrete
 from . import ad as ad
 from .bcsr import BCSR

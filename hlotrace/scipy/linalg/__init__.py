@@ -5,10 +5,10 @@
     factorizations    eigenvalues, singular values, QR, Schur
     functions         the exponential and other functions of matrices, polar, Sylvester
 """
-from ...core.public import offer as _offer
+from ...core.surface.public import offer as _offer
 from .factorizations import *
-from .functions import *
-from .matrices import *
-from .solving import *
+from .matrix_functions import *
+from .solvers import *
+from .special_matrices import *
 
 _offer(globals())

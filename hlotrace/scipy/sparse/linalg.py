@@ -9,9 +9,10 @@ from ... import lax
 from ... import numpy as jnp
 from ...api.autodiff import linear_transpose
 from ...api.stages import ShapeDtypeStruct, eval_shape
-from ...core import dtypes, tree
+from ...core import dtypes
 from ...core.errors import ShapeError, not_one_of
-from ...core.public import offer as _offer
+from ...core.pytrees import pytree
+from ...core.surface.public import offer as _offer
 from ...numpy.util import check_arraylike, dtype_of, shape
 from ...primitives.common import static_int
 from ..linalg import solve_triangular
@@ -111,34 +112,34 @@ def _operator(name, what, given, b):
         raise ShapeError(f"{name}: {what} must be a function or a square matrix, got shape {shape(given)}")
     if not hasattr(b, "shape") or b.shape[:1] != given.shape[:1]:
         raise ShapeError(f"{name}: b must be an array whose first size is that of the matrix {what} {given.shape}, got "
-                         f"{getattr(b, 'shape', tree.tree_structure(b))}")
+                         f"{getattr(b, 'shape', pytree.tree_structure(b))}")
     return partial(jnp.matmul, given, precision=lax.Precision.HIGHEST)
 
 
 def _check(name, what, found, b):
     """ShapeError for what is not like b."""
-    leaves, structure = tree.tree_flatten(found)
-    if structure != tree.tree_structure(b) or list(map(shape, leaves)) != list(map(shape, tree.tree_leaves(b))):
-        raise ShapeError(f"{name}: {what} must have the structure and the shapes of b, which is {tree.tree_map(shape, b)}, "
-                         f"got {tree.tree_map(shape, found)}")
+    leaves, structure = pytree.tree_flatten(found)
+    if structure != pytree.tree_structure(b) or list(map(shape, leaves)) != list(map(shape, pytree.tree_leaves(b))):
+        raise ShapeError(f"{name}: {what} must have the structure and the shapes of b, which is {pytree.tree_map(shape, b)}, "
+                         f"got {pytree.tree_map(shape, found)}")
 
 
 def _solved(name, method, A, b, x0, tol, atol, maxiter, M, hermitian=False):
-    leaves, structure = tree.tree_flatten(b)
-    check_arraylike(name, *leaves, *tree.tree_leaves(x0))
+    leaves, structure = pytree.tree_flatten(b)
+    check_arraylike(name, *leaves, *pytree.tree_leaves(x0))
     matvec, precondition = _operator(name, "A", A, b), _operator(name, "M", M, b)
     if x0 is not None:
         _check(name, "x0", x0, b)
-    types = tree.tree_map(lambda x: ShapeDtypeStruct(shape(x), dtypes.to_inexact(dtype_of(x))), b)
+    types = pytree.tree_map(lambda x: ShapeDtypeStruct(shape(x), dtypes.to_inexact(dtype_of(x))), b)
     products = [eval_shape(f, types) for f in (matvec, precondition)]
     for what, product in zip("AM", products):
         _check(name, f"what {what} gives", product, b)
-    dtype = dtypes.to_inexact(jnp.result_type(*map(dtype_of, [*leaves, *tree.tree_leaves(x0)]),
-                                              *(x.dtype for x in tree.tree_leaves(products))))
-    sizes = [x.size for x in tree.tree_leaves(types)]
+    dtype = dtypes.to_inexact(jnp.result_type(*map(dtype_of, [*leaves, *pytree.tree_leaves(x0)]),
+                                              *(x.dtype for x in pytree.tree_leaves(products))))
+    sizes = [x.size for x in pytree.tree_leaves(types)]
 
     def ravel(values):
-        return jnp.concatenate([jnp.ravel(x).astype(dtype) for x in tree.tree_leaves(values)] or [jnp.zeros(0, dtype)])
+        return jnp.concatenate([jnp.ravel(x).astype(dtype) for x in pytree.tree_leaves(values)] or [jnp.zeros(0, dtype)])
 
     def unravel(x):
         parts, start = [], 0
@@ -210,7 +211,7 @@ def gmres(A, b, x0=None, *, tol=1e-5, atol=0.0, restart=20, maxiter=None, M=None
         raise ValueError(f"{name}: restart is the size of the basis and must be at least 1, got {restart}")
     method = partial(_gmres, restart=restart, early=solve_method == "incremental")
     x = _solved(name, method, A, b, x0, tol, atol, maxiter, M)
-    bad = sum(jnp.isnan(leaf).any() for leaf in tree.tree_leaves(x))
+    bad = sum(jnp.isnan(leaf).any() for leaf in pytree.tree_leaves(x))
     return x, jnp.where(jnp.asarray(bad) > 0, -1, 0)
 
 

@@ -1,4 +1,4 @@
 """SciPy's geometry: `transform`."""
-from ...core.public import offer as _offer
+from ...core.surface.public import offer as _offer
 
 _offer(globals(), homes={"": "transform"})

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from ... import numpy as jnp
 from ...api.composite import composite
-from ...core import tree
-from ...core.boundary import boundaries
 from ...core.errors import ShapeError
-from ...core.public import offer as _offer
+from ...core.pytrees import pytree
+from ...core.surface.boundary import boundaries
+from ...core.surface.public import offer as _offer
 from ...numpy.util import check_arraylike, promote_dtypes_inexact
 from ...numpy.util import ndim as ndim_of
 from ...numpy.util import shape as shape_of
@@ -160,7 +160,7 @@ def _radians(angles, degrees):
 
 # --- as users call them ---------------------------------------------------------------------------------------------------
 
-@tree.register_dataclass
+@pytree.register_dataclass
 @boundaries
 @dataclass(frozen=True, eq=False)
 class Rotation:
@@ -300,7 +300,7 @@ class Rotation:
         return Rotation(self.quat[indexer])
 
 
-@tree.register_dataclass
+@pytree.register_dataclass
 @boundaries
 @dataclass(frozen=True, eq=False)
 class Slerp:

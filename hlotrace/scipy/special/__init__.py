@@ -1,7 +1,7 @@
 """SciPy's special functions."""
-from ...core.public import offer as _offer
-from .closed import *
+from ...core.surface.public import offer as _offer
+from .closed_form import *
 from .harmonics import *
-from .integrals import *
+from .series import *
 
 _offer(globals())

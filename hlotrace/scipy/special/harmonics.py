@@ -8,7 +8,7 @@ from ...core.errors import concrete_needed
 from ...core.trace import Tracer
 from ...numpy.util import check_arraylike, promote_dtypes_inexact
 from ...primitives.common import static_int
-from .closed import gammaln
+from .closed_form import gammaln
 
 __all__ = ["sph_harm_y"]
 

@@ -7,13 +7,13 @@
     samples      statistics of samples
     density      a density estimated from samples
 """
-from ...core.public import offer as _offer
+from ...core.surface.public import offer as _offer
 from .density import gaussian_kde
-from .law import as_module as _as_module
-from .law import module_of as _module_of
-from .laws import LAWS as _LAWS
-from .samples import mode, rankdata, sem
-from .several import SEVERAL as _SEVERAL
+from .descriptive import mode, rankdata, sem
+from .distribution import as_module as _as_module
+from .distribution import module_of as _module_of
+from .distributions import LAWS as _LAWS
+from .multivariate import SEVERAL as _SEVERAL
 
 for _name, _law in _LAWS.items():
     globals()[_name] = _module_of(_name, _law, __name__)

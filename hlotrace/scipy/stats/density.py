@@ -1,13 +1,13 @@
 """A density estimated from samples, a normal one around each."""
 from ... import numpy as jnp
 from ... import random
-from ...core.boundary import boundaries
 from ...core.errors import ShapeError, not_one_of
-from ...core.tree import register_pytree_node_class
+from ...core.pytrees.pytree import register_pytree_node_class
+from ...core.surface.boundary import boundaries
 from ...lax import linalg
 from ...numpy.util import check_arraylike, promote_dtypes_inexact
 from .. import special as sp
-from .several import log_normal_of
+from .multivariate import log_normal_of
 
 _FIELDS = ("neff", "dataset", "weights", "covariance", "inv_cov")
 

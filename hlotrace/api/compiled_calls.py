@@ -1,0 +1,100 @@
+"""A compiled program with what is needed to call it on the leaves of a user's arguments."""
+from ..core.pytrees import pytree
+from ..primitives.programs.calls import jit_p
+from ..runtime.array_impl import ArrayImpl, as_array, own
+from ..runtime.binding import JaxRuntimeError
+
+_LEAF = pytree.tree_structure(0)
+ELSEWHERE = object()        # in place of results: the arguments ask for another device than the program's
+
+
+class Call:
+    """A compiled program ready to be called with the leaves of the arguments.
+
+    It takes its constants and those leaves whose positions are in `kept`, of which `donated` are given away.
+    """
+    __slots__ = ("executable", "consts", "kept", "all_kept", "donated", "out_tree", "single", "simple")
+
+    def __init__(self, executable, consts, kept, donated, traced):
+        self.executable, self.consts, self.kept, self.donated = executable, consts, kept, donated
+        self.all_kept = not consts and kept == list(range(traced.in_tree.num_leaves))
+        self.out_tree = traced.out_tree
+        self.single = self.out_tree == _LEAF
+        # is it no more than an execution whose results are one program's, on one device?
+        self.simple = self.all_kept and not donated and executable.execute is not None
+
+    def __call__(self, leaves):
+        if not self.all_kept:
+            leaves = [*self.consts, *[leaves[i] for i in self.kept]]
+        for i in self.donated:
+            if type(leaves[i]) is not ArrayImpl:
+                leaves = [*leaves[:i], own(leaves[i]), *leaves[i + 1:]]
+        try:
+            buffers = [x._buf for x in leaves if not x._committed]
+        except AttributeError:      # a NumPy value or a Python number
+            leaves = [as_array(x) for x in leaves]
+            buffers = [x._buf for x in leaves if not x._committed]
+        if len(buffers) != len(leaves):
+            return self.placed(leaves)
+        try:
+            results = self.executable(buffers)
+        except JaxRuntimeError:
+            return self.placed(leaves)      # a deleted argument, or one on another device
+        for i in self.donated:
+            if leaves[i]._buf.is_deleted():     # otherwise no result could take its memory
+                leaves[i].mark_deleted()
+        return results[0] if self.single else self.out_tree.unflatten(results)
+
+    def placed(self, leaves):
+        """The slow road: every argument is looked at.  ELSEWHERE if one is committed to another place."""
+        taken = self.executable.take(leaves)
+        if taken is None:
+            return ELSEWHERE
+        results = self.executable(*taken)
+        for i in self.donated:
+            if type(leaves[i]) is ArrayImpl and leaves[i].is_deleted():     # otherwise a copy of it was given away
+                leaves[i].mark_deleted()
+        return self.out_tree.unflatten(results)
+
+
+class ThreadedCall:
+    """A call of a program that uses Refs from outside: their values are threaded through it each time."""
+    __slots__ = ("traced",)
+    simple, executable = False, None
+
+    def __init__(self, traced):
+        self.traced = traced
+
+    def __call__(self, leaves):
+        traced, shift = self.traced, len(self.traced.consts)
+        return traced.out_tree.unflatten(jit_p.bind(*traced.consts, *leaves, jaxpr=traced.closed,
+                                                    donated=tuple([i + shift for i in traced.donated])))
+
+
+class PartitionedCall(Call):
+    """A program over several devices.  `committed` marks arguments whose own shardings it was compiled for."""
+    __slots__ = ("committed",)
+
+    def __init__(self, *args, committed):
+        super().__init__(*args)
+        self.committed = committed
+
+    def __call__(self, leaves):
+        if not self.all_kept:
+            leaves = [*self.consts, *[leaves[i] for i in self.kept]]
+        for x, committed in zip(leaves, self.committed):
+            if committed and not (type(x) is ArrayImpl and x._committed):
+                return ELSEWHERE
+        return self.placed(leaves)
+
+
+def call_of(executable, where, asked, traced, fixed=True):
+    """The Call of a program compiled for a device or a Partition; `asked` as `JitFunction.placed` gives it.
+
+    If `fixed`, it is only for arguments that are committed as those were for which it was compiled.
+    """
+    _, *rest = traced.pruned()
+    if not isinstance(where, tuple):
+        return Call(executable, *rest, traced)
+    return PartitionedCall(executable, *rest, traced, committed=[
+        fixed and s is not None and (asked is None or asked[i] is None) for i, s in enumerate(where.ins)])

@@ -1,0 +1,444 @@
+"""custom_jvp and custom_vjp: functions whose derivatives the user gives; closure_convert."""
+import functools
+from inspect import Parameter
+
+import numpy as np
+
+from ..core import dtypes
+from ..core.array import Array
+from ..core.avals import aval_of, is_arraylike
+from ..core.config import config, state
+from ..core.errors import ShapeError
+from ..core.jaxpr import Var, close, eval_jaxpr
+from ..core.pytrees import pytree
+from ..core.surface.boundary import boundaries, folded
+from ..core.trace import Tracer, trace_to_jaxpr
+from ..primitives.arrays.elementwise import convert
+from ..primitives.arrays.shape import instantiate, zeros_of
+from ..primitives.arrays.slicing import copy_p
+from ..primitives.parallel.collectives import match
+from ..primitives.programs.calls import custom_jvp_call_p, custom_vjp_call_p, remat_opt_p
+from ..primitives.programs.linear_call import linear_call_p
+from ..runtime.array_impl import own
+from .flat import FlatFunction, flatten
+from .signatures import name_of, numbers_and_names, signature_of, split_statics, take_names
+
+
+class SymbolicZero:
+    """A tangent or cotangent that is known to be zero, of type `aval`; see `symbolic_zeros` of the custom rules.
+
+    >>> @jax.custom_jvp
+    ... def f(x, y): return x * y
+    >>> def rule(primals, tangents):
+    ...     print([type(t) is jax.custom_derivatives.SymbolicZero for t in tangents])
+    ...     return f(*primals), tangents[0] * primals[1]
+    >>> _ = f.defjvp(rule, symbolic_zeros=True)
+    >>> jax.jvp(lambda x: f(x, 3.), (2.,), (1.,))[1]
+    [False, True]
+    Array(3., dtype=float32, weak_type=True)
+    """
+
+    def __init__(self, aval):
+        self.aval = aval
+
+    def __getattr__(self, name):
+        return getattr(self.aval, name)
+
+    def __repr__(self):
+        return "SymbolicZero"
+
+    @staticmethod
+    def from_primal_value(value):
+        """The zero tangent of a value."""
+        return SymbolicZero(aval_of(value).tangent())
+
+
+class CustomVJPPrimal:
+    """What a forward rule with `symbolic_zeros` gets for a leaf: its `value`, and whether it is `perturbed`, that is
+    differentiated with respect to.
+
+    >>> f = jax.custom_vjp(lambda x, y: x * y)
+    >>> def forward(x, y):
+    ...     print(x.perturbed, y.perturbed)
+    ...     return x.value * y.value, y.value
+    >>> f.defvjp(forward, lambda y, g: (g * y, None), symbolic_zeros=True)
+    >>> jax.grad(f)(2., 3.)
+    True False
+    Array(3., dtype=float32, weak_type=True)
+    """
+
+    def __init__(self, value, perturbed):
+        self.value, self.perturbed = value, perturbed
+
+    def __repr__(self):
+        return f"CustomVJPPrimal(value={self.value!r}, perturbed={self.perturbed})"
+
+
+def custom_vjp_primal_tree_values(primals):
+    """The pytree with each CustomVJPPrimal replaced by its value.
+
+    With `symbolic_zeros`, the forward rule of a `custom_vjp` is given CustomVJPPrimals, which have `value` and `perturbed`.
+
+    >>> from hlotrace.custom_derivatives import custom_vjp_primal_tree_values
+    >>> double = jax.custom_vjp(lambda x: 2 * x)
+    >>> double.defvjp(lambda x: (2 * custom_vjp_primal_tree_values(x), None), lambda _, g: (20 * g,), symbolic_zeros=True)
+    >>> jax.grad(double)(3.)
+    Array(20., dtype=float32, weak_type=True)
+    """
+    return pytree.tree_map(lambda x: x.value, primals)
+
+
+def _zeros(values, avals, symbolic):
+    """Tangents or cotangents of values of these types, as the user's rule gets them; those that are None are zero."""
+    return [SymbolicZero(a.tangent()) if t is None and symbolic else _array(instantiate(t, a))
+            for t, a in zip(values, avals)]
+
+
+def _array(x):
+    """A constant that a transformation made, which is a NumPy array, as the array that users expect: `x.at` is there."""
+    if isinstance(x, Array) or aval_of(x).dtype == dtypes.float0:
+        return x
+    return copy_p.bind(x) if state.trace.staging else own(x)
+
+
+class Positional:
+    """A function with rules, which get all arguments by position."""
+
+    def __init__(self, fun):
+        self.fun = fun
+        self.signature = signature_of(fun)
+        take_names(self, fun)
+
+    def __get__(self, instance, owner=None):
+        return self if instance is None else functools.partial(self, instance)
+
+    def _positional(self, args, kwargs):
+        """All arguments by position, defaults filled in, where the signature allows it."""
+        if self.signature is None:
+            if kwargs:
+                raise TypeError(f"{name_of(self.fun)}: keyword arguments need a function whose signature Python can tell")
+            return args
+        bound = self.signature.bind(*args, **kwargs)
+        kinds = {name: p.kind for name, p in self.signature.parameters.items()}
+        if any(kinds[name] in (Parameter.KEYWORD_ONLY, Parameter.VAR_KEYWORD) for name in bound.arguments):
+            raise TypeError(f"the custom rules of {name_of(self.fun)} could not resolve the keyword-only arguments "
+                            f"{sorted(bound.kwargs)}: make them positional")
+        bound.apply_defaults()
+        return bound.args
+
+
+class _Custom(Positional):
+    """What the two kinds of derivatives share."""
+    symbolic_zeros = False
+
+    def __init__(self, fun, nondiff_argnums=(), nondiff_argnames=()):
+        super().__init__(fun)
+        self.nondiff_argnums, _ = numbers_and_names(fun, nondiff_argnums or None, nondiff_argnames or None, "nondiff")
+
+    def _flat(self, args, kwargs):
+        """(the call as a FlatFunction, its leaves, the nondiff values)"""
+        args, _, statics = split_statics(self._positional(args, kwargs), {}, self.nondiff_argnums)
+        flat = FlatFunction(self.fun, *flatten((args, {})), type(self).__name__, statics)
+        # the rules stand in programs that outlive this call: they hold the types, not the values
+        leaves, flat.leaves = flat.leaves, flat.avals()
+        return flat, leaves, [value for _, value in statics]
+
+
+@boundaries
+class custom_jvp(_Custom):
+    """A function whose derivative is given by `defjvp`.
+
+        @custom_jvp
+        def f(x, y): ...
+        @f.defjvp
+        def f_jvp(primals, tangents): ... return f(*primals), tangent_out
+
+    `nondiff_argnums` name arguments that are not differentiated; the rule gets them first.
+
+    >>> @jax.custom_jvp
+    ... def log1pexp(x):
+    ...     return jnp.log1p(jnp.exp(x))
+    >>> @log1pexp.defjvp
+    ... def rule(primals, tangents):
+    ...     (x,), (x_dot,) = primals, tangents
+    ...     return log1pexp(x), jax.nn.sigmoid(x) * x_dot      # exact where exp(x) overflows
+    >>> jax.grad(log1pexp)(100.), jax.vmap(jax.grad(log1pexp))(jnp.array([-1., 0.]))
+    (Array(1., dtype=float32, weak_type=True), Array([0.26894143, 0.5       ], dtype=float32))
+    """
+    rule = None
+    jvp = property(lambda self: self.rule)      # under JAX's name
+
+    def defjvp(self, jvp, symbolic_zeros=False):
+        """Set the rule: (*nondiff, primals, tangents) -> (out, tangent_out).  Returns `jvp`.
+
+        With `symbolic_zeros`, tangents that are known to be zero are given as `SymbolicZero`s.
+        """
+        self.rule, self.symbolic_zeros = jvp, symbolic_zeros
+        return jvp
+
+    def defjvps(self, *jvps):
+        """Set one rule for each argument: (tangent, out, *primals) -> tangent_out; None for no dependence."""
+        if self.nondiff_argnums:
+            raise TypeError("Can't use ``defjvps`` with ``nondiff_argnums``.")
+
+        def rule(primals, tangents):
+            out = self(*primals)
+            terms = [f(t, out, *primals) for f, t in zip(jvps, tangents) if f is not None]
+            if not terms:
+                return out, pytree.tree_map(lambda x: zeros_of(aval_of(x).tangent()), out)
+            total = terms[0]
+            for term in terms[1:]:
+                total = pytree.tree_map(lambda a, b: a + b, total, term)
+            return out, total
+        self.defjvp(rule)
+
+    def __call__(self, *args, **kwargs):
+        name = name_of(self.fun)
+        if self.rule is None:
+            raise AttributeError(f"No JVP defined for custom_jvp function {name} using defjvp.")
+        flat, leaves, static = self._flat(args, kwargs)
+
+        def rule(primals, tangents):
+            tangents = _zeros(tangents, map(aval_of, primals), self.symbolic_zeros)
+            result = self.rule(*static, flat.arg_tree.unflatten(primals), flat.arg_tree.unflatten(tangents))
+            if not isinstance(result, (tuple, list)) or len(result) != 2:
+                raise TypeError(f"Custom JVP rule {name_of(self.rule)} for function {name} must produce a pair (list or "
+                                f"tuple of length two) representing primal and tangent outputs, but got {result!r:.80}.")
+            outs, flat.out_tree = pytree.tree_flatten(result[0])
+            out_tangents, t_tree = pytree.tree_flatten(result[1])
+            if t_tree != flat.out_tree:
+                raise TypeError(f"Custom JVP rule {name_of(self.rule)} for function {name} must produce primal and "
+                                "tangent outputs with equal structures:\n" + pytree.structure_mismatch(
+                                    "outputs", flat.out_tree, t_tree, ("primal out", "tangent out")))
+            for i, (o, t) in enumerate(zip(outs, out_tangents)):
+                want, got = aval_of(o).tangent(), t.aval if type(t) is SymbolicZero else aval_of(t)
+                if (want.shape, want.dtype) != (got.shape, got.dtype) and not (
+                        got.weak_type and got.shape == want.shape) and want.dtype != dtypes.float0:
+                    raise TypeError(f"Custom JVP rule {name_of(self.rule)} for function {name} must produce primal and "
+                                    f"tangent outputs with equal shapes and dtypes, but {flat.out_path(i)} is "
+                                    f"{aval_of(o).str_short()} with tangent {got.str_short()}.")
+            return outs, [_cast_tangent(t, aval_of(o)) for o, t in zip(outs, out_tangents)]
+        outs = custom_jvp_call_p.bind(*leaves, fun=flat, rule=rule, name=name)
+        return flat.out_tree.unflatten(outs)
+
+
+def _cast_tangent(t, aval):
+    want = aval.tangent().dtype
+    if want == dtypes.float0 or t is None or type(t) is SymbolicZero:
+        return None
+    return t if aval_of(t).dtype == want else convert(t, want)
+
+
+@boundaries
+class custom_vjp(_Custom):
+    """A function whose reverse-mode derivative is given by `defvjp`.
+
+        @custom_vjp
+        def f(x, y): ...
+        def f_fwd(x, y): ... return out, residuals
+        def f_bwd(residuals, ct): ... return ct_x, ct_y
+        f.defvjp(f_fwd, f_bwd)
+
+    `nondiff_argnums` name arguments that are not differentiated; `f_bwd` gets them first.
+
+    >>> @jax.custom_vjp
+    ... def clip_gradient(x):
+    ...     return x
+    >>> clip_gradient.defvjp(lambda x: (x, None), lambda residuals, g: (jnp.clip(g, -1, 1),))
+    >>> jax.grad(lambda x: clip_gradient(x) ** 3)(5.)
+    Array(1., dtype=float32, weak_type=True)
+    """
+    fwd = bwd = None
+    optimize_remat = False
+
+    def defvjp(self, fwd, bwd, symbolic_zeros=False, optimize_remat=False):
+        """Set the forward function (gives out, residuals) and the backward one (gives a cotangent per argument).
+
+        With `symbolic_zeros`, `fwd` gets a `CustomVJPPrimal` for each leaf, and `bwd` a `SymbolicZero` for each cotangent
+        that is known to be zero.  With `optimize_remat`, the forward pass of `checkpoint` runs the function itself instead
+        of `fwd` where it keeps none of its residuals.
+        """
+        self.fwd, self.bwd, self.symbolic_zeros, self.optimize_remat = fwd, bwd, symbolic_zeros, optimize_remat
+
+    def __call__(self, *args, **kwargs):
+        name = name_of(self.fun)
+        if self.fwd is None or self.bwd is None:
+            raise AttributeError(f"No VJP defined for custom_vjp function {name} using defvjp.")
+        flat, leaves, static = self._flat(args, kwargs)
+
+        def fwd(primals, perturbed):
+            if self.symbolic_zeros:
+                primals = list(map(CustomVJPPrimal, primals, perturbed))
+            result = self.fwd(*flat.arguments(primals)[0])
+            if not isinstance(result, (tuple, list)) or len(result) != 2:
+                raise TypeError(f"Custom VJP fwd rule {name_of(self.fwd)} for function {name} must produce a pair (list or "
+                                "tuple of length two) where the first element represents the primal output and the "
+                                f"second the residuals, but got {result!r:.80}.")
+            outs, out_tree = pytree.tree_flatten(result[0])
+            flat.out_tree, out_avals = out_tree, list(map(aval_of, outs))
+            leaves, structure = flatten(result[1])
+            # what is not an array stays; a NumPy array may be rewritten before the backward rule gets it
+            kept = [None if is_arraylike(r) else r for r in leaves]
+            residuals = [r.copy() if isinstance(r, np.ndarray) else r for r in leaves if is_arraylike(r)]
+
+            def bwd(residuals, cts):
+                values = iter(residuals)
+                full = [next(values) if k is None else k for k in kept]
+                cts = out_tree.unflatten(_zeros(cts, out_avals, self.symbolic_zeros))
+                return self._cotangents(self.bwd(*static, structure.unflatten(full), cts), flat, name)
+            return outs, residuals, bwd
+        outs = custom_vjp_call_p.bind(*leaves, fun=flat, name=name,
+                                      fwd=_optimized(fwd, flat, name) if self.optimize_remat else fwd)
+        return flat.out_tree.unflatten(outs)
+
+    def _cotangents(self, result, flat, name):
+        """The user's cotangents as a flat list; None stands for zeros."""
+        rule, in_tree, avals = name_of(self.bwd), flat.arg_tree, flat.leaves
+        n = len(in_tree.children())
+        if isinstance(result, list):
+            result = tuple(result)
+        if not isinstance(result, tuple) or len(result) != n:
+            raise TypeError(f"Custom VJP bwd rule {rule} for function {name} must produce a tuple with one cotangent for "
+                            f"each of the {n} differentiated arguments, None for one that is zero, but got {result!r:.80}.")
+        try:
+            found = pytree.flatten_axes("custom_vjp bwd", in_tree, result)
+        except ValueError:
+            raise TypeError(f"Custom VJP bwd rule {rule} for function {name} must produce cotangents with the structure "
+                            "of the arguments:\n" + pytree.structure_mismatch(
+                                "cotangents", in_tree, result, ("arguments", "cotangents"))) from None
+        found = [None if type(ct) is SymbolicZero else ct for ct in found]
+        checking = not config.jax_disable_bwd_checks
+        for i, (ct, aval) in enumerate(zip(found, avals)):
+            want = aval.tangent()
+            if checking and ct is not None and want.dtype != dtypes.float0 and aval_of(ct).shape != want.shape:
+                raise ValueError(f"Custom VJP bwd rule {rule} for function {name}: cotangent of {flat.path(i)} has shape "
+                                 f"{aval_of(ct).shape}, but the argument has shape {want.shape}: they must be equal.")
+        return [None if ct is None or a.tangent().dtype == dtypes.float0 else match(_cast_tangent(ct, a), a.vma)
+                for ct, a in zip(found, avals)]
+
+
+def _optimized(fwd, fun, name):
+    """A forward rule, on flat lists, as one operation that is `fun` where only its outputs are used."""
+    def optimized(primals, perturbed):
+        def forward(*xs):
+            outs, residuals, forward.bwd = fwd(list(xs), perturbed)
+            forward.num_outs = len(outs)
+            return [*outs, *residuals]
+        avals = [aval_of(x) for x in primals]
+        pairs = [close(trace_to_jaxpr(f, avals, name)) for f in (forward, lambda *xs: fun(*xs))]
+        consts = [c for _, own in pairs for c in own]
+        (jaxpr, own), (primal, _) = pairs
+        spare = [Var(aval_of(c)) for c in consts]       # each program takes the constants of both
+        n = len(own)
+        both = [jaxpr.replace(invars=[*jaxpr.invars[:n], *spare[n:], *jaxpr.invars[n:]], arg_names=None),
+                primal.replace(invars=[*spare[:n], *primal.invars], arg_names=None)]
+        results = remat_opt_p.bind(*consts, *primals, jaxpr=both[0], primal=both[1], num_outs=forward.num_outs)
+        return results[:forward.num_outs], results[forward.num_outs:], forward.bwd
+    return optimized
+
+
+def zero_from_primal(val, symbolic_zeros=False):
+    """The zero tangent of each array in a pytree: zeros, float0 for integers, or with `symbolic_zeros` a SymbolicZero.
+
+    >>> zeros = jax.custom_derivatives.zero_from_primal({"x": jnp.ones(2), "n": jnp.arange(2)})
+    >>> zeros["x"], zeros["n"].dtype == jax.dtypes.float0
+    (Array([0., 0.], dtype=float32), True)
+    """
+    return pytree.tree_map(lambda x: SymbolicZero.from_primal_value(x) if symbolic_zeros else _array(
+        zeros_of(aval_of(x).tangent())), val)
+
+
+def linear_call(fun, fun_transpose, residual_args, linear_args):
+    """`fun(residual_args, linear_args)`, linear in `linear_args`, transposed as the user says.
+
+    Args:
+      fun: (residuals, linear arguments) -> pytree of arrays.
+      fun_transpose: (residuals, cotangents of the output) -> cotangents of the linear arguments, in their structure.
+    Raises: TypeError when it is transposed, where `fun_transpose` returns another structure; ShapeError for other shapes.
+
+    >>> from hlotrace.custom_derivatives import linear_call
+    >>> divide = lambda x, by: linear_call(lambda by, x: x / by, lambda by, g: g / by, by, x)
+    >>> divide(6., 3.), jax.linear_transpose(lambda x: divide(x, 4.), 1.)(8.)
+    (Array(2., dtype=float32, weak_type=True), (Array(2., dtype=float32, weak_type=True),))
+    """
+    for what, given in (("fun", fun), ("fun_transpose", fun_transpose)):
+        if not callable(given):
+            raise TypeError(f"linear_call: {what} must be a function, got {given!r:.80}")
+    flat = FlatFunction(fun, *pytree.tree_flatten(((residual_args, linear_args), {})), "linear_call")
+    avals = flat.avals()
+    traced = flat.kept(fun, "linear_call", avals)
+    res_tree, linear_tree = flat.arg_tree.children()
+    n, shift = res_tree.num_leaves, len(traced.consts)
+    linear_avals = avals[n:]
+
+    def transpose(residuals, cts):
+        found = fun_transpose(res_tree.unflatten(residuals[shift:]), traced.out_tree.unflatten(cts))
+        leaves, out_tree = pytree.tree_flatten(found)
+        if out_tree != linear_tree:
+            raise TypeError(pytree.structure_mismatch(
+                f"linear_call: the output of the transpose {name_of(fun_transpose)} must have the structure of linear_args",
+                linear_tree, out_tree, ("linear_args", "the output")))
+        for path, x, aval in zip(pytree.leaf_paths(linear_tree), leaves, linear_avals):
+            if aval_of(x).shape != aval.shape:
+                raise ShapeError(f"linear_call: the output{path} of the transpose {name_of(fun_transpose)} has shape "
+                                 f"{aval_of(x).shape}, and linear_args{path} has shape {aval.shape}: they must be equal")
+        return [_cast_tangent(x, aval) for x, aval in zip(leaves, linear_avals)]
+    outs = linear_call_p.bind(*traced.consts, *flat.leaves, jaxpr=traced.closed, num_res=shift + n, transpose=transpose)
+    return traced.out_tree.unflatten(outs)
+
+
+def custom_gradient(fun):
+    """A function that returns (value, vjp function), as one with a custom derivative.
+
+    Only for reverse mode; the vjp function gives one cotangent, or a tuple with one for each argument.
+
+    >>> @jax.custom_gradient
+    ... def clipped(x):
+    ...     return x**2, lambda g: jnp.clip(g * 2 * x, -1, 1)
+    >>> clipped(3.), jax.grad(clipped)(3.)
+    (9.0, Array(1., dtype=float32, weak_type=True))
+    """
+    @custom_vjp
+    @folded
+    def wrapped(*args):
+        return fun(*args)[0]
+
+    def forward(*args):
+        out, pullback = fun(*args)
+        traced, consts = closure_convert(pullback, out)
+        return out, (consts, traced, args)
+
+    def backward(residuals, ct):
+        consts, traced, args = residuals
+        found = traced(ct, *consts)
+        return found if len(args) > 1 or isinstance(found, tuple) else (found,)
+    wrapped.defvjp(forward, backward)
+    return wrapped
+
+
+def closure_convert(fun, *example_args):
+    """(converted, consts): `converted(*args, *consts)` is `fun(*args)` with the traced values it closes over given.
+
+    Only values that may be differentiated (traced, inexact) are hoisted.
+
+    For functions with a `custom_vjp` that take functions: a rule cannot return cotangents of what it closes over.
+
+    >>> def f(scale):
+    ...     converted, consts = jax.closure_convert(lambda x: x * scale, 1.)
+    ...     return converted(3., *consts) * len(consts)
+    >>> jax.grad(f)(2.)
+    Array(3., dtype=float32, weak_type=True)
+    """
+    flat = FlatFunction(fun, *flatten((example_args, {})), "closure_convert")
+    traced = flat.trace(flat.avals())
+    closed, consts = close(traced.jaxpr)
+    hoisted = [isinstance(c, Tracer) and dtypes.is_inexact(c.aval.dtype) for c in consts]
+
+    @folded
+    def converted(*args):
+        n = len(args) - sum(hoisted)
+        given = iter(args[n:])
+        values = [next(given) if h else c for c, h in zip(consts, hoisted)]
+        outs = eval_jaxpr(closed, (), *values, *pytree.tree_leaves((args[:n], {})))
+        return traced.out_tree.unflatten(outs)
+    return converted, [c for c, h in zip(consts, hoisted) if h]

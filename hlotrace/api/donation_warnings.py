@@ -1,0 +1,72 @@
+"""What is said of a donated argument whose memory no result can take."""
+import warnings
+
+from ..core import dtypes, source_info
+from ..core.pytrees import pytree
+from ..lowering.donation import kind, matched, size
+
+_SHOWN = 8
+
+
+def warn_unusable(executable, flat, traced):
+    """Warn of donated arguments of a compiled program that no result fits; `flat` is the call it was compiled for."""
+    lowered = executable.lowered
+    if not lowered.donated or executable.gives_back:
+        return
+    ins, outs = (_parts(avals, lies) for avals, lies in ((lowered.jaxpr.in_avals, executable.in_shardings),
+                                                          (lowered.jaxpr.out_avals, executable.out_shardings)))
+    outs = outs[:traced.out_tree.num_leaves]
+    found = matched(lowered.donated, ins, outs)
+    _, consts, kept, _ = traced.pruned()
+    leaf = {i: kept[i - len(consts)] for i in lowered.donated}
+    # a number takes no memory of the user's
+    unused = [i for i in lowered.donated if i not in found and size(ins[i])
+              and not isinstance(flat.leaves[leaf[i]], dtypes.python_scalars)]
+    if not unused:
+        return
+    paths, results = flat.paths(), ["result" + p for p in pytree.leaf_paths(traced.out_tree)]
+    lines = []
+    for i in unused[:_SHOWN]:
+        aval, nearest = lowered.jaxpr.in_avals[i], _nearest(i, ins, outs, lowered.jaxpr)
+        words = "there is no result"
+        if nearest is not None:
+            taken = next((paths[leaf[k]] for k, j in found.items() if j == nearest), None)
+            which = "the result" if len(outs) == 1 else f"the nearest result, {results[nearest]},"
+            words = f"{which} {_why(i, nearest, ins, outs, executable, taken)}"
+        lines.append(f"\n  * {paths[leaf[i]]}, {aval.str_short()}: {words}")
+    more = f"\n  * and {len(unused) - _SHOWN} more" if len(unused) > _SHOWN else ""
+    warnings.warn(
+        f"Some donated buffers were not usable: arguments of {lowered.jaxpr.name} that are donated, and kept all the same, "
+        f"because no result of their size is left to take their memory:{''.join(lines)}{more}\nDonate only what a result "
+        "replaces, or return a result of the same shape, dtype and sharding.",
+        UserWarning, stacklevel=source_info.user_stacklevel())
+
+
+def _parts(avals, shardings):
+    """The types of what one device holds of each."""
+    return [a.update(shape=s.shard_shape(a.shape)) for a, s in zip(avals, shardings)]
+
+
+def _nearest(i, ins, outs, jaxpr):
+    """The result that is most like input `i`, or None."""
+    aval, whole = ins[i], jaxpr.in_avals[i]
+
+    def unlike(j):
+        other = jaxpr.out_avals[j]
+        return (kind(whole) != kind(other), kind(aval) != kind(outs[j]), whole.shape != other.shape,
+                whole.dtype != other.dtype, abs(size(aval) - size(outs[j])))
+    return min(range(len(outs)), key=unlike, default=None)
+
+
+def _why(i, j, ins, outs, executable, taken):
+    """Why result `j` does not take the memory of input `i`; `taken` names the argument whose memory it takes."""
+    jaxpr = executable.lowered.jaxpr
+    aval, other = jaxpr.in_avals[i], jaxpr.out_avals[j]
+    if kind(ins[i]) == kind(outs[j]):
+        return f"takes the memory of {taken}"
+    if kind(aval) == kind(other):
+        return (f"has its shape and dtype but another sharding: {executable.out_shardings[j]}, where the argument lies as "
+                f"{executable.in_shardings[i]}")
+    what = "another dtype" if aval.shape == other.shape else "another shape" if aval.dtype == other.dtype else (
+        "another shape and dtype")
+    return f"has {what}: {other.str_short()}"

@@ -1,0 +1,1 @@
+"""Calls out of programs: Python callbacks, the debugger, kernels by name (FFI)."""

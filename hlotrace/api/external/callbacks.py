@@ -1,0 +1,230 @@
+"""pure_callback, io_callback, and debug.print / debug.callback: Python functions called from inside programs."""
+import functools
+import logging
+import string
+
+import numpy as np
+
+from ...core import dtypes
+from ...core.avals import ShapedArray, aval_of, is_arraylike
+from ...core.effects import IO, debug_effect
+from ...core.errors import did_you_mean
+from ...core.pytrees import pytree
+from ...primitives.programs.callbacks import callback_p
+from ..flat import FlatFunction
+from ..signatures import name_of, signature_of, take_names
+
+_METHODS = (None, "sequential", "sequential_unrolled", "expand_dims", "broadcast_all", "legacy_vectorized")
+
+
+def _declared(spec):
+    if not hasattr(spec, "shape") or not hasattr(spec, "dtype"):
+        raise TypeError(f"result_shape_dtypes must be a pytree of objects with shape and dtype, such as "
+                        f"jax.ShapeDtypeStruct((3,), jnp.float32), got {spec!r:.60}: it stands behind the callback and says "
+                        "what that returns")
+    dtype = dtypes.as_dtype(spec.dtype)
+    if dtype != dtypes.canonicalize(dtype):
+        raise ValueError(f"result_shape_dtypes cannot specify 64-bit types when `jax_enable_x64` is disabled: got "
+                         f"{dtype.name}")
+    return ShapedArray(tuple(spec.shape), dtype)
+
+
+def _call(what, callback, spec, args, kwargs, effect, vmap_method=None, sharding=None):
+    if not callable(callback):
+        raise TypeError(f"{what}: callback must be callable, got {callback!r:.60}: give the function itself, and its "
+                        "arguments at the end")
+    if sharding is not None:
+        raise NotImplementedError(f"{what} of {name_of(callback)}: sharding={sharding!r} is not supported: the callback "
+                                  "runs in the process of the device that asks for it")
+    spec_leaves, out_tree = pytree.tree_flatten(spec)
+    out_avals = tuple(_declared(s) for s in spec_leaves)
+    flat = FlatFunction(callback, *pytree.tree_flatten((args, kwargs)), what)
+    debugs = what == "debug_callback"
+    if not debugs:
+        flat.avals()
+    dynamic = [is_arraylike(x) for x in flat.leaves]
+    operands, flat.leaves = [x for x, d in zip(flat.leaves, dynamic) if d], [
+        None if d else x for x, d in zip(flat.leaves, dynamic)]
+
+    def function(*values):
+        values = iter(values)
+        call_args, call_kwargs = flat.arguments([next(values) if d else x for x, d in zip(flat.leaves, dynamic)])
+        try:
+            result = callback(*call_args, **call_kwargs)
+        except TypeError as error:
+            try:
+                (signature_of(callback) or signature_of(_call)).bind(*call_args, **call_kwargs)
+            except TypeError:
+                n, behind = len(call_args) + len(call_kwargs), "it" if debugs else "result_shape_dtypes"
+                raise TypeError(f"{what}: {name_of(callback)} is called with the {n} argument{'s' * (n != 1)} that "
+                                f"{'stand' + 's' * (n == 1)} behind {behind}: {error}") from None
+            raise
+        if debugs:
+            return []
+        found, found_tree = pytree.tree_flatten(result)
+        if found_tree != out_tree:
+            advice = (f"Does {name_of(callback)} lack a `return`? What returns nothing is declared by None."
+                      if result is None else "Return what is declared, or declare what is returned.")
+            raise ValueError(pytree.structure_mismatch(
+                f"callback {name_of(callback)} returned a value of another structure than result_shape_dtypes declares",
+                out_tree, found_tree, ("declared", "returned"), root="result") + f"\n{advice}")
+        return found
+    take_names(function, callback)
+    function.__name__, function.mapped, function.paths = name_of(callback), False, pytree.leaf_paths(out_tree)
+    outs = callback_p.bind(*operands, function=function, out_avals=out_avals, effect=effect, vmap_method=vmap_method)
+    return out_tree.unflatten(outs)
+
+
+def pure_callback(callback, result_shape_dtypes, *args, sharding=None, vmap_method=None, vectorized=None, **kwargs):
+    """Call a pure Python function from inside a program.
+
+    Args:
+      callback: gets NumPy arrays, returns what `result_shape_dtypes` declares.  It may be called any number of
+        times, or not at all.
+      result_shape_dtypes: pytree of ShapeDtypeStructs (anything with shape and dtype).
+      vmap_method: "sequential" (one call for each element), "expand_dims" (one call; unmapped arguments get an
+        axis of size 1) or "broadcast_all" (one call, all arguments mapped).
+    Raises: what the callback raises, the same object; ValueError where its result has another shape, dtype or
+      structure than declared.
+
+    Derivatives need a `custom_jvp` or `custom_vjp` around it.
+
+    >>> def digits(n):
+    ...     return np.array([len(str(v)) for v in n], np.int32)
+    >>> jax.jit(lambda n: jax.pure_callback(digits, jax.ShapeDtypeStruct(n.shape, "int32"), n))(jnp.array([7, 1234]))
+    Array([1, 4], dtype=int32)
+    """
+    if vectorized is not None:
+        vmap_method = "legacy_vectorized" if vectorized else "sequential"
+    if vmap_method not in _METHODS:
+        raise ValueError(f"vmap_method must be one of {_METHODS}, got {vmap_method!r}")
+    return _call("pure_callback", callback, result_shape_dtypes, args, kwargs, None, vmap_method, sharding)
+
+
+def io_callback(callback, result_shape_dtypes, *args, sharding=None, ordered=False, **kwargs):
+    """Call a Python function with side effects from inside a program, exactly once for each time it is reached.
+
+    With `ordered`, calls happen in program order.  See `pure_callback` for arguments and errors.
+
+    >>> from hlotrace.experimental import io_callback
+    >>> log = []
+    >>> jax.jit(lambda x: io_callback(lambda v: log.append(v.item()), None, x, ordered=True))(jnp.float32(2.5))
+    >>> jax.effects_barrier(); log
+    [2.5]
+    """
+    return _call("io_callback", callback, result_shape_dtypes, args, kwargs, IO(ordered), "sequential",
+                 sharding)
+
+
+def debug_callback(callback=None, *args, ordered=False, partitioned=False, **kwargs):
+    """Call a Python function for its effect only, from inside any transformation; its result is dropped.
+
+    It gets NumPy arrays.  With `ordered`, calls happen in program order.  Without `callback`, a function that takes it.
+
+    >>> seen = []
+    >>> @jax.jit
+    ... def f(x):
+    ...     jax.debug.callback(lambda x: seen.append(float(x)), x)
+    ...     return x + 1
+    >>> y = f(1.)
+    >>> jax.effects_barrier()
+    >>> seen
+    [1.0]
+    """
+    if callback is None:
+        return functools.partial(debug_callback, ordered=ordered, partitioned=partitioned)
+    if partitioned:
+        raise NotImplementedError("debug.callback, debug.print: partitioned=True is not supported: the callback gets whole "
+                                  "values; inside shard_map it is called on each device with its part")
+    _call("debug_callback", callback, None, args, kwargs, debug_effect(ordered), "sequential")
+
+
+class _Formatter(string.Formatter):
+    """str.format that notes arguments that the format does not use."""
+
+    def check_unused_args(self, used_args, args, kwargs):
+        self.unused = [i for i in range(len(args)) if i not in used_args] + [k for k in kwargs if k not in used_args]
+
+
+def _check_format(what, fmt, args, kwargs):
+    formatter = _Formatter()
+    shown = pytree.tree_map(lambda x: _Shown(aval_of(x)) if is_arraylike(x) else x, (args, kwargs))
+    try:
+        formatter.vformat(fmt, *shown)
+    except IndexError:
+        raise IndexError(f"{what}: the format {fmt!r:.80} asks for more than the {len(args)} positional value"
+                         f"{'s' * (len(args) != 1)} given: give one for each {{}}") from None
+    except KeyError as error:
+        raise KeyError(f"{what}: the format {fmt!r:.80} asks for {error.args[0]!r}, but the values given by name are "
+                       f"{list(kwargs)}: write {error.args[0]}=...{did_you_mean(error.args[0], kwargs)}") from None
+    except (TypeError, ValueError) as error:
+        braces = "; a brace that is to be printed is written twice, {{ or }}" * ("encountered" in str(error))
+        raise type(error)(f"{what}: the format {fmt!r:.80} does not fit: {error}{braces}") from None
+    if formatter.unused:
+        raise ValueError(f"Unused arguments to {what}: {formatter.unused}, which the format {fmt!r:.80} does not use. "
+                         f"Put '{{}}' or '{{name}}' where they belong, as in {what}('x = {{}}', x); an f-string would "
+                         "format the tracer, not the value.")
+
+
+def debug_print(fmt=None, *args, ordered=False, partitioned=False, skip_format_check=False, **kwargs):
+    """Print `fmt.format(*args, **kwargs)` with the run-time values, from inside any transformation.
+
+    With `ordered`, prints appear in program order.  Without `fmt`, a function that takes it.
+
+    >>> @jax.jit
+    ... def f(x):
+    ...     jax.debug.print("x = {}", x)
+    ...     return x + 1
+    >>> print(f(2.), jax.effects_barrier())
+    x = 2.0
+    3.0 None
+    """
+    return _told("print", fmt, args, kwargs, ordered, partitioned, skip_format_check)
+
+
+def debug_log(fmt=None, *args, ordered=False, partitioned=False, skip_format_check=False, **kwargs):
+    """As debug.print, to the logger `hlotrace` at level INFO.
+
+    >>> y = jax.jit(lambda x: jax.debug.log("x = {}", x))(2.)
+    """
+    return _told("log", fmt, args, kwargs, ordered, partitioned, skip_format_check)
+
+
+def _told(what, fmt, args, kwargs, ordered, partitioned, skip_format_check):
+    if fmt is None:
+        return functools.partial(debug_print if what == "print" else debug_log, ordered=ordered, partitioned=partitioned,
+                                 skip_format_check=skip_format_check)
+    if not isinstance(fmt, str):
+        raise TypeError(f"debug.{what}: the format must be a str, got {type(fmt)}: write debug.{what}('{{}}', x)")
+    if not skip_format_check:
+        _check_format(f"debug.{what}", fmt, args, kwargs)
+
+    def tell(*args, **kwargs):
+        text = fmt.format(*args, **kwargs)
+        if what == "print":
+            print(text, flush=True)
+        else:
+            logging.getLogger("hlotrace").info(text)
+    debug_callback(tell, *args, ordered=ordered, partitioned=partitioned, **kwargs)
+
+
+class _Shown:
+    """Stands for any value when a format string is checked; for one of a known type, if that is given."""
+
+    def __init__(self, aval=None):
+        self._aval = aval
+
+    def __format__(self, spec):
+        aval = self._aval
+        if spec and aval is not None and not dtypes.is_extended(aval.dtype):
+            if aval.ndim:
+                raise TypeError(f"the spec {spec!r} is for one number, and the value is of type {aval.str_short()}: print "
+                                "it with {}, and its digits as np.set_printoptions(precision=...) says")
+            format(np.zeros((), aval.dtype).item(), spec)
+        return ""
+
+    def __getitem__(self, key):
+        return _Shown()
+
+    def __getattr__(self, name):
+        return _Shown()

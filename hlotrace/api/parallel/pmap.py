@@ -1,0 +1,143 @@
+"""pmap: a function run on several devices, each with a slice of the arguments; a shard_map over a mesh of one axis."""
+
+from ...core.avals import aval_of
+from ...core.caches import Table
+from ...core.config import state
+from ...core.errors import not_callable
+from ...core.pytrees import pytree
+from ...core.surface.boundary import folded
+from ...core.trace import EVAL
+from ...primitives.arrays.shape import reshape
+from ...runtime.array_impl import ArrayImpl
+from ...runtime.devices import client, transfer
+from ...sharding.mesh import Mesh
+from ...sharding.named import NamedSharding
+from ...sharding.spec import PartitionSpec
+from ..flat import FlatFunction
+from ..jit import JitFunction
+from ..signatures import as_tuple, numbers_and_names, split_statics, wraps
+from ..vmap import check_axes, mapped_axes
+from .shard_map import shard_map
+
+_NAMELESS = "_pmap"
+
+
+def pmap(fun, axis_name=None, *, in_axes=0, out_axes=0, static_broadcasted_argnums=(), devices=None, backend=None,
+         axis_size=None, donate_argnums=()):
+    """Run `fun` on as many devices as the mapped axis is long, each with its slice.
+
+    Args:
+      axis_name: a string, the name of the axis for collectives.
+      in_axes, out_axes: as for `vmap`; with out_axes None the value of the first device is the result.
+      static_broadcasted_argnums: arguments that are part of the program; hashable.
+      devices: which devices, in order; those of the process by default, or of the platform `backend`.
+      donate_argnums: arguments whose memory the program may reuse.
+    Collectives differentiate as in `shard_map` with check_vma=False: a derivative taken inside is each device's own, and
+    psum transposes to psum.  Nobody checks that all devices come to a collective: in a branch or loop for which they decide
+    differently it hangs, where `shard_map` with check_vma=True raises.
+    Where there are several processes it maps over devices of this one, which must be given.
+    Raises: ValueError where there are fewer devices than slices, sizes differ, or nothing is mapped.
+
+    >>> jax.pmap(lambda x: x / lax.psum(x, "devices"), axis_name="devices")(jnp.array([1., 3.]))     # on two devices
+    Array([0.25, 0.75], dtype=float32)
+    """
+    if not callable(fun):
+        raise not_callable(fun)
+    if axis_name is not None and not isinstance(axis_name, str):
+        raise TypeError(f"pmap axis_name must be a string, got {axis_name!r}")
+    in_axes = check_axes("pmap", in_axes, out_axes)
+    statics = as_tuple(static_broadcasted_argnums, int, "static_broadcasted_argnums")
+    numbers_and_names(fun, statics, None, "static_broadcasted")
+    return _PmapFunction(fun, axis_name or _NAMELESS, in_axes, out_axes, statics, devices, backend, axis_size,
+                         as_tuple(donate_argnums, int, "donate_argnums"))
+
+
+class _PmapFunction(JitFunction):
+    """The function that `pmap` returns: compiled as by jit."""
+
+    def __init__(self, fun, axis_name, in_axes, out_axes, statics, devices, backend, axis_size, donated):
+        self._mapped, self._axis_name, self._in_axes, self._out_axes = fun, axis_name, in_axes, out_axes
+        self._devices, self._backend, self._axis_size = devices, backend, axis_size
+        self._meshes = Table(1024)      # structure and shapes -> the mapped axes, the mesh
+
+        @wraps(fun)
+        def run(*args, **kwargs):
+            return self._run(args, kwargs)
+        super().__init__(run, statics, donate_argnums=donated)
+
+    @folded
+    def __call__(self, *args, **kwargs):
+        if state.trace is EVAL:
+            args, kwargs = self._placed(args, kwargs)
+        return super().__call__(*args, **kwargs)
+
+    def _placed(self, args, kwargs):
+        """The arguments; arrays that are committed to other devices than those of this call are moved."""
+        flat, dims, mesh = self._flat(args, kwargs)
+        moved = False
+        for i, (x, dim) in enumerate(zip(flat.leaves, dims)):
+            if type(x) is ArrayImpl and x._committed and x.sharding._devices != mesh._devices:
+                flat.leaves[i], moved = transfer.move(x, NamedSharding(mesh, _spec(dim, self._axis_name))), True
+        return flat.arguments(flat.leaves) if moved else (args, kwargs)
+
+    def _flat(self, args, kwargs):
+        """(the call as a FlatFunction, the mapped axis of each of its leaves or None, the mesh)"""
+        dynamic, named, statics = split_statics(args, kwargs, self._static_numbers, self._static_names)
+        flat = FlatFunction(self._mapped, *pytree.tree_flatten((dynamic, named)), "pmap", statics)
+        key = flat.in_tree, len(args), tuple([a.shape for a in flat.avals()])
+        return flat, *(self._meshes.get(key) or self._meshes.keep(key, self._axes_and_mesh(flat, len(args))))
+
+    def _axes_and_mesh(self, flat, nargs):
+        axes = self._in_axes
+        if type(axes) is tuple:
+            if len(axes) != nargs:
+                raise ValueError(f"{flat}: in_axes {axes} has {len(axes)} entries for {nargs} arguments")
+            axes = tuple(a for i, a in enumerate(axes) if i not in self._static_numbers)
+        dims, size = mapped_axes(flat, (axes, 0), self._axis_size)
+        if all(d is None for d in dims):
+            raise ValueError(f"{flat} needs an argument with a mapped axis: in_axes is {self._in_axes}")
+        if self._devices is None and client.process_count() > 1:
+            raise NotImplementedError(f"{flat}: over the devices of several processes use shard_map; with devices= pmap "
+                                      "maps over some of this process")
+        devices = list(self._devices) if self._devices is not None else client.local_devices(backend=self._backend)
+        if size > len(devices):
+            raise ValueError(f"{flat}: the mapped axis has size {size}, and there are {len(devices)} devices; each slice "
+                             "needs one of its own: reshape so that several go to one device, with vmap inside, or use jit")
+        return dims, Mesh(devices[:size], (self._axis_name,))
+
+    def _run(self, args, kwargs):
+        flat, dims, mesh = self._flat(args, kwargs)
+        name, axes = self._axis_name, []
+
+        def body(*blocks):
+            outs = flat(*[x if d is None else _without(x, d) for x, d in zip(blocks, dims)])
+            targets = pytree.flatten_axes("pmap out_axes", flat.out_tree, self._out_axes)
+            axes[:] = [_out_axis(flat, i, x, a) for i, (x, a) in enumerate(zip(outs, targets))]
+            return [x if a is None else _with(x, a) for x, a in zip(outs, axes)]
+
+        mapped = shard_map(body, mesh=mesh, in_specs=tuple(_spec(d, name) for d in dims), check_vma=False,
+                           out_specs=lambda: [_spec(a, name) for a in axes])      # once the body was traced
+        outs = mapped(*flat.leaves)
+        return flat.out_tree.unflatten(outs)
+
+
+def _spec(dim, name):
+    return PartitionSpec() if dim is None else PartitionSpec(*[None] * dim, name)
+
+
+def _without(x, dim):
+    return reshape(x, (*x.shape[:dim], *x.shape[dim + 1:]))
+
+
+def _with(x, dim):
+    shape = aval_of(x).shape
+    return reshape(x, (*shape[:dim], 1, *shape[dim:]))
+
+
+def _out_axis(flat, i, x, axis):
+    if axis is None:
+        return None
+    ndim = aval_of(x).ndim + 1
+    if not -ndim <= axis < ndim:
+        raise ValueError(f"{flat}: out_axes {axis} is no axis of {flat.out_path(i)}, of rank {ndim}")
+    return axis % ndim

@@ -1,0 +1,1 @@
+"""Pytrees: nested containers seen as a list of leaves and a structure."""

@@ -1,0 +1,441 @@
+"""Where exceptions leave this package for the user's code: with the user's frames alone, and in the words of the call.
+
+A function that users call is made a `boundary`, most of them by `offer` (`core/surface/public.py`).  Nothing is done until an
+exception passes; then `leave` adds what only this place knows, the name under which the user called and the operands
+under the user's names, and folds the traceback as `jax_traceback_filtering` says.
+"""
+import contextlib
+import functools
+import inspect
+import itertools
+import linecache
+import os
+import re
+import sys
+import types
+from opcode import opmap
+
+import numpy as np
+
+from .. import config as options
+from .. import source_info
+from ..array import Array
+from ..avals import is_arraylike
+from ..config import Config, config
+from ..errors import did_you_mean
+
+_RAISE = opmap["RAISE_VARARGS"]
+# Files whose frames count as ours where they stand beside ours.
+_HELPERS = (*(os.path.dirname(sys.modules[name].__file__) + os.sep for name in ("numpy", "ml_dtypes", "jaxlib")
+              if name in sys.modules), functools.__file__, os.path.join(os.path.dirname(os.__file__), "contextlib.py"),
+            "<frozen")
+_STANDARD = os.path.join(os.path.dirname(os.__file__), "")
+_ITEMS = 1000       # of a container that are looked at
+_NAMED = 10_000     # objects that are looked at for the name of an operand
+
+
+class UnfilteredStackTrace(Exception):
+    """The cause of an exception under `jax_traceback_filtering=remove_frames`: its traceback with all frames."""
+    folded = None       # where in the traceback of the exception what this one shows whole begins
+
+
+def boundary(function, called=None, method=False):
+    """`function` as users call it, under a name such as "jnp.sum": what it raises leaves by `leave`.  A decorator, too."""
+    @functools.wraps(function)
+    def call(*args, **kwargs):
+        try:
+            return function(*args, **kwargs)
+        except HoldsArray:
+            return call(*arrays_of(args), **arrays_of(kwargs))
+        except Exception as error:
+            leave(error, call.called, args[method:], kwargs)
+            raise
+    call.called, call.inner = function.__name__ if called is None else called, function
+    return call
+
+
+class HoldsArray(TypeError):
+    """Raised for an argument that is no array but gives one, by `__jax_array__`: the call is made again with that."""
+
+
+def arrays_of(value):
+    """`value` with the arrays of what has `__jax_array__`, also in lists, tuples and dicts.  TypeError if it gives none."""
+    if isinstance(value, (list, tuple)):
+        return getattr(value, "_make", list if isinstance(value, list) else tuple)(map(arrays_of, value))
+    if type(value) is dict:
+        return {key: arrays_of(one) for key, one in value.items()}
+    if not hasattr(value, "__jax_array__") or is_arraylike(value):
+        return value
+    found = value.__jax_array__()
+    if not is_arraylike(found):     # asked again and again, it would never end
+        raise TypeError(f"__jax_array__ of a {type(value).__name__} gives a {type(found).__name__}; it must give an array")
+    return found
+
+
+def folded(function):
+    """Decorator of a function that a transformation gives: what it raises has the user's frames alone."""
+    call = boundary(function, "")
+    call.__wrapped__ = getattr(function, "__wrapped__", function)       # which may be the user's
+    return call
+
+
+api_boundary = folded       # libraries look for this name among the globals of a function, and know a transformation by it
+
+
+def boundaries(cls=None, *, called=None, but="", tell_self=False):
+    """Class decorator: its public methods, and those that Python calls for users, are boundaries.
+
+    Not those named in `but`, separated by blanks: what the library itself calls often, and what does not fail.
+    They are told of as those of `called`, which is the name of the class; where that is empty, not at all.  Methods of
+    arrays, and with `tell_self` public ones, are told of with the object itself.
+    """
+    if cls is None:
+        return functools.partial(boundaries, called=called, but=but, tell_self=tell_self)
+    owner = cls.__name__ if called is None else called
+    array = issubclass(cls, Array)
+    for name, method in list(vars(cls).items()):
+        if name == "__new__":       # a staticmethod
+            cls.__new__ = staticmethod(boundary(method.__func__, owner, method=True))
+        if isinstance(method, (classmethod, staticmethod)) and name not in but.split():
+            of_class = isinstance(method, classmethod)
+            setattr(cls, name, type(method)(boundary(method.__func__, owner and f"{owner}.{name}", method=of_class)))
+        if isinstance(method, types.FunctionType) and name not in but.split():
+            if name in (_OF_ARRAYS if array else _OF_OTHERS):
+                setattr(cls, name, boundary(method, name.strip("_") if array else owner, method=not array))     # bool(x)
+            elif not name.startswith("_"):
+                setattr(cls, name, boundary(method, owner and f"{owner}.{name}", method=not (array or tell_self)))
+    return cls
+
+
+# What Python calls for users.  Of other objects than arrays it also asks __hash__ and kin, which do not fail and are hot.
+_OF_OTHERS = {f"__{name}__" for name in "init call getitem enter".split()}
+_OF_ARRAYS = {f"__{name}__" for name in """init getitem setitem bool int float complex index len iter array format str
+    repr dlpack reduce reversed contains round""".split()}
+
+
+def leave(error, name=None, args=(), kwargs=None):
+    """To be called where `error` is about to be raised again, and leave, by a function that the user called so."""
+    # Whatever happens here (odd objects, the end of the stack or of memory), it is `error` that the user is to see.
+    with contextlib.suppress(Exception):
+        entry = sys._getframe(1)
+        caller = entry.f_back      # None: called by the interpreter, as a new thread or at its end
+        if caller is not None and caller.f_code.co_filename.startswith(source_info.PACKAGE):
+            return                                   # a boundary further out is the user's
+        if _last(error.__traceback__) is not None:
+            with contextlib.suppress(Exception):
+                tell(error, name, args, kwargs or {}, caller, entry)
+        fold(error)
+
+
+# --- words ------------------------------------------------------------------------------------------------------
+
+# What Python raises over a fault of ours, or where a user's function is called with other arguments than it takes.
+_SLIPS = (TypeError, ValueError, LookupError, AttributeError, NameError, AssertionError, ArithmeticError)
+
+
+def tell(error, name, args, kwargs, caller, entry):
+    """Complete the message of an exception that this package raised; `caller` is the user's frame, `entry` ours."""
+    if getattr(error, "told", False):
+        return
+    error.told = True
+    last = _last(error.__traceback__)
+    plain = len(error.args) == 1 and isinstance(error.args[0], str)
+    if last.tb_frame.f_code.co_code[last.tb_lasti] != _RAISE and not (
+            plain and error.args[0].endswith(" object cannot be interpreted as an integer")):      # what Python refused
+        refused = re.match(r"[\w.<>]*?(\w+)\(\) ((?:missing|takes|got) [^.;]*)", str(error))
+        if refused:         # by Python: the arguments of a call
+            _name_parameters(error, refused, name, entry)
+        elif str(error).startswith("INVALID_ARGUMENT: Disallowed "):
+            error.add_note(f"({name or 'This call'} copies between host and device, which transfer_guard refuses here; "
+                           "device_put and device_get say that it is meant.)")
+        elif isinstance(error, _SLIPS) and not _holds_function(     # else it may be the user's slip
+                x for a in (*args, *kwargs.values()) for x in (a, *(_items(a) or ()))):
+            where = last.tb_frame.f_code.co_filename.removeprefix(source_info.PACKAGE)
+            error.add_note(f"(raised inside of hlotrace, at {where}:{last.tb_lineno}, and not by one of its checks: please "
+                           "report it. JAX_TRACEBACK_FILTERING=off shows all frames.)")
+        return
+    if not name or not plain:
+        return
+    first, newline, rest = error.args[0].partition("\n")
+    call, origins = "", ""
+    if not _holds_function(args) and not _holds_function(kwargs.values()):
+        call, origins = _call(name, args, kwargs, caller, error.args[0])
+    bare = name.rpartition(".")[2]      # its message may begin with what it calls itself
+    own = re.match(rf"({re.escape(name)}|\w*{re.escape(bare)}{'|[a-z_.]+' if call else ''}): ", first)
+    if not (own or call) and name != bare and first.startswith(f"{bare} "):
+        first = name + first[len(bare):]
+    elif own or call or not re.search(rf"(?<!\w){re.escape(name)}(?!\w)", first.partition(". ")[0]):
+        first = f"{call or name}: {first[own.end() if own else 0:]}"
+    text = f"{first}{origins}{newline}{rest}"
+    error.args = (text,)
+    if hasattr(error, "_msg"):      # NumPy's AxisError
+        error._msg = text
+
+
+# From here on objects of the user's are looked at, and none of his code may run: no `__repr__`, `__eq__`, `__getattr__`,
+# no property.  So it is `type(x)` that is asked (`isinstance` would ask `x.__class__`), and methods are those of dict, list.
+
+def _is(x, kinds):
+    return issubclass(type(x), kinds)
+
+
+_ELSEWHERE = {"dim": "axis", "dims": "axis", "interpolation": "method"}     # names of parameters in other libraries
+
+
+def _name_parameters(error, refused, name, entry):
+    """Add to what Python said of the arguments of a call the name that the user called, and the names there are."""
+    function = entry.f_locals.get("function", entry.f_locals.get("fun"))
+    if isinstance(function, types.FunctionType) and refused[1] == function.__name__:
+        code = function.__code__
+        names = [n for n in code.co_varnames[:code.co_argcount + code.co_kwonlyargcount] if n not in ("self", "cls")]
+        if not names:       # it hands on what it is given
+            return
+        keyword = re.search(r"unexpected keyword argument '(\w+)'", refused[2])
+        other = keyword and _ELSEWHERE.get(keyword[1])
+        mending = f"; did you mean {other!r}?" if other in names else did_you_mean(keyword[1], names) if keyword else ""
+        key = ", where key is a PRNG key such as random.key(0)" * (name.startswith("random.") and names[0] == "key")
+        error.args = (f"{name or refused[1]}() {refused[2]}{mending or ';'} its parameters are {', '.join(names)}{key}",)
+
+
+def _holds_function(values):
+    return any(callable(v) and not _is(v, (type, np.dtype, Array)) for v in values)
+
+
+def _items(x):
+    """The elements of a list or tuple, not too many; None for other objects."""
+    for kind in (list, tuple):
+        if _is(x, kind):
+            return kind.__getitem__(x, slice(_ITEMS))
+    return None
+
+
+def _call(name, args, kwargs, caller, said):
+    """(the call as the user would write it, with types for arrays; where traced operands are from); "" without arrays."""
+    updated = None
+    if name.startswith("x.at[]"):       # what was said on `x.at[index]`, which is the first argument
+        updated, *args = args
+    given = (*args, *kwargs.values(), getattr(updated, "array", None))
+    arrays = [x for a in given for x in (_items(a) or (a,)) if _is(x, (Array, np.ndarray))]
+    if not arrays:
+        return "", ""
+    names = {} if caller is None else _names(caller, {id(x) for x in arrays})
+    if updated is not None:
+        index = _items(updated.index) if _is(updated.index, tuple) else (updated.index,)
+        name = f"({_show(updated.array, names)}).at[{', '.join(_show(x, names) for x in index)}]{name[6:]}"
+    shown = [_show(x, names) for x in args]
+    if name == "[]":
+        index = _items(args[1]) if _is(args[1], tuple) else args[1:]
+        call = f"({shown[0]})[{', '.join(_show(x, names) for x in index)}]"
+    elif name[0].isalpha() or updated is not None:
+        call = f"{name}({', '.join([*shown, *(f'{k}={_show(v, names)}' for k, v in kwargs.items())])})"
+    else:
+        call = f" {name} ".join(f"({s})" for s in shown) if len(shown) == 2 else f"{name}({shown[0]})"
+    here = caller and f"{source_info.short(caller.f_code.co_filename)}:{caller.f_lineno} "
+    origins = {}
+    for x in arrays:
+        label = names.get(id(x)) or f"the {_show(x, names)}"
+        origin = x.origin() if hasattr(x, "origin") else ""
+        if origin and not (here and here in origin) and origin not in said and f"argument {label} of" not in origin:
+            origins[f"; {label} {origin}"] = None
+    return call, "".join(list(origins)[:3])
+
+
+def _show(x, names, depth=0):
+    if _is(x, (Array, np.ndarray)):
+        kind = x.aval.str_short() if _is(x, Array) else f"{x.dtype.name}[{','.join(map(str, x.shape))}]"
+        return f"{names[id(x)]}: {kind}" if id(x) in names else kind
+    if _is(x, (type, types.FunctionType)):
+        return x.__name__
+    if x is Ellipsis:
+        return "..."
+    if _is(x, (dict, set, frozenset)):
+        return "{}" if type(x) is dict and not x else "{...}"
+    items = _items(x)
+    if items is not None:
+        most = 4 if any(_is(v, (Array, np.ndarray, list, tuple)) for v in items) else 16
+        inner = ", ".join([_show(v, names, depth + 1) for v in items[:most * (depth < 3)]] + ["..."] * (len(items) > most))
+        text = f"[{inner}]" if _is(x, list) else f"({inner}{',' * (len(items) == 1)})"
+    elif _is(x, slice):
+        start, stop, step = ("" if part is None else _show(part, names, depth + 1) for part in (x.start, x.stop, x.step))
+        text = f"{start}:{stop}{step and ':' + step}"
+    elif type(x) in (str, bytes):
+        text = repr(x[:50])
+    elif type(x) is int and x.bit_length() > 128 or type(x).__module__.partition(".")[0] not in _READABLE:
+        text = f"{type(x).__name__}(...)"
+    else:
+        text = repr(x)
+    short = len(text) <= 40 or items is not None and most == 4
+    return text if short and "\n" not in text else f"{type(x).__name__}(...)"
+
+
+_READABLE = {"builtins", "numpy", "ml_dtypes", "hlotrace"}      # modules of classes whose `__repr__` runs nobody else's code
+
+
+def _names(frame, wanted):
+    """{id: how the code of `frame` can write it} of the objects `wanted`, also in containers that it names."""
+    code = frame.f_code
+    if code.co_filename.startswith((*_HELPERS, _STANDARD)) and "site-packages" not in code.co_filename[len(_STANDARD):]:
+        return {}       # threading, functools, numpy: their names say nothing to the user
+    found, spaces, left = {}, (_locals(frame), frame.f_globals), _NAMED
+    # Those that the code names, not all that there are: in a notebook, `x` and not the `_3` that it once was.
+    written = dict.fromkeys((*code.co_varnames, *code.co_cellvars, *code.co_freevars, *code.co_names))
+    level = [(name, space[name]) for name in written for space in spaces if name in space]
+    for _ in range(4):
+        below = []
+        for path, value in level:
+            if id(value) in wanted:
+                found.setdefault(id(value), path)
+            elif left > 0 and not _is(value, (types.ModuleType, type, Array)):
+                inside = [(path + step, v) for step, v in _inside(value)]
+                left -= len(inside)
+                below += inside
+        if len(found) == len(wanted):
+            break
+        level = below
+    return found
+
+
+def _locals(frame):
+    """The local variables of a frame, by name."""
+    space = frame.f_locals
+    if not _is(space, dict):
+        return dict(space) if frame.f_code.co_flags & inspect.CO_OPTIMIZED else {}      # else it is of a user's class
+    variables = dict.copy(space)
+    if _is_copy(frame) and sys.getrefcount(space) < 4:
+        space.clear()       # it would keep what its function deletes; nobody else refers to it
+    return variables
+
+
+def _is_copy(frame):
+    """Are the `f_locals` of a frame a copy of its variables that the frame keeps?"""
+    return sys.version_info < (3, 13) and frame.f_code.co_flags & inspect.CO_OPTIMIZED
+
+
+def _inside(x):
+    """[(how it is written after x, object)] of what x holds."""
+    if _is(x, dict):
+        return [(f"[{k!r}]", v) for k, v in list(itertools.islice(dict.items(x), _ITEMS)) if type(k) in (str, int)]
+    items = _items(x)
+    if items is not None:
+        fields = next((vars(c)["_fields"] for c in type(x).__mro__ if "_fields" in vars(c)), None)
+        return [(f".{fields[i]}" if fields else f"[{i}]", v) for i, v in enumerate(items)]
+    if type(x).__module__ in ("builtins", "types"):
+        return []
+    space = next((vars(c)["__dict__"] for c in type(x).__mro__ if "__dict__" in vars(c)), None)
+    return [(f".{k}", v) for k, v in list(itertools.islice(space.__get__(x).items(), _ITEMS))
+            ] if type(space) is types.GetSetDescriptorType else []
+
+
+# --- frames -----------------------------------------------------------------------------------------------------
+
+def _last(tb):
+    """The innermost entry of a traceback if it is this package's or of what it calls; None if it is the user's."""
+    inside, last = False, None
+    while tb is not None:
+        filename = tb.tb_frame.f_code.co_filename
+        ours = filename.startswith(source_info.PACKAGE)
+        inside = ours or inside and filename.startswith(_HELPERS)
+        last = tb if ours else last if inside else None
+        tb = tb.tb_next
+    return last
+
+
+def fold(error):
+    """Take this package's frames out of the traceback of `error`, and its own errors out of those that it followed."""
+    mode = config.jax_traceback_filtering
+    if mode == "off":
+        return
+    _drop_contexts(error)
+    whole = error.__traceback__
+    folded = _folded(whole, mode)
+    if mode == "remove_frames" and folded is not whole:
+        _keep_whole(error, whole, folded)
+    _set_traceback(error, folded)
+
+
+def _keep_whole(error, whole, folded):
+    cause = error.__cause__
+    if cause is None:
+        cause = UnfilteredStackTrace("the traceback below leaves out the frames of hlotrace; the one above has them")
+        BaseException.__cause__.__set__(error, cause)
+    elif type(cause) is UnfilteredStackTrace:       # what it has begins at the boundary that made it, further in
+        outer = []
+        while whole is not cause.folded:
+            outer.append(whole)
+            whole = whole.tb_next
+        whole = cause.__traceback__
+        for tb in reversed(outer):
+            whole = types.TracebackType(whole, tb.tb_frame, tb.tb_lasti, tb.tb_lineno)
+    else:
+        return
+    cause.folded, cause.__traceback__ = folded, whole
+
+
+# Exceptions of the user's may be of a class that refuses to be written to, such as a frozen dataclass.
+_set_traceback, _set_context = BaseException.__traceback__.__set__, BaseException.__context__.__set__
+
+
+def _folded(tb, mode):
+    """The traceback without entries that are ours, or with those marked for tools that hide them."""
+    entries, kept, inside = [], [], False
+    while tb is not None:
+        entries.append(tb)
+        tb = tb.tb_next
+    for tb, following in zip(entries, [*entries[1:], None]):
+        filename = tb.tb_frame.f_code.co_filename
+        inside = source_info.is_package(filename) or filename.startswith(_HELPERS) and (
+            inside or following is not None and source_info.is_package(following.tb_frame.f_code.co_filename))
+        if not inside:
+            kept.append(tb)
+        elif mode == "tracebackhide":
+            space = tb.tb_frame.f_locals
+            if _is_copy(tb.tb_frame):
+                space.clear()       # it has `error`, whose traceback has the frame
+            space["__tracebackhide__"] = True
+    if mode == "tracebackhide" or len(kept) == len(entries):
+        return entries[0] if entries else None
+    result = None
+    for tb in reversed(kept):
+        # where the user's code called ours, which called the user's again, the line is enough: no carets below it
+        direct = result is None or result.tb_frame.f_back is tb.tb_frame
+        result = types.TracebackType(result, tb.tb_frame, tb.tb_lasti if direct else _uncareted(tb), tb.tb_lineno)
+    return result
+
+
+def _uncareted(tb):
+    """A place in the code of a traceback's entry, on the same line, for which Python prints no carets."""
+    line = linecache.getline(tb.tb_frame.f_code.co_filename, tb.tb_lineno).rstrip("\n")
+    whole = (tb.tb_lineno, tb.tb_lineno, len(line) - len(line.lstrip()), len(line.rstrip()))
+    places = list(tb.tb_frame.f_code.co_positions())
+    for wanted in whole, (None,) * 4:
+        if wanted in places:
+            return 2 * places.index(wanted)
+    return -1 if sys.version_info >= (3, 13) else tb.tb_lasti      # before, -1 prints an empty line
+
+
+def _drop_contexts(error):
+    """What was caught and dealt with in this package is no part of the user's story."""
+    seen = set()
+    while error is not None and id(error) not in seen and type(error) is not UnfilteredStackTrace:
+        seen.add(id(error))
+        if error.__cause__ is not None:
+            error = error.__cause__
+            if type(error) is not UnfilteredStackTrace:
+                _set_traceback(error, _folded(error.__traceback__, "auto"))
+            continue
+        context = error.__context__
+        while context is not None and id(context) not in seen and _dealt_with(context.__traceback__):
+            seen.add(id(context))
+            context = context.__context__
+        if context is not error.__context__:
+            _set_context(error, context)
+        error = context
+
+
+def _dealt_with(tb):
+    """Does a traceback begin in this package, where it was caught, and end there, where it was raised?"""
+    return tb is not None and tb.tb_frame.f_code.co_filename.startswith(source_info.PACKAGE) and _last(tb) is not None
+
+
+boundaries(Config, called="config")
+options.leave = leave

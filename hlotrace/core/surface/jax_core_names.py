@@ -1,0 +1,240 @@
+"""JAX's names for what core holds: `jax.core` and most of `jax.extend.core`."""
+import weakref
+from collections.abc import Set
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .. import trace as tracing
+from ..avals import ShapedArray
+from ..avals import aval_of as get_aval
+from ..avals import avals_by_type as pytype_aval_mappings
+from ..config import state
+from ..dtypes import tangent_dtype as primal_dtype_to_tangent_dtype
+from ..effects import ORDER, Effect
+from ..errors import JaxprTypeError
+from ..jaxpr import Eqn as JaxprEqn
+from ..jaxpr import Jaxpr as Program
+from ..jaxpr import Literal, Var, check_jaxpr, eval_jaxpr
+from ..jaxpr import sub_jaxprs as jaxprs_in_params
+from ..primitive import Primitive
+from ..symbolic.dimension import InconclusiveDimensionOperation, max_dim, min_dim
+from ..trace import EVAL, Trace, Tracer, ensure_compile_time_eval, entering, raise_to_shaped
+
+__all__ = [
+    "AbstractValue", "Atom", "ClosedJaxpr", "AbstractToken", "DebugInfo", "DropVar", "Effect", "Effects",
+    "InconclusiveDimensionOperation", "Jaxpr", "JaxprEqn", "JaxprTypeError", "Literal", "ParamDict", "Primitive",
+    "ShapedArray", "Token", "Trace", "TraceTag", "Tracer", "Value", "Var", "array_types", "check_jaxpr", "concrete_or_error",
+    "ensure_compile_time_eval", "eval_context", "eval_jaxpr", "find_top_trace", "gensym", "get_aval",
+    "get_opaque_trace_state", "jaxpr_as_fun", "jaxprs_in_params", "mapped_aval", "max_dim", "min_dim", "new_jaxpr_eqn",
+    "no_effects", "nonempty_axis_env_DO_NOT_USE", "primal_dtype_to_tangent_dtype", "pytype_aval_mappings", "raise_to_shaped",
+    "set_current_trace", "subjaxprs", "take_current_trace", "typeof", "unmapped_aval",
+    "unsafe_am_i_under_a_jit_DO_NOT_USE", "unsafe_am_i_under_a_vmap_DO_NOT_USE", "unsafe_get_axis_names_DO_NOT_USE",
+    "valid_jaxtype"]
+
+AbstractValue = ShapedArray
+Atom = Var | Literal
+Effects = Set[Effect]
+Value = Any
+ParamDict = dict[str, Any]
+array_types = {np.ndarray, np.generic}
+no_effects: frozenset = frozenset()
+typeof = get_aval
+
+
+class Token:
+    """A token outside of programs: what it follows has been done."""
+    __slots__ = ()
+
+    def __init__(self, buf=None):
+        """`buf`, an array that lies behind JAX's tokens, is none here."""
+        if buf is not None:
+            raise NotImplementedError("Token(buf): a token has no array here")
+
+    def block_until_ready(self):
+        return self
+
+    def __repr__(self):
+        return "Token()"
+
+
+class _TokenType(type):
+    def __instancecheck__(cls, value):
+        return value is ORDER.aval
+
+
+class AbstractToken(metaclass=_TokenType):
+    """The type of tokens inside of programs: `AbstractToken()` is the one there is."""
+
+    def __new__(cls):
+        return ORDER.aval
+
+
+class TraceTag:
+    """What traces of one transformation have in common: equal to itself alone."""
+    __slots__ = ("__weakref__",)
+
+
+class DebugInfo(NamedTuple):
+    """What is known of a function that is traced: for what, where it is, the names of arguments and results."""
+    traced_for: str
+    func_src_info: str
+    arg_names: tuple | None = None
+    result_paths: tuple | None = None
+
+
+# --- programs ---------------------------------------------------------------------------------------------------
+
+class _Face(type):
+    """A name under which programs are made as JAX makes them; every program is an instance."""
+
+    def __instancecheck__(cls, value):
+        return isinstance(value, Program)
+
+    def __subclasscheck__(cls, other):
+        return issubclass(other, (Program, _Program))
+
+
+class _Program(metaclass=_Face):
+    __slots__ = ()
+
+
+class Jaxpr(_Program):
+    """`Jaxpr(constvars, invars, outvars, eqns)`: a program, as JAX orders its parts.  Effects are those of its equations."""
+
+    def __new__(cls, constvars, invars, outvars, eqns, effects=no_effects, debug_info=None):
+        return Program(constvars, (), invars, list(eqns), outvars)
+
+
+class ClosedJaxpr(_Program):
+    """`ClosedJaxpr(jaxpr, consts)`: the program with these values of its `constvars`.
+
+    ValueError unless there are as many.  A program carries its constants here: open and closed ones are of one class.
+    """
+
+    def __new__(cls, jaxpr, consts=()):
+        if len(consts) != len(jaxpr.constvars):
+            raise ValueError(f"the program has {len(jaxpr.constvars)} constvars, but {len(consts)} constants are given")
+        return jaxpr.replace(consts=tuple(consts))
+
+
+class DropVar(Var):
+    """A variable that nothing reads.  Programs have none: every result of an equation has a variable of its own."""
+    __slots__ = ()
+
+
+def new_jaxpr_eqn(invars, outvars, primitive, params, effects=no_effects, source_info=None, ctx=None):
+    """An equation; `source_info` as `extend.source_info_util.current()` gives it."""
+    return JaxprEqn(primitive, list(invars), list(outvars), params, tuple(effects),
+                    *((source_info.source, str(source_info.name_stack)) if source_info else ()))
+
+
+def gensym():
+    """A function from avals to new variables."""
+    return Var
+
+
+def jaxpr_as_fun(closed_jaxpr):
+    """The function of flat arguments that a program is; it returns a list."""
+    return lambda *args: eval_jaxpr(closed_jaxpr, closed_jaxpr.consts, *args)
+
+
+def subjaxprs(jaxpr):
+    """The programs that a program's equations hold."""
+    for eqn in jaxpr.eqns:
+        yield from jaxprs_in_params(eqn.params)
+
+
+# --- avals ------------------------------------------------------------------------------------------------------
+
+def mapped_aval(size, axis, aval):
+    """`aval` without `axis`, which is None for a value that is not mapped."""
+    if axis is None:
+        return aval
+    if aval.shape[axis] != size:
+        raise ValueError(f"axis {axis} of {aval} does not have size {size}")
+    return aval.update(shape=aval.shape[:axis] + aval.shape[axis + 1:])
+
+
+def unmapped_aval(size, axis, aval):
+    """`aval` with a new axis of `size` at `axis`; as it is for None."""
+    return aval if axis is None else aval.update(shape=(*aval.shape[:axis], size, *aval.shape[axis:]))
+
+
+def valid_jaxtype(x):
+    """May `x` stand where an array does?"""
+    try:
+        get_aval(x)
+    except TypeError:
+        return False
+    return True
+
+
+# --- the current trace ------------------------------------------------------------------------------------------
+
+def concrete_or_error(force, value, context=""):
+    """The value behind `value`, converted with `force` unless that is None.  ConcretizationTypeError if it is not known."""
+    known = tracing.concrete_or_error(value, context)
+    return known if force is None else force(known)
+
+
+eval_context = ensure_compile_time_eval
+
+
+def find_top_trace(_=None):
+    """The current trace."""
+    return state.trace
+
+
+def set_current_trace(trace, check_leaks=False):
+    """Context manager in which `trace` is the current one."""
+    if check_leaks:
+        raise NotImplementedError("set_current_trace(check_leaks=True)")
+    return entering(trace)
+
+
+@contextmanager
+def take_current_trace():
+    """Gives the current trace; within, operations are evaluated at once."""
+    trace = state.trace
+    with entering(EVAL):
+        yield trace
+
+
+class OpaqueTraceState:
+    """Equal to another one taken under the same trace."""
+    __slots__ = ("_trace",)
+
+    def __init__(self):
+        self._trace = weakref.ref(state.trace)
+
+    def __eq__(self, other):
+        return isinstance(other, OpaqueTraceState) and self._trace() is other._trace() is not None
+
+    def __hash__(self):
+        return hash(self._trace)
+
+
+def get_opaque_trace_state(convention=None):
+    """Something that compares equal while the same trace is the current one."""
+    return OpaqueTraceState()
+
+
+def unsafe_get_axis_names_DO_NOT_USE():
+    return [name for name, *_ in state.axis_env]
+
+
+def nonempty_axis_env_DO_NOT_USE():
+    return bool(state.axis_env)
+
+
+def unsafe_am_i_under_a_jit_DO_NOT_USE():
+    return state.trace.staging
+
+
+def unsafe_am_i_under_a_vmap_DO_NOT_USE():
+    trace = state.trace
+    while trace is not None and trace.what != "vmap":
+        trace = trace.parent
+    return trace is not None

@@ -1,0 +1,419 @@
+"""Sizes that are not known yet: integer polynomials over variables, with floordiv, mod, max and min.
+
+A `Dimension` stands in shapes where an int would.  Variables are integers of at least 1; what they are else is said by the
+constraints of their scope (`core/symbolic/scope.py`).  Comparisons are decided where one answer holds for all values, by
+intervals: each term has bounds, and a constraint e >= 0 may be taken off an expression with a positive factor (as a step of
+Fourier-Motzkin elimination does: Schrijver, Theory of Linear and Integer Programming, 12.2).
+"""
+import itertools
+import math
+import operator
+
+from ..errors import InconclusiveDimensionOperation
+
+DEPTH = 3       # of constraints that one comparison uses
+
+
+class Atom:
+    """A variable (`op` is None), or an operation on two expressions.  Its text says all of it."""
+    __slots__ = ("op", "args", "text")
+
+    def __init__(self, op, args, text=None):
+        self.op, self.args = op, args
+        self.text = text or f"{op}({args[0]}, {args[1]})"
+
+    def __eq__(self, other):
+        return self.text == other.text
+
+    def __hash__(self):
+        return hash(self.text)
+
+
+def _order(monomial):
+    """Monomials of higher degree come first, then those whose last letters come late: `a*b + 2*b + a`."""
+    return sum(power for _, power in monomial), [(atom.text, power) for atom, power in monomial]
+
+
+class Dimension:
+    """A size: {monomial: coefficient}, a monomial being a sorted tuple of (Atom, power).  Never a constant: see `made`."""
+    __slots__ = ("terms", "scope", "_hash")
+    as_value = None     # primitives/programs/exported.py gives it: (a Dimension, its dtype or None) -> an array of rank 0
+
+    def __init__(self, terms, scope):
+        self.terms, self.scope = terms, scope
+        self._hash = hash(frozenset(terms.items()))
+
+    # --- arithmetic ---------------------------------------------------------------------------------------------
+
+    def __add__(self, other):
+        if _terms(other, self) is None:
+            return self._as_number(operator.add, other)
+        other = _terms(other, self)
+        found = dict(self.terms)
+        for monomial, c in other.items():
+            found[monomial] = found.get(monomial, 0) + c
+        return made(found, self.scope)
+
+    def __mul__(self, other):
+        if _terms(other, self) is None:
+            return self._as_number(operator.mul, other)
+        other = _terms(other, self)
+        found = {}
+        for (m, c), (n, d) in itertools.product(self.terms.items(), other.items()):
+            powers = dict(m)
+            for atom, power in n:
+                powers[atom] = powers.get(atom, 0) + power
+            key = tuple(sorted(powers.items(), key=lambda pair: pair[0].text))
+            found[key] = found.get(key, 0) + c * d
+        return made(found, self.scope)
+
+    __radd__, __rmul__ = __add__, __mul__
+
+    def __neg__(self):
+        return self * -1
+
+    def __pos__(self):
+        return self
+
+    def __sub__(self, other):
+        return self._as_number(operator.sub, other) if _terms(other, self) is None else self + -1 * other
+
+    def __rsub__(self, other):
+        return -self + other
+
+    def _as_number(self, operation, other):
+        """Beside a float it is a number; arrays know by themselves what to do with it."""
+        return operation(self.as_value(), other) if isinstance(other, (float, complex)) else NotImplemented
+
+    def __pow__(self, power):
+        if type(power) is not int or power < 0:
+            return NotImplemented
+        return math.prod([self] * power)
+
+    def __floordiv__(self, other):
+        return NotImplemented if _terms(other, self) is None else divide(self, other)[0]
+
+    def __mod__(self, other):
+        return NotImplemented if _terms(other, self) is None else divide(self, other)[1]
+
+    def __divmod__(self, other):
+        return NotImplemented if _terms(other, self) is None else divide(self, other)
+
+    def __rfloordiv__(self, other):
+        return NotImplemented if _terms(other, self) is None else divide(other, self)[0]
+
+    def __rmod__(self, other):
+        return NotImplemented if _terms(other, self) is None else divide(other, self)[1]
+
+    def __rdivmod__(self, other):
+        return NotImplemented if _terms(other, self) is None else divide(other, self)
+
+    def __truediv__(self, other):
+        return self.as_value() / other
+
+    def __rtruediv__(self, other):
+        return other / self.as_value()
+
+    def __jax_array__(self):
+        return self.as_value()
+
+    # --- comparison ---------------------------------------------------------------------------------------------
+
+    def __eq__(self, other):
+        """Are they equal for all values?"""
+        if isinstance(other, Dimension):
+            return self.scope is other.scope and (self.terms == other.terms or _always_zero(self - other))
+        return type(other) is int and _always_zero(self - other)
+
+    def __hash__(self):
+        return self._hash
+
+    def __ge__(self, other):
+        return self._compare(other, ">=", 1, 0)
+
+    def __gt__(self, other):
+        return self._compare(other, ">", 1, -1)
+
+    def __le__(self, other):
+        return self._compare(other, "<=", -1, 0)
+
+    def __lt__(self, other):
+        return self._compare(other, "<", -1, -1)
+
+    def _compare(self, other, sign, factor, offset):
+        """Is factor * (self - other) + offset >= 0?"""
+        if _terms(other, self) is None:
+            return NotImplemented
+        low, high = bounds((self - other) * factor + offset)
+        if low >= 0 or high < 0:
+            return low >= 0
+        raise InconclusiveDimensionOperation(
+            f"Symbolic dimension comparison '{self}' {sign} '{other}' is inconclusive: it holds for some values and not for "
+            "others. Say which it is when the shape is made: symbolic_shape(..., "
+            f"constraints=['{self} {sign[0]}= {other - factor * offset}']).")
+
+    def __bool__(self):
+        return self != 0
+
+    def __int__(self):
+        raise InconclusiveDimensionOperation(
+            f"Symbolic dimension '{self}' used in a context that requires a constant. What happens here depends on its "
+            "value, which is known when the exported function is called; where a number is meant, use it in an array "
+            "operation.")
+
+    # --- words --------------------------------------------------------------------------------------------------
+
+    def __str__(self):
+        parts = []
+        for monomial in sorted(self.terms, key=_order, reverse=True):
+            c = self.terms[monomial]
+            factors = [atom.text if power == 1 else f"{atom.text}^{power}" for atom, power in monomial]
+            body = "*".join([str(abs(c)), *factors] if abs(c) != 1 or not factors else factors)
+            sign = "-" if c < 0 else "+" if parts else ""
+            parts.append(f"{sign} {body}" if sign else body)
+        return " ".join(parts)
+
+    __repr__ = __str__
+
+    def variables(self):
+        """The names of the variables in it."""
+        return {name for monomial in self.terms for atom, _ in monomial
+                for name in ([atom.text] if atom.op is None else [n for a in atom.args for n in variables(a)])}
+
+    def evaluate(self, values):
+        """It with an int or a Dimension in place of each variable."""
+        return sum(c * math.prod(_atom_value(atom, values) ** power for atom, power in monomial)
+                   for monomial, c in self.terms.items())
+
+
+def _atom_value(atom, values):
+    return values[atom.text] if atom.op is None else OPERATIONS[atom.op](*(evaluate(a, values) for a in atom.args))
+
+
+def made(terms, scope):
+    """The int or Dimension of these terms."""
+    terms = {m: c for m, c in terms.items() if c}
+    if not terms:
+        return 0
+    return terms[()] if terms.keys() == {()} else Dimension(terms, scope)
+
+
+def _terms(value, beside):
+    """The terms of a size beside another one; None for what is none.  ValueError where they are of two scopes."""
+    if isinstance(value, Dimension):
+        if value.scope is not beside.scope:
+            raise ValueError(f"Invalid mixing of symbolic scopes: '{beside}' is of {beside.scope!r}, and '{value}' of "
+                             f"{value.scope!r}. Make both shapes with one scope=SymbolicScope().")
+        return value.terms
+    try:
+        return {(): operator.index(value)}
+    except TypeError:
+        return None
+
+
+def as_size(d):
+    """A size that a user gave: an int or a Dimension.  TypeError for another value."""
+    return d if type(d) is Dimension else operator.index(d)
+
+
+def largest(shape):
+    """The largest of the sizes that are known."""
+    return max([d for d in shape if type(d) is not Dimension], default=0)
+
+
+def surely(d, low=-math.inf, high=math.inf):
+    """Is it known that a size lies between these?"""
+    least, most = bounds(d)
+    return low <= least and most <= high
+
+
+def variables(d):
+    return d.variables() if isinstance(d, Dimension) else set()
+
+
+def evaluate(d, values):
+    return d.evaluate(values) if isinstance(d, Dimension) else d
+
+
+def is_symbolic_dim(p):
+    """Is a size symbolic?
+
+    >>> [jax.export.is_symbolic_dim(d) for d in jax.export.symbolic_shape("b, 4")]
+    [True, False]
+    """
+    return isinstance(p, Dimension)
+
+
+def is_constant_shape(shape):
+    """Are all sizes of a shape ints?"""
+    return not any(isinstance(d, Dimension) for d in shape)
+
+
+# --- division ---------------------------------------------------------------------------------------------------
+
+def divide(a, b):
+    """(floordiv(a, b), mod(a, b)): what divides without rest is taken out, an operation stands for the rest."""
+    if isinstance(b, int) and b == 0:
+        raise ZeroDivisionError(f"division of the symbolic dimension '{a}' by zero")
+    scope = a.scope if isinstance(a, Dimension) else b.scope
+    lead, c = max((b.terms if isinstance(b, Dimension) else {(): int(b)}).items(), key=lambda term: _order(term[0]))
+    quotient, rest, tried = 0, a, set()
+    while isinstance(rest, Dimension):
+        step = next(((m, k) for m, k in sorted(rest.terms.items(), key=lambda term: _order(term[0]), reverse=True)
+                     if m not in tried and k % c == 0 and _over(m, lead) is not None), None)
+        if step is None:
+            break
+        tried.add(step[0])
+        part = made({_over(step[0], lead): step[1] // c}, scope)
+        quotient, rest = quotient + part, rest - part * b
+    if isinstance(b, Dimension) and len(b.terms) > 1 and rest != 0:
+        quotient, rest = 0, a       # long division by a sum says nothing unless it leaves no rest
+    if not isinstance(rest, Dimension) and not isinstance(b, Dimension):
+        return quotient + rest // b, rest % b
+    if not isinstance(rest, Dimension) and rest == 0:
+        return quotient, 0
+    low, high = bounds(rest)
+    if low >= 0 and high < bounds(b)[0]:
+        return quotient, rest
+    floor, mod = (_operation(op, rest, b, scope) for op in ("floordiv", "mod"))
+    return quotient + floor, mod
+
+
+def _operation(op, a, b, scope):
+    """An operation that cannot be done, or what a constraint says that it is."""
+    atom = Atom(op, (a, b))
+    known = scope.replaced.get(atom.text)
+    return made({((atom, 1),): 1}, scope) if known is None else known
+
+
+def _over(m, n):
+    """The monomial m / n, or None."""
+    powers = dict(m)
+    for atom, power in n:
+        powers[atom] = powers.get(atom, 0) - power
+    if any(p < 0 for p in powers.values()):
+        return None
+    return tuple((atom, p) for atom, p in powers.items() if p)
+
+
+def _chosen(op, a, b):
+    """max or min of two sizes."""
+    if not isinstance(a, Dimension) and not isinstance(b, Dimension):
+        return max(a, b) if op == "max" else min(a, b)
+    low, high = bounds(a - b)
+    if low >= 0 or high <= 0:
+        return a if (low >= 0) == (op == "max") else b
+    return _operation(op, a, b, (a if isinstance(a, Dimension) else b).scope)
+
+
+def max_dim(a, b):
+    """The larger of two sizes, which may be symbolic."""
+    if type(a) is int and type(b) is int:
+        return a if a > b else b
+    return _chosen("max", a, b)
+
+
+def min_dim(a, b):
+    """The smaller of two sizes, which may be symbolic."""
+    if type(a) is int and type(b) is int:
+        return a if a < b else b
+    return _chosen("min", a, b)
+
+
+OPERATIONS = {"floordiv": operator.floordiv, "mod": operator.mod, "max": max_dim, "min": min_dim}
+
+
+# --- bounds -----------------------------------------------------------------------------------------------------
+
+def symbolic_dim_bounds(dimension):
+    """(low, high): numbers between which a size lies for all values of its variables; infinite where nothing is known.
+
+    >>> n, m = jax.export.symbolic_shape("n, m", constraints=["n >= 8", "m <= 3"])
+    >>> jax.export.symbolic_dim_bounds(2 * n - m)
+    (13, inf)
+    """
+    if not isinstance(dimension, Dimension):
+        operator.index(dimension)
+    return bounds(dimension)
+
+
+def bounds(d):
+    if not isinstance(d, Dimension):
+        return d, d
+    known = d.scope.bounds
+    if d not in known:
+        known[d] = _low(d.terms, d.scope, DEPTH), -_low((-d).terms, d.scope, DEPTH)
+    return known[d]
+
+
+def _always_zero(d):
+    return d == 0 if not isinstance(d, Dimension) else bounds(d) == (0, 0)
+
+
+def _low(terms, scope, depth):
+    """A lower bound of a sum of terms, an integer or -infinity."""
+    best = sum(c * _monomial_bounds(m, scope)[c < 0] for m, c in terms.items())
+    if depth:
+        for known, equal in (*scope.known, *((g, False) for m in terms for atom, _ in m for g in _facts(atom))):
+            lead = max((m for m in known if m), key=_order)
+            for m in known if len(known) <= 3 else (lead,):
+                here, there = terms.get(m, 0), known[m]
+                if m and here and (here * there > 0 or equal):
+                    # terms * scale - known * factor has no m; as all values are integers, bounds may be rounded up
+                    scale, factor = abs(there), here if there > 0 else -here
+                    rest = {n: terms.get(n, 0) * scale - known.get(n, 0) * factor for n in {**terms, **known}}
+                    low = _low({n: c for n, c in rest.items() if c}, scope, depth - 1)
+                    best = max(best, low if math.isinf(low) else -(-low // scale))
+    return best
+
+
+def _monomial_bounds(monomial, scope):
+    low = high = 1
+    for atom, power in monomial:
+        for _ in range(power):
+            products = [0 if 0 in (x, y) else x * y for x in (low, high) for y in _atom_bounds(atom, scope)]
+            low, high = min(products), max(products)
+        if power % 2 == 0:
+            low = max(low, 0)
+    return low, high
+
+
+def _atom_bounds(atom, scope):
+    if atom.op is None:
+        return scope.limits.get(atom.text, (1, math.inf))
+    (low, high), (low2, high2) = map(bounds, atom.args)
+    if atom.op == "mod":
+        return (0, min(high2 - 1, high if low >= 0 else math.inf)) if low2 > 0 else (low2 + 1, max(high2 - 1, 0))
+    if atom.op == "floordiv":
+        if low2 <= 0:
+            return -math.inf, math.inf
+        ends = [_quotient(x, y) for x in (low, high) for y in (low2, high2)]
+        return min(ends), max(ends)
+    choose = max if atom.op == "max" else min
+    return choose(low, low2), choose(high, high2)
+
+
+def _quotient(x, y):
+    if math.isinf(y):
+        return -1 if x < 0 else 0 if not math.isinf(x) else x
+    return x if math.isinf(x) else x // y
+
+
+def _facts(atom):
+    """Expressions that an operation makes known to be at least 0, as terms: floordiv(e, 2) is no more than e / 2, ..."""
+    if atom.op is None:
+        return ()
+    scope = next(a.scope for a in atom.args if isinstance(a, Dimension))
+    this, (a, b) = made({((atom, 1),): 1}, scope), atom.args
+    match atom.op:
+        case "floordiv" if bounds(b)[0] > 0:
+            found = a - b * this, b * this + scope.replaced.get(f"mod({a}, {b})", b - 1) - a
+        case "mod" if bounds(b)[0] > 0:
+            found = (b - 1 - this, *((a - this,) if bounds(a)[0] >= 0 else ()))
+        case "max":
+            found = this - a, this - b
+        case "min":
+            found = a - this, b - this
+        case _:
+            found = ()
+    return [f.terms for f in found if isinstance(f, Dimension)]

@@ -1,0 +1,274 @@
+"""Symbolic sizes as texts, and what is known of them: SymbolicScope, symbolic_shape; solving for variables."""
+import math
+import re
+
+from .. import source_info
+from .dimension import OPERATIONS, Atom, Dimension, bounds, made, variables
+
+# --- scopes and their constraints -------------------------------------------------------------------------------
+
+class SymbolicScope:
+    """What is known of variables: those of one scope may stand in one computation.
+
+    constraints_str: texts such as "a >= 3", "2*a <= b" or "mod(a, 2) == 0", each of which holds for all sizes that occur
+
+    >>> scope = jax.export.SymbolicScope(["n >= 4"])
+    >>> (n,), (m,) = (jax.export.symbolic_shape(text, scope=scope) for text in ("n", "2*n"))
+    >>> m == 2 * n, n >= 3
+    (True, True)
+    """
+
+    def __init__(self, constraints_str=()):
+        if isinstance(constraints_str, str):
+            raise ValueError(f"SymbolicScope: constraints_str is a sequence of texts, got {constraints_str!r}: write "
+                             f"({constraints_str!r},)")
+        self.known = []         # (terms, are they equal to 0 and not only at least)
+        self.replaced = {}      # Atom or variable -> what it is equal to
+        self.bounds = {}        # of sizes, as far as they were asked for
+        self.limits = {}        # of variables: (low, high)
+        self.constraints = []   # (text, the size that is at least 0, or equal to it if the third)
+        self._where = source_info.describe(source_info.user_frame())
+        for text in constraints_str:
+            self._constrain(text)
+
+    def _constrain(self, text):
+        found = re.fullmatch(r"(.*?)(>=|<=|==)(.*)", text) if isinstance(text, str) else None
+        if not found:
+            raise ValueError(f"Constraint parsing error: {text!r} must contain one of '==' or '>=' or '<='")
+        left, right = (parse(side, self, f"constraint {text!r}") for side in (found[1], found[3]))
+        larger, smaller = (right, left) if found[2] == "<=" else (left, right)
+        rest = larger - smaller
+        equal = found[2] == "=="
+        self.constraints.append((text, rest, equal))
+        if not isinstance(rest, Dimension):
+            if rest < 0 or rest and equal:
+                raise ValueError(f"Unsatisfiable constraint: {text}")
+            return
+        low, high = bounds(rest)
+        if high < 0 or equal and low > 0:
+            raise ValueError(f"Unsatisfiable constraint: {text}")
+        self.known.append((rest.terms, equal))
+        if equal and isinstance(left, Dimension) and len(left.terms) == 1:
+            (monomial, c), = left.terms.items()
+            if c == 1 and len(monomial) == 1 and monomial[0][1] == 1:
+                self.replaced[monomial[0][0].text] = right
+        if len(rest.variables()) == 1 and not equal:
+            self._limit(rest)
+        self.bounds.clear()
+
+    def _limit(self, rest):
+        """What `rest` >= 0 says of its one variable, if that stands alone in it."""
+        variable, = rest.variables()
+        c = rest.terms.get(((Atom(None, (), variable), 1),), 0)
+        if c and rest.terms.keys() <= {((Atom(None, (), variable), 1),), ()}:
+            low, high = self.limits.get(variable, (1, math.inf))
+            k = rest.terms.get((), 0)
+            self.limits[variable] = (max(low, -(k // c)), high) if c > 0 else (low, min(high, k // -c))
+
+    def __repr__(self):
+        said = "".join(f"\n  {text}" for text, *_ in self.constraints)
+        return f"the scope made at {self._where}" + (f" with constraints:{said}" if said else "")
+
+
+# --- texts ------------------------------------------------------------------------------------------------------
+
+_TOKENS = re.compile(r"\s*(?:(\d+)|([A-Za-z_]\w*)|(\.\.\.|[-+*^(),]))")
+
+
+class _Parser:
+    """Recursive descent over: sum = [-] product {(+|-) product}; product = power {* power}; power = item [^ number]."""
+
+    def __init__(self, text, scope, what):
+        self.text, self.scope, self.what, self.at = text, scope, what, 0
+        self.advance()
+
+    def advance(self):
+        found = _TOKENS.match(self.text, self.at)
+        rest = self.text[self.at:].strip()
+        if not found and rest:
+            self.fail(f"unexpected {rest[0]!r}")
+        self.start = self.at
+        self.token = found[0].strip() if found else ""
+        self.at = found.end() if found else len(self.text)
+
+    def fail(self, problem):
+        raise ValueError(f"syntax error in {self.what}: {problem}. Parsed {self.text[:self.at]!r}, remaining "
+                         f"{self.text[self.at:]!r}; a size is written such as 3, b, 2*b + 1, floordiv(b, 2), mod(b, 2), "
+                         "max(a, b) or min(a, b).")
+
+    def take(self, token):
+        if self.token != token:
+            self.fail(f"expected {token!r}, found {self.token or 'the end'!r}")
+        self.advance()
+
+    def accept(self, *tokens):
+        if self.token in tokens and self.token:
+            token = self.token
+            self.advance()
+            return token
+        return None
+
+    def sum(self):
+        value = -self.product() if self.accept("-") else self.product()
+        while sign := self.accept("+", "-"):
+            value = value + self.product() if sign == "+" else value - self.product()
+        return value
+
+    def product(self):
+        value = self.power()
+        while self.accept("*"):
+            value = value * self.power()
+        return value
+
+    def power(self):
+        value = self.item()
+        if self.accept("^"):
+            if not self.token.isdigit():
+                self.fail(f"a power is a number, found {self.token!r}")
+            value = value ** int(self.token)
+            self.advance()
+        return value
+
+    def item(self):
+        token = self.token
+        if token.isdigit():
+            self.advance()
+            return int(token)
+        if token == "-":
+            self.advance()
+            return -self.item()
+        if token == "(":
+            self.advance()
+            value = self.sum()
+            self.take(")")
+            return value
+        if not re.fullmatch(r"[A-Za-z_]\w*", token):
+            self.fail(f"expected a size, found {token or 'the end'!r}")
+        self.advance()
+        if token not in OPERATIONS:
+            replaced = self.scope.replaced.get(token)
+            return replaced if replaced is not None else made({((Atom(None, (), token), 1),): 1}, self.scope)
+        self.take("(")
+        left = self.sum()
+        self.take(",")
+        right = self.sum()
+        self.take(")")
+        return OPERATIONS[token](left, right)
+
+
+def parse(text, scope, what="symbolic dimension"):
+    """The size that a text stands for, with variables of this scope.  ValueError where it is none."""
+    parser = _Parser(text, scope, what)
+    value = parser.sum()
+    if parser.token:
+        parser.fail(f"unexpected {parser.token!r}")
+    return value
+
+
+def symbolic_shape(shape_spec, *, constraints=(), scope=None, like=None):
+    """The shape that a text stands for: `symbolic_shape("b, 2*b + 1, 4")`, a tuple of ints and symbolic sizes.
+
+    shape_spec: sizes with commas between them, in parentheses or not: numbers, variables, and what +, -, *, ^, floordiv,
+      mod, max and min make of these.  "_" is the size that `like` has there, "..." are all that are left; None is "...".
+    constraints: what holds of the variables, texts such as "b >= 2"; see `SymbolicScope`
+    scope: a SymbolicScope, for shapes that stand in one computation; by default a new one with these constraints
+    like: a shape, whose sizes are taken for placeholders
+
+    ValueError for what does not parse, and for a number that is not that of `like`.
+
+    >>> jax.export.symbolic_shape("b, 2*b + 1, 4")
+    (b, 2*b + 1, 4)
+    >>> jax.export.symbolic_shape("b, ...", like=(8, 28, 28))
+    (b, 28, 28)
+    """
+    if scope is not None and constraints:
+        raise ValueError("symbolic_shape: cannot specify both a `scope` and `constraints`; give the constraints to the "
+                         "SymbolicScope")
+    scope = scope if scope is not None else SymbolicScope(constraints)
+    text = "..." if shape_spec is None else shape_spec
+    if not isinstance(text, str):
+        raise TypeError(f"symbolic_shape: shape_spec is a text such as 'b, 4', got {shape_spec!r}")
+    text = text.strip()
+    if text.startswith("(") and text.endswith(")") and _closes_at_end(text):
+        text = text[1:-1].strip()
+    parts = [p.strip() for p in split(text)] if text else []
+    if parts and not parts[-1]:
+        parts.pop()
+    what = f"symbolic shape {shape_spec!r}"
+    if parts.count("...") > 1 or "..." in parts[:-1]:
+        raise ValueError(f"syntax error in {what}: '...' stands once, at the end")
+    if parts and parts[-1] == "...":
+        parts[-1:] = ["_"] * (len(_given(like, what, "...")) - len(parts) + 1)
+    if like is not None and len(parts) != len(like):
+        raise ValueError(f"{what} has {len(parts)} sizes, and like={tuple(like)} has {len(like)}: write '...' for the rest")
+    return tuple(_size(part, i, like, scope, what) for i, part in enumerate(parts))
+
+
+def _size(part, i, like, scope, what):
+    if part == "_":
+        known = _given(like, what, "_")[i]
+        if known is None:
+            raise ValueError(f"{what} leaves size {i} to like={tuple(like)}, which has none there")
+        return known
+    size = parse(part, scope, f"{what} in dimension {i}")
+    if isinstance(size, int) and (size < 0 or like is not None and like[i] is not None and like[i] != size):
+        raise ValueError(f"{what}: different size {size} for known dimension {i}; like={tuple(like or ())}")
+    return size
+
+
+def _given(like, what, placeholder):
+    if like is None:
+        raise ValueError(f"{what}: {placeholder!r} stands for sizes of `like`, which is not given")
+    return like
+
+
+def _closes_at_end(text):
+    depth = 0
+    for i, letter in enumerate(text):
+        depth += (letter == "(") - (letter == ")")
+        if depth == 0:
+            return i == len(text) - 1
+    return False
+
+
+def split(text):
+    """The parts of a text between commas that stand in no parentheses."""
+    parts, depth = [""], 0
+    for letter in text:
+        depth += (letter == "(") - (letter == ")")
+        if letter == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += letter
+    return parts
+
+
+# --- solving ----------------------------------------------------------------------------------------------------
+
+def solve(shapes, sizes):
+    """[(variable, the size that tells it, the rest, its factor)]: variable = (sizes[i][j] - rest) / factor, in an order in
+    which each rest has known variables alone.
+
+    `shapes` are those of arguments, `sizes` something for each of their dimensions.  ValueError for a variable that no size
+    tells: one must stand alone in a size, times a number, beside others that are told already.
+    """
+    wanted = [(d, size) for shape, row in zip(shapes, sizes) for d, size in zip(shape, row) if isinstance(d, Dimension)]
+    needed = dict.fromkeys(v for d, _ in wanted for v in sorted(d.variables()))
+    steps, known, progress = [], set(), True
+    while progress:
+        progress = False
+        for d, size in wanted:
+            missing = d.variables() - known
+            if len(missing) == 1:
+                variable = missing.pop()
+                key = ((Atom(None, (), variable), 1),)
+                rest = d - made({key: d.terms.get(key, 0)}, d.scope)
+                if key in d.terms and variable not in variables(rest):
+                    steps.append((variable, size, rest, d.terms[key]))
+                    known.add(variable)
+                    progress = True
+    if left := [v for v in needed if v not in known]:
+        raise ValueError(f"Cannot solve for values of dimension variables {set(left)}: each must stand alone in some size "
+                         "of an argument, times a number, as b does in '2*b + 1'; the shapes are "
+                         f"{', '.join(map(str, shapes))}")
+    return steps

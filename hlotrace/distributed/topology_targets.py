@@ -1,0 +1,74 @@
+"""Topologies of chips that are not here: what a program compiled for them looks like, takes and costs.
+
+`get_topology_desc("v5e:2x4")` needs a libtpu wheel and no TPU.  Its devices stand in meshes and shardings; what jit
+compiles for them has `as_text()`, `memory_analysis()` and `cost_analysis()`, and cannot be called:
+
+    mesh = make_mesh(get_topology_desc("v5e:2x4"), (4, 2), ("data", "model"))
+    x = hlotrace.ShapeDtypeStruct((64, 256), "float32", sharding=NamedSharding(mesh, P("data", "model")))
+    print(hlotrace.jit(f).lower(x).compile().memory_analysis())
+"""
+from ..placement import make_mesh as mesh
+from ..runtime.devices import client, topology
+
+__all__ = ["TopologyDescription", "get_attached_topology", "get_topology_desc", "make_mesh"]
+
+
+class TopologyDescription:
+    """A topology: `devices` can be compiled for, and cannot run."""
+
+    def __init__(self, name, description, devices):
+        self.name, self.devices = name, devices
+        self._description = description
+
+    @property
+    def platform(self):
+        return self._description.platform
+
+    def make_mesh(self, axis_shapes, axis_names, axis_types=None):
+        """A Mesh of the first devices, in their order.  Raises ValueError where there are too few."""
+        return make_mesh(self, axis_shapes, axis_names, axis_types=axis_types)
+
+    def compile(self, text):
+        """jaxlib's Executable of a StableHLO text for all devices; Shardy's `sdy.sharding` says what lies where.
+
+        Raises JaxRuntimeError, for one with RESOURCE_EXHAUSTED where a chip's memory is too small.
+        """
+        return topology.compile_text(text, self.devices)
+
+    def __repr__(self):
+        return f"TopologyDescription({self.name!r}, {len(self.devices)} x {self.devices[0].device_kind})"
+
+
+def get_topology_desc(topology_name="", platform=None, **options):
+    """A topology by name, "v5e:2x4", "v5p:2x2x2", ...; options such as `num_slices=2` go to the plugin.
+
+    Raises RuntimeError where the platform's plugin is missing, ValueError for a name that it does not know.
+
+    >>> from hlotrace import topologies
+    >>> topologies.get_topology_desc("v5e:2x4").devices[0].device_kind       # doctest: +SKIP
+    """
+    platform = platform or "tpu"
+    if platform == "tpu" and not topology_name:
+        raise ValueError("get_topology_desc: a TPU topology has a name, such as \"v5e:2x4\"")
+    return TopologyDescription(topology_name, *topology.describe(platform, topology_name, options))
+
+
+def get_attached_topology(platform=None):
+    """The topology of the devices that are here, of the default platform unless given.
+
+    >>> from hlotrace.experimental import topologies
+    >>> topologies.get_attached_topology("cpu").platform
+    'cpu'
+    """
+    devices = client.devices(platform)
+    return TopologyDescription("attached", devices[0].client, devices)
+
+
+def make_mesh(topo, mesh_shape, axis_names, *, axis_types=None):
+    """A Mesh of the first devices of a topology, in their order.  Raises ValueError where there are too few.
+
+    >>> from hlotrace import topologies
+    >>> v5e = topologies.get_topology_desc("v5e:2x4")                        # doctest: +SKIP
+    >>> topologies.make_mesh(v5e, (4, 2), ("data", "model"))                 # doctest: +SKIP
+    """
+    return mesh.make_mesh(mesh_shape, axis_names, axis_types, devices=topo.devices)

@@ -1,0 +1,17 @@
+"""hlotrace.export: jitted functions as portable programs, for other processes, later versions and other systems."""
+from ..core.surface.public import offer as _offer
+from ..core.symbolic.dimension import is_symbolic_dim, symbolic_dim_bounds
+from ..core.symbolic.scope import SymbolicScope, symbolic_shape
+from .exported import (
+    DisabledSafetyCheck,
+    Exported,
+    default_export_platform,
+    deserialize,
+    export,
+    maximum_supported_calling_convention_version,
+    minimum_supported_calling_convention_version,
+    symbolic_args_specs,
+)
+from .format import register_namedtuple_serialization, register_pytree_node_serialization
+
+_offer(globals())

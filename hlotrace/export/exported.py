@@ -1,0 +1,516 @@
+"""Exported functions: a jitted function as a portable program with its calling convention, and calls of such.
+
+The calling convention is JAX's, version 10: main takes the position of the platform among `platforms` where there are
+several, then the arguments that the program uses (`module_kept_var_idx`), flat; it gives the results, flat.
+"""
+import functools
+import re
+
+import numpy as np
+
+from ..api.autodiff import vjp
+from ..api.custom_derivatives import custom_vjp
+from ..api.flat import FlatFunction, abstract
+from ..api.jit import JitFunction
+from ..api.stages import ShapeDtypeStruct
+from ..core.avals import ShapedArray
+from ..core.effects import Check
+from ..core.errors import UnexpectedTracerError
+from ..core.jaxpr import Eqn, Jaxpr, Var, dce
+from ..core.platforms import platform_named
+from ..core.programs import embed_constants
+from ..core.pytrees import pytree
+from ..core.refs import accesses
+from ..core.surface.boundary import boundaries, boundary, folded
+from ..core.symbolic.dimension import Dimension, evaluate, is_symbolic_dim, variables
+from ..core.symbolic.scope import SymbolicScope, solve, symbolic_shape
+from ..core.trace import Tracer
+from ..lowering.module import Module, lower
+from ..lowering.symbolic_shapes import DynamicModule
+from ..placement.shardings import constrained
+from ..primitives.programs.exported import by_platform_p, call_exported_p
+from ..runtime.devices import client
+from ..runtime.mlir import portable_artifacts as portable
+from ..sharding.mesh import AbstractMesh
+from ..sharding.named import NamedSharding, as_named
+from ..sharding.partition import Partition
+from . import format
+
+# kernels that jaxlib, its plugins and XLA have under these names, and will have
+_PROMISED = re.compile(r"(lapack|cu|cusolver|cublas|cusparse|cuhybrid|hip|hipsolver|hipblas|hipsparse|hiphybrid)_|"
+                       r"(annotate_device_placement|ApproxTopK|Sharding|shape_assertion|TopK)$")
+
+minimum_supported_calling_convention_version = 9
+maximum_supported_calling_convention_version = 10
+
+
+@boundaries
+class DisabledSafetyCheck:
+    """A check that `export` and calls of what it gives shall leave out; see `platform` and `custom_call`."""
+    __slots__ = ("target",)
+
+    def __init__(self, target=None):
+        self.target = target
+
+    @classmethod
+    def platform(cls):
+        """May it be called on a platform for which it was not exported?"""
+        return cls(None)
+
+    @classmethod
+    def custom_call(cls, target_name):
+        """May it call the kernel of this name, though nobody promises that it stays as it is?"""
+        return cls(target_name)
+
+    def is_custom_call(self):
+        """The name of the kernel, None for another check."""
+        return self.target
+
+    def __eq__(self, other):
+        return isinstance(other, DisabledSafetyCheck) and self.target == other.target
+
+    def __hash__(self):
+        return hash(self.target)
+
+    def __repr__(self):
+        return "platform" if self.target is None else f"custom_call:{self.target}"
+
+
+@boundaries
+class Exported:
+    """A function as a portable program: what `export` and `deserialize` give.  `call` calls it.
+
+    fun_name: its name, for errors
+    in_tree, out_tree: the structures of (args, kwargs) and of the result
+    in_avals, out_avals: the types of their leaves, tuples
+    in_shardings_hlo, out_shardings_hlo: None for each; `in_shardings_jax` and `out_shardings_jax` say how leaves lie
+    nr_devices: over how many devices it runs; one for one device may be called over any number
+    platforms: those for which it was exported
+    ordered_effects, unordered_effects: empty, as what calls Python cannot be exported
+    disabled_safety_checks: those that were left out
+    mlir_module_serialized: the program, a portable artifact of StableHLO
+    calling_convention_version: 10
+    module_kept_var_idx: the leaves that the program takes
+    uses_global_constants: does it take the position of the platform, or sizes?
+
+    >>> exported = jax.export.export(jax.jit(lambda x: x**2))(jax.ShapeDtypeStruct((2,), "float32"))
+    >>> exported.call(jnp.array([1., 3.])), len(exported.serialize()) > 100
+    (Array([1., 9.], dtype=float32), True)
+    """
+
+    ordered_effects = unordered_effects = ()
+
+    def __init__(self, fun_name, in_tree, in_avals, out_tree, out_avals, in_shardings, out_shardings, nr_devices, platforms,
+                 disabled_safety_checks, mlir_module_serialized, calling_convention_version, module_kept_var_idx,
+                 uses_global_constants, get_vjp=None):
+        self.fun_name = fun_name
+        self.in_tree, self.in_avals = in_tree, tuple(in_avals)
+        self.out_tree, self.out_avals = out_tree, tuple(out_avals)
+        self._in_named_shardings, self._out_named_shardings = tuple(in_shardings), tuple(out_shardings)
+        self.nr_devices = nr_devices
+        self.platforms = tuple(platforms)
+        self.disabled_safety_checks = tuple(disabled_safety_checks)
+        self.mlir_module_serialized = mlir_module_serialized
+        self.calling_convention_version = calling_convention_version
+        self.module_kept_var_idx = tuple(module_kept_var_idx)
+        self.uses_global_constants = uses_global_constants
+        self._get_vjp = get_vjp
+
+    in_shardings_hlo = property(lambda self: (None,) * len(self.in_avals))
+    out_shardings_hlo = property(lambda self: (None,) * len(self.out_avals))
+
+    def __repr__(self):
+        return f"Exported(fun_name={self.fun_name}, ...)"
+
+    def mlir_module(self):
+        """The program as StableHLO text."""
+        return portable.text(self.mlir_module_serialized)
+
+    def in_shardings_jax(self, mesh):
+        """For each leaf of the arguments its sharding over a mesh, which may be an AbstractMesh, or None."""
+        return _over(mesh, self._in_named_shardings, self)
+
+    def out_shardings_jax(self, mesh):
+        """For each leaf of the result its sharding over a mesh, which may be an AbstractMesh, or None."""
+        return _over(mesh, self._out_named_shardings, self)
+
+    def has_vjp(self):
+        """Is there a derivative?"""
+        return self._get_vjp is not None
+
+    def vjp(self):
+        """The Exported of its derivative: (leaves of the arguments, cotangents of the results) -> a tuple of cotangents.
+
+        ValueError where it was read from an artifact that has none.
+        """
+        if self._get_vjp is None:
+            raise ValueError(f"No VJP is available: {self.fun_name} was serialized without its derivative. Serialize it "
+                             "with vjp_order=1, or more for derivatives of the derivative.")
+        return self._get_vjp()
+
+    def serialize(self, vjp_order=0):
+        """It as a bytearray, with derivatives in reverse mode up to that order; `deserialize` reads it, and so does JAX.
+
+        ValueError for more derivatives than there are, and for containers whose class is not registered.
+        """
+        if type(vjp_order) is not int or vjp_order < 0:
+            raise ValueError("serialize: vjp_order is the number of derivatives that go with it, 0 or more; got "
+                             f"{vjp_order!r}")
+        return format.to_bytes(self._table(vjp_order))
+
+    def _table(self, vjp_order):
+        if vjp_order and self._get_vjp is None:
+            raise ValueError(f"serialize: {self.fun_name} has no VJP of high-enough order: it was read from an artifact, "
+                             f"and vjp_order={vjp_order} is more than went into that. Ask for less, or export the function "
+                             "again.")
+        return format.to_table(self, self.vjp()._table(vjp_order - 1) if vjp_order else None)
+
+    def call(self, *args, **kwargs):
+        """Call it, also while another function is traced; there are reverse-mode derivatives as far as `vjp` goes.
+
+        Arguments have the structure, shapes and dtypes for which it was exported; ValueError otherwise.
+        """
+        leaves, in_tree = pytree.tree_flatten((args, kwargs))
+        if in_tree != self.in_tree:
+            raise ValueError(pytree.structure_mismatch(
+                f"The invocation args and kwargs must have the same pytree structure as when the function {self.fun_name!r} "
+                "was exported, but they have the following structural differences", self.in_tree, in_tree,
+                ("exported", "called"), root="(args, kwargs)") + "\nGive it what `in_tree` says, or export it for this.")
+        flat = FlatFunction(self.call, leaves, in_tree, f"call of the exported function {self.fun_name}")
+        self._result_avals(flat.avals())
+        return self.out_tree.unflatten(self._call(*leaves))
+
+    # --- what `call_exported` asks ------------------------------------------------------------------------------
+
+    @functools.cached_property
+    def _call(self):
+        """The jitted function of leaves."""
+        lies = (self._in_named_shardings, self._out_named_shardings) if self.nr_devices > 1 else (None, None)
+
+        def call(*leaves):
+            outs = self._differentiable(*constrained(leaves, lies[0], f"call of {self.fun_name}"))
+            return constrained(outs, lies[1], f"result of {self.fun_name}")
+        call.__name__ = self.fun_name
+        return JitFunction(call)
+
+    @functools.cached_property
+    def _differentiable(self):
+        """The function of leaves, with its derivative."""
+        def call(*leaves):
+            return tuple(call_exported_p.bind(*leaves, exported=self))
+
+        def backward(leaves, cotangents):
+            return self.vjp().call(*leaves, *cotangents)
+        call.__name__ = self.fun_name
+        function = custom_vjp(call)
+        function.defvjp(lambda *leaves: (function(*leaves), leaves), backward)      # also the second derivative
+        return function
+
+    def _result_avals(self, avals):
+        """The types of the results for arguments of these types; ValueError where they are not those of the export."""
+        if not self._symbolic:
+            for i, (aval, want) in enumerate(zip(avals, self.in_avals)):
+                if (aval.shape, aval.dtype) != (want.shape, want.dtype):
+                    raise _other_type(aval, want, _paths(self.in_tree)[i])
+            return [a.strip_weak_type() for a in self.out_avals]
+        values = self._values(avals)
+        return [ShapedArray(tuple(evaluate(d, values) for d in a.shape), a.dtype) for a in self.out_avals]
+
+    @functools.cached_property
+    def _symbolic(self):
+        return [d for a in self.in_avals for d in a.shape if is_symbolic_dim(d)]
+
+    def _values(self, avals):
+        """{variable: its value} for arguments of these types; ValueError where they do not fit the symbolic ones."""
+        paths = _paths(self.in_tree)
+        for aval, want, path in zip(avals, self.in_avals, paths):
+            if aval.ndim != want.ndim or aval.dtype != want.dtype or any(
+                    a != b for a, b in zip(aval.shape, want.shape) if not is_symbolic_dim(b)):
+                raise _other_type(aval, want, path)
+        shapes = [a.shape for a in self.in_avals]
+        places = [[(i, j) for j in range(len(shape))] for i, shape in enumerate(shapes)]
+        values = {}
+
+        def refuse(problem):
+            said = ", ".join(f"{path}.shape = {shape}" for path, shape in zip(paths, shapes))
+            raise ValueError(f"Input shapes do not match the polymorphic shapes specification. {problem} The function was "
+                             f"exported for {said}.")
+        for variable, (i, j), rest, factor in solve(shapes, places):
+            size = avals[i].shape[j]
+            value, left = divmod(size - evaluate(rest, values), factor)
+            if left != 0 or not is_symbolic_dim(value) and value < 1:
+                refuse(f"Expected value >= 1 for dimension variable {variable!r}: {paths[i]}.shape[{j}], which is "
+                       f"{shapes[i][j]!s}, is {size}.")
+            values[variable] = value
+        for i, shape in enumerate(shapes):
+            for j, d in enumerate(shape):
+                if evaluate(d, values) != avals[i].shape[j]:
+                    refuse(f"Found inconsistency between dimension size {paths[i]}.shape[{j}] (= {avals[i].shape[j]}) and "
+                           f"the specification '{d}' (= {evaluate(d, values)}).")
+        for text, rest, equal in self._symbolic[0].scope.constraints:
+            found = evaluate(rest, values) if variables(rest) <= values.keys() else 0
+            if found != 0 if equal else not found >= 0:
+                refuse(f"The symbolic shape constraint {text} does not hold: '{rest}' is {found}.")
+        return values
+
+    def _platform_index(self, platform):
+        if platform in self.platforms:
+            return self.platforms.index(platform)
+        if DisabledSafetyCheck.platform() in self.disabled_safety_checks:
+            return 0
+        wanted = (*self.platforms, str(platform))
+        raise ValueError(f"Function {self.fun_name!r} was exported for platforms {self.platforms} but it is used on "
+                         f"{platform!r}. Export it with platforms={wanted}.")
+
+    def _check_devices(self, number):
+        if self.nr_devices not in (1, number):
+            raise ValueError(f"Function {self.fun_name} was exported for {self.nr_devices} devices and is called in a "
+                             f"context with {number} device{'s' * (number != 1)}, which is not allowed. Let its arguments "
+                             f"lie over a mesh of {self.nr_devices} devices: see in_shardings_jax.")
+
+    def _functions(self, avals, module):
+        """The text of its functions for a module under construction; see `runtime.mlir.portable_artifacts.functions`."""
+        def mesh(axes):
+            return module.mesh(AbstractMesh(tuple(axes.values()), tuple(axes)))
+        types = [re.sub(r"\{[^{}]*\}x", "?x", avals[i].mlir) for i in self.module_kept_var_idx] if self._symbolic else None
+        return portable.functions(self.mlir_module_serialized, module.unique, mesh if self.nr_devices > 1 else None,
+                                  module.locations is not None, types)
+
+
+def _paths(in_tree):
+    """`args[0]['w']` for each leaf of (args, kwargs)."""
+    args, kwargs = map(pytree.leaf_paths, in_tree.children())
+    return [*("args" + path for path in args), *("kwargs" + path for path in kwargs)]
+
+
+def _over(mesh, shardings, exported):
+    if mesh.size != exported.nr_devices:
+        raise ValueError(f"{exported.fun_name} was exported for {exported.nr_devices} devices, and {mesh} has {mesh.size}")
+    return tuple(s and s.update(mesh=mesh) for s in shardings)
+
+
+def _other_type(aval, want, path):
+    """The error for an argument of another type than the one that was exported."""
+    if aval.ndim != want.ndim:
+        return ValueError(f"Rank mismatch for {path}: expected {want.shape} and called with {aval.shape}")
+    for i, (got, size) in enumerate(zip(aval.shape, want.shape)):
+        if got != size and not is_symbolic_dim(size):
+            return ValueError(f"Shape mismatch for {path}.shape[{i}] (expected same constant): expected {want.shape} and "
+                              f"called with {aval.shape}. Export it for this shape as well, or for a symbolic one: "
+                              "see export.symbolic_shape.")
+    return ValueError(f"Dtype mismatch for {path}: expected {want.dtype} and called with {aval.dtype}; convert it with "
+                      f".astype({want.dtype.name!r})")
+
+
+# --- exporting --------------------------------------------------------------------------------------------------
+
+def default_export_platform():
+    """The platform for which `export` exports where it is not told another: "cpu", "cuda", "rocm" or "tpu".
+
+    >>> jax.export.default_export_platform() in ("cpu", "cuda", "rocm", "tpu")
+    True
+    """
+    return str(client.platform_of(client.default_device()))
+
+
+def export(fun_jit, *, platforms=None, disabled_checks=()):
+    """A function that takes arguments of `fun_jit`, or ShapeDtypeStructs, and gives an `Exported` for their types.
+
+    fun_jit: what `jit` returned; its static arguments are given as they will be
+    platforms: those that it shall run on, a sequence of "cpu", "cuda", "rocm" and "tpu"; by default the one that is used
+    disabled_checks: `DisabledSafetyCheck`s to leave out
+
+    ValueError for a function that is not jitted, or that calls kernels of the user's; NotImplementedError for one that calls
+    Python.
+
+    >>> sizes = jax.export.symbolic_shape("n, 3")                            # for all n
+    >>> exported = jax.export.export(jax.jit(lambda x: x.sum(0)))(jax.ShapeDtypeStruct(sizes, "float32"))
+    >>> exported.in_avals, exported.out_avals
+    ((ShapedArray(float32[n,3]),), (ShapedArray(float32[3]),))
+    >>> exported.call(jnp.ones((5, 3)))
+    Array([5., 5., 5.], dtype=float32)
+    """
+    if not isinstance(fun_jit, JitFunction):
+        raise ValueError(f"Function to be exported must be the result of `jit` but is: {fun_jit!r:.80}; write "
+                         "export(jit(f))")
+    if isinstance(platforms, str) or platforms is not None and not all(isinstance(p, str) for p in platforms):
+        raise TypeError(f"export: platforms is a sequence of names, such as ('cpu', 'tpu'); got {platforms!r}")
+    if not all(isinstance(c, DisabledSafetyCheck) for c in disabled_checks):
+        raise TypeError(f"export: disabled_checks is a sequence of export.DisabledSafetyCheck, got {disabled_checks!r}")
+
+    @folded
+    def exported(*args, **kwargs):
+        names = tuple(platforms) if platforms else (default_export_platform(),)
+        return _export(fun_jit, args, kwargs, tuple(dict.fromkeys(str(platform_named(p)) for p in names)),
+                       tuple(disabled_checks))
+    return exported
+
+
+def _export(jitted, args, kwargs, platforms, checks):
+    stage = jitted.trace(*args, **kwargs)
+    traced, jaxpr = stage._traced, stage._traced.jaxpr
+    if any(isinstance(c, Tracer) for c in traced.consts):
+        raise UnexpectedTracerError(f"export of {jitted._name}: it closes over a value that is being traced. Pass it as an "
+                                    "argument.")
+    effects = [e for e in jaxpr.effects if not (isinstance(e, Check) and e.failure.debug)]
+    if accesses(effects):
+        raise NotImplementedError(f"export of {jitted._name}: it uses a Ref from outside, and an artifact has none. Pass "
+                                  "the value, ref[...], and return the new one.")
+    if any(isinstance(e, Check) for e in effects):
+        raise NotImplementedError(f"export of {jitted._name}: nobody would look at the checks in it. Export "
+                                  "checkify.checkify(f), which returns its errors as values; and those of "
+                                  "hlotrace_check_bounds are not there while that option is off.")
+    if effects:
+        raise NotImplementedError(f"export of {jitted._name}: serialization of host_callbacks is not yet implemented: "
+                                  "a call of Python cannot leave this process. Take debug.print, pure_callback and "
+                                  "io_callback out of it.")
+    where, _ = jitted.placed(traced, *stage._flat.in_tree.unflatten(stage._flat.leaves))
+    symbolic = [d for a in jaxpr.in_avals for d in a.shape if is_symbolic_dim(d)]
+    for d in symbolic:
+        symbolic[0] - d     # ValueError where they are of two scopes
+    keep = traced.keep_unused or bool(symbolic)     # sizes are asked of all
+    program, used = dce(embed_constants(jaxpr), keep_invars=keep)
+    kept = tuple(i for i, u in enumerate(used) if u or keep)
+    ins, outs = [None] * len(jaxpr.invars), [None] * len(jaxpr.outvars)
+    if isinstance(where, Partition):
+        where = where._replace(ins=where.ins[len(where.ins) - len(kept):], outs=where.outs or tuple(outs))
+        for i, s in zip(kept, where.ins):
+            ins[i] = s
+        outs = where.outs
+    partition = where if isinstance(where, Partition) and len(where.devices) > 1 else None
+    results = ["result" + path for path in pytree.leaf_paths(traced.out_tree)]
+    text = _text(program, platforms, partition, _paths(stage.in_tree), results, checks)
+    exported = Exported(
+        fun_name=jitted._name, in_tree=stage.in_tree, in_avals=tuple(jaxpr.in_avals), out_tree=stage.out_tree,
+        out_avals=tuple(jaxpr.out_avals), in_shardings=_named(ins, jaxpr.in_avals),
+        out_shardings=_named(outs, jaxpr.out_avals), nr_devices=len(partition.devices) if partition else 1,
+        platforms=platforms, disabled_safety_checks=checks, mlir_module_serialized=portable.write(text),
+        calling_convention_version=maximum_supported_calling_convention_version, module_kept_var_idx=kept,
+        uses_global_constants=len(platforms) > 1 or bool(symbolic))
+    exported._get_vjp = functools.cache(lambda: _export_vjp(exported, jitted, stage))
+    return exported
+
+
+def _named(shardings, avals):
+    """Shardings over abstract meshes; of one device nothing is said."""
+    def named(s, aval):
+        if s is None or len(s._devices) == 1:
+            return None
+        s = as_named(s, aval.ndim)
+        return NamedSharding(s.mesh.abstract_mesh, s.spec, s._kind)
+    return tuple(map(named, shardings, avals))
+
+
+def _text(program, platforms, partition, paths, result_names, checks):
+    """The program by the calling convention."""
+    dims = [d for v in program.invars for d in v.aval.shape if is_symbolic_dim(d)]
+    kind, attributes = Module, " attributes {jax.uses_shape_polymorphism = true, "
+    if dims:
+        kind = functools.partial(DynamicModule, dims=dims, paths=paths)
+
+    def lowered(program, platform, partition):
+        found = lower(program, platform=platform, blocks=[], partition=partition, result_names=result_names, kind=kind)
+        if found.callbacks:
+            raise NotImplementedError(f"export of {program.name}: serialization of host_callbacks is not yet implemented")
+        for target in found.targets:
+            if not _PROMISED.match(target) and DisabledSafetyCheck(target) not in checks:
+                raise ValueError(f"export of {program.name}: Cannot serialize code with custom calls whose targets have no "
+                                 f"compatibility guarantees: it calls {target!r}. If every process that shall call it has "
+                                 "this kernel, pass disabled_checks=[export.DisabledSafetyCheck.custom_call("
+                                 f"{target!r})].")
+        return found.text
+    texts = [lowered(program, p, partition) for p in platforms]
+    if len(platforms) == 1:
+        return texts[0].replace(" attributes {", attributes, 1) if dims else texts[0]
+    index = Var(ShapedArray((), np.int32))
+    invars = [Var(v.aval) for v in program.invars]
+    outvars = [Var(v.aval) for v in program.outvars]
+    alike = len(set(texts)) == 1
+    if dims:
+        kind = functools.partial(DynamicModule, dims=dims, paths=["the platform", *paths])
+    if partition:
+        partition = partition._replace(ins=(None, *partition.ins))
+    if alike:
+        program = program.replace(invars=[index, *program.invars], arg_names=None)
+    else:
+        first = [platform_named(platforms[texts.index(t)]) for t in texts]
+        eqn = Eqn(by_platform_p, [index, *invars], outvars, {"jaxpr": program, "platforms": tuple(first)})
+        program = Jaxpr((), (), [index, *invars], [eqn], outvars, program.name)
+    text = lower(program, platform=platforms[0], blocks=[], partition=partition, result_names=result_names,
+                 kind=kind).text
+    return text.replace("@main(%arg0: tensor<i32>", '@main(%arg0: tensor<i32> {jax.global_constant = "_platform_index"}', 1
+                        ).replace(" attributes {", attributes, 1)
+
+
+def _export_vjp(exported, jitted, stage):
+    """The Exported of a function's derivative."""
+    n, (in_tree, statics) = len(exported.in_avals), (stage.in_tree, stage._flat.statics)
+
+    def primal(*leaves):
+        flat = FlatFunction(jitted._fun, leaves, in_tree, "export", statics)
+        return tuple(flat(*leaves))
+
+    def fun_vjp_jax(*leaves):
+        outs, pullback = vjp(primal, *leaves[:n])
+        return pullback(tuple(leaves[n:]))
+    avals = (*exported.in_avals, *(a.tangent() for a in exported.out_avals))
+    structs = [ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type) for a in avals]
+    return _export(JitFunction(fun_vjp_jax), structs, {}, exported.platforms, exported.disabled_safety_checks)
+
+
+def deserialize(blob):
+    """The `Exported` that `Exported.serialize` wrote, here or in JAX.
+
+    ValueError where the bytes are no such thing, or name a container whose class is not registered here.
+
+    >>> exported = jax.export.export(jax.jit(jnp.sin), platforms=("cpu", "tpu"))(jax.ShapeDtypeStruct((2,), "float32"))
+    >>> again = jax.export.deserialize(exported.serialize())
+    >>> again.platforms, again.call(jnp.zeros(2))
+    (('cpu', 'tpu'), Array([0., 0.], dtype=float32))
+    """
+    if not isinstance(blob, (bytes, bytearray, memoryview)):
+        raise TypeError(f"deserialize expects the bytes that Exported.serialize gave, got {blob!r:.60} of type "
+                        f"{type(blob).__name__}")
+    return _from_table(format.from_bytes(blob))
+
+
+def _from_table(table):
+    fields = format.fields(table)
+    fields["disabled_safety_checks"] = tuple(map(DisabledSafetyCheck, fields["disabled_safety_checks"]))
+    version = fields["calling_convention_version"]
+    known = minimum_supported_calling_convention_version, maximum_supported_calling_convention_version
+    if not known[0] <= version <= known[1]:
+        raise ValueError(f"deserialize: {fields['fun_name']} has the calling convention version {version}; hlotrace knows "
+                         f"{known[0]} to {known[1]}")
+    if table["vjp"]:
+        fields["get_vjp"] = functools.cache(lambda: _from_table(table["vjp"]))
+    return Exported(**fields)
+
+
+# --- symbolic shapes --------------------------------------------------------------------------------------------
+
+for _name in "add radd sub rsub mul rmul floordiv rfloordiv mod rmod divmod rdivmod lt le gt ge int".split():
+    setattr(Dimension, f"__{_name}__", boundary(getattr(Dimension, f"__{_name}__"), ""))     # their errors are the user's
+boundaries(SymbolicScope)
+
+
+def symbolic_args_specs(args, shapes_specs, constraints=(), scope=None):
+    """ShapeDtypeStructs for `export`, as `args` but for their shapes.
+
+    args: a pytree of arrays or ShapeDtypeStructs, whose dtypes are taken, and sizes where a placeholder stands
+    shapes_specs: None where all sizes are those of `args`, a text for all of them (see `symbolic_shape`), or a pytree of
+      these that is a prefix of `args`
+    constraints, scope: as for `symbolic_shape`
+
+    >>> batch = {"x": np.ones((8, 3), np.float32), "y": np.ones(8, np.int32)}
+    >>> jax.export.symbolic_args_specs(batch, "b, ...")
+    {'x': ShapeDtypeStruct(shape=(b, 3), dtype=float32), 'y': ShapeDtypeStruct(shape=(b,), dtype=int32)}
+    """
+    leaves, treedef = pytree.tree_flatten(args)
+    if scope is not None and constraints:
+        raise ValueError("symbolic_args_specs: cannot specify both a `scope` and `constraints`; give the constraints to the "
+                         "SymbolicScope")
+    scope = scope if scope is not None else SymbolicScope(constraints)
+    specs = pytree.flatten_axes("symbolic_args_specs: shapes_specs", treedef, shapes_specs)
+    return treedef.unflatten([ShapeDtypeStruct(symbolic_shape(spec, scope=scope, like=a.shape), a.dtype)
+                              for a, spec in zip(map(abstract, leaves), specs)])

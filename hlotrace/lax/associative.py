@@ -1,0 +1,79 @@
+"""associative_scan: all prefix results of an associative function at once."""
+from ..api.signatures import name_of
+from ..core import errors
+from ..core.avals import aval_of
+from ..core.pytrees import pytree
+from ..primitives.common import canonical_axis
+from .control_flow_errors import no_return, shown
+from .shapes import concatenate, reshape, rev, stack
+
+__all__ = ["associative_scan"]
+
+
+def _cut(xs, axis, start, stop=None, step=1):
+    index = (*[slice(None)] * axis, slice(start, stop, step))
+    return [x[index] for x in xs]
+
+
+def _interleave(a, b, axis):
+    """a[0], b[0], a[1], b[1], ...; `a` is as long as `b`, or one longer."""
+    n = b.shape[axis]
+    pairs = stack([*_cut([a], axis, 0, n), b], axis + 1)
+    merged = reshape(pairs, (*a.shape[:axis], 2 * n, *a.shape[axis + 1:]))
+    return merged if a.shape[axis] == n else concatenate([merged, *_cut([a], axis, n)], axis)
+
+
+def _prefixes(combine, xs, axis):
+    """Combine pairs, scan those, and fill in between."""
+    n = xs[0].shape[axis]
+    if n < 2:
+        return xs
+    odd = _prefixes(combine, combine(_cut(xs, axis, 0, n - 1, 2), _cut(xs, axis, 1, n, 2)), axis)
+    last = (n - 1) // 2
+    even = combine(_cut(odd, axis, 0, last), _cut(xs, axis, 2, n, 2)) if n > 2 else _cut(xs, axis, 0, 0)
+    even = [concatenate([first, e], axis) for first, e in zip(_cut(xs, axis, 0, 1), even)]
+    return [_interleave(e, o, axis) for e, o in zip(even, odd)]
+
+
+def associative_scan(fn, elems, reverse=False, axis=0):
+    """All prefix results of an associative `fn` along `axis`, in a logarithmic number of calls.
+
+    `fn(a, b)` combines pytrees of arrays along `axis` elementwise.  The recursion is that of Blelloch, "Prefix
+    sums and their applications" (1990).
+
+    >>> lax.associative_scan(jnp.maximum, jnp.array([1, 3, 2, 5, 4]))
+    Array([1, 3, 3, 5, 5], dtype=int32)
+    """
+    if not callable(fn):
+        raise TypeError(f"lax.associative_scan: fn argument should be callable, got {shown(fn)}: it is "
+                        "lax.associative_scan(fn, elems)")
+    leaves, treedef = pytree.tree_flatten(elems)
+    if not leaves:
+        raise ValueError("lax.associative_scan: elems has no arrays to scan over")
+    axis = canonical_axis(axis, aval_of(leaves[0]).ndim)
+    shapes = [aval_of(x).shape for x in leaves]
+    sizes = {shape[axis] if axis < len(shape) else None for shape in shapes}
+    if len(sizes) != 1 or None in sizes:
+        raise ValueError(f"Array inputs to associative_scan must have the same size along axis {axis}, got shapes "
+                         f"{errors.listed(shapes)}: slice or pad them to one size")
+    if reverse:
+        leaves = [rev(x, (axis,)) for x in leaves]
+
+    def combine(a, b):
+        outs, found = pytree.tree_flatten(fn(treedef.unflatten(a), treedef.unflatten(b)))
+        if found != treedef:
+            raise ValueError(pytree.structure_mismatch(
+                f"lax.associative_scan: {name_of(fn)} must return the structure of its arguments", treedef, found,
+                ("an argument", "the result"), root=pytree.arg_names(fn, 2)[0][0])
+                + no_return(found))
+        for path, x, y, out in zip(pytree.leaf_paths(treedef), a, b, outs):
+            if aval_of(out).shape not in (x.shape, y.shape):
+                raise errors.ShapeError(
+                    f"lax.associative_scan: {name_of(fn)} must return what has the shape of its arguments, which hold many "
+                    f"elements along axis {axis}: got {x.shape} and returned {aval_of(out).shape}{path and f' at {path}'}. "
+                    "Write it for whole arrays, as in a + b, or make it so with jax.vmap")
+        return outs
+    result = _prefixes(combine, leaves, axis)
+    if reverse:
+        result = [rev(x, (axis,)) for x in result]
+    return treedef.unflatten(result)

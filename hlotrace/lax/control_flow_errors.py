@@ -1,0 +1,174 @@
+"""What mistakes with loops and branches are told: functions that do not fit, carries and branches of other types."""
+import operator
+
+from ..api.signatures import name_of, signature_of
+from ..core import dtypes, errors
+from ..core.avals import aval_of, is_arraylike
+from ..core.pytrees import pytree
+from ..core.symbolic.dimension import as_size
+
+_CALLED_WITH = {"lax.scan": ("carry", "x"), "lax.map": ("x",), "lax.fori_loop": ("i", "val"), "lax.while_loop": ("val",)}
+_TAKES = {
+    "lax.scan": "Give the function two parameters, and return a pair (carry, y)",
+    "lax.map": "It gets one slice of xs; where xs is a tuple, take it apart inside: lambda ab: ab[0] + ab[1]",
+    "lax.fori_loop": "Give the function two parameters, the index and the value: lambda i, val: ...",
+    "lax.while_loop": "Give both functions one parameter; several values are one tuple: lambda val: val[0] < 3",
+}
+_TAKE_OPERANDS = "Give each branch one parameter for each operand that stands behind the branches"
+
+
+def check_parameters(flat, fun, error):
+    """TypeError, made of the `error` that calling the user's `fun` raised, where that cannot take what it is called with."""
+    given = _CALLED_WITH.get(flat.what) or [f"operand{i}" for i in range(len(flat.arg_tree.children()))]
+    try:
+        (signature_of(fun) or signature_of(lambda *_: 0)).bind(*given)
+    except TypeError:
+        function, n = name_of(fun), len(given)
+        raise TypeError(f"{flat.what} calls {function} with {n} argument{'s' * (n != 1)}, as "
+                        f"{function}({', '.join(given)}): {str(error).rpartition('<locals>.')[2]}. "
+                        f"{_TAKES.get(flat.what, _TAKE_OPERANDS)}") from None
+
+
+def shown(x):
+    """Something that a function was expected in the place of."""
+    if is_arraylike(x):
+        return repr(x) if type(x) in (int, float, bool, complex) else aval_of(x).str_short()
+    return f"the function {name_of(x)}" if callable(x) else f"{x!r:.60}"
+
+
+def returned(traced):
+    """What a traced function returned, in a few words."""
+    if traced.out_tree == pytree.tree_structure(0):
+        return traced.closed.out_avals[0].str_short()
+    return pytree.described(traced.out_tree) + no_return(traced.out_tree)
+
+
+def no_return(out_tree):
+    return " (does it lack a `return`?)" if out_tree == pytree.tree_structure(None) else ""
+
+
+def check_carry(what, fun, init, in_tree, in_avals, traced, out_tree):
+    """TypeError unless a body gives back a carry of the type it got; `init` is the name of where it starts.
+
+    The carry of the user's function `fun` is the last part of what a wrapper carries.
+    """
+    out_avals = traced.closed.out_avals
+    if in_tree == out_tree and all(i.shape == o.shape and i.dtype == o.dtype for i, o in zip(in_avals, out_avals)):
+        return
+    skip = 0
+    if what == "lax.fori_loop":
+        in_tree, out_tree = in_tree.children()[-1], out_tree.children()[-1]
+        skip = len(in_avals) - in_tree.num_leaves
+    where = pytree.arg_names(fun, 2 if what == "lax.fori_loop" else 1)[0][-1]
+    head = f"{what} of {name_of(fun)}: body function carry input and carry output must have"
+    if in_tree != out_tree:
+        if out_tree == pytree.tree_structure(None):
+            advice = f"Does {name_of(fun)} lack a `return`?"
+        elif what == "lax.fori_loop" and pytree.described(out_tree) == "a tuple of length 2":
+            advice = "lax.fori_loop's function returns the new value alone; it is lax.scan's that returns a pair (carry, y)."
+        else:
+            advice = f"Return a carry of the structure that {init} has."
+        raise TypeError(pytree.structure_mismatch(f"{head} the same pytree structure, but they differ", in_tree, out_tree, (
+            "the input carry", "the output carry"), root=where) + f"\n{advice}")
+    wrong, grows = [], False
+    for path, i, o in zip(pytree.leaf_paths(in_tree), in_avals[skip:], out_avals[skip:]):
+        if i.shape != o.shape:
+            spread = (i.dtype == o.dtype and not dtypes.is_extended(i.dtype) and i.size < o.size
+                      and errors.fits(i.shape, o.shape))
+            grows = grows or not spread
+            advice = "the shapes differ" + f": start with {init}{path} of shape {o.shape}, if each step gives it" * spread
+        elif i.dtype != o.dtype:
+            advice = f"cast the output with .astype({i.dtype.name}), or start with {init}{path} of dtype {o.dtype.name}"
+        else:
+            continue
+        wrong.append(f"  * {where}{path}: input {i.str_short()}, output {o.str_short()} ({advice})")
+    more = [f"  and {len(wrong) - 3} more"] if len(wrong) > 3 else []
+    if grows:
+        more.append("A carry keeps its shape: write what grows into an array of its final size with .at[i].set(...)"
+                    + (", or return it as y." if what == "lax.scan" else "."))
+    raise TypeError(f"{head} equal types, but they differ:\n" + "\n".join([*wrong[:3], *more]))
+
+
+def check_predicate(condition, cond_fun):
+    if condition.out_tree != pytree.tree_structure(0):
+        raise TypeError(f"lax.while_loop: cond_fun must return a boolean scalar, but got pytree: {name_of(cond_fun)} "
+                        f"returned {returned(condition)}. Return one comparison, such as val[0] < 3")
+    aval = condition.closed.out_avals[0]
+    if aval.shape or not dtypes.is_bool(aval.dtype):
+        raise TypeError(f"lax.while_loop: cond_fun must return a boolean scalar, but got output type {aval.str_short()} "
+                        f"from {name_of(cond_fun)}: compare the value (x > 0), or reduce it with .any() or .all()")
+
+
+def check_branches(what, traced, names, branches):
+    """Check that all branches of `what`, as "cond", give one structure and equal types.  TypeError otherwise."""
+    first = traced[0]
+    for t, name, fun in zip(traced[1:], names[1:], branches[1:]):
+        same = t.out_tree == first.out_tree
+        if same and all(a.shape == b.shape and a.dtype == b.dtype
+                        for a, b in zip(first.closed.out_avals, t.closed.out_avals)):
+            continue
+        both = [n if name_of(f) == "<lambda>" else f"{n} ({name_of(f)})" for n, f in ((names[0], branches[0]), (name, fun))]
+        if not same:
+            lacks = [label for label, x in zip(both, (first, t)) if x.out_tree == pytree.tree_structure(None)]
+            raise TypeError(pytree.structure_mismatch(f"{what} branch outputs must have the same pytree structure",
+                                                    first.out_tree, t.out_tree, tuple(both), root="output")
+                            + (f"\nDoes {lacks[0]} lack a `return`?" if lacks else
+                               "\nReturn the same structure from both, with zeros where a branch has nothing to give."))
+        wrong = [f"  * output{path}: {both[0]} gives {a.str_short()}, {both[1]} gives {b.str_short()}"
+                 for path, a, b in zip(pytree.leaf_paths(first.out_tree), first.closed.out_avals, t.closed.out_avals)
+                 if (a.shape, a.dtype) != (b.shape, b.dtype)]
+        raise TypeError(f"{what} branches must have equal output types but they differ:\n"
+                        + "\n".join(wrong[:3] + [f"  and {len(wrong) - 3} more"] * (len(wrong) > 3))
+                        + "\nCast the outputs of one branch with .astype(...), or reshape or broadcast them.")
+
+
+def scan_length(what, x_avals, xs, length):
+    sizes = {a.shape[0] for a in x_avals if a.ndim}
+    paths = [f"xs{path}" for path in pytree.leaf_paths(xs)] if len(sizes) != 1 or length is not None or any(
+        not a.ndim for a in x_avals) else []
+    for path, x, a in zip(paths, pytree.tree_leaves(xs), x_avals):
+        if not a.ndim:
+            n = x if type(x) is int else "n"
+            times = f"; to repeat {n} times: lax.scan(f, init, length={n})" if what == "lax.scan" else ""
+            raise ValueError(f"{what}: {what.removeprefix('lax.')} got value with no leading axis to scan over: {path} has "
+                             f"shape (): give it one with jnp.arange({n}) or {path}[None]{times}")
+    if length is not None:
+        try:
+            length = as_size(length)
+        except TypeError as error:
+            if isinstance(error, (errors.ConcretizationTypeError, errors.TracerIntegerConversionError)):
+                raise errors.ConcretizationTypeError(f"The `length` argument to `scan` expects a concrete `int` value."
+                                                     f" {error}") from None
+            raise TypeError(f"The `length` argument to `scan` expects an int, got {length!r} of type "
+                            f"{type(length).__name__}: write length=int(...), or leave it out where xs has a leading axis"
+                            ) from None
+        if length < 0:
+            raise ValueError(f"scan length must be non-negative, got {length}")
+        if sizes - {length}:
+            listed = ", ".join(f"{p}: {a.shape[0]}" for p, a in zip(paths, x_avals) if a.shape[0] != length)
+            raise ValueError(f"scan got `length` argument of {length} which disagrees with leading axis sizes ({listed}): "
+                             f"leave length out, or slice: xs[:{length}]")
+        return length
+    if len(sizes) > 1:
+        listed = ", ".join(f"{p}: {a.shape[0]}" for p, a in zip(paths, x_avals))
+        raise ValueError(f"{what}: {what.removeprefix('lax.')} got values with different leading axis sizes: {listed}: all "
+                         f"must be equal; slice the longer one to {min(sizes)}, or let the function close over what is the "
+                         "same in each step")
+    if not sizes:
+        raise ValueError(f"{what.removeprefix('lax.')} got no values to scan over and `length` not provided: give xs, or "
+                         "length=n to repeat n times")
+    return sizes.pop()
+
+
+def check_steps(what, max_steps):
+    """`max_steps` as an int, or None."""
+    if max_steps is None:
+        return None
+    try:
+        steps = operator.index(max_steps)
+    except TypeError:
+        raise TypeError(f"{what}: max_steps must be a Python int, got {shown(max_steps)}: room for what the derivative "
+                        "needs is made when the program is traced") from None
+    if not 0 <= steps < 2**31:
+        raise ValueError(f"{what}: max_steps must be from 0 to 2**31 - 1, got {steps}")
+    return steps

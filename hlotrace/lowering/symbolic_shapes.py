@@ -1,0 +1,315 @@
+"""Programs with symbolic sizes as text.
+
+Rules write what they would for sizes that are known: types whose symbolic sizes stand in braces, `tensor<{b + 1}x3xf32>`,
+and attributes with sizes in them.  Here an operation whose attributes, or the shape of whose result, are not known becomes
+the operation of StableHLO that takes them as operands, and in the end `{...}` becomes `?`.  So a rule need not ask, and a
+program whose sizes are known never comes here.
+
+Each function takes the values of the variables first, `%dim_b`; main computes them from the shapes of its arguments, and
+asserts what `export` promises of these: the calling convention is JAX's.
+"""
+import functools
+import re
+
+import numpy as np
+
+from ..core.avals import ShapedArray
+from ..core.symbolic.dimension import Dimension, variables
+from ..core.symbolic.scope import parse, solve, split
+from .custom_calls import attribute, quoted
+from .module import Context, Module
+
+INT = "tensor<i32>"
+_SIZE = re.compile(r"\{([^{}]*)\}x|(\d+)x")
+
+
+class DynamicContext(Context):
+    """Where rules write operations on shapes that are not known."""
+    __slots__ = ()
+
+    def emit(self, text, n=None):
+        name = text.partition(" ")[0].partition("(")[0]
+        if name == "call":
+            text = self.module.with_sizes(text)
+        elif "{" in text and name in DYNAMIC:
+            found = DYNAMIC[name](self, text)
+            if found is not None:
+                text = found
+        return super().emit(text, n)
+
+    def constant(self, value, dtype=None):
+        if type(value) is Dimension:
+            return self.converted(self.size(value), dtype or "int32")
+        return super().constant(value, dtype)
+
+    def custom_call(self, target, names, avals, out_avals, **options):
+        """Where a result's shape is not known, all shapes of results are the last operands, which refinement takes away."""
+        if not all(_known(a.shape) for a in out_avals):
+            count, shapes = len(names), [ShapedArray((a.ndim,), "int32") for a in out_avals]
+            names = [*names, *[self.shape(a.shape) for a in out_avals]]
+            avals = [*avals, *shapes]
+            if options.get("layouts"):
+                options["layouts"] = [*options["layouts"], *[None] * len(shapes)]
+            options["attributes"] = (", indices_of_shape_operands = "
+                                     + attribute(np.arange(count, len(names))))
+        return super().custom_call(target, names, avals, out_avals, **options)
+
+    def converted(self, name, dtype):
+        kind = ShapedArray((), dtype).mlir
+        return name if kind == INT else super().emit(f"stablehlo.convert {name} : ({INT}) -> {kind}")
+
+    def begin(self, jaxpr, names, visibility):
+        """Main computes the variables and checks what was said of them."""
+        if visibility == "private":
+            return
+        shapes = [v.aval.shape for v in jaxpr.invars]
+        places = [[(i, j) for j in range(len(shape))] for i, shape in enumerate(shapes)]
+        found = {}
+        for i, shape in enumerate(shapes):
+            for j, d in enumerate(shape):
+                if type(d) is Dimension:
+                    found[i, j] = super().emit(f"stablehlo.get_dimension_size {names[i]}, dim = {j} : "
+                                               f"({jaxpr.invars[i].aval.mlir}) -> {INT}")
+        for variable, place, rest, factor in solve(shapes, places):
+            value = self.binary("subtract", found[place], self.size(rest)) if rest != 0 else found[place]
+            if factor != 1:
+                self.check(self.compare("EQ", self.binary("remainder", value, self.size(factor)), self.size(0)),
+                           f"The size of {self.name(place)}, '{shapes[place[0]][place[1]]}', gives no whole value of "
+                           f"'{variable}'; it is {{0}}.", found[place])
+                value = self.binary("divide", value, self.size(factor))
+            self.lines.append(f"    %dim_{variable} = stablehlo.convert {value} : {INT}")
+            self.check(self.compare("GE", value, self.size(1)),
+                       f"Expected value >= 1 for dimension variable '{variable}', found {{0}}.", value)
+        for (i, j), name in found.items():
+            want = self.size(shapes[i][j])
+            self.check(self.compare("EQ", name, want),
+                       f"Found inconsistency between dimension size {self.name((i, j))} (= {{0}}) and the specification "
+                       f"'{shapes[i][j]}' (= {{1}}).", name, want)
+        for text, rest, equal in self.module.scope.constraints:
+            if variables(rest) <= set(self.module.variables):
+                value = self.size(rest)
+                self.check(self.compare("EQ" if equal else "GE", value, self.size(0)),
+                           f"The symbolic shape constraint {text} does not hold: '{rest}' is {{0}}.", value)
+
+    def name(self, place):
+        return f"{self.module.paths[place[0]]}.shape[{place[1]}]"
+
+    def check(self, predicate, message, *values):
+        message = quoted("Input shapes do not match the polymorphic shapes specification. " + message)
+        types = ", ".join(["tensor<i1>", *[INT] * len(values)])
+        super().emit(f"stablehlo.custom_call @shape_assertion({', '.join([predicate, *values])}) {{api_version = 2 : i32, "
+                     f"error_message = {message}, has_side_effect = true}} : ({types}) -> ()", 0)
+
+    def size(self, d):
+        """The name of a 32-bit integer that is a size."""
+        if type(d) is not Dimension:
+            return super().constant(d, "int32")
+        total = None
+        for monomial, c in d.terms.items():
+            factors = [f for atom, power in monomial for f in [self.atom(atom)] * power]
+            if c != 1 or not factors:
+                factors.append(self.size(c))
+            term = functools.reduce(functools.partial(self.binary, "multiply"), factors)
+            total = term if total is None else self.binary("add", total, term)
+        return total
+
+    def binary(self, op, x, y):
+        return super().emit(f"stablehlo.{op} {x}, {y} : {INT}")
+
+    def compare(self, direction, x, y):
+        return super().emit(f"stablehlo.compare {direction}, {x}, {y}, SIGNED : ({INT}, {INT}) -> tensor<i1>")
+
+    def atom(self, atom):
+        if atom.op is None:
+            return f"%dim_{atom.text}"
+        x, y = map(self.size, atom.args)
+        if atom.op in ("max", "min"):
+            return self.binary(atom.op + "imum", x, y)
+        quotient, rest = self.binary("divide", x, y), self.binary("remainder", x, y)        # towards zero; wanted: down
+        zero, one = self.size(0), self.size(1)
+        # jaxlib computes these operations when it knows the sizes; xor is none of them
+        signs = self.compare("NE", *(super(DynamicContext, self).emit(f"stablehlo.sign {n} : {INT}") for n in (rest, y)))
+        down = super().emit(f"stablehlo.and {signs}, {self.compare('NE', rest, zero)} : tensor<i1>")
+        other = self.binary("subtract", quotient, one) if atom.op == "floordiv" else self.binary("add", rest, y)
+        usual = quotient if atom.op == "floordiv" else rest
+        return super().emit(f"stablehlo.select {down}, {other}, {usual} : tensor<i1>, {INT}")
+
+    def shape(self, sizes):
+        """The name of a vector of 32-bit integers."""
+        return self.vector(map(self.size, sizes)) if sizes else super().constant(np.zeros(0, np.int32))
+
+    def vector(self, names):
+        parts = [super(DynamicContext, self).emit(f"stablehlo.reshape {name} : ({INT}) -> tensor<1xi32>") for name in names]
+        types = ", ".join(["tensor<1xi32>"] * len(parts))
+        return parts[0] if len(parts) == 1 else super().emit(
+            f"stablehlo.concatenate {', '.join(parts)}, dim = 0 : ({types}) -> tensor<{len(parts)}xi32>")
+
+    def sizes_of(self, text):
+        """The sizes in a type, or in a list of them, as ints and Dimensions."""
+        parts = [a or b for a, b in _SIZE.findall(text)] if text.startswith("tensor") else split(text)
+        return [parse(part, self.module.scope) for part in parts]
+
+
+# --- operations whose sizes are operands ------------------------------------------------------------------------
+
+def _parts(text):
+    """(what stands in front of the types, the types of operands, that of the result)"""
+    head, _, types = text.rpartition(" : ")
+    operands, _, result = types.rpartition(" -> ")
+    return head, operands.strip()[1:-1], result
+
+
+def _known(sizes):
+    return not any(type(d) is Dimension for d in sizes)
+
+
+def _broadcast(ctx, text):
+    head, operand, result = _parts(text)
+    sizes = ctx.sizes_of(result)
+    if _known(sizes):
+        return None
+    x, dims = re.fullmatch(r"\S+ (\S+), (dims = .*)", head).groups()
+    return (f"stablehlo.dynamic_broadcast_in_dim {x}, {ctx.shape(sizes)}, {dims} : ({operand}, tensor<{len(sizes)}xi32>) -> "
+            f"{result}")
+
+
+def _reshape(ctx, text):
+    head, operand, result = _parts(text)
+    sizes = ctx.sizes_of(result)
+    if _known(sizes) and _known(ctx.sizes_of(operand)):
+        return None
+    return (f"stablehlo.dynamic_reshape {head.split()[1]}, {ctx.shape(sizes)} : ({operand}, tensor<{len(sizes)}xi32>) -> "
+            f"{result}")
+
+
+def _iota(ctx, text):
+    head, _, result = text.rpartition(" : ")
+    sizes = ctx.sizes_of(result)
+    dim = head.split()[-1]
+    return f"stablehlo.dynamic_iota {ctx.shape(sizes)}, dim = {dim} : (tensor<{len(sizes)}xi32>) -> {result}"
+
+
+def _slice(ctx, text):
+    head, operand, result = _parts(text)
+    x, ranges = re.fullmatch(r"\S+ (\S+) \[(.*)\]", head).groups()
+    rows = [(*map(lambda part: parse(part, ctx.module.scope), (r.split(":") + ["1"])[:3]),) for r in split(ranges)]
+    if _known([d for row in rows for d in row]):
+        return None
+    return _sliced(ctx, x, *(ctx.shape(column) for column in zip(*rows)), len(rows), operand, result)
+
+
+def _sliced(ctx, x, start, limit, stride, n, operand, result):
+    vector = f"tensor<{n}xi32>"
+    return (f"stablehlo.real_dynamic_slice {x}, {start}, {limit}, {stride} : ({operand}, {vector}, {vector}, {vector}) -> "
+            f"{result}")
+
+
+def _dynamic_slice(ctx, text):
+    head, operands, result = _parts(text)
+    names, sizes = re.fullmatch(r"\S+ (.*), sizes = \[(.*)\]", head).groups()
+    x, *starts = names.split(", ")
+    operand, *types = split(operands)
+    sizes, whole = ctx.sizes_of(sizes), ctx.sizes_of(operand)
+    if _known(sizes):
+        return None
+    zero, clamped = ctx.size(0), []
+    for start, kind, n, of in zip(starts, types, sizes, whole):
+        if kind.strip() != INT:
+            start = ctx.emit(f"stablehlo.convert {start} : ({kind.strip()}) -> {INT}")
+        clamped.append(ctx.emit(f"stablehlo.clamp {zero}, {start}, {ctx.size(of - n)} : ({INT}, {INT}, {INT}) -> {INT}"))
+    start = ctx.vector(clamped)
+    # jaxlib knows by this sum that it is a dynamic_slice, when it knows the sizes
+    end = ctx.emit(f"stablehlo.add {start}, {ctx.shape(sizes)} : tensor<{len(sizes)}xi32>")
+    return _sliced(ctx, x, start, end, ctx.shape([1] * len(sizes)), len(sizes), operand, result)
+
+
+def _pad(ctx, text):
+    head, operands, result = _parts(text)
+    names, *lists = re.fullmatch(r"\S+ (.*), low = \[(.*)\], high = \[(.*)\], interior = \[(.*)\]", head).groups()
+    rows = [ctx.sizes_of(one) for one in lists]
+    if _known([d for row in rows for d in row]):
+        return None
+    vector = f"tensor<{len(rows[0])}xi32>"
+    return (f"stablehlo.dynamic_pad {names}, {', '.join(map(ctx.shape, rows))} : ({operands}, {', '.join([vector] * 3)}) -> "
+            f"{result}")
+
+
+def _gather(ctx, text):
+    head, operands, result = _parts(text)
+    found = re.search(r", slice_sizes = array<i64: ([^>]*)>", head)
+    sizes = ctx.sizes_of(found[1]) if found else ()
+    if _known(sizes):
+        return None
+    head = head.replace(found[0], "").replace("stablehlo.gather", "stablehlo.dynamic_gather", 1).replace(
+        ") <{", f", {ctx.shape(sizes)}) <{{", 1)
+    return f"{head} : ({operands}, tensor<{len(sizes)}xi32>) -> {result}"
+
+
+def _reduce_window(ctx, text):
+    """A custom call, which jaxlib makes a `reduce_window` of when it knows the sizes."""
+    head, operands, result = _parts(text)
+    names, attributes, region = re.fullmatch(r'\S+?\((.*?)\) <\{(.*?)\}> (\(\{.*\}\))', head, re.S).groups()
+    listed = dict(re.findall(r"(\w+) = array<i64: ([^>]*)>", attributes))
+    padding = re.search(r"padding = dense<(.*?)> : tensor", attributes)
+    rank = len(ctx.sizes_of(result))
+    pads = [d for d in ctx.sizes_of(padding[1].replace("[", "").replace("]", ""))] if padding else [0] * (2 * rank)
+    if len(pads) == 1:
+        pads = pads * (2 * rank)
+    rows = [ctx.sizes_of(listed[name]) if name in listed else [1] * rank for name in (
+        "window_dimensions", "window_strides", "base_dilations", "window_dilations")]
+    if _known([d for row in (*rows, pads) for d in row]):
+        return None
+    name = ctx.module.reducer(region)
+    vector = f"tensor<{rank}xi32>"
+    pad = ctx.emit(f"stablehlo.reshape {ctx.shape(pads)} : (tensor<{2 * rank}xi32>) -> tensor<{rank}x2xi32>")
+    return (f"stablehlo.custom_call @stablehlo.dynamic_reduce_window({names}, {', '.join(map(ctx.shape, rows))}, {pad}) "
+            f"{{called_computations = [@{name}]}} : ({operands}, {', '.join([vector] * 4)}, tensor<{rank}x2xi32>) -> "
+            f"{result}")
+
+
+DYNAMIC = {
+    "stablehlo.broadcast_in_dim": _broadcast, "stablehlo.reshape": _reshape, "stablehlo.iota": _iota,
+    "stablehlo.slice": _slice, "stablehlo.dynamic_slice": _dynamic_slice, "stablehlo.pad": _pad,
+    '"stablehlo.gather"': _gather, '"stablehlo.reduce_window"': _reduce_window}
+
+
+# --- functions --------------------------------------------------------------------------------------------------
+
+class DynamicModule(Module):
+    """A module whose functions take the values of variables."""
+    context = DynamicContext
+
+    def __init__(self, *args, paths, dims, **options):
+        """`paths` are the names of main's arguments, `dims` the symbolic sizes in their types."""
+        super().__init__(*args, **options)
+        self.paths, self.scope = paths, dims[0].scope
+        self.variables = sorted({v for d in dims for v in d.variables()})
+
+    def with_sizes(self, call):
+        """A call that gives the values of the variables as well."""
+        first = call.index("(") + 1
+        rest = call[first:]
+        names, _, types = rest.partition(") : (")
+        both = [", ".join(filter(None, side)) for side in (
+            [*(f"%dim_{v}" for v in self.variables), names], [*[INT] * len(self.variables), types.partition(") -> ")[0]])]
+        return f"{call[:first]}{both[0]}) : ({both[1]}) -> {types.partition(') -> ')[2]}"
+
+    def reducer(self, region):
+        """The name of the function that a region of two arguments becomes."""
+        block = re.fullmatch(r"\(\{\s*\^bb0\((.*?)\):\n(.*)\}\)", region, re.S)
+        result = re.search(r"stablehlo.return \S+ : (\S+)", block[2])[1]
+        name = self.unique("reducer")
+        body = block[2].replace("stablehlo.return", "return")
+        self.texts.append(f"  func.func private @{name}({block[1]}) -> ({result}) {{\n{body}  }}\n")
+        return name
+
+    def write(self, name, jaxpr, visibility, *args, **options):
+        slot = len(self.texts)
+        super().write(name, jaxpr, visibility, *args, **options)
+        if visibility == "private":
+            given = ", ".join(f"%dim_{v}: {INT}" for v in self.variables)
+            head, body = self.texts[slot].split("(", 1)
+            self.texts[slot] = f"{head}({given}{'' if body.startswith(')') else ', '}{body}"
+
+    def text(self):
+        return re.sub(r"(?<=[<x])\{[^{}]*\}x", "?x", super().text())

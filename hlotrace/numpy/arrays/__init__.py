@@ -1,0 +1,1 @@
+"""Arrays made, joined, reshaped, padded and printed; dtypes; the methods of arrays."""

@@ -1,0 +1,256 @@
+"""The operators and methods of Array, which are the functions of this package under other names."""
+import sys
+
+from ...api.composite import composite
+from ...core import dtypes, errors, source_info
+from ...core.array import Array
+from ...core.surface.boundary import boundary, leave
+from ...core.symbolic.dimension import Dimension
+from ...lax.elementwise import bitcast_convert_type, convert_element_type
+from ...lax.indexing import dynamic_slice_in_dim, index_in_dim
+from ...placement.device_put import device_put
+from ...primitives.arrays.elementwise import complex_p, convert, imag_p, ne, real
+from ...primitives.arrays.shape import reshape
+from ...primitives.arrays.slicing import concatenate_p, rev_p
+from ...primitives.common import np
+from ..elementwise import arithmetic, ufuncs
+from ..indexing import indexing, selection
+from . import creation, shaping
+
+_OPERANDS = (Array, int, float, complex, np.ndarray, np.generic, Dimension)
+
+# name of the operator's method -> (the function, how the operator is written)
+_OPERATORS = {
+    "add": (ufuncs.add, "+"), "sub": (ufuncs.subtract, "-"), "mul": (ufuncs.multiply, "*"),
+    "truediv": (ufuncs.divide, "/"), "floordiv": (arithmetic.floor_divide, "//"), "mod": (arithmetic.remainder, "%"),
+    "divmod": (arithmetic.divmod, "divmod"), "pow": (arithmetic.power, "**"), "and": (ufuncs.bitwise_and, "&"),
+    "or": (ufuncs.bitwise_or, "|"), "xor": (ufuncs.bitwise_xor, "^"), "lshift": (ufuncs.left_shift, "<<"),
+    "rshift": (ufuncs.right_shift, ">>"),
+}
+_COMPARISONS = {"eq": (ufuncs.equal, "=="), "ne": (ufuncs.not_equal, "!="), "lt": (ufuncs.less, "<"),
+                "le": (ufuncs.less_equal, "<="), "gt": (ufuncs.greater, ">"), "ge": (ufuncs.greater_equal, ">=")}
+_UNARY = {"neg": (ufuncs.negative, "-"), "pos": (ufuncs.positive, "+"), "abs": (ufuncs.abs, "abs"),
+          "invert": (ufuncs.invert, "~")}
+
+# functions whose first parameter is the array and whose others are those of the method
+_METHODS = """all any argmax argmin argpartition argsort choose clip cumprod cumsum diagonal dot max mean min nonzero prod
+    ptp ravel repeat round searchsorted sort squeeze std sum swapaxes take trace var""".split()
+
+
+def _operator(function, name, symbol):
+    def method(self, other):
+        try:
+            if isinstance(other, _OPERANDS):
+                return function(self, other)
+            if hasattr(other, "__jax_array__"):
+                return function(self, other.__jax_array__())
+            return _foreign(self, other, symbol)
+        except Exception as error:
+            leave(error, symbol, (self, other))
+            raise
+    method.__name__ = method.__qualname__ = f"__{name}__"
+    return method
+
+
+def _reflected(function, name, symbol):
+    def method(self, other):
+        try:
+            if isinstance(other, _OPERANDS):
+                return function(other, self)
+            if hasattr(other, "__jax_array__"):
+                return function(other.__jax_array__(), self)
+            return _foreign(other, self, symbol)
+        except Exception as error:
+            leave(error, symbol, (other, self))
+            raise
+    method.__name__ = method.__qualname__ = f"__r{name}__"
+    return method
+
+
+def _foreign(left, right, symbol):
+    """The result of an operator with something that is not an array: the other operand may know better."""
+    other = left if isinstance(right, Array) else right
+    mend = ("make an array of the list or tuple with jnp.array(...)" if isinstance(other, (list, tuple)) else
+            "pick one of its values" if isinstance(other, dict) else
+            "use jnp.array(list(...))" if isinstance(other, set) else
+            "" if symbol in ("==", "!=") else "float(...) or int(...) makes a number of text" if isinstance(other, str) else
+            "did a function return nothing, or an argument stay at its default None?" if other is None else "")
+    if mend:
+        raise TypeError(f"unsupported operand type(s) for {symbol}: {type(left).__name__!r} and "
+                        f"{type(right).__name__!r}; {mend}")
+    return NotImplemented
+
+
+# --- iteration --------------------------------------------------------------------------------------------------
+
+_CHUNK = 32     # rows that one program takes apart; compiling takes about 10 ms for each
+
+
+@composite(static=("count",))
+def _rows(x, start, count):
+    block = x if count == x.shape[0] else dynamic_slice_in_dim(x, start, count)
+    return [index_in_dim(block, i, keepdims=False) for i in range(count)]
+
+
+def _iterate(self):
+    for start in range(0, self.shape[0], _CHUNK):
+        yield from _rows(self, start, min(_CHUNK, self.shape[0] - start))
+
+
+def __iter__(self):
+    if not self.shape:
+        raise TypeError(f"iteration over a 0-d array: one of type {self.aval.str_short()} has no axis to take apart")
+    wanted = source_info.unpacked_into(sys._getframe(2))      # past the boundary
+    if wanted is not None and wanted != self.shape[0]:
+        raise errors.wrong_unpacking(self.aval, wanted)
+    return _iterate(self)
+
+
+def __reversed__(self):
+    return iter(self[::-1])
+
+
+def __contains__(self, value):
+    same = self == value
+    if same is False:       # what Python makes of it where neither side knows the other
+        raise TypeError(f"an array holds no {type(value).__name__}: `in` asks for a number or an array")
+    return bool(same.any())
+
+
+def __setitem__(self, index, value):
+    raise TypeError(f"'{type(self).__name__}' object does not support item assignment: arrays are immutable. Instead of "
+                    "x[idx] = y, use x = x.at[idx].set(y) or another .at[] method: .add, .multiply, .min, .max, ...")
+
+
+def __round__(self, ndigits=None):
+    if ndigits is None:
+        return self.round().astype(int)
+    return self.round(ndigits)
+
+
+# --- methods that are no function of the package, or one with other parameters ----------------------------------
+
+def astype(self, dtype, copy=False, device=None):
+    """The array with another dtype.  Complex to real drops the imaginary part, with a warning."""
+    result = convert_element_type(self, float if dtype is None else dtype)
+    if copy and result is self:
+        result = creation.array(self, copy=True)
+    return result if device is None else to_device(result, device)
+
+
+def to_device(self, device, *, stream=None):
+    """The array on another device, or as a Sharding says."""
+    if stream is not None:
+        raise NotImplementedError("array.to_device: stream is not supported")
+    return device_put(self, device)
+
+
+def copy(self):
+    """A copy with memory of its own."""
+    return creation.array(self, copy=True)
+
+
+@composite(static=("dtype",))
+def _view(x, dtype):
+    if dtypes.is_complex(x.dtype):
+        part = dtypes.real_of(x.dtype)
+        x = _pairs(real(x), imag_p.bind(x))
+        return x if dtype == part else _view(x, dtype)
+    if dtypes.is_complex(dtype):
+        x = _view(x, dtypes.real_of(dtype))
+        pairs = reshape(x, (*x.shape[:-1], x.shape[-1] // 2, 2))
+        return complex_p.bind(pairs[..., 0], pairs[..., 1])
+    if dtypes.is_bool(x.dtype):
+        x = convert(x, dtypes.uint8)
+    if dtypes.is_bool(dtype):
+        return ne(_view(x, dtypes.uint8), 0)
+    ratio = dtype.itemsize // x.dtype.itemsize
+    if ratio > 1:
+        x = reshape(x, (*x.shape[:-1], x.shape[-1] // ratio, ratio))
+    result = bitcast_convert_type(x, dtype)
+    if result.ndim > x.ndim:
+        result = reshape(result, (*x.shape[:-1], x.shape[-1] * result.shape[-1]))
+    return result
+
+
+def _pairs(a, b):
+    """The elements of two arrays in turn along the last axis."""
+    stacked = concatenate_p.bind(reshape(a, (*a.shape, 1)), reshape(b, (*b.shape, 1)), dimension=a.ndim)
+    return reshape(stacked, (*a.shape[:-1], a.shape[-1] * 2))
+
+
+def view(self, dtype=None, type=None):
+    """The same bits as another dtype; a narrower or wider one changes the size of the last axis."""
+    if type is not None:
+        raise NotImplementedError("`type` argument of array.view() is not supported")
+    if dtype is None:
+        return self
+    dtype = dtypes.check_user_dtype(dtype, "view")
+    if dtype == self.dtype:
+        return self
+    bytes_ = self.dtype.itemsize * (self.shape[-1] if self.shape else 1)
+    if bytes_ % dtype.itemsize or not self.shape and self.dtype.itemsize != dtype.itemsize:
+        raise ValueError(f"cannot view an array of dtype {self.dtype} and shape {self.shape} as {dtype}: its last axis "
+                         f"has {bytes_} bytes, and each element of the result {dtype.itemsize}")
+    return _view(self, dtype)
+
+
+@composite
+def byteswap(self):
+    """The bytes of each element in reverse order."""
+    if self.dtype.itemsize == 1:
+        return self
+    octets = bitcast_convert_type(self, dtypes.uint8)
+    return bitcast_convert_type(rev_p.bind(octets, dimensions=(octets.ndim - 1,)), self.dtype)
+
+
+def compress(self, condition, axis=None, *, out=None, size=None, fill_value=0):
+    """The slices along `axis` for which the condition holds."""
+    return selection.compress(condition, self, axis, out=out, size=size, fill_value=fill_value)
+
+
+def conj(self):
+    """Complex conjugate."""
+    return ufuncs.conjugate(self)
+
+
+def reshape_method(self, *args, order="C", out_sharding=None):
+    """The array with another shape, given as a tuple or as ints; one of them may be -1."""
+    return shaping.reshape(self, args[0] if len(args) == 1 else args, order=order, out_sharding=out_sharding)
+
+
+def transpose(self, *args):
+    """The array with its axes in the order given, as a tuple or as ints; reversed if there is none."""
+    return shaping.transpose(self, (args[0] if len(args) == 1 else args) or None)
+
+
+def flat(self):
+    raise NotImplementedError("JAX Arrays do not implement the arr.flat property: consider arr.flatten() instead.")
+
+
+def install(functions):
+    """Give Array its operators, and its methods from `functions`, the names of the package."""
+    for name, (function, symbol) in {**_OPERATORS, "matmul": (functions["matmul"], "@")}.items():
+        setattr(Array, f"__{name}__", _operator(function, name, symbol))
+        setattr(Array, f"__r{name}__", _reflected(function, name, symbol))
+    for name, (function, symbol) in _COMPARISONS.items():
+        setattr(Array, f"__{name}__", _operator(function, name, symbol))
+    for name, (function, symbol) in _UNARY.items():
+        setattr(Array, f"__{name}__", boundary(lambda self, _function=function: _function(self), symbol))
+    for name in _METHODS:
+        setattr(Array, name, boundary(functions[name], f"Array.{name}"))
+    for method in (__reversed__, __contains__, __setitem__, __round__, astype, to_device, copy, view, byteswap,
+                   compress, conj, transpose):
+        setattr(Array, method.__name__, boundary(method, f"Array.{method.__name__}"))
+    Array.__iter__ = boundary(__iter__, "")     # its errors say all
+    Array.__getitem__ = boundary(indexing.getitem, "[]")
+    Array.reshape = boundary(reshape_method, "Array.reshape")
+    Array.flatten = boundary(functions["ravel"], "Array.flatten")
+    Array.conjugate, Array.clone = conj, copy
+    Array.at = property(indexing._IndexUpdateHelper, doc="x.at[idx].set(y) and its kin: updated copies of the array.")
+    Array.T = property(lambda self: transpose(self), doc="The array with its axes reversed.")
+    Array.mT = property(functions["matrix_transpose"], doc="The array with its last two axes swapped.")
+    Array.real = property(lambda self: ufuncs.real(self), doc="The real part.")
+    Array.imag = property(lambda self: ufuncs.imag(self), doc="The imaginary part; 0 for real arrays.")
+    Array.flat = property(boundary(flat, "Array.flat"))
+    Array.__len__ = boundary(Array.__len__, "len")

@@ -1,0 +1,228 @@
+"""`pad`, in all its modes."""
+import operator
+
+from ...api.composite import composite
+from ...core import dtypes
+from ...core.array import Array
+from ...core.errors import not_one_of
+from ...core.pytrees import pytree
+from ...core.symbolic.dimension import is_symbolic_dim
+from ...core.trace import concrete_or_error
+from ...lax import shapes as lax
+from ...primitives.arrays.elementwise import convert
+from ...primitives.arrays.slicing import slice_p
+from ...primitives.common import np, scalar
+from ..mapping import apply_along_axis
+from ..reductions.reductions import max as max_
+from ..reductions.reductions import min as min_
+from ..reductions.statistics import mean, median
+from ..util import broadcast_to_shape, cast, check_arraylike, dtype_of
+from ..util import ndim as ndim_of
+from ..util import shape as shape_of
+from .creation import asarray, linspace
+
+__all__ = ["pad"]
+
+_STATISTICS = {"maximum": max_, "minimum": min_, "mean": mean, "median": median}
+_OPTIONS = {"constant": {"constant_values"}, "edge": set(), "empty": set(), "linear_ramp": {"end_values"},
+            "reflect": {"reflect_type"}, "symmetric": {"reflect_type"}, "wrap": set(),
+            **{name: {"stat_length"} for name in _STATISTICS}}
+
+
+def pad(array, pad_width, mode="constant", **kwargs):
+    """`array` made longer at both ends of each axis; the dtype stays.
+
+    pad_width: n, (before, after), or one such pair for each axis; ints known under jit too.
+    mode: "constant" (constant_values=), "edge", "linear_ramp" (end_values=), "maximum", "mean", "median",
+      "minimum" (stat_length=), "reflect", "symmetric" (reflect_type="even" or "odd"), "wrap", "empty", or a function
+      of (padded vector, pair of widths, axis, kwargs) that returns the vector.
+    ValueError for negative widths, NotImplementedError for an unknown mode.
+
+    >>> x = jnp.array([1, 2, 3])
+    >>> jnp.pad(x, 2), jnp.pad(x, (1, 0), constant_values=9)
+    (Array([0, 0, 1, 2, 3, 0, 0], dtype=int32), Array([9, 1, 2, 3], dtype=int32))
+    >>> jnp.pad(x, 2, mode="reflect"), jnp.pad(x, 2, mode="wrap")
+    (Array([3, 2, 1, 2, 3, 2, 1], dtype=int32), Array([2, 3, 1, 2, 3, 1, 2], dtype=int32))
+    >>> jnp.pad(x, 2, mode="edge"), jnp.pad(x, 2, mode="linear_ramp")
+    (Array([1, 1, 1, 2, 3, 3, 3], dtype=int32), Array([0, 0, 1, 2, 3, 1, 0], dtype=int32))
+    >>> jnp.pad(jnp.ones((1, 2)), ((0, 1), (2, 0)))
+    Array([[0., 0., 1., 1.],
+           [0., 0., 0., 0.]], dtype=float32)
+    """
+    check_arraylike("pad", array)
+    widths = _widths(pad_width, ndim_of(array))
+    if callable(mode):
+        return _by_function(array, widths, mode, kwargs)
+    if mode not in _OPTIONS:
+        raise not_one_of("mode", mode, _OPTIONS, NotImplementedError)
+    unknown = set(kwargs) - _OPTIONS[mode]
+    if unknown:
+        own = ", ".join(sorted(_OPTIONS[mode])) or "none"
+        raise ValueError(f"unsupported keyword arguments for mode {mode!r}: {', '.join(sorted(unknown))}; it takes {own}")
+    if mode not in ("constant", "empty"):
+        for n, width in zip(shape_of(array), widths):
+            if n == 0 and any(width):
+                raise ValueError(f"Cannot apply {mode!r} padding to empty axis: the array has shape {shape_of(array)}")
+    if mode in ("constant", "empty"):
+        return _constant(asarray(array), _values(kwargs.get("constant_values", 0), array), widths=widths)
+    if mode == "linear_ramp":
+        return _ramp(asarray(array), _values(kwargs.get("end_values", 0), array), widths=widths)
+    if mode in _STATISTICS:
+        lengths = kwargs.get("stat_length")
+        if lengths is not None:
+            lengths = tuple(tuple(map(operator.index, pair)) for pair in _pairs(lengths, ndim_of(array)).tolist())
+            if any(n < 1 for pair in lengths for n in pair):
+                raise ValueError(f"stat_length must be positive, got {lengths}: no element is left to compute {mode} of")
+        return _statistic(asarray(array), widths=widths, mode=mode, lengths=lengths)
+    kind = kwargs.get("reflect_type", "even")
+    if kind not in ("even", "odd"):
+        raise ValueError(f"pad: reflect_type must be 'even' or 'odd', got {kind!r}")
+    return _rearranged(asarray(array), widths=widths, mode=mode, odd=kind == "odd")
+
+
+def _widths(pad_width, ndim):
+    """((before, after), ...) for each axis."""
+    known = np.asarray(concrete_or_error(pad_width, "pad_width of jnp.pad must be known"))
+    if known.size and not np.issubdtype(known.dtype, np.integer) and not any(map(is_symbolic_dim, known.flat)):
+        raise TypeError("`pad_width` must be of integral type.")
+    if (known < 0).any():
+        raise ValueError(f"pad: index can't contain negative values, got pad_width {pad_width}; a slice makes an array "
+                         "smaller, and so does lax.pad")
+    return tuple(map(tuple, _pairs(known, ndim, "pad_width").tolist()))
+
+
+def _pairs(value, ndim, name="value"):
+    """A value for each side of each axis: an array of shape (ndim, 2)."""
+    value = value if isinstance(value, Array) else np.asarray(value) if not _has_arrays(value) else asarray(value)
+    shape = shape_of(value)
+    if shape not in ((), (1,), (2,), (1, 2), (ndim, 2)):
+        raise ValueError(f"jnp.pad: {name} with nd={ndim} has unsupported shape {shape}: an array of {ndim} axes takes "
+                         f"one pair (before, after) for each. Valid shapes are ({ndim}, 2), "
+                         "(1, 2), (2,), (1,), or ().")
+    return np.broadcast_to(value, (ndim, 2)) if isinstance(value, np.ndarray) else broadcast_to_shape(value, (ndim, 2))
+
+
+def _values(value, array):
+    """`_pairs` of numbers that the padded array will hold."""
+    for number in pytree.tree_leaves(value):
+        if type(number) is int:
+            scalar(number, dtype_of(array))     # raises where it does not fit
+    return _pairs(value, ndim_of(array))
+
+
+def _has_arrays(value):
+    return isinstance(value, Array) or isinstance(value, (list, tuple)) and any(map(_has_arrays, value))
+
+
+def _part(a, axis, lo, hi):
+    starts, limits = [0] * a.ndim, list(a.shape)
+    starts[axis], limits[axis] = lo, hi
+    return slice_p.bind(a, start_indices=tuple(starts), limit_indices=tuple(limits), strides=None)
+
+
+def _repeated(a, axis, n):
+    """`a`, of size 1 along `axis`, n times."""
+    return lax.broadcast_in_dim(a, [n if i == axis else s for i, s in enumerate(a.shape)], range(a.ndim))
+
+
+def _enclosed(before, a, after, axis):
+    pieces = [p for p in (before, a, after) if p.shape[axis]]
+    return lax.concatenate(pieces, axis) if len(pieces) > 1 else a
+
+
+@composite(static=("widths",))
+def _constant(a, values, *, widths):
+    weak = a.weak_type
+    for axis, width in enumerate(widths):
+        for side in range(2):
+            config = [(0, 0, 0)] * a.ndim
+            config[axis] = (0, width[1], 0) if side else (width[0], 0, 0)
+            if width[side]:
+                a = lax.pad(a, cast(values[axis, side], a.dtype), config)
+    return convert(a, a.dtype, weak)
+
+
+@composite(static=("widths",))
+def _ramp(a, ends, *, widths):
+    weak = a.weak_type
+    for axis, width in enumerate(widths):
+        sides = []
+        for side, n in enumerate(width):
+            edge = a.shape[axis] - 1 if side else 0
+            ramp = linspace(cast(ends[axis, side], a.dtype), lax.squeeze(_part(a, axis, edge, edge + 1), (axis,)), n,
+                            endpoint=False, dtype=a.dtype, axis=axis)
+            sides.append(lax.rev(ramp, (axis,)) if side else ramp)
+        a = _enclosed(sides[0], a, sides[1], axis)
+    return convert(a, a.dtype, weak)
+
+
+@composite(static=("widths", "mode", "lengths"))
+def _statistic(a, *, widths, mode, lengths):
+    weak = a.weak_type
+    for axis, width in enumerate(widths):
+        size, sides = a.shape[axis], []
+        for side, n in enumerate(width):
+            length = size if lengths is None else min(lengths[axis][side], size)
+            value = _STATISTICS[mode](_part(a, axis, *((size - length, size) if side else (0, length))), axis=axis,
+                                      keepdims=True)
+            if dtypes.is_integer(a.dtype):
+                value = value.round()
+            sides.append(_repeated(convert(value, a.dtype), axis, n))
+        a = _enclosed(sides[0], a, sides[1], axis)
+    return convert(a, a.dtype, weak)
+
+
+@composite(static=("widths", "mode", "odd"))
+def _rearranged(a, *, widths, mode, odd):
+    """edge, reflect, symmetric, wrap: every element of the result is an element of the array."""
+    for axis, width in enumerate(widths):
+        n = a.shape[axis]
+        if not any(width):
+            continue
+        indices = np.pad(np.arange(n), width, mode)
+        padded = _runs(a, indices, axis)
+        if odd and (n > 1 or mode == "symmetric"):
+            padded = _odd(a, padded, width, mode, axis)
+        a = padded
+    return a
+
+
+def _runs(a, indices, axis):
+    """`a` at static indices along an axis: their runs up, down and on the spot are slices, reversed and repeated."""
+    pieces, i = [], 0
+    while i < len(indices):
+        step, j = 1, i + 1
+        if j < len(indices) and abs(int(indices[j]) - int(indices[i])) <= 1:
+            step = int(indices[j]) - int(indices[i])
+            while j < len(indices) and indices[j] - indices[j - 1] == step:
+                j += 1
+        lo, hi = sorted((int(indices[i]), int(indices[j - 1])))
+        piece = _part(a, axis, lo, hi + 1)
+        pieces.append(_repeated(piece, axis, j - i) if step == 0 else lax.rev(piece, (axis,)) if step < 0 else piece)
+        i = j
+    return lax.concatenate(pieces, axis)
+
+
+def _odd(a, padded, width, mode, axis):
+    """Reflection in a point: 2 * edge - value.  Two reflections are a shift by twice the difference of the edges."""
+    n = a.shape[axis]
+    period = n if mode == "symmetric" else n - 1
+    count = np.arange(-width[0], n + width[1]) // period
+    if mode == "reflect":      # the last element is its own reflection
+        count = np.where((np.arange(-width[0], n + width[1]) == n - 1), 0, count)
+    flipped, shifts = count % 2, count - count % 2
+    column = [1] * a.ndim
+    column[axis] = len(count)
+
+    def along(values):
+        return values.astype(a.dtype).reshape(column)
+    first, last = _part(a, axis, 0, 1), _part(a, axis, n - 1, n)
+    return along(1 - 2 * flipped) * padded + along(2 * flipped + shifts) * last - along(shifts) * first
+
+
+def _by_function(array, widths, function, kwargs):
+    """NumPy's protocol: the function gets each vector of the padded array, axis by axis."""
+    padded = _constant(asarray(array), np.zeros((ndim_of(array), 2), int), widths=widths)
+    for axis, width in enumerate(widths):
+        padded = apply_along_axis(function, axis, padded, width, axis, kwargs)
+    return padded

@@ -1,0 +1,1 @@
+"""Elementwise functions: the ufunc class, its tables, and functions made of several."""

@@ -1,0 +1,1 @@
+"""Elements read and written: x[...], x.at[...], take, where, segments, Refs."""

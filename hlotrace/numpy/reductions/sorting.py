@@ -1,0 +1,536 @@
+"""Sorting and searching of `jax.numpy`: sort, searchsorted, and the counting that is built on them."""
+import math
+import operator
+
+from ...api.composite import composite
+from ...core import dtypes, errors
+from ...core.avals import aval_of
+from ...core.errors import not_one_of
+from ...core.symbolic.dimension import surely
+from ...core.trace import concrete_or_error, is_concrete
+from ...lax.control_flow import fori_loop
+from ...lax.reductions import top_k as lax_top_k
+from ...placement.out_sharding import laid
+from ...primitives.arrays.elementwise import (
+    add,
+    and_p,
+    convert,
+    div,
+    eq,
+    imag_p,
+    lt,
+    maximum,
+    minimum,
+    mul,
+    ne,
+    neg,
+    not_p,
+    or_p,
+    real,
+    select,
+    shift_right_logical_p,
+    sub,
+)
+from ...primitives.arrays.gather import scatter_add_p
+from ...primitives.arrays.gather_numbers import FILL, ScatterDimensionNumbers
+from ...primitives.arrays.shape import broadcast_in_dim, full, reduce_sum, reshape
+from ...primitives.arrays.slicing import concatenate_p, iota_p, rev_p, slice_p
+from ...primitives.arrays.sort import sort as sort_arrays
+from ...primitives.arrays.sort import take_along
+from ...primitives.common import canonical_axis, np, scalar, shape_of, static_int
+from ..arrays.creation import asarray
+from ..util import cast, check_arraylike, dtype_of, ndim, promote_dtypes, promote_dtypes_inexact, shape
+from .reductions import max as max_
+from .reductions import min as min_
+
+__all__ = ["argpartition", "argsort", "bincount", "digitize", "histogram", "histogram2d", "histogram_bin_edges",
+           "histogramdd", "lexsort", "partition", "searchsorted", "sort", "sort_complex", "top_k"]
+
+
+def flat(x):
+    return reshape(x, (aval_of(x).size,))
+
+
+def index_dtype():
+    return dtypes.canonicalize(dtypes.int64)
+
+
+def positions(shape, axis=0, dtype=None):
+    """An integer array that counts along `axis`."""
+    return iota_p.bind(dtype=dtype or index_dtype(), shape=tuple(shape), dimension=axis)
+
+
+# --- sort -------------------------------------------------------------------------------------------------------
+
+def _check_sort(name, a, axis, kind, order):
+    check_arraylike(name, a)
+    if kind is not None:
+        raise TypeError(f"'kind' argument to {name} is not supported. Use stable=True or stable=False to specify sort "
+                        "stability.")
+    if order is not None:
+        raise TypeError(f"'order' argument to {name} is not supported.")
+    return None if axis is None else canonical_axis(axis, ndim(a))
+
+
+@composite(static=("axis", "stable", "descending"))
+def _sort(a, axis, stable, descending):
+    a, axis = (flat(a), 0) if axis is None else (a, axis)
+    a, = sort_arrays(a, dimension=axis, is_stable=stable)
+    return rev_p.bind(a, dimensions=(axis,)) if descending else a
+
+
+def sort(a, axis=-1, *, kind=None, order=None, stable=True, descending=False):
+    """`a` in order along `axis`, flattened for None.  NaN counts as the greatest; complex numbers go by real, then imaginary
+    part.
+
+    stable: whether equal elements keep their order.  descending: from the greatest.  `kind` and `order` are not supported.
+
+    >>> jnp.sort(jnp.array([3., jnp.nan, -1.])), jnp.sort(jnp.array([[3, 1], [2, 9]]), axis=0, descending=True)
+    (Array([-1.,  3., nan], dtype=float32), Array([[3, 9],
+           [2, 1]], dtype=int32))
+    """
+    return _sort(a, _check_sort("sort", a, axis, kind, order), bool(stable), bool(descending))
+
+
+@composite(static=("axis", "stable", "descending", "dtype"))
+def _argsort(a, axis, stable, descending, dtype):
+    a, axis = (flat(a), 0) if axis is None else (a, axis)
+    places = positions(shape_of(a), axis, dtype)
+    if not descending:
+        return sort_arrays(a, places, dimension=axis, is_stable=stable)[1]
+    # sorted backwards and read backwards, so that equal elements keep their order
+    a, places = (rev_p.bind(x, dimensions=(axis,)) for x in (a, places))
+    return rev_p.bind(sort_arrays(a, places, dimension=axis, is_stable=stable)[1], dimensions=(axis,))
+
+
+def argsort(a, axis=-1, *, kind=None, order=None, stable=True, descending=False, dtype=None):
+    """The indices that sort `a` along `axis` (flattened for None), as int32 or `dtype`.
+
+    Equal elements keep their order.  `take_along_axis` puts other arrays into that order.
+
+    >>> x = jnp.array([30, 10, 20])
+    >>> jnp.argsort(x), jnp.argsort(x, descending=True)
+    (Array([1, 2, 0], dtype=int32), Array([0, 2, 1], dtype=int32))
+    >>> jnp.take_along_axis(jnp.array([7, 8, 9]), jnp.argsort(x), axis=0)
+    Array([8, 9, 7], dtype=int32)
+    """
+    dtype = index_dtype() if dtype is None else dtypes.check_user_dtype(dtype, "argsort")
+    return _argsort(a, _check_sort("argsort", a, axis, kind, order), bool(stable), bool(descending), dtype)
+
+
+@composite(static=("axis",))
+def _lexsort(keys, axis):
+    if not shape_of(keys[0]):
+        return scalar(0, index_dtype())
+    keys = [cast(k, dtype_of(k)) for k in keys[::-1]]
+    return sort_arrays(*keys, positions(shape_of(keys[0]), axis), dimension=axis, num_keys=len(keys))[-1]
+
+
+def lexsort(keys, axis=-1, *, batch_size=16):
+    """The indices that sort by several keys of one shape; the last key counts most.
+
+    `keys` is a sequence of arrays, or an array whose first axis runs over the keys.
+
+    >>> surname, name = jnp.array([2, 1, 2]), jnp.array([5, 9, 3])
+    >>> jnp.lexsort((name, surname))             # by surname, those of equal surnames by name
+    Array([1, 2, 0], dtype=int32)
+    """
+    if not isinstance(keys, (list, tuple)):
+        check_arraylike("lexsort", keys)
+        keys = [reshape(slice_p.bind(keys, start_indices=(i, *[0] * (ndim(keys) - 1)), strides=None,
+                                     limit_indices=(i + 1, *shape(keys)[1:])), shape(keys)[1:])
+                for i in range(shape(keys)[0] if ndim(keys) else 0)]
+    keys = tuple(keys)
+    if not keys:
+        raise TypeError("need sequence of keys with len > 0 in lexsort")
+    check_arraylike("lexsort", *keys)
+    if len({shape(k) for k in keys}) > 1:
+        raise ValueError(f"all keys need to be the same shape, got {', '.join(str(shape(k)) for k in keys)}")
+    return _lexsort(keys, canonical_axis(axis, ndim(keys[0])) if ndim(keys[0]) else 0)
+
+
+def _check_partition(name, a, kth, axis):
+    check_arraylike(name, a)
+    axis = canonical_axis(operator.index(axis), ndim(a))
+    canonical_axis(kth, shape(a)[axis], "kth")
+    return axis
+
+
+def partition(a, kth, axis=-1):
+    """`a` rearranged along `axis` so that the `kth` element is where sorting puts it, smaller ones before it.
+
+    Done by sorting, which is one such arrangement.
+
+    kth: an int, known under jit too.
+
+    >>> jnp.partition(jnp.array([7, 1, 5, 3]), 1)
+    Array([1, 3, 5, 7], dtype=int32)
+    """
+    return sort(a, _check_partition("partition", a, kth, axis))
+
+
+def argpartition(a, kth, axis=-1):
+    """The indices that partition `a`; see `partition`.
+
+    int32 (int64 with x64).
+
+    >>> jnp.argpartition(jnp.array([7, 1, 5, 3]), 1)
+    Array([1, 3, 2, 0], dtype=int32)
+    """
+    return convert(argsort(a, _check_partition("argpartition", a, kth, axis)), dtypes.int32, aval_of(a).weak_type)
+
+
+@composite
+def _sort_complex(a):
+    dtype = dtype_of(a)
+    a = cast(a, dtype if dtypes.is_complex(dtype) else dtypes.complex_of(dtypes.to_inexact(dtype)))
+    return sort_arrays(a, dimension=ndim(a) - 1)[0]
+
+
+def sort_complex(a):
+    """`a` as complex numbers, sorted along the last axis by real part, then by imaginary part.
+
+    >>> jnp.sort_complex(jnp.array([2, 1 + 2j, 1 - 2j]))
+    Array([1.-2.j, 1.+2.j, 2.+0.j], dtype=complex64)
+    """
+    check_arraylike("sort_complex", a)
+    canonical_axis(-1, ndim(a))
+    return _sort_complex(a)
+
+
+def top_k(a, k, /, *, axis=-1, mode="largest", sorted=True):
+    """(values, int32 indices) of the k greatest elements of `a` along `axis`, the greatest first; equal ones as they stand.
+
+    mode: "smallest" gives the k least instead, the least first.  NaN counts as the greatest, -0. as less than 0.  They come
+    in order also with `sorted=False`.  No complex numbers.
+
+    >>> jnp.top_k(jnp.array([3, 1, 4, 1, 5]), 2)
+    (Array([5, 4], dtype=int32), Array([4, 2], dtype=int32))
+    """
+    check_arraylike("top_k", a)
+    if mode not in ("largest", "smallest"):
+        raise not_one_of("mode", mode, ("largest", "smallest"))
+    if dtypes.is_complex(dtype_of(a)):
+        raise ValueError(f"top_k: complex numbers have no order, got {aval_of(a).str_short()}")
+    axis = canonical_axis(operator.index(axis), ndim(a))
+    return tuple(_top_k(a, static_int(k, "k"), axis, mode))
+
+
+@composite(static=("k", "axis", "mode"))
+def _top_k(a, k, axis, mode):
+    if mode == "largest":
+        return lax_top_k(a, k, axis=axis)
+    turned = neg if dtypes.is_float(dtype_of(a)) else not_p.bind     # ~x turns the order of ints and bools round
+    values, places = lax_top_k(turned(a), k, axis=axis)
+    return turned(values), places
+
+
+# --- searching --------------------------------------------------------------------------------------------------
+
+def _before(x, y):
+    """x < y with NaN after all else, elementwise; complex numbers by real, then by imaginary part."""
+    if dtypes.is_complex(dtype_of(x)):
+        (a, b), (c, d) = ((real(z), imag_p.bind(z)) for z in (x, y))
+        return or_p.bind(_before(a, c), and_p.bind(not_p.bind(_before(c, a)), _before(b, d)))
+    if not dtypes.is_float(dtype_of(x)):
+        return lt(x, y)
+    return or_p.bind(lt(x, y), and_p.bind(ne(y, y), eq(x, x)))
+
+
+def _goes_after(a, v, side):
+    """Does `v` belong after `a`?"""
+    return _before(a, v) if side == "left" else not_p.bind(_before(v, a))
+
+
+def _by_bisection(a, v, side):
+    """The insertion point of each of `v` (m,) in sorted `a` (n,), by a loop of log2(n) steps."""
+    n = shape_of(a)[0]
+
+    def step(_, bounds):
+        low, high = bounds
+        middle = shift_right_logical_p.bind(add(low, high), full(shape_of(low), 1, dtypes.int32))
+        after = _goes_after(take_along(a, minimum(middle, n - 1), 0), v, side)
+        open_ = lt(low, high)
+        return (select(and_p.bind(open_, after), add(middle, 1), low),
+                select(and_p.bind(open_, not_p.bind(after)), middle, high))
+    bounds = (full(shape_of(v), 0, dtypes.int32), full(shape_of(v), n, dtypes.int32))
+    return fori_loop(0, n.bit_length(), step, bounds)[0]
+
+
+def _by_sorting(a, v, side):
+    """The insertion points of `v` in `a` from the ranks of their elements among each other."""
+    m, n = shape_of(v)[0], shape_of(a)[0]
+
+    def ranks(x):
+        places = positions(shape_of(x), 0, dtypes.int32)
+        return sort_arrays(sort_arrays(x, places, dimension=0)[1], places, dimension=0)[1]
+    start = 0 if side == "left" else n       # the side of equal elements on which `v` sorts
+    together = concatenate_p.bind(*((v, a) if side == "left" else (a, v)), dimension=0)
+    mine = slice_p.bind(ranks(together), start_indices=(start,), limit_indices=(start + m,), strides=None)
+    return sub(mine, ranks(v))
+
+
+def _by_comparing(a, v, side):
+    """The insertion points of `v` in `a` as counts of the elements before them: m * n comparisons."""
+    target = (shape_of(v)[0], shape_of(a)[0])
+    after = _goes_after(broadcast_in_dim(a, target, (1,)), broadcast_in_dim(v, target, (0,)), side)
+    return reduce_sum(convert(after, dtypes.int32), (1,))
+
+
+_SEARCHES = {"compare_all": _by_comparing, "scan": _by_bisection, "scan_unrolled": _by_bisection,
+             "sort": _by_sorting}
+
+
+@composite(static=("side", "method"))
+def _searchsorted(a, v, sorter, side, method):
+    a, v = promote_dtypes(a, v)
+    if sorter is not None:
+        a = take_along(a, sorter, 0)
+    if not shape_of(a)[0]:
+        return full(shape_of(v), 0, dtypes.int32)
+    found = _SEARCHES[method](a, flat(cast(v, dtype_of(v))), side)
+    return reshape(convert(found, index_dtype() if surely(shape_of(a)[0], low=2**31) else dtypes.int32), shape_of(v))
+
+
+def searchsorted(a, v, side="left", sorter=None, *, method="scan"):
+    """Where in the sorted vector `a` to put each of `v` to keep it sorted: before equal elements, or after ('right').
+
+    method: 'scan' and 'scan_unrolled' bisect, 'sort' sorts all together, 'compare_all' compares all pairs.
+    NaN counts as the greatest.  `sorter` holds the indices that sort `a`.
+
+    int32 of the shape of `v`; `a` and `v` are promoted to one dtype.
+
+    >>> a = jnp.array([10, 20, 20, 30])
+    >>> jnp.searchsorted(a, jnp.array([5, 20, 99])), jnp.searchsorted(a, 20, side="right")
+    (Array([0, 1, 4], dtype=int32), Array(3, dtype=int32))
+    """
+    check_arraylike("searchsorted", a, v)
+    if side not in ("left", "right"):
+        raise not_one_of("side", side, ("left", "right"))
+    if method not in _SEARCHES:
+        raise not_one_of("method", method, sorted(_SEARCHES))
+    if ndim(a) != 1:
+        raise ValueError(f"a should be 1-dimensional, got shape {shape(a)}: vmap goes over the rows of a table")
+    if sorter is not None:
+        check_arraylike("searchsorted", sorter)
+        if not dtypes.is_integer(dtype_of(sorter)) or shape(sorter) != shape(a):
+            raise ValueError(f"sorter must hold integers in the shape of a, {shape(a)}; got "
+                             f"{aval_of(sorter).str_short()}")
+    return _searchsorted(a, v, sorter, side, method)
+
+
+@composite(static=("right", "method"))
+def _digitize(x, bins, right, method):
+    n, = shape_of(bins)
+    if not n:
+        return full(shape_of(x), 0, dtypes.int32)
+    side = "left" if right else "right"
+    upward = searchsorted(bins, x, side, method=method)
+    downward = sub(n, searchsorted(rev_p.bind(bins, dimensions=(0,)), x, side, method=method))
+    first, last = (slice_p.bind(bins, start_indices=(i,), limit_indices=(i + 1,), strides=None) for i in (0, n - 1))
+    return select(reshape(_before(last, first), ()), downward, upward)
+
+
+def digitize(x, bins, right=False, *, method=None):
+    """The index of the bin that each of `x` falls in; `bins` is monotonic, up or down.
+
+    bins[i-1] <= x < bins[i], or with `right` bins[i-1] < x <= bins[i], for bins that go up.
+
+    0 and len(bins) are outside.  int32; ValueError for bins that are not a vector.
+
+    >>> jnp.digitize(jnp.array([-1., 0.5, 1., 7.]), jnp.array([0., 1., 2.]))
+    Array([0, 1, 2, 3], dtype=int32)
+    """
+    check_arraylike("digitize", x, bins)
+    if ndim(bins) != 1:
+        raise ValueError(f"digitize: bins must be a 1-dimensional array; got shape {shape(bins)}: vmap goes over its rows")
+    return _digitize(x, bins, bool(right), method or "scan")
+
+
+# --- counting ---------------------------------------------------------------------------------------------------
+
+@composite(static=("length",))
+def _bincount(x, weights, length):
+    weights = full(shape_of(x), 1, index_dtype()) if weights is None else cast(weights, dtype_of(weights))
+    x = convert(maximum(convert(x, dtypes.int32) if aval_of(x).dtype.itemsize < 4 else x, 0), index_dtype())
+    return scatter_add_p.bind(
+        full((length,), 0, dtype_of(weights)), reshape(x, (*shape_of(x), 1)), weights, mode=FILL,
+        dimension_numbers=ScatterDimensionNumbers((), (0,), (0,)), indices_are_sorted=False, unique_indices=False)
+
+
+def bincount(x, weights=None, minlength=0, *, length=None, out_sharding=None):
+    """How often each of 0, 1, ... occurs in the integer vector `x`, or the sum of the `weights` there.
+
+    `length` is the length of the result, for use under jit; by default it is max(x) + 1 but at least `minlength`.
+    Negative entries count as 0, those past the length are left out.
+
+    The result is int32, or has the dtype of the weights.  TypeError for an `x` of floats.
+
+    >>> jnp.bincount(jnp.array([1, 3, 1])), jnp.bincount(jnp.array([0, 1, 1]), weights=jnp.array([.5, 1., 2.]))
+    (Array([0, 2, 0, 1], dtype=int32), Array([0.5, 3. ], dtype=float32))
+    >>> jax.jit(lambda x: jnp.bincount(x, length=3))(jnp.array([0, 2, 5]))
+    Array([1, 0, 1], dtype=int32)
+    """
+    check_arraylike("bincount", x)
+    if not (dtypes.is_integer(dtype_of(x)) or dtypes.is_bool(dtype_of(x))):
+        raise TypeError(f"x argument to bincount must have an integer type; got {dtype_of(x)}: convert it with .astype(int)")
+    if ndim(x) != 1:
+        raise ValueError(f"only 1-dimensional input supported, got shape {shape(x)}")
+    if weights is not None and shape(weights) != shape(x):
+        raise ValueError(f"bincount: shape of weights must match shape of x, got {shape(weights)} and {shape(x)}")
+    if length is None:
+        if not is_concrete(x):
+            raise errors.sized_by_values(x, "length=")
+        values = np.asarray(concrete_or_error(x))
+        length = max(operator.index(minlength), int(values.max()) + 1 if values.size else 0)
+    return laid(_bincount(x, weights, max(operator.index(length), 0)), out_sharding, "jnp.bincount")
+
+
+@composite(static=("bins",))
+def _even_edges(a, bounds, bins):
+    a, = promote_dtypes_inexact(a)
+    dtype = dtype_of(a)
+    if bounds is None and aval_of(a).size:
+        low, high = min_(a), max_(a)
+    else:
+        low, high = (cast(b, dtype) for b in bounds or (0, 1))
+    alone = eq(low, high)
+    low, high = select(alone, sub(low, 0.5), low), select(alone, add(high, 0.5), high)
+    t = div(positions((bins + 1,), 0, dtype), float(bins))
+    low, high = (broadcast_in_dim(b, (bins + 1,), ()) for b in (low, high))
+    return add(mul(low, sub(1.0, t)), mul(high, t))
+
+
+def histogram_bin_edges(a, bins=10, range=None, weights=None):
+    """The edges of `bins` equal bins from the least to the greatest element, or over `range` = (low, high).
+
+    An array of bins is returned as it is, but in the dtype of `a`, floating point also for integers.  Names of rules
+    for bins, such as 'auto', are not supported, and nothing else depends on `weights`.
+
+    >>> jnp.histogram_bin_edges(jnp.array([0, 3, 4]), bins=2), jnp.histogram_bin_edges(jnp.ones(3), 2, range=(0, 1))
+    (Array([0., 2., 4.], dtype=float32), Array([0. , 0.5, 1. ], dtype=float32))
+    """
+    if isinstance(bins, str):
+        raise NotImplementedError(f"names of rules for `bins` are not supported, got {bins!r}: give the number of bins, "
+                                  "or an array of their edges")
+    check_arraylike("histogram_bin_edges", a, bins)
+    if ndim(bins) == 1:
+        return convert(bins, dtypes.to_inexact(dtype_of(a)))
+    if ndim(bins) > 1:
+        raise ValueError(f"bins must be an int or a 1-dimensional array of edges, got shape {shape_of(bins)}")
+    if range is not None:
+        if not hasattr(range, "__len__") or len(range) != 2:
+            raise ValueError(f"range must be a pair (low, high), got {range!r}")
+        low, high = range
+        range = (low, high)
+        if any(dtypes.is_complex(dtype_of(x)) for x in range):
+            raise TypeError(f"histogram: range must be two real numbers, got {range}")
+    return _even_edges(a, range, static_int(bins, "bins"))
+
+
+@composite(static=("density",))
+def _histogram(a, edges, weights, density):
+    (n,), a = shape_of(edges), flat(a)
+    if weights is None:
+        weights = full(shape_of(a), 1, dtype_of(edges))
+    last = slice_p.bind(edges, start_indices=(n - 1,), limit_indices=(n,), strides=None)
+    on_last_edge = eq(a, broadcast_in_dim(last, shape_of(a), (0,)))
+    place = select(on_last_edge, n - 1, searchsorted(edges, a, "right"))
+    counts = slice_p.bind(bincount(place, flat(weights), length=n), start_indices=(1,), limit_indices=(n,),
+                          strides=None)
+    if density:
+        counts = cast(counts, dtype_of(edges))
+        ends = (slice_p.bind(edges, start_indices=(i,), limit_indices=(n - 1 + i,), strides=None) for i in (1, 0))
+        total = broadcast_in_dim(reduce_sum(counts, (0,)), (n - 1,), ())
+        counts = div(div(counts, sub(*ends)), total)
+    return counts
+
+
+def histogram(a, bins=10, range=None, weights=None, density=None, out_sharding=None):
+    """(counts, edges): how many elements of `a`, or how much of their `weights`, lie in each bin.
+
+    All bins are half open but the last, which has both its edges.  `density` makes the integral 1.  Both results have the
+    dtype of `a` and `weights`, floating point also for integers.
+
+    >>> jnp.histogram(jnp.array([1., 2., 2., 4.]), bins=3)
+    (Array([1., 2., 1.], dtype=float32), Array([1., 2., 3., 4.], dtype=float32))
+    >>> jnp.histogram(jnp.array([1., 2., 9.]), bins=jnp.array([0., 2., 4.]), density=True)[0]
+    Array([0.25, 0.25], dtype=float32)
+    """
+    check_arraylike("histogram", a)
+    if weights is not None and shape(weights) != shape(a):
+        raise ValueError(f"weights should have the same shape as a, got {shape(weights)} and {shape(a)}: one for each "
+                         "element.")
+    if weights is None:
+        a, = promote_dtypes_inexact(a)
+    else:
+        check_arraylike("histogram", weights)
+        a, weights = promote_dtypes_inexact(a, weights)
+    edges = histogram_bin_edges(a, bins, range, weights)
+    return laid(_histogram(a, edges, weights, bool(density)), out_sharding, "jnp.histogram"), edges
+
+
+@composite(static=("density",))
+def _histogramdd(sample, weights, edges, density):
+    sizes, place = [shape_of(e)[0] + 1 for e in edges], 0
+    for i, e in enumerate(edges):
+        x = sample[:, i]
+        inside = select(eq(x, broadcast_in_dim(e[-1], shape_of(x), ())), sizes[i] - 2, searchsorted(e, x, "right"))
+        place = add(mul(place, sizes[i]), inside) if i else inside
+    counts = reshape(bincount(place, weights, length=math.prod(sizes)), sizes)[(slice(1, -1),) * len(edges)]
+    if density:
+        counts = cast(counts, dtype_of(sample))
+        counts = div(counts, broadcast_in_dim(counts.sum(), shape_of(counts), ()))
+        for i, e in enumerate(edges):
+            counts = div(counts, broadcast_in_dim(sub(e[1:], e[:-1]), shape_of(counts), (i,)))
+    return counts
+
+
+def histogramdd(sample, bins=10, range=None, weights=None, density=None):
+    """(counts, edges): how many of the points that are the rows of `sample` (n, d), or how much weight, lie in each cell.
+
+    bins: a number for all axes, or a sequence with a number or edges for each; range: None, or for each axis None or
+    (low, high); weights: (n,); density: make the integral 1.  counts has d axes, int32 without weights and density; edges is
+    a tuple of d vectors, floating point also for integers.  Cells are as the bins of `histogram`.
+
+    >>> counts, edges = jnp.histogramdd(jnp.array([[0., 0.], [1., 3.], [2., 4.]]), bins=2)
+    >>> counts
+    Array([[1, 0],
+           [0, 2]], dtype=int32)
+    """
+    given = (sample,) if weights is None else (sample, weights)
+    check_arraylike("histogramdd", *given)
+    sample, *weights = promote_dtypes_inexact(*given)
+    if ndim(sample) != 2:
+        raise ValueError(f"histogramdd: sample must have shape (points, axes), got {shape(sample)}")
+    n, d = shape(sample)
+    if weights and shape(weights[0]) != (n,):
+        raise ValueError(f"histogramdd: weights must have shape ({n},), one for each point, got shape {shape(weights[0])}")
+    bins = bins if isinstance(bins, (list, tuple)) or ndim(bins) else [bins] * d
+    range = [None] * d if range is None else range
+    if len(bins) != d or len(range) != d:
+        raise ValueError(f"histogramdd: bins and range must have one entry for each of the {d} axes, got {len(bins)} and "
+                         f"{len(range)}")
+    edges = tuple([histogram_bin_edges(sample[:, i], asarray(b) if isinstance(b, (list, tuple)) else b, r)
+                   for i, (b, r) in enumerate(zip(bins, range))])
+    return _histogramdd(sample, weights[0] if weights else None, edges, bool(density)), edges
+
+
+def histogram2d(x, y, bins=10, range=None, weights=None, density=None):
+    """(counts, x edges, y edges): how many of the points (x, y), or how much of their weights, lie in each cell.
+
+    x, y: vectors (n,); bins: a number or edges for both axes, or a pair of these; the others as for `histogramdd`.
+
+    >>> counts, x, y = jnp.histogram2d(jnp.array([0., 1., 2.]), jnp.array([0., 3., 4.]), bins=2)
+    >>> counts, y
+    (Array([[1, 0],
+           [0, 2]], dtype=int32), Array([0., 2., 4.], dtype=float32))
+    """
+    check_arraylike("histogram2d", x, y)
+    if ndim(x) != 1 or shape(x) != shape(y):
+        raise ValueError(f"histogram2d: x and y must be vectors of one size, got shapes {shape(x)} and {shape(y)}")
+    if (ndim(bins) or isinstance(bins, (list, tuple))) and len(bins) != 2:       # edges for both
+        bins = [bins, bins]
+    columns = [reshape(v, (*shape(v), 1)) for v in promote_dtypes(x, y)]
+    counts, edges = histogramdd(concatenate_p.bind(*columns, dimension=1), bins, range, weights, density)
+    return counts, *edges

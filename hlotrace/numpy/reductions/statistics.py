@@ -1,0 +1,462 @@
+"""Statistics of `jax.numpy`: means, variances, medians and quantiles, and their nan-ignoring forms."""
+from ...api.composite import composite
+from ...core import dtypes
+from ...core.errors import not_one_of
+from ...placement.out_sharding import laid
+from ...primitives.arrays.cumulative import cumsum_p
+from ...primitives.arrays.elementwise import (
+    add,
+    and_p,
+    ceil_p,
+    complex_p,
+    conj_p,
+    convert,
+    div,
+    floor_p,
+    ge,
+    gt,
+    imag_p,
+    maximum,
+    minimum,
+    mul,
+    not_p,
+    real,
+    round_p,
+    select,
+    sqrt,
+    square,
+    sub,
+)
+from ...primitives.arrays.reduce import argmax_p, reduce_or_p
+from ...primitives.arrays.shape import broadcast_in_dim, full, kept_axes, reduce_sum, reshape, transpose
+from ...primitives.arrays.sort import sort, take_along
+from ...primitives.common import canonical_axes, np, prod, shape_of
+from ..arrays.creation import asarray
+from ..arrays.shaping import atleast_2d, concatenate
+from ..contraction import matmul
+from ..elementwise.ufuncs import absolute, conj
+from ..util import broadcast_to_shape, cast, check_arraylike, dtype_of, ndim, promote_dtypes_inexact, shape
+from .reductions import as_mask, is_nan, no_out, wider
+from .reductions import sum as sum_
+
+__all__ = ["average", "corrcoef", "cov", "mean", "median", "nanmean", "nanmedian", "nanpercentile", "nanquantile", "nanstd",
+           "nanvar", "percentile", "quantile", "std", "var"]
+
+
+# --- mean, variance ---------------------------------------------------------------------------------------------
+
+def _count(a, axes, keepdims, mask, dtype):
+    """How many elements go into each result: a constant, or an array where there is a mask."""
+    if mask is None:
+        return cast(prod(shape(a)[i] for i in axes), dtype)
+    return sum_(cast(mask, dtype), axes, keepdims=keepdims)
+
+
+@composite(static=("axes", "keepdims", "dtype"))
+def _mean(a, where, axes, keepdims, dtype):
+    computed = wider(dtype)
+    mask = None if where is None else as_mask(where, shape(a))
+    total = sum_(cast(a, computed), axes, computed, keepdims=keepdims, where=mask)
+    count = _count(a, axes, keepdims, mask, computed)
+    return cast(div(total, cast(count, computed)), dtype)
+
+
+def mean(a, axis=None, dtype=None, out=None, keepdims=False, *, where=None):
+    """The mean over `axis`: an int, a tuple of them, or None for all.  NaN where there are no elements.
+
+    Integers and bools give float32, with x64 too; float16 and bfloat16 add up in float32 and come back rounded.
+    dtype: what to compute in and to give.  keepdims: axes stay at size 1.  where: booleans that say which elements count.
+
+    >>> x = jnp.array([[1, 2], [3, 6]])
+    >>> jnp.mean(x), jnp.mean(x, axis=0), jnp.mean(x, where=x > 1)
+    (Array(3., dtype=float32), Array([2., 4.], dtype=float32), Array(3.6666667, dtype=float32))
+    """
+    no_out("mean", out)
+    check_arraylike("mean", a)
+    dtype = dtypes.to_inexact(dtype_of(a)) if dtype is None else dtypes.check_user_dtype(dtype, "mean")
+    return _mean(a, where, canonical_axes(axis, ndim(a)), bool(keepdims), dtype)
+
+
+@composite(static=("axes", "keepdims", "with_weights"))
+def _average(a, weights, axes, keepdims, with_weights):
+    if weights is None:
+        a, = promote_dtypes_inexact(a)
+        result = mean(a, axes, keepdims=keepdims)
+        total = full(shape_of(result), prod(shape_of(a)) / prod(shape_of(result)) if prod(shape_of(result)) else 0,
+                     dtype_of(result))
+        return (result, total) if with_weights else result
+    a, weights = promote_dtypes_inexact(a, weights)
+    if shape(weights) != shape(a):      # one weight for each position along the axes
+        order = sorted(range(len(axes)), key=axes.__getitem__)
+        weights = broadcast_in_dim(transpose(weights, order), shape(a), tuple(sorted(axes)))
+    total = sum_(weights, axes, keepdims=keepdims)
+    result = div(sum_(mul(a, weights), axes, keepdims=keepdims), total)
+    return (result, total) if with_weights else result
+
+
+def average(a, axis=None, weights=None, returned=False, keepdims=False):
+    """The mean over `axis` weighted by `weights`, of the shape of `a` or of its `axis`.
+
+    `returned=True` gives (average, sum of the weights).  ValueError for weights that do not fit.
+
+    >>> jnp.average(jnp.array([[1., 2.], [3., 6.]]), axis=1, weights=jnp.array([3., 1.]))
+    Array([1.25, 3.75], dtype=float32)
+    >>> jnp.average(jnp.array([1, 5]), weights=jnp.array([1, 3]), returned=True)
+    (Array(4., dtype=float32), Array(4., dtype=float32))
+    """
+    check_arraylike("average", a, *(() if weights is None else (weights,)))
+    axes = canonical_axes(axis, ndim(a))
+    if weights is not None and shape(weights) != shape(a):
+        if axis is None:
+            raise ValueError(f"Axis must be specified when shapes of a and weights differ: {shape(a)} and "
+                             f"{shape(weights)}.")
+        if shape(weights) != tuple(shape(a)[i] for i in axes):
+            raise ValueError(f"Shape of weights must be consistent with shape of a along specified axis: {shape(a)} "
+                             f"along {axis}, got {shape(weights)}: give one for each entry of that axis.")
+    return _average(a, weights, axes, bool(keepdims), bool(returned))
+
+
+@composite(static=("axes", "keepdims", "dtype"))
+def _var(a, where, center, correction, axes, keepdims, dtype):
+    computed = wider(dtypes.complex_of(dtype) if dtypes.is_complex(dtype_of(a)) else dtype)
+    a = cast(a, computed)
+    mask = None if where is None else as_mask(where, shape(a))
+    if center is None:
+        center = mean(a, axes, computed, keepdims=True, where=mask)
+    centered = sub(a, broadcast_to_shape(cast(center, computed), shape(a)))
+    squares = real(mul(centered, conj_p.bind(centered))) if dtypes.is_complex(computed) else square(centered)
+    kind = dtypes.real_of(computed)
+    count = sub(_count(a, axes, keepdims, mask, kind), cast(correction, kind))
+    total = sum_(squares, axes, keepdims=keepdims, where=mask)
+    count = broadcast_to_shape(count, shape_of(total))
+    return cast(select(gt(count, 0), div(total, count), np.nan), dtype)
+
+
+def _variance(name, a, axis, dtype, out, ddof, keepdims, where, center, correction):
+    no_out(name, out)
+    check_arraylike(name, a)
+    if correction is not None:
+        if not isinstance(ddof, int) or ddof != 0:
+            raise ValueError("ddof and correction can't be provided simultaneously.")
+        ddof = correction
+    result = dtypes.real_of(dtypes.to_inexact(dtype_of(a)))
+    if dtype is not None:
+        dtype = dtypes.check_user_dtype(dtype, name)
+        if not dtypes.is_inexact(dtype):
+            raise ValueError(f"dtype argument to jnp.{name} must be inexact; got {dtype}")
+        if dtypes.is_complex(dtype_of(a)) and not dtypes.is_complex(dtype):
+            raise ValueError(f"jnp.{name} does not take a real dtype for an array of complex values: got dtype {dtype}")
+        result = dtype
+    return _var(a, where, center, ddof, canonical_axes(axis, ndim(a)), bool(keepdims), result)
+
+
+def var(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=None, mean=None, correction=None):
+    """The variance over `axis`: the mean of |a - mean|^2, divided by n - ddof instead of n.
+
+    `correction` is another name of `ddof`; `mean` is a mean computed before, with keepdims.  NaN where n <= ddof.
+
+    Dtypes as for `mean`; complex `a` has a real variance.
+
+    >>> x = jnp.array([1., 2., 3., 6.])
+    >>> jnp.var(x), jnp.var(x, ddof=1), jnp.var(x.reshape(2, 2), axis=1)
+    (Array(3.5, dtype=float32), Array(4.6666665, dtype=float32), Array([0.25, 2.25], dtype=float32))
+    """
+    return _variance("var", a, axis, dtype, out, ddof, keepdims, where, mean, correction)
+
+
+def std(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=None, mean=None, correction=None):
+    """The standard deviation over `axis`, the square root of `var`.
+
+    >>> x = jnp.array([[1., 3.], [2., 2.]])
+    >>> jnp.std(x, axis=1), jnp.std(x, axis=1, ddof=1)
+    (Array([1., 0.], dtype=float32), Array([1.4142135, 0.       ], dtype=float32))
+    """
+    return sqrt(_variance("std", a, axis, dtype, out, ddof, keepdims, where, mean, correction))
+
+
+def _present(a, where):
+    """The mask of the elements that are not NaN and for which `where` is true."""
+    a = cast(a, dtype_of(a))
+    mask = not_p.bind(is_nan(a))
+    return mask if where is None else and_p.bind(mask, as_mask(where, shape(a)))
+
+
+def _without_nan(name, function, a, out, where, **options):
+    no_out(name, out)
+    check_arraylike(name, a)
+    if dtypes.is_inexact(dtype_of(a)):
+        where = _present(a, where)
+    return function(a, where=where, **options)
+
+
+def nanmean(a, axis=None, dtype=None, out=None, keepdims=False, where=None):
+    """The mean over `axis` of the elements that are not NaN; NaN where there are none.
+
+    >>> jnp.nanmean(jnp.array([[1., jnp.nan, 3.], [jnp.nan, jnp.nan, jnp.nan]]), axis=1)
+    Array([ 2., nan], dtype=float32)
+    """
+    return _without_nan("nanmean", mean, a, out, where, axis=axis, dtype=dtype, keepdims=keepdims)
+
+
+def nanvar(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, where=None, mean=None):
+    """The variance over `axis` of the elements that are not NaN; NaN where there are not more than `ddof`.
+
+    >>> jnp.nanvar(jnp.array([1., jnp.nan, 3.])), jnp.nanvar(jnp.array([1., jnp.nan]), ddof=1)
+    (Array(1., dtype=float32), Array(nan, dtype=float32))
+    """
+    return _without_nan("nanvar", var, a, out, where, axis=axis, dtype=dtype, ddof=ddof, keepdims=keepdims, mean=mean)
+
+
+def nanstd(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, where=None, mean=None):
+    """The standard deviation over `axis` of the elements that are not NaN.
+
+    >>> jnp.nanstd(jnp.array([1., jnp.nan, 3.]))
+    Array(1., dtype=float32)
+    """
+    return _without_nan("nanstd", std, a, out, where, axis=axis, dtype=dtype, ddof=ddof, keepdims=keepdims, mean=mean)
+
+
+# --- covariance -------------------------------------------------------------------------------------------------
+
+def cov(m, y=None, rowvar=True, bias=False, ddof=None, fweights=None, aweights=None, dtype=None):
+    """The covariance matrix of variables, the rows of `m` and `y`: E[(a - E a) conj(b - E b)].
+
+    m, y: a variable (n,), or k of them (k, n), with `rowvar=False` (n, k).  bias: divide by n instead of n - 1, or by
+    n - `ddof`, which goes before it.  fweights: ints (n,), how often each observation is there; aweights: (n,), how much it
+    counts; their absolute values are taken.  Result (k, k), of shape () for one variable; inf or NaN where the divisor is
+    not above zero.  float16 and bfloat16 are computed in float32.
+
+    >>> jnp.cov(jnp.array([[0., 1., 2.], [2., 1., 0.]]))
+    Array([[ 1., -1.],
+           [-1.,  1.]], dtype=float32)
+    """
+    variables = (m,) if y is None else (m, y)
+    weights = {"fweights": fweights, "aweights": aweights}
+    weights = {name: w for name, w in weights.items() if w is not None}
+    check_arraylike("cov", *variables, *weights.values())
+    if dtype is not None:
+        dtype = dtypes.check_user_dtype(dtype, "cov")
+        if not dtypes.is_inexact(dtype):
+            raise ValueError(f"cov: dtype must be floating point or complex, got {dtype.name}")
+    if any(ndim(x) > 2 for x in variables):
+        raise ValueError("cov: a variable is a vector, and several are a matrix; got shapes "
+                         f"{', '.join(str(shape(x)) for x in variables)}")
+    variables = [x.T if ndim(x) == 2 and not rowvar else x for x in map(asarray, variables)]
+    samples = shape(variables[0])[-1:] or (1,)
+    if any((shape(x)[-1:] or (1,)) != samples for x in variables):
+        raise TypeError(f"cov: m and y must have equally many observations, got {samples[0]} and "
+                        f"{(shape(variables[1])[-1:] or (1,))[0]}: shapes {shape(m)} and {shape(y)}, {rowvar=}")
+    for name, w in weights.items():
+        if shape(w) != samples:
+            raise RuntimeError(f"cov: {name} must have shape {samples}, a weight for each observation; got {shape(w)}")
+    if fweights is not None and not dtypes.is_integer(dtype_of(fweights)):
+        raise TypeError(f"cov: fweights must be integers, how often each observation is there; got {dtype_of(fweights)}: "
+                        "aweights takes others")
+    return _cov(variables, fweights, aweights, (0 if bias else 1) if ddof is None else ddof, dtype)
+
+
+@composite(static=("dtype",))
+def _cov(variables, fweights, aweights, ddof, dtype):
+    x = concatenate([atleast_2d(v) for v in promote_dtypes_inexact(*variables)])
+    dtype = dtype_of(x) if dtype is None else dtype
+    x = cast(x, wider(dtype))
+    kind = dtypes.real_of(dtype_of(x))
+    ones = full(shape_of(x)[1:], 1, kind)
+    often, much = (ones if w is None else cast(absolute(w), kind) for w in (fweights, aweights))
+    weights = mul(often, much)
+    total = sum_(weights)
+    # Unbiased for repeated observations; with aweights as NumPy has it, n being total ** 2 / sum(often * much ** 2)
+    divisor = sub(total, mul(cast(ddof, kind), div(sum_(mul(weights, much)), total)))
+    x = x - (sum_(x * weights, 1) / total)[:, None]
+    return (matmul(x * weights, conj(x).T) / maximum(divisor, 0.0)).squeeze().astype(dtype)
+
+
+def corrcoef(x, y=None, rowvar=True, dtype=None):
+    """The matrix of Pearson's correlation coefficients of variables, the rows of `x` and `y`; see `cov` for these.
+
+    Real and imaginary parts are kept within -1 and 1.  A variable that does not vary has NaN.  One variable gives 1 of
+    shape ().
+
+    >>> jnp.corrcoef(jnp.array([0., 1., 2.]), jnp.array([4., 2., 0.]))
+    Array([[ 1., -1.],
+           [-1.,  1.]], dtype=float32)
+    """
+    return _corrcoef(cov(x, y, rowvar, dtype=dtype))
+
+
+@composite
+def _corrcoef(c):
+    if not ndim(c):
+        return c / c
+    deviation = sqrt(c.diagonal().real)
+    c = c / deviation[:, None] / deviation
+    if not dtypes.is_complex(c.dtype):
+        return maximum(minimum(c, 1.0), -1.0)
+    return complex_p.bind(*(maximum(minimum(part, 1.0), -1.0) for part in (real(c), imag_p.bind(c))))
+
+
+# --- quantiles --------------------------------------------------------------------------------------------------
+
+_METHODS = ("linear", "lower", "higher", "midpoint", "nearest", "inverted_cdf")
+
+
+def _at(rows, position):
+    """The elements of the sorted `rows` (m, n) at integer-valued float positions (m, k), clamped to the row."""
+    inside = maximum(minimum(position, float(shape_of(rows)[1] - 1)), 0.0)
+    return take_along(rows, convert(inside, dtypes.int32), 1)
+
+
+def _at_fraction(rows, counts, q, method):
+    """The quantiles `q` (m, k) of the first `counts` (m, k) elements of sorted rows (m, n)."""
+    if method == "inverted_cdf":
+        return _at(rows, sub(ceil_p.bind(mul(counts, q)), 1.0))
+    position = mul(sub(counts, 1.0), q)
+    if method == "nearest":      # halves go to the even position, as in NumPy
+        return _at(rows, round_p.bind(position, rounding_method=1))
+    floor, ceiling = floor_p.bind(position), ceil_p.bind(position)
+    if method in ("lower", "higher"):
+        return _at(rows, floor if method == "lower" else ceiling)
+    low, high = _at(rows, floor), _at(rows, ceiling)
+    if method == "midpoint":
+        return mul(add(low, high), 0.5)
+    fraction = sub(position, floor)
+    return add(mul(low, sub(1.0, fraction)), mul(high, fraction))
+
+
+def _at_weight(rows, weights, q):
+    """The least elements of sorted rows (m, n) up to which they hold the shares `q` (m, k) of the weight."""
+    (m, n), k = shape_of(rows), shape_of(q)[1]
+    running = broadcast_in_dim(cumsum_p.bind(weights, axis=1, reverse=False), (m, k, n), (0, 2))
+    wanted = mul(broadcast_in_dim(reduce_sum(weights, (1,)), (m, k), (0,)), q)
+    enough = and_p.bind(ge(running, broadcast_in_dim(wanted, (m, k, n), (0, 1))),
+                        gt(broadcast_in_dim(weights, (m, k, n), (0, 2)), 0.0))
+    return take_along(rows, argmax_p.bind(enough, axes=(2,), index_dtype=dtypes.int32), 1)
+
+
+@composite(static=("axes", "keepdims", "method", "skip_nan"))
+def _quantile(a, q, weights, axes, keepdims, method, skip_nan):
+    dtype, shape = dtypes.to_inexact(dtype_of(a)), shape_of(a)
+    a, q = cast(a, wider(dtype)), cast(q, wider(dtype))
+    kept, n = kept_axes(len(shape), axes), prod(shape[i] for i in axes)
+    rest = tuple(shape[i] for i in kept)
+    target = (prod(rest), prod(shape_of(q)))
+
+    def as_rows(x):
+        return reshape(transpose(x, (*kept, *axes)), (prod(rest), n))
+    rows, fractions = as_rows(a), broadcast_in_dim(reshape(q, target[1:]), target, (1,))
+    missing = is_nan(rows)
+    if weights is None:
+        counts = sub(float(n), reduce_sum(convert(missing, dtype_of(rows)), (1,)))
+        rows, = sort(rows, dimension=1)
+        out = _at_fraction(rows, broadcast_in_dim(counts, target, (0,)), fractions, method)
+    else:
+        if shape_of(weights) != shape:
+            weights = broadcast_in_dim(weights, shape, axes)
+        weights = select(missing, 0.0, as_rows(cast(weights, dtype_of(rows))))
+        rows, weights = sort(rows, weights, dimension=1)
+        out = _at_weight(rows, weights, fractions)
+    if not skip_nan:
+        spoilt = broadcast_in_dim(reduce_or_p.bind(missing, axes=(1,)), target, (0,))
+        out = select(spoilt, full(target, np.nan, dtype_of(out)), out)
+    rest = tuple(1 if i in axes else n for i, n in enumerate(shape)) if keepdims else rest
+    return cast(reshape(transpose(out, (1, 0)), (*shape_of(q), *rest)), dtype)
+
+
+def _quantiles(name, a, q, axis, out, overwrite_input, method, keepdims, weights, skip_nan):
+    if overwrite_input or out is not None:
+        raise ValueError(f"jax.numpy.{name} does not support overwrite_input=True or out != None")
+    check_arraylike(name, a, q)
+    if dtypes.is_complex(dtype_of(a)) or dtypes.is_complex(dtype_of(q)):
+        raise ValueError(f"{name} does not support complex input, as the operation is poorly defined: take those of "
+                         "x.real and x.imag.")
+    if ndim(q) > 1:
+        raise ValueError(f"q must have rank <= 1, got shape {shape(q)}: flatten it with .ravel()")
+    if method not in _METHODS:
+        raise not_one_of("method", method, _METHODS)
+    axes = canonical_axes(axis, ndim(a))
+    if not prod(shape(a)[i] for i in axes):
+        raise ValueError(f"{name} of an empty axis is not defined: shape {shape(a)}, axis {axis}")
+    if weights is not None:
+        check_arraylike(name, weights)
+        if method != "inverted_cdf":
+            raise NotImplementedError(f"{method} doesn't support weights. Only method 'inverted_cdf' supports weights.")
+        if shape(weights) != shape(a) and (axis is None or len(axes) != 1 or shape(weights) != (shape(a)[axes[0]],)):
+            raise ValueError(f"{name}: weights of shape {shape(weights)} must have the shape of the array, {shape(a)}, "
+                             "or of its one axis")
+    return _quantile(a, q, weights, axes, bool(keepdims), method, skip_nan)
+
+
+def quantile(a, q, axis=None, out=None, overwrite_input=False, method="linear", keepdims=False, *, weights=None):
+    """The quantiles `q` (0 to 1, a scalar or a vector) over `axis`; NaN where there is a NaN.
+
+    method: 'linear', 'lower', 'higher', 'midpoint', 'nearest' or 'inverted_cdf'; only the last takes weights.
+    The axis of a vector `q` comes first in the result.
+
+    Integers become the default float.  ValueError for `out` and `overwrite_input`.
+
+    >>> x = jnp.array([[1., 2., 3., 10.], [0., 0., 4., 4.]])
+    >>> jnp.quantile(x, 0.5, axis=1), jnp.quantile(x, jnp.array([0., 0.5, 1.]), axis=1).shape
+    (Array([2.5, 2. ], dtype=float32), (3, 2))
+    >>> jnp.quantile(x[0], 0.4), jnp.quantile(x[0], 0.4, method="lower"), jnp.quantile(x[0], 0.4, method="nearest")
+    (Array(2.2, dtype=float32), Array(2., dtype=float32), Array(2., dtype=float32))
+    """
+    return _quantiles("quantile", a, q, axis, out, overwrite_input, method, keepdims, weights, False)
+
+
+def nanquantile(a, q, axis=None, out=None, overwrite_input=False, method="linear", keepdims=False, *, weights=None):
+    """`quantile` of the elements that are not NaN.
+
+    NaN where there are none.
+
+    >>> jnp.nanquantile(jnp.array([1., jnp.nan, 3.]), 0.5)
+    Array(2., dtype=float32)
+    """
+    return _quantiles("nanquantile", a, q, axis, out, overwrite_input, method, keepdims, weights, True)
+
+
+def _fraction(q):
+    check_arraylike("percentile", q)
+    q, = promote_dtypes_inexact(q)
+    return div(q, 100.0)
+
+
+def percentile(a, q, axis=None, out=None, overwrite_input=False, method="linear", keepdims=False, *, weights=None,
+               out_sharding=None):
+    """`quantile` with `q` from 0 to 100.
+
+    >>> jnp.percentile(jnp.arange(11.), jnp.array([10, 50, 90])).round(4)
+    Array([1., 5., 9.], dtype=float32)
+    """
+    result = quantile(a, _fraction(q), axis, out, overwrite_input, method, keepdims, weights=weights)
+    return laid(result, out_sharding, "jnp.percentile")
+
+
+def nanpercentile(a, q, axis=None, out=None, overwrite_input=False, method="linear", keepdims=False, *, weights=None):
+    """`nanquantile` with `q` from 0 to 100.
+
+    >>> jnp.nanpercentile(jnp.array([1., jnp.nan, 3.]), 75)
+    Array(2.5, dtype=float32)
+    """
+    return nanquantile(a, _fraction(q), axis, out, overwrite_input, method, keepdims, weights=weights)
+
+
+def median(a, axis=None, out=None, overwrite_input=False, keepdims=False):
+    """The median over `axis`, the mean of the middle two for an even count; NaN where there is a NaN.
+
+    Integers become the default float.
+
+    >>> jnp.median(jnp.array([1, 9, 4, 2])), jnp.median(jnp.array([[1, 2], [3, 8]]), axis=0)
+    (Array(3., dtype=float32), Array([2., 5.], dtype=float32))
+    """
+    check_arraylike("median", a)
+    return quantile(*promote_dtypes_inexact(a), 0.5, axis, out, overwrite_input, "midpoint", keepdims)
+
+
+def nanmedian(a, axis=None, out=None, overwrite_input=False, keepdims=False):
+    """The median over `axis` of the elements that are not NaN.
+
+    >>> jnp.nanmedian(jnp.array([[1., jnp.nan, 3.], [7., 8., 9.]]), axis=1)
+    Array([2., 8.], dtype=float32)
+    """
+    check_arraylike("nanmedian", a)
+    return nanquantile(*promote_dtypes_inexact(a), 0.5, axis, out, overwrite_input, "midpoint", keepdims)

@@ -1,0 +1,273 @@
+"""Placement of values, name scopes."""
+import contextlib
+import copy
+import gc
+
+import numpy as np
+
+from ..api.flat import abstract
+from ..api.signatures import name_of, wraps
+from ..api.stages import ShapeDtypeStruct
+from ..core import caches, hitypes
+from ..core.array import Array
+from ..core.avals import ShapedArray, aval_of
+from ..core.config import scoped, state
+from ..core.pytrees import pytree
+from ..core.refs import Ref
+from ..core.surface.boundary import folded
+from ..core.trace import Tracer
+from ..runtime.array_impl import ArrayImpl, from_numpy
+from ..runtime.devices import client, placement, shards, transfer, transfer_guards
+from ..runtime.processes import consistency_checks
+from ..sharding.abstract import Sharding
+
+
+def device_put(x, device=None, *, src=None, donate=False, may_alias=None):
+    """The arrays of a pytree on a device, or over several; committed there if one is given.
+
+    `device` is a Device, a Sharding, a PartitionSpec of the current mesh, a `memory.Space`, or a pytree of them that is a
+    prefix of `x`.
+    With `donate`, arrays that had to be moved are deleted; with `may_alias` False, results share no memory with `x`;
+    both may be prefixes too.  `src` says where the arrays lie, which is known without it.
+    Raises ValueError where a dimension does not divide.
+
+    Over devices of several processes all of them call it with the same values, and RuntimeError is raised in all where
+    they differ.  To find that out costs a SHA-256 (a second for a gigabyte) and some milliseconds a call; the option
+    `hlotrace_check_processes` turns it off.
+
+    >>> x = jax.device_put({"a": 1, "b": np.ones(2)}, jax.devices()[-1])
+    >>> x["b"].devices() == {jax.devices()[-1]}
+    True
+    >>> mesh = jax.make_mesh((2,), ("x",))        # where there are two devices or more
+    >>> y = jax.device_put(jnp.arange(4), jax.NamedSharding(mesh, jax.P("x")))
+    >>> [shard.data.tolist() for shard in y.addressable_shards]
+    [[0, 1], [2, 3]]
+    """
+    leaves, treedef = pytree.tree_flatten(x)
+    targets, options = [None] * len(leaves), []
+    if device is not None or src is not None:
+        from .shardings import flat_shardings
+        flat_shardings("device_put src", treedef, src)
+        targets = flat_shardings("device_put device", treedef, device)
+    for name, value in ("donate", donate), ("may_alias", may_alias):
+        options.append([value] * len(leaves) if value is None or type(value) is bool else pytree.flatten_axes(
+            f"device_put {name}", treedef, value))
+    if client.world is not None:
+        consistency_checks.check_values("device_put", leaves, targets, lambda: pytree.leaf_paths(x, prefix="x"))
+    placed = []
+    with transfer_guards.putting():
+        for given in zip(leaves, targets, *options):
+            try:
+                placed.append(_put(*given))
+            except ValueError as error:
+                if len(leaves) > 1 and error.args:
+                    error.args = (f"{pytree.leaf_paths(x, prefix='x')[len(placed)]}: {error}",)
+                raise
+    return treedef.unflatten(placed)
+
+
+def _put(x, sharding, donate, may_alias):
+    if donate and may_alias:
+        raise ValueError("device_put: donate and may_alias cannot both be True")
+    if may_alias is False and type(x) is ArrayImpl:
+        x = copy.copy(x)
+    if sharding is None:
+        return x if isinstance(x, Array) else from_numpy(x, aval=aval_of(x))
+    if isinstance(x, Tracer):
+        from .shardings import put
+        return put(x, sharding)
+    if not isinstance(sharding, Sharding):      # a kind of memory, of where it lies
+        x = x if isinstance(x, ArrayImpl) else from_numpy(x, aval=aval_of(x))
+        sharding = x.sharding.with_memory_kind(sharding.kind)
+    if not isinstance(x, ArrayImpl):
+        aval = aval_of(x)
+        placement.check_divides(sharding, aval, "device_put")
+        return ArrayImpl(aval, shards.put(np.asarray(x), aval, sharding), True)
+    moved = transfer.move(x, sharding)
+    if donate and moved._buf is not x._buf and not x.is_deleted():
+        x.delete()
+    return moved
+
+
+def device_get(x):
+    """The values of a pytree as NumPy arrays.
+
+    Other leaves stay as they are.  It waits for what is computed still.
+
+    >>> jax.device_get({"x": jnp.arange(3), "n": 5})
+    {'n': 5, 'x': array([0, 1, 2], dtype=int32)}
+    """
+    def get(v):
+        return v._numpy() if isinstance(v, ArrayImpl) else v.__array__() if isinstance(v, Tracer) else v
+    with transfer_guards.getting():
+        return pytree.tree_map(get, x)
+
+
+def block_until_ready(x):
+    """Wait for every array of a pytree; returns the pytree.
+
+    Computations run while Python goes on; to measure one, wait for it.
+
+    >>> x = jax.block_until_ready(jnp.ones((500, 500)) @ jnp.ones((500, 500)))
+    >>> x[0, 0]
+    Array(500., dtype=float32)
+    """
+    for leaf in pytree.tree_leaves(x):
+        if hasattr(leaf, "block_until_ready"):
+            leaf.block_until_ready()
+    return x
+
+
+def copy_to_host_async(x):
+    """Begin fetching every array of a pytree; returns the pytree.
+
+    What asks for the values afterwards, as `np.asarray`, then waits less.
+
+    >>> x = jax.copy_to_host_async(jnp.arange(3))
+    >>> np.asarray(x)
+    array([0, 1, 2], dtype=int32)
+    """
+    for leaf in pytree.tree_leaves(x):
+        if hasattr(leaf, "copy_to_host_async"):
+            leaf.copy_to_host_async()
+    return x
+
+
+def live_arrays(platform=None):
+    """All concrete arrays that are alive, on devices of a platform ("cpu", "gpu", ...) if one is named.
+
+    For finding what fills the memory.
+
+    >>> x = jnp.arange(7) + 1
+    >>> any(y is x for y in jax.live_arrays())
+    True
+    """
+    arrays = [a for a in gc.get_objects() if type(a) is ArrayImpl and not a.is_deleted()]
+    if platform is None:
+        return arrays
+    devices = {*client.local_devices(backend=platform)}
+    return [a for a in arrays if not devices.isdisjoint(a.sharding.device_set)]
+
+
+def clear_caches():
+    """Forget all traced and compiled programs.
+
+    Functions are traced and compiled anew when they are called next.
+
+    >>> f = jax.jit(lambda x: print("traced") or x)
+    >>> _ = f(1), f(2), jax.clear_caches(), f(3)
+    traced
+    traced
+    """
+    caches.clear()
+
+
+@contextlib.contextmanager
+def named_scope(name):
+    """Operations traced in this block carry `name` in their location, profiles and dumps.
+
+    A context manager, or a decorator.
+
+    >>> def f(x):
+    ...     with jax.named_scope("attention"):
+    ...         return jnp.exp(x)
+    >>> "attention/exp" in jax.jit(f).lower(1.).as_text(debug_info=True)
+    True
+    """
+    if not isinstance(name, str):
+        raise TypeError(f"named_scope name argument must be a string, got {name!r}.")
+    with scoped(f"{state.name_stack}/{name}" if state.name_stack else name):
+        yield
+
+
+def named_call(fun, *, name=None):
+    """`fun` run in a named scope.
+
+    name: that of `fun` by default.
+
+    >>> f = jax.named_call(lambda x: jnp.exp(x), name="softly")
+    >>> "softly" in jax.jit(f).lower(1.).as_text(debug_info=True)
+    True
+    """
+    @folded
+    @wraps(fun)
+    def named(*args, **kwargs):
+        with named_scope(name or name_of(fun)):
+            return fun(*args, **kwargs)
+    return named
+
+
+def typeof(x):
+    """The aval of an array-like or a ShapeDtypeStruct, the AbstractRef of a Ref, the HiType of what has one.
+
+    Its `sharding` is over the mesh of an array that lies over one, and names those of its axes that are Explicit; what is
+    traced has that of the mesh in use, which splits nothing: programs are traced once for all shardings, which propagate
+    when they are compiled.  How an array lies says `x.sharding`.
+
+    >>> jax.typeof(jnp.ones((2, 3))), jax.typeof(1)
+    (ShapedArray(float32[2,3]), ShapedArray(int32[], weak_type=True))
+    >>> @jax.jit
+    ... def f(x):
+    ...     print(jax.typeof(x), jax.typeof(x).shape)
+    >>> f(jnp.ones(2))
+    float32[2] (2,)
+    """
+    if type(x) is Ref:
+        return x.aval
+    if (kind := hitypes.type_of(x)) is not None:
+        return kind
+    if type(x) is ShapeDtypeStruct:
+        return abstract(x)
+    aval = aval_of(x)
+    return _Laid(aval, x.sharding) if type(x) is ArrayImpl and x._committed else aval
+
+
+def _sharding_of_type(aval):
+    from ..sharding.mesh import get_abstract_mesh
+    from ..sharding.named import NamedSharding
+    from ..sharding.spec import PartitionSpec
+    return NamedSharding(get_abstract_mesh(), PartitionSpec(*[None] * aval.ndim))
+
+
+ShapedArray.sharding = property(_sharding_of_type)      # avals may not know meshes
+
+
+class _Laid(ShapedArray):
+    """The type of an array that says how it lies; in all else the aval, to which it is equal."""
+    __slots__ = ("_aval", "_lies")
+
+    def __new__(cls, aval, lies):
+        self = object.__new__(cls)
+        for name in ("shape", "dtype", "weak_type", "vma", "ndim", "size", "mlir"):
+            setattr(self, name, getattr(aval, name))
+        self._aval, self._lies = aval, lies
+        return self
+
+    @property
+    def sharding(self):
+        from ..sharding.mesh import AbstractMesh
+        from ..sharding.named import NamedSharding
+        from ..sharding.spec import PartitionSpec
+        mesh = getattr(self._lies, "mesh", None)
+        if mesh is None:
+            return NamedSharding(AbstractMesh((), ()), PartitionSpec(*[None] * self.ndim))
+        spec = self._lies.spec
+        return NamedSharding(mesh.abstract_mesh, PartitionSpec(*[
+            tuple(a for a in spec.axes(dim) if a in mesh.explicit_axes) if dim < len(spec) else None
+            for dim in range(self.ndim)]))
+
+    def str_short(self, short_dtypes=False):
+        """With the Explicit axes behind each dimension that they split: `float32[4@x,2@(y,z)]`."""
+        name, _, _ = super().str_short(short_dtypes).partition("[")
+        sizes = [f"{size}@({','.join(axes)})" if type(axes) is tuple else f"{size}@{axes}" if axes else str(size)
+                 for size, axes in zip(self.shape, self.sharding.spec)]
+        return f"{name}[{','.join(sizes)}]"
+
+    def __eq__(self, other):
+        return self._aval is (other._aval if type(other) is _Laid else other) and (
+            type(other) is not _Laid or self.sharding == other.sharding)
+
+    def __hash__(self):
+        return hash(self._aval)
+
+

@@ -1,0 +1,155 @@
+"""Arrays over several devices from parts: computed for each, already on the devices, or held by this process."""
+import numpy as np
+
+from ..core import dtypes
+from ..core.avals import ShapedArray
+from ..core.pytrees import pytree
+from ..runtime import array_impl
+from ..runtime.devices import placement
+from ..sharding.abstract import is_local
+
+
+def _type(name, shape, dtype, sharding):
+    shape = tuple(shape)
+    aval = ShapedArray(shape, dtypes.canonicalize(dtype))
+    placement.check_divides(sharding, aval, name)
+    return aval
+
+
+def make_array_from_callback(shape, sharding, data_callback, dtype=None):
+    """An array of `shape` whose part at `index`, a tuple of slices, is `data_callback(index)`.
+
+    The callback is asked once for each different part that this process holds.  `dtype` is needed where it holds none.
+    Raises ValueError where a part has another shape, or another dtype than the rest.
+
+    >>> mesh = jax.make_mesh((2,), ("x",))
+    >>> whole = np.arange(6).reshape(2, 3)
+    >>> x = jax.make_array_from_callback((2, 3), jax.NamedSharding(mesh, jax.P("x")), lambda index: whole[index])
+    >>> x.shape, x.addressable_shards[1].data
+    ((2, 3), Array([[3, 4, 5]], dtype=int32))
+    """
+    name = "make_array_from_callback"
+    found, values = {}, []
+    where = sharding.addressable_devices_indices_map(tuple(shape))
+    for index in where.values():
+        key = tuple((s.start, s.stop) for s in index)
+        if key not in found:
+            found[key] = np.asarray(data_callback(index))
+        values.append(found[key])
+    if dtype is None and not values:
+        raise ValueError(f"{name}: no device of {sharding} belongs to this process; pass dtype=")
+    aval = _type(name, shape, values[0].dtype if dtype is None else dtype, sharding)
+    part = aval.update(shape=sharding.shard_shape(aval.shape))
+    for index, value in zip(where.values(), values):
+        if value.shape != part.shape or dtypes.canonicalize(value.dtype) != aval.dtype:
+            raise ValueError(f"{name}: the part at {index} must have shape {part.shape} and dtype {aval.dtype.name}; the "
+                             f"callback returned shape {value.shape} and dtype {value.dtype}: return value[index]")
+    buffers = [array_impl.put(v, part, device) for v, device in zip(values, where)]
+    return array_impl.assembled(aval, sharding, buffers)
+
+
+def make_array_from_single_device_arrays(shape, sharding, arrays, *, dtype=None):
+    """An array of `shape` made of `arrays`, one on each device of this process, in any order.  Nothing is copied.
+
+    Raises ValueError where their number, shapes, dtypes or devices are not those that `sharding` asks for.
+
+    >>> mesh = jax.make_mesh((2,), ("x",))
+    >>> parts = [jax.device_put(jnp.full(2, i), d) for i, d in enumerate(mesh.devices)]
+    >>> jax.make_array_from_single_device_arrays((4,), jax.NamedSharding(mesh, jax.P("x")), parts)
+    Array([0, 0, 1, 1], dtype=int32, weak_type=True)
+    """
+    name = "make_array_from_single_device_arrays"
+    if not isinstance(arrays, (list, tuple)):
+        raise TypeError(f"{name}: arrays must be a list of arrays on one device each, got {type(arrays).__name__}")
+    if dtype is None and not arrays:
+        raise ValueError(f"{name}: arrays is empty; pass dtype=")
+    aval = _type(name, shape, arrays[0].dtype if dtype is None else dtype, sharding)
+    local = [d for d in sharding._devices if is_local(d)]
+    if len(arrays) != len(local):
+        raise ValueError(f"{name}: {sharding} asks this process for {len(local)} arrays, one on each of its devices, got "
+                         f"{len(arrays)}")
+    part = aval.update(shape=sharding.shard_shape(aval.shape))
+    by_device = {}
+    for i, x in enumerate(arrays):
+        if not isinstance(x, array_impl.ArrayImpl):
+            raise TypeError(f"{name}: arrays[{i}] is a {type(x).__name__}; put it on its device with device_put")
+        if len(x.sharding._devices) != 1:
+            raise ValueError(f"{name}: arrays[{i}] lies over several devices; pass the data of its shards")
+        x.check_alive()
+        if x.shape != part.shape or x.dtype != part.dtype:
+            raise ValueError(f"{name}: arrays[{i}] must have shape {part.shape} and dtype {part.dtype.name}, as {sharding} "
+                             f"divides {aval.str_short()}, and has shape {x.shape} and dtype {x.dtype.name}")
+        by_device[x.device] = x
+    if set(by_device) != set(local):
+        raise ValueError(f"{name}: arrays lie on {sorted(map(str, by_device))}, and {sharding} asks for one on each of "
+                         f"{sorted(map(str, local))}")
+    aval = aval.update(weak_type=all(x.weak_type for x in arrays) and bool(arrays))
+    return array_impl.assembled(aval, sharding, [by_device[d]._buf for d in local])
+
+
+def make_array_from_process_local_data(sharding, local_data, global_shape=None):
+    """An array over all processes from the part that this one holds; for a pytree, an array for each leaf.
+
+    `global_shape` is the shape of the whole; without it, each dimension is as much larger than the local one as there are
+    processes along it.  With one process the data is the whole.  Raises ValueError where shapes do not fit.
+
+    >>> mesh = jax.make_mesh((2,), ("x",))
+    >>> x = jax.make_array_from_process_local_data(jax.NamedSharding(mesh, jax.P("x")), np.arange(4))
+    >>> x.shape, x.addressable_shards[1].data
+    ((4,), Array([2, 3], dtype=int32))
+    """
+    name = "make_array_from_process_local_data"
+    if global_shape is not None and not isinstance(global_shape, tuple) or isinstance(local_data, (dict, list, tuple)):
+        leaves, treedef = pytree.tree_flatten(local_data)
+        shapes = [global_shape] * len(leaves) if global_shape is None else treedef.flatten_up_to(global_shape)
+        targets = pytree.flatten_axes(f"{name} sharding", treedef, sharding)
+        return treedef.unflatten([from_local_data(name, s, v, g) for s, v, g in zip(targets, leaves, shapes)])
+    return from_local_data(name, sharding, local_data, global_shape)
+
+
+def from_local_data(name, sharding, value, shape):
+    """`make_array_from_process_local_data` for one value; `name` begins errors."""
+    value = np.asarray(value)
+    box = check_block(name, sharding, value.ndim)
+    if shape is None:
+        shape = tuple(size * total // (stop - start) for size, (start, stop, total) in zip(value.shape, box))
+    shape = tuple(value.shape[i] if size is None and i < value.ndim else size for i, size in enumerate(shape))
+    if len(shape) != value.ndim:
+        raise ValueError(f"{name}: global_shape {shape} has {len(shape)} dimensions and the local data, of shape "
+                         f"{value.shape}, has {value.ndim}")
+    aval = _type(name, shape, value.dtype, sharding)
+    starts = []
+    for dim, (size, local, (start, stop, total)) in enumerate(zip(shape, value.shape, box, strict=True)):
+        if local == size:
+            starts.append(0)
+        elif local * total == size * (stop - start):
+            starts.append(start * (size // total))
+        else:
+            raise ValueError(f"{name}: dimension {dim} of the local data, of shape {value.shape}, must have size "
+                             f"{size * (stop - start) // total}, this process's part of {shape} as {sharding} divides it, "
+                             f"or the whole size {size}")
+
+    def data(index):
+        return value[tuple(slice((s.start or 0) - at, (size if s.stop is None else s.stop) - at)
+                           for s, at, size in zip(index, starts, shape))]
+    return make_array_from_callback(shape, sharding, data, aval.dtype)
+
+
+def check_block(name, sharding, ndim):
+    """(first tile, last tile + 1, number of tiles) along each dimension, of the tiles that this process holds.
+
+    Raises ValueError where those do not fill a box: then no array can hold exactly what the process holds.
+    """
+    tiles = sharding._tiles(ndim)
+    local = np.isin(tiles, [i for i, d in enumerate(sharding._devices) if is_local(d)]).any(-1)
+    held = np.argwhere(local)
+    if not len(held):
+        raise ValueError(f"{name}: no device of {sharding} belongs to this process")
+    low, high = held.min(0), held.max(0) + 1
+    if len(held) != np.prod(high - low):
+        raise ValueError(f"{name}: the parts of {sharding} that this process holds do not form a block; use "
+                         "make_array_from_callback")
+    return list(zip(low.tolist(), high.tolist(), local.shape))
+
+
+__all__ = ["make_array_from_callback", "make_array_from_process_local_data", "make_array_from_single_device_arrays"]

@@ -1,0 +1,25 @@
+"""make_mesh: a mesh over the devices that there are."""
+import math
+
+import numpy as np
+
+from ..runtime.devices import client
+from ..sharding.mesh import Mesh, sizes_and_names
+
+
+def make_mesh(axis_shapes, axis_names, axis_types=None, *, devices=None):
+    """A Mesh of the first devices, as many as the sizes in `axis_shapes` multiply to.  Axes are Auto by default.
+
+    Raises ValueError where there are too few devices or the numbers of sizes and names differ.
+
+    >>> jax.make_mesh((2, 2), ("data", "model"))       # where there are four devices or more
+    Mesh('data': 2, 'model': 2, axis_types=(Auto, Auto))
+    """
+    sizes, names = sizes_and_names("make_mesh", axis_shapes, axis_names)
+    devices = client.devices() if devices is None else list(np.array(devices, dtype=object).flat)
+    wanted = math.prod(sizes)
+    if len(devices) < wanted:
+        hint = ("; config.update('jax_num_cpu_devices', n), before any is used, gives more"
+                if devices and devices[0].platform == "cpu" else "")
+        raise ValueError(f"make_mesh: axis sizes {sizes} need {wanted} devices and there are {len(devices)}{hint}")
+    return Mesh(np.array(devices[:wanted], dtype=object).reshape(sizes), names, axis_types)

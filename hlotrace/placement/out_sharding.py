@@ -1,0 +1,44 @@
+"""`out_sharding=`: the result of a function, lying over devices as its caller asks."""
+from ..api.jit import JitFunction
+from ..core.config import state
+from ..core.trace import EVAL
+from .device_put import device_put
+
+
+def _unsaid(sharding):
+    """Is it None, or over no mesh, as `typeof(x).sharding` of what lies nowhere in particular?"""
+    return sharding is None or getattr(getattr(sharding, "mesh", None), "axis_names", None) == ()
+
+
+def laid(x, sharding, what):
+    """`x` as `sharding` says: a NamedSharding, a PartitionSpec of the current mesh, or None for as it is.
+
+    Under a trace it is a constraint, otherwise the array is moved.  `what` begins errors: TypeError for another kind of
+    value, ValueError where a dimension does not divide, RuntimeError for a spec where there is no mesh.
+    """
+    if _unsaid(sharding):
+        return x
+    from .shardings import lay  # programs that name no sharding need none of those modules
+    return lay(x, sharding, what)
+
+
+SMALL = 1 << 20      # bytes: so much is made sooner by one device, or the host, than a program is compiled
+
+
+def made(make, size, what, device=None, out_sharding=None):
+    """The array of `size` bytes that `make()` gives, on `device`, a Device or a Sharding, or as `out_sharding` says.
+
+    Outside of a trace each device makes its part of what is large, so that nobody holds the whole.  Errors as for `laid`;
+    ValueError where both are given.
+    """
+    if device is None and _unsaid(out_sharding):
+        return make()
+    if device is not None and out_sharding is not None:
+        raise ValueError(f"{what}: device and out_sharding both say where the result lies; give one")
+    if state.trace is not EVAL or size <= SMALL:
+        return laid(make(), out_sharding, what) if device is None else device_put(make(), device)
+    from .shardings import as_sharding, named  # see above
+    sharding = named(out_sharding, what) if device is None else as_sharding(device, what)
+    program = JitFunction(make, out_shardings=sharding)
+    program._name, program.explained = what, False
+    return program()

@@ -1,0 +1,180 @@
+"""Shardings as users give them: in pytrees, as bare PartitionSpecs under a mesh, as devices."""
+import functools
+
+from ..core.avals import aval_of
+from ..core.config import state
+from ..core.pytrees import pytree
+from ..primitives.parallel.sharding import InMemory, device_put_p, layout_constraint_p, sharding_constraint_p
+from ..runtime.array_impl import own
+from ..runtime.devices import placement, transfer
+from ..sharding.abstract import Sharding, Space
+from ..sharding.layout import Format, Layout
+from ..sharding.mesh import AbstractMesh, Mesh, current_mesh
+from ..sharding.named import NamedSharding
+from ..sharding.spec import PartitionSpec
+
+
+def check_kind(value, what):
+    """TypeError unless a user's value can stand for a Sharding."""
+    if not (value is None or isinstance(value, (Sharding, PartitionSpec, Format)) or hasattr(value, "device_kind")):
+        platform = (f"; write jax.devices({value.partition(':')[0]!r})[0] for one" if isinstance(value, str) else
+                    f"; write jax.devices()[{value}] for one" if isinstance(value, int) else
+                    "; write NamedSharding(mesh, PartitionSpec(...))" if isinstance(value, Mesh) else "")
+        raise TypeError(f"{what}: expected a Sharding, a PartitionSpec, a Device or None, got {value!r}{platform}")
+
+
+_KINDS = {Space.Device: None, Space.Any: None, Space.Host: "pinned_host"}
+
+
+def as_sharding(value, what):
+    """The Sharding that a user's value stands for; None for None.  `what` names the value in errors."""
+    if isinstance(value, Space):
+        return InMemory(_KINDS[value])
+    check_kind(value, what)
+    if value is None or isinstance(value, Sharding):
+        return value
+    if isinstance(value, Format):
+        return _sharding_of(value, what)
+    if isinstance(value, PartitionSpec):
+        mesh = current_mesh()
+        if mesh is None:
+            raise RuntimeError(f"{what}: {value} names axes of a mesh, and there is no mesh in context. Enter one with "
+                               "set_mesh(mesh), or pass NamedSharding(mesh, spec).")
+        return NamedSharding(mesh, value)
+    return placement.on_device(value)
+
+
+def _sharding_of(value, what):
+    """The sharding of a Format whose layout is the device's own."""
+    layout = value.layout
+    if layout is None or layout is Layout.AUTO or layout.default or layout == Layout(range(len(layout.major_to_minor))):
+        return value.sharding
+    raise NotImplementedError(f"{what}: {layout}: arrays lie in their device's own layout here, which is what programs take "
+                              "and give. Inside of a program, experimental.layout.with_layout_constraint asks for another.")
+
+
+def flat_shardings(name, treedef, shardings, free=False):
+    """For each leaf of `treedef`, its Sharding or None, from a pytree prefix of shardings.
+
+    ValueError for one that leaves a dimension to the compiler, unless `free`: it does not say how an array lies.
+    """
+    flat = [as_sharding(s, name) for s in pytree.flatten_axes(name, treedef, shardings)]
+    for s in flat if not free else ():
+        if isinstance(s, NamedSharding) and PartitionSpec.UNCONSTRAINED in s.spec:
+            dim = s.spec.index(PartitionSpec.UNCONSTRAINED)
+            raise ValueError(f"{name}: {s.spec} leaves dimension {dim} to the compiler (UNCONSTRAINED), which only "
+                             "with_sharding_constraint can: name the mesh axes that split it, or None")
+    return flat
+
+
+def with_sharding_constraint(x, shardings):
+    """The arrays of a pytree, with the compiler told how they lie over the devices at this point.
+
+    `shardings` is a Sharding, or a PartitionSpec under a mesh, or a pytree of them that is a prefix of `x`; None leaves
+    a value to the compiler.  A sharding over an AbstractMesh is over the mesh in use.  Outside of jit arrays are moved.
+    Raises ValueError where a dimension does not divide.
+
+    >>> spec = jax.NamedSharding(jax.make_mesh((1,), ("x",)), jax.P("x"))
+    >>> jax.jit(lambda x: lax.with_sharding_constraint(x, spec) * 2)(jnp.ones(2))
+    Array([2., 2.], dtype=float32)
+    """
+    what = "with_sharding_constraint"
+    leaves, treedef = pytree.tree_flatten(x)
+    for s in pytree.tree_leaves(shardings):
+        if hasattr(s, "device_kind"):
+            raise TypeError(f"{what}: {s!r} is a device; pass a Sharding, or use device_put")
+    flat = [_on_mesh(s) for s in flat_shardings(f"{what} shardings", treedef, shardings, free=True)]
+    return treedef.unflatten(constrained(leaves, flat, what))
+
+
+def check_automatic(sharding, what):
+    """ValueError for a sharding over axes that belong to a shard_map here: there each device has its own value."""
+    manual = {name for name, _, kind in state.axis_env if kind != "vmap"}
+    for axis in getattr(sharding, "_used", ()):
+        if axis in manual:
+            raise ValueError(f"{what}: {sharding.spec} names {axis!r}, a manual axis of the shard_map around: inside of it "
+                             "each device has a value of its own, which has no sharding over that axis")
+
+
+def constrained(values, shardings, what, bind=sharding_constraint_p.bind):
+    """The values, those constrained for which there is a sharding; `shardings` may be None.  `what` begins errors."""
+    if shardings is None:
+        return values
+    results = []
+    for v, s in zip(values, shardings):
+        if s is not None:
+            aval = aval_of(v)
+            check_automatic(s, what)
+            placement.check_divides(s, aval, f"{what}: a value of type {aval.str_short()}")
+            v = bind(v, sharding=s)
+        results.append(v)
+    return results
+
+
+def reshard(xs, out_shardings):
+    """The arrays of a pytree, lying as `out_shardings` says; see `with_sharding_constraint`.
+
+    >>> mesh = jax.make_mesh((2,), ("x",))
+    >>> x = jax.reshard(jnp.arange(4), jax.NamedSharding(mesh, jax.P("x")))
+    >>> x.sharding.spec
+    P('x',)
+    """
+    return with_sharding_constraint(xs, out_shardings)
+
+
+def named(sharding, what):
+    """The NamedSharding that an `out_sharding` stands for; None if that says nothing.  `what` begins errors."""
+    if not isinstance(sharding, (NamedSharding, PartitionSpec)):
+        raise TypeError(f"{what}: out_sharding is a NamedSharding, or a PartitionSpec of the current mesh; got {sharding!r}")
+    return _on_mesh(as_sharding(sharding, f"{what}: out_sharding"))
+
+
+def _on_mesh(sharding):
+    """A sharding over an AbstractMesh on the current mesh, if that has these axes; None if it has no axes."""
+    if not isinstance(getattr(sharding, "mesh", None), AbstractMesh):
+        return sharding
+    mesh = current_mesh()
+    if isinstance(mesh, Mesh) and mesh.abstract_mesh == sharding.mesh:
+        return sharding.update(mesh=mesh)
+    return sharding if sharding.mesh.axis_names else None
+
+
+def lay(x, sharding, what):
+    """`laid`, for a sharding that is given."""
+    return constrained([x], [named(sharding, what)], what)[0]
+
+
+def put(x, sharding):
+    """A tracer, on a device or over several; in the derivative its cotangent goes back to where it lay."""
+    if type(sharding) is InMemory:
+        return device_put_p.bind(x, sharding=sharding, source=None)
+    return constrained([x], [sharding], "device_put", functools.partial(device_put_p.bind, source=None))[0]
+
+
+def with_layout_constraint(x, layouts):
+    """The arrays of a pytree, with the compiler told how they lie in memory at this point of a program.
+
+    `layouts` is a Layout, or a pytree of them that is a prefix of `x`; None leaves a value to the compiler.  ValueError for
+    one that does not order the axes of its array.
+
+    >>> from hlotrace.experimental.layout import Layout, with_layout_constraint
+    >>> columns = jax.jit(lambda x: with_layout_constraint(x * 2, Layout((1, 0))))     # the first axis is the inner one
+    >>> columns(jnp.ones((2, 3)))
+    Array([[2., 2., 2.],
+           [2., 2., 2.]], dtype=float32)
+    """
+    leaves, treedef = pytree.tree_flatten(x)
+    results = []
+    for leaf, layout in zip(leaves, pytree.flatten_axes("with_layout_constraint layouts", treedef, layouts)):
+        if layout is not None and not isinstance(layout, Layout):
+            raise TypeError(f"with_layout_constraint: layouts must be Layouts, got {layout!r:.60}; a Format is for "
+                            "device_put and jit")
+        if layout is not None and layout is not Layout.AUTO:
+            leaf = layout_constraint_p.bind(leaf, layout=layout)
+        results.append(leaf)
+    return treedef.unflatten(results)
+
+
+device_put_p.evaluate = lambda x, *, sharding, source: (
+    transfer.move(own(x), sharding) if isinstance(sharding, Sharding) else own(x))
+sharding_constraint_p.evaluate = lambda x, *, sharding: transfer.move(own(x), sharding)

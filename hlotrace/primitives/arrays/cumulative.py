@@ -1,0 +1,135 @@
+"""Running sums, products, extremes and log-sum-exps along one axis."""
+from ...core.axes import same_axes
+from ..common import dtype_of, dtypes, kind_of, scalar, shape_of
+from .elementwise import (
+    abs_p,
+    add,
+    add_p,
+    convert,
+    exp,
+    is_finite_p,
+    log1p_p,
+    max_p,
+    maximum,
+    min_p,
+    mul,
+    mul_p,
+    ne,
+    neg,
+    select,
+    sub,
+)
+from .reduce import combiner, reducer_of, region
+from .shape import Mapped
+from .slicing import concatenate_p, pad_p, rev_p, slice_p
+from .window import window_attributes
+
+
+def _window(aval, axis, reverse):
+    """The window whose reduction is the running one: all elements up to (or from) each position."""
+    n, ones = aval.shape[axis], (1,) * aval.ndim
+    padding = tuple(((0, n - 1) if reverse else (n - 1, 0)) if i == axis else (0, 0) for i in range(aval.ndim))
+    return dict(window_dimensions=tuple(n if i == axis else 1 for i in range(aval.ndim)), window_strides=ones,
+                padding=padding, base_dilation=ones, window_dilation=ones)
+
+
+def cumulative(name, combine, identity, kinds, jvp, transpose=None):
+    """The running form of a reduction.  `combine(dtype)` is a function on two scalars, giving a list."""
+    def typ(x, *, axis, reverse):
+        if not 0 <= axis < x.ndim:
+            raise ValueError(f"{name}: axis {axis} is out of bounds for array of shape {x.shape}")
+        if kind_of(x.dtype) not in kinds:
+            raise TypeError(f"{name} does not accept dtype {x.dtype}; cast with .astype(dtype)")
+        return x
+
+    def lower(ctx, eqn, x):
+        aval = eqn.outvars[0].aval
+        if aval.size == 0:
+            return x
+        element = aval.update(shape=()).strip_weak_type()
+        init = ctx.constant(identity(aval.dtype), aval.dtype)
+        body = region(ctx, eqn, combine(aval.dtype), (element, element))
+        return ctx.emit(f'"stablehlo.reduce_window"({x}, {init}) {window_attributes(_window(aval, **eqn.params))} '
+                        f"{body} : ({aval.mlir}, {element.mlir}) -> {aval.mlir}")
+
+    def scan_jvp(primals, tangents, **params):
+        """A scan over pairs of value and tangent, whose combination carries the tangent by `jvp`."""
+        return p.bind(*primals, **params), associative_scan(
+            lambda a, b: jvp(*a, *b), [*primals, *tangents], **params)[1]
+
+    p = Mapped(name, typ=typ, lower=lower, transpose=transpose, axes=same_axes("axis"))
+    p.jvp = scan_jvp if jvp else lambda primals, tangents, **params: (
+        p.bind(*primals, **params), p.bind(*tangents, **params))
+    return p
+
+
+def _strided(x, axis, start, stop, stride=1):
+    shape = shape_of(x)
+    return slice_p.bind(x, start_indices=tuple(start if i == axis else 0 for i in range(len(shape))),
+                        limit_indices=tuple(stop if i == axis else n for i, n in enumerate(shape)),
+                        strides=tuple(stride if i == axis else 1 for i in range(len(shape))))
+
+
+def _interleave(even, odd, axis):
+    """Elements of `even` at even positions, those of `odd` between them."""
+    n_even, n_odd = shape_of(even)[axis], shape_of(odd)[axis]
+
+    def spread(x, low, high):
+        config = tuple((low, high, 1) if i == axis else (0, 0, 0) for i in range(len(shape_of(x))))
+        return pad_p.bind(x, scalar(0, dtype_of(x)), padding_config=config)
+    return add(spread(even, 0, 1 + n_odd - n_even), spread(odd, 1, n_even - n_odd))
+
+
+def associative_scan(combine, values, *, axis, reverse=False):
+    """All prefixes of `values` (arrays of one shape) under `combine` (lists to a list), in O(log n) steps.
+
+    Blelloch, "Prefix sums and their applications" (1990): the prefixes of pairs are the odd prefixes.
+    """
+    if reverse:
+        flipped = [rev_p.bind(v, dimensions=(axis,)) for v in values]
+        return [rev_p.bind(v, dimensions=(axis,)) for v in associative_scan(combine, flipped, axis=axis)]
+    n = shape_of(values[0])[axis]
+    if n < 2:
+        return values
+    pairs = combine([_strided(v, axis, 0, n - 1, 2) for v in values], [_strided(v, axis, 1, n, 2) for v in values])
+    odd = associative_scan(combine, pairs, axis=axis)
+    shorter = [_strided(v, axis, 0, shape_of(v)[axis] - (n % 2 == 0)) for v in odd]
+    later = [_strided(v, axis, 2, n, 2) for v in values]
+    even = combine(shorter, later) if n > 2 else shorter
+    first = [_strided(v, axis, 0, 1) for v in values]
+    even = [concatenate_p.bind(f, e, dimension=axis) for f, e in zip(first, even)]
+    return [_interleave(e, o, axis) for e, o in zip(even, odd)]
+
+
+def _by(primitive):
+    """Value and tangent of two pairs under an elementwise primitive, from that primitive's own rule."""
+    return lambda x, dx, y, dy: primitive.jvp((x, y), (dx, dy))
+
+
+def _reduction(name, primitive, jvp=None, transpose=None):
+    return cumulative(name, lambda dtype: combiner(primitive, dtype), reducer_of(primitive)[1], "fciu", jvp, transpose)
+
+
+cumsum_p = _reduction("cumsum", add_p, transpose=lambda ct, x, *, axis, reverse: [
+    cumsum_p.bind(ct, axis=axis, reverse=not reverse)])
+cumprod_p = _reduction("cumprod", mul_p, _by(mul_p))
+cummax_p = _reduction("cummax", max_p, _by(max_p))
+cummin_p = _reduction("cummin", min_p, _by(min_p))
+
+
+def _logaddexp(x, y):
+    """log(exp(x) + exp(y)); equal infinities give themselves."""
+    difference = sub(x, y)
+    value = add(maximum(x, y), log1p_p.bind(exp(neg(abs_p.bind(difference)))))
+    return [select(ne(difference, difference), add(x, y), value)]
+
+
+def _logaddexp_jvp(x, dx, y, dy):
+    out, = _logaddexp(x, y)
+
+    def weight(v):     # exp(v - out), 0 where v is -inf and out too
+        return select(is_finite_p.bind(out), exp(sub(v, out)), convert(is_finite_p.bind(v), dtype_of(v)))
+    return [out, add(mul(dx, weight(x)), mul(dy, weight(y)))]
+
+
+cumlogsumexp_p = cumulative("cumlogsumexp", lambda dtype: _logaddexp, dtypes.min_value, "f", _logaddexp_jvp)

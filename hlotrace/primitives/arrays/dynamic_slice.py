@@ -1,0 +1,147 @@
+"""Windows whose corner is known at run time: dynamic_slice, dynamic_update_slice.
+
+Mapped over different corners they are a gather and a scatter.
+"""
+import functools
+
+from ...core import errors
+from ...core.axes import inserted
+from ..common import (
+    Primitive,
+    ShapedArray,
+    aval_of,
+    dtype_of,
+    dtypes,
+    first_operand_jvp,
+    is_linear,
+    same_dtype,
+    scalar,
+    shape_of,
+)
+from .gather import gather_p, scatter_p
+from .gather_numbers import CLIP, GatherDimensionNumbers, ScatterDimensionNumbers
+from .shape import _list, _types, broadcast_axis, broadcast_in_dim, full, instantiate, move_axis
+from .slicing import concatenate_p
+
+
+def _check_starts(name, x, starts, sizes, what):
+    if len(starts) != x.ndim or len(sizes) != x.ndim:
+        raise errors.ShapeError(f"{name}: start_indices ({len(starts)} entries) and {what} {tuple(sizes)} must have one "
+                                f"entry for each axis of the operand of shape {x.shape}")
+    for d, (size, bound) in enumerate(zip(sizes, x.shape)):
+        if not 0 <= size <= bound:
+            raise TypeError(f"{name}: axis {d}: {what} {tuple(sizes)} must be at most the operand shape {x.shape}, "
+                            f"got {size} for an axis of size {bound}")
+    for s in starts:
+        if s.ndim or not dtypes.is_integer(s.dtype):
+            raise TypeError(f"{name}: index arguments must be integer scalars, got {s.str_short(True)}")
+    if starts:
+        same_dtype(f"{name} (index arguments)", *starts)
+
+
+@functools.lru_cache(maxsize=4096)
+def _dynamic_slice_typ(x, *starts, slice_sizes):
+    _check_starts("dynamic_slice", x, starts, slice_sizes, "slice_sizes")
+    return ShapedArray(slice_sizes, x.dtype, x.weak_type)
+
+
+def _dynamic_slice_lower(ctx, eqn, x, *starts):
+    return ctx.emit(f"stablehlo.dynamic_slice {', '.join((x, *starts))}, sizes = "
+                    f"{_list(eqn.params['slice_sizes'])} : {_types(eqn)}")
+
+
+def _dynamic_slice_transpose(ct, x, *starts, slice_sizes):
+    zeros = full(x.shape, 0, ct.dtype)
+    return [dynamic_update_slice_p.bind(zeros, ct, *starts), *[None] * len(starts)]
+
+
+def _zero_start(starts):
+    return scalar(0, dtype_of(starts[0]) if starts else dtypes.int32)
+
+
+def _index_vectors(axis, starts, dims):
+    """Mapped and unmapped scalar starts as an array of one index vector for each example."""
+    columns = [broadcast_in_dim(s, (axis.size, 1), () if d is None else (0,)) for s, d in zip(starts, dims)]
+    return concatenate_p.bind(*columns, dimension=1)
+
+
+def _without(shape, mapped):
+    """The shape of one example of a value mapped along axis `mapped`, or not mapped (None)."""
+    return shape if mapped is None else shape[:mapped] + shape[mapped + 1:]
+
+
+def _free_dims(shape, sizes):
+    """The axes along which a window of `sizes` can move at all."""
+    return tuple(d for d, (n, size) in enumerate(zip(shape, sizes)) if size != n)
+
+
+def _dynamic_slice_batch(axis, args, dims, *, slice_sizes):
+    (x, *starts), (dx, *ds) = args, dims
+    shape = _without(shape_of(x), dx)
+    free = _free_dims(shape, slice_sizes)
+    zero = _zero_start(starts)
+    starts = [s if i in free else zero for i, s in enumerate(starts)]
+    mapped = [d for d in free if ds[d] is not None]
+    if not mapped and dx is None:
+        return dynamic_slice_p.bind(x, *starts, slice_sizes=slice_sizes), None
+    if not mapped:
+        return dynamic_slice_p.bind(x, *inserted(tuple(starts), dx, zero),
+                                    slice_sizes=inserted(slice_sizes, dx, axis.size)), dx
+    indices = _index_vectors(axis, [starts[d] for d in free], [ds[d] for d in free])
+    return gather_p.batch(
+        axis, (x, indices), (dx, 0), slice_sizes=slice_sizes, indices_are_sorted=False, unique_indices=False, mode=CLIP,
+        dimension_numbers=GatherDimensionNumbers(tuple(range(len(shape))), (), free), fill_value=None)
+
+
+dynamic_slice_p = Primitive("dynamic_slice", typ=_dynamic_slice_typ, lower=_dynamic_slice_lower,
+                            transpose=_dynamic_slice_transpose, batch=_dynamic_slice_batch, structural=True)
+dynamic_slice_p.jvp = first_operand_jvp(dynamic_slice_p)
+
+
+@functools.lru_cache(maxsize=4096)
+def _update_typ(x, update, *starts):
+    if update.dtype != x.dtype:
+        raise TypeError(f"dynamic_update_slice: operand and update must have the same dtype, got {x.dtype.name} and "
+                        f"{update.dtype.name}; cast the update with .astype")
+    _check_starts("dynamic_update_slice", x, starts, update.shape, "update shape")
+    return x
+
+
+def _update_jvp(primals, tangents):
+    x, update, *starts = primals
+    out = dynamic_update_slice_p.bind(*primals)
+    if tangents[0] is None and tangents[1] is None:
+        return out, None
+    tx, tu = (instantiate(t, aval_of(p)) for t, p in zip(tangents[:2], (x, update)))
+    return out, dynamic_update_slice_p.bind(tx, tu, *starts)
+
+
+def _update_transpose(ct, x, update, *starts):
+    shape = shape_of(update)
+    ct_x = dynamic_update_slice_p.bind(ct, full(shape, 0, ct.dtype), *starts) if is_linear(x) else None
+    ct_update = dynamic_slice_p.bind(ct, *starts, slice_sizes=shape) if is_linear(update) else None
+    return [ct_x, ct_update, *[None] * len(starts)]
+
+
+def _update_batch(axis, args, dims):
+    (x, update, *starts), (dx, du, *ds) = args, dims
+    if all(d is None for d in ds):
+        x = broadcast_axis(x, axis.size, 0) if dx is None else move_axis(x, dx, 0)
+        update = broadcast_axis(update, axis.size, 0) if du is None else move_axis(update, du, 0)
+        return dynamic_update_slice_p.bind(x, update, _zero_start(starts), *starts), 0
+    shape = _without(shape_of(update), du)
+    free = _free_dims(_without(shape_of(x), dx), shape)
+    if not free:
+        return update, du
+    indices = _index_vectors(axis, [starts[d] for d in free], [ds[d] for d in free])
+    return scatter_p.batch(axis, (x, indices, update), (dx, 0, du), mode=CLIP, indices_are_sorted=False,
+                           unique_indices=True,
+                           dimension_numbers=ScatterDimensionNumbers(tuple(range(len(shape))), (), free))
+
+
+dynamic_update_slice_p = Primitive(
+    "dynamic_update_slice", typ=_update_typ, jvp=_update_jvp, transpose=_update_transpose, batch=_update_batch,
+    structural=True, lower=lambda ctx, eqn, *names: ctx.emit(
+        f"stablehlo.dynamic_update_slice {', '.join(names)} : {_types(eqn)}"))
+
+

@@ -1,0 +1,693 @@
+"""Elementwise primitives: one table row each, with the StableHLO or CHLO op, the dtypes it takes and its derivative.
+
+A derivative is a lambda of the tangent, the result and the operands; a row has one for each operand (None:
+no derivative; NotImplemented rows are left out).  Operands have equal shapes and dtypes; a NumPy or Python
+constant of rank 0 may stand beside arrays of any shape.
+"""
+from ...core.avals import physical
+from ...core.axes import leading_axes, same_axes
+from ..common import ShapedArray, aval_of, dtype_of, dtypes, is_linear, kind_of, no_tangent_jvp, np, number, shape_of
+from .shape import Mapped, broadcast_in_dim, full, instantiate
+
+_KINDS = {"f": "floating point", "c": "complex", "i": "signed integer", "u": "unsigned integer", "b": "boolean",
+          "k": "PRNG key", "0": "float0"}
+
+
+def elementwise_shape(name, avals):
+    """The shape of the result.  TypeError unless all shapes are equal, constants of rank 0 apart."""
+    shape = ()
+    for a in avals:
+        if a.ndim:
+            if shape and a.shape != shape:
+                raise TypeError(f"{name} got incompatible shapes for broadcasting: "
+                                f"{', '.join(str(a.shape) for a in avals)}. lax functions need equal shapes; the "
+                                "hlotrace.numpy function of the same name broadcasts.")
+            shape = a.shape
+    return shape
+
+
+def _cast_to(name, kind, kinds):
+    """What to do where operands of a kind are not among those that an operation takes."""
+    if kind == "b" and name in ("neg", "sub"):
+        return {"neg": "~x is the opposite of a bool", "sub": "x ^ y tells where bools differ"}[name]
+    if kind == "k":
+        return "a PRNG key is not a number; see random.key_data"
+    if "b" in kinds and kind in "fc":
+        return "compare first, as in x > 0, for logic, or convert with .astype(int) for bits"
+    if kind == "c":
+        return "take .real, .imag or jnp.abs(x)"
+    return f"convert with .astype({'float' if 'f' in kinds else 'int' if 'i' in kinds else 'complex'})"
+
+
+def _typ(name, kinds, result):
+    def typ(*avals, **_):
+        dtype = avals[0].dtype
+        for a in avals:
+            if a.dtype != dtype:
+                raise TypeError(f"{name} requires arguments to have the same dtypes, got "
+                                f"{', '.join(a.dtype.name for a in avals)}. Cast one with .astype(dtype), or use the "
+                                "hlotrace.numpy function, which promotes.")
+        if kind_of(dtype) not in kinds:
+            raise TypeError(f"{name} does not accept dtype {dtype.name}; accepted dtypes are "
+                            f"{', '.join(_KINDS[k] for k in kinds)}: {_cast_to(name, kind_of(dtype), kinds)}")
+        return ShapedArray(elementwise_shape(name, avals), result(dtype),
+                           dtype != dtypes.bool_ and all([a.weak_type for a in avals]))
+    return typ
+
+
+def _lower(ctx, eqn, *names):
+    out = eqn.outvars[0].aval
+    operands = [name if v.aval.ndim == out.ndim else ctx.emit(
+        f"stablehlo.broadcast_in_dim {name}, dims = [] : ({v.aval.mlir}) -> "
+        f"{v.aval.update(shape=out.shape).mlir}") for name, v in zip(names, eqn.invars)]
+    mnemonic = eqn.primitive.mnemonic
+    listed = ", ".join(operands)
+    kind = eqn.invars[0].aval.dtype
+    if kind == out.dtype:
+        if mnemonic.startswith("chlo.") and len(names) > 1:
+            return ctx.emit(f"{mnemonic} {listed} : {', '.join([out.mlir] * len(names))} -> {out.mlir}")
+        if mnemonic.startswith("chlo."):
+            return ctx.emit(f"{mnemonic} {listed} : {out.mlir} -> {out.mlir}")
+        return ctx.emit(f"{mnemonic} {listed} : {out.mlir}")
+    source = out.update(dtype=kind).mlir
+    if mnemonic == "stablehlo.complex":
+        return ctx.emit(f"{mnemonic} {listed} : {out.mlir}")
+    return ctx.emit(f"{mnemonic} {listed} : ({', '.join([source] * len(names))}) -> {out.mlir}")
+
+
+ELEMENTWISE = same_axes(constants=True)
+
+
+def elementwise(name, mnemonic, kinds, *derivatives, result=lambda dtype: dtype, transpose=None, lower=None):
+    """Make and register an elementwise primitive from its table row."""
+    p = Mapped(name, mnemonic=mnemonic, typ=_typ(name, kinds, result), lower=lower or _lower, transpose=transpose,
+               kinds=kinds, elementwise=True, axes=ELEMENTWISE)
+
+    def jvp(primals, tangents, **params):
+        out = p.bind(*primals, **params)
+        total = None
+        for rule, t in zip(derivatives, tangents):
+            if t is not None and rule is not None:
+                term = rule(t, out, *primals, **params)
+                total = term if total is None else add(total, term)
+        shape = shape_of(out)
+        if total is not None and shape_of(total) != shape:
+            total = broadcast_in_dim(total, shape, ())
+        return out, total
+
+    p.jvp = jvp if derivatives else no_tangent_jvp(p)
+    return p
+
+
+# --- small functions over the primitives, for rules -------------------------------------------------------------
+
+def _pair(a, b):
+    """A Python number beside an array becomes a constant of the array's dtype."""
+    if type(b) in dtypes.python_scalars:
+        b = number(b, aval_of(a))
+    elif type(a) in dtypes.python_scalars:
+        a = number(a, aval_of(b))
+    return a, b
+
+
+def _unary(primitive_name):
+    def function(x):
+        return globals()[primitive_name].bind(x)
+    return function
+
+
+def accumulate(a, b):
+    """The sum of two cotangents; what stands for it where their dtype is a user's own."""
+    dtype = dtype_of(a)
+    return dtype._rules.add(dtype, a, b) if dtypes.is_extended(dtype) else add_p.bind(a, b)
+
+
+def add(a, b): return add_p.bind(*_pair(a, b))
+def sub(a, b): return sub_p.bind(*_pair(a, b))
+def mul(a, b): return mul_p.bind(*_pair(a, b))
+def div(a, b): return div_p.bind(*_pair(a, b))
+def power(a, b): return pow_p.bind(*_pair(a, b))
+def eq(a, b): return eq_p.bind(*_pair(a, b))
+def ne(a, b): return ne_p.bind(*_pair(a, b))
+def lt(a, b): return lt_p.bind(*_pair(a, b))
+def le(a, b): return le_p.bind(*_pair(a, b))
+def gt(a, b): return gt_p.bind(*_pair(a, b))
+def ge(a, b): return ge_p.bind(*_pair(a, b))
+def maximum(a, b): return max_p.bind(*_pair(a, b))
+def minimum(a, b): return min_p.bind(*_pair(a, b))
+def neg(x): return neg_p.bind(x)
+def exp(x): return exp_p.bind(x)
+def log(x): return log_p.bind(x)
+def sqrt(x): return sqrt_p.bind(x)
+def sin(x): return sin_p.bind(x)
+def cos(x): return cos_p.bind(x)
+def tanh(x): return tanh_p.bind(x)
+def real(x): return real_p.bind(x)
+def square(x): return square_p.bind(x)
+def integer_pow(x, y): return integer_pow_p.bind(x, y=y)
+
+
+def convert(x, dtype, weak_type=False):
+    """`x` with the given dtype (np.dtype) and weakness."""
+    aval = aval_of(x)
+    if aval.dtype == dtype and aval.weak_type == weak_type and hasattr(x, "aval"):
+        return x
+    return convert_element_type_p.bind(x, new_dtype=dtype, weak_type=weak_type)
+
+
+def select(mask, on_true, on_false):
+    """Elementwise choice; a Python number stands for an array of it."""
+    template = on_false if type(on_true) in dtypes.python_scalars else on_true
+    shape, dtype = shape_of(mask), dtype_of(template)
+    if shape == ():
+        shape = shape_of(on_true) or shape_of(on_false)
+
+    def fill(x):
+        if type(x) in dtypes.python_scalars:
+            return full(shape, x, dtype)
+        return broadcast_in_dim(x, shape, ()) if shape_of(x) == () != shape else x
+    return select_n_p.bind(mask, fill(on_false), fill(on_true))
+
+
+def _nonzero_or_one(x):
+    return select(eq(x, 0), 1, x)
+
+
+# --- transpose rules of the linear ones -------------------------------------------------------------------------
+
+def _if_linear(x, rule):
+    return rule() if is_linear(x) else None
+
+
+def _mul_transpose(ct, x, y):
+    return [_if_linear(x, lambda: mul(ct, y)), _if_linear(y, lambda: mul(x, ct))]
+
+
+def _float_result(dtype):
+    return dtypes.real_of(dtype)
+
+
+# --- the table --------------------------------------------------------------------------------------------------
+
+neg_p = elementwise("neg", "stablehlo.negate", "fciu", lambda g, o, x: neg(g), transpose=lambda ct, x: [neg(ct)])
+add_p = elementwise("add", "stablehlo.add", "fciu", lambda g, o, x, y: g, lambda g, o, x, y: g,
+                    transpose=lambda ct, x, y: [_if_linear(x, lambda: ct), _if_linear(y, lambda: ct)])
+sub_p = elementwise("sub", "stablehlo.subtract", "fciu", lambda g, o, x, y: g, lambda g, o, x, y: neg(g),
+                    transpose=lambda ct, x, y: [_if_linear(x, lambda: ct), _if_linear(y, lambda: neg(ct))])
+mul_p = elementwise("mul", "stablehlo.multiply", "fciu", lambda g, o, x, y: mul(g, y), lambda g, o, x, y: mul(x, g),
+                    transpose=_mul_transpose)
+
+
+def _quotient(by_zero):
+    """The lowering of what divides, of integers so that XLA sees no division by zero: `by_zero(x)` is its result.
+
+    The XLA of jaxlib 0.10 divides known numbers itself while it compiles, and by zero that ends the process.
+    """
+    def lower(ctx, eqn, x, y):
+        divisor = eqn.invars[1]
+        if kind_of(divisor.aval.dtype) not in "iu" or getattr(divisor, "val", 0) != 0:
+            return _lower(ctx, eqn, x, y)
+        avals = [v.aval for v in eqn.invars]
+        out = _lower(ctx, eqn, x, ctx.lower_fun(lambda y: select(eq(y, 0), 1, y), eqn, y, avals=avals[1:]))
+        return ctx.lower_fun(lambda x, y, out: select(eq(y, 0), by_zero(x), out), eqn, x, y, out,
+                             avals=[*avals, eqn.outvars[0].aval])
+    return lower
+
+
+div_p = elementwise("div", "stablehlo.divide", "fciu", lambda g, o, x, y: div(g, y),
+                    lambda g, o, x, y: mul(neg(g), div(o, y)), transpose=lambda ct, x, y: [div(ct, y), None],
+                    lower=_quotient(lambda x: not_p.bind(full((), 0, dtype_of(x)))))
+
+
+def _pow_dx(g, o, x, y):
+    one_less = sub(y, 1) if dtypes.is_inexact(dtype_of(y)) else y
+    return mul(g, select(eq(y, 0), full(shape_of(y), 0, dtype_of(x)),
+                         mul(y, power(x, select(eq(y, 0), 1, one_less)))))
+
+
+def _pow_dy(g, o, x, y):
+    return mul(g, mul(log(_nonzero_or_one(x)), o))     # at x == 0 the slope in y is 0, not log(0) * 0
+
+
+def _unsigned_pow(x, y):
+    """x**y by the power of signed integers: XLA's own takes a y with the highest bit set for a negative one."""
+    dtype = dtype_of(x)
+    x, half = (convert(v, np.dtype(f"i{dtype.itemsize}")) for v in (x, shift_right_logical_p.bind(*_pair(y, 1))))
+    root = power(x, half)
+    return convert(mul(mul(root, root), select(eq(and_p.bind(*_pair(y, 1)), 0), 1, x)), dtype)
+
+
+def _pow_lower(ctx, eqn, *names):
+    unsigned = kind_of(eqn.outvars[0].aval.dtype) == "u"
+    return ctx.lower_fun(_unsigned_pow, eqn, *names) if unsigned else _lower(ctx, eqn, *names)
+
+
+pow_p = elementwise("pow", "stablehlo.power", "fciu", _pow_dx, _pow_dy, lower=_pow_lower)
+rem_p = elementwise("rem", "stablehlo.remainder", "fiu", lambda g, o, x, y: g,
+                    lambda g, o, x, y: mul(neg(g), round_toward_zero(div(x, y))), lower=_quotient(lambda x: x))
+atan2_p = elementwise("atan2", "stablehlo.atan2", "fc",
+                      lambda g, o, x, y: mul(g, div(y, add(square(x), square(y)))),
+                      lambda g, o, x, y: mul(neg(g), div(x, add(square(x), square(y)))))
+nextafter_p = elementwise("nextafter", "chlo.next_after", "f")
+
+
+def round_toward_zero(x):
+    return mul(sign_p.bind(x), floor_p.bind(abs_p.bind(x)))
+
+
+def _share(x, y, o):
+    """The part of a tangent that goes to `x` in max(x, y): all, none, or half at a tie."""
+    return select(eq(x, o), select(eq(y, o), full(shape_of(o), 0.5, dtype_of(o)), full(shape_of(o), 1, dtype_of(o))),
+                  full(shape_of(o), 0, dtype_of(o)))
+
+
+def _extreme_lower(before):
+    """Complex numbers are compared by real part, then by imaginary part: XLA looks at the real part only."""
+    def choose(x, y):
+        parts_before = or_p.bind(before(real(x), real(y)),
+                                 and_p.bind(eq(real(x), real(y)), before(imag_p.bind(x), imag_p.bind(y))))
+        return select(parts_before, x, y)
+
+    def lower(ctx, eqn, *names):
+        is_complex = dtypes.is_complex(eqn.outvars[0].aval.dtype)
+        return ctx.lower_fun(choose, eqn, *names) if is_complex else _lower(ctx, eqn, *names)
+    return lower
+
+
+max_p = elementwise("max", "stablehlo.maximum", "fciub", lambda g, o, x, y: mul(g, _share(x, y, o)),
+                    lambda g, o, x, y: mul(g, _share(y, x, o)), lower=_extreme_lower(gt))
+min_p = elementwise("min", "stablehlo.minimum", "fciub", lambda g, o, x, y: mul(g, _share(x, y, o)),
+                    lambda g, o, x, y: mul(g, _share(y, x, o)), lower=_extreme_lower(lt))
+
+and_p = elementwise("and", "stablehlo.and", "biu")
+or_p = elementwise("or", "stablehlo.or", "biu")
+xor_p = elementwise("xor", "stablehlo.xor", "biu")
+not_p = elementwise("not", "stablehlo.not", "biu")
+shift_left_p = elementwise("shift_left", "stablehlo.shift_left", "iu")
+shift_right_arithmetic_p = elementwise("shift_right_arithmetic", "stablehlo.shift_right_arithmetic", "iu")
+shift_right_logical_p = elementwise("shift_right_logical", "stablehlo.shift_right_logical", "iu")
+population_count_p = elementwise("population_count", "stablehlo.popcnt", "iu")
+clz_p = elementwise("clz", "stablehlo.count_leading_zeros", "iu")
+
+def _mended(mend):
+    """The lowering of a function of complex numbers a + bi that is not exact in XLA where a part is 0, infinite or NaN.
+
+    `mend(a, b, out)` gives the result from XLA's.
+    """
+    def lower(ctx, eqn, x):
+        found, (operand,), (out,) = _lower(ctx, eqn, x), eqn.invars, eqn.outvars
+        if not dtypes.is_complex(operand.aval.dtype):
+            return found
+        return ctx.lower_fun(lambda z, out: mend(real(z), imag_p.bind(z), out), eqn, x, found,
+                             avals=(operand.aval, out.aval))
+    return lower
+
+
+def _infinite(a):
+    return eq(abs_p.bind(a), np.inf)
+
+
+def _loses(part, b):               # is `part` true, and infinity or NaN the other part?
+    return and_p.bind(part, not_p.bind(is_finite_p.bind(b)))
+
+
+def _as_exp(function):             # exp or expm1: the size decides where it is infinite
+    def mend(a, b, out):
+        lost = _loses(_infinite(a), b)
+        return complex_p.bind(select(lost, function(a), real(out)), select(and_p.bind(lost, lt(a, 0)), 0, imag_p.bind(out)))
+    return _mended(mend)
+
+
+def _log_of_infinite(a, b, out):
+    return complex_p.bind(select(or_p.bind(_infinite(a), _infinite(b)), np.inf, real(out)), imag_p.bind(out))
+
+
+def _sqrt_of_infinite(a, b, out):
+    up = and_p.bind(eq(a, -np.inf), ne(b, b))
+    return complex_p.bind(select(eq(a, np.inf), a, real(out)), select(up, np.inf, imag_p.bind(out)))
+
+
+def _tanh_on_axis(a, b, out):
+    return complex_p.bind(select(_loses(eq(a, 0), b), a, real(out)), imag_p.bind(out))
+
+
+def _sinh_of_infinite(a, b, out):
+    return complex_p.bind(select(_loses(or_p.bind(eq(a, 0), _infinite(a)), b), a, real(out)), imag_p.bind(out))
+
+
+def _cosh_of_infinite(a, b, out):
+    return complex_p.bind(select(_loses(_infinite(a), b), np.inf, real(out)),
+                          select(_loses(eq(a, 0), b), 0, imag_p.bind(out)))
+
+
+def _acos_of_nan(a, b, out):
+    return complex_p.bind(select(and_p.bind(eq(a, 0), ne(b, b)), np.pi / 2, real(out)), imag_p.bind(out))
+
+
+def _acosh_of_nan(a, b, out):
+    return complex_p.bind(real(out), select(and_p.bind(eq(a, 0), ne(b, b)), np.pi / 2, imag_p.bind(out)))
+
+
+def _asinh_of_nan(a, b, out):
+    return complex_p.bind(real(out), select(and_p.bind(ne(a, a), eq(b, 0)), b, imag_p.bind(out)))
+
+
+def _atanh_of_nan(a, b, out):
+    unknown = or_p.bind(ne(b, b), and_p.bind(ne(a, a), is_finite_p.bind(b)))
+    return complex_p.bind(select(and_p.bind(eq(a, 0), ne(b, b)), a, real(out)), select(unknown, np.nan, imag_p.bind(out)))
+
+
+exp_p = elementwise("exp", "stablehlo.exponential", "fc", lambda g, o, x: mul(g, o), lower=_as_exp(lambda a: exp(a)))
+exp2_p = elementwise("exp2", None, "fc", lambda g, o, x: mul(g, mul(o, np.log(2).item())),
+                     lower=lambda ctx, eqn, x: ctx.lower_fun(lambda v: exp(mul(v, np.log(2).item())), eqn, x))
+expm1_p = elementwise("expm1", "stablehlo.exponential_minus_one", "fc", lambda g, o, x: mul(g, add(o, 1)),
+                      lower=_as_exp(lambda a: expm1_p.bind(a)))
+log_p = elementwise("log", "stablehlo.log", "fc", lambda g, o, x: div(g, x), lower=_mended(_log_of_infinite))
+log1p_p = elementwise("log1p", "stablehlo.log_plus_one", "fc", lambda g, o, x: div(g, add(x, 1)),
+                      lower=_mended(_log_of_infinite))
+logistic_p = elementwise("logistic", "stablehlo.logistic", "fc", lambda g, o, x: mul(g, mul(o, sub(1, o))))
+sqrt_p = elementwise("sqrt", "stablehlo.sqrt", "fc", lambda g, o, x: mul(g, div(0.5, o)), lower=_mended(_sqrt_of_infinite))
+rsqrt_p = elementwise("rsqrt", "stablehlo.rsqrt", "fc", lambda g, o, x: mul(g, mul(div(o, x), -0.5)))
+cbrt_p = elementwise("cbrt", "stablehlo.cbrt", "f", lambda g, o, x: mul(g, div(1 / 3, square(o))))
+def _sin_on_axes(a, b, out):       # sin(a) cosh(b) + i cos(a) sinh(b), where 0 times infinity is not NaN
+    return complex_p.bind(select(eq(a, 0), a, real(out)), select(eq(b, 0), mul(b, cos(a)), imag_p.bind(out)))
+
+
+def _cos_on_axes(a, b, out):       # cos(a) cosh(b) - i sin(a) sinh(b): on the axes a zero with the sign of the product
+    sign = select(ne(b, b), -1, minimum(maximum(b, -1), 1))
+    return complex_p.bind(real(out), select(or_p.bind(eq(a, 0), eq(b, 0)), neg(mul(sin(a), sign)), imag_p.bind(out)))
+
+
+def _abs_of_infinite(a, b, out):   # also where the other part is NaN
+    return select(or_p.bind(_infinite(a), _infinite(b)), np.inf, out)
+
+
+sin_p = elementwise("sin", "stablehlo.sine", "fc", lambda g, o, x: mul(g, cos(x)), lower=_mended(_sin_on_axes))
+cos_p = elementwise("cos", "stablehlo.cosine", "fc", lambda g, o, x: neg(mul(g, sin(x))), lower=_mended(_cos_on_axes))
+tan_p = elementwise("tan", "stablehlo.tan", "fc", lambda g, o, x: mul(g, add(square(o), 1)))
+asin_p = elementwise("asin", "chlo.asin", "fc", lambda g, o, x: mul(g, rsqrt(sub(1, square(x)))))
+acos_p = elementwise("acos", "chlo.acos", "fc", lambda g, o, x: neg(mul(g, rsqrt(sub(1, square(x))))),
+                     lower=_mended(_acos_of_nan))
+atan_p = elementwise("atan", "chlo.atan", "fc", lambda g, o, x: div(g, add(square(x), 1)))
+sinh_p = elementwise("sinh", "chlo.sinh", "fc", lambda g, o, x: mul(g, cosh_p.bind(x)), lower=_mended(_sinh_of_infinite))
+cosh_p = elementwise("cosh", "chlo.cosh", "fc", lambda g, o, x: mul(g, sinh_p.bind(x)), lower=_mended(_cosh_of_infinite))
+tanh_p = elementwise("tanh", "stablehlo.tanh", "fc", lambda g, o, x: mul(g, sub(1, square(o))), lower=_mended(_tanh_on_axis))
+asinh_p = elementwise("asinh", "chlo.asinh", "fc", lambda g, o, x: mul(g, rsqrt(add(square(x), 1))),
+                      lower=_mended(_asinh_of_nan))
+acosh_p = elementwise("acosh", "chlo.acosh", "fc",
+                      lambda g, o, x: mul(g, mul(rsqrt(sub(x, 1)), rsqrt(add(x, 1)))), lower=_mended(_acosh_of_nan))
+atanh_p = elementwise("atanh", "chlo.atanh", "fc", lambda g, o, x: div(g, mul(add(x, 1), sub(1, x))),
+                      lower=_mended(_atanh_of_nan))
+square_p = elementwise("square", "chlo.square", "fciu", lambda g, o, x: mul(g, mul(x, 2)),
+                       lower=lambda ctx, eqn, x: ctx.emit(f"stablehlo.multiply {x}, {x} : {eqn.outvars[0].aval.mlir}"))
+
+
+def rsqrt(x):
+    return rsqrt_p.bind(x)
+
+
+floor_p = elementwise("floor", "stablehlo.floor", "f")
+ceil_p = elementwise("ceil", "stablehlo.ceil", "f")
+round_p = elementwise("round", None, "f", lower=lambda ctx, eqn, x: ctx.emit(
+    f"stablehlo.round_nearest_{'afz' if eqn.params['rounding_method'] == 0 else 'even'} {x} : {eqn.outvars[0].aval.mlir}"))
+is_finite_p = elementwise("is_finite", "stablehlo.is_finite", "f", result=lambda dtype: dtypes.bool_)
+
+
+def _sign_lower(ctx, eqn, x):
+    aval = eqn.outvars[0].aval
+    if not dtypes.is_unsigned(aval.dtype):
+        return _mended(lambda a, b, out: select(and_p.bind(eq(a, 0), eq(b, 0)), 0, out))(ctx, eqn, x)
+    return ctx.lower_fun(lambda v: select(eq(v, 0), 0, full(shape_of(v), 1, aval.dtype)), eqn, x)
+
+
+sign_p = elementwise("sign", "stablehlo.sign", "fciu", lower=_sign_lower)
+
+
+def _abs_dx(g, o, x):
+    if dtypes.is_complex(dtype_of(x)):
+        return real(mul(g, conj_p.bind(div(x, complex_p.bind(_nonzero_or_one(o), full(shape_of(o), 0, dtype_of(o)))))))
+    return select(ge(x, 0), g, neg(g))
+
+
+def _abs_lower(ctx, eqn, x):
+    return x if dtypes.is_unsigned(eqn.outvars[0].aval.dtype) else _mended(_abs_of_infinite)(ctx, eqn, x)
+
+
+abs_p = elementwise("abs", "stablehlo.abs", "fciu", _abs_dx, result=_float_result, lower=_abs_lower)
+real_p = elementwise("real", "stablehlo.real", "c", lambda g, o, x: real(g), result=_float_result,
+                     transpose=lambda ct, x: [complex_p.bind(ct, full(shape_of(ct), 0, dtype_of(ct)))])
+imag_p = elementwise("imag", "stablehlo.imag", "c", lambda g, o, x: imag_p.bind(g), result=_float_result,
+                     transpose=lambda ct, x: [complex_p.bind(full(shape_of(ct), 0, dtype_of(ct)), neg(ct))])
+conj_p = elementwise("conj", "chlo.conj", "c", lambda g, o, x: conj_p.bind(g),
+                     transpose=lambda ct, x: [conj_p.bind(ct)])
+def _complex_result(dtype):
+    if dtype.itemsize < 4:
+        raise TypeError(f"complex does not accept dtype {dtype.name}; accepted dtypes are float32 and "
+                        "float64.")
+    return dtypes.complex_of(dtype)
+
+
+complex_p = elementwise("complex", "stablehlo.complex", "f",
+                        lambda g, o, x, y: complex_p.bind(g, full(shape_of(g), 0, dtype_of(g))),
+                        lambda g, o, x, y: complex_p.bind(full(shape_of(g), 0, dtype_of(g)), g),
+                        result=_complex_result,
+                        transpose=lambda ct, x, y: [_if_linear(x, lambda: real(ct)),
+                                                    _if_linear(y, lambda: imag_p.bind(neg(ct)))])
+
+
+# --- comparisons ------------------------------------------------------------------------------------------------
+
+def _compare(name, direction, kinds, total=False):
+    def lower(ctx, eqn, *names):
+        a, b = (v.aval for v in eqn.invars)
+        out = eqn.outvars[0].aval
+        x, y = (n if v.ndim == out.ndim else ctx.emit(
+            f"stablehlo.broadcast_in_dim {n}, dims = [] : ({v.mlir}) -> {v.update(shape=out.shape).mlir}")
+            for n, v in zip(names, (a, b)))
+        operand = out.update(dtype=a.dtype)
+        kind = {"f": "TOTALORDER" if total else "FLOAT", "c": "FLOAT", "i": "SIGNED"}.get(kind_of(a.dtype), "UNSIGNED")
+        result = physical(operand).update(dtype=out.dtype)
+        found = ctx.emit(f"stablehlo.compare {direction}, {x}, {y}, {kind} : ({operand.mlir}, {operand.mlir}) -> "
+                         f"{result.mlir}")
+        if result.ndim == out.ndim:
+            return found
+        # keys are equal if all their words are
+        init, mnemonic = ctx.constant(direction == "EQ"), "stablehlo.and" if direction == "EQ" else "stablehlo.or"
+        return ctx.emit(f"stablehlo.reduce({found} init: {init}) applies {mnemonic} across dimensions = "
+                        f"{list(range(out.ndim, result.ndim))} : ({result.mlir}, tensor<i1>) -> {out.mlir}")
+    return elementwise(name, f"stablehlo.compare {direction}", kinds, result=lambda dtype: dtypes.bool_, lower=lower)
+
+
+eq_p = _compare("eq", "EQ", "fciubk0")
+ne_p = _compare("ne", "NE", "fciubk0")
+lt_p = _compare("lt", "LT", "fiub")
+le_p = _compare("le", "LE", "fiub")
+gt_p = _compare("gt", "GT", "fiub")
+ge_p = _compare("ge", "GE", "fiub")
+lt_to_p = _compare("lt_to", "LT", "f", total=True)
+le_to_p = _compare("le_to", "LE", "f", total=True)
+eq_to_p = _compare("eq_to", "EQ", "f", total=True)
+
+
+# --- integer_pow, conversions -----------------------------------------------------------------------------------
+
+def _integer_pow_value(x, y):
+    """x**y by repeated squaring."""
+    if y == 0:
+        return full(shape_of(x), 1, dtype_of(x))
+    base, result, n = x, None, abs(y)
+    while n:
+        if n & 1:
+            result = base if result is None else mul(result, base)
+        n >>= 1
+        if n:
+            base = mul(base, base)
+    return div(1, result) if y < 0 else result
+
+
+integer_pow_p = elementwise(
+    "integer_pow", None, "fciu",
+    lambda g, o, x, y: mul(g, full(shape_of(x), 0, dtype_of(x)) if y == 0 else mul(integer_pow(x, y - 1), y)),
+    lower=lambda ctx, eqn, x: ctx.lower_fun(lambda v: _integer_pow_value(v, eqn.params["y"]), eqn, x))
+
+
+def unary_with_params(name, typ, lower, jvp=None, transpose=None, axes=ELEMENTWISE):
+    """An elementwise primitive of one operand whose result type depends on its parameters."""
+    p = Mapped(name, typ=typ, lower=lower, transpose=transpose, elementwise=True, axes=axes)
+    p.jvp = jvp or no_tangent_jvp(p)
+    return p
+
+
+def _convert_typ(x, *, new_dtype, weak_type):
+    for dtype, rule in ((x.dtype, "convert_from"), (new_dtype, "convert_to")):
+        if dtypes.is_extended(dtype) and not (dtype._rules and getattr(dtype._rules, rule)(x.dtype, new_dtype)):
+            why = (f"{rule} of its rules says no" if dtype._rules else
+                   "PRNG keys are not numbers; see random.key_data and random.wrap_key_data")
+            raise TypeError(f"cannot convert {dtypes.short_name(x.dtype)} to {dtypes.short_name(new_dtype)}: {why}")
+    return ShapedArray(x.shape, new_dtype, weak_type)
+
+
+def _convert_lower(ctx, eqn, x):
+    source, target = eqn.invars[0].aval, eqn.outvars[0].aval
+    if source.mlir == target.mlir:
+        return x
+    if dtypes.is_bool(target.dtype):
+        return ctx.lower_fun(lambda v: ne(v, 0), eqn, x)
+    if dtypes.is_complex(source.dtype) and not dtypes.is_complex(target.dtype):
+        return ctx.lower_fun(lambda v: convert(real(v), target.dtype), eqn, x)
+    return ctx.emit(f"stablehlo.convert {x} : ({source.mlir}) -> {target.mlir}")
+
+
+def _convert_jvp(primals, tangents, *, new_dtype, weak_type):
+    x, g = primals[0], tangents[0]
+    out = convert_element_type_p.bind(x, new_dtype=new_dtype, weak_type=weak_type)
+    if not dtypes.is_inexact(new_dtype) or not dtypes.is_inexact(dtype_of(x)):
+        return out, None
+    return out, convert_element_type_p.bind(g, new_dtype=new_dtype, weak_type=weak_type)
+
+
+convert_element_type_p = unary_with_params(
+    "convert_element_type", _convert_typ, _convert_lower, _convert_jvp,
+    lambda ct, x, *, new_dtype, weak_type: [convert(ct, x.aval.dtype, x.aval.weak_type)])
+
+
+def _bits(dtype):
+    name = dtype.name
+    return {"int2": 2, "uint2": 2, "int4": 4, "uint4": 4, "float4_e2m1fn": 4}.get(name, dtype.itemsize * 8)
+
+
+def _bitcast_typ(x, *, new_dtype):
+    old, new = _bits(x.dtype), _bits(new_dtype)
+    if dtypes.is_bool(x.dtype) != dtypes.is_bool(new_dtype) or dtypes.is_complex(x.dtype) != dtypes.is_complex(
+            new_dtype):
+        raise TypeError(f"bitcast_convert_type cannot convert {x.dtype} to {new_dtype}: it reads the same bits as another "
+                        "type; .astype converts values")
+    if old == new:
+        return ShapedArray(x.shape, new_dtype)
+    if old > new:
+        return ShapedArray((*x.shape, old // new), new_dtype)
+    if x.ndim == 0 or x.shape[-1] != new // old:
+        raise ValueError(f"bitcast_convert_type from {x.dtype} to the wider {new_dtype} needs a last axis of size "
+                         f"{new // old}, got shape {x.shape}")
+    return ShapedArray(x.shape[:-1], new_dtype)
+
+
+bitcast_convert_type_p = unary_with_params(
+    "bitcast_convert_type", _bitcast_typ, lambda ctx, eqn, x: ctx.emit(
+        f"stablehlo.bitcast_convert {x} : ({eqn.invars[0].aval.mlir}) -> {eqn.outvars[0].aval.mlir}"),
+    axes=leading_axes(lambda x, *, new_dtype: (_bits(x.dtype) < _bits(new_dtype), _bits(x.dtype) > _bits(new_dtype))))
+
+
+def _reduce_precision_typ(x, *, exponent_bits, mantissa_bits):
+    if not dtypes.is_float(x.dtype):
+        raise TypeError(f"reduce_precision does not accept dtype {x.dtype}; it must be floating point")
+    if exponent_bits < 1 or mantissa_bits < 0:
+        raise ValueError(f"reduce_precision: exponent_bits must be positive and mantissa_bits non-negative, got "
+                         f"{exponent_bits} and {mantissa_bits}")
+    return x
+
+
+def _reduce_precision_jvp(primals, tangents, **params):
+    return reduce_precision_p.bind(primals[0], **params), reduce_precision_p.bind(tangents[0], **params)
+
+
+reduce_precision_p = unary_with_params(
+    "reduce_precision", _reduce_precision_typ, lambda ctx, eqn, x: ctx.emit(
+        f"stablehlo.reduce_precision {x}, format = e{eqn.params['exponent_bits']}m{eqn.params['mantissa_bits']} : "
+        f"{eqn.outvars[0].aval.mlir}"),
+    _reduce_precision_jvp, lambda ct, x, **params: [reduce_precision_p.bind(ct, **params)])
+
+
+# --- select_n and clamp -----------------------------------------------------------------------------------------
+
+def _select_typ(which, *cases):
+    if not (dtypes.is_bool(which.dtype) or which.dtype == dtypes.int32):
+        raise TypeError(f"select_n: which must have dtype bool or int32, got {which.dtype}: compare it, as in x > 0")
+    if dtypes.is_bool(which.dtype) and len(cases) > 2:
+        raise TypeError(f"select_n: a boolean which chooses between at most 2 cases, got {len(cases)}")
+    first = cases[0]
+    for c in cases:
+        if c.shape != first.shape or c.dtype != first.dtype:
+            raise TypeError(f"select_n: cases must have equal shapes and dtypes, got "
+                            f"{', '.join(c.str_short() for c in cases)}: reshape or broadcast them, or cast with .astype; "
+                            "jnp.where does so by itself")
+    if which.shape and which.shape != first.shape:
+        raise TypeError(f"select_n: which of shape {which.shape} must be a scalar or have the shape of the cases, "
+                        f"{first.shape}; jnp.where broadcasts")
+    return ShapedArray(first.shape, first.dtype, first.dtype != dtypes.bool_ and all([c.weak_type for c in cases]))
+
+
+def _select_lower(ctx, eqn, which, *cases):
+    if len(cases) == 1:
+        return cases[0]
+    out, selector = eqn.outvars[0].aval, eqn.invars[0].aval
+    if dtypes.is_bool(selector.dtype):
+        return ctx.emit(f"stablehlo.select {which}, {cases[1]}, {cases[0]} : {selector.mlir}, {out.mlir}")
+
+    def choose(index, *values):      # a binary tree of selects
+        if len(values) == 1:
+            return values[0]
+        half = len(values) // 2
+        return select_n_p.bind(ge(index, half), choose(index, *values[:half]),
+                               choose(sub(index, half), *values[half:]))
+    return ctx.lower_fun(choose, eqn, which, *cases)
+
+
+def _select_jvp(primals, tangents):
+    which, *cases = primals
+    out = select_n_p.bind(which, *cases)
+    if all(t is None for t in tangents[1:]):
+        return out, None
+    return out, select_n_p.bind(which, *[instantiate(t, aval_of(c)) for t, c in zip(tangents[1:], cases)])
+
+
+def _select_transpose(ct, which, *cases):
+    zeros = full(ct.shape, 0, ct.dtype)
+    return [None, *(select_n_p.bind(which, *[ct if i == j else zeros for j in range(len(cases))])
+                    if is_linear(c) else None for i, c in enumerate(cases))]
+
+
+select_n_p = Mapped("select_n", typ=_select_typ, lower=_select_lower, jvp=_select_jvp, transpose=_select_transpose,
+                    axes=same_axes(scalars=lambda n: (0,)), structural=True)
+
+
+def _clamp_typ(low, x, high):
+    for name, bound in (("min", low), ("max", high)):
+        if bound.dtype != x.dtype:
+            raise TypeError(f"clamp: {name} has dtype {bound.dtype}, the operand has {x.dtype}; they must be equal; cast it "
+                            "with .astype, or use jnp.clip")
+        if bound.shape and bound.shape != x.shape:
+            raise TypeError(f"clamp: {name} must be a scalar or have the operand's shape {x.shape}, got {bound.shape}; "
+                            "jnp.clip broadcasts")
+    return x
+
+
+def _clamp_lower(ctx, eqn, *names):
+    out = eqn.outvars[0].aval
+    return ctx.emit(f"stablehlo.clamp {', '.join(names)} : ({', '.join(v.aval.mlir for v in eqn.invars)}) -> "
+                    f"{out.mlir}")
+
+
+def _clamp_jvp(primals, tangents):
+    low, x, high = primals
+    out = clamp_p.bind(low, x, high)
+    shape, dtype = shape_of(x), dtype_of(x)
+    low, high = (broadcast_in_dim(b, shape, ()) if shape_of(b) != shape else b for b in (low, high))
+    below, above = lt(x, low), gt(x, high)
+    masks = (and_p.bind(below, le(low, high)), not_p.bind(or_p.bind(below, above)), above)
+    total = None
+    for mask, t in zip(masks, tangents):
+        if t is not None:
+            t = broadcast_in_dim(t, shape, ()) if shape_of(t) != shape else t
+            term = select(mask, t, full(shape, 0, dtype))
+            total = term if total is None else add(total, term)
+    return out, total
+
+
+clamp_p = Mapped("clamp", typ=_clamp_typ, lower=_clamp_lower, jvp=_clamp_jvp, axes=same_axes(scalars=lambda n: (0, 2)))
+
+
+# --- stop_gradient ----------------------------------------------------------------------------------------------
+
+stop_gradient_p = unary_with_params("stop_gradient", lambda x: x, lambda ctx, eqn, x: x)
+stop_gradient_p.evaluate = lambda x: x

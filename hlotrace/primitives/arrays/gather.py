@@ -1,0 +1,353 @@
+"""Windows read and written at run-time positions: gather; scatter, scatter_add, _mul, _min, _max, scatter_apply.
+
+A gather reads one window of the operand for each index vector; XLA moves windows that stick out back inside, so only
+`FILL_OR_DROP` needs a mask.  A scatter combines one window of the operand for each index vector with a window of the
+updates.  Windows that stick out are dropped as a whole, unless the mode is CLIP.  Each is the other's transpose.
+Batching keeps one gather a gather: a mapped axis of operand and indices becomes a pair of batching dimensions.
+"""
+import functools
+
+from ...core.symbolic.dimension import min_dim, surely
+from ..common import (
+    Primitive,
+    ShapedArray,
+    aval_of,
+    dtype_of,
+    dtypes,
+    is_linear,
+    kind_of,
+    np,
+    prod,
+    same_dtype,
+    scalar,
+    shape_of,
+)
+from .elementwise import add, add_p, and_p, clamp_p, convert, div, eq, ge, le, max_p, maximum, min_p, mul, mul_p, select
+from .gather_numbers import (
+    CLIP,
+    FILL,
+    PROMISE,
+    GatherDimensionNumbers,
+    ScatterDimensionNumbers,
+    check_batching_dims,
+    check_dims,
+    check_index_vectors,
+    last_starts,
+    shift,
+    window_sizes,
+)
+from .reduce import reduce_and_p
+from .shape import _array, _list, _types, broadcast_axis, broadcast_in_dim, full, instantiate, move_axis, reshape, zeros_of
+from .slicing import iota_p
+
+# --- gather -----------------------------------------------------------------------------------------------------
+
+@functools.lru_cache(maxsize=4096)
+def _gather_typ(x, indices, *, dimension_numbers, slice_sizes, indices_are_sorted, unique_indices, mode, fill_value):
+    offset, collapsed, index_map, batching, indices_batching = dimension_numbers
+    check_index_vectors("gather", indices, index_map, "start_index_map")
+    rank = len(offset) + indices.ndim - 1
+    check_dims("gather", "offset_dims", offset, rank)
+    check_dims("gather", "collapsed_slice_dims", collapsed, x.ndim)
+    check_dims("gather", "operand_batching_dims", batching, x.ndim)
+    check_dims("gather", "collapsed_slice_dims and operand_batching_dims", (*collapsed, *batching), x.ndim, False)
+    check_dims("gather", "start_index_map and operand_batching_dims", (*index_map, *batching), x.ndim, False)
+    check_batching_dims("gather", x, indices, batching, indices_batching, "start_indices_batching_dims")
+    if len(slice_sizes) != x.ndim:
+        raise TypeError(f"gather: slice_sizes {slice_sizes} must have one entry for each axis of the operand of shape "
+                        f"{x.shape}")
+    for d, (size, bound) in enumerate(zip(slice_sizes, x.shape)):
+        if not 0 <= size <= bound:
+            raise TypeError(f"Slice size at index {d} in gather op is out of range, must be within [0, {bound} + 1), "
+                            f"got {size} (operand shape {x.shape})")
+        if size != 1 and d in collapsed or not surely(size, high=1) and d in batching:
+            raise TypeError(f"gather: the slice size of a collapsed or batching dimension must be 1, got {size} for "
+                            f"axis {d}")
+    window = [n for d, n in enumerate(slice_sizes) if d not in collapsed and d not in batching]
+    if len(window) != len(offset):
+        raise TypeError(f"gather: offset_dims {offset} must have one entry for each of the {len(window)} axes of the "
+                        f"window (slice_sizes {slice_sizes} without collapsed_slice_dims {collapsed} and "
+                        f"operand_batching_dims {batching})")
+    window, rest = iter(window), iter(indices.shape)
+    return ShapedArray(tuple(next(window) if d in offset else next(rest) for d in range(rank)), x.dtype, x.weak_type)
+
+
+def fill_for(dtype):
+    """What FILL_OR_DROP reads out of bounds: nan, the least signed or greatest unsigned integer, True."""
+    if dtypes.is_inexact(dtype):
+        return np.nan
+    return dtypes.max_value(dtype) if dtypes.is_unsigned(dtype) or dtypes.is_bool(dtype) else dtypes.min_value(dtype)
+
+
+def _gather_filling(x, indices, *, fill_value, **params):
+    dnums, dtype = params["dimension_numbers"], dtype_of(indices)
+    out = gather_p.bind(x, indices, **{**params, "mode": CLIP}, fill_value=None)
+    shape, rank = shape_of(indices), len(shape_of(indices))
+    upper = broadcast_in_dim(last_starts(shape_of(x), params["slice_sizes"], dnums.start_index_map, dtype), shape,
+                             (rank - 1,))
+    inside = and_p.bind(ge(indices, 0), le(indices, upper))
+    inside = reduce_and_p.bind(inside, axes=(rank - 1,))
+    batch_dims = tuple(d for d in range(len(shape_of(out))) if d not in dnums.offset_dims)
+    inside = broadcast_in_dim(inside, shape_of(out), batch_dims)
+    value = fill_for(dtype_of(x)) if fill_value is None else fill_value
+    return select(inside, out, full(shape_of(out), np.asarray(value).astype(dtype_of(x))[()], dtype_of(x)))
+
+
+def _gather_lower(ctx, eqn, x, indices):
+    p = eqn.params
+    if p["mode"] is FILL:
+        return ctx.lower_fun(functools.partial(_gather_filling, **p), eqn, x, indices)
+    offset, collapsed, index_map, batching, indices_batching = p["dimension_numbers"]
+    rank = eqn.invars[1].aval.ndim
+    return ctx.emit(
+        f'"stablehlo.gather"({x}, {indices}) <{{dimension_numbers = #stablehlo.gather<offset_dims = {_list(offset)}, '
+        f"collapsed_slice_dims = {_list(collapsed)}, operand_batching_dims = {_list(batching)}, "
+        f"start_indices_batching_dims = {_list(indices_batching)}, start_index_map = {_list(index_map)}, "
+        f"index_vector_dim = {rank - 1}>, indices_are_sorted = {str(p['indices_are_sorted']).lower()}, slice_sizes = "
+        f"{_array(p['slice_sizes'])}}}> : {_types(eqn)}")
+
+
+def _gather_jvp(primals, tangents, **params):
+    out = gather_p.bind(*primals, **params)
+    if tangents[0] is None:
+        return out, None
+    return out, gather_p.bind(tangents[0], primals[1], **{**params, "fill_value": 0})
+
+
+def _gather_transpose(ct, x, indices, *, dimension_numbers, slice_sizes, fill_value, **params):
+    return [scatter_add_p.bind(zeros_of(x.aval), indices, ct,
+                               dimension_numbers=ScatterDimensionNumbers(*dimension_numbers), **params), None]
+
+
+def _gather_batch(axis, args, dims, *, dimension_numbers, slice_sizes, indices_are_sorted, unique_indices, **params):
+    (x, indices), (dx, di) = args, dims
+    offset, collapsed, index_map, batching, indices_batching = dimension_numbers
+    if dx is not None:
+        x = move_axis(x, dx, 0)
+        collapsed, index_map, batching = shift(collapsed), shift(index_map), shift(batching)
+    offset = shift(offset)
+    if di is None:
+        offset, slice_sizes = (0, *offset), (axis.size, *slice_sizes)
+    else:
+        indices = move_axis(indices, di, 0)
+        indices_batching = shift(indices_batching)
+        if dx is not None:
+            batching, indices_batching = (0, *batching), (0, *indices_batching)
+            slice_sizes = (min_dim(axis.size, 1), *slice_sizes)
+        else:       # the index vectors of all examples read one operand: they are a list no longer in order
+            indices_are_sorted = unique_indices = False
+    dnums = GatherDimensionNumbers(offset, collapsed, index_map, batching, indices_batching)
+    return gather_p.bind(x, indices, dimension_numbers=dnums, slice_sizes=slice_sizes, unique_indices=unique_indices,
+                         indices_are_sorted=indices_are_sorted, **params), 0
+
+
+gather_p = Primitive("gather", typ=_gather_typ, lower=_gather_lower, jvp=_gather_jvp, transpose=_gather_transpose,
+                     batch=_gather_batch, structural=True)
+
+
+# --- scatter ----------------------------------------------------------------------------------------------------
+
+def _check(name, x, indices, updates, dnums):
+    window, inserted, index_map, batching, indices_batching = dnums
+    same_dtype(f"{name} (operand and updates)", x, updates)
+    check_index_vectors(name, indices, index_map, "scatter_dims_to_operand_dims")
+    rank = len(window) + indices.ndim - 1
+    if updates.ndim != rank:
+        raise TypeError(f"{name}: updates of shape {updates.shape} must have rank {rank}: one axis for each of "
+                        f"update_window_dims {window} and one for each axis but the last of the indices of shape "
+                        f"{indices.shape}")
+    check_dims(name, "update_window_dims", window, rank)
+    check_dims(name, "inserted_window_dims", inserted, x.ndim)
+    check_dims(name, "operand_batching_dims", batching, x.ndim)
+    check_dims(name, "inserted_window_dims and operand_batching_dims", (*inserted, *batching), x.ndim, False)
+    check_dims(name, "scatter_dims_to_operand_dims and operand_batching_dims", (*index_map, *batching), x.ndim, False)
+    check_batching_dims(name, x, indices, batching, indices_batching, "scatter_indices_batching_dims")
+    if len(window) + len(inserted) + len(batching) != x.ndim:
+        raise TypeError(f"{name}: update_window_dims {window}, inserted_window_dims {inserted} and "
+                        f"operand_batching_dims {batching} must together have one entry for each of the {x.ndim} axes "
+                        f"of the operand of shape {x.shape}")
+    for d, (size, bound) in enumerate(zip(window_sizes(dnums, x.shape, updates.shape), x.shape)):
+        if size > bound:
+            raise TypeError(f"{name}: the updates of shape {updates.shape} have windows of size {size} along operand "
+                            f"axis {d}, which has size {bound} (operand shape {x.shape})")
+    batch = tuple(n for d, n in enumerate(updates.shape) if d not in window)
+    if batch != indices.shape[:-1]:
+        raise TypeError(f"{name}: the axes {batch} of updates of shape {updates.shape} that are not in "
+                        f"update_window_dims {window} must equal the axes but the last of the indices of shape "
+                        f"{indices.shape}")
+
+
+class Scatter(Primitive):
+    """`combine` is the elementwise primitive that joins old element and update; None overwrites."""
+    __slots__ = ("combine", "kinds")
+
+    def __init__(self, name, combine=None, kinds="fciubk?", jvp=None, transpose=None):
+        super().__init__(name, typ=functools.lru_cache(maxsize=4096)(self._typ), lower=self._lower, batch=self._batch,
+                         transpose=transpose, structural=combine is None)
+        self.combine, self.kinds, self.jvp = combine, kinds, jvp
+
+    def _typ(self, x, indices, updates, *, dimension_numbers, **_):
+        if kind_of(x.dtype) not in self.kinds:
+            raise TypeError(f"{self.name} does not accept dtype {dtypes.short_name(x.dtype)}")
+        _check(self.name, x, indices, updates, dimension_numbers)
+        return ShapedArray(x.shape, x.dtype, x.weak_type and updates.weak_type)
+
+    def _lower(self, ctx, eqn, x, indices, updates):
+        p = eqn.params
+        if p["mode"] is CLIP:
+            return ctx.lower_fun(functools.partial(self._clipped, **p), eqn, x, indices, updates)
+        out, dnums = eqn.outvars[0].aval, p["dimension_numbers"]
+        window, inserted, index_map, batching, indices_batching = dnums
+        element = ShapedArray((), out.dtype)
+        body = ctx.region([element, element], lambda names: ([self._combined(ctx, p, element, *names)], [element.mlir]))
+        return ctx.emit(
+            f'"stablehlo.scatter"({x}, {indices}, {updates}) <{{indices_are_sorted = '
+            f"{str(p['indices_are_sorted']).lower()}, scatter_dimension_numbers = #stablehlo.scatter<"
+            f"update_window_dims = {_list(window)}, inserted_window_dims = {_list(inserted)}, "
+            f"input_batching_dims = {_list(batching)}, scatter_indices_batching_dims = {_list(indices_batching)}, "
+            f"scatter_dims_to_operand_dims = {_list(index_map)}, index_vector_dim = "
+            f"{eqn.invars[1].aval.ndim - 1}>, unique_indices = {str(p['unique_indices']).lower()}}}> {body} : {_types(eqn)}")
+
+    def _combined(self, ctx, params, element, old, update):
+        if self.combine is None:
+            return update
+        return ctx.emit(f"{self.combine.mnemonic} {old}, {update} : {element.mlir}")
+
+    def _clipped(self, x, indices, updates, **params):
+        dnums, shape, dtype = params["dimension_numbers"], shape_of(indices), dtype_of(indices)
+        upper = last_starts(shape_of(x), window_sizes(dnums, shape_of(x), shape_of(updates)),
+                            dnums.scatter_dims_to_operand_dims, dtype)
+        upper = broadcast_in_dim(upper, shape, (len(shape) - 1,))
+        return self.bind(x, clamp_p.bind(scalar(0, dtype), maximum(indices, 0), upper), updates,
+                         **{**params, "mode": PROMISE})
+
+    def _batch(self, axis, args, dims, *, dimension_numbers, **params):
+        (x, indices, updates), (dx, di, du) = args, dims
+        window, inserted, index_map, batching, indices_batching = dimension_numbers
+        x, updates = (broadcast_axis(v, axis.size, 0) if d is None else move_axis(v, d, 0)
+                      for v, d in ((x, dx), (updates, du)))
+        window, inserted, index_map, batching = map(shift, (window, inserted, index_map, batching))
+        if di is None:
+            window = (0, *window)
+        else:
+            indices = move_axis(indices, di, 0)
+            batching, indices_batching = (0, *batching), (0, *shift(indices_batching))
+        return self.bind(x, indices, updates, dimension_numbers=ScatterDimensionNumbers(
+            window, inserted, index_map, batching, indices_batching), **params), 0
+
+
+# --- derivatives of scatters ------------------------------------------------------------------------------------
+
+def _is_unique(indices, *, dimension_numbers, unique_indices, **_):
+    """Does no element get two updates?  One window for each example is unique whatever the flag says."""
+    batching = dimension_numbers.scatter_indices_batching_dims
+    return unique_indices or prod(n for d, n in enumerate(shape_of(indices)[:-1]) if d not in batching) <= 1
+
+
+def _read_back(x, indices, updates_shape, *, dimension_numbers, mode, **flags):
+    """The windows of `x` that the scatter writes, in the layout of the updates; 0 where it drops them."""
+    return gather_p.bind(x, indices, dimension_numbers=GatherDimensionNumbers(*dimension_numbers), fill_value=0,
+                         slice_sizes=window_sizes(dimension_numbers, shape_of(x), updates_shape), mode=mode, **flags)
+
+
+def _winners(shape, indices, updates_shape, params):
+    """(mask of operand elements that stay, mask of update elements that are not overwritten by later ones).
+
+    Found by writing the number of each update element in its place.
+    """
+    numbers = iota_p.bind(dtype=dtypes.int32, shape=(prod(updates_shape),), dimension=0)
+    numbers = add(reshape(numbers, updates_shape), 1)
+    written = scatter_p.bind(full(shape, 0, dtypes.int32), indices, numbers, **params)
+    return eq(written, 0), eq(_read_back(written, indices, updates_shape, **params), numbers)
+
+
+def _masked(mask, x):
+    return select(mask, x, full(shape_of(x), 0, dtype_of(x)))
+
+
+def _scatter_jvp(primals, tangents, **params):
+    x, indices, updates = primals
+    if tangents[0] is None and tangents[2] is None:
+        return scatter_p.bind(*primals, **params), None
+    tx, tu = instantiate(tangents[0], aval_of(x)), instantiate(tangents[2], aval_of(updates))
+    if _is_unique(indices, **params):
+        return scatter_p.bind(x, indices, updates, **params), scatter_p.bind(tx, indices, tu, **params)
+    kept, won = _winners(shape_of(x), indices, shape_of(updates), params)
+    return tuple(scatter_add_p.bind(_masked(kept, a), indices, _masked(won, b), **params)
+                 for a, b in ((x, updates), (tx, tu)))
+
+
+def _scatter_transpose(ct, x, indices, updates, **params):
+    shape = shape_of(updates)
+    if _is_unique(indices, **params):
+        ct_x = scatter_p.bind(ct, indices, full(shape, 0, ct.dtype), **params) if is_linear(x) else None
+        return [ct_x, None, _read_back(ct, indices, shape, **params) if is_linear(updates) else None]
+    kept, won = _winners(ct.shape, indices, shape, params)
+    return [_masked(kept, ct) if is_linear(x) else None, None,
+            _masked(won, _read_back(ct, indices, shape, **params)) if is_linear(updates) else None]
+
+
+def _add_jvp(primals, tangents, **params):
+    x, indices, updates = primals
+    out = scatter_add_p.bind(*primals, **params)
+    if tangents[2] is None:
+        return out, tangents[0]
+    return out, scatter_add_p.bind(instantiate(tangents[0], aval_of(x)), indices, tangents[2], **params)
+
+
+def _add_transpose(ct, x, indices, updates, **params):
+    return [ct if is_linear(x) else None, None,
+            _read_back(ct, indices, shape_of(updates), **params) if is_linear(updates) else None]
+
+
+def _mul_jvp(primals, tangents, **params):
+    x, indices, updates = primals
+    out = scatter_mul_p.bind(*primals, **params)
+    tangent = None if tangents[0] is None else scatter_mul_p.bind(tangents[0], indices, updates, **params)
+    if tangents[2] is not None:
+        if not _is_unique(indices, **params):
+            raise NotImplementedError(
+                "scatter_mul has a derivative in its updates only where no element is updated twice: pass "
+                "unique_indices=True if that is so (in x.at[idx].multiply(y, unique_indices=True) for example)")
+        change = mul(tangents[2], _read_back(x, indices, shape_of(updates), **params))
+        term = scatter_add_p.bind(zeros_of(aval_of(x)), indices, change, **params)
+        tangent = term if tangent is None else add(tangent, term)
+    return out, tangent
+
+
+def _mul_transpose(ct, x, indices, updates, **params):
+    return [scatter_mul_p.bind(ct, indices, updates, **params), None, None]
+
+
+def _extreme_jvp(p, primals, tangents, **params):
+    """The mean of the tangents of all the elements, old and updates, that attain the extreme value."""
+    x, indices, updates = primals
+    out = p.bind(*primals, **params)
+    dtype = dtype_of(x)
+    hit_x = convert(eq(x, out), dtype)
+    hit_updates = convert(eq(_read_back(out, indices, shape_of(updates), **params), updates), dtype)
+    count = scatter_add_p.bind(hit_x, indices, hit_updates, **params)
+    total = mul(instantiate(tangents[0], aval_of(x)), hit_x)
+    if tangents[2] is not None:
+        total = scatter_add_p.bind(total, indices, mul(tangents[2], hit_updates), **params)
+    return out, div(total, count)
+
+
+scatter_p = Scatter("scatter", jvp=_scatter_jvp, transpose=_scatter_transpose)
+scatter_add_p = Scatter("scatter_add", add_p, "fciu", _add_jvp, _add_transpose)
+scatter_mul_p = Scatter("scatter_mul", mul_p, "fciu", _mul_jvp, _mul_transpose)
+scatter_min_p = Scatter("scatter_min", min_p, "fiub")
+scatter_max_p = Scatter("scatter_max", max_p, "fiub")
+for _p in (scatter_min_p, scatter_max_p):
+    _p.jvp = functools.partial(_extreme_jvp, _p)
+
+
+class ScatterApply(Scatter):
+    """Each addressed element becomes what the program `update_jaxpr` makes of it, once for each address."""
+    __slots__ = ()
+
+    def _combined(self, ctx, params, element, old, update):
+        return ctx.inline(params["update_jaxpr"], [old])[0]
+
+
+scatter_apply_p = ScatterApply("scatter_apply", kinds="fciub")

@@ -1,0 +1,101 @@
+"""What positions mean: modes, dimension numbers of gathers and scatters, and their checks."""
+import enum
+import typing
+
+from ...core.symbolic.dimension import is_constant_shape, min_dim
+from ..common import dtypes, np, scalar
+from .shape import reshape
+from .slicing import concatenate_p
+
+
+class GatherScatterMode(enum.Enum):
+    """What happens to windows that stick out of the operand.
+
+    CLIP moves them inside.  FILL_OR_DROP reads a fill value, or writes nothing.  PROMISE_IN_BOUNDS says that
+    there are none.  ONE_HOT is accepted and means PROMISE_IN_BOUNDS.
+    """
+    CLIP = 1
+    FILL_OR_DROP = 2
+    PROMISE_IN_BOUNDS = 3
+    ONE_HOT = 4
+
+    @staticmethod
+    def from_any(mode):
+        """A mode from itself, its name, or None (FILL_OR_DROP).  ValueError for another string."""
+        if isinstance(mode, GatherScatterMode):
+            return mode
+        try:
+            return _MODES[mode]
+        except (KeyError, TypeError):
+            names = ", ".join(repr(m) for m in _MODES if m)
+            raise ValueError(f"Unknown gather mode {mode!r}: choose one of {names}") from None
+
+
+CLIP, FILL, PROMISE = (GatherScatterMode.CLIP, GatherScatterMode.FILL_OR_DROP, GatherScatterMode.PROMISE_IN_BOUNDS)
+_MODES = {None: FILL, "clip": CLIP, "fill": FILL, "drop": FILL, "promise_in_bounds": PROMISE,
+          "one_hot": GatherScatterMode.ONE_HOT}
+
+
+class GatherDimensionNumbers(typing.NamedTuple):
+    """Which axes mean what in a gather; see `lax.gather`."""
+    offset_dims: tuple
+    collapsed_slice_dims: tuple
+    start_index_map: tuple
+    operand_batching_dims: tuple = ()
+    start_indices_batching_dims: tuple = ()
+
+
+class ScatterDimensionNumbers(typing.NamedTuple):
+    """Which axes mean what in a scatter; see `lax.scatter`."""
+    update_window_dims: tuple
+    inserted_window_dims: tuple
+    scatter_dims_to_operand_dims: tuple
+    operand_batching_dims: tuple = ()
+    scatter_indices_batching_dims: tuple = ()
+
+
+def window_sizes(dnums, x_shape, updates_shape):
+    """The size of the window along each axis of the operand."""
+    window = iter(dnums.update_window_dims)
+    return tuple(min_dim(n, 1) if d in dnums.inserted_window_dims or d in dnums.operand_batching_dims
+                 else updates_shape[next(window)] for d, n in enumerate(x_shape))
+
+
+def shift(dims, by=1):
+    return tuple(d + by for d in dims)
+
+
+def check_dims(name, what, dims, bound, increasing=True):
+    """TypeError unless `dims` are distinct (and increasing) numbers below `bound`."""
+    if any(not 0 <= d < bound for d in dims):
+        raise TypeError(f"{name}: {what} {dims} must be axes in the range [0, {bound})")
+    if len(set(dims)) != len(dims) or increasing and list(dims) != sorted(dims):
+        raise TypeError(f"{name}: {what} {dims} must be distinct" + (" and increasing" if increasing else ""))
+
+
+def check_index_vectors(name, indices, index_map, map_name):
+    """TypeError unless `indices` holds, along its last axis, one integer for each entry of `index_map`."""
+    if not dtypes.is_integer(indices.dtype):
+        raise TypeError(f"{name}: indices must have an integer type, got {indices.str_short()}: convert them with "
+                        ".astype(int)")
+    if indices.ndim == 0 or indices.shape[-1] != len(index_map):
+        raise TypeError(f"{name}: the last axis of the indices, of shape {indices.shape}, must have one entry for each "
+                        f"of the {len(index_map)} dimensions in {map_name} {index_map}")
+
+
+def check_batching_dims(name, x, indices, operand_dims, index_dims, index_name):
+    """TypeError unless batching dims of operand and indices pair up with equal sizes."""
+    check_dims(name, index_name, index_dims, indices.ndim - 1, increasing=False)
+    sizes, index_sizes = [x.shape[d] for d in operand_dims], [indices.shape[d] for d in index_dims]
+    if sizes != index_sizes:
+        raise TypeError(f"{name}: operand_batching_dims {operand_dims} of the operand of shape {x.shape} and "
+                        f"{index_name} {index_dims} of the indices of shape {indices.shape} must have equal sizes, got "
+                        f"{sizes} and {index_sizes}")
+
+
+def last_starts(shape, window_sizes, index_map, dtype):
+    """The greatest index vector at which a window lies inside `shape`, in the dtype of the indices."""
+    limit, starts = dtypes.iinfo(dtype).max, [shape[d] - window_sizes[d] for d in index_map]
+    if is_constant_shape(starts):
+        return np.array([min(start, limit) for start in starts], dtype)
+    return concatenate_p.bind(*(reshape(scalar(start, dtype), (1,)) for start in starts), dimension=0)

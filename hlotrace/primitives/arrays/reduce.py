@@ -1,0 +1,306 @@
+"""Reductions: prod, max, min, and, or, xor, argmax, argmin, and `reduce` by a user's program."""
+import functools
+
+from ...core import programs
+from ...core.axes import same_axes
+from ...core.caches import kept
+from ...core.jaxpr import eval_jaxpr
+from ...core.symbolic_zeros import Axis
+from ...core.trace import EVAL, entering
+from ..common import ShapedArray, aval_of, dtype_of, dtypes, kind_of, no_tangent_jvp, np, prod, scalar, shape_of
+from .elementwise import (
+    add,
+    add_p,
+    and_p,
+    convert,
+    div,
+    eq,
+    gt,
+    imag_p,
+    lt,
+    max_p,
+    min_p,
+    mul,
+    mul_p,
+    ne,
+    or_p,
+    real,
+    select,
+    xor_p,
+)
+from .shape import (
+    Mapped,
+    _array,
+    batch_by_axes,
+    broadcast_in_dim,
+    check_axes,
+    expand,
+    full,
+    instantiate,
+    kept_axes,
+    lower_reduction,
+    reduce_sum,
+    reduce_sum_p,
+    reduction,
+    reshape,
+    transpose,
+    zero,
+)
+from .slicing import concatenate_p, iota_p, slice_p
+
+# --- programs on scalars, as regions ----------------------------------------------------------------------------
+
+@kept(1024)
+def scalar_program(fun, avals):
+    """`fun` (flat values to a list of values) traced on these avals."""
+    with entering(EVAL):
+        return programs.trace_closed(fun, avals)
+
+
+def region(ctx, eqn, fun, avals):
+    """A region that computes `fun`, with the location of `eqn`."""
+    program = scalar_program(fun, tuple(avals))
+    eqns = [e.replace(source=eqn.source, name_stack=eqn.name_stack) for e in program.eqns]
+    return ctx.jaxpr_region(program.replace(eqns=eqns))
+
+
+# --- reduction of one operand by one operation ------------------------------------------------------------------
+
+def _complex_extreme(larger, x, y):
+    """The larger (or smaller) of two complex scalars: by real part, then by imaginary part."""
+    before = gt if larger else lt
+    xr, yr = real(x), real(y)
+    imag_before = and_p.bind(eq(xr, yr), before(imag_p.bind(x), imag_p.bind(y)))
+    return [select(or_p.bind(before(xr, yr), imag_before), x, y)]
+
+
+_COMPLEX_EXTREME = {p: functools.partial(_complex_extreme, p is max_p) for p in (max_p, min_p)}
+
+
+def combiner(primitive, dtype):
+    """The function on scalars that reduces by an elementwise primitive."""
+    if dtypes.is_complex(dtype) and primitive in _COMPLEX_EXTREME:
+        return _COMPLEX_EXTREME[primitive]
+    return _combiner(primitive)
+
+
+@functools.cache
+def _combiner(primitive):
+    return lambda x, y: [primitive.bind(x, y)]
+
+
+# elementwise primitive -> (its reduction, its identity as a function of the dtype)
+_reducers = {add_p: (reduce_sum_p, zero)}
+
+
+def _reduction(name, combine, identity, kinds, jvp=None):
+    """The primitive that reduces by the elementwise primitive `combine`."""
+    def lower(ctx, eqn, x):
+        operand, out, axes = eqn.invars[0].aval, eqn.outvars[0].aval, eqn.params["axes"]
+        if axes and not ctx.platform.all_reduced(combine.name, kind_of(out.dtype)):
+            x = ctx.undivided(x, operand, axes)
+        if not axes or combiner(combine, out.dtype) is _combiner(combine):
+            return lower_reduction(ctx, eqn, x, combine.mnemonic, identity)
+        init, element = ctx.constant(identity(out.dtype), out.dtype), ShapedArray((), out.dtype)
+        body = region(ctx, eqn, combiner(combine, out.dtype), (element, element))
+        return ctx.emit(f'"stablehlo.reduce"({x}, {init}) <{{dimensions = {_array(axes)}}}> {body} : '
+                        f"({operand.mlir}, {element.mlir}) -> {out.mlir}")
+    p = reduction(name, lower, kinds)
+    p.jvp = functools.partial(jvp, p) if jvp else no_tangent_jvp(p)
+    _reducers[combine] = p, identity
+    return p
+
+
+def reducer_of(primitive):
+    """(reduction primitive, identity function) of an elementwise primitive, or (None, None)."""
+    return _reducers.get(primitive, (None, None))
+
+
+def _extreme_jvp(p, primals, tangents, *, axes):
+    """The mean of the tangents of all elements that attain the extreme value."""
+    x, = primals
+    out = p.bind(x, axes=axes)
+    hit = convert(eq(x, expand(out, axes, shape_of(x))), dtype_of(x))
+    return out, div(reduce_sum(mul(tangents[0], hit), axes), reduce_sum(hit, axes))
+
+
+def _prod_jvp(p, primals, tangents, *, axes):
+    """A tree of products of (value, tangent): right where elements are zero, where out / x is not."""
+    out = p.bind(*primals, axes=axes)
+
+    def dual_product(a, b):
+        return [mul(a[0], b[0]), add(mul(a[1], b[0]), mul(a[0], b[1]))]
+    values = [axes_first(v, axes) for v in (*primals, *tangents)]
+    if shape_of(values[0])[0] == 0:
+        return out, None
+    return out, reshape(tree_reduce(dual_product, values)[1], shape_of(out))
+
+
+def axes_first(x, axes):
+    """`x` as a matrix: the elements along `axes`, by all others."""
+    shape = shape_of(x)
+    kept = kept_axes(len(shape), axes)
+    return reshape(transpose(x, (*axes, *kept)), (prod(shape[a] for a in axes), prod(shape[a] for a in kept)))
+
+
+def _rows(x, start, stop):
+    columns = shape_of(x)[1]
+    return slice_p.bind(x, start_indices=(start, 0), limit_indices=(stop, columns), strides=None)
+
+
+def tree_reduce(combine, values):
+    """Reduce the rows of several matrices together to one; `combine` takes and gives lists of matrices."""
+    while (n := shape_of(values[0])[0]) > 1:
+        half = n // 2
+        merged = combine([_rows(v, 0, half) for v in values], [_rows(v, half, 2 * half) for v in values])
+        values = merged if n == 2 * half else [concatenate_p.bind(m, _rows(v, n - 1, n), dimension=0)
+                                               for m, v in zip(merged, values)]
+    return values
+
+
+reduce_prod_p = _reduction("reduce_prod", mul_p, lambda dtype: scalar(1, dtype), "fciu", _prod_jvp)
+reduce_max_p = _reduction("reduce_max", max_p, dtypes.min_value, "fciub", _extreme_jvp)
+reduce_min_p = _reduction("reduce_min", min_p, dtypes.max_value, "fciub", _extreme_jvp)
+reduce_and_p = _reduction("reduce_and", and_p, lambda dtype: np.asarray(~np.zeros((), dtype)), "biu")
+reduce_or_p = _reduction("reduce_or", or_p, zero, "biu")
+reduce_xor_p = _reduction("reduce_xor", xor_p, zero, "biu")
+
+
+# --- argmax, argmin ---------------------------------------------------------------------------------------------
+
+def _arg_step(before, x, i, y, j):
+    """Of (x, i) and (y, j) the one whose value comes first; NaN before all others, the lower index at a tie."""
+    better = or_p.bind(before(x, y), ne(x, x))
+    earlier = or_p.bind(better, and_p.bind(eq(x, y), lt(i, j)))
+    return [select(better, x, y), select(earlier, i, j)]
+
+
+def arg_reduction(name, before, worst, extreme_p):
+    step = functools.partial(_arg_step, before)
+
+    def typ(x, *, axes, index_dtype):
+        check_axes(name, axes, x.ndim, x.shape)
+        axis, = axes
+        if kind_of(x.dtype) not in "fiub":
+            raise TypeError(f"{name} does not accept dtype {x.dtype}: complex values have no order")
+        if not dtypes.is_integer(index_dtype):
+            raise TypeError(f"{name}: index_dtype must be an integer type, but got {index_dtype}")
+        if x.shape[axis] == 0:
+            raise ValueError(f"{name}: argmin and argmax require non-empty reduced dimension. operand.shape={x.shape} "
+                             f"axis={axis}")
+        return ShapedArray(tuple(x.shape[i] for i in kept_axes(x.ndim, axes)), index_dtype)
+
+    def lower(ctx, eqn, x):
+        operand, out, (axis,) = eqn.invars[0].aval, eqn.outvars[0].aval, eqn.params["axes"]
+        positions = operand.update(dtype=out.dtype)
+        value, index = ShapedArray((), operand.dtype), ShapedArray((), out.dtype)
+        i = ctx.emit(f"stablehlo.iota dim = {axis} : {positions.mlir}")
+        inits = ctx.constant(worst(operand.dtype), operand.dtype), ctx.constant(scalar(0, out.dtype), out.dtype)
+        body = region(ctx, eqn, step, (value, index, value, index))
+        return ctx.emit(f'"stablehlo.reduce"({x}, {i}, {", ".join(inits)}) <{{dimensions = {_array((axis,))}}}> {body} '
+                        f": ({operand.mlir}, {positions.mlir}, {value.mlir}, {index.mlir}) -> "
+                        f"({out.update(dtype=operand.dtype).mlir}, {out.mlir})", 2)[1]
+
+    def find(x, *, axes, index_dtype):
+        """First the value, then its first place: CPUs do both with vectors, and the reduction of pairs one by one."""
+        best = expand(extreme_p.bind(x, axes=axes), axes, shape_of(x))
+        places = iota_p.bind(dtype=index_dtype, shape=shape_of(x), dimension=axes[0])
+        hit = or_p.bind(eq(x, best), ne(x, x))
+        return reduce_min_p.bind(select(hit, places, dtypes.max_value(index_dtype)), axes=axes)
+
+    p = Mapped(name, typ=typ, axes=same_axes("axes", gone=True), lower={
+        None: lower, "cpu": lambda ctx, eqn, x: ctx.lower_fun(functools.partial(find, **eqn.params), eqn, x)})
+    p.jvp = no_tangent_jvp(p)
+    return p
+
+
+argmax_p = arg_reduction("argmax", gt, dtypes.min_value, reduce_max_p)
+argmin_p = arg_reduction("argmin", lt, dtypes.max_value, reduce_min_p)
+
+
+# --- reduce by a user's program ---------------------------------------------------------------------------------
+
+def check_reducer(name, avals, jaxpr):
+    """Operands and initial values for a program that maps two sets of scalars to one."""
+    n = len(avals) // 2
+    operands, inits = avals[:n], avals[n:]
+    if any(x.shape != operands[0].shape for x in operands):
+        raise TypeError(f"{name}: operands must have equal shapes, got {', '.join(str(x.shape) for x in operands)}")
+    for i, (x, init) in enumerate(zip(operands, inits)):
+        if init.shape:
+            raise ValueError(f"{name} found a non-scalar initial value: number {i} has shape {init.shape}")
+        if init.dtype != x.dtype:
+            raise TypeError(f"{name}: operand {i} has dtype {x.dtype}, its initial value {init.dtype}; they must be "
+                            "equal")
+    expected = [ShapedArray((), x.dtype) for x in operands]
+    if [a.strip_weak_type() for a in jaxpr.out_avals] != expected:
+        raise TypeError(f"{name}: the computation must return {', '.join(map(str, expected))} like its operands, it "
+                        f"returns {', '.join(map(str, jaxpr.out_avals))}")
+
+
+def _reduce_typ(*avals, jaxpr, dimensions):
+    check_reducer("reduce", avals, jaxpr)
+    first = avals[0]
+    check_axes("reduce", dimensions, first.ndim, first.shape)
+    shape = tuple(first.shape[i] for i in kept_axes(first.ndim, dimensions))
+    return [ShapedArray(shape, x.dtype, x.weak_type) for x in avals[:len(avals) // 2]]
+
+
+def _reduce_lower(ctx, eqn, *names):
+    n, dimensions = len(names) // 2, eqn.params["dimensions"]
+    names = [name if i >= n or ctx.platform.all_reduced("reduce", kind_of(v.aval.dtype)) else
+             ctx.undivided(name, v.aval, dimensions) for i, (name, v) in enumerate(zip(names, eqn.invars))]
+    body = ctx.jaxpr_region(eqn.params["jaxpr"])
+    types = ", ".join(v.aval.mlir for v in eqn.invars), ", ".join(v.aval.mlir for v in eqn.outvars)
+    return ctx.emit(f'"stablehlo.reduce"({", ".join(names)}) <{{dimensions = {_array(eqn.params["dimensions"])}}}> '
+                    f"{body} : ({types[0]}) -> ({types[1]})", len(eqn.outvars))
+
+
+def _reduce_jvp(primals, tangents, *, jaxpr, dimensions):
+    """The computation's own derivative along a tree of pairs, then once more with the initial values."""
+    n = len(primals) // 2
+    if any(t is not None for t in tangents[n:]):
+        raise NotImplementedError("reduce: the derivative with respect to the initial values of a general reduction "
+                                  "is not defined; combine the initial value with the result instead")
+    out = reduce_p.bind(*primals, jaxpr=jaxpr, dimensions=dimensions)
+    smooth = [i for i in range(n) if dtypes.is_inexact(dtype_of(primals[i]))]
+    rest = shape_of(out[0])
+    size = prod(rest)
+
+    def combine(a, b):
+        count = prod(shape_of(a[0]))
+        mapped, _ = programs.batch(jaxpr, Axis(count), (True,) * 2 * n, True)
+        program, nonzero = programs.jvp(mapped, tuple(i % n in smooth for i in range(2 * n)))
+        flat = [reshape(v, (count,)) for v in (*a[:n], *b[:n], *a[n:], *b[n:])]
+        results = eval_jaxpr(program, (), *flat)
+        moved = iter(results[n:])
+        moved = {i: next(moved) for i in range(n) if nonzero[i]}
+        full_results = [*results[:n], *(instantiate(moved.get(i), aval_of(results[i])) for i in smooth)]
+        return [reshape(v, (count // size if size else 0, size)) for v in full_results]
+
+    values = [*primals[:n], *(instantiate(tangents[i], aval_of(primals[i])) for i in smooth)]
+    values = [axes_first(v, dimensions) for v in values]
+    if not size or not shape_of(values[0])[0]:
+        return out, [None] * n
+    inits = [broadcast_in_dim(v, (1, size), ()) for v in primals[n:]]
+    inits += [full((1, size), 0, dtype_of(primals[i])) for i in smooth]
+    moved = iter(combine(inits, tree_reduce(combine, values))[n:])
+    return out, [reshape(next(moved), rest) if i in smooth else None for i in range(n)]
+
+
+def only_operands(primitive, axis, args, dims, **params):
+    """The batching rule of reductions by programs.  NotImplementedError if an initial value is mapped."""
+    if any(d is not None for d in dims[len(args) // 2:]):
+        raise NotImplementedError(f"{primitive}: vmap over the initial values of a general reduction is not supported; "
+                                  "combine the initial value with the result instead")
+    return batch_by_axes(primitive, axis, args, dims, **params)
+
+
+def initial_values(n):
+    """Which of n operands of a reduction by a program have rank 0."""
+    return range(n // 2, n)
+
+
+reduce_p = Mapped("reduce", multiple_results=True, typ=_reduce_typ, lower=_reduce_lower, jvp=_reduce_jvp,
+                  axes=same_axes("dimensions", gone=True, reduced=True, scalars=initial_values))
+reduce_p.batch = functools.partial(only_operands, reduce_p)

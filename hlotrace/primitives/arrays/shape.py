@@ -1,0 +1,322 @@
+"""Axes made, merged, put in order and summed away: broadcast_in_dim, reshape, squeeze, transpose, reduce_sum.
+
+Their rules use each other only, and all rules above use them: `Mapped` is a primitive that is batched by its axis map.
+"""
+import functools
+
+from ...core import errors
+from ...core.axes import AxisMap, AxisRule, inserted, plan, renumbered, same_axes
+from ...core.config import config
+from ..common import (
+    Primitive,
+    ShapedArray,
+    aval_of,
+    dtypes,
+    first_operand_jvp,
+    is_constant,
+    kind_of,
+    np,
+    prod,
+    scalar,
+    shape_of,
+)
+
+
+def _list(values):
+    return f"[{', '.join(map(str, values))}]"
+
+
+def _array(values):
+    values = list(values)
+    return f"array<i64: {', '.join(map(str, values))}>" if values else "array<i64>"
+
+
+def _types(eqn):
+    return f"({', '.join(v.aval.mlir for v in eqn.invars)}) -> {eqn.outvars[0].aval.mlir}"
+
+
+class Mapped(Primitive):
+    """A primitive whose batching rule follows from its axis map, unless it has one of its own."""
+    __slots__ = ()
+
+    def __init__(self, name, *, axes, **rules):
+        super().__init__(name, axes=axes, **rules)
+        if self.batch is None:
+            self.batch = functools.partial(batch_by_axes, self)
+
+
+def batch_by_axes(primitive, axis, args, dims, /, **params):
+    """The batching rule that follows from the axis map of a primitive."""
+    rule = primitive.axes
+    avals = [None if d is None and rule.constants and not shape_of(x) and is_constant(x) else aval_of(x)
+             for x, d in zip(args, dims)]
+    todo, params, dim = plan(rule, tuple(avals), tuple(dims), axis.size, tuple(params.items()))
+    if todo is not None:
+        args = [x if move is None else _moved(x, *move) for x, move in zip(args, todo)]
+    out = primitive.bind(*args, **params)
+    return out, [dim] * len(out) if primitive.multiple_results else dim
+
+
+def _moved(x, shape, axes):
+    return transpose(x, axes) if shape is None else broadcast_in_dim_p.bind(x, shape=shape, broadcast_dimensions=axes)
+
+
+def structural(name, typ, lower, transpose, axes):
+    """A primitive linear in its one operand."""
+    p = Mapped(name, typ=typ, lower=lower, transpose=transpose, axes=axes, structural=True)
+    p.jvp = first_operand_jvp(p)
+    return p
+
+
+# --- broadcast_in_dim -------------------------------------------------------------------------------------------
+
+def _broadcast_typ(x, *, shape, broadcast_dimensions):
+    if len(broadcast_dimensions) != x.ndim:
+        raise TypeError(f"broadcast_in_dim: broadcast_dimensions {broadcast_dimensions} must name one result axis for "
+                        f"each of the {x.ndim} axes of the operand of shape {x.shape}")
+    for i, d in enumerate(broadcast_dimensions):
+        if not 0 <= d < len(shape):
+            raise errors.ShapeError(f"broadcast_in_dim: broadcast_dimensions {broadcast_dimensions} names axis {d}, but the "
+                                    f"result shape is {shape}")
+        if x.shape[i] != 1 and x.shape[i] != shape[d]:
+            raise TypeError(f"broadcast_in_dim: operand axis {i} of size {x.shape[i]} (shape {x.shape}) does not fit "
+                            f"result axis {d} of size {shape[d]} (shape {shape}): it must be 1 or equal")
+    if any(a >= b for a, b in zip(broadcast_dimensions, broadcast_dimensions[1:])):
+        raise ValueError(f"broadcast_in_dim: broadcast_dimensions {broadcast_dimensions} must be strictly increasing")
+    return ShapedArray(shape, x.dtype, x.weak_type)
+
+
+def _broadcast_transpose(ct, x, *, shape, broadcast_dimensions):
+    kept = {d for i, d in enumerate(broadcast_dimensions) if x.shape[i] == shape[d]}
+    return [reshape(reduce_sum(ct, [d for d in range(len(shape)) if d not in kept]), x.shape)]
+
+
+def _broadcast_axes(x, *, shape, broadcast_dimensions):
+    operand = tuple(d if n == shape[d] else None for n, d in zip(x.shape, broadcast_dimensions))
+    return AxisMap((operand,), tuple(d if d in operand else None for d in range(len(shape))))
+
+
+def _broadcast_insert(params, at, size, _):
+    """The new axis stands behind the one that it is behind in the operand."""
+    dimensions = params["broadcast_dimensions"]
+    place = dimensions[at - 1] + 1 if at else 0
+    return {"shape": inserted(params["shape"], place, size),
+            "broadcast_dimensions": inserted(renumbered(dimensions, place), at, place)}
+
+
+def _broadcast_lower(ctx, eqn, x):
+    return ctx.emit(f"stablehlo.broadcast_in_dim {x}, dims = {_list(eqn.params['broadcast_dimensions'])} : "
+                    f"{_types(eqn)}")
+
+
+broadcast_in_dim_p = structural("broadcast_in_dim", _broadcast_typ, _broadcast_lower, _broadcast_transpose,
+                                AxisRule(_broadcast_axes, _broadcast_insert))
+
+
+def broadcast_in_dim(x, shape, broadcast_dimensions):
+    shape, broadcast_dimensions = tuple(shape), tuple(broadcast_dimensions)
+    if shape == shape_of(x) and broadcast_dimensions == tuple(range(len(shape))):
+        return x
+    return broadcast_in_dim_p.bind(x, shape=shape, broadcast_dimensions=broadcast_dimensions)
+
+
+def broadcast_axis(x, size, position):
+    """`x` repeated along a new axis of `size` at `position`."""
+    old = shape_of(x)
+    shape = (*old[:position], size, *old[position:])
+    return broadcast_in_dim_p.bind(x, shape=shape,
+                                   broadcast_dimensions=tuple(i for i in range(len(shape)) if i != position))
+
+
+# --- reshape, squeeze, transpose --------------------------------------------------------------------------------
+
+def _reshape_typ(x, *, new_sizes, dimensions=None):
+    if prod(new_sizes) != x.size:
+        raise errors.ShapeError(f"cannot reshape array of shape {x.shape} (size {x.size}) into shape {tuple(new_sizes)} "
+                                f"(size {prod(new_sizes)}): the sizes must multiply to {x.size}")
+    return ShapedArray(new_sizes, x.dtype, x.weak_type)
+
+
+def _reshape_axes(x, *, new_sizes, dimensions):
+    """An axis stays itself where as many elements are before it and it has the same size."""
+    old, new = ({(prod(shape[:i]), n): i for i, n in enumerate(shape) if n != 1 or i == 0}
+                for shape in (x.shape, new_sizes))
+    same = {i: new[key] for key, i in old.items() if key in new}
+    return AxisMap((tuple(same.get(i) for i in range(x.ndim)),),
+                   tuple(j if j in same.values() else None for j in range(len(new_sizes))))
+
+
+def _reshape_insert(params, at, size, x):
+    """The new axis stands where as many elements are before it as in the operand; in front if there is no such place."""
+    sizes, before = params["new_sizes"], prod(x.shape[:at])
+    place = next((j for j in range(len(sizes), 0, -1) if at and prod(sizes[:j]) == before), 0)
+    return {**params, "new_sizes": inserted(sizes, place, size)}
+
+
+reshape_p = structural(
+    "reshape", _reshape_typ, lambda ctx, eqn, x: ctx.emit(f"stablehlo.reshape {x} : {_types(eqn)}"),
+    lambda ct, x, *, new_sizes, dimensions: [reshape(ct, x.shape)],
+    AxisRule(_reshape_axes, _reshape_insert))
+
+
+def reshape(x, shape):
+    shape = tuple(shape)
+    return x if shape == shape_of(x) else reshape_p.bind(x, new_sizes=shape, dimensions=None)
+
+
+def _squeeze_typ(x, *, dimensions):
+    for d in dimensions:
+        if x.shape[d] != 1:
+            raise ValueError(f"axis {d} of an array of shape {x.shape} has size {x.shape[d]}, and only axes of size 1 can "
+                             f"be squeezed out; x[{':, ' * d}0] takes its first element")
+    return ShapedArray(tuple(s for i, s in enumerate(x.shape) if i not in dimensions), x.dtype, x.weak_type)
+
+
+squeeze_p = structural(
+    "squeeze", _squeeze_typ, lambda ctx, eqn, x: ctx.emit(f"stablehlo.reshape {x} : {_types(eqn)}"),
+    lambda ct, x, *, dimensions: [reshape(ct, x.shape)],
+    same_axes("dimensions", gone=True))
+
+
+def _transpose_typ(x, *, permutation):
+    if sorted(permutation) != list(range(x.ndim)):
+        raise TypeError(f"transpose: permutation {permutation} is not a permutation of the axes of an operand of "
+                        f"shape {x.shape}")
+    return ShapedArray(tuple(x.shape[i] for i in permutation), x.dtype, x.weak_type)
+
+
+def _transpose_axes(x, *, permutation):
+    return AxisMap((tuple(range(x.ndim)),), permutation)
+
+
+def _transpose_insert(params, at, *_):
+    return {"permutation": (at, *renumbered(params["permutation"], at))}
+
+
+transpose_p = structural(
+    "transpose", _transpose_typ,
+    lambda ctx, eqn, x: ctx.emit(f"stablehlo.transpose {x}, dims = {_list(eqn.params['permutation'])} : {_types(eqn)}"),
+    lambda ct, x, *, permutation: [transpose(ct, tuple(int(i) for i in np.argsort(permutation)))],
+    AxisRule(_transpose_axes, _transpose_insert))
+
+
+def transpose(x, permutation):
+    permutation = tuple(permutation)
+    if permutation == tuple(range(len(permutation))) == tuple(range(len(shape_of(x)))):
+        return x
+    return transpose_p.bind(x, permutation=permutation)
+
+
+def move_axis(x, source, target):
+    """`x` with the axis at `source` moved to `target`."""
+    if source == target:
+        return x
+    order = [i for i in range(len(shape_of(x))) if i != source]
+    order.insert(target, source)
+    return transpose(x, order)
+
+
+def front(args, dims):
+    """Operands with their mapped axes in front."""
+    return [a if d is None else move_axis(a, d, 0) for a, d in zip(args, dims)]
+
+
+def front_dims(batched):
+    """The positions of mapped axes that are in front where marked."""
+    return [0 if b else None for b in batched]
+
+
+# --- reduce_sum -------------------------------------------------------------------------------------------------
+
+def check_axes(name, axes, ndim, shape):
+    if any(not 0 <= a < ndim for a in axes):
+        raise ValueError(f"{name}: reduction axes {axes} contain out-of-bounds indices for an operand of shape {shape}")
+    if len(set(axes)) != len(axes):
+        raise ValueError(f"{name}: duplicate value in 'axes' of reduction: {axes}")
+
+
+def kept_axes(ndim, axes):
+    return tuple(i for i in range(ndim) if i not in axes)
+
+
+def expand(x, axes, shape):
+    """The result of a reduction over `axes` broadcast back to the operand's `shape`."""
+    return broadcast_in_dim(x, shape, kept_axes(len(shape), axes))
+
+
+def zero(dtype):
+    return scalar(0, dtype)
+
+
+def lower_reduction(ctx, eqn, x, mnemonic, identity):
+    """A reduction by one StableHLO operation."""
+    operand, out, axes = eqn.invars[0].aval, eqn.outvars[0].aval, eqn.params["axes"]
+    if not axes:
+        return x
+    init = ctx.constant(identity(out.dtype), out.dtype)
+    return ctx.emit(f"stablehlo.reduce({x} init: {init}) applies {mnemonic} across dimensions = {_list(axes)} : "
+                    f"({operand.mlir}, {out.update(shape=()).mlir}) -> {out.mlir}")
+
+
+def reduction(name, lower, kinds, **rules):
+    """A primitive that reduces its operand along `axes`, in any order."""
+    def typ(x, *, axes):
+        check_axes(name, axes, x.ndim, x.shape)
+        if kind_of(x.dtype) not in kinds:
+            wanted = "booleans or integers" if "f" not in kinds else "numbers"
+            raise TypeError(f"{name} does not accept dtype {x.dtype}; it takes {wanted}. "
+                            + ("See random.key_data" if dtypes.is_extended(x.dtype) else "Cast with .astype(dtype)."))
+        weak = x.weak_type and x.dtype != dtypes.bool_
+        return ShapedArray(tuple(x.shape[i] for i in kept_axes(x.ndim, axes)), x.dtype, weak)
+    return Mapped(name, typ=typ, lower=lower, axes=same_axes("axes", gone=True, reduced=True), **rules)
+
+
+reduce_sum_p = reduction("reduce_sum", lambda ctx, eqn, x: lower_reduction(ctx, eqn, x, "stablehlo.add", zero), "fciu",
+                         transpose=lambda ct, x, *, axes: [expand(ct, axes, x.shape)])
+_sum_type = reduce_sum_p.typ
+
+
+def _narrow_sums(x, *, axes):
+    if x.dtype in (dtypes.float16, dtypes.bfloat16) and not config.jax_allow_f16_reductions:
+        raise ValueError(f"reduce_sum on operand {x.str_short()} is not allowed when jax_allow_f16_reductions=False: sum in "
+                         "float32, as jnp.sum does")
+    return _sum_type(x, axes=axes)
+
+
+reduce_sum_p.typ = _narrow_sums
+reduce_sum_p.jvp = first_operand_jvp(reduce_sum_p)
+
+
+def reduce_sum(x, axes):
+    return reduce_sum_p.bind(x, axes=tuple(axes))
+
+
+# --- arrays of one value ----------------------------------------------------------------------------------------
+
+def full(shape, value, dtype):
+    """An array of one value: a constant, broadcast."""
+    value = scalar(value, dtype)
+    return value if shape == () else broadcast_in_dim_p.bind(value, shape=tuple(shape), broadcast_dimensions=())
+
+
+def zeros_of(aval):
+    """Zeros with the shape and dtype of `aval`; a float0 aval gives NumPy zeros."""
+    if aval.dtype == dtypes.float0:
+        return np.zeros(aval.shape, dtypes.float0)
+    if dtypes.is_extended(aval.dtype):
+        return broadcast_in_dim(aval.dtype._rules.zero(aval.dtype), aval.shape, ())
+    return full(aval.shape, 0, aval.dtype)
+
+
+def instantiate(tangent, aval):
+    """The tangent as an array: a symbolic zero (None) becomes zeros."""
+    return zeros_of(aval.tangent()) if tangent is None else tangent
+
+
+def linear_jvp(primitive):
+    """The jvp rule of a primitive that is linear in all its operands taken together."""
+    def jvp(primals, tangents, **params):
+        out = primitive.bind(*primals, **params)
+        filled = [instantiate(t, aval_of(p)) for p, t in zip(primals, tangents)]
+        return out, primitive.bind(*filled, **params)
+    return jvp

@@ -1,0 +1,209 @@
+"""Parts of arrays, and arrays of parts: rev, slice, pad, concatenate; iota, copy, optimization_barrier, dce_sink."""
+from ...core import errors
+from ...core.axes import SIZE, same_axes
+from ...core.effects import Effect
+from ...core.symbolic.dimension import max_dim, surely
+from ..common import Primitive, ShapedArray, aval_of, dtypes, is_linear, np, same_dtype, scalar, shape_of
+from .elementwise import select_n_p, sub
+from .shape import (
+    Mapped,
+    _list,
+    _types,
+    batch_by_axes,
+    broadcast_axis,
+    broadcast_in_dim,
+    full,
+    instantiate,
+    linear_jvp,
+    move_axis,
+    reduce_sum,
+    structural,
+)
+
+# --- rev, slice, pad, concatenate -------------------------------------------------------------------------------
+
+def _rev_typ(x, *, dimensions):
+    if len(set(dimensions)) != len(dimensions) or any(not 0 <= d < x.ndim for d in dimensions):
+        raise errors.ShapeError(f"rev: dimensions {dimensions} must be distinct axes of an operand of shape {x.shape}: 0 to "
+                                f"{x.ndim - 1}")
+    return x
+
+
+rev_p = structural(
+    "rev", _rev_typ,
+    lambda ctx, eqn, x: ctx.emit(f"stablehlo.reverse {x}, dims = {_list(eqn.params['dimensions'])} : "
+                                 f"{eqn.outvars[0].aval.mlir}"),
+    lambda ct, x, *, dimensions: [rev_p.bind(ct, dimensions=dimensions)], same_axes("dimensions"))
+
+
+def _slice_typ(x, *, start_indices, limit_indices, strides):
+    strides = strides or (1,) * x.ndim
+    if not len(start_indices) == len(limit_indices) == len(strides) == x.ndim:
+        raise errors.ShapeError(f"slice: start_indices {start_indices}, limit_indices {limit_indices} and strides {strides} "
+                                f"must each have one entry for each axis of the operand of shape {x.shape}")
+    for i, (lo, hi, step, size) in enumerate(zip(start_indices, limit_indices, strides, x.shape)):
+        if not 0 <= lo <= hi <= size or step <= 0:
+            raise TypeError(f"slice: axis {i}: start {lo}, limit {hi}, stride {step} do not satisfy 0 <= start <= "
+                            f"limit <= {size} and stride > 0 (operand shape {x.shape}); x[start:limit] cuts what is beyond")
+    shape = tuple(-(-(hi - lo) // step) for lo, hi, step in zip(start_indices, limit_indices, strides))
+    return ShapedArray(shape, x.dtype, x.weak_type)
+
+
+def _slice_lower(ctx, eqn, x):
+    p = eqn.params
+    strides = p["strides"] or (1,) * len(p["start_indices"])
+    ranges = ", ".join(f"{lo}:{hi}" + (f":{step}" if step != 1 else "")
+                       for lo, hi, step in zip(p["start_indices"], p["limit_indices"], strides))
+    return ctx.emit(f"stablehlo.slice {x} [{ranges}] : {_types(eqn)}")
+
+
+def _slice_transpose(ct, x, *, start_indices, limit_indices, strides):
+    strides = strides or (1,) * len(start_indices)
+    config = []
+    for lo, step, size, n in zip(start_indices, strides, x.shape, shape_of(ct)):
+        covered = lo + (n - 1) * step + 1 if n else lo
+        config.append((lo, size - covered, step - 1) if n else (lo, size - lo, 0))
+    return [pad_p.bind(ct, scalar(0, x.dtype), padding_config=tuple(config))]
+
+
+slice_p = structural("slice", _slice_typ, _slice_lower, _slice_transpose,
+                     same_axes(start_indices=0, limit_indices=SIZE, strides=1))
+
+
+def _pad_typ(x, value, *, padding_config):
+    same_dtype("pad", x, value)
+    if value.ndim:
+        raise TypeError(f"pad: padding_value must be a scalar, got shape {value.shape}")
+    if len(padding_config) != x.ndim:
+        raise ValueError(f"pad: padding_config {padding_config} must have one (low, high, interior) for each axis of "
+                         f"the operand of shape {x.shape}")
+    shape = tuple(lo + hi + n + max_dim(n - 1, 0) * inner for n, (lo, hi, inner) in zip(x.shape, padding_config))
+    if any(inner < 0 for _, _, inner in padding_config):
+        raise ValueError(f"pad: interior padding must be non-negative, got {padding_config}")
+    if any(surely(n, high=-1) for n in shape):
+        raise ValueError(f"pad: padding_config {padding_config} would give an axis of negative size: operand shape "
+                         f"{x.shape}, result shape {shape}")
+    return ShapedArray(shape, x.dtype, x.weak_type and value.weak_type)
+
+
+def _pad_lower(ctx, eqn, x, value):
+    lo, hi, inner = zip(*eqn.params["padding_config"]) if eqn.params["padding_config"] else ((), (), ())
+    return ctx.emit(f"stablehlo.pad {x}, {value}, low = {_list(lo)}, high = {_list(hi)}, interior = {_list(inner)} : "
+                    f"{_types(eqn)}")
+
+
+def _pad_transpose(ct, x, value, *, padding_config):
+    negative = tuple((-lo, -hi, 0) for lo, hi, _ in padding_config)
+    unpadded = pad_p.bind(ct, scalar(0, ct.dtype), padding_config=negative)
+    ct_x = slice_p.bind(unpadded, start_indices=(0,) * len(negative), limit_indices=shape_of(unpadded),
+                        strides=tuple(inner + 1 for _, _, inner in padding_config))
+    if is_linear(value):
+        total = reduce_sum(ct, range(len(negative)))
+        inside = reduce_sum(ct_x, range(len(negative)))
+        ct_value = sub(total, inside)
+    return [ct_x if is_linear(x) else None, ct_value if is_linear(value) else None]
+
+
+def _pad_batch(axis, args, dims, *, padding_config):
+    (x, value), (dx, dv) = args, dims
+    if dv is None:
+        return batch_by_axes(pad_p, axis, args, dims, padding_config=padding_config)
+    # each example has its own padding value: pad with zeros, and select it where a padded mask is false
+    x = broadcast_axis(x, axis.size, 0) if dx is None else move_axis(x, dx, 0)
+    config = ((0, 0, 0), *padding_config)
+    padded = pad_p.bind(x, scalar(0, aval_of(x).dtype), padding_config=config)
+    mask = pad_p.bind(full(shape_of(x), True, np.bool_), scalar(False, np.bool_), padding_config=config)
+    values = broadcast_in_dim(value, shape_of(padded), (0,))
+    return select_n_p.bind(mask, values, padded), 0
+
+
+pad_p = Mapped("pad", typ=_pad_typ, lower=_pad_lower, transpose=_pad_transpose, batch=_pad_batch, structural=True,
+               axes=same_axes(padding_config=(0, 0, 0), scalars=lambda n: (1,)))
+pad_p.jvp = linear_jvp(pad_p)
+
+
+def _concatenate_typ(*xs, dimension):
+    same_dtype("concatenate", *xs)
+    first = xs[0]
+    if not 0 <= dimension < first.ndim:
+        raise errors.ShapeError(f"concatenate: dimension {dimension} is out of bounds for shapes {[x.shape for x in xs]}; "
+                                "jnp.stack joins along a new axis")
+    for x in xs:
+        if x.ndim != first.ndim or any(a != b for i, (a, b) in enumerate(zip(x.shape, first.shape)) if i != dimension):
+            raise errors.ShapeError(f"arrays of shapes {errors.listed(x.shape for x in xs)} are joined along axis "
+                                    f"{dimension}: all their other axes must be equal")
+    shape = list(first.shape)
+    shape[dimension] = sum(x.shape[dimension] for x in xs)
+    return ShapedArray(tuple(shape), first.dtype, first.dtype != dtypes.bool_ and all([x.weak_type for x in xs]))
+
+
+def _concatenate_transpose(ct, *xs, dimension):
+    results, start = [], 0
+    for x in xs:
+        size = shape_of(x)[dimension]
+        if is_linear(x):
+            lo, hi = [0] * ct.ndim, list(ct.shape)
+            lo[dimension], hi[dimension] = start, start + size
+            results.append(slice_p.bind(ct, start_indices=tuple(lo), limit_indices=tuple(hi), strides=None))
+        else:
+            results.append(None)
+        start += size
+    return results
+
+
+concatenate_p = Mapped(
+    "concatenate", typ=_concatenate_typ, transpose=_concatenate_transpose, axes=same_axes("dimension"), structural=True,
+    lower=lambda ctx, eqn, *xs: ctx.emit(
+        f"stablehlo.concatenate {', '.join(xs)}, dim = {eqn.params['dimension']} : {_types(eqn)}"))
+concatenate_p.jvp = linear_jvp(concatenate_p)
+
+
+# --- iota, copy -------------------------------------------------------------------------------------------------
+
+def _iota_typ(*, dtype, shape, dimension):
+    if not 0 <= dimension < len(shape):
+        raise ValueError(f"iota: dimension {dimension} is out of bounds for shape {shape}")
+    if dtypes.is_bool(dtype) or dtypes.is_extended(dtype):
+        raise TypeError(f"iota: dtype must be a number, got {dtype}")
+    return ShapedArray(shape, dtype)
+
+
+iota_p = Primitive("iota", typ=_iota_typ, lower=lambda ctx, eqn: ctx.emit(
+    f"stablehlo.iota dim = {eqn.params['dimension']} : {eqn.outvars[0].aval.mlir}"))
+
+
+def copy_lower(ctx, eqn, x):
+    return x
+
+
+copy_p = structural("copy", lambda x: x, copy_lower, lambda ct, x: [ct], same_axes())
+
+
+def _barrier_lower(ctx, eqn, *xs):
+    if not xs:
+        return []
+    types = ", ".join(v.aval.mlir for v in eqn.invars)
+    return ctx.emit(f"stablehlo.optimization_barrier {', '.join(xs)} : {types}", len(xs))
+
+
+def _barrier_jvp(primals, tangents):
+    filled = [instantiate(t, aval_of(p)) for p, t in zip(primals, tangents) if t is not None]
+    out = optimization_barrier_p.bind(*primals)
+    moved = iter(optimization_barrier_p.bind(*filled))
+    return out, [None if t is None else next(moved) for t in tangents]
+
+
+def _barrier_transpose(cts, *xs):
+    moved = iter(optimization_barrier_p.bind(*[c for c in cts if c is not None]))
+    return [None if c is None else next(moved) for c in cts]
+
+
+optimization_barrier_p = Primitive(
+    "optimization_barrier", multiple_results=True, typ=lambda *xs: list(xs), lower=_barrier_lower, jvp=_barrier_jvp,
+    transpose=_barrier_transpose, batch=lambda axis, args, dims: (optimization_barrier_p.bind(*args), list(dims)))
+
+# what computes its operand stays in the program
+dce_sink_p = Primitive(
+    "dce_sink", multiple_results=True, typ=lambda x: [], lower=lambda ctx, eqn, x: [],
+    effects=lambda params: (Effect(runs=False),), jvp=lambda primals, tangents: (dce_sink_p.bind(*primals), []),
+    batch=lambda axis, args, dims: (dce_sink_p.bind(*args), []))

@@ -1,0 +1,93 @@
+"""Special functions: the error functions, the gamma family, scaled Bessel functions; and products with a name.
+
+Formulas are those of Abramowitz & Stegun, Handbook of Mathematical Functions (1964), "A&S".
+"""
+from ..common import dtype_of, dtypes, np, shape_of
+from .elementwise import (
+    abs_p,
+    add,
+    and_p,
+    div,
+    elementwise,
+    eq,
+    exp,
+    log,
+    lt,
+    mul,
+    neg,
+    select,
+    shift_right_arithmetic_p,
+    shift_right_logical_p,
+    sign_p,
+    sqrt,
+    square,
+    sub,
+)
+from .rational_fits import chebyshev
+from .shape import full
+
+
+def _no_derivative(name, operand):
+    def rule(*_):
+        raise ValueError(f"{name} gradient with respect to {operand} is not supported. Hold {operand} constant, with "
+                         "stop_gradient for example.")
+    return rule
+
+
+_SQRT_PI = float(np.sqrt(np.pi))
+# A&S 7.1.1 (erf), 6.3.1 (digamma), 6.4.1 (polygamma), 23.2 (zeta), 9.6.27 (I0' = I1)
+erf_p = elementwise("erf", "chlo.erf", "f", lambda g, o, x: mul(g, mul(exp(neg(square(x))), 2 / _SQRT_PI)))
+erfc_p = elementwise("erfc", "chlo.erfc", "f", lambda g, o, x: mul(g, mul(exp(neg(square(x))), -2 / _SQRT_PI)))
+erf_inv_p = elementwise("erf_inv", "chlo.erf_inv", "f", lambda g, o, x: mul(g, mul(exp(square(o)), _SQRT_PI / 2)))
+lgamma_p = elementwise("lgamma", "chlo.lgamma", "f", lambda g, o, x: mul(g, digamma_p.bind(x)))
+digamma_p = elementwise("digamma", "chlo.digamma", "f",
+                        lambda g, o, x: mul(g, polygamma_p.bind(full(shape_of(x), 1, dtype_of(x)), x)))
+polygamma_p = elementwise("polygamma", "chlo.polygamma", "f", _no_derivative("polygamma", "m"),
+                          lambda g, o, m, x: mul(g, polygamma_p.bind(add(m, 1), x)))
+zeta_p = elementwise("zeta", "chlo.zeta", "f", _no_derivative("zeta", "x"),
+                     lambda g, o, x, q: mul(g, mul(neg(x), zeta_p.bind(add(x, 1), q))))
+bessel_i1e_p = elementwise("bessel_i1e", "chlo.bessel_i1e", "f", lambda g, o, x: mul(g, _bessel_i1e_slope(o, x)))
+
+
+def _bessel_i1e_slope(y, x):
+    # I1e'(x) = I0e(x) - I1e(x) (sign(x) + 1/x); at 0 the limit is 1/2  (A&S 9.6.26)
+    small = eq(x, 0)
+    safe = select(small, 1, x)
+    slope = sub(bessel_i0e_p.bind(safe), mul(y, add(sign_p.bind(safe), div(1, safe))))
+    return select(small, 0.5, slope)
+
+
+def _bessel_i0e_value(x):
+    ax = abs_p.bind(x)
+    far = select(lt(ax, 8), 8, ax)
+    return select(lt(ax, 8), chebyshev(sub(div(ax, 4), 1), "i0e near"),
+                  div(chebyshev(sub(div(16, far), 1), "i0e far"), sqrt(far)))
+
+
+bessel_i0e_p = elementwise("bessel_i0e", None, "f",
+                           lambda g, o, x: mul(g, sub(bessel_i1e_p.bind(x), mul(sign_p.bind(x), o))),
+                           lower=lambda ctx, eqn, x: ctx.lower_fun(_bessel_i0e_value, eqn, x))
+
+
+# --- made of a few others, which StableHLO has no operation for ----------------------------------------------------
+
+def _made_of(fun, name, kinds, *derivatives):
+    return elementwise(name, None, kinds, *derivatives, lower=lambda ctx, eqn, *xs: ctx.lower_fun(fun, eqn, *xs))
+
+
+def _mulhi_value(x, y):
+    """Four products of halves (Hacker's Delight, section 8-2)."""
+    half, word = dtype_of(x).itemsize * 4, dtype_of(x).type
+    up = shift_right_logical_p if dtypes.is_unsigned(dtype_of(x)) else shift_right_arithmetic_p
+    low, shifted = lambda v: and_p.bind(v, word((1 << half) - 1)), lambda v, shift=up: shift.bind(v, word(half))
+    middle = add(mul(shifted(x), low(y)), shifted(mul(low(x), low(y)), shift_right_logical_p))
+    cross = add(mul(low(x), shifted(y)), low(middle))
+    return add(add(mul(shifted(x), shifted(y)), shifted(middle)), shifted(cross))
+
+
+_LOG_2 = float(np.log(2))
+log2_p = _made_of(lambda x: div(log(x), _LOG_2), "log2", "fc", lambda g, o, x: div(g, mul(x, _LOG_2)))
+# exact near x = 1 and -1
+one_minus_square_p = _made_of(lambda x: mul(sub(1, x), add(x, 1)), "one_minus_square", "fciu",
+                              lambda g, o, x: mul(g, mul(x, -2)))
+mulhi_p = _made_of(_mulhi_value, "mulhi", "iu")

@@ -1,0 +1,229 @@
+"""Reductions over sliding windows: sum, max, min, a user's program; the derivatives of max and min pooling."""
+import functools
+
+from ...core import errors
+from ...core.axes import same_axes
+from ...core.symbolic.dimension import max_dim
+from ..common import ShapedArray, dtypes, first_operand_jvp, kind_of, scalar, shape_of
+from .conv import dilated
+from .elementwise import add_p, ge_p, gt_p, le_p, lt_p, max_p, min_p, select
+from .reduce import check_reducer, combiner, initial_values, only_operands, reducer_of, region
+from .shape import Mapped, _array, _list, full
+from .slicing import pad_p, slice_p
+
+_WINDOW = ("window_dimensions", "window_strides", "base_dilation", "window_dilation")
+
+
+def window_shape(name, shape, window_dimensions, window_strides, padding, base_dilation, window_dilation):
+    """The shape of the results of a windowed reduction.  TypeError, ValueError for parameters that do not fit."""
+    given = dict(window_dimensions=window_dimensions, window_strides=window_strides, padding=padding,
+                 base_dilation=base_dilation, window_dilation=window_dilation)
+    for key, value in given.items():
+        if len(value) != len(shape):
+            raise errors.ShapeError(f"{name} got the wrong number of {key} for operand: got operand shape {shape} with "
+                                    f"{key} {value}; give one for each axis, 1 where the window is not to reach")
+        if key != "padding" and any(v < 1 for v in value):
+            raise TypeError(f"{name} {key} must have every element be at least 1, got {value}")
+    sizes = (dilated(n, d) + lo + hi for n, d, (lo, hi) in zip(shape, base_dilation, padding))
+    windows = (dilated(w, d) for w, d in zip(window_dimensions, window_dilation))
+    return tuple(max_dim((n - w) // s + 1, 0) for n, w, s in zip(sizes, windows, window_strides))
+
+
+def window_attributes(params, keys=_WINDOW):
+    """The attributes `<{...}>` of a windowed operation; `keys` are those that it has besides the padding."""
+    names = {"base_dilation": "base_dilations", "window_dilation": "window_dilations"}
+    padding = params["padding"]
+    listed = [f"{names.get(k, k)} = {_array(params[k])}" for k in keys]
+    rows = _list(_list(pair) for pair in padding) if padding else ""
+    return f"<{{{', '.join(listed)}, padding = dense<{rows}> : tensor<{len(padding)}x2xi64>}}>"
+
+
+_ALONE = {"padding": (0, 0), **dict.fromkeys(_WINDOW, 1)}
+WINDOWED = same_axes(**_ALONE)
+
+
+# --- reductions of one operand ----------------------------------------------------------------------------------
+
+_window_reducers = {}
+
+
+def window_reduction(name, combine, select_prim=None, transpose=None):
+    """`select_prim` names the comparison that says which element of a window gives the result; None is a sum."""
+    identity = reducer_of(combine)[1]
+
+    def typ(x, **params):
+        if kind_of(x.dtype) not in ("fciu" if combine is add_p else "fciub"):
+            raise TypeError(f"{name} does not accept dtype {x.dtype}; cast with .astype(dtype)")
+        return ShapedArray(window_shape(name, x.shape, **params), x.dtype, x.weak_type)
+
+    def lower(ctx, eqn, x):
+        operand, out = eqn.invars[0].aval, eqn.outvars[0].aval
+        element = ShapedArray((), out.dtype)
+        init = ctx.constant(identity(out.dtype), out.dtype)
+        return ctx.emit(f'"stablehlo.reduce_window"({x}, {init}) {window_attributes(eqn.params)} '
+                        f"{region(ctx, eqn, combiner(combine, out.dtype), (element, element))} : "
+                        f"({operand.mlir}, {element.mlir}) -> {out.mlir}")
+
+    def jvp(primals, tangents, **params):
+        if select_prim is None:
+            return p.bind(*primals, **params), p.bind(*tangents, **params)
+        return p.bind(*primals, **params), select_and_gather_add_p.bind(*tangents, *primals, select_prim=select_prim,
+                                                                        **params)
+
+    p = Mapped(name, typ=typ, lower=lower, jvp=jvp, transpose=transpose, axes=WINDOWED)
+    _window_reducers[combine] = p
+    return p
+
+
+def window_reducer_of(primitive):
+    """The windowed reduction by an elementwise primitive, or None."""
+    return _window_reducers.get(primitive)
+
+
+def _sum_transpose(ct, x, *, window_dimensions, window_strides, padding, base_dilation, window_dilation):
+    """Each element of the operand gets the sum of the cotangents of the windows that saw it.
+
+    That is a window sum over the cotangent, spread out by the strides and padded so that the first
+    window ends where the first one of the forward pass did.
+    """
+    if x.size == 0 or ct.size == 0:
+        return [full(x.shape, 0, x.dtype)]
+    config = []
+    for n, m, w, s, (lo, _), b, d in zip(x.shape, shape_of(ct), window_dimensions, window_strides, padding,
+                                         base_dilation, window_dilation):
+        low = dilated(w, d) - 1 - lo
+        high = dilated(n, b) + dilated(w, d) - 1 - low - dilated(m, s)
+        config.append((low, high, s - 1))
+    spread = pad_p.bind(ct, scalar(0, x.dtype), padding_config=tuple(config))
+    ones = (1,) * x.ndim
+    return [reduce_window_sum_p.bind(
+        spread, window_dimensions=window_dimensions, window_strides=base_dilation, padding=((0, 0),) * x.ndim,
+        base_dilation=ones, window_dilation=window_dilation)]
+
+
+reduce_window_sum_p = window_reduction("reduce_window_sum", add_p, transpose=_sum_transpose)
+reduce_window_max_p = window_reduction("reduce_window_max", max_p, "ge")
+reduce_window_min_p = window_reduction("reduce_window_min", min_p, "le")
+
+
+# --- derivatives of the extremes --------------------------------------------------------------------------------
+
+# name -> (comparison, the value that loses every comparison)
+_SELECTS = {"ge": (ge_p, dtypes.min_value), "le": (le_p, dtypes.max_value),
+            "gt": (gt_p, dtypes.min_value), "lt": (lt_p, dtypes.max_value)}
+
+
+def _pick_first(comparison):
+    def pick(x, u, y, v):
+        first = comparison.bind(x, y)
+        return [select(first, x, y), select(first, u, v)]
+    return pick
+
+
+_PICKS = {name: _pick_first(comparison) for name, (comparison, _) in _SELECTS.items()}
+_COMPARE = {name: lambda x, y, c=comparison: [c.bind(x, y)] for name, (comparison, _) in _SELECTS.items()}
+
+
+def _gather_typ(tangent, operand, *, select_prim, **params):
+    if tangent.shape != operand.shape:
+        raise TypeError(f"select_and_gather_add: tangents of shape {tangent.shape} do not fit the operand of shape "
+                        f"{operand.shape}")
+    return ShapedArray(window_shape("select_and_gather_add", operand.shape, **params), tangent.dtype)
+
+
+def _gather_lower(ctx, eqn, tangent, operand):
+    """Reduce (operand, tangent) together: the operand decides which tangent survives."""
+    out, avals = eqn.outvars[0].aval, [v.aval for v in eqn.invars[::-1]]
+    elements = [ShapedArray((), a.dtype) for a in avals]
+    name = eqn.params["select_prim"]
+    inits = (ctx.constant(_SELECTS[name][1](avals[0].dtype), avals[0].dtype),
+             ctx.constant(scalar(0, out.dtype), out.dtype))
+    return ctx.emit(f'"stablehlo.reduce_window"({operand}, {tangent}, {", ".join(inits)}) '
+                    f"{window_attributes(eqn.params)} {region(ctx, eqn, _PICKS[name], elements * 2)} : "
+                    f"({', '.join(a.mlir for a in (*avals, *elements))}) -> "
+                    f"({out.update(dtype=avals[0].dtype).mlir}, {out.mlir})", 2)[1]
+
+
+def _gather_transpose(ct, tangent, operand, *, select_prim, window_dimensions, window_strides, padding,
+                      base_dilation, window_dilation):
+    if any(d != 1 for d in window_dilation):
+        raise NotImplementedError("reverse-mode differentiation of max or min pooling with window dilation is not "
+                                  f"implemented, got window_dilation={window_dilation}; use forward mode, or slice "
+                                  "the operand by the dilation first")
+    low = _SELECTS[select_prim][1](operand.dtype)
+    spread = pad_p.bind(operand, low, padding_config=tuple((0, 0, b - 1) for b in base_dilation))
+    result = select_and_scatter_add_p.bind(ct, spread, select_prim=select_prim, window_dimensions=window_dimensions,
+                                           window_strides=window_strides, padding=padding)
+    return [slice_p.bind(result, start_indices=(0,) * ct.ndim, limit_indices=shape_of(result),
+                         strides=base_dilation), None]
+
+
+select_and_gather_add_p = Mapped("select_and_gather_add", typ=_gather_typ, lower=_gather_lower,
+                                 transpose=_gather_transpose, axes=WINDOWED)
+
+
+def _scatter_typ(source, operand, *, select_prim, window_dimensions, window_strides, padding):
+    ones = (1,) * operand.ndim
+    expected = window_shape("select_and_scatter_add", operand.shape, window_dimensions, window_strides, padding, ones,
+                            ones)
+    if source.shape != expected:
+        raise TypeError(f"select_and_scatter_add: the source must have one element for each window, shape {expected}, "
+                        f"got {source.shape}")
+    return ShapedArray(operand.shape, source.dtype)
+
+
+def _scatter_lower(ctx, eqn, source, operand):
+    """StableHLO pads with no value of its own choice, so the operand is padded here with one that never wins."""
+    params, aval, out = eqn.params, eqn.invars[1].aval, eqn.outvars[0].aval
+    if not eqn.invars[0].aval.size or not aval.size:
+        return ctx.lower_fun(lambda *_: full(out.shape, 0, out.dtype), eqn, source, operand)
+    # XLA's partitioner loses values between devices where windows overlap with more than their neighbours.
+    far = [i for i, (n, s) in enumerate(zip(params["window_dimensions"], params["window_strides"])) if n >= 2 * s]
+    source = ctx.undivided(source, eqn.invars[0].aval, far)
+    operand = ctx.undivided(operand, aval, far)
+    lo, hi = zip(*params["padding"]) if params["padding"] else ((), ())
+    padded = out.update(shape=tuple(a + n + b for a, n, b in zip(lo, out.shape, hi)))
+    value, element = ShapedArray((), aval.dtype), ShapedArray((), out.dtype)
+    low = ctx.constant(_SELECTS[params["select_prim"]][1](aval.dtype), aval.dtype)
+    wide = padded.update(dtype=aval.dtype).mlir
+    operand = ctx.emit(f"stablehlo.pad {operand}, {low}, low = {_list(lo)}, high = {_list(hi)}, "
+                       f"interior = {_list([0] * len(lo))} : ({aval.mlir}, {value.mlir}) -> {wide}")
+    zero = ctx.constant(scalar(0, out.dtype), out.dtype)
+    none = {**params, "padding": ((0, 0),) * out.ndim}
+    picks = region(ctx, eqn, _COMPARE[params["select_prim"]], (value, value))[1:-1]
+    adds = region(ctx, eqn, combiner(add_p, out.dtype), (element, element))[1:-1]
+    result = ctx.emit(f'"stablehlo.select_and_scatter"({operand}, {source}, {zero}) '
+                      f"{window_attributes(none, _WINDOW[:2])} ({picks}, {adds}) : "
+                      f"({wide}, {eqn.invars[0].aval.mlir}, {element.mlir}) -> {padded.mlir}")
+    return ctx.emit(f"stablehlo.pad {result}, {zero}, low = {_list(-a for a in lo)}, high = {_list(-b for b in hi)}, "
+                    f"interior = {_list([0] * len(lo))} : ({padded.mlir}, {element.mlir}) -> {out.mlir}")
+
+
+def _scatter_transpose(ct, source, operand, **params):
+    ones = (1,) * ct.ndim
+    return [select_and_gather_add_p.bind(ct, operand, base_dilation=ones, window_dilation=ones, **params), None]
+
+
+select_and_scatter_add_p = Mapped("select_and_scatter_add", typ=_scatter_typ, lower=_scatter_lower,
+                                  transpose=_scatter_transpose, axes=WINDOWED)
+for _p in (select_and_gather_add_p, select_and_scatter_add_p):
+    _p.jvp = first_operand_jvp(_p)
+
+
+# --- by a user's program ----------------------------------------------------------------------------------------
+
+def _general_typ(*avals, jaxpr, **params):
+    check_reducer("reduce_window", avals, jaxpr)
+    shape = window_shape("reduce_window", avals[0].shape, **params)
+    return [ShapedArray(shape, x.dtype, x.weak_type) for x in avals[:len(avals) // 2]]
+
+
+def _general_lower(ctx, eqn, *names):
+    types = ", ".join(v.aval.mlir for v in eqn.invars), ", ".join(v.aval.mlir for v in eqn.outvars)
+    return ctx.emit(f'"stablehlo.reduce_window"({", ".join(names)}) {window_attributes(eqn.params)} '
+                    f"{ctx.jaxpr_region(eqn.params['jaxpr'])} : ({types[0]}) -> ({types[1]})", len(eqn.outvars))
+
+
+reduce_window_p = Mapped("reduce_window", multiple_results=True, typ=_general_typ, lower=_general_lower,
+                         axes=same_axes(**_ALONE, scalars=initial_values))
+reduce_window_p.batch = functools.partial(only_operands, reduce_window_p)

@@ -1,0 +1,1 @@
+"""Factorizations of batches of matrices, and what they share."""

@@ -1,0 +1,161 @@
+"""Forms from which eigenvalues are read or found: Hessenberg, tridiagonal and Schur."""
+import numpy as np
+
+from ...core.errors import ShapeError
+from ..arrays.elementwise import abs_p, add, and_p, convert, div, eq, ge, gt, le, lt, mul, or_p, rem_p, select, sqrt, sub
+from ..arrays.reduce import reduce_max_p
+from ..arrays.shape import Mapped, broadcast_in_dim, full
+from ..common import aval_of, dtype_of, dtypes, scalar, shape_of
+from . import linalg_fallbacks
+from .factorizations import qr_p
+from .linalg_fallbacks import chosen, one_by_one, repeated, total
+from .shared import (
+    INT32,
+    adjoint,
+    batched,
+    by_kernels,
+    check_dtypes,
+    checked,
+    eye_like,
+    infos,
+    kernel,
+    lapack,
+    letter,
+    matmul,
+    matrices,
+    place,
+    real_dtype,
+    shifted,
+    triangle,
+    vectors,
+)
+
+
+def _check(name, x):
+    check_dtypes(name, x)
+    if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
+        raise ShapeError(f"The input to {name} must be a square matrix or a batch of them, of shape [..., n, n]. Got shape "
+                         f"{x.shape}.")
+
+
+# --- hessenberg and tridiagonal ---------------------------------------------------------------------------------
+
+def _hessenberg_typ(x):
+    _check("hessenberg", x)
+    return [matrices(x, *x.shape[-2:]), vectors(x, max(x.shape[-1] - 1, 0))]
+
+
+def _gehrd(x):
+    aval = aval_of(x)
+    packed, taus, info = kernel(lapack("gehrd", aval.dtype), (x,), [*_hessenberg_typ(aval), infos(aval)], aliases=((0, 0),),
+                                low=np.int32(1), high=np.int32(aval.shape[-1]))
+    return checked(info, packed, taus)
+
+
+hessenberg_p = Mapped("hessenberg", multiple_results=True, typ=_hessenberg_typ, axes=batched((2,), (2, 1)),
+                      lower=by_kernels({"cpu": _gehrd, None: linalg_fallbacks.hessenberg}))
+
+
+def _tridiagonal_typ(x, *, lower):
+    _check("tridiagonal", x)
+    n, kind = x.shape[-1], real_dtype(x.dtype)
+    return [matrices(x, n, n), vectors(x, n, kind), vectors(x, max(n - 1, 0), kind), vectors(x, max(n - 1, 0))]
+
+
+def _sytrd_by(target, settings):
+    def lowered(x, *, lower):
+        aval = aval_of(x)
+        *found, info = kernel(target(aval.dtype), (x,), [*_tridiagonal_typ(aval, lower=lower), infos(aval)],
+                              aliases=((0, 0),), **settings(lower))
+        return checked(info, *found)
+    return lowered
+
+
+tridiagonal_p = Mapped(
+    "tridiagonal", multiple_results=True, typ=_tridiagonal_typ, axes=batched((2,), (2, 1, 1, 1)), lower=by_kernels({
+        "cpu": _sytrd_by(lambda dtype: lapack("sytrd", dtype), lambda lower: {"uplo": letter("L" if lower else "U")}),
+        "cuda": _sytrd_by(lambda dtype: "cusolver_sytrd_ffi", lambda lower: {"lower": lower}),
+        None: linalg_fallbacks.tridiagonal}))
+
+
+# --- schur ------------------------------------------------------------------------------------------------------
+
+def _schur_typ(x, *, compute_schur_vectors, sort_eig_vals, select_callable):
+    _check("schur", x)
+    for name, value, unused in (("sort_eig_vals", sort_eig_vals, False), ("select_callable", select_callable, None)):
+        if value is not unused:
+            raise NotImplementedError(f"schur: {name}={value} is not implemented: jaxlib's kernel does not sort eigenvalues")
+    return [x.strip_weak_type()] * (1 + compute_schur_vectors)
+
+
+def _gees(x, *, compute_schur_vectors, sort_eig_vals, select_callable):
+    aval = aval_of(x)
+    values = [vectors(aval, aval.shape[-1])] * (1 if dtypes.is_complex(aval.dtype) else 2)
+    outs = [aval, aval, *values, infos(aval), infos(aval)]
+    form, q, *_, info = kernel(lapack("gees", aval.dtype), (x,), outs, aliases=((0, 0),),
+                               mode=letter("V" if compute_schur_vectors else "N"), sort=letter("N"))
+    return checked(info, *[form, q][:1 + compute_schur_vectors])
+
+
+@one_by_one
+def complex_schur(x):
+    """(T, Q) with x = Q T Q^H, T upper triangular, for a complex matrix: the QR algorithm with Wilkinson's shifts.
+
+    (Francis, "The QR transformation", 1961; Golub and Van Loan, section 7.5.)  Each step factors what has not come apart
+    yet, whose rows and columns are `first` to `last`; the rest stands as an identity beside it.  NaN where 30 steps for each
+    eigenvalue do not suffice.
+    """
+    n, dtype = shape_of(x)[-1], dtype_of(x)
+    tiny, most = scalar(dtypes.finfo(real_dtype(dtype)).eps, real_dtype(dtype)), 30 * n
+
+    def below(t):       # the element left of each diagonal one, where it still counts
+        size = abs_p.bind(t)
+        on = total(mul(size, eye_like(size)))
+        left = total(select(eq(place((n, n), -2), add(place((n, n), -1), 1)), size, 0.0))
+        return gt(left, mul(tiny, add(on, shifted(on, 1))))
+
+    def last_of(t):
+        return reduce_max_p.bind(select(below(t), place((n,), -1), full((n,), 0, INT32)), axes=(0,))
+
+    def going_on(i, t, q):
+        return and_p.bind(lt(i, most), gt(last_of(t), 0))
+
+    def step(i, t, q):
+        coupled, places, last = below(t), place((n,), -1), last_of(t)
+        parted = and_p.bind(le(places, last), eq(coupled, False))
+        first = reduce_max_p.bind(select(parted, places, full((n,), 0, INT32)), axes=(0,))
+        row, column = place((n, n), -2), place((n, n), -1)
+        # what is small enough is zero
+        kept = or_p.bind(le(row, column), broadcast_in_dim(coupled, (n, n), (0,)))
+        t = triangle(select(kept, t, full((n, n), 0, dtype)), False, -1)
+
+        def at(i, j):
+            return chosen(chosen(t, i, -2), j)
+        prev = sub(last, 1)
+        a, b, c, d = at(prev, prev), at(prev, last), at(last, prev), at(last, last)
+        half = div(sub(a, d), 2)
+        root = sqrt(add(mul(half, half), mul(b, c)))
+        one, other = add(half, root), sub(half, root)
+        near = select(lt(abs_p.bind(one), abs_p.bind(other)), one, other)
+        stuck = eq(rem_p.bind(i, scalar(10, INT32)), 9)
+        shift = add(d, select(stuck, convert(abs_p.bind(c), dtype), near))
+        inside = and_p.bind(and_p.bind(ge(row, first), le(row, last)), and_p.bind(ge(column, first), le(column, last)))
+        eye = eye_like(t)
+        work = select(inside, sub(t, mul(eye, broadcast_in_dim(shift, (n, n), ()))), eye)
+        turn, _ = qr_p.bind(work, pivoting=False, full_matrices=False, use_magma=None)
+        return [add(i, 1), matmul(adjoint(turn), matmul(t, turn)), matmul(q, turn)]
+    start, q, _, _ = linalg_fallbacks.reduced(x)
+    i, t, q = repeated(going_on, step, scalar(0, INT32), start, q)
+    return checked(convert(ge(i, most), INT32), triangle(t, False), q)
+
+
+def _schur_loop(x, *, compute_schur_vectors, sort_eig_vals, select_callable):
+    if not dtypes.is_complex(dtype_of(x)):
+        raise NotImplementedError("schur: the real Schur form is only implemented on the CPU; convert the matrix to "
+                                  "complex64 or complex128")
+    return complex_schur(x)[:1 + compute_schur_vectors]
+
+
+schur_p = Mapped("schur", multiple_results=True, typ=_schur_typ,
+                 axes=batched((2,), lambda compute_schur_vectors, **_: (2,) * (1 + compute_schur_vectors)),
+                 lower=by_kernels({"cpu": _gees, None: _schur_loop}))

@@ -1,0 +1,295 @@
+"""What linear algebra shares: batches of matrices, what is checked of them, their products and triangles, and kernels.
+
+A batch of matrices has any number of leading axes.  A kernel is compiled code that is called by name (LAPACK's on the CPU,
+cuSOLVER's and cuBLAS's on CUDA); `by_kernels` makes lowering rules of Python functions that call them.
+"""
+from ...core.axes import AxisMap, AxisRule
+from ...core.errors import ShapeError
+from ...core.primitive import Primitive as Unlisted
+from ..arrays.contract import dot_general_p
+from ..arrays.elementwise import add, conj_p, convert, eq, ge, real, select, sub
+from ..arrays.gather import gather_p
+from ..arrays.gather_numbers import PROMISE, GatherDimensionNumbers
+from ..arrays.precision import Precision
+from ..arrays.shape import batch_by_axes, broadcast_in_dim, full, move_axis, reduce_sum, reshape, transpose
+from ..arrays.slicing import concatenate_p, iota_p, pad_p, slice_p
+from ..common import ShapedArray, dtype_of, dtypes, ndim_of, np, prod, shape_of
+
+INT32 = dtypes.int32
+PREFIXES = {dtypes.float32: "s", dtypes.float64: "d", dtypes.complex64: "c", dtypes.complex128: "z"}
+
+
+# --- checks -----------------------------------------------------------------------------------------------------
+
+def check_dtypes(name, *avals, kinds="fc"):
+    """TypeError unless all have one dtype, which LAPACK has; `kinds` "f" leaves out complex ones."""
+    taken = [dtype for dtype in PREFIXES if kinds == "fc" or not dtypes.is_complex(dtype)]
+    for i, a in enumerate(avals):
+        if a.dtype not in taken:
+            raise TypeError(f"{name} does not accept dtype {dtypes.short_name(a.dtype)} at position {i}: it takes "
+                            f"{' and '.join(dtype.name for dtype in taken)}; cast with .astype(dtype)")
+        if a.dtype != avals[0].dtype:
+            raise TypeError(f"{name} requires arguments to have the same dtypes, got "
+                            f"{', '.join(x.dtype.name for x in avals)}: cast with .astype(dtype)")
+
+
+def check_ranks(name, *pairs):
+    """TypeError unless the avals, each beside how many axes one of its batch has, have equal batch axes before these."""
+    for i, (a, own) in enumerate(pairs):
+        if a.ndim < own:
+            raise TypeError(f"Input {i} to {name} must have rank at least {own}, but got shape={a.shape}: it is a batch of "
+                            f"{'vectors' if own == 1 else 'matrices'}")
+    batches = [a.shape[:a.ndim - own] for a, own in pairs]
+    if any(b != batches[0] for b in batches):
+        raise TypeError(f"All inputs to {name} must have the same batch dimensions, the axes before the last "
+                        f"{' or '.join(map(str, sorted({own for _, own in pairs})))}, but got "
+                        f"{', '.join(map(str, batches))} for inputs of shapes {', '.join(str(a.shape) for a, _ in pairs)}: "
+                        "broadcast them")
+
+
+def check_square(name, x):
+    """ShapeError unless `x` is a batch of square matrices."""
+    if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
+        raise ShapeError(f"The input to {name} must have shape [..., n, n], got shape {x.shape}")
+
+
+def check_matrices(name, x, square=False):
+    check_dtypes(name, x)
+    (check_square if square else check_ranks)(name, x if square else (x, 2))
+
+
+def matrices(x, rows, columns, dtype=None):
+    """The aval of as many matrices as there are in `x`, of this size."""
+    return ShapedArray((*x.shape[:-2], rows, columns), dtype or x.dtype)
+
+
+def vectors(x, size, dtype=None):
+    return ShapedArray((*x.shape[:-2], size), dtype or x.dtype)
+
+
+def real_dtype(dtype):
+    return dtypes.real_of(dtype)
+
+
+# --- batching ---------------------------------------------------------------------------------------------------
+
+def batched(operands, results):
+    """The rule `axes` of a primitive on batches, which all its operands and results have in front.
+
+    operands, results: how many last axes it computes with, of each; `results` may be a function of parameters
+    """
+    def labels(*avals, **params):
+        lead = tuple(range(avals[0].ndim - operands[0]))
+        made = results(**params) if callable(results) else results
+        return AxisMap(*(tuple((*lead, *[None] * own) for own in owns) for owns in (operands, made)))
+    return AxisRule(labels)
+
+
+def columns_together(primitive, rows=lambda params: False):
+    """The batching rule of a solver: where only the right-hand sides, its last operand, are mapped, they become columns of
+    one matrix (or rows, as `rows` says of the parameters), and nothing is factored twice."""
+    def batch(axis, args, dims, /, **params):
+        *fixed, b = args
+        if any(d is not None for d in dims[:-1]):
+            return batch_by_axes(primitive, axis, args, dims, **params)
+        many = ndim_of(b) - 2 - rows(params)        # the axis of right-hand sides, as b is without the mapped one
+        b = move_axis(b, dims[-1], many)
+        shape = shape_of(b)
+        merged = reshape(b, (*shape[:many], shape[many] * shape[many + 1], *shape[many + 2:]))
+        return reshape(primitive.bind(*fixed, merged, **params), shape), many
+    return batch
+
+
+# --- matrices ---------------------------------------------------------------------------------------------------
+
+def matmul(x, y):
+    """The product of matrices, batch by batch, as exact as the device can."""
+    n = ndim_of(x)
+    batch = tuple(range(n - 2))
+    return dot_general_p.bind(x, y, dimension_numbers=(((n - 1,), (n - 2,)), (batch, batch)),
+                              precision=(Precision.HIGHEST,) * 2, preferred_element_type=None)
+
+
+def conj(x):
+    return conj_p.bind(x) if dtypes.is_complex(dtype_of(x)) else x
+
+
+def transposed(x):
+    n = ndim_of(x)
+    return transpose(x, (*range(n - 2), n - 1, n - 2))
+
+
+def adjoint(x):
+    return conj(transposed(x))
+
+
+def place(shape, axis):
+    """The index along the last axis but one (-2) or the last (-1), everywhere in an array of this shape."""
+    return iota_p.bind(dtype=INT32, shape=tuple(shape), dimension=len(shape) + axis)
+
+
+def triangle(x, lower=True, inset=0):
+    """The lower or the upper triangle of `x`, without `inset` of its diagonals, and zeros elsewhere."""
+    shape = shape_of(x)
+    row, column = place(shape[-2:], -2), place(shape[-2:], -1)
+    less, more = (column, row) if lower else (row, column)
+    kept = ge(more, add(less, inset) if inset else less)
+    return select(broadcast_in_dim(kept, shape, (len(shape) - 2, len(shape) - 1)), x, full(shape, 0, dtype_of(x)))
+
+
+def eye_like(x):
+    """Identities of the shape and dtype of `x`."""
+    shape = shape_of(x)
+    one = convert(eq(place(shape[-2:], -2), place(shape[-2:], -1)), dtype_of(x))
+    return broadcast_in_dim(one, shape, (len(shape) - 2, len(shape) - 1))
+
+
+def diagonal(x):
+    """The main diagonals of square matrices."""
+    return reduce_sum(mul_exactly(x, eye_like(x)), (ndim_of(x) - 1,))
+
+
+def mul_exactly(x, mask):
+    """`x` where the mask is one and zero elsewhere, also where `x` is not finite."""
+    return select(eq(mask, 0), full(shape_of(x), 0, dtype_of(x)), x)
+
+
+def columns(vector, n):
+    """`x[..., i, j] = vector[..., j]`, of `n` rows: to scale the columns of a matrix."""
+    shape = shape_of(vector)
+    lead = len(shape) - 1
+    return broadcast_in_dim(vector, (*shape[:-1], n, shape[-1]), (*range(lead), lead + 1))
+
+
+def rows(vector, n):
+    """`x[..., i, j] = vector[..., i]`, of `n` columns: to scale the rows of a matrix."""
+    shape = shape_of(vector)
+    return broadcast_in_dim(vector, (*shape, n), tuple(range(len(shape))))
+
+
+def block(x, rows=(0, None), cols=(0, None)):
+    """`x[..., rows[0]:rows[1], cols[0]:cols[1]]`."""
+    shape = shape_of(x)
+    limits = [(a, n if b is None else b) for (a, b), n in zip((rows, cols), shape[-2:])]
+    if limits == [(0, n) for n in shape[-2:]]:
+        return x
+    lead = shape[:-2]
+    return slice_p.bind(x, start_indices=(*(0,) * len(lead), *(a for a, _ in limits)),
+                        limit_indices=(*lead, *(b for _, b in limits)), strides=None)
+
+
+def part(vector, bounds):
+    """`vector[..., bounds[0]:bounds[1]]`."""
+    lead = shape_of(vector)[:-1]
+    return slice_p.bind(vector, start_indices=(*(0,) * len(lead), bounds[0]), limit_indices=(*lead, bounds[1]), strides=None)
+
+
+def shifted(x, by, axis=-1):
+    """`x` moved along an axis by so many places, with zeros where nothing comes from."""
+    config = [(0, 0, 0)] * ndim_of(x)
+    config[axis] = (by, -by, 0)
+    return pad_p.bind(x, full((), 0, dtype_of(x)), padding_config=tuple(config)) if by else x
+
+
+def joined(parts, axis=-1):
+    """Matrices beside each other (-1) or below each other (-2)."""
+    parts = [p for p in parts if shape_of(p)[axis]] or list(parts)[:1]
+    return parts[0] if len(parts) == 1 else concatenate_p.bind(*parts, dimension=ndim_of(parts[0]) + axis)
+
+
+def taken_rows(x, order):
+    """The rows of each matrix in the order of its vector of indices, which are in bounds."""
+    n, batch = ndim_of(x), tuple(range(ndim_of(x) - 2))
+    if not prod(shape_of(x)):
+        return x
+    numbers = GatherDimensionNumbers((n - 1,), (n - 2,), (n - 2,), batch, batch)
+    return gather_p.bind(x, broadcast_in_dim(order, (*shape_of(order), 1), tuple(range(n - 1))), dimension_numbers=numbers,
+                         slice_sizes=(*(1,) * (n - 1), shape_of(x)[-1]), fill_value=None, mode=PROMISE,
+                         indices_are_sorted=False, unique_indices=True)
+
+
+def taken_columns(x, order):
+    return transposed(taken_rows(transposed(x), order))
+
+
+def hermitian(x, lower=True):
+    """The Hermitian matrix that has this triangle of `x`; of its diagonal the real part."""
+    strict = triangle(x, lower, 1)
+    diag = mul_exactly(convert(real(x), dtype_of(x)) if dtypes.is_complex(dtype_of(x)) else x, eye_like(x))
+    return add(add(strict, adjoint(strict)), diag)
+
+
+def skew(x):
+    """The skew-Hermitian matrix with the strictly lower triangle of `x`, and what its diagonal has of imaginary."""
+    low = triangle(x, inset=1)
+    result = sub(low, adjoint(low))
+    if dtypes.is_complex(dtype_of(x)):
+        result = add(result, mul_exactly(sub(x, convert(real(x), dtype_of(x))), eye_like(x)))
+    return result
+
+
+# --- kernels ----------------------------------------------------------------------------------------------------
+
+def _call(ctx, eqn, *names):
+    p = eqn.params
+    return ctx.custom_call(p["target"], names, [v.aval for v in eqn.invars], p["outs"], aliases=dict(p["aliases"]),
+                           config=p["config"] if type(p["config"]) is str else dict(p["config"]), batch=p["batch"],
+                           layouts=() if p["api_version"] == 4 else None, api_version=p["api_version"])
+
+
+kernel_p = Unlisted("kernel", multiple_results=True, typ=lambda *avals, outs, **_: list(outs), lower=_call)
+
+
+def kernel(target, operands, outs, *, aliases=(), api_version=4, config=None, row_major=False, **settings):
+    """Call a kernel on batches: what has two axes of its own lies column after column, but where `row_major`.
+
+    aliases: pairs of operand and result that share memory.  settings: its configuration; `config` as text, for XLA's own.
+    Returns a list of `outs`.
+    """
+    batch = None if row_major or config is not None else max(map(ndim_of, operands)) - 2
+    return kernel_p.bind(*operands, target=target, outs=tuple(outs), batch=batch, aliases=tuple(aliases),
+                         api_version=api_version, config=tuple(settings.items()) if config is None else config)
+
+
+def lapack(routine, dtype):
+    """The name of jaxlib's kernel for a routine; one that is named after orthogonal or symmetric matrices has another name
+    for complex numbers."""
+    if dtypes.is_complex(dtype):
+        routine = {"orgqr": "ungqr", "ormqr": "unmqr", "syevd": "heevd", "sytrd": "hetrd"}.get(routine, routine)
+    return f"lapack_{PREFIXES[dtype]}{routine}_ffi"
+
+
+def letter(c):
+    """A letter as LAPACK's kernels take it."""
+    return np.uint8(ord(c))
+
+
+def by_kernels(rules):
+    """A table {platform: function of values and parameters} as lowering rules.
+
+    Where nothing is to be computed, no kernel is called.
+    """
+    def rule(function):
+        def lower(ctx, eqn, *names):
+            outs = [v.aval for v in eqn.outvars]
+            if not any(prod(a.shape) for a in outs):
+                return ctx.lower_fun(lambda *_: [full(a.shape, 0, a.dtype) for a in outs], eqn, *names)
+            return ctx.lower_fun(lambda *values: function(*values, **eqn.params), eqn, *names)
+        return lower
+    return {platform: rule(function) for platform, function in rules.items()}
+
+
+def checked(info, *results):
+    """Results of a kernel where it succeeded, NaN where `info` is not zero."""
+    good, shape = eq(info, 0), shape_of(info)
+
+    def masked(x):
+        nan = full(shape_of(x), complex(np.nan, np.nan) if dtypes.is_complex(dtype_of(x)) else np.nan, dtype_of(x))
+        return select(broadcast_in_dim(good, shape_of(x), tuple(range(len(shape)))), x, nan)
+    return [masked(x) for x in results]
+
+
+def infos(x):
+    """The aval of what LAPACK says about each matrix: 0 for success."""
+    return ShapedArray(x.shape[:-2], INT32)
+

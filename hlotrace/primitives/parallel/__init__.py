@@ -1,0 +1,1 @@
+"""Primitives that know devices: collectives, shard_map, shardings."""

@@ -1,0 +1,53 @@
+"""custom_partitioning: a program of which the user says what each device does; shard_alike: two values that lie alike."""
+from ..arrays.shape import broadcast_axis, front
+from ..common import Primitive
+
+
+def _lower(ctx, eqn, *names):
+    """What each device does is asked by XLA while it compiles: `partitioner` is among the `inspections` of the module."""
+    module, p = ctx.module, eqn.params
+    if module.partition is None or len(module.partition.devices) == 1 or module.manual[1]:
+        return ctx.inline(p["jaxpr"], names)
+    avals, out_avals = [v.aval for v in eqn.invars], [v.aval for v in eqn.outvars]
+    number = len(module.inspections)
+    module.inspections.append((p["partitioner"], (avals, out_avals)))
+    return ctx.custom_call("hlotrace_partitioning", names, avals, out_avals, config=f"inspection {number}", api_version=2,
+                           rule=p["partitioner"].rule(module.partition.mesh, avals, out_avals))
+
+
+custom_partitioning_p = Primitive(
+    "custom_partitioning", multiple_results=True, typ=lambda *avals, jaxpr, partitioner: jaxpr.out_avals, lower=_lower)
+
+
+def _alike_typ(x, y):
+    if x.shape != y.shape:
+        raise ValueError(f"shard_alike: x and y must have the same shape, got {x.str_short()} and {y.str_short()}")
+    return [x, y]
+
+
+def _alike_lower(ctx, eqn, *names):
+    if ctx.module.partition is not None and not ctx.module.manual[1]:
+        ctx.module.groups += 1
+        for name, v in zip(names, eqn.invars):
+            ctx.emit(f"sdy.sharding_group {name} group_id={ctx.module.groups - 1} : {v.aval.mlir}", 0)
+    return list(names)
+
+
+def _alike_jvp(primals, tangents):
+    outs = shard_alike_p.bind(*primals)
+    if None in tangents:
+        return outs, list(tangents)
+    return outs, shard_alike_p.bind(*tangents)
+
+
+def _alike_transpose(cts, x, y):
+    return list(cts) if None in cts else shard_alike_p.bind(*cts)
+
+
+def _alike_batch(axis, args, dims):
+    args = [broadcast_axis(a, axis.size, 0) if d is None else a for a, d in zip(front(args, dims), dims)]
+    return shard_alike_p.bind(*args), [0, 0]
+
+
+shard_alike_p = Primitive("shard_alike", multiple_results=True, typ=_alike_typ, lower=_alike_lower, jvp=_alike_jvp,
+                          transpose=_alike_transpose, batch=_alike_batch)

@@ -1,0 +1,112 @@
+"""Where devices may go different ways, into branches and through loops: what must not stand there, what is moved out.
+
+A collective ends when all devices of its group have come to it.  A checked `shard_map` knows from types along which manual
+axes a predicate varies; then a collective along those in a branch or a loop is an error: it would wait for ever, or meet
+another one and add up what does not belong together.
+"""
+from ...core import programs, source_info
+from ...core.config import state
+from ...core.jaxpr import Literal, literal_value, sub_jaxprs
+from ...core.primitive import fact_of
+from ..common import aval_of
+from .collectives import EXCHANGES, ppermute_p, psum_invariant_p, pvary_p, vary
+
+_PUBLIC = {"psum_invariant": "psum", "reduce_scatter": "psum_scatter"}
+_CALLS = ("jit", "checkpoint", "custom_jvp_call", "custom_vjp_call")     # what they are given, their program is given
+
+
+def check(what, decides, regions, *, transposed=False):
+    """ValueError where a region communicates along axes over which `decides`, the aval of a predicate, varies.
+
+    `regions` are pairs of words and a program: ("the true branch", jaxpr).  Those that are `transposed` may hold sums that
+    nobody wrote.
+    """
+    found = [(words, [eqn for eqn in _exchanges(jaxpr) if _meets(eqn, decides.vma)])
+             for words, jaxpr in regions if fact_of(jaxpr, "axis_names")]
+    eqns = [eqn for _, several in found for eqn in several]
+    if not eqns:
+        return
+    listed = "; ".join(f"{words} holds {', '.join(dict.fromkeys(map(_described, several)))}"
+                       for words, several in found if several)
+    axes = sorted(decides.vma)
+    first = repr(axes[0])
+    derived = (f" If you wrote no psum, it is the derivative of a value that all devices share: give the branch "
+               f"lax.pvary(value, {first}) instead, and the sum is outside.")
+    everywhere = " A ppermute waits for all devices of the mesh, whichever axis it sends along."
+    raise ValueError(
+        f"{what} may differ between devices along {axes}, and {listed}. Devices that do not go there are waited for without "
+        "end. Call the collective before or after, where all devices do, and choose between values with jnp.where; or "
+        f"decide by what all devices agree on, such as lax.pmax(value, {first})."
+        + derived * any(transposed and eqn.primitive is psum_invariant_p for eqn in eqns)
+        + everywhere * any(eqn.primitive is ppermute_p for eqn in eqns))
+
+
+def _exchanges(jaxpr):
+    """The equations of a program, and of those in it, in which devices wait for each other."""
+    for eqn in jaxpr.eqns:
+        if eqn.primitive in EXCHANGES:
+            yield eqn
+        for inner in sub_jaxprs(eqn.params):
+            yield from _exchanges(inner)
+
+
+def _meets(eqn, varying):
+    return eqn.primitive is ppermute_p or not varying.isdisjoint(eqn.params["axes"])
+
+
+def _described(eqn):
+    where, name, axes = source_info.describe(eqn.source), eqn.primitive.name, eqn.params["axes"]
+    return f"{_PUBLIC.get(name, name)} over {axes[0] if len(axes) == 1 else axes!r}" + (f" ({where})" if where else "")
+
+
+class _Other(Exception):
+    """A program inside would have to be another."""
+
+
+@programs.cached
+def for_varying(jaxpr, axes, which):
+    """The program for inputs of which those marked in `which` vary over `axes` too, so that none of its operations makes
+    them vary: the derivative of such an operation is a sum over devices.  None where a loop inside would have to change.
+    """
+    avals = [a.update(vma=a.vma | axes) if w else a for a, w in zip(jaxpr.in_avals, which)]
+    try:
+        return programs.trace_closed(lambda *xs: _again(jaxpr, xs), avals, jaxpr.name)
+    except _Other:
+        return None
+
+
+def _again(jaxpr, args):
+    env = dict(zip(jaxpr.invars, args, strict=True))
+    saved, stack = state.source, state.name_stack
+    try:
+        for eqn in jaxpr.eqns:
+            state.source, state.name_stack = eqn.source, eqn.name_stack
+            operands = [v.val if type(v) is Literal else env[v] for v in eqn.invars]
+            if eqn.primitive is pvary_p:
+                results = vary(operands[0], eqn.params["axes"])
+            else:
+                results = eqn.primitive.bind(*operands, **_params(eqn, operands))
+            env.update(zip(eqn.outvars, results if eqn.primitive.multiple_results else [results]))
+    finally:
+        state.source, state.name_stack = saved, stack
+    return [literal_value(v) if type(v) is Literal else env[v] for v in jaxpr.outvars]
+
+
+def _params(eqn, operands):
+    """The parameters of an equation for these operands."""
+    more = [aval_of(x).vma - v.aval.vma for x, v in zip(operands, eqn.invars)]
+    params = eqn.params
+    if not any(more) or not any(True for _ in sub_jaxprs(params)):
+        return params
+    axes, which = frozenset().union(*more), tuple(map(bool, more))
+    if eqn.primitive.name in _CALLS:
+        changed = {"jaxpr": for_varying(params["jaxpr"], axes, which)}
+    elif eqn.primitive.name == "cond" and not which[0]:
+        changed = {"branches": tuple([for_varying(b, axes, which[1:]) for b in params["branches"]])}
+        if None in changed["branches"]:
+            raise _Other
+    else:
+        raise _Other
+    if None in changed.values():
+        raise _Other
+    return {**params, **changed}

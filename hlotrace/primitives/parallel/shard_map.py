@@ -1,0 +1,270 @@
+"""shard_map: a program that each device runs on its part of the operands.
+
+`jaxpr` is the program of one device; `in_specs` and `out_specs` say how operands and results are cut over the axes
+`manual` of `mesh`; other axes stay with the compiler.  In a `checked` one, avals inside tell over which axes values vary
+(see `collectives.py`).  The derivative of an operand that all devices share is a sum over them: checked programs have it
+inside, others get it in the transpose rule, where also the cotangent of a result that all devices hold is divided.
+"""
+import contextlib
+import dataclasses
+import functools
+
+from ...core import programs
+from ...core.config import named_axes
+from ...core.effects import Check
+from ...core.jaxpr import Eqn, Var, dce, eval_jaxpr
+from ...core.primitive import fact_of
+from ...core.symbolic_zeros import Axis, is_linear, nonzero, present, spread
+from ...sharding.spec import PartitionSpec
+from ..arrays.elementwise import div
+from ..arrays.shape import front, front_dims, reshape
+from ..common import Primitive, dtypes, prod
+from ..programs.calls import no_tangent
+from ..programs.checks import Failures, first_of_devices
+from .collectives import psum_p
+
+
+def part(aval, spec, mesh, checked):
+    """The aval of one device's part of a value of `aval`.  ValueError where a dimension does not divide."""
+    shape = []
+    for dim, size in enumerate(aval.shape):
+        count = prod(mesh.shape[a] for a in spec.axes(dim))
+        if size % count:
+            raise ValueError(f"axis {dim} of shape {aval.shape} has size {size}, which is not a multiple of {count}, the "
+                             f"size of mesh axes {spec.axes(dim)}, along which {spec} cuts it")
+        shape.append(size // count)
+    return aval.update(shape=tuple(shape), vma=aval.vma | (names(spec) if checked else frozenset()))
+
+
+def whole(aval, spec, mesh, manual):
+    """The aval of the value of which each device holds a part of `aval`."""
+    shape = tuple(size * prod(mesh.shape[a] for a in spec.axes(dim)) for dim, size in enumerate(aval.shape))
+    return aval.update(shape=shape, vma=aval.vma - {*manual})
+
+
+def names(spec):
+    """The mesh axes that a PartitionSpec uses."""
+    return frozenset(a for dim in range(len(spec)) for a in spec.axes(dim))
+
+
+def _typ(*avals, jaxpr, mesh, in_specs, out_specs, manual, checked):
+    for aval, spec, inner in zip(avals, in_specs, jaxpr.in_avals, strict=True):
+        found = part(aval, spec, mesh, checked)
+        if (found.shape, found.dtype) != (inner.shape, inner.dtype):
+            raise TypeError(f"shard_map: an operand's part is {found.str_short()}, the program takes {inner.str_short()}")
+    return [whole(a, spec, mesh, manual) for a, spec in zip(jaxpr.out_avals, out_specs)]
+
+
+def _lower(ctx, eqn, *operands):
+    p = eqn.params
+    jaxpr, mesh, manual = p["jaxpr"], p["mesh"], p["manual"]
+    if mesh.size == 1:      # a part is the whole; and XLA lets no token into a manual computation
+        return ctx.alone(mesh, manual, lambda: ctx.inline(jaxpr, operands))
+    name, inside = ctx.module.mesh(mesh), {*ctx.module.manual[1], *manual}
+    free = "?" if len(inside) < len(mesh.axis_names) else ""
+
+    def sharding(spec, aval):
+        ndim = aval.ndim + (len(aval.dtype.physical_shape) if dtypes.is_extended(aval.dtype) else 0)
+        dims = [", ".join([*(f'"{a}"' for a in spec.axes(d)), *free]) for d in range(ndim)]
+        return f"<@{name}, [{', '.join(f'{{{d}}}' for d in dims)}]>"
+
+    def body(args):
+        return ctx.inline(jaxpr, args), [a.mlir for a in jaxpr.out_avals]
+    in_types = [(inner.mlir, v.aval.mlir) for inner, v in zip(jaxpr.in_avals, eqn.invars)]
+    return ctx.manual_computation(
+        operands, in_types, [sharding(s, v.aval) for s, v in zip(p["in_specs"], eqn.invars)],
+        [sharding(s, v.aval) for s, v in zip(p["out_specs"], eqn.outvars)], [v.aval.mlir for v in eqn.outvars], mesh, manual,
+        body)
+
+
+@contextlib.contextmanager
+def inside(mesh, manual, checked):
+    """`with inside(mesh, manual, checked):` the manual axes have the names that collectives may use."""
+    with named_axes(*[(a, mesh.shape[a], "checked" if checked else "manual") for a in manual]), mesh:
+        yield
+
+
+# --- derivatives ------------------------------------------------------------------------------------------------
+
+def _jvp(primals, tangents, *, jaxpr, in_specs, out_specs, **params):
+    tangents = _moving(tangents)
+    moving = nonzero(tangents)
+    with inside(params["mesh"], params["manual"], params["checked"]):      # rules that users wrote run, with collectives
+        program, out_nonzero = programs.jvp(jaxpr, moving)
+    results = shard_map_p.bind(
+        *primals, *present(tangents), jaxpr=program, in_specs=(*in_specs, *_where(in_specs, moving)),
+        out_specs=(*out_specs, *_where(out_specs, out_nonzero)), **params)
+    return results[:len(out_specs)], spread(results[len(out_specs):], out_nonzero)
+
+
+def _moving(tangents):
+    return [None if no_tangent(t) else t for t in tangents]
+
+
+def _where(specs, chosen):
+    return [spec for spec, c in zip(specs, chosen) if c]
+
+
+@programs.cached
+def _split(jaxpr, moving, mesh, manual, checked):
+    """(program of the results and what the linear part needs, specs of the latter, the linear program, `Linearized`).
+
+    What a device computes for later is stacked along a new leading dimension, over the axes along which it varies.
+    """
+    with inside(mesh, manual, checked):
+        split = programs.linearize(jaxpr, moving)
+    stacked = [kind == "out" for kind, _ in split.residuals]
+    stacked += [False] * (len(split.linear.invars) - len(stacked))
+    return *_saving(split.primal, len(jaxpr.outvars), manual, checked), _using(split.linear, stacked, "linear"), split
+
+
+def _saving(jaxpr, n, manual, checked):
+    """(the program with its results behind the first n stacked, the specs of those)"""
+    specs = tuple(PartitionSpec(tuple(a for a in manual if not checked or a in aval.vma) or None)
+                  for aval in jaxpr.out_avals[n:])
+
+    def saving(*xs):
+        results = eval_jaxpr(jaxpr, (), *xs)
+        return [*results[:n], *[reshape(x, (1, *x.shape)) for x in results[n:]]]
+    return programs.trace_closed(saving, jaxpr.in_avals, jaxpr.name), specs
+
+
+def _using(jaxpr, stacked, name):
+    """The program that takes those inputs stacked that are marked."""
+    def using(*xs):
+        return eval_jaxpr(jaxpr, (), *[reshape(x, x.shape[1:]) if s else x for x, s in zip(xs, stacked)])
+    avals = [a.update(shape=(1, *a.shape)) if s else a for a, s in zip(jaxpr.in_avals, stacked)]
+    return programs.trace_closed(using, avals, name)
+
+
+def _linearize(trace, primals, tangents, *, jaxpr, in_specs, out_specs, **params):
+    tangents = _moving(tangents)
+    moving = nonzero(tangents)
+    primal, saved_specs, linear, split = _split(jaxpr, moving, params["mesh"], params["manual"], params["checked"])
+    results = shard_map_p.bind(*primals, jaxpr=primal, in_specs=in_specs, out_specs=(*out_specs, *saved_specs), **params)
+    outs, saved = results[:len(out_specs)], results[len(out_specs):]
+    moved = trace.rules.record(
+        shard_map_p, [*split.select(primals, saved), *present(tangents)],
+        {"jaxpr": linear, "in_specs": (*split.select(in_specs, saved_specs), *_where(in_specs, moving)),
+         "out_specs": tuple(_where(out_specs, split.out_nonzero)), **params})
+    return outs, spread(moved, split.out_nonzero)
+
+
+@programs.cached
+def _transposed(jaxpr, linear, ct_nonzero, in_specs, out_specs, mesh, manual, checked):
+    """(the transposed program, which linear inputs get a cotangent)"""
+    with inside(mesh, manual, checked):
+        program, in_nonzero = programs.transpose(jaxpr, linear, ct_nonzero)
+    if checked:
+        return program, in_nonzero
+
+    def shared(spec):
+        return tuple(a for a in manual if a not in names(spec))
+    known = linear.count(False)
+    counts = [prod(mesh.shape[a] for a in shared(spec)) for spec in _where(out_specs, ct_nonzero)]
+    sums = [shared(spec) for spec in _where(_where(in_specs, linear), in_nonzero)]
+
+    def fun(*xs):
+        cts = [ct if n == 1 or ct.dtype == dtypes.float0 else div(ct, n) for ct, n in zip(xs[known:], counts)]
+        found = eval_jaxpr(program, (), *xs[:known], *cts)
+        return [psum_p.bind(x, axes=axes, groups=None) if axes else x for x, axes in zip(found, sums)]
+    return programs.trace_closed(fun, program.in_avals, program.name), in_nonzero
+
+
+def _transpose(cts, *args, jaxpr, in_specs, out_specs, mesh, manual, checked):
+    linear, ct_nonzero = tuple(map(is_linear, args)), nonzero(cts)
+    program, in_nonzero = _transposed(jaxpr, linear, ct_nonzero, in_specs, out_specs, mesh, manual, checked)
+    results = shard_map_p.bind(
+        *[a for a in args if not is_linear(a)], *present(cts), jaxpr=program, mesh=mesh, manual=manual, checked=checked,
+        in_specs=(*_where(in_specs, [not lin for lin in linear]), *_where(out_specs, ct_nonzero)),
+        out_specs=tuple(_where(_where(in_specs, linear), in_nonzero)))
+    return spread(spread(results, in_nonzero), linear)
+
+
+# --- batching, dead code ----------------------------------------------------------------------------------------
+
+def _batch(axis, args, dims, *, jaxpr, mesh, in_specs, out_specs, manual, checked):
+    """The mapped axis is cut over mesh axes only if vmap's `spmd_axis_name` says so and they are manual."""
+    args = front(args, dims)
+    batched = nonzero(dims)
+    wanted = axis.spmd_name if isinstance(axis.spmd_name, tuple) else (axis.spmd_name,)
+    over = tuple(a for a in wanted if a in manual)
+    for spec in (*in_specs, *out_specs):
+        if not names(spec).isdisjoint(over):
+            raise ValueError(f"vmap: spmd_axis_name {axis.spmd_name!r} names a mesh axis that {spec} of the shard_map uses")
+    local = Axis(axis.size // prod(mesh.shape[a] for a in over), axis.name, axis.spmd_name)
+    with inside(mesh, manual, checked):
+        program, out_batched = programs.batch(jaxpr, local, batched)
+
+    def extended(specs, mapped):
+        return tuple(PartitionSpec(over or None, *spec) if m else spec for spec, m in zip(specs, mapped))
+    specs = extended(in_specs, batched)
+    if checked and over:      # once more, with the values marked that now vary over those axes too
+        avals = [a.update(vma=a.vma | names(spec)) for a, spec in zip(program.in_avals, specs)]
+        program = programs.trace_closed(functools.partial(eval_jaxpr, program, ()), avals, program.name)
+    outs = shard_map_p.bind(*args, jaxpr=program, mesh=mesh, in_specs=specs, out_specs=extended(out_specs, out_batched),
+                            manual=manual, checked=checked)
+    return outs, front_dims(out_batched)
+
+
+def _thread(states, values, args, *, jaxpr, in_specs, out_specs, **params):
+    if type(states[0].serves) is Failures:
+        return _thread_checks(states, values, args, jaxpr, in_specs, out_specs, **params)
+    alike = (PartitionSpec(),) * len(states)
+    results = shard_map_p.bind(*values, *args, jaxpr=programs.thread(jaxpr, states), in_specs=(*alike, *in_specs),
+                               out_specs=(*alike, *out_specs), **params)
+    return results[:len(states)], results[len(states):]
+
+
+def _thread_checks(states, values, args, jaxpr, in_specs, out_specs, *, mesh, manual, checked):
+    """Each device has states of its own, which are stacked; the first device that failed tells."""
+    known, ndim = states[0].serves, len(manual)
+    vma = states[0].aval.vma | frozenset(manual if checked else ())
+    own = Failures(tuple([e.failure for e in jaxpr.effects
+                          if type(e) is Check and e.failure.on_devices(ndim) in known.codes]))
+    n = len(own.avals)
+
+    def fun(*xs):
+        results = eval_jaxpr(programs.thread(jaxpr, own.states(vma)), (), *own.start(vma), *xs)
+        return [*[reshape(x, (1, *x.shape)) for x in results[:n]], *results[n:]]
+    with inside(mesh, manual, checked):
+        program = programs.trace_closed(fun, jaxpr.in_avals, jaxpr.name)
+    results = shard_map_p.bind(*args, jaxpr=program, mesh=mesh, in_specs=in_specs, manual=manual, checked=checked,
+                               out_specs=(*[PartitionSpec(manual)] * n, *out_specs))
+    return known.joined(values, *first_of_devices(own, results[:n], [mesh.shape[a] for a in manual])), results[n:]
+
+
+def _effects(params):
+    return tuple([dataclasses.replace(e, failure=e.failure.on_devices(len(params["manual"]))) if type(e) is Check else e
+                  for e in params["jaxpr"].effects])
+
+
+def _dce(used_outputs, eqn):
+    p = eqn.params
+    jaxpr, used = dce(p["jaxpr"], used_outputs, keep_invars=False)
+    return Eqn(eqn.primitive, [v for v, u in zip(eqn.invars, used) if u],
+               [v for v, u in zip(eqn.outvars, used_outputs) if u],
+               {**p, "jaxpr": jaxpr, "in_specs": tuple(_where(p["in_specs"], used)),
+                "out_specs": tuple(_where(p["out_specs"], used_outputs))}, eqn.effects, eqn.source, eqn.name_stack)
+
+
+def _divide(policy, wanted, eqn):
+    p, n = eqn.params, len(eqn.invars)
+    with inside(p["mesh"], p["manual"], p["checked"]):
+        forward, again = programs.divide(p["jaxpr"], policy, wanted)
+        again = _using(again, [i >= n for i in range(len(again.invars))], again.name)
+        forward, specs = _saving(forward, len(eqn.outvars), p["manual"], p["checked"])
+    extra = [Var(whole(a, spec, p["mesh"], p["manual"])) for a, spec in zip(forward.out_avals[len(wanted):], specs)]
+    second = eqn.replace(invars=[*eqn.invars, *extra], outvars=_where(eqn.outvars, wanted), params={
+        **p, "jaxpr": again, "in_specs": (*p["in_specs"], *specs), "out_specs": tuple(_where(p["out_specs"], wanted))})
+    if extra:
+        eqn = eqn.replace(outvars=[*eqn.outvars, *extra],
+                          params={**p, "jaxpr": forward, "out_specs": (*p["out_specs"], *specs)})
+    return eqn, _dce([True] * len(second.outvars), second), extra
+
+
+shard_map_p = Primitive(
+    "shard_map", multiple_results=True, typ=_typ, lower=_lower, jvp=_jvp, linearize=_linearize,
+    transpose=_transpose, batch=_batch, thread=_thread, effects=_effects, dce=_dce, divide=_divide,
+    meshes=lambda params: (params["mesh"], *fact_of(params["jaxpr"], "meshes")),
+    axis_names=lambda params: tuple(n for n in fact_of(params["jaxpr"], "axis_names") if n not in params["manual"]))

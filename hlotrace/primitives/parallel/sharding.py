@@ -1,0 +1,171 @@
+"""sharding_constraint: how a value lies over devices from here on; device_put: how it does, its cotangent as it did before.
+inspect_sharding: how it does, told when compiled.  layout_constraint: how it lies in each device's memory from here on.
+"""
+from ...core.effects import INSPECTION
+from ...core.trace import JaxprTracer, Tracer
+from ...sharding.abstract import Sharding
+from ...sharding.layout import Layout
+from ...sharding.named import as_named
+from ...sharding.single import SingleDeviceSharding
+from ...sharding.spec import PartitionSpec
+from ..arrays.shape import linear_jvp
+from ..common import Primitive
+
+
+def _typ(x, *, sharding):
+    sharding.shard_shape(x.shape)       # an error where it does not divide
+    return x
+
+
+def _lower(ctx, eqn, x):
+    return _constrained(ctx, x, eqn.params["sharding"], eqn.outvars[0].aval)
+
+
+def _constrained(ctx, x, sharding, aval):
+    if ctx.module.partition is None or isinstance(sharding, SingleDeviceSharding):
+        return x
+    return ctx.emit(f"sdy.sharding_constraint {x} {ctx.module.sharding(sharding, aval)} : {aval.mlir}")
+
+
+def _with_axis(axis, sharding, ndim, dim):
+    """For arrays of rank `ndim`: dimension `dim`, mapped, lies as vmap's `spmd_axis_name` says, or as the compiler likes."""
+    if isinstance(sharding, SingleDeviceSharding):
+        return sharding
+    named = as_named(sharding, ndim - 1)
+    entries = [*named.spec, *[None] * (ndim - 1 - len(named.spec))]
+    free = PartitionSpec.UNCONSTRAINED if named.mesh.auto_axes else None
+    entries.insert(dim, free if axis.spmd_name is None else axis.spmd_name)
+    return named.with_spec(PartitionSpec(*entries))
+
+
+def _batch(axis, args, dims, *, sharding):
+    (x,), (dim,) = args, dims
+    return sharding_constraint_p.bind(x, sharding=_with_axis(axis, sharding, x.ndim, dim)), dim
+
+
+def _meshes(params):
+    sharding = params["sharding"]
+    return () if isinstance(sharding, SingleDeviceSharding) else (getattr(sharding, "mesh", sharding),)
+
+
+sharding_constraint_p = Primitive(
+    "sharding_constraint", typ=_typ, lower=_lower,
+    transpose=lambda ct, x, *, sharding: [sharding_constraint_p.bind(ct, sharding=sharding)], batch=_batch,
+    meshes=_meshes)
+sharding_constraint_p.jvp = linear_jvp(sharding_constraint_p)
+
+
+class Operand:
+    """In place of a sharding: where a variable of a program lies, which is known of inputs when the program is lowered."""
+    __slots__ = ("var",)
+
+    def __init__(self, var):
+        self.var = var
+
+    def __repr__(self):
+        return "that of the operand"
+
+
+class InMemory:
+    """In place of a sharding: as it is, in a kind of the devices' memory."""
+    __slots__ = ("kind",)
+
+    def __init__(self, kind):
+        self.kind = kind
+
+    def __eq__(self, other):
+        return type(other) is InMemory and self.kind == other.kind
+
+    def __hash__(self):
+        return hash(self.kind)
+
+    def __repr__(self):
+        return f"in {self.kind} memory"
+
+
+def _put_typ(x, *, sharding, source):
+    return _typ(x, sharding=sharding) if isinstance(sharding, Sharding) else x
+
+
+def _put_lower(ctx, eqn, x):
+    sharding, aval = eqn.params["sharding"], eqn.outvars[0].aval
+    if type(sharding) is Operand:
+        sharding = ctx.module.lies.get(sharding.var)
+    if type(sharding) is InMemory:
+        return ctx.in_memory(x, aval, sharding.kind)
+    return x if sharding is None else ctx.in_memory(_constrained(ctx, x, sharding, aval), aval, sharding._kind)
+
+
+def _put_jvp(primals, tangents, *, sharding, source):
+    """An array says where it lies, which is where its cotangent shall go; of an input of a program it is known when that is
+    lowered; otherwise the compiler chooses.
+    """
+    (x,), (t,) = primals, tangents
+    if source is None and type(x) is JaxprTracer:
+        source = Operand(x._var)
+    elif source is None and not isinstance(x, Tracer):
+        source = getattr(x, "sharding", None)
+    return [device_put_p.bind(v, sharding=sharding, source=source) for v in (x, t)]
+
+
+def _put_batch(axis, args, dims, *, sharding, source):
+    (x,), (dim,) = args, dims
+    places = [_with_axis(axis, s, x.ndim, dim) if isinstance(s, Sharding) else s if type(s) is InMemory else None
+              for s in (sharding, source)]
+    return device_put_p.bind(x, sharding=places[0], source=places[1]), dim
+
+
+device_put_p = Primitive(
+    "device_put", typ=_put_typ, lower=_put_lower, jvp=_put_jvp, batch=_put_batch,
+    # with a rule of its own it is not kept for all operands of a type, which lie here and there
+    linearize=lambda trace, primals, tangents, **params: _put_jvp(primals, tangents, **params),
+    transpose=lambda ct, x, *, sharding, source: [device_put_p.bind(ct, sharding=source, source=sharding)],
+    meshes=lambda params: _meshes(params) if isinstance(params["sharding"], Sharding) else ())
+
+
+def _layout_typ(x, *, layout):
+    layout.check_rank("with_layout_constraint", x.shape)
+    return x
+
+
+def _layout_lower(ctx, eqn, x):
+    layout, aval = eqn.params["layout"], eqn.outvars[0].aval
+    if layout.tiling:
+        raise NotImplementedError(f"with_layout_constraint: {layout}: tiles cannot be asked for within a program")
+    order = layout.major_to_minor[::-1]
+    return ctx.custom_call("LayoutConstraint", [x], [aval], [aval], api_version=1, layouts=[order],
+                           result_layouts=[order])[0]
+
+
+def _layout_batch(axis, args, dims, *, layout):
+    (x,), (dim,) = args, dims
+    order = [dim, *(a + (a >= dim) for a in layout.major_to_minor)]
+    return layout_constraint_p.bind(x, layout=Layout(order, layout.tiling, layout.sub_byte_element_size_in_bits)), dim
+
+
+layout_constraint_p = Primitive(
+    "layout_constraint", typ=_layout_typ, lower=_layout_lower, batch=_layout_batch,
+    transpose=lambda ct, x, *, layout: [layout_constraint_p.bind(ct, layout=layout)])
+layout_constraint_p.jvp = linear_jvp(layout_constraint_p)
+
+
+def _inspect(ctx, eqn, x):
+    """What XLA tells it is known to the runtime, which fills in a pointer to `callback` before it compiles the text."""
+    module, aval = ctx.module, eqn.invars[0].aval
+    number = len(module.inspections)
+    module.inspections.append((eqn.params["callback"], aval))
+    if module.partition is not None:
+        ctx.custom_call("InspectSharding", [x], [aval], [aval], config=f"inspection {number}", api_version=1, effect=True)
+    return []
+
+
+def _inspect_batch(axis, args, dims, **params):
+    return inspect_sharding_p.bind(*args, **params), []
+
+
+def _inspect_jvp(primals, tangents, **params):
+    return inspect_sharding_p.bind(*primals, **params), []
+
+
+inspect_sharding_p = Primitive("inspect_sharding", multiple_results=True, typ=lambda x, *, callback: [], lower=_inspect,
+                               effects=lambda params: (INSPECTION,), jvp=_inspect_jvp, batch=_inspect_batch)

@@ -1,0 +1,1 @@
+"""Primitives that hold programs or call out of them."""

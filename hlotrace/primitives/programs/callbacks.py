@@ -1,0 +1,104 @@
+"""Calls of Python functions on the host from inside programs."""
+from ...core.effects import IO, ORDER
+from ..arrays.shape import broadcast_axis, front
+from ..common import Primitive, dtypes, np
+
+
+def checked(result, aval, i, function):
+    """A callback's result as a NumPy array of exactly the declared type.  ValueError otherwise.
+
+    `function` has the name of the user's and, where it is not from outside, the paths of its results, and says whether they
+    are those of many calls.
+    """
+    where = f"callback {function.__name__}: its result{function.paths[i] if hasattr(function, 'paths') else f'[{i}]'}"
+    value = np.asarray(result)
+    if value.dtype.kind in "OUS":
+        raise TypeError(f"{where} is a {type(result).__name__}, not an array, where result_shape_dtypes declares "
+                        f"{aval.str_short()}: return np.asarray(result, dtype='{aval.dtype}') of numbers")
+    if value.shape != aval.shape:
+        mapped = ("; vmap_method gives it all mapped elements at once, and its result needs their axis in front"
+                  if getattr(function, "mapped", False) else "")
+        raise ValueError(f"{where} has shape {value.shape}, but result_shape_dtypes declares {aval.shape}{mapped}: reshape "
+                         "what it returns, or declare what it does, with jax.ShapeDtypeStruct(shape, dtype)")
+    if value.dtype != aval.dtype:
+        if type(result) in dtypes.python_scalars or (
+                value.dtype in dtypes.SUPPORTED and dtypes.canonicalize(value.dtype) == aval.dtype):
+            return np.asarray(result, aval.dtype)       # without x64, NumPy's float64 stands for float32
+        raise ValueError(f"{where} has dtype {value.dtype}, but result_shape_dtypes declares {aval.dtype}. Return "
+                         f"np.asarray(result, dtype='{aval.dtype}'), or declare {value.dtype}.")
+    return np.ascontiguousarray(value) if aval.ndim else value
+
+
+def _typ(*avals, out_avals, **_):
+    return list(out_avals)
+
+
+def _lower(ctx, eqn, *names):
+    p = eqn.params
+    if ctx.platform.callback is None:
+        raise NotImplementedError(f"host callbacks are not supported on platform {ctx.platform}")
+    avals, out_avals = [v.aval for v in eqn.invars], p["out_avals"]
+    tokens = sum(a is ORDER.aval for a in out_avals)
+    index = len(ctx.module.callbacks)
+    ctx.module.callbacks.append((p["function"], out_avals[tokens:], tokens))
+
+    def call(names):
+        return ctx.custom_call(ctx.platform.callback, names, avals, out_avals, config={"index": np.uint64(index)},
+                               effect=p["effect"] is not None, once=True)
+    return call(names) if tokens else ctx.on_every_device(names, avals, out_avals, call)
+
+
+def _jvp(primals, tangents, **params):
+    if params["out_avals"] and any(dtypes.is_inexact(a.dtype) for a in params["out_avals"]):
+        kind = "IO" if params["effect"] else "Pure"
+        raise ValueError(f"{kind} callbacks do not support JVP. Please use custom_jvp or custom_vjp to give the derivative "
+                         "of the function that makes the callback, or stop_gradient on its arguments.")
+    outs = callback_p.bind(*primals, **params)
+    return outs, [None] * len(outs)
+
+
+def _batch(axis, args, dims, *, function, out_avals, effect, vmap_method):
+    if type(effect) is IO and effect.ordered:
+        raise ValueError("Cannot vmap an ordered io_callback: its calls have no order among the mapped elements. Use "
+                         "ordered=False, or lax.map.")
+    if vmap_method is None and not effect:
+        raise NotImplementedError(f"vmap of pure_callback needs to know how to call {function.__name__}: pass "
+                                  "vmap_method='sequential' (once for each element), or 'expand_dims' or 'broadcast_all' "
+                                  "(once, with the mapped axis in front)")
+    args = front(args, dims)
+    batched = [d is not None for d in dims]
+    stacked = tuple(a.update(shape=(axis.size, *a.shape)) for a in out_avals)
+    if vmap_method in ("expand_dims", "broadcast_all", "legacy_vectorized"):
+        if vmap_method != "legacy_vectorized":
+            size = axis.size if vmap_method == "broadcast_all" else 1
+            args = [a if b else broadcast_axis(a, size, 0) for a, b in zip(args, batched)]
+
+        def mapped(*values):
+            return function(*values)
+        mapped.mapped = True
+    else:
+        def mapped(*values):
+            rows = [function(*(v[i] if b else v for v, b in zip(values, batched))) for i in range(axis.size)]
+            checked_rows = [[checked(r, a, n, function) for n, (r, a) in enumerate(zip(row, out_avals))] for row in rows]
+            return [np.stack(column) if column else np.empty(s.shape, s.dtype)
+                    for column, s in zip(zip(*checked_rows) if rows else [()] * len(stacked), stacked)]
+        mapped.mapped = False
+    mapped.__name__, mapped.paths = function.__name__, function.paths
+    outs = callback_p.bind(*args, function=mapped, out_avals=stacked, effect=effect, vmap_method=vmap_method)
+    return outs, [0] * len(outs)
+
+
+def _thread(states, values, args, *, out_avals, **params):
+    """`states` is (ORDER,): the call takes a token and gives one."""
+    token, *outs = callback_p.bind(*values, *args, out_avals=(ORDER.aval, *out_avals), **params)
+    return [token], outs
+
+
+create_token_p = Primitive("create_token", typ=lambda: ORDER.aval,
+                           lower=lambda ctx, eqn: ctx.emit(f"stablehlo.create_token : {ORDER.aval.mlir}"))
+after_all_p = Primitive("after_all", typ=lambda *tokens: ORDER.aval, lower=lambda ctx, eqn, *tokens: ctx.emit(
+    f"stablehlo.after_all {', '.join(tokens)} : {ORDER.aval.mlir}"))
+# effect: a Debug, an IO, or None (pure: may be dropped or repeated)
+callback_p = Primitive("callback", multiple_results=True, typ=_typ, lower=_lower, jvp=_jvp, batch=_batch, thread=_thread,
+                       effects=lambda params: (params["effect"],) if params["effect"] else ())
+

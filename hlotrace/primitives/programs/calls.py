@@ -1,0 +1,307 @@
+"""Primitives that call a program: jit, and functions with derivatives given by the user."""
+from ...core import programs
+from ...core.config import state
+from ...core.errors import UnexpectedTracerError
+from ...core.jaxpr import Eqn, Var, close, dce, eval_jaxpr
+from ...core.primitive import fact_of
+from ...core.programs import transpose_call
+from ...core.refs import Holder
+from ...core.symbolic_zeros import nonzero, present, spread
+from ...core.trace import trace_to_jaxpr
+from ..arrays.shape import broadcast_axis, front, front_dims, move_axis, reduce_sum
+from ..common import Primitive, aval_of, dtype_of, dtypes
+
+# --- jit --------------------------------------------------------------------------------------------------------
+
+def jit_bind(jaxpr, operands, donated=()):
+    return jit_p.bind(*operands, jaxpr=jaxpr, donated=donated)
+
+
+def _jit_jvp(primals, tangents, *, jaxpr, donated):
+    program, out_nonzero = programs.jvp(jaxpr, nonzero(tangents))
+    results = jit_bind(program, [*primals, *present(tangents)])
+    return results[:len(jaxpr.outvars)], spread(results[len(jaxpr.outvars):], out_nonzero)
+
+
+def _jit_linearize(trace, primals, tangents, *, jaxpr, donated):
+    split = programs.linearize(jaxpr, nonzero(tangents))
+    results = jit_bind(split.primal, primals)
+    outs, saved = results[:len(jaxpr.outvars)], results[len(jaxpr.outvars):]
+    operands = [*split.select(primals, saved), *present(tangents)]
+    return outs, spread(trace.rules.record(jit_p, operands, {"jaxpr": split.linear, "donated": ()}), split.out_nonzero)
+
+
+def _jit_batch(axis, args, dims, *, jaxpr, donated):
+    args = front(args, dims)
+    program, out_batched = programs.batch(jaxpr, axis, nonzero(dims))
+    return jit_bind(program, args), front_dims(out_batched)
+
+
+def _jit_thread(states, values, args, *, jaxpr, donated):
+    n = len(states)
+    given = [i for i, s in enumerate(states) if s.given]
+    results = jit_bind(programs.thread(jaxpr, states), [*values, *args], (*given, *[i + n for i in donated]))
+    return results[:n], results[n:]
+
+
+def _jit_dce(used_outputs, eqn):
+    jaxpr, used_inputs = dce(eqn.params["jaxpr"], used_outputs, keep_invars=False)
+    donated = tuple(sum(used_inputs[:i]) for i in eqn.params["donated"] if used_inputs[i])
+    return Eqn(eqn.primitive, [v for v, used in zip(eqn.invars, used_inputs) if used],
+               [v for v, used in zip(eqn.outvars, used_outputs) if used], {"jaxpr": jaxpr, "donated": donated},
+               eqn.effects, eqn.source, eqn.name_stack)
+
+
+def divide_call(policy, wanted, eqn):
+    """The rule `divide` of what calls a program: the second call is jit's."""
+    n = len(eqn.outvars)
+    forward, again, places, kept = programs.cut(eqn.params["jaxpr"], policy, wanted)
+    outs = [*eqn.outvars, *[Var(a) for a in forward.out_avals[n:]]]
+    saved = [outs[i] for i in places]
+    left = [v for v, w, k in zip(eqn.outvars, wanted, kept) if w and not k]
+    first = eqn.replace(outvars=outs, params={**eqn.params, "jaxpr": forward}) if len(outs) > n else eqn
+    second = eqn.replace(primitive=jit_p, invars=[*eqn.invars, *saved], outvars=left,
+                         params={"jaxpr": again, "donated": ()}) if left or again.effects else None
+    return first, second and _jit_dce([True] * len(left), second), [*saved, *[v for v, k in zip(eqn.outvars, kept) if k]]
+
+
+jit_p = Holder(
+    "jit", multiple_results=True, typ=lambda *avals, jaxpr, donated: jaxpr.out_avals,
+    lower=lambda ctx, eqn, *names: ctx.call(eqn.params["jaxpr"], names), jvp=_jit_jvp, linearize=_jit_linearize,
+    transpose=lambda cts, *args, jaxpr, donated: transpose_call(cts, args, jaxpr, jit_bind), batch=_jit_batch,
+    thread=_jit_thread, dce=_jit_dce, divide=divide_call,
+    also={"name": lambda params: params["jaxpr"].name, "donated_invars": lambda params: tuple(
+        i in params["donated"] for i in range(len(params["jaxpr"].invars)))})
+_CALLED = {"call_jaxpr": lambda params: params["jaxpr"]}
+
+
+def _as_jit(rule):
+    return lambda *args, jaxpr, **_: rule(*args, jaxpr=jaxpr, donated=())
+
+
+# Rules of what holds a program that says what it does: transformed, it is a call of that, transformed.
+AS_JIT = {"multiple_results": True, "typ": lambda *avals, jaxpr, **_: jaxpr.out_avals,
+          **{rule: _as_jit(getattr(jit_p, rule)) for rule in ("jvp", "linearize", "transpose", "batch", "thread")}}
+
+
+# --- a stretch of a linear program ------------------------------------------------------------------------------
+
+class Inlined(Primitive):
+    """Stands as an equation only where a trace records it; bound, it becomes its program's equations."""
+    __slots__ = ()
+
+    def bind(self, *args, jaxpr):
+        return state.trace.splice(jaxpr, args)
+
+
+def inline(ctx, eqn, *names):
+    """The lowering of what is the program it holds."""
+    return ctx.inline(eqn.params["jaxpr"], names)
+
+
+def _inline_thread(states, values, args, *, jaxpr, **_):
+    results = eval_jaxpr(programs.thread(jaxpr, states), (), *values, *args)
+    return results[:len(states)], results[len(states):]
+
+
+inlined_p = Inlined(
+    "inlined", multiple_results=True, thread=_inline_thread, typ=lambda *avals, jaxpr: jaxpr.out_avals, lower=inline,
+    transpose=lambda cts, *args, jaxpr: transpose_call(cts, args, jaxpr, lambda program, operands: (
+        state.trace.splice(program, operands))))
+
+
+# --- functions with derivatives given by the user ---------------------------------------------------------------
+#
+# Bound with `fun`, a function of flat lists, so that under grad it runs on real values.  Written into a program
+# (`stage`), it becomes `jaxpr`, whose first `num_consts` operands are what the function closed over.
+
+def no_tangent(t):
+    """Is this tangent or cotangent known to be zero?"""
+    return t is None or dtype_of(t) == dtypes.float0
+
+
+def _stage(args, params):
+    fun = params.pop("fun")
+    jaxpr = trace_to_jaxpr(lambda *xs: fun(*xs), [aval_of(a) for a in args], params["name"])
+    closed, consts = close(jaxpr)
+    return [*consts, *args], {"jaxpr": closed, "num_consts": len(consts), **params}
+
+
+def _axis_names(params):
+    """A function may use any of the named axes."""
+    return fact_of(params["jaxpr"], "axis_names") if "jaxpr" in params else tuple(n for n, *_ in state.axis_env)
+
+
+def _run(*args, fun=None, jaxpr=None, **_):
+    return list(fun(*args)) if jaxpr is None else eval_jaxpr(jaxpr, (), *args)
+
+
+def _explicit(tangents, num_consts, name):
+    """The tangents of the explicit arguments.  An error if a value that the function closed over has one."""
+    if any(t is not None for t in tangents[:num_consts]):
+        raise UnexpectedTracerError(
+            f"Detected differentiation of {name}, which has a custom derivative rule, with respect to a value it closes "
+            "over: the rule only says how to differentiate with respect to explicit arguments. Pass the value as an "
+            "argument.")
+    return tangents[num_consts:]
+
+
+def _custom_typ(*avals, jaxpr, **_):
+    return jaxpr.out_avals
+
+
+def mapped_over(fun, axis, batched):
+    """`fun` of flat lists over a new leading axis of the arguments marked in `batched`."""
+    return lambda *xs: programs.map_flat(fun, axis, xs, front_dims(batched))
+
+
+def _custom_batch(primitive, map_rules):
+    def batch(axis, args, dims, *, num_consts=0, fun=None, jaxpr=None, **params):
+        args = front(args, dims)
+        batched = nonzero(dims)
+        consts, explicit = args[:num_consts], args[num_consts:]
+        inner = mapped_over(fun or (lambda *xs: eval_jaxpr(jaxpr, (), *xs)), axis, batched)
+        rules = map_rules(axis, batched[num_consts:], **params)
+        outs = primitive().bind(*explicit, fun=lambda *xs: inner(*consts, *xs), **rules)
+        return outs, [0] * len(outs)
+    return batch
+
+
+def _map_jvp_rule(axis, batched, *, rule, name):
+    def mapped(primals, tangents):
+        n = len(primals)
+
+        def flat(*xs):
+            outs, out_tangents = rule(list(xs[:n]), list(xs[n:]))
+            flat.n_out = len(outs)
+            return [*outs, *out_tangents]
+        moving = [b and t is not None for b, t in zip(batched, tangents)]
+        results = mapped_over(flat, axis, (*batched, *moving))(*primals, *tangents)
+        return results[:flat.n_out], results[flat.n_out:]
+    return {"rule": mapped, "name": name}
+
+
+def _custom_jvp(primals, tangents, *, rule, name, num_consts=0, **_):
+    tangents = _explicit(tangents, num_consts, name)
+    outs, out_tangents = rule(primals[num_consts:], tangents)
+    return outs, [None if no_tangent(t) else t for t in out_tangents]
+
+
+def _custom_jvp_transpose(cts, *args, jaxpr, **_):
+    """Of the function itself: where it is transposed, it is linear, and has no use for a derivative of its own."""
+    return transpose_call(cts, args, jaxpr, lambda program, operands: state.trace.splice(program, operands))
+
+
+def _custom_jvp_thread(states, values, args, *, rule, **params):
+    fun, operands, params = _threaded(states, values, args, **params)
+    n = len(states)
+
+    def with_states(primals, tangents):
+        return fun(*primals), [*[None] * n, *rule(primals[n:], tangents[n:])[1]]
+    results = custom_jvp_call_p.bind(*operands, fun=fun, rule=with_states, **params)
+    return results[:n], results[n:]
+
+
+def _threaded(states, values, args, *, jaxpr, num_consts, **params):
+    """(function of the states and the explicit arguments, these, the other parameters) of a function with custom rules."""
+    n, program, consts = len(states), programs.thread(jaxpr, states), args[:num_consts]
+    return lambda *xs: eval_jaxpr(program, (), *xs[:n], *consts, *xs[n:]), [*values, *args[num_consts:]], params
+
+
+custom_jvp_call_p = Holder("custom_jvp_call", multiple_results=True, axis_names=_axis_names, typ=_custom_typ, also=_CALLED,
+                           thread=_custom_jvp_thread, lower=inline, jvp=_custom_jvp, evaluate=_run, stage=_stage,
+                           transpose=_custom_jvp_transpose,
+                           batch=_custom_batch(lambda: custom_jvp_call_p, _map_jvp_rule))
+
+
+def _forward_mode(primals, tangents, *, name, **_):
+    raise TypeError(f"can't apply forward-mode autodiff (jvp) to a custom_vjp function ({name}). Use reverse "
+                    "mode (grad, vjp, jacrev), or define the function with custom_jvp.")
+
+
+def _custom_vjp_linearize(trace, primals, tangents, *, fwd, name, num_consts=0, **_):
+    """Run the user's forward function now; record one linear operation whose transpose is the backward one.
+
+    `fwd` gives outputs, residuals, and the backward function of these residuals: it knows their structure, which may be
+    another one when the function is differentiated with respect to other arguments.
+    """
+    tangents = _explicit(tangents, num_consts, name)
+    outs, residuals, bwd = fwd(primals[num_consts:], nonzero(tangents))
+    recorded = trace.rules.record(custom_lin_p, [*residuals, *present(tangents)], {
+        "bwd": bwd, "num_residuals": len(residuals), "nonzero": nonzero(tangents), "name": name,
+        "out_avals": tuple(aval_of(o).tangent() for o in outs)})
+    return outs, [t if dtypes.is_inexact(aval_of(o).dtype) else None for t, o in zip(recorded, outs)]
+
+
+def _custom_lin_transpose(cts, *args, bwd, num_residuals, nonzero, out_avals, name):
+    found = bwd(args[:num_residuals], cts)
+    return [None] * num_residuals + [None if no_tangent(f) else f for f, nz in zip(found, nonzero) if nz]
+
+
+def _custom_lin_batch(axis, args, dims, *, bwd, num_residuals, nonzero, out_avals, **params):
+    n, args, mapped = num_residuals, front(args, dims), [d is not None for d in dims]
+
+    def mapped_bwd(residuals, cts):
+        over = mapped_over(lambda *xs: bwd(list(xs[:n]), list(xs[n:])), axis, (*mapped[:n], *(ct is not None for ct in cts)))
+        operands = iter(mapped[n:])
+        return [ct if not nz or next(operands) or no_tangent(ct) else reduce_sum(ct, (0,))
+                for ct, nz in zip(over(*residuals, *cts), nonzero)]
+    outs = custom_lin_p.bind(*args, bwd=mapped_bwd, num_residuals=n, nonzero=nonzero, **params, out_avals=tuple(
+        [a.update(shape=(axis.size, *a.shape)) for a in out_avals]))
+    return outs, [0] * len(outs)
+
+
+custom_lin_p = Primitive("custom_lin", multiple_results=True, says_vma=True, jvp=_forward_mode, batch=_custom_lin_batch,
+                         typ=lambda *avals, out_avals, **_: list(out_avals), transpose=_custom_lin_transpose,
+                         lower=lambda ctx, eqn, *names: _forward_mode(names, names, **eqn.params),
+                         evaluate=lambda *args, **params: _forward_mode(args, args, **params))
+
+
+def _map_vjp_rules(axis, batched, *, fwd, name):
+    def mapped_fwd(primals, perturbed):
+        def flat(*xs):
+            outs, flat.residuals, flat.bwd = fwd(list(xs), perturbed)
+            flat.n_out = len(outs)
+            return [*outs, *flat.residuals]
+        results, dims = programs.batch_flat(flat, axis, primals, front_dims(batched))
+        n_out, bwd = flat.n_out, flat.bwd
+        outs = [broadcast_axis(x, axis.size, 0) if d is None else move_axis(x, d, 0) for x, d in zip(results[:n_out], dims)]
+        residual_dims = dims[n_out:]        # what is not mapped stays: it may be a number that the backward rule asks
+
+        def mapped_bwd(residuals, cts):
+            n = len(residuals)
+            found = programs.map_flat(lambda *xs: bwd(list(xs[:n]), list(xs[n:])), axis, (*residuals, *cts),
+                                      (*residual_dims, *front_dims(nonzero(cts))))
+            return [ct if b or no_tangent(ct) else reduce_sum(ct, (0,)) for ct, b in zip(found, batched)]
+        return outs, results[n_out:], mapped_bwd
+    return {"fwd": mapped_fwd, "name": name}
+
+
+def _custom_vjp_thread(states, values, args, *, fwd, **params):
+    fun, operands, params = _threaded(states, values, args, **params)
+    n = len(states)
+
+    def forward(primals, perturbed):
+        outs, residuals, bwd = fwd(primals[n:], perturbed[n:])
+        return [*fun(*primals)[:n], *outs], residuals, lambda residuals, cts: [*[None] * n, *bwd(residuals, cts[n:])]
+    results = custom_vjp_call_p.bind(*operands, fun=fun, fwd=forward, **params)
+    return results[:n], results[n:]
+
+
+custom_vjp_call_p = Holder("custom_vjp_call", multiple_results=True, axis_names=_axis_names, typ=_custom_typ, also=_CALLED,
+                           thread=_custom_vjp_thread, lower=inline, jvp=_forward_mode, linearize=_custom_vjp_linearize,
+                           batch=_custom_batch(lambda: custom_vjp_call_p, _map_vjp_rules), evaluate=_run, stage=_stage)
+
+
+def _remat_opt_dce(used_outputs, eqn):
+    """Where no residual is used, the function itself does what its forward rule did."""
+    p = eqn.params
+    jaxpr = p["jaxpr"] if any(used_outputs[p["num_outs"]:]) else p["primal"]
+    return _jit_dce(used_outputs[:len(jaxpr.outvars)], eqn.replace(
+        primitive=jit_p, outvars=eqn.outvars[:len(jaxpr.outvars)], params={"jaxpr": jaxpr, "donated": ()}))
+
+
+# The forward rule of a custom_vjp function with `optimize_remat`: `jaxpr` gives [*outs, *residuals], `primal`, of the same
+# operands, the outs alone.
+remat_opt_p = Holder("remat_opt", **{**AS_JIT, "transpose": None}, lower=inline, dce=_remat_opt_dce,
+                     evaluate=lambda *args, jaxpr, **_: jit_bind(jaxpr, args))

@@ -1,0 +1,340 @@
+"""Checks: equations that fail for some values, and the states that remember the first that did.
+
+Nothing can be raised while a program runs, so a failure is a value: a code, 0 while all is well, and what its message is to
+show.  A program with checks is threaded (`transforms/discharge.py`) with these as states.  Whoever asked for the checks looks
+at them afterwards: `checkify` gives them to the user, `runtime/evaluate.py` raises.
+"""
+import dataclasses
+import functools
+import itertools
+
+from ...core import programs
+from ...core import source_info as source
+from ...core.effects import Check, State
+from ...core.jaxpr import Jaxpr, sub_jaxprs
+from ..arrays.dynamic_slice import dynamic_slice_p
+from ..arrays.elementwise import add, and_p, convert, div, eq, gt, lt, mul, ne, or_p, rem_p, select
+from ..arrays.reduce import argmax_p, reduce_or_p
+from ..arrays.shape import broadcast_in_dim, front, reshape, zeros_of
+from ..arrays.slicing import concatenate_p
+from ..common import Primitive, ShapedArray, aval_of, dtype_of, dtypes, np, prod, scalar, shape_of
+from ..parallel.collectives import vary
+
+
+class JaxException(Exception):
+    """The base of what a check finds; its subclasses are the categories that `checkify(errors=)` takes."""
+
+
+class FailedCheckError(JaxException):
+    """A `check` of the user's."""
+
+
+class NaNError(JaxException):
+    """An operation gave a NaN."""
+
+
+class DivisionByZeroError(JaxException):
+    """A divisor was zero."""
+
+
+class OOBError(JaxException):
+    """An index was out of bounds."""
+
+
+class JaxRuntimeError(ValueError):
+    """A failed check, raised."""
+
+
+for _class in (JaxException, FailedCheckError, NaNError, DivisionByZeroError, OOBError, JaxRuntimeError):
+    _class.__module__ = "hlotrace.experimental.checkify"
+
+
+_CODE = ShapedArray((), dtypes.int32)
+
+
+@dataclasses.dataclass(frozen=True)
+class Failure:
+    """What a check says where it fails: `text`, a format string, for the pytree of structure `tree` of values of `avals`.
+
+    `kind` is a JaxException.  `source` is known once the program that the check stands in is.  One that is `debug` says
+    nothing outside of `checkify`.  The first `mapped` values are the place of the device that it failed on.
+    """
+    kind: type
+    text: str
+    avals: tuple = ()
+    tree: object = None
+    debug: bool = False
+    source: tuple | None = None
+    mapped: int = 0
+
+    def on_devices(self, ndim):
+        """It, on one device of a mesh of `ndim` axes."""
+        return dataclasses.replace(self, avals=(*[_CODE] * ndim, *self.avals), mapped=self.mapped + ndim)
+
+    @property
+    def line(self):
+        return source.describe(self.source)
+
+    def words(self, leaves):
+        where, leaves = leaves[:self.mapped], leaves[self.mapped:]
+        args, kwargs = (leaves, {}) if self.tree is None else self.tree.unflatten(leaves)
+        prefix = f"at mapped index {', '.join(map(str, where))}: " if self.mapped else ""
+        try:
+            return prefix + self.text.format(*args, **kwargs)
+        except (LookupError, AttributeError, TypeError, ValueError) as error:      # that it failed is what matters
+            return f"{prefix}{self.text} (values {[*args, *kwargs.items()]}, which do not go into this text: {error!r})"
+
+
+@dataclasses.dataclass(frozen=True, repr=False)
+class Failures:
+    """The failures that a code tells apart: that of code k is number k - 1.  Their values have slots, shared by type."""
+    all: tuple
+
+    def __call__(self, effect):
+        """Are these the states that an effect changes?"""
+        return type(effect) is Check and effect.failure in self.codes
+
+    @functools.cached_property
+    def _hash(self):
+        return hash(self.all)
+
+    def __hash__(self):
+        return self._hash
+
+    @functools.cached_property
+    def codes(self):
+        return {f: i for i, f in enumerate(self.all, 1)}
+
+    @functools.cached_property
+    def slots(self):
+        """{types of the values of a failure: position of the first among the states}"""
+        found, at = {}, 1
+        for f in self.all:
+            if f.avals not in found:
+                found[f.avals] = at
+                at += len(f.avals)
+        return found
+
+    @functools.cached_property
+    def avals(self):
+        return (_CODE, *[a for avals in self.slots for a in avals])
+
+    def states(self, vma=frozenset()):
+        """The code and the slots, as values that vary over the manual axes `vma`."""
+        return tuple([State(a.update(vma=vma), self) for a in self.avals])
+
+    def start(self, vma=frozenset()):
+        """Their values while nothing has failed."""
+        return [vary(zeros_of(a), tuple(sorted(vma))) for a in self.avals]
+
+    def failed(self, values):
+        """(the Failure, its values) of concrete states, or None."""
+        code = int(values[0])
+        if not code:
+            return None
+        failure = self.all[code - 1]
+        at = self.slots[failure.avals]
+        return failure, values[at:at + len(failure.avals)]
+
+    def joined(self, values, told, news):
+        """The states after others, of the Failures `told`, have the values `news`: what failed first stays."""
+        code = _looked_up(news[0], [0, *[self.codes.get(f, 0) for f in told.all]])
+        well = eq(values[0], 0)
+        after = [select(well, code, values[0]), *values[1:]]
+        fresh = and_p.bind(well, ne(code, 0)) if len(values) > 1 else None
+        for avals, there in told.slots.items():
+            here = self.slots.get(avals, 0)
+            for k in range(len(avals) if here else 0):
+                after[here + k] = select(fresh, news[there + k], values[here + k])
+        return after
+
+    def __repr__(self):
+        return str([f.text for f in self.all])
+
+
+def type_of(value):
+    """The type under which a value to be shown is kept."""
+    return aval_of(value).update(weak_type=False, vma=frozenset())
+
+
+def failures_of(effects):
+    """The Failures among effects, or None."""
+    found = tuple([e.failure for e in effects if type(e) is Check])
+    return Failures(found) if found else None
+
+
+def _looked_up(index, table):
+    """table[index] of a scalar in a program."""
+    if table == list(range(len(table))):
+        return index
+    if len(table) == 2 and not table[0]:
+        return mul(index, scalar(table[1], dtypes.int32))
+    return reshape(dynamic_slice_p.bind(np.array(table, np.int32), index, slice_sizes=(1,)), ())
+
+
+def row(x, at):
+    """x[at], for a scalar in a program."""
+    if shape_of(x)[0] == 1:
+        return reshape(x, shape_of(x)[1:])
+    shape, zero = shape_of(x), scalar(0, dtype_of(at))
+    return reshape(dynamic_slice_p.bind(x, at, *[zero] * (len(shape) - 1), slice_sizes=(1, *shape[1:])), shape[1:])
+
+
+def _first_failing(codes):
+    failed = codes if dtypes.is_bool(dtype_of(codes)) else ne(codes, 0)
+    return argmax_p.bind(failed, axes=(0,), index_dtype=dtypes.int32)
+
+
+def first(values):
+    """Of states that are stacked along a leading axis, those of the first that failed."""
+    at = _first_failing(values[0])
+    return [row(x, at) for x in values]
+
+
+def first_of_devices(failures, values, shape):
+    """(Failures, states), as `first` for the states of devices, row by row of a mesh of `shape`: they say which it was."""
+    at = _first_failing(values[0])
+    code, *values = [row(x, at) for x in values]
+    places = [rem_p.bind(div(at, scalar(prod(shape[i + 1:]), dtypes.int32)), scalar(n, dtypes.int32))
+              for i, n in enumerate(shape)]
+    told = Failures(tuple([f.on_devices(len(shape)) for f in failures.all]))
+    return told, [code, *[x for avals, start in failures.slots.items()
+                          for x in (*places, *values[start - 1:start - 1 + len(avals)])]]
+
+
+def any_of(mask):
+    return reduce_or_p.bind(mask, axes=tuple(range(len(shape_of(mask)))))
+
+
+def report(failed, failure, values=()):
+    """Write a check that fails where the boolean scalar `failed` holds."""
+    check_p.bind(convert(failed, dtypes.int32), *values, failures=Failures((failure,)))
+
+
+def report_all(found):
+    """`report` for all of [(failed, failure, values)], in order; those without values are one check."""
+    for alone, group in itertools.groupby(found, lambda entry: len(entry[2]) > 0):
+        flags, failures, values = zip(*group)
+        if alone or len(flags) == 1:
+            for entry in zip(flags, failures, values):
+                report(*entry)
+        else:
+            flags = concatenate_p.bind(*[reshape(f, (1,)) for f in flags], dimension=0)
+            code = mul(convert(any_of(flags), dtypes.int32), add(_first_failing(flags), scalar(1, dtypes.int32)))
+            check_p.bind(code, failures=Failures(failures))
+
+
+# --- indices ----------------------------------------------------------------------------------------------------
+
+def outside(shape, axes, indices, lasts, firsts=0, window=(), source=None):
+    """What `report` takes, in a list: does an entry of index vectors not lie between those of `firsts` and `lasts`?
+
+    The vectors stand along the last axis of `indices`; their entries count along `axes` of an array of `shape`, and say
+    where a `window` begins.
+    """
+    where = shape_of(indices)
+    if not prod(where):
+        return []
+    dtype, count = dtype_of(indices), len(axes)
+    limits = dtypes.iinfo(dtype)
+
+    def bound(values):
+        values = np.clip(np.broadcast_to(np.asarray(values, object), count), limits.min, limits.max).astype(dtype)
+        return broadcast_in_dim(values, where, (len(where) - 1,))
+    failed = reshape(or_p.bind(lt(indices, bound(firsts)), gt(indices, bound(lasts))), (prod(where),))
+    indices = reshape(convert(indices, dtypes.canonicalize(dtypes.int64)), (prod(where),))
+    at = argmax_p.bind(failed, axes=(0,), index_dtype=dtypes.int32) if prod(where) > 1 else scalar(0, dtypes.int32)
+    values, found = [row(indices, at)], (axes[0], shape[axes[0]])
+    if count > 1:
+        column = rem_p.bind(at, scalar(count, dtypes.int32))
+        values += [_looked_up(column, list(axes)), _looked_up(column, [shape[a] for a in axes])]
+        found = "{}", "{}"
+    windows = f" for a window of shape {tuple(window)}" if any(window[a] != 1 for a in axes if window) else ""
+    text = (f"out-of-bounds indexing for array of shape {tuple(shape)}: index {{}} is out of bounds for axis {found[0]} "
+            f"with size {found[1]}{windows}.")
+    return [(any_of(failed), Failure(OOBError, text, tuple(map(type_of, values)), source=source), values)]
+
+
+# --- the primitive ----------------------------------------------------------------------------------------------
+#
+# Operands: the code and the slots of the Failures that are its parameter.
+
+def _evaluate(code, *values, failures):
+    found = failures.failed([code, *values])
+    if found and not found[0].debug:
+        raise error_of(*found)
+    return []
+
+
+def error_of(failure, values):
+    """The exception for a failure that nobody asked to have as a value."""
+    if failure.kind is OOBError:
+        where = failure.line and f" It is read or written at {failure.line}."
+        return IndexError(f"{failure.words(values)}{where} Where that is meant, say what to do with mode=, as in "
+                          'x.at[i].get(mode="fill") or x.at[i].set(y, mode="drop").')
+    error = JaxRuntimeError(failure.words(values))
+    error.told = True       # the words are the user's own
+    return error
+
+
+def _lower(ctx, eqn, *names):
+    """What is left of checks here is what nobody looks at."""
+    if any(f.kind is FailedCheckError and not f.debug for f in eqn.params["failures"].all):
+        raise ValueError("Cannot abstractly evaluate a checkify.check which was not functionalized. This probably means you "
+                         "tried to stage (jit/scan/pmap/...) a `check` without functionalizing it through "
+                         "`checkify.checkify`: write jit(checkify(f)), and look at the error that it gives.")
+    return []
+
+
+def _jvp(primals, tangents, **params):
+    return check_p.bind(*primals, **params), []
+
+
+def _batch(axis, args, dims, **params):
+    """The first element that fails tells."""
+    if axis.size:
+        args = front(args, dims)
+        at = scalar(0, dtypes.int32) if dims[0] is None else _first_failing(args[0])
+        check_p.bind(*[x if d is None else row(x, at) for x, d in zip(args, dims)], **params)
+    return [], []
+
+
+def _thread(states, values, args, *, failures):
+    known = states[0].serves
+    rest = [f for f in failures.all if f not in known.codes]
+    if rest:        # others ask for these
+        left = Failures(tuple(rest))
+        check_p.bind(*left.joined(left.start(), failures, args), failures=left)
+    return known.joined(values, failures, args), []
+
+
+check_p = Primitive("check", multiple_results=True, typ=lambda *avals, failures: [], lower=_lower, jvp=_jvp, batch=_batch,
+                    thread=_thread, evaluate=_evaluate,
+                    effects=lambda params: tuple([Check(failure=f) for f in params["failures"].all]))
+
+
+# --- checks in what runs for some elements, or on several devices -----------------------------------------------
+
+def batched(thread, axis, args, dims, **params):
+    """The result of a batching rule where programs in `params` have checks that not every element comes to, else None.
+
+    `thread` is the rule that threads states through the primitive; each element has its own.
+    """
+    if not any(type(e) is Check for jaxpr in sub_jaxprs(params) for e in jaxpr.effects):
+        return None
+    params = {k: _located(v) for k, v in params.items()}
+    known = failures_of(dict.fromkeys([e for jaxpr in sub_jaxprs(params) for e in jaxpr.effects]))
+    vma = frozenset().union(*[aval_of(a).vma for a in args])
+
+    def run(*xs):
+        values, outs = thread(known.states(vma), known.start(vma), list(xs), **params)
+        return [*values, *outs]
+    results, n = programs.map_flat(run, axis, args, dims), len(known.avals)
+    check_p.batch(axis, results[:n], [0] * n, failures=known)
+    return results[n:], [0] * (len(results) - n)
+
+
+def _located(value):
+    if type(value) is tuple:
+        return tuple(map(_located, value))
+    return programs.instrument(value, ()) if type(value) is Jaxpr else value

@@ -1,0 +1,48 @@
+"""linear_call: a program that is linear in some operands, with a transpose that the user gives."""
+from ...core import programs
+from ...core.jaxpr import eval_jaxpr
+from ...core.refs import Holder
+from ...core.symbolic_zeros import is_linear, nonzero, present, spread
+from ..arrays.elementwise import add_p
+from ..arrays.shape import front, front_dims, instantiate, reduce_sum
+from ..common import aval_of
+from .calls import AS_JIT, inline, jit_bind, mapped_over
+
+# Operands: `num_res` residuals, then what it is linear in.  `transpose(residuals, cotangents)`, on flat lists, gives
+# cotangents of the latter.
+
+
+def _jvp(primals, tangents, *, jaxpr, num_res, transpose):
+    outs = linear_call_p.bind(*primals, jaxpr=jaxpr, num_res=num_res, transpose=transpose)
+    of_res, moving = tangents[:num_res], tangents[num_res:]
+    found = [None] * len(outs)
+    if any(nonzero(moving)):
+        moving = [instantiate(t, aval_of(x)) for t, x in zip(moving, primals[num_res:])]
+        found = linear_call_p.bind(*primals[:num_res], *moving, jaxpr=jaxpr, num_res=num_res, transpose=transpose)
+    if any(nonzero(of_res)):
+        program, marks = programs.jvp(jaxpr, (*nonzero(of_res), *[False] * len(moving)))
+        more = spread(eval_jaxpr(program, (), *primals, *present(of_res))[len(outs):], marks)
+        found = [a if b is None else b if a is None else add_p.bind(a, b) for a, b in zip(found, more)]
+    return outs, found
+
+
+def _transpose(cts, *args, jaxpr, num_res, transpose):
+    cts = [instantiate(ct, a.tangent()) for ct, a in zip(cts, jaxpr.out_avals)]
+    found = transpose(args[:num_res], cts)
+    return [None] * num_res + [ct if is_linear(x) else None for ct, x in zip(found, args[num_res:])]
+
+
+def _batch(axis, args, dims, *, jaxpr, num_res, transpose):
+    batched = nonzero(dims)
+    program, out_batched = programs.batch(jaxpr, axis, batched)
+
+    def moved(residuals, cts):
+        fun = mapped_over(lambda *xs: transpose(xs[:num_res], xs[num_res:]), axis, (*batched[:num_res], *out_batched))
+        return [ct if b else reduce_sum(ct, (0,)) for ct, b in zip(fun(*residuals, *cts), batched[num_res:])]
+    outs = linear_call_p.bind(*front(args, dims), jaxpr=program, num_res=num_res, transpose=moved)
+    return outs, front_dims(out_batched)
+
+
+linear_call_p = Holder("linear_call", **{
+    "multiple_results": True, **{rule: AS_JIT[rule] for rule in ("typ", "thread")}, "lower": inline, "jvp": _jvp,
+    "transpose": _transpose, "batch": _batch, "evaluate": lambda *args, jaxpr, **_: jit_bind(jaxpr, args)})

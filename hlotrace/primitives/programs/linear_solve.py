@@ -1,0 +1,81 @@
+"""custom_linear_solve: A x = b, solved by the user's function.
+
+Its derivatives are systems with the same matrix: dx = A^-1 (db - dA x), and the cotangent of b is A^-T times that of x
+(Giles, "Collected matrix derivative results for forward and reverse mode algorithmic differentiation", 2008).  So the solver
+itself is not differentiated.
+"""
+from ...core import programs
+from ...core.jaxpr import eval_jaxpr
+from ...core.refs import Holder
+from ...core.symbolic_zeros import is_linear, nonzero, present, spread
+from ..arrays.elementwise import neg_p, sub_p
+from ..arrays.shape import broadcast_axis, instantiate, move_axis
+from ..common import aval_of
+from .calls import jit_bind
+from .cond_while import groups
+
+# Each program takes constants of its own and what is solved for or multiplied; `solve` and `transpose_solve` may give more
+# behind the solution.  `sizes`: how many constants each has, which are the operands in this order, before b.
+PROGRAMS = ("matvec", "vecmat", "solve", "transpose_solve")
+
+
+def _typ(*avals, solve, **_):
+    return solve.out_avals
+
+
+def _used(operands, sizes):
+    """What the program `solve` takes."""
+    _, _, consts, _, b = groups(operands, *sizes)
+    return [*consts, *b]
+
+
+def _jvp(primals, tangents, *, matvec, sizes, **params):
+    consts, (moving, *_, db) = groups(primals, sum(sizes)), groups(tangents, *sizes)
+    (consts, b), n = consts, len(db)
+    outs = linear_solve_p.bind(*primals, matvec=matvec, sizes=sizes, **params)
+    rhs = list(db)
+    if any(nonzero(moving)):
+        program, marks = programs.jvp(matvec, (*nonzero(moving), *[False] * n))
+        moved = eval_jaxpr(program, (), *consts[:sizes[0]], *outs[:n], *present(moving))[n:]
+        rhs = [t if m is None else neg_p.bind(m) if t is None else sub_p.bind(t, m)
+               for t, m in zip(db, spread(moved, marks))]
+    if not any(nonzero(rhs)):
+        return outs, [None] * len(outs)
+    rhs = [instantiate(t, aval_of(x)) for t, x in zip(rhs, b)]
+    dx = linear_solve_p.bind(*consts, *rhs, matvec=matvec, sizes=sizes, **params)
+    return outs, [*dx[:n], *[None] * (len(outs) - n)]
+
+
+def _transpose(cts, *args, matvec, vecmat, solve, transpose_solve, sizes):
+    if transpose_solve is None:
+        raise TypeError("transpose_solve required for backwards mode automatic differentiation of custom_linear_solve: give "
+                        "transpose_solve=, a function of vecmat and b, or symmetric=True")
+    m, v, s, t, b = groups(args, *sizes)
+    cts = [instantiate(ct, x.aval if is_linear(x) else aval_of(x)) for ct, x in zip(cts, b)]
+    found = linear_solve_p.bind(*v, *m, *t, *s, *cts, matvec=vecmat, vecmat=matvec, solve=transpose_solve,
+                                transpose_solve=solve, sizes=(sizes[1], sizes[0], sizes[3], sizes[2]))
+    return [*[None] * sum(sizes), *[ct if is_linear(x) else None for ct, x in zip(found, b)]]
+
+
+def _batch(axis, args, dims, *, sizes, **jaxprs):
+    """If anything is mapped, the solution is."""
+    n = len(args) - sum(sizes)
+    args = [x if d is None else move_axis(x, d, 0) for x, d in zip(args, dims)]
+    args[-n:] = [broadcast_axis(x, axis.size, 0) if d is None else x for x, d in zip(args[-n:], dims[-n:])]
+    marks, moved = groups(nonzero(dims), *sizes), {}
+    for name in PROGRAMS:
+        own, jaxpr = next(marks), jaxprs[name]
+        moved[name] = jaxpr and programs.batch(jaxpr, axis, (*own, *[True] * n), True)[0]
+    outs = linear_solve_p.bind(*args, sizes=sizes, **moved)
+    return outs, [0] * len(outs)
+
+
+def _thread(states, values, args, *, solve, sizes, **_):
+    results = eval_jaxpr(programs.thread(solve, states), (), *values, *_used(args, sizes))
+    return results[:len(states)], results[len(states):]
+
+
+linear_solve_p = Holder(
+    "custom_linear_solve", multiple_results=True, typ=_typ, jvp=_jvp, transpose=_transpose, batch=_batch, thread=_thread,
+    lower=lambda ctx, eqn, *names: ctx.inline(eqn.params["solve"], _used(names, eqn.params["sizes"])),
+    evaluate=lambda *args, solve, sizes, **_: jit_bind(solve, _used(args, sizes)))

@@ -1,0 +1,57 @@
+"""Reading and writing a Ref: each access is a program of the value, so how it is indexed is no matter of these primitives.
+
+Operands are those of the program behind the value: [value, *operands] -> [value afterwards if it writes, *results].
+"""
+from ...core import programs
+from ...core.config import state
+from ...core.refs import Access, Holder, Ref
+from ...core.symbolic_zeros import nonzero
+from ...core.trace import EVAL
+from ..arrays.shape import front, front_dims
+from ..arrays.slicing import copy_p
+from .calls import jit_bind
+
+Ref.copy = staticmethod(copy_p.bind)
+
+def _access(name, writes):
+    def inside(out_avals):
+        return list(out_avals[writes:])
+
+    def typ(*avals, ref, program):
+        return inside(program.out_avals)
+
+    def lower(ctx, eqn, *names):
+        ref = eqn.params["ref"]
+        raise NotImplementedError(f"a program that uses {ref.aval} from outside cannot be lowered by itself: pass ref[...] "
+                                  "as an argument and return the new value, or call the function")
+
+    def jvp(primals, tangents, *, ref, program):
+        if any(t is not None for t in tangents):
+            raise ValueError(f"{name} of a differentiated value in {ref.aval}, which is not differentiated: make the Ref "
+                             "inside of the differentiated function, or write lax.stop_gradient(value)")
+        outs = access_p.bind(*primals, ref=ref, program=program)
+        return outs, [None] * len(outs)
+
+    def batch(axis, args, dims, *, ref, program):
+        if writes and any(nonzero(dims)):
+            raise ValueError(f"{name} of a mapped value in {ref.aval}, which is not mapped: pass the Ref as an argument of "
+                             "the mapped function, with an axis in in_axes, or make it inside")
+        moved, out_batched = programs.batch(program, axis, (False, *nonzero(dims)))
+        return access_p.bind(*front(args, dims), ref=ref, program=moved), front_dims(out_batched)
+
+    def thread(states, values, args, *, ref, program):
+        if state.trace is EVAL:
+            results = jit_bind(program, [*values, *args], (0,) if states[0].given else ())
+        else:
+            results = state.trace.splice(program, [*values, *args])
+        return (results[:1], results[1:]) if writes else (values, results)
+
+    access_p = Holder(name, multiple_results=True, typ=typ, lower=lower, jvp=jvp, batch=batch, thread=thread,
+                      effects=lambda params: (Access(ref=params["ref"], writes=writes),))
+    return access_p
+
+
+get_p = _access("get", False)
+set_p = _access("set", True)
+swap_p = _access("swap", True)
+addupdate_p = _access("addupdate", True)

@@ -1,0 +1,91 @@
+"""Vectors with a covariance, and orthogonal matrices."""
+from .. import lax
+from .. import numpy as jnp
+from ..api.composite import composite
+from ..lax import linalg
+from ..numpy.util import broadcast_shapes, check_arraylike, promote_dtypes_inexact
+from ..placement.out_sharding import laid
+from ..primitives.common import canonical_shape, static_int
+from .continuous import _normal, float_dtype, result_shape
+from .keys import one_key
+
+__all__ = ["multivariate_normal", "orthogonal"]
+
+
+def multivariate_normal(key, mean, cov, shape=None, dtype=None, method="cholesky", *, out_sharding=None):
+    """Normal vectors of mean (..., n) and covariance (..., n, n).
+
+    The shape of the result is `shape`, by default that of the parameters before these axes, and then n; its dtype that of
+    the parameters.  method: the root of `cov` is "cholesky", or "eigh" or "svd", which also take one that is singular.
+
+    >>> covariance = jnp.array([[2., 1.], [1., 1.]])
+    >>> x = jax.random.multivariate_normal(jax.random.key(0), jnp.array([10., 0.]), covariance, (5000,))
+    >>> x.mean(0).round(0) + 0, jnp.cov(x.T).round(0)
+    (Array([10.,  0.], dtype=float32), Array([[2., 1.],
+           [1., 1.]], dtype=float32))
+    """
+    key = one_key("multivariate_normal", key)
+    if method not in _ROOTS:
+        raise ValueError(f"multivariate_normal: method must be one of 'svd', 'eigh' and 'cholesky', got {method!r:.60}")
+    check_arraylike("multivariate_normal", mean, cov)
+    mean, cov = promote_dtypes_inexact(mean, cov)
+    dtype = mean.dtype if dtype is None else float_dtype("multivariate_normal", dtype)
+    if not mean.ndim:
+        raise ValueError("multivariate_normal requires mean.ndim >= 1, got mean.ndim == 0: a vector, as [0.0]")
+    if cov.ndim < 2:
+        raise ValueError(f"multivariate_normal requires cov.ndim >= 2, got cov.ndim == {cov.ndim}: jnp.diag(cov)?")
+    n = mean.shape[-1]
+    if cov.shape[-2:] != (n, n):
+        raise ValueError(f"multivariate_normal requires cov.shape == (..., n, n) for n={n}, the size of mean, but got "
+                         f"cov.shape == {cov.shape}")
+    batch = broadcast_shapes(mean.shape[:-1], cov.shape[:-2])
+    if shape is not None:
+        batch = result_shape("multivariate_normal", shape, jnp.zeros(batch))
+    out = _multivariate_normal(key, mean, cov, shape=batch, dtype=dtype, method=method)
+    return laid(out, out_sharding, "random.multivariate_normal")
+
+
+def _by_eigh(cov):
+    vectors, values = linalg.eigh(cov)
+    return vectors * lax.sqrt(values)[..., None, :]
+
+
+def _by_svd(cov):
+    left, values, _ = linalg.svd(cov)
+    return left * lax.sqrt(values)[..., None, :]
+
+
+_ROOTS = {"cholesky": linalg.cholesky, "eigh": _by_eigh, "svd": _by_svd}
+
+
+@composite(static=("shape", "dtype", "method"))
+def _multivariate_normal(key, mean, cov, *, shape, dtype, method):
+    root, x = _ROOTS[method](cov.astype(dtype)), _normal(key, shape=(*shape, mean.shape[-1]), dtype=dtype)
+    return mean.astype(dtype) + jnp.einsum("...ij,...j->...i", root, x)
+
+
+def orthogonal(key, n, shape=(), dtype=None, m=None, *, out_sharding=None):
+    """Matrices (*shape, n, m) with orthonormal rows or columns, the fewer of the two; unitary ones for complex dtypes.
+
+    m: by default n.  With m = n they are uniform over the group, as F. Mezzadri, "How to generate random matrices from the
+    classical compact groups" (2007) has them from a QR decomposition.
+
+    >>> q = jax.random.orthogonal(jax.random.key(0), 3)
+    >>> jnp.allclose(q @ q.T, jnp.eye(3), atol=1e-5)
+    Array(True, dtype=bool)
+    """
+    key, dtype = one_key("orthogonal", key), float_dtype("orthogonal", dtype, and_complex=True)
+    n = static_int(n, "orthogonal: n")
+    m = n if m is None else static_int(m, "orthogonal: m")
+    if n < 0 or m < 0:
+        raise ValueError(f"orthogonal: negative dimensions are not allowed, got n={n} and m={m}")
+    out = _orthogonal(key, n=n, m=m, shape=canonical_shape(shape, "orthogonal: shape"), dtype=dtype)
+    return laid(out, out_sharding, "random.orthogonal")
+
+
+@composite(static=("n", "m", "shape", "dtype"))
+def _orthogonal(key, *, n, m, shape, dtype):
+    q, r = linalg.qr(_normal(key, shape=(*shape, max(n, m), min(n, m)), dtype=dtype), full_matrices=False)
+    diagonal = jnp.diagonal(r, axis1=-2, axis2=-1)
+    q = q * (diagonal / lax.abs(diagonal).astype(dtype))[..., None, :]
+    return q if n >= m else jnp.swapaxes(q, -1, -2)

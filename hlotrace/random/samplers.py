@@ -1,0 +1,279 @@
+"""Distributions with parameters: how values of each come from uniform, normal, exponential and gamma values.
+
+Where no source is named, that is the definition of the distribution, or the inverse of its distribution function
+(L. Devroye, Non-Uniform Random Variate Generation, 1986).
+"""
+from .. import lax
+from .. import numpy as jnp
+from ..numpy.util import broadcast_shapes
+from ..numpy.util import shape as shape_of
+from ..primitives.common import canonical_shape, static_int
+from .continuous import _normal, _uniform, exponential_of, halves, result_shape, spread
+from .discrete import _rademacher
+from .gamma import random_gamma_p
+from .sampler import integer_dtype, law, own_dtype
+
+__all__ = ["ball", "beta", "chisquare", "dirichlet", "double_sided_maxwell", "f", "gamma", "generalized_normal", "geometric",
+           "loggamma", "lognormal", "maxwell", "pareto", "rayleigh", "t", "triangular", "wald", "weibull_min"]
+
+
+def _unit(key, shape, dtype):
+    return _uniform(key, 0.0, 1.0, shape=shape, dtype=dtype)
+
+
+def _shape_alone(name, shape, *_):
+    return canonical_shape(shape, f"{name}: shape")
+
+
+# --- from uniform values ----------------------------------------------------------------------------------------
+
+@law
+def rayleigh(key, scale, *, shape, dtype):
+    """Values with density x / scale^2 exp(-x^2 / (2 scale^2)) for x >= 0.
+
+    >>> x = jax.random.rayleigh(jax.random.key(0), 2., shape=(1000,))
+    >>> (x**2).mean().round(0)                            # 2 scale^2
+    Array(8., dtype=float32)
+    """
+    return scale * lax.sqrt(-2 * lax.log(_unit(key, shape, dtype)))
+
+
+@law
+def pareto(key, b, *, shape, dtype):
+    """Values with density b / x^(b + 1) for x >= 1.
+
+    >>> x = jax.random.pareto(jax.random.key(0), 3., (1000,))
+    >>> x.min() >= 1, x.mean().round(1)                   # b / (b - 1)
+    (Array(True, dtype=bool), Array(1.5, dtype=float32))
+    """
+    return lax.exp(exponential_of(_unit(key, shape, dtype)) / b)
+
+
+@law(shape=(), fit=_shape_alone, work=None, laid_out=False)
+def weibull_min(key, scale, concentration, *, shape, dtype):
+    """Values with density proportional to x^(c - 1) exp(-(x / scale)^c) for x > 0, where c is the concentration.
+
+    As in JAX, `shape` is that of the uniform values: parameters that are larger share them.
+
+    >>> x = jax.random.weibull_min(jax.random.key(0), 2., 1., (1000,))
+    >>> x.mean().round(0)                                 # with concentration 1, exponential
+    Array(2., dtype=float32)
+    """
+    scale, concentration = (jnp.asarray(x, dtype) for x in (scale, concentration))
+    return scale * jnp.power(exponential_of(_unit(key, shape, dtype)), 1 / concentration)
+
+
+@law
+def triangular(key, left, mode, right, *, shape, dtype):
+    """Values whose density rises from 0 at `left` to `mode` and falls to 0 at `right`, each in a line.
+
+    >>> x = jax.random.triangular(jax.random.key(0), 0., 1., 5., (1000,))
+    >>> x.min() >= 0, x.max() <= 5, x.mean().round(0)     # (left + mode + right) / 3
+    (Array(True, dtype=bool), Array(True, dtype=bool), Array(2., dtype=float32))
+    """
+    u, width = _unit(key, shape, dtype), right - left
+    return lax.select(u < (mode - left) / width, left + lax.sqrt(u * width * (mode - left)),
+                      right - lax.sqrt((1 - u) * width * (right - mode)))
+
+
+@law(dtype=integer_dtype, work=own_dtype)
+def geometric(key, p, *, shape, dtype):
+    """How many trials there are up to the first that succeeds, which each does with probability p: 1 or more.
+
+    >>> x = jax.random.geometric(jax.random.key(0), 0.25, (1000,))
+    >>> x.min(), x.mean().round(0)
+    (Array(1, dtype=int32), Array(4., dtype=float32))
+    """
+    return (lax.floor(lax.log(_unit(key, shape, p.dtype)) / lax.log1p(-p)) + 1).astype(dtype)
+
+
+# --- from normal values -----------------------------------------------------------------------------------------
+
+@law
+def lognormal(key, sigma=1.0, *, shape, dtype):
+    """exp of normal values with standard deviation sigma.
+
+    >>> x = jax.random.lognormal(jax.random.key(0), 0.5, (1000,))
+    >>> jnp.median(x).round(1), jnp.log(x).std().round(1)
+    (Array(1., dtype=float32), Array(0.5, dtype=float32))
+    """
+    return lax.exp(_normal(key, shape=shape, dtype=dtype) * sigma)
+
+
+@law(shape=(), fit=_shape_alone)
+def maxwell(key, *, shape, dtype):
+    """Values with density proportional to x^2 exp(-x^2 / 2) for x >= 0: lengths of normal vectors in three dimensions.
+
+    >>> jax.random.maxwell(jax.random.key(0), (1000,)).mean().round(1)
+    Array(1.6, dtype=float32)
+    """
+    return lax.sqrt(jnp.sum(lax.square(_normal(key, shape=(*shape, 3), dtype=dtype)), axis=-1))
+
+
+def _in_front(name, shape, *parameters):
+    own = broadcast_shapes(*map(shape_of, parameters))
+    return (*(_shape_alone(name, shape) or own), *own)      # twice its own for (), as JAX has it
+
+
+@law(shape=(), fit=_in_front, laid_out=False)
+def double_sided_maxwell(key, loc, scale, *, shape, dtype):
+    """Values with density proportional to z^2 exp(-z^2 / 2), where z = (x - loc) / scale.
+
+    The shape of the result is `shape` in front of that of the parameters.
+
+    >>> x = jax.random.double_sided_maxwell(jax.random.key(0), 5., 1., (1000,))
+    >>> x.mean().round(0), ((x - 5) ** 2).mean().round(0)
+    (Array(5., dtype=float32), Array(3., dtype=float32))
+    """
+    size, sign = halves(key)
+    return maxwell.draw(size, shape=shape, dtype=dtype) * _rademacher(sign, shape=shape, dtype=dtype) * scale + loc
+
+
+@law
+def wald(key, mean, *, shape, dtype):
+    """Values of the inverse Gaussian law with the given mean and scale 1.
+
+    J. R. Michael, W. R. Schucany, R. W. Haas, "Generating Random Variates Using Transformations with Multiple Roots", 1976.
+
+    >>> jax.random.wald(jax.random.key(0), 2., (10000,)).mean().round(0)
+    Array(2., dtype=float32)
+    """
+    first, second = halves(key)
+    y = lax.square(_normal(first, shape=shape, dtype=dtype))
+    square = lax.square(mean)
+    x = mean + square * y / 2 - mean / 2 * lax.sqrt(4 * mean * y + square * lax.square(y))
+    return lax.select(_unit(second, shape, dtype) <= mean / (mean + x), x, square / x)
+
+
+# --- from gamma values ------------------------------------------------------------------------------------------
+
+def _gamma(key, a, log_space=False):
+    return random_gamma_p.bind(key, a, log_space=log_space)
+
+
+@law(method=True)
+def gamma(key, a, **_):
+    """Values with density proportional to x^(a - 1) exp(-x) for x >= 0; they have a derivative in `a`.
+
+    >>> x = jax.random.gamma(jax.random.key(0), 3., (1000,))
+    >>> x.mean().round(0), x.var().round(0)
+    (Array(3., dtype=float32), Array(3., dtype=float32))
+    >>> jax.grad(lambda a: jax.random.gamma(jax.random.key(0), a, (1000,)).mean())(3.).round(1)
+    Array(1., dtype=float32, weak_type=True)
+    """
+    return _gamma(key, a)
+
+
+@law(method=True)
+def loggamma(key, a, **_):
+    """Logarithms of `gamma` values, also of those that are too small for their dtype.
+
+    >>> jax.random.loggamma(jax.random.key(0), 1e-4, (2,)) < -100, jax.random.gamma(jax.random.key(0), 1e-4, (2,))
+    (Array([ True,  True], dtype=bool), Array([0., 0.], dtype=float32))
+    """
+    return _gamma(key, a, log_space=True)
+
+
+@law(method=True)
+def chisquare(key, df, **_):
+    """Sums of `df` squares of normal values; `df` need not be whole.
+
+    >>> jax.random.chisquare(jax.random.key(0), 4., shape=(1000,)).mean().round(0)
+    Array(4., dtype=float32)
+    """
+    return 2 * lax.exp(_gamma(key, df / 2, log_space=True))
+
+
+@law
+def f(key, dfnum, dfden, *, shape, dtype):
+    """Ratios of the means of `dfnum` and of `dfden` squares of normal values.
+
+    >>> jax.random.f(jax.random.key(0), 5., 50., shape=(1000,)).mean().round(1)
+    Array(1., dtype=float32)
+    """
+    below, above = halves(key)
+    above, below = (chisquare.draw(k, df, shape=shape, dtype=dtype) for k, df in ((above, dfnum), (below, dfden)))
+    return (above * dfden) / (below * dfnum)
+
+
+@law
+def t(key, df, *, shape, dtype):
+    """Student's t: normal values divided by the root of the mean of `df` squares of others.
+
+    >>> x = jax.random.t(jax.random.key(0), 10., (1000,))
+    >>> jnp.abs(x.mean()) < 0.1, x.var() > 1.1               # df / (df - 2)
+    (Array(True, dtype=bool), Array(True, dtype=bool))
+    """
+    above, below = halves(key)
+    return _normal(above, shape=shape, dtype=dtype) * lax.sqrt(df / 2 / _gamma(below, df / 2))
+
+
+@law(method=True)
+def beta(key, a, b, **_):
+    """Values with density proportional to x^(a - 1) (1 - x)^(b - 1) in [0, 1].
+
+    >>> x = jax.random.beta(jax.random.key(0), 2., 6., (1000,))
+    >>> x.mean().round(2)                                 # a / (a + b)
+    Array(0.25, dtype=float32)
+    """
+    x, y = (_gamma(k, of, log_space=True) for k, of in zip(halves(key), (a, b)))
+    largest = lax.max(x, y)
+    x, y = lax.exp(x - largest), lax.exp(y - largest)
+    return x / (x + y)
+
+
+def _simplex(name, shape, alpha):
+    if not shape_of(alpha):
+        raise ValueError(f"{name} requires alpha.ndim >= 1, got alpha.ndim == 0: give a number for each entry of a value")
+    *batch, n = shape_of(alpha)
+    return (*(batch if shape is None else result_shape(name, shape, jnp.zeros(batch))), n)
+
+
+@law(fit=_simplex)
+def dirichlet(key, alpha, **_):
+    """Vectors along the last axis that are not negative and sum to 1, with density proportional to prod x_i^(alpha_i - 1).
+
+    The shape of the result is `shape`, by default alpha.shape[:-1], and then alpha.shape[-1].
+
+    >>> x = jax.random.dirichlet(jax.random.key(0), jnp.array([1., 2., 7.]), (1000,))
+    >>> x.shape, x.mean(0).round(1), jnp.allclose(x.sum(1), 1)
+    ((1000, 3), Array([0.1, 0.2, 0.7], dtype=float32), Array(True, dtype=bool))
+    """
+    x = _gamma(key, alpha, log_space=True)
+    x = lax.exp(x - lax.stop_gradient(jnp.max(x, -1, keepdims=True, initial=-jnp.inf)))
+    return x / jnp.sum(x, -1, keepdims=True)
+
+
+@law(shape=())
+def generalized_normal(key, p, *, shape, dtype):
+    """Values with density proportional to exp(-|x|^p).
+
+    >>> x = jax.random.generalized_normal(jax.random.key(0), 2., (1000,))
+    >>> x.var().round(1)                                  # p = 2: normal with variance 1/2
+    Array(0.5, dtype=float32)
+    """
+    size, sign = halves(key)
+    return _rademacher(sign, shape=shape, dtype=dtype) * lax.pow(_gamma(size, 1 / p), 1 / p)
+
+
+def _in_ball(name, shape, p):
+    if shape_of(p):
+        raise ValueError(f"{name}: p must be a number, got an array of shape {shape_of(p)}: map over it with vmap")
+    return _shape_alone(name, shape)
+
+
+@law(shape=(), fit=_in_ball, work=None, static=("d",))
+def ball(key, d, p=2, *, shape, dtype):
+    """Points uniform in the unit ball of d dimensions, under the norm (sum |x_i|^p)^(1/p); they lie along the last axis.
+
+    F. Barthe, O. Guedon, S. Mendelson, A. Naor, "A Probabilistic Approach to the Geometry of the l_p^n-Ball", 2005.
+
+    >>> x = jax.random.ball(jax.random.key(0), 2, shape=(1000,))
+    >>> x.shape, jnp.linalg.norm(x, axis=1).max() <= 1, (jnp.linalg.norm(x, axis=1) < 0.5).mean().round(1)
+    ((1000, 2), Array(True, dtype=bool), Array(0.2, dtype=float32))
+    """
+    inside, outside = halves(key)
+    d, p = static_int(d, "ball: d"), jnp.asarray(p, dtype)
+    x = generalized_normal.draw(inside, p, shape=canonical_shape((*shape, d), "ball"), dtype=dtype)
+    total = jnp.sum(lax.pow(lax.abs(x), spread(p, dtype, x.shape)), -1) + exponential_of(_unit(outside, shape, dtype))
+    return x / jnp.power(total, 1 / p)[..., None]

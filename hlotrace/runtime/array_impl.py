@@ -1,0 +1,393 @@
+"""ArrayImpl: the concrete Array, a thin immutable holder of one of jaxlib's buffers."""
+import importlib
+
+import numpy as np
+
+from ..core import dtypes, errors
+from ..core.array import Array
+from ..core.avals import ShapedArray, aval_of, physical, register_aval
+from ..core.caches import Kept
+from ..core.surface.boundary import boundaries, leave
+from ..core.surface.missing import Concrete
+from ..core.trace import JaxprTrace, Tracer
+from ..sharding.abstract import is_local
+from . import binding, callback_guard
+from .devices import client, placement, shards, transfer_guards
+
+
+@boundaries(called="Array", but="__init__ __array__ check_alive mark_deleted is_deleted is_ready devices")
+class ArrayImpl(Array):
+    """A concrete array.  `_buf` is jaxlib's buffer; `aval` is interned."""
+    __slots__ = ("aval", "_buf", "_committed", "_value")
+
+    def __init__(self, aval, buf, committed=False):
+        self.aval = aval
+        self._buf = buf
+        self._committed = committed
+        self._value = None
+
+    # --- the host side ---
+
+    def _numpy(self):
+        """The value as a read-only NumPy array, fetched once."""
+        if self._value is not None:
+            return self._value
+        self.check_alive()
+        try:
+            devices = self._buf._sharding._devices
+            value = (binding.to_numpy(self._buf, physical(self.aval)) if len(devices) == 1 and is_local(devices[0]) else
+                     shards.gathered(self))
+            if self.aval.dtype.kind == "V" and self.aval.dtype == dtypes.float0:
+                value = np.zeros(self.shape, dtypes.float0)
+        except (binding.JaxRuntimeError, BufferError) as error:      # the latter from the buffer protocol
+            raise callback_guard.original(error) from None
+        value.flags.writeable = False
+        self._value = value
+        return value
+
+    def __array__(self, dtype=None, copy=None):
+        try:
+            if dtypes.is_extended(self.aval.dtype):
+                raise TypeError("a PRNG key array is not a number and cannot become a NumPy array; use "
+                                "random.key_data(key)")
+            value = self._numpy()
+        except Exception as error:
+            leave(error, "np.asarray", (self,))
+            raise
+        if dtype is not None and np.dtype(dtype) != value.dtype:
+            if copy is False:
+                raise ValueError(f"cannot give an array of dtype {value.dtype} as {dtype} without a copy")
+            return value.astype(dtype)
+        return value.copy() if copy else value
+
+    def __bool__(self):
+        if dtypes.is_extended(self.aval.dtype):
+            raise TypeError("a PRNG key has no truth value; compare keys with == or jnp.array_equal")
+        if self.aval.size != 1:
+            kind = "an empty array" if self.aval.size == 0 else "an array with more than one element"
+            raise ValueError(f"The truth value of {kind} is ambiguous. Use a.any() or a.all()")
+        return bool(self._numpy())
+
+    def _scalar(self, convert):
+        if self.aval.ndim:
+            if self.aval.size != 1:
+                raise TypeError(f"Only scalar arrays can be converted to Python scalars; got shape {self.shape}: reduce it, "
+                                "as with .sum(), pick one element, as in x[0], or take all with .tolist()")
+            raise TypeError("Only scalar arrays can be converted to Python scalars; got arr.ndim="
+                            f"{self.aval.ndim}. Use x.item() or x[0].")
+        return convert(self.__array__().item())
+
+    def __int__(self):
+        return self._scalar(int)
+
+    def __float__(self):
+        return self._scalar(float)
+
+    def __complex__(self):
+        return self._scalar(complex)
+
+    def __index__(self):
+        if not dtypes.is_integer(self.aval.dtype) or self.aval.ndim:
+            raise TypeError("Only integer scalar arrays can be converted to a scalar index; got "
+                            f"{self.aval.str_short()}: use x.astype(int) or int(x)" + " of one element" * bool(self.ndim))
+        return int(self._numpy())
+
+    def item(self, *args):
+        """The one element (or the element at `args`) as a Python scalar."""
+        return self._numpy().item(*args)
+
+    def tolist(self):
+        """The elements as nested Python lists."""
+        return self._numpy().tolist()
+
+    def tobytes(self, order="C"):
+        """The elements as bytes."""
+        return self._numpy().tobytes(order)
+
+    def __format__(self, spec):
+        if not self.aval.ndim and not dtypes.is_extended(self.aval.dtype):
+            return format(self._numpy()[()], spec)
+        try:
+            return format(str(self), spec)
+        except ValueError:
+            raise TypeError(f"format {spec!r} is for one number, and the array has type {self.aval.str_short()}: format its "
+                            "elements, or use jnp.array_str(x, precision=2)") from None
+
+    def __str__(self):
+        return repr(self) if dtypes.is_extended(self.aval.dtype) or not shards.is_held(self) else str(self._numpy())
+
+    def __repr__(self):
+        return self._written()
+
+    def _written(self, **options):
+        """The text of `repr`, with options of np.array2string."""
+        if self._buf.is_deleted():
+            return f"Array(<deleted>, shape={self.shape}, dtype={self.aval.dtype.name})"
+        if not shards.is_held(self):
+            return f"Array(shape={self.shape}, dtype={self.aval.dtype.name})"
+        weak = ", weak_type=True" if self.aval.weak_type else ""
+        if dtypes.is_extended(self.aval.dtype):
+            return f"Array({self.shape}, dtype={self.aval.dtype.name}) overlaying:\n{self._numpy()}"
+        value = self._numpy()
+        if value.size == 0:
+            return f"Array([], shape={self.shape}, dtype={value.dtype}{weak})"
+        return f"Array({np.array2string(value, separator=', ', prefix='Array(', **options)}, dtype={value.dtype}{weak})"
+
+    # --- the device side ---
+
+    def check_alive(self):
+        if self._buf.is_deleted():
+            raise RuntimeError(
+                f"Array has been deleted with shape={self.aval.str_short()}. It was deleted with .delete(), or donated "
+                "to a compiled function (donate_argnums), which reused its memory: use the function's result instead, "
+                "or do not donate it.")
+
+    def block_until_ready(self):
+        """Wait until the value is computed; returns the array.  Errors of the computation are raised here."""
+        self.check_alive()
+        try:
+            self._buf.block_until_ready()
+        except binding.JaxRuntimeError as error:
+            raise callback_guard.original(error) from None
+        return self
+
+    def is_ready(self):
+        """Is the value computed?"""
+        return self._buf.is_ready()
+
+    def copy_to_host_async(self):
+        """Begin fetching the value.  On CPU there is nothing to do."""
+
+    def is_deleted(self):
+        """Was the buffer deleted or donated?"""
+        return self._buf.is_deleted()
+
+    def mark_deleted(self):
+        """The buffer is gone: the short call paths, which take uncommitted arrays only, are not for this one."""
+        self._committed = True
+
+    def delete(self):
+        """Free the buffer now; later use raises RuntimeError."""
+        self._buf.delete()
+        self.mark_deleted()
+        self._value = None
+
+    @property
+    def sharding(self):
+        return self._buf._sharding
+
+    @property
+    def format(self):
+        """The Format: how it lies in memory, and over devices."""
+        from .devices import layouts  # few ask
+        return layouts.of_array(self)
+
+    @property
+    def device(self):
+        """The device that holds the array; the sharding of an array that several hold."""
+        sharding = self._buf._sharding
+        return sharding._devices[0] if len(sharding._devices) == 1 else sharding
+
+    def devices(self):
+        """The set of devices that hold the array."""
+        return self.sharding.device_set
+
+    def platform(self):
+        """The name of the platform that holds the array, such as "cpu"."""
+        return next(iter(self.sharding.device_set)).platform
+
+    @property
+    def committed(self):
+        return self._committed
+
+    _device = device
+    is_fully_addressable = property(lambda self: self.sharding.is_fully_addressable)
+    is_fully_replicated = property(lambda self: self.sharding.is_fully_replicated)
+
+    @property
+    def addressable_shards(self):
+        """The parts that this process holds, as a list of Shards in the order of the devices."""
+        return shards.shards(self)
+
+    @property
+    def global_shards(self):
+        """The parts on all devices; `data` is None for those of other processes."""
+        return shards.shards(self, addressable=False)
+
+    def addressable_data(self, index):
+        """Part number `index` of those that this process holds, as an array on one device."""
+        return shards.shards(self)[index].data
+
+    def on_device_size_in_bytes(self):
+        return self._buf.on_device_size_in_bytes()
+
+    def unsafe_buffer_pointer(self):
+        """Address of the device memory."""
+        self.check_alive()
+        if len(self.sharding._devices) > 1:
+            raise ValueError("unsafe_buffer_pointer: the array lies over several devices; ask the data of one of its "
+                             "addressable_shards")
+        self.block_until_ready()
+        return self._buf.unsafe_buffer_pointer()
+
+    @property
+    def traceback(self):
+        """Where it was made, as jaxlib noted it."""
+        return self._buf.traceback
+
+    # --- protocols ---
+
+    @property
+    def __cuda_array_interface__(self):
+        """The memory of an array on one CUDA device, for libraries that share it by version 2 of this protocol."""
+        platform = client.platform_of(self.sharding._devices[0])
+        if platform != "cuda":
+            raise AttributeError(f"__cuda_array_interface__: the array does not lie on a CUDA device but on {platform}; "
+                                 "__dlpack__ shares the memory of others")
+        self.check_alive()
+        return self.block_until_ready()._buf.__cuda_array_interface__
+
+    def __buffer__(self, flags):
+        return memoryview(self.__array__())
+
+    def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
+        """A DLPack capsule that shares the buffer."""
+        self.check_alive()
+        if self.aval.dtype in dtypes.SMALL_INTS or dtypes.is_extended(self.aval.dtype):
+            raise BufferError(f"DLPack has no type for {self.aval.dtype.name}")
+        if len(self.sharding._devices) > 1:
+            raise BufferError("DLPack shares the memory of one device, and this array lies over several; share the data of "
+                              "its addressable_shards, or move it to one device with device_put")
+        if dl_device is not None and tuple(dl_device) != self.__dlpack_device__():
+            raise BufferError(f"the array lies on {self.__dlpack_device__()}, and DLPack shares it there only, not on "
+                              f"{tuple(dl_device)}; move it with device_put")
+        if copy:
+            return from_numpy(self._numpy().copy()).__dlpack__(max_version=max_version)
+        self.block_until_ready()
+        return binding.to_dlpack(self._buf, stream, max_version)
+
+    def __dlpack_device__(self):
+        device = self.sharding._devices[0]
+        platform = client.platform_of(device)
+        if platform.dlpack is None:
+            raise BufferError(f"DLPack has no number for devices of platform {platform}")
+        return platform.dlpack, 0 if platform.on_host else device.local_hardware_id
+
+    def __reduce__(self):
+        return _unpickle, (np.asarray(self._numpy()), self.aval)
+
+    def __deepcopy__(self, memo):
+        return self.__copy__()
+
+    def __copy__(self):
+        self.check_alive()
+        return shards.copied(self)
+
+    def __array_namespace__(self, api_version=None):
+        if api_version not in (None, "2024.12"):
+            raise ValueError(f"__array_namespace__: version {api_version!r} of the array API is not there; '2024.12' is")
+        return importlib.import_module(__package__.split(".")[0] + ".numpy")
+
+
+def _unpickle(value, aval):
+    return ArrayImpl(aval, put(value, physical(aval), client.default_device()))
+
+
+register_aval(ArrayImpl, lambda value: value.aval)
+for _name in vars(ArrayImpl):
+    if not _name.startswith("_") and (not hasattr(Tracer, _name) or _name == "item"):
+        setattr(Array, _name, Concrete(_name))
+
+
+def put(value, aval, device):
+    """jaxlib's buffer for a NumPy value on a device.  The value is copied: it may change afterwards."""
+    if value.dtype == dtypes.float0:
+        value = np.zeros(aval.shape, aval.dtype)
+    elif value.dtype != aval.dtype:
+        value = value.astype(aval.dtype)
+    return binding.device_put(np.asarray(value, order="C"), aval, placement.on_device(device), device)
+
+
+def from_numpy(value, *, aval=None):
+    """An ArrayImpl from a NumPy value; `aval` gives dtype and weak type."""
+    value = np.asarray(value)
+    aval = aval_of(value) if aval is None else aval
+    return ArrayImpl(aval, put(value, physical(aval), client.default_device()))
+
+
+def assembled(aval, sharding, buffers):
+    """An ArrayImpl of buffers on one device each, in the order of the sharding's local devices."""
+    buffer = binding.join(buffers, physical(aval), sharding)
+    shards.share(buffer)
+    return ArrayImpl(aval, buffer, True)
+
+
+_scalars = Kept(1024)
+
+
+def as_array(value):
+    """The ArrayImpl of any concrete array-like.  Buffers of recently used scalars are kept."""
+    kind = type(value)
+    if kind is ArrayImpl:
+        return value
+    if kind is np.ndarray and value.ndim and value.flags.c_contiguous:
+        aval = aval_of(value)
+        if value.dtype is aval.dtype and value.dtype.kind != "V":     # float0 has no place on a device
+            device = client.default_device()
+            return ArrayImpl(aval, binding.device_put(value, aval, placement.on_device(device), device))
+    if kind in dtypes.python_scalars:
+        # repr tells -0.0 from 0.0, which compare equal
+        return _kept_scalar(value, (kind, value if value and kind is not complex else repr(value)))
+    if isinstance(value, (np.ndarray, np.generic)) and value.ndim == 0 and value.dtype in dtypes.SUPPORTED:
+        return _kept_scalar(value, (value.dtype, value.tobytes()))
+    if isinstance(value, Tracer):
+        raise errors.leaked_tracer(value)
+    return from_numpy(value, aval=aval_of(value))
+
+
+def own(value):
+    """As `as_array`, with a buffer of its own for a number: the result may be deleted or donated."""
+    is_number = isinstance(value, (*dtypes.python_scalars, np.generic)) or isinstance(value, np.ndarray) and not value.ndim
+    return from_numpy(value, aval=aval_of(value)) if is_number else as_array(value)
+
+
+def _held(value, before=None):
+    """The Array of a NumPy array as it is now: `before`, that of an earlier use, if it was not rewritten since."""
+    with transfer_guards.unasked():
+        return before if before is not None and _same_bits(value, before._numpy()) else as_array(value)
+
+
+JaxprTrace.held = staticmethod(_held)
+
+
+def _same_bits(value, old):
+    if value.shape != old.shape:
+        return False
+    a, b = (np.ascontiguousarray(x).reshape(-1).view(np.uint8) for x in (value.astype(old.dtype, copy=False), old))
+    step = 1 << 20      # what was rewritten differs early as a rule, and a comparison takes memory
+    return all(np.array_equal(a[i:i + step], b[i:i + step]) for i in range(0, a.size, step))
+
+
+def _kept_scalar(value, key):
+    array = _scalars.get(key)
+    if array is None or array._buf.is_deleted():
+        aval = aval_of(value)
+        array = _scalars.keep(key, from_numpy(np.asarray(value, aval.dtype), aval=aval))
+    return array
+
+
+def from_dlpack(x):
+    """(An ArrayImpl over the memory of an object with `__dlpack__`, is it a copy?); layout or alignment may forbid sharing.
+
+    TypeError for element types that arrays cannot hold.
+    """
+    capsule = x.__dlpack__()
+    shape, name, row_major, address = binding.dlpack_type(capsule)
+    dtype = dtypes.as_dtype(name)
+    if dtypes.canonicalize(dtype) != dtype or not row_major:     # 64 bits while those are off, or strides
+        return from_numpy(np.from_dlpack(x)), True
+    kind, number = x.__dlpack_device__()
+    device = client.client("cpu" if kind in (1, 3) else None).local_devices()[number if kind not in (1, 3) else 0]
+    aval = ShapedArray(shape, dtype)
+    found = ArrayImpl(aval, binding.from_dlpack(capsule, device, aval, placement.on_device(device)))
+    return found, found.size > 0 and found.unsafe_buffer_pointer() != address

@@ -1,0 +1,229 @@
+"""Clients and devices: made on first use, never at import."""
+import functools
+import threading
+import warnings
+
+from ...core import source_info
+from ...core.caches import Kept
+from ...core.config import checks, config
+from ...core.platforms import platform_named
+from .. import binding
+
+_lock = threading.RLock()
+clients: dict = {}
+_makers: dict = {}       # platform -> the line of the user's program that made its client
+factories: dict = {}     # platform -> (priority, does it fail quietly?, function that makes its client)
+world = None             # this process among several: set by runtime/processes/membership.py before there is a client
+
+
+def made_by():
+    """"The cpu client was made by train.py:3 (main)", of the first client; an empty string when there is none."""
+    return next((f"the {platform} client was made by {line or 'a line that is not known'}"
+                 for platform, line in _makers.items()), "")
+
+
+def _check_cpu_devices(value):
+    if "cpu" in clients and value != config.jax_num_cpu_devices:
+        raise RuntimeError(
+            f"jax_num_cpu_devices cannot become {value}: the cpu client with {local_device_count('cpu')} devices was made "
+            f"by {_makers['cpu']}. Set it before the first array, device or compiled call.")
+
+
+checks["jax_num_cpu_devices"] = _check_cpu_devices
+
+
+def _make(platform):
+    allowed = _names(config.jax_platforms)
+    if allowed and platform not in allowed:
+        raise RuntimeError(f"Unknown backend {platform!r}: jax_platforms is {','.join(allowed)!r}")
+    if platform in factories:
+        return factories[platform][2]()
+    if platform == "cpu":
+        return _make_cpu()
+    from . import plugins
+    plugin = plugins.find().get(platform)
+    if plugin is None:
+        raise RuntimeError(
+            f"Unknown backend: {platform!r} is not available: no PJRT plugin for it is installed. Installed: "
+            f"{', '.join(available_platforms())}. To install one: {plugins.install_line(platform)}")
+    return plugins.make_client(plugin, world)
+
+
+def _make_cpu():
+    options = {} if config.jax_num_cpu_devices == -1 else {"num_devices": config.jax_num_cpu_devices}
+    if world is not None:
+        options |= {"distributed_client": world.client, "node_id": world.process_id, "num_nodes": world.num_processes,
+                    "collectives": world.cpu_collectives()}
+    return binding._jax.get_tfrt_cpu_client(
+        asynchronous=config.jax_cpu_enable_async_dispatch,
+        get_local_topology_timeout_minutes=config.jax_cpu_get_local_topology_timeout_minutes,
+        get_global_topology_timeout_minutes=config.jax_cpu_get_global_topology_timeout_minutes, **options)
+
+
+def available_platforms():
+    """Names of platforms that can be tried, best first."""
+    from . import plugins
+    return list(dict.fromkeys([*plugins.find(), *factories, "cpu"]))
+
+
+def client(platform=None):
+    """The PJRT client of a platform ("cpu", "cuda" or "gpu", "tpu", ...), or of the best one that works.
+
+    Raises RuntimeError for a platform that is not there.
+    """
+    if platform is None:
+        return _default()
+    platform = platform_named(platform)
+    found = clients.get(platform)
+    if found is None:
+        with _lock:
+            if platform not in clients:
+                made = _make(platform)
+                _makers[platform] = source_info.describe(source_info.user_frame())
+                clients[platform] = made
+            found = clients[platform]
+    return found
+
+
+def forget_clients():
+    """What is asked for next makes new clients."""
+    with _lock:
+        for table in (clients, _makers):
+            table.clear()
+        _default.cache_clear()
+
+
+def _names(option):
+    return [platform_named(name) for name in map(str.strip, (option or "").split(",")) if name]
+
+
+@functools.cache
+def _default():
+    if wanted := _names(config.jax_platform_name) or _names(config.jax_platforms):
+        return client(wanted[0])
+    for name, (priority, quiet, _) in sorted(factories.items(), key=lambda entry: -entry[1][0]):
+        try:
+            if priority > 0:
+                return client(name)
+        except RuntimeError:
+            if not quiet:
+                raise
+    from . import plugins  # not needed to import hlotrace
+    for plugin in plugins.find().values():
+        if not plugins.has_default(plugin):
+            continue
+        try:
+            return client(plugin.platform)
+        except RuntimeError as error:
+            if plugin.package is None:      # the user named it
+                raise
+            warnings.warn(f"the {plugin.platform} plugin is installed but no device of it can be used; using the CPU. "
+                          f"Its message: {str(error).splitlines()[0]}", stacklevel=source_info.user_stacklevel())
+    return client("cpu")
+
+
+def devices(backend=None):
+    """All devices of a platform, as a list.
+
+    backend: the name of a platform, "cpu", "gpu" or "tpu"; without it, the best one.  RuntimeError where it is not there.
+
+    >>> [device.platform for device in jax.devices("cpu")[:1]]
+    ['cpu']
+    """
+    return client(backend).devices()
+
+
+def local_devices(process_index=None, backend=None, host_id=None):
+    """The devices of this process, or of another.  Raises ValueError for a process that is not there.
+
+    >>> jax.local_devices() == [d for d in jax.devices() if d.process_index == jax.process_index()]
+    True
+    """
+    index = host_id if process_index is None else process_index
+    if index is None:
+        return client(backend).local_devices()
+    if not 0 <= index < process_count(backend):
+        raise ValueError(f"Unknown process_index {index}: there are {process_count(backend)} processes")
+    return [d for d in devices(backend) if d.process_index == index]
+
+
+_default_device = Kept(64)
+
+
+def default_device():
+    """The device on which uncommitted values are placed."""
+    found = _default_device.get(None)
+    if found is None:
+        chosen = config.jax_default_device
+        if chosen is None or isinstance(chosen, str):
+            chosen = client(chosen).local_devices()[0]
+        found = _default_device.keep(None, chosen)
+    return found
+
+
+def default_backend():
+    """The platform name of the default client: "cpu", "gpu" or "tpu".
+
+    >>> jax.default_backend() == jax.devices()[0].platform
+    True
+    """
+    platform = platform_named(client().platform)
+    return platform.aliases[0] if platform.aliases else str(platform)
+
+
+def device_count(backend=None):
+    """Number of devices over all processes.
+
+    >>> jax.device_count() == len(jax.devices())
+    True
+    """
+    return len(client(backend).devices())
+
+
+def local_device_count(backend=None):
+    """Number of devices of this process.
+
+    >>> jax.local_device_count() == len(jax.local_devices())
+    True
+    """
+    return len(client(backend).local_devices())
+
+
+def process_index(backend=None):
+    """Number of this process.
+
+    >>> jax.process_index()
+    0
+    """
+    return client(backend).process_index()
+
+
+def process_count(backend=None):
+    """Number of processes.
+
+    >>> jax.process_count()
+    1
+    """
+    return max(d.process_index for d in devices(backend)) + 1
+
+
+def process_indices(backend=None):
+    """The numbers of all processes.
+
+    >>> jax.process_indices()
+    [0]
+    """
+    return list(range(process_count(backend)))
+
+
+host_count, host_id, host_ids = process_count, process_index, process_indices      # as they were once called
+
+
+def is_elsewhere(device):
+    """Is it a device of a topology, which only compiles?"""
+    return isinstance(device.client, binding._jax.CompileOnlyPyClient)
+
+
+def platform_of(device):
+    """A device's Platform: "cpu", "cuda", "tpu", ..."""
+    return platform_named(device.platform)

@@ -1,0 +1,27 @@
+"""How arrays lie in memory, as jaxlib tells it."""
+from ...core.avals import physical
+from ...sharding.layout import Format, Layout
+
+
+def default(aval, sharding):
+    """The Layout of a shard of an array on its device, unless somebody asked for another."""
+    device = sharding._devices[0]
+    aval, shape = physical(aval), sharding.shard_shape(aval.shape)
+    shape = (*shape, *aval.shape[len(shape):])
+    return Layout.parse(str(device.client.get_default_layout(aval.dtype, shape, device)), default=True)
+
+
+def of_array(x):
+    """The Format of an array."""
+    return Format(default(x.aval, x.sharding), x.sharding)
+
+
+def of_executable(executable):
+    """(the Formats of what a program takes, of what it gives)"""
+    variables = executable.lowered.jaxpr.in_avals, executable.out_avals
+    loaded = executable.loaded      # pieces take and give what lies as it does by default
+    asked = (loaded.get_parameter_layouts, loaded.get_output_layouts) if loaded is not None else (None, None)
+    return tuple([
+        Format(Layout.parse(str(found)) if ask else default(aval, s), s)
+        for aval, s, found in zip(avals, shardings, ask() if ask else avals, strict=True)]
+        for avals, shardings, ask in zip(variables, (executable.in_shardings, executable.out_shardings), asked))

@@ -1,0 +1,46 @@
+"""Where an array lives.  Own classes of shardings (`sharding/`): jaxlib's NamedSharding would import jax.
+
+jaxlib's C++ asks a sharding for `_internal_device_list` and `_to_xla_hlo_sharding`.  They are installed here, as the
+classes are pure data and may not know the runtime.
+"""
+import functools
+
+from ...sharding.abstract import Sharding
+from ...sharding.single import SingleDeviceSharding
+from .. import binding
+
+
+def _device_list(sharding):
+    return binding.DeviceList(sharding._devices)
+
+
+@functools.lru_cache(4096)
+def _hlo_sharding(sharding, ndim):
+    from jaxlib import xla_client
+    if sharding.is_fully_replicated:
+        return xla_client.HloSharding.replicate()
+    rank = min(ndim, getattr(sharding, "ndim", ndim))      # jaxlib counts the words of keys as an axis; nothing splits it
+    tiles = sharding._tiles(rank)
+    tiles = tiles.reshape(*tiles.shape[:-1], *(1,) * (ndim - rank), -1)
+    if tiles.shape[-1] == 1:
+        return xla_client.HloSharding.subgroup_with_device_ordering(tiles[..., 0], [])
+    return xla_client.HloSharding.subgroup_with_device_ordering(tiles, [xla_client.OpSharding.Type.REPLICATED])
+
+
+Sharding._internal_device_list = functools.cached_property(_device_list)
+Sharding._internal_device_list.__set_name__(Sharding, "_internal_device_list")
+Sharding._to_xla_hlo_sharding = _hlo_sharding
+
+
+@functools.cache
+def on_device(device, kind=None):
+    """The one SingleDeviceSharding of a device and a kind of its memory."""
+    return SingleDeviceSharding(device, memory_kind=kind)
+
+
+def check_divides(sharding, aval, what=""):
+    """ValueError unless `sharding` divides an array of this aval into equal shards on known devices; `what` names it."""
+    try:
+        sharding.shard_shape(aval.shape)
+    except ValueError as error:
+        raise ValueError(f"{what}: {error}" if what else str(error)) from None

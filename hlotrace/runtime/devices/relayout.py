@@ -1,0 +1,97 @@
+"""An array that lies otherwise without a program: under another sharding over the same memory, or copied by the host."""
+import functools
+
+import numpy as np
+
+from ...core.avals import physical
+from .. import array_impl, binding, callback_guard
+from . import placement, shards, transfer_guards
+
+
+def copy(x, sharding, committed=True):
+    """The array as `sharding` says, by way of the host unless the memory can stay.
+
+    Raises ValueError where it does not divide evenly, RuntimeError where other processes hold shards that this one needs.
+    """
+    kept = in_place(x, sharding, committed)
+    if kept is not None:
+        return kept
+    with transfer_guards.moving(x, sharding):
+        try:
+            return array_impl.ArrayImpl(x.aval, _moved(x, sharding), committed)
+        except (binding.JaxRuntimeError, BufferError) as error:      # the latter from the buffer protocol
+            raise callback_guard.original(error) from None
+
+
+def _moved(x, sharding):
+    """jaxlib's buffer of the array as `sharding` says: part by part, so that nothing but the result holds the whole."""
+    old = x.sharding
+    sources, targets = _route(old, sharding, x.shape)
+    held = shards.single_buffers(x)
+    values = [binding.to_numpy(held[i], shards.part_of(x.aval, old)) for i in sources]
+    part = shards.part_of(x.aval, sharding)
+    buffers = {}
+    for pieces, devices in targets:
+        source, inside, at = pieces[0]
+        if at is None:
+            value = np.asarray(values[source][inside], order="C")
+        else:
+            value = np.empty(part.shape, part.dtype)
+            for source, inside, at in pieces:
+                value[at] = values[source][inside]
+        for device in devices:
+            buffers[device] = binding.device_put(value, part, placement.on_device(device, sharding._kind), device)
+    return shards.joined(physical(x.aval), sharding, buffers)
+
+
+@functools.lru_cache(1024)
+def _route(old, new, shape):
+    """How an array goes from one sharding to another: (which of its local parts are read, [(pieces, devices)]).
+
+    Each piece of what those devices are to hold is (position among the parts read, its place there, its place here),
+    the last one None where one piece is all.
+    """
+    sources = _boxes(old, shape)
+    targets = []
+    for box, devices in _boxes(new, shape).items():
+        pieces = []
+        for n, where in enumerate(sources):
+            both = [(max(a, c), min(b, d)) for (a, b), (c, d) in zip(box, where)]
+            inside = tuple(slice(a - c, b - c) for (a, b), (c, _) in zip(both, where))
+            if tuple(both) == box:
+                pieces = [(n, inside, None)]
+                break
+            if all(a < b for a, b in both):
+                pieces.append((n, inside, tuple(slice(a - c, b - c) for (a, b), (c, _) in zip(both, box))))
+        targets.append((pieces, devices))
+    local = list(old.addressable_devices_indices_map(shape))
+    return [local.index(devices[0]) for devices in sources.values()], targets
+
+
+def _boxes(sharding, shape):
+    """(start, stop) along each dimension of each part that this process holds, and the devices that hold it."""
+    found = {}
+    for device, index in sharding.addressable_devices_indices_map(shape).items():
+        found.setdefault(tuple([s.indices(size)[:2] for s, size in zip(index, shape)]), []).append(device)
+    return found
+
+
+def in_place(x, sharding, committed=True):
+    """The array over the same memory as `sharding` says, or None where something must move.
+
+    Raises ValueError where it does not divide evenly.
+    """
+    x.check_alive()
+    old = x.sharding
+    if old is sharding or old == sharding:
+        return array_impl.ArrayImpl(x.aval, x._buf, committed)
+    placement.check_divides(sharding, x.aval)
+    if old.is_equivalent_to(sharding, x.ndim):
+        buffer = x._buf._rewrap_with_aval_and_sharding(physical(x.aval), sharding)
+        shards.share(buffer, x._buf)
+        return array_impl.ArrayImpl(x.aval, buffer, committed)
+    if not shards.is_held(x) and old.lies_like(sharding, x.ndim):
+        moved = array_impl.assembled(x.aval, sharding, shards.reordered(x, sharding))
+        shards.share(moved._buf, x._buf)
+        return moved
+    return None

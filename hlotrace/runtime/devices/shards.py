@@ -1,0 +1,150 @@
+"""Shards: the parts of an array over several devices, one on each, and what is made and read of them."""
+import numpy as np
+
+from ...core.avals import ShapedArray, physical
+from ...sharding.abstract import is_local
+from .. import binding
+from . import placement
+
+
+class Shard:
+    """The part of an array that one device holds.
+
+    `device`; `index`, a tuple of slices of the whole; `replica_id`, 0 for the first device that holds this part; `data`,
+    an array on that device, or None where another process holds it.
+
+    >>> shard = jnp.arange(3).addressable_shards[0]
+    >>> shard.index, shard.replica_id, shard.data
+    ((slice(None, None, None),), 0, Array([0, 1, 2], dtype=int32))
+    """
+    __slots__ = ("device", "index", "replica_id", "data")
+
+    def __init__(self, device, index, replica_id, data):
+        self.device, self.index, self.replica_id, self.data = device, index, replica_id, data
+
+    def __repr__(self):
+        return f"Shard(device={self.device!r}, index={self.index}, replica_id={self.replica_id}, data={self.data})"
+
+
+def share(buffer, root=None):
+    """Mark jaxlib's buffer as one whose memory others hold too: its parts, or `root` under another sharding."""
+    buffer._shared = buffer if root is None else memory(root)
+
+
+def memory(buffer):
+    """What is the same for buffers over the same memory."""
+    return getattr(buffer, "_shared", buffer)
+
+
+def is_lost(buffer):
+    """Was the buffer deleted, or one of its parts?"""
+    if buffer.is_deleted():
+        return True
+    return hasattr(buffer, "_shared") and any(part.is_deleted() for part in binding.shards(buffer))
+
+
+def lost(what):
+    """The error for an array of which a part is gone."""
+    return RuntimeError(f"{what} has lost a part: it was deleted, or donated to a compiled function, on its own. Keep the "
+                        "parts as long as the whole.")
+
+
+def shards(x, addressable=True):
+    """The Shards of an array in the order of its devices; only those that this process holds, if `addressable`."""
+    x.check_alive()
+    sharding = x.sharding
+    if len(sharding._devices) > 1:
+        share(x._buf)
+    part = ShapedArray(sharding.shard_shape(x.shape), x.dtype, x.weak_type)
+    local = iter(single_buffers(x))
+    copies, found = {}, []
+    for device, index in sharding.devices_indices_map(x.shape).items():
+        where = tuple((s.start, s.stop) for s in index)
+        replica = copies[where] = copies.get(where, -1) + 1
+        if is_local(device):
+            buf = next(local)._rewrap_with_aval_and_sharding(physical(part), placement.on_device(device, sharding._kind))
+            found.append(Shard(device, index, replica, type(x)(part, buf, True)))
+        elif not addressable:
+            found.append(Shard(device, index, replica, None))
+    return found
+
+
+def single_buffers(x):
+    """jaxlib's buffers of the parts that this process holds, in the order of the devices."""
+    devices = x.sharding._devices
+    return binding.shards(x._buf) if len(devices) > 1 else [x._buf] if is_local(devices[0]) else []
+
+
+def reordered(x, sharding):
+    """Those buffers in the order of the devices of another sharding, on which the array lies in the same parts."""
+    by_device = dict(zip(filter(is_local, x.sharding._devices), single_buffers(x)))
+    return [by_device[device] for device in sharding._devices if is_local(device)]
+
+
+def is_held(x):
+    """Does this process hold the whole value?"""
+    sharding = x.sharding
+    return sharding.is_fully_addressable or sharding.is_fully_replicated and any(map(is_local, sharding._devices))
+
+
+def held(x):
+    """What this process holds of an array, as NumPy arrays: the whole, or else its parts."""
+    return [x._numpy()] if is_held(x) else [shard.data._numpy() for shard in shards(x)]
+
+
+def gathered(x):
+    """The whole of an array over several devices, as NumPy.
+
+    Raises RuntimeError where other processes hold parts that this one does not.
+    """
+    sharding, aval = x.sharding, physical(x.aval)
+    if not is_held(x):
+        raise RuntimeError(
+            f"Fetching the value of an array of shape {x.aval.str_short()} that spans non-addressable devices: other "
+            "processes hold parts of it. Read x.addressable_shards, or gather it with "
+            "experimental.multihost_utils.process_allgather.")
+    if is_lost(x._buf):
+        raise lost(f"an array of type {x.aval.str_short()}")
+    bufs = single_buffers(x)
+    if sharding.is_fully_replicated:
+        return binding.to_numpy(bufs[0], aval)
+    part = part_of(x.aval, sharding)
+    whole = np.empty(aval.shape, aval.dtype)
+    for buf, index in zip(bufs, sharding.addressable_devices_indices_map(x.shape).values()):
+        whole[index] = binding.to_numpy(buf, part)
+    return whole
+
+
+def part_of(aval, sharding):
+    """The aval of the data on each device of an array of `aval`."""
+    return physical(aval.update(shape=sharding.shard_shape(aval.shape)))
+
+
+def put(value, aval, sharding):
+    """jaxlib's buffer for a NumPy value of the whole array; each local device is given a copy of its part."""
+    part, aval, shape = part_of(aval, sharding), physical(aval), aval.shape
+    value = np.asarray(value, aval.dtype)
+    where = sharding.addressable_devices_indices_map(shape)
+    pieces = [np.asarray(value[index], order="C") for index in where.values()]
+    if sharding.is_fully_replicated or len({piece.ctypes.data for piece in pieces}) == len(pieces):
+        return binding.device_put_shards(pieces, aval, sharding, list(where))
+    # In one call some devices but not all may not be given the same memory: bad_function_call.
+    return joined(aval, sharding, {
+        device: binding.device_put(piece, part, placement.on_device(device, sharding._kind), device)
+        for device, piece in zip(where, pieces)})
+
+
+def joined(aval, sharding, buffers):
+    """jaxlib's buffer of an array over the devices of a sharding, from those of its parts by device."""
+    if len(sharding._devices) == 1:
+        buffer, = buffers.values()
+        return buffer._rewrap_with_aval_and_sharding(aval, sharding)
+    return binding.join([buffers[device] for device in filter(is_local, sharding._devices)], aval, sharding)
+
+
+def copied(x):
+    """A copy of an array, lying as it does; each process copies the parts that it holds."""
+    sharding, part = x.sharding, part_of(x.aval, x.sharding)
+    pieces = [np.asarray(binding.to_numpy(buf, part), order="C") for buf in single_buffers(x)]
+    buffer = binding.device_put_shards(pieces, physical(x.aval), sharding, list(filter(is_local, sharding._devices)))
+    return type(x)(x.aval, buffer, x._committed)

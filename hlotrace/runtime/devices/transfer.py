@@ -1,0 +1,43 @@
+"""Moving arrays from one sharding to another: in place, by the host, or by a program in which devices exchange shards."""
+import functools
+
+import numpy as np
+
+from ...core.trace import trace_to_jaxpr
+from .. import evaluate
+from . import client, relayout, shards
+
+
+def move(x, sharding, committed=True):
+    """The array as `sharding` says.
+
+    Raises ValueError where it does not divide evenly, and where other processes hold parts of it and devices change.
+    """
+    kept = relayout.in_place(x, sharding, committed)
+    if kept is not None:
+        return kept
+    old = x.sharding
+    if (old._devices, old._kind) == (sharding._devices, sharding._kind) and len(old._devices) > 1 and not (
+            client.platform_of(old._devices[0]).on_host and old.is_fully_addressable):
+        return evaluate.run_program(_identity(x.aval), [x], outs=(sharding,))[0]
+    if shards.is_held(x):
+        return relayout.copy(x, sharding, committed)
+    if old.device_set != sharding.device_set:
+        raise ValueError(
+            f"an array of type {x.aval.str_short()} that lies as {old} cannot be moved to {sharding}: other processes "
+            "hold parts of it, so only the same devices can exchange them. Give it a sharding over those, or read "
+            "x.addressable_shards and build another array of them.")
+    return move(move(x, _renumbered(sharding, old._devices, x.ndim)), sharding)
+
+
+@functools.lru_cache(256)
+def _identity(aval):
+    return trace_to_jaxpr(lambda v: [v], [aval], "reshard")
+
+
+def _renumbered(sharding, devices, ndim):
+    """A sharding that gives each device the same part of an array of rank `ndim`, and numbers them like `devices`."""
+    from ...sharding.positional import PositionalSharding  # importing hlotrace needs none
+    number = {device: n for n, device in enumerate(devices)}
+    tiles = np.array([number[device] for device in sharding._devices])[sharding._tiles(ndim)]
+    return PositionalSharding(devices, memory_kind=sharding._kind)._with(tiles)

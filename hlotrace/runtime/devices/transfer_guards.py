@@ -1,0 +1,201 @@
+"""Transfer guards: what the options `jax_transfer_guard...` log or refuse.
+
+jaxlib asks them itself where it copies host memory to a device and back, at no cost while there are none.  Copies between
+devices go by way of the host here, so they are asked about in Python.
+"""
+import contextlib
+import logging
+import threading
+
+from ...core.config import checks, config, override
+from .. import binding
+
+DIRECTIONS = ("host_to_device", "device_to_device", "device_to_host")
+_nothing = contextlib.nullcontext()
+_asked = threading.local()      # .put: is this thread in a device_put?
+used = False                    # has a guard ever been set?
+
+
+def _option(direction):
+    return f"jax_transfer_guard_{direction}"
+
+
+def _use():
+    global used
+    used = True
+
+
+@contextlib.contextmanager
+def _on_this_thread(**values):
+    """jaxlib's guards on this thread, set until the block ends."""
+    guards = binding.transfer_guards()
+    saved = {name: getattr(guards, name) for name in values}
+    try:
+        for name, value in values.items():
+            setattr(guards, name, value)
+        yield
+    finally:
+        for name, value in saved.items():
+            setattr(guards, name, value)
+
+
+def _context(name, option, directions, doc):
+    @contextlib.contextmanager
+    def guarded(level):
+        with contextlib.ExitStack() as stack:
+            for o in dict.fromkeys((option, *map(_option, directions))):
+                stack.enter_context(override(o, level))
+            _use()
+            stack.enter_context(_on_this_thread(**dict.fromkeys(directions, binding.guard_level(level))))
+            yield
+
+    def context(level):
+        return guarded(config._check(option, level))        # checked where it is written
+    context.__name__ = context.__qualname__ = name
+    context.__doc__ = f"""Context manager: what becomes of {doc} on this thread.
+
+    `level` is "allow"; "log" or "disallow", which let pass what device_put and device_get are asked for, and "log_explicit"
+    or "disallow_explicit", which do not.  Refused ones raise JaxRuntimeError.
+
+    >>> with jax.{name}("disallow"):
+    ...     x = jax.device_put(np.arange(3))            # asked for
+    >>> jax.device_get(x)
+    array([0, 1, 2], dtype=int32)
+    """
+    return context
+
+
+transfer_guard = _context("transfer_guard", "jax_transfer_guard", DIRECTIONS,
+                          "transfers from host to device, from device to host and between devices")
+transfer_guard_host_to_device, transfer_guard_device_to_device, transfer_guard_device_to_host = (
+    _context(f"transfer_guard_{d}", _option(d), (d,), f"transfers {what}")
+    for d, what in zip(DIRECTIONS, ("from host to device", "between devices", "from device to host")))
+
+
+def _everywhere(direction):
+    def check(level):
+        if level is not None:
+            _use()
+        setattr(binding.transfer_guards(everywhere=True), direction, binding.guard_level(level))
+    return check
+
+
+def _all_everywhere(level):
+    for direction in DIRECTIONS:
+        config.update(_option(direction), level)
+
+
+def _guard_garbage(level, everywhere=True):
+    binding.transfer_guards(everywhere).garbage_collect_array = binding.garbage_level(level)
+
+
+@contextlib.contextmanager
+def _guarded_garbage(level):
+    guards = binding.transfer_guards()
+    saved = guards.garbage_collect_array
+    with override("jax_array_garbage_collection_guard", level):
+        _guard_garbage(level, everywhere=False)
+        try:
+            yield
+        finally:
+            guards.garbage_collect_array = saved
+
+
+def array_garbage_collection_guard(level):
+    """Context manager: what is said of arrays that Python's garbage collector frees, since they stood in a cycle.
+
+    Such arrays hold their memory until the collector comes by.  `level` is "allow"; "log", which writes a message with the
+    traceback of where the array was made to stderr; or "fatal", which ends the process.
+
+    >>> with jax.array_garbage_collection_guard("log"):
+    ...     x = jnp.ones(3) + 1
+    """
+    return _guarded_garbage(config._check("jax_array_garbage_collection_guard", level))
+
+
+_guardian = None        # the thread that alone may start programs over several processes; None: all may
+
+
+def _guard_threads(on):
+    global _guardian
+    _guardian = threading.get_ident() if on else None
+
+
+@contextlib.contextmanager
+def thread_guard(enable=True):
+    """Context manager: programs over several processes are started by this thread alone until the block ends.
+
+    In another thread they raise RuntimeError: threads that start such programs in different orders in different processes
+    would wait for each other.
+
+    >>> with jax.thread_guard(True):
+    ...     y = jax.jit(lambda x: x + 1)(1.0)
+    """
+    global _guardian
+    with override("jax_thread_guard", enable):
+        saved = _guardian
+        _guard_threads(config.jax_thread_guard)
+        try:
+            yield
+        finally:
+            _guardian = saved
+
+
+def check_thread(name):
+    """RuntimeError where another thread alone may start `name`, a program over several processes."""
+    if _guardian not in (None, threading.get_ident()):
+        raise RuntimeError(f"{name} runs over several processes and was called in a thread other than the one that set "
+                           "jax_thread_guard: call it there, or set the guard in this thread")
+
+
+checks.update({_option(d): _everywhere(d) for d in DIRECTIONS}, jax_transfer_guard=_all_everywhere,
+              jax_array_garbage_collection_guard=_guard_garbage, jax_thread_guard=_guard_threads)
+if config.jax_thread_guard:     # from the environment, as what follows
+    _guard_threads(True)
+if config.jax_array_garbage_collection_guard is not None:
+    _guard_garbage(config.jax_array_garbage_collection_guard)
+for _name, _level in {
+        "jax_transfer_guard": config.jax_transfer_guard,
+        "jax_transfer_guard_host_to_device": config.jax_transfer_guard_host_to_device,
+        "jax_transfer_guard_device_to_device": config.jax_transfer_guard_device_to_device,
+        "jax_transfer_guard_device_to_host": config.jax_transfer_guard_device_to_host}.items():
+    if _level is not None:
+        checks[_name](_level)
+
+
+@contextlib.contextmanager
+def _putting():
+    saved, _asked.put = getattr(_asked, "put", False), True
+    try:
+        with _on_this_thread(explicit_device_put=True):
+            yield
+    finally:
+        _asked.put = saved
+
+
+def putting():
+    """Context in which the user asks for what goes to a device."""
+    return _putting() if used else _nothing
+
+
+def getting():
+    """Context in which the user asks for what comes to the host."""
+    return _on_this_thread(explicit_device_get=True) if used else _nothing
+
+
+def unasked():
+    """Context of what the library moves for itself: no guard is asked."""
+    return _on_this_thread(**dict.fromkeys(DIRECTIONS, binding.guard_level("allow"))) if used else _nothing
+
+
+def moving(x, sharding):
+    """Context in which an array is copied to other devices.  JaxRuntimeError where that is refused."""
+    if not used:
+        return _nothing
+    level = config.jax_transfer_guard_device_to_device or "allow"
+    if level.endswith("_explicit") or level != "allow" and not getattr(_asked, "put", False):
+        text = f"device-to-device transfer: aval={x.aval}, sharding={x.sharding}, dst_sharding={sharding}"
+        if level.startswith("disallow"):
+            raise binding.JaxRuntimeError(f"INVALID_ARGUMENT: Disallowed {text}")
+        logging.getLogger("hlotrace").warning(text)
+    return unasked()

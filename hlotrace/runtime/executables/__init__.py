@@ -1,0 +1,1 @@
+"""Programs compiled, kept, loaded and launched."""

@@ -1,0 +1,140 @@
+"""A program compiled as one: found in memory by its text, on disk, or compiled by XLA."""
+import time
+
+from ...core import source_info
+from ...core.caches import Table
+from ...core.config import CompilerEffortLevel, config
+from ...core.jaxpr import sub_jaxprs
+from .. import binding, callback_guard
+from ..devices import client
+from . import progress
+from .executable import Executable
+
+_loaded = Table(512)         # what was compiled, by its text
+compile_count = 0            # programs compiled by this process
+disk_hits = 0                # programs that another process compiled, found on disk
+_CACHE = "/jax/compilation_cache/"
+
+
+def compile_whole(lowered, device, compiler_options=None, pieces=1):
+    """An Executable that is one program to XLA; `pieces` is how many make up the user's program.
+
+    It runs on `device`, or on the devices of the program's partition, of which `device` is one.
+    """
+    devices, kind = (device,), Executable
+    if lowered.partition:
+        from .spmd import SpmdExecutable as kind
+        devices = lowered.partition.devices
+    if lowered.kernels:
+        from . import kernels
+        kernels.register(lowered.kernels, lowered.platform)
+    compiler_options, efforts = {**_flags(), **(compiler_options or {})}, _efforts()
+    if client.is_elsewhere(device):
+        from ..devices import topology
+        return topology.compile_lowered(lowered, devices, binding.compile_options(devices, compiler_options, *efforts))
+    key = (lowered.text, devices, tuple(sorted(compiler_options.items())), efforts)
+    once = bool(lowered.callbacks or lowered.inspections)       # compiling it again means something
+    found = None if once else _loaded.use(key)
+    if found is not None:
+        return kind(found, lowered, device, 0.0)
+    options = binding.compile_options(devices, compiler_options, *efforts)
+    entry = None if once else _disk_entry(lowered, devices, options)
+    made = _from_disk(entry, kind, lowered, device) if entry else None
+    if entry:
+        progress.tell("event", f"{_CACHE}compile_requests_use_cache")
+        progress.tell("event", f"{_CACHE}{'cache_misses' if made is None else 'cache_hits'}")
+    if made is None:
+        made = _compile(kind, lowered, device, devices, options)
+        if entry:
+            entry.store(made.loaded, lowered.jaxpr.name, made.compile_seconds, pieces)
+    if not once:
+        _loaded.keep(key, made.loaded)
+    return made
+
+
+def _flags():
+    """What options of JAX's say of how to compile, as flags of XLA."""
+    flags = {}
+    if config.jax_disable_most_optimizations:
+        flags |= {"xla_backend_optimization_level": 0, "xla_llvm_disable_expensive_passes": True}
+    if not config.jax_compiler_enable_remat_pass:
+        flags["xla_disable_hlo_passes"] = "rematerialization"
+    return flags
+
+
+def _efforts():
+    """(optimization level or None, memory fitting level or None, profile version)"""
+    levels = (config.jax_optimization_level, config.jax_memory_fitting_level)
+    return (*[None if level == usual else CompilerEffortLevel[level].value
+              for level, usual in zip(levels, ("UNKNOWN", "O2"))], config.jax_xla_profile_version)
+
+
+def _disk_entry(lowered, devices, options):
+    """Where a program is kept between processes; None where looking costs more than it saves."""
+    small = len(lowered.text) < lowered.platform.instant * min(1, config.jax_persistent_cache_min_compile_time_secs)
+    if small or not config.jax_enable_compilation_cache:
+        return None
+    from . import disk_cache  # 4 ms, most of it OpenSSL: not for programs that compile in 10
+    return disk_cache.entry(lowered.text, devices, options)
+
+
+def _from_disk(entry, kind, lowered, device):
+    global disk_hits
+    start = time.perf_counter()
+    loaded = entry.load(len(lowered.jaxpr.invars), len(lowered.jaxpr.outvars))
+    if not loaded:
+        return None
+    disk_hits += 1
+    seconds = time.perf_counter() - start
+    progress.tell("event_duration_secs", f"{_CACHE}cache_retrieval_time_sec", seconds)
+    progress.tell("event_duration_secs", f"{_CACHE}compile_time_saved_sec", entry.seconds - seconds)
+    progress.log("loaded %s in %.3f s from %s", lowered.jaxpr.name, seconds, entry.path)
+    return kind(loaded, lowered, device, seconds, from_disk=True)
+
+
+def _compile(kind, lowered, device, devices, options):
+    global compile_count
+    if binding.most_cpu_elements and lowered.platform.on_host:
+        _check_sizes(lowered.jaxpr, binding.most_cpu_elements * len(devices))
+    start = time.perf_counter()
+    text, failures = lowered.text, [] if lowered.partition else None
+    if lowered.inspections:
+        from ..mlir.partitioners import filled
+        text, _kept_alive = filled(lowered, device)
+    devices = binding.DeviceList(devices)
+    try:
+        with progress.stage("compiled", lowered.jaxpr.name), progress.compiling(lowered.jaxpr):
+            if lowered.callbacks:
+                from ..mlir.bindings import parse_module
+                loaded = backend_compile_and_load(device.client, parse_module(text), devices, options,
+                                                  [callback_guard.guard(*c, failures) for c in lowered.callbacks])
+            else:
+                loaded = backend_compile_and_load(device.client, text, devices, options)
+    except binding.JaxRuntimeError as error:
+        raised = callback_guard.original(error)      # by a function that XLA asked while it compiled
+        raise (binding.JaxRuntimeError(binding.readable(str(error))) if raised is error else raised) from None
+    seconds = time.perf_counter() - start
+    compile_count += 1
+    made = kind(loaded, lowered, device, seconds)
+    if failures is not None:
+        made.failures = failures
+    return made
+
+
+def backend_compile_and_load(backend, *args):
+    """Compile for devices that are there: libraries put a function of theirs in this place (`jax._src.compiler`)."""
+    return backend.compile_and_load(*args)
+
+
+def _check_sizes(jaxpr, most):
+    """ValueError for a program with an array of more than `most` elements: compiling it would end the process."""
+    for eqn in jaxpr.eqns:
+        for v in eqn.outvars:
+            if v.aval.size > most:
+                where = source_info.describe(eqn.source)
+                raise ValueError(
+                    f"jaxlib {binding.jaxlib_version} cannot compile {eqn.primitive.name} with a result of type "
+                    f"{v.aval.str_short()} for the CPU{where and f', at {where}'}: it has {v.aval.size} elements, the limit "
+                    f"is {most}. Make it in parts, for example in a loop over its first axis.")
+        for inner in sub_jaxprs(eqn.params):
+            _check_sizes(inner, most)

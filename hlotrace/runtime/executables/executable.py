@@ -1,0 +1,171 @@
+"""A compiled program that can be called, and the tokens of side effects."""
+import atexit
+import collections
+import contextlib
+import sys
+import threading
+
+from ...core.avals import physical
+from ...core.config import state
+from .. import array_impl, binding, callback_guard
+from ..devices import placement, relayout, shards
+
+_lock = threading.Lock()
+_pending: list = []          # tokens of running programs with side effects
+_last_ordered: list = []     # the token of the last program with ordered effects
+_calling: collections.deque = collections.deque(maxlen=256)     # tokens of programs that call Python for their results
+
+
+class Executable:
+    """A compiled program.  Call it with one buffer for each input that the program has."""
+    __slots__ = ("loaded", "lowered", "out_avals", "handlers", "execute", "device", "compile_seconds", "from_disk")
+
+    def __init__(self, loaded, lowered, device, compile_seconds, from_disk=False):
+        self.loaded = loaded
+        self.lowered = lowered
+        self.device = device
+        self.compile_seconds = compile_seconds
+        self.from_disk = from_disk
+        self.out_avals = lowered.jaxpr.out_avals
+        self.handlers = self._handlers()
+        # runs it, where it calls nothing on the host and is one program on one device
+        self.execute = (None if lowered.effects or lowered.callbacks or lowered.failures or type(self) is not Executable
+                        or state.no_execution else loaded.execute_sharded)
+
+    def _handlers(self):
+        sharding = placement.on_device(self.device)
+        return [binding.result_handler(physical(a), sharding) for a in self.out_avals]
+
+    tier = "full"       # see tiers.py
+    gives_back = False  # does it free a donated buffer after its last use, whether or not a result takes the memory?
+
+    @property
+    def in_shardings(self):
+        return [placement.on_device(self.device)] * len(self.lowered.jaxpr.invars)
+
+    @property
+    def out_shardings(self):
+        return [placement.on_device(self.device)] * len(self.out_avals)
+
+    def lies(self):
+        """Where it runs, in words."""
+        return str(self.device)
+
+    def wait(self):
+        """Return when no form of the program is being compiled."""
+
+    @property
+    def pieces(self):
+        """What it is made of: (executable, how often it runs), in order."""
+        return [(self, 1)]
+
+    def memory(self):
+        """Bytes of arguments, outputs, temporaries and code."""
+        return self.loaded.get_compiled_memory_stats()
+
+    def take(self, leaves):
+        """(buffers, is one committed?) for these arguments, moved where need be; None if they are committed elsewhere.
+
+        Raises RuntimeError for a deleted array.
+        """
+        buffers, committed = [], False
+        for x in leaves:
+            if type(x) is not array_impl.ArrayImpl:
+                x = array_impl.as_array(x)
+            if x._buf.is_deleted():
+                x.check_alive()
+            if x._buf._sharding._devices[0] is not self.device or len(x._buf._sharding._devices) > 1:
+                if x._committed:
+                    return None
+                x = relayout.copy(x, placement.on_device(self.device), x._committed)
+            committed = committed or x._committed
+            buffers.append(x._buf)
+        self.check_donated(buffers)
+        return buffers, committed
+
+    def check_donated(self, buffers):
+        """ValueError where a donated buffer stands twice among the arguments."""
+        if not self.lowered.donated or self.gives_back:
+            return
+        held = [id(shards.memory(b)) for b in buffers]
+        if len(set(held)) < len(held):
+            for i in self.lowered.donated:
+                if held.count(held[i]) > 1:
+                    raise ValueError(
+                        f"argument {i} of {self.lowered.jaxpr.name} is donated and passed a second time in one call: the "
+                        "program would read memory that it gave away. Pass a copy, or do not donate it.")
+
+    def run(self, buffers):
+        """Run; returns a list of buffers.  `buffers` must match the program's inputs: nothing checks here."""
+        if self.lowered.effects:
+            return self._run_effectful(buffers).consume_with_handlers(self.handlers)
+        try:
+            if self.lowered.callbacks:
+                results = self.loaded.execute_sharded(buffers, with_tokens=True)
+                _calling.append(results.consume_token())
+                return results.consume_with_handlers(self.handlers)
+            return self.loaded.execute_sharded(buffers).consume_with_handlers(self.handlers)
+        except binding.JaxRuntimeError as error:
+            raise callback_guard.original(error, self.lowered.jaxpr) from None
+
+    def __call__(self, buffers, committed=False):
+        """Run; returns a list of ArrayImpl."""
+        if state.no_execution:
+            raise RuntimeError(f"{self.lowered.jaxpr.name} was about to run where 'no_execution' is set")
+        make = array_impl.ArrayImpl
+        outs = [make(a, b, committed) for a, b in zip(self.out_avals, self.run(buffers))]
+        return looked_at(self, buffers, outs) if state.check_floats or self.lowered.failures else outs
+
+    def _run_effectful(self, buffers):
+        if self.lowered.ordered:
+            for token in _last_ordered[:]:
+                wait(token)
+        try:
+            results = self.loaded.execute_sharded(buffers, with_tokens=True)
+        except binding.JaxRuntimeError as error:
+            raise callback_guard.original(error, self.lowered.jaxpr) from None
+        token = results.consume_token()
+        with _lock:
+            if self.lowered.ordered:
+                _last_ordered[:] = [token]
+            _pending.append(token)
+            oldest = _pending.pop(0) if len(_pending) > 256 else None
+        if oldest is not None:
+            wait(oldest)
+        return results
+
+
+looked_at = None        # raising.py puts its own here: (Executable, its arguments, its results) -> those of the program
+
+
+def wait(token):
+    try:
+        token.block_until_ready()
+    except binding.JaxRuntimeError as error:
+        raise callback_guard.original(error) from None
+
+
+def effects_barrier():
+    """Wait until every side effect of programs started so far has happened; raises what a callback raised.
+
+    >>> jax.jit(lambda x: jax.debug.callback(lambda v: print("saw", v), x))(1)
+    saw 1
+    >>> jax.effects_barrier()
+    """
+    while True:
+        with _lock:
+            if not _pending:
+                return
+            token = _pending.pop(0)
+        wait(token)
+
+
+@atexit.register
+def _finish():
+    try:
+        effects_barrier()
+    except Exception as error:
+        print(f"hlotrace: a callback failed while the process was ending: {error!r}", file=sys.stderr)
+    for token in list(_calling):        # a callback that begins when the interpreter has gone would crash
+        with contextlib.suppress(binding.JaxRuntimeError):
+            token.block_until_ready()

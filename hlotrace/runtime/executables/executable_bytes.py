@@ -1,0 +1,152 @@
+"""Compiled programs as bytes: the machine code with what is needed to call it, for the same jaxlib, platform and devices.
+
+A checksum is compared before anything else is read, as jaxlib may crash on damaged code.  What describes the program is
+pickled, with numbers in place of devices; reading it makes no objects but those of this package, NumPy and Python's own.
+"""
+import hashlib
+import io
+import json
+import pickle
+
+from ...core.avals import aval_of, physical
+from ...core.effects import IO
+from ...core.jaxpr import Jaxpr, Var
+from ...lowering.module import Lowered
+from .. import array_impl, binding
+from ..devices import client
+from . import kernels
+from .blocks import PiecewiseExecutable
+from .executable import Executable
+from .spmd import SpmdExecutable
+
+_FORMAT = b"hlotrace serialized executable 1\n"
+_MODULES = ("hlotrace.core.", "hlotrace.sharding.", "hlotrace.primitives.", "numpy", "ml_dtypes")
+
+
+def dump(executable, more):
+    """The bytes of an Executable, and of `more`, which may name its devices.  ValueError for one of this process alone."""
+    lowered = executable.lowered
+    if lowered.callbacks or lowered.inspections:
+        raise ValueError(f"serialize: {lowered.jaxpr.name} calls Python functions of this process (callbacks), which "
+                         "another one does not have")
+    devices = lowered.partition.devices if lowered.partition else (executable.device,)
+    head = {"jaxlib": binding.jaxlib_version, "platform": str(lowered.platform), "devices": [d.id for d in devices]}
+    described = {"program": _described(executable), "more": more}
+    if isinstance(executable, PiecewiseExecutable):
+        parts = [piece for piece, _ in executable.pieces]
+        described["steps"] = [(parts.index(piece), *slots) for piece, *slots in executable.steps]
+        described["constants"] = [binding.to_numpy(b, b.aval) for b in executable.constants]
+        described |= {name: getattr(executable, name) for name in ("width", "out_slots", "peak")}
+    else:
+        parts = [executable]
+    described["parts"] = [(_described(p), p.device.client.serialize_executable(p.loaded)) for p in parts]
+    out = io.BytesIO()
+    out.write(json.dumps(head).encode() + b"\n")
+    _Pickler(out, devices).dump(described)
+    return _FORMAT + hashlib.sha256(out.getvalue()).digest() + out.getvalue()
+
+
+def _described(executable):
+    """What is known of a program beside its code."""
+    lowered = executable.lowered
+    return {"name": lowered.jaxpr.name, "ins": lowered.jaxpr.in_avals, "outs": lowered.jaxpr.out_avals,
+            "donated": lowered.donated, "targets": lowered.targets, "effects": bool(lowered.effects),
+            "ordered": lowered.ordered, "partition": lowered.partition}
+
+
+def load(payload, platform=None, devices=None):
+    """(the Executable, what was saved beside it).
+
+    It runs on the devices of `platform` that have the numbers of those it was compiled for, or on `devices`.  ValueError for
+    bytes that are none or are damaged, and where jaxlib, the platform or the devices are others.
+    """
+    head, body = len(_FORMAT), len(_FORMAT) + hashlib.sha256().digest_size
+    if not isinstance(payload, bytes) or payload[:head] != _FORMAT:
+        raise ValueError("deserialize_and_load: these are not the bytes that serialize gave")
+    if hashlib.sha256(payload[body:]).digest() != payload[head:body]:
+        raise ValueError("deserialize_and_load: the bytes are damaged: they are not those that serialize gave")
+    head, _, body = payload[body:].partition(b"\n")
+    head = json.loads(head)
+    if head["jaxlib"] != binding.jaxlib_version:
+        raise ValueError(f"deserialize_and_load: the program was compiled by jaxlib {head['jaxlib']}, and this is jaxlib "
+                         f"{binding.jaxlib_version}: compile it again (hlotrace.export keeps programs for other versions)")
+    devices, platform = _devices(head, platform, devices), head["platform"]
+    found = _Unpickler(io.BytesIO(body), devices).load()
+    parts = [_part(described, code, devices, platform) for described, code in found["parts"]]
+    if "steps" not in found:
+        return parts[0], found["more"]
+    return _Restored(_lowered(found["program"], platform), devices[0], parts, found), found["more"]
+
+
+def _devices(head, platform, given):
+    """The devices on which a program runs here."""
+    ids = head["devices"]
+    if given is not None:
+        if len(given) != len(ids):
+            raise ValueError(f"deserialize_and_load: the program runs on {len(ids)} devices, and execution_devices names "
+                             f"{len(given)}")
+        found = list(given)
+    else:
+        here = {d.id: d for d in client.client(platform).devices()}
+        if any(i not in here for i in ids):
+            raise ValueError(f"deserialize_and_load: the program was compiled for the devices {ids}, and those here are "
+                             f"{sorted(here)}: give execution_devices")
+        found = [here[i] for i in ids]
+    for device in found:
+        if client.platform_of(device) != head["platform"]:
+            raise ValueError(f"deserialize_and_load: the program was compiled for {head['platform']}, and {device} is a "
+                             f"device of {device.platform}: give backend or execution_devices")
+    return found
+
+
+def _lowered(described, platform):
+    """As much of a Lowered program as running it asks for."""
+    ins, outs = ([Var(a) for a in described[name]] for name in ("ins", "outs"))
+    lowered = Lowered("", [], Jaxpr((), (), ins, (), outs, described["name"]), [], described["donated"], platform,
+                      described["partition"], targets=described["targets"])
+    lowered.ordered, lowered.effects = described["ordered"], (IO(described["ordered"]),) * described["effects"]
+    return lowered
+
+
+def _part(described, code, devices, platform):
+    lowered = _lowered(described, platform)
+    kind = SpmdExecutable if lowered.partition else Executable
+    kernels.register(lowered.kernels, lowered.platform)
+    options = binding.compile_options(devices, None)
+    loaded = devices[0].client.deserialize_executable(code, binding.DeviceList(tuple(devices)), options)
+    return kind(loaded, lowered, devices[0], 0.0)
+
+
+class _Restored(PiecewiseExecutable):
+    """A program in pieces that somebody compiled."""
+    __slots__ = ()
+
+    def __init__(self, lowered, device, parts, found):
+        Executable.__init__(self, None, lowered, device, 0.0)
+        self.steps = [(parts[i], *slots) for i, *slots in found["steps"]]
+        self.constants = [array_impl.put(c, physical(aval_of(c)), device) for c in found["constants"]]
+        self.width, self.out_slots, self.peak = found["width"], found["out_slots"], found["peak"]
+        self.donated = frozenset(lowered.donated)
+
+
+class _Pickler(pickle.Pickler):
+    def __init__(self, file, devices):
+        super().__init__(file, protocol=5)
+        self._devices = {id(d): i for i, d in enumerate(devices)}
+
+    def persistent_id(self, x):
+        return self._devices.get(id(x))
+
+
+class _Unpickler(pickle.Unpickler):
+    def __init__(self, file, devices):
+        super().__init__(file)
+        self._devices = devices
+
+    def persistent_load(self, number):
+        return self._devices[number]
+
+    def find_class(self, module, name):
+        if not module.startswith(_MODULES):
+            raise ValueError(f"deserialize_and_load: the bytes name {module}.{name}, which no program has")
+        return super().find_class(module, name)

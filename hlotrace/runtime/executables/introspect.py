@@ -1,0 +1,49 @@
+"""What XLA says of a program: HLO before and after optimization, cost."""
+from .. import binding
+
+
+def mlir_module(text):
+    """jaxlib's MLIR module."""
+    from ..mlir.bindings import parse_module
+    return parse_module(text)
+
+
+def xla_computation(text):
+    """The program as an XlaComputation (HLO before optimization)."""
+    return binding._jax.mlir.mlir_module_to_xla_computation(text)
+
+
+def hlo_text(text):
+    """HLO before optimization."""
+    return xla_computation(text).as_hlo_text()
+
+
+def optimized_text(executable):
+    """HLO after optimization, of a compiled program; of one in pieces, each with a line that says how often it runs."""
+    texts = []
+    for piece, calls in executable.pieces:
+        head = "" if piece is executable else f"// {piece.lowered.jaxpr.name}: runs {calls} times\n"
+        texts.append(head + "\n\n".join(m.to_string() for m in piece.loaded.hlo_modules()))
+    return "\n\n".join(texts)
+
+
+def cost(executable):
+    """XLA's cost analysis of a compiled program, a dict; sums over its pieces.  What stands in a loop counts once.
+
+    `optimal_seconds`, which TPUs have, is an estimate of the time of one run.
+    """
+    total = {}
+    for piece, calls in executable.pieces:
+        found = piece.loaded.cost_analysis()
+        for name, value in (found[0] if isinstance(found, list) else found).items():
+            total[name] = total.get(name, 0) + calls * value
+    if "optimal_seconds" in total:      # XLA takes a second off for each of these, which take no time
+        total["optimal_seconds"] += optimized_text(executable).count('custom_call_target="ConcatBitcast"')
+    return total
+
+
+def cost_of_text(text, client):
+    """XLA's cost analysis of a program before optimization, a dict."""
+    from jaxlib import xla_client
+    module = xla_computation(text).as_serialized_hlo_module_proto()
+    return binding._jax.hlo_module_cost_analysis(client, xla_client.XlaComputation(module).get_hlo_module())

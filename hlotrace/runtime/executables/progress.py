@@ -1,0 +1,182 @@
+"""What is told of tracing, lowering and compiling: to listeners, to the log, and on the terminal where it takes long.
+
+The terminal shows a program's name, its size and the seconds so far.
+
+Nothing here may fail or cost a short compile anything that can be felt: starting a thread takes 80 us, so one
+thread watches all compiles and ends when none has been seen for a while.
+"""
+import logging
+import os
+import sys
+import threading
+import time
+
+from ...core.config import checks, config
+from ...core.jaxpr import sub_jaxprs
+
+AFTER = 2.0       # seconds of compiling before the line appears
+EVERY = 0.5       # seconds between looks
+LINGER = 30.0     # seconds without a compile after which the thread ends
+
+_lock = threading.Lock()
+_running: list = []      # compiles going on, oldest first
+_watcher = None
+_width = 0               # of the text that stands on the terminal's last line
+
+
+monitors = None          # of monitors.py, while somebody listens: (kind, event, values, details)
+
+# what is done -> (the end of the event that tells so, the function's name in it)
+_STAGES = {"traced": ("jaxpr_trace_duration", "{}"), "lowered": ("jaxpr_to_mlir_module_duration", "jit({})"),
+           "compiled": ("backend_compile_duration", "jit({})")}
+
+
+class stage:
+    """`with stage("traced", name):` tells how long that takes: listeners, and the log where jax_log_compiles says so."""
+    __slots__ = ("done", "name", "start")
+
+    def __init__(self, done, name):
+        self.done, self.name = done, name
+
+    def __enter__(self):
+        self.start = time.time()
+        if monitors is not None:
+            self._tell("scalar", self.start)
+
+    def __exit__(self, kind, *_):
+        if kind is None:
+            end = time.time()
+            if monitors is not None:
+                self._tell("event_duration_secs", end - self.start)
+                self._tell("event_time_span", self.start, end)
+            log("%s %s in %.6f s", self.done, self.name, end - self.start)
+
+    def _tell(self, kind, *values):
+        event, name = _STAGES[self.done]
+        tell(kind, f"/jax/core/compile/{event}", *values, fun_name=name.format(self.name))
+
+
+def tell(kind, event, *values, **details):
+    """Tell listeners, if there are any."""
+    if monitors is not None:
+        monitors(kind, event, *values, **details)
+
+
+def log(*message):
+    """A warning where jax_log_compiles is set; otherwise for those who look at DEBUG."""
+    logging.getLogger("hlotrace").log(logging.WARNING if config.jax_log_compiles else logging.DEBUG, *message)
+
+
+def _set_level(level):
+    logging.getLogger("hlotrace").setLevel(level)
+
+
+def _debug(modules):
+    """Modules, as "jax" or "hlotrace,numpy", whose loggers write what they have at DEBUG to stderr."""
+    for name in filter(None, map(str.strip, modules.split(","))):
+        logger = logging.getLogger("hlotrace" if name.partition(".")[0] == "jax" else name)
+        logger.setLevel(logging.DEBUG)
+        if not any(getattr(handler, "of_hlotrace", False) for handler in logger.handlers):
+            handler = logging.StreamHandler()
+            handler.of_hlotrace = True
+            handler.setFormatter(logging.Formatter("%(levelname)s:%(asctime)s:%(name)s: %(message)s"))
+            logger.addHandler(handler)
+
+
+checks.update(jax_logging_level=_set_level, jax_debug_log_modules=_debug)
+if config.jax_logging_level != "NOTSET":        # from the environment
+    _set_level(config.jax_logging_level)
+if config.jax_debug_log_modules:
+    _debug(config.jax_debug_log_modules)
+
+
+class compiling:
+    """Context manager around one compile.  Off unless stderr is a terminal and `hlotrace_compile_progress` is set."""
+    __slots__ = ("jaxpr", "start", "stream", "size")
+
+    def __init__(self, jaxpr):
+        self.jaxpr = jaxpr
+        self.stream = _terminal()
+        self.start = self.size = None
+
+    def __enter__(self):
+        if self.stream is not None:
+            self.start = time.perf_counter()
+            with _lock:
+                _running.append(self)
+                _start_watching()
+
+    def __exit__(self, kind, *_):
+        if self.start is not None:
+            with _lock:
+                _running.remove(self)
+                if self.stream is not None and self.seconds >= AFTER:
+                    if kind is None:
+                        self.write(f"compiled {self.what} in {self.seconds:.1f} s", "\n")
+                    else:
+                        self.write("", "\r")
+
+    @property
+    def seconds(self):
+        return time.perf_counter() - self.start
+
+    @property
+    def what(self):
+        if self.size is None:
+            self.size = equations(self.jaxpr)
+        return f"{self.jaxpr.name}: {self.size} equation{'s' * (self.size != 1)}"
+
+    def write(self, text, end=""):
+        """Put `text` in the place of what stands on the line."""
+        global _width
+        try:
+            text = text[:_columns(self.stream) - 1]
+            self.stream.write(f"\r{text.ljust(_width)}{end}")
+            self.stream.flush()
+            _width = 0 if end else len(text)
+        except Exception:       # the terminal has gone, or cannot print the name: the compile goes on
+            self.stream = None
+
+
+def equations(jaxpr):
+    """How many equations a program has, with those of the programs in it."""
+    return sum(1 + sum(equations(sub) for sub in sub_jaxprs(e.params)) for e in jaxpr.eqns)
+
+
+def _terminal():
+    try:
+        return sys.stderr if config.hlotrace_compile_progress and sys.stderr.isatty() else None
+    except Exception:           # no stderr, or a closed one
+        return None
+
+
+def _columns(stream):
+    try:
+        return os.get_terminal_size(stream.fileno()).columns or 80
+    except (OSError, ValueError, AttributeError):
+        return 80
+
+
+def _start_watching():
+    global _watcher
+    if _watcher is None or not _watcher.is_alive():     # a fork leaves one that is dead
+        thread = threading.Thread(target=_watch, name="hlotrace compile progress", daemon=True)
+        try:
+            thread.start()
+            _watcher = thread
+        except RuntimeError:    # the interpreter is ending, or there is no thread to be had
+            pass
+
+
+def _watch():
+    global _watcher
+    idle = 0.0
+    while True:
+        time.sleep(EVERY)
+        with _lock:
+            idle = 0.0 if _running else idle + EVERY
+            if idle >= LINGER:
+                _watcher = None
+                return
+            if _running and _running[0].stream is not None and _running[0].seconds >= AFTER:
+                _running[0].write(f"compiling {_running[0].what}, {_running[0].seconds:.0f} s")

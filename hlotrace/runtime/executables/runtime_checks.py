@@ -1,0 +1,109 @@
+"""What a program that has run has to say: indices out of bounds, operations that gave a NaN.
+
+A program with checks that somebody in here looks at has what they find (`primitives/programs/checks.py`) behind its results.
+"""
+import dataclasses
+
+import numpy as np
+
+from ...core import dtypes
+from ...core.config import config, state
+from ...core.effects import Check
+from ...lowering.module import lower
+from ...primitives.programs.checks import NaNError, OOBError, error_of
+from ...transforms.checks import exposed
+from ..array_impl import ArrayImpl
+from ..devices import shards
+from . import compilation, executable
+
+_TESTS = {"nan": np.isnan, "inf": np.isinf}
+
+
+def float_checks():
+    """What debug_nans and debug_infs look for."""
+    return tuple([what for what in _TESTS if config.read(f"jax_debug_{what}s")])
+
+
+def lowered_to_tell(jaxpr, kinds, *, partition=None, result_names=(), lines=True, **options):
+    """The Lowered of a program that also gives what its checks find, where it has such that are looked at here.
+
+    Checks of `kinds` are added; those of the user's are not looked at.
+    """
+    program, failures = jaxpr, None
+    if kinds or any(type(e) is Check for e in jaxpr.effects):
+        program, failures = exposed(jaxpr, kinds, (OOBError, NaNError))
+    if failures:
+        avals = failures.avals
+        result_names = result_names and [*result_names, *[None] * len(avals)]
+        if partition:       # every device has them
+            from .spmd import chosen
+            partition = partition._replace(outs=(*partition.outs, *[
+                chosen(None, a, partition.devices, partition.mesh) for a in avals]))
+    lowered = lower(program, partition=partition, result_names=result_names, **options)
+    lowered.failures, lowered.lines = failures, lines
+    return lowered
+
+
+def compile_lowered(lowered, device, compiler_options=None):
+    """An Executable for a Lowered program on one device, or on those of its partition, of which `device` is one."""
+    if config.jax_dump_ir_to:
+        from . import dumps
+        dumps.write(lowered)
+    if not lowered.blocks:
+        return compilation.compile_whole(lowered, device, compiler_options)
+    from . import blocks  # a program that repeats nothing needs none
+    return blocks.compile_lowered(lowered, device, compiler_options)
+
+
+def looked_at(made, buffers, outs):
+    """The results among `outs`, what an Executable gave for `buffers`.
+
+    IndexError for an index out of bounds; FloatingPointError where debug_nans or debug_infs finds in a result what it looks
+    for.
+    """
+    failures, found = made.lowered.failures, None
+    if failures:
+        found, outs = failures.failed(outs[-len(failures.avals):]), outs[:-len(failures.avals)]
+        if found and found[0].kind is OOBError:
+            raise error_of(_placed(found[0], made), found[1])
+    wanted = float_checks()
+    for i, x in enumerate(outs):
+        for value in shards.held(x) if wanted and dtypes.is_inexact(x.dtype) else ():
+            value = value.astype(np.complex128 if value.dtype.kind == "c" else np.float64)
+            for what in wanted:
+                if _TESTS[what](value).any():
+                    raise _invalid(made, i, what, found or _found_again(made, buffers, wanted))
+    return outs
+
+
+executable.looked_at = looked_at
+
+
+def _found_again(made, buffers, kinds):
+    """What failed first in a program that has run without checks: it runs again, with them.  None where nothing did."""
+    lowered = made.lowered
+    if lowered.failures or getattr(made, "company", None):      # other processes would have to run it too
+        return None
+    again = lowered_to_tell(lowered.jaxpr, kinds, platform=lowered.platform, partition=lowered.partition)
+    if again.failures is None:
+        return None
+    again = compile_lowered(again, made.device)
+    outs = [ArrayImpl(a, b) for a, b in zip(again.out_avals, again.run(buffers))]
+    return again.lowered.failures.failed(outs[len(made.out_avals):])
+
+
+def _invalid(made, i, what, found):
+    """The error for a NaN or an infinity in output `i`."""
+    where, off = f"output {i} of {made.lowered.jaxpr.name}", f"hlotrace.config.update('jax_debug_{what}s', False)"
+    if found:
+        failure = _placed(found[0], made)
+        said = failure.words(found[1]) + (failure.line and f" at {failure.line}; {where} holds one")
+    else:
+        said = (f"invalid value ({what}) encountered in {where}; none of its operations gives one, so an argument or a "
+                "constant holds it")
+    return FloatingPointError(f"{said}. {off} turns the check off.")
+
+
+def _placed(failure, made):
+    """A failure with the line that it is for: outside of compiled functions, backwards, the one that is derived."""
+    return failure if made.lowered.lines else dataclasses.replace(failure, source=state.source)

@@ -1,0 +1,257 @@
+"""Programs over several devices: which ones, how the arguments lie over them, how the results do, and the launch.
+
+Nothing reaches jaxlib here that was not compared with what the program was compiled for: some versions of it crash
+on an argument that lies otherwise.
+"""
+import collections
+import threading
+
+import numpy as np
+
+from ...core.avals import physical
+from ...sharding.mesh import AbstractMesh, Mesh
+from ...sharding.named import NamedSharding
+from ...sharding.partition import Partition
+from ...sharding.positional import PositionalSharding
+from ...sharding.single import SingleDeviceSharding
+from ...sharding.spec import PartitionSpec
+from .. import array_impl, binding, callback_guard
+from ..devices import placement, relayout, shards, transfer_guards
+from ..processes import consistency_checks
+from . import executable
+
+IN_FLIGHT = 8                                   # launches that are not waited for, on clients where more of them starve
+_in_flight: collections.deque = collections.deque()     # their tokens
+_launching = threading.Lock()                   # held so that all devices see the launches of all threads in one order
+
+
+class SpmdExecutable(executable.Executable):
+    """A program compiled for several devices, or for a mesh of one."""
+    __slots__ = ("devices", "in_shardings", "out_shardings", "follows", "may_starve", "failures", "company", "agreed")
+
+    def __init__(self, loaded, lowered, device, compile_seconds, from_disk=False):
+        partition = lowered.partition
+        self.devices = partition.devices
+        self.in_shardings = _settled(partition, partition.ins, lowered.jaxpr.in_avals, loaded.get_parameter_shardings)
+        self.out_shardings = _settled(partition, partition.outs, lowered.jaxpr.out_avals, loaded.get_output_shardings)
+        self.follows = [asked is None and _like(s, a.ndim, partition.ins, lowered.jaxpr.in_avals)
+                        for s, a, asked in zip(self.out_shardings, lowered.jaxpr.out_avals, partition.outs)]
+        self.out_shardings = [s if i is False else self.in_shardings[i] for s, i in zip(self.out_shardings, self.follows)]
+        self.may_starve = _may_starve(device, len(self.devices))
+        self.company, self.agreed = consistency_checks.company_of(self.devices), None
+        super().__init__(loaded, lowered, device, compile_seconds, from_disk)
+
+    def lies(self):
+        return f"{_listed(self.devices)} with shardings {self.in_shardings}"
+
+    def _handlers(self):
+        return [binding.result_handler(physical(a), s) for a, s in zip(self.out_avals, self.out_shardings)]
+
+    def take(self, leaves):
+        """(buffers, True) for these arguments, moved where they are not committed; None if they lie elsewhere.
+
+        Where some lie as the program wants but say so in other words, those stand in place of True, by position.
+        """
+        buffers, words = [], {}
+        for i, (x, sharding, aval) in enumerate(zip(leaves, self.in_shardings, self.lowered.jaxpr.in_avals, strict=True)):
+            if type(x) is not array_impl.ArrayImpl:
+                buffers.append(shards.put(np.asarray(x), aval, sharding))
+                continue
+            if shards.is_lost(x._buf):
+                x.check_alive()
+                raise shards.lost(f"argument {i} of {self.lowered.jaxpr.name}, of type {aval.str_short()},")
+            lies = x._buf._sharding
+            if lies is not sharding and lies != sharding:
+                if x._committed and not lies.lies_like(sharding, x.aval.ndim):
+                    return None
+                if type(lies) is NamedSharding and lies._devices == self.devices:
+                    words[i] = lies
+                x = relayout.copy(x, sharding)
+            buffers.append(x._buf)
+        self.check_donated(buffers)
+        return buffers, words or True
+
+    def __call__(self, buffers, committed=False):
+        outs = super().__call__(buffers, committed is not False)
+        if type(committed) is dict:
+            for i, follows in enumerate(self.follows):
+                if follows is not False and follows in committed:
+                    aval = outs[i].aval
+                    outs[i] = array_impl.ArrayImpl(aval, outs[i]._buf._rewrap_with_aval_and_sharding(
+                        physical(aval), committed[follows]), True)
+        return outs
+
+    def run(self, buffers):
+        callback_guard.forbid_inside("a program over several devices")
+        if self.company is not None:
+            transfer_guards.check_thread(self.lowered.jaxpr.name)
+            self.company.start(self)
+        if self.lowered.callbacks:
+            return self._run_with_callbacks(buffers)
+        if not self.may_starve:
+            with _launching:
+                return super().run(buffers)
+        with _launching:
+            oldest = _in_flight.popleft() if len(_in_flight) >= IN_FLIGHT else None
+        if oldest is not None:
+            executable.wait(oldest)
+        with _launching:
+            results = self._launched(buffers)
+            _in_flight.append(results.consume_token())
+            return results.consume_with_handlers(self.handlers)
+
+    def _launched(self, buffers):
+        try:
+            return self.loaded.execute_sharded(buffers, with_tokens=True)
+        except binding.JaxRuntimeError as error:
+            raise callback_guard.original(error, self.lowered.jaxpr) from None
+
+    def _run_with_callbacks(self, buffers):
+        """Launch, wait, and raise what a callback raised: its device went on with zeros, so that none waits for it."""
+        if self.lowered.ordered:
+            executable.effects_barrier()
+        with _launching:
+            results = self._launched(buffers)
+        executable.wait(results.consume_token())
+        if self.failures:
+            first = self.failures[0]
+            self.failures.clear()
+            raise first
+        return results.consume_with_handlers(self.handlers)
+
+
+def _may_starve(device, count):
+    """jaxlib's CPU client before 0.11 does when many programs wait in each other's collectives."""
+    return device.platform == "cpu" and count > 1 and binding.version < (0, 11)
+
+
+def _settled(partition, asked, avals, compiled):
+    """The shardings that were asked for, and where none was, those that the compiler chose."""
+    if None not in asked:
+        return list(asked)
+    found = compiled() if len(partition.devices) > 1 else None
+    return [s or chosen(found and hlo_sharding(found[i]), a, partition.devices, partition.mesh)
+            for i, (s, a) in enumerate(zip(asked, avals, strict=True))]
+
+
+def _like(found, ndim, shardings, avals):
+    """The first argument of rank `ndim` that was placed as `found` says, or False: such a result takes the argument's words.
+
+    So what splits nothing, mesh axes of size 1 and None for the last dimensions, is not lost.
+    """
+    return next((i for i, (s, a) in enumerate(zip(shardings, avals))
+                 if a.ndim == ndim and type(s) is NamedSharding and s.is_equivalent_to(found, ndim)), False)
+
+
+def chosen(hlo, aval, devices, mesh):
+    """The sharding that the compiler chose, as a NamedSharding where the axes of `mesh` can say it."""
+    if hlo is None or hlo.is_replicated():
+        return NamedSharding(mesh, PartitionSpec()) if mesh else PositionalSharding(devices).reshape(
+            (1,) * aval.ndim + (-1,)).replicate(aval.ndim, keepdims=False)
+    counts = list(hlo.tile_assignment_dimensions())
+    tiles = np.array(hlo.tile_assignment_devices()).reshape(counts)
+    ndim = physical(aval).ndim
+    tiles = tiles.reshape(*counts[:ndim], -1)[(slice(None),) * aval.ndim + (0,) * (ndim - aval.ndim)]
+    spec = mesh and spec_of(tiles, mesh)
+    if spec is not None:
+        return NamedSharding(mesh, spec)
+    return PositionalSharding(devices)._with(tiles)
+
+
+def hlo_sharding(op_sharding):
+    """jaxlib's HloSharding from its OpSharding, by tiles."""
+    from jaxlib import xla_client
+    return by_tiles(xla_client.HloSharding.from_proto(op_sharding))
+
+
+def by_tiles(hlo):
+    """An HloSharding that speaks of tiles also where jaxlib's speaks of mesh axes."""
+    return hlo.v3_to_v2_sharding() if hasattr(hlo, "v3_to_v2_sharding") else hlo
+
+
+def with_inspections(lowered, device):
+    """(the program's text with pointers to its inspections, what must stay alive while it is compiled)
+
+    XLA calls them during compilation; for a program of one device they are called here.
+    """
+    if lowered.partition is None:
+        for callback, _ in lowered.inspections:
+            callback(placement.on_device(device))
+        return lowered.text, ()
+    text, alive = lowered.text, []
+    for i, (callback, aval) in enumerate(lowered.inspections):
+        if hasattr(callback, "partition"):      # XLA asks it for more: see partitioners.py
+            continue
+
+        def tell(hlo, callback=callback, aval=aval):
+            callback(chosen(by_tiles(hlo), aval, lowered.partition.devices, lowered.partition.mesh))
+        key = binding._jax.encode_inspect_sharding_callback(tell)
+        alive.append(tell)
+        text = text.replace(f'"inspection {i}"', '"' + "".join(f"\\{byte:02X}" for byte in key) + '"')
+    return text, alive
+
+
+def spec_of(tiles, mesh):
+    """The PartitionSpec over `mesh` that gives these `tiles` (see sharding/abstract.py), or None where there is none.
+
+    For each dimension the axes are found whose coordinates, major first, count its tiles.
+    """
+    number = np.argsort(tiles.reshape(-1, tiles.shape[-1]), axis=None) // tiles.shape[-1]      # device -> tile
+    where = np.unravel_index(number, tiles.shape[:-1])
+    at = np.unravel_index(np.arange(mesh.size), mesh.axis_sizes)
+    free = [i for i, size in enumerate(mesh.axis_sizes) if size > 1]
+    entries = []
+    for dim, count in enumerate(tiles.shape[:-1]):
+        axes, inner = [], count      # an axis whose next step moves by `inner` tiles
+        while inner > 1:
+            for axis in free:
+                size = mesh.axis_sizes[axis]
+                if inner % size == 0 and np.array_equal(where[dim] // (inner // size) % size, at[axis]):
+                    break
+            else:
+                return None
+            free.remove(axis)
+            axes.append(mesh.axis_names[axis])
+            inner //= size
+        entries.append(tuple(axes))
+    while entries and not entries[-1]:
+        entries.pop()
+    return PartitionSpec(*entries)
+
+
+def partition_of(values, asked, outs, meshes, names):
+    """The Partition for these inputs (what has a shape), or the one device that all agree on.
+
+    `asked` and `outs` are shardings, None where the compiler may choose (`outs` itself is None while it may choose all);
+    `meshes` are those that the program names, `names(i)` words for input i.  Raises ValueError where devices differ.
+    """
+    said = [(s, names, i) for i, s in enumerate(asked) if s is not None]
+    said += [(s, "result {}".format, i) for i, s in enumerate(outs or ()) if s is not None]
+    devices, first = None, None
+    abstract = [m for m in meshes if isinstance(m, AbstractMesh)]
+    for s, words, i in [*said, *((m, "a mesh inside the program".format, 0) for m in meshes if m not in abstract)]:
+        if isinstance(getattr(s, "mesh", None), AbstractMesh):
+            abstract.append(s.mesh)
+        elif devices is None:
+            devices, first = s._devices, words(i)
+        elif s._devices != devices:
+            raise ValueError(
+                f"Received incompatible devices for jitted computation: {first} lies on {_listed(devices)}, {words(i)} on "
+                f"{_listed(s._devices)}. Move them to the same devices, in the same order, with device_put.")
+    if all(type(s) is SingleDeviceSharding and s._kind is None for s, *_ in said) and not meshes:
+        return devices[0]
+    if devices is None:
+        devices = tuple(range(abstract[0].size))      # numbers stand for devices in a program that is not compiled
+    for mesh in abstract:
+        if mesh.size != len(devices):
+            raise ValueError(f"{mesh} has {mesh.size} devices, and the program runs on {len(devices)}")
+    for (s, words, i) in said:
+        if words is names:
+            placement.check_divides(s, values[i], words(i))
+    named = [s.mesh for s, *_ in said if isinstance(s, NamedSharding)]
+    mesh = next(iter([*named, *(m for m in meshes if isinstance(m, (Mesh, AbstractMesh)))]), None)
+    return Partition(devices, tuple(asked), outs, mesh)
+
+
+def _listed(devices):
+    return f"{devices[0].platform.upper()} {', '.join(str(d.id) for d in devices)}"

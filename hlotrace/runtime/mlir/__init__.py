@@ -1,0 +1,1 @@
+"""jaxlib's MLIR bindings, and what is done with them."""

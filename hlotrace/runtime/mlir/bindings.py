@@ -1,0 +1,43 @@
+"""The MLIR bindings that jaxlib ships.  They take 12 ms to import, so this file is imported where a text is parsed."""
+import threading
+
+from ..processes.interrupts import held
+
+with held():        # jaxlib cannot import its dialects a second time
+    from jaxlib.mlir import ir, passmanager
+    from jaxlib.mlir._mlir_libs import _jax_mlir_ext
+    from jaxlib.mlir.dialects import chlo, sdy, stablehlo
+
+__all__ = ["JaxIrContext", "context", "ir", "parse_module", "passmanager", "sdy", "upstream_dialects"]
+
+
+def parse_module(text):
+    """jaxlib's MLIR module for a text.  Raises MLIRError for one that does not parse."""
+    return ir.Module.parse(text, context())
+
+
+_of_thread = threading.local()
+upstream_dialects = ir.DialectRegistry()        # those of MLIR itself that programs use
+_jax_mlir_ext.register_dialects(upstream_dialects)
+
+
+class JaxIrContext(ir.Context):
+    """An MLIR context with the dialects that programs use."""
+
+    def __init__(self):
+        super().__init__()
+        self.append_dialect_registry(upstream_dialects)
+        self.load_all_available_dialects()
+        for dialect in (stablehlo, chlo, sdy):
+            dialect.register_dialect(self)
+
+
+def context():
+    """The MLIR context of this thread, with the dialects that programs use.
+
+    jaxlib compiles a module without Python's lock: a text that another thread parses into the same context meanwhile would
+    end the process (seen on jaxlib 0.10.2).
+    """
+    if not hasattr(_of_thread, "context"):
+        _of_thread.context = JaxIrContext()
+    return _of_thread.context

@@ -1,0 +1,99 @@
+"""What a device does of a program, asked by XLA's partitioner while it compiles.
+
+XLA names an operation by the number in its text, gives shapes and shardings of whole values, and takes a program of one
+device, as text, with the shardings that it wants.  (jaxlib 0.10 crashes where MLIR's Python bindings are used meanwhile.)
+"""
+import itertools
+import weakref
+
+from ...core.avals import ShapedArray
+from ...core.programs import trace_closed
+from ...lowering.module import Module
+from ...primitives.parallel.shard_map import inside
+from .. import binding, callback_guard
+from ..devices import plugins
+from ..executables import kernels, spmd
+
+_asked: weakref.WeakValueDictionary = weakref.WeakValueDictionary()     # number in a text -> _Operation
+_numbers = itertools.count(1)
+_registered: set = set()
+
+
+class _Operation:
+    """An application of custom_partitioning in a program that is being compiled."""
+
+    def __init__(self, partitioner, avals, lowered):
+        self.partitioner, (self.avals, self.out_avals), self.lowered = partitioner, avals, lowered
+
+    def partition(self, _shapes, shardings, _result_shape, result_sharding, _config):
+        """(the program of a device, shardings of its operands, the sharding of its result)"""
+        partition = self.lowered.partition
+        several = len(self.out_avals) != 1
+        given = [self._read(s, a) for s, a in zip(shardings, self.avals, strict=True)]
+        results = [self._read(s, a) for s, a in zip(
+            result_sharding.tuple_elements() if several else [result_sharding], self.out_avals, strict=True)]
+        mesh, function, results, given = self.partitioner.partition(
+            partition.mesh, list(zip(self.avals, given)), list(zip(self.out_avals, results)))
+        avals = [_shard(a, s) for a, s in zip(self.avals, given)]
+        with inside(mesh, mesh.axis_names, False):
+            jaxpr = trace_closed(function, avals, "part")
+        self.partitioner.check([_shard(a, s) for a, s in zip(self.out_avals, results)], jaxpr.out_avals)
+        encoded = [s._to_xla_hlo_sharding(a.ndim) for s, a in zip(results, self.out_avals)]
+        return (self._text(jaxpr, mesh), [s._to_xla_hlo_sharding(a.ndim) for s, a in zip(given, self.avals)],
+                type(result_sharding).tuple_sharding(_result_shape, encoded) if several else encoded[0])
+
+    def _read(self, hlo, aval):
+        partition = self.lowered.partition
+        return spmd.chosen(spmd.by_tiles(hlo), aval, partition.devices, partition.mesh)
+
+    def _text(self, jaxpr, mesh):
+        module = Module("part", self.lowered.platform, False)
+        module.manual = mesh, mesh.axis_names
+        module.write("main", jaxpr, "public")
+        if module.callbacks or module.inspections:
+            raise NotImplementedError("custom_partitioning: what a device does calls Python functions (callbacks), which "
+                                      "belong to the program around it: call them there")
+        kernels.register([t for t in module.targets if t not in self.lowered.platform.built_in], self.lowered.platform)
+        return module.text().encode()
+
+
+def _shard(aval, sharding):
+    return ShapedArray(sharding.shard_shape(aval.shape), aval.dtype)
+
+
+def filled(lowered, device):
+    """(the program's text with what XLA calls while it compiles, what must stay alive meanwhile)"""
+    text, alive = spmd.with_inspections(lowered, device)
+    alive = [*alive]
+    for i, (partitioner, avals) in enumerate(lowered.inspections):
+        if hasattr(partitioner, "partition"):
+            number, operation = _ask(partitioner, avals, lowered)
+            alive.append(operation)
+            text = text.replace(f'"inspection {i}"', f'"{number}"')
+    return text, alive
+
+
+def _ask(partitioner, avals, lowered):
+    """(the number that stands for an application in the text, the application)"""
+    if lowered.platform not in _registered:
+        given = () if lowered.platform.on_host else (plugins.loaded.get(lowered.platform),)
+        binding._jax.register_custom_call_partitioner("hlotrace_partitioning", _propagate, _partition, _infer, True, *given)
+        _registered.add(lowered.platform)
+    number, operation = next(_numbers), _Operation(partitioner, avals, lowered)
+    _asked[number] = operation
+    return number, operation
+
+
+def _partition(*args):
+    try:
+        return _asked[int(args[-1])].partition(*args)
+    except BaseException as error:
+        raise callback_guard.carried(error) from None
+
+
+def _propagate(sharding, *_):
+    return sharding
+
+
+def _infer(_shapes, shardings, *_):
+    return shardings[0]

@@ -1,0 +1,1 @@
+"""This process among others: joining a job, agreeing on programs, forks, signals, the end."""

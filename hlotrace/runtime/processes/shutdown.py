@@ -1,0 +1,42 @@
+"""The end of the process while threads still compute.
+
+Python ends a daemon thread where it next asks for the interpreter's lock.  One that comes back from jaxlib's C++ cannot be
+ended there: the process aborts.  So before the interpreter goes, such threads are ended the way `sys.exit()` ends one.
+"""
+import atexit
+import ctypes
+import sys
+import threading
+import time
+
+from ...core import config, source_info
+
+_PATIENCE = 60      # seconds: nothing interrupts a computation, so what a thread waits for must come to its end
+
+
+def _end_threads():
+    waiting = [t for t in list(config._threads) if t.daemon and t.is_alive() and t is not threading.current_thread()]
+    computed, start = set(), time.monotonic()
+    while waiting and time.monotonic() < start + _PATIENCE:
+        frames = sys._current_frames()
+        computed.update(t for t in waiting if _computes(frames.get(t.ident)))
+        for t in waiting:       # again and again: where Python calls a finalizer, the exception is lost
+            ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(t.ident), ctypes.py_object(SystemExit))
+        time.sleep(0.01)
+        soon = time.monotonic() < start + 0.2       # one that is between two calls ends by then, others may wait for ever
+        waiting = [t for t in waiting if t.is_alive() and (soon or t in computed)]
+    if waiting:
+        print(f"hlotrace: {', '.join(t.name for t in waiting)} still in a computation after {_PATIENCE} s: the process may "
+              "abort. Join such threads before the program ends.", file=sys.stderr)
+
+
+def _computes(frame):
+    """Is a call of this package among those that the thread is in?"""
+    while frame is not None and not source_info.is_package(frame.f_code.co_filename):
+        frame = frame.f_back
+    return frame is not None
+
+
+def watch():
+    """To be called once, by whoever starts computations."""
+    atexit.register(_end_threads)

@@ -1,0 +1,374 @@
+"""Functions with a formula in those of `lax`: of gamma and beta, of the error function, of logarithms.
+
+"DLMF" is the NIST Digital Library of Mathematical Functions.
+"""
+import math
+from fractions import Fraction
+
+from ... import lax
+from ... import numpy as jnp
+from ...api.composite import composite
+from ...lax.special import betainc as _betainc
+from ...lax.special import igamma, igammac
+from ...nn import functions as nn
+from ...numpy.util import promote_args_inexact
+from ...primitives.arrays.incomplete import _log_star
+from ...primitives.common import static_int
+from .promotion import special
+
+__all__ = ["bernoulli", "beta", "betainc", "betaln", "boxcox", "boxcox1p", "comb", "digamma", "entr", "erf", "erfc",
+           "erfinv", "expit", "factorial", "gamma", "gammainc", "gammaincc", "gammaln", "gammasgn", "i0", "i0e", "i1", "i1e",
+           "kl_div", "log_softmax", "loggamma", "logit", "logsumexp", "multigammaln", "poch", "polygamma", "rel_entr",
+           "softmax", "xlog1py", "xlogy", "zeta"]
+
+
+def _named(name, fun, doc, arguments, shown, **rules):
+    fun.__name__ = fun.__qualname__ = name
+    fun.__doc__ = f"{doc}\n\n    >>> round(float(jax.scipy.special.{name}({arguments})), 4)\n    {shown}\n    "
+    return special(**rules)(fun)
+
+
+# --- one row each -----------------------------------------------------------------------------------------------
+
+erf = _named("erf", lambda x: lax.erf(x), "Error function  (DLMF 7.2.1).", "0.5", 0.5205)
+erfc = _named("erfc", lambda x: lax.erfc(x), "1 - erf(x), exact where that is small.", "1.", 0.1573)
+erfinv = _named("erfinv", lambda x: lax.erf_inv(x), "The number whose error function is x.", "0.5", 0.4769)
+digamma = _named("digamma", lambda x: lax.digamma(x), "Derivative of the logarithm of gamma(x)  (DLMF 5.2.2).",
+                 "1.", -0.5772)
+gammaln = _named("gammaln", lambda x: lax.lgamma(x), "log|gamma(x)|.", "5.", 3.1781)
+gammainc = _named("gammainc", lambda a, x: igamma(a, x), "Regularized lower incomplete gamma function  (DLMF 8.2.4).",
+                  "2., 1.", 0.2642)
+gammaincc = _named("gammaincc", lambda a, x: igammac(a, x), "Regularized upper incomplete gamma function  (DLMF 8.2.4).",
+                   "2., 1.", 0.7358)
+betainc = _named("betainc", lambda a, b, x: _betainc(a, b, x), "Regularized incomplete beta function  (DLMF 8.17.2).",
+                 "2., 3., 0.4", 0.5248)
+i0e = _named("i0e", lambda x: lax.bessel_i0e(x), "exp(-|x|) I0(x)  (DLMF 10.25.2).", "1.", 0.4658)
+i1e = _named("i1e", lambda x: lax.bessel_i1e(x), "exp(-|x|) I1(x)  (DLMF 10.25.2).", "1.", 0.2079)
+i0 = _named("i0", lambda x: jnp.i0(x), "Modified Bessel function of order 0.", "1.", 1.2661)
+i1 = _named("i1", lambda x: lax.bessel_i1e(x) * jnp.exp(jnp.abs(x)), "Modified Bessel function of order 1.", "1.", 0.5652)
+expit = _named("expit", lambda x: lax.logistic(x), "1 / (1 + exp(-x)).", "1.", 0.7311, complex=True)
+
+
+# --- gamma and beta ---------------------------------------------------------------------------------------------
+
+@special()
+def gammasgn(x):
+    """The sign of gamma(x): that of x at 0, NaN at its other poles and at -inf.
+
+    >>> round(float(jax.scipy.special.gammasgn(-0.5)), 4)
+    -1.0
+    """
+    floor = jnp.floor(x)
+    sign = jnp.where((x > 0) | (floor % 2 == 0), 1.0, -1.0)
+    sign = jnp.where(x == 0, jnp.copysign(1.0, x), sign)
+    return jnp.where(jnp.isnan(x) | (x < 0) & (floor == x), jnp.nan, sign)
+
+
+def _right_loggamma(z):
+    """For Re z >= 0.5: Stirling's series where |z| is large, which the recurrence takes it to  (DLMF 5.11.1, 5.5.1)."""
+    total, steps = 0, 8 if z.dtype.itemsize == 16 else 4
+    for k in range(steps):
+        total = total + jnp.log(z + k)
+    w = z + steps
+    series, power = 0, 1 / w
+    for k in range(1, 12):
+        series = series + float(_bernoulli(2 * k)[-1]) / (2 * k * (2 * k - 1)) * power
+        power = power / jnp.square(w)
+    return (w - 0.5) * jnp.log(w) - w + math.log(2 * math.pi) / 2 + series - total
+
+
+def _complex_loggamma(z):
+    left, below = jnp.real(z) < 0.5, jnp.imag(z) < 0
+    up = jnp.where(below, jnp.conj(z), z)
+    value = _right_loggamma(jnp.where(left, 1 - up, up))
+    # in the upper half-plane log(sin(pi z)) is one branch of log(i / 2 exp(-i pi z) (1 - exp(2 i pi z))), DLMF 5.5.3
+    turn = jnp.where(left, up, 0.25j)
+    turn = turn - jnp.floor(jnp.real(turn)), turn
+    reflected = math.log(2 * math.pi) - 0.5j * math.pi + 1j * math.pi * turn[1] - jnp.log(
+        -jnp.expm1(2j * math.pi * turn[0])) - value
+    value = jnp.where(left, reflected, value)
+    return jnp.where(below, jnp.conj(value), value)
+
+
+@special(complex=True)
+def loggamma(x):
+    """The principal logarithm of gamma(x), continuous but for a cut along the negative reals; NaN for real x < 0.
+
+    For complex x by Stirling's series and reflection, with values at the cut as from above  (DLMF 5.11.1, 5.5.3).
+
+    >>> jax.scipy.special.loggamma(1. + 1.j).round(4)
+    Array(-0.6509-0.30159998j, dtype=complex64, weak_type=True)
+    """
+    if x.dtype.kind == "c":
+        return _complex_loggamma(x)
+    return jnp.where(x < 0, jnp.nan, lax.lgamma(jnp.where(x < 0, 1, x)))
+
+
+@special(complex=True)
+def gamma(x):
+    """Gamma function, also of complex numbers  (DLMF 5.2.1).
+
+    >>> round(float(jax.scipy.special.gamma(4.5)), 4)
+    11.6317
+    """
+    if x.dtype.kind == "c":
+        return jnp.exp(_complex_loggamma(x))
+    return gammasgn(x) * jnp.exp(lax.lgamma(x))
+
+
+@special()
+def betaln(a, b):
+    """log|B(a, b)|, without the cancellation of large logarithms (DLMF 5.12.1, 5.11.1).
+
+    >>> round(float(jax.scipy.special.betaln(2., 3.)), 4)
+    -2.4849
+    """
+    small, large = jnp.minimum(a, b), jnp.maximum(a, b)
+    positive = small > 0
+    p, q = jnp.where(positive, small, 1), jnp.where(positive, large, 1)
+    total = p + q
+    inside = (math.log(2 * math.pi) / 2 - jnp.log(p) / 2 + p * jnp.log(p / total) - (q - 0.5) * jnp.log1p(p / q)
+              + _log_star(p) + _log_star(q) - _log_star(total))
+    outside = lax.lgamma(a) + lax.lgamma(b) - lax.lgamma(a + b)
+    return jnp.where(positive & (large < jnp.inf), inside, outside)
+
+
+@special()
+def beta(a, b):
+    """Beta function gamma(a) gamma(b) / gamma(a + b).
+
+    >>> round(float(jax.scipy.special.beta(2., 4.)), 4)
+    0.05
+    """
+    return gammasgn(a) * gammasgn(b) * gammasgn(a + b) * jnp.exp(betaln(a, b))
+
+
+@special()
+def poch(z, m):
+    """Rising factorial gamma(z + m) / gamma(z)  (DLMF 5.2.5); NaN where z is at a pole, and 1 for m = 0.
+
+    >>> round(float(jax.scipy.special.poch(1.5, 2.)), 4)
+    3.75
+    """
+    inside = (z > 0) & (m > 0)       # gamma(m) / B(z, m)
+    p, q = jnp.where(inside, z, 1), jnp.where(inside, m, 1)
+    log = jnp.where(inside, lax.lgamma(q) - betaln(p, q), lax.lgamma(z + m) - lax.lgamma(z))
+    return jnp.where(m == 0, 1, gammasgn(z) * gammasgn(z + m) * jnp.exp(log))
+
+
+def factorial(n, exact=False):
+    """gamma(n + 1), 0 for negative n.  NotImplementedError for exact=True, which arrays of fixed width cannot be.
+
+    >>> round(float(jax.scipy.special.factorial(4.)), 4)
+    24.0
+    """
+    if exact:
+        raise NotImplementedError("scipy.special.factorial: exact=True is not supported; math.factorial is exact")
+    return _factorial(n)
+
+
+def _corrected(value, true, where):
+    """`value` with the derivative that it has, and where known the value without rounding errors."""
+    return value + lax.stop_gradient(jnp.where(where, true - value, 0))
+
+
+@special()
+def _factorial(n):
+    value = jnp.exp(lax.lgamma(jnp.where(n < 0, 0, n) + 1))
+    known = [float(math.factorial(k)) for k in range(171) if math.factorial(k) < float(jnp.finfo(n.dtype).max)]
+    place = jnp.clip(n, 0, len(known) - 1)
+    value = _corrected(value, jnp.array(known, n.dtype)[place.astype(int)], place == jnp.floor(n))
+    return jnp.where(n < 0, 0, value)
+
+
+@composite(static=("repetition",))
+def comb(N, k, *, repetition=False):
+    """Ways to choose k of N things, or with `repetition` of things that may be chosen again; 0 where there are none.
+
+    >>> round(float(jax.scipy.special.comb(5, 2)), 4)
+    10.0
+    """
+    N, k = promote_args_inexact("scipy.special.comb", N, k)
+    N = N + k - 1 if repetition else N
+    inside = (N >= 0) & (k >= 0) & (N >= k)
+    n, m = jnp.where(inside, N, 1), jnp.where(inside, k, 1)
+    # 1 / ((n + 1) B(n - m + 1, m + 1)), DLMF 1.2.6 and 5.12.1
+    value = jnp.exp(-betaln(n - m + 1, m + 1)) / (n + 1)
+    whole = (n == jnp.floor(n)) & (m == jnp.floor(m)) & (value < 0.04 / float(jnp.finfo(value.dtype).eps))
+    return jnp.where(inside, _corrected(value, jnp.round(value), whole), 0)
+
+
+def polygamma(n, x):
+    """The n-th derivative of digamma at x, for integers n.  ValueError for floating-point n.
+
+    >>> round(float(jax.scipy.special.polygamma(1, 2.)), 4)
+    0.6449
+    """
+    if jnp.result_type(n).kind not in "iub":
+        raise ValueError(f"scipy.special.polygamma: n must be of integer type, got {jnp.result_type(n).name}")
+    return _polygamma(n, x)
+
+
+@special()
+def _polygamma(n, x):
+    first = n == 0
+    return jnp.where(first, lax.digamma(x), lax.polygamma(jnp.where(first, 1, n), x))
+
+
+def zeta(x, q=None):
+    """Hurwitz zeta function, the sum of (k + q)**-x over k = 0, 1, ...  (DLMF 25.11.1).  NotImplementedError without q.
+
+    >>> round(float(jax.scipy.special.zeta(2., 1.)), 4)
+    1.6449
+    """
+    if q is None:
+        raise NotImplementedError("scipy.special.zeta: the zeta function of one argument is not supported; Riemann's, for "
+                                  "x > 1, is zeta(x, 1)")
+    return _zeta(x, q)
+
+
+@special()
+def _zeta(x, q):
+    return lax.zeta(*jnp.broadcast_arrays(x, q))
+
+
+def multigammaln(a, d):
+    """log of the gamma function of symmetric matrices of d rows, d a known number  (DLMF 35.3.4).
+
+    >>> round(float(jax.scipy.special.multigammaln(3., 2)), 4)
+    1.5502
+    """
+    count = int(d)
+    return count * (count - 1) / 4 * math.log(math.pi) + sum(gammaln(a - j / 2) for j in range(count))
+
+
+def bernoulli(n):
+    """The Bernoulli numbers B0 to Bn, with B1 = -1/2  (DLMF 24.2.1).  ValueError for negative n.
+
+    >>> jax.scipy.special.bernoulli(4).round(4)
+    Array([ 1.        , -0.5       ,  0.16669999,  0.        , -0.0333    ], dtype=float32)
+    """
+    n = static_int(n, "scipy.special.bernoulli: n")
+    if n < 0:
+        raise ValueError(f"scipy.special.bernoulli: n must be a non-negative integer, got {n}")
+    return jnp.array([float(b) for b in _bernoulli(n)])
+
+
+def _bernoulli(n):
+    numbers = [Fraction(1)]
+    for m in range(1, n + 1):       # DLMF 24.5.3
+        numbers.append(Fraction(0) if m % 2 and m > 1 else -sum(
+            math.comb(m + 1, k) * b for k, b in enumerate(numbers)) / (m + 1))
+    return numbers
+
+
+# --- logarithms, probabilities ----------------------------------------------------------------------------------
+
+@special(lambda out, x, y: jnp.log(y), lambda out, x, y: x / y, complex=True)
+def xlogy(x, y):
+    """x log(y), and 0 for x = 0 whatever y is but NaN.
+
+    >>> round(float(jax.scipy.special.xlogy(0., 0.)), 4)
+    0.0
+    """
+    return jnp.where((x == 0) & (y == y), 0, x * jnp.log(jnp.where((x == 0) & (y == y), 1, y)))
+
+
+@special(lambda out, x, y: jnp.log1p(y), lambda out, x, y: x / (1 + y), complex=True)
+def xlog1py(x, y):
+    """x log(1 + y), and 0 for x = 0 whatever y is but NaN.
+
+    >>> round(float(jax.scipy.special.xlog1py(2., 1.)), 4)
+    1.3863
+    """
+    return jnp.where((x == 0) & (y == y), 0, x * jnp.log1p(jnp.where((x == 0) & (y == y), 1, y)))
+
+
+@special(lambda out, x: -jnp.log(x) - 1)
+def entr(x):
+    """-x log(x), 0 at 0 and -inf below.
+
+    >>> round(float(jax.scipy.special.entr(0.5)), 4)
+    0.3466
+    """
+    return jnp.where(x < 0, -jnp.inf, -xlogy(x, x))
+
+
+@special()
+def rel_entr(p, q):
+    """p log(p / q), for p = 0 and q >= 0 zero, and infinite where p or q is out of range.
+
+    >>> round(float(jax.scipy.special.rel_entr(0.5, 0.25)), 4)
+    0.3466
+    """
+    inside, nothing = (p > 0) & (q > 0), (p == 0) & (q >= 0)
+    x, y = jnp.where(inside, p, 1), jnp.where(inside, q, 1)
+    return jnp.where(inside, x * (jnp.log(x) - jnp.log(y)), jnp.where(nothing, 0, jnp.where(
+        jnp.isnan(p) | jnp.isnan(q), jnp.nan, jnp.inf)))
+
+
+@special()
+def kl_div(p, q):
+    """p log(p / q) - p + q, what relative entropy is made of.
+
+    >>> round(float(jax.scipy.special.kl_div(0.5, 0.25)), 4)
+    0.0966
+    """
+    entropy = rel_entr(p, q)
+    return jnp.where((p < 0) | (q <= 0), entropy, entropy - p + q)
+
+
+@special(lambda out, x: 1 / (x * (1 - x)), complex=True)
+def logit(x):
+    """log(x / (1 - x)), the inverse of `expit`.
+
+    >>> round(float(jax.scipy.special.logit(0.75)), 4)
+    1.0986
+    """
+    return jnp.log(x / (1 - x))
+
+
+def _power(exponent, power, log):
+    flat = power == 0
+    return jnp.where(flat, log, jnp.expm1(exponent) / jnp.where(flat, 1, power))
+
+
+@special(complex=True)
+def boxcox(x, lmbda):
+    """(x**lmbda - 1) / lmbda, log(x) for lmbda = 0 (Box and Cox, 1964).
+
+    >>> round(float(jax.scipy.special.boxcox(4., 0.5)), 4)
+    2.0
+    """
+    return _power(lmbda * jnp.log(x), lmbda, jnp.log(x))
+
+
+@special(complex=True)
+def boxcox1p(x, lmbda):
+    """`boxcox` of 1 + x, exact for small x.
+
+    >>> round(float(jax.scipy.special.boxcox1p(3., 0.5)), 4)
+    2.0
+    """
+    return _power(lmbda * jnp.log1p(x), lmbda, jnp.log1p(x))
+
+
+logsumexp = nn.logsumexp
+
+
+def softmax(x, /, *, axis=None):
+    """exp(x) / sum(exp(x)) along `axis`, None for all.
+
+    >>> jax.scipy.special.softmax(jnp.array([0., 1.])).round(4)
+    Array([0.2689    , 0.73109996], dtype=float32)
+    """
+    return nn.softmax(x, axis)
+
+
+def log_softmax(x, /, *, axis=None):
+    """log(softmax(x)) along `axis`, None for all.
+
+    >>> jax.scipy.special.log_softmax(jnp.array([0., 1.])).round(4)
+    Array([-1.3133    , -0.31329998], dtype=float32)
+    """
+    return nn.log_softmax(x, axis)

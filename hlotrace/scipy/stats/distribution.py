@@ -1,0 +1,183 @@
+"""How the module of a distribution is made from its row in a table: masks, loc and scale, and what follows from the rest.
+
+A row has some of a law's functions in standard form, of values inside of the support and of parameters that are allowed.
+From log densities follow densities, from distribution functions their complements and logarithms, and from a symmetry the
+other tail.  Values outside of the support and parameters that are not allowed are told apart here, once for all.
+"""
+import inspect
+import sys
+from collections.abc import Callable
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import NamedTuple
+
+from ... import numpy as jnp
+from ...core.surface.public import offer
+from ..special.promotion import special
+from .doc_values import SHOWN
+
+INF = float("inf")
+# What each function is, and its values below and above the support.
+FUNCTIONS = {
+    "logpdf": ("Logarithm of the density", -INF, -INF),
+    "pdf": ("Density", 0, 0),
+    "logpmf": ("Logarithm of the probability", -INF, -INF),
+    "pmf": ("Probability", 0, 0),
+    "cdf": ("Probability of at most x", 0, 1),
+    "sf": ("Probability of more than x", 1, 0),
+    "logcdf": ("Logarithm of the probability of at most x, exact where that is small or near 1", -INF, 0),
+    "logsf": ("Logarithm of the probability of more than x, exact where that is small or near 1", 0, -INF),
+    "ppf": ("Value that is not exceeded with probability q; NaN for q outside of [0, 1]",),
+    "isf": ("Value that is exceeded with probability q; NaN for q outside of [0, 1]",),
+    "entropy": ("Entropy",),
+}
+_PARAMETER = inspect.Parameter.POSITIONAL_OR_KEYWORD
+
+
+class Law(NamedTuple):
+    """A row.  `forms`: functions of (z, *parameters) by their names."""
+    about: str                              # as it ends the first line of docstrings
+    forms: dict[str, Callable]
+    parameters: str = ""                    # besides loc, and scale
+    support: Callable = lambda *_: (-INF, 0.5, INF)     # of the parameters: its low end, a point inside, its high end
+    valid: Callable = lambda *_: True       # of the parameters
+    symmetric: bool = False                 # does -z have the same law?
+    counts: bool = False                    # of integers, which have no scale
+    quantile: str = "q"                     # how `ppf` names its argument
+
+
+def log1mexp(y):
+    """log(1 - exp(-y)) for y > 0  (Maechler, "Accurately Computing log(1 - exp(-|a|))", 2012)."""
+    near = y < 0.7
+    return jnp.where(near, jnp.log(-jnp.expm1(-jnp.where(near, y, 0.5))), jnp.log1p(-jnp.exp(-jnp.where(near, 1, y))))
+
+
+def logarithm(tail, other, far=None, place=None):
+    """log(tail), which is log(1 - other); by `far` where the tail is too small for a number, which is kept at z = place and
+    parameters of 1 elsewhere."""
+    def log(z, *parameters):
+        t, o = tail(z, *parameters), other(z, *parameters)
+        small, under = t < 0.5, (t < 1e3 * float(jnp.finfo(z.dtype).tiny)) & (far is not None)
+        value = jnp.where(small, jnp.log(jnp.where(small & ~under, t, 1)), jnp.log1p(-jnp.where(small, 0, o)))
+        if far is None:
+            return value
+        return jnp.where(under, far(jnp.where(under, z, place), *[jnp.where(under, p, 1) for p in parameters]), value)
+    return log
+
+
+def _mirrored(form, sign=1):
+    return lambda z, *parameters: sign * form(z if sign < 0 else -z, *parameters)
+
+
+def _exp(form):
+    return lambda z, *parameters: jnp.exp(form(z, *parameters))
+
+
+def _complete(law):
+    """All functions that follow from the forms of a row."""
+    forms = dict(law.forms)
+    density = "logpmf" if law.counts else "logpdf"
+    forms[density[3:]] = _exp(forms[density])
+    if law.symmetric:
+        for tail, other in (("cdf", "sf"), ("logcdf", "logsf")):
+            if tail in forms:
+                forms[other] = _mirrored(forms[tail])
+        if "ppf" in forms:
+            forms["isf"] = _mirrored(forms["ppf"], -1)
+    for tail in ("cdf", "sf"):
+        if "log" + tail in forms:
+            forms.setdefault(tail, _exp(forms["log" + tail]))
+    if "cdf" in forms:
+        forms.setdefault("logcdf", logarithm(forms["cdf"], forms["sf"]))
+        forms.setdefault("logsf", logarithm(forms["sf"], forms["cdf"]))
+    return {name: forms[name] for name in FUNCTIONS if name in forms}
+
+
+def _divided(law, given):
+    """The parameters as a law's own, loc, scale, and which of them are allowed."""
+    count = len(law.parameters.split())
+    own, loc, scale = given[:count], given[count], 1.0 if law.counts else given[count + 1]
+    return own, loc, scale, law.valid(*own) & (scale > 0)
+
+
+def _of_values(law, name, form):
+    _, below, above = FUNCTIONS[name]
+
+    def body(x, *given):
+        x, *given = jnp.broadcast_arrays(x, *given)
+        own, loc, scale, good = _divided(law, given)
+        z = x - loc if law.counts else (x - loc) / scale
+        if law.counts and not name.endswith("pmf"):
+            z = jnp.floor(z)
+        low, middle, high = law.support(*own)
+        under, over = (z < low) | (z == -INF), (z > high) | (z == INF)
+        inside = (z == z) & ~under & ~over
+        value = form(jnp.where(inside, z, middle), *own)
+        if name in ("pdf", "logpdf"):
+            value = value / scale if name == "pdf" else value - jnp.log(jnp.where(good, scale, 1))
+        value = jnp.where(inside, value, jnp.where(under, below, jnp.where(over, above, jnp.nan)))
+        return jnp.where(good, value, jnp.nan)
+    return body
+
+
+def _of_probabilities(law, form):
+    def body(q, *given):
+        q, *given = jnp.broadcast_arrays(q, *given)
+        own, loc, scale, good = _divided(law, given)
+        inside = (q >= 0) & (q <= 1)
+        return jnp.where(inside & good, form(jnp.where(inside, q, 0.5), *own) * scale + loc, jnp.nan)
+    return body
+
+
+def _entropy(law, form):
+    def body(*given):
+        own, loc, _, good = _divided(law, jnp.broadcast_arrays(*given))
+        return jnp.where(good, form(*own), jnp.nan)
+    return body
+
+
+def _function(law, name, form, module):
+    """One function of a law, as users call it."""
+    first = {"ppf": law.quantile, "isf": law.quantile, "entropy": ""}.get(name, "k" if law.counts else "x")
+    body = (_of_probabilities(law, form) if name in ("ppf", "isf") else _entropy(law, form) if name == "entropy" else
+            _of_values(law, name, form))
+    places = [inspect.Parameter(p, _PARAMETER) for p in [*first.split(), *law.parameters.split()]]
+    places.append(inspect.Parameter("loc", _PARAMETER, default=0))
+    if not law.counts:
+        places.append(inspect.Parameter("scale", _PARAMETER, default=1))
+    body.__signature__ = inspect.Signature(places)
+    body.__name__ = body.__qualname__ = name
+    body.__module__ = module
+    body.__doc__ = _document(law, name, module)
+    return special(of=module.partition(".")[2])(body)
+
+
+def _document(law, name, module):
+    words = FUNCTIONS[name][0]
+    if law.counts:
+        words = words.replace("than x", "than k").replace("most x", "most k")
+    arguments, values = SHOWN[module.rpartition(".")[2]]
+    first, _, rest = arguments.partition(", ")
+    first = {"ppf": "0.3", "isf": "0.3", "entropy": ""}.get(name, first)
+    call = f"jax.{module.partition('.')[2]}.{name}({', '.join(filter(None, (first, rest)))})"
+    return (f"{words}: {law.about}.\n\n    Arrays are broadcast, and promoted to one floating dtype.  NaN for parameters "
+            f"that are not allowed.\n\n    >>> round(float({call}), 4)\n    {values.get(name)}\n    ")
+
+
+def as_module(name, about, functions, package):
+    """A module of functions by their names, as if it were a file of `package`."""
+    full = f"{package}.{name}"
+    module = ModuleType(full, about)
+    module.__spec__, module.__package__ = ModuleSpec(full, None), package
+    for each, function in functions.items():
+        function.__name__ = each
+        setattr(module, each, function)
+    offer(vars(module))
+    sys.modules[full] = module
+    return module
+
+
+def module_of(name, law, package):
+    """The module of a law."""
+    functions = {each: _function(law, each, form, f"{package}.{name}") for each, form in _complete(law).items()}
+    return as_module(name, f"The distribution: {law.about}.", functions, package)

@@ -1,0 +1,140 @@
+"""Sharding: how an array lies over devices.  Everything follows from two things that a kind of sharding says:
+
+`_devices`       a tuple: the devices in the order in which a program numbers them;
+`_tiles(ndim)`   an integer array: entry [i, j, ..., :] numbers the devices that hold tile (i, j, ...) of an array of
+                 rank `ndim`; the last axis runs over the copies.
+
+jaxlib, too, reads attributes of these objects; `runtime/devices/placement.py` installs them.
+"""
+import enum
+import functools
+
+import numpy as np
+
+from ..core.surface.boundary import boundaries
+
+
+class Space(enum.Enum):
+    """A kind of memory, wherever the array lies: that of its devices, or of their host.
+
+    Inside of `jit`, a value is there until the program moves it; where results lie is said by `out_shardings`.
+
+    >>> jax.device_put(jnp.ones(2), jax.memory.Space.Host).sharding.memory_kind
+    'pinned_host'
+    """
+    Device = 1
+    Host = 2
+    Any = 3
+
+
+@functools.cache
+def is_local(device):
+    """Does this process hold the device?  A device that knows no client is this process's own."""
+    client = getattr(device, "client", None)
+    return client is None or device.process_index == client.process_index()
+
+
+@functools.lru_cache(256)
+def _kinds(devices):
+    """(the default kind of the devices' memory, all kinds); (None, None) where the devices cannot tell."""
+    device = next((d for d in devices if is_local(d) and hasattr(d, "default_memory")), None)
+    try:
+        return device.default_memory().kind, [memory.kind for memory in device.addressable_memories()]
+    except (AttributeError, RuntimeError):      # stand-ins, devices that programs are only compiled for
+        return None, None
+
+
+def checked_kind(kind, devices, what):
+    """`kind` as shardings keep it, None for the default; ValueError for one that the devices (None: any) do not have."""
+    if kind is None:
+        return None
+    default, known = (None, ["device", "pinned_host", "unpinned_host"]) if devices is None else _kinds(devices)
+    if known and kind not in known:
+        of = "" if devices is None else f" of {devices[0]}'s memory"
+        raise ValueError(f"{what}: memory_kind is {kind!r}, and the kinds{of} are {', '.join(map(repr, known))}; "
+                         "None is the default")
+    return None if kind == default else kind
+
+
+@boundaries(called="", but="lies_like is_equivalent_to devices_indices_map addressable_devices_indices_map")
+class Sharding:
+    """How an array of a suitable shape is divided, and which device holds which part."""
+    _kind = None      # of memory; None: the devices' default
+
+    @property
+    def memory_kind(self):
+        """Which memory of the devices holds the array; None where the devices are not known."""
+        return self._kind or _kinds(self._devices)[0]
+
+    @property
+    def device_set(self):
+        """The devices over which the array lies, those of other processes included."""
+        return set(self._devices)
+
+    @property
+    def addressable_devices(self):
+        """Those that this process holds."""
+        return {device for device in self._devices if is_local(device)}
+
+    @property
+    def has_addressable_devices(self):
+        """Does this process hold some of the devices?"""
+        return bool(self.addressable_devices)
+
+    @property
+    def is_fully_addressable(self):
+        """Does this process hold every device?"""
+        return all(map(is_local, self._devices))
+
+    @property
+    def num_devices(self):
+        return len(self._devices)
+
+    # JAX's names, which Orbax reads
+    _device_assignment = property(lambda self: self._devices)
+    _addressable_device_assignment = property(lambda self: tuple(filter(is_local, self._devices)))
+
+    def shard_shape(self, global_shape):
+        """The shape of each device's part.  Raises ValueError where a dimension does not divide evenly."""
+        shape = tuple(global_shape)
+        counts = self._tiles(len(shape)).shape[:-1]
+        for dim, (size, count) in enumerate(zip(shape, counts)):
+            if size % count:
+                raise ValueError(
+                    f"{self}: dimension {dim} of shape {shape} has size {size}, which is not a multiple of {count}: it "
+                    f"is split over {self._splits(dim)}. Pad it to {-(-size // count) * count}, or do not split it so.")
+        return tuple(size // count for size, count in zip(shape, counts))
+
+    def devices_indices_map(self, global_shape):
+        """For each device, its part of an array of `global_shape`: a tuple of slices."""
+        part = self.shard_shape(global_shape)
+        tiles = self._tiles(len(part))
+        where = {int(number): tile[:-1] for tile, number in np.ndenumerate(tiles)}
+        return {device: tuple(slice(None) if count == 1 else slice(i * size, (i + 1) * size)
+                              for i, size, count in zip(where[number], part, tiles.shape))
+                for number, device in enumerate(self._devices)}
+
+    def addressable_devices_indices_map(self, global_shape):
+        """`devices_indices_map` for the devices that this process holds."""
+        return {device: index for device, index in self.devices_indices_map(global_shape).items() if is_local(device)}
+
+    def is_equivalent_to(self, other, ndim):
+        """Do both place the same parts of an array of rank `ndim` on the same devices, numbered alike?"""
+        if self is other:
+            return True
+        return (self._devices == other._devices and self._kind == other._kind
+                and np.array_equal(np.sort(self._tiles(ndim)), np.sort(other._tiles(ndim))))
+
+    def lies_like(self, other, ndim):
+        """Does each device hold the same part of an array of rank `ndim`, however they are numbered?"""
+        if self.is_equivalent_to(other, ndim):
+            return True
+        tiles, others = self._tiles(ndim), other._tiles(ndim)
+        if tiles.shape != others.shape or self._kind != other._kind:
+            return False
+        by_device = [{s._devices[n]: i // t.shape[-1] for i, n in enumerate(t.flat)}
+                     for s, t in ((self, tiles), (other, others))]
+        return by_device[0] == by_device[1]
+
+    def _memory_repr(self):
+        return "" if self._kind is None else f", memory_kind={self._kind}"

@@ -1,0 +1,57 @@
+"""Division: a program cut in two by what a policy of `checkpoint` saves.
+
+The cut is made from the last equation to the first: of what is needed again, the results of an equation that the policy
+saves are kept, any other equation is done again, and what it needs is needed again.  That keeps nothing that need not be
+kept.  Chen et al., "Training deep nets with sublinear memory cost" (2016), for the idea.
+"""
+from ..core import programs
+from ..core.jaxpr import Eqn, Literal, Var
+from ..primitives.programs.remat import Offloadable, decide
+
+
+@programs.provide
+def divide(jaxpr, policy, wanted):
+    """(forward, again) for the outputs marked in `wanted`, which are to be computed a second time.
+
+    forward: inputs -> [*outs, *saved]; again: [*inputs, *saved] -> the outputs wanted.
+    """
+    live = {v for v, w in zip(jaxpr.outvars, wanted) if w}
+    forward, again, saved = [], [], {}      # both from the last equation to the first; {what is saved: what it is again}
+    for eqn in reversed(jaxpr.eqns):
+        needed = tuple([v in live for v in eqn.outvars])
+        if not any(needed) and not eqn.effects:
+            forward.append(eqn)
+            continue
+        if eqn.primitive.divide is not None:
+            first, second, kept = eqn.primitive.divide(policy, needed, eqn)
+            forward.append(first)
+            saved.update((v, v) for v in kept)
+            repeated = [] if second is None else [second]
+        else:
+            choice = decide(policy, eqn.primitive, [v.aval for v in eqn.invars], eqn.params)
+            if choice and not eqn.effects:
+                kept, repeated = [v for v, n in zip(eqn.outvars, needed) if n], []
+                saved.update((_moved(v, choice, forward, again), v) for v in kept)
+            else:
+                repeated = [eqn]
+            forward.append(eqn)
+        again += repeated
+        for one in repeated:
+            live.update(v for v in one.invars if type(v) is not Literal)
+    forward.reverse()
+    again.reverse()
+    outs = [v for v, w in zip(jaxpr.outvars, wanted) if w]
+    return (jaxpr.replace(eqns=forward, outvars=[*jaxpr.outvars, *saved]) if saved else jaxpr,
+            jaxpr.replace(eqns=again, invars=[*jaxpr.invars, *saved], outvars=outs, arg_names=None))
+
+
+def _moved(v, choice, forward, again):
+    """The variable that is saved for `v`: itself, or what lies in another memory until it is needed again."""
+    if type(choice) is not Offloadable:
+        return v
+    from ..primitives.parallel.sharding import InMemory, device_put_p  # few programs name kinds of memory, which need the meshes
+    away = Var(v.aval)
+    there, back = InMemory(choice.dst), InMemory(choice.src)
+    forward.append(Eqn(device_put_p, [v], [away], {"sharding": there, "source": back}))
+    again.append(Eqn(device_put_p, [away], [v], {"sharding": back, "source": there}))
+    return away
