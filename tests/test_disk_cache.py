@@ -24,7 +24,7 @@ X = np.arange(6, dtype=np.float32).reshape(2, 3)
 PROGRAM = """
 import json, sys
 import hlotrace as jax
-from hlotrace.runtime import whole
+from hlotrace.runtime.executables import compilation as whole
 import numpy as np
 import hlotrace.numpy as jnp
 

@@ -292,7 +292,7 @@ KNOWN = {
 @pytest.mark.parametrize(
     ("module", "source"),
     [
-        ("hlotrace.core.avals", "from hlotrace.primitives import shape"),
+        ("hlotrace.core.avals", "from hlotrace.primitives.arrays import shape"),
         ("hlotrace.core.avals", "from ..primitives.shape import reshape"),
         ("hlotrace.core.avals", "from .. import numpy"),
         ("hlotrace.core.avals", "from hlotrace import jit"),

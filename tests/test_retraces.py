@@ -225,7 +225,7 @@ def test_a_weak_scalar_that_comes_back_strong_compiles_nothing_again(update):
 PROGRAM = """
 import sys
 import hlotrace as jax, hlotrace.numpy as jnp
-from hlotrace.runtime import progress
+from hlotrace.runtime.executables import progress
 progress.AFTER, progress.EVERY = 0.02, 0.01
 def big(x):
     for _ in range(12):

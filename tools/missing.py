@@ -15,7 +15,7 @@ sys.path.insert(0, str(ROOT))
 
 import hlotrace.numpy as jnp  # noqa: E402 - after the path
 
-FILE = ROOT / "hlotrace" / "core" / "missing_names.py"
+FILE = ROOT / "hlotrace" / "core" / "surface" / "missing_names.py"
 HEADER = '''"""Names of JAX that hlotrace does not have yet: written by tools/missing.py, imported if one is asked for."""
 
 NAMES = {       # a module, as "numpy", or "Array": names

@@ -111,7 +111,7 @@ def examine():
 _TRIAL = """
 import json, sys
 import hlotrace
-from hlotrace.runtime import client
+from hlotrace.runtime.devices import client
 hlotrace.config.update("jax_platforms", sys.argv[1])
 found = client.devices(sys.argv[1])
 print("\\n" + json.dumps([len(found), found[0].device_kind, found[0].client.platform_version.splitlines()[0]]))

@@ -6,6 +6,7 @@ from ...core.config import override, state
 from ...core.dtypes import as_dtype
 from ...core.surface import boundary
 from ...primitives.common import np
+from ..util import result_type as result_type
 from .creation import asarray
 
 dtype = np.dtype
@@ -21,7 +22,7 @@ class _ScalarMeta(type):
     """The type of `float32` and its kin: each names a dtype, and called with a value makes an array of it."""
 
     def __new__(meta, name, wide, narrows=False):
-        cls = super().__new__(meta, name, (), {"__module__": __package__, "__doc__": f"The dtype {name}."})
+        cls = super().__new__(meta, name, (), {"__module__": "hlotrace.numpy", "__doc__": f"The dtype {name}."})
         cls._wide, cls._narrows = np.dtype(wide), narrows
         return cls
 

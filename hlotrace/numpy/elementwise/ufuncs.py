@@ -117,7 +117,7 @@ class Unary(ufunc):
     def __init__(self, name, doc, promote, nout=1, weak=ALWAYS, **rules):
         table, self.direct = _table(rules)
         self.general = composite(_general(name, doc, promote, rules, table, weak, 1))
-        super().__init__(self.general, 1, nout, name=name, module=__package__)
+        super().__init__(self.general, 1, nout, name=name, module="hlotrace.numpy")
 
     def __call__(self, x, out=None, where=None):
         try:
@@ -140,7 +140,7 @@ class Binary(ufunc):
         table, self.direct = _table(rules)
         self.beside = beside
         self.general = composite(_general(name, doc, promote, rules, table, weak, 2))
-        super().__init__(self.general, 2, name=name, identity=identity, module=__package__)
+        super().__init__(self.general, 2, name=name, identity=identity, module="hlotrace.numpy")
 
     def __call__(self, x1, x2, out=None, where=None):
         try:

@@ -98,7 +98,7 @@ def compile_elsewhere(texts, kernels, device, compiler_options, directory):
 
     Raises RuntimeError, with XLA's words, where that fails.
     """
-    root = str(Path(__file__).resolve().parents[2])
+    root = str(Path(__file__).resolve().parents[3])
     env = {**os.environ, "PYTHONPATH": os.pathsep.join([root, os.environ.get("PYTHONPATH", "")]),
            "JAX_PLATFORMS": "cpu", "JAX_COMPILATION_CACHE_DIR": directory, "JAX_ENABLE_COMPILATION_CACHE": "1",
            "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0", "JAX_COMPILATION_CACHE_MAX_SIZE": "-1"}
