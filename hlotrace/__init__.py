@@ -60,18 +60,19 @@ __version__ = "0.1.0"
 __version_info__ = tuple(map(int, __version__.split(".")))
 
 _offer(globals(), "numpy", "tree", homes={
-    "": "ad_checkpoint api_util checkpoint_policies core custom_batching custom_derivatives debug distributed dlpack "
-        "dtypes errors example_libraries experimental export extend ffi flatten_util image interpreters lax lib "
-        "memory monitoring nn ops profiler random ref scipy sharding stages test_util topologies tree_util typing "
-        "version",
+    "": "ad_checkpoint api_util checkpoint_policies core custom_batching custom_derivatives debug "
+    "distributed dlpack dtypes errors example_libraries experimental export extend ffi flatten_util image "
+    "interpreters lax lib memory monitoring nn ops profiler random ref scipy sharding stages test_util "
+    "topologies tree_util typing version",
     "api.parallel.axis_types": "smap",
-    "api.contexts": "allow_f16_reductions auto_pcast check_tracer_leaks checking_leaks debug_infs debug_key_reuse "
-        "debug_nans default_device default_matmul_precision default_prng_impl disable_jit enable_checks enable_custom_prng "
-        "enable_x64 explain_cache_misses jax2tf_associative_scan_reductions legacy_prng_key log_compiles "
-        "make_user_context no_execution no_tracing numpy_dtype_promotion numpy_rank_promotion "
-        "remove_size_one_mesh_axis_from_type softmax_custom_jvp threefry_partitionable",
+    "api.contexts": "allow_f16_reductions auto_pcast check_tracer_leaks checking_leaks debug_infs "
+    "debug_key_reuse debug_nans default_device default_matmul_precision default_prng_impl disable_jit "
+    "enable_checks enable_custom_prng enable_x64 explain_cache_misses jax2tf_associative_scan_reductions "
+    "legacy_prng_key log_compiles make_user_context no_execution no_tracing numpy_dtype_promotion "
+    "numpy_rank_promotion remove_size_one_mesh_axis_from_type softmax_custom_jvp threefry_partitionable",
     "distributed.environment": "print_environment_info",
-    "placement.make_arrays": "make_array_from_callback make_array_from_process_local_data make_array_from_single_device_arrays",
+    "placement.make_arrays": "make_array_from_callback make_array_from_process_local_data "
+    "make_array_from_single_device_arrays",
     "api.jit": "Inline",
     "placement.make_mesh": "make_mesh",
     "api.parallel.pmap": "pmap",

@@ -1,4 +1,5 @@
-"""hlotrace.debug: look at values from inside compiled and transformed functions, and at how arrays lie over devices."""
+"""hlotrace.debug: look at values from inside compiled and transformed functions, and at how arrays lie over
+devices."""
 from .api.external.callbacks import debug_callback as callback
 from .api.external.callbacks import debug_log as log
 from .api.external.callbacks import debug_print as print
@@ -7,7 +8,7 @@ from .core.effects import DebugEffect, OrderedDebugEffect
 from .core.surface.public import offer as _offer
 from .inspection.array_shardings import inspect_array_sharding, visualize_array_sharding, visualize_sharding
 
-__all__ = ["DebugEffect", "OrderedDebugEffect", "breakpoint", "callback", "inspect_array_sharding", "log", "print",
-           "visualize_array_sharding", "visualize_sharding"]
+__all__ = ["DebugEffect", "OrderedDebugEffect", "breakpoint", "callback", "inspect_array_sharding", "log",
+           "print", "visualize_array_sharding", "visualize_sharding"]
 
 _offer(globals())

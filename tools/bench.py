@@ -54,7 +54,8 @@ GROUPS = {
     "sharded": Group("an MLP step over 8 CPU devices, by shardings and by shard_map", ("sharded",), 3),
     "warm": Group("the same first step in a second process, disk cache warm", ("warm",), 3),
     "functions": Group("functions by themselves, compiled: linear algebra, FFT, sorting, random, special",
-                       tuple(f"functions:{name}" for name in "linalg fft sorting random special".split()), 3, 0),
+                       tuple(f"functions:{name}" for name in "linalg fft sorting random special".split()), 3,
+                       0),
     "chains": Group("chains of 1000, 3000, 10000 operations: compile, step",
                     ("chains:1000", "chains:3000", "chains:10000"), 1, 0),
     "outline": Group("hlotrace with hlotrace_outline on and off", ("outline",), 3, 0),
@@ -64,7 +65,8 @@ GROUPS = {
 }
 
 
-ON_AND_OFF = {"outline": "hlotrace_outline", "bounds": "hlotrace_check_bounds"}     # tasks that compare an option's values
+# tasks that compare an option's values
+ON_AND_OFF = {"outline": "hlotrace_outline", "bounds": "hlotrace_check_bounds"}
 
 
 class Side(NamedTuple):
@@ -77,20 +79,25 @@ class Side(NamedTuple):
 # Running a child.
 
 def environment(cache=None):
-    """What the children of both packages get: caches on disk off, or in the folder `cache` with everything kept."""
-    env = {k: v for k, v in os.environ.items() if not k.startswith(("JAX_COMPILATION_CACHE", "JAX_PERSISTENT_CACHE"))}
-    env.pop("PYTHONDONTWRITEBYTECODE", None)     # pip compiled jax to bytecode; a checkout is compiled on first import
+    """What the children of both packages get: caches on disk off, or in the folder `cache` with everything
+    kept."""
+    env = {k: v for k, v in os.environ.items() if not k.startswith(("JAX_COMPILATION_CACHE",
+                                                                    "JAX_PERSISTENT_CACHE"))}
+    # pip compiled jax to bytecode; a checkout is compiled on first import
+    env.pop("PYTHONDONTWRITEBYTECODE", None)
     env |= {"JAX_ENABLE_COMPILATION_CACHE": "false", "TF_CPP_MIN_LOG_LEVEL": "3"}
     if cache is not None:
         env |= {"JAX_ENABLE_COMPILATION_CACHE": "true", "JAX_COMPILATION_CACHE_DIR": cache,
-                "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0", "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1"}
+                "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+                "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1"}
     return env
 
 
 def run_child(side, task, quick=False, cache=None, timeout=900):
     """What the child reports, or {"failed": why}."""
     env = environment(cache) | {START: repr(time.time())}
-    command = [sys.executable, str(HERE / "bench_child.py"), side.package, task, *["--quick"] * quick, *side.options]
+    command = [sys.executable, str(HERE / "bench_child.py"), side.package, task, *["--quick"] * quick,
+               *side.options]
     try:
         done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=timeout)
     except subprocess.TimeoutExpired:
@@ -108,7 +115,8 @@ class Runner:
         self.options, self.run = options, run
         self.rows, self.notes, self.wrong, self.platforms = [], [], [], set()
         self.deadline = time.monotonic() + QUICK_SECONDS if options.quick else None
-        self.compiled = {}      # (side, kind of task) -> [(size, compile seconds)]: what the next size may take
+        # (side, kind of task) -> [(size, compile seconds)]: what the next size may take
+        self.compiled = {}
 
     def note(self, text):
         self.notes.append(text)
@@ -147,7 +155,8 @@ class Runner:
                     os.mkdir(cache)
                     self.child(side, task, cache)
                     if not os.listdir(cache):
-                        self.note(f"{side.name} kept nothing on disk: its process here is as cold as its first")
+                        self.note(f"{side.name} kept nothing on disk: its process here is as cold as its "
+                                  "first")
             for _ in range(repeats):
                 for side in list(reports):
                     report = self.child(side, task, caches[side])
@@ -192,7 +201,8 @@ class Runner:
 
 
 def expected_seconds(known, task):
-    """What compiling the next size will take, by the last two sizes: at least in proportion.  None: not known."""
+    """What compiling the next size will take, by the last two sizes: at least in proportion.  None: not
+    known."""
     if not known:
         return None
     size = int(task.partition(":")[2])
@@ -207,7 +217,8 @@ def expected_seconds(known, task):
 # What the reports say.
 
 def disagreements(found):
-    """Texts about what the first reports of two sides computed differently; `found` is {side: [report, ...]}."""
+    """Texts about what the first reports of two sides computed differently; `found` is {side: [report, ...]}.
+    """
     from bench_programs import disagreement
     (a, ours), (b, theirs) = [*found.items(), *[(None, [])] * 2][:2]
     if not ours or not theirs:
@@ -215,7 +226,8 @@ def disagreements(found):
     ours, theirs = ours[0]["checks"], theirs[0]["checks"]
     texts = [f"{name}: only one of {a} and {b} computed it" for name in sorted(ours.keys() ^ theirs.keys())]
     for name in ours.keys() & theirs.keys():
-        if (what := disagreement(ours[name]["digest"], theirs[name]["digest"], ours[name]["tolerance"])) is not None:
+        if (what := disagreement(ours[name]["digest"], theirs[name]["digest"],
+                                 ours[name]["tolerance"])) is not None:
             texts.append(f"{name}: {a} and {b} disagree: {what}")
     return texts
 
@@ -226,8 +238,9 @@ def merge(group, names, found):
     for side, reports in found.items():
         for report in reports:
             for r in report["rows"]:
-                row = rows.setdefault(r["name"], {"group": group, "name": r["name"], "unit": r["unit"], "sides": names,
-                                                  "budget": r["budget"], "samples": {}, "cpu_samples": {}})
+                row = rows.setdefault(r["name"], {"group": group, "name": r["name"], "unit": r["unit"],
+                                                  "sides": names, "budget": r["budget"], "samples": {},
+                                                  "cpu_samples": {}})
                 row["samples"].setdefault(side, []).append(r["value"])
                 if r["cpu"] is not None:
                     row["cpu_samples"].setdefault(side, []).append(r["cpu"])
@@ -261,12 +274,13 @@ def line(row):
     spread = "-" if row["ratio_range"] is None else "..".join(map(two, row["ratio_range"]))
     over = "  over" if None not in (row["ratio"], row["budget"]) and row["ratio"] > row["budget"] else ""
     name = row["name"] + (f" [{row['unit']}]" if row["unit"] else "")
-    return (f"{name:{WIDTH}} {ours:>11} {theirs:>11} {two(row['ratio']):>7} {spread:>13} {two(row['cpu_ratio']):>6} "
-            f"{two(row['budget']):>7}{over}")
+    return (f"{name:{WIDTH}} {ours:>11} {theirs:>11} {two(row['ratio']):>7} {spread:>13} "
+            f"{two(row['cpu_ratio']):>6} {two(row['budget']):>7}{over}")
 
 
 def draw(result, path):
-    """The ratios as dots on a logarithmic axis, the budgets as bars.  Returns what keeps it from being drawn, or None."""
+    """The ratios as dots on a logarithmic axis, the budgets as bars.  Returns what keeps it from being drawn,
+    or None."""
     rows = [row for row in result["rows"] if row["ratio"]]
     if not rows:
         return "there is no ratio to draw"
@@ -297,8 +311,8 @@ def draw(result, path):
     axes.set_ylim(len(rows) - 0.4, -0.6)
     axes.grid(axis="x", alpha=0.3)
     axes.set_xlabel("hlotrace / jax: left of 1, hlotrace is faster or smaller")
-    axes.set_title(f"{result['about']}\ndot: ratio, thin line: over pairs of processes, black mark: budget, red: over it",
-                   fontsize=9)
+    axes.set_title(f"{result['about']}\ndot: ratio, thin line: over pairs of processes, black mark: budget, "
+                   "red: over it", fontsize=9)
     figure.savefig(path, dpi=110)
     pyplot.close(figure)
     return None
@@ -320,8 +334,8 @@ def missing():
 def commit():
     """The checkout's commit, with + where files differ from it; None outside git."""
     try:
-        return subprocess.run(["git", "-C", ROOT, "describe", "--always", "--dirty=+"], capture_output=True, text=True,
-                              check=True).stdout.strip()
+        return subprocess.run(["git", "-C", ROOT, "describe", "--always", "--dirty=+"], capture_output=True,
+                              text=True, check=True).stdout.strip()
     except (OSError, subprocess.CalledProcessError):
         return None
 
@@ -336,18 +350,23 @@ def arguments(argv=None):
     parser = argparse.ArgumentParser(description=f"{__doc__}\nGroups:\n{groups}",
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     size = parser.add_mutually_exclusive_group()
-    size.add_argument("--quick", action="store_true", help="one pair of processes for most tasks; ends in two minutes")
-    size.add_argument("--full", action="store_true", help="the groups and sizes too for which jax needs minutes")
+    size.add_argument("--quick", action="store_true",
+                      help="one pair of processes for most tasks; ends in two minutes")
+    size.add_argument("--full", action="store_true",
+                      help="the groups and sizes too for which jax needs minutes")
     parser.add_argument("--only", nargs="+", choices=GROUPS, metavar="GROUP", help="these groups (below)")
     parser.add_argument("--option", action="append", default=[], metavar="NAME=VALUE",
                         help="hlotrace.config.update(NAME, VALUE) in hlotrace's processes; may be repeated")
     parser.add_argument("--repeats", type=int, metavar="N", help="pairs of processes for each task")
     parser.add_argument("--limit", type=float, default=120, metavar="SECONDS",
-                        help="growth and chains: sizes whose compile would take longer are left out (%(default)s)")
+                        help="growth and chains: sizes whose compile would take longer are left out "
+                        "(%(default)s)")
     parser.add_argument("--json", metavar="FILE", default=os.path.join(ROOT, "out", "bench.json"),
                         help="where the numbers go (%(default)s)")
-    parser.add_argument("--picture", metavar="FILE", help="where the ratios go (beside the JSON file, as .png)")
-    parser.add_argument("--redraw", action="store_true", help="measure nothing: table and picture of the JSON file")
+    parser.add_argument("--picture", metavar="FILE",
+                        help="where the ratios go (beside the JSON file, as .png)")
+    parser.add_argument("--redraw", action="store_true",
+                        help="measure nothing: table and picture of the JSON file")
     options = parser.parse_args(argv)
     for option in options.option:
         if "=" not in option:
@@ -397,7 +416,8 @@ def main(argv=None):
              f"{os.cpu_count()} cores, hlotrace {commit() or ''}" + "".join(f", {o}" for o in options.option))
     print(f"{about}\n\n{heading(('hlotrace', 'jax'))}")
     runner = Runner(options)
-    for side in runner.sides("import"):      # the first import of all writes byte code, and reads files from the disk
+    # the first import of all writes byte code, and reads files from the disk
+    for side in runner.sides("import"):
         runner.child(side, "import", None)
     for name, group, pairs in chosen(options):
         if name in ON_AND_OFF:
@@ -406,14 +426,16 @@ def main(argv=None):
             print(heading(("hlotrace", "jax")))
         for task in group.tasks:
             runner.task(name, task, pairs)
-    result = {"about": about, "python": sys.version, **versions, "commit": commit(), "options": options.option,
-              "platforms": sorted(runner.platforms), "cores": os.cpu_count(), "load_before": load,
-              "load_after": load_average(), "seconds": round(time.monotonic() - start, 1),
+    result = {"about": about, "python": sys.version, **versions, "commit": commit(),
+              "options": options.option, "platforms": sorted(runner.platforms), "cores": os.cpu_count(),
+              "load_before": load, "load_after": load_average(),
+              "seconds": round(time.monotonic() - start, 1),
               "mode": "quick" if options.quick else "full" if options.full else "normal",
               "wrong": runner.wrong, "notes": runner.notes, "rows": runner.rows}
     Path(options.json).parent.mkdir(parents=True, exist_ok=True)
     Path(options.json).write_text(json.dumps(result, indent=1) + "\n")
-    print(f"\n{result['seconds']:.0f} s, load {load and load[0]} before and {(load_average() or [None])[0]} after")
+    print(f"\n{result['seconds']:.0f} s, load {load and load[0]} before and {(load_average() or [None])[0]} "
+          "after")
     print(f"numbers: {options.json}")
     save_picture(result, options)
     if runner.wrong:

@@ -1,4 +1,5 @@
-"""One process of tools/bench.py: measures one task for one package and prints what it found as a line of JSON.
+"""One process of tools/bench.py: measures one task for one package and prints what it found as a line of
+JSON.
 
     python tools/bench_child.py PACKAGE TASK [--quick] [--option NAME=VALUE ...]
 
@@ -13,7 +14,8 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
 class Report:
-    """What the parent reads: rows of (name, unit, value, CPU time or None, budget or None), and digests to compare."""
+    """What the parent reads: rows of (name, unit, value, CPU time or None, budget or None), and digests to
+    compare."""
 
     def __init__(self):
         self.rows, self.checks = [], {}
@@ -44,7 +46,8 @@ def peak_memory():
             return next(int(line.split()[1]) for line in status if line.startswith("VmHWM")) / 1024
     except (OSError, StopIteration):
         import resource
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (2**20 if sys.platform == "darwin" else 1024)
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (2**20 if sys.platform == "darwin"
+                                                                     else 1024)
 
 
 def load(package):
@@ -104,8 +107,8 @@ def measure_warm(report, package, quick):
 # Programs through the stages.
 
 def stages(jax, program):
-    """(lowered, trace timer, lower timer).  hlotrace writes the text with locations that it compiles; JAX's `lower`
-    makes a module, and turns it into bytes in `compile`."""
+    """(lowered, trace timer, lower timer).  hlotrace writes the text with locations that it compiles; JAX's
+    `lower` makes a module, and turns it into bytes in `compile`."""
     types = jax.tree_util.tree_map(lambda a: jax.ShapeDtypeStruct(a.shape, a.dtype), program.args)
     with Timer() as trace:
         traced = jax.jit(program.f, donate_argnums=tuple(range(program.carried))).trace(*types)
@@ -117,7 +120,8 @@ def stages(jax, program):
 
 
 def compile_and_check(report, jax, program, steps, title=""):
-    """The first time in this process: trace, lower, compile, then `steps` steps whose results are compared."""
+    """The first time in this process: trace, lower, compile, then `steps` steps whose results are compared.
+    """
     title = title or program.title
     lowered, trace, lower = stages(jax, program)
     with Timer() as t:
@@ -197,20 +201,24 @@ def measure_outline(report, package, quick):
 
 
 def measure_bounds(report, package, quick):
-    """What an index costs that is looked at: alone, in a loop, and where it reads a large table backwards and forwards."""
+    """What an index costs that is looked at: alone, in a loop, and where it reads a large table backwards and
+    forwards."""
     jax = load(package)
     jnp, lax = jax.numpy, jax.lax
     table, i = jnp.sin(jnp.arange(64.0 * 1024)).reshape(1024, 64), jnp.arange(4096) * 7 % 1024
     loop = jax.jit(lambda x, i: lax.scan(lambda c, j: (c + x[j] * x[j - 1], c[0]), x[0], i)[0])
-    reads = {"read a row": (jax.jit(lambda x, i: x[i]), i[3]), "read 4096 rows": (jax.jit(lambda x, i: x[i].sum(0)), i),
-             "write 4096 rows": (jax.jit(lambda x, i: x.at[i].add(1.0)), i), "4096 steps of a loop": (loop, i),
+    reads = {"read a row": (jax.jit(lambda x, i: x[i]), i[3]),
+             "read 4096 rows": (jax.jit(lambda x, i: x[i].sum(0)), i),
+             "write 4096 rows": (jax.jit(lambda x, i: x.at[i].add(1.0)), i),
+             "4096 steps of a loop": (loop, i),
              "gradient of reading 4096 rows": (jax.jit(jax.grad(lambda x, i: (x[i] ** 2).sum())), i),
              "eager x[i]": (lambda x, i: x[i], i[3])}
     for name, (f, index) in reads.items():
         with Timer() as first:
             report.check(f"{name}, bounds", f(table, index), jax)
         report.row(f"{name}: first call", "s", first.wall, first.cpu)
-        report.row(f"{name}: call", "us", per_call(jax, lambda f=f, index=index: f(table, index), 0.1 if quick else 0.5))
+        report.row(f"{name}: call", "us", per_call(jax, lambda f=f, index=index: f(table, index),
+                                                   0.1 if quick else 0.5))
 
 
 # Calls.
@@ -224,7 +232,8 @@ def measure_call(report, package, quick):
     leaves = lambda: {f"w{i}": x + i for i in range(99)}
     add = jax.jit(lambda x, y: x + y)
     keyword = jax.jit(lambda x, *, y: x + y)
-    static = jax.jit(lambda x, n, *, mode: x * n if mode == "times" else x + n, static_argnums=1, static_argnames="mode")
+    static = jax.jit(lambda x, n, *, mode: x * n if mode == "times" else x + n, static_argnums=1,
+                     static_argnames="mode")
     many = jax.jit(lambda tree: {name: leaf + 1 for name, leaf in tree.items()})
     update = jax.jit(lambda state, x: {name: leaf + x for name, leaf in state.items()}, donate_argnums=0)
     tree, state = leaves(), leaves()
@@ -234,7 +243,8 @@ def measure_call(report, package, quick):
         state = update(state, x)
         return state["w0"]
     calls = {"two arrays": (lambda: add(x, x), 1.0), "dict of 99 arrays": (lambda: many(tree), 1.0),
-             "keyword": (lambda: keyword(x, y=x), 1.0), "two static": (lambda: static(x, 3, mode="times"), 1.0),
+             "keyword": (lambda: keyword(x, y=x), 1.0),
+             "two static": (lambda: static(x, 3, mode="times"), 1.0),
              "NumPy array": (lambda: add(host, x), 1.0), "Python scalar": (lambda: add(x, 2.0), 1.0),
              "donated dict of 99 arrays": (donated, None)}
     for name, (f, budget) in calls.items():
@@ -260,7 +270,8 @@ def measure_sharded(report, package, quick):
     def mean_of_parts(params, *batch):      # each device's gradient is that of its part of the batch
         new, value = program.f(params, *batch)
         return jax.tree_util.tree_map(lambda p: jax.lax.pmean(p, "data"), (new, value))
-    by_part = jax.shard_map(mean_of_parts, mesh=line, in_specs=(P(), P("data"), P("data")), out_specs=P(), check_vma=False)
+    by_part = jax.shard_map(mean_of_parts, mesh=line, in_specs=(P(), P("data"), P("data")), out_specs=P(),
+                            check_vma=False)
     columns, rows = {"w": P(None, "model"), "b": P("model")}, {"w": P("model"), "b": P()}
     laid = [{k: jax.device_put(v, named(mesh, spec[k])) for k, v in p.items()}
             for p, spec in zip(params, (columns, rows, {"w": P(), "b": P()}))]
@@ -291,14 +302,16 @@ def measure_eager(report, package, quick):
     mask = x > 0
     index = itertools.cycle(range(8))
     y, square = 2 * x, x[:, :8]
-    for name, f in {"x + x": lambda: x + x, "x[i]": lambda: x[next(index)], "where": lambda: jnp.where(mask, x, y),
-                    "sum": lambda: jnp.sum(x), "matmul": lambda: square @ square}.items():
+    for name, f in {"x + x": lambda: x + x, "x[i]": lambda: x[next(index)],
+                    "where": lambda: jnp.where(mask, x, y), "sum": lambda: jnp.sum(x),
+                    "matmul": lambda: square @ square}.items():
         report.check(f"eager {name}", f(), jax)
         report.row(f"eager {name}", "us", per_call(jax, f, 0.1 if quick else 0.5), budget=0.8)
 
 
 def measure_functions(report, package, quick, family):
-    """What compiled functions take by themselves; the first calls, which trace and compile, are one row for all."""
+    """What compiled functions take by themselves; the first calls, which trace and compile, are one row for
+    all."""
     jax = load(package)
     import importlib
 
@@ -306,14 +319,16 @@ def measure_functions(report, package, quick, family):
     for part in ("scipy.fft", "scipy.linalg", "scipy.special"):
         importlib.import_module(f"{package}.{part}")
     jax.devices()
-    cases = {name: (jax.jit(f), jax.device_put(args)) for name, (f, args) in getattr(bench_functions, family)(jax).items()}
+    cases = {name: (jax.jit(f), jax.device_put(args)) for name,
+             (f, args) in getattr(bench_functions, family)(jax).items()}
     with Timer() as t:
         for f, args in cases.values():
             jax.block_until_ready(f(*args))
     report.row(f"{family}: all first calls", "s", t.wall, t.cpu)
     for name, (f, args) in cases.items():
         seconds = 0.1 if quick else 0.3
-        report.row(f"{family}: {name}", "us", per_call(jax, lambda f=f, args=args: f(*args), seconds), budget=1.1)
+        report.row(f"{family}: {name}", "us", per_call(jax, lambda f=f, args=args: f(*args), seconds),
+                   budget=1.1)
 
 
 def measure_grad(report, package, quick):

@@ -1,5 +1,5 @@
-"""The functions that tools/bench.py times by themselves: linear algebra, Fourier transforms, sorting, random numbers,
-special functions.
+"""The functions that tools/bench.py times by themselves: linear algebra, Fourier transforms, sorting, random
+numbers, special functions.
 
 A family is a function of the package that gives {name: (function, its arguments)}; each is timed compiled.
 """
@@ -19,10 +19,13 @@ def linalg(jax):
     b = _values(192, 16)
     return {"cholesky": (la.cholesky, (definite,)), "qr": (la.qr, (a,)), "svd": (la.svd, (a,)),
             "eigh": (la.eigh, (definite,)),
-            "eig": (la.eig, (a[:96, :96],)), "solve": (la.solve, (a, b)), "inv": (la.inv, (a,)), "det": (la.det, (a,)),
-            "lstsq": (lambda a, b: la.lstsq(a, b)[0], (a, b)), "lu": (sla.lu, (a,)), "expm": (sla.expm, (a / 20,)),
+            "eig": (la.eig, (a[:96, :96],)), "solve": (la.solve, (a, b)), "inv": (la.inv, (a,)),
+            "det": (la.det, (a,)),
+            "lstsq": (lambda a, b: la.lstsq(a, b)[0], (a, b)), "lu": (sla.lu, (a,)),
+            "expm": (sla.expm, (a / 20,)),
             "solve_triangular": (lambda a, b: sla.solve_triangular(a, b, lower=True), (definite, b)),
-            "256 choleskys of 8x8": (la.cholesky, (many @ many.transpose(0, 2, 1) + np.eye(8, dtype=np.float32),)),
+            "256 choleskys of 8x8": (la.cholesky, (many @ many.transpose(0, 2, 1) +
+                                                   np.eye(8, dtype=np.float32),)),
             "256 solves of 8x8": (la.solve, (many, many)),
             "256 eighs of 8x8": (la.eigh, (many + many.transpose(0, 2, 1),)),
             "gradient of a solve": (jax.grad(lambda a, b: la.solve(a, b).sum()), (a, b)),
@@ -45,7 +48,8 @@ def sorting(jax):
             "lexsort": (lambda a, b: jnp.lexsort((a, b)), (ints, ints[::-1])),
             "searchsorted": (lambda a, v: jnp.searchsorted(jnp.sort(a), v), (x[:20_000], x)),
             "median": (jnp.median, (rows,)),
-            "quantile": (lambda x: jnp.quantile(x, jnp.array([.1, .9])), (rows,)), "cumsum": (jnp.cumsum, (x,)),
+            "quantile": (lambda x: jnp.quantile(x, jnp.array([.1, .9])), (rows,)),
+            "cumsum": (jnp.cumsum, (x,)),
             "unique": (lambda x: jnp.unique(x, size=1000), (ints,)),
             "bincount": (lambda x: jnp.bincount(x, length=1000), (ints,)),
             "histogram": (lambda x: jnp.histogram(x, 64)[0], (x,)),
@@ -68,7 +72,8 @@ def random(jax):
                    "poisson": (lambda key: r.poisson(key, 4., (10_000,)), (key,)),
                    "binomial": (lambda key: r.binomial(key, 20., .3, (10_000,)), (key,)),
                    "choice": (lambda key: r.choice(key, 10_000, (100,), replace=False), (key,)),
-                   "multivariate_normal": (lambda key, b: r.multivariate_normal(key, b[0], b, n[:1]), (key, np.eye(4)))}
+                   "multivariate_normal": (lambda key, b: r.multivariate_normal(key, b[0], b, n[:1]),
+                                           (key, np.eye(4)))}
 
 
 def special(jax):

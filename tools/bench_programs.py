@@ -9,9 +9,9 @@ import numpy as np
 
 
 class Program(NamedTuple):
-    """A function and its arguments.  The first `carried` arguments are state: the first `carried` results replace them
-    in the next step, and they are donated; what is left is the loss.  `checked` picks the results of the first step that
-    the packages must agree on."""
+    """A function and its arguments.  The first `carried` arguments are state: the first `carried` results
+    replace them in the next step, and they are donated; what is left is the loss.  `checked` picks the
+    results of the first step that the packages must agree on."""
     title: str
     f: Any
     args: list
@@ -81,7 +81,8 @@ def mlp(jax, sizes=(784, 256, 256, 10), batch=64):
         return jax.tree_util.tree_map(lambda p, g: p - 0.1 * g, params, grads), value
     data = Data()
     params = [data.dense(n, m) for n, m in zip(sizes, sizes[1:])]
-    return Program("MLP SGD step", step, [params, data.normal(batch, sizes[0]), data.integers(sizes[-1], batch)], 1)
+    return Program("MLP SGD step", step, [params, data.normal(batch, sizes[0]),
+                                          data.integers(sizes[-1], batch)], 1)
 
 
 def gpt(jax, blocks=12, width=128, heads=4, vocabulary=256, length=64, batch=4):
@@ -124,8 +125,9 @@ def gpt(jax, blocks=12, width=128, heads=4, vocabulary=256, length=64, batch=4):
     data = Data()
     block = lambda: {"norm1": data.norm(width), "qkv": data.dense(width, 3 * width), "out": data.dense(width, width),
                      "norm2": data.norm(width), "up": data.dense(width, 4 * width), "down": data.dense(4 * width, width)}
-    params = {"token": data.normal(vocabulary, width, scale=0.02), "position": data.normal(length, width, scale=0.02),
-              "blocks": [block() for _ in range(blocks)], "norm": data.norm(width)}
+    params = {"token": data.normal(vocabulary, width, scale=0.02),
+              "position": data.normal(length, width, scale=0.02), "blocks": [block() for _ in range(blocks)],
+              "norm": data.norm(width)}
     tokens = data.integers(vocabulary, batch, length + 1)
     args = [params, zeros_like(params), zeros_like(params), np.zeros((), np.float32), tokens[:, :-1].copy(),
             tokens[:, 1:].copy()]
@@ -155,8 +157,8 @@ def rnn(jax, width=128, length=64, batch=16):
     data = Data()
     weight = lambda n, m: data.normal(n, m, scale=n ** -0.5)
     params = {"gates_x": weight(width, 2 * width), "gates_h": weight(width, 2 * width),
-              "gates_b": np.zeros(2 * width, np.float32), "new_x": weight(width, width), "new_h": weight(width, width),
-              "new_b": np.zeros(width, np.float32), "out": weight(width, 8)}
+              "gates_b": np.zeros(2 * width, np.float32), "new_x": weight(width, width),
+              "new_h": weight(width, width), "new_b": np.zeros(width, np.float32), "out": weight(width, 8)}
     return Program("RNN (scan) SGD step", step, [params, data.normal(length, batch, width),
                                                  data.normal(length, batch, 8)], 1)
 
@@ -173,11 +175,13 @@ def hessian(jax, n=64):
 
 
 def resnet(jax, batch=8, side=32, widths=(64, 128, 256, 512), classes=10):
-    """A step of gradient descent with momentum on ResNet-18 for small images, batch norm by the batch's statistics."""
+    """A step of gradient descent with momentum on ResNet-18 for small images, batch norm by the batch's
+    statistics."""
     jnp, tree_map = jax.numpy, jax.tree_util.tree_map
 
     def conv(w, x, stride=1):
-        return jax.lax.conv_general_dilated(x, w, (stride, stride), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC"))
+        return jax.lax.conv_general_dilated(x, w, (stride, stride), "SAME",
+                                            dimension_numbers=("NHWC", "HWIO", "NHWC"))
 
     def norm(p, x):
         mean = jnp.mean(x, axis=(0, 1, 2))
@@ -216,7 +220,8 @@ def resnet(jax, batch=8, side=32, widths=(64, 128, 256, 512), classes=10):
     params = {"stem": data.weight(3, 3, 3, widths[0]), "norm": data.norm(widths[0]), "blocks": blocks,
               "last": data.dense(widths[-1], classes)}
     args = [params, zeros_like(params), data.normal(batch, side, side, 3), data.integers(classes, batch)]
-    # In 64 bits the packages agree to 1e-14.  In 32, rounding turns some of the relus over, and either is 0.3 % from that.
+    # In 64 bits the packages agree to 1e-14.  In 32, rounding turns some of the relus over, and either is 0.3
+    # % from that.
     return Program("ResNet-18 SGD step", step, args, 2, tolerance=2e-2)
 
 
@@ -226,7 +231,8 @@ PROGRAMS = {"chain": chain, "mlp": mlp, "gpt": gpt, "rnn": rnn, "hessian": hessi
 # Whether two packages computed the same.
 
 def digest(leaves):
-    """Two numbers for each array: its norm, and its projection on signs that depend on nothing but its size."""
+    """Two numbers for each array: its norm, and its projection on signs that depend on nothing but its size.
+    """
     numbers = []
     for leaf in leaves:
         x = np.asarray(leaf).astype(np.float64).ravel()
@@ -236,7 +242,8 @@ def digest(leaves):
 
 
 def disagreement(ours, theirs, tolerance):
-    """What differs between two digests, in words; None where they agree to `tolerance` of each array's norm."""
+    """What differs between two digests, in words; None where they agree to `tolerance` of each array's norm.
+    """
     if len(ours) != len(theirs):
         return f"{len(ours)} arrays against {len(theirs)}"
     for i, (a, b) in enumerate(zip(ours, theirs)):

@@ -27,8 +27,9 @@ flags.DEFINE_list("only", [], "modules or functions, as numpy.fft or lax.sin; al
 flags.DEFINE_bool("x64", False, "with 64-bit types on")
 flags.DEFINE_bool("all", False, "show each difference, not three a function")
 
-KINDS = {"died": "the process ended", "results": "both give a result, and these differ", "raises": "JAX gives a result",
-         "accepts": "JAX raises", "classes": "exceptions of different classes"}
+KINDS = {"died": "the process ended", "results": "both give a result, and these differ",
+         "raises": "JAX gives a result", "accepts": "JAX raises",
+         "classes": "exceptions of different classes"}
 CHILD = Path(__file__).with_name("compare_child.py")
 MODULES = """numpy numpy.linalg numpy.fft lax lax.linalg nn nn.initializers random ops image flatten_util tree_util
     dtypes scipy.special scipy.linalg scipy.fft scipy.signal scipy.integrate scipy.ndimage scipy.cluster.vq
@@ -42,7 +43,8 @@ ARRAYS = [f"jnp.array({v})" for v in (
     "[0., -0., 1.5, -2.5, np.inf, -np.inf, np.nan]", "[[1.5, -2., .25], [3., 4., -.5]]",
     "[[4., 1., 0.], [1., 3., .5], [0., .5, 2.]]", "2.5", "[]", "[-3, 0, 7]", "[[1, 2, 3], [4, 5, 6]]", "3",
     "[1, 0, 2], 'uint8'", "[1, 2], 'uint32'", "[-3, 100, 7], 'int8'", "[True, False, True]", "True",
-    "[1.5, -2., np.inf], 'float16'", "[[.5, 2.], [3., -1.]], 'bfloat16'", "[1+2j, -3j, 0]", "[[1j, 2.], [3., 1-1j]]",
+    "[1.5, -2., np.inf], 'float16'", "[[.5, 2.], [3., -1.]], 'bfloat16'", "[1+2j, -3j, 0]",
+    "[[1j, 2.], [3., 1-1j]]",
     "[.1, .5, .9]", "np.arange(24.).reshape(2, 3, 4)", "np.zeros((2, 0, 3))", "[1, 2], 'float64'")]
 OTHERS = ["2", "-3", "2.5", "True", "1+2j", "np.float32(1.5)", "np.arange(3)", "[1., 2.]", "None", "'a'",
           "np.array([.5, 2.])"]
@@ -130,18 +132,21 @@ num_bits: 8""".split("\n"))}
 
 # Parameters of laws that are allowed; of others JAX gives numbers, see tools/differences.py.
 _MORE = "2. | 3 | jnp.array([[.5], [2.], [30.]]) | jnp.array([1.5, .5, 2.], 'bfloat16')"
-ALLOWED = {**dict.fromkeys("a b df nu beta kappa mu scale".split(), _MORE), "loc": "1 | .5 | jnp.array([1, 0, 2])",
-           "p": ".3 | jnp.array([[.1], [.5], [.9]])", "c": ".3 | jnp.array([.1, .5, .9], 'float16')",
-           "n": "5 | jnp.array([[2], [5], [9]])",
+ALLOWED = {**dict.fromkeys("a b df nu beta kappa mu scale".split(), _MORE),
+           "loc": "1 | .5 | jnp.array([1, 0, 2])", "p": ".3 | jnp.array([[.1], [.5], [.9]])",
+           "c": ".3 | jnp.array([.1, .5, .9], 'float16')", "n": "5 | jnp.array([[2], [5], [9]])",
            "k": "2 | 0 | jnp.array([-1, 0, 1, 2, 7]) | jnp.array([1., 2., 3.], 'float16')",
-           "x": "2 | .5 | jnp.array([-2., -0., .25, 1., 7., np.inf, -np.inf, np.nan]) | jnp.array([.5, 2.], 'bfloat16') | "
-                "jnp.array([[[1, 0, 3]]]) | True | [1.] | 'a'", "q": ".5 | jnp.array([0., .3, 1., np.nan]) | 0"}
+           "x": "2 | .5 | jnp.array([-2., -0., .25, 1., 7., np.inf, -np.inf, np.nan]) | jnp.array([.5, 2.], "
+           "'bfloat16') | jnp.array([[[1, 0, 3]]]) | True | [1.] | 'a'",
+           "q": ".5 | jnp.array([0., .3, 1., np.nan]) | 0"}
 _VECTOR = "jnp.array([.25, .25, .5]) | jnp.array([.5, .25, .25], 'bfloat16')"
-OF_LAW = {"truncnorm": {"a": "-1. | jnp.array([[-3.], [-.5], [1.]])", "b": "2. | jnp.array([[4.], [1.5], [2.]])"},
-          "gennorm": {"p": _MORE}, "dirichlet": {"x": _VECTOR, "alpha": "jnp.array([1., 2., .5])"},
+OF_LAW = {"truncnorm": {"a": "-1. | jnp.array([[-3.], [-.5], [1.]])",
+                        "b": "2. | jnp.array([[4.], [1.5], [2.]])"}, "gennorm": {"p": _MORE},
+          "dirichlet": {"x": _VECTOR, "alpha": "jnp.array([1., 2., .5])"},
           "multinomial": {"x": "jnp.array([1, 2, 2]) | jnp.array([1., 2., 1.])", "n": "5", "p": _VECTOR},
           "multivariate_normal": {"x": "jnp.array([.5, 1.5]) | 2.", "mean": "jnp.array([1., 2.]) | 1",
-                                  "cov": "jnp.array([[2., .5], [.5, 1.]]) | 2.", "allow_singular": "True | False"}}
+                                  "cov": "jnp.array([[2., .5], [.5, 1.]]) | 2.",
+                                  "allow_singular": "True | False"}}
 SWITCH = {"True": ["False"], "False": ["True"]}       # a parameter that is on or off by default
 # What a parameter takes in one function alone.
 OF_ONE = {"map_coordinates": {"order": ["0", "1"]},
@@ -149,11 +154,14 @@ OF_ONE = {"map_coordinates": {"order": ["0", "1"]},
           **dict.fromkeys(("map", "tree_map"), {"f": ["lambda x, *_: x", "jnp.shape"],
                                                 "rest": ["[1, (2., None)]", "{'a': 1, 'b': ()}"]}),
           "reduce": {"function": ["lambda x, y: x + y"], "initializer": ["1", "None"]},
-          "minimize": {"fun": ["lambda x: ((x - 1) ** 2).sum()", "jnp.sum"], "x0": ["jnp.ones(2)", "jnp.array([.5])", "2."],
+          "minimize": {"fun": ["lambda x: ((x - 1) ** 2).sum()", "jnp.sum"],
+                       "x0": ["jnp.ones(2)", "jnp.array([.5])", "2."],
                        "method": ["'BFGS'", "'a'"], "args": ["()"], "options": ["dict(maxiter=2)"]},
           **dict.fromkeys(("cg", "bicgstab", "gmres"), {
-              "A": ["jnp.array([[4., 1.], [1., 3.]])", "lambda x: 2 * x", "jnp.array([[1.5, -2., .25], [3., 4., -.5]])"],
-              "b": ["jnp.ones(2)", "jnp.array([1j, 2])", "jnp.ones((2, 1))", "[1., 2.]"], "M": ["lambda x: x / 2"],
+              "A": ["jnp.array([[4., 1.], [1., 3.]])", "lambda x: 2 * x",
+                    "jnp.array([[1.5, -2., .25], [3., 4., -.5]])"],
+              "b": ["jnp.ones(2)", "jnp.array([1j, 2])", "jnp.ones((2, 1))", "[1., 2.]"],
+              "M": ["lambda x: x / 2"],
               "x0": ["jnp.ones(2)"], "maxiter": ["3"], "restart": ["1"]}),
           "resize": {"shape": ["(2, 3)", "(4,)", "()"]}, "trapezoid": {"dx": ["2", "2.5"]},
           **{f"segment_{kind}": {"bucket_size": ["2"]} for kind in ("sum", "prod", "min", "max")},
@@ -172,7 +180,8 @@ def drawn(name, parameters, calls):
     place, _, function = name.rpartition(".")
     choices = {**NAMED, **OF_ONE.get(function, {})}
     if place.startswith("scipy.stats."):
-        choices |= {p: options.split(" | ") for p, options in {**ALLOWED, **OF_LAW.get(place[12:], {})}.items()}
+        choices |= {p: options.split(" | ") for p, options in {**ALLOWED,
+                                                               **OF_LAW.get(place[12:], {})}.items()}
     ways = [choices.get(p, arrays + OTHERS) for p in needed]
     if len(ways) == 1:
         plain = [f"{call}({a})" for a in ways[0]]
@@ -182,17 +191,20 @@ def drawn(name, parameters, calls):
         plain = [f"{call}({', '.join(given)})" for given in alike + mixed] if ways else [f"{call}()"]
     plain = list(dict.fromkeys(plain))[:calls]
     defaults = {p: default for p, _, default in parameters}
-    keywords = [f"{base[:-1]}{', ' * bool(ways)}{p}={option})" for p in optional for base in rng.choices(plain, k=2)
-                for option in choices.get(p) or SWITCH.get(defaults[p]) or [rng.choice(ARRAYS)]]
+    keywords = [f"{base[:-1]}{', ' * bool(ways)}{p}={option})" for p in optional
+                for base in rng.choices(plain, k=2) for option in choices.get(p) or SWITCH.get(defaults[p])
+                or [rng.choice(ARRAYS)]]
     return plain + keywords[:calls]
 
 
-# What both refuse where JAX stumbles in words of Python's or of its insides: our class is another, and means something.
+# What both refuse where JAX stumbles in words of Python's or of its insides: our class is another, and means
+# something.
 STUMBLES = re.compile(r"in JAX \w+ \((tuple ind|list index|transpose permutation|\w+ got incompatible shapes|unhashable|"
                       r"Non-hashable|(too many|not enough) values to unpack|iteration over a 0-d|s must have at most|"
                       r"'[\w.]+' object|The truth value|slice limit_indices|broadcast_in_dim shape must|"
                       r"Only integer scalar)|JAX \w+ \(\)")
-# (kind, what is in the call and the words, why it is so): rows of tools/differences.py, and what nobody asks for.
+# (kind, what is in the call and the words, why it is so): rows of tools/differences.py, and what nobody asks
+# for.
 KNOWN = [(kind, re.compile(pattern, re.DOTALL), why) for kind, pattern, why in (
     ("classes", STUMBLES.pattern, "both refuse, JAX by an accident of its insides"),
     ("accepts", r"JAX raises \w+: (unhashable|Non-hashable|The truth value)", "an array for a switch"),
@@ -232,12 +244,14 @@ KNOWN = [(kind, re.compile(pattern, re.DOTALL), why) for kind, pattern, why in (
 
 def explained(kind, text, words):
     """Why a difference is there, or None."""
-    return next((why for k, pattern, why in KNOWN if k == kind and pattern.search(f"{text}\n    {words}")), None)
+    return next((why for k, pattern, why in KNOWN if k == kind and pattern.search(f"{text}\n    {words}")),
+                None)
 
 
 def child(python, package, *arguments, **more):
     env = {**os.environ, "JAX_ENABLE_X64": str(int(FLAGS.x64)), "PYTHONPATH": str(CHILD.parent.parent)}
-    return subprocess.run([python, "-W", "ignore", str(CHILD), package, *arguments], env=env, text=True, **more)
+    return subprocess.run([python, "-W", "ignore", str(CHILD), package, *arguments], env=env, text=True,
+                          **more)
 
 
 def outcomes(python, package, texts):
@@ -246,7 +260,8 @@ def outcomes(python, package, texts):
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "out"
         while left:
-            child(python, package, "results", str(out), input="\n".join(left) + "\n", stderr=subprocess.DEVNULL)
+            child(python, package, "results", str(out), input="\n".join(left) + "\n",
+                  stderr=subprocess.DEVNULL)
             with open(out, "rb") as file:
                 try:
                     while True:
@@ -260,7 +275,8 @@ def outcomes(python, package, texts):
     return found
 
 
-TOLERANCES = {"float16": 4e-3, "bfloat16": 3e-2, "float32": 2e-5, "complex64": 2e-5, "float64": 1e-10, "complex128": 1e-10}
+TOLERANCES = {"float16": 4e-3, "bfloat16": 3e-2, "float32": 2e-5, "complex64": 2e-5, "float64": 1e-10,
+              "complex128": 1e-10}
 
 
 def unequal(ours, theirs):
@@ -282,7 +298,8 @@ def unequal(ours, theirs):
         return differ(np.asarray(a), np.asarray(b), 1e-6)
     if len(ours) != len(theirs):
         return f"{len(ours) - 1} results, in JAX {len(theirs) - 1}"
-    return next(filter(None, (unequal(a, b) for a, b in zip(ours[1:], theirs[1:]) if isinstance(a, tuple))), None)
+    return next(filter(None, (unequal(a, b) for a, b in zip(ours[1:], theirs[1:]) if isinstance(a, tuple))),
+                None)
 
 
 def differ(a, b, tolerance):
@@ -291,7 +308,8 @@ def differ(a, b, tolerance):
     if a.dtype.kind in "fc":
         scale = np.max(np.abs(b[np.isfinite(b)]), initial=0)
         nothing = tolerance ** 2        # the size of what should be zero
-        wrong = ~np.isclose(a, b, rtol=tolerance, atol=max(tolerance * min(scale, 1), nothing), equal_nan=True)
+        wrong = ~np.isclose(a, b, rtol=tolerance, atol=max(tolerance * min(scale, 1), nothing),
+                            equal_nan=True)
     else:
         wrong = np.asarray(a != b)
     if not wrong.any():
@@ -308,8 +326,8 @@ def difference(ours, theirs):
     if ours[0] == theirs[0] == "error":
         wanted = theirs[1][0]
         return None if wanted in ours[1] else ("classes", f"{ours[2]} ({ours[3]:.80}), in JAX {theirs[2]} ({theirs[3]:.80})")
-    words = [("gives " + str(o[1])[:80] if o[0] == "value" else f"raises {o[2]}: {o[3]:.120}" if o[0] == "error" else "DIES")
-             for o in (ours, theirs)]
+    words = [("gives " + str(o[1])[:80] if o[0] == "value" else f"raises {o[2]}: {o[3]:.120}" if o[0] ==
+              "error" else "DIES") for o in (ours, theirs)]
     return ("died" if ours[0] == "died" else "accepts" if ours[0] == "value" else "raises",
             f"{words[0]}, JAX {words[1]}".replace("\n", " "))
 
@@ -317,15 +335,16 @@ def difference(ours, theirs):
 def main(_):
     modules = MODULES + [f"scipy.stats.{law}" for law in LAWS]
     sides = (sys.executable, "hlotrace"), (FLAGS.jax, "jax")
-    known = [json.loads(child(python, package, "signatures", *modules, capture_output=True, check=True).stdout)
-             for python, package in sides]
+    known = [json.loads(child(python, package, "signatures", *modules, capture_output=True,
+                              check=True).stdout) for python, package in sides]
     chosen = [name for name in known[1] if name in known[0] and not SKIP.search(name)
               and (not FLAGS.only or any(name == o or name.rpartition(".")[0] == o for o in FLAGS.only))]
     texts = {text: name for name in chosen for text in drawn(name, known[1][name], FLAGS.calls)}
     print(f"{len(chosen)} functions, {len(texts)} calls", flush=True)
     ours, theirs = (outcomes(python, package, texts) for python, package in sides)
     found = {text: d for text in texts if (d := difference(ours[text], theirs[text]))}
-    known = Counter(why for text, (kind, words) in found.items() for why in [explained(kind, text, words)] if why)
+    known = Counter(why for text, (kind, words) in found.items() for why in [explained(kind, text, words)]
+                    if why)
     found = {text: d for text, d in found.items() if not explained(d[0], text, d[1])}
     for kind in KINDS:
         shown = Counter()
@@ -339,7 +358,8 @@ def main(_):
     for why, count in known.most_common():
         print(f"{count:5} {why}")
     different = len({texts[text] for text in found})
-    print(f"{len(texts) - len(found)} calls are equal or known, {len(found)} are not, in {different} functions")
+    print(f"{len(texts) - len(found)} calls are equal or known, {len(found)} are not, in {different} "
+          "functions")
 
 
 if __name__ == "__main__":

@@ -35,7 +35,8 @@ def signatures(package, modules):
             except (ValueError, TypeError):
                 continue
             if hasattr(function, "nin"):        # a ufunc: its parameters are in its call
-                given = [inspect.Parameter(f"x{i}", inspect.Parameter.POSITIONAL_ONLY) for i in range(function.nin)]
+                given = [inspect.Parameter(f"x{i}", inspect.Parameter.POSITIONAL_ONLY)
+                         for i in range(function.nin)]
             found[f"{place}.{name}"] = [
                 [p.name, p.kind.name, None if p.default is p.empty else repr(p.default)] for p in given]
     return found
@@ -55,7 +56,8 @@ def plain(value, jax):
         return (kind, *[plain(v, jax) for v in value])
     if isinstance(value, dict):
         return ("dict", *[(str(k), plain(v, jax)) for k, v in value.items()])
-    if isinstance(value, (bool, int, float, complex, str, bytes, type(None), np.generic, np.ndarray, np.dtype)):
+    if isinstance(value, (bool, int, float, complex, str, bytes, type(None), np.generic, np.ndarray,
+                          np.dtype)):
         return ("plain", value if not isinstance(value, np.dtype) else str(value))
     return ("other", type(value).__name__)
 
@@ -71,14 +73,16 @@ def outcome(text, names, jax):
 
 def results(package, out):
     jax = importlib.import_module(package)
-    for part in ("numpy", "numpy.linalg", "numpy.fft", "lax", "nn", "random", "scipy.special", "scipy.linalg"):
+    for part in ("numpy", "numpy.linalg", "numpy.fft", "lax", "nn", "random", "scipy.special",
+                 "scipy.linalg"):
         importlib.import_module(f"{package}.{part}")
     names = {"jax": jax, "jnp": jax.numpy, "np": np, "lax": jax.lax, "key": jax.random.key(0)}
     signal.signal(signal.SIGALRM, lambda *_: (_ for _ in ()).throw(TimeoutError()))
     with open(out, "wb") as file:
         for line in sys.stdin:
             text = line.rstrip("\n")
-            with contextlib.suppress(AttributeError, ImportError):       # a module that is not imported by itself
+            # a module that is not imported by itself
+            with contextlib.suppress(AttributeError, ImportError):
                 importlib.import_module(f"{package}.{text.partition('(')[0].rpartition('.')[0].removeprefix('jax.')}")
             signal.alarm(20)
             found = outcome(text, names, jax)

@@ -319,13 +319,15 @@ ON_PURPOSE = [
 
 # (class, JAX's attributes that its objects lack, why)
 LACKING = [
-    ("Array", "device_buffer device_buffers", "JAX refuses them too: `addressable_data(0)`, `addressable_shards`"),
+    ("Array", "device_buffer device_buffers",
+     "JAX refuses them too: `addressable_data(0)`, `addressable_shards`"),
     ("Array", "unsafe_raw_buffer", "of jaxlib's arrays; here an array holds a buffer"),
     ("custom_vjp", "defremat defremat_with_logs defvjp_with_accums defvjp_with_logs",
      "accumulators and logs of JAX's own backward pass"),
     ("stages.Traced", "physicalize", "keys become words where a program is lowered"),
     ("stages.Compiled", "call", "of JAX's own calls: call the object"),
-    ("sharding.PartitionSpec", "unreduced reduced unreduced_kind", "are there and empty: types carry no shardings"),
+    ("sharding.PartitionSpec", "unreduced reduced unreduced_kind",
+     "are there and empty: types carry no shardings"),
 ]
 
 
@@ -346,7 +348,8 @@ def _words(node):
 
 
 def refusals():
-    """{folder or file of hlotrace/: [(file, words)]} of each NotImplementedError, without those of options."""
+    """{folder or file of hlotrace/: [(file, words)]} of each NotImplementedError, without those of options.
+    """
     found = defaultdict(list)
     for path in sorted((ROOT / "hlotrace").rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
@@ -354,12 +357,14 @@ def refusals():
                     getattr(node.exc.func, "id", "") == "NotImplementedError") and path.name not in (
                     "config.py", "other_options.py"):
                 relative = path.relative_to(ROOT / "hlotrace")
-                found[relative.parts[0]].append((relative.with_suffix("").as_posix(), _words(node.exc.args[0])))
+                found[relative.parts[0]].append((relative.with_suffix("").as_posix(),
+                                                 _words(node.exc.args[0])))
     return found
 
 
 def lacking():
-    rows = [(f"`{kind}`", ", ".join(f"`{name}`" for name in names.split()), why) for kind, names, why in LACKING]
+    rows = [(f"`{kind}`", ", ".join(f"`{name}`" for name in names.split()), why) for kind, names,
+            why in LACKING]
     return table(["class", "attributes", "why"], rows)
 
 
@@ -373,12 +378,14 @@ def options():
     """The options: hlotrace's own, and what becomes of each of JAX's."""
     theirs = (ROOT / "tools" / "jax_options.txt").read_text("utf-8").split()
     here = config._OPTIONS
-    own = [(f"`{name}`", f"`{default!r}`") for name, (default, _, _) in sorted(here.items()) if name not in theirs]
+    own = [(f"`{name}`", f"`{default!r}`") for name, (default, _, _) in sorted(here.items())
+           if name not in theirs]
     done = [name for name in theirs if name in here]
     rows = [[(f"`{name}`", f"`{default!r}`", why) for name, (default, why) in sorted(others.items())]
             for others in (other_options.MEANS_NOTHING, other_options.NOT_DONE)]
     return "\n\n".join([
-        f"Of JAX's {len(theirs)} options {len(done)} do what they say: {', '.join(f'`{name}`' for name in done)}.",
+        f"Of JAX's {len(theirs)} options {len(done)} do what they say: "
+        f"{', '.join(f'`{name}`' for name in done)}.",
         table(["an option that JAX does not have", "default"], own),
         f"{len(rows[0])} are taken, and change nothing:",
         table(["option", "default", "why it means nothing here"], rows[0]),
@@ -416,8 +423,9 @@ def page():
         HEADER + "# How hlotrace differs from JAX",
         "Names, arguments and results are JAX's, apart from what stands here.",
         "## On purpose", on_purpose(),
-        "## What is not done yet, and raises", "A parameter is never ignored: it does what it says, or raises "
-        "NotImplementedError. JAX refuses some of these too, such as `out=`.", not_done(),
+        "## What is not done yet, and raises",
+        "A parameter is never ignored: it does what it says, or raises NotImplementedError. JAX refuses "
+        "some of these too, such as `out=`.", not_done(),
         "## Attributes of classes that have no meaning here", lacking(),
         "## Options", options(), "## Names that are missing", missing()]) + "\n"
 

@@ -1,6 +1,7 @@
 """Run the test suites of libraries that stand on JAX, unmodified, on hlotrace, and write docs/libraries.md.
 
-    python tools/libraries.py [--only=optax,chex,programs] [--suites=FOLDER] [--jax=PYTHON [--rounds=3] --jobs=1]
+    python tools/libraries.py [--only=optax,chex,programs] [--suites=FOLDER] [--jax=PYTHON [--rounds=3]
+    --jobs=1]
 
 Which libraries, where their tests are and which of these do not apply is in tests/libraries/table.toml, the versions in
 tests/libraries/requirements.txt.  They are installed without jax, into an environment of its own; tests that wheels lack
@@ -49,7 +50,8 @@ SUITES=folder`); else programs of ours that use the same features (`tests/librar
 that the library skips itself, that lack what they need here, or that fail on JAX too; the reasons are below, as are those of
 tests that fail (`tests/libraries/table.toml`).
 """
-COLUMNS = ["library", "version", "tests of", "passed", "failed", "not applicable", "seconds", "seconds on jax"]
+COLUMNS = ["library", "version", "tests of", "passed", "failed", "not applicable", "seconds",
+           "seconds on jax"]
 
 
 def pip(*arguments):
@@ -88,7 +90,8 @@ def places(library, entry, python):
         return "checkout", Path(FLAGS.suites).resolve() / library, entry["checkout"]
     if "package" in entry:
         where = "import sysconfig; print(sysconfig.get_path('purelib'))"
-        return "wheel", Path(subprocess.check_output([python, "-c", where], text=True).strip()), entry["package"]
+        return "wheel", Path(subprocess.check_output([python, "-c", where],
+                                                     text=True).strip()), entry["package"]
     return ("archive", archive(library), entry["archive"]) if "archive" in entry else ("ours", HERE, entry["programs"])
 
 
@@ -100,9 +103,10 @@ def run(library, entry, python, jax):
     left_out = [name for rule in entry.get("not_applicable", []) for name in rule.get("files", [])]
     tests = [str(p) for t in tests for p in (sorted(folder.glob(t)) if "*" in t else [folder / t])
              if not any(p.match(name) for name in left_out)]       # pytest ignores no file that is named
-    command = [python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "not_applicable", "--tb=short", "--timeout=600",
-               "--disable-warnings", "--continue-on-collection-errors", f"--junitxml={results}", f"--rootdir={folder}",
-               *([] if jax else ["-p", "hlotrace.as_jax"]), *(["-n", str(FLAGS.jobs)] if FLAGS.jobs > 1 else []),
+    command = [python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "not_applicable", "--tb=short",
+               "--timeout=600", "--disable-warnings", "--continue-on-collection-errors",
+               f"--junitxml={results}", f"--rootdir={folder}", *([] if jax else ["-p", "hlotrace.as_jax"]),
+               *(["-n", str(FLAGS.jobs)] if FLAGS.jobs > 1 else []),
                *(["-c", os.devnull] if whose in ("wheel", "ours") else []), *entry.get("pytest", []), *tests]
     variables = {"JAX_PLATFORMS": "cpu", "HLOTRACE_LIBRARY": library, **entry.get("environment", {}),
                  "PYTHONPATH": os.pathsep.join([str(HERE)] + ([] if jax else [str(ROOT)]))}
@@ -140,8 +144,8 @@ def measure(library, entry, python):
               for name, outcome, _ in cases if outcome == "failed"}
     fails = Counter(failed.values()).most_common()
     return (list(map(str, row)), [name for name, reason in failed.items() if reason is None],
-            [f"{_tests(n)} fail{'s' * (n == 1)}: {reason or 'not looked into'}" for reason, n in fails] + files
-            + [f"{_tests(n)}: {reason}" for reason, n in reasons.most_common() if n])
+            [f"{_tests(n)} fail{'s' * (n == 1)}: {reason or 'not looked into'}" for reason, n in fails] +
+            files + [f"{_tests(n)}: {reason}" for reason, n in reasons.most_common() if n])
 
 
 def _tests(n):
@@ -173,8 +177,8 @@ def page(rows, reasons, programs):
 
 def main(_):
     if unknown := set(FLAGS.only) - {*TABLE, "programs"}:
-        raise app.UsageError(f"--only: no library {', '.join(sorted(unknown))} in tests/libraries/table.toml, which has "
-                             f"{', '.join(TABLE)}")
+        raise app.UsageError(f"--only: no library {', '.join(sorted(unknown))} in "
+                             f"tests/libraries/table.toml, which has {', '.join(TABLE)}")
     python = environment()
     rows, reasons, programs = old_page()
     failures = {}

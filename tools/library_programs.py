@@ -1,4 +1,5 @@
-"""The programs of examples/libraries on hlotrace and on jax: how long to the first step, and are the losses the same?
+"""The programs of examples/libraries on hlotrace and on jax: how long to the first step, and are the losses
+the same?
 
 Called by tools/libraries.py, which writes what comes of it to docs/libraries.md.
 """
@@ -30,10 +31,12 @@ def outcome(name, python, on_jax):
     said = ""
     try:
         for arguments in PROGRAMS[name]:
-            command = [python, *([] if on_jax else ["-m", "hlotrace.as_jax"]), FOLDER / f"{name}.py", *arguments]
+            command = [python, *([] if on_jax else ["-m", "hlotrace.as_jax"]), FOLDER / f"{name}.py",
+                       *arguments]
             done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
             if done.returncode != (-signal.SIGKILL if "--kill-at" in arguments else 0):
-                raise RuntimeError(f"{name}.py {' '.join(arguments)}: status {done.returncode}\n{done.stderr[-2000:]}")
+                raise RuntimeError(f"{name}.py {' '.join(arguments)}: status "
+                                   f"{done.returncode}\n{done.stderr[-2000:]}")
             said += done.stdout
     finally:
         shutil.rmtree(folder)

@@ -25,7 +25,8 @@ NAMES = {       # a module, as "numpy", or "Array": names
 def has(place, name):
     """Does hlotrace have it?"""
     try:
-        getattr(jnp.zeros((3, 3)) if place == "Array" else importlib.import_module(f"hlotrace.{place}".rstrip(".")), name)
+        getattr(jnp.zeros((3, 3)) if place == "Array"
+                else importlib.import_module(f"hlotrace.{place}".rstrip(".")), name)
     except (AttributeError, ImportError):
         return False
     except NotImplementedError:     # it is there to say why not

@@ -69,9 +69,9 @@ RESULTS = {
        multinomial multivariate_normal""".split()},
 }
 
-# face: a line for a function, or for each of its overloads, with those parameters whose types their names do not tell,
-# and the result.  A parameter that an overload gives without a default has to be given.  A line that ends with a comma
-# goes on in the next.  `*` stands for the functions of the face that have no line.
+# face: a line for a function, or for each of its overloads, with those parameters whose types their names do
+# not tell, and the result.  A parameter that an overload gives without a default has to be given.  A line
+# that ends with a comma goes on in the next.  `*` stands for the functions of the face that have no line.
 FUNCTIONS = {
     "hlotrace": """
         jit(fun: Callable[_P, _R]) -> JitFunction[_P, _R]

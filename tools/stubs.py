@@ -29,7 +29,8 @@ from tools.stub_types import FUNCTIONS, PARAMETERS, RESULTS  # noqa: E402
 HEADER = "# Written by tools/stubs.py, from the module itself and tools/stub_types.py: not to be edited.\n"
 WIDTH = 125
 BY_HAND = "hlotrace.typing"     # annotated itself
-OPEN = ["hlotrace.core", "hlotrace.extend", "hlotrace.interpreters"]    # for those who extend the library: not typed yet
+# for those who extend the library: not typed yet
+OPEN = ["hlotrace.core", "hlotrace.extend", "hlotrace.interpreters"]
 UNTYPED = "from typing import Any\n\ndef __getattr__(name: str) -> Any: ...\n"
 HELPERS = ROOT / "hlotrace" / "_types.pyi"
 
@@ -43,8 +44,8 @@ SPECIAL = {f"__{name}__" for name in [
     *OPERATORS, *("r" + name for name in OPERATORS), *"""neg pos abs invert eq ne lt le gt ge init call enter exit len iter
     reversed getitem contains getattr bool int float complex index round array array_namespace
     dlpack dlpack_device get""".split()]}
-UNMADE = {"Array", "_IndexUpdateHelper", "_IndexUpdateRef", "Traced", "Lowered", "Compiled", "Exported", "Config",
-          "Initializer"}
+UNMADE = {"Array", "_IndexUpdateHelper", "_IndexUpdateRef", "Traced", "Lowered", "Compiled", "Exported",
+          "Config", "Initializer"}
 # Above: classes that users make no instance of.  Here: members that only the library itself asks.
 HIDDEN = {"Array": {"check_alive", "mark_deleted"}, "JitFunction": {"placed"}}
 
@@ -72,15 +73,16 @@ def helper_names():
     for node in ast.parse(HELPERS.read_text("utf-8")).body:
         if isinstance(node, ast.ClassDef):
             names.add(node.name)
-            classes[node.name] = {item.name if isinstance(item, ast.FunctionDef) else item.target.id for item in node.body
-                                  if isinstance(item, (ast.FunctionDef, ast.AnnAssign))}
+            classes[node.name] = {item.name if isinstance(item, ast.FunctionDef) else item.target.id
+                                  for item in node.body if isinstance(item, (ast.FunctionDef, ast.AnnAssign))}
         elif isinstance(node, ast.AnnAssign | ast.Assign):
             names.add((node.target if isinstance(node, ast.AnnAssign) else node.targets[0]).id)
     return names, classes
 
 
 class Line:
-    """What stub_types says of one function or overload: types of parameters, which of them have a default, the result."""
+    """What stub_types says of one function or overload: types of parameters, which of them have a default,
+    the result."""
 
     def __init__(self, text):
         head = ast.parse(f"def {text}: ...").body[0]
@@ -99,7 +101,8 @@ def lines():
             if line := line.strip():
                 name, brace, _ = re.match(r"([\w*]+)\s*(\(?)(.*)", line).groups()
                 if brace:
-                    found.setdefault((owner, name), []).append(Line(line.replace("*(", "_(", 1) if name == "*" else line))
+                    found.setdefault((owner, name), []).append(Line(line.replace("*(", "_(", 1) if name == "*"
+                                                                    else line))
                 else:
                     found[owner, name] = line.partition("->")[2].strip()
     return found
@@ -128,7 +131,8 @@ class Stub:
     # --- words ---
 
     def word(self, match):
-        """A word of an annotation, imported from where it is; a builtin whose name the face uses for another thing."""
+        """A word of an annotation, imported from where it is; a builtin whose name the face uses for another
+        thing."""
         word = match[0]
         source = next((module for module, words in SOURCES.items() if word in words), None)
         if word == "np":
@@ -182,13 +186,15 @@ class Stub:
                      inspect.Parameter("kwargs", inspect.Parameter.VAR_KEYWORD)]
             found = [inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY), *found] if method else found
         known = LINES.get((owner, name)) or LINES.get((owner, "*")) or [None]
-        unknown = {n for line in known if line and (owner, name) in LINES for n in line.types} - {p.name for p in found}
+        unknown = {n for line in known if line and (owner, name) in LINES
+                   for n in line.types} - {p.name for p in found}
         if unknown:
-            raise SystemExit(f"stubs: tools/stub_types.py names {sorted(unknown)} in its line for {owner}.{name}, which has "
-                             f"the parameters {[p.name for p in found]}: mend the line")
+            raise SystemExit(f"stubs: tools/stub_types.py names {sorted(unknown)} in its line for "
+                             f"{owner}.{name}, which has the parameters {[p.name for p in found]}: mend the "
+                             "line")
         return [self.render(found[method:], line, len(known) > 1, ["self"] if method else [],
-                            "None" if name == "__init__" else line.result if line else RESULTS.get(owner, "Any"))
-                for line in known]
+                            "None" if name == "__init__" else line.result if line
+                            else RESULTS.get(owner, "Any")) for line in known]
 
     def render(self, parameters, line, overloaded, texts, result):
         """The texts of the parameters, behind those given, and that of the result."""
@@ -242,7 +248,8 @@ class Stub:
             self.by_hand(value, name)
         elif numpy_home := self.from_numpy(value):
             self.borrow(numpy_home, value.__name__, name)
-        elif inspect.isclass(value) and value.__module__.startswith("ml_dtypes"):      # which has no types of its own
+        # which has no types of its own
+        elif inspect.isclass(value) and value.__module__.startswith("ml_dtypes"):
             self.body.append(f"{name}: {self.typed('Any')}")
         elif inspect.isclass(value) and type(value).__name__ != "_ScalarMeta":
             self.a_class(value, name)
@@ -282,8 +289,8 @@ class Stub:
         there = {n for n in dir(value) if not n.startswith("_") and callable(getattr(value, n))}
         missing = there - here - HIDDEN.get(value.__name__, set())
         if here and missing and value.__module__.startswith("hlotrace"):
-            raise SystemExit(f"stubs: {value.__name__} has {sorted(missing)}, of which hlotrace/_types.pyi says nothing: "
-                             "add them there")
+            raise SystemExit(f"stubs: {value.__name__} has {sorted(missing)}, of which hlotrace/_types.pyi "
+                             "says nothing: add them there")
         self.borrow("hlotrace._types", value.__name__, name)
 
     def a_class(self, cls, name):
@@ -299,7 +306,8 @@ class Stub:
                 self.body.append(f"    {field}: {self.typed(kind)}{default}")
             return
         own, base = self.lineage(cls)
-        quiet = "  # type: ignore[misc]" if issubclass(cls, np.generic) else ""     # NumPy's stubs: abstract, yet subclassed
+        # NumPy's stubs: abstract, yet subclassed
+        quiet = "  # type: ignore[misc]" if issubclass(cls, np.generic) else ""
         self.body.append(f"class {name}{f'({base})' if base else ''}:")
         start = len(self.body)
         if name == "Array":
@@ -327,7 +335,8 @@ class Stub:
         return not compares and (name in SPECIAL or not name.startswith("_"))
 
     def lineage(self, cls):
-        """The classes whose members are written here, and the text of the base that has a stub or is Python's."""
+        """The classes whose members are written here, and the text of the base that has a stub or is
+        Python's."""
         own = []
         for each in cls.__mro__:
             home = self.homes["values"].get(id(each))
@@ -372,7 +381,8 @@ class Stub:
         self.imports.add(("", "enum"))
         self.body.append(f"class {name}(enum.{'IntEnum' if issubclass(cls, int) else 'Enum'}):")
         for member, value in cls.__members__.items():
-            self.body.append(f"    {member} = {value.value!r}" if type(value.value) in (int, str) else f"    {member} = ...")
+            self.body.append(f"    {member} = {value.value!r}" if type(value.value) in (int, str)
+                             else f"    {member} = ...")
 
     # --- the file ---
 
@@ -385,10 +395,12 @@ class Stub:
         for source, name in self.imports:
             sources.setdefault(source, set()).add(name)
         parts = [f"import {name}" for name in sorted(sources.pop("", ()))]
-        parts += [f"from {source} import {', '.join(sorted(names))}" for source, names in sorted(sources.items())]
+        parts += [f"from {source} import {', '.join(sorted(names))}" for source,
+                  names in sorted(sources.items())]
         wrapped = [piece for part in parts for piece in wrap(part)]
         offered = wrap(f"__all__ = [{', '.join(map(repr, sorted(self.own)))}]")
-        return "\n".join([HEADER.rstrip(), *wrapped, "", *offered, "", *spaced([*self.body, *self.later])]) + "\n"
+        return "\n".join([HEADER.rstrip(), *wrapped, "", *offered, "",
+                          *spaced([*self.body, *self.later])]) + "\n"
 
 
 def spaced(body):
@@ -421,7 +433,8 @@ def wrap(line):
 
 
 def homes(modules):
-    """Where each function and class is written down: in the face that has it under its own name, else in the first."""
+    """Where each function and class is written down: in the face that has it under its own name, else in the
+    first."""
     values, words = {}, {}
     order = sorted(modules, key=lambda face: face not in ("hlotrace", "hlotrace.numpy", "hlotrace.sharding"))
     for exact in (True, False):

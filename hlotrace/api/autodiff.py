@@ -1,4 +1,5 @@
-"""Differentiation as users call it: grad, value_and_grad, jvp, vjp, linearize, linear_transpose, Jacobians."""
+"""Differentiation as users call it: grad, value_and_grad, jvp, vjp, linearize, linear_transpose, Jacobians.
+"""
 import operator
 
 from ..core import dtypes
@@ -24,8 +25,8 @@ from .jit import jit
 from .signatures import name_of, split_statics, wraps
 from .vmap import vmap
 
-__all__ = ["grad", "value_and_grad", "jvp", "vjp", "linearize", "linear_transpose", "jacfwd", "jacrev", "jacobian",
-           "hessian", "fwd_and_bwd"]
+__all__ = ["grad", "value_and_grad", "jvp", "vjp", "linearize", "linear_transpose", "jacfwd", "jacrev",
+           "jacobian", "hessian", "fwd_and_bwd"]
 
 _LEAF = pytree.tree_structure(0)
 
@@ -37,12 +38,14 @@ def _as_operands(leaves):
 
 def _as_array_operands(leaves):
     """Tangents or cotangents given by the user: rules may ask for their shapes."""
-    return [convert(x, aval_of(x).dtype, True) if type(x) in dtypes.python_scalars else x for x in _as_operands(leaves)]
+    return [convert(x, aval_of(x).dtype, True) if type(x) in dtypes.python_scalars else x
+            for x in _as_operands(leaves)]
 
 
 def _no_reduce_axes(what, reduce_axes):
     if reduce_axes:
-        raise NotImplementedError(f"{what}: reduce_axes={reduce_axes!r} is not supported: sum the result with lax.psum")
+        raise NotImplementedError(f"{what}: reduce_axes={reduce_axes!r} is not supported: sum the result "
+                                  "with lax.psum")
 
 
 def _argnums(fun, argnums):
@@ -56,21 +59,22 @@ def _argnums(fun, argnums):
 
 
 def _choose(fun, args, kwargs, argnums, what, has_aux):
-    """(a FlatFunction of the arguments `argnums`, in the order of the signature; what `_picked` makes of theirs)"""
+    """(a FlatFunction of the arguments `argnums`, in the order of the signature; what `_picked` makes of
+    theirs)"""
     n, single = len(args), type(argnums) is int
     numbers = (argnums,) if single else argnums
     for k in numbers:
         if not -n <= k < n:
-            raise TypeError(f"differentiating with respect to argnums={argnums} requires at least {k + 1 if k >= 0 else -k} "
-                            f"positional arguments to be passed by the caller, but {what} of {name_of(fun)} got only {n} "
-                            "positional arguments.")
+            raise TypeError(f"differentiating with respect to argnums={argnums} requires at least "
+                            f"{k + 1 if k >= 0 else -k} positional arguments to be passed by the caller, "
+                            f"but {what} of {name_of(fun)} got only {n} positional arguments.")
     places = [k % n for k in numbers]
     chosen = sorted({*places})
     dynamic, named, statics = split_statics(args, kwargs, [i for i in range(n) if i not in chosen], kwargs)
     flat = FlatFunction(fun, *pytree.tree_flatten((dynamic, named)), what, statics, has_aux)
     if Ref in map(type, flat.leaves):
-        raise TypeError(f"{flat} cannot differentiate with respect to an argument that is a Ref: leave it out of argnums, "
-                        "or pass ref[...]")
+        raise TypeError(f"{flat} cannot differentiate with respect to an argument that is a Ref: leave it "
+                        "out of argnums, or pass ref[...]")
     return flat, 0 if single else None if places == chosen else tuple([chosen.index(k) for k in places])
 
 
@@ -84,18 +88,18 @@ def _check_input_dtype(flat, avals, holomorphic=False, allow_int=False):
         dtype, name = aval.dtype, flat.what
         if holomorphic:
             if not dtypes.is_complex(dtype):
-                raise TypeError(f"{name} with holomorphic=True requires inputs with complex dtype, but got {dtype.name} "
-                                f"for {flat.path(i)} of {flat.name}.")
+                raise TypeError(f"{name} with holomorphic=True requires inputs with complex dtype, but got "
+                                f"{dtype.name} for {flat.path(i)} of {flat.name}.")
         elif dtypes.is_complex(dtype) and name == "jacfwd":
-            raise TypeError(f"{name} requires real-valued inputs (input dtype that is a sub-dtype of np.floating), but got "
-                            f"{dtype.name} for {flat.path(i)} of {flat.name}. For holomorphic differentiation, pass "
-                            "holomorphic=True.")
+            raise TypeError(f"{name} requires real-valued inputs (input dtype that is a sub-dtype of "
+                            f"np.floating), but got {dtype.name} for {flat.path(i)} of {flat.name}. For "
+                            "holomorphic differentiation, pass holomorphic=True.")
         elif dtypes.is_extended(dtype) or not dtypes.is_inexact(dtype) and not allow_int:
             raise TypeError(
-                f"{name} requires real- or complex-valued inputs (input dtype that is a sub-dtype of np.inexact), but got "
-                f"{dtype.name} for {flat.path(i)} of {flat.name}. If you want to use Boolean- or "
-                "integer-valued inputs, use vjp or set allow_int to True; a number becomes floating with x.astype(float) "
-                "or by writing 1.0 for 1, and argnums chooses other arguments.")
+                f"{name} requires real- or complex-valued inputs (input dtype that is a sub-dtype of "
+                f"np.inexact), but got {dtype.name} for {flat.path(i)} of {flat.name}. If you want to use "
+                "Boolean- or integer-valued inputs, use vjp or set allow_int to True; a number becomes "
+                "floating with x.astype(float) or by writing 1.0 for 1, and argnums chooses other arguments.")
 
 
 def _check_scalar(flat, outs, holomorphic):
@@ -108,30 +112,32 @@ def _check_scalar(flat, outs, holomorphic):
                            "has_aux=True"))
     aval = aval_of(outs[0])
     if aval.shape:
-        raise TypeError(f"{flat}: Gradient only defined for scalar-output functions. Output had shape: {aval.shape}. "
-                        "Reduce it with .sum() or .mean(), or use jacrev, jacfwd or vjp.")
+        raise TypeError(f"{flat}: Gradient only defined for scalar-output functions. Output had shape: "
+                        f"{aval.shape}. Reduce it with .sum() or .mean(), or use jacrev, jacfwd or vjp.")
     _check_output_dtype(flat, [aval], holomorphic)
 
 
 def _check_output_dtype(flat, avals, holomorphic):
     for aval in avals:
         if holomorphic and not dtypes.is_complex(aval.dtype):
-            raise TypeError(f"{flat.what} with holomorphic=True requires outputs with complex dtype, but {flat.name} gave "
-                            f"{aval.dtype.name}.")
+            raise TypeError(f"{flat.what} with holomorphic=True requires outputs with complex dtype, but "
+                            f"{flat.name} gave {aval.dtype.name}.")
         if not holomorphic and not dtypes.is_float(aval.dtype):
-            hint = (" For holomorphic differentiation, pass holomorphic=True; for differentiation of non-holomorphic "
-                    "functions involving complex outputs, use vjp directly." if dtypes.is_complex(aval.dtype) else
-                    " What is rounded or counted has no slope: return the value that it is made of, or one converted "
-                    "with .astype(float).")
-            raise TypeError(f"{flat.what} requires real-valued outputs (output dtype that is a sub-dtype of np.floating), "
-                            f"but {flat.name} gave {aval.dtype.name}.{hint}")
+            hint = (" For holomorphic differentiation, pass holomorphic=True; for differentiation of "
+                    "non-holomorphic functions involving complex outputs, use vjp directly."
+                    if dtypes.is_complex(aval.dtype)
+                    else " What is rounded or counted has no slope: return the value that it is made of, or "
+                    "one converted with .astype(float).")
+            raise TypeError(f"{flat.what} requires real-valued outputs (output dtype that is a sub-dtype of "
+                            f"np.floating), but {flat.name} gave {aval.dtype.name}.{hint}")
 
 
 @boundaries(called="vjp")
 class _Pullback:
     """The function that vjp returns: cotangents of the outputs to cotangents of the inputs.  A pytree."""
 
-    def __init__(self, program, consts, primal_avals, out_avals, out_nonzero, in_tree, out_tree, marks, order=None):
+    def __init__(self, program, consts, primal_avals, out_avals, out_nonzero, in_tree, out_tree, marks,
+                 order=None):
         self.program, self.consts = program, consts
         self.primal_avals, self.out_avals, self.out_nonzero = primal_avals, out_avals, out_nonzero
         self.in_tree, self.out_tree, self.marks, self.order = in_tree, out_tree, marks, order
@@ -141,28 +147,32 @@ class _Pullback:
         linear = [Linear(v.aval) for v in self.program.invars]
         live = [ct for ct, nz in zip(cts, self.out_nonzero) if nz]
         found = iter(backward_pass(self.program, self.consts, linear, live))
-        return [_cotangent(next(found) if mark else None, a) for a, mark in zip(self.primal_avals, self.marks)]
+        return [_cotangent(next(found) if mark else None, a) for a,
+                mark in zip(self.primal_avals, self.marks)]
 
     def __call__(self, ct):
         leaves, ct_tree = pytree.tree_flatten(ct, is_leaf=_is_float0_leaf)
         if ct_tree != self.out_tree:
-            raise ValueError("Tree structure of cotangent input to the vjp function differs from the structure of the "
-                             "output of the function:\n" + pytree.structure_mismatch(
+            raise ValueError("Tree structure of cotangent input to the vjp function differs from the "
+                             "structure of the output of the function:\n" + pytree.structure_mismatch(
                                  "cotangent", self.out_tree, ct_tree, ("the output", "the cotangent")))
         for i, (x, a) in enumerate(zip(leaves, self.out_avals)):
             got, want = aval_of(x), a.tangent()
             if got.shape != want.shape:
-                raise ValueError(f"Shape of cotangent input to vjp pullback function {pytree.leaf_paths(self.out_tree)[i]} "
-                                 f"{got.shape} must be the same as the shape of corresponding primal output {want.shape}.")
+                raise ValueError("Shape of cotangent input to vjp pullback function "
+                                 f"{pytree.leaf_paths(self.out_tree)[i]} {got.shape} must be the same as "
+                                 f"the shape of corresponding primal output {want.shape}.")
             if got.dtype != want.dtype and want.dtype != dtypes.float0:
-                raise ValueError(f"unexpected JAX type (dtype) of cotangent input {pytree.leaf_paths(self.out_tree)[i]} to "
-                                 f"vjp pullback function: got {got.dtype.name}, expected {want.dtype.name}, the dtype of "
-                                 "the output; cast it with .astype.")
+                raise ValueError("unexpected JAX type (dtype) of cotangent input "
+                                 f"{pytree.leaf_paths(self.out_tree)[i]} to vjp pullback function: got "
+                                 f"{got.dtype.name}, expected {want.dtype.name}, the dtype of the output; "
+                                 "cast it with .astype.")
         return _picked(self.in_tree.unflatten(self.flat(_as_array_operands(leaves))), self.order)
 
 
 pytree.register_pytree_node(
-    _Pullback, lambda p: (p.consts, (p.program, p.primal_avals, p.out_avals, p.out_nonzero, p.in_tree, p.out_tree,
+    _Pullback, lambda p: (p.consts, (p.program, p.primal_avals, p.out_avals, p.out_nonzero, p.in_tree,
+                                     p.out_tree,
                                      p.marks, p.order)),
     lambda aux, consts: _Pullback(aux[0], consts, *aux[1:]))
 
@@ -198,8 +208,8 @@ def _linearize(flat, avals, order=None):
         # tangents of aux are not wanted
         program = program.replace(outvars=program.outvars[:sum(out_nonzero[:n])])
     outs, aux = flat.split(outs)
-    return outs, aux, _Pullback(program, list(program.consts), avals, [aval_of(x) for x in outs], out_nonzero[:n],
-                                flat.arg_tree, flat.out_tree, marks, order)
+    return outs, aux, _Pullback(program, list(program.consts), avals, [aval_of(x) for x in outs],
+                                out_nonzero[:n], flat.arg_tree, flat.out_tree, marks, order)
 
 
 def vjp(fun, *primals, has_aux=False, reduce_axes=()):
@@ -232,8 +242,8 @@ def value_and_grad(fun, argnums=0, has_aux=False, holomorphic=False, allow_int=F
       allow_int: integer inputs are allowed, with gradients of dtype float0.
     Raises: TypeError where the output is not a real scalar or an input is not floating.
 
-    Keyword arguments are passed on and not differentiated.  The gradient has the structure, shapes and dtypes of the
-    argument.
+    Keyword arguments are passed on and not differentiated.  The gradient has the structure, shapes and dtypes
+    of the argument.
 
     >>> def loss(params, x, y):
     ...     return jnp.mean((params["w"] * x + params["b"] - y) ** 2)
@@ -275,7 +285,8 @@ def grad(fun, argnums=0, has_aux=False, holomorphic=False, allow_int=False, redu
     >>> jax.grad(jnp.sin)(jnp.zeros(3))
     Traceback (most recent call last):
         ...
-    TypeError: grad of sin: Gradient only defined for scalar-output functions. Output had shape: (3,). Reduce ...
+    TypeError: grad of sin: Gradient only defined for scalar-output functions. Output had shape: (3,). Reduce
+    ...
     """
     both = value_and_grad(fun, argnums, has_aux, holomorphic, allow_int, reduce_axes)
 
@@ -302,8 +313,9 @@ def jvp(fun, primals, tangents, has_aux=False):
     flat = FlatFunction(fun, *flatten((tuple(primals), {})), "jvp", has_aux=has_aux)
     tangent_leaves, tangent_tree = pytree.tree_flatten((tuple(tangents), {}), is_leaf=_is_float0_leaf)
     if flat.in_tree != tangent_tree:
-        raise TypeError("primal and tangent arguments to jvp must have the same tree structure:\n"
-                        + pytree.structure_mismatch("jvp", tuple(primals), tuple(tangents), ("primals", "tangents")))
+        raise TypeError("primal and tangent arguments to jvp must have the same tree structure:\n" +
+                        pytree.structure_mismatch("jvp", tuple(primals), tuple(tangents),
+                                                  ("primals", "tangents")))
     checked = [_checked_tangent(flat, i, a, t) for i, (a, t) in enumerate(zip(flat.avals(), tangent_leaves))]
     outs, out_tangents = jvp_flat(flat, _as_operands(flat.leaves), checked)
     outs, aux = flat.split(outs)
@@ -317,18 +329,19 @@ def jvp(fun, primals, tangents, has_aux=False):
 def _checked_tangent(flat, i, aval, t):
     want, got = aval.tangent(), aval_of(t)
     if got.shape != want.shape:
-        raise ValueError(f"jvp called with different primal and tangent shapes for {flat.path(i)} of {flat.name}; got "
-                         f"primal shape {want.shape} and tangent shape {got.shape}: give one of the same shape")
+        raise ValueError(f"jvp called with different primal and tangent shapes for {flat.path(i)} of "
+                         f"{flat.name}; got primal shape {want.shape} and tangent shape {got.shape}: give "
+                         "one of the same shape")
     if want.dtype == dtypes.float0:
         if got.dtype != dtypes.float0:
-            raise TypeError(f"primal and tangent arguments to jvp of {flat.name} do not match: {flat.path(i)} has dtype "
-                            f"{aval.dtype.name}, whose tangents have dtype float0 (np.zeros(shape, dtypes.float0)), got "
-                            f"{got.dtype.name}")
+            raise TypeError(f"primal and tangent arguments to jvp of {flat.name} do not match: "
+                            f"{flat.path(i)} has dtype {aval.dtype.name}, whose tangents have dtype float0 "
+                            f"(np.zeros(shape, dtypes.float0)), got {got.dtype.name}")
         return None
     if got.dtype != want.dtype:
-        raise TypeError(f"primal and tangent arguments to jvp do not match; dtypes must be equal, or in case of int/bool "
-                        f"primal dtype the tangent dtype must be float0: {flat.path(i)} of {flat.name} is {want.dtype.name}"
-                        f", its tangent {got.dtype.name}")
+        raise TypeError("primal and tangent arguments to jvp do not match; dtypes must be equal, or in case "
+                        f"of int/bool primal dtype the tangent dtype must be float0: {flat.path(i)} of "
+                        f"{flat.name} is {want.dtype.name}, its tangent {got.dtype.name}")
     return _as_array_operands([t])[0]
 
 
@@ -348,13 +361,15 @@ def linearize(fun, *primals, has_aux=False):
     def derivative(*tangents):
         leaves, t_tree = pytree.tree_flatten(tuple(tangents), is_leaf=_is_float0_leaf)
         if t_tree != pieces.in_tree:
-            raise TypeError("tangents of the linearized function must have the structure of its inputs:\n"
-                            + pytree.structure_mismatch("tangents", pieces.in_tree, t_tree, ("inputs", "tangents")))
+            raise TypeError("tangents of the linearized function must have the structure of its inputs:\n" +
+                            pytree.structure_mismatch("tangents", pieces.in_tree, t_tree,
+                                                      ("inputs", "tangents")))
         for i, (x, a) in enumerate(zip(leaves, pieces.primal_avals)):
             if (aval_of(x).shape, aval_of(x).dtype) != (a.shape, a.tangent().dtype):
-                raise ValueError("linearized function called on tangent values inconsistent with the original primal values"
-                                 f": got {aval_of(x).str_short()} for {a.tangent().str_short()} at tangents"
-                                 f"{pytree.leaf_paths(pieces.in_tree)[i]}")
+                raise ValueError("linearized function called on tangent values inconsistent with the "
+                                 f"original primal values: got {aval_of(x).str_short()} for "
+                                 f"{a.tangent().str_short()} at "
+                                 f"tangents{pytree.leaf_paths(pieces.in_tree)[i]}")
         live = _as_array_operands([x for x, mark in zip(leaves, pieces.marks) if mark])
         results = iter(eval_jaxpr(pieces.program, pieces.consts, *live))
         filled = _as_operands([instantiate(next(results) if nz else None, a)
@@ -381,8 +396,8 @@ def linear_transpose(fun, *primals, reduce_axes=()):
     avals = flat.avals(abstract)
     for i, a in enumerate(avals):
         if not dtypes.is_inexact(a.dtype) and not dtypes.is_integer(a.dtype):
-            raise TypeError(f"linear_transpose only supports numeric inputs, got {a.str_short()} for {flat.path(i)} of "
-                            f"{flat.name}")
+            raise TypeError(f"linear_transpose only supports numeric inputs, got {a.str_short()} for "
+                            f"{flat.path(i)} of {flat.name}")
     program = trace_to_jaxpr(flat, avals, flat.name)
     in_tree, out_tree = flat.arg_tree, flat.out_tree      # `flat` itself would keep the primals alive
 
@@ -390,18 +405,19 @@ def linear_transpose(fun, *primals, reduce_axes=()):
     def transposed(ct):
         cts, ct_tree = pytree.tree_flatten(ct)
         if ct_tree != out_tree:
-            raise TypeError(f"cotangent tree does not match function output, expected {out_tree} but got {ct_tree}")
+            raise TypeError(f"cotangent tree does not match function output, expected {out_tree} but got "
+                            f"{ct_tree}")
         for i, (x, a) in enumerate(zip(cts, program.out_avals)):
             got = aval_of(x)
             if (got.shape, got.dtype) != (a.shape, a.dtype) and not (got.weak_type and got.shape == a.shape):
-                raise TypeError(f"cotangent type does not match function output, expected {a.str_short()} but got "
-                                f"{got.str_short()} at cotangent{pytree.leaf_paths(out_tree)[i]}")
+                raise TypeError(f"cotangent type does not match function output, expected {a.str_short()} "
+                                f"but got {got.str_short()} at cotangent{pytree.leaf_paths(out_tree)[i]}")
         linear = [Linear(a) for a in avals]
         try:
             results = backward_pass(program, program.consts, linear, _as_array_operands(cts))
         except NotImplementedError as error:
-            raise NotImplementedError(f"linear_transpose of {program.name}: {error}; a function can be transposed only if "
-                                      "it is linear in its arguments") from None
+            raise NotImplementedError(f"linear_transpose of {program.name}: {error}; a function can be "
+                                      "transposed only if it is linear in its arguments") from None
         found = _as_operands([zeros_of(a) if r is None else r for r, a in zip(results, avals)])
         return in_tree.unflatten([_giving_way(r, a.weak_type) for r, a in zip(found, avals)])
     return transposed
@@ -410,7 +426,8 @@ def linear_transpose(fun, *primals, reduce_axes=()):
 def fwd_and_bwd(fun, argnums, has_aux=False, jitted=True):
     """(forward, backward): forward gives (out, residuals), backward maps (residuals, cotangent) to gradients.
 
-    `argnums` as for `grad`; with `has_aux` forward gives (out, residuals, aux).  Both are jitted unless `jitted` is False.
+    `argnums` as for `grad`; with `has_aux` forward gives (out, residuals, aux).  Both are jitted unless
+    `jitted` is False.
 
     >>> forward, backward = jax.fwd_and_bwd(lambda x, w: jnp.sum(x * w), argnums=(0, 1))
     >>> out, residuals = forward(jnp.array([1., 2.]), jnp.array([3., 4.]))
@@ -429,7 +446,8 @@ def fwd_and_bwd(fun, argnums, has_aux=False, jitted=True):
     return (jit(forward), jit(backward)) if jitted else (forward, backward)
 
 
-# --- Jacobians --------------------------------------------------------------------------------------------------
+# --- Jacobians
+# --------------------------------------------------------------------------------------------------
 
 def _basis(avals):
     """All unit vectors of a list of avals: one stacked array for each, with a common leading axis."""
@@ -524,7 +542,8 @@ jacobian = jacrev
 def hessian(fun, argnums=0, has_aux=False, holomorphic=False):
     """The matrix of second derivatives of a scalar function: forward over reverse.
 
-    The result has the shape of the argument twice; of a function of several outputs, that of the output before them.
+    The result has the shape of the argument twice; of a function of several outputs, that of the output
+    before them.
 
     >>> jax.hessian(lambda x: x[0] ** 2 * x[1])(jnp.array([2., 3.]))
     Array([[6., 4.],

@@ -12,17 +12,22 @@ from .flat import FlatFunction, flatten
 from .signatures import numbers_and_names, split_statics, wraps
 
 
-def checkpoint(fun=None, *, prevent_cse=True, policy=None, static_argnums=(), static_argnames=(), concrete=False):
+def checkpoint(fun=None, *, prevent_cse=True, policy=None, static_argnums=(), static_argnames=(),
+               concrete=False):
     """`fun`, whose derivative computes the residuals again in the backward pass instead of keeping them.
 
     Args:
-      prevent_cse: keep XLA from noticing that the forward pass computed the same; not needed inside `scan`.  A sequence
+      prevent_cse: keep XLA from noticing that the forward pass computed the same; not needed inside `scan`.
+      A sequence
         has a bool for each positional argument, or a pytree of them.
-      policy: one of `checkpoint_policies`, or any function `policy(prim, *avals, **params)`: whether the results of an
+      policy: one of `checkpoint_policies`, or any function `policy(prim, *avals, **params)`: whether the
+      results of an
         operation may be kept.  Gives a bool, or `Saveable`, `Recompute` or `Offloadable` of `ad_checkpoint`.
-      static_argnums, static_argnames: arguments that are Python values; with those not hashable it is traced each time.
+      static_argnums, static_argnames: arguments that are Python values; with those not hashable it is traced
+      each time.
 
-    Without `fun`, a decorator.  Values and derivatives are those of `fun`; only what is kept between the passes changes.
+    Without `fun`, a decorator.  Values and derivatives are those of `fun`; only what is kept between the
+    passes changes.
 
     >>> def f(x): return jnp.sin(jnp.sin(jnp.sin(x)))
     >>> len(jax.ad_checkpoint.saved_residuals(f, 1.)), len(jax.ad_checkpoint.saved_residuals(jax.checkpoint(f), 1.))
@@ -31,18 +36,19 @@ def checkpoint(fun=None, *, prevent_cse=True, policy=None, static_argnums=(), st
     Array(True, dtype=bool, weak_type=True)
     """
     if concrete:
-        raise NotImplementedError("checkpoint: concrete=True is not supported: name arguments that are to be Python values "
-                                  "in static_argnums or static_argnames")
+        raise NotImplementedError("checkpoint: concrete=True is not supported: name arguments that are to be "
+                                  "Python values in static_argnums or static_argnames")
     if fun is None:
-        return functools.partial(checkpoint, prevent_cse=prevent_cse, policy=policy, static_argnums=static_argnums,
-                                 static_argnames=static_argnames)
+        return functools.partial(checkpoint, prevent_cse=prevent_cse, policy=policy,
+                                 static_argnums=static_argnums, static_argnames=static_argnames)
     if not callable(fun):
-        raise TypeError(f"checkpoint: Expected a callable value, got {fun!r:.80}: pass the function itself, not what it "
-                        "returns")
+        raise TypeError(f"checkpoint: Expected a callable value, got {fun!r:.80}: pass the function itself, "
+                        "not what it returns")
     if policy is None:
         policy = nothing_saveable
     elif not callable(policy):
-        raise TypeError(f"checkpoint: policy must be a function, such as those of checkpoint_policies, got {policy!r:.80}")
+        raise TypeError("checkpoint: policy must be a function, such as those of checkpoint_policies, got "
+                        f"{policy!r:.80}")
     numbers, names = numbers_and_names(fun, static_argnums, static_argnames, "static")
 
     @folded
@@ -53,9 +59,12 @@ def checkpoint(fun=None, *, prevent_cse=True, policy=None, static_argnums=(), st
         traced = flat.kept(fun, "checkpoint", flat.avals())
         held = bool(prevent_cse)
         if not isinstance(prevent_cse, bool):
-            held = (*[True] * len(traced.consts), *map(bool, pytree.broadcast_prefix(tuple(prevent_cse), tuple(args))),
+            held = (*[True] * len(traced.consts), *map(bool,
+                                                       pytree.broadcast_prefix(tuple(prevent_cse),
+                                                                               tuple(args))),
                     *[True] * len(pytree.tree_leaves(kwargs)))
-        outs = remat_p.bind(*traced.consts, *flat.leaves, jaxpr=traced.closed, prevent_cse=held, policy=policy)
+        outs = remat_p.bind(*traced.consts, *flat.leaves, jaxpr=traced.closed, prevent_cse=held,
+                            policy=policy)
         return traced.out_tree.unflatten(outs)
     return checkpointed
 
@@ -73,11 +82,13 @@ def checkpoint_name(x, name):
     ['float32[3]', 'float32[3]']
     """
     if not isinstance(name, str):
-        raise TypeError(f"checkpoint_name: the name must be a string, got {name!r:.80}: it is checkpoint_name(x, name)")
+        raise TypeError(f"checkpoint_name: the name must be a string, got {name!r:.80}: it is "
+                        "checkpoint_name(x, name)")
     return pytree.tree_map(lambda leaf: name_p.bind(leaf, name=name), x)
 
 
-checkpoint_name_fwd = checkpoint_name      # JAX 0.12 has two, which do the same where only values, not tangents, are named
+# JAX 0.12 has two, which do the same where only values, not tangents, are named
+checkpoint_name_fwd = checkpoint_name
 
 
 def saved_residuals(f, *args, **kwargs):
@@ -95,7 +106,8 @@ def saved_residuals(f, *args, **kwargs):
     marks = [False] * len(consts) + [dtypes.is_inexact(a.dtype) for a in avals]
     split = programs.linearize(program, tuple(marks))
     origins = {v: "from a constant" for v in split.primal.invars[:len(consts)]}
-    origins.update((v, f"from the argument {path}") for v, path in zip(split.primal.invars[len(consts):], flat.paths()))
+    origins.update((v, f"from the argument {path}") for v,
+                   path in zip(split.primal.invars[len(consts):], flat.paths()))
     _, used = dce(split.linear)
     atoms = split.select(split.primal.invars, split.primal.outvars[len(program.outvars):])
     atoms = dict.fromkeys(a for a, u in zip(atoms, used) if u and type(a) is not Literal)
@@ -112,7 +124,8 @@ def _origin(v, jaxpr, origins):
         inner = eqn.params["jaxpr"]
         atom = inner.outvars[eqn.outvars.index(v)]
         if type(atom) is not Literal:
-            known = {i: o if type(o) is Literal else _origin(o, jaxpr, origins) for i, o in zip(inner.invars, eqn.invars)}
+            known = {i: o if type(o) is Literal else _origin(o, jaxpr, origins) for i,
+                     o in zip(inner.invars, eqn.invars)}
             return _origin(atom, inner, known)
     made = f"named {eqn.params['name']!r}" if eqn.primitive is name_p else f"output of {eqn.primitive}"
     return f"{made} from {source_info.describe(eqn.source)}"

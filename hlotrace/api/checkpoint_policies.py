@@ -1,4 +1,5 @@
-"""Policies: of which primitives `checkpoint` keeps the results for the backward pass, though it could compute them again.
+"""Policies: of which primitives `checkpoint` keeps the results for the backward pass, though it could compute
+them again.
 
 A policy is called for each operation of a differentiated function, as `policy(prim, *avals, **params)`: with a primitive,
 the types of its operands and its parameters.
@@ -9,10 +10,10 @@ from collections.abc import Callable
 from ..primitives.arrays.contract import dot_general_p
 from ..primitives.programs.remat import Offloadable, decide, name_p, nothing_saveable
 
-__all__ = ["everything_saveable", "nothing_saveable", "dots_saveable", "checkpoint_dots", "dots_with_no_batch_dims_saveable",
-           "checkpoint_dots_with_no_batch_dims", "offload_dot_with_no_batch_dims", "save_anything_except_these_names",
-           "save_any_names_but_these", "save_only_these_names", "save_from_both_policies",
-           "save_and_offload_only_these_names"]
+__all__ = ["everything_saveable", "nothing_saveable", "dots_saveable", "checkpoint_dots",
+           "dots_with_no_batch_dims_saveable", "checkpoint_dots_with_no_batch_dims",
+           "offload_dot_with_no_batch_dims", "save_anything_except_these_names", "save_any_names_but_these",
+           "save_only_these_names", "save_from_both_policies", "save_and_offload_only_these_names"]
 
 
 def everything_saveable(*_, **__):
@@ -68,8 +69,9 @@ class _Policy:
 def _names(what, names):
     for name in names:
         if not isinstance(name, str):
-            raise TypeError(f"checkpoint_policies.{what}: names are strings, as given to checkpoint_name; got {name!r:.80}"
-                            + (f": write {what}(*names)" if isinstance(name, (list, tuple, set)) else ""))
+            raise TypeError(f"checkpoint_policies.{what}: names are strings, as given to checkpoint_name; "
+                            f"got {name!r:.80}" + (f": write {what}(*names)"
+                                                   if isinstance(name, (list, tuple, set)) else ""))
     return frozenset(names)
 
 
@@ -116,8 +118,8 @@ def save_any_names_but_these(*names_not_to_save):
 def save_anything_except_these_names(*names_not_to_save):
     """A policy: keep all residuals, named or not, but for what has one of these names.
 
-    A value that is named is the result of two operations; keep what goes into `checkpoint_name` from being saved too by
-    giving it no other use than that.
+    A value that is named is the result of two operations; keep what goes into `checkpoint_name` from being
+    saved too by giving it no other use than that.
 
     >>> from hlotrace.ad_checkpoint import checkpoint_name, saved_residuals
     >>> f = lambda x: checkpoint_name(x + 1, "large") * jnp.exp(x)
@@ -127,7 +129,8 @@ def save_anything_except_these_names(*names_not_to_save):
     >>> [where.partition(" from ")[0] for _, where in saved_residuals(jax.checkpoint(f, policy=policy), 1.)][1:]
     ['output of exp', 'output of add']
     """
-    return _Policy(_save_anything_except_these_names, (_names("save_anything_except_these_names", names_not_to_save),))
+    return _Policy(_save_anything_except_these_names, (_names("save_anything_except_these_names",
+                                                              names_not_to_save),))
 
 
 def _save_from_both_policies(prim, avals, params, first, second):
@@ -155,7 +158,8 @@ def _offload_dot_with_no_batch_dims(prim, _, params, *memory):
 
 
 def offload_dot_with_no_batch_dims(offload_src, offload_dst):
-    """A policy: move products of matrices without batch dimensions from memory `offload_src` to `offload_dst` and back.
+    """A policy: move products of matrices without batch dimensions from memory `offload_src` to `offload_dst`
+    and back.
 
     These are kinds of memory as devices name them: "device", "pinned_host".
 
@@ -173,8 +177,10 @@ def _save_and_offload_only_these_names(prim, _, params, saved, offloaded, *memor
     return Offloadable(*memory) if params["name"] in offloaded else params["name"] in saved
 
 
-def save_and_offload_only_these_names(*, names_which_can_be_saved, names_which_can_be_offloaded, offload_src, offload_dst):
-    """A policy: keep what has one of the first names, and move what has one of the second to memory `offload_dst` and back.
+def save_and_offload_only_these_names(*, names_which_can_be_saved, names_which_can_be_offloaded, offload_src,
+                                      offload_dst):
+    """A policy: keep what has one of the first names, and move what has one of the second to memory
+    `offload_dst` and back.
 
     Raises: ValueError for a name that is in both.
 
@@ -188,6 +194,7 @@ def save_and_offload_only_these_names(*, names_which_can_be_saved, names_which_c
     saved, offloaded = (_names("save_and_offload_only_these_names", names) for names in (
         names_which_can_be_saved, names_which_can_be_offloaded))
     if saved & offloaded:
-        raise ValueError("The names should be exclusive and should not intersect in `names_which_can_be_saved` and "
-                         f"`names_which_can_be_offloaded`. Got {sorted(saved & offloaded)} in both")
+        raise ValueError("The names should be exclusive and should not intersect in "
+                         "`names_which_can_be_saved` and `names_which_can_be_offloaded`. Got "
+                         f"{sorted(saved & offloaded)} in both")
     return _Policy(_save_and_offload_only_these_names, (saved, offloaded, offload_src, offload_dst))

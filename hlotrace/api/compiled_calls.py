@@ -52,7 +52,8 @@ class Call:
             return ELSEWHERE
         results = self.executable(*taken)
         for i in self.donated:
-            if type(leaves[i]) is ArrayImpl and leaves[i].is_deleted():     # otherwise a copy of it was given away
+            # otherwise a copy of it was given away
+            if type(leaves[i]) is ArrayImpl and leaves[i].is_deleted():
                 leaves[i].mark_deleted()
         return self.out_tree.unflatten(results)
 
@@ -72,7 +73,8 @@ class ThreadedCall:
 
 
 class PartitionedCall(Call):
-    """A program over several devices.  `committed` marks arguments whose own shardings it was compiled for."""
+    """A program over several devices.  `committed` marks arguments whose own shardings it was compiled for.
+    """
     __slots__ = ("committed",)
 
     def __init__(self, *args, committed):

@@ -1,4 +1,5 @@
-"""Library functions made of several primitives: one compiled program when called eagerly, inlined under a trace.
+"""Library functions made of several primitives: one compiled program when called eagerly, inlined under a
+trace.
 
 Inlining is quick because the function itself runs once for each type of its arguments: what it does is kept as a
 program, which later calls splice into theirs.
@@ -17,7 +18,8 @@ from ..core.trace import EVAL, Tracer, entering, trace_to_jaxpr
 from .jit import JitFunction
 from .signatures import NotHashable
 
-_programs = Kept(8192)      # (function, structure, types and values of the leaves) -> (program, its consts, out_tree)
+# (function, structure, types and values of the leaves) -> (program, its consts, out_tree)
+_programs = Kept(8192)
 
 
 def composite(fun=None, *, static=()):

@@ -5,7 +5,8 @@ from ..core.config import config, override, state
 
 
 def option_context(name, default, doc):
-    """A context-manager function for option `name`; `default` is the value where none is given, ... where one must be."""
+    """A context-manager function for option `name`; `default` is the value where none is given, ... where one
+    must be."""
     if default is ...:
         def context(value):
             return override(name, config._check(name, value))      # checked where it is written
@@ -231,7 +232,8 @@ def disable_jit(disable=True):
 
 
 class _UserContext:
-    """A value of the user's that traced functions may depend on: `with context(value):` sets it, `.value` reads it."""
+    """A value of the user's that traced functions may depend on: `with context(value):` sets it, `.value`
+    reads it."""
     __slots__ = ("default",)
 
     def __init__(self, default):
@@ -260,8 +262,8 @@ class _UserContext:
 def make_user_context(default_value=None):
     """A value that functions read while they are traced: where it is another, they are traced again.
 
-    `with context(value):` sets it on this thread until the block ends, to something hashable; `context.value` is what is
-    set, or `default_value`.
+    `with context(value):` sets it on this thread until the block ends, to something hashable; `context.value`
+    is what is set, or `default_value`.
 
     >>> scale = jax.make_user_context(1)
     >>> f = jax.jit(lambda x: x * scale.value)

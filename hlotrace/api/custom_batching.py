@@ -1,4 +1,5 @@
-"""custom_vmap: functions whose batching the user says; sequential_vmap: those that are mapped one element after another."""
+"""custom_vmap: functions whose batching the user says; sequential_vmap: those that are mapped one element
+after another."""
 import dataclasses
 
 from ..core import errors, programs
@@ -18,7 +19,8 @@ from .signatures import name_of
 
 class _Rule:
     """How a program is mapped, on flat lists: a call gives (outs, marks of those that are mapped)."""
-    __name__ = property(lambda self: type(self).__name__.strip("_").lower())     # what is shown of it in a program
+    # what is shown of it in a program
+    __name__ = property(lambda self: type(self).__name__.strip("_").lower())
 
     def jvp(self, marks, out_nonzero):
         return _Jvp(self, marks, out_nonzero)
@@ -42,25 +44,27 @@ class _Users(_Rule):
         who = f"custom_vmap rule {name_of(self.rule)} of {name_of(self.fun)}"
         result = self.rule(size, list(self.in_tree.unflatten(batched)), *self.in_tree.unflatten(args))
         if not isinstance(result, (tuple, list)) or len(result) != 2:
-            raise TypeError(f"{who} must return a pair (output, which of its leaves are mapped), got {result!r:.80}: return "
-                            "out, True where out is one array")
+            raise TypeError(f"{who} must return a pair (output, which of its leaves are mapped), got "
+                            f"{result!r:.80}: return out, True where out is one array")
         outs, found = pytree.tree_flatten(result[0])
         if found != self.out_tree:
             raise ValueError(pytree.structure_mismatch(
-                f"structure of output returned by {who} does not match that of original custom-vmapped function",
+                f"structure of output returned by {who} does not match that of original custom-vmapped "
+                "function",
                 self.out_tree, found, (name_of(self.fun), "the rule"), root="output"))
         try:
             marks = [bool(b) for b in pytree.broadcast_prefix(result[1], result[0])]
         except ValueError as error:
-            raise ValueError(f"structure of output value and output batching specification returned by {who} do not match: "
-                             f"{error}") from None
+            raise ValueError(f"structure of output value and output batching specification returned by {who} "
+                             f"do not match: {error}") from None
         for path, x, mapped, want in zip(pytree.leaf_paths(found), outs, marks, self.out_avals):
             shape = (size, *want.shape) if mapped else want.shape
             got = aval_of(x)
             if (got.shape, got.dtype) != (shape, want.dtype):
                 raise errors.ShapeError(f"{who}: output{path} is {got.str_short()}, and must be "
-                                        f"{want.update(shape=shape).str_short()}, since {name_of(self.fun)} gives "
-                                        f"{want.str_short()} and out_batched is {mapped} here, with an axis size of {size}")
+                                        f"{want.update(shape=shape).str_short()}, since {name_of(self.fun)} "
+                                        f"gives {want.str_short()} and out_batched is {mapped} here, with "
+                                        f"an axis size of {size}")
         return outs, marks
 
 
@@ -71,7 +75,8 @@ class _Sequential(_Rule):
 
     def __call__(self, size, batched, args, consts):
         n = len(consts)
-        order = [*range(n), *(i + n for i, b in enumerate(batched) if not b), *(i + n for i, b in enumerate(batched) if b)]
+        order = [*range(n), *(i + n for i, b in enumerate(batched) if not b),
+                 *(i + n for i, b in enumerate(batched) if b)]
         operands = [*consts, *args]
         program = self.jaxpr.replace(invars=[self.jaxpr.invars[i] for i in order], arg_names=None)
         outs = scan_p.bind(*[operands[i] for i in order], jaxpr=program, length=size, reverse=False, unroll=1,
@@ -81,7 +86,8 @@ class _Sequential(_Rule):
 
 @dataclasses.dataclass(frozen=True)
 class _Jvp(_Rule):
-    """The derivative of a rule, of [*args, *tangents] of the args marked -> [*outs, *tangents] of the outs marked."""
+    """The derivative of a rule, of [*args, *tangents] of the args marked -> [*outs, *tangents] of the outs
+    marked."""
     rule: _Rule
     marks: tuple
     out_nonzero: tuple
@@ -89,16 +95,20 @@ class _Jvp(_Rule):
     def __call__(self, size, batched, args, consts):
         n, found = len(self.marks), []
         moving = spread(batched[n:], self.marks)
-        both = tuple([b or bool(m) for b, m in zip(batched, moving)])      # a value and its tangent are mapped together
+        # a value and its tangent are mapped together
+        both = tuple([b or bool(m) for b, m in zip(batched, moving)])
 
         def filled(values, have):
-            return [x if x is None or h or not b else broadcast_axis(x, size, 0) for x, h, b in zip(values, have, both)]
+            return [x if x is None or h or not b else broadcast_axis(x, size, 0) for x, h,
+                    b in zip(values, have, both)]
 
         def fun(*primals):
             outs, found[:] = self.rule(size, both, list(primals), consts)
             return outs
-        outs, tangents = jvp_flat(fun, filled(args[:n], batched), filled(spread(args[n:], self.marks), moving))
-        tangents = [instantiate(t, aval_of(x).tangent()) for t, x, nz in zip(tangents, outs, self.out_nonzero) if nz]
+        outs, tangents = jvp_flat(fun, filled(args[:n], batched),
+                                  filled(spread(args[n:], self.marks), moving))
+        tangents = [instantiate(t, aval_of(x).tangent()) for t, x,
+                    nz in zip(tangents, outs, self.out_nonzero) if nz]
         return [*outs, *tangents], [*found, *[b for b, nz in zip(found, self.out_nonzero) if nz]]
 
 
@@ -125,9 +135,10 @@ class custom_vmap(Positional):
         @f.def_vmap
         def f_vmap(axis_size, in_batched, x, y): ... return out, out_batched
 
-    `in_batched` has a bool for each argument, or a pytree of them: whether it has a leading axis of `axis_size`.
-    `out_batched` says that of the output.  Mapped twice, the rule's own operations are mapped.  Derivatives of the mapped
-    function are those of the rule; a mapped derivative is that of the function, and in forward mode that of the rule.
+    `in_batched` has a bool for each argument, or a pytree of them: whether it has a leading axis of
+    `axis_size`. `out_batched` says that of the output.  Mapped twice, the rule's own operations are mapped.
+    Derivatives of the mapped function are those of the rule; a mapped derivative is that of the function, and
+    in forward mode that of the rule.
 
     >>> @jax.custom_batching.custom_vmap
     ... def solve(a, b):
@@ -154,8 +165,10 @@ class custom_vmap(Positional):
 
     def __call__(self, *args, **kwargs):
         if self.rule is None:
-            raise AttributeError(f"No batching rule defined for custom_vmap function {name_of(self.fun)} using def_vmap.")
-        flat = FlatFunction(self.fun, *pytree.tree_flatten((self._positional(args, kwargs), {})), "custom_vmap")
+            raise AttributeError(f"No batching rule defined for custom_vmap function {name_of(self.fun)} "
+                                 "using def_vmap.")
+        flat = FlatFunction(self.fun, *pytree.tree_flatten((self._positional(args, kwargs), {})),
+                            "custom_vmap")
         return _bound(flat, lambda traced: _Users(self.rule, self.fun, flat.arg_tree, traced.out_tree,
                                                   tuple(traced.closed.out_avals)))
 
@@ -177,7 +190,8 @@ class Sequential(Positional):
     """What `sequential_vmap` gives."""
 
     def __call__(self, *args, **kwargs):
-        flat = FlatFunction(self.fun, *pytree.tree_flatten((self._positional(args, kwargs), {})), "sequential_vmap")
+        flat = FlatFunction(self.fun, *pytree.tree_flatten((self._positional(args, kwargs), {})),
+                            "sequential_vmap")
         return _bound(flat, lambda traced: _Sequential(traced.closed))
 
 

@@ -25,7 +25,8 @@ from .signatures import name_of, numbers_and_names, signature_of, split_statics,
 
 
 class SymbolicZero:
-    """A tangent or cotangent that is known to be zero, of type `aval`; see `symbolic_zeros` of the custom rules.
+    """A tangent or cotangent that is known to be zero, of type `aval`; see `symbolic_zeros` of the custom
+    rules.
 
     >>> @jax.custom_jvp
     ... def f(x, y): return x * y
@@ -54,8 +55,8 @@ class SymbolicZero:
 
 
 class CustomVJPPrimal:
-    """What a forward rule with `symbolic_zeros` gets for a leaf: its `value`, and whether it is `perturbed`, that is
-    differentiated with respect to.
+    """What a forward rule with `symbolic_zeros` gets for a leaf: its `value`, and whether it is `perturbed`,
+    that is differentiated with respect to.
 
     >>> f = jax.custom_vjp(lambda x, y: x * y)
     >>> def forward(x, y):
@@ -77,7 +78,8 @@ class CustomVJPPrimal:
 def custom_vjp_primal_tree_values(primals):
     """The pytree with each CustomVJPPrimal replaced by its value.
 
-    With `symbolic_zeros`, the forward rule of a `custom_vjp` is given CustomVJPPrimals, which have `value` and `perturbed`.
+    With `symbolic_zeros`, the forward rule of a `custom_vjp` is given CustomVJPPrimals, which have `value`
+    and `perturbed`.
 
     >>> from hlotrace.custom_derivatives import custom_vjp_primal_tree_values
     >>> double = jax.custom_vjp(lambda x: 2 * x)
@@ -89,13 +91,15 @@ def custom_vjp_primal_tree_values(primals):
 
 
 def _zeros(values, avals, symbolic):
-    """Tangents or cotangents of values of these types, as the user's rule gets them; those that are None are zero."""
+    """Tangents or cotangents of values of these types, as the user's rule gets them; those that are None are
+    zero."""
     return [SymbolicZero(a.tangent()) if t is None and symbolic else _array(instantiate(t, a))
             for t, a in zip(values, avals)]
 
 
 def _array(x):
-    """A constant that a transformation made, which is a NumPy array, as the array that users expect: `x.at` is there."""
+    """A constant that a transformation made, which is a NumPy array, as the array that users expect: `x.at`
+    is there."""
     if isinstance(x, Array) or aval_of(x).dtype == dtypes.float0:
         return x
     return copy_p.bind(x) if state.trace.staging else own(x)
@@ -116,13 +120,14 @@ class Positional:
         """All arguments by position, defaults filled in, where the signature allows it."""
         if self.signature is None:
             if kwargs:
-                raise TypeError(f"{name_of(self.fun)}: keyword arguments need a function whose signature Python can tell")
+                raise TypeError(f"{name_of(self.fun)}: keyword arguments need a function whose signature "
+                                "Python can tell")
             return args
         bound = self.signature.bind(*args, **kwargs)
         kinds = {name: p.kind for name, p in self.signature.parameters.items()}
         if any(kinds[name] in (Parameter.KEYWORD_ONLY, Parameter.VAR_KEYWORD) for name in bound.arguments):
-            raise TypeError(f"the custom rules of {name_of(self.fun)} could not resolve the keyword-only arguments "
-                            f"{sorted(bound.kwargs)}: make them positional")
+            raise TypeError(f"the custom rules of {name_of(self.fun)} could not resolve the keyword-only "
+                            f"arguments {sorted(bound.kwargs)}: make them positional")
         bound.apply_defaults()
         return bound.args
 
@@ -133,7 +138,8 @@ class _Custom(Positional):
 
     def __init__(self, fun, nondiff_argnums=(), nondiff_argnames=()):
         super().__init__(fun)
-        self.nondiff_argnums, _ = numbers_and_names(fun, nondiff_argnums or None, nondiff_argnames or None, "nondiff")
+        self.nondiff_argnums, _ = numbers_and_names(fun, nondiff_argnums or None, nondiff_argnames or None,
+                                                    "nondiff")
 
     def _flat(self, args, kwargs):
         """(the call as a FlatFunction, its leaves, the nondiff values)"""
@@ -202,21 +208,24 @@ class custom_jvp(_Custom):
             tangents = _zeros(tangents, map(aval_of, primals), self.symbolic_zeros)
             result = self.rule(*static, flat.arg_tree.unflatten(primals), flat.arg_tree.unflatten(tangents))
             if not isinstance(result, (tuple, list)) or len(result) != 2:
-                raise TypeError(f"Custom JVP rule {name_of(self.rule)} for function {name} must produce a pair (list or "
-                                f"tuple of length two) representing primal and tangent outputs, but got {result!r:.80}.")
+                raise TypeError(f"Custom JVP rule {name_of(self.rule)} for function {name} must produce a "
+                                "pair (list or tuple of length two) representing primal and tangent "
+                                f"outputs, but got {result!r:.80}.")
             outs, flat.out_tree = pytree.tree_flatten(result[0])
             out_tangents, t_tree = pytree.tree_flatten(result[1])
             if t_tree != flat.out_tree:
-                raise TypeError(f"Custom JVP rule {name_of(self.rule)} for function {name} must produce primal and "
-                                "tangent outputs with equal structures:\n" + pytree.structure_mismatch(
+                raise TypeError(f"Custom JVP rule {name_of(self.rule)} for function {name} must produce "
+                                "primal and tangent outputs with equal structures:\n" +
+                                pytree.structure_mismatch(
                                     "outputs", flat.out_tree, t_tree, ("primal out", "tangent out")))
             for i, (o, t) in enumerate(zip(outs, out_tangents)):
                 want, got = aval_of(o).tangent(), t.aval if type(t) is SymbolicZero else aval_of(t)
                 if (want.shape, want.dtype) != (got.shape, got.dtype) and not (
                         got.weak_type and got.shape == want.shape) and want.dtype != dtypes.float0:
-                    raise TypeError(f"Custom JVP rule {name_of(self.rule)} for function {name} must produce primal and "
-                                    f"tangent outputs with equal shapes and dtypes, but {flat.out_path(i)} is "
-                                    f"{aval_of(o).str_short()} with tangent {got.str_short()}.")
+                    raise TypeError(f"Custom JVP rule {name_of(self.rule)} for function {name} must produce "
+                                    "primal and tangent outputs with equal shapes and dtypes, but "
+                                    f"{flat.out_path(i)} is {aval_of(o).str_short()} with tangent "
+                                    f"{got.str_short()}.")
             return outs, [_cast_tangent(t, aval_of(o)) for o, t in zip(outs, out_tangents)]
         outs = custom_jvp_call_p.bind(*leaves, fun=flat, rule=rule, name=name)
         return flat.out_tree.unflatten(outs)
@@ -252,11 +261,12 @@ class custom_vjp(_Custom):
     optimize_remat = False
 
     def defvjp(self, fwd, bwd, symbolic_zeros=False, optimize_remat=False):
-        """Set the forward function (gives out, residuals) and the backward one (gives a cotangent per argument).
+        """Set the forward function (gives out, residuals) and the backward one (gives a cotangent per
+        argument).
 
-        With `symbolic_zeros`, `fwd` gets a `CustomVJPPrimal` for each leaf, and `bwd` a `SymbolicZero` for each cotangent
-        that is known to be zero.  With `optimize_remat`, the forward pass of `checkpoint` runs the function itself instead
-        of `fwd` where it keeps none of its residuals.
+        With `symbolic_zeros`, `fwd` gets a `CustomVJPPrimal` for each leaf, and `bwd` a `SymbolicZero` for
+        each cotangent that is known to be zero.  With `optimize_remat`, the forward pass of `checkpoint` runs
+        the function itself instead of `fwd` where it keeps none of its residuals.
         """
         self.fwd, self.bwd, self.symbolic_zeros, self.optimize_remat = fwd, bwd, symbolic_zeros, optimize_remat
 
@@ -271,9 +281,9 @@ class custom_vjp(_Custom):
                 primals = list(map(CustomVJPPrimal, primals, perturbed))
             result = self.fwd(*flat.arguments(primals)[0])
             if not isinstance(result, (tuple, list)) or len(result) != 2:
-                raise TypeError(f"Custom VJP fwd rule {name_of(self.fwd)} for function {name} must produce a pair (list or "
-                                "tuple of length two) where the first element represents the primal output and the "
-                                f"second the residuals, but got {result!r:.80}.")
+                raise TypeError(f"Custom VJP fwd rule {name_of(self.fwd)} for function {name} must produce a "
+                                "pair (list or tuple of length two) where the first element represents the "
+                                f"primal output and the second the residuals, but got {result!r:.80}.")
             outs, out_tree = pytree.tree_flatten(result[0])
             flat.out_tree, out_avals = out_tree, list(map(aval_of, outs))
             leaves, structure = flatten(result[1])
@@ -298,23 +308,25 @@ class custom_vjp(_Custom):
         if isinstance(result, list):
             result = tuple(result)
         if not isinstance(result, tuple) or len(result) != n:
-            raise TypeError(f"Custom VJP bwd rule {rule} for function {name} must produce a tuple with one cotangent for "
-                            f"each of the {n} differentiated arguments, None for one that is zero, but got {result!r:.80}.")
+            raise TypeError(f"Custom VJP bwd rule {rule} for function {name} must produce a tuple with one "
+                            f"cotangent for each of the {n} differentiated arguments, None for one that is "
+                            f"zero, but got {result!r:.80}.")
         try:
             found = pytree.flatten_axes("custom_vjp bwd", in_tree, result)
         except ValueError:
-            raise TypeError(f"Custom VJP bwd rule {rule} for function {name} must produce cotangents with the structure "
-                            "of the arguments:\n" + pytree.structure_mismatch(
+            raise TypeError(f"Custom VJP bwd rule {rule} for function {name} must produce cotangents with "
+                            "the structure of the arguments:\n" + pytree.structure_mismatch(
                                 "cotangents", in_tree, result, ("arguments", "cotangents"))) from None
         found = [None if type(ct) is SymbolicZero else ct for ct in found]
         checking = not config.jax_disable_bwd_checks
         for i, (ct, aval) in enumerate(zip(found, avals)):
             want = aval.tangent()
             if checking and ct is not None and want.dtype != dtypes.float0 and aval_of(ct).shape != want.shape:
-                raise ValueError(f"Custom VJP bwd rule {rule} for function {name}: cotangent of {flat.path(i)} has shape "
-                                 f"{aval_of(ct).shape}, but the argument has shape {want.shape}: they must be equal.")
-        return [None if ct is None or a.tangent().dtype == dtypes.float0 else match(_cast_tangent(ct, a), a.vma)
-                for ct, a in zip(found, avals)]
+                raise ValueError(f"Custom VJP bwd rule {rule} for function {name}: cotangent of "
+                                 f"{flat.path(i)} has shape {aval_of(ct).shape}, but the argument has shape "
+                                 f"{want.shape}: they must be equal.")
+        return [None if ct is None or a.tangent().dtype == dtypes.float0
+                else match(_cast_tangent(ct, a), a.vma) for ct, a in zip(found, avals)]
 
 
 def _optimized(fwd, fun, name):
@@ -332,13 +344,15 @@ def _optimized(fwd, fun, name):
         n = len(own)
         both = [jaxpr.replace(invars=[*jaxpr.invars[:n], *spare[n:], *jaxpr.invars[n:]], arg_names=None),
                 primal.replace(invars=[*spare[:n], *primal.invars], arg_names=None)]
-        results = remat_opt_p.bind(*consts, *primals, jaxpr=both[0], primal=both[1], num_outs=forward.num_outs)
+        results = remat_opt_p.bind(*consts, *primals, jaxpr=both[0], primal=both[1],
+                                   num_outs=forward.num_outs)
         return results[:forward.num_outs], results[forward.num_outs:], forward.bwd
     return optimized
 
 
 def zero_from_primal(val, symbolic_zeros=False):
-    """The zero tangent of each array in a pytree: zeros, float0 for integers, or with `symbolic_zeros` a SymbolicZero.
+    """The zero tangent of each array in a pytree: zeros, float0 for integers, or with `symbolic_zeros` a
+    SymbolicZero.
 
     >>> zeros = jax.custom_derivatives.zero_from_primal({"x": jnp.ones(2), "n": jnp.arange(2)})
     >>> zeros["x"], zeros["n"].dtype == jax.dtypes.float0
@@ -353,8 +367,10 @@ def linear_call(fun, fun_transpose, residual_args, linear_args):
 
     Args:
       fun: (residuals, linear arguments) -> pytree of arrays.
-      fun_transpose: (residuals, cotangents of the output) -> cotangents of the linear arguments, in their structure.
-    Raises: TypeError when it is transposed, where `fun_transpose` returns another structure; ShapeError for other shapes.
+      fun_transpose: (residuals, cotangents of the output) -> cotangents of the linear arguments, in their
+      structure.
+    Raises: TypeError when it is transposed, where `fun_transpose` returns another structure; ShapeError for
+    other shapes.
 
     >>> from hlotrace.custom_derivatives import linear_call
     >>> divide = lambda x, by: linear_call(lambda by, x: x / by, lambda by, g: g / by, by, x)
@@ -376,14 +392,17 @@ def linear_call(fun, fun_transpose, residual_args, linear_args):
         leaves, out_tree = pytree.tree_flatten(found)
         if out_tree != linear_tree:
             raise TypeError(pytree.structure_mismatch(
-                f"linear_call: the output of the transpose {name_of(fun_transpose)} must have the structure of linear_args",
+                f"linear_call: the output of the transpose {name_of(fun_transpose)} must have the structure "
+                "of linear_args",
                 linear_tree, out_tree, ("linear_args", "the output")))
         for path, x, aval in zip(pytree.leaf_paths(linear_tree), leaves, linear_avals):
             if aval_of(x).shape != aval.shape:
-                raise ShapeError(f"linear_call: the output{path} of the transpose {name_of(fun_transpose)} has shape "
-                                 f"{aval_of(x).shape}, and linear_args{path} has shape {aval.shape}: they must be equal")
+                raise ShapeError(f"linear_call: the output{path} of the transpose {name_of(fun_transpose)} "
+                                 f"has shape {aval_of(x).shape}, and linear_args{path} has shape "
+                                 f"{aval.shape}: they must be equal")
         return [_cast_tangent(x, aval) for x, aval in zip(leaves, linear_avals)]
-    outs = linear_call_p.bind(*traced.consts, *flat.leaves, jaxpr=traced.closed, num_res=shift + n, transpose=transpose)
+    outs = linear_call_p.bind(*traced.consts, *flat.leaves, jaxpr=traced.closed, num_res=shift + n,
+                              transpose=transpose)
     return traced.out_tree.unflatten(outs)
 
 
@@ -417,11 +436,13 @@ def custom_gradient(fun):
 
 
 def closure_convert(fun, *example_args):
-    """(converted, consts): `converted(*args, *consts)` is `fun(*args)` with the traced values it closes over given.
+    """(converted, consts): `converted(*args, *consts)` is `fun(*args)` with the traced values it closes over
+    given.
 
     Only values that may be differentiated (traced, inexact) are hoisted.
 
-    For functions with a `custom_vjp` that take functions: a rule cannot return cotangents of what it closes over.
+    For functions with a `custom_vjp` that take functions: a rule cannot return cotangents of what it closes
+    over.
 
     >>> def f(scale):
     ...     converted, consts = jax.closure_convert(lambda x: x * scale, 1.)

@@ -9,12 +9,13 @@ _SHOWN = 8
 
 
 def warn_unusable(executable, flat, traced):
-    """Warn of donated arguments of a compiled program that no result fits; `flat` is the call it was compiled for."""
+    """Warn of donated arguments of a compiled program that no result fits; `flat` is the call it was compiled
+    for."""
     lowered = executable.lowered
     if not lowered.donated or executable.gives_back:
         return
     ins, outs = (_parts(avals, lies) for avals, lies in ((lowered.jaxpr.in_avals, executable.in_shardings),
-                                                          (lowered.jaxpr.out_avals, executable.out_shardings)))
+                                                         (lowered.jaxpr.out_avals, executable.out_shardings)))
     outs = outs[:traced.out_tree.num_leaves]
     found = matched(lowered.donated, ins, outs)
     _, consts, kept, _ = traced.pruned()
@@ -36,9 +37,10 @@ def warn_unusable(executable, flat, traced):
         lines.append(f"\n  * {paths[leaf[i]]}, {aval.str_short()}: {words}")
     more = f"\n  * and {len(unused) - _SHOWN} more" if len(unused) > _SHOWN else ""
     warnings.warn(
-        f"Some donated buffers were not usable: arguments of {lowered.jaxpr.name} that are donated, and kept all the same, "
-        f"because no result of their size is left to take their memory:{''.join(lines)}{more}\nDonate only what a result "
-        "replaces, or return a result of the same shape, dtype and sharding.",
+        f"Some donated buffers were not usable: arguments of {lowered.jaxpr.name} that are donated, and kept "
+        "all the same, because no result of their size is left to take their "
+        f"memory:{''.join(lines)}{more}\nDonate only what a result replaces, or return a result of the same "
+        "shape, dtype and sharding.",
         UserWarning, stacklevel=source_info.user_stacklevel())
 
 
@@ -59,14 +61,15 @@ def _nearest(i, ins, outs, jaxpr):
 
 
 def _why(i, j, ins, outs, executable, taken):
-    """Why result `j` does not take the memory of input `i`; `taken` names the argument whose memory it takes."""
+    """Why result `j` does not take the memory of input `i`; `taken` names the argument whose memory it takes.
+    """
     jaxpr = executable.lowered.jaxpr
     aval, other = jaxpr.in_avals[i], jaxpr.out_avals[j]
     if kind(ins[i]) == kind(outs[j]):
         return f"takes the memory of {taken}"
     if kind(aval) == kind(other):
-        return (f"has its shape and dtype but another sharding: {executable.out_shardings[j]}, where the argument lies as "
-                f"{executable.in_shardings[i]}")
+        return (f"has its shape and dtype but another sharding: {executable.out_shardings[j]}, where the "
+                f"argument lies as {executable.in_shardings[i]}")
     what = "another dtype" if aval.shape == other.shape else "another shape" if aval.dtype == other.dtype else (
         "another shape and dtype")
     return f"has {what}: {other.str_short()}"

@@ -26,8 +26,8 @@ _MEND = {       # what to do about an argument that is not an array
     "custom_jvp": "Arguments that are not arrays are named in nondiff_argnums.",
     "custom_vjp": "Arguments that are not arrays are named in nondiff_argnums.",
 }
-_OF_METHODS = ("It is the object of a method: decorate with functools.partial(jit, static_argnums=0) if its arrays never "
-               "change (they are constants of the program), or register its class as a pytree.")
+_OF_METHODS = ("It is the object of a method: decorate with functools.partial(jit, static_argnums=0) if its "
+               "arrays never change (they are constants of the program), or register its class as a pytree.")
 _CLOSE_OVER = "If it is not data, let the function close over it (functools.partial), or register its class as a pytree."
 
 
@@ -59,7 +59,8 @@ def hold(arguments):
 
 
 def flatten(arguments):
-    """`tree_flatten`, but that a Ref is a part of the structure: it is the same object for whom it is passed to."""
+    """`tree_flatten`, but that a Ref is a part of the structure: it is the same object for whom it is passed
+    to."""
     leaves, structure = pytree.tree_flatten(arguments)
     return pytree.tree_flatten(hold(arguments)) if Ref in map(type, leaves) else (leaves, structure)
 
@@ -67,10 +68,10 @@ def flatten(arguments):
 class FlatFunction:
     """`fun` as a function of the leaves of its arguments that gives the leaves of its result.
 
-    `leaves` and `in_tree` are the flattened (args, kwargs).  `statics`, ((position or name, value), ...), are further
-    arguments, which every call gets as they are.  `what` is the transformation, for errors: "grad".  With `has_aux`,
-    `fun` gives a pair, and the leaves of its second part follow those of the first.
-    A call leaves the structure of the result in `out_tree`, that of what is auxiliary in `aux_tree`.
+    `leaves` and `in_tree` are the flattened (args, kwargs).  `statics`, ((position or name, value), ...), are
+    further arguments, which every call gets as they are.  `what` is the transformation, for errors: "grad".
+    With `has_aux`, `fun` gives a pair, and the leaves of its second part follow those of the first. A call
+    leaves the structure of the result in `out_tree`, that of what is auxiliary in `aux_tree`.
     """
     __slots__ = ("fun", "leaves", "in_tree", "what", "statics", "has_aux", "out_tree", "aux_tree")
 
@@ -83,8 +84,9 @@ class FlatFunction:
         result, aux = self.fun(*args, **kwargs), ()
         if self.has_aux:
             if not isinstance(result, (tuple, list)) or len(result) != 2:
-                raise TypeError(f"{self}: expected output of the function to be a pair (out, aux) because has_aux "
-                                f"is True, got {aval_of(result).str_short() if is_arraylike(result) else type(result)}: "
+                raise TypeError(f"{self}: expected output of the function to be a pair (out, aux) because "
+                                "has_aux is True, got "
+                                f"{aval_of(result).str_short() if is_arraylike(result) else type(result)}: "
                                 "return the loss and what is to be kept, as in (loss, state)")
             result, aux = result
             aux, self.aux_tree = pytree.tree_flatten(aux)
@@ -140,7 +142,8 @@ class FlatFunction:
         """A name like `params['w1']` for each leaf, from the signature of `fun`."""
         args, kwargs = hold(self.in_tree.unflatten([0 if type(x) is Ref else x for x in self.leaves]))
         # None has no leaves, and keeps the places of the others
-        return pytree.arg_paths(self.fun, *insert_statics(args, kwargs, [(where, None) for where, _ in self.statics]))
+        return pytree.arg_paths(self.fun, *insert_statics(args, kwargs,
+                                                          [(where, None) for where, _ in self.statics]))
 
     def path(self, i):
         return self.paths()[i]
@@ -158,21 +161,21 @@ class FlatFunction:
         if self.what in ("jit", "eval_shape") and hitypes.among(outs):
             outs, self.out_tree = pytree.tree_flatten(hitypes.as_result(result))
         if self.what == "eval_shape":
-            outs = [x if is_arraylike(x) or type(x) is Ref or not hasattr(x, "shape") else state.trace.input(abstract(x))
-                    for x in outs]
+            outs = [x if is_arraylike(x) or type(x) is Ref or not hasattr(x, "shape")
+                    else state.trace.input(abstract(x)) for x in outs]
         self._refuse_output(outs)
         return outs
 
     def _refuse_output(self, outs):
         for i, x in enumerate(outs):
             if type(x) is Ref:
-                raise ValueError(f"function {self.name} traced for {self.what} returned a mutable array reference of type "
-                                 f"{x.aval} at {self.out_path(i)}, but mutable array references cannot be returned: return "
-                                 "its value, ref[...]")
+                raise ValueError(f"function {self.name} traced for {self.what} returned a mutable array "
+                                 f"reference of type {x.aval} at {self.out_path(i)}, but mutable array "
+                                 "references cannot be returned: return its value, ref[...]")
             if not is_arraylike(x):
-                raise TypeError(f"function {self.name} traced for {self.what} returned a value of type {type(x)} at "
-                                f"{self.out_path(i)}, which is not a valid JAX type: return arrays, numbers, or pytrees of "
-                                "them")
+                raise TypeError(f"function {self.name} traced for {self.what} returned a value of type "
+                                f"{type(x)} at {self.out_path(i)}, which is not a valid JAX type: return "
+                                "arrays, numbers, or pytrees of them")
 
     def trace(self, avals, name=None, arg_names=None):
         """The program of a call with leaves of these types, as a Traced; `name` stands in its text."""
@@ -181,7 +184,8 @@ class FlatFunction:
         return Traced(jaxpr, self.in_tree, self.out_tree)
 
     def kept(self, owner, kind, avals, name=None, arg_names=None):
-        """As `trace`; kept for the next call with the same function, `owner`, of which `fun` may be some kind of wrapper.
+        """As `trace`; kept for the next call with the same function, `owner`, of which `fun` may be some kind
+        of wrapper.
 
         Where a static argument is not hashable, it is traced each time.
         """
@@ -192,7 +196,8 @@ class FlatFunction:
         traced = table.get(key)
         if traced is None or not is_current(traced.jaxpr):
             traced = self.trace(avals, name, arg_names)
-            if traced.cacheable and len(traced.jaxpr.invars) == len(avals):     # not what gives types alone, `_special`
+            # not what gives types alone, `_special`
+            if traced.cacheable and len(traced.jaxpr.invars) == len(avals):
                 table.keep(key, traced)
         else:
             note_buffers(traced.jaxpr, state.trace)
@@ -209,7 +214,8 @@ _traces = Owned()
 
 class Traced:
     """A function traced for given argument types: a program, and the structures around it."""
-    __slots__ = ("jaxpr", "closed", "consts", "in_tree", "out_tree", "donated", "keep_unused", "branches", "_pruned")
+    __slots__ = ("jaxpr", "closed", "consts", "in_tree", "out_tree", "donated", "keep_unused", "branches",
+                 "_pruned")
 
     def __init__(self, jaxpr, in_tree, out_tree):
         self.jaxpr = jaxpr
@@ -249,9 +255,9 @@ class Traced:
     def _warn_of(self, consts, program):
         """UserWarning that these arrays, taken from around the function, are a part of its program."""
         size = sum(getattr(c, "nbytes", 0) for c in consts)
-        lines = [f"{program.name} captured {len(consts)} constant{'s' * (len(consts) > 1)} of {size} bytes in "
-                 "all, which are a part of its program. Pass them as arguments; the option "
-                 " jax_captured_constants_warn_bytes says from how many bytes this is said, -1 never."]
+        lines = [f"{program.name} captured {len(consts)} constant{'s' * (len(consts) > 1)} of {size} bytes "
+                 "in all, which are a part of its program. Pass them as arguments; the option  "
+                 "jax_captured_constants_warn_bytes says from how many bytes this is said, -1 never."]
         for c, v in zip(consts, program.invars) if config.jax_captured_constants_report_frames else ():
             used = next((e.source for e in program.eqns if v in e.invars), None)
             lines.append(f"  {c.aval.str_short()}: used at {source_info.describe(used)}")

@@ -41,13 +41,15 @@ def compute_on(f=None, *, compute_type, out_memory_spaces, compiler_options=None
     """`f` as a function that is computed elsewhere than on the device's main units.
 
     Args:
-      compute_type: "device_host" (the CPU beside the device), "tpu_sparsecore", "gpu_stream:1" (a stream of that number),
+      compute_type: "device_host" (the CPU beside the device), "tpu_sparsecore", "gpu_stream:1" (a stream of
+      that number),
         or "device".
-      out_memory_spaces: the memory in which results are to be, "device" or "host" or what has such a name, or a pytree of
+      out_memory_spaces: the memory in which results are to be, "device" or "host" or what has such a name, or
+      a pytree of
         them that is a prefix of the result.
 
-    Without `f`, a decorator.  A platform without such a thing computes on the device.  Derivatives are computed there too.
-    ValueError for another type or memory.
+    Without `f`, a decorator.  A platform without such a thing computes on the device.  Derivatives are
+    computed there too. ValueError for another type or memory.
 
     >>> from hlotrace.experimental.compute_on import compute_on
     >>> f = compute_on(lambda x: x * 2, compute_type="device_host", out_memory_spaces="device")
@@ -55,8 +57,8 @@ def compute_on(f=None, *, compute_type, out_memory_spaces, compiler_options=None
     Array([0, 2, 4], dtype=int32)
     """
     if compiler_options is not None:
-        raise NotImplementedError(f"compute_on: compiler_options={compiler_options!r:.60} is not supported: they are those "
-                                  "of the whole program, jit(compiler_options=)")
+        raise NotImplementedError(f"compute_on: compiler_options={compiler_options!r:.60} is not supported: "
+                                  "they are those of the whole program, jit(compiler_options=)")
     if f is None:
         return functools.partial(compute_on, compute_type=compute_type, out_memory_spaces=out_memory_spaces)
     stream = re.fullmatch(r"gpu_stream:(\d+)", str(compute_type))
@@ -67,9 +69,10 @@ def compute_on(f=None, *, compute_type, out_memory_spaces, compiler_options=None
     elif compute_type in _HOST:
         attributes = (("_xla_compute_type", _HOST[compute_type]),)
     else:
-        raise ValueError(f"Invalid compute type {compute_type}. Current supported values are `device_host`, `device`, "
-                         "`tpu_sparsecore`, and `gpu_stream:#`.")
-    return _tagged(f, "compute_on", attributes, attributes, _memories("compute_on: out_memory_spaces", out_memory_spaces))
+        raise ValueError(f"Invalid compute type {compute_type}. Current supported values are `device_host`, "
+                         "`device`, `tpu_sparsecore`, and `gpu_stream:#`.")
+    return _tagged(f, "compute_on", attributes, attributes,
+                   _memories("compute_on: out_memory_spaces", out_memory_spaces))
 
 
 def _memories(what, spaces):
@@ -84,9 +87,9 @@ def _memories(what, spaces):
 def fused(*, out_spaces):
     """Decorator of a function whose operations XLA must fuse into one kernel, or refuse to compile.
 
-    out_spaces: the memory in which results are to be, a `jax.memory.Space` or a pytree of them that is a prefix of the
-    result.  So are those of its derivative.  A platform that has no such kernels, as the CPU, computes as it does
-    otherwise.  ValueError for what names no memory.  In JAX it runs on GPUs alone.
+    out_spaces: the memory in which results are to be, a `jax.memory.Space` or a pytree of them that is a
+    prefix of the result.  So are those of its derivative.  A platform that has no such kernels, as the CPU,
+    computes as it does otherwise.  ValueError for what names no memory.  In JAX it runs on GPUs alone.
 
     >>> from hlotrace.experimental.fused import fused
     >>> both = fused(out_spaces=jax.memory.Space.Device)(lambda x, y: (x + y, x * y))
@@ -117,8 +120,9 @@ def xla_metadata_call(f=None, /, **meta):
 def xla_metadata_call2(f=None, /, metadata=None, *, ad_metadata="same"):
     """`f` as a function whose operations carry `metadata`, a dict of strings, booleans and numbers.
 
-    They become one call with XLA's `frontend_attributes`.  `ad_metadata` is what the operations of its derivative carry:
-    the "same", none of it ("drop"), or a dict of its own.  Without `f`, a decorator.  TypeError for values of other types.
+    They become one call with XLA's `frontend_attributes`.  `ad_metadata` is what the operations of its
+    derivative carry: the "same", none of it ("drop"), or a dict of its own.  Without `f`, a decorator.
+    TypeError for values of other types.
 
     >>> from hlotrace.experimental.xla_metadata import xla_metadata_call2
     >>> f = xla_metadata_call2(jnp.sin, {"stage": 1}, ad_metadata={"stage": 2})
@@ -130,7 +134,8 @@ def xla_metadata_call2(f=None, /, metadata=None, *, ad_metadata="same"):
         return functools.partial(xla_metadata_call2, metadata=metadata, ad_metadata=ad_metadata)
     attributes = _pairs(metadata)
     if ad_metadata not in ("same", "drop") and not isinstance(ad_metadata, dict):
-        raise ValueError(f"xla_metadata_call2: ad_metadata must be 'same', 'drop' or a dict, got {ad_metadata!r:.60}")
+        raise ValueError("xla_metadata_call2: ad_metadata must be 'same', 'drop' or a dict, got "
+                         f"{ad_metadata!r:.60}")
     derived = attributes if ad_metadata == "same" else () if ad_metadata == "drop" else _pairs(ad_metadata)
     return _tagged(f, "xla_metadata_call", attributes, derived)
 
@@ -138,8 +143,8 @@ def xla_metadata_call2(f=None, /, metadata=None, *, ad_metadata="same"):
 def _pairs(metadata):
     for name, value in (metadata or {}).items():
         if not isinstance(value, (str, bool, int, float)):
-            raise TypeError(f"xla_metadata_call: {name}={value!r:.60} is a {type(value).__name__}; metadata is text: give a "
-                            "string, a bool or a number")
+            raise TypeError(f"xla_metadata_call: {name}={value!r:.60} is a {type(value).__name__}; metadata "
+                            "is text: give a string, a bool or a number")
     return tuple((name, str(value).lower() if isinstance(value, bool) else str(value))
                  for name, value in (metadata or {}).items())
 
@@ -165,12 +170,13 @@ class _Told(Trace):
 def set_xla_metadata(x=None, **kwargs):
     """A block or a function whose operations carry metadata, given by keyword: strings, booleans and numbers.
 
-    A context manager, or a decorator; blocks in it add theirs, and remove one with None.  Derivatives of the operations
-    carry it too, operations with effects none.  In the program each operation is a call with XLA's `frontend_attributes`.
+    A context manager, or a decorator; blocks in it add theirs, and remove one with None.  Derivatives of the
+    operations carry it too, operations with effects none.  In the program each operation is a call with XLA's
+    `frontend_attributes`.
 
-    With `x`, a pytree: the operations that its arrays come from, in the program that is being traced, get them; what comes
-    from none, as arguments and arrays that are computed already, is given back as it is.  NotImplementedError for what other
-    transformations trace, as grad does: a block serves there.
+    With `x`, a pytree: the operations that its arrays come from, in the program that is being traced, get
+    them; what comes from none, as arguments and arrays that are computed already, is given back as it is.
+    NotImplementedError for what other transformations trace, as grad does: a block serves there.
 
     >>> from hlotrace.experimental.xla_metadata import set_xla_metadata
     >>> def f(x):
@@ -201,8 +207,8 @@ def _tell_origin(x, attributes):
     if not isinstance(x, Tracer):
         return
     if type(x) is not JaxprTracer:
-        raise NotImplementedError(f"set_xla_metadata(x): {x.under()} traces {x.aval.str_short()}: put the operations that "
-                                  "it comes from in a block, with set_xla_metadata(...):")
+        raise NotImplementedError(f"set_xla_metadata(x): {x.under()} traces {x.aval.str_short()}: put the "
+                                  "operations that it comes from in a block, with set_xla_metadata(...):")
     for i, eqn in reversed(list(enumerate(x._trace.eqns))):
         if any(v is x._var for v in eqn.outvars):
             if not eqn.effects:
@@ -237,7 +243,8 @@ def fuse_limit():
 
 
 def must_fuse_call(identifier):
-    """Decorator of a function whose operations XLA must fuse into one kernel, or refuse to compile; the group's number.
+    """Decorator of a function whose operations XLA must fuse into one kernel, or refuse to compile; the
+    group's number.
 
     >>> from hlotrace.experimental.xla_metadata import must_fuse_call
     >>> f = jax.jit(must_fuse_call(7)(lambda x: x * 2 + 1))

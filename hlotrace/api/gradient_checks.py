@@ -9,22 +9,25 @@ from ..core.avals import aval_of
 from ..core.pytrees import pytree
 from .autodiff import jvp, vjp
 
-# how far a derivative may be from the difference quotient, absolutely and relative to it; the step of narrow floats
-_TOLERANCE = {"bfloat16": 1e-1, "float16": 1e-2, "float32": 2e-3, "float64": 1e-5, "complex64": 1e-3, "complex128": 1e-5}
+# how far a derivative may be from the difference quotient, absolutely and relative to it; the step of narrow
+# floats
+_TOLERANCE = {"bfloat16": 1e-1, "float16": 1e-2, "float32": 2e-3, "float64": 1e-5, "complex64": 1e-3,
+              "complex128": 1e-5}
 _STEPS = {"bfloat16": 0.25, "float16": 0.06, "float32": 1e-3, "complex64": 1e-3}
 
 
 def check_grads(f, args, order, modes=("fwd", "rev"), atol=None, rtol=None, eps=None):
-    """Raise AssertionError unless the derivatives of `f` at `args`, a tuple, are what differences of its values give.
+    """Raise AssertionError unless the derivatives of `f` at `args`, a tuple, are what differences of its
+    values give.
 
     order: 1 checks the first derivatives, n also those of the derivatives, n deep.
     modes: "fwd" checks jvp, "rev" vjp; one of them or several.
-    atol, rtol: how far derivatives may be off, by the dtype unless given: 2e-3 for float32, 1e-5 for float64.  What large
-    values lose to rounding, in a difference over the step, is allowed besides.
-    eps: the size of the step, 1e-4 unless given, and more for floats narrower than 64 bits; then also a fifth of it, where
-    the first finds a fault.
-    Integers among the arguments stay as they are.  Directions are random, the same in each call.  The error says which
-    derivative of which order is wrong, in which result, and at which element.
+    atol, rtol: how far derivatives may be off, by the dtype unless given: 2e-3 for float32, 1e-5 for float64.
+    What large values lose to rounding, in a difference over the step, is allowed besides.
+    eps: the size of the step, 1e-4 unless given, and more for floats narrower than 64 bits; then also a fifth
+    of it, where the first finds a fault. Integers among the arguments stay as they are.  Directions are
+    random, the same in each call.  The error says which derivative of which order is wrong, in which result,
+    and at which element.
 
     >>> jax.test_util.check_grads(jnp.sin, (1.0,), order=2)
     >>> @jax.custom_jvp
@@ -41,7 +44,8 @@ def check_grads(f, args, order, modes=("fwd", "rev"), atol=None, rtol=None, eps=
         if mode not in ("fwd", "rev"):
             raise ValueError(f"check_grads: modes must be 'fwd', 'rev' or both, got {mode!r}")
     if not isinstance(args, (tuple, list)):
-        raise TypeError(f"check_grads: args is the tuple of the arguments of f, got {type(args).__name__}; write (x,)")
+        raise TypeError(f"check_grads: args is the tuple of the arguments of f, got {type(args).__name__}; "
+                        "write (x,)")
     _check_orders(f, tuple(args), order, modes, (atol, rtol, eps), "check_grads: ")
 
 
@@ -63,7 +67,8 @@ def _check_orders(f, args, order, modes, how, where):
 
 
 def check_jvp(f, f_jvp, args, atol=None, rtol=None, eps=1e-4, err_msg=""):
-    """Raise AssertionError unless `f_jvp(args, tangents)` gives the values of `f(*args)` and the tangents of differences.
+    """Raise AssertionError unless `f_jvp(args, tangents)` gives the values of `f(*args)` and the tangents of
+    differences.
 
     The other arguments are those of `check_grads`; `err_msg` begins the error's words.
 
@@ -73,10 +78,11 @@ def check_jvp(f, f_jvp, args, atol=None, rtol=None, eps=1e-4, err_msg=""):
 
 
 def check_vjp(f, f_vjp, args, atol=None, rtol=None, eps=1e-4, err_msg=""):
-    """Raise AssertionError unless `f_vjp(*args)` gives the values of `f(*args)` and a function that makes the cotangents.
+    """Raise AssertionError unless `f_vjp(*args)` gives the values of `f(*args)` and a function that makes the
+    cotangents.
 
-    Those must be what differences give, along a random direction.  The other arguments are those of `check_grads`;
-    `err_msg` begins the error's words.
+    Those must be what differences give, along a random direction.  The other arguments are those of
+    `check_grads`; `err_msg` begins the error's words.
 
     >>> jax.test_util.check_vjp(jnp.sin, lambda x: jax.vjp(jnp.sin, x), (1.0,))
     """
@@ -84,11 +90,13 @@ def check_vjp(f, f_vjp, args, atol=None, rtol=None, eps=1e-4, err_msg=""):
 
 
 def _at_steps(check):
-    """Differences with a coarse step lose little to rounding; where `f` bends too much for it, a finer one decides."""
+    """Differences with a coarse step lose little to rounding; where `f` bends too much for it, a finer one
+    decides."""
     @functools.wraps(check)
     def tried(f, derivative, args, atol, rtol, eps, where):
         if eps is None:
-            eps = max([_STEPS.get(aval_of(x).dtype.name, 1e-4) for x in pytree.tree_leaves(args)], default=1e-4)
+            eps = max([_STEPS.get(aval_of(x).dtype.name, 1e-4) for x in pytree.tree_leaves(args)],
+                      default=1e-4)
             with contextlib.suppress(AssertionError):
                 return check(f, derivative, args, atol, rtol, eps, where)
             eps /= 5
@@ -103,9 +111,11 @@ def _check_jvp(f, f_jvp, args, atol, rtol, eps, where):
     _check_values(f(*args), values, where)
     want = _differences(f, args, change, eps)
     paths = pytree.leaf_paths(values, prefix="the result")
-    for path, value, got, expected in zip(paths, *map(pytree.tree_leaves, (values, moved, want)), strict=True):
+    for path, value, got, expected in zip(paths, *map(pytree.tree_leaves, (values, moved, want)),
+                                          strict=True):
         _compare(f"{where}: the derivative of {path}", got, expected,
-                 (*_tolerances(atol, rtol, value, args), _rounding(value, eps)), "is not what differences give")
+                 (*_tolerances(atol, rtol, value, args), _rounding(value, eps)),
+                 "is not what differences give")
 
 
 @_at_steps
@@ -122,7 +132,8 @@ def _check_vjp(f, f_vjp, args, atol, rtol, eps, where):
         return
     leaves, treedef = pytree.tree_flatten(change)
     for i, path in enumerate(pytree.leaf_paths(tuple(args), prefix="args")):        # whose cotangent is it?
-        alone = treedef.unflatten([x if i == j or not x.dtype.itemsize else np.zeros_like(x) for j, x in enumerate(leaves)])
+        alone = treedef.unflatten([x if i == j or not x.dtype.itemsize else np.zeros_like(x) for j,
+                                   x in enumerate(leaves)])
         _compare(f"{where}: the cotangent of {path}, along a random direction", _dot(back, alone),
                  _dot(weights, _differences(f, args, alone, eps)), how, "is not what differences give")
     _compare(f"{where}: the cotangents, along a random direction", _dot(back, change), along, how,
@@ -133,7 +144,8 @@ def _check_values(want, got, where):
     if pytree.tree_structure(want) != pytree.tree_structure(got):
         raise AssertionError(f"{where}: f gives {pytree.tree_structure(want)}, its derivative's values are "
                              f"{pytree.tree_structure(got)}")
-    for path, w, g in zip(pytree.leaf_paths(want, prefix="the result"), pytree.tree_leaves(want), pytree.tree_leaves(got)):
+    for path, w, g in zip(pytree.leaf_paths(want, prefix="the result"), pytree.tree_leaves(want),
+                          pytree.tree_leaves(got)):
         _compare(f"{where}: the value of {path} beside the derivative", g, np.asarray(w),
                  (*_tolerances(None, None, w, ()), 0), "is not that of f")
 
@@ -147,8 +159,8 @@ def _compare(what, got, want, how, words):
     off = np.abs(got.astype(want.dtype) - want)
     at = np.unravel_index(np.argmax(np.where(np.isnan(off), np.inf, off)), want.shape)
     place = f" at {list(map(int, at))}" if at else ""
-    raise AssertionError(f"{what}, {aval.str_short()}, {words} with atol={how[0]:g}, rtol={how[1]:g}: got {got[at]:.6g}"
-                         f"{place}, expected {want[at]:.6g}")
+    raise AssertionError(f"{what}, {aval.str_short()}, {words} with atol={how[0]:g}, rtol={how[1]:g}: got "
+                         f"{got[at]:.6g}{place}, expected {want[at]:.6g}")
 
 
 def _near(got, want, how):
@@ -159,7 +171,8 @@ def _near(got, want, how):
 
 def _tolerances(atol, rtol, values, args):
     """(atol, rtol), those not given as the roughest dtype of the values and arguments allows."""
-    rough = max([_TOLERANCE.get(aval_of(x).dtype.name, 0) for x in pytree.tree_leaves((values, args))], default=0)
+    rough = max([_TOLERANCE.get(aval_of(x).dtype.name, 0) for x in pytree.tree_leaves((values, args))],
+                default=0)
     return rough if atol is None else atol, rough if rtol is None else rtol
 
 
@@ -168,7 +181,8 @@ def _rounding(value, eps):
     if not _moves(value):
         return 0
     value = np.asarray(value)
-    return 2 * dtypes.finfo(value.dtype).eps.astype(float) * np.max(np.abs(value), initial=0).astype(float) / eps
+    return 2 * dtypes.finfo(value.dtype).eps.astype(float) * np.max(np.abs(value),
+                                                                    initial=0).astype(float) / eps
 
 
 def _wide(x):
@@ -185,14 +199,16 @@ def _moving(tangents, values):
 
 
 def _directions(values, seed=0):
-    """A random direction for each leaf, of its shape and dtype; of dtype float0 for those that do not move."""
+    """A random direction for each leaf, of its shape and dtype; of dtype float0 for those that do not move.
+    """
     rng = np.random.default_rng(seed)
 
     def one(x):
         aval = aval_of(x)
         if not _moves(x):
             return np.zeros(aval.shape, dtypes.float0)
-        found = rng.normal(size=aval.shape) + (1j * rng.normal(size=aval.shape) if dtypes.is_complex(aval.dtype) else 0)
+        found = rng.normal(size=aval.shape) + (1j * rng.normal(size=aval.shape)
+                                               if dtypes.is_complex(aval.dtype) else 0)
         return np.asarray(found).astype(aval.dtype)
     return pytree.tree_map(one, values)
 
@@ -203,8 +219,8 @@ def _differences(f, args, change, eps):
         def moved(x, t):
             return (np.asarray(x).astype(_wide(t)) + step * t.astype(_wide(t))).astype(t.dtype) if _moves(x) else x
         return f(*pytree.tree_map(moved, tuple(args), tuple(change)))
-    return pytree.tree_map(lambda a, b: (np.asarray(a).astype(_wide(a)) - np.asarray(b).astype(_wide(b))) / eps,
-                         at(eps / 2), at(-eps / 2))
+    return pytree.tree_map(lambda a, b: (np.asarray(a).astype(_wide(a)) - np.asarray(b).astype(_wide(b))) /
+                           eps, at(eps / 2), at(-eps / 2))
 
 
 def _dot(xs, ys):

@@ -17,21 +17,23 @@ from .custom_derivatives import custom_jvp
 
 
 def of_arrays(fun):
-    """`fun` as a function of what `lower` gives; its result is (that of `fun`, the states of mutable arguments)."""
+    """`fun` as a function of what `lower` gives; its result is (that of `fun`, the states of mutable
+    arguments)."""
     @functools.wraps(fun)
     def inner(*args, **kwargs):
         args, kwargs = raised((args, kwargs))
         given = mutable((args, kwargs))
         result = fun(*args, **kwargs)
         if any(x is value for x in pytree.tree_leaves(result) for _, value in given):
-            raise ValueError(f"jit of {inner.__name__}: it returned a mutable value that it was given, which its caller "
-                             f"has, of type {given[0][0]}: return what is new")
+            raise ValueError(f"jit of {inner.__name__}: it returned a mutable value that it was given, which "
+                             f"its caller has, of type {given[0][0]}: return what is new")
         return result, [Lowered.of(*pair) for pair in given]
     return inner
 
 
 def call_jitted(compiled, args, kwargs):
-    """A call of `jit(of_arrays(fun))`, after which the mutable values among the arguments have their new state."""
+    """A call of `jit(of_arrays(fun))`, after which the mutable values among the arguments have their new
+    state."""
     given = mutable((args, kwargs))
     if len({id(value) for _, value in given}) < len(given):
         raise ValueError("a mutable value is passed twice: pass it once")
@@ -41,7 +43,8 @@ def call_jitted(compiled, args, kwargs):
     return result
 
 
-# --- mutable values from outside of a traced function -----------------------------------------------------------
+# --- mutable values from outside of a traced function
+# -----------------------------------------------------------
 
 class _Shared:
     """A mutable value that a function uses from outside of it; its arrays are in Refs, which are traced."""
@@ -59,16 +62,20 @@ class _Shared:
         """Let the Refs have the arrays that the value has."""
         made_of = self.value.cur_qdd()
         if made_of.normalize() != self.made_of.normalize():
-            raise ValueError(f"a value of type {self.type}, from outside of the function that is traced, is made of "
-                             f"{self.made_of}, and cannot come to be made of {made_of}: pass it as an argument of jit")
-        for ref, old, new in zip(self.refs, self.seen, self.type.read_loval(made_of, self.value), strict=True):
+            raise ValueError(f"a value of type {self.type}, from outside of the function that is traced, is "
+                             f"made of {self.made_of}, and cannot come to be made of {made_of}: pass it as "
+                             "an argument of jit")
+        for ref, old, new in zip(self.refs, self.seen, self.type.read_loval(made_of, self.value),
+                                 strict=True):
             if new is not old:
                 refs.write(ref, convert(new, ref.dtype, ref.inner_aval.weak_type))
 
 
-# ("shared", id of a value that belongs to no program) -> _Shared, which holds it: compiled functions may use its Refs
+# ("shared", id of a value that belongs to no program) -> _Shared, which holds it: compiled functions may use
+# its Refs
 _shared: dict = {}
-_moving: set = set()        # ids of values that are moved from or to Refs: what their types do for that has them as they are
+# ids of values that are moved from or to Refs: what their types do for that has them as they are
+_moving: set = set()
 
 
 def _from_outside(values):
@@ -97,7 +104,8 @@ def _moved(*values):
         _moving.difference_update(map(id, values))
 
 
-# --- primitives -------------------------------------------------------------------------------------------------
+# --- primitives
+# -------------------------------------------------------------------------------------------------
 
 # gives its second argument, which cannot be differentiated through
 _rules_not_used = custom_jvp(lambda name, arrays: arrays, nondiff_argnums=(0,))
@@ -105,8 +113,9 @@ _rules_not_used = custom_jvp(lambda name, arrays: arrays, nondiff_argnums=(0,))
 
 @_rules_not_used.defjvp
 def _rules_not_used_jvp(name, *_):
-    raise NotImplementedError(f"hijax primitive {name!r}: its rule of differentiation is not used here, where values of its "
-                              "types are arrays when they are differentiated; write it as a function with jax.custom_vjp")
+    raise NotImplementedError(f"hijax primitive {name!r}: its rule of differentiation is not used here, "
+                              "where values of its types are arrays when they are differentiated; write it "
+                              "as a function with jax.custom_vjp")
 
 
 def apply(primitive, args, params):

@@ -56,7 +56,8 @@ def _static_part(x):
 
 def _maps_devices(jaxpr):
     """Does the program hold a shard_map, which needs all devices of its mesh?"""
-    return any(eqn.primitive.name == "shard_map" or any(map(_maps_devices, sub_jaxprs(eqn.params))) for eqn in jaxpr.eqns)
+    return any(eqn.primitive.name == "shard_map" or any(map(_maps_devices, sub_jaxprs(eqn.params)))
+               for eqn in jaxpr.eqns)
 
 
 class Known:
@@ -83,18 +84,21 @@ class JitFunction:
 
     explained = True     # False for functions of the library: their retraces are not the user's mistakes
 
-    def __init__(self, fun, static_argnums=None, static_argnames=None, donate_argnums=None, donate_argnames=None,
-                 inline=False, keep_unused=False, compiler_options=None, in_shardings=None, out_shardings=None, place=None):
+    def __init__(self, fun, static_argnums=None, static_argnames=None, donate_argnums=None,
+                 donate_argnames=None, inline=False, keep_unused=False, compiler_options=None,
+                 in_shardings=None, out_shardings=None, place=None):
         if not callable(fun):
             raise not_callable(fun)
         self._fun = fun
         self._name = name_of(fun)
-        self._static_numbers, self._static_names = numbers_and_names(fun, static_argnums, static_argnames, "static")
-        self._donate_numbers, self._donate_names = numbers_and_names(fun, donate_argnums, donate_argnames, "donate")
+        self._static_numbers, self._static_names = numbers_and_names(fun, static_argnums, static_argnames,
+                                                                     "static")
+        self._donate_numbers, self._donate_names = numbers_and_names(fun, donate_argnums, donate_argnames,
+                                                                     "donate")
         both = set(self._static_numbers) & set(self._donate_numbers)
         if both:
-            raise ValueError(f"static_argnums and donate_argnums of {self._name} overlap: arguments {sorted(both)} "
-                             "cannot be both static and donated")
+            raise ValueError(f"static_argnums and donate_argnums of {self._name} overlap: arguments "
+                             f"{sorted(both)} cannot be both static and donated")
         self._inline = inline
         self._keep_unused = keep_unused
         self._compiler_options = compiler_options
@@ -119,7 +123,8 @@ class JitFunction:
         take_names(self, fun)
 
     def __call__(self, *args, **kwargs):
-        """Arrays, numbers and static values alone need not be flattened: such a call is tried first, by their types."""
+        """Arrays, numbers and static values alone need not be flattened: such a call is tried first, by their
+        types."""
         try:
             if state.trace is not EVAL or self._never_quick:
                 return self._call(args, kwargs, None)
@@ -130,7 +135,8 @@ class JitFunction:
                 else:
                     leaves = args
                     try:
-                        key = (*[x.aval for x in leaves], state.trace_key)      # as a Kept would have it, in fewer steps
+                        # as a Kept would have it, in fewer steps
+                        key = (*[x.aval for x in leaves], state.trace_key)
                     except AttributeError:      # NumPy values, Python numbers
                         key = (*_avals(leaves), state.trace_key)
                         if key in self._quick:
@@ -178,7 +184,8 @@ class JitFunction:
         return [as_array(x) for x in leaves] if key in self._quick else leaves, key
 
     def _call(self, args, kwargs, quick):
-        """Any call.  Where its arguments and its program are simple it is found under the key `quick` next time."""
+        """Any call.  Where its arguments and its program are simple it is found under the key `quick` next
+        time."""
         given = args, kwargs
         if self._has_statics:
             args, kwargs, statics = self._split_statics(args, kwargs)
@@ -228,32 +235,36 @@ class JitFunction:
     def _of_arrays(self):
         """The same of what `hitypes.lower` gives."""
         outs = None if self._out_shardings is None else (self._out_shardings, None)
-        return JitFunction(hijax.of_arrays(self._fun), self._static_numbers, self._static_names, self._donate_numbers,
-                           self._donate_names, self._inline, self._keep_unused, self._compiler_options, self._in_shardings,
-                           outs, self._place)
+        return JitFunction(hijax.of_arrays(self._fun), self._static_numbers, self._static_names,
+                           self._donate_numbers, self._donate_names, self._inline, self._keep_unused,
+                           self._compiler_options, self._in_shardings, outs, self._place)
 
     def _compile(self, key, args, kwargs, in_tree, avals, statics):
         traced = self._trace(args, kwargs, in_tree, avals, statics)
         if accesses(traced.closed.effects):
             if pytree.tree_leaves((self._in_shardings, self._out_shardings)):
-                raise NotImplementedError(f"jit of {self._name}: in_shardings, out_shardings and device do not go with a "
-                                          "Ref that the function closes over")
+                raise NotImplementedError(f"jit of {self._name}: in_shardings, out_shardings and device do "
+                                          "not go with a Ref that the function closes over")
             return self._known.calls.keep(key, ThreadedCall(traced))
         where, asked = self.placed(traced, args, kwargs)
         if isinstance(where, tuple) and where.without_devices and not _maps_devices(traced.closed):
-            where = evaluate.client.default_device()      # a constraint over an AbstractMesh: nobody says where it is
+            # a constraint over an AbstractMesh: nobody says where it is
+            where = evaluate.client.default_device()
 
         def compiled():
             program, _, _, donated = traced.pruned()
-            executable = evaluate.compile_program(program, where, donated, self._compiler_options, self.explained)
+            executable = evaluate.compile_program(program, where, donated, self._compiler_options,
+                                                  self.explained)
             if donated:
                 leaves = pytree.tree_leaves((args, kwargs))
-                warn_unusable(executable, FlatFunction(self._fun, leaves, in_tree, "jit", static_values(statics)), traced)
+                warn_unusable(executable, FlatFunction(self._fun, leaves, in_tree, "jit",
+                                                       static_values(statics)), traced)
             return executable
         return self._call_for(key, traced, where, asked, compiled)
 
     def _call_for(self, key, traced, where, asked, compiled):
-        """The Call for the arguments of `key` that is kept for where it runs, else one of what `compiled()` gives."""
+        """The Call for the arguments of `key` that is kept for where it runs, else one of what `compiled()`
+        gives."""
         calls = self._known.calls
         call = calls.get((key, where))
         if call is None:
@@ -268,7 +279,8 @@ class JitFunction:
         leaves = pytree.tree_leaves((args, kwargs))
         found = fact_of(program, "meshes")
         if self._place is not None:
-            where, _ = evaluate.placed(consts, None, (self._place,), found, f"a constant of {self._name}".format)
+            where, _ = evaluate.placed(consts, None, (self._place,), found,
+                                       f"a constant of {self._name}".format)
             return where, None
         if state.mesh_to_run_on and not any(map(evaluate.lies, leaves)):
             if not any(hasattr(m, "devices") for m in found):
@@ -282,7 +294,8 @@ class JitFunction:
             asked, outs = self._asked(kwargs, traced)
             asked = asked and [*[None] * len(consts), *[asked[i] for i in kept]]
         if put := put_in_memory(program):
-            outs = tuple([s or put.get(v) for s, v in zip(outs or [None] * len(program.outvars), program.outvars)])
+            outs = tuple([s or put.get(v) for s, v in zip(outs or [None] * len(program.outvars),
+                                                          program.outvars)])
 
         def name(i):
             if i < len(consts):
@@ -302,7 +315,8 @@ class JitFunction:
                 raise ValueError(f"jit of {self._name}: in_shardings does not say how keyword arguments "
                                  f"({', '.join(kwargs)}) lie; pass them by position")
             given = tuple(self._in_shardings) if type(self._in_shardings) is list else self._in_shardings
-            asked = flat_shardings(f"jit in_shardings of {self._name}", traced.in_tree, (given, given if alone else None))
+            asked = flat_shardings(f"jit in_shardings of {self._name}", traced.in_tree,
+                                   (given, given if alone else None))
         if self._out_shardings is not None:
             outs = flat_shardings(f"jit out_shardings of {self._name}", traced.out_tree, self._out_shardings)
             for i, (s, a) in enumerate(zip(outs, traced.closed.out_avals)):
@@ -317,7 +331,8 @@ class JitFunction:
             names = pytree.arg_paths(self._fun, *hold((args, kwargs))) if not statics else None
             flat = FlatFunction(self._fun, avals, in_tree, "jit", static_values(statics))
             with stage("traced", self._name):
-                traced = flat.kept(self._fun, "jit", avals, self._name, names)     # by eval_shape, or with other options
+                # by eval_shape, or with other options
+                traced = flat.kept(self._fun, "jit", avals, self._name, names)
             traced = traced.donating(self._donated(args, kwargs), self._keep_unused)
             if traced.cacheable:
                 self._known.traces.keep(key, traced)
@@ -326,7 +341,8 @@ class JitFunction:
         return traced
 
     def _note_trace(self, types, asked):
-        """Keep what `why_retraced` tells and say what is worth saying; `asked` if the user asked for a trace."""
+        """Keep what `why_retraced` tells and say what is worth saying; `asked` if the user asked for a trace.
+        """
         where, history = user_frame(), self._known.history.get(None)
         code = getattr(inspect.unwrap(getattr(self._fun, "func", self._fun)), "__code__", None)
         if code is not None and is_package(code.co_filename):
@@ -363,7 +379,8 @@ class JitFunction:
 
     def _traced_call(self, leaves, in_tree, avals, statics):
         if state.disable_jit:
-            args, kwargs = FlatFunction(self._fun, leaves, in_tree, "jit", static_values(statics)).arguments(leaves)
+            args, kwargs = FlatFunction(self._fun, leaves, in_tree, "jit",
+                                        static_values(statics)).arguments(leaves)
             return self._fun(*args, **kwargs)
         args, kwargs = in_tree.unflatten(leaves)
         traced = self._trace(args, kwargs, in_tree, avals, statics)
@@ -409,15 +426,18 @@ class JitFunction:
         return self.trace(*args, **kwargs).out_info
 
     def why_retraced(self):
-        """The first trace of this function, then what made each later one necessary: a list of str that prints well.
+        """The first trace of this function, then what made each later one necessary: a list of str that
+        prints well.
 
-        The last 64 retraces are kept.  `jax_explain_cache_misses` says which are also logged when they happen.
+        The last 64 retraces are kept.  `jax_explain_cache_misses` says which are also logged when they
+        happen.
         """
         from ..inspection import retraces
         return retraces.story(self, self._known.history.get(None))
 
     def tiers(self, wait=False):
-        """"quick" or "full" for each program compiled for this function, oldest first: which form of it now runs.
+        """"quick" or "full" for each program compiled for this function, oldest first: which form of it now
+        runs.
 
         See `hlotrace_tiered_compile`.  `wait` for the full forms that are being compiled.
         """
@@ -445,11 +465,13 @@ class JitFunction:
         return inspect.signature(self._fun)
 
 
-JitFunction.__name__ = JitFunction.__qualname__ = "PjitFunction"       # as jaxlib's: libraries know by it what is compiled
+# as jaxlib's: libraries know by it what is compiled
+JitFunction.__name__ = JitFunction.__qualname__ = "PjitFunction"
 
 
 class Inline(enum.Enum):
-    """Where a function that jit compiles becomes a part of its caller: in the traced program, or as the compiler has it."""
+    """Where a function that jit compiles becomes a part of its caller: in the traced program, or as the
+    compiler has it."""
     JAX_EARLY = "jax_early"
     JAX_LATE = "jax_late"
     XLA_EARLY = "xla_early"
@@ -465,16 +487,21 @@ def jit(fun: F | None = None, /, *, static_argnums=None, static_argnames=None, d
     Args:
       fun: a pure function of pytrees of arrays.  Without it, returns a decorator.
       static_argnums, static_argnames: arguments that are part of the program; hashable.
-      donate_argnums, donate_argnames: arguments whose memory the program may reuse; they cannot be used again.
-      in_shardings, out_shardings: how arguments and results lie over devices: a Sharding, a PartitionSpec of the current
-        mesh, None where the arguments, or the compiler, decide; or a pytree of them that is a prefix of the positional
-        arguments, or of the result.
-      device, backend: the device to run on, or the platform whose first device it is.  Arguments are moved there, and the
+      donate_argnums, donate_argnames: arguments whose memory the program may reuse; they cannot be used
+      again.
+      in_shardings, out_shardings: how arguments and results lie over devices: a Sharding, a PartitionSpec of
+      the current
+        mesh, None where the arguments, or the compiler, decide; or a pytree of them that is a prefix of the
+        positional arguments, or of the result.
+      device, backend: the device to run on, or the platform whose first device it is.  Arguments are moved
+      there, and the
         results are committed to it.  Within another program it is that program that says where it runs.
-      inline: while tracing, write the function's equations into the caller instead of a call; or an `Inline`, of which
+      inline: while tracing, write the function's equations into the caller instead of a call; or an `Inline`,
+      of which
         JAX_EARLY and JAX_LATE do that, and the others leave it to XLA.
       compiler_options: dict of XLA option names to values.
-    Returns: a function with the signature of `fun`, and with `.trace`, `.lower`, `.eval_shape`, `.why_retraced`,
+    Returns: a function with the signature of `fun`, and with `.trace`, `.lower`, `.eval_shape`,
+    `.why_retraced`,
       `.clear_cache`.
     Raises: TypeError for arguments that are not arrays, ValueError for unhashable static ones.
 
@@ -491,12 +518,14 @@ def jit(fun: F | None = None, /, *, static_argnums=None, static_argnames=None, d
     >>> jax.jit(lambda x: x if x > 0 else -x)(1.)
     Traceback (most recent call last):
         ...
-    hlotrace.errors.TracerBoolConversionError: bool(bool[]): Attempted boolean conversion of traced array with ...
+    hlotrace.errors.TracerBoolConversionError: bool(bool[]): Attempted boolean conversion of traced array with
+    ...
     """
     place = None
     if device is not None or backend is not None:
         if in_shardings is not None or out_shardings is not None:
-            raise ValueError("jit: device and backend say in another way what in_shardings and out_shardings say; give one")
+            raise ValueError("jit: device and backend say in another way what in_shardings and out_shardings "
+                             "say; give one")
         if device is not None and backend is not None:
             raise ValueError(f"jit: device={device!r} and backend={backend!r} both say where to run; give one")
         if device is not None and not hasattr(device, "device_kind"):
@@ -506,9 +535,10 @@ def jit(fun: F | None = None, /, *, static_argnums=None, static_argnames=None, d
         inline = inline in (Inline.JAX_EARLY, Inline.JAX_LATE)
     elif type(inline) is not bool:
         raise ValueError(f"jit: inline is True, False or one of {', '.join(map(str, Inline))}, got {inline!r}")
-    options = dict(static_argnums=static_argnums, static_argnames=static_argnames, donate_argnums=donate_argnums,
-                   donate_argnames=donate_argnames, inline=inline, keep_unused=keep_unused,
-                   compiler_options=compiler_options, in_shardings=in_shardings, out_shardings=out_shardings)
+    options = dict(static_argnums=static_argnums, static_argnames=static_argnames,
+                   donate_argnums=donate_argnums, donate_argnames=donate_argnames, inline=inline,
+                   keep_unused=keep_unused, compiler_options=compiler_options, in_shardings=in_shardings,
+                   out_shardings=out_shardings)
     if fun is None:
         return functools.partial(jit, device=device, backend=backend, **options)
     return JitFunction(fun, place=place, **options)
@@ -517,7 +547,8 @@ def jit(fun: F | None = None, /, *, static_argnums=None, static_argnames=None, d
 def make_jaxpr(fun, static_argnums=(), axis_env=None, return_shape=False):
     """A function that gives the program of `fun` for its arguments (arrays or ShapeDtypeStructs).
 
-    static_argnums: as for `jit`.  axis_env: (name, size) pairs of named axes.  return_shape: give (program, result's types).
+    static_argnums: as for `jit`.  axis_env: (name, size) pairs of named axes.  return_shape: give (program,
+    result's types).
 
     >>> jax.make_jaxpr(lambda x: jnp.sin(x) * 2)(jnp.ones(3))
     { lambda ; a:f32[3]. let

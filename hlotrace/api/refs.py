@@ -1,4 +1,5 @@
-"""Refs among the arguments of jit and vmap: inside are others, whose values come in and go out as other values do."""
+"""Refs among the arguments of jit and vmap: inside are others, whose values come in and go out as other
+values do."""
 import functools
 
 from ..core.avals import aval_of
@@ -38,17 +39,20 @@ def among(flat):
     seen = {}
     for i, ref in refs.items():
         if ref in seen:
-            raise ValueError("only one reference to a mutable array may be passed as an argument to a function, but when "
-                             f"tracing {flat.name} for {flat.what} the mutable array reference of type {ref.aval} "
-                             f"appeared at both {flat.path(seen[ref])} and {flat.path(i)}")
+            raise ValueError("only one reference to a mutable array may be passed as an argument to a "
+                             f"function, but when tracing {flat.name} for {flat.what} the mutable array "
+                             f"reference of type {ref.aval} appeared at both {flat.path(seen[ref])} and "
+                             f"{flat.path(i)}")
         seen[ref] = i
     return refs
 
 
 class Inside:
-    """A function of leaves, some of them values of Refs, that gives (its result, {position: value of a Ref afterwards}).
+    """A function of leaves, some of them values of Refs, that gives (its result, {position: value of a Ref
+    afterwards}).
 
-    `outside`, if given, are leaves that are Refs inside too; otherwise Refs that were not written are left out.
+    `outside`, if given, are leaves that are Refs inside too; otherwise Refs that were not written are left
+    out.
     """
     def __init__(self, flat, positions, outside=None):
         self.flat, self.positions, self.outside = flat, positions, outside
@@ -67,12 +71,14 @@ _inside = Owned()
 
 
 def call_jitted(jitted, leaves, in_tree, statics):
-    """An eager call of a compiled function with Refs among the leaves; it may reuse the memory of those that it writes."""
+    """An eager call of a compiled function with Refs among the leaves; it may reuse the memory of those that
+    it writes."""
     flat = FlatFunction(jitted._fun, leaves, in_tree, "jit", static_values(statics))
     refs = among(flat)
     if pytree.tree_leaves((jitted._in_shardings, jitted._out_shardings)):     # None asks for nothing
-        raise NotImplementedError(f"{flat}: in_shardings, out_shardings and device do not go with an argument that is a "
-                                  "Ref: it is where its value was put, as in new_ref(device_put(x, sharding))")
+        raise NotImplementedError(f"{flat}: in_shardings, out_shardings and device do not go with an "
+                                  "argument that is a Ref: it is where its value was put, as in "
+                                  "new_ref(device_put(x, sharding))")
     table, key = _inside.of(jitted._fun, jitted._options), (in_tree, tuple(refs), statics)
     inner = table.get(key)
     if inner is None:

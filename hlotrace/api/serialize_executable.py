@@ -11,10 +11,11 @@ from .stages import Compiled, struct_of
 
 
 def serialize(compiled):
-    """`(payload, in_tree, out_tree)` of what `jit(f).lower(...).compile()` gives: bytes, and the structures beside them.
+    """`(payload, in_tree, out_tree)` of what `jit(f).lower(...).compile()` gives: bytes, and the structures
+    beside them.
 
-    `payload` holds machine code for this version of jaxlib and these devices; `export` keeps programs for others.  TypeError
-    for what is not compiled; ValueError for a program with host callbacks.
+    `payload` holds machine code for this version of jaxlib and these devices; `export` keeps programs for
+    others.  TypeError for what is not compiled; ValueError for a program with host callbacks.
 
     >>> from hlotrace.experimental.serialize_executable import deserialize_and_load, serialize
     >>> compiled = jax.jit(lambda x: {"twice": 2 * x}).lower(1.).compile()
@@ -23,22 +24,24 @@ def serialize(compiled):
     {'twice': Array(8., dtype=float32, weak_type=True)}
     """
     if not isinstance(compiled, Compiled):
-        raise TypeError(f"serialize: {compiled!r:.60} is not a compiled function: give jit(f).lower(...).compile()")
+        raise TypeError(f"serialize: {compiled!r:.60} is not a compiled function: give "
+                        "jit(f).lower(...).compile()")
     lowered = compiled._lowered
     _, consts, kept, donated = lowered._traced.pruned()
-    more = {"name": lowered.fun_name, "consts": [np.asarray(c) for c in consts], "kept": kept, "donated": donated,
-            "ins": compiled._avals, "outs": tuple(compiled.out_avals), "where": lowered._where, "asked": lowered._asked}
+    more = {"name": lowered.fun_name, "consts": [np.asarray(c) for c in consts], "kept": kept,
+            "donated": donated, "ins": compiled._avals, "outs": tuple(compiled.out_avals),
+            "where": lowered._where, "asked": lowered._asked}
     return executable_bytes.dump(compiled._executable, more), compiled.in_tree, compiled.out_tree
 
 
 def deserialize_and_load(serialized_executable, in_tree, out_tree, backend=None, execution_devices=None):
     """The compiled function that `serialize` was given, in this process.
 
-    It runs on the devices of the platform `backend` that have the same numbers, or on `execution_devices`, as many and in
-    the same order.  Read only what you trust: it is machine code.
+    It runs on the devices of the platform `backend` that have the same numbers, or on `execution_devices`, as
+    many and in the same order.  Read only what you trust: it is machine code.
 
-    ValueError for bytes that `serialize` did not give or that are damaged, for another version of jaxlib, and for devices
-    that are not there.
+    ValueError for bytes that `serialize` did not give or that are damaged, for another version of jaxlib, and
+    for devices that are not there.
 
     >>> from hlotrace.experimental.serialize_executable import deserialize_and_load, serialize
     >>> saved = serialize(jax.jit(jnp.cumsum).lower(jax.ShapeDtypeStruct((3,), "int32")).compile())
@@ -59,10 +62,14 @@ class Loaded(Compiled):
         self._executable, self._avals = executable, more["ins"]
         flat = SimpleNamespace(fun=lambda *args, **kwargs: None, statics=())
         consts = [as_array(c) for c in more["consts"]]
-        traced = SimpleNamespace(in_tree=in_tree, out_tree=out_tree, closed=SimpleNamespace(out_avals=more["outs"]),
+        traced = SimpleNamespace(in_tree=in_tree, out_tree=out_tree,
+                                 closed=SimpleNamespace(out_avals=more["outs"]),
                                  pruned=lambda: (None, consts, more["kept"], more["donated"]))
         self._lowered = SimpleNamespace(
-            in_tree=in_tree, out_tree=out_tree, fun_name=more["name"], _traced=traced, _kept=more["kept"], _consts=consts,
-            out_info=out_tree.unflatten([struct_of(a) for a in more["outs"]]), in_avals=in_tree.unflatten(more["ins"]),
-            _stage=SimpleNamespace(_flat=flat), _donated_leaves=[more["kept"][i - len(consts)] for i in more["donated"]])
+            in_tree=in_tree, out_tree=out_tree, fun_name=more["name"], _traced=traced, _kept=more["kept"],
+            _consts=consts,
+            out_info=out_tree.unflatten([struct_of(a) for a in more["outs"]]),
+            in_avals=in_tree.unflatten(more["ins"]),
+            _stage=SimpleNamespace(_flat=flat), _donated_leaves=[more["kept"][i - len(consts)]
+                                                                 for i in more["donated"]])
         self._call = call_of(executable, more["where"], more["asked"], traced, fixed=False)

@@ -9,7 +9,8 @@ from ..core.errors import did_you_mean
 
 
 def name_of(fun):
-    """The name of anything callable, for messages and programs: that of its class where it has none of its own."""
+    """The name of anything callable, for messages and programs: that of its class where it has none of its
+    own."""
     while isinstance(fun, functools.partial):
         fun = fun.func
     try:
@@ -59,8 +60,8 @@ def as_tuple(value, convert, what):
     try:
         return tuple(convert(v) for v in value)
     except TypeError:
-        raise TypeError(f"{what} must be {'an int' if convert is operator.index else 'a str'} or a sequence of them, "
-                        f"got {value!r}") from None
+        raise TypeError(f"{what} must be {'an int' if convert is operator.index else 'a str'} or a sequence "
+                        f"of them, got {value!r}") from None
 
 
 def _name(value):
@@ -72,8 +73,8 @@ def _name(value):
 def numbers_and_names(fun, numbers, names, what):
     """(argument numbers, argument names); where only one is given, the other through the signature of `fun`.
 
-    With both they are as given: the signature may be that of a function that `fun` wraps, with its own arguments before.
-    Raises ValueError for a number or a name that the signature does not have.
+    With both they are as given: the signature may be that of a function that `fun` wraps, with its own
+    arguments before. Raises ValueError for a number or a name that the signature does not have.
     """
     numbers = as_tuple(numbers, operator.index, f"{what}_argnums")
     names = as_tuple(names, _name, f"{what}_argnames")
@@ -84,24 +85,28 @@ def numbers_and_names(fun, numbers, names, what):
         return tuple(sorted(numbers)), names
     parameters = list(signature.parameters.values())
     kinds = inspect.Parameter
-    positional = [p.name for p in parameters if p.kind in (kinds.POSITIONAL_ONLY, kinds.POSITIONAL_OR_KEYWORD)]
+    positional = [p.name for p in parameters if p.kind in (kinds.POSITIONAL_ONLY,
+                                                           kinds.POSITIONAL_OR_KEYWORD)]
     keyword = [p.name for p in parameters if p.kind in (kinds.POSITIONAL_OR_KEYWORD, kinds.KEYWORD_ONLY)]
     has_rest = any(p.kind == kinds.VAR_POSITIONAL for p in parameters)
     if not any(p.kind == kinds.VAR_KEYWORD for p in parameters):
         for n in names:
             if n not in keyword:
-                raise ValueError(f"function {name_of(fun)} has invalid argnames {{{n!r}}} in {what}_argnames: "
-                                 f"its parameters are {', '.join(p.name for p in parameters)}{did_you_mean(n, keyword)}")
+                raise ValueError(f"function {name_of(fun)} has invalid argnames {{{n!r}}} in "
+                                 f"{what}_argnames: its parameters are "
+                                 f"{', '.join(p.name for p in parameters)}{did_you_mean(n, keyword)}")
     if not has_rest:
         for n in numbers:
             if not -len(positional) <= n < len(positional):
                 raise ValueError(f"function {name_of(fun)} has {what}_argnums={numbers} but only "
-                                 f"{len(positional)} positional arguments: argument number {n} does not exist")
+                                 f"{len(positional)} positional arguments: argument number {n} does not "
+                                 "exist")
     numbers = tuple(n + len(positional) if n < 0 and not has_rest else n for n in numbers)
     if numbers and names:
         return tuple(sorted(numbers)), names
     all_numbers = {*numbers, *(positional.index(n) for n in names if n in positional)}
-    all_names = {*names, *(positional[n] for n in numbers if 0 <= n < len(positional) and positional[n] in keyword)}
+    all_names = {*names, *(positional[n] for n in numbers if 0 <= n < len(positional)
+                           and positional[n] in keyword)}
     return tuple(sorted(all_numbers)), tuple(sorted(all_names))
 
 
@@ -146,7 +151,8 @@ NotHashable.__module__ = "builtins"
 
 
 class Static:
-    """A static argument as part of a cache key: equal in type as well as in value (1, 1.0 and True differ)."""
+    """A static argument as part of a cache key: equal in type as well as in value (1, 1.0 and True differ).
+    """
     __slots__ = ("value", "hash")
 
     def __init__(self, value, where, name):
@@ -155,9 +161,9 @@ class Static:
             self.hash = hash(value)
         except TypeError as error:
             raise NotHashable(
-                f"Non-hashable static arguments are used in a jit function: argument {where!r} of {name}, a value of "
-                f"type {type(value)} ({error}). Static arguments are part of a cache key: pass a tuple instead of a "
-                "list, or define __hash__ and __eq__.") from None
+                f"Non-hashable static arguments are used in a jit function: argument {where!r} of {name}, a "
+                f"value of type {type(value)} ({error}). Static arguments are part of a cache key: pass a "
+                "tuple instead of a list, or define __hash__ and __eq__.") from None
 
     def __hash__(self):
         return self.hash

@@ -25,11 +25,12 @@ from .signatures import static_values
 
 @boundaries
 class ShapeDtypeStruct:
-    """The type of an array without its data: `shape`, `dtype`; stands for an argument of `lower` and `eval_shape`.
+    """The type of an array without its data: `shape`, `dtype`; stands for an argument of `lower` and
+    `eval_shape`.
 
-    `sharding` is a Sharding, a Format, a Device, or a PartitionSpec of the current mesh.  `manual_axis_type` (or `vma`, the
-    names alone) says along which manual axes of a `shard_map` it differs between devices.  `is_ref=True`, for the type of a
-    Ref, is not supported.
+    `sharding` is a Sharding, a Format, a Device, or a PartitionSpec of the current mesh.  `manual_axis_type`
+    (or `vma`, the names alone) says along which manual axes of a `shard_map` it differs between devices.
+    `is_ref=True`, for the type of a Ref, is not supported.
 
     >>> spec = jax.ShapeDtypeStruct((2, 3), "bfloat16")
     >>> jax.eval_shape(jnp.sum, spec), jax.jit(jnp.sum).lower(spec).out_info
@@ -38,13 +39,15 @@ class ShapeDtypeStruct:
     __slots__ = ("shape", "dtype", "sharding", "weak_type", "vma")
     is_ref = False
 
-    def __init__(self, shape, dtype, *, sharding=None, weak_type=False, vma=None, manual_axis_type=None, is_ref=False):
+    def __init__(self, shape, dtype, *, sharding=None, weak_type=False, vma=None, manual_axis_type=None,
+                 is_ref=False):
         if is_ref:
-            raise NotImplementedError("ShapeDtypeStruct: is_ref=True: only arrays have types here; trace with a Ref itself")
+            raise NotImplementedError("ShapeDtypeStruct: is_ref=True: only arrays have types here; trace "
+                                      "with a Ref itself")
         vma = manual_axis_type.varying if manual_axis_type is not None else vma
         if dtype is None:
-            raise ValueError(f"ShapeDtypeStruct: dtype must be specified, got None beside shape {shape}: give one such as "
-                             "jnp.float32")
+            raise ValueError(f"ShapeDtypeStruct: dtype must be specified, got None beside shape {shape}: "
+                             "give one such as jnp.float32")
         if isinstance(shape, str) or not hasattr(shape, "__iter__"):
             raise TypeError(f"ShapeDtypeStruct: shape must be a sequence of ints, got {shape!r:.60}: write "
                             "jax.ShapeDtypeStruct((3,), jnp.float32)")
@@ -52,7 +55,8 @@ class ShapeDtypeStruct:
         # of 64 bits where it says so, as host arrays are; programs take what arrays have
         self.dtype = np.dtype(dtype) if dtype in (int, float, complex) else dtypes.as_dtype(dtype)
         if sharding is not None:
-            from ..placement.shardings import as_sharding  # programs that name no sharding need none of those modules
+            # programs that name no sharding need none of those modules
+            from ..placement.shardings import as_sharding
             sharding = as_sharding(sharding, "ShapeDtypeStruct: sharding")
         self.sharding = sharding
         self.weak_type = weak_type
@@ -61,7 +65,8 @@ class ShapeDtypeStruct:
 
     @classmethod
     def like(cls, x):
-        """The type of an array, a NumPy array or a Python number; with its sharding if the array is committed to one.
+        """The type of an array, a NumPy array or a Python number; with its sharding if the array is committed
+        to one.
 
         TypeError for something else.
         """
@@ -124,7 +129,8 @@ class ArgInfo:
 
 
 class _Stage:
-    """What is known at each stage, from `in_tree`, `in_avals` and `_donated_leaves`, the places of donated leaves."""
+    """What is known at each stage, from `in_tree`, `in_avals` and `_donated_leaves`, the places of donated
+    leaves."""
     __slots__ = ()
     donate_argnums = property(lambda self: tuple(sorted(self._donated_leaves)))
 
@@ -137,7 +143,8 @@ class _Stage:
 
 @boundaries
 class Traced(_Stage):
-    """A function traced for given argument types.  `jaxpr` is the program, `out_info` the types of its results.
+    """A function traced for given argument types.  `jaxpr` is the program, `out_info` the types of its
+    results.
 
     >>> traced = jax.jit(lambda x: x + 1).trace(1.)
     >>> traced.jaxpr, traced.out_info
@@ -149,7 +156,8 @@ class Traced(_Stage):
     __slots__ = ("__dict__", "__weakref__", "fun_name")
 
     def __init__(self, traced, jitted, flat, key):
-        self._key, self._trace_key = key, state.trace_key      # under which what is made of it is found by calls
+        # under which what is made of it is found by calls
+        self._key, self._trace_key = key, state.trace_key
         self._traced = traced
         self._jitted = jitted
         self._flat = flat
@@ -192,26 +200,31 @@ class Traced(_Stage):
         return self
 
     def with_consts_as_arg(self):
-        """(the values that the program has taken from around it, the same traced with a list of them as first argument)."""
+        """(the values that the program has taken from around it, the same traced with a list of them as first
+        argument)."""
         consts, jaxpr = list(self._traced.consts), self._traced.closed
 
         def fun(consts, *args, **kwargs):
-            return self._traced.out_tree.unflatten(eval_jaxpr(jaxpr, (), *consts, *pytree.tree_leaves((args, kwargs))))
+            return self._traced.out_tree.unflatten(eval_jaxpr(jaxpr, (), *consts,
+                                                              *pytree.tree_leaves((args, kwargs))))
         fun.__name__ = self.fun_name
         args, kwargs = self.in_tree.unflatten([struct_of(a) for a in pytree.tree_leaves(self.in_avals)])
-        return consts, type(self._jitted)(fun).trace([struct_of(abstract(c)) for c in consts], *args, **kwargs)
+        return consts, type(self._jitted)(fun).trace([struct_of(abstract(c)) for c in consts], *args,
+                                                     **kwargs)
 
     def closure_convert(self):
-        """(the values that the program has taken from around it, a function of a list of them and of the arguments)."""
+        """(the values that the program has taken from around it, a function of a list of them and of the
+        arguments)."""
         consts, traced = self.with_consts_as_arg()
         return consts, traced._jitted._fun
 
     def lower(self, *, lowering_platforms=None, platform=None):
-        """StableHLO for the devices that arguments and shardings name (otherwise the default one), or for a platform."""
+        """StableHLO for the devices that arguments and shardings name (otherwise the default one), or for a
+        platform."""
         names = lowering_platforms or ((platform,) if platform else None)
         if names and len(names) > 1:
-            raise NotImplementedError(f"lower: lowering_platforms={tuple(names)!r}: a program is lowered for one platform "
-                                      "at a time; call lower once for each")
+            raise NotImplementedError(f"lower: lowering_platforms={tuple(names)!r}: a program is lowered for "
+                                      "one platform at a time; call lower once for each")
         return Lowered(self, names and platform_named(names[0]))
 
 
@@ -228,7 +241,8 @@ class Lowered(_Stage):
         self._stage = traced
         self._traced = traced._traced
         self._program, self._consts, self._kept, self._donated = self._traced.pruned()
-        self._where, self._asked = traced._jitted.placed(self._traced, *traced._flat.in_tree.unflatten(traced._flat.leaves))
+        self._where, self._asked = traced._jitted.placed(self._traced,
+                                                         *traced._flat.in_tree.unflatten(traced._flat.leaves))
         self._platform = platform
         self._texts = {}
 
@@ -243,7 +257,8 @@ class Lowered(_Stage):
         if debug_info not in self._texts:
             names = ["result" + p for p in pytree.leaf_paths(self._traced.out_tree)]
             self._texts[debug_info], _ = evaluate.lower_for(
-                self._program, self._where, platform=self._platform, donated=self._donated, debug_info=debug_info,
+                self._program, self._where, platform=self._platform, donated=self._donated,
+                debug_info=debug_info,
                 result_names=names)
         return self._texts[debug_info]
 
@@ -268,31 +283,34 @@ class Lowered(_Stage):
         return introspect.cost_of_text(self._lowered(False).text, client.client())
 
     def compile(self, compiler_options=None):
-        """Compile for the devices that the program was lowered for; calls of the function use the same program.
+        """Compile for the devices that the program was lowered for; calls of the function use the same
+        program.
 
-        The devices of a topology (`topologies.get_topology_desc`) are not here: what is compiled for them can be looked
-        into, and not called.
+        The devices of a topology (`topologies.get_topology_desc`) are not here: what is compiled for them can
+        be looked into, and not called.
         """
         partitioned = isinstance(self._where, tuple)
         device = self._where.devices[0] if partitioned else self._where
         if not hasattr(device, "platform"):
-            raise ValueError(f"{self.fun_name} was lowered for an AbstractMesh, which has no devices: to compile it, pass "
-                             "arguments or shardings over a Mesh")
+            raise ValueError(f"{self.fun_name} was lowered for an AbstractMesh, which has no devices: to "
+                             "compile it, pass arguments or shardings over a Mesh")
         here = not self._platform or client.platform_of(device) == self._platform
         if not here:
             if partitioned:
-                raise ValueError(f"{self.fun_name} was lowered for {self._platform} and lies on {device.platform} devices")
+                raise ValueError(f"{self.fun_name} was lowered for {self._platform} and lies on "
+                                 f"{device.platform} devices")
             device = client.client(self._platform).local_devices()[0]
         stage, traced = self._stage, self._traced
 
         def compiled():
-            executable = runtime_checks.compile_lowered(self._lowered(True), device, compiler_options or stage._compiler_options)
+            executable = runtime_checks.compile_lowered(self._lowered(True), device,
+                                                        compiler_options or stage._compiler_options)
             warn_unusable(executable, stage._flat, traced)
             return executable
         shared = (here and traced.cacheable and not compiler_options and state.trace_key is stage._trace_key
                   and config.hlotrace_tiered_compile == "off")
-        return Compiled(self, stage._jitted._call_for(stage._key, traced, self._where, self._asked, compiled).executable
-                        if shared else compiled())
+        return Compiled(self, stage._jitted._call_for(stage._key, traced, self._where, self._asked,
+                                                      compiled).executable if shared else compiled())
 
 
 @boundaries
@@ -324,7 +342,8 @@ class Compiled(_Stage):
 
     @property
     def input_shardings(self):
-        """The shardings of the arguments, (positional, keyword); None for one that the program does not use."""
+        """The shardings of the arguments, (positional, keyword); None for one that the program does not use.
+        """
         shardings = [None] * self.in_tree.num_leaves
         for i, s in zip(self._lowered._kept, self._executable.in_shardings[len(self._lowered._consts):]):
             shardings[i] = s
@@ -340,7 +359,8 @@ class Compiled(_Stage):
         """The Formats of the arguments, (positional, keyword): as `input_shardings`, with layouts."""
         from ..runtime.devices import layouts  # few ask
         formats = [None] * self.in_tree.num_leaves
-        for i, found in zip(self._lowered._kept, layouts.of_executable(self._executable)[0][len(self._lowered._consts):]):
+        for i, found in zip(self._lowered._kept,
+                            layouts.of_executable(self._executable)[0][len(self._lowered._consts):]):
             formats[i] = found
         return self.in_tree.unflatten(formats)
 
@@ -376,45 +396,50 @@ class Compiled(_Stage):
             self._check(leaves)
         results = self._call(leaves)
         if results is ELSEWHERE:
-            raise ValueError(f"{self.fun_name} was compiled for {self._executable.lies()}, but an argument is committed to "
-                             "another device or sharding. Move it with device_put, or call the jit function, which "
-                             "compiles again.")
+            raise ValueError(f"{self.fun_name} was compiled for {self._executable.lies()}, but an argument "
+                             "is committed to another device or sharding. Move it with device_put, or call "
+                             "the jit function, which compiles again.")
         return results
 
     def _refuse(self, in_tree):
         """TypeError for arguments of another structure."""
         lowered = self._lowered._stage._flat
         (args, keywords), (given, given_keywords) = [t.children() for t in (self.in_tree, in_tree)]
-        head = (f"Function {self.fun_name} was compiled with input pytree structure different from the one it was called "
-                "with:")
-        counts = [(t.children(), list(k.node_data()[1])) for t, k in ((args, keywords), (given, given_keywords))]
+        head = (f"Function {self.fun_name} was compiled with input pytree structure different from the one "
+                "it was called with:")
+        counts = [(t.children(), list(k.node_data()[1])) for t,
+                  k in ((args, keywords), (given, given_keywords))]
         if len(counts[0][0]) != len(counts[1][0]) or counts[0][1] != counts[1][1]:
-            said = [f"{len(a)} positional argument{'s' * (len(a) != 1)}" + f" and {', '.join(k)} by keyword" * bool(k)
-                    for a, k in counts]
-            raise TypeError(f"{head} compiled for {said[0]}, called with {said[1]}. Give each as it was given to lower, by "
-                            "position or keyword; static arguments are not given again.")
+            said = [f"{len(a)} positional argument{'s' * (len(a) != 1)}" + f" and {', '.join(k)} by keyword" *
+                    bool(k) for a, k in counts]
+            raise TypeError(f"{head} compiled for {said[0]}, called with {said[1]}. Give each as it was "
+                            "given to lower, by position or keyword; static arguments are not given again.")
         fixed = [where for where, _ in lowered.statics]
         names = pytree.arg_names(lowered.fun, len(counts[0][0]) + len(fixed))[0]
         names = [name for i, name in enumerate(names) if i not in fixed] + counts[0][1]
         pairs = zip(names, [*counts[0][0], *keywords.children()], [*counts[1][0], *given_keywords.children()])
-        lines = [pytree.structure_mismatch("", a, b, ("compiled", "called"), root=name)[2:] for name, a, b in pairs if a != b]
-        raise TypeError(f"{head}\n" + "\n".join(lines[:3]) + "\nGive the structure that was lowered, or lower again for "
-                        "this one.")
+        lines = [pytree.structure_mismatch("", a, b, ("compiled", "called"), root=name)[2:] for name, a,
+                 b in pairs if a != b]
+        raise TypeError(f"{head}\n" + "\n".join(lines[:3]) +
+                        "\nGive the structure that was lowered, or lower again for this one.")
 
     def _check(self, leaves):
         wrong, lowered = [], self._lowered._stage._flat
         flat = FlatFunction(lowered.fun, leaves, self.in_tree, "the compiled function", lowered.statics)
         for i, (got, want) in enumerate(zip(flat.avals(abstract), self._avals)):
             if (got.shape, got.dtype) != (want.shape, want.dtype):
-                wrong.append(f"  * {flat.path(i)}: compiled for {want.str_short()}, called with {got.str_short()}")
+                wrong.append(f"  * {flat.path(i)}: compiled for {want.str_short()}, called with "
+                             f"{got.str_short()}")
         if wrong:
             raise TypeError("Argument types differ from the types for which this computation was compiled:\n"
                             + "\n".join(wrong) + "\nLower and compile again for these types, or convert the arguments.")
         if any(isinstance(x, Tracer) for x in leaves):
-            raise TypeError(f"Cannot apply transformations to {self.fun_name}, which was lowered and compiled for one "
-                            "signature: an argument is a tracer. Transform and trace the function itself instead.")
+            raise TypeError(f"Cannot apply transformations to {self.fun_name}, which was lowered and "
+                            "compiled for one signature: an argument is a tracer. Transform and trace the "
+                            "function itself instead.")
         if any(not is_arraylike(x) for x in leaves):
-            raise TypeError(f"{self.fun_name}: a compiled function is called with arrays, not with ShapeDtypeStructs")
+            raise TypeError(f"{self.fun_name}: a compiled function is called with arrays, not with "
+                            "ShapeDtypeStructs")
 
 
 def trace(jitted, args, kwargs, statics):
@@ -442,5 +467,6 @@ def eval_shape(fun, *args, **kwargs):
     if hitypes.among(pytree.tree_leaves((args, kwargs))):
         return eval_shape(hijax.of_arrays(fun), *hitypes.lower(args), **hitypes.lower(kwargs))[0]
     flat = FlatFunction(fun, *flatten((args, kwargs)), "eval_shape")
-    traced = flat.kept(fun, "jit", flat.avals(abstract), arg_names=flat.paths())       # found again by jit(fun)
+    # found again by jit(fun)
+    traced = flat.kept(fun, "jit", flat.avals(abstract), arg_names=flat.paths())
     return traced.out_tree.unflatten([struct_of(a) for a in traced.closed.out_avals])

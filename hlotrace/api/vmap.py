@@ -41,16 +41,17 @@ def vmap(fun, in_axes=0, out_axes=0, axis_name=None, axis_size=None, spmd_axis_n
     if not callable(fun):
         raise not_callable(fun)
     if sum_match:
-        raise NotImplementedError("vmap: sum_match=True is not supported; sum over the axis with axis_name and lax.psum")
+        raise NotImplementedError("vmap: sum_match=True is not supported; sum over the axis with axis_name "
+                                  "and lax.psum")
     in_axes = check_axes("vmap", in_axes, out_axes)
 
     @folded
     @wraps(fun)
     def mapped(*args, **kwargs):
         if type(in_axes) is tuple and len(in_axes) != len(args):
-            raise ValueError(f"vmap of {name_of(fun)}: in_axes must be an int, None, or a tuple of entries corresponding to "
-                             f"the positional arguments passed to the function, but got {len(in_axes)=}, {len(args)=}: "
-                             "None stands for an argument that is not mapped")
+            raise ValueError(f"vmap of {name_of(fun)}: in_axes must be an int, None, or a tuple of entries "
+                             "corresponding to the positional arguments passed to the function, but got "
+                             f"{len(in_axes)=}, {len(args)=}: None stands for an argument that is not mapped")
         flat = FlatFunction(fun, *pytree.tree_flatten((args, kwargs)), "vmap")
         if Ref in map(type, flat.leaves):
             return _over_refs(flat, (in_axes, 0), out_axes, axis_name, axis_size, spmd_axis_name)
@@ -63,13 +64,15 @@ def vmap(fun, in_axes=0, out_axes=0, axis_name=None, axis_size=None, spmd_axis_n
 
 
 def _over_refs(flat, axes, out_axes, axis_name, axis_size, spmd_axis_name):
-    """A call with Refs among the leaves: those with an axis are mapped by their values, others are what they are inside."""
+    """A call with Refs among the leaves: those with an axis are mapped by their values, others are what they
+    are inside."""
     found, leaves = refs.among(flat), flat.leaves
     flat.leaves = [refs.read(x) if i in found else x for i, x in enumerate(leaves)]
     dims, size = mapped_axes(flat, axes, axis_size)
     moving = {i: dim for i, dim in enumerate(dims) if i in found and dim is not None}
     inside = refs.Inside(flat, tuple(moving), {i: ref for i, ref in found.items() if i not in moving})
-    result, values = vmap(inside, tuple(dims), (out_axes, moving), axis_name, size, spmd_axis_name)(*flat.leaves)
+    result, values = vmap(inside, tuple(dims), (out_axes, moving), axis_name, size,
+                          spmd_axis_name)(*flat.leaves)
     for i, value in values.items():
         refs.write(found[i], value)
     return result
@@ -80,26 +83,29 @@ def check_axes(what, in_axes, out_axes):
     if isinstance(in_axes, list):
         in_axes = tuple(in_axes)
     if not (in_axes is None or isinstance(in_axes, (int, tuple, dict)) or hasattr(in_axes, "__index__")):
-        raise TypeError(f"{what} in_axes must be an int, None, or a tuple of entries corresponding to the positional "
-                        f"arguments passed to the function, but got {in_axes}.")
+        raise TypeError(f"{what} in_axes must be an int, None, or a tuple of entries corresponding to the "
+                        f"positional arguments passed to the function, but got {in_axes}.")
     for name, axes in ("in_axes", in_axes), ("out_axes", out_axes):
         for a in pytree.tree_leaves(axes):
             if isinstance(a, bool) or not hasattr(a, "__index__"):
-                raise TypeError(f"{what} {name} must be an int, None, or a (possibly nested) container of ints and Nones "
-                                f"that is a pytree prefix of the value, got {axes!r}")
+                raise TypeError(f"{what} {name} must be an int, None, or a (possibly nested) container of "
+                                f"ints and Nones that is a pytree prefix of the value, got {axes!r}")
     return in_axes
 
 
 def mapped_axes(flat, axes, axis_size=None):
-    """(the mapped axis of each leaf, counted from the front, or None; its size); `axes` is a prefix of (args, kwargs)."""
+    """(the mapped axis of each leaf, counted from the front, or None; its size); `axes` is a prefix of (args,
+    kwargs)."""
     dims, sizes = pytree.flatten_axes(f"{flat.what} in_axes", flat.in_tree, axes), {}
     for i, dim in enumerate(dims):
         if dim is not None:
             shape, dim = flat.aval(i).shape, operator.index(dim)
             if not -len(shape) <= dim < len(shape):
-                raise ValueError(f"{flat.what} was requested to map its argument along axis {dim}, which implies that its "
-                                 f"rank should be at least {dim + 1 if dim >= 0 else -dim}, but is only {len(shape)} "
-                                 f"({flat.path(i)} of {flat.name} has shape {shape}); None in in_axes leaves it unmapped")
+                raise ValueError(f"{flat.what} was requested to map its argument along axis {dim}, which "
+                                 "implies that its rank should be at least "
+                                 f"{dim + 1 if dim >= 0 else -dim}, but is only {len(shape)} "
+                                 f"({flat.path(i)} of {flat.name} has shape {shape}); None in in_axes "
+                                 "leaves it unmapped")
             dims[i] = dim % len(shape)
             sizes.setdefault(shape[dim], []).append(i)
     if len(sizes) > 1:
@@ -110,7 +116,8 @@ def mapped_axes(flat, axes, axis_size=None):
                          "An argument that is whole for all of them has None in in_axes.")
     if axis_size is not None:
         if sizes and axis_size not in sizes:
-            raise ValueError(f"{flat} got axis_size={axis_size}, but the mapped axes have size {next(iter(sizes))}")
+            raise ValueError(f"{flat} got axis_size={axis_size}, but the mapped axes have size "
+                             f"{next(iter(sizes))}")
         return dims, axis_size
     if not sizes:
         raise ValueError(f"{flat} must have at least one non-None value in in_axes, or axis_size given")
@@ -121,12 +128,13 @@ def _place(flat, i, x, dim, target, size):
     if target is None:
         if dim is not None:
             where = flat.out_path(i).removeprefix("the ").removeprefix("output")
-            raise ValueError(f"{flat} has mapped output but out_axes is None: at vmap out_axes{where}, got axis spec None "
-                             f"but output was batched on axis {dim}. It depends on a mapped argument; give it an axis.")
+            raise ValueError(f"{flat} has mapped output but out_axes is None: at vmap out_axes{where}, got "
+                             f"axis spec None but output was batched on axis {dim}. It depends on a mapped "
+                             "argument; give it an axis.")
         return x
     rank = len(aval_of(x).shape) + (dim is None)
     target = operator.index(target)
     if not -rank <= target < rank:
-        raise ValueError(f"{flat}: out_axes={target} is out of bounds for {flat.out_path(i)}, of rank {rank} with its "
-                         "mapped axis")
+        raise ValueError(f"{flat}: out_axes={target} is out of bounds for {flat.out_path(i)}, of rank {rank} "
+                         "with its mapped axis")
     return place_axis(x, size, dim, target % rank)

@@ -54,7 +54,8 @@ class _Distribution(importlib.metadata.Distribution):
 
 
 class _Finder:
-    """Finds `jax` and what is in it that no module of this package is; `core/surface/importing.py` finds the rest."""
+    """Finds `jax` and what is in it that no module of this package is; `core/surface/importing.py` finds the
+    rest."""
 
     @staticmethod
     def find_spec(name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
@@ -97,9 +98,10 @@ def _install() -> None:
         for name in [n for n in sys.modules if n.partition(".")[0] == "jax"]:
             del sys.modules[name]
     elif other is not None:
-        raise ImportError(f"hlotrace.as_jax: the real jax is already imported ({getattr(other, '__file__', other)}), and "
-                          "what has been made with it would not fit: import hlotrace.as_jax before anything that imports "
-                          "jax, or start the program with `python -m hlotrace.as_jax script.py`", name="jax")
+        raise ImportError("hlotrace.as_jax: the real jax is already imported "
+                          f"({getattr(other, '__file__', other)}), and what has been made with it would not "
+                          "fit: import hlotrace.as_jax before anything that imports jax, or start the "
+                          "program with `python -m hlotrace.as_jax script.py`", name="jax")
     sys.meta_path.insert(0, _Finder)
 
 

@@ -10,7 +10,8 @@ from hlotrace.core.surface.boundary import fold
 
 
 def show(kind, error, tb):
-    """The `sys.excepthook` of the program: without what ran it, nor frames of libraries that ask to be left out."""
+    """The `sys.excepthook` of the program: without what ran it, nor frames of libraries that ask to be left
+    out."""
     if config.jax_traceback_filtering != "off":
         fold(error)
         tb = error.__traceback__
@@ -20,9 +21,12 @@ def show(kind, error, tb):
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m hlotrace.as_jax", usage="%(prog)s (script.py | -m module) [args ...]",
-                                     description="Run a program that imports jax on hlotrace, be jax installed or not.")
-    parser.add_argument("-m", dest="module", action="store_true", help="what follows is a module's name, not a file's")
+    parser = argparse.ArgumentParser(prog="python -m hlotrace.as_jax",
+                                     usage="%(prog)s (script.py | -m module) [args ...]",
+                                     description="Run a program that imports jax on hlotrace, be jax "
+                                     "installed or not.")
+    parser.add_argument("-m", dest="module", action="store_true",
+                        help="what follows is a module's name, not a file's")
     parser.add_argument("program", nargs="?")
     parser.add_argument("args", nargs=argparse.REMAINDER, help="for the program")
     asked = parser.parse_args()

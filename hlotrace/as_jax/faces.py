@@ -56,7 +56,8 @@ exclude_paths = _ExcludedPaths()
 
 
 def prefix_errors(prefix_tree: Any, full_tree: Any, is_leaf: Any = None) -> list[Callable[[str], ValueError]]:
-    """Where a tree is no prefix of another: for each place a function of the prefix's name that gives the error."""
+    """Where a tree is no prefix of another: for each place a function of the prefix's name that gives the
+    error."""
     lines = pytree.prefix_errors(prefix_tree, full_tree, is_leaf)
     return [lambda name, line=line: ValueError(line.replace("at ", f"at {name}", 1)) for line in lines]
 

@@ -103,5 +103,6 @@ class _Inside(ModuleType):
             if name in dir(public):
                 return getattr(public, name)
         raise AttributeError(
-            f"hlotrace does not have {self.__name__}.{name}, which is inside of JAX; what there is of jax._src stands in "
-            "the tables of hlotrace/as_jax/inside.py. Is there a public name for it?", name=name)
+            f"hlotrace does not have {self.__name__}.{name}, which is inside of JAX; what there is of "
+            "jax._src stands in the tables of hlotrace/as_jax/inside.py. Is there a public name for it?",
+            name=name)

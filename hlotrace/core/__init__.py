@@ -1,4 +1,5 @@
-"""What everything stands on: avals, dtypes, programs, primitives, the current trace, pytrees, provenance, options, errors.
+"""What everything stands on: avals, dtypes, programs, primitives, the current trace, pytrees, provenance,
+options, errors.
 
 JAX's names for these (`hlotrace.core.Tracer`, `.eval_jaxpr`, ...) are in `surface/jax_core_names.py`, imported when one is used.
 """

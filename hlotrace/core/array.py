@@ -55,7 +55,8 @@ class Array:
     __hash__ = None  # not a method that raises: libraries ask isinstance(x, collections.abc.Hashable)
 
 
-# JAX's, and not here yet.  A `__getattr__` would tell of every name, but NumPy asks each array for names that it lacks.
+# JAX's, and not here yet.  A `__getattr__` would tell of every name, but NumPy asks each array for names that
+# it lacks.
 for _name in ("device_buffer", "device_buffers", "unsafe_raw_buffer"):
     setattr(Array, _name, Absent(_name))
 

@@ -8,15 +8,16 @@ from . import dtypes, errors
 from .config import state
 from .symbolic.dimension import Dimension, as_size, is_constant_shape
 
-# An array has fewer elements than this, zeros in its shape left out: jaxlib counts bytes in 63 bits, also those of an
-# operand that it widens to 16 bytes an element, and ends the process where they do not suffice.
+# An array has fewer elements than this, zeros in its shape left out: jaxlib counts bytes in 63 bits, also
+# those of an operand that it widens to 16 bytes an element, and ends the process where they do not suffice.
 MOST_ELEMENTS = 2 ** 59
 
 _interned: dict = {}
 
 
 class OfArrays:
-    """What hijax asks of a type: of what types of arrays its values are made, and those of arrays are themselves."""
+    """What hijax asks of a type: of what types of arrays its values are made, and those of arrays are
+    themselves."""
     __slots__ = ()
     has_qdd = False
 
@@ -38,10 +39,12 @@ class OfArrays:
 
 
 class ShapedArray(OfArrays):
-    """The type of an array: `shape` (tuple of int), `dtype` (np.dtype or ExtendedDType), `weak_type` (bool), `vma`.
+    """The type of an array: `shape` (tuple of int), `dtype` (np.dtype or ExtendedDType), `weak_type` (bool),
+    `vma`.
 
-    A weak type comes from a Python scalar and gives way in promotion.  `vma`, a frozenset of names, are the manual axes
-    of a `shard_map` along which the devices hold different values.  `sharding` is taken as JAX's type takes it, and says
+    A weak type comes from a Python scalar and gives way in promotion.  `vma`, a frozenset of names, are the
+    manual axes of a `shard_map` along which the devices hold different values.  `sharding` is taken as JAX's
+    type takes it, and says
     nothing: what is traced has that of the mesh in use (see `typeof`).
     """
     __slots__ = ("shape", "dtype", "weak_type", "vma", "ndim", "size", "mlir", "__weakref__")
@@ -74,7 +77,8 @@ class ShapedArray(OfArrays):
 
     def update(self, shape=None, dtype=None, weak_type=None, vma=None):
         return ShapedArray(self.shape if shape is None else shape, self.dtype if dtype is None else dtype,
-                           self.weak_type if weak_type is None else weak_type, self.vma if vma is None else vma)
+                           self.weak_type if weak_type is None else weak_type,
+                           self.vma if vma is None else vma)
 
     def strip_weak_type(self):
         return self.update(weak_type=False) if self.weak_type else self
@@ -124,7 +128,8 @@ class ManualAxisType(typing.NamedTuple):
 
 
 def mlir_type(shape, dtype):
-    """The StableHLO tensor type of an array, `tensor<2x3xf32>`; a symbolic size stands in braces: `lowering/symbolic_shapes.py`."""
+    """The StableHLO tensor type of an array, `tensor<2x3xf32>`; a symbolic size stands in braces:
+    `lowering/symbolic_shapes.py`."""
     if dtypes.is_extended(dtype):
         if dtype.mlir is not None:
             return dtype.mlir
@@ -134,7 +139,8 @@ def mlir_type(shape, dtype):
 
 
 def physical(aval):
-    """The aval of the data that represents `aval` on a device: PRNG keys become their words, float0 false bits."""
+    """The aval of the data that represents `aval` on a device: PRNG keys become their words, float0 false
+    bits."""
     if aval.dtype.kind != "V":
         return aval
     if aval.dtype == dtypes.float0:
@@ -211,7 +217,8 @@ MARK_STATIC = "Mark it with static_argnums/static_argnames if it is not data, or
 
 def not_an_array(value, name="", mend=MARK_STATIC):
     """The words for a value that is not an array; `mend` says what to do about it."""
-    if hasattr(value, "instead_of_an_array"):       # a Ref, whose numbers are not looked at: then it could not be donated
+    # a Ref, whose numbers are not looked at: then it could not be donated
+    if hasattr(value, "instead_of_an_array"):
         return f"{'argument ' * bool(name)}{name or 'value'} is a {value.aval}, not an array. {value.instead_of_an_array}"
     where = f"argument {name} of type {type(value)}" if name else f"value {value!r:.80} of type {type(value)}"
     if isinstance(value, (list, tuple)):
@@ -219,8 +226,8 @@ def not_an_array(value, name="", mend=MARK_STATIC):
     if isinstance(value, type):
         mend = "A type without a value is written jax.ShapeDtypeStruct(shape, dtype), for lower, trace and eval_shape."
     elif hasattr(value, "shape") and hasattr(value, "dtype"):
-        mend = ("It is a type without a value, for lower, trace and eval_shape: give an array, such as jnp.zeros(s.shape, "
-                "s.dtype).")
+        mend = ("It is a type without a value, for lower, trace and eval_shape: give an array, such as "
+                "jnp.zeros(s.shape, s.dtype).")
     if isinstance(value, range):
         mend = "For a range write jnp.arange(...)."
     return f"{where} is not a valid JAX type: expected an array, a NumPy array or a Python number. {mend}"

@@ -13,12 +13,13 @@ SIZE = "size"       # as the entry of an axis that is left alone: its size
 
 
 class AxisMap(NamedTuple):
-    """A label for each axis of each operand, and for each axis of the result (of each, where there are several).
+    """A label for each axis of each operand, and for each axis of the result (of each, where there are
+    several).
 
-    Results of several ranks have a tuple of labels each; they have the axes that are left alone at the same places.
-    A label of operands and result is an axis that the primitive leaves alone: what is done to the operands along it (put
-    in another order, cut, spread over devices) is done to the result.  A label of operands only is reduced over, in any
-    order.  None is an axis that is computed with, or made.
+    Results of several ranks have a tuple of labels each; they have the axes that are left alone at the same
+    places. A label of operands and result is an axis that the primitive leaves alone: what is done to the
+    operands along it (put in another order, cut, spread over devices) is done to the result.  A label of
+    operands only is reduced over, in any order.  None is an axis that is computed with, or made.
     """
     operands: tuple
     result: Any
@@ -33,7 +34,8 @@ class AxisRule:
     """The rule `axes` of a primitive.
 
     labels: (*avals, **params) -> AxisMap
-    insert: (params, at, size, *avals) -> the parameters when each operand gets an axis of `size` at `at`, and is left
+    insert: (params, at, size, *avals) -> the parameters when each operand gets an axis of `size` at `at`, and
+    is left
         alone along it.  At 0 this must be possible; elsewhere `labels` of what comes out says whether it was
     scalars: number of operands -> positions of those that may be of rank 0 beside arrays
     constants: may any constant of rank 0 stand beside arrays?
@@ -68,12 +70,14 @@ def same_axes(names=(), *, gone=False, reduced=False, scalars=lambda n: (), cons
 
     def labels(*avals, **params):
         rank = max(a.ndim for a in avals)
-        named = {a for name in names for a in (params[name] if isinstance(params[name], tuple) else (params[name],))}
+        named = {a for name in names for a in (params[name] if isinstance(params[name], tuple)
+                                               else (params[name],))}
         shape = next(a.shape for a in avals if a.ndim == rank)
         used = {*named}
         for name, entry in alone.items():
             if params.get(name) is not None:
-                used.update(i for i, (n, v) in enumerate(zip(shape, params[name])) if v != (n if entry is SIZE else entry))
+                used.update(i for i, (n, v) in enumerate(zip(shape, params[name]))
+                            if v != (n if entry is SIZE else entry))
         result = tuple(None if i in used else i for i in range(rank) if not (gone and i in named))
         operand = tuple(range(rank)) if reduced else tuple(None if i in used else i for i in range(rank))
         return AxisMap(tuple(operand if a.ndim else () for a in avals), result)
@@ -88,7 +92,8 @@ def same_axes(names=(), *, gone=False, reduced=False, scalars=lambda n: (), cons
 def leading_axes(own):
     """The rule of a primitive that treats all but the last axes of its operands alike and apart.
 
-    `own(*avals, **params)` gives two numbers: how many last axes of an operand, and of the result, it computes with.
+    `own(*avals, **params)` gives two numbers: how many last axes of an operand, and of the result, it
+    computes with.
     """
     def labels(*avals, **params):
         taken, made = own(*avals, **params)
@@ -102,22 +107,26 @@ _SCALAR = ShapedArray((), bool_)
 
 @functools.lru_cache(maxsize=8192)
 def plan(rule, avals, dims, size, params):
-    """How to map a primitive over an axis of `size`: (what to do with each operand, parameters, axis of the result).
+    """How to map a primitive over an axis of `size`: (what to do with each operand, parameters, axis of the
+    result).
 
-    `avals` are those of the operands with the axis, which is at `dims` (None: not mapped); an aval None is a constant of
-    rank 0.  What to do is None, or (shape, dimensions) for a broadcast_in_dim, or (None, permutation) for a transpose.
+    `avals` are those of the operands with the axis, which is at `dims` (None: not mapped); an aval None is a
+    constant of rank 0.  What to do is None, or (shape, dimensions) for a broadcast_in_dim, or (None,
+    permutation) for a transpose.
     """
     params, scalars = dict(params), rule.scalars(len(avals))
     each = [_SCALAR if a is None else a if d is None else a.update(shape=a.shape[:d] + a.shape[d + 1:])
             for a, d in zip(avals, dims)]
     rank = max(a.ndim for a in each)
-    left = [d is None and not e.ndim and (a is None or i in scalars) for i, (a, d, e) in enumerate(zip(avals, dims, each))]
+    left = [d is None and not e.ndim and (a is None or i in scalars) for i,
+            (a, d, e) in enumerate(zip(avals, dims, each))]
     whole = [i for i, e in enumerate(each) if e.ndim == rank and not left[i]]
     first = next((i for i in whole if dims[i] is not None), whole[0])
     spread = [not e.ndim and rank > 0 and (rule.constants or i in scalars) for i, e in enumerate(each)]
     for at in dict.fromkeys((dims[first] or 0, 0)):      # where it is, or in front
         changed = rule.insert(params, at, size, *each)
-        # an operand of a rank that the primitive refuses gets the axis all the same: the error is the primitive's
+        # an operand of a rank that the primitive refuses gets the axis all the same: the error is the
+        # primitive's
         shapes = [e.shape if skip else inserted(each[first].shape, at, size) if wide else
                   inserted(e.shape, min(at, e.ndim), size) for e, skip, wide in zip(each, left, spread)]
         axes = rule(*(e.update(shape=s) for e, s in zip(each, shapes)), **changed)

@@ -80,7 +80,8 @@ def types(in_tree, avals, statics=()):
 
 
 def kept(limit):
-    """Decorator: the results of a function of hashable values are kept, as functools.lru_cache does, in a Kept."""
+    """Decorator: the results of a function of hashable values are kept, as functools.lru_cache does, in a
+    Kept."""
     def decorate(function):
         table = Kept(limit)
 

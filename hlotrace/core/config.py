@@ -63,7 +63,8 @@ def _text(value):
 
 def _device(value):
     if not (value is None or isinstance(value, str) or hasattr(value, "device_kind")):
-        raise ValueError(f"{value!r} is not a device, as jax.devices()[0], the name of a platform, as 'cpu', or None")
+        raise ValueError(f"{value!r} is not a device, as jax.devices()[0], the name of a platform, as 'cpu', "
+                         "or None")
     return value
 
 
@@ -79,10 +80,10 @@ def _one_of(*choices):
 _guard = _one_of(None, "allow", "log", "disallow", "log_explicit", "disallow_explicit")
 
 
-_PRECISIONS = (None, "default", "high", "highest", "bfloat16", "bfloat16_3x", "tensorfloat32", "float32", "fastest",
-               "ANY_F8_ANY_F8_F32", "F16_F16_F16", "F16_F16_F32", "BF16_BF16_BF16", "BF16_BF16_F32",
-               "BF16_BF16_F32_X3", "BF16_BF16_F32_X6", "BF16_BF16_F32_X9", "TF32_TF32_F32", "TF32_TF32_F32_X3",
-               "F32_F32_F32", "F64_F64_F64")
+_PRECISIONS = (None, "default", "high", "highest", "bfloat16", "bfloat16_3x", "tensorfloat32", "float32",
+               "fastest", "ANY_F8_ANY_F8_F32", "F16_F16_F16", "F16_F16_F32", "BF16_BF16_BF16",
+               "BF16_BF16_F32", "BF16_BF16_F32_X3", "BF16_BF16_F32_X6", "BF16_BF16_F32_X9", "TF32_TF32_F32",
+               "TF32_TF32_F32_X3", "F32_F32_F32", "F64_F64_F64")
 
 class CompilerEffortLevel(enum.Enum):
     """How much XLA is to do for the speed of a program, or for its memory; the values are XLA's.
@@ -103,12 +104,14 @@ def _level(value):
     """A level of effort or its name, "O0" to "O3" or its number; "UNKNOWN" leaves it to XLA."""
     if isinstance(value, CompilerEffortLevel):
         return value.name
-    return _one_of(*CompilerEffortLevel.__members__)(f"O{value}" if value in (0, 1, 2, 3) and type(value) is int else value)
+    return _one_of(*CompilerEffortLevel.__members__)(f"O{value}" if value in (0, 1, 2, 3)
+                                                     and type(value) is int else value)
 
 
 def _explicit_x64(value):
     if value == "allow":
-        raise NotImplementedError("arrays have 64 bits where jax_enable_x64 is set; 'warn' and 'error' are known here")
+        raise NotImplementedError("arrays have 64 bits where jax_enable_x64 is set; 'warn' and 'error' are "
+                                  "known here")
     return _one_of("warn", "error")(value)
 
 
@@ -196,14 +199,16 @@ _OPTIONS = {
 }
 
 
-checks: dict = {}       # option name -> a function of its new value that may refuse it; upper layers add theirs
+# option name -> a function of its new value that may refuse it; upper layers add theirs
+checks: dict = {}
 
 
 class TraceKey:
-    """What a trace depends on besides its arguments.  Equal ones are the same object, so keys compare by identity.
+    """What a trace depends on besides its arguments.  Equal ones are the same object, so keys compare by
+    identity.
 
-    `options` are the values of those that change programs (`TRACING`), `meshes` those entered and the one that programs
-    run on, `axes` the named axes.
+    `options` are the values of those that change programs (`TRACING`), `meshes` those entered and the one
+    that programs run on, `axes` the named axes.
     """
     __slots__ = ("options", "meshes", "axes", "__weakref__")
 
@@ -217,9 +222,11 @@ class State(threading.local):
     trace = None           # set by core.trace: the current trace
     source = None          # provenance to stamp on new equations instead of the caller's line
     name_stack = ""        # "layer0/attention": from named_scope
-    axis_env = ()          # ((name, size, kind), ...) of the enclosing vmaps ("vmap") and shard_maps that have names;
-    #                        kind "manual", or "checked" where avals tell over which axes values vary; see `named_axes`
-    meshes = ()            # entered, the current one last: (mesh, is it in use, or does it stand in a bare `with mesh:`?)
+    # ((name, size, kind), ...) of the enclosing vmaps ("vmap") and shard_maps that have names;
+    axis_env = ()
+    # kind "manual", or "checked" where avals tell over which axes values vary; see `named_axes` entered, the
+    # current one last: (mesh, is it in use, or does it stand in a bare `with mesh:`?)
+    meshes = ()
     mesh_to_run_on = None  # by set_mesh: where jit programs run that nothing else places
     x64 = False
     disable_jit = False
@@ -324,8 +331,8 @@ class Config:
     def update(self, name, value):
         """Set an option for the whole process.
 
-        Raises AttributeError for an unknown name, ValueError for a value that makes no sense, and NotImplementedError for
-        one that JAX knows and hlotrace does not do.
+        Raises AttributeError for an unknown name, ValueError for a value that makes no sense, and
+        NotImplementedError for one that JAX knows and hlotrace does not do.
         """
         value = self._check(name, value)
         if name in checks:
@@ -333,7 +340,8 @@ class Config:
         self._values[name] = value
         object.__setattr__(self, "_version", self._version + 1)
         state.refresh()
-        for namespace in list(_threads.values()):      # a thread that traces hears of it when that has ended: see `sync`
+        # a thread that traces hears of it when that has ended: see `sync`
+        for namespace in list(_threads.values()):
             if namespace.get("trace", State.trace) is State.trace:
                 _refresh(namespace)
 
@@ -341,7 +349,8 @@ class Config:
         return getattr(self, name)
 
     def config_with_absl(self):
-        """Let `absl.app.run(main)` read options from the command line: `--jax_enable_x64`, `--jax_platforms=cpu`."""
+        """Let `absl.app.run(main)` read options from the command line: `--jax_enable_x64`,
+        `--jax_platforms=cpu`."""
         from .surface import flags  # absl is imported where a program uses it
         flags.define(self)
 
@@ -369,8 +378,8 @@ class Config:
             raise
 
     def __setattr__(self, name, value):
-        error = AttributeError(f"options are not set by assignment: config.update({name!r}, {value!r}) sets this one"
-                               if name in _OPTIONS else str(_unknown(name)))
+        error = AttributeError(f"options are not set by assignment: config.update({name!r}, {value!r}) sets "
+                               "this one" if name in _OPTIONS else str(_unknown(name)))
         try:
             raise error
         except AttributeError:
@@ -392,7 +401,8 @@ state = State()
 
 
 class uncollected:
-    """`with uncollected():` holds Python's cyclic garbage collector, which finds nothing in a growing program."""
+    """`with uncollected():` holds Python's cyclic garbage collector, which finds nothing in a growing
+    program."""
     __slots__ = ("was",)
 
     def __enter__(self):
@@ -412,7 +422,8 @@ def sync():
 
 @contextlib.contextmanager
 def scoped(path=""):
-    """Operations stand in these named scopes until the block ends; in none if what is traced is kept for other places."""
+    """Operations stand in these named scopes until the block ends; in none if what is traced is kept for
+    other places."""
     saved, state.name_stack = state.name_stack, path
     try:
         yield

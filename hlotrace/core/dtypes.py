@@ -29,13 +29,15 @@ MLIR_NAMES = {
     "uint2": "ui2", "uint4": "ui4", "uint8": "ui8", "uint16": "ui16", "uint32": "ui32", "uint64": "ui64",
     "bfloat16": "bf16", "float16": "f16", "float32": "f32", "float64": "f64",
     "complex64": "complex<f32>", "complex128": "complex<f64>",
-    "float4_e2m1fn": "f4E2M1FN", "float8_e3m4": "f8E3M4", "float8_e4m3": "f8E4M3", "float8_e4m3fn": "f8E4M3FN",
+    "float4_e2m1fn": "f4E2M1FN", "float8_e3m4": "f8E3M4", "float8_e4m3": "f8E4M3",
+    "float8_e4m3fn": "f8E4M3FN",
     "float8_e4m3b11fnuz": "f8E4M3B11FNUZ", "float8_e4m3fnuz": "f8E4M3FNUZ", "float8_e5m2": "f8E5M2",
     "float8_e5m2fnuz": "f8E5M2FNUZ", "float8_e8m0fnu": "f8E8M0FNU",
 }
 _SHORT = {"bool": "bool", "bfloat16": "bf16", "float0": "float0"}
 _NAMES_ONLY = ("int1", "uint1", "float6_e2m3fn", "float6_e3m2fn")      # XLA does not compute with them
-_EXTRA = {name: np.dtype(getattr(ml_dtypes, name)) for name in (*MLIR_NAMES, *_NAMES_ONLY) if hasattr(ml_dtypes, name)}
+_EXTRA = {name: np.dtype(getattr(ml_dtypes, name)) for name in (*MLIR_NAMES, *_NAMES_ONLY)
+          if hasattr(ml_dtypes, name)}
 SUPPORTED = {_EXTRA[name] if name in _EXTRA else np.dtype(name): mlir for name, mlir in MLIR_NAMES.items()
              if name in _EXTRA or hasattr(np, name)}
 SMALL_FLOATS = tuple(d for n, d in _EXTRA.items() if n.startswith(("float4", "float6", "float8")))
@@ -49,12 +51,13 @@ _CANONICAL = {int64: int32, uint64: uint32, float64: float32, complex128: comple
 class ExtendedDType:
     """Base of dtypes that NumPy does not know (PRNG keys): an element is itself a small array.
 
-    Attributes: `name`, `physical_shape` (tuple) and `physical_dtype` of one element; `mlir`, the type of its arrays in
-    programs, if that is not the type of an array of such elements.
+    Attributes: `name`, `physical_shape` (tuple) and `physical_dtype` of one element; `mlir`, the type of its
+    arrays in programs, if that is not the type of an array of such elements.
 
-    A user's own subclass has `_rules`, a class of functions: physical_element_aval(dtype); convert_from and convert_to
-    (source, target), whether lax.convert_element_type may; full(shape, value, dtype); and for derivatives
-    tangent_dtype(dtype), zero(dtype) and add(dtype, x, y), what stands for the sum of two cotangents.
+    A user's own subclass has `_rules`, a class of functions: physical_element_aval(dtype); convert_from and
+    convert_to (source, target), whether lax.convert_element_type may; full(shape, value, dtype); and for
+    derivatives tangent_dtype(dtype), zero(dtype) and add(dtype, x, y), what stands for the sum of two
+    cotangents.
     """
     mlir = _rules = None
     physical_shape = functools.cached_property(lambda self: self._rules.physical_element_aval(self).shape)
@@ -69,7 +72,8 @@ def is_extended(dtype):
 
 
 def canonicalize(dtype, allow_extended_dtype=True):
-    """`dtype` as np.dtype, 64-bit types narrowed to 32 bits unless x64 is enabled; None is float, as NumPy has it.
+    """`dtype` as np.dtype, 64-bit types narrowed to 32 bits unless x64 is enabled; None is float, as NumPy
+    has it.
 
     Those of PRNG keys stay as they are; ValueError for them with allow_extended_dtype=False.
 
@@ -79,7 +83,8 @@ def canonicalize(dtype, allow_extended_dtype=True):
     if type(dtype) is not np.dtype:
         dtype = as_dtype(float if dtype is None else dtype)
         if not allow_extended_dtype and is_extended(dtype):
-            raise ValueError(f"canonicalize_dtype: {dtype} is an extended dtype, which allow_extended_dtype=False excludes")
+            raise ValueError(f"canonicalize_dtype: {dtype} is an extended dtype, which "
+                             "allow_extended_dtype=False excludes")
     if not state.x64 and dtype in _CANONICAL:
         return _CANONICAL[dtype]
     return dtype
@@ -101,8 +106,8 @@ def as_dtype(dtype):
     try:
         return np.dtype(dtype)
     except TypeError:
-        sizes = ("; if it is a size, put the sizes into one tuple" if isinstance(dtype, (int, np.integer)) else
-                 did_you_mean(dtype, (*map(str, SUPPORTED),)) if isinstance(dtype, str) else "")
+        sizes = ("; if it is a size, put the sizes into one tuple" if isinstance(dtype, (int, np.integer))
+                 else did_you_mean(dtype, (*map(str, SUPPORTED),)) if isinstance(dtype, str) else "")
         raise TypeError(f"{dtype!r:.80} is not a dtype: give one such as jnp.float32, 'int8' or bool{sizes}") from None
 
 
@@ -117,15 +122,17 @@ def check_user_dtype(dtype, name):
     result = canonicalize(requested)
     if result != requested:
         if config.jax_explicit_x64_dtypes == "error":
-            raise ValueError(f"Explicitly requested dtype {requested} is not available in {name} while 64-bit types are "
-                             f"off: call hlotrace.config.update('jax_enable_x64', True) first, or ask for {result}")
+            raise ValueError(f"Explicitly requested dtype {requested} is not available in {name} while "
+                             "64-bit types are off: call hlotrace.config.update('jax_enable_x64', True) "
+                             f"first, or ask for {result}")
         where = source_info.describe(source_info.user_frame())
         if where not in _lossy_warned:
             _lossy_warned.add(where)
             warnings.warn(
-                f"Explicitly requested dtype {requested} is not available in {name} while 64-bit types are off: the result "
-                f"is {result}. For {requested}, call hlotrace.config.update('jax_enable_x64', True) first or set the "
-                f"environment variable JAX_ENABLE_X64=1; without this warning, ask for {result}.",
+                f"Explicitly requested dtype {requested} is not available in {name} while 64-bit types are "
+                f"off: the result is {result}. For {requested}, call "
+                "hlotrace.config.update('jax_enable_x64', True) first or set the environment variable "
+                f"JAX_ENABLE_X64=1; without this warning, ask for {result}.",
                 UserWarning, stacklevel=source_info.user_stacklevel())
     return result
 
@@ -180,7 +187,8 @@ class prng_key(extended):
 
 
 def itemsize_bits(dtype):
-    """How many bits an element has: 4 of an int4, 8 of a bool; float and int have 64, also where 64-bit types are off.
+    """How many bits an element has: 4 of an int4, 8 of a bool; float and int have 64, also where 64-bit types
+    are off.
 
     >>> jax.dtypes.itemsize_bits("int4"), jax.dtypes.itemsize_bits(bool), jax.dtypes.itemsize_bits("bfloat16")
     (4, 8, 16)
@@ -192,8 +200,8 @@ def itemsize_bits(dtype):
 
 
 def scalar_type_of(x):
-    """bool, int, float or complex: the Python type whose values are of the kind of `x`, a number or an array.  TypeError for
-    others.
+    """bool, int, float or complex: the Python type whose values are of the kind of `x`, a number or an array.
+    TypeError for others.
 
     >>> jax.dtypes.scalar_type_of(jnp.ones(2, "bfloat16")), jax.dtypes.scalar_type_of(True)
     (<class 'float'>, <class 'bool'>)
@@ -245,7 +253,8 @@ def complex_of(dtype):
 
 
 def to_inexact(dtype):
-    """The floating dtype that integers and bools turn into in `sin`, `mean`, ...: float64 for 64-bit ones; floats stay."""
+    """The floating dtype that integers and bools turn into in `sin`, `mean`, ...: float64 for 64-bit ones;
+    floats stay."""
     if is_inexact(dtype):
         return dtype
     return float64 if dtype.itemsize == 8 else float32
@@ -310,18 +319,19 @@ def overflow(value, dtype):
     elif canonicalize(wide) == wide:
         mend = f"{wide.name} does: jnp.{wide.name}(...), and .astype(jnp.{wide.name}) of what it meets"
     else:
-        mend = (f"{wide.name} does: enable 64-bit types with config.update('jax_enable_x64', True), or write it as a "
-                "float")
+        mend = (f"{wide.name} does: enable 64-bit types with config.update('jax_enable_x64', True), or write "
+                "it as a float")
     text = str(value) if -10**40 < value < 10**40 else f"of {value.bit_length()} bits"
-    return OverflowError(f"Python {type(value).__name__} {text} is too large to convert to {dtype.name}, which holds "
-                         f"{limits.min} to {limits.max}; {mend}")
+    return OverflowError(f"Python {type(value).__name__} {text} is too large to convert to {dtype.name}, "
+                         f"which holds {limits.min} to {limits.max}; {mend}")
 
 
 def _python_kind(value):
     return next(d for t, d in _PYTHON_KINDS.items() if isinstance(value, t))
 
 
-# --- promotion -------------------------------------------------------------------------------------------------
+# --- promotion
+# -------------------------------------------------------------------------------------------------
 
 _WEAK_INT, _WEAK_FLOAT, _WEAK_COMPLEX = "i*", "f*", "c*"
 
@@ -377,8 +387,8 @@ def _lattice_result(pairs, strict, x64):
     if any(is_extended(d) for d in dtypes):
         if len(set(dtypes)) == 1:
             return dtypes[0], False
-        raise KeyPromotionError(f"dtypes {', '.join(short_name(d) for d in dtypes)} do not mix: a PRNG key is not "
-                                "a number; see random.key_data")
+        raise KeyPromotionError(f"dtypes {', '.join(short_name(d) for d in dtypes)} do not mix: a PRNG key "
+                                "is not a number; see random.key_data")
     for d in dtypes:
         if d not in SUPPORTED:
             raise TypeError(f"a value of dtype {d} is not valid in arithmetic: hlotrace arrays hold numbers")
@@ -390,9 +400,9 @@ def _lattice_result(pairs, strict, x64):
         nodes = tuple(dict.fromkeys(_weak_node(d) if weak else d for d, weak in pairs))
         if strict and len({n for n in nodes if not isinstance(n, str)}) > 1 or strict and not _strictly_safe(pairs):
             raise TypePromotionError(
-                f"Input dtypes {tuple(d.name for d in dtypes)} have no available implicit dtype promotion path when "
-                "jax_numpy_dtype_promotion='strict'. Cast the operands to a common dtype with .astype(dtype), or set "
-                "numpy_dtype_promotion('standard').")
+                f"Input dtypes {tuple(d.name for d in dtypes)} have no available implicit dtype promotion "
+                "path when jax_numpy_dtype_promotion='strict'. Cast the operands to a common dtype with "
+                ".astype(dtype), or set numpy_dtype_promotion('standard').")
         result = _join(nodes)
         weak = isinstance(result, str)
     if isinstance(result, str):

@@ -1,4 +1,5 @@
-"""Effects: what an equation does besides computing.  And the token, the state that keeps ordered ones in order.
+"""Effects: what an equation does besides computing.  And the token, the state that keeps ordered ones in
+order.
 
 Effects are values: equal ones are one effect of a program.  A kind of effect is a class here; what must happen in program
 order carries a state from one equation to the next, which `transforms/discharge.py` adds to programs.
@@ -14,7 +15,8 @@ from .dtypes import ExtendedDType
 
 @dataclasses.dataclass(frozen=True)
 class Effect:
-    """The base of all.  `ordered`: does it happen in program order?  `runs`: when the program runs, not when it compiles?"""
+    """The base of all.  `ordered`: does it happen in program order?  `runs`: when the program runs, not when
+    it compiles?"""
     ordered: bool = False
     runs: bool = True
     harmless = False      # may it happen also for elements whose turn it is not?
@@ -64,7 +66,8 @@ INSPECTION = Effect(runs=False)      # the compiler tells how a value lies
 
 @dataclasses.dataclass(frozen=True)
 class State:
-    """A value that a program carries along and that its equations with some effects change: its type, and which effects.
+    """A value that a program carries along and that its equations with some effects change: its type, and
+    which effects.
 
     Where it is `given`, nobody else holds it, and its memory may be reused.
     """
@@ -80,7 +83,8 @@ class _TokenDType(ExtendedDType):
     physical_shape, physical_dtype = (), np.dtype(bool)
 
 
-ORDER = State(ShapedArray((), _TokenDType()), lambda effect: effect.ordered)     # a token, for ordered effects
+# a token, for ordered effects
+ORDER = State(ShapedArray((), _TokenDType()), lambda effect: effect.ordered)
 
 
 def is_ordered(effects):

@@ -47,7 +47,8 @@ class KeyPromotionError(TypePromotionError, TypeError):
 
 
 class ShapeError(TypeError, ValueError):
-    """Shapes that do not fit each other.  JAX raises TypeError or ValueError, by the ranks; NumPy always ValueError."""
+    """Shapes that do not fit each other.  JAX raises TypeError or ValueError, by the ranks; NumPy always
+    ValueError."""
 
 
 class InconclusiveDimensionOperation(Exception):
@@ -70,10 +71,11 @@ def _made_at(tracer):
 
 def bool_conversion(tracer):
     return TracerBoolConversionError(
-        f"Attempted boolean conversion of traced array with shape {tracer.aval.str_short()}: its value is not "
-        f"known while {tracer.under()} is tracing.{_made_at(tracer)}\n"
-        "Python's `if`, `while`, `and`, `or`, `not` and `assert` need a concrete value. Use jnp.where or lax.cond "
-        f"for a choice, lax.while_loop for a loop, `&`, `|`, `~` for logic on arrays, or {_made_known(tracer)}.")
+        f"Attempted boolean conversion of traced array with shape {tracer.aval.str_short()}: its value is "
+        f"not known while {tracer.under()} is tracing.{_made_at(tracer)}\n"
+        "Python's `if`, `while`, `and`, `or`, `not` and `assert` need a concrete value. Use jnp.where or "
+        "lax.cond for a choice, lax.while_loop for a loop, `&`, `|`, `~` for logic on arrays, or "
+        f"{_made_known(tracer)}.")
 
 
 def _made_known(tracer):
@@ -90,8 +92,9 @@ def integer_conversion(tracer):
     return TracerIntegerConversionError(
         f"A traced value of type {tracer.aval.str_short()} was used where Python needs an integer, while "
         f"{tracer.under()} is tracing.{_made_at(tracer)}\n"
-        f"Shapes, axes, `range` and list indices must be known when tracing: {_made_known(tracer)}. To index with a traced "
-        "value, index a jnp array rather than a list or NumPy array; for a loop use lax.fori_loop.")
+        f"Shapes, axes, `range` and list indices must be known when tracing: {_made_known(tracer)}. To "
+        "index with a traced value, index a jnp array rather than a list or NumPy array; for a loop use "
+        "lax.fori_loop.")
 
 
 _INSTEAD = {
@@ -102,18 +105,20 @@ _INSTEAD = {
 
 
 def scalar_conversion(tracer, name):
-    instead = _INSTEAD.get(name, f"Keep the value as an array (x.astype({name})), with jnp.sqrt and kin for math.sqrt")
+    instead = _INSTEAD.get(name, f"Keep the value as an array (x.astype({name})), with jnp.sqrt and kin for "
+                           "math.sqrt")
     return ConcretizationTypeError(
-        f"{'.' * (name in ('item', 'tolist'))}{name}() needs a concrete value, but got a traced array of type "
-        f"{tracer.aval.str_short()} while {tracer.under()} is tracing.{_made_at(tracer)}\n"
+        f"{'.' * (name in ('item', 'tolist'))}{name}() needs a concrete value, but got a traced array of "
+        f"type {tracer.aval.str_short()} while {tracer.under()} is tracing.{_made_at(tracer)}\n"
         f"{instead}; to see it when it is computed, use hlotrace.debug.print; or {_made_known(tracer)}.")
 
 
 def format_conversion(tracer, spec):
     return ConcretizationTypeError(
-        f"format with {spec!r} needs a concrete value, but got a traced array of type {tracer.aval.str_short()} while "
-        f"{tracer.under()} is tracing.{_made_at(tracer)}\n"
-        f"To print the value when it is computed, use hlotrace.debug.print('{{x:{spec}}}', x=x); without a format, "
+        f"format with {spec!r} needs a concrete value, but got a traced array of type "
+        f"{tracer.aval.str_short()} while {tracer.under()} is tracing.{_made_at(tracer)}\n"
+        f"To print the value when it is computed, use hlotrace.debug.print('{{x:{spec}}}', x=x); without a "
+        "format, "
         "f\"{x}\" shows its type.")
 
 
@@ -121,8 +126,8 @@ def concrete_needed(tracer, what="", advice=""):
     return ConcretizationTypeError(
         f"{what or 'a concrete value is needed'}, but got a traced array of type {tracer.aval.str_short()} "
         f"while {tracer.under()} is tracing.{_made_at(tracer)}\n"
-        f"{advice or f'Shapes, axes and sizes must be known when tracing: {_made_known(tracer)}'}, or compute it outside "
-        "of the transformation.")
+        f"{advice or f'Shapes, axes and sizes must be known when tracing: {_made_known(tracer)}'}, or "
+        "compute it outside of the transformation.")
 
 
 def sized_by_values(tracer, given="size="):
@@ -137,15 +142,15 @@ def not_a_key(value, aval, words):
         got += f" (the data of keys has shape (..., {words[0]}))"
     elif aval is not None and aval.dtype.name == "uint32":
         got += " (half of a key of random.PRNGKey? To map over keys, make an array of them with random.split)"
-    return TypeError(f"a PRNG key is needed where {got} was given: make a key with random.key"
-                     f"({value if type(value) is int else 0}), and give it to random functions as their first argument, "
-                     "as in random.normal(key, (3,))")
+    return TypeError(f"a PRNG key is needed where {got} was given: make a key with "
+                     f"random.key({value if type(value) is int else 0}), and give it to random functions as "
+                     "their first argument, as in random.normal(key, (3,))")
 
 
 def array_conversion(tracer):
     return TracerArrayConversionError(
-        f"A traced array of type {tracer.aval.str_short()} was handed to NumPy (its __array__ was called) while "
-        f"{tracer.under()} is tracing.{_made_at(tracer)}\n"
+        f"A traced array of type {tracer.aval.str_short()} was handed to NumPy (its __array__ was called) "
+        f"while {tracer.under()} is tracing.{_made_at(tracer)}\n"
         "Use the function of the same name from hlotrace.numpy; to run NumPy code on the value, use "
         "hlotrace.pure_callback.")
 
@@ -154,11 +159,12 @@ def leaked_tracer(tracer):
     return UnexpectedTracerError(
         f"A tracer of type {tracer.aval.str_short()} is used outside the transformation that made it: "
         f"{tracer.under()} has ended, or the value belongs to another trace.{_made_at(tracer)}\n"
-        "A value leaves a transformed function only as its return value: not through a global, an attribute, a "
-        "closure list or a cache. Return it instead; to look at it, use hlotrace.debug.print.")
+        "A value leaves a transformed function only as its return value: not through a global, an "
+        "attribute, a closure list or a cache. Return it instead; to look at it, use hlotrace.debug.print.")
 
 
-# --- shapes -----------------------------------------------------------------------------------------------------
+# --- shapes
+# -----------------------------------------------------------------------------------------------------
 
 def listed(things):
     """`a`, `a and b`, `a, b and c`."""
@@ -175,8 +181,8 @@ def incompatible_shapes(shapes, axis):
     """For shapes that do not broadcast, since their sizes differ along `axis`, counted from the end."""
     shapes = [tuple(s) for s in shapes]
     sizes = dict.fromkeys(s[axis] for s in shapes if len(s) >= -axis and s[axis] != 1)
-    return ShapeError(f"Incompatible shapes for broadcasting: {listed(shapes)}: axis {axis} has sizes {listed(sizes)}, "
-                      f"which must be equal, or one of them 1; {_mending(shapes)}")
+    return ShapeError(f"Incompatible shapes for broadcasting: {listed(shapes)}: axis {axis} has sizes "
+                      f"{listed(sizes)}, which must be equal, or one of them 1; {_mending(shapes)}")
 
 
 def _mending(shapes):
@@ -194,15 +200,16 @@ def _mending(shapes):
 def too_many_elements(shape, dtype, limit):
     zeros = " (zeros left out)" if 0 in shape else ""
     return ValueError(
-        f"an array of shape {shape} and dtype {dtype.name} would have {math.prod(filter(None, shape))} elements{zeros}: the "
-        f"sizes of a shape multiply to less than {limit} (2**{limit.bit_length() - 1}), of which jaxlib can count "
-        "the bytes.")
+        f"an array of shape {shape} and dtype {dtype.name} would have {math.prod(filter(None, shape))} "
+        f"elements{zeros}: the sizes of a shape multiply to less than {limit} "
+        f"(2**{limit.bit_length() - 1}), of which jaxlib can count the bytes.")
 
 
 def index_out_of_bounds(index, axis, size, low, high, advice):
     return IndexError(
-        f"index {index} is out of bounds for axis {axis} with size {size}: ints from {low} to {high} are inside. {advice}, "
-        "or let them all pass silently, as JAX does, with hlotrace.config.update('jax_check_static_indices', False).")
+        f"index {index} is out of bounds for axis {axis} with size {size}: ints from {low} to {high} are "
+        f"inside. {advice}, or let them all pass silently, as JAX does, with "
+        "hlotrace.config.update('jax_check_static_indices', False).")
 
 
 def traced_slice(item, position):
@@ -211,14 +218,15 @@ def traced_slice(item, position):
              if hasattr(part := getattr(item, name), "concrete") and part.concrete() is None}
     said = listed(f"its {name} is a traced {part.aval.str_short()}" for name, part in parts.items())
     return IndexError(
-        f"Slice entries must be static integers, but of the slice at position {position} {said}: the size of the "
-        "result would not be known when tracing. Where the size is known, use lax.dynamic_slice_in_dim(x, start, size), "
-        "else a mask: jnp.where(jnp.arange(n) < stop, x, 0)." + "".join(dict.fromkeys(map(_made_at, parts.values()))))
+        f"Slice entries must be static integers, but of the slice at position {position} {said}: the size of "
+        "the result would not be known when tracing. Where the size is known, use "
+        "lax.dynamic_slice_in_dim(x, start, size), else a mask: jnp.where(jnp.arange(n) < stop, x, 0)." +
+        "".join(dict.fromkeys(map(_made_at, parts.values()))))
 
 
 def empty_axis(index, axis):
-    return IndexError(f"index {index} is out of bounds for axis {axis} with size 0: an empty axis has no element to read or "
-                      "to replace")
+    return IndexError(f"index {index} is out of bounds for axis {axis} with size 0: an empty axis has no "
+                      "element to read or to replace")
 
 
 def wrong_unpacking(aval, wanted):
@@ -229,7 +237,8 @@ def wrong_unpacking(aval, wanted):
                       f"{aval.str_short()} is unpacked along axis 0, which has size {size}.{several}")
 
 
-# --- arguments ---------------------------------------------------------------------------------------------------
+# --- arguments
+# ---------------------------------------------------------------------------------------------------
 
 def not_one_of(parameter, got, choices, kind=ValueError):
     """For an argument that must be one of a few texts."""
@@ -239,33 +248,38 @@ def not_one_of(parameter, got, choices, kind=ValueError):
 
 def not_callable(got, instead="not what it returns"):
     """For a transformation that is not given a function, most often what the function returns."""
-    return TypeError(f"Expected a callable value, got {got!r:.80} of type {type(got).__name__}: pass the function itself, "
-                     f"{instead}")
+    return TypeError(f"Expected a callable value, got {got!r:.80} of type {type(got).__name__}: pass the "
+                     f"function itself, {instead}")
 
 
 def not_an_int(parameter, got, advice=""):
     aval = getattr(got, "aval", None)
-    return TypeError(f"{parameter} must be an int, got {repr(got)[:60] if aval is None else aval.str_short()}{advice}")
+    return TypeError(f"{parameter} must be an int, got "
+                     f"{repr(got)[:60] if aval is None else aval.str_short()}{advice}")
 
 
-# --- dtypes -----------------------------------------------------------------------------------------------------
+# --- dtypes
+# -----------------------------------------------------------------------------------------------------
 
 def no_numbers(value, array):
     """For what jnp.array cannot hold; `array` is what NumPy makes of it."""
     kind = array.dtype.kind
     mend = (
-        "Number the texts first, as names.index(text) or np.unique(texts, return_inverse=True) do" if kind in "UST" else
+        "Number the texts first, as names.index(text) or np.unique(texts, return_inverse=True) do"
+        if kind in "UST" else
         "subtract a start and take .astype('int64') of the difference, in NumPy, before" if kind in "mM" else
         "make an array of each field, as in x['name']" if kind == "V" else
         "jax.tree.map(jnp.asarray, x) makes an array of each of its values" if isinstance(value, dict) else
-        "jnp.array(list(x)) makes an array of its elements" if hasattr(value, "__iter__") and array is not value else
+        "jnp.array(list(x)) makes an array of its elements" if hasattr(value, "__iter__")
+        and array is not value else
         "give numbers, or lists of them; NumPy's .astype(float) makes numbers of objects that are some")
     of = f" of dtype {array.dtype}" if kind != "O" or hasattr(value, "dtype") else ""
-    return TypeError(f"Value {value!r:.60}{of}, from {type(value).__name__}, is not a valid JAX array type. Only arrays of "
-                     f"numeric types are supported: {mend}.")
+    return TypeError(f"Value {value!r:.60}{of}, from {type(value).__name__}, is not a valid JAX array type. "
+                     f"Only arrays of numeric types are supported: {mend}.")
 
 
-# --- names ------------------------------------------------------------------------------------------------------
+# --- names
+# ------------------------------------------------------------------------------------------------------
 
 def did_you_mean(name, known):
     """`; did you mean 'x'?`, or an empty string where none of the names known is near."""

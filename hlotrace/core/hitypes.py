@@ -34,7 +34,8 @@ def mutable(pytree):
     return [(ty, x) for ty, x in found if ty is not None and ty.has_qdd]
 
 
-# --- as pytrees of arrays ---------------------------------------------------------------------------------------
+# --- as pytrees of arrays
+# ---------------------------------------------------------------------------------------
 
 class Lowered:
     """The arrays of a value, as a node of a pytree; `made_of` is None if its type says that alone."""
@@ -77,10 +78,12 @@ def as_result(pytree):
 
 def raised(pytree):
     """The pytree that was lowered."""
-    return tree.tree_map(lambda x: x.raised() if type(x) is Lowered else x, pytree, is_leaf=lambda x: type(x) is Lowered)
+    return tree.tree_map(lambda x: x.raised() if type(x) is Lowered else x, pytree,
+                         is_leaf=lambda x: type(x) is Lowered)
 
 
-# --- to which program a mutable value belongs -------------------------------------------------------------------
+# --- to which program a mutable value belongs
+# -------------------------------------------------------------------
 
 def made_here(value):
     """The value, which belongs to the program that is being traced."""

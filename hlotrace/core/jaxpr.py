@@ -1,4 +1,5 @@
-"""The typed program: Var, Literal, Eqn, Jaxpr; its evaluation; dead code; a check of well-formedness; its text."""
+"""The typed program: Var, Literal, Eqn, Jaxpr; its evaluation; dead code; a check of well-formedness; its
+text."""
 import itertools
 
 import numpy as np
@@ -37,7 +38,8 @@ class Literal:
 
 
 class Params(dict):
-    """The parameters of an application, which `[name]` also finds under JAX's names, where its primitive says some."""
+    """The parameters of an application, which `[name]` also finds under JAX's names, where its primitive says
+    some."""
     __slots__ = ("also",)
 
     def __init__(self, params, also):
@@ -84,8 +86,8 @@ class Jaxpr:
     `consts` are the values of `constvars`; a program held as a parameter of an equation has none
     (`constvars == ()`): what it closes over is an operand of that equation.
     """
-    __slots__ = ("constvars", "consts", "invars", "eqns", "outvars", "effects", "name", "arg_names", "derived",
-                 "facts", "__weakref__")
+    __slots__ = ("constvars", "consts", "invars", "eqns", "outvars", "effects", "name", "arg_names",
+                 "derived", "facts", "__weakref__")
 
     def __init__(self, constvars, consts, invars, eqns, outvars, name="fn", arg_names=None):
         self.constvars = tuple(constvars)
@@ -136,7 +138,8 @@ def close(jaxpr):
     if not jaxpr.constvars:
         return jaxpr, ()
     names = jaxpr.arg_names and [*(f"const[{i}]" for i in range(len(jaxpr.constvars))), *jaxpr.arg_names]
-    return jaxpr.replace(constvars=(), consts=(), invars=(*jaxpr.constvars, *jaxpr.invars), arg_names=names), jaxpr.consts
+    return jaxpr.replace(constvars=(), consts=(), invars=(*jaxpr.constvars, *jaxpr.invars),
+                         arg_names=names), jaxpr.consts
 
 
 def eval_jaxpr(jaxpr, consts, *args):
@@ -209,7 +212,8 @@ def sub_jaxprs(params):
 
 
 def check_jaxpr(jaxpr):
-    """Raise JaxprTypeError unless every variable is bound before use and every equation has the type its rule gives."""
+    """Raise JaxprTypeError unless every variable is bound before use and every equation has the type its rule
+    gives."""
     bound = {*jaxpr.constvars, *jaxpr.invars}
     for eqn in jaxpr.eqns:
         for v in eqn.invars:
@@ -220,8 +224,8 @@ def check_jaxpr(jaxpr):
         expected = eqn.primitive.typecheck([v.aval for v in eqn.invars], eqn.params)
         for v, aval in zip(eqn.outvars, expected, strict=True):
             if v.aval.shape != aval.shape or v.aval.dtype != aval.dtype:
-                raise JaxprTypeError(f"{eqn.primitive.name}: result is typed {v.aval.short()}, its rule gives "
-                                     f"{aval.short()}\n{jaxpr}")
+                raise JaxprTypeError(f"{eqn.primitive.name}: result is typed {v.aval.short()}, its rule "
+                                     f"gives {aval.short()}\n{jaxpr}")
         bound.update(eqn.outvars)
     for v in jaxpr.outvars:
         if type(v) is Var and v not in bound:
@@ -275,7 +279,8 @@ class _Printer:
                          for _, v in params)
             pad = f"\n{' ' * (indent + 2)}" if nested else ""
             text = "[" + (pad or "") + (pad or " ").join(
-                f"{k}={self.param(v, indent + 2)}" for k, v in params) + (f"\n{' ' * indent}" if nested else "") + "]"
+                f"{k}={self.param(v, indent + 2)}" for k,
+                v in params) + (f"\n{' ' * indent}" if nested else "") + "]"
         return f"{outs} = {eqn.primitive.name}{text} {operands}".rstrip()
 
     def param(self, value, indent):

@@ -8,15 +8,16 @@ from .config import config
 
 
 def check(trace):
-    """UnexpectedTracerError if the option is set and a tracer of `trace`, which has ended, is still referred to."""
+    """UnexpectedTracerError if the option is set and a tracer of `trace`, which has ended, is still referred
+    to."""
     if not config.jax_check_tracer_leaks or not _alive(trace):
         return
     gc.collect()        # what only cycles held is no leak
     alive = _alive(trace)
     if not alive:
         return
-    lines = [f"Leaked trace of {trace.what}: when it ended, these values were still referred to. Return them from the "
-             "function instead of keeping them elsewhere."]
+    lines = [f"Leaked trace of {trace.what}: when it ended, these values were still referred to. Return them "
+             "from the function instead of keeping them elsewhere."]
     for x in alive:
         made = x.origin()
         lines.append(f"  {x!r}{made and ', which ' + made}: held by {_holder(x, {id(alive)}, 4)}")
@@ -28,7 +29,8 @@ def _alive(trace):
 
 
 def _holder(x, known, depth):
-    """What refers to `x`, but for what is `known`, in words; and what refers to that, until something has a name.
+    """What refers to `x`, but for what is `known`, in words; and what refers to that, until something has a
+    name.
 
     No closure and no generator here: they would hold `x` too.
     """

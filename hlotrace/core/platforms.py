@@ -5,13 +5,16 @@ Whoever would ask which platform this is asks its Platform what it can do; a new
 
 
 class Platform(str):
-    """A platform's name that knows what can be done there; one that is made of a name alone claims nothing."""
+    """A platform's name that knows what can be done there; one that is made of a name alone claims nothing.
+    """
     aliases = ()            # other names of it, the first being the one that `default_backend` gives
     callback = None         # the custom-call target that calls a Python function of this process
     # targets that its compiler knows; others are registered by runtime/executables/kernels.py
     built_in = ("InspectSharding", "LayoutConstraint")
-    keeps_calls = False     # a call marked so stays one, its function compiled once; elsewhere fusions would be lost
-    all_reduces = None      # {elementwise primitive: kinds of dtype} by which its devices reduce together; None: by all
+    # a call marked so stays one, its function compiled once; elsewhere fusions would be lost
+    keeps_calls = False
+    # {elementwise primitive: kinds of dtype} by which its devices reduce together; None: by all
+    all_reduces = None
     in_pieces = False       # starting a program costs so little that one may run as several
     quick = None            # compiler options under which a program compiles faster and runs slower
     instant = 0             # bytes of text below which no program takes a second to compile
@@ -25,14 +28,18 @@ class Platform(str):
         return self
 
     def all_reduced(self, name, kind):
-        """Can its devices reduce values of such a dtype together by the elementwise primitive `name`, or by "reduce"?"""
+        """Can its devices reduce values of such a dtype together by the elementwise primitive `name`, or by
+        "reduce"?"""
         return self.all_reduces is None or kind in self.all_reduces.get(name, "")
 
 
 PLATFORMS = (
-    Platform("cpu", callback="xla_ffi_python_cpu_callback", built_in=(*Platform.built_in, "xla_ffi_python_cpu_callback"),
-             keeps_calls=True, in_pieces=True, quick={"xla_backend_optimization_level": 0}, instant=4096, on_host=True,
-             all_reduces={"add": "fciub", "mul": "fciub", "max": "fiub", "min": "fiub", "and": "b", "or": "b"}, dlpack=1),
+    Platform("cpu", callback="xla_ffi_python_cpu_callback",
+             built_in=(*Platform.built_in, "xla_ffi_python_cpu_callback"),
+             keeps_calls=True, in_pieces=True, quick={"xla_backend_optimization_level": 0}, instant=4096,
+             on_host=True,
+             all_reduces={"add": "fciub", "mul": "fciub", "max": "fiub", "min": "fiub", "and": "b",
+                          "or": "b"}, dlpack=1),
     Platform("cuda", aliases=("gpu",), callback="xla_ffi_python_gpu_callback", dlpack=2),
     Platform("rocm", callback="xla_ffi_python_gpu_callback", dlpack=10),
     Platform("tpu"),
@@ -46,16 +53,18 @@ def platform_named(name):
 
 
 def by_platform(what, rules):
-    """A table {platform or None: rule} by the platforms' own names.  TypeError for a platform that is not known."""
+    """A table {platform or None: rule} by the platforms' own names.  TypeError for a platform that is not
+    known."""
     for name in rules:
         if name is not None and name not in _BY_NAME:
-            raise TypeError(f"{what} is given for platform {name!r}; known are {', '.join(_BY_NAME)}, and None for every "
-                            "other")
+            raise TypeError(f"{what} is given for platform {name!r}; known are {', '.join(_BY_NAME)}, and "
+                            "None for every other")
     return {name if name is None else _BY_NAME[name]: rule for name, rule in rules.items()}
 
 
 def rule_for(platform, rules):
-    """The rule of a platform in a table as `by_platform` makes it, or the one rule of all; None where there is none."""
+    """The rule of a platform in a table as `by_platform` makes it, or the one rule of all; None where there
+    is none."""
     if type(rules) is not dict:
         return rules
     return rules[platform] if platform in rules else rules.get(None)

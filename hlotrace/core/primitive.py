@@ -29,7 +29,8 @@ RULES = (
     "evaluate",     # (*args, **params) -> results                      how it runs eagerly, if not by compiling it
     "stage",        # (args, params) -> (args, params)                  how it is written into a program, if that differs
 )
-# Functions of the parameters of an application that give a tuple; None stands for those of the programs it holds.
+# Functions of the parameters of an application that give a tuple; None stands for those of the programs it
+# holds.
 FACTS = (
     "effects",      # what it does besides computing
     "axis_names",   # named axes that it uses: over these its batching rule is asked also where nothing is mapped
@@ -50,12 +51,15 @@ everywhere: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()     # all pr
 
 
 class Primitive:
-    """An operation: its name, whether it gives a list of results, and by keyword what stands in RULES, FACTS and TRAITS.
+    """An operation: its name, whether it gives a list of results, and by keyword what stands in RULES, FACTS
+    and TRAITS.
 
-    TypeError for any other keyword, and for a platform that is not known.  The rule of platform None is for every other one.
+    TypeError for any other keyword, and for a platform that is not known.  The rule of platform None is for
+    every other one.
     """
     __slots__ = ("name", "multiple_results", *RULES, *FACTS, *TRAITS, "__weakref__")
-    call_primitive = map_primitive = False      # as JAX's `jit`: what programs they hold is a parameter, not an operand
+    # as JAX's `jit`: what programs they hold is a parameter, not an operand
+    call_primitive = map_primitive = False
 
     def __init__(self, name, *, multiple_results=False, **given):
         self.name = name
@@ -80,32 +84,38 @@ class Primitive:
         return state.trace.process(self, args, params)
 
     def def_impl(self, function):
-        """`function(*args, **params)` is how it runs eagerly: on concrete operands, its results given on as they are.
+        """`function(*args, **params)` is how it runs eagerly: on concrete operands, its results given on as
+        they are.
 
-        Without it, its lowering is compiled and run.  Returns `function`: it serves as a decorator, as do the others.
+        Without it, its lowering is compiled and run.  Returns `function`: it serves as a decorator, as do the
+        others.
         """
         self.evaluate = function
         return function
 
     @property
     def impl(self):
-        """What `def_impl` was given; `bind` where nothing was, as every primitive that can be lowered runs eagerly."""
+        """What `def_impl` was given; `bind` where nothing was, as every primitive that can be lowered runs
+        eagerly."""
         return self.evaluate or self.bind
 
     def def_abstract_eval(self, function):
-        """`function(*avals, **params)` gives the ShapedArray of the result, a sequence of them if there are several."""
+        """`function(*avals, **params)` gives the ShapedArray of the result, a sequence of them if there are
+        several."""
         def typ(*avals, **params):
             result = function(*avals, **params)
             for aval in result if self.multiple_results and isinstance(result, (list, tuple)) else (result,):
                 if type(aval) is not ShapedArray:
                     wanted = "a sequence of ShapedArrays" if self.multiple_results else "a ShapedArray"
-                    raise TypeError(f"{self}: its abstract evaluation rule must give {wanted}, not {aval!r:.80}")
+                    raise TypeError(f"{self}: its abstract evaluation rule must give {wanted}, not "
+                                    f"{aval!r:.80}")
             return result
         self.typ = typ
         return function
 
     def def_effectful_abstract_eval(self, function):
-        """As `def_abstract_eval`, where `function` gives (avals, effects): a set of `Effect`s, for the parameters alone.
+        """As `def_abstract_eval`, where `function` gives (avals, effects): a set of `Effect`s, for the
+        parameters alone.
 
         TypeError where one is no Effect.
         """
@@ -115,8 +125,9 @@ class Primitive:
             result, effects = function(*avals, **params)
             for effect in effects:
                 if not isinstance(effect, Effect):
-                    raise TypeError(f"{self}: its abstract evaluation rule has the effect {effect!r:.60}, which is a "
-                                    f"{type(effect).__name__}: derive its class from extend.core.Effect")
+                    raise TypeError(f"{self}: its abstract evaluation rule has the effect {effect!r:.60}, "
+                                    f"which is a {type(effect).__name__}: derive its class from "
+                                    "extend.core.Effect")
             if effects:
                 known[tuple(params.items())] = tuple(effects)
                 self.effects = lambda params: known.get(tuple(params.items()), ())
@@ -133,7 +144,8 @@ class Primitive:
             state.trace = saved
 
     def get_bind_params(self, params):
-        """The parameters with which an application is bound again, as a dict: the programs that it holds are among them."""
+        """The parameters with which an application is bound again, as a dict: the programs that it holds are
+        among them."""
         return dict(params)
 
     def typecheck(self, avals, params):
@@ -164,10 +176,12 @@ class Primitive:
 
 # What is said where a rule is missing, and how JAX's users give one to a primitive `p`.
 MISSING = {
-    "typ": ("no abstract evaluation rule, which says the types of its results", "{p}.def_abstract_eval(rule)"),
+    "typ": ("no abstract evaluation rule, which says the types of its results",
+            "{p}.def_abstract_eval(rule)"),
     "lower": ("no lowering", "mlir.register_lowering({p}, rule)"),
     "jvp": ("no derivative (no jvp rule)", "ad.primitive_jvps[{p}] = rule"),
-    "transpose": ("no transpose rule: its reverse-mode derivative is not defined", "ad.primitive_transposes[{p}] = rule"),
+    "transpose": ("no transpose rule: its reverse-mode derivative is not defined",
+                  "ad.primitive_transposes[{p}] = rule"),
     "batch": ("no batching rule, so it cannot be used under vmap", "batching.primitive_batchers[{p}] = rule"),
 }
 
@@ -190,7 +204,8 @@ def _fact(primitive, fact, params):
         return rule(params)
     for value in params.values():       # few hold programs, and this is asked of every equation
         if type(value) is Jaxpr or type(value) is tuple and value and type(value[0]) is Jaxpr:
-            return tuple(dict.fromkeys(found for jaxpr in sub_jaxprs(params) for found in fact_of(jaxpr, fact)))
+            return tuple(dict.fromkeys(found for jaxpr in sub_jaxprs(params)
+                                       for found in fact_of(jaxpr, fact)))
     return ()
 
 
@@ -205,10 +220,12 @@ def fact_of(jaxpr, fact):
 
 
 PRIMITIVES: dict[str, Primitive] = {}     # those of hlotrace, by name
-# JAX's names: where ours is another, and for an operation that is made of several here, the one that does its work.
+# JAX's names: where ours is another, and for an operation that is made of several here, the one that does its
+# work.
 ALIASES = {"add_jaxvals": "add", "linear_solve": "custom_linear_solve", "random_seed": "random_wrap",
-           "remat": "checkpoint", "scatter_sub": "scatter_add", "select_and_scatter": "select_and_scatter_add",
-           "split": "slice", "stack": "concatenate", "stage": "copy", "tile": "broadcast_in_dim", "unstack": "slice"}
+           "remat": "checkpoint", "scatter_sub": "scatter_add",
+           "select_and_scatter": "select_and_scatter_add", "split": "slice", "stack": "concatenate",
+           "stage": "copy", "tile": "broadcast_in_dim", "unstack": "slice"}
 
 
 def primitive_named(name: str) -> "Primitive | None":

@@ -65,7 +65,8 @@ class Linearized:
 
 
 def constant_key(value):
-    """What stands in a cache key for a Python or NumPy scalar: equal only for the same type and bits, or None."""
+    """What stands in a cache key for a Python or NumPy scalar: equal only for the same type and bits, or
+    None."""
     kind = type(value)
     if kind is float and (not value or value != value):     # 0.0 == -0.0, and NaN is not itself
         return kind, str(value)
@@ -78,7 +79,8 @@ _single = Kept(4096)
 
 
 def program_of(primitive, args, params):
-    """The program that is one application of a primitive; its inputs are those `args` that are arrays or tracers.
+    """The program that is one application of a primitive; its inputs are those `args` that are arrays or
+    tracers.
 
     None where no other application could use it: an operand is a large constant, a parameter is not hashable.
     """
@@ -105,7 +107,8 @@ def program_of(primitive, args, params):
 
 
 def embed_constants(jaxpr):
-    """The program with its constants (concrete arrays that rules made) as literals: it closes over nothing."""
+    """The program with its constants (concrete arrays that rules made) as literals: it closes over nothing.
+    """
     if not jaxpr.constvars:
         return jaxpr
     table = {v: Literal(np.asarray(c), v.aval) for v, c in zip(jaxpr.constvars, jaxpr.consts)}
@@ -124,8 +127,9 @@ def trace_closed(fun, avals, name="", arg_names=None):
 def cut(jaxpr, policy, wanted, first=0):
     """`divide`, with nothing given or kept twice: (forward, again, places, kept).
 
-    What is saved and is an output anyway, not among the first ones, is that; `places` says where forward gives what again
-    takes.  `kept` marks the wanted outputs that are saved as they are: these again does not give.
+    What is saved and is an output anyway, not among the first ones, is that; `places` says where forward
+    gives what again takes.  `kept` marks the wanted outputs that are saved as they are: these again does not
+    give.
     """
     forward, again = divide(jaxpr, policy, wanted)
     saved, outs, n = again.invars[len(jaxpr.invars):], iter(again.outvars), len(jaxpr.outvars)
@@ -142,12 +146,14 @@ def cut(jaxpr, policy, wanted, first=0):
 
 
 def anonymous(jaxpr):
-    """The program without lines of the user's and scopes: one that is kept for all must not show who came first."""
+    """The program without lines of the user's and scopes: one that is kept for all must not show who came
+    first."""
     def without(value):
         if type(value) is tuple:
             return tuple([without(v) for v in value])
         return anonymous(value) if type(value) is Jaxpr else value
-    return jaxpr.replace(eqns=[e.replace(source=None, name_stack="", params={k: without(v) for k, v in e.params.items()})
+    return jaxpr.replace(eqns=[e.replace(source=None, name_stack="",
+                                         params={k: without(v) for k, v in e.params.items()})
                                for e in jaxpr.eqns])
 
 

@@ -18,7 +18,8 @@ from .trace import Tracer
 
 
 class AbstractRef(OfArrays):
-    """The type of a Ref: `inner_aval`, the type of the array in it, and what that has (`shape`, `dtype`, ...)."""
+    """The type of a Ref: `inner_aval`, the type of the array in it, and what that has (`shape`, `dtype`,
+    ...)."""
     __slots__ = ("inner_aval",)
 
     def __init__(self, inner_aval):
@@ -43,10 +44,11 @@ class AbstractRef(OfArrays):
 
 
 class Ref:
-    """A mutable array, made by `new_ref`: `ref[...]` reads, `ref[0] = 1.` writes, `ref.at[1:]` is a part of it.
+    """A mutable array, made by `new_ref`: `ref[...]` reads, `ref[0] = 1.` writes, `ref.at[1:]` is a part of
+    it.
 
-    It lives in the function or transformation that made it and in all that is called from there, and may be passed to
-    functions, but not returned by compiled ones.
+    It lives in the function or transformation that made it and in all that is called from there, and may be
+    passed to functions, but not returned by compiled ones.
 
     >>> ref = jax.new_ref(jnp.zeros(3))
     >>> ref[0] = 1.; ref[1:] += 5
@@ -111,29 +113,31 @@ class Ref:
         return self._value
 
     def check(self):
-        """ValueError if the Ref was given up, UnexpectedTracerError outside of the trace where it was made."""
+        """ValueError if the Ref was given up, UnexpectedTracerError outside of the trace where it was made.
+        """
         if self._value is None:
-            raise ValueError(f"{self.aval} was given up by freeze or free_ref, and there is nothing in it: make another one "
-                             "with new_ref")
+            raise ValueError(f"{self.aval} was given up by freeze or free_ref, and there is nothing in it: "
+                             "make another one with new_ref")
         if self._value is LOST:
             raise ValueError(f"{self.aval} has lost its value: a call that wrote to it in place has failed")
         if self._value is LENT:
-            raise ValueError(f"{self.aval} is both closed over by a function and passed to it as an argument: it must come "
-                             "one way only")
+            raise ValueError(f"{self.aval} is both closed over by a function and passed to it as an "
+                             "argument: it must come one way only")
         trace = state.trace
         while trace is not self.home:
             trace = trace.parent
             if trace is None:
                 raise UnexpectedTracerError(
-                    f"{self.aval} was made in {self.home.what}, and is used outside of that, where it has no value: return "
-                    "ref[...] instead, or make it outside and pass it")
+                    f"{self.aval} was made in {self.home.what}, and is used outside of that, where it has no "
+                    "value: return ref[...] instead, or make it outside and pass it")
 
     def lend(self):
         """The value, or a copy, for a program that gives another one for it and may reuse its memory."""
         return self.copy(self._value) if self.needed() else self._value
 
     def needed(self):
-        """Is the value needed besides: does somebody else hold it, or may a check fail when the program has run?"""
+        """Is the value needed besides: does somebody else hold it, or may a check fail when the program has
+        run?"""
         return (self._shared or state.check_floats or state.check_bounds) and not isinstance(self._value, Tracer)
 
     def put(self, value):
@@ -179,12 +183,13 @@ def accesses(effects):
 def refuse_again(jaxpr, why):
     """NotImplementedError for a program that uses Refs from outside and would run again."""
     for effect in accesses(jaxpr.effects):
-        raise NotImplementedError(f"{why}, and there is {effect} from outside in it: read it before, pass ref[...] as an "
-                                  "argument, and return what is to be written")
+        raise NotImplementedError(f"{why}, and there is {effect} from outside in it: read it before, pass "
+                                  "ref[...] as an argument, and return what is to be written")
 
 
 class Holder(Builtin):
-    """A primitive that holds programs, or uses a Ref: bound in the home of Refs, it has their values threaded through."""
+    """A primitive that holds programs, or uses a Ref: bound in the home of Refs, it has their values threaded
+    through."""
     __slots__ = ()
 
     def bind(self, *args, **params):

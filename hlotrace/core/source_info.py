@@ -89,7 +89,8 @@ def user_stacklevel():
 
 
 def unpacked_into(frame):
-    """To how many targets (fewer than 256) the frame unpacks what it is just asking for, or None where it does not."""
+    """To how many targets (fewer than 256) the frame unpacks what it is just asking for, or None where it
+    does not."""
     code, at = frame.f_code.co_code, frame.f_lasti
     if code[at] != opcode.opmap["UNPACK_SEQUENCE"] or at and code[at - 2] == opcode.EXTENDED_ARG:
         return None

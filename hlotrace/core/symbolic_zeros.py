@@ -1,4 +1,5 @@
-"""What rules see in place of values: unknown operands of linear primitives, symbolic zeros, the axis of a vmap."""
+"""What rules see in place of values: unknown operands of linear primitives, symbolic zeros, the axis of a
+vmap."""
 from .avals import register_aval
 
 
@@ -16,8 +17,8 @@ class Linear:
 
 
 def _not_linear(_):
-    raise TypeError("the function is not linear in its arguments, so it has no transpose: an operation combines two values "
-                    "that depend on them")
+    raise TypeError("the function is not linear in its arguments, so it has no transpose: an operation "
+                    "combines two values that depend on them")
 
 
 register_aval(Linear, _not_linear)
@@ -33,7 +34,8 @@ def is_linear(x):
     return type(x) is Linear
 
 
-# --- symbolic zeros: None in a list of tangents, cotangents or mapped axes ------------------------------------------
+# --- symbolic zeros: None in a list of tangents, cotangents or mapped axes
+# ------------------------------------------
 
 def nonzero(values):
     return tuple([v is not None for v in values])

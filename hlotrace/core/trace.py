@@ -24,8 +24,8 @@ LITERAL_BYTES = 1024
 class Trace:
     """Base of the interpreters.  `parent` is the trace that was current when this one was made.
 
-    Users write theirs with a rule `process_primitive(primitive, args, params)`, which is called under evaluation; what
-    is beneath it, `take_current_trace` of `extend.core` gives.
+    Users write theirs with a rule `process_primitive(primitive, args, params)`, which is called under
+    evaluation; what is beneath it, `take_current_trace` of `extend.core` gives.
     """
     __slots__ = ("parent", "alive", "staging", "__weakref__")
     what = "a transformation"
@@ -39,8 +39,8 @@ class Trace:
     def process(self, primitive, args, params):
         params = params if primitive.also is None else Params(params, primitive.also)
         if not hasattr(self, "process_primitive"):
-            raise NotImplementedError(f"{type(self).__name__} has no rule process_primitive(self, primitive, args, params), "
-                                      f"which is to say what it does with {primitive}")
+            raise NotImplementedError(f"{type(self).__name__} has no rule process_primitive(self, primitive, "
+                                      f"args, params), which is to say what it does with {primitive}")
         with entering(EVAL):
             return self.process_primitive(primitive, args, params)
 
@@ -110,7 +110,8 @@ type(state).trace = EVAL
 
 
 class CompileTimeTrace(Trace):
-    """Evaluates at once what concerns concrete values alone; the innermost trace among its tracers does what has such."""
+    """Evaluates at once what concerns concrete values alone; the innermost trace among its tracers does what
+    has such."""
     __slots__ = ()
     what = "ensure_compile_time_eval"
 
@@ -168,14 +169,16 @@ class Tracer(Array):
     def _known(self, error, *args):
         value = self.concrete()
         if value is None:
-            raise (error if self._trace.alive else errors.leaked_tracer)(self, *(args if self._trace.alive else ()))
+            raise (error if self._trace.alive else errors.leaked_tracer)(self,
+                                                                         *(args if self._trace.alive else ()))
         return value
 
     def __bool__(self):
         if self.aval.ndim and self.aval.size != 1:
             from_size = "empty" if self.aval.size == 0 else "with more than one element"
             if self.concrete() is not None:
-                raise ValueError(f"The truth value of an array {from_size} is ambiguous. Use a.any() or a.all()")
+                raise ValueError(f"The truth value of an array {from_size} is ambiguous. Use a.any() or "
+                                 "a.all()")
         return bool(self._known(errors.bool_conversion))
 
     def __int__(self):
@@ -246,8 +249,10 @@ class JaxprTrace(Trace):
     """Writes down what is bound as the equations of a program."""
     __slots__ = ("eqns", "constants", "buffers", "inner", "invars", "made", "name", "arg_names", "doing")
     dimension: Primitive     # primitives/programs/exported.py gives it: the value of a symbolic size
-    pvary: Primitive     # primitives/parallel/collectives.py gives it: an operation that only marks a value as one that varies
-    # runtime/array_impl.py gives it: (a NumPy array, the Array of it when it was used before or None) -> the Array of it now
+    # primitives/parallel/collectives.py gives it: an operation that only marks a value as one that varies
+    pvary: Primitive
+    # runtime/array_impl.py gives it: (a NumPy array, the Array of it when it was used before or None) -> the
+    # Array of it now
     held: Callable
 
     def __init__(self, parent, name="fn", arg_names=None, doing=None):
@@ -256,7 +261,8 @@ class JaxprTrace(Trace):
         self.doing = doing     # of which function it is what, as in "grad of loss"; by default jit's
         self.eqns = []
         self.constants = {}    # id(value) -> (value, Var or Literal)
-        self.buffers = {}      # the same of NumPy arrays, which may be rewritten -> (value, what it was, Var or Literal)
+        # the same of NumPy arrays, which may be rewritten -> (value, what it was, Var or Literal)
+        self.buffers = {}
         self.inner = []        # those that programs inside of this one have seen: (value, what it was)
         self.invars = []
         self.made = None       # {id: value} of the values of HiTypes that belong to the program: api/hijax.py
@@ -301,7 +307,8 @@ class JaxprTrace(Trace):
         return atom
 
     def buffer(self, value):
-        """The Var or Literal for a NumPy array as it is now; an earlier use may have seen other numbers in it."""
+        """The Var or Literal for a NumPy array as it is now; an earlier use may have seen other numbers in
+        it."""
         _, before, atom = self.buffers.get(id(value), (value, None, None))
         if type(before) is bytes and value.tobytes() == before and value.shape == atom.aval.shape:
             return atom
@@ -350,10 +357,11 @@ class JaxprTrace(Trace):
         return JaxprTracer(self, var, source)
 
     def unify(self, primitive, params, invars, avals):
-        """Let operands that vary over some manual axes meet others: all are made to vary over the same, in place.
+        """Let operands that vary over some manual axes meet others: all are made to vary over the same, in
+        place.
 
-        Returns those axes, or None where the primitive itself says how its results vary: collectives do, and those that
-        hold programs.
+        Returns those axes, or None where the primitive itself says how its results vary: collectives do, and
+        those that hold programs.
         """
         if primitive.says_vma or any(True for _ in sub_jaxprs(params)):
             return None
@@ -362,13 +370,13 @@ class JaxprTrace(Trace):
             if aval.vma != vma and type(v) is Var:
                 if not config.jax_auto_pcast:
                     raise ValueError(
-                        f"{primitive.name}: operand {i} varies over the manual axes {sorted(aval.vma)}, others over "
-                        f"{sorted(vma)}, and jax_auto_pcast is off: lax.pcast(x, {tuple(sorted(vma - aval.vma))}, "
-                        "to='varying') makes it vary")
+                        f"{primitive.name}: operand {i} varies over the manual axes {sorted(aval.vma)}, "
+                        f"others over {sorted(vma)}, and jax_auto_pcast is off: lax.pcast(x, "
+                        f"{tuple(sorted(vma - aval.vma))}, to='varying') makes it vary")
                 avals[i] = aval.update(vma=vma)
                 invars[i] = Var(avals[i])
-                self.eqns.append(Eqn(self.pvary, [v], [invars[i]], {"axes": tuple(sorted(vma - aval.vma))}, (),
-                                     state.source or provenance.user_frame(), state.name_stack))
+                self.eqns.append(Eqn(self.pvary, [v], [invars[i]], {"axes": tuple(sorted(vma - aval.vma))},
+                                     (), state.source or provenance.user_frame(), state.name_stack))
         return vma
 
     def splice(self, jaxpr, args):
@@ -384,18 +392,20 @@ class JaxprTrace(Trace):
                 env[v] = var = Var(v.aval)
                 outvars.append(var)
             self.eqns.append(Eqn(eqn.primitive, invars, outvars, eqn.params, eqn.effects, source,
-                                 f"{stack}/{eqn.name_stack}" if stack and eqn.name_stack else stack or eqn.name_stack))
-        return [literal_value(v) if type(v) is Literal else given[v] if v in given else JaxprTracer(self, env[v], source)
-                for v in jaxpr.outvars]
+                                 f"{stack}/{eqn.name_stack}" if stack and eqn.name_stack else stack
+                                 or eqn.name_stack))
+        return [literal_value(v) if type(v) is Literal else given[v] if v in given
+                else JaxprTracer(self, env[v], source) for v in jaxpr.outvars]
 
     def finish(self, outputs):
         """The program with these outputs, its constants beside it."""
         outvars = [self.atom(x) for x in outputs]
         held = [(var, value) for value, var in self.constants.values() if type(var) is Var]
-        program = Jaxpr([v for v, _ in held], [c for _, c in held], self.invars, self.eqns, outvars, self.name,
-                        self.arg_names)
+        program = Jaxpr([v for v, _ in held], [c for _, c in held], self.invars, self.eqns, outvars,
+                        self.name, self.arg_names)
         if self.buffers or self.inner:
-            program.facts["buffers"] = [*((value, was) for value, was, _ in self.buffers.values()), *self.inner]
+            program.facts["buffers"] = [*((value, was) for value, was, _ in self.buffers.values()),
+                                        *self.inner]
             note_buffers(program, self.parent)
         return program
 
@@ -415,7 +425,8 @@ def is_current(program):
 
 
 def note_line(error, primitive):
-    """Add to an error of a typing rule, once, the line that the operation is done for, where that is not its caller's."""
+    """Add to an error of a typing rule, once, the line that the operation is done for, where that is not its
+    caller's."""
     if state.source is not None and not getattr(error, "__notes__", None):
         error.add_note(f"while tracing {primitive.name} at {provenance.describe(state.source)}")
 
@@ -423,15 +434,15 @@ def note_line(error, primitive):
 def may_trace(what):
     """RuntimeError where the option jax_no_tracing says that nothing new is to be traced."""
     if config.jax_no_tracing:
-        raise RuntimeError(f"re-tracing {what}, but 'no_tracing' is set: before the block it was not traced for arguments "
-                           "of these types")
+        raise RuntimeError(f"re-tracing {what}, but 'no_tracing' is set: before the block it was not traced "
+                           "for arguments of these types")
 
 
 def trace_to_jaxpr(fun, in_avals, name="fn", arg_names=None, source=None, doing=None):
     """Run `fun` on tracers of these avals.  `fun` takes and returns flat lists of values.
 
-    Returns a Jaxpr; constants it closes over, tracers of outer traces among them, are its `consts`.  Equations
-    carry `source` if it is given, otherwise the line of the user's that made them.
+    Returns a Jaxpr; constants it closes over, tracers of outer traces among them, are its `consts`.
+    Equations carry `source` if it is given, otherwise the line of the user's that made them.
     """
     may_trace(doing or name)
     trace = JaxprTrace(state.trace, name, arg_names, doing)

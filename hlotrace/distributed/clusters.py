@@ -46,7 +46,8 @@ def slurm(env):
         return None
     address = f"{first_host(env['SLURM_STEP_NODELIST'])}:{_port(env['SLURM_JOB_ID'] + env.get('SLURM_STEP_ID', ''))}"
     count = "SLURM_STEP_NUM_TASKS" if "SLURM_STEP_NUM_TASKS" in env else "SLURM_NTASKS"
-    return Place(address, _number(env, count), _number(env, "SLURM_PROCID"), _one_device(env, "SLURM_LOCALID"))
+    return Place(address, _number(env, count), _number(env, "SLURM_PROCID"),
+                 _one_device(env, "SLURM_LOCALID"))
 
 
 def ompi(env):
@@ -95,8 +96,8 @@ def plain(env):
         except ValueError:
             raise ValueError(f"distributed.initialize: {name}={env[name]!r} is not numbers with commas") from None
 
-    return Place(first("COORDINATOR_ADDRESS", text), first("NUM_PROCESSES", _number), first("PROCESS_ID", _number),
-                 first("LOCAL_DEVICE_IDS", numbers))
+    return Place(first("COORDINATOR_ADDRESS", text), first("NUM_PROCESSES", _number),
+                 first("PROCESS_ID", _number), first("LOCAL_DEVICE_IDS", numbers))
 
 
 METHODS = {"slurm": slurm, "ompi": ompi, "cloud_tpu": cloud_tpu}

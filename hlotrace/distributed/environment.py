@@ -11,17 +11,20 @@ __all__ = ["print_environment_info"]
 
 
 def print_environment_info(return_string=False):
-    """Print the versions of hlotrace, jaxlib, numpy and Python, the devices and the platform; or return that as a string.
+    """Print the versions of hlotrace, jaxlib, numpy and Python, the devices and the platform; or return that
+    as a string.
 
     `python -m hlotrace.doctor` tells more, and makes no client.
 
     >>> jax.print_environment_info(return_string=True).split(":")[0]
     'hlotrace'
     """
-    kinds = ", ".join(f"{kind}-{client.device_count()}" for kind in sorted({d.device_kind for d in client.devices()}))
+    kinds = ", ".join(f"{kind}-{client.device_count()}"
+                      for kind in sorted({d.device_kind for d in client.devices()}))
     here = sys.modules["hlotrace"]
-    lines = [f"hlotrace: {here.__version__}", f"jaxlib: {binding.jaxlib_version}", f"numpy:  {np.__version__}",
-             f"python: {sys.version}", f"device info: {kinds}, {client.local_device_count()} local devices",
+    lines = [f"hlotrace: {here.__version__}", f"jaxlib: {binding.jaxlib_version}",
+             f"numpy:  {np.__version__}", f"python: {sys.version}",
+             f"device info: {kinds}, {client.local_device_count()} local devices",
              f"process_count: {client.process_count()}", f"platform: {platform.uname()}"]
     if return_string:
         return "\n".join(lines)

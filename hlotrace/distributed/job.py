@@ -14,21 +14,22 @@ def initialize(coordinator_address=None, num_processes=None, process_id=None, lo
     """Join the processes of a job; `devices()` are then those of all of them.
 
     What is not given is taken from HLOTRACE_ or JAX_ COORDINATOR_ADDRESS, NUM_PROCESSES, PROCESS_ID and
-    LOCAL_DEVICE_IDS, and from SLURM, Open MPI and Cloud TPU variables.  Process 0 starts the service at "host:port",
-    which the others reach.
+    LOCAL_DEVICE_IDS, and from SLURM, Open MPI and Cloud TPU variables.  Process 0 starts the service at
+    "host:port", which the others reach.
 
-    When a process dies, each of the others ends with a message within `heartbeat_timeout_seconds` and 10 s more,
-    wherever it waits: with status 3, or, where a collective breaks off first, with status 1 and its error.  With status
-    3 also when one leaves by itself, say by sys.exit(0), while another is in a program that needs it.
+    When a process dies, each of the others ends with a message within `heartbeat_timeout_seconds` and 10 s
+    more, wherever it waits: with status 3, or, where a collective breaks off first, with status 1 and its
+    error.  With status 3 also when one leaves by itself, say by sys.exit(0), while another is in a program
+    that needs it.
 
-    All must run the same programs on devices that they share, in the same order.  Before such a program runs for the
-    first time they compare digests of it, so that all raise RuntimeError where it differs, and `device_put` compares
-    values; of what ran before the order is compared every second, and all end with status 3 where it differs.  The
-    option `hlotrace_check_processes`, the same in all, turns this off.
+    All must run the same programs on devices that they share, in the same order.  Before such a program runs
+    for the first time they compare digests of it, so that all raise RuntimeError where it differs, and
+    `device_put` compares values; of what ran before the order is compared every second, and all end with
+    status 3 where it differs.  The option `hlotrace_check_processes`, the same in all, turns this off.
 
-    Raises RuntimeError when called twice, or after the first array; when no coordinator is reached, or not all come
-    within `initialization_timeout` seconds; in all processes when two have one id or their counts or versions of jaxlib
-    differ.  ValueError for what is missing or wrong.
+    Raises RuntimeError when called twice, or after the first array; when no coordinator is reached, or not
+    all come within `initialization_timeout` seconds; in all processes when two have one id or their counts or
+    versions of jaxlib differ.  ValueError for what is missing or wrong.
 
     >>> jax.distributed.initialize("10.0.0.1:1234", num_processes=2, process_id=0)       # doctest: +SKIP
     """
@@ -39,20 +40,23 @@ def initialize(coordinator_address=None, num_processes=None, process_id=None, lo
         (coordinator_address, num_processes, process_id, local_device_ids), found)))
     for name, value in zip(("coordinator_address", "num_processes", "process_id"), place):
         if value is None:
-            raise ValueError(f"distributed.initialize: {name} is not given, and the environment does not say it: pass it, "
-                             f"set HLOTRACE_{name.upper()}, or start with srun or mpirun")
+            raise ValueError(f"distributed.initialize: {name} is not given, and the environment does not say "
+                             f"it: pass it, set HLOTRACE_{name.upper()}, or start with srun or mpirun")
     address, count, index = place.coordinator_address, place.num_processes, place.process_id
     host, colon, port = address.rpartition(":")
     if not (colon and host and port.isdigit()):
         raise ValueError(f"distributed.initialize: coordinator_address {address!r} is not host:port")
     if not 0 <= index < count:
-        raise ValueError(f"distributed.initialize: process_id {index} is not one of {count} processes (0 to {count - 1})")
+        raise ValueError(f"distributed.initialize: process_id {index} is not one of {count} processes (0 to "
+                         f"{count - 1})")
     if initialization_timeout < 1 or heartbeat_timeout_seconds < 1:
-        raise ValueError("distributed.initialize: initialization_timeout and heartbeat_timeout_seconds are whole seconds, "
-                         f"at least 1; got {initialization_timeout} and {heartbeat_timeout_seconds}")
+        raise ValueError("distributed.initialize: initialization_timeout and heartbeat_timeout_seconds are "
+                         f"whole seconds, at least 1; got {initialization_timeout} and "
+                         f"{heartbeat_timeout_seconds}")
     ids = place.local_device_ids
     membership.join(address, count, index, (ids,) if isinstance(ids, int) else ids,
-                    init_seconds=int(initialization_timeout), heartbeat_seconds=int(heartbeat_timeout_seconds),
+                    init_seconds=int(initialization_timeout),
+                    heartbeat_seconds=int(heartbeat_timeout_seconds),
                     bind_address=coordinator_bind_address or os.environ.get("JAX_COORDINATOR_BIND_ADDRESS")
                     or (address if host in _LOOPBACK else f"{_anywhere()}:{port}"))
 

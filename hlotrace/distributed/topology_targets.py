@@ -29,7 +29,8 @@ class TopologyDescription:
         return make_mesh(self, axis_shapes, axis_names, axis_types=axis_types)
 
     def compile(self, text):
-        """jaxlib's Executable of a StableHLO text for all devices; Shardy's `sdy.sharding` says what lies where.
+        """jaxlib's Executable of a StableHLO text for all devices; Shardy's `sdy.sharding` says what lies
+        where.
 
         Raises JaxRuntimeError, for one with RESOURCE_EXHAUSTED where a chip's memory is too small.
         """

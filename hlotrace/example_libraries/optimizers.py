@@ -1,4 +1,5 @@
-"""Optimizers as three functions each: one makes a state of parameters, one steps it with gradients, one reads parameters.
+"""Optimizers as three functions each: one makes a state of parameters, one steps it with gradients, one reads
+parameters.
 
 A state is a pytree, so it goes through `jit`; parameters may be any pytree.  `step_size` is a number or a schedule, a
 function from the number of the step to a step size.
@@ -14,14 +15,16 @@ from ..core.pytrees.pytree import tree_flatten, tree_leaves, tree_map
 from ..core.surface.public import offer
 from ..tree_util import register_pytree_node
 
-__all__ = ["InitFn", "JoinPoint", "Optimizer", "OptimizerState", "Params", "ParamsFn", "Schedule", "State", "Step",
-           "UpdateFn", "Updates", "adagrad", "adam", "adamax", "clip_grads", "constant", "exponential_decay",
-           "inverse_time_decay", "l2_norm", "make_schedule", "momentum", "nesterov", "optimizer", "pack_optimizer_state",
-           "piecewise_constant", "polynomial_decay", "rmsprop", "rmsprop_momentum", "sgd", "sm3", "unpack_optimizer_state"]
+__all__ = ["InitFn", "JoinPoint", "Optimizer", "OptimizerState", "Params", "ParamsFn", "Schedule", "State",
+           "Step", "UpdateFn", "Updates", "adagrad", "adam", "adamax", "clip_grads", "constant",
+           "exponential_decay", "inverse_time_decay", "l2_norm", "make_schedule", "momentum", "nesterov",
+           "optimizer", "pack_optimizer_state", "piecewise_constant", "polynomial_decay", "rmsprop",
+           "rmsprop_momentum", "sgd", "sm3", "unpack_optimizer_state"]
 
 
 class OptimizerState(NamedTuple):
-    """The state of an optimizer: for each leaf of the parameters the leaves of its own state; structures of both."""
+    """The state of an optimizer: for each leaf of the parameters the leaves of its own state; structures of
+    both."""
     packed_state: Any
     tree_def: Any
     subtree_defs: Any
@@ -39,7 +42,8 @@ ParamsFn = Callable[[OptimizerState], Params]
 
 
 class Optimizer(NamedTuple):
-    """`init_fn(params)` and `update_fn(step, grads, state)` give a state, `params_fn(state)` the parameters in it."""
+    """`init_fn(params)` and `update_fn(step, grads, state)` give a state, `params_fn(state)` the parameters
+    in it."""
     init_fn: InitFn
     update_fn: UpdateFn
     params_fn: ParamsFn
@@ -48,8 +52,8 @@ class Optimizer(NamedTuple):
 def optimizer(opt_maker):
     """Decorator: the maker of an optimizer of one array as the maker of an Optimizer of pytrees.
 
-    The maker returns three functions: init(x) gives a state, a pytree; update(step, grad, state) the next one, which must
-    have the same structure; get_params(state) the array.
+    The maker returns three functions: init(x) gives a state, a pytree; update(step, grad, state) the next
+    one, which must have the same structure; get_params(state) the array.
 
     >>> from hlotrace.example_libraries import optimizers
     >>> @optimizers.optimizer
@@ -72,13 +76,14 @@ def optimizer(opt_maker):
             states, tree_def, defs = opt_state
             grads, grad_def = tree_flatten(grad_tree)
             if grad_def != tree_def:
-                raise TypeError(f"update_fn: the gradients have the structure {grad_def}, and the parameters that init_fn "
-                                f"was given {tree_def}")
-            packed, new_defs = _flat_states([update(i, g, d.unflatten(s)) for g, s, d in zip(grads, states, defs)])
+                raise TypeError(f"update_fn: the gradients have the structure {grad_def}, and the parameters "
+                                f"that init_fn was given {tree_def}")
+            packed, new_defs = _flat_states([update(i, g, d.unflatten(s)) for g, s,
+                                             d in zip(grads, states, defs)])
             for new, old in zip(new_defs, defs):
                 if new != old:
-                    raise TypeError(f"update_fn: the optimizer's update returned a state of structure {new}, and was given "
-                                    f"{old}; they must be the same")
+                    raise TypeError(f"update_fn: the optimizer's update returned a state of structure {new}, "
+                                    f"and was given {old}; they must be the same")
             return OptimizerState(packed, tree_def, new_defs)
 
         def tree_get_params(opt_state):
@@ -94,10 +99,12 @@ def _flat_states(states):
     return tuple([leaves for leaves, _ in pairs]), tuple([treedef for _, treedef in pairs])
 
 
-# --- optimizers -------------------------------------------------------------------------------------------------------
+# --- optimizers
+# -------------------------------------------------------------------------------------------------------
 
 def _made_of(beginning, step):
-    """The three functions of an optimizer whose state is (x, *more): beginning(x) gives more, step(i, g, x, *more) all."""
+    """The three functions of an optimizer whose state is (x, *more): beginning(x) gives more, step(i, g, x,
+    *more) all."""
     return (lambda x: (x, *beginning(x))), (lambda i, g, state: step(i, g, *state)), (lambda state: state[0])
 
 
@@ -177,7 +184,8 @@ def adagrad(step_size, momentum=0.9):
 
 @optimizer
 def rmsprop(step_size, gamma=0.9, eps=1e-8):
-    """Gradients over the root of a running mean of their squares, which `gamma` weighs  (Tieleman and Hinton 2012).
+    """Gradients over the root of a running mean of their squares, which `gamma` weighs  (Tieleman and Hinton
+    2012).
 
     >>> from hlotrace.example_libraries import optimizers
     >>> init, update, params = optimizers.rmsprop(0.1, gamma=0.75)
@@ -231,7 +239,8 @@ def adam(step_size, b1=0.9, b2=0.999, eps=1e-8):
 
 @optimizer
 def adamax(step_size, b1=0.9, b2=0.999, eps=1e-8):
-    """`adam` with the greatest gradient of late in place of the root of the mean square  (Kingma and Ba 2014, section 7).
+    """`adam` with the greatest gradient of late in place of the root of the mean square  (Kingma and Ba 2014,
+    section 7).
 
     >>> from hlotrace.example_libraries import optimizers
     >>> init, update, params = optimizers.adamax(0.1)
@@ -249,7 +258,8 @@ def adamax(step_size, b1=0.9, b2=0.999, eps=1e-8):
 
 @optimizer
 def sm3(step_size, momentum=0.9):
-    """`adagrad` whose sums of squares are kept for each index of each axis, not for each element  (Anil et al. 2019).
+    """`adagrad` whose sums of squares are kept for each index of each axis, not for each element  (Anil et
+    al. 2019).
 
     >>> from hlotrace.example_libraries import optimizers
     >>> init, update, params = optimizers.sm3(0.1)
@@ -259,7 +269,8 @@ def sm3(step_size, momentum=0.9):
     rate = make_schedule(step_size)
 
     def covers(x):
-        return [jnp.zeros([n if a == axis else 1 for a, n in enumerate(x.shape)], x.dtype) for axis in range(max(x.ndim, 1))]
+        return [jnp.zeros([n if a == axis else 1 for a, n in enumerate(x.shape)], x.dtype)
+                for axis in range(max(x.ndim, 1))]
 
     def step(i, g, x, m, *sums):
         least = sums[0]
@@ -267,12 +278,14 @@ def sm3(step_size, momentum=0.9):
             least = jnp.minimum(least, other)
         squares = least + jnp.square(g)
         m = (1 - momentum) * _scaled(g, squares) + momentum * m
-        sums = [squares.max([a for a in range(x.ndim) if a != axis], keepdims=True) for axis in range(len(sums))]
+        sums = [squares.max([a for a in range(x.ndim) if a != axis], keepdims=True)
+                for axis in range(len(sums))]
         return x - rate(i) * m, m, *sums
     return _made_of(lambda x: [jnp.zeros_like(x), *covers(jnp.asarray(x))], step)
 
 
-# --- schedules --------------------------------------------------------------------------------------------------------
+# --- schedules
+# --------------------------------------------------------------------------------------------------------
 
 def constant(step_size):
     """The schedule of one step size.
@@ -320,7 +333,8 @@ def polynomial_decay(step_size, decay_steps, final_step_size, power=1.0):
 
 
 def piecewise_constant(boundaries, values):
-    """values[k], where k of the boundaries are less than the number of the step; ValueError unless there is one value more.
+    """values[k], where k of the boundaries are less than the number of the step; ValueError unless there is
+    one value more.
 
     >>> from hlotrace.example_libraries import optimizers
     >>> [float(optimizers.piecewise_constant([2], [1.0, 0.5])(i)) for i in range(5)]
@@ -328,11 +342,11 @@ def piecewise_constant(boundaries, values):
     """
     boundaries, values = jnp.asarray(boundaries), jnp.asarray(values)
     if boundaries.ndim != 1 or values.ndim != 1:
-        raise ValueError(f"piecewise_constant: boundaries and values must be sequences of numbers, got shapes "
-                         f"{boundaries.shape} and {values.shape}")
+        raise ValueError("piecewise_constant: boundaries and values must be sequences of numbers, got "
+                         f"shapes {boundaries.shape} and {values.shape}")
     if boundaries.size + 1 != values.size:
-        raise ValueError(f"piecewise_constant: there must be one value more than boundaries, got {values.size} values and "
-                         f"{boundaries.size} boundaries")
+        raise ValueError("piecewise_constant: there must be one value more than boundaries, got "
+                         f"{values.size} values and {boundaries.size} boundaries")
     return lambda i: values[jnp.sum(i > boundaries)]
 
 
@@ -347,10 +361,12 @@ def make_schedule(scalar_or_schedule):
         return scalar_or_schedule
     if is_arraylike(scalar_or_schedule) and not jnp.ndim(scalar_or_schedule):
         return constant(scalar_or_schedule)
-    raise TypeError(f"make_schedule: a step size is a number or a function of the step, got {scalar_or_schedule!r:.60}")
+    raise TypeError("make_schedule: a step size is a number or a function of the step, got "
+                    f"{scalar_or_schedule!r:.60}")
 
 
-# --- gradients, states ------------------------------------------------------------------------------------------------
+# --- gradients, states
+# ------------------------------------------------------------------------------------------------
 
 def l2_norm(tree):
     """The root of the sum of squares of all leaves.
@@ -384,7 +400,8 @@ class JoinPoint:
 
 
 def unpack_optimizer_state(opt_state):
-    """The states of all leaves in a pytree like the parameters', each in a JoinPoint: what can be written down.
+    """The states of all leaves in a pytree like the parameters', each in a JoinPoint: what can be written
+    down.
 
     >>> from hlotrace.example_libraries import optimizers
     >>> optimizers.unpack_optimizer_state(optimizers.sgd(0.1).init_fn({"w": 1.0}))["w"].subtree
@@ -404,7 +421,8 @@ def pack_optimizer_state(marked_pytree):
     """
     leaves, tree_def = tree_flatten(marked_pytree)
     if not all(isinstance(x, JoinPoint) for x in leaves):
-        raise TypeError("pack_optimizer_state: each leaf must be a JoinPoint, as unpack_optimizer_state makes them")
+        raise TypeError("pack_optimizer_state: each leaf must be a JoinPoint, as unpack_optimizer_state "
+                        "makes them")
     packed, defs = _flat_states([x.subtree for x in leaves])
     return OptimizerState(packed, tree_def, defs)
 

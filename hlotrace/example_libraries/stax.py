@@ -15,12 +15,14 @@ from ..nn.initializers import glorot_normal as glorot
 from ..nn.initializers import normal as randn
 from ..nn.initializers import ones, zeros
 
-__all__ = ["AvgPool", "BatchNorm", "Conv", "Conv1DTranspose", "ConvTranspose", "Dense", "Dropout", "Elu", "Exp",
-           "FanInConcat", "FanInSum", "FanOut", "Flatten", "Gelu", "GeneralConv", "GeneralConvTranspose", "Identity",
-           "LeakyRelu", "LogSoftmax", "MaxPool", "Relu", "Selu", "Sigmoid", "Softmax", "Softplus", "SumPool", "Tanh",
-           "elementwise", "glorot", "logsoftmax", "parallel", "randn", "serial", "shape_dependent"]
+__all__ = ["AvgPool", "BatchNorm", "Conv", "Conv1DTranspose", "ConvTranspose", "Dense", "Dropout", "Elu",
+           "Exp", "FanInConcat", "FanInSum", "FanOut", "Flatten", "Gelu", "GeneralConv",
+           "GeneralConvTranspose", "Identity", "LeakyRelu", "LogSoftmax", "MaxPool", "Relu", "Selu",
+           "Sigmoid", "Softmax", "Softplus", "SumPool", "Tanh", "elementwise", "glorot", "logsoftmax",
+           "parallel", "randn", "serial", "shape_dependent"]
 
-_WIDE, _LITTLE, _LEAST = glorot(), randn(), randn(1e-6)      # what weights and biases are unless they are given
+# what weights and biases are unless they are given
+_WIDE, _LITTLE, _LEAST = glorot(), randn(), randn(1e-6)
 
 logsoftmax = nn.log_softmax
 
@@ -31,7 +33,8 @@ def _plain(shape_of, fun):
 
 
 def _result_shape(fun, shape, *operands, batch):
-    """The shape of `fun(x, *operands)` for x of `shape`, in which `batch` = (axis, axis of the result) may be -1."""
+    """The shape of `fun(x, *operands)` for x of `shape`, in which `batch` = (axis, axis of the result) may be
+    -1."""
     known = [1 if n == -1 else n for n in shape]
     result = list(eval_shape(fun, *[ShapeDtypeStruct(s, "float32") for s in (known, *operands)]).shape)
     if shape[batch[0]] == -1:
@@ -39,7 +42,8 @@ def _result_shape(fun, shape, *operands, batch):
     return tuple(result)
 
 
-# --- layers -----------------------------------------------------------------------------------------------------------
+# --- layers
+# -----------------------------------------------------------------------------------------------------------
 
 def Dense(out_dim, W_init=_WIDE, b_init=_LITTLE):
     """x @ W + b, with W of shape (last size of the input, out_dim).
@@ -61,7 +65,8 @@ def Dense(out_dim, W_init=_WIDE, b_init=_LITTLE):
 
 
 def _convolution(convolve, fans, dimension_numbers, out_chan, filter_shape, strides, padding, W_init, b_init):
-    """The layer of a convolution; `fans` are the letters of W's input and output axes, for its initializer."""
+    """The layer of a convolution; `fans` are the letters of W's input and output axes, for its initializer.
+    """
     lhs_spec, rhs_spec, out_spec = dimension_numbers
     strides = strides or (1,) * len(filter_shape)
     W_init = W_init or glorot(*map(rhs_spec.index, fans))
@@ -71,10 +76,12 @@ def _convolution(convolve, fans, dimension_numbers, out_chan, filter_shape, stri
 
     def init_fun(rng, input_shape):
         sizes = iter(filter_shape)
-        shape = [{"O": out_chan, "I": input_shape[lhs_spec.index("C")]}.get(c) or next(sizes) for c in rhs_spec]
+        shape = [{"O": out_chan, "I": input_shape[lhs_spec.index("C")]}.get(c) or next(sizes)
+                 for c in rhs_spec]
         k1, k2 = random.split(rng)
         W, b = W_init(k1, shape), b_init(k2, [out_chan if c == "C" else 1 for c in out_spec])
-        return _result_shape(apply_W, input_shape, shape, batch=(lhs_spec.index("N"), out_spec.index("N"))), (W, b)
+        return _result_shape(apply_W, input_shape, shape,
+                             batch=(lhs_spec.index("N"), out_spec.index("N"))), (W, b)
 
     def apply_fun(params, inputs, **_):
         W, b = params
@@ -82,10 +89,12 @@ def _convolution(convolve, fans, dimension_numbers, out_chan, filter_shape, stri
     return init_fun, apply_fun
 
 
-def GeneralConv(dimension_numbers, out_chan, filter_shape, strides=None, padding="VALID", W_init=None, b_init=_LEAST):
+def GeneralConv(dimension_numbers, out_chan, filter_shape, strides=None, padding="VALID", W_init=None,
+                b_init=_LEAST):
     """A convolution and a bias; `Conv` is this for ("NHWC", "HWIO", "NHWC").
 
-    dimension_numbers: what the axes of input, filter and output are, in letters, as `lax.conv_general_dilated` takes them.
+    dimension_numbers: what the axes of input, filter and output are, in letters, as
+    `lax.conv_general_dilated` takes them.
     filter_shape, strides: a size for each spatial axis.  padding: "VALID", "SAME" or pairs.
 
     >>> from hlotrace.example_libraries import stax
@@ -94,21 +103,22 @@ def GeneralConv(dimension_numbers, out_chan, filter_shape, strides=None, padding
     >>> shape, params[0].shape
     ((-1, 4, 8, 8), (4, 2, 3, 3))
     """
-    return _convolution(lax.conv_general_dilated, "IO", dimension_numbers, out_chan, filter_shape, strides, padding, W_init,
-                        b_init)
+    return _convolution(lax.conv_general_dilated, "IO", dimension_numbers, out_chan, filter_shape, strides,
+                        padding, W_init, b_init)
 
 
-def GeneralConvTranspose(dimension_numbers, out_chan, filter_shape, strides=None, padding="VALID", W_init=None,
-                         b_init=_LEAST):
-    """A transposed convolution and a bias: `strides` make the output larger.  The arguments are those of `GeneralConv`.
+def GeneralConvTranspose(dimension_numbers, out_chan, filter_shape, strides=None, padding="VALID",
+                         W_init=None, b_init=_LEAST):
+    """A transposed convolution and a bias: `strides` make the output larger.  The arguments are those of
+    `GeneralConv`.
 
     >>> from hlotrace.example_libraries import stax
     >>> init, apply = stax.ConvTranspose(4, (3, 3), strides=(2, 2), padding="SAME")
     >>> init(jax.random.key(0), (-1, 8, 8, 2))[0]
     (-1, 16, 16, 4)
     """
-    return _convolution(lax.conv_transpose, "OI", dimension_numbers, out_chan, filter_shape, strides, padding, W_init,
-                        b_init)
+    return _convolution(lax.conv_transpose, "OI", dimension_numbers, out_chan, filter_shape, strides, padding,
+                        W_init, b_init)
 
 
 Conv = functools.partial(GeneralConv, ("NHWC", "HWIO", "NHWC"))
@@ -117,7 +127,8 @@ Conv1DTranspose = functools.partial(GeneralConvTranspose, ("NHC", "HIO", "NHC"))
 
 
 def BatchNorm(axis=(0, 1, 2), epsilon=1e-5, center=True, scale=True, beta_init=zeros, gamma_init=ones):
-    """Mean 0 and variance 1 over `axis`, then times gamma if `scale`, plus beta if `center`, of the other axes' shape.
+    """Mean 0 and variance 1 over `axis`, then times gamma if `scale`, plus beta if `center`, of the other
+    axes' shape.
 
     The mean and variance are those of the batch, in use as in training.
 
@@ -179,7 +190,8 @@ AvgPool = _pooling("AvgPool", "mean", lax.add, 0.0, mean=True)
 
 
 def Dropout(rate, mode="train"):
-    """Keep each element with probability `rate`, divided by it, and make the others 0; with mode="test" nothing changes.
+    """Keep each element with probability `rate`, divided by it, and make the others 0; with mode="test"
+    nothing changes.
 
     ValueError where apply_fun is called without `rng=`, a key.
 
@@ -191,8 +203,8 @@ def Dropout(rate, mode="train"):
     def apply_fun(_params, inputs, **kwargs):
         rng = kwargs.get("rng")
         if rng is None:
-            raise ValueError("Dropout: apply_fun needs a key: call it as apply_fun(params, inputs, rng=key), with a key "
-                             "from random.key(0) or random.split")
+            raise ValueError("Dropout: apply_fun needs a key: call it as apply_fun(params, inputs, rng=key), "
+                             "with a key from random.key(0) or random.split")
         if mode != "train":
             return inputs
         return jnp.where(random.bernoulli(rng, rate, inputs.shape), inputs / rate, 0)
@@ -234,7 +246,8 @@ def _rest(shape):
 Flatten = _plain(_rest, lambda inputs: jnp.reshape(inputs, _rest(inputs.shape)))
 
 
-# --- layers of layers -------------------------------------------------------------------------------------------------
+# --- layers of layers
+# -------------------------------------------------------------------------------------------------
 
 def FanOut(num):
     """The input, `num` times, for `parallel`.
@@ -282,14 +295,16 @@ def serial(*layers):
         return input_shape, params
 
     def apply_fun(params, inputs, **kwargs):
-        for fun, own, key in zip(applies, _same_number("serial", params, applies), _keys(kwargs, applies), strict=True):
+        for fun, own, key in zip(applies, _same_number("serial", params, applies), _keys(kwargs, applies),
+                                 strict=True):
             inputs = fun(own, inputs, rng=key, **kwargs)
         return inputs
     return init_fun, apply_fun
 
 
 def parallel(*layers):
-    """Layers side by side, each with its input: lists of shapes and inputs go in, as `FanOut` makes them, lists come out.
+    """Layers side by side, each with its input: lists of shapes and inputs go in, as `FanOut` makes them,
+    lists come out.
 
     >>> from hlotrace.example_libraries import stax
     >>> both = stax.parallel(stax.Dense(4), stax.Identity)
@@ -306,7 +321,8 @@ def parallel(*layers):
 
     def apply_fun(params, inputs, **kwargs):
         params, inputs = (_same_number("parallel", given, applies) for given in (params, inputs))
-        return [fun(own, x, rng=key, **kwargs) for fun, own, x, key in zip(applies, params, inputs, _keys(kwargs, applies))]
+        return [fun(own, x, rng=key, **kwargs) for fun, own, x,
+                key in zip(applies, params, inputs, _keys(kwargs, applies))]
     return init_fun, apply_fun
 
 
@@ -318,8 +334,8 @@ def _keys(kwargs, layers):
 
 def _same_number(name, given, layers):
     if not hasattr(given, "__len__") or len(given) != len(layers):
-        raise ValueError(f"{name}: there are {len(layers)} layers, and each needs parameters and, in parallel, an input; "
-                         f"got {given!r:.80}")
+        raise ValueError(f"{name}: there are {len(layers)} layers, and each needs parameters and, in "
+                         f"parallel, an input; got {given!r:.80}")
     return given
 
 

@@ -5,6 +5,6 @@ from ..core.hitypes import cur_qdd
 from ..core.surface.public import offer as _offer
 
 _offer(globals(), homes={"": "array_serialization checkify colocated_python compilation_cache compute_on "
-                             "custom_partitioning fused hijax jet key_reuse layout mesh_utils multihost_utils ode pjit "
-                             "random rnn roofline scheduling_groups serialize_executable shard_alike shard_map sparse "
-                             "topologies xla_metadata"})
+                         "custom_partitioning fused hijax jet key_reuse layout mesh_utils multihost_utils "
+                         "ode pjit random rnn roofline scheduling_groups serialize_executable shard_alike "
+                         "shard_map sparse topologies xla_metadata"})

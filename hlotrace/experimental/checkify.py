@@ -1,4 +1,5 @@
-"""checkify: functions that also return what went wrong in them, since nothing can be raised while a program runs.
+"""checkify: functions that also return what went wrong in them, since nothing can be raised while a program
+runs.
 
 What is done is in `transforms/checks.py`, what a check is in `primitives/programs/checks.py`; here are the user's words for it.
 """
@@ -39,8 +40,9 @@ from ..primitives.programs.checks import (
 )
 from ..transforms.checks import functional
 
-__all__ = ["Error", "ErrorCategory", "JaxRuntimeError", "all_checks", "automatic_checks", "check", "check_error", "checkify",
-           "debug_check", "div_checks", "float_checks", "index_checks", "init_error", "nan_checks", "user_checks"]
+__all__ = ["Error", "ErrorCategory", "JaxRuntimeError", "all_checks", "automatic_checks", "check",
+           "check_error", "checkify", "debug_check", "div_checks", "float_checks", "index_checks",
+           "init_error", "nan_checks", "user_checks"]
 
 ErrorCategory = type[JaxException]
 user_checks = frozenset({FailedCheckError})
@@ -54,7 +56,8 @@ all_checks = automatic_checks | user_checks
 
 @boundaries(called="Error", tell_self=True)
 class Error:
-    """What went wrong first, if anything did: a pytree, so functions may return it; under vmap one for each element.
+    """What went wrong first, if anything did: a pytree, so functions may return it; under vmap one for each
+    element.
 
     >>> from hlotrace.experimental import checkify
     >>> error, _ = jax.vmap(checkify.checkify(lambda x: checkify.check(x > 0, "got {x}", x=x)))(jnp.array([1, -2, -3]))
@@ -67,7 +70,8 @@ class Error:
         self._values, self._failures = values, failures
 
     def get(self):
-        """The message, or None; of a mapped function a line for each element that failed.  Values must be known."""
+        """The message, or None; of a mapped function a line for each element that failed.  Values must be
+        known."""
         found = [(i, *f) for i, f in self._found()]
         if not self._values or not self._values[0].ndim:
             return found[0][1].words(found[0][2]) if found else None
@@ -104,7 +108,8 @@ class Error:
         return f"Error({self.get() if self._values and isinstance(self._values[0], Array) else ''})"
 
 
-pytree.register_pytree_node(Error, lambda e: (e._values, e._failures), lambda failures, values: Error(tuple(values), failures))
+pytree.register_pytree_node(Error, lambda e: (e._values, e._failures), lambda failures,
+                            values: Error(tuple(values), failures))
 init_error = Error()
 
 
@@ -116,7 +121,8 @@ def check(pred, msg, *fmt_args, debug=False, **fmt_kwargs):
       msg: a format string, as in `check(x > 0, "x must be positive, got {x}", x=x)`.
       fmt_args, fmt_kwargs: pytrees of arrays for `msg`, which may be traced.
       debug: outside of `checkify`, do nothing.
-    Raises: outside of every program JaxRuntimeError at once.  In a program ValueError, when it is compiled: give it to
+    Raises: outside of every program JaxRuntimeError at once.  In a program ValueError, when it is compiled:
+    give it to
       `checkify` first.  TypeError for another `pred`, or values that are not arrays.
 
     >>> from hlotrace.experimental import checkify
@@ -132,20 +138,20 @@ def check(pred, msg, *fmt_args, debug=False, **fmt_kwargs):
     hlotrace.experimental.checkify.JaxRuntimeError: x must be positive, got -2.0 (`check` failed)
     """
     if not isinstance(msg, str):
-        raise TypeError(f"check takes a format string as its message, got {msg!r:.80} of type {type(msg).__name__}: write "
-                        "check(pred, \"x must be positive\")")
+        raise TypeError(f"check takes a format string as its message, got {msg!r:.80} of type "
+                        f"{type(msg).__name__}: write check(pred, \"x must be positive\")")
     if not is_arraylike(pred) or aval_of(pred).shape != () or not dtypes.is_bool(aval_of(pred).dtype):
         kind = aval_of(pred).str_short() if is_arraylike(pred) else type(pred).__name__
-        raise TypeError(f"check takes a scalar pred as argument, got {pred!r:.200} of type {kind}: it must be a bool, or a "
-                        "boolean array of shape (); jnp.all or jnp.any make one of an array")
+        raise TypeError(f"check takes a scalar pred as argument, got {pred!r:.200} of type {kind}: it must "
+                        "be a bool, or a boolean array of shape (); jnp.all or jnp.any make one of an array")
     leaves, structure = pytree.tree_flatten((fmt_args, fmt_kwargs))
     for x in leaves:
         if not is_arraylike(x):
             raise TypeError("Formatting arguments to checkify.check need to be PyTrees of arrays, but got "
                             f"{x!r:.80} of type {type(x)}: write it into the message, as f\"...\"")
     values = [random_unwrap_p.bind(x) if dtypes.is_extended(aval_of(x).dtype) else x for x in leaves]
-    report(not_p.bind(pred), Failure(FailedCheckError, msg + " (`check` failed)", tuple(map(type_of, values)), structure,
-                                     bool(debug)), values)
+    report(not_p.bind(pred), Failure(FailedCheckError, msg + " (`check` failed)", tuple(map(type_of, values)),
+                                     structure, bool(debug)), values)
 
 
 def debug_check(pred, msg, *fmt_args, **fmt_kwargs):
@@ -162,7 +168,8 @@ def debug_check(pred, msg, *fmt_args, **fmt_kwargs):
 
 
 def check_error(error):
-    """Fail with what an Error tells, if it tells something: the inverse of `checkify`, which can be given it again.
+    """Fail with what an Error tells, if it tells something: the inverse of `checkify`, which can be given it
+    again.
 
     Raises: as `check` does; TypeError for another argument.
 
@@ -174,8 +181,8 @@ def check_error(error):
     hlotrace.experimental.checkify.JaxRuntimeError: not positive (`check` failed)
     """
     if not isinstance(error, Error):
-        raise TypeError(f"check_error takes an Error as argument, got type {type(error)} instead: a function of checkify "
-                        "gives a pair, error, result = f(...)")
+        raise TypeError(f"check_error takes an Error as argument, got type {type(error)} instead: a function "
+                        "of checkify gives a pair, error, result = f(...)")
     values = list(error._values)
     if not values:
         return
@@ -204,9 +211,11 @@ def checkify(f, errors=user_checks):
 
     Args:
       f: a function of pytrees of arrays, which may have `check`s.
-      errors: a set of categories: `user_checks` are those that stand in `f`; the others are added to what can go wrong:
-        `nan_checks` to operations that give a NaN, `div_checks` to divisions, `index_checks` to reads and writes at indices,
-        whatever their `mode`; `float_checks`, `automatic_checks` and `all_checks` are unions.
+      errors: a set of categories: `user_checks` are those that stand in `f`; the others are added to what can
+      go wrong:
+        `nan_checks` to operations that give a NaN, `div_checks` to divisions, `index_checks` to reads and
+        writes at indices, whatever their `mode`; `float_checks`, `automatic_checks` and `all_checks` are
+        unions.
     Returns: a pure function, which can be compiled, mapped and differentiated.
     Raises: TypeError for what is no function, or no set of categories.
 
@@ -223,8 +232,8 @@ def checkify(f, errors=user_checks):
     if not callable(f):
         raise not_callable(f)
     if not isinstance(errors, (set, frozenset)) or not all_checks.issuperset(errors):
-        raise TypeError(f"checkify: errors must be a set such as checkify.user_checks | checkify.nan_checks, got "
-                        f"{errors!r:.200}")
+        raise TypeError("checkify: errors must be a set such as checkify.user_checks | checkify.nan_checks, "
+                        f"got {errors!r:.200}")
     told = frozenset(errors)
 
     @folded

@@ -12,17 +12,17 @@ from ..core.surface.jax_core_names import AbstractValue, ShapedArray
 from ..core.surface.public import offer
 from ..interpreters.ad import Zero, instantiate_zeros, is_undefined_primal
 
-__all__ = ["AbstractRef", "AbstractValue", "AvalMutableQDD", "AvalQDD", "HiPrimitive", "HiPspec", "HiType", "MutableHiType",
-           "ShapedArray", "VJPHiPrimitive", "Zero", "aval_method", "aval_property", "control_flow_allowed_effects",
-           "instantiate_zeros", "is_undefined_primal", "register_hitype"]
+__all__ = ["AbstractRef", "AbstractValue", "AvalMutableQDD", "AvalQDD", "HiPrimitive", "HiPspec", "HiType",
+           "MutableHiType", "ShapedArray", "VJPHiPrimitive", "Zero", "aval_method", "aval_property",
+           "control_flow_allowed_effects", "instantiate_zeros", "is_undefined_primal", "register_hitype"]
 
 
 class HiPrimitive:
     """A primitive over values of hijax types, to be derived from.
 
-    `to_lojax(*args, **params)` does it; a traced value's arrays are traced then.  With `multiple_results`, it gives a list.
-    `abstract_eval`, and `impl` where there is `to_lojax`, are not called.  One with a `jvp` rule, all whose arguments are
-    immutable, is not differentiated (NotImplementedError).
+    `to_lojax(*args, **params)` does it; a traced value's arrays are traced then.  With `multiple_results`, it
+    gives a list. `abstract_eval`, and `impl` where there is `to_lojax`, are not called.  One with a `jvp`
+    rule, all whose arguments are immutable, is not differentiated (NotImplementedError).
 
     >>> class Twice(jax.experimental.hijax.HiPrimitive):
     ...     def to_lojax(self, x):
@@ -45,7 +45,8 @@ class HiPrimitive:
         return self.impl(*args, **params)
 
     def impl(self, *args, **params):
-        raise NotImplementedError(f"hijax primitive {self.name!r} defines neither to_lojax nor impl: what it does")
+        raise NotImplementedError(f"hijax primitive {self.name!r} defines neither to_lojax nor impl: what it "
+                                  "does")
 
     def __repr__(self):
         return self.name
@@ -55,14 +56,16 @@ class VJPHiPrimitive:
     """A primitive with a reverse rule, to be derived from.  NotImplementedError when one is made."""
 
     def __init__(self, *args, **kwargs):
-        raise NotImplementedError(f"hijax primitive {type(self).__name__}: write it as a function with jax.custom_vjp")
+        raise NotImplementedError(f"hijax primitive {type(self).__name__}: write it as a function with "
+                                  "jax.custom_vjp")
 
 
 class HiType:
-    """A type whose values are made of arrays, to be derived from.  Types that are equal are made of arrays alike.
+    """A type whose values are made of arrays, to be derived from.  Types that are equal are made of arrays
+    alike.
 
-    Its methods: lo_ty() gives the list of the arrays' types, lower_val(value) the list of arrays, raise_val(*arrays) the
-    value.
+    Its methods: lo_ty() gives the list of the arrays' types, lower_val(value) the list of arrays,
+    raise_val(*arrays) the value.
     """
     has_qdd = False
 
@@ -86,8 +89,9 @@ class HiType:
 class MutableHiType(HiType):
     """A type whose values change, to be derived from.
 
-    `value.cur_qdd()` says of what a value is made now; the type's methods read_loval(made_of, value) gives the list of its
-    arrays, new_from_loval(made_of, *arrays) makes a value of them, update_from_loval(made_of, value, *arrays) changes one.
+    `value.cur_qdd()` says of what a value is made now; the type's methods read_loval(made_of, value) gives
+    the list of its arrays, new_from_loval(made_of, *arrays) makes a value of them, update_from_loval(made_of,
+    value, *arrays) changes one.
     """
     has_qdd = True
 
@@ -106,14 +110,17 @@ class HiPspec:
 
 
 class AvalQDD:
-    """A type and of what a value of it is made now.  NotImplementedError when one is made: `abstract_eval` is not called."""
+    """A type and of what a value of it is made now.  NotImplementedError when one is made: `abstract_eval` is
+    not called."""
 
     def __init__(self, aval, qdd):
-        raise NotImplementedError(f"hijax.AvalQDD({aval!r:.80}, {qdd!r:.80}): types do not have a value's state")
+        raise NotImplementedError(f"hijax.AvalQDD({aval!r:.80}, {qdd!r:.80}): types do not have a value's "
+                                  "state")
 
 
 class AvalMutableQDD(AvalQDD):
-    """A type and what is known of the state that a value comes to have.  NotImplementedError when one is made."""
+    """A type and what is known of the state that a value comes to have.  NotImplementedError when one is
+    made."""
 
 
 class _OfType:
@@ -150,7 +157,8 @@ control_flow_allowed_effects = _Allowed()
 
 
 def register_hitype(value_class, typeof):
-    """Say that values of `value_class` are of the type `typeof(value)`.  TypeError unless they are a class and a function.
+    """Say that values of `value_class` are of the type `typeof(value)`.  TypeError unless they are a class
+    and a function.
 
     >>> hijax = jax.experimental.hijax
     >>> class Pair:
@@ -165,8 +173,8 @@ def register_hitype(value_class, typeof):
     (Array(2., dtype=float32, weak_type=True), Array(1., dtype=float32, weak_type=True))
     """
     if not (isinstance(value_class, type) and callable(typeof)):
-        raise TypeError(f"hijax.register_hitype(value_class, typeof): a class and a function of its values, not "
-                        f"{value_class!r:.80} and {typeof!r:.80}")
+        raise TypeError("hijax.register_hitype(value_class, typeof): a class and a function of its values, "
+                        f"not {value_class!r:.80} and {typeof!r:.80}")
     register(value_class, typeof)
 
 

@@ -27,9 +27,9 @@ from ..transforms import jet as taylor
 from ..transforms.jet import JetTrace, JetTracer
 from . import pjit
 
-__all__ = ["JetTrace", "JetTracer", "ZeroSeries", "ZeroTerm", "def_comp", "def_deriv", "deflinear", "defzero", "deriv_prop",
-           "fact", "jet", "jet2", "jet_fun", "jet_rules", "jet_subtrace", "lax", "linear_prop", "pjit", "traceable",
-           "zero_prop", "zero_series", "zero_term"]
+__all__ = ["JetTrace", "JetTracer", "ZeroSeries", "ZeroTerm", "def_comp", "def_deriv", "deflinear", "defzero",
+           "deriv_prop", "fact", "jet", "jet2", "jet_fun", "jet_rules", "jet_subtrace", "lax", "linear_prop",
+           "pjit", "traceable", "zero_prop", "zero_series", "zero_term"]
 
 
 def jet(fun, primals, series, factorial_scaled=True):
@@ -38,16 +38,18 @@ def jet(fun, primals, series, factorial_scaled=True):
     Args:
       fun: a function of as many arguments as there are primals.
       primals: the points where the curves begin, a tuple of arrays or pytrees of arrays.
-      series: for each of them the list of derivatives of its curve there, first to K-th, the same K for all; for a pytree
+      series: for each of them the list of derivatives of its curve there, first to K-th, the same K for all;
+      for a pytree
         a pytree of such lists.
-      factorial_scaled: derivatives go in and come out; False: the coefficients of polynomials, which are the derivatives
+      factorial_scaled: derivatives go in and come out; False: the coefficients of polynomials, which are the
+      derivatives
         divided by k!.
 
-    Returns `(out, out_series)`: the value of `fun` at the primals, and for each array of it the list of K derivatives of
-    `fun(*curves)`, at a cost that grows as K**2.
+    Returns `(out, out_series)`: the value of `fun` at the primals, and for each array of it the list of K
+    derivatives of `fun(*curves)`, at a cost that grows as K**2.
 
-    Raises: ValueError where the series are of several lengths, or have other shapes than their primals; TypeError for an
-    integer with derivatives; NotImplementedError for an operation without a derivative.
+    Raises: ValueError where the series are of several lengths, or have other shapes than their primals;
+    TypeError for an integer with derivatives; NotImplementedError for an operation without a derivative.
 
     Griewank & Walther, "Evaluating derivatives", 2nd ed., 2008, chapter 13.
 
@@ -58,14 +60,15 @@ def jet(fun, primals, series, factorial_scaled=True):
     """
     primals, series = tuple(_listed("primals", primals)), tuple(_listed("series", series))
     if len(primals) != len(series):
-        raise ValueError(f"jet: there are {len(primals)} primals, and series for {len(series)}: give one list for each")
+        raise ValueError(f"jet: there are {len(primals)} primals, and series for {len(series)}: give one "
+                         "list for each")
     leaves, in_tree = pytree.tree_flatten(primals)
     paths = pytree.leaf_paths(in_tree)
     lists = [_listed(f"series of primals{path}", s) for path, s in zip(paths, in_tree.flatten_up_to(series))]
     lengths = sorted({len(s) for s in lists})
     if len(lengths) > 1:
-        raise ValueError(f"jet: the series must be of one length, got {', '.join(map(str, lengths))}: fill the shorter ones "
-                         "with zeros")
+        raise ValueError(f"jet: the series must be of one length, got {', '.join(map(str, lengths))}: fill "
+                         "the shorter ones with zeros")
     order = lengths[0] if lengths else 0
     factors = [math.factorial(k) if factorial_scaled else 1 for k in range(1, order + 1)]
     terms = [_terms(x, s, path, factors) for x, s, path in zip(leaves, lists, paths)]
@@ -97,14 +100,15 @@ def _terms(x, series, path, factors):
     aval = aval_of(x)
     if not dtypes.is_inexact(aval.dtype):
         if not all(is_concrete(s) and not np.any(np.asarray(s)) for s in series):
-            raise TypeError(f"jet: primals{path} is {aval.str_short()}, which has no derivatives: make it a float, or its "
-                            "series zeros")
+            raise TypeError(f"jet: primals{path} is {aval.str_short()}, which has no derivatives: make it a "
+                            "float, or its series zeros")
         return None
     terms = []
     for k, (s, factor) in enumerate(zip(series, factors), 1):
         s = asarray(s, aval.dtype)
         if s.shape not in (aval.shape, ()):
-            raise ValueError(f"jet: derivative {k} of primals{path} has shape {s.shape}, the primal has {aval.shape}")
+            raise ValueError(f"jet: derivative {k} of primals{path} has shape {s.shape}, the primal has "
+                             f"{aval.shape}")
         terms.append(broadcast_to(s, aval.shape) / factor if factor != 1 else broadcast_to(s, aval.shape))
     return terms
 
@@ -136,14 +140,16 @@ def fact(n):
     return factorial(n)
 
 
-# --- rules ------------------------------------------------------------------------------------------------------
+# --- rules
+# ------------------------------------------------------------------------------------------------------
 
 class ZeroTerm:
     """A coefficient that is known to be zero; a pytree without leaves.  There is one, `zero_term`."""
 
 
 class ZeroSeries:
-    """The coefficients of a value that is known not to move; a pytree without leaves.  There is one, `zero_series`."""
+    """The coefficients of a value that is known not to move; a pytree without leaves.  There is one,
+    `zero_series`."""
 
 
 zero_term, zero_series = ZeroTerm(), ZeroSeries()
@@ -153,7 +159,8 @@ pytree.register_pytree_node(ZeroSeries, lambda _: ((), None), lambda *_: zero_se
 
 def _given(rule, primitive, order, primals, series, params):
     """A rule in JAX's signature, called as ours are."""
-    outs, out_series = rule(tuple(primals), [_written(p, s, order) for p, s in zip(primals, series)], **params)
+    outs, out_series = rule(tuple(primals), [_written(p, s, order) for p, s in zip(primals, series)],
+                            **params)
     if not primitive.multiple_results:
         return outs, _read(primitive, out_series, order)
     return list(outs), [_read(primitive, s, order) for s in out_series]
@@ -168,8 +175,8 @@ def _read(primitive, series, order):
     if type(series) is ZeroSeries:
         return None
     if not isinstance(series, (tuple, list)) or len(series) != order:
-        raise ValueError(f"jet: the rule of {primitive.name} gives {series!r:.60} as a series: give a list of {order} "
-                         "coefficients, or zero_series")
+        raise ValueError(f"jet: the rule of {primitive.name} gives {series!r:.60} as a series: give a list "
+                         f"of {order} coefficients, or zero_series")
     return [None if type(term) is ZeroTerm else term for term in series]
 
 
@@ -188,7 +195,8 @@ def _shown(series):
 
 
 class _Rules(MutableMapping):
-    """The rules by primitive: a primitive without one of its own has that of its derivative, where it has such."""
+    """The rules by primitive: a primitive without one of its own has that of its derivative, where it has
+    such."""
 
     def __getitem__(self, primitive):
         if primitive not in self:
@@ -284,7 +292,8 @@ def def_deriv(prim, deriv):
 
 
 def deriv_prop(prim, deriv, primals_in, series_in):
-    """The rule of what has one operand and a derivative, a function of it: y' = deriv(x) x', coefficient by coefficient.
+    """The rule of what has one operand and a derivative, a function of it: y' = deriv(x) x', coefficient by
+    coefficient.
 
     >>> from hlotrace.experimental import jet
     >>> out, series = jet.deriv_prop(jax.lax.sin_p, jnp.cos, (0.,), ([1., 0., 0.],))
@@ -302,7 +311,8 @@ def _by_slope(deriv, x, series):
 
 
 def def_comp(prim, comp, **kwargs):
-    """Give a primitive the rule of a function that computes the same of its operands; `kwargs` are for that function.
+    """Give a primitive the rule of a function that computes the same of its operands; `kwargs` are for that
+    function.
 
     Parameters of the primitive are not given to it.
 
@@ -315,13 +325,16 @@ def def_comp(prim, comp, **kwargs):
     jet_rules[prim] = lambda primals, series, **_: jet2(partial(comp, **kwargs), primals, series)
 
 
-# --- wrapped functions of flat lists ------------------------------------------------------------------------------
+# --- wrapped functions of flat lists
+# ------------------------------------------------------------------------------
 
 @linear_util.transformation2
 def jet_subtrace(f, trace, order, primals, series):
-    """A WrappedFun of a flat list as one of `(trace, order, primals, series)`, which gives outs and their coefficients.
+    """A WrappedFun of a flat list as one of `(trace, order, primals, series)`, which gives outs and their
+    coefficients.
 
-    `trace` is the one that the operations on coefficients are done in, `series` lists of coefficients.  `jet_fun` calls it.
+    `trace` is the one that the operations on coefficients are done in, `series` lists of coefficients.
+    `jet_fun` calls it.
 
     >>> from hlotrace.experimental import jet
     >>> fun = jet.jet_subtrace(jax.extend.linear_util.wrap_init(lambda x: [x * x]))
@@ -329,8 +342,9 @@ def jet_subtrace(f, trace, order, primals, series):
     [[Array(6., dtype=float32), Array(1., dtype=float32)]]
     """
     with entering(trace):
-        outs, terms = taylor.jet_flat(f, order, primals, [[asarray(t, aval_of(p).dtype) for t in s] for p, s in
-                                                   zip(primals, series)])
+        outs, terms = taylor.jet_flat(f, order, primals,
+                                      [[asarray(t, aval_of(p).dtype) for t in s] for p,
+                                       s in zip(primals, series)])
     return outs, [_shown(s) for s in terms]
 
 
@@ -344,13 +358,15 @@ def jet_fun(f, order, primals, series):
     [[Array(2., dtype=float32)], [Array(0., dtype=float32)]]
     """
     outs, found = f(state.trace, order, primals, series)
-    return outs, [taylor.filled(None if type(s) is ZeroSeries else [None if type(t) is ZeroTerm else t for t in s], order,
-                         aval_of(x).strip_weak_type()) for x, s in zip(outs, found)]
+    return outs, [taylor.filled(None if type(s) is ZeroSeries
+                                else [None if type(t) is ZeroTerm else t for t in s], order,
+                                aval_of(x).strip_weak_type()) for x, s in zip(outs, found)]
 
 
 @linear_util.transformation_with_aux2
 def traceable(f, store, in_tree, *primals_and_series):
-    """What `jet_fun` gives as a WrappedFun of one flat list, and a function that gives the structure of its result.
+    """What `jet_fun` gives as a WrappedFun of one flat list, and a function that gives the structure of its
+    result.
 
     in_tree: the structure of (primals, series).
 

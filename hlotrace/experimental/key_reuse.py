@@ -1,4 +1,5 @@
-"""The check that no PRNG key is used twice: the option jax_debug_key_reuse, the context `jax.debug_key_reuse()`.
+"""The check that no PRNG key is used twice: the option jax_debug_key_reuse, the context
+`jax.debug_key_reuse()`.
 
 A typed key is used up by a random function, by `random.split`, and by what makes new arrays of it, such as an index; not by
 `random.fold_in`, `random.key_data`, `==`, and not by `random.clone`, which gives the key for a second use that is meant.

@@ -8,15 +8,17 @@ from ..runtime.devices import client
 
 __all__ = ["create_device_mesh", "create_hybrid_device_mesh", "device_kind_handler_dict"]
 
-# kind of device -> a function of (mesh_shape, devices, contiguous_submeshes=) that arranges them, or gives None
+# kind of device -> a function of (mesh_shape, devices, contiguous_submeshes=) that arranges them, or gives
+# None
 device_kind_handler_dict = {}
 
 
-def create_device_mesh(mesh_shape, devices=None, *, contiguous_submeshes=False, allow_split_physical_axes=False):
+def create_device_mesh(mesh_shape, devices=None, *, contiguous_submeshes=False,
+                       allow_split_physical_axes=False):
     """The devices in an array of `mesh_shape`, in their order.
 
-    `contiguous_submeshes` and `allow_split_physical_axes` are about how TPUs are wired, and no other devices: there
-    NotImplementedError.  Raises ValueError unless there are as many devices as the sizes multiply to.
+    `contiguous_submeshes` and `allow_split_physical_axes` are about how TPUs are wired, and no other devices:
+    there NotImplementedError.  Raises ValueError unless there are as many devices as the sizes multiply to.
 
     >>> from hlotrace.experimental.mesh_utils import create_device_mesh
     >>> devices = create_device_mesh((2, 2), jax.devices()[:4])         # where there are four devices or more
@@ -25,11 +27,12 @@ def create_device_mesh(mesh_shape, devices=None, *, contiguous_submeshes=False, 
     """
     devices = client.devices() if devices is None else list(devices)
     if (contiguous_submeshes or allow_split_physical_axes) and any(d.platform == "tpu" for d in devices):
-        raise NotImplementedError("create_device_mesh: contiguous_submeshes, allow_split_physical_axes are not supported; "
-                                  "TPUs are taken in their order; arrange the devices yourself")
+        raise NotImplementedError("create_device_mesh: contiguous_submeshes, allow_split_physical_axes are "
+                                  "not supported; TPUs are taken in their order; arrange the devices "
+                                  "yourself")
     if math.prod(mesh_shape) != len(devices):
-        raise ValueError(f"create_device_mesh: mesh_shape {tuple(mesh_shape)} holds {math.prod(mesh_shape)} devices, and "
-                         f"there are {len(devices)}")
+        raise ValueError(f"create_device_mesh: mesh_shape {tuple(mesh_shape)} holds {math.prod(mesh_shape)} "
+                         f"devices, and there are {len(devices)}")
     handler = device_kind_handler_dict.get(devices[0].device_kind) if devices else None
     found = handler and handler(mesh_shape, devices, contiguous_submeshes=contiguous_submeshes)
     return np.array(devices if found is None else found, dtype=object).reshape(mesh_shape)
@@ -37,12 +40,16 @@ def create_device_mesh(mesh_shape, devices=None, *, contiguous_submeshes=False, 
 
 def create_hybrid_device_mesh(mesh_shape, dcn_mesh_shape, devices=None, *, process_is_granule=False,
                               should_sort_granules_by_key=True, allow_split_physical_axes=False):
-    """Devices of several slices, or processes, in an array whose axis i has mesh_shape[i] * dcn_mesh_shape[i] devices.
+    """Devices of several slices, or processes, in an array whose axis i has mesh_shape[i] * dcn_mesh_shape[i]
+    devices.
 
-    mesh_shape: the axes within a slice, where the network is fast; dcn_mesh_shape: those between slices, as many.
-    devices: all unless given; a slice is what has one `slice_index`, or with `process_is_granule` the devices of a process.
+    mesh_shape: the axes within a slice, where the network is fast; dcn_mesh_shape: those between slices, as
+    many.
+    devices: all unless given; a slice is what has one `slice_index`, or with `process_is_granule` the devices
+    of a process.
     should_sort_granules_by_key: take slices by their number, not as they come.
-    Raises: ValueError unless the slices are as many as dcn_mesh_shape multiplies to, and their devices as mesh_shape does.
+    Raises: ValueError unless the slices are as many as dcn_mesh_shape multiplies to, and their devices as
+    mesh_shape does.
 
     >>> from hlotrace.experimental import mesh_utils
     >>> one = jax.devices()[:1]
@@ -51,20 +58,22 @@ def create_hybrid_device_mesh(mesh_shape, dcn_mesh_shape, devices=None, *, proce
     """
     if len(mesh_shape) != len(dcn_mesh_shape):
         raise ValueError(f"create_hybrid_device_mesh: mesh_shape {tuple(mesh_shape)} and dcn_mesh_shape "
-                         f"{tuple(dcn_mesh_shape)} must have the same number of axes; write 1 for one that is not split")
+                         f"{tuple(dcn_mesh_shape)} must have the same number of axes; write 1 for one that "
+                         "is not split")
     name = "process_index" if process_is_granule else "slice_index"
     granules = {}
     for device in client.devices() if devices is None else devices:
         if not hasattr(device, name):
-            raise ValueError(f"create_hybrid_device_mesh: {device} has no {name}; with process_is_granule=True the devices "
-                             "of a process are a slice")
+            raise ValueError(f"create_hybrid_device_mesh: {device} has no {name}; with "
+                             "process_is_granule=True the devices of a process are a slice")
         granules.setdefault(getattr(device, name), []).append(device)
     if math.prod(dcn_mesh_shape) != len(granules):
         raise ValueError(f"create_hybrid_device_mesh: dcn_mesh_shape {tuple(dcn_mesh_shape)} holds "
                          f"{math.prod(dcn_mesh_shape)} slices, and there are {len(granules)}, by {name}")
     meshes = np.empty(len(granules), dtype=object)
     for i, key in enumerate(sorted(granules) if should_sort_granules_by_key else granules):
-        meshes[i] = create_device_mesh(mesh_shape, granules[key], allow_split_physical_axes=allow_split_physical_axes)
+        meshes[i] = create_device_mesh(mesh_shape, granules[key],
+                                       allow_split_physical_axes=allow_split_physical_axes)
     return np.block(meshes.reshape(dcn_mesh_shape).tolist())
 
 

@@ -1,4 +1,5 @@
-"""What the processes of a job tell each other: that they have come, one to all, all to all; host values as global arrays.
+"""What the processes of a job tell each other: that they have come, one to all, all to all; host values as
+global arrays.
 
 All processes call the same function with the same structure and types of values; where they do not, all of them raise.
 What travels is bytes, in a program over all devices: values arrive as they were, and 64-bit numbers keep their width.
@@ -33,7 +34,8 @@ _SAID = 512     # bytes in which a process says what it calls
 
 
 def sync_global_devices(name):
-    """Wait until every process has called this with the same `name` and all devices have run a program together.
+    """Wait until every process has called this with the same `name` and all devices have run a program
+    together.
 
     Raises AssertionError, in every process, where names differ.
 
@@ -47,11 +49,13 @@ def broadcast_one_to_all(in_tree, is_source=None):
     """The values of one process, in all of them.
 
     Args:
-      in_tree: a pytree of NumPy arrays, numbers, and arrays of which this process holds the whole.  Of the processes
+      in_tree: a pytree of NumPy arrays, numbers, and arrays of which this process holds the whole.  Of the
+      processes
         that are not the source only structure, shapes and dtypes matter.
       is_source: is this process the one whose values count?  Process 0 is, by default.
     Returns: the pytree with NumPy arrays of the same shapes and dtypes.
-    Raises: ValueError, in every process, where structures, shapes or dtypes differ, or there is not just one source.
+    Raises: ValueError, in every process, where structures, shapes or dtypes differ, or there is not just one
+    source.
 
     >>> from hlotrace.experimental import multihost_utils
     >>> multihost_utils.broadcast_one_to_all({"seed": 17})
@@ -62,7 +66,8 @@ def broadcast_one_to_all(in_tree, is_source=None):
     _agree(f"broadcast_one_to_all({_types(treedef, values)})")
     sources = [i for i, said in enumerate(_exchange(str(source))) if said == "True"]
     if len(sources) != 1:
-        raise ValueError(f"broadcast_one_to_all: one process must have is_source=True; processes {sources} have")
+        raise ValueError(f"broadcast_one_to_all: one process must have is_source=True; processes {sources} "
+                         "have")
     row = _packed(values)
     return treedef.unflatten(_unpacked(_sum(row if source else np.zeros_like(row)), values))
 
@@ -72,9 +77,11 @@ def process_allgather(in_tree, tiled=False):
 
     Args:
       in_tree: a pytree of NumPy arrays, numbers and arrays.
-      tiled: join values of shape (n, ...) as (processes * n, ...), those of shape () as (processes,).  Otherwise there
+      tiled: join values of shape (n, ...) as (processes * n, ...), those of shape () as (processes,).
+      Otherwise there
         is a new first axis: (processes, n, ...).
-    Returns: the pytree with NumPy arrays.  An array that already lies over several processes is one value: the result
+    Returns: the pytree with NumPy arrays.  An array that already lies over several processes is one value:
+    the result
       is the whole of it, of its own shape; `tiled` must be true for it.
     Raises: ValueError, in every process, where structures, shapes or dtypes differ.
 
@@ -88,8 +95,8 @@ def process_allgather(in_tree, tiled=False):
     global_ones = f", over all devices: {[i for i, s in enumerate(shared) if s]}" if any(shared) else ""
     _agree(f"process_allgather({_types(treedef, leaves)}, tiled={bool(tiled)}{global_ones})")
     if any(shared) and not tiled:
-        raise ValueError("process_allgather: an array lies over several processes, and each will get the whole of it, "
-                         "not a copy for each process; pass tiled=True")
+        raise ValueError("process_allgather: an array lies over several processes, and each will get the "
+                         "whole of it, not a copy for each process; pass tiled=True")
     gathered = iter(_unpacked(_gather(_packed(values)), values))
     results = [_whole(x) if s else next(gathered) for x, s in zip(leaves, shared)]
     if tiled:
@@ -98,7 +105,8 @@ def process_allgather(in_tree, tiled=False):
 
 
 def assert_equal(in_tree, fail_message=""):
-    """Raise AssertionError, in every process, unless all have the same structure, types and bits in `in_tree`.
+    """Raise AssertionError, in every process, unless all have the same structure, types and bits in
+    `in_tree`.
 
     >>> from hlotrace.experimental import multihost_utils
     >>> multihost_utils.assert_equal({"seed": 17}, "seeds differ")
@@ -113,11 +121,13 @@ def host_local_array_to_global_array(local_inputs, global_mesh, pspecs):
     """Arrays over all processes, from what each process holds of them.
 
     Args:
-      local_inputs: a pytree of arrays, or of values that become arrays.  Those that already lie over several processes
+      local_inputs: a pytree of arrays, or of values that become arrays.  Those that already lie over several
+      processes
         stay as they are.
       global_mesh: a Mesh over the devices of all processes.
       pspecs: a PartitionSpec, or a pytree of them that is a prefix of `local_inputs`.
-    Returns: the pytree of arrays with `NamedSharding(global_mesh, spec)`.  A dimension is as much larger than the local
+    Returns: the pytree of arrays with `NamedSharding(global_mesh, spec)`.  A dimension is as much larger than
+    the local
       one as there are processes along the mesh axes that split it.
     Raises: ValueError where a spec is missing, or a process's part of an array is not a block of it.
 
@@ -155,7 +165,8 @@ def ltg_abstract_eval(arr, *, global_mesh, pspec):
     ShapedArray(float32[4])
     """
     box = check_block("host_local_array_to_global_array", NamedSharding(global_mesh, pspec), arr.ndim)
-    return arr.update(shape=tuple(n * total // (stop - start) for n, (start, stop, total) in zip(arr.shape, box)))
+    return arr.update(shape=tuple(n * total // (stop - start) for n,
+                                  (start, stop, total) in zip(arr.shape, box)))
 
 
 def gtl_abstract_eval(arr, *, global_mesh, pspec):
@@ -167,15 +178,17 @@ def gtl_abstract_eval(arr, *, global_mesh, pspec):
     ShapedArray(float32[4])
     """
     box = check_block("global_array_to_host_local_array", NamedSharding(global_mesh, pspec), arr.ndim)
-    return arr.update(shape=tuple(n // total * (stop - start) for n, (start, stop, total) in zip(arr.shape, box)))
+    return arr.update(shape=tuple(n // total * (stop - start) for n,
+                                  (start, stop, total) in zip(arr.shape, box)))
 
 
 def global_array_to_host_local_array(global_inputs, global_mesh, pspecs):
     """What this process holds of arrays over all processes, as arrays over its own devices.
 
-    The arguments are those of `host_local_array_to_global_array`, the other way round; arrays that lie otherwise are
-    moved first, and those that lie on this process alone stay as they are.  The results lie over this process's part of
-    the mesh.  Raises ValueError where that is not a block of the mesh, or its part of an array not one of the array.
+    The arguments are those of `host_local_array_to_global_array`, the other way round; arrays that lie
+    otherwise are moved first, and those that lie on this process alone stay as they are.  The results lie
+    over this process's part of the mesh.  Raises ValueError where that is not a block of the mesh, or its
+    part of an array not one of the array.
 
     >>> from hlotrace.experimental import multihost_utils
     >>> mesh = jax.make_mesh((2,), ("x",))
@@ -204,10 +217,11 @@ def global_array_to_host_local_array_impl(arr, *, global_mesh, pspec):
 
 
 def reached_preemption_sync_point(step_id):
-    """Is this the step at which all processes are to save what they have, since one of them was told to end (SIGTERM)?
+    """Is this the step at which all processes are to save what they have, since one of them was told to end
+    (SIGTERM)?
 
-    All call it at every step, with the number of the step, from the first on: the first call begins to listen for SIGTERM,
-    which then no longer ends the process at once.  False in a process that is none of several.
+    All call it at every step, with the number of the step, from the first on: the first call begins to listen
+    for SIGTERM, which then no longer ends the process at once.  False in a process that is none of several.
 
     >>> from hlotrace.experimental import multihost_utils
     >>> multihost_utils.reached_preemption_sync_point(0)
@@ -221,8 +235,8 @@ def _specs(name, treedef, pspecs):
     specs = pytree.flatten_axes(f"{name} pspecs", treedef, pspecs)
     for spec in specs:
         if not isinstance(spec, PartitionSpec):
-            raise ValueError(f"{name}: {spec!r} in pspecs is not a PartitionSpec; for a value that each process holds "
-                             "whole, write PartitionSpec()")
+            raise ValueError(f"{name}: {spec!r} in pspecs is not a PartitionSpec; for a value that each "
+                             "process holds whole, write PartitionSpec()")
     return specs
 
 
@@ -244,7 +258,8 @@ def _local_mesh(name, mesh):
         raise ValueError(f"{name}: no device of {mesh} belongs to this process")
     block = mesh.devices[tuple(slice(low, high + 1) for low, high in zip(held.min(0), held.max(0)))]
     if block.size != len(held):
-        raise ValueError(f"{name}: the devices of {mesh} that belong to this process do not form a block of it")
+        raise ValueError(f"{name}: the devices of {mesh} that belong to this process do not form a block of "
+                         "it")
     return Mesh(block, mesh.axis_names, mesh.axis_types)
 
 
@@ -268,7 +283,8 @@ def _packed(values):
 
 
 def _unpacked(rows, values):
-    """Arrays like `values` from their bytes, uint8[..., n]; the first axes of `rows` stand before their own."""
+    """Arrays like `values` from their bytes, uint8[..., n]; the first axes of `rows` stand before their own.
+    """
     at, results = 0, []
     for v in values:
         piece = rows[..., at:at + v.nbytes].copy()

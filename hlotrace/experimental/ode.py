@@ -26,11 +26,12 @@ from ..extend.flat_functions import safe_map as map
 from ..extend.flat_functions import safe_zip as zip
 from ..numpy.trees import ravel_pytree
 
-__all__ = ["abs2", "fit_4th_order_polynomial", "initial_step_size", "interp_fit_dopri", "map", "mean_error_ratio", "odeint",
-           "optimal_step_size", "ravel_first_arg", "runge_kutta_step", "zip"]
+__all__ = ["abs2", "fit_4th_order_polynomial", "initial_step_size", "interp_fit_dopri", "map",
+           "mean_error_ratio", "odeint", "optimal_step_size", "ravel_first_arg", "runge_kutta_step", "zip"]
 
-# Dormand & Prince's tableau: when each stage is and what it is made of; the last is the solution of order 5, from which the
-# one of order 4 differs by `_ERROR`.  And Shampine's weights of the solution in the middle of the step.
+# Dormand & Prince's tableau: when each stage is and what it is made of; the last is the solution of order 5,
+# from which the one of order 4 differs by `_ERROR`.  And Shampine's weights of the solution in the middle of
+# the step.
 _TIMES = np.array([1 / 5, 3 / 10, 4 / 5, 8 / 9, 1, 1])
 _STAGES = np.array([
     [1 / 5, 0, 0, 0, 0, 0, 0],
@@ -52,16 +53,19 @@ def odeint(func, y0, t, *args, rtol=1.4e-8, atol=1.4e-8, mxstep=np.inf, hmax=np.
       y0: the initial state, an array of floats or complex numbers, or a pytree of such.
       t: floats, one axis, increasing.
       args: pytrees of arrays.
-      rtol, atol: the error of a step that is accepted, relative to y and absolute; estimated, in the mean over all numbers.
-      mxstep: the most steps from one of the times to the next; where they do not suffice, what is given is extrapolated.
+      rtol, atol: the error of a step that is accepted, relative to y and absolute; estimated, in the mean
+      over all numbers.
+      mxstep: the most steps from one of the times to the next; where they do not suffice, what is given is
+      extrapolated.
       hmax: the longest step.
 
-    Returns `y` at the times: its arrays have a new leading axis of size len(t).  It is NaN from where on no step is small
-    enough.  Reverse-mode derivatives with respect to y0, t, args and what `func` closes over are those of the exact
-    solution, up to the tolerances, in memory that does not grow with the number of steps.  There is no forward mode.
+    Returns `y` at the times: its arrays have a new leading axis of size len(t).  It is NaN from where on no
+    step is small enough.  Reverse-mode derivatives with respect to y0, t, args and what `func` closes over
+    are those of the exact solution, up to the tolerances, in memory that does not grow with the number of
+    steps.  There is no forward mode.
 
-    Raises: TypeError for times or states that are not floats, and for arguments that are not arrays; ValueError where `func`
-    gives another structure or other shapes than y0 has.
+    Raises: TypeError for times or states that are not floats, and for arguments that are not arrays;
+    ValueError where `func` gives another structure or other shapes than y0 has.
 
     >>> from hlotrace.experimental.ode import odeint
     >>> swing = lambda y, t, k: jnp.array([y[1], -k * y[0]])
@@ -74,15 +78,16 @@ def odeint(func, y0, t, *args, rtol=1.4e-8, atol=1.4e-8, mxstep=np.inf, hmax=np.
     leaves, args_tree = tree.tree_flatten(args)
     for path, leaf in zip(tree.leaf_paths(args_tree), leaves):
         if not is_arraylike(leaf):
-            raise TypeError(f"The contents of odeint *args must be arrays or scalars, but got {leaf!r:.60} at args{path}: "
-                            "let func close over what is not an array")
+            raise TypeError(f"The contents of odeint *args must be arrays or scalars, but got {leaf!r:.60} "
+                            f"at args{path}: let func close over what is not an array")
     if not is_arraylike(t) or not dtypes.is_float(aval_of(t).dtype) or aval_of(t).ndim != 1:
-        raise TypeError(f"odeint: t must be an array of floats with one axis, but got {t!r:.60}: write jnp.array([0.0, "
-                        "1.0])")
+        raise TypeError(f"odeint: t must be an array of floats with one axis, but got {t!r:.60}: write "
+                        "jnp.array([0.0, 1.0])")
     state, state_tree = tree.tree_flatten(y0)
     for path, leaf in zip(tree.leaf_paths(state_tree), state):
         if not is_arraylike(leaf) or not dtypes.is_inexact(aval_of(leaf).dtype):
-            raise TypeError(f"odeint: y0{path} must be an array of floats or of complex numbers, but got {leaf!r:.60}")
+            raise TypeError(f"odeint: y0{path} must be an array of floats or of complex numbers, but got "
+                            f"{leaf!r:.60}")
     t, state = jnp.asarray(t), [jnp.asarray(x) for x in state]
     fun = _Flat(func, state_tree, tuple((x.shape, x.dtype) for x in state), args_tree)
     y0 = fun.vector(state)
@@ -93,7 +98,8 @@ def odeint(func, y0, t, *args, rtol=1.4e-8, atol=1.4e-8, mxstep=np.inf, hmax=np.
 
 @dataclasses.dataclass(frozen=True)
 class _Flat:
-    """A function of states that are pytrees as one of vectors and of flat arguments; equal for equal functions."""
+    """A function of states that are pytrees as one of vectors and of flat arguments; equal for equal
+    functions."""
     func: Callable
     tree: tree.PyTreeDef
     types: tuple
@@ -103,15 +109,16 @@ class _Flat:
         rate = self.func(self.state(y), t, *self.args_tree.unflatten(leaves))
         rates, found = tree.tree_flatten(rate)
         if found != self.tree:
-            raise ValueError(tree.structure_mismatch("odeint: func gives a value of another structure than y0 has",
-                                                     self.tree, found, ("y0", "func"), root="result"))
+            raise ValueError(tree.structure_mismatch("odeint: func gives a value of another structure than "
+                                                     "y0 has", self.tree, found, ("y0", "func"),
+                                                     root="result"))
         for path, x, (shape, dtype) in zip(tree.leaf_paths(found), rates, self.types):
             if jnp.shape(x) != shape:
-                raise ValueError(f"odeint: func gives result{path} of shape {jnp.shape(x)}, where y0 has {shape}: the time "
-                                 "derivative has the shape of the state")
+                raise ValueError(f"odeint: func gives result{path} of shape {jnp.shape(x)}, where y0 has "
+                                 f"{shape}: the time derivative has the shape of the state")
             if dtypes.is_complex(aval_of(x).dtype) and not dtypes.is_complex(dtype):
-                raise TypeError(f"odeint: func gives result{path} of dtype {aval_of(x).dtype}, where y0 has {dtype}: make "
-                                "y0 complex")
+                raise TypeError(f"odeint: func gives result{path} of dtype {aval_of(x).dtype}, where y0 has "
+                                f"{dtype}: make y0 complex")
         return self.vector(rates)
 
     def vector(self, leaves):
@@ -127,7 +134,8 @@ class _Flat:
                                     zip(parts, self.types)])
 
 
-# --- forward ----------------------------------------------------------------------------------------------------
+# --- forward
+# ----------------------------------------------------------------------------------------------------
 
 @partial(custom_vjp, nondiff_argnums=(0, 1))
 def _solution(fun, options, y0, t, *args):
@@ -172,7 +180,8 @@ def abs2(x):
 
 
 def mean_error_ratio(error_estimate, rtol, atol, y0, y1):
-    """The error of a step from y0 to y1 in units of what is allowed: the root of its mean square over all numbers.
+    """The error of a step from y0 to y1 in units of what is allowed: the root of its mean square over all
+    numbers.
 
     A step is accepted where it is at most 1.  Allowed is `atol + rtol * max(|y0|, |y1|)`.
 
@@ -187,8 +196,8 @@ def mean_error_ratio(error_estimate, rtol, atol, y0, y1):
 def initial_step_size(fun, t0, y0, order, rtol, atol, f0):
     """A first step for a method of this order: one that an explicit Euler step of its size suggests.
 
-    fun: `fun(y, t)`, the rate of y, an array of y's shape; f0: it at y0 and t0; rtol, atol: the errors to be allowed.  The
-    result has the dtype of t0.  Hairer, Norsett & Wanner, II.4.
+    fun: `fun(y, t)`, the rate of y, an array of y's shape; f0: it at y0 and t0; rtol, atol: the errors to be
+    allowed.  The result has the dtype of t0.  Hairer, Norsett & Wanner, II.4.
 
     >>> from hlotrace.experimental import ode
     >>> y = jnp.array([1.0])
@@ -212,8 +221,8 @@ def _norm(x):
 def optimal_step_size(last_step, mean_error_ratio, safety=0.9, ifactor=10.0, dfactor=0.2, order=5.0):
     """The step to try after one of size `last_step` with this ratio of its error to what is allowed.
 
-    The error grows as the step to the power of `order`.  The step grows by `ifactor` at most; it shrinks to `dfactor` of
-    itself at most, and not at all after one that was accepted.  Hairer, Norsett & Wanner, II.4.
+    The error grows as the step to the power of `order`.  The step grows by `ifactor` at most; it shrinks to
+    `dfactor` of itself at most, and not at all after one that was accepted.  Hairer, Norsett & Wanner, II.4.
 
     >>> from hlotrace.experimental import ode
     >>> [float(ode.optimal_step_size(0.5, ratio)) for ratio in (0.0, 1e9)]
@@ -226,8 +235,9 @@ def optimal_step_size(last_step, mean_error_ratio, safety=0.9, ifactor=10.0, dfa
 def runge_kutta_step(func, y0, f0, t0, dt):
     """One step of Dormand & Prince's method: `(y1, f1, error, rates)`.
 
-    func: `func(y, t)`, the rate of y; f0: it at y0 and t0.  y1 and f1 are the state and its rate after the step, `error` is
-    an estimate of that of y1, `rates` the seven rates that the step is made of, (7, *y0.shape).
+    func: `func(y, t)`, the rate of y; f0: it at y0 and t0.  y1 and f1 are the state and its rate after the
+    step, `error` is an estimate of that of y1, `rates` the seven rates that the step is made of, (7,
+    *y0.shape).
 
     >>> from hlotrace.experimental import ode
     >>> y1, *_ = ode.runge_kutta_step(lambda y, t: y, jnp.array([1.0]), jnp.array([1.0]), 0.0, 1.0)
@@ -264,7 +274,8 @@ def fit_4th_order_polynomial(y0, y1, y_mid, dy0, dy1, dt):
 
 
 def interp_fit_dopri(y0, y1, k, dt):
-    """Shampine's polynomial within a step of size dt from y0 to y1 with the rates `k`, as `runge_kutta_step` gives them.
+    """Shampine's polynomial within a step of size dt from y0 to y1 with the rates `k`, as `runge_kutta_step`
+    gives them.
 
     Five coefficients by (t - t0) / dt, the highest power first: (5, *y0.shape).
 
@@ -291,7 +302,8 @@ def ravel_first_arg(f, unravel):
     return lambda y, *args: ravel_pytree(f(unravel(y), *args))[0]
 
 
-# --- the adjoint ------------------------------------------------------------------------------------------------
+# --- the adjoint
+# ------------------------------------------------------------------------------------------------
 
 def _forward(fun, options, y0, t, *args):
     ys = _solution(fun, options, y0, t, *args)
@@ -299,7 +311,8 @@ def _forward(fun, options, y0, t, *args):
 
 
 def _backward(fun, options, saved, g):
-    """Between the times the cotangent a of y goes back as da/dt = -a df/dy, and each time adds that of its result."""
+    """Between the times the cotangent a of y goes back as da/dt = -a df/dy, and each time adds that of its
+    result."""
     ys, t, args = saved
     inexact = [dtypes.is_inexact(aval_of(x).dtype) for x in args]
     moving, fixed = ([x for x, i in zip(args, inexact) if i == kind] for kind in (True, False))
@@ -313,17 +326,21 @@ def _backward(fun, options, saved, g):
         rate, pull = vjp(lambda y, moving: fun(y, -s, *merged(moving, fixed)), y, moving)
         return -rate, *pull(a)
     start = ys[0], g[0], [jnp.zeros_like(x) for x in moving]
-    flat = _Flat(adjoint, tree.tree_structure(start), tuple((x.shape, x.dtype) for x in tree.tree_leaves(start)),
+    flat = _Flat(adjoint, tree.tree_structure(start), tuple((x.shape, x.dtype)
+                                                            for x in tree.tree_leaves(start)),
                  tree.tree_structure((moving, fixed)))
 
     def back(carry, here):
         y, before, times = here
         a, sums = carry
-        end = _solution(flat, options, flat.vector(tree.tree_leaves((y, a, sums))), -times, *moving, *fixed)[1]
+        end = _solution(flat, options, flat.vector(tree.tree_leaves((y, a, sums))), -times, *moving,
+                        *fixed)[1]
         _, a, sums = flat.state(end)
         return (a + before, sums), None
-    (a, sums), _ = lax.scan(back, (g[-1], start[2]), (ys[1:], g[:-1], jnp.stack([t[1:], t[:-1]], 1)), reverse=True)
-    # a result moves with its time at its rate; all move with the first time as with y0, against the rate there
+    (a, sums), _ = lax.scan(back, (g[-1], start[2]), (ys[1:], g[:-1], jnp.stack([t[1:], t[:-1]], 1)),
+                            reverse=True)
+    # a result moves with its time at its rate; all move with the first time as with y0, against the rate
+    # there
     rates = lax.map(lambda at: fun(at[0], at[1], *args), (ys, t))
     weights = g.at[0].set(-(a - g[0]))
     t_bar = jnp.sum((weights * rates).real, axis=1).astype(t.dtype)

@@ -1,4 +1,5 @@
-"""A generator of random numbers that counts its draws itself, in a Ref; what it draws is what `hlotrace.random` draws."""
+"""A generator of random numbers that counts its draws itself, in a Ref; what it draws is what
+`hlotrace.random` draws."""
 import dataclasses
 
 import numpy as np
@@ -18,7 +19,8 @@ __all__ = ["StatefulPRNG", "stateful_rng"]
 
 @dataclasses.dataclass(frozen=True)
 class StatefulPRNG:
-    """A generator as `stateful_rng` makes it: each draw takes a key of its own, fold_in(base key, number of the draw).
+    """A generator as `stateful_rng` makes it: each draw takes a key of its own, fold_in(base key, number of
+    the draw).
 
     A pytree: it can be an argument of `jit` and `vmap`, which see the same counter, and no result of theirs.
     """
@@ -28,8 +30,8 @@ class StatefulPRNG:
     def key(self, shape=()):
         """The next key, or, with a shape, that many keys split from it."""
         if jnp.ndim(self._base_key):
-            raise ValueError(f"this generator was split into {self._base_key.shape}: map over it with vmap, or use spawn, "
-                             "which gives a list of generators")
+            raise ValueError(f"this generator was split into {self._base_key.shape}: map over it with vmap, "
+                             "or use spawn, which gives a list of generators")
         key = random.fold_in(self._base_key, self._counter[...])
         self._counter[...] += 1
         return key if shape == () else random.split(key, shape)
@@ -77,8 +79,8 @@ def _made(key):
 def stateful_rng(seed=None, *, impl=None):
     """A generator whose methods `random`, `uniform`, `normal`, `integers` draw anew each time, as NumPy's do.
 
-    seed: an int; None, outside of transformations only, takes one of the system's.  impl: as for `random.key`.
-    Its methods can be called inside of `jit`, as those of any object that has a Ref.
+    seed: an int; None, outside of transformations only, takes one of the system's.  impl: as for
+    `random.key`. Its methods can be called inside of `jit`, as those of any object that has a Ref.
     Raises: TypeError for no seed inside of a transformation; as `random.key` for other seeds.
 
     >>> from hlotrace.experimental.random import stateful_rng
@@ -88,8 +90,9 @@ def stateful_rng(seed=None, *, impl=None):
     """
     if seed is None:
         if state.trace is not EVAL:
-            raise TypeError("stateful_rng: inside of a transformation it needs a seed, as each call of the compiled "
-                            "function would give the same numbers; give one, or make the generator outside")
+            raise TypeError("stateful_rng: inside of a transformation it needs a seed, as each call of the "
+                            "compiled function would give the same numbers; give one, or make the generator "
+                            "outside")
         seed = int(np.random.SeedSequence().generate_state(1)[0])
     return _made(random.key(seed, impl=impl))
 

@@ -15,15 +15,16 @@ from ..core.errors import listed
 from ..core.surface.public import offer
 from ..nn.functions import sigmoid, tanh
 
-__all__ = ["get_num_params_in_lstm", "init_lstm_weight", "lstm", "lstm_bwd", "lstm_fwd", "lstm_ref", "sigmoid",
-           "swap_lstm_gates", "tanh", "unpack_lstm_weights"]
+__all__ = ["get_num_params_in_lstm", "init_lstm_weight", "lstm", "lstm_bwd", "lstm_fwd", "lstm_ref",
+           "sigmoid", "swap_lstm_gates", "tanh", "unpack_lstm_weights"]
 
 
 def _weight_shapes(input_size, hidden_size, num_layers, bidirectional):
     """[(W_ih, W_hh, b_ih, b_hh) of each layer and direction, as shapes]"""
     directions, rows = 1 + bool(bidirectional), 4 * hidden_size
     widths = [input_size] + [directions * hidden_size] * (num_layers - 1)
-    return [((rows, width), (rows, hidden_size), (rows,), (rows,)) for width in widths for _ in range(directions)]
+    return [((rows, width), (rows, hidden_size), (rows,), (rows,)) for width in widths
+            for _ in range(directions)]
 
 
 def get_num_params_in_lstm(input_size, hidden_size, num_layers, bidirectional):
@@ -33,8 +34,8 @@ def get_num_params_in_lstm(input_size, hidden_size, num_layers, bidirectional):
     >>> rnn.get_num_params_in_lstm(input_size=2, hidden_size=3, num_layers=1, bidirectional=False)
     84
     """
-    return sum(math.prod(shape) for cell in _weight_shapes(input_size, hidden_size, num_layers, bidirectional) for shape in
-               cell)
+    return sum(math.prod(shape) for cell in _weight_shapes(input_size, hidden_size, num_layers, bidirectional)
+               for shape in cell)
 
 
 def init_lstm_weight(rng, input_size, hidden_size, num_layers, bidirectional):
@@ -45,17 +46,18 @@ def init_lstm_weight(rng, input_size, hidden_size, num_layers, bidirectional):
     (84,)
     """
     k = 1 / math.sqrt(hidden_size)
-    return random.uniform(rng, (get_num_params_in_lstm(input_size, hidden_size, num_layers, bidirectional),), minval=-k,
-                          maxval=k)
+    return random.uniform(rng, (get_num_params_in_lstm(input_size, hidden_size, num_layers, bidirectional),),
+                          minval=-k, maxval=k)
 
 
 def unpack_lstm_weights(weights, input_size, hidden_size, num_layers, bidirectional):
     """The matrices and biases that a vector of weights is made of: (W_ih, W_hh, b_ih, b_hh).
 
-    Each is a dict; the cell of a layer and direction has the number `layer * directions + direction`.  W_ih is (4 *
-    hidden_size, size of the layer's input), W_hh (4 * hidden_size, hidden_size), the biases (4 * hidden_size,): the rows of
-    the input gate, the forget gate, the cell and the output gate follow each other.  In the vector all matrices stand in
-    front of all biases, as in cuDNN.  ValueError where its size is another than `get_num_params_in_lstm`.
+    Each is a dict; the cell of a layer and direction has the number `layer * directions + direction`.  W_ih
+    is (4 * hidden_size, size of the layer's input), W_hh (4 * hidden_size, hidden_size), the biases (4 *
+    hidden_size,): the rows of the input gate, the forget gate, the cell and the output gate follow each
+    other.  In the vector all matrices stand in front of all biases, as in cuDNN.  ValueError where its size
+    is another than `get_num_params_in_lstm`.
 
     >>> from hlotrace.experimental import rnn
     >>> w_ih, w_hh, b_ih, b_hh = rnn.unpack_lstm_weights(jnp.arange(84.), 2, 3, 1, False)
@@ -65,8 +67,8 @@ def unpack_lstm_weights(weights, input_size, hidden_size, num_layers, bidirectio
     cells = _weight_shapes(input_size, hidden_size, num_layers, bidirectional)
     size = get_num_params_in_lstm(input_size, hidden_size, num_layers, bidirectional)
     if jnp.shape(weights) != (size,):
-        raise ValueError(f"unpack_lstm_weights: weights must have shape ({size},), as get_num_params_in_lstm says for these "
-                         f"sizes, got {jnp.shape(weights)}")
+        raise ValueError(f"unpack_lstm_weights: weights must have shape ({size},), as get_num_params_in_lstm "
+                         f"says for these sizes, got {jnp.shape(weights)}")
     unpacked, start = ({}, {}, {}, {}), 0
     for kinds in ((0, 1), (2, 3)):
         for number, shapes in enumerate(cells):
@@ -77,7 +79,8 @@ def unpack_lstm_weights(weights, input_size, hidden_size, num_layers, bidirectio
 
 
 def swap_lstm_gates(weights, input_size, hidden_size, num_layers, bidirectional):
-    """The weights with the rows of the cell and of the output gate in each other's place, as some libraries have them.
+    """The weights with the rows of the cell and of the output gate in each other's place, as some libraries
+    have them.
 
     >>> from hlotrace.experimental import rnn
     >>> rnn.swap_lstm_gates(jnp.arange(16), 1, 1, 1, False)
@@ -94,12 +97,13 @@ def swap_lstm_gates(weights, input_size, hidden_size, num_layers, bidirectional)
 
 def _checked(x, h_0, c_0, seq_lengths, input_size, hidden_size, num_layers, dropout, bidirectional):
     if dropout:
-        raise NotImplementedError(f"lstm: dropout={dropout!r}: dropout between layers is not implemented, only 0.0; "
-                                  "between lstms of one layer each, multiply by a mask of your own")
+        raise NotImplementedError(f"lstm: dropout={dropout!r}: dropout between layers is not implemented, "
+                                  "only 0.0; between lstms of one layer each, multiply by a mask of your own")
     batch, layers = jnp.shape(x)[0] if jnp.ndim(x) else 0, num_layers * (1 + bool(bidirectional))
     state = (layers, batch, hidden_size)
     wrong = [f"{name} has shape {jnp.shape(value)}, not {wanted}" for name, value, wanted in (
-        ("h_0", h_0, state), ("c_0", c_0, state), ("seq_lengths", seq_lengths, (batch,))) if jnp.shape(value) != wanted]
+        ("h_0", h_0, state), ("c_0", c_0, state), ("seq_lengths", seq_lengths, (batch,)))
+             if jnp.shape(value) != wanted]
     if jnp.ndim(x) != 3 or jnp.shape(x)[2] != input_size:
         wrong.insert(0, f"x has shape {jnp.shape(x)}, not (batch, time, input_size={input_size})")
     if wrong:
@@ -107,7 +111,8 @@ def _checked(x, h_0, c_0, seq_lengths, input_size, hidden_size, num_layers, drop
 
 
 def _layer(x, h, c, w_ih, w_hh, b_ih, b_hh, inside, reverse, precision):
-    """One cell along the time, which is the leading axis of `x` and of `inside`: is the step within its sequence?"""
+    """One cell along the time, which is the leading axis of `x` and of `inside`: is the step within its
+    sequence?"""
     product = partial(jnp.matmul, precision=precision)
     driven = product(x, w_ih.T) + b_ih + b_hh
 
@@ -120,7 +125,8 @@ def _layer(x, h, c, w_ih, w_hh, b_ih, b_hh, inside, reverse, precision):
         h, c = jnp.where(here, new_h, h), jnp.where(here, new_c, c)
         return (h, c), jnp.where(here, h, jnp.zeros((), h.dtype))
     dtype = jnp.result_type(driven, h, c, w_hh)
-    (h, c), y = lax.scan(step, (h.astype(dtype), c.astype(dtype)), (driven.astype(dtype), inside), reverse=reverse)
+    (h, c), y = lax.scan(step, (h.astype(dtype), c.astype(dtype)), (driven.astype(dtype), inside),
+                         reverse=reverse)
     return y, h, c
 
 
@@ -130,14 +136,16 @@ def _layers(x, h_0, c_0, unpacked, seq_lengths, num_layers, bidirectional, preci
     for layer in range(num_layers):
         ys = []
         for n in range(layer * directions, (layer + 1) * directions):
-            out, h, c = _layer(y, h_0[n], c_0[n], *(w[n] for w in unpacked), inside, n % directions == 1, precision)
+            out, h, c = _layer(y, h_0[n], c_0[n], *(w[n] for w in unpacked), inside, n % directions == 1,
+                               precision)
             ys, hs, cs = [*ys, out], [*hs, h], [*cs, c]
         y = jnp.concatenate(ys, axis=-1)
     return jnp.swapaxes(y, 0, 1), jnp.stack(hs), jnp.stack(cs)
 
 
 @partial(jit, static_argnums=(8, 9, 10, 11, 12))
-def lstm_ref(x, h_0, c_0, W_ih, W_hh, b_ih, b_hh, seq_lengths, input_size, hidden_size, num_layers, dropout, bidirectional):
+def lstm_ref(x, h_0, c_0, W_ih, W_hh, b_ih, b_hh, seq_lengths, input_size, hidden_size, num_layers, dropout,
+             bidirectional):
     """`lstm` of weights that are unpacked.
 
     >>> from hlotrace.experimental import rnn
@@ -152,19 +160,21 @@ def lstm_ref(x, h_0, c_0, W_ih, W_hh, b_ih, b_hh, seq_lengths, input_size, hidde
 
 
 @partial(jit, static_argnums=(5, 6, 7, 8, 9, 10), static_argnames="precision")
-def lstm(x, h_0, c_0, weights, seq_lengths, input_size, hidden_size, num_layers, dropout, bidirectional, precision=None):
+def lstm(x, h_0, c_0, weights, seq_lengths, input_size, hidden_size, num_layers, dropout, bidirectional,
+         precision=None):
     """A long short-term memory of one or more layers: the outputs, and the last states (y, h_n, c_n).
 
     Args:
       x: (batch, time, input_size).
-      h_0, c_0: the first states, (num_layers * directions, batch, hidden_size); two directions if `bidirectional`.
+      h_0, c_0: the first states, (num_layers * directions, batch, hidden_size); two directions if
+      `bidirectional`.
       weights: one vector; see `unpack_lstm_weights`.
       seq_lengths: ints (batch,), how many steps each sequence has; after them y is 0 and states stay.
       dropout: 0.0; NotImplementedError for another.
       precision: of the products, as in `lax.dot_general`.
 
-    y is (batch, time, directions * hidden_size).  It runs as a scan on every platform, where JAX calls cuDNN and runs on
-    NVIDIA's alone.  Its dtype is what those of x, the states and the weights promote to.
+    y is (batch, time, directions * hidden_size).  It runs as a scan on every platform, where JAX calls cuDNN
+    and runs on NVIDIA's alone.  Its dtype is what those of x, the states and the weights promote to.
 
     >>> from hlotrace.experimental import rnn
     >>> state = jnp.zeros((1, 1, 3))
@@ -177,7 +187,8 @@ def lstm(x, h_0, c_0, weights, seq_lengths, input_size, hidden_size, num_layers,
     return _layers(x, h_0, c_0, unpacked, seq_lengths, num_layers, bidirectional, precision)
 
 
-def lstm_fwd(x, h_0, c_0, w, seq_lengths, input_size, hidden_size, num_layers, dropout, bidirectional, precision=None):
+def lstm_fwd(x, h_0, c_0, w, seq_lengths, input_size, hidden_size, num_layers, dropout, bidirectional,
+             precision=None):
     """((y, h_n, c_n), residuals): what `lstm` gives, and what `lstm_bwd` takes.
 
     >>> from hlotrace.experimental import rnn
@@ -187,12 +198,14 @@ def lstm_fwd(x, h_0, c_0, w, seq_lengths, input_size, hidden_size, num_layers, d
     >>> y.shape, h.shape
     ((1, 3, 3), (1, 1, 3))
     """
-    out = lstm(x, h_0, c_0, w, seq_lengths, input_size, hidden_size, num_layers, dropout, bidirectional, precision)
+    out = lstm(x, h_0, c_0, w, seq_lengths, input_size, hidden_size, num_layers, dropout, bidirectional,
+               precision)
     return out, (x, h_0, c_0, w, seq_lengths)
 
 
 def lstm_bwd(input_size, hidden_size, num_layers, dropout, bidirectional, precision, residuals, gradients):
-    """The cotangents of `lstm`'s x, h_0, c_0 and weights, given those of its three results; and None for the lengths.
+    """The cotangents of `lstm`'s x, h_0, c_0 and weights, given those of its three results; and None for the
+    lengths.
 
     >>> from hlotrace.experimental import rnn
     >>> state, sizes = jnp.zeros((1, 1, 3)), (2, 3, 1, 0.0, False)

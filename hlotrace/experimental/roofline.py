@@ -21,8 +21,8 @@ from ..core.primitive import PRIMITIVES
 from ..core.pytrees import pytree
 from ..core.surface.public import offer
 
-__all__ = ["RooflineResult", "RooflineRuleContext", "RooflineShape", "register_roofline", "register_standard_roofline",
-           "roofline", "roofline_and_grad"]
+__all__ = ["RooflineResult", "RooflineRuleContext", "RooflineShape", "register_roofline",
+           "register_standard_roofline", "roofline", "roofline_and_grad"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,7 +77,8 @@ class RooflineShape:
 
 @dataclass(frozen=True, kw_only=True)
 class RooflineRuleContext:
-    """What a rule is told of an application; `avals_out` are its results, `mesh` that of the shard_map around it."""
+    """What a rule is told of an application; `avals_out` are its results, `mesh` that of the shard_map around
+    it."""
     name_stack: str
     primitive: object
     avals_in: tuple
@@ -119,7 +120,8 @@ def register_standard_roofline(prim):
     _rules[prim] = _nothing
 
 
-# --- rules ------------------------------------------------------------------------------------------------------
+# --- rules
+# ------------------------------------------------------------------------------------------------------
 
 def _nothing(_ctx, *_, **__):
     return RooflineResult()
@@ -149,7 +151,8 @@ def _dot(ctx, lhs, rhs, *, dimension_numbers, **_):
 
 
 def _taps(size, window, out, stride, low, spread, gap):
-    """How often an element of a window meets one of the array, along one axis, and not padding or a gap between elements."""
+    """How often an element of a window meets one of the array, along one axis, and not padding or a gap
+    between elements."""
     at = np.arange(out)[:, None] * stride - low + np.arange(window) * gap
     return int(np.sum((at >= 0) & (at % spread == 0) & (at // spread < size)))
 
@@ -158,7 +161,8 @@ def _conv(ctx, x, w, *, dimension_numbers, window_strides, padding, lhs_dilation
     (_, _, *spatial), (out_features, features, *window), (batch, _, *outs) = dimension_numbers
     out = ctx.avals_out[0].shape
     along = zip(spatial, window, outs, window_strides, padding, lhs_dilation, rhs_dilation)
-    taps = (_taps(x.shape[i], w.shape[j], out[k], stride, low, *gaps) for i, j, k, stride, (low, _), *gaps in along)
+    taps = (_taps(x.shape[i], w.shape[j], out[k], stride, low, *gaps) for i, j, k, stride, (low, _),
+            *gaps in along)
     return _unfused(ctx, 2 * out[batch] * w.shape[out_features] * w.shape[features] * prod(taps))
 
 
@@ -171,7 +175,8 @@ def _scatter(ctx, _x, indices, updates, **_):
                           unfused_hbm_bytes=3 * updates.bytes + indices.bytes)
 
 
-# --- collectives: rings along the axes of a torus ----------------------------------------------------------------
+# --- collectives: rings along the axes of a torus
+# ----------------------------------------------------------------
 
 def _over(axes, each, hops):
     return RooflineResult(ici_bytes=dict.fromkeys(axes, int(each)), ici_latency=dict.fromkeys(axes, hops))
@@ -182,7 +187,8 @@ def _sizes(ctx, axes, groups):
 
 
 def _ring(times, share):
-    """`times` rounds in which a device receives the part `share(bytes, number of devices)`, over all axes at once."""
+    """`times` rounds in which a device receives the part `share(bytes, number of devices)`, over all axes at
+    once."""
     def rule(ctx, *xs, axes, groups=None, **_):
         sizes = _sizes(ctx, axes, groups)
         part = sum(share(x.bytes, prod(sizes)) for x in xs)
@@ -191,7 +197,8 @@ def _ring(times, share):
 
 
 def _all_to_all(ctx, x, *, axes, groups, **_):
-    """Half of all bytes cross the middle of the longest axis, which is a ring if no axis is of size 2 or less."""
+    """Half of all bytes cross the middle of the longest axis, which is a ring if no axis is of size 2 or
+    less."""
     sizes = _sizes(ctx, axes, groups)
     crossing = x.bytes * max(sizes) / (4 if min(sizes) > 2 else 2)
     return _over(axes, crossing if prod(sizes) > 1 else 0, sum(n // 2 for n in sizes))
@@ -212,7 +219,8 @@ def _ppermute(ctx, x, *, axes, perm):
     return _over(axes, x.bytes * max(load.values(), default=0), max(hops))
 
 
-# --- programs within programs ------------------------------------------------------------------------------------
+# --- programs within programs
+# ------------------------------------------------------------------------------------
 
 def _most(ctx, *_, branches, **__):
     results = [_program(b, ctx) for b in branches]
@@ -233,7 +241,8 @@ def _inside(ctx, *_, **params):
 
 _families = {
     _elementwise: "select_n clamp threefry2x32",
-    _reduction: "reduce_sum reduce_prod reduce_max reduce_min reduce_and reduce_or reduce_xor argmax argmin reduce",
+    _reduction: "reduce_sum reduce_prod reduce_max reduce_min reduce_and reduce_or reduce_xor argmax argmin "
+    "reduce",
     _cumulative: "cumsum cumprod cummax cummin cumlogsumexp",
     _dot: "dot_general",
     _conv: "conv_general_dilated",
@@ -246,8 +255,9 @@ _families = {
     _ppermute: "ppermute",
     _most: "cond",
     _scan: "scan",
-    _nothing: "convert_element_type bitcast_convert_type reduce_precision stop_gradient iota copy pvary axis_index "
-              "optimization_barrier name sharding_constraint layout_constraint device_put random_wrap random_unwrap",
+    _nothing: "convert_element_type bitcast_convert_type reduce_precision stop_gradient iota copy pvary "
+    "axis_index optimization_barrier name sharding_constraint layout_constraint device_put random_wrap "
+    "random_unwrap",
 }
 _by_name = {name: rule for rule, names in _families.items() for name in names.split()}
 
@@ -262,13 +272,15 @@ def _rule_of(primitive, params):
         return _inside
     if primitive.elementwise or own and primitive.structural:
         return _elementwise if primitive.elementwise else _nothing
-    warnings.warn(f"roofline: there is no rule for {primitive.name}, which counts as nothing; register_roofline gives it "
-                  "one, register_standard_roofline says that nothing is meant", stacklevel=2)
+    warnings.warn(f"roofline: there is no rule for {primitive.name}, which counts as nothing; "
+                  "register_roofline gives it one, register_standard_roofline says that nothing is meant",
+                  stacklevel=2)
     return _nothing
 
 
 def _program(jaxpr, ctx, held=_total):
-    """What a program needs; `held` says the bytes of arrays between equations.  Values go with the last that reads them."""
+    """What a program needs; `held` says the bytes of arrays between equations.  Values go with the last that
+    reads them."""
     last = {v: i for i, eqn in enumerate(jaxpr.eqns) for v in eqn.invars if type(v) is Var}
     last.update((v, len(jaxpr.eqns)) for v in jaxpr.outvars if type(v) is Var)
     live = {v for v in (*jaxpr.constvars, *jaxpr.invars) if v in last}
@@ -288,7 +300,8 @@ def _program(jaxpr, ctx, held=_total):
     return total
 
 
-# --- functions ---------------------------------------------------------------------------------------------------
+# --- functions
+# ---------------------------------------------------------------------------------------------------
 
 def _struct(x):
     return ShapeDtypeStruct(x.shape, x.dtype) if isinstance(x, RooflineShape) else x
@@ -305,7 +318,8 @@ def _analyse(f, args, mesh, pins, print_jaxpr):
     if print_jaxpr:
         print(jaxpr)
     ctx = RooflineRuleContext(name_stack="", primitive=None, avals_in=(), avals_out=(), mesh=mesh, **pins)
-    return out, _program(jaxpr, ctx, _total if mesh is None else lambda avals: 0)   # outside of shard_map arrays are whole
+    # outside of shard_map arrays are whole
+    return out, _program(jaxpr, ctx, _total if mesh is None else lambda avals: 0)
 
 
 def _backward(f, args):
@@ -314,14 +328,15 @@ def _backward(f, args):
     return (lambda back, ct: back(ct)), (pullback, out)
 
 
-def roofline(f, mesh=None, in_specs=None, out_specs=None, *, pin_lhs_in_vmem=False, pin_rhs_in_vmem=False, vjp=False,
-             print_jaxpr=False):
-    """A function of `f`'s arguments, arrays or ShapeDtypeStructs, that gives (types of results, a RooflineResult).
+def roofline(f, mesh=None, in_specs=None, out_specs=None, *, pin_lhs_in_vmem=False, pin_rhs_in_vmem=False,
+             vjp=False, print_jaxpr=False):
+    """A function of `f`'s arguments, arrays or ShapeDtypeStructs, that gives (types of results, a
+    RooflineResult).
 
     Nothing is computed.  With `mesh`, it is that of one device of `shard_map(f, mesh, in_specs, out_specs)`.
-    pin_lhs_in_vmem, pin_rhs_in_vmem: left or right operands of products are not read from memory.  vjp: of the backward
-    pass alone.  A branch counts as the most of all, a `while` as one round, a `scan` as all of its steps.  What has no rule
-    counts as nothing, with a warning.
+    pin_lhs_in_vmem, pin_rhs_in_vmem: left or right operands of products are not read from memory.  vjp: of
+    the backward pass alone.  A branch counts as the most of all, a `while` as one round, a `scan` as all of
+    its steps.  What has no rule counts as nothing, with a warning.
 
     >>> from hlotrace.experimental.roofline import roofline
     >>> x, y = jax.ShapeDtypeStruct((64, 32), "float32"), jax.ShapeDtypeStruct((32, 16), "float32")
@@ -338,7 +353,8 @@ def roofline(f, mesh=None, in_specs=None, out_specs=None, *, pin_lhs_in_vmem=Fal
     return wrapped
 
 
-def roofline_and_grad(f, mesh, in_specs, out_specs, *, pin_lhs_in_vmem=False, pin_rhs_in_vmem=False, print_jaxpr=False):
+def roofline_and_grad(f, mesh, in_specs, out_specs, *, pin_lhs_in_vmem=False, pin_rhs_in_vmem=False,
+                      print_jaxpr=False):
     """A function that gives (types of results, RooflineResult of `f`, RooflineResult of its backward pass).
 
     Arguments as for `roofline`; without a mesh give None for the three.  Dtypes are those of the arguments.
@@ -351,7 +367,8 @@ def roofline_and_grad(f, mesh, in_specs, out_specs, *, pin_lhs_in_vmem=False, pi
     """
     def wrapped(*args):
         (out, forward), (_, backward) = (roofline(
-            f, mesh, in_specs, out_specs, pin_lhs_in_vmem=pin_lhs_in_vmem, pin_rhs_in_vmem=pin_rhs_in_vmem, vjp=back,
+            f, mesh, in_specs, out_specs, pin_lhs_in_vmem=pin_lhs_in_vmem, pin_rhs_in_vmem=pin_rhs_in_vmem,
+            vjp=back,
             print_jaxpr=print_jaxpr)(*args) for back in (False, True))
         return out, forward, backward
     return wrapped

@@ -4,7 +4,8 @@ from ..core.surface.public import explain as _explain
 
 
 def shard_map(f, mesh, in_specs, out_specs, check_rep=True, auto=frozenset()):
-    """`hlotrace.shard_map` with `check_rep` for `check_vma`, and `auto`, the axes that are left to the compiler.
+    """`hlotrace.shard_map` with `check_rep` for `check_vma`, and `auto`, the axes that are left to the
+    compiler.
 
     >>> from hlotrace.experimental.shard_map import shard_map
     >>> mesh = jax.make_mesh((2,), ("x",))
@@ -12,6 +13,7 @@ def shard_map(f, mesh, in_specs, out_specs, check_rep=True, auto=frozenset()):
     Array([11], dtype=int32)
     """
     manual = frozenset(mesh.axis_names) - frozenset(auto)
-    return _shard_map(f, mesh=mesh, in_specs=in_specs, out_specs=out_specs, axis_names=manual, check_vma=check_rep)
+    return _shard_map(f, mesh=mesh, in_specs=in_specs, out_specs=out_specs, axis_names=manual,
+                      check_vma=check_rep)
 
 _explain(globals())

@@ -83,7 +83,8 @@ class Exported:
     fun_name: its name, for errors
     in_tree, out_tree: the structures of (args, kwargs) and of the result
     in_avals, out_avals: the types of their leaves, tuples
-    in_shardings_hlo, out_shardings_hlo: None for each; `in_shardings_jax` and `out_shardings_jax` say how leaves lie
+    in_shardings_hlo, out_shardings_hlo: None for each; `in_shardings_jax` and `out_shardings_jax` say how
+    leaves lie
     nr_devices: over how many devices it runs; one for one device may be called over any number
     platforms: those for which it was exported
     ordered_effects, unordered_effects: empty, as what calls Python cannot be exported
@@ -100,9 +101,9 @@ class Exported:
 
     ordered_effects = unordered_effects = ()
 
-    def __init__(self, fun_name, in_tree, in_avals, out_tree, out_avals, in_shardings, out_shardings, nr_devices, platforms,
-                 disabled_safety_checks, mlir_module_serialized, calling_convention_version, module_kept_var_idx,
-                 uses_global_constants, get_vjp=None):
+    def __init__(self, fun_name, in_tree, in_avals, out_tree, out_avals, in_shardings, out_shardings,
+                 nr_devices, platforms, disabled_safety_checks, mlir_module_serialized,
+                 calling_convention_version, module_kept_var_idx, uses_global_constants, get_vjp=None):
         self.fun_name = fun_name
         self.in_tree, self.in_avals = in_tree, tuple(in_avals)
         self.out_tree, self.out_avals = out_tree, tuple(out_avals)
@@ -139,48 +140,54 @@ class Exported:
         return self._get_vjp is not None
 
     def vjp(self):
-        """The Exported of its derivative: (leaves of the arguments, cotangents of the results) -> a tuple of cotangents.
+        """The Exported of its derivative: (leaves of the arguments, cotangents of the results) -> a tuple of
+        cotangents.
 
         ValueError where it was read from an artifact that has none.
         """
         if self._get_vjp is None:
-            raise ValueError(f"No VJP is available: {self.fun_name} was serialized without its derivative. Serialize it "
-                             "with vjp_order=1, or more for derivatives of the derivative.")
+            raise ValueError(f"No VJP is available: {self.fun_name} was serialized without its derivative. "
+                             "Serialize it with vjp_order=1, or more for derivatives of the derivative.")
         return self._get_vjp()
 
     def serialize(self, vjp_order=0):
-        """It as a bytearray, with derivatives in reverse mode up to that order; `deserialize` reads it, and so does JAX.
+        """It as a bytearray, with derivatives in reverse mode up to that order; `deserialize` reads it, and
+        so does JAX.
 
         ValueError for more derivatives than there are, and for containers whose class is not registered.
         """
         if type(vjp_order) is not int or vjp_order < 0:
-            raise ValueError("serialize: vjp_order is the number of derivatives that go with it, 0 or more; got "
-                             f"{vjp_order!r}")
+            raise ValueError("serialize: vjp_order is the number of derivatives that go with it, 0 or more; "
+                             f"got {vjp_order!r}")
         return format.to_bytes(self._table(vjp_order))
 
     def _table(self, vjp_order):
         if vjp_order and self._get_vjp is None:
-            raise ValueError(f"serialize: {self.fun_name} has no VJP of high-enough order: it was read from an artifact, "
-                             f"and vjp_order={vjp_order} is more than went into that. Ask for less, or export the function "
-                             "again.")
+            raise ValueError(f"serialize: {self.fun_name} has no VJP of high-enough order: it was read from "
+                             f"an artifact, and vjp_order={vjp_order} is more than went into that. Ask for "
+                             "less, or export the function again.")
         return format.to_table(self, self.vjp()._table(vjp_order - 1) if vjp_order else None)
 
     def call(self, *args, **kwargs):
-        """Call it, also while another function is traced; there are reverse-mode derivatives as far as `vjp` goes.
+        """Call it, also while another function is traced; there are reverse-mode derivatives as far as `vjp`
+        goes.
 
         Arguments have the structure, shapes and dtypes for which it was exported; ValueError otherwise.
         """
         leaves, in_tree = pytree.tree_flatten((args, kwargs))
         if in_tree != self.in_tree:
             raise ValueError(pytree.structure_mismatch(
-                f"The invocation args and kwargs must have the same pytree structure as when the function {self.fun_name!r} "
-                "was exported, but they have the following structural differences", self.in_tree, in_tree,
-                ("exported", "called"), root="(args, kwargs)") + "\nGive it what `in_tree` says, or export it for this.")
+                "The invocation args and kwargs must have the same pytree structure as when the function "
+                f"{self.fun_name!r} was exported, but they have the following structural differences",
+                self.in_tree, in_tree,
+                ("exported", "called"), root="(args, kwargs)") +
+                             "\nGive it what `in_tree` says, or export it for this.")
         flat = FlatFunction(self.call, leaves, in_tree, f"call of the exported function {self.fun_name}")
         self._result_avals(flat.avals())
         return self.out_tree.unflatten(self._call(*leaves))
 
-    # --- what `call_exported` asks ------------------------------------------------------------------------------
+    # --- what `call_exported` asks
+    # ------------------------------------------------------------------------------
 
     @functools.cached_property
     def _call(self):
@@ -203,11 +210,13 @@ class Exported:
             return self.vjp().call(*leaves, *cotangents)
         call.__name__ = self.fun_name
         function = custom_vjp(call)
-        function.defvjp(lambda *leaves: (function(*leaves), leaves), backward)      # also the second derivative
+        # also the second derivative
+        function.defvjp(lambda *leaves: (function(*leaves), leaves), backward)
         return function
 
     def _result_avals(self, avals):
-        """The types of the results for arguments of these types; ValueError where they are not those of the export."""
+        """The types of the results for arguments of these types; ValueError where they are not those of the
+        export."""
         if not self._symbolic:
             for i, (aval, want) in enumerate(zip(avals, self.in_avals)):
                 if (aval.shape, aval.dtype) != (want.shape, want.dtype):
@@ -221,7 +230,8 @@ class Exported:
         return [d for a in self.in_avals for d in a.shape if is_symbolic_dim(d)]
 
     def _values(self, avals):
-        """{variable: its value} for arguments of these types; ValueError where they do not fit the symbolic ones."""
+        """{variable: its value} for arguments of these types; ValueError where they do not fit the symbolic
+        ones."""
         paths = _paths(self.in_tree)
         for aval, want, path in zip(avals, self.in_avals, paths):
             if aval.ndim != want.ndim or aval.dtype != want.dtype or any(
@@ -233,20 +243,20 @@ class Exported:
 
         def refuse(problem):
             said = ", ".join(f"{path}.shape = {shape}" for path, shape in zip(paths, shapes))
-            raise ValueError(f"Input shapes do not match the polymorphic shapes specification. {problem} The function was "
-                             f"exported for {said}.")
+            raise ValueError(f"Input shapes do not match the polymorphic shapes specification. {problem} The "
+                             f"function was exported for {said}.")
         for variable, (i, j), rest, factor in solve(shapes, places):
             size = avals[i].shape[j]
             value, left = divmod(size - evaluate(rest, values), factor)
             if left != 0 or not is_symbolic_dim(value) and value < 1:
-                refuse(f"Expected value >= 1 for dimension variable {variable!r}: {paths[i]}.shape[{j}], which is "
-                       f"{shapes[i][j]!s}, is {size}.")
+                refuse(f"Expected value >= 1 for dimension variable {variable!r}: {paths[i]}.shape[{j}], "
+                       f"which is {shapes[i][j]!s}, is {size}.")
             values[variable] = value
         for i, shape in enumerate(shapes):
             for j, d in enumerate(shape):
                 if evaluate(d, values) != avals[i].shape[j]:
-                    refuse(f"Found inconsistency between dimension size {paths[i]}.shape[{j}] (= {avals[i].shape[j]}) and "
-                           f"the specification '{d}' (= {evaluate(d, values)}).")
+                    refuse(f"Found inconsistency between dimension size {paths[i]}.shape[{j}] (= "
+                           f"{avals[i].shape[j]}) and the specification '{d}' (= {evaluate(d, values)}).")
         for text, rest, equal in self._symbolic[0].scope.constraints:
             found = evaluate(rest, values) if variables(rest) <= values.keys() else 0
             if found != 0 if equal else not found >= 0:
@@ -259,22 +269,24 @@ class Exported:
         if DisabledSafetyCheck.platform() in self.disabled_safety_checks:
             return 0
         wanted = (*self.platforms, str(platform))
-        raise ValueError(f"Function {self.fun_name!r} was exported for platforms {self.platforms} but it is used on "
-                         f"{platform!r}. Export it with platforms={wanted}.")
+        raise ValueError(f"Function {self.fun_name!r} was exported for platforms {self.platforms} but it is "
+                         f"used on {platform!r}. Export it with platforms={wanted}.")
 
     def _check_devices(self, number):
         if self.nr_devices not in (1, number):
-            raise ValueError(f"Function {self.fun_name} was exported for {self.nr_devices} devices and is called in a "
-                             f"context with {number} device{'s' * (number != 1)}, which is not allowed. Let its arguments "
-                             f"lie over a mesh of {self.nr_devices} devices: see in_shardings_jax.")
+            raise ValueError(f"Function {self.fun_name} was exported for {self.nr_devices} devices and is "
+                             f"called in a context with {number} device{'s' * (number != 1)}, which is not "
+                             f"allowed. Let its arguments lie over a mesh of {self.nr_devices} devices: see "
+                             "in_shardings_jax.")
 
     def _functions(self, avals, module):
-        """The text of its functions for a module under construction; see `runtime.mlir.portable_artifacts.functions`."""
+        """The text of its functions for a module under construction; see
+        `runtime.mlir.portable_artifacts.functions`."""
         def mesh(axes):
             return module.mesh(AbstractMesh(tuple(axes.values()), tuple(axes)))
         types = [re.sub(r"\{[^{}]*\}x", "?x", avals[i].mlir) for i in self.module_kept_var_idx] if self._symbolic else None
-        return portable.functions(self.mlir_module_serialized, module.unique, mesh if self.nr_devices > 1 else None,
-                                  module.locations is not None, types)
+        return portable.functions(self.mlir_module_serialized, module.unique,
+                                  mesh if self.nr_devices > 1 else None, module.locations is not None, types)
 
 
 def _paths(in_tree):
@@ -285,7 +297,8 @@ def _paths(in_tree):
 
 def _over(mesh, shardings, exported):
     if mesh.size != exported.nr_devices:
-        raise ValueError(f"{exported.fun_name} was exported for {exported.nr_devices} devices, and {mesh} has {mesh.size}")
+        raise ValueError(f"{exported.fun_name} was exported for {exported.nr_devices} devices, and {mesh} "
+                         f"has {mesh.size}")
     return tuple(s and s.update(mesh=mesh) for s in shardings)
 
 
@@ -295,14 +308,15 @@ def _other_type(aval, want, path):
         return ValueError(f"Rank mismatch for {path}: expected {want.shape} and called with {aval.shape}")
     for i, (got, size) in enumerate(zip(aval.shape, want.shape)):
         if got != size and not is_symbolic_dim(size):
-            return ValueError(f"Shape mismatch for {path}.shape[{i}] (expected same constant): expected {want.shape} and "
-                              f"called with {aval.shape}. Export it for this shape as well, or for a symbolic one: "
-                              "see export.symbolic_shape.")
-    return ValueError(f"Dtype mismatch for {path}: expected {want.dtype} and called with {aval.dtype}; convert it with "
-                      f".astype({want.dtype.name!r})")
+            return ValueError(f"Shape mismatch for {path}.shape[{i}] (expected same constant): expected "
+                              f"{want.shape} and called with {aval.shape}. Export it for this shape as "
+                              "well, or for a symbolic one: see export.symbolic_shape.")
+    return ValueError(f"Dtype mismatch for {path}: expected {want.dtype} and called with {aval.dtype}; "
+                      f"convert it with .astype({want.dtype.name!r})")
 
 
-# --- exporting --------------------------------------------------------------------------------------------------
+# --- exporting
+# --------------------------------------------------------------------------------------------------
 
 def default_export_platform():
     """The platform for which `export` exports where it is not told another: "cpu", "cuda", "rocm" or "tpu".
@@ -314,14 +328,16 @@ def default_export_platform():
 
 
 def export(fun_jit, *, platforms=None, disabled_checks=()):
-    """A function that takes arguments of `fun_jit`, or ShapeDtypeStructs, and gives an `Exported` for their types.
+    """A function that takes arguments of `fun_jit`, or ShapeDtypeStructs, and gives an `Exported` for their
+    types.
 
     fun_jit: what `jit` returned; its static arguments are given as they will be
-    platforms: those that it shall run on, a sequence of "cpu", "cuda", "rocm" and "tpu"; by default the one that is used
+    platforms: those that it shall run on, a sequence of "cpu", "cuda", "rocm" and "tpu"; by default the one
+    that is used
     disabled_checks: `DisabledSafetyCheck`s to leave out
 
-    ValueError for a function that is not jitted, or that calls kernels of the user's; NotImplementedError for one that calls
-    Python.
+    ValueError for a function that is not jitted, or that calls kernels of the user's; NotImplementedError for
+    one that calls Python.
 
     >>> sizes = jax.export.symbolic_shape("n, 3")                            # for all n
     >>> exported = jax.export.export(jax.jit(lambda x: x.sum(0)))(jax.ShapeDtypeStruct(sizes, "float32"))
@@ -331,12 +347,13 @@ def export(fun_jit, *, platforms=None, disabled_checks=()):
     Array([5., 5., 5.], dtype=float32)
     """
     if not isinstance(fun_jit, JitFunction):
-        raise ValueError(f"Function to be exported must be the result of `jit` but is: {fun_jit!r:.80}; write "
-                         "export(jit(f))")
+        raise ValueError(f"Function to be exported must be the result of `jit` but is: {fun_jit!r:.80}; "
+                         "write export(jit(f))")
     if isinstance(platforms, str) or platforms is not None and not all(isinstance(p, str) for p in platforms):
         raise TypeError(f"export: platforms is a sequence of names, such as ('cpu', 'tpu'); got {platforms!r}")
     if not all(isinstance(c, DisabledSafetyCheck) for c in disabled_checks):
-        raise TypeError(f"export: disabled_checks is a sequence of export.DisabledSafetyCheck, got {disabled_checks!r}")
+        raise TypeError("export: disabled_checks is a sequence of export.DisabledSafetyCheck, got "
+                        f"{disabled_checks!r}")
 
     @folded
     def exported(*args, **kwargs):
@@ -350,20 +367,20 @@ def _export(jitted, args, kwargs, platforms, checks):
     stage = jitted.trace(*args, **kwargs)
     traced, jaxpr = stage._traced, stage._traced.jaxpr
     if any(isinstance(c, Tracer) for c in traced.consts):
-        raise UnexpectedTracerError(f"export of {jitted._name}: it closes over a value that is being traced. Pass it as an "
-                                    "argument.")
+        raise UnexpectedTracerError(f"export of {jitted._name}: it closes over a value that is being traced. "
+                                    "Pass it as an argument.")
     effects = [e for e in jaxpr.effects if not (isinstance(e, Check) and e.failure.debug)]
     if accesses(effects):
-        raise NotImplementedError(f"export of {jitted._name}: it uses a Ref from outside, and an artifact has none. Pass "
-                                  "the value, ref[...], and return the new one.")
+        raise NotImplementedError(f"export of {jitted._name}: it uses a Ref from outside, and an artifact "
+                                  "has none. Pass the value, ref[...], and return the new one.")
     if any(isinstance(e, Check) for e in effects):
         raise NotImplementedError(f"export of {jitted._name}: nobody would look at the checks in it. Export "
                                   "checkify.checkify(f), which returns its errors as values; and those of "
                                   "hlotrace_check_bounds are not there while that option is off.")
     if effects:
-        raise NotImplementedError(f"export of {jitted._name}: serialization of host_callbacks is not yet implemented: "
-                                  "a call of Python cannot leave this process. Take debug.print, pure_callback and "
-                                  "io_callback out of it.")
+        raise NotImplementedError(f"export of {jitted._name}: serialization of host_callbacks is not yet "
+                                  "implemented: a call of Python cannot leave this process. Take "
+                                  "debug.print, pure_callback and io_callback out of it.")
     where, _ = jitted.placed(traced, *stage._flat.in_tree.unflatten(stage._flat.leaves))
     symbolic = [d for a in jaxpr.in_avals for d in a.shape if is_symbolic_dim(d)]
     for d in symbolic:
@@ -409,15 +426,17 @@ def _text(program, platforms, partition, paths, result_names, checks):
         kind = functools.partial(DynamicModule, dims=dims, paths=paths)
 
     def lowered(program, platform, partition):
-        found = lower(program, platform=platform, blocks=[], partition=partition, result_names=result_names, kind=kind)
+        found = lower(program, platform=platform, blocks=[], partition=partition, result_names=result_names,
+                      kind=kind)
         if found.callbacks:
-            raise NotImplementedError(f"export of {program.name}: serialization of host_callbacks is not yet implemented")
+            raise NotImplementedError(f"export of {program.name}: serialization of host_callbacks is not yet "
+                                      "implemented")
         for target in found.targets:
             if not _PROMISED.match(target) and DisabledSafetyCheck(target) not in checks:
-                raise ValueError(f"export of {program.name}: Cannot serialize code with custom calls whose targets have no "
-                                 f"compatibility guarantees: it calls {target!r}. If every process that shall call it has "
-                                 "this kernel, pass disabled_checks=[export.DisabledSafetyCheck.custom_call("
-                                 f"{target!r})].")
+                raise ValueError(f"export of {program.name}: Cannot serialize code with custom calls whose "
+                                 f"targets have no compatibility guarantees: it calls {target!r}. If every "
+                                 "process that shall call it has this kernel, pass "
+                                 f"disabled_checks=[export.DisabledSafetyCheck.custom_call({target!r})].")
         return found.text
     texts = [lowered(program, p, partition) for p in platforms]
     if len(platforms) == 1:
@@ -438,8 +457,9 @@ def _text(program, platforms, partition, paths, result_names, checks):
         program = Jaxpr((), (), [index, *invars], [eqn], outvars, program.name)
     text = lower(program, platform=platforms[0], blocks=[], partition=partition, result_names=result_names,
                  kind=kind).text
-    return text.replace("@main(%arg0: tensor<i32>", '@main(%arg0: tensor<i32> {jax.global_constant = "_platform_index"}', 1
-                        ).replace(" attributes {", attributes, 1)
+    return text.replace("@main(%arg0: tensor<i32>",
+                        '@main(%arg0: tensor<i32> {jax.global_constant = "_platform_index"}',
+                        1).replace(" attributes {", attributes, 1)
 
 
 def _export_vjp(exported, jitted, stage):
@@ -469,8 +489,8 @@ def deserialize(blob):
     (('cpu', 'tpu'), Array([0., 0.], dtype=float32))
     """
     if not isinstance(blob, (bytes, bytearray, memoryview)):
-        raise TypeError(f"deserialize expects the bytes that Exported.serialize gave, got {blob!r:.60} of type "
-                        f"{type(blob).__name__}")
+        raise TypeError(f"deserialize expects the bytes that Exported.serialize gave, got {blob!r:.60} of "
+                        f"type {type(blob).__name__}")
     return _from_table(format.from_bytes(blob))
 
 
@@ -480,25 +500,29 @@ def _from_table(table):
     version = fields["calling_convention_version"]
     known = minimum_supported_calling_convention_version, maximum_supported_calling_convention_version
     if not known[0] <= version <= known[1]:
-        raise ValueError(f"deserialize: {fields['fun_name']} has the calling convention version {version}; hlotrace knows "
-                         f"{known[0]} to {known[1]}")
+        raise ValueError(f"deserialize: {fields['fun_name']} has the calling convention version {version}; "
+                         f"hlotrace knows {known[0]} to {known[1]}")
     if table["vjp"]:
         fields["get_vjp"] = functools.cache(lambda: _from_table(table["vjp"]))
     return Exported(**fields)
 
 
-# --- symbolic shapes --------------------------------------------------------------------------------------------
+# --- symbolic shapes
+# --------------------------------------------------------------------------------------------
 
 for _name in "add radd sub rsub mul rmul floordiv rfloordiv mod rmod divmod rdivmod lt le gt ge int".split():
-    setattr(Dimension, f"__{_name}__", boundary(getattr(Dimension, f"__{_name}__"), ""))     # their errors are the user's
+    # their errors are the user's
+    setattr(Dimension, f"__{_name}__", boundary(getattr(Dimension, f"__{_name}__"), ""))
 boundaries(SymbolicScope)
 
 
 def symbolic_args_specs(args, shapes_specs, constraints=(), scope=None):
     """ShapeDtypeStructs for `export`, as `args` but for their shapes.
 
-    args: a pytree of arrays or ShapeDtypeStructs, whose dtypes are taken, and sizes where a placeholder stands
-    shapes_specs: None where all sizes are those of `args`, a text for all of them (see `symbolic_shape`), or a pytree of
+    args: a pytree of arrays or ShapeDtypeStructs, whose dtypes are taken, and sizes where a placeholder
+    stands
+    shapes_specs: None where all sizes are those of `args`, a text for all of them (see `symbolic_shape`), or
+    a pytree of
       these that is a prefix of `args`
     constraints, scope: as for `symbolic_shape`
 
@@ -508,8 +532,8 @@ def symbolic_args_specs(args, shapes_specs, constraints=(), scope=None):
     """
     leaves, treedef = pytree.tree_flatten(args)
     if scope is not None and constraints:
-        raise ValueError("symbolic_args_specs: cannot specify both a `scope` and `constraints`; give the constraints to the "
-                         "SymbolicScope")
+        raise ValueError("symbolic_args_specs: cannot specify both a `scope` and `constraints`; give the "
+                         "constraints to the SymbolicScope")
     scope = scope if scope is not None else SymbolicScope(constraints)
     specs = pytree.flatten_axes("symbolic_args_specs: shapes_specs", treedef, shapes_specs)
     return treedef.unflatten([ShapeDtypeStruct(symbolic_shape(spec, scope=scope, like=a.shape), a.dtype)

@@ -21,7 +21,8 @@ def _schema(kind):
     return kind() if callable(kind) and not isinstance(kind, type) else kind
 
 
-# --- reading ----------------------------------------------------------------------------------------------------
+# --- reading
+# ----------------------------------------------------------------------------------------------------
 
 def read(data, schema):
     """The root table of a buffer, as a dictionary.  ValueError where the bytes are no such thing."""
@@ -75,7 +76,8 @@ class _Reader:
         return [self.value(item, at + step * i) for i in range(count)]
 
 
-# --- writing ----------------------------------------------------------------------------------------------------
+# --- writing
+# ----------------------------------------------------------------------------------------------------
 
 def write(value, schema):
     """The buffer whose root table a dictionary is; slots that it leaves out, or None, are not there."""
@@ -108,7 +110,8 @@ class _Writer:
         slots = [(i, _schema(kind), value.get(name)) for i, (name, kind) in enumerate(schema.slots.items())]
         slots = [(i, kind, item) for i, kind, item in slots if item is not None]
         places, size = {}, 4
-        for i, kind, _ in sorted(slots, key=lambda s: -_size(s[1])):       # the large ones first need no padding
+        # the large ones first need no padding
+        for i, kind, _ in sorted(slots, key=lambda s: -_size(s[1])):
             size += -size % _size(kind)
             places[i], size = size, size + _size(kind)
         listed = 1 + max(places, default=-1)

@@ -1,4 +1,5 @@
-"""Exported functions as bytes: the tables that `Exported.serialize` writes and `deserialize` reads, as JAX does.
+"""Exported functions as bytes: the tables that `Exported.serialize` writes and `deserialize` reads, as JAX
+does.
 
 The layout was learned from artifacts that JAX 0.10.2 and 0.12 wrote; each reads what is written here.  Types and shardings
 stand there twice: in a list for each argument (slots 3, 5, 7, 8, which older readers know), and each once, with positions
@@ -24,15 +25,18 @@ _LEAF, _NONE, _TUPLE, _LIST, _DICT, _CUSTOM = range(6)
 _TREE = Table(kind="B", children=[lambda: _TREE], keys=[str], name=str, static=bytes)
 _AVAL = Table(kind="B", shape=[str], dtype="B", memory="B")
 _MESH = Table(sizes=["I"], names=[str], types=["B"], device=Table(kind=str, cores="I", platform=str))
-_NAMED = Table(mesh=_MESH, spec=Table(entries=[Table(axes=[str])], unreduced=[str], reduced=[str]), memory=str)
+_NAMED = Table(mesh=_MESH, spec=Table(entries=[Table(axes=[str])], unreduced=[str], reduced=[str]),
+               memory=str)
 _SHARDING = Table(kind="B", hlo=bytes, named=_NAMED)
 _EFFECT = Table(name=str)
 _CHECK = Table(kind="B", target=str)
 _EXPORTED = Table(
-    version="H", fun_name=str, in_tree=_TREE, in_avals=[_AVAL], out_tree=_TREE, out_avals=[_AVAL], few_devices="H",
+    version="H", fun_name=str, in_tree=_TREE, in_avals=[_AVAL], out_tree=_TREE, out_avals=[_AVAL],
+    few_devices="H",
     in_shardings=[_SHARDING], out_shardings=[_SHARDING], platforms=[str], ordered_effects=[_EFFECT],
     unordered_effects=[_EFFECT], disabled_checks=[_CHECK], module=bytes, calling_convention="H", kept=["H"],
-    uses_constants="?", vjp=lambda: _EXPORTED, nr_devices="I", avals=[_AVAL], meshes=[_MESH], named=[_NAMED], in_types=["I"],
+    uses_constants="?", vjp=lambda: _EXPORTED, nr_devices="I", avals=[_AVAL], meshes=[_MESH], named=[_NAMED],
+    in_types=["I"],
     out_types=["I"], in_lies=["I"], out_lies=["I"], by=str)
 
 _DTYPES = (*[dtypes.as_dtype(name) for name in (
@@ -41,10 +45,12 @@ _DTYPES = (*[dtypes.as_dtype(name) for name in (
     dtypes.as_dtype(name) for name in "float8_e4m3 float8_e3m4 float8_e8m0fnu float4_e2m1fn".split()], KEY)
 
 
-# --- structures -------------------------------------------------------------------------------------------------
+# --- structures
+# -------------------------------------------------------------------------------------------------
 
 class Node:
-    """How nodes of a class are written: the name in artifacts, static data to bytes and back, and a maker of instances."""
+    """How nodes of a class are written: the name in artifacts, static data to bytes and back, and a maker of
+    instances."""
     __slots__ = ("cls", "name", "to_bytes", "from_bytes", "make")
 
     def __init__(self, cls, name, to_bytes, from_bytes, make):
@@ -57,7 +63,8 @@ _MEND = ("Use `export.register_pytree_node_serialization` or `export.register_na
 
 def register_pytree_node_serialization(nodetype, *, serialized_name, serialize_auxdata, deserialize_auxdata,
                                        from_children=None):
-    """Let exported functions take and give containers of a class, a registered pytree node, when they are serialized.
+    """Let exported functions take and give containers of a class, a registered pytree node, when they are
+    serialized.
 
     serialized_name: stands for the class in artifacts; where one is read it finds the class by that name
     serialize_auxdata, deserialize_auxdata: its static data to bytes and back
@@ -75,20 +82,22 @@ def register_pytree_node_serialization(nodetype, *, serialized_name, serialize_a
     Array(7., dtype=float32)
     """
     if from_children is None and not _is_namedtuple(nodetype) and not pytree.is_tree_node(nodetype):
-        raise ValueError(f"register_pytree_node_serialization: {nodetype!r} is no pytree node: if `from_children` is not "
-                         "given, call jax.tree_util.register_pytree_node for it first")
+        raise ValueError(f"register_pytree_node_serialization: {nodetype!r} is no pytree node: if "
+                         "`from_children` is not given, call jax.tree_util.register_pytree_node for it first")
     for table, key in (_nodes_by_class, nodetype), (_nodes_by_name, serialized_name):
         if key in table:
             known = table[key]
-            raise ValueError(f"Duplicate serialization registration for {key!r}: {known.cls!r} is registered already, with "
-                             f"serialized_name {known.name!r}. Choose another name, and register each class once.")
+            raise ValueError(f"Duplicate serialization registration for {key!r}: {known.cls!r} is registered "
+                             f"already, with serialized_name {known.name!r}. Choose another name, and "
+                             "register each class once.")
     node = Node(nodetype, serialized_name, serialize_auxdata, deserialize_auxdata, from_children)
     _nodes_by_class[nodetype] = _nodes_by_name[serialized_name] = node
     return nodetype
 
 
 def register_namedtuple_serialization(nodetype, *, serialized_name):
-    """As `register_pytree_node_serialization`, for a `collections.namedtuple`; a reader's must have the same fields.
+    """As `register_pytree_node_serialization`, for a `collections.namedtuple`; a reader's must have the same
+    fields.
 
     >>> import collections
     >>> State = collections.namedtuple("State", "position speed")
@@ -104,8 +113,9 @@ def register_namedtuple_serialization(nodetype, *, serialized_name):
     def check(raw):
         fields = tuple(json.loads(raw))
         if fields != nodetype._fields:
-            raise ValueError(f"the artifact has the namedtuple {serialized_name!r} with the fields {fields}, but "
-                             f"{nodetype!r} has {nodetype._fields}: register one with the fields that it had")
+            raise ValueError(f"the artifact has the namedtuple {serialized_name!r} with the fields {fields}, "
+                             f"but {nodetype!r} has {nodetype._fields}: register one with the fields that "
+                             "it had")
     return register_pytree_node_serialization(nodetype, serialized_name=serialized_name, deserialize_auxdata=check,
                                               serialize_auxdata=lambda _: json.dumps(nodetype._fields).encode())
 
@@ -131,8 +141,9 @@ def _from_tree(treedef):
     if cls is dict:
         for key in static:
             if not isinstance(key, str):
-                raise TypeError("serialize: dictionaries among arguments and results need keys that are strings; found "
-                                f"{key!r} of type {type(key).__name__}. Rename it to {str(key)!r}, or use a list.")
+                raise TypeError("serialize: dictionaries among arguments and results need keys that are "
+                                f"strings; found {key!r} of type {type(key).__name__}. Rename it to "
+                                f"{str(key)!r}, or use a list.")
         return {"kind": _DICT, "children": children, "keys": static}
     if cls not in _nodes_by_class:
         raise ValueError(f"Cannot serialize PyTreeDef containing an unregistered type `{cls}`. {_MEND}")
@@ -158,14 +169,16 @@ def _to_tree(table):
             return made(dict, table["keys"] or [])
     node = _nodes_by_name.get(table["name"])
     if node is None:
-        raise ValueError(f"Cannot deserialize a PyTreeDef containing an unregistered type `{table['name']}`. {_MEND}")
+        raise ValueError(f"Cannot deserialize a PyTreeDef containing an unregistered type `{table['name']}`. "
+                         f"{_MEND}")
     static = node.from_bytes(table["static"] or b"")
     if node.make is None:
         return made(node.cls, static)
     return pytree.tree_structure(node.make(static, [c.unflatten([0] * c.num_leaves) for c in children]))
 
 
-# --- types and shardings ----------------------------------------------------------------------------------------
+# --- types and shardings
+# ----------------------------------------------------------------------------------------
 
 def _from_aval(aval):
     if aval.dtype not in _DTYPES:
@@ -175,7 +188,8 @@ def _from_aval(aval):
 
 def _to_aval(scope, table):
     if table["dtype"] >= len(_DTYPES):
-        raise NotImplementedError(f"deserialize: an array whose dtype has the number {table['dtype']}, which is not known")
+        raise NotImplementedError(f"deserialize: an array whose dtype has the number {table['dtype']}, which "
+                                  "is not known")
     return ShapedArray(tuple([parse(d, scope) for d in table["shape"] or ()]), _DTYPES[table["dtype"]])
 
 
@@ -193,8 +207,8 @@ def _to_named(table):
     mesh = AbstractMesh(tuple(table["mesh"]["sizes"] or ()), tuple(table["mesh"]["names"] or ()),
                         tuple(AxisType(t) for t in table["mesh"]["types"] or ()))
     kind = table["memory"]
-    return NamedSharding(mesh, PartitionSpec(*(tuple(e["axes"] or ()) for e in table["spec"]["entries"] or ())),
-                         kind if kind != "device" else None)
+    return NamedSharding(mesh, PartitionSpec(*(tuple(e["axes"] or ()) for e in table["spec"]["entries"]
+                                               or ())), kind if kind != "device" else None)
 
 
 def _placed(shardings):
@@ -203,12 +217,13 @@ def _placed(shardings):
 
 def _lies(tables):
     if any(t["kind"] for t in tables or ()):
-        raise NotImplementedError("deserialize: the artifact says its shardings as HloSharding, as versions of JAX before "
-                                  "0.10 did; export it again with a newer one")
+        raise NotImplementedError("deserialize: the artifact says its shardings as HloSharding, as versions "
+                                  "of JAX before 0.10 did; export it again with a newer one")
     return [_to_named(t["named"]) if t["named"] else None for t in tables or ()]
 
 
-# --- the whole --------------------------------------------------------------------------------------------------
+# --- the whole
+# --------------------------------------------------------------------------------------------------
 
 def to_table(exported, vjp=None):
     """The dictionary of an Exported, with that of its derivative."""
@@ -218,17 +233,19 @@ def to_table(exported, vjp=None):
     in_types, out_types = ([avals.index(a.strip_weak_type()) for a in side]
                            for side in (exported.in_avals, exported.out_avals))
     in_lies, out_lies = ([0 if s is None else named.index(s) + 1 for s in side] for side in places)
-    checks = [{"kind": _CUSTOM_CALL, "target": c.is_custom_call()} if c.is_custom_call() else {"kind": _PLATFORM}
-              for c in exported.disabled_safety_checks]
+    checks = [{"kind": _CUSTOM_CALL, "target": c.is_custom_call()} if c.is_custom_call()
+              else {"kind": _PLATFORM} for c in exported.disabled_safety_checks]
     return {
         "version": VERSION, "fun_name": exported.fun_name, "in_tree": _from_tree(exported.in_tree),
         "in_avals": [*map(_from_aval, exported.in_avals)], "out_tree": _from_tree(exported.out_tree),
         "out_avals": [*map(_from_aval, exported.out_avals)], "in_shardings": _placed(places[0]),
-        "out_shardings": _placed(places[1]), "platforms": exported.platforms, "ordered_effects": (), "unordered_effects": (),
+        "out_shardings": _placed(places[1]), "platforms": exported.platforms, "ordered_effects": (),
+        "unordered_effects": (),
         "disabled_checks": checks, "module": exported.mlir_module_serialized,
         "calling_convention": exported.calling_convention_version, "kept": exported.module_kept_var_idx,
         "uses_constants": exported.uses_global_constants, "vjp": vjp, "nr_devices": exported.nr_devices,
-        "avals": [*map(_from_aval, avals)], "meshes": [*map(_from_mesh, dict.fromkeys(s.mesh for s in named))],
+        "avals": [*map(_from_aval, avals)], "meshes": [*map(_from_mesh,
+                                                            dict.fromkeys(s.mesh for s in named))],
         "named": [*map(_from_named, named)], "in_types": in_types, "out_types": out_types, "in_lies": in_lies,
         "out_lies": out_lies, "by": "hlotrace"}
 
@@ -246,7 +263,8 @@ def from_bytes(blob):
 
 
 def fields(table):
-    """What the dictionary of an artifact says of the attributes of an Exported.  ValueError where that cannot be."""
+    """What the dictionary of an artifact says of the attributes of an Exported.  ValueError where that cannot
+    be."""
     try:
         return _fields(table)
     except (LookupError, AttributeError, TypeError) as error:
@@ -255,8 +273,8 @@ def fields(table):
 
 def _fields(table):
     for effect in (*(table["ordered_effects"] or ()), *(table["unordered_effects"] or ())):
-        raise NotImplementedError(f"deserialize: {table['fun_name']} has the effect {effect['name']!r}, which needs code of "
-                                  "the process that exported it")
+        raise NotImplementedError(f"deserialize: {table['fun_name']} has the effect {effect['name']!r}, "
+                                  "which needs code of the process that exported it")
     scope = SymbolicScope()
     if table["avals"]:
         avals = [_to_aval(scope, a) for a in table["avals"]]

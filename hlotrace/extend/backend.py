@@ -8,8 +8,9 @@ from ..placement.device_put import clear_caches
 from ..runtime import binding
 from ..runtime.devices.client import available_platforms, client, default_device, factories, forget_clients
 
-__all__ = ["backend_xla_version", "backends", "clear_backends", "clear_in_memory_compilation_cache", "get_backend",
-           "get_compile_options", "get_default_device", "register_backend_cache", "register_backend_factory"]
+__all__ = ["backend_xla_version", "backends", "clear_backends", "clear_in_memory_compilation_cache",
+           "get_backend", "get_compile_options", "get_default_device", "register_backend_cache",
+           "register_backend_factory"]
 
 
 def get_backend(platform=None):
@@ -29,27 +30,28 @@ def backends():
 
 
 def backend_xla_version(platform=None):
-    """The version of XLA that a plugin says it has; None for a platform without a plugin, or one that does not say."""
+    """The version of XLA that a plugin says it has; None for a platform without a plugin, or one that does
+    not say."""
     return getattr(get_backend(platform), "xla_version", None)
 
 
-def get_compile_options(num_replicas, num_partitions, device_assignment=None, env_options_overrides=None, fdo_profile=None,
-                        detailed_logging=True, backend=None):
+def get_compile_options(num_replicas, num_partitions, device_assignment=None, env_options_overrides=None,
+                        fdo_profile=None, detailed_logging=True, backend=None):
     """jaxlib's CompileOptions for so many replicas of a program in so many partitions.
 
-    `device_assignment` is an array of devices or their ids, (replicas, partitions) or (partitions,); without it the runtime
-    chooses.  `env_options_overrides` are XLA's flags by name.
+    `device_assignment` is an array of devices or their ids, (replicas, partitions) or (partitions,); without
+    it the runtime chooses.  `env_options_overrides` are XLA's flags by name.
     """
     if fdo_profile or not detailed_logging or backend is not None:
-        raise NotImplementedError("extend.backend.get_compile_options: fdo_profile, detailed_logging=False and backend are "
-                                  "not supported")
+        raise NotImplementedError("extend.backend.get_compile_options: fdo_profile, detailed_logging=False "
+                                  "and backend are not supported")
     ids = device_assignment
     if ids is not None:
         ids = np.vectorize(lambda d: getattr(d, "id", d), otypes=[int])(np.array(ids, object))
         ids = ids[None] if ids.ndim < 2 else ids
         if ids.shape != (num_replicas, num_partitions):
-            raise ValueError(f"get_compile_options: device_assignment of shape {ids.shape} is not for {num_replicas} "
-                             f"replicas in {num_partitions} partitions")
+            raise ValueError(f"get_compile_options: device_assignment of shape {ids.shape} is not for "
+                             f"{num_replicas} replicas in {num_partitions} partitions")
     return binding.new_compile_options(num_replicas, num_partitions, ids, env_options_overrides)
 
 
@@ -64,7 +66,8 @@ def clear_in_memory_compilation_cache():
 
 
 def clear_backends():
-    """Forget all clients, devices and compiled programs: what is used next makes new ones, under the options of then.
+    """Forget all clients, devices and compiled programs: what is used next makes new ones, under the options
+    of then.
 
     Arrays made before keep their client alive; they may not be used with those made after.
     """
@@ -72,15 +75,17 @@ def clear_backends():
     forget_clients()
 
 
-def register_backend_factory(name, factory, *, priority=0, fail_quietly=True, experimental=False, make_topology=None,
-                             c_api=None):
+def register_backend_factory(name, factory, *, priority=0, fail_quietly=True, experimental=False,
+                             make_topology=None, c_api=None):
     """`factory()` makes the PJRT client of the platform `name`, which `jax.devices(name)` then lists.
 
-    priority: above 0, it is the default platform, the highest first.  fail_quietly: is another the default where its factory
-    raises RuntimeError?  To be called before the platform is used, or before `clear_backends`.
+    priority: above 0, it is the default platform, the highest first.  fail_quietly: is another the default
+    where its factory raises RuntimeError?  To be called before the platform is used, or before
+    `clear_backends`.
     """
     if experimental or make_topology is not None or c_api is not None:
-        raise NotImplementedError("register_backend_factory: experimental, make_topology and c_api are not supported")
+        raise NotImplementedError("register_backend_factory: experimental, make_topology and c_api are not "
+                                  "supported")
     factories[platform_named(name)] = priority, fail_quietly, factory
 
 
@@ -103,9 +108,11 @@ class _Registered(Table):
 
 
 def register_backend_cache(cache, for_what):
-    """Let `clear_caches` and `clear_backends` empty a cache too: a `functools.lru_cache`, or what has a `cache_clear`."""
+    """Let `clear_caches` and `clear_backends` empty a cache too: a `functools.lru_cache`, or what has a
+    `cache_clear`."""
     if not callable(getattr(cache, "cache_clear", None)):
-        raise TypeError(f"register_backend_cache: {cache!r:.60} has no cache_clear(), as what functools.lru_cache makes has")
+        raise TypeError(f"register_backend_cache: {cache!r:.60} has no cache_clear(), as what "
+                        "functools.lru_cache makes has")
     _registered.append(_Registered(cache, for_what))
 
 _explain(globals())

@@ -8,8 +8,8 @@ from ..core.pytrees import pytree
 from ..core.surface.jax_core_names import DebugInfo
 from . import linear_util as _lu
 
-__all__ = ["argnums_partial", "debug_info", "donation_vector", "flatten_axes", "flatten_fun", "flatten_fun_nokwargs",
-           "rebase_donate_argnums", "safe_map", "shaped_abstractify"]
+__all__ = ["argnums_partial", "debug_info", "donation_vector", "flatten_axes", "flatten_fun",
+           "flatten_fun_nokwargs", "rebase_donate_argnums", "safe_map", "shaped_abstractify"]
 
 
 def safe_map(f, *args):
@@ -42,8 +42,8 @@ def shaped_abstractify(x):
     return aval_of(x)
 
 
-def debug_info(traced_for, fun, args, kwargs, *, static_argnums=(), static_argnames=(), result_paths_thunk=None,
-               sourceinfo=None, signature=None):
+def debug_info(traced_for, fun, args, kwargs, *, static_argnums=(), static_argnames=(),
+               result_paths_thunk=None, sourceinfo=None, signature=None):
     """A DebugInfo: where `fun` is and what the leaves of its arguments are called, apart from static ones.
 
     >>> jax.api_util.debug_info("grad", lambda x, y: x, (1.0, {"a": 2.0}), {}).arg_names
@@ -61,7 +61,8 @@ def debug_info(traced_for, fun, args, kwargs, *, static_argnums=(), static_argna
 
 @_lu.transformation_with_aux
 def flatten_fun(in_tree, *leaves):
-    """(a WrappedFun of flat lists, a function that gives the structure of its results), of one of arguments `in_tree`.
+    """(a WrappedFun of flat lists, a function that gives the structure of its results), of one of arguments
+    `in_tree`.
 
     `in_tree` is the structure of (positional, keyword) arguments.
 
@@ -101,7 +102,8 @@ def argnums_partial(f, dyn_argnums, args, require_static_args_hashable=True):
     held = {i: x for i, x in enumerate(args) if i not in numbers}
     for i, x in held.items():
         if require_static_args_hashable and type(x).__hash__ is None:
-            raise ValueError(f"api_util.argnums_partial: argument {i} of type {type(x).__name__} is held and not hashable")
+            raise ValueError(f"api_util.argnums_partial: argument {i} of type {type(x).__name__} is held and "
+                             "not hashable")
 
     def call(*given):
         moving = iter(given)
@@ -125,7 +127,8 @@ class _Held:
 
 
 def donation_vector(donate_argnums, donate_argnames, in_tree, kws=True):
-    """For each leaf of the arguments whether it is donated; `in_tree` as for `flatten_fun`, without keywords if not `kws`.
+    """For each leaf of the arguments whether it is donated; `in_tree` as for `flatten_fun`, without keywords
+    if not `kws`.
 
     >>> jax.api_util.donation_vector((0,), ("c",), jax.tree.structure(((1, (2, 3)), {"c": 4})))
     (True, False, False, True)
@@ -133,7 +136,8 @@ def donation_vector(donate_argnums, donate_argnames, in_tree, kws=True):
     args, *rest = in_tree.children() if kws else (in_tree,)
     marked = [(i in donate_argnums, sub) for i, sub in enumerate(args.children())]
     for keywords in rest:
-        marked += [(name in donate_argnames, sub) for name, sub in zip(keywords.node_data()[1], keywords.children())]
+        marked += [(name in donate_argnames, sub) for name,
+                   sub in zip(keywords.node_data()[1], keywords.children())]
     return tuple(mark for mark, sub in marked for _ in range(sub.num_leaves))
 
 

@@ -1,4 +1,5 @@
-"""jaxlib's makers of programs for runtimes that are reached over IFRT, for the libraries that bring such a runtime."""
+"""jaxlib's makers of programs for runtimes that are reached over IFRT, for the libraries that bring such a
+runtime."""
 from ..core.surface.public import offer
 from ..runtime.binding import ifrt_programs
 

@@ -53,7 +53,8 @@ class WrappedFun:
 
     def wrap(self, call, *step):
         """In one more step: `call`, made from what `step` holds."""
-        return WrappedFun(self.f, call, {}, self.debug_info, (*self.steps, (tuple(self.params.items()), *step)))
+        return WrappedFun(self.f, call, {}, self.debug_info,
+                          (*self.steps, (tuple(self.params.items()), *step)))
 
     def _key(self):
         return self.f, tuple(self.params.items()), self.steps
@@ -97,7 +98,8 @@ def transformation(gen, fun, *static):
 
 @_late
 def transformation_with_aux(gen, fun, *static):
-    """As `transformation`, where the step's last yield is `(result, aux)`: (the function, a function that gives aux)."""
+    """As `transformation`, where the step's last yield is `(result, aux)`: (the function, a function that
+    gives aux)."""
     store = Store()
 
     def call(*args, **kwargs):
@@ -115,7 +117,8 @@ def transformation2(gen, fun, *static):
 
 @_late
 def transformation_with_aux2(gen, fun, *static):
-    """As `transformation2`, with `gen(call, store, *static, *args, **kwargs)`: (the function, what gives the value)."""
+    """As `transformation2`, with `gen(call, store, *static, *args, **kwargs)`: (the function, what gives the
+    value)."""
     store = Store()
     return fun.wrap(functools.partial(gen, fun.call_wrapped, store, *static), gen, static, store), lambda: store.val
 
@@ -126,12 +129,14 @@ def cache(call, *, explain=None):
     A step that stores a value is equal to none but itself.  `explain` is not supported.
     """
     if explain is not None:
-        raise NotImplementedError("linear_util.cache(explain=...): jax.explain_cache_misses tells why jit traces again")
+        raise NotImplementedError("linear_util.cache(explain=...): jax.explain_cache_misses tells why jit "
+                                  "traces again")
     return kept(4096)(call)
 
 
 def merge_linear_aux(aux1, aux2):
-    """(is it the first?, value) of the one of two stores that was filled.  StoreException if both were, or none."""
+    """(is it the first?, value) of the one of two stores that was filled.  StoreException if both were, or
+    none."""
     filled = []
     for first, aux in (True, aux1), (False, aux2):
         try:

@@ -2,8 +2,8 @@
 from ..core.surface.public import explain as _explain
 from ..runtime.binding import mlir as _mlir
 
-__all__ = ["deserialize_portable_artifact", "hlo_to_stablehlo", "lower_with_sharding_in_types", "refine_polymorphic_shapes",
-           "serialize_portable_artifact"]
+__all__ = ["deserialize_portable_artifact", "hlo_to_stablehlo", "lower_with_sharding_in_types",
+           "refine_polymorphic_shapes", "serialize_portable_artifact"]
 
 deserialize_portable_artifact = _mlir.deserialize_portable_artifact
 hlo_to_stablehlo = _mlir.hlo_to_stablehlo

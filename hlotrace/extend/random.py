@@ -10,19 +10,22 @@ from ..primitives.arrays.random import UNSAFE_RBG as unsafe_rbg_prng_impl
 from ..primitives.arrays.random import KeyDType, threefry2x32_p
 from ..random.keys import key
 
-__all__ = ["define_prng_impl", "random_seed", "rbg_prng_impl", "seed_with_impl", "threefry2x32_p", "threefry_2x32",
-           "threefry_prng_impl", "unsafe_rbg_prng_impl"]
+__all__ = ["define_prng_impl", "random_seed", "rbg_prng_impl", "seed_with_impl", "threefry2x32_p",
+           "threefry_2x32", "threefry_prng_impl", "unsafe_rbg_prng_impl"]
 
 
 def define_prng_impl(*, key_shape, seed, split, random_bits, fold_in, name="<unnamed>", tag="?"):
-    """A generator of one's own, as the `impl` of `random.key` and its kin; it is the dtype of its keys, printed `key<tag>`.
+    """A generator of one's own, as the `impl` of `random.key` and its kin; it is the dtype of its keys,
+    printed `key<tag>`.
 
-    A key is an array of uint32 words of `key_shape`.  seed(seed) makes one from a scalar integer, split(key, shape) an
-    array of shape (*shape, *key_shape), random_bits(key, bit_width, shape) unsigned integers, fold_in(key, data) a key;
-    each is a function of one key that vmap can map.  NotImplementedError unless keys are vectors.
+    A key is an array of uint32 words of `key_shape`.  seed(seed) makes one from a scalar integer, split(key,
+    shape) an array of shape (*shape, *key_shape), random_bits(key, bit_width, shape) unsigned integers,
+    fold_in(key, data) a key; each is a function of one key that vmap can map.  NotImplementedError unless
+    keys are vectors.
     """
     if len(key_shape) != 1:
-        raise NotImplementedError(f"define_prng_impl: key_shape={key_shape} is not supported: let keys be vectors, as (4,)")
+        raise NotImplementedError(f"define_prng_impl: key_shape={key_shape} is not supported: let keys be "
+                                  "vectors, as (4,)")
 
     def of_each(fun):
         def mapped(words, *data, **params):
@@ -49,14 +52,16 @@ def seed_with_impl(impl, seed):
 
 
 def threefry_2x32(keypair, count):
-    """The Threefry-2x32 hash (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", 2011) of counters.
+    """The Threefry-2x32 hash (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", 2011) of
+    counters.
 
-    `keypair` are two words, `count` an array of uint32 whose first half is hashed with its second half; the result has its
-    shape.  TypeError for other dtypes.
+    `keypair` are two words, `count` an array of uint32 whose first half is hashed with its second half; the
+    result has its shape.  TypeError for other dtypes.
     """
     words, count = [jnp.asarray(w) for w in keypair], jnp.asarray(count)
     if any(x.dtype != "uint32" for x in (*words, count)):
-        raise TypeError(f"threefry_2x32 requires uint32 arguments, got {', '.join(str(x.dtype) for x in (*words, count))}")
+        raise TypeError("threefry_2x32 requires uint32 arguments, got "
+                        f"{', '.join(str(x.dtype) for x in (*words, count))}")
     flat = count.ravel()
     if flat.size % 2:
         flat = jnp.concatenate([flat, jnp.zeros(1, "uint32")])

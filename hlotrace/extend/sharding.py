@@ -20,7 +20,8 @@ class _Face(type):
 
 
 class GSPMDSharding(metaclass=_Face):
-    """`GSPMDSharding(devices, op_sharding)`: the PositionalSharding that XLA's HloSharding or OpSharding says for them.
+    """`GSPMDSharding(devices, op_sharding)`: the PositionalSharding that XLA's HloSharding or OpSharding says
+    for them.
 
     NotImplementedError for one that is neither replicated nor made of tiles and copies.
     """
@@ -31,7 +32,8 @@ class GSPMDSharding(metaclass=_Face):
             return cls.get_replicated(devices, memory_kind=memory_kind)
         shape, order, copies = found
         if len(order) != len(devices):
-            raise ValueError(f"GSPMDSharding: op_sharding is for {len(order)} devices, but {len(devices)} are given")
+            raise ValueError(f"GSPMDSharding: op_sharding is for {len(order)} devices, but {len(devices)} "
+                             "are given")
         placed = np.array([devices[i] for i in order], object).reshape(shape)
         sharding = PositionalSharding(placed, memory_kind=memory_kind)
         return sharding.replicate(-1, keepdims=False) if copies else sharding

@@ -47,13 +47,15 @@ def reset_name_stack():
 
 
 def transform_name_stack(name):
-    """Context manager in which operations stand in the scope `name()`, as those that a transformation makes."""
+    """Context manager in which operations stand in the scope `name()`, as those that a transformation makes.
+    """
     return extend_name_stack(f"{name}()")
 
 
 @contextmanager
 def user_context(source, *, name_stack=None):
-    """Context manager in which operations have the line `source`, as `current().source` gives it, and these scopes."""
+    """Context manager in which operations have the line `source`, as `current().source` gives it, and these
+    scopes."""
     saved = state.source
     state.source = source or saved
     try:

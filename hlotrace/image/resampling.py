@@ -21,10 +21,10 @@ __all__ = ["ResizeMethod", "resize", "scale_and_translate"]
 class ResizeMethod(enum.Enum):
     """How the pixels of an image become those of another; functions take a member or one of its names.
 
-    NEAREST 'nearest'; LINEAR 'linear', 'bilinear', 'trilinear', 'triangle'; CUBIC 'cubic', 'bicubic', 'tricubic': the
-    kernel of Keys with a = -0.5; CUBIC_PYTORCH 'cubic-pytorch': as PyTorch does it, without antialias with a = -0.75, and
-    the image going on with its edges; LANCZOS3 'lanczos3'; LANCZOS5 'lanczos5'; AREA 'area': the mean of the pixels that
-    one covers.
+    NEAREST 'nearest'; LINEAR 'linear', 'bilinear', 'trilinear', 'triangle'; CUBIC 'cubic', 'bicubic',
+    'tricubic': the kernel of Keys with a = -0.5; CUBIC_PYTORCH 'cubic-pytorch': as PyTorch does it, without
+    antialias with a = -0.75, and the image going on with its edges; LANCZOS3 'lanczos3'; LANCZOS5 'lanczos5';
+    AREA 'area': the mean of the pixels that one covers.
     """
     NEAREST = 0
     LINEAR = 1
@@ -42,13 +42,15 @@ class ResizeMethod(enum.Enum):
         return ResizeMethod[_NAMES[s]]
 
 
-_NAMES = dict(nearest="NEAREST", linear="LINEAR", bilinear="LINEAR", trilinear="LINEAR", triangle="LINEAR", cubic="CUBIC",
-              bicubic="CUBIC", tricubic="CUBIC", lanczos3="LANCZOS3", lanczos5="LANCZOS5", area="AREA")
+_NAMES = dict(nearest="NEAREST", linear="LINEAR", bilinear="LINEAR", trilinear="LINEAR", triangle="LINEAR",
+              cubic="CUBIC", bicubic="CUBIC", tricubic="CUBIC", lanczos3="LANCZOS3", lanczos5="LANCZOS5",
+              area="AREA")
 _NAMES["cubic-pytorch"] = "CUBIC_PYTORCH"
 
 
 def _cubic(a):
-    """R. G. Keys, "Cubic convolution interpolation for digital image processing", IEEE Trans. ASSP 29, 1981."""
+    """R. G. Keys, "Cubic convolution interpolation for digital image processing", IEEE Trans. ASSP 29, 1981.
+    """
     return lambda x: jnp.where(x < 1, ((a + 2) * x - a - 3) * x * x + 1,
                                jnp.where(x < 2, a * (((x - 5) * x + 8) * x - 4), 0))
 
@@ -69,7 +71,8 @@ def _bordered(place, old):
 
 
 def _weights(old, new, scale, translation, method, antialias):
-    """The matrix (new, old): 0 for pixels whose middle comes from outside of the image, else rows of sum 1."""
+    """The matrix (new, old): 0 for pixels whose middle comes from outside of the image, else rows of sum 1.
+    """
     step = 1 / scale
     middle = ((jnp.arange(new, dtype=scale.dtype) + 0.5 - translation) * step)[:, None]
     if method is ResizeMethod.CUBIC_PYTORCH and not antialias:
@@ -92,7 +95,8 @@ def _resampled(image, scale, translation, *, sizes, axes, method, antialias, pre
                           promote_dtypes_inexact(scale, translation))
     wide = image.astype(jnp.promote_types(image.dtype, "float32"))
     for k, axis in enumerate(axes):
-        weights = _weights(wide.shape[axis], sizes[k], scale[k], translation[k], method, antialias).astype(wide.dtype)
+        weights = _weights(wide.shape[axis], sizes[k], scale[k], translation[k], method,
+                           antialias).astype(wide.dtype)
         wide = jnp.moveaxis(jnp.tensordot(wide, weights, (axis, 1), precision=precision), -1, axis)
     return wide.astype(image.dtype)
 
@@ -101,8 +105,8 @@ def _arguments(name, image, shape, method):
     check_arraylike(f"image.{name}", image)
     shape = canonical_shape(shape)
     if len(shape) != jnp.ndim(image):
-        raise ShapeError(f"image.{name}: shape must have a size for each axis of the image, got {shape} and an image of "
-                         f"shape {jnp.shape(image)}")
+        raise ShapeError(f"image.{name}: shape must have a size for each axis of the image, got {shape} and "
+                         f"an image of shape {jnp.shape(image)}")
     return shape, method if isinstance(method, ResizeMethod) else ResizeMethod.from_string(method)
 
 
@@ -110,10 +114,11 @@ def scale_and_translate(image, shape, spatial_dims, scale, translation, method, 
                         precision=lax.Precision.HIGHEST):
     """An image scaled and then moved: what is at position x along an axis comes to `scale * x + translation`.
 
-    shape: of the result; axes not in `spatial_dims` keep their sizes.  scale, translation: arrays (len(spatial_dims),),
-    which may be traced and differentiated.  method: a ResizeMethod or its name, not nearest.  antialias: widen kernels
-    where the image shrinks.  precision: of the products.  Pixels from outside of the image are 0.  Integers become floats.
-    ValueError for nearest; ShapeError for shapes that do not fit (JAX ignores sizes of other axes).
+    shape: of the result; axes not in `spatial_dims` keep their sizes.  scale, translation: arrays
+    (len(spatial_dims),), which may be traced and differentiated.  method: a ResizeMethod or its name, not
+    nearest.  antialias: widen kernels where the image shrinks.  precision: of the products.  Pixels from
+    outside of the image are 0.  Integers become floats. ValueError for nearest; ShapeError for shapes that do
+    not fit (JAX ignores sizes of other axes).
 
     >>> x = jnp.array([1., 2., 3.])
     >>> jax.image.scale_and_translate(x, (4,), (0,), jnp.array([1.]), jnp.array([0.5]), 'linear')
@@ -121,27 +126,28 @@ def scale_and_translate(image, shape, spatial_dims, scale, translation, method, 
     """
     shape, method = _arguments("scale_and_translate", image, shape, method)
     if method is ResizeMethod.NEAREST:
-        raise ValueError("image.scale_and_translate: method 'nearest' is not supported, use image.resize or another method")
+        raise ValueError("image.scale_and_translate: method 'nearest' is not supported, use image.resize or "
+                         "another method")
     check_arraylike("image.scale_and_translate", scale, translation)
     axes = canonical_axes(tuple(spatial_dims), len(shape), "spatial_dims")
     for what, x in (("scale", scale), ("translation", translation)):
         if jnp.shape(x) != (len(axes),):
-            raise ShapeError(f"image.scale_and_translate: {what} must have one element for each of spatial_dims, shape "
-                             f"{(len(axes),)}, got shape {jnp.shape(x)}")
+            raise ShapeError(f"image.scale_and_translate: {what} must have one element for each of "
+                             f"spatial_dims, shape {(len(axes),)}, got shape {jnp.shape(x)}")
     for axis, (old, new) in enumerate(zip(image.shape, shape)):
         if axis not in axes and old != new:
-            raise ShapeError(f"image.scale_and_translate: axis {axis} has size {old} in the image and {new} in shape: other "
-                             "sizes are for axes in spatial_dims alone")
-    return _resampled(image, scale, translation, sizes=tuple(shape[i] for i in axes), axes=axes, method=method,
-                      antialias=bool(antialias), precision=precision)
+            raise ShapeError(f"image.scale_and_translate: axis {axis} has size {old} in the image and {new} "
+                             "in shape: other sizes are for axes in spatial_dims alone")
+    return _resampled(image, scale, translation, sizes=tuple(shape[i] for i in axes), axes=axes,
+                      method=method, antialias=bool(antialias), precision=precision)
 
 
 def resize(image, shape, method, antialias=True, precision=lax.Precision.HIGHEST):
     """An image with another shape; axes that keep their sizes are not touched.
 
-    method: a ResizeMethod or its name.  antialias: widen kernels where the image shrinks.  precision: of the products.
-    Integers become floats, but for nearest, which only picks.  ValueError for axes without elements, ShapeError for another
-    rank.
+    method: a ResizeMethod or its name.  antialias: widen kernels where the image shrinks.  precision: of the
+    products. Integers become floats, but for nearest, which only picks.  ValueError for axes without
+    elements, ShapeError for another rank.
 
     >>> jax.image.resize(jnp.array([[1., 2.]]), (1, 4), 'linear')
     Array([[1.  , 1.25, 1.75, 2.  ]], dtype=float32)
@@ -151,12 +157,15 @@ def resize(image, shape, method, antialias=True, precision=lax.Precision.HIGHEST
     shape, method = _arguments("resize", image, shape, method)
     axes = tuple(i for i, (old, new) in enumerate(zip(jnp.shape(image), shape)) if old != new)
     if any(not image.shape[i] for i in axes):
-        raise ValueError(f"image.resize: an axis without elements cannot be resized, from shape {image.shape} to {shape}")
+        raise ValueError("image.resize: an axis without elements cannot be resized, from shape "
+                         f"{image.shape} to {shape}")
     if method is ResizeMethod.NEAREST:
         image = jnp.asarray(image)
         for axis in axes:
-            image = image.take((2 * np.arange(shape[axis]) + 1) * image.shape[axis] // (2 * shape[axis] or 1), axis)
+            image = image.take((2 * np.arange(shape[axis]) + 1) * image.shape[axis] // (2 * shape[axis] or 1),
+                               axis)
         return image
-    scale = np.array([shape[i] / image.shape[i] for i in axes], np.float32 if image.dtype != "float64" else None)
-    return _resampled(image, jnp.where(scale == 0, 1, scale), 0 * scale, sizes=tuple(shape[i] for i in axes), axes=axes,
-                      method=method, antialias=bool(antialias), precision=precision)
+    scale = np.array([shape[i] / image.shape[i] for i in axes],
+                     np.float32 if image.dtype != "float64" else None)
+    return _resampled(image, jnp.where(scale == 0, 1, scale), 0 * scale, sizes=tuple(shape[i] for i in axes),
+                      axes=axes, method=method, antialias=bool(antialias), precision=precision)

@@ -11,8 +11,8 @@ from . import pictures
 def visualize_sharding(shape, sharding, *, use_color=True, scale=1.0, min_width=9, max_width=80, as_svg=None):
     """Print which device holds which part of an array of `shape`, which has 1 or 2 dimensions.
 
-    Colours are used where the output is a terminal.  With `as_svg`, a path, an SVG picture is written there instead;
-    with `as_svg=True` its text is returned.
+    Colours are used where the output is a terminal.  With `as_svg`, a path, an SVG picture is written there
+    instead; with `as_svg=True` its text is returned.
 
     >>> mesh = jax.make_mesh((2,), ("x",))
     >>> jax.debug.visualize_sharding((4, 4), jax.NamedSharding(mesh, jax.P("x")), use_color=False)
@@ -62,7 +62,8 @@ def inspect_array_sharding(value, *, callback):
 
 
 def visualize_array_sharding(arr, **options):
-    """`visualize_sharding` for an array; options are the same.  Under jit it prints when the function is compiled.
+    """`visualize_sharding` for an array; options are the same.  Under jit it prints when the function is
+    compiled.
 
     >>> mesh = jax.make_mesh((2,), ("x",))
     >>> x = jax.device_put(jnp.arange(8), jax.NamedSharding(mesh, jax.P("x")))

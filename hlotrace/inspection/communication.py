@@ -8,8 +8,8 @@ import math
 import re
 from typing import NamedTuple
 
-KINDS = ("all-reduce", "all-gather", "reduce-scatter", "all-to-all", "collective-permute", "collective-broadcast",
-         "ragged-all-to-all")
+KINDS = ("all-reduce", "all-gather", "reduce-scatter", "all-to-all", "collective-permute",
+         "collective-broadcast", "ragged-all-to-all")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -19,7 +19,8 @@ class Collective:
     name: str               # the instruction's
     shape: str              # of the result on one device, without layouts: `f32[4,8]`, `(f32[1,8], f32[1,8])`
     bytes: int              # of that result, in one run of the instruction
-    axes: tuple | None      # the mesh axes over which it goes; () where no device talks to another; None if none fit
+    # the mesh axes over which it goes; () where no device talks to another; None if none fit
+    axes: tuple | None
     groups: str             # what the text says of the groups, or of the pairs
     where: str | None       # "file.py:12"
     op: str | None          # the path of named scopes and the operation, "jit(step)/layer/dot_general"
@@ -46,12 +47,13 @@ def collectives(hlo_text, mesh):
 
 
 def table(found):
-    """`found`, a list of Collectives, as an aligned table with a line of totals; "no collectives" if there are none."""
+    """`found`, a list of Collectives, as an aligned table with a line of totals; "no collectives" if there
+    are none."""
     if not found:
         return "no collectives"
     rows = [("kind", "mesh axes", "result", "bytes", "times", "line", "operation")]
-    rows += [(c.kind, _axes_text(c), _shape_text(c.shape), f"{c.bytes:,}", _times_text(c), c.where or "-", c.op or "-")
-             for c in found]
+    rows += [(c.kind, _axes_text(c), _shape_text(c.shape), f"{c.bytes:,}", _times_text(c), c.where or "-",
+              c.op or "-") for c in found]
     widths = [max(map(len, column)) for column in zip(*rows)]
     right = (3, 4)
     lines = ["  ".join(cell.rjust(width) if i in right else cell.ljust(width)
@@ -66,7 +68,8 @@ def _axes_text(collective):
 
 
 def _shape_text(shape):
-    """A tuple of many arrays, of a combined collective, is cut: `(f32[8] x 12)`, `(f32[8], f32[4], 9 more)`."""
+    """A tuple of many arrays, of a combined collective, is cut: `(f32[8] x 12)`, `(f32[8], f32[4], 9 more)`.
+    """
     parts = _parts(shape)
     if len(parts) > 3:
         return f"({parts[0]} x {len(parts)})" if len(set(parts)) == 1 else (
@@ -96,7 +99,8 @@ def instruction_sources(text):
 
 
 class _Module:
-    """One HLO module: its lines that matter here, who calls which computation, and the tables of source lines."""
+    """One HLO module: its lines that matter here, who calls which computation, and the tables of source
+    lines."""
 
     def __init__(self, text, relevant=None):
         self.lines = list(_lines(text, relevant or _RELEVANT))
@@ -169,7 +173,8 @@ _HEADER = re.compile(r"(?:ENTRY )?%?([^\s(=]+) \(.*\{$")
 _INSTRUCTION = re.compile(r"\s+(?:ROOT )?%?([^\s=]+) = ")
 _OPCODE = re.compile(r"\s*([a-z][\w-]*)\(")
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
-_RELEVANT = re.compile("|".join((*KINDS, *(f"{word}=" for word in ("body", "calls", "to_apply", "computations?")))))
+_RELEVANT = re.compile("|".join((*KINDS, *(f"{word}=" for word in ("body", "calls", "to_apply",
+                                                                   "computations?")))))
 
 
 def _lines(text, relevant):
@@ -186,7 +191,8 @@ def _lines(text, relevant):
         end = _shape_end(text_line, start.end())
         opcode = _OPCODE.match(text_line, end)
         if opcode:
-            yield _Line(computation, start[1], text_line[start.end():end], opcode[1], text_line[opcode.end():])
+            yield _Line(computation, start[1], text_line[start.end():end], opcode[1],
+                        text_line[opcode.end():])
 
 
 def _shape_end(text, start):

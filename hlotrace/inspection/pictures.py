@@ -1,12 +1,14 @@
 """Shardings to look at: which device holds which part of a vector or a matrix, as text and as SVG."""
-_COLORS = ("#4e79a7", "#f28e2b", "#59a14f", "#e15759", "#76b7b2", "#edc948", "#b07aa1", "#ff9da7", "#9c755f", "#bab0ac")
+_COLORS = ("#4e79a7", "#f28e2b", "#59a14f", "#e15759", "#76b7b2", "#edc948", "#b07aa1", "#ff9da7", "#9c755f",
+           "#bab0ac")
 
 
 def _table(shape, sharding):
     """Rows of lists of labels, `CPU 0,1`, one for each part."""
     shape = tuple(shape)
     if len(shape) not in (1, 2):
-        raise ValueError(f"visualize_sharding draws arrays of 1 and 2 dimensions; shape {shape} has {len(shape)}")
+        raise ValueError(f"visualize_sharding draws arrays of 1 and 2 dimensions; shape {shape} has "
+                         f"{len(shape)}")
     sharding.shard_shape(shape)
     devices = sharding._devices
     tiles = sharding._tiles(len(shape))
@@ -15,7 +17,8 @@ def _table(shape, sharding):
 
 
 def as_text(shape, sharding, *, scale=1.0, min_width=9, max_width=80, color=False):
-    """A box for each part.  Cells are at least `min_width` wide with their borders, the whole at most `max_width`."""
+    """A box for each part.  Cells are at least `min_width` wide with their borders, the whole at most
+    `max_width`."""
     table = _table(shape, sharding)
     rows, columns = len(table), len(table[0])
     lines, width = 1, min_width - 2
@@ -35,8 +38,8 @@ def as_text(shape, sharding, *, scale=1.0, min_width=9, max_width=80, color=Fals
         return paint + label.center(width) + ("\x1b[0m" if color else "")
 
     rule = lambda left, middle, right: left + middle.join(["─" * width] * columns) + right
-    body = ["\n".join("│" + "│".join(cell(row, c, line) for c in range(columns)) + "│" for line in range(lines))
-            for row in range(rows)]
+    body = ["\n".join("│" + "│".join(cell(row, c, line) for c in range(columns)) + "│"
+                      for line in range(lines)) for row in range(rows)]
     return "\n".join([rule("┌", "┬", "┐"), f"\n{rule('├', '┼', '┤')}\n".join(body), rule("└", "┴", "┘")])
 
 
@@ -48,8 +51,8 @@ def as_svg(shape, sharding, *, scale=1.0):
     longest = max(len(label) for row in table for label in row)
     width = round(max(320 * scale * min(aspect, 4) / columns, 8 * longest + 16))
     height = round(max(320 * scale / max(aspect, 1) / rows, 32) if len(shape) == 2 else 48 * scale)
-    parts = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{width * columns + 2}" height="{height * rows + 2}" '
-             'font-family="monospace" font-size="13">']
+    parts = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{width * columns + 2}" '
+             f'height="{height * rows + 2}" font-family="monospace" font-size="13">']
     for i, row in enumerate(table):
         for j, label in enumerate(row):
             x, y = 1 + j * width, 1 + i * height

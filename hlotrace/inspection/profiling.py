@@ -22,8 +22,10 @@ ProfileData, ProfileEvent = _profile_data.ProfileData, _profile_data.ProfileEven
 ProfileLine, ProfilePlane = _profile_data.ProfileLine, _profile_data.ProfilePlane
 
 __all__ = [
-    "ProfileData", "ProfileEvent", "ProfileLine", "ProfileOptions", "ProfilePlane", "ProfileSession", "StepTraceAnnotation",
-    "TraceAnnotation", "annotate_function", "device_memory_profile", "export_profile_data", "register_subprocess",
+    "ProfileData", "ProfileEvent", "ProfileLine", "ProfileOptions", "ProfilePlane", "ProfileSession",
+    "StepTraceAnnotation",
+    "TraceAnnotation", "annotate_function", "device_memory_profile", "export_profile_data",
+    "register_subprocess",
     "save_device_memory_profile", "start_server", "start_trace", "stop_server", "stop_trace", "trace",
 ]
 
@@ -32,16 +34,19 @@ _state = {"session": None, "server": None}
 
 
 class ProfileOptions(_profiler.ProfileOptions):
-    """What to collect: `host_tracer_level` (0 to 3, 2 by default), `python_tracer_level` (1: calls of Python functions, 0:
-    none, which costs less), `device_tracer_level`, `duration_ms`, `advanced_configuration` (a dict), ..."""
+    """What to collect: `host_tracer_level` (0 to 3, 2 by default), `python_tracer_level` (1: calls of Python
+    functions, 0: none, which costs less), `device_tracer_level`, `duration_ms`, `advanced_configuration` (a
+    dict), ..."""
 
 
 class TraceAnnotation(_profiler.TraceMe):
-    """`with TraceAnnotation(name, **details):` the block is an event of the profile, on the thread that runs it."""
+    """`with TraceAnnotation(name, **details):` the block is an event of the profile, on the thread that runs
+    it."""
 
 
 class StepTraceAnnotation(TraceAnnotation):
-    """`with StepTraceAnnotation(name, step_num=i):` the block is one step of training, for which xprof sums up times."""
+    """`with StepTraceAnnotation(name, step_num=i):` the block is one step of training, for which xprof sums
+    up times."""
 
     def __init__(self, name, **kwargs):
         super().__init__(name, _r=1, **kwargs)
@@ -67,14 +72,17 @@ def annotate_function(func, name=None, **decorator_kwargs):
 
 
 class ProfileSession:
-    """A profile that is being taken, from `start` to `stop`, which writes it below `log_dir` if that is not None.
+    """A profile that is being taken, from `start` to `stop`, which writes it below `log_dir` if that is not
+    None.
 
     `profile_data` is what was found, a ProfileData; None while `is_running`.
     """
 
-    def __init__(self, log_dir=None, create_perfetto_link=False, create_perfetto_trace=False, profiler_options=None):
+    def __init__(self, log_dir=None, create_perfetto_link=False, create_perfetto_trace=False,
+                 profiler_options=None):
         if not isinstance(log_dir, (str, os.PathLike, type(None))):
-            raise TypeError(f"profiler: log_dir is the path of a directory, or None to write nothing, got {log_dir!r:.60}")
+            raise TypeError("profiler: log_dir is the path of a directory, or None to write nothing, got "
+                            f"{log_dir!r:.60}")
         self.log_dir = log_dir
         self.create_perfetto_link, self.create_perfetto_trace = create_perfetto_link, create_perfetto_trace
         self.profiler_options = profiler_options
@@ -85,8 +93,8 @@ class ProfileSession:
     def start(self):
         """Begin.  RuntimeError where another profile is being taken in this process."""
         if _state["session"] is not None:
-            raise RuntimeError("Profile has already been started. Only one profile may be run at a time: stop_trace() ends "
-                               "the first")
+            raise RuntimeError("Profile has already been started. Only one profile may be run at a time: "
+                               "stop_trace() ends the first")
         client.client()         # devices that are made later would not be seen
         self._session = _profiler.ProfilerSession(self.profiler_options or ProfileOptions())
         _state["session"] = self
@@ -102,16 +110,19 @@ class ProfileSession:
             self.export_profile_data(self.log_dir, self.create_perfetto_link, self.create_perfetto_trace)
         return self.profile_data
 
-    def export_profile_data(self, log_dir, create_perfetto_link=False, create_perfetto_trace=False, session_id=None):
+    def export_profile_data(self, log_dir, create_perfetto_link=False, create_perfetto_trace=False,
+                            session_id=None):
         """See `export_profile_data`."""
         if self._raw is None:
             raise RuntimeError("the profile is still being taken: call stop() first")
-        _finish(lambda where: self._session.export(self._raw, where), os.fspath(log_dir), create_perfetto_link,
-                create_perfetto_trace, session_id)
+        _finish(lambda where: self._session.export(self._raw, where), os.fspath(log_dir),
+                create_perfetto_link, create_perfetto_trace, session_id)
 
 
-def export_profile_data(profile_data, log_dir, create_perfetto_link=False, create_perfetto_trace=False, session_id=None):
-    """Write a profile below `log_dir`, in plugins/profile/<session_id, by default the time>, as xprof wants it.
+def export_profile_data(profile_data, log_dir, create_perfetto_link=False, create_perfetto_trace=False,
+                        session_id=None):
+    """Write a profile below `log_dir`, in plugins/profile/<session_id, by default the time>, as xprof wants
+    it.
 
     profile_data: a ProfileSession that has stopped, or a ProfileData (of jaxlib 0.11 and later).
     For the other arguments see `trace`.
@@ -127,15 +138,16 @@ def export_profile_data(profile_data, log_dir, create_perfetto_link=False, creat
     if isinstance(profile_data, ProfileSession):
         profile_data.export_profile_data(log_dir, create_perfetto_link, create_perfetto_trace, session_id)
     elif hasattr(_profiler, "export_to_xprof"):
-        _finish(lambda where: _profiler.export_to_xprof(profile_data, where), os.fspath(log_dir), create_perfetto_link,
-                create_perfetto_trace, session_id)
+        _finish(lambda where: _profiler.export_to_xprof(profile_data, where), os.fspath(log_dir),
+                create_perfetto_link, create_perfetto_trace, session_id)
     else:
-        raise NotImplementedError(f"export_profile_data: jaxlib {binding.jaxlib_version} cannot write a ProfileData: give "
-                                  "the ProfileSession that it is of")
+        raise NotImplementedError(f"export_profile_data: jaxlib {binding.jaxlib_version} cannot write a "
+                                  "ProfileData: give the ProfileSession that it is of")
 
 
 def start_trace(log_dir, create_perfetto_link=False, create_perfetto_trace=False, profiler_options=None):
-    """Begin to take a profile, which `stop_trace` writes below `log_dir`.  Returns the ProfileSession.  See `trace`.
+    """Begin to take a profile, which `stop_trace` writes below `log_dir`.  Returns the ProfileSession.  See
+    `trace`.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -151,7 +163,8 @@ def start_trace(log_dir, create_perfetto_link=False, create_perfetto_trace=False
 
 
 def stop_trace():
-    """End the profile that `start_trace` began, and write it.  Returns its ProfileData.  RuntimeError where none began.
+    """End the profile that `start_trace` began, and write it.  Returns its ProfileData.  RuntimeError where
+    none began.
 
     >>> session = jax.profiler.start_trace(None)
     >>> data = jax.profiler.stop_trace()
@@ -165,17 +178,20 @@ def stop_trace():
 
 @contextlib.contextmanager
 def trace(log_dir=None, create_perfetto_link=False, create_perfetto_trace=False, profiler_options=None):
-    """Context manager that takes a profile of what devices and Python do in the block, and gives its ProfileSession.
+    """Context manager that takes a profile of what devices and Python do in the block, and gives its
+    ProfileSession.
 
-    log_dir: a directory to write it to, as `xplane.pb` for xprof and `trace.json.gz` for Perfetto (https://ui.perfetto.dev)
-      and chrome://tracing, in plugins/profile/<time>; None writes nothing.  Programs run on: wait for their results
-      (block_until_ready) inside of the block.
-    create_perfetto_trace: write `perfetto_trace.json.gz` too; create_perfetto_link: print a link that opens it in Perfetto,
+    log_dir: a directory to write it to, as `xplane.pb` for xprof and `trace.json.gz` for Perfetto
+    (https://ui.perfetto.dev)
+      and chrome://tracing, in plugins/profile/<time>; None writes nothing.  Programs run on: wait for their
+      results (block_until_ready) inside of the block.
+    create_perfetto_trace: write `perfetto_trace.json.gz` too; create_perfetto_link: print a link that opens
+    it in Perfetto,
       and wait until that has been followed.
     profiler_options: a ProfileOptions.
 
-    Events of operations carry the user's line as `source` and the path of named scopes as `op_name`, in Perfetto's files;
-    JAX's carry the HLO instruction alone.
+    Events of operations carry the user's line as `source` and the path of named scopes as `op_name`, in
+    Perfetto's files; JAX's carry the HLO instruction alone.
 
     >>> f = jax.jit(lambda x: jnp.tanh(x @ x))
     >>> with jax.profiler.trace() as session:
@@ -192,7 +208,8 @@ def trace(log_dir=None, create_perfetto_link=False, create_perfetto_trace=False,
             session.stop()
 
 
-# --- files ---------------------------------------------------------------------------------------------------------
+# --- files
+# ---------------------------------------------------------------------------------------------------------
 
 def _finish(export, log_dir, link, perfetto, session_id):
     """Let jaxlib write its files into a folder of their own below `log_dir`, and add to them."""
@@ -228,11 +245,13 @@ def _name_lines(path):
         for executable in device.client.live_executables():
             for module in executable.hlo_modules():
                 if module.name in modules:
-                    known, found_here = sources.setdefault(module.name, {}), instruction_sources(module.to_string())
+                    known, found_here = sources.setdefault(module.name,
+                                                           {}), instruction_sources(module.to_string())
                     for op, source in found_here.items():
                         known[op] = source if known.get(op, source) == source else (None, None)
     for event in events:
-        where, op = sources.get(event["args"].get("hlo_module"), {}).get(event["args"]["hlo_op"], (None, None))
+        where, op = sources.get(event["args"].get("hlo_module"), {}).get(event["args"]["hlo_op"],
+                                                                         (None, None))
         event["args"].update({k: v for k, v in (("source", where), ("op_name", op)) if v})
     with gzip.open(path, "wt") as file:
         json.dump(found, file)
@@ -264,7 +283,8 @@ def _serve(path):
             server.handle_request()
 
 
-# --- memory, servers -------------------------------------------------------------------------------------------------
+# --- memory, servers
+# -------------------------------------------------------------------------------------------------
 
 def device_memory_profile(backend=None):
     """What holds the memory of a platform's devices, as bytes of a profile for pprof, gzipped.
@@ -291,7 +311,8 @@ def save_device_memory_profile(filename, backend=None):
 
 
 def start_server(port, requires_backend=True):
-    """Let xprof (TensorBoard's "capture profile") take profiles of this process, at this port.  Returns the server.
+    """Let xprof (TensorBoard's "capture profile") take profiles of this process, at this port.  Returns the
+    server.
 
     requires_backend: make the devices' clients first, without which they are not seen.
     ValueError where one is running; `stop_server` ends it.
@@ -326,7 +347,8 @@ def stop_server():
 
 
 def register_subprocess(pid, port):
-    """Let profiles of this process hold those of a subprocess whose `start_server` listens at `port`, from now on.
+    """Let profiles of this process hold those of a subprocess whose `start_server` listens at `port`, from
+    now on.
 
     Returns a function that ends this.  JaxRuntimeError, after half a minute, where nobody listens.
 

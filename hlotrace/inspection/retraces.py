@@ -57,7 +57,8 @@ def story(jitted, history):
 
 
 def retraced(jitted, history, types, where, asked):
-    """Add a trace to the history, which is made from the first trace's types and line; log it if that is due."""
+    """Add a trace to the history, which is made from the first trace's types and line; log it if that is due.
+    """
     if type(history) is tuple:
         history = History(*history)
     history.count += 1
@@ -77,13 +78,15 @@ def retraced(jitted, history, types, where, asked):
     if explain is None:
         explain = n >= FROM and not asked and kinds != ["closure"] and not _of_a_library(jitted._fun)
     if explain:
-        hints = [*(_HINTS[kind] for kind in kinds if kind in _HINTS), f"{name}.why_retraced() tells them all", _TURN_OFF]
+        hints = [*(_HINTS[kind] for kind in kinds if kind in _HINTS), f"{name}.why_retraced() tells them all",
+                 _TURN_OFF]
         _log(n, f"{line} ({'; '.join(hints)})" if n <= FROM else line)
     return history
 
 
 def another_function(jitted, counts, number, types, where):
-    """Count a first trace of a function whose code was traced before; log what is a new function in each round."""
+    """Count a first trace of a function whose code was traced before; log what is a new function in each
+    round."""
     captured = []
     key = hash((identity(jitted._fun, captured), number))
     n = counts[key] = 1 + (counts.get(key) or counts.pop(number, 0))
@@ -91,15 +94,16 @@ def another_function(jitted, counts, number, types, where):
         del counts[next(iter(counts))]
     explain = options.config.jax_explain_cache_misses
     if n >= FROM and not _of_a_library(jitted._fun) if explain is None else explain and n > 1:
-        passing = (f" and pass {', '.join(dict.fromkeys(captured))}, which it closes over, as arguments" if captured
-                   else "")
-        _log(n, f"{jitted._name}: function object {n} of the same code is traced for the same argument types{_at(where)}. "
-                "jit keeps its programs by function object: make the jitted function once, outside the loop"
-                f"{passing}" + (f" ({_TURN_OFF})" if n <= FROM else ""))
+        passing = (f" and pass {', '.join(dict.fromkeys(captured))}, which it closes over, as arguments"
+                   if captured else "")
+        _log(n, f"{jitted._name}: function object {n} of the same code is traced for the same argument "
+             f"types{_at(where)}. jit keeps its programs by function object: make the jitted function once, "
+             f"outside the loop{passing}" + (f" ({_TURN_OFF})" if n <= FROM else ""))
 
 
 def _of_a_library(fun):
-    """Is a function's code in an installed package?  Then it is not the user who can mend it, and nobody is told unasked."""
+    """Is a function's code in an installed package?  Then it is not the user who can mend it, and nobody is
+    told unasked."""
     while isinstance(fun, (functools.partial, python_types.MethodType)):
         fun = fun.func if isinstance(fun, functools.partial) else fun.__func__
     code = getattr(fun, "__code__", None)
@@ -147,7 +151,8 @@ def changes(fun, old, new):
                   for name, x, y in zip(options.TRACING, a.options, b.options) if x != y]
         (meshes, _), (now, _) = a.meshes, b.meshes
         if meshes != now:
-            found.append(("mesh", f"current mesh: {meshes[-1] if meshes else None} -> {now[-1] if now else None}"))
+            found.append(("mesh", f"current mesh: {meshes[-1] if meshes else None} -> "
+                          f"{now[-1] if now else None}"))
         if a.axes != b.axes:
             found.append(("axes", f"named axes: {_sizes(a.axes)} -> {_sizes(b.axes)}"))
     return found or [("closure", "the types are those of an earlier trace, but it closes over values that an outer "
@@ -159,7 +164,8 @@ def _sizes(axis_env):
 
 
 def arguments(fun, types):
-    """name -> (how it was passed, structure, avals) or (how, static value, None), for each argument of a trace."""
+    """name -> (how it was passed, structure, avals) or (how, static value, None), for each argument of a
+    trace."""
     in_tree, avals, statics, _ = types
     positional, named = in_tree.children()
     keys = named.node_data()[1]
@@ -168,7 +174,8 @@ def arguments(fun, types):
     found, start = {}, 0
     dynamic = [name for i, name in enumerate(names) if i not in numbers]
     for how, name, structure in [*(("by position", *pair) for pair in zip(dynamic, positional.children())),
-                                 *(("by keyword", keywords[k], sub) for k, sub in zip(keys, named.children()))]:
+                                 *(("by keyword", keywords[k], sub) for k,
+                                   sub in zip(keys, named.children()))]:
         found[name] = how, structure, avals[start:start + structure.num_leaves]
         start += structure.num_leaves
     for where, value in statics:
@@ -209,13 +216,16 @@ def _described(argument):
 # Which function objects are one function to the user
 
 def identity(fun, captured, depth=5):
-    """What makes two function objects the same function: their code and what they hold, but for numbers and arrays.
+    """What makes two function objects the same function: their code and what they hold, but for numbers and
+    arrays.
 
     The names under which they close over numbers, arrays and trees of them go to `captured`.
     """
     if isinstance(fun, functools.partial):
-        held = [*((f"argument {i} of the partial", x) for i, x in enumerate(fun.args)), *sorted(fun.keywords.items())]
-        return "partial", identity(fun.func, captured, depth - 1), *(_held(*h, captured, depth, True) for h in held)
+        held = [*((f"argument {i} of the partial", x) for i, x in enumerate(fun.args)),
+                *sorted(fun.keywords.items())]
+        return "partial", identity(fun.func, captured, depth - 1), *(_held(*h, captured, depth, True)
+                                                                     for h in held)
     if isinstance(fun, python_types.MethodType):
         return id(fun.__self__), identity(fun.__func__, captured, depth - 1)
     if not isinstance(fun, python_types.FunctionType) or depth <= 0:

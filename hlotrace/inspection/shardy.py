@@ -14,7 +14,8 @@ _LONGEST_CONSTANT = 32      # elements; longer ones are left out of a text for p
 
 
 class SubAxis(NamedTuple):
-    """A part of a mesh axis: its size is written as a product, `before` x `size` x the rest, and this is the middle.
+    """A part of a mesh axis: its size is written as a product, `before` x `size` x the rest, and this is the
+    middle.
 
     Prints as Shardy writes it, with the name as Python does: `'data':(2)4`.
     """
@@ -27,32 +28,36 @@ class SubAxis(NamedTuple):
 
 
 def main_specs(text):
-    """What propagation gives @main: a list for its arguments, a list for its results, each with one tuple a value.
+    """What propagation gives @main: a list for its arguments, a list for its results, each with one tuple a
+    value.
 
-    The tuple holds a tuple for each dimension: the mesh axes that split it, major first; names, or a SubAxis where only
-    a part of an axis does.  A value that is whole on every device: `((), ())` at rank 2.
-    Raises ValueError for a text that does not parse, that has no @main, or that Shardy rejects.
+    The tuple holds a tuple for each dimension: the mesh axes that split it, major first; names, or a SubAxis
+    where only a part of an axis does.  A value that is whole on every device: `((), ())` at rank 2. Raises
+    ValueError for a text that does not parse, that has no @main, or that Shardy rejects.
     """
-    module = _propagate(text)       # held: operations do not keep it alive, and to read one of a module that is gone crashes
+    # held: operations do not keep it alive, and to read one of a module that is gone crashes
+    module = _propagate(text)
     arguments, results = _signature(_functions(module)["main"])
     return [_spec(*pair) for pair in arguments], [_spec(*pair) for pair in results]
 
 
 def propagated(text):
-    """The program after propagation, for people: MLIR in which a comment gives the PartitionSpec of every value.
+    """The program after propagation, for people: MLIR in which a comment gives the PartitionSpec of every
+    value.
 
-    Each line that defines values ends with theirs, `// P('data', None)`; each function stands under a list of its
-    arguments and results.  These replace the `sdy.sharding` attributes.  Inside `sdy.manual_computation`,
-    `manual 'data'` tells that the value is one shard along that axis.  `P('data':(1)2)` splits over a part of an axis
-    (see SubAxis), and where the program has several meshes, a spec names its own.  Constants of more than 32 elements
-    are left out.
-    Raises ValueError for a text that does not parse, that has no @main, or that Shardy rejects.
+    Each line that defines values ends with theirs, `// P('data', None)`; each function stands under a list of
+    its arguments and results.  These replace the `sdy.sharding` attributes.  Inside `sdy.manual_computation`,
+    `manual 'data'` tells that the value is one shard along that axis.  `P('data':(1)2)` splits over a part of
+    an axis (see SubAxis), and where the program has several meshes, a spec names its own.  Constants of more
+    than 32 elements are left out. Raises ValueError for a text that does not parse, that has no @main, or
+    that Shardy rejects.
     """
     module = _propagate(text)
     operations = list(_walk(module.operation))
     meshes = {_name(op): op.attributes["mesh"] for op, _ in operations if op.name == "sdy.mesh"}
     notes = [_note(op, manual, meshes) for op, manual in operations]
-    # Parsed again, each operation's location is its line: so a line finds its note whatever the operation's syntax.
+    # Parsed again, each operation's location is its line: so a line finds its note whatever the operation's
+    # syntax.
     note_at = {}
     again = parse_module(_printed(module))
     for (op, _), note in zip(_walk(again.operation), notes):
@@ -71,7 +76,8 @@ def propagated(text):
 
 
 def _printed(module):
-    # Assumed verified: operations of Shardy's own may be wrong without the attributes, and would be printed unreadably.
+    # Assumed verified: operations of Shardy's own may be wrong without the attributes, and would be printed
+    # unreadably.
     return module.operation.get_asm(large_elements_limit=_LONGEST_CONSTANT, assume_verified=True)
 
 
@@ -91,7 +97,8 @@ def _propagate(text):
 
 def _functions(module):
     """The functions by their names."""
-    return {_name(op.operation): op.operation for op in module.body.operations if op.operation.name == "func.func"}
+    return {_name(op.operation): op.operation for op in module.body.operations if op.operation.name ==
+            "func.func"}
 
 
 def _check(functions):
@@ -141,13 +148,15 @@ def _name(op):
 def _note(op, manual, meshes):
     """The lines of comment above a function; the specs of another operation's results."""
     if op.name != "func.func":
-        return [_written(*pair, meshes, manual) for pair in zip([r.type for r in op.results], _result_shardings(op))]
+        return [_written(*pair, meshes, manual) for pair in zip([r.type for r in op.results],
+                                                                _result_shardings(op))]
     arguments, results = _signature(op)
     blocks = op.regions[0].blocks
     values = blocks[0].arguments if len(blocks) else ()
     names = [f"%arg{i}" + (_given_name(values[i]) if values else "") for i in range(len(arguments))]
     names += [f"result {i}" for i in range(len(results))]
-    return [f"{name}: {pair[0]}  {_written(*pair, meshes, manual)}" for name, pair in zip(names, arguments + results)]
+    return [f"{name}: {pair[0]}  {_written(*pair, meshes, manual)}" for name,
+            pair in zip(names, arguments + results)]
 
 
 def _given_name(argument):
@@ -186,7 +195,8 @@ def _result_shardings(op):
 def _spec(type_, sharding):
     """The tuple of tuples that `main_specs` promises."""
     if sharding is None:
-        return ((),) * (type_.rank if isinstance(type_, ir.RankedTensorType) else 0)      # a token has no dimensions
+        # a token has no dimensions
+        return ((),) * (type_.rank if isinstance(type_, ir.RankedTensorType) else 0)
     dimensions = sdy.TensorShardingAttr(sharding).dimension_shardings
     return tuple(tuple(map(_axis, sdy.DimensionShardingAttr(dim).axes)) for dim in dimensions)
 
@@ -228,7 +238,7 @@ def _strip(op):
         return
     for name in ("arg_attrs", "res_attrs"):
         if name in op.attributes:
-            kept = [{entry.name: entry.attr for entry in ir.DictAttr(attributes) if entry.name != "sdy.sharding"}
-                    for attributes in ir.ArrayAttr(op.attributes[name])]
+            kept = [{entry.name: entry.attr for entry in ir.DictAttr(attributes)
+                     if entry.name != "sdy.sharding"} for attributes in ir.ArrayAttr(op.attributes[name])]
             with op.context:
                 op.attributes[name] = ir.ArrayAttr.get([ir.DictAttr.get(entry) for entry in kept])

@@ -23,9 +23,9 @@ from ..transforms.jvp import JVPTrace, JVPTracer, jvp_flat
 from .registry import Registry
 
 __all__ = ["JVPTrace", "JVPTracer", "UndefinedPrimal", "Zero", "add_jaxvals", "add_jaxvals_p", "add_tangents",
-           "backward_pass", "defbilinear", "defjvp", "defjvp2", "deflinear", "deflinear2", "get_primitive_transpose",
-           "instantiate_zeros", "is_undefined_primal", "jvp", "jvp_jaxpr", "primitive_jvps", "primitive_transposes",
-           "zeros_like_aval"]
+           "backward_pass", "defbilinear", "defjvp", "defjvp2", "deflinear", "deflinear2",
+           "get_primitive_transpose", "instantiate_zeros", "is_undefined_primal", "jvp", "jvp_jaxpr",
+           "primitive_jvps", "primitive_transposes", "zeros_like_aval"]
 
 
 class Zero:
@@ -81,7 +81,8 @@ def add_tangents(x, y):
     return y if type(x) is Zero else x if type(y) is Zero else add_jaxvals(x, y)
 
 
-# --- between the two signatures ---------------------------------------------------------------------------------
+# --- between the two signatures
+# ---------------------------------------------------------------------------------
 
 def _ours(tangent):
     return None if type(tangent) is Zero or no_tangent(tangent) else tangent
@@ -97,12 +98,13 @@ def _aval(operand):
 
 
 def _jvp_given(primitive, rule, primals, tangents, **params):
-    out, moved = rule(tuple(primals), tuple(_theirs(t, aval_of(p)) for p, t in zip(primals, tangents)), **params)
+    out, moved = rule(tuple(primals), tuple(_theirs(t, aval_of(p)) for p, t in zip(primals, tangents)),
+                      **params)
     single = not primitive.multiple_results
     for x, t in [(out, moved)] if single else zip(out, moved, strict=True):
         if type(t) is not Zero and t is not None and shape_of(t) != shape_of(x):
-            raise ValueError(f"the jvp rule of {primitive} gives a result of shape {shape_of(x)} a tangent of shape "
-                             f"{shape_of(t)}")
+            raise ValueError(f"the jvp rule of {primitive} gives a result of shape {shape_of(x)} a tangent "
+                             f"of shape {shape_of(t)}")
     return (out, _ours(moved)) if single else (list(out), [_ours(t) for t in moved])
 
 
@@ -121,12 +123,12 @@ def _transpose_given(primitive, rule, cotangent, *args, **params):
     if type(found) is Zero or found is None:
         return [None] * len(args)
     if not isinstance(found, (list, tuple)) or len(found) != len(args):
-        raise TypeError(f"the transpose rule of {primitive} must give a sequence of {len(args)} cotangents, one for each "
-                        f"operand (None where it has none), got {found!r:.120}")
+        raise TypeError(f"the transpose rule of {primitive} must give a sequence of {len(args)} cotangents, "
+                        f"one for each operand (None where it has none), got {found!r:.120}")
     for i, (ct, a) in enumerate(zip(found, args)):
         if is_linear(a) and ct is not None and type(ct) is not Zero and shape_of(ct) != a.shape:
-            raise ValueError(f"the transpose rule of {primitive} gives operand {i}, of shape {a.shape}, a cotangent of "
-                             f"shape {shape_of(ct)}")
+            raise ValueError(f"the transpose rule of {primitive} gives operand {i}, of shape {a.shape}, a "
+                             f"cotangent of shape {shape_of(ct)}")
     return [_ours(ct) for ct in found]
 
 
@@ -148,10 +150,12 @@ def get_primitive_transpose(primitive):
     return primitive_transposes[primitive]
 
 
-# --- functions and programs -------------------------------------------------------------------------------------
+# --- functions and programs
+# -------------------------------------------------------------------------------------
 
 def jvp(fun, primals, tangents, has_aux=False, instantiate=True, transform_stack=True):
-    """(results, tangents) of a WrappedFun or a function from flat lists to flat lists; a tangent may be a `Zero`.
+    """(results, tangents) of a WrappedFun or a function from flat lists to flat lists; a tangent may be a
+    `Zero`.
 
     Tangents of results that are zero are arrays if `instantiate`, a bool or one for each, asks for them.
     """
@@ -159,7 +163,8 @@ def jvp(fun, primals, tangents, has_aux=False, instantiate=True, transform_stack
         raise NotImplementedError("ad.jvp(has_aux=True) and (transform_stack=False): jax.jvp has has_aux")
     flat = getattr(fun, "call_wrapped", fun)
     outs, moved = jvp_flat(lambda *xs: list(flat(*xs)), list(primals), [_ours(t) for t in tangents])
-    return outs, [_wanted(_theirs(t, aval_of(x)), w) for x, t, w in zip(outs, moved, _each(instantiate, outs))]
+    return outs, [_wanted(_theirs(t, aval_of(x)), w) for x, t,
+                  w in zip(outs, moved, _each(instantiate, outs))]
 
 
 def _each(wanted, values):
@@ -173,7 +178,8 @@ def _wanted(tangent, wanted):
 def jvp_jaxpr(jaxpr, nonzeros, instantiate):
     """(program of [*inputs, *tangents] -> [*outputs, *tangents], for each output whether it has a tangent).
 
-    `nonzeros` says which inputs have one; `instantiate`, a bool or one for each output, asks for zeros where there is none.
+    `nonzeros` says which inputs have one; `instantiate`, a bool or one for each output, asks for zeros where
+    there is none.
     """
     jaxpr = programs.embed_constants(jaxpr)
     moved, nonzero = programs.jvp(jaxpr, tuple(nonzeros))
@@ -189,8 +195,9 @@ def jvp_jaxpr(jaxpr, nonzeros, instantiate):
 def backward_pass(jaxpr, transform_stack, consts, primals_in, cts_in, *, return_logs=False):
     """The cotangents of a linear program's inputs, a `Zero` for one that has none.
 
-    `primals_in` are the inputs, an `UndefinedPrimal` for each by which it is transposed; `cts_in` are cotangents of its
-    outputs, of which some may be `Zero`.  With `transform_stack`, what stands in no scope of the program is in `transpose`.
+    `primals_in` are the inputs, an `UndefinedPrimal` for each by which it is transposed; `cts_in` are
+    cotangents of its outputs, of which some may be `Zero`.  With `transform_stack`, what stands in no scope
+    of the program is in `transpose`.
     """
     if return_logs:
         raise NotImplementedError("ad.backward_pass(return_logs=True): there are no logs here")
@@ -199,23 +206,27 @@ def backward_pass(jaxpr, transform_stack, consts, primals_in, cts_in, *, return_
     return [_theirs(ct, a) for ct, a in zip(found, jaxpr.in_avals)]
 
 
-# --- rules of common kinds --------------------------------------------------------------------------------------
+# --- rules of common kinds
+# --------------------------------------------------------------------------------------
 
 def _sum(out, terms):
     return reduce(add_tangents, terms, Zero.from_primal_value(out))
 
 
 def defjvp(primitive, *rules):
-    """Derivative of a primitive with one result: for each operand `rule(tangent, *operands, **params)` or None."""
-    defjvp2(primitive, *(rule and (lambda g, out, *args, rule=rule, **params: rule(g, *args, **params)) for rule in rules))
+    """Derivative of a primitive with one result: for each operand `rule(tangent, *operands, **params)` or
+    None."""
+    defjvp2(primitive, *(rule and (lambda g, out, *args, rule=rule, **params: rule(g, *args, **params))
+                         for rule in rules))
 
 
 def defjvp2(primitive, *rules):
     """As `defjvp`, where rules are given the result too: `rule(tangent, result, *operands, **params)`."""
     def jvp(primals, tangents, **params):
         out = primitive.bind(*primals, **params)
-        return out, _sum(out, [rule(t, out, *primals, **params) for rule, t in zip(rules, tangents, strict=True)
-                               if rule is not None and type(t) is not Zero])
+        return out, _sum(out, [rule(t, out, *primals, **params) for rule,
+                               t in zip(rules, tangents, strict=True) if rule is not None
+                               and type(t) is not Zero])
     primitive_jvps[primitive] = jvp
 
 
@@ -227,12 +238,14 @@ def _linear_jvp(primitive, primals, tangents, **params):
 
 
 def deflinear(primitive, transpose_rule):
-    """A primitive that is linear in all its operands together; `transpose_rule(cotangent, **params)` gives cotangents."""
+    """A primitive that is linear in all its operands together; `transpose_rule(cotangent, **params)` gives
+    cotangents."""
     deflinear2(primitive, lambda ct, *_, **params: transpose_rule(ct, **params))
 
 
 def deflinear2(primitive, transpose_rule):
-    """As `deflinear`, with `transpose_rule(cotangent, *operands, **params)`; operands may be `UndefinedPrimal`."""
+    """As `deflinear`, with `transpose_rule(cotangent, *operands, **params)`; operands may be
+    `UndefinedPrimal`."""
     primitive_jvps[primitive] = partial(_linear_jvp, primitive)
     primitive_transposes[primitive] = transpose_rule
 
@@ -248,8 +261,8 @@ def defbilinear(primitive, lhs_rule, rhs_rule):
 
     def transpose(cotangent, x, y, **params):
         if is_linear(x) and is_linear(y):
-            raise TypeError(f"{primitive} is linear in each operand alone, not in both: it has no transpose where both are "
-                            "unknown")
+            raise TypeError(f"{primitive} is linear in each operand alone, not in both: it has no transpose "
+                            "where both are unknown")
         return ((lhs_rule(cotangent, x, y, **params), None) if is_linear(x) else
                 (None, rhs_rule(cotangent, x, y, **params)))
     primitive_transposes[primitive] = transpose

@@ -16,9 +16,8 @@ from ..transforms.vmap import BatchTrace, BatchTracer, batch_flat, place_axis
 from .registry import Registry
 
 __all__ = ["BatchTrace", "BatchTracer", "axis_primitive_batchers", "batch_jaxpr_axes", "batch_subtrace",
-           "bdim_at_front", "broadcast",
-           "defbroadcasting", "defreducer", "defvectorized", "fancy_primitive_batchers", "moveaxis", "not_mapped",
-           "primitive_batchers"]
+           "bdim_at_front", "broadcast", "defbroadcasting", "defreducer", "defvectorized",
+           "fancy_primitive_batchers", "moveaxis", "not_mapped", "primitive_batchers"]
 
 not_mapped = None
 
@@ -43,8 +42,8 @@ def bdim_at_front(x, bdim, size, mesh_axis=None):
 def batch_jaxpr_axes(closed_jaxpr, axis_data, in_axes, out_axes_dest):
     """(the program over a mapped axis, for each output whether it has that axis).
 
-    `axis_data` has a `size` and a `name`; `in_axes` and `out_axes_dest` are positions, `not_mapped` for none.  A result that
-    does not depend on mapped inputs is repeated where a position is asked for.
+    `axis_data` has a `size` and a `name`; `in_axes` and `out_axes_dest` are positions, `not_mapped` for none.
+    A result that does not depend on mapped inputs is repeated where a position is asked for.
     """
     jaxpr, axis = embed_constants(closed_jaxpr), Axis(axis_data.size, axis_data.name)
 
@@ -52,8 +51,10 @@ def batch_jaxpr_axes(closed_jaxpr, axis_data, in_axes, out_axes_dest):
         outs, dims = batch_flat(lambda *xs: eval_jaxpr(jaxpr, (), *xs), axis, args, in_axes)
         for d, to in zip(dims, out_axes_dest, strict=True):
             if to is None and d is not None:
-                raise ValueError("batch_jaxpr_axes: out_axes_dest is not_mapped for a result that depends on mapped inputs")
-        return [x if to is None else place_axis(x, axis.size, d, to) for x, d, to in zip(outs, dims, out_axes_dest)]
+                raise ValueError("batch_jaxpr_axes: out_axes_dest is not_mapped for a result that depends on "
+                                 "mapped inputs")
+        return [x if to is None else place_axis(x, axis.size, d, to) for x, d,
+                to in zip(outs, dims, out_axes_dest)]
     avals = [a if d is None else a.update(shape=(*a.shape[:d], axis.size, *a.shape[d:]))
              for a, d in zip(jaxpr.in_avals, in_axes, strict=True)]
     return trace_closed(fun, avals, jaxpr.name), [to is not None for to in out_axes_dest]
@@ -61,10 +62,11 @@ def batch_jaxpr_axes(closed_jaxpr, axis_data, in_axes, out_axes_dest):
 
 @transformation_with_aux2
 def batch_subtrace(call, store, _tag, axis_data, in_dims, *args):
-    """`batch_subtrace(fun, tag, axis_data, in_dims)`: (a WrappedFun over a mapped axis, a function that gives positions).
+    """`batch_subtrace(fun, tag, axis_data, in_dims)`: (a WrappedFun over a mapped axis, a function that gives
+    positions).
 
-    It takes and gives values that have the axis, whose size and name `axis_data` says; `in_dims` are positions, or a
-    function that gives them.  The positions in the results are known when it was called.
+    It takes and gives values that have the axis, whose size and name `axis_data` says; `in_dims` are
+    positions, or a function that gives them.  The positions in the results are known when it was called.
     """
     dims = in_dims() if callable(in_dims) else in_dims
     outs, out_dims = batch_flat(call, Axis(axis_data.size, axis_data.name), args, dims)
@@ -74,10 +76,12 @@ def batch_subtrace(call, store, _tag, axis_data, in_dims, *args):
 
 def _no_mesh_axis(name, mesh_axis):
     if mesh_axis is not None:
-        raise NotImplementedError(f"batching.{name}(mesh_axis={mesh_axis!r}): types do not carry mesh axes here")
+        raise NotImplementedError(f"batching.{name}(mesh_axis={mesh_axis!r}): types do not carry mesh axes "
+                                  "here")
 
 
-# --- between the signatures: ours begins with the axis: its size, and its name or None -------------------------------
+# --- between the signatures: ours begins with the axis: its size, and its name or None
+# -------------------------------
 
 def _given(primitive, rule, _axis, args, dims, **params):
     return _results(primitive, *rule(tuple(args), tuple(dims), **params))
@@ -116,7 +120,8 @@ def _axis_asked(_primitive, rule, size, name, _, args, dims, **params):
 
 
 class AxisRegistry(Registry):
-    """Rules that see the axis: over a named axis that the parameters name they are asked even where nothing is mapped."""
+    """Rules that see the axis: over a named axis that the parameters name they are asked even where nothing
+    is mapped."""
 
     def __setitem__(self, primitive, rule):
         super().__setitem__(primitive, rule)
@@ -126,7 +131,8 @@ class AxisRegistry(Registry):
 def _names(params):
     given = [params.get(key, ()) for key in ("axis_name", "axis_names", "axes")]
     named = [n for g in given for n in (g if isinstance(g, (tuple, list)) else (g,)) if isinstance(n, str)]
-    return tuple(dict.fromkeys([*named, *(n for jaxpr in sub_jaxprs(params) for n in fact_of(jaxpr, "axis_names"))]))
+    return tuple(dict.fromkeys([*named, *(n for jaxpr in sub_jaxprs(params)
+                                          for n in fact_of(jaxpr, "axis_names"))]))
 
 
 primitive_batchers = Registry("primitive_batchers", "batch", _given, _asked)
@@ -134,10 +140,12 @@ fancy_primitive_batchers = AxisRegistry("fancy_primitive_batchers", "batch", _fa
 axis_primitive_batchers = AxisRegistry("axis_primitive_batchers", "batch", _axis_given, _axis_asked)
 
 
-# --- rules of common kinds --------------------------------------------------------------------------------------
+# --- rules of common kinds
+# --------------------------------------------------------------------------------------
 
 def defbroadcasting(primitive):
-    """A primitive that acts on each element alone; operands that are not mapped are repeated along the new axis."""
+    """A primitive that acts on each element alone; operands that are not mapped are repeated along the new
+    axis."""
     primitive.axes = same_axes()
     primitive_batchers[primitive] = partial(_elementwise, primitive)
 

@@ -1,4 +1,5 @@
-"""JAX's `interpreters.mlir`: how primitives are lowered, also by rules that build operations with MLIR's Python bindings.
+"""JAX's `interpreters.mlir`: how primitives are lowered, also by rules that build operations with MLIR's
+Python bindings.
 
 The bindings are those that jaxlib ships: `ir`, `hlo` (StableHLO) and `func_dialect`.  Where a function here needs a context,
 it is that of the rule in which it is called.
@@ -27,13 +28,17 @@ from ..sharding.mesh import Mesh
 from .partial_eval import convert_constvars_jaxpr
 
 __all__ = ["AxisContext", "ConstantHandler", "DEVICE_TO_DEVICE_TYPE", "LoweringParameters", "LoweringResult",
-           "LoweringRule", "LoweringRuleContext", "Mesh", "MeshAxisName", "ModuleContext", "RECV_FROM_HOST_TYPE",
-           "SEND_TO_HOST_TYPE", "SPMDAxisContext", "ShardingContext", "Token", "TokenSet", "Value", "aval_to_ir_type",
+           "LoweringRule", "LoweringRuleContext", "Mesh", "MeshAxisName", "ModuleContext",
+           "RECV_FROM_HOST_TYPE",
+           "SEND_TO_HOST_TYPE", "SPMDAxisContext", "ShardingContext", "Token", "TokenSet", "Value",
+           "aval_to_ir_type",
            "aval_to_ir_types", "core_call_lowering", "custom_call", "dense_int_array", "dense_int_elements",
-           "dtype_to_ir_type", "emit_python_callback", "flatten_ir_types", "flatten_ir_values", "func_dialect", "hlo",
+           "dtype_to_ir_type", "emit_python_callback", "flatten_ir_types", "flatten_ir_values",
+           "func_dialect", "hlo",
            "i32_attr", "i64_attr", "ir", "ir_attribute", "ir_constant", "ir_constants", "ir_type_handlers",
            "jaxpr_subcomp", "lower_fun", "lower_jaxpr_to_fun", "lower_jaxpr_to_module", "lowerable_effects",
-           "make_ir_context", "merge_mlir_modules", "module_to_bytecode", "module_to_string", "register_constant_handler",
+           "make_ir_context", "merge_mlir_modules", "module_to_bytecode", "module_to_string",
+           "register_constant_handler",
            "register_lowering", "shape_tensor", "token_type", "unflatten_ir_values_like_types"]
 
 Value = Token = ir.Value
@@ -46,8 +51,9 @@ DEVICE_TO_DEVICE_TYPE, SEND_TO_HOST_TYPE, RECV_FROM_HOST_TYPE = 1, 2, 3      # S
 def register_lowering(primitive, rule, platform=None, inline=True, cacheable=True):
     """`rule(ctx, *values, **params)` gives the MLIR values of the results; or it is a `lower_fun`.
 
-    `platform` is "cpu", "cuda", "rocm", "gpu" (both of these), "tpu", or None for those that have no rule of their own.
-    Rules are inlined and asked at each use whatever `inline` and `cacheable` say: both are hints that change no result.
+    `platform` is "cpu", "cuda", "rocm", "gpu" (both of these), "tpu", or None for those that have no rule of
+    their own. Rules are inlined and asked at each use whatever `inline` and `cacheable` say: both are hints
+    that change no result.
     """
     ours = partial(_inlined if isinstance(rule, LowerFun) else _written, rule)
     known = primitive.lower if isinstance(primitive.lower, dict) else {None: primitive.lower} if primitive.lower else {}
@@ -64,7 +70,8 @@ def _written(rule, ctx, eqn, *names):
 
 def _inlined(rule, ctx, eqn, *names):
     with entering(EVAL):
-        jaxpr = embed_constants(trace_to_jaxpr(rule.flat(eqn.params), [v.aval for v in eqn.invars], source=eqn.source))
+        jaxpr = embed_constants(trace_to_jaxpr(rule.flat(eqn.params), [v.aval for v in eqn.invars],
+                                               source=eqn.source))
     lowering_rules.check(eqn.primitive, [a.mlir for a in jaxpr.out_avals], [v.aval for v in eqn.outvars])
     results = ctx.inline(jaxpr, names)
     return results if eqn.primitive.multiple_results else results[0]
@@ -88,7 +95,8 @@ class LowerFun:
 
 
 def lower_fun(fun, multiple_results=True):
-    """A lowering rule from `fun(*arrays, **params)`, which gives an array, or a sequence if `multiple_results`.
+    """A lowering rule from `fun(*arrays, **params)`, which gives an array, or a sequence if
+    `multiple_results`.
 
     It can be registered, or called from within another rule: `lower_fun(fun)(ctx, *values, **params)`.
     """
@@ -96,17 +104,20 @@ def lower_fun(fun, multiple_results=True):
 
 
 def core_call_lowering(ctx, *args, name, backend=None, call_jaxpr, **params):
-    """Call the function that a program becomes: the values of its results.  `name` and `params` change nothing."""
+    """Call the function that a program becomes: the values of its results.  `name` and `params` change
+    nothing."""
     if backend is not None:
-        raise NotImplementedError(f"mlir.core_call_lowering(backend={backend!r}): a program lies on one platform")
+        raise NotImplementedError(f"mlir.core_call_lowering(backend={backend!r}): a program lies on one "
+                                  "platform")
     return lowering_rules.call(lowering_rules.declare(call_jaxpr, ctx), flatten_ir_values(args))
 
 
-def lower_jaxpr_to_fun(ctx, name, jaxpr, effects, *, num_const_args=0, in_avals=None, out_avals=None, **options):
+def lower_jaxpr_to_fun(ctx, name, jaxpr, effects, *, num_const_args=0, in_avals=None, out_avals=None,
+                       **options):
     """The `func.func` that a program becomes, for calls from within the rule of the ModuleContext `ctx`.
 
-    Its name is made from that of the program, and its types are the program's.  There are no tokens and no constant
-    arguments; options of the main function, such as shardings, are not supported.
+    Its name is made from that of the program, and its types are the program's.  There are no tokens and no
+    constant arguments; options of the main function, such as shardings, are not supported.
     """
     _refused("lower_jaxpr_to_fun", effects=effects, num_const_args=num_const_args, **options)
     return lowering_rules.declare(_checked("lower_jaxpr_to_fun", name, jaxpr, in_avals, out_avals), ctx.rule)
@@ -116,12 +127,13 @@ def _checked(function, name, jaxpr, in_avals, out_avals):
     """`jaxpr`, if its types are those that are given."""
     for given, avals in ((in_avals, jaxpr.in_avals), (out_avals, jaxpr.out_avals)):
         if given is not None and [a.mlir for a in given] != [a.mlir for a in avals]:
-            raise ValueError(f"mlir.{function}({name!r}): avals {list(given)} are not those of the program, {list(avals)}")
+            raise ValueError(f"mlir.{function}({name!r}): avals {list(given)} are not those of the program, "
+                             f"{list(avals)}")
     return jaxpr
 
 
-def jaxpr_subcomp(ctx, jaxpr, name_stack, tokens, consts_for_constvars, *args, dim_var_values=(), const_lowering=None,
-                  outer_traceback=None):
+def jaxpr_subcomp(ctx, jaxpr, name_stack, tokens, consts_for_constvars, *args, dim_var_values=(),
+                  const_lowering=None, outer_traceback=None):
     """(the values of a program's results, `tokens`), written by a call.
 
     Scopes and lines are those of the program, whatever `name_stack` and `outer_traceback` say.
@@ -143,17 +155,20 @@ def unflatten_ir_values_like_types(xs, ys):
     return [tuple(next(values) for _ in y) if isinstance(y, (list, tuple)) else next(values) for y in ys]
 
 
-def emit_python_callback(ctx, callback, token, operands, operand_avals, result_avals, *, has_side_effect=False, **_):
+def emit_python_callback(ctx, callback, token, operands, operand_avals, result_avals, *,
+                         has_side_effect=False, **_):
     """Call a Python function on NumPy values: (values of its results, token, None)."""
     effect = IO() if has_side_effect else None
 
     def fun(*args):
         return callback_p.bind(*args, function=callback, out_avals=tuple(result_avals), effect=effect)
-    results = lowering_rules.lower_fun(fun, ctx.replace(avals_in=tuple(operand_avals)), flatten_ir_values(operands))
+    results = lowering_rules.lower_fun(fun, ctx.replace(avals_in=tuple(operand_avals)),
+                                       flatten_ir_values(operands))
     return results, token, None
 
 
-# --- whole modules ----------------------------------------------------------------------------------------------
+# --- whole modules
+# ----------------------------------------------------------------------------------------------
 
 class SPMDAxisContext(NamedTuple):
     """The mesh that programs are lowered for, and those of its axes that are manual."""
@@ -181,28 +196,32 @@ class LoweringParameters(NamedTuple):
 
 
 class LoweringResult(NamedTuple):
-    """A module; what must live as long as programs compiled from it; its callbacks; what it has of symbolic sizes: None."""
+    """A module; what must live as long as programs compiled from it; its callbacks; what it has of symbolic
+    sizes: None."""
     module: Any
     keepalive: Any
     host_callbacks: list
     shape_poly_state: None
 
 
-def lower_jaxpr_to_module(module_name, jaxpr, *, platforms, donated_args, num_const_args=0, in_avals=None, out_avals=None,
-                          ordered_effects=(), backend=None, axis_context=None, result_names=None, num_partitions=1,
-                          lowering_parameters=None, **options):
+def lower_jaxpr_to_module(module_name, jaxpr, *, platforms, donated_args, num_const_args=0, in_avals=None,
+                          out_avals=None, ordered_effects=(), backend=None, axis_context=None,
+                          result_names=None, num_partitions=1, lowering_parameters=None, **options):
     """The MLIR module of a program for one platform and one device, in a LoweringResult.
 
-    donated_args: a bool for each input.  ValueError where `backend` is of another platform.  An `axis_context` of several
-    devices, shardings, layouts, ordered effects and several platforms are NotImplementedErrors; `jit(f).lower()` has them.
+    donated_args: a bool for each input.  ValueError where `backend` is of another platform.  An
+    `axis_context` of several devices, shardings, layouts, ordered effects and several platforms are
+    NotImplementedErrors; `jit(f).lower()` has them.
     """
     if backend is not None and backend.platform not in platforms:
-        raise ValueError(f"mlir.lower_jaxpr_to_module: backend is of platform {backend.platform!r}, not {platforms}")
+        raise ValueError(f"mlir.lower_jaxpr_to_module: backend is of platform {backend.platform!r}, not "
+                         f"{platforms}")
     devices = getattr(axis_context, "num_devices", None) or getattr(getattr(axis_context, "mesh", None), "size", 1)
     options.pop("all_default_mem_kind", None)
     asked = lowering_parameters._asdict() if lowering_parameters else {}
-    _refused("lower_jaxpr_to_module", num_const_args=num_const_args, ordered_effects=ordered_effects, **asked, **options,
-             platforms=platforms[1:], num_partitions=num_partitions - 1, axis_context=devices > 1 and axis_context)
+    _refused("lower_jaxpr_to_module", num_const_args=num_const_args, ordered_effects=ordered_effects, **asked,
+             **options, platforms=platforms[1:], num_partitions=num_partitions - 1,
+             axis_context=devices > 1 and axis_context)
     program = _checked("lower_jaxpr_to_module", module_name, embed_constants(jaxpr), in_avals, out_avals)
     lowered = _lower(dce(close(program)[0])[0], platform=platforms[0], result_names=result_names or (),
                      donated=tuple(i for i, donated in enumerate(donated_args) if donated), debug_info=False)
@@ -212,16 +231,19 @@ def lower_jaxpr_to_module(module_name, jaxpr, *, platforms, donated_args, num_co
 
 
 def merge_mlir_modules(dst_module, sym_name, src_module, dst_symtab=None):
-    """Put a copy of `src_module`'s functions, as private ones, into `dst_module`; returns the name that its `main` gets.
+    """Put a copy of `src_module`'s functions, as private ones, into `dst_module`; returns the name that its
+    `main` gets.
 
-    That is `sym_name`, or that with a number if it is taken there; so for the others.  `dst_symtab` is told of them.
+    That is `sym_name`, or that with a number if it is taken there; so for the others.  `dst_symtab` is told
+    of them.
     """
     with dst_module.context, ir.Location.unknown():
         source = ir.Module.parse(lowering_rules.bytecode(src_module))
         operations, taken = list(source.body.operations), {_name_of(op) for op in dst_module.body.operations}
         own = {_name_of(op) for op in operations}
         if "main" not in own:
-            raise ValueError(f"mlir.merge_mlir_modules: the module to merge has no function main, but {sorted(own)}")
+            raise ValueError("mlir.merge_mlir_modules: the module to merge has no function main, but "
+                             f"{sorted(own)}")
         names = {}
         for op in operations:
             old = _name_of(op)
@@ -247,7 +269,8 @@ def _free(name, taken):
 
 
 class TokenSet:
-    """Tokens by effect, for rules that put their operations in order with tokens of their own.  It does not change."""
+    """Tokens by effect, for rules that put their operations in order with tokens of their own.  It does not
+    change."""
 
     def __init__(self, tokens=None):
         self._tokens = dict(tokens or {})
@@ -304,9 +327,11 @@ class EffectTypeSet:
 
 lowerable_effects = EffectTypeSet(Effect)       # all are lowered
 
-# --- types, attributes, constants -------------------------------------------------------------------------------
+# --- types, attributes, constants
+# -------------------------------------------------------------------------------
 
-ir_type_handlers = {ShapedArray: lowering_rules.aval_to_ir_type}   # the class of an aval -> function from it to its type
+# the class of an aval -> function from it to its type
+ir_type_handlers = {ShapedArray: lowering_rules.aval_to_ir_type}
 _constants = {}      # a class of values -> their handler
 
 
@@ -315,8 +340,8 @@ def aval_to_ir_type(*ctx_and_aval):
     aval = ctx_and_aval[-1]
     handler = ir_type_handlers.get(type(aval))
     if handler is None:
-        raise TypeError(f"mlir.aval_to_ir_type: there is no MLIR type for {aval!r:.80}; mlir.ir_type_handlers[its class] = "
-                        "function says which")
+        raise TypeError(f"mlir.aval_to_ir_type: there is no MLIR type for {aval!r:.80}; "
+                        "mlir.ir_type_handlers[its class] = function says which")
     return handler(aval)
 
 
@@ -345,7 +370,8 @@ def ir_constants(value, *, aval=None):
 
 
 def ir_attribute(value):
-    """The attribute of a bool, int, float or string, of a NumPy array, or of a sequence or mapping of these."""
+    """The attribute of a bool, int, float or string, of a NumPy array, or of a sequence or mapping of these.
+    """
     return lowering_rules.attribute(value)
 
 
@@ -377,17 +403,18 @@ def shape_tensor(_ctx, sizes):
     return lowering_rules.constant(lowering_rules.np.asarray(sizes, "int32"))
 
 
-def custom_call(call_target_name, *, result_types, operands, backend_config="", has_side_effect=False, api_version=2,
-                operand_layouts=None, result_layouts=None, operand_output_aliases=None, extra_attributes=None):
+def custom_call(call_target_name, *, result_types, operands, backend_config="", has_side_effect=False,
+                api_version=2, operand_layouts=None, result_layouts=None, operand_output_aliases=None,
+                extra_attributes=None):
     """A `stablehlo.custom_call` operation.
 
-    `backend_config` is a string, or a mapping of attributes for `api_version` 4.  Layouts are orders of axes, minor first, a
-    sequence of them for all operands and another for all results.  `operand_output_aliases` maps positions of operands to
-    positions of the results that use their memory.
+    `backend_config` is a string, or a mapping of attributes for `api_version` 4.  Layouts are orders of axes,
+    minor first, a sequence of them for all operands and another for all results.  `operand_output_aliases`
+    maps positions of operands to positions of the results that use their memory.
     """
-    return lowering_rules.custom_call(call_target_name, result_types, flatten_ir_values(operands), backend_config,
-                                    has_side_effect, api_version, operand_layouts, result_layouts,
-                                    operand_output_aliases or {}, extra_attributes or {})
+    return lowering_rules.custom_call(call_target_name, result_types, flatten_ir_values(operands),
+                                      backend_config, has_side_effect, api_version, operand_layouts,
+                                      result_layouts, operand_output_aliases or {}, extra_attributes or {})
 
 
 def module_to_string(module, enable_debug_info=False):

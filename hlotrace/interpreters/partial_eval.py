@@ -13,8 +13,8 @@ from .registry import Registry
 
 __all__ = ["DynamicJaxprTracer", "JaxprTracer", "PartialVal", "Val", "abstract_eval_fun", "close_jaxpr",
            "convert_constvars_jaxpr", "dce_jaxpr", "dce_jaxpr_call_rule", "dce_jaxpr_closed_call_rule",
-           "dce_jaxpr_consts", "dce_rules", "move_binders_to_back",
-           "partial_eval_jaxpr_nounits", "prune_closed_jaxpr_outputs", "trace_to_jaxpr_dynamic", "trace_to_jaxpr_nounits"]
+           "dce_jaxpr_consts", "dce_rules", "move_binders_to_back", "partial_eval_jaxpr_nounits",
+           "prune_closed_jaxpr_outputs", "trace_to_jaxpr_dynamic", "trace_to_jaxpr_nounits"]
 
 DynamicJaxprTracer = JaxprTracer
 Val = Any
@@ -60,16 +60,20 @@ class PartialVal(tuple):
 
 
 def trace_to_jaxpr_nounits(fun, pvals, instantiate=False):
-    """Run a WrappedFun of flat lists, with tracers for the unknown ones of `pvals`: what does not depend on them is done.
+    """Run a WrappedFun of flat lists, with tracers for the unknown ones of `pvals`: what does not depend on
+    them is done.
 
-    Returns (program, out pvals, consts): the program's constants are its constvars and `consts` their values, its inputs the
-    unknown operands and its outputs those results that are unknown, or that `instantiate`, a bool or one for each, asks for.
+    Returns (program, out pvals, consts): the program's constants are its constvars and `consts` their values,
+    its inputs the unknown operands and its outputs those results that are unknown, or that `instantiate`, a
+    bool or one for each, asks for.
     """
     trace = JaxprTrace(state.trace, fun.__name__)
     with entering(SplitTrace(state.trace, trace), ending=True):
-        outs = fun.call_wrapped(*[p.get_known() if p.is_known() else trace.input(p.get_aval()) for p in pvals])
+        outs = fun.call_wrapped(*[p.get_known() if p.is_known() else trace.input(p.get_aval())
+                                  for p in pvals])
     unknown = [isinstance(x, JaxprTracer) and x._trace is trace for x in outs]
-    wanted = [u or i for u, i in zip(unknown, [instantiate] * len(outs) if isinstance(instantiate, bool) else instantiate)]
+    wanted = [u or i for u, i in zip(unknown, [instantiate] * len(outs) if isinstance(instantiate, bool)
+                                     else instantiate)]
     jaxpr = trace.finish([x for x, w in zip(outs, wanted) if w])
     trace.alive = False
     pvals_out = [PartialVal.unknown(aval_of(x)) if w else PartialVal.known(x) for x, w in zip(outs, wanted)]
@@ -79,7 +83,8 @@ def trace_to_jaxpr_nounits(fun, pvals, instantiate=False):
 def dce_jaxpr(jaxpr, used_outputs, instantiate=False):
     """(the program without what `used_outputs` do not need, which inputs it has kept).
 
-    `used_outputs` is a bool or one for each output; `instantiate` likewise says of inputs that they stay whatever is used.
+    `used_outputs` is a bool or one for each output; `instantiate` likewise says of inputs that they stay
+    whatever is used.
     """
     if isinstance(used_outputs, bool):
         used_outputs = [used_outputs] * len(jaxpr.outvars)
@@ -90,12 +95,14 @@ def dce_jaxpr(jaxpr, used_outputs, instantiate=False):
 
 
 def dce_jaxpr_consts(jaxpr, used_outputs, instantiate=False):
-    """As `dce_jaxpr`, of a program with constants: (the program, which constants it has kept, which inputs)."""
+    """As `dce_jaxpr`, of a program with constants: (the program, which constants it has kept, which inputs).
+    """
     n = len(jaxpr.constvars)
     pruned, used = dce_jaxpr(convert_constvars_jaxpr(jaxpr), used_outputs, [False] * n + (
         [instantiate] * len(jaxpr.invars) if isinstance(instantiate, bool) else list(instantiate)))
     kept = sum(used[:n])
-    return pruned.replace(constvars=pruned.invars[:kept], invars=pruned.invars[kept:], arg_names=None, consts=tuple(
+    return pruned.replace(constvars=pruned.invars[:kept], invars=pruned.invars[kept:], arg_names=None,
+                          consts=tuple(
         c for c, u in zip(jaxpr.consts, used) if u)), used[:n], used[n:]
 
 
@@ -107,7 +114,8 @@ def prune_closed_jaxpr_outputs(jaxpr, used_outputs):
 def move_binders_to_back(closed_jaxpr, to_move):
     """The program with the inputs that are marked behind the others."""
     pairs = list(zip(closed_jaxpr.invars, to_move, strict=True))
-    return closed_jaxpr.replace(invars=[v for wanted in (False, True) for v, m in pairs if m is wanted], arg_names=None)
+    return closed_jaxpr.replace(invars=[v for wanted in (False, True) for v, m in pairs if m is wanted],
+                                arg_names=None)
 
 
 def abstract_eval_fun(fun, *avals, debug_info=None, **params):
@@ -118,11 +126,12 @@ def abstract_eval_fun(fun, *avals, debug_info=None, **params):
 
 
 def partial_eval_jaxpr_nounits(jaxpr, unknowns, instantiate):
-    """A program in two: what follows from its known inputs, and the rest, by `unknowns`, a bool for each input.
+    """A program in two: what follows from its known inputs, and the rest, by `unknowns`, a bool for each
+    input.
 
-    Returns (program of known inputs -> [*known outputs, *residuals], program of [*residuals, *unknown inputs] -> unknown
-    outputs, for each output whether it is unknown, avals of residuals).  `instantiate`, a bool or one for each output, asks
-    for outputs among the unknown ones.
+    Returns (program of known inputs -> [*known outputs, *residuals], program of [*residuals, *unknown inputs]
+    -> unknown outputs, for each output whether it is unknown, avals of residuals).  `instantiate`, a bool or
+    one for each output, asks for outputs among the unknown ones.
     """
     jaxpr = embed_constants(jaxpr)
     unknown = {v for v, u in zip(jaxpr.invars, unknowns, strict=True) if u}
@@ -134,8 +143,10 @@ def partial_eval_jaxpr_nounits(jaxpr, unknowns, instantiate):
     asked = [instantiate] * len(jaxpr.outvars) if isinstance(instantiate, bool) else instantiate
     out_unknown = [type(v) is Var and v in unknown or i for v, i in zip(jaxpr.outvars, asked, strict=True)]
     inside = {v for eqn in parts[1] for v in eqn.outvars}
-    needed = [v for eqn in parts[1] for v in eqn.invars] + [v for v, u in zip(jaxpr.outvars, out_unknown) if u]
-    residuals = [v for v in dict.fromkeys(v for v in needed if type(v) is Var) if v not in inside and v not in unknown]
+    needed = [v for eqn in parts[1] for v in eqn.invars] + [v for v,
+                                                            u in zip(jaxpr.outvars, out_unknown) if u]
+    residuals = [v for v in dict.fromkeys(v for v in needed if type(v) is Var) if v not in inside
+                 and v not in unknown]
     ins, outs = ([[v for v, u in zip(listed, marks) if u is wanted] for wanted in (False, True)]
                  for listed, marks in ((jaxpr.invars, unknowns), (jaxpr.outvars, out_unknown)))
     known, rest = (jaxpr.replace(invars=a, eqns=b, outvars=c, arg_names=None) for a, b, c in (
@@ -153,16 +164,18 @@ def _dce_asked(_primitive, rule, used_outputs, eqn):
 
 
 def dce_jaxpr_call_rule(used_outputs, *live_ins_and_eqn):
-    """The rule for `dce_rules` of a primitive that calls a program `call_jaxpr`: (used inputs, the equation or None).
+    """The rule for `dce_rules` of a primitive that calls a program `call_jaxpr`: (used inputs, the equation
+    or None).
 
-    JAX's versions differ in whether a list that says which inputs are live stands in front of the equation; it says nothing
-    here.
+    JAX's versions differ in whether a list that says which inputs are live stands in front of the equation;
+    it says nothing here.
     """
     eqn = live_ins_and_eqn[-1]
     if not any(used_outputs) and not eqn.effects:
         return [False] * len(eqn.invars), None
     program, used = dce(embed_constants(eqn.params["call_jaxpr"]), list(used_outputs), keep_invars=False)
-    return used, eqn.replace(invars=[v for v, u in zip(eqn.invars, used) if u], params={**eqn.params, "call_jaxpr": program},
+    return used, eqn.replace(invars=[v for v, u in zip(eqn.invars, used) if u],
+                             params={**eqn.params, "call_jaxpr": program},
                              outvars=[v for v, u in zip(eqn.outvars, used_outputs) if u])
 
 

@@ -9,8 +9,8 @@ from ..placement.device_put import clear_caches
 class Registry(MutableMapping):
     """Rules of one kind in JAX's signature, by primitive.
 
-    `given(primitive, rule, ...)` calls a rule in JAX's signature as ours is called; `asked(primitive, rule, ...)` calls one
-    of ours in JAX's.  What was set is read back as the same object.
+    `given(primitive, rule, ...)` calls a rule in JAX's signature as ours is called; `asked(primitive, rule,
+    ...)` calls one of ours in JAX's.  What was set is read back as the same object.
     """
 
     def __init__(self, name, slot, given, asked):

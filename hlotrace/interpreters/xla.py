@@ -10,15 +10,17 @@ __all__ = ["Backend", "apply_primitive", "canonicalize_dtype_handlers"]
 
 
 class _Canonical(dict):
-    """By class, what makes an array of a value: that of np.ndarray, for classes derived from it or with `__array__`.
+    """By class, what makes an array of a value: that of np.ndarray, for classes derived from it or with
+    `__array__`.
 
     Classes that are not derived from it are arrays once `core.pytype_aval_mappings` has them too.
     """
 
     def __setitem__(self, kind, handler):
         if not (hasattr(kind, "__array__") and handler in self.values()):
-            raise NotImplementedError(f"xla.canonicalize_dtype_handlers[{kind.__name__}] = ...: only for classes with "
-                                      "__array__, and the handler of np.ndarray; or register a pytree")
+            raise NotImplementedError(f"xla.canonicalize_dtype_handlers[{kind.__name__}] = ...: only for "
+                                      "classes with __array__, and the handler of np.ndarray; or register a "
+                                      "pytree")
         super().__setitem__(kind, handler)
 
 
@@ -28,7 +30,8 @@ canonicalize_dtype_handlers = _Canonical({np.ndarray: asarray})
 def apply_primitive(primitive, *args, **params):
     """Compile the lowering of a primitive for these concrete operands and run it.
 
-    It is what eager evaluation does without `def_impl`; `p.def_impl(partial(apply_primitive, p))` says the same.
+    It is what eager evaluation does without `def_impl`; `p.def_impl(partial(apply_primitive, p))` says the
+    same.
     """
     return evaluate_compiled(primitive, args, params)
 

@@ -27,11 +27,12 @@ def __getattr__(name):
 
 # The primitives that have a function of their name here, or whose name is a word of Python's.
 _offer(globals(), "with_sharding_constraint", *(f"{name}_p" for name in _PRIMITIVES
-                                                if name in globals() or name in ("and", "not", "or", "while", "xor")),
+                                                if name in globals()
+                                                or name in ("and", "not", "or", "while", "xor")),
        homes={"": "linalg",
               "fourier": "FftType fft fft_p",
               "generators": "RandomAlgorithm rng_bit_generator rng_bit_generator_p rng_uniform rng_uniform_p",
-              "tokens": "after_all after_all_p create_token create_token_p dce_sink dce_sink_p dtype polynomial "
-                         "shape_as_value stage",
-              "special": "betainc igamma igamma_grad_a igamma_grad_a_p igamma_p igammac igammac_p random_gamma_grad "
-                         "regularized_incomplete_beta_p"})
+              "tokens": "after_all after_all_p create_token create_token_p dce_sink dce_sink_p dtype "
+              "polynomial shape_as_value stage",
+              "special": "betainc igamma igamma_grad_a igamma_grad_a_p igamma_p igammac igammac_p "
+              "random_gamma_grad regularized_incomplete_beta_p"})

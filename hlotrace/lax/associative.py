@@ -38,8 +38,8 @@ def _prefixes(combine, xs, axis):
 def associative_scan(fn, elems, reverse=False, axis=0):
     """All prefix results of an associative `fn` along `axis`, in a logarithmic number of calls.
 
-    `fn(a, b)` combines pytrees of arrays along `axis` elementwise.  The recursion is that of Blelloch, "Prefix
-    sums and their applications" (1990).
+    `fn(a, b)` combines pytrees of arrays along `axis` elementwise.  The recursion is that of Blelloch,
+    "Prefix sums and their applications" (1990).
 
     >>> lax.associative_scan(jnp.maximum, jnp.array([1, 3, 2, 5, 4]))
     Array([1, 3, 3, 5, 5], dtype=int32)
@@ -54,8 +54,8 @@ def associative_scan(fn, elems, reverse=False, axis=0):
     shapes = [aval_of(x).shape for x in leaves]
     sizes = {shape[axis] if axis < len(shape) else None for shape in shapes}
     if len(sizes) != 1 or None in sizes:
-        raise ValueError(f"Array inputs to associative_scan must have the same size along axis {axis}, got shapes "
-                         f"{errors.listed(shapes)}: slice or pad them to one size")
+        raise ValueError(f"Array inputs to associative_scan must have the same size along axis {axis}, got "
+                         f"shapes {errors.listed(shapes)}: slice or pad them to one size")
     if reverse:
         leaves = [rev(x, (axis,)) for x in leaves]
 
@@ -63,15 +63,17 @@ def associative_scan(fn, elems, reverse=False, axis=0):
         outs, found = pytree.tree_flatten(fn(treedef.unflatten(a), treedef.unflatten(b)))
         if found != treedef:
             raise ValueError(pytree.structure_mismatch(
-                f"lax.associative_scan: {name_of(fn)} must return the structure of its arguments", treedef, found,
+                f"lax.associative_scan: {name_of(fn)} must return the structure of its arguments", treedef,
+                found,
                 ("an argument", "the result"), root=pytree.arg_names(fn, 2)[0][0])
                 + no_return(found))
         for path, x, y, out in zip(pytree.leaf_paths(treedef), a, b, outs):
             if aval_of(out).shape not in (x.shape, y.shape):
                 raise errors.ShapeError(
-                    f"lax.associative_scan: {name_of(fn)} must return what has the shape of its arguments, which hold many "
-                    f"elements along axis {axis}: got {x.shape} and returned {aval_of(out).shape}{path and f' at {path}'}. "
-                    "Write it for whole arrays, as in a + b, or make it so with jax.vmap")
+                    f"lax.associative_scan: {name_of(fn)} must return what has the shape of its arguments, "
+                    f"which hold many elements along axis {axis}: got {x.shape} and returned "
+                    f"{aval_of(out).shape}{path and f' at {path}'}. Write it for whole arrays, as in a + b, "
+                    "or make it so with jax.vmap")
         return outs
     result = _prefixes(combine, leaves, axis)
     if reverse:

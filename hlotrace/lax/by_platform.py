@@ -1,4 +1,5 @@
-"""What platforms do each in their own way: platform_dependent; composite, an operation that a compiler may know."""
+"""What platforms do each in their own way: platform_dependent; composite, an operation that a compiler may
+know."""
 import operator
 import re
 
@@ -19,10 +20,11 @@ __all__ = ["platform_dependent", "composite"]
 
 
 def platform_dependent(*args, default=None, **per_platform):
-    """What the function of the platform gives for `args` on which the program is compiled: `cpu=f, cuda=g, tpu=h`.
+    """What the function of the platform gives for `args` on which the program is compiled: `cpu=f, cuda=g,
+    tpu=h`.
 
-    It is chosen when a program is lowered, so one trace serves all platforms, and what the others' functions do need have no
-    lowering here.  All are traced, and must give the same structure, shapes and dtypes.
+    It is chosen when a program is lowered, so one trace serves all platforms, and what the others' functions
+    do need have no lowering here.  All are traced, and must give the same structure, shapes and dtypes.
     Raises: NotImplementedError when lowered for a platform that has no function, where there is no `default`.
 
     >>> lax.platform_dependent(2.0, cpu=jnp.sin, default=jnp.sin).item() == jnp.sin(2.0).item()
@@ -30,7 +32,8 @@ def platform_dependent(*args, default=None, **per_platform):
     """
     functions = {**per_platform, **({} if default is None else {None: default})}
     if not functions:
-        raise NotImplementedError("lax.platform_dependent: give a function for each platform, cpu=f, or default=f")
+        raise NotImplementedError("lax.platform_dependent: give a function for each platform, cpu=f, or "
+                                  "default=f")
     if "gpu" in per_platform:
         raise ValueError("Use 'cuda' or 'rocm' for lax.platform_dependent: there are two kinds of gpu")
     names = [f"{name or 'default'}=" for name in functions]
@@ -47,8 +50,9 @@ def _attributes(name, values):
     written = {}
     for key, value in values.items():
         if any(isinstance(leaf, Tracer) for leaf in pytree.tree_leaves(value)):
-            raise errors.UnexpectedTracerError(f"{name}: attribute {key} is traced, and an attribute is a part of the "
-                                               "program's text: pass the value by position, or as a NumPy array")
+            raise errors.UnexpectedTracerError(f"{name}: attribute {key} is traced, and an attribute is a "
+                                               "part of the program's text: pass the value by position, or "
+                                               "as a NumPy array")
         value = pytree.tree_map(lambda x: np.asarray(x) if isinstance(x, Array) else x, value)
         try:
             if value is not None:
@@ -59,11 +63,12 @@ def _attributes(name, values):
 
 
 def composite(decomposition, name, version=0):
-    """A function that is the operation `name` to a compiler that knows it, and what `decomposition` does to any other.
+    """A function that is the operation `name` to a compiler that knows it, and what `decomposition` does to
+    any other.
 
-    It is written as `stablehlo.composite`.  Its keyword arguments are attributes of the operation: bools, numbers, strings,
-    NumPy arrays, or tuples, lists and dicts of them, which `decomposition` gets too.  Under grad and vmap it is its
-    decomposition, where JAX raises.
+    It is written as `stablehlo.composite`.  Its keyword arguments are attributes of the operation: bools,
+    numbers, strings, NumPy arrays, or tuples, lists and dicts of them, which `decomposition` gets too.  Under
+    grad and vmap it is its decomposition, where JAX raises.
 
     Args:
       decomposition: a function of arrays, that closes over none that are traced.
@@ -80,19 +85,21 @@ def composite(decomposition, name, version=0):
     if not callable(decomposition):
         raise TypeError(f"lax.composite: decomposition must be a function, got {shown(decomposition)}")
     if not isinstance(name, str) or not re.fullmatch(r"[a-zA-Z][a-zA-Z0-9_]*(\.[a-zA-Z0-9_$]+)+", name):
-        raise ValueError(f'lax.composite: name must have a name space, as in "my_namespace.my_op", got {name!r}')
+        raise ValueError('lax.composite: name must have a name space, as in "my_namespace.my_op", got '
+                         f'{name!r}')
     version = operator.index(version)
 
     @folded
     def composed(*args, **attributes):
         text = _attributes(name, attributes)
-        flat = FlatFunction(lambda *args: decomposition(*args, **attributes), *pytree.tree_flatten((args, {})), "composite")
+        flat = FlatFunction(lambda *args: decomposition(*args, **attributes),
+                            *pytree.tree_flatten((args, {})), "composite")
         traced = flat.kept(decomposition, text, flat.avals(), name)
         if any(isinstance(c, Tracer) for c in traced.consts):
             raise errors.UnexpectedTracerError(
-                f"{name}: its decomposition {name_of(decomposition)} closes over a traced value, which has no place in an "
-                "operation that stands for itself: pass the value as an argument")
-        outs = composite_p.bind(*flat.leaves, jaxpr=programs.embed_constants(traced.jaxpr), name=name, version=version,
-                                attributes=text)
+                f"{name}: its decomposition {name_of(decomposition)} closes over a traced value, which has "
+                "no place in an operation that stands for itself: pass the value as an argument")
+        outs = composite_p.bind(*flat.leaves, jaxpr=programs.embed_constants(traced.jaxpr), name=name,
+                                version=version, attributes=text)
         return traced.out_tree.unflatten(outs)
     return composed

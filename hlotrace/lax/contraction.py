@@ -31,10 +31,13 @@ def _ints(values, what):
         raise TypeError(f"{what} must be a sequence of ints, one for each axis, got {values!r}") from None
 
 
-# --- dot --------------------------------------------------------------------------------------------------------
+# --- dot
+# --------------------------------------------------------------------------------------------------------
 
-def dot_general(lhs, rhs, dimension_numbers, precision=None, preferred_element_type=None, *, out_sharding=None):
-    """Product over shared axes: `dimension_numbers` is ((lhs_contract, rhs_contract), (lhs_batch, rhs_batch)).
+def dot_general(lhs, rhs, dimension_numbers, precision=None, preferred_element_type=None, *,
+                out_sharding=None):
+    """Product over shared axes: `dimension_numbers` is ((lhs_contract, rhs_contract), (lhs_batch,
+    rhs_batch)).
 
     The result's axes are the batch axes, the free axes of lhs, the free axes of rhs.  TypeError where axes or
     sizes do not fit.
@@ -46,8 +49,8 @@ def dot_general(lhs, rhs, dimension_numbers, precision=None, preferred_element_t
     try:
         (lhs_contract, rhs_contract), (lhs_batch, rhs_batch) = dimension_numbers
     except (TypeError, ValueError):
-        raise TypeError("dot_general: dimension_numbers must be ((lhs_contracting, rhs_contracting), (lhs_batch, "
-                        f"rhs_batch)), got {dimension_numbers!r}") from None
+        raise TypeError("dot_general: dimension_numbers must be ((lhs_contracting, rhs_contracting), "
+                        f"(lhs_batch, rhs_batch)), got {dimension_numbers!r}") from None
     groups = tuple(_ints(g, "dot_general dimension_numbers") for g in (lhs_contract, rhs_contract, lhs_batch,
                                                                       rhs_batch))
     aval_of(lhs), aval_of(rhs)
@@ -58,7 +61,8 @@ def dot_general(lhs, rhs, dimension_numbers, precision=None, preferred_element_t
 
 
 def dot(lhs, rhs, *, dimension_numbers=None, precision=None, preferred_element_type=None, out_sharding=None):
-    """Vector-vector, matrix-vector, vector-matrix or matrix-matrix product; with dimension_numbers, dot_general.
+    """Vector-vector, matrix-vector, vector-matrix or matrix-matrix product; with dimension_numbers,
+    dot_general.
 
     >>> lax.dot(jnp.array([[1., 2.], [3., 4.]]), jnp.array([1., 10.]))
     Array([21., 43.], dtype=float32)
@@ -66,11 +70,13 @@ def dot(lhs, rhs, *, dimension_numbers=None, precision=None, preferred_element_t
     if dimension_numbers is None:
         x, y = aval_of(lhs), aval_of(rhs)
         if not (1 <= x.ndim <= 2 and 1 <= y.ndim <= 2 and x.shape[-1] == y.shape[0]):
-            raise ValueError("lax.dot: dimension_numbers must be specified when not performing simple un-batched "
-                             "matrix-matrix, matrix-vector, or vector-vector products, whose last axis of lhs and "
-                             f"first axis of rhs have equal sizes; got lhs_shape={x.shape} rhs_shape={y.shape}")
+            raise ValueError("lax.dot: dimension_numbers must be specified when not performing simple "
+                             "un-batched matrix-matrix, matrix-vector, or vector-vector products, whose "
+                             "last axis of lhs and first axis of rhs have equal sizes; got "
+                             f"lhs_shape={x.shape} rhs_shape={y.shape}")
         dimension_numbers = (((x.ndim - 1,), (0,)), ((), ()))
-    return laid(dot_general(lhs, rhs, dimension_numbers, precision, preferred_element_type), out_sharding, "lax.dot")
+    return laid(dot_general(lhs, rhs, dimension_numbers, precision, preferred_element_type), out_sharding,
+                "lax.dot")
 
 
 def batch_matmul(lhs, rhs, precision=None):
@@ -89,7 +95,8 @@ def batch_matmul(lhs, rhs, precision=None):
 
 
 class RaggedDotDimensionNumbers(NamedTuple):
-    """Axes of a ragged product: those of dot_general, the axis of lhs cut into groups, the group axis of rhs."""
+    """Axes of a ragged product: those of dot_general, the axis of lhs cut into groups, the group axis of rhs.
+    """
     dot_dimension_numbers: tuple
     lhs_ragged_dimensions: tuple
     rhs_group_dimensions: tuple
@@ -125,8 +132,8 @@ def ragged_dot_general(lhs, rhs, group_sizes, ragged_dot_dimension_numbers, prec
     if ragged not in numbers[1][0]:
         free = ragged not in numbers[0][0]
         if free != bool(groups):
-            raise TypeError("ragged_dot: rhs has a group axis exactly where the ragged axis of lhs is free, got "
-                            f"rhs_group_dimensions={groups} for ragged axis {ragged} of '{x},{y}->{out}'")
+            raise TypeError("ragged_dot: rhs has a group axis exactly where the ragged axis of lhs is free, "
+                            f"got rhs_group_dimensions={groups} for ragged axis {ragged} of '{x},{y}->{out}'")
         out = out.replace(group, "") if free else group + out
         lhs, x = _masked_groups(lhs, ragged, group_sizes), group + x
     product = contract(lhs, x, rhs, y, out, canonical_precision(precision),
@@ -149,7 +156,8 @@ def _masked_groups(x, axis, group_sizes):
 
 def ragged_dot(lhs, rhs, group_sizes, precision=None, preferred_element_type=None, group_offset=None,
                out_sharding=None):
-    """Rows of lhs (m, k), cut into groups of `group_sizes` (g,), times the matrix of their group in rhs (g, k, n).
+    """Rows of lhs (m, k), cut into groups of `group_sizes` (g,), times the matrix of their group in rhs (g,
+    k, n).
 
     >>> rhs = jnp.array([[[1.], [1.]], [[2.], [2.]]])
     >>> lax.ragged_dot(jnp.ones((3, 2)), rhs, jnp.array([1, 2]))
@@ -165,14 +173,17 @@ def ragged_dot(lhs, rhs, group_sizes, precision=None, preferred_element_type=Non
     return laid(out, out_sharding, "lax.ragged_dot")
 
 
-# --- products of blocks with scales -----------------------------------------------------------------------------
+# --- products of blocks with scales
+# -----------------------------------------------------------------------------
 
-def scaled_dot(lhs, rhs, *, lhs_scale=None, rhs_scale=None, dimension_numbers=None, preferred_element_type=None):
-    """dot_general of `lhs * lhs_scale` and `rhs * rhs_scale`, computed in `preferred_element_type`, bfloat16 for None.
+def scaled_dot(lhs, rhs, *, lhs_scale=None, rhs_scale=None, dimension_numbers=None,
+               preferred_element_type=None):
+    """dot_general of `lhs * lhs_scale` and `rhs * rhs_scale`, computed in `preferred_element_type`, bfloat16
+    for None.
 
-    A scale has the axes of its operand; along the contracted ones an element of it is for a block of 2 or more, and sizes
-    divide.  None for `dimension_numbers` is a product of matrices, or of batches of them.  TypeError where axes or sizes do
-    not fit.
+    A scale has the axes of its operand; along the contracted ones an element of it is for a block of 2 or
+    more, and sizes divide.  None for `dimension_numbers` is a product of matrices, or of batches of them.
+    TypeError where axes or sizes do not fit.
 
     >>> lax.scaled_dot(jnp.ones((2, 4)), jnp.ones((4, 3)), lhs_scale=jnp.full((2, 1), 2.)).shape
     (2, 3)
@@ -195,26 +206,30 @@ def scaled_dot(lhs, rhs, *, lhs_scale=None, rhs_scale=None, dimension_numbers=No
 
 
 def _scaled(name, x, scale, contracted, dtype):
-    """`x` times its scale, each element of which is repeated along the axes that are contracted, in `dtype`."""
+    """`x` times its scale, each element of which is repeated along the axes that are contracted, in `dtype`.
+    """
     if scale is None:
         return convert(x, dtype)
     shape, sizes = shape_of(x), shape_of(scale)
     for i, (n, m) in enumerate(zip(shape, sizes)):
         if i not in contracted and n != m:
-            raise TypeError(f"scaled_dot: axis {i} of {name}, of size {n} (shape {shape}), does not fit its scale of shape "
-                            f"{sizes}: only contracted axes have fewer scales than elements")
+            raise TypeError(f"scaled_dot: axis {i} of {name}, of size {n} (shape {shape}), does not fit its "
+                            f"scale of shape {sizes}: only contracted axes have fewer scales than elements")
         if i in contracted and (not m or n % m or n < 2 * m):
-            raise TypeError(f"scaled_dot: the contracted axis {i} of {name}, of size {n} (shape {shape}), must be several "
-                            f"times, 2 or more, that of its scale of shape {sizes}")
-    blocks = [part for i, (n, m) in enumerate(zip(shape, sizes)) for part in ((m, n // m) if i in contracted else (m,))]
+            raise TypeError(f"scaled_dot: the contracted axis {i} of {name}, of size {n} (shape {shape}), "
+                            f"must be several times, 2 or more, that of its scale of shape {sizes}")
+    blocks = [part for i, (n, m) in enumerate(zip(shape, sizes))
+              for part in ((m, n // m) if i in contracted else (m,))]
     places = [i + sum(j < i for j in contracted) for i in range(len(shape))]
     return mul(convert(x, dtype), reshape(broadcast_in_dim(convert(scale, dtype), blocks, places), shape))
 
 
-# --- convolution ------------------------------------------------------------------------------------------------
+# --- convolution
+# ------------------------------------------------------------------------------------------------
 
 def padtype_to_pads(in_shape, window_shape, window_strides, padding):
-    """The (low, high) pads of each axis for 'SAME', 'SAME_LOWER' or 'VALID'.  RuntimeError for another string.
+    """The (low, high) pads of each axis for 'SAME', 'SAME_LOWER' or 'VALID'.  RuntimeError for another
+    string.
 
     >>> lax.padtype_to_pads((8, 8), (3, 2), (1, 2), "SAME")
     [(1, 1), (0, 0)]
@@ -230,7 +245,8 @@ def padtype_to_pads(in_shape, window_shape, window_strides, padding):
 
 
 def conv_dimension_numbers(lhs_shape, rhs_shape, dimension_numbers):
-    """ConvDimensionNumbers from None (batch, feature, spatial...), strings such as ('NHWC', 'HWIO', 'NHWC'), or itself.
+    """ConvDimensionNumbers from None (batch, feature, spatial...), strings such as ('NHWC', 'HWIO', 'NHWC'),
+    or itself.
 
     TypeError where the strings do not fit each other or the ranks.
 
@@ -242,45 +258,50 @@ def conv_dimension_numbers(lhs_shape, rhs_shape, dimension_numbers):
     ndim = len(lhs_shape)
     if len(rhs_shape) != ndim:
         batch = ": an image alone gets a batch axis by image[None]" if ndim + 1 == len(rhs_shape) else ""
-        raise TypeError(f"convolution requires lhs and rhs ndim to be equal, got {ndim} and {len(rhs_shape)}: the image "
-                        f"(lhs) has shape {tuple(lhs_shape)}, the kernel (rhs) {tuple(rhs_shape)}{batch}")
+        raise TypeError(f"convolution requires lhs and rhs ndim to be equal, got {ndim} and "
+                        f"{len(rhs_shape)}: the image (lhs) has shape {tuple(lhs_shape)}, the kernel (rhs) "
+                        f"{tuple(rhs_shape)}{batch}")
     if dimension_numbers is None:
         return ConvDimensionNumbers(*[tuple(range(ndim))] * 3)
     if not isinstance(dimension_numbers, (list, tuple)):
-        raise TypeError("convolution dimension_numbers must be a tuple of strings, ConvDimensionNumbers or None, got "
-                        f"{type(dimension_numbers)}.")
+        raise TypeError("convolution dimension_numbers must be a tuple of strings, ConvDimensionNumbers or "
+                        f"None, got {type(dimension_numbers)}.")
     if len(dimension_numbers) != 3:
-        raise TypeError(f"convolution dimension_numbers list/tuple must be length 3, got {len(dimension_numbers)}.")
+        raise TypeError("convolution dimension_numbers list/tuple must be length 3, got "
+                        f"{len(dimension_numbers)}.")
     for i, (text, needed) in enumerate(zip(dimension_numbers, ("NC", "OI", "NC"))):
         if not isinstance(text, str) or len(text) != ndim:
-            raise TypeError(f"convolution dimension_numbers[{i}] must have one character for each of the {ndim} axes "
-                            f"of the operands, got {text!r}.")
+            raise TypeError(f"convolution dimension_numbers[{i}] must have one character for each of the "
+                            f"{ndim} axes of the operands, got {text!r}.")
         if len(set(text)) != ndim:
-            raise TypeError(f"convolution dimension_numbers[{i}] cannot have duplicate characters, got {text}.")
-        if not set(needed) <= set(text):
-            raise TypeError(f"convolution dimension_numbers[{i}] must contain {needed[0]!r} and {needed[1]!r}, got "
+            raise TypeError(f"convolution dimension_numbers[{i}] cannot have duplicate characters, got "
                             f"{text}.")
+        if not set(needed) <= set(text):
+            raise TypeError(f"convolution dimension_numbers[{i}] must contain {needed[0]!r} and "
+                            f"{needed[1]!r}, got {text}.")
     lhs, rhs, out = dimension_numbers
     spatial = [c for c in rhs if c not in "OI"]
     if set(lhs) - set("NC") != set(spatial) or set(out) - set("NC") != set(spatial):
-        raise TypeError("convolution dimension_numbers elements must each have the same set of spatial characters, "
-                        f"got {tuple(dimension_numbers)}: such as ('NHWC', 'HWIO', 'NHWC')")
+        raise TypeError("convolution dimension_numbers elements must each have the same set of spatial "
+                        f"characters, got {tuple(dimension_numbers)}: such as ('NHWC', 'HWIO', 'NHWC')")
     return ConvDimensionNumbers(*(tuple(map(text.index, (*first, *spatial)))
                                   for text, first in ((lhs, "NC"), (rhs, "OI"), (out, "NC"))))
 
 
 def _pads(padding, name, sizes, windows, strides, rhs_dilation):
     if isinstance(padding, str):
-        return tuple(padtype_to_pads(sizes, [dilated(k, d) for k, d in zip(windows, rhs_dilation)], strides, padding))
+        return tuple(padtype_to_pads(sizes, [dilated(k, d) for k, d in zip(windows, rhs_dilation)], strides,
+                                     padding))
     try:
         return tuple((operator.index(low), operator.index(high)) for low, high in padding)
     except (TypeError, ValueError):
-        raise ValueError(f"padding argument to {name} should be a string or a sequence of (low, high) pairs, got "
-                         f"{padding}") from None
+        raise ValueError(f"padding argument to {name} should be a string or a sequence of (low, high) pairs, "
+                         f"got {padding}") from None
 
 
 def conv_general_permutations(dimension_numbers):
-    """For strings such as ("NHWC", "HWIO", "NHWC") the orders of axes that make them ("NCHW", "OIHW", "NCHW").
+    """For strings such as ("NHWC", "HWIO", "NHWC") the orders of axes that make them ("NCHW", "OIHW",
+    "NCHW").
 
     >>> lax.conv_general_permutations(("NHWC", "HWIO", "NHWC"))
     ((0, 3, 1, 2), (3, 2, 0, 1), (0, 3, 1, 2))
@@ -292,8 +313,8 @@ def conv_general_permutations(dimension_numbers):
 def conv_shape_tuple(lhs_shape, rhs_shape, strides, pads, batch_group_count=1):
     """The shape of a convolution of (batch, feature, *spatial) with (out, in, *spatial).
 
-    `pads` are 'SAME', 'SAME_LOWER', 'VALID' or a (low, high) pair for each spatial axis.  TypeError for another number of
-    them, ValueError where `batch_group_count` does not divide the batch.
+    `pads` are 'SAME', 'SAME_LOWER', 'VALID' or a (low, high) pair for each spatial axis.  TypeError for
+    another number of them, ValueError where `batch_group_count` does not divide the batch.
 
     >>> lax.conv_shape_tuple((4, 2, 8, 8), (6, 2, 3, 3), (1, 2), "SAME", 2)
     (2, 6, 8, 4)
@@ -302,11 +323,14 @@ def conv_shape_tuple(lhs_shape, rhs_shape, strides, pads, batch_group_count=1):
     if isinstance(pads, str):
         pads = padtype_to_pads(space, window, strides, pads) if len(space) == len(window) else ()
     if not len(space) == len(window) == len(pads):
-        raise TypeError(f"conv_shape_tuple: {len(pads)} pads for lhs_shape {lhs_shape} and rhs_shape {rhs_shape}, of "
-                        f"{len(space)} and {len(window)} spatial axes: give one pair for each")
+        raise TypeError(f"conv_shape_tuple: {len(pads)} pads for lhs_shape {lhs_shape} and rhs_shape "
+                        f"{rhs_shape}, of {len(space)} and {len(window)} spatial axes: give one pair for "
+                        "each")
     if lhs_shape[0] % batch_group_count:
-        raise ValueError(f"conv_shape_tuple: batch_group_count {batch_group_count} does not divide the batch {lhs_shape[0]}")
-    sizes = [max(0, (n + low + high - k) // stride + 1) for n, k, stride, (low, high) in zip(space, window, strides, pads)]
+        raise ValueError(f"conv_shape_tuple: batch_group_count {batch_group_count} does not divide the batch "
+                         f"{lhs_shape[0]}")
+    sizes = [max(0, (n + low + high - k) // stride + 1) for n, k, stride,
+             (low, high) in zip(space, window, strides, pads)]
     return (lhs_shape[0] // batch_group_count, rhs_shape[0], *sizes)
 
 
@@ -361,16 +385,18 @@ def conv_general_dilated(lhs, rhs, window_strides, padding, lhs_dilation=None, r
     lhs_dilation, rhs_dilation = ((1,) * rank if d is None else (d,) * rank if isinstance(d, int)
                                   else _ints(d, f"{name} dilation") for d in (lhs_dilation, rhs_dilation))
     if isinstance(padding, str) and any(d != 1 for d in lhs_dilation):
-        raise ValueError("String padding is not implemented for transposed convolution using this op. Please either "
-                         "exactly specify the required padding or use conv_transpose.")
-    sizes, windows = ([shape_of(x)[i] for i in spec[2:]] for x, spec in ((lhs, numbers[0]), (rhs, numbers[1])))
+        raise ValueError("String padding is not implemented for transposed convolution using this op. Please "
+                         "either exactly specify the required padding or use conv_transpose.")
+    sizes, windows = ([shape_of(x)[i] for i in spec[2:]] for x,
+                      spec in ((lhs, numbers[0]), (rhs, numbers[1])))
     if len(strides) != rank or any(s < 1 for s in strides):
-        raise ValueError(f"{name} window_strides must be one positive int for each of the {rank} spatial axes, got "
-                         f"{strides}")
+        raise ValueError(f"{name} window_strides must be one positive int for each of the {rank} spatial "
+                         f"axes, got {strides}")
     out = conv_general_dilated_p.bind(
         lhs, rhs, window_strides=strides, padding=_pads(padding, name, sizes, windows, strides, rhs_dilation),
         lhs_dilation=lhs_dilation, rhs_dilation=rhs_dilation, dimension_numbers=numbers,
-        feature_group_count=operator.index(feature_group_count), batch_group_count=operator.index(batch_group_count),
+        feature_group_count=operator.index(feature_group_count),
+        batch_group_count=operator.index(batch_group_count),
         precision=canonical_precision(precision, algorithms=False),
         preferred_element_type=_preferred(preferred_element_type, name))
     return laid(out, out_sharding, f"lax.{name}")
@@ -394,8 +420,8 @@ def conv_with_general_padding(lhs, rhs, window_strides, padding, lhs_dilation, r
     >>> lax.conv_with_general_padding(x, kernel, (1,), [(1, 0)], None, None)
     Array([[[10., 21., 32.]]], dtype=float32)
     """
-    return conv_general_dilated(lhs, rhs, window_strides, padding, lhs_dilation, rhs_dilation, precision=precision,
-                                preferred_element_type=preferred_element_type)
+    return conv_general_dilated(lhs, rhs, window_strides, padding, lhs_dilation, rhs_dilation,
+                                precision=precision, preferred_element_type=preferred_element_type)
 
 
 def _transpose_pads(window, stride, padding):
@@ -407,13 +433,14 @@ def _transpose_pads(window, stride, padding):
         total = window + stride - 2 + max(window - stride, 0)
         low = window - 1
     else:
-        raise ValueError("conv_transpose: padding must be 'SAME', 'VALID' or a sequence of (low, high) pairs, got "
-                         f"{padding!r}")
+        raise ValueError("conv_transpose: padding must be 'SAME', 'VALID' or a sequence of (low, high) "
+                         f"pairs, got {padding!r}")
     return low, total - low
 
 
-def conv_transpose(lhs, rhs, strides, padding, rhs_dilation=None, dimension_numbers=None, transpose_kernel=False,
-                   precision=None, preferred_element_type=None, use_consistent_padding=False):
+def conv_transpose(lhs, rhs, strides, padding, rhs_dilation=None, dimension_numbers=None,
+                   transpose_kernel=False, precision=None, preferred_element_type=None,
+                   use_consistent_padding=False):
     """Convolution with fractional strides, "deconvolution".
 
     Without `dimension_numbers` the axes are N, spatial, C and spatial, I, O.  `transpose_kernel` flips the
@@ -427,8 +454,8 @@ def conv_transpose(lhs, rhs, strides, padding, rhs_dilation=None, dimension_numb
     ndim = aval_of(lhs).ndim
     if dimension_numbers is None:
         if not 2 <= ndim <= 5:
-            raise ValueError(f"No 4+ dimensional dimension_number defaults: conv_transpose of rank {ndim} needs "
-                             "dimension_numbers")
+            raise ValueError(f"No 4+ dimensional dimension_number defaults: conv_transpose of rank {ndim} "
+                             "needs dimension_numbers")
         space = "HWD"[:ndim - 2]
         dimension_numbers = (f"N{space}C", f"{space}IO", f"N{space}C")
     numbers = conv_dimension_numbers(shape_of(lhs), aval_of(rhs).shape, dimension_numbers)
@@ -449,9 +476,11 @@ def conv_transpose(lhs, rhs, strides, padding, rhs_dilation=None, dimension_numb
                                 precision=precision, preferred_element_type=preferred_element_type)
 
 
-def conv_general_dilated_patches(lhs, filter_shape, window_strides, padding, lhs_dilation=None, rhs_dilation=None,
-                                 dimension_numbers=None, precision=None, preferred_element_type=None):
-    """The windows that a convolution sees, as features: channel by channel, each with its prod(filter_shape) values.
+def conv_general_dilated_patches(lhs, filter_shape, window_strides, padding, lhs_dilation=None,
+                                 rhs_dilation=None, dimension_numbers=None, precision=None,
+                                 preferred_element_type=None):
+    """The windows that a convolution sees, as features: channel by channel, each with its prod(filter_shape)
+    values.
 
     >>> lax.conv_general_dilated_patches(jnp.arange(4.).reshape(1, 1, 4), (2,), (1,), "VALID")
     Array([[[0., 1., 2.],
@@ -469,22 +498,23 @@ def conv_general_dilated_patches(lhs, filter_shape, window_strides, padding, lhs
                                 preferred_element_type=preferred_element_type)
 
 
-def conv_general_dilated_local(lhs, rhs, window_strides, padding, filter_shape, lhs_dilation=None, rhs_dilation=None,
-                               dimension_numbers=None, precision=None):
+def conv_general_dilated_local(lhs, rhs, window_strides, padding, filter_shape, lhs_dilation=None,
+                               rhs_dilation=None, dimension_numbers=None, precision=None):
     """Convolution with a kernel of its own at each place.
 
-    rhs is (out feature, in feature * prod(filter_shape), *spatial of the result), ordered by dimension_numbers.
+    rhs is (out feature, in feature * prod(filter_shape), *spatial of the result), ordered by
+    dimension_numbers.
 
     >>> x, kernel = jnp.array([[[1., 2., 3.]]]), jnp.array([[[1., 0.], [10., 1.]]])
     >>> lax.conv_general_dilated_local(x, kernel, (1,), "VALID", (2,))
     Array([[[21.,  3.]]], dtype=float32)
     """
     if aval_of(lhs).ndim < 2 or aval_of(rhs).ndim != aval_of(lhs).ndim:
-        raise TypeError("conv_general_dilated_local: lhs and rhs must have equal ranks, of two or more, got shapes "
-                        f"{aval_of(lhs).shape} and {aval_of(rhs).shape}")
+        raise TypeError("conv_general_dilated_local: lhs and rhs must have equal ranks, of two or more, got "
+                        f"shapes {aval_of(lhs).shape} and {aval_of(rhs).shape}")
     numbers = conv_dimension_numbers(aval_of(lhs).shape, aval_of(rhs).shape, dimension_numbers)
-    patches = conv_general_dilated_patches(lhs, filter_shape, window_strides, padding, lhs_dilation, rhs_dilation,
-                                           numbers, precision)
+    patches = conv_general_dilated_patches(lhs, filter_shape, window_strides, padding, lhs_dilation,
+                                           rhs_dilation, numbers, precision)
 
     def letters(first, spec):
         names = dict(zip(spec, first + "abcdefgh"))
@@ -494,9 +524,9 @@ def conv_general_dilated_local(lhs, rhs, window_strides, padding, filter_shape, 
 
 
 __all__ = ["ConvDimensionNumbers", "ConvGeneralDilatedDimensionNumbers", "DotAlgorithm", "DotAlgorithmPreset",
-           "DotDimensionNumbers", "Precision", "PrecisionLike", "RaggedDotDimensionNumbers", "batch_matmul", "conv",
-           "conv_dimension_numbers", "conv_general_dilated", "conv_general_dilated_local", "conv_general_dilated_p",
-           "conv_general_dilated_patches", "conv_general_permutations", "conv_general_shape_tuple", "conv_shape_tuple",
-           "conv_transpose", "conv_transpose_shape_tuple", "conv_with_general_padding",
-           "dot", "dot_general", "dot_general_p", "padtype_to_pads", "ragged_dot", "ragged_dot_general",
-           "scaled_dot"]
+           "DotDimensionNumbers", "Precision", "PrecisionLike", "RaggedDotDimensionNumbers", "batch_matmul",
+           "conv", "conv_dimension_numbers", "conv_general_dilated", "conv_general_dilated_local",
+           "conv_general_dilated_p", "conv_general_dilated_patches", "conv_general_permutations",
+           "conv_general_shape_tuple", "conv_shape_tuple", "conv_transpose", "conv_transpose_shape_tuple",
+           "conv_with_general_padding", "dot", "dot_general", "dot_general_p", "padtype_to_pads",
+           "ragged_dot", "ragged_dot_general", "scaled_dot"]

@@ -43,8 +43,8 @@ def _operands(name, operands, operand):
     if operand is _NONE_GIVEN:
         return operands
     if operands:
-        raise TypeError(f"{name}: operand={operand!r:.80} is given beside the {len(operands)} positional operands: give all "
-                        "of them by position")
+        raise TypeError(f"{name}: operand={operand!r:.80} is given beside the {len(operands)} positional "
+                        "operands: give all of them by position")
     return (operand,)
 
 
@@ -63,7 +63,8 @@ def _trace(flat, avals, name, owner=None):
 def _settle_carry(trace, carry, n_out):
     """Trace with the carry's types; a weak carry that comes back strong is made strong and traced again.
 
-    So is one that comes back varying over more manual axes.  `trace(avals)` traces; returns (traced, carry leaves).
+    So is one that comes back varying over more manual axes.  `trace(avals)` traces; returns (traced, carry
+    leaves).
     """
     for _ in range(3 + len(state.axis_env)):
         avals = [aval_of(x) for x in carry]
@@ -114,7 +115,8 @@ def scan(f, init, xs=None, length=None, reverse=False, unroll=1, _split_transpos
     (Array(10, dtype=int32), Array([ 0,  2,  9, 24], dtype=int32))
     """
     if not callable(f):
-        raise TypeError(f"lax.scan: f argument should be a callable, got {shown(f)}: it is lax.scan(f, init, xs)")
+        raise TypeError(f"lax.scan: f argument should be a callable, got {shown(f)}: it is lax.scan(f, init, "
+                        "xs)")
     what = "lax." + (_owner[1][0] if _owner else "scan")
     flat = FlatFunction(f, *flatten(((init, xs), {})), what)
     init_tree, x_tree = flat.arg_tree.children()
@@ -129,27 +131,31 @@ def scan(f, init, xs=None, length=None, reverse=False, unroll=1, _split_transpos
     if state.disable_jit:
         return _python_scan(f, init, x_leaves, x_tree, length, reverse)
     slices = [a.update(shape=a.shape[1:]) for a in x_avals]
-    traced, init_leaves = _settle_carry(lambda avals: _trace(flat, [*avals, *slices], "scan", _owner), init_leaves, n)
+    traced, init_leaves = _settle_carry(lambda avals: _trace(flat, [*avals, *slices], "scan", _owner),
+                                        init_leaves, n)
     children = traced.out_tree.children() if traced.out_tree.node_data() is not None else []
     if len(children) != 2 or traced.out_tree.node_data()[0] not in (tuple, list):
         raise TypeError(f"lax.scan: scan body output must be a pair (carry, y), but {name_of(f)} returned "
-                        f"{returned(traced)}: return (carry, y), with None for y where nothing is collected and a tuple "
-                        "for several")
+                        f"{returned(traced)}: return (carry, y), with None for y where nothing is collected "
+                        "and a tuple for several")
     carry_tree, y_tree = children
     in_avals = [aval_of(x) for x in init_leaves]
-    check_carry(what, _owner[0] if _owner else f, "init_val" if _owner else "init", init_tree, in_avals, traced, carry_tree)
+    check_carry(what, _owner[0] if _owner else f, "init_val" if _owner else "init", init_tree, in_avals,
+                traced, carry_tree)
     given, read, body = _body(traced, n)
     fixed, moving = _divided(given, init_leaves)
     constants = [*traced.consts, *compress(init_leaves, read)]
-    outs = scan_p.bind(*constants, *moving, *x_leaves, jaxpr=body, length=length, reverse=bool(reverse), unroll=unroll,
-                       num_consts=len(constants), num_carry=len(moving))
+    outs = scan_p.bind(*constants, *moving, *x_leaves, jaxpr=body, length=length, reverse=bool(reverse),
+                       unroll=unroll, num_consts=len(constants), num_carry=len(moving))
     return carry_tree.unflatten(_joined(given, fixed, outs)), y_tree.unflatten(outs[len(moving):])
 
 
 def _body(traced, n):
-    """(marks of the n carried values that are given back as they are, of those of them it reads, the body with these fixed)
+    """(marks of the n carried values that are given back as they are, of those of them it reads, the body
+    with these fixed)
 
-    So they are not mapped where the loop is mapped over others, and a derivative does not keep them for each step.
+    So they are not mapped where the loop is mapped over others, and a derivative does not keep them for each
+    step.
     """
     if "body" not in traced.branches:
         outs = traced.closed.outvars
@@ -159,7 +165,8 @@ def _body(traced, n):
 
 
 def _fixing(traced, given, outs):
-    """(which of the carried values marked as given the program reads, the program with these among its constants)"""
+    """(which of the carried values marked as given the program reads, the program with these among its
+    constants)"""
     if not any(given):
         return given, traced.closed
     consts, carry, xs = groups(list(traced.closed.invars), len(traced.consts), len(given))
@@ -186,7 +193,8 @@ def _python_scan(f, init, x_leaves, x_tree, length, reverse):
         carry, y = f(carry, x_tree.unflatten([x[i] for x in x_leaves]))
         ys.append(y)
     if not ys:
-        raise ValueError("zero-length scan is not supported in disable_jit() mode: the type of its output is unknown.")
+        raise ValueError("zero-length scan is not supported in disable_jit() mode: the type of its output is "
+                         "unknown.")
     if reverse:
         ys.reverse()
     return carry, pytree.tree_map(lambda *rows: stack(rows), *ys)
@@ -196,11 +204,13 @@ def while_loop(cond_fun, body_fun, init_val, *, max_steps=None):
     """Repeat `val = body_fun(val)` while `cond_fun(val)` is true; returns the last value.
 
     `val` is a pytree of arrays that keeps structure, shapes and dtypes.  Forward mode only: reverse-mode
-    differentiation needs a known number of iterations (`scan`, or `fori_loop` with Python ints), or `max_steps`.
+    differentiation needs a known number of iterations (`scan`, or `fori_loop` with Python ints), or
+    `max_steps`.
 
-    Beyond JAX, with `max_steps`, an int, the loop can be differentiated in reverse: it keeps about 2 sqrt(max_steps) values
-    of `val`, and computes each step at most twice.  A loop that would need more steps ends there and gives no usable value:
-    floats are NaN, and so are their derivatives, integers the least or, if unsigned, the largest of their dtype, bools True.
+    Beyond JAX, with `max_steps`, an int, the loop can be differentiated in reverse: it keeps about 2
+    sqrt(max_steps) values of `val`, and computes each step at most twice.  A loop that would need more steps
+    ends there and gives no usable value: floats are NaN, and so are their derivatives, integers the least or,
+    if unsigned, the largest of their dtype, bools True.
     Raises: TypeError if `cond_fun` does not give a boolean scalar or the value changes type.
 
     >>> lax.while_loop(lambda x: x < 100, lambda x: x * 3, 1).item()
@@ -209,14 +219,15 @@ def while_loop(cond_fun, body_fun, init_val, *, max_steps=None):
     max_steps = check_steps("lax.while_loop", max_steps)
     for name, fun in (("cond_fun", cond_fun), ("body_fun", body_fun)):
         if not callable(fun):
-            raise TypeError(f"lax.while_loop: cond_fun and body_fun arguments should be callable, got {shown(fun)} for "
-                            f"{name}: it is lax.while_loop(cond_fun, body_fun, init_val)")
+            raise TypeError("lax.while_loop: cond_fun and body_fun arguments should be callable, got "
+                            f"{shown(fun)} for {name}: it is lax.while_loop(cond_fun, body_fun, init_val)")
     return _while(cond_fun, body_fun, init_val, max_steps=max_steps)
 
 
 def _while(cond_fun, body_fun, init_val, owner=None, max_steps=None):
     """A `while_loop`; that of a `fori_loop` where an owner of the body is given (see `_trace`)."""
-    if state.disable_jit and is_concrete(going := cond_fun(init_val)):      # not where it is traced all the same, as by vmap
+    # not where it is traced all the same, as by vmap
+    if state.disable_jit and is_concrete(going := cond_fun(init_val)):
         steps = 0
         while going and steps != max_steps:
             init_val, steps = body_fun(init_val), steps + 1
@@ -229,22 +240,26 @@ def _while(cond_fun, body_fun, init_val, owner=None, max_steps=None):
     flat = FlatFunction(body_fun, *flatten(((init_val,), {})), what)
     flat.avals()
     (in_tree,) = flat.arg_tree.children()
-    body, leaves = _settle_carry(lambda avals: _trace(flat, avals, "body", owner), flat.leaves, len(flat.leaves))
+    body, leaves = _settle_carry(lambda avals: _trace(flat, avals, "body", owner), flat.leaves,
+                                 len(flat.leaves))
     avals = [aval_of(x) for x in leaves]
     check_carry(what, owner[0] if owner else body_fun, "init_val", in_tree, avals, body, body.out_tree)
     condition = _trace(FlatFunction(cond_fun, leaves, flat.in_tree, "lax.while_loop"), avals, "cond")
     check_predicate(condition, cond_fun)
     decides = condition.closed.out_avals[0].vma
     if any(not decides <= a.vma for a in avals):      # devices leave the loop at different times
-        return _while(cond_fun, body_fun, in_tree.unflatten([vary(x, decides) for x in leaves]), owner, max_steps)
+        return _while(cond_fun, body_fun, in_tree.unflatten([vary(x, decides) for x in leaves]), owner,
+                      max_steps)
     given, read, program = _body(body, len(leaves))
     if max_steps is not None or all(given):     # where it stops at max_steps, all that it carries is spoiled
         given, read, program = [False] * len(leaves), (), body.closed
-    asked, test = condition.branches.setdefault(tuple(given), _fixing(condition, given, condition.closed.outvars))
+    asked, test = condition.branches.setdefault(tuple(given),
+                                                _fixing(condition, given, condition.closed.outvars))
     first, second = [*condition.consts, *compress(leaves, asked)], [*body.consts, *compress(leaves, read)]
     fixed, moving = _divided(given, leaves)
     operands = [*first, *second, *moving]
-    params = {"cond_jaxpr": test, "body_jaxpr": program, "cond_nconsts": len(first), "body_nconsts": len(second)}
+    params = {"cond_jaxpr": test, "body_jaxpr": program, "cond_nconsts": len(first),
+              "body_nconsts": len(second)}
     if max_steps is not None:
         return in_tree.unflatten(bounded_while(operands, max_steps, **params))
     return in_tree.unflatten(_joined(given, fixed, while_p.bind(*operands, **params)))
@@ -253,8 +268,9 @@ def _while(cond_fun, body_fun, init_val, owner=None, max_steps=None):
 def fori_loop(lower, upper, body_fun, init_val, *, unroll=None, max_steps=None):
     """`for i in range(lower, upper): val = body_fun(i, val)`; returns the last value.
 
-    With Python integers as bounds the loop is a scan and can be differentiated in reverse; with traced bounds it is a while
-    loop, which can where it has `max_steps`: see `while_loop`.  `unroll` (int or bool) needs known bounds.
+    With Python integers as bounds the loop is a scan and can be differentiated in reverse; with traced bounds
+    it is a while loop, which can where it has `max_steps`: see `while_loop`.  `unroll` (int or bool) needs
+    known bounds.
     Raises: ValueError if known bounds need more than `max_steps` steps.
 
     >>> lax.fori_loop(0, 5, lambda i, total: total + i, 0).item()
@@ -262,8 +278,8 @@ def fori_loop(lower, upper, body_fun, init_val, *, unroll=None, max_steps=None):
     """
     max_steps = check_steps("lax.fori_loop", max_steps)
     if not callable(body_fun):
-        raise TypeError(f"lax.fori_loop: body_fun argument should be callable, got {shown(body_fun)}: it is lax.fori_loop("
-                        "lower, upper, body_fun, init_val)")
+        raise TypeError(f"lax.fori_loop: body_fun argument should be callable, got {shown(body_fun)}: it is "
+                        "lax.fori_loop(lower, upper, body_fun, init_val)")
     for name, bound in (("lower", lower), ("upper", upper)):
         aval = aval_of(bound) if is_arraylike(bound) else None
         if aval is None or aval.shape or not dtypes.is_integer(aval.dtype):
@@ -279,16 +295,16 @@ def fori_loop(lower, upper, body_fun, init_val, *, unroll=None, max_steps=None):
                              f"max_steps={max_steps}")
         return _counted(lower, upper, body_fun, init_val, 1 if unroll is None else unroll, one, dtype, weak)
     if unroll is not None and unroll not in (False, 1):
-        raise ValueError("fori_loop: `unroll` can only be used with `fori_loop` if the loop bounds are known when "
-                         "tracing (Python integers)")
+        raise ValueError("fori_loop: `unroll` can only be used with `fori_loop` if the loop bounds are known "
+                         "when tracing (Python integers)")
 
     def step(state_):
         i, last, val = state_
         return add_p.bind(i, one), last, body_fun(i, val)
     step.__name__ = name_of(body_fun)
     bounds = [convert(b, dtype, weak) for b in (lower, upper)]
-    return _while(_before_last, step, (*bounds, init_val), (body_fun, ("fori_loop of unknown length", dtype, weak)),
-                  max_steps)[2]
+    return _while(_before_last, step, (*bounds, init_val),
+                  (body_fun, ("fori_loop of unknown length", dtype, weak)), max_steps)[2]
 
 
 def _before_last(state_):
@@ -306,8 +322,8 @@ def _counted(lower, upper, body_fun, val, unroll, one, dtype, weak):
         i, val = carry
         return (add_p.bind(i, one), body_fun(i, val)), None
     step.__name__ = name_of(body_fun)
-    (_, result), _ = scan(step, (convert(lower, dtype, weak), val), None, length=max_dim(upper - lower, 0), unroll=unroll,
-                          _owner=(body_fun, ("fori_loop", dtype, weak)))
+    (_, result), _ = scan(step, (convert(lower, dtype, weak), val), None, length=max_dim(upper - lower, 0),
+                          unroll=unroll, _owner=(body_fun, ("fori_loop", dtype, weak)))
     return result
 
 
@@ -324,8 +340,8 @@ def _index_type(lower, upper):
 def trace_branches(what, branches, operands, decides):
     """(the branches traced, the leaves of the operands)
 
-    Where devices take different branches, all that goes in is made to vary before; inside, the derivative of that would be a
-    sum over devices that are not there.
+    Where devices take different branches, all that goes in is made to vary before; inside, the derivative of
+    that would be a sum over devices that are not there.
     """
     leaves, in_tree = flatten((operands, {}))
     flats = [FlatFunction(f, leaves, in_tree, what) for f in branches]
@@ -357,17 +373,20 @@ def bind_branches(index, traced, leaves, **by):
     unions = [decides.union(*[a.vma for a in avals]) for avals in zip(*[t.closed.out_avals for t in traced])]
     traced = [varying(t, unions) for t in traced]
     consts = [c for t in traced for c in t.consts]
-    if (others := tuple(traced[1:])) not in traced[0].branches:     # kept, so that compiled conds are found again
+    # kept, so that compiled conds are found again
+    if (others := tuple(traced[1:])) not in traced[0].branches:
         traced[0].branches[others] = _programs(traced, consts)
     places, programs = traced[0].branches[others]
     operands = [*consts, *leaves]
     given = [at is not None for at in places]
     outs = cond_p.bind(index, *operands, branches=programs, **by)
-    return traced[0].out_tree.unflatten(_joined(given, [operands[at] for at in places if at is not None], outs))
+    return traced[0].out_tree.unflatten(_joined(given, [operands[at] for at in places if at is not None],
+                                                outs))
 
 
 def _programs(traced, consts):
-    """(for each output the place of the operand that every branch gives back as it is, or None; programs of the others)"""
+    """(for each output the place of the operand that every branch gives back as it is, or None; programs of
+    the others)"""
     programs, start = [], 0
     for t in traced:
         n = len(t.consts)
@@ -378,36 +397,39 @@ def _programs(traced, consts):
         start += n
     found = [[{v: i for i, v in enumerate(p.invars)}.get(v) for v in p.outvars] for p in programs]
     places = [column[0] if len(set(column)) == 1 else None for column in zip(*found)]
-    return places, tuple([p.replace(outvars=[v for v, at in zip(p.outvars, places) if at is None]) for p in programs])
+    return places, tuple([p.replace(outvars=[v for v, at in zip(p.outvars, places) if at is None])
+                          for p in programs])
 
 
 def cond(pred, true_fun, false_fun, *operands, operand=_NONE_GIVEN, linear=None):
     """`true_fun(*operands)` if `pred` else `false_fun(*operands)`; only the chosen one is run.
 
-    `cond(pred, true_operand, true_fun, false_operand, false_fun)` gives each its own operand.  `operand=x`, which may be
-    None, is the same as one operand `x`.
-    `pred` is a boolean scalar (numbers count as != 0); both functions must give the same structure, shapes
-    and dtypes.  Under vmap with a mapped `pred` both are run, and the results selected.
+    `cond(pred, true_operand, true_fun, false_operand, false_fun)` gives each its own operand.  `operand=x`,
+    which may be None, is the same as one operand `x`. `pred` is a boolean scalar (numbers count as != 0);
+    both functions must give the same structure, shapes and dtypes.  Under vmap with a mapped `pred` both are
+    run, and the results selected.
 
     >>> jax.lax.cond(True, lambda x: x + 1, lambda x: x * 10, 4).item()
     5
     """
     if linear is not None:
-        raise NotImplementedError("lax.cond: linear, which JAX takes and no longer uses, is not taken here; leave it out")
+        raise NotImplementedError("lax.cond: linear, which JAX takes and no longer uses, is not taken here; "
+                                  "leave it out")
     operands = _operands("lax.cond", operands, operand)
     if len(operands) == 2 and not callable(true_fun) and callable(false_fun) and callable(operands[1]):
         operands, on_true, on_false = (true_fun, operands[0]), false_fun, operands[1]
         return cond(pred, lambda x, _: on_true(x), lambda _, y: on_false(y), *operands)
     if not (callable(true_fun) and callable(false_fun)):
-        raise TypeError(f"lax.cond: true_fun and false_fun arguments should be callable, got {shown(true_fun)} and "
-                        f"{shown(false_fun)}: to choose between values use jnp.where(pred, a, b); functions are given "
-                        "themselves, with their operands behind them: lax.cond(pred, f, g, x)")
+        raise TypeError("lax.cond: true_fun and false_fun arguments should be callable, got "
+                        f"{shown(true_fun)} and {shown(false_fun)}: to choose between values use "
+                        "jnp.where(pred, a, b); functions are given themselves, with their operands behind "
+                        "them: lax.cond(pred, f, g, x)")
     if not is_arraylike(pred):
-        raise TypeError(f"Pred must be a scalar, got {pred!r:.60} of type {type(pred)}: give a bool, or compare: "
-                        "lax.cond(mode == 'train', ...)")
+        raise TypeError(f"Pred must be a scalar, got {pred!r:.60} of type {type(pred)}: give a bool, or "
+                        "compare: lax.cond(mode == 'train', ...)")
     if aval_of(pred).shape:
-        raise TypeError(f"Pred must be a scalar, got {shown(pred)}. To choose elementwise use jnp.where; to reduce a mask "
-                        "use .any() or .all().")
+        raise TypeError(f"Pred must be a scalar, got {shown(pred)}. To choose elementwise use jnp.where; to "
+                        "reduce a mask use .any() or .all().")
     if state.disable_jit and is_concrete(pred):
         return (true_fun if pred else false_fun)(*operands)
     if not dtypes.is_bool(aval_of(pred).dtype):
@@ -430,15 +452,17 @@ def switch(index, branches, *operands, operand=_NONE_GIVEN):
     """
     operands = _operands("lax.switch", operands, operand)
     if callable(branches) or not hasattr(branches, "__iter__"):
-        raise TypeError(f"lax.switch: branches argument should be a sequence of callables, got {shown(branches)}: put the "
-                        "functions into one list: lax.switch(index, [f, g], x)")
+        raise TypeError("lax.switch: branches argument should be a sequence of callables, got "
+                        f"{shown(branches)}: put the functions into one list: lax.switch(index, [f, g], x)")
     branches = tuple(branches)
     for i, branch in enumerate(branches):
         if not callable(branch):
-            raise TypeError(f"lax.switch: branches argument should be a sequence of callables, but branches[{i}] is "
-                            f"{shown(branch)}: give the function itself, and its operands behind the list")
+            raise TypeError("lax.switch: branches argument should be a sequence of callables, but "
+                            f"branches[{i}] is {shown(branch)}: give the function itself, and its operands "
+                            "behind the list")
     if not branches:
-        raise ValueError("lax.switch: Empty branch sequence: give at least one function, lax.switch(index, [f, g], x)")
+        raise ValueError("lax.switch: Empty branch sequence: give at least one function, lax.switch(index, "
+                         "[f, g], x)")
     if not is_arraylike(index) or aval_of(index).shape or not dtypes.is_integer(aval_of(index).dtype):
         raise TypeError(f"Branch index must be an integer scalar, got {shown(index)}: "
                         + ("under vmap each element chooses its own branch: jax.vmap(lambda i: lax.switch(i, branches, x))"

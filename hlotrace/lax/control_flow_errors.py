@@ -1,4 +1,5 @@
-"""What mistakes with loops and branches are told: functions that do not fit, carries and branches of other types."""
+"""What mistakes with loops and branches are told: functions that do not fit, carries and branches of other
+types."""
 import operator
 
 from ..api.signatures import name_of, signature_of
@@ -7,18 +8,21 @@ from ..core.avals import aval_of, is_arraylike
 from ..core.pytrees import pytree
 from ..core.symbolic.dimension import as_size
 
-_CALLED_WITH = {"lax.scan": ("carry", "x"), "lax.map": ("x",), "lax.fori_loop": ("i", "val"), "lax.while_loop": ("val",)}
+_CALLED_WITH = {"lax.scan": ("carry", "x"), "lax.map": ("x",), "lax.fori_loop": ("i", "val"),
+                "lax.while_loop": ("val",)}
 _TAKES = {
     "lax.scan": "Give the function two parameters, and return a pair (carry, y)",
     "lax.map": "It gets one slice of xs; where xs is a tuple, take it apart inside: lambda ab: ab[0] + ab[1]",
     "lax.fori_loop": "Give the function two parameters, the index and the value: lambda i, val: ...",
-    "lax.while_loop": "Give both functions one parameter; several values are one tuple: lambda val: val[0] < 3",
+    "lax.while_loop": "Give both functions one parameter; several values are one tuple: lambda val: val[0] < "
+    "3",
 }
 _TAKE_OPERANDS = "Give each branch one parameter for each operand that stands behind the branches"
 
 
 def check_parameters(flat, fun, error):
-    """TypeError, made of the `error` that calling the user's `fun` raised, where that cannot take what it is called with."""
+    """TypeError, made of the `error` that calling the user's `fun` raised, where that cannot take what it is
+    called with."""
     given = _CALLED_WITH.get(flat.what) or [f"operand{i}" for i in range(len(flat.arg_tree.children()))]
     try:
         (signature_of(fun) or signature_of(lambda *_: 0)).bind(*given)
@@ -68,7 +72,8 @@ def check_carry(what, fun, init, in_tree, in_avals, traced, out_tree):
             advice = "lax.fori_loop's function returns the new value alone; it is lax.scan's that returns a pair (carry, y)."
         else:
             advice = f"Return a carry of the structure that {init} has."
-        raise TypeError(pytree.structure_mismatch(f"{head} the same pytree structure, but they differ", in_tree, out_tree, (
+        raise TypeError(pytree.structure_mismatch(f"{head} the same pytree structure, but they differ",
+                                                  in_tree, out_tree, (
             "the input carry", "the output carry"), root=where) + f"\n{advice}")
     wrong, grows = [], False
     for path, i, o in zip(pytree.leaf_paths(in_tree), in_avals[skip:], out_avals[skip:]):
@@ -84,39 +89,46 @@ def check_carry(what, fun, init, in_tree, in_avals, traced, out_tree):
         wrong.append(f"  * {where}{path}: input {i.str_short()}, output {o.str_short()} ({advice})")
     more = [f"  and {len(wrong) - 3} more"] if len(wrong) > 3 else []
     if grows:
-        more.append("A carry keeps its shape: write what grows into an array of its final size with .at[i].set(...)"
-                    + (", or return it as y." if what == "lax.scan" else "."))
+        more.append("A carry keeps its shape: write what grows into an array of its final size with "
+                    ".at[i].set(...)" + (", or return it as y." if what == "lax.scan" else "."))
     raise TypeError(f"{head} equal types, but they differ:\n" + "\n".join([*wrong[:3], *more]))
 
 
 def check_predicate(condition, cond_fun):
     if condition.out_tree != pytree.tree_structure(0):
-        raise TypeError(f"lax.while_loop: cond_fun must return a boolean scalar, but got pytree: {name_of(cond_fun)} "
-                        f"returned {returned(condition)}. Return one comparison, such as val[0] < 3")
+        raise TypeError("lax.while_loop: cond_fun must return a boolean scalar, but got pytree: "
+                        f"{name_of(cond_fun)} returned {returned(condition)}. Return one comparison, such "
+                        "as val[0] < 3")
     aval = condition.closed.out_avals[0]
     if aval.shape or not dtypes.is_bool(aval.dtype):
-        raise TypeError(f"lax.while_loop: cond_fun must return a boolean scalar, but got output type {aval.str_short()} "
-                        f"from {name_of(cond_fun)}: compare the value (x > 0), or reduce it with .any() or .all()")
+        raise TypeError("lax.while_loop: cond_fun must return a boolean scalar, but got output type "
+                        f"{aval.str_short()} from {name_of(cond_fun)}: compare the value (x > 0), or reduce "
+                        "it with .any() or .all()")
 
 
 def check_branches(what, traced, names, branches):
-    """Check that all branches of `what`, as "cond", give one structure and equal types.  TypeError otherwise."""
+    """Check that all branches of `what`, as "cond", give one structure and equal types.  TypeError otherwise.
+    """
     first = traced[0]
     for t, name, fun in zip(traced[1:], names[1:], branches[1:]):
         same = t.out_tree == first.out_tree
         if same and all(a.shape == b.shape and a.dtype == b.dtype
                         for a, b in zip(first.closed.out_avals, t.closed.out_avals)):
             continue
-        both = [n if name_of(f) == "<lambda>" else f"{n} ({name_of(f)})" for n, f in ((names[0], branches[0]), (name, fun))]
+        both = [n if name_of(f) == "<lambda>" else f"{n} ({name_of(f)})" for n,
+                f in ((names[0], branches[0]), (name, fun))]
         if not same:
             lacks = [label for label, x in zip(both, (first, t)) if x.out_tree == pytree.tree_structure(None)]
-            raise TypeError(pytree.structure_mismatch(f"{what} branch outputs must have the same pytree structure",
-                                                    first.out_tree, t.out_tree, tuple(both), root="output")
-                            + (f"\nDoes {lacks[0]} lack a `return`?" if lacks else
-                               "\nReturn the same structure from both, with zeros where a branch has nothing to give."))
+            raise TypeError(pytree.structure_mismatch(f"{what} branch outputs must have the same pytree "
+                                                      "structure", first.out_tree, t.out_tree, tuple(both),
+                                                      root="output") + (f"\nDoes {lacks[0]} lack a `return`?"
+                                                                        if lacks
+                                                                        else "\nReturn the same structure "
+                                                                        "from both, with zeros where a "
+                                                                        "branch has nothing to give."))
         wrong = [f"  * output{path}: {both[0]} gives {a.str_short()}, {both[1]} gives {b.str_short()}"
-                 for path, a, b in zip(pytree.leaf_paths(first.out_tree), first.closed.out_avals, t.closed.out_avals)
-                 if (a.shape, a.dtype) != (b.shape, b.dtype)]
+                 for path, a, b in zip(pytree.leaf_paths(first.out_tree), first.closed.out_avals,
+                                       t.closed.out_avals) if (a.shape, a.dtype) != (b.shape, b.dtype)]
         raise TypeError(f"{what} branches must have equal output types but they differ:\n"
                         + "\n".join(wrong[:3] + [f"  and {len(wrong) - 3} more"] * (len(wrong) > 3))
                         + "\nCast the outputs of one branch with .astype(...), or reshape or broadcast them.")
@@ -130,33 +142,34 @@ def scan_length(what, x_avals, xs, length):
         if not a.ndim:
             n = x if type(x) is int else "n"
             times = f"; to repeat {n} times: lax.scan(f, init, length={n})" if what == "lax.scan" else ""
-            raise ValueError(f"{what}: {what.removeprefix('lax.')} got value with no leading axis to scan over: {path} has "
-                             f"shape (): give it one with jnp.arange({n}) or {path}[None]{times}")
+            raise ValueError(f"{what}: {what.removeprefix('lax.')} got value with no leading axis to scan "
+                             f"over: {path} has shape (): give it one with jnp.arange({n}) or "
+                             f"{path}[None]{times}")
     if length is not None:
         try:
             length = as_size(length)
         except TypeError as error:
             if isinstance(error, (errors.ConcretizationTypeError, errors.TracerIntegerConversionError)):
-                raise errors.ConcretizationTypeError(f"The `length` argument to `scan` expects a concrete `int` value."
-                                                     f" {error}") from None
+                raise errors.ConcretizationTypeError("The `length` argument to `scan` expects a concrete "
+                                                     f"`int` value. {error}") from None
             raise TypeError(f"The `length` argument to `scan` expects an int, got {length!r} of type "
-                            f"{type(length).__name__}: write length=int(...), or leave it out where xs has a leading axis"
-                            ) from None
+                            f"{type(length).__name__}: write length=int(...), or leave it out where xs has "
+                            "a leading axis") from None
         if length < 0:
             raise ValueError(f"scan length must be non-negative, got {length}")
         if sizes - {length}:
             listed = ", ".join(f"{p}: {a.shape[0]}" for p, a in zip(paths, x_avals) if a.shape[0] != length)
-            raise ValueError(f"scan got `length` argument of {length} which disagrees with leading axis sizes ({listed}): "
-                             f"leave length out, or slice: xs[:{length}]")
+            raise ValueError(f"scan got `length` argument of {length} which disagrees with leading axis "
+                             f"sizes ({listed}): leave length out, or slice: xs[:{length}]")
         return length
     if len(sizes) > 1:
         listed = ", ".join(f"{p}: {a.shape[0]}" for p, a in zip(paths, x_avals))
-        raise ValueError(f"{what}: {what.removeprefix('lax.')} got values with different leading axis sizes: {listed}: all "
-                         f"must be equal; slice the longer one to {min(sizes)}, or let the function close over what is the "
-                         "same in each step")
+        raise ValueError(f"{what}: {what.removeprefix('lax.')} got values with different leading axis sizes: "
+                         f"{listed}: all must be equal; slice the longer one to {min(sizes)}, or let the "
+                         "function close over what is the same in each step")
     if not sizes:
-        raise ValueError(f"{what.removeprefix('lax.')} got no values to scan over and `length` not provided: give xs, or "
-                         "length=n to repeat n times")
+        raise ValueError(f"{what.removeprefix('lax.')} got no values to scan over and `length` not provided: "
+                         "give xs, or length=n to repeat n times")
     return sizes.pop()
 
 
@@ -167,8 +180,8 @@ def check_steps(what, max_steps):
     try:
         steps = operator.index(max_steps)
     except TypeError:
-        raise TypeError(f"{what}: max_steps must be a Python int, got {shown(max_steps)}: room for what the derivative "
-                        "needs is made when the program is traced") from None
+        raise TypeError(f"{what}: max_steps must be a Python int, got {shown(max_steps)}: room for what the "
+                        "derivative needs is made when the program is traced") from None
     if not 0 <= steps < 2**31:
         raise ValueError(f"{what}: max_steps must be from 0 to 2**31 - 1, got {steps}")
     return steps

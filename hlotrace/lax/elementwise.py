@@ -53,7 +53,8 @@ class Tolerance(NamedTuple):
     ulps: int = 0
 
 
-# --- operands ---------------------------------------------------------------------------------------------------
+# --- operands
+# ---------------------------------------------------------------------------------------------------
 
 def _check(name, args):
     for i, x in enumerate(args):
@@ -62,7 +63,8 @@ def _check(name, args):
 
 
 def _operands(name, *args):
-    """The operands with Python numbers in the dtype, and traced values of rank 0 in the shape, of the others."""
+    """The operands with Python numbers in the dtype, and traced values of rank 0 in the shape, of the others.
+    """
     _check(name, args)
     arrays = [x for x in args if type(x) not in python_scalars]
     if arrays and len(arrays) < len(args):
@@ -73,10 +75,11 @@ def _operands(name, *args):
     found = {aval_of(x).dtype: None for x in args}
     if len(found) > 1:
         raise TypeError(f"lax.{name} requires arguments to have the same dtypes, got "
-                        f"{', '.join(aval_of(x).dtype.name for x in args)}. Cast one with .astype(dtype), or use the "
-                        "hlotrace.numpy function, which promotes.")
+                        f"{', '.join(aval_of(x).dtype.name for x in args)}. Cast one with .astype(dtype), "
+                        "or use the hlotrace.numpy function, which promotes.")
     shape = next((shape_of(x) for x in args if shape_of(x)), ())
-    return [broadcast_in_dim(x, shape, ()) if shape and shape_of(x) == () and not is_constant(x) else x for x in args]
+    return [broadcast_in_dim(x, shape, ()) if shape and shape_of(x) == () and not is_constant(x) else x
+            for x in args]
 
 
 def _unary(primitive, doc, args, result, name=None):
@@ -94,7 +97,8 @@ def _with_accuracy(primitive, doc, args, result):
 
     def function(x, *, accuracy=None):
         if accuracy not in (None, AccuracyMode.DEFAULT):
-            raise NotImplementedError(f"lax.{name}: accuracy={accuracy!r} is not supported, AccuracyMode.DEFAULT is")
+            raise NotImplementedError(f"lax.{name}: accuracy={accuracy!r} is not supported, "
+                                      "AccuracyMode.DEFAULT is")
         if not isinstance(x, Array):
             _check(name, (x,))
         return bind(x)
@@ -117,7 +121,8 @@ def _named(function, name, doc, args, result):
     return function
 
 
-# --- one row for each function ----------------------------------------------------------------------------------
+# --- one row for each function
+# ----------------------------------------------------------------------------------
 
 neg = _unary(e.neg_p, "Minus x.", "1.", "-1.0")
 sign = _unary(e.sign_p, "-1, 0 or 1 by the sign; x/|x| for complex numbers.", "-3.", "-1.0")
@@ -155,9 +160,11 @@ lgamma = _unary(s.lgamma_p, "log|Gamma(x)|; floating point.", "5.", "3.178...")
 one_minus_square = _unary(s.one_minus_square_p, "1 - x*x, exact near x = 1 and -1.", "3.", "-8.0")
 digamma = _unary(s.digamma_p, "Derivative of lgamma; floating point.", "1.", "-0.577...")
 bessel_i0e = _unary(s.bessel_i0e_p,
-                    "e**-|x| I0(x), the scaled modified Bessel function of order 0; floating point.", "0.", "1.0")
+                    "e**-|x| I0(x), the scaled modified Bessel function of order 0; floating point.", "0.",
+                    "1.0")
 bessel_i1e = _unary(s.bessel_i1e_p,
-                    "e**-|x| I1(x), the scaled modified Bessel function of order 1; floating point.", "0.", "0.0")
+                    "e**-|x| I1(x), the scaled modified Bessel function of order 1; floating point.", "0.",
+                    "0.0")
 real = _unary(e.real_p, "Real part of complex numbers.", "3 + 4j", "3.0")
 imag = _unary(e.imag_p, "Imaginary part of complex numbers.", "3 + 4j", "4.0")
 bitwise_not = _unary(e.not_p, "All bits flipped; integers and booleans.", "5", "-6", "bitwise_not")
@@ -176,7 +183,8 @@ bitwise_and = _binary(e.and_p, "Bitwise and; integers and booleans.", "6, 3", "2
 bitwise_or = _binary(e.or_p, "Bitwise or; integers and booleans.", "6, 3", "7", "bitwise_or")
 bitwise_xor = _binary(e.xor_p, "Bitwise exclusive or; integers and booleans.", "6, 3", "5", "bitwise_xor")
 shift_left = _binary(e.shift_left_p, "Bits moved left, zeros come in; integers.", "3, 2", "12")
-shift_right_logical = _binary(e.shift_right_logical_p, "Bits moved right, zeros come in; integers.", "-1, 28", "15")
+shift_right_logical = _binary(e.shift_right_logical_p, "Bits moved right, zeros come in; integers.", "-1, 28",
+                              "15")
 shift_right_arithmetic = _binary(e.shift_right_arithmetic_p,
                                  "Bits moved right, the sign bit comes in; integers.", "-8, 2", "-2")
 mulhi = _binary(s.mulhi_p, "The high half of the product of integers, as wide as they are.", "2**30, 8", "2")
@@ -229,7 +237,8 @@ def zeta(x, q):
     return zeta_p.bind(*_operands("zeta", x, q))
 
 
-# --- made of others ---------------------------------------------------------------------------------------------
+# --- made of others
+# ---------------------------------------------------------------------------------------------
 
 def conj(x):
     """Complex conjugate; a real array becomes complex.
@@ -279,8 +288,8 @@ def integer_pow(x, y):
     _check("integer_pow", (x,))
     y = static_int(y, "the exponent y", "; lax.pow takes others")
     if y < 0 and not dtypes.is_inexact(aval_of(x).dtype):
-        raise TypeError(f"Integers cannot be raised to negative powers, got integer_pow({aval_of(x)}, {y}); use a "
-                        "floating-point base")
+        raise TypeError(f"Integers cannot be raised to negative powers, got integer_pow({aval_of(x)}, {y}); "
+                        "use a floating-point base")
     return integer_pow_p.bind(x, y=y)
 
 
@@ -305,16 +314,16 @@ def convert_element_type(operand, new_dtype):
     _check("convert_element_type", (operand,))
     dtype = dtypes.check_user_dtype(new_dtype, "convert_element_type")
     if aval_of(operand).dtype.kind == "c" and not (dtypes.is_complex(dtype) or dtypes.is_bool(dtype)):
-        warnings.warn("Casting complex values to real discards the imaginary part", np.exceptions.ComplexWarning,
-                      stacklevel=source_info.user_stacklevel())
+        warnings.warn("Casting complex values to real discards the imaginary part",
+                      np.exceptions.ComplexWarning, stacklevel=source_info.user_stacklevel())
     return convert(operand, dtype)
 
 
 def bitcast_convert_type(operand, new_dtype):
     """The same bits read as another dtype.
 
-    A narrower dtype adds a last axis, of the size of the ratio of the widths; for a wider one the last axis has
-    that size and goes.
+    A narrower dtype adds a last axis, of the size of the ratio of the widths; for a wider one the last axis
+    has that size and goes.
 
     >>> lax.bitcast_convert_type(jnp.float32(1), jnp.uint8)
     Array([  0,   0, 128,  63], dtype=uint8)
@@ -331,7 +340,8 @@ def reduce_precision(operand, exponent_bits, mantissa_bits):
     1.0
     """
     _check("reduce_precision", (operand,))
-    return reduce_precision_p.bind(operand, exponent_bits=int(exponent_bits), mantissa_bits=int(mantissa_bits))
+    return reduce_precision_p.bind(operand, exponent_bits=int(exponent_bits),
+                                   mantissa_bits=int(mantissa_bits))
 
 
 def clamp(min, x, max):
@@ -343,12 +353,13 @@ def clamp(min, x, max):
     _check("clamp", (min, x, max))
     dtype = aval_of(x).dtype
     rank = _RANK.get(kind_of(dtype), -1)
-    return clamp_p.bind(*[scalar(b, dtype) if type(b) in python_scalars and python_scalars.index(type(b)) <= rank
-                          else b for b in (min, x, max)])
+    return clamp_p.bind(*[scalar(b, dtype) if type(b) in python_scalars
+                          and python_scalars.index(type(b)) <= rank else b for b in (min, x, max)])
 
 
 def select(pred, on_true, on_false):
-    """on_true where pred, else on_false: arrays of one shape and dtype; pred is boolean of that shape or rank 0.
+    """on_true where pred, else on_false: arrays of one shape and dtype; pred is boolean of that shape or rank
+    0.
 
     >>> lax.select(jnp.array([True, False]), jnp.array([1, 2]), jnp.array([10, 20]))
     Array([ 1, 20], dtype=int32)

@@ -12,9 +12,10 @@ __all__ = ["FftType", "fft", "fft_p"]
 def fft(x, fft_type, fft_lengths):
     """Fourier transform over the last axes, whose lengths are `fft_lengths`: up to 3 of them.
 
-    `fft_type` is an FftType or its name.  RFFT takes real numbers and gives n // 2 + 1 coefficients along the last axis,
-    IRFFT takes those and gives n numbers; the others take and give complex numbers.  Real numbers become complex, integers
-    become floating point where needed.  ValueError for lengths that are not those of x.
+    `fft_type` is an FftType or its name.  RFFT takes real numbers and gives n // 2 + 1 coefficients along the
+    last axis, IRFFT takes those and gives n numbers; the others take and give complex numbers.  Real numbers
+    become complex, integers become floating point where needed.  ValueError for lengths that are not those of
+    x.
 
     >>> lax.fft(jnp.array([1., 2.]), 'fft', (2,))
     Array([ 3.+0.j, -1.+0.j], dtype=complex64)
@@ -31,7 +32,9 @@ def fft(x, fft_type, fft_lengths):
     if fft_type != FftType.RFFT:
         dtype = dtypes.complex_of(dtypes.to_inexact(dtype))
     elif dtypes.is_complex(dtype):
-        raise ValueError(f"only real valued inputs supported for rfft, got {aval.str_short()}: take .real, or use fft")
+        raise ValueError(f"only real valued inputs supported for rfft, got {aval.str_short()}: take .real, "
+                         "or use fft")
     else:
         dtype = dtypes.to_inexact(dtype)
-    return fft_p.bind(convert(x, dtype), fft_type=fft_type, fft_lengths=canonical_shape(fft_lengths, "fft_lengths"))
+    return fft_p.bind(convert(x, dtype), fft_type=fft_type,
+                      fft_lengths=canonical_shape(fft_lengths, "fft_lengths"))

@@ -8,11 +8,12 @@ from ..primitives.common import canonical_shape
 __all__ = ["RandomAlgorithm", "rng_bit_generator", "rng_bit_generator_p", "rng_uniform", "rng_uniform_p"]
 
 
-def rng_bit_generator(key, shape, dtype="uint32", algorithm=RandomAlgorithm.RNG_DEFAULT, *, out_sharding=None):
+def rng_bit_generator(key, shape, dtype="uint32", algorithm=RandomAlgorithm.RNG_DEFAULT, *,
+                      out_sharding=None):
     """(the state after it, random bits of `shape`) from a state, uint32[4] or uint64[2]; `dtype` is unsigned.
 
-    The default algorithm differs between platforms; RNG_PHILOX and RNG_THREE_FRY are those of Salmon et al. (2011).
-    Under vmap the first of the states makes the bits of all, as in JAX.  TypeError for other dtypes.
+    The default algorithm differs between platforms; RNG_PHILOX and RNG_THREE_FRY are those of Salmon et al.
+    (2011). Under vmap the first of the states makes the bits of all, as in JAX.  TypeError for other dtypes.
 
     >>> after, bits = lax.rng_bit_generator(jnp.zeros(4, jnp.uint32), (2,), algorithm=lax.RandomAlgorithm.RNG_PHILOX)
     >>> bits.shape, bits.dtype
@@ -20,7 +21,8 @@ def rng_bit_generator(key, shape, dtype="uint32", algorithm=RandomAlgorithm.RNG_
     """
     aval_of(key)
     if algorithm not in list(RandomAlgorithm):
-        raise ValueError(f"rng_bit_generator: algorithm must be a member of lax.RandomAlgorithm, got {algorithm!r}")
+        raise ValueError("rng_bit_generator: algorithm must be a member of lax.RandomAlgorithm, got "
+                         f"{algorithm!r}")
     after, bits = rng_bit_generator_p.bind(
         key, shape=canonical_shape(shape), dtype=dtypes.check_user_dtype(dtype, "rng_bit_generator"),
         algorithm=RandomAlgorithm(algorithm))

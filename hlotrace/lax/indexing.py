@@ -1,4 +1,5 @@
-"""Slices, gathers and scatters: the public functions over `primitives/arrays/gather.py` and `primitives/arrays/dynamic_slice.py`."""
+"""Slices, gathers and scatters: the public functions over `primitives/arrays/gather.py` and
+`primitives/arrays/dynamic_slice.py`."""
 import operator
 
 from ..api.composite import composite
@@ -22,18 +23,21 @@ from ..primitives.programs.checks import outside, report_all
 __all__ = ["GatherDimensionNumbers", "GatherScatterMode", "ScatterDimensionNumbers", "dynamic_index_in_dim",
            "dynamic_slice", "dynamic_slice_in_dim", "dynamic_update_index_in_dim", "dynamic_update_slice",
            "dynamic_update_slice_in_dim", "gather", "index_in_dim", "index_take", "scatter", "scatter_add",
-           "scatter_apply", "scatter_max", "scatter_min", "scatter_mul", "scatter_sub", "slice", "slice_in_dim"]
+           "scatter_apply", "scatter_max", "scatter_min", "scatter_mul", "scatter_sub", "slice",
+           "slice_in_dim"]
 
 _INT_MAX = 2**31 - 1
 
 
-# --- bounds at run time -----------------------------------------------------------------------------------------
+# --- bounds at run time
+# -----------------------------------------------------------------------------------------
 
 def check_bounds(shape, axes, indices, wraps=False, window=()):
-    """IndexError, when the program has run, where an index is out of bounds; for where `state.check_bounds` holds.
+    """IndexError, when the program has run, where an index is out of bounds; for where `state.check_bounds`
+    holds.
 
-    The last axis of `indices` counts along `axes` of an array of `shape`, negative ones from the end if `wraps`.  They say
-    where a `window` begins, by default one element.
+    The last axis of `indices` counts along `axes` of an array of `shape`, negative ones from the end if
+    `wraps`.  They say where a `window` begins, by default one element.
     """
     lasts = tuple([shape[a] - (window[a] if window else 1) for a in axes])
     _look(indices, shape=tuple(shape), axes=tuple(axes), lasts=lasts, window=tuple(window),
@@ -45,7 +49,8 @@ def _look(indices, *, shape, axes, lasts, firsts, window):
     report_all(outside(shape, axes, indices, lasts, firsts, window))
 
 
-# --- static slices ----------------------------------------------------------------------------------------------
+# --- static slices
+# ----------------------------------------------------------------------------------------------
 
 def slice(operand, start_indices, limit_indices, strides=None):
     """The elements at `start, start + stride, ...` below `limit` along each axis.
@@ -91,14 +96,17 @@ def index_in_dim(operand, index, axis=0, keepdims=True):
     return result if keepdims else squeeze_p.bind(result, dimensions=(axis,))
 
 
-# --- dynamic slices ---------------------------------------------------------------------------------------------
+# --- dynamic slices
+# ---------------------------------------------------------------------------------------------
 
 def index_dtype(values):
-    """The dtype in which index values of any integer types are compared: int32, or wider where one is wider."""
+    """The dtype in which index values of any integer types are compared: int32, or wider where one is wider.
+    """
     avals = [aval_of(v) for v in values if type(v) is not int]
     for a in avals:
         if not dtypes.is_integer(a.dtype):
-            raise TypeError(f"indices must have an integer type, got {a.str_short()}: convert it with .astype(int)")
+            raise TypeError(f"indices must have an integer type, got {a.str_short()}: convert it with "
+                            ".astype(int)")
     wide = [a.dtype for a in avals if a.dtype.itemsize >= 4]
     return wide[0] if wide and len(set(wide)) == 1 else (
         dtypes.int64 if any(d.itemsize == 8 for d in wide) else dtypes.int32)
@@ -120,13 +128,13 @@ def _starts(name, operand, start_indices, negative):
     if not isinstance(start_indices, (tuple, list)):
         aval = aval_of(start_indices)
         if aval.ndim != 1:
-            raise ValueError(f"{name}: start_indices must be a sequence of scalars or an array with one axis, got "
-                             f"shape {aval.shape}")
+            raise ValueError(f"{name}: start_indices must be a sequence of scalars or an array with one "
+                             f"axis, got shape {aval.shape}")
         start_indices = [reshape(slice(start_indices, (i,), (i + 1,)), ()) if isinstance(start_indices, Array)
                          else start_indices[i] for i in range(aval.size)]
     if len(start_indices) != len(shape):
-        raise ValueError(f"{name}: start_indices must have one entry for each axis of the operand of shape {shape}, "
-                         f"got {len(start_indices)}")
+        raise ValueError(f"{name}: start_indices must have one entry for each axis of the operand of shape "
+                         f"{shape}, got {len(start_indices)}")
     dtype = index_dtype(start_indices)
     if isinstance(negative, bool):
         negative = [negative] * len(shape)
@@ -199,7 +207,8 @@ def dynamic_update_slice(operand, update, start_indices, *, allow_negative_indic
     """
     starts = _starts("dynamic_update_slice", operand, start_indices, allow_negative_indices)
     if state.check_bounds:
-        _check_starts(aval_of(operand).shape, start_indices, starts, aval_of(update).shape, allow_negative_indices)
+        _check_starts(aval_of(operand).shape, start_indices, starts, aval_of(update).shape,
+                      allow_negative_indices)
     return dynamic_update_slice_p.bind(operand, update, *starts)
 
 
@@ -216,7 +225,8 @@ def dynamic_update_slice_in_dim(operand, update, start_index, axis, *, allow_neg
 
 
 def dynamic_update_index_in_dim(operand, update, index, axis, *, allow_negative_indices=True):
-    """`operand` with `update` written at `index`, which may be traced, along one axis; `update` may lack that axis.
+    """`operand` with `update` written at `index`, which may be traced, along one axis; `update` may lack that
+    axis.
 
     IndexError for an int out of bounds; a traced index writes the nearest entry.
 
@@ -228,16 +238,19 @@ def dynamic_update_index_in_dim(operand, update, index, axis, *, allow_negative_
     axis = _checked_axis(operand, index, axis, allow_negative_indices)
     if len(shape) != ndim:
         update = reshape(update, (*shape[:axis], 1, *shape[axis:]))
-    return dynamic_update_slice_in_dim(operand, update, index, axis, allow_negative_indices=allow_negative_indices)
+    return dynamic_update_slice_in_dim(operand, update, index, axis,
+                                       allow_negative_indices=allow_negative_indices)
 
 
-# --- gather and scatter -----------------------------------------------------------------------------------------
+# --- gather and scatter
+# -----------------------------------------------------------------------------------------
 
 def _indices(name, indices):
     """Index arrays narrower than 32 bits are widened, so that bounds fit their dtype."""
     aval = aval_of(indices)
     if not dtypes.is_integer(aval.dtype):
-        raise TypeError(f"{name}: indices must have an integer type, got {aval.str_short()}: convert them with .astype(int)")
+        raise TypeError(f"{name}: indices must have an integer type, got {aval.str_short()}: convert them "
+                        "with .astype(int)")
     return convert(indices, dtypes.int32) if aval.dtype.itemsize < 4 else indices
 
 
@@ -247,8 +260,8 @@ def _numbers(cls, name, dimension_numbers):
     return cls(*map(tuple, dimension_numbers))
 
 
-def gather(operand, start_indices, dimension_numbers, slice_sizes, *, unique_indices=False, indices_are_sorted=False,
-           mode=None, fill_value=None):
+def gather(operand, start_indices, dimension_numbers, slice_sizes, *, unique_indices=False,
+           indices_are_sorted=False, mode=None, fill_value=None):
     """One window of `operand` for each vector along the last axis of `start_indices`.
 
     The axes of the result are those of `start_indices` but the last, and those of the window without
@@ -263,7 +276,8 @@ def gather(operand, start_indices, dimension_numbers, slice_sizes, *, unique_ind
            [0, 1]], dtype=int32)
     """
     slice_sizes = tuple(map(as_size, slice_sizes))
-    numbers, indices = _numbers(GatherDimensionNumbers, "gather", dimension_numbers), _indices("gather", start_indices)
+    numbers, indices = _numbers(GatherDimensionNumbers, "gather",
+                                dimension_numbers), _indices("gather", start_indices)
     if state.check_bounds and mode is None:
         check_bounds(shape_of(operand), numbers.start_index_map, indices, False, slice_sizes)
     return gather_p.bind(operand, indices, slice_sizes=slice_sizes, dimension_numbers=numbers,
@@ -276,12 +290,14 @@ def _scatter_function(name, effect, result):
 
     def function(operand, scatter_indices, updates, dimension_numbers, *, indices_are_sorted=False,
                  unique_indices=False, mode=None):
-        numbers, indices = _numbers(ScatterDimensionNumbers, name, dimension_numbers), _indices(name, scatter_indices)
+        numbers, indices = _numbers(ScatterDimensionNumbers, name,
+                                    dimension_numbers), _indices(name, scatter_indices)
         if state.check_bounds and mode is None:
             check_bounds(shape_of(operand), numbers.scatter_dims_to_operand_dims, indices, False,
                          window_sizes(numbers, shape_of(operand), shape_of(updates)))
         return primitive.bind(
-            operand, indices, updates, indices_are_sorted=bool(indices_are_sorted), unique_indices=bool(unique_indices),
+            operand, indices, updates, indices_are_sorted=bool(indices_are_sorted),
+            unique_indices=bool(unique_indices),
             mode=GatherScatterMode.from_any(mode), dimension_numbers=numbers)
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"""`operand` with one window of `updates` {effect} for each vector of `scatter_indices`.
@@ -316,9 +332,10 @@ def scatter_sub(operand, scatter_indices, updates, dimension_numbers, *, indices
                        indices_are_sorted=indices_are_sorted, unique_indices=unique_indices)
 
 
-def scatter_apply(operand, scatter_indices, func, dimension_numbers, *, update_shape=(), indices_are_sorted=False,
-                  unique_indices=False, mode=None):
-    """`operand` with the elementwise `func` applied to each addressed element, once for each time it is addressed.
+def scatter_apply(operand, scatter_indices, func, dimension_numbers, *, update_shape=(),
+                  indices_are_sorted=False, unique_indices=False, mode=None):
+    """`operand` with the elementwise `func` applied to each addressed element, once for each time it is
+    addressed.
 
     `update_shape` is the shape that updates would have.  Not differentiable.
 
@@ -330,11 +347,12 @@ def scatter_apply(operand, scatter_indices, func, dimension_numbers, *, update_s
     element = ShapedArray((), aval.dtype, aval.weak_type)
     jaxpr = trace_to_jaxpr(lambda x: [convert(func(x), aval.dtype)], [element], "scatter_apply")
     if jaxpr.out_avals[0].shape != ():
-        raise TypeError(f"scatter_apply: the function must map a scalar to a scalar, but its result has shape "
-                        f"{jaxpr.out_avals[0].shape}")
+        raise TypeError("scatter_apply: the function must map a scalar to a scalar, but its result has "
+                        f"shape {jaxpr.out_avals[0].shape}")
     if any(isinstance(c, Tracer) for c in jaxpr.consts):
-        raise NotImplementedError("scatter_apply: the function may not close over traced values; read the elements "
-                                  "with x.at[idx].get(), compute, and write them with x.at[idx].set(...)")
+        raise NotImplementedError("scatter_apply: the function may not close over traced values; read the "
+                                  "elements with x.at[idx].get(), compute, and write them with "
+                                  "x.at[idx].set(...)")
     return _gather.scatter_apply_p.bind(
         operand, _indices("scatter_apply", scatter_indices), full(tuple(update_shape), 0, aval.dtype),
         dimension_numbers=_numbers(ScatterDimensionNumbers, "scatter_apply", dimension_numbers),
@@ -343,7 +361,8 @@ def scatter_apply(operand, scatter_indices, func, dimension_numbers, *, update_s
 
 
 def index_take(src, idxs, axes):
-    """The slices of `src` at positions `idxs` (one array for each of `axes`, all of one shape) along those axes.
+    """The slices of `src` at positions `idxs` (one array for each of `axes`, all of one shape) along those
+    axes.
 
     >>> lax.index_take(jnp.arange(6).reshape(3, 2), (jnp.array([2, 0]),), (0,))
     Array([[4, 5],

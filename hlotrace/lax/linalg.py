@@ -20,12 +20,12 @@ from ..primitives.linalg.svd import SvdAlgorithm, svd_p
 from ..primitives.linalg.triangular import cholesky_p, cholesky_update_p, symmetric_product_p, triangular_solve_p
 from ..primitives.linalg.tridiagonal import tridiagonal_solve_p
 
-__all__ = ["EigImplementation", "EighImplementation", "SvdAlgorithm", "cholesky", "cholesky_p", "cholesky_update",
-           "cholesky_update_p", "eig", "eig_p", "eigh", "eigh_p", "hessenberg", "hessenberg_p", "householder_product",
-           "householder_product_p", "lu", "lu_p", "lu_pivots_to_permutation", "lu_pivots_to_permutation_p", "ormqr",
-           "ormqr_p", "qdwh", "qr", "qr_p", "schur", "schur_p", "svd", "svd_p", "symmetric_product", "symmetric_product_p",
-           "triangular_solve", "triangular_solve_p", "tridiagonal", "tridiagonal_p", "tridiagonal_solve",
-           "tridiagonal_solve_p"]
+__all__ = ["EigImplementation", "EighImplementation", "SvdAlgorithm", "cholesky", "cholesky_p",
+           "cholesky_update", "cholesky_update_p", "eig", "eig_p", "eigh", "eigh_p", "hessenberg",
+           "hessenberg_p", "householder_product", "householder_product_p", "lu", "lu_p",
+           "lu_pivots_to_permutation", "lu_pivots_to_permutation_p", "ormqr", "ormqr_p", "qdwh", "qr", "qr_p",
+           "schur", "schur_p", "svd", "svd_p", "symmetric_product", "symmetric_product_p", "triangular_solve",
+           "triangular_solve_p", "tridiagonal", "tridiagonal_p", "tridiagonal_solve", "tridiagonal_solve_p"]
 
 
 def _symmetrized(name, x):
@@ -53,7 +53,8 @@ def cholesky(x, *, symmetrize_input=True):
 
 
 def cholesky_update(r_matrix, w_vector):
-    """The upper triangular factor of R^T R + w w^T, of real matrices R of shape [..., n, n] and vectors w of [..., n].
+    """The upper triangular factor of R^T R + w w^T, of real matrices R of shape [..., n, n] and vectors w of
+    [..., n].
 
     It is found by rotations in O(n^2); what stands below the diagonal of R stays there.
 
@@ -66,7 +67,8 @@ def cholesky_update(r_matrix, w_vector):
 def symmetric_product(a_matrix, c_matrix, *, alpha=1.0, beta=0.0, symmetrize_output=False):
     """alpha a a^T + beta c, of real matrices of shapes [..., m, n] and [..., m, m], c being symmetric.
 
-    On some platforms only the lower triangle is right, unless `symmetrize_output` puts its transpose above it.
+    On some platforms only the lower triangle is right, unless `symmetrize_output` puts its transpose above
+    it.
 
     >>> lax.linalg.symmetric_product(jnp.array([[1., 2.]]), jnp.array([[3.]]), beta=1.)
     Array([[8.]], dtype=float32)
@@ -75,8 +77,10 @@ def symmetric_product(a_matrix, c_matrix, *, alpha=1.0, beta=0.0, symmetrize_out
     return add(triangle(out), transposed(triangle(out, inset=1))) if symmetrize_output else out
 
 
-def triangular_solve(a, b, *, left_side=False, lower=False, transpose_a=False, conjugate_a=False, unit_diagonal=False):
-    """X with op(a) X = b if `left_side`, else with X op(a) = b, for triangular matrices `a` of shape [..., n, n].
+def triangular_solve(a, b, *, left_side=False, lower=False, transpose_a=False, conjugate_a=False,
+                     unit_diagonal=False):
+    """X with op(a) X = b if `left_side`, else with X op(a) = b, for triangular matrices `a` of shape [..., n,
+    n].
 
     b: matrices with the batch axes of `a`; where `a` is one matrix, it may be one vector
     lower: which triangle of `a` is read
@@ -92,16 +96,18 @@ def triangular_solve(a, b, *, left_side=False, lower=False, transpose_a=False, c
     vector = aval_of(b).ndim == aval_of(a).ndim - 1 == 1
     if vector:
         b = broadcast_axis(b, 1, int(left_side))
-    out = triangular_solve_p.bind(a, b, left_side=bool(left_side), lower=bool(lower), transpose_a=bool(transpose_a),
-                                  conjugate_a=bool(conjugate_a), unit_diagonal=bool(unit_diagonal))
+    out = triangular_solve_p.bind(a, b, left_side=bool(left_side), lower=bool(lower),
+                                  transpose_a=bool(transpose_a), conjugate_a=bool(conjugate_a),
+                                  unit_diagonal=bool(unit_diagonal))
     return squeeze_p.bind(out, dimensions=(int(left_side),)) if vector else out
 
 
 def lu(x):
     """The factors P x = L U with partial pivoting, of matrices of shape [..., m, n].
 
-    Returns (lu, pivots, permutation): U in the upper triangle of `lu`, and L, whose diagonal is one, below it; the exchanges
-    of row i with row pivots[i], i = 0, 1, ...; and what these make of the rows, so that x[permutation] = L U.
+    Returns (lu, pivots, permutation): U in the upper triangle of `lu`, and L, whose diagonal is one, below
+    it; the exchanges of row i with row pivots[i], i = 0, 1, ...; and what these make of the rows, so that
+    x[permutation] = L U.
 
     >>> lax.linalg.lu(jnp.array([[0., 2.], [4., 4.]]))
     [Array([[4., 4.],
@@ -111,7 +117,8 @@ def lu(x):
 
 
 def lu_pivots_to_permutation(pivots, permutation_size):
-    """The order of `permutation_size` rows after row i was exchanged with row pivots[i], i = 0, 1, ...; both int32.
+    """The order of `permutation_size` rows after row i was exchanged with row pivots[i], i = 0, 1, ...; both
+    int32.
 
     >>> lax.linalg.lu_pivots_to_permutation(jnp.array([1, 1]), 3)
     Array([1, 0, 2], dtype=int32)
@@ -123,18 +130,21 @@ def qr(x, *, pivoting=False, full_matrices=True, use_magma=None):
     """The factors x = Q R, Q orthonormal and R upper triangular, of matrices of shape [..., m, n].
 
     pivoting: x[:, p] = Q R instead, with the diagonal of R falling in size; p is a third result
-    full_matrices: Q of shape [..., m, m] and R of [..., m, n], instead of [..., m, k] and [..., k, n], k = min(m, n)
+    full_matrices: Q of shape [..., m, m] and R of [..., m, n], instead of [..., m, k] and [..., k, n], k =
+    min(m, n)
     use_magma: on GPU, whether pivoting uses MAGMA
 
     >>> abs(lax.linalg.qr(jnp.array([[3., 1.], [4., 2.]]))[1]).round(3)
     Array([[5. , 2.2],
            [0. , 0.4]], dtype=float32)
     """
-    return tuple(qr_p.bind(x, pivoting=bool(pivoting), full_matrices=bool(full_matrices), use_magma=use_magma))
+    return tuple(qr_p.bind(x, pivoting=bool(pivoting), full_matrices=bool(full_matrices),
+                           use_magma=use_magma))
 
 
 def householder_product(a, taus):
-    """As many columns as `a` has of the product of the reflectors I - tau v v^H whose vectors stand below its diagonal.
+    """As many columns as `a` has of the product of the reflectors I - tau v v^H whose vectors stand below its
+    diagonal.
 
     >>> lax.linalg.householder_product(jnp.array([[1.], [1.]]), jnp.array([1.]))
     Array([[ 0.],
@@ -159,8 +169,10 @@ def ormqr(a, taus, c, *, left=True, transpose=False):
 def svd(x, *, full_matrices=True, compute_uv=True, subset_by_index=None, algorithm=None):
     """(U, s, V^H) with x = U diag(s) V^H, of matrices of shape [..., m, n]; s alone unless `compute_uv`.
 
-    full_matrices: U of shape [..., m, m] and V^H of [..., n, n], instead of [..., m, k] and [..., k, n], k = min(m, n)
-    subset_by_index: (start, end) of the singular values, the largest being number 0, to return with their vectors
+    full_matrices: U of shape [..., m, m] and V^H of [..., n, n], instead of [..., m, k] and [..., k, n], k =
+    min(m, n)
+    subset_by_index: (start, end) of the singular values, the largest being number 0, to return with their
+    vectors
     algorithm: a SvdAlgorithm; NotImplementedError for one that the platform does not have
 
     >>> lax.linalg.svd(jnp.diag(jnp.array([3., 4.])), compute_uv=False)
@@ -172,7 +184,8 @@ def svd(x, *, full_matrices=True, compute_uv=True, subset_by_index=None, algorit
 
 
 @composite(static=("lower", "symmetrize_input", "sort_eigenvalues", "subset_by_index", "implementation"))
-def eigh(x, *, lower=True, symmetrize_input=True, sort_eigenvalues=True, subset_by_index=None, implementation=None):
+def eigh(x, *, lower=True, symmetrize_input=True, sort_eigenvalues=True, subset_by_index=None,
+         implementation=None):
     """(v, w) with x v = v diag(w), of Hermitian matrices of shape [..., n, n]; w rises, and v is orthonormal.
 
     symmetrize_input: take (x + x^H) / 2; otherwise only one triangle is read, which `lower` chooses
@@ -190,12 +203,15 @@ def eigh(x, *, lower=True, symmetrize_input=True, sort_eigenvalues=True, subset_
 
 def eig(x, *, compute_left_eigenvectors=True, compute_right_eigenvectors=True, enable_eigvec_derivs=False,
         implementation=None, use_magma=None):
-    """[w, vl, vr] of square matrices: x vr = vr diag(w), vl^H x = diag(w) vl^H; complex, without vectors not asked for.
+    """[w, vl, vr] of square matrices: x vr = vr diag(w), vl^H x = diag(w) vl^H; complex, without vectors not
+    asked for.
 
     Vectors have length one, and their largest component is real.
-    enable_eigvec_derivs: let them be differentiated, which is right only where eigenvalues are distinct and each vector has
+    enable_eigvec_derivs: let them be differentiated, which is right only where eigenvalues are distinct and
+    each vector has
         one largest component
-    implementation: an EigImplementation, on GPU; `use_magma` is its older form, True for MAGMA and False for LAPACK
+    implementation: an EigImplementation, on GPU; `use_magma` is its older form, True for MAGMA and False for
+    LAPACK
 
     >>> lax.linalg.eig(jnp.array([[0., 1.], [-1., 0.]]), compute_left_eigenvectors=False, compute_right_eigenvectors=False)
     [Array([0.+1.j, 0.-1.j], dtype=complex64)]
@@ -210,8 +226,9 @@ def eig(x, *, compute_left_eigenvectors=True, compute_right_eigenvectors=True, e
 def schur(x, *, compute_schur_vectors=True, sort_eig_vals=False, select_callable=None):
     """[T, Q] with x = Q T Q^H, of square matrices; T alone unless `compute_schur_vectors`.
 
-    Q is unitary and T upper triangular, but for 2 x 2 blocks on the diagonal for pairs of complex eigenvalues of real
-    matrices.  NotImplementedError with `sort_eig_vals` or `select_callable`, and for real matrices but on the CPU.
+    Q is unitary and T upper triangular, but for 2 x 2 blocks on the diagonal for pairs of complex eigenvalues
+    of real matrices.  NotImplementedError with `sort_eig_vals` or `select_callable`, and for real matrices
+    but on the CPU.
 
     >>> lax.linalg.schur(jnp.array([[1., 2.], [0., 3.]]), compute_schur_vectors=False)
     [Array([[1., 2.],
@@ -224,7 +241,8 @@ def schur(x, *, compute_schur_vectors=True, sort_eig_vals=False, select_callable
 def hessenberg(a):
     """(h, taus): x = Q H Q^H for square matrices, H with zeros below the first subdiagonal.
 
-    There `h` has the reflectors that make Q, their factors are `taus`; `householder_product` of h[1:, :-1] gives Q[1:, 1:].
+    There `h` has the reflectors that make Q, their factors are `taus`; `householder_product` of h[1:, :-1]
+    gives Q[1:, 1:].
 
     >>> lax.linalg.hessenberg(jnp.array([[1., 2.], [3., 4.]]))
     (Array([[1., 2.],
@@ -246,7 +264,8 @@ def tridiagonal(a, *, lower=True):
 
 
 def tridiagonal_solve(dl, d, du, b, *, perturb_singular=False):
-    """X with A X = b, A having the diagonals dl[..., 1:], d and du[..., :-1], all three of shape [..., n]; b of [..., n, k].
+    """X with A X = b, A having the diagonals dl[..., 1:], d and du[..., :-1], all three of shape [..., n]; b
+    of [..., n, k].
 
     perturb_singular: on the CPU and CUDA, change pivots that are nearly zero so that the result is finite
 
@@ -261,10 +280,12 @@ def tridiagonal_solve(dl, d, du, b, *, perturb_singular=False):
 def qdwh(x, *, is_hermitian=False, max_iterations=None, eps=None, dynamic_shape=None):
     """(u, h, number of iterations, whether they sufficed): the polar decomposition x = u h, of tall matrices.
 
-    u is orthonormal and h positive semidefinite, found by the QDWH iteration of Nakatsukasa, Bai and Gygi (2010).
+    u is orthonormal and h positive semidefinite, found by the QDWH iteration of Nakatsukasa, Bai and Gygi
+    (2010).
     is_hermitian: says that x is, so that u is too: it is made so exactly
     max_iterations: at most so many, 10 if None
-    eps: how much the last iteration may have changed, (4 eps)^(1/3) in relative size; if None, that of the dtype
+    eps: how much the last iteration may have changed, (4 eps)^(1/3) in relative size; if None, that of the
+    dtype
     dynamic_shape: (m, n), the part of x that counts, which may be traced; the rest of the results is zero
 
     ValueError if a matrix is wide.
@@ -275,7 +296,8 @@ def qdwh(x, *, is_hermitian=False, max_iterations=None, eps=None, dynamic_shape=
     aval = aval_of(x)
     check_dtypes("qdwh", aval)
     if aval.ndim < 2 or aval.shape[-2] < aval.shape[-1]:
-        raise ValueError(f"The input matrix of shape M x N must have M >= N, got shape {aval.shape}: decompose x^H")
+        raise ValueError(f"The input matrix of shape M x N must have M >= N, got shape {aval.shape}: "
+                         "decompose x^H")
     if is_hermitian:
         check_square("qdwh with is_hermitian=True", aval)
     if dynamic_shape is not None:

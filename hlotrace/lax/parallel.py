@@ -25,8 +25,8 @@ from ..primitives.parallel.collectives import (
 )
 from .indexing import dynamic_index_in_dim, index_take
 
-__all__ = ["all_gather", "all_to_all", "axis_index", "axis_size", "pbroadcast", "pcast", "pmax", "pmean", "pmin", "ppermute",
-           "pshuffle", "psum", "psum_scatter", "pswapaxes", "pvary", "ragged_all_to_all"]
+__all__ = ["all_gather", "all_to_all", "axis_index", "axis_size", "pbroadcast", "pcast", "pmax", "pmean",
+           "pmin", "ppermute", "pshuffle", "psum", "psum_scatter", "pswapaxes", "pvary", "ragged_all_to_all"]
 
 
 def axis_frame(name):
@@ -35,9 +35,9 @@ def axis_frame(name):
         if known == name:
             return size, kind
     listed = ", ".join(repr(known) for known, *_ in state.axis_env) or "none"
-    raise NameError(f"unbound axis name: {name!r}. It is an axis neither of an enclosing shard_map or pmap nor of a vmap "
-                    f"with axis_name; those in scope here: {listed}"
-                    f"{did_you_mean(name, [known for known, *_ in state.axis_env])}")
+    raise NameError(f"unbound axis name: {name!r}. It is an axis neither of an enclosing shard_map or pmap "
+                    "nor of a vmap with axis_name; those in scope here: "
+                    f"{listed}{did_you_mean(name, [known for known, *_ in state.axis_env])}")
 
 
 def _axes(axis_name):
@@ -45,7 +45,8 @@ def _axes(axis_name):
     names = tuple(axis_name) if isinstance(axis_name, (tuple, list)) else (axis_name,)
     for name in names:
         if names.count(name) > 1:
-            raise ValueError(f"axis_name {names} names {name!r} more than once; along each axis devices communicate once")
+            raise ValueError(f"axis_name {names} names {name!r} more than once; along each axis devices "
+                             "communicate once")
     frames = [axis_frame(n) for n in names]
     return names, [size for size, _ in frames], [kind for _, kind in frames]
 
@@ -60,7 +61,8 @@ def axis_size(axis_name):
 
 
 def axis_index(axis_name):
-    """The position of this device (or slice) along the axis, an int32 scalar; along a tuple of axes, major first.
+    """The position of this device (or slice) along the axis, an int32 scalar; along a tuple of axes, major
+    first.
 
     >>> jax.vmap(lambda x: x + lax.axis_index("i"), axis_name="i")(jnp.ones(3, int))
     Array([1, 2, 3], dtype=int32)
@@ -86,13 +88,14 @@ def _groups(what, axis_index_groups, names, sizes, kinds):
     try:
         groups = tuple(tuple(map(operator.index, g)) for g in axis_index_groups)
     except TypeError:
-        raise TypeError(f"{what}: axis_index_groups is a list of lists of positions along the axis, such as [[0, 1], "
-                        f"[2, 3]], got {axis_index_groups!r}") from None
+        raise TypeError(f"{what}: axis_index_groups is a list of lists of positions along the axis, such as "
+                        f"[[0, 1], [2, 3]], got {axis_index_groups!r}") from None
     if len(names) != 1 or kinds[0] == "vmap":
-        raise NotImplementedError(f"{what}: axis_index_groups needs one axis, of shard_map or pmap, got {names}")
+        raise NotImplementedError(f"{what}: axis_index_groups needs one axis, of shard_map or pmap, got "
+                                  f"{names}")
     if sorted(i for g in groups for i in g) != list(range(sizes[0])):
-        raise ValueError(f"{what}: axis_index_groups {groups} must hold each position along {names[0]!r}, 0 to "
-                         f"{sizes[0] - 1}, once")
+        raise ValueError(f"{what}: axis_index_groups {groups} must hold each position along {names[0]!r}, 0 "
+                         f"to {sizes[0] - 1}, once")
     if len({len(g) for g in groups}) > 1:
         raise ValueError(f"{what}: axis_index_groups {groups} must have one size")
     return groups, len(groups[0])
@@ -100,7 +103,8 @@ def _groups(what, axis_index_groups, names, sizes, kinds):
 
 def _split(names, kinds):
     """(axes of vmaps, axes of meshes)"""
-    return (tuple(n for n, k in zip(names, kinds) if k == "vmap"), tuple(n for n, k in zip(names, kinds) if k != "vmap"))
+    return (tuple(n for n, k in zip(names, kinds) if k == "vmap"),
+            tuple(n for n, k in zip(names, kinds) if k != "vmap"))
 
 
 def _reduction(what, primitive, x, axis_name, axis_index_groups):
@@ -109,7 +113,8 @@ def _reduction(what, primitive, x, axis_name, axis_index_groups):
     mapped, manual = _split(names, kinds)
     checked = "checked" in kinds
     if checked and groups is not None and primitive is psum_p:
-        raise NotImplementedError(f"{what}: axis_index_groups in a shard_map with check_vma=True: its result varies in part")
+        raise NotImplementedError(f"{what}: axis_index_groups in a shard_map with check_vma=True: its result "
+                                  "varies in part")
 
     def one(v):
         v = _varying(v, names, kinds)
@@ -196,7 +201,8 @@ def _expanded(x, axis):
 
 
 def all_gather(x, axis_name, *, axis_index_groups=None, axis=0, tiled=False, to="varying"):
-    """The values of all devices along the axis, on each of them, stacked in a new axis (or, `tiled`, concatenated).
+    """The values of all devices along the axis, on each of them, stacked in a new axis (or, `tiled`,
+    concatenated).
 
     In a shard_map with check_vma=True the result counts as varying; `to="invarying"` says that it is not.
 
@@ -208,7 +214,8 @@ def all_gather(x, axis_name, *, axis_index_groups=None, axis=0, tiled=False, to=
     groups, size = _groups("all_gather", axis_index_groups, names, sizes, kinds)
     if to not in ("varying", "invarying"):
         raise ValueError(f'all_gather: to must be "varying" or "invarying", got {to!r}')
-    if to == "invarying" and "checked" in kinds:      # a sum of which each device knows one part: type and derivative follow
+    # a sum of which each device knows one part: type and derivative follow
+    if to == "invarying" and "checked" in kinds:
         return pytree.tree_map(lambda v: _gathered_by_sum(v, axis_name, axis, tiled), x)
 
     def one(v):
@@ -253,8 +260,8 @@ def psum_scatter(x, axis_name, *, scatter_dimension=0, axis_index_groups=None, t
         shape = shape_of(v)
         dim = canonical_axis(scatter_dimension, len(shape))
         if not tiled and shape[dim] != size:
-            raise ValueError(f"psum_scatter: dimension {dim} of an operand of shape {shape} must have size {size}, the size "
-                             f"of axis {axis_name!r}; with tiled=True it may be a multiple")
+            raise ValueError(f"psum_scatter: dimension {dim} of an operand of shape {shape} must have size "
+                             f"{size}, the size of axis {axis_name!r}; with tiled=True it may be a multiple")
         v = _varying(v, names, kinds)
         if _one_by_one(names, kinds):
             for name, n in zip(names, sizes):
@@ -266,10 +273,11 @@ def psum_scatter(x, axis_name, *, scatter_dimension=0, axis_index_groups=None, t
 
 
 def all_to_all(x, axis_name, split_axis, concat_axis, *, axis_index_groups=None, tiled=False):
-    """Each device cuts its value along `split_axis` and sends part k to device k; what comes is joined in order.
+    """Each device cuts its value along `split_axis` and sends part k to device k; what comes is joined in
+    order.
 
-    `split_axis` must have the size of the axis: it goes away, and a new `concat_axis` of that size comes.  `tiled`: it is
-    divided by that size, and `concat_axis`, one that is there, multiplied.
+    `split_axis` must have the size of the axis: it goes away, and a new `concat_axis` of that size comes.
+    `tiled`: it is divided by that size, and `concat_axis`, one that is there, multiplied.
 
     >>> jax.vmap(lambda x: lax.all_to_all(x, "i", 0, 0), axis_name="i")(jnp.array([[1, 2], [10, 20]]))
     Array([[ 1, 10],
@@ -292,8 +300,9 @@ def all_to_all(x, axis_name, split_axis, concat_axis, *, axis_index_groups=None,
         split = canonical_axis(split_axis, len(shape), "split_axis")
         concat = canonical_axis(concat_axis, len(shape), "concat_axis")
         if shape[split] != size and not tiled or shape[split] % size:
-            raise ValueError(f"all_to_all: split_axis {split} of an operand of shape {shape} must have size {size}, the "
-                             f"size of axis {axis_name!r}, or{'' if tiled else ', with tiled=True,'} a multiple of it")
+            raise ValueError(f"all_to_all: split_axis {split} of an operand of shape {shape} must have size "
+                             f"{size}, the size of axis {axis_name!r}, "
+                             f"or{'' if tiled else ', with tiled=True,'} a multiple of it")
         v = _varying(v, names, kinds)
         if not tiled:
             return move_axis(exchanged(move_axis(v, split, 0)), 0, concat)
@@ -310,10 +319,12 @@ def ragged_all_to_all(operand, output, input_offsets, send_sizes, output_offsets
                       axis_index_groups=None):
     """Each device sends rows of `operand` to others, and what it gets is written into `output`.
 
-    operand, output: (n, ...) and (m, ...) of one dtype.  The other four are integers (k,), k a multiple of the number p of
-    devices: slice i, which starts at input_offsets[i] and has send_sizes[i] rows, goes to device i // (k // p), where it is
-    written from row output_offsets[i] on.  recv_sizes[i] is how many rows come from that device; no more are taken.  Slices
-    must not overlap in the result.  TypeError, ValueError for other types and shapes.  Each device holds all operands.
+    operand, output: (n, ...) and (m, ...) of one dtype.  The other four are integers (k,), k a multiple of
+    the number p of
+    devices: slice i, which starts at input_offsets[i] and has send_sizes[i] rows, goes to device i // (k //
+    p), where it is written from row output_offsets[i] on.  recv_sizes[i] is how many rows come from that
+    device; no more are taken.  Slices must not overlap in the result.  TypeError, ValueError for other types
+    and shapes.  Each device holds all operands.
 
     >>> ids = jnp.arange(2)
     >>> exchange = lambda x, to: lax.ragged_all_to_all(x, jnp.zeros(2), ids, ids * 0 + 1, to, ids * 0 + 1, axis_name="i")
@@ -322,15 +333,16 @@ def ragged_all_to_all(operand, output, input_offsets, send_sizes, output_offsets
            [2., 4.]], dtype=float32)
     """
     name = "ragged_all_to_all"
-    _check_ragged(name, operand, output, input_offsets=input_offsets, send_sizes=send_sizes, output_offsets=output_offsets,
-                  recv_sizes=recv_sizes)
+    _check_ragged(name, operand, output, input_offsets=input_offsets, send_sizes=send_sizes,
+                  output_offsets=output_offsets, recv_sizes=recv_sizes)
     _, count = _groups(name, axis_index_groups, *_axes(axis_name))
     k = shape_of(input_offsets)[0]
     if k % count:
-        raise ValueError(f"lax.{name}: input_offsets has {k} entries, which is not a multiple of {count}, the number of "
-                         f"devices along {axis_name!r}")
+        raise ValueError(f"lax.{name}: input_offsets has {k} entries, which is not a multiple of {count}, "
+                         f"the number of devices along {axis_name!r}")
     sent = [convert(v, np.dtype(np.int32)) for v in (input_offsets, send_sizes, output_offsets)]
-    starts, sizes, places = (all_to_all(v, axis_name, 0, 0, tiled=True, axis_index_groups=axis_index_groups) for v in sent)
+    starts, sizes, places = (all_to_all(v, axis_name, 0, 0, tiled=True, axis_index_groups=axis_index_groups)
+                             for v in sent)
     sizes = minimum(sizes, convert(recv_sizes, np.dtype(np.int32)))
     rows = all_gather(operand, axis_name, axis_index_groups=axis_index_groups, tiled=True)
     table = (shape_of(output)[0], k)
@@ -350,8 +362,8 @@ def ragged_all_to_all(operand, output, input_offsets, send_sizes, output_offsets
 def _check_ragged(name, operand, output, **indices):
     x, out = aval_of(operand), aval_of(output)
     if x.dtype != out.dtype or x.ndim < 1 or x.shape[1:] != out.shape[1:]:
-        raise ValueError(f"lax.{name}: output of type {out.str_short()} does not fit operand of type {x.str_short()}: only "
-                         "the sizes of axis 0 may differ")
+        raise ValueError(f"lax.{name}: output of type {out.str_short()} does not fit operand of type "
+                         f"{x.str_short()}: only the sizes of axis 0 may differ")
     avals = {which: aval_of(v) for which, v in indices.items()}
     for which, a in avals.items():
         if not dtypes.is_integer(a.dtype):
@@ -375,14 +387,15 @@ def ppermute(x, axis_name, perm):
     try:
         perm = tuple((operator.index(a), operator.index(b)) for a, b in perm)
     except (TypeError, ValueError):
-        raise TypeError("ppermute: perm is a list of pairs of positions (source, destination), such as [(0, 1), (1, 0)], "
-                        f"got {perm!r}") from None
+        raise TypeError("ppermute: perm is a list of pairs of positions (source, destination), such as [(0, "
+                        f"1), (1, 0)], got {perm!r}") from None
     for what, numbers in (("source", [a for a, _ in perm]), ("destination", [b for _, b in perm])):
         if len(set(numbers)) < len(numbers):
-            raise ValueError(f"ppermute: a {what} stands more than once in perm {perm}; each may send and receive once")
+            raise ValueError(f"ppermute: a {what} stands more than once in perm {perm}; each may send and "
+                             "receive once")
         if any(not 0 <= n < size for n in numbers):
-            raise ValueError(f"ppermute: a {what} in perm {perm} is not a position along {axis_name!r}: 0 to {size - 1}; "
-                             f"a ring is [(i, (i + 1) % {size}) for i in range({size})]")
+            raise ValueError(f"ppermute: a {what} in perm {perm} is not a position along {axis_name!r}: 0 to "
+                             f"{size - 1}; a ring is [(i, (i + 1) % {size}) for i in range({size})]")
     if _one_by_one(names, kinds):
         return pytree.tree_map(lambda v: _picked(v, axis_name, size, perm), x)
     return pytree.tree_map(lambda v: ppermute_p.bind(_varying(v, names, kinds), axes=names, perm=perm), x)
@@ -394,7 +407,8 @@ def _picked(x, axis_name, size, perm):
     for a, b in perm:
         source[b] = a
     sent = np.isin(np.arange(size), [b for _, b in perm])
-    row = dynamic_index_in_dim(all_gather(x, axis_name), dynamic_index_in_dim(source, here, keepdims=False), keepdims=False)
+    row = dynamic_index_in_dim(all_gather(x, axis_name), dynamic_index_in_dim(source, here, keepdims=False),
+                               keepdims=False)
     mask = broadcast_in_dim(dynamic_index_in_dim(sent, here, keepdims=False), shape_of(row), ())
     return select(mask, row, np.zeros(shape_of(row), aval_of(row).dtype))
 
@@ -435,7 +449,8 @@ def pswapaxes(x, axis_name, axis, *, axis_index_groups=None):
 
 
 def pcast(x, axis_name, *, to):
-    """Values of a shard_map with check_vma=True, marked as varying over the axes; the derivative is a sum over devices.
+    """Values of a shard_map with check_vma=True, marked as varying over the axes; the derivative is a sum
+    over devices.
 
     ValueError for a value that varies over one of them already.
 
@@ -450,8 +465,8 @@ def pcast(x, axis_name, *, to):
     names, _, kinds = _axes(axis_name)
     for v in pytree.tree_leaves(x) if "checked" in kinds else ():
         if not aval_of(v).vma.isdisjoint(names):
-            raise ValueError(f"pcast: a value of type {aval_of(v)} is already varying over {sorted(aval_of(v).vma)}; name "
-                             "axes over which it does not vary")
+            raise ValueError(f"pcast: a value of type {aval_of(v)} is already varying over "
+                             f"{sorted(aval_of(v).vma)}; name axes over which it does not vary")
     return pvary(x, axis_name)
 
 

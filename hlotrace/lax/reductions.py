@@ -40,15 +40,18 @@ from .contraction import padtype_to_pads
 
 __all__ = ["approx_max_k", "approx_min_k", "approx_top_k_p",
            "argmax", "argmax_p", "argmin", "argmin_p", "cumlogsumexp", "cumlogsumexp_p", "cummax", "cummax_p",
-           "cummin", "cummin_p", "cumprod", "cumprod_p", "cumsum", "cumsum_p", "reduce", "reduce_and", "reduce_and_p",
+           "cummin", "cummin_p", "cumprod", "cumprod_p", "cumsum", "cumsum_p", "reduce", "reduce_and",
+           "reduce_and_p",
            "reduce_max", "reduce_max_p", "reduce_min", "reduce_min_p", "reduce_or", "reduce_or_p",
            "reduce_p", "reduce_prod", "reduce_prod_p", "reduce_sum", "reduce_sum_p", "reduce_window",
            "reduce_window_max_p", "reduce_window_min_p", "reduce_window_p", "reduce_window_shape_tuple",
-           "reduce_window_sum_p", "reduce_xor", "reduce_xor_p", "select_and_gather_add_p", "select_and_scatter_add_p",
+           "reduce_window_sum_p", "reduce_xor", "reduce_xor_p", "select_and_gather_add_p",
+           "select_and_scatter_add_p",
            "sort", "sort_key_val", "sort_p", "top_k", "top_k_p"]
 
 
-# --- reductions by one operation --------------------------------------------------------------------------------
+# --- reductions by one operation
+# --------------------------------------------------------------------------------
 
 def _reduction(primitive, what, result, note=""):
     def function(operand, axes):
@@ -59,7 +62,8 @@ def _reduction(primitive, what, result, note=""):
     public = placed if primitive in (reduce_sum_p, reduce_max_p, reduce_min_p) else function
     public.__name__ = public.__qualname__ = primitive.name
     public.__doc__ = (f"The {what} of `operand` over `axes`, a sequence of ints.  The dtype stays{note}.\n\n"
-                      f">>> lax.{primitive.name}(jnp.array([[1, 3], [5, 7]]), (1,))\nArray({result}, dtype=int32)\n")
+                      f">>> lax.{primitive.name}(jnp.array([[1, 3], [5, 7]]), (1,))\nArray({result}, "
+                      "dtype=int32)\n")
     return public
 
 
@@ -78,8 +82,8 @@ def _arg_reduction(primitive, result):
         return primitive.bind(operand, axes=(axis,),
                               index_dtype=dtypes.check_user_dtype(index_dtype, primitive.name))
     function.__name__ = function.__qualname__ = primitive.name
-    function.__doc__ = (f"The index ({primitive.name}) along `axis`, of dtype `index_dtype`.  The lowest one at a tie; "
-                        "the first NaN where there is one.\n\n"
+    function.__doc__ = (f"The index ({primitive.name}) along `axis`, of dtype `index_dtype`.  The lowest one "
+                        "at a tie; the first NaN where there is one.\n\n"
                         f">>> lax.{primitive.name}(jnp.array([2, 9, 1]), 0, int).item()\n{result}\n")
     return function
 
@@ -87,7 +91,8 @@ def _arg_reduction(primitive, result):
 argmax, argmin = _arg_reduction(argmax_p, 1), _arg_reduction(argmin_p, 2)
 
 
-# --- reductions by a function -----------------------------------------------------------------------------------
+# --- reductions by a function
+# -----------------------------------------------------------------------------------
 
 @kept(512)
 def _traced(computation, structure, element_dtypes, name):
@@ -98,13 +103,13 @@ def _traced(computation, structure, element_dtypes, name):
         halves = [pytree.tree_unflatten(structure, s) for s in (scalars[:n], scalars[n:])]
         leaves, out_structure = pytree.tree_flatten(computation(*halves))
         if out_structure != structure:
-            raise TypeError(f"{name}: the computation must return the structure of the operands, {structure}, it "
-                            f"returned {out_structure}")
+            raise TypeError(f"{name}: the computation must return the structure of the operands, "
+                            f"{structure}, it returned {out_structure}")
         return leaves
     jaxpr = trace_to_jaxpr(flat, [ShapedArray((), d) for d in element_dtypes * 2], name)
     if any(isinstance(c, Tracer) for c in jaxpr.consts):
-        raise NotImplementedError(f"{name}: the computation closes over a traced value. Pass the value as another "
-                                  "operand, or combine it with the result.")
+        raise NotImplementedError(f"{name}: the computation closes over a traced value. Pass the value as "
+                                  "another operand, or combine it with the result.")
     return embed_constants(jaxpr)
 
 
@@ -121,12 +126,13 @@ def _prepare(name, operands, init_values, computation):
     """(operands, initial values of their dtypes, structure, program) of a reduction by a function."""
     if not callable(computation):
         what = computation.aval.str_short() if hasattr(computation, "aval") else repr(computation)[:60]
-        raise TypeError(f"{name}: computation must be a function of two values, such as lax.add or lax.max, got {what}")
+        raise TypeError(f"{name}: computation must be a function of two values, such as lax.add or lax.max, "
+                        f"got {what}")
     xs, structure = pytree.tree_flatten(operands)
     inits, init_structure = pytree.tree_flatten(init_values)
     if structure != init_structure:
-        raise ValueError(f"{name}: operands must have the same tree structure as the initial values: {structure} vs. "
-                         f"{init_structure}")
+        raise ValueError(f"{name}: operands must have the same tree structure as the initial values: "
+                         f"{structure} vs. {init_structure}")
     if not xs:
         raise ValueError(f"{name} needs at least one operand")
     inits = [_initial(init, aval_of(x).dtype) for x, init in zip(xs, inits)]
@@ -135,7 +141,8 @@ def _prepare(name, operands, init_values, computation):
 
 
 def _initial(init, dtype):
-    """An initial value of this dtype, infinities as its ends.  One that is known stays known while a program is traced."""
+    """An initial value of this dtype, infinities as its ends.  One that is known stays known while a program
+    is traced."""
     if isinstance(init, Tracer):
         return convert(init, dtype)
     value = np.asarray(init, aval_of(init).dtype)
@@ -176,7 +183,8 @@ def reduce(operands, init_values, computation, dimensions, out_sharding=None):
     return pytree.tree_unflatten(structure, [laid(out, out_sharding, "lax.reduce") for out in outs])
 
 
-# --- windows ----------------------------------------------------------------------------------------------------
+# --- windows
+# ----------------------------------------------------------------------------------------------------
 
 def _window_parameters(shape, window_dimensions, window_strides, padding, base_dilation, window_dilation):
     ones = (1,) * len(shape)
@@ -185,10 +193,11 @@ def _window_parameters(shape, window_dimensions, window_strides, padding, base_d
         for v in (window_dimensions, window_strides, base_dilation, window_dilation))
     if isinstance(padding, str) and len(dimensions) == len(strides) == len(shape):
         padding = padtype_to_pads([window.dilated(n, d) for n, d in zip(shape, base_dilation)],
-                                  [window.dilated(n, d) for n, d in zip(dimensions, window_dilation)], strides, padding)
+                                  [window.dilated(n, d) for n, d in zip(dimensions, window_dilation)],
+                                  strides, padding)
     padding = () if isinstance(padding, str) else tuple((as_size(lo), as_size(hi)) for lo, hi in padding)
-    return dict(window_dimensions=dimensions, window_strides=strides, padding=padding, base_dilation=base_dilation,
-                window_dilation=window_dilation)
+    return dict(window_dimensions=dimensions, window_strides=strides, padding=padding,
+                base_dilation=base_dilation, window_dilation=window_dilation)
 
 
 def reduce_window_shape_tuple(operand_shape, window_dimensions, window_strides, padding, base_dilation=None,
@@ -207,15 +216,16 @@ def reduce_window(operand, init_value, computation, window_dimensions, window_st
                   base_dilation=None, window_dilation=None):
     """Reduce each window of arrays of one shape by an associative function of scalars.
 
-    Operands and initial values are pytrees as in `reduce`; padding is 'SAME', 'VALID', 'SAME_LOWER' or (low, high)
-    for each axis, and reads as the initial value.  Sums, max and min can be differentiated, other computations not.
+    Operands and initial values are pytrees as in `reduce`; padding is 'SAME', 'VALID', 'SAME_LOWER' or (low,
+    high) for each axis, and reads as the initial value.  Sums, max and min can be differentiated, other
+    computations not.
 
     >>> lax.reduce_window(jnp.array([1., 5., 2., 3.]), -jnp.inf, lax.max, (2,), (2,))
     Array([5., 3.], dtype=float32)
     """
     xs, inits, structure, jaxpr = _prepare("reduce_window", operand, init_value, computation)
-    params = _window_parameters(aval_of(xs[0]).shape, window_dimensions, window_strides, padding, base_dilation,
-                                window_dilation)
+    params = _window_parameters(aval_of(xs[0]).shape, window_dimensions, window_strides, padding,
+                                base_dilation, window_dilation)
     combine = _only_primitive(jaxpr)
     primitive, identity = window.window_reducer_of(combine), _reduce.reducer_of(combine)[1]
     if primitive is not None and not shape_of(inits[0]):
@@ -227,14 +237,17 @@ def reduce_window(operand, init_value, computation, window_dimensions, window_st
     return pytree.tree_unflatten(structure, reduce_window_p.bind(*xs, *inits, jaxpr=jaxpr, **params))
 
 
-# --- running reductions -----------------------------------------------------------------------------------------
+# --- running reductions
+# -----------------------------------------------------------------------------------------
 
 def _cumulative(primitive, what, result):
     def function(operand, axis=0, reverse=False):
-        return primitive.bind(operand, axis=canonical_axis(axis, aval_of(operand).ndim), reverse=bool(reverse))
+        return primitive.bind(operand, axis=canonical_axis(axis, aval_of(operand).ndim),
+                              reverse=bool(reverse))
     function.__name__ = function.__qualname__ = primitive.name
-    function.__doc__ = (f"The running {what} along `axis`, from the end if `reverse`.  ValueError where there is no "
-                        f"such axis.\n\n>>> lax.{primitive.name}(jnp.array([2., 3., 1.]))\n{result}\n")
+    function.__doc__ = (f"The running {what} along `axis`, from the end if `reverse`.  ValueError where "
+                        f"there is no such axis.\n\n>>> lax.{primitive.name}(jnp.array([2., 3., "
+                        f"1.]))\n{result}\n")
     return function
 
 
@@ -245,13 +258,14 @@ cummin = _cumulative(cummin_p, "minimum", "Array([2., 2., 1.], dtype=float32)")
 cumlogsumexp = _cumulative(cumlogsumexp_p, "log-sum-exp", "Array([2. , 3.31..., 3.40...], dtype=float32)")
 
 
-# --- sorting ----------------------------------------------------------------------------------------------------
+# --- sorting
+# ----------------------------------------------------------------------------------------------------
 
 def sort(operand, dimension=-1, is_stable=True, num_keys=1):
     """Sort one array, or several of one shape together, along `dimension`.
 
-    The first `num_keys` arrays are compared, in order.  NaN comes last, -0.0 and 0.0 are equal, complex numbers
-    go by real part, then by imaginary part.  A sequence of arrays gives a tuple.
+    The first `num_keys` arrays are compared, in order.  NaN comes last, -0.0 and 0.0 are equal, complex
+    numbers go by real part, then by imaginary part.  A sequence of arrays gives a tuple.
 
     >>> lax.sort(jnp.array([3, 1, 2]))
     Array([1, 2, 3], dtype=int32)
@@ -263,7 +277,8 @@ def sort(operand, dimension=-1, is_stable=True, num_keys=1):
     if not operands:
         raise TypeError("Sort requires at least one operand")
     dimension = canonical_axis(dimension, aval_of(operands[0]).ndim, "dimension")
-    results = _sort.sort(*operands, dimension=dimension, num_keys=operator.index(num_keys), is_stable=bool(is_stable))
+    results = _sort.sort(*operands, dimension=dimension, num_keys=operator.index(num_keys),
+                         is_stable=bool(is_stable))
     return tuple(results) if several else results[0]
 
 
@@ -277,7 +292,8 @@ def sort_key_val(keys, values, dimension=-1, is_stable=True):
 
 
 def top_k(operand, k, *, axis=-1, is_stable=True):
-    """The k greatest values along `axis` in descending order, and their int32 indices, as a list [values, indices].
+    """The k greatest values along `axis` in descending order, and their int32 indices, as a list [values,
+    indices].
 
     Of equal ones the first come first, also where `is_stable=False` allows any.
 
@@ -299,10 +315,11 @@ def top_k(operand, k, *, axis=-1, is_stable=True):
 
 def approx_max_k(operand, k, reduction_dimension=-1, recall_target=0.95, reduction_input_size_override=-1,
                  aggregate_to_topk=True):
-    """[values, int32 indices] of about the k greatest elements along an axis, in descending order; floating point.
+    """[values, int32 indices] of about the k greatest elements along an axis, in descending order; floating
+    point.
 
-    A TPU finds the expected part `recall_target` of them, other devices all (Chern et al., "TPU-KNN", 2022).  With
-    `aggregate_to_topk=False` they are not picked out of the more, in no order, that are found first.
+    A TPU finds the expected part `recall_target` of them, other devices all (Chern et al., "TPU-KNN", 2022).
+    With `aggregate_to_topk=False` they are not picked out of the more, in no order, that are found first.
     `reduction_input_size_override` is the size of the whole of which the operand is a part.
 
     >>> lax.approx_max_k(jnp.array([1., 4., 3., 2.]), 2)
@@ -314,7 +331,8 @@ def approx_max_k(operand, k, reduction_dimension=-1, recall_target=0.95, reducti
 
 def approx_min_k(operand, k, reduction_dimension=-1, recall_target=0.95, reduction_input_size_override=-1,
                  aggregate_to_topk=True):
-    """[values, int32 indices] of about the k least elements along an axis, in ascending order.  See `approx_max_k`.
+    """[values, int32 indices] of about the k least elements along an axis, in ascending order.  See
+    `approx_max_k`.
 
     >>> lax.approx_min_k(jnp.array([1., 4., 3., 2.]), 2)
     [Array([1., 2.], dtype=float32), Array([0, 3], dtype=int32)]
@@ -325,6 +343,7 @@ def approx_min_k(operand, k, reduction_dimension=-1, recall_target=0.95, reducti
 
 def _approximate(best, operand, k, axis, recall, size, aggregate):
     axis = canonical_axis(axis, aval_of(operand).ndim, "reduction_dimension")
-    return approx_top_k_p.bind(operand, k=operator.index(k), reduction_dimension=axis, recall_target=float(recall),
-                               reduction_input_size_override=operator.index(size), aggregate_to_topk=bool(aggregate),
-                               is_max_k=best)
+    return approx_top_k_p.bind(operand, k=operator.index(k), reduction_dimension=axis,
+                               recall_target=float(recall),
+                               reduction_input_size_override=operator.index(size),
+                               aggregate_to_topk=bool(aggregate), is_max_k=best)

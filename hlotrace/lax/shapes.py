@@ -16,21 +16,22 @@ from ..primitives.arrays.slicing import concatenate_p, iota_p, optimization_barr
 from ..primitives.common import canonical_axes, canonical_axis, canonical_shape, is_constant, np, prod, scalar, static_int
 
 __all__ = ["broadcast", "broadcast_in_dim", "broadcast_in_dim_p", "broadcast_like", "broadcast_shapes",
-           "broadcast_to_rank", "broadcasted_iota", "collapse", "concatenate", "concatenate_p", "empty", "expand_dims",
-           "full", "full_like",
-           "iota", "iota_p", "optimization_barrier", "optimization_barrier_p", "pad", "pad_p", "reshape", "reshape_p",
-           "rev", "rev_p", "split", "squeeze", "squeeze_p", "stack", "tile", "transpose", "transpose_p", "unstack"]
+           "broadcast_to_rank", "broadcasted_iota", "collapse", "concatenate", "concatenate_p", "empty",
+           "expand_dims", "full", "full_like", "iota", "iota_p", "optimization_barrier",
+           "optimization_barrier_p", "pad", "pad_p", "reshape", "reshape_p", "rev", "rev_p", "split",
+           "squeeze", "squeeze_p", "stack", "tile", "transpose", "transpose_p", "unstack"]
 
 
 def _shape_of(name, operand):
     """The shape of an operand.  TypeError, naming the function, for what is not an array."""
     if not is_arraylike(operand):
-        raise TypeError(f"lax.{name}: an operand of type {type(operand)} is not an array or a number; wrap lists in "
-                        "jnp.array(...)")
+        raise TypeError(f"lax.{name}: an operand of type {type(operand)} is not an array or a number; wrap "
+                        "lists in jnp.array(...)")
     return aval_of(operand).shape
 
 
-# --- arrays of one value, and counting --------------------------------------------------------------------------
+# --- arrays of one value, and counting
+# --------------------------------------------------------------------------
 
 def full(shape, fill_value, dtype=None, *, sharding=None):
     """An array of one scalar.  Without `dtype`, it has the dtype and the weak type of `fill_value`.
@@ -43,8 +44,8 @@ def full(shape, fill_value, dtype=None, *, sharding=None):
     """
     shape = canonical_shape(shape, "lax.full: shape")
     if _shape_of("full", fill_value) != ():
-        raise TypeError(f"full must be called with scalar fill_value, got fill_value.shape {aval_of(fill_value).shape}; "
-                        "jnp.broadcast_to repeats an array.")
+        raise TypeError("full must be called with scalar fill_value, got fill_value.shape "
+                        f"{aval_of(fill_value).shape}; jnp.broadcast_to repeats an array.")
     if dtype is not None:
         dtype = dtypes.check_user_dtype(dtype, "full")
         if dtypes.is_extended(dtype) and dtype._rules:
@@ -52,8 +53,9 @@ def full(shape, fill_value, dtype=None, *, sharding=None):
         if dtypes.is_extended(dtype):
             words = full((*shape, *dtype.physical_shape), fill_value, dtype.physical_dtype)
             return made(lambda: random_wrap_p.bind(words, impl=dtype), 0, "lax.full", sharding)
-        fill_value = (scalar(fill_value, dtype) if type(fill_value) in dtypes.python_scalars else
-                      np.asarray(fill_value, dtype) if is_constant(fill_value) else convert(fill_value, dtype))
+        fill_value = (scalar(fill_value, dtype) if type(fill_value) in dtypes.python_scalars
+                      else np.asarray(fill_value, dtype) if is_constant(fill_value)
+                      else convert(fill_value, dtype))
     return made(lambda: broadcast_in_dim_p.bind(fill_value, shape=shape, broadcast_dimensions=()),
                 _bytes(shape, aval_of(fill_value).dtype), "lax.full", sharding)
 
@@ -65,8 +67,8 @@ def _bytes(shape, dtype):
 def full_like(x, fill_value, dtype=None, shape=None, sharding=None):
     """`full` with the shape, dtype and weak type of `x`, an array or anything that has a shape and a dtype.
 
-    `sharding`, a Sharding or a Device, says where it lies; see `device_put`.  Without it the result lies where `x` does, if
-    that is committed and no other shape is asked for.
+    `sharding`, a Sharding or a Device, says where it lies; see `device_put`.  Without it the result lies
+    where `x` does, if that is committed and no other shape is asked for.
 
     >>> lax.full_like(jnp.zeros(3), 2)
     Array([2., 2., 2.], dtype=float32)
@@ -78,7 +80,8 @@ def full_like(x, fill_value, dtype=None, shape=None, sharding=None):
         weak, x = dtype is None and aval_of(x).weak_type, aval_of(x)
     elif not (hasattr(x, "shape") and hasattr(x, "dtype")):
         raise TypeError(f"full_like: cannot take a shape and a dtype from a value of type {type(x)}")
-    result = full(x.shape if shape is None else shape, fill_value, x.dtype if dtype is None else dtype, sharding=sharding)
+    result = full(x.shape if shape is None else shape, fill_value, x.dtype if dtype is None else dtype,
+                  sharding=sharding)
     return convert_element_type_p.bind(result, new_dtype=result.dtype, weak_type=True) if weak else result
 
 
@@ -98,8 +101,9 @@ def iota(dtype, size):
     >>> lax.iota(jnp.int32, 4)
     Array([0, 1, 2, 3], dtype=int32)
     """
-    return broadcasted_iota(dtype, (static_int(size, "size", "; lax.broadcasted_iota takes a shape and the axis that "
-                                                             "counts"),), 0)
+    return broadcasted_iota(dtype, (static_int(size, "size",
+                                               "; lax.broadcasted_iota takes a shape and the axis that "
+                                               "counts"),), 0)
 
 
 def broadcasted_iota(dtype, shape, dimension, *, out_sharding=None):
@@ -110,11 +114,12 @@ def broadcasted_iota(dtype, shape, dimension, *, out_sharding=None):
            [0, 1, 2]], dtype=int32)
     """
     dtype, shape = dtypes.check_user_dtype(dtype, "iota"), canonical_shape(shape, "iota: shape")
-    return made(lambda: iota_p.bind(dtype=dtype, shape=shape, dimension=operator.index(dimension)), _bytes(shape, dtype),
-                "lax.broadcasted_iota", out_sharding=out_sharding)
+    return made(lambda: iota_p.bind(dtype=dtype, shape=shape, dimension=operator.index(dimension)),
+                _bytes(shape, dtype), "lax.broadcasted_iota", out_sharding=out_sharding)
 
 
-# --- broadcasting -----------------------------------------------------------------------------------------------
+# --- broadcasting
+# -----------------------------------------------------------------------------------------------
 
 @functools.lru_cache(maxsize=4096)
 def broadcast_shapes(*shapes):
@@ -135,13 +140,15 @@ def broadcast_shapes(*shapes):
 
 
 def broadcast_in_dim(operand, shape, broadcast_dimensions, *, out_sharding=None):
-    """`operand` repeated to `shape`; its axis i becomes axis broadcast_dimensions[i] of the result, in any order.
+    """`operand` repeated to `shape`; its axis i becomes axis broadcast_dimensions[i] of the result, in any
+    order.
 
     >>> lax.broadcast_in_dim(jnp.array([1, 2]), (2, 3), (0,))
     Array([[1, 1, 1],
            [2, 2, 2]], dtype=int32)
     """
-    rank, dimensions = len(_shape_of("broadcast_in_dim", operand)), tuple(map(operator.index, broadcast_dimensions))
+    rank, dimensions = len(_shape_of("broadcast_in_dim", operand)), tuple(map(operator.index,
+                                                                              broadcast_dimensions))
     order = sorted(range(len(dimensions)), key=dimensions.__getitem__)
     if len(dimensions) == rank and order != list(range(rank)):
         operand, dimensions = _shape.transpose(operand, order), tuple(sorted(dimensions))
@@ -170,7 +177,8 @@ def broadcast_like(arr, like_arr):
     """
     shape, to = _shape_of("broadcast_like", arr), _shape_of("broadcast_like", like_arr)
     if len(shape) > len(to) or broadcast_shapes(shape, to) != to:
-        raise ValueError(f"lax.broadcast_like: shape {shape} does not broadcast to {to}, the shape of like_arr")
+        raise ValueError(f"lax.broadcast_like: shape {shape} does not broadcast to {to}, the shape of "
+                         "like_arr")
     return broadcast_in_dim(arr, to, range(len(to) - len(shape), len(to)))
 
 
@@ -198,7 +206,8 @@ def tile(operand, reps):
     return _shape.reshape(repeated, tuple(r * n for r, n in zip(reps, shape)))
 
 
-# --- reshaping --------------------------------------------------------------------------------------------------
+# --- reshaping
+# --------------------------------------------------------------------------------------------------
 
 def reshape(operand, new_sizes, dimensions=None, *, out_sharding=None):
     """The elements in row-major order, or in the order of the axes in `dimensions`, under another shape.
@@ -214,7 +223,8 @@ def reshape(operand, new_sizes, dimensions=None, *, out_sharding=None):
             raise TypeError(f"reshape dimensions must be a permutation of operand dimensions, got dimensions "
                             f"{tuple(dimensions)} for shape {shape}.")
         operand = _shape.transpose(operand, dimensions)
-    return laid(_shape.reshape(operand, canonical_shape(new_sizes, "reshape: new_sizes")), out_sharding, "lax.reshape")
+    return laid(_shape.reshape(operand, canonical_shape(new_sizes, "reshape: new_sizes")), out_sharding,
+                "lax.reshape")
 
 
 def collapse(operand, start_dimension, stop_dimension=None):
@@ -226,7 +236,8 @@ def collapse(operand, start_dimension, stop_dimension=None):
     shape = _shape_of("collapse", operand)
     lo, hi, _ = slice(start_dimension, stop_dimension).indices(len(shape))
     if hi < lo:
-        raise ValueError(f"Invalid dimension range passed to collapse: {shape}[{start_dimension}:{stop_dimension}]")
+        raise ValueError("Invalid dimension range passed to collapse: "
+                         f"{shape}[{start_dimension}:{stop_dimension}]")
     return reshape(operand, (*shape[:lo], prod(shape[lo:hi]), *shape[hi:]))
 
 
@@ -278,10 +289,12 @@ def rev(operand, dimensions):
     return rev_p.bind(operand, dimensions=dimensions) if dimensions else operand
 
 
-# --- joining, splitting, padding --------------------------------------------------------------------------------
+# --- joining, splitting, padding
+# --------------------------------------------------------------------------------
 
 def concatenate(operands, dimension):
-    """The operands one after another along `dimension`.  They have one dtype, and equal shapes but for that axis.
+    """The operands one after another along `dimension`.  They have one dtype, and equal shapes but for that
+    axis.
 
     >>> lax.concatenate([jnp.array([1, 2]), jnp.array([3])], 0)
     Array([1, 2, 3], dtype=int32)
@@ -319,8 +332,8 @@ def split(operand, sizes, axis=0):
     shape, sizes = _shape_of("split", operand), canonical_shape(sizes, "split: sizes")
     axis = canonical_axis(axis, len(shape))
     if sum(sizes) != shape[axis]:
-        raise ValueError(f"Sum of sizes {sum(sizes)} must be equal to dimension {axis} of the operand shape {shape}: "
-                         "sizes are those of the parts; jnp.split takes their number")
+        raise ValueError(f"Sum of sizes {sum(sizes)} must be equal to dimension {axis} of the operand shape "
+                         f"{shape}: sizes are those of the parts; jnp.split takes their number")
     ends = list(itertools.accumulate(sizes))
     parts = []
     for n, end in zip(sizes, ends):

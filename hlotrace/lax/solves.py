@@ -1,4 +1,5 @@
-"""Equations solved by the user's function, with derivatives that do not depend on how: custom_root, custom_linear_solve."""
+"""Equations solved by the user's function, with derivatives that do not depend on how: custom_root,
+custom_linear_solve."""
 from ..api.autodiff import linearize
 from ..api.flat import FlatFunction
 from ..api.signatures import name_of
@@ -34,8 +35,8 @@ class _Unknown:
         found = traced.out_tree
         if has_aux:
             if not found.node_data() or found.node_data()[0] not in (tuple, list) or len(found.children()) != 2:
-                raise TypeError(f"{self.what}: {role} {name_of(owner)} must return a pair (solution, aux) because has_aux "
-                                f"is True, but it returned {pytree.described(found)}")
+                raise TypeError(f"{self.what}: {role} {name_of(owner)} must return a pair (solution, aux) "
+                                f"because has_aux is True, but it returned {pytree.described(found)}")
             found = found.children()[0]
         self.check(f"{role} {name_of(owner)}", found, traced.closed.out_avals)
         return traced
@@ -43,12 +44,14 @@ class _Unknown:
     def check(self, who, found, avals):
         """ShapeError unless a result has the structure and the shapes of the unknown."""
         if found != self.tree:
-            raise errors.ShapeError(pytree.structure_mismatch(f"{self.what}: {who} must return the structure of {self.name}",
-                                                            self.tree, found, (self.name, "the result")))
+            raise errors.ShapeError(pytree.structure_mismatch(f"{self.what}: {who} must return the structure "
+                                                              f"of {self.name}", self.tree, found,
+                                                              (self.name, "the result")))
         for path, want, got in zip(pytree.leaf_paths(self.tree), self.avals, avals):
             if (want.shape, want.dtype) != (got.shape, got.dtype):
-                raise errors.ShapeError(f"{self.what}: {who} must return what has the shapes and dtypes of {self.name}: "
-                                        f"{self.name}{path} is {want.str_short()}, the result{path} {got.str_short()}")
+                raise errors.ShapeError(f"{self.what}: {who} must return what has the shapes and dtypes of "
+                                        f"{self.name}: {self.name}{path} is {want.str_short()}, the "
+                                        f"result{path} {got.str_short()}")
 
 
 def custom_linear_solve(matvec, b, solve, transpose_solve=None, symmetric=False, has_aux=False):
@@ -57,10 +60,12 @@ def custom_linear_solve(matvec, b, solve, transpose_solve=None, symmetric=False,
     Derivatives come from the system, by `solve` and `transpose_solve`: how these work is not differentiated.
 
     Args:
-      matvec: linear function from pytrees like `b` to pytrees like `b`; may close over what is differentiated.
+      matvec: linear function from pytrees like `b` to pytrees like `b`; may close over what is
+      differentiated.
       b: pytree of arrays.
       solve: (matvec, b) -> x; with `has_aux`, (x, aux), where aux has no derivative.
-      transpose_solve: (vecmat, b) -> the solution of the transposed system; needed by reverse mode.  As `solve` with aux.
+      transpose_solve: (vecmat, b) -> the solution of the transposed system; needed by reverse mode.  As
+      `solve` with aux.
       symmetric: the transposed system is the same; `solve` solves it.
     Returns: x like `b`, or (x, aux).
     Raises: ShapeError where a function gives another structure or shape.
@@ -81,11 +86,13 @@ def custom_linear_solve(matvec, b, solve, transpose_solve=None, symmetric=False,
 
         def apply(x):
             return unknown.tree.unflatten(eval_jaxpr(vecmat, (), *product.consts, *pytree.tree_leaves(x)))
-        transposed = unknown.trace(lambda b: transpose_solve(apply, b), "transpose_solve", transpose_solve, product, has_aux)
+        transposed = unknown.trace(lambda b: transpose_solve(apply, b), "transpose_solve", transpose_solve,
+                                   product, has_aux)
     if transposed is not None:
         consts[3] = transposed.consts
     outs = linear_solve_p.bind(
-        *[c for part in consts for c in part], *unknown.leaves, matvec=product.closed, vecmat=vecmat, solve=solving.closed,
+        *[c for part in consts for c in part], *unknown.leaves, matvec=product.closed, vecmat=vecmat,
+        solve=solving.closed,
         transpose_solve=transposed and transposed.closed, sizes=tuple(map(len, consts)))
     return solving.out_tree.unflatten(outs)
 
@@ -99,11 +106,13 @@ def _transposed(jaxpr, num_consts):
     def fun(*args):
         found = spread(eval_jaxpr(program, (), *args), marks)
         return [instantiate(x, v.aval) for x, v in zip(found, jaxpr.invars[num_consts:])]
-    return programs.trace_closed(fun, [*jaxpr.in_avals[:num_consts], *jaxpr.out_avals], f"transposed_{jaxpr.name}")
+    return programs.trace_closed(fun, [*jaxpr.in_avals[:num_consts], *jaxpr.out_avals],
+                                 f"transposed_{jaxpr.name}")
 
 
 def custom_root(f, initial_guess, solve, tangent_solve, has_aux=False):
-    """x with `f(x) = 0`, as `solve(f, initial_guess)` finds it; differentiated with respect to what `f` closes over.
+    """x with `f(x) = 0`, as `solve(f, initial_guess)` finds it; differentiated with respect to what `f`
+    closes over.
 
     By the implicit function theorem: where F(x, a) = 0, dx = -(dF/dx)^-1 (dF/da) da.
 
@@ -111,7 +120,8 @@ def custom_root(f, initial_guess, solve, tangent_solve, has_aux=False):
       f: function from pytrees like `initial_guess` to such.
       initial_guess: pytree of floating or complex arrays; the root does not depend on it.
       solve: (f, initial_guess) -> x; with `has_aux`, (x, aux), where aux has no derivative.
-      tangent_solve: (g, y) -> the x with `g(x) = y`, `g` being `f` linearized at the root; linear in y.  For scalars
+      tangent_solve: (g, y) -> the x with `g(x) = y`, `g` being `f` linearized at the root; linear in y.  For
+      scalars
         `lambda g, y: y / g(1.0)`.
     Returns: x like `initial_guess`, or (x, aux).
     Raises: TypeError, ShapeError where a function gives another structure or shape.
@@ -125,8 +135,8 @@ def custom_root(f, initial_guess, solve, tangent_solve, has_aux=False):
     unknown = _Unknown("lax.custom_root", "initial_guess", initial_guess)
     for path, aval in zip(pytree.leaf_paths(unknown.tree), unknown.avals):
         if not dtypes.is_inexact(aval.dtype):
-            raise TypeError(f"lax.custom_root: initial_guess{path} must be floating or complex, as a root is, got "
-                            f"{aval.str_short()}: convert it with .astype(float), or write 1.0 for 1")
+            raise TypeError(f"lax.custom_root: initial_guess{path} must be floating or complex, as a root "
+                            f"is, got {aval.str_short()}: convert it with .astype(float), or write 1.0 for 1")
     if not callable(tangent_solve):
         raise TypeError(f"lax.custom_root: tangent_solve must be a function, got {shown(tangent_solve)}")
     function = unknown.trace(f, "f", f)
@@ -151,5 +161,6 @@ def custom_root(f, initial_guess, solve, tangent_solve, has_aux=False):
         dx, found = pytree.tree_flatten(tangent_solve(linear, unknown.tree.unflatten(rhs)))
         unknown.check(f"tangent_solve {name_of(tangent_solve)}", found, [aval_of(x) for x in dx])
         return outs, [*dx, *[None] * (len(outs) - n)]
-    outs = custom_jvp_call_p.bind(*function.consts, *solving.consts, *unknown.leaves, fun=run, rule=rule, name="custom_root")
+    outs = custom_jvp_call_p.bind(*function.consts, *solving.consts, *unknown.leaves, fun=run, rule=rule,
+                                  name="custom_root")
     return solving.out_tree.unflatten(outs)

@@ -1,4 +1,5 @@
-"""Incomplete gamma and beta functions: operands of one floating-point dtype and one shape, as in `elementwise`."""
+"""Incomplete gamma and beta functions: operands of one floating-point dtype and one shape, as in
+`elementwise`."""
 from ..primitives.arrays.incomplete import (
     igamma_grad_a_p,
     igamma_p,
@@ -8,8 +9,8 @@ from ..primitives.arrays.incomplete import (
 )
 from .elementwise import _operands
 
-__all__ = ["betainc", "igamma", "igamma_grad_a", "igamma_grad_a_p", "igamma_p", "igammac", "igammac_p", "random_gamma_grad",
-           "regularized_incomplete_beta_p"]
+__all__ = ["betainc", "igamma", "igamma_grad_a", "igamma_grad_a_p", "igamma_p", "igammac", "igammac_p",
+           "random_gamma_grad", "regularized_incomplete_beta_p"]
 
 
 def igamma(a, x):
@@ -22,7 +23,8 @@ def igamma(a, x):
 
 
 def igammac(a, x):
-    """Regularized upper incomplete gamma function Q(a, x) = 1 - P(a, x), exact where it is small  (DLMF 8.2.4).
+    """Regularized upper incomplete gamma function Q(a, x) = 1 - P(a, x), exact where it is small  (DLMF
+    8.2.4).
 
     >>> lax.igammac(1.0, 0.0).item()
     1.0
@@ -40,7 +42,8 @@ def igamma_grad_a(a, x):
 
 
 def random_gamma_grad(a, x):
-    """dx/da where P(a, x) is held: how a sample x of the gamma distribution moves with a  (Figurnov et al., 2018).
+    """dx/da where P(a, x) is held: how a sample x of the gamma distribution moves with a  (Figurnov et al.,
+    2018).
 
     >>> lax.random_gamma_grad(1.0, 1.0).shape
     ()
@@ -49,7 +52,8 @@ def random_gamma_grad(a, x):
 
 
 def betainc(a, b, x):
-    """Regularized incomplete beta function I_x(a, b), for a, b >= 0 and x in [0, 1]; elsewhere NaN  (DLMF 8.17.2).
+    """Regularized incomplete beta function I_x(a, b), for a, b >= 0 and x in [0, 1]; elsewhere NaN  (DLMF
+    8.17.2).
 
     Its derivative is that by x; by a and b it is refused with a ValueError, as in JAX.
 

@@ -15,12 +15,13 @@ from ..primitives.programs.callbacks import after_all_p, create_token_p
 from .control_flow import scan
 from .shapes import _shape_of, broadcast_in_dim, broadcast_shapes, full, stack
 
-__all__ = ["after_all", "after_all_p", "create_token", "create_token_p", "dce_sink", "dce_sink_p", "dtype", "polynomial",
-           "shape_as_value", "stage"]
+__all__ = ["after_all", "after_all_p", "create_token", "create_token_p", "dce_sink", "dce_sink_p", "dtype",
+           "polynomial", "shape_as_value", "stage"]
 
 
 def dtype(x):
-    """The dtype that a value has in arrays, or that a type or a name of a dtype stands for; 64-bit ones need x64.
+    """The dtype that a value has in arrays, or that a type or a name of a dtype stands for; 64-bit ones need
+    x64.
 
     ValueError for None, TypeError for other values.
 
@@ -61,15 +62,16 @@ def dce_sink(val, *, prevent_mlir_dce=False):
     dce_sink
     """
     if prevent_mlir_dce:
-        raise NotImplementedError("lax.dce_sink: prevent_mlir_dce=True is not supported: no kernel takes the values in; "
-                                  "return them, or give them to a callback")
+        raise NotImplementedError("lax.dce_sink: prevent_mlir_dce=True is not supported: no kernel takes the "
+                                  "values in; return them, or give them to a callback")
     for leaf in pytree.tree_leaves(val):
         _shape_of("dce_sink", leaf)
         dce_sink_p.bind(leaf)
 
 
 def create_token(_=None):
-    """A token, which has no data: what takes it follows what gave it.  While a program is traced, a value of that program.
+    """A token, which has no data: what takes it follows what gave it.  While a program is traced, a value of
+    that program.
 
     >>> lax.create_token().block_until_ready()
     Token()
@@ -93,8 +95,8 @@ def after_all(*operands):
 def polynomial(x, coeffs, *, unroll=None):
     """coeffs[0] + coeffs[1] x + coeffs[2] x**2 + ..., by Horner's rule (Knuth, TAOCP 2, section 4.6.4).
 
-    x: numbers; the coefficients are converted to its dtype, and are scalars or have its rank, with sizes that broadcast.
-    More than `unroll` (8) of them are a loop.
+    x: numbers; the coefficients are converted to its dtype, and are scalars or have its rank, with sizes that
+    broadcast. More than `unroll` (8) of them are a loop.
 
     >>> lax.polynomial(jnp.array([0., 1., 3.]), [1., 5., 2.])
     Array([ 1.,  8., 34.], dtype=float32)
@@ -105,8 +107,8 @@ def polynomial(x, coeffs, *, unroll=None):
     avals = [aval_of(c) for c in coeffs]
     other = [a.shape for a in avals if a.ndim not in (0, aval.ndim) and aval.ndim]
     if other:
-        raise TypeError(f"lax.polynomial: x has shape {aval.shape}, and a coefficient has {other[0]}: give scalars or "
-                        "arrays of its rank")
+        raise TypeError(f"lax.polynomial: x has shape {aval.shape}, and a coefficient has {other[0]}: give "
+                        "scalars or arrays of its rank")
     shape = broadcast_shapes(aval.shape, *(a.shape for a in avals))
     spread = functools.partial(_spread, aval=ShapedArray(shape, aval.dtype, aval.weak_type))
     x, terms = spread(x), [spread(c) for c in reversed(list(coeffs))]

@@ -1,4 +1,5 @@
-"""Custom calls as text: a kernel's name, its configuration as typed attributes, how its operands lie in memory."""
+"""Custom calls as text: a kernel's name, its configuration as typed attributes, how its operands lie in
+memory."""
 import re
 
 import numpy as np
@@ -6,9 +7,11 @@ import numpy as np
 from ..core.dtypes import SUPPORTED
 from .constants import dense, element
 
-batch_partitionable: set = set()     # targets of which each device may call the kernel on its part of leading axes
+# targets of which each device may call the kernel on its part of leading axes
+batch_partitionable: set = set()
 # Those of linear algebra, by how their names begin.
-_FACTORIZATIONS = ("lapack_", "tridiagonal_solve_", "cusolver_", "cuhybrid_", "cusparse_gtsv2_", "cu_lu_", "cu_tridiagonal_")
+_FACTORIZATIONS = ("lapack_", "tridiagonal_solve_", "cusolver_", "cuhybrid_", "cusparse_gtsv2_", "cu_lu_",
+                   "cu_tridiagonal_")
 
 
 def cut_by_batch(target):
@@ -17,19 +20,22 @@ def cut_by_batch(target):
 
 
 def cut_in_front(axes, avals, out_avals):
-    """The attributes by which a call of such a kernel is cut along its leading axes, of which there are `axes`."""
+    """The attributes by which a call of such a kernel is cut along its leading axes, of which there are
+    `axes`."""
     leading, sizes, mappings = range(axes), list(avals[0].shape[:axes]), []
     for aval in (*avals, *out_avals):
         mappings.append([(i,) for i in (*leading, *range(len(sizes), len(sizes) + aval.ndim - axes))])
         sizes += aval.shape[axes:]
-    return (f', mhlo.frontend_attributes = {{num_batch_dims = "{axes}"}}'
-            + sharding_rule(mappings[:len(avals)], mappings[len(avals):], sizes, need_replication=range(axes, len(sizes))))
+    return (f', mhlo.frontend_attributes = {{num_batch_dims = "{axes}"}}' +
+            sharding_rule(mappings[:len(avals)], mappings[len(avals):], sizes,
+                          need_replication=range(axes, len(sizes))))
 
 
 def sharding_rule(operands, results, sizes, **kinds):
     """`, sdy.sharding_rule = ...`: which axes of operands and results are cut alike.
 
-    operands, results: for each value and each of its axes the factors that it is made of, as positions in `sizes`
+    operands, results: for each value and each of its axes the factors that it is made of, as positions in
+    `sizes`
     kinds: factors that are more than passed through: `reduction`, `need_replication`, `permutation`
     """
     def name(factor):       # Shardy's own: i to z, z_1, z_2, ...
@@ -37,7 +43,8 @@ def sharding_rule(operands, results, sizes, **kinds):
 
     def listed(values):
         return ", ".join(f"[{', '.join(''.join(map(name, axis)) for axis in value)}]" for value in values)
-    special = "".join(f" {kind}={{{', '.join(map(name, sorted(factors)))}}}" for kind, factors in kinds.items() if factors)
+    special = "".join(f" {kind}={{{', '.join(map(name, sorted(factors)))}}}" for kind,
+                      factors in kinds.items() if factors)
     return (f", sdy.sharding_rule = #sdy.op_sharding_rule<({listed(operands)})->({listed(results)}) "
             f"{{{', '.join(f'{name(i)}={size}' for i, size in enumerate(sizes))}}}{special}, custom>")
 
@@ -47,12 +54,14 @@ class Attribute(str):
     __slots__ = ()
 
 
-def text(target, names, avals, out_avals, *, layouts=None, result_layouts=None, config=None, aliases=None, api_version=4,
-         effect=False, attributes=""):
+def text(target, names, avals, out_avals, *, layouts=None, result_layouts=None, config=None, aliases=None,
+         api_version=4, effect=False, attributes=""):
     """The `stablehlo.custom_call` of a kernel on values of `avals`, with results of `out_avals`.
 
-    layouts, result_layouts: for each operand or result its axes, the fastest one first, or None where the last is that
-    config: {name: value} for a kernel of the typed FFI (see `attribute`), an `Attribute`; a string for one of another API
+    layouts, result_layouts: for each operand or result its axes, the fastest one first, or None where the
+    last is that
+    config: {name: value} for a kernel of the typed FFI (see `attribute`), an `Attribute`; a string for one of
+    another API
         version
     aliases: {operand: result} of those that are one buffer
     effect: is it called though nothing uses its results?
@@ -64,23 +73,25 @@ def text(target, names, avals, out_avals, *, layouts=None, result_layouts=None, 
     if config is None:
         config = {} if typed else ""
     if type(config) not in ((dict, Attribute) if typed else (str,)):
-        raise TypeError(f"{target}: a kernel of API version {api_version} takes a {'dict' if typed else 'str'} as its "
-                        f"configuration, not {config!r}")
+        raise TypeError(f"{target}: a kernel of API version {api_version} takes a "
+                        f"{'dict' if typed else 'str'} as its configuration, not {config!r}")
     parts = [f"api_version = {api_version} : i32"] if api_version != 1 else []
     parts += [f"has_side_effect = {attribute(effect)}", f"backend_config = {attribute(config)}"]
     if layouts is not None or result_layouts is not None:
-        parts += [f"operand_layouts = {_layouts(layouts, avals)}", f"result_layouts = {_layouts(result_layouts, out_avals)}"]
+        parts += [f"operand_layouts = {_layouts(layouts, avals)}",
+                  f"result_layouts = {_layouts(result_layouts, out_avals)}"]
     if aliases:
-        parts.append(f"output_operand_aliases = [{', '.join(_alias(*pair, len(out_avals)) for pair in aliases.items())}]")
+        parts.append("output_operand_aliases = "
+                     f"[{', '.join(_alias(*pair, len(out_avals)) for pair in aliases.items())}]")
     types, out_types = ([a.mlir for a in listed] for listed in (avals, out_avals))
     results = out_types[0] if len(out_types) == 1 else f"({', '.join(out_types)})"
-    return (f"stablehlo.custom_call @{_name(target)}({', '.join(names)}) {{{', '.join(parts)}{attributes}}} : "
-            f"({', '.join(types)}) -> {results}")
+    return (f"stablehlo.custom_call @{_name(target)}({', '.join(names)}) {{{', '.join(parts)}{attributes}}} "
+            f": ({', '.join(types)}) -> {results}")
 
 
 def attribute(value):
-    """The MLIR attribute of a value: a bool, int (i64), float (f64), string, bytes, dtype, NumPy scalar of that type, NumPy
-    array, or a tuple, list or table of such.  TypeError for another.
+    """The MLIR attribute of a value: a bool, int (i64), float (f64), string, bytes, dtype, NumPy scalar of
+    that type, NumPy array, or a tuple, list or table of such.  TypeError for another.
     """
     match value:
         case bool() | np.bool_():
@@ -103,8 +114,9 @@ def attribute(value):
         return f"{dense(value)} : tensor<{''.join(f'{n}x' for n in value.shape)}{SUPPORTED[value.dtype]}>"
     if isinstance(value, np.generic) and value.dtype in SUPPORTED and value.dtype.kind != "c":
         return f"{element(value, value.dtype)} : {SUPPORTED[value.dtype]}"
-    raise TypeError(f"{value!r} of type {type(value).__name__} cannot be an attribute of a custom call: use booleans, "
-                    "numbers, strings, NumPy scalars and arrays, or tuples and dictionaries of them")
+    raise TypeError(f"{value!r} of type {type(value).__name__} cannot be an attribute of a custom call: use "
+                    "booleans, numbers, strings, NumPy scalars and arrays, or tuples and dictionaries of "
+                    "them")
 
 
 def quoted(data):

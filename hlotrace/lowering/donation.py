@@ -5,7 +5,8 @@ from ..core.avals import physical
 
 
 def matched(donated, ins, outs):
-    """{position of a donated input: that of the result which takes its memory}: of its type, or else of its size.
+    """{position of a donated input: that of the result which takes its memory}: of its type, or else of its
+    size.
 
     `ins` and `outs` are the types of what one device holds.  Inputs that no result fits are not in it.
     """
@@ -35,5 +36,5 @@ def attributes(jaxpr, donated):
     """Attributes of the inputs of a program of one device."""
     outs = jaxpr.out_avals
     found = matched(donated, jaxpr.in_avals, outs) if donated else {}
-    return ["" if i not in found else f"tf.aliasing_output = {found[i]} : i32" if kind(v.aval) == kind(outs[found[i]]) else
-            "jax.buffer_donor = true" for i, v in enumerate(jaxpr.invars)]
+    return ["" if i not in found else f"tf.aliasing_output = {found[i]} : i32" if kind(v.aval) ==
+            kind(outs[found[i]]) else "jax.buffer_donor = true" for i, v in enumerate(jaxpr.invars)]

@@ -72,7 +72,8 @@ class Module:
         self.lies = {}           # an input of the program -> its sharding, where that is known
         self.leaves_device = any(getattr(s, "_kind", None) for s in partition.ins) if partition else False
         self.groups = 0          # of values that lie alike
-        self.inspections = []    # (function, aval): told how a value lies over devices when the program is compiled
+        # (function, aval): told how a value lies over devices when the program is compiled
+        self.inspections = []
         self.locations = Locations() if debug_info else None
 
     def unique(self, name):
@@ -107,7 +108,8 @@ class Module:
         return [f'mhlo.memory_kind = "{s._kind}"' if s is not None and s._kind else "" for s in shardings]
 
     def once(self, results):
-        """The attribute of an operation that one device does, on whole operands; in `shard_map` each does its own."""
+        """The attribute of an operation that one device does, on whole operands; in `shard_map` each does its
+        own."""
         if self.manual[1] or self.partition is None or len(self.partition.devices) == 1:
             return ""
         self.meshes[None] = "first_device"
@@ -207,17 +209,19 @@ class Context:
 
     def location(self):
         """The ` loc(...)` of operations that are written now, or an empty string."""
-        if type(self.loc) is tuple:     # now that it is used: what writes no operation must not change the text
+        # now that it is used: what writes no operation must not change the text
+        if type(self.loc) is tuple:
             self.loc = self.module.locations.of(*self.loc)
         return self.loc
 
     def custom_call(self, target, names, avals, out_avals, **options):
-        """A call of the kernel `target` on values of `avals` (or type strings); returns the names of its results.
+        """A call of the kernel `target` on values of `avals` (or type strings); returns the names of its
+        results.
 
-        The options are those of `custom_calls.text`; `once` makes one device of several do it, on whole operands;
-        `rule` is a Shardy rule as `custom_calls.sharding_rule` writes it;
-        `leading` axes of all values are those of a batch, along which a kernel that is registered so is called on parts.
-        With `batch` in its place, what has two more axes is matrices that lie column after column.
+        The options are those of `custom_calls.text`; `once` makes one device of several do it, on whole
+        operands; `rule` is a Shardy rule as `custom_calls.sharding_rule` writes it; `leading` axes of all
+        values are those of a batch, along which a kernel that is registered so is called on parts. With
+        `batch` in its place, what has two more axes is matrices that lie column after column.
         """
         self.module.targets.setdefault(target)
         once = self.module.once(len(out_avals)) if options.pop("once", False) else ""
@@ -226,8 +230,9 @@ class Context:
         if self.module.partition is None or not custom_calls.cut_by_batch(target):
             axes = 0
         if batch is not None:
-            options.update({key: [custom_calls.column_major(a.ndim) if a.ndim == batch + 2 else None for a in listed]
-                            for key, listed in (("layouts", avals), ("result_layouts", out_avals))})
+            options.update({key: [custom_calls.column_major(a.ndim) if a.ndim == batch + 2 else None
+                                  for a in listed] for key,
+                            listed in (("layouts", avals), ("result_layouts", out_avals))})
         cut = custom_calls.cut_in_front(axes, avals, out_avals) if axes else ""
         options["attributes"] = options.get("attributes") or once or rule or cut
         results = self.emit(custom_calls.text(target, names, avals, out_avals, **options), len(out_avals))
@@ -253,7 +258,8 @@ class Context:
         return name
 
     def manual_computation(self, names, in_types, in_shardings, out_shardings, out_types, mesh, axes, body):
-        """An `sdy.manual_computation` over mesh `axes`; `body` as for `region`.  Returns the names of its results."""
+        """An `sdy.manual_computation` over mesh `axes`; `body` as for `region`.  Returns the names of its
+        results."""
         module, listed = self.module, ", ".join
         saved, module.manual = module.manual, (mesh, (*module.manual[1], *axes))
         args, lines = self.block([t for t, _ in in_types], body, "sdy.return")
@@ -261,8 +267,9 @@ class Context:
         quoted = listed(f'"{axis}"' for axis in axes)
         return self.emit(
             f"sdy.manual_computation({listed(names)}) in_shardings=[{listed(in_shardings)}] "
-            f"out_shardings=[{listed(out_shardings)}] manual_axes={{{quoted}}} ({args}) {{\n{lines}\n{self.indent}}} : "
-            f"({listed(t for _, t in in_types)}) -> ({listed(out_types)})", len(out_types))
+            f"out_shardings=[{listed(out_shardings)}] manual_axes={{{quoted}}} ({args}) "
+            f"{{\n{lines}\n{self.indent}}} : ({listed(t for _, t in in_types)}) -> ({listed(out_types)})",
+            len(out_types))
 
     def alone(self, mesh, axes, body):
         """What `body()` writes with these axes of a mesh of one device manual."""
@@ -273,16 +280,18 @@ class Context:
         return results
 
     def in_memory(self, name, aval, kind):
-        """A value in a kind of the devices' memory; None is the default, to which it returns if anything left it."""
+        """A value in a kind of the devices' memory; None is the default, to which it returns if anything left
+        it."""
         if kind is None and not self.module.leaves_device:
             return name
         self.module.leaves_device = True
         attributes = f', mhlo.frontend_attributes = {{_xla_buffer_placement = "{kind or "device"}"}}'
-        return self.emit(custom_calls.text("annotate_device_placement", [name], [aval], [aval], api_version=1, effect=True,
-                                           attributes=attributes))
+        return self.emit(custom_calls.text("annotate_device_placement", [name], [aval], [aval], api_version=1,
+                                           effect=True, attributes=attributes))
 
     def on_every_device(self, names, avals, out_avals, body):
-        """`body(names)` written where every mesh axis is manual, if any is: every device does it with whole values."""
+        """`body(names)` written where every mesh axis is manual, if any is: every device does it with whole
+        values."""
         mesh, manual = self.module.manual
         rest = [a for a in mesh.axis_names if a not in manual] if mesh else ()
         if not rest:
@@ -293,7 +302,8 @@ class Context:
             return f"<@{name}, [{', '.join(['{}'] * physical(aval).ndim)}]>"
         out_types = [a.mlir for a in out_avals]
         return self.manual_computation(
-            names, [(a.mlir, a.mlir) for a in avals], list(map(whole, avals)), list(map(whole, out_avals)), out_types, mesh,
+            names, [(a.mlir, a.mlir) for a in avals], list(map(whole, avals)), list(map(whole, out_avals)),
+            out_types, mesh,
             rest, lambda args: (body(args), out_types))
 
     def region(self, avals, body, isolated=True):
@@ -301,7 +311,8 @@ class Context:
 
         An entry of `avals` may be a type string.  `isolated=False` lets the body use values from outside.
         """
-        args, lines = self.block([a if isinstance(a, str) else a.mlir for a in avals], body, "stablehlo.return", isolated)
+        args, lines = self.block([a if isinstance(a, str) else a.mlir for a in avals], body,
+                                 "stablehlo.return", isolated)
         head = f"{self.indent}^bb0({args}):\n" if args else ""
         return f"({{\n{head}{lines}\n{self.indent}}})"
 
@@ -323,7 +334,8 @@ class Context:
 
     def jaxpr_region(self, jaxpr):
         """A region that runs a program."""
-        return self.region(jaxpr.in_avals, lambda names: (self.inline(jaxpr, names), [a.mlir for a in jaxpr.out_avals]))
+        return self.region(jaxpr.in_avals, lambda names: (self.inline(jaxpr, names),
+                                                          [a.mlir for a in jaxpr.out_avals]))
 
     def inline(self, jaxpr, names):
         """Write a program's equations here, its inputs being `names`; returns the names of its outputs."""
@@ -333,7 +345,8 @@ class Context:
             if locations is not None:
                 path = f"{stack}/{eqn.name_stack}/" if eqn.name_stack else f"{stack}/"
                 self.loc = eqn.source, path + eqn.primitive.name
-            operands = [self.constant(v.val, v.aval.dtype) if type(v) is Literal else env[v] for v in eqn.invars]
+            operands = [self.constant(v.val, v.aval.dtype) if type(v) is Literal else env[v]
+                        for v in eqn.invars]
             primitive = eqn.primitive
             rule = rule_for(self.platform, primitive.lower)
             if rule is None:
@@ -350,10 +363,11 @@ class Context:
         return [self.constant(v.val, v.aval.dtype) if type(v) is Literal else env[v] for v in jaxpr.outvars]
 
     def lower_fun(self, fun, eqn, *names, avals=None):
-        """Lower an equation as what a Python function over primitives does with `names`: its operands, or of `avals`."""
+        """Lower an equation as what a Python function over primitives does with `names`: its operands, or of
+        `avals`."""
         with entering(EVAL):
-            jaxpr = trace_to_jaxpr(lambda *xs: _listed(fun(*xs)), avals or [physical(v.aval) for v in eqn.invars],
-                                   source=eqn.source)
+            jaxpr = trace_to_jaxpr(lambda *xs: _listed(fun(*xs)),
+                                   avals or [physical(v.aval) for v in eqn.invars], source=eqn.source)
         results = self.inline(embed_constants(jaxpr), names)
         return results if eqn.primitive.multiple_results else results[0]
 
@@ -369,7 +383,8 @@ class Context:
         return self.lower_fun(fun, eqn, *names)
 
     def undivided(self, name, aval, axes):
-        """The value, whole along `axes` on every device: for operations that XLA's partitioner cannot split."""
+        """The value, whole along `axes` on every device: for operations that XLA's partitioner cannot split.
+        """
         partition, manual = self.module.partition, self.module.manual[1]
         mesh = partition and (partition.mesh or next(iter(self.module.meshes), None))
         if not axes or not mesh or mesh.size == 1 or not mesh.auto_axes or set(manual) >= set(mesh.axis_names):
@@ -381,16 +396,18 @@ class Context:
         return self.emit(f"sdy.sharding_constraint {name} {text} : {aval.mlir}")
 
     def call(self, jaxpr, names, attributes=()):
-        """Call the function of a program; `attributes` are pairs of strings that XLA gives on to its operations."""
+        """Call the function of a program; `attributes` are pairs of strings that XLA gives on to its
+        operations."""
         name = self.module.function(jaxpr)
         types = [a.mlir for a in jaxpr.in_avals]
         out_types = [a.mlir for a in jaxpr.out_avals]
         if self.platform.keeps_calls and jaxpr in self.module.apart:
             attributes = (*attributes, ("inlineable", "false"))
         told = f" {{mhlo.frontend_attributes = {custom_calls.attribute(dict(attributes))}}}" if attributes else ""
-        call = "func.call" if self.module.manual[1] else "call"      # within Shardy's operations its dialect is the default
-        return self.emit(f"{call} @{name}({', '.join(names)}){told} : ({', '.join(types)}) -> ({', '.join(out_types)})",
-                         len(out_types))
+        # within Shardy's operations its dialect is the default
+        call = "func.call" if self.module.manual[1] else "call"
+        return self.emit(f"{call} @{name}({', '.join(names)}){told} : ({', '.join(types)}) -> "
+                         f"({', '.join(out_types)})", len(out_types))
 
 
 Module.context = Context
@@ -399,7 +416,8 @@ Module.context = Context
 def no_lowering(primitive, platform):
     """The error for a primitive that has no rule for a platform."""
     known = ", ".join(name or "every other" for name, rule in (primitive.lower or {}).items() if rule)
-    return missing(primitive, "lower", f" for platform {platform}" + (f"; it has one for {known}" if known else ""))
+    return missing(primitive, "lower", f" for platform {platform}" + (f"; it has one for {known}" if known
+                                                                      else ""))
 
 
 def _listed(value):
@@ -409,17 +427,19 @@ def _listed(value):
 class Lowered:
     """The text of a program and what is needed to compile and call it.
 
-    `callbacks` are the Python functions its custom calls refer to, `inspections` those that compiling it calls; `jaxpr`
-    is the program as it was written, with calls of the `blocks` that outlining found; `donated` are the positions of
-    inputs whose buffers it may reuse; `partition` says how it lies over devices, None for a program of one device;
-    `targets` are the kernels that it calls by name, each once.  `failures` are the Failures that its last results tell
-    of (`primitives/programs/checks.py`), None where those are results like the others; `lines`: do equations know where in the
-    user's program they stand (else they stand for all calls of an operation)?
+    `callbacks` are the Python functions its custom calls refer to, `inspections` those that compiling it
+    calls; `jaxpr` is the program as it was written, with calls of the `blocks` that outlining found;
+    `donated` are the positions of inputs whose buffers it may reuse; `partition` says how it lies over
+    devices, None for a program of one device; `targets` are the kernels that it calls by name, each once.
+    `failures` are the Failures that its last results tell of (`primitives/programs/checks.py`), None where
+    those are results like the others; `lines`: do equations know where in the user's program they stand (else
+    they stand for all calls of an operation)?
     """
-    __slots__ = ("text", "callbacks", "inspections", "jaxpr", "blocks", "donated", "ordered", "effects", "platform",
-                 "partition", "targets", "failures", "lines")
+    __slots__ = ("text", "callbacks", "inspections", "jaxpr", "blocks", "donated", "ordered", "effects",
+                 "platform", "partition", "targets", "failures", "lines")
 
-    def __init__(self, text, callbacks, jaxpr, blocks, donated, platform, partition=None, inspections=(), targets=()):
+    def __init__(self, text, callbacks, jaxpr, blocks, donated, platform, partition=None, inspections=(),
+                 targets=()):
         self.text, self.callbacks, self.jaxpr, self.platform = text, callbacks, jaxpr, platform_named(platform)
         self.targets = tuple(targets)
         self.blocks, self.donated, self.partition, self.inspections = blocks, donated, partition, inspections
@@ -437,9 +457,9 @@ def lower(jaxpr, *, platform="cpu", donated=(), debug_info=True, result_names=()
           kind=Module):
     """StableHLO for a program without constvars and dead code (see `core.jaxpr.close` and `dce`).
 
-    `donated` are the positions of inputs whose buffers the program may reuse.  `blocks` are given for a piece of a
-    program that is outlined already.  `partition`, a `sharding.partition.Partition`, is how it lies over devices.  `kind`
-    makes the Module.
+    `donated` are the positions of inputs whose buffers the program may reuse.  `blocks` are given for a piece
+    of a program that is outlined already.  `partition`, a `sharding.partition.Partition`, is how it lies over
+    devices.  `kind` makes the Module.
     """
     with uncollected():
         return _lower(jaxpr, platform, donated, debug_info, result_names, blocks, partition, kind)
@@ -451,8 +471,8 @@ def _lower(jaxpr, platform, donated, debug_info, result_names, blocks, partition
         # over devices, calls would keep XLA from joining the collectives of different blocks
         jaxpr, blocks = outline(jaxpr) if config.hlotrace_outline and not partition else (jaxpr, [])
     platform = platform_named(platform)
-    module = kind(f"jit_{re.sub(r'[^A-Za-z0-9_]', '_', jaxpr.name)}", platform, debug_info, {b.jaxpr for b in blocks},
-                    partition)
+    module = kind(f"jit_{re.sub(r'[^A-Za-z0-9_]', '_', jaxpr.name)}", platform, debug_info,
+                  {b.jaxpr for b in blocks}, partition)
     if partition:       # the compiler decides how results lie, and whose memory they take
         arg_attrs = ["jax.buffer_donor = true" if i in donated else "" for i in range(len(jaxpr.invars))]
     else:
@@ -460,12 +480,13 @@ def _lower(jaxpr, platform, donated, debug_info, result_names, blocks, partition
     result_attrs = [f'jax.result_info = "{name}"' if name and _plain(name) else "" for name in result_names]
     if partition:
         module.lies = dict(zip(jaxpr.invars, partition.ins, strict=True))
-        arg_attrs = _joined(arg_attrs, module.memory_kinds(partition.ins), module.attributes(partition.ins, jaxpr.in_avals))
+        arg_attrs = _joined(arg_attrs, module.memory_kinds(partition.ins),
+                            module.attributes(partition.ins, jaxpr.in_avals))
         result_attrs = _joined(result_attrs or [""] * len(jaxpr.outvars), module.memory_kinds(partition.outs),
                                module.attributes(partition.outs, jaxpr.out_avals))
     module.write("main", jaxpr, "public", arg_attrs, result_attrs, stack=f"jit({jaxpr.name})")
-    return Lowered(module.text(), module.callbacks, jaxpr, blocks, donated, platform, partition, module.inspections,
-                   module.targets)
+    return Lowered(module.text(), module.callbacks, jaxpr, blocks, donated, platform, partition,
+                   module.inspections, module.targets)
 
 
 def put_in_memory(jaxpr):

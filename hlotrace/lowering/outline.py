@@ -37,12 +37,13 @@ class Block:
         return (self.calls - 1) * len(self.jaxpr.eqns)
 
     def __str__(self):
-        return (f"{self.jaxpr.name}: {self.calls} x {len(self.jaxpr.eqns)} equations, {len(self.jaxpr.invars)} in, "
-                f"{len(self.jaxpr.outvars)} out, saves {self.saved}")
+        return (f"{self.jaxpr.name}: {self.calls} x {len(self.jaxpr.eqns)} equations, "
+                f"{len(self.jaxpr.invars)} in, {len(self.jaxpr.outvars)} out, saves {self.saved}")
 
 
 def outline(jaxpr):
-    """(the program with its repeated stretches as calls, the list of Blocks); linear in its size, deterministic."""
+    """(the program with its repeated stretches as calls, the list of Blocks); linear in its size,
+    deterministic."""
     flat, called = flatten(jaxpr)
     if len(flat.eqns) + sum(b.saved for b in called) < SMALLEST_PROGRAM:
         return jaxpr, []
@@ -64,7 +65,8 @@ def outline(jaxpr):
 
 
 def flatten(jaxpr):
-    """(the program with the jit functions that are called once written out, Blocks of those that are called again)"""
+    """(the program with the jit functions that are called once written out, Blocks of those that are called
+    again)"""
     counts = {}
 
     def count(jaxpr):
@@ -87,7 +89,8 @@ def flatten(jaxpr):
             if inner is not None and counts[inner] == 1 and not eqn.effects:
                 written = write(inner, invars, f"{stack}/jit({inner.name})".lstrip("/"))
             else:
-                written = [Var(v.aval) for v in eqn.outvars]     # programs without dead code share what is alive
+                # programs without dead code share what is alive
+                written = [Var(v.aval) for v in eqn.outvars]
                 eqns.append(Eqn(eqn.primitive, invars, written, eqn.params, eqn.effects, eqn.source, stack))
             env.update(zip(eqn.outvars, written))
         return [env[v] if type(v) is Var else v for v in jaxpr.outvars]
@@ -98,7 +101,8 @@ def flatten(jaxpr):
     return flat, [Block(inner, n) for inner, n in sites.items() if n > 1]
 
 
-# --- tokens -----------------------------------------------------------------------------------------------------
+# --- tokens
+# -----------------------------------------------------------------------------------------------------
 
 def tokens_of(eqns):
     """A number for each equation, equal for equations that do the same to operands of the same types."""
@@ -122,7 +126,8 @@ def tokens_of(eqns):
             tokens.append(_BARRIER)
             continue
         key = (eqn.primitive, params if eqn.params else None,
-               *[v.aval if type(v) is Var else _literal_kind(v) for v in eqn.invars], None, *[v.aval for v in eqn.outvars])
+               *[v.aval if type(v) is Var else _literal_kind(v) for v in eqn.invars], None,
+               *[v.aval for v in eqn.outvars])
         tokens.append(numbers.setdefault(key, len(numbers)))
     return tokens
 
@@ -172,7 +177,8 @@ def structure(jaxpr):
     return tuple(lines), tuple(atom(v) for v in jaxpr.outvars)
 
 
-# --- stretches that occur more than once ------------------------------------------------------------------------
+# --- stretches that occur more than once
+# ------------------------------------------------------------------------
 
 class _Search:
     """Finds (starts, length) of disjoint stretches with equal tokens, those that save most first."""
@@ -220,15 +226,18 @@ class _Search:
 
     def anchors(self):
         """For each run of SMALLEST_BLOCK tokens that may save enough, all places at which it begins."""
-        kept = np.flatnonzero(self.free | np.append(False, self.free[:-1]))     # and a barrier after each stretch
+        # and a barrier after each stretch
+        kept = np.flatnonzero(self.free | np.append(False, self.free[:-1]))
         runs = _longer(self.tokens[kept], 1, SMALLEST_BLOCK)
         twice = _longer(runs, SMALLEST_BLOCK, LEAST_SAVED)
         before = np.append(0, np.cumsum(_often(twice, 2)))      # whatever comes only twice must be that long
         at = np.arange(len(runs))
-        inside = before[np.minimum(at + 1, len(twice))] > before[np.maximum(at - LEAST_SAVED + SMALLEST_BLOCK, 0)]
+        inside = before[np.minimum(at + 1, len(twice))] > before[np.maximum(at - LEAST_SAVED + SMALLEST_BLOCK,
+                                                                            0)]
         at = np.flatnonzero(_often(runs, 3) | inside & (runs != _BARRIER))
         at = at[np.argsort(runs[at], kind="stable")]
-        return [group for group in np.split(kept[at], np.flatnonzero(np.diff(runs[at])) + 1) if len(group) > 1]
+        return [group for group in np.split(kept[at], np.flatnonzero(np.diff(runs[at])) + 1)
+                if len(group) > 1]
 
     def grow(self, positions):
         """The widest window around these places on whose tokens (almost) all of them agree."""
@@ -270,7 +279,8 @@ class _Search:
         return found
 
     def extent(self, positions, step, choosy):
-        """(how far all places agree in one direction, the places); if `choosy`, without a few if that saves more."""
+        """(how far all places agree in one direction, the places); if `choosy`, without a few if that saves
+        more."""
         n = len(self.tokens)
         limit = min(2 * int(np.diff(positions).min()), n)
         around = positions[:, None] + step * np.arange(1, limit + 1)
@@ -291,7 +301,8 @@ class _Search:
         return reach, positions
 
     def best_phase(self, place, low, high, gap):
-        """The shift in [low, high] at which the fewest bytes that live for less than two periods cross the cut."""
+        """The shift in [low, high] at which the fewest bytes that live for less than two periods cross the
+        cut."""
         if low >= high:
             return low
         begin, end = max(place + low - 2 * gap, 0), min(place + high + 1, len(self.jaxpr.eqns))
@@ -331,7 +342,8 @@ def _often(numbers, least):
     return (numbers != _BARRIER) & (np.bincount(numbers + 1, minlength=1)[numbers + 1] >= least)
 
 
-# --- dataflow ---------------------------------------------------------------------------------------------------
+# --- dataflow
+# ---------------------------------------------------------------------------------------------------
 
 def _last_uses(jaxpr):
     """Var -> the position of its last use; outputs of the program are used at its end."""
@@ -344,7 +356,8 @@ def _last_uses(jaxpr):
 
 
 def _wiring(jaxpr, start, length):
-    """(for each operand in the stretch: which result of the stretch it is, or -1; the atoms that come from outside)"""
+    """(for each operand in the stretch: which result of the stretch it is, or -1; the atoms that come from
+    outside)"""
     inside, wires, outside = {}, [], []
     for eqn in jaxpr.eqns[start:start + length]:
         for v in eqn.invars:
@@ -387,8 +400,8 @@ def _block(jaxpr, wires, group, length, used, name):
     wanted = [k for k, column in enumerate(zip(*results))
               if any(used.get(v, -1) >= s + length for v, (s, _) in zip(column, group))]
     block = Jaxpr((), (), columns.values(), eqns, [made[k] for k in wanted], name)
-    return block, [(s, s + length, block, operands, [produced[k] for k in wanted])
-                   for (s, _), operands, produced in zip(group, zip(*columns) if columns else [()] * len(group), results)]
+    return block, [(s, s + length, block, operands, [produced[k] for k in wanted]) for (s, _), operands,
+                   produced in zip(group, zip(*columns) if columns else [()] * len(group), results)]
 
 
 def _with_calls(jaxpr, calls):
@@ -396,16 +409,18 @@ def _with_calls(jaxpr, calls):
     for start, end, block, operands, results in sorted(calls, key=lambda call: call[0]):
         eqns += jaxpr.eqns[at:start]
         first = jaxpr.eqns[start]
-        eqns.append(Eqn(jit_p, list(operands), list(results), {"jaxpr": block, "donated": ()}, (), first.source,
-                        first.name_stack))
+        eqns.append(Eqn(jit_p, list(operands), list(results), {"jaxpr": block, "donated": ()}, (),
+                        first.source, first.name_stack))
         at = end
     return jaxpr.replace(eqns=[*eqns, *jaxpr.eqns[at:]])
 
 
-# --- long chains of elementwise operations ----------------------------------------------------------------------
+# --- long chains of elementwise operations
+# ----------------------------------------------------------------------
 
 def _long_chains(jaxpr, calls):
-    """(start, length) of pieces of those runs of elementwise equations in which one feeds another too many times."""
+    """(start, length) of pieces of those runs of elementwise equations in which one feeds another too many
+    times."""
     taken = np.zeros(len(jaxpr.eqns) + 1, bool)
     for start, end, *_ in calls:
         taken[start:end] = True

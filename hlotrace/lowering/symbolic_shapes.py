@@ -43,7 +43,8 @@ class DynamicContext(Context):
         return super().constant(value, dtype)
 
     def custom_call(self, target, names, avals, out_avals, **options):
-        """Where a result's shape is not known, all shapes of results are the last operands, which refinement takes away."""
+        """Where a result's shape is not known, all shapes of results are the last operands, which refinement
+        takes away."""
         if not all(_known(a.shape) for a in out_avals):
             count, shapes = len(names), [ShapedArray((a.ndim,), "int32") for a in out_avals]
             names = [*names, *[self.shape(a.shape) for a in out_avals]]
@@ -73,9 +74,10 @@ class DynamicContext(Context):
         for variable, place, rest, factor in solve(shapes, places):
             value = self.binary("subtract", found[place], self.size(rest)) if rest != 0 else found[place]
             if factor != 1:
-                self.check(self.compare("EQ", self.binary("remainder", value, self.size(factor)), self.size(0)),
-                           f"The size of {self.name(place)}, '{shapes[place[0]][place[1]]}', gives no whole value of "
-                           f"'{variable}'; it is {{0}}.", found[place])
+                self.check(self.compare("EQ", self.binary("remainder", value, self.size(factor)),
+                                        self.size(0)),
+                           f"The size of {self.name(place)}, '{shapes[place[0]][place[1]]}', gives no whole "
+                           f"value of '{variable}'; it is {{0}}.", found[place])
                 value = self.binary("divide", value, self.size(factor))
             self.lines.append(f"    %dim_{variable} = stablehlo.convert {value} : {INT}")
             self.check(self.compare("GE", value, self.size(1)),
@@ -83,8 +85,8 @@ class DynamicContext(Context):
         for (i, j), name in found.items():
             want = self.size(shapes[i][j])
             self.check(self.compare("EQ", name, want),
-                       f"Found inconsistency between dimension size {self.name((i, j))} (= {{0}}) and the specification "
-                       f"'{shapes[i][j]}' (= {{1}}).", name, want)
+                       f"Found inconsistency between dimension size {self.name((i, j))} (= {{0}}) and the "
+                       f"specification '{shapes[i][j]}' (= {{1}}).", name, want)
         for text, rest, equal in self.module.scope.constraints:
             if variables(rest) <= set(self.module.variables):
                 value = self.size(rest)
@@ -97,8 +99,9 @@ class DynamicContext(Context):
     def check(self, predicate, message, *values):
         message = quoted("Input shapes do not match the polymorphic shapes specification. " + message)
         types = ", ".join(["tensor<i1>", *[INT] * len(values)])
-        super().emit(f"stablehlo.custom_call @shape_assertion({', '.join([predicate, *values])}) {{api_version = 2 : i32, "
-                     f"error_message = {message}, has_side_effect = true}} : ({types}) -> ()", 0)
+        super().emit(f"stablehlo.custom_call @shape_assertion({', '.join([predicate, *values])}) "
+                     f"{{api_version = 2 : i32, error_message = {message}, has_side_effect = true}} : "
+                     f"({types}) -> ()", 0)
 
     def size(self, d):
         """The name of a 32-bit integer that is a size."""
@@ -125,10 +128,12 @@ class DynamicContext(Context):
         x, y = map(self.size, atom.args)
         if atom.op in ("max", "min"):
             return self.binary(atom.op + "imum", x, y)
-        quotient, rest = self.binary("divide", x, y), self.binary("remainder", x, y)        # towards zero; wanted: down
+        # towards zero; wanted: down
+        quotient, rest = self.binary("divide", x, y), self.binary("remainder", x, y)
         zero, one = self.size(0), self.size(1)
         # jaxlib computes these operations when it knows the sizes; xor is none of them
-        signs = self.compare("NE", *(super(DynamicContext, self).emit(f"stablehlo.sign {n} : {INT}") for n in (rest, y)))
+        signs = self.compare("NE", *(super(DynamicContext, self).emit(f"stablehlo.sign {n} : {INT}")
+                                     for n in (rest, y)))
         down = super().emit(f"stablehlo.and {signs}, {self.compare('NE', rest, zero)} : tensor<i1>")
         other = self.binary("subtract", quotient, one) if atom.op == "floordiv" else self.binary("add", rest, y)
         usual = quotient if atom.op == "floordiv" else rest
@@ -139,7 +144,8 @@ class DynamicContext(Context):
         return self.vector(map(self.size, sizes)) if sizes else super().constant(np.zeros(0, np.int32))
 
     def vector(self, names):
-        parts = [super(DynamicContext, self).emit(f"stablehlo.reshape {name} : ({INT}) -> tensor<1xi32>") for name in names]
+        parts = [super(DynamicContext, self).emit(f"stablehlo.reshape {name} : ({INT}) -> tensor<1xi32>")
+                 for name in names]
         types = ", ".join(["tensor<1xi32>"] * len(parts))
         return parts[0] if len(parts) == 1 else super().emit(
             f"stablehlo.concatenate {', '.join(parts)}, dim = 0 : ({types}) -> tensor<{len(parts)}xi32>")
@@ -150,7 +156,8 @@ class DynamicContext(Context):
         return [parse(part, self.module.scope) for part in parts]
 
 
-# --- operations whose sizes are operands ------------------------------------------------------------------------
+# --- operations whose sizes are operands
+# ------------------------------------------------------------------------
 
 def _parts(text):
     """(what stands in front of the types, the types of operands, that of the result)"""
@@ -169,8 +176,8 @@ def _broadcast(ctx, text):
     if _known(sizes):
         return None
     x, dims = re.fullmatch(r"\S+ (\S+), (dims = .*)", head).groups()
-    return (f"stablehlo.dynamic_broadcast_in_dim {x}, {ctx.shape(sizes)}, {dims} : ({operand}, tensor<{len(sizes)}xi32>) -> "
-            f"{result}")
+    return (f"stablehlo.dynamic_broadcast_in_dim {x}, {ctx.shape(sizes)}, {dims} : ({operand}, "
+            f"tensor<{len(sizes)}xi32>) -> {result}")
 
 
 def _reshape(ctx, text):
@@ -178,8 +185,8 @@ def _reshape(ctx, text):
     sizes = ctx.sizes_of(result)
     if _known(sizes) and _known(ctx.sizes_of(operand)):
         return None
-    return (f"stablehlo.dynamic_reshape {head.split()[1]}, {ctx.shape(sizes)} : ({operand}, tensor<{len(sizes)}xi32>) -> "
-            f"{result}")
+    return (f"stablehlo.dynamic_reshape {head.split()[1]}, {ctx.shape(sizes)} : ({operand}, "
+            f"tensor<{len(sizes)}xi32>) -> {result}")
 
 
 def _iota(ctx, text):
@@ -192,7 +199,8 @@ def _iota(ctx, text):
 def _slice(ctx, text):
     head, operand, result = _parts(text)
     x, ranges = re.fullmatch(r"\S+ (\S+) \[(.*)\]", head).groups()
-    rows = [(*map(lambda part: parse(part, ctx.module.scope), (r.split(":") + ["1"])[:3]),) for r in split(ranges)]
+    rows = [(*map(lambda part: parse(part, ctx.module.scope), (r.split(":") + ["1"])[:3]),)
+            for r in split(ranges)]
     if _known([d for row in rows for d in row]):
         return None
     return _sliced(ctx, x, *(ctx.shape(column) for column in zip(*rows)), len(rows), operand, result)
@@ -200,8 +208,8 @@ def _slice(ctx, text):
 
 def _sliced(ctx, x, start, limit, stride, n, operand, result):
     vector = f"tensor<{n}xi32>"
-    return (f"stablehlo.real_dynamic_slice {x}, {start}, {limit}, {stride} : ({operand}, {vector}, {vector}, {vector}) -> "
-            f"{result}")
+    return (f"stablehlo.real_dynamic_slice {x}, {start}, {limit}, {stride} : ({operand}, {vector}, {vector}, "
+            f"{vector}) -> {result}")
 
 
 def _dynamic_slice(ctx, text):
@@ -216,7 +224,8 @@ def _dynamic_slice(ctx, text):
     for start, kind, n, of in zip(starts, types, sizes, whole):
         if kind.strip() != INT:
             start = ctx.emit(f"stablehlo.convert {start} : ({kind.strip()}) -> {INT}")
-        clamped.append(ctx.emit(f"stablehlo.clamp {zero}, {start}, {ctx.size(of - n)} : ({INT}, {INT}, {INT}) -> {INT}"))
+        clamped.append(ctx.emit(f"stablehlo.clamp {zero}, {start}, {ctx.size(of - n)} : ({INT}, {INT}, "
+                                f"{INT}) -> {INT}"))
     start = ctx.vector(clamped)
     # jaxlib knows by this sum that it is a dynamic_slice, when it knows the sizes
     end = ctx.emit(f"stablehlo.add {start}, {ctx.shape(sizes)} : tensor<{len(sizes)}xi32>")
@@ -225,13 +234,14 @@ def _dynamic_slice(ctx, text):
 
 def _pad(ctx, text):
     head, operands, result = _parts(text)
-    names, *lists = re.fullmatch(r"\S+ (.*), low = \[(.*)\], high = \[(.*)\], interior = \[(.*)\]", head).groups()
+    names, *lists = re.fullmatch(r"\S+ (.*), low = \[(.*)\], high = \[(.*)\], interior = \[(.*)\]",
+                                 head).groups()
     rows = [ctx.sizes_of(one) for one in lists]
     if _known([d for row in rows for d in row]):
         return None
     vector = f"tensor<{len(rows[0])}xi32>"
-    return (f"stablehlo.dynamic_pad {names}, {', '.join(map(ctx.shape, rows))} : ({operands}, {', '.join([vector] * 3)}) -> "
-            f"{result}")
+    return (f"stablehlo.dynamic_pad {names}, {', '.join(map(ctx.shape, rows))} : ({operands}, "
+            f"{', '.join([vector] * 3)}) -> {result}")
 
 
 def _gather(ctx, text):
@@ -262,9 +272,9 @@ def _reduce_window(ctx, text):
     name = ctx.module.reducer(region)
     vector = f"tensor<{rank}xi32>"
     pad = ctx.emit(f"stablehlo.reshape {ctx.shape(pads)} : (tensor<{2 * rank}xi32>) -> tensor<{rank}x2xi32>")
-    return (f"stablehlo.custom_call @stablehlo.dynamic_reduce_window({names}, {', '.join(map(ctx.shape, rows))}, {pad}) "
-            f"{{called_computations = [@{name}]}} : ({operands}, {', '.join([vector] * 4)}, tensor<{rank}x2xi32>) -> "
-            f"{result}")
+    return (f"stablehlo.custom_call @stablehlo.dynamic_reduce_window({names}, "
+            f"{', '.join(map(ctx.shape, rows))}, {pad}) {{called_computations = [@{name}]}} : ({operands}, "
+            f"{', '.join([vector] * 4)}, tensor<{rank}x2xi32>) -> {result}")
 
 
 DYNAMIC = {
@@ -273,7 +283,8 @@ DYNAMIC = {
     '"stablehlo.gather"': _gather, '"stablehlo.reduce_window"': _reduce_window}
 
 
-# --- functions --------------------------------------------------------------------------------------------------
+# --- functions
+# --------------------------------------------------------------------------------------------------
 
 class DynamicModule(Module):
     """A module whose functions take the values of variables."""
@@ -291,7 +302,8 @@ class DynamicModule(Module):
         rest = call[first:]
         names, _, types = rest.partition(") : (")
         both = [", ".join(filter(None, side)) for side in (
-            [*(f"%dim_{v}" for v in self.variables), names], [*[INT] * len(self.variables), types.partition(") -> ")[0]])]
+            [*(f"%dim_{v}" for v in self.variables), names],
+            [*[INT] * len(self.variables), types.partition(") -> ")[0]])]
         return f"{call[:first]}{both[0]}) : ({both[1]}) -> {types.partition(') -> ')[2]}"
 
     def reducer(self, region):

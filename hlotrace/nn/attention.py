@@ -29,26 +29,27 @@ def _lengths(name, lengths, batch):
 
 
 def _check(query, key, value, bias, mask):
-    """ValueError unless (B, T, N, H), (B, S, K, H), (B, S, K, H) and what broadcasts to (B, N, T, S) fit together."""
+    """ValueError unless (B, T, N, H), (B, S, K, H), (B, S, K, H) and what broadcasts to (B, N, T, S) fit
+    together."""
     _check_shape("query", query, (None,) * 4)
     batch, target, heads, width = query.shape
     _check_shape("key", key, (batch, None, None, width))
     source, key_heads = key.shape[1:3]
     _check_shape("value", value, (batch, source, key_heads, width))
     if not key.dtype == value.dtype == query.dtype:
-        raise ValueError(f"query, key and value should have the same dtype, but got {query.dtype}, {key.dtype} and "
-                         f"{value.dtype}; cast with .astype(dtype)")
+        raise ValueError(f"query, key and value should have the same dtype, but got {query.dtype}, "
+                         f"{key.dtype} and {value.dtype}; cast with .astype(dtype)")
     if heads % key_heads:
-        raise ValueError(f"The number of query heads must be a multiple of key/value heads, but got {heads} vs "
-                         f"{key_heads}: axis 2 of query {query.shape} and of key {key.shape}")
+        raise ValueError(f"The number of query heads must be a multiple of key/value heads, but got {heads} "
+                         f"vs {key_heads}: axis 2 of query {query.shape} and of key {key.shape}")
     if mask is not None and aval_of(mask).dtype != dtypes.bool_:
-        raise ValueError(f"mask dtype should be bool, but got {mask.dtype}: compare it, as in mask > 0, or pass it as "
-                         "bias, which is added")
+        raise ValueError(f"mask dtype should be bool, but got {mask.dtype}: compare it, as in mask > 0, or "
+                         "pass it as bias, which is added")
     shape = batch, heads, target, source
     for name, x in (("bias", bias), ("mask", mask)):
         if x is not None and (x.ndim != 4 or any(n not in (1, m) for n, m in zip(x.shape, shape))):
-            raise ValueError(f"{name} of shape {x.shape} should have 4 axes that broadcast to (batch, heads, target, "
-                             f"source) = {shape}")
+            raise ValueError(f"{name} of shape {x.shape} should have 4 axes that broadcast to (batch, heads, "
+                             f"target, source) = {shape}")
 
 
 def _logits(query, key, scale, bias):
@@ -86,7 +87,8 @@ def _weighted(logits, value):
     """softmax(logits) value, (B, T, N, H), from (B, N, T, S) and (B, S, K, H)."""
     batch, heads, target, source = logits.shape
     key_heads, width = value.shape[2:]
-    weights = softmax(logits).astype(value.dtype).reshape(batch, key_heads, heads // key_heads, target, source)
+    weights = softmax(logits).astype(value.dtype).reshape(batch, key_heads, heads // key_heads, target,
+                                                          source)
     return jnp.einsum("bkgts,bskh->btkgh", weights, value).reshape(batch, target, heads, width)
 
 
@@ -96,11 +98,11 @@ def dot_product_attention(query, key, value, bias=None, mask=None, *, scale=None
                           implementation=None, return_residual=False):
     """softmax(query key^T * scale + bias) value for each head.
 
-    query is (B, T, N, H); key and value are (B, S, K, H) with N a multiple of K (query heads share key heads);
-    the batch axis may be left out.  bias and mask broadcast to (B, N, T, S); True in the mask means attend.
-    `scale` is 1 / sqrt(H) by default; sequence lengths are int32 of shape (B,); `local_window_size` is
-    (left, right) or one int.  The logits and the softmax are float32 at least.  With `return_residual` also
-    the logsumexp of the logits, (B, T, N).  ValueError where shapes or dtypes do not fit.
+    query is (B, T, N, H); key and value are (B, S, K, H) with N a multiple of K (query heads share key
+    heads); the batch axis may be left out.  bias and mask broadcast to (B, N, T, S); True in the mask means
+    attend. `scale` is 1 / sqrt(H) by default; sequence lengths are int32 of shape (B,); `local_window_size`
+    is (left, right) or one int.  The logits and the softmax are float32 at least.  With `return_residual`
+    also the logsumexp of the logits, (B, T, N).  ValueError where shapes or dtypes do not fit.
 
     >>> q, k, v = jax.random.normal(jax.random.key(0), (3, 2, 5, 4, 8))     # 2 sequences of 5, 4 heads of 8
     >>> out = nn.dot_product_attention(q, k, v, is_causal=True)
@@ -114,8 +116,9 @@ def dot_product_attention(query, key, value, bias=None, mask=None, *, scale=None
     check_arraylike("dot_product_attention", query, key, value)
     query, key, value = map(jnp.asarray, (query, key, value))
     if not query.ndim == key.ndim == value.ndim:
-        raise ValueError("query, key and value must have the same number of axes, (batch, length, heads, head size) or "
-                         f"all of these but the first, got shapes {query.shape}, {key.shape} and {value.shape}")
+        raise ValueError("query, key and value must have the same number of axes, (batch, length, heads, "
+                         f"head size) or all of these but the first, got shapes {query.shape}, {key.shape} "
+                         f"and {value.shape}")
     batched = query.ndim == 4
     if not batched:
         query, key, value = (x[None] for x in (query, key, value))

@@ -21,7 +21,8 @@ def _array(name, x):
     return jnp.asarray(x)       # NumPy's own operators would promote x by NumPy's rules
 
 
-# --- activation functions ---------------------------------------------------------------------------------------
+# --- activation functions
+# ---------------------------------------------------------------------------------------
 
 def identity(x):
     """`x` as an array.
@@ -141,7 +142,8 @@ def gelu(x, approximate=True):
 
 
 def _elu(x, alpha, slope):
-    """x where positive, alpha * expm1(x / slope) elsewhere, with no overflow where the latter is not taken."""
+    """x where positive, alpha * expm1(x / slope) elsewhere, with no overflow where the latter is not taken.
+    """
     positive = x > 0
     return jnp.where(positive, x, alpha * jnp.expm1(jnp.where(positive, 0.0, x) / slope))
 
@@ -293,7 +295,8 @@ def glu(x, axis=-1):
 tanh = jnp.tanh
 
 
-# --- along axes -------------------------------------------------------------------------------------------------
+# --- along axes
+# -------------------------------------------------------------------------------------------------
 
 def _masked(x, where):
     """`x` with -inf, which exp takes to 0, where `where` is False."""
@@ -416,7 +419,8 @@ def standardize(x, axis=-1, mean=None, variance=None, epsilon=1e-5, where=None, 
 
 
 def one_hot(x, num_classes, *, dtype=None, axis=-1, out_sharding=None):
-    """1 at the index given by `x` along a new axis of size num_classes, 0 elsewhere; all 0 for an index outside.
+    """1 at the index given by `x` along a new axis of size num_classes, 0 elsewhere; all 0 for an index
+    outside.
 
     The new axis is `axis` of the result; the default dtype is the default float.
 
@@ -445,6 +449,6 @@ def _one_hot(x, num_classes, dtype, axis):
 
 
 __all__ = ["celu", "elu", "gelu", "glu", "hard_sigmoid", "hard_silu", "hard_swish", "hard_tanh", "identity",
-           "leaky_relu", "log1mexp", "log_sigmoid", "log_softmax", "logmeanexp", "logsumexp", "mish", "one_hot",
-           "relu", "relu6", "selu", "sigmoid", "silu", "soft_sign", "softmax", "softplus", "sparse_plus",
-           "sparse_sigmoid", "squareplus", "standardize", "swish", "tanh"]
+           "leaky_relu", "log1mexp", "log_sigmoid", "log_softmax", "logmeanexp", "logsumexp", "mish",
+           "one_hot", "relu", "relu6", "selu", "sigmoid", "silu", "soft_sign", "softmax", "softplus",
+           "sparse_plus", "sparse_sigmoid", "squareplus", "standardize", "swish", "tanh"]

@@ -68,7 +68,8 @@ def uniform(scale=1e-2, dtype=None):
     @folded
     def init(key, shape, dtype=dtype, out_sharding=None):
         dtype = _dtype(dtype, None)
-        return laid(random.uniform(key, shape, dtype) * jnp.asarray(scale, dtype), out_sharding, "initializers.uniform")
+        return laid(random.uniform(key, shape, dtype) * jnp.asarray(scale, dtype), out_sharding,
+                    "initializers.uniform")
     return init
 
 
@@ -82,7 +83,8 @@ def normal(stddev=1e-2, dtype=None):
     @folded
     def init(key, shape, dtype=dtype, out_sharding=None):
         dtype = _dtype(dtype, None)
-        return laid(random.normal(key, shape, dtype) * jnp.asarray(stddev, dtype), out_sharding, "initializers.normal")
+        return laid(random.normal(key, shape, dtype) * jnp.asarray(stddev, dtype), out_sharding,
+                    "initializers.normal")
     return init
 
 
@@ -107,9 +109,9 @@ def _fans(shape, in_axis, out_axis, batch_axis):
     """(fan in, fan out): products of the sizes of the axes, each times the receptive field."""
     shape = shape if isinstance(shape, (tuple, list)) else (shape,)
     if len(shape) <= 1:
-        raise ValueError(f"Can't compute input and output sizes of a {len(shape)}-dimensional weights tensor, of shape "
-                         f"{tuple(shape)}, with default in_axis: it needs at least 2 axes, or in_axis and out_axis. A "
-                         "bias is made by zeros or normal.")
+        raise ValueError(f"Can't compute input and output sizes of a {len(shape)}-dimensional weights "
+                         f"tensor, of shape {tuple(shape)}, with default in_axis: it needs at least 2 axes, "
+                         "or in_axis and out_axis. A bias is made by zeros or normal.")
     sizes = [math.prod(shape[i] for i in canonical_axes(axes, len(shape)))
              for axes in (in_axis, out_axis, batch_axis)]
     receptive = math.prod(shape) / math.prod(sizes)
@@ -161,8 +163,8 @@ def variance_scaling(scale, mode, distribution, in_axis=-2, out_axis=-1, batch_a
         elif distribution == "uniform":
             draw, deviation = _disk(key, shape, dtype, lambda u: u), deviation * math.sqrt(2)
         else:
-            raise not_one_of("invalid distribution for variance scaling initializer: distribution", distribution,
-                             ("truncated_normal", "normal", "uniform"))
+            raise not_one_of("invalid distribution for variance scaling initializer: distribution",
+                             distribution, ("truncated_normal", "normal", "uniform"))
         return laid(draw * deviation, out_sharding, "initializers.variance_scaling")
     return init
 
@@ -206,7 +208,8 @@ def _orthonormal(a):
 
 
 def orthogonal(scale=1.0, column_axis=-1, dtype=None):
-    """An initializer of uniformly distributed matrices with orthonormal columns, or rows where there are fewer.
+    """An initializer of uniformly distributed matrices with orthonormal columns, or rows where there are
+    fewer.
 
     The columns are along `column_axis`, all other axes together are the rows.
 
@@ -218,20 +221,22 @@ def orthogonal(scale=1.0, column_axis=-1, dtype=None):
     def init(key, shape, dtype=dtype, out_sharding=None):
         dtype = _dtype(dtype, None)
         if len(shape) < 2:
-            raise ValueError(f"orthogonal initializer requires at least a 2D shape, got {tuple(shape)}; for a vector use "
-                             "normal or zeros")
+            raise ValueError(f"orthogonal initializer requires at least a 2D shape, got {tuple(shape)}; for "
+                             "a vector use normal or zeros")
         axis = canonical_axes(column_axis, len(shape))[0]
         columns = shape[axis]
         others = [n for i, n in enumerate(shape) if i != axis]
         rows = math.prod(others)
         q = _orthonormal(random.normal(key, (max(columns, rows), min(columns, rows)), dtype))
         q = (q if columns > rows else q.T).reshape(columns, *others)
-        return laid(jnp.asarray(scale, dtype) * jnp.moveaxis(q, 0, axis), out_sharding, "initializers.orthogonal")
+        return laid(jnp.asarray(scale, dtype) * jnp.moveaxis(q, 0, axis), out_sharding,
+                    "initializers.orthogonal")
     return init
 
 
 def delta_orthogonal(scale=1.0, column_axis=-1, dtype=None):
-    """An initializer of convolution kernels (*spatial, in, out) that are orthogonal at the centre and 0 elsewhere.
+    """An initializer of convolution kernels (*spatial, in, out) that are orthogonal at the centre and 0
+    elsewhere.
 
     Source: https://arxiv.org/abs/1806.05393.
 
@@ -245,12 +250,14 @@ def delta_orthogonal(scale=1.0, column_axis=-1, dtype=None):
     def init(key, shape, dtype=dtype, out_sharding=None):
         dtype = _dtype(dtype, None)
         if len(shape) not in (3, 4, 5):
-            raise ValueError(f"Delta orthogonal initializer requires a 3D, 4D, or 5D shape, got {tuple(shape)}")
+            raise ValueError("Delta orthogonal initializer requires a 3D, 4D, or 5D shape, got "
+                             f"{tuple(shape)}")
         if shape[-1] < shape[-2]:
             raise ValueError(f"`fan_in` must be less or equal than `fan_out`, got shape {tuple(shape)}")
         matrix = orthogonal(scale, column_axis, dtype)(key, shape[-2:])
         centre = tuple((n - 1) // 2 for n in shape[:-2])
-        return laid(jnp.zeros(shape, dtype).at[centre].set(matrix), out_sharding, "initializers.delta_orthogonal")
+        return laid(jnp.zeros(shape, dtype).at[centre].set(matrix), out_sharding,
+                    "initializers.delta_orthogonal")
     return init
 
 

@@ -1,4 +1,5 @@
-"""Products of arrays that are rounded to narrow floats block by block: each block of a contracted axis has a scale.
+"""Products of arrays that are rounded to narrow floats block by block: each block of a contracted axis has a
+scale.
 
 The formats are those of the OCP Microscaling Formats (MX) Specification 1.0 (2023), whose scales are powers of two, and
 nvfp4, whose scales are float8 beside one number for the whole array.
@@ -15,7 +16,8 @@ from ..primitives.common import prod
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class BlockScaleConfig:
-    """How an array is rounded: to `data_type`, in blocks of `block_size` with a scale of `scale_type` each."""
+    """How an array is rounded: to `data_type`, in blocks of `block_size` with a scale of `scale_type` each.
+    """
     mode: str
     block_size: int
     data_type: Any
@@ -24,14 +26,16 @@ class BlockScaleConfig:
     infer_only: bool = False
 
 
-_MODES = {"nvfp4": (16, jnp.float4_e2m1fn, jnp.float8_e4m3fn), "mxfp8": (32, jnp.float8_e4m3fn, jnp.float8_e8m0fnu),
+_MODES = {"nvfp4": (16, jnp.float4_e2m1fn, jnp.float8_e4m3fn),
+          "mxfp8": (32, jnp.float8_e4m3fn, jnp.float8_e8m0fnu),
           "mxfp4": (32, jnp.float4_e2m1fn, jnp.float8_e8m0fnu)}
 
 _LARGEST = 6.0 * 448.0      # of float4_e2m1fn times that of float8_e4m3fn
 
 
 def get_scaled_dot_general_config(mode, global_scale=None):
-    """The BlockScaleConfig of "nvfp4", "mxfp8" or "mxfp4" for `scaled_dot_general`; ValueError for another mode.
+    """The BlockScaleConfig of "nvfp4", "mxfp8" or "mxfp4" for `scaled_dot_general`; ValueError for another
+    mode.
 
     `global_scale`, an array of one element, is a factor of the whole array; nvfp4 alone has one, 1 for None.
 
@@ -44,14 +48,17 @@ def get_scaled_dot_general_config(mode, global_scale=None):
     if mode == "nvfp4" and global_scale is None:
         global_scale = jnp.ones(1, "float32")
     if mode != "nvfp4" and global_scale is not None:
-        raise ValueError(f"get_scaled_dot_general_config: {mode} has no global_scale: its scales are powers of two")
+        raise ValueError(f"get_scaled_dot_general_config: {mode} has no global_scale: its scales are powers "
+                         "of two")
     return BlockScaleConfig(mode, *_MODES[mode], global_scale)
 
 
 def scaled_matmul(lhs, rhs, lhs_scales, rhs_scales, preferred_element_type=jnp.float32):
-    """(B, M, K) times (B, N, K) along K, each block of K times its scale in (B, M, K / k) or (B, N, K / k), in float32.
+    """(B, M, K) times (B, N, K) along K, each block of K times its scale in (B, M, K / k) or (B, N, K / k),
+    in float32.
 
-    The result is (B, M, N), of `preferred_element_type`.  ValueError where K is no multiple of the number of scales.
+    The result is (B, M, N), of `preferred_element_type`.  ValueError where K is no multiple of the number of
+    scales.
 
     >>> a, b = jnp.ones((1, 2, 64), jnp.float8_e4m3fn), jnp.ones((1, 3, 64), jnp.float8_e4m3fn)
     >>> scales = jnp.full((1, 2, 2), 2, jnp.float8_e8m0fnu), jnp.ones((1, 3, 2), jnp.float8_e8m0fnu)     # of blocks of 32
@@ -65,17 +72,18 @@ def scaled_matmul(lhs, rhs, lhs_scales, rhs_scales, preferred_element_type=jnp.f
 
 def _unscaled(name, x, scales):
     if x.ndim != 3 or scales.shape[:-1] != x.shape[:-1] or not scales.shape[-1] or x.shape[-1] % scales.shape[-1]:
-        raise ValueError(f"scaled_matmul: {name} and its scales must have shapes (B, M, K) and (B, M, a divisor of K), got "
-                         f"{x.shape} and {scales.shape}")
-    return x.astype("float32") * jnp.repeat(scales.astype("float32"), x.shape[-1] // scales.shape[-1], axis=-1)
+        raise ValueError(f"scaled_matmul: {name} and its scales must have shapes (B, M, K) and (B, M, a "
+                         f"divisor of K), got {x.shape} and {scales.shape}")
+    return x.astype("float32") * jnp.repeat(scales.astype("float32"), x.shape[-1] // scales.shape[-1],
+                                            axis=-1)
 
 
 def _rounded(x, config):
     """(values, scales) of `x`, of which every block fits."""
     size, most = config.block_size, float(jnp.finfo(config.data_type).max)
     if x.shape[-1] % size:
-        raise ValueError(f"scaled_dot_general: {config.mode} rounds blocks of {size}, and a contracted axis has size "
-                         f"{x.shape[-1]}: pad it to a multiple")
+        raise ValueError(f"scaled_dot_general: {config.mode} rounds blocks of {size}, and a contracted axis "
+                         f"has size {x.shape[-1]}: pad it to a multiple")
     x = x.astype("float32")
     if config.global_scale is not None:
         x = x / config.global_scale
@@ -104,11 +112,13 @@ def _product(lhs, rhs, configs, dtype):
     return out
 
 
-def scaled_dot_general(lhs, rhs, dimension_numbers, preferred_element_type=jnp.float32, configs=None, implementation=None):
-    """lax.dot_general of operands that are rounded as `configs` say: for lhs, for rhs, and for cotangents in the derivative.
+def scaled_dot_general(lhs, rhs, dimension_numbers, preferred_element_type=jnp.float32, configs=None,
+                       implementation=None):
+    """lax.dot_general of operands that are rounded as `configs` say: for lhs, for rhs, and for cotangents in
+    the derivative.
 
-    Derivatives are those of the exact function, by products that are rounded too, but for nvfp4.  Without configs it is
-    lax.dot_general.  ValueError where blocks do not fit.
+    Derivatives are those of the exact function, by products that are rounded too, but for nvfp4.  Without
+    configs it is lax.dot_general.  ValueError where blocks do not fit.
 
     >>> configs = [nn.get_scaled_dot_general_config("mxfp8")] * 3
     >>> a, b = jax.random.normal(jax.random.key(0), (2, 16, 64))
@@ -117,7 +127,8 @@ def scaled_dot_general(lhs, rhs, dimension_numbers, preferred_element_type=jnp.f
     ((16, 16), Array(True, dtype=bool))
     """
     if implementation is not None:
-        raise NotImplementedError(f"scaled_dot_general: implementation={implementation!r} is not supported: XLA chooses")
+        raise NotImplementedError(f"scaled_dot_general: implementation={implementation!r} is not supported: "
+                                  "XLA chooses")
     if configs is None:
         return lax.dot_general(lhs, rhs, dimension_numbers, preferred_element_type=preferred_element_type)
     first, second, third = configs
@@ -128,7 +139,8 @@ def scaled_dot_general(lhs, rhs, dimension_numbers, preferred_element_type=jnp.f
 
     def backward(operands, ct):
         lhs, rhs = operands
-        if third.mode == "nvfp4":       # as JAX does it: the exact product, 0 where an operand was beyond what it can hold
+        # as JAX does it: the exact product, 0 where an operand was beyond what it can hold
+        if third.mode == "nvfp4":
             exact = (lax.dot_general(ct, rhs, (((2,), (1,)), ((0,), (0,)))),
                      lax.dot_general(ct, lhs, (((1,), (1,)), ((0,), (0,)))))
             return tuple([jnp.where(jnp.abs(x) <= c.global_scale * _LARGEST, g, 0).astype(x.dtype)

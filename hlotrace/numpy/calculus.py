@@ -29,7 +29,8 @@ def _along(a, axis, *bounds):
     return a[(slice(None),) * axis + (slice(*bounds),)]
 
 
-# --- differences ------------------------------------------------------------------------------------------------
+# --- differences
+# ------------------------------------------------------------------------------------------------
 
 def diff(a, n=1, axis=-1, prepend=None, append=None):
     """The n-th differences of neighbours along `axis`; of bools, whether they differ.
@@ -108,8 +109,8 @@ def gradient(f, *varargs, axis=None, edge_order=None):
         raise TypeError(f"Invalid number of spacing arguments {len(varargs)} for {axis=}")
     for i, h in zip(axes, varargs):
         if shape_of(f)[i] < 2:
-            raise ValueError("Shape of array too small to calculate a numerical gradient, at least 2 elements are "
-                             f"required: axis {i} of shape {shape_of(f)}")
+            raise ValueError("Shape of array too small to calculate a numerical gradient, at least 2 "
+                             f"elements are required: axis {i} of shape {shape_of(f)}")
         if ndim_of(h) > 1 or ndim_of(h) == 1 and shape_of(h) != (shape_of(f)[i],):
             raise ValueError(f"gradient: the spacing along axis {i} must be a scalar or a vector of its size "
                              f"{shape_of(f)[i]}, got shape {shape_of(h)}")
@@ -138,10 +139,12 @@ def _slope(a, h, axis):
                  - part(None, -2) * right / left) / (left + right)
         steps = (dx[0], 1, dx[-1])
     ends = [(part(1, 2) - part(0, 1)) / steps[0], (part(-1, None) - part(-2, -1)) / steps[2]]
-    return lax.concatenate([cast(x, a.dtype, a.weak_type) for x in (ends[0], inner / steps[1], ends[1])], axis)
+    return lax.concatenate([cast(x, a.dtype, a.weak_type) for x in (ends[0], inner / steps[1], ends[1])],
+                           axis)
 
 
-# --- integration, interpolation, phases -------------------------------------------------------------------------
+# --- integration, interpolation, phases
+# -------------------------------------------------------------------------
 
 def trapezoid(y, x=None, dx=1.0, axis=-1):
     """The integral along `axis` by the trapezoidal rule, over positions `x` or with distance `dx`.
@@ -152,7 +155,8 @@ def trapezoid(y, x=None, dx=1.0, axis=-1):
     (Array(4., dtype=float32), Array(6.5, dtype=float32))
     """
     check_arraylike("trapezoid", y, *([] if x is None else [x]), dx)
-    return _trapezoid(asarray(y), None if x is None else asarray(x), dx, axis=canonical_axis(axis, ndim_of(y)))
+    return _trapezoid(asarray(y), None if x is None else asarray(x), dx,
+                      axis=canonical_axis(axis, ndim_of(y)))
 
 
 @composite(static=("axis",))
@@ -194,15 +198,15 @@ def _unwrap(p, discont, period, *, axis):
     wrapped = remainder(jump + half, period) - half
     wrapped = where((wrapped == -half) & (jump > 0), half, wrapped)
     change = where(abs_(jump) < (half if discont is None else discont), 0, wrapped - jump)
-    return lax.concatenate([_along(p, axis, 0, 1), (_along(p, axis, 1, None) + cumsum(change, axis)).astype(p.dtype)],
-                           axis)
+    return lax.concatenate([_along(p, axis, 0, 1), (_along(p, axis, 1, None) +
+                                                    cumsum(change, axis)).astype(p.dtype)], axis)
 
 
 def interp(x, xp, fp, left=None, right=None, period=None):
     """Piecewise linear interpolation at `x` through the points (xp, fp), xp increasing.
 
-    Outside, the values are `left` and `right` (default: the end points), "extrapolate" goes on with the last slope;
-    with a `period` the points are repeated.
+    Outside, the values are `left` and `right` (default: the end points), "extrapolate" goes on with the last
+    slope; with a `period` the points are repeated.
 
     Floating point; the vectors xp and fp have equal lengths, `x` any shape.  Differentiable in fp and x.
 
@@ -212,23 +216,24 @@ def interp(x, xp, fp, left=None, right=None, period=None):
     >>> jnp.interp(jnp.array([-1., 3.]), xp, fp, period=4)
     Array([0., 0.], dtype=float32)
     """
-    check_arraylike("interp", x, xp, fp, *(v for v in (left, right, period) if v is not None and v != "extrapolate"
-                                           and not isinstance(v, str)))
+    check_arraylike("interp", x, xp, fp, *(v for v in (left, right, period) if v is not None
+                                           and v != "extrapolate" and not isinstance(v, str)))
     for name, value in (("left", left), ("right", right)):
         if isinstance(value, str) and value != "extrapolate":
-            raise ValueError(f"the only valid string value of `{name}` is 'extrapolate', but got: {value!r}; or give a "
-                             "number")
+            raise ValueError(f"the only valid string value of `{name}` is 'extrapolate', but got: {value!r}; "
+                             "or give a number")
     if dtypes.is_complex(aval_of(x).dtype) or dtypes.is_complex(aval_of(xp).dtype):
         raise ValueError(f"complex x values have no order: x is {aval_of(x).str_short()} and xp "
                          f"{aval_of(xp).str_short()}; only "
                          "fp may be complex")
     if ndim_of(xp) != 1 or shape_of(xp) != shape_of(fp):
-        raise ValueError(f"xp and fp must be one-dimensional arrays of equal size, got shapes {shape_of(xp)} and "
-                         f"{shape_of(fp)}")
+        raise ValueError(f"xp and fp must be one-dimensional arrays of equal size, got shapes {shape_of(xp)} "
+                         f"and {shape_of(fp)}")
     if period is not None and ndim_of(period):
         raise ValueError(f"period must be a scalar; got shape {shape_of(period)}")
     beyond = (isinstance(left, str), isinstance(right, str))
-    return _interp(x, xp, fp, None if beyond[0] else left, None if beyond[1] else right, period, extrapolate=beyond)
+    return _interp(x, xp, fp, None if beyond[0] else left, None if beyond[1] else right, period,
+                   extrapolate=beyond)
 
 
 @composite(static=("extrapolate",))

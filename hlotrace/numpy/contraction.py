@@ -32,7 +32,8 @@ from .util import shape as shape_of
 _LETTERS = string.ascii_letters
 
 
-# --- two operands -----------------------------------------------------------------------------------------------
+# --- two operands
+# -----------------------------------------------------------------------------------------------
 
 @composite(static=("a_labels", "b_labels", "out", "precision", "preferred", "conjugate"))
 def _contract(a, b, a_labels, b_labels, out, precision, preferred, conjugate):
@@ -51,7 +52,8 @@ def _drop_singletons(x, labels, sizes):
     axes = [i for i, (c, n) in enumerate(zip(labels, shape_of(x))) if n == 1 != sizes[c]]
     if not axes:
         return x, labels
-    return squeeze_p.bind(x, dimensions=tuple(axes)), "".join(c for i, c in enumerate(labels) if i not in axes)
+    return squeeze_p.bind(x, dimensions=tuple(axes)), "".join(c for i,
+                                                              c in enumerate(labels) if i not in axes)
 
 
 def _product(name, a, a_labels, b, b_labels, out, precision=None, preferred=None, conjugate=False):
@@ -63,9 +65,10 @@ def _product(name, a, a_labels, b, b_labels, out, precision=None, preferred=None
         if m != n and not (c.isupper() and 1 in (m, n)):
             i = a_labels.index(c)
             raise errors.ShapeError(
-                f"{name}: axis {i} of the first operand (shape {a_shape}) has size {m} but axis {j} of the second "
-                f"(shape {b_shape}) has size {n}; "
-                + ("batch axes must be equal or 1" if c.isupper() else "they are summed together and must be equal")
+                f"{name}: axis {i} of the first operand (shape {a_shape}) has size {m} but axis {j} of the "
+                f"second (shape {b_shape}) has size {n}; "
+                + ("batch axes must be equal or 1" if c.isupper()
+                   else "they are summed together and must be equal")
                 + f" ('{a_labels},{b_labels}->{out}')")
     if preferred is not None:
         preferred = dtypes.check_user_dtype(preferred, name)
@@ -81,16 +84,16 @@ def _batch_letters(a_rank, b_rank):
 def _need_rank(name, rank, *operands):
     for i, (x, n) in enumerate(zip(operands, rank)):
         if ndim(x) < n:
-            raise ValueError(f"{name}: operand {i} must have ndim at least {n}, but it has ndim {ndim(x)}; a product with a "
-                             "scalar is written *")
+            raise ValueError(f"{name}: operand {i} must have ndim at least {n}, but it has ndim {ndim(x)}; a "
+                             "product with a scalar is written *")
 
 
 def matmul(a, b, *, precision=None, preferred_element_type=None, out_sharding=None):
-    """Matrix product over the last two axes; leading axes broadcast; a vector is a row on the left, a column on the
-    right.  ValueError for scalars, ShapeError where the inner sizes differ.
+    """Matrix product over the last two axes; leading axes broadcast; a vector is a row on the left, a column
+    on the right.  ValueError for scalars, ShapeError where the inner sizes differ.
 
-    precision: what `lax.dot_general` takes.  preferred_element_type: the dtype to add up in and to give; else the promoted
-    one.
+    precision: what `lax.dot_general` takes.  preferred_element_type: the dtype to add up in and to give; else
+    the promoted one.
 
     >>> a, b = jnp.array([[1, 2], [3, 4]]), jnp.array([[0, 1], [1, 0]])
     >>> jnp.matmul(a, b), a @ jnp.array([1, 10])
@@ -101,7 +104,8 @@ def matmul(a, b, *, precision=None, preferred_element_type=None, out_sharding=No
     >>> a @ jnp.ones(3)
     Traceback (most recent call last):
         ...
-    hlotrace.errors.ShapeError: (a: int32[2,2]) @ (float32[3]): axis 1 of the first operand (shape (2, 2)) has ...
+    hlotrace.errors.ShapeError: (a: int32[2,2]) @ (float32[3]): axis 1 of the first operand (shape (2, 2)) has
+    ...
     """
     return laid(_matmul(a, b, precision, preferred_element_type), out_sharding, "jnp.matmul")
 
@@ -163,13 +167,15 @@ def vecdot(x1, x2, /, *, axis=-1, precision=None, preferred_element_type=None):
     if shape_of(x1)[-1] != shape_of(x2)[-1]:
         raise ValueError(f"axes must match; got shapes {shape_of(x1)} and {shape_of(x2)} with axis={axis}")
     a, b, batch = _batch_letters(ndim(x1) - 1, ndim(x2) - 1)
-    return _product("vecdot", x1, a + "k", x2, b + "k", batch, precision, preferred_element_type, conjugate=True)
+    return _product("vecdot", x1, a + "k", x2, b + "k", batch, precision, preferred_element_type,
+                    conjugate=True)
 
 
 def _core_sizes(name, x1, x2, axis1, axis2):
     if shape_of(x1)[axis1] != shape_of(x2)[axis2]:
-        raise ValueError(f"{name}: inconsistent size for core dimension: {shape_of(x1)[axis1]} (axis {axis1} of shape "
-                         f"{shape_of(x1)}) vs {shape_of(x2)[axis2]} (axis {axis2} of shape {shape_of(x2)})")
+        raise ValueError(f"{name}: inconsistent size for core dimension: {shape_of(x1)[axis1]} (axis {axis1} "
+                         f"of shape {shape_of(x1)}) vs {shape_of(x2)[axis2]} (axis {axis2} of shape "
+                         f"{shape_of(x2)})")
 
 
 def matvec(x1, x2, /):
@@ -230,8 +236,8 @@ def outer(a, b, out=None):
 
 def _no_out(name, out):
     if out is not None:
-        raise NotImplementedError(f"The 'out' argument to jnp.{name} is not supported: arrays are immutable; use the "
-                                  "result.")
+        raise NotImplementedError(f"The 'out' argument to jnp.{name} is not supported: arrays are immutable; "
+                                  "use the result.")
 
 
 def tensordot(a, b, axes=2, *, precision=None, preferred_element_type=None, out_sharding=None):
@@ -250,11 +256,14 @@ def tensordot(a, b, axes=2, *, precision=None, preferred_element_type=None, out_
         a_axes, b_axes = tuple(range(a_rank - axes, a_rank)), tuple(range(axes))
     elif isinstance(axes, (tuple, list)) and len(axes) == 2 and isinstance(axes[0], (int, np.integer)) == isinstance(
             axes[1], (int, np.integer)):
-        a_axes, b_axes = (canonical_axes(tuple(x) if np.ndim(x) else x, r) for x, r in zip(axes, (a_rank, b_rank)))
+        a_axes, b_axes = (canonical_axes(tuple(x) if np.ndim(x) else x, r) for x,
+                          r in zip(axes, (a_rank, b_rank)))
         if len(a_axes) != len(b_axes):
-            raise TypeError(f"tensordot requires axes lists to have equal length, got {axes[0]} and {axes[1]}.")
+            raise TypeError(f"tensordot requires axes lists to have equal length, got {axes[0]} and "
+                            f"{axes[1]}.")
     else:
-        raise TypeError("tensordot axes argument must be an int, a pair of ints, or a pair of lists/tuples of ints.")
+        raise TypeError("tensordot axes argument must be an int, a pair of ints, or a pair of lists/tuples "
+                        "of ints.")
     a_labels, b_labels = _LETTERS[:a_rank], list(_LETTERS[a_rank:a_rank + b_rank])
     for i, j in zip(a_axes, b_axes):
         b_labels[j] = a_labels[i]
@@ -282,7 +291,8 @@ def kron(a, b):
     return reshape(product, [m * n for m, n in zip(shape_of(a), shape_of(b))])
 
 
-# --- einsum -----------------------------------------------------------------------------------------------------
+# --- einsum
+# -----------------------------------------------------------------------------------------------------
 
 def _interleaved(args):
     """(subscripts, operands) of einsum(x, [0, 1], y, [1, 2], [0, 2])."""
@@ -290,9 +300,11 @@ def _interleaved(args):
     try:
         labels = sorted({c for sub in lists for c in sub if c is not Ellipsis})
     except TypeError:
-        raise TypeError("einsum: the first argument must be a string of subscripts, as in einsum('ij,jk->ik', a, b); or "
-                        "each operand is followed by a list of ints and Ellipsis") from None
-    names = {Ellipsis: "...", **{c: chr(ord("a") + i if i < 26 else ord("A") - 26 + i) for i, c in enumerate(labels)}}
+        raise TypeError("einsum: the first argument must be a string of subscripts, as in "
+                        "einsum('ij,jk->ik', a, b); or each operand is followed by a list of ints and "
+                        "Ellipsis") from None
+    names = {Ellipsis: "...", **{c: chr(ord("a") + i if i < 26 else ord("A") - 26 + i) for i,
+                                 c in enumerate(labels)}}
     texts = ["".join(names[c] for c in sub) for sub in lists]
     count = len(args) // 2
     return ",".join(texts[:count]) + ("->" + texts[count] if len(args) % 2 else ""), args[:2 * count:2]
@@ -300,23 +312,27 @@ def _interleaved(args):
 
 @functools.lru_cache(maxsize=1024)
 def _parse(subscripts, shapes):
-    """(letters of each operand, letters of the result) with every ellipsis spelled out.  ValueError if ill-formed."""
+    """(letters of each operand, letters of the result) with every ellipsis spelled out.  ValueError if
+    ill-formed."""
     text = subscripts.replace(" ", "")
     inputs_text, arrow, out = text.partition("->")
     inputs = inputs_text.split(",")
     if set("->") & {*inputs_text, *out}:
-        raise ValueError(f"einsum subscripts have one arrow '->', between the operands and the result, got {subscripts!r}")
+        raise ValueError("einsum subscripts have one arrow '->', between the operands and the result, got "
+                         f"{subscripts!r}")
     if len(inputs) != len(shapes):
-        raise ValueError(f"Number of einsum subscripts, {len(inputs)}, must be equal to the number of operands, "
-                         f"{len(shapes)}: commas in {inputs_text!r} separate those of each operand.")
+        raise ValueError(f"Number of einsum subscripts, {len(inputs)}, must be equal to the number of "
+                         f"operands, {len(shapes)}: commas in {inputs_text!r} separate those of each "
+                         "operand.")
     for term in (*inputs, out):
         if "." in term.replace("...", "", 1):
             raise ValueError(f"Invalid Ellipses: '{term}' in einsum('{subscripts}') may hold '...' once.")
     ranks = [len(s) - len(t.replace("...", "")) for t, s in zip(inputs, shapes)]
     for i, (term, rank) in enumerate(zip(inputs, ranks)):
         if rank < 0 or rank and "..." not in term:
-            raise ValueError(f"subscript '{term}' has {len(term)} letters, but operand {i} of shape {shapes[i]} has "
-                             f"{len(shapes[i])} axes: write one letter for each axis, or ... for those in front")
+            raise ValueError(f"subscript '{term}' has {len(term)} letters, but operand {i} of shape "
+                             f"{shapes[i]} has {len(shapes[i])} axes: write one letter for each axis, or "
+                             "... for those in front")
     longest = max((r for r, t in zip(ranks, inputs) if "..." in t), default=0)
     ellipsis = "".join(chr(0x3b1 + i) for i in range(longest))
     inputs = tuple(t.replace("...", ellipsis[longest - r:]) for t, r in zip(inputs, ranks))
@@ -327,11 +343,12 @@ def _parse(subscripts, shapes):
         out = ellipsis + "".join(c for c in sorted(set(used) - set(ellipsis)) if used.count(c) == 1)
     for c in out:
         if c not in used:
-            raise ValueError(f"Output character {c!r} did not appear in the input of einsum('{subscripts}'): a result has "
-                             f"axes of its operands, {', '.join(sorted(map(repr, set(used))))}")
+            raise ValueError(f"Output character {c!r} did not appear in the input of einsum('{subscripts}'): "
+                             f"a result has axes of its operands, {', '.join(sorted(map(repr, set(used))))}")
         if out.count(c) > 1:
-            raise ValueError(f"Output character {c!r} appeared more than once in the output of einsum('{subscripts}'); name "
-                             "each axis of the result once. jnp.diag puts a vector on a diagonal.")
+            raise ValueError(f"Output character {c!r} appeared more than once in the output of "
+                             f"einsum('{subscripts}'); name each axis of the result once. jnp.diag puts a "
+                             "vector on a diagonal.")
     _check_sizes(subscripts, inputs, shapes)
     return inputs, out
 
@@ -422,8 +439,8 @@ def einsum(subscripts, /, *operands, out=None, optimize="auto", precision=None, 
 
     Without '->' the result has the ellipsis axes and then, sorted, the letters that stand once.  A letter
     twice in one operand takes its diagonal; axes of size 1 broadcast.  `optimize` is 'auto', a name that
-    np.einsum_path knows, a path, or False (left to right).  `_dot_general`, called as `lax.dot_general` is, does the
-    products of two operands.
+    np.einsum_path knows, a path, or False (left to right).  `_dot_general`, called as `lax.dot_general` is,
+    does the products of two operands.
 
     >>> a, b = jnp.array([[1, 2], [3, 4]]), jnp.array([10, 1])
     >>> jnp.einsum("ij,j->i", a, b), jnp.einsum("ii", a), jnp.einsum("ij->ji", a), jnp.einsum("i,i,ij", b, b, a)
@@ -441,12 +458,15 @@ def einsum(subscripts, /, *operands, out=None, optimize="auto", precision=None, 
     # what the user's function does is not kept: it may close over anything
     if _dot_general is not None:
         if not callable(_dot_general):
-            raise TypeError(f"einsum: _dot_general is a function that is called as lax.dot_general is, got {_dot_general!r}")
+            raise TypeError("einsum: _dot_general is a function that is called as lax.dot_general is, got "
+                            f"{_dot_general!r}")
         if preferred_element_type is None:      # what it computes in may be narrower
             preferred_element_type = result_type(*operands)
-        result = _einsum.__wrapped__(operands, inputs, out, path, precision, preferred_element_type, _dot_general)
+        result = _einsum.__wrapped__(operands, inputs, out, path, precision, preferred_element_type,
+                                     _dot_general)
     else:
-        result = _einsum(tuple(operands), inputs, out, path, canonical_precision(precision), preferred_element_type)
+        result = _einsum(tuple(operands), inputs, out, path, canonical_precision(precision),
+                         preferred_element_type)
     return laid(result, out_sharding, "jnp.einsum")
 
 
@@ -468,19 +488,22 @@ def multi_dot(arrays, *, precision=None):
     check_arraylike("jnp.linalg.multi_dot", *arrays)
     ranks = [ndim(x) for x in arrays]
     if len(arrays) < 2 or any(r != 2 for r in ranks[1:-1]) or not {ranks[0], ranks[-1]} <= {1, 2}:
-        raise ValueError("multi_dot: input arrays must all be two-dimensional, except for the first and last array "
-                         f"which may be 1 or 2 dimensional. Got array shapes {[shape_of(x) for x in arrays]}")
+        raise ValueError("multi_dot: input arrays must all be two-dimensional, except for the first and "
+                         "last array which may be 1 or 2 dimensional. Got array shapes "
+                         f"{[shape_of(x) for x in arrays]}")
     terms = [_LETTERS[i:i + 2] for i in range(len(arrays))]
     terms[0], terms[-1] = terms[0][-ranks[0]:], terms[-1][:ranks[-1]]
     out = terms[0][:-1] + terms[-1][1:]
     return einsum(f"{','.join(terms)}->{out}", *arrays, precision=precision)
 
 
-# --- cross, trace, convolve -------------------------------------------------------------------------------------
+# --- cross, trace, convolve
+# -------------------------------------------------------------------------------------
 
 @composite(static=("axisa", "axisb", "axisc", "axis"))
 def cross(a, b, axisa=-1, axisb=-1, axisc=-1, axis=None):
-    """The cross product of vectors of 2 or 3 components along axisa and axisb; of two 2-vectors, the scalar one.
+    """The cross product of vectors of 2 or 3 components along axisa and axisb; of two 2-vectors, the scalar
+    one.
 
     >>> jnp.cross(jnp.array([1, 0, 0]), jnp.array([[0, 1, 0], [0, 0, 1]])), jnp.cross(jnp.array([1, 2]), jnp.array([3, 4]))
     (Array([[ 0,  0,  1],
@@ -494,14 +517,16 @@ def cross(a, b, axisa=-1, axisb=-1, axisc=-1, axis=None):
             for x, i, name in ((a, axisa, "axisa"), (b, axisb, "axisb")))
     sizes = shape_of(a)[-1], shape_of(b)[-1]
     if not set(sizes) <= {2, 3}:
-        raise ValueError(f"Dimension must be either 2 or 3 for cross product, got vectors of sizes {sizes[0]} (shape "
-                         f"{shape_of(a)}) and {sizes[1]} (shape {shape_of(b)})")
+        raise ValueError("Dimension must be either 2 or 3 for cross product, got vectors of sizes "
+                         f"{sizes[0]} (shape {shape_of(a)}) and {sizes[1]} (shape {shape_of(b)})")
     batch = broadcast_shapes(shape_of(a)[:-1], shape_of(b)[:-1])
-    a, b = (broadcast_to_shape(pad_p.bind(x, scalar(0, aval_of(x).dtype), padding_config=((0, 0, 0),) * (ndim(x) - 1)
-                                          + ((0, 3 - n, 0),)), (*batch, 3)) for x, n in zip((a, b), sizes))
+    a, b = (broadcast_to_shape(pad_p.bind(x, scalar(0, aval_of(x).dtype),
+                                          padding_config=((0, 0, 0),) * (ndim(x) - 1) + ((0, 3 - n, 0),)),
+                               (*batch, 3)) for x, n in zip((a, b), sizes))
 
     def component(i):
-        return sub(mul(_part(a, (i + 1) % 3), _part(b, (i + 2) % 3)), mul(_part(a, (i + 2) % 3), _part(b, (i + 1) % 3)))
+        return sub(mul(_part(a, (i + 1) % 3), _part(b, (i + 2) % 3)),
+                   mul(_part(a, (i + 2) % 3), _part(b, (i + 1) % 3)))
     if sizes == (2, 2):
         return reshape(component(2), batch)
     out = concatenate_p.bind(*map(component, range(3)), dimension=len(batch))
@@ -517,7 +542,8 @@ def _part(x, i):
 
 @composite(static=("offset", "axis1", "axis2", "dtype"))
 def trace(a, offset=0, axis1=0, axis2=1, dtype=None, out=None):
-    """The sum along a diagonal of axes axis1 and axis2; small integers are summed in the default integer type.
+    """The sum along a diagonal of axes axis1 and axis2; small integers are summed in the default integer
+    type.
 
     Leading axes stay.
 
@@ -560,7 +586,8 @@ def _correlate(name, a, v, mode, precision, preferred):
     out = conv_general_dilated_p.bind(
         reshape(a, (1, 1, shape_of(a)[0])), reshape(v, (1, 1, k)), window_strides=(1,), padding=(pads[mode],),
         lhs_dilation=(1,), rhs_dilation=(1,), dimension_numbers=ConvDimensionNumbers(*[(0, 1, 2)] * 3),
-        feature_group_count=1, batch_group_count=1, precision=canonical_precision(precision, algorithms=False),
+        feature_group_count=1, batch_group_count=1, precision=canonical_precision(precision,
+                                                                                  algorithms=False),
         preferred_element_type=preferred)
     return reshape(out, shape_of(out)[2:])
 
@@ -568,7 +595,8 @@ def _correlate(name, a, v, mode, precision, preferred):
 def _vectors(name, a, v):
     check_arraylike(name, a, v)
     if ndim(a) != 1 or ndim(v) != 1:
-        raise ValueError(f"{name}() only support 1-dimensional inputs, got shapes {shape_of(a)} and {shape_of(v)}.")
+        raise ValueError(f"{name}() only support 1-dimensional inputs, got shapes {shape_of(a)} and "
+                         f"{shape_of(v)}.")
     if 0 in (*shape_of(a), *shape_of(v)):
         raise ValueError(f"{name}: inputs cannot be empty, got shapes {shape_of(a)} and {shape_of(v)}.")
     return promote_dtypes_inexact(a, v)
@@ -610,5 +638,5 @@ def correlate(a, v, mode="valid", *, precision=None, preferred_element_type=None
     return _reversed(_correlate("correlate", v, a, mode, precision, preferred_element_type))
 
 
-__all__ = ["convolve", "correlate", "cross", "dot", "einsum", "einsum_path", "inner", "kron", "matmul", "matvec",
-           "outer", "tensordot", "trace", "vdot", "vecdot", "vecmat"]
+__all__ = ["convolve", "correlate", "cross", "dot", "einsum", "einsum_path", "inner", "kron", "matmul",
+           "matvec", "outer", "tensordot", "trace", "vdot", "vecdot", "vecmat"]

@@ -15,16 +15,18 @@ from .arrays.shaping import roll
 from .elementwise.ufuncs import conjugate
 from .util import check_arraylike, dtype_of, ndim, shape
 
-__all__ = ["fft", "fft2", "fftfreq", "fftn", "fftshift", "hfft", "ifft", "ifft2", "ifftn", "ifftshift", "ihfft", "irfft",
-           "irfft2", "irfftn", "rfft", "rfft2", "rfftfreq", "rfftn"]
+__all__ = ["fft", "fft2", "fftfreq", "fftn", "fftshift", "hfft", "ifft", "ifft2", "ifftn", "ifftshift",
+           "ihfft", "irfft", "irfft2", "irfftn", "rfft", "rfft2", "rfftfreq", "rfftn"]
 
-# --- transforms -------------------------------------------------------------------------------------------------
+# --- transforms
+# -------------------------------------------------------------------------------------------------
 
 _NORMS = ("backward", "ortho", "forward")
 
 
 def _checked(norm):
-    """What divides by the number of elements: the inverse (backward), each by the square root (ortho), or the other one."""
+    """What divides by the number of elements: the inverse (backward), each by the square root (ortho), or the
+    other one."""
     if norm is not None and norm not in _NORMS:
         raise not_one_of("norm", norm, _NORMS)
     return norm or "backward"
@@ -35,9 +37,11 @@ def _mirrored(norm):
 
 
 def spans(name, a, s, axes):
-    """(axes, lengths) of a transform of `a`: lengths `s` along `axes`, None for the last ones that `s` is for, or all."""
+    """(axes, lengths) of a transform of `a`: lengths `s` along `axes`, None for the last ones that `s` is
+    for, or all."""
     check_arraylike(name, a)
-    s, axes = (given.tolist() if ndim(given) == 1 and hasattr(given, "tolist") else given for given in (s, axes))
+    s, axes = (given.tolist() if ndim(given) == 1 and hasattr(given, "tolist") else given
+               for given in (s, axes))
     for what, given in (("s", s), ("axes", axes)):
         if not isinstance(given, (tuple, list, range, type(None))):
             raise TypeError(f"{name}: {what} must be a sequence of ints, got {given!r}: write ({given!r},)")
@@ -48,8 +52,8 @@ def spans(name, a, s, axes):
     if s is None:
         return axes, tuple([shape(a)[i] for i in axes])
     if len(lengths) != len(axes):
-        raise ValueError(f"{name}: s and axes must have equal lengths, one length for each axis, got s={lengths} and "
-                         f"axes={axes}")
+        raise ValueError(f"{name}: s and axes must have equal lengths, one length for each axis, got "
+                         f"s={lengths} and axes={axes}")
     if any(n < 1 for n in lengths):
         raise ValueError(f"{name}: lengths of transforms must be positive, got {lengths}")
     return axes, lengths
@@ -75,7 +79,8 @@ def _transform(x, *, kind, axes, lengths, norm):
     back = sorted(range(len(order)), key=order.__getitem__)
     x = transpose(x, order)
     given = (*lengths[:-1], lengths[-1] // 2 + 1) if kind == FftType.IRFFT and lengths else lengths
-    padding = [(0, 0, 0)] * (ndim(x) - len(axes)) + [(0, n - m, 0) for n, m in zip(given, shape(x)[ndim(x) - len(axes):])]
+    padding = [(0, 0, 0)] * (ndim(x) - len(axes)) + [(0, n - m, 0) for n,
+                                                     m in zip(given, shape(x)[ndim(x) - len(axes):])]
     if any(high for _, high, _ in padding):
         x = pad_p.bind(x, scalar(0, dtype_of(x)), padding_config=tuple(padding))
     x = fourier.fft(x, kind, lengths)
@@ -89,23 +94,28 @@ def _one(name, kind, doc, *example):
     def function(a, n=None, axis=-1, norm=None):
         check_arraylike(f"jnp.fft.{name}", a)
         if isinstance(axis, (tuple, list)):
-            raise ValueError(f"jnp.fft.{name} does not support multiple axes, got axis={axis}: use jnp.fft.{name}n")
+            raise ValueError(f"jnp.fft.{name} does not support multiple axes, got axis={axis}: use "
+                             f"jnp.fft.{name}n")
         return _transformed(name, kind, a, None if n is None else (n,), (axis,), norm)
-    return _named(function, name, doc + "  `n` is the length, to which a is cut or filled with zeros.", *example)
+    return _named(function, name, doc + "  `n` is the length, to which a is cut or filled with zeros.",
+                  *example)
 
 
 def _two(name, kind, doc, *example):
     def function(a, s=None, axes=(-2, -1), norm=None):
         if not isinstance(axes, (tuple, list)) or len(axes) != 2:
-            raise ValueError(f"jnp.fft.{name} only supports 2 axes, got axes={axes!r}: use jnp.fft.{name[:-1]}n for others")
+            raise ValueError(f"jnp.fft.{name} only supports 2 axes, got axes={axes!r}: use "
+                             f"jnp.fft.{name[:-1]}n for others")
         return _transformed(name, kind, a, s, axes, norm)
-    return _named(function, name, doc + "  `s` are the lengths, to which a is cut or filled with zeros.", *example)
+    return _named(function, name, doc + "  `s` are the lengths, to which a is cut or filled with zeros.",
+                  *example)
 
 
 def _any(name, kind, doc, *example):
     def function(a, s=None, axes=None, norm=None):
         return _transformed(name, kind, a, s, axes, norm)
-    return _named(function, name, doc + "  None for `axes` means all, or as many of the last as there are lengths `s`.",
+    return _named(function, name,
+                  doc + "  None for `axes` means all, or as many of the last as there are lengths `s`.",
                   *example)
 
 
@@ -124,19 +134,23 @@ fft = _one("fft", FftType.FFT, "Fourier transform along an axis.",
            "jnp.array([1., 2.])", "Array([ 3.+0.j, -1.+0.j], dtype=complex64)")
 ifft = _one("ifft", FftType.IFFT, "Inverse of `fft`.",
             "jnp.array([3., -1.])", "Array([1.+0.j, 2.+0.j], dtype=complex64)")
-rfft = _one("rfft", FftType.RFFT, "Fourier transform of real numbers along an axis: the first n // 2 + 1 coefficients.",
+rfft = _one("rfft", FftType.RFFT,
+            "Fourier transform of real numbers along an axis: the first n // 2 + 1 coefficients.",
             "jnp.array([1., 2., 3., 2.])", "Array([ 8.+0.j, -2.+0.j,  0.+0.j], dtype=complex64)")
-irfft = _one("irfft", FftType.IRFFT, "Inverse of `rfft`: n real numbers, 2 (m - 1) of m coefficients if n is not given.",
+irfft = _one("irfft", FftType.IRFFT,
+             "Inverse of `rfft`: n real numbers, 2 (m - 1) of m coefficients if n is not given.",
              "jnp.array([8., -2., 0.])", "Array([1., 2., 3., 2.], dtype=float32)")
 fft2 = _two("fft2", FftType.FFT, "Fourier transform over two axes.", _ONES, _SUM)
 ifft2 = _two("ifft2", FftType.IFFT, "Inverse of `fft2`.", _EYE, _SAME)
-rfft2 = _two("rfft2", FftType.RFFT, "Fourier transform of real numbers over two axes, n // 2 + 1 coefficients in the last.",
-             _ONES, _SUM)
+rfft2 = _two("rfft2", FftType.RFFT,
+             "Fourier transform of real numbers over two axes, n // 2 + 1 coefficients in the last.", _ONES,
+             _SUM)
 irfft2 = _two("irfft2", FftType.IRFFT, "Inverse of `rfft2`.", _EYE, _REAL)
 fftn = _any("fftn", FftType.FFT, "Fourier transform over any axes.", _ONES, _SUM)
 ifftn = _any("ifftn", FftType.IFFT, "Inverse of `fftn`.", _EYE, _SAME)
-rfftn = _any("rfftn", FftType.RFFT, "Fourier transform of real numbers over any axes, n // 2 + 1 coefficients in the last.",
-             _ONES, _SUM)
+rfftn = _any("rfftn", FftType.RFFT,
+             "Fourier transform of real numbers over any axes, n // 2 + 1 coefficients in the last.", _ONES,
+             _SUM)
 irfftn = _any("irfftn", FftType.IRFFT, "Inverse of `rfftn`.", _EYE, _REAL)
 
 
@@ -147,7 +161,8 @@ def hfft(a, n=None, axis=-1, norm=None):
     Array([ 6.,  0., -2.,  0.], dtype=float32)
     """
     check_arraylike("jnp.fft.hfft", a)
-    return _transformed("hfft", FftType.IRFFT, conjugate(a), None if n is None else (n,), (axis,), _mirrored(norm))
+    return _transformed("hfft", FftType.IRFFT, conjugate(a), None if n is None else (n,), (axis,),
+                        _mirrored(norm))
 
 
 def ihfft(a, n=None, axis=-1, norm=None):
@@ -156,10 +171,12 @@ def ihfft(a, n=None, axis=-1, norm=None):
     >>> jnp.fft.ihfft(jnp.array([6., 0., -2., 0.]))
     Array([1.-0.j, 2.-0.j, 1.-0.j], dtype=complex64)
     """
-    return conjugate(_transformed("ihfft", FftType.RFFT, a, None if n is None else (n,), (axis,), _mirrored(norm)))
+    return conjugate(_transformed("ihfft", FftType.RFFT, a, None if n is None else (n,), (axis,),
+                                  _mirrored(norm)))
 
 
-# --- what belongs to coefficients -------------------------------------------------------------------------------
+# --- what belongs to coefficients
+# -------------------------------------------------------------------------------
 
 def _frequencies(name, n, d, dtype, device, start, stop):
     n = static_int(n, f"jnp.fft.{name}: n")
@@ -169,7 +186,8 @@ def _frequencies(name, n, d, dtype, device, start, stop):
 
 
 def fftfreq(n, d=1.0, *, dtype=None, device=None):
-    """The frequencies of the coefficients of `fft` of n samples that are `d` apart: 0, 1, ..., -2, -1 over d n.
+    """The frequencies of the coefficients of `fft` of n samples that are `d` apart: 0, 1, ..., -2, -1 over d
+    n.
 
     >>> jnp.fft.fftfreq(4, d=0.5)
     Array([ 0. ,  0.5, -1. , -0.5], dtype=float32)
@@ -178,7 +196,8 @@ def fftfreq(n, d=1.0, *, dtype=None, device=None):
 
 
 def rfftfreq(n, d=1.0, *, dtype=None, device=None):
-    """The frequencies of the coefficients of `rfft` of n samples that are `d` apart: 0, 1, ..., n // 2 over d n.
+    """The frequencies of the coefficients of `rfft` of n samples that are `d` apart: 0, 1, ..., n // 2 over d
+    n.
 
     >>> jnp.fft.rfftfreq(4, d=0.5)
     Array([0. , 0.5, 1. ], dtype=float32)

@@ -30,9 +30,10 @@ from .reductions.reductions import prod as _prod
 from .reductions.sorting import argsort
 from .util import check_arraylike, promote_dtypes_inexact
 
-__all__ = ["cholesky", "cond", "cross", "det", "diagonal", "eig", "eigh", "eigvals", "eigvalsh", "inv", "lstsq", "matmul",
-           "matrix_norm", "matrix_power", "matrix_rank", "matrix_transpose", "multi_dot", "norm", "outer", "pinv", "qr",
-           "slogdet", "solve", "svd", "svdvals", "tensordot", "tensorinv", "tensorsolve", "trace", "vecdot", "vector_norm"]
+__all__ = ["cholesky", "cond", "cross", "det", "diagonal", "eig", "eigh", "eigvals", "eigvalsh", "inv",
+           "lstsq", "matmul", "matrix_norm", "matrix_power", "matrix_rank", "matrix_transpose", "multi_dot",
+           "norm", "outer", "pinv", "qr", "slogdet", "solve", "svd", "svdvals", "tensordot", "tensorinv",
+           "tensorsolve", "trace", "vecdot", "vector_norm"]
 
 
 class EigResult(NamedTuple):
@@ -60,13 +61,15 @@ class SlogdetResult(NamedTuple):
 
 
 class SVDResult(NamedTuple):
-    """Left singular vectors as columns, falling singular values, right singular vectors as conjugated rows."""
+    """Left singular vectors as columns, falling singular values, right singular vectors as conjugated rows.
+    """
     U: Array
     S: Array
     Vh: Array
 
 
-# --- arguments --------------------------------------------------------------------------------------------------
+# --- arguments
+# --------------------------------------------------------------------------------------------------
 
 def inexact(name, *args):
     """Arguments as arrays of one floating or complex dtype."""
@@ -77,15 +80,16 @@ def inexact(name, *args):
 def _matrices(name, x):
     x, = inexact(name, x)
     if x.ndim < 2:
-        raise ShapeError(f"{name}: a matrix or a batch of them is needed, of shape [..., m, n], got shape {x.shape}; "
-                         "x[:, None] makes a column of a vector")
+        raise ShapeError(f"{name}: a matrix or a batch of them is needed, of shape [..., m, n], got shape "
+                         f"{x.shape}; x[:, None] makes a column of a vector")
     return x
 
 
 def square(name, x):
     x, = inexact(name, x)
     if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
-        raise ShapeError(f"{name}: a square matrix or a batch of them is needed, of shape [..., n, n], got shape {x.shape}")
+        raise ShapeError(f"{name}: a square matrix or a batch of them is needed, of shape [..., n, n], got "
+                         f"shape {x.shape}")
     return x
 
 
@@ -102,7 +106,8 @@ def _eps(x, *sizes):
     return float(dtypes.finfo(x.dtype).eps) * max(1, *sizes)
 
 
-# --- products ---------------------------------------------------------------------------------------------------
+# --- products
+# ---------------------------------------------------------------------------------------------------
 
 def cross(x1, x2, /, *, axis=-1):
     """The cross product of vectors of three elements along `axis`; the other axes broadcast.
@@ -128,8 +133,8 @@ def outer(x1, x2, /):
     check_arraylike("linalg.outer", x1, x2)
     x1, x2 = asarray(x1), asarray(x2)
     if x1.ndim != 1 or x2.ndim != 1:
-        raise ValueError(f"linalg.outer: both arguments must be vectors, got shapes {x1.shape} and {x2.shape}; jnp.outer "
-                         "flattens them")
+        raise ValueError(f"linalg.outer: both arguments must be vectors, got shapes {x1.shape} and "
+                         f"{x2.shape}; jnp.outer flattens them")
     return _outer(x1, x2)
 
 
@@ -162,7 +167,8 @@ def matrix_power(a, n):
     check_arraylike("matrix_power", a)
     a, n = asarray(a), static_int(n, "exponent")
     if a.ndim < 2 or a.shape[-1] != a.shape[-2]:
-        raise TypeError(f"matrix_power: the matrices must be square, of shape [..., m, m], got shape {a.shape}")
+        raise TypeError("matrix_power: the matrices must be square, of shape [..., m, m], got shape "
+                        f"{a.shape}")
     if n == 0:
         return asarray(eye(a.shape[-1], dtype=a.dtype) + 0 * a) if a.ndim > 2 else eye(a.shape[-1], dtype=a.dtype)
     a, n, out = inv(a) if n < 0 else a, -n if n < 0 else n, None
@@ -189,28 +195,34 @@ def multi_dot(arrays, *, precision=None):
     arrays = [asarray(x) for x in arrays]
     shapes = [x.shape for x in arrays]
     if [len(s) for s in shapes[1:-1]] != [2] * (len(shapes) - 2) or not {len(shapes[0]), len(shapes[-1])} <= {1, 2}:
-        raise ValueError("multi_dot: the arrays must be matrices, but for the first and the last, which may be vectors, got "
-                         f"shapes {shapes}")
+        raise ValueError("multi_dot: the arrays must be matrices, but for the first and the last, which may "
+                         f"be vectors, got shapes {shapes}")
     for i, (left, right) in enumerate(zip(shapes, shapes[1:])):
         if left[-1] != right[0]:
-            raise ValueError(f"multi_dot: array {i} has {left[-1]} columns and array {i + 1} {right[0]} rows, which must "
-                             f"be equal, got shapes {shapes}")
+            raise ValueError(f"multi_dot: array {i} has {left[-1]} columns and array {i + 1} {right[0]} "
+                             f"rows, which must be equal, got shapes {shapes}")
     first = len(shapes[0]) == 1
-    operands = [part for i, x in enumerate(arrays) for part in (x, list(range(i + (first and i == 0), i + x.ndim + (
+    operands = [part for i, x in enumerate(arrays) for part in (x,
+                                                                list(range(i + (first and i == 0),
+                                                                           i + x.ndim + (
         first and i == 0))))]
     ends = [0] * (not first) + [len(arrays)] * (len(shapes[-1]) == 2)
     return einsum(*operands, ends, optimize="optimal", precision=precision)
 
 
-# --- norms ------------------------------------------------------------------------------------------------------
+# --- norms
+# ------------------------------------------------------------------------------------------------------
 
 @composite(static=("ord", "axis", "keepdims"))
 def norm(x, ord=None, axis=None, keepdims=False):
-    """The norm of vectors along one axis, or of matrices over two axes; by default of all elements as one vector.
+    """The norm of vectors along one axis, or of matrices over two axes; by default of all elements as one
+    vector.
 
-    ord: of a vector a number, the p of sum(abs(x)**p)**(1/p), with 0 for the number of nonzeros and inf, -inf for the
-        largest and smallest absolute value; of a matrix "fro", "nuc" for the sum of the singular values, 1, -1 for the
-        largest and smallest sum of a column, inf, -inf of a row, 2, -2 the largest and smallest singular value
+    ord: of a vector a number, the p of sum(abs(x)**p)**(1/p), with 0 for the number of nonzeros and inf, -inf
+    for the
+        largest and smallest absolute value; of a matrix "fro", "nuc" for the sum of the singular values, 1,
+        -1 for the largest and smallest sum of a column, inf, -inf of a row, 2, -2 the largest and smallest
+        singular value
     ValueError for another order or number of axes.
 
     >>> jnp.linalg.norm(jnp.array([3., 4.]))
@@ -224,8 +236,9 @@ def norm(x, ord=None, axis=None, keepdims=False):
         return _vector_norm(x, 2 if ord is None else ord, axes, keepdims)
     if len(axes) == 2:
         return _matrix_norm(x, "fro" if ord is None else ord, axes, keepdims)
-    raise ValueError(f"Improper number of axes for norm: axis={axes}. Pass one axis to compute a vector-norm, or two axes "
-                     f"to compute a matrix-norm. The array has shape {x.shape}; without ord and axis, it is one vector.")
+    raise ValueError(f"Improper number of axes for norm: axis={axes}. Pass one axis to compute a "
+                     f"vector-norm, or two axes to compute a matrix-norm. The array has shape {x.shape}; "
+                     "without ord and axis, it is one vector.")
 
 
 def _vector_norm(x, ord, axes, keepdims):
@@ -250,12 +263,14 @@ def _matrix_norm(x, ord, axes, keepdims):
     if ord in (1, -1, np.inf, -np.inf):
         along, over = (rows, columns) if ord in (1, -1) else (columns, rows)
         sums = sum(abs(x), along, keepdims=True)
-        out = (amax(sums, over, initial=0, keepdims=True) if ord > 0 else amin(sums, over, keepdims=True)).squeeze(axes)
+        out = (amax(sums, over, initial=0, keepdims=True) if ord > 0
+               else amin(sums, over, keepdims=True)).squeeze(axes)
     elif ord in (2, -2, "nuc"):
         s = svdvals(moveaxis(x, axes, (-2, -1)))
         out = sum(s, -1) if ord == "nuc" else amax(s, -1, initial=0) if ord == 2 else amin(s, -1)
     else:
-        raise ValueError(f"Invalid order {ord!r} for matrix norm: it is 'fro', 'nuc', 1, -1, 2, -2, jnp.inf or -jnp.inf")
+        raise ValueError(f"Invalid order {ord!r} for matrix norm: it is 'fro', 'nuc', 1, -1, 2, -2, jnp.inf "
+                         "or -jnp.inf")
     return expand_dims(out, axes) if keepdims else out
 
 
@@ -270,7 +285,8 @@ def matrix_norm(x, /, *, keepdims=False, ord="fro"):
 
 @composite(static=("axis", "keepdims", "ord"))
 def vector_norm(x, /, *, axis=None, keepdims=False, ord=2):
-    """The norm of vectors along `axis`, or of all elements along several axes as one vector; for `ord` see `norm`.
+    """The norm of vectors along `axis`, or of all elements along several axes as one vector; for `ord` see
+    `norm`.
 
     >>> jnp.linalg.vector_norm(jnp.array([[3., 4.], [6., 8.]]), axis=1)
     Array([ 5., 10.], dtype=float32)
@@ -281,7 +297,8 @@ def vector_norm(x, /, *, axis=None, keepdims=False, ord=2):
 
 @composite(static=("p",))
 def cond(x, p=None):
-    """How many times larger a relative error may become in solving with the matrices x (..., m, n): norm(x) norm(inv(x)).
+    """How many times larger a relative error may become in solving with the matrices x (..., m, n): norm(x)
+    norm(inv(x)).
 
     p: the order of `norm`; None is 2, and like -2 takes matrices that are not square
 
@@ -322,7 +339,8 @@ def matrix_rank(M, rtol=None, *, hermitian=False, tol=None):
     return sum(s > tol, -1)
 
 
-# --- solving ----------------------------------------------------------------------------------------------------
+# --- solving
+# ----------------------------------------------------------------------------------------------------
 
 @composite
 def solve(a, b):
@@ -344,8 +362,8 @@ def _check_right(name, a, b):
     n = a.shape[-1]
     if b.ndim == 0 or b.shape[-2 if b.ndim > 1 else 0] != n:
         several = "; vectors of a batch are matrices of one column, b[..., None]" if b.ndim > 1 and b.shape[-1] == n else ""
-        raise ShapeError(f"{name}: a has shape {a.shape}, so b must have shape ({n},) or [..., {n}, k], got shape {b.shape}"
-                         f"{several}")
+        raise ShapeError(f"{name}: a has shape {a.shape}, so b must have shape ({n},) or [..., {n}, k], got "
+                         f"shape {b.shape}{several}")
 
 
 def _solve(a, b):
@@ -355,10 +373,12 @@ def _solve(a, b):
 
 
 def after_lu(packed, order, b, trans=0):
-    """x with op(a) x = b from the LU factors of a; op is nothing, the transpose or the adjoint (trans 0, 1, 2)."""
+    """x with op(a) x = b from the LU factors of a; op is nothing, the transpose or the adjoint (trans 0, 1,
+    2)."""
     column = b.ndim == 1
     b = b[:, None] if column else b
-    triangle = functools.partial(lax.triangular_solve, packed, left_side=True, transpose_a=trans > 0, conjugate_a=trans == 2)
+    triangle = functools.partial(lax.triangular_solve, packed, left_side=True, transpose_a=trans > 0,
+                                 conjugate_a=trans == 2)
     if trans:
         x = triangle(triangle(b), lower=True, unit_diagonal=True)[argsort(order)]
     else:
@@ -368,7 +388,8 @@ def after_lu(packed, order, b, trans=0):
 
 @composite
 def inv(a):
-    """The inverses of square matrices (..., n, n); inf or NaN where there is none.  To solve with a, `solve` is better.
+    """The inverses of square matrices (..., n, n); inf or NaN where there is none.  To solve with a, `solve`
+    is better.
 
     >>> jnp.linalg.inv(jnp.array([[2., 0.], [0., 4.]]))
     Array([[0.5 , 0.  ],
@@ -380,7 +401,8 @@ def inv(a):
 
 @composite(static=("ind",))
 def tensorinv(a, ind=2):
-    """The inverse of a as a map from its axes behind the first `ind` to these: tensordot(out, a, ind) is the identity.
+    """The inverse of a as a map from its axes behind the first `ind` to these: tensordot(out, a, ind) is the
+    identity.
 
     >>> jnp.linalg.tensorinv(2 * jnp.eye(4).reshape(2, 2, 2, 2))[0, 0]
     Array([[0.5, 0. ],
@@ -391,8 +413,8 @@ def tensorinv(a, ind=2):
     if ind <= 0:
         raise ValueError(f"ind must be a positive integer; got ind={ind}")
     if prod(a.shape[:ind]) != prod(a.shape[ind:]):
-        raise ValueError(f"tensorinv: the first {ind} axes of shape {a.shape} have {prod(a.shape[:ind])} elements and the "
-                         f"others {prod(a.shape[ind:])}, which must be equal")
+        raise ValueError(f"tensorinv: the first {ind} axes of shape {a.shape} have {prod(a.shape[:ind])} "
+                         f"elements and the others {prod(a.shape[ind:])}, which must be equal")
     n = prod(a.shape[:ind])
     return reshape(inv(reshape(a, (n, n))), a.shape[ind:] + a.shape[:ind])
 
@@ -408,21 +430,23 @@ def tensorsolve(a, b, axes=None):
         a = moveaxis(a, axes, [a.ndim - len(axes) + i for i in range(len(axes))])
     behind = a.shape[b.ndim:]
     if a.shape[:b.ndim] != b.shape or prod(behind) != b.size:
-        raise ValueError(f"tensorsolve: a has shape {a.shape}, its axes={axes} moved to the end; the first {b.ndim} sizes "
-                         f"must be the shape of b, {b.shape}, and the others must multiply to its size, {b.size}")
+        raise ValueError(f"tensorsolve: a has shape {a.shape}, its axes={axes} moved to the end; the first "
+                         f"{b.ndim} sizes must be the shape of b, {b.shape}, and the others must multiply "
+                         f"to its size, {b.size}")
     return reshape(solve(reshape(a, (b.size, b.size)), reshape(b, (b.size,))), behind)
 
 
 @custom_jvp
 def _pseudoinverse(_a, p):
-    """The pseudoinverse p of _a, which was found without derivatives, with the one that it has where the rank stays."""
+    """The pseudoinverse p of _a, which was found without derivatives, with the one that it has where the rank
+    stays."""
     return p
 
 
 @_pseudoinverse.defjvp
 def _pseudoinverse_jvp(primals, tangents):
-    """Golub and Pereyra, "The differentiation of pseudo-inverses and nonlinear least squares problems whose variables
-    separate", SIAM Journal on Numerical Analysis 10, 1973, equation 4.12."""
+    """Golub and Pereyra, "The differentiation of pseudo-inverses and nonlinear least squares problems whose
+    variables separate", SIAM Journal on Numerical Analysis 10, 1973, equation 4.12."""
     (a, p), (da, _) = primals, tangents
     p = _pseudoinverse(a, p)
     daH, pH = adjoint(da), adjoint(p)
@@ -442,8 +466,8 @@ def _inverse_of(a, u, s, vh, kept):
 def pinv(a, rtol=None, hermitian=False, *, rcond=None):
     """The Moore-Penrose inverses (..., n, m) of matrices (..., m, n).
 
-    Singular values up to `rtol` (also called rcond) times the largest count as zero; by default ten times max(m, n) times
-    the machine epsilon.  hermitian: find them as eigenvalues.
+    Singular values up to `rtol` (also called rcond) times the largest count as zero; by default ten times
+    max(m, n) times the machine epsilon.  hermitian: find them as eigenvalues.
 
     >>> jnp.linalg.pinv(jnp.array([[2.], [0.]]))
     Array([[0.5, 0. ]], dtype=float32)
@@ -454,25 +478,29 @@ def pinv(a, rtol=None, hermitian=False, *, rcond=None):
     rtol = rcond if rtol is None else rtol
     u, s, vh = svd(a, full_matrices=False, hermitian=hermitian)
     rtol = 10 * _eps(s, *a.shape[-2:]) if rtol is None else rtol
-    return _inverse_of(a, u, s, vh, s > asarray(rtol, s.dtype)[..., None] * amax(s, -1, initial=0, keepdims=True))
+    return _inverse_of(a, u, s, vh, s > asarray(rtol, s.dtype)[..., None] *
+                       amax(s, -1, initial=0, keepdims=True))
 
 
 def lstsq(a, b, rcond=None, *, numpy_resid=False):
-    """(x, residuals, rank, singular values) with x the smallest that minimizes norm(a @ x - b), for one matrix a (m, n).
+    """(x, residuals, rank, singular values) with x the smallest that minimizes norm(a @ x - b), for one
+    matrix a (m, n).
 
-    b is (m,) or (m, k); residuals are the squared norms of its columns.  Singular values up to rcond times the largest count
-    as zero; by default, or where it is negative, max(m, n) times the machine epsilon.  With numpy_resid, residuals are empty
-    where a has a rank below n or m <= n, as NumPy has it: this needs the rank to be known, not traced.
+    b is (m,) or (m, k); residuals are the squared norms of its columns.  Singular values up to rcond times
+    the largest count as zero; by default, or where it is negative, max(m, n) times the machine epsilon.  With
+    numpy_resid, residuals are empty where a has a rank below n or m <= n, as NumPy has it: this needs the
+    rank to be known, not traced.
 
     >>> jnp.linalg.lstsq(jnp.array([[1.], [1.]]), jnp.array([1., 3.]))[0].round(2)
     Array([2.], dtype=float32)
     """
     a, b = inexact("linalg.lstsq", a, b)
     if a.ndim != 2 or b.ndim not in (1, 2):
-        raise TypeError(f"linalg.lstsq: a must be a matrix and b a vector or a matrix, got shapes {a.shape} and {b.shape}; "
-                        "jax.vmap takes batches")
+        raise TypeError(f"linalg.lstsq: a must be a matrix and b a vector or a matrix, got shapes {a.shape} "
+                        f"and {b.shape}; jax.vmap takes batches")
     if a.shape[0] != b.shape[0]:
-        raise ValueError(f"linalg.lstsq: a and b must have equally many rows, got shapes {a.shape} and {b.shape}")
+        raise ValueError(f"linalg.lstsq: a and b must have equally many rows, got shapes {a.shape} and "
+                         f"{b.shape}")
     x, residuals, rank, s = _lstsq(a, b, rcond)
     if numpy_resid and (a.shape[0] <= a.shape[1] or rank < a.shape[1]):
         residuals = residuals[:0]
@@ -490,7 +518,8 @@ def _lstsq(a, b, rcond):
     return x, sum(real(missed * conj(missed)), 0), sum(kept), s
 
 
-# --- determinants -----------------------------------------------------------------------------------------------
+# --- determinants
+# -----------------------------------------------------------------------------------------------
 
 @composite
 def det(a):
@@ -527,8 +556,8 @@ def _det(a):
 
 @_det.defjvp
 def _det_jvp(primals, tangents):
-    """The derivative by an entry is its cofactor, and these are det(a) inv(a)^T, or where a is singular, which leaves at
-    most one cofactor matrix of rank one, that of its singular value decomposition."""
+    """The derivative by an entry is its cofactor, and these are det(a) inv(a)^T, or where a is singular,
+    which leaves at most one cofactor matrix of rank one, that of its singular value decomposition."""
     (a,), (da,) = primals, tangents
     out, n = _det(a), a.shape[-1]
     singular = stop_gradient(out)[..., None, None] == 0
@@ -545,7 +574,8 @@ def _det_jvp(primals, tangents):
 
 
 def slogdet(a, *, method=None):
-    """(sign, logarithm of the absolute value) of the determinants of square matrices (..., n, n), without overflow.
+    """(sign, logarithm of the absolute value) of the determinants of square matrices (..., n, n), without
+    overflow.
 
     method: "lu", which None is, or "qr", for real matrices
 
@@ -556,7 +586,8 @@ def slogdet(a, *, method=None):
         raise ValueError(f"slogdet: method must be None, 'lu' or 'qr', got {method!r}")
     a = square("linalg.slogdet", a)
     if method == "qr" and dtypes.is_complex(a.dtype):
-        raise NotImplementedError(f"slogdet: method='qr' is for real matrices, got {a.dtype.name}; 'lu' takes all")
+        raise NotImplementedError(f"slogdet: method='qr' is for real matrices, got {a.dtype.name}; 'lu' "
+                                  "takes all")
     return SlogdetResult(*_slogdet(a, method == "qr"))
 
 
@@ -581,11 +612,13 @@ def _slogdet_jvp(by_qr, primals, tangents):
     return (turn, size), (turn * (change - real(change)), real(change))
 
 
-# --- factorizations ---------------------------------------------------------------------------------------------
+# --- factorizations
+# ---------------------------------------------------------------------------------------------
 
 @composite(static=("upper", "symmetrize_input"))
 def cholesky(a, *, upper=False, symmetrize_input=True):
-    """L with a = L L^H, or with `upper` L^H, for Hermitian positive definite matrices (..., n, n); NaN for others.
+    """L with a = L L^H, or with `upper` L^H, for Hermitian positive definite matrices (..., n, n); NaN for
+    others.
 
     symmetrize_input: take (a + a^H) / 2; otherwise only the lower triangle is read
 
@@ -604,9 +637,11 @@ def _lower(UPLO):
 
 
 def eigh(a, UPLO=None, symmetrize_input=True):
-    """(eigenvalues, eigenvectors) of Hermitian matrices (..., n, n): the values rise, the vectors are orthonormal columns.
+    """(eigenvalues, eigenvectors) of Hermitian matrices (..., n, n): the values rise, the vectors are
+    orthonormal columns.
 
-    symmetrize_input: take (a + a^H) / 2; otherwise only the triangle is read that UPLO says, "L" (which None is) or "U"
+    symmetrize_input: take (a + a^H) / 2; otherwise only the triangle is read that UPLO says, "L" (which None
+    is) or "U"
 
     >>> jnp.linalg.eigh(jnp.array([[2., 1.], [1., 2.]])).eigenvalues
     Array([1., 3.], dtype=float32)
@@ -626,7 +661,8 @@ def eigvalsh(a, UPLO="L", *, symmetrize_input=True):
 
 
 def eig(a):
-    """(eigenvalues, eigenvectors as columns of length one) of square matrices (..., n, n), complex and in no order.
+    """(eigenvalues, eigenvectors as columns of length one) of square matrices (..., n, n), complex and in no
+    order.
 
     The eigenvalues can be differentiated; for the vectors see `enable_eigvec_derivs` of lax.linalg.eig.
 
@@ -648,10 +684,13 @@ def eigvals(a):
 
 
 def qr(a, mode="reduced"):
-    """(Q, R) with a = Q R, Q with orthonormal columns and R upper triangular, of matrices (..., m, n); k = min(m, n).
+    """(Q, R) with a = Q R, Q with orthonormal columns and R upper triangular, of matrices (..., m, n); k =
+    min(m, n).
 
-    mode: "reduced" (or "full") for Q (..., m, k) and R (..., k, n); "complete" for Q (..., m, m) and R (..., m, n); "r" for
-        the R of "reduced" alone; "raw" for LAPACK's reflectors (..., n, m), transposed, and their factors (..., k)
+    mode: "reduced" (or "full") for Q (..., m, k) and R (..., k, n); "complete" for Q (..., m, m) and R (...,
+    m, n); "r" for
+        the R of "reduced" alone; "raw" for LAPACK's reflectors (..., n, m), transposed, and their factors
+        (..., k)
 
     >>> abs(jnp.linalg.qr(jnp.array([[3., 1.], [4., 2.]])).R).round(3)
     Array([[5. , 2.2],
@@ -672,7 +711,8 @@ def svd(a, full_matrices=True, compute_uv=True, hermitian=False, subset_by_index
 
     full_matrices: U (..., m, m) and Vh (..., n, n), instead of (..., m, k) and (..., k, n), k = min(m, n)
     hermitian: a is; its eigenvalues are found
-    subset_by_index: (start, end) of the singular values to return with their vectors, which needs full_matrices=False
+    subset_by_index: (start, end) of the singular values to return with their vectors, which needs
+    full_matrices=False
 
     >>> jnp.linalg.svd(jnp.diag(jnp.array([3., 4.]))).S
     Array([4., 3.], dtype=float32)

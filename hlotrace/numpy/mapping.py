@@ -43,7 +43,8 @@ def vectorize(pyfunc, *, excluded=frozenset(), signature=None):
     Array([0. , 0.8], dtype=float32)
     """
     if any(not isinstance(e, (str, int)) for e in excluded):
-        raise TypeError(f"vectorize can only exclude integer or string arguments, but excluded={set(excluded)}")
+        raise TypeError("vectorize can only exclude integer or string arguments, but "
+                        f"excluded={set(excluded)}")
     if any(isinstance(e, int) and e < 0 for e in excluded):
         raise ValueError(f"excluded={set(excluded)!r} contains negative numbers")
     parsed = None if signature is None else _parse(signature)
@@ -57,12 +58,13 @@ def vectorize(pyfunc, *, excluded=frozenset(), signature=None):
         check_arraylike("vectorize", *operands)
         core, results = parsed or ([()] * len(mapped), None)
         if len(core) != len(mapped):
-            raise TypeError(f"wrong number of positional arguments: expected {len(core)}, got {len(mapped)} {where}")
+            raise TypeError(f"wrong number of positional arguments: expected {len(core)}, got {len(mapped)} "
+                            f"{where}")
         sizes, loops = {}, []
         for x, names in zip(operands, core):
             if ndim(x) < len(names):
-                raise ValueError(f"input with shape {shape(x)} does not have enough dimensions for all core dimensions "
-                                 f"{names} {where}")
+                raise ValueError(f"input with shape {shape(x)} does not have enough dimensions for all core "
+                                 f"dimensions {names} {where}")
             loops.append(shape(x)[:ndim(x) - len(names)])
             _bind_sizes(sizes, names, shape(x)[ndim(x) - len(names):], where)
 
@@ -80,8 +82,8 @@ def vectorize(pyfunc, *, excluded=frozenset(), signature=None):
 def _bind_sizes(sizes, names, dims, where):
     for name, size in zip(names, dims):
         if sizes.setdefault(name, size) != size:
-            raise ValueError(f"inconsistent size for core dimension {name!r}: {size} vs {sizes[name]} {where}; axes of "
-                             "one name must be equal")
+            raise ValueError(f"inconsistent size for core dimension {name!r}: {size} vs {sizes[name]} "
+                             f"{where}; axes of one name must be equal")
 
 
 def _check_results(found, results, sizes, where):
@@ -98,7 +100,8 @@ def _check_results(found, results, sizes, where):
 
 
 def _map_levels(fun, operands, loops, target):
-    """`fun` mapped over the axes of `target`, outermost first; an axis of size 1 is repeated without a copy."""
+    """`fun` mapped over the axes of `target`, outermost first; an axis of size 1 is repeated without a copy.
+    """
     levels = []
     for d, size in enumerate(target):
         offsets = [d - len(target) + len(loop) for loop in loops]
@@ -112,7 +115,8 @@ def _map_levels(fun, operands, loops, target):
     return fun(*squeezed)
 
 
-# --- mapping over axes ------------------------------------------------------------------------------------------
+# --- mapping over axes
+# ------------------------------------------------------------------------------------------
 
 def apply_along_axis(func1d, axis, arr, *args, **kwargs):
     """`func1d` of each vector along `axis`; its result takes the place of that axis.

@@ -18,7 +18,8 @@ from .reductions.reductions import cumprod, sum
 from .reductions.sorting import argsort
 from .util import broadcast_shapes, check_arraylike, promote_dtypes, promote_dtypes_inexact
 
-__all__ = ["poly", "polyadd", "polyder", "polydiv", "polyfit", "polyint", "polymul", "polysub", "polyval", "roots"]
+__all__ = ["poly", "polyadd", "polyder", "polydiv", "polyfit", "polyint", "polymul", "polysub", "polyval",
+           "roots"]
 
 
 def _coefficients(name, *ps, ndim=1):
@@ -26,15 +27,16 @@ def _coefficients(name, *ps, ndim=1):
     check_arraylike(name, *ps)
     ps = [atleast_1d(p) for p in promote_dtypes_inexact(*ps)]
     if any(p.ndim > ndim for p in ps):
-        raise ValueError(f"{name}: coefficients must be vectors, got shapes {', '.join(str(p.shape) for p in ps)}: "
-                         "jax.vmap goes over batches")
+        raise ValueError(f"{name}: coefficients must be vectors, got shapes "
+                         f"{', '.join(str(p.shape) for p in ps)}: jax.vmap goes over batches")
     return ps
 
 
 def _order(name, m):
     m = static_int(m, f"{name}: m")
     if m < 0:
-        raise ValueError(f"{name}: the order m must not be negative, got {m}: polyint integrates, polyder differentiates")
+        raise ValueError(f"{name}: the order m must not be negative, got {m}: polyint integrates, polyder "
+                         "differentiates")
     return m
 
 
@@ -43,12 +45,14 @@ def _column(weights, p):
     return np.asarray(weights, np.float64).astype(p.dtype).reshape(-1, *[1] * (p.ndim - 1))
 
 
-# --- values and arithmetic --------------------------------------------------------------------------------------
+# --- values and arithmetic
+# --------------------------------------------------------------------------------------
 
 def polyval(p, x, *, unroll=None):
     """The polynomial with coefficients `p`, highest power first, at `x`, by Horner's rule.
 
-    `p` may be a matrix: one polynomial for each column.  `unroll` is how many steps one turn of the loop takes, by default
+    `p` may be a matrix: one polynomial for each column.  `unroll` is how many steps one turn of the loop
+    takes, by default
     16.
 
     >>> jnp.polyval(jnp.array([2, 0, 1]), jnp.array([0, 1, 3]))      # 2 x**2 + 1
@@ -81,7 +85,8 @@ def _added(name, a1, a2, sign):
 
 
 def polyadd(a1, a2):
-    """The coefficients of the sum of two polynomials, highest power first; the shorter one gets zeros in front.
+    """The coefficients of the sum of two polynomials, highest power first; the shorter one gets zeros in
+    front.
 
     >>> jnp.polyadd(jnp.array([1, 2]), jnp.array([9, 5, 4]))
     Array([9, 6, 6], dtype=int32)
@@ -101,7 +106,8 @@ def polysub(a1, a2):
 def polymul(a1, a2, *, trim_leading_zeros=False):
     """The coefficients of the product of two polynomials, highest power first, floating point or complex.
 
-    trim_leading_zeros: leave out the zeros in front of both first, as NumPy does, which needs their values: not under jit.
+    trim_leading_zeros: leave out the zeros in front of both first, as NumPy does, which needs their values:
+    not under jit.
 
     >>> jnp.polymul(jnp.array([1, 2]), jnp.array([1, -2]))
     Array([ 1.,  0., -4.], dtype=float32)
@@ -121,10 +127,11 @@ def _trimmed(p, instead, keep=0):
 
 
 def polydiv(u, v, *, trim_leading_zeros=False):
-    """(quotient, remainder) of two polynomials, by long division, highest power first, floating point or complex.
+    """(quotient, remainder) of two polynomials, by long division, highest power first, floating point or
+    complex.
 
-    The remainder has as many coefficients as `u`, most of them zeros in front; `trim_leading_zeros` leaves these out, which
-    needs the values: not under jit.  A leading zero of `v` divides by zero.
+    The remainder has as many coefficients as `u`, most of them zeros in front; `trim_leading_zeros` leaves
+    these out, which needs the values: not under jit.  A leading zero of `v` divides by zero.
 
     >>> quotient, remainder = jnp.polydiv(jnp.array([3., 5., 2.]), jnp.array([2., 1.]))
     >>> quotient, remainder
@@ -148,12 +155,14 @@ def _polydiv(u, v):
     return quotient, concatenate([zeros(len(u) - n + 1, u.dtype), rest[:-1]])
 
 
-# --- calculus ---------------------------------------------------------------------------------------------------
+# --- calculus
+# ---------------------------------------------------------------------------------------------------
 
 def polyder(p, m=1):
     """The coefficients of the m-th derivative of a polynomial, highest power first.
 
-    p: array (n, ...), whose columns are polynomials; m: an int.  The result (n - m, ...) is floating point or complex.
+    p: array (n, ...), whose columns are polynomials; m: an int.  The result (n - m, ...) is floating point or
+    complex.
 
     >>> jnp.polyder(jnp.array([1, 1, 1, 1]))
     Array([3., 2., 1.], dtype=float32)
@@ -166,8 +175,8 @@ def polyder(p, m=1):
 def polyint(p, m=1, k=None):
     """The coefficients of the m-th integral of a polynomial, highest power first.
 
-    p: array (n, ...); m: an int; k: the constants of integration, one for all or one a step, the first first; 0 by default.
-    The result (n + m, ...) is floating point or complex.
+    p: array (n, ...); m: an int; k: the constants of integration, one for all or one a step, the first first;
+    0 by default. The result (n + m, ...) is floating point or complex.
 
     >>> jnp.polyint(jnp.array([6., 2.]), 2, k=jnp.array([5., 7.]))
     Array([1., 1., 5., 7.], dtype=float32)
@@ -175,28 +184,30 @@ def polyint(p, m=1, k=None):
     m = _order("polyint", m)
     p, k = _coefficients("polyint", p, 0 if k is None else k, ndim=np.inf)
     if k.ndim > 1 or k.size not in (1, m):
-        raise ValueError(f"polyint: k must be a scalar or a vector with one constant for each of the m={m} integrations, "
-                         f"got shape {k.shape}")
+        raise ValueError(f"polyint: k must be a scalar or a vector with one constant for each of the m={m} "
+                         f"integrations, got shape {k.shape}")
     k = broadcast_to(broadcast_to(k, (m,)).reshape(m, *[1] * (p.ndim - 1)), (m, *p.shape[1:]))
     powers = range(len(p) + m - 1, -1, -1)
     # a constant of an early step is integrated in the later ones
     return concatenate([p, k]) / _column([math.perm(power, min(power, m)) for power in powers], p)
 
 
-# --- roots ------------------------------------------------------------------------------------------------------
+# --- roots
+# ------------------------------------------------------------------------------------------------------
 
 def poly(seq_of_zeros):
     """The coefficients of the polynomial with leading coefficient 1 and these roots, highest power first.
 
-    seq_of_zeros: a vector (n,) of roots, or a square matrix, whose characteristic polynomial it is, by its eigenvalues,
-    which are complex.  The result is (n + 1,); 1 alone for no roots, of shape ().
+    seq_of_zeros: a vector (n,) of roots, or a square matrix, whose characteristic polynomial it is, by its
+    eigenvalues, which are complex.  The result is (n + 1,); 1 alone for no roots, of shape ().
 
     >>> jnp.poly(jnp.array([1., 2., 3.]))
     Array([  1.,  -6.,  11.,  -6.], dtype=float32)
     """
     z, = _coefficients("poly", seq_of_zeros, ndim=np.inf)
     if z.ndim > 2 or z.ndim == 2 and (not z.size or z.shape[0] != z.shape[1]):
-        raise ValueError(f"poly: the roots must be a vector, or a matrix that is square and not empty; got shape {z.shape}")
+        raise ValueError("poly: the roots must be a vector, or a matrix that is square and not empty; got "
+                         f"shape {z.shape}")
     z = eigvals(z) if z.ndim == 2 else z
     return _poly(z) if z.size else ones((), z.dtype)
 
@@ -210,9 +221,10 @@ def _poly(z):
 def roots(p, *, strip_zeros=True):
     """The roots of the polynomial with coefficients `p`, highest power first: complex, in no order.
 
-    They are the eigenvalues of the companion matrix (Horn and Johnson, "Matrix Analysis", 3.3).  Zeros in front of `p` make
-    a polynomial of lower degree and are left out.  As this needs the values, jit needs `strip_zeros=False`: then the result
-    has len(p) - 1 elements, and the last ones, one for each zero in front, are NaN.
+    They are the eigenvalues of the companion matrix (Horn and Johnson, "Matrix Analysis", 3.3).  Zeros in
+    front of `p` make a polynomial of lower degree and are left out.  As this needs the values, jit needs
+    `strip_zeros=False`: then the result has len(p) - 1 elements, and the last ones, one for each zero in
+    front, are NaN.
 
     >>> jnp.roots(jnp.array([1., -3., 2.]))
     Array([2.+0.j, 1.+0.j], dtype=complex64)
@@ -237,7 +249,8 @@ def _companion(p):
 
 @composite
 def _shifted_roots(p):
-    """The roots with the zeros in front of `p` brought to its end: as many more roots, which are 0, made NaN."""
+    """The roots with the zeros in front of `p` brought to its end: as many more roots, which are 0, made NaN.
+    """
     leading = sum(cumprod(p == 0))
     p = roll(p, -leading)
     found = eigvals(_companion(p.at[0].set(where(p[0] == 0, 1, p[0]))))
@@ -245,15 +258,19 @@ def _shifted_roots(p):
     return where(arange(len(found)) < len(found) - leading, found, np.nan * (1 + 1j))
 
 
-# --- fits -------------------------------------------------------------------------------------------------------
+# --- fits
+# -------------------------------------------------------------------------------------------------------
 
 def polyfit(x, y, deg, rcond=None, full=False, w=None, cov=False):
-    """The coefficients of the polynomial of degree `deg` closest to `y` at `x` by least squares, highest power first.
+    """The coefficients of the polynomial of degree `deg` closest to `y` at `x` by least squares, highest
+    power first.
 
-    x: vector (m,); y: (m,) or (m, k), columns being fits of their own; w: weights (m,) of the differences, not squared;
-    rcond: singular values below it times the greatest count as zero, m times the machine epsilon by default.  The result is
-    (deg + 1,) or (deg + 1, k).  With `full` (coefficients, residuals, rank, singular values, rcond); with `cov`
-    (coefficients, their covariance), which is scaled by the mean squared residual unless it is "unscaled".
+    x: vector (m,); y: (m,) or (m, k), columns being fits of their own; w: weights (m,) of the differences,
+    not squared;
+    rcond: singular values below it times the greatest count as zero, m times the machine epsilon by default.
+    The result is (deg + 1,) or (deg + 1, k).  With `full` (coefficients, residuals, rank, singular values,
+    rcond); with `cov` (coefficients, their covariance), which is scaled by the mean squared residual unless
+    it is "unscaled".
 
     >>> jnp.polyfit(jnp.array([0., 1., 2., 3.]), jnp.array([1., 3., 5., 7.]), 1).round(3)
     Array([2., 1.], dtype=float32)
@@ -265,17 +282,18 @@ def polyfit(x, y, deg, rcond=None, full=False, w=None, cov=False):
     if deg < 0:
         raise ValueError(f"polyfit: deg must not be negative, got {deg}")
     if x.ndim != 1 or not x.size or y.ndim not in (1, 2):
-        raise TypeError(f"polyfit: x must be a vector with at least one element, and y a vector or a matrix; got shapes "
-                        f"{x.shape} and {y.shape}")
+        raise TypeError("polyfit: x must be a vector with at least one element, and y a vector or a matrix; "
+                        f"got shapes {x.shape} and {y.shape}")
     if len(y) != len(x) or w and w[0].shape != x.shape:
         raise TypeError("polyfit: y, and w if given, must have one entry for each of x; got shapes "
                         + ", ".join(str(v.shape) for v in (x, y, *w)))
     if cov and not full and cov != "unscaled" and len(x) <= deg + 1:
-        raise ValueError(f"polyfit: to scale the covariance there must be more points than coefficients, got {len(x)} and "
-                         f"{deg + 1}: use cov='unscaled'")
+        raise ValueError("polyfit: to scale the covariance there must be more points than coefficients, got "
+                         f"{len(x)} and {deg + 1}: use cov='unscaled'")
     rcond = len(x) * float(dtypes.finfo(x.dtype).eps) if rcond is None else rcond
     c, residuals, rank, s, covariance = _polyfit(x, y, w[0] if w else ones(len(x), x.dtype), rcond, deg,
-                                                 "" if full or not cov else "unscaled" if cov == "unscaled" else "scaled")
+                                                 "" if full or not cov else "unscaled" if cov == "unscaled"
+                                                 else "scaled")
     return (c, residuals, rank, s, asarray(rcond)) if full else (c, covariance) if cov else c
 
 

@@ -18,11 +18,12 @@ __all__ = ["ravel_pytree"]
 def ravel_pytree(pytree):
     """(All numbers of a pytree as one vector, the function that makes such a pytree of a vector).
 
-    The vector's dtype is what the leaves promote to, the default float where there are none.  The function gives each leaf
-    its shape and dtype back; where all leaves have one dtype, the vector may have another, which the leaves then have.
-    It can be a static argument: functions for trees of the same structure, shapes and dtypes are equal.
-    Raises: TypeError for a leaf that is no array of numbers; the function ShapeError, a ValueError, for a vector of another
-    length, and TypeError for one of another dtype where the leaves have several.
+    The vector's dtype is what the leaves promote to, the default float where there are none.  The function
+    gives each leaf its shape and dtype back; where all leaves have one dtype, the vector may have another,
+    which the leaves then have. It can be a static argument: functions for trees of the same structure, shapes
+    and dtypes are equal.
+    Raises: TypeError for a leaf that is no array of numbers; the function ShapeError, a ValueError, for a
+    vector of another length, and TypeError for one of another dtype where the leaves have several.
 
     >>> flat, unravel = jax.flatten_util.ravel_pytree({"w": jnp.ones((2, 2)), "n": jnp.array(3)})
     >>> flat
@@ -33,10 +34,11 @@ def ravel_pytree(pytree):
     leaves, treedef = tree.tree_flatten(pytree)
     for x in leaves:
         if not is_arraylike(x):
-            raise TypeError(f"ravel_pytree: a leaf is {x!r:.60} of type {type(x).__name__}, and no array or number")
+            raise TypeError(f"ravel_pytree: a leaf is {x!r:.60} of type {type(x).__name__}, and no array or "
+                            "number")
         if dtypes.is_extended(aval_of(x).dtype):
-            raise TypeError(f"ravel_pytree: a leaf of dtype {aval_of(x).dtype} is no array of numbers; for PRNG keys "
-                            "there is random.key_data")
+            raise TypeError(f"ravel_pytree: a leaf of dtype {aval_of(x).dtype} is no array of numbers; for "
+                            "PRNG keys there is random.key_data")
     alike = len({aval_of(x).dtype for x in leaves}) == 1
     dtype = result_type(*leaves) if leaves else None
     flat = concatenate([ravel(asarray(x, None if alike else dtype)) for x in leaves]) if leaves else zeros(0)
@@ -52,8 +54,8 @@ def _unraveler(treedef, avals, dtype):
     @folded
     def unravel(flat):
         if flat.shape != (ends[-1],):
-            raise ShapeError(f"unravel: expected a vector of {ends[-1]} elements, as ravel_pytree gave it, got shape "
-                             f"{flat.shape}")
+            raise ShapeError(f"unravel: expected a vector of {ends[-1]} elements, as ravel_pytree gave it, "
+                             f"got shape {flat.shape}")
         if not free and flat.dtype != dtype:
             raise TypeError(f"unravel: expected dtype {dtype.name}, to which the leaves' dtypes promote, got "
                             f"{flat.dtype.name}; convert it with .astype({dtype.name!r})")

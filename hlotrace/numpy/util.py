@@ -21,7 +21,8 @@ def check_arraylike(name, *args):
         if not isinstance(x, Array) and not is_arraylike(x):
             if hasattr(x, "__jax_array__"):
                 raise HoldsArray(name)
-            raise TypeError(f"{name} requires ndarray or scalar arguments, got {type(x)} at position {i}: {_instead(x)}")
+            raise TypeError(f"{name} requires ndarray or scalar arguments, got {type(x)} at position {i}: "
+                            f"{_instead(x)}")
 
 
 def _instead(x):
@@ -34,8 +35,9 @@ def _instead(x):
     if callable(x) and not isinstance(x, type):
         return "it is a function: call it, and give its result"
     if hasattr(x, "shape") and hasattr(x, "dtype"):
-        return getattr(x, "instead_of_an_array", "it is a type without a value: use it with jax.eval_shape, or make an "
-                                                 "array: jnp.zeros(s.shape, s.dtype)")
+        return getattr(x, "instead_of_an_array",
+                       "it is a type without a value: use it with jax.eval_shape, or make an array: "
+                       "jnp.zeros(s.shape, s.dtype)")
     return "None is no number; is a return missing?" if x is None else "jnp.array(...) converts what holds numbers"
 
 
@@ -55,8 +57,8 @@ def dtype_of(x):
 def result_type(*args, return_weak_type_flag=False):
     """The canonical dtype that arrays, dtypes and scalars promote to together.
 
-    A Python number or an array of weak type does not widen others of its kind.  With `return_weak_type_flag`, also whether
-    the result is weak.  ValueError for no arguments.
+    A Python number or an array of weak type does not widen others of its kind.  With `return_weak_type_flag`,
+    also whether the result is weak.  ValueError for no arguments.
 
     >>> jnp.result_type(jnp.int8, 3), jnp.result_type(jnp.arange(2), jnp.float16), jnp.result_type(jnp.int32, jnp.uint32)
     (dtype('int8'), dtype('float16'), dtype('int32'))
@@ -138,8 +140,9 @@ def broadcast_args(*args):
 def _rank_promotion(shapes):
     ranks = {len(s) for s in shapes if s}
     if len(ranks) > 1:
-        message = (f"Operands could not be broadcast together with shapes {shapes} and with the config option "
-                   f"jax_numpy_rank_promotion={config.jax_numpy_rank_promotion!r}: reshape them to equal ranks")
+        message = (f"Operands could not be broadcast together with shapes {shapes} and with the config "
+                   f"option jax_numpy_rank_promotion={config.jax_numpy_rank_promotion!r}: reshape them to "
+                   "equal ranks")
         if config.jax_numpy_rank_promotion == "raise":
             raise ValueError(message)
         warnings.warn(message, stacklevel=source_info.user_stacklevel())
@@ -161,7 +164,8 @@ MANY, PIECE = 256, 64
 
 
 def in_pieces(first, join, arrays):
-    """`first(arrays)`; of very many, outside of a program, pieces joined: a program of thousands compiles for seconds."""
+    """`first(arrays)`; of very many, outside of a program, pieces joined: a program of thousands compiles for
+    seconds."""
     if len(arrays) <= MANY or state.trace.staging:
         return first(arrays)
     return in_pieces(join, join, [first(arrays[i:i + PIECE]) for i in range(0, len(arrays), PIECE)])

@@ -25,15 +25,14 @@ from ..sharding.abstract import Sharding
 def device_put(x, device=None, *, src=None, donate=False, may_alias=None):
     """The arrays of a pytree on a device, or over several; committed there if one is given.
 
-    `device` is a Device, a Sharding, a PartitionSpec of the current mesh, a `memory.Space`, or a pytree of them that is a
-    prefix of `x`.
-    With `donate`, arrays that had to be moved are deleted; with `may_alias` False, results share no memory with `x`;
-    both may be prefixes too.  `src` says where the arrays lie, which is known without it.
-    Raises ValueError where a dimension does not divide.
+    `device` is a Device, a Sharding, a PartitionSpec of the current mesh, a `memory.Space`, or a pytree of
+    them that is a prefix of `x`. With `donate`, arrays that had to be moved are deleted; with `may_alias`
+    False, results share no memory with `x`; both may be prefixes too.  `src` says where the arrays lie, which
+    is known without it. Raises ValueError where a dimension does not divide.
 
-    Over devices of several processes all of them call it with the same values, and RuntimeError is raised in all where
-    they differ.  To find that out costs a SHA-256 (a second for a gigabyte) and some milliseconds a call; the option
-    `hlotrace_check_processes` turns it off.
+    Over devices of several processes all of them call it with the same values, and RuntimeError is raised in
+    all where they differ.  To find that out costs a SHA-256 (a second for a gigabyte) and some milliseconds a
+    call; the option `hlotrace_check_processes` turns it off.
 
     >>> x = jax.device_put({"a": 1, "b": np.ones(2)}, jax.devices()[-1])
     >>> x["b"].devices() == {jax.devices()[-1]}
@@ -53,7 +52,8 @@ def device_put(x, device=None, *, src=None, donate=False, may_alias=None):
         options.append([value] * len(leaves) if value is None or type(value) is bool else pytree.flatten_axes(
             f"device_put {name}", treedef, value))
     if client.world is not None:
-        consistency_checks.check_values("device_put", leaves, targets, lambda: pytree.leaf_paths(x, prefix="x"))
+        consistency_checks.check_values("device_put", leaves, targets,
+                                        lambda: pytree.leaf_paths(x, prefix="x"))
     placed = []
     with transfer_guards.putting():
         for given in zip(leaves, targets, *options):
@@ -200,9 +200,9 @@ def named_call(fun, *, name=None):
 def typeof(x):
     """The aval of an array-like or a ShapeDtypeStruct, the AbstractRef of a Ref, the HiType of what has one.
 
-    Its `sharding` is over the mesh of an array that lies over one, and names those of its axes that are Explicit; what is
-    traced has that of the mesh in use, which splits nothing: programs are traced once for all shardings, which propagate
-    when they are compiled.  How an array lies says `x.sharding`.
+    Its `sharding` is over the mesh of an array that lies over one, and names those of its axes that are
+    Explicit; what is traced has that of the mesh in use, which splits nothing: programs are traced once for
+    all shardings, which propagate when they are compiled.  How an array lies says `x.sharding`.
 
     >>> jax.typeof(jnp.ones((2, 3))), jax.typeof(1)
     (ShapedArray(float32[2,3]), ShapedArray(int32[], weak_type=True))
@@ -259,8 +259,8 @@ class _Laid(ShapedArray):
     def str_short(self, short_dtypes=False):
         """With the Explicit axes behind each dimension that they split: `float32[4@x,2@(y,z)]`."""
         name, _, _ = super().str_short(short_dtypes).partition("[")
-        sizes = [f"{size}@({','.join(axes)})" if type(axes) is tuple else f"{size}@{axes}" if axes else str(size)
-                 for size, axes in zip(self.shape, self.sharding.spec)]
+        sizes = [f"{size}@({','.join(axes)})" if type(axes) is tuple else f"{size}@{axes}" if axes
+                 else str(size) for size, axes in zip(self.shape, self.sharding.spec)]
         return f"{name}[{','.join(sizes)}]"
 
     def __eq__(self, other):

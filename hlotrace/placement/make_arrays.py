@@ -1,4 +1,5 @@
-"""Arrays over several devices from parts: computed for each, already on the devices, or held by this process."""
+"""Arrays over several devices from parts: computed for each, already on the devices, or held by this process.
+"""
 import numpy as np
 
 from ..core import dtypes
@@ -19,8 +20,8 @@ def _type(name, shape, dtype, sharding):
 def make_array_from_callback(shape, sharding, data_callback, dtype=None):
     """An array of `shape` whose part at `index`, a tuple of slices, is `data_callback(index)`.
 
-    The callback is asked once for each different part that this process holds.  `dtype` is needed where it holds none.
-    Raises ValueError where a part has another shape, or another dtype than the rest.
+    The callback is asked once for each different part that this process holds.  `dtype` is needed where it
+    holds none. Raises ValueError where a part has another shape, or another dtype than the rest.
 
     >>> mesh = jax.make_mesh((2,), ("x",))
     >>> whole = np.arange(6).reshape(2, 3)
@@ -42,14 +43,16 @@ def make_array_from_callback(shape, sharding, data_callback, dtype=None):
     part = aval.update(shape=sharding.shard_shape(aval.shape))
     for index, value in zip(where.values(), values):
         if value.shape != part.shape or dtypes.canonicalize(value.dtype) != aval.dtype:
-            raise ValueError(f"{name}: the part at {index} must have shape {part.shape} and dtype {aval.dtype.name}; the "
-                             f"callback returned shape {value.shape} and dtype {value.dtype}: return value[index]")
+            raise ValueError(f"{name}: the part at {index} must have shape {part.shape} and dtype "
+                             f"{aval.dtype.name}; the callback returned shape {value.shape} and dtype "
+                             f"{value.dtype}: return value[index]")
     buffers = [array_impl.put(v, part, device) for v, device in zip(values, where)]
     return array_impl.assembled(aval, sharding, buffers)
 
 
 def make_array_from_single_device_arrays(shape, sharding, arrays, *, dtype=None):
-    """An array of `shape` made of `arrays`, one on each device of this process, in any order.  Nothing is copied.
+    """An array of `shape` made of `arrays`, one on each device of this process, in any order.  Nothing is
+    copied.
 
     Raises ValueError where their number, shapes, dtypes or devices are not those that `sharding` asks for.
 
@@ -60,29 +63,32 @@ def make_array_from_single_device_arrays(shape, sharding, arrays, *, dtype=None)
     """
     name = "make_array_from_single_device_arrays"
     if not isinstance(arrays, (list, tuple)):
-        raise TypeError(f"{name}: arrays must be a list of arrays on one device each, got {type(arrays).__name__}")
+        raise TypeError(f"{name}: arrays must be a list of arrays on one device each, got "
+                        f"{type(arrays).__name__}")
     if dtype is None and not arrays:
         raise ValueError(f"{name}: arrays is empty; pass dtype=")
     aval = _type(name, shape, arrays[0].dtype if dtype is None else dtype, sharding)
     local = [d for d in sharding._devices if is_local(d)]
     if len(arrays) != len(local):
-        raise ValueError(f"{name}: {sharding} asks this process for {len(local)} arrays, one on each of its devices, got "
-                         f"{len(arrays)}")
+        raise ValueError(f"{name}: {sharding} asks this process for {len(local)} arrays, one on each of its "
+                         f"devices, got {len(arrays)}")
     part = aval.update(shape=sharding.shard_shape(aval.shape))
     by_device = {}
     for i, x in enumerate(arrays):
         if not isinstance(x, array_impl.ArrayImpl):
-            raise TypeError(f"{name}: arrays[{i}] is a {type(x).__name__}; put it on its device with device_put")
+            raise TypeError(f"{name}: arrays[{i}] is a {type(x).__name__}; put it on its device with "
+                            "device_put")
         if len(x.sharding._devices) != 1:
             raise ValueError(f"{name}: arrays[{i}] lies over several devices; pass the data of its shards")
         x.check_alive()
         if x.shape != part.shape or x.dtype != part.dtype:
-            raise ValueError(f"{name}: arrays[{i}] must have shape {part.shape} and dtype {part.dtype.name}, as {sharding} "
-                             f"divides {aval.str_short()}, and has shape {x.shape} and dtype {x.dtype.name}")
+            raise ValueError(f"{name}: arrays[{i}] must have shape {part.shape} and dtype {part.dtype.name}, "
+                             f"as {sharding} divides {aval.str_short()}, and has shape {x.shape} and dtype "
+                             f"{x.dtype.name}")
         by_device[x.device] = x
     if set(by_device) != set(local):
-        raise ValueError(f"{name}: arrays lie on {sorted(map(str, by_device))}, and {sharding} asks for one on each of "
-                         f"{sorted(map(str, local))}")
+        raise ValueError(f"{name}: arrays lie on {sorted(map(str, by_device))}, and {sharding} asks for one "
+                         f"on each of {sorted(map(str, local))}")
     aval = aval.update(weak_type=all(x.weak_type for x in arrays) and bool(arrays))
     return array_impl.assembled(aval, sharding, [by_device[d]._buf for d in local])
 
@@ -90,8 +96,9 @@ def make_array_from_single_device_arrays(shape, sharding, arrays, *, dtype=None)
 def make_array_from_process_local_data(sharding, local_data, global_shape=None):
     """An array over all processes from the part that this one holds; for a pytree, an array for each leaf.
 
-    `global_shape` is the shape of the whole; without it, each dimension is as much larger than the local one as there are
-    processes along it.  With one process the data is the whole.  Raises ValueError where shapes do not fit.
+    `global_shape` is the shape of the whole; without it, each dimension is as much larger than the local one
+    as there are processes along it.  With one process the data is the whole.  Raises ValueError where shapes
+    do not fit.
 
     >>> mesh = jax.make_mesh((2,), ("x",))
     >>> x = jax.make_array_from_process_local_data(jax.NamedSharding(mesh, jax.P("x")), np.arange(4))
@@ -115,8 +122,8 @@ def from_local_data(name, sharding, value, shape):
         shape = tuple(size * total // (stop - start) for size, (start, stop, total) in zip(value.shape, box))
     shape = tuple(value.shape[i] if size is None and i < value.ndim else size for i, size in enumerate(shape))
     if len(shape) != value.ndim:
-        raise ValueError(f"{name}: global_shape {shape} has {len(shape)} dimensions and the local data, of shape "
-                         f"{value.shape}, has {value.ndim}")
+        raise ValueError(f"{name}: global_shape {shape} has {len(shape)} dimensions and the local data, of "
+                         f"shape {value.shape}, has {value.ndim}")
     aval = _type(name, shape, value.dtype, sharding)
     starts = []
     for dim, (size, local, (start, stop, total)) in enumerate(zip(shape, value.shape, box, strict=True)):
@@ -125,9 +132,9 @@ def from_local_data(name, sharding, value, shape):
         elif local * total == size * (stop - start):
             starts.append(start * (size // total))
         else:
-            raise ValueError(f"{name}: dimension {dim} of the local data, of shape {value.shape}, must have size "
-                             f"{size * (stop - start) // total}, this process's part of {shape} as {sharding} divides it, "
-                             f"or the whole size {size}")
+            raise ValueError(f"{name}: dimension {dim} of the local data, of shape {value.shape}, must have "
+                             f"size {size * (stop - start) // total}, this process's part of {shape} as "
+                             f"{sharding} divides it, or the whole size {size}")
 
     def data(index):
         return value[tuple(slice((s.start or 0) - at, (size if s.stop is None else s.stop) - at)
@@ -136,7 +143,8 @@ def from_local_data(name, sharding, value, shape):
 
 
 def check_block(name, sharding, ndim):
-    """(first tile, last tile + 1, number of tiles) along each dimension, of the tiles that this process holds.
+    """(first tile, last tile + 1, number of tiles) along each dimension, of the tiles that this process
+    holds.
 
     Raises ValueError where those do not fill a box: then no array can hold exactly what the process holds.
     """
@@ -152,4 +160,5 @@ def check_block(name, sharding, ndim):
     return list(zip(low.tolist(), high.tolist(), local.shape))
 
 
-__all__ = ["make_array_from_callback", "make_array_from_process_local_data", "make_array_from_single_device_arrays"]
+__all__ = ["make_array_from_callback", "make_array_from_process_local_data",
+           "make_array_from_single_device_arrays"]

@@ -8,7 +8,8 @@ from ..sharding.mesh import Mesh, sizes_and_names
 
 
 def make_mesh(axis_shapes, axis_names, axis_types=None, *, devices=None):
-    """A Mesh of the first devices, as many as the sizes in `axis_shapes` multiply to.  Axes are Auto by default.
+    """A Mesh of the first devices, as many as the sizes in `axis_shapes` multiply to.  Axes are Auto by
+    default.
 
     Raises ValueError where there are too few devices or the numbers of sizes and names differ.
 
@@ -21,5 +22,6 @@ def make_mesh(axis_shapes, axis_names, axis_types=None, *, devices=None):
     if len(devices) < wanted:
         hint = ("; config.update('jax_num_cpu_devices', n), before any is used, gives more"
                 if devices and devices[0].platform == "cpu" else "")
-        raise ValueError(f"make_mesh: axis sizes {sizes} need {wanted} devices and there are {len(devices)}{hint}")
+        raise ValueError(f"make_mesh: axis sizes {sizes} need {wanted} devices and there are "
+                         f"{len(devices)}{hint}")
     return Mesh(np.array(devices[:wanted], dtype=object).reshape(sizes), names, axis_types)

@@ -13,8 +13,9 @@ def _unsaid(sharding):
 def laid(x, sharding, what):
     """`x` as `sharding` says: a NamedSharding, a PartitionSpec of the current mesh, or None for as it is.
 
-    Under a trace it is a constraint, otherwise the array is moved.  `what` begins errors: TypeError for another kind of
-    value, ValueError where a dimension does not divide, RuntimeError for a spec where there is no mesh.
+    Under a trace it is a constraint, otherwise the array is moved.  `what` begins errors: TypeError for
+    another kind of value, ValueError where a dimension does not divide, RuntimeError for a spec where there
+    is no mesh.
     """
     if _unsaid(sharding):
         return x
@@ -26,10 +27,11 @@ SMALL = 1 << 20      # bytes: so much is made sooner by one device, or the host,
 
 
 def made(make, size, what, device=None, out_sharding=None):
-    """The array of `size` bytes that `make()` gives, on `device`, a Device or a Sharding, or as `out_sharding` says.
+    """The array of `size` bytes that `make()` gives, on `device`, a Device or a Sharding, or as
+    `out_sharding` says.
 
-    Outside of a trace each device makes its part of what is large, so that nobody holds the whole.  Errors as for `laid`;
-    ValueError where both are given.
+    Outside of a trace each device makes its part of what is large, so that nobody holds the whole.  Errors as
+    for `laid`; ValueError where both are given.
     """
     if device is None and _unsaid(out_sharding):
         return make()

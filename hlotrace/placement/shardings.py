@@ -16,11 +16,13 @@ from ..sharding.spec import PartitionSpec
 
 def check_kind(value, what):
     """TypeError unless a user's value can stand for a Sharding."""
-    if not (value is None or isinstance(value, (Sharding, PartitionSpec, Format)) or hasattr(value, "device_kind")):
-        platform = (f"; write jax.devices({value.partition(':')[0]!r})[0] for one" if isinstance(value, str) else
-                    f"; write jax.devices()[{value}] for one" if isinstance(value, int) else
-                    "; write NamedSharding(mesh, PartitionSpec(...))" if isinstance(value, Mesh) else "")
-        raise TypeError(f"{what}: expected a Sharding, a PartitionSpec, a Device or None, got {value!r}{platform}")
+    if not (value is None or isinstance(value, (Sharding, PartitionSpec, Format))
+            or hasattr(value, "device_kind")):
+        platform = (f"; write jax.devices({value.partition(':')[0]!r})[0] for one" if isinstance(value, str)
+                    else f"; write jax.devices()[{value}] for one" if isinstance(value, int)
+                    else "; write NamedSharding(mesh, PartitionSpec(...))" if isinstance(value, Mesh) else "")
+        raise TypeError(f"{what}: expected a Sharding, a PartitionSpec, a Device or None, got "
+                        f"{value!r}{platform}")
 
 
 _KINDS = {Space.Device: None, Space.Any: None, Space.Host: "pinned_host"}
@@ -38,8 +40,8 @@ def as_sharding(value, what):
     if isinstance(value, PartitionSpec):
         mesh = current_mesh()
         if mesh is None:
-            raise RuntimeError(f"{what}: {value} names axes of a mesh, and there is no mesh in context. Enter one with "
-                               "set_mesh(mesh), or pass NamedSharding(mesh, spec).")
+            raise RuntimeError(f"{what}: {value} names axes of a mesh, and there is no mesh in context. "
+                               "Enter one with set_mesh(mesh), or pass NamedSharding(mesh, spec).")
         return NamedSharding(mesh, value)
     return placement.on_device(value)
 
@@ -49,30 +51,33 @@ def _sharding_of(value, what):
     layout = value.layout
     if layout is None or layout is Layout.AUTO or layout.default or layout == Layout(range(len(layout.major_to_minor))):
         return value.sharding
-    raise NotImplementedError(f"{what}: {layout}: arrays lie in their device's own layout here, which is what programs take "
-                              "and give. Inside of a program, experimental.layout.with_layout_constraint asks for another.")
+    raise NotImplementedError(f"{what}: {layout}: arrays lie in their device's own layout here, which is "
+                              "what programs take and give. Inside of a program, "
+                              "experimental.layout.with_layout_constraint asks for another.")
 
 
 def flat_shardings(name, treedef, shardings, free=False):
     """For each leaf of `treedef`, its Sharding or None, from a pytree prefix of shardings.
 
-    ValueError for one that leaves a dimension to the compiler, unless `free`: it does not say how an array lies.
+    ValueError for one that leaves a dimension to the compiler, unless `free`: it does not say how an array
+    lies.
     """
     flat = [as_sharding(s, name) for s in pytree.flatten_axes(name, treedef, shardings)]
     for s in flat if not free else ():
         if isinstance(s, NamedSharding) and PartitionSpec.UNCONSTRAINED in s.spec:
             dim = s.spec.index(PartitionSpec.UNCONSTRAINED)
-            raise ValueError(f"{name}: {s.spec} leaves dimension {dim} to the compiler (UNCONSTRAINED), which only "
-                             "with_sharding_constraint can: name the mesh axes that split it, or None")
+            raise ValueError(f"{name}: {s.spec} leaves dimension {dim} to the compiler (UNCONSTRAINED), "
+                             "which only with_sharding_constraint can: name the mesh axes that split it, or "
+                             "None")
     return flat
 
 
 def with_sharding_constraint(x, shardings):
     """The arrays of a pytree, with the compiler told how they lie over the devices at this point.
 
-    `shardings` is a Sharding, or a PartitionSpec under a mesh, or a pytree of them that is a prefix of `x`; None leaves
-    a value to the compiler.  A sharding over an AbstractMesh is over the mesh in use.  Outside of jit arrays are moved.
-    Raises ValueError where a dimension does not divide.
+    `shardings` is a Sharding, or a PartitionSpec under a mesh, or a pytree of them that is a prefix of `x`;
+    None leaves a value to the compiler.  A sharding over an AbstractMesh is over the mesh in use.  Outside of
+    jit arrays are moved. Raises ValueError where a dimension does not divide.
 
     >>> spec = jax.NamedSharding(jax.make_mesh((1,), ("x",)), jax.P("x"))
     >>> jax.jit(lambda x: lax.with_sharding_constraint(x, spec) * 2)(jnp.ones(2))
@@ -88,16 +93,19 @@ def with_sharding_constraint(x, shardings):
 
 
 def check_automatic(sharding, what):
-    """ValueError for a sharding over axes that belong to a shard_map here: there each device has its own value."""
+    """ValueError for a sharding over axes that belong to a shard_map here: there each device has its own
+    value."""
     manual = {name for name, _, kind in state.axis_env if kind != "vmap"}
     for axis in getattr(sharding, "_used", ()):
         if axis in manual:
-            raise ValueError(f"{what}: {sharding.spec} names {axis!r}, a manual axis of the shard_map around: inside of it "
-                             "each device has a value of its own, which has no sharding over that axis")
+            raise ValueError(f"{what}: {sharding.spec} names {axis!r}, a manual axis of the shard_map "
+                             "around: inside of it each device has a value of its own, which has no "
+                             "sharding over that axis")
 
 
 def constrained(values, shardings, what, bind=sharding_constraint_p.bind):
-    """The values, those constrained for which there is a sharding; `shardings` may be None.  `what` begins errors."""
+    """The values, those constrained for which there is a sharding; `shardings` may be None.  `what` begins
+    errors."""
     if shardings is None:
         return values
     results = []
@@ -123,9 +131,11 @@ def reshard(xs, out_shardings):
 
 
 def named(sharding, what):
-    """The NamedSharding that an `out_sharding` stands for; None if that says nothing.  `what` begins errors."""
+    """The NamedSharding that an `out_sharding` stands for; None if that says nothing.  `what` begins errors.
+    """
     if not isinstance(sharding, (NamedSharding, PartitionSpec)):
-        raise TypeError(f"{what}: out_sharding is a NamedSharding, or a PartitionSpec of the current mesh; got {sharding!r}")
+        raise TypeError(f"{what}: out_sharding is a NamedSharding, or a PartitionSpec of the current mesh; "
+                        f"got {sharding!r}")
     return _on_mesh(as_sharding(sharding, f"{what}: out_sharding"))
 
 
@@ -154,8 +164,8 @@ def put(x, sharding):
 def with_layout_constraint(x, layouts):
     """The arrays of a pytree, with the compiler told how they lie in memory at this point of a program.
 
-    `layouts` is a Layout, or a pytree of them that is a prefix of `x`; None leaves a value to the compiler.  ValueError for
-    one that does not order the axes of its array.
+    `layouts` is a Layout, or a pytree of them that is a prefix of `x`; None leaves a value to the compiler.
+    ValueError for one that does not order the axes of its array.
 
     >>> from hlotrace.experimental.layout import Layout, with_layout_constraint
     >>> columns = jax.jit(lambda x: with_layout_constraint(x * 2, Layout((1, 0))))     # the first axis is the inner one
@@ -167,8 +177,8 @@ def with_layout_constraint(x, layouts):
     results = []
     for leaf, layout in zip(leaves, pytree.flatten_axes("with_layout_constraint layouts", treedef, layouts)):
         if layout is not None and not isinstance(layout, Layout):
-            raise TypeError(f"with_layout_constraint: layouts must be Layouts, got {layout!r:.60}; a Format is for "
-                            "device_put and jit")
+            raise TypeError(f"with_layout_constraint: layouts must be Layouts, got {layout!r:.60}; a Format "
+                            "is for device_put and jit")
         if layout is not None and layout is not Layout.AUTO:
             leaf = layout_constraint_p.bind(leaf, layout=layout)
         results.append(leaf)

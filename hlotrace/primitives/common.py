@@ -20,11 +20,12 @@ prod = math.prod
 def scalar(value, dtype):
     """A NumPy constant of rank 0, the same object each time.
 
-    A Python int that fits the default integer dtype wraps to the width of `dtype`, as -1 and masks do beside unsigned
-    integers; one that fits neither raises OverflowError.
+    A Python int that fits the default integer dtype wraps to the width of `dtype`, as -1 and masks do beside
+    unsigned integers; one that fits neither raises OverflowError.
     """
     try:
-        return _scalar(value, dtype, state.x64 if value else str(value))      # 0.0 and -0.0 are equal, but not the same
+        # 0.0 and -0.0 are equal, but not the same
+        return _scalar(value, dtype, state.x64 if value else str(value))
     except (TypeError, errors.InconclusiveDimensionOperation):
         if type(value) is not Dimension:
             raise
@@ -43,7 +44,8 @@ _NUMBERS = {"i": int, "f": float, "c": complex}
 
 
 def number(value, aval):
-    """A Python number as an operand beside an array: a constant of its dtype, or a number that gives way as it does."""
+    """A Python number as an operand beside an array: a constant of its dtype, or a number that gives way as
+    it does."""
     make = _NUMBERS.get(kind_of(aval.dtype)) if aval.weak_type and type(value) is not Dimension else None
     if make is not None and dtypes.canonicalize(make) == aval.dtype:
         return make(value)
@@ -96,7 +98,8 @@ def canonical_axis(axis, ndim, name="axis"):
                       if isinstance(axis, (Array, np.ndarray)) and axis.shape else "")
     if not -ndim <= axis < ndim:
         range_ = f"-{ndim} <= {name} < {ndim}" if ndim else "it has no axes"
-        raise np.exceptions.AxisError(f"{name} {axis} is out of bounds for array of dimension {ndim}: {range_}")
+        raise np.exceptions.AxisError(f"{name} {axis} is out of bounds for array of dimension {ndim}: "
+                                      f"{range_}")
     return axis + ndim if axis < 0 else axis
 
 
@@ -104,7 +107,8 @@ MEND_INDEX = "Clip it if that is meant"
 
 
 def check_index(index, size, axis=0, *, first=None, after=0, advice=MEND_INDEX):
-    """IndexError for a static `index` that is less than `first` (-size) or beyond the last of `size` and `after` more.
+    """IndexError for a static `index` that is less than `first` (-size) or beyond the last of `size` and
+    `after` more.
 
     Arrays of indices pass, and all with the option `jax_check_static_indices` off.
     """
@@ -132,7 +136,8 @@ def canonical_axes(axes, ndim, name="axis"):
 
 
 def canonical_shape(shape, what="shape"):
-    """A tuple of non-negative ints from what a user gave as a shape.  TypeError for traced or other values."""
+    """A tuple of non-negative ints from what a user gave as a shape.  TypeError for traced or other values.
+    """
     if isinstance(shape, (int, np.integer, Dimension)) and not isinstance(shape, bool):
         shape = (shape,)
     try:
@@ -167,8 +172,9 @@ def same_dtype(name, *avals):
     for a in avals:
         if a.dtype != first:
             listed = ", ".join(x.dtype.name for x in avals)
-            raise TypeError(f"{name} requires arguments to have the same dtypes, got {listed}. "
-                            "(lax functions do not promote; use the hlotrace.numpy function or cast with .astype.)")
+            raise TypeError(f"{name} requires arguments to have the same dtypes, got {listed}. (lax "
+                            "functions do not promote; use the hlotrace.numpy function or cast with "
+                            ".astype.)")
 
 
 def first_operand_jvp(primitive):
@@ -188,6 +194,7 @@ def no_tangent_jvp(primitive):
     return jvp
 
 
-__all__ = ["np", "prod", "scalar", "number", "dtype_of", "shape_of", "ndim_of", "is_constant", "canonical_axis",
-           "canonical_axes", "canonical_shape", "kind_of", "same_dtype", "first_operand_jvp", "no_tangent_jvp",
-           "ShapedArray", "aval_of", "Linear", "is_linear", "Primitive", "Tracer", "dtypes"]
+__all__ = ["np", "prod", "scalar", "number", "dtype_of", "shape_of", "ndim_of", "is_constant",
+           "canonical_axis", "canonical_axes", "canonical_shape", "kind_of", "same_dtype",
+           "first_operand_jvp", "no_tangent_jvp", "ShapedArray", "aval_of", "Linear", "is_linear",
+           "Primitive", "Tracer", "dtypes"]

@@ -34,10 +34,12 @@ from ..primitives.arrays.special import erf_inv_p, erf_p
 from ..primitives.common import canonical_shape, np, scalar
 from .keys import one_key
 
-__all__ = ["bits", "cauchy", "exponential", "gumbel", "laplace", "logistic", "normal", "truncated_normal", "uniform"]
+__all__ = ["bits", "cauchy", "exponential", "gumbel", "laplace", "logistic", "normal", "truncated_normal",
+           "uniform"]
 
 
-# --- shared with the other distributions ------------------------------------------------------------------------
+# --- shared with the other distributions
+# ------------------------------------------------------------------------
 
 def float_dtype(name, dtype, and_complex=False):
     """The canonical dtype of a distribution; None is the default float.  ValueError unless it is floating."""
@@ -45,8 +47,8 @@ def float_dtype(name, dtype, and_complex=False):
         return dtypes.canonicalize(dtypes.float64)
     dtype = dtypes.check_user_dtype(dtype, name)
     if not (dtypes.is_float(dtype) or and_complex and dtypes.is_complex(dtype)):
-        raise ValueError(f"dtype argument to `{name}` must be a float{' or complex' * and_complex} dtype, got {dtype.name}: "
-                         "integers are drawn by random.randint")
+        raise ValueError(f"dtype argument to `{name}` must be a float{' or complex' * and_complex} dtype, "
+                         f"got {dtype.name}: integers are drawn by random.randint")
     return dtype
 
 
@@ -58,8 +60,8 @@ def result_shape(name, shape, *parameters):
         return broadcast_shapes(*shapes)
     shape = canonical_shape(shape, f"{name}: shape")
     if broadcast_shapes(shape, *shapes) != shape:
-        raise ValueError(f"{name}: the requested shape {shape} does not hold parameters of shapes {shapes}: they must "
-                         "broadcast to it")
+        raise ValueError(f"{name}: the requested shape {shape} does not hold parameters of shapes {shapes}: "
+                         "they must broadcast to it")
     return shape
 
 
@@ -81,7 +83,8 @@ def row(x, i):
     return squeeze_p.bind(part, dimensions=(0,))
 
 
-# --- bits and uniform -------------------------------------------------------------------------------------------
+# --- bits and uniform
+# -------------------------------------------------------------------------------------------
 
 def bits(key, shape=(), dtype=None, *, out_sharding=None):
     """Uniform random bits as unsigned integers (default: uint32, or uint64 with 64-bit types on).
@@ -91,15 +94,18 @@ def bits(key, shape=(), dtype=None, *, out_sharding=None):
     """
     dtype = dtypes.canonicalize(dtypes.uint64) if dtype is None else dtypes.check_user_dtype(dtype, "bits")
     if dtype not in WORDS.values():
-        raise ValueError(f"dtype argument to `bits` must be an unsigned int dtype of 8 bits or more, got {dtype.name}")
-    words = random_bits_p.bind(one_key("bits", key), bit_width=dtype.itemsize * 8, shape=canonical_shape(shape))
+        raise ValueError("dtype argument to `bits` must be an unsigned int dtype of 8 bits or more, got "
+                         f"{dtype.name}")
+    words = random_bits_p.bind(one_key("bits", key), bit_width=dtype.itemsize * 8,
+                               shape=canonical_shape(shape))
     return laid(words, out_sharding, "random.bits")
 
 
 def uniform(key, shape=(), dtype=None, minval=0.0, maxval=1.0, *, out_sharding=None):
     """Uniform values in [minval, maxval).
 
-    shape: a tuple or an int, known under jit too; bounds broadcast to it.  dtype: a float, the default one unless given.
+    shape: a tuple or an int, known under jit too; bounds broadcast to it.  dtype: a float, the default one
+    unless given.
 
     >>> jax.random.uniform(jax.random.key(0), (3,)).round(3)
     Array([0.9480001 , 0.97900003, 0.33200002], dtype=float32)
@@ -124,7 +130,8 @@ def _uniform(key, minval, maxval, *, shape, dtype):
     return maximum(low, add(mul(unit, sub(high, low)), low))
 
 
-# --- normal -----------------------------------------------------------------------------------------------------
+# --- normal
+# -----------------------------------------------------------------------------------------------------
 
 def normal(key, shape=(), dtype=None, *, out_sharding=None):
     """Standard normal values; complex ones have variance 1 in total.
@@ -142,7 +149,8 @@ def _normal(key, *, shape, dtype):
     if dtypes.is_complex(dtype):
         real, imaginary = (_normal(k, shape=shape, dtype=dtypes.real_of(dtype)) for k in halves(key))
         return div(complex_p.bind(real, imaginary), np.sqrt(2).astype(dtype))
-    return mul(_sqrt2(dtype), erf_inv_p.bind(_uniform(key, _above_minus_one(dtype), 1.0, shape=shape, dtype=dtype)))
+    return mul(_sqrt2(dtype), erf_inv_p.bind(_uniform(key, _above_minus_one(dtype), 1.0, shape=shape,
+                                                      dtype=dtype)))
 
 
 def _sqrt2(dtype):
@@ -164,7 +172,8 @@ def truncated_normal(key, lower, upper, shape=None, dtype=None, *, out_sharding=
     """
     key, dtype = one_key("truncated_normal", key), float_dtype("truncated_normal", dtype)
     shape = result_shape("truncated_normal", shape, lower, upper)
-    return laid(_truncated_normal(key, lower, upper, shape=shape, dtype=dtype), out_sharding, "random.truncated_normal")
+    return laid(_truncated_normal(key, lower, upper, shape=shape, dtype=dtype), out_sharding,
+                "random.truncated_normal")
 
 
 @composite(static=("shape", "dtype"))
@@ -176,7 +185,8 @@ def _truncated_normal(key, lower, upper, *, shape, dtype):
     return minimum(inside[1], maximum(inside[0], out))
 
 
-# --- distributions of one uniform value -------------------------------------------------------------------------
+# --- distributions of one uniform value
+# -------------------------------------------------------------------------
 
 def exponential_of(u):
     """Exponential values from uniform ones."""
@@ -206,10 +216,12 @@ def _transformed(key, *, transform, low, shape, dtype):
 
 
 def _standard(name, transform, low, doc):
-    """A distribution without parameters; `low(dtype)` is the least uniform value that `transform` is given."""
+    """A distribution without parameters; `low(dtype)` is the least uniform value that `transform` is given.
+    """
     def sample(key, shape=(), dtype=None, *, out_sharding=None):
         key, dtype = one_key(name, key), float_dtype(name, dtype)
-        out = _transformed(key, transform=transform, low=float(low(dtype)), shape=canonical_shape(shape), dtype=dtype)
+        out = _transformed(key, transform=transform, low=float(low(dtype)), shape=canonical_shape(shape),
+                           dtype=dtype)
         return laid(out, out_sharding, f"random.{name}")
     sample.__name__ = sample.__qualname__ = name
     sample.__doc__ = doc

@@ -19,7 +19,8 @@ def _unit(key, like):
 
 
 def _until_all(accepted, start, propose, key):
-    """The last accepted of the values that `propose(u, v)` makes of u in [-1/2, 1/2) and v in [0, 1), once all have one.
+    """The last accepted of the values that `propose(u, v)` makes of u in [-1/2, 1/2) and v in [0, 1), once
+    all have one.
 
     `propose` gives (values, which of them are accepted).
     """
@@ -32,7 +33,8 @@ def _until_all(accepted, start, propose, key):
     return lax.while_loop(lambda state: ~jnp.all(state[1]), step, (start, accepted, key))[0]
 
 
-# --- Poisson ----------------------------------------------------------------------------------------------------
+# --- Poisson
+# ----------------------------------------------------------------------------------------------------
 
 def _poisson_by_product(key, rate):
     """How many uniform values can be multiplied until their product falls below exp(-rate).
@@ -49,7 +51,8 @@ def _poisson_by_product(key, rate):
 
 
 def _poisson_by_rejection(key, rate):
-    """W. Hoermann, "The transformed rejection method for generating Poisson random variables", 1993, algorithm PTRS."""
+    """W. Hoermann, "The transformed rejection method for generating Poisson random variables", 1993,
+    algorithm PTRS."""
     b = 0.931 + 2.53 * lax.sqrt(rate)
     a, inverse_alpha, quick = -0.059 + 0.02483 * b, 1.1239 + 1.1328 / (b - 3.4), 0.9277 - 3.6224 / (b - 2)
 
@@ -72,18 +75,21 @@ def poisson(key, lam, *, dtype, **_):
     """
     few = jnp.isnan(lam) | (lam < 10)
     count = lax.select(few, _poisson_by_product(key, lax.select(few, lam, lax.full_like(lam, 0))),
-                       _poisson_by_rejection(random_clone_p.bind(key), lax.select(few, lax.full_like(lam, 1e5), lam)))
+                       _poisson_by_rejection(random_clone_p.bind(key),
+                                             lax.select(few, lax.full_like(lam, 1e5), lam)))
     return lax.select(lam == 0, lax.full_like(lam, 0), count).astype(dtype)
 
 
-# --- binomial ---------------------------------------------------------------------------------------------------
+# --- binomial
+# ---------------------------------------------------------------------------------------------------
 
 def _binomial_by_gaps(key, n, p):
     """Gaps between successes are geometric: how many fit in n trials (L. Devroye, 1986, chapter X.4)."""
     def step(state):
         count, key, at = state
         sub, key = halves(key)
-        return (lax.select(at <= n, count + 1, count), key, at + lax.ceil(lax.log(_unit(sub, n)) / lax.log1p(-p)))
+        return (lax.select(at <= n, count + 1, count), key,
+                at + lax.ceil(lax.log(_unit(sub, n)) / lax.log1p(-p)))
     return lax.while_loop(lambda state: jnp.any(state[2] <= n), step,
                           (lax.full_like(n, 0), key, lax.full_like(n, 0)))[0] - 1
 
@@ -95,7 +101,8 @@ _STIRLING = np.array([0.08106146679532726, 0.04134069595540929, 0.02767792568499
 
 
 def _stirling(k):
-    # JAX takes the last entry for all that is larger, and the same streams as its are worth the 0.8 % in rare ratios
+    # JAX takes the last entry for all that is larger, and the same streams as its are worth the 0.8 % in rare
+    # ratios
     return jnp.asarray(_STIRLING, k.dtype)[jnp.clip(k, 0, 9).astype("int32")]
 
 
@@ -119,7 +126,8 @@ def _binomial_by_rejection(key, n, p):
 
 @law(work=own_dtype, laid_out=False)
 def binomial(key, n, p, *, dtype, **_):
-    """How many of n trials succeed, which each does with probability p; NaN where n < 0 or p is not in [0, 1].
+    """How many of n trials succeed, which each does with probability p; NaN where n < 0 or p is not in [0,
+    1].
 
     >>> x = jax.random.binomial(jax.random.key(0), 10, 0.3, (1000,))
     >>> x.mean().round(0), x.max() <= 10
@@ -128,9 +136,11 @@ def binomial(key, n, p, *, dtype, **_):
     wrong = jnp.isnan(n) | (n < 0) | ~((p >= 0) & (p <= 1))
     q = lax.select(p < 0.5, p, 1 - p)
     drawn = ~(wrong | jnp.isinf(n))
-    few, many = drawn & (n * q <= 10), drawn & (n * q > 10)     # where a method is not used, it is given what ends soon
+    # where a method is not used, it is given what ends soon
+    few, many = drawn & (n * q <= 10), drawn & (n * q > 10)
     by_gaps = _binomial_by_gaps(key, jnp.where(few, n, 0), jnp.where(few, q, 0.5))
-    by_rejection = _binomial_by_rejection(random_clone_p.bind(key), jnp.where(many, n, 1e4), jnp.where(many, q, 0.5))
+    by_rejection = _binomial_by_rejection(random_clone_p.bind(key), jnp.where(many, n, 1e4),
+                                          jnp.where(many, q, 0.5))
     count = lax.select(few, by_gaps, by_rejection)
     count = lax.select(p < 0.5, count, n - count)
     return lax.select(wrong, lax.full_like(n, np.nan), lax.select(jnp.isinf(n), n, count)).astype(dtype)
@@ -139,8 +149,8 @@ def binomial(key, n, p, *, dtype, **_):
 def multinomial(key, n, p, *, shape=None, dtype=None, unroll=1):
     """How many of n trials have each outcome, with probabilities p, as a scale, along its last axis.
 
-    The shape of the result is `shape`, by default that of `n` and p[..., 0], and then the number of outcomes.  `unroll`: how
-    many outcomes are done in one step of a loop.
+    The shape of the result is `shape`, by default that of `n` and p[..., 0], and then the number of outcomes.
+    `unroll`: how many outcomes are done in one step of a loop.
 
     >>> x = jax.random.multinomial(jax.random.key(0), 100, jnp.array([0.2, 0.3, 0.5]))
     >>> x.shape, x.sum()
@@ -149,7 +159,8 @@ def multinomial(key, n, p, *, shape=None, dtype=None, unroll=1):
     key = one_key("multinomial", key)
     dtype = dtypes.canonicalize(dtypes.float64) if dtype is None else dtypes.check_user_dtype(dtype, "multinomial")
     if not shape_of(p):
-        raise ValueError("multinomial: p must have an axis of outcomes, got a scalar: give the probabilities of all")
+        raise ValueError("multinomial: p must have an axis of outcomes, got a scalar: give the probabilities "
+                         "of all")
     shape = result_shape("multinomial", shape, n, jnp.zeros(shape_of(p)[:-1]))
     return _multinomial(key, n, p, shape=shape, dtype=dtype, unroll=unroll)
 

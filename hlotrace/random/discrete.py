@@ -23,13 +23,14 @@ from .keys import one_key
 __all__ = ["bernoulli", "categorical", "choice", "permutation", "rademacher", "randint"]
 
 
-# --- integers ---------------------------------------------------------------------------------------------------
+# --- integers
+# ---------------------------------------------------------------------------------------------------
 
 def randint(key, shape, minval, maxval, dtype=None, *, out_sharding=None):
     """Uniform integers in [minval, maxval); minval everywhere where the range is empty.
 
-    Bounds are clipped to what `dtype` (default: int32, or int64 with 64-bit types on) can hold; a maxval beyond it
-    means that its greatest value can occur.
+    Bounds are clipped to what `dtype` (default: int32, or int64 with 64-bit types on) can hold; a maxval
+    beyond it means that its greatest value can occur.
 
     >>> jax.random.randint(jax.random.key(0), (5,), 0, 10)
     Array([9, 0, 2, 3, 1], dtype=int32)
@@ -42,7 +43,8 @@ def randint(key, shape, minval, maxval, dtype=None, *, out_sharding=None):
 
 
 def _bound(x, low, high, dtype):
-    """`x` within [low, high], which are Python ints, as `dtype`; the flag says where it was above all of `dtype`."""
+    """`x` within [low, high], which are Python ints, as `dtype`; the flag says where it was above all of
+    `dtype`."""
     if not dtypes.is_integer(aval_of(x).dtype):
         x = convert(x, dtypes.canonicalize(dtypes.int64))
     info = dtypes.iinfo(aval_of(x).dtype)
@@ -79,7 +81,8 @@ def bernoulli(key, p=0.5, shape=None, mode="low", *, out_sharding=None):
     >>> jax.random.bernoulli(jax.random.key(0), jnp.array([0., 0.5, 1.])), jax.random.bernoulli(jax.random.key(1), 0.9, (4,))
     (Array([False, False,  True], dtype=bool), Array([ True,  True,  True,  True], dtype=bool))
     """
-    key, high, shape = one_key("bernoulli", key), is_high("bernoulli", mode), result_shape("bernoulli", shape, p)
+    key, high, shape = one_key("bernoulli", key), is_high("bernoulli",
+                                                          mode), result_shape("bernoulli", shape, p)
     if not dtypes.is_float(aval_of(p).dtype):
         raise TypeError(f"bernoulli probability `p` must have a floating dtype, got {aval_of(p).dtype.name}")
     return laid(_bernoulli(key, p, shape=shape, high=high), out_sharding, "random.bernoulli")
@@ -112,7 +115,8 @@ def _rademacher(key, *, shape, dtype):
     return sub(mul(convert(_bernoulli(key, p, shape=shape, high=False), dtype), 2), 1)
 
 
-# --- shuffles ---------------------------------------------------------------------------------------------------
+# --- shuffles
+# ---------------------------------------------------------------------------------------------------
 
 @composite(static=("axis",))
 def _shuffle(key, x, *, axis):
@@ -144,7 +148,8 @@ def _count(name, what, x):
 
 
 def permutation(key, x, axis=0, independent=False, *, out_sharding=None):
-    """The array `x` (or `arange(x)`) in random order along `axis`; `independent` shuffles each column for itself.
+    """The array `x` (or `arange(x)`) in random order along `axis`; `independent` shuffles each column for
+    itself.
 
     >>> jax.random.permutation(jax.random.key(0), 5)
     Array([0, 1, 4, 3, 2], dtype=int32)
@@ -164,7 +169,8 @@ def permutation(key, x, axis=0, independent=False, *, out_sharding=None):
     return laid(shuffled, out_sharding, "random.permutation")
 
 
-# --- draws ------------------------------------------------------------------------------------------------------
+# --- draws
+# ------------------------------------------------------------------------------------------------------
 
 def categorical(key, logits, axis=-1, shape=None, replace=True, mode=None, *, out_sharding=None):
     """Indices along `axis` drawn with probability softmax(logits).
@@ -187,8 +193,8 @@ def categorical(key, logits, axis=-1, shape=None, replace=True, mode=None, *, ou
     float_dtype("categorical: logits", aval_of(logits).dtype)
     prefix = shape[:len(shape) - len(batch)]
     if not replace and prod(prefix) > logits_shape[axis]:
-        raise ValueError(f"Number of samples without replacement ({prod(prefix)}) cannot exceed number of categories "
-                         f"({logits_shape[axis]}).")
+        raise ValueError(f"Number of samples without replacement ({prod(prefix)}) cannot exceed number of "
+                         f"categories ({logits_shape[axis]}).")
     out = _categorical(key, logits, axis=axis, prefix=prefix, shape=shape, replace=replace, high=high)
     return laid(out, out_sharding, "random.categorical")
 
@@ -198,7 +204,8 @@ def _categorical(key, logits, *, axis, prefix, shape, replace, high):
     """The largest of logits plus Gumbel noise is a draw; the k largest are k draws without replacement."""
     dtype, index = aval_of(logits).dtype, dtypes.canonicalize(dtypes.int64)
     noise_shape = (*prefix, *shape_of(logits)) if replace else shape_of(logits)
-    noisy = add(_gumbel(key, shape=noise_shape, dtype=dtype, high=high), broadcast_to_shape(logits, noise_shape))
+    noisy = add(_gumbel(key, shape=noise_shape, dtype=dtype, high=high),
+                broadcast_to_shape(logits, noise_shape))
     if replace:
         return argmax_p.bind(noisy, axes=(axis + len(prefix),), index_dtype=index)
     drawn = top_k_p.bind(move_axis(noisy, axis, len(noise_shape) - 1), k=prod(prefix))[1]
@@ -231,8 +238,8 @@ def choice(key, a, shape=(), replace=True, p=None, axis=0, mode=None):
     if p is None and not replace and len(a_shape) == 1:
         return _choice_rows(key, a, shape=shape)
     if p is None:
-        indices = (_randint(key, 0, size, shape=shape, dtype=dtypes.canonicalize(dtypes.int64)) if replace else
-                   _choice_rows(key, None, shape=shape, n=size))
+        indices = (_randint(key, 0, size, shape=shape, dtype=dtypes.canonicalize(dtypes.int64)) if replace
+                   else _choice_rows(key, None, shape=shape, n=size))
     else:
         indices = _weighted(key, p, shape=shape, replace=replace, high=high)
     return _take(a, indices, axis) if a_shape else indices
@@ -254,7 +261,8 @@ def _weighted(key, p, *, shape, replace, high):
         p, dtype = convert(p, dtypes.to_inexact(dtype)), dtypes.to_inexact(dtype)
     if not replace:
         noisy = add(_gumbel(key, shape=shape_of(p), dtype=dtype, high=high), log(p))
-        return reshape(convert(top_k_p.bind(noisy, k=prod(shape))[1], dtypes.canonicalize(dtypes.int64)), shape)
+        return reshape(convert(top_k_p.bind(noisy, k=prod(shape))[1], dtypes.canonicalize(dtypes.int64)),
+                       shape)
     total = cumsum_p.bind(p, axis=0, reverse=False)
     last = slice_p.bind(total, start_indices=(shape_of(p)[0] - 1,), limit_indices=shape_of(p), strides=None)
     uniform = _uniform(key, 0.0, 1.0, shape=shape, dtype=dtype)

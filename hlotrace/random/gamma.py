@@ -11,9 +11,11 @@ from .continuous import _normal, _uniform, exponential_of, halves
 
 
 def _value(key, a, log_space):
-    """One value, or its logarithm: G. Marsaglia, W. W. Tsang, "A Simple Method for Generating Gamma Variables", 2000.
+    """One value, or its logarithm: G. Marsaglia, W. W. Tsang, "A Simple Method for Generating Gamma
+    Variables", 2000.
 
-    A normal x is accepted as d (1 + c x)^3; where a < 1, a value of a + 1 times u^(1/a) has the distribution (section 6).
+    A normal x is accepted as d (1 + c x)^3; where a < 1, a value of a + 1 times u^(1/a) has the distribution
+    (section 6).
     """
     key, boost_key = halves(key)
     boosted, zero = a < 1, lax.full_like(a, 0)
@@ -51,8 +53,8 @@ def _values(dtype, words, a, *, log_space):
 
 def _typ(keys, a, **_):
     if kind_of(a.dtype) != "f" or a.shape[:keys.ndim] != keys.shape:
-        raise TypeError(f"random_gamma: for keys of shape {keys.shape}, `a` must be floating-point numbers of a shape that "
-                        f"begins with it, got {a.str_short()}")
+        raise TypeError(f"random_gamma: for keys of shape {keys.shape}, `a` must be floating-point numbers "
+                        f"of a shape that begins with it, got {a.str_short()}")
     return a
 
 
@@ -66,8 +68,8 @@ random_gamma_p = key_primitive("random_gamma", _values, _typ, AxisRule(_axes))
 
 
 def _jvp(primals, tangents, *, log_space):
-    """A value moves with `a` such that the uniform value it stands for stays: M. Figurnov, S. Mohamed, A. Mnih, "Implicit
-    Reparameterization Gradients", 2018.  Near 0 that is x^a / Gamma(a + 1)."""
+    """A value moves with `a` such that the uniform value it stands for stays: M. Figurnov, S. Mohamed, A.
+    Mnih, "Implicit Reparameterization Gradients", 2018.  Near 0 that is x^a / Gamma(a + 1)."""
     out, a, t = random_gamma_p.bind(*primals, log_space=log_space), primals[1], tangents[1]
     if t is None:
         return out, None
@@ -75,7 +77,8 @@ def _jvp(primals, tangents, *, log_space):
         return out, t * random_gamma_grad_p.bind(a, out)
     small = out < -60
     value = lax.exp(lax.select(small, lax.full_like(out, 0), out))
-    return out, t * lax.select(small, (lax.digamma(a + 1) - out) / a, random_gamma_grad_p.bind(a, value) / value)
+    return out, t * lax.select(small, (lax.digamma(a + 1) - out) / a,
+                               random_gamma_grad_p.bind(a, value) / value)
 
 
 random_gamma_p.jvp = _jvp

@@ -20,11 +20,13 @@ from ..primitives.common import canonical_shape, np
 from ..runtime.array_impl import ArrayImpl, as_array
 from ..runtime.devices.transfer import move
 
-__all__ = ["PRNGKey", "clone", "fold_in", "key", "key_data", "key_dtype", "key_impl", "split", "wrap_key_data"]
+__all__ = ["PRNGKey", "clone", "fold_in", "key", "key_data", "key_dtype", "key_impl", "split",
+           "wrap_key_data"]
 
 
 def _relabel(primitive):
-    """Eager wrap and unwrap: the same buffer under another type, lying over devices as before; each holds whole keys."""
+    """Eager wrap and unwrap: the same buffer under another type, lying over devices as before; each holds
+    whole keys."""
     def evaluate(x, **params):
         x = as_array(x)
         aval, spec = primitive.typ(x.aval, **params), getattr(x.sharding, "spec", None)
@@ -44,7 +46,8 @@ _relabel(random_clone_p)
 
 def _generator(name, impl, dtype=None):
     if impl is not None and dtype is not None:
-        raise ValueError(f"Cannot specify both `impl` and `dtype` arguments to random.{name}: they say the same")
+        raise ValueError(f"Cannot specify both `impl` and `dtype` arguments to random.{name}: they say the "
+                         "same")
     return generator(dtype if impl is None else impl)
 
 
@@ -53,7 +56,8 @@ def is_typed(keys):
 
 
 def typed_keys(keys):
-    """Typed keys for keys of either kind.  TypeError for what is not one; `jax_legacy_prng_key` may warn or refuse."""
+    """Typed keys for keys of either kind.  TypeError for what is not one; `jax_legacy_prng_key` may warn or
+    refuse."""
     if is_typed(keys):
         return keys
     aval = aval_of(keys) if is_arraylike(keys) and type(keys) is not int else None
@@ -66,8 +70,9 @@ def typed_keys(keys):
 
 
 def _legacy(level):
-    text = ("a key of the old kind, an array of uint32, was given to a random function: make keys with random.key(seed), or "
-            "let both kinds be with hlotrace.config.update('jax_legacy_prng_key', 'allow')")
+    text = ("a key of the old kind, an array of uint32, was given to a random function: make keys with "
+            "random.key(seed), or let both kinds be with hlotrace.config.update('jax_legacy_prng_key', "
+            "'allow')")
     if level == "error":
         raise ValueError(text)
     warnings.warn(text, UserWarning, stacklevel=source_info.user_stacklevel())
@@ -77,8 +82,8 @@ def one_key(name, key):
     """The typed form of a single key.  ValueError for an array of keys."""
     typed = typed_keys(key)
     if typed.ndim:
-        raise ValueError(f"{name} accepts a single key, but was given a key array of shape {typed.shape} != (). Unpack it, "
-                         "as in k1, k2 = random.split(key), or use vmap for batching.")
+        raise ValueError(f"{name} accepts a single key, but was given a key array of shape {typed.shape} != "
+                         "(). Unpack it, as in k1, k2 = random.split(key), or use vmap for batching.")
     return typed
 
 
@@ -98,10 +103,11 @@ def _seed(name, seed):
                         f"random.{name}(0)")
     aval = aval_of(seed)
     if not dtypes.is_integer(aval.dtype) and aval.dtype != dtypes.bool_:
-        raise TypeError(f"PRNG key seed must be an integer; got {aval.str_short()}: use int(...) or .astype(int)")
+        raise TypeError(f"PRNG key seed must be an integer; got {aval.str_short()}: use int(...) or "
+                        ".astype(int)")
     if aval.shape:
-        raise TypeError(f"{name} accepts a scalar seed, but was given an array of shape {aval.shape} != (). Use vmap "
-                        "for batching")
+        raise TypeError(f"{name} accepts a scalar seed, but was given an array of shape {aval.shape} != (). "
+                        "Use vmap for batching")
     offset = config.jax_random_seed_offset
     return seed + np.int64(offset) if offset else seed
 
@@ -111,7 +117,8 @@ def _seeded(name, seed, impl):
 
 
 def key(seed, *, impl=None, dtype=None):
-    """A typed key from an integer seed, of the generator `impl`: "threefry2x32", "rbg", "unsafe_rbg", the dtype of a key.
+    """A typed key from an integer seed, of the generator `impl`: "threefry2x32", "rbg", "unsafe_rbg", the
+    dtype of a key.
 
     None is the option jax_default_prng_impl.  With 64-bit types off, the low 32 bits of the seed count.
 
@@ -210,13 +217,14 @@ def fold_in(key, data):
     typed = one_key("fold_in", key)
     if isinstance(data, (int, float)):
         if not 0 <= data < 2**32:
-            raise OverflowError(f"fold_in: data must be from 0 to {2**32 - 1}, the numbers of uint32, got {data}: take it "
-                                "modulo 2**32")
+            raise OverflowError(f"fold_in: data must be from 0 to {2**32 - 1}, the numbers of uint32, got "
+                                f"{data}: take it modulo 2**32")
         data = np.uint32(data)
     if not is_arraylike(data):
-        raise TypeError(f"fold_in: data must be an integer, got {data!r:.60} of type {type(data)}: number the names, or "
-                        "use a hash that is the same in every process, such as zlib.crc32(name.encode())")
+        raise TypeError(f"fold_in: data must be an integer, got {data!r:.60} of type {type(data)}: number "
+                        "the names, or use a hash that is the same in every process, such as "
+                        "zlib.crc32(name.encode())")
     if aval_of(data).shape:
-        raise TypeError(f"fold_in accepts a scalar, but was given an array of shape {aval_of(data).shape} != (). Use "
-                        "vmap for batching.")
+        raise TypeError(f"fold_in accepts a scalar, but was given an array of shape {aval_of(data).shape} != "
+                        "(). Use vmap for batching.")
     return like(random_fold_in_p.bind(typed, cast(data, U32)), key)

@@ -15,8 +15,9 @@ __all__ = ["multivariate_normal", "orthogonal"]
 def multivariate_normal(key, mean, cov, shape=None, dtype=None, method="cholesky", *, out_sharding=None):
     """Normal vectors of mean (..., n) and covariance (..., n, n).
 
-    The shape of the result is `shape`, by default that of the parameters before these axes, and then n; its dtype that of
-    the parameters.  method: the root of `cov` is "cholesky", or "eigh" or "svd", which also take one that is singular.
+    The shape of the result is `shape`, by default that of the parameters before these axes, and then n; its
+    dtype that of the parameters.  method: the root of `cov` is "cholesky", or "eigh" or "svd", which also
+    take one that is singular.
 
     >>> covariance = jnp.array([[2., 1.], [1., 1.]])
     >>> x = jax.random.multivariate_normal(jax.random.key(0), jnp.array([10., 0.]), covariance, (5000,))
@@ -26,18 +27,20 @@ def multivariate_normal(key, mean, cov, shape=None, dtype=None, method="cholesky
     """
     key = one_key("multivariate_normal", key)
     if method not in _ROOTS:
-        raise ValueError(f"multivariate_normal: method must be one of 'svd', 'eigh' and 'cholesky', got {method!r:.60}")
+        raise ValueError("multivariate_normal: method must be one of 'svd', 'eigh' and 'cholesky', got "
+                         f"{method!r:.60}")
     check_arraylike("multivariate_normal", mean, cov)
     mean, cov = promote_dtypes_inexact(mean, cov)
     dtype = mean.dtype if dtype is None else float_dtype("multivariate_normal", dtype)
     if not mean.ndim:
         raise ValueError("multivariate_normal requires mean.ndim >= 1, got mean.ndim == 0: a vector, as [0.0]")
     if cov.ndim < 2:
-        raise ValueError(f"multivariate_normal requires cov.ndim >= 2, got cov.ndim == {cov.ndim}: jnp.diag(cov)?")
+        raise ValueError(f"multivariate_normal requires cov.ndim >= 2, got cov.ndim == {cov.ndim}: "
+                         "jnp.diag(cov)?")
     n = mean.shape[-1]
     if cov.shape[-2:] != (n, n):
-        raise ValueError(f"multivariate_normal requires cov.shape == (..., n, n) for n={n}, the size of mean, but got "
-                         f"cov.shape == {cov.shape}")
+        raise ValueError(f"multivariate_normal requires cov.shape == (..., n, n) for n={n}, the size of "
+                         f"mean, but got cov.shape == {cov.shape}")
     batch = broadcast_shapes(mean.shape[:-1], cov.shape[:-2])
     if shape is not None:
         batch = result_shape("multivariate_normal", shape, jnp.zeros(batch))
@@ -65,10 +68,11 @@ def _multivariate_normal(key, mean, cov, *, shape, dtype, method):
 
 
 def orthogonal(key, n, shape=(), dtype=None, m=None, *, out_sharding=None):
-    """Matrices (*shape, n, m) with orthonormal rows or columns, the fewer of the two; unitary ones for complex dtypes.
+    """Matrices (*shape, n, m) with orthonormal rows or columns, the fewer of the two; unitary ones for
+    complex dtypes.
 
-    m: by default n.  With m = n they are uniform over the group, as F. Mezzadri, "How to generate random matrices from the
-    classical compact groups" (2007) has them from a QR decomposition.
+    m: by default n.  With m = n they are uniform over the group, as F. Mezzadri, "How to generate random
+    matrices from the classical compact groups" (2007) has them from a QR decomposition.
 
     >>> q = jax.random.orthogonal(jax.random.key(0), 3)
     >>> jnp.allclose(q @ q.T, jnp.eye(3), atol=1e-5)

@@ -18,25 +18,28 @@ def own_dtype(_, parameters):
     return aval_of(promote_dtypes_inexact(*parameters)[0]).dtype
 
 
-def law(fun=None, *, dtype=float_dtype, shape=None, fit=result_shape, work=lambda dtype, _: dtype, method=False, static=(),
-        laid_out=True):
-    """Decorator: `fun(key, *parameters, *, shape, dtype)` draws; users also choose shape, dtype and `out_sharding`.
+def law(fun=None, *, dtype=float_dtype, shape=None, fit=result_shape, work=lambda dtype, _: dtype,
+        method=False, static=(), laid_out=True):
+    """Decorator: `fun(key, *parameters, *, shape, dtype)` draws; users also choose shape, dtype and
+    `out_sharding`.
 
     dtype: (name, dtype asked for) -> that of the result
     shape: the default; None is the shape of the parameters
     fit: (name, shape asked for, *parameters) -> the shape that `fun` is given, or an error
-    work: (dtype of the result, parameters) -> the dtype in which `fun` is given the parameters, as arrays of that shape;
+    work: (dtype of the result, parameters) -> the dtype in which `fun` is given the parameters, as arrays of
+    that shape;
         None gives them as they are
     method: is there a choice between samplers?  static: the parameters that are not arrays
     laid_out: is there `out_sharding`?
     """
     if fun is None:
-        return functools.partial(law, dtype=dtype, shape=shape, fit=fit, work=work, method=method, static=static,
-                                 laid_out=laid_out)
+        return functools.partial(law, dtype=dtype, shape=shape, fit=fit, work=work, method=method,
+                                 static=static, laid_out=laid_out)
     name, kind = fun.__name__, dtype
     own = [p for p in inspect.signature(fun).parameters.values() if p.kind is _FREE]
     signature = inspect.Signature([
-        *own, inspect.Parameter("shape", _FREE, default=shape), inspect.Parameter("dtype", _FREE, default=None),
+        *own, inspect.Parameter("shape", _FREE, default=shape),
+        inspect.Parameter("dtype", _FREE, default=None),
         *[inspect.Parameter("method", _NAMED, default="exact")] * method,
         *[inspect.Parameter("out_sharding", _NAMED, default=None)] * laid_out])
     arrays = [p.name for p in own[1:] if p.name not in static]
@@ -47,7 +50,8 @@ def law(fun=None, *, dtype=float_dtype, shape=None, fit=result_shape, work=lambd
             of = work(dtype, parameters)
             parameters = [spread(x, of, shape) for x in parameters]
         return fun(key, *parameters, shape=shape, dtype=dtype)
-    draw.__signature__ = inspect.Signature([*own, *[inspect.Parameter(n, _NAMED) for n in ("shape", "dtype")]])
+    draw.__signature__ = inspect.Signature([*own, *[inspect.Parameter(n, _NAMED)
+                                                    for n in ("shape", "dtype")]])
     draw = composite(draw, static=(*static, "shape", "dtype"))
 
     @functools.wraps(fun)
@@ -69,11 +73,12 @@ def law(fun=None, *, dtype=float_dtype, shape=None, fit=result_shape, work=lambd
 
 
 def integer_dtype(name, dtype):
-    """The canonical dtype of a distribution of counts; None is the default integer.  ValueError unless it is one."""
+    """The canonical dtype of a distribution of counts; None is the default integer.  ValueError unless it is
+    one."""
     dtype = dtypes.check_user_dtype(int if dtype is None else dtype, name)
     if not dtypes.is_integer(dtype):
-        raise ValueError(f"dtype argument to `{name}` must be an int dtype, got {dtype.name}: ask for jnp.int32 and "
-                         "convert the counts")
+        raise ValueError(f"dtype argument to `{name}` must be an int dtype, got {dtype.name}: ask for "
+                         "jnp.int32 and convert the counts")
     return dtype
 
 
@@ -81,4 +86,5 @@ def check_method(name, method):
     if method == "approximate":
         raise NotImplementedError(f"{name}: method='approximate' is not supported: 'exact' is")
     if method != "exact":
-        raise ValueError(f"method argument to `{name}` must be one of 'exact' and 'approximate', got {method!r}")
+        raise ValueError(f"method argument to `{name}` must be one of 'exact' and 'approximate', got "
+                         f"{method!r}")

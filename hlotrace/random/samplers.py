@@ -13,8 +13,9 @@ from .discrete import _rademacher
 from .gamma import random_gamma_p
 from .sampler import integer_dtype, law, own_dtype
 
-__all__ = ["ball", "beta", "chisquare", "dirichlet", "double_sided_maxwell", "f", "gamma", "generalized_normal", "geometric",
-           "loggamma", "lognormal", "maxwell", "pareto", "rayleigh", "t", "triangular", "wald", "weibull_min"]
+__all__ = ["ball", "beta", "chisquare", "dirichlet", "double_sided_maxwell", "f", "gamma",
+           "generalized_normal", "geometric", "loggamma", "lognormal", "maxwell", "pareto", "rayleigh", "t",
+           "triangular", "wald", "weibull_min"]
 
 
 def _unit(key, shape, dtype):
@@ -25,7 +26,8 @@ def _shape_alone(name, shape, *_):
     return canonical_shape(shape, f"{name}: shape")
 
 
-# --- from uniform values ----------------------------------------------------------------------------------------
+# --- from uniform values
+# ----------------------------------------------------------------------------------------
 
 @law
 def rayleigh(key, scale, *, shape, dtype):
@@ -51,7 +53,8 @@ def pareto(key, b, *, shape, dtype):
 
 @law(shape=(), fit=_shape_alone, work=None, laid_out=False)
 def weibull_min(key, scale, concentration, *, shape, dtype):
-    """Values with density proportional to x^(c - 1) exp(-(x / scale)^c) for x > 0, where c is the concentration.
+    """Values with density proportional to x^(c - 1) exp(-(x / scale)^c) for x > 0, where c is the
+    concentration.
 
     As in JAX, `shape` is that of the uniform values: parameters that are larger share them.
 
@@ -87,7 +90,8 @@ def geometric(key, p, *, shape, dtype):
     return (lax.floor(lax.log(_unit(key, shape, p.dtype)) / lax.log1p(-p)) + 1).astype(dtype)
 
 
-# --- from normal values -----------------------------------------------------------------------------------------
+# --- from normal values
+# -----------------------------------------------------------------------------------------
 
 @law
 def lognormal(key, sigma=1.0, *, shape, dtype):
@@ -102,7 +106,8 @@ def lognormal(key, sigma=1.0, *, shape, dtype):
 
 @law(shape=(), fit=_shape_alone)
 def maxwell(key, *, shape, dtype):
-    """Values with density proportional to x^2 exp(-x^2 / 2) for x >= 0: lengths of normal vectors in three dimensions.
+    """Values with density proportional to x^2 exp(-x^2 / 2) for x >= 0: lengths of normal vectors in three
+    dimensions.
 
     >>> jax.random.maxwell(jax.random.key(0), (1000,)).mean().round(1)
     Array(1.6, dtype=float32)
@@ -126,14 +131,16 @@ def double_sided_maxwell(key, loc, scale, *, shape, dtype):
     (Array(5., dtype=float32), Array(3., dtype=float32))
     """
     size, sign = halves(key)
-    return maxwell.draw(size, shape=shape, dtype=dtype) * _rademacher(sign, shape=shape, dtype=dtype) * scale + loc
+    return maxwell.draw(size, shape=shape, dtype=dtype) * _rademacher(sign, shape=shape,
+                                                                      dtype=dtype) * scale + loc
 
 
 @law
 def wald(key, mean, *, shape, dtype):
     """Values of the inverse Gaussian law with the given mean and scale 1.
 
-    J. R. Michael, W. R. Schucany, R. W. Haas, "Generating Random Variates Using Transformations with Multiple Roots", 1976.
+    J. R. Michael, W. R. Schucany, R. W. Haas, "Generating Random Variates Using Transformations with Multiple
+    Roots", 1976.
 
     >>> jax.random.wald(jax.random.key(0), 2., (10000,)).mean().round(0)
     Array(2., dtype=float32)
@@ -145,7 +152,8 @@ def wald(key, mean, *, shape, dtype):
     return lax.select(_unit(second, shape, dtype) <= mean / (mean + x), x, square / x)
 
 
-# --- from gamma values ------------------------------------------------------------------------------------------
+# --- from gamma values
+# ------------------------------------------------------------------------------------------
 
 def _gamma(key, a, log_space=False):
     return random_gamma_p.bind(key, a, log_space=log_space)
@@ -192,7 +200,8 @@ def f(key, dfnum, dfden, *, shape, dtype):
     Array(1., dtype=float32)
     """
     below, above = halves(key)
-    above, below = (chisquare.draw(k, df, shape=shape, dtype=dtype) for k, df in ((above, dfnum), (below, dfden)))
+    above, below = (chisquare.draw(k, df, shape=shape, dtype=dtype) for k,
+                    df in ((above, dfnum), (below, dfden)))
     return (above * dfden) / (below * dfnum)
 
 
@@ -224,14 +233,16 @@ def beta(key, a, b, **_):
 
 def _simplex(name, shape, alpha):
     if not shape_of(alpha):
-        raise ValueError(f"{name} requires alpha.ndim >= 1, got alpha.ndim == 0: give a number for each entry of a value")
+        raise ValueError(f"{name} requires alpha.ndim >= 1, got alpha.ndim == 0: give a number for each "
+                         "entry of a value")
     *batch, n = shape_of(alpha)
     return (*(batch if shape is None else result_shape(name, shape, jnp.zeros(batch))), n)
 
 
 @law(fit=_simplex)
 def dirichlet(key, alpha, **_):
-    """Vectors along the last axis that are not negative and sum to 1, with density proportional to prod x_i^(alpha_i - 1).
+    """Vectors along the last axis that are not negative and sum to 1, with density proportional to prod
+    x_i^(alpha_i - 1).
 
     The shape of the result is `shape`, by default alpha.shape[:-1], and then alpha.shape[-1].
 
@@ -258,7 +269,8 @@ def generalized_normal(key, p, *, shape, dtype):
 
 def _in_ball(name, shape, p):
     if shape_of(p):
-        raise ValueError(f"{name}: p must be a number, got an array of shape {shape_of(p)}: map over it with vmap")
+        raise ValueError(f"{name}: p must be a number, got an array of shape {shape_of(p)}: map over it with "
+                         "vmap")
     return _shape_alone(name, shape)
 
 
@@ -266,7 +278,8 @@ def _in_ball(name, shape, p):
 def ball(key, d, p=2, *, shape, dtype):
     """Points uniform in the unit ball of d dimensions, under the norm (sum |x_i|^p)^(1/p); they lie along the last axis.
 
-    F. Barthe, O. Guedon, S. Mendelson, A. Naor, "A Probabilistic Approach to the Geometry of the l_p^n-Ball", 2005.
+    F. Barthe, O. Guedon, S. Mendelson, A. Naor, "A Probabilistic Approach to the Geometry of the l_p^n-Ball",
+    2005.
 
     >>> x = jax.random.ball(jax.random.key(0), 2, shape=(1000,))
     >>> x.shape, jnp.linalg.norm(x, axis=1).max() <= 1, (jnp.linalg.norm(x, axis=1) < 0.5).mean().round(1)
@@ -275,5 +288,6 @@ def ball(key, d, p=2, *, shape, dtype):
     inside, outside = halves(key)
     d, p = static_int(d, "ball: d"), jnp.asarray(p, dtype)
     x = generalized_normal.draw(inside, p, shape=canonical_shape((*shape, d), "ball"), dtype=dtype)
-    total = jnp.sum(lax.pow(lax.abs(x), spread(p, dtype, x.shape)), -1) + exponential_of(_unit(outside, shape, dtype))
+    total = jnp.sum(lax.pow(lax.abs(x), spread(p, dtype, x.shape)),
+                    -1) + exponential_of(_unit(outside, shape, dtype))
     return x / jnp.power(total, 1 / p)[..., None]

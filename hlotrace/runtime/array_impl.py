@@ -35,8 +35,8 @@ class ArrayImpl(Array):
         self.check_alive()
         try:
             devices = self._buf._sharding._devices
-            value = (binding.to_numpy(self._buf, physical(self.aval)) if len(devices) == 1 and is_local(devices[0]) else
-                     shards.gathered(self))
+            value = (binding.to_numpy(self._buf, physical(self.aval)) if len(devices) == 1
+                     and is_local(devices[0]) else shards.gathered(self))
             if self.aval.dtype.kind == "V" and self.aval.dtype == dtypes.float0:
                 value = np.zeros(self.shape, dtypes.float0)
         except (binding.JaxRuntimeError, BufferError) as error:      # the latter from the buffer protocol
@@ -71,8 +71,9 @@ class ArrayImpl(Array):
     def _scalar(self, convert):
         if self.aval.ndim:
             if self.aval.size != 1:
-                raise TypeError(f"Only scalar arrays can be converted to Python scalars; got shape {self.shape}: reduce it, "
-                                "as with .sum(), pick one element, as in x[0], or take all with .tolist()")
+                raise TypeError("Only scalar arrays can be converted to Python scalars; got shape "
+                                f"{self.shape}: reduce it, as with .sum(), pick one element, as in x[0], or "
+                                "take all with .tolist()")
             raise TypeError("Only scalar arrays can be converted to Python scalars; got arr.ndim="
                             f"{self.aval.ndim}. Use x.item() or x[0].")
         return convert(self.__array__().item())
@@ -89,7 +90,8 @@ class ArrayImpl(Array):
     def __index__(self):
         if not dtypes.is_integer(self.aval.dtype) or self.aval.ndim:
             raise TypeError("Only integer scalar arrays can be converted to a scalar index; got "
-                            f"{self.aval.str_short()}: use x.astype(int) or int(x)" + " of one element" * bool(self.ndim))
+                            f"{self.aval.str_short()}: use x.astype(int) or int(x)" + " of one element" *
+                            bool(self.ndim))
         return int(self._numpy())
 
     def item(self, *args):
@@ -110,8 +112,9 @@ class ArrayImpl(Array):
         try:
             return format(str(self), spec)
         except ValueError:
-            raise TypeError(f"format {spec!r} is for one number, and the array has type {self.aval.str_short()}: format its "
-                            "elements, or use jnp.array_str(x, precision=2)") from None
+            raise TypeError(f"format {spec!r} is for one number, and the array has type "
+                            f"{self.aval.str_short()}: format its elements, or use jnp.array_str(x, "
+                            "precision=2)") from None
 
     def __str__(self):
         return repr(self) if dtypes.is_extended(self.aval.dtype) or not shards.is_held(self) else str(self._numpy())
@@ -138,9 +141,9 @@ class ArrayImpl(Array):
     def check_alive(self):
         if self._buf.is_deleted():
             raise RuntimeError(
-                f"Array has been deleted with shape={self.aval.str_short()}. It was deleted with .delete(), or donated "
-                "to a compiled function (donate_argnums), which reused its memory: use the function's result instead, "
-                "or do not donate it.")
+                f"Array has been deleted with shape={self.aval.str_short()}. It was deleted with .delete(), "
+                "or donated to a compiled function (donate_argnums), which reused its memory: use the "
+                "function's result instead, or do not donate it.")
 
     def block_until_ready(self):
         """Wait until the value is computed; returns the array.  Errors of the computation are raised here."""
@@ -163,7 +166,8 @@ class ArrayImpl(Array):
         return self._buf.is_deleted()
 
     def mark_deleted(self):
-        """The buffer is gone: the short call paths, which take uncommitted arrays only, are not for this one."""
+        """The buffer is gone: the short call paths, which take uncommitted arrays only, are not for this one.
+        """
         self._committed = True
 
     def delete(self):
@@ -225,8 +229,8 @@ class ArrayImpl(Array):
         """Address of the device memory."""
         self.check_alive()
         if len(self.sharding._devices) > 1:
-            raise ValueError("unsafe_buffer_pointer: the array lies over several devices; ask the data of one of its "
-                             "addressable_shards")
+            raise ValueError("unsafe_buffer_pointer: the array lies over several devices; ask the data of "
+                             "one of its addressable_shards")
         self.block_until_ready()
         return self._buf.unsafe_buffer_pointer()
 
@@ -239,11 +243,12 @@ class ArrayImpl(Array):
 
     @property
     def __cuda_array_interface__(self):
-        """The memory of an array on one CUDA device, for libraries that share it by version 2 of this protocol."""
+        """The memory of an array on one CUDA device, for libraries that share it by version 2 of this
+        protocol."""
         platform = client.platform_of(self.sharding._devices[0])
         if platform != "cuda":
-            raise AttributeError(f"__cuda_array_interface__: the array does not lie on a CUDA device but on {platform}; "
-                                 "__dlpack__ shares the memory of others")
+            raise AttributeError("__cuda_array_interface__: the array does not lie on a CUDA device but on "
+                                 f"{platform}; __dlpack__ shares the memory of others")
         self.check_alive()
         return self.block_until_ready()._buf.__cuda_array_interface__
 
@@ -256,11 +261,12 @@ class ArrayImpl(Array):
         if self.aval.dtype in dtypes.SMALL_INTS or dtypes.is_extended(self.aval.dtype):
             raise BufferError(f"DLPack has no type for {self.aval.dtype.name}")
         if len(self.sharding._devices) > 1:
-            raise BufferError("DLPack shares the memory of one device, and this array lies over several; share the data of "
-                              "its addressable_shards, or move it to one device with device_put")
+            raise BufferError("DLPack shares the memory of one device, and this array lies over several; "
+                              "share the data of its addressable_shards, or move it to one device with "
+                              "device_put")
         if dl_device is not None and tuple(dl_device) != self.__dlpack_device__():
-            raise BufferError(f"the array lies on {self.__dlpack_device__()}, and DLPack shares it there only, not on "
-                              f"{tuple(dl_device)}; move it with device_put")
+            raise BufferError(f"the array lies on {self.__dlpack_device__()}, and DLPack shares it there "
+                              f"only, not on {tuple(dl_device)}; move it with device_put")
         if copy:
             return from_numpy(self._numpy().copy()).__dlpack__(max_version=max_version)
         self.block_until_ready()
@@ -285,7 +291,8 @@ class ArrayImpl(Array):
 
     def __array_namespace__(self, api_version=None):
         if api_version not in (None, "2024.12"):
-            raise ValueError(f"__array_namespace__: version {api_version!r} of the array API is not there; '2024.12' is")
+            raise ValueError(f"__array_namespace__: version {api_version!r} of the array API is not there; "
+                             "'2024.12' is")
         return importlib.import_module(__package__.split(".")[0] + ".numpy")
 
 
@@ -352,7 +359,8 @@ def own(value):
 
 
 def _held(value, before=None):
-    """The Array of a NumPy array as it is now: `before`, that of an earlier use, if it was not rewritten since."""
+    """The Array of a NumPy array as it is now: `before`, that of an earlier use, if it was not rewritten
+    since."""
     with transfer_guards.unasked():
         return before if before is not None and _same_bits(value, before._numpy()) else as_array(value)
 
@@ -363,7 +371,8 @@ JaxprTrace.held = staticmethod(_held)
 def _same_bits(value, old):
     if value.shape != old.shape:
         return False
-    a, b = (np.ascontiguousarray(x).reshape(-1).view(np.uint8) for x in (value.astype(old.dtype, copy=False), old))
+    a, b = (np.ascontiguousarray(x).reshape(-1).view(np.uint8)
+            for x in (value.astype(old.dtype, copy=False), old))
     step = 1 << 20      # what was rewritten differs early as a rule, and a comparison takes memory
     return all(np.array_equal(a[i:i + step], b[i:i + step]) for i in range(0, a.size, step))
 
@@ -377,7 +386,8 @@ def _kept_scalar(value, key):
 
 
 def from_dlpack(x):
-    """(An ArrayImpl over the memory of an object with `__dlpack__`, is it a copy?); layout or alignment may forbid sharing.
+    """(An ArrayImpl over the memory of an object with `__dlpack__`, is it a copy?); layout or alignment may
+    forbid sharing.
 
     TypeError for element types that arrays cannot hold.
     """
@@ -387,7 +397,8 @@ def from_dlpack(x):
     if dtypes.canonicalize(dtype) != dtype or not row_major:     # 64 bits while those are off, or strides
         return from_numpy(np.from_dlpack(x)), True
     kind, number = x.__dlpack_device__()
-    device = client.client("cpu" if kind in (1, 3) else None).local_devices()[number if kind not in (1, 3) else 0]
+    device = client.client("cpu" if kind in (1, 3) else None).local_devices()[number if kind not in (1, 3)
+                                                                              else 0]
     aval = ShapedArray(shape, dtype)
     found = ArrayImpl(aval, binding.from_dlpack(capsule, device, aval, placement.on_device(device)))
     return found, found.size > 0 and found.unsafe_buffer_pointer() != address

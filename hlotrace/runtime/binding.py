@@ -19,8 +19,8 @@ try:
     from jaxlib import _jax
     from jaxlib.version import __version__ as jaxlib_version
 except ImportError as error:
-    raise ImportError(f"hlotrace stands on jaxlib, numpy and ml_dtypes, and one could not be imported: {_INSTALL} "
-                      f"(its message: {error})") from error
+    raise ImportError("hlotrace stands on jaxlib, numpy and ml_dtypes, and one could not be imported: "
+                      f"{_INSTALL} (its message: {error})") from error
 version = tuple(int(part) for part in jaxlib_version.split(".")[:3])
 if version < (0, 10):
     raise ImportError(f"hlotrace needs jaxlib 0.10 or newer, and {jaxlib_version} is installed: {_INSTALL}")
@@ -33,7 +33,8 @@ CompileOptions = _jax.CompileOptions
 Client, mlir, ifrt_programs = _jax.Client, _jax.mlir, _jax.ifrt_programs
 HostBufferSemantics = _jax.HostBufferSemantics
 
-# XLA's CPU backend of 0.12 counts by 16 elements in 32 bits: a loop over more ends the process, or leaves some out.
+# XLA's CPU backend of 0.12 counts by 16 elements in 32 bits: a loop over more ends the process, or leaves
+# some out.
 most_cpu_elements = 2 ** 36 - 16 if version >= (0, 11) else None
 
 
@@ -51,7 +52,8 @@ else:
 
 
 def transfer_guards(everywhere=False):
-    """jaxlib's guards of this thread, or of the process: an object with a level, or None, for each direction."""
+    """jaxlib's guards of this thread, or of the process: an object with a level, or None, for each direction.
+    """
     return _jax.guard_lib.global_state() if everywhere else _jax.guard_lib.thread_local_state()
 
 
@@ -67,7 +69,8 @@ def profiler():
 
 
 def garbage_level(name):
-    """jaxlib's level of the guard of arrays in cycles for "allow", "log", "fatal"; that of "allow" for None."""
+    """jaxlib's level of the guard of arrays in cycles for "allow", "log", "fatal"; that of "allow" for None.
+    """
     return getattr(_jax.guard_lib.GarbageCollectionGuardLevel, (name or "allow").upper())
 
 
@@ -83,7 +86,8 @@ def device_put_shards(values, aval, sharding, devices):
 
 
 def join(shards, aval, sharding):
-    """A buffer of an array of `aval` from buffers on one device each, in the order of the sharding's devices."""
+    """A buffer of an array of `aval` from buffers on one device each, in the order of the sharding's devices.
+    """
     return ArrayImpl(aval, sharding, shards, True, _skip_checks=True)
 
 
@@ -97,7 +101,8 @@ _hiding = threading.local()
 
 
 class _HiddenJax:
-    """Asked for buffers that have no aval, jaxlib's C++ imports jax to make one, or does without where there is none."""
+    """Asked for buffers that have no aval, jaxlib's C++ imports jax to make one, or does without where there
+    is none."""
 
     @staticmethod
     def find_spec(name, path=None, target=None):
@@ -163,9 +168,9 @@ else:
 class _DLTensor(ctypes.Structure):
     """The head of DLPack's `DLManagedTensor` (dlpack.h, version 0)."""
     _fields_ = [("data", ctypes.c_void_p), ("device_type", ctypes.c_int32), ("device_id", ctypes.c_int32),
-                ("ndim", ctypes.c_int32), ("code", ctypes.c_uint8), ("bits", ctypes.c_uint8), ("lanes", ctypes.c_uint16),
-                ("shape", ctypes.POINTER(ctypes.c_int64)), ("strides", ctypes.POINTER(ctypes.c_int64)),
-                ("byte_offset", ctypes.c_uint64)]
+                ("ndim", ctypes.c_int32), ("code", ctypes.c_uint8), ("bits", ctypes.c_uint8),
+                ("lanes", ctypes.c_uint16), ("shape", ctypes.POINTER(ctypes.c_int64)),
+                ("strides", ctypes.POINTER(ctypes.c_int64)), ("byte_offset", ctypes.c_uint64)]
 
 
 _DLPACK_KINDS = {0: "int", 1: "uint", 2: "float", 4: "bfloat", 5: "complex", 6: "bool"}
@@ -177,8 +182,8 @@ def dlpack_type(capsule):
     pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
     tensor = _DLTensor.from_address(pointer(capsule, b"dltensor"))
     if tensor.code not in _DLPACK_KINDS or tensor.lanes != 1:
-        raise TypeError(f"from_dlpack: DLPack element type (code {tensor.code}, {tensor.bits} bits, {tensor.lanes} lanes) "
-                        "is not supported")
+        raise TypeError(f"from_dlpack: DLPack element type (code {tensor.code}, {tensor.bits} bits, "
+                        f"{tensor.lanes} lanes) is not supported")
     kind = _DLPACK_KINDS[tensor.code]
     shape = tuple(tensor.shape[:tensor.ndim])
     row_major, stride = True, 1
@@ -201,7 +206,8 @@ def device_assignment(ids):
 
 
 def compile_options(devices, overrides=None, effort=None, memory_effort=None, profile_version=0):
-    """CompileOptions for one partition on each of `devices`; `overrides` are XLA flags by name, the others XLA's if None."""
+    """CompileOptions for one partition on each of `devices`; `overrides` are XLA flags by name, the others
+    XLA's if None."""
     options = new_compile_options(1, len(devices), [[device.id for device in devices]], overrides)
     build = options.executable_build_options
     if effort is not None:

@@ -25,7 +25,8 @@ class _Carrier(Exception):
 
 
 def surfaced(error):
-    """What an exception in a callback is outside of it: itself, or where programs expect it, what it is in JAX.
+    """What an exception in a callback is outside of it: itself, or where programs expect it, what it is in
+    JAX.
 
     That is a JaxRuntimeError with its traceback as text; exceptions that end programs stay what they are.
     """
@@ -49,9 +50,9 @@ def carried(error):
 def guard(function, out_avals, n_tokens, failures=None):
     """What jaxlib calls: NumPy operands in, a tuple of NumPy results of exactly the declared types out.
 
-    Whatever the function raises is kept and raised again, as the same object, by the call that first waits for the
-    results.  A wrong result is a clear error; jaxlib would read garbage or crash.  With `failures`, a list, exceptions
-    are put there and the results are zeros: other devices may wait for this one.
+    Whatever the function raises is kept and raised again, as the same object, by the call that first waits
+    for the results.  A wrong result is a clear error; jaxlib would read garbage or crash.  With `failures`, a
+    list, exceptions are put there and the results are zeros: other devices may wait for this one.
     """
     def call(*args):
         tokens, operands = args[:n_tokens], args[n_tokens:]
@@ -59,7 +60,8 @@ def guard(function, out_avals, n_tokens, failures=None):
         _thread.inside = True
         try:
             results = function(*operands)
-            return (*tokens, *(checked(r, a, i, function) for i, (r, a) in enumerate(zip(results, out_avals, strict=True))))
+            return (*tokens, *(checked(r, a, i, function) for i,
+                               (r, a) in enumerate(zip(results, out_avals, strict=True))))
         except BaseException as error:
             error = surfaced(error)
             if failures is not None:
@@ -75,12 +77,13 @@ def guard(function, out_avals, n_tokens, failures=None):
 def forbid_inside(what):
     """RuntimeError in a host callback: what it would wait for waits for it."""
     if getattr(_thread, "inside", False):
-        raise RuntimeError(f"a host callback called {what}, which would wait for the devices that wait for the callback. "
-                           "Compute with NumPy inside of callbacks, or outside with arrays.")
+        raise RuntimeError(f"a host callback called {what}, which would wait for the devices that wait for "
+                           "the callback. Compute with NumPy inside of callbacks, or outside with arrays.")
 
 
 def original(error, jaxpr=None):
-    """The user's exception behind a runtime error, or the runtime error itself, with more words where memory ran out."""
+    """The user's exception behind a runtime error, or the runtime error itself, with more words where memory
+    ran out."""
     found = re.search(r"hlotrace-exception-(\d+);", str(error))
     if found:
         number = int(found.group(1))
@@ -88,7 +91,8 @@ def original(error, jaxpr=None):
             if number not in _raised:
                 return error
             raised = _raised[number]
-            # Who waits for another result of that program gets its twin: the traceback of the first holds arrays.
+            # Who waits for another result of that program gets its twin: the traceback of the first holds
+            # arrays.
             _raised[number] = _twin(raised)
             return raised
     wanted = re.search(r"Out of memory allocating (\d+) bytes", str(error))
@@ -111,5 +115,5 @@ def _too_large(message, size, jaxpr):
     if jaxpr is None:
         return f"{words}: a computation that was waited for did not get its memory."
     results = ", ".join([a.str_short() for a in jaxpr.out_avals[:4]] + ["..."] * (len(jaxpr.out_avals) > 4))
-    return (f"{words} for {jaxpr.name}, whose results are {results or 'none'}. Smaller arrays, a narrower dtype, donation "
-            "(donate_argnums) or a sharding over more devices need less.")
+    return (f"{words} for {jaxpr.name}, whose results are {results or 'none'}. Smaller arrays, a narrower "
+            "dtype, donation (donate_argnums) or a sharding over more devices need less.")

@@ -22,8 +22,8 @@ _programs = Kept(512)         # compiled; with those that primitives hold, which
 def placed(arrays, asked=None, outs=None, meshes=(), names=None):
     """(device or Partition, is it more than a default?) for a computation on these arrays.
 
-    Committed arrays decide, the shardings `asked` for inputs and `outs` for results, and the `meshes` that the program
-    names; ValueError if they disagree.  Otherwise the default device is used.
+    Committed arrays decide, the shardings `asked` for inputs and `outs` for results, and the `meshes` that
+    the program names; ValueError if they disagree.  Otherwise the default device is used.
     """
     names = names or "argument {}".format
     ins = [lies(a) for a in arrays]
@@ -51,9 +51,9 @@ def lies(x):
 def _check_asked(arrays, lies, asked, names):
     for i, (a, given, wanted) in enumerate(zip(arrays, lies, asked)):
         if given is not None and wanted is not None and not given.lies_like(wanted, a.ndim):
-            raise ValueError(f"{names(i)}: the sharding passed to jit does not match the sharding of the committed array: "
-                             f"jit was given {wanted}, the array lies as {given}. Move it with device_put, or leave its "
-                             "entry of in_shardings at None.")
+            raise ValueError(f"{names(i)}: the sharding passed to jit does not match the sharding of the "
+                             f"committed array: jit was given {wanted}, the array lies as {given}. Move it "
+                             "with device_put, or leave its entry of in_shardings at None.")
 
 
 def evaluate(primitive, args, params):
@@ -77,7 +77,8 @@ def evaluate(primitive, args, params):
 
 
 def evaluate_compiled(primitive, args, params):
-    """Compile the lowering of one primitive for concrete operands, and run it, whatever else it says of how it runs."""
+    """Compile the lowering of one primitive for concrete operands, and run it, whatever else it says of how
+    it runs."""
     results = _evaluate_carefully(primitive, args, params)
     return results if primitive.multiple_results else results[0]
 
@@ -95,7 +96,8 @@ def _evaluate_carefully(primitive, args, params):
     found = primitive.meshes_of(params)
     places = tuple([lies(a) for a in arrays])
     if found or any(place is not None for place in places):
-        key = (places, *key)        # what stands under the other key is called without a look at how operands lie
+        # what stands under the other key is called without a look at how operands lie
+        key = (places, *key)
     executable = table.use(key)
     if executable is None:
         where, _ = placed(arrays, meshes=found)
@@ -118,11 +120,12 @@ def _compile_primitive(primitive, avals, params, where):
 
 
 def compile_program(jaxpr, where, donated=(), compiler_options=None, lines=True):
-    """Lower and compile a program that has no constvars, for a device or a Partition.  For `lines` see `Lowered`."""
+    """Lower and compile a program that has no constvars, for a device or a Partition.  For `lines` see
+    `Lowered`."""
     lowered, device = lower_for(jaxpr, where, donated=donated, lines=lines)
     if not hasattr(device, "client"):
-        raise ValueError(f"{jaxpr.name} runs over an AbstractMesh, which has no devices: pass it a Mesh, or arguments that "
-                         "lie over one")
+        raise ValueError(f"{jaxpr.name} runs over an AbstractMesh, which has no devices: pass it a Mesh, or "
+                         "arguments that lie over one")
     if not lowered.partition and config.hlotrace_tiered_compile != "off":
         from .executables import tiers
         if tiers.wanted(lowered):
@@ -141,18 +144,21 @@ def lower_for(jaxpr, where, *, platform=None, donated=(), **options):
     # a program that cannot run twice tells at once which operation gave a NaN
     adding = runtime_checks.float_checks() if state.check_floats and (donated or jaxpr.effects) else ()
     with progress.stage("lowered", jaxpr.name):
-        return runtime_checks.lowered_to_tell(jaxpr, adding, platform=platform, donated=donated, **options), device
+        return runtime_checks.lowered_to_tell(jaxpr, adding, platform=platform, donated=donated,
+                                              **options), device
 
 
 def run_program(jaxpr: Jaxpr, args, donated=(), outs=None):
-    """Run a program without constvars on concrete operands, compiling it on first use.  Returns a list of arrays.
+    """Run a program without constvars on concrete operands, compiling it on first use.  Returns a list of
+    arrays.
 
     `outs` are shardings of the results, or None where they follow from the operands.
     """
     for a in args:
         if isinstance(a, Tracer):
             raise errors.leaked_tracer(a)
-    arrays = [a if type(a) is ArrayImpl else own(a) if i in donated else as_array(a) for i, a in enumerate(args)]
+    arrays = [a if type(a) is ArrayImpl else own(a) if i in donated else as_array(a) for i,
+              a in enumerate(args)]
     where, _ = placed(arrays, outs=outs, meshes=fact_of(jaxpr, "meshes"))
     key = jaxpr, where, donated
     entry = _programs.use(key)
@@ -175,7 +181,8 @@ def run_callback(*args, function, out_avals, **_):
         if config.hlotrace_callback_errors == "own":
             raise
         raise callback_guard.surfaced(error) from None
-    return [from_numpy(checked(r, a, i, function), aval=a) for i, (r, a) in enumerate(zip(results, out_avals, strict=True))]
+    return [from_numpy(checked(r, a, i, function), aval=a) for i,
+            (r, a) in enumerate(zip(results, out_avals, strict=True))]
 
 
 set_evaluator(evaluate)

@@ -45,17 +45,19 @@ def _transformed(name, x, type, s, axes, norm, inverse):
     if norm not in (None, "backward", "ortho"):
         raise not_one_of("norm", norm, ("backward", "ortho"))
     if 0 in lengths:
-        raise ValueError(f"{name}: an axis to be transformed must not be empty, got shape {shape(x)} for axes={axes}")
+        raise ValueError(f"{name}: an axis to be transformed must not be empty, got shape {shape(x)} for "
+                         f"axes={axes}")
     for axis, n in zip(axes, lengths):
         x = _cosine(x, n=n, axis=axis, ortho=norm == "ortho", inverse=inverse)
     return x
 
 
 def dct(x, type=2, n=None, axis=-1, norm=None):
-    """Cosine transform along an axis, cut or filled with zeros to length n: 2 sum x_j cos(pi k (2j + 1) / (2n)).
+    """Cosine transform along an axis, cut or filled with zeros to length n: 2 sum x_j cos(pi k (2j + 1) /
+    (2n)).
 
-    With norm="ortho" it is an orthogonal matrix.  Complex numbers are transformed part by part.  NotImplementedError for
-    types other than 2.
+    With norm="ortho" it is an orthogonal matrix.  Complex numbers are transformed part by part.
+    NotImplementedError for types other than 2.
 
     >>> jax.scipy.fft.dct(jnp.array([1., 1.]))
     Array([4., 0.], dtype=float32)
@@ -73,7 +75,8 @@ def idct(x, type=2, n=None, axis=-1, norm=None):
 
 
 def dctn(x, type=2, s=None, axes=None, norm=None):
-    """`dct` along each of `axes`, with the lengths `s`; None means all, or as many of the last as there are lengths.
+    """`dct` along each of `axes`, with the lengths `s`; None means all, or as many of the last as there are
+    lengths.
 
     >>> jax.scipy.fft.dctn(jnp.ones((2, 2)))
     Array([[16.,  0.],

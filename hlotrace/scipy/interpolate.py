@@ -15,15 +15,16 @@ __all__ = ["RegularGridInterpolator"]
 @pytree.register_pytree_node_class
 @boundaries(but="tree_flatten tree_unflatten")
 class RegularGridInterpolator:
-    """Values on a grid, as a function of places between its points; a pytree of its points, values and fill_value.
+    """Values on a grid, as a function of places between its points; a pytree of its points, values and
+    fill_value.
 
-    points: a strictly increasing vector (m_i,) for each of the d axes.  values: (m_1, ..., m_d, ...).  method: 'linear', of
-    the 2**d points around, or 'nearest'.  fill_value: what there is outside of the grid, None to extrapolate.
-    bounds_error=True raises NotImplementedError, as places may be traced.  ShapeError for points that do not fit the values;
-    the order of the points is not looked at.
+    points: a strictly increasing vector (m_i,) for each of the d axes.  values: (m_1, ..., m_d, ...).
+    method: 'linear', of the 2**d points around, or 'nearest'.  fill_value: what there is outside of the grid,
+    None to extrapolate. bounds_error=True raises NotImplementedError, as places may be traced.  ShapeError
+    for points that do not fit the values; the order of the points is not looked at.
 
-    A call takes places, an array (..., d) or a tuple of d arrays that broadcast, and perhaps another method; it gives
-    (..., *values.shape[d:]), floating.
+    A call takes places, an array (..., d) or a tuple of d arrays that broadcast, and perhaps another method;
+    it gives (..., *values.shape[d:]), floating.
 
     >>> f = jax.scipy.interpolate.RegularGridInterpolator((jnp.array([1., 2., 4.]),), jnp.array([0., 10., 30.]))
     >>> f(jnp.array([[1.5], [3.], [9.]]))
@@ -33,26 +34,28 @@ class RegularGridInterpolator:
     def __init__(self, points, values, method="linear", bounds_error=False, fill_value=jnp.nan):
         name = "scipy.interpolate.RegularGridInterpolator"
         if bounds_error:
-            raise NotImplementedError(f"{name}: bounds_error=True is not supported, as places may be traced: outside of the "
-                                      "grid there is fill_value")
+            raise NotImplementedError(f"{name}: bounds_error=True is not supported, as places may be traced: "
+                                      "outside of the grid there is fill_value")
         check_arraylike(name, values, *points)
         shapes = tuple(map(jnp.shape, points))
         if shapes != tuple((n,) for n in jnp.shape(values)[:len(shapes)]):
-            raise ShapeError(f"{name}: points must be a vector for each of the first axes of values, of their sizes, got "
-                             f"points of shapes {shapes} and values of shape {jnp.shape(values)}")
+            raise ShapeError(f"{name}: points must be a vector for each of the first axes of values, of "
+                             f"their sizes, got points of shapes {shapes} and values of shape "
+                             f"{jnp.shape(values)}")
         self.grid, self.values = tuple(jnp.asarray(p) for p in points), jnp.asarray(values)
         self.method, self.bounds_error = self._checked(method), bounds_error
         if fill_value is not None:
             check_arraylike(name, fill_value)
             if jnp.iscomplexobj(fill_value) and not jnp.iscomplexobj(values):
-                raise ValueError(f"{name}: fill_value must be None or of a type compatible with values, got {fill_value!r} "
-                                 f"for {self.values.dtype}")
+                raise ValueError(f"{name}: fill_value must be None or of a type compatible with values, got "
+                                 f"{fill_value!r} for {self.values.dtype}")
         self.fill_value = fill_value
 
     @staticmethod
     def _checked(method):
         if method not in ("linear", "nearest"):
-            raise not_one_of("scipy.interpolate.RegularGridInterpolator: method", method, ("linear", "nearest"))
+            raise not_one_of("scipy.interpolate.RegularGridInterpolator: method", method,
+                             ("linear", "nearest"))
         return method
 
     def __call__(self, xi, method=None):
@@ -62,10 +65,11 @@ class RegularGridInterpolator:
             xi = jnp.stack(jnp.broadcast_arrays(*promote_dtypes_inexact(*xi)), -1)
         check_arraylike("RegularGridInterpolator", xi)
         if d > 1 and jnp.shape(xi)[-1:] != (d,):
-            raise ShapeError(f"RegularGridInterpolator: places must have shape (..., {d}), as the grid has {d} axes, got "
-                             f"{jnp.shape(xi)}")
+            raise ShapeError(f"RegularGridInterpolator: places must have shape (..., {d}), as the grid has "
+                             f"{d} axes, got {jnp.shape(xi)}")
         xi = jnp.atleast_1d(xi)
-        return _evaluated(self.grid, self.values, xi if xi.shape[-1] == d else xi[..., None], self.fill_value, method=method)
+        return _evaluated(self.grid, self.values, xi if xi.shape[-1] == d else xi[..., None], self.fill_value,
+                          method=method)
 
     def tree_flatten(self):
         return (self.grid, self.values, self.fill_value), self.method
@@ -86,7 +90,8 @@ def _evaluated(grid, values, xi, fill_value, *, method):
         low = jnp.clip(jnp.searchsorted(p, x, side="right") - 1, 0, max(len(p) - 2, 0))
         high = jnp.minimum(low + 1, len(p) - 1)
         share = (x - p[low]) / jnp.where(high > low, p[high] - p[low], 1)
-        axes.append([(low, 1 - share), (high, share)] if method == "linear" else [(jnp.where(share > 0.5, high, low), 1)])
+        axes.append([(low, 1 - share), (high, share)] if method == "linear"
+                    else [(jnp.where(share > 0.5, high, low), 1)])
         outside, missing = outside | (x < p[0]) | (x > p[-1]), missing | jnp.isnan(x)
     total, spread = 0, (..., *[None] * (values.ndim - len(grid)))
     for corner in itertools.product(*axes):

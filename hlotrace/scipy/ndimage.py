@@ -26,12 +26,14 @@ _PLACES = {     # an index outside, by the mode: where in 0 ... n - 1 it comes f
 
 
 def map_coordinates(input, coordinates, order, mode="constant", cval=0.0):
-    """The array `input` at the places `coordinates`, of which there are as many arrays as input has axes; they broadcast.
+    """The array `input` at the places `coordinates`, of which there are as many arrays as input has axes;
+    they broadcast.
 
-    order: 0 takes the nearest element, 1 interpolates linearly; NotImplementedError for others.  mode, beyond the edges:
-    'constant' `cval`, 'nearest' the last element, 'wrap' the array again (SciPy's grid-wrap), 'mirror' and 'reflect'
-    backwards, with the last element once or twice.  As JAX, and other than SciPy, 'constant' interpolates between the edge
-    and cval (SciPy's grid-constant).  The dtype is that of input; integers are rounded.
+    order: 0 takes the nearest element, 1 interpolates linearly; NotImplementedError for others.  mode, beyond
+    the edges: 'constant' `cval`, 'nearest' the last element, 'wrap' the array again (SciPy's grid-wrap),
+    'mirror' and 'reflect' backwards, with the last element once or twice.  As JAX, and other than SciPy,
+    'constant' interpolates between the edge and cval (SciPy's grid-constant).  The dtype is that of input;
+    integers are rounded.
 
     >>> x = jnp.array([[1., 2.], [3., 5.]])
     >>> jax.scipy.ndimage.map_coordinates(x, [jnp.array([0., 0.5, 3.]), jnp.array([1., 0.5, 0.])], order=1, mode='nearest')
@@ -40,14 +42,18 @@ def map_coordinates(input, coordinates, order, mode="constant", cval=0.0):
     coordinates = list(coordinates)
     check_arraylike("scipy.ndimage.map_coordinates", input, *coordinates, cval)
     if len(coordinates) != jnp.ndim(input):
-        raise ShapeError("scipy.ndimage.map_coordinates: coordinates must be a sequence of length input.ndim, an array for "
-                         f"each axis, but there are {len(coordinates)} for input of shape {jnp.shape(input)}")
+        raise ShapeError("scipy.ndimage.map_coordinates: coordinates must be a sequence of length "
+                         f"input.ndim, an array for each axis, but there are {len(coordinates)} for input "
+                         f"of shape {jnp.shape(input)}")
     order = static_int(order, "scipy.ndimage.map_coordinates: order")
     if order not in (0, 1):
-        raise NotImplementedError(f"scipy.ndimage.map_coordinates: order={order} is not supported, 0 and 1 are")
+        raise NotImplementedError(f"scipy.ndimage.map_coordinates: order={order} is not supported, 0 and 1 "
+                                  "are")
     if mode not in _PLACES:
-        raise NotImplementedError(f"scipy.ndimage.map_coordinates: mode={mode!r} is not supported, {', '.join(_PLACES)} are")
-    return _interpolated(jnp.asarray(input), [jnp.asarray(c) for c in coordinates], cval, order=order, mode=mode)
+        raise NotImplementedError(f"scipy.ndimage.map_coordinates: mode={mode!r} is not supported, "
+                                  f"{', '.join(_PLACES)} are")
+    return _interpolated(jnp.asarray(input), [jnp.asarray(c) for c in coordinates], cval, order=order,
+                         mode=mode)
 
 
 @composite(static=("order", "mode"))

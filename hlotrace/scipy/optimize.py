@@ -20,9 +20,10 @@ __all__ = ["OptimizeResults", "minimize"]
 class OptimizeResults(NamedTuple):
     """What `minimize` found.
 
-    x: the minimum.  success: did it converge?  status: 0 it did; else what ended it: 1 maxiter, 2 maxfun, 3 maxgrad, 4 the
-    decrease was below ftol, 5 the line search found nothing lower.  fun, jac: value and gradient there.  hess_inv: an
-    estimate of the inverse Hessian, None for L-BFGS.  nfev, njev, nit: how many values, gradients, steps.
+    x: the minimum.  success: did it converge?  status: 0 it did; else what ended it: 1 maxiter, 2 maxfun, 3
+    maxgrad, 4 the decrease was below ftol, 5 the line search found nothing lower.  fun, jac: value and
+    gradient there.  hess_inv: an estimate of the inverse Hessian, None for L-BFGS.  nfev, njev, nit: how many
+    values, gradients, steps.
     """
     x: jnp.ndarray
     success: bool | jnp.ndarray
@@ -44,7 +45,8 @@ class _Point(NamedTuple):
 
 
 def _between(lo, hi):
-    """The minimum of the cubic through two points (Nocedal & Wright, 3.59); their middle where that is not well inside."""
+    """The minimum of the cubic through two points (Nocedal & Wright, 3.59); their middle where that is not
+    well inside."""
     width = hi.a - lo.a
     d1 = lo.slope + hi.slope - 3 * (lo.f - hi.f) / (lo.a - hi.a)
     square = d1 * d1 - lo.slope * hi.slope
@@ -54,10 +56,11 @@ def _between(lo, hi):
 
 
 def _search(both, x, p, start, maxiter):
-    """(a point on the line that meets the strong Wolfe conditions, number of values).  At worst it is `start`.
+    """(a point on the line that meets the strong Wolfe conditions, number of values).  At worst it is
+    `start`.
 
-    lo is the lowest point so far; once `zooming`, what is looked for is between lo and hi.  Where values differ by rounding
-    alone, slopes decide (W. W. Hager & H. Zhang, SIAM J. Optim. 16, 2005, condition 4.1).
+    lo is the lowest point so far; once `zooming`, what is looked for is between lo and hi.  Where values
+    differ by rounding alone, slopes decide (W. W. Hager & H. Zhang, SIAM J. Optim. 16, 2005, condition 4.1).
     """
     c1, c2 = 1e-4, 0.9
     blur = 8 * jnp.finfo(start.f.dtype).eps * abs(start.f)
@@ -82,7 +85,8 @@ def _either(which, a, b):
     return _Point(*(jnp.where(which, x, y) for x, y in zip(a, b)))
 
 
-# --- what a method remembers: (start, direction, update) ------------------------------------------------------------------
+# --- what a method remembers: (start, direction, update)
+# ------------------------------------------------------------------
 
 def _bfgs(x):
     eye = jnp.eye(len(x), dtype=x.dtype)
@@ -95,7 +99,8 @@ def _bfgs(x):
 
 
 def _lbfgs(x, maxcor):
-    """The last `maxcor` steps s and changes y of the gradient, newest last, with 1 / (s y), 0 where there is none."""
+    """The last `maxcor` steps s and changes y of the gradient, newest last, with 1 / (s y), 0 where there is
+    none."""
     zeros = jnp.zeros((maxcor, len(x)), x.dtype)
 
     def direction(memory, g):
@@ -110,7 +115,8 @@ def _lbfgs(x, maxcor):
             s, y, r, a = pair
             return q + s * (a - r * (y @ q)), None
         q, a = lax.scan(back, g, (S, Y, rho), reverse=True)
-        q = q * jnp.where(rho[-1] > 0, 1 / jnp.where(rho[-1] > 0, rho[-1] * (Y[-1] @ Y[-1]), 1), 1)     # (7.20)
+        # (7.20)
+        q = q * jnp.where(rho[-1] > 0, 1 / jnp.where(rho[-1] > 0, rho[-1] * (Y[-1] @ Y[-1]), 1), 1)
         return -lax.scan(forth, q, (S, Y, rho, a))[0]
 
     def update(memory, s, y, _k):
@@ -118,7 +124,8 @@ def _lbfgs(x, maxcor):
     return (zeros, zeros, jnp.zeros(maxcor, x.dtype)), direction, update
 
 
-# --- the loop ------------------------------------------------------------------------------------------------------------
+# --- the loop
+# ------------------------------------------------------------------------------------------------------------
 
 def _descend(fun, x, method, *, gtol, norm, maxiter, maxls, ftol=None, maxfun=None, maxgrad=None):
     both = value_and_grad(fun)
@@ -140,7 +147,8 @@ def _descend(fun, x, method, *, gtol, norm, maxiter, maxls, ftol=None, maxfun=No
         updated = update(memory, moved, jnp.where(curved, changed, 1), k - 1)
         memory = lax.cond(curved, lambda: updated, lambda: memory)
         flat = False if ftol is None else f - found.f <= ftol * jnp.maximum(jnp.maximum(abs(f), abs(found.f)), 1)
-        ends = [small(found.g), found.a == 0, flat, *(n >= most for n, most in zip((k, evaluations, evaluations), limits))]
+        ends = [small(found.g), found.a == 0, flat, *(n >= most for n,
+                                                      most in zip((k, evaluations, evaluations), limits))]
         status = jnp.select(ends, [0, 5, 4, 1, 2, 3], -1).astype(int)
         return x + moved, found.f, found.g, memory, evaluations, k, status
     f, g = both(x)
@@ -156,42 +164,45 @@ def _minimize_bfgs(fun, x, tol, maxiter=None, norm=jnp.inf, gtol=1e-5, line_sear
                     maxiter=200 * len(x) if maxiter is None else maxiter)
 
 
-def _minimize_lbfgs(fun, x, tol, maxiter=None, norm=2, maxcor=10, ftol=2.220446049250313e-09, gtol=1e-5, maxfun=None,
-                    maxgrad=None, maxls=20):
+def _minimize_lbfgs(fun, x, tol, maxiter=None, norm=2, maxcor=10, ftol=2.220446049250313e-09, gtol=1e-5,
+                    maxfun=None, maxgrad=None, maxls=20):
     if tol is not None:
         ftol = gtol = tol
-    return _descend(fun, x, partial(_lbfgs, maxcor=maxcor), gtol=gtol, norm=norm, maxiter=maxiter, maxls=maxls, ftol=ftol,
-                    maxfun=maxfun, maxgrad=maxgrad)
+    return _descend(fun, x, partial(_lbfgs, maxcor=maxcor), gtol=gtol, norm=norm, maxiter=maxiter,
+                    maxls=maxls, ftol=ftol, maxfun=maxfun, maxgrad=maxgrad)
 
 
-_METHODS: dict[str, Callable] = {"bfgs": _minimize_bfgs, "l-bfgs-experimental-do-not-rely-on-this": _minimize_lbfgs}
+_METHODS: dict[str, Callable] = {"bfgs": _minimize_bfgs,
+                                 "l-bfgs-experimental-do-not-rely-on-this": _minimize_lbfgs}
 
 
 def minimize(fun, x0, args=(), *, method, tol=None, options=None):
     """OptimizeResults of the minimum of a function near x0.
 
     fun: (x, *args) -> a real scalar, differentiable.  x0: floats (n,).  args: a tuple.  method: 'BFGS' or
-    'l-bfgs-experimental-do-not-rely-on-this'.  tol: in place of gtol and ftol (JAX does not read it).  options, a dict:
-    gtol, maxiter, norm (of the gradient); line_search_maxiter for BFGS; maxcor, ftol, maxfun, maxgrad, maxls for L-BFGS.
-    Under jit and vmap; derivatives in forward mode.  The line search accepts steps where values differ by rounding alone,
-    where JAX's gives up.  ValueError, TypeError for other methods, options, and types.
+    'l-bfgs-experimental-do-not-rely-on-this'.  tol: in place of gtol and ftol (JAX does not read it).
+    options, a dict: gtol, maxiter, norm (of the gradient); line_search_maxiter for BFGS; maxcor, ftol,
+    maxfun, maxgrad, maxls for L-BFGS. Under jit and vmap; derivatives in forward mode.  The line search
+    accepts steps where values differ by rounding alone, where JAX's gives up.  ValueError, TypeError for
+    other methods, options, and types.
 
     >>> found = jax.scipy.optimize.minimize(lambda x: jnp.sum((x - 3) ** 2), jnp.zeros(2), method='BFGS')
     >>> found.x.round(), found.success
     (Array([3., 3.], dtype=float32), Array(True, dtype=bool))
     """
     if not isinstance(args, tuple):
-        raise TypeError(f"scipy.optimize.minimize: args must be a tuple, got {args!r:.60}: write ({args!r:.20},)")
+        raise TypeError(f"scipy.optimize.minimize: args must be a tuple, got {args!r:.60}: write "
+                        f"({args!r:.20},)")
     if str(method).lower() not in _METHODS:
         raise not_one_of("scipy.optimize.minimize: method", method, ("BFGS", *list(_METHODS)[1:]))
     check_arraylike("scipy.optimize.minimize", x0)
     x = jnp.asarray(x0)
     if x.ndim != 1:
-        raise ShapeError(f"scipy.optimize.minimize: x0 must be a vector, got shape {x.shape}: use x0.ravel(), and reshape "
-                         "it in fun")
+        raise ShapeError(f"scipy.optimize.minimize: x0 must be a vector, got shape {x.shape}: use "
+                         "x0.ravel(), and reshape it in fun")
     if not jnp.issubdtype(x.dtype, jnp.floating):
-        raise TypeError(f"scipy.optimize.minimize: x0 must be floating, got {x.dtype.name}: convert it with .astype(float); "
-                        "of complex numbers minimize over the real and the imaginary part")
+        raise TypeError(f"scipy.optimize.minimize: x0 must be floating, got {x.dtype.name}: convert it with "
+                        ".astype(float); of complex numbers minimize over the real and the imaginary part")
     return _METHODS[method.lower()](lambda x: fun(x, *args), x, tol, **(options or {}))
 
 

@@ -15,18 +15,20 @@ from ..numpy.util import check_arraylike, promote_dtypes_inexact
 from ..numpy.util import shape as shape_of
 from ..primitives.common import canonical_axes, canonical_axis, static_int
 
-__all__ = ["convolve", "convolve2d", "correlate", "correlate2d", "csd", "detrend", "fftconvolve", "istft", "stft", "welch"]
+__all__ = ["convolve", "convolve2d", "correlate", "correlate2d", "csd", "detrend", "fftconvolve", "istft",
+           "stft", "welch"]
 
 
-# --- convolutions ---------------------------------------------------------------------------------------------------------
+# --- convolutions
+# ---------------------------------------------------------------------------------------------------------
 
 def _operands(name, in1, in2, mode, ndim=None):
     """Two arrays of one inexact dtype and one rank."""
     check_arraylike(name, in1, in2)
     shapes = shape_of(in1), shape_of(in2)
     if len(shapes[0]) != len(shapes[1]) or ndim not in (None, len(shapes[0])):
-        raise ShapeError(f"{name}: in1 and in2 must have {f'{ndim}' if ndim else 'the same number of'} dimensions, "
-                         f"got shapes {shapes[0]} and {shapes[1]}")
+        raise ShapeError(f"{name}: in1 and in2 must have {f'{ndim}' if ndim else 'the same number of'} "
+                         f"dimensions, got shapes {shapes[0]} and {shapes[1]}")
     if mode not in ("full", "same", "valid"):
         raise not_one_of(f"{name}: mode", mode, ("full", "same", "valid"))
     return [jnp.asarray(x) for x in promote_dtypes_inexact(in1, in2)]
@@ -38,12 +40,13 @@ def _ordered(name, in1, in2, mode, axes):
     if mode != "valid" or all(m >= n for m, n in zip(*sizes)):
         return in1, in2
     if any(m > n for m, n in zip(*sizes)):
-        raise ShapeError(f"{name}: in mode 'valid' one array must be at least as large as the other along each axis, "
-                         f"got shapes {in1.shape} and {in2.shape}")
+        raise ShapeError(f"{name}: in mode 'valid' one array must be at least as large as the other along "
+                         f"each axis, got shapes {in1.shape} and {in2.shape}")
     return in2, in1
 
 
-_PADDING = {"fill": "constant", "wrap": "wrap", "circular": "wrap", "symm": "symmetric", "symmetric": "symmetric"}
+_PADDING = {"fill": "constant", "wrap": "wrap", "circular": "wrap", "symm": "symmetric",
+            "symmetric": "symmetric"}
 
 
 @composite(static=("name", "mode", "precision", "boundary", "late"))
@@ -74,8 +77,9 @@ def _by_method(name, in1, in2, mode, method, precision):
 def convolve(in1, in2, mode="full", method="auto", precision=None):
     """The convolution of two arrays of one rank, sum_k in1[n - k] in2[k].
 
-    mode: 'full'; 'same', the middle of it in the shape of in1; 'valid', where one lies inside of the other.  method:
-    'direct', 'fft', or 'auto', which is direct.  precision: of the direct one.  The dtype is floating.
+    mode: 'full'; 'same', the middle of it in the shape of in1; 'valid', where one lies inside of the other.
+    method: 'direct', 'fft', or 'auto', which is direct.  precision: of the direct one.  The dtype is
+    floating.
 
     >>> jax.scipy.signal.convolve(jnp.array([1., 2., 3.]), jnp.array([1., 1.]))
     Array([1., 3., 5., 3.], dtype=float32)
@@ -85,7 +89,8 @@ def convolve(in1, in2, mode="full", method="auto", precision=None):
 
 
 def correlate(in1, in2, mode="full", method="auto", precision=None):
-    """The cross-correlation of two arrays of one rank, sum_k in1[n + k] conj(in2[k]); arguments as `convolve` has them.
+    """The cross-correlation of two arrays of one rank, sum_k in1[n + k] conj(in2[k]); arguments as `convolve`
+    has them.
 
     >>> jax.scipy.signal.correlate(jnp.array([1., 2., 3.]), jnp.array([0., 1.]), mode='valid')
     Array([2., 3.], dtype=float32)
@@ -101,14 +106,15 @@ def _in_a_plane(name, in1, in2, mode, boundary, fillvalue, precision, conjugate)
         raise not_one_of(f"{name}: boundary", boundary, _PADDING)
     check_arraylike(name, fillvalue)
     in2 = jnp.flip(jnp.conj(in2)) if conjugate else in2
-    return _convolved(in1, in2, fillvalue, name=name, mode=mode, precision=precision, boundary=boundary, late=conjugate)
+    return _convolved(in1, in2, fillvalue, name=name, mode=mode, precision=precision, boundary=boundary,
+                      late=conjugate)
 
 
 def convolve2d(in1, in2, mode="full", boundary="fill", fillvalue=0, precision=None):
     """The convolution of two matrices; mode as `convolve` has it.
 
-    boundary: in1 goes on with `fillvalue` ('fill'), from its other end ('wrap', 'circular'), or mirrored ('symm',
-    'symmetric'); JAX has 'fill' with 0 alone.
+    boundary: in1 goes on with `fillvalue` ('fill'), from its other end ('wrap', 'circular'), or mirrored
+    ('symm', 'symmetric'); JAX has 'fill' with 0 alone.
 
     >>> jax.scipy.signal.convolve2d(jnp.ones((2, 3)), jnp.ones((2, 2)), mode='valid')
     Array([[4., 4.]], dtype=float32)
@@ -127,7 +133,8 @@ def correlate2d(in1, in2, mode="full", boundary="fill", fillvalue=0, precision=N
 
 
 def fftconvolve(in1, in2, mode="full", axes=None):
-    """The convolution of two arrays along `axes`, all by default, by Fourier transforms; other axes broadcast.
+    """The convolution of two arrays along `axes`, all by default, by Fourier transforms; other axes
+    broadcast.
 
     mode as `convolve` has it.  ShapeError for arrays that do not fit.
 
@@ -136,11 +143,12 @@ def fftconvolve(in1, in2, mode="full", axes=None):
     """
     name = "scipy.signal.fftconvolve"
     in1, in2 = _operands(name, in1, in2, mode)
-    axes = canonical_axes(axes if axes is None or isinstance(axes, (tuple, list)) else (axes,), in1.ndim, "axes")
+    axes = canonical_axes(axes if axes is None or isinstance(axes, (tuple, list)) else (axes,), in1.ndim,
+                          "axes")
     for i, (m, n) in enumerate(zip(in1.shape, in2.shape)):
         if i not in axes and m != n and 1 not in (m, n):
-            raise ShapeError(f"{name}: in1 and in2 must have the same sizes along the axes that are not transformed, got "
-                             f"shapes {in1.shape} and {in2.shape} for axes={axes}")
+            raise ShapeError(f"{name}: in1 and in2 must have the same sizes along the axes that are not "
+                             f"transformed, got shapes {in1.shape} and {in2.shape} for axes={axes}")
     return _by_transforms(in1, in2, name=name, mode=mode, axes=axes)
 
 
@@ -162,23 +170,25 @@ def _by_transforms(in1, in2, *, name, mode, axes):
     return found
 
 
-# --- trends ---------------------------------------------------------------------------------------------------------------
+# --- trends
+# ---------------------------------------------------------------------------------------------------------------
 
 _TRENDS = {"linear": "linear", "l": "linear", "constant": "constant", "c": "constant"}
 
 
 def detrend(data, axis=-1, type="linear", bp=0, overwrite_data=None):
-    """The data less the line that fits them best along an axis (type 'linear'), or less their mean ('constant').
+    """The data less the line that fits them best along an axis (type 'linear'), or less their mean
+    ('constant').
 
-    bp: where one line ends and the next begins: ints from 0 to the size of the axis.  overwrite_data must be None.  The
-    dtype is floating.  ValueError for another type, or breaks outside of the data.
+    bp: where one line ends and the next begins: ints from 0 to the size of the axis.  overwrite_data must be
+    None.  The dtype is floating.  ValueError for another type, or breaks outside of the data.
 
     >>> jax.scipy.signal.detrend(jnp.array([1., 2., 3., 5.]), type='constant')
     Array([-1.75, -0.75,  0.25,  2.25], dtype=float32)
     """
     if overwrite_data is not None:
-        raise NotImplementedError("scipy.signal.detrend: overwrite_data is not supported, as arrays are immutable: leave it "
-                                  "out")
+        raise NotImplementedError("scipy.signal.detrend: overwrite_data is not supported, as arrays are "
+                                  "immutable: leave it out")
     check_arraylike("scipy.signal.detrend", data)
     if type not in _TRENDS:
         raise not_one_of("scipy.signal.detrend: type", type, ("linear", "constant"))
@@ -186,7 +196,8 @@ def detrend(data, axis=-1, type="linear", bp=0, overwrite_data=None):
     n = shape_of(data)[axis]
     ends = sorted({0, n, *np.ravel(bp).tolist()})
     if ends[0] < 0 or ends[-1] > n:
-        raise ValueError(f"scipy.signal.detrend: breaks bp must be from 0 to {n}, the size of axis {axis}, got {bp}")
+        raise ValueError(f"scipy.signal.detrend: breaks bp must be from 0 to {n}, the size of axis {axis}, "
+                         f"got {bp}")
     return _detrended(data, axis=axis, linear=_TRENDS[type] == "linear", ends=tuple(ends))
 
 
@@ -205,11 +216,12 @@ def _detrended(x, *, axis, linear, ends):
     return jnp.moveaxis(jnp.concatenate(parts, -1), -1, axis)
 
 
-# --- windows --------------------------------------------------------------------------------------------------------------
+# --- windows
+# --------------------------------------------------------------------------------------------------------------
 
-# Sums of cosines: F. J. Harris, "On the use of windows for harmonic analysis", Proc. IEEE 66, 1978; A. H. Nuttall, "Some
-# windows with very good sidelobe behavior", IEEE Trans. ASSP 29, 1981; G. D'Antona & A. Ferrero, "Digital signal
-# processing", 2006.
+# Sums of cosines: F. J. Harris, "On the use of windows for harmonic analysis", Proc. IEEE 66, 1978; A. H.
+# Nuttall, "Some windows with very good sidelobe behavior", IEEE Trans. ASSP 29, 1981; G. D'Antona & A.
+# Ferrero, "Digital signal processing", 2006.
 _COSINES = {
     "boxcar": (1,), "rectangular": (1,), "hann": (0.5, 0.5), "hanning": (0.5, 0.5), "hamming": (0.54, 0.46),
     "blackman": (0.42, 0.5, 0.08), "nuttall": (0.3635819, 0.4891775, 0.1365995, 0.0106411),
@@ -235,22 +247,24 @@ def _window(name, window, nperseg):
     if not isinstance(window, (str, tuple)):
         check_arraylike(name, window)
         if shape_of(window) != (nperseg,):
-            raise ShapeError(f"{name}: window must have shape (nperseg,) = ({nperseg},), got {shape_of(window)}")
+            raise ShapeError(f"{name}: window must have shape (nperseg,) = ({nperseg},), got "
+                             f"{shape_of(window)}")
         return window
     kind, *parameters = (window,) if isinstance(window, str) else window
     if kind not in _COSINES and kind not in _FORMULAS:
-        raise NotImplementedError(f"{name}: window {kind!r} is not supported; there are {', '.join(_COSINES | _FORMULAS)}, "
-                                  "and any array of weights")
+        raise NotImplementedError(f"{name}: window {kind!r} is not supported; there are "
+                                  f"{', '.join(_COSINES | _FORMULAS)}, and any array of weights")
     x = np.arange(nperseg) / nperseg
     if kind in _COSINES:
         return sum(a * np.cos(2 * np.pi * k * x) * (-1) ** k for k, a in enumerate(_COSINES[kind]))
     return _FORMULAS[kind](x, nperseg, *parameters) if nperseg > 1 else np.ones(nperseg)
 
 
-# --- spectra --------------------------------------------------------------------------------------------------------------
+# --- spectra
+# --------------------------------------------------------------------------------------------------------------
 
-_EDGES = {"even": dict(mode="reflect"), "odd": dict(mode="reflect", reflect_type="odd"), "constant": dict(mode="edge"),
-          "zeros": dict(mode="constant")}
+_EDGES = {"even": dict(mode="reflect"), "odd": dict(mode="reflect", reflect_type="odd"),
+          "constant": dict(mode="edge"), "zeros": dict(mode="constant")}
 
 
 def _lengths(name, nperseg, noverlap, nfft):
@@ -261,15 +275,18 @@ def _lengths(name, nperseg, noverlap, nfft):
     if nperseg < 1:
         raise ValueError(f"{name}: nperseg must be a positive integer, got {nperseg}")
     if noverlap >= nperseg:
-        raise ValueError(f"{name}: noverlap must be less than nperseg, got noverlap={noverlap} and nperseg={nperseg}")
+        raise ValueError(f"{name}: noverlap must be less than nperseg, got noverlap={noverlap} and "
+                         f"nperseg={nperseg}")
     if nfft < nperseg:
-        raise ValueError(f"{name}: nfft must be greater than or equal to nperseg, got nfft={nfft} and nperseg={nperseg}")
+        raise ValueError(f"{name}: nfft must be greater than or equal to nperseg, got nfft={nfft} and "
+                         f"nperseg={nperseg}")
     return nperseg, noverlap, nfft
 
 
-def _spectra(name, x, y, fs, window, nperseg, noverlap, nfft, detrend_type, onesided, scaling, axis, boundary=None,
-             padded=False):
-    """(frequencies, times, spectra (..., segments, frequencies) of x, or for a y, cross spectra), `axis` being the last."""
+def _spectra(name, x, y, fs, window, nperseg, noverlap, nfft, detrend_type, onesided, scaling, axis,
+             boundary=None, padded=False):
+    """(frequencies, times, spectra (..., segments, frequencies) of x, or for a y, cross spectra), `axis`
+    being the last."""
     check_arraylike(name, x, fs, *([] if y is None else [y]))
     if scaling not in ("density", "spectrum"):
         raise not_one_of(f"{name}: scaling", scaling, ("density", "spectrum"))
@@ -277,7 +294,8 @@ def _spectra(name, x, y, fs, window, nperseg, noverlap, nfft, detrend_type, ones
         raise not_one_of(f"{name}: boundary", boundary, (*_EDGES, None))
     if not callable(detrend_type) and detrend_type is not False and detrend_type not in _TRENDS:
         raise not_one_of(f"{name}: detrend", detrend_type, ("linear", "constant", False))
-    signals = [jnp.moveaxis(jnp.asarray(s), axis, -1) for s in promote_dtypes_inexact(*([x] if y is None else [x, y]))]
+    signals = [jnp.moveaxis(jnp.asarray(s), axis, -1)
+               for s in promote_dtypes_inexact(*([x] if y is None else [x, y]))]
     size = max(s.shape[-1] for s in signals)
     if not isinstance(window, (str, tuple)):
         nperseg = shape_of(window)[0] if nperseg is None and shape_of(window) else nperseg
@@ -289,8 +307,9 @@ def _spectra(name, x, y, fs, window, nperseg, noverlap, nfft, detrend_type, ones
     if nperseg > size:
         raise ShapeError(f"{name}: window is longer than input signal: {nperseg} weights for {size} samples")
     onesided = onesided and signals[0].dtype.kind != "c"
-    spectra, total = _transformed(tuple(signals), jnp.asarray(weights), fs, nperseg=nperseg, step=nperseg - noverlap,
-                                  nfft=nfft, trend=detrend_type, onesided=bool(onesided), scaling=scaling, boundary=boundary,
+    spectra, total = _transformed(tuple(signals), jnp.asarray(weights), fs, nperseg=nperseg,
+                                  step=nperseg - noverlap, nfft=nfft, trend=detrend_type,
+                                  onesided=bool(onesided), scaling=scaling, boundary=boundary,
                                   padded=bool(padded))
     frequencies = (fft.rfftfreq if onesided else fft.fftfreq)(nfft) * fs
     start = 0 if boundary is not None else nperseg / 2
@@ -334,16 +353,20 @@ def _placed(spectra, ndim, axis):
 
 def stft(x, fs=1.0, window="hann", nperseg=256, noverlap=None, nfft=None, detrend=False, return_onesided=True,
          boundary="zeros", padded=True, axis=-1):
-    """(frequencies, times, Zxx): the Fourier transforms of the segments of a signal, which overlap, under a window.
+    """(frequencies, times, Zxx): the Fourier transforms of the segments of a signal, which overlap, under a
+    window.
 
     Args:
       x: a signal along `axis`, real or complex; fs: samples in a unit of time.
-      window: 'hann', 'hamming', 'blackman', 'boxcar', ...; (name, parameters), as ('tukey', 0.25) or ('kaiser', 14.); or the
+      window: 'hann', 'hamming', 'blackman', 'boxcar', ...; (name, parameters), as ('tukey', 0.25) or
+      ('kaiser', 14.); or the
         weights, (nperseg,).  One period, of the length nperseg, which is at most that of x.
-      noverlap: what two segments share, nperseg // 2 by default; nfft: the length of the transforms, filled with zeros.
+      noverlap: what two segments share, nperseg // 2 by default; nfft: the length of the transforms, filled
+      with zeros.
       detrend: False, 'constant', 'linear', or a function of segments (..., nperseg).
       return_onesided: of real signals, the frequencies from 0 on alone.
-      boundary: how the signal goes on for half a segment at both ends: 'zeros', 'even', 'odd', 'constant', None not at all.
+      boundary: how the signal goes on for half a segment at both ends: 'zeros', 'even', 'odd', 'constant',
+      None not at all.
       padded: fill the last segment with zeros.
     Returns: Zxx of shape (..., frequencies in place of `axis`, ..., segments), scaled by 1 / sum(window).
     Raises: ValueError, ShapeError, NotImplementedError for what does not fit; SciPy has more windows.
@@ -352,32 +375,35 @@ def stft(x, fs=1.0, window="hann", nperseg=256, noverlap=None, nfft=None, detren
     >>> Z.shape, abs(Z[0, 2])
     ((5, 5), Array(1., dtype=float32))
     """
-    frequencies, times, found = _spectra("scipy.signal.stft", x, None, fs, window, nperseg, noverlap, nfft, detrend,
-                                         return_onesided, "spectrum", axis, boundary, padded)
+    frequencies, times, found = _spectra("scipy.signal.stft", x, None, fs, window, nperseg, noverlap, nfft,
+                                         detrend, return_onesided, "spectrum", axis, boundary, padded)
     return frequencies, times, _placed(found, len(shape_of(x)), axis)
 
 
-def csd(x, y, fs=1.0, window="hann", nperseg=None, noverlap=None, nfft=None, detrend="constant", return_onesided=True,
-        scaling="density", axis=-1, average="mean"):
-    """(frequencies, Pxy): the cross spectral density of two signals by Welch's method, the mean over segments.
+def csd(x, y, fs=1.0, window="hann", nperseg=None, noverlap=None, nfft=None, detrend="constant",
+        return_onesided=True, scaling="density", axis=-1, average="mean"):
+    """(frequencies, Pxy): the cross spectral density of two signals by Welch's method, the mean over
+    segments.
 
-    y: None for x itself; the shorter one is filled with zeros, other axes broadcast.  nperseg: 256 by default.  scaling:
-    'density', a power in a unit of frequency, or 'spectrum'.  average: 'mean' or 'median', which is made unbiased (B. Allen
-    et al., "FINDCHIRP", Phys. Rev. D 85, 2012, appendix B).  Other arguments as `stft` has them.
+    y: None for x itself; the shorter one is filled with zeros, other axes broadcast.  nperseg: 256 by
+    default.  scaling: 'density', a power in a unit of frequency, or 'spectrum'.  average: 'mean' or 'median',
+    which is made unbiased (B. Allen et al., "FINDCHIRP", Phys. Rev. D 85, 2012, appendix B).  Other arguments
+    as `stft` has them.
 
     >>> f, P = jax.scipy.signal.csd(jnp.array([0., 2.] * 8), None, nperseg=8, detrend=False)
     >>> P.real.argmax()
     Array(0, dtype=int32)
     """
-    return _averaged("scipy.signal.csd", x, x if y is None else y, fs, window, nperseg, noverlap, nfft, detrend,
-                     return_onesided, scaling, axis, average)
+    return _averaged("scipy.signal.csd", x, x if y is None else y, fs, window, nperseg, noverlap, nfft,
+                     detrend, return_onesided, scaling, axis, average)
 
 
-def _averaged(name, x, y, fs, window, nperseg, noverlap, nfft, detrend, return_onesided, scaling, axis, average):
+def _averaged(name, x, y, fs, window, nperseg, noverlap, nfft, detrend, return_onesided, scaling, axis,
+              average):
     if average not in ("mean", "median"):
         raise not_one_of(f"{name}: average", average, ("mean", "median"))
-    frequencies, _, found = _spectra(name, x, y, fs, window, nperseg, noverlap, nfft, detrend, return_onesided, scaling,
-                                     axis)
+    frequencies, _, found = _spectra(name, x, y, fs, window, nperseg, noverlap, nfft, detrend,
+                                     return_onesided, scaling, axis)
     if average == "median":
         even = 2 * np.arange(1, (found.shape[-2] - 1) // 2 + 1)
         bias = 1 + (1 / (even + 1) - 1 / even).sum()
@@ -387,9 +413,10 @@ def _averaged(name, x, y, fs, window, nperseg, noverlap, nfft, detrend, return_o
     return frequencies, _placed(found, found.ndim, axis)
 
 
-def welch(x, fs=1.0, window="hann", nperseg=None, noverlap=None, nfft=None, detrend="constant", return_onesided=True,
-          scaling="density", axis=-1, average="mean"):
-    """(frequencies, Pxx): the power spectral density of a signal by Welch's method; arguments as `csd` has them.
+def welch(x, fs=1.0, window="hann", nperseg=None, noverlap=None, nfft=None, detrend="constant",
+          return_onesided=True, scaling="density", axis=-1, average="mean"):
+    """(frequencies, Pxx): the power spectral density of a signal by Welch's method; arguments as `csd` has
+    them.
 
     >>> f, P = jax.scipy.signal.welch(jnp.array([0., 2.] * 8), nperseg=8)
     >>> f[P.argmax()]
@@ -400,13 +427,15 @@ def welch(x, fs=1.0, window="hann", nperseg=None, noverlap=None, nfft=None, detr
     return frequencies, found.real
 
 
-def istft(Zxx, fs=1.0, window="hann", nperseg=None, noverlap=None, nfft=None, input_onesided=True, boundary=True,
-          time_axis=-1, freq_axis=-2):
-    """(times, x): the signal of a short-time Fourier transform, by adding up the segments, weighted by the window.
+def istft(Zxx, fs=1.0, window="hann", nperseg=None, noverlap=None, nfft=None, input_onesided=True,
+          boundary=True, time_axis=-1, freq_axis=-2):
+    """(times, x): the signal of a short-time Fourier transform, by adding up the segments, weighted by the
+    window.
 
-    Arguments as `stft` had them; nperseg is what the number of frequencies says by default.  input_onesided: Zxx is of a
-    real signal; boundary: half a segment at both ends is left out.  time_axis, freq_axis: of Zxx; x has the time in place of
-    the former.  Where the squares of the windows sum to less than 1e-10, x is not known and not scaled.
+    Arguments as `stft` had them; nperseg is what the number of frequencies says by default.  input_onesided:
+    Zxx is of a real signal; boundary: half a segment at both ends is left out.  time_axis, freq_axis: of Zxx;
+    x has the time in place of the former.  Where the squares of the windows sum to less than 1e-10, x is not
+    known and not scaled.
 
     >>> x = jnp.arange(16.)
     >>> t, same = jax.scipy.signal.istft(jax.scipy.signal.stft(x, nperseg=8)[2])
@@ -417,7 +446,8 @@ def istft(Zxx, fs=1.0, window="hann", nperseg=None, noverlap=None, nfft=None, in
     check_arraylike(name, Zxx, fs)
     ndim = len(shape_of(Zxx))
     if ndim < 2:
-        raise ShapeError(f"{name}: Zxx must have an axis of frequencies and one of times, got shape {shape_of(Zxx)}")
+        raise ShapeError(f"{name}: Zxx must have an axis of frequencies and one of times, got shape "
+                         f"{shape_of(Zxx)}")
     time_axis = canonical_axis(time_axis, ndim, "time_axis")
     freq_axis = canonical_axis(freq_axis, ndim, "freq_axis")
     if time_axis == freq_axis:

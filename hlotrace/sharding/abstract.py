@@ -17,7 +17,8 @@ from ..core.surface.boundary import boundaries
 class Space(enum.Enum):
     """A kind of memory, wherever the array lies: that of its devices, or of their host.
 
-    Inside of `jit`, a value is there until the program moves it; where results lie is said by `out_shardings`.
+    Inside of `jit`, a value is there until the program moves it; where results lie is said by
+    `out_shardings`.
 
     >>> jax.device_put(jnp.ones(2), jax.memory.Space.Host).sharding.memory_kind
     'pinned_host'
@@ -45,14 +46,15 @@ def _kinds(devices):
 
 
 def checked_kind(kind, devices, what):
-    """`kind` as shardings keep it, None for the default; ValueError for one that the devices (None: any) do not have."""
+    """`kind` as shardings keep it, None for the default; ValueError for one that the devices (None: any) do
+    not have."""
     if kind is None:
         return None
     default, known = (None, ["device", "pinned_host", "unpinned_host"]) if devices is None else _kinds(devices)
     if known and kind not in known:
         of = "" if devices is None else f" of {devices[0]}'s memory"
-        raise ValueError(f"{what}: memory_kind is {kind!r}, and the kinds{of} are {', '.join(map(repr, known))}; "
-                         "None is the default")
+        raise ValueError(f"{what}: memory_kind is {kind!r}, and the kinds{of} are "
+                         f"{', '.join(map(repr, known))}; None is the default")
     return None if kind == default else kind
 
 
@@ -101,8 +103,9 @@ class Sharding:
         for dim, (size, count) in enumerate(zip(shape, counts)):
             if size % count:
                 raise ValueError(
-                    f"{self}: dimension {dim} of shape {shape} has size {size}, which is not a multiple of {count}: it "
-                    f"is split over {self._splits(dim)}. Pad it to {-(-size // count) * count}, or do not split it so.")
+                    f"{self}: dimension {dim} of shape {shape} has size {size}, which is not a multiple of "
+                    f"{count}: it is split over {self._splits(dim)}. Pad it to {-(-size // count) * count}, "
+                    "or do not split it so.")
         return tuple(size // count for size, count in zip(shape, counts))
 
     def devices_indices_map(self, global_shape):
@@ -116,7 +119,8 @@ class Sharding:
 
     def addressable_devices_indices_map(self, global_shape):
         """`devices_indices_map` for the devices that this process holds."""
-        return {device: index for device, index in self.devices_indices_map(global_shape).items() if is_local(device)}
+        return {device: index for device, index in self.devices_indices_map(global_shape).items()
+                if is_local(device)}
 
     def is_equivalent_to(self, other, ndim):
         """Do both place the same parts of an array of rank `ndim` on the same devices, numbered alike?"""

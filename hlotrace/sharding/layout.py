@@ -1,4 +1,5 @@
-"""Layout: in which order an array's elements lie in the memory of a device.  Format: a layout with a sharding."""
+"""Layout: in which order an array's elements lie in the memory of a device.  Format: a layout with a
+sharding."""
 import re
 
 from ..core.surface.boundary import boundaries
@@ -9,7 +10,8 @@ from .abstract import Sharding
 class Layout:
     """The axes from the slowest to the fastest, and the tiles, if any, in which the memory is filled.
 
-    `Layout(major_to_minor=(1, 0))` is a matrix that lies column by column.  `Layout.AUTO` leaves it to the compiler.
+    `Layout(major_to_minor=(1, 0))` is a matrix that lies column by column.  `Layout.AUTO` leaves it to the
+    compiler.
 
     >>> from hlotrace.experimental.layout import Layout
     >>> Layout((1, 0))
@@ -31,13 +33,14 @@ class Layout:
         tiles = [tuple(int(n) if n.strip() != "*" else -1 for n in tile.split(",")) for tile in re.findall(
             r"\(([\d,* ]+)\)", "".join(re.findall(r"T((?:\([\d,* ]+\))+)", rest)))]
         bits = re.search(r"E\((\d+)\)", rest)
-        return Layout(reversed([int(a) for a in axes.split(",") if a]), tiles, int(bits[1]) if bits else 0, default=default)
+        return Layout(reversed([int(a) for a in axes.split(",") if a]), tiles, int(bits[1]) if bits else 0,
+                      default=default)
 
     def check_rank(self, what, shape):
         """ValueError unless it orders the axes of a shape."""
         if sorted(self.major_to_minor) != list(range(len(shape))):
-            raise ValueError(f"{what}: {self} does not order the {len(shape)} axes of an array of shape {tuple(shape)}: its "
-                             "major_to_minor names each of them once")
+            raise ValueError(f"{what}: {self} does not order the {len(shape)} axes of an array of shape "
+                             f"{tuple(shape)}: its major_to_minor names each of them once")
 
     def _key(self):
         return self.major_to_minor, self.tiling, self.sub_byte_element_size_in_bits
@@ -68,7 +71,8 @@ Layout.AUTO = _Auto()
 
 @boundaries
 class Format:
-    """How an array lies: a Layout in each device's memory, and a Sharding over devices; None leaves either open.
+    """How an array lies: a Layout in each device's memory, and a Sharding over devices; None leaves either
+    open.
 
     >>> from hlotrace.experimental.layout import Format, Layout
     >>> jnp.ones((2, 3)).format == Format(Layout((0, 1)), jnp.ones(1).sharding)
@@ -78,14 +82,14 @@ class Format:
 
     def __init__(self, layout=None, sharding=None):
         if layout is not None and not isinstance(layout, Layout):
-            raise TypeError(f"Format: layout must be a Layout, Layout.AUTO or None, got {layout!r:.60} of type "
-                            f"{type(layout).__name__}")
+            raise TypeError(f"Format: layout must be a Layout, Layout.AUTO or None, got {layout!r:.60} of "
+                            f"type {type(layout).__name__}")
         if sharding is not None and not isinstance(sharding, Sharding):
             raise TypeError(f"Format: sharding must be a Sharding or None, got {sharding!r:.60} of type "
                             f"{type(sharding).__name__}")
         if layout is not None and layout is not Layout.AUTO and sharding is None:
-            raise ValueError(f"Format: {layout} needs a concrete sharding beside it, got None: give a NamedSharding or a "
-                             "SingleDeviceSharding")
+            raise ValueError(f"Format: {layout} needs a concrete sharding beside it, got None: give a "
+                             "NamedSharding or a SingleDeviceSharding")
         self.layout, self.sharding = layout, sharding
 
     def __eq__(self, other):

@@ -31,10 +31,11 @@ def _names(kind, axis_names):
         if not isinstance(name, str):
             raise TypeError(f"{kind}: axis names are strings, got {name!r} in {names}")
         if not name.isascii() or "\\" in name or "'" in name:
-            raise ValueError(f"{kind}: axis name {name!r} holds a letter that is not ASCII, a backslash or a quote: with "
-                             "these XLA crashes or loses shardings. Use letters, digits and _")
+            raise ValueError(f"{kind}: axis name {name!r} holds a letter that is not ASCII, a backslash or a "
+                             "quote: with these XLA crashes or loses shardings. Use letters, digits and _")
         if names.count(name) > 1:
-            raise ValueError(f"{kind}: axis name {name!r} stands more than once in {names}; give each axis its own name")
+            raise ValueError(f"{kind}: axis name {name!r} stands more than once in {names}; give each axis "
+                             "its own name")
     return names
 
 
@@ -42,12 +43,13 @@ def sizes_and_names(kind, axis_sizes, axis_names):
     """Both as tuples.  ValueError where their numbers differ, a size is below 1, or a name will not do."""
     names = _names(kind, axis_names)
     if not isinstance(axis_sizes, collections.abc.Iterable):
-        raise TypeError(f"{kind}: axis sizes are a tuple of ints, one for each name, got {axis_sizes!r}; write "
-                        f"({axis_sizes!r},)")
+        raise TypeError(f"{kind}: axis sizes are a tuple of ints, one for each name, got {axis_sizes!r}; "
+                        f"write ({axis_sizes!r},)")
     sizes = tuple(map(operator.index, axis_sizes))
     if len(sizes) != len(names):
-        raise ValueError(f"{kind}: {len(sizes)} axis sizes {sizes} for {len(names)} axis names {names}; give one size for "
-                         f"each name{', names being a tuple of texts' if isinstance(axis_names, str) else ''}")
+        raise ValueError(f"{kind}: {len(sizes)} axis sizes {sizes} for {len(names)} axis names {names}; give "
+                         "one size for each "
+                         f"name{', names being a tuple of texts' if isinstance(axis_names, str) else ''}")
     for name, size in zip(names, sizes):
         if size < 1:
             raise ValueError(f"{kind}: axis {name!r} has size {size}; a size is at least 1")
@@ -148,7 +150,8 @@ class _Axes:
 
 @boundaries
 class Mesh(_Axes):
-    """Devices, an array of them, with a name for each of its axes.  As a context manager: this thread's current mesh.
+    """Devices, an array of them, with a name for each of its axes.  As a context manager: this thread's
+    current mesh.
 
     Raises ValueError for a device or a name given twice and where the counts of axes, names and types differ.
 
@@ -161,8 +164,9 @@ class Mesh(_Axes):
         devices = np.array(devices, dtype=object)
         names = _names("Mesh", axis_names)
         if devices.ndim != len(names):
-            raise ValueError(f"Mesh: devices has {devices.ndim} dimensions, shape {devices.shape}, for {len(names)} axis "
-                             f"names {names}; reshape devices so that each name has an axis")
+            raise ValueError(f"Mesh: devices has {devices.ndim} dimensions, shape {devices.shape}, for "
+                             f"{len(names)} axis names {names}; reshape devices so that each name has an "
+                             "axis")
         if not devices.size:
             raise ValueError(f"Mesh: devices, of shape {devices.shape}, holds no device")
         seen = set()
@@ -170,7 +174,8 @@ class Mesh(_Axes):
             if not hasattr(device, "id"):
                 raise TypeError(f"Mesh: {device!r} is not a device; pass those of hlotrace.devices()")
             if device in seen:
-                raise ValueError(f"Mesh: device {device!r} stands more than once in devices; each may be used once")
+                raise ValueError(f"Mesh: device {device!r} stands more than once in devices; each may be "
+                                 "used once")
             seen.add(device)
         return cls._intern(tuple(devices.flat), devices.shape, names, _types("Mesh", axis_types, names))
 
@@ -199,14 +204,17 @@ class Mesh(_Axes):
     def local_mesh(self):
         """The mesh of this process's devices.  ValueError where they are no block of this one."""
         here = np.vectorize(is_local, otypes=[bool])(self.devices)
-        block = np.ix_(*[np.flatnonzero(here.any(tuple({*range(here.ndim)} - {i}))) for i in range(here.ndim)])
+        block = np.ix_(*[np.flatnonzero(here.any(tuple({*range(here.ndim)} - {i})))
+                         for i in range(here.ndim)])
         if not here[block].all() or not here.any():
-            raise ValueError(f"{self}: the devices of this process are no block of it, so there is no mesh of them")
+            raise ValueError(f"{self}: the devices of this process are no block of it, so there is no mesh "
+                             "of them")
         return self.update(devices=self.devices[block])
 
     def update(self, devices=None, axis_names=None, axis_types=None):
         """The same but for what is given."""
-        return Mesh(self.devices if devices is None else devices, self.axis_names if axis_names is None else axis_names,
+        return Mesh(self.devices if devices is None else devices,
+                    self.axis_names if axis_names is None else axis_names,
                     self.axis_types if axis_types is None else axis_types)
 
     @property
@@ -270,8 +278,8 @@ class set_mesh:
         if not isinstance(mesh, _Axes):
             raise ValueError(f"set_mesh: expected a Mesh, got {mesh!r}")
         if state.trace.staging:
-            raise ValueError("set_mesh inside of a function that jit traces would outlast it; set the mesh outside, or use "
-                             "`with use_abstract_mesh(mesh):`")
+            raise ValueError("set_mesh inside of a function that jit traces would outlast it; set the mesh "
+                             "outside, or use `with use_abstract_mesh(mesh):`")
         self._saved = state.meshes, state.mesh_to_run_on
         if isinstance(mesh, Mesh):
             state.mesh_to_run_on = mesh
@@ -324,7 +332,8 @@ def get_mesh():
 
 
 def get_abstract_mesh():
-    """Names, sizes and types of the axes of the mesh in use, or of that of the `shard_map` around, its own being Manual.
+    """Names, sizes and types of the axes of the mesh in use, or of that of the `shard_map` around, its own
+    being Manual.
 
     >>> with jax.use_abstract_mesh(jax.sharding.AbstractMesh((4,), ("x",))):
     ...     jax.get_abstract_mesh().axis_sizes

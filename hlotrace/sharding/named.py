@@ -12,7 +12,8 @@ from .spec import PartitionSpec
 
 @boundaries
 class NamedSharding(Sharding):
-    """`NamedSharding(mesh, P("data", None))`: dimension 0 is split over mesh axis "data"; other axes hold copies.
+    """`NamedSharding(mesh, P("data", None))`: dimension 0 is split over mesh axis "data"; other axes hold
+    copies.
 
     Raises ValueError for an axis that the mesh does not have and for one that is used twice.
 
@@ -25,7 +26,8 @@ class NamedSharding(Sharding):
 
     def __init__(self, mesh, spec, memory_kind=None):
         if not isinstance(mesh, (Mesh, AbstractMesh)):
-            raise TypeError(f"NamedSharding: mesh is a Mesh or an AbstractMesh, got {type(mesh).__name__} {mesh!r}")
+            raise TypeError(f"NamedSharding: mesh is a Mesh or an AbstractMesh, got {type(mesh).__name__} "
+                            f"{mesh!r}")
         if not isinstance(spec, PartitionSpec):
             raise TypeError(f"NamedSharding: spec is a PartitionSpec, got {spec!r}; write P('axis', None)")
         if memory_kind is not None and not isinstance(memory_kind, str):
@@ -33,14 +35,14 @@ class NamedSharding(Sharding):
         used = [name for dim in range(len(spec)) for name in spec.axes(dim)]
         for name in used:
             if name not in mesh.axis_names:
-                raise ValueError(f"NamedSharding: {spec} names mesh axis {name!r}, which {mesh} does not have; its axes "
-                                 f"are {mesh.axis_names}{did_you_mean(name, mesh.axis_names)}")
+                raise ValueError(f"NamedSharding: {spec} names mesh axis {name!r}, which {mesh} does not "
+                                 f"have; its axes are {mesh.axis_names}{did_you_mean(name, mesh.axis_names)}")
             if used.count(name) > 1:
-                raise ValueError(f"NamedSharding: {spec} uses mesh axis {name!r} more than once; an axis splits at most "
-                                 "one dimension")
+                raise ValueError(f"NamedSharding: {spec} uses mesh axis {name!r} more than once; an axis "
+                                 "splits at most one dimension")
         if not mesh.auto_axes and PartitionSpec.UNCONSTRAINED in spec:
-            raise ValueError(f"NamedSharding: {spec} leaves a dimension to the compiler (UNCONSTRAINED), but {mesh} has "
-                             "no axis of type AxisType.Auto")
+            raise ValueError(f"NamedSharding: {spec} leaves a dimension to the compiler (UNCONSTRAINED), but "
+                             f"{mesh} has no axis of type AxisType.Auto")
         self.mesh = mesh
         self.spec = spec
         self._kind = checked_kind(memory_kind, getattr(mesh, "_devices", None), "NamedSharding")
@@ -69,8 +71,9 @@ class NamedSharding(Sharding):
     def check_rank(self, ndim):
         """Raise ValueError if the spec says more dimensions than an array of rank `ndim` has."""
         if len(self.spec) > ndim:
-            raise ValueError(f"{self} is for arrays of rank {len(self.spec)} or more, as {self.spec} has {len(self.spec)} "
-                             f"entries; the array has rank {ndim}. Drop entries from the spec.")
+            raise ValueError(f"{self} is for arrays of rank {len(self.spec)} or more, as {self.spec} has "
+                             f"{len(self.spec)} entries; the array has rank {ndim}. Drop entries from the "
+                             "spec.")
 
     def check_compatible_aval(self, aval_shape):
         """ValueError if arrays of this shape have too few dimensions."""
@@ -92,7 +95,8 @@ class NamedSharding(Sharding):
 
     def _splits(self, dim):
         names = self.spec.axes(dim)
-        return f"mesh ax{'is' if len(names) == 1 else 'es'} " + " x ".join(f"{n!r} ({self.mesh.shape[n]})" for n in names)
+        return f"mesh ax{'is' if len(names) == 1 else 'es'} " + " x ".join(f"{n!r} ({self.mesh.shape[n]})"
+                                                                           for n in names)
 
     def update(self, **changes):
         """The same but for `mesh`, `spec` or `memory_kind`."""

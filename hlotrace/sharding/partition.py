@@ -3,7 +3,8 @@ from typing import NamedTuple
 
 
 class Partition(NamedTuple):
-    """The devices in the order in which the program numbers them, and how each input and output lies over them.
+    """The devices in the order in which the program numbers them, and how each input and output lies over
+    them.
 
     None in place of a sharding leaves it to the compiler, whose choice is told in the axes of `mesh`.
     """

@@ -7,11 +7,12 @@ from .abstract import Sharding, checked_kind
 
 @boundaries
 class PositionalSharding(Sharding):
-    """One tile for each device, laid out as the devices are; `replicate` lets devices along an axis hold copies.
+    """One tile for each device, laid out as the devices are; `replicate` lets devices along an axis hold
+    copies.
 
-    `PositionalSharding(devices).reshape(4, 2)` is for matrices.  An array of lower rank takes the trailing axes, where the
-    others have size 1, as in broadcasting: `.reshape(4, 2).replicate(0)` splits a vector in 2.  Where every device holds
-    the whole, `.replicate()`, any rank will do.
+    `PositionalSharding(devices).reshape(4, 2)` is for matrices.  An array of lower rank takes the trailing
+    axes, where the others have size 1, as in broadcasting: `.reshape(4, 2).replicate(0)` splits a vector in
+    2.  Where every device holds the whole, `.replicate()`, any rank will do.
 
     >>> sharding = jax.sharding.PositionalSharding(jax.devices()[:2]).reshape(2, 1)
     >>> [shard.data.shape for shard in jax.device_put(jnp.ones((4, 3)), sharding).addressable_shards]
@@ -23,7 +24,8 @@ class PositionalSharding(Sharding):
         if not devices.size:
             raise ValueError(f"PositionalSharding: devices, of shape {devices.shape}, holds no device")
         if len(set(devices.flat)) < devices.size:
-            raise ValueError("PositionalSharding: a device stands more than once in devices; each may be used once")
+            raise ValueError("PositionalSharding: a device stands more than once in devices; each may be "
+                             "used once")
         self._devices = tuple(devices.flat)
         self._numbers = np.arange(devices.size).reshape(*devices.shape, 1)      # the last axis: copies
         self._kind = checked_kind(memory_kind, self._devices, "PositionalSharding")
@@ -62,8 +64,8 @@ class PositionalSharding(Sharding):
         try:
             return self._with(self._numbers.reshape(*shape, self._numbers.shape[-1]))
         except ValueError:
-            raise ValueError(f"PositionalSharding.reshape: {int(np.prod(self.shape))} tiles of shape {self.shape} cannot "
-                             f"take shape {tuple(shape)}") from None
+            raise ValueError(f"PositionalSharding.reshape: {int(np.prod(self.shape))} tiles of shape "
+                             f"{self.shape} cannot take shape {tuple(shape)}") from None
 
     def transpose(self, *axes):
         """The axes in another order, reversed by default."""
@@ -77,11 +79,13 @@ class PositionalSharding(Sharding):
     T = property(transpose)
 
     def replicate(self, axis=None, keepdims=True):
-        """Devices along `axis` (None: all; or a tuple) hold copies.  The axis stays with size 1 if `keepdims`."""
+        """Devices along `axis` (None: all; or a tuple) hold copies.  The axis stays with size 1 if
+        `keepdims`."""
         axes = range(self.ndim) if axis is None else (axis,) if isinstance(axis, (int, np.integer)) else axis
         for axis in axes:
             if not -self.ndim <= axis < self.ndim:
-                raise ValueError(f"PositionalSharding.replicate: axis {axis} of a sharding with {self.ndim} axes")
+                raise ValueError(f"PositionalSharding.replicate: axis {axis} of a sharding with {self.ndim} "
+                                 "axes")
         axes = {axis % self.ndim for axis in axes}
         rest = [axis for axis in range(self.ndim) if axis not in axes]
         kept = [1 if axis in axes else n for axis, n in enumerate(self.shape) if keepdims or axis not in axes]
@@ -94,12 +98,14 @@ class PositionalSharding(Sharding):
             return self._numbers.reshape(*(1,) * ndim, -1)
         extra = self.ndim - ndim
         if extra < 0:
-            raise ValueError(f"{self}, of shape {self.shape}, is for arrays of rank {self.ndim} or less; the array has rank "
-                             f"{ndim}. Use reshape or replicate(axis, keepdims=...) to give it that rank.")
+            raise ValueError(f"{self}, of shape {self.shape}, is for arrays of rank {self.ndim} or less; the "
+                             f"array has rank {ndim}. Use reshape or replicate(axis, keepdims=...) to give "
+                             "it that rank.")
         if any(count > 1 for count in self.shape[:extra]):
-            raise ValueError(f"{self}, of shape {self.shape}, is for arrays of rank {self.ndim}; an array of rank {ndim} "
-                             f"takes the trailing axes, and the leading ones, of shape {self.shape[:extra]}, would split "
-                             f"axes that it does not have. Make copies along them: replicate({tuple(range(extra))}).")
+            raise ValueError(f"{self}, of shape {self.shape}, is for arrays of rank {self.ndim}; an array of "
+                             f"rank {ndim} takes the trailing axes, and the leading ones, of shape "
+                             f"{self.shape[:extra]}, would split axes that it does not have. Make copies "
+                             f"along them: replicate({tuple(range(extra))}).")
         return self._numbers.reshape(*self.shape[extra:], -1)
 
     def _splits(self, dim):

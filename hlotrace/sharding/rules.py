@@ -6,7 +6,8 @@ BATCHING = "…"      # in front of the dimensions of an array: all those that a
 
 
 class CompoundFactor(tuple):
-    """A dimension that is several factors, the slowest first: `CompoundFactor("b", "c")`, `(b c)` in a string."""
+    """A dimension that is several factors, the slowest first: `CompoundFactor("b", "c")`, `(b c)` in a
+    string."""
     __slots__ = ()
 
     def __new__(cls, *factors):
@@ -22,22 +23,24 @@ class ArrayMapping(tuple):
     def __new__(cls, *dims):
         for i, dim in enumerate(dims):
             if not isinstance(dim, (str, CompoundFactor)):
-                raise ValueError(f"ArrayMapping: dimension {i} must be a factor, a str, or a CompoundFactor, got {dim!r}")
+                raise ValueError(f"ArrayMapping: dimension {i} must be a factor, a str, or a CompoundFactor, "
+                                 f"got {dim!r}")
             if dim == BATCHING and i:
                 raise ValueError("Ellipsis can only be used at the beginning of a dimension")
         return super().__new__(cls, dims)
 
 
 class SdyShardingRule:
-    """A rule: an ArrayMapping for each operand and each result, which factors are more than passed through, and the sizes of
-    those that stand in compound factors alone.
+    """A rule: an ArrayMapping for each operand and each result, which factors are more than passed through,
+    and the sizes of those that stand in compound factors alone.
     """
 
-    def __init__(self, operand_mappings, result_mappings, *, reduction_factors=(), need_replication_factors=(),
-                 permutation_factors=(), **factor_sizes):
+    def __init__(self, operand_mappings, result_mappings, *, reduction_factors=(),
+                 need_replication_factors=(), permutation_factors=(), **factor_sizes):
         self.operand_mappings, self.result_mappings = ([ArrayMapping(*m) for m in part] for part in (
             operand_mappings, result_mappings))
-        self.kinds = {"reduction": tuple(reduction_factors), "need_replication": tuple(need_replication_factors),
+        self.kinds = {"reduction": tuple(reduction_factors),
+                      "need_replication": tuple(need_replication_factors),
                       "permutation": tuple(permutation_factors)}
         self.factor_sizes = factor_sizes
         named = {f for m in (*self.operand_mappings, *self.result_mappings) for dim in m
@@ -45,14 +48,16 @@ class SdyShardingRule:
         for kind, factors in (*self.kinds.items(), ("size", tuple(factor_sizes))):
             for factor in factors:
                 if factor not in named:
-                    raise ValueError(f"Factor {factor!r}, of which a {kind} is said, is not in the sharding rule, whose "
-                                     f"factors are {', '.join(sorted(named))}")
-        alone = {dim for m in (*self.operand_mappings, *self.result_mappings) for dim in m if isinstance(dim, str)}
+                    raise ValueError(f"Factor {factor!r}, of which a {kind} is said, is not in the sharding "
+                                     f"rule, whose factors are {', '.join(sorted(named))}")
+        alone = {dim for m in (*self.operand_mappings, *self.result_mappings) for dim in m
+                 if isinstance(dim, str)}
         for factor in sorted(named - alone - set(factor_sizes)):
             raise ValueError(f"Factor {factor} is only used in compound factors; must specify its size")
 
     def resolved(self, shapes, out_shapes):
-        """(factors of the dimensions of operands, of results, sizes of the factors, {kind: factors}), factors as numbers."""
+        """(factors of the dimensions of operands, of results, sizes of the factors, {kind: factors}), factors
+        as numbers."""
         numbers, sizes = {}, []
 
         def number(factor, size):
@@ -64,7 +69,8 @@ class SdyShardingRule:
         for what, mappings, given in (("operand", self.operand_mappings, shapes),
                                       ("result", self.result_mappings, out_shapes)):
             if len(mappings) != len(given):
-                raise ValueError(f"Sharding rule has {len(mappings)} {what}s, but the operation has {len(given)} {what}s")
+                raise ValueError(f"Sharding rule has {len(mappings)} {what}s, but the operation has "
+                                 f"{len(given)} {what}s")
             parts.append([self._dims(f"{i}th {what}", m, shape, number)
                           for i, (m, shape) in enumerate(zip(mappings, given))])
         kinds = {kind: [numbers[f] for f in factors if f in numbers] for kind, factors in self.kinds.items()}
@@ -73,16 +79,16 @@ class SdyShardingRule:
     def _dims(self, what, mapping, shape, number):
         batched = mapping[:1] == (BATCHING,)
         if len(mapping) - batched > len(shape) or not batched and len(mapping) != len(shape):
-            raise ValueError(f"Sharding rule {what} has rank {len(mapping) - batched}, but the operation {what} has rank "
-                             f"{len(shape)}")
+            raise ValueError(f"Sharding rule {what} has rank {len(mapping) - batched}, but the operation "
+                             f"{what} has rank {len(shape)}")
         leading = len(shape) - len(mapping) + batched if batched else 0
         dims = [(number((BATCHING, i), shape[i]),) for i in range(leading)]
         for dim, size in zip(mapping[batched:], shape[leading:]):
             if isinstance(dim, CompoundFactor):
                 factors = [number(f, self.factor_sizes.get(f)) for f in dim]
                 if all(f in self.factor_sizes for f in dim) and prod(self.factor_sizes[f] for f in dim) != size:
-                    raise ValueError(f"Sharding rule {what}: the sizes of ({' '.join(dim)}) do not multiply to its size "
-                                     f"{size}")
+                    raise ValueError(f"Sharding rule {what}: the sizes of ({' '.join(dim)}) do not multiply "
+                                     f"to its size {size}")
                 dims.append(tuple(factors))
             else:
                 dims.append((number(dim, size),))

@@ -1,4 +1,5 @@
-"""PartitionSpec: for each dimension of an array, the mesh axes that split it.  What types could say besides, and do not."""
+"""PartitionSpec: for each dimension of an array, the mesh axes that split it.  What types could say besides,
+and do not."""
 import enum
 from typing import NamedTuple
 
@@ -15,17 +16,19 @@ class UnreducedKind(enum.Enum):
 def _nothing_unreduced(what, **given):
     if any(given.values()):
         words = ", ".join(f"{name}={value!r}" for name, value in given.items() if value)
-        raise NotImplementedError(f"{what}: {words} need shardings in types, which hlotrace does not have (yet); sum with "
-                                  "lax.psum in a shard_map")
+        raise NotImplementedError(f"{what}: {words} need shardings in types, which hlotrace does not have "
+                                  "(yet); sum with lax.psum in a shard_map")
 
 
-class ManualAxisType(NamedTuple("ManualAxisType", [("varying", frozenset), ("unreduced", frozenset), ("reduced", frozenset),
-                                                   ("unreduced_kind", object)])):
-    """Over which manual axes of a `shard_map` a value differs between devices.  Axes that are unreduced raise."""
+class ManualAxisType(NamedTuple("ManualAxisType", [("varying", frozenset), ("unreduced", frozenset),
+                                                   ("reduced", frozenset), ("unreduced_kind", object)])):
+    """Over which manual axes of a `shard_map` a value differs between devices.  Axes that are unreduced
+    raise."""
     __slots__ = ()
 
     def __new__(cls, *, varying=frozenset(), unreduced=frozenset(), reduced=frozenset(), unreduced_kind=None):
-        _nothing_unreduced("ManualAxisType", unreduced=unreduced, reduced=reduced, unreduced_kind=unreduced_kind)
+        _nothing_unreduced("ManualAxisType", unreduced=unreduced, reduced=reduced,
+                           unreduced_kind=unreduced_kind)
         return super().__new__(cls, frozenset(varying), frozenset(), frozenset(), None)
 
 
@@ -52,16 +55,17 @@ def _entry(position, entry):
         return entry
     if isinstance(entry, (tuple, list)) and all(isinstance(name, str) for name in entry):
         return tuple(entry) if len(entry) > 1 else entry[0] if entry else None
-    raise TypeError(f"PartitionSpec: entry {position} is {entry!r}; an entry is None, the name of a mesh axis, a tuple "
-                    "of names, or PartitionSpec.UNCONSTRAINED")
+    raise TypeError(f"PartitionSpec: entry {position} is {entry!r}; an entry is None, the name of a mesh "
+                    "axis, a tuple of names, or PartitionSpec.UNCONSTRAINED")
 
 
 @boundaries(but="axes index count")
 class PartitionSpec:
-    """`P("data", None, ("x", "y"))`: dimension 0 is split over mesh axis "data", 1 is not split, 2 over "x" and "y".
+    """`P("data", None, ("x", "y"))`: dimension 0 is split over mesh axis "data", 1 is not split, 2 over "x"
+    and "y".
 
-    Dimensions beyond the last entry are not split.  Reads like a tuple, but is a leaf of a pytree.  An ellipsis stands in a
-    spec for whoever reads it; a sharding takes none.
+    Dimensions beyond the last entry are not split.  Reads like a tuple, but is a leaf of a pytree.  An
+    ellipsis stands in a spec for whoever reads it; a sharding takes none.
 
     >>> jax.P("data", None, ("x", "y")), jax.P()
     (P('data', None, ('x', 'y')), P())
@@ -72,7 +76,8 @@ class PartitionSpec:
     unreduced_kind = None
 
     def __init__(self, *partitions, unreduced=frozenset(), reduced=frozenset(), unreduced_kind=None):
-        _nothing_unreduced("PartitionSpec", unreduced=unreduced, reduced=reduced, unreduced_kind=unreduced_kind)
+        _nothing_unreduced("PartitionSpec", unreduced=unreduced, reduced=reduced,
+                           unreduced_kind=unreduced_kind)
         self._partitions = tuple(_entry(i, entry) for i, entry in enumerate(partitions))
 
     partitions = property(lambda self: self._partitions)

@@ -31,8 +31,9 @@ def mesh_text(mesh, name="mesh", devices=None):
 def sharding_text(sharding, ndim, mesh="mesh", *, open=False):
     """A sharding of a value of rank `ndim`, as operations write it: `<@mesh, [{"data"}, {}]>`.
 
-    A dimension is closed, which means split as written, unless it is UNCONSTRAINED or all are `open`: the compiler may
-    then split it further.  A sharding without a mesh is written over that of `as_named(sharding, ndim)`.
+    A dimension is closed, which means split as written, unless it is UNCONSTRAINED or all are `open`: the
+    compiler may then split it further.  A sharding without a mesh is written over that of `as_named(sharding,
+    ndim)`.
     """
     spec = as_named(sharding, ndim).spec
     dims = []

@@ -35,8 +35,9 @@ def show(where):
     for used, size, path in reversed(found):
         about = disk_cache.describe(path) or {}
         created, seconds = about.get("created"), about.get("compile_seconds")
-        print(row(about.get("name", "(cannot be read)"), _size(size), _ago(created) if created else "?", _ago(used),
-                  f"{seconds:.3g} s" if seconds is not None else "?", about.get("jaxlib", "?"), path[len(where) + 1:][:12]))
+        print(row(about.get("name", "(cannot be read)"), _size(size), _ago(created) if created else "?",
+                  _ago(used), f"{seconds:.3g} s" if seconds is not None else "?", about.get("jaxlib", "?"),
+                  path[len(where) + 1:][:12]))
 
 
 def verify(where):
@@ -70,8 +71,8 @@ def main(arguments=None):
     run = parser.parse_args(arguments).run
     where = disk_cache.directory()
     if where is None:
-        print("compiled programs are not kept: jax_enable_compilation_cache is off, jax_compilation_cache_dir is '', or "
-              "there is no home directory")
+        print("compiled programs are not kept: jax_enable_compilation_cache is off, "
+              "jax_compilation_cache_dir is '', or there is no home directory")
         return 0
     try:
         return run(where) or 0

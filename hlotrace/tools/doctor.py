@@ -25,12 +25,13 @@ REQUIRED = {"jaxlib": ((0, 10), (0, 13), "jaxlib>=0.10,<0.13"), "numpy": ((2,), 
 PACKAGES = ("libtpu", "jax-cuda13-pjrt", "jax-cuda13-plugin", "jax-cuda12-pjrt", "jax-cuda12-plugin")
 VARIABLES = ("JAX_PLATFORMS", "JAX_PLATFORM_NAME", "JAX_NUM_CPU_DEVICES", "XLA_FLAGS", "CUDA_VISIBLE_DEVICES",
              "TPU_LIBRARY_PATH", "TPU_WORKER_ID", "TPU_WORKER_HOSTNAMES", "TPU_ACCELERATOR_TYPE", "TPU_NAME",
-             "TPU_VISIBLE_CHIPS", "TPU_SKIP_MDS_QUERY", "XLA_PYTHON_CLIENT_MEM_FRACTION", "XLA_PYTHON_CLIENT_PREALLOCATE",
-             "XLA_PYTHON_CLIENT_ALLOCATOR", plugins.VARIABLE)
+             "TPU_VISIBLE_CHIPS", "TPU_SKIP_MDS_QUERY", "XLA_PYTHON_CLIENT_MEM_FRACTION",
+             "XLA_PYTHON_CLIENT_PREALLOCATE", "XLA_PYTHON_CLIENT_ALLOCATOR", plugins.VARIABLE)
 
 
 def version(package):
-    """The version of a package, or None: what was imported says it of itself, of others what is written beside them."""
+    """The version of a package, or None: what was imported says it of itself, of others what is written
+    beside them."""
     if found := getattr(sys.modules.get(package), "__version__", None):
         return found
     try:
@@ -40,7 +41,8 @@ def version(package):
 
 
 def importable(name):
-    """The file that `import name` would run, or None; a folder without code, which Python imports too, is no package."""
+    """The file that `import name` would run, or None; a folder without code, which Python imports too, is no
+    package."""
     try:
         spec = importlib.util.find_spec(name)
     except (ImportError, ValueError):
@@ -53,7 +55,8 @@ def _numbers(text):
 
 
 def hardware():
-    """Device files, the NVIDIA driver's version and variables that say something; nothing is opened but a text file."""
+    """Device files, the NVIDIA driver's version and variables that say something; nothing is opened but a
+    text file."""
     driver = None
     with contextlib.suppress(OSError), open("/proc/driver/nvidia/version") as file:
         driver = file.readline().strip()
@@ -64,7 +67,8 @@ def hardware():
 
 def _asked():
     """The platforms that JAX_PLATFORMS names, as hlotrace reads it."""
-    return [platform_named(name) for name in map(str.strip, os.environ.get("JAX_PLATFORMS", "").split(",")) if name]
+    return [platform_named(name) for name in map(str.strip, os.environ.get("JAX_PLATFORMS", "").split(","))
+            if name]
 
 
 def examine():
@@ -91,9 +95,11 @@ def examine():
             problems.append((f"{plugin.package} {has} is not of jaxlib's version, {installed['jaxlib']}",
                              plugins.install_line("cuda")))
     names = [plugin.platform for plugin in found]
-    for wanted, what, files in (("cuda", "an NVIDIA GPU", there["gpus"]), ("tpu", "a TPU", there["tpu_chips"])):
+    for wanted, what, files in (("cuda", "an NVIDIA GPU", there["gpus"]),
+                                ("tpu", "a TPU", there["tpu_chips"])):
         if files and wanted not in names:
-            problems.append((f"{what} is here ({files[0]}) and no plugin for it", plugins.install_line(wanted)))
+            problems.append((f"{what} is here ({files[0]}) and no plugin for it",
+                             plugins.install_line(wanted)))
     for wanted in _asked():
         if wanted not in (*names, "cpu"):
             what = f"JAX_PLATFORMS asks for {wanted}, and there is no plugin for it"
@@ -119,11 +125,13 @@ print("\\n" + json.dumps([len(found), found[0].device_kind, found[0].client.plat
 
 
 def try_client(name, seconds):
-    """Make a platform's client in a process of its own: {"ok": bool, "says": text}.  Never takes much longer than asked."""
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "TF_CPP_MIN_LOG_LEVEL": "3"}
+    """Make a platform's client in a process of its own: {"ok": bool, "says": text}.  Never takes much longer
+    than asked."""
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+                                "TF_CPP_MIN_LOG_LEVEL": "3"}
     with tempfile.TemporaryFile("w+") as said:      # no pipe: a child's child could hold it open
-        child = subprocess.Popen([sys.executable, "-c", _TRIAL, name], env=environment, stdin=subprocess.DEVNULL,
-                                 stdout=said, stderr=said, start_new_session=True)
+        child = subprocess.Popen([sys.executable, "-c", _TRIAL, name], env=environment,
+                                 stdin=subprocess.DEVNULL, stdout=said, stderr=said, start_new_session=True)
         try:
             status = child.wait(seconds)
         except subprocess.TimeoutExpired:
@@ -137,7 +145,8 @@ def try_client(name, seconds):
     if status == 0:
         count, kind, runtime = json.loads(lines[-1])
         return {"ok": True, "says": f"{count} x {kind} ({runtime})"}
-    return {"ok": False, "says": lines[-1] if status > 0 else f"died of {signal.Signals(-status).name}: {lines[-1]}"}
+    return {"ok": False, "says": lines[-1] if status > 0
+            else f"died of {signal.Signals(-status).name}: {lines[-1]}"}
 
 
 def try_all(report, seconds):
@@ -164,7 +173,8 @@ def _print(report):
         print(f"plugin     {plugin['platform']}: {plugin['path']}"
               + (f" ({plugin['package']} {plugin['version'] or 'of no known version'})" if plugin["package"] else ""))
     there = report["hardware"]
-    print("gpu        " + "; ".join(filter(None, [", ".join(there["gpus"]) or "none found", there["nvidia_driver"]])))
+    print("gpu        " + "; ".join(filter(None, [", ".join(there["gpus"]) or "none found",
+                                                  there["nvidia_driver"]])))
     print(f"tpu        {', '.join(there['tpu_chips']) or 'none found'}")
     for name, value in there["variables"].items():
         print(f"{name}={value}")
@@ -177,8 +187,10 @@ def _print(report):
 
 
 def main(arguments=None):
-    parser = argparse.ArgumentParser(prog="python -m hlotrace.doctor", description=__doc__.partition("\n\n")[2])
-    parser.add_argument("--try", dest="trial", action="store_true", help="make each client, in a process of its own")
+    parser = argparse.ArgumentParser(prog="python -m hlotrace.doctor",
+                                     description=__doc__.partition("\n\n")[2])
+    parser.add_argument("--try", dest="trial", action="store_true",
+                        help="make each client, in a process of its own")
     parser.add_argument("--timeout", type=float, default=60, metavar="SECONDS", help="for each client (60)")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     options = parser.parse_args(arguments)

@@ -23,7 +23,8 @@ What your own code prints goes to stderr.
 
     hlotrace-dump hlotrace.numpy:tanh f32[8,128] --stage jaxpr,stablehlo
     hlotrace-dump train.py:loss --args_from train.py:example_args --grad --stage all --out /tmp/loss
-    hlotrace-dump train.py:layer f32[64,256] f32[256,512] --mesh data=4,model=2 --in_spec 'data;-,model' --stage sharded
+    hlotrace-dump train.py:layer f32[64,256] f32[256,512] --mesh data=4,model=2 --in_spec 'data;-,model'
+    --stage sharded
 """
 import contextlib
 import functools
@@ -51,11 +52,12 @@ from hlotrace.runtime.devices import plugins
 from hlotrace.runtime.executables.blocks import pieces_of
 from hlotrace.sharding import NamedSharding, P, SingleDeviceSharding
 
-SUFFIXES = {"jaxpr": "txt", "outlined": "txt", "stablehlo": "mlir", "sharded": "mlir", "hlo": "txt", "optimized": "txt",
-            "collectives": "txt", "cost": "txt", "memory": "txt"}
+SUFFIXES = {"jaxpr": "txt", "outlined": "txt", "stablehlo": "mlir", "sharded": "mlir", "hlo": "txt",
+            "optimized": "txt", "collectives": "txt", "cost": "txt", "memory": "txt"}
 OVER_A_MESH = ("sharded", "collectives")
 COMPILED = ("optimized", "collectives", "cost", "memory")
-DTYPES = {"pred": dtypes.bool_} | {name: d for d in dtypes.SUPPORTED for name in (d.name, dtypes.short_name(d))}
+DTYPES = {"pred": dtypes.bool_} | {name: d for d in dtypes.SUPPORTED
+                                   for name in (d.name, dtypes.short_name(d))}
 _OURS = str(Path(hlotrace.__file__).parent)
 
 
@@ -79,9 +81,11 @@ def load(reference, flag="FUNCTION"):
     """The object that `module:name` or `path/file.py:name` stands for; the name may have dots."""
     module_name, colon, name = reference.rpartition(":")
     if not (module_name and name):
-        instead = (f"{reference}:NAME, with the name of a function in it" if reference.endswith(".py") else
-                   ":".join(reference.rsplit(".", 1)) if "." in reference else f"FILE.py:{reference.strip(':')}")
-        raise UsageError(f"{flag} {reference!r} is neither module:function nor path/file.py:function; say {instead}")
+        instead = (f"{reference}:NAME, with the name of a function in it" if reference.endswith(".py")
+                   else ":".join(reference.rsplit(".", 1)) if "." in reference
+                   else f"FILE.py:{reference.strip(':')}")
+        raise UsageError(f"{flag} {reference!r} is neither module:function nor path/file.py:function; say "
+                         f"{instead}")
     is_file = module_name.endswith(".py")
     if is_file and not Path(module_name).is_file():
         raise UsageError(f"{flag} {reference!r}: there is no file {module_name}")
@@ -114,11 +118,12 @@ def parse_type(text):
     """`f32[8,128]` as a ShapeDtypeStruct; without brackets, a scalar."""
     match = re.fullmatch(r"(\w+)(?:\[((?:\d+(?:,\d+)*,?)?)\])?", text.replace(" ", ""))
     if not match:
-        raise UsageError(f"TYPE {text!r} is not of the form f32[8,128]: a dtype, then the sizes in brackets, none for a "
-                         "scalar")
+        raise UsageError(f"TYPE {text!r} is not of the form f32[8,128]: a dtype, then the sizes in brackets, "
+                         "none for a scalar")
     dtype = DTYPES.get(match[1])
     if dtype is None:
-        raise UsageError(f"TYPE {text!r}: there is no dtype {match[1]!r}; known are {', '.join(sorted(DTYPES))}")
+        raise UsageError(f"TYPE {text!r}: there is no dtype {match[1]!r}; known are "
+                         f"{', '.join(sorted(DTYPES))}")
     if dtypes.canonicalize(dtype) != dtype:
         raise UsageError(f"TYPE {text!r}: {match[1]} needs --x64")
     return hlotrace.ShapeDtypeStruct([int(n) for n in re.findall(r"\d+", match[2] or "")], dtype)
@@ -135,10 +140,11 @@ def parse_stages(values, mesh):
 
 
 class Place:
-    """Where --mesh and --platform put the program: on a mesh, on one device (both None: wherever it asks to be).
+    """Where --mesh and --platform put the program: on a mesh, on one device (both None: wherever it asks to
+    be).
 
-    The devices are asked for when the user's module has been loaded, as that may say how many there are.  For text alone
-    those of the CPU stand for a platform's: `lowered_for` is then the platform, otherwise None.
+    The devices are asked for when the user's module has been loaded, as that may say how many there are.  For
+    text alone those of the CPU stand for a platform's: `lowered_for` is then the platform, otherwise None.
     """
 
     def __init__(self, mesh, platform, compiles=True):
@@ -146,8 +152,8 @@ class Place:
         self.platform, _, self.topology = (platform or "cpu").partition(":")
         known = {name: None for p in PLATFORMS for name in (*p.aliases, p)} | _plugins()
         if self.platform not in known or self.topology and self.platform != "tpu":
-            raise UsageError(f"--platform {platform!r}: want {', '.join(known)} or the name of a topology, such as "
-                             "tpu:v5e:2x4")
+            raise UsageError(f"--platform {platform!r}: want {', '.join(known)} or the name of a topology, "
+                             "such as tpu:v5e:2x4")
         self.asked = bool(mesh or platform)
         self.lowered_for = self.platform if platform and not (compiles or self.topology) else None
         self.here = "cpu" if self.lowered_for else self.platform
@@ -204,7 +210,8 @@ def parse_mesh(text):
 
 
 def parse_specs(values, flag):
-    """The values of --in_spec or --out_spec as a list of PartitionSpecs, None for `?`, and pytrees of them."""
+    """The values of --in_spec or --out_spec as a list of PartitionSpecs, None for `?`, and pytrees of them.
+    """
     if len(values) == 1 and ":" in values[0]:
         return list(called(values[0], flag, "a tuple of PartitionSpecs"))
     return [parse_spec(text, flag) for value in values for text in value.split(";")]
@@ -234,7 +241,8 @@ def placed(args, specs, place):
     if specs and not place.sizes:
         raise UsageError("--in_spec and --out_spec name axes of a --mesh; give one")
     if specs and len(specs) != len(args):
-        raise UsageError(f"--in_spec gives {len(specs)} SPECs for {len(args)} arguments; `?` leaves one to the compiler")
+        raise UsageError(f"--in_spec gives {len(specs)} SPECs for {len(args)} arguments; `?` leaves one to "
+                         "the compiler")
     if not place.asked:
         return args
     leaves, structure = hlotrace.tree.flatten(args)
@@ -242,7 +250,8 @@ def placed(args, specs, place):
         flat = pytree.flatten_axes("--in_spec", structure, tuple(specs)) if specs else [None] * len(leaves)
     except ValueError as error:
         raise UsageError(str(error)) from error
-    return structure.unflatten([lying(x, place.sharding(spec) or place.default) for x, spec in zip(leaves, flat)])
+    return structure.unflatten([lying(x, place.sharding(spec) or place.default) for x,
+                                spec in zip(leaves, flat)])
 
 
 def lying(x, sharding):
@@ -287,7 +296,8 @@ class Program:
     def mesh(self):
         where = self.lowered._where
         if not isinstance(where, tuple) or where.mesh is None:
-            raise UsageError(f"the stages {' and '.join(OVER_A_MESH)} are those of a program over a mesh; give --mesh")
+            raise UsageError(f"the stages {' and '.join(OVER_A_MESH)} are those of a program over a mesh; "
+                             "give --mesh")
         return where.mesh
 
     def jaxpr(self):
@@ -309,7 +319,8 @@ class Program:
         return "\n".join([
             *map(str, program.blocks),
             f"equations: {after + sum(b.saved - b.calls for b in program.blocks)} -> {after}",
-            f"on {where}: {len(pieces)} pieces, {len({p.program for p in pieces})} compiled; blocks that are pieces: "
+            f"on {where}: {len(pieces)} pieces, {len({p.program for p in pieces})} compiled; blocks that "
+            "are pieces: "
             + ", ".join(apart) if pieces else f"on {where}: one executable",
             *(f"\n{name} = {text}" for name, text in zip([program.jaxpr.name, *blocks.values()], texts))])
 
@@ -329,11 +340,13 @@ class Program:
         return self.compiled.as_text()
 
     def cost(self):
-        return "\n".join(f"{name}: {value:.15g}" for name, value in sorted(self.compiled.cost_analysis().items()))
+        return "\n".join(f"{name}: {value:.15g}" for name,
+                         value in sorted(self.compiled.cost_analysis().items()))
 
     def memory(self):
         stats = self.compiled.memory_analysis()
-        return "\n".join(f"{name}: {getattr(stats, name)}" for name in dir(stats) if name.endswith("_in_bytes"))
+        return "\n".join(f"{name}: {getattr(stats, name)}" for name in dir(stats)
+                         if name.endswith("_in_bytes"))
 
 
 def transformed(fun, options):
@@ -386,8 +399,10 @@ def dump(positional, options):
         hlotrace.config.update("jax_enable_x64", True)
     place = Place(options.mesh, options.platform, not {*COMPILED}.isdisjoint(stages))
     fun = load(positional[0])
-    args = placed(arguments(positional[1:], options.args_from), parse_specs(options.in_spec, "--in_spec"), place)
-    program = Program(transformed(fun, options), args, options.locations, place, out_shardings(options.out_spec, place))
+    args = placed(arguments(positional[1:], options.args_from), parse_specs(options.in_spec, "--in_spec"),
+                  place)
+    program = Program(transformed(fun, options), args, options.locations, place,
+                      out_shardings(options.out_spec, place))
     stem = "_".join(["vmap"] * options.vmap + ["grad"] * options.grad + [positional[0].rpartition(":")[2]])
     for stage in stages:
         text = getattr(program, stage)().rstrip() + "\n"
@@ -417,7 +432,8 @@ def define_flags():
     flags.DEFINE_multi_string("in_spec", [], "SPECs of the arguments, each once or with semicolons.", **own)
     flags.DEFINE_multi_string("out_spec", [], "SPECs of the results.", **own)
     flags.DEFINE_string("platform", None, "cpu, gpu, cuda, rocm, tpu or a topology, tpu:v5e:2x4.", **own)
-    flags.DEFINE_string("out", None, "Write a file for each stage into this folder, and print the paths.", **own)
+    flags.DEFINE_string("out", None, "Write a file for each stage into this folder, and print the paths.",
+                        **own)
     flags.DEFINE_bool("help", False, "Print this help.", short_name="h", **own)
     options.set_gnu_getopt(True)  # flags may follow the types
     return options

@@ -1,4 +1,5 @@
-"""Checks as values: programs that also tell what failed first; and checks after all operations that can go wrong.
+"""Checks as values: programs that also tell what failed first; and checks after all operations that can go
+wrong.
 
 `instrument` writes the checks of a kind into a program, `functional` makes of all checks of some categories a result.
 """
@@ -29,13 +30,15 @@ from ..primitives.programs.checks import (
     report_all,
 )
 
-# --- what can go wrong --------------------------------------------------------------------------------------------
+# --- what can go wrong
+# --------------------------------------------------------------------------------------------
 
 # operations that compute, but can make no NaN of what has none
 _HARMLESS = frozenset(
-    "abs neg sign floor ceil round max min clamp conj real imag complex convert_element_type reduce_precision is_finite "
-    "reduce_max reduce_min cummax cummin sort top_k nextafter scatter_min scatter_max optimization_barrier stop_gradient "
-    "bitcast_convert_type pvary pmax pmin all_gather all_to_all ppermute device_put sharding_constraint callback".split())
+    "abs neg sign floor ceil round max min clamp conj real imag complex convert_element_type "
+    "reduce_precision is_finite reduce_max reduce_min cummax cummin sort top_k nextafter scatter_min "
+    "scatter_max optimization_barrier stop_gradient bitcast_convert_type pvary pmax pmin all_gather "
+    "all_to_all ppermute device_put sharding_constraint callback".split())
 
 
 def _any(test, values):
@@ -70,7 +73,8 @@ def _any_value(test, values, text, eqn):
 
 
 def _made(test, what, *more):
-    """As `debug_nans` has it.  Constants are not to blame: `where(n > 0, x / n, nan)` holds one that nobody may see."""
+    """As `debug_nans` has it.  Constants are not to blame: `where(n > 0, x / n, nan)` holds one that nobody
+    may see."""
     def rule(eqn, operands, results):
         if _computes(eqn) or eqn.primitive.name in ("gather", "callback", *more):
             return _any_value(test, results, f"invalid value ({what}) encountered in {eqn.primitive}", eqn)
@@ -92,30 +96,35 @@ def _index(eqn, operands, results):
         if name == "gather":
             axes, window = dnums.start_index_map, params["slice_sizes"]
         else:
-            axes, window = dnums.scatter_dims_to_operand_dims, window_sizes(dnums, x.shape, aval_of(operands[2]).shape)
+            axes, window = dnums.scatter_dims_to_operand_dims, window_sizes(dnums, x.shape,
+                                                                            aval_of(operands[2]).shape)
         lasts = last_starts(x.shape, window, axes, aval_of(indices).dtype)
         return outside(x.shape, axes, indices, lasts, window=window, source=eqn.source)
     if name in ("dynamic_slice", "dynamic_update_slice"):
         x, starts = aval_of(operands[0]), operands[1 if name == "dynamic_slice" else 2:]
         window = params["slice_sizes"] if name == "dynamic_slice" else aval_of(operands[1]).shape
         lasts = [n - w for n, w in zip(x.shape, window)]
-        moving = [a for a, (i, last) in enumerate(zip(starts, lasts)) if not (is_constant(i) and 0 <= i <= last)]
+        moving = [a for a, (i, last) in enumerate(zip(starts, lasts))
+                  if not (is_constant(i) and 0 <= i <= last)]
         if moving:
             vector = concatenate_p.bind(*[reshape(starts[a], (1,)) for a in moving], dimension=0)
-            return outside(x.shape, moving, vector, [lasts[a] for a in moving], window=window, source=eqn.source)
+            return outside(x.shape, moving, vector, [lasts[a] for a in moving], window=window,
+                           source=eqn.source)
     return []
 
 
 # (eqn, its operands, its results) -> [(boolean scalar that says that it went wrong, Failure, values)]
-RULES = {OOBError: _index, DivisionByZeroError: _division, NaNError: _nan,
-         "nan": _made(_is_nan, "nan"), "inf": _made(_is_inf, "inf", "convert_element_type", "reduce_precision")}
+RULES = {OOBError: _index, DivisionByZeroError: _division, NaNError: _nan, "nan": _made(_is_nan, "nan"),
+         "inf": _made(_is_inf, "inf", "convert_element_type", "reduce_precision")}
 
 
-# --- programs -----------------------------------------------------------------------------------------------------
+# --- programs
+# -----------------------------------------------------------------------------------------------------
 
 @programs.provide
 def instrument(jaxpr, kinds, without=()):
-    """The program with checks of `kinds`, keys of RULES, at what can go wrong, and no checks of the classes in `without`.
+    """The program with checks of `kinds`, keys of RULES, at what can go wrong, and no checks of the classes
+    in `without`.
 
     All of its checks know their lines.
     """
@@ -171,10 +180,11 @@ def _each(value, which):
 
 @programs.cached
 def functional(jaxpr, kinds, told, without=()):
-    """(the program of [*states, *inputs] -> [*states, *outputs], its Failures, which are None where it can have none).
+    """(the program of [*states, *inputs] -> [*states, *outputs], its Failures, which are None where it can
+    have none).
 
-    Checks of `kinds` are written into it.  The states tell of failures of the classes in `told`; checks of the classes in
-    `without` are left out.
+    Checks of `kinds` are written into it.  The states tell of failures of the classes in `told`; checks of
+    the classes in `without` are left out.
     """
     program = instrument(jaxpr, kinds, without)
     known = failures_of([e for e in program.effects if type(e) is Check and e.failure.kind in told])
@@ -183,7 +193,8 @@ def functional(jaxpr, kinds, told, without=()):
 
 @programs.cached
 def exposed(jaxpr, kinds, told):
-    """(the program of inputs -> [*outputs, *states], its Failures), as `functional`; itself and None where it has none."""
+    """(the program of inputs -> [*outputs, *states], its Failures), as `functional`; itself and None where it
+    has none."""
     program, known = functional(jaxpr, kinds, told)
     if known is None:
         return jaxpr, None

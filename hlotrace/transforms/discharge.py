@@ -1,4 +1,5 @@
-"""Threading: a program that takes states in front of its inputs and gives them, changed, in front of its outputs.
+"""Threading: a program that takes states in front of its inputs and gives them, changed, in front of its
+outputs.
 
 What equations do to the world, or to values that they share, becomes what they do to operands: a token for effects in
 order, or any other `core.effects.State`.  An equation with an effect that a state serves is done by the rule `thread` of
@@ -22,7 +23,8 @@ def thread(jaxpr, states):
 
 
 def _run(jaxpr, states, values, args):
-    """[*states afterwards, *outputs] of a program's equations, done in the current trace; `values` are the states before."""
+    """[*states afterwards, *outputs] of a program's equations, done in the current trace; `values` are the
+    states before."""
     env = dict(zip(jaxpr.invars, args, strict=True))
     saved, stack = state.source, state.name_stack
     try:
@@ -33,11 +35,11 @@ def _run(jaxpr, states, values, args):
             if not served:
                 results = eqn.primitive.bind(*operands, **eqn.params)
             elif eqn.primitive.thread is None:
-                raise NotImplementedError(f"{eqn.primitive} has no rule to thread states through it, so there can be no "
-                                          f"effects like {eqn.effects[0]} inside")
+                raise NotImplementedError(f"{eqn.primitive} has no rule to thread states through it, so "
+                                          f"there can be no effects like {eqn.effects[0]} inside")
             else:
-                changed, results = eqn.primitive.thread(tuple([states[i] for i in served]), [values[i] for i in served],
-                                                        operands, **eqn.params)
+                changed, results = eqn.primitive.thread(tuple([states[i] for i in served]),
+                                                        [values[i] for i in served], operands, **eqn.params)
                 for i, value in zip(served, changed, strict=True):
                     values[i] = value
             env.update(zip(eqn.outvars, results if eqn.primitive.multiple_results else [results]))
@@ -52,5 +54,5 @@ def in_order(jaxpr):
         return jaxpr
     program = thread(jaxpr, (ORDER,))
     with scoped(), entering(EVAL):
-        return trace_to_jaxpr(lambda *args: eval_jaxpr(program, (), create_token_p.bind(), *args)[1:], jaxpr.in_avals,
-                              jaxpr.name, jaxpr.arg_names)
+        return trace_to_jaxpr(lambda *args: eval_jaxpr(program, (), create_token_p.bind(), *args)[1:],
+                              jaxpr.in_avals, jaxpr.name, jaxpr.arg_names)

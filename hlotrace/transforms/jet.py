@@ -53,7 +53,8 @@ class JetTrace(Trace):
         pairs = [self.split(a) for a in args]
         primals, series = [p for p, _ in pairs], [s for _, s in pairs]
         if primitive.name == "custom_vjp_call" and any(nonzero(series)):
-            return _custom_vjp(*args, **params)     # its rule says nothing about forward mode: what it is made of does
+            # its rule says nothing about forward mode: what it is made of does
+            return _custom_vjp(*args, **params)
         with entering(self.parent):
             if not any(nonzero(series)):
                 return primitive.bind(*primals, **params)
@@ -83,7 +84,8 @@ def jet_flat(fun, order, primals, series):
     return [p for p, _ in pairs], [s for _, s in pairs]
 
 
-# --- sums and products of coefficients, None being a zero ---------------------------------------------------------
+# --- sums and products of coefficients, None being a zero
+# ---------------------------------------------------------
 
 def _scaled(factor, x):
     return x if x is None or factor == 1 else mul_p.bind(x, number(float(factor), aval_of(x)))
@@ -118,7 +120,8 @@ def filled(terms, order, aval):
     return [zeros_of(aval.tangent()) if t is None else t for t in terms or [None] * order]
 
 
-# --- rules: (primitive, order, primals, series, params) -> (outs, their series) -----------------------------------
+# --- rules: (primitive, order, primals, series, params) -> (outs, their series)
+# -----------------------------------
 
 def by_derivative(primitive, order, primals, series, params):
     """y' = jvp(x, x'), evaluated on polynomials of one order less."""
@@ -158,11 +161,13 @@ def linear(primitive, order, primals, series, params):
         if all(s is None or s[k] is None for s in series):
             terms.append(None)
             continue
-        terms.append(primitive.bind(*[p if not i else zeros_of(aval_of(p).tangent()) if s is None or s[k] is None else s[k]
-                                      for p, s, i in zip(primals, series, inexact)], **params))
+        terms.append(primitive.bind(*[p if not i else zeros_of(aval_of(p).tangent()) if s is None
+                                      or s[k] is None else s[k] for p, s, i in zip(primals, series, inexact)],
+                                    **params))
     if not primitive.multiple_results:
         return outs, terms if dtypes.is_inexact(aval_of(outs).dtype) else None
-    return outs, [[t and t[i] for t in terms] if dtypes.is_inexact(aval_of(x).dtype) else None for i, x in enumerate(outs)]
+    return outs, [[t and t[i] for t in terms] if dtypes.is_inexact(aval_of(x).dtype) else None for i,
+                  x in enumerate(outs)]
 
 
 def bilinear(primitive, order, primals, series, params):
@@ -228,11 +233,13 @@ def _circular(first, second, sign):
     return rule
 
 
-# --- programs within programs ---------------------------------------------------------------------------------------
+# --- programs within programs
+# ---------------------------------------------------------------------------------------
 
 @programs.cached
 def jet_program(jaxpr, order, marks, force):
-    """(program of [*inputs, *terms of the marked ones] -> [*outs, *terms of the marked outs], marks of the outs)
+    """(program of [*inputs, *terms of the marked ones] -> [*outs, *terms of the marked outs], marks of the
+    outs)
 
     `force`: are all outs of inexact dtype marked?  The terms are those of one value after those of another.
     """
@@ -243,8 +250,10 @@ def jet_program(jaxpr, order, marks, force):
         rest = iter(rest)
         series = [[next(rest) for _ in range(order)] if m else None for m in marks]
         outs, terms = jet_flat(lambda *xs: eval_jaxpr(jaxpr, (), *xs), order, primals, series)
-        out_marks[:] = [t is not None or force and dtypes.is_inexact(a.dtype) for t, a in zip(terms, jaxpr.out_avals)]
-        return [*outs, *(c for t, a, m in zip(terms, jaxpr.out_avals, out_marks) if m for c in filled(t, order, a))]
+        out_marks[:] = [t is not None or force and dtypes.is_inexact(a.dtype) for t,
+                        a in zip(terms, jaxpr.out_avals)]
+        return [*outs, *(c for t, a, m in zip(terms, jaxpr.out_avals, out_marks) if m
+                         for c in filled(t, order, a))]
     avals = [*jaxpr.in_avals, *(a.tangent().strip_weak_type() for a, m in zip(jaxpr.in_avals, marks) if m
                                 for _ in range(order))]
     return programs.trace_closed(fun, avals, jaxpr.name), tuple(out_marks)
@@ -258,7 +267,8 @@ def _terms(values, marks, order):
 
 def _listed(primals, series, marks, order):
     """The terms of the marked ones, in one list."""
-    return [t for p, s, m in zip(primals, series, marks) if m for t in filled(s, order, aval_of(p).strip_weak_type())]
+    return [t for p, s, m in zip(primals, series, marks) if m
+            for t in filled(s, order, aval_of(p).strip_weak_type())]
 
 
 def _inexact(avals):
@@ -269,8 +279,8 @@ def _calling(primitive, order, primals, series, params):
     """jit and checkpoint: the program on polynomials."""
     jaxpr, marks = params["jaxpr"], nonzero(series)
     program, out_marks = jet_program(jaxpr, order, marks, False)
-    outs, terms = groups(primitive.bind(*primals, *_listed(primals, series, marks, order), **{**params, "jaxpr": program}),
-                         len(jaxpr.outvars))
+    outs, terms = groups(primitive.bind(*primals, *_listed(primals, series, marks, order),
+                                        **{**params, "jaxpr": program}), len(jaxpr.outvars))
     return outs, _terms(terms, out_marks, order)
 
 
@@ -278,13 +288,14 @@ def _cond(primitive, order, primals, series, params):
     (index, *operands), branches = primals, params["branches"]
     marks = nonzero(series[1:])
     moved, out_marks = zip(*[jet_program(b, order, marks, True) for b in branches])
-    outs, terms = groups(cond_p.bind(index, *operands, *_listed(operands, series[1:], marks, order), branches=moved),
-                         len(out_marks[0]))
+    outs, terms = groups(cond_p.bind(index, *operands, *_listed(operands, series[1:], marks, order),
+                                     branches=moved), len(out_marks[0]))
     return outs, _terms(terms, out_marks[0], order)
 
 
 def _loop_body(jaxpr, order, sizes, outs):
-    """`jet_program` where the inputs of each of some groups are followed by their terms, and so the first `outs` outputs."""
+    """`jet_program` where the inputs of each of some groups are followed by their terms, and so the first
+    `outs` outputs."""
     marks = _inexact(jaxpr.in_avals)
     program, out_marks = jet_program(jaxpr, order, marks, True)
 
@@ -308,7 +319,8 @@ def _scan(primitive, order, primals, series, params):
     jaxpr, sizes = params["jaxpr"], (params["num_consts"], params["num_carry"])
     body, out_marks = _loop_body(jaxpr, order, sizes, sizes[1])
     operands, counts = _with_terms(primals, series, order, sizes)
-    results = scan_p.bind(*operands, **{**params, "jaxpr": body, "num_consts": counts[0], "num_carry": counts[1]})
+    results = scan_p.bind(*operands, **{**params, "jaxpr": body, "num_consts": counts[0],
+                                        "num_carry": counts[1]})
     return _without_terms(results, out_marks, order, sizes[1])
 
 
@@ -344,14 +356,16 @@ def _custom_vjp(*args, fun=None, jaxpr=None, **_):
     return list(fun(*args)) if jaxpr is None else eval_jaxpr(jaxpr, (), *args)
 
 
-_LINEAR = ("add sub neg real imag conj complex convert_element_type reduce_precision reduce_sum optimization_barrier "
-           "scatter_add cumsum reduce_window_sum pvary psum psum_invariant all_gather reduce_scatter all_to_all ppermute "
-           "sharding_constraint device_put fft select_and_scatter_add select_and_gather_add")
+_LINEAR = ("add sub neg real imag conj complex convert_element_type reduce_precision reduce_sum "
+           "optimization_barrier scatter_add cumsum reduce_window_sum pvary psum psum_invariant all_gather "
+           "reduce_scatter all_to_all ppermute sharding_constraint device_put fft select_and_scatter_add "
+           "select_and_gather_add")
 RULES = {
     **dict.fromkeys(_LINEAR.split(), linear),
     **dict.fromkeys(("mul", "dot_general", "conv_general_dilated"), bilinear),
     "div": _div, "log": _log(0.0), "log1p": _log(1.0),
-    "exp": quadratic(0, 1, 0), "expm1": quadratic(1, 1, 0), "exp2": quadratic(0, math.log(2), 0), "tan": quadratic(1, 0, 1),
+    "exp": quadratic(0, 1, 0), "expm1": quadratic(1, 1, 0), "exp2": quadratic(0, math.log(2), 0),
+    "tan": quadratic(1, 0, 1),
     "tanh": quadratic(1, 0, -1), "logistic": quadratic(0, 1, -1),
     **dict.fromkeys(("sin", "cos"), _circular(sin_p, cos_p, -1)),
     **dict.fromkeys(("sinh", "cosh"), _circular(sinh_p, cosh_p, 1)),

@@ -25,7 +25,8 @@ class JVPTracer(Tracer):
         self.primal = primal
         self.tangent = tangent
         self.aval = aval = aval_of(primal)
-        if aval.vma and aval_of(tangent).vma != aval.vma:      # a tangent varies over the manual axes of its primal
+        # a tangent varies over the manual axes of its primal
+        if aval.vma and aval_of(tangent).vma != aval.vma:
             with entering(trace.rules):
                 self.tangent = vary(tangent, aval.vma)
 
@@ -52,7 +53,8 @@ class JVPTrace(Trace):
     """
     __slots__ = ("rules", "splices")
     what = "grad or jvp"
-    main = property(lambda self: self)      # JAX's name for what tracers of one call of a transformation have in common
+    # JAX's name for what tracers of one call of a transformation have in common
+    main = property(lambda self: self)
 
     def __init__(self, parent, rules=None, splices=False):
         super().__init__(parent)

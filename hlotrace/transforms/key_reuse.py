@@ -1,4 +1,5 @@
-"""PRNG keys that are used twice (`jax_debug_key_reuse`): in a program, by a pass over its equations, and from call to call.
+"""PRNG keys that are used twice (`jax_debug_key_reuse`): in a program, by a pass over its equations, and from
+call to call.
 
 Each key array has a mask of the keys in it that are used up.  What an operation does to those that it takes is in the tables
 below; one that is in none of them uses up all and makes new ones, as `reshape` and `split` do.
@@ -13,7 +14,8 @@ from ..core.errors import KeyReuseError
 from ..core.jaxpr import Eqn, Jaxpr, Literal, Var, sub_jaxprs
 from ..core.trace import EVAL, entering
 
-# Keys are as good as before, and what is made of them is new.  The barrier stands before what `checkpoint` computes again.
+# Keys are as good as before, and what is made of them is new.  The barrier stands before what `checkpoint`
+# computes again.
 _LOOKING = frozenset("random_fold_in random_unwrap random_clone random_wrap eq ne optimization_barrier".split())
 # The results are the operands in their order.  vmap broadcasts keys that are not mapped.
 _PASSING = frozenset("broadcast_in_dim convert_element_type copy device_put name pvary sharding_constraint "
@@ -33,9 +35,10 @@ class _Keys:
         if np.any(self.mask & mask):
             first = f" by {self.what}{f' at {self.line}' if self.line else ''}"
             raise KeyReuseError(
-                f"a PRNG key{'' if self.mask.ndim == 0 else ' of an array'} that was used{first} is used again by {what}"
-                f"{f' at {line}' if line else ''}: the numbers would be the same. Make two of it first, as in key, other = "
-                "random.split(key), or random.fold_in(key, i); random.clone(key) says that it is meant.")
+                f"a PRNG key{'' if self.mask.ndim == 0 else ' of an array'} that was used{first} is used "
+                f"again by {what}{f' at {line}' if line else ''}: the numbers would be the same. Make two "
+                "of it first, as in key, other = random.split(key), or random.fold_in(key, i); "
+                "random.clone(key) says that it is meant.")
         self.mask, self.what, self.line = self.mask | mask, what, line
 
 
@@ -48,13 +51,15 @@ def _new(aval):
     return _Keys(aval.shape) if is_watched((aval,)) else None
 
 
-# --- a program --------------------------------------------------------------------------------------------------
+# --- a program
+# --------------------------------------------------------------------------------------------------
 
 def signature(jaxpr, known=()):
-    """What a program does to the keys that it takes: (mask of each input used up, or None; which input each result is).
+    """What a program does to the keys that it takes: (mask of each input used up, or None; which input each
+    result is).
 
-    `known` are numbers given for inputs, {variable: array}, for the places that indices name.  KeyReuseError if the program
-    uses a key twice.
+    `known` are numbers given for inputs, {variable: array}, for the places that indices name.  KeyReuseError
+    if the program uses a key twice.
     """
     if not known and "key_reuse" in jaxpr.facts:
         return jaxpr.facts["key_reuse"]
@@ -78,7 +83,8 @@ def _apply(eqn, env, values):
         if values and operands and all(x is not None for x in operands) and not any(sub_jaxprs(eqn.params)):
             with entering(EVAL):
                 out = eqn.primitive.bind(*operands, **eqn.params)
-            values.update(zip(eqn.outvars, map(np.asarray, out if eqn.primitive.multiple_results else (out,))))
+            values.update(zip(eqn.outvars, map(np.asarray,
+                                               out if eqn.primitive.multiple_results else (out,))))
         outs = ()
     else:
         line = source_info.describe(eqn.source)
@@ -131,10 +137,12 @@ def _called(eqn, keys, line, values, jaxprs=None, skip=0):
     if not found:
         return _operation(eqn, keys, line, values)
     what = f"`{eqn.params.get('name') or eqn.primitive.name}`"
-    masks = [next((m for m in column if m is not None), None) for column in zip(*[masks for masks, _ in found])]
+    masks = [next((m for m in column if m is not None), None)
+             for column in zip(*[masks for masks, _ in found])]
     _use(keys[skip:], masks, what, line)
     same = [set(column) for column in zip(*[outs for _, outs in found])]
-    return [keys[skip + i] if len(column) == 1 and (i := next(iter(column))) is not None else None for column in same]
+    return [keys[skip + i] if len(column) == 1 and (i := next(iter(column))) is not None else None
+            for column in same]
 
 
 def _cond(eqn, keys, line, values):
@@ -142,14 +150,16 @@ def _cond(eqn, keys, line, values):
 
 
 def _repeated(what, eqn, jaxpr, constants, carry, line):
-    """The signature of a body that runs again and again.  KeyReuseError where the next round finds a key used up."""
+    """The signature of a body that runs again and again.  KeyReuseError where the next round finds a key used
+    up."""
     masks, outs = signature(jaxpr)
     for i, mask in enumerate(masks[:constants + carry]):
         if mask is not None and (i < constants or i in outs[:carry]):
             raise KeyReuseError(
                 f"the body of {what}{f' at {line}' if line else ''} uses the same PRNG key in each round: "
                 + ("it closes over it" if i < constants else "it hands it on as it was")
-                + ". Split the key in the body and carry on one half, or take each round's key from random.split(key, n).")
+                + ". Split the key in the body and carry on one half, or take each round's key from "
+                "random.split(key, n).")
     return masks, outs
 
 
@@ -174,8 +184,9 @@ def _while(eqn, keys, line, _):
     for i, mask in enumerate(tested):
         if mask is not None and (i < tests or outs[i - tests] == (at := constants + i - tests) or masks[at] is not None):
             raise KeyReuseError(
-                f"the condition of while_loop{f' at {line}' if line else ''} uses a PRNG key that it has used in the round "
-                "before, or that the body uses: carry a key for it and split that in the body.")
+                f"the condition of while_loop{f' at {line}' if line else ''} uses a PRNG key that it has "
+                "used in the round before, or that the body uses: carry a key for it and split that in the "
+                "body.")
     _use(keys[:tests], tested[:tests], "`while_loop`", line)
     _use(keys[tests:], masks, "`while_loop`", line)
     return [keys[tests + i] if i is not None else None for i in outs]
@@ -184,7 +195,8 @@ def _while(eqn, keys, line, _):
 _RULES = {"slice": _slice, "dynamic_slice": _slice, "cond": _cond, "scan": _scan, "while": _while}
 
 
-# --- from call to call ------------------------------------------------------------------------------------------
+# --- from call to call
+# ------------------------------------------------------------------------------------------
 
 _used: dict = {}        # id of a key array -> (a weak reference to it, its _Keys)
 
@@ -198,7 +210,8 @@ def _keys_of(x, aval):
 
 def _remember(x, keys):
     at = id(x)
-    _used[at] = weakref.ref(x, lambda gone: _used.pop(at) if _used.get(at, (None,))[0] is gone else None), keys
+    _used[at] = weakref.ref(x, lambda gone: _used.pop(at) if _used.get(at, (None,))[0] is gone
+                            else None), keys
     return keys
 
 

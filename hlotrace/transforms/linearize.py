@@ -70,7 +70,8 @@ def linearize(jaxpr, nonzero):
     found = {}
 
     def fun(*primals):
-        outs, linear, out_nonzero = linearize_flat(lambda *xs: eval_jaxpr(jaxpr, (), *xs), primals, nonzero, False)
+        outs, linear, out_nonzero = linearize_flat(lambda *xs: eval_jaxpr(jaxpr, (), *xs), primals, nonzero,
+                                                   False)
         positions = {id(p): i for i, p in enumerate(primals)}
         saved, residuals = [], []
         for c in linear.consts:

@@ -16,7 +16,8 @@ def divide(jaxpr, policy, wanted):
     forward: inputs -> [*outs, *saved]; again: [*inputs, *saved] -> the outputs wanted.
     """
     live = {v for v, w in zip(jaxpr.outvars, wanted) if w}
-    forward, again, saved = [], [], {}      # both from the last equation to the first; {what is saved: what it is again}
+    # both from the last equation to the first; {what is saved: what it is again}
+    forward, again, saved = [], [], {}
     for eqn in reversed(jaxpr.eqns):
         needed = tuple([v in live for v in eqn.outvars])
         if not any(needed) and not eqn.effects:
@@ -49,7 +50,8 @@ def _moved(v, choice, forward, again):
     """The variable that is saved for `v`: itself, or what lies in another memory until it is needed again."""
     if type(choice) is not Offloadable:
         return v
-    from ..primitives.parallel.sharding import InMemory, device_put_p  # few programs name kinds of memory, which need the meshes
+    # few programs name kinds of memory, which need the meshes
+    from ..primitives.parallel.sharding import InMemory, device_put_p
     away = Var(v.aval)
     there, back = InMemory(choice.dst), InMemory(choice.src)
     forward.append(Eqn(device_put_p, [v], [away], {"sharding": there, "source": back}))

@@ -40,17 +40,19 @@ def backward_pass(jaxpr, consts, args, cotangents):
             reached = any(v in found for v in eqn.outvars)
             cts = [found.pop(v, None) for v in eqn.outvars]
             if not reached or eqn.primitive is not custom_lin_p and all(ct is None for ct in cts):
-                found.update((v, found.get(v)) for v in eqn.invars if reached and type(v) is not Literal and v not in values)
+                found.update((v, found.get(v)) for v in eqn.invars if reached and type(v) is not Literal
+                             and v not in values)
                 continue
             if eqn.primitive.transpose is None:
                 raise missing(eqn.primitive, "transpose")
-            operands = [literal_value(v) if type(v) is Literal else values[v] if v in values else Linear(v.aval)
-                        for v in eqn.invars]
+            operands = [literal_value(v) if type(v) is Literal else values[v] if v in values
+                        else Linear(v.aval) for v in eqn.invars]
             state.source, state.name_stack = eqn.source, eqn.name_stack
             results = eqn.primitive.transpose(cts if eqn.primitive.multiple_results else cts[0], *operands,
                                               **eqn.params)
             for v, operand, ct in zip(eqn.invars, operands, results, strict=True):
-                if is_linear(operand):      # also of None: a user's rule is asked for what comes to it as zero, too
+                # also of None: a user's rule is asked for what comes to it as zero, too
+                if is_linear(operand):
                     found[v] = accumulate(found.get(v), ct)
     finally:
         state.source, state.name_stack = saved, stack

@@ -31,8 +31,8 @@ class BatchTracer(Tracer):
 
 
 class BatchTrace(Trace):
-    """Values are its own by their axis: a custom rule may run in a second trace of the same axis, and close over
-    values of the first.
+    """Values are its own by their axis: a custom rule may run in a second trace of the same axis, and close
+    over values of the first.
     """
     __slots__ = ("axis",)
     what = "vmap"
@@ -105,7 +105,8 @@ def batch(jaxpr, axis, batched, force_out=False):
     out_batched = []
 
     def fun(*args):
-        outs, dims = batch_flat(lambda *xs: eval_jaxpr(jaxpr, (), *xs), axis, args, [0 if b else None for b in batched])
+        outs, dims = batch_flat(lambda *xs: eval_jaxpr(jaxpr, (), *xs), axis, args,
+                                [0 if b else None for b in batched])
         force = [force_out] * len(outs) if isinstance(force_out, bool) else force_out
         out_batched[:] = [d is not None or f for d, f in zip(dims, force, strict=True)]
         return [place_axis(x, axis.size, d, 0) if b else x for x, d, b in zip(outs, dims, out_batched)]

@@ -1,4 +1,5 @@
-"""pure_callback, io_callback, and debug.print / debug.callback: Python functions called from inside programs."""
+"""pure_callback, io_callback, and debug.print / debug.callback: Python functions called from inside programs.
+"""
 import functools
 import logging
 import string
@@ -19,23 +20,23 @@ _METHODS = (None, "sequential", "sequential_unrolled", "expand_dims", "broadcast
 
 def _declared(spec):
     if not hasattr(spec, "shape") or not hasattr(spec, "dtype"):
-        raise TypeError(f"result_shape_dtypes must be a pytree of objects with shape and dtype, such as "
-                        f"jax.ShapeDtypeStruct((3,), jnp.float32), got {spec!r:.60}: it stands behind the callback and says "
-                        "what that returns")
+        raise TypeError("result_shape_dtypes must be a pytree of objects with shape and dtype, such as "
+                        f"jax.ShapeDtypeStruct((3,), jnp.float32), got {spec!r:.60}: it stands behind the "
+                        "callback and says what that returns")
     dtype = dtypes.as_dtype(spec.dtype)
     if dtype != dtypes.canonicalize(dtype):
-        raise ValueError(f"result_shape_dtypes cannot specify 64-bit types when `jax_enable_x64` is disabled: got "
-                         f"{dtype.name}")
+        raise ValueError("result_shape_dtypes cannot specify 64-bit types when `jax_enable_x64` is "
+                         f"disabled: got {dtype.name}")
     return ShapedArray(tuple(spec.shape), dtype)
 
 
 def _call(what, callback, spec, args, kwargs, effect, vmap_method=None, sharding=None):
     if not callable(callback):
-        raise TypeError(f"{what}: callback must be callable, got {callback!r:.60}: give the function itself, and its "
-                        "arguments at the end")
+        raise TypeError(f"{what}: callback must be callable, got {callback!r:.60}: give the function itself, "
+                        "and its arguments at the end")
     if sharding is not None:
-        raise NotImplementedError(f"{what} of {name_of(callback)}: sharding={sharding!r} is not supported: the callback "
-                                  "runs in the process of the device that asks for it")
+        raise NotImplementedError(f"{what} of {name_of(callback)}: sharding={sharding!r} is not supported: "
+                                  "the callback runs in the process of the device that asks for it")
     spec_leaves, out_tree = pytree.tree_flatten(spec)
     out_avals = tuple(_declared(s) for s in spec_leaves)
     flat = FlatFunction(callback, *pytree.tree_flatten((args, kwargs)), what)
@@ -48,7 +49,8 @@ def _call(what, callback, spec, args, kwargs, effect, vmap_method=None, sharding
 
     def function(*values):
         values = iter(values)
-        call_args, call_kwargs = flat.arguments([next(values) if d else x for x, d in zip(flat.leaves, dynamic)])
+        call_args, call_kwargs = flat.arguments([next(values) if d else x for x,
+                                                 d in zip(flat.leaves, dynamic)])
         try:
             result = callback(*call_args, **call_kwargs)
         except TypeError as error:
@@ -56,8 +58,9 @@ def _call(what, callback, spec, args, kwargs, effect, vmap_method=None, sharding
                 (signature_of(callback) or signature_of(_call)).bind(*call_args, **call_kwargs)
             except TypeError:
                 n, behind = len(call_args) + len(call_kwargs), "it" if debugs else "result_shape_dtypes"
-                raise TypeError(f"{what}: {name_of(callback)} is called with the {n} argument{'s' * (n != 1)} that "
-                                f"{'stand' + 's' * (n == 1)} behind {behind}: {error}") from None
+                raise TypeError(f"{what}: {name_of(callback)} is called with the {n} "
+                                f"argument{'s' * (n != 1)} that {'stand' + 's' * (n == 1)} behind {behind}: "
+                                f"{error}") from None
             raise
         if debugs:
             return []
@@ -66,23 +69,28 @@ def _call(what, callback, spec, args, kwargs, effect, vmap_method=None, sharding
             advice = (f"Does {name_of(callback)} lack a `return`? What returns nothing is declared by None."
                       if result is None else "Return what is declared, or declare what is returned.")
             raise ValueError(pytree.structure_mismatch(
-                f"callback {name_of(callback)} returned a value of another structure than result_shape_dtypes declares",
+                f"callback {name_of(callback)} returned a value of another structure than "
+                "result_shape_dtypes declares",
                 out_tree, found_tree, ("declared", "returned"), root="result") + f"\n{advice}")
         return found
     take_names(function, callback)
     function.__name__, function.mapped, function.paths = name_of(callback), False, pytree.leaf_paths(out_tree)
-    outs = callback_p.bind(*operands, function=function, out_avals=out_avals, effect=effect, vmap_method=vmap_method)
+    outs = callback_p.bind(*operands, function=function, out_avals=out_avals, effect=effect,
+                           vmap_method=vmap_method)
     return out_tree.unflatten(outs)
 
 
-def pure_callback(callback, result_shape_dtypes, *args, sharding=None, vmap_method=None, vectorized=None, **kwargs):
+def pure_callback(callback, result_shape_dtypes, *args, sharding=None, vmap_method=None, vectorized=None,
+                  **kwargs):
     """Call a pure Python function from inside a program.
 
     Args:
-      callback: gets NumPy arrays, returns what `result_shape_dtypes` declares.  It may be called any number of
+      callback: gets NumPy arrays, returns what `result_shape_dtypes` declares.  It may be called any number
+      of
         times, or not at all.
       result_shape_dtypes: pytree of ShapeDtypeStructs (anything with shape and dtype).
-      vmap_method: "sequential" (one call for each element), "expand_dims" (one call; unmapped arguments get an
+      vmap_method: "sequential" (one call for each element), "expand_dims" (one call; unmapped arguments get
+      an
         axis of size 1) or "broadcast_all" (one call, all arguments mapped).
     Raises: what the callback raises, the same object; ValueError where its result has another shape, dtype or
       structure than declared.
@@ -102,7 +110,8 @@ def pure_callback(callback, result_shape_dtypes, *args, sharding=None, vmap_meth
 
 
 def io_callback(callback, result_shape_dtypes, *args, sharding=None, ordered=False, **kwargs):
-    """Call a Python function with side effects from inside a program, exactly once for each time it is reached.
+    """Call a Python function with side effects from inside a program, exactly once for each time it is
+    reached.
 
     With `ordered`, calls happen in program order.  See `pure_callback` for arguments and errors.
 
@@ -119,7 +128,8 @@ def io_callback(callback, result_shape_dtypes, *args, sharding=None, ordered=Fal
 def debug_callback(callback=None, *args, ordered=False, partitioned=False, **kwargs):
     """Call a Python function for its effect only, from inside any transformation; its result is dropped.
 
-    It gets NumPy arrays.  With `ordered`, calls happen in program order.  Without `callback`, a function that takes it.
+    It gets NumPy arrays.  With `ordered`, calls happen in program order.  Without `callback`, a function that
+    takes it.
 
     >>> seen = []
     >>> @jax.jit
@@ -134,8 +144,9 @@ def debug_callback(callback=None, *args, ordered=False, partitioned=False, **kwa
     if callback is None:
         return functools.partial(debug_callback, ordered=ordered, partitioned=partitioned)
     if partitioned:
-        raise NotImplementedError("debug.callback, debug.print: partitioned=True is not supported: the callback gets whole "
-                                  "values; inside shard_map it is called on each device with its part")
+        raise NotImplementedError("debug.callback, debug.print: partitioned=True is not supported: the "
+                                  "callback gets whole values; inside shard_map it is called on each device "
+                                  "with its part")
     _call("debug_callback", callback, None, args, kwargs, debug_effect(ordered), "sequential")
 
 
@@ -143,7 +154,8 @@ class _Formatter(string.Formatter):
     """str.format that notes arguments that the format does not use."""
 
     def check_unused_args(self, used_args, args, kwargs):
-        self.unused = [i for i in range(len(args)) if i not in used_args] + [k for k in kwargs if k not in used_args]
+        self.unused = [i for i in range(len(args)) if i not in used_args] + [k for k in kwargs
+                                                                             if k not in used_args]
 
 
 def _check_format(what, fmt, args, kwargs):
@@ -155,15 +167,16 @@ def _check_format(what, fmt, args, kwargs):
         raise IndexError(f"{what}: the format {fmt!r:.80} asks for more than the {len(args)} positional value"
                          f"{'s' * (len(args) != 1)} given: give one for each {{}}") from None
     except KeyError as error:
-        raise KeyError(f"{what}: the format {fmt!r:.80} asks for {error.args[0]!r}, but the values given by name are "
-                       f"{list(kwargs)}: write {error.args[0]}=...{did_you_mean(error.args[0], kwargs)}") from None
+        raise KeyError(f"{what}: the format {fmt!r:.80} asks for {error.args[0]!r}, but the values given by "
+                       f"name are {list(kwargs)}: write "
+                       f"{error.args[0]}=...{did_you_mean(error.args[0], kwargs)}") from None
     except (TypeError, ValueError) as error:
         braces = "; a brace that is to be printed is written twice, {{ or }}" * ("encountered" in str(error))
         raise type(error)(f"{what}: the format {fmt!r:.80} does not fit: {error}{braces}") from None
     if formatter.unused:
-        raise ValueError(f"Unused arguments to {what}: {formatter.unused}, which the format {fmt!r:.80} does not use. "
-                         f"Put '{{}}' or '{{name}}' where they belong, as in {what}('x = {{}}', x); an f-string would "
-                         "format the tracer, not the value.")
+        raise ValueError(f"Unused arguments to {what}: {formatter.unused}, which the format {fmt!r:.80} does "
+                         f"not use. Put '{{}}' or '{{name}}' where they belong, as in {what}('x = {{}}', "
+                         "x); an f-string would format the tracer, not the value.")
 
 
 def debug_print(fmt=None, *args, ordered=False, partitioned=False, skip_format_check=False, **kwargs):
@@ -192,10 +205,11 @@ def debug_log(fmt=None, *args, ordered=False, partitioned=False, skip_format_che
 
 def _told(what, fmt, args, kwargs, ordered, partitioned, skip_format_check):
     if fmt is None:
-        return functools.partial(debug_print if what == "print" else debug_log, ordered=ordered, partitioned=partitioned,
-                                 skip_format_check=skip_format_check)
+        return functools.partial(debug_print if what == "print" else debug_log, ordered=ordered,
+                                 partitioned=partitioned, skip_format_check=skip_format_check)
     if not isinstance(fmt, str):
-        raise TypeError(f"debug.{what}: the format must be a str, got {type(fmt)}: write debug.{what}('{{}}', x)")
+        raise TypeError(f"debug.{what}: the format must be a str, got {type(fmt)}: write "
+                        f"debug.{what}('{{}}', x)")
     if not skip_format_check:
         _check_format(f"debug.{what}", fmt, args, kwargs)
 
@@ -218,7 +232,8 @@ class _Shown:
         aval = self._aval
         if spec and aval is not None and not dtypes.is_extended(aval.dtype):
             if aval.ndim:
-                raise TypeError(f"the spec {spec!r} is for one number, and the value is of type {aval.str_short()}: print "
+                raise TypeError(f"the spec {spec!r} is for one number, and the value is of type "
+                                f"{aval.str_short()}: print "
                                 "it with {}, and its digits as np.set_printoptions(precision=...) says")
             format(np.zeros((), aval.dtype).item(), spec)
         return ""

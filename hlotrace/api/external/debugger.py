@@ -1,4 +1,5 @@
-"""debug.breakpoint: a prompt among the user's frames, with the values that they have when the program runs."""
+"""debug.breakpoint: a prompt among the user's frames, with the values that they have when the program runs.
+"""
 import cmd
 import contextlib
 import inspect
@@ -23,12 +24,13 @@ _prompting = threading.RLock()      # programs on several devices stop one after
 def breakpoint(*, backend=None, filter_frames=True, num_frames=None, ordered=False, token=None, **kwargs):
     """Stop here each time that the program comes by, and look at the variables of the user's functions.
 
-    In a terminal a prompt takes commands: `p` and `pp` print an expression (so does an expression alone), `l` lists the
-    source, `u` and `d` go to the frame that called and back, `bt` shows all frames, `c` goes on, `q` ends the program by
-    SystemExit, `help` tells of these.  Traced values are there as NumPy arrays, also under jit, grad and vmap; what is not
-    traced is as it was when the function was traced.
+    In a terminal a prompt takes commands: `p` and `pp` print an expression (so does an expression alone), `l`
+    lists the source, `u` and `d` go to the frame that called and back, `bt` shows all frames, `c` goes on,
+    `q` ends the program by SystemExit, `help` tells of these.  Traced values are there as NumPy arrays, also
+    under jit, grad and vmap; what is not traced is as it was when the function was traced.
 
-    backend: "cli", the prompt, which reads `stdin=` and writes to `stdout=` if they are given; "print" shows the frames and
+    backend: "cli", the prompt, which reads `stdin=` and writes to `stdout=` if they are given; "print" shows
+    the frames and
       the variables of the innermost one, and goes on.  By default the first in a terminal, else the second.
     filter_frames: leave out frames of the library; num_frames: keep so many, the innermost ones.
     ordered: breakpoints are reached in the order of the program.
@@ -69,7 +71,8 @@ def breakpoint(*, backend=None, filter_frames=True, num_frames=None, ordered=Fal
 
 
 class _Frame(NamedTuple):
-    """A frame of Python's as it was; `variables` are (name, structure, leaves), an int in place of each traced leaf."""
+    """A frame of Python's as it was; `variables` are (name, structure, leaves), an int in place of each
+    traced leaf."""
     filename: str
     line: int
     function: str
@@ -80,7 +83,8 @@ class _Frame(NamedTuple):
     def filled(self, values):
         """The frame with values in place of what was traced: (frame, variables)"""
         return self, {name: value if structure is None else structure.unflatten(
-            [values[x.number] if type(x) is _Traced else x for x in value]) for name, structure, value in self.variables}
+            [values[x.number] if type(x) is _Traced else x for x in value]) for name, structure,
+                      value in self.variables}
 
     def __str__(self):
         text = linecache.getline(self.filename, self.line).strip()
@@ -125,8 +129,8 @@ def _captured(filter_frames, most):
         code = at.f_code
         if not (filter_frames and source_info._is_internal(code.co_filename)):
             variables = [variable(*item) for item in at.f_locals.items()] if code.co_name != "<module>" else []
-            frames.append(_Frame(code.co_filename, at.f_lineno, code.co_qualname, code.co_firstlineno, variables,
-                                 at.f_globals))
+            frames.append(_Frame(code.co_filename, at.f_lineno, code.co_qualname, code.co_firstlineno,
+                                 variables, at.f_globals))
         at = at.f_back
     return frames, operands
 
@@ -140,8 +144,9 @@ def _stop(frames, backend, stdin=None, stdout=None):
         else:
             frame, variables = frames[0]
             shown = [f"    {name} = {_short(value)}" for name, value in variables.items()]
-            print("\n".join([f"Breakpoint at {source_info.short(frame.filename)}:{frame.line} ({frame.function})",
-                             *(str(f) for f, _ in reversed(frames)), "Variables:", *shown]), file=stdout, flush=True)
+            print("\n".join([f"Breakpoint at {source_info.short(frame.filename)}:{frame.line} "
+                             f"({frame.function})", *(str(f) for f, _ in reversed(frames)), "Variables:",
+                             *shown]), file=stdout, flush=True)
 
 
 def _is_terminal(stream):

@@ -15,8 +15,9 @@ def _declared(spec, i):
     if spec is abstract_token:
         return spec
     if not hasattr(spec, "shape") or not hasattr(spec, "dtype"):
-        raise ValueError(f"All elements of result_shape_dtypes must have 'shape' and 'dtype' attributes. Got {spec!r:.60} "
-                         f"at position {i}: give one such as jax.ShapeDtypeStruct((3,), jnp.float32)")
+        raise ValueError("All elements of result_shape_dtypes must have 'shape' and 'dtype' attributes. Got "
+                         f"{spec!r:.60} at position {i}: give one such as jax.ShapeDtypeStruct((3,), "
+                         "jnp.float32)")
     return ShapedArray(tuple(spec.shape), dtypes.as_dtype(spec.dtype))
 
 
@@ -25,13 +26,14 @@ def _orders(name, layouts, avals):
     layouts = [None] * len(avals) if layouts is None else list(layouts)
     if len(layouts) != len(avals):
         what = "input arguments" if name == "input_layouts" else "results"
-        raise ValueError(f"The number of {what} ({len(avals)}) must equal the number of {name[:-1].replace('_', ' ')}s "
-                         f"({len(layouts)}).")
+        raise ValueError(f"The number of {what} ({len(avals)}) must equal the number of "
+                         f"{name[:-1].replace('_', ' ')}s ({len(layouts)}).")
     orders = []
     for i, (layout, aval) in enumerate(zip(layouts, avals)):
         layout = getattr(layout, "major_to_minor", layout)
         if layout is not None and sorted(layout) != list(range(aval.ndim)):
-            raise ValueError(f"{name}[{i}] = {tuple(layout)} is not an order of the {aval.ndim} axes of {aval.str_short()}")
+            raise ValueError(f"{name}[{i}] = {tuple(layout)} is not an order of the {aval.ndim} axes of "
+                             f"{aval.str_short()}")
         orders.append(None if layout is None else tuple(int(axis) for axis in reversed(layout)))
     return tuple(orders)
 
@@ -40,12 +42,13 @@ def _aliases(given, avals, out_avals):
     for operand, result in given.items():
         for what, at, among in ("input", operand, avals), ("output", result, out_avals):
             if not 0 <= at < len(among):
-                raise ValueError(f"input_output_aliases contains the mapping '{operand}:{result}' with {what} index {at} "
-                                 f"outside the range [0, {len(among)}).")
+                raise ValueError(f"input_output_aliases contains the mapping '{operand}:{result}' with "
+                                 f"{what} index {at} outside the range [0, {len(among)}).")
         one, other = (a.str_short() for a in (avals[operand], out_avals[result]))
         if one != other:
-            raise ValueError(f"input_output_aliases contains the mapping '{operand}:{result}' referring to an input of type "
-                             f"{one} and an output of type {other}: they must be the same to share memory")
+            raise ValueError(f"input_output_aliases contains the mapping '{operand}:{result}' referring to "
+                             f"an input of type {one} and an output of type {other}: they must be the same "
+                             "to share memory")
     return tuple(given.items())
 
 
@@ -55,27 +58,32 @@ def _is_layout(layouts):
 
 
 def ffi_call(target_name, result_shape_dtypes, *, has_side_effect=False, vmap_method=None, input_layouts=None,
-             output_layouts=None, input_output_aliases=None, custom_call_api_version=4, legacy_backend_config=None):
+             output_layouts=None, input_output_aliases=None, custom_call_api_version=4,
+             legacy_backend_config=None):
     """A function that calls the kernel registered as `target_name`: of arrays, and of attributes by keyword.
 
     Args:
-      result_shape_dtypes: an object with shape and dtype, or a sequence of them where there are several results;
+      result_shape_dtypes: an object with shape and dtype, or a sequence of them where there are several
+      results;
         `ffi.abstract_token` for a token.
       has_side_effect: the kernel is called even where nothing uses its results.
-      vmap_method: "sequential" (one call for each mapped element, in a loop), "sequential_unrolled" (without one),
-        "expand_dims" (one call, all operands with a leading axis, which is of size 1 in those that are not mapped),
-        "broadcast_all" (one call, a leading axis of full size), "legacy_vectorized" (one call, a leading axis in those that
-        are mapped).  None: vmap raises NotImplementedError.
-      input_layouts, output_layouts: for each array None (the last axis is that of neighbours in memory), or its axes,
+      vmap_method: "sequential" (one call for each mapped element, in a loop), "sequential_unrolled" (without
+      one),
+        "expand_dims" (one call, all operands with a leading axis, which is of size 1 in those that are not
+        mapped), "broadcast_all" (one call, a leading axis of full size), "legacy_vectorized" (one call, a
+        leading axis in those that are mapped).  None: vmap raises NotImplementedError.
+      input_layouts, output_layouts: for each array None (the last axis is that of neighbours in memory), or
+      its axes,
         from the slowest to the fastest: (1, 0) is a matrix by columns; or a `Layout`.
       input_output_aliases: {operand: result} of those that are one buffer.
-      custom_call_api_version: 4 for kernels of XLA's typed FFI; older ones take `legacy_backend_config`, a string.
+      custom_call_api_version: 4 for kernels of XLA's typed FFI; older ones take `legacy_backend_config`, a
+      string.
 
-    Attributes are what the kernel declares: NumPy scalars and arrays of its types; Python's bool, int and float are `bool`,
-    `int64_t` and `double`; strings, and mappings and sequences of such values.
+    Attributes are what the kernel declares: NumPy scalars and arrays of its types; Python's bool, int and
+    float are `bool`, `int64_t` and `double`; strings, and mappings and sequences of such values.
 
-    Raises: ValueError for layouts or aliases that do not fit, and under grad: the function that calls it needs a custom_jvp
-    or custom_vjp.  TypeError for an attribute of another type.
+    Raises: ValueError for layouts or aliases that do not fit, and under grad: the function that calls it
+    needs a custom_jvp or custom_vjp.  TypeError for an attribute of another type.
 
     >>> call = jax.ffi.ffi_call("my_kernel", jax.ShapeDtypeStruct((3,), "float32"), vmap_method="broadcast_all")
     >>> "@my_kernel" in jax.jit(lambda x: call(x, eps=np.float32(0.1))).lower(jnp.ones(3)).as_text()
@@ -87,8 +95,9 @@ def ffi_call(target_name, result_shape_dtypes, *, has_side_effect=False, vmap_me
         raise ValueError(f"vmap_method must be one of {VMAP_METHODS}, got {vmap_method!r}")
     typed = custom_call_api_version >= 4
     if typed and legacy_backend_config is not None:
-        raise ValueError("The use of the legacy_backend_config parameter requires custom_call_api_version < 4; got "
-                         f"{custom_call_api_version}: give attributes by keyword where the kernel is called.")
+        raise ValueError("The use of the legacy_backend_config parameter requires custom_call_api_version < "
+                         f"4; got {custom_call_api_version}: give attributes by keyword where the kernel is "
+                         "called.")
     several = isinstance(result_shape_dtypes, (list, tuple))
     specs = result_shape_dtypes if several else [result_shape_dtypes]
     out_avals = tuple(_declared(spec, i) for i, spec in enumerate(specs))
@@ -99,8 +108,9 @@ def ffi_call(target_name, result_shape_dtypes, *, has_side_effect=False, vmap_me
     @folded
     def call(*args, **attributes):
         if attributes and not typed:
-            raise ValueError(f"The use of ffi_call attributes ({', '.join(attributes)}) requires a custom call API version "
-                             f"of at least 4; got api_version={custom_call_api_version}: it takes legacy_backend_config=.")
+            raise ValueError(f"The use of ffi_call attributes ({', '.join(attributes)}) requires a custom "
+                             f"call API version of at least 4; got api_version={custom_call_api_version}: "
+                             "it takes legacy_backend_config=.")
         for i, x in enumerate(args):
             if not is_arraylike(x):
                 raise TypeError(f"The FFI call to `{target_name}`: "
@@ -113,9 +123,11 @@ def ffi_call(target_name, result_shape_dtypes, *, has_side_effect=False, vmap_me
             except TypeError as error:
                 raise TypeError(f"The FFI call to `{target_name}`: attribute {name}: {error}") from None
         outs = ffi_call_p.bind(
-            *args, target=target_name, out_avals=out_avals, has_side_effect=bool(has_side_effect), vmap_method=vmap_method,
+            *args, target=target_name, out_avals=out_avals, has_side_effect=bool(has_side_effect),
+            vmap_method=vmap_method,
             input_layouts=_orders("input_layouts", input_layouts, avals), output_layouts=output_orders,
-            aliases=_aliases(input_output_aliases or {}, avals, out_avals), api_version=custom_call_api_version,
+            aliases=_aliases(input_output_aliases or {}, avals, out_avals),
+            api_version=custom_call_api_version,
             leading=0, config=Attribute(attribute(config)) if typed else legacy_backend_config or "")
         return outs if several else outs[0]
     return call

@@ -34,10 +34,11 @@ def _check_axes(what, axes):
 
 @_decorated
 def auto_axes(f, *, axes=None, out_sharding=None):
-    """`f` where the compiler decides over the mesh axes `axes` (all), which it does everywhere here; its results lie so.
+    """`f` where the compiler decides over the mesh axes `axes` (all), which it does everywhere here; its
+    results lie so.
 
-    out_sharding: a PartitionSpec of the current mesh or a NamedSharding, or a prefix of the results of them; each call may
-    give another.  TypeError where neither says it.
+    out_sharding: a PartitionSpec of the current mesh or a NamedSharding, or a prefix of the results of them;
+    each call may give another.  TypeError where neither says it.
 
     >>> with jax.set_mesh(jax.make_mesh((1,), ("x",))):
     ...     jax.sharding.auto_axes(jnp.sin, out_sharding=jax.P("x"))(jnp.zeros(2))
@@ -46,7 +47,8 @@ def auto_axes(f, *, axes=None, out_sharding=None):
     def call(*args, out_sharding=out_sharding, **kwargs):
         _check_axes("auto_axes", axes)
         if out_sharding is None:
-            raise TypeError("auto_axes: out_sharding is missing: say how the results lie, as in out_sharding=P('x')")
+            raise TypeError("auto_axes: out_sharding is missing: say how the results lie, as in "
+                            "out_sharding=P('x')")
         return with_sharding_constraint(f(*args, **kwargs), out_sharding)
     return call
 
@@ -55,8 +57,8 @@ def auto_axes(f, *, axes=None, out_sharding=None):
 def explicit_axes(f, *, axes=None, in_sharding=None):
     """`f` of arguments that lie as `in_sharding` says; mesh axes of type Explicit are as Auto ones here.
 
-    in_sharding: a PartitionSpec of the current mesh or a NamedSharding, or a prefix of the tuple of arguments of them; each
-    call may give another.  TypeError where neither says it.
+    in_sharding: a PartitionSpec of the current mesh or a NamedSharding, or a prefix of the tuple of arguments
+    of them; each call may give another.  TypeError where neither says it.
 
     >>> with jax.set_mesh(jax.make_mesh((1,), ("x",))):
     ...     jax.sharding.explicit_axes(jnp.sin, in_sharding=jax.P("x"))(jnp.zeros(2))
@@ -65,14 +67,16 @@ def explicit_axes(f, *, axes=None, in_sharding=None):
     def call(*args, in_sharding=in_sharding, **kwargs):
         _check_axes("explicit_axes", axes)
         if in_sharding is None:
-            raise TypeError("explicit_axes: in_sharding is missing: say how the arguments lie, as in in_sharding=P('x')")
+            raise TypeError("explicit_axes: in_sharding is missing: say how the arguments lie, as in "
+                            "in_sharding=P('x')")
         return f(*with_sharding_constraint(args, in_sharding), **kwargs)
     return call
 
 
 @contextlib.contextmanager
 def no_collectives(axes):
-    """Context manager in which devices exchange nothing over these mesh axes; only the empty set can be promised here.
+    """Context manager in which devices exchange nothing over these mesh axes; only the empty set can be
+    promised here.
 
     >>> with jax.sharding.no_collectives(frozenset()):
     ...     pass
@@ -80,18 +84,21 @@ def no_collectives(axes):
     if not isinstance(axes, (set, frozenset)):
         raise TypeError(f"no_collectives: axes is a set of names of mesh axes, got {axes!r}")
     if axes:
-        raise NotImplementedError(f"no_collectives({set(axes)!r}): the compiler decides about these axes, and may exchange; "
-                                  "in a shard_map there are the collectives that the program writes, and no others")
+        raise NotImplementedError(f"no_collectives({set(axes)!r}): the compiler decides about these axes, "
+                                  "and may exchange; in a shard_map there are the collectives that the "
+                                  "program writes, and no others")
     yield
 
 
 @_decorated
 def smap(f, *, in_axes=_INFER, out_axes, axis_name):
-    """`f` on the devices along one axis of the current mesh, each with its part of the arguments: `shard_map` of one axis.
+    """`f` on the devices along one axis of the current mesh, each with its part of the arguments: `shard_map`
+    of one axis.
 
-    in_axes, out_axes: which axis of the arguments and results is cut, an int, or None where all devices have the same; or
-    pytrees of these that are prefixes of the tuple of arguments and of the results.  axis_name: the axis of the mesh, which
-    `f` may name in collectives.  TypeError without in_axes; ValueError where there is no mesh.
+    in_axes, out_axes: which axis of the arguments and results is cut, an int, or None where all devices have
+    the same; or pytrees of these that are prefixes of the tuple of arguments and of the results.  axis_name:
+    the axis of the mesh, which `f` may name in collectives.  TypeError without in_axes; ValueError where
+    there is no mesh.
 
     >>> with jax.set_mesh(jax.make_mesh((2,), ("x",), devices=jax.devices()[:2])):
     ...     jax.smap(lambda x: x - lax.pmean(x, "x"), in_axes=0, out_axes=0, axis_name="x")(jnp.array([1., 3.]))

@@ -11,16 +11,17 @@ from ..flat import FlatFunction
 from ..signatures import name_of, signature_of
 from ..stages import struct_of
 
-__all__ = ["BATCHING", "ArrayMapping", "CompoundFactor", "SdyShardingRule", "custom_partitioning", "shard_alike"]
+__all__ = ["BATCHING", "ArrayMapping", "CompoundFactor", "SdyShardingRule", "custom_partitioning",
+           "shard_alike"]
 
 
 @boundaries
 class custom_partitioning:
     """Decorator of a function that a program over devices computes as `def_partition` says.
 
-    Elsewhere, and on one device, it is the function itself.  `static_argnums` are positions of Python values, which are
-    given to the functions of `def_partition` in front.  It has no derivative and cannot be mapped: put it in a custom_vjp,
-    or a custom_vmap.
+    Elsewhere, and on one device, it is the function itself.  `static_argnums` are positions of Python values,
+    which are given to the functions of `def_partition` in front.  It has no derivative and cannot be mapped:
+    put it in a custom_vjp, or a custom_vmap.
 
     >>> from hlotrace.experimental.custom_partitioning import custom_partitioning
     >>> @custom_partitioning
@@ -41,20 +42,23 @@ class custom_partitioning:
         self.__name__ = name_of(fun)
 
     def def_partition(self, partition, infer_sharding_from_operands=None, propagate_user_sharding=None,
-                      decode_shardings=True, sharding_rule=None, *, reduction_factors=(), need_replication_factors=(),
-                      permutation_factors=(), **factor_sizes):
+                      decode_shardings=True, sharding_rule=None, *, reduction_factors=(),
+                      need_replication_factors=(), permutation_factors=(), **factor_sizes):
         """Say how the function is done by devices.
 
         Args:
-          partition: `partition(mesh, arg_shapes, result_shape)` is given the structures of arguments and result, of
-            ShapeDtypeStructs with the shardings that the compiler suggests.  It returns `(mesh, function, result_shardings,
-            arg_shardings)`: the shardings that are wanted, and what each device does with its parts; collectives may name
-            the axes of the mesh.
-          sharding_rule: how shardings go through the function: a string such as "... i k, k j -> ... i j", in which
-            dimensions of one name are cut alike, a SdyShardingRule, or `rule(mesh, arg_shapes, result_shape)` that gives
-            either.  The keywords behind it are of a string: factors that are summed over, that must not be cut, that would
-            be permuted; and sizes of factors.
-          infer_sharding_from_operands, propagate_user_sharding, decode_shardings: of JAX's older partitioner, and not used:
+          partition: `partition(mesh, arg_shapes, result_shape)` is given the structures of arguments and
+          result, of
+            ShapeDtypeStructs with the shardings that the compiler suggests.  It returns `(mesh, function,
+            result_shardings, arg_shardings)`: the shardings that are wanted, and what each device does with
+            its parts; collectives may name the axes of the mesh.
+          sharding_rule: how shardings go through the function: a string such as "... i k, k j -> ... i j", in
+          which
+            dimensions of one name are cut alike, a SdyShardingRule, or `rule(mesh, arg_shapes, result_shape)`
+            that gives either.  The keywords behind it are of a string: factors that are summed over, that
+            must not be cut, that would be permuted; and sizes of factors.
+          infer_sharding_from_operands, propagate_user_sharding, decode_shardings: of JAX's older partitioner,
+          and not used:
             Shardy takes the rule.
         """
         kinds = {"reduction_factors": reduction_factors, "need_replication_factors": need_replication_factors,
@@ -62,18 +66,18 @@ class custom_partitioning:
         if isinstance(sharding_rule, str):
             sharding_rule = parsed(sharding_rule, **kinds, **factor_sizes)
         elif any(kinds.values()) or factor_sizes:
-            raise ValueError("def_partition: factors and their sizes go with a string as sharding_rule; a SdyShardingRule "
-                             "says them itself")
+            raise ValueError("def_partition: factors and their sizes go with a string as sharding_rule; a "
+                             "SdyShardingRule says them itself")
         elif sharding_rule is not None and not isinstance(sharding_rule, SdyShardingRule) and not callable(sharding_rule):
-            raise TypeError("def_partition: sharding_rule must be a string, a SdyShardingRule or a function that gives one, "
-                            f"got {sharding_rule!r:.60}")
+            raise TypeError("def_partition: sharding_rule must be a string, a SdyShardingRule or a function "
+                            f"that gives one, got {sharding_rule!r:.60}")
         self.partition, self.sharding_rule = partition, sharding_rule
         return partition
 
     def __call__(self, *args, **kwargs):
         if self.partition is None:
-            raise AttributeError(f"No partition defined for custom_partitioning function {self.__name__}: call its "
-                                 "def_partition")
+            raise AttributeError(f"No partition defined for custom_partitioning function {self.__name__}: "
+                                 "call its def_partition")
         if kwargs:
             args = signature_of(self.fun).bind(*args, **kwargs).args
         statics = [args[i] for i in self.static_argnums]
@@ -87,8 +91,8 @@ class custom_partitioning:
         closed, consts = close(traced.jaxpr)
         if consts:
             what = "traced values" if any(isinstance(c, Tracer) for c in consts) else "large arrays"
-            raise ValueError(f"custom_partitioning of {self.__name__}: it closes over {what}, of which nothing says how "
-                             "they are cut: make them arguments")
+            raise ValueError(f"custom_partitioning of {self.__name__}: it closes over {what}, of which "
+                             "nothing says how they are cut: make them arguments")
         partitioner = _Partitioner(self, statics, pytree.tree_structure(dynamic), traced.out_tree)
         outs = custom_partitioning_p.bind(*flat.leaves, jaxpr=closed, partitioner=partitioner)
         return traced.out_tree.unflatten(outs)
@@ -108,46 +112,50 @@ class _Partitioner:
                         self.out_tree.unflatten(map(struct_of, out_avals)))
             rule = parsed(rule) if isinstance(rule, str) else rule
         if rule is None:
-            raise NotImplementedError(f"custom_partitioning of {self.of.__name__}: def_partition needs a sharding_rule, "
-                                      "which is what XLA's partitioner (Shardy) reads")
-        operands, results, sizes, kinds = rule.resolved([a.shape for a in avals], [a.shape for a in out_avals])
+            raise NotImplementedError(f"custom_partitioning of {self.of.__name__}: def_partition needs a "
+                                      "sharding_rule, which is what XLA's partitioner (Shardy) reads")
+        operands, results, sizes, kinds = rule.resolved([a.shape for a in avals],
+                                                        [a.shape for a in out_avals])
         return rule_text(operands, results, sizes, **kinds)
 
     def partition(self, mesh, args, results):
-        """(mesh, function of flat lists, shardings of the results, of the arguments) from pairs of avals and shardings."""
+        """(mesh, function of flat lists, shardings of the results, of the arguments) from pairs of avals and
+        shardings."""
         given = [tree_.unflatten([struct_of(a, s) for a, s in pairs]) for tree_, pairs in (
             (self.in_tree, args), (self.out_tree, results))]
         found = self.of.partition(*self.statics, mesh, *given)
         if not isinstance(found, tuple) or len(found) != 4:
-            raise TypeError(f"custom_partitioning of {self.of.__name__}: partition must give (mesh, function, "
-                            f"result_shardings, arg_shardings), got {found!r:.80}")
+            raise TypeError(f"custom_partitioning of {self.of.__name__}: partition must give (mesh, "
+                            f"function, result_shardings, arg_shardings), got {found!r:.80}")
         mesh, function, out_shardings, arg_shardings = found
 
         def flat(*leaves):
             outs, out_tree = pytree.tree_flatten(function(*self.in_tree.unflatten(leaves)))
             if out_tree != self.out_tree:
                 raise ValueError(pytree.structure_mismatch(
-                    f"custom_partitioning of {self.of.__name__}: what a device does gives another structure", self.out_tree,
+                    f"custom_partitioning of {self.of.__name__}: what a device does gives another structure",
+                    self.out_tree,
                     out_tree, ("the function", "the part"), root="result"))
             return outs
         return (mesh, flat, self._flat("result_shardings", self.out_tree, out_shardings),
                 self._flat("arg_shardings", self.in_tree, arg_shardings))
 
     def _flat(self, what, treedef, shardings):
-        leaves = pytree.flatten_axes(f"custom_partitioning {what}", treedef, tuple(shardings) if type(shardings) is list
-                                   else shardings)
+        leaves = pytree.flatten_axes(f"custom_partitioning {what}", treedef,
+                                     tuple(shardings) if type(shardings) is list else shardings)
         for s in leaves:
             if not isinstance(s, Sharding):
-                raise TypeError(f"custom_partitioning of {self.of.__name__}: {what} must be Shardings, got {s!r:.60}")
+                raise TypeError(f"custom_partitioning of {self.of.__name__}: {what} must be Shardings, got "
+                                f"{s!r:.60}")
         return leaves
 
     def check(self, wanted, avals):
         """TypeError where what a device computes is not its part of the results."""
         for i, (want, got) in enumerate(zip(wanted, avals)):
             if (want.shape, want.dtype) != (got.shape, got.dtype):
-                raise TypeError(f"custom_partitioning of {self.of.__name__}: the part of result {i} on a device is "
-                                f"{want.str_short()} as result_shardings cut it, and the function that partition gave makes "
-                                f"{got.str_short()}")
+                raise TypeError(f"custom_partitioning of {self.of.__name__}: the part of result {i} on a "
+                                f"device is {want.str_short()} as result_shardings cut it, and the function "
+                                f"that partition gave makes {got.str_short()}")
 
 
 def shard_alike(x, y):
@@ -164,7 +172,7 @@ def shard_alike(x, y):
     xs, treedef = pytree.tree_flatten(x)
     ys, other = pytree.tree_flatten(y)
     if treedef != other:
-        raise ValueError(pytree.structure_mismatch("shard_alike: x and y must have the same structure", treedef, other,
-                                                 ("x", "y"), root=""))
+        raise ValueError(pytree.structure_mismatch("shard_alike: x and y must have the same structure",
+                                                   treedef, other, ("x", "y"), root=""))
     pairs = [shard_alike_p.bind(a, b) for a, b in zip(xs, ys)]
     return treedef.unflatten([a for a, _ in pairs]), treedef.unflatten([b for _, b in pairs])

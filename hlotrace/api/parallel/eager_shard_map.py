@@ -38,9 +38,9 @@ class DeviceTracer(JaxprTracer):
             if self._trace.blocks(self._var) is None:
                 raise
             raise type(raised)(
-                f"one value is needed here, and each device of the {self._trace.what} has its own, of type {self.aval}. "
-                "Reduce over the devices first (lax.psum, lax.pmax), or use jnp.where or lax.cond for a choice that each "
-                f"device makes.\n{self}") from None
+                f"one value is needed here, and each device of the {self._trace.what} has its own, of type "
+                f"{self.aval}. Reduce over the devices first (lax.psum, lax.pmax), or use jnp.where or "
+                f"lax.cond for a choice that each device makes.\n{self}") from None
 
     def __repr__(self):
         blocks = self._trace.blocks(self._var)
@@ -60,7 +60,8 @@ class DeviceTrace(JaxprTrace):
         super().__init__(state.trace, name)
         self.operands, self.in_specs, self.mesh, self.manual, self.checked = operands, in_specs, mesh, manual, checked
         self.live = weakref.WeakValueDictionary()       # Var -> its tracer
-        self.known = {}                                 # Var -> its blocks, stacked along a new axis: an array over the mesh
+        # Var -> its blocks, stacked along a new axis: an array over the mesh
+        self.known = {}
         self.done = 0                                   # how many equations have run, only to be looked at
 
     what = property(lambda self: f"shard_map of {self.name}")
@@ -86,7 +87,8 @@ class DeviceTrace(JaxprTrace):
         return PartitionSpec(tuple(a for a in self.manual if not self.checked or a in aval.vma) or None)
 
     def _program(self, eqns, outvars, stacked):
-        """(a program of these equations, its operands, their specs); results that are `stacked` get an axis of size 1."""
+        """(a program of these equations, its operands, their specs); results that are `stacked` get an axis
+        of size 1."""
         base = Jaxpr((), (), (), eqns, outvars, self.name)
         made = {v for eqn in eqns for v in eqn.outvars}
         free = dict.fromkeys(v for atoms in (*(eqn.invars for eqn in eqns), outvars) for v in atoms
@@ -108,10 +110,12 @@ class DeviceTrace(JaxprTrace):
         return list(zip(closed.consts, closed.constvars))
 
     def blocks(self, var):
-        """The value on each device, NumPy arrays in the order of the manual axes; None where it cannot be known."""
+        """The value on each device, NumPy arrays in the order of the manual axes; None where it cannot be
+        known."""
         current = state.trace
         while current is not self:
-            if current is None or isinstance(current, JaxprTrace):      # of jit in here, where no value is looked at
+            # of jit in here, where no value is looked at
+            if current is None or isinstance(current, JaxprTrace):
                 return None
             current = current.parent
         if var not in self.known and not self._advance(var):
@@ -131,15 +135,17 @@ class DeviceTrace(JaxprTrace):
         eqns = self.eqns[self.done:]
         if not runs and any(eqn.effects for eqn in eqns):
             return False
-        wanted = list(dict.fromkeys([var, *[v for v in self.live if v not in self.known and v not in self.invars]]))
+        wanted = list(dict.fromkeys([var, *[v for v in self.live if v not in self.known
+                                            and v not in self.invars]]))
         program, operands, specs = self._program(eqns, wanted, True)
         operands = [x.concrete() if isinstance(x, Tracer) else x for x in operands]
         if any(x is None for x in operands):
             return False
         program = dce(program)[0]
         with entering(EVAL):
-            found = shard_map_p.bind(*operands, jaxpr=program, mesh=self.mesh, manual=self.manual, checked=self.checked,
-                                     in_specs=tuple(specs), out_specs=tuple([self._spec(v.aval) for v in wanted]))
+            found = shard_map_p.bind(*operands, jaxpr=program, mesh=self.mesh, manual=self.manual,
+                                     checked=self.checked, in_specs=tuple(specs),
+                                     out_specs=tuple([self._spec(v.aval) for v in wanted]))
         self.known = {v: x for v, x in self.known.items() if v in self.live} | dict(zip(wanted, found))
         if runs:
             self.eqns = []
@@ -162,7 +168,8 @@ class DeviceTrace(JaxprTrace):
 
 
 def trace(fun, avals, name, operands, in_specs, mesh, manual, checked):
-    """(the program of one device, its operands, their specs) of a function of flat lists, which sees values."""
+    """(the program of one device, its operands, their specs) of a function of flat lists, which sees values.
+    """
     writer = DeviceTrace(name, operands, in_specs, mesh, manual, checked)
     with entering(writer, ending=True):
         found = writer.rest(fun(*[writer.input(aval) for aval in avals]))

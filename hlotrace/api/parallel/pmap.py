@@ -1,4 +1,5 @@
-"""pmap: a function run on several devices, each with a slice of the arguments; a shard_map over a mesh of one axis."""
+"""pmap: a function run on several devices, each with a slice of the arguments; a shard_map over a mesh of one
+axis."""
 
 from ...core.avals import aval_of
 from ...core.caches import Table
@@ -22,8 +23,8 @@ from .shard_map import shard_map
 _NAMELESS = "_pmap"
 
 
-def pmap(fun, axis_name=None, *, in_axes=0, out_axes=0, static_broadcasted_argnums=(), devices=None, backend=None,
-         axis_size=None, donate_argnums=()):
+def pmap(fun, axis_name=None, *, in_axes=0, out_axes=0, static_broadcasted_argnums=(), devices=None,
+         backend=None, axis_size=None, donate_argnums=()):
     """Run `fun` on as many devices as the mapped axis is long, each with its slice.
 
     Args:
@@ -32,9 +33,9 @@ def pmap(fun, axis_name=None, *, in_axes=0, out_axes=0, static_broadcasted_argnu
       static_broadcasted_argnums: arguments that are part of the program; hashable.
       devices: which devices, in order; those of the process by default, or of the platform `backend`.
       donate_argnums: arguments whose memory the program may reuse.
-    Collectives differentiate as in `shard_map` with check_vma=False: a derivative taken inside is each device's own, and
-    psum transposes to psum.  Nobody checks that all devices come to a collective: in a branch or loop for which they decide
-    differently it hangs, where `shard_map` with check_vma=True raises.
+    Collectives differentiate as in `shard_map` with check_vma=False: a derivative taken inside is each
+    device's own, and psum transposes to psum.  Nobody checks that all devices come to a collective: in a
+    branch or loop for which they decide differently it hangs, where `shard_map` with check_vma=True raises.
     Where there are several processes it maps over devices of this one, which must be given.
     Raises: ValueError where there are fewer devices than slices, sizes differ, or nothing is mapped.
 
@@ -77,7 +78,8 @@ class _PmapFunction(JitFunction):
         moved = False
         for i, (x, dim) in enumerate(zip(flat.leaves, dims)):
             if type(x) is ArrayImpl and x._committed and x.sharding._devices != mesh._devices:
-                flat.leaves[i], moved = transfer.move(x, NamedSharding(mesh, _spec(dim, self._axis_name))), True
+                flat.leaves[i], moved = transfer.move(x,
+                                                      NamedSharding(mesh, _spec(dim, self._axis_name))), True
         return flat.arguments(flat.leaves) if moved else (args, kwargs)
 
     def _flat(self, args, kwargs):
@@ -97,12 +99,13 @@ class _PmapFunction(JitFunction):
         if all(d is None for d in dims):
             raise ValueError(f"{flat} needs an argument with a mapped axis: in_axes is {self._in_axes}")
         if self._devices is None and client.process_count() > 1:
-            raise NotImplementedError(f"{flat}: over the devices of several processes use shard_map; with devices= pmap "
-                                      "maps over some of this process")
+            raise NotImplementedError(f"{flat}: over the devices of several processes use shard_map; with "
+                                      "devices= pmap maps over some of this process")
         devices = list(self._devices) if self._devices is not None else client.local_devices(backend=self._backend)
         if size > len(devices):
-            raise ValueError(f"{flat}: the mapped axis has size {size}, and there are {len(devices)} devices; each slice "
-                             "needs one of its own: reshape so that several go to one device, with vmap inside, or use jit")
+            raise ValueError(f"{flat}: the mapped axis has size {size}, and there are {len(devices)} "
+                             "devices; each slice needs one of its own: reshape so that several go to one "
+                             "device, with vmap inside, or use jit")
         return dims, Mesh(devices[:size], (self._axis_name,))
 
     def _run(self, args, kwargs):

@@ -30,28 +30,36 @@ class _Infer:
 _INFER = _Infer()
 
 
-def shard_map(f=None, /, *, out_specs, in_specs=_INFER, mesh=None, axis_names=frozenset(), check_vma=True, check_rep=None):
+def shard_map(f=None, /, *, out_specs, in_specs=_INFER, mesh=None, axis_names=frozenset(), check_vma=True,
+              check_rep=None):
     """A function that runs `f` on every device of a mesh, each with its part of the arguments.
 
     Args:
-      f: function of positional arguments, pytrees of arrays; it sees one device's parts, and may call collectives
+      f: function of positional arguments, pytrees of arrays; it sees one device's parts, and may call
+      collectives
         (`lax.psum(x, "data")`).  Without it, returns a decorator.
       mesh: a Mesh or an AbstractMesh; without it, the current one (`set_mesh`).
-      in_specs, out_specs: PartitionSpecs, or pytrees of them that are prefixes of the tuple of arguments and of the
-        result: which dimensions are cut over which axes.  Along axes that a spec does not name, all devices get the same
-        value, or must have computed it.  Without in_specs each argument is cut as it lies over the mesh, and TypeError
-        says which one does not lie there, or is not known to: under jit, say in_specs.
-      axis_names: the axes of the mesh that `f` may name, all by default; along the others the compiler divides the work.
-      check_vma: let types tell which values differ between devices.  A result that may differ along an axis which its spec
-        does not name is then a ValueError; so is a collective in a branch or a loop for which devices decide differently,
-        where they would wait for each other for ever; and inside, the derivative by a value that all devices share is
-        summed over them.  Without it nothing is checked, of such results that of the first device is taken, such
-        collectives hang the process or mix up what they add, and a derivative taken inside is each device's own.
-        Derivatives taken outside are the same.  (`check_rep` is an older name.)
-    Outside of jit the values inside can be looked at: `print` shows each device's, and where all devices have one by type,
-    `if`, `while`, `float` and their like take it (without check_vma, if it is the same on all).
-    What types do not show hangs with it too: collectives that the compiler adds for axes outside of `axis_names` in a branch
-    that devices take differently, and a callback that does not return on one of them.
+      in_specs, out_specs: PartitionSpecs, or pytrees of them that are prefixes of the tuple of arguments and
+      of the
+        result: which dimensions are cut over which axes.  Along axes that a spec does not name, all devices
+        get the same value, or must have computed it.  Without in_specs each argument is cut as it lies over
+        the mesh, and TypeError says which one does not lie there, or is not known to: under jit, say
+        in_specs.
+      axis_names: the axes of the mesh that `f` may name, all by default; along the others the compiler
+      divides the work.
+      check_vma: let types tell which values differ between devices.  A result that may differ along an axis
+      which its spec
+        does not name is then a ValueError; so is a collective in a branch or a loop for which devices decide
+        differently, where they would wait for each other for ever; and inside, the derivative by a value that
+        all devices share is summed over them.  Without it nothing is checked, of such results that of the
+        first device is taken, such collectives hang the process or mix up what they add, and a derivative
+        taken inside is each device's own. Derivatives taken outside are the same.  (`check_rep` is an older
+        name.)
+    Outside of jit the values inside can be looked at: `print` shows each device's, and where all devices have
+    one by type, `if`, `while`, `float` and their like take it (without check_vma, if it is the same on all).
+    What types do not show hangs with it too: collectives that the compiler adds for axes outside of
+    `axis_names` in a branch that devices take differently, and a callback that does not return on one of
+    them.
     Raises: ValueError where specs do not fit mesh or arguments, or a dimension does not divide.
 
     >>> mesh = jax.make_mesh((2,), ("x",))                      # two devices
@@ -62,7 +70,8 @@ def shard_map(f=None, /, *, out_specs, in_specs=_INFER, mesh=None, axis_names=fr
     """
     if check_rep is not None:
         check_vma = check_rep
-    options = dict(mesh=mesh, in_specs=in_specs, out_specs=out_specs, axis_names=axis_names, check_vma=check_vma)
+    options = dict(mesh=mesh, in_specs=in_specs, out_specs=out_specs, axis_names=axis_names,
+                   check_vma=check_vma)
     if f is None:
         return functools.partial(shard_map, **options)
     if not callable(f):
@@ -82,18 +91,20 @@ class _ShardMapped:
 
     def __call__(self, *args, **kwargs):
         if kwargs:
-            raise TypeError(f"shard_map of {self.name} takes positional arguments only; in_specs says nothing of keyword "
-                            f"arguments {', '.join(kwargs)}")
+            raise TypeError(f"shard_map of {self.name} takes positional arguments only; in_specs says "
+                            f"nothing of keyword arguments {', '.join(kwargs)}")
         mesh, manual = self._mesh_and_axes()
         flat = FlatFunction(self.f, *flatten((args, {})), "shard_map")
         given = self.in_specs
         if given is _INFER:
-            given = flat.arg_tree.unflatten([self._spec_of(flat, i, mesh, manual) for i in range(len(flat.leaves))])
-        in_specs = self._specs("in_specs", flat.arg_tree, tuple(given) if type(given) is list else given, mesh, manual)
+            given = flat.arg_tree.unflatten([self._spec_of(flat, i, mesh, manual)
+                                             for i in range(len(flat.leaves))])
+        in_specs = self._specs("in_specs", flat.arg_tree, tuple(given) if type(given) is list else given,
+                               mesh, manual)
         avals = [self._part(flat, i, spec, mesh) for i, spec in enumerate(in_specs)]
         jaxpr, operands, in_specs, out_specs = self._trace(flat, avals, in_specs, mesh, manual)
-        results = shard_map_p.bind(*operands, jaxpr=jaxpr, mesh=mesh, in_specs=tuple(in_specs), out_specs=tuple(out_specs),
-                                   manual=manual, checked=bool(self.check_vma))
+        results = shard_map_p.bind(*operands, jaxpr=jaxpr, mesh=mesh, in_specs=tuple(in_specs),
+                                   out_specs=tuple(out_specs), manual=manual, checked=bool(self.check_vma))
         return flat.out_tree.unflatten(results)
 
     def _mesh_and_axes(self):
@@ -101,23 +112,25 @@ class _ShardMapped:
         around = {name for name, _, kind in state.axis_env if kind != "vmap"}
         mesh = current_mesh() if self.mesh is None else self.mesh
         if mesh is None:
-            raise ValueError(f"shard_map of {self.name}: there is no mesh: pass mesh=, or enter one with set_mesh(mesh)")
+            raise ValueError(f"shard_map of {self.name}: there is no mesh: pass mesh=, or enter one with "
+                             "set_mesh(mesh)")
         if not isinstance(mesh, (Mesh, AbstractMesh)):
             raise TypeError(f"shard_map of {self.name}: mesh is a Mesh or an AbstractMesh, got {mesh!r}")
         enclosing = current_mesh() if around else None
         if enclosing is not None and (mesh.shape_tuple != enclosing.shape_tuple or isinstance(mesh, Mesh) and isinstance(
                 enclosing, Mesh) and mesh._devices != enclosing._devices):
-            raise ValueError(f"shard_map of {self.name}: it stands inside of a shard_map over {enclosing}, and its own mesh "
-                             f"is {mesh}; nested ones are over the same mesh")
+            raise ValueError(f"shard_map of {self.name}: it stands inside of a shard_map over {enclosing}, "
+                             f"and its own mesh is {mesh}; nested ones are over the same mesh")
         unknown = [a for a in self.axis_names if a not in mesh.axis_names]
         if unknown:
-            raise ValueError(f"shard_map of {self.name}: axis_names {sorted(self.axis_names)} holds {unknown[0]!r}, which "
-                             f"is not an axis of the mesh: {mesh.axis_names}")
+            raise ValueError(f"shard_map of {self.name}: axis_names {sorted(self.axis_names)} holds "
+                             f"{unknown[0]!r}, which is not an axis of the mesh: {mesh.axis_names}")
         free = [a for a in mesh.axis_names if a not in around]
         manual = tuple(a for a in free if not self.axis_names or a in self.axis_names)
         if not manual:
-            raise ValueError(f"shard_map of {self.name}: its axes {sorted(self.axis_names) or mesh.axis_names} are those of "
-                             "an enclosing shard_map already")
+            raise ValueError(f"shard_map of {self.name}: its axes "
+                             f"{sorted(self.axis_names) or mesh.axis_names} are those of an enclosing "
+                             "shard_map already")
         return mesh, manual
 
     def _specs(self, what, treedef, specs, mesh, manual):
@@ -131,8 +144,8 @@ class _ShardMapped:
             used = [a for d in range(len(spec)) for a in spec.axes(d)]
             for axis in used:
                 if axis not in manual:
-                    raise ValueError(f"{where} {spec} names {axis!r}, which is not one of the axes {manual} over which it "
-                                     f"maps; the mesh is {mesh}{did_you_mean(axis, manual)}")
+                    raise ValueError(f"{where} {spec} names {axis!r}, which is not one of the axes {manual} "
+                                     f"over which it maps; the mesh is {mesh}{did_you_mean(axis, manual)}")
                 if used.count(axis) > 1:
                     raise ValueError(f"{where} {spec} names {axis!r} more than once")
             found.append(spec)
@@ -150,9 +163,9 @@ class _ShardMapped:
             why = (f"is traced by {x.under()}, where it is not known how it lies" if known is None else
                    f"does not lie over it: it is a {type(known).__name__}" if sharding is None else
                    f"does not lie over it: its sharding is {sharding}")
-            raise TypeError(f"{flat} has no in_specs, so its arguments are cut as they lie over {mesh}; argument "
-                            f"{flat.path(i)} of type {aval.str_short()} {why}. Pass in_specs=, or place it with "
-                            "device_put(x, NamedSharding(mesh, spec))")
+            raise TypeError(f"{flat} has no in_specs, so its arguments are cut as they lie over {mesh}; "
+                            f"argument {flat.path(i)} of type {aval.str_short()} {why}. Pass in_specs=, or "
+                            "place it with device_put(x, NamedSharding(mesh, spec))")
         cut = [tuple(a for a in sharding.spec.axes(d) if a in manual) for d in range(len(sharding.spec))]
         return PartitionSpec(*[axes or None for axes in cut])
 
@@ -160,14 +173,14 @@ class _ShardMapped:
         """The aval of a device's part of leaf number `i`."""
         aval = flat.aval(i)
         if len(spec) > aval.ndim:
-            raise ValueError(f"{flat}: in_specs {spec} has {len(spec)} entries for argument {flat.path(i)} of type "
-                             f"{aval.str_short()}, which has rank {aval.ndim}: drop entries from the spec, or "
-                             "add axes to the argument")
+            raise ValueError(f"{flat}: in_specs {spec} has {len(spec)} entries for argument {flat.path(i)} "
+                             f"of type {aval.str_short()}, which has rank {aval.ndim}: drop entries from "
+                             "the spec, or add axes to the argument")
         try:
             return part(aval, spec, mesh, self.check_vma)
         except ValueError as error:
-            raise ValueError(f"{flat}: argument {flat.path(i)}, args{pytree.leaf_paths(flat.arg_tree)[i]}, of type "
-                             f"{aval.str_short()}: {error}. Pad it, or cut it otherwise.") from None
+            raise ValueError(f"{flat}: argument {flat.path(i)}, args{pytree.leaf_paths(flat.arg_tree)[i]}, "
+                             f"of type {aval.str_short()}: {error}. Pad it, or cut it otherwise.") from None
 
     def _trace(self, flat, avals, in_specs, mesh, manual):
         """(the program of one device, its operands, their specs, those of the results)"""
@@ -175,7 +188,8 @@ class _ShardMapped:
 
         def body(*xs):
             outs = flat(*xs)
-            given = self.out_specs() if callable(self.out_specs) else self.out_specs      # pmap's follow from `outs`
+            # pmap's follow from `outs`
+            given = self.out_specs() if callable(self.out_specs) else self.out_specs
             specs[:] = self._specs("out_specs", flat.out_tree, given, mesh, manual)
             return [self._checked(flat, i, x, spec, manual) for i, (x, spec) in enumerate(zip(outs, specs))]
         with inside(mesh, manual, self.check_vma):
@@ -183,32 +197,35 @@ class _ShardMapped:
                 jaxpr, consts = close(trace_to_jaxpr(body, avals, self.name))
                 operands, in_specs = (*consts, *flat.leaves), (*[PartitionSpec()] * len(consts), *in_specs)
             else:
-                jaxpr, operands, in_specs = eager_shard_map.trace(body, avals, self.name, flat.leaves, in_specs, mesh, manual,
-                                                          bool(self.check_vma))
+                jaxpr, operands, in_specs = eager_shard_map.trace(body, avals, self.name, flat.leaves,
+                                                                  in_specs, mesh, manual,
+                                                                  bool(self.check_vma))
         if is_ordered(jaxpr.effects) and mesh.size > 1:
-            raise ValueError(f"{flat}: the devices have no order among themselves, so there are no ordered effects inside: "
-                             "use ordered=False")
+            raise ValueError(f"{flat}: the devices have no order among themselves, so there are no ordered "
+                             "effects inside: use ordered=False")
         return jaxpr, operands, in_specs, specs
 
     def _checked(self, flat, i, x, spec, manual):
-        """A result that its spec describes; in checked mode it varies over all the axes that the spec names."""
+        """A result that its spec describes; in checked mode it varies over all the axes that the spec names.
+        """
         aval = aval_of(x)
         if len(spec) > aval.ndim:
-            raise ValueError(f"{flat}: out_specs {spec} has {len(spec)} entries for {flat.out_path(i)} of type "
-                             f"{aval.str_short()}, which has rank {aval.ndim}")
+            raise ValueError(f"{flat}: out_specs {spec} has {len(spec)} entries for {flat.out_path(i)} of "
+                             f"type {aval.str_short()}, which has rank {aval.ndim}")
         if not self.check_vma:
             return x
         extra = sorted((aval.vma & {*manual}) - names(spec))
         if extra:
             raise ValueError(
-                f"{flat}: out_specs {spec} says that {flat.out_path(i)} is the same on all devices along {extra}, and it "
-                f"may vary there: its type is {aval}. Name the axes in out_specs, or reduce over them (psum, pmean); if "
-                "the values are equal all the same, say check_vma=False.")
+                f"{flat}: out_specs {spec} says that {flat.out_path(i)} is the same on all devices along "
+                f"{extra}, and it may vary there: its type is {aval}. Name the axes in out_specs, or reduce "
+                "over them (psum, pmean); if the values are equal all the same, say check_vma=False.")
         return vary(x, names(spec))
 
 
 def _evaluate(*args, **params):
-    """Called outside of every trace: a program of this one equation, whose results lie as out_specs says, in its words."""
+    """Called outside of every trace: a program of this one equation, whose results lie as out_specs says, in
+    its words."""
     mesh = params["mesh"]
     whole = {*params["manual"]} == {*mesh.axis_names}
     outs = tuple([NamedSharding(mesh, spec) for spec in params["out_specs"]]) if whole else None

@@ -102,8 +102,8 @@ def tree_map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf | Non
     """`f` applied to each leaf of `tree`, together with the subtrees of each of `rest` at the same place."""
     leaves, treedef = tree_flatten(tree, is_leaf)
     if not callable(f):
-        raise TypeError(f"tree_map takes (f, tree, *rest), but the first argument, of type {type(f).__name__}, is no "
-                        "function")
+        raise TypeError("tree_map takes (f, tree, *rest), but the first argument, of type "
+                        f"{type(f).__name__}, is no function")
     if not rest:
         return treedef.unflatten([f(x) for x in leaves])
     columns = _columns("tree_map", treedef, tree, rest, is_leaf)
@@ -140,8 +140,8 @@ def tree_reduce(function: Callable[[Any, Any], Any], tree: Any, initializer: Any
     """`functools.reduce` over the leaves; without `initializer`, a tree without leaves is a TypeError."""
     leaves = tree_leaves(tree, is_leaf)
     if not leaves and initializer is _MISSING:
-        raise TypeError("reduce() of empty iterable with no initial value: the tree has no leaves; give one for that case, "
-                        "as in tree.reduce(function, tree, 0.0)")
+        raise TypeError("reduce() of empty iterable with no initial value: the tree has no leaves; give one "
+                        "for that case, as in tree.reduce(function, tree, 0.0)")
     return functools.reduce(function, leaves, *(() if initializer is _MISSING else (initializer,)))
 
 
@@ -186,7 +186,8 @@ def tree_transpose(outer_treedef: PyTreeDef, inner_treedef: PyTreeDef | None,
 
 
 def _tells_its_leaves(treedef: PyTreeDef, outer: PyTreeDef, n: int) -> bool:
-    """Are both nodes of one class of the user's?  It may hold its leaves flat, and their structure as its own data."""
+    """Are both nodes of one class of the user's?  It may hold its leaves flat, and their structure as its own
+    data."""
     root, wanted = treedef.node_data(), outer.node_data()
     return (root is not None and wanted is not None and root[0] is wanted[0] and treedef.num_leaves == n
             and not issubclass(root[0], (tuple, list, dict, type(None))))

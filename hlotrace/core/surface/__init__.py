@@ -1,1 +1,2 @@
-"""What users meet first: the names modules offer, errors on their way out, missing names, JAX's other options."""
+"""What users meet first: the names modules offer, errors on their way out, missing names, JAX's other
+options."""

@@ -1,4 +1,5 @@
-"""Where exceptions leave this package for the user's code: with the user's frames alone, and in the words of the call.
+"""Where exceptions leave this package for the user's code: with the user's frames alone, and in the words of
+the call.
 
 A function that users call is made a `boundary`, most of them by `offer` (`core/surface/public.py`).  Nothing is done until an
 exception passes; then `leave` adds what only this place knows, the name under which the user called and the operands
@@ -26,21 +27,23 @@ from ..errors import did_you_mean
 
 _RAISE = opmap["RAISE_VARARGS"]
 # Files whose frames count as ours where they stand beside ours.
-_HELPERS = (*(os.path.dirname(sys.modules[name].__file__) + os.sep for name in ("numpy", "ml_dtypes", "jaxlib")
-              if name in sys.modules), functools.__file__, os.path.join(os.path.dirname(os.__file__), "contextlib.py"),
-            "<frozen")
+_HELPERS = (*(os.path.dirname(sys.modules[name].__file__) + os.sep
+              for name in ("numpy", "ml_dtypes", "jaxlib") if name in sys.modules), functools.__file__,
+            os.path.join(os.path.dirname(os.__file__), "contextlib.py"), "<frozen")
 _STANDARD = os.path.join(os.path.dirname(os.__file__), "")
 _ITEMS = 1000       # of a container that are looked at
 _NAMED = 10_000     # objects that are looked at for the name of an operand
 
 
 class UnfilteredStackTrace(Exception):
-    """The cause of an exception under `jax_traceback_filtering=remove_frames`: its traceback with all frames."""
+    """The cause of an exception under `jax_traceback_filtering=remove_frames`: its traceback with all frames.
+    """
     folded = None       # where in the traceback of the exception what this one shows whole begins
 
 
 def boundary(function, called=None, method=False):
-    """`function` as users call it, under a name such as "jnp.sum": what it raises leaves by `leave`.  A decorator, too."""
+    """`function` as users call it, under a name such as "jnp.sum": what it raises leaves by `leave`.  A
+    decorator, too."""
     @functools.wraps(function)
     def call(*args, **kwargs):
         try:
@@ -55,11 +58,13 @@ def boundary(function, called=None, method=False):
 
 
 class HoldsArray(TypeError):
-    """Raised for an argument that is no array but gives one, by `__jax_array__`: the call is made again with that."""
+    """Raised for an argument that is no array but gives one, by `__jax_array__`: the call is made again with
+    that."""
 
 
 def arrays_of(value):
-    """`value` with the arrays of what has `__jax_array__`, also in lists, tuples and dicts.  TypeError if it gives none."""
+    """`value` with the arrays of what has `__jax_array__`, also in lists, tuples and dicts.  TypeError if it
+    gives none."""
     if isinstance(value, (list, tuple)):
         return getattr(value, "_make", list if isinstance(value, list) else tuple)(map(arrays_of, value))
     if type(value) is dict:
@@ -68,7 +73,8 @@ def arrays_of(value):
         return value
     found = value.__jax_array__()
     if not is_arraylike(found):     # asked again and again, it would never end
-        raise TypeError(f"__jax_array__ of a {type(value).__name__} gives a {type(found).__name__}; it must give an array")
+        raise TypeError(f"__jax_array__ of a {type(value).__name__} gives a {type(found).__name__}; it must "
+                        "give an array")
     return found
 
 
@@ -79,15 +85,16 @@ def folded(function):
     return call
 
 
-api_boundary = folded       # libraries look for this name among the globals of a function, and know a transformation by it
+# libraries look for this name among the globals of a function, and know a transformation by it
+api_boundary = folded
 
 
 def boundaries(cls=None, *, called=None, but="", tell_self=False):
     """Class decorator: its public methods, and those that Python calls for users, are boundaries.
 
-    Not those named in `but`, separated by blanks: what the library itself calls often, and what does not fail.
-    They are told of as those of `called`, which is the name of the class; where that is empty, not at all.  Methods of
-    arrays, and with `tell_self` public ones, are told of with the object itself.
+    Not those named in `but`, separated by blanks: what the library itself calls often, and what does not
+    fail. They are told of as those of `called`, which is the name of the class; where that is empty, not at
+    all.  Methods of arrays, and with `tell_self` public ones, are told of with the object itself.
     """
     if cls is None:
         return functools.partial(boundaries, called=called, but=but, tell_self=tell_self)
@@ -98,24 +105,30 @@ def boundaries(cls=None, *, called=None, but="", tell_self=False):
             cls.__new__ = staticmethod(boundary(method.__func__, owner, method=True))
         if isinstance(method, (classmethod, staticmethod)) and name not in but.split():
             of_class = isinstance(method, classmethod)
-            setattr(cls, name, type(method)(boundary(method.__func__, owner and f"{owner}.{name}", method=of_class)))
+            setattr(cls, name, type(method)(boundary(method.__func__, owner and f"{owner}.{name}",
+                                                     method=of_class)))
         if isinstance(method, types.FunctionType) and name not in but.split():
             if name in (_OF_ARRAYS if array else _OF_OTHERS):
-                setattr(cls, name, boundary(method, name.strip("_") if array else owner, method=not array))     # bool(x)
+                # bool(x)
+                setattr(cls, name, boundary(method, name.strip("_") if array else owner, method=not array))
             elif not name.startswith("_"):
-                setattr(cls, name, boundary(method, owner and f"{owner}.{name}", method=not (array or tell_self)))
+                setattr(cls, name, boundary(method, owner and f"{owner}.{name}",
+                                            method=not (array or tell_self)))
     return cls
 
 
-# What Python calls for users.  Of other objects than arrays it also asks __hash__ and kin, which do not fail and are hot.
+# What Python calls for users.  Of other objects than arrays it also asks __hash__ and kin, which do not fail
+# and are hot.
 _OF_OTHERS = {f"__{name}__" for name in "init call getitem enter".split()}
 _OF_ARRAYS = {f"__{name}__" for name in """init getitem setitem bool int float complex index len iter array format str
     repr dlpack reduce reversed contains round""".split()}
 
 
 def leave(error, name=None, args=(), kwargs=None):
-    """To be called where `error` is about to be raised again, and leave, by a function that the user called so."""
-    # Whatever happens here (odd objects, the end of the stack or of memory), it is `error` that the user is to see.
+    """To be called where `error` is about to be raised again, and leave, by a function that the user called
+    so."""
+    # Whatever happens here (odd objects, the end of the stack or of memory), it is `error` that the user is
+    # to see.
     with contextlib.suppress(Exception):
         entry = sys._getframe(1)
         caller = entry.f_back      # None: called by the interpreter, as a new thread or at its end
@@ -127,32 +140,36 @@ def leave(error, name=None, args=(), kwargs=None):
         fold(error)
 
 
-# --- words ------------------------------------------------------------------------------------------------------
+# --- words
+# ------------------------------------------------------------------------------------------------------
 
-# What Python raises over a fault of ours, or where a user's function is called with other arguments than it takes.
+# What Python raises over a fault of ours, or where a user's function is called with other arguments than it
+# takes.
 _SLIPS = (TypeError, ValueError, LookupError, AttributeError, NameError, AssertionError, ArithmeticError)
 
 
 def tell(error, name, args, kwargs, caller, entry):
-    """Complete the message of an exception that this package raised; `caller` is the user's frame, `entry` ours."""
+    """Complete the message of an exception that this package raised; `caller` is the user's frame, `entry`
+    ours."""
     if getattr(error, "told", False):
         return
     error.told = True
     last = _last(error.__traceback__)
     plain = len(error.args) == 1 and isinstance(error.args[0], str)
+    # what Python refused
     if last.tb_frame.f_code.co_code[last.tb_lasti] != _RAISE and not (
-            plain and error.args[0].endswith(" object cannot be interpreted as an integer")):      # what Python refused
+            plain and error.args[0].endswith(" object cannot be interpreted as an integer")):
         refused = re.match(r"[\w.<>]*?(\w+)\(\) ((?:missing|takes|got) [^.;]*)", str(error))
         if refused:         # by Python: the arguments of a call
             _name_parameters(error, refused, name, entry)
         elif str(error).startswith("INVALID_ARGUMENT: Disallowed "):
-            error.add_note(f"({name or 'This call'} copies between host and device, which transfer_guard refuses here; "
-                           "device_put and device_get say that it is meant.)")
+            error.add_note(f"({name or 'This call'} copies between host and device, which transfer_guard "
+                           "refuses here; device_put and device_get say that it is meant.)")
         elif isinstance(error, _SLIPS) and not _holds_function(     # else it may be the user's slip
                 x for a in (*args, *kwargs.values()) for x in (a, *(_items(a) or ()))):
             where = last.tb_frame.f_code.co_filename.removeprefix(source_info.PACKAGE)
-            error.add_note(f"(raised inside of hlotrace, at {where}:{last.tb_lineno}, and not by one of its checks: please "
-                           "report it. JAX_TRACEBACK_FILTERING=off shows all frames.)")
+            error.add_note(f"(raised inside of hlotrace, at {where}:{last.tb_lineno}, and not by one of its "
+                           "checks: please report it. JAX_TRACEBACK_FILTERING=off shows all frames.)")
         return
     if not name or not plain:
         return
@@ -172,29 +189,35 @@ def tell(error, name, args, kwargs, caller, entry):
         error._msg = text
 
 
-# From here on objects of the user's are looked at, and none of his code may run: no `__repr__`, `__eq__`, `__getattr__`,
-# no property.  So it is `type(x)` that is asked (`isinstance` would ask `x.__class__`), and methods are those of dict, list.
+# From here on objects of the user's are looked at, and none of his code may run: no `__repr__`, `__eq__`,
+# `__getattr__`, no property.  So it is `type(x)` that is asked (`isinstance` would ask `x.__class__`), and
+# methods are those of dict, list.
 
 def _is(x, kinds):
     return issubclass(type(x), kinds)
 
 
-_ELSEWHERE = {"dim": "axis", "dims": "axis", "interpolation": "method"}     # names of parameters in other libraries
+# names of parameters in other libraries
+_ELSEWHERE = {"dim": "axis", "dims": "axis", "interpolation": "method"}
 
 
 def _name_parameters(error, refused, name, entry):
-    """Add to what Python said of the arguments of a call the name that the user called, and the names there are."""
+    """Add to what Python said of the arguments of a call the name that the user called, and the names there
+    are."""
     function = entry.f_locals.get("function", entry.f_locals.get("fun"))
     if isinstance(function, types.FunctionType) and refused[1] == function.__name__:
         code = function.__code__
-        names = [n for n in code.co_varnames[:code.co_argcount + code.co_kwonlyargcount] if n not in ("self", "cls")]
+        names = [n for n in code.co_varnames[:code.co_argcount + code.co_kwonlyargcount]
+                 if n not in ("self", "cls")]
         if not names:       # it hands on what it is given
             return
         keyword = re.search(r"unexpected keyword argument '(\w+)'", refused[2])
         other = keyword and _ELSEWHERE.get(keyword[1])
         mending = f"; did you mean {other!r}?" if other in names else did_you_mean(keyword[1], names) if keyword else ""
-        key = ", where key is a PRNG key such as random.key(0)" * (name.startswith("random.") and names[0] == "key")
-        error.args = (f"{name or refused[1]}() {refused[2]}{mending or ';'} its parameters are {', '.join(names)}{key}",)
+        key = ", where key is a PRNG key such as random.key(0)" * (name.startswith("random.") and names[0] ==
+                                                                   "key")
+        error.args = (f"{name or refused[1]}() {refused[2]}{mending or ';'} its parameters are "
+                      f"{', '.join(names)}{key}",)
 
 
 def _holds_function(values):
@@ -210,7 +233,8 @@ def _items(x):
 
 
 def _call(name, args, kwargs, caller, said):
-    """(the call as the user would write it, with types for arrays; where traced operands are from); "" without arrays."""
+    """(the call as the user would write it, with types for arrays; where traced operands are from); ""
+    without arrays."""
     updated = None
     if name.startswith("x.at[]"):       # what was said on `x.at[index]`, which is the first argument
         updated, *args = args
@@ -253,10 +277,12 @@ def _show(x, names, depth=0):
     items = _items(x)
     if items is not None:
         most = 4 if any(_is(v, (Array, np.ndarray, list, tuple)) for v in items) else 16
-        inner = ", ".join([_show(v, names, depth + 1) for v in items[:most * (depth < 3)]] + ["..."] * (len(items) > most))
+        inner = ", ".join([_show(v, names, depth + 1)
+                           for v in items[:most * (depth < 3)]] + ["..."] * (len(items) > most))
         text = f"[{inner}]" if _is(x, list) else f"({inner}{',' * (len(items) == 1)})"
     elif _is(x, slice):
-        start, stop, step = ("" if part is None else _show(part, names, depth + 1) for part in (x.start, x.stop, x.step))
+        start, stop, step = ("" if part is None else _show(part, names, depth + 1)
+                             for part in (x.start, x.stop, x.step))
         text = f"{start}:{stop}{step and ':' + step}"
     elif type(x) in (str, bytes):
         text = repr(x[:50])
@@ -268,11 +294,13 @@ def _show(x, names, depth=0):
     return text if short and "\n" not in text else f"{type(x).__name__}(...)"
 
 
-_READABLE = {"builtins", "numpy", "ml_dtypes", "hlotrace"}      # modules of classes whose `__repr__` runs nobody else's code
+# modules of classes whose `__repr__` runs nobody else's code
+_READABLE = {"builtins", "numpy", "ml_dtypes", "hlotrace"}
 
 
 def _names(frame, wanted):
-    """{id: how the code of `frame` can write it} of the objects `wanted`, also in containers that it names."""
+    """{id: how the code of `frame` can write it} of the objects `wanted`, also in containers that it names.
+    """
     code = frame.f_code
     if code.co_filename.startswith((*_HELPERS, _STANDARD)) and "site-packages" not in code.co_filename[len(_STANDARD):]:
         return {}       # threading, functools, numpy: their names say nothing to the user
@@ -299,7 +327,8 @@ def _locals(frame):
     """The local variables of a frame, by name."""
     space = frame.f_locals
     if not _is(space, dict):
-        return dict(space) if frame.f_code.co_flags & inspect.CO_OPTIMIZED else {}      # else it is of a user's class
+        # else it is of a user's class
+        return dict(space) if frame.f_code.co_flags & inspect.CO_OPTIMIZED else {}
     variables = dict.copy(space)
     if _is_copy(frame) and sys.getrefcount(space) < 4:
         space.clear()       # it would keep what its function deletes; nobody else refers to it
@@ -314,7 +343,8 @@ def _is_copy(frame):
 def _inside(x):
     """[(how it is written after x, object)] of what x holds."""
     if _is(x, dict):
-        return [(f"[{k!r}]", v) for k, v in list(itertools.islice(dict.items(x), _ITEMS)) if type(k) in (str, int)]
+        return [(f"[{k!r}]", v) for k, v in list(itertools.islice(dict.items(x), _ITEMS))
+                if type(k) in (str, int)]
     items = _items(x)
     if items is not None:
         fields = next((vars(c)["_fields"] for c in type(x).__mro__ if "_fields" in vars(c)), None)
@@ -326,10 +356,12 @@ def _inside(x):
             ] if type(space) is types.GetSetDescriptorType else []
 
 
-# --- frames -----------------------------------------------------------------------------------------------------
+# --- frames
+# -----------------------------------------------------------------------------------------------------
 
 def _last(tb):
-    """The innermost entry of a traceback if it is this package's or of what it calls; None if it is the user's."""
+    """The innermost entry of a traceback if it is this package's or of what it calls; None if it is the
+    user's."""
     inside, last = False, None
     while tb is not None:
         filename = tb.tb_frame.f_code.co_filename
@@ -341,7 +373,8 @@ def _last(tb):
 
 
 def fold(error):
-    """Take this package's frames out of the traceback of `error`, and its own errors out of those that it followed."""
+    """Take this package's frames out of the traceback of `error`, and its own errors out of those that it
+    followed."""
     mode = config.jax_traceback_filtering
     if mode == "off":
         return
@@ -356,9 +389,11 @@ def fold(error):
 def _keep_whole(error, whole, folded):
     cause = error.__cause__
     if cause is None:
-        cause = UnfilteredStackTrace("the traceback below leaves out the frames of hlotrace; the one above has them")
+        cause = UnfilteredStackTrace("the traceback below leaves out the frames of hlotrace; the one above "
+                                     "has them")
         BaseException.__cause__.__set__(error, cause)
-    elif type(cause) is UnfilteredStackTrace:       # what it has begins at the boundary that made it, further in
+    # what it has begins at the boundary that made it, further in
+    elif type(cause) is UnfilteredStackTrace:
         outer = []
         while whole is not cause.folded:
             outer.append(whole)
@@ -396,9 +431,11 @@ def _folded(tb, mode):
         return entries[0] if entries else None
     result = None
     for tb in reversed(kept):
-        # where the user's code called ours, which called the user's again, the line is enough: no carets below it
+        # where the user's code called ours, which called the user's again, the line is enough: no carets
+        # below it
         direct = result is None or result.tb_frame.f_back is tb.tb_frame
-        result = types.TracebackType(result, tb.tb_frame, tb.tb_lasti if direct else _uncareted(tb), tb.tb_lineno)
+        result = types.TracebackType(result, tb.tb_frame, tb.tb_lasti if direct else _uncareted(tb),
+                                     tb.tb_lineno)
     return result
 
 

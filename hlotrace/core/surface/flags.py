@@ -1,11 +1,13 @@
-"""Options as absl flags, for programs that have absl read their command line: imported when one asks for it."""
+"""Options as absl flags, for programs that have absl read their command line: imported when one asks for it.
+"""
 import sys
 
 from absl import app, flags
 
 
 def define(config):
-    """Make of every option an absl flag of its name; those that stand on the command line are set once absl has read it."""
+    """Make of every option an absl flag of its name; those that stand on the command line are set once absl
+    has read it."""
     for name, value in config._values.items():
         if name not in flags.FLAGS:
             kind = flags.DEFINE_boolean if type(value) is bool else flags.DEFINE_string

@@ -14,7 +14,8 @@ PACKAGE = __name__.partition(".")[0]
 
 
 def _own_name(name):
-    """The name in this package of a module in it, under whatever name it is imported; None for a module of others."""
+    """The name in this package of a module in it, under whatever name it is imported; None for a module of
+    others."""
     root, _, rest = name.partition(".")
     stands_for_it = getattr(sys.modules.get(root), "__path__", None) is sys.modules[PACKAGE].__path__
     if not rest or rest.startswith("_") or not stands_for_it:
@@ -23,7 +24,8 @@ def _own_name(name):
 
 
 class Loaded:
-    """A loader of what is there as `own`, which is imported here: Python looks for modules under a lock over all imports."""
+    """A loader of what is there as `own`, which is imported here: Python looks for modules under a lock over
+    all imports."""
 
     def __init__(self, own):
         self.own = own
@@ -52,12 +54,14 @@ class OtherNames:
 
 
 class Missing:
-    """Asked last: says of a module, or of a name after `from ... import`, that it is not there, and which one is meant."""
+    """Asked last: says of a module, or of a name after `from ... import`, that it is not there, and which one
+    is meant."""
 
     @staticmethod
     def find_spec(name, path=None, target=None):
         own = _own_name(name)
-        looking = sys._getframe(2).f_code.co_name != "_find_and_load_unlocked"      # importlib.util.find_spec, ...
+        # importlib.util.find_spec, ...
+        looking = sys._getframe(2).f_code.co_name != "_find_and_load_unlocked"
         if own is None or looking:
             return None
         parent, _, last = own.rpartition(".")

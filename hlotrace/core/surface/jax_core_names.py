@@ -24,13 +24,18 @@ from ..trace import EVAL, Trace, Tracer, ensure_compile_time_eval, entering, rai
 
 __all__ = [
     "AbstractValue", "Atom", "ClosedJaxpr", "AbstractToken", "DebugInfo", "DropVar", "Effect", "Effects",
-    "InconclusiveDimensionOperation", "Jaxpr", "JaxprEqn", "JaxprTypeError", "Literal", "ParamDict", "Primitive",
-    "ShapedArray", "Token", "Trace", "TraceTag", "Tracer", "Value", "Var", "array_types", "check_jaxpr", "concrete_or_error",
+    "InconclusiveDimensionOperation", "Jaxpr", "JaxprEqn", "JaxprTypeError", "Literal", "ParamDict",
+    "Primitive",
+    "ShapedArray", "Token", "Trace", "TraceTag", "Tracer", "Value", "Var", "array_types", "check_jaxpr",
+    "concrete_or_error",
     "ensure_compile_time_eval", "eval_context", "eval_jaxpr", "find_top_trace", "gensym", "get_aval",
-    "get_opaque_trace_state", "jaxpr_as_fun", "jaxprs_in_params", "mapped_aval", "max_dim", "min_dim", "new_jaxpr_eqn",
-    "no_effects", "nonempty_axis_env_DO_NOT_USE", "primal_dtype_to_tangent_dtype", "pytype_aval_mappings", "raise_to_shaped",
+    "get_opaque_trace_state", "jaxpr_as_fun", "jaxprs_in_params", "mapped_aval", "max_dim", "min_dim",
+    "new_jaxpr_eqn",
+    "no_effects", "nonempty_axis_env_DO_NOT_USE", "primal_dtype_to_tangent_dtype", "pytype_aval_mappings",
+    "raise_to_shaped",
     "set_current_trace", "subjaxprs", "take_current_trace", "typeof", "unmapped_aval",
-    "unsafe_am_i_under_a_jit_DO_NOT_USE", "unsafe_am_i_under_a_vmap_DO_NOT_USE", "unsafe_get_axis_names_DO_NOT_USE",
+    "unsafe_am_i_under_a_jit_DO_NOT_USE", "unsafe_am_i_under_a_vmap_DO_NOT_USE",
+    "unsafe_get_axis_names_DO_NOT_USE",
     "valid_jaxtype"]
 
 AbstractValue = ShapedArray
@@ -77,14 +82,16 @@ class TraceTag:
 
 
 class DebugInfo(NamedTuple):
-    """What is known of a function that is traced: for what, where it is, the names of arguments and results."""
+    """What is known of a function that is traced: for what, where it is, the names of arguments and results.
+    """
     traced_for: str
     func_src_info: str
     arg_names: tuple | None = None
     result_paths: tuple | None = None
 
 
-# --- programs ---------------------------------------------------------------------------------------------------
+# --- programs
+# ---------------------------------------------------------------------------------------------------
 
 class _Face(type):
     """A name under which programs are made as JAX makes them; every program is an instance."""
@@ -101,7 +108,8 @@ class _Program(metaclass=_Face):
 
 
 class Jaxpr(_Program):
-    """`Jaxpr(constvars, invars, outvars, eqns)`: a program, as JAX orders its parts.  Effects are those of its equations."""
+    """`Jaxpr(constvars, invars, outvars, eqns)`: a program, as JAX orders its parts.  Effects are those of
+    its equations."""
 
     def __new__(cls, constvars, invars, outvars, eqns, effects=no_effects, debug_info=None):
         return Program(constvars, (), invars, list(eqns), outvars)
@@ -110,17 +118,20 @@ class Jaxpr(_Program):
 class ClosedJaxpr(_Program):
     """`ClosedJaxpr(jaxpr, consts)`: the program with these values of its `constvars`.
 
-    ValueError unless there are as many.  A program carries its constants here: open and closed ones are of one class.
+    ValueError unless there are as many.  A program carries its constants here: open and closed ones are of
+    one class.
     """
 
     def __new__(cls, jaxpr, consts=()):
         if len(consts) != len(jaxpr.constvars):
-            raise ValueError(f"the program has {len(jaxpr.constvars)} constvars, but {len(consts)} constants are given")
+            raise ValueError(f"the program has {len(jaxpr.constvars)} constvars, but {len(consts)} constants "
+                             "are given")
         return jaxpr.replace(consts=tuple(consts))
 
 
 class DropVar(Var):
-    """A variable that nothing reads.  Programs have none: every result of an equation has a variable of its own."""
+    """A variable that nothing reads.  Programs have none: every result of an equation has a variable of its
+    own."""
     __slots__ = ()
 
 
@@ -146,7 +157,8 @@ def subjaxprs(jaxpr):
         yield from jaxprs_in_params(eqn.params)
 
 
-# --- avals ------------------------------------------------------------------------------------------------------
+# --- avals
+# ------------------------------------------------------------------------------------------------------
 
 def mapped_aval(size, axis, aval):
     """`aval` without `axis`, which is None for a value that is not mapped."""
@@ -171,10 +183,12 @@ def valid_jaxtype(x):
     return True
 
 
-# --- the current trace ------------------------------------------------------------------------------------------
+# --- the current trace
+# ------------------------------------------------------------------------------------------
 
 def concrete_or_error(force, value, context=""):
-    """The value behind `value`, converted with `force` unless that is None.  ConcretizationTypeError if it is not known."""
+    """The value behind `value`, converted with `force` unless that is None.  ConcretizationTypeError if it is
+    not known."""
     known = tracing.concrete_or_error(value, context)
     return known if force is None else force(known)
 

@@ -37,7 +37,8 @@ class Absent:
 
 
 class Concrete(Absent):
-    """Stands in the class of all arrays for an attribute that concrete ones have; asked of a traced one, it says so."""
+    """Stands in the class of all arrays for an attribute that concrete ones have; asked of a traced one, it
+    says so."""
 
     def __get__(self, owner: Any, kind: type) -> Any:
         return self if owner is None else super().__get__(owner, kind)
@@ -56,8 +57,8 @@ def words(owner: Any, name: str) -> str:
         return f"{text}, and this one is traced by {owner.under()}" if hasattr(owner, "under") else text
     text = f"module {owner.__name__!r} has no attribute {name!r}"
     if place == "random" and name in _OF_NUMPYS_RANDOM:
-        return (f"{text}, which is NumPy's: use random.{_OF_NUMPYS_RANDOM[name]}; keys come from random.key(seed), and "
-                "from random.split(key)")
+        return (f"{text}, which is NumPy's: use random.{_OF_NUMPYS_RANDOM[name]}; keys come from "
+                "random.key(seed), and from random.split(key)")
     there = [n for n in dir(owner) if not n.startswith("_")]
     near = nearest(name, [*there, *lacking])
     if near in lacking and near not in there:
@@ -70,14 +71,16 @@ _OF_NUMPYS_RANDOM = {
     "rand": "uniform(key, shape)", "random": "uniform(key, shape)", "random_sample": "uniform(key, shape)",
     "randn": "normal(key, shape)", "standard_normal": "normal(key, shape)", "shuffle": "permutation(key, x)",
     "seed": "key(0)", "default_rng": "key(0)", "RandomState": "key(0)", "Generator": "key(0)",
-    "random_integers": "randint(key, shape, minval, maxval)", "integers": "randint(key, shape, minval, maxval)"}
+    "random_integers": "randint(key, shape, minval, maxval)",
+    "integers": "randint(key, shape, minval, maxval)"}
 
 
 def _lacking(place: str) -> set[str]:
     """The names of JAX's that a module, such as "numpy", or "Array" lacks."""
     from .missing_names import NAMES
     below = place and place + "."
-    modules = {other.removeprefix(below).partition(".")[0] for other in NAMES if other.startswith(below)} - {"Array"}
+    modules = {other.removeprefix(below).partition(".")[0] for other in NAMES
+               if other.startswith(below)} - {"Array"}
     return modules.union(NAMES.get(place, "").split())
 
 

@@ -8,23 +8,31 @@ another value raises NotImplementedError.  What hlotrace acts on is the table of
 MEANS_NOTHING = {
     "jax2tf_associative_scan_reductions": (False, "there is no jax2tf"),
     "jax2tf_default_native_serialization": (True, "there is no jax2tf"),
-    "jax_bcoo_cusparse_lowering": (False, "sparse operations are array operations everywhere; the numbers are the same"),
-    "jax_check_proxy_envs": (True, "the coordinator's service is reached directly, whatever the proxy variables say"),
+    "jax_bcoo_cusparse_lowering": (False, "sparse operations are array operations everywhere; the numbers "
+                                   "are the same"),
+    "jax_check_proxy_envs": (True, "the coordinator's service is reached directly, whatever the proxy "
+                             "variables say"),
     "jax_custom_jvp3": (False, "another implementation inside JAX, of the same results"),
     "jax_custom_vjp3": (False, "another implementation inside JAX, of the same results"),
     "jax_disable_vmap_shmap_error": (False, "shard_map under vmap is not an error"),
     "jax_embedded_constants_max_bytes": (32, "which constants stand in a program's text changes no result"),
-    "jax_include_full_tracebacks_in_locations": (True, "a location is the user's innermost line and the named scopes"),
+    "jax_include_full_tracebacks_in_locations": (True,
+                                                 "a location is the user's innermost line and the named "
+                                                 "scopes"),
     "jax_mosaic_allow_hlo": (False, "there is no Mosaic compiler"),
     "jax_mosaic_unzip_debug_locations": (True, "there is no Mosaic compiler"),
     "jax_pprint_use_color": (True, "programs are printed without colors"),
-    "jax_ragged_dot_use_ragged_dot_instruction": (True, "ragged_dot is other operations; the numbers are the same"),
+    "jax_ragged_dot_use_ragged_dot_instruction": (True,
+                                                  "ragged_dot is other operations; the numbers are the same"),
     "jax_remat3": (False, "another implementation inside JAX, of the same results"),
     "jax_remat_barrier_no_cotangents": (False, "where JAX puts its barriers; the results are the same"),
-    "jax_remove_custom_partitioning_ptr_from_cache_key": (False, "programs with custom_partitioning are not kept on disk"),
+    "jax_remove_custom_partitioning_ptr_from_cache_key": (False,
+                                                          "programs with custom_partitioning are not kept "
+                                                          "on disk"),
     "jax_scan3": (False, "another implementation inside JAX, of the same results"),
     "jax_source_url_schema": (None, "programs are printed without links"),
-    "jax_threefry_gpu_kernel_lowering": (False, "random bits are written in other operations; they are the same"),
+    "jax_threefry_gpu_kernel_lowering": (False, "random bits are written in other operations; they are the "
+                                         "same"),
     "jax_traceback_in_locations_limit": (100, "a location is one line"),
     "jax_tracer_error_num_traceback_frames": (5, "errors name the one line of the user's that made a value"),
     "jax_use_cpp_shard_args": (False, "another implementation inside JAX, of the same results"),
@@ -104,7 +112,8 @@ DEFAULTS = {name: default for table in (MEANS_NOTHING, NOT_DONE) for name, (defa
 
 
 def checked(name, value, flag):
-    """The value as the option keeps it, of the kind of its default; `flag` reads booleans.  KeyError for an unknown name."""
+    """The value as the option keeps it, of the kind of its default; `flag` reads booleans.  KeyError for an
+    unknown name."""
     default = DEFAULTS[name]
     if type(default) is bool:
         value = flag(value)

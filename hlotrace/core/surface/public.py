@@ -1,4 +1,5 @@
-"""What a public module offers to `dir()`, to completion and to `import *`, and which of it is imported when first used."""
+"""What a public module offers to `dir()`, to completion and to `import *`, and which of it is imported when
+first used."""
 import sys
 from collections.abc import Callable, Mapping
 from importlib import import_module
@@ -12,15 +13,17 @@ from .missing import NoSuchName
 def offer(namespace: dict[str, Any], *more: str, homes: Mapping[str, str] | None = None) -> None:
     """Give a module, by its `globals()`, the `__all__` and `__dir__` of what is public in it.
 
-    That is `__all__` where there is one; otherwise its names that have no underscore in front and are no modules, since
-    those it only uses.  `more` are the names it offers besides, such as its public modules.  `homes` are those that are
-    imported when they are first used, {home: names}: names that the module `home` of this package has (".api.jit": of the
-    package around it), or, where `home` is "", modules of the package.
+    That is `__all__` where there is one; otherwise its names that have no underscore in front and are no
+    modules, since those it only uses.  `more` are the names it offers besides, such as its public modules.
+    `homes` are those that are imported when they are first used, {home: names}: names that the module `home`
+    of this package has (".api.jit": of the package around it), or, where `home` is "", modules of the
+    package.
     """
     for name, value in namespace.items():
         if not name.startswith("_"):
             own = getattr(value, "__name__", None)
-            namespace[name] = entered(value, namespace["__name__"], own if namespace.get(own) is value else name)
+            namespace[name] = entered(value, namespace["__name__"],
+                                      own if namespace.get(own) is value else name)
     late = {name: home for home, names in (homes or {}).items() for name in names.split()}
     own = namespace.get("__all__") or [name for name, value in namespace.items()
                                        if not name.startswith("_") and not isinstance(value, ModuleType)]
@@ -30,7 +33,8 @@ def offer(namespace: dict[str, Any], *more: str, homes: Mapping[str, str] | None
 
 
 def explain(namespace: dict[str, Any], late: Mapping[str, str] = MappingProxyType({})) -> None:
-    """Let a module, by its `globals()`, say of a name that it lacks whether JAX has it.  `late`: names and their homes."""
+    """Let a module, by its `globals()`, say of a name that it lacks whether JAX has it.  `late`: names and
+    their homes."""
     namespace["__getattr__"] = _reader(namespace, late)
     namespace.setdefault("__path__", [])    # `from module import name` then asks core/surface/importing.py
 
@@ -64,7 +68,8 @@ def _called(module: str) -> str:
     return "jnp" + inside[5:] + "." if inside.startswith("numpy") else inside and inside + "."
 
 
-_entries: dict[FunctionType, FunctionType] = {}     # a function -> its boundary: other names of it give the same object
+# a function -> its boundary: other names of it give the same object
+_entries: dict[FunctionType, FunctionType] = {}
 
 
 def entered(value: Any, module: str, name: str) -> Any:
@@ -75,7 +80,8 @@ def entered(value: Any, module: str, name: str) -> Any:
     if not called:
         if value not in _entries:
             _entries[value] = entry = boundary(value, _called(module) + name)
-            entry.__module__, entry.__name__, entry.__qualname__ = module, name, name       # where pickle finds it
+            # where pickle finds it
+            entry.__module__, entry.__name__, entry.__qualname__ = module, name, name
         return _entries[value]
     if "." not in called:
         value.called = _called(module) + called

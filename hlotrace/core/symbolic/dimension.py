@@ -2,8 +2,8 @@
 
 A `Dimension` stands in shapes where an int would.  Variables are integers of at least 1; what they are else is said by the
 constraints of their scope (`core/symbolic/scope.py`).  Comparisons are decided where one answer holds for all values, by
-intervals: each term has bounds, and a constraint e >= 0 may be taken off an expression with a positive factor (as a step of
-Fourier-Motzkin elimination does: Schrijver, Theory of Linear and Integer Programming, 12.2).
+intervals: each term has bounds, and a constraint e >= 0 may be taken off an expression with a positive factor
+(as a step of Fourier-Motzkin elimination does: Schrijver, Theory of Linear and Integer Programming, 12.2).
 """
 import itertools
 import math
@@ -35,15 +35,18 @@ def _order(monomial):
 
 
 class Dimension:
-    """A size: {monomial: coefficient}, a monomial being a sorted tuple of (Atom, power).  Never a constant: see `made`."""
+    """A size: {monomial: coefficient}, a monomial being a sorted tuple of (Atom, power).  Never a constant:
+    see `made`."""
     __slots__ = ("terms", "scope", "_hash")
-    as_value = None     # primitives/programs/exported.py gives it: (a Dimension, its dtype or None) -> an array of rank 0
+    # primitives/programs/exported.py gives it: (a Dimension, its dtype or None) -> an array of rank 0
+    as_value = None
 
     def __init__(self, terms, scope):
         self.terms, self.scope = terms, scope
         self._hash = hash(frozenset(terms.items()))
 
-    # --- arithmetic ---------------------------------------------------------------------------------------------
+    # --- arithmetic
+    # ---------------------------------------------------------------------------------------------
 
     def __add__(self, other):
         if _terms(other, self) is None:
@@ -117,7 +120,8 @@ class Dimension:
     def __jax_array__(self):
         return self.as_value()
 
-    # --- comparison ---------------------------------------------------------------------------------------------
+    # --- comparison
+    # ---------------------------------------------------------------------------------------------
 
     def __eq__(self, other):
         """Are they equal for all values?"""
@@ -148,8 +152,8 @@ class Dimension:
         if low >= 0 or high < 0:
             return low >= 0
         raise InconclusiveDimensionOperation(
-            f"Symbolic dimension comparison '{self}' {sign} '{other}' is inconclusive: it holds for some values and not for "
-            "others. Say which it is when the shape is made: symbolic_shape(..., "
+            f"Symbolic dimension comparison '{self}' {sign} '{other}' is inconclusive: it holds for some "
+            "values and not for others. Say which it is when the shape is made: symbolic_shape(..., "
             f"constraints=['{self} {sign[0]}= {other - factor * offset}']).")
 
     def __bool__(self):
@@ -157,11 +161,12 @@ class Dimension:
 
     def __int__(self):
         raise InconclusiveDimensionOperation(
-            f"Symbolic dimension '{self}' used in a context that requires a constant. What happens here depends on its "
-            "value, which is known when the exported function is called; where a number is meant, use it in an array "
-            "operation.")
+            f"Symbolic dimension '{self}' used in a context that requires a constant. What happens here "
+            "depends on its value, which is known when the exported function is called; where a number is "
+            "meant, use it in an array operation.")
 
-    # --- words --------------------------------------------------------------------------------------------------
+    # --- words
+    # --------------------------------------------------------------------------------------------------
 
     def __str__(self):
         parts = []
@@ -177,8 +182,9 @@ class Dimension:
 
     def variables(self):
         """The names of the variables in it."""
-        return {name for monomial in self.terms for atom, _ in monomial
-                for name in ([atom.text] if atom.op is None else [n for a in atom.args for n in variables(a)])}
+        return {name for monomial in self.terms for atom,
+                _ in monomial for name in ([atom.text] if atom.op is None
+                                           else [n for a in atom.args for n in variables(a)])}
 
     def evaluate(self, values):
         """It with an int or a Dimension in place of each variable."""
@@ -199,11 +205,13 @@ def made(terms, scope):
 
 
 def _terms(value, beside):
-    """The terms of a size beside another one; None for what is none.  ValueError where they are of two scopes."""
+    """The terms of a size beside another one; None for what is none.  ValueError where they are of two
+    scopes."""
     if isinstance(value, Dimension):
         if value.scope is not beside.scope:
-            raise ValueError(f"Invalid mixing of symbolic scopes: '{beside}' is of {beside.scope!r}, and '{value}' of "
-                             f"{value.scope!r}. Make both shapes with one scope=SymbolicScope().")
+            raise ValueError(f"Invalid mixing of symbolic scopes: '{beside}' is of {beside.scope!r}, and "
+                             f"'{value}' of {value.scope!r}. Make both shapes with one "
+                             "scope=SymbolicScope().")
         return value.terms
     try:
         return {(): operator.index(value)}
@@ -249,18 +257,22 @@ def is_constant_shape(shape):
     return not any(isinstance(d, Dimension) for d in shape)
 
 
-# --- division ---------------------------------------------------------------------------------------------------
+# --- division
+# ---------------------------------------------------------------------------------------------------
 
 def divide(a, b):
-    """(floordiv(a, b), mod(a, b)): what divides without rest is taken out, an operation stands for the rest."""
+    """(floordiv(a, b), mod(a, b)): what divides without rest is taken out, an operation stands for the rest.
+    """
     if isinstance(b, int) and b == 0:
         raise ZeroDivisionError(f"division of the symbolic dimension '{a}' by zero")
     scope = a.scope if isinstance(a, Dimension) else b.scope
-    lead, c = max((b.terms if isinstance(b, Dimension) else {(): int(b)}).items(), key=lambda term: _order(term[0]))
+    lead, c = max((b.terms if isinstance(b, Dimension) else {(): int(b)}).items(),
+                  key=lambda term: _order(term[0]))
     quotient, rest, tried = 0, a, set()
     while isinstance(rest, Dimension):
-        step = next(((m, k) for m, k in sorted(rest.terms.items(), key=lambda term: _order(term[0]), reverse=True)
-                     if m not in tried and k % c == 0 and _over(m, lead) is not None), None)
+        step = next(((m, k) for m, k in sorted(rest.terms.items(), key=lambda term: _order(term[0]),
+                                               reverse=True) if m not in tried and k % c == 0
+                     and _over(m, lead) is not None), None)
         if step is None:
             break
         tried.add(step[0])
@@ -323,10 +335,12 @@ def min_dim(a, b):
 OPERATIONS = {"floordiv": operator.floordiv, "mod": operator.mod, "max": max_dim, "min": min_dim}
 
 
-# --- bounds -----------------------------------------------------------------------------------------------------
+# --- bounds
+# -----------------------------------------------------------------------------------------------------
 
 def symbolic_dim_bounds(dimension):
-    """(low, high): numbers between which a size lies for all values of its variables; infinite where nothing is known.
+    """(low, high): numbers between which a size lies for all values of its variables; infinite where nothing
+    is known.
 
     >>> n, m = jax.export.symbolic_shape("n, m", constraints=["n >= 8", "m <= 3"])
     >>> jax.export.symbolic_dim_bounds(2 * n - m)
@@ -354,12 +368,14 @@ def _low(terms, scope, depth):
     """A lower bound of a sum of terms, an integer or -infinity."""
     best = sum(c * _monomial_bounds(m, scope)[c < 0] for m, c in terms.items())
     if depth:
-        for known, equal in (*scope.known, *((g, False) for m in terms for atom, _ in m for g in _facts(atom))):
+        for known, equal in (*scope.known, *((g, False) for m in terms for atom,
+                                             _ in m for g in _facts(atom))):
             lead = max((m for m in known if m), key=_order)
             for m in known if len(known) <= 3 else (lead,):
                 here, there = terms.get(m, 0), known[m]
                 if m and here and (here * there > 0 or equal):
-                    # terms * scale - known * factor has no m; as all values are integers, bounds may be rounded up
+                    # terms * scale - known * factor has no m; as all values are integers, bounds may be
+                    # rounded up
                     scale, factor = abs(there), here if there > 0 else -here
                     rest = {n: terms.get(n, 0) * scale - known.get(n, 0) * factor for n in {**terms, **known}}
                     low = _low({n: c for n, c in rest.items() if c}, scope, depth - 1)
@@ -400,7 +416,8 @@ def _quotient(x, y):
 
 
 def _facts(atom):
-    """Expressions that an operation makes known to be at least 0, as terms: floordiv(e, 2) is no more than e / 2, ..."""
+    """Expressions that an operation makes known to be at least 0, as terms: floordiv(e, 2) is no more than e
+    / 2, ..."""
     if atom.op is None:
         return ()
     scope = next(a.scope for a in atom.args if isinstance(a, Dimension))

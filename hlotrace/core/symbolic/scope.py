@@ -1,16 +1,19 @@
-"""Symbolic sizes as texts, and what is known of them: SymbolicScope, symbolic_shape; solving for variables."""
+"""Symbolic sizes as texts, and what is known of them: SymbolicScope, symbolic_shape; solving for variables.
+"""
 import math
 import re
 
 from .. import source_info
 from .dimension import OPERATIONS, Atom, Dimension, bounds, made, variables
 
-# --- scopes and their constraints -------------------------------------------------------------------------------
+# --- scopes and their constraints
+# -------------------------------------------------------------------------------
 
 class SymbolicScope:
     """What is known of variables: those of one scope may stand in one computation.
 
-    constraints_str: texts such as "a >= 3", "2*a <= b" or "mod(a, 2) == 0", each of which holds for all sizes that occur
+    constraints_str: texts such as "a >= 3", "2*a <= b" or "mod(a, 2) == 0", each of which holds for all sizes
+    that occur
 
     >>> scope = jax.export.SymbolicScope(["n >= 4"])
     >>> (n,), (m,) = (jax.export.symbolic_shape(text, scope=scope) for text in ("n", "2*n"))
@@ -20,8 +23,8 @@ class SymbolicScope:
 
     def __init__(self, constraints_str=()):
         if isinstance(constraints_str, str):
-            raise ValueError(f"SymbolicScope: constraints_str is a sequence of texts, got {constraints_str!r}: write "
-                             f"({constraints_str!r},)")
+            raise ValueError("SymbolicScope: constraints_str is a sequence of texts, got "
+                             f"{constraints_str!r}: write ({constraints_str!r},)")
         self.known = []         # (terms, are they equal to 0 and not only at least)
         self.replaced = {}      # Atom or variable -> what it is equal to
         self.bounds = {}        # of sizes, as far as they were asked for
@@ -70,13 +73,15 @@ class SymbolicScope:
         return f"the scope made at {self._where}" + (f" with constraints:{said}" if said else "")
 
 
-# --- texts ------------------------------------------------------------------------------------------------------
+# --- texts
+# ------------------------------------------------------------------------------------------------------
 
 _TOKENS = re.compile(r"\s*(?:(\d+)|([A-Za-z_]\w*)|(\.\.\.|[-+*^(),]))")
 
 
 class _Parser:
-    """Recursive descent over: sum = [-] product {(+|-) product}; product = power {* power}; power = item [^ number]."""
+    """Recursive descent over: sum = [-] product {(+|-) product}; product = power {* power}; power = item [^
+    number]."""
 
     def __init__(self, text, scope, what):
         self.text, self.scope, self.what, self.at = text, scope, what, 0
@@ -93,8 +98,8 @@ class _Parser:
 
     def fail(self, problem):
         raise ValueError(f"syntax error in {self.what}: {problem}. Parsed {self.text[:self.at]!r}, remaining "
-                         f"{self.text[self.at:]!r}; a size is written such as 3, b, 2*b + 1, floordiv(b, 2), mod(b, 2), "
-                         "max(a, b) or min(a, b).")
+                         f"{self.text[self.at:]!r}; a size is written such as 3, b, 2*b + 1, floordiv(b, "
+                         "2), mod(b, 2), max(a, b) or min(a, b).")
 
     def take(self, token):
         if self.token != token:
@@ -166,12 +171,16 @@ def parse(text, scope, what="symbolic dimension"):
 
 
 def symbolic_shape(shape_spec, *, constraints=(), scope=None, like=None):
-    """The shape that a text stands for: `symbolic_shape("b, 2*b + 1, 4")`, a tuple of ints and symbolic sizes.
+    """The shape that a text stands for: `symbolic_shape("b, 2*b + 1, 4")`, a tuple of ints and symbolic
+    sizes.
 
-    shape_spec: sizes with commas between them, in parentheses or not: numbers, variables, and what +, -, *, ^, floordiv,
-      mod, max and min make of these.  "_" is the size that `like` has there, "..." are all that are left; None is "...".
+    shape_spec: sizes with commas between them, in parentheses or not: numbers, variables, and what +, -, *,
+    ^, floordiv,
+      mod, max and min make of these.  "_" is the size that `like` has there, "..." are all that are left;
+      None is "...".
     constraints: what holds of the variables, texts such as "b >= 2"; see `SymbolicScope`
-    scope: a SymbolicScope, for shapes that stand in one computation; by default a new one with these constraints
+    scope: a SymbolicScope, for shapes that stand in one computation; by default a new one with these
+    constraints
     like: a shape, whose sizes are taken for placeholders
 
     ValueError for what does not parse, and for a number that is not that of `like`.
@@ -182,8 +191,8 @@ def symbolic_shape(shape_spec, *, constraints=(), scope=None, like=None):
     (b, 28, 28)
     """
     if scope is not None and constraints:
-        raise ValueError("symbolic_shape: cannot specify both a `scope` and `constraints`; give the constraints to the "
-                         "SymbolicScope")
+        raise ValueError("symbolic_shape: cannot specify both a `scope` and `constraints`; give the "
+                         "constraints to the SymbolicScope")
     scope = scope if scope is not None else SymbolicScope(constraints)
     text = "..." if shape_spec is None else shape_spec
     if not isinstance(text, str):
@@ -200,7 +209,8 @@ def symbolic_shape(shape_spec, *, constraints=(), scope=None, like=None):
     if parts and parts[-1] == "...":
         parts[-1:] = ["_"] * (len(_given(like, what, "...")) - len(parts) + 1)
     if like is not None and len(parts) != len(like):
-        raise ValueError(f"{what} has {len(parts)} sizes, and like={tuple(like)} has {len(like)}: write '...' for the rest")
+        raise ValueError(f"{what} has {len(parts)} sizes, and like={tuple(like)} has {len(like)}: write "
+                         "'...' for the rest")
     return tuple(_size(part, i, like, scope, what) for i, part in enumerate(parts))
 
 
@@ -243,16 +253,19 @@ def split(text):
     return parts
 
 
-# --- solving ----------------------------------------------------------------------------------------------------
+# --- solving
+# ----------------------------------------------------------------------------------------------------
 
 def solve(shapes, sizes):
-    """[(variable, the size that tells it, the rest, its factor)]: variable = (sizes[i][j] - rest) / factor, in an order in
-    which each rest has known variables alone.
+    """[(variable, the size that tells it, the rest, its factor)]: variable = (sizes[i][j] - rest) / factor,
+    in an order in which each rest has known variables alone.
 
-    `shapes` are those of arguments, `sizes` something for each of their dimensions.  ValueError for a variable that no size
+    `shapes` are those of arguments, `sizes` something for each of their dimensions.  ValueError for a
+    variable that no size
     tells: one must stand alone in a size, times a number, beside others that are told already.
     """
-    wanted = [(d, size) for shape, row in zip(shapes, sizes) for d, size in zip(shape, row) if isinstance(d, Dimension)]
+    wanted = [(d, size) for shape, row in zip(shapes, sizes) for d,
+              size in zip(shape, row) if isinstance(d, Dimension)]
     needed = dict.fromkeys(v for d, _ in wanted for v in sorted(d.variables()))
     steps, known, progress = [], set(), True
     while progress:
@@ -268,7 +281,7 @@ def solve(shapes, sizes):
                     known.add(variable)
                     progress = True
     if left := [v for v in needed if v not in known]:
-        raise ValueError(f"Cannot solve for values of dimension variables {set(left)}: each must stand alone in some size "
-                         "of an argument, times a number, as b does in '2*b + 1'; the shapes are "
-                         f"{', '.join(map(str, shapes))}")
+        raise ValueError(f"Cannot solve for values of dimension variables {set(left)}: each must stand alone "
+                         "in some size of an argument, times a number, as b does in '2*b + 1'; the shapes "
+                         f"are {', '.join(map(str, shapes))}")
     return steps

@@ -29,7 +29,8 @@ def get_tensorstore_spec(ckpt_path, *, ocdbt=False, process_idx=None, arr=None, 
 
     Args:
       ckpt_path: the array's own place, a directory or `gs://bucket/path`, `s3://bucket/path`.
-      ocdbt: keep it in the database of the directory around it, where many arrays are few files; the path is absolute then.
+      ocdbt: keep it in the database of the directory around it, where many arrays are few files; the path is
+      absolute then.
       process_idx: of the process whose part of the database this is.
       arr: an array whose shape and dtype are to be written down; its shard is the chunk.
       driver: the format, "zarr" or "zarr3".
@@ -65,7 +66,8 @@ def _described(driver, x):
 
 
 class GlobalAsyncCheckpointManagerBase(abc.ABC):
-    """To be derived from: one that writes arrays of several processes in the background, one checkpoint at a time."""
+    """To be derived from: one that writes arrays of several processes in the background, one checkpoint at a
+    time."""
 
     @abc.abstractmethod
     def check_for_errors(self):
@@ -85,9 +87,11 @@ class GlobalAsyncCheckpointManagerBase(abc.ABC):
 
 
 class GlobalAsyncCheckpointManager(GlobalAsyncCheckpointManagerBase):
-    """Writes arrays in the background.  Every process of a job makes one, and calls the same methods with the same arrays.
+    """Writes arrays in the background.  Every process of a job makes one, and calls the same methods with the
+    same arrays.
 
-    timeout_secs: how long a process waits for the others to have written theirs.  ImportError without tensorstore.
+    timeout_secs: how long a process waits for the others to have written theirs.  ImportError without
+    tensorstore.
 
     >>> from hlotrace.experimental.array_serialization.serialization import GlobalAsyncCheckpointManager
     >>> manager = GlobalAsyncCheckpointManager()                                    # doctest: +SKIP
@@ -108,9 +112,11 @@ class GlobalAsyncCheckpointManager(GlobalAsyncCheckpointManagerBase):
     def serialize(self, arrays, tensorstore_specs, *, on_commit_callback=None, transaction=None):
         """Write arrays, each where its spec says (`get_tensorstore_spec`).  Returns when they are copied.
 
-        on_commit_callback: called in process 0, in the background, when all processes have written everything.
+        on_commit_callback: called in process 0, in the background, when all processes have written
+        everything.
         transaction: tensorstore's, to write within.
-        Raises: what went wrong with the last checkpoint; TypeError for what is not a jax.Array, or keys (write their
+        Raises: what went wrong with the last checkpoint; TypeError for what is not a jax.Array, or keys
+        (write their
           `key_data`); ValueError unless there is a spec for each array.
         """
         self.wait_until_finished()
@@ -118,10 +124,11 @@ class GlobalAsyncCheckpointManager(GlobalAsyncCheckpointManagerBase):
         for x in arrays:
             if not hasattr(x, "addressable_shards") or dtypes.is_extended(x.dtype):
                 raise TypeError(f"serialize: jax.Arrays of numbers are written, not {x!r:.80}")
-        stores = [self._ts.open({**_described(spec["driver"], x), **spec}, create=True, open=True, context=self._context,
-                                transaction=transaction) for x, spec in zip(arrays, tensorstore_specs)]
-        writes = [store.result()[shard.index].write(shard.data.__array__()) for x, store in zip(arrays, stores)
-                  for shard in x.addressable_shards if shard.replica_id == 0]
+        stores = [self._ts.open({**_described(spec["driver"], x), **spec}, create=True, open=True,
+                                context=self._context, transaction=transaction) for x,
+                  spec in zip(arrays, tensorstore_specs)]
+        writes = [store.result()[shard.index].write(shard.data.__array__()) for x,
+                  store in zip(arrays, stores) for shard in x.addressable_shards if shard.replica_id == 0]
         for write in writes:
             write.copy.result()
         self._done = Future()
@@ -165,7 +172,8 @@ class GlobalAsyncCheckpointManager(GlobalAsyncCheckpointManagerBase):
 
         Args:
           shardings: of any mesh; each process reads what its devices hold.
-          global_shapes, dtypes: those of the results, if not what was written.  Where an array was smaller there are
+          global_shapes, dtypes: those of the results, if not what was written.  Where an array was smaller
+          there are
             zeros behind it, where it was larger it ends.
           concurrent_gb: begin to read while what is read and not yet in arrays has fewer bytes, in 10^9.
         Raises: ValueError where nothing was written, and unless there are as many of each argument.
@@ -183,17 +191,19 @@ class GlobalAsyncCheckpointManager(GlobalAsyncCheckpointManagerBase):
 
     def deserialize_with_paths(self, shardings, paths, global_shapes=None, dtypes=None, concurrent_gb=32):
         """As `deserialize`, with a path for each sharding."""
-        return self.deserialize(shardings, [*map(get_tensorstore_spec, paths)], global_shapes, dtypes, concurrent_gb)
+        return self.deserialize(shardings, [*map(get_tensorstore_spec, paths)], global_shapes, dtypes,
+                                concurrent_gb)
 
 
 def _same_number(name, *each):
     if len({*map(len, each)}) > 1:
-        raise ValueError(f"{name}: there are {', '.join(str(len(one)) for one in each)} arrays and things said of each; "
-                         "there must be as many of all")
+        raise ValueError(f"{name}: there are {', '.join(str(len(one)) for one in each)} arrays and things "
+                         "said of each; there must be as many of all")
 
 
 def _reading(store, sharding, shape, dtype):
-    """Begin to read what this process holds of an array: gives its bytes, and a function that waits for the array."""
+    """Begin to read what this process holds of an array: gives its bytes, and a function that waits for the
+    array."""
     shape = store.shape if shape is None else tuple(shape)
     dtype = dtypes.canonicalize(store.dtype.numpy_dtype) if dtype is None else dtypes.as_dtype(dtype)
 

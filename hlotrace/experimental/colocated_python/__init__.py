@@ -23,8 +23,8 @@ __all__ = ["colocated_cpu_devices", "colocated_python", "colocated_python_class"
 def colocated_cpu_devices(devices_or_mesh):
     """The CPU devices on the hosts of devices, in their order: a list; for a Mesh, the mesh of them.
 
-    A CPU device is its own; accelerators of a host share its CPU devices in turn.  Raises NotImplementedError for a device
-    of another process.
+    A CPU device is its own; accelerators of a host share its CPU devices in turn.  Raises NotImplementedError
+    for a device of another process.
 
     >>> from hlotrace.experimental.colocated_python import colocated_cpu_devices
     >>> colocated_cpu_devices(jax.devices("cpu")[:1]) == jax.devices("cpu")[:1]
@@ -39,8 +39,8 @@ def colocated_cpu_devices(devices_or_mesh):
 
 def _beside(device):
     if not is_local(device):
-        raise NotImplementedError(f"colocated_cpu_devices: {device} is of process {device.process_index}, and hlotrace "
-                                  "runs Python functions in the process that calls them")
+        raise NotImplementedError(f"colocated_cpu_devices: {device} is of process {device.process_index}, "
+                                  "and hlotrace runs Python functions in the process that calls them")
     if device.platform == "cpu":
         return device
     cpus, peers = client.local_devices(backend="cpu"), client.local_devices(backend=device.platform)
@@ -52,11 +52,14 @@ def colocated_python(fun):
 
     Args:
       fun: takes and gives pytrees of jax.Arrays.
-    Returns: a function of the same arguments.  Its `specialize(in_specs=None, out_specs_fn=None, devices=None)` gives one
-      that knows more, each of which is said once: `in_specs`, the ShapeDtypeStructs of `(args, kwargs)`; `out_specs_fn`,
-      a function of the arguments' ShapeDtypeStructs that gives those of the results; `devices`, needed where there are no
-      arguments.  Arrays of other shapes or dtypes than were said are a ValueError here (JAX takes some of them).
-    Raises, when called: TypeError for arguments, ValueError for results that are no concrete arrays, and for arguments that
+    Returns: a function of the same arguments.  Its `specialize(in_specs=None, out_specs_fn=None,
+    devices=None)` gives one
+      that knows more, each of which is said once: `in_specs`, the ShapeDtypeStructs of `(args, kwargs)`;
+      `out_specs_fn`, a function of the arguments' ShapeDtypeStructs that gives those of the results;
+      `devices`, needed where there are no arguments.  Arrays of other shapes or dtypes than were said are a
+      ValueError here (JAX takes some of them).
+    Raises, when called: TypeError for arguments, ValueError for results that are no concrete arrays, and for
+    arguments that
       lie on different lists of devices; NotImplementedError for devices that are no CPUs of this process.
 
     >>> from hlotrace.experimental.colocated_python import colocated_python
@@ -104,7 +107,8 @@ def _specs(name, what, values):
             return ShapeDtypeStruct(x.shape, x.dtype, sharding=x.sharding)
         words = f"a traced array, {x}: call it outside of jit, grad and vmap" if isinstance(x, Tracer) else f"{x!r:.80}"
         error = ValueError if what == "result" else TypeError
-        raise error(f"colocated_python {name!r}: arguments and results are jax.Arrays, and one {what} is {words}")
+        raise error(f"colocated_python {name!r}: arguments and results are jax.Arrays, and one {what} is "
+                    f"{words}")
     return pytree.tree_map(spec, values)
 
 
@@ -112,21 +116,23 @@ def _check_devices(name, given, devices):
     lists = [tuple(spec.sharding._devices) for spec in pytree.tree_leaves(given)]
     if len(set(lists)) > 1:
         raise ValueError(f"colocated_python {name!r}: arguments lie on different devices, {lists[0]} and "
-                         f"{next(other for other in lists if other != lists[0])}; device_put them on the same")
+                         f"{next(other for other in lists if other != lists[0])}; device_put them on the "
+                         "same")
     if devices is None and not lists:
-        raise ValueError(f"colocated_python {name!r} has no arguments that tell the devices: say them first, by "
-                         ".specialize(devices=jax.devices()[:1])")
+        raise ValueError(f"colocated_python {name!r} has no arguments that tell the devices: say them first, "
+                         "by .specialize(devices=jax.devices()[:1])")
     for device in devices or lists[0]:
         if device.platform != "cpu" or not is_local(device):
-            raise NotImplementedError(f"colocated_python {name!r} runs on CPU devices of this process, not {device}; "
-                                      "device_put its arguments on colocated_cpu_devices(...)")
+            raise NotImplementedError(f"colocated_python {name!r} runs on CPU devices of this process, not "
+                                      f"{device}; device_put its arguments on colocated_cpu_devices(...)")
 
 
 def _check_specs(name, what, said, found):
     wanted, treedef = pytree.tree_flatten(said)
     have, other = pytree.tree_flatten(found)
     if treedef != other:
-        raise ValueError(f"colocated_python {name!r}: the {what} have the structure {other}, and {treedef} was said")
+        raise ValueError(f"colocated_python {name!r}: the {what} have the structure {other}, and {treedef} "
+                         "was said")
     for a, b in zip(wanted, have):
         if (tuple(a.shape), a.dtype) != (b.shape, b.dtype):
             raise ValueError(f"colocated_python {name!r}: the {what} have a {b.dtype}{list(b.shape)} where "
@@ -136,7 +142,8 @@ def _check_specs(name, what, said, found):
 def colocated_python_class(cls):
     """A class whose objects call the methods of `cls` as `colocated_python` would.
 
-    The object of `cls` is made with the same arguments when a method is first called.  Its attributes are not to be read.
+    The object of `cls` is made with the same arguments when a method is first called.  Its attributes are not
+    to be read.
 
     >>> from hlotrace.experimental.colocated_python import colocated_python_class
     >>> @colocated_python_class
@@ -159,8 +166,8 @@ def colocated_python_class(cls):
     def read(self, name):
         method = getattr(cls, name, None)
         if not callable(method) or name.startswith("__"):
-            raise AttributeError(f"{cls.__name__!r} is a colocated_python_class: only its methods can be reached, and "
-                                 f"{name!r} is none")
+            raise AttributeError(f"{cls.__name__!r} is a colocated_python_class: only its methods can be "
+                                 f"reached, and {name!r} is none")
         @functools.wraps(method)
         def call(*args, **kwargs):
             return getattr(self._made(), name)(*args, **kwargs)

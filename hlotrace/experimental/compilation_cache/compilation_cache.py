@@ -6,7 +6,8 @@ __all__ = ["reset_cache", "set_cache_dir"]
 
 
 def set_cache_dir(path):
-    """Keep compiled programs in the directory `path` from now on; None is the default directory, "" keeps none.
+    """Keep compiled programs in the directory `path` from now on; None is the default directory, "" keeps
+    none.
 
     Whoever can write there can have this process run what they want.
 
@@ -21,7 +22,8 @@ def set_cache_dir(path):
 
 
 def reset_cache():
-    """Look at the option anew, as each compilation does here: nothing of the directory is kept open, or in memory.
+    """Look at the option anew, as each compilation does here: nothing of the directory is kept open, or in
+    memory.
 
     >>> from hlotrace.experimental.compilation_cache import compilation_cache
     >>> compilation_cache.reset_cache()

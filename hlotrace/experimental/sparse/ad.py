@@ -1,4 +1,5 @@
-"""Derivatives with respect to sparse arrays: of the numbers that are stored, as sparse arrays with the same indices."""
+"""Derivatives with respect to sparse arrays: of the numbers that are stored, as sparse arrays with the same
+indices."""
 import functools
 
 from ... import numpy as jnp
@@ -29,7 +30,8 @@ def _filled(like, numbers):
 
 
 def _by_numbers(transformation, fun, argnums, has_aux, kwargs, filled):
-    """`transformation` of `fun` as a function of the numbers alone; `filled(result, like, out_tree)` puts them back."""
+    """`transformation` of `fun` as a function of the numbers alone; `filled(result, like, out_tree)` puts
+    them back."""
     @functools.wraps(fun)
     def wrapped(*args, **named):
         numbers = (argnums,) if isinstance(argnums, int) else tuple(argnums)

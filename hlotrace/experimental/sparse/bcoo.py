@@ -35,9 +35,10 @@ from .sparse_array import (
 class BCOO(JAXSparse):
     """A sparse array by coordinates: `BCOO((data, indices), shape=)`.
 
-    data: [*batch, nse, *dense]; indices: ints [*batch, nse, n_sparse].  `indices_sorted` and `unique_indices` are what the
-    caller knows of the indices.  It is a pytree of both arrays, so it goes through jit, vmap (along its batch axes) and
-    loops.  ValueError for arrays that do not fit to each other or to the shape; TypeError for indices that are no integers.
+    data: [*batch, nse, *dense]; indices: ints [*batch, nse, n_sparse].  `indices_sorted` and `unique_indices`
+    are what the caller knows of the indices.  It is a pytree of both arrays, so it goes through jit, vmap
+    (along its batch axes) and loops.  ValueError for arrays that do not fit to each other or to the shape;
+    TypeError for indices that are no integers.
 
     >>> from hlotrace.experimental import sparse
     >>> mat = sparse.BCOO.fromdense(jnp.array([[0., 1.], [2., 0.]]))
@@ -67,11 +68,12 @@ class BCOO(JAXSparse):
     def from_scipy_sparse(cls, mat, *, index_dtype=None, n_dense=0, n_batch=0):
         """The matrix that one of SciPy's sparse matrices or arrays is."""
         if n_dense or n_batch:
-            raise NotImplementedError(f"BCOO.from_scipy_sparse: n_dense={n_dense}, n_batch={n_batch}: only 0 of both")
+            raise NotImplementedError(f"BCOO.from_scipy_sparse: n_dense={n_dense}, n_batch={n_batch}: only 0 "
+                                      "of both")
         mat = mat.tocoo()
         dtype = index_dtype or dtypes.canonicalize(np.int32)
-        return cls((jnp.asarray(mat.data), jnp.stack([jnp.asarray(i, dtype) for i in (mat.row, mat.col)], -1)),
-                   shape=mat.shape)
+        return cls((jnp.asarray(mat.data), jnp.stack([jnp.asarray(i, dtype) for i in (mat.row, mat.col)],
+                                                     -1)), shape=mat.shape)
 
     @classmethod
     def _empty(cls, shape, *, dtype=None, index_dtype="int32", n_dense=0, n_batch=0, nse=0):
@@ -90,11 +92,11 @@ class BCOO(JAXSparse):
             raise ValueError(f"Invalid inputs: shape={(N, M)}, n_dense={n_dense}, n_batch={n_batch}")
         size = max(0, min(N + min(k, 0), M - max(k, 0)))
         if n_batch + n_dense:
-            return bcoo_fromdense(jnp.eye(N, M, k, dtype), nse=1 if n_batch or n_dense == 2 else size, n_batch=n_batch,
-                                  n_dense=n_dense, index_dtype=index_dtype)
+            return bcoo_fromdense(jnp.eye(N, M, k, dtype), nse=1 if n_batch or n_dense == 2 else size,
+                                  n_batch=n_batch, n_dense=n_dense, index_dtype=index_dtype)
         start = jnp.arange(size, dtype=index_dtype)
-        return cls((jnp.ones(size, dtype), jnp.stack([start + max(0, -k), start + max(0, k)], -1)), shape=(N, M),
-                   indices_sorted=True, unique_indices=True)
+        return cls((jnp.ones(size, dtype), jnp.stack([start + max(0, -k), start + max(0, k)], -1)),
+                   shape=(N, M), indices_sorted=True, unique_indices=True)
 
     def todense(self):
         """The array with all its numbers."""
@@ -117,7 +119,8 @@ class BCOO(JAXSparse):
         return bcoo_update_layout(self, n_batch=n_batch, n_dense=n_dense, on_inefficient=on_inefficient)
 
     def transpose(self, axes=None):
-        """`bcoo_transpose`; without axes they are reversed, within the batch, the sparse and the dense ones."""
+        """`bcoo_transpose`; without axes they are reversed, within the batch, the sparse and the dense ones.
+        """
         return bcoo_transpose(self, permutation=tuple(range(self.ndim))[::-1] if axes is None else axes)
 
 
@@ -126,15 +129,17 @@ def _check(mat):
     if not dtypes.is_integer(indices.dtype):
         raise TypeError(f"BCOO: indices must be integers, got {indices.dtype.name}")
     if indices.ndim < 2 or mat.n_dense < 0 or mat.n_batch + mat.n_sparse + mat.n_dense != len(shape):
-        raise ValueError(f"BCOO: data of shape {data.shape} and indices of shape {indices.shape} do not make an array of "
-                         f"shape {shape}: data is [*batch, nse, *dense], indices [*batch, nse, n_sparse]")
+        raise ValueError(f"BCOO: data of shape {data.shape} and indices of shape {indices.shape} do not make "
+                         f"an array of shape {shape}: data is [*batch, nse, *dense], indices [*batch, nse, "
+                         "n_sparse]")
     batch, dense = shape[:mat.n_batch], shape[mat.n_batch + mat.n_sparse:]
     if data.shape[mat.n_batch:] != (mat.nse, *dense):
-        raise ValueError(f"Invalid data.shape={data.shape} for nse={mat.nse}, n_batch={mat.n_batch}, n_dense={mat.n_dense} "
-                         f"and shape {shape}")
+        raise ValueError(f"Invalid data.shape={data.shape} for nse={mat.nse}, n_batch={mat.n_batch}, "
+                         f"n_dense={mat.n_dense} and shape {shape}")
     for name, array in (("data", data), ("indices", indices)):
         if any(n not in (1, size) for n, size in zip(array.shape, batch)):
-            raise ValueError(f"{name} batch dimensions not compatible for {name}.shape={array.shape}, shape={shape}")
+            raise ValueError(f"{name} batch dimensions not compatible for {name}.shape={array.shape}, "
+                             f"shape={shape}")
 
 
 def _sizes(mat):
@@ -155,7 +160,8 @@ def is_bcoo(what, mat):
     return mat
 
 
-# --- between dense and sparse  ----------------------------------------------------------------------------------
+# --- between dense and sparse
+# ----------------------------------------------------------------------------------
 
 @composite
 def bcoo_todense(mat):
@@ -181,15 +187,17 @@ def scattered(data, indices, shape):
 def _nonzero_places(mat, n_batch, n_dense):
     """[*batch, *sparse]: is something there not zero?"""
     if not 0 <= n_batch <= mat.ndim or not 0 <= n_dense <= mat.ndim - n_batch:
-        raise ValueError(f"bcoo_fromdense: n_batch={n_batch} and n_dense={n_dense} of an array with {mat.ndim} axes")
+        raise ValueError(f"bcoo_fromdense: n_batch={n_batch} and n_dense={n_dense} of an array with "
+                         f"{mat.ndim} axes")
     return (mat != 0).any(tuple(range(mat.ndim - n_dense, mat.ndim)))
 
 
 def bcoo_fromdense(mat, *, nse=None, n_batch=0, n_dense=0, index_dtype=jnp.int32):
     """The BCOO of an array's numbers that are not zero, in order.
 
-    n_batch, n_dense: how many leading and trailing axes are not sparse.  nse: how many elements are stored, for each of the
-    batch; the most there are by default, which must then be known: not under jit.  With less, the last ones are left out.
+    n_batch, n_dense: how many leading and trailing axes are not sparse.  nse: how many elements are stored,
+    for each of the batch; the most there are by default, which must then be known: not under jit.  With less,
+    the last ones are left out.
 
     >>> from hlotrace.experimental import sparse
     >>> mat = sparse.bcoo_fromdense(jnp.array([[0., 1.], [2., 3.]]), nse=4)
@@ -223,10 +231,11 @@ def gathered(dense, indices, fill=0):
 
 
 def bcoo_extract(sparr, arr, *, assume_unique=None):
-    """The numbers of `arr`, an array of the same shape, at the places that `sparr` stores, as a BCOO with its indices.
+    """The numbers of `arr`, an array of the same shape, at the places that `sparr` stores, as a BCOO with its
+    indices.
 
-    assume_unique: no two of its indices are the same; by default what `sparr.unique_indices` says.  Otherwise the first of
-    them gets the number, the others 0.
+    assume_unique: no two of its indices are the same; by default what `sparr.unique_indices` says.  Otherwise
+    the first of them gets the number, the others 0.
 
     >>> from hlotrace.experimental import sparse
     >>> mat = sparse.BCOO.fromdense(jnp.array([0., 1., 0., 1.]))
@@ -235,7 +244,8 @@ def bcoo_extract(sparr, arr, *, assume_unique=None):
     """
     arr = jnp.asarray(arr)
     if arr.shape != is_bcoo("bcoo_extract", sparr).shape:
-        raise ValueError(f"bcoo_extract: the array has shape {arr.shape}, the sparse one {sparr.shape}: they must be equal")
+        raise ValueError(f"bcoo_extract: the array has shape {arr.shape}, the sparse one {sparr.shape}: they "
+                         "must be equal")
     unique = sparr.unique_indices if assume_unique is None else assume_unique
 
     def one(arr, indices):
@@ -245,7 +255,8 @@ def bcoo_extract(sparr, arr, *, assume_unique=None):
                 indices_sorted=sparr.indices_sorted, unique_indices=sparr.unique_indices)
 
 
-# --- order and duplicates  --------------------------------------------------------------------------------------
+# --- order and duplicates
+# --------------------------------------------------------------------------------------
 
 def _sorted(indices):
     """(the permutation that sorts indices, the sorted ones)"""
@@ -257,8 +268,10 @@ def _sorted(indices):
 
 def _groups(indices, sizes):
     """Of one element of a batch: (the order, indices in it, those of padding all alike; which are first)"""
-    order, indices = _sorted(jnp.where(outside(indices, sizes)[:, None], jnp.asarray(sizes, indices.dtype), indices))
-    return order, indices, jnp.concatenate([jnp.ones(min(1, len(indices)), bool), (indices[1:] != indices[:-1]).any(-1)])
+    order, indices = _sorted(jnp.where(outside(indices, sizes)[:, None], jnp.asarray(sizes, indices.dtype),
+                                       indices))
+    return order, indices, jnp.concatenate([jnp.ones(min(1, len(indices)), bool),
+                                            (indices[1:] != indices[:-1]).any(-1)])
 
 
 def _firsts(indices, sizes):
@@ -278,8 +291,8 @@ def bcoo_sort_indices(mat):
     def one(data, indices):
         order, indices = _sorted(indices)
         return data[order], indices
-    return BCOO(batched(one, is_bcoo("bcoo_sort_indices", mat).n_batch)(*mat._bufs), shape=mat.shape, indices_sorted=True,
-                unique_indices=mat.unique_indices)
+    return BCOO(batched(one, is_bcoo("bcoo_sort_indices", mat).n_batch)(*mat._bufs), shape=mat.shape,
+                indices_sorted=True, unique_indices=mat.unique_indices)
 
 
 def bcoo_sum_duplicates(mat, nse=None):
@@ -299,8 +312,8 @@ def bcoo_sum_duplicates(mat, nse=None):
             return (first & ~outside(indices, sizes)).sum()
         counts = batched(count, mat.n_batch)(mat.indices)
         nse = static_count("bcoo_sum_duplicates", counts.max() if counts.size else 0)
-    return BCOO(batched(partial(summed, sizes=sizes, nse=operator.index(nse)), mat.n_batch)(*mat._bufs), shape=mat.shape,
-                indices_sorted=True, unique_indices=True)
+    return BCOO(batched(partial(summed, sizes=sizes, nse=operator.index(nse)), mat.n_batch)(*mat._bufs),
+                shape=mat.shape, indices_sorted=True, unique_indices=True)
 
 
 def summed(data, indices, sizes, nse):
@@ -309,7 +322,8 @@ def summed(data, indices, sizes, nse):
     number = jnp.cumsum(first) - 1
     data = masked(~outside(indices, sizes), data[order])
     where = jnp.full((nse, len(sizes)), jnp.asarray(sizes, indices.dtype), indices.dtype)
-    return scattered(data, number[:, None], (nse, *data.shape[1:])), where.at[number].set(indices, mode="drop")
+    return scattered(data, number[:, None],
+                     (nse, *data.shape[1:])), where.at[number].set(indices, mode="drop")
 
 
 def fitted(mat):
@@ -321,7 +335,8 @@ def fitted(mat):
     return BCOO(less._bufs, shape=less.shape)
 
 
-# --- axes  ------------------------------------------------------------------------------------------------------
+# --- axes
+# ------------------------------------------------------------------------------------------------------
 
 def bcoo_transpose(mat, *, permutation):
     """The BCOO with its axes permuted: those of the batch, the sparse and the dense ones among themselves.
@@ -338,8 +353,8 @@ def bcoo_transpose(mat, *, permutation):
     n, m = mat.n_batch, mat.n_batch + mat.n_sparse
     for kind, low, high in (("batch", 0, n), ("dense", m, mat.ndim)):
         if any(not low <= a < high for a in permutation[low:high]):
-            raise NotImplementedError(f"transpose permutation cannot permute {kind} axes with non-{kind} axes; got "
-                                      f"permutation {permutation}, with n_{kind}={high - low}.")
+            raise NotImplementedError(f"transpose permutation cannot permute {kind} axes with non-{kind} "
+                                      f"axes; got permutation {permutation}, with n_{kind}={high - low}.")
     batch, sparse, dense = permutation[:n], [a - n for a in permutation[n:m]], permutation[m:]
     data = mat.data.transpose((*batch, n, *(a - m + n + 1 for a in dense)))
     return BCOO((data, mat.indices.transpose((*batch, n, n + 1))[..., np.array(sparse, int)]),
@@ -364,18 +379,20 @@ def bcoo_reduce_sum(mat, *, axes):
     indices = indices[..., np.array([i for i in range(mat.n_sparse) if i not in sparse], int)]
 
     def merged(array):
-        array = jnp.broadcast_to(array, [mat.shape[i] if i in batch else s for i, s in enumerate(array.shape)])
+        array = jnp.broadcast_to(array, [mat.shape[i] if i in batch else s for i,
+                                         s in enumerate(array.shape)])
         kept = [i for i in range(n) if i not in batch]
         array = array.transpose((*kept, *batch, *range(n, array.ndim)))
-        return array.reshape(*array.shape[:len(kept)], math.prod(array.shape[len(kept):n + 1]), *array.shape[n + 1:])
+        return array.reshape(*array.shape[:len(kept)], math.prod(array.shape[len(kept):n + 1]),
+                             *array.shape[n + 1:])
     return BCOO((merged(data), merged(indices)), shape=[s for i, s in enumerate(mat.shape) if i not in axes])
 
 
 def bcoo_update_layout(mat, *, n_batch=None, n_dense=None, on_inefficient="error"):
     """The same array as a BCOO with other numbers of batch and dense axes.
 
-    on_inefficient: what to do where sparse axes longer than 1 become batch or dense ones, so that each element is stored as
-    often as they are long: "error" (a SparseEfficiencyError), "warn" or None.
+    on_inefficient: what to do where sparse axes longer than 1 become batch or dense ones, so that each
+    element is stored as often as they are long: "error" (a SparseEfficiencyError), "warn" or None.
 
     >>> from hlotrace.experimental import sparse
     >>> mat = sparse.BCOO.fromdense(jnp.eye(3), n_batch=1)
@@ -385,7 +402,8 @@ def bcoo_update_layout(mat, *, n_batch=None, n_dense=None, on_inefficient="error
     n_batch = is_bcoo("bcoo_update_layout", mat).n_batch if n_batch is None else operator.index(n_batch)
     n_dense = mat.n_dense if n_dense is None else operator.index(n_dense)
     if n_batch < 0 or n_dense < 0 or n_batch + n_dense > mat.ndim:
-        raise ValueError(f"sum of n_batch={n_batch} and n_dense={n_dense} cannot be larger than mat.ndim={mat.ndim}.")
+        raise ValueError(f"sum of n_batch={n_batch} and n_dense={n_dense} cannot be larger than "
+                         f"mat.ndim={mat.ndim}.")
     if on_inefficient not in ("error", "warn", None):
         raise ValueError(f"on_inefficient={on_inefficient!r}; expected one of ['error', 'warn', None].")
     spread = [("n_batch", mat.n_batch, n_batch, mat.shape[mat.n_batch:n_batch]),
@@ -394,8 +412,8 @@ def bcoo_update_layout(mat, *, n_batch=None, n_dense=None, on_inefficient="error
         if math.prod(sizes) > 1 and on_inefficient:
             words = f"For matrix of shape {mat.shape}, increasing {name} from {old} to {new} results in inefficient storage."
             if on_inefficient == "error":
-                raise SparseEfficiencyError(f"{words} To disable this error, set the on_inefficient argument of "
-                                            "bcoo_update_layout to 'warn' or None.")
+                raise SparseEfficiencyError(f"{words} To disable this error, set the on_inefficient argument "
+                                            "of bcoo_update_layout to 'warn' or None.")
             warnings.warn(words, category=SparseEfficiencyWarning, stacklevel=2)
     if (n_batch, n_dense) == (mat.n_batch, mat.n_dense):
         return mat
@@ -419,8 +437,10 @@ def _batch_to_sparse(mat, n_batch):
     if n_batch >= n:
         return mat
     data, indices = whole(mat)
-    places = jnp.stack(jnp.meshgrid(*map(jnp.arange, mat.shape[n_batch:n]), indexing="ij"), -1).astype(indices.dtype)
-    indices = jnp.concatenate([jnp.broadcast_to(places[..., None, :], (*indices.shape[:-1], n - n_batch)), indices], -1)
+    places = jnp.stack(jnp.meshgrid(*map(jnp.arange, mat.shape[n_batch:n]), indexing="ij"),
+                       -1).astype(indices.dtype)
+    indices = jnp.concatenate([jnp.broadcast_to(places[..., None, :], (*indices.shape[:-1], n - n_batch)),
+                               indices], -1)
     joined = lambda x: x.reshape(*x.shape[:n_batch], math.prod(x.shape[n_batch:n + 1]), *x.shape[n + 1:])
     return BCOO((joined(data), joined(indices)), shape=mat.shape)
 
@@ -431,16 +451,20 @@ def _dense_to_sparse(mat):
     data = mat.data.reshape(*mat.data.shape[:n], nse * size, *mat.data.shape[n + 2:])
     indices = jnp.repeat(mat.indices, size, axis=n)
     new = jnp.tile(jnp.arange(size, dtype=indices.dtype), nse)[:, None]
-    return BCOO((data, jnp.concatenate([indices, jnp.broadcast_to(new, (*indices.shape[:-1], 1))], -1)), shape=mat.shape)
+    return BCOO((data, jnp.concatenate([indices, jnp.broadcast_to(new, (*indices.shape[:-1], 1))], -1)),
+                shape=mat.shape)
 
 
 def _sparse_to_batch(mat):
-    """The first sparse axis becomes the last batch one: all elements, in each of the batch those that are its own."""
+    """The first sparse axis becomes the last batch one: all elements, in each of the batch those that are its
+    own."""
     n, size = mat.n_batch, mat.shape[mat.n_batch]
-    own = mat.indices[..., None, :, 0] == jnp.arange(size, dtype=mat.indices.dtype)[:, None]        # [*batch, size, nse]
+    # [*batch, size, nse]
+    own = mat.indices[..., None, :, 0] == jnp.arange(size, dtype=mat.indices.dtype)[:, None]
     data = jnp.expand_dims(mat.data, n)
     data = jnp.broadcast_to(data, jnp.broadcast_shapes(own.shape, data.shape[:n + 2]) + data.shape[n + 2:])
-    return BCOO((masked(own, data), jnp.repeat(jnp.expand_dims(mat.indices[..., 1:], n), size, axis=n)), shape=mat.shape)
+    return BCOO((masked(own, data), jnp.repeat(jnp.expand_dims(mat.indices[..., 1:], n), size, axis=n)),
+                shape=mat.shape)
 
 
 def _sparse_to_dense(mat):
@@ -448,5 +472,6 @@ def _sparse_to_dense(mat):
     n, size = mat.n_batch, mat.shape[mat.n_batch + mat.n_sparse - 1]
     own = mat.indices[..., -1:] == jnp.arange(size, dtype=mat.indices.dtype)        # [*batch, nse, size]
     data = jnp.expand_dims(mat.data, n + 1)
-    data = jnp.broadcast_to(data, jnp.broadcast_shapes(own.shape, data.shape[:n + 1] + (size,)) + data.shape[n + 2:])
+    data = jnp.broadcast_to(data, jnp.broadcast_shapes(own.shape, data.shape[:n + 1] + (size,)) +
+                            data.shape[n + 2:])
     return BCOO((masked(own, data), mat.indices[..., :-1]), shape=mat.shape)

@@ -9,14 +9,17 @@ from ... import numpy as jnp
 from .bcoo import BCOO, gathered, is_bcoo, scattered, summed
 from .sparse_array import batched, masked, outside, refuse
 
-# --- elementwise  -----------------------------------------------------------------------------------------------
+# --- elementwise
+# -----------------------------------------------------------------------------------------------
 
 def beside(what, mat, v, fill=0):
-    """[*batch, nse, *dense]: what stands in `v`, which broadcasts to the shape, where each element of `mat` stands."""
+    """[*batch, nse, *dense]: what stands in `v`, which broadcasts to the shape, where each element of `mat`
+    stands."""
     v = jnp.asarray(v)
     if v.ndim > mat.ndim or any(a not in (1, b) for a, b in zip(v.shape[::-1], mat.shape[::-1])):
-        raise NotImplementedError(f"{what}: multiplication between sparse and dense is only implemented for cases where the "
-                                  f"output shape matches the sparse matrix shape. Got shape={mat.shape}, v.shape={v.shape}")
+        raise NotImplementedError(f"{what}: multiplication between sparse and dense is only implemented for "
+                                  "cases where the output shape matches the sparse matrix shape. Got "
+                                  f"shape={mat.shape}, v.shape={v.shape}")
     if not v.ndim:
         return v
     v = v.reshape((1,) * (mat.ndim - v.ndim) + v.shape)
@@ -30,7 +33,8 @@ def beside(what, mat, v, fill=0):
 
 
 def bcoo_multiply_dense(sp_mat, v):
-    """The numbers of a BCOO times those of a dense array, which broadcasts to its shape, at their places: the new `data`.
+    """The numbers of a BCOO times those of a dense array, which broadcasts to its shape, at their places: the
+    new `data`.
 
     >>> from hlotrace.experimental import sparse
     >>> sparse.bcoo_multiply_dense(sparse.BCOO.fromdense(jnp.array([0., 2., 3.])), jnp.array([1., 2., 3.]))
@@ -41,7 +45,8 @@ def bcoo_multiply_dense(sp_mat, v):
 
 
 def bcoo_multiply_sparse(lhs, rhs):
-    """The product, element by element, of two BCOOs, whose shapes broadcast; it has lhs.nse * rhs.nse elements.
+    """The product, element by element, of two BCOOs, whose shapes broadcast; it has lhs.nse * rhs.nse
+    elements.
 
     Where these are many, `bcoo_sum_duplicates(result, nse=)` leaves out what is padding.
 
@@ -53,17 +58,18 @@ def bcoo_multiply_sparse(lhs, rhs):
     lhs, rhs = is_bcoo("bcoo_multiply_sparse", lhs), is_bcoo("bcoo_multiply_sparse", rhs)
     ndim = max(lhs.ndim, rhs.ndim)
     if lhs.n_dense != rhs.n_dense or ndim - lhs.ndim + lhs.n_batch != ndim - rhs.ndim + rhs.n_batch and lhs.ndim == rhs.ndim:
-        raise NotImplementedError("bcoo_multiply_sparse: arrays with differing numbers of batch or dense dimensions: "
-                                  f"{lhs} and {rhs}; see bcoo_update_layout")
+        raise NotImplementedError("bcoo_multiply_sparse: arrays with differing numbers of batch or dense "
+                                  f"dimensions: {lhs} and {rhs}; see bcoo_update_layout")
     lhs, rhs = (_widened(m, ndim) for m in (lhs, rhs))
     if lhs.n_batch != rhs.n_batch:
-        raise NotImplementedError(f"bcoo_multiply_sparse: arrays with differing numbers of batch axes: {lhs} and {rhs}")
+        raise NotImplementedError(f"bcoo_multiply_sparse: arrays with differing numbers of batch axes: {lhs} "
+                                  f"and {rhs}")
     shape = jnp.broadcast_shapes(lhs.shape, rhs.shape)
     nse, far = lhs.nse * rhs.nse, max((*shape, 0))
 
     def one(a, i, b, j):
-        share_i, share_j = (np.array([size == 1 and whole != 1 for size, whole in zip(m._sparse, shape[m.n_batch:])], bool)
-                            for m in (lhs, rhs))
+        share_i, share_j = (np.array([size == 1 and whole != 1 for size,
+                                      whole in zip(m._sparse, shape[m.n_batch:])], bool) for m in (lhs, rhs))
         same = ((i[:, None] == j) | share_i | share_j).all(-1)
         there = jnp.where(share_i, j[None], i[:, None])
         first, second = jnp.nonzero(same, size=nse, fill_value=(len(i), len(j)))
@@ -78,31 +84,34 @@ def _widened(mat, ndim):
     if not new:
         return mat
     if mat.n_batch:
-        raise NotImplementedError(f"bcoo_multiply_sparse: {mat} has batch axes and fewer axes than the other array; see "
-                                  "bcoo_broadcast_in_dim")
+        raise NotImplementedError(f"bcoo_multiply_sparse: {mat} has batch axes and fewer axes than the other "
+                                  "array; see bcoo_broadcast_in_dim")
     zeros = jnp.zeros((mat.nse, new), mat.indices.dtype)
     return BCOO((mat.data, jnp.concatenate([zeros, mat.indices], -1)), shape=(1,) * new + mat.shape)
 
 
-# --- contractions  ----------------------------------------------------------------------------------------------
+# --- contractions
+# ----------------------------------------------------------------------------------------------
 
 def contraction(what, lhs, rhs, dimension_numbers):
     """((lhs, rhs contracted), (lhs, rhs batch)) as tuples of ints; the sizes must fit."""
-    numbers = tuple(tuple(tuple(operator.index(a) for a in axes) for axes in pair) for pair in dimension_numbers)
+    numbers = tuple(tuple(tuple(operator.index(a) for a in axes) for axes in pair)
+                    for pair in dimension_numbers)
     for kind, (a, b) in zip(("contracting", "batch"), numbers):
         if [lhs.shape[i] for i in a] != [rhs.shape[i] for i in b]:
             raise TypeError(f"{what} requires {kind} dimensions to have the same shape, got "
-                            f"{tuple(lhs.shape[i] for i in a)} and {tuple(rhs.shape[i] for i in b)}: those are dimensions "
-                            f"{a} of {lhs.shape} and {b} of {rhs.shape}.")
+                            f"{tuple(lhs.shape[i] for i in a)} and {tuple(rhs.shape[i] for i in b)}: those "
+                            f"are dimensions {a} of {lhs.shape} and {b} of {rhs.shape}.")
     return numbers
 
 
-def bcoo_dot_general(lhs, rhs, *, dimension_numbers, precision=None, preferred_element_type=None, out_sharding=None):
+def bcoo_dot_general(lhs, rhs, *, dimension_numbers, precision=None, preferred_element_type=None,
+                     out_sharding=None):
     """`lax.dot_general` of two arrays, one or both of them BCOOs.
 
-    With one dense array the result is dense.  Of two BCOOs it is a BCOO, with as many elements as pairs of theirs, or as
-    places in the result if these are fewer; contracted axes are then sparse ones.  Batch dimensions are batch axes, and
-    dense axes are not contracted: NotImplementedError.
+    With one dense array the result is dense.  Of two BCOOs it is a BCOO, with as many elements as pairs of
+    theirs, or as places in the result if these are fewer; contracted axes are then sparse ones.  Batch
+    dimensions are batch axes, and dense axes are not contracted: NotImplementedError.
 
     >>> from hlotrace.experimental import sparse
     >>> mat = sparse.BCOO.fromdense(jnp.array([[0., 1.], [2., 0.]]))
@@ -117,7 +126,8 @@ def bcoo_dot_general(lhs, rhs, *, dimension_numbers, precision=None, preferred_e
     if isinstance(lhs, BCOO):
         return _of_dense(lhs, rhs, numbers, precision, preferred_element_type)
     (lc, rc), (lb, rb) = numbers
-    out = _of_dense(is_bcoo("bcoo_dot_general", rhs), lhs, ((rc, lc), (rb, lb)), precision, preferred_element_type)
+    out = _of_dense(is_bcoo("bcoo_dot_general", rhs), lhs, ((rc, lc), (rb, lb)), precision,
+                    preferred_element_type)
     n, free = len(lb), rhs.ndim - len(rb) - len(rc)      # batch, free axes of rhs, free axes of lhs
     return out.transpose((*range(n), *range(n + free, out.ndim), *range(n, n + free)))
 
@@ -129,13 +139,14 @@ def _of_dense(mat, rhs, numbers, precision, preferred):
     if any(a >= m for a in lc):
         raise NotImplementedError("bcoo_dot_general: contracting over dense dimensions.")
     if any(a >= n for a in lb):
-        raise NotImplementedError("bcoo_dot_general batch dimensions must be among the batch dimensions in the sparse "
-                                  f"representation, got lhs_batch={lb}, n_batch={n}")
+        raise NotImplementedError("bcoo_dot_general batch dimensions must be among the batch dimensions in "
+                                  f"the sparse representation, got lhs_batch={lb}, n_batch={n}")
     dtype = preferred or jnp.result_type(mat.data, rhs)
     partner = dict(zip((*lb, *lc), (*rb, *rc)))
     rhs_free = [a for a in range(rhs.ndim) if a not in (*rb, *rc)]
     sparse, kept = ([a - n for a in range(n, m) if (a in partner) == c] for c in (True, False))
-    # the axes of rhs: those beside the batch, of size 1 where there is none, those beside contracted sparse axes, the rest
+    # the axes of rhs: those beside the batch, of size 1 where there is none, those beside contracted sparse
+    # axes, the rest
     order = [partner[a] for a in range(n) if a in partner] + [partner[a + n] for a in sparse] + rhs_free
     rhs = jnp.expand_dims(rhs.transpose(order), tuple(a for a in range(n) if a not in partner))
 
@@ -148,7 +159,8 @@ def _of_dense(mat, rhs, numbers, precision, preferred):
         terms = data.reshape(data.shape + (1,) * r).astype(dtype) * other.reshape(
             other.shape[:1] + (1,) * d + other.shape[1:]).astype(dtype)
         terms = masked(~outside(indices, mat._sparse), terms)
-        return scattered(terms, indices[:, np.array(kept, int)], tuple(mat._sparse[i] for i in kept) + terms.shape[1:])
+        return scattered(terms, indices[:, np.array(kept, int)],
+                         tuple(mat._sparse[i] for i in kept) + terms.shape[1:])
     out = batched(one, n)(mat.data, mat.indices, rhs)
     batch = [mat.shape[a] for a in range(n)]
     out = jnp.broadcast_to(out, (*batch, *out.shape[n:])).sum(tuple(a for a in lc if a < n), dtype=dtype)
@@ -161,7 +173,8 @@ def _product(data, rhs, taken, precision, dtype):
     """The sum over elements of [nse, *dense] times [nse, *free], or times one [*free] for all."""
     if taken is None:
         return jnp.multiply.outer(data.sum(0).astype(dtype), rhs.astype(dtype))
-    return lax.dot_general(data.astype(dtype), taken.astype(dtype), (((0,), (0,)), ((), ())), precision=precision)
+    return lax.dot_general(data.astype(dtype), taken.astype(dtype), (((0,), (0,)), ((), ())),
+                           precision=precision)
 
 
 def _of_sparse(lhs, rhs, numbers, preferred):
@@ -172,11 +185,15 @@ def _of_sparse(lhs, rhs, numbers, preferred):
         if any(not mat.n_batch <= a < mat.n_batch + mat.n_sparse for a in contracted):
             raise NotImplementedError(f"{what} only supports contraction of sparse indices.")
         if any(a >= mat.n_batch for a in batch):
-            raise NotImplementedError(f"{what}: batch_dims must correspond to batch axes of the sparse representation.")
+            raise NotImplementedError(f"{what}: batch_dims must correspond to batch axes of the sparse "
+                                      "representation.")
         if mat.n_dense:
-            raise NotImplementedError(f"{what}: dense dimensions: n_dense={mat.n_dense}; see bcoo_update_layout")
-    own_l, own_r = ([a for a in range(mat.n_batch) if a not in batch] for mat, batch in ((lhs, lb), (rhs, rb)))
-    free_l, free_r = ([a for a in range(mat.n_batch, mat.ndim) if a not in c] for mat, c in ((lhs, lc), (rhs, rc)))
+            raise NotImplementedError(f"{what}: dense dimensions: n_dense={mat.n_dense}; see "
+                                      "bcoo_update_layout")
+    own_l, own_r = ([a for a in range(mat.n_batch) if a not in batch] for mat,
+                    batch in ((lhs, lb), (rhs, rb)))
+    free_l, free_r = ([a for a in range(mat.n_batch, mat.ndim) if a not in c] for mat,
+                      c in ((lhs, lc), (rhs, rc)))
     if free_l and own_r:
         raise ValueError(f"{what}: cannot have unused batch dims on rhs with unused sparse dims on lhs.")
     sizes = tuple(lhs.shape[a] for a in free_l) + tuple(rhs.shape[a] for a in free_r)
@@ -190,7 +207,8 @@ def _of_sparse(lhs, rhs, numbers, preferred):
         products = jnp.where(same, a[:, None].astype(dtype) * b.astype(dtype), jnp.zeros((), dtype)).ravel()
         free = [jnp.broadcast_to(i[:, None, at(lhs, free_l)], (*pairs, len(free_l))),
                 jnp.broadcast_to(j[None, :, at(rhs, free_r)], (*pairs, len(free_r)))]
-        return summed(products, jnp.concatenate(free, -1).reshape(math.prod(pairs), -1 if sizes and products.size else len(
+        return summed(products, jnp.concatenate(free, -1).reshape(math.prod(pairs),
+                                                                  -1 if sizes and products.size else len(
             sizes)), sizes, nse)
     # axes of the batch: those of both, those of lhs alone, those of rhs alone
     a, i = (x.transpose((*lb, *own_l, *range(lhs.n_batch, x.ndim))) for x in lhs._bufs)
@@ -213,7 +231,8 @@ def bcoo_dot_general_sampled(A, B, indices, *, dimension_numbers):
     A, B, indices = jnp.asarray(A), jnp.asarray(B), jnp.asarray(indices)
     (ac, bc), (ab, bb) = contraction("bcoo_dot_general_sampled", A, B, dimension_numbers)
     n = indices.ndim - 2
-    free_a, free_b = ([i for i in range(x.ndim) if i not in (*c, *batch)] for x, c, batch in ((A, ac, ab), (B, bc, bb)))
+    free_a, free_b = ([i for i in range(x.ndim) if i not in (*c, *batch)] for x, c,
+                      batch in ((A, ac, ab), (B, bc, bb)))
     if n == len(ab) and indices.shape[-1] == len(free_a) + len(free_b):
         A, B = A.transpose((*ab, *free_a, *ac)), B.transpose((*bb, *free_b, *bc))
 
@@ -225,11 +244,13 @@ def bcoo_dot_general_sampled(A, B, indices, *, dimension_numbers):
 
 
 def bcoo_conv_general_dilated(lhs, rhs, *, window_strides, padding, lhs_dilation=None, rhs_dilation=None,
-                              dimension_numbers=None, feature_group_count=1, batch_group_count=1, precision=None,
-                              preferred_element_type=None, out_sharding=None):
-    """A convolution along one axis, of arrays of shape (1, 1, size) as `lax.conv_general_dilated` takes them, as a BCOO.
+                              dimension_numbers=None, feature_group_count=1, batch_group_count=1,
+                              precision=None, preferred_element_type=None, out_sharding=None):
+    """A convolution along one axis, of arrays of shape (1, 1, size) as `lax.conv_general_dilated` takes them,
+    as a BCOO.
 
-    It has lhs.nse * rhs.nse elements.  NotImplementedError for strides, groups, other shapes and other dimension numbers.
+    It has lhs.nse * rhs.nse elements.  NotImplementedError for strides, groups, other shapes and other
+    dimension numbers.
 
     >>> from hlotrace.experimental import sparse
     >>> lhs, rhs = (sparse.BCOO.fromdense(jnp.array([[x]])) for x in ([1., 0., 2.], [1., 1.]))
@@ -247,7 +268,8 @@ def bcoo_conv_general_dilated(lhs, rhs, *, window_strides, padding, lhs_dilation
         if mat.shape[:2] != (1, 1) or mat.ndim != 3 or mat.n_dense:
             raise NotImplementedError(f"bcoo convolution with leading dimensions other than (1, 1): {mat}")
     (spread,), (step,) = lhs_dilation or (1,), rhs_dilation or (1,)
-    width, window = ((size - 1) * by + 1 if size else 0 for size, by in ((lhs.shape[2], spread), (rhs.shape[2], step)))
+    width, window = ((size - 1) * by + 1 if size else 0 for size,
+                     by in ((lhs.shape[2], spread), (rhs.shape[2], step)))
     ((low, high),) = lax.padtype_to_pads((width,), (window,), (1,), padding) if isinstance(padding, str) else padding
     size = max(0, width + low + high - window + 1)
     flat = [_flat(mat) for mat in (lhs, rhs)]

@@ -14,8 +14,8 @@ from .sparse_array import batched, masked, outside, refuse
 def bcoo_broadcast_in_dim(mat, *, shape, broadcast_dimensions, sharding=None):
     """The BCOO with more axes, as `lax.broadcast_in_dim`.
 
-    New axes in front of the sparse ones become batch axes, those behind the first dense one dense axes.  Others must have
-    size 1: NotImplementedError otherwise.
+    New axes in front of the sparse ones become batch axes, those behind the first dense one dense axes.
+    Others must have size 1: NotImplementedError otherwise.
 
     >>> from hlotrace.experimental import sparse
     >>> sparse.bcoo_broadcast_in_dim(sparse.BCOO.fromdense(jnp.eye(3)), shape=(2, 3, 3), broadcast_dimensions=(1, 2))
@@ -25,8 +25,8 @@ def bcoo_broadcast_in_dim(mat, *, shape, broadcast_dimensions, sharding=None):
     shape, places = tuple(map(operator.index, shape)), tuple(map(operator.index, broadcast_dimensions))
     if len(places) != is_bcoo("bcoo_broadcast_in_dim", mat).ndim or list(places) != sorted(set(places)) or any(
             not 0 <= p < len(shape) or size not in (1, shape[p]) for p, size in zip(places, mat.shape)):
-        raise ValueError(f"bcoo_broadcast_in_dim: broadcast_dimensions {places} do not put shape {mat.shape} into {shape}: "
-                         "they say, in order, which axis of the new shape each axis is")
+        raise ValueError(f"bcoo_broadcast_in_dim: broadcast_dimensions {places} do not put shape {mat.shape} "
+                         f"into {shape}: they say, in order, which axis of the new shape each axis is")
     n, m = mat.n_batch, mat.n_batch + mat.n_sparse
     n_batch = places[n] if n < mat.ndim else len(shape)
     first_dense = places[m] if mat.n_dense else len(shape)
@@ -53,19 +53,20 @@ def bcoo_squeeze(arr, *, dimensions):
     """
     dimensions = sorted({operator.index(d) % max(is_bcoo("bcoo_squeeze", arr).ndim, 1) for d in dimensions})
     if any(arr.shape[d] != 1 for d in dimensions):
-        raise ValueError(f"bcoo_squeeze: cannot squeeze dimensions {tuple(dimensions)} of shape {arr.shape}: only axes of "
-                         "size 1 can be left out")
+        raise ValueError(f"bcoo_squeeze: cannot squeeze dimensions {tuple(dimensions)} of shape {arr.shape}: "
+                         "only axes of size 1 can be left out")
     batch, sparse, dense = groups(arr, dimensions)
     data = arr.data.squeeze((*batch, *(arr.n_batch + 1 + d for d in dense)))
     kept = np.array([i for i in range(arr.n_sparse) if i not in sparse], int)
-    return BCOO((data, arr.indices[..., kept].squeeze(tuple(batch))), shape=[s for i, s in enumerate(arr.shape) if i not in
-                                                                             dimensions])
+    return BCOO((data, arr.indices[..., kept].squeeze(tuple(batch))),
+                shape=[s for i, s in enumerate(arr.shape) if i not in dimensions])
 
 
 def bcoo_reshape(mat, *, new_sizes, dimensions=None, sharding=None):
     """The BCOO with another shape.  `dimensions`: the order in which its axes are read.
 
-    Axes of the batch, sparse and dense ones are reshaped among themselves: ValueError for a shape that mixes them.
+    Axes of the batch, sparse and dense ones are reshaped among themselves: ValueError for a shape that mixes
+    them.
 
     >>> from hlotrace.experimental import sparse
     >>> sparse.bcoo_reshape(sparse.BCOO.fromdense(jnp.eye(2)), new_sizes=(4,)).indices
@@ -74,20 +75,21 @@ def bcoo_reshape(mat, *, new_sizes, dimensions=None, sharding=None):
     """
     refuse(sharding=sharding)
     if math.prod(new_sizes) != is_bcoo("bcoo_reshape", mat).size:
-        raise ValueError(f"bcoo_reshape: cannot reshape an array of shape {mat.shape} into {tuple(new_sizes)}: it has "
-                         f"{mat.size} elements, not {math.prod(new_sizes)}")
+        raise ValueError(f"bcoo_reshape: cannot reshape an array of shape {mat.shape} into "
+                         f"{tuple(new_sizes)}: it has {mat.size} elements, not {math.prod(new_sizes)}")
     if dimensions is not None:
         mat = bcoo_transpose(mat, permutation=dimensions)
     new, n, m = tuple(map(operator.index, new_sizes)), mat.n_batch, mat.n_batch + mat.n_sparse
     sizes = [mat.shape[:n], mat.shape[n:m], mat.shape[m:]]
-    n_batch = next((i for i in range(1, len(new) + 1) if math.prod(new[:i]) == math.prod(sizes[0])), None if n else 0)
+    n_batch = next((i for i in range(1, len(new) + 1) if math.prod(new[:i]) == math.prod(sizes[0])),
+                   None if n else 0)
     n_dense = next((i for i in range(len(new) + 1) if math.prod(new[len(new) - i:]) == math.prod(sizes[2])), None) \
         if mat.n_dense else 0
     for found, kind, count in ((n_batch, "batch and sparse", f"n_batch={n}"),
                                (n_dense, "sparse and dense", f"n_dense={mat.n_dense}")):
         if found is None or n_batch is not None and n_batch + found > len(new) and kind[0] == "s":
-            raise ValueError(f"bcoo_reshape: new shape cannot mix {kind} dimensions; got shape={mat.shape} new_shape={new} "
-                             f"with {count}")
+            raise ValueError(f"bcoo_reshape: new shape cannot mix {kind} dimensions; got shape={mat.shape} "
+                             f"new_shape={new} with {count}")
     batch, sparse, dense = new[:n_batch], new[n_batch:len(new) - n_dense], new[len(new) - n_dense:]
     data, indices = whole(mat)
     flat = jnp.zeros(indices.shape[:-1], indices.dtype)
@@ -100,11 +102,13 @@ def bcoo_reshape(mat, *, new_sizes, dimensions=None, sharding=None):
     there = ~outside(indices, sizes[1])
     indices = jnp.stack(parts, -1) if parts else indices[..., :0]
     indices = jnp.where(there[..., None], indices, jnp.asarray(sparse, indices.dtype))
-    return BCOO((data.reshape(*batch, mat.nse, *dense), indices.reshape(*batch, mat.nse, len(sparse))), shape=new)
+    return BCOO((data.reshape(*batch, mat.nse, *dense), indices.reshape(*batch, mat.nse, len(sparse))),
+                shape=new)
 
 
 def reshaped(mat, new):
-    """`bcoo_reshape`, where new axes of size 1 are put in and such are left out without a look at the indices."""
+    """`bcoo_reshape`, where new axes of size 1 are put in and such are left out without a look at the
+    indices."""
     old = mat.shape
     kept = [s for s in old if s != 1]
     if kept != [s for s in new if s != 1] or old == new:
@@ -132,13 +136,15 @@ def bcoo_rev(operand, dimensions):
     >>> sparse.bcoo_rev(sparse.BCOO.fromdense(jnp.array([1., 0., 0.])), (0,)).todense()
     Array([0., 0., 1.], dtype=float32)
     """
-    batch, sparse, dense = groups(is_bcoo("bcoo_rev", operand), [operator.index(d) % operand.ndim for d in dimensions])
+    batch, sparse, dense = groups(is_bcoo("bcoo_rev", operand),
+                                  [operator.index(d) % operand.ndim for d in dimensions])
     data, indices = operand.data, operand.indices
     data = jnp.flip(data, (*batch, *(operand.n_batch + 1 + d for d in dense)))
     indices = jnp.flip(indices, tuple(batch))
     sizes = jnp.asarray(operand._sparse, indices.dtype)
     turned = np.array([i in sparse for i in range(operand.n_sparse)], bool)
-    return BCOO((data, jnp.where(turned & (indices < sizes), sizes - 1 - indices, indices)), shape=operand.shape)
+    return BCOO((data, jnp.where(turned & (indices < sizes), sizes - 1 - indices, indices)),
+                shape=operand.shape)
 
 
 def bcoo_concatenate(operands, *, dimension):
@@ -152,18 +158,21 @@ def bcoo_concatenate(operands, *, dimension):
     """
     operands, dimension = list(operands), operator.index(dimension)
     if not operands or not all(isinstance(x, BCOO) for x in operands):
-        raise ValueError(f"bcoo_concatenate: expected operands to be a sequence of BCOO arrays. Got {operands!r:.200}")
+        raise ValueError("bcoo_concatenate: expected operands to be a sequence of BCOO arrays. Got "
+                         f"{operands!r:.200}")
     first = operands[0]
     for kind in ("batch", "dense"):
         if len({getattr(x, f"n_{kind}") for x in operands}) > 1:
-            raise ValueError(f"bcoo_concatenate requires inputs to have matching {kind} dimensions: they have "
-                             f"{listed(getattr(x, f'n_{kind}') for x in operands)}; see bcoo_update_layout")
+            raise ValueError(f"bcoo_concatenate requires inputs to have matching {kind} dimensions: they "
+                             f"have {listed(getattr(x, f'n_{kind}') for x in operands)}; see "
+                             "bcoo_update_layout")
     if not 0 <= dimension < first.ndim - first.n_dense:
-        raise NotImplementedError(f"Concatenation along dense dimensions: dimension={dimension} of an array of shape "
-                                  f"{first.shape} with n_dense={first.n_dense}")
+        raise NotImplementedError(f"Concatenation along dense dimensions: dimension={dimension} of an array "
+                                  f"of shape {first.shape} with n_dense={first.n_dense}")
     if len({x.shape[:dimension] + x.shape[dimension + 1:] for x in operands}) > 1:
-        raise TypeError("bcoo_concatenate: cannot concatenate arrays with shapes that differ in dimensions other than that "
-                        f"being concatenated: dimension {dimension} of shapes {listed(x.shape for x in operands)}")
+        raise TypeError("bcoo_concatenate: cannot concatenate arrays with shapes that differ in dimensions "
+                        f"other than that being concatenated: dimension {dimension} of shapes "
+                        f"{listed(x.shape for x in operands)}")
     shape = list(first.shape)
     shape[dimension] = sum(x.shape[dimension] for x in operands)
     if dimension < first.n_batch:
@@ -171,8 +180,8 @@ def bcoo_concatenate(operands, *, dimension):
         buffers = [_padded(x, nse) for x in operands]
         return BCOO([jnp.concatenate(b, dimension) for b in zip(*buffers)], shape=shape)
     axis, starts = first.n_batch, np.cumsum([0, *(x.shape[dimension] for x in operands)])
-    moved = [x.indices.at[..., dimension - axis].add(jnp.asarray(start, x.indices.dtype)) for x, start in zip(operands,
-                                                                                                          starts)]
+    moved = [x.indices.at[..., dimension - axis].add(jnp.asarray(start, x.indices.dtype)) for x,
+             start in zip(operands, starts)]
     return BCOO((_joined([x.data for x in operands], axis), _joined(moved, axis)), shape=shape)
 
 
@@ -193,7 +202,8 @@ def _padded(mat, nse):
     return jnp.concatenate([data, zeros], mat.n_batch), jnp.concatenate([indices, fill], mat.n_batch)
 
 
-# --- parts  -----------------------------------------------------------------------------------------------------
+# --- parts
+# -----------------------------------------------------------------------------------------------------
 
 def _part(mat, start, sizes, strides=None):
     """The elements at start + strides * i for i below sizes; what is not there becomes padding."""
@@ -222,14 +232,16 @@ def bcoo_slice(mat, *, start_indices, limit_indices, strides=None):
     start, limit = list(map(operator.index, start_indices)), list(map(operator.index, limit_indices))
     if not len(start) == len(limit) == len(strides) == is_bcoo("bcoo_slice", mat).ndim or any(
             not 0 <= a <= b <= size or step < 1 for a, b, size, step in zip(start, limit, mat.shape, strides)):
-        raise ValueError(f"bcoo_slice: start_indices {tuple(start)}, limit_indices {tuple(limit)} and strides "
-                         f"{tuple(strides)} do not fit in shape {mat.shape}")
+        raise ValueError(f"bcoo_slice: start_indices {tuple(start)}, limit_indices {tuple(limit)} and "
+                         f"strides {tuple(strides)} do not fit in shape {mat.shape}")
     sizes = [-(-(b - a) // step) for a, b, step in zip(start, limit, strides)]
     n, m = mat.n_batch, mat.n_batch + mat.n_sparse
     cut = tuple(slice(a, b, step) for a, b, step in zip(start, limit, strides))
-    data, indices = (x[tuple(slice(None) if size == 1 else c for c, size in zip(cut[:n], x.shape))] for x in mat._bufs)
+    data, indices = (x[tuple(slice(None) if size == 1 else c for c, size in zip(cut[:n], x.shape))]
+                     for x in mat._bufs)
     data = data[(slice(None),) * (n + 1) + cut[m:]]
-    return _part(BCOO((data, indices), shape=(*sizes[:n], *mat.shape[n:m], *sizes[m:])), start, sizes, strides)
+    return _part(BCOO((data, indices), shape=(*sizes[:n], *mat.shape[n:m], *sizes[m:])), start, sizes,
+                 strides)
 
 
 def bcoo_dynamic_slice(mat, start_indices, slice_sizes):
@@ -242,9 +254,10 @@ def bcoo_dynamic_slice(mat, start_indices, slice_sizes):
     sizes, start = list(map(operator.index, slice_sizes)), list(start_indices)
     if not len(start) == len(sizes) == is_bcoo("bcoo_dynamic_slice", mat).ndim or any(
             not 0 <= s <= size for s, size in zip(sizes, mat.shape)):
-        raise TypeError(f"bcoo_dynamic_slice: {len(start)} start_indices and slice_sizes {tuple(sizes)} do not fit to shape "
-                        f"{mat.shape}")
-    start = [jnp.clip(jnp.asarray(a, mat.indices.dtype), 0, size - s) for a, s, size in zip(start, sizes, mat.shape)]
+        raise TypeError(f"bcoo_dynamic_slice: {len(start)} start_indices and slice_sizes {tuple(sizes)} do "
+                        f"not fit to shape {mat.shape}")
+    start = [jnp.clip(jnp.asarray(a, mat.indices.dtype), 0, size - s) for a, s,
+             size in zip(start, sizes, mat.shape)]
     n, m, zero = mat.n_batch, mat.n_batch + mat.n_sparse, jnp.zeros((), mat.indices.dtype)
 
     def own(x, rest, starts):
@@ -255,12 +268,12 @@ def bcoo_dynamic_slice(mat, start_indices, slice_sizes):
     return _part(BCOO((data, indices), shape=(*sizes[:n], *mat.shape[n:m], *sizes[m:])), start, sizes)
 
 
-def bcoo_gather(operand, start_indices, dimension_numbers, slice_sizes, *, unique_indices=False, indices_are_sorted=False,
-                mode=None, fill_value=None):
+def bcoo_gather(operand, start_indices, dimension_numbers, slice_sizes, *, unique_indices=False,
+                indices_are_sorted=False, mode=None, fill_value=None):
     """The slices of a BCOO that `lax.gather` gives, with the axes of `start_indices` as batch axes in front.
 
-    Indices out of bounds are clipped; NotImplementedError for a mode or `fill_value` that says otherwise, and for batching
-    dimensions.
+    Indices out of bounds are clipped; NotImplementedError for a mode or `fill_value` that says otherwise, and
+    for batching dimensions.
 
     >>> from hlotrace.experimental import sparse
     >>> sparse.BCOO.fromdense(jnp.eye(3))[jnp.array([2, 0])].todense()
@@ -271,8 +284,9 @@ def bcoo_gather(operand, start_indices, dimension_numbers, slice_sizes, *, uniqu
     dn, start_indices = dimension_numbers, jnp.asarray(start_indices)
     mode = lax.GatherScatterMode.from_any("clip" if mode is None else mode)
     if mode not in (lax.GatherScatterMode.CLIP, lax.GatherScatterMode.PROMISE_IN_BOUNDS) or dn.operand_batching_dims:
-        raise NotImplementedError(f"bcoo_gather: mode={mode}, operand_batching_dims={dn.operand_batching_dims}: only "
-                                  "indices that are clipped, and no batching dimensions")
+        raise NotImplementedError(f"bcoo_gather: mode={mode}, "
+                                  f"operand_batching_dims={dn.operand_batching_dims}: only indices that are "
+                                  "clipped, and no batching dimensions")
     collapsed = tuple(dn.collapsed_slice_dims)
 
     def one(start):

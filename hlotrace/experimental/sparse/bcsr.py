@@ -1,4 +1,5 @@
-"""BCSR, batched compressed rows: a BCOO whose two sparse axes are given by column indices and the rows' first elements.
+"""BCSR, batched compressed rows: a BCOO whose two sparse axes are given by column indices and the rows' first
+elements.
 
 Operations are those of the BCOO.  Padding has the number of columns as its index, and stands behind the last row's end.
 """
@@ -18,8 +19,9 @@ from .sparse_array import JAXSparse, batched, described, refuse
 class BCSR(JAXSparse):
     """A sparse array by compressed rows: `BCSR((data, indices, indptr), shape=)`.
 
-    data: [*batch, nse, *dense]; indices: ints [*batch, nse], of columns; indptr: ints [*batch, rows + 1], where each row's
-    elements begin.  There are two sparse axes.  ValueError for arrays that do not fit to each other or to the shape.
+    data: [*batch, nse, *dense]; indices: ints [*batch, nse], of columns; indptr: ints [*batch, rows + 1],
+    where each row's elements begin.  There are two sparse axes.  ValueError for arrays that do not fit to
+    each other or to the shape.
 
     >>> from hlotrace.experimental import sparse
     >>> mat = sparse.BCSR.fromdense(jnp.array([[0., 1.], [2., 3.]]))
@@ -37,13 +39,15 @@ class BCSR(JAXSparse):
                             f"{self.indptr.dtype.name}")
         n = self.n_batch
         if self.indptr.ndim != n + 1 or len(self.shape) != n + 2 + self.n_dense:
-            raise ValueError(f"BCSR: data of shape {self.data.shape}, indices of shape {self.indices.shape} and indptr of "
-                             f"shape {self.indptr.shape} do not make an array of shape {self.shape}: it has two sparse axes")
+            raise ValueError(f"BCSR: data of shape {self.data.shape}, indices of shape {self.indices.shape} "
+                             f"and indptr of shape {self.indptr.shape} do not make an array of shape "
+                             f"{self.shape}: it has two sparse axes")
         if self.indptr.shape[-1] != self.shape[n] + 1:
-            raise ValueError(f"indptr shape must match the matrix shape plus 1: {self.indptr.shape[-1]} for {self.shape[n]} "
-                             "rows")
+            raise ValueError(f"indptr shape must match the matrix shape plus 1: {self.indptr.shape[-1]} for "
+                             f"{self.shape[n]} rows")
         if self.data.shape[n:] != (self.nse, *self.shape[n + 2:]):
-            raise ValueError(f"Invalid data.shape={self.data.shape} for nse={self.nse}, n_batch={n} and shape {self.shape}")
+            raise ValueError(f"Invalid data.shape={self.data.shape} for nse={self.nse}, n_batch={n} and "
+                             f"shape {self.shape}")
 
     n_batch = property(lambda self: self.indices.ndim - 1)
     n_sparse = property(lambda self: 2)
@@ -67,29 +71,34 @@ class BCSR(JAXSparse):
         def starts(indices):
             counts = jnp.zeros(rows, indices.dtype).at[indices[:, 0]].add(1, mode="drop")
             return jnp.concatenate([jnp.zeros(1, indices.dtype), jnp.cumsum(counts).astype(indices.dtype)])
-        return cls((arr.data, arr.indices[..., 1], batched(starts, arr.n_batch)(arr.indices)), shape=arr.shape)
+        return cls((arr.data, arr.indices[..., 1], batched(starts, arr.n_batch)(arr.indices)),
+                   shape=arr.shape)
 
     @classmethod
     def from_scipy_sparse(cls, mat, *, index_dtype=None, n_dense=0, n_batch=0):
         """The matrix that one of SciPy's sparse matrices or arrays is."""
         if n_dense or n_batch:
-            raise NotImplementedError(f"BCSR.from_scipy_sparse: n_dense={n_dense}, n_batch={n_batch}: only 0 of both")
+            raise NotImplementedError(f"BCSR.from_scipy_sparse: n_dense={n_dense}, n_batch={n_batch}: only 0 "
+                                      "of both")
         mat, dtype = mat.tocsr(), index_dtype or dtypes.canonicalize(np.int32)
-        return cls((jnp.asarray(mat.data), *(jnp.asarray(x, dtype) for x in (mat.indices, mat.indptr))), shape=mat.shape)
+        return cls((jnp.asarray(mat.data), *(jnp.asarray(x, dtype) for x in (mat.indices, mat.indptr))),
+                   shape=mat.shape)
 
     @classmethod
     def _empty(cls, shape, *, dtype=None, index_dtype="int32", n_dense=0, n_batch=0, nse=0):
-        return cls.from_bcoo(BCOO._empty(shape, dtype=dtype, index_dtype=index_dtype, n_dense=n_dense, n_batch=n_batch,
-                                         nse=nse))
+        return cls.from_bcoo(BCOO._empty(shape, dtype=dtype, index_dtype=index_dtype, n_dense=n_dense,
+                                         n_batch=n_batch, nse=nse))
 
     @classmethod
     def _eye(cls, N, M, k, *, dtype=None, index_dtype="int32", n_batch=0, n_dense=0):
-        return cls.from_bcoo(BCOO._eye(N, M, k, dtype=dtype, index_dtype=index_dtype, n_batch=n_batch, n_dense=n_dense))
+        return cls.from_bcoo(BCOO._eye(N, M, k, dtype=dtype, index_dtype=index_dtype, n_batch=n_batch,
+                                       n_dense=n_dense))
 
     def to_bcoo(self):
         """The same array as a BCOO."""
         rows, cols = self._sparse_shape
-        pairs = batched(lambda indices, indptr: jnp.stack(coordinates(indices, indptr, rows), -1), self.n_batch)
+        pairs = batched(lambda indices, indptr: jnp.stack(coordinates(indices, indptr, rows), -1),
+                        self.n_batch)
         return BCOO((self.data, pairs(self.indices, self.indptr)), shape=self.shape)
 
     def todense(self):
@@ -105,7 +114,8 @@ class BCSR(JAXSparse):
 
 
 def coordinates(indices, indptr, rows):
-    """(rows, columns) of elements given by compressed rows; the row of what stands behind the last one is `rows`."""
+    """(rows, columns) of elements given by compressed rows; the row of what stands behind the last one is
+    `rows`."""
     at = jnp.arange(indices.shape[0], dtype=indptr.dtype)
     row = jnp.searchsorted(indptr, at, side="right") - 1
     return jnp.where(at < indptr[-1], row, rows).astype(indices.dtype), indices
@@ -126,9 +136,10 @@ def bcsr_fromdense(mat, *, nse=None, n_batch=0, n_dense=0, index_dtype=jnp.int32
     """
     mat = jnp.asarray(mat)
     if mat.ndim - n_batch - n_dense != 2:
-        raise ValueError(f"bcsr_fromdense: must have 2 sparse dimensions. Of shape {mat.shape} with n_batch={n_batch} and "
-                         f"n_dense={n_dense} there are {mat.ndim - n_batch - n_dense}")
-    return BCSR.from_bcoo(bcoo_fromdense(mat, nse=nse, n_batch=n_batch, n_dense=n_dense, index_dtype=index_dtype))
+        raise ValueError(f"bcsr_fromdense: must have 2 sparse dimensions. Of shape {mat.shape} with "
+                         f"n_batch={n_batch} and n_dense={n_dense} there are {mat.ndim - n_batch - n_dense}")
+    return BCSR.from_bcoo(bcoo_fromdense(mat, nse=nse, n_batch=n_batch, n_dense=n_dense,
+                                         index_dtype=index_dtype))
 
 
 def bcsr_todense(mat):
@@ -155,7 +166,8 @@ def bcsr_extract(indices, indptr, mat):
     return batched(one, indices.ndim - 1)(mat, indices, indptr)
 
 
-def bcsr_dot_general(lhs, rhs, *, dimension_numbers, precision=None, preferred_element_type=None, out_sharding=None):
+def bcsr_dot_general(lhs, rhs, *, dimension_numbers, precision=None, preferred_element_type=None,
+                     out_sharding=None):
     """`lax.dot_general` of a BCSR and a dense array; see `bcoo_dot_general`.
 
     >>> from hlotrace.experimental import sparse
@@ -190,7 +202,8 @@ def bcsr_concatenate(operands, *, dimension):
     >>> sparse.bcsr_concatenate([mat, mat], dimension=0).indptr
     Array([0, 1, 2, 3, 4], dtype=int32)
     """
-    return BCSR.from_bcoo(bcoo_concatenate([_as_bcoo("bcsr_concatenate", x) for x in operands], dimension=dimension))
+    return BCSR.from_bcoo(bcoo_concatenate([_as_bcoo("bcsr_concatenate", x) for x in operands],
+                                           dimension=dimension))
 
 
 def bcsr_sum_duplicates(mat, nse=None):

@@ -22,14 +22,15 @@ def _format(name):
 def empty(shape, dtype=None, index_dtype="int32", sparse_format="bcoo", **kwds):
     """A sparse array of zeros.
 
-    sparse_format: "bcoo", "bcsr", "coo", "csr" or "csc"; for the first two also `n_batch`, `n_dense` and `nse`, how many
-    elements are stored as padding.
+    sparse_format: "bcoo", "bcsr", "coo", "csr" or "csc"; for the first two also `n_batch`, `n_dense` and
+    `nse`, how many elements are stored as padding.
 
     >>> from hlotrace.experimental import sparse
     >>> sparse.empty((2, 3), nse=1).indices
     Array([[2, 3]], dtype=int32)
     """
-    return _format(sparse_format)._empty(tuple(map(operator.index, shape)), dtype=dtype, index_dtype=index_dtype, **kwds)
+    return _format(sparse_format)._empty(tuple(map(operator.index, shape)), dtype=dtype,
+                                         index_dtype=index_dtype, **kwds)
 
 
 def eye(N, M=None, k=0, dtype=None, index_dtype="int32", sparse_format="bcoo", **kwds):
@@ -46,12 +47,13 @@ def eye(N, M=None, k=0, dtype=None, index_dtype="int32", sparse_format="bcoo", *
     return _format(sparse_format)._eye(N, M, k, dtype=dtype, index_dtype=index_dtype, **kwds)
 
 
-def random_bcoo(key, shape, *, dtype=jnp.float64, indices_dtype=None, nse=0.2, n_batch=0, n_dense=0, unique_indices=True,
-                sorted_indices=False, generator=random.uniform, **kwds):
+def random_bcoo(key, shape, *, dtype=jnp.float64, indices_dtype=None, nse=0.2, n_batch=0, n_dense=0,
+                unique_indices=True, sorted_indices=False, generator=random.uniform, **kwds):
     """A BCOO of random numbers at random places.
 
-    nse: how many elements are stored for each of the batch, or, below 1, which part of all.  unique_indices: places are
-    drawn without replacement.  generator: `generator(key, shape=, dtype=, **kwds)` makes the numbers.
+    nse: how many elements are stored for each of the batch, or, below 1, which part of all.  unique_indices:
+    places are drawn without replacement.  generator: `generator(key, shape=, dtype=, **kwds)` makes the
+    numbers.
 
     >>> from hlotrace.experimental import sparse
     >>> sparse.random_bcoo(jax.random.key(0), (4, 5), nse=0.5)

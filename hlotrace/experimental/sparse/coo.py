@@ -1,4 +1,5 @@
-"""COO, CSR and CSC: matrices by coordinates, by compressed rows and by compressed columns, over the operations of BCOO.
+"""COO, CSR and CSC: matrices by coordinates, by compressed rows and by compressed columns, over the
+operations of BCOO.
 
 Padding has the indices 0 and the number 0, but in compressed formats it stands behind the end of the last row or column.
 """
@@ -95,7 +96,8 @@ class COO(_Matrix):
 
 
 def _compressed(mat, axis):
-    """(data, indices along the other axis, where each row or column begins) of a BCOO whose elements are in order."""
+    """(data, indices along the other axis, where each row or column begins) of a BCOO whose elements are in
+    order."""
     if axis:
         mat = mat.transpose().sort_indices()
     there = mat.indices[:, 0] < mat.shape[0]
@@ -148,7 +150,8 @@ class CSC(_Compressed):
         return CSR(self._bufs, shape=self.shape[::-1])
 
 
-# --- as functions  ----------------------------------------------------------------------------------------------
+# --- as functions
+# ----------------------------------------------------------------------------------------------
 
 def _of_kind(kind, what, mat):
     if not isinstance(mat, kind):

@@ -12,11 +12,13 @@ __all__ = ["lobpcg_standard", "spsolve"]
 
 
 def spsolve(data, indices, indptr, b, tol=1e-6, reorder=1):
-    """The solution x of A x = b, where A is a square matrix in CSR format: `data`, column `indices` and `indptr`.
+    """The solution x of A x = b, where A is a square matrix in CSR format: `data`, column `indices` and
+    `indptr`.
 
-    b: a vector.  tol, reorder (0 to 3): for the sparse solvers of NVIDIA, as in JAX; here they change nothing, as the matrix
-    is made dense and factorized with pivoting, so it must not be larger than memory holds.  It runs on every platform and
-    has derivatives with respect to `data` and `b` and a rule for vmap.  A singular matrix gives inf or NaN.
+    b: a vector.  tol, reorder (0 to 3): for the sparse solvers of NVIDIA, as in JAX; here they change
+    nothing, as the matrix is made dense and factorized with pivoting, so it must not be larger than memory
+    holds.  It runs on every platform and has derivatives with respect to `data` and `b` and a rule for vmap.
+    A singular matrix gives inf or NaN.
 
     >>> from hlotrace.experimental import sparse
     >>> mat = sparse.CSR.fromdense(jnp.array([[2., 0.], [1., 4.]]))
@@ -24,15 +26,18 @@ def spsolve(data, indices, indptr, b, tol=1e-6, reorder=1):
     Array([1., 2.], dtype=float32)
     """
     if not isinstance(reorder, int) or reorder not in range(4) or is_concrete(tol) and not tol >= 0:
-        raise ValueError(f"spsolve: reorder must be 0, 1, 2 or 3 and tol not negative, got {reorder!r} and {tol!r}")
+        raise ValueError(f"spsolve: reorder must be 0, 1, 2 or 3 and tol not negative, got {reorder!r} and "
+                         f"{tol!r}")
     data, b, n = jnp.asarray(data), jnp.asarray(b), jnp.shape(indptr)[-1] - 1
     if b.shape != (n,):
-        raise ValueError(f"spsolve: b must be a vector of size {n}, as indptr has {n + 1} elements, got shape {b.shape}")
+        raise ValueError(f"spsolve: b must be a vector of size {n}, as indptr has {n + 1} elements, got "
+                         f"shape {b.shape}")
     return jnp.linalg.solve(BCSR((data, indices, indptr), shape=(n, n)).todense(), b)
 
 
 def lobpcg_standard(A, X, m=100, tol=None):
-    """The largest eigenvalues of a Hermitian matrix, and their vectors, by a block method that only multiplies by it.
+    """The largest eigenvalues of a Hermitian matrix, and their vectors, by a block method that only
+    multiplies by it.
 
     Args:
       A: an array or a sparse array (n, n), or a function that multiplies a matrix (n, k) by it.
@@ -43,8 +48,8 @@ def lobpcg_standard(A, X, m=100, tol=None):
 
     Returns (eigenvalues (k,), the largest first; vectors (n, k); the number of iterations).
 
-    A. Knyazev, "Toward the optimal preconditioned eigensolver: locally optimal block preconditioned conjugate gradient
-    method", 2001, without preconditioner; bases are made orthonormal by Householder's reflections.
+    A. Knyazev, "Toward the optimal preconditioned eigensolver: locally optimal block preconditioned conjugate
+    gradient method", 2001, without preconditioner; bases are made orthonormal by Householder's reflections.
 
     >>> from hlotrace.experimental import sparse
     >>> A, X = jnp.diag(jnp.arange(1., 21.)), jnp.eye(20)[:, 15:17] + 0.1
@@ -53,11 +58,12 @@ def lobpcg_standard(A, X, m=100, tol=None):
     """
     X = jnp.asarray(X)
     if X.ndim != 2 or not jnp.issubdtype(X.dtype, jnp.inexact):
-        raise ValueError(f"lobpcg_standard: X must be floats of shape (n, k), got {X.dtype.name}{list(X.shape)}")
+        raise ValueError("lobpcg_standard: X must be floats of shape (n, k), got "
+                         f"{X.dtype.name}{list(X.shape)}")
     n, k = X.shape
     if 5 * k >= n or not k:
-        raise ValueError(f"expected search dim * 5 < matrix dim (got {5 * k}, {n}): lobpcg_standard is for few eigenvalues "
-                         "of large matrices; jnp.linalg.eigh gives all")
+        raise ValueError(f"expected search dim * 5 < matrix dim (got {5 * k}, {n}): lobpcg_standard is for "
+                         "few eigenvalues of large matrices; jnp.linalg.eigh gives all")
     if not callable(A) and tuple(A.shape) != (n, n):
         raise ValueError(f"lobpcg_standard: A must have shape {(n, n)}, as X has {n} rows, got {A.shape}")
     times = A if callable(A) else lambda x: A @ x

@@ -20,7 +20,8 @@ class SparseEfficiencyError(ValueError):
 
 
 class CuSparseEfficiencyWarning(SparseEfficiencyWarning):
-    """There for programs that filter it: operations here are gathers and scatters, and cuSPARSE is not called."""
+    """There for programs that filter it: operations here are gathers and scatters, and cuSPARSE is not
+    called."""
 
 
 class JAXSparse:
@@ -42,8 +43,8 @@ class JAXSparse:
 
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)
-        for name in ("__neg__ __pos__ __abs__ __add__ __radd__ __sub__ __rsub__ __mul__ __rmul__ __truediv__ __rtruediv__ "
-                     "__pow__ __rpow__ __matmul__ __rmatmul__ __getitem__ sum").split():
+        for name in ("__neg__ __pos__ __abs__ __add__ __radd__ __sub__ __rsub__ __mul__ __rmul__ __truediv__ "
+                     "__rtruediv__ __pow__ __rpow__ __matmul__ __rmatmul__ __getitem__ sum").split():
             if not hasattr(cls, name):
                 setattr(cls, name, _missing(name))
 
@@ -61,8 +62,9 @@ class JAXSparse:
         return new
 
     def _compare(self, other):
-        raise NotImplementedError(f"comparisons of {type(self).__name__} arrays, here with {type(other).__name__}, are not "
-                                  "implemented, as their result is dense: convert the arguments with sparse.todense()")
+        raise NotImplementedError(f"comparisons of {type(self).__name__} arrays, here with "
+                                  f"{type(other).__name__}, are not implemented, as their result is dense: "
+                                  "convert the arguments with sparse.todense()")
     __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = _compare
 
     def block_until_ready(self):
@@ -86,7 +88,8 @@ class JAXSparse:
 
     # A transformation may put batch axes in front of the arrays, or take them away: the shape follows.
     def tree_flatten(self):
-        return self._bufs, (self.shape, getattr(self, "n_batch", 0), tuple(getattr(self, name) for name in self._flags))
+        return self._bufs, (self.shape, getattr(self, "n_batch", 0),
+                            tuple(getattr(self, name) for name in self._flags))
 
     @classmethod
     def tree_unflatten(cls, aux_data, children):
@@ -103,7 +106,8 @@ class JAXSparse:
 
 def _missing(name):
     def method(self, *_, **__):
-        raise NotImplementedError(f"{type(self).__name__}.{name} is not implemented: make it a BCOO, or use todense()")
+        raise NotImplementedError(f"{type(self).__name__}.{name} is not implemented: make it a BCOO, or use "
+                                  "todense()")
     method.__name__ = name
     return method
 
@@ -121,7 +125,8 @@ def refuse(**given):
 
 
 def batched(fun, n_batch):
-    """`fun` mapped over `n_batch` leading axes of its arguments; along those of size 1 an argument is shared."""
+    """`fun` mapped over `n_batch` leading axes of its arguments; along those of size 1 an argument is shared.
+    """
     if not n_batch:
         return fun
 
@@ -129,7 +134,8 @@ def batched(fun, n_batch):
         inner = batched(fun, n_batch - 1)
         size = max((x.shape[0] for x in args if x.shape[0] != 1), default=1)
         shared = [x.shape[0] == 1 != size for x in args]
-        return vmap(inner, tuple(None if s else 0 for s in shared))(*[x[0] if s else x for x, s in zip(args, shared)])
+        return vmap(inner, tuple(None if s else 0 for s in shared))(*[x[0] if s else x for x,
+                                                                      s in zip(args, shared)])
     return mapped
 
 
@@ -145,12 +151,14 @@ def outside(indices, sizes):
 
 def masked(mask, data, other=0):
     """The numbers where `mask` [nse] is True, else `other`."""
-    return jnp.where(mask.reshape(mask.shape + (1,) * (data.ndim - mask.ndim)), data, jnp.asarray(other, data.dtype))
+    return jnp.where(mask.reshape(mask.shape + (1,) * (data.ndim - mask.ndim)), data,
+                     jnp.asarray(other, data.dtype))
 
 
 def static_count(what, count):
     """A number that must be known, as an int."""
     if not is_concrete(count):
         raise ValueError(f"{what}: nse must be specified when using the function within jit, vmap, and other "
-                         "transformations requiring abstract evaluation: how many elements there are is not known then.")
+                         "transformations requiring abstract evaluation: how many elements there are is not "
+                         "known then.")
     return int(count)

@@ -76,8 +76,8 @@ def _rule(primitive, values):
         return OF_PLACES[kind][name]
     dense = " because it would result in dense output" if name in _DENSE else ""
     formats = ", ".join(sorted({type(v).__name__ for v in values if isinstance(v, JAXSparse)}))
-    raise NotImplementedError(f"sparse rule for {name} is not implemented{dense}, for {formats}: use sparse.todense() to "
-                              "convert your argument first.")
+    raise NotImplementedError(f"sparse rule for {name} is not implemented{dense}, for {formats}: use "
+                              "sparse.todense() to convert your argument first.")
 
 
 def is_sparse(x):
@@ -95,8 +95,8 @@ def sparsify_flat(fun, args):
 def sparsify(f, use_tracer=False):
     """`f` as a function that also takes and returns BCOO and BCSR arrays, in the place of arrays.
 
-    use_tracer: run `f` itself each time, so that it may look at the numbers of dense arguments; otherwise its program is
-    traced first.  NotImplementedError for an operation whose result would not be sparse.
+    use_tracer: run `f` itself each time, so that it may look at the numbers of dense arguments; otherwise its
+    program is traced first.  NotImplementedError for an operation whose result would not be sparse.
 
     >>> from hlotrace.experimental import sparse
     >>> mat = sparse.BCOO.fromdense(jnp.eye(3))
@@ -143,7 +143,8 @@ todense_p = Primitive("todense", typ=lambda x: x, lower=lambda ctx, eqn, x: x, j
 
 
 def todense(arr):
-    """The array with all its numbers: that of a sparse one, also inside of a sparsified function, or a dense one itself.
+    """The array with all its numbers: that of a sparse one, also inside of a sparsified function, or a dense
+    one itself.
 
     >>> from hlotrace.experimental import sparse
     >>> sparse.todense(sparse.eye(2))
@@ -153,7 +154,8 @@ def todense(arr):
     return arr.todense() if isinstance(arr, JAXSparse) else todense_p.bind(jnp.asarray(arr))
 
 
-# --- rules of what computes with the numbers: (primitive, *values, **params) -> value ---------------------------
+# --- rules of what computes with the numbers: (primitive, *values, **params) -> value
+# ---------------------------
 
 def _linear(primitive, mat, **params):
     return mat._replace(primitive.bind(mat.data, **params))
@@ -168,8 +170,9 @@ def _of_zero_zero(primitive, mat, **params):
 
 def _integer_pow(primitive, mat, *, y):
     if y <= 0:
-        raise NotImplementedError(f"sparse rule for integer_pow with non-positive exponent {y} is not implemented because "
-                                  "it would result in dense output: use sparse.todense() to convert your argument first.")
+        raise NotImplementedError(f"sparse rule for integer_pow with non-positive exponent {y} is not "
+                                  "implemented because it would result in dense output: use "
+                                  "sparse.todense() to convert your argument first.")
     return _of_zero_zero(primitive, mat, y=y)
 
 
@@ -180,9 +183,10 @@ def _same_places(x, y):
 
 def _densified(shape, other):
     return NotImplementedError(
-        f"Addition between a sparse array X of shape {shape} and a dense array Y of shape {other} is not implemented when "
-        "the output shape is larger than Y.shape. This is to prevent silent densification of a large sparse array. If this "
-        "is your intent, you can explicitly cast the sparse array to a dense matrix.")
+        f"Addition between a sparse array X of shape {shape} and a dense array Y of shape {other} is not "
+        "implemented when the output shape is larger than Y.shape. This is to prevent silent densification "
+        "of a large sparse array. If this is your intent, you can explicitly cast the sparse array to a "
+        "dense matrix.")
 
 
 def _sum(primitive, x, y):
@@ -194,7 +198,8 @@ def _sum(primitive, x, y):
             raise _densified(mat.shape, jnp.shape(dense))
         return primitive.bind(*(v.todense() if is_sparse(v) else v for v in (x, y)))
     if x.shape != y.shape:
-        raise NotImplementedError(f"Addition between sparse matrices of different shapes: {x.shape}, {y.shape}.")
+        raise NotImplementedError(f"Addition between sparse matrices of different shapes: {x.shape}, "
+                                  f"{y.shape}.")
     if (x.n_batch, x.n_dense) != (y.n_batch, y.n_dense):
         raise NotImplementedError("Addition between sparse matrices with different batch/dense dimensions: "
                                   f"{x} and {y}: see update_layout.")
@@ -223,12 +228,13 @@ def _aligned(mat, v):
 
 def _div(primitive, x, y):
     if is_sparse(y):
-        raise NotImplementedError("Division by a sparse array is not implemented because it would result in dense output: "
-                                  "use sparse.todense() to convert your arguments first.")
+        raise NotImplementedError("Division by a sparse array is not implemented because it would result in "
+                                  "dense output: use sparse.todense() to convert your arguments first.")
     return x._replace(primitive.bind(x.data, _aligned(x, beside("div", x, y, fill=1))))
 
 
-# --- rules of what moves them: (*values, **params) -> value or values -------------------------------------------
+# --- rules of what moves them: (*values, **params) -> value or values
+# -------------------------------------------
 
 def _sum_axes(mat, *, axes, **_):
     out = bcoo_reduce_sum(mat, axes=axes)
@@ -263,10 +269,12 @@ def _dynamic_slice(mat, *start, slice_sizes):
 def _conv(lhs, rhs, *, dimension_numbers, precision=None, preferred_element_type=None, **params):
     if any(spec != (0, 1, 2) for spec in dimension_numbers):
         raise NotImplementedError(f"bcoo convolution with dimension_numbers={dimension_numbers}")
-    return bcoo_conv_general_dilated(lhs, rhs, precision=precision, preferred_element_type=preferred_element_type, **params)
+    return bcoo_conv_general_dilated(lhs, rhs, precision=precision,
+                                     preferred_element_type=preferred_element_type, **params)
 
 
-# --- programs within programs -----------------------------------------------------------------------------------
+# --- programs within programs
+# -----------------------------------------------------------------------------------
 
 def _on_sparse(jaxpr):
     """A program as a function of values some of which are sparse arrays."""
@@ -301,22 +309,26 @@ def _scan(*args, jaxpr, num_consts, num_carry, length, reverse, unroll):
 
 _ONE = {
     **dict.fromkeys("copy neg real imag".split(), _linear), "integer_pow": _integer_pow,
-    **dict.fromkeys("abs asin asinh atan atanh bessel_i1e cbrt conj convert_element_type expm1 log1p sign sin sinh sqrt "
-                    "square stop_gradient tan tanh".split(), _of_zero_zero)}
+    **dict.fromkeys("abs asin asinh atan atanh bessel_i1e cbrt conj convert_element_type expm1 log1p sign "
+                    "sin sinh sqrt square stop_gradient tan tanh".split(), _of_zero_zero)}
 OF_NUMBERS = {BCSR: _ONE, BCOO: {**_ONE, "add": _sum, "sub": _sum, "mul": _mul, "div": _div}}
 _BOTH = {
-    **dict.fromkeys("jit checkpoint custom_jvp_call custom_vjp_call".split(), _call), "todense": lambda mat: mat.todense(),
+    **dict.fromkeys("jit checkpoint custom_jvp_call custom_vjp_call".split(), _call),
+    "todense": lambda mat: mat.todense(),
     "concatenate": _concatenate, "dot_general": _dot_general, "broadcast_in_dim": _broadcast}
 OF_PLACES = {BCSR: _BOTH, BCOO: {
-    **_BOTH, "reduce_sum": _sum_axes, "gather": _gather, "dynamic_slice": _dynamic_slice, "conv_general_dilated": _conv,
+    **_BOTH, "reduce_sum": _sum_axes, "gather": _gather, "dynamic_slice": _dynamic_slice,
+    "conv_general_dilated": _conv,
     "cond": _cond, "while": _while, "scan": _scan, "rev": bcoo_rev,
     "reshape": lambda mat, *, new_sizes, **_: reshaped(mat, new_sizes),
     "slice": bcoo_slice, "squeeze": bcoo_squeeze, "transpose": bcoo_transpose}}
 # Functions that are not 0 at 0.
-_DENSE = set("acos acosh cos cosh digamma eq erfc exp exp2 ge gt is_finite le lgamma log logistic lt ne not rsqrt".split())
+_DENSE = set("acos acosh cos cosh digamma eq erfc exp exp2 ge gt is_finite le lgamma log logistic lt ne not "
+             "rsqrt".split())
 
 
-# --- methods ----------------------------------------------------------------------------------------------------
+# --- methods
+# ----------------------------------------------------------------------------------------------------
 
 def _operator(function, name, reverse=False):
     """A binary operation that is a function of arrays, sparsified; on arrays it is one compiled program."""
@@ -330,7 +342,8 @@ def _operator(function, name, reverse=False):
             raise _densified(self.shape, jnp.shape(other))
         if not dense and function is jnp.multiply and other.shape != self.shape:
             return bcoo_multiply_sparse(*((other, self) if reverse else (self, other)))
-        if isinstance(other, (bool, int, float, complex)):      # a constant of the program: x ** 2 is a product
+        # a constant of the program: x ** 2 is a product
+        if isinstance(other, (bool, int, float, complex)):
             return sparsify(lambda x: function(other, x) if reverse else function(x, other))(self)
         return of_both(*((other, self) if reverse else (self, other)))
     method.__name__, method.__doc__ = name, f"`{name}` of arrays, by `sparsify`."
@@ -363,7 +376,8 @@ def _reshape(self, *args, order="C"):
     return bcoo_reshape(self, new_sizes=sizes)
 
 
-_BINARY = dict(add=jnp.add, sub=jnp.subtract, mul=jnp.multiply, truediv=jnp.true_divide, pow=jnp.power, matmul=jnp.matmul)
+_BINARY = dict(add=jnp.add, sub=jnp.subtract, mul=jnp.multiply, truediv=jnp.true_divide, pow=jnp.power,
+               matmul=jnp.matmul)
 for _name, _function in _BINARY.items():
     for _kind in (BCOO, BCSR) if _name == "matmul" else (BCOO,):
         setattr(_kind, f"__{_name}__", _operator(_function, f"__{_name}__"))

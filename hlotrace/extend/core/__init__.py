@@ -5,6 +5,7 @@ from ...core.surface.public import explain as _explain
 from ..call_primitives import create_call_primitive, eval_jaxpr_transpose, register_call_primitive_rules
 from . import primitives
 
-__all__ = [*_names, "create_call_primitive", "eval_jaxpr_transpose", "primitives", "register_call_primitive_rules"]
+__all__ = [*_names, "create_call_primitive", "eval_jaxpr_transpose", "primitives",
+           "register_call_primitive_rules"]
 
 _explain(globals())

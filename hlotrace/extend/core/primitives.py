@@ -16,7 +16,8 @@ from ..call_primitives import (  # noqa: F401
     register_call_primitive_rules,
 )
 
-for _module in _modules(_families.__path__):      # most are imported when a function that binds them is first used
+# most are imported when a function that binds them is first used
+for _module in _modules(_families.__path__):
     _import(f"{_families.__name__}.{_module.name}")
 
 def __getattr__(name):

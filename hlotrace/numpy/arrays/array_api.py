@@ -1,4 +1,5 @@
-"""What the Python array API standard asks of a namespace about itself (https://data-apis.org/array-api/2024.12)."""
+"""What the Python array API standard asks of a namespace about itself
+(https://data-apis.org/array-api/2024.12)."""
 from types import SimpleNamespace
 from typing import Any
 
@@ -34,8 +35,8 @@ def _devices() -> list[Any]:
 
 
 def __array_namespace_info__() -> SimpleNamespace:
-    """What this namespace can do, as the array API standard asks: capabilities(), default_device(), devices(),
-    default_dtypes(device=) and dtypes(device=, kind=).  64-bit dtypes are there if x64 is enabled.
+    """What this namespace can do, as the array API standard asks: capabilities(), default_device(),
+    devices(), default_dtypes(device=) and dtypes(device=, kind=).  64-bit dtypes are there if x64 is enabled.
 
     >>> jnp.__array_namespace_info__().default_dtypes()["real floating"]
     dtype('float32')

@@ -22,13 +22,16 @@ _OPERANDS = (Array, int, float, complex, np.ndarray, np.generic, Dimension)
 # name of the operator's method -> (the function, how the operator is written)
 _OPERATORS = {
     "add": (ufuncs.add, "+"), "sub": (ufuncs.subtract, "-"), "mul": (ufuncs.multiply, "*"),
-    "truediv": (ufuncs.divide, "/"), "floordiv": (arithmetic.floor_divide, "//"), "mod": (arithmetic.remainder, "%"),
-    "divmod": (arithmetic.divmod, "divmod"), "pow": (arithmetic.power, "**"), "and": (ufuncs.bitwise_and, "&"),
+    "truediv": (ufuncs.divide, "/"), "floordiv": (arithmetic.floor_divide, "//"),
+    "mod": (arithmetic.remainder, "%"),
+    "divmod": (arithmetic.divmod, "divmod"), "pow": (arithmetic.power, "**"),
+    "and": (ufuncs.bitwise_and, "&"),
     "or": (ufuncs.bitwise_or, "|"), "xor": (ufuncs.bitwise_xor, "^"), "lshift": (ufuncs.left_shift, "<<"),
     "rshift": (ufuncs.right_shift, ">>"),
 }
 _COMPARISONS = {"eq": (ufuncs.equal, "=="), "ne": (ufuncs.not_equal, "!="), "lt": (ufuncs.less, "<"),
-                "le": (ufuncs.less_equal, "<="), "gt": (ufuncs.greater, ">"), "ge": (ufuncs.greater_equal, ">=")}
+                "le": (ufuncs.less_equal, "<="), "gt": (ufuncs.greater, ">"),
+                "ge": (ufuncs.greater_equal, ">=")}
 _UNARY = {"neg": (ufuncs.negative, "-"), "pos": (ufuncs.positive, "+"), "abs": (ufuncs.abs, "abs"),
           "invert": (ufuncs.invert, "~")}
 
@@ -70,18 +73,20 @@ def _reflected(function, name, symbol):
 def _foreign(left, right, symbol):
     """The result of an operator with something that is not an array: the other operand may know better."""
     other = left if isinstance(right, Array) else right
-    mend = ("make an array of the list or tuple with jnp.array(...)" if isinstance(other, (list, tuple)) else
-            "pick one of its values" if isinstance(other, dict) else
-            "use jnp.array(list(...))" if isinstance(other, set) else
-            "" if symbol in ("==", "!=") else "float(...) or int(...) makes a number of text" if isinstance(other, str) else
-            "did a function return nothing, or an argument stay at its default None?" if other is None else "")
+    mend = ("make an array of the list or tuple with jnp.array(...)" if isinstance(other, (list, tuple))
+            else "pick one of its values" if isinstance(other, dict) else "use jnp.array(list(...))"
+            if isinstance(other, set) else "" if symbol in ("==", "!=")
+            else "float(...) or int(...) makes a number of text" if isinstance(other, str)
+            else "did a function return nothing, or an argument stay at its default None?" if other is None
+            else "")
     if mend:
         raise TypeError(f"unsupported operand type(s) for {symbol}: {type(left).__name__!r} and "
                         f"{type(right).__name__!r}; {mend}")
     return NotImplemented
 
 
-# --- iteration --------------------------------------------------------------------------------------------------
+# --- iteration
+# --------------------------------------------------------------------------------------------------
 
 _CHUNK = 32     # rows that one program takes apart; compiling takes about 10 ms for each
 
@@ -99,7 +104,8 @@ def _iterate(self):
 
 def __iter__(self):
     if not self.shape:
-        raise TypeError(f"iteration over a 0-d array: one of type {self.aval.str_short()} has no axis to take apart")
+        raise TypeError(f"iteration over a 0-d array: one of type {self.aval.str_short()} has no axis to "
+                        "take apart")
     wanted = source_info.unpacked_into(sys._getframe(2))      # past the boundary
     if wanted is not None and wanted != self.shape[0]:
         raise errors.wrong_unpacking(self.aval, wanted)
@@ -118,8 +124,9 @@ def __contains__(self, value):
 
 
 def __setitem__(self, index, value):
-    raise TypeError(f"'{type(self).__name__}' object does not support item assignment: arrays are immutable. Instead of "
-                    "x[idx] = y, use x = x.at[idx].set(y) or another .at[] method: .add, .multiply, .min, .max, ...")
+    raise TypeError(f"'{type(self).__name__}' object does not support item assignment: arrays are immutable. "
+                    "Instead of x[idx] = y, use x = x.at[idx].set(y) or another .at[] method: .add, "
+                    ".multiply, .min, .max, ...")
 
 
 def __round__(self, ndigits=None):
@@ -128,7 +135,8 @@ def __round__(self, ndigits=None):
     return self.round(ndigits)
 
 
-# --- methods that are no function of the package, or one with other parameters ----------------------------------
+# --- methods that are no function of the package, or one with other parameters
+# ----------------------------------
 
 def astype(self, dtype, copy=False, device=None):
     """The array with another dtype.  Complex to real drops the imaginary part, with a warning."""
@@ -190,8 +198,8 @@ def view(self, dtype=None, type=None):
         return self
     bytes_ = self.dtype.itemsize * (self.shape[-1] if self.shape else 1)
     if bytes_ % dtype.itemsize or not self.shape and self.dtype.itemsize != dtype.itemsize:
-        raise ValueError(f"cannot view an array of dtype {self.dtype} and shape {self.shape} as {dtype}: its last axis "
-                         f"has {bytes_} bytes, and each element of the result {dtype.itemsize}")
+        raise ValueError(f"cannot view an array of dtype {self.dtype} and shape {self.shape} as {dtype}: its "
+                         f"last axis has {bytes_} bytes, and each element of the result {dtype.itemsize}")
     return _view(self, dtype)
 
 
@@ -225,7 +233,8 @@ def transpose(self, *args):
 
 
 def flat(self):
-    raise NotImplementedError("JAX Arrays do not implement the arr.flat property: consider arr.flatten() instead.")
+    raise NotImplementedError("JAX Arrays do not implement the arr.flat property: consider arr.flatten() "
+                              "instead.")
 
 
 def install(functions):
@@ -239,15 +248,16 @@ def install(functions):
         setattr(Array, f"__{name}__", boundary(lambda self, _function=function: _function(self), symbol))
     for name in _METHODS:
         setattr(Array, name, boundary(functions[name], f"Array.{name}"))
-    for method in (__reversed__, __contains__, __setitem__, __round__, astype, to_device, copy, view, byteswap,
-                   compress, conj, transpose):
+    for method in (__reversed__, __contains__, __setitem__, __round__, astype, to_device, copy, view,
+                   byteswap, compress, conj, transpose):
         setattr(Array, method.__name__, boundary(method, f"Array.{method.__name__}"))
     Array.__iter__ = boundary(__iter__, "")     # its errors say all
     Array.__getitem__ = boundary(indexing.getitem, "[]")
     Array.reshape = boundary(reshape_method, "Array.reshape")
     Array.flatten = boundary(functions["ravel"], "Array.flatten")
     Array.conjugate, Array.clone = conj, copy
-    Array.at = property(indexing._IndexUpdateHelper, doc="x.at[idx].set(y) and its kin: updated copies of the array.")
+    Array.at = property(indexing._IndexUpdateHelper,
+                        doc="x.at[idx].set(y) and its kin: updated copies of the array.")
     Array.T = property(lambda self: transpose(self), doc="The array with its axes reversed.")
     Array.mT = property(functions["matrix_transpose"], doc="The array with its last two axes swapped.")
     Array.real = property(lambda self: ufuncs.real(self), doc="The real part.")

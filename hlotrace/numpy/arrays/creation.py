@@ -28,15 +28,16 @@ from ...runtime.array_impl import from_dlpack as import_dlpack
 from ..util import SCALARS, broadcast_shapes, broadcast_to_shape, cast, check_arraylike, in_pieces, ndim, result_type
 from ..util import shape as shape_of
 
-__all__ = ["arange", "array", "asarray", "astype", "copy", "diag", "diagflat", "diagonal", "empty", "empty_like", "eye",
-           "from_dlpack", "frombuffer", "fromfile", "fromfunction", "fromiter", "fromstring", "full", "full_like",
-           "geomspace", "identity", "linspace", "load", "logspace", "ones", "ones_like", "tri", "tril", "triu", "vander",
-           "zeros", "zeros_like"]
+__all__ = ["arange", "array", "asarray", "astype", "copy", "diag", "diagflat", "diagonal", "empty",
+           "empty_like", "eye", "from_dlpack", "frombuffer", "fromfile", "fromfunction", "fromiter",
+           "fromstring", "full", "full_like", "geomspace", "identity", "linspace", "load", "logspace", "ones",
+           "ones_like", "tri", "tril", "triu", "vander", "zeros", "zeros_like"]
 
 HOST_BYTES = 1 << 20
 
 
-# --- array ------------------------------------------------------------------------------------------------------
+# --- array
+# ------------------------------------------------------------------------------------------------------
 
 def staging():
     """Is a program being written down?  grad and vmap outside jit compute values."""
@@ -44,14 +45,15 @@ def staging():
 
 
 def on_device(x, device, out_sharding=None, name=""):
-    """The array moved to `device`, a Device or a Sharding, or as `out_sharding` says; under jit, constrained to lie so."""
+    """The array moved to `device`, a Device or a Sharding, or as `out_sharding` says; under jit, constrained
+    to lie so."""
     return made(lambda: x, 0, f"jnp.{name}", device, out_sharding)
 
 
 def _made(make, aval, device, out_sharding, name):
     """`make()`, an array of `aval`, as `on_device` would have it, but made there if it is large."""
-    return made(make, 0 if dtypes.is_extended(aval.dtype) else aval.size * aval.dtype.itemsize, f"jnp.{name}", device,
-                out_sharding)
+    return made(make, 0 if dtypes.is_extended(aval.dtype) else aval.size * aval.dtype.itemsize, f"jnp.{name}",
+                device, out_sharding)
 
 
 def _known(value, aval):
@@ -70,10 +72,11 @@ def _default_dtype(dtype, name):
 def array(object, dtype=None, copy=True, order="K", ndmin=0, *, device=None, out_sharding=None):
     """An array of an array, a number, nested lists of them, or an object with an array protocol.
 
-    dtype: that of the result; without it floats become float32 and ints int32 (64-bit with x64), a Python number has a
-    weak type, which gives way in promotion.  copy: False may share memory with an array.  order: only "K".
-    ndmin: axes of size 1 are put in front until there are so many.  device, out_sharding: where the result lies.
-    TypeError for values that are not numbers, ValueError for nested lists of unequal lengths.
+    dtype: that of the result; without it floats become float32 and ints int32 (64-bit with x64), a Python
+    number has a weak type, which gives way in promotion.  copy: False may share memory with an array.  order:
+    only "K".
+    ndmin: axes of size 1 are put in front until there are so many.  device, out_sharding: where the result
+    lies. TypeError for values that are not numbers, ValueError for nested lists of unequal lengths.
 
     >>> jnp.array([[1, 2], [3, 4.5]]), jnp.array(7)
     (Array([[1. , 2. ],
@@ -83,11 +86,12 @@ def array(object, dtype=None, copy=True, order="K", ndmin=0, *, device=None, out
     >>> jnp.array([[1, 2], [3]])
     Traceback (most recent call last):
         ...
-    ValueError: jnp.array: nested lists must have the same length at each level, so that they make a rectangle; ...
+    ValueError: jnp.array: nested lists must have the same length at each level, so that they make a
+    rectangle; ...
     """
     if order not in (None, "K"):
-        raise NotImplementedError(f"Only implemented for order='K', got {order!r}: the layout is the compiler's, leave it "
-                                  "out")
+        raise NotImplementedError(f"Only implemented for order='K', got {order!r}: the layout is the "
+                                  "compiler's, leave it out")
     dtype = None if dtype is None else dtypes.check_user_dtype(dtype, "array")
     x = _convert(object, dtype)
     if copy and x is object:
@@ -122,7 +126,8 @@ def _convert(value, dtype):
     elif kind in (list, tuple):
         return _nested(value, dtype)
     elif value is None:
-        raise ValueError("None is not a valid value for jnp.array: give a number, such as jnp.nan for what is missing")
+        raise ValueError("None is not a valid value for jnp.array: give a number, such as jnp.nan for what "
+                         "is missing")
     elif not isinstance(value, (np.ndarray, np.generic)):
         value = _foreign(value)
     if value.dtype not in dtypes.SUPPORTED and value.dtype != dtypes.float0:
@@ -155,7 +160,8 @@ def _nested(value, dtype):
         leaves = list(_leaves(value))
         dtype = dtype or result_type(*leaves)
         if any(isinstance(leaf, Array) for leaf in leaves):
-            return in_pieces(partial(_stack_nested, dtype=dtype), partial(lax.concatenate, dimension=0), value)
+            return in_pieces(partial(_stack_nested, dtype=dtype), partial(lax.concatenate, dimension=0),
+                             value)
     elif dtype is None:
         dtype = dtypes.canonicalize(float) if not leaves else result_type(*(kind() for kind in kinds))
     value = _numpy(value, dtype)         # raises for unequal lengths, and for ints that do not fit
@@ -174,8 +180,8 @@ def _numpy(value, dtype):
     except ValueError:
         if _nested_shape(value) is not None:
             raise
-        raise ValueError(f"array: nested lists must have the same length at each level, so that they make a rectangle; "
-                         f"{_unequal(value)}; pad the shorter, or keep them in a list") from None
+        raise ValueError("array: nested lists must have the same length at each level, so that they make a "
+                         f"rectangle; {_unequal(value)}; pad the shorter, or keep them in a list") from None
     limits = (dtypes.iinfo if dtypes.is_integer(dtype) else dtypes.finfo)(dtype)
     for v in _leaves([value]):
         if isinstance(v, (int, float)) and not int(limits.min) <= v <= int(limits.max):
@@ -247,7 +253,8 @@ def share(external_array, device=None, copy=None):
     """An array over the memory of an object with `__dlpack__`: of NumPy, PyTorch, CuPy, ...
 
     device: the Device or Sharding where it is to lie, that of the object by default.
-    copy: True copies; False raises ValueError where the memory cannot be shared: another device, strides, 64-bit numbers
+    copy: True copies; False raises ValueError where the memory cannot be shared: another device, strides,
+    64-bit numbers
       while those are off, an address that is not a multiple of 64; None, the default, copies only then.
     Raises: TypeError for other objects, and for element types that `is_supported_dtype` does not have.
 
@@ -258,12 +265,14 @@ def share(external_array, device=None, copy=None):
     """
     x = external_array
     if not hasattr(x, "__dlpack__") or not hasattr(x, "__dlpack_device__"):
-        raise TypeError(f"from_dlpack: a value of type {type(x)} has no __dlpack__ and __dlpack_device__ methods")
+        raise TypeError(f"from_dlpack: a value of type {type(x)} has no __dlpack__ and __dlpack_device__ "
+                        "methods")
     found, copied = (x, False) if isinstance(x, Array) else import_dlpack(x)
     result = array(found, copy=bool(copy), device=device)
     if copy is False and (copied or result is not found):
-        raise ValueError("from_dlpack: copy=False, but the memory cannot be shared: it lies on another device, is strided, "
-                         "is not aligned to 64 bytes, or holds 64-bit numbers while those are off; leave copy= out")
+        raise ValueError("from_dlpack: copy=False, but the memory cannot be shared: it lies on another "
+                         "device, is strided, is not aligned to 64 bytes, or holds 64-bit numbers while "
+                         "those are off; leave copy= out")
     return convert(result, result.dtype)
 
 
@@ -277,7 +286,8 @@ def from_dlpack(x, /, *, device=None, copy=None):
 
 
 def is_dlpack_dtype(dtype):
-    """Can arrays of this dtype go through DLPack?  bool, integers, bfloat16, floats and complex numbers of whole bytes can.
+    """Can arrays of this dtype go through DLPack?  bool, integers, bfloat16, floats and complex numbers of
+    whole bytes can.
 
     TypeError for what is no dtype.
 
@@ -302,7 +312,8 @@ def _through_numpy(name, example):
 
 
 def frombuffer(buffer, dtype=float, count=-1, offset=0):
-    """The numbers in an object with the buffer protocol, as `numpy.frombuffer` reads them; 32-bit where x64 is off.
+    """The numbers in an object with the buffer protocol, as `numpy.frombuffer` reads them; 32-bit where x64
+    is off.
 
     dtype: of the bytes; count: how many numbers, -1 for all; offset: bytes to leave out in front.
 
@@ -331,7 +342,8 @@ fromiter = _through_numpy("fromiter", """>>> jnp.fromiter((n * n for n in range(
 
 
 def load(file, *args, **kwargs):
-    """The array in an .npy file, as `numpy.load` reads it; of an .npz archive, the archive with its NumPy arrays.
+    """The array in an .npy file, as `numpy.load` reads it; of an .npz archive, the archive with its NumPy
+    arrays.
 
     The file holds two bytes without a name for a bfloat16: such elements are read as bfloat16.
 
@@ -347,7 +359,8 @@ def load(file, *args, **kwargs):
     return asarray(found.view(dtypes.bfloat16) if found.dtype == np.dtype("V2") else found)
 
 
-# --- arrays of one value ----------------------------------------------------------------------------------------
+# --- arrays of one value
+# ----------------------------------------------------------------------------------------
 
 def _fill(shape, value, dtype, weak=False):
     aval = ShapedArray(shape, dtype, weak)
@@ -364,14 +377,15 @@ def _fill(shape, value, dtype, weak=False):
 
 
 def _shape(name, shape):
-    return canonical_shape((shape,) if ndim(shape) == 0 and hasattr(shape, "dtype") else shape, f"jnp.{name}: shape")
+    return canonical_shape((shape,) if ndim(shape) == 0 and hasattr(shape, "dtype") else shape,
+                           f"jnp.{name}: shape")
 
 
 def full(shape, fill_value, dtype=None, *, device=None, out_sharding=None):
     """An array of the given shape with `fill_value` everywhere: a scalar, or an array that broadcasts.
 
-    shape: an int or a tuple of ints, known under jit too.  The dtype and weak type are those of `fill_value` unless `dtype`
-    is given.  device, out_sharding: where the result lies.
+    shape: an int or a tuple of ints, known under jit too.  The dtype and weak type are those of `fill_value`
+    unless `dtype` is given.  device, out_sharding: where the result lies.
 
     >>> jnp.full((2, 2), 7, dtype=jnp.int8), jnp.full((2, 2), jnp.array([1., 2.]))
     (Array([[7, 7],
@@ -382,7 +396,8 @@ def full(shape, fill_value, dtype=None, *, device=None, out_sharding=None):
     shape = _shape("full", shape)
     weak = dtype is None and aval_of(fill_value).weak_type
     dtype = aval_of(fill_value).dtype if dtype is None else dtypes.check_user_dtype(dtype, "full")
-    return _made(lambda: _fill(shape, fill_value, dtype, weak), ShapedArray(shape, dtype), device, out_sharding, "full")
+    return _made(lambda: _fill(shape, fill_value, dtype, weak), ShapedArray(shape, dtype), device,
+                 out_sharding, "full")
 
 
 def full_like(a, fill_value, dtype=None, shape=None, *, device=None, out_sharding=None):
@@ -404,8 +419,8 @@ def full_like(a, fill_value, dtype=None, shape=None, *, device=None, out_shardin
     dtype = dtypes.canonicalize(aval.dtype) if dtype is None else dtypes.check_user_dtype(dtype, "full_like")
     if device is None and out_sharding is None and getattr(a, "_committed", not is_arraylike(a)) and shape == a.shape:
         device = getattr(a, "sharding", None)
-    filled = _made(lambda: _fill(shape, fill_value, dtype, weak), ShapedArray(shape, dtype), device, out_sharding,
-                   "full_like")
+    filled = _made(lambda: _fill(shape, fill_value, dtype, weak), ShapedArray(shape, dtype), device,
+                   out_sharding, "full_like")
     return vary(filled, a.aval.vma) if isinstance(a, Tracer) and a.aval.vma else filled
 
 
@@ -414,7 +429,8 @@ def _constant(name, value):
     def make(shape, dtype=None, *, device=None, out_sharding=None):
         shape = _shape(name, shape)
         dtype = _default_dtype(dtype, name)
-        return _made(lambda: _fill(shape, value, dtype), ShapedArray(shape, dtype), device, out_sharding, name)
+        return _made(lambda: _fill(shape, value, dtype), ShapedArray(shape, dtype), device, out_sharding,
+                     name)
 
     def make_like(a, dtype=None, shape=None, *, device=None, out_sharding=None):
         return full_like(a, value, dtype, shape, device=device, out_sharding=out_sharding)
@@ -448,8 +464,8 @@ empty, _ = _constant("empty", 0)
 def empty_like(prototype, dtype=None, shape=None, *, device=None, out_sharding=None):
     """An array of zeros with the shape and dtype of `prototype`, or with those given.
 
-    prototype: anything that has a shape and a dtype, such as a `ShapeDtypeStruct`.  Unlike NumPy's, it is never
-    uninitialized.
+    prototype: anything that has a shape and a dtype, such as a `ShapeDtypeStruct`.  Unlike NumPy's, it is
+    never uninitialized.
 
     >>> jnp.empty_like(jnp.array([5, 6])), jnp.empty_like(jax.ShapeDtypeStruct((2,), "float16"), dtype=bool)
     (Array([0, 0], dtype=int32), Array([False, False], dtype=bool))
@@ -457,13 +473,15 @@ def empty_like(prototype, dtype=None, shape=None, *, device=None, out_sharding=N
     return full_like(prototype, 0, dtype, shape, device=device, out_sharding=out_sharding)
 
 
-# --- ranges -----------------------------------------------------------------------------------------------------
+# --- ranges
+# -----------------------------------------------------------------------------------------------------
 
 def arange(start, stop=None, step=None, dtype=None, *, device=None, out_sharding=None):
     """The vector start, start + step, ... below `stop`; arange(n) starts at 0.
 
-    The arguments are numbers known under jit too, as they say how many elements there are.  The dtype is that of their
-    promotion, or `dtype`.  With a step that is no integer, rounding may add or drop the last one: `linspace` is exact.
+    The arguments are numbers known under jit too, as they say how many elements there are.  The dtype is that
+    of their promotion, or `dtype`.  With a step that is no integer, rounding may add or drop the last one:
+    `linspace` is exact.
 
     >>> jnp.arange(4), jnp.arange(2, 10, 3), jnp.arange(1, 0, -0.25)
     (Array([0, 1, 2, 3], dtype=int32), Array([2, 5, 8], dtype=int32), Array([1.  , 0.75, 0.5 , 0.25], dtype=float32))
@@ -474,8 +492,8 @@ def arange(start, stop=None, step=None, dtype=None, *, device=None, out_sharding
     for v in given:
         check_arraylike("arange", v)
         if ndim(v):
-            raise ValueError(f"arange: arguments must be scalars; got an array of shape {shape_of(v)}; for as many "
-                             "numbers as it has entries write jnp.arange(x.size)")
+            raise ValueError(f"arange: arguments must be scalars; got an array of shape {shape_of(v)}; for "
+                             "as many numbers as it has entries write jnp.arange(x.size)")
         if aval_of(v).dtype.kind == "c":
             raise ValueError("jnp.arange: complex start, stop and step are not supported")
     if dtype is None:
@@ -483,16 +501,17 @@ def arange(start, stop=None, step=None, dtype=None, *, device=None, out_sharding
     dtype = dtypes.check_user_dtype(dtype, "arange")
     if dtypes.is_bool(dtype):
         raise TypeError("arange does not accept dtype bool: it counts")
-    start, stop, step = (v if v is None or type(v) in (int, float, Dimension) else np.asarray(concrete_or_error(
+    start, stop, step = (v if v is None or type(v) in (int, float, Dimension)
+                         else np.asarray(concrete_or_error(
         v, "start, stop and step of jnp.arange must be known")).item() for v in (start, stop, step))
     start, stop, step = 0 if stop is None else start, start if stop is None else stop, 1 if step is None else step
     if Dimension in (type(start), type(stop)) and type(step) is int and step:
         count = max_dim(0, -((start - stop) // step))
-        return add(mul(lax.broadcasted_iota(dtype, (count,), 0, out_sharding=out_sharding), scalar(step, dtype)),
-                   scalar(start, dtype))
+        return add(mul(lax.broadcasted_iota(dtype, (count,), 0, out_sharding=out_sharding),
+                       scalar(step, dtype)), scalar(start, dtype))
     if step == 0:
-        raise ZeroDivisionError(f"arange: step is 0, so that {stop} is never reached from {start}; jnp.full repeats a "
-                                "number")
+        raise ZeroDivisionError(f"arange: step is 0, so that {stop} is never reached from {start}; jnp.full "
+                                "repeats a number")
     size = max(0, math.ceil((stop - start) / step))
     integral = all(isinstance(v, int) or v.is_integer() for v in (start, step)) and not dtypes.is_complex(dtype)
     if size * dtype.itemsize > HOST_BYTES and integral or staging() and (start, step) == (0, 1):
@@ -501,16 +520,18 @@ def arange(start, stop=None, step=None, dtype=None, *, device=None, out_sharding
             return counted if (start, step) == (0, 1) else add(mul(counted, scalar(step, dtype)), scalar(start, dtype))
         return _made(count, ShapedArray((size,), dtype), device, out_sharding, "arange")
     else:
-        value = (np.arange(size) * step + start if integral else start + np.arange(size) * float(step)).astype(dtype)
+        value = (np.arange(size) * step + start if integral else start + np.arange(size) *
+                 float(step)).astype(dtype)
         result = _known(value, ShapedArray(value.shape, dtype))
     return on_device(result, device, out_sharding, "arange")
 
 
 def linspace(start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis=0, *, device=None):
-    """`num` evenly spaced values from `start` to `stop`, along a new axis; with `retstep`, also their distance.
+    """`num` evenly spaced values from `start` to `stop`, along a new axis; with `retstep`, also their
+    distance.
 
-    start, stop: scalars or arrays, which broadcast; num: an int.  Without `endpoint` the values stop one step before.
-    The dtype is floating point unless `dtype` is given; integer results are rounded down.
+    start, stop: scalars or arrays, which broadcast; num: an int.  Without `endpoint` the values stop one step
+    before. The dtype is floating point unless `dtype` is given; integer results are rounded down.
 
     >>> jnp.linspace(0, 1, 5), jnp.linspace(0, 4, 4, endpoint=False, dtype=int)
     (Array([0.  , 0.25, 0.5 , 0.75, 1.  ], dtype=float32), Array([0, 1, 2, 3], dtype=int32))
@@ -525,8 +546,10 @@ def linspace(start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis
     if num < 0:
         raise ValueError(f"Number of samples, {num}, must be non-negative: linspace(start, stop, num)")
     dtype = dtypes.to_inexact(result_type(start, stop)) if dtype is None else dtypes.check_user_dtype(dtype, "linspace")
-    out, step = _linspace(start, stop, num=num, endpoint=bool(endpoint), dtype=dtype, axis=operator.index(axis))
-    out = on_device(out, device)      # made whole: XLA divides its concatenation so that each device holds the whole
+    out, step = _linspace(start, stop, num=num, endpoint=bool(endpoint), dtype=dtype,
+                          axis=operator.index(axis))
+    # made whole: XLA divides its concatenation so that each device holds the whole
+    out = on_device(out, device)
     return (out, step) if retstep else out
 
 
@@ -599,7 +622,8 @@ def _geomspace(start, stop, *, num, endpoint, dtype, axis):
     return move_axis(convert(out, dtype), 0, canonical_axis(axis, len(shape) + 1))
 
 
-# --- diagonals and triangles ------------------------------------------------------------------------------------
+# --- diagonals and triangles
+# ------------------------------------------------------------------------------------
 
 def _positions(n, m, k):
     """Row numbers plus k, and column numbers, of an n x m matrix."""
@@ -623,7 +647,8 @@ def _mask(name, n, m, k, compare):
     else:
         k = operator.index(k)
         if not staging() and n * m <= HOST_BYTES:
-            return _known((np.equal if compare is eq else np.greater_equal)(np.arange(n)[:, None] + k, np.arange(m)),
+            return _known((np.equal if compare is eq else np.greater_equal)(np.arange(n)[:, None] + k,
+                                                                            np.arange(m)),
                           ShapedArray((n, m), dtypes.bool_))
     return compare(*_positions(n, m, k))
 
@@ -670,7 +695,8 @@ def tri(N, M=None, k=0, dtype=None):
            [1., 1., 1.]], dtype=float32), Array([[1, 1, 0],
            [1, 1, 1]], dtype=int32))
     """
-    return _from_mask(_mask("tri", N, M, k, ge), dtypes.check_user_dtype(dtypes.float32 if dtype is None else dtype, "tri"))
+    return _from_mask(_mask("tri", N, M, k, ge), dtypes.check_user_dtype(dtypes.float32 if dtype is None
+                                                                         else dtype, "tri"))
 
 
 def tril(m, k=0):
@@ -768,7 +794,8 @@ def _diag(v, *, k):
     n, aval = shape_of(v)[0] + abs(k), aval_of(v)
     zero = scalar(0, aval.dtype)
     padded = pad_p.bind(v, zero, padding_config=((max(0, k), max(0, -k), 0),))
-    filled = select(eq(*_positions(n, n, k)), broadcast_to_shape(padded, (n, n)), lax.full((n, n), 0, zero.dtype))
+    filled = select(eq(*_positions(n, n, k)), broadcast_to_shape(padded, (n, n)),
+                    lax.full((n, n), 0, zero.dtype))
     return convert(filled, aval.dtype, aval.weak_type)
 
 

@@ -12,8 +12,8 @@ from .creation import asarray
 dtype = np.dtype
 finfo, iinfo = ml_dtypes.finfo, ml_dtypes.iinfo
 generic, number, integer, inexact = np.generic, np.number, np.integer, np.inexact
-signedinteger, unsignedinteger, floating, complexfloating = (np.signedinteger, np.unsignedinteger, np.floating,
-                                                             np.complexfloating)
+signedinteger, unsignedinteger, floating, complexfloating = (np.signedinteger, np.unsignedinteger,
+                                                             np.floating, np.complexfloating)
 flexible, character, object_ = np.flexible, np.character, np.object_
 ComplexWarning = np.exceptions.ComplexWarning
 
@@ -22,7 +22,8 @@ class _ScalarMeta(type):
     """The type of `float32` and its kin: each names a dtype, and called with a value makes an array of it."""
 
     def __new__(meta, name, wide, narrows=False):
-        cls = super().__new__(meta, name, (), {"__module__": "hlotrace.numpy", "__doc__": f"The dtype {name}."})
+        cls = super().__new__(meta, name, (), {"__module__": "hlotrace.numpy",
+                                               "__doc__": f"The dtype {name}."})
         cls._wide, cls._narrows = np.dtype(wide), narrows
         return cls
 
@@ -73,8 +74,8 @@ def _is_weak(x):
     return isinstance(x, type) and x in (int, float, complex)
 
 
-_ABSTRACT = (generic, number, integer, inexact, signedinteger, unsignedinteger, floating, complexfloating, flexible,
-             character)
+_ABSTRACT = (generic, number, integer, inexact, signedinteger, unsignedinteger, floating, complexfloating,
+             flexible, character)
 
 
 def issubdtype(arg1, arg2):
@@ -110,7 +111,8 @@ def promote_types(a, b):
 def can_cast(from_, to, casting="safe"):
     """Does NumPy allow this cast?
 
-    casting: "no", "equiv", "safe", "same_kind" or "unsafe".  It knows NumPy's rules, not those of promotion here.
+    casting: "no", "equiv", "safe", "same_kind" or "unsafe".  It knows NumPy's rules, not those of promotion
+    here.
 
     >>> jnp.can_cast(jnp.int8, jnp.float32), jnp.can_cast(jnp.int32, jnp.float32), jnp.can_cast("f4", "i4", "same_kind")
     (True, False, False)
@@ -119,7 +121,8 @@ def can_cast(from_, to, casting="safe"):
 
 
 _KINDS = {"bool": np.bool_, "signed integer": signedinteger, "unsigned integer": unsignedinteger,
-          "integral": integer, "real floating": floating, "complex floating": complexfloating, "numeric": number}
+          "integral": integer, "real floating": floating, "complex floating": complexfloating,
+          "numeric": number}
 
 
 def isdtype(dtype, kind):
@@ -139,8 +142,8 @@ def isdtype(dtype, kind):
             try:
                 k = as_dtype(k)
             except TypeError:
-                raise ValueError(f"Unrecognized kind={k!r} expected one of {list(_KINDS)}, or a compatible input for "
-                                 "jnp.dtype()") from None
+                raise ValueError(f"Unrecognized kind={k!r} expected one of {list(_KINDS)}, or a compatible "
+                                 "input for jnp.dtype()") from None
         if dtypes.issubdtype(as_dtype(dtype), k):
             return True
     return False

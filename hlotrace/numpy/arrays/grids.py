@@ -1,4 +1,5 @@
-"""Grids and indices: coordinates of points, indices of diagonals and triangles, flat indices, `s_`, `r_`, `c_`."""
+"""Grids and indices: coordinates of points, indices of diagonals and triangles, flat indices, `s_`, `r_`,
+`c_`."""
 import operator
 
 import numpy as np
@@ -20,20 +21,21 @@ from ..util import shape as shape_of
 from .creation import arange, asarray, linspace, ones, zeros
 from .shaping import concatenate, stack
 
-__all__ = ["c_", "diag_indices", "diag_indices_from", "index_exp", "indices", "ix_", "mask_indices", "meshgrid",
-           "mgrid", "ogrid", "r_", "ravel_multi_index", "s_", "tril_indices", "tril_indices_from", "triu_indices",
-           "triu_indices_from", "unravel_index"]
+__all__ = ["c_", "diag_indices", "diag_indices_from", "index_exp", "indices", "ix_", "mask_indices",
+           "meshgrid", "mgrid", "ogrid", "r_", "ravel_multi_index", "s_", "tril_indices", "tril_indices_from",
+           "triu_indices", "triu_indices_from", "unravel_index"]
 
 s_, index_exp = np.s_, np.index_exp
 
 
-# --- grids ------------------------------------------------------------------------------------------------------
+# --- grids
+# ------------------------------------------------------------------------------------------------------
 
 def meshgrid(*xi, copy=True, sparse=False, indexing="xy"):
     """A list of arrays: the coordinates, along each axis, of the points of a grid.
 
-    xi: vectors or scalars.  indexing: "xy" has the second one run along the first axis, "ij" keeps the order.  sparse: axes
-    of size 1 instead of repeated values.  ValueError for `copy=False`.
+    xi: vectors or scalars.  indexing: "xy" has the second one run along the first axis, "ij" keeps the order.
+    sparse: axes of size 1 instead of repeated values.  ValueError for `copy=False`.
 
     >>> x, y = jnp.meshgrid(jnp.array([1, 2, 3]), jnp.array([10, 20]))
     >>> x, y
@@ -58,8 +60,8 @@ def meshgrid(*xi, copy=True, sparse=False, indexing="xy"):
     shape = [1] * len(xi)
     for x, axis in zip(xi, axes):
         shape[axis] = x.shape[0]
-    return [lax.broadcast_in_dim(x, [n if not sparse or i == axis else 1 for i, n in enumerate(shape)], (axis,))
-            for x, axis in zip(xi, axes)]
+    return [lax.broadcast_in_dim(x, [n if not sparse or i == axis else 1 for i, n in enumerate(shape)],
+                                 (axis,)) for x, axis in zip(xi, axes)]
 
 
 class _Grid:
@@ -94,7 +96,8 @@ class _Grid:
 mgrid, ogrid = _Grid("mgrid", False), _Grid("ogrid", True)
 
 
-# --- indices ----------------------------------------------------------------------------------------------------
+# --- indices
+# ----------------------------------------------------------------------------------------------------
 
 def _int_array(x):
     return asarray(np.asarray(x).astype(dtypes.canonicalize(np.int64)))
@@ -117,7 +120,8 @@ def ix_(*args):
     for i, a in enumerate(args):
         a = asarray(a)
         if a.ndim != 1:
-            raise ValueError(f"Arguments to jax.numpy.ix_ must be 1-dimensional, got shape {a.shape} at position {i}")
+            raise ValueError(f"Arguments to jax.numpy.ix_ must be 1-dimensional, got shape {a.shape} at "
+                             f"position {i}")
         if not a.size:
             a = a.astype(int)
         elif dtypes.is_bool(a.dtype):
@@ -127,7 +131,8 @@ def ix_(*args):
 
 
 def indices(dimensions, dtype=None, sparse=False):
-    """The index of every element of an array of shape `dimensions`, for each axis: stacked, or a sparse tuple.
+    """The index of every element of an array of shape `dimensions`, for each axis: stacked, or a sparse
+    tuple.
 
     >>> rows, columns = jnp.indices((2, 3))
     >>> rows, columns
@@ -240,9 +245,10 @@ def unravel_index(indices, shape):
     """
     check_arraylike("unravel_index", indices)
     if not dtypes.is_integer(aval_of(indices).dtype):
-        raise TypeError(f"unravel_index: indices must have an integer type, got {aval_of(indices).dtype}: convert "
-                        "them with .astype(int)")
-    shape = tuple(static_int(n, "a size in shape") for n in (shape if isinstance(shape, (tuple, list)) else (shape,)))
+        raise TypeError(f"unravel_index: indices must have an integer type, got {aval_of(indices).dtype}: "
+                        "convert them with .astype(int)")
+    shape = tuple(static_int(n, "a size in shape") for n in (shape if isinstance(shape, (tuple, list))
+                                                             else (shape,)))
     check_index(indices, prod(shape))
     return _unravel(indices, shape=shape)
 
@@ -273,7 +279,8 @@ def ravel_multi_index(multi_index, dims, mode="raise", order="C", *, dtype=None)
     dims = tuple(static_int(n, "a size in dims") for n in dims)
     if len(multi_index) != len(dims):
         raise ValueError(f"multi_index has {len(multi_index)} arrays and dims {dims} has {len(dims)} sizes "
-                         f"(len(multi_index)={len(multi_index)} != len(dims)={len(dims)}): give one array for each axis")
+                         f"(len(multi_index)={len(multi_index)} != len(dims)={len(dims)}): give one array "
+                         "for each axis")
     check_arraylike("ravel_multi_index", *multi_index)
     for i in multi_index:
         if not dtypes.is_integer(aval_of(i).dtype):
@@ -282,8 +289,9 @@ def ravel_multi_index(multi_index, dims, mode="raise", order="C", *, dtype=None)
         raise not_one_of("order", order, ("C", "F"))
     if mode == "raise":
         for i, n in zip(multi_index, dims):
-            values = np.asarray(concrete_or_error(i, "ravel_multi_index with mode='raise' needs concrete indices: use "
-                                                     "mode='wrap' or mode='clip'"))
+            values = np.asarray(concrete_or_error(i,
+                                                  "ravel_multi_index with mode='raise' needs concrete "
+                                                  "indices: use mode='wrap' or mode='clip'"))
             if ((values < 0) | (values >= n)).any():
                 raise ValueError(f"invalid entry in coordinates array: an index from {values.min()} to "
                                  f"{values.max()} along an axis of size {n}: use mode='clip' or mode='wrap'")
@@ -302,13 +310,14 @@ def _ravel(*multi_index, dims, wrap, order):
     return asarray(total)
 
 
-# --- r_ and c_ --------------------------------------------------------------------------------------------------
+# --- r_ and c_
+# --------------------------------------------------------------------------------------------------
 
 class _Concatenator:
     """`r_[...]` and `c_[...]`: slices become ranges, and everything is concatenated along an axis.
 
-    A first entry "axis,ndmin,trans1d" sets the axis, the least number of axes of each part, and where a part with
-    fewer axes has its own; "r" and "c" make matrices of `r_[...]`.
+    A first entry "axis,ndmin,trans1d" sets the axis, the least number of axes of each part, and where a part
+    with fewer axes has its own; "r" and "c" make matrices of `r_[...]`.
 
     >>> jnp.r_[1:4, 0, 7.5], jnp.c_[jnp.array([1, 2]), jnp.array([3, 4])]
     (Array([1. , 2. , 3. , 0. , 7.5], dtype=float32, weak_type=True), Array([[1, 3],

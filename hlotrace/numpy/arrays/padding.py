@@ -34,8 +34,8 @@ def pad(array, pad_width, mode="constant", **kwargs):
 
     pad_width: n, (before, after), or one such pair for each axis; ints known under jit too.
     mode: "constant" (constant_values=), "edge", "linear_ramp" (end_values=), "maximum", "mean", "median",
-      "minimum" (stat_length=), "reflect", "symmetric" (reflect_type="even" or "odd"), "wrap", "empty", or a function
-      of (padded vector, pair of widths, axis, kwargs) that returns the vector.
+      "minimum" (stat_length=), "reflect", "symmetric" (reflect_type="even" or "odd"), "wrap", "empty", or a
+      function of (padded vector, pair of widths, axis, kwargs) that returns the vector.
     ValueError for negative widths, NotImplementedError for an unknown mode.
 
     >>> x = jnp.array([1, 2, 3])
@@ -58,11 +58,13 @@ def pad(array, pad_width, mode="constant", **kwargs):
     unknown = set(kwargs) - _OPTIONS[mode]
     if unknown:
         own = ", ".join(sorted(_OPTIONS[mode])) or "none"
-        raise ValueError(f"unsupported keyword arguments for mode {mode!r}: {', '.join(sorted(unknown))}; it takes {own}")
+        raise ValueError(f"unsupported keyword arguments for mode {mode!r}: {', '.join(sorted(unknown))}; it "
+                         f"takes {own}")
     if mode not in ("constant", "empty"):
         for n, width in zip(shape_of(array), widths):
             if n == 0 and any(width):
-                raise ValueError(f"Cannot apply {mode!r} padding to empty axis: the array has shape {shape_of(array)}")
+                raise ValueError(f"Cannot apply {mode!r} padding to empty axis: the array has shape "
+                                 f"{shape_of(array)}")
     if mode in ("constant", "empty"):
         return _constant(asarray(array), _values(kwargs.get("constant_values", 0), array), widths=widths)
     if mode == "linear_ramp":
@@ -70,9 +72,11 @@ def pad(array, pad_width, mode="constant", **kwargs):
     if mode in _STATISTICS:
         lengths = kwargs.get("stat_length")
         if lengths is not None:
-            lengths = tuple(tuple(map(operator.index, pair)) for pair in _pairs(lengths, ndim_of(array)).tolist())
+            lengths = tuple(tuple(map(operator.index, pair))
+                            for pair in _pairs(lengths, ndim_of(array)).tolist())
             if any(n < 1 for pair in lengths for n in pair):
-                raise ValueError(f"stat_length must be positive, got {lengths}: no element is left to compute {mode} of")
+                raise ValueError(f"stat_length must be positive, got {lengths}: no element is left to "
+                                 f"compute {mode} of")
         return _statistic(asarray(array), widths=widths, mode=mode, lengths=lengths)
     kind = kwargs.get("reflect_type", "even")
     if kind not in ("even", "odd"):
@@ -86,8 +90,8 @@ def _widths(pad_width, ndim):
     if known.size and not np.issubdtype(known.dtype, np.integer) and not any(map(is_symbolic_dim, known.flat)):
         raise TypeError("`pad_width` must be of integral type.")
     if (known < 0).any():
-        raise ValueError(f"pad: index can't contain negative values, got pad_width {pad_width}; a slice makes an array "
-                         "smaller, and so does lax.pad")
+        raise ValueError(f"pad: index can't contain negative values, got pad_width {pad_width}; a slice "
+                         "makes an array smaller, and so does lax.pad")
     return tuple(map(tuple, _pairs(known, ndim, "pad_width").tolist()))
 
 
@@ -96,9 +100,9 @@ def _pairs(value, ndim, name="value"):
     value = value if isinstance(value, Array) else np.asarray(value) if not _has_arrays(value) else asarray(value)
     shape = shape_of(value)
     if shape not in ((), (1,), (2,), (1, 2), (ndim, 2)):
-        raise ValueError(f"jnp.pad: {name} with nd={ndim} has unsupported shape {shape}: an array of {ndim} axes takes "
-                         f"one pair (before, after) for each. Valid shapes are ({ndim}, 2), "
-                         "(1, 2), (2,), (1,), or ().")
+        raise ValueError(f"jnp.pad: {name} with nd={ndim} has unsupported shape {shape}: an array of {ndim} "
+                         f"axes takes one pair (before, after) for each. Valid shapes are ({ndim}, 2), (1, "
+                         "2), (2,), (1,), or ().")
     return np.broadcast_to(value, (ndim, 2)) if isinstance(value, np.ndarray) else broadcast_to_shape(value, (ndim, 2))
 
 
@@ -149,8 +153,9 @@ def _ramp(a, ends, *, widths):
         sides = []
         for side, n in enumerate(width):
             edge = a.shape[axis] - 1 if side else 0
-            ramp = linspace(cast(ends[axis, side], a.dtype), lax.squeeze(_part(a, axis, edge, edge + 1), (axis,)), n,
-                            endpoint=False, dtype=a.dtype, axis=axis)
+            ramp = linspace(cast(ends[axis, side], a.dtype),
+                            lax.squeeze(_part(a, axis, edge, edge + 1), (axis,)), n, endpoint=False,
+                            dtype=a.dtype, axis=axis)
             sides.append(lax.rev(ramp, (axis,)) if side else ramp)
         a = _enclosed(sides[0], a, sides[1], axis)
     return convert(a, a.dtype, weak)
@@ -163,8 +168,8 @@ def _statistic(a, *, widths, mode, lengths):
         size, sides = a.shape[axis], []
         for side, n in enumerate(width):
             length = size if lengths is None else min(lengths[axis][side], size)
-            value = _STATISTICS[mode](_part(a, axis, *((size - length, size) if side else (0, length))), axis=axis,
-                                      keepdims=True)
+            value = _STATISTICS[mode](_part(a, axis, *((size - length, size) if side else (0, length))),
+                                      axis=axis, keepdims=True)
             if dtypes.is_integer(a.dtype):
                 value = value.round()
             sides.append(_repeated(convert(value, a.dtype), axis, n))
@@ -188,7 +193,8 @@ def _rearranged(a, *, widths, mode, odd):
 
 
 def _runs(a, indices, axis):
-    """`a` at static indices along an axis: their runs up, down and on the spot are slices, reversed and repeated."""
+    """`a` at static indices along an axis: their runs up, down and on the spot are slices, reversed and
+    repeated."""
     pieces, i = [], 0
     while i < len(indices):
         step, j = 1, i + 1
@@ -198,13 +204,15 @@ def _runs(a, indices, axis):
                 j += 1
         lo, hi = sorted((int(indices[i]), int(indices[j - 1])))
         piece = _part(a, axis, lo, hi + 1)
-        pieces.append(_repeated(piece, axis, j - i) if step == 0 else lax.rev(piece, (axis,)) if step < 0 else piece)
+        pieces.append(_repeated(piece, axis, j - i) if step == 0 else lax.rev(piece, (axis,)) if step < 0
+                      else piece)
         i = j
     return lax.concatenate(pieces, axis)
 
 
 def _odd(a, padded, width, mode, axis):
-    """Reflection in a point: 2 * edge - value.  Two reflections are a shift by twice the difference of the edges."""
+    """Reflection in a point: 2 * edge - value.  Two reflections are a shift by twice the difference of the
+    edges."""
     n = a.shape[axis]
     period = n if mode == "symmetric" else n - 1
     count = np.arange(-width[0], n + width[1]) // period

@@ -27,15 +27,18 @@ from .creation import asarray
 
 __all__ = ["append", "array_split", "atleast_1d", "atleast_2d", "atleast_3d", "block", "broadcast_arrays",
            "broadcast_shapes", "broadcast_to", "column_stack", "concat", "concatenate", "dsplit", "dstack",
-           "expand_dims", "flip", "fliplr", "flipud", "hsplit", "hstack", "matrix_transpose", "moveaxis", "ndim",
-           "permute_dims", "ravel", "repeat", "reshape", "resize", "roll", "rollaxis", "rot90", "shape", "size", "split",
-           "squeeze", "stack", "swapaxes", "tile", "transpose", "unstack", "vsplit", "vstack"]
+           "expand_dims", "flip", "fliplr", "flipud", "hsplit", "hstack", "matrix_transpose", "moveaxis",
+           "ndim", "permute_dims", "ravel", "repeat", "reshape", "resize", "roll", "rollaxis", "rot90",
+           "shape", "size", "split", "squeeze", "stack", "swapaxes", "tile", "transpose", "unstack", "vsplit",
+           "vstack"]
 
 
-# --- what an array is like --------------------------------------------------------------------------------------
+# --- what an array is like
+# --------------------------------------------------------------------------------------
 
 def shape(a):
-    """The sizes of the axes, a tuple of ints; of a list, those of the array that it would be; of a type, those it tells.
+    """The sizes of the axes, a tuple of ints; of a list, those of the array that it would be; of a type,
+    those it tells.
 
     >>> jnp.shape(jnp.ones((2, 3))), jnp.shape(5)
     ((2, 3), ())
@@ -68,7 +71,8 @@ def size(a, axis=None):
     return prod(sizes[i] for i in canonical_axes(axis, len(sizes)))
 
 
-# --- reshape ----------------------------------------------------------------------------------------------------
+# --- reshape
+# ----------------------------------------------------------------------------------------------------
 
 def new_shape(name, old, wanted):
     """The shape that `wanted`, in which one size may be -1, stands for.  TypeError if it does not fit."""
@@ -82,19 +86,20 @@ def new_shape(name, old, wanted):
     known = prod(n for n in wanted if n != -1)
     if -1 in wanted:
         if not known or total % known:
-            raise TypeError(f"cannot reshape array of shape {old} (size {total}) into shape {wanted}: the sizes without "
-                            f"-1 multiply to {known}, which does not divide {total}")
+            raise TypeError(f"cannot reshape array of shape {old} (size {total}) into shape {wanted}: the "
+                            f"sizes without -1 multiply to {known}, which does not divide {total}")
         wanted = tuple(total // known if n == -1 else n for n in wanted)
     elif known != total:
-        raise TypeError(f"cannot reshape array of shape {old} (size {total}) into shape {wanted} (size {known}); one size "
-                        "given as -1 takes what the others leave")
+        raise TypeError(f"cannot reshape array of shape {old} (size {total}) into shape {wanted} (size "
+                        f"{known}); one size given as -1 takes what the others leave")
     return wanted
 
 
 def reshape(a, shape, order="C", *, copy=None, out_sharding=None):
     """The elements under another shape, in row-major order, or column-major with order="F".
 
-    shape: an int or a tuple; one size may be -1, which takes what the others leave.  TypeError where the sizes do not fit.
+    shape: an int or a tuple; one size may be -1, which takes what the others leave.  TypeError where the
+    sizes do not fit.
     copy: True for memory of its own.  out_sharding: how the result lies on the devices.
 
     >>> jnp.reshape(jnp.arange(6), (2, -1))
@@ -106,7 +111,8 @@ def reshape(a, shape, order="C", *, copy=None, out_sharding=None):
     >>> jnp.reshape(jnp.arange(6), (4, -1))
     Traceback (most recent call last):
         ...
-    TypeError: jnp.reshape(int32[6], (4, -1)): cannot reshape array of shape (6,) (size 6) into shape (4, -1): ...
+    TypeError: jnp.reshape(int32[6], (4, -1)): cannot reshape array of shape (6,) (size 6) into shape (4, -1):
+    ...
     """
     check_arraylike("reshape", a)
     shape = new_shape("reshape", shape_of(a), shape)
@@ -157,7 +163,8 @@ def _resize(a, *, shape):
     return lax.reshape(slice_p.bind(copies, start_indices=(0,), limit_indices=(wanted,), strides=None), shape)
 
 
-# --- axes -------------------------------------------------------------------------------------------------------
+# --- axes
+# -------------------------------------------------------------------------------------------------------
 
 def transpose(a, axes=None):
     """The axes in another order; without `axes`, in reverse.
@@ -215,8 +222,8 @@ def moveaxis(a, source, destination):
     n = ndim_of(a)
     source, destination = canonical_axes(source, n, "source"), canonical_axes(destination, n, "destination")
     if len(source) != len(destination):
-        raise ValueError(f"Inconsistent number of elements: {len(source)} vs {len(destination)}: source and destination "
-                         "must name as many axes")
+        raise ValueError(f"Inconsistent number of elements: {len(source)} vs {len(destination)}: source and "
+                         "destination must name as many axes")
     order = [i for i in range(n) if i not in source]
     for to, axis in sorted(zip(destination, source)):
         order.insert(to, axis)
@@ -260,7 +267,8 @@ def squeeze(a, axis=None):
     >>> jnp.squeeze(x, axis=1)
     Traceback (most recent call last):
         ...
-    ValueError: jnp.squeeze(x: float32[1,3,1], axis=1): axis 1 of an array of shape (1, 3, 1) has size 3, and ...
+    ValueError: jnp.squeeze(x: float32[1,3,1], axis=1): axis 1 of an array of shape (1, 3, 1) has size 3, and
+    ...
     """
     check_arraylike("squeeze", a)
     if axis is None:
@@ -302,12 +310,14 @@ atleast_2d = _atleast(2, lambda s: (1, 1)[len(s):] + s)
 atleast_3d = _atleast(3, lambda s: ((1, *s, 1) if len(s) == 1 else (*s, 1, 1, 1)[:3]))
 
 
-# --- broadcasting -----------------------------------------------------------------------------------------------
+# --- broadcasting
+# -----------------------------------------------------------------------------------------------
 
 def broadcast_to(array, shape, *, out_sharding=None):
     """`array` repeated to `shape` by NumPy's rules.
 
-    Axes are aligned at the end; those of size 1 are repeated, new ones come in front.  ValueError where that does not fit.
+    Axes are aligned at the end; those of size 1 are repeated, new ones come in front.  ValueError where that
+    does not fit.
 
     >>> jnp.broadcast_to(jnp.array([[1], [2]]), (2, 3))
     Array([[1, 1, 1],
@@ -331,7 +341,8 @@ def broadcast_arrays(*args):
     return [asarray(broadcast_to_shape(a, common)) for a in args]
 
 
-# --- joining ----------------------------------------------------------------------------------------------------
+# --- joining
+# ----------------------------------------------------------------------------------------------------
 
 def _sequence(name, arrays):
     """A list of the arrays to join.  TypeError for what is not a sequence of arrays."""
@@ -339,7 +350,8 @@ def _sequence(name, arrays):
         check_arraylike(name, arrays)
         arrays = list(arrays) if isinstance(arrays, np.ndarray) else unstack(arrays)
     if not isinstance(arrays, (list, tuple)):
-        raise TypeError(f"{name} takes a sequence of arrays, got {type(arrays)}; put them into a list: {name}([a, b])")
+        raise TypeError(f"{name} takes a sequence of arrays, got {type(arrays)}; put them into a list: "
+                        f"{name}([a, b])")
     if not arrays:
         raise ValueError(f"Need at least one array to {name}.")
     check_arraylike(name, *arrays)
@@ -359,15 +371,17 @@ def _joined(arrays, axis, dtype):
 
 def _many(first, arrays, axis, dtype):
     if dtype is None and len(arrays) > MANY:
-        arrays = promote_dtypes(*arrays)        # all of them: promoted in pieces, values could be rounded twice
+        # all of them: promoted in pieces, values could be rounded twice
+        arrays = promote_dtypes(*arrays)
     return in_pieces(partial(first, axis=axis, dtype=dtype), partial(_join, axis=axis, dtype=dtype), arrays)
 
 
 def concatenate(arrays, axis=0, dtype=None):
     """The arrays one after another along `axis` (None: all flattened), promoted to one dtype.
 
-    arrays: a sequence of arrays that agree in all other axes, or one array, whose first axis is taken for it. dtype: that
-    of the result instead of the promoted one.  ValueError for none, or for scalars; TypeError for sizes that differ.
+    arrays: a sequence of arrays that agree in all other axes, or one array, whose first axis is taken for it.
+    dtype: that of the result instead of the promoted one.  ValueError for none, or for scalars; TypeError for
+    sizes that differ.
 
     >>> x, y = jnp.array([[1, 2]]), jnp.array([[3., 4.]])
     >>> jnp.concatenate([x, y])
@@ -380,8 +394,8 @@ def concatenate(arrays, axis=0, dtype=None):
     if axis is None:
         arrays, axis = [ravel(a) for a in arrays], 0
     if not ndim_of(arrays[0]):
-        raise ValueError("Zero-dimensional arrays cannot be concatenated; see jnp.stack. Arrays to be joined are "
-                         "passed in one list: concatenate([a, b]).")
+        raise ValueError("Zero-dimensional arrays cannot be concatenated; see jnp.stack. Arrays to be joined "
+                         "are passed in one list: concatenate([a, b]).")
     return _joined(arrays, canonical_axis(axis, ndim_of(arrays[0])), dtype)
 
 
@@ -398,7 +412,8 @@ def concat(arrays, /, *, axis=0):
 def stack(arrays, axis=0, out=None, dtype=None):
     """The arrays, of equal shapes, along a new axis.
 
-    The dtype is the promoted one, or `dtype`.  ValueError for none and for shapes that differ; `out` is refused.
+    The dtype is the promoted one, or `dtype`.  ValueError for none and for shapes that differ; `out` is
+    refused.
 
     >>> x, y = jnp.array([1, 2]), jnp.array([3, 4])
     >>> jnp.stack([x, y]).tolist(), jnp.stack([x, y], axis=-1).tolist()
@@ -409,7 +424,8 @@ def stack(arrays, axis=0, out=None, dtype=None):
     arrays = _sequence("stack", arrays)
     shapes = {shape_of(a) for a in arrays}
     if len(shapes) > 1:
-        raise ValueError(f"All input arrays must have the same shape; stack got {[shape_of(a) for a in arrays]}")
+        raise ValueError("All input arrays must have the same shape; stack got "
+                         f"{[shape_of(a) for a in arrays]}")
     axis = canonical_axis(axis, ndim_of(arrays[0]) + 1)
     return _many(_stack, arrays, axis, None if dtype is None else dtypes.check_user_dtype(dtype, "stack"))
 
@@ -508,7 +524,8 @@ def append(arr, values, axis=None):
     return concatenate([arr, values], axis)
 
 
-# --- splitting --------------------------------------------------------------------------------------------------
+# --- splitting
+# --------------------------------------------------------------------------------------------------
 
 @composite(static=("bounds", "axis"))
 def _slices(a, *, bounds, axis):
@@ -546,7 +563,8 @@ def split(ary, indices_or_sections, axis=0):
     >>> jnp.split(jnp.arange(5), 2)
     Traceback (most recent call last):
         ...
-    ValueError: jnp.split(int32[5], 2): axis 0 of size 5 does not divide into 2 equal parts; jnp.array_split ...
+    ValueError: jnp.split(int32[5], 2): axis 0 of size 5 does not divide into 2 equal parts; jnp.array_split
+    ...
     """
     return _split("split", ary, indices_or_sections, axis, even=True)
 
@@ -619,7 +637,8 @@ def _rows(x, *, axis):
             for part in _slices(x, bounds=tuple((i, i + 1) for i in range(shape_of(x)[axis])), axis=axis)]
 
 
-# --- repeating --------------------------------------------------------------------------------------------------
+# --- repeating
+# --------------------------------------------------------------------------------------------------
 
 def tile(A, reps):
     """`A` repeated reps[i] times along axis i; reps and shape are aligned at the end.
@@ -644,8 +663,9 @@ def _tile(a, *, shape, reps):
 def repeat(a, repeats, axis=None, *, total_repeat_length=None, out_sharding=None):
     """Each entry along `axis` (None: of the flattened array) `repeats` times, a number or one for each entry.
 
-    Under jit an array of repeats needs `total_repeat_length`: longer results are cut off there, shorter ones are
-    filled with the last entry.  TypeError for repeats that are no integers, ValueError for negative ones or a wrong number.
+    Under jit an array of repeats needs `total_repeat_length`: longer results are cut off there, shorter ones
+    are filled with the last entry.  TypeError for repeats that are no integers, ValueError for negative ones
+    or a wrong number.
 
     >>> x = jnp.array([[1, 2], [3, 4]])
     >>> jnp.repeat(x, 2), jnp.repeat(x, jnp.array([0, 2]), axis=0)
@@ -672,8 +692,8 @@ def repeat(a, repeats, axis=None, *, total_repeat_length=None, out_sharding=None
         if known.size == 1:
             return laid(_repeat(a, times=int(known.item()), axis=axis), out_sharding, "jnp.repeat")
         if known.shape != (n,):
-            raise ValueError(f"'repeats' must have a single element or one for each of the {n} entries of axis {axis}, "
-                             f"got shape {known.shape}")
+            raise ValueError(f"'repeats' must have a single element or one for each of the {n} entries of "
+                             f"axis {axis}, got shape {known.shape}")
         indices = np.repeat(np.arange(n, dtype=np.int32), known)
     else:
         indices = _repeat_indices(asarray(repeats), n=n, total=operator.index(total_repeat_length))
@@ -697,7 +717,8 @@ def _repeat_indices(repeats, *, n, total):
     return minimum(searchsorted(ends, places, side="right"), n - 1)
 
 
-# --- flipping and rolling ---------------------------------------------------------------------------------------
+# --- flipping and rolling
+# ---------------------------------------------------------------------------------------
 
 def flip(m, axis=None):
     """The elements in reverse order along `axis`, an int or a sequence of them (None: all axes).
@@ -755,7 +776,8 @@ def _rot90(m, *, k, first, second):
 
 
 def roll(a, shift, axis=None):
-    """The elements moved by `shift` along `axis`, around the end; both may be sequences.  None: of the flat array.
+    """The elements moved by `shift` along `axis`, around the end; both may be sequences.  None: of the flat
+    array.
 
     shift: ints, which may be traced; then one program does for all of them.
 
@@ -771,7 +793,8 @@ def roll(a, shift, axis=None):
         return _roll_flat(a, sum(shifts))
     axes = tuple(canonical_axis(i, ndim_of(a)) for i in as_axes(axis))
     if len(shifts) != len(axes) and 1 not in (len(shifts), len(axes)):
-        raise ValueError(f"roll: shift {shift} and axis {axis} must have equal lengths, or one of them length 1")
+        raise ValueError(f"roll: shift {shift} and axis {axis} must have equal lengths, or one of them "
+                         "length 1")
     count = len(axes) if len(shifts) == 1 else len(shifts)
     shifts, axes = (list(pair) * count if len(pair) == 1 else list(pair) for pair in (shifts, axes))
     if all(isinstance(s, (int, np.integer)) for s in shifts):

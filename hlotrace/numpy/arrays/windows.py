@@ -18,7 +18,8 @@ def _window(name, formula, doc):
     def window(M):
         return _points(name, formula, M)
     window.__name__ = window.__qualname__ = name
-    window.__doc__ = doc.replace("\n\n", "\n\n    M: an int, known under jit too.  The dtype is the default float.\n\n", 1)
+    window.__doc__ = doc.replace("\n\n", "\n\n    M: an int, known under jit too.  The dtype is the default "
+                                 "float.\n\n", 1)
     return window
 
 
@@ -35,7 +36,8 @@ def _windowed(*parameters, formula, M):
 
 def _cosines(*weights):
     def formula(n, M):
-        return sum(w * (-1) ** k * cos(2 * np.pi * k * n / (M - 1)) if k else w for k, w in enumerate(weights))
+        return sum(w * (-1) ** k * cos(2 * np.pi * k * n / (M - 1)) if k else w for k,
+                   w in enumerate(weights))
     return formula
 
 

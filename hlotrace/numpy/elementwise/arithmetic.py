@@ -97,7 +97,8 @@ def i0(x):
     return mul(bessel_i0e_p.bind(x), e.exp(e.maximum(x, neg(x))))    # max, unlike abs, has slope 0 at 0
 
 
-# --- functions of two arrays made of several primitives ---------------------------------------------------------
+# --- functions of two arrays made of several primitives
+# ---------------------------------------------------------
 
 def _quotient_parts(x1, x2):
     """Remainder, and whether it must be moved by one divisor to have the divisor's sign."""
@@ -128,7 +129,8 @@ def remainder(x1, x2):
 def floor_divide(x1, x2):
     """The greatest integer that is not above x1 / x2, in the promoted dtype.
 
-    Infinities are as in the array API standard: that of x1 / x2 for an infinite x1, and 0 with its sign for an infinite x2.
+    Infinities are as in the array API standard: that of x1 / x2 for an infinite x1, and 0 with its sign for
+    an infinite x2.
 
     >>> jnp.floor_divide(jnp.array([7, -7]), 2), jnp.floor_divide(7., 2)
     (Array([ 3, -4], dtype=int32), Array(3., dtype=float32, weak_type=True))
@@ -140,7 +142,8 @@ def floor_divide(x1, x2):
         quotient = div(x1, x2)
         return select(wrong, sub(quotient, 1), quotient)
     # where the remainder says nothing
-    plain = e.not_p.bind(e.or_p.bind(e.or_p.bind(ne(rest, rest), eq(x1, 0)), eq(e.abs_p.bind(x2), like(x2, np.inf))))
+    plain = e.not_p.bind(e.or_p.bind(e.or_p.bind(ne(rest, rest), eq(x1, 0)),
+                                     eq(e.abs_p.bind(x2), like(x2, np.inf))))
     quotient = div(select(plain, sub(x1, rest), x1), x2)
     return e.round_p.bind(select(e.and_p.bind(plain, wrong), sub(quotient, 1), quotient), rounding_method=0)
 
@@ -196,7 +199,8 @@ def power(x1, x2):
     >>> jnp.power(2, -1)
     Traceback (most recent call last):
         ...
-    TypeError: jnp.power: Integers cannot be raised to negative powers, got power(int32[], -1); use a floating-point base
+    TypeError: jnp.power: Integers cannot be raised to negative powers, got power(int32[], -1); use a
+    floating-point base
     """
     if type(x2) is not int:
         if not isinstance(x2, np.integer):
@@ -205,8 +209,8 @@ def power(x1, x2):
     check_arraylike("power", x1)
     dtype = dtype_of(x1)
     if x2 < 0 and not dtypes.is_inexact(dtype):
-        raise TypeError(f"Integers cannot be raised to negative powers, got power({aval_of(x1)}, {x2}); use a "
-                        "floating-point base")
+        raise TypeError(f"Integers cannot be raised to negative powers, got power({aval_of(x1)}, {x2}); use "
+                        "a floating-point base")
     return e.integer_pow_p.bind(convert(x1, dtypes.int32) if dtypes.is_bool(dtype) else x1, y=x2)
 
 
@@ -285,7 +289,8 @@ fmin = Binary("fmin", """The lesser; the other where one is NaN.
 def _integers(name, *args):
     args = numeric(name, *args)
     if not dtypes.is_integer(dtype_of(args[0])):
-        raise ValueError(f"Arguments to {name} must be integers, got {dtype_of(args[0]).name}: convert it with .astype(int)")
+        raise ValueError(f"Arguments to {name} must be integers, got {dtype_of(args[0]).name}: convert it "
+                         "with .astype(int)")
     return args
 
 
@@ -322,15 +327,17 @@ def lcm(x1, x2):
     return select(eq(divisor, 0), 0, mul(x1, div(x2, select(eq(divisor, 0), 1, divisor))))
 
 
-# --- bounds, rounding, parts ------------------------------------------------------------------------------------
+# --- bounds, rounding, parts
+# ------------------------------------------------------------------------------------
 
 
 @composite
 def clip(arr, /, min=None, max=None):
     """`arr`, but not below `min` nor above `max`; either may be None.
 
-    All three broadcast and are promoted to one dtype.  Where `min` exceeds `max`, the result is `max`.  ValueError for
-    complex numbers, which have no order.  The slope is 1 between the bounds, 1/2 on one, and 0 outside.
+    All three broadcast and are promoted to one dtype.  Where `min` exceeds `max`, the result is `max`.
+    ValueError for complex numbers, which have no order.  The slope is 1 between the bounds, 1/2 on one, and 0
+    outside.
 
     >>> jnp.clip(jnp.array([-3, 0, 7]), -1, 5)
     Array([-1,  0,  5], dtype=int32)
@@ -340,8 +347,8 @@ def clip(arr, /, min=None, max=None):
     check_arraylike("clip", arr, *[bound for bound in (min, max) if bound is not None])
     for value in (arr, min, max):
         if value is not None and dtypes.is_complex(dtype_of(value)):
-            raise ValueError("Clip received a complex value either through the input or the min/max keywords: complex "
-                             "numbers have no order. Clip the real and imaginary parts.")
+            raise ValueError("Clip received a complex value either through the input or the min/max "
+                             "keywords: complex numbers have no order. Clip the real and imaginary parts.")
     if min is not None:
         arr = maximum(min, arr)
     return arr if max is None else minimum(max, arr)
@@ -368,7 +375,8 @@ def round(a, decimals=0, out=None):
             return _round_even(x)
         factor = like(x, 10.0**decimals)
         return div(_round_even(mul(x, factor)), factor)
-    return weakened(_parts(nearest, a) if dtypes.is_complex(dtype) else nearest(a), a, kept=SCALARS if decimals else ALWAYS)
+    return weakened(_parts(nearest, a) if dtypes.is_complex(dtype) else nearest(a), a,
+                    kept=SCALARS if decimals else ALWAYS)
 
 
 @composite(static=("deg",))
@@ -396,9 +404,11 @@ def angle(z, deg=False):
 
 @composite(static=("copy",))
 def nan_to_num(x, copy=True, nan=0.0, posinf=None, neginf=None):
-    """NaN replaced by `nan`, infinities by `posinf` and `neginf`: None stands for the greatest and the least finite number.
+    """NaN replaced by `nan`, infinities by `posinf` and `neginf`: None stands for the greatest and the least
+    finite number.
 
-    The dtype stays; integers have nothing to replace.  `copy` is accepted and has no effect: arrays are immutable.
+    The dtype stays; integers have nothing to replace.  `copy` is accepted and has no effect: arrays are
+    immutable.
 
     >>> jnp.nan_to_num(jnp.array([1., jnp.nan, jnp.inf, -jnp.inf]), posinf=99.)
     Array([ 1.0000000e+00,  0.0000000e+00,  9.9000000e+01, -3.4028235e+38], dtype=float32)
@@ -416,7 +426,8 @@ def nan_to_num(x, copy=True, nan=0.0, posinf=None, neginf=None):
     return x
 
 
-# --- other names ------------------------------------------------------------------------------------------------
+# --- other names
+# ------------------------------------------------------------------------------------------------
 
 around = round
 mod = remainder

@@ -24,8 +24,8 @@ def _bit_weights(bitorder):
 def packbits(a, axis=None, bitorder="big"):
     """Bits (elements that are not 0) along `axis` packed into bytes, the last one filled up with zeros.
 
-    The first bit of a byte is its highest one, or its lowest with bitorder="little".  Without `axis`, of the flat array.
-    The result is uint8; TypeError for floats.
+    The first bit of a byte is its highest one, or its lowest with bitorder="little".  Without `axis`, of the
+    flat array. The result is uint8; TypeError for floats.
 
     >>> jnp.packbits(jnp.array([1, 0, 1])), jnp.packbits(jnp.array([1, 0, 1]), bitorder="little")
     (Array([160], dtype=uint8), Array([5], dtype=uint8))
@@ -57,7 +57,8 @@ def unpackbits(a, axis=None, count=None, bitorder="big"):
     """
     check_arraylike("unpackbits", a)
     if aval_of(a).dtype != dtypes.uint8:
-        raise TypeError(f"unpackbits: Expected an input array of unsigned byte data type, got {aval_of(a).dtype}")
+        raise TypeError("unpackbits: Expected an input array of unsigned byte data type, got "
+                        f"{aval_of(a).dtype}")
     _bit_weights(bitorder)
     a, axis = (ravel(a), 0) if axis is None else (asarray(a), canonical_axis(axis, ndim_of(a)))
     return _unpackbits(a, axis=axis, count=count, bitorder=bitorder)

@@ -68,8 +68,8 @@ class ufunc:
 
     def _binary(self, method):
         if (self.nin, self.nout) != (2, 1):
-            raise ValueError(f"{method} only supported for binary ufuncs, {self.__name__} takes {self.nin} and gives "
-                             f"{self.nout}")
+            raise ValueError(f"{method} only supported for binary ufuncs, {self.__name__} takes {self.nin} "
+                             f"and gives {self.nout}")
 
     def reduce(self, a, axis=0, dtype=None, out=None, keepdims=False, initial=None, where=None):
         """Combine the elements along `axis` (an int, a tuple, or None for all) into one."""
@@ -107,8 +107,8 @@ class ufunc:
     def at(self, a, indices, b=None, /, *, inplace=True):
         """A copy of `a` where the elements at `indices` are combined with `b`, repeated ones repeatedly."""
         if inplace:
-            raise NotImplementedError("arrays are immutable, so ufunc.at() cannot work in place: pass inplace=False "
-                                      "and use the result, or write x.at[idx].add(y)")
+            raise NotImplementedError("arrays are immutable, so ufunc.at() cannot work in place: pass "
+                                      "inplace=False and use the result, or write x.at[idx].add(y)")
         check_arraylike(f"{self.__name__}.at", a)
         return _at(self, a, indices, b)
 
@@ -122,7 +122,8 @@ class ufunc:
 def frompyfunc(func, /, nin, nout, *, identity=None):
     """A ufunc of a function of `nin` scalars that gives `nout` scalars.
 
-    `func` is traced once for each type of operands, on scalars.  `identity` is what reductions of nothing give.
+    `func` is traced once for each type of operands, on scalars.  `identity` is what reductions of nothing
+    give.
 
     >>> gap = jnp.frompyfunc(lambda a, b: abs(a - b), 2, 1)
     >>> gap(jnp.array([1, 5]), 3), gap.reduce(jnp.array([9, 4, 2])), gap.outer(jnp.arange(2), jnp.arange(3))
@@ -133,7 +134,8 @@ def frompyfunc(func, /, nin, nout, *, identity=None):
     return ufunc(mapped, nin, nout, name=name_of(func), identity=identity)
 
 
-# --- the methods of any ufunc, as scans -------------------------------------------------------------------------
+# --- the methods of any ufunc, as scans
+# -------------------------------------------------------------------------
 
 def _front(fun, a, axes, dtype):
     """`a` with `axes` as one leading axis, in the dtype that `fun` gives."""
@@ -158,8 +160,8 @@ def _reduce(fun, a, axes, dtype, keepdims, initial, where):
         initial = fun.identity
     if initial is None:
         if where is not None:
-            raise ValueError(f"reduction operation {fun.__name__} does not have an identity, so to use a where mask "
-                             "one has to specify 'initial'")
+            raise ValueError(f"reduction operation {fun.__name__} does not have an identity, so to use a "
+                             "where mask one has to specify 'initial'")
         if a.shape[0] == 0:
             raise ValueError(f"zero-size array to reduction operation {fun.__name__} which has no identity")
         initial, a = a[0], a[1:]

@@ -38,7 +38,8 @@ def checked(name, x):
 
 @functools.cache
 def beside(kind, aval, x64):
-    """What makes a Python number of type `kind` an operand beside an array; None where the array must change."""
+    """What makes a Python number of type `kind` an operand beside an array; None where the array must change.
+    """
     rank = _ORDER.get(kind_of(aval.dtype), -1)
     if python_scalars.index(kind) > rank:
         return None
@@ -61,7 +62,8 @@ _PROMOTED = {checked: "x: {}.", promote_args: "x1, x2: {}; they broadcast and ar
 
 
 def _documented(doc, promote, rules, nin):
-    """`doc` with a paragraph before its examples that says which operands the function takes; `python -OO` leaves none."""
+    """`doc` with a paragraph before its examples that says which operands the function takes; `python -OO`
+    leaves none."""
     taken = ", ".join(e._KINDS[kind] for kinds in rules for kind in kinds)
     sentence = _PROMOTED.get(promote)
     if not doc or sentence is None:
@@ -94,12 +96,14 @@ def _general(name, doc, promote, rules, table, weak, nin):
 
 
 def weakened(out, *args, kept=ALWAYS):
-    """The results of a function of Python numbers give way in promotion, as those do, if its constants do not hinder it."""
+    """The results of a function of Python numbers give way in promotion, as those do, if its constants do not
+    hinder it."""
     return _weakened(out, kept, args) if all([aval_of(x).weak_type for x in args]) else out
 
 
 def _weakened(out, kept, args, strong=False):
-    """Results of operands that gave way, which they do too if `kept` says so of the arguments before promotion."""
+    """Results of operands that gave way, which they do too if `kept` says so of the arguments before
+    promotion."""
     hindering = {ALWAYS: (), SCALARS: args, FIRST: args[:1], NEVER: None}[kept]
     weak = not strong and hindering is not None and not any(map(shape, hindering))
     return pytree.tree_map(lambda x: convert(x, dtype_of(x), weak), out)
@@ -109,7 +113,8 @@ class Unary(ufunc):
     """An elementwise function of one array.
 
     rules: for kinds of dtype, such as `fc`, the primitive or function that does it.
-    weak: which results of weak operands are weak, where a rule is no primitive: ALWAYS, those of SCALARS, where the FIRST
+    weak: which results of weak operands are weak, where a rule is no primitive: ALWAYS, those of SCALARS,
+    where the FIRST
       is a scalar, or NEVER; or a dict of these by kind of dtype.
     promote: function of the name and the operand, gives the operand in a dtype for which there is a rule.
     """
@@ -189,7 +194,8 @@ def like(x, value):
     return full(shape(x), value, dtype_of(x))
 
 
-# --- one row for each function that is a primitive --------------------------------------------------------------
+# --- one row for each function that is a primitive
+# --------------------------------------------------------------
 
 exp = Unary("exp", """e**x.
 
@@ -452,7 +458,8 @@ def _logical(name, doc, identity, primitive):
     def general(x1, x2):
         out = primitive.bind(*_truth(name, x1, x2))
         joined = dtypes.lattice_result(tuple([(a.dtype, a.weak_type) for a in map(aval_of, (x1, x2))]))
-        return convert(out, dtypes.bool_, joined[1] and not shape(x1) and not shape(x2))     # scalars give way as numbers do
+        # scalars give way as numbers do
+        return convert(out, dtypes.bool_, joined[1] and not shape(x1) and not shape(x2))
     result.general = result.func = general
     return result
 
@@ -478,7 +485,8 @@ def _lexicographic(compare):
     """A comparison of complex numbers: by real part, and by imaginary part where those are equal."""
     def function(x, y):
         x_real, y_real = e.real(x), e.real(y)
-        found = select(eq(x_real, y_real), compare(e.imag_p.bind(x), e.imag_p.bind(y)), compare(x_real, y_real))
+        found = select(eq(x_real, y_real), compare(e.imag_p.bind(x), e.imag_p.bind(y)),
+                       compare(x_real, y_real))
         return convert(found, dtypes.bool_, aval_of(x).weak_type and aval_of(y).weak_type)
     return function
 
@@ -495,7 +503,8 @@ def _beside_exactly(kind, aval, x64):
 
 
 def _side(number, x):
-    """1 or -1 if `number` is a Python int above or below all that the integer dtype of `x` can hold, else 0."""
+    """1 or -1 if `number` is a Python int above or below all that the integer dtype of `x` can hold, else 0.
+    """
     if type(number) is not int or type(x) in python_scalars or not dtypes.is_integer(dtype_of(x)):
         return 0
     info = dtypes.iinfo(dtype_of(x))
@@ -565,7 +574,8 @@ minimum = Binary("minimum", """The lesser; NaN where either is NaN.
                  c=lambda x, y: select(less(x, y), x, y))
 
 
-# --- functions of one array made of several primitives ----------------------------------------------------------
+# --- functions of one array made of several primitives
+# ----------------------------------------------------------
 
 def _scaled(name, doc, factor, weak, function=lambda x: x):
     def parts(x):       # a complex product would make NaN of infinity times 0
@@ -626,7 +636,8 @@ isinf = Unary("isinf", """Infinite; a complex number is, if either part is.
 def _not_complex(name, x):
     check_arraylike(name, x)
     if dtypes.is_complex(dtype_of(x)):
-        raise ValueError(f"{name} is not well defined for complex numbers: ask it of jnp.real(x) or jnp.imag(x)")
+        raise ValueError(f"{name} is not well defined for complex numbers: ask it of jnp.real(x) or "
+                         "jnp.imag(x)")
     return [x]
 
 
@@ -661,7 +672,8 @@ bitwise_count = Unary("bitwise_count", """Number of bits set in |x|, as uint8.
                       b=lambda x: convert(x, dtypes.uint8))
 
 
-# --- other names ------------------------------------------------------------------------------------------------
+# --- other names
+# ------------------------------------------------------------------------------------------------
 
 absolute = abs
 acos, acosh, asin, asinh, atan, atanh, atan2 = arccos, arccosh, arcsin, arcsinh, arctan, arctanh, arctan2

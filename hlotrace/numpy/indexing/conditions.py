@@ -26,7 +26,8 @@ def where(condition, x=None, y=None, /, *, size=None, fill_value=None):
 
     With the condition alone: `nonzero(condition, size=size, fill_value=fill_value)`.
 
-    x and y are promoted to one dtype.  Both are computed: to keep NaN out of a derivative, make the operand safe first.
+    x and y are promoted to one dtype.  Both are computed: to keep NaN out of a derivative, make the operand
+    safe first.
 
     >>> x = jnp.array([-4., 0., 9.])
     >>> jnp.where(x > 0, x, 0)
@@ -58,7 +59,8 @@ def _where(condition, x, y):
     return e.select_n_p.bind(broadcast_to_shape(condition, target) if ndim(condition) else condition, y, x)
 
 
-# --- positions of what is true ----------------------------------------------------------------------------------
+# --- positions of what is true
+# ----------------------------------------------------------------------------------
 
 def known(x):
     """The NumPy value that decides how many results there are.  ConcretizationTypeError under jit."""
@@ -104,8 +106,8 @@ def _nonzero(a, fill_values, size):
 def nonzero(a, *, size=None, fill_value=None):
     """The indices of the nonzero elements, a tuple with one int32 vector for each axis.
 
-    `size` gives their number, for use under jit: the first ones, filled up with `fill_value` (0; a number, or one
-    for each axis).
+    `size` gives their number, for use under jit: the first ones, filled up with `fill_value` (0; a number, or
+    one for each axis).
 
     Without `size`, ConcretizationTypeError under jit.
 
@@ -116,13 +118,14 @@ def nonzero(a, *, size=None, fill_value=None):
     """
     check_arraylike("nonzero", a)
     if not ndim(a):
-        raise ValueError("Calling nonzero on 0d arrays is not allowed. Use jnp.atleast_1d(scalar).nonzero() instead.")
+        raise ValueError("Calling nonzero on 0d arrays is not allowed. Use jnp.atleast_1d(scalar).nonzero() "
+                         "instead.")
     if size is None:
         return tuple(as_array(i.astype(index_dtype())) for i in np.nonzero(known(a)))
     fills = fill_value if isinstance(fill_value, tuple) else (fill_value,) * ndim(a)
     if len(fills) != ndim(a):
-        raise ValueError(f"nonzero: fill_value must be a number or have one for each of the {ndim(a)} axes, got "
-                         f"{fill_value}")
+        raise ValueError(f"nonzero: fill_value must be a number or have one for each of the {ndim(a)} axes, "
+                         f"got {fill_value}")
     return _nonzero(a, tuple(0 if f is None else f for f in fills), as_size(size))
 
 
@@ -150,20 +153,23 @@ def argwhere(a, *, size=None, fill_value=None):
     return concatenate_p.bind(*columns, dimension=1) if columns else full((*shape_of(found[0]), 0), 0, index_dtype())
 
 
-# --- choices ----------------------------------------------------------------------------------------------------
+# --- choices
+# ----------------------------------------------------------------------------------------------------
 
 def select(condlist, choicelist, default=0):
     """Elementwise, the choice of the first condition that holds; `default` where none does.
 
-    condlist: boolean arrays; choicelist: equally many arrays; all broadcast, the choices are promoted to one dtype.
+    condlist: boolean arrays; choicelist: equally many arrays; all broadcast, the choices are promoted to one
+    dtype.
 
     >>> x = jnp.array([-2, 1, 5])
     >>> jnp.select([x < 0, x > 3], [-x, 10 * x], default=-1)
     Array([ 2, -1, 50], dtype=int32)
     """
     if len(condlist) != len(choicelist):
-        raise ValueError(f"condlist must have length equal to choicelist ({len(condlist)} vs {len(choicelist)}): give one "
-                         "choice for each condition, and default= for where none holds")
+        raise ValueError(f"condlist must have length equal to choicelist ({len(condlist)} vs "
+                         f"{len(choicelist)}): give one choice for each condition, and default= for where "
+                         "none holds")
     if not len(condlist):
         raise ValueError("condlist must be non-empty")
     check_arraylike("select", *condlist, *choicelist, default)
@@ -193,8 +199,8 @@ def piecewise(x, condlist, funclist, *args, **kw):
     conditions = [broadcast_to(asarray(c, bool), x.shape) for c in condlist]
     functions = list(funclist)
     if len(functions) not in (len(conditions), len(conditions) + 1):
-        raise ValueError(f"with {len(conditions)} condition(s), either {len(conditions)} or {len(conditions) + 1} "
-                         f"functions are expected; got {len(functions)}")
+        raise ValueError(f"with {len(conditions)} condition(s), either {len(conditions)} or "
+                         f"{len(conditions) + 1} functions are expected; got {len(functions)}")
     out = functions.pop() if len(functions) > len(conditions) else 0
 
     def value(function):

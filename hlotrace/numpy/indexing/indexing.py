@@ -36,7 +36,8 @@ from ..util import broadcast_shapes
 __all__: list[str] = []
 
 
-# --- expanding an index expression ------------------------------------------------------------------------------
+# --- expanding an index expression
+# ------------------------------------------------------------------------------
 
 @dataclasses.dataclass(frozen=True)
 class Slice:
@@ -50,13 +51,15 @@ _ABSENT = object()
 
 
 def ds(start, size=_ABSENT, stride=None):
-    """An index that selects `size` elements from `start` on: `start:start + size:stride`, where `start` may be traced.
+    """An index that selects `size` elements from `start` on: `start:start + size:stride`, where `start` may
+    be traced.
 
-    start: an int, or an array of one integer; such a window is moved so that it is inside of the array, and has no stride.
+    start: an int, or an array of one integer; such a window is moved so that it is inside of the array, and
+    has no stride.
     size: an int.  `ds(n)` is `:n`, `ds(None)` is `:`.
 
-    Raises: ValueError for a negative stride; as an index, TypeError for a size that is traced, negative or larger than the
-    axis, NotImplementedError for a traced start with a stride.
+    Raises: ValueError for a negative stride; as an index, TypeError for a size that is traced, negative or
+    larger than the axis, NotImplementedError for a traced start with a stride.
 
     >>> jax.jit(lambda x, i: x[jax.ds(i, 3)])(jnp.arange(10), 4)
     Array([4, 5, 6], dtype=int32)
@@ -73,9 +76,10 @@ def ds(start, size=_ABSENT, stride=None):
 class Entry(typing.NamedTuple):
     """One part of an index.
 
-    kind "slice": value is (start, size, step); "int": a Python int, counted from the front; "array": an integer
-    array or traced scalar; and without an axis of the operand: "new" (None), "flag" (a boolean scalar, as an
-    index array of length 0 or 1), "gap" (an Ellipsis, which separates arrays even where it stands for no axis).
+    kind "slice": value is (start, size, step); "int": a Python int, counted from the front; "array": an
+    integer array or traced scalar; and without an axis of the operand: "new" (None), "flag" (a boolean
+    scalar, as an index array of length 0 or 1), "gap" (an Ellipsis, which separates arrays even where it
+    stands for no axis).
     """
     kind: str
     value: typing.Any = None
@@ -95,9 +99,10 @@ def _concrete_mask(mask):
     known = mask.concrete() if isinstance(mask, Tracer) else mask
     if known is None:
         raise errors.NonConcreteBooleanIndexError(
-            f"Array boolean indices must be concrete; got {mask.aval.str_short()} while {mask.under()} is tracing. The "
-            "shape of the result would depend on the values: use jnp.where(mask, x, y) to keep the shape, jnp.sum(x, "
-            "where=mask) and kin to reduce, or x[jnp.nonzero(mask, size=n)] for n elements.")
+            f"Array boolean indices must be concrete; got {mask.aval.str_short()} while {mask.under()} is "
+            "tracing. The shape of the result would depend on the values: use jnp.where(mask, x, y) to keep "
+            "the shape, jnp.sum(x, where=mask) and kin to reduce, or x[jnp.nonzero(mask, size=n)] for n "
+            "elements.")
     return np.asarray(known)
 
 
@@ -123,8 +128,8 @@ def _entries(item):
     if not is_arraylike(item):
         if hasattr(item, "__index__"):
             return [Entry("int", item.__index__())]
-        raise IndexError("only integers, slices (`:`), ellipsis (`...`), newaxis (`None`) and integer or boolean "
-                         f"arrays are valid indices. Got {item!r}")
+        raise IndexError("only integers, slices (`:`), ellipsis (`...`), newaxis (`None`) and integer or "
+                         f"boolean arrays are valid indices. Got {item!r}")
     dtype = item.dtype if isinstance(item, (np.ndarray, Array)) else aval_of(item).dtype
     if not dtypes.is_extended(dtype) and dtypes.is_bool(dtype):
         mask = _concrete_mask(item)
@@ -140,17 +145,17 @@ def _traced_start(item, size, position):
     """A Slice whose start is an array."""
     start, length, stride = item.start, item.size, item.stride
     if not hasattr(type(length), "__index__") or isinstance(length, Array):
-        raise TypeError(f"ds: the size of the slice at position {position} must be a static int, but is {length!r:.60}: it "
-                        "says what shape the result has")
+        raise TypeError(f"ds: the size of the slice at position {position} must be a static int, but is "
+                        f"{length!r:.60}: it says what shape the result has")
     if not dtypes.is_integer(aval_of(start).dtype) or start.shape:
         raise TypeError(f"ds: the start of the slice at position {position} must be one integer, but is "
                         f"{aval_of(start).str_short()}")
     if stride != 1:
-        raise NotImplementedError(f"ds: stride={stride} with a start that is an array, at position {position}: index with "
-                                  f"start + {stride} * jnp.arange({length})")
+        raise NotImplementedError(f"ds: stride={stride} with a start that is an array, at position "
+                                  f"{position}: index with start + {stride} * jnp.arange({length})")
     if not 0 <= length <= size:
-        raise TypeError(f"ds: the size {length} of the slice at position {position} is not between 0 and {size}, the size "
-                        "of the axis: a window of a traced start is inside of it")
+        raise TypeError(f"ds: the size {length} of the slice at position {position} is not between 0 and "
+                        f"{size}, the size of the axis: a window of a traced start is inside of it")
     return Entry("slice", (start, length, 1))
 
 
@@ -159,13 +164,14 @@ def _slice_entry(item, size, position):
         if isinstance(item.start, Array):
             return _traced_start(item, size, position)
         item = slice(item.start, item.start + item.size, item.stride)
-    if any(isinstance(part, Tracer) and part.concrete() is None for part in (item.start, item.stop, item.step)):
+    if any(isinstance(part, Tracer) and part.concrete() is None
+           for part in (item.start, item.stop, item.step)):
         raise errors.traced_slice(item, position)
     for name in "start", "stop", "step":
         part = getattr(item, name)
         if part is not None and not hasattr(type(part), "__index__") and type(part) is not Dimension:
-            raise TypeError(f"Slice entries must be integers, but the {name} at position {position} is {part!r:.60}: "
-                            "convert it with int(...), or divide with // where it comes from")
+            raise TypeError(f"Slice entries must be integers, but the {name} at position {position} is "
+                            f"{part!r:.60}: convert it with int(...), or divide with // where it comes from")
     if item.step == 0:
         raise ValueError(f"slice step cannot be zero, at position {position}: write 1, or -1 to reverse")
     if Dimension in (type(size), type(item.start), type(item.stop)):
@@ -207,7 +213,8 @@ def expand(shape, index, wrap=True, inside=False):
     if not isinstance(index, tuple):
         if isinstance(index, (list, range)):
             raise TypeError("Using a non-tuple sequence for multidimensional indexing is not allowed; use "
-                            "`arr[array(seq)]` instead of `arr[seq]`: wrap the list in jnp.array, or write a tuple.")
+                            "`arr[array(seq)]` instead of `arr[seq]`: wrap the list in jnp.array, or write "
+                            "a tuple.")
         index = (index,)
     entries = [e for item in index for e in _entries(item)]
     if entries.count(GAP) > 1:
@@ -232,8 +239,9 @@ def _fitted(entry, shape, axis, wrap, inside):
     if size == 0 and (kind == "int" or np.ndim(value) == 0):
         raise errors.empty_axis(value if kind == "int" else "an index", axis)
     if mask_size is not None and mask_size != size:
-        raise IndexError(f"boolean index did not match shape of indexed array in index {axis}: got {mask_size}, expected "
-                         f"{size} (array shape {tuple(shape)}): a mask has the sizes of the axes that it indexes")
+        raise IndexError(f"boolean index did not match shape of indexed array in index {axis}: got "
+                         f"{mask_size}, expected {size} (array shape {tuple(shape)}): a mask has the sizes "
+                         "of the axes that it indexes")
     if kind == "int":
         if inside and type(size) is int and not 0 <= value < size:
             check_index(value, size, axis, first=-size if wrap else 0, advice=MODES)
@@ -241,10 +249,12 @@ def _fitted(entry, shape, axis, wrap, inside):
     return Entry("array", _wrapped(value, size)) if wrap and isinstance(value, np.ndarray) else entry
 
 
-# --- windows: ints, slices and traced scalars -------------------------------------------------------------------
+# --- windows: ints, slices and traced scalars
+# -------------------------------------------------------------------
 
 class Window(typing.NamedTuple):
-    """A box of the operand with a stride; `moving` are the axes that it does not cover, which need a start."""
+    """A box of the operand with a stride; `moving` are the axes that it does not cover, which need a start.
+    """
     sizes: tuple
     strides: tuple
     flipped: tuple
@@ -276,7 +286,8 @@ def window(shape, entries):
             strides.append(1)
             sizes.append(1)
     moving = tuple([d for d, n in enumerate(shape) if sizes[d] != n])
-    return Window(tuple(sizes), tuple(strides), tuple(flipped), moving, tuple(out)), [starts[d] for d in moving]
+    return Window(tuple(sizes), tuple(strides), tuple(flipped), moving,
+                  tuple(out)), [starts[d] for d in moving]
 
 
 @functools.lru_cache(maxsize=1024)
@@ -330,23 +341,26 @@ def _fit(y, shape, x):
     """`y` with the dtype of `x`, broadcast to `shape`."""
     old = shape_of(y)
     if len(old) > len(shape):
-        raise errors.ShapeError(f"the value of shape {old} has more axes than {tuple(shape)}, the shape that the index "
-                                f"selects from an array of shape {x.shape}, and does not broadcast to it")
+        raise errors.ShapeError(f"the value of shape {old} has more axes than {tuple(shape)}, the shape that "
+                                f"the index selects from an array of shape {x.shape}, and does not "
+                                "broadcast to it")
     lead = len(shape) - len(old)
     if any(a != 1 and a != b for a, b in zip(old, shape[lead:])):
-        raise errors.ShapeError(f"the value of shape {old} does not broadcast to {tuple(shape)}, the shape that the index "
-                                f"selects from an array of shape {x.shape}")
+        raise errors.ShapeError(f"the value of shape {old} does not broadcast to {tuple(shape)}, the shape "
+                                f"that the index selects from an array of shape {x.shape}")
     return broadcast_in_dim(convert(y, aval_of(x).dtype), shape, tuple(range(lead, len(shape))))
 
 
-# --- everything else: one gather or scatter ---------------------------------------------------------------------
+# --- everything else: one gather or scatter
+# ---------------------------------------------------------------------
 
 class Addresses(typing.NamedTuple):
     """The static part of a gather or scatter.
 
     `columns` gives for each indexed axis of the operand (axis, how): an int names the operand that holds its
-    indices, (start,) a fixed start, (start, size, step, axis in batch) an arithmetic sequence.  `batch` is the
-    shape of the index vectors, `offset` the position and `common` the shape of the broadcast index arrays in it.
+    indices, (start,) a fixed start, (start, size, step, axis in batch) an arithmetic sequence.  `batch` is
+    the shape of the index vectors, `offset` the position and `common` the shape of the broadcast index arrays
+    in it.
     """
     columns: tuple
     batch: tuple
@@ -440,7 +454,8 @@ def _spread(value, dtype, batch, first):
         dims = tuple(range(first, first + len(value.shape)))
         return broadcast_in_dim(value, (*batch, 1), dims)
     value = np.asarray(value, dtype)
-    return np.broadcast_to(value.reshape(*value.shape, *[1] * (len(batch) - first - value.ndim + 1)), (*batch, 1))
+    return np.broadcast_to(value.reshape(*value.shape, *[1] * (len(batch) - first - value.ndim + 1)),
+                           (*batch, 1))
 
 
 @composite(static=("plan", "mode", "fill_value", "ordered", "unique"))
@@ -463,13 +478,15 @@ def write(x, y, *operands, plan, operation, mode, ordered, unique):
     if operation == "set":
         value = x
     else:       # combine in the common dtype, then go back to that of the operand
-        dtype, _ = dtypes.lattice_result(((aval.dtype, aval.weak_type), (aval_of(y).dtype, aval_of(y).weak_type)))
+        dtype, _ = dtypes.lattice_result(((aval.dtype, aval.weak_type),
+                                          (aval_of(y).dtype, aval_of(y).weak_type)))
         value = convert(x, dtype)
     y = reshape(_fit(y, plan.shape, value), plan.layout)
     if prod(plan.shape) == 0:
         return x
     out = _OPERATIONS[operation].bind(
-        value, index_vectors(plan, operands, x.shape), y, dimension_numbers=ScatterDimensionNumbers(*plan.numbers),
+        value, index_vectors(plan, operands, x.shape), y,
+        dimension_numbers=ScatterDimensionNumbers(*plan.numbers),
         mode=mode, indices_are_sorted=ordered or plan.sorted, unique_indices=unique or plan.unique)
     return out if aval_of(out) == aval or dtypes.is_extended(aval.dtype) else convert(out, aval.dtype, aval.weak_type)
 
@@ -483,10 +500,12 @@ def check_bounds(shape, index, wrap=True):
             lax.check_bounds(shape, (axis,), value.reshape(*value.shape, 1), wrap)
 
 
-# --- the public operations --------------------------------------------------------------------------------------
+# --- the public operations
+# --------------------------------------------------------------------------------------
 
 def getitem(x, index):
-    """`x[index]`.  An int out of bounds is an IndexError; arrays of indices read the nearest element (see `.at[].get`)."""
+    """`x[index]`.  An int out of bounds is an IndexError; arrays of indices read the nearest element (see
+    `.at[].get`)."""
     shape = x.shape
     if shape:
         if type(index) is int:
@@ -534,9 +553,9 @@ def fill_key(fill_value, dtype):
 def all_inside(shape, entries):
     """Is the window static and inside the array?"""
     sizes = iter(shape)
-    return all(e.kind in _AXISLESS or (n := next(sizes)) is not None and
-               (e.kind == "slice" and not isinstance(e.value[0], Array) or e.kind == "int" and 0 <= e.value < n)
-               for e in entries)
+    return all(e.kind in _AXISLESS or (n := next(sizes)) is not None
+               and (e.kind == "slice" and not isinstance(e.value[0], Array) or e.kind == "int"
+                    and 0 <= e.value < n) for e in entries)
 
 
 def update(x, index, y, operation, *, indices_are_sorted=False, unique_indices=False, mode=None, wrap=True):
@@ -562,9 +581,10 @@ def _check_cast(operation, x, y):
         return
     dtype, _ = dtypes.lattice_result(((x.dtype, x.weak_type), (y.dtype, y.weak_type)))
     if dtype != x.dtype:
-        warnings.warn(f"scatter inputs have incompatible types: cannot safely cast value from dtype={y.dtype} to dtype="
-                      f"{x.dtype}; x.at[...].{operation}(y) keeps the dtype of x. Cast y with .astype({x.dtype}), or x "
-                      f"with .astype({dtype}).", FutureWarning, stacklevel=source_info.user_stacklevel())
+        warnings.warn("scatter inputs have incompatible types: cannot safely cast value from "
+                      f"dtype={y.dtype} to dtype={x.dtype}; x.at[...].{operation}(y) keeps the dtype of x. "
+                      f"Cast y with .astype({x.dtype}), or x with .astype({dtype}).", FutureWarning,
+                      stacklevel=source_info.user_stacklevel())
 
 
 def apply(x, index, func, *, indices_are_sorted=False, unique_indices=False, mode=None, wrap=True):
@@ -634,21 +654,23 @@ class _IndexUpdateRef:
     min = _method("min", "replaced by the lesser of themselves and `values`")
     max = _method("max", "replaced by the greater of themselves and `values`")
 
-    def apply(self, func, *, indices_are_sorted=False, unique_indices=False, mode=None, wrap_negative_indices=True):
+    def apply(self, func, *, indices_are_sorted=False, unique_indices=False, mode=None,
+              wrap_negative_indices=True):
         """A copy in which the elementwise `func` is applied to the addressed elements."""
         return apply(self.array, self.index, func, indices_are_sorted=indices_are_sorted,
                      unique_indices=unique_indices, mode=mode, wrap=wrap_negative_indices)
 
-    def get(self, *, indices_are_sorted=False, unique_indices=False, mode=None, fill_value=None, out_sharding=None,
-            wrap_negative_indices=True):
+    def get(self, *, indices_are_sorted=False, unique_indices=False, mode=None, fill_value=None,
+            out_sharding=None, wrap_negative_indices=True):
         """`x[index]` with a choice for indices out of bounds.
 
-        By default an int out of bounds is an IndexError, and where an array of indices is, the nearest element is read, as
-        for mode="clip"; mode="fill" reads `fill_value`, which is nan,
-        the least signed or greatest unsigned integer, or True unless given.
+        By default an int out of bounds is an IndexError, and where an array of indices is, the nearest
+        element is read, as for mode="clip"; mode="fill" reads `fill_value`, which is nan, the least signed or
+        greatest unsigned integer, or True unless given.
         """
-        result = get(self.array, self.index, indices_are_sorted=indices_are_sorted, unique_indices=unique_indices,
-                     mode=mode, fill_value=fill_value, wrap=wrap_negative_indices)
+        result = get(self.array, self.index, indices_are_sorted=indices_are_sorted,
+                     unique_indices=unique_indices, mode=mode, fill_value=fill_value,
+                     wrap=wrap_negative_indices)
         return laid(result, out_sharding, "x.at[].get")
 
 

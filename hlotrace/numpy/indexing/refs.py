@@ -1,4 +1,5 @@
-"""Reading and writing Refs: `ref[index]`, `ref[index] = value`, `ref.at[index]`, and the functions of `hlotrace.ref`."""
+"""Reading and writing Refs: `ref[index]`, `ref[index] = value`, `ref.at[index]`, and the functions of
+`hlotrace.ref`."""
 import operator
 
 import numpy as np
@@ -35,7 +36,8 @@ def new_ref(init_val, *, memory_space=None, kind=None, pin=False):
     """
     for name, value in ("memory_space", memory_space), ("kind", kind), ("pin", pin or None):
         if value is not None:
-            raise NotImplementedError(f"new_ref: {name}={value!r} is not supported: a Ref is where its first value is")
+            raise NotImplementedError(f"new_ref: {name}={value!r} is not supported: a Ref is where its first "
+                                      "value is")
     if not is_arraylike(init_val):
         raise TypeError(f"new_ref: {not_an_array(init_val, 'init_val')}")
     value = asarray(init_val)
@@ -43,7 +45,8 @@ def new_ref(init_val, *, memory_space=None, kind=None, pin=False):
 
 
 def empty_ref(ty, memory_space=None, pin=False):
-    """A mutable array of the type `ty`, which has a shape and a dtype; what is in it before it is written is zeros.
+    """A mutable array of the type `ty`, which has a shape and a dtype; what is in it before it is written is
+    zeros.
 
     >>> ref = jax.empty_ref(jax.ShapeDtypeStruct((3,), "float32"))
     >>> ref[1] = 5
@@ -159,7 +162,8 @@ class _At:
 
 def _checked(ref, what):
     if type(ref) is not Ref:
-        raise TypeError(f"{what} takes a Ref, as new_ref makes it, not {ref!r:.60} of type {type(ref).__name__}")
+        raise TypeError(f"{what} takes a Ref, as new_ref makes it, not {ref!r:.60} of type "
+                        f"{type(ref).__name__}")
     return ref
 
 
@@ -172,13 +176,15 @@ def _access(name, ref, index, *values):
         return read(of)
     values = [_value(name, of, v) for v in values]
     operands, layout = [], []
-    numbers = state.trace is EVAL and len(indices) == 1     # are they operands? then a loop over them compiles once
+    # are they operands? then a loop over them compiles once
+    numbers = state.trace is EVAL and len(indices) == 1
     if numbers:
         indexing.expand(of.shape, indices[0], inside=True)      # an IndexError for one out of bounds
     for index in indices:
         layout.append(tuple([part for e in (index if type(index) is tuple else (index,))
                              for part in _static(e, operands, numbers)]))
-    program = _program(name, of.inner_aval, tuple(layout), tuple(map(aval_of, operands)), tuple(map(aval_of, values)))
+    program = _program(name, of.inner_aval, tuple(layout), tuple(map(aval_of, operands)),
+                       tuple(map(aval_of, values)))
     found = getattr(primitives, f"{name}_p").bind(*operands, *values, ref=of, program=program)
     return found[0] if found else None
 
@@ -189,15 +195,17 @@ def _value(name, ref, value):
         raise TypeError(f"ref.{name}: {not_an_array(value, 'value')}")
     aval, want = aval_of(value), ref.dtype
     if aval.dtype != want and not (aval.weak_type and dtypes.lattice_result(((aval.dtype, True), (want, False)))[0] == want):
-        raise ValueError(f"Invalid dtype for `{name}`. Ref dtype: {want.name}. Value dtype: {aval.dtype.name}. Convert the "
-                         f"value with .astype({want.name!r})")
+        raise ValueError(f"Invalid dtype for `{name}`. Ref dtype: {want.name}. Value dtype: "
+                         f"{aval.dtype.name}. Convert the value with .astype({want.name!r})")
     return asarray(value, dtype=want)
 
 
 def _static(entry, operands, numbers):
-    """What stands for an entry of an index in a key; what is data in it becomes an operand, a mask where it holds."""
+    """What stands for an entry of an index in a key; what is data in it becomes an operand, a mask where it
+    holds."""
     if isinstance(entry, slice):
-        return [("slice", *[x if x is None else operator.index(x) for x in (entry.start, entry.stop, entry.step)])]
+        return [("slice", *[x if x is None else operator.index(x)
+                            for x in (entry.start, entry.stop, entry.step)])]
     if entry is None or entry is Ellipsis or isinstance(entry, (bool, np.bool_)):
         return [entry]
     if isinstance(entry, (int, np.integer)) and not numbers:
@@ -212,11 +220,12 @@ def _static(entry, operands, numbers):
 
 @kept(1024)
 def _program(name, aval, layout, operand_avals, value_avals):
-    """The program of an access: [value, *operands of the indices, what is written] -> [value afterwards, *results]."""
+    """The program of an access: [value, *operands of the indices, what is written] -> [value afterwards,
+    *results]."""
     def fun(value, *operands):
         operands = iter(operands)
-        indices = [tuple([next(operands) if e is _TRACED else slice(*e[1:]) if type(e) is tuple else e for e in index])
-                   for index in layout]
+        indices = [tuple([next(operands) if e is _TRACED else slice(*e[1:]) if type(e) is tuple else e
+                          for e in index]) for index in layout]
         before = value
         for index in indices:
             before = before[index]
@@ -229,7 +238,8 @@ def _program(name, aval, layout, operand_avals, value_avals):
 
 
 def _replaced(value, indices, written, how):
-    """The array in which the part that the indices say, one after another, is what was written, or more by that."""
+    """The array in which the part that the indices say, one after another, is what was written, or more by
+    that."""
     if len(indices) > 1:
         written = _replaced(value[indices[0]], indices[1:], written, how)
         how = "set"

@@ -18,14 +18,15 @@ __all__ = ["segment_max", "segment_min", "segment_prod", "segment_sum"]
 
 @composite(static=("combine", "operation", "num", "flags", "bucket_size"))
 def _reduced(data, ids, combine, operation, num, flags, bucket_size):
-    """One scatter into rows of the identity, or one of each bucket's rows into its own, which are then reduced."""
+    """One scatter into rows of the identity, or one of each bucket's rows into its own, which are then
+    reduced."""
     reduction, identity = reducer_of(combine)
     buckets = () if bucket_size is None else (-(-ids.shape[0] // bucket_size),)
     rows = broadcast_in_dim(identity(data.dtype), (*buckets, num, *data.shape[1:]), ())
     index = (*[arange(ids.shape[0]) // bucket_size for _ in buckets], ids)
     ordered, unique, mode = flags
-    rows = indexing.update(rows, index, data, operation, indices_are_sorted=ordered, unique_indices=unique, mode=mode,
-                           wrap=False)
+    rows = indexing.update(rows, index, data, operation, indices_are_sorted=ordered, unique_indices=unique,
+                           mode=mode, wrap=False)
     return reduction.bind(rows, axes=(0,)) if buckets else rows
 
 
@@ -33,8 +34,8 @@ def _segments(name, combine, operation, verb, none, example):
     """The function `name`, which reduces by the elementwise primitive `combine` as `.at[].operation` does."""
     called = f"segment_{name}"
 
-    def segment(data, segment_ids, num_segments=None, indices_are_sorted=False, unique_indices=False, bucket_size=None,
-                mode=None, out_sharding=None):
+    def segment(data, segment_ids, num_segments=None, indices_are_sorted=False, unique_indices=False,
+                bucket_size=None, mode=None, out_sharding=None):
         check_arraylike(called, data, segment_ids)
         data, ids = asarray(data), asarray(segment_ids)
         _check(called, combine, data, ids)
@@ -63,18 +64,20 @@ def _segments(name, combine, operation, verb, none, example):
 
 def _check(called, combine, data, ids):
     if not dtypes.is_integer(ids.dtype):
-        raise TypeError(f"{called}: segment_ids must be integers, got {ids.dtype.name}; convert them with .astype('int32')")
+        raise TypeError(f"{called}: segment_ids must be integers, got {ids.dtype.name}; convert them with "
+                        ".astype('int32')")
     if combine in (add_p, mul_p) and dtypes.is_bool(data.dtype):
-        raise TypeError(f"{called} does not reduce bool: give data.astype('int32'), or use segment_max for `any` and "
-                        "segment_min for `all`")
+        raise TypeError(f"{called} does not reduce bool: give data.astype('int32'), or use segment_max for "
+                        "`any` and segment_min for `all`")
     if ids.ndim != 1 or data.shape[:1] not in ((), (1,), ids.shape):
-        raise ShapeError(f"{called}: data of shape {data.shape} does not fit segment_ids of shape {ids.shape}: there must "
-                         "be one id for each row of data")
+        raise ShapeError(f"{called}: data of shape {data.shape} does not fit segment_ids of shape "
+                         f"{ids.shape}: there must be one id for each row of data")
 
 
 def _number(called, ids, num):
     if num is None:
-        ids = concrete_or_error(ids, f"{called}: the number of segments is the largest id + 1 unless num_segments= says it")
+        ids = concrete_or_error(ids, f"{called}: the number of segments is the largest id + 1 unless "
+                                "num_segments= says it")
         num = np.max(np.asarray(ids)) + 1 if ids.size else 0
     num = operator.index(num)
     if num < 0:

@@ -1,4 +1,5 @@
-"""Selection: elements and slices of an array read, written, removed and added at given places: take, put, delete, ..."""
+"""Selection: elements and slices of an array read, written, removed and added at given places: take, put,
+delete, ..."""
 import numpy as np
 
 from ...api.composite import composite
@@ -20,20 +21,20 @@ from ..util import broadcast_args, broadcast_shapes, check_arraylike, dtype_of, 
 from .conditions import nonzero, where
 from .indexing import check_bounds, fill_key, get, getitem, update
 
-__all__ = ["choose", "compress", "delete", "extract", "fill_diagonal", "insert", "place", "put", "put_along_axis", "take",
-           "take_along_axis", "trim_zeros"]
+__all__ = ["choose", "compress", "delete", "extract", "fill_diagonal", "insert", "place", "put",
+           "put_along_axis", "take", "take_along_axis", "trim_zeros"]
 
 
 def _no_out(name, out):
     if out is not None:
-        raise NotImplementedError(f"The 'out' argument to jnp.{name} is not supported: arrays are immutable; use the "
-                                  "result.")
+        raise NotImplementedError(f"The 'out' argument to jnp.{name} is not supported: arrays are immutable; "
+                                  "use the result.")
 
 
 def _not_inplace(name, inplace, error=ValueError):
     if inplace:
-        raise error(f"jnp.{name} cannot change an array in place, as arrays are immutable: write x = jnp.{name}(x, ..., "
-                    "inplace=False), or x = x.at[index].set(values)")
+        raise error(f"jnp.{name} cannot change an array in place, as arrays are immutable: write x = "
+                    f"jnp.{name}(x, ..., inplace=False), or x = x.at[index].set(values)")
 
 
 def _flat_or_axis(x, axis):
@@ -46,17 +47,20 @@ def _along(axis, index):
     return (*[slice(None)] * axis, index)
 
 
-# --- reading ----------------------------------------------------------------------------------------------------
+# --- reading
+# ----------------------------------------------------------------------------------------------------
 
-def take(a, indices, axis=None, out=None, mode=None, unique_indices=False, indices_are_sorted=False, fill_value=None):
+def take(a, indices, axis=None, out=None, mode=None, unique_indices=False, indices_are_sorted=False,
+         fill_value=None):
     """The slices of `a` at `indices` along `axis` (None: of the flattened array).
 
-    mode "fill" (the default for arrays of indices) gives `fill_value`, nan unless given, out of bounds; "clip" the nearest
-    element and counts no negative index from the end; "wrap" counts around.  An int out of bounds is an IndexError unless
-    one of the two is given.
+    mode "fill" (the default for arrays of indices) gives `fill_value`, nan unless given, out of bounds;
+    "clip" the nearest element and counts no negative index from the end; "wrap" counts around.  An int out of
+    bounds is an IndexError unless one of the two is given.
 
-    indices: ints of any shape, which takes the place of `axis`.  Integers have no NaN: the least is the fill value, of
-    unsigned ones the greatest.  `unique_indices` and `indices_are_sorted` are promises; `out` is refused.
+    indices: ints of any shape, which takes the place of `axis`.  Integers have no NaN: the least is the fill
+    value, of unsigned ones the greatest.  `unique_indices` and `indices_are_sorted` are promises; `out` is
+    refused.
 
     >>> x = jnp.array([[1., 2., 3.], [4., 5., 6.]])
     >>> jnp.take(x, jnp.array([2, 0]), axis=1), jnp.take(x, 4)
@@ -68,33 +72,37 @@ def take(a, indices, axis=None, out=None, mode=None, unique_indices=False, indic
     _no_out("take", out)
     check_arraylike("take", a, indices)
     if mode == "raise":
-        raise NotImplementedError("mode='raise' is not supported for arrays of indices: 'fill', 'clip' and 'wrap' are; an "
-                                  "int out of bounds raises by default")
+        raise NotImplementedError("mode='raise' is not supported for arrays of indices: 'fill', 'clip' and "
+                                  "'wrap' are; an int out of bounds raises by default")
     if mode not in (None, "fill", "clip", "wrap"):
         raise ValueError(f"Invalid mode '{mode}' for np.take: choose one of 'fill', 'clip' or 'wrap'"
                          f"{errors.did_you_mean(mode, ('fill', 'clip', 'wrap'))}")
     if dtypes.is_bool(aval_of(indices).dtype) or not aval_of(indices).size:
         indices = asarray(indices).astype(int)      # an empty array has no dtype that means anything
     if not dtypes.is_integer(aval_of(indices).dtype):
-        raise ValueError(f"take: indices must have an integer type, got {aval_of(indices).dtype}: convert them with "
-                         ".astype(int)")
+        raise ValueError(f"take: indices must have an integer type, got {aval_of(indices).dtype}: convert "
+                         "them with .astype(int)")
     a, axis = _flat_or_axis(a, axis)
     if a.shape[axis] == 0 and aval_of(indices).size:
         raise IndexError("Cannot do a non-empty jnp.take() from an empty axis.")
     if mode is None and fill_value is None:
-        check_index(indices, a.shape[axis], axis, advice='Say what else is meant with mode="fill", "clip" or "wrap"')
+        check_index(indices, a.shape[axis], axis,
+                    advice='Say what else is meant with mode="fill", "clip" or "wrap"')
         if state.check_bounds:
             check_bounds(a.shape, _along(axis, asarray(indices)))
     if mode == "wrap":
         indices = remainder(indices, a.shape[axis])
-    return get(a, _along(axis, indices), mode="clip" if mode in ("clip", "wrap") else "fill", fill_value=fill_value,
-               unique_indices=unique_indices, indices_are_sorted=indices_are_sorted, wrap=mode in (None, "fill"))
+    return get(a, _along(axis, indices), mode="clip" if mode in ("clip", "wrap") else "fill",
+               fill_value=fill_value, unique_indices=unique_indices, indices_are_sorted=indices_are_sorted,
+               wrap=mode in (None, "fill"))
 
 
 def take_along_axis(arr, indices, axis=-1, mode=None, fill_value=None, *, wrap_negative_indices=True):
-    """`arr[i, indices[i, j], ...]`: entries of `arr` along `axis`, chosen for each position of the other axes.
+    """`arr[i, indices[i, j], ...]`: entries of `arr` along `axis`, chosen for each position of the other
+    axes.
 
-    Other axes broadcast.  Out of bounds, `mode` "fill" (the default) gives `fill_value`, "clip" the nearest entry.
+    Other axes broadcast.  Out of bounds, `mode` "fill" (the default) gives `fill_value`, "clip" the nearest
+    entry.
 
     indices: ints with as many axes as `arr`.
 
@@ -111,12 +119,13 @@ def take_along_axis(arr, indices, axis=-1, mode=None, fill_value=None, *, wrap_n
         raise TypeError(f"take_along_axis indices must be of integer type, got {aval_of(indices).dtype}")
     if axis is None:
         if aval_of(indices).ndim != 1:
-            raise ValueError(f"take_along_axis indices must be 1D if axis=None, got shape {aval_of(indices).shape}")
+            raise ValueError("take_along_axis indices must be 1D if axis=None, got shape "
+                             f"{aval_of(indices).shape}")
         arr, axis = _flat_or_axis(arr, None)
     ndim, indices_ndim = aval_of(arr).ndim, aval_of(indices).ndim
     if ndim != indices_ndim:
-        raise ValueError(f"indices and arr must have the same number of dimensions; {indices_ndim} vs. {ndim}: give "
-                         "indices new axes with indices[..., None] or [None], or use take")
+        raise ValueError(f"indices and arr must have the same number of dimensions; {indices_ndim} vs. "
+                         f"{ndim}: give indices new axes with indices[..., None] or [None], or use take")
     unsaid, mode = mode is None and fill_value is None, GatherScatterMode.from_any(mode)
     wrap = bool(wrap_negative_indices)
     if state.check_bounds and unsaid:
@@ -134,10 +143,11 @@ def _take_along(x, indices, *, axis, mode, fill_value, wrap):
     kept = [d for d in range(len(shape)) if d not in whole]
     batching = tuple(d for d in kept if d != axis and shape[d] == where[d])
     collapsed = tuple(d for d in kept if d not in batching)
-    numbers = GatherDimensionNumbers(whole, collapsed, (axis,), batching, tuple(kept.index(d) for d in batching))
+    numbers = GatherDimensionNumbers(whole, collapsed, (axis,), batching,
+                                     tuple(kept.index(d) for d in batching))
     if where[axis] and not shape[axis]:
-        raise IndexError(f"take_along_axis: non-empty indices along axis {axis}, which has size 0 in an array of shape "
-                         f"{shape}")
+        raise IndexError(f"take_along_axis: non-empty indices along axis {axis}, which has size 0 in an "
+                         f"array of shape {shape}")
     sizes = tuple(n if d in whole else min(n, 1) for d, n in enumerate(shape))
     if 0 in sizes:
         return zeros(tuple(m if d == axis else max(n, m) if n and m else 0
@@ -164,11 +174,12 @@ def choose(a, choices, out=None, mode="raise"):
         raise ValueError(f"`a` array must be integer typed, got {aval_of(a).dtype}")
     n = len(choices)
     if mode == "raise":
-        known = concrete_or_error(a, "choose with mode='raise' needs a concrete array: use mode='clip' or 'wrap'")
+        known = concrete_or_error(a, "choose with mode='raise' needs a concrete array: use mode='clip' or "
+                                  "'wrap'")
         values = np.asarray(known)
         if ((values < 0) | (values >= n)).any():
-            raise ValueError(f"a holds {values[(values < 0) | (values >= n)].flat[0]}, and with {n} choices an entry is 0 "
-                             f"to {n - 1}; mode='clip' or 'wrap' mends those outside")
+            raise ValueError(f"a holds {values[(values < 0) | (values >= n)].flat[0]}, and with {n} choices "
+                             f"an entry is 0 to {n - 1}; mode='clip' or 'wrap' mends those outside")
     elif mode not in ("clip", "wrap"):
         raise errors.not_one_of("mode", mode, ("raise", "wrap", "clip"))
     return _choose(a, *choices, wrap=mode == "wrap")
@@ -203,8 +214,8 @@ def compress(condition, a, axis=None, *, size=None, fill_value=0, out=None):
     if size is None:
         chosen = np.flatnonzero(np.asarray(concrete_argument(condition, "compress", "condition")))
         if chosen.size and chosen[-1] >= n:
-            raise IndexError(f"compress: condition is true at {chosen[-1]}, but axis {axis} of the array of shape "
-                             f"{a.shape} has size {n}")
+            raise IndexError(f"compress: condition is true at {chosen[-1]}, but axis {axis} of the array of "
+                             f"shape {a.shape} has size {n}")
         return getitem(a, _along(axis, chosen))
     chosen, = nonzero(condition, size=size, fill_value=max(n, condition.shape[0]))
     return get(a, _along(axis, chosen), mode="fill", fill_value=fill_value)
@@ -213,9 +224,9 @@ def compress(condition, a, axis=None, *, size=None, fill_value=0, out=None):
 def concrete_argument(value, name, argument):
     if not is_concrete(value):
         raise errors.ConcretizationTypeError(
-            f"{name}: {argument} must be concrete, because the shape of the result depends on it, but it is a traced "
-            f"array of type {aval_of(value).str_short()}. Give size=... where there is such an argument, or compute "
-            "it outside the transformed function.")
+            f"{name}: {argument} must be concrete, because the shape of the result depends on it, but it is "
+            f"a traced array of type {aval_of(value).str_short()}. Give size=... where there is such an "
+            "argument, or compute it outside the transformed function.")
     return concrete_or_error(value)
 
 
@@ -229,7 +240,8 @@ def extract(condition, arr, *, size=None, fill_value=0):
     return compress(ravel(condition), arr, size=size, fill_value=fill_value)
 
 
-# --- writing ----------------------------------------------------------------------------------------------------
+# --- writing
+# ----------------------------------------------------------------------------------------------------
 
 def put_along_axis(arr, indices, values, axis, inplace=True, *, mode=None):
     """`arr` with `values` written where `take_along_axis` would read.  `inplace=False` is required.
@@ -246,18 +258,19 @@ def put_along_axis(arr, indices, values, axis, inplace=True, *, mode=None):
     shape = aval_of(arr).shape
     arr, axis = _flat_or_axis(arr, axis)
     if aval_of(indices).ndim != arr.ndim:
-        raise ValueError(f"indices and arr must have the same number of dimensions; {aval_of(indices).ndim} vs. "
-                         f"{arr.ndim}")
+        raise ValueError(f"indices and arr must have the same number of dimensions; {aval_of(indices).ndim} "
+                         f"vs. {arr.ndim}")
     index = [i for i in np.ogrid[tuple(map(slice, arr.shape))]]
     index[axis] = indices
     return reshape(update(arr, tuple(index), values, "set", mode=mode), shape)
 
 
 def put(a, ind, v, mode=None, *, inplace=True):
-    """`a` with the elements at flat positions `ind` replaced by `v`, repeated as needed.  `inplace=False` is required.
+    """`a` with the elements at flat positions `ind` replaced by `v`, repeated as needed.  `inplace=False` is
+    required.
 
-    mode: "clip" (the default for arrays of positions) or "wrap", for positions out of bounds.  An int out of bounds is an
-    IndexError without one.
+    mode: "clip" (the default for arrays of positions) or "wrap", for positions out of bounds.  An int out of
+    bounds is an IndexError without one.
 
     >>> jnp.put(jnp.zeros((2, 3)), jnp.array([0, 4]), jnp.array([1, 2]), inplace=False)
     Array([[1., 0., 0.],
@@ -335,7 +348,8 @@ def fill_diagonal(a, val, wrap=False, *, inplace=True):
     return update(a, (np.arange(n),) * a.ndim, val, "set", unique_indices=True)
 
 
-# --- removing and adding ----------------------------------------------------------------------------------------
+# --- removing and adding
+# ----------------------------------------------------------------------------------------
 
 def delete(arr, obj, axis=None, *, assume_unique_indices=False):
     """`arr` without the slices `obj` (an int, slice, mask or array of ints) along `axis` (None: flattened).
@@ -360,8 +374,8 @@ def delete(arr, obj, axis=None, *, assume_unique_indices=False):
         obj = np.asarray(concrete_argument(obj, "delete", "'obj' array argument"))
         for i in obj.ravel() if dtypes.is_integer(obj.dtype) else ():
             if not -n <= i < n:
-                raise IndexError(f"delete: index {i} is out of bounds for axis {axis} with size {n}: ints from {-n} to "
-                                 f"{n - 1} are inside")
+                raise IndexError(f"delete: index {i} is out of bounds for axis {axis} with size {n}: ints "
+                                 f"from {-n} to {n - 1} are inside")
     return getitem(arr, _along(axis, np.delete(np.arange(n), obj)))
 
 

@@ -1,4 +1,5 @@
-"""Reductions of `jax.numpy`: sums and extremes, their nan-ignoring forms, running sums, positions of extremes."""
+"""Reductions of `jax.numpy`: sums and extremes, their nan-ignoring forms, running sums, positions of
+extremes."""
 import dataclasses
 import functools
 from collections.abc import Callable
@@ -16,14 +17,15 @@ from ...primitives.common import Primitive, canonical_axes, canonical_axis, np, 
 from ...primitives.common import prod as size_of
 from ..util import broadcast_to_shape, cast, check_arraylike, dtype_of, ndim
 
-__all__ = ["all", "amax", "amin", "any", "argmax", "argmin", "count_nonzero", "cumprod", "cumsum", "cumulative_prod",
-           "cumulative_sum", "max", "min", "minmax", "nanargmax", "nanargmin", "nancumprod", "nancumsum", "nanmax", "nanmin",
-           "nanprod", "nansum", "prod", "ptp", "sum"]
+__all__ = ["all", "amax", "amin", "any", "argmax", "argmin", "count_nonzero", "cumprod", "cumsum",
+           "cumulative_prod", "cumulative_sum", "max", "min", "minmax", "nanargmax", "nanargmin",
+           "nancumprod", "nancumsum", "nanmax", "nanmin", "nanprod", "nansum", "prod", "ptp", "sum"]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Kind:
-    """A reduction: its primitive, the elementwise one that adds an initial value, and the value of nothing."""
+    """A reduction: its primitive, the elementwise one that adds an initial value, and the value of nothing.
+    """
     primitive: Primitive
     combine: Primitive
     identity: Callable      # of the dtype
@@ -40,8 +42,8 @@ ANY = Kind(reduce_or_p, or_p, lambda dtype: scalar(False, dtype), True)
 
 def no_out(name, out):
     if out is not None:
-        raise NotImplementedError(f"The 'out' argument to jnp.{name} is not supported: arrays are immutable; use the "
-                                  "result.")
+        raise NotImplementedError(f"The 'out' argument to jnp.{name} is not supported: arrays are immutable; "
+                                  "use the result.")
 
 
 def wider(dtype):
@@ -50,7 +52,8 @@ def wider(dtype):
 
 
 def promoted_integer(dtype):
-    """The dtype in which integers and bools are summed: the platform's signed or unsigned integer, or a wider one."""
+    """The dtype in which integers and bools are summed: the platform's signed or unsigned integer, or a wider
+    one."""
     if not (dtypes.is_integer(dtype) or dtypes.is_bool(dtype)):
         return dtype
     target = dtypes.canonicalize(dtypes.uint64 if dtypes.is_unsigned(dtype) else dtypes.int64)
@@ -120,8 +123,8 @@ def reduction(name, kind, a, axis, dtype, out, keepdims, initial, where, promote
             raise ValueError(f"zero-size array to reduction operation {name} which has no identity: shape "
                              f"{aval.shape}, axis {axis}. Give an initial value with initial=...")
     elif initial is None and not kind.has_identity:
-        raise ValueError(f"reduction operation {name} does not have an identity, so to use a where mask one has to "
-                         "specify 'initial'")
+        raise ValueError(f"reduction operation {name} does not have an identity, so to use a where mask one "
+                         "has to specify 'initial'")
     if initial is not None:
         check_arraylike(name, initial)
         if ndim(initial):
@@ -132,9 +135,11 @@ def reduction(name, kind, a, axis, dtype, out, keepdims, initial, where, promote
 def sum(a, axis=None, dtype=None, out=None, keepdims=False, initial=None, where=None, promote_integers=True):
     """The sum over `axis`: an int, a tuple of them, or None for all axes, which `keepdims` keeps at size 1.
 
-    dtype: what to add up in, and that of the result.  By default small integers and bools add up in int32 (int64 with x64),
-    unsigned ones in uint32, unless `promote_integers=False`; float16 and bfloat16 add up in float32 and come back rounded.
-    initial: a scalar that is added.  where: booleans, which broadcast; what is False counts as 0.  `out` is refused.
+    dtype: what to add up in, and that of the result.  By default small integers and bools add up in int32
+    (int64 with x64), unsigned ones in uint32, unless `promote_integers=False`; float16 and bfloat16 add up in
+    float32 and come back rounded.
+    initial: a scalar that is added.  where: booleans, which broadcast; what is False counts as 0.  `out` is
+    refused.
 
     >>> x = jnp.array([[1., 2.], [3., 4.]])
     >>> jnp.sum(x), jnp.sum(x, axis=0), jnp.sum(x, axis=1, keepdims=True).shape
@@ -157,7 +162,8 @@ def prod(a, axis=None, dtype=None, out=None, keepdims=False, initial=None, where
 
 
 def max(a, axis=None, out=None, keepdims=False, initial=None, where=None):
-    """The maximum over `axis` (an int, a tuple, or None for all), in the dtype of `a`; NaN where there is a NaN.
+    """The maximum over `axis` (an int, a tuple, or None for all), in the dtype of `a`; NaN where there is a
+    NaN.
 
     ValueError for an empty axis, or a `where`, without `initial`, which is a lower bound of the result.
 
@@ -171,7 +177,8 @@ def max(a, axis=None, out=None, keepdims=False, initial=None, where=None):
 
 
 def min(a, axis=None, out=None, keepdims=False, initial=None, where=None):
-    """The minimum over `axis` (an int, a tuple, or None for all), in the dtype of `a`; NaN where there is a NaN.
+    """The minimum over `axis` (an int, a tuple, or None for all), in the dtype of `a`; NaN where there is a
+    NaN.
 
     ValueError for an empty axis, or a `where`, without `initial`, which is an upper bound of the result.
 
@@ -187,7 +194,8 @@ amax, amin = max, min
 
 
 def minmax(a, axis=None, out=None, keepdims=False, initial=None, where=None):
-    """(minimum, maximum) over `axis`; see `min` and `max`.  `initial` is a value for both, or a pair (for min, for max).
+    """(minimum, maximum) over `axis`; see `min` and `max`.  `initial` is a value for both, or a pair (for
+    min, for max).
 
     >>> jnp.minmax(jnp.array([[3., 1.], [2., 5.]]), axis=0)
     (Array([2., 1.], dtype=float32), Array([3., 5.], dtype=float32))
@@ -254,7 +262,8 @@ def ptp(a, axis=None, out=None, keepdims=False):
     return _ptp(a, canonical_axes(axis, ndim(a)), bool(keepdims))
 
 
-# --- ignoring nan -----------------------------------------------------------------------------------------------
+# --- ignoring nan
+# -----------------------------------------------------------------------------------------------
 
 @composite(static=("reducer", "fill", "options", "nan_if_none"))
 def _without_nan(a, initial, where, reducer, fill, options, nan_if_none):
@@ -273,7 +282,8 @@ def _nan_reduction(name, reducer, fill, a, axis, out, keepdims, initial, where, 
     if not dtypes.is_inexact(dtype_of(a)):
         return reducer(a, axis, keepdims=keepdims, initial=initial, where=where, **options)
     options |= {"axis": canonical_axes(axis, ndim(a)), "keepdims": bool(keepdims)}
-    return _without_nan(a, initial, where, reducer, fill, tuple(options.items()), nan_if_none and initial is None)
+    return _without_nan(a, initial, where, reducer, fill, tuple(options.items()),
+                        nan_if_none and initial is None)
 
 
 def nansum(a, axis=None, dtype=None, out=None, keepdims=False, initial=None, where=None):
@@ -317,7 +327,8 @@ def nanmin(a, axis=None, out=None, keepdims=False, initial=None, where=None):
     return _nan_reduction("nanmin", min, np.inf, a, axis, out, keepdims, initial, where, True)
 
 
-# --- positions of extremes --------------------------------------------------------------------------------------
+# --- positions of extremes
+# --------------------------------------------------------------------------------------
 
 def _flat(a, axis, name):
     """(array with at least the axis to search, that axis): all of a flattened one for None."""
@@ -406,7 +417,8 @@ def nanargmin(a, axis=None, out=None, keepdims=None):
     return _nan_argument("nanargmin", argmin, np.inf, a, axis, out, keepdims)
 
 
-# --- running sums and products ----------------------------------------------------------------------------------
+# --- running sums and products
+# ----------------------------------------------------------------------------------
 
 @composite(static=("primitive", "axis", "dtype", "fill", "first"))
 def _running(a, primitive, axis, dtype, fill, first):
@@ -440,7 +452,8 @@ def _cumulative(name, primitive, a, axis, dtype, out, fill=None, promote_integer
 def cumsum(a, axis=None, dtype=None, out=None):
     """The running sum along `axis`, of the flattened array for None, in `dtype`.
 
-    Integers keep their dtype and may wrap around, where NumPy widens them; bools count in int32 (int64 with x64).
+    Integers keep their dtype and may wrap around, where NumPy widens them; bools count in int32 (int64 with
+    x64).
 
     >>> jnp.cumsum(jnp.array([[1, 2], [3, 4]])), jnp.cumsum(jnp.array([[1, 2], [3, 4]]), axis=0)
     (Array([ 1,  3,  6, 10], dtype=int32), Array([[1, 2],
@@ -486,8 +499,8 @@ def _array_api(name, primitive, x, axis, dtype, first, promote_integers):
         raise ValueError(f"{name}: the input must be non-scalar to accumulate along an axis, got a scalar")
     if axis is None:
         if ndim(x) > 1:
-            raise ValueError(f"The input array has rank {ndim(x)}, however axis was not set to an explicit value. The "
-                             "axis argument is only optional for one-dimensional arrays.")
+            raise ValueError(f"The input array has rank {ndim(x)}, however axis was not set to an explicit "
+                             "value. The axis argument is only optional for one-dimensional arrays.")
         axis = 0
     return _cumulative(name, primitive, x, axis, dtype, None, promote_integers=promote_integers, first=first)
 

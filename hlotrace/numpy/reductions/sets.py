@@ -30,11 +30,13 @@ def part(x, start, stop):
     return slice_p.bind(x, start_indices=(start, *[0] * len(rest)), limit_indices=(stop, *rest), strides=None)
 
 
-# --- unique -----------------------------------------------------------------------------------------------------
+# --- unique
+# -----------------------------------------------------------------------------------------------------
 
 @composite(static=("axis", "equal_nan"))
 def _sorted_rows(a, axis, equal_nan):
-    """(rows in order, where they came from, which differ from the row before); one row for each entry along `axis`."""
+    """(rows in order, where they came from, which differ from the row before); one row for each entry along
+    `axis`."""
     a = cast(a, dtype_of(a))
     rows = flat(a) if axis is None else move_axis(a, axis, 0)
     n = shape_of(rows)[0]
@@ -92,8 +94,8 @@ def _unique(name, ar, axis, equal_nan, size, fill_value):
     if not n:
         size = as_size(size or 0)
         if size and fill_value is None:
-            raise ValueError(f"jnp.{name}: for zero-sized input with nonzero size argument, fill_value must be "
-                             "specified")
+            raise ValueError(f"jnp.{name}: for zero-sized input with nonzero size argument, fill_value must "
+                             "be specified")
         values, none = full((size, prod(rest)), 0, dtype_of(ar)), full((size,), 0, index_dtype())
         if size:
             values = broadcast_in_dim(cast(fill_value, dtype_of(ar)), shape_of(values), ())
@@ -113,12 +115,13 @@ def _typed(values, *arrays):
     return convert(values, dtype_of(values), all(aval_of(x).weak_type for x in arrays))
 
 
-def unique(ar, return_index=False, return_inverse=False, return_counts=False, axis=None, *, equal_nan=True, size=None,
-           fill_value=None, sorted=True):
-    """The distinct elements in order (or distinct slices along `axis`); then, if asked for, the index of the first
-    of each, the number of each input's value, and the counts.
+def unique(ar, return_index=False, return_inverse=False, return_counts=False, axis=None, *, equal_nan=True,
+           size=None, fill_value=None, sorted=True):
+    """The distinct elements in order (or distinct slices along `axis`); then, if asked for, the index of the
+    first of each, the number of each input's value, and the counts.
 
-    `size` gives their number, for use under jit; results are filled up with `fill_value`, by default the least.
+    `size` gives their number, for use under jit; results are filled up with `fill_value`, by default the
+    least.
 
     Under jit without `size`: ConcretizationTypeError.  `equal_nan` makes all NaNs one value.
 
@@ -195,10 +198,12 @@ def unique_values(x, /, *, size=None, fill_value=None):
     return _unique("unique_values", x, None, False, size, fill_value)[0]
 
 
-# --- set operations ---------------------------------------------------------------------------------------------
+# --- set operations
+# ---------------------------------------------------------------------------------------------
 
 def _chosen(values, mask, size, fill_value, *others):
-    """The elements of `values` where `mask` is true, `size` of them; of `others`, pairs (vector, filling), too."""
+    """The elements of `values` where `mask` is true, `size` of them; of `others`, pairs (vector, filling),
+    too."""
     size = int(np.sum(known(mask))) if size is None else as_size(size)
     return _compress(values, mask, fill_value, others, size)
 
@@ -227,12 +232,14 @@ def _first_true(values, mask):
 
 @composite
 def _merged(ar1, ar2):
-    """Both arrays as one sorted vector: (values, is it from the second, index there, first and last of its group)."""
+    """Both arrays as one sorted vector: (values, is it from the second, index there, first and last of its
+    group)."""
     a, b = promote_dtypes(flat(ar1), flat(ar2))
     m, n = shape_of(a)[0], shape_of(b)[0]
     second = concatenate_p.bind(full((m,), 0, dtypes.int32), full((n,), 1, dtypes.int32), dimension=0)
     places = concatenate_p.bind(positions((m,)), positions((n,)), dimension=0)
-    values, second, places = sort(concatenate_p.bind(a, b, dimension=0), second, places, dimension=0, num_keys=2)
+    values, second, places = sort(concatenate_p.bind(a, b, dimension=0), second, places, dimension=0,
+                                  num_keys=2)
     before, same_array = part(values, 0, m + n - 1), eq(part(second, 0, m + n - 1), part(second, 1, m + n))
     same_nan = and_p.bind(ne(before, before), same_array)       # the NaNs of one array are one value
     change = and_p.bind(ne(before, part(values, 1, m + n)), not_p.bind(same_nan))
@@ -245,11 +252,13 @@ def _merged(ar1, ar2):
 
 @composite
 def _common(values, second, places, first, last):
-    """(mask at the first element of each common value, its index in the first array, its index in the second)."""
+    """(mask at the first element of each common value, its index in the first array, its index in the
+    second)."""
     running = cumsum_p.bind(second, axis=0, reverse=False)
     begins = eq(positions(shape_of(values)), first)
     mask = and_p.bind(begins, and_p.bind(eq(second, 0), eq(take_along(second, last, 0), 1)))
-    # those of the first array come first in a group: then follow those of the second, as many as `from_second`
+    # those of the first array come first in a group: then follow those of the second, as many as
+    # `from_second`
     from_second = convert(sub(take_along(running, last, 0), running), index_dtype())
     follower = minimum(add(sub(last, from_second), 1), shape_of(values)[0] - 1)
     return mask, places, take_along(places, follower, 0)
@@ -258,7 +267,8 @@ def _common(values, second, places, first, last):
 def intersect1d(ar1, ar2, assume_unique=False, return_indices=False, *, size=None, fill_value=None):
     """The values common to both arrays, in order; with `return_indices`, where each first occurs in both.
 
-    `size` gives their number, for use under jit; filled up with `fill_value`, by default the least common value.
+    `size` gives their number, for use under jit; filled up with `fill_value`, by default the least common
+    value.
 
     >>> jnp.intersect1d(jnp.array([3, 1, 2, 3]), jnp.array([5, 3, 2]))
     Array([2, 3], dtype=int32)
@@ -290,7 +300,8 @@ def union1d(ar1, ar2, *, size=None, fill_value=None):
     """
     check_arraylike("union1d", ar1, ar2)
     a, b = promote_dtypes(flat(ar1), flat(ar2))
-    return _typed(_unique("union1d", concatenate_p.bind(a, b, dimension=0), None, True, size, fill_value)[0], ar1, ar2)
+    return _typed(_unique("union1d", concatenate_p.bind(a, b, dimension=0), None, True, size, fill_value)[0],
+                  ar1, ar2)
 
 
 def setdiff1d(ar1, ar2, assume_unique=False, *, size=None, fill_value=None):
@@ -361,6 +372,6 @@ def isin(element, test_elements, assume_unique=False, invert=False, *, method="a
     """
     check_arraylike("isin", element, test_elements)
     if method not in ("compare_all", "binary_search", "sort", "auto"):
-        raise ValueError(f"method={method!r} is not implemented; options are 'compare_all', 'binary_search', 'sort', "
-                         "and 'auto'")
+        raise ValueError(f"method={method!r} is not implemented; options are 'compare_all', 'binary_search', "
+                         "'sort', and 'auto'")
     return _isin(element, test_elements, bool(invert), method)

@@ -43,8 +43,9 @@ from ..util import cast, check_arraylike, dtype_of, ndim, promote_dtypes, promot
 from .reductions import max as max_
 from .reductions import min as min_
 
-__all__ = ["argpartition", "argsort", "bincount", "digitize", "histogram", "histogram2d", "histogram_bin_edges",
-           "histogramdd", "lexsort", "partition", "searchsorted", "sort", "sort_complex", "top_k"]
+__all__ = ["argpartition", "argsort", "bincount", "digitize", "histogram", "histogram2d",
+           "histogram_bin_edges", "histogramdd", "lexsort", "partition", "searchsorted", "sort",
+           "sort_complex", "top_k"]
 
 
 def flat(x):
@@ -60,13 +61,14 @@ def positions(shape, axis=0, dtype=None):
     return iota_p.bind(dtype=dtype or index_dtype(), shape=tuple(shape), dimension=axis)
 
 
-# --- sort -------------------------------------------------------------------------------------------------------
+# --- sort
+# -------------------------------------------------------------------------------------------------------
 
 def _check_sort(name, a, axis, kind, order):
     check_arraylike(name, a)
     if kind is not None:
-        raise TypeError(f"'kind' argument to {name} is not supported. Use stable=True or stable=False to specify sort "
-                        "stability.")
+        raise TypeError(f"'kind' argument to {name} is not supported. Use stable=True or stable=False to "
+                        "specify sort stability.")
     if order is not None:
         raise TypeError(f"'order' argument to {name} is not supported.")
     return None if axis is None else canonical_axis(axis, ndim(a))
@@ -80,10 +82,11 @@ def _sort(a, axis, stable, descending):
 
 
 def sort(a, axis=-1, *, kind=None, order=None, stable=True, descending=False):
-    """`a` in order along `axis`, flattened for None.  NaN counts as the greatest; complex numbers go by real, then imaginary
-    part.
+    """`a` in order along `axis`, flattened for None.  NaN counts as the greatest; complex numbers go by real,
+    then imaginary part.
 
-    stable: whether equal elements keep their order.  descending: from the greatest.  `kind` and `order` are not supported.
+    stable: whether equal elements keep their order.  descending: from the greatest.  `kind` and `order` are
+    not supported.
 
     >>> jnp.sort(jnp.array([3., jnp.nan, -1.])), jnp.sort(jnp.array([[3, 1], [2, 9]]), axis=0, descending=True)
     (Array([-1.,  3., nan], dtype=float32), Array([[3, 9],
@@ -177,7 +180,8 @@ def argpartition(a, kth, axis=-1):
     >>> jnp.argpartition(jnp.array([7, 1, 5, 3]), 1)
     Array([1, 3, 2, 0], dtype=int32)
     """
-    return convert(argsort(a, _check_partition("argpartition", a, kth, axis)), dtypes.int32, aval_of(a).weak_type)
+    return convert(argsort(a, _check_partition("argpartition", a, kth, axis)), dtypes.int32,
+                   aval_of(a).weak_type)
 
 
 @composite
@@ -199,10 +203,11 @@ def sort_complex(a):
 
 
 def top_k(a, k, /, *, axis=-1, mode="largest", sorted=True):
-    """(values, int32 indices) of the k greatest elements of `a` along `axis`, the greatest first; equal ones as they stand.
+    """(values, int32 indices) of the k greatest elements of `a` along `axis`, the greatest first; equal ones
+    as they stand.
 
-    mode: "smallest" gives the k least instead, the least first.  NaN counts as the greatest, -0. as less than 0.  They come
-    in order also with `sorted=False`.  No complex numbers.
+    mode: "smallest" gives the k least instead, the least first.  NaN counts as the greatest, -0. as less than
+    0.  They come in order also with `sorted=False`.  No complex numbers.
 
     >>> jnp.top_k(jnp.array([3, 1, 4, 1, 5]), 2)
     (Array([5, 4], dtype=int32), Array([4, 2], dtype=int32))
@@ -220,12 +225,14 @@ def top_k(a, k, /, *, axis=-1, mode="largest", sorted=True):
 def _top_k(a, k, axis, mode):
     if mode == "largest":
         return lax_top_k(a, k, axis=axis)
-    turned = neg if dtypes.is_float(dtype_of(a)) else not_p.bind     # ~x turns the order of ints and bools round
+    # ~x turns the order of ints and bools round
+    turned = neg if dtypes.is_float(dtype_of(a)) else not_p.bind
     values, places = lax_top_k(turned(a), k, axis=axis)
     return turned(values), places
 
 
-# --- searching --------------------------------------------------------------------------------------------------
+# --- searching
+# --------------------------------------------------------------------------------------------------
 
 def _before(x, y):
     """x < y with NaN after all else, elementwise; complex numbers by real, then by imaginary part."""
@@ -289,11 +296,13 @@ def _searchsorted(a, v, sorter, side, method):
     if not shape_of(a)[0]:
         return full(shape_of(v), 0, dtypes.int32)
     found = _SEARCHES[method](a, flat(cast(v, dtype_of(v))), side)
-    return reshape(convert(found, index_dtype() if surely(shape_of(a)[0], low=2**31) else dtypes.int32), shape_of(v))
+    return reshape(convert(found, index_dtype() if surely(shape_of(a)[0], low=2**31) else dtypes.int32),
+                   shape_of(v))
 
 
 def searchsorted(a, v, side="left", sorter=None, *, method="scan"):
-    """Where in the sorted vector `a` to put each of `v` to keep it sorted: before equal elements, or after ('right').
+    """Where in the sorted vector `a` to put each of `v` to keep it sorted: before equal elements, or after
+    ('right').
 
     method: 'scan' and 'scan_unrolled' bisect, 'sort' sorts all together, 'compare_all' compares all pairs.
     NaN counts as the greatest.  `sorter` holds the indices that sort `a`.
@@ -310,7 +319,8 @@ def searchsorted(a, v, side="left", sorter=None, *, method="scan"):
     if method not in _SEARCHES:
         raise not_one_of("method", method, sorted(_SEARCHES))
     if ndim(a) != 1:
-        raise ValueError(f"a should be 1-dimensional, got shape {shape(a)}: vmap goes over the rows of a table")
+        raise ValueError(f"a should be 1-dimensional, got shape {shape(a)}: vmap goes over the rows of a "
+                         "table")
     if sorter is not None:
         check_arraylike("searchsorted", sorter)
         if not dtypes.is_integer(dtype_of(sorter)) or shape(sorter) != shape(a):
@@ -327,7 +337,8 @@ def _digitize(x, bins, right, method):
     side = "left" if right else "right"
     upward = searchsorted(bins, x, side, method=method)
     downward = sub(n, searchsorted(rev_p.bind(bins, dimensions=(0,)), x, side, method=method))
-    first, last = (slice_p.bind(bins, start_indices=(i,), limit_indices=(i + 1,), strides=None) for i in (0, n - 1))
+    first, last = (slice_p.bind(bins, start_indices=(i,), limit_indices=(i + 1,), strides=None)
+                   for i in (0, n - 1))
     return select(reshape(_before(last, first), ()), downward, upward)
 
 
@@ -343,11 +354,13 @@ def digitize(x, bins, right=False, *, method=None):
     """
     check_arraylike("digitize", x, bins)
     if ndim(bins) != 1:
-        raise ValueError(f"digitize: bins must be a 1-dimensional array; got shape {shape(bins)}: vmap goes over its rows")
+        raise ValueError(f"digitize: bins must be a 1-dimensional array; got shape {shape(bins)}: vmap goes "
+                         "over its rows")
     return _digitize(x, bins, bool(right), method or "scan")
 
 
-# --- counting ---------------------------------------------------------------------------------------------------
+# --- counting
+# ---------------------------------------------------------------------------------------------------
 
 @composite(static=("length",))
 def _bincount(x, weights, length):
@@ -355,14 +368,15 @@ def _bincount(x, weights, length):
     x = convert(maximum(convert(x, dtypes.int32) if aval_of(x).dtype.itemsize < 4 else x, 0), index_dtype())
     return scatter_add_p.bind(
         full((length,), 0, dtype_of(weights)), reshape(x, (*shape_of(x), 1)), weights, mode=FILL,
-        dimension_numbers=ScatterDimensionNumbers((), (0,), (0,)), indices_are_sorted=False, unique_indices=False)
+        dimension_numbers=ScatterDimensionNumbers((), (0,), (0,)), indices_are_sorted=False,
+        unique_indices=False)
 
 
 def bincount(x, weights=None, minlength=0, *, length=None, out_sharding=None):
     """How often each of 0, 1, ... occurs in the integer vector `x`, or the sum of the `weights` there.
 
-    `length` is the length of the result, for use under jit; by default it is max(x) + 1 but at least `minlength`.
-    Negative entries count as 0, those past the length are left out.
+    `length` is the length of the result, for use under jit; by default it is max(x) + 1 but at least
+    `minlength`. Negative entries count as 0, those past the length are left out.
 
     The result is int32, or has the dtype of the weights.  TypeError for an `x` of floats.
 
@@ -373,11 +387,13 @@ def bincount(x, weights=None, minlength=0, *, length=None, out_sharding=None):
     """
     check_arraylike("bincount", x)
     if not (dtypes.is_integer(dtype_of(x)) or dtypes.is_bool(dtype_of(x))):
-        raise TypeError(f"x argument to bincount must have an integer type; got {dtype_of(x)}: convert it with .astype(int)")
+        raise TypeError(f"x argument to bincount must have an integer type; got {dtype_of(x)}: convert it "
+                        "with .astype(int)")
     if ndim(x) != 1:
         raise ValueError(f"only 1-dimensional input supported, got shape {shape(x)}")
     if weights is not None and shape(weights) != shape(x):
-        raise ValueError(f"bincount: shape of weights must match shape of x, got {shape(weights)} and {shape(x)}")
+        raise ValueError(f"bincount: shape of weights must match shape of x, got {shape(weights)} and "
+                         f"{shape(x)}")
     if length is None:
         if not is_concrete(x):
             raise errors.sized_by_values(x, "length=")
@@ -404,15 +420,15 @@ def _even_edges(a, bounds, bins):
 def histogram_bin_edges(a, bins=10, range=None, weights=None):
     """The edges of `bins` equal bins from the least to the greatest element, or over `range` = (low, high).
 
-    An array of bins is returned as it is, but in the dtype of `a`, floating point also for integers.  Names of rules
-    for bins, such as 'auto', are not supported, and nothing else depends on `weights`.
+    An array of bins is returned as it is, but in the dtype of `a`, floating point also for integers.  Names
+    of rules for bins, such as 'auto', are not supported, and nothing else depends on `weights`.
 
     >>> jnp.histogram_bin_edges(jnp.array([0, 3, 4]), bins=2), jnp.histogram_bin_edges(jnp.ones(3), 2, range=(0, 1))
     (Array([0., 2., 4.], dtype=float32), Array([0. , 0.5, 1. ], dtype=float32))
     """
     if isinstance(bins, str):
-        raise NotImplementedError(f"names of rules for `bins` are not supported, got {bins!r}: give the number of bins, "
-                                  "or an array of their edges")
+        raise NotImplementedError(f"names of rules for `bins` are not supported, got {bins!r}: give the "
+                                  "number of bins, or an array of their edges")
     check_arraylike("histogram_bin_edges", a, bins)
     if ndim(bins) == 1:
         return convert(bins, dtypes.to_inexact(dtype_of(a)))
@@ -440,7 +456,8 @@ def _histogram(a, edges, weights, density):
                           strides=None)
     if density:
         counts = cast(counts, dtype_of(edges))
-        ends = (slice_p.bind(edges, start_indices=(i,), limit_indices=(n - 1 + i,), strides=None) for i in (1, 0))
+        ends = (slice_p.bind(edges, start_indices=(i,), limit_indices=(n - 1 + i,), strides=None)
+                for i in (1, 0))
         total = broadcast_in_dim(reduce_sum(counts, (0,)), (n - 1,), ())
         counts = div(div(counts, sub(*ends)), total)
     return counts
@@ -449,8 +466,8 @@ def _histogram(a, edges, weights, density):
 def histogram(a, bins=10, range=None, weights=None, density=None, out_sharding=None):
     """(counts, edges): how many elements of `a`, or how much of their `weights`, lie in each bin.
 
-    All bins are half open but the last, which has both its edges.  `density` makes the integral 1.  Both results have the
-    dtype of `a` and `weights`, floating point also for integers.
+    All bins are half open but the last, which has both its edges.  `density` makes the integral 1.  Both
+    results have the dtype of `a` and `weights`, floating point also for integers.
 
     >>> jnp.histogram(jnp.array([1., 2., 2., 4.]), bins=3)
     (Array([1., 2., 1.], dtype=float32), Array([1., 2., 3., 4.], dtype=float32))
@@ -459,8 +476,8 @@ def histogram(a, bins=10, range=None, weights=None, density=None, out_sharding=N
     """
     check_arraylike("histogram", a)
     if weights is not None and shape(weights) != shape(a):
-        raise ValueError(f"weights should have the same shape as a, got {shape(weights)} and {shape(a)}: one for each "
-                         "element.")
+        raise ValueError(f"weights should have the same shape as a, got {shape(weights)} and {shape(a)}: one "
+                         "for each element.")
     if weights is None:
         a, = promote_dtypes_inexact(a)
     else:
@@ -475,7 +492,8 @@ def _histogramdd(sample, weights, edges, density):
     sizes, place = [shape_of(e)[0] + 1 for e in edges], 0
     for i, e in enumerate(edges):
         x = sample[:, i]
-        inside = select(eq(x, broadcast_in_dim(e[-1], shape_of(x), ())), sizes[i] - 2, searchsorted(e, x, "right"))
+        inside = select(eq(x, broadcast_in_dim(e[-1], shape_of(x), ())), sizes[i] - 2,
+                        searchsorted(e, x, "right"))
         place = add(mul(place, sizes[i]), inside) if i else inside
     counts = reshape(bincount(place, weights, length=math.prod(sizes)), sizes)[(slice(1, -1),) * len(edges)]
     if density:
@@ -487,11 +505,13 @@ def _histogramdd(sample, weights, edges, density):
 
 
 def histogramdd(sample, bins=10, range=None, weights=None, density=None):
-    """(counts, edges): how many of the points that are the rows of `sample` (n, d), or how much weight, lie in each cell.
+    """(counts, edges): how many of the points that are the rows of `sample` (n, d), or how much weight, lie
+    in each cell.
 
-    bins: a number for all axes, or a sequence with a number or edges for each; range: None, or for each axis None or
-    (low, high); weights: (n,); density: make the integral 1.  counts has d axes, int32 without weights and density; edges is
-    a tuple of d vectors, floating point also for integers.  Cells are as the bins of `histogram`.
+    bins: a number for all axes, or a sequence with a number or edges for each; range: None, or for each axis
+    None or (low, high); weights: (n,); density: make the integral 1.  counts has d axes, int32 without
+    weights and density; edges is a tuple of d vectors, floating point also for integers.  Cells are as the
+    bins of `histogram`.
 
     >>> counts, edges = jnp.histogramdd(jnp.array([[0., 0.], [1., 3.], [2., 4.]]), bins=2)
     >>> counts
@@ -505,21 +525,24 @@ def histogramdd(sample, bins=10, range=None, weights=None, density=None):
         raise ValueError(f"histogramdd: sample must have shape (points, axes), got {shape(sample)}")
     n, d = shape(sample)
     if weights and shape(weights[0]) != (n,):
-        raise ValueError(f"histogramdd: weights must have shape ({n},), one for each point, got shape {shape(weights[0])}")
+        raise ValueError(f"histogramdd: weights must have shape ({n},), one for each point, got shape "
+                         f"{shape(weights[0])}")
     bins = bins if isinstance(bins, (list, tuple)) or ndim(bins) else [bins] * d
     range = [None] * d if range is None else range
     if len(bins) != d or len(range) != d:
-        raise ValueError(f"histogramdd: bins and range must have one entry for each of the {d} axes, got {len(bins)} and "
-                         f"{len(range)}")
+        raise ValueError(f"histogramdd: bins and range must have one entry for each of the {d} axes, got "
+                         f"{len(bins)} and {len(range)}")
     edges = tuple([histogram_bin_edges(sample[:, i], asarray(b) if isinstance(b, (list, tuple)) else b, r)
                    for i, (b, r) in enumerate(zip(bins, range))])
     return _histogramdd(sample, weights[0] if weights else None, edges, bool(density)), edges
 
 
 def histogram2d(x, y, bins=10, range=None, weights=None, density=None):
-    """(counts, x edges, y edges): how many of the points (x, y), or how much of their weights, lie in each cell.
+    """(counts, x edges, y edges): how many of the points (x, y), or how much of their weights, lie in each
+    cell.
 
-    x, y: vectors (n,); bins: a number or edges for both axes, or a pair of these; the others as for `histogramdd`.
+    x, y: vectors (n,); bins: a number or edges for both axes, or a pair of these; the others as for
+    `histogramdd`.
 
     >>> counts, x, y = jnp.histogram2d(jnp.array([0., 1., 2.]), jnp.array([0., 3., 4.]), bins=2)
     >>> counts, y
@@ -528,7 +551,8 @@ def histogram2d(x, y, bins=10, range=None, weights=None, density=None):
     """
     check_arraylike("histogram2d", x, y)
     if ndim(x) != 1 or shape(x) != shape(y):
-        raise ValueError(f"histogram2d: x and y must be vectors of one size, got shapes {shape(x)} and {shape(y)}")
+        raise ValueError(f"histogram2d: x and y must be vectors of one size, got shapes {shape(x)} and "
+                         f"{shape(y)}")
     if (ndim(bins) or isinstance(bins, (list, tuple))) and len(bins) != 2:       # edges for both
         bins = [bins, bins]
     columns = [reshape(v, (*shape(v), 1)) for v in promote_dtypes(x, y)]

@@ -39,11 +39,12 @@ from ..util import broadcast_to_shape, cast, check_arraylike, dtype_of, ndim, pr
 from .reductions import as_mask, is_nan, no_out, wider
 from .reductions import sum as sum_
 
-__all__ = ["average", "corrcoef", "cov", "mean", "median", "nanmean", "nanmedian", "nanpercentile", "nanquantile", "nanstd",
-           "nanvar", "percentile", "quantile", "std", "var"]
+__all__ = ["average", "corrcoef", "cov", "mean", "median", "nanmean", "nanmedian", "nanpercentile",
+           "nanquantile", "nanstd", "nanvar", "percentile", "quantile", "std", "var"]
 
 
-# --- mean, variance ---------------------------------------------------------------------------------------------
+# --- mean, variance
+# ---------------------------------------------------------------------------------------------
 
 def _count(a, axes, keepdims, mask, dtype):
     """How many elements go into each result: a constant, or an array where there is a mask."""
@@ -64,8 +65,10 @@ def _mean(a, where, axes, keepdims, dtype):
 def mean(a, axis=None, dtype=None, out=None, keepdims=False, *, where=None):
     """The mean over `axis`: an int, a tuple of them, or None for all.  NaN where there are no elements.
 
-    Integers and bools give float32, with x64 too; float16 and bfloat16 add up in float32 and come back rounded.
-    dtype: what to compute in and to give.  keepdims: axes stay at size 1.  where: booleans that say which elements count.
+    Integers and bools give float32, with x64 too; float16 and bfloat16 add up in float32 and come back
+    rounded.
+    dtype: what to compute in and to give.  keepdims: axes stay at size 1.  where: booleans that say which
+    elements count.
 
     >>> x = jnp.array([[1, 2], [3, 6]])
     >>> jnp.mean(x), jnp.mean(x, axis=0), jnp.mean(x, where=x > 1)
@@ -82,8 +85,8 @@ def _average(a, weights, axes, keepdims, with_weights):
     if weights is None:
         a, = promote_dtypes_inexact(a)
         result = mean(a, axes, keepdims=keepdims)
-        total = full(shape_of(result), prod(shape_of(a)) / prod(shape_of(result)) if prod(shape_of(result)) else 0,
-                     dtype_of(result))
+        total = full(shape_of(result), prod(shape_of(a)) / prod(shape_of(result)) if prod(shape_of(result))
+                     else 0, dtype_of(result))
         return (result, total) if with_weights else result
     a, weights = promote_dtypes_inexact(a, weights)
     if shape(weights) != shape(a):      # one weight for each position along the axes
@@ -111,8 +114,9 @@ def average(a, axis=None, weights=None, returned=False, keepdims=False):
             raise ValueError(f"Axis must be specified when shapes of a and weights differ: {shape(a)} and "
                              f"{shape(weights)}.")
         if shape(weights) != tuple(shape(a)[i] for i in axes):
-            raise ValueError(f"Shape of weights must be consistent with shape of a along specified axis: {shape(a)} "
-                             f"along {axis}, got {shape(weights)}: give one for each entry of that axis.")
+            raise ValueError("Shape of weights must be consistent with shape of a along specified axis: "
+                             f"{shape(a)} along {axis}, got {shape(weights)}: give one for each entry of "
+                             "that axis.")
     return _average(a, weights, axes, bool(keepdims), bool(returned))
 
 
@@ -145,15 +149,18 @@ def _variance(name, a, axis, dtype, out, ddof, keepdims, where, center, correcti
         if not dtypes.is_inexact(dtype):
             raise ValueError(f"dtype argument to jnp.{name} must be inexact; got {dtype}")
         if dtypes.is_complex(dtype_of(a)) and not dtypes.is_complex(dtype):
-            raise ValueError(f"jnp.{name} does not take a real dtype for an array of complex values: got dtype {dtype}")
+            raise ValueError(f"jnp.{name} does not take a real dtype for an array of complex values: got "
+                             f"dtype {dtype}")
         result = dtype
     return _var(a, where, center, ddof, canonical_axes(axis, ndim(a)), bool(keepdims), result)
 
 
-def var(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=None, mean=None, correction=None):
+def var(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=None, mean=None,
+        correction=None):
     """The variance over `axis`: the mean of |a - mean|^2, divided by n - ddof instead of n.
 
-    `correction` is another name of `ddof`; `mean` is a mean computed before, with keepdims.  NaN where n <= ddof.
+    `correction` is another name of `ddof`; `mean` is a mean computed before, with keepdims.  NaN where n <=
+    ddof.
 
     Dtypes as for `mean`; complex `a` has a real variance.
 
@@ -164,7 +171,8 @@ def var(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=Non
     return _variance("var", a, axis, dtype, out, ddof, keepdims, where, mean, correction)
 
 
-def std(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=None, mean=None, correction=None):
+def std(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=None, mean=None,
+        correction=None):
     """The standard deviation over `axis`, the square root of `var`.
 
     >>> x = jnp.array([[1., 3.], [2., 2.]])
@@ -204,7 +212,8 @@ def nanvar(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, where=Non
     >>> jnp.nanvar(jnp.array([1., jnp.nan, 3.])), jnp.nanvar(jnp.array([1., jnp.nan]), ddof=1)
     (Array(1., dtype=float32), Array(nan, dtype=float32))
     """
-    return _without_nan("nanvar", var, a, out, where, axis=axis, dtype=dtype, ddof=ddof, keepdims=keepdims, mean=mean)
+    return _without_nan("nanvar", var, a, out, where, axis=axis, dtype=dtype, ddof=ddof, keepdims=keepdims,
+                        mean=mean)
 
 
 def nanstd(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, where=None, mean=None):
@@ -213,18 +222,20 @@ def nanstd(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, where=Non
     >>> jnp.nanstd(jnp.array([1., jnp.nan, 3.]))
     Array(1., dtype=float32)
     """
-    return _without_nan("nanstd", std, a, out, where, axis=axis, dtype=dtype, ddof=ddof, keepdims=keepdims, mean=mean)
+    return _without_nan("nanstd", std, a, out, where, axis=axis, dtype=dtype, ddof=ddof, keepdims=keepdims,
+                        mean=mean)
 
 
-# --- covariance -------------------------------------------------------------------------------------------------
+# --- covariance
+# -------------------------------------------------------------------------------------------------
 
 def cov(m, y=None, rowvar=True, bias=False, ddof=None, fweights=None, aweights=None, dtype=None):
     """The covariance matrix of variables, the rows of `m` and `y`: E[(a - E a) conj(b - E b)].
 
-    m, y: a variable (n,), or k of them (k, n), with `rowvar=False` (n, k).  bias: divide by n instead of n - 1, or by
-    n - `ddof`, which goes before it.  fweights: ints (n,), how often each observation is there; aweights: (n,), how much it
-    counts; their absolute values are taken.  Result (k, k), of shape () for one variable; inf or NaN where the divisor is
-    not above zero.  float16 and bfloat16 are computed in float32.
+    m, y: a variable (n,), or k of them (k, n), with `rowvar=False` (n, k).  bias: divide by n instead of n -
+    1, or by n - `ddof`, which goes before it.  fweights: ints (n,), how often each observation is there;
+    aweights: (n,), how much it counts; their absolute values are taken.  Result (k, k), of shape () for one
+    variable; inf or NaN where the divisor is not above zero.  float16 and bfloat16 are computed in float32.
 
     >>> jnp.cov(jnp.array([[0., 1., 2.], [2., 1., 0.]]))
     Array([[ 1., -1.],
@@ -245,13 +256,15 @@ def cov(m, y=None, rowvar=True, bias=False, ddof=None, fweights=None, aweights=N
     samples = shape(variables[0])[-1:] or (1,)
     if any((shape(x)[-1:] or (1,)) != samples for x in variables):
         raise TypeError(f"cov: m and y must have equally many observations, got {samples[0]} and "
-                        f"{(shape(variables[1])[-1:] or (1,))[0]}: shapes {shape(m)} and {shape(y)}, {rowvar=}")
+                        f"{(shape(variables[1])[-1:] or (1,))[0]}: shapes {shape(m)} and {shape(y)}, "
+                        f"{rowvar=}")
     for name, w in weights.items():
         if shape(w) != samples:
-            raise RuntimeError(f"cov: {name} must have shape {samples}, a weight for each observation; got {shape(w)}")
+            raise RuntimeError(f"cov: {name} must have shape {samples}, a weight for each observation; got "
+                               f"{shape(w)}")
     if fweights is not None and not dtypes.is_integer(dtype_of(fweights)):
-        raise TypeError(f"cov: fweights must be integers, how often each observation is there; got {dtype_of(fweights)}: "
-                        "aweights takes others")
+        raise TypeError("cov: fweights must be integers, how often each observation is there; got "
+                        f"{dtype_of(fweights)}: aweights takes others")
     return _cov(variables, fweights, aweights, (0 if bias else 1) if ddof is None else ddof, dtype)
 
 
@@ -265,17 +278,19 @@ def _cov(variables, fweights, aweights, ddof, dtype):
     often, much = (ones if w is None else cast(absolute(w), kind) for w in (fweights, aweights))
     weights = mul(often, much)
     total = sum_(weights)
-    # Unbiased for repeated observations; with aweights as NumPy has it, n being total ** 2 / sum(often * much ** 2)
+    # Unbiased for repeated observations; with aweights as NumPy has it, n being total ** 2 / sum(often * much
+    # ** 2)
     divisor = sub(total, mul(cast(ddof, kind), div(sum_(mul(weights, much)), total)))
     x = x - (sum_(x * weights, 1) / total)[:, None]
     return (matmul(x * weights, conj(x).T) / maximum(divisor, 0.0)).squeeze().astype(dtype)
 
 
 def corrcoef(x, y=None, rowvar=True, dtype=None):
-    """The matrix of Pearson's correlation coefficients of variables, the rows of `x` and `y`; see `cov` for these.
+    """The matrix of Pearson's correlation coefficients of variables, the rows of `x` and `y`; see `cov` for
+    these.
 
-    Real and imaginary parts are kept within -1 and 1.  A variable that does not vary has NaN.  One variable gives 1 of
-    shape ().
+    Real and imaginary parts are kept within -1 and 1.  A variable that does not vary has NaN.  One variable
+    gives 1 of shape ().
 
     >>> jnp.corrcoef(jnp.array([0., 1., 2.]), jnp.array([4., 2., 0.]))
     Array([[ 1., -1.],
@@ -295,13 +310,15 @@ def _corrcoef(c):
     return complex_p.bind(*(maximum(minimum(part, 1.0), -1.0) for part in (real(c), imag_p.bind(c))))
 
 
-# --- quantiles --------------------------------------------------------------------------------------------------
+# --- quantiles
+# --------------------------------------------------------------------------------------------------
 
 _METHODS = ("linear", "lower", "higher", "midpoint", "nearest", "inverted_cdf")
 
 
 def _at(rows, position):
-    """The elements of the sorted `rows` (m, n) at integer-valued float positions (m, k), clamped to the row."""
+    """The elements of the sorted `rows` (m, n) at integer-valued float positions (m, k), clamped to the row.
+    """
     inside = maximum(minimum(position, float(shape_of(rows)[1] - 1)), 0.0)
     return take_along(rows, convert(inside, dtypes.int32), 1)
 
@@ -367,8 +384,8 @@ def _quantiles(name, a, q, axis, out, overwrite_input, method, keepdims, weights
         raise ValueError(f"jax.numpy.{name} does not support overwrite_input=True or out != None")
     check_arraylike(name, a, q)
     if dtypes.is_complex(dtype_of(a)) or dtypes.is_complex(dtype_of(q)):
-        raise ValueError(f"{name} does not support complex input, as the operation is poorly defined: take those of "
-                         "x.real and x.imag.")
+        raise ValueError(f"{name} does not support complex input, as the operation is poorly defined: take "
+                         "those of x.real and x.imag.")
     if ndim(q) > 1:
         raise ValueError(f"q must have rank <= 1, got shape {shape(q)}: flatten it with .ravel()")
     if method not in _METHODS:
@@ -379,14 +396,16 @@ def _quantiles(name, a, q, axis, out, overwrite_input, method, keepdims, weights
     if weights is not None:
         check_arraylike(name, weights)
         if method != "inverted_cdf":
-            raise NotImplementedError(f"{method} doesn't support weights. Only method 'inverted_cdf' supports weights.")
+            raise NotImplementedError(f"{method} doesn't support weights. Only method 'inverted_cdf' "
+                                      "supports weights.")
         if shape(weights) != shape(a) and (axis is None or len(axes) != 1 or shape(weights) != (shape(a)[axes[0]],)):
-            raise ValueError(f"{name}: weights of shape {shape(weights)} must have the shape of the array, {shape(a)}, "
-                             "or of its one axis")
+            raise ValueError(f"{name}: weights of shape {shape(weights)} must have the shape of the array, "
+                             f"{shape(a)}, or of its one axis")
     return _quantile(a, q, weights, axes, bool(keepdims), method, skip_nan)
 
 
-def quantile(a, q, axis=None, out=None, overwrite_input=False, method="linear", keepdims=False, *, weights=None):
+def quantile(a, q, axis=None, out=None, overwrite_input=False, method="linear", keepdims=False, *,
+             weights=None):
     """The quantiles `q` (0 to 1, a scalar or a vector) over `axis`; NaN where there is a NaN.
 
     method: 'linear', 'lower', 'higher', 'midpoint', 'nearest' or 'inverted_cdf'; only the last takes weights.
@@ -403,7 +422,8 @@ def quantile(a, q, axis=None, out=None, overwrite_input=False, method="linear", 
     return _quantiles("quantile", a, q, axis, out, overwrite_input, method, keepdims, weights, False)
 
 
-def nanquantile(a, q, axis=None, out=None, overwrite_input=False, method="linear", keepdims=False, *, weights=None):
+def nanquantile(a, q, axis=None, out=None, overwrite_input=False, method="linear", keepdims=False, *,
+                weights=None):
     """`quantile` of the elements that are not NaN.
 
     NaN where there are none.
@@ -420,8 +440,8 @@ def _fraction(q):
     return div(q, 100.0)
 
 
-def percentile(a, q, axis=None, out=None, overwrite_input=False, method="linear", keepdims=False, *, weights=None,
-               out_sharding=None):
+def percentile(a, q, axis=None, out=None, overwrite_input=False, method="linear", keepdims=False, *,
+               weights=None, out_sharding=None):
     """`quantile` with `q` from 0 to 100.
 
     >>> jnp.percentile(jnp.arange(11.), jnp.array([10, 50, 90])).round(4)
@@ -431,7 +451,8 @@ def percentile(a, q, axis=None, out=None, overwrite_input=False, method="linear"
     return laid(result, out_sharding, "jnp.percentile")
 
 
-def nanpercentile(a, q, axis=None, out=None, overwrite_input=False, method="linear", keepdims=False, *, weights=None):
+def nanpercentile(a, q, axis=None, out=None, overwrite_input=False, method="linear", keepdims=False, *,
+                  weights=None):
     """`nanquantile` with `q` from 0 to 100.
 
     >>> jnp.nanpercentile(jnp.array([1., jnp.nan, 3.]), 75)

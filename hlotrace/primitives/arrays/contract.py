@@ -18,7 +18,8 @@ from .shape import broadcast_in_dim, reduce_sum_p, transpose
 
 @functools.lru_cache(maxsize=4096)
 def labels(dimension_numbers, lhs_ndim, rhs_ndim):
-    """The letters of lhs, rhs and result, as strings.  The result has batch, lhs free, rhs free axes in order."""
+    """The letters of lhs, rhs and result, as strings.  The result has batch, lhs free, rhs free axes in
+    order."""
     (lhs_contract, rhs_contract), (lhs_batch, rhs_batch) = dimension_numbers
     letters = iter(string.ascii_letters)
     lhs = "".join(next(letters) for _ in range(lhs_ndim))
@@ -33,7 +34,8 @@ def _free(x, y):
 
 
 def _numbers(lhs, rhs, out):
-    """(dimension numbers, letters of the result) of a product of lhs and rhs that keeps the letters in `out`."""
+    """(dimension numbers, letters of the result) of a product of lhs and rhs that keeps the letters in `out`.
+    """
     batch = [c for c in out if c in lhs and c in rhs]
     contracted = [c for c in lhs if c in rhs and c not in out]
     dimension_numbers = tuple((tuple(map(lhs.index, group)), tuple(map(rhs.index, group)))
@@ -54,9 +56,11 @@ def natural_labels(lhs, rhs, kept):
 def _plan(lhs, rhs, out):
     """How to contract: axes to sum in each operand, whether to exchange them, dimension numbers, permutation.
 
-    Where nothing is summed over both, the last two are None and the place of each operand's axes in the result.
+    Where nothing is summed over both, the last two are None and the place of each operand's axes in the
+    result.
     """
-    sums = tuple(tuple(i for i, c in enumerate(x) if c not in y and c not in out) for x, y in ((lhs, rhs), (rhs, lhs)))
+    sums = tuple(tuple(i for i, c in enumerate(x) if c not in y and c not in out) for x,
+                 y in ((lhs, rhs), (rhs, lhs)))
     lhs, rhs = _kept(lhs, rhs, out), _kept(rhs, lhs, out)
     if all(c in out for c in lhs if c in rhs):
         return sums, False, None, tuple(tuple(map(out.index, x)) for x in (lhs, rhs))
@@ -78,8 +82,8 @@ def contract(x, x_labels, y, y_labels, out_labels, precision=None, preferred_ele
     sizes = {**dict(zip(x_labels, shape_of(x))), **dict(zip(y_labels, shape_of(y)))}
     x, y = reduce_axes(x, sums[0]), reduce_axes(y, sums[1])
     if dot is not None:
-        dimension_numbers, natural = _numbers(_kept(x_labels, y_labels, out_labels), _kept(y_labels, x_labels, out_labels),
-                                              out_labels)
+        dimension_numbers, natural = _numbers(_kept(x_labels, y_labels, out_labels),
+                                              _kept(y_labels, x_labels, out_labels), out_labels)
         out = dot(x, y, dimension_numbers, precision, preferred_element_type=preferred_element_type)
         return transpose(out, tuple(map(natural.index, out_labels)))
     if dimension_numbers is None:
@@ -111,7 +115,8 @@ def reduce_axes(x, axes):
     return (reduce_or_p if dtypes.is_bool(dtype_of(x)) else reduce_sum_p).bind(x, axes=axes)
 
 
-# --- types ------------------------------------------------------------------------------------------------------
+# --- types
+# ------------------------------------------------------------------------------------------------------
 
 def _rank(dtype):
     """Order of dtypes: bool < integer < float < complex, then size, then range."""
@@ -126,7 +131,8 @@ def _rank(dtype):
 
 @functools.lru_cache(maxsize=1024)
 def product_dtype(a, b, preferred=None, name="dot_general"):
-    """The dtype of a product: the preferred one, else the higher of the two.  TypeError if that loses bits."""
+    """The dtype of a product: the preferred one, else the higher of the two.  TypeError if that loses bits.
+    """
     for operand, dtype in (("lhs", a), ("rhs", b)):
         if dtypes.is_extended(dtype):
             raise TypeError(f"{name}: {operand} has dtype {dtypes.short_name(dtype)}, which is not a number")
@@ -142,36 +148,39 @@ def product_dtype(a, b, preferred=None, name="dot_general"):
 def _check_axes(x, y, dimension_numbers):
     """The words for wrong axes: they are checked before any letters can be given."""
     (lhs_contract, rhs_contract), (lhs_batch, rhs_batch) = dimension_numbers
-    for side, aval, contracted, batch in (("lhs", x, lhs_contract, lhs_batch), ("rhs", y, rhs_contract, rhs_batch)):
+    for side, aval, contracted, batch in (("lhs", x, lhs_contract, lhs_batch),
+                                          ("rhs", y, rhs_contract, rhs_batch)):
         for d in (*contracted, *batch):
             if not 0 <= d < aval.ndim:
-                raise TypeError(f"dot_general requires {side} dimension numbers to be nonnegative and less than the "
-                                f"number of axes of the {side} value, got {side}_batch of {batch} and "
-                                f"{side}_contracting of {contracted} for {side} of shape {aval.shape}, whose axes are 0 to "
-                                f"{aval.ndim - 1}")
+                raise TypeError(f"dot_general requires {side} dimension numbers to be nonnegative and less "
+                                f"than the number of axes of the {side} value, got {side}_batch of {batch} "
+                                f"and {side}_contracting of {contracted} for {side} of shape {aval.shape}, "
+                                f"whose axes are 0 to {aval.ndim - 1}")
         for kind, axes in (("batch", batch), ("contracting", contracted)):
             if len(set(axes)) != len(axes):
-                raise TypeError(f"dot_general requires {side} {kind} dimensions to be distinct, got {axes}: name each "
-                                "axis once")
+                raise TypeError(f"dot_general requires {side} {kind} dimensions to be distinct, got {axes}: "
+                                "name each axis once")
         if set(batch) & set(contracted):
             raise TypeError(f"dot_general requires {side} batch dimensions to be disjoint from contracting "
                             f"dimensions, got {side}_batch {batch} and {side}_contracting {contracted}")
-    for kind, lhs_axes, rhs_axes in (("batch", lhs_batch, rhs_batch), ("contracting", lhs_contract, rhs_contract)):
+    for kind, lhs_axes, rhs_axes in (("batch", lhs_batch, rhs_batch),
+                                     ("contracting", lhs_contract, rhs_contract)):
         if len(lhs_axes) != len(rhs_axes):
-            raise TypeError(f"dot_general requires equally many lhs and rhs {kind} dimensions, got {lhs_axes} and "
-                            f"{rhs_axes}: they are summed together, or go together, in pairs")
+            raise TypeError(f"dot_general requires equally many lhs and rhs {kind} dimensions, got "
+                            f"{lhs_axes} and {rhs_axes}: they are summed together, or go together, in pairs")
 
 
 def _check_sizes(x, y, dimension_numbers, lhs, rhs, out):
     (lhs_contract, rhs_contract), (lhs_batch, rhs_batch) = dimension_numbers
-    for kind, lhs_axes, rhs_axes in (("batch", lhs_batch, rhs_batch), ("contracting", lhs_contract, rhs_contract)):
+    for kind, lhs_axes, rhs_axes in (("batch", lhs_batch, rhs_batch),
+                                     ("contracting", lhs_contract, rhs_contract)):
         for i, j in zip(lhs_axes, rhs_axes):
             if x.shape[i] != y.shape[j]:
                 raise TypeError(
                     f"dot_general requires {kind} dimensions to have the same shape, got "
                     f"{tuple(x.shape[a] for a in lhs_axes)} and {tuple(y.shape[a] for a in rhs_axes)}: in "
-                    f"'{lhs},{rhs}->{out}', {lhs[i]!r} is axis {i} of lhs with size {x.shape[i]} and axis {j} of rhs "
-                    f"with size {y.shape[j]} (lhs has shape {x.shape}, rhs {y.shape})")
+                    f"'{lhs},{rhs}->{out}', {lhs[i]!r} is axis {i} of lhs with size {x.shape[i]} and axis "
+                    f"{j} of rhs with size {y.shape[j]} (lhs has shape {x.shape}, rhs {y.shape})")
 
 
 @functools.lru_cache(maxsize=4096)
@@ -184,10 +193,12 @@ def _typ(x, y, *, dimension_numbers, precision, preferred_element_type):
     return ShapedArray(tuple(sizes[c] for c in out), dtype, x.weak_type and y.weak_type)
 
 
-# --- lowering ---------------------------------------------------------------------------------------------------
+# --- lowering
+# ---------------------------------------------------------------------------------------------------
 
 def _computed_in(a, b, out, algorithm):
-    """Dtypes of lhs, rhs and result in which to emit the operation, which then has no mixture to object to."""
+    """Dtypes of lhs, rhs and result in which to emit the operation, which then has no mixture to object to.
+    """
     if algorithm is not None:
         return storage_dtype(algorithm[0], a), storage_dtype(algorithm[1], b), sum_dtype(algorithm[2])
     natural = max(a, b, key=_rank)
@@ -205,8 +216,8 @@ def lower_converted(primitive, ctx, eqn, x, y, algorithm=None):
     if (lhs, rhs, result) == (a, b, out):
         return None
     params = {**eqn.params, "preferred_element_type": result}
-    return ctx.lower_fun(lambda u, v: convert(primitive.bind(convert(u, lhs), convert(v, rhs), **params), out),
-                         eqn, x, y)
+    return ctx.lower_fun(lambda u, v: convert(primitive.bind(convert(u, lhs), convert(v, rhs), **params),
+                                              out), eqn, x, y)
 
 
 def _lower(ctx, eqn, x, y):
@@ -229,7 +240,8 @@ def _lower(ctx, eqn, x, y):
                     f"{list(contracting[1])}{how} : ({a.mlir}, {b.mlir}) -> {out.mlir}")
 
 
-# --- derivatives and batching -----------------------------------------------------------------------------------
+# --- derivatives and batching
+# -----------------------------------------------------------------------------------
 
 def bilinear_jvp(primitive):
     """The jvp rule of a product: linear in each of its two operands."""
@@ -264,5 +276,6 @@ def _axes(x, y, *, dimension_numbers, **_):
     return AxisMap((lhs, rhs), out)
 
 
-dot_general_p = Primitive("dot_general", typ=_typ, lower=_lower, transpose=_transpose, batch=_batch, axes=_axes)
+dot_general_p = Primitive("dot_general", typ=_typ, lower=_lower, transpose=_transpose, batch=_batch,
+                          axes=_axes)
 dot_general_p.jvp = bilinear_jvp(dot_general_p)

@@ -23,7 +23,8 @@ class ConvDimensionNumbers(NamedTuple):
     out_spec: tuple
 
 
-# --- types ------------------------------------------------------------------------------------------------------
+# --- types
+# ------------------------------------------------------------------------------------------------------
 
 def dilated(size, dilation):
     """The extent of `size` elements with `dilation - 1` gaps between neighbours."""
@@ -48,18 +49,19 @@ def _check_groups(name, lhs, rhs, feature_groups, batch_groups):
         if groups < 1:
             raise ValueError(f"{name} {kind}_group_count must be a positive integer, got {groups}.")
         if size % groups:
-            raise ValueError(f"{name} {kind}_group_count must divide lhs {axis} dimension size, but {groups} does "
-                             f"not divide {size}: each group takes as many.")
+            raise ValueError(f"{name} {kind}_group_count must divide lhs {axis} dimension size, but {groups} "
+                             f"does not divide {size}: each group takes as many.")
         if rhs_out % groups:
-            raise ValueError(f"{name} rhs output feature dimension size must be a multiple of {kind}_group_count, but "
-                             f"{rhs_out} is not a multiple of {groups}: each group gives as many.")
+            raise ValueError(f"{name} rhs output feature dimension size must be a multiple of "
+                             f"{kind}_group_count, but {rhs_out} is not a multiple of {groups}: each group "
+                             "gives as many.")
     if feature_groups > 1 and batch_groups > 1:
-        raise ValueError(f"At most one of batch_group_count and feature_group_count may be > 1, got batch_group_count="
-                         f"{batch_groups} and feature_group_count={feature_groups}")
+        raise ValueError("At most one of batch_group_count and feature_group_count may be > 1, got "
+                         f"batch_group_count={batch_groups} and feature_group_count={feature_groups}")
     if feature // feature_groups != rhs_in:
-        raise errors.ShapeError(f"{name}: the image (lhs) has {feature} channels in {feature_groups} group(s), but the "
-                                f"kernel (rhs) takes {rhs_in} a group; they must be equal: dimension_numbers says which "
-                                "axis is which")
+        raise errors.ShapeError(f"{name}: the image (lhs) has {feature} channels in {feature_groups} "
+                                f"group(s), but the kernel (rhs) takes {rhs_in} a group; they must be "
+                                "equal: dimension_numbers says which axis is which")
 
 
 @functools.lru_cache(maxsize=1024)
@@ -68,25 +70,28 @@ def _typ(x, y, *, window_strides, padding, lhs_dilation, rhs_dilation, dimension
     name = "conv_general_dilated"
     same_dtype(name, x, y)
     if x.ndim != y.ndim or x.ndim < 2:
-        raise TypeError(f"{name} requires lhs and rhs of equal rank, at least 2, got shapes {x.shape} and {y.shape}")
+        raise TypeError(f"{name} requires lhs and rhs of equal rank, at least 2, got shapes {x.shape} and "
+                        f"{y.shape}")
     for side, spec in zip(("lhs", "rhs", "out"), dimension_numbers):
         if sorted(spec) != list(range(x.ndim)):
-            raise TypeError(f"{name}: dimension_numbers.{side}_spec {spec} is not a permutation of the {x.ndim} axes")
+            raise TypeError(f"{name}: dimension_numbers.{side}_spec {spec} is not a permutation of the "
+                            f"{x.ndim} axes")
     lhs_spec, rhs_spec, out_spec = dimension_numbers
     sizes, windows = _spatial(x, lhs_spec), _spatial(y, rhs_spec)
-    for what, values in (("window_strides", window_strides), ("padding", padding), ("lhs_dilation", lhs_dilation),
-                         ("rhs_dilation", rhs_dilation)):
+    for what, values in (("window_strides", window_strides), ("padding", padding),
+                         ("lhs_dilation", lhs_dilation), ("rhs_dilation", rhs_dilation)):
         if len(values) != len(windows):
-            raise errors.ShapeError(f"{name} window and {what} must have the same number of dimensions, but got "
-                                    f"{len(windows)} and {len(values)}")
+            raise errors.ShapeError(f"{name} window and {what} must have the same number of dimensions, but "
+                                    f"got {len(windows)} and {len(values)}")
         if what != "padding" and any(v < 1 for v in values):
             raise ValueError(f"{name}: all elements of {what} must be positive, got {values}")
-    _check_groups(name, [x.shape[i] for i in lhs_spec[:2]], [y.shape[i] for i in rhs_spec[:2]], feature_group_count,
-                  batch_group_count)
+    _check_groups(name, [x.shape[i] for i in lhs_spec[:2]], [y.shape[i] for i in rhs_spec[:2]],
+                  feature_group_count, batch_group_count)
     for i, (n, dilation, (low, high)) in enumerate(zip(sizes, lhs_dilation, padding)):
         if surely(dilated(n, dilation) + low + high, high=-1):
-            raise ValueError(f"{name}: negative padding {(low, high)} removes more than spatial axis {i} of lhs has "
-                             f"({dilated(n, dilation)} elements after dilation by {dilation}; lhs shape {x.shape})")
+            raise ValueError(f"{name}: negative padding {(low, high)} removes more than spatial axis {i} of "
+                             f"lhs has ({dilated(n, dilation)} elements after dilation by {dilation}; lhs "
+                             f"shape {x.shape})")
     shape = [0] * x.ndim
     shape[out_spec[0]] = x.shape[lhs_spec[0]] // batch_group_count
     shape[out_spec[1]] = y.shape[rhs_spec[0]]
@@ -97,7 +102,8 @@ def _typ(x, y, *, window_strides, padding, lhs_dilation, rhs_dilation, dimension
     return ShapedArray(tuple(shape), dtype, x.weak_type and y.weak_type)
 
 
-# --- lowering ---------------------------------------------------------------------------------------------------
+# --- lowering
+# ---------------------------------------------------------------------------------------------------
 
 def _axes_text(spec, batch, feature):
     names = {spec[0]: batch, spec[1]: feature, **{axis: str(i) for i, axis in enumerate(spec[2:])}}
@@ -128,14 +134,16 @@ def _lower(ctx, eqn, x, y):
     groups = (f"batch_group_count = {p['batch_group_count']} : i64, "
               f"feature_group_count = {p['feature_group_count']} : i64")
     how = f"{groups}, precision_config = [{precision}]" if precision else groups
-    return ctx.emit(f"stablehlo.convolution({x}, {y}) dim_numbers = {numbers}, window = {{{window}}} {{{how}}} : "
-                    f"({a.mlir}, {b.mlir}) -> {out.mlir}")
+    return ctx.emit(f"stablehlo.convolution({x}, {y}) dim_numbers = {numbers}, window = {{{window}}} "
+                    f"{{{how}}} : ({a.mlir}, {b.mlir}) -> {out.mlir}")
 
 
-# --- moving axes into groups ------------------------------------------------------------------------------------
+# --- moving axes into groups
+# ------------------------------------------------------------------------------------
 
 def _fold(x, source, target, outer=1):
-    """Merge axis `source` into axis `target`, behind `outer` groups of it.  `target` is counted without `source`."""
+    """Merge axis `source` into axis `target`, behind `outer` groups of it.  `target` is counted without
+    `source`."""
     x = move_axis(x, source, target)
     shape = shape_of(x)
     size, merged = shape[target], shape[target + 1]
@@ -151,7 +159,8 @@ def _unfold(x, axis, size, outer=1):
     return reshape(x, (size, *shape[:axis], merged, *shape[axis + 1:]))
 
 
-# --- transpose --------------------------------------------------------------------------------------------------
+# --- transpose
+# --------------------------------------------------------------------------------------------------
 
 def _swap(spec):
     return (spec[1], spec[0], *spec[2:])
@@ -168,8 +177,8 @@ def _extents(x, y, out, p):
 def _transpose_lhs(ct, x, y, p):
     lhs_spec, rhs_spec, out_spec = p["dimension_numbers"]
     features, batches = p["feature_group_count"], p["batch_group_count"]
-    padding = tuple((rhs - low - 1, lhs - out + low) for (lhs, rhs, out), (low, _) in zip(_extents(x, y, ct, p),
-                                                                                       p["padding"]))
+    padding = tuple((rhs - low - 1, lhs - out + low) for (lhs, rhs, out),
+                    (low, _) in zip(_extents(x, y, ct, p), p["padding"]))
     if features * batches > 1:    # in each group the roles of in and out features are exchanged
         y = _fold(_unfold(y, rhs_spec[0], features * batches), 0, rhs_spec[1])
     y = rev_p.bind(y, dimensions=tuple(rhs_spec[2:]))
@@ -184,8 +193,8 @@ def _transpose_lhs(ct, x, y, p):
 
 def _transpose_rhs(ct, x, y, p):
     lhs_spec, rhs_spec, out_spec = p["dimension_numbers"]
-    padding = tuple((low, rhs + out - lhs - low - 1) for (lhs, rhs, out), (low, _) in zip(_extents(x, y, ct, p),
-                                                                                       p["padding"]))
+    padding = tuple((low, rhs + out - lhs - low - 1) for (lhs, rhs, out),
+                    (low, _) in zip(_extents(x, y, ct, p), p["padding"]))
     # sums over the batch: it takes the place of the features, and groups of one become groups of the other
     return conv_general_dilated_p.bind(x, ct, **{
         **p, "window_strides": p["rhs_dilation"], "rhs_dilation": p["window_strides"], "padding": padding,
@@ -205,7 +214,8 @@ def _transpose(ct, x, y, **p):
     return [result, None] if operand is x else [None, result]
 
 
-# --- batching ---------------------------------------------------------------------------------------------------
+# --- batching
+# ---------------------------------------------------------------------------------------------------
 
 def _batch(axis, args, dims, *, dimension_numbers, feature_group_count, batch_group_count, **p):
     (x, y), (dx, dy) = args, dims
@@ -213,8 +223,9 @@ def _batch(axis, args, dims, *, dimension_numbers, feature_group_count, batch_gr
     features, batches = feature_group_count, batch_group_count
     where, outer = out_spec[1], 1
     if not axis.size and dx is not None and dy is not None:     # there are no groups of size zero
-        one = _typ(*(v.update(shape=v.shape[:d] + v.shape[d + 1:]) for v, d in ((aval_of(x), dx), (aval_of(y), dy))),
-                   dimension_numbers=dimension_numbers, feature_group_count=features, batch_group_count=batches, **p)
+        one = _typ(*(v.update(shape=v.shape[:d] + v.shape[d + 1:]) for v,
+                     d in ((aval_of(x), dx), (aval_of(y), dy))), dimension_numbers=dimension_numbers,
+                   feature_group_count=features, batch_group_count=batches, **p)
         return full((0, *one.shape), 0, one.dtype), 0
     if dy is None:                   # more batch
         x = _fold(x, dx, lhs_spec[0], batches)
@@ -233,5 +244,6 @@ def _batch(axis, args, dims, *, dimension_numbers, feature_group_count, batch_gr
     return _unfold(out, where, axis.size, outer), 0
 
 
-conv_general_dilated_p = Primitive("conv_general_dilated", typ=_typ, lower=_lower, transpose=_transpose, batch=_batch)
+conv_general_dilated_p = Primitive("conv_general_dilated", typ=_typ, lower=_lower, transpose=_transpose,
+                                   batch=_batch)
 conv_general_dilated_p.jvp = bilinear_jvp(conv_general_dilated_p)

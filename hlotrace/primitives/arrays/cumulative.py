@@ -28,7 +28,8 @@ from .window import window_attributes
 def _window(aval, axis, reverse):
     """The window whose reduction is the running one: all elements up to (or from) each position."""
     n, ones = aval.shape[axis], (1,) * aval.ndim
-    padding = tuple(((0, n - 1) if reverse else (n - 1, 0)) if i == axis else (0, 0) for i in range(aval.ndim))
+    padding = tuple(((0, n - 1) if reverse else (n - 1, 0)) if i == axis else (0, 0)
+                    for i in range(aval.ndim))
     return dict(window_dimensions=tuple(n if i == axis else 1 for i in range(aval.ndim)), window_strides=ones,
                 padding=padding, base_dilation=ones, window_dilation=ones)
 
@@ -49,7 +50,8 @@ def cumulative(name, combine, identity, kinds, jvp, transpose=None):
         element = aval.update(shape=()).strip_weak_type()
         init = ctx.constant(identity(aval.dtype), aval.dtype)
         body = region(ctx, eqn, combine(aval.dtype), (element, element))
-        return ctx.emit(f'"stablehlo.reduce_window"({x}, {init}) {window_attributes(_window(aval, **eqn.params))} '
+        return ctx.emit(f'"stablehlo.reduce_window"({x}, {init}) '
+                        f'{window_attributes(_window(aval, **eqn.params))} '
                         f"{body} : ({aval.mlir}, {element.mlir}) -> {aval.mlir}")
 
     def scan_jvp(primals, tangents, **params):
@@ -91,7 +93,8 @@ def associative_scan(combine, values, *, axis, reverse=False):
     n = shape_of(values[0])[axis]
     if n < 2:
         return values
-    pairs = combine([_strided(v, axis, 0, n - 1, 2) for v in values], [_strided(v, axis, 1, n, 2) for v in values])
+    pairs = combine([_strided(v, axis, 0, n - 1, 2) for v in values],
+                    [_strided(v, axis, 1, n, 2) for v in values])
     odd = associative_scan(combine, pairs, axis=axis)
     shorter = [_strided(v, axis, 0, shape_of(v)[axis] - (n % 2 == 0)) for v in odd]
     later = [_strided(v, axis, 2, n, 2) for v in values]
@@ -107,7 +110,8 @@ def _by(primitive):
 
 
 def _reduction(name, primitive, jvp=None, transpose=None):
-    return cumulative(name, lambda dtype: combiner(primitive, dtype), reducer_of(primitive)[1], "fciu", jvp, transpose)
+    return cumulative(name, lambda dtype: combiner(primitive, dtype), reducer_of(primitive)[1], "fciu", jvp,
+                      transpose)
 
 
 cumsum_p = _reduction("cumsum", add_p, transpose=lambda ct, x, *, axis, reverse: [

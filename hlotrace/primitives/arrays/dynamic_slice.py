@@ -26,12 +26,12 @@ from .slicing import concatenate_p
 
 def _check_starts(name, x, starts, sizes, what):
     if len(starts) != x.ndim or len(sizes) != x.ndim:
-        raise errors.ShapeError(f"{name}: start_indices ({len(starts)} entries) and {what} {tuple(sizes)} must have one "
-                                f"entry for each axis of the operand of shape {x.shape}")
+        raise errors.ShapeError(f"{name}: start_indices ({len(starts)} entries) and {what} {tuple(sizes)} "
+                                f"must have one entry for each axis of the operand of shape {x.shape}")
     for d, (size, bound) in enumerate(zip(sizes, x.shape)):
         if not 0 <= size <= bound:
-            raise TypeError(f"{name}: axis {d}: {what} {tuple(sizes)} must be at most the operand shape {x.shape}, "
-                            f"got {size} for an axis of size {bound}")
+            raise TypeError(f"{name}: axis {d}: {what} {tuple(sizes)} must be at most the operand shape "
+                            f"{x.shape}, got {size} for an axis of size {bound}")
     for s in starts:
         if s.ndim or not dtypes.is_integer(s.dtype):
             raise TypeError(f"{name}: index arguments must be integer scalars, got {s.str_short(True)}")
@@ -89,7 +89,8 @@ def _dynamic_slice_batch(axis, args, dims, *, slice_sizes):
                                     slice_sizes=inserted(slice_sizes, dx, axis.size)), dx
     indices = _index_vectors(axis, [starts[d] for d in free], [ds[d] for d in free])
     return gather_p.batch(
-        axis, (x, indices), (dx, 0), slice_sizes=slice_sizes, indices_are_sorted=False, unique_indices=False, mode=CLIP,
+        axis, (x, indices), (dx, 0), slice_sizes=slice_sizes, indices_are_sorted=False, unique_indices=False,
+        mode=CLIP,
         dimension_numbers=GatherDimensionNumbers(tuple(range(len(shape))), (), free), fill_value=None)
 
 
@@ -101,8 +102,8 @@ dynamic_slice_p.jvp = first_operand_jvp(dynamic_slice_p)
 @functools.lru_cache(maxsize=4096)
 def _update_typ(x, update, *starts):
     if update.dtype != x.dtype:
-        raise TypeError(f"dynamic_update_slice: operand and update must have the same dtype, got {x.dtype.name} and "
-                        f"{update.dtype.name}; cast the update with .astype")
+        raise TypeError("dynamic_update_slice: operand and update must have the same dtype, got "
+                        f"{x.dtype.name} and {update.dtype.name}; cast the update with .astype")
     _check_starts("dynamic_update_slice", x, starts, update.shape, "update shape")
     return x
 
@@ -140,7 +141,8 @@ def _update_batch(axis, args, dims):
 
 
 dynamic_update_slice_p = Primitive(
-    "dynamic_update_slice", typ=_update_typ, jvp=_update_jvp, transpose=_update_transpose, batch=_update_batch,
+    "dynamic_update_slice", typ=_update_typ, jvp=_update_jvp, transpose=_update_transpose,
+    batch=_update_batch,
     structural=True, lower=lambda ctx, eqn, *names: ctx.emit(
         f"stablehlo.dynamic_update_slice {', '.join(names)} : {_types(eqn)}"))
 

@@ -1,4 +1,5 @@
-"""Elementwise primitives: one table row each, with the StableHLO or CHLO op, the dtypes it takes and its derivative.
+"""Elementwise primitives: one table row each, with the StableHLO or CHLO op, the dtypes it takes and its
+derivative.
 
 A derivative is a lambda of the tangent, the result and the operands; a row has one for each operand (None:
 no derivative; NotImplemented rows are left out).  Operands have equal shapes and dtypes; a NumPy or Python
@@ -9,8 +10,8 @@ from ...core.axes import leading_axes, same_axes
 from ..common import ShapedArray, aval_of, dtype_of, dtypes, is_linear, kind_of, no_tangent_jvp, np, number, shape_of
 from .shape import Mapped, broadcast_in_dim, full, instantiate
 
-_KINDS = {"f": "floating point", "c": "complex", "i": "signed integer", "u": "unsigned integer", "b": "boolean",
-          "k": "PRNG key", "0": "float0"}
+_KINDS = {"f": "floating point", "c": "complex", "i": "signed integer", "u": "unsigned integer",
+          "b": "boolean", "k": "PRNG key", "0": "float0"}
 
 
 def elementwise_shape(name, avals):
@@ -20,8 +21,8 @@ def elementwise_shape(name, avals):
         if a.ndim:
             if shape and a.shape != shape:
                 raise TypeError(f"{name} got incompatible shapes for broadcasting: "
-                                f"{', '.join(str(a.shape) for a in avals)}. lax functions need equal shapes; the "
-                                "hlotrace.numpy function of the same name broadcasts.")
+                                f"{', '.join(str(a.shape) for a in avals)}. lax functions need equal "
+                                "shapes; the hlotrace.numpy function of the same name broadcasts.")
             shape = a.shape
     return shape
 
@@ -45,8 +46,8 @@ def _typ(name, kinds, result):
         for a in avals:
             if a.dtype != dtype:
                 raise TypeError(f"{name} requires arguments to have the same dtypes, got "
-                                f"{', '.join(a.dtype.name for a in avals)}. Cast one with .astype(dtype), or use the "
-                                "hlotrace.numpy function, which promotes.")
+                                f"{', '.join(a.dtype.name for a in avals)}. Cast one with .astype(dtype), "
+                                "or use the hlotrace.numpy function, which promotes.")
         if kind_of(dtype) not in kinds:
             raise TypeError(f"{name} does not accept dtype {dtype.name}; accepted dtypes are "
                             f"{', '.join(_KINDS[k] for k in kinds)}: {_cast_to(name, kind_of(dtype), kinds)}")
@@ -80,8 +81,8 @@ ELEMENTWISE = same_axes(constants=True)
 
 def elementwise(name, mnemonic, kinds, *derivatives, result=lambda dtype: dtype, transpose=None, lower=None):
     """Make and register an elementwise primitive from its table row."""
-    p = Mapped(name, mnemonic=mnemonic, typ=_typ(name, kinds, result), lower=lower or _lower, transpose=transpose,
-               kinds=kinds, elementwise=True, axes=ELEMENTWISE)
+    p = Mapped(name, mnemonic=mnemonic, typ=_typ(name, kinds, result), lower=lower or _lower,
+               transpose=transpose, kinds=kinds, elementwise=True, axes=ELEMENTWISE)
 
     def jvp(primals, tangents, **params):
         out = p.bind(*primals, **params)
@@ -99,7 +100,8 @@ def elementwise(name, mnemonic, kinds, *derivatives, result=lambda dtype: dtype,
     return p
 
 
-# --- small functions over the primitives, for rules -------------------------------------------------------------
+# --- small functions over the primitives, for rules
+# -------------------------------------------------------------
 
 def _pair(a, b):
     """A Python number beside an array becomes a constant of the array's dtype."""
@@ -173,7 +175,8 @@ def _nonzero_or_one(x):
     return select(eq(x, 0), 1, x)
 
 
-# --- transpose rules of the linear ones -------------------------------------------------------------------------
+# --- transpose rules of the linear ones
+# -------------------------------------------------------------------------
 
 def _if_linear(x, rule):
     return rule() if is_linear(x) else None
@@ -187,19 +190,22 @@ def _float_result(dtype):
     return dtypes.real_of(dtype)
 
 
-# --- the table --------------------------------------------------------------------------------------------------
+# --- the table
+# --------------------------------------------------------------------------------------------------
 
-neg_p = elementwise("neg", "stablehlo.negate", "fciu", lambda g, o, x: neg(g), transpose=lambda ct, x: [neg(ct)])
+neg_p = elementwise("neg", "stablehlo.negate", "fciu", lambda g, o, x: neg(g), transpose=lambda ct,
+                    x: [neg(ct)])
 add_p = elementwise("add", "stablehlo.add", "fciu", lambda g, o, x, y: g, lambda g, o, x, y: g,
                     transpose=lambda ct, x, y: [_if_linear(x, lambda: ct), _if_linear(y, lambda: ct)])
 sub_p = elementwise("sub", "stablehlo.subtract", "fciu", lambda g, o, x, y: g, lambda g, o, x, y: neg(g),
                     transpose=lambda ct, x, y: [_if_linear(x, lambda: ct), _if_linear(y, lambda: neg(ct))])
-mul_p = elementwise("mul", "stablehlo.multiply", "fciu", lambda g, o, x, y: mul(g, y), lambda g, o, x, y: mul(x, g),
-                    transpose=_mul_transpose)
+mul_p = elementwise("mul", "stablehlo.multiply", "fciu", lambda g, o, x, y: mul(g, y), lambda g, o, x,
+                    y: mul(x, g), transpose=_mul_transpose)
 
 
 def _quotient(by_zero):
-    """The lowering of what divides, of integers so that XLA sees no division by zero: `by_zero(x)` is its result.
+    """The lowering of what divides, of integers so that XLA sees no division by zero: `by_zero(x)` is its
+    result.
 
     The XLA of jaxlib 0.10 divides known numbers itself while it compiles, and by zero that ends the process.
     """
@@ -230,9 +236,11 @@ def _pow_dy(g, o, x, y):
 
 
 def _unsigned_pow(x, y):
-    """x**y by the power of signed integers: XLA's own takes a y with the highest bit set for a negative one."""
+    """x**y by the power of signed integers: XLA's own takes a y with the highest bit set for a negative one.
+    """
     dtype = dtype_of(x)
-    x, half = (convert(v, np.dtype(f"i{dtype.itemsize}")) for v in (x, shift_right_logical_p.bind(*_pair(y, 1))))
+    x, half = (convert(v, np.dtype(f"i{dtype.itemsize}"))
+               for v in (x, shift_right_logical_p.bind(*_pair(y, 1))))
     root = power(x, half)
     return convert(mul(mul(root, root), select(eq(and_p.bind(*_pair(y, 1)), 0), 1, x)), dtype)
 
@@ -243,8 +251,8 @@ def _pow_lower(ctx, eqn, *names):
 
 
 pow_p = elementwise("pow", "stablehlo.power", "fciu", _pow_dx, _pow_dy, lower=_pow_lower)
-rem_p = elementwise("rem", "stablehlo.remainder", "fiu", lambda g, o, x, y: g,
-                    lambda g, o, x, y: mul(neg(g), round_toward_zero(div(x, y))), lower=_quotient(lambda x: x))
+rem_p = elementwise("rem", "stablehlo.remainder", "fiu", lambda g, o, x, y: g, lambda g, o, x,
+                    y: mul(neg(g), round_toward_zero(div(x, y))), lower=_quotient(lambda x: x))
 atan2_p = elementwise("atan2", "stablehlo.atan2", "fc",
                       lambda g, o, x, y: mul(g, div(y, add(square(x), square(y)))),
                       lambda g, o, x, y: mul(neg(g), div(x, add(square(x), square(y)))))
@@ -257,8 +265,8 @@ def round_toward_zero(x):
 
 def _share(x, y, o):
     """The part of a tangent that goes to `x` in max(x, y): all, none, or half at a tie."""
-    return select(eq(x, o), select(eq(y, o), full(shape_of(o), 0.5, dtype_of(o)), full(shape_of(o), 1, dtype_of(o))),
-                  full(shape_of(o), 0, dtype_of(o)))
+    return select(eq(x, o), select(eq(y, o), full(shape_of(o), 0.5, dtype_of(o)),
+                                   full(shape_of(o), 1, dtype_of(o))), full(shape_of(o), 0, dtype_of(o)))
 
 
 def _extreme_lower(before):
@@ -290,7 +298,8 @@ population_count_p = elementwise("population_count", "stablehlo.popcnt", "iu")
 clz_p = elementwise("clz", "stablehlo.count_leading_zeros", "iu")
 
 def _mended(mend):
-    """The lowering of a function of complex numbers a + bi that is not exact in XLA where a part is 0, infinite or NaN.
+    """The lowering of a function of complex numbers a + bi that is not exact in XLA where a part is 0,
+    infinite or NaN.
 
     `mend(a, b, out)` gives the result from XLA's.
     """
@@ -314,7 +323,8 @@ def _loses(part, b):               # is `part` true, and infinity or NaN the oth
 def _as_exp(function):             # exp or expm1: the size decides where it is infinite
     def mend(a, b, out):
         lost = _loses(_infinite(a), b)
-        return complex_p.bind(select(lost, function(a), real(out)), select(and_p.bind(lost, lt(a, 0)), 0, imag_p.bind(out)))
+        return complex_p.bind(select(lost, function(a), real(out)),
+                              select(and_p.bind(lost, lt(a, 0)), 0, imag_p.bind(out)))
     return _mended(mend)
 
 
@@ -332,7 +342,8 @@ def _tanh_on_axis(a, b, out):
 
 
 def _sinh_of_infinite(a, b, out):
-    return complex_p.bind(select(_loses(or_p.bind(eq(a, 0), _infinite(a)), b), a, real(out)), imag_p.bind(out))
+    return complex_p.bind(select(_loses(or_p.bind(eq(a, 0), _infinite(a)), b), a, real(out)),
+                          imag_p.bind(out))
 
 
 def _cosh_of_infinite(a, b, out):
@@ -354,10 +365,12 @@ def _asinh_of_nan(a, b, out):
 
 def _atanh_of_nan(a, b, out):
     unknown = or_p.bind(ne(b, b), and_p.bind(ne(a, a), is_finite_p.bind(b)))
-    return complex_p.bind(select(and_p.bind(eq(a, 0), ne(b, b)), a, real(out)), select(unknown, np.nan, imag_p.bind(out)))
+    return complex_p.bind(select(and_p.bind(eq(a, 0), ne(b, b)), a, real(out)),
+                          select(unknown, np.nan, imag_p.bind(out)))
 
 
-exp_p = elementwise("exp", "stablehlo.exponential", "fc", lambda g, o, x: mul(g, o), lower=_as_exp(lambda a: exp(a)))
+exp_p = elementwise("exp", "stablehlo.exponential", "fc", lambda g, o, x: mul(g, o),
+                    lower=_as_exp(lambda a: exp(a)))
 exp2_p = elementwise("exp2", None, "fc", lambda g, o, x: mul(g, mul(o, np.log(2).item())),
                      lower=lambda ctx, eqn, x: ctx.lower_fun(lambda v: exp(mul(v, np.log(2).item())), eqn, x))
 expm1_p = elementwise("expm1", "stablehlo.exponential_minus_one", "fc", lambda g, o, x: mul(g, add(o, 1)),
@@ -366,40 +379,48 @@ log_p = elementwise("log", "stablehlo.log", "fc", lambda g, o, x: div(g, x), low
 log1p_p = elementwise("log1p", "stablehlo.log_plus_one", "fc", lambda g, o, x: div(g, add(x, 1)),
                       lower=_mended(_log_of_infinite))
 logistic_p = elementwise("logistic", "stablehlo.logistic", "fc", lambda g, o, x: mul(g, mul(o, sub(1, o))))
-sqrt_p = elementwise("sqrt", "stablehlo.sqrt", "fc", lambda g, o, x: mul(g, div(0.5, o)), lower=_mended(_sqrt_of_infinite))
+sqrt_p = elementwise("sqrt", "stablehlo.sqrt", "fc", lambda g, o, x: mul(g, div(0.5, o)),
+                     lower=_mended(_sqrt_of_infinite))
 rsqrt_p = elementwise("rsqrt", "stablehlo.rsqrt", "fc", lambda g, o, x: mul(g, mul(div(o, x), -0.5)))
 cbrt_p = elementwise("cbrt", "stablehlo.cbrt", "f", lambda g, o, x: mul(g, div(1 / 3, square(o))))
 def _sin_on_axes(a, b, out):       # sin(a) cosh(b) + i cos(a) sinh(b), where 0 times infinity is not NaN
     return complex_p.bind(select(eq(a, 0), a, real(out)), select(eq(b, 0), mul(b, cos(a)), imag_p.bind(out)))
 
 
-def _cos_on_axes(a, b, out):       # cos(a) cosh(b) - i sin(a) sinh(b): on the axes a zero with the sign of the product
+# cos(a) cosh(b) - i sin(a) sinh(b): on the axes a zero with the sign of the product
+def _cos_on_axes(a, b, out):
     sign = select(ne(b, b), -1, minimum(maximum(b, -1), 1))
-    return complex_p.bind(real(out), select(or_p.bind(eq(a, 0), eq(b, 0)), neg(mul(sin(a), sign)), imag_p.bind(out)))
+    return complex_p.bind(real(out), select(or_p.bind(eq(a, 0), eq(b, 0)), neg(mul(sin(a), sign)),
+                                            imag_p.bind(out)))
 
 
 def _abs_of_infinite(a, b, out):   # also where the other part is NaN
     return select(or_p.bind(_infinite(a), _infinite(b)), np.inf, out)
 
 
-sin_p = elementwise("sin", "stablehlo.sine", "fc", lambda g, o, x: mul(g, cos(x)), lower=_mended(_sin_on_axes))
-cos_p = elementwise("cos", "stablehlo.cosine", "fc", lambda g, o, x: neg(mul(g, sin(x))), lower=_mended(_cos_on_axes))
+sin_p = elementwise("sin", "stablehlo.sine", "fc", lambda g, o, x: mul(g, cos(x)),
+                    lower=_mended(_sin_on_axes))
+cos_p = elementwise("cos", "stablehlo.cosine", "fc", lambda g, o, x: neg(mul(g, sin(x))),
+                    lower=_mended(_cos_on_axes))
 tan_p = elementwise("tan", "stablehlo.tan", "fc", lambda g, o, x: mul(g, add(square(o), 1)))
 asin_p = elementwise("asin", "chlo.asin", "fc", lambda g, o, x: mul(g, rsqrt(sub(1, square(x)))))
 acos_p = elementwise("acos", "chlo.acos", "fc", lambda g, o, x: neg(mul(g, rsqrt(sub(1, square(x))))),
                      lower=_mended(_acos_of_nan))
 atan_p = elementwise("atan", "chlo.atan", "fc", lambda g, o, x: div(g, add(square(x), 1)))
-sinh_p = elementwise("sinh", "chlo.sinh", "fc", lambda g, o, x: mul(g, cosh_p.bind(x)), lower=_mended(_sinh_of_infinite))
-cosh_p = elementwise("cosh", "chlo.cosh", "fc", lambda g, o, x: mul(g, sinh_p.bind(x)), lower=_mended(_cosh_of_infinite))
-tanh_p = elementwise("tanh", "stablehlo.tanh", "fc", lambda g, o, x: mul(g, sub(1, square(o))), lower=_mended(_tanh_on_axis))
+sinh_p = elementwise("sinh", "chlo.sinh", "fc", lambda g, o, x: mul(g, cosh_p.bind(x)),
+                     lower=_mended(_sinh_of_infinite))
+cosh_p = elementwise("cosh", "chlo.cosh", "fc", lambda g, o, x: mul(g, sinh_p.bind(x)),
+                     lower=_mended(_cosh_of_infinite))
+tanh_p = elementwise("tanh", "stablehlo.tanh", "fc", lambda g, o, x: mul(g, sub(1, square(o))),
+                     lower=_mended(_tanh_on_axis))
 asinh_p = elementwise("asinh", "chlo.asinh", "fc", lambda g, o, x: mul(g, rsqrt(add(square(x), 1))),
                       lower=_mended(_asinh_of_nan))
-acosh_p = elementwise("acosh", "chlo.acosh", "fc",
-                      lambda g, o, x: mul(g, mul(rsqrt(sub(x, 1)), rsqrt(add(x, 1)))), lower=_mended(_acosh_of_nan))
+acosh_p = elementwise("acosh", "chlo.acosh", "fc", lambda g, o,
+                      x: mul(g, mul(rsqrt(sub(x, 1)), rsqrt(add(x, 1)))), lower=_mended(_acosh_of_nan))
 atanh_p = elementwise("atanh", "chlo.atanh", "fc", lambda g, o, x: div(g, mul(add(x, 1), sub(1, x))),
                       lower=_mended(_atanh_of_nan))
-square_p = elementwise("square", "chlo.square", "fciu", lambda g, o, x: mul(g, mul(x, 2)),
-                       lower=lambda ctx, eqn, x: ctx.emit(f"stablehlo.multiply {x}, {x} : {eqn.outvars[0].aval.mlir}"))
+square_p = elementwise("square", "chlo.square", "fciu", lambda g, o, x: mul(g, mul(x, 2)), lower=lambda ctx,
+                       eqn, x: ctx.emit(f"stablehlo.multiply {x}, {x} : {eqn.outvars[0].aval.mlir}"))
 
 
 def rsqrt(x):
@@ -409,7 +430,8 @@ def rsqrt(x):
 floor_p = elementwise("floor", "stablehlo.floor", "f")
 ceil_p = elementwise("ceil", "stablehlo.ceil", "f")
 round_p = elementwise("round", None, "f", lower=lambda ctx, eqn, x: ctx.emit(
-    f"stablehlo.round_nearest_{'afz' if eqn.params['rounding_method'] == 0 else 'even'} {x} : {eqn.outvars[0].aval.mlir}"))
+    f"stablehlo.round_nearest_{'afz' if eqn.params['rounding_method'] == 0 else 'even'} {x} : "
+    f"{eqn.outvars[0].aval.mlir}"))
 is_finite_p = elementwise("is_finite", "stablehlo.is_finite", "f", result=lambda dtype: dtypes.bool_)
 
 
@@ -425,7 +447,8 @@ sign_p = elementwise("sign", "stablehlo.sign", "fciu", lower=_sign_lower)
 
 def _abs_dx(g, o, x):
     if dtypes.is_complex(dtype_of(x)):
-        return real(mul(g, conj_p.bind(div(x, complex_p.bind(_nonzero_or_one(o), full(shape_of(o), 0, dtype_of(o)))))))
+        return real(mul(g, conj_p.bind(div(x, complex_p.bind(_nonzero_or_one(o),
+                                                             full(shape_of(o), 0, dtype_of(o)))))))
     return select(ge(x, 0), g, neg(g))
 
 
@@ -455,7 +478,8 @@ complex_p = elementwise("complex", "stablehlo.complex", "f",
                                                     _if_linear(y, lambda: imag_p.bind(neg(ct)))])
 
 
-# --- comparisons ------------------------------------------------------------------------------------------------
+# --- comparisons
+# ------------------------------------------------------------------------------------------------
 
 def _compare(name, direction, kinds, total=False):
     def lower(ctx, eqn, *names):
@@ -465,17 +489,19 @@ def _compare(name, direction, kinds, total=False):
             f"stablehlo.broadcast_in_dim {n}, dims = [] : ({v.mlir}) -> {v.update(shape=out.shape).mlir}")
             for n, v in zip(names, (a, b)))
         operand = out.update(dtype=a.dtype)
-        kind = {"f": "TOTALORDER" if total else "FLOAT", "c": "FLOAT", "i": "SIGNED"}.get(kind_of(a.dtype), "UNSIGNED")
+        kind = {"f": "TOTALORDER" if total else "FLOAT", "c": "FLOAT",
+                "i": "SIGNED"}.get(kind_of(a.dtype), "UNSIGNED")
         result = physical(operand).update(dtype=out.dtype)
-        found = ctx.emit(f"stablehlo.compare {direction}, {x}, {y}, {kind} : ({operand.mlir}, {operand.mlir}) -> "
-                         f"{result.mlir}")
+        found = ctx.emit(f"stablehlo.compare {direction}, {x}, {y}, {kind} : ({operand.mlir}, "
+                         f"{operand.mlir}) -> {result.mlir}")
         if result.ndim == out.ndim:
             return found
         # keys are equal if all their words are
         init, mnemonic = ctx.constant(direction == "EQ"), "stablehlo.and" if direction == "EQ" else "stablehlo.or"
         return ctx.emit(f"stablehlo.reduce({found} init: {init}) applies {mnemonic} across dimensions = "
                         f"{list(range(out.ndim, result.ndim))} : ({result.mlir}, tensor<i1>) -> {out.mlir}")
-    return elementwise(name, f"stablehlo.compare {direction}", kinds, result=lambda dtype: dtypes.bool_, lower=lower)
+    return elementwise(name, f"stablehlo.compare {direction}", kinds, result=lambda dtype: dtypes.bool_,
+                       lower=lower)
 
 
 eq_p = _compare("eq", "EQ", "fciubk0")
@@ -489,7 +515,8 @@ le_to_p = _compare("le_to", "LE", "f", total=True)
 eq_to_p = _compare("eq_to", "EQ", "f", total=True)
 
 
-# --- integer_pow, conversions -----------------------------------------------------------------------------------
+# --- integer_pow, conversions
+# -----------------------------------------------------------------------------------
 
 def _integer_pow_value(x, y):
     """x**y by repeated squaring."""
@@ -523,7 +550,8 @@ def _convert_typ(x, *, new_dtype, weak_type):
         if dtypes.is_extended(dtype) and not (dtype._rules and getattr(dtype._rules, rule)(x.dtype, new_dtype)):
             why = (f"{rule} of its rules says no" if dtype._rules else
                    "PRNG keys are not numbers; see random.key_data and random.wrap_key_data")
-            raise TypeError(f"cannot convert {dtypes.short_name(x.dtype)} to {dtypes.short_name(new_dtype)}: {why}")
+            raise TypeError(f"cannot convert {dtypes.short_name(x.dtype)} to {dtypes.short_name(new_dtype)}: "
+                            f"{why}")
     return ShapedArray(x.shape, new_dtype, weak_type)
 
 
@@ -560,30 +588,31 @@ def _bitcast_typ(x, *, new_dtype):
     old, new = _bits(x.dtype), _bits(new_dtype)
     if dtypes.is_bool(x.dtype) != dtypes.is_bool(new_dtype) or dtypes.is_complex(x.dtype) != dtypes.is_complex(
             new_dtype):
-        raise TypeError(f"bitcast_convert_type cannot convert {x.dtype} to {new_dtype}: it reads the same bits as another "
-                        "type; .astype converts values")
+        raise TypeError(f"bitcast_convert_type cannot convert {x.dtype} to {new_dtype}: it reads the same "
+                        "bits as another type; .astype converts values")
     if old == new:
         return ShapedArray(x.shape, new_dtype)
     if old > new:
         return ShapedArray((*x.shape, old // new), new_dtype)
     if x.ndim == 0 or x.shape[-1] != new // old:
-        raise ValueError(f"bitcast_convert_type from {x.dtype} to the wider {new_dtype} needs a last axis of size "
-                         f"{new // old}, got shape {x.shape}")
+        raise ValueError(f"bitcast_convert_type from {x.dtype} to the wider {new_dtype} needs a last axis of "
+                         f"size {new // old}, got shape {x.shape}")
     return ShapedArray(x.shape[:-1], new_dtype)
 
 
 bitcast_convert_type_p = unary_with_params(
     "bitcast_convert_type", _bitcast_typ, lambda ctx, eqn, x: ctx.emit(
         f"stablehlo.bitcast_convert {x} : ({eqn.invars[0].aval.mlir}) -> {eqn.outvars[0].aval.mlir}"),
-    axes=leading_axes(lambda x, *, new_dtype: (_bits(x.dtype) < _bits(new_dtype), _bits(x.dtype) > _bits(new_dtype))))
+    axes=leading_axes(lambda x, *, new_dtype: (_bits(x.dtype) < _bits(new_dtype),
+                                               _bits(x.dtype) > _bits(new_dtype))))
 
 
 def _reduce_precision_typ(x, *, exponent_bits, mantissa_bits):
     if not dtypes.is_float(x.dtype):
         raise TypeError(f"reduce_precision does not accept dtype {x.dtype}; it must be floating point")
     if exponent_bits < 1 or mantissa_bits < 0:
-        raise ValueError(f"reduce_precision: exponent_bits must be positive and mantissa_bits non-negative, got "
-                         f"{exponent_bits} and {mantissa_bits}")
+        raise ValueError("reduce_precision: exponent_bits must be positive and mantissa_bits non-negative, "
+                         f"got {exponent_bits} and {mantissa_bits}")
     return x
 
 
@@ -593,28 +622,31 @@ def _reduce_precision_jvp(primals, tangents, **params):
 
 reduce_precision_p = unary_with_params(
     "reduce_precision", _reduce_precision_typ, lambda ctx, eqn, x: ctx.emit(
-        f"stablehlo.reduce_precision {x}, format = e{eqn.params['exponent_bits']}m{eqn.params['mantissa_bits']} : "
-        f"{eqn.outvars[0].aval.mlir}"),
+        f"stablehlo.reduce_precision {x}, format = "
+        f"e{eqn.params['exponent_bits']}m{eqn.params['mantissa_bits']} : {eqn.outvars[0].aval.mlir}"),
     _reduce_precision_jvp, lambda ct, x, **params: [reduce_precision_p.bind(ct, **params)])
 
 
-# --- select_n and clamp -----------------------------------------------------------------------------------------
+# --- select_n and clamp
+# -----------------------------------------------------------------------------------------
 
 def _select_typ(which, *cases):
     if not (dtypes.is_bool(which.dtype) or which.dtype == dtypes.int32):
-        raise TypeError(f"select_n: which must have dtype bool or int32, got {which.dtype}: compare it, as in x > 0")
+        raise TypeError(f"select_n: which must have dtype bool or int32, got {which.dtype}: compare it, as "
+                        "in x > 0")
     if dtypes.is_bool(which.dtype) and len(cases) > 2:
         raise TypeError(f"select_n: a boolean which chooses between at most 2 cases, got {len(cases)}")
     first = cases[0]
     for c in cases:
         if c.shape != first.shape or c.dtype != first.dtype:
-            raise TypeError(f"select_n: cases must have equal shapes and dtypes, got "
-                            f"{', '.join(c.str_short() for c in cases)}: reshape or broadcast them, or cast with .astype; "
-                            "jnp.where does so by itself")
+            raise TypeError("select_n: cases must have equal shapes and dtypes, got "
+                            f"{', '.join(c.str_short() for c in cases)}: reshape or broadcast them, or cast "
+                            "with .astype; jnp.where does so by itself")
     if which.shape and which.shape != first.shape:
-        raise TypeError(f"select_n: which of shape {which.shape} must be a scalar or have the shape of the cases, "
-                        f"{first.shape}; jnp.where broadcasts")
-    return ShapedArray(first.shape, first.dtype, first.dtype != dtypes.bool_ and all([c.weak_type for c in cases]))
+        raise TypeError(f"select_n: which of shape {which.shape} must be a scalar or have the shape of the "
+                        f"cases, {first.shape}; jnp.where broadcasts")
+    return ShapedArray(first.shape, first.dtype, first.dtype != dtypes.bool_
+                       and all([c.weak_type for c in cases]))
 
 
 def _select_lower(ctx, eqn, which, *cases):
@@ -647,18 +679,18 @@ def _select_transpose(ct, which, *cases):
                     if is_linear(c) else None for i, c in enumerate(cases))]
 
 
-select_n_p = Mapped("select_n", typ=_select_typ, lower=_select_lower, jvp=_select_jvp, transpose=_select_transpose,
-                    axes=same_axes(scalars=lambda n: (0,)), structural=True)
+select_n_p = Mapped("select_n", typ=_select_typ, lower=_select_lower, jvp=_select_jvp,
+                    transpose=_select_transpose, axes=same_axes(scalars=lambda n: (0,)), structural=True)
 
 
 def _clamp_typ(low, x, high):
     for name, bound in (("min", low), ("max", high)):
         if bound.dtype != x.dtype:
-            raise TypeError(f"clamp: {name} has dtype {bound.dtype}, the operand has {x.dtype}; they must be equal; cast it "
-                            "with .astype, or use jnp.clip")
+            raise TypeError(f"clamp: {name} has dtype {bound.dtype}, the operand has {x.dtype}; they must be "
+                            "equal; cast it with .astype, or use jnp.clip")
         if bound.shape and bound.shape != x.shape:
-            raise TypeError(f"clamp: {name} must be a scalar or have the operand's shape {x.shape}, got {bound.shape}; "
-                            "jnp.clip broadcasts")
+            raise TypeError(f"clamp: {name} must be a scalar or have the operand's shape {x.shape}, got "
+                            f"{bound.shape}; jnp.clip broadcasts")
     return x
 
 
@@ -684,10 +716,12 @@ def _clamp_jvp(primals, tangents):
     return out, total
 
 
-clamp_p = Mapped("clamp", typ=_clamp_typ, lower=_clamp_lower, jvp=_clamp_jvp, axes=same_axes(scalars=lambda n: (0, 2)))
+clamp_p = Mapped("clamp", typ=_clamp_typ, lower=_clamp_lower, jvp=_clamp_jvp,
+                 axes=same_axes(scalars=lambda n: (0, 2)))
 
 
-# --- stop_gradient ----------------------------------------------------------------------------------------------
+# --- stop_gradient
+# ----------------------------------------------------------------------------------------------
 
 stop_gradient_p = unary_with_params("stop_gradient", lambda x: x, lambda ctx, eqn, x: x)
 stop_gradient_p.evaluate = lambda x: x

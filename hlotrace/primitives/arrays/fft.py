@@ -9,7 +9,8 @@ from .slicing import iota_p, pad_p
 
 
 class FftType(enum.IntEnum):
-    """Complex numbers forwards and backwards; from real numbers to the first half of theirs, and backwards."""
+    """Complex numbers forwards and backwards; from real numbers to the first half of theirs, and backwards.
+    """
     FFT = 0
     IFFT = 1
     RFFT = 2
@@ -19,15 +20,15 @@ class FftType(enum.IntEnum):
 def _fft_typ(x, *, fft_type, fft_lengths):
     n = len(fft_lengths)
     if n > 3:
-        raise ValueError(f"FFT over {n} axes of lengths {fft_lengths}: XLA transforms up to 3 at once; transform the others "
-                         "afterwards, as jnp.fft.fftn does")
+        raise ValueError(f"FFT over {n} axes of lengths {fft_lengths}: XLA transforms up to 3 at once; "
+                         "transform the others afterwards, as jnp.fft.fftn does")
     if x.ndim < n:
-        raise ValueError(f"FFT input shape {x.shape} must have at least as many input dimensions as fft_lengths "
-                         f"{fft_lengths}")
+        raise ValueError(f"FFT input shape {x.shape} must have at least as many input dimensions as "
+                         f"fft_lengths {fft_lengths}")
     real = fft_type == FftType.RFFT
     if kind_of(x.dtype) != ("f" if real else "c") or real and x.dtype.itemsize < 4:
-        raise ValueError(f"{fft_type.name} input must be {'float32 or float64' if real else 'complex'}, got {x.dtype.name}: "
-                         "cast it with .astype")
+        raise ValueError(f"{fft_type.name} input must be {'float32 or float64' if real else 'complex'}, got "
+                         f"{x.dtype.name}: cast it with .astype")
     if not n:
         return x
     lengths = (*fft_lengths[:-1], fft_lengths[-1] // 2 + 1)
@@ -35,11 +36,12 @@ def _fft_typ(x, *, fft_type, fft_lengths):
         fft_type, (fft_lengths, fft_lengths))
     if x.shape[-n:] != given:
         half = ", whose last one is n // 2 + 1 for a result of length n" if fft_type == FftType.IRFFT else ""
-        raise ValueError(f"FFT input shape {x.shape} minor dimensions must be equal to fft_lengths {fft_lengths}{half}: "
-                         f"they must be {given}; jnp.fft cuts, or fills with zeros")
+        raise ValueError(f"FFT input shape {x.shape} minor dimensions must be equal to fft_lengths "
+                         f"{fft_lengths}{half}: they must be {given}; jnp.fft cuts, or fills with zeros")
     if real and not fft_lengths[-1]:
         raise ValueError(f"RFFT of length 0: the operand of shape {x.shape} has nothing to transform")
-    dtype = {FftType.RFFT: dtypes.complex_of, FftType.IRFFT: dtypes.real_of}.get(fft_type, lambda dtype: dtype)(x.dtype)
+    dtype = {FftType.RFFT: dtypes.complex_of, FftType.IRFFT: dtypes.real_of}.get(fft_type,
+                                                                                 lambda dtype: dtype)(x.dtype)
     return ShapedArray((*x.shape[:-n], *made), dtype)
 
 
@@ -51,11 +53,13 @@ def _fft_lower(ctx, eqn, x):
         return ctx.lower_fun(lambda _: full(out.shape, 0, out.dtype), eqn, x)
     n = operand.ndim
     x = ctx.undivided(x, operand, tuple(range(n - len(p["fft_lengths"]), n)))
-    return ctx.emit(f"stablehlo.fft {x}, type = {p['fft_type'].name}, length = {_list(p['fft_lengths'])} : {_types(eqn)}")
+    return ctx.emit(f"stablehlo.fft {x}, type = {p['fft_type'].name}, length = {_list(p['fft_lengths'])} : "
+                    f"{_types(eqn)}")
 
 
 def _fft_transpose(ct, x, *, fft_type, fft_lengths):
-    """The complex ones are symmetric.  A real one is the other, where it counts both of two conjugate coefficients."""
+    """The complex ones are symmetric.  A real one is the other, where it counts both of two conjugate
+    coefficients."""
     def again(x, fft_type):
         return fft_p.bind(x, fft_type=fft_type, fft_lengths=fft_lengths)
     if not fft_lengths or fft_type in (FftType.FFT, FftType.IFFT):
@@ -69,7 +73,8 @@ def _fft_transpose(ct, x, *, fft_type, fft_lengths):
     half = conj_p.bind(again(ct, FftType.RFFT))
     k = iota_p.bind(dtype=dtypes.int32, shape=shape_of(half), dimension=last)
     single = or_p.bind(eq(k, 0), eq(mul(k, 2), n))
-    return [mul(half, select(single, full(shape_of(half), 1 / prod(fft_lengths), dtype_of(half)), 2 / prod(fft_lengths)))]
+    return [mul(half, select(single, full(shape_of(half), 1 / prod(fft_lengths), dtype_of(half)),
+                             2 / prod(fft_lengths)))]
 
 
 fft_p = Mapped("fft", typ=_fft_typ, lower=_fft_lower, transpose=_fft_transpose,

@@ -1,4 +1,5 @@
-"""Windows read and written at run-time positions: gather; scatter, scatter_add, _mul, _min, _max, scatter_apply.
+"""Windows read and written at run-time positions: gather; scatter, scatter_add, _mul, _min, _max,
+scatter_apply.
 
 A gather reads one window of the operand for each index vector; XLA moves windows that stick out back inside, so only
 `FILL_OR_DROP` needs a mask.  A scatter combines one window of the operand for each index vector with a window of the
@@ -40,36 +41,40 @@ from .reduce import reduce_and_p
 from .shape import _array, _list, _types, broadcast_axis, broadcast_in_dim, full, instantiate, move_axis, reshape, zeros_of
 from .slicing import iota_p
 
-# --- gather -----------------------------------------------------------------------------------------------------
+# --- gather
+# -----------------------------------------------------------------------------------------------------
 
 @functools.lru_cache(maxsize=4096)
-def _gather_typ(x, indices, *, dimension_numbers, slice_sizes, indices_are_sorted, unique_indices, mode, fill_value):
+def _gather_typ(x, indices, *, dimension_numbers, slice_sizes, indices_are_sorted, unique_indices, mode,
+                fill_value):
     offset, collapsed, index_map, batching, indices_batching = dimension_numbers
     check_index_vectors("gather", indices, index_map, "start_index_map")
     rank = len(offset) + indices.ndim - 1
     check_dims("gather", "offset_dims", offset, rank)
     check_dims("gather", "collapsed_slice_dims", collapsed, x.ndim)
     check_dims("gather", "operand_batching_dims", batching, x.ndim)
-    check_dims("gather", "collapsed_slice_dims and operand_batching_dims", (*collapsed, *batching), x.ndim, False)
+    check_dims("gather", "collapsed_slice_dims and operand_batching_dims", (*collapsed, *batching), x.ndim,
+               False)
     check_dims("gather", "start_index_map and operand_batching_dims", (*index_map, *batching), x.ndim, False)
     check_batching_dims("gather", x, indices, batching, indices_batching, "start_indices_batching_dims")
     if len(slice_sizes) != x.ndim:
-        raise TypeError(f"gather: slice_sizes {slice_sizes} must have one entry for each axis of the operand of shape "
-                        f"{x.shape}")
+        raise TypeError(f"gather: slice_sizes {slice_sizes} must have one entry for each axis of the operand "
+                        f"of shape {x.shape}")
     for d, (size, bound) in enumerate(zip(slice_sizes, x.shape)):
         if not 0 <= size <= bound:
-            raise TypeError(f"Slice size at index {d} in gather op is out of range, must be within [0, {bound} + 1), "
-                            f"got {size} (operand shape {x.shape})")
+            raise TypeError(f"Slice size at index {d} in gather op is out of range, must be within [0, "
+                            f"{bound} + 1), got {size} (operand shape {x.shape})")
         if size != 1 and d in collapsed or not surely(size, high=1) and d in batching:
-            raise TypeError(f"gather: the slice size of a collapsed or batching dimension must be 1, got {size} for "
-                            f"axis {d}")
+            raise TypeError("gather: the slice size of a collapsed or batching dimension must be 1, got "
+                            f"{size} for axis {d}")
     window = [n for d, n in enumerate(slice_sizes) if d not in collapsed and d not in batching]
     if len(window) != len(offset):
-        raise TypeError(f"gather: offset_dims {offset} must have one entry for each of the {len(window)} axes of the "
-                        f"window (slice_sizes {slice_sizes} without collapsed_slice_dims {collapsed} and "
-                        f"operand_batching_dims {batching})")
+        raise TypeError(f"gather: offset_dims {offset} must have one entry for each of the {len(window)} "
+                        f"axes of the window (slice_sizes {slice_sizes} without collapsed_slice_dims "
+                        f"{collapsed} and operand_batching_dims {batching})")
     window, rest = iter(window), iter(indices.shape)
-    return ShapedArray(tuple(next(window) if d in offset else next(rest) for d in range(rank)), x.dtype, x.weak_type)
+    return ShapedArray(tuple(next(window) if d in offset else next(rest) for d in range(rank)), x.dtype,
+                       x.weak_type)
 
 
 def fill_for(dtype):
@@ -83,8 +88,8 @@ def _gather_filling(x, indices, *, fill_value, **params):
     dnums, dtype = params["dimension_numbers"], dtype_of(indices)
     out = gather_p.bind(x, indices, **{**params, "mode": CLIP}, fill_value=None)
     shape, rank = shape_of(indices), len(shape_of(indices))
-    upper = broadcast_in_dim(last_starts(shape_of(x), params["slice_sizes"], dnums.start_index_map, dtype), shape,
-                             (rank - 1,))
+    upper = broadcast_in_dim(last_starts(shape_of(x), params["slice_sizes"], dnums.start_index_map, dtype),
+                             shape, (rank - 1,))
     inside = and_p.bind(ge(indices, 0), le(indices, upper))
     inside = reduce_and_p.bind(inside, axes=(rank - 1,))
     batch_dims = tuple(d for d in range(len(shape_of(out))) if d not in dnums.offset_dims)
@@ -100,11 +105,12 @@ def _gather_lower(ctx, eqn, x, indices):
     offset, collapsed, index_map, batching, indices_batching = p["dimension_numbers"]
     rank = eqn.invars[1].aval.ndim
     return ctx.emit(
-        f'"stablehlo.gather"({x}, {indices}) <{{dimension_numbers = #stablehlo.gather<offset_dims = {_list(offset)}, '
+        f'"stablehlo.gather"({x}, {indices}) <{{dimension_numbers = #stablehlo.gather<offset_dims = '
+        f'{_list(offset)}, '
         f"collapsed_slice_dims = {_list(collapsed)}, operand_batching_dims = {_list(batching)}, "
         f"start_indices_batching_dims = {_list(indices_batching)}, start_index_map = {_list(index_map)}, "
-        f"index_vector_dim = {rank - 1}>, indices_are_sorted = {str(p['indices_are_sorted']).lower()}, slice_sizes = "
-        f"{_array(p['slice_sizes'])}}}> : {_types(eqn)}")
+        f"index_vector_dim = {rank - 1}>, indices_are_sorted = {str(p['indices_are_sorted']).lower()}, "
+        f"slice_sizes = {_array(p['slice_sizes'])}}}> : {_types(eqn)}")
 
 
 def _gather_jvp(primals, tangents, **params):
@@ -119,7 +125,8 @@ def _gather_transpose(ct, x, indices, *, dimension_numbers, slice_sizes, fill_va
                                dimension_numbers=ScatterDimensionNumbers(*dimension_numbers), **params), None]
 
 
-def _gather_batch(axis, args, dims, *, dimension_numbers, slice_sizes, indices_are_sorted, unique_indices, **params):
+def _gather_batch(axis, args, dims, *, dimension_numbers, slice_sizes, indices_are_sorted, unique_indices,
+                  **params):
     (x, indices), (dx, di) = args, dims
     offset, collapsed, index_map, batching, indices_batching = dimension_numbers
     if dx is not None:
@@ -137,15 +144,16 @@ def _gather_batch(axis, args, dims, *, dimension_numbers, slice_sizes, indices_a
         else:       # the index vectors of all examples read one operand: they are a list no longer in order
             indices_are_sorted = unique_indices = False
     dnums = GatherDimensionNumbers(offset, collapsed, index_map, batching, indices_batching)
-    return gather_p.bind(x, indices, dimension_numbers=dnums, slice_sizes=slice_sizes, unique_indices=unique_indices,
-                         indices_are_sorted=indices_are_sorted, **params), 0
+    return gather_p.bind(x, indices, dimension_numbers=dnums, slice_sizes=slice_sizes,
+                         unique_indices=unique_indices, indices_are_sorted=indices_are_sorted, **params), 0
 
 
-gather_p = Primitive("gather", typ=_gather_typ, lower=_gather_lower, jvp=_gather_jvp, transpose=_gather_transpose,
-                     batch=_gather_batch, structural=True)
+gather_p = Primitive("gather", typ=_gather_typ, lower=_gather_lower, jvp=_gather_jvp,
+                     transpose=_gather_transpose, batch=_gather_batch, structural=True)
 
 
-# --- scatter ----------------------------------------------------------------------------------------------------
+# --- scatter
+# ----------------------------------------------------------------------------------------------------
 
 def _check(name, x, indices, updates, dnums):
     window, inserted, index_map, batching, indices_batching = dnums
@@ -153,28 +161,29 @@ def _check(name, x, indices, updates, dnums):
     check_index_vectors(name, indices, index_map, "scatter_dims_to_operand_dims")
     rank = len(window) + indices.ndim - 1
     if updates.ndim != rank:
-        raise TypeError(f"{name}: updates of shape {updates.shape} must have rank {rank}: one axis for each of "
-                        f"update_window_dims {window} and one for each axis but the last of the indices of shape "
-                        f"{indices.shape}")
+        raise TypeError(f"{name}: updates of shape {updates.shape} must have rank {rank}: one axis for each "
+                        f"of update_window_dims {window} and one for each axis but the last of the indices "
+                        f"of shape {indices.shape}")
     check_dims(name, "update_window_dims", window, rank)
     check_dims(name, "inserted_window_dims", inserted, x.ndim)
     check_dims(name, "operand_batching_dims", batching, x.ndim)
     check_dims(name, "inserted_window_dims and operand_batching_dims", (*inserted, *batching), x.ndim, False)
-    check_dims(name, "scatter_dims_to_operand_dims and operand_batching_dims", (*index_map, *batching), x.ndim, False)
+    check_dims(name, "scatter_dims_to_operand_dims and operand_batching_dims", (*index_map, *batching),
+               x.ndim, False)
     check_batching_dims(name, x, indices, batching, indices_batching, "scatter_indices_batching_dims")
     if len(window) + len(inserted) + len(batching) != x.ndim:
         raise TypeError(f"{name}: update_window_dims {window}, inserted_window_dims {inserted} and "
-                        f"operand_batching_dims {batching} must together have one entry for each of the {x.ndim} axes "
-                        f"of the operand of shape {x.shape}")
+                        f"operand_batching_dims {batching} must together have one entry for each of the "
+                        f"{x.ndim} axes of the operand of shape {x.shape}")
     for d, (size, bound) in enumerate(zip(window_sizes(dnums, x.shape, updates.shape), x.shape)):
         if size > bound:
-            raise TypeError(f"{name}: the updates of shape {updates.shape} have windows of size {size} along operand "
-                            f"axis {d}, which has size {bound} (operand shape {x.shape})")
+            raise TypeError(f"{name}: the updates of shape {updates.shape} have windows of size {size} along "
+                            f"operand axis {d}, which has size {bound} (operand shape {x.shape})")
     batch = tuple(n for d, n in enumerate(updates.shape) if d not in window)
     if batch != indices.shape[:-1]:
         raise TypeError(f"{name}: the axes {batch} of updates of shape {updates.shape} that are not in "
-                        f"update_window_dims {window} must equal the axes but the last of the indices of shape "
-                        f"{indices.shape}")
+                        f"update_window_dims {window} must equal the axes but the last of the indices of "
+                        f"shape {indices.shape}")
 
 
 class Scatter(Primitive):
@@ -182,8 +191,8 @@ class Scatter(Primitive):
     __slots__ = ("combine", "kinds")
 
     def __init__(self, name, combine=None, kinds="fciubk?", jvp=None, transpose=None):
-        super().__init__(name, typ=functools.lru_cache(maxsize=4096)(self._typ), lower=self._lower, batch=self._batch,
-                         transpose=transpose, structural=combine is None)
+        super().__init__(name, typ=functools.lru_cache(maxsize=4096)(self._typ), lower=self._lower,
+                         batch=self._batch, transpose=transpose, structural=combine is None)
         self.combine, self.kinds, self.jvp = combine, kinds, jvp
 
     def _typ(self, x, indices, updates, *, dimension_numbers, **_):
@@ -199,14 +208,16 @@ class Scatter(Primitive):
         out, dnums = eqn.outvars[0].aval, p["dimension_numbers"]
         window, inserted, index_map, batching, indices_batching = dnums
         element = ShapedArray((), out.dtype)
-        body = ctx.region([element, element], lambda names: ([self._combined(ctx, p, element, *names)], [element.mlir]))
+        body = ctx.region([element, element], lambda names: ([self._combined(ctx, p, element, *names)],
+                                                             [element.mlir]))
         return ctx.emit(
             f'"stablehlo.scatter"({x}, {indices}, {updates}) <{{indices_are_sorted = '
-            f"{str(p['indices_are_sorted']).lower()}, scatter_dimension_numbers = #stablehlo.scatter<"
-            f"update_window_dims = {_list(window)}, inserted_window_dims = {_list(inserted)}, "
-            f"input_batching_dims = {_list(batching)}, scatter_indices_batching_dims = {_list(indices_batching)}, "
-            f"scatter_dims_to_operand_dims = {_list(index_map)}, index_vector_dim = "
-            f"{eqn.invars[1].aval.ndim - 1}>, unique_indices = {str(p['unique_indices']).lower()}}}> {body} : {_types(eqn)}")
+            f"{str(p['indices_are_sorted']).lower()}, scatter_dimension_numbers = "
+            f"#stablehlo.scatter<update_window_dims = {_list(window)}, inserted_window_dims = "
+            f"{_list(inserted)}, input_batching_dims = {_list(batching)}, scatter_indices_batching_dims = "
+            f"{_list(indices_batching)}, scatter_dims_to_operand_dims = {_list(index_map)}, "
+            f"index_vector_dim = {eqn.invars[1].aval.ndim - 1}>, unique_indices = "
+            f"{str(p['unique_indices']).lower()}}}> {body} : {_types(eqn)}")
 
     def _combined(self, ctx, params, element, old, update):
         if self.combine is None:
@@ -236,7 +247,8 @@ class Scatter(Primitive):
             window, inserted, index_map, batching, indices_batching), **params), 0
 
 
-# --- derivatives of scatters ------------------------------------------------------------------------------------
+# --- derivatives of scatters
+# ------------------------------------------------------------------------------------
 
 def _is_unique(indices, *, dimension_numbers, unique_indices, **_):
     """Does no element get two updates?  One window for each example is unique whatever the flag says."""
@@ -246,8 +258,9 @@ def _is_unique(indices, *, dimension_numbers, unique_indices, **_):
 
 def _read_back(x, indices, updates_shape, *, dimension_numbers, mode, **flags):
     """The windows of `x` that the scatter writes, in the layout of the updates; 0 where it drops them."""
-    return gather_p.bind(x, indices, dimension_numbers=GatherDimensionNumbers(*dimension_numbers), fill_value=0,
-                         slice_sizes=window_sizes(dimension_numbers, shape_of(x), updates_shape), mode=mode, **flags)
+    return gather_p.bind(x, indices, dimension_numbers=GatherDimensionNumbers(*dimension_numbers),
+                         fill_value=0, slice_sizes=window_sizes(dimension_numbers, shape_of(x),
+                                                                updates_shape), mode=mode, **flags)
 
 
 def _winners(shape, indices, updates_shape, params):
@@ -308,7 +321,8 @@ def _mul_jvp(primals, tangents, **params):
         if not _is_unique(indices, **params):
             raise NotImplementedError(
                 "scatter_mul has a derivative in its updates only where no element is updated twice: pass "
-                "unique_indices=True if that is so (in x.at[idx].multiply(y, unique_indices=True) for example)")
+                "unique_indices=True if that is so (in x.at[idx].multiply(y, unique_indices=True) for "
+                "example)")
         change = mul(tangents[2], _read_back(x, indices, shape_of(updates), **params))
         term = scatter_add_p.bind(zeros_of(aval_of(x)), indices, change, **params)
         tangent = term if tangent is None else add(tangent, term)

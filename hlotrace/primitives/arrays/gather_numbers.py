@@ -31,7 +31,8 @@ class GatherScatterMode(enum.Enum):
             raise ValueError(f"Unknown gather mode {mode!r}: choose one of {names}") from None
 
 
-CLIP, FILL, PROMISE = (GatherScatterMode.CLIP, GatherScatterMode.FILL_OR_DROP, GatherScatterMode.PROMISE_IN_BOUNDS)
+CLIP, FILL, PROMISE = (GatherScatterMode.CLIP, GatherScatterMode.FILL_OR_DROP,
+                       GatherScatterMode.PROMISE_IN_BOUNDS)
 _MODES = {None: FILL, "clip": CLIP, "fill": FILL, "drop": FILL, "promise_in_bounds": PROMISE,
           "one_hot": GatherScatterMode.ONE_HOT}
 
@@ -76,11 +77,11 @@ def check_dims(name, what, dims, bound, increasing=True):
 def check_index_vectors(name, indices, index_map, map_name):
     """TypeError unless `indices` holds, along its last axis, one integer for each entry of `index_map`."""
     if not dtypes.is_integer(indices.dtype):
-        raise TypeError(f"{name}: indices must have an integer type, got {indices.str_short()}: convert them with "
-                        ".astype(int)")
+        raise TypeError(f"{name}: indices must have an integer type, got {indices.str_short()}: convert them "
+                        "with .astype(int)")
     if indices.ndim == 0 or indices.shape[-1] != len(index_map):
-        raise TypeError(f"{name}: the last axis of the indices, of shape {indices.shape}, must have one entry for each "
-                        f"of the {len(index_map)} dimensions in {map_name} {index_map}")
+        raise TypeError(f"{name}: the last axis of the indices, of shape {indices.shape}, must have one "
+                        f"entry for each of the {len(index_map)} dimensions in {map_name} {index_map}")
 
 
 def check_batching_dims(name, x, indices, operand_dims, index_dims, index_name):
@@ -89,8 +90,8 @@ def check_batching_dims(name, x, indices, operand_dims, index_dims, index_name):
     sizes, index_sizes = [x.shape[d] for d in operand_dims], [indices.shape[d] for d in index_dims]
     if sizes != index_sizes:
         raise TypeError(f"{name}: operand_batching_dims {operand_dims} of the operand of shape {x.shape} and "
-                        f"{index_name} {index_dims} of the indices of shape {indices.shape} must have equal sizes, got "
-                        f"{sizes} and {index_sizes}")
+                        f"{index_name} {index_dims} of the indices of shape {indices.shape} must have equal "
+                        f"sizes, got {sizes} and {index_sizes}")
 
 
 def last_starts(shape, window_sizes, index_map, dtype):

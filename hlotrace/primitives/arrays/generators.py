@@ -1,4 +1,5 @@
-"""Random bits as XLA makes them: rng_bit_generator, whose state is a value, and rng_uniform, which keeps its own."""
+"""Random bits as XLA makes them: rng_bit_generator, whose state is a value, and rng_uniform, which keeps its
+own."""
 import enum
 
 from ..common import Primitive, ShapedArray, dtypes, kind_of, no_tangent_jvp, np, shape_of
@@ -21,7 +22,8 @@ def _bits_typ(key, *, shape, dtype, algorithm):
     if (key.dtype, key.shape) not in _KEYS:
         raise TypeError(f"rng_bit_generator: the key must be uint32[4] or uint64[2], got {key.str_short()}")
     if dtype not in (dtypes.uint8, dtypes.uint16, dtypes.uint32, dtypes.uint64):
-        raise TypeError(f"rng_bit_generator: unsupported dtype {dtype}; it makes uint8, uint16, uint32 and uint64")
+        raise TypeError(f"rng_bit_generator: unsupported dtype {dtype}; it makes uint8, uint16, uint32 and "
+                        "uint64")
     return [key, ShapedArray(shape, dtype)]
 
 
@@ -33,8 +35,8 @@ def _bits_lower(ctx, eqn, key):
     if short:
         key = ctx.emit(f"stablehlo.reshape {key} : ({aval.mlir}) -> {halves.mlir}")
         key = ctx.emit(f"stablehlo.bitcast_convert {key} : ({halves.mlir}) -> {state.mlir}")
-    key, bits = ctx.emit(f"stablehlo.rng_bit_generator {key}, algorithm = {algorithm} : ({state.mlir}) -> ({state.mlir}, "
-                         f"{out.mlir})", 2)
+    key, bits = ctx.emit(f"stablehlo.rng_bit_generator {key}, algorithm = {algorithm} : ({state.mlir}) -> "
+                         f"({state.mlir}, {out.mlir})", 2)
     if short:
         key = ctx.emit(f"stablehlo.bitcast_convert {key} : ({state.mlir}) -> {halves.mlir}")
         key = ctx.emit(f"stablehlo.reshape {key} : ({halves.mlir}) -> {aval.mlir}")
@@ -63,11 +65,12 @@ def _uniform_typ(low, high, *, shape):
         raise ValueError(f"Arguments to rng_uniform must have identical dtypes, got {low.dtype.name} and "
                          f"{high.dtype.name}: cast one of them")
     if low.shape or high.shape:
-        raise ValueError(f"Arguments to rng_uniform must be scalars; got shapes {low.shape} and {high.shape}: draw from "
-                         "0.0 to 1.0 and scale the result")
+        raise ValueError(f"Arguments to rng_uniform must be scalars; got shapes {low.shape} and "
+                         f"{high.shape}: draw from 0.0 to 1.0 and scale the result")
     if kind_of(low.dtype) not in "fiu" or kind_of(low.dtype) in "iu" and low.dtype.itemsize < 4:
-        raise TypeError(f"rng_uniform does not accept dtype {low.dtype.name}; it draws floating-point numbers, and integers "
-                        "of 32 or 64 bits")      # XLA ends the process over others
+        # XLA ends the process over others
+        raise TypeError(f"rng_uniform does not accept dtype {low.dtype.name}; it draws floating-point "
+                        "numbers, and integers of 32 or 64 bits")
     return ShapedArray(shape, low.dtype)
 
 
@@ -75,8 +78,8 @@ def _uniform_lower(ctx, eqn, low, high):
     out = eqn.outvars[0].aval
     size = ctx.constant(np.array(out.shape, np.int64))
     scalar, sizes = out.update(shape=()).mlir, ShapedArray((out.ndim,), dtypes.int64).mlir
-    return ctx.emit(f"stablehlo.rng {low}, {high}, {size}, distribution = UNIFORM : ({scalar}, {scalar}, {sizes}) -> "
-                    f"{out.mlir}")
+    return ctx.emit(f"stablehlo.rng {low}, {high}, {size}, distribution = UNIFORM : ({scalar}, {scalar}, "
+                    f"{sizes}) -> {out.mlir}")
 
 
 rng_uniform_p = Primitive("rng_uniform", typ=_uniform_typ, lower=_uniform_lower)

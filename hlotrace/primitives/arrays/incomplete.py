@@ -1,4 +1,5 @@
-"""Incomplete gamma and beta functions: series and continued fractions, as loops until no element changes any more.
+"""Incomplete gamma and beta functions: series and continued fractions, as loops until no element changes any
+more.
 
 Equations are those of the NIST Digital Library of Mathematical Functions, "DLMF".  What one power and two gamma functions
 would lose to cancellation where the parameters are large is said by phi(u) = u - log(1 + u) and by the factor log_star(a)
@@ -43,7 +44,8 @@ from .reduce import reduce_or_p
 from .shape import broadcast_in_dim, full
 from .special import _no_derivative, digamma_p, erfc_p, lgamma_p
 
-_LIMIT = 10_000      # steps of a loop; it needs about sqrt(72 a) of them at worst, and large a have other ways
+# steps of a loop; it needs about sqrt(72 a) of them at worst, and large a have other ways
+_LIMIT = 10_000
 
 
 def _eps(x):
@@ -59,7 +61,8 @@ def polynomial(x, coefficients):
 
 
 def repeated(step, operands, start):
-    """`step(n, *operands, *values)` -> (which elements are not done, new values) for n = 1, 2, ... from the values `start`.
+    """`step(n, *operands, *values)` -> (which elements are not done, new values) for n = 1, 2, ... from the
+    values `start`.
 
     An element that is done keeps its values.
     """
@@ -80,7 +83,8 @@ def repeated(step, operands, start):
 
 
 def continued_fraction(term, *operands, least=None):
-    """1 / (b_0 + a_1 / (b_1 + a_2 / ...)) by Steed's algorithm (DLMF 3.10.13); `term(n, *operands)` is (a_n, b_n).
+    """1 / (b_0 + a_1 / (b_1 + a_2 / ...)) by Steed's algorithm (DLMF 3.10.13); `term(n, *operands)` is (a_n,
+    b_n).
 
     `least`, a function of the operands: how many terms there are at least.
     """
@@ -123,7 +127,8 @@ def _log_star(a):
     return select(large, series, sub(lgamma_p.bind(little), main))
 
 
-# --- gamma ------------------------------------------------------------------------------------------------------
+# --- gamma
+# ------------------------------------------------------------------------------------------------------
 
 def _density(a, x):
     """x**a exp(-x) / gamma(a + 1)."""
@@ -148,7 +153,8 @@ def _fraction(a, x, least=None):
 
 
 def _fraction_for_slope(a, x):
-    """Ends where it does for an `a` that is not whole, as the derivative does: it converges as exp(-4 sqrt(n x))."""
+    """Ends where it does for an `a` that is not whole, as the derivative does: it converges as exp(-4 sqrt(n
+    x))."""
     return _fraction(a, x, lambda a, x: div(math.log(_eps(x)) ** 2 / 16, x))
 
 
@@ -165,7 +171,8 @@ def _temme():
     rows = [[Fraction(-1, 3), *[(n + 2) * alpha[n + 2] for n in range(1, size - 2)]]]
     for k in range(1, k_max):
         gamma = math.prod(range(1, 2 * k + 2, 2)) * alpha[2 * k + 1]      # 5.11.3's g_k
-        rows.append([(-1) ** k * gamma * d + (n + 2) * rows[-1][n + 2] for n, d in enumerate(rows[0][:len(rows[-1]) - 2])])
+        rows.append([(-1) ** k * gamma * d + (n + 2) * rows[-1][n + 2] for n,
+                     d in enumerate(rows[0][:len(rows[-1]) - 2])])
     return [list(map(float, row)) for row in rows]
 
 
@@ -186,14 +193,16 @@ def _correction(a, x):
 
 
 def _regions(a, x):
-    """The masks of where to use series, fraction and transition, and a function that gives operands for one."""
+    """The masks of where to use series, fraction and transition, and a function that gives operands for one.
+    """
     big, wide = _TRANSITION
     good = and_p.bind(and_p.bind(gt(a, 0), lt(a, np.inf)), and_p.bind(gt(x, 0), lt(x, np.inf)))
     transition = and_p.bind(good, and_p.bind(gt(a, big), lt(abs_p.bind(sub(x, a)), mul(a, wide))))
     rest = and_p.bind(good, not_p.bind(transition))
     upper = and_p.bind(gt(x, 1), gt(x, a))
     masks = [and_p.bind(rest, not_p.bind(upper)), and_p.bind(rest, upper), transition]
-    return masks, [(select(m, a, b), select(m, x, y)) for m, b, y in zip(masks, (1.0, 1.0, 64.0), (0.5, 2.0, 64.0))]
+    return masks, [(select(m, a, b), select(m, x, y)) for m, b,
+                   y in zip(masks, (1.0, 1.0, 64.0), (0.5, 2.0, 64.0))]
 
 
 def _incomplete_gamma(upper, a, x):
@@ -233,7 +242,8 @@ def _gamma_slope(a, x):
     f, df = _slope(_fraction_for_slope, a2, x2)
     y, dy = _slope(_eta, a3, x3)
     t, dt = _slope(_correction, a3, x3)
-    logarithm = log1p_p.bind(div(sub(x3, a3), a3))      # of the factor of the sum in 8.12.7, exp(-y**2) / sqrt(2 pi a)
+    # of the factor of the sum in 8.12.7, exp(-y**2) / sqrt(2 pi a)
+    logarithm = log1p_p.bind(div(sub(x3, a3), a3))
     middle = sub(mul(sqrt(mul(a3, 2)), dy), add(dt, mul(t, sub(logarithm, div(0.5, a3)))))
     return select(low, add(mul(s, log_density_slope(a1, x1)), ds), select(
         high, neg(add(mul(f, log_density_slope(a2, x2)), df)), mul(middle, exp(_log_star(a3)))))
@@ -247,8 +257,8 @@ def _gamma_grad_a(a, x):
 
 
 def _sample_grad(a, x):
-    """-(dP/da) / (dP/dx): how x moves with a where P(a, x) stays (Figurnov et al., "Implicit Reparameterization
-    Gradients", NeurIPS 2018)."""
+    """-(dP/da) / (dP/dx): how x moves with a where P(a, x) stays (Figurnov et al., "Implicit
+    Reparameterization Gradients", NeurIPS 2018)."""
     return _at_ends(a, x, neg(mul(div(x, a), _gamma_slope(a, x))))
 
 
@@ -258,11 +268,12 @@ def _at_ends(a, x, value):
     return select(and_p.bind(gt(a, 0), eq(x, 0)), 0.0, select(inside, value, np.nan))
 
 
-# --- beta -------------------------------------------------------------------------------------------------------
+# --- beta
+# -------------------------------------------------------------------------------------------------------
 
 def _beta_tail(p, q, z, w):
-    """(r, s) with I_z(p, q) = exp(r) s, for w = 1 - z, by fraction (9) of Didonato and Morris, "Algorithm 708", ACM Trans.
-    Math. Softw. 18 (1992)."""
+    """(r, s) with I_z(p, q) = exp(r) s, for w = 1 - z, by fraction (9) of Didonato and Morris, "Algorithm
+    708", ACM Trans. Math. Softw. 18 (1992)."""
     def term(m, p, q, z, w):
         before, after = sub(add(p, mul(m, 2)), 1), add(p, add(mul(m, 2), 1))
         before = select(eq(before, 0), 1, before)       # p = 1 and m = 0, where it divides 0
@@ -284,7 +295,8 @@ def _beta(a, b, x):
     inside = and_p.bind(inside, and_p.bind(gt(x, 0), lt(x, 1)))
     p, q, z = (select(inside, v, 0.5) for v in (a, b, x))
     swap = gt(z, div(add(p, 1), add(add(p, q), 2)))
-    p, q, z, w = select(swap, q, p), select(swap, p, q), select(swap, sub(1, z), z), select(swap, z, sub(1, z))
+    p, q, z, w = select(swap, q, p), select(swap, p, q), select(swap, sub(1, z),
+                                                                z), select(swap, z, sub(1, z))
     power, factor = _beta_tail(p, q, z, w)
     value = mul(exp(power), factor)
     value = select(inside, select(swap, sub(1, value), value), np.nan)
@@ -294,23 +306,27 @@ def _beta(a, b, x):
     return select(and_p.bind(known, not_p.bind(and_p.bind(zero, one))), value, np.nan)
 
 
-# --- the primitives ---------------------------------------------------------------------------------------------
+# --- the primitives
+# ---------------------------------------------------------------------------------------------
 
 @kept(512)
 def _program(name, fun, avals):
-    """`fun` on operands of these avals, as a program without lines of the user's: equal calls in a module share it."""
+    """`fun` on operands of these avals, as a program without lines of the user's: equal calls in a module
+    share it."""
     shape, dtype = max((a.shape for a in avals), key=len), avals[0].dtype
     wide = dtypes.float32 if dtype.itemsize < 4 else dtype
 
     def whole(*xs):
         xs = [convert(x, wide) for x in xs]
-        return [convert(fun(*[x if shape_of(x) == shape else broadcast_in_dim(x, shape, ()) for x in xs]), dtype)]
+        return [convert(fun(*[x if shape_of(x) == shape else broadcast_in_dim(x, shape, ()) for x in xs]),
+                        dtype)]
     with entering(EVAL):
         return anonymous(trace_closed(whole, avals, name))
 
 
 def by_loops(name, fun, *derivatives):
-    """An elementwise primitive that is lowered to a call of `fun`; one without derivatives refuses to be differentiated."""
+    """An elementwise primitive that is lowered to a call of `fun`; one without derivatives refuses to be
+    differentiated."""
     p = elementwise(name, None, "f", *derivatives, lower=lambda ctx, eqn, *names: ctx.call(
         _program(name, fun, tuple([v.aval.strip_weak_type() for v in eqn.invars])), names)[0])
     if not derivatives:
@@ -336,7 +352,7 @@ igamma_grad_a_p = by_loops("igamma_grad_a", _gamma_grad_a)
 random_gamma_grad_p = by_loops("random_gamma_grad", _sample_grad)
 igamma_p = by_loops("igamma", functools.partial(_incomplete_gamma, False),
                     lambda g, o, a, x: mul(g, igamma_grad_a_p.bind(a, x)), _gamma_dx)
-igammac_p = by_loops("igammac", functools.partial(_incomplete_gamma, True),
-                     lambda g, o, a, x: neg(mul(g, igamma_grad_a_p.bind(a, x))), lambda *args: neg(_gamma_dx(*args)))
+igammac_p = by_loops("igammac", functools.partial(_incomplete_gamma, True), lambda g, o, a,
+                     x: neg(mul(g, igamma_grad_a_p.bind(a, x))), lambda *args: neg(_gamma_dx(*args)))
 regularized_incomplete_beta_p = by_loops("regularized_incomplete_beta", _beta, _no_derivative("betainc", "a"),
                                          _no_derivative("betainc", "b"), _beta_dx)

@@ -1,4 +1,5 @@
-"""How exactly a contraction multiplies: `Precision`, `DotAlgorithm`, its presets, and how users write them."""
+"""How exactly a contraction multiplies: `Precision`, `DotAlgorithm`, its presets, and how users write them.
+"""
 import enum
 from typing import Any, NamedTuple
 
@@ -7,7 +8,8 @@ from ...core.config import config
 
 
 class Precision(enum.Enum):
-    """How many passes an accelerator spends on a product of float32 operands; a CPU always uses full float32."""
+    """How many passes an accelerator spends on a product of float32 operands; a CPU always uses full float32.
+    """
     DEFAULT = 0
     HIGH = 1
     HIGHEST = 2
@@ -32,7 +34,8 @@ class DotAlgorithm(NamedTuple):
     allow_imprecise_accumulation: bool = False
 
 
-# preset -> (element type of the products, element type of the sum, products per element, sum may be imprecise)
+# preset -> (element type of the products, element type of the sum, products per element, sum may be
+# imprecise)
 _PRESETS = {
     "DEFAULT": None,
     "ANY_F8_ANY_F8_F32": ("f8E5M2", "f32", 1, False),
@@ -85,8 +88,8 @@ def canonical_precision(precision, algorithms=True):
     if not algorithms:
         if precision is None:
             return None
-        raise ValueError(f"a convolution has no dot algorithms: precision must be a Precision, a string or a pair of "
-                         f"them, got {given}")
+        raise ValueError("a convolution has no dot algorithms: precision must be a Precision, a string or a "
+                         f"pair of them, got {given}")
     return found
 
 
@@ -100,8 +103,9 @@ def _one(value, given):
 
 
 def _unknown(given):
-    return ValueError(f"Precision argument must be None, one of the strings {', '.join(map(repr, _BY_NAME))}, a "
-                      f"lax.Precision, a pair of these, a lax.DotAlgorithmPreset or a lax.DotAlgorithm; got {given!r}")
+    return ValueError("Precision argument must be None, one of the strings "
+                      f"{', '.join(map(repr, _BY_NAME))}, a lax.Precision, a pair of these, a "
+                      f"lax.DotAlgorithmPreset or a lax.DotAlgorithm; got {given!r}")
 
 
 def swapped(precision):
@@ -111,7 +115,8 @@ def swapped(precision):
     if type(precision) is DotAlgorithm:
         p = precision
         return p._replace(lhs_precision_type=p.rhs_precision_type, rhs_precision_type=p.lhs_precision_type,
-                          lhs_component_count=p.rhs_component_count, rhs_component_count=p.lhs_component_count)
+                          lhs_component_count=p.rhs_component_count,
+                          rhs_component_count=p.lhs_component_count)
     return precision
 
 

@@ -36,8 +36,9 @@ WORDS = {8: dtypes.uint8, 16: dtypes.uint16, 32: U32, 64: dtypes.uint64}
 class KeyDType(dtypes.ExtendedDType):
     """The dtype of the keys of a generator, which it also is: functions of the words of keys of any shape.
 
-    A key is an array of 32-bit words of shape `physical_shape`.  seed(seed) makes the words of one, split(words, shape=) and
-    fold_in(words, data) those of others, random_bits(words, bit_width=, shape=) makes random words.
+    A key is an array of 32-bit words of shape `physical_shape`.  seed(seed) makes the words of one,
+    split(words, shape=) and fold_in(words, data) those of others, random_bits(words, bit_width=, shape=)
+    makes random words.
     """
     physical_dtype = U32
     type = dtypes.prng_key
@@ -53,13 +54,15 @@ class KeyDType(dtypes.ExtendedDType):
         return generator, (self.impl,)
 
 
-# --- the hash, on arrays of words -------------------------------------------------------------------------------
+# --- the hash, on arrays of words
+# -------------------------------------------------------------------------------
 
 _ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
 
 
 def _rotate(x, by):
-    return or_p.bind(shift_left_p.bind(x, scalar(by, U32)), shift_right_logical_p.bind(x, scalar(32 - by, U32)))
+    return or_p.bind(shift_left_p.bind(x, scalar(by, U32)),
+                     shift_right_logical_p.bind(x, scalar(32 - by, U32)))
 
 
 def threefry2x32(k0, k1, x0, x1):
@@ -114,14 +117,16 @@ def _counters(lead, shape):
 
 
 def _flat_hash(words, n):
-    """`n` words from counting 0, 1, ... through each key: the counters of `jax_threefry_partitionable=False`."""
+    """`n` words from counting 0, 1, ... through each key: the counters of `jax_threefry_partitionable=False`.
+    """
     lead, half = shape_of(words)[:-1], (n + 1) // 2
     shape = (*lead, half)
     low = iota_p.bind(dtype=U32, shape=shape, dimension=len(lead))
     high = add(low, half)
     if n % 2:       # an odd count is filled up with a zero
         last = (*lead, 1)
-        high = slice_p.bind(high, start_indices=(0,) * len(shape), limit_indices=(*lead, half - 1), strides=None)
+        high = slice_p.bind(high, start_indices=(0,) * len(shape), limit_indices=(*lead, half - 1),
+                            strides=None)
         high = concatenate_p.bind(high, broadcast_in_dim(scalar(0, U32), last, ()), dimension=len(lead))
     out = concatenate_p.bind(*_hash(words, low, high), dimension=len(lead))
     return slice_p.bind(out, start_indices=(0,) * len(shape), limit_indices=(*lead, n), strides=None)
@@ -149,8 +154,8 @@ def _bits(words, *, bit_width, shape):
     flat = _flat_hash(words, count)
     axis = len(lead)
     if bit_width == 64:
-        first, second = (slice_p.bind(flat, start_indices=(*(0,) * axis, lo), limit_indices=(*lead, lo + size),
-                                      strides=None) for lo in (0, size))
+        first, second = (slice_p.bind(flat, start_indices=(*(0,) * axis, lo),
+                                      limit_indices=(*lead, lo + size), strides=None) for lo in (0, size))
         flat = _join64(first, second)
     elif bit_width < 32:
         parts = [shift_right_logical_p.bind(flat, scalar(at, U32)) for at in range(0, 32, bit_width)]
@@ -175,10 +180,11 @@ def _threefry_seed(seed):
     return pair(high, convert(seed, U32))
 
 
-# --- the generators of XLA's bits -------------------------------------------------------------------------------
+# --- the generators of XLA's bits
+# -------------------------------------------------------------------------------
 #
-# Their keys are four words, those of XLA's state.  "rbg" derives keys with the hash, from two halves that are keys of it;
-# "unsafe_rbg" with bits.  As under vmap in JAX, the first key of an array makes the bits for all.
+# Their keys are four words, those of XLA's state.  "rbg" derives keys with the hash, from two halves that are
+# keys of it; "unsafe_rbg" with bits.  As under vmap in JAX, the first key of an array makes the bits for all.
 
 def _rbg_seed(seed):
     words = _threefry_seed(seed)
@@ -205,7 +211,8 @@ def _rbg_bits(words, *, bit_width, shape):
     lead = shape_of(words)[:-1]
     if 0 in lead:
         return full((*lead, *shape), 0, WORDS[bit_width])
-    first = slice_p.bind(words, start_indices=(0,) * (len(lead) + 1), limit_indices=(*(1,) * len(lead), 4), strides=None)
+    first = slice_p.bind(words, start_indices=(0,) * (len(lead) + 1), limit_indices=(*(1,) * len(lead), 4),
+                         strides=None)
     return rng_bit_generator_p.bind(reshape(first, (4,)), shape=(*lead, *shape), dtype=WORDS[bit_width],
                                     algorithm=RandomAlgorithm.RNG_DEFAULT)[1]
 
@@ -239,19 +246,22 @@ GENERATORS = KEY, RBG, UNSAFE_RBG
 
 
 def generator(impl=None):
-    """The generator of a name, or of the dtype of its keys; None is that of the option jax_default_prng_impl."""
+    """The generator of a name, or of the dtype of its keys; None is that of the option jax_default_prng_impl.
+    """
     if isinstance(impl, KeyDType):
         return impl
     if impl is not None and not isinstance(impl, str):
-        raise TypeError(f"{impl!r:.80} of type {type(impl)} is no PRNG implementation: give a name, as 'rbg', or the dtype "
-                        "of a key")
+        raise TypeError(f"{impl!r:.80} of type {type(impl)} is no PRNG implementation: give a name, as "
+                        "'rbg', or the dtype of a key")
     for each in GENERATORS:
         if each.impl == (impl or config.jax_default_prng_impl):
             return each
-    raise ValueError(f"unrecognized PRNG implementation {impl!r}: hlotrace has 'threefry2x32', 'rbg' and 'unsafe_rbg'")
+    raise ValueError(f"unrecognized PRNG implementation {impl!r}: hlotrace has 'threefry2x32', 'rbg' and "
+                     "'unsafe_rbg'")
 
 
-# --- the primitives ---------------------------------------------------------------------------------------------
+# --- the primitives
+# ---------------------------------------------------------------------------------------------
 
 @kept(512)
 def _program(name, implementation, dtype, avals, params):
@@ -269,7 +279,8 @@ _EACH_KEY = leading_axes(lambda *avals, shape=(), **_: (0, len(shape)))
 
 
 def key_primitive(name, implementation, typ, axes=_EACH_KEY):
-    """A primitive on keys that is lowered to a call of `implementation(dtype of the keys, their words, ...)`."""
+    """A primitive on keys that is lowered to a call of `implementation(dtype of the keys, their words, ...)`.
+    """
     def checked(keys, *avals, **params):
         if not isinstance(keys.dtype, KeyDType):
             raise TypeError(f"{name} must be given PRNG keys, got {keys.str_short(True)}")
@@ -277,7 +288,8 @@ def key_primitive(name, implementation, typ, axes=_EACH_KEY):
 
     def lower(ctx, eqn, *names):
         keys, *rest = (v.aval for v in eqn.invars)
-        program = _program(name, implementation, keys.dtype, (words_aval(keys), *rest), tuple(sorted(eqn.params.items())))
+        program = _program(name, implementation, keys.dtype, (words_aval(keys), *rest),
+                           tuple(sorted(eqn.params.items())))
         return ctx.call(program, names)[0]
 
     p = Mapped(name, typ=checked, lower=lower, axes=axes)
@@ -292,8 +304,8 @@ def words_aval(keys):
 
 def _fold_in_typ(keys, data):
     if data.dtype != U32 or data.shape not in (keys.shape, ()):
-        raise TypeError(f"random_fold_in: data must be uint32 of the shape of the keys {keys.shape} or a scalar, got "
-                        f"{data.str_short()}")
+        raise TypeError(f"random_fold_in: data must be uint32 of the shape of the keys {keys.shape} or a "
+                        f"scalar, got {data.str_short()}")
     return keys
 
 
@@ -318,7 +330,8 @@ def _wrap_typ(words, *, impl):
     if words.dtype != U32:
         raise TypeError(f"invalid PRNG key data: its dtype must be uint32, got {words.dtype.name}")
     if words.shape[-len(shape):] != shape:
-        raise TypeError(f"invalid PRNG key data: its shape must end with {shape} for {impl.impl}, got {words.shape}")
+        raise TypeError(f"invalid PRNG key data: its shape must end with {shape} for {impl.impl}, got "
+                        f"{words.shape}")
     return ShapedArray(words.shape[:-len(shape)], impl)
 
 
@@ -348,7 +361,8 @@ random_clone_p = relabelling("random_clone", _clone_typ, (0, 0))
 
 def _threefry_typ(*avals):
     if any(a.dtype != U32 for a in avals):
-        raise TypeError(f"Arguments to threefry2x32 must have uint32 type, got {', '.join(a.str_short() for a in avals)}")
+        raise TypeError("Arguments to threefry2x32 must have uint32 type, got "
+                        f"{', '.join(a.str_short() for a in avals)}")
     return [ShapedArray(elementwise_shape("threefry2x32", avals), U32)] * 2
 
 

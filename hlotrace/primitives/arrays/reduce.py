@@ -48,7 +48,8 @@ from .shape import (
 )
 from .slicing import concatenate_p, iota_p, slice_p
 
-# --- programs on scalars, as regions ----------------------------------------------------------------------------
+# --- programs on scalars, as regions
+# ----------------------------------------------------------------------------
 
 @kept(1024)
 def scalar_program(fun, avals):
@@ -64,7 +65,8 @@ def region(ctx, eqn, fun, avals):
     return ctx.jaxpr_region(program.replace(eqns=eqns))
 
 
-# --- reduction of one operand by one operation ------------------------------------------------------------------
+# --- reduction of one operand by one operation
+# ------------------------------------------------------------------
 
 def _complex_extreme(larger, x, y):
     """The larger (or smaller) of two complex scalars: by real part, then by imaginary part."""
@@ -166,10 +168,12 @@ reduce_or_p = _reduction("reduce_or", or_p, zero, "biu")
 reduce_xor_p = _reduction("reduce_xor", xor_p, zero, "biu")
 
 
-# --- argmax, argmin ---------------------------------------------------------------------------------------------
+# --- argmax, argmin
+# ---------------------------------------------------------------------------------------------
 
 def _arg_step(before, x, i, y, j):
-    """Of (x, i) and (y, j) the one whose value comes first; NaN before all others, the lower index at a tie."""
+    """Of (x, i) and (y, j) the one whose value comes first; NaN before all others, the lower index at a tie.
+    """
     better = or_p.bind(before(x, y), ne(x, x))
     earlier = or_p.bind(better, and_p.bind(eq(x, y), lt(i, j)))
     return [select(better, x, y), select(earlier, i, j)]
@@ -186,8 +190,8 @@ def arg_reduction(name, before, worst, extreme_p):
         if not dtypes.is_integer(index_dtype):
             raise TypeError(f"{name}: index_dtype must be an integer type, but got {index_dtype}")
         if x.shape[axis] == 0:
-            raise ValueError(f"{name}: argmin and argmax require non-empty reduced dimension. operand.shape={x.shape} "
-                             f"axis={axis}")
+            raise ValueError(f"{name}: argmin and argmax require non-empty reduced dimension. "
+                             f"operand.shape={x.shape} axis={axis}")
         return ShapedArray(tuple(x.shape[i] for i in kept_axes(x.ndim, axes)), index_dtype)
 
     def lower(ctx, eqn, x):
@@ -195,14 +199,17 @@ def arg_reduction(name, before, worst, extreme_p):
         positions = operand.update(dtype=out.dtype)
         value, index = ShapedArray((), operand.dtype), ShapedArray((), out.dtype)
         i = ctx.emit(f"stablehlo.iota dim = {axis} : {positions.mlir}")
-        inits = ctx.constant(worst(operand.dtype), operand.dtype), ctx.constant(scalar(0, out.dtype), out.dtype)
+        inits = ctx.constant(worst(operand.dtype), operand.dtype), ctx.constant(scalar(0, out.dtype),
+                                                                                out.dtype)
         body = region(ctx, eqn, step, (value, index, value, index))
-        return ctx.emit(f'"stablehlo.reduce"({x}, {i}, {", ".join(inits)}) <{{dimensions = {_array((axis,))}}}> {body} '
+        return ctx.emit(f'"stablehlo.reduce"({x}, {i}, {", ".join(inits)}) <{{dimensions = '
+                        f'{_array((axis,))}}}> {body} '
                         f": ({operand.mlir}, {positions.mlir}, {value.mlir}, {index.mlir}) -> "
                         f"({out.update(dtype=operand.dtype).mlir}, {out.mlir})", 2)[1]
 
     def find(x, *, axes, index_dtype):
-        """First the value, then its first place: CPUs do both with vectors, and the reduction of pairs one by one."""
+        """First the value, then its first place: CPUs do both with vectors, and the reduction of pairs one by
+        one."""
         best = expand(extreme_p.bind(x, axes=axes), axes, shape_of(x))
         places = iota_p.bind(dtype=index_dtype, shape=shape_of(x), dimension=axes[0])
         hit = or_p.bind(eq(x, best), ne(x, x))
@@ -218,24 +225,26 @@ argmax_p = arg_reduction("argmax", gt, dtypes.min_value, reduce_max_p)
 argmin_p = arg_reduction("argmin", lt, dtypes.max_value, reduce_min_p)
 
 
-# --- reduce by a user's program ---------------------------------------------------------------------------------
+# --- reduce by a user's program
+# ---------------------------------------------------------------------------------
 
 def check_reducer(name, avals, jaxpr):
     """Operands and initial values for a program that maps two sets of scalars to one."""
     n = len(avals) // 2
     operands, inits = avals[:n], avals[n:]
     if any(x.shape != operands[0].shape for x in operands):
-        raise TypeError(f"{name}: operands must have equal shapes, got {', '.join(str(x.shape) for x in operands)}")
+        raise TypeError(f"{name}: operands must have equal shapes, got "
+                        f"{', '.join(str(x.shape) for x in operands)}")
     for i, (x, init) in enumerate(zip(operands, inits)):
         if init.shape:
             raise ValueError(f"{name} found a non-scalar initial value: number {i} has shape {init.shape}")
         if init.dtype != x.dtype:
-            raise TypeError(f"{name}: operand {i} has dtype {x.dtype}, its initial value {init.dtype}; they must be "
-                            "equal")
+            raise TypeError(f"{name}: operand {i} has dtype {x.dtype}, its initial value {init.dtype}; they "
+                            "must be equal")
     expected = [ShapedArray((), x.dtype) for x in operands]
     if [a.strip_weak_type() for a in jaxpr.out_avals] != expected:
-        raise TypeError(f"{name}: the computation must return {', '.join(map(str, expected))} like its operands, it "
-                        f"returns {', '.join(map(str, jaxpr.out_avals))}")
+        raise TypeError(f"{name}: the computation must return {', '.join(map(str, expected))} like its "
+                        f"operands, it returns {', '.join(map(str, jaxpr.out_avals))}")
 
 
 def _reduce_typ(*avals, jaxpr, dimensions):
@@ -252,16 +261,18 @@ def _reduce_lower(ctx, eqn, *names):
              ctx.undivided(name, v.aval, dimensions) for i, (name, v) in enumerate(zip(names, eqn.invars))]
     body = ctx.jaxpr_region(eqn.params["jaxpr"])
     types = ", ".join(v.aval.mlir for v in eqn.invars), ", ".join(v.aval.mlir for v in eqn.outvars)
-    return ctx.emit(f'"stablehlo.reduce"({", ".join(names)}) <{{dimensions = {_array(eqn.params["dimensions"])}}}> '
-                    f"{body} : ({types[0]}) -> ({types[1]})", len(eqn.outvars))
+    return ctx.emit(f'"stablehlo.reduce"({", ".join(names)}) <{{dimensions = '
+                    f'{_array(eqn.params["dimensions"])}}}> ' f"{body} : ({types[0]}) -> ({types[1]})",
+                    len(eqn.outvars))
 
 
 def _reduce_jvp(primals, tangents, *, jaxpr, dimensions):
     """The computation's own derivative along a tree of pairs, then once more with the initial values."""
     n = len(primals) // 2
     if any(t is not None for t in tangents[n:]):
-        raise NotImplementedError("reduce: the derivative with respect to the initial values of a general reduction "
-                                  "is not defined; combine the initial value with the result instead")
+        raise NotImplementedError("reduce: the derivative with respect to the initial values of a general "
+                                  "reduction is not defined; combine the initial value with the result "
+                                  "instead")
     out = reduce_p.bind(*primals, jaxpr=jaxpr, dimensions=dimensions)
     smooth = [i for i in range(n) if dtypes.is_inexact(dtype_of(primals[i]))]
     rest = shape_of(out[0])
@@ -291,8 +302,8 @@ def _reduce_jvp(primals, tangents, *, jaxpr, dimensions):
 def only_operands(primitive, axis, args, dims, **params):
     """The batching rule of reductions by programs.  NotImplementedError if an initial value is mapped."""
     if any(d is not None for d in dims[len(args) // 2:]):
-        raise NotImplementedError(f"{primitive}: vmap over the initial values of a general reduction is not supported; "
-                                  "combine the initial value with the result instead")
+        raise NotImplementedError(f"{primitive}: vmap over the initial values of a general reduction is not "
+                                  "supported; combine the initial value with the result instead")
     return batch_by_axes(primitive, axis, args, dims, **params)
 
 

@@ -68,21 +68,24 @@ def structural(name, typ, lower, transpose, axes):
     return p
 
 
-# --- broadcast_in_dim -------------------------------------------------------------------------------------------
+# --- broadcast_in_dim
+# -------------------------------------------------------------------------------------------
 
 def _broadcast_typ(x, *, shape, broadcast_dimensions):
     if len(broadcast_dimensions) != x.ndim:
-        raise TypeError(f"broadcast_in_dim: broadcast_dimensions {broadcast_dimensions} must name one result axis for "
-                        f"each of the {x.ndim} axes of the operand of shape {x.shape}")
+        raise TypeError(f"broadcast_in_dim: broadcast_dimensions {broadcast_dimensions} must name one result "
+                        f"axis for each of the {x.ndim} axes of the operand of shape {x.shape}")
     for i, d in enumerate(broadcast_dimensions):
         if not 0 <= d < len(shape):
-            raise errors.ShapeError(f"broadcast_in_dim: broadcast_dimensions {broadcast_dimensions} names axis {d}, but the "
-                                    f"result shape is {shape}")
+            raise errors.ShapeError(f"broadcast_in_dim: broadcast_dimensions {broadcast_dimensions} names "
+                                    f"axis {d}, but the result shape is {shape}")
         if x.shape[i] != 1 and x.shape[i] != shape[d]:
-            raise TypeError(f"broadcast_in_dim: operand axis {i} of size {x.shape[i]} (shape {x.shape}) does not fit "
-                            f"result axis {d} of size {shape[d]} (shape {shape}): it must be 1 or equal")
+            raise TypeError(f"broadcast_in_dim: operand axis {i} of size {x.shape[i]} (shape {x.shape}) does "
+                            f"not fit result axis {d} of size {shape[d]} (shape {shape}): it must be 1 or "
+                            "equal")
     if any(a >= b for a, b in zip(broadcast_dimensions, broadcast_dimensions[1:])):
-        raise ValueError(f"broadcast_in_dim: broadcast_dimensions {broadcast_dimensions} must be strictly increasing")
+        raise ValueError(f"broadcast_in_dim: broadcast_dimensions {broadcast_dimensions} must be strictly "
+                         "increasing")
     return ShapedArray(shape, x.dtype, x.weak_type)
 
 
@@ -128,12 +131,14 @@ def broadcast_axis(x, size, position):
                                    broadcast_dimensions=tuple(i for i in range(len(shape)) if i != position))
 
 
-# --- reshape, squeeze, transpose --------------------------------------------------------------------------------
+# --- reshape, squeeze, transpose
+# --------------------------------------------------------------------------------
 
 def _reshape_typ(x, *, new_sizes, dimensions=None):
     if prod(new_sizes) != x.size:
-        raise errors.ShapeError(f"cannot reshape array of shape {x.shape} (size {x.size}) into shape {tuple(new_sizes)} "
-                                f"(size {prod(new_sizes)}): the sizes must multiply to {x.size}")
+        raise errors.ShapeError(f"cannot reshape array of shape {x.shape} (size {x.size}) into shape "
+                                f"{tuple(new_sizes)} (size {prod(new_sizes)}): the sizes must multiply to "
+                                f"{x.size}")
     return ShapedArray(new_sizes, x.dtype, x.weak_type)
 
 
@@ -147,7 +152,8 @@ def _reshape_axes(x, *, new_sizes, dimensions):
 
 
 def _reshape_insert(params, at, size, x):
-    """The new axis stands where as many elements are before it as in the operand; in front if there is no such place."""
+    """The new axis stands where as many elements are before it as in the operand; in front if there is no
+    such place."""
     sizes, before = params["new_sizes"], prod(x.shape[:at])
     place = next((j for j in range(len(sizes), 0, -1) if at and prod(sizes[:j]) == before), 0)
     return {**params, "new_sizes": inserted(sizes, place, size)}
@@ -167,8 +173,8 @@ def reshape(x, shape):
 def _squeeze_typ(x, *, dimensions):
     for d in dimensions:
         if x.shape[d] != 1:
-            raise ValueError(f"axis {d} of an array of shape {x.shape} has size {x.shape[d]}, and only axes of size 1 can "
-                             f"be squeezed out; x[{':, ' * d}0] takes its first element")
+            raise ValueError(f"axis {d} of an array of shape {x.shape} has size {x.shape[d]}, and only axes "
+                             f"of size 1 can be squeezed out; x[{':, ' * d}0] takes its first element")
     return ShapedArray(tuple(s for i, s in enumerate(x.shape) if i not in dimensions), x.dtype, x.weak_type)
 
 
@@ -180,8 +186,8 @@ squeeze_p = structural(
 
 def _transpose_typ(x, *, permutation):
     if sorted(permutation) != list(range(x.ndim)):
-        raise TypeError(f"transpose: permutation {permutation} is not a permutation of the axes of an operand of "
-                        f"shape {x.shape}")
+        raise TypeError(f"transpose: permutation {permutation} is not a permutation of the axes of an "
+                        f"operand of shape {x.shape}")
     return ShapedArray(tuple(x.shape[i] for i in permutation), x.dtype, x.weak_type)
 
 
@@ -195,7 +201,8 @@ def _transpose_insert(params, at, *_):
 
 transpose_p = structural(
     "transpose", _transpose_typ,
-    lambda ctx, eqn, x: ctx.emit(f"stablehlo.transpose {x}, dims = {_list(eqn.params['permutation'])} : {_types(eqn)}"),
+    lambda ctx, eqn,
+    x: ctx.emit(f"stablehlo.transpose {x}, dims = {_list(eqn.params['permutation'])} : {_types(eqn)}"),
     lambda ct, x, *, permutation: [transpose(ct, tuple(int(i) for i in np.argsort(permutation)))],
     AxisRule(_transpose_axes, _transpose_insert))
 
@@ -226,11 +233,13 @@ def front_dims(batched):
     return [0 if b else None for b in batched]
 
 
-# --- reduce_sum -------------------------------------------------------------------------------------------------
+# --- reduce_sum
+# -------------------------------------------------------------------------------------------------
 
 def check_axes(name, axes, ndim, shape):
     if any(not 0 <= a < ndim for a in axes):
-        raise ValueError(f"{name}: reduction axes {axes} contain out-of-bounds indices for an operand of shape {shape}")
+        raise ValueError(f"{name}: reduction axes {axes} contain out-of-bounds indices for an operand of "
+                         f"shape {shape}")
     if len(set(axes)) != len(axes):
         raise ValueError(f"{name}: duplicate value in 'axes' of reduction: {axes}")
 
@@ -254,8 +263,8 @@ def lower_reduction(ctx, eqn, x, mnemonic, identity):
     if not axes:
         return x
     init = ctx.constant(identity(out.dtype), out.dtype)
-    return ctx.emit(f"stablehlo.reduce({x} init: {init}) applies {mnemonic} across dimensions = {_list(axes)} : "
-                    f"({operand.mlir}, {out.update(shape=()).mlir}) -> {out.mlir}")
+    return ctx.emit(f"stablehlo.reduce({x} init: {init}) applies {mnemonic} across dimensions = "
+                    f"{_list(axes)} : ({operand.mlir}, {out.update(shape=()).mlir}) -> {out.mlir}")
 
 
 def reduction(name, lower, kinds, **rules):
@@ -271,15 +280,16 @@ def reduction(name, lower, kinds, **rules):
     return Mapped(name, typ=typ, lower=lower, axes=same_axes("axes", gone=True, reduced=True), **rules)
 
 
-reduce_sum_p = reduction("reduce_sum", lambda ctx, eqn, x: lower_reduction(ctx, eqn, x, "stablehlo.add", zero), "fciu",
-                         transpose=lambda ct, x, *, axes: [expand(ct, axes, x.shape)])
+reduce_sum_p = reduction("reduce_sum", lambda ctx, eqn,
+                         x: lower_reduction(ctx, eqn, x, "stablehlo.add", zero), "fciu", transpose=lambda ct,
+                         x, *, axes: [expand(ct, axes, x.shape)])
 _sum_type = reduce_sum_p.typ
 
 
 def _narrow_sums(x, *, axes):
     if x.dtype in (dtypes.float16, dtypes.bfloat16) and not config.jax_allow_f16_reductions:
-        raise ValueError(f"reduce_sum on operand {x.str_short()} is not allowed when jax_allow_f16_reductions=False: sum in "
-                         "float32, as jnp.sum does")
+        raise ValueError(f"reduce_sum on operand {x.str_short()} is not allowed when "
+                         "jax_allow_f16_reductions=False: sum in float32, as jnp.sum does")
     return _sum_type(x, axes=axes)
 
 
@@ -291,7 +301,8 @@ def reduce_sum(x, axes):
     return reduce_sum_p.bind(x, axes=tuple(axes))
 
 
-# --- arrays of one value ----------------------------------------------------------------------------------------
+# --- arrays of one value
+# ----------------------------------------------------------------------------------------
 
 def full(shape, value, dtype):
     """An array of one value: a constant, broadcast."""

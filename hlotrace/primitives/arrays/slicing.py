@@ -1,4 +1,5 @@
-"""Parts of arrays, and arrays of parts: rev, slice, pad, concatenate; iota, copy, optimization_barrier, dce_sink."""
+"""Parts of arrays, and arrays of parts: rev, slice, pad, concatenate; iota, copy, optimization_barrier,
+dce_sink."""
 from ...core import errors
 from ...core.axes import SIZE, same_axes
 from ...core.effects import Effect
@@ -20,12 +21,13 @@ from .shape import (
     structural,
 )
 
-# --- rev, slice, pad, concatenate -------------------------------------------------------------------------------
+# --- rev, slice, pad, concatenate
+# -------------------------------------------------------------------------------
 
 def _rev_typ(x, *, dimensions):
     if len(set(dimensions)) != len(dimensions) or any(not 0 <= d < x.ndim for d in dimensions):
-        raise errors.ShapeError(f"rev: dimensions {dimensions} must be distinct axes of an operand of shape {x.shape}: 0 to "
-                                f"{x.ndim - 1}")
+        raise errors.ShapeError(f"rev: dimensions {dimensions} must be distinct axes of an operand of shape "
+                                f"{x.shape}: 0 to {x.ndim - 1}")
     return x
 
 
@@ -39,12 +41,14 @@ rev_p = structural(
 def _slice_typ(x, *, start_indices, limit_indices, strides):
     strides = strides or (1,) * x.ndim
     if not len(start_indices) == len(limit_indices) == len(strides) == x.ndim:
-        raise errors.ShapeError(f"slice: start_indices {start_indices}, limit_indices {limit_indices} and strides {strides} "
-                                f"must each have one entry for each axis of the operand of shape {x.shape}")
+        raise errors.ShapeError(f"slice: start_indices {start_indices}, limit_indices {limit_indices} and "
+                                f"strides {strides} must each have one entry for each axis of the operand "
+                                f"of shape {x.shape}")
     for i, (lo, hi, step, size) in enumerate(zip(start_indices, limit_indices, strides, x.shape)):
         if not 0 <= lo <= hi <= size or step <= 0:
-            raise TypeError(f"slice: axis {i}: start {lo}, limit {hi}, stride {step} do not satisfy 0 <= start <= "
-                            f"limit <= {size} and stride > 0 (operand shape {x.shape}); x[start:limit] cuts what is beyond")
+            raise TypeError(f"slice: axis {i}: start {lo}, limit {hi}, stride {step} do not satisfy 0 <= "
+                            f"start <= limit <= {size} and stride > 0 (operand shape {x.shape}); "
+                            "x[start:limit] cuts what is beyond")
     shape = tuple(-(-(hi - lo) // step) for lo, hi, step in zip(start_indices, limit_indices, strides))
     return ShapedArray(shape, x.dtype, x.weak_type)
 
@@ -75,21 +79,22 @@ def _pad_typ(x, value, *, padding_config):
     if value.ndim:
         raise TypeError(f"pad: padding_value must be a scalar, got shape {value.shape}")
     if len(padding_config) != x.ndim:
-        raise ValueError(f"pad: padding_config {padding_config} must have one (low, high, interior) for each axis of "
-                         f"the operand of shape {x.shape}")
-    shape = tuple(lo + hi + n + max_dim(n - 1, 0) * inner for n, (lo, hi, inner) in zip(x.shape, padding_config))
+        raise ValueError(f"pad: padding_config {padding_config} must have one (low, high, interior) for each "
+                         f"axis of the operand of shape {x.shape}")
+    shape = tuple(lo + hi + n + max_dim(n - 1, 0) * inner for n,
+                  (lo, hi, inner) in zip(x.shape, padding_config))
     if any(inner < 0 for _, _, inner in padding_config):
         raise ValueError(f"pad: interior padding must be non-negative, got {padding_config}")
     if any(surely(n, high=-1) for n in shape):
-        raise ValueError(f"pad: padding_config {padding_config} would give an axis of negative size: operand shape "
-                         f"{x.shape}, result shape {shape}")
+        raise ValueError(f"pad: padding_config {padding_config} would give an axis of negative size: operand "
+                         f"shape {x.shape}, result shape {shape}")
     return ShapedArray(shape, x.dtype, x.weak_type and value.weak_type)
 
 
 def _pad_lower(ctx, eqn, x, value):
     lo, hi, inner = zip(*eqn.params["padding_config"]) if eqn.params["padding_config"] else ((), (), ())
-    return ctx.emit(f"stablehlo.pad {x}, {value}, low = {_list(lo)}, high = {_list(hi)}, interior = {_list(inner)} : "
-                    f"{_types(eqn)}")
+    return ctx.emit(f"stablehlo.pad {x}, {value}, low = {_list(lo)}, high = {_list(hi)}, interior = "
+                    f"{_list(inner)} : {_types(eqn)}")
 
 
 def _pad_transpose(ct, x, value, *, padding_config):
@@ -117,8 +122,8 @@ def _pad_batch(axis, args, dims, *, padding_config):
     return select_n_p.bind(mask, values, padded), 0
 
 
-pad_p = Mapped("pad", typ=_pad_typ, lower=_pad_lower, transpose=_pad_transpose, batch=_pad_batch, structural=True,
-               axes=same_axes(padding_config=(0, 0, 0), scalars=lambda n: (1,)))
+pad_p = Mapped("pad", typ=_pad_typ, lower=_pad_lower, transpose=_pad_transpose, batch=_pad_batch,
+               structural=True, axes=same_axes(padding_config=(0, 0, 0), scalars=lambda n: (1,)))
 pad_p.jvp = linear_jvp(pad_p)
 
 
@@ -126,15 +131,16 @@ def _concatenate_typ(*xs, dimension):
     same_dtype("concatenate", *xs)
     first = xs[0]
     if not 0 <= dimension < first.ndim:
-        raise errors.ShapeError(f"concatenate: dimension {dimension} is out of bounds for shapes {[x.shape for x in xs]}; "
-                                "jnp.stack joins along a new axis")
+        raise errors.ShapeError(f"concatenate: dimension {dimension} is out of bounds for shapes "
+                                f"{[x.shape for x in xs]}; jnp.stack joins along a new axis")
     for x in xs:
         if x.ndim != first.ndim or any(a != b for i, (a, b) in enumerate(zip(x.shape, first.shape)) if i != dimension):
-            raise errors.ShapeError(f"arrays of shapes {errors.listed(x.shape for x in xs)} are joined along axis "
-                                    f"{dimension}: all their other axes must be equal")
+            raise errors.ShapeError(f"arrays of shapes {errors.listed(x.shape for x in xs)} are joined along "
+                                    f"axis {dimension}: all their other axes must be equal")
     shape = list(first.shape)
     shape[dimension] = sum(x.shape[dimension] for x in xs)
-    return ShapedArray(tuple(shape), first.dtype, first.dtype != dtypes.bool_ and all([x.weak_type for x in xs]))
+    return ShapedArray(tuple(shape), first.dtype, first.dtype != dtypes.bool_
+                       and all([x.weak_type for x in xs]))
 
 
 def _concatenate_transpose(ct, *xs, dimension):
@@ -152,13 +158,15 @@ def _concatenate_transpose(ct, *xs, dimension):
 
 
 concatenate_p = Mapped(
-    "concatenate", typ=_concatenate_typ, transpose=_concatenate_transpose, axes=same_axes("dimension"), structural=True,
+    "concatenate", typ=_concatenate_typ, transpose=_concatenate_transpose, axes=same_axes("dimension"),
+    structural=True,
     lower=lambda ctx, eqn, *xs: ctx.emit(
         f"stablehlo.concatenate {', '.join(xs)}, dim = {eqn.params['dimension']} : {_types(eqn)}"))
 concatenate_p.jvp = linear_jvp(concatenate_p)
 
 
-# --- iota, copy -------------------------------------------------------------------------------------------------
+# --- iota, copy
+# -------------------------------------------------------------------------------------------------
 
 def _iota_typ(*, dtype, shape, dimension):
     if not 0 <= dimension < len(shape):
@@ -199,11 +207,14 @@ def _barrier_transpose(cts, *xs):
 
 
 optimization_barrier_p = Primitive(
-    "optimization_barrier", multiple_results=True, typ=lambda *xs: list(xs), lower=_barrier_lower, jvp=_barrier_jvp,
-    transpose=_barrier_transpose, batch=lambda axis, args, dims: (optimization_barrier_p.bind(*args), list(dims)))
+    "optimization_barrier", multiple_results=True, typ=lambda *xs: list(xs), lower=_barrier_lower,
+    jvp=_barrier_jvp,
+    transpose=_barrier_transpose, batch=lambda axis, args,
+    dims: (optimization_barrier_p.bind(*args), list(dims)))
 
 # what computes its operand stays in the program
 dce_sink_p = Primitive(
     "dce_sink", multiple_results=True, typ=lambda x: [], lower=lambda ctx, eqn, x: [],
-    effects=lambda params: (Effect(runs=False),), jvp=lambda primals, tangents: (dce_sink_p.bind(*primals), []),
+    effects=lambda params: (Effect(runs=False),), jvp=lambda primals,
+    tangents: (dce_sink_p.bind(*primals), []),
     batch=lambda axis, args, dims: (dce_sink_p.bind(*args), []))

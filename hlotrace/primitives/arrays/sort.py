@@ -1,4 +1,5 @@
-"""Sorting along one axis: `sort` of several operands together, `top_k`, and `approx_top_k`, which may miss some."""
+"""Sorting along one axis: `sort` of several operands together, `top_k`, and `approx_top_k`, which may miss
+some."""
 import functools
 import math
 
@@ -14,23 +15,27 @@ from .slicing import iota_p
 
 
 def take_along(x, indices, axis, unique=False):
-    """The elements of `x` at `indices` (of the same rank, in bounds) along `axis`; `unique` if none is read twice."""
+    """The elements of `x` at `indices` (of the same rank, in bounds) along `axis`; `unique` if none is read
+    twice."""
     shape = shape_of(x)
     others = tuple(i for i in range(len(shape)) if i != axis)
     if not shape[axis]:
         return full(shape_of(indices), 0, dtype_of(x))
     return gather_p.bind(
-        x, reshape(indices, (*shape_of(indices), 1)), slice_sizes=tuple(min_dim(n, 1) for n in shape), fill_value=None,
+        x, reshape(indices, (*shape_of(indices), 1)), slice_sizes=tuple(min_dim(n, 1) for n in shape),
+        fill_value=None,
         dimension_numbers=GatherDimensionNumbers((), (axis,), (axis,), others, others), mode=PROMISE,
         indices_are_sorted=False, unique_indices=unique)
 
 
-# --- sort -------------------------------------------------------------------------------------------------------
+# --- sort
+# -------------------------------------------------------------------------------------------------------
 
 def _sort_typ(*operands, dimension, is_stable, num_keys):
     first = operands[0]
     if any(x.shape != first.shape for x in operands):
-        raise TypeError(f"Arguments to sort must have equal shapes, got: {' '.join(str(x.shape) for x in operands)}")
+        raise TypeError("Arguments to sort must have equal shapes, got: "
+                        f"{' '.join(str(x.shape) for x in operands)}")
     if not 0 <= dimension < first.ndim:
         raise ValueError(f"sort: dimension {dimension} is out of bounds for operands of shape {first.shape}")
     if not 1 <= num_keys <= len(operands):
@@ -72,9 +77,10 @@ def _sort_lower(ctx, eqn, *names):
     p = eqn.params
     scalars = [ShapedArray((), v.aval.dtype) for v in eqn.invars for _ in range(2)]
     types = ", ".join(v.aval.mlir for v in eqn.outvars)
-    return ctx.emit(f'"stablehlo.sort"({", ".join(names)}) <{{dimension = {p["dimension"]} : i64, is_stable = '
-                    f"{str(p['is_stable']).lower()}}}> {region(ctx, eqn, comparator(p['num_keys']), scalars)} : "
-                    f"({types}) -> ({types})", len(names))
+    return ctx.emit(f'"stablehlo.sort"({", ".join(names)}) <{{dimension = {p["dimension"]} : i64, is_stable '
+                    '= ' f"{str(p['is_stable']).lower()}}}> "
+                    f"{region(ctx, eqn, comparator(p['num_keys']), scalars)} : ({types}) -> ({types})",
+                    len(names))
 
 
 def _sort_jvp(primals, tangents, *, dimension, **params):
@@ -84,14 +90,16 @@ def _sort_jvp(primals, tangents, *, dimension, **params):
     return out, [None if t is None else take_along(t, order, dimension, unique=True) for t in tangents]
 
 
-sort_p = Mapped("sort", multiple_results=True, typ=_sort_typ, lower=_sort_lower, jvp=_sort_jvp, axes=same_axes("dimension"))
+sort_p = Mapped("sort", multiple_results=True, typ=_sort_typ, lower=_sort_lower, jvp=_sort_jvp,
+                axes=same_axes("dimension"))
 
 
 def sort(*operands, dimension, num_keys=1, is_stable=True):
     return sort_p.bind(*operands, dimension=dimension, is_stable=is_stable, num_keys=num_keys)
 
 
-# --- top_k ------------------------------------------------------------------------------------------------------
+# --- top_k
+# ------------------------------------------------------------------------------------------------------
 
 def _top_k_typ(x, *, k):
     if kind_of(x.dtype) not in "fiub":
@@ -99,14 +107,16 @@ def _top_k_typ(x, *, k):
     if not x.ndim:
         raise TypeError(f"top_k operand must have >= 1 dimension, got {x.shape}")
     if not 0 <= k <= x.shape[-1]:
-        raise ValueError(f"top_k: k must be between 0 and the size of the last axis, got k={k} and shape {x.shape}")
+        raise ValueError(f"top_k: k must be between 0 and the size of the last axis, got k={k} and shape "
+                         f"{x.shape}")
     shape = (*x.shape[:-1], k)
     return [ShapedArray(shape, dtype, x.weak_type) for dtype in (x.dtype, dtypes.int32)]
 
 
 def _top_k_lower(ctx, eqn, x):
     values, indices = (v.aval.mlir for v in eqn.outvars)
-    return ctx.emit(f"chlo.top_k({x}, k = {eqn.params['k']}) : {eqn.invars[0].aval.mlir} -> ({values}, {indices})", 2)
+    return ctx.emit(f"chlo.top_k({x}, k = {eqn.params['k']}) : {eqn.invars[0].aval.mlir} -> ({values}, "
+                    f"{indices})", 2)
 
 
 def _top_k_jvp(primals, tangents, *, k):
@@ -118,12 +128,14 @@ top_k_p = Mapped("top_k", multiple_results=True, typ=_top_k_typ, lower=_top_k_lo
                  axes=leading_axes(lambda x, *, k: (1, 1)))
 
 
-# --- approx_top_k -----------------------------------------------------------------------------------------------
+# --- approx_top_k
+# -----------------------------------------------------------------------------------------------
 
-def _approximate_size(shape, *, k, reduction_dimension, recall_target, reduction_input_size_override, aggregate_to_topk,
-                      **_):
-    """How many elements are left of an axis: so many bins that the expected part of the k best that have one of their own
-    is `recall_target`, in whole tiles of a TPU (Chern et al., "TPU-KNN: K Nearest Neighbor Search at Peak FLOP/s", 2022).
+def _approximate_size(shape, *, k, reduction_dimension, recall_target, reduction_input_size_override,
+                      aggregate_to_topk, **_):
+    """How many elements are left of an axis: so many bins that the expected part of the k best that have one
+    of their own is `recall_target`, in whole tiles of a TPU (Chern et al., "TPU-KNN: K Nearest Neighbor
+    Search at Peak FLOP/s", 2022).
     """
     n = shape[reduction_dimension]
     tile = 1024 if len(shape) == 1 else 128
@@ -144,17 +156,19 @@ def _approximate_size(shape, *, k, reduction_dimension, recall_target, reduction
 
 def _approx_typ(x, *, k, reduction_dimension, recall_target, reduction_input_size_override, **params):
     if kind_of(x.dtype) != "f":
-        raise ValueError(f"approx_top_k: operand must be a floating type, got {x.str_short()}: convert it, or use lax.top_k")
+        raise ValueError(f"approx_top_k: operand must be a floating type, got {x.str_short()}: convert it, "
+                         "or use lax.top_k")
     n = x.shape[reduction_dimension]
     if not 0 < k <= n:
-        raise ValueError(f"approx_top_k: k must be positive and at most the size {n} of axis {reduction_dimension} of the "
-                         f"operand of shape {x.shape}, got {k}")
+        raise ValueError(f"approx_top_k: k must be positive and at most the size {n} of axis "
+                         f"{reduction_dimension} of the operand of shape {x.shape}, got {k}")
     if not 0 < recall_target <= 1:
         raise ValueError(f"approx_top_k: recall_target must be above 0 and at most 1, got {recall_target}")
     if 0 <= reduction_input_size_override < n:
         raise ValueError(f"approx_top_k: reduction_input_size_override must be at least the size {n} of axis "
                          f"{reduction_dimension}, got {reduction_input_size_override}; -1 is for that size")
-    size = _approximate_size(x.shape, k=k, reduction_dimension=reduction_dimension, recall_target=recall_target,
+    size = _approximate_size(x.shape, k=k, reduction_dimension=reduction_dimension,
+                             recall_target=recall_target,
                              reduction_input_size_override=reduction_input_size_override, **params)
     shape = (*x.shape[:reduction_dimension], size, *x.shape[reduction_dimension + 1:])
     return [ShapedArray(shape, dtype, x.weak_type) for dtype in (x.dtype, dtypes.int32)]
@@ -179,13 +193,14 @@ def _approximate(ctx, eqn, x):
     axis = p["reduction_dimension"]
     places = ctx.emit(f"stablehlo.iota dim = {axis} : {operand.update(dtype=dtypes.int32).mlir}")
     worst = ctx.constant(-np.inf if p["is_max_k"] else np.inf, operand.dtype)
-    config = (f"{{aggregate_to_topk = {str(p['aggregate_to_topk']).lower()}, recall_target = {p['recall_target']:.9e} : "
-              f"f32, reduction_dim = {axis} : i64, reduction_input_size_override = {p['reduction_input_size_override']} : "
-              f"i64, top_k = {p['k']} : i64}}")
+    config = (f"{{aggregate_to_topk = {str(p['aggregate_to_topk']).lower()}, recall_target = "
+              f"{p['recall_target']:.9e} : f32, reduction_dim = {axis} : i64, reduction_input_size_override "
+              f"= {p['reduction_input_size_override']} : i64, top_k = {p['k']} : i64}}")
     return ctx.emit(
-        f"stablehlo.custom_call @ApproxTopK({x}, {places}, {worst}, {ctx.constant(-1, np.int32)}) {{called_computations = "
-        f"[@{ctx.module.function(compare)}], mhlo.backend_config = {config}}} : ({operand.mlir}, "
-        f"{operand.update(dtype=dtypes.int32).mlir}, {first.mlir}, {index.mlir}) -> ({outs[0].mlir}, {outs[1].mlir})", 2)
+        f"stablehlo.custom_call @ApproxTopK({x}, {places}, {worst}, {ctx.constant(-1, np.int32)}) "
+        f"{{called_computations = [@{ctx.module.function(compare)}], mhlo.backend_config = {config}}} : "
+        f"({operand.mlir}, {operand.update(dtype=dtypes.int32).mlir}, {first.mlir}, {index.mlir}) -> "
+        f"({outs[0].mlir}, {outs[1].mlir})", 2)
 
 
 def _descending(x, y, i, j):
@@ -201,5 +216,6 @@ def _approx_jvp(primals, tangents, *, reduction_dimension, **params):
     return [values, places], [take_along(tangents[0], places, reduction_dimension), None]
 
 
-approx_top_k_p = Mapped("approx_top_k", multiple_results=True, typ=_approx_typ, lower={"tpu": _approximate, None: _exact},
-                        jvp=_approx_jvp, axes=same_axes("reduction_dimension"))
+approx_top_k_p = Mapped("approx_top_k", multiple_results=True, typ=_approx_typ,
+                        lower={"tpu": _approximate, None: _exact}, jvp=_approx_jvp,
+                        axes=same_axes("reduction_dimension"))

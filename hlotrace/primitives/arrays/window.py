@@ -1,4 +1,5 @@
-"""Reductions over sliding windows: sum, max, min, a user's program; the derivatives of max and min pooling."""
+"""Reductions over sliding windows: sum, max, min, a user's program; the derivatives of max and min pooling.
+"""
 import functools
 
 from ...core import errors
@@ -15,13 +16,15 @@ _WINDOW = ("window_dimensions", "window_strides", "base_dilation", "window_dilat
 
 
 def window_shape(name, shape, window_dimensions, window_strides, padding, base_dilation, window_dilation):
-    """The shape of the results of a windowed reduction.  TypeError, ValueError for parameters that do not fit."""
+    """The shape of the results of a windowed reduction.  TypeError, ValueError for parameters that do not
+    fit."""
     given = dict(window_dimensions=window_dimensions, window_strides=window_strides, padding=padding,
                  base_dilation=base_dilation, window_dilation=window_dilation)
     for key, value in given.items():
         if len(value) != len(shape):
-            raise errors.ShapeError(f"{name} got the wrong number of {key} for operand: got operand shape {shape} with "
-                                    f"{key} {value}; give one for each axis, 1 where the window is not to reach")
+            raise errors.ShapeError(f"{name} got the wrong number of {key} for operand: got operand shape "
+                                    f"{shape} with {key} {value}; give one for each axis, 1 where the "
+                                    "window is not to reach")
         if key != "padding" and any(v < 1 for v in value):
             raise TypeError(f"{name} {key} must have every element be at least 1, got {value}")
     sizes = (dilated(n, d) + lo + hi for n, d, (lo, hi) in zip(shape, base_dilation, padding))
@@ -42,13 +45,15 @@ _ALONE = {"padding": (0, 0), **dict.fromkeys(_WINDOW, 1)}
 WINDOWED = same_axes(**_ALONE)
 
 
-# --- reductions of one operand ----------------------------------------------------------------------------------
+# --- reductions of one operand
+# ----------------------------------------------------------------------------------
 
 _window_reducers = {}
 
 
 def window_reduction(name, combine, select_prim=None, transpose=None):
-    """`select_prim` names the comparison that says which element of a window gives the result; None is a sum."""
+    """`select_prim` names the comparison that says which element of a window gives the result; None is a sum.
+    """
     identity = reducer_of(combine)[1]
 
     def typ(x, **params):
@@ -67,8 +72,8 @@ def window_reduction(name, combine, select_prim=None, transpose=None):
     def jvp(primals, tangents, **params):
         if select_prim is None:
             return p.bind(*primals, **params), p.bind(*tangents, **params)
-        return p.bind(*primals, **params), select_and_gather_add_p.bind(*tangents, *primals, select_prim=select_prim,
-                                                                        **params)
+        return p.bind(*primals, **params), select_and_gather_add_p.bind(*tangents, *primals,
+                                                                        select_prim=select_prim, **params)
 
     p = Mapped(name, typ=typ, lower=lower, jvp=jvp, transpose=transpose, axes=WINDOWED)
     _window_reducers[combine] = p
@@ -106,7 +111,8 @@ reduce_window_max_p = window_reduction("reduce_window_max", max_p, "ge")
 reduce_window_min_p = window_reduction("reduce_window_min", min_p, "le")
 
 
-# --- derivatives of the extremes --------------------------------------------------------------------------------
+# --- derivatives of the extremes
+# --------------------------------------------------------------------------------
 
 # name -> (comparison, the value that loses every comparison)
 _SELECTS = {"ge": (ge_p, dtypes.min_value), "le": (le_p, dtypes.max_value),
@@ -126,8 +132,8 @@ _COMPARE = {name: lambda x, y, c=comparison: [c.bind(x, y)] for name, (compariso
 
 def _gather_typ(tangent, operand, *, select_prim, **params):
     if tangent.shape != operand.shape:
-        raise TypeError(f"select_and_gather_add: tangents of shape {tangent.shape} do not fit the operand of shape "
-                        f"{operand.shape}")
+        raise TypeError(f"select_and_gather_add: tangents of shape {tangent.shape} do not fit the operand of "
+                        f"shape {operand.shape}")
     return ShapedArray(window_shape("select_and_gather_add", operand.shape, **params), tangent.dtype)
 
 
@@ -147,13 +153,14 @@ def _gather_lower(ctx, eqn, tangent, operand):
 def _gather_transpose(ct, tangent, operand, *, select_prim, window_dimensions, window_strides, padding,
                       base_dilation, window_dilation):
     if any(d != 1 for d in window_dilation):
-        raise NotImplementedError("reverse-mode differentiation of max or min pooling with window dilation is not "
-                                  f"implemented, got window_dilation={window_dilation}; use forward mode, or slice "
-                                  "the operand by the dilation first")
+        raise NotImplementedError("reverse-mode differentiation of max or min pooling with window dilation "
+                                  f"is not implemented, got window_dilation={window_dilation}; use forward "
+                                  "mode, or slice the operand by the dilation first")
     low = _SELECTS[select_prim][1](operand.dtype)
     spread = pad_p.bind(operand, low, padding_config=tuple((0, 0, b - 1) for b in base_dilation))
-    result = select_and_scatter_add_p.bind(ct, spread, select_prim=select_prim, window_dimensions=window_dimensions,
-                                           window_strides=window_strides, padding=padding)
+    result = select_and_scatter_add_p.bind(ct, spread, select_prim=select_prim,
+                                           window_dimensions=window_dimensions, window_strides=window_strides,
+                                           padding=padding)
     return [slice_p.bind(result, start_indices=(0,) * ct.ndim, limit_indices=shape_of(result),
                          strides=base_dilation), None]
 
@@ -164,21 +171,23 @@ select_and_gather_add_p = Mapped("select_and_gather_add", typ=_gather_typ, lower
 
 def _scatter_typ(source, operand, *, select_prim, window_dimensions, window_strides, padding):
     ones = (1,) * operand.ndim
-    expected = window_shape("select_and_scatter_add", operand.shape, window_dimensions, window_strides, padding, ones,
-                            ones)
+    expected = window_shape("select_and_scatter_add", operand.shape, window_dimensions, window_strides,
+                            padding, ones, ones)
     if source.shape != expected:
-        raise TypeError(f"select_and_scatter_add: the source must have one element for each window, shape {expected}, "
-                        f"got {source.shape}")
+        raise TypeError("select_and_scatter_add: the source must have one element for each window, shape "
+                        f"{expected}, got {source.shape}")
     return ShapedArray(operand.shape, source.dtype)
 
 
 def _scatter_lower(ctx, eqn, source, operand):
-    """StableHLO pads with no value of its own choice, so the operand is padded here with one that never wins."""
+    """StableHLO pads with no value of its own choice, so the operand is padded here with one that never wins.
+    """
     params, aval, out = eqn.params, eqn.invars[1].aval, eqn.outvars[0].aval
     if not eqn.invars[0].aval.size or not aval.size:
         return ctx.lower_fun(lambda *_: full(out.shape, 0, out.dtype), eqn, source, operand)
     # XLA's partitioner loses values between devices where windows overlap with more than their neighbours.
-    far = [i for i, (n, s) in enumerate(zip(params["window_dimensions"], params["window_strides"])) if n >= 2 * s]
+    far = [i for i, (n, s) in enumerate(zip(params["window_dimensions"], params["window_strides"]))
+           if n >= 2 * s]
     source = ctx.undivided(source, eqn.invars[0].aval, far)
     operand = ctx.undivided(operand, aval, far)
     lo, hi = zip(*params["padding"]) if params["padding"] else ((), ())
@@ -195,13 +204,15 @@ def _scatter_lower(ctx, eqn, source, operand):
     result = ctx.emit(f'"stablehlo.select_and_scatter"({operand}, {source}, {zero}) '
                       f"{window_attributes(none, _WINDOW[:2])} ({picks}, {adds}) : "
                       f"({wide}, {eqn.invars[0].aval.mlir}, {element.mlir}) -> {padded.mlir}")
-    return ctx.emit(f"stablehlo.pad {result}, {zero}, low = {_list(-a for a in lo)}, high = {_list(-b for b in hi)}, "
-                    f"interior = {_list([0] * len(lo))} : ({padded.mlir}, {element.mlir}) -> {out.mlir}")
+    return ctx.emit(f"stablehlo.pad {result}, {zero}, low = {_list(-a for a in lo)}, high = "
+                    f"{_list(-b for b in hi)}, interior = {_list([0] * len(lo))} : ({padded.mlir}, "
+                    f"{element.mlir}) -> {out.mlir}")
 
 
 def _scatter_transpose(ct, source, operand, **params):
     ones = (1,) * ct.ndim
-    return [select_and_gather_add_p.bind(ct, operand, base_dilation=ones, window_dilation=ones, **params), None]
+    return [select_and_gather_add_p.bind(ct, operand, base_dilation=ones, window_dilation=ones, **params),
+            None]
 
 
 select_and_scatter_add_p = Mapped("select_and_scatter_add", typ=_scatter_typ, lower=_scatter_lower,
@@ -210,7 +221,8 @@ for _p in (select_and_gather_add_p, select_and_scatter_add_p):
     _p.jvp = first_operand_jvp(_p)
 
 
-# --- by a user's program ----------------------------------------------------------------------------------------
+# --- by a user's program
+# ----------------------------------------------------------------------------------------
 
 def _general_typ(*avals, jaxpr, **params):
     check_reducer("reduce_window", avals, jaxpr)
@@ -221,7 +233,8 @@ def _general_typ(*avals, jaxpr, **params):
 def _general_lower(ctx, eqn, *names):
     types = ", ".join(v.aval.mlir for v in eqn.invars), ", ".join(v.aval.mlir for v in eqn.outvars)
     return ctx.emit(f'"stablehlo.reduce_window"({", ".join(names)}) {window_attributes(eqn.params)} '
-                    f"{ctx.jaxpr_region(eqn.params['jaxpr'])} : ({types[0]}) -> ({types[1]})", len(eqn.outvars))
+                    f"{ctx.jaxpr_region(eqn.params['jaxpr'])} : ({types[0]}) -> ({types[1]})",
+                    len(eqn.outvars))
 
 
 reduce_window_p = Mapped("reduce_window", multiple_results=True, typ=_general_typ, lower=_general_lower,

@@ -1,8 +1,9 @@
 """Eigenvalues and eigenvectors: of Hermitian matrices (eigh), of any square ones (eig).
 
-Derivatives: Giles, "Collected matrix derivative results for forward and reverse mode algorithmic differentiation" (2008);
-of eigenvectors of general matrices, Magnus, "On differentiating eigenvalues and eigenvectors" (1985).  Where eigenvalues
-meet, those of the eigenvalues stay finite and those of eigenvectors, which do not exist there, are infinite or NaN.
+Derivatives: Giles, "Collected matrix derivative results for forward and reverse mode algorithmic
+differentiation" (2008); of eigenvectors of general matrices, Magnus, "On differentiating eigenvalues and
+eigenvectors" (1985).  Where eigenvalues meet, those of the eigenvalues stay finite and those of eigenvectors,
+which do not exist there, are infinite or NaN.
 """
 import enum
 
@@ -69,7 +70,8 @@ class EigImplementation(enum.Enum):
 
 def refuse(name, parameter, value, platform, able):
     """The NotImplementedError for a choice that a platform does not have."""
-    return NotImplementedError(f"{name}: {parameter}={value} is not implemented on {platform}; there it may be {able}")
+    return NotImplementedError(f"{name}: {parameter}={value} is not implemented on {platform}; there it may "
+                               f"be {able}")
 
 
 def differences(values):
@@ -80,15 +82,16 @@ def differences(values):
     return sub(div(1.0, add(eye, gaps)), eye)
 
 
-# --- eigh -------------------------------------------------------------------------------------------------------
+# --- eigh
+# -------------------------------------------------------------------------------------------------------
 
 def _eigh_typ(x, *, lower, sort_eigenvalues, subset_by_index, algorithm):
     check_matrices("eigh", x, square=True)
     n = x.shape[-1]
     first, last = subset_by_index or (0, n)
     if not 0 <= first <= last <= n:
-        raise ValueError(f"eigh: subset_by_index {subset_by_index} must be (start, end) with 0 <= start <= end <= {n}, the "
-                         f"number of eigenvalues of matrices of shape {x.shape}")
+        raise ValueError(f"eigh: subset_by_index {subset_by_index} must be (start, end) with 0 <= start <= "
+                         f"end <= {n}, the number of eigenvalues of matrices of shape {x.shape}")
     return [matrices(x, n, last - first), vectors(x, last - first, real_dtype(x.dtype))]
 
 
@@ -114,8 +117,9 @@ def _eigh_xla(x, *, lower, sort_eigenvalues, subset_by_index, algorithm):
     if algorithm is EighImplementation.QR:
         raise refuse("eigh", "implementation", algorithm, "this platform", "None, JACOBI or QDWH")
     aval = aval_of(x)
+    # how many sweeps, and when to stop
     v, w = kernel("Eigh", (x,), [aval, vectors(aval, aval.shape[-1], real_dtype(aval.dtype))], api_version=1,
-                  config=f"{int(lower)},{int(sort_eigenvalues)},100,1e-6")       # how many sweeps, and when to stop
+                  config=f"{int(lower)},{int(sort_eigenvalues)},100,1e-6")
     return _subset(v, w, subset_by_index)
 
 
@@ -123,16 +127,19 @@ def _eigh_jvp(primals, tangents, *, lower, subset_by_index, **params):
     """dw = diag(V^H dA V), and V^H dV is what else is in it, divided by the distances of the eigenvalues."""
     (x,), (dx,) = primals, tangents
     if subset_by_index not in (None, (0, shape_of(x)[-1])):
-        raise NotImplementedError(f"Derivatives are not defined for a part of the eigenvalues and vectors, as "
-                                  f"subset_by_index={subset_by_index} gives: compute all, and take a part of them")
+        raise NotImplementedError("Derivatives are not defined for a part of the eigenvalues and vectors, "
+                                  f"as subset_by_index={subset_by_index} gives: compute all, and take a "
+                                  "part of them")
     v, w = eigh_p.bind(x, lower=lower, subset_by_index=subset_by_index, **params)
     inner = matmul(adjoint(v), matmul(hermitian(dx, lower), v))     # nothing but one triangle is read
     dw = diagonal(real(inner) if dtypes.is_complex(dtype_of(x)) else inner)
     return [v, w], [matmul(v, mul(convert(differences(w), dtype_of(x)), inner)), dw]
 
 
-eigh_p = Mapped("eigh", multiple_results=True, typ=_eigh_typ, jvp=_eigh_jvp, axes=batched((2,), (2, 1)), lower=by_kernels({
-    "cpu": _eigh_by(lambda dtype: lapack("syevd", dtype), "the CPU", {None: None, EighImplementation.QR: None},
+eigh_p = Mapped("eigh", multiple_results=True, typ=_eigh_typ, jvp=_eigh_jvp, axes=batched((2,), (2, 1)),
+                lower=by_kernels({
+    "cpu": _eigh_by(lambda dtype: lapack("syevd", dtype), "the CPU",
+                    {None: None, EighImplementation.QR: None},
                     lambda lower, _: {"mode": letter("V"), "uplo": letter("L" if lower else "U")}),
     "cuda": _eigh_by(lambda dtype: "cusolver_syevd_ffi", "CUDA",
                      {None: 0, EighImplementation.QR: 1, EighImplementation.JACOBI: 2},
@@ -140,25 +147,31 @@ eigh_p = Mapped("eigh", multiple_results=True, typ=_eigh_typ, jvp=_eigh_jvp, axe
     None: _eigh_xla}))
 
 
-# --- eig --------------------------------------------------------------------------------------------------------
+# --- eig
+# --------------------------------------------------------------------------------------------------------
 
-def _eig_typ(x, *, compute_left_eigenvectors, compute_right_eigenvectors, enable_eigvec_derivs, implementation):
+def _eig_typ(x, *, compute_left_eigenvectors, compute_right_eigenvectors, enable_eigvec_derivs,
+             implementation):
     check_matrices("eig", x, square=True)
     dtype, n = dtypes.complex_of(real_dtype(x.dtype)), x.shape[-1]
-    return [vectors(x, n, dtype), *[matrices(x, n, n, dtype)] * (compute_left_eigenvectors + compute_right_eigenvectors)]
+    return [vectors(x, n, dtype), *[matrices(x, n, n, dtype)] * (compute_left_eigenvectors +
+                                                                 compute_right_eigenvectors)]
 
 
 def _eig_by(target, settings):
-    def lowered(x, *, compute_left_eigenvectors, compute_right_eigenvectors, enable_eigvec_derivs, implementation):
+    def lowered(x, *, compute_left_eigenvectors, compute_right_eigenvectors, enable_eigvec_derivs,
+                implementation):
         aval = aval_of(x)
         real_kind = not dtypes.is_complex(aval.dtype)
-        every = _eig_typ(aval, compute_left_eigenvectors=True, compute_right_eigenvectors=True, enable_eigvec_derivs=False,
-                         implementation=None)
+        every = _eig_typ(aval, compute_left_eigenvectors=True, compute_right_eigenvectors=True,
+                         enable_eigvec_derivs=False, implementation=None)
         values = [vectors(aval, aval.shape[-1])] * 2 if real_kind else every[:1]
         *w, left, right, info = kernel(target(aval.dtype), (x,), [*values, *every[1:], infos(aval)],
-                                       **settings(compute_left_eigenvectors, compute_right_eigenvectors, implementation))
+                                       **settings(compute_left_eigenvectors, compute_right_eigenvectors,
+                                                  implementation))
         w = complex_p.bind(*w) if real_kind else w[0]
-        wanted = [w, *([left] if compute_left_eigenvectors else []), *([right] if compute_right_eigenvectors else [])]
+        wanted = [w, *([left] if compute_left_eigenvectors else []),
+                  *([right] if compute_right_eigenvectors else [])]
         return checked(info, *wanted)
     return lowered
 
@@ -166,7 +179,8 @@ def _eig_by(target, settings):
 def _geev(left, right, implementation):
     if implementation not in (None, EigImplementation.LAPACK):
         raise ValueError(f"eig: only the lapack implementation is supported on the CPU, not {implementation}")
-    return {f"compute_{side}": letter("V" if wanted else "N") for side, wanted in (("left", left), ("right", right))}
+    return {f"compute_{side}": letter("V" if wanted else "N") for side,
+            wanted in (("left", left), ("right", right))}
 
 
 def _hybrid(left, right, implementation):
@@ -191,8 +205,10 @@ def _largest(v):
     return convert(eq(place(shape_of(v), -2), columns(largest, shape_of(v)[-2])), dtype_of(v))
 
 
-def _eig_by_schur(x, *, compute_left_eigenvectors, compute_right_eigenvectors, enable_eigvec_derivs, implementation):
-    """From the complex Schur form x = Q T Q^H: the eigenvectors of T by substitution, from the last row to the first."""
+def _eig_by_schur(x, *, compute_left_eigenvectors, compute_right_eigenvectors, enable_eigvec_derivs,
+                  implementation):
+    """From the complex Schur form x = Q T Q^H: the eigenvectors of T by substitution, from the last row to
+    the first."""
     if implementation is not None:
         raise refuse("eig", "implementation", implementation, "this platform", "None")
     n = shape_of(x)[-1]
@@ -213,8 +229,9 @@ def _eig_by_schur(x, *, compute_left_eigenvectors, compute_right_eigenvectors, e
 def _moved_vectors(v, w, da):
     """Tangents of unit right eigenvectors whose largest component is real.
 
-    V^-1 dV has off the diagonal those of V^-1 dA V divided by distances of eigenvalues.  Multiples of the vectors
-    themselves come from how LAPACK scales them: lengths do not change, and the largest component stays real.
+    V^-1 dV has off the diagonal those of V^-1 dA V divided by distances of eigenvalues.  Multiples of the
+    vectors themselves come from how LAPACK scales them: lengths do not change, and the largest component
+    stays real.
     """
     n = shape_of(v)[-1]
     dv = matmul(v, mul(differences(w), solve(v, matmul(da, v))))
@@ -224,16 +241,16 @@ def _moved_vectors(v, w, da):
     return sub(dv, mul(v, columns(complex_p.bind(along, turned), n)))
 
 
-def _eig_jvp(primals, tangents, *, compute_left_eigenvectors, compute_right_eigenvectors, enable_eigvec_derivs,
-             implementation):
+def _eig_jvp(primals, tangents, *, compute_left_eigenvectors, compute_right_eigenvectors,
+             enable_eigvec_derivs, implementation):
     """dw = diag(V^-1 dA V).  Left eigenvectors are the right ones of A^H, with conjugate eigenvalues."""
     (x,), (dx,) = primals, tangents
     left, right = compute_left_eigenvectors, compute_right_eigenvectors
     if (left or right) and not enable_eigvec_derivs:
         raise NotImplementedError(
-            "eig: derivatives of eigenvectors of general matrices are right only where eigenvalues are distinct and each "
-            "vector has one largest component, which cannot be checked: pass enable_eigvec_derivs=True to "
-            "lax.linalg.eig if that is so, or compute eigenvalues alone")
+            "eig: derivatives of eigenvectors of general matrices are right only where eigenvalues are "
+            "distinct and each vector has one largest component, which cannot be checked: pass "
+            "enable_eigvec_derivs=True to lax.linalg.eig if that is so, or compute eigenvalues alone")
     w, *vs = eig_p.bind(x, compute_left_eigenvectors=left, compute_right_eigenvectors=True,
                         enable_eigvec_derivs=enable_eigvec_derivs, implementation=implementation)
     da, v = convert(dx, dtype_of(w)), vs[-1]
@@ -249,5 +266,6 @@ eig_p = Mapped(
         1, *[2] * (compute_left_eigenvectors + compute_right_eigenvectors))),
     lower=by_kernels({
         "cpu": _eig_by(lambda dtype: lapack("geev", dtype), _geev),
-        "cuda": _eig_by(lambda dtype: f"cuhybrid_eig_{'comp' if dtypes.is_complex(dtype) else 'real'}", _hybrid),
+        "cuda": _eig_by(lambda dtype: f"cuhybrid_eig_{'comp' if dtypes.is_complex(dtype) else 'real'}",
+                        _hybrid),
         None: _eig_by_schur}))

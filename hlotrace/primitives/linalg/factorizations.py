@@ -1,10 +1,10 @@
 """Factorizations that finish in a known number of steps: lu, and qr with the reflectors that it is made of.
 
 A reflector is I - tau v v^H; a product of them is kept as the columns v below the diagonal of a matrix, and their taus.
-Derivatives: of lu, de Hoog, Anderssen and Lukas, "Differentiation of matrix functionals using triangular factorization"
-(2011); of qr, Walter and Lehmann, "Algorithmic differentiation of linear algebra functions with application in optimum
-experimental design" (2010), and for wide matrices Roberts and Roberts, "QR and LQ decomposition matrix backpropagation
-algorithms for square, wide, and deep matrices" (2020).
+Derivatives: of lu, de Hoog, Anderssen and Lukas, "Differentiation of matrix functionals using triangular
+factorization" (2011); of qr, Walter and Lehmann, "Algorithmic differentiation of linear algebra functions
+with application in optimum experimental design" (2010), and for wide matrices Roberts and Roberts, "QR and LQ
+decomposition matrix backpropagation algorithms for square, wide, and deep matrices" (2020).
 """
 from ..arrays.dynamic_slice import dynamic_slice_p
 from ..arrays.elementwise import add, eq, lt, select, sub
@@ -40,7 +40,8 @@ from .shared import (
 )
 from .triangular import triangular_solve
 
-# --- lu ---------------------------------------------------------------------------------------------------------
+# --- lu
+# ---------------------------------------------------------------------------------------------------------
 
 def _lu_typ(x):
     check_matrices("lu", x)
@@ -54,8 +55,8 @@ def _lu_by(target):
         m, n = aval.shape[-2:]
         if not aval.size:       # nothing to exchange
             return [x, *(place(vectors(aval, k).shape, -1) for k in (min(m, n), m))]
-        packed, pivots, info = kernel(target(aval.dtype), (x,), [aval, vectors(aval, min(m, n), INT32), infos(aval)],
-                                      aliases=((0, 0),))
+        packed, pivots, info = kernel(target(aval.dtype), (x,),
+                                      [aval, vectors(aval, min(m, n), INT32), infos(aval)], aliases=((0, 0),))
         # info > 0 says that U is singular: the factors are right all the same
         packed = checked(select(lt(info, 0), info, full(shape_of(info), 0, INT32)), packed)[0]
         pivots = sub(pivots, 1)
@@ -71,8 +72,8 @@ def _lu_by_steps(x):
 def _lu_xla(x):
     aval = aval_of(x)
     m, n = aval.shape[-2:]
-    return kernel("LuDecomposition", (x,), [aval, vectors(aval, min(m, n), INT32), vectors(aval, m, INT32)], config="",
-                  api_version=2)
+    return kernel("LuDecomposition", (x,), [aval, vectors(aval, min(m, n), INT32), vectors(aval, m, INT32)],
+                  config="", api_version=2)
 
 
 def _padded(x, rows, columns):
@@ -85,7 +86,8 @@ def _padded(x, rows, columns):
 def _lu_jvp(primals, tangents):
     """With M = inv(L) P dA inv(U), L^-1 dL is its strictly lower triangle and dU U^-1 the rest.
 
-    A wide or tall matrix is thought of as part of a square one: U has rows, or L columns, of the identity to fill up.
+    A wide or tall matrix is thought of as part of a square one: U has rows, or L columns, of the identity to
+    fill up.
     """
     (x,), (dx,) = primals, tangents
     packed, pivots, order = lu_p.bind(x)
@@ -103,7 +105,8 @@ def _lu_jvp(primals, tangents):
     return [packed, pivots, order], [moved, None, None]
 
 
-lu_p = Mapped("lu", multiple_results=True, typ=_lu_typ, jvp=_lu_jvp, axes=batched((2,), (2, 1, 1)), lower=by_kernels({
+lu_p = Mapped("lu", multiple_results=True, typ=_lu_typ, jvp=_lu_jvp, axes=batched((2,), (2, 1, 1)),
+              lower=by_kernels({
     "cpu": _lu_by(lambda dtype: lapack("getrf", dtype)), "cuda": _lu_by(lambda dtype: "cusolver_getrf_ffi"),
     "tpu": _lu_xla, None: _lu_by_steps}))
 
@@ -117,11 +120,12 @@ def solve(a, b):
 
 def _permutation_typ(pivots, *, permutation_size):
     if pivots.dtype != INT32:
-        raise TypeError(f"lu_pivots_to_permutation: pivots must be int32, as lu gives them, got {pivots.dtype.name}")
+        raise TypeError("lu_pivots_to_permutation: pivots must be int32, as lu gives them, got "
+                        f"{pivots.dtype.name}")
     check_ranks("lu_pivots_to_permutation", (pivots, 1))
     if permutation_size < pivots.shape[-1]:
-        raise ValueError(f"Output permutation size {permutation_size} has to exceed the trailing dimension of the pivots. "
-                         f"Got pivots size {pivots.shape[-1]}")
+        raise ValueError(f"Output permutation size {permutation_size} has to exceed the trailing dimension "
+                         f"of the pivots. Got pivots size {pivots.shape[-1]}")
     return vectors_of(pivots, permutation_size)
 
 
@@ -145,7 +149,8 @@ def _permutation(pivots, *, permutation_size):
 
 
 def _permutation_cuda(pivots, *, permutation_size):
-    return kernel("cu_lu_pivots_to_permutation", (pivots,), [vectors_of(pivots, permutation_size)], row_major=True)
+    return kernel("cu_lu_pivots_to_permutation", (pivots,), [vectors_of(pivots, permutation_size)],
+                  row_major=True)
 
 
 lu_pivots_to_permutation_p = Mapped(
@@ -154,7 +159,8 @@ lu_pivots_to_permutation_p = Mapped(
 lu_pivots_to_permutation_p.jvp = no_tangent_jvp(lu_pivots_to_permutation_p)
 
 
-# --- reflectors -------------------------------------------------------------------------------------------------
+# --- reflectors
+# -------------------------------------------------------------------------------------------------
 
 def _geqrf_typ(x):
     check_matrices("geqrf", x)
@@ -165,8 +171,10 @@ def _geqrf_by(target):
     return lambda x: kernel(target(aval_of(x).dtype), (x,), _geqrf_typ(aval_of(x)), aliases=((0, 0),))
 
 
-geqrf_p = Mapped("geqrf", multiple_results=True, typ=_geqrf_typ, axes=batched((2,), (2, 1)), lower=by_kernels({
-    "cpu": _geqrf_by(lambda dtype: lapack("geqrf", dtype)), "cuda": _geqrf_by(lambda dtype: "cusolver_geqrf_ffi"),
+geqrf_p = Mapped("geqrf", multiple_results=True, typ=_geqrf_typ, axes=batched((2,), (2, 1)),
+                 lower=by_kernels({
+    "cpu": _geqrf_by(lambda dtype: lapack("geqrf", dtype)),
+    "cuda": _geqrf_by(lambda dtype: "cusolver_geqrf_ffi"),
     None: lambda x: kernel("Qr", (x,), _geqrf_typ(aval_of(x)), config="", api_version=1)}))
 
 
@@ -188,7 +196,8 @@ def _geqp3_by(target, **settings):
     return lower
 
 
-geqp3_p = Mapped("geqp3", multiple_results=True, typ=_geqp3_typ, axes=batched((2,), (2, 1, 1)), lower=by_kernels({
+geqp3_p = Mapped("geqp3", multiple_results=True, typ=_geqp3_typ, axes=batched((2,), (2, 1, 1)),
+                 lower=by_kernels({
     "cpu": _geqp3_by(lambda dtype: lapack("geqp3", dtype)),
     "cuda": _geqp3_by(lambda dtype: "cuhybrid_geqp3", magma={None: "auto", True: "on", False: "off"}),
     None: lambda x, *, use_magma: linalg_fallbacks.pivoted(x)}))
@@ -199,11 +208,12 @@ def _product_typ(a, taus):
     check_ranks("householder_product", (a, 2), (taus, 1))
     m, n = a.shape[-2:]
     if m < n:
-        raise ValueError("The first argument to householder_product must have at least as many rows as columns, got shape "
-                         f"{a.shape}")
+        raise ValueError("The first argument to householder_product must have at least as many rows as "
+                         f"columns, got shape {a.shape}")
     if taus.shape[-1] > n:
-        raise ValueError("The second argument to householder_product must not have more rows than the minimum of the first "
-                         f"argument's rows and columns: it has {taus.shape[-1]}, and the first argument shape {a.shape}.")
+        raise ValueError("The second argument to householder_product must not have more rows than the "
+                         f"minimum of the first argument's rows and columns: it has {taus.shape[-1]}, and "
+                         f"the first argument shape {a.shape}.")
     return a.strip_weak_type()
 
 
@@ -213,8 +223,10 @@ def _product_by(target):
 
 householder_product_p = Mapped(
     "householder_product", typ=_product_typ, axes=batched((2, 1), (2,)), lower=by_kernels({
-        "cpu": _product_by(lambda dtype: lapack("orgqr", dtype)), "cuda": _product_by(lambda dtype: "cusolver_orgqr_ffi"),
-        None: lambda a, taus: kernel("ProductOfElementaryHouseholderReflectors", (a, taus), [aval_of(a)], config="",
+        "cpu": _product_by(lambda dtype: lapack("orgqr", dtype)),
+        "cuda": _product_by(lambda dtype: "cusolver_orgqr_ffi"),
+        None: lambda a, taus: kernel("ProductOfElementaryHouseholderReflectors", (a, taus), [aval_of(a)],
+                                     config="",
                                      api_version=1)}))
 
 
@@ -223,10 +235,12 @@ def _ormqr_typ(a, taus, c, *, left, transpose):
     check_ranks("ormqr", (a, 2), (taus, 1), (c, 2))
     m, n = a.shape[-2:]
     if taus.shape[-1] > min(m, n):
-        raise ValueError(f"ormqr: there are {taus.shape[-1]} taus, but a of shape {a.shape} has only {min(m, n)} reflectors")
+        raise ValueError(f"ormqr: there are {taus.shape[-1]} taus, but a of shape {a.shape} has only "
+                         f"{min(m, n)} reflectors")
     if c.shape[-2 if left else -1] != m:
-        raise ValueError(f"ormqr with left={left} expects c to have the same number of {'rows' if left else 'columns'} as "
-                         f"the Householder matrix a has rows. Got a shape {a.shape} and c shape {c.shape}.")
+        raise ValueError(f"ormqr with left={left} expects c to have the same number of "
+                         f"{'rows' if left else 'columns'} as the Householder matrix a has rows. Got a "
+                         f"shape {a.shape} and c shape {c.shape}.")
     return c.strip_weak_type()
 
 
@@ -241,8 +255,8 @@ def _ormqr_by(target):
 def _ormqr_jvp(primals, tangents, **params):
     a, taus, c = primals
     if tangents[0] is not None or tangents[1] is not None:
-        raise NotImplementedError("ormqr has a derivative with respect to c alone; with respect to the matrix that was "
-                                  "factored take that of qr, and multiply by its Q")
+        raise NotImplementedError("ormqr has a derivative with respect to c alone; with respect to the "
+                                  "matrix that was factored take that of qr, and multiply by its Q")
     return ormqr_p.bind(a, taus, c, **params), ormqr_p.bind(a, taus, tangents[2], **params)
 
 
@@ -251,12 +265,15 @@ def _ormqr_transpose(ct, a, taus, c, *, left, transpose):
     return [None, None, conj(ormqr_p.bind(a, taus, conj(ct), left=left, transpose=not transpose))]
 
 
-ormqr_p = Mapped("ormqr", typ=_ormqr_typ, jvp=_ormqr_jvp, transpose=_ormqr_transpose, axes=batched((2, 1, 2), (2,)),
+ormqr_p = Mapped("ormqr", typ=_ormqr_typ, jvp=_ormqr_jvp, transpose=_ormqr_transpose,
+                 axes=batched((2, 1, 2), (2,)),
                  lower=by_kernels({"cpu": _ormqr_by(lambda dtype: lapack("ormqr", dtype)),
-                                   "cuda": _ormqr_by(lambda dtype: "cusolver_ormqr_ffi"), None: linalg_fallbacks.multiplied}))
+                                   "cuda": _ormqr_by(lambda dtype: "cusolver_ormqr_ffi"),
+                                   None: linalg_fallbacks.multiplied}))
 
 
-# --- qr ---------------------------------------------------------------------------------------------------------
+# --- qr
+# ---------------------------------------------------------------------------------------------------------
 
 def _qr_typ(x, *, pivoting, full_matrices, use_magma):
     check_matrices("qr", x)
@@ -270,16 +287,19 @@ def _qr(x, *, pivoting, full_matrices, use_magma):
     k = m if full_matrices else min(m, n)
     packed, *order, taus = geqp3_p.bind(x, use_magma=use_magma) if pivoting else geqrf_p.bind(x)
     reflectors = _padded(packed, m, k) if n < k else block(packed, cols=(0, k))
-    return [householder_product_p.bind(reflectors, taus), triangle(block(packed, rows=(0, k)), lower=False), *order]
+    return [householder_product_p.bind(reflectors, taus), triangle(block(packed, rows=(0, k)), lower=False),
+            *order]
 
 
 def _qr_jvp(primals, tangents, *, pivoting, full_matrices, use_magma):
-    """With M = Q^H dA inv(R), Q^H dQ is skew-Hermitian with the strictly lower triangle of M, and dR R^-1 what is left.
+    """With M = Q^H dA inv(R), Q^H dQ is skew-Hermitian with the strictly lower triangle of M, and dR R^-1
+    what is left.
 
-    Of a wide matrix the first columns, a square, say this; the others follow from dA = dQ R + Q dR.  If Q has more columns
-    than that, these, Q2, follow from the others, Q1, as reflectors make them: with Q - I = -V T V^H (Schreiber and Van Loan,
-    "A storage-efficient WY representation for products of Householder transformations", 1989) and both of these cut into
-    upper and lower rows, Q2 - I2 = (Q1 - I1) N, where N = inv(Q11 - I)^H Q21^H.
+    Of a wide matrix the first columns, a square, say this; the others follow from dA = dQ R + Q dR.  If Q has
+    more columns than that, these, Q2, follow from the others, Q1, as reflectors make them: with Q - I = -V T
+    V^H (Schreiber and Van Loan, "A storage-efficient WY representation for products of Householder
+    transformations", 1989) and both of these cut into upper and lower rows, Q2 - I2 = (Q1 - I1) N, where N =
+    inv(Q11 - I)^H Q21^H.
     """
     (x,), (dx,) = primals, tangents
     q, r, *order = qr_p.bind(x, pivoting=pivoting, full_matrices=full_matrices, use_magma=use_magma)
@@ -300,7 +320,8 @@ def _qr_jvp(primals, tangents, *, pivoting, full_matrices, use_magma):
         minus = sub(thin, _padded(eye_like(square), m, k))
         top = adjoint(block(minus, rows=(0, k)))
         made = solve(top, adjoint(block(q, (k, None), (0, k))))
-        moved = solve(top, sub(adjoint(block(dq, rows=(k, None))), matmul(adjoint(block(dq, rows=(0, k))), made)))
+        moved = solve(top, sub(adjoint(block(dq, rows=(k, None))),
+                               matmul(adjoint(block(dq, rows=(0, k))), made)))
         dq = joined([dq, add(matmul(dq, made), matmul(minus, moved))])
         dr = _padded(dr, m, n)
     return [q, r, *order], [dq, dr, *[None] * len(order)]

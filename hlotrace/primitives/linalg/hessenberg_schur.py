@@ -34,11 +34,12 @@ from .shared import (
 def _check(name, x):
     check_dtypes(name, x)
     if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
-        raise ShapeError(f"The input to {name} must be a square matrix or a batch of them, of shape [..., n, n]. Got shape "
-                         f"{x.shape}.")
+        raise ShapeError(f"The input to {name} must be a square matrix or a batch of them, of shape [..., n, "
+                         f"n]. Got shape {x.shape}.")
 
 
-# --- hessenberg and tridiagonal ---------------------------------------------------------------------------------
+# --- hessenberg and tridiagonal
+# ---------------------------------------------------------------------------------
 
 def _hessenberg_typ(x):
     _check("hessenberg", x)
@@ -47,8 +48,8 @@ def _hessenberg_typ(x):
 
 def _gehrd(x):
     aval = aval_of(x)
-    packed, taus, info = kernel(lapack("gehrd", aval.dtype), (x,), [*_hessenberg_typ(aval), infos(aval)], aliases=((0, 0),),
-                                low=np.int32(1), high=np.int32(aval.shape[-1]))
+    packed, taus, info = kernel(lapack("gehrd", aval.dtype), (x,), [*_hessenberg_typ(aval), infos(aval)],
+                                aliases=((0, 0),), low=np.int32(1), high=np.int32(aval.shape[-1]))
     return checked(info, packed, taus)
 
 
@@ -59,7 +60,8 @@ hessenberg_p = Mapped("hessenberg", multiple_results=True, typ=_hessenberg_typ, 
 def _tridiagonal_typ(x, *, lower):
     _check("tridiagonal", x)
     n, kind = x.shape[-1], real_dtype(x.dtype)
-    return [matrices(x, n, n), vectors(x, n, kind), vectors(x, max(n - 1, 0), kind), vectors(x, max(n - 1, 0))]
+    return [matrices(x, n, n), vectors(x, n, kind), vectors(x, max(n - 1, 0), kind),
+            vectors(x, max(n - 1, 0))]
 
 
 def _sytrd_by(target, settings):
@@ -72,19 +74,24 @@ def _sytrd_by(target, settings):
 
 
 tridiagonal_p = Mapped(
-    "tridiagonal", multiple_results=True, typ=_tridiagonal_typ, axes=batched((2,), (2, 1, 1, 1)), lower=by_kernels({
-        "cpu": _sytrd_by(lambda dtype: lapack("sytrd", dtype), lambda lower: {"uplo": letter("L" if lower else "U")}),
+    "tridiagonal", multiple_results=True, typ=_tridiagonal_typ, axes=batched((2,), (2, 1, 1, 1)),
+    lower=by_kernels({
+        "cpu": _sytrd_by(lambda dtype: lapack("sytrd", dtype),
+                         lambda lower: {"uplo": letter("L" if lower else "U")}),
         "cuda": _sytrd_by(lambda dtype: "cusolver_sytrd_ffi", lambda lower: {"lower": lower}),
         None: linalg_fallbacks.tridiagonal}))
 
 
-# --- schur ------------------------------------------------------------------------------------------------------
+# --- schur
+# ------------------------------------------------------------------------------------------------------
 
 def _schur_typ(x, *, compute_schur_vectors, sort_eig_vals, select_callable):
     _check("schur", x)
-    for name, value, unused in (("sort_eig_vals", sort_eig_vals, False), ("select_callable", select_callable, None)):
+    for name, value, unused in (("sort_eig_vals", sort_eig_vals, False),
+                                ("select_callable", select_callable, None)):
         if value is not unused:
-            raise NotImplementedError(f"schur: {name}={value} is not implemented: jaxlib's kernel does not sort eigenvalues")
+            raise NotImplementedError(f"schur: {name}={value} is not implemented: jaxlib's kernel does not "
+                                      "sort eigenvalues")
     return [x.strip_weak_type()] * (1 + compute_schur_vectors)
 
 
@@ -99,11 +106,12 @@ def _gees(x, *, compute_schur_vectors, sort_eig_vals, select_callable):
 
 @one_by_one
 def complex_schur(x):
-    """(T, Q) with x = Q T Q^H, T upper triangular, for a complex matrix: the QR algorithm with Wilkinson's shifts.
+    """(T, Q) with x = Q T Q^H, T upper triangular, for a complex matrix: the QR algorithm with Wilkinson's
+    shifts.
 
-    (Francis, "The QR transformation", 1961; Golub and Van Loan, section 7.5.)  Each step factors what has not come apart
-    yet, whose rows and columns are `first` to `last`; the rest stands as an identity beside it.  NaN where 30 steps for each
-    eigenvalue do not suffice.
+    (Francis, "The QR transformation", 1961; Golub and Van Loan, section 7.5.)  Each step factors what has not
+    come apart yet, whose rows and columns are `first` to `last`; the rest stands as an identity beside it.
+    NaN where 30 steps for each eigenvalue do not suffice.
     """
     n, dtype = shape_of(x)[-1], dtype_of(x)
     tiny, most = scalar(dtypes.finfo(real_dtype(dtype)).eps, real_dtype(dtype)), 30 * n
@@ -139,7 +147,8 @@ def complex_schur(x):
         near = select(lt(abs_p.bind(one), abs_p.bind(other)), one, other)
         stuck = eq(rem_p.bind(i, scalar(10, INT32)), 9)
         shift = add(d, select(stuck, convert(abs_p.bind(c), dtype), near))
-        inside = and_p.bind(and_p.bind(ge(row, first), le(row, last)), and_p.bind(ge(column, first), le(column, last)))
+        inside = and_p.bind(and_p.bind(ge(row, first), le(row, last)),
+                            and_p.bind(ge(column, first), le(column, last)))
         eye = eye_like(t)
         work = select(inside, sub(t, mul(eye, broadcast_in_dim(shift, (n, n), ()))), eye)
         turn, _ = qr_p.bind(work, pivoting=False, full_matrices=False, use_magma=None)
@@ -151,8 +160,8 @@ def complex_schur(x):
 
 def _schur_loop(x, *, compute_schur_vectors, sort_eig_vals, select_callable):
     if not dtypes.is_complex(dtype_of(x)):
-        raise NotImplementedError("schur: the real Schur form is only implemented on the CPU; convert the matrix to "
-                                  "complex64 or complex128")
+        raise NotImplementedError("schur: the real Schur form is only implemented on the CPU; convert the "
+                                  "matrix to complex64 or complex128")
     return complex_schur(x)[:1 + compute_schur_vectors]
 
 

@@ -42,7 +42,8 @@ from .shared import (
     triangle,
 )
 
-# --- loops ------------------------------------------------------------------------------------------------------
+# --- loops
+# ------------------------------------------------------------------------------------------------------
 
 def repeated(going_on, body, *state):
     """state = body(*state) as long as going_on(*state).  They close over no traced values."""
@@ -53,7 +54,8 @@ def repeated(going_on, body, *state):
 
 def counted(n, body, *state):
     """state = body(i, *state) for i from 0 to n - 1."""
-    return repeated(lambda i, *_: lt(i, n), lambda i, *xs: [add(i, 1), *body(i, *xs)], scalar(0, INT32), *state)[1:]
+    return repeated(lambda i, *_: lt(i, n), lambda i, *xs: [add(i, 1), *body(i, *xs)], scalar(0, INT32),
+                    *state)[1:]
 
 
 def one_by_one(function):
@@ -69,19 +71,22 @@ def one_by_one(function):
     return over_batches
 
 
-# --- reflections ------------------------------------------------------------------------------------------------
+# --- reflections
+# ------------------------------------------------------------------------------------------------
 
 def total(x, axis=-1):
     return reduce_sum(x, (len(shape_of(x)) + axis,))
 
 
 def _is(shape, axis, i):
-    """Where the index along an axis is `i`, which may differ from one matrix or vector of a batch to the next."""
+    """Where the index along an axis is `i`, which may differ from one matrix or vector of a batch to the
+    next."""
     return eq(place(shape, axis), broadcast_in_dim(i, shape, tuple(range(len(shape_of(i))))))
 
 
 def chosen(x, i, axis=-1):
-    """Row (axis -2) or column (-1) number `i` of a matrix, element of a vector: the sum of it and of zeros."""
+    """Row (axis -2) or column (-1) number `i` of a matrix, element of a vector: the sum of it and of zeros.
+    """
     return total(select(_is(shape_of(x), axis, i), x, full(shape_of(x), 0, dtype_of(x))), axis)
 
 
@@ -103,12 +108,13 @@ def size_squared(x):
 
 
 def reflector(x, at):
-    """v and tau of the reflection I - tau v v^H whose adjoint takes the part of a vector from `at` on to a real multiple of
-    its first unit vector; v is zero before `at` and one there (LAPACK's larfg)."""
+    """v and tau of the reflection I - tau v v^H whose adjoint takes the part of a vector from `at` on to a
+    real multiple of its first unit vector; v is zero before `at` and one there (LAPACK's larfg)."""
     dtype, places = dtype_of(x), place(shape_of(x), -1)
     alpha = chosen(x, at)
     tail = select(gt(places, at), x, full(shape_of(x), 0, dtype))
-    scale = reduce_max_p.bind(abs_p.bind(x), axes=(0,))        # squares of what is left neither overflow nor vanish
+    # squares of what is left neither overflow nor vanish
+    scale = reduce_max_p.bind(abs_p.bind(x), axes=(0,))
     scale = select(eq(scale, 0), 1.0, scale)
     unit = convert(scale, dtype)
     rest = total(size_squared(div(tail, broadcast_in_dim(unit, shape_of(x), ()))))
@@ -174,7 +180,8 @@ def eliminated(x):
 
 @one_by_one
 def pivoted(x):
-    """QR where at each step the column of which most is left comes next: (geqrf's result, order of columns, taus)."""
+    """QR where at each step the column of which most is left comes next: (geqrf's result, order of columns,
+    taus)."""
     m, n = shape_of(x)
 
     def step(i, a, vectors, taus, order):
@@ -196,8 +203,8 @@ def reduced(x):
 
     def step(i, a, q, vectors, taus):
         v, tau = reflector(chosen(a, i), add(i, 1))
-        return [reflected(reflected(a, v, conj(tau)), v, tau, False), reflected(q, v, tau, False), replaced(vectors, i, v),
-                replaced(taus, i, tau)]
+        return [reflected(reflected(a, v, conj(tau)), v, tau, False), reflected(q, v, tau, False),
+                replaced(vectors, i, v), replaced(taus, i, tau)]
     zeros = full((n, n), 0, dtype)
     return counted(max(n - 1, 0), step, x, eye_like(x), zeros, full((max(n - 1, 0),), 0, dtype))
 
@@ -210,8 +217,8 @@ def hessenberg(x):
 
 @one_by_one
 def tridiagonal(x, *, lower):
-    """Reflections that make a Hessenberg form make a tridiagonal one of a Hermitian matrix; of the upper triangle LAPACK
-    goes from the last row to the first."""
+    """Reflections that make a Hessenberg form make a tridiagonal one of a Hermitian matrix; of the upper
+    triangle LAPACK goes from the last row to the first."""
     flip = (lambda y: y) if lower else (lambda y: rev_p.bind(y, dimensions=tuple(range(len(shape_of(y))))))
     a, _, vectors, taus = reduced(flip(hermitian(x, lower)))
     packed = add(triangle(a, False, -1), triangle(vectors, inset=2))

@@ -1,8 +1,9 @@
-"""The polar decomposition, x = U H with U orthonormal and H positive semidefinite, by products and factorizations alone.
+"""The polar decomposition, x = U H with U orthonormal and H positive semidefinite, by products and
+factorizations alone.
 
-QDWH: Nakatsukasa, Bai and Gygi, "Optimizing Halley's iteration for computing the matrix polar decomposition" (2010); the
-singular value decomposition from it: Nakatsukasa and Higham, "Stable and efficient spectral divide and conquer algorithms
-for the symmetric eigenvalue decomposition and the SVD" (2013).
+QDWH: Nakatsukasa, Bai and Gygi, "Optimizing Halley's iteration for computing the matrix polar decomposition"
+(2010); the singular value decomposition from it: Nakatsukasa and Higham, "Stable and efficient spectral
+divide and conquer algorithms for the symmetric eigenvalue decomposition and the SVD" (2013).
 """
 from ..arrays.elementwise import (
     abs_p,
@@ -50,7 +51,8 @@ def _norm(x):
 
 
 def _scale(x):
-    """An upper bound of the largest singular value: the root of the product of the norms of rows and of columns."""
+    """An upper bound of the largest singular value: the root of the product of the norms of rows and of
+    columns."""
     size, n = abs_p.bind(x), len(shape_of(x))
     largest = [reduce_max_p.bind(total(size, axis), axes=(n - 2,)) for axis in (-1, -2)]
     bound = sqrt(mul(*largest))
@@ -58,7 +60,8 @@ def _scale(x):
 
 
 def _weights(low):
-    """Halley's weights a, b, c for singular values between `low` and 1, and the bound that holds after a step with them."""
+    """Halley's weights a, b, c for singular values between `low` and 1, and the bound that holds after a step
+    with them."""
     squared = mul(low, low)
     gap = maximum(sub(1.0, squared), 0.0)
     d = power(div(mul(gap, 4.0), mul(squared, squared)), 1 / 3)
@@ -73,8 +76,8 @@ def _weights(low):
 def polar(x, most, eps):
     """(U, H, number of steps, whether they sufficed) of tall matrices; all of a batch take as many steps.
 
-    most: at most this many steps.  eps: how near, relative to the largest, the smallest singular value may be to zero, and
-    what U may lack
+    most: at most this many steps.  eps: how near, relative to the largest, the smallest singular value may be
+    to zero, and what U may lack
     """
     dtype = dtype_of(x)
     near, settled = scalar(5 * eps, real_dtype(dtype)), scalar((4 * eps) ** (1 / 3), real_dtype(dtype))
@@ -92,7 +95,8 @@ def polar(x, most, eps):
         eye = eye_like(block(u, rows=(0, shape_of(u)[-1])))
         m, below = shape_of(u)[-2], joined([scaled(u, _over(u, sqrt(c))), eye], -2)
         q, _ = qr_p.bind(below, pivoting=False, full_matrices=False, use_magma=None)
-        return scaled(matmul(block(q, rows=(0, m)), adjoint(block(q, rows=(m, None)))), _over(u, div(1.0, sqrt(c))))
+        return scaled(matmul(block(q, rows=(0, m)), adjoint(block(q, rows=(m, None)))),
+                      _over(u, div(1.0, sqrt(c))))
 
     def by_cholesky(u, c):
         gram = matmul(adjoint(u), u)
@@ -103,9 +107,11 @@ def polar(x, most, eps):
     def unfinished(i, u, low, moving):
         far = gt(abs_p.bind(sub(low, 1.0)), near)
         return and_p.bind(lt(i, most), or_p.bind(moving, far))
-    state = scalar(0, INT32), scaled(x, convert(div(1.0, _scale(x)), dtype)), scalar(eps, real_dtype(dtype)), np.bool_(True)
-    state = repeated(lambda i, u, low, moving: and_p.bind(unfinished(i, u, low, moving), gt(_weights(low)[2], 100.0)),
-                     stepper(by_qr), *state)
+    state = scalar(0, INT32), scaled(x, convert(div(1.0, _scale(x)),
+                                                dtype)), scalar(eps, real_dtype(dtype)), np.bool_(True)
+    state = repeated(lambda i, u, low, moving: and_p.bind(unfinished(i, u, low, moving),
+                                                          gt(_weights(low)[2], 100.0)), stepper(by_qr),
+                     *state)
     i, u, low, moving = repeated(unfinished, stepper(by_cholesky), *state)
     # one step of Newton and Schulz takes away what rounding has left
     u = sub(mul(u, 1.5), mul(matmul(u, matmul(adjoint(u), u)), 0.5))

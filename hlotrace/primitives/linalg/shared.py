@@ -1,4 +1,5 @@
-"""What linear algebra shares: batches of matrices, what is checked of them, their products and triangles, and kernels.
+"""What linear algebra shares: batches of matrices, what is checked of them, their products and triangles, and
+kernels.
 
 A batch of matrices has any number of leading axes.  A kernel is compiled code that is called by name (LAPACK's on the CPU,
 cuSOLVER's and cuBLAS's on CUDA); `by_kernels` makes lowering rules of Python functions that call them.
@@ -19,32 +20,34 @@ INT32 = dtypes.int32
 PREFIXES = {dtypes.float32: "s", dtypes.float64: "d", dtypes.complex64: "c", dtypes.complex128: "z"}
 
 
-# --- checks -----------------------------------------------------------------------------------------------------
+# --- checks
+# -----------------------------------------------------------------------------------------------------
 
 def check_dtypes(name, *avals, kinds="fc"):
     """TypeError unless all have one dtype, which LAPACK has; `kinds` "f" leaves out complex ones."""
     taken = [dtype for dtype in PREFIXES if kinds == "fc" or not dtypes.is_complex(dtype)]
     for i, a in enumerate(avals):
         if a.dtype not in taken:
-            raise TypeError(f"{name} does not accept dtype {dtypes.short_name(a.dtype)} at position {i}: it takes "
-                            f"{' and '.join(dtype.name for dtype in taken)}; cast with .astype(dtype)")
+            raise TypeError(f"{name} does not accept dtype {dtypes.short_name(a.dtype)} at position {i}: it "
+                            f"takes {' and '.join(dtype.name for dtype in taken)}; cast with .astype(dtype)")
         if a.dtype != avals[0].dtype:
             raise TypeError(f"{name} requires arguments to have the same dtypes, got "
                             f"{', '.join(x.dtype.name for x in avals)}: cast with .astype(dtype)")
 
 
 def check_ranks(name, *pairs):
-    """TypeError unless the avals, each beside how many axes one of its batch has, have equal batch axes before these."""
+    """TypeError unless the avals, each beside how many axes one of its batch has, have equal batch axes
+    before these."""
     for i, (a, own) in enumerate(pairs):
         if a.ndim < own:
-            raise TypeError(f"Input {i} to {name} must have rank at least {own}, but got shape={a.shape}: it is a batch of "
-                            f"{'vectors' if own == 1 else 'matrices'}")
+            raise TypeError(f"Input {i} to {name} must have rank at least {own}, but got shape={a.shape}: it "
+                            f"is a batch of {'vectors' if own == 1 else 'matrices'}")
     batches = [a.shape[:a.ndim - own] for a, own in pairs]
     if any(b != batches[0] for b in batches):
         raise TypeError(f"All inputs to {name} must have the same batch dimensions, the axes before the last "
                         f"{' or '.join(map(str, sorted({own for _, own in pairs})))}, but got "
-                        f"{', '.join(map(str, batches))} for inputs of shapes {', '.join(str(a.shape) for a, _ in pairs)}: "
-                        "broadcast them")
+                        f"{', '.join(map(str, batches))} for inputs of shapes "
+                        f"{', '.join(str(a.shape) for a, _ in pairs)}: broadcast them")
 
 
 def check_square(name, x):
@@ -71,7 +74,8 @@ def real_dtype(dtype):
     return dtypes.real_of(dtype)
 
 
-# --- batching ---------------------------------------------------------------------------------------------------
+# --- batching
+# ---------------------------------------------------------------------------------------------------
 
 def batched(operands, results):
     """The rule `axes` of a primitive on batches, which all its operands and results have in front.
@@ -86,13 +90,15 @@ def batched(operands, results):
 
 
 def columns_together(primitive, rows=lambda params: False):
-    """The batching rule of a solver: where only the right-hand sides, its last operand, are mapped, they become columns of
-    one matrix (or rows, as `rows` says of the parameters), and nothing is factored twice."""
+    """The batching rule of a solver: where only the right-hand sides, its last operand, are mapped, they
+    become columns of one matrix (or rows, as `rows` says of the parameters), and nothing is factored twice.
+    """
     def batch(axis, args, dims, /, **params):
         *fixed, b = args
         if any(d is not None for d in dims[:-1]):
             return batch_by_axes(primitive, axis, args, dims, **params)
-        many = ndim_of(b) - 2 - rows(params)        # the axis of right-hand sides, as b is without the mapped one
+        # the axis of right-hand sides, as b is without the mapped one
+        many = ndim_of(b) - 2 - rows(params)
         b = move_axis(b, dims[-1], many)
         shape = shape_of(b)
         merged = reshape(b, (*shape[:many], shape[many] * shape[many + 1], *shape[many + 2:]))
@@ -100,7 +106,8 @@ def columns_together(primitive, rows=lambda params: False):
     return batch
 
 
-# --- matrices ---------------------------------------------------------------------------------------------------
+# --- matrices
+# ---------------------------------------------------------------------------------------------------
 
 def matmul(x, y):
     """The product of matrices, batch by batch, as exact as the device can."""
@@ -134,7 +141,8 @@ def triangle(x, lower=True, inset=0):
     row, column = place(shape[-2:], -2), place(shape[-2:], -1)
     less, more = (column, row) if lower else (row, column)
     kept = ge(more, add(less, inset) if inset else less)
-    return select(broadcast_in_dim(kept, shape, (len(shape) - 2, len(shape) - 1)), x, full(shape, 0, dtype_of(x)))
+    return select(broadcast_in_dim(kept, shape, (len(shape) - 2, len(shape) - 1)), x,
+                  full(shape, 0, dtype_of(x)))
 
 
 def eye_like(x):
@@ -181,7 +189,8 @@ def block(x, rows=(0, None), cols=(0, None)):
 def part(vector, bounds):
     """`vector[..., bounds[0]:bounds[1]]`."""
     lead = shape_of(vector)[:-1]
-    return slice_p.bind(vector, start_indices=(*(0,) * len(lead), bounds[0]), limit_indices=(*lead, bounds[1]), strides=None)
+    return slice_p.bind(vector, start_indices=(*(0,) * len(lead), bounds[0]),
+                        limit_indices=(*lead, bounds[1]), strides=None)
 
 
 def shifted(x, by, axis=-1):
@@ -203,9 +212,9 @@ def taken_rows(x, order):
     if not prod(shape_of(x)):
         return x
     numbers = GatherDimensionNumbers((n - 1,), (n - 2,), (n - 2,), batch, batch)
-    return gather_p.bind(x, broadcast_in_dim(order, (*shape_of(order), 1), tuple(range(n - 1))), dimension_numbers=numbers,
-                         slice_sizes=(*(1,) * (n - 1), shape_of(x)[-1]), fill_value=None, mode=PROMISE,
-                         indices_are_sorted=False, unique_indices=True)
+    return gather_p.bind(x, broadcast_in_dim(order, (*shape_of(order), 1), tuple(range(n - 1))),
+                         dimension_numbers=numbers, slice_sizes=(*(1,) * (n - 1), shape_of(x)[-1]),
+                         fill_value=None, mode=PROMISE, indices_are_sorted=False, unique_indices=True)
 
 
 def taken_columns(x, order):
@@ -220,7 +229,8 @@ def hermitian(x, lower=True):
 
 
 def skew(x):
-    """The skew-Hermitian matrix with the strictly lower triangle of `x`, and what its diagonal has of imaginary."""
+    """The skew-Hermitian matrix with the strictly lower triangle of `x`, and what its diagonal has of
+    imaginary."""
     low = triangle(x, inset=1)
     result = sub(low, adjoint(low))
     if dtypes.is_complex(dtype_of(x)):
@@ -228,12 +238,14 @@ def skew(x):
     return result
 
 
-# --- kernels ----------------------------------------------------------------------------------------------------
+# --- kernels
+# ----------------------------------------------------------------------------------------------------
 
 def _call(ctx, eqn, *names):
     p = eqn.params
-    return ctx.custom_call(p["target"], names, [v.aval for v in eqn.invars], p["outs"], aliases=dict(p["aliases"]),
-                           config=p["config"] if type(p["config"]) is str else dict(p["config"]), batch=p["batch"],
+    return ctx.custom_call(p["target"], names, [v.aval for v in eqn.invars], p["outs"],
+                           aliases=dict(p["aliases"]), config=p["config"] if type(p["config"]) is str
+                           else dict(p["config"]), batch=p["batch"],
                            layouts=() if p["api_version"] == 4 else None, api_version=p["api_version"])
 
 
@@ -243,19 +255,21 @@ kernel_p = Unlisted("kernel", multiple_results=True, typ=lambda *avals, outs, **
 def kernel(target, operands, outs, *, aliases=(), api_version=4, config=None, row_major=False, **settings):
     """Call a kernel on batches: what has two axes of its own lies column after column, but where `row_major`.
 
-    aliases: pairs of operand and result that share memory.  settings: its configuration; `config` as text, for XLA's own.
-    Returns a list of `outs`.
+    aliases: pairs of operand and result that share memory.  settings: its configuration; `config` as text,
+    for XLA's own. Returns a list of `outs`.
     """
     batch = None if row_major or config is not None else max(map(ndim_of, operands)) - 2
     return kernel_p.bind(*operands, target=target, outs=tuple(outs), batch=batch, aliases=tuple(aliases),
-                         api_version=api_version, config=tuple(settings.items()) if config is None else config)
+                         api_version=api_version, config=tuple(settings.items()) if config is None
+                         else config)
 
 
 def lapack(routine, dtype):
-    """The name of jaxlib's kernel for a routine; one that is named after orthogonal or symmetric matrices has another name
-    for complex numbers."""
+    """The name of jaxlib's kernel for a routine; one that is named after orthogonal or symmetric matrices has
+    another name for complex numbers."""
     if dtypes.is_complex(dtype):
-        routine = {"orgqr": "ungqr", "ormqr": "unmqr", "syevd": "heevd", "sytrd": "hetrd"}.get(routine, routine)
+        routine = {"orgqr": "ungqr", "ormqr": "unmqr", "syevd": "heevd",
+                   "sytrd": "hetrd"}.get(routine, routine)
     return f"lapack_{PREFIXES[dtype]}{routine}_ffi"
 
 
@@ -284,7 +298,8 @@ def checked(info, *results):
     good, shape = eq(info, 0), shape_of(info)
 
     def masked(x):
-        nan = full(shape_of(x), complex(np.nan, np.nan) if dtypes.is_complex(dtype_of(x)) else np.nan, dtype_of(x))
+        nan = full(shape_of(x), complex(np.nan, np.nan) if dtypes.is_complex(dtype_of(x)) else np.nan,
+                   dtype_of(x))
         return select(broadcast_in_dim(good, shape_of(x), tuple(range(len(shape)))), x, nan)
     return [masked(x) for x in results]
 

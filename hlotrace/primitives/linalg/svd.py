@@ -1,8 +1,8 @@
 """The singular value decomposition, A = U diag(s) V^H.
 
-Derivatives: Giles, "Collected matrix derivative results for forward and reverse mode algorithmic differentiation" (2008),
-and Townsend, "Differentiating the singular value decomposition" (2016); of complex matrices Wan and Zhang, "Automatic
-differentiation for complex valued SVD" (2019).
+Derivatives: Giles, "Collected matrix derivative results for forward and reverse mode algorithmic
+differentiation" (2008), and Townsend, "Differentiating the singular value decomposition" (2016); of complex
+matrices Wan and Zhang, "Automatic differentiation for complex valued SVD" (2019).
 """
 import enum
 
@@ -44,7 +44,8 @@ class SvdAlgorithm(enum.Enum):
     DIVIDE_AND_CONQUER = "divide_and_conquer"
 
 
-QR, JACOBI, POLAR, DIVIDE = (SvdAlgorithm.QR, SvdAlgorithm.JACOBI, SvdAlgorithm.POLAR, SvdAlgorithm.DIVIDE_AND_CONQUER)
+QR, JACOBI, POLAR, DIVIDE = (SvdAlgorithm.QR, SvdAlgorithm.JACOBI, SvdAlgorithm.POLAR,
+                             SvdAlgorithm.DIVIDE_AND_CONQUER)
 
 
 def _svd_typ(x, *, full_matrices, compute_uv, subset_by_index, algorithm):
@@ -54,8 +55,8 @@ def _svd_typ(x, *, full_matrices, compute_uv, subset_by_index, algorithm):
     if subset_by_index is not None:
         first, last = subset_by_index
         if not 0 <= first <= last <= k:
-            raise ValueError(f"svd: subset_by_index {subset_by_index} must be (start, end) with 0 <= start <= end <= {k}, "
-                             f"the number of singular values of matrices of shape {x.shape}")
+            raise ValueError(f"svd: subset_by_index {subset_by_index} must be (start, end) with 0 <= start "
+                             f"<= end <= {k}, the number of singular values of matrices of shape {x.shape}")
         if full_matrices and last - first < k:
             raise ValueError("full_matrices and subset_by_index cannot both be set: pass full_matrices=False")
         k = last - first
@@ -67,12 +68,14 @@ def _svd_typ(x, *, full_matrices, compute_uv, subset_by_index, algorithm):
 
 def _shapes(aval, full_matrices):
     """The avals of what a kernel gives: the matrix overwritten, values, U, V^H, and what it says."""
-    _, u, vh = _svd_typ(aval, full_matrices=full_matrices, compute_uv=True, subset_by_index=None, algorithm=None)
+    _, u, vh = _svd_typ(aval, full_matrices=full_matrices, compute_uv=True, subset_by_index=None,
+                        algorithm=None)
     return [aval, vectors(aval, min(aval.shape[-2:]), real_dtype(aval.dtype)), u, vh, infos(aval)]
 
 
 def _by(decompose):
-    """A rule from `decompose(x, full_matrices, compute_uv, algorithm)` -> s, U, V^H, without what was not asked for."""
+    """A rule from `decompose(x, full_matrices, compute_uv, algorithm)` -> s, U, V^H, without what was not
+    asked for."""
     def lowered(x, *, full_matrices, compute_uv, subset_by_index, algorithm):
         aval = aval_of(x)
         if not aval.size:       # no singular value; the vectors are any that are orthonormal
@@ -96,8 +99,8 @@ def _svd_lapack(x, full_matrices, compute_uv, algorithm):
         raise refuse("svd", "algorithm", algorithm, "the CPU", "None, DEFAULT, QR or DIVIDE_AND_CONQUER")
     aval = aval_of(x)
     mode = letter("N" if not compute_uv else "A" if full_matrices else "S")
-    _, *found, info = kernel(lapack("gesvd" if algorithm is QR else "gesdd", aval.dtype), (x,), _shapes(aval, full_matrices),
-                             aliases=((0, 0),), mode=mode)
+    _, *found, info = kernel(lapack("gesvd" if algorithm is QR else "gesdd", aval.dtype), (x,),
+                             _shapes(aval, full_matrices), aliases=((0, 0),), mode=mode)
     return checked(info, *found)
 
 
@@ -120,8 +123,8 @@ def _svd_cuda(x, full_matrices, compute_uv, algorithm):
         whole = full_matrices or algorithm is JACOBI
         avals = _shapes(aval, whole)
         avals[3] = avals[3].update(shape=(*avals[3].shape[:-2], *avals[3].shape[:-3:-1]))       # it gives V
-        _, s, u, v, info = kernel(f"cusolver_gesvd{'p' if algorithm is POLAR else 'j'}_ffi", (x,), avals, aliases=((0, 0),),
-                                  compute_uv=compute_uv, full_matrices=whole)
+        _, s, u, v, info = kernel(f"cusolver_gesvd{'p' if algorithm is POLAR else 'j'}_ffi", (x,), avals,
+                                  aliases=((0, 0),), compute_uv=compute_uv, full_matrices=whole)
         vh = adjoint(v)
         if not full_matrices:
             u, vh = block(u, cols=(0, min(m, n))), block(vh, rows=(0, min(m, n)))
@@ -135,19 +138,21 @@ def _svd_polar(x, full_matrices, compute_uv, algorithm):
 
 
 def _svd_jvp(primals, tangents, *, full_matrices, compute_uv, subset_by_index, algorithm):
-    """With M = U^H dA V, ds is the real part of its diagonal; U^H dU and V^H dV are skew-Hermitian with M diag(s) and
-    diag(s) M, each plus its adjoint, divided by differences of squared singular values; what is of dA outside of the spaces
-    that U and V span turns these.  The imaginary part of M's diagonal is put into dU.
+    """With M = U^H dA V, ds is the real part of its diagonal; U^H dU and V^H dV are skew-Hermitian with M
+    diag(s) and diag(s) M, each plus its adjoint, divided by differences of squared singular values; what is
+    of dA outside of the spaces that U and V span turns these.  The imaginary part of M's diagonal is put into
+    dU.
     """
     (x,), (dx,) = primals, tangents
     m, n = shape_of(x)[-2:]
     if subset_by_index not in (None, (0, min(m, n))):
-        raise NotImplementedError(f"Derivatives are not defined for a part of the singular values and vectors, as "
-                                  f"subset_by_index={subset_by_index} gives: compute all, and take a part of them")
+        raise NotImplementedError("Derivatives are not defined for a part of the singular values and "
+                                  f"vectors, as subset_by_index={subset_by_index} gives: compute all, and "
+                                  "take a part of them")
     if compute_uv and full_matrices and m != n:
-        raise NotImplementedError("Singular value decomposition JVP not implemented for full matrices: vectors beyond the "
-                                  f"first {min(m, n)} of matrices of shape {shape_of(x)} can be any; pass "
-                                  "full_matrices=False")
+        raise NotImplementedError("Singular value decomposition JVP not implemented for full matrices: "
+                                  f"vectors beyond the first {min(m, n)} of matrices of shape {shape_of(x)} "
+                                  "can be any; pass full_matrices=False")
     s, u, vh = svd_p.bind(x, full_matrices=False, compute_uv=True, subset_by_index=None, algorithm=algorithm)
     v, dtype, k = adjoint(vh), dtype_of(x), min(m, n)
     seen = matmul(matmul(adjoint(u), dx), v)

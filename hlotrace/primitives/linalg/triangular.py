@@ -1,7 +1,8 @@
-"""Triangular systems, and the Cholesky factorization with its update; products of a matrix with its own transpose.
+"""Triangular systems, and the Cholesky factorization with its update; products of a matrix with its own
+transpose.
 
-Derivatives: Giles, "Collected matrix derivative results for forward and reverse mode algorithmic differentiation" (2008);
-for Cholesky also Murray, "Differentiation of the Cholesky decomposition" (2016).
+Derivatives: Giles, "Collected matrix derivative results for forward and reverse mode algorithmic
+differentiation" (2008); for Cholesky also Murray, "Differentiation of the Cholesky decomposition" (2016).
 """
 from ..arrays.elementwise import add, div, eq, mul, neg, select, sqrt, square, sub
 from ..arrays.shape import Mapped, full
@@ -30,7 +31,8 @@ from .shared import (
     triangle,
 )
 
-# --- triangular_solve -------------------------------------------------------------------------------------------
+# --- triangular_solve
+# -------------------------------------------------------------------------------------------
 
 def _solve_typ(a, b, *, left_side, lower, transpose_a, conjugate_a, unit_diagonal):
     name = "triangular_solve"
@@ -40,16 +42,18 @@ def _solve_typ(a, b, *, left_side, lower, transpose_a, conjugate_a, unit_diagona
         raise ValueError(f"The first input to {name} must be a square matrix. Got shape {a.shape}.")
     axis = -2 if left_side else -1
     if a.shape[-1] != b.shape[axis]:
-        raise ValueError(f"Incompatible shapes for arguments to {name}: {a.shape} and {b.shape}. With left_side={left_side} "
-                         f"b must have {a.shape[-1]} {'rows' if left_side else 'columns'}, as a has, not {b.shape[axis]}")
+        raise ValueError(f"Incompatible shapes for arguments to {name}: {a.shape} and {b.shape}. With "
+                         f"left_side={left_side} b must have {a.shape[-1]} "
+                         f"{'rows' if left_side else 'columns'}, as a has, not {b.shape[axis]}")
     return b.strip_weak_type()
 
 
 def _solve_lapack(a, b, *, left_side, lower, transpose_a, conjugate_a, unit_diagonal):
     if conjugate_a and not transpose_a:
         a = conj(a)
-    return kernel(lapack("trsm", b.dtype), (a, b), [aval_of(b)], aliases=((1, 0),), side=letter("L" if left_side else "R"),
-                  uplo=letter("L" if lower else "U"), diag=letter("U" if unit_diagonal else "N"),
+    return kernel(lapack("trsm", b.dtype), (a, b), [aval_of(b)], aliases=((1, 0),),
+                  side=letter("L" if left_side else "R"), uplo=letter("L" if lower else "U"),
+                  diag=letter("U" if unit_diagonal else "N"),
                   trans_x=letter(("C" if conjugate_a else "T") if transpose_a else "N"))
 
 
@@ -60,8 +64,8 @@ def _solve_lower(ctx, eqn, a, b):
         a = ctx.emit(f"chlo.conj {a} : {avals[0]} -> {avals[0]}")
     how = ("ADJOINT" if conjugated else "TRANSPOSE") if p["transpose_a"] else "NO_TRANSPOSE"
     flags = ", ".join(f"{key} = {str(p[key]).lower()}" for key in ("left_side", "lower", "unit_diagonal"))
-    return ctx.emit(f'"stablehlo.triangular_solve"({a}, {b}) <{{{flags}, transpose_a = #stablehlo<transpose {how}>}}> : '
-                    f"({', '.join(avals)}) -> {avals[1]}")
+    return ctx.emit(f'"stablehlo.triangular_solve"({a}, {b}) <{{{flags}, transpose_a = #stablehlo<transpose '
+                    f'{how}>}}> : ' f"({', '.join(avals)}) -> {avals[1]}")
 
 
 def _solve_jvp(primals, tangents, **params):
@@ -82,17 +86,20 @@ def _solve_transpose(ct, a, b, **params):
 
 
 triangular_solve_p = Mapped(
-    "triangular_solve", typ=_solve_typ, lower={**by_kernels({"cpu": _solve_lapack}), None: _solve_lower}, jvp=_solve_jvp,
+    "triangular_solve", typ=_solve_typ, lower={**by_kernels({"cpu": _solve_lapack}), None: _solve_lower},
+    jvp=_solve_jvp,
     transpose=_solve_transpose, axes=batched((2, 2), (2,)))
 triangular_solve_p.batch = columns_together(triangular_solve_p, lambda params: not params["left_side"])
 
 
-def triangular_solve(a, b, left_side=True, lower=True, transpose_a=False, conjugate_a=False, unit_diagonal=False):
-    return triangular_solve_p.bind(a, b, left_side=left_side, lower=lower, transpose_a=transpose_a, conjugate_a=conjugate_a,
-                                   unit_diagonal=unit_diagonal)
+def triangular_solve(a, b, left_side=True, lower=True, transpose_a=False, conjugate_a=False,
+                     unit_diagonal=False):
+    return triangular_solve_p.bind(a, b, left_side=left_side, lower=lower, transpose_a=transpose_a,
+                                   conjugate_a=conjugate_a, unit_diagonal=unit_diagonal)
 
 
-# --- cholesky ---------------------------------------------------------------------------------------------------
+# --- cholesky
+# ---------------------------------------------------------------------------------------------------
 
 def _cholesky_typ(x):
     check_matrices("cholesky", x, square=True)
@@ -114,7 +121,8 @@ def _cholesky_lower(ctx, eqn, x):
 
 
 def _cholesky_jvp(primals, tangents):
-    """dL = L phi(inv(L) dA inv(L)^H), phi(M) being the lower triangle with half of the diagonal (Murray, eq. 8)."""
+    """dL = L phi(inv(L) dA inv(L)^H), phi(M) being the lower triangle with half of the diagonal (Murray, eq.
+    8)."""
     (x,), (dx,) = primals, tangents
     factor = cholesky_p.bind(x)
     return factor, _factor_tangent(factor, hermitian(dx))     # nothing but the lower triangle is read
@@ -129,23 +137,25 @@ def _factor_tangent(factor, da):
 cholesky_p = Mapped(
     "cholesky", typ=_cholesky_typ, jvp=_cholesky_jvp, axes=batched((2,), (2,)), lower={
         **by_kernels({"cpu": _cholesky_by(lambda dtype: lapack("potrf", dtype), {"uplo": letter("L")}),
-                      "cuda": _cholesky_by(lambda dtype: "cusolver_potrf_ffi", {"lower": True})}), None: _cholesky_lower})
+                      "cuda": _cholesky_by(lambda dtype: "cusolver_potrf_ffi", {"lower": True})}),
+        None: _cholesky_lower})
 
 
-# --- cholesky_update --------------------------------------------------------------------------------------------
+# --- cholesky_update
+# --------------------------------------------------------------------------------------------
 
 def _update_typ(r, w):
     check_dtypes("cholesky_update", r, w, kinds="f")
     check_ranks("cholesky_update", (r, 2), (w, 1))
     if not r.shape[-1] == r.shape[-2] == w.shape[-1]:
-        raise ValueError("Rank-1 update to Cholesky decomposition takes a square matrix and a vector of the same size as "
-                         f"input. Got shapes {r.shape} and {w.shape} instead")
+        raise ValueError("Rank-1 update to Cholesky decomposition takes a square matrix and a vector of the "
+                         f"same size as input. Got shapes {r.shape} and {w.shape} instead")
     return r.strip_weak_type()
 
 
 def _updated(r, w):
-    """Rotations of each row of R with w, one after the other, that make w zero (Golub and Van Loan, "Matrix Computations",
-    section 6.5.4)."""
+    """Rotations of each row of R with w, one after the other, that make w zero (Golub and Van Loan, "Matrix
+    Computations", section 6.5.4)."""
     def rotate(i, r, w):
         row = chosen(r, i, -2)
         x, y = chosen(row, i), chosen(w, i)
@@ -159,7 +169,8 @@ def _updated(r, w):
 def _update_cuda(r, w):
     if len(shape_of(r)) > 2:
         return _updated(r, w)
-    return kernel("cu_cholesky_update_ffi", (r, w), [aval_of(r), aval_of(w)], aliases=((0, 0), (1, 1)), row_major=True)[:1]
+    return kernel("cu_cholesky_update_ffi", (r, w), [aval_of(r), aval_of(w)], aliases=((0, 0), (1, 1)),
+                  row_major=True)[:1]
 
 
 def _update_jvp(primals, tangents):
@@ -179,21 +190,23 @@ cholesky_update_p = Mapped("cholesky_update", typ=_update_typ, jvp=_update_jvp, 
                            lower=by_kernels({"cuda": _update_cuda, None: _updated}))
 
 
-# --- symmetric_product ------------------------------------------------------------------------------------------
+# --- symmetric_product
+# ------------------------------------------------------------------------------------------
 
 def _product_typ(a, c, *, alpha, beta):
     name = "symmetric_product"
     check_dtypes(name, a, c, kinds="f")
     check_ranks(name, (a, 2), (c, 2))
     if not a.shape[-2] == c.shape[-2] == c.shape[-1]:
-        raise ValueError(f"{name} expects matrices a of shape (..., m, n) and square ones c of shape (..., m, m). Got "
-                         f"shapes {a.shape} and {c.shape}.")
+        raise ValueError(f"{name} expects matrices a of shape (..., m, n) and square ones c of shape (..., "
+                         f"m, m). Got shapes {a.shape} and {c.shape}.")
     return c.strip_weak_type()
 
 
 def _syrk(a, c, *, alpha, beta):
     factors = [scalar(factor, dtype_of(a)) for factor in (alpha, beta)]
-    return kernel("cusolver_syrk_ffi", (a, c, *factors), [aval_of(c)], aliases=((1, 0),), row_major=True, transpose=False)
+    return kernel("cusolver_syrk_ffi", (a, c, *factors), [aval_of(c)], aliases=((1, 0),), row_major=True,
+                  transpose=False)
 
 
 def _product_jvp(primals, tangents, *, alpha, beta):

@@ -29,12 +29,12 @@ def _typ(dl, d, du, b, *, perturb_singular):
         if a.ndim < own:
             raise TypeError(f"Input {i} to {name} must have rank at least {own}, but got shape={a.shape}")
     if not dl.shape == d.shape == du.shape:
-        raise TypeError(f"{name} requires that all diagonal arguments have the same shape, got {dl.shape}, {d.shape} and "
-                        f"{du.shape}: pad dl in front and du at the end")
+        raise TypeError(f"{name} requires that all diagonal arguments have the same shape, got {dl.shape}, "
+                        f"{d.shape} and {du.shape}: pad dl in front and du at the end")
     if b.shape[:-1] != d.shape:
-        raise TypeError(f"{name} requires that the leading ndim-1 dimensions of b equal the dimensions of the diagonal "
-                        f"arguments, got b of shape {b.shape} and diagonals of shape {d.shape}: a vector is one column, "
-                        "b[..., None]")
+        raise TypeError(f"{name} requires that the leading ndim-1 dimensions of b equal the dimensions of "
+                        f"the diagonal arguments, got b of shape {b.shape} and diagonals of shape "
+                        f"{d.shape}: a vector is one column, b[..., None]")
     return b.strip_weak_type()
 
 
@@ -53,9 +53,11 @@ def _gtsv_cuda(dl, d, du, b, *, perturb_singular):
 
 
 def _thomas(dl, d, du, b, *, perturb_singular):
-    """Elimination without exchanging rows, then substitution (Golub and Van Loan, "Matrix Computations", section 4.3)."""
+    """Elimination without exchanging rows, then substitution (Golub and Van Loan, "Matrix Computations",
+    section 4.3)."""
     if perturb_singular:
-        raise NotImplementedError("tridiagonal_solve: perturb_singular=True is only implemented on the CPU and on CUDA")
+        raise NotImplementedError("tridiagonal_solve: perturb_singular=True is only implemented on the CPU "
+                                  "and on CUDA")
     batch, width = len(shape_of(b)) - 2, shape_of(b)[-1]
 
     def wide(x):    # so that all operands have the shape of rows of b
@@ -66,8 +68,8 @@ def _thomas(dl, d, du, b, *, perturb_singular):
 
     def loop(body, carry, xs, reverse):
         jaxpr = programs.trace_closed(body, [row] * (len(carry) + len(xs)), "tridiagonal_solve")
-        return scan_p.bind(*carry, *xs, jaxpr=jaxpr, length=shape_of(b)[-2], reverse=reverse, unroll=1, num_consts=0,
-                           num_carry=len(carry))
+        return scan_p.bind(*carry, *xs, jaxpr=jaxpr, length=shape_of(b)[-2], reverse=reverse, unroll=1,
+                           num_consts=0, num_carry=len(carry))
 
     def eliminate(upper, value, low, mid, up, right):
         pivot = sub(mid, mul(low, upper))

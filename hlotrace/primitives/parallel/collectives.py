@@ -26,8 +26,8 @@ def _own_axes(params):
 
 
 def collective(name, typ, lower=None, mapped=None, dims=(), **rules):
-    """A primitive with one operand.  `mapped(axis, x, dim, axes=, ...)` is its batching rule over one of its own axes;
-    `dims` are the parameters that say along which dimensions it cuts or joins.
+    """A primitive with one operand.  `mapped(axis, x, dim, axes=, ...)` is its batching rule over one of its
+    own axes; `dims` are the parameters that say along which dimensions it cuts or joins.
     """
     def batch(axis, args, where, *, axes, **params):
         (x,), (dim,) = args, where
@@ -40,20 +40,22 @@ def collective(name, typ, lower=None, mapped=None, dims=(), **rules):
         if dim is None:
             return primitive.bind(x, axes=axes, **params), None
         return batch_by_axes(primitive, axis, args, where, axes=axes, **params)
-    primitive = Mapped(name, typ=typ, lower=lower, batch=batch, axes=same_axes(dims), says_vma=True, axis_names=_own_axes,
-                       **rules)
+    primitive = Mapped(name, typ=typ, lower=lower, batch=batch, axes=same_axes(dims), says_vma=True,
+                       axis_names=_own_axes, **rules)
     if primitive.jvp is None:
         primitive.jvp = linear_jvp(primitive)
     return primitive
 
 
-# --- lowering ---------------------------------------------------------------------------------------------------
+# --- lowering
+# ---------------------------------------------------------------------------------------------------
 
 _CHANNEL = "channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>"
 
 
 def positions(ctx, axes):
-    """Numbers of the program's partitions, an integer array: a row for each group of devices along `axes`, major first."""
+    """Numbers of the program's partitions, an integer array: a row for each group of devices along `axes`,
+    major first."""
     mesh, _ = ctx.module.manual
     order = [mesh.axis_names.index(a) for a in axes]
     rest = [i for i in range(len(mesh.axis_names)) if i not in order]
@@ -74,7 +76,8 @@ def _groups(ctx, axes, groups):
 
 def _emit(ctx, eqn, op, x, attributes, region=""):
     if positions(ctx, eqn.params["axes"]).shape[1] == 1 and op != "collective_permute":
-        return x        # nobody to exchange with; jaxlib 0.10 fails to compile a sum of a gather over one device
+        # nobody to exchange with; jaxlib 0.10 fails to compile a sum of a gather over one device
+        return x
     return ctx.emit(f'"stablehlo.{op}"({x}) <{{{", ".join([_CHANNEL, *attributes])}}}> {region}: '
                     f"({eqn.invars[0].aval.mlir}) -> {eqn.outvars[0].aval.mlir}")
 
@@ -83,8 +86,8 @@ def _lower_reduction(combine):
     def lower(ctx, eqn, x, op="all_reduce", attributes=()):
         aval = ShapedArray((), eqn.invars[0].aval.dtype)
         body = region(ctx, eqn, _combiner(combine), [aval, aval])
-        return _emit(ctx, eqn, op, x, [_groups(ctx, eqn.params["axes"], eqn.params.get("groups")), *attributes,
-                                       "use_global_device_ids"], f"{body} ")
+        return _emit(ctx, eqn, op, x, [_groups(ctx, eqn.params["axes"], eqn.params.get("groups")),
+                                       *attributes, "use_global_device_ids"], f"{body} ")
     return lower
 
 
@@ -95,7 +98,8 @@ def _combiner(primitive):
     return _combiners.setdefault(primitive, lambda a, b: [primitive.bind(a, b)])
 
 
-# --- pvary and reductions ---------------------------------------------------------------------------------------
+# --- pvary and reductions
+# ---------------------------------------------------------------------------------------
 
 pvary_p = collective(
     "pvary", lambda x, *, axes: x.update(vma=x.vma | {*axes}), lambda ctx, eqn, x: x,
@@ -111,7 +115,8 @@ def vary(x, axes):
 
 
 def match(x, vma):
-    """A cotangent of a value that varies over the axes `vma`: summed over those along which only it varies."""
+    """A cotangent of a value that varies over the axes `vma`: summed over those along which only it varies.
+    """
     extra = aval_of(x).vma - vma
     return vary(psum_invariant_p.bind(x, axes=tuple(sorted(extra))) if extra else x, vma)
 
@@ -163,7 +168,8 @@ pmin_p = collective("pmin", _order_typ, _lower_reduction(min_p), _reduced(lambda
                     jvp=_extreme_jvp(lambda: pmin_p))
 
 
-# --- gathers and exchanges, along dimensions that stay ----------------------------------------------------------
+# --- gathers and exchanges, along dimensions that stay
+# ----------------------------------------------------------
 
 def _resized(x, dim, size, times=1):
     return x.update(shape=(*x.shape[:dim], x.shape[dim] * times // size, *x.shape[dim + 1:]))
@@ -171,8 +177,8 @@ def _resized(x, dim, size, times=1):
 
 def _check_divides(name, x, dim, size):
     if x.shape[dim] % size:
-        raise ValueError(f"{name}: dimension {dim} of an operand of shape {x.shape} has size {x.shape[dim]}, which is not a "
-                         f"multiple of {size}, the number of devices that share it")
+        raise ValueError(f"{name}: dimension {dim} of an operand of shape {x.shape} has size {x.shape[dim]}, "
+                         f"which is not a multiple of {size}, the number of devices that share it")
 
 
 def _gather_typ(x, *, axes, size, dim, groups):
@@ -227,13 +233,16 @@ def _all_to_all_mapped(axis, x, dim, *, axes, size, split, concat, groups):
 all_to_all_p = collective(
     "all_to_all", _all_to_all_typ,
     lambda ctx, eqn, x: _emit(ctx, eqn, "all_to_all", x, [
-        f"concat_dimension = {eqn.params['concat']} : i64", _groups(ctx, eqn.params["axes"], eqn.params["groups"]),
+        f"concat_dimension = {eqn.params['concat']} : i64",
+        _groups(ctx, eqn.params["axes"], eqn.params["groups"]),
         f"split_count = {eqn.params['size']} : i64", f"split_dimension = {eqn.params['split']} : i64"]),
     _all_to_all_mapped, ("split", "concat"),
-    transpose=lambda ct, x, *, split, concat, **params: [all_to_all_p.bind(ct, split=concat, concat=split, **params)])
+    transpose=lambda ct, x, *, split, concat, **params: [all_to_all_p.bind(ct, split=concat, concat=split,
+                                                                           **params)])
 
 
-# --- ppermute ---------------------------------------------------------------------------------------------------
+# --- ppermute
+# ---------------------------------------------------------------------------------------------------
 
 def _ppermute_lower(ctx, eqn, x):
     rows = positions(ctx, eqn.params["axes"])
@@ -248,24 +257,28 @@ def _ppermute_mapped(axis, x, dim, *, axes, perm):
     for a, b in perm:
         source[b] = a
     numbers = GatherDimensionNumbers(tuple(range(1, len(shape))), (0,), (0,))
-    return gather_p.bind(x, source, dimension_numbers=numbers, slice_sizes=(1, *shape[1:]), indices_are_sorted=False,
-                unique_indices=False, mode=FILL, fill_value=0), 0
+    return gather_p.bind(x, source, dimension_numbers=numbers, slice_sizes=(1, *shape[1:]),
+                         indices_are_sorted=False, unique_indices=False, mode=FILL, fill_value=0), 0
 
 
 ppermute_p = collective(
     "ppermute", lambda x, *, axes, perm: x, _ppermute_lower, _ppermute_mapped,
-    transpose=lambda ct, x, *, axes, perm: [ppermute_p.bind(ct, axes=axes, perm=tuple((b, a) for a, b in perm))])
+    transpose=lambda ct, x, *, axes, perm: [ppermute_p.bind(ct, axes=axes,
+                                                            perm=tuple((b, a) for a, b in perm))])
 
 # in these devices wait for each other
-EXCHANGES = frozenset({psum_p, psum_invariant_p, pmax_p, pmin_p, all_gather_p, reduce_scatter_p, all_to_all_p, ppermute_p})
+EXCHANGES = frozenset({psum_p, psum_invariant_p, pmax_p, pmin_p, all_gather_p, reduce_scatter_p, all_to_all_p,
+                       ppermute_p})
 
 
-# --- axis_index -------------------------------------------------------------------------------------------------
+# --- axis_index
+# -------------------------------------------------------------------------------------------------
 
 def _index_lower(ctx, eqn):
     """The device's number along an axis, from its number among all.
 
-    Where some axes are not manual yet, XLA knows that number only inside of a computation that is manual over them too.
+    Where some axes are not manual yet, XLA knows that number only inside of a computation that is manual over
+    them too.
     """
     mesh, _ = ctx.module.manual
     (axis,) = eqn.params["axes"]
@@ -281,7 +294,8 @@ def _index_lower(ctx, eqn):
 
 
 def _index_batch(axis, args, dims, *, axes, checked):
-    return iota_p.bind(dtype=np.dtype(np.int32), shape=(axis.size,), dimension=0), 0      # it is asked for its own axis
+    # it is asked for its own axis
+    return iota_p.bind(dtype=np.dtype(np.int32), shape=(axis.size,), dimension=0), 0
 
 
 def _index_typ(*, axes, checked):

@@ -1,27 +1,31 @@
-"""custom_partitioning: a program of which the user says what each device does; shard_alike: two values that lie alike."""
+"""custom_partitioning: a program of which the user says what each device does; shard_alike: two values that
+lie alike."""
 from ..arrays.shape import broadcast_axis, front
 from ..common import Primitive
 
 
 def _lower(ctx, eqn, *names):
-    """What each device does is asked by XLA while it compiles: `partitioner` is among the `inspections` of the module."""
+    """What each device does is asked by XLA while it compiles: `partitioner` is among the `inspections` of
+    the module."""
     module, p = ctx.module, eqn.params
     if module.partition is None or len(module.partition.devices) == 1 or module.manual[1]:
         return ctx.inline(p["jaxpr"], names)
     avals, out_avals = [v.aval for v in eqn.invars], [v.aval for v in eqn.outvars]
     number = len(module.inspections)
     module.inspections.append((p["partitioner"], (avals, out_avals)))
-    return ctx.custom_call("hlotrace_partitioning", names, avals, out_avals, config=f"inspection {number}", api_version=2,
-                           rule=p["partitioner"].rule(module.partition.mesh, avals, out_avals))
+    return ctx.custom_call("hlotrace_partitioning", names, avals, out_avals, config=f"inspection {number}",
+                           api_version=2, rule=p["partitioner"].rule(module.partition.mesh, avals, out_avals))
 
 
 custom_partitioning_p = Primitive(
-    "custom_partitioning", multiple_results=True, typ=lambda *avals, jaxpr, partitioner: jaxpr.out_avals, lower=_lower)
+    "custom_partitioning", multiple_results=True, typ=lambda *avals, jaxpr, partitioner: jaxpr.out_avals,
+    lower=_lower)
 
 
 def _alike_typ(x, y):
     if x.shape != y.shape:
-        raise ValueError(f"shard_alike: x and y must have the same shape, got {x.str_short()} and {y.str_short()}")
+        raise ValueError(f"shard_alike: x and y must have the same shape, got {x.str_short()} and "
+                         f"{y.str_short()}")
     return [x, y]
 
 
@@ -49,5 +53,5 @@ def _alike_batch(axis, args, dims):
     return shard_alike_p.bind(*args), [0, 0]
 
 
-shard_alike_p = Primitive("shard_alike", multiple_results=True, typ=_alike_typ, lower=_alike_lower, jvp=_alike_jvp,
-                          transpose=_alike_transpose, batch=_alike_batch)
+shard_alike_p = Primitive("shard_alike", multiple_results=True, typ=_alike_typ, lower=_alike_lower,
+                          jvp=_alike_jvp, transpose=_alike_transpose, batch=_alike_batch)

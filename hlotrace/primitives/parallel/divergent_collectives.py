@@ -1,4 +1,5 @@
-"""Where devices may go different ways, into branches and through loops: what must not stand there, what is moved out.
+"""Where devices may go different ways, into branches and through loops: what must not stand there, what is
+moved out.
 
 A collective ends when all devices of its group have come to it.  A checked `shard_map` knows from types along which manual
 axes a predicate varies; then a collective along those in a branch or a loop is an error: it would wait for ever, or meet
@@ -12,14 +13,16 @@ from ..common import aval_of
 from .collectives import EXCHANGES, ppermute_p, psum_invariant_p, pvary_p, vary
 
 _PUBLIC = {"psum_invariant": "psum", "reduce_scatter": "psum_scatter"}
-_CALLS = ("jit", "checkpoint", "custom_jvp_call", "custom_vjp_call")     # what they are given, their program is given
+# what they are given, their program is given
+_CALLS = ("jit", "checkpoint", "custom_jvp_call", "custom_vjp_call")
 
 
 def check(what, decides, regions, *, transposed=False):
-    """ValueError where a region communicates along axes over which `decides`, the aval of a predicate, varies.
+    """ValueError where a region communicates along axes over which `decides`, the aval of a predicate,
+    varies.
 
-    `regions` are pairs of words and a program: ("the true branch", jaxpr).  Those that are `transposed` may hold sums that
-    nobody wrote.
+    `regions` are pairs of words and a program: ("the true branch", jaxpr).  Those that are `transposed` may
+    hold sums that nobody wrote.
     """
     found = [(words, [eqn for eqn in _exchanges(jaxpr) if _meets(eqn, decides.vma)])
              for words, jaxpr in regions if fact_of(jaxpr, "axis_names")]
@@ -30,13 +33,14 @@ def check(what, decides, regions, *, transposed=False):
                        for words, several in found if several)
     axes = sorted(decides.vma)
     first = repr(axes[0])
-    derived = (f" If you wrote no psum, it is the derivative of a value that all devices share: give the branch "
-               f"lax.pvary(value, {first}) instead, and the sum is outside.")
+    derived = (" If you wrote no psum, it is the derivative of a value that all devices share: give the "
+               f"branch lax.pvary(value, {first}) instead, and the sum is outside.")
     everywhere = " A ppermute waits for all devices of the mesh, whichever axis it sends along."
     raise ValueError(
-        f"{what} may differ between devices along {axes}, and {listed}. Devices that do not go there are waited for without "
-        "end. Call the collective before or after, where all devices do, and choose between values with jnp.where; or "
-        f"decide by what all devices agree on, such as lax.pmax(value, {first})."
+        f"{what} may differ between devices along {axes}, and {listed}. Devices that do not go there are "
+        "waited for without end. Call the collective before or after, where all devices do, and choose "
+        "between values with jnp.where; or decide by what all devices agree on, such as lax.pmax(value, "
+        f"{first})."
         + derived * any(transposed and eqn.primitive is psum_invariant_p for eqn in eqns)
         + everywhere * any(eqn.primitive is ppermute_p for eqn in eqns))
 
@@ -65,8 +69,9 @@ class _Other(Exception):
 
 @programs.cached
 def for_varying(jaxpr, axes, which):
-    """The program for inputs of which those marked in `which` vary over `axes` too, so that none of its operations makes
-    them vary: the derivative of such an operation is a sum over devices.  None where a loop inside would have to change.
+    """The program for inputs of which those marked in `which` vary over `axes` too, so that none of its
+    operations makes them vary: the derivative of such an operation is a sum over devices.  None where a loop
+    inside would have to change.
     """
     avals = [a.update(vma=a.vma | axes) if w else a for a, w in zip(jaxpr.in_avals, which)]
     try:

@@ -30,8 +30,8 @@ def part(aval, spec, mesh, checked):
     for dim, size in enumerate(aval.shape):
         count = prod(mesh.shape[a] for a in spec.axes(dim))
         if size % count:
-            raise ValueError(f"axis {dim} of shape {aval.shape} has size {size}, which is not a multiple of {count}, the "
-                             f"size of mesh axes {spec.axes(dim)}, along which {spec} cuts it")
+            raise ValueError(f"axis {dim} of shape {aval.shape} has size {size}, which is not a multiple of "
+                             f"{count}, the size of mesh axes {spec.axes(dim)}, along which {spec} cuts it")
         shape.append(size // count)
     return aval.update(shape=tuple(shape), vma=aval.vma | (names(spec) if checked else frozenset()))
 
@@ -51,7 +51,8 @@ def _typ(*avals, jaxpr, mesh, in_specs, out_specs, manual, checked):
     for aval, spec, inner in zip(avals, in_specs, jaxpr.in_avals, strict=True):
         found = part(aval, spec, mesh, checked)
         if (found.shape, found.dtype) != (inner.shape, inner.dtype):
-            raise TypeError(f"shard_map: an operand's part is {found.str_short()}, the program takes {inner.str_short()}")
+            raise TypeError(f"shard_map: an operand's part is {found.str_short()}, the program takes "
+                            f"{inner.str_short()}")
     return [whole(a, spec, mesh, manual) for a, spec in zip(jaxpr.out_avals, out_specs)]
 
 
@@ -73,7 +74,8 @@ def _lower(ctx, eqn, *operands):
     in_types = [(inner.mlir, v.aval.mlir) for inner, v in zip(jaxpr.in_avals, eqn.invars)]
     return ctx.manual_computation(
         operands, in_types, [sharding(s, v.aval) for s, v in zip(p["in_specs"], eqn.invars)],
-        [sharding(s, v.aval) for s, v in zip(p["out_specs"], eqn.outvars)], [v.aval.mlir for v in eqn.outvars], mesh, manual,
+        [sharding(s, v.aval) for s, v in zip(p["out_specs"], eqn.outvars)],
+        [v.aval.mlir for v in eqn.outvars], mesh, manual,
         body)
 
 
@@ -84,12 +86,14 @@ def inside(mesh, manual, checked):
         yield
 
 
-# --- derivatives ------------------------------------------------------------------------------------------------
+# --- derivatives
+# ------------------------------------------------------------------------------------------------
 
 def _jvp(primals, tangents, *, jaxpr, in_specs, out_specs, **params):
     tangents = _moving(tangents)
     moving = nonzero(tangents)
-    with inside(params["mesh"], params["manual"], params["checked"]):      # rules that users wrote run, with collectives
+    # rules that users wrote run, with collectives
+    with inside(params["mesh"], params["manual"], params["checked"]):
         program, out_nonzero = programs.jvp(jaxpr, moving)
     results = shard_map_p.bind(
         *primals, *present(tangents), jaxpr=program, in_specs=(*in_specs, *_where(in_specs, moving)),
@@ -107,15 +111,18 @@ def _where(specs, chosen):
 
 @programs.cached
 def _split(jaxpr, moving, mesh, manual, checked):
-    """(program of the results and what the linear part needs, specs of the latter, the linear program, `Linearized`).
+    """(program of the results and what the linear part needs, specs of the latter, the linear program,
+    `Linearized`).
 
-    What a device computes for later is stacked along a new leading dimension, over the axes along which it varies.
+    What a device computes for later is stacked along a new leading dimension, over the axes along which it
+    varies.
     """
     with inside(mesh, manual, checked):
         split = programs.linearize(jaxpr, moving)
     stacked = [kind == "out" for kind, _ in split.residuals]
     stacked += [False] * (len(split.linear.invars) - len(stacked))
-    return *_saving(split.primal, len(jaxpr.outvars), manual, checked), _using(split.linear, stacked, "linear"), split
+    return *_saving(split.primal, len(jaxpr.outvars), manual, checked), _using(split.linear, stacked,
+                                                                               "linear"), split
 
 
 def _saving(jaxpr, n, manual, checked):
@@ -140,8 +147,10 @@ def _using(jaxpr, stacked, name):
 def _linearize(trace, primals, tangents, *, jaxpr, in_specs, out_specs, **params):
     tangents = _moving(tangents)
     moving = nonzero(tangents)
-    primal, saved_specs, linear, split = _split(jaxpr, moving, params["mesh"], params["manual"], params["checked"])
-    results = shard_map_p.bind(*primals, jaxpr=primal, in_specs=in_specs, out_specs=(*out_specs, *saved_specs), **params)
+    primal, saved_specs, linear, split = _split(jaxpr, moving, params["mesh"], params["manual"],
+                                                params["checked"])
+    results = shard_map_p.bind(*primals, jaxpr=primal, in_specs=in_specs,
+                               out_specs=(*out_specs, *saved_specs), **params)
     outs, saved = results[:len(out_specs)], results[len(out_specs):]
     moved = trace.rules.record(
         shard_map_p, [*split.select(primals, saved), *present(tangents)],
@@ -175,13 +184,15 @@ def _transpose(cts, *args, jaxpr, in_specs, out_specs, mesh, manual, checked):
     linear, ct_nonzero = tuple(map(is_linear, args)), nonzero(cts)
     program, in_nonzero = _transposed(jaxpr, linear, ct_nonzero, in_specs, out_specs, mesh, manual, checked)
     results = shard_map_p.bind(
-        *[a for a in args if not is_linear(a)], *present(cts), jaxpr=program, mesh=mesh, manual=manual, checked=checked,
+        *[a for a in args if not is_linear(a)], *present(cts), jaxpr=program, mesh=mesh, manual=manual,
+        checked=checked,
         in_specs=(*_where(in_specs, [not lin for lin in linear]), *_where(out_specs, ct_nonzero)),
         out_specs=tuple(_where(_where(in_specs, linear), in_nonzero)))
     return spread(spread(results, in_nonzero), linear)
 
 
-# --- batching, dead code ----------------------------------------------------------------------------------------
+# --- batching, dead code
+# ----------------------------------------------------------------------------------------
 
 def _batch(axis, args, dims, *, jaxpr, mesh, in_specs, out_specs, manual, checked):
     """The mapped axis is cut over mesh axes only if vmap's `spmd_axis_name` says so and they are manual."""
@@ -191,7 +202,8 @@ def _batch(axis, args, dims, *, jaxpr, mesh, in_specs, out_specs, manual, checke
     over = tuple(a for a in wanted if a in manual)
     for spec in (*in_specs, *out_specs):
         if not names(spec).isdisjoint(over):
-            raise ValueError(f"vmap: spmd_axis_name {axis.spmd_name!r} names a mesh axis that {spec} of the shard_map uses")
+            raise ValueError(f"vmap: spmd_axis_name {axis.spmd_name!r} names a mesh axis that {spec} of the "
+                             "shard_map uses")
     local = Axis(axis.size // prod(mesh.shape[a] for a in over), axis.name, axis.spmd_name)
     with inside(mesh, manual, checked):
         program, out_batched = programs.batch(jaxpr, local, batched)
@@ -202,8 +214,8 @@ def _batch(axis, args, dims, *, jaxpr, mesh, in_specs, out_specs, manual, checke
     if checked and over:      # once more, with the values marked that now vary over those axes too
         avals = [a.update(vma=a.vma | names(spec)) for a, spec in zip(program.in_avals, specs)]
         program = programs.trace_closed(functools.partial(eval_jaxpr, program, ()), avals, program.name)
-    outs = shard_map_p.bind(*args, jaxpr=program, mesh=mesh, in_specs=specs, out_specs=extended(out_specs, out_batched),
-                            manual=manual, checked=checked)
+    outs = shard_map_p.bind(*args, jaxpr=program, mesh=mesh, in_specs=specs,
+                            out_specs=extended(out_specs, out_batched), manual=manual, checked=checked)
     return outs, front_dims(out_batched)
 
 
@@ -211,8 +223,8 @@ def _thread(states, values, args, *, jaxpr, in_specs, out_specs, **params):
     if type(states[0].serves) is Failures:
         return _thread_checks(states, values, args, jaxpr, in_specs, out_specs, **params)
     alike = (PartitionSpec(),) * len(states)
-    results = shard_map_p.bind(*values, *args, jaxpr=programs.thread(jaxpr, states), in_specs=(*alike, *in_specs),
-                               out_specs=(*alike, *out_specs), **params)
+    results = shard_map_p.bind(*values, *args, jaxpr=programs.thread(jaxpr, states),
+                               in_specs=(*alike, *in_specs), out_specs=(*alike, *out_specs), **params)
     return results[:len(states)], results[len(states):]
 
 
@@ -229,14 +241,15 @@ def _thread_checks(states, values, args, jaxpr, in_specs, out_specs, *, mesh, ma
         return [*[reshape(x, (1, *x.shape)) for x in results[:n]], *results[n:]]
     with inside(mesh, manual, checked):
         program = programs.trace_closed(fun, jaxpr.in_avals, jaxpr.name)
-    results = shard_map_p.bind(*args, jaxpr=program, mesh=mesh, in_specs=in_specs, manual=manual, checked=checked,
-                               out_specs=(*[PartitionSpec(manual)] * n, *out_specs))
-    return known.joined(values, *first_of_devices(own, results[:n], [mesh.shape[a] for a in manual])), results[n:]
+    results = shard_map_p.bind(*args, jaxpr=program, mesh=mesh, in_specs=in_specs, manual=manual,
+                               checked=checked, out_specs=(*[PartitionSpec(manual)] * n, *out_specs))
+    return known.joined(values, *first_of_devices(own, results[:n],
+                                                  [mesh.shape[a] for a in manual])), results[n:]
 
 
 def _effects(params):
-    return tuple([dataclasses.replace(e, failure=e.failure.on_devices(len(params["manual"]))) if type(e) is Check else e
-                  for e in params["jaxpr"].effects])
+    return tuple([dataclasses.replace(e, failure=e.failure.on_devices(len(params["manual"])))
+                  if type(e) is Check else e for e in params["jaxpr"].effects])
 
 
 def _dce(used_outputs, eqn):
@@ -245,7 +258,8 @@ def _dce(used_outputs, eqn):
     return Eqn(eqn.primitive, [v for v, u in zip(eqn.invars, used) if u],
                [v for v, u in zip(eqn.outvars, used_outputs) if u],
                {**p, "jaxpr": jaxpr, "in_specs": tuple(_where(p["in_specs"], used)),
-                "out_specs": tuple(_where(p["out_specs"], used_outputs))}, eqn.effects, eqn.source, eqn.name_stack)
+                "out_specs": tuple(_where(p["out_specs"], used_outputs))}, eqn.effects, eqn.source,
+               eqn.name_stack)
 
 
 def _divide(policy, wanted, eqn):
@@ -254,9 +268,11 @@ def _divide(policy, wanted, eqn):
         forward, again = programs.divide(p["jaxpr"], policy, wanted)
         again = _using(again, [i >= n for i in range(len(again.invars))], again.name)
         forward, specs = _saving(forward, len(eqn.outvars), p["manual"], p["checked"])
-    extra = [Var(whole(a, spec, p["mesh"], p["manual"])) for a, spec in zip(forward.out_avals[len(wanted):], specs)]
+    extra = [Var(whole(a, spec, p["mesh"], p["manual"])) for a,
+             spec in zip(forward.out_avals[len(wanted):], specs)]
     second = eqn.replace(invars=[*eqn.invars, *extra], outvars=_where(eqn.outvars, wanted), params={
-        **p, "jaxpr": again, "in_specs": (*p["in_specs"], *specs), "out_specs": tuple(_where(p["out_specs"], wanted))})
+        **p, "jaxpr": again, "in_specs": (*p["in_specs"], *specs),
+        "out_specs": tuple(_where(p["out_specs"], wanted))})
     if extra:
         eqn = eqn.replace(outvars=[*eqn.outvars, *extra],
                           params={**p, "jaxpr": forward, "out_specs": (*p["out_specs"], *specs)})
@@ -267,4 +283,5 @@ shard_map_p = Primitive(
     "shard_map", multiple_results=True, typ=_typ, lower=_lower, jvp=_jvp, linearize=_linearize,
     transpose=_transpose, batch=_batch, thread=_thread, effects=_effects, dce=_dce, divide=_divide,
     meshes=lambda params: (params["mesh"], *fact_of(params["jaxpr"], "meshes")),
-    axis_names=lambda params: tuple(n for n in fact_of(params["jaxpr"], "axis_names") if n not in params["manual"]))
+    axis_names=lambda params: tuple(n for n in fact_of(params["jaxpr"], "axis_names")
+                                    if n not in params["manual"]))

@@ -1,5 +1,7 @@
-"""sharding_constraint: how a value lies over devices from here on; device_put: how it does, its cotangent as it did before.
-inspect_sharding: how it does, told when compiled.  layout_constraint: how it lies in each device's memory from here on.
+"""sharding_constraint: how a value lies over devices from here on; device_put: how it does, its cotangent as
+it did before.
+inspect_sharding: how it does, told when compiled.  layout_constraint: how it lies in each device's memory
+from here on.
 """
 from ...core.effects import INSPECTION
 from ...core.trace import JaxprTracer, Tracer
@@ -28,7 +30,8 @@ def _constrained(ctx, x, sharding, aval):
 
 
 def _with_axis(axis, sharding, ndim, dim):
-    """For arrays of rank `ndim`: dimension `dim`, mapped, lies as vmap's `spmd_axis_name` says, or as the compiler likes."""
+    """For arrays of rank `ndim`: dimension `dim`, mapped, lies as vmap's `spmd_axis_name` says, or as the
+    compiler likes."""
     if isinstance(sharding, SingleDeviceSharding):
         return sharding
     named = as_named(sharding, ndim - 1)
@@ -56,7 +59,8 @@ sharding_constraint_p.jvp = linear_jvp(sharding_constraint_p)
 
 
 class Operand:
-    """In place of a sharding: where a variable of a program lies, which is known of inputs when the program is lowered."""
+    """In place of a sharding: where a variable of a program lies, which is known of inputs when the program
+    is lowered."""
     __slots__ = ("var",)
 
     def __init__(self, var):
@@ -97,8 +101,8 @@ def _put_lower(ctx, eqn, x):
 
 
 def _put_jvp(primals, tangents, *, sharding, source):
-    """An array says where it lies, which is where its cotangent shall go; of an input of a program it is known when that is
-    lowered; otherwise the compiler chooses.
+    """An array says where it lies, which is where its cotangent shall go; of an input of a program it is
+    known when that is lowered; otherwise the compiler chooses.
     """
     (x,), (t,) = primals, tangents
     if source is None and type(x) is JaxprTracer:
@@ -110,8 +114,8 @@ def _put_jvp(primals, tangents, *, sharding, source):
 
 def _put_batch(axis, args, dims, *, sharding, source):
     (x,), (dim,) = args, dims
-    places = [_with_axis(axis, s, x.ndim, dim) if isinstance(s, Sharding) else s if type(s) is InMemory else None
-              for s in (sharding, source)]
+    places = [_with_axis(axis, s, x.ndim, dim) if isinstance(s, Sharding) else s if type(s) is InMemory
+              else None for s in (sharding, source)]
     return device_put_p.bind(x, sharding=places[0], source=places[1]), dim
 
 
@@ -131,7 +135,8 @@ def _layout_typ(x, *, layout):
 def _layout_lower(ctx, eqn, x):
     layout, aval = eqn.params["layout"], eqn.outvars[0].aval
     if layout.tiling:
-        raise NotImplementedError(f"with_layout_constraint: {layout}: tiles cannot be asked for within a program")
+        raise NotImplementedError(f"with_layout_constraint: {layout}: tiles cannot be asked for within a "
+                                  "program")
     order = layout.major_to_minor[::-1]
     return ctx.custom_call("LayoutConstraint", [x], [aval], [aval], api_version=1, layouts=[order],
                            result_layouts=[order])[0]
@@ -140,7 +145,8 @@ def _layout_lower(ctx, eqn, x):
 def _layout_batch(axis, args, dims, *, layout):
     (x,), (dim,) = args, dims
     order = [dim, *(a + (a >= dim) for a in layout.major_to_minor)]
-    return layout_constraint_p.bind(x, layout=Layout(order, layout.tiling, layout.sub_byte_element_size_in_bits)), dim
+    return layout_constraint_p.bind(x, layout=Layout(order, layout.tiling,
+                                                     layout.sub_byte_element_size_in_bits)), dim
 
 
 layout_constraint_p = Primitive(
@@ -150,12 +156,14 @@ layout_constraint_p.jvp = linear_jvp(layout_constraint_p)
 
 
 def _inspect(ctx, eqn, x):
-    """What XLA tells it is known to the runtime, which fills in a pointer to `callback` before it compiles the text."""
+    """What XLA tells it is known to the runtime, which fills in a pointer to `callback` before it compiles
+    the text."""
     module, aval = ctx.module, eqn.invars[0].aval
     number = len(module.inspections)
     module.inspections.append((eqn.params["callback"], aval))
     if module.partition is not None:
-        ctx.custom_call("InspectSharding", [x], [aval], [aval], config=f"inspection {number}", api_version=1, effect=True)
+        ctx.custom_call("InspectSharding", [x], [aval], [aval], config=f"inspection {number}", api_version=1,
+                        effect=True)
     return []
 
 
@@ -167,5 +175,6 @@ def _inspect_jvp(primals, tangents, **params):
     return inspect_sharding_p.bind(*primals, **params), []
 
 
-inspect_sharding_p = Primitive("inspect_sharding", multiple_results=True, typ=lambda x, *, callback: [], lower=_inspect,
-                               effects=lambda params: (INSPECTION,), jvp=_inspect_jvp, batch=_inspect_batch)
+inspect_sharding_p = Primitive("inspect_sharding", multiple_results=True, typ=lambda x, *, callback: [],
+                               lower=_inspect, effects=lambda params: (INSPECTION,), jvp=_inspect_jvp,
+                               batch=_inspect_batch)

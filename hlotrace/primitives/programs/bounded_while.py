@@ -1,4 +1,5 @@
-"""bounded_while: a while loop of at most N steps, which is differentiated in reverse in memory of about sqrt(N) of them.
+"""bounded_while: a while loop of at most N steps, which is differentiated in reverse in memory of about
+sqrt(N) of them.
 
 It is held as two programs of the same function, whose first result says whether the loop would go on.  One runs: a while
 loop that counts, which is also what forward mode and
@@ -27,18 +28,21 @@ from .scan import scan_p
 # Does it hold for any of the elements over which vmap maps?  A cond stays one that way.
 anywhere_p = Primitive(
     "anywhere", typ=lambda x: x, lower=lambda ctx, eqn, x: x, evaluate=lambda x: x,
-    batch=lambda axis, args, dims: (anywhere_p.bind(reduce_or_p.bind(move_axis(args[0], dims[0], 0), axes=(0,))), None))
+    batch=lambda axis, args, dims: (anywhere_p.bind(reduce_or_p.bind(move_axis(args[0], dims[0], 0),
+                                                                     axes=(0,))), None))
 
 
 def bounded_while(operands, max_steps, **params):
-    """As while_p; where the condition holds after `max_steps` steps, no result is a usable value (see `spoiled`)."""
+    """As while_p; where the condition holds after `max_steps` steps, no result is a usable value (see
+    `spoiled`)."""
     exceeded, *outs = _bind(operands, max_steps, **params)
     return spoiled(exceeded, outs)
 
 
 def _bind(operands, max_steps, *, cond_jaxpr, body_jaxpr, cond_nconsts, body_nconsts):
     running, saving = _pair(body_jaxpr, cond_jaxpr, cond_nconsts, body_nconsts, max_steps)
-    loop = max_steps, body_jaxpr, cond_jaxpr, cond_nconsts, body_nconsts    # for `_thread`; no program of the equation
+    # for `_thread`; no program of the equation
+    loop = max_steps, body_jaxpr, cond_jaxpr, cond_nconsts, body_nconsts
     return bounded_while_p.bind(*operands, jaxpr=running, saving=saving, loop=loop)
 
 
@@ -50,7 +54,8 @@ def _pair(body, cond, nc, nb, max_steps):
     count = aval_of(zero).update(vma=decides)
 
     # what their branches take from outside varies before, so that no sums of derivatives stand in them
-    cond_apart, body_apart = [decides and for_varying(j, decides, (True,) * len(j.invars)) or j for j in (cond, body)]
+    cond_apart, body_apart = [decides and for_varying(j, decides, (True,) * len(j.invars)) or j
+                              for j in (cond, body)]
 
     def start():
         return vary(zero, decides) if decides else zero
@@ -64,8 +69,10 @@ def _pair(body, cond, nc, nb, max_steps):
     def running(*args):
         c, b, carry = groups(args, nc, nb)
         own, shared, rest = avals[:nc], avals[nc:nc + nb], [count, *avals[nc + nb:]]
-        going_on = programs.trace_closed(lambda *xs: [going(xs[:nc], xs[nc], xs[nc + 1:], cond)], [*own, *rest], cond.name)
-        stepping = programs.trace_closed(lambda *xs: step(xs[:nb], xs[nb], xs[nb + 1:], body), [*shared, *rest], body.name)
+        going_on = programs.trace_closed(lambda *xs: [going(xs[:nc], xs[nc], xs[nc + 1:], cond)],
+                                         [*own, *rest], cond.name)
+        stepping = programs.trace_closed(lambda *xs: step(xs[:nb], xs[nb], xs[nb + 1:], body),
+                                         [*shared, *rest], body.name)
         params = {"cond_jaxpr": going_on, "body_jaxpr": stepping, "cond_nconsts": nc, "body_nconsts": nb}
         outs = while_p.bind(*c, *b, start(), *carry, **params)[1:]
         return [*eval_jaxpr(cond, (), *c, *outs), *outs]
@@ -82,12 +89,14 @@ def _pair(body, cond, nc, nb, max_steps):
 
     def one_step(holds, *xs):
         _, b, (k,), carry = groups(xs, *sizes)
-        if any(isinstance(e, Check) for e in body.effects):     # a mapped cond looks only at the checks of those that go on
+        # a mapped cond looks only at the checks of those that go on
+        if any(isinstance(e, Check) for e in body.effects):
             rest = xs[nc:]
             branches = [programs.trace_closed(f, list(map(aval_of, rest)), body.name) for f in (
                 lambda *xs: xs[nb:], lambda *xs: step(xs[:nb], xs[nb], xs[nb + 1:]))]
             return cond_p.bind(holds, *rest, branches=tuple(branches))
-        return [select_n_p.bind(_spread(holds, new), old, new) for old, new in zip([k, *carry], step(b, k, carry))]
+        return [select_n_p.bind(_spread(holds, new), old, new) for old,
+                new in zip([k, *carry], step(b, k, carry))]
 
     def loop(fun, length, xs):
         jaxpr = programs.trace_closed(fun, list(map(aval_of, xs)), body.name)
@@ -96,7 +105,8 @@ def _pair(body, cond, nc, nb, max_steps):
     inner = max(1, math.isqrt(max_steps))
 
     def segment(_, *xs):
-        jaxpr = programs.trace_closed(lambda *xs: loop(guarded(one_step), inner, xs), list(map(aval_of, xs)), body.name)
+        jaxpr = programs.trace_closed(lambda *xs: loop(guarded(one_step), inner, xs), list(map(aval_of, xs)),
+                                      body.name)
         return remat_p.bind(*xs, jaxpr=jaxpr, prevent_cse=False, policy=nothing_saveable)
 
     def saving(*args):
@@ -111,8 +121,8 @@ def _spread(scalar, like):
 
 
 def spoiled(exceeded, values):
-    """The values; where `exceeded`, NaN, and of integers the least or, if unsigned, the largest, of bools True, as
-    `jnp.take(mode="fill")` has it.  The derivative is NaN too.
+    """The values; where `exceeded`, NaN, and of integers the least or, if unsigned, the largest, of bools
+    True, as `jnp.take(mode="fill")` has it.  The derivative is NaN too.
     """
     def spoil(x):
         aval, dtype = aval_of(x), aval_of(x).dtype
@@ -133,7 +143,8 @@ def _both(transformed, n, avals):
     """Two programs of the same results, made to have equally many behind the first n; and marks of those."""
     (one, have), (other, others) = transformed
     wanted = tuple([a or b for a, b in zip(have, others)])
-    return *[j if h == wanted else with_zeros(j, n, h, wanted, avals) for j, h in ((one, have), (other, others))], wanted
+    return *[j if h == wanted else with_zeros(j, n, h, wanted, avals) for j,
+             h in ((one, have), (other, others))], wanted
 
 
 def _jvp(primals, tangents, *, jaxpr, saving, **_):
@@ -148,17 +159,19 @@ def _batch(axis, args, dims, *, jaxpr, saving, **_):
     marks = nonzero(dims)
     wanted = tuple([any(pair) for pair in zip(*[programs.batch(j, axis, marks)[1] for j in (jaxpr, saving)])])
     moved = [programs.batch(j, axis, marks, wanted)[0] for j in (jaxpr, saving)]
-    return bounded_while_p.bind(*front(args, dims), jaxpr=moved[0], saving=moved[1], loop=None), front_dims(wanted)
+    return bounded_while_p.bind(*front(args, dims), jaxpr=moved[0], saving=moved[1],
+                                loop=None), front_dims(wanted)
 
 
 def _thread(states, values, args, *, jaxpr, saving, loop):
-    """A loop that carries the states too.  What a Ref holds after one that would go on is no usable value either."""
+    """A loop that carries the states too.  What a Ref holds after one that would go on is no usable value
+    either."""
     n = len(states)
     if loop is None:        # it is transformed, so the states are those of somebody outside of that
         return AS_JIT["thread"](states, values, args, jaxpr=jaxpr)
     max_steps, body, cond, nc, nb = loop
-    operands, params = while_with_states(states, values, args, cond_jaxpr=cond, body_jaxpr=body, cond_nconsts=nc,
-                                         body_nconsts=nb)
+    operands, params = while_with_states(states, values, args, cond_jaxpr=cond, body_jaxpr=body,
+                                         cond_nconsts=nc, body_nconsts=nb)
     exceeded, *outs = _bind(operands, max_steps, **params)
     given = [i for i, s in enumerate(states) if s.given]
     for i, value in zip(given, spoiled(exceeded, [outs[i] for i in given])):
@@ -169,4 +182,5 @@ def _thread(states, values, args, *, jaxpr, saving, loop):
 bounded_while_p = Holder("bounded_while", **{
     **AS_JIT, "jvp": _jvp, "batch": _batch, "thread": _thread, "lower": inline,
     "evaluate": lambda *args, jaxpr, **_: jit_bind(jaxpr, args),
-    "linearize": lambda *args, jaxpr, saving, loop: AS_JIT["linearize"](*args, jaxpr=saving), "transpose": None})
+    "linearize": lambda *args, jaxpr, saving, loop: AS_JIT["linearize"](*args, jaxpr=saving),
+    "transpose": None})

@@ -7,25 +7,27 @@ from ..common import Primitive, dtypes, np
 def checked(result, aval, i, function):
     """A callback's result as a NumPy array of exactly the declared type.  ValueError otherwise.
 
-    `function` has the name of the user's and, where it is not from outside, the paths of its results, and says whether they
-    are those of many calls.
+    `function` has the name of the user's and, where it is not from outside, the paths of its results, and
+    says whether they are those of many calls.
     """
     where = f"callback {function.__name__}: its result{function.paths[i] if hasattr(function, 'paths') else f'[{i}]'}"
     value = np.asarray(result)
     if value.dtype.kind in "OUS":
-        raise TypeError(f"{where} is a {type(result).__name__}, not an array, where result_shape_dtypes declares "
-                        f"{aval.str_short()}: return np.asarray(result, dtype='{aval.dtype}') of numbers")
+        raise TypeError(f"{where} is a {type(result).__name__}, not an array, where result_shape_dtypes "
+                        f"declares {aval.str_short()}: return np.asarray(result, dtype='{aval.dtype}') of "
+                        "numbers")
     if value.shape != aval.shape:
-        mapped = ("; vmap_method gives it all mapped elements at once, and its result needs their axis in front"
-                  if getattr(function, "mapped", False) else "")
-        raise ValueError(f"{where} has shape {value.shape}, but result_shape_dtypes declares {aval.shape}{mapped}: reshape "
-                         "what it returns, or declare what it does, with jax.ShapeDtypeStruct(shape, dtype)")
+        mapped = ("; vmap_method gives it all mapped elements at once, and its result needs their axis in "
+                  "front" if getattr(function, "mapped", False) else "")
+        raise ValueError(f"{where} has shape {value.shape}, but result_shape_dtypes declares "
+                         f"{aval.shape}{mapped}: reshape what it returns, or declare what it does, with "
+                         "jax.ShapeDtypeStruct(shape, dtype)")
     if value.dtype != aval.dtype:
         if type(result) in dtypes.python_scalars or (
                 value.dtype in dtypes.SUPPORTED and dtypes.canonicalize(value.dtype) == aval.dtype):
             return np.asarray(result, aval.dtype)       # without x64, NumPy's float64 stands for float32
-        raise ValueError(f"{where} has dtype {value.dtype}, but result_shape_dtypes declares {aval.dtype}. Return "
-                         f"np.asarray(result, dtype='{aval.dtype}'), or declare {value.dtype}.")
+        raise ValueError(f"{where} has dtype {value.dtype}, but result_shape_dtypes declares {aval.dtype}. "
+                         f"Return np.asarray(result, dtype='{aval.dtype}'), or declare {value.dtype}.")
     return np.ascontiguousarray(value) if aval.ndim else value
 
 
@@ -43,28 +45,29 @@ def _lower(ctx, eqn, *names):
     ctx.module.callbacks.append((p["function"], out_avals[tokens:], tokens))
 
     def call(names):
-        return ctx.custom_call(ctx.platform.callback, names, avals, out_avals, config={"index": np.uint64(index)},
-                               effect=p["effect"] is not None, once=True)
+        return ctx.custom_call(ctx.platform.callback, names, avals, out_avals,
+                               config={"index": np.uint64(index)}, effect=p["effect"] is not None, once=True)
     return call(names) if tokens else ctx.on_every_device(names, avals, out_avals, call)
 
 
 def _jvp(primals, tangents, **params):
     if params["out_avals"] and any(dtypes.is_inexact(a.dtype) for a in params["out_avals"]):
         kind = "IO" if params["effect"] else "Pure"
-        raise ValueError(f"{kind} callbacks do not support JVP. Please use custom_jvp or custom_vjp to give the derivative "
-                         "of the function that makes the callback, or stop_gradient on its arguments.")
+        raise ValueError(f"{kind} callbacks do not support JVP. Please use custom_jvp or custom_vjp to give "
+                         "the derivative of the function that makes the callback, or stop_gradient on its "
+                         "arguments.")
     outs = callback_p.bind(*primals, **params)
     return outs, [None] * len(outs)
 
 
 def _batch(axis, args, dims, *, function, out_avals, effect, vmap_method):
     if type(effect) is IO and effect.ordered:
-        raise ValueError("Cannot vmap an ordered io_callback: its calls have no order among the mapped elements. Use "
-                         "ordered=False, or lax.map.")
+        raise ValueError("Cannot vmap an ordered io_callback: its calls have no order among the mapped "
+                         "elements. Use ordered=False, or lax.map.")
     if vmap_method is None and not effect:
-        raise NotImplementedError(f"vmap of pure_callback needs to know how to call {function.__name__}: pass "
-                                  "vmap_method='sequential' (once for each element), or 'expand_dims' or 'broadcast_all' "
-                                  "(once, with the mapped axis in front)")
+        raise NotImplementedError(f"vmap of pure_callback needs to know how to call {function.__name__}: "
+                                  "pass vmap_method='sequential' (once for each element), or 'expand_dims' "
+                                  "or 'broadcast_all' (once, with the mapped axis in front)")
     args = front(args, dims)
     batched = [d is not None for d in dims]
     stacked = tuple(a.update(shape=(axis.size, *a.shape)) for a in out_avals)
@@ -79,7 +82,8 @@ def _batch(axis, args, dims, *, function, out_avals, effect, vmap_method):
     else:
         def mapped(*values):
             rows = [function(*(v[i] if b else v for v, b in zip(values, batched))) for i in range(axis.size)]
-            checked_rows = [[checked(r, a, n, function) for n, (r, a) in enumerate(zip(row, out_avals))] for row in rows]
+            checked_rows = [[checked(r, a, n, function) for n, (r, a) in enumerate(zip(row, out_avals))]
+                            for row in rows]
             return [np.stack(column) if column else np.empty(s.shape, s.dtype)
                     for column, s in zip(zip(*checked_rows) if rows else [()] * len(stacked), stacked)]
         mapped.mapped = False
@@ -99,6 +103,6 @@ create_token_p = Primitive("create_token", typ=lambda: ORDER.aval,
 after_all_p = Primitive("after_all", typ=lambda *tokens: ORDER.aval, lower=lambda ctx, eqn, *tokens: ctx.emit(
     f"stablehlo.after_all {', '.join(tokens)} : {ORDER.aval.mlir}"))
 # effect: a Debug, an IO, or None (pure: may be dropped or repeated)
-callback_p = Primitive("callback", multiple_results=True, typ=_typ, lower=_lower, jvp=_jvp, batch=_batch, thread=_thread,
-                       effects=lambda params: (params["effect"],) if params["effect"] else ())
+callback_p = Primitive("callback", multiple_results=True, typ=_typ, lower=_lower, jvp=_jvp, batch=_batch,
+                       thread=_thread, effects=lambda params: (params["effect"],) if params["effect"] else ())
 

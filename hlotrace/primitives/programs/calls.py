@@ -11,7 +11,8 @@ from ...core.trace import trace_to_jaxpr
 from ..arrays.shape import broadcast_axis, front, front_dims, move_axis, reduce_sum
 from ..common import Primitive, aval_of, dtype_of, dtypes
 
-# --- jit --------------------------------------------------------------------------------------------------------
+# --- jit
+# --------------------------------------------------------------------------------------------------------
 
 def jit_bind(jaxpr, operands, donated=()):
     return jit_p.bind(*operands, jaxpr=jaxpr, donated=donated)
@@ -28,7 +29,8 @@ def _jit_linearize(trace, primals, tangents, *, jaxpr, donated):
     results = jit_bind(split.primal, primals)
     outs, saved = results[:len(jaxpr.outvars)], results[len(jaxpr.outvars):]
     operands = [*split.select(primals, saved), *present(tangents)]
-    return outs, spread(trace.rules.record(jit_p, operands, {"jaxpr": split.linear, "donated": ()}), split.out_nonzero)
+    return outs, spread(trace.rules.record(jit_p, operands, {"jaxpr": split.linear, "donated": ()}),
+                        split.out_nonzero)
 
 
 def _jit_batch(axis, args, dims, *, jaxpr, donated):
@@ -48,8 +50,8 @@ def _jit_dce(used_outputs, eqn):
     jaxpr, used_inputs = dce(eqn.params["jaxpr"], used_outputs, keep_invars=False)
     donated = tuple(sum(used_inputs[:i]) for i in eqn.params["donated"] if used_inputs[i])
     return Eqn(eqn.primitive, [v for v, used in zip(eqn.invars, used_inputs) if used],
-               [v for v, used in zip(eqn.outvars, used_outputs) if used], {"jaxpr": jaxpr, "donated": donated},
-               eqn.effects, eqn.source, eqn.name_stack)
+               [v for v, used in zip(eqn.outvars, used_outputs) if used],
+               {"jaxpr": jaxpr, "donated": donated}, eqn.effects, eqn.source, eqn.name_stack)
 
 
 def divide_call(policy, wanted, eqn):
@@ -67,7 +69,8 @@ def divide_call(policy, wanted, eqn):
 
 jit_p = Holder(
     "jit", multiple_results=True, typ=lambda *avals, jaxpr, donated: jaxpr.out_avals,
-    lower=lambda ctx, eqn, *names: ctx.call(eqn.params["jaxpr"], names), jvp=_jit_jvp, linearize=_jit_linearize,
+    lower=lambda ctx, eqn, *names: ctx.call(eqn.params["jaxpr"], names), jvp=_jit_jvp,
+    linearize=_jit_linearize,
     transpose=lambda cts, *args, jaxpr, donated: transpose_call(cts, args, jaxpr, jit_bind), batch=_jit_batch,
     thread=_jit_thread, dce=_jit_dce, divide=divide_call,
     also={"name": lambda params: params["jaxpr"].name, "donated_invars": lambda params: tuple(
@@ -81,10 +84,12 @@ def _as_jit(rule):
 
 # Rules of what holds a program that says what it does: transformed, it is a call of that, transformed.
 AS_JIT = {"multiple_results": True, "typ": lambda *avals, jaxpr, **_: jaxpr.out_avals,
-          **{rule: _as_jit(getattr(jit_p, rule)) for rule in ("jvp", "linearize", "transpose", "batch", "thread")}}
+          **{rule: _as_jit(getattr(jit_p, rule)) for rule in ("jvp", "linearize", "transpose", "batch",
+                                                              "thread")}}
 
 
-# --- a stretch of a linear program ------------------------------------------------------------------------------
+# --- a stretch of a linear program
+# ------------------------------------------------------------------------------
 
 class Inlined(Primitive):
     """Stands as an equation only where a trace records it; bound, it becomes its program's equations."""
@@ -105,15 +110,17 @@ def _inline_thread(states, values, args, *, jaxpr, **_):
 
 
 inlined_p = Inlined(
-    "inlined", multiple_results=True, thread=_inline_thread, typ=lambda *avals, jaxpr: jaxpr.out_avals, lower=inline,
+    "inlined", multiple_results=True, thread=_inline_thread, typ=lambda *avals, jaxpr: jaxpr.out_avals,
+    lower=inline,
     transpose=lambda cts, *args, jaxpr: transpose_call(cts, args, jaxpr, lambda program, operands: (
         state.trace.splice(program, operands))))
 
 
-# --- functions with derivatives given by the user ---------------------------------------------------------------
+# --- functions with derivatives given by the user
+# ---------------------------------------------------------------
 #
-# Bound with `fun`, a function of flat lists, so that under grad it runs on real values.  Written into a program
-# (`stage`), it becomes `jaxpr`, whose first `num_consts` operands are what the function closed over.
+# Bound with `fun`, a function of flat lists, so that under grad it runs on real values.  Written into a
+# program (`stage`), it becomes `jaxpr`, whose first `num_consts` operands are what the function closed over.
 
 def no_tangent(t):
     """Is this tangent or cotangent known to be zero?"""
@@ -140,9 +147,9 @@ def _explicit(tangents, num_consts, name):
     """The tangents of the explicit arguments.  An error if a value that the function closed over has one."""
     if any(t is not None for t in tangents[:num_consts]):
         raise UnexpectedTracerError(
-            f"Detected differentiation of {name}, which has a custom derivative rule, with respect to a value it closes "
-            "over: the rule only says how to differentiate with respect to explicit arguments. Pass the value as an "
-            "argument.")
+            f"Detected differentiation of {name}, which has a custom derivative rule, with respect to a "
+            "value it closes over: the rule only says how to differentiate with respect to explicit "
+            "arguments. Pass the value as an argument.")
     return tangents[num_consts:]
 
 
@@ -188,7 +195,8 @@ def _custom_jvp(primals, tangents, *, rule, name, num_consts=0, **_):
 
 
 def _custom_jvp_transpose(cts, *args, jaxpr, **_):
-    """Of the function itself: where it is transposed, it is linear, and has no use for a derivative of its own."""
+    """Of the function itself: where it is transposed, it is linear, and has no use for a derivative of its
+    own."""
     return transpose_call(cts, args, jaxpr, lambda program, operands: state.trace.splice(program, operands))
 
 
@@ -203,14 +211,15 @@ def _custom_jvp_thread(states, values, args, *, rule, **params):
 
 
 def _threaded(states, values, args, *, jaxpr, num_consts, **params):
-    """(function of the states and the explicit arguments, these, the other parameters) of a function with custom rules."""
+    """(function of the states and the explicit arguments, these, the other parameters) of a function with
+    custom rules."""
     n, program, consts = len(states), programs.thread(jaxpr, states), args[:num_consts]
     return lambda *xs: eval_jaxpr(program, (), *xs[:n], *consts, *xs[n:]), [*values, *args[num_consts:]], params
 
 
-custom_jvp_call_p = Holder("custom_jvp_call", multiple_results=True, axis_names=_axis_names, typ=_custom_typ, also=_CALLED,
-                           thread=_custom_jvp_thread, lower=inline, jvp=_custom_jvp, evaluate=_run, stage=_stage,
-                           transpose=_custom_jvp_transpose,
+custom_jvp_call_p = Holder("custom_jvp_call", multiple_results=True, axis_names=_axis_names, typ=_custom_typ,
+                           also=_CALLED, thread=_custom_jvp_thread, lower=inline, jvp=_custom_jvp,
+                           evaluate=_run, stage=_stage, transpose=_custom_jvp_transpose,
                            batch=_custom_batch(lambda: custom_jvp_call_p, _map_jvp_rule))
 
 
@@ -222,8 +231,8 @@ def _forward_mode(primals, tangents, *, name, **_):
 def _custom_vjp_linearize(trace, primals, tangents, *, fwd, name, num_consts=0, **_):
     """Run the user's forward function now; record one linear operation whose transpose is the backward one.
 
-    `fwd` gives outputs, residuals, and the backward function of these residuals: it knows their structure, which may be
-    another one when the function is differentiated with respect to other arguments.
+    `fwd` gives outputs, residuals, and the backward function of these residuals: it knows their structure,
+    which may be another one when the function is differentiated with respect to other arguments.
     """
     tangents = _explicit(tangents, num_consts, name)
     outs, residuals, bwd = fwd(primals[num_consts:], nonzero(tangents))
@@ -242,19 +251,22 @@ def _custom_lin_batch(axis, args, dims, *, bwd, num_residuals, nonzero, out_aval
     n, args, mapped = num_residuals, front(args, dims), [d is not None for d in dims]
 
     def mapped_bwd(residuals, cts):
-        over = mapped_over(lambda *xs: bwd(list(xs[:n]), list(xs[n:])), axis, (*mapped[:n], *(ct is not None for ct in cts)))
+        over = mapped_over(lambda *xs: bwd(list(xs[:n]), list(xs[n:])), axis,
+                           (*mapped[:n], *(ct is not None for ct in cts)))
         operands = iter(mapped[n:])
         return [ct if not nz or next(operands) or no_tangent(ct) else reduce_sum(ct, (0,))
                 for ct, nz in zip(over(*residuals, *cts), nonzero)]
-    outs = custom_lin_p.bind(*args, bwd=mapped_bwd, num_residuals=n, nonzero=nonzero, **params, out_avals=tuple(
+    outs = custom_lin_p.bind(*args, bwd=mapped_bwd, num_residuals=n, nonzero=nonzero, **params,
+                             out_avals=tuple(
         [a.update(shape=(axis.size, *a.shape)) for a in out_avals]))
     return outs, [0] * len(outs)
 
 
-custom_lin_p = Primitive("custom_lin", multiple_results=True, says_vma=True, jvp=_forward_mode, batch=_custom_lin_batch,
-                         typ=lambda *avals, out_avals, **_: list(out_avals), transpose=_custom_lin_transpose,
-                         lower=lambda ctx, eqn, *names: _forward_mode(names, names, **eqn.params),
-                         evaluate=lambda *args, **params: _forward_mode(args, args, **params))
+custom_lin_p = Primitive("custom_lin", multiple_results=True, says_vma=True, jvp=_forward_mode,
+                         batch=_custom_lin_batch, typ=lambda *avals, out_avals, **_: list(out_avals),
+                         transpose=_custom_lin_transpose, lower=lambda ctx, eqn,
+                         *names: _forward_mode(names, names, **eqn.params), evaluate=lambda *args,
+                         **params: _forward_mode(args, args, **params))
 
 
 def _map_vjp_rules(axis, batched, *, fwd, name):
@@ -265,8 +277,10 @@ def _map_vjp_rules(axis, batched, *, fwd, name):
             return [*outs, *flat.residuals]
         results, dims = programs.batch_flat(flat, axis, primals, front_dims(batched))
         n_out, bwd = flat.n_out, flat.bwd
-        outs = [broadcast_axis(x, axis.size, 0) if d is None else move_axis(x, d, 0) for x, d in zip(results[:n_out], dims)]
-        residual_dims = dims[n_out:]        # what is not mapped stays: it may be a number that the backward rule asks
+        outs = [broadcast_axis(x, axis.size, 0) if d is None else move_axis(x, d, 0) for x,
+                d in zip(results[:n_out], dims)]
+        # what is not mapped stays: it may be a number that the backward rule asks
+        residual_dims = dims[n_out:]
 
         def mapped_bwd(residuals, cts):
             n = len(residuals)
@@ -288,9 +302,11 @@ def _custom_vjp_thread(states, values, args, *, fwd, **params):
     return results[:n], results[n:]
 
 
-custom_vjp_call_p = Holder("custom_vjp_call", multiple_results=True, axis_names=_axis_names, typ=_custom_typ, also=_CALLED,
-                           thread=_custom_vjp_thread, lower=inline, jvp=_forward_mode, linearize=_custom_vjp_linearize,
-                           batch=_custom_batch(lambda: custom_vjp_call_p, _map_vjp_rules), evaluate=_run, stage=_stage)
+custom_vjp_call_p = Holder("custom_vjp_call", multiple_results=True, axis_names=_axis_names, typ=_custom_typ,
+                           also=_CALLED, thread=_custom_vjp_thread, lower=inline, jvp=_forward_mode,
+                           linearize=_custom_vjp_linearize,
+                           batch=_custom_batch(lambda: custom_vjp_call_p, _map_vjp_rules), evaluate=_run,
+                           stage=_stage)
 
 
 def _remat_opt_dce(used_outputs, eqn):
@@ -301,7 +317,7 @@ def _remat_opt_dce(used_outputs, eqn):
         primitive=jit_p, outvars=eqn.outvars[:len(jaxpr.outvars)], params={"jaxpr": jaxpr, "donated": ()}))
 
 
-# The forward rule of a custom_vjp function with `optimize_remat`: `jaxpr` gives [*outs, *residuals], `primal`, of the same
-# operands, the outs alone.
+# The forward rule of a custom_vjp function with `optimize_remat`: `jaxpr` gives [*outs, *residuals],
+# `primal`, of the same operands, the outs alone.
 remat_opt_p = Holder("remat_opt", **{**AS_JIT, "transpose": None}, lower=inline, dce=_remat_opt_dce,
                      evaluate=lambda *args, jaxpr, **_: jit_bind(jaxpr, args))

@@ -54,10 +54,12 @@ _CODE = ShapedArray((), dtypes.int32)
 
 @dataclasses.dataclass(frozen=True)
 class Failure:
-    """What a check says where it fails: `text`, a format string, for the pytree of structure `tree` of values of `avals`.
+    """What a check says where it fails: `text`, a format string, for the pytree of structure `tree` of values
+    of `avals`.
 
-    `kind` is a JaxException.  `source` is known once the program that the check stands in is.  One that is `debug` says
-    nothing outside of `checkify`.  The first `mapped` values are the place of the device that it failed on.
+    `kind` is a JaxException.  `source` is known once the program that the check stands in is.  One that is
+    `debug` says nothing outside of `checkify`.  The first `mapped` values are the place of the device that it
+    failed on.
     """
     kind: type
     text: str
@@ -81,13 +83,15 @@ class Failure:
         prefix = f"at mapped index {', '.join(map(str, where))}: " if self.mapped else ""
         try:
             return prefix + self.text.format(*args, **kwargs)
-        except (LookupError, AttributeError, TypeError, ValueError) as error:      # that it failed is what matters
+        # that it failed is what matters
+        except (LookupError, AttributeError, TypeError, ValueError) as error:
             return f"{prefix}{self.text} (values {[*args, *kwargs.items()]}, which do not go into this text: {error!r})"
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
 class Failures:
-    """The failures that a code tells apart: that of code k is number k - 1.  Their values have slots, shared by type."""
+    """The failures that a code tells apart: that of code k is number k - 1.  Their values have slots, shared
+    by type."""
     all: tuple
 
     def __call__(self, effect):
@@ -137,7 +141,8 @@ class Failures:
         return failure, values[at:at + len(failure.avals)]
 
     def joined(self, values, told, news):
-        """The states after others, of the Failures `told`, have the values `news`: what failed first stays."""
+        """The states after others, of the Failures `told`, have the values `news`: what failed first stays.
+        """
         code = _looked_up(news[0], [0, *[self.codes.get(f, 0) for f in told.all]])
         well = eq(values[0], 0)
         after = [select(well, code, values[0]), *values[1:]]
@@ -177,7 +182,8 @@ def row(x, at):
     if shape_of(x)[0] == 1:
         return reshape(x, shape_of(x)[1:])
     shape, zero = shape_of(x), scalar(0, dtype_of(at))
-    return reshape(dynamic_slice_p.bind(x, at, *[zero] * (len(shape) - 1), slice_sizes=(1, *shape[1:])), shape[1:])
+    return reshape(dynamic_slice_p.bind(x, at, *[zero] * (len(shape) - 1), slice_sizes=(1, *shape[1:])),
+                   shape[1:])
 
 
 def _first_failing(codes):
@@ -192,7 +198,8 @@ def first(values):
 
 
 def first_of_devices(failures, values, shape):
-    """(Failures, states), as `first` for the states of devices, row by row of a mesh of `shape`: they say which it was."""
+    """(Failures, states), as `first` for the states of devices, row by row of a mesh of `shape`: they say
+    which it was."""
     at = _first_failing(values[0])
     code, *values = [row(x, at) for x in values]
     places = [rem_p.bind(div(at, scalar(prod(shape[i + 1:]), dtypes.int32)), scalar(n, dtypes.int32))
@@ -220,17 +227,20 @@ def report_all(found):
                 report(*entry)
         else:
             flags = concatenate_p.bind(*[reshape(f, (1,)) for f in flags], dimension=0)
-            code = mul(convert(any_of(flags), dtypes.int32), add(_first_failing(flags), scalar(1, dtypes.int32)))
+            code = mul(convert(any_of(flags), dtypes.int32),
+                       add(_first_failing(flags), scalar(1, dtypes.int32)))
             check_p.bind(code, failures=Failures(failures))
 
 
-# --- indices ----------------------------------------------------------------------------------------------------
+# --- indices
+# ----------------------------------------------------------------------------------------------------
 
 def outside(shape, axes, indices, lasts, firsts=0, window=(), source=None):
-    """What `report` takes, in a list: does an entry of index vectors not lie between those of `firsts` and `lasts`?
+    """What `report` takes, in a list: does an entry of index vectors not lie between those of `firsts` and
+    `lasts`?
 
-    The vectors stand along the last axis of `indices`; their entries count along `axes` of an array of `shape`, and say
-    where a `window` begins.
+    The vectors stand along the last axis of `indices`; their entries count along `axes` of an array of
+    `shape`, and say where a `window` begins.
     """
     where = shape_of(indices)
     if not prod(where):
@@ -239,7 +249,8 @@ def outside(shape, axes, indices, lasts, firsts=0, window=(), source=None):
     limits = dtypes.iinfo(dtype)
 
     def bound(values):
-        values = np.clip(np.broadcast_to(np.asarray(values, object), count), limits.min, limits.max).astype(dtype)
+        values = np.clip(np.broadcast_to(np.asarray(values, object), count), limits.min,
+                         limits.max).astype(dtype)
         return broadcast_in_dim(values, where, (len(where) - 1,))
     failed = reshape(or_p.bind(lt(indices, bound(firsts)), gt(indices, bound(lasts))), (prod(where),))
     indices = reshape(convert(indices, dtypes.canonicalize(dtypes.int64)), (prod(where),))
@@ -250,12 +261,13 @@ def outside(shape, axes, indices, lasts, firsts=0, window=(), source=None):
         values += [_looked_up(column, list(axes)), _looked_up(column, [shape[a] for a in axes])]
         found = "{}", "{}"
     windows = f" for a window of shape {tuple(window)}" if any(window[a] != 1 for a in axes if window) else ""
-    text = (f"out-of-bounds indexing for array of shape {tuple(shape)}: index {{}} is out of bounds for axis {found[0]} "
-            f"with size {found[1]}{windows}.")
+    text = (f"out-of-bounds indexing for array of shape {tuple(shape)}: index {{}} is out of bounds for axis "
+            f"{found[0]} with size {found[1]}{windows}.")
     return [(any_of(failed), Failure(OOBError, text, tuple(map(type_of, values)), source=source), values)]
 
 
-# --- the primitive ----------------------------------------------------------------------------------------------
+# --- the primitive
+# ----------------------------------------------------------------------------------------------
 #
 # Operands: the code and the slots of the Failures that are its parameter.
 
@@ -270,8 +282,8 @@ def error_of(failure, values):
     """The exception for a failure that nobody asked to have as a value."""
     if failure.kind is OOBError:
         where = failure.line and f" It is read or written at {failure.line}."
-        return IndexError(f"{failure.words(values)}{where} Where that is meant, say what to do with mode=, as in "
-                          'x.at[i].get(mode="fill") or x.at[i].set(y, mode="drop").')
+        return IndexError(f"{failure.words(values)}{where} Where that is meant, say what to do with mode=, "
+                          "as in " 'x.at[i].get(mode="fill") or x.at[i].set(y, mode="drop").')
     error = JaxRuntimeError(failure.words(values))
     error.told = True       # the words are the user's own
     return error
@@ -280,9 +292,10 @@ def error_of(failure, values):
 def _lower(ctx, eqn, *names):
     """What is left of checks here is what nobody looks at."""
     if any(f.kind is FailedCheckError and not f.debug for f in eqn.params["failures"].all):
-        raise ValueError("Cannot abstractly evaluate a checkify.check which was not functionalized. This probably means you "
-                         "tried to stage (jit/scan/pmap/...) a `check` without functionalizing it through "
-                         "`checkify.checkify`: write jit(checkify(f)), and look at the error that it gives.")
+        raise ValueError("Cannot abstractly evaluate a checkify.check which was not functionalized. This "
+                         "probably means you tried to stage (jit/scan/pmap/...) a `check` without "
+                         "functionalizing it through `checkify.checkify`: write jit(checkify(f)), and look "
+                         "at the error that it gives.")
     return []
 
 
@@ -308,15 +321,17 @@ def _thread(states, values, args, *, failures):
     return known.joined(values, failures, args), []
 
 
-check_p = Primitive("check", multiple_results=True, typ=lambda *avals, failures: [], lower=_lower, jvp=_jvp, batch=_batch,
-                    thread=_thread, evaluate=_evaluate,
+check_p = Primitive("check", multiple_results=True, typ=lambda *avals, failures: [], lower=_lower, jvp=_jvp,
+                    batch=_batch, thread=_thread, evaluate=_evaluate,
                     effects=lambda params: tuple([Check(failure=f) for f in params["failures"].all]))
 
 
-# --- checks in what runs for some elements, or on several devices -----------------------------------------------
+# --- checks in what runs for some elements, or on several devices
+# -----------------------------------------------
 
 def batched(thread, axis, args, dims, **params):
-    """The result of a batching rule where programs in `params` have checks that not every element comes to, else None.
+    """The result of a batching rule where programs in `params` have checks that not every element comes to,
+    else None.
 
     `thread` is the rule that threads states through the primitive; each element has its own.
     """

@@ -1,4 +1,5 @@
-"""composite: an operation that a compiler may know by its name; to any other it is the program that it is made of."""
+"""composite: an operation that a compiler may know by its name; to any other it is the program that it is
+made of."""
 from ...core.refs import Holder
 from .calls import AS_JIT
 
@@ -10,8 +11,10 @@ def _lower(ctx, eqn, *names):
     if p["version"]:
         parts.append(f"version = {p['version']} : i32")
     types, out_types = ([v.aval.mlir for v in atoms] for atoms in (eqn.invars, eqn.outvars))
-    return ctx.emit(f'stablehlo.composite "{p["name"]}" {", ".join(names)} {{{", ".join(parts)}}} : ({", ".join(types)}) -> '
-                    f'{out_types[0] if len(out_types) == 1 else "(" + ", ".join(out_types) + ")"}', len(out_types))
+    return ctx.emit(f'stablehlo.composite "{p["name"]}" {", ".join(names)} {{{", ".join(parts)}}} : '
+                    f'({", ".join(types)}) -> '
+                    f'{out_types[0] if len(out_types) == 1 else "(" + ", ".join(out_types) + ")"}',
+                    len(out_types))
 
 
 # attributes: the text of an MLIR dictionary

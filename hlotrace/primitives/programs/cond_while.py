@@ -20,7 +20,8 @@ def front_to(jaxpr, n, position):
     """The program with its first n inputs moved behind the next `position`."""
     names = jaxpr.arg_names
     order = [*range(n, n + position), *range(n), *range(n + position, len(jaxpr.invars))]
-    return jaxpr.replace(invars=[jaxpr.invars[i] for i in order], arg_names=names and [names[i] for i in order])
+    return jaxpr.replace(invars=[jaxpr.invars[i] for i in order],
+                         arg_names=names and [names[i] for i in order])
 
 
 def several(*regions):
@@ -69,7 +70,8 @@ def write_while(ctx, types, start, cond, body):
     return ctx.emit(f'"stablehlo.while"({", ".join(start)}) {regions} : ({listed}) -> ({listed})', len(types))
 
 
-# --- cond -------------------------------------------------------------------------------------------------------
+# --- cond
+# -------------------------------------------------------------------------------------------------------
 
 def _cond_lower(ctx, eqn, index, *names):
     branches, platforms = eqn.params["branches"], eqn.params.get("platforms")
@@ -77,8 +79,9 @@ def _cond_lower(ctx, eqn, index, *names):
     if platforms:
         chosen = next((b for b, p in zip(branches, platforms) if p in (ctx.platform, None)), None)
         if chosen is None:
-            raise NotImplementedError(f"lax.platform_dependent has no function for platform {ctx.platform}, only for "
-                                      f"{', '.join(platforms)}: give one, {ctx.platform}=..., or default=...")
+            raise NotImplementedError(f"lax.platform_dependent has no function for platform {ctx.platform}, "
+                                      f"only for {', '.join(platforms)}: give one, {ctx.platform}=..., or "
+                                      "default=...")
         return ctx.inline(chosen, names)
 
     def region(jaxpr):
@@ -113,7 +116,8 @@ def _instantiate_outputs(pair, branch, wanted):
 
 
 def with_zeros(jaxpr, n, have, wanted, avals):
-    """The program with, after its first n outputs, zeros among the outputs that `wanted` has beyond `have`."""
+    """The program with, after its first n outputs, zeros among the outputs that `wanted` has beyond `have`.
+    """
 
     def fun(*args):
         outs = eval_jaxpr(jaxpr, (), *args)
@@ -128,13 +132,15 @@ def _cond_linearize(trace, primals, tangents, *, branches, **by):
     out_nonzero = _agree([s.out_nonzero for s in splits])
     n, operand_avals = len(branches[0].outvars), branches[0].in_avals
     primals_of, slots, all_saved = _saving([s.primal for s in splits], n)
-    tangent_avals, out_avals = [aval_of(t) for t in present(tangents[1:])], [a.tangent() for a in branches[0].out_avals]
+    tangent_avals, out_avals = [aval_of(t) for t in present(tangents[1:])], [a.tangent()
+                                                                             for a in branches[0].out_avals]
 
     def linear_branch(split, own, name):
         def fun(*args):
             inputs, saved, moved = groups(args, len(operand_avals), len(all_saved))
             residuals = split.select(inputs, [x for x, o in zip(saved, own) if o])
-            return padded(eval_jaxpr(split.linear, (), *residuals, *moved), split.out_nonzero, out_nonzero, out_avals)
+            return padded(eval_jaxpr(split.linear, (), *residuals, *moved), split.out_nonzero, out_nonzero,
+                          out_avals)
         return trace_closed(fun, [*operand_avals, *all_saved, *tangent_avals], name)
     names = [b.name for b in branches]
     outs, saved = groups(cond_p.bind(*primals, branches=primals_of, **by), n)
@@ -144,7 +150,8 @@ def _cond_linearize(trace, primals, tangents, *, branches, **by):
 
 
 def _saving(branches, n):
-    """Branches that save, behind their n results, what each needs later: in slots of its own, zeros in those of others.
+    """Branches that save, behind their n results, what each needs later: in slots of its own, zeros in those
+    of others.
 
     Returns (branches with all slots, for each branch marks of its own slots, types of all slots).
     """
@@ -171,7 +178,8 @@ def _cond_divide(policy, wanted, eqn):
             inputs, saved = groups(args, len(args) - len(own))
             return eval_jaxpr(again, (), *inputs, *[x for x, o in zip(saved, own) if o])
         return trace_closed(fun, [*branches[0].in_avals, *all_saved], again.name)
-    second = eqn.replace(invars=[*eqn.invars, *extra], outvars=[v for v, w in zip(eqn.outvars, wanted) if w], params={
+    second = eqn.replace(invars=[*eqn.invars, *extra], outvars=[v for v, w in zip(eqn.outvars, wanted) if w],
+                         params={
         **eqn.params, "branches": tuple([repeated(again, own) for (_, again), own in zip(pairs, slots)])})
     if extra:
         eqn = eqn.replace(outvars=[*eqn.outvars, *extra], params={**eqn.params, "branches": first})
@@ -215,17 +223,19 @@ def _cond_batch(axis, args, dims, *, branches, **by):
 
 
 def _only_told(why, jaxprs):
-    """NotImplementedError where the programs do something that must not happen for an element whose turn it is not."""
+    """NotImplementedError where the programs do something that must not happen for an element whose turn it
+    is not."""
     for effect in (effect for jaxpr in jaxprs for effect in jaxpr.effects if not effect.harmless):
         raise NotImplementedError(
-            f"vmap of {why}, also for elements that do not ask for it, and there is a side effect on the outside here: "
-            f"{effect}{' (io_callback)' * (type(effect) is IO)}. Map over the elements with lax.map, or use debug.callback "
-            "or pure_callback, for which that does no harm.")
+            f"vmap of {why}, also for elements that do not ask for it, and there is a side effect on the "
+            f"outside here: {effect}{' (io_callback)' * (type(effect) is IO)}. Map over the elements with "
+            "lax.map, or use debug.callback or pure_callback, for which that does no harm.")
 
 
 def _cond_thread(states, values, args, *, branches, **by):
     index, *operands = args
-    results = cond_p.bind(index, *values, *operands, branches=tuple([programs.thread(b, states) for b in branches]), **by)
+    results = cond_p.bind(index, *values, *operands, branches=tuple([programs.thread(b, states)
+                                                                     for b in branches]), **by)
     return results[:len(states)], results[len(states):]
 
 
@@ -244,14 +254,17 @@ def _cond_dce(used_outputs, eqn):
 def _cond_typ(index, *avals, branches, platforms=None):
     if index.vma:
         choice = dtypes.is_bool(index.dtype)
-        divergent_collectives.check("The predicate of lax.cond" if choice else "The index of lax.switch", index, [
-            ((f"the {('false', 'true')[i]} branch" if choice else f"branch {i}"), b) for i, b in enumerate(branches)],
+        divergent_collectives.check("The predicate of lax.cond" if choice else "The index of lax.switch",
+                                    index, [
+            ((f"the {('false', 'true')[i]} branch" if choice else f"branch {i}"), b) for i,
+            b in enumerate(branches)],
             transposed=True)
     return [_either(index.vma, column) for column in zip(*[b.out_avals for b in branches])]
 
 
 def _either(vma, avals):
-    """The type of a value that is one of several, which differ in being weak and in the axes along which they vary."""
+    """The type of a value that is one of several, which differ in being weak and in the axes along which they
+    vary."""
     first = avals[0]
     if vma or any(a is not first for a in avals):
         first = first.update(vma=vma.union(*[a.vma for a in avals]))
@@ -260,14 +273,16 @@ def _either(vma, avals):
     return first
 
 
-# index: bool (two branches: false, true) or int32, clamped to the last branch.  With `platforms`, a name for each branch, of
-# which the last may be None, it has no meaning: the branch is chosen when the program is lowered.
+# index: bool (two branches: false, true) or int32, clamped to the last branch.  With `platforms`, a name for
+# each branch, of which the last may be None, it has no meaning: the branch is chosen when the program is
+# lowered.
 cond_p = Holder("cond", multiple_results=True, typ=_cond_typ, lower=_cond_lower, jvp=_cond_jvp,
                 linearize=_cond_linearize, transpose=_cond_transpose, batch=_cond_batch, thread=_cond_thread,
                 dce=_cond_dce, divide=_cond_divide)
 
 
-# --- while ------------------------------------------------------------------------------------------------------
+# --- while
+# ------------------------------------------------------------------------------------------------------
 
 def _while_typ(*avals, cond_jaxpr, body_jaxpr, cond_nconsts, body_nconsts):
     going_on = cond_jaxpr.outvars[0].aval
@@ -289,7 +304,8 @@ def _while_lower(ctx, eqn, *names):
         c, b, state = _while_split(args, p)
         return [*c, *b, *ctx.inline(p["body_jaxpr"], [*b, *state])]
     if not names:       # a loop without state: it runs for ever or not at all
-        write_while(ctx, ["tensor<i1>"], [ctx.constant(np.array(False))], lambda _: cond([]), lambda args: args)
+        write_while(ctx, ["tensor<i1>"], [ctx.constant(np.array(False))], lambda _: cond([]),
+                    lambda args: args)
         return []
     *_, carry = _while_split(write_while(ctx, [v.aval.mlir for v in eqn.invars], list(names), cond, body), p)
     return carry
@@ -312,9 +328,11 @@ def _while_jvp(primals, tangents, **params):
     jvp_jaxpr, have = programs.jvp(body, (*const_marks, *marks))
     if have != marks:
         jvp_jaxpr = with_zeros(jvp_jaxpr, n, have, marks, [a.tangent() for a in body.out_avals])
-    # operands of the jvp: consts, carry, const tangents, carry tangents -> consts, const tangents, carry, tangents
+    # operands of the jvp: consts, carry, const tangents, carry tangents -> consts, const tangents, carry,
+    # tangents
     nb, nt = len(body_consts), sum(const_marks)
-    order = [*range(nb), *range(nb + n, nb + n + nt), *range(nb, nb + n), *range(nb + n + nt, nb + n + nt + sum(marks))]
+    order = [*range(nb), *range(nb + n, nb + n + nt), *range(nb, nb + n),
+             *range(nb + n + nt, nb + n + nt + sum(marks))]
     moved = jvp_jaxpr.replace(invars=[jvp_jaxpr.invars[i] for i in order])
     cond = params["cond_jaxpr"]
     widened = cond.replace(invars=[*cond.invars, *(Var(aval_of(f)) for f in filled)], arg_names=None)
@@ -334,10 +352,11 @@ def _while_linearize(trace, primals, tangents, **params):
 
 
 def _while_transpose(cts, *args, **_):
-    raise ValueError("Reverse-mode differentiation does not work for lax.while_loop or lax.fori_loop with dynamic "
-                     "start/stop values: the number of iterations, and so the memory for the values to save, is not "
-                     "known when compiling. Use lax.scan, or lax.fori_loop with Python integers as bounds (under jit: "
-                     "static_argnums), or give max_steps=n; or use forward mode (jvp, jacfwd).")
+    raise ValueError("Reverse-mode differentiation does not work for lax.while_loop or lax.fori_loop with "
+                     "dynamic start/stop values: the number of iterations, and so the memory for the values "
+                     "to save, is not known when compiling. Use lax.scan, or lax.fori_loop with Python "
+                     "integers as bounds (under jit: static_argnums), or give max_steps=n; or use forward "
+                     "mode (jvp, jacfwd).")
 
 
 def _while_batch(axis, args, dims, *, cond_jaxpr, body_jaxpr, cond_nconsts, body_nconsts):
@@ -348,10 +367,12 @@ def _while_batch(axis, args, dims, *, cond_jaxpr, body_jaxpr, cond_nconsts, body
     cond, (each,) = programs.batch(cond_jaxpr, axis, (*cond_marks, *marks))
     if each:
         # each element has its own predicate: run while any holds, and keep the values of those that are done
-        found = checks.batched(_while_thread, axis, args, dims, cond_jaxpr=cond_jaxpr, body_jaxpr=body_jaxpr, **params)
+        found = checks.batched(_while_thread, axis, args, dims, cond_jaxpr=cond_jaxpr, body_jaxpr=body_jaxpr,
+                               **params)
         if found is not None:
             return found
-        _only_told("lax.while_loop with a mapped condition runs until it holds for no element", (cond_jaxpr, body_jaxpr))
+        _only_told("lax.while_loop with a mapped condition runs until it holds for no element",
+                   (cond_jaxpr, body_jaxpr))
         marks = (True,) * len(carry)
         cond, _ = programs.batch(cond_jaxpr, axis, (*cond_marks, *marks), True)
     carry = carry_batched(axis, carry, carry_marks, marks)
@@ -378,9 +399,10 @@ def _masked(cond, body, cond_consts, body_consts, carry):
         return [*eval_jaxpr(cond, (), *c, *kept), *kept]
     operands = [*cond_consts, *body_consts, *eval_jaxpr(cond, (), *cond_consts, *carry), *carry]
     avals = list(map(aval_of, operands))
-    any_holds = trace_closed(lambda going, *_: [reduce_or_p.bind(going, axes=(0,))], avals[sum(sizes) - 1:], cond.name)
-    return while_p.bind(*operands, cond_jaxpr=any_holds, body_jaxpr=trace_closed(step, avals, body.name), cond_nconsts=0,
-                        body_nconsts=sizes[0] + sizes[1])[1:]
+    any_holds = trace_closed(lambda going, *_: [reduce_or_p.bind(going, axes=(0,))], avals[sum(sizes) - 1:],
+                             cond.name)
+    return while_p.bind(*operands, cond_jaxpr=any_holds, body_jaxpr=trace_closed(step, avals, body.name),
+                        cond_nconsts=0, body_nconsts=sizes[0] + sizes[1])[1:]
 
 
 def while_with_states(states, values, args, *, cond_jaxpr, body_jaxpr, cond_nconsts, body_nconsts):
@@ -412,4 +434,5 @@ def _while_thread(states, values, args, **params):
 
 
 while_p = Holder("while", multiple_results=True, typ=_while_typ, lower=_while_lower, jvp=_while_jvp,
-                 linearize=_while_linearize, transpose=_while_transpose, batch=_while_batch, thread=_while_thread)
+                 linearize=_while_linearize, transpose=_while_transpose, batch=_while_batch,
+                 thread=_while_thread)

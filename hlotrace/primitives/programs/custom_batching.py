@@ -6,15 +6,16 @@ from ...core.symbolic_zeros import nonzero, present, spread
 from ..arrays.shape import front, front_dims
 from .calls import AS_JIT, inline, jit_bind, jit_p
 
-# `rule(size, batched, args, consts) -> (outs, marks of those with a leading axis)`, on flat lists; the program takes
-# [*consts, *args].  `rule.jvp(marks, out_nonzero)` is that of [*args, *tangents] -> [*outs, *tangents],
-# `rule.saving(program)` that of args -> [*outs, *saved].
+# `rule(size, batched, args, consts) -> (outs, marks of those with a leading axis)`, on flat lists; the
+# program takes [*consts, *args].  `rule.jvp(marks, out_nonzero)` is that of [*args, *tangents] -> [*outs,
+# *tangents], `rule.saving(program)` that of args -> [*outs, *saved].
 
 
 def _unless_closed_over(values, num_consts, what):
     if any(v is not None for v in values[:num_consts]):
-        raise UnexpectedTracerError(f"a function with a custom_vmap rule closes over a value that is {what}: the rule only "
-                                    "says what to do with arguments. Pass the value as an argument.")
+        raise UnexpectedTracerError(f"a function with a custom_vmap rule closes over a value that is {what}: "
+                                    "the rule only says what to do with arguments. Pass the value as an "
+                                    "argument.")
 
 
 def _batch(axis, args, dims, *, jaxpr, rule, num_consts):

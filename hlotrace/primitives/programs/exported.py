@@ -1,4 +1,5 @@
-"""call_exported: a function that was exported, called in another program; by_platform: one program lowered for several."""
+"""call_exported: a function that was exported, called in another program; by_platform: one program lowered
+for several."""
 from ...core.programs import trace_closed
 from ...core.symbolic.dimension import Dimension
 from ...core.trace import JaxprTrace
@@ -10,11 +11,13 @@ from .scan import scan_p
 
 def _abstract_meshes(params):
     exported = params["exported"]
-    return tuple(dict.fromkeys(s.mesh for s in (*exported._in_named_shardings, *exported._out_named_shardings) if s))
+    return tuple(dict.fromkeys(s.mesh for s in (*exported._in_named_shardings, *exported._out_named_shardings)
+                               if s))
 
 
 def _lower(ctx, eqn, *names):
-    """Its functions are written into the module under new names, once for each types of operands; here one is called."""
+    """Its functions are written into the module under new names, once for each types of operands; here one is
+    called."""
     exported, avals, module = eqn.params["exported"], tuple([v.aval for v in eqn.invars]), ctx.module
     platform = exported._platform_index(ctx.platform)
     exported._check_devices(len(module.partition.devices) if module.partition else 1)
@@ -28,8 +31,8 @@ def _lower(ctx, eqn, *names):
     if len(exported.platforms) > 1:
         names, types = [ctx.constant(platform, "int32"), *names], ["tensor<i32>", *types]
     outs = [v.aval.mlir for v in eqn.outvars]
-    return ctx.emit(f"func.call @{module.functions[key]}({', '.join(names)}) : ({', '.join(types)}) -> ({', '.join(outs)})",
-                    len(outs))
+    return ctx.emit(f"func.call @{module.functions[key]}({', '.join(names)}) : ({', '.join(types)}) -> "
+                    f"({', '.join(outs)})", len(outs))
 
 
 def _batch(axis, args, dims, *, exported):
@@ -42,13 +45,14 @@ def _batch(axis, args, dims, *, exported):
         return call_exported_p.bind(*(next(rows if b else fixed_values) for b in batched), exported=exported)
     rows = [a.update(shape=a.shape[1:]) for a in map(aval_of, moving)]
     jaxpr = trace_closed(step, [*map(aval_of, fixed), *rows], exported.fun_name)
-    outs = scan_p.bind(*fixed, *moving, jaxpr=jaxpr, length=axis.size, reverse=False, unroll=1, num_consts=len(fixed),
-                        num_carry=0)
+    outs = scan_p.bind(*fixed, *moving, jaxpr=jaxpr, length=axis.size, reverse=False, unroll=1,
+                       num_consts=len(fixed), num_carry=0)
     return outs, [0] * len(outs)
 
 
 call_exported_p = Primitive(
-    "call_exported", multiple_results=True, typ=lambda *avals, exported: exported._result_avals(avals), lower=_lower,
+    "call_exported", multiple_results=True, typ=lambda *avals, exported: exported._result_avals(avals),
+    lower=_lower,
     batch=_batch, meshes=_abstract_meshes)
 
 
@@ -62,24 +66,27 @@ def _by_platform(ctx, eqn, index, *names):
         module.platform, module.functions = platform, written.setdefault(platform, {})
         branches.append(ctx.region([], lambda _: (ctx.call(program, names), outs), isolated=False))
     module.platform, module.functions = saved
-    return ctx.emit(f'"stablehlo.case"({index}) {several(*branches)} : (tensor<i32>) -> ({", ".join(outs)})', len(outs))
+    return ctx.emit(f'"stablehlo.case"({index}) {several(*branches)} : (tensor<i32>) -> ({", ".join(outs)})',
+                    len(outs))
 
 
 # the first operand is the position of the platform among `platforms`, each a core.platforms.Platform
-by_platform_p = Primitive("by_platform", multiple_results=True, typ=lambda index, *avals, jaxpr, platforms: jaxpr.out_avals,
-                          lower=_by_platform)
+by_platform_p = Primitive("by_platform", multiple_results=True, typ=lambda index, *avals, jaxpr,
+                          platforms: jaxpr.out_avals, lower=_by_platform)
 
 
-# --- symbolic sizes ---------------------------------------------------------------------------------------------
+# --- symbolic sizes
+# ---------------------------------------------------------------------------------------------
 
 def _no_value(*, dim, dtype):
-    raise NotImplementedError(f"the symbolic dimension '{dim}' has no value here: it has one in a function that is "
-                              "exported, when that is called")
+    raise NotImplementedError(f"the symbolic dimension '{dim}' has no value here: it has one in a function "
+                              "that is exported, when that is called")
 
 
 # the value of a symbolic size; a weak int where no dtype is asked for
 dimension_p = Primitive(
-    "dim_as_value", typ=lambda *, dim, dtype: aval_of(dim) if dtype is None else ShapedArray((), dtype), evaluate=_no_value,
+    "dim_as_value", typ=lambda *, dim, dtype: aval_of(dim) if dtype is None else ShapedArray((), dtype),
+    evaluate=_no_value,
     lower=lambda ctx, eqn: ctx.constant(eqn.params["dim"], eqn.outvars[0].aval.dtype))
 Dimension.as_value = lambda self, dtype=None: dimension_p.bind(dim=self, dtype=dtype)
 JaxprTrace.dimension = dimension_p

@@ -7,7 +7,8 @@ from ..arrays.shape import broadcast_axis, front
 from ..common import Primitive, aval_of
 from .scan import scan_p
 
-VMAP_METHODS = ("sequential", "sequential_unrolled", "expand_dims", "broadcast_all", "legacy_vectorized", None)
+VMAP_METHODS = ("sequential", "sequential_unrolled", "expand_dims", "broadcast_all", "legacy_vectorized",
+                None)
 
 
 def _lower(ctx, eqn, *names):
@@ -21,18 +22,20 @@ def _lower(ctx, eqn, *names):
 
 
 def _jvp(primals, tangents, *, target, **_):
-    raise ValueError(f"The FFI call to `{target}` cannot be differentiated: nobody has said how. Use jax.custom_jvp or "
-                     "jax.custom_vjp on the function that calls it, or stop_gradient on its arguments.")
+    raise ValueError(f"The FFI call to `{target}` cannot be differentiated: nobody has said how. Use "
+                     "jax.custom_jvp or jax.custom_vjp on the function that calls it, or stop_gradient on "
+                     "its arguments.")
 
 
-def _batch(axis, args, dims, *, target, out_avals, vmap_method, input_layouts, output_layouts, aliases, leading,
-           **params):
+def _batch(axis, args, dims, *, target, out_avals, vmap_method, input_layouts, output_layouts, aliases,
+           leading, **params):
     if vmap_method is None:
-        raise NotImplementedError(f"vmap of the FFI call to `{target}` needs to know how to call it: give ffi_call one "
-                                  f"of the vmap_method {', '.join(map(repr, VMAP_METHODS[:3]))}, ... Got vmap_method=None.")
+        raise NotImplementedError(f"vmap of the FFI call to `{target}` needs to know how to call it: give "
+                                  "ffi_call one of the vmap_method "
+                                  f"{', '.join(map(repr, VMAP_METHODS[:3]))}, ... Got vmap_method=None.")
     if any(a is ORDER.aval for a in out_avals):
-        raise NotImplementedError(f"vmap of the FFI call to `{target}`, which gives a token: the calls for the mapped "
-                                  "elements would give many")
+        raise NotImplementedError(f"vmap of the FFI call to `{target}`, which gives a token: the calls for "
+                                  "the mapped elements would give many")
     params |= {"target": target, "vmap_method": vmap_method, "aliases": aliases}
     args, batched = front(args, dims), nonzero(dims)
     if vmap_method.startswith("sequential"):
@@ -41,8 +44,8 @@ def _batch(axis, args, dims, *, target, out_avals, vmap_method, input_layouts, o
     aliased = {operand for operand, _ in aliases}
     if vmap_method != "legacy_vectorized":
         # an operand whose memory becomes that of a result needs as much
-        args = [a if b else broadcast_axis(a, axis.size if vmap_method == "broadcast_all" or i in aliased else 1, 0)
-                for i, (a, b) in enumerate(zip(args, batched))]
+        args = [a if b else broadcast_axis(a, axis.size if vmap_method == "broadcast_all" or i in aliased
+                                           else 1, 0) for i, (a, b) in enumerate(zip(args, batched))]
         batched = [True] * len(args)
     whole = all(aval_of(a).shape[:1] == (axis.size,) for a in args) and all(batched)
     outs = ffi_call_p.bind(
@@ -64,15 +67,17 @@ def _one_by_one(axis, args, batched, **params):
         consts_left, xs_left = iter(given[:len(consts)]), iter(given[len(consts):])
         return ffi_call_p.bind(*(next(xs_left if b else consts_left) for b in batched), **params)
     avals = [*map(aval_of, consts), *(a.update(shape=a.shape[1:]) for a in map(aval_of, xs))]
-    outs = scan_p.bind(*consts, *xs, jaxpr=programs.trace_closed(body, avals, params["target"]), length=axis.size,
-                       reverse=False, unroll=axis.size if params["vmap_method"] == "sequential_unrolled" else 1,
+    outs = scan_p.bind(*consts, *xs, jaxpr=programs.trace_closed(body, avals, params["target"]),
+                       length=axis.size, reverse=False,
+                       unroll=axis.size if params["vmap_method"] == "sequential_unrolled" else 1,
                        num_consts=len(consts), num_carry=0)
     return outs, [0] * len(outs)
 
 
 # config: the text of the attributes, or the string of an older API version
-# input_layouts, output_layouts: for each value its axes, minor first, or None where the last axis is the minor one
-# leading: how many axes in front of all values vmap made
-# aliases: pairs of an operand and the result that takes its memory
-ffi_call_p = Primitive("ffi_call", multiple_results=True, typ=lambda *avals, out_avals, **_: list(out_avals), lower=_lower,
-                       jvp=_jvp, batch=_batch, effects=lambda params: (IO(),) if params["has_side_effect"] else ())
+# input_layouts, output_layouts: for each value its axes, minor first, or None where the last axis is the
+# minor one leading: how many axes in front of all values vmap made aliases: pairs of an operand and the
+# result that takes its memory
+ffi_call_p = Primitive("ffi_call", multiple_results=True, typ=lambda *avals, out_avals, **_: list(out_avals),
+                       lower=_lower, jvp=_jvp, batch=_batch,
+                       effects=lambda params: (IO(),) if params["has_side_effect"] else ())

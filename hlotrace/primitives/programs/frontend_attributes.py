@@ -1,4 +1,5 @@
-"""tagged_call: a program called under attributes that the compiler reads: where it runs, what is to be fused."""
+"""tagged_call: a program called under attributes that the compiler reads: where it runs, what is to be fused.
+"""
 from ...core import programs
 from ...core.programs import transpose_call
 from ...core.symbolic_zeros import nonzero, present, spread
@@ -14,14 +15,16 @@ def _lower(ctx, eqn, *names):
 
 
 def _bind(jaxpr, operands, attributes, derived, memories=None):
-    return tagged_call_p.bind(*operands, jaxpr=jaxpr, attributes=attributes, derived=derived, memories=memories)
+    return tagged_call_p.bind(*operands, jaxpr=jaxpr, attributes=attributes, derived=derived,
+                              memories=memories)
 
 
 def _jvp(primals, tangents, *, jaxpr, memories, **tags):
     program, out_nonzero = programs.jvp(jaxpr, nonzero(tangents))
     if memories:
         memories = (*memories, *(m for m, nz in zip(memories, out_nonzero) if nz))
-    outs, moved = _split(_bind(program, [*primals, *present(tangents)], memories=memories, **tags), len(jaxpr.outvars))
+    outs, moved = _split(_bind(program, [*primals, *present(tangents)], memories=memories, **tags),
+                         len(jaxpr.outvars))
     return outs, spread(moved, out_nonzero)
 
 
@@ -33,15 +36,16 @@ def _linearize(trace, primals, tangents, *, jaxpr, attributes, derived, memories
     """The linear part, and so its transpose, has the attributes `derived`."""
     split = programs.linearize(jaxpr, nonzero(tangents))
     saved = len(split.primal.outvars) - len(jaxpr.outvars)
-    outs, residuals = _split(_bind(split.primal, primals, attributes, derived, memories and (*memories, *["any"] * saved)),
-                             len(jaxpr.outvars))
+    outs, residuals = _split(_bind(split.primal, primals, attributes, derived,
+                                   memories and (*memories, *["any"] * saved)), len(jaxpr.outvars))
     moved = trace.rules.record(tagged_call_p, [*split.select(primals, residuals), *present(tangents)], {
         "jaxpr": split.linear, "attributes": derived, "derived": derived, "memories": None})
     return outs, spread(moved, split.out_nonzero)
 
 
 def _transpose(cts, *args, jaxpr, attributes, derived, memories):
-    return transpose_call(cts, args, jaxpr, lambda program, operands: _bind(program, operands, attributes, derived))
+    return transpose_call(cts, args, jaxpr, lambda program,
+                          operands: _bind(program, operands, attributes, derived))
 
 
 def _batch(axis, args, dims, *, jaxpr, **params):
@@ -57,7 +61,9 @@ def _thread(states, values, args, *, jaxpr, memories, **tags):
 
 
 # attributes, derived: of the call, and of the calls that its derivative makes; pairs of strings
-# memories: for each result the kind of memory that it is put in, None being the devices' own; "any" leaves it where it is
+# memories: for each result the kind of memory that it is put in, None being the devices' own; "any" leaves it
+# where it is
 tagged_call_p = Primitive(
-    "tagged_call", multiple_results=True, typ=lambda *avals, jaxpr, **_: jaxpr.out_avals, lower=_lower, jvp=_jvp,
+    "tagged_call", multiple_results=True, typ=lambda *avals, jaxpr, **_: jaxpr.out_avals, lower=_lower,
+    jvp=_jvp,
     linearize=_linearize, transpose=_transpose, batch=_batch, thread=_thread)

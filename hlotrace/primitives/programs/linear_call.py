@@ -8,8 +8,8 @@ from ..arrays.shape import front, front_dims, instantiate, reduce_sum
 from ..common import aval_of
 from .calls import AS_JIT, inline, jit_bind, mapped_over
 
-# Operands: `num_res` residuals, then what it is linear in.  `transpose(residuals, cotangents)`, on flat lists, gives
-# cotangents of the latter.
+# Operands: `num_res` residuals, then what it is linear in.  `transpose(residuals, cotangents)`, on flat
+# lists, gives cotangents of the latter.
 
 
 def _jvp(primals, tangents, *, jaxpr, num_res, transpose):
@@ -18,7 +18,8 @@ def _jvp(primals, tangents, *, jaxpr, num_res, transpose):
     found = [None] * len(outs)
     if any(nonzero(moving)):
         moving = [instantiate(t, aval_of(x)) for t, x in zip(moving, primals[num_res:])]
-        found = linear_call_p.bind(*primals[:num_res], *moving, jaxpr=jaxpr, num_res=num_res, transpose=transpose)
+        found = linear_call_p.bind(*primals[:num_res], *moving, jaxpr=jaxpr, num_res=num_res,
+                                   transpose=transpose)
     if any(nonzero(of_res)):
         program, marks = programs.jvp(jaxpr, (*nonzero(of_res), *[False] * len(moving)))
         more = spread(eval_jaxpr(program, (), *primals, *present(of_res))[len(outs):], marks)
@@ -37,12 +38,14 @@ def _batch(axis, args, dims, *, jaxpr, num_res, transpose):
     program, out_batched = programs.batch(jaxpr, axis, batched)
 
     def moved(residuals, cts):
-        fun = mapped_over(lambda *xs: transpose(xs[:num_res], xs[num_res:]), axis, (*batched[:num_res], *out_batched))
+        fun = mapped_over(lambda *xs: transpose(xs[:num_res], xs[num_res:]), axis,
+                          (*batched[:num_res], *out_batched))
         return [ct if b else reduce_sum(ct, (0,)) for ct, b in zip(fun(*residuals, *cts), batched[num_res:])]
     outs = linear_call_p.bind(*front(args, dims), jaxpr=program, num_res=num_res, transpose=moved)
     return outs, front_dims(out_batched)
 
 
 linear_call_p = Holder("linear_call", **{
-    "multiple_results": True, **{rule: AS_JIT[rule] for rule in ("typ", "thread")}, "lower": inline, "jvp": _jvp,
+    "multiple_results": True, **{rule: AS_JIT[rule] for rule in ("typ", "thread")}, "lower": inline,
+    "jvp": _jvp,
     "transpose": _transpose, "batch": _batch, "evaluate": lambda *args, jaxpr, **_: jit_bind(jaxpr, args)})

@@ -14,8 +14,9 @@ from ..common import aval_of
 from .calls import jit_bind
 from .cond_while import groups
 
-# Each program takes constants of its own and what is solved for or multiplied; `solve` and `transpose_solve` may give more
-# behind the solution.  `sizes`: how many constants each has, which are the operands in this order, before b.
+# Each program takes constants of its own and what is solved for or multiplied; `solve` and `transpose_solve`
+# may give more behind the solution.  `sizes`: how many constants each has, which are the operands in this
+# order, before b.
 PROGRAMS = ("matvec", "vecmat", "solve", "transpose_solve")
 
 
@@ -48,8 +49,9 @@ def _jvp(primals, tangents, *, matvec, sizes, **params):
 
 def _transpose(cts, *args, matvec, vecmat, solve, transpose_solve, sizes):
     if transpose_solve is None:
-        raise TypeError("transpose_solve required for backwards mode automatic differentiation of custom_linear_solve: give "
-                        "transpose_solve=, a function of vecmat and b, or symmetric=True")
+        raise TypeError("transpose_solve required for backwards mode automatic differentiation of "
+                        "custom_linear_solve: give transpose_solve=, a function of vecmat and b, or "
+                        "symmetric=True")
     m, v, s, t, b = groups(args, *sizes)
     cts = [instantiate(ct, x.aval if is_linear(x) else aval_of(x)) for ct, x in zip(cts, b)]
     found = linear_solve_p.bind(*v, *m, *t, *s, *cts, matvec=vecmat, vecmat=matvec, solve=transpose_solve,
@@ -76,6 +78,7 @@ def _thread(states, values, args, *, solve, sizes, **_):
 
 
 linear_solve_p = Holder(
-    "custom_linear_solve", multiple_results=True, typ=_typ, jvp=_jvp, transpose=_transpose, batch=_batch, thread=_thread,
+    "custom_linear_solve", multiple_results=True, typ=_typ, jvp=_jvp, transpose=_transpose, batch=_batch,
+    thread=_thread,
     lower=lambda ctx, eqn, *names: ctx.inline(eqn.params["solve"], _used(names, eqn.params["sizes"])),
     evaluate=lambda *args, solve, sizes, **_: jit_bind(solve, _used(args, sizes)))

@@ -1,4 +1,5 @@
-"""Reading and writing a Ref: each access is a program of the value, so how it is indexed is no matter of these primitives.
+"""Reading and writing a Ref: each access is a program of the value, so how it is indexed is no matter of
+these primitives.
 
 Operands are those of the program behind the value: [value, *operands] -> [value afterwards if it writes, *results].
 """
@@ -22,20 +23,22 @@ def _access(name, writes):
 
     def lower(ctx, eqn, *names):
         ref = eqn.params["ref"]
-        raise NotImplementedError(f"a program that uses {ref.aval} from outside cannot be lowered by itself: pass ref[...] "
-                                  "as an argument and return the new value, or call the function")
+        raise NotImplementedError(f"a program that uses {ref.aval} from outside cannot be lowered by itself: "
+                                  "pass ref[...] as an argument and return the new value, or call the "
+                                  "function")
 
     def jvp(primals, tangents, *, ref, program):
         if any(t is not None for t in tangents):
-            raise ValueError(f"{name} of a differentiated value in {ref.aval}, which is not differentiated: make the Ref "
-                             "inside of the differentiated function, or write lax.stop_gradient(value)")
+            raise ValueError(f"{name} of a differentiated value in {ref.aval}, which is not differentiated: "
+                             "make the Ref inside of the differentiated function, or write "
+                             "lax.stop_gradient(value)")
         outs = access_p.bind(*primals, ref=ref, program=program)
         return outs, [None] * len(outs)
 
     def batch(axis, args, dims, *, ref, program):
         if writes and any(nonzero(dims)):
-            raise ValueError(f"{name} of a mapped value in {ref.aval}, which is not mapped: pass the Ref as an argument of "
-                             "the mapped function, with an axis in in_axes, or make it inside")
+            raise ValueError(f"{name} of a mapped value in {ref.aval}, which is not mapped: pass the Ref as "
+                             "an argument of the mapped function, with an axis in in_axes, or make it inside")
         moved, out_batched = programs.batch(program, axis, (False, *nonzero(dims)))
         return access_p.bind(*front(args, dims), ref=ref, program=moved), front_dims(out_batched)
 

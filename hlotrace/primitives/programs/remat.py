@@ -1,5 +1,5 @@
-"""checkpoint (rematerialization): the derivative computes its residuals again instead of saving them, but for what a policy
-saves; `name` gives a value a name that policies ask for.
+"""checkpoint (rematerialization): the derivative computes its residuals again instead of saving them, but for
+what a policy saves; `name` gives a value a name that policies ask for.
 """
 import dataclasses
 
@@ -30,7 +30,8 @@ Saveable, Recompute = _Choice("Saveable"), _Choice("Recompute")
 
 @dataclasses.dataclass(frozen=True)
 class Offloadable:
-    """A policy's answer: keep the value in another kind of memory, `dst`, until it is needed again in `src`."""
+    """A policy's answer: keep the value in another kind of memory, `dst`, until it is needed again in `src`.
+    """
     src: str
     dst: str
 
@@ -41,9 +42,10 @@ def decide(policy, primitive, avals, params):
     if type(choice) is _Choice:
         return choice is Saveable
     if not isinstance(choice, (bool, np.bool_, Offloadable)):
-        raise TypeError(f"Value returned by a remat policy should be a bool or `ad_checkpoint.Recompute`, "
-                        f"`ad_checkpoint.Saveable` or `ad_checkpoint.Offloadable(...)`. Got {choice!r:.80} of type "
-                        f"{type(choice)} for {primitive}: return True for what is to be kept, else False")
+        raise TypeError("Value returned by a remat policy should be a bool or `ad_checkpoint.Recompute`, "
+                        f"`ad_checkpoint.Saveable` or `ad_checkpoint.Offloadable(...)`. Got {choice!r:.80} "
+                        f"of type {type(choice)} for {primitive}: return True for what is to be kept, else "
+                        "False")
     return choice
 
 
@@ -59,8 +61,8 @@ def nothing_saveable(*_, **__):
 
 @programs.cached
 def _cut(jaxpr, marks, prevent_cse, policy):
-    """The program of the primals that also gives what is saved, and where; that of [*primals, *saved, *tangents] -> nonzero
-    tangents; out_nonzero.
+    """The program of the primals that also gives what is saved, and where; that of [*primals, *saved,
+    *tangents] -> nonzero tangents; out_nonzero.
     """
     split = programs.linearize(jaxpr, marks)
     n, n_out = len(jaxpr.invars), len(jaxpr.outvars)
@@ -71,17 +73,20 @@ def _cut(jaxpr, marks, prevent_cse, policy):
     # nothing saved, the forward pass is the function as it is, and knows of no residuals
     outs = [*forward.outvars[:n_out], *[v for v in saved if v not in forward.outvars[:n_out]]]
     forward = dce(forward.replace(outvars=outs))[0] if n_saved else jaxpr
-    held = [*(prevent_cse if type(prevent_cse) is tuple else (prevent_cse,) * n), *[bool(prevent_cse)] * n_saved]
+    held = [*(prevent_cse if type(prevent_cse) is tuple else (prevent_cse,) * n),
+            *[bool(prevent_cse)] * n_saved]
 
     def fun(*args):
         # without the barrier XLA finds that the forward pass computed the same, and keeps that
         known, moved = groups(args, n + n_saved)
-        barred = iter(optimization_barrier_p.bind(*[x for x, h in zip(known, held) if h]) if any(held) else ())
+        barred = iter(optimization_barrier_p.bind(*[x for x, h in zip(known, held) if h]) if any(held)
+                      else ())
         known = [next(barred) if h else x for x, h in zip(known, held)]
         residuals = eval_jaxpr(again, (), *known)
         return eval_jaxpr(split.linear, (), *split.select(known[:n], residuals), *moved)
     avals = [*again.in_avals, *(a.tangent() for a, nz in zip(jaxpr.in_avals, marks) if nz)]
-    return forward, list(map(outs.index, saved)), programs.trace_closed(fun, avals, jaxpr.name), split.out_nonzero
+    return forward, list(map(outs.index, saved)), programs.trace_closed(fun, avals,
+                                                                        jaxpr.name), split.out_nonzero
 
 
 def _more(prevent_cse, n):
@@ -91,7 +96,8 @@ def _more(prevent_cse, n):
 
 @programs.cached
 def _eager_alone(jaxpr):
-    """Does it hold a primitive that runs eagerly, but cannot be compiled?  Then it is run step by step, as JAX does."""
+    """Does it hold a primitive that runs eagerly, but cannot be compiled?  Then it is run step by step, as
+    JAX does."""
     return any(eqn.primitive.lower is None and eqn.primitive.evaluate is not None
                or any(map(_eager_alone, sub_jaxprs(eqn.params))) for eqn in jaxpr.eqns)
 
@@ -99,7 +105,8 @@ def _eager_alone(jaxpr):
 def _jvp(primals, tangents, *, jaxpr, prevent_cse, policy):
     program, out_nonzero = programs.jvp(jaxpr, nonzero(tangents))
     moving = present(tangents)
-    results = remat_p.bind(*primals, *moving, jaxpr=program, prevent_cse=_more(prevent_cse, len(moving)), policy=policy)
+    results = remat_p.bind(*primals, *moving, jaxpr=program, prevent_cse=_more(prevent_cse, len(moving)),
+                           policy=policy)
     return results[:len(jaxpr.outvars)], spread(results[len(jaxpr.outvars):], out_nonzero)
 
 
@@ -108,8 +115,9 @@ def _linearize(trace, primals, tangents, *, jaxpr, prevent_cse, policy):
     forward, places, backward, out_nonzero = _cut(jaxpr, nonzero(tangents), prevent_cse, policy)
     results = remat_p.bind(*primals, jaxpr=forward, prevent_cse=prevent_cse, policy=policy)
     operands = [*primals, *[results[i] for i in places], *present(tangents)]
-    moved = (trace.rules.record(remat_p, operands, {"jaxpr": backward, "prevent_cse": False, "policy": policy})
-             if _eager_alone(backward) else trace.rules.record(jit_p, operands, {"jaxpr": backward, "donated": ()}))
+    moved = (trace.rules.record(remat_p, operands, {"jaxpr": backward, "prevent_cse": False,
+                                                    "policy": policy}) if _eager_alone(backward)
+             else trace.rules.record(jit_p, operands, {"jaxpr": backward, "donated": ()}))
     return results[:len(jaxpr.outvars)], spread(moved, out_nonzero)
 
 
@@ -121,7 +129,8 @@ def _batch(axis, args, dims, *, jaxpr, **params):
 def _thread(states, values, args, *, jaxpr, prevent_cse, policy):
     if type(prevent_cse) is tuple:
         prevent_cse = (*[True] * len(states), *prevent_cse)
-    results = remat_p.bind(*values, *args, jaxpr=programs.thread(jaxpr, states), prevent_cse=prevent_cse, policy=policy)
+    results = remat_p.bind(*values, *args, jaxpr=programs.thread(jaxpr, states), prevent_cse=prevent_cse,
+                           policy=policy)
     return results[:len(states)], results[len(states):]
 
 
@@ -133,7 +142,8 @@ def _transpose(cts, *args, jaxpr, **_):
 # prevent_cse: a bool, or one for each operand
 remat_p = Holder(
     "checkpoint", multiple_results=True, typ=lambda *avals, jaxpr, **_: jaxpr.out_avals,
-    lower=lambda ctx, eqn, *names: ctx.call(eqn.params["jaxpr"], names), jvp=_jvp, linearize=_linearize, batch=_batch,
+    lower=lambda ctx, eqn, *names: ctx.call(eqn.params["jaxpr"], names), jvp=_jvp, linearize=_linearize,
+    batch=_batch,
     transpose=_transpose, thread=_thread, divide=divide_call,
     evaluate=lambda *args, jaxpr, **_: (eval_jaxpr(jaxpr, (), *args) if _eager_alone(jaxpr) else
                                         jit_p.bind(*args, jaxpr=jaxpr, donated=())))

@@ -29,10 +29,12 @@ def _scan_typ(*avals, jaxpr, length, reverse, unroll, num_consts, num_carry):
     return [*outs[:num_carry], *(_stacked(a, length) for a in outs[num_carry:])]
 
 
-# --- lowering ---------------------------------------------------------------------------------------------------
+# --- lowering
+# ---------------------------------------------------------------------------------------------------
 
 def _scan_lower(ctx, eqn, *names):
-    """Whole rounds of `unroll` steps in a loop, the steps that are left after it; no loop if all fit in one round."""
+    """Whole rounds of `unroll` steps in a loop, the steps that are left after it; no loop if all fit in one
+    round."""
     p = eqn.params
     length, sizes = p["length"], (p["num_consts"], p["num_carry"])
     if type(length) is Dimension:
@@ -49,8 +51,8 @@ def _scan_lower(ctx, eqn, *names):
         return ctx.constant(n, np.int32)
 
     def cond(names):
-        return [ctx.emit(f"stablehlo.compare LT, {names[0]}, {index(main)}, SIGNED : ({index_type}, {index_type}) -> "
-                         "tensor<i1>")]
+        return [ctx.emit(f"stablehlo.compare LT, {names[0]}, {index(main)}, SIGNED : ({index_type}, "
+                         f"{index_type}) -> tensor<i1>")]
 
     def body(names):
         (i,), consts, carry, xs, ys = groups(names, 1, *sizes, len(xs_avals))
@@ -60,7 +62,8 @@ def _scan_lower(ctx, eqn, *names):
             i = ctx.emit(f"stablehlo.add {i}, {one} : {index_type}")
         return [i, *consts, *carry, *xs, *ys]
     if main != 0:
-        avals = [*(v.aval for v in eqn.invars[:len(consts)]), *p["jaxpr"].out_avals[:len(carry)], *xs_avals, *stacked]
+        avals = [*(v.aval for v in eqn.invars[:len(consts)]), *p["jaxpr"].out_avals[:len(carry)], *xs_avals,
+                 *stacked]
         types = [index_type, *(a.mlir for a in avals)]
         results = write_while(ctx, types, [index(0), *consts, *carry, *xs, *ys], cond, body)
         _, consts, carry, xs, ys = groups(results, 1, *sizes, len(xs))
@@ -70,7 +73,8 @@ def _scan_lower(ctx, eqn, *names):
 
 
 def _step(ctx, eqn, at, consts, carry, xs, ys):
-    """One iteration at index value `at`, counted from the start of the loop.  Returns the carry and the ys."""
+    """One iteration at index value `at`, counted from the start of the loop.  Returns the carry and the ys.
+    """
     p = eqn.params
     if p["reverse"]:
         last = ctx.constant(p["length"] - 1, np.int32)
@@ -96,8 +100,8 @@ def _read(ctx, x, aval, at):
     shape = physical(aval).shape
     starts, types = _starts(ctx, at, len(shape))
     one = aval.update(shape=(1, *aval.shape[1:]))
-    sliced = ctx.emit(f"stablehlo.dynamic_slice {x}, {starts}, sizes = [{', '.join(map(str, (1, *shape[1:])))}] : "
-                      f"({aval.mlir}, {types}) -> {one.mlir}")
+    sliced = ctx.emit(f"stablehlo.dynamic_slice {x}, {starts}, sizes = "
+                      f"[{', '.join(map(str, (1, *shape[1:])))}] : ({aval.mlir}, {types}) -> {one.mlir}")
     return ctx.emit(f"stablehlo.reshape {sliced} : ({one.mlir}) -> {_row(aval).mlir}")
 
 
@@ -105,11 +109,12 @@ def _write(ctx, y, aval, row, at):
     one = aval.update(shape=(1, *aval.shape[1:]))
     starts, types = _starts(ctx, at, len(physical(aval).shape))
     row = ctx.emit(f"stablehlo.reshape {row} : ({_row(aval).mlir}) -> {one.mlir}")
-    return ctx.emit(f"stablehlo.dynamic_update_slice {y}, {row}, {starts} : ({aval.mlir}, {one.mlir}, {types}) -> "
-                    f"{aval.mlir}")
+    return ctx.emit(f"stablehlo.dynamic_update_slice {y}, {row}, {starts} : ({aval.mlir}, {one.mlir}, "
+                    f"{types}) -> {aval.mlir}")
 
 
-# --- derivatives and batching -----------------------------------------------------------------------------------
+# --- derivatives and batching
+# -----------------------------------------------------------------------------------
 #
 # Each rule makes another scan, whose consts, carry and xs are those of this one with others beside them.
 
@@ -122,7 +127,8 @@ def _loop(name, body, consts, carry_avals, xs):
 
 
 def _grown(marks, sizes, step):
-    """Marks of all operands, with as many of the carry as a step needs, and those of the outputs: step(marks)."""
+    """Marks of all operands, with as many of the carry as a step needs, and those of the outputs:
+    step(marks)."""
     consts, carry, xs = groups(marks, *sizes)
     carry = carry_fixpoint(carry, lambda m: step((*consts, *m, *xs))[:len(m)])
     marks = (*consts, *carry, *xs)
@@ -139,21 +145,25 @@ def _scan_jvp(primals, tangents, *, jaxpr, num_consts, num_carry, **params):
     tangent_avals = [a.tangent() for a in jaxpr.out_avals]
 
     def body(consts, carry, slices):
-        (c, dc), (k, dk), (x, dx) = groups(consts, num_consts), groups(carry, num_carry), groups(slices, len(xs))
+        (c, dc), (k, dk), (x, dx) = groups(consts, num_consts), groups(carry,
+                                                                       num_carry), groups(slices, len(xs))
         outs, dots = groups(eval_jaxpr(moved, (), *c, *k, *x, *dc, *dk, *dx), len(have))
         dots = padded(dots, have, out_marks, tangent_avals)
         return [*outs[:num_carry], *dots[:len(kt)], *outs[num_carry:], *dots[len(kt):]]
     consts, xs_all = [*consts, *present(ct)], [*xs, *present(xt)]
     carry_avals = [*jaxpr.in_avals[num_consts:num_consts + num_carry], *map(aval_of, kt)]
-    results = scan_p.bind(*consts, *carry, *kt, *xs_all, **_loop(jaxpr.name, body, consts, carry_avals, xs_all), **params)
+    results = scan_p.bind(*consts, *carry, *kt, *xs_all,
+                          **_loop(jaxpr.name, body, consts, carry_avals, xs_all), **params)
     outs, dk, ys, dys = groups(results, num_carry, len(kt), len(have) - num_carry)
     return [*outs, *ys], spread([*dk, *dys], out_marks)
 
 
 def _scan_linearize(trace, primals, tangents, *, jaxpr, num_consts, num_carry, **params):
-    """Residuals that are consts or xs are used again as they are; the others are stacked by the forward loop."""
+    """Residuals that are consts or xs are used again as they are; the others are stacked by the forward loop.
+    """
     sizes = num_consts, num_carry
-    marks, carried, out_marks = _grown(nonzero(tangents), sizes, lambda m: programs.linearize(jaxpr, m).out_nonzero)
+    marks, carried, out_marks = _grown(nonzero(tangents), sizes,
+                                       lambda m: programs.linearize(jaxpr, m).out_nonzero)
     split = programs.linearize(jaxpr, marks)
     outs, residuals = _forward(split, primals, jaxpr, *sizes, params)
     fixed = [kind == "in" and i < num_consts for kind, i in split.residuals]
@@ -170,12 +180,14 @@ def _scan_linearize(trace, primals, tangents, *, jaxpr, num_consts, num_carry, *
         return padded(moved, split.out_nonzero, out_marks, tangent_avals)
     consts, xs = [*fixed_residuals, *present(ct)], [*stacks, *present(xt)]
     carry_avals = [a for a, m in zip(tangent_avals, carried) if m]
-    moved = trace.rules.record(scan_p, [*consts, *kt, *xs], {**_loop(jaxpr.name, body, consts, carry_avals, xs), **params})
+    moved = trace.rules.record(scan_p, [*consts, *kt, *xs],
+                               {**_loop(jaxpr.name, body, consts, carry_avals, xs), **params})
     return outs, spread(moved, out_marks)
 
 
 def _forward(split, primals, jaxpr, num_consts, num_carry, params):
-    """Run the loop for its values.  Returns them and the residuals of all steps: consts, or stacked along the loop."""
+    """Run the loop for its values.  Returns them and the residuals of all steps: consts, or stacked along the
+    loop."""
     # a residual that is a carry changes from step to step and has to be stacked like a computed one
     carried = [i for kind, i in split.residuals if kind == "in" and num_consts <= i < num_consts + num_carry]
 
@@ -216,12 +228,14 @@ def _scan_transpose(cts, *args, jaxpr, reverse, num_consts, num_carry, **params)
 def _scan_batch(axis, args, dims, *, jaxpr, num_consts, num_carry, **params):
     consts, carry, xs = groups(args, num_consts, num_carry)
     cd, kd, xd = groups(dims, num_consts, num_carry)
-    marks, carried, out_marks = _grown(nonzero(dims), (num_consts, num_carry), lambda m: programs.batch(jaxpr, axis, m)[1])
+    marks, carried, out_marks = _grown(nonzero(dims), (num_consts, num_carry),
+                                       lambda m: programs.batch(jaxpr, axis, m)[1])
     moved, _ = programs.batch(jaxpr, axis, marks, out_marks)
     carry = carry_batched(axis, front(carry, kd), nonzero(kd), carried)
-    xs = [x if d is None else move_axis(x, d, 1) for x, d in zip(xs, xd)]      # the loop's axis stays in front
-    outs = scan_p.bind(*front(consts, cd), *carry, *xs, jaxpr=moved, num_consts=num_consts, num_carry=num_carry,
-                       **params)
+    # the loop's axis stays in front
+    xs = [x if d is None else move_axis(x, d, 1) for x, d in zip(xs, xd)]
+    outs = scan_p.bind(*front(consts, cd), *carry, *xs, jaxpr=moved, num_consts=num_consts,
+                       num_carry=num_carry, **params)
     return outs, [(0 if i < num_carry else 1) if m else None for i, m in enumerate(out_marks)]
 
 
@@ -229,7 +243,8 @@ def _scan_thread(states, values, args, *, jaxpr, num_consts, num_carry, **params
     n = len(states)
     consts, rest = groups(args, num_consts)
     program = front_to(programs.thread(jaxpr, states), n, num_consts)
-    results = scan_p.bind(*consts, *values, *rest, jaxpr=program, num_consts=num_consts, num_carry=num_carry + n, **params)
+    results = scan_p.bind(*consts, *values, *rest, jaxpr=program, num_consts=num_consts,
+                          num_carry=num_carry + n, **params)
     return results[:n], results[n:]
 
 
@@ -249,7 +264,8 @@ def _scan_dce(used_outputs, eqn):
 
 
 def _scan_divide(policy, wanted, eqn):
-    """What a step saves is stacked.  The second loop carries what its steps need and nothing saved stands for."""
+    """What a step saves is stacked.  The second loop carries what its steps need and nothing saved stands
+    for."""
     p = eqn.params
     jaxpr, nc, nk, n = p["jaxpr"], p["num_consts"], p["num_carry"], len(eqn.outvars)
     carry, ys = wanted[:nk], wanted[nk:]

@@ -13,11 +13,13 @@ _lock = threading.RLock()
 clients: dict = {}
 _makers: dict = {}       # platform -> the line of the user's program that made its client
 factories: dict = {}     # platform -> (priority, does it fail quietly?, function that makes its client)
-world = None             # this process among several: set by runtime/processes/membership.py before there is a client
+# this process among several: set by runtime/processes/membership.py before there is a client
+world = None
 
 
 def made_by():
-    """"The cpu client was made by train.py:3 (main)", of the first client; an empty string when there is none."""
+    """"The cpu client was made by train.py:3 (main)", of the first client; an empty string when there is
+    none."""
     return next((f"the {platform} client was made by {line or 'a line that is not known'}"
                  for platform, line in _makers.items()), "")
 
@@ -25,8 +27,8 @@ def made_by():
 def _check_cpu_devices(value):
     if "cpu" in clients and value != config.jax_num_cpu_devices:
         raise RuntimeError(
-            f"jax_num_cpu_devices cannot become {value}: the cpu client with {local_device_count('cpu')} devices was made "
-            f"by {_makers['cpu']}. Set it before the first array, device or compiled call.")
+            f"jax_num_cpu_devices cannot become {value}: the cpu client with {local_device_count('cpu')} "
+            f"devices was made by {_makers['cpu']}. Set it before the first array, device or compiled call.")
 
 
 checks["jax_num_cpu_devices"] = _check_cpu_devices
@@ -52,8 +54,8 @@ def _make(platform):
 def _make_cpu():
     options = {} if config.jax_num_cpu_devices == -1 else {"num_devices": config.jax_num_cpu_devices}
     if world is not None:
-        options |= {"distributed_client": world.client, "node_id": world.process_id, "num_nodes": world.num_processes,
-                    "collectives": world.cpu_collectives()}
+        options |= {"distributed_client": world.client, "node_id": world.process_id,
+                    "num_nodes": world.num_processes, "collectives": world.cpu_collectives()}
     return binding._jax.get_tfrt_cpu_client(
         asynchronous=config.jax_cpu_enable_async_dispatch,
         get_local_topology_timeout_minutes=config.jax_cpu_get_local_topology_timeout_minutes,
@@ -117,15 +119,17 @@ def _default():
         except RuntimeError as error:
             if plugin.package is None:      # the user named it
                 raise
-            warnings.warn(f"the {plugin.platform} plugin is installed but no device of it can be used; using the CPU. "
-                          f"Its message: {str(error).splitlines()[0]}", stacklevel=source_info.user_stacklevel())
+            warnings.warn(f"the {plugin.platform} plugin is installed but no device of it can be used; using "
+                          f"the CPU. Its message: {str(error).splitlines()[0]}",
+                          stacklevel=source_info.user_stacklevel())
     return client("cpu")
 
 
 def devices(backend=None):
     """All devices of a platform, as a list.
 
-    backend: the name of a platform, "cpu", "gpu" or "tpu"; without it, the best one.  RuntimeError where it is not there.
+    backend: the name of a platform, "cpu", "gpu" or "tpu"; without it, the best one.  RuntimeError where it
+    is not there.
 
     >>> [device.platform for device in jax.devices("cpu")[:1]]
     ['cpu']

@@ -24,4 +24,5 @@ def of_executable(executable):
     return tuple([
         Format(Layout.parse(str(found)) if ask else default(aval, s), s)
         for aval, s, found in zip(avals, shardings, ask() if ask else avals, strict=True)]
-        for avals, shardings, ask in zip(variables, (executable.in_shardings, executable.out_shardings), asked))
+        for avals, shardings, ask in zip(variables, (executable.in_shardings, executable.out_shardings),
+                                         asked))

@@ -19,12 +19,14 @@ def _hlo_sharding(sharding, ndim):
     from jaxlib import xla_client
     if sharding.is_fully_replicated:
         return xla_client.HloSharding.replicate()
-    rank = min(ndim, getattr(sharding, "ndim", ndim))      # jaxlib counts the words of keys as an axis; nothing splits it
+    # jaxlib counts the words of keys as an axis; nothing splits it
+    rank = min(ndim, getattr(sharding, "ndim", ndim))
     tiles = sharding._tiles(rank)
     tiles = tiles.reshape(*tiles.shape[:-1], *(1,) * (ndim - rank), -1)
     if tiles.shape[-1] == 1:
         return xla_client.HloSharding.subgroup_with_device_ordering(tiles[..., 0], [])
-    return xla_client.HloSharding.subgroup_with_device_ordering(tiles, [xla_client.OpSharding.Type.REPLICATED])
+    return xla_client.HloSharding.subgroup_with_device_ordering(tiles,
+                                                                [xla_client.OpSharding.Type.REPLICATED])
 
 
 Sharding._internal_device_list = functools.cached_property(_device_list)
@@ -39,7 +41,8 @@ def on_device(device, kind=None):
 
 
 def check_divides(sharding, aval, what=""):
-    """ValueError unless `sharding` divides an array of this aval into equal shards on known devices; `what` names it."""
+    """ValueError unless `sharding` divides an array of this aval into equal shards on known devices; `what`
+    names it."""
     try:
         sharding.shard_shape(aval.shape)
     except ValueError as error:

@@ -1,4 +1,5 @@
-"""PJRT plugins: which are installed and where, found by path and never imported: their Python packages import jax.
+"""PJRT plugins: which are installed and where, found by path and never imported: their Python packages import
+jax.
 
 Knows files and environment variables; loads nothing until `make_client`.
 """
@@ -39,8 +40,8 @@ def named():
     for entry in filter(None, os.environ.get(VARIABLE, "").split(",")):
         name, colon, path = entry.strip().partition(":")
         if not (colon and path and name.isidentifier()) or name in ("cpu", "gpu"):
-            raise ValueError(f"{VARIABLE}={entry!r}: want name:/path/to/plugin.so, where name is a word other than cpu "
-                             "and gpu (a CUDA plugin is named cuda)")
+            raise ValueError(f"{VARIABLE}={entry!r}: want name:/path/to/plugin.so, where name is a word "
+                             "other than cpu and gpu (a CUDA plugin is named cuda)")
         found[name] = path
     return found
 
@@ -69,12 +70,14 @@ def _google_chip():
     def says(device, file):
         with contextlib.suppress(OSError), open(os.path.join(device, file)) as opened:
             return opened.read().strip()
-    return any(says(device, "vendor") == "0x1ae0" and (says(device, "class") or "0x01")[:4] not in ("0x01", "0x02")
+    return any(says(device, "vendor") == "0x1ae0" and (says(device, "class")
+                                                       or "0x01")[:4] not in ("0x01", "0x02")
                for device in glob.glob(f"{_PCI}/*"))
 
 
 def has_default(plugin):
-    """Is a plugin tried when the user names no platform?  libtpu also serves to compile where there is no TPU."""
+    """Is a plugin tried when the user names no platform?  libtpu also serves to compile where there is no
+    TPU."""
     return plugin.platform != "tpu" or bool(tpu_chips())
 
 
@@ -91,15 +94,17 @@ _LIBTPU = {(0, 10): "0.0.42.*", (0, 12): "0.0.50.*"}
 
 
 def gpu_options():
-    """Options of a GPU client from JAX's environment variables.  Here memory is taken as it is needed by default.
+    """Options of a GPU client from JAX's environment variables.  Here memory is taken as it is needed by
+    default.
 
-    XLA_PYTHON_CLIENT_PREALLOCATE=true takes a pool at the start, XLA_PYTHON_CLIENT_MEM_FRACTION=.5 is the part of the
-    memory that the pool may have, XLA_PYTHON_CLIENT_ALLOCATOR is default, platform, bfc or cuda_async.
-    Raises ValueError that names the variable.
+    XLA_PYTHON_CLIENT_PREALLOCATE=true takes a pool at the start, XLA_PYTHON_CLIENT_MEM_FRACTION=.5 is the
+    part of the memory that the pool may have, XLA_PYTHON_CLIENT_ALLOCATOR is default, platform, bfc or
+    cuda_async. Raises ValueError that names the variable.
     """
     allocator = os.environ.get("XLA_PYTHON_CLIENT_ALLOCATOR", "default").lower()
     if allocator not in ("default", "platform", "bfc", "cuda_async"):
-        raise ValueError(f"XLA_PYTHON_CLIENT_ALLOCATOR={allocator!r}: want default, platform, bfc or cuda_async")
+        raise ValueError(f"XLA_PYTHON_CLIENT_ALLOCATOR={allocator!r}: want default, platform, bfc or "
+                         "cuda_async")
     preallocate = os.environ.get("XLA_PYTHON_CLIENT_PREALLOCATE", "false").lower()
     if preallocate not in ("true", "false", "1", "0"):
         raise ValueError(f"XLA_PYTHON_CLIENT_PREALLOCATE={preallocate!r}: want true or false")
@@ -113,13 +118,15 @@ def gpu_options():
             except ValueError:
                 fraction = -1.0
             if not 0 < fraction <= 1:
-                raise ValueError(f"{name}={text!r}: want a part of the GPU's memory, more than 0 and at most 1")
+                raise ValueError(f"{name}={text!r}: want a part of the GPU's memory, more than 0 and at most "
+                                 "1")
             options["memory_fraction"] = fraction
     return options
 
 
 def said_options():
-    """Options of a client from jax_pjrt_client_create_options, "name:value;name:value"; numbers are numbers."""
+    """Options of a client from jax_pjrt_client_create_options, "name:value;name:value"; numbers are numbers.
+    """
     found = {}
     for entry in filter(None, (config.jax_pjrt_client_create_options or "").split(";")):
         name, colon, value = entry.partition(":")
@@ -146,8 +153,8 @@ def make_client(plugin, world=None):
                 options["visible_devices"] = list(world.local_device_ids)
         return binding._jax.get_c_api_client(platform, options, world.client)
     except binding.JaxRuntimeError as error:
-        raise RuntimeError(f"Unable to initialize backend {platform!r}: {str(error).splitlines()[0]} (plugin: {path}; "
-                           "`python -m hlotrace.doctor --try` says more)") from error
+        raise RuntimeError(f"Unable to initialize backend {platform!r}: {str(error).splitlines()[0]} "
+                           f"(plugin: {path}; `python -m hlotrace.doctor --try` says more)") from error
 
 
 def load(plugin):
@@ -170,5 +177,5 @@ def load(plugin):
                 del os.environ[name]
 
 
-_NO_TPU = {"TPU_SKIP_MDS_QUERY": "1", "TPU_ACCELERATOR_TYPE": "v5litepod-8", "TPU_WORKER_HOSTNAMES": "localhost",
-           "TPU_WORKER_ID": "0"}
+_NO_TPU = {"TPU_SKIP_MDS_QUERY": "1", "TPU_ACCELERATOR_TYPE": "v5litepod-8",
+           "TPU_WORKER_HOSTNAMES": "localhost", "TPU_WORKER_ID": "0"}

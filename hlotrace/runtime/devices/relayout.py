@@ -1,4 +1,5 @@
-"""An array that lies otherwise without a program: under another sharding over the same memory, or copied by the host."""
+"""An array that lies otherwise without a program: under another sharding over the same memory, or copied by
+the host."""
 import functools
 
 import numpy as np
@@ -11,7 +12,8 @@ from . import placement, shards, transfer_guards
 def copy(x, sharding, committed=True):
     """The array as `sharding` says, by way of the host unless the memory can stay.
 
-    Raises ValueError where it does not divide evenly, RuntimeError where other processes hold shards that this one needs.
+    Raises ValueError where it does not divide evenly, RuntimeError where other processes hold shards that
+    this one needs.
     """
     kept = in_place(x, sharding, committed)
     if kept is not None:
@@ -24,7 +26,8 @@ def copy(x, sharding, committed=True):
 
 
 def _moved(x, sharding):
-    """jaxlib's buffer of the array as `sharding` says: part by part, so that nothing but the result holds the whole."""
+    """jaxlib's buffer of the array as `sharding` says: part by part, so that nothing but the result holds the
+    whole."""
     old = x.sharding
     sources, targets = _route(old, sharding, x.shape)
     held = shards.single_buffers(x)
@@ -40,16 +43,18 @@ def _moved(x, sharding):
             for source, inside, at in pieces:
                 value[at] = values[source][inside]
         for device in devices:
-            buffers[device] = binding.device_put(value, part, placement.on_device(device, sharding._kind), device)
+            buffers[device] = binding.device_put(value, part, placement.on_device(device, sharding._kind),
+                                                 device)
     return shards.joined(physical(x.aval), sharding, buffers)
 
 
 @functools.lru_cache(1024)
 def _route(old, new, shape):
-    """How an array goes from one sharding to another: (which of its local parts are read, [(pieces, devices)]).
+    """How an array goes from one sharding to another: (which of its local parts are read, [(pieces,
+    devices)]).
 
-    Each piece of what those devices are to hold is (position among the parts read, its place there, its place here),
-    the last one None where one piece is all.
+    Each piece of what those devices are to hold is (position among the parts read, its place there, its place
+    here), the last one None where one piece is all.
     """
     sources = _boxes(old, shape)
     targets = []
@@ -69,7 +74,8 @@ def _route(old, new, shape):
 
 
 def _boxes(sharding, shape):
-    """(start, stop) along each dimension of each part that this process holds, and the devices that hold it."""
+    """(start, stop) along each dimension of each part that this process holds, and the devices that hold it.
+    """
     found = {}
     for device, index in sharding.addressable_devices_indices_map(shape).items():
         found.setdefault(tuple([s.indices(size)[:2] for s, size in zip(index, shape)]), []).append(device)

@@ -15,7 +15,8 @@ def get_hlo_sharding_from_serialized_proto(sharding):
 
 
 def tiles(sharding):
-    """(shape, positions of devices, is the last axis one of copies?) of an HloSharding or OpSharding; None if replicated.
+    """(shape, positions of devices, is the last axis one of copies?) of an HloSharding or OpSharding; None if
+    replicated.
 
     NotImplementedError for one that is neither replicated nor of tiles.
     """

@@ -10,8 +10,8 @@ from . import placement
 class Shard:
     """The part of an array that one device holds.
 
-    `device`; `index`, a tuple of slices of the whole; `replica_id`, 0 for the first device that holds this part; `data`,
-    an array on that device, or None where another process holds it.
+    `device`; `index`, a tuple of slices of the whole; `replica_id`, 0 for the first device that holds this
+    part; `data`, an array on that device, or None where another process holds it.
 
     >>> shard = jnp.arange(3).addressable_shards[0]
     >>> shard.index, shard.replica_id, shard.data
@@ -27,7 +27,8 @@ class Shard:
 
 
 def share(buffer, root=None):
-    """Mark jaxlib's buffer as one whose memory others hold too: its parts, or `root` under another sharding."""
+    """Mark jaxlib's buffer as one whose memory others hold too: its parts, or `root` under another sharding.
+    """
     buffer._shared = buffer if root is None else memory(root)
 
 
@@ -45,12 +46,13 @@ def is_lost(buffer):
 
 def lost(what):
     """The error for an array of which a part is gone."""
-    return RuntimeError(f"{what} has lost a part: it was deleted, or donated to a compiled function, on its own. Keep the "
-                        "parts as long as the whole.")
+    return RuntimeError(f"{what} has lost a part: it was deleted, or donated to a compiled function, on its "
+                        "own. Keep the parts as long as the whole.")
 
 
 def shards(x, addressable=True):
-    """The Shards of an array in the order of its devices; only those that this process holds, if `addressable`."""
+    """The Shards of an array in the order of its devices; only those that this process holds, if
+    `addressable`."""
     x.check_alive()
     sharding = x.sharding
     if len(sharding._devices) > 1:
@@ -62,7 +64,8 @@ def shards(x, addressable=True):
         where = tuple((s.start, s.stop) for s in index)
         replica = copies[where] = copies.get(where, -1) + 1
         if is_local(device):
-            buf = next(local)._rewrap_with_aval_and_sharding(physical(part), placement.on_device(device, sharding._kind))
+            buf = next(local)._rewrap_with_aval_and_sharding(physical(part),
+                                                             placement.on_device(device, sharding._kind))
             found.append(Shard(device, index, replica, type(x)(part, buf, True)))
         elif not addressable:
             found.append(Shard(device, index, replica, None))
@@ -76,7 +79,8 @@ def single_buffers(x):
 
 
 def reordered(x, sharding):
-    """Those buffers in the order of the devices of another sharding, on which the array lies in the same parts."""
+    """Those buffers in the order of the devices of another sharding, on which the array lies in the same
+    parts."""
     by_device = dict(zip(filter(is_local, x.sharding._devices), single_buffers(x)))
     return [by_device[device] for device in sharding._devices if is_local(device)]
 
@@ -100,8 +104,8 @@ def gathered(x):
     sharding, aval = x.sharding, physical(x.aval)
     if not is_held(x):
         raise RuntimeError(
-            f"Fetching the value of an array of shape {x.aval.str_short()} that spans non-addressable devices: other "
-            "processes hold parts of it. Read x.addressable_shards, or gather it with "
+            f"Fetching the value of an array of shape {x.aval.str_short()} that spans non-addressable "
+            "devices: other processes hold parts of it. Read x.addressable_shards, or gather it with "
             "experimental.multihost_utils.process_allgather.")
     if is_lost(x._buf):
         raise lost(f"an array of type {x.aval.str_short()}")
@@ -146,5 +150,6 @@ def copied(x):
     """A copy of an array, lying as it does; each process copies the parts that it holds."""
     sharding, part = x.sharding, part_of(x.aval, x.sharding)
     pieces = [np.asarray(binding.to_numpy(buf, part), order="C") for buf in single_buffers(x)]
-    buffer = binding.device_put_shards(pieces, physical(x.aval), sharding, list(filter(is_local, sharding._devices)))
+    buffer = binding.device_put_shards(pieces, physical(x.aval), sharding,
+                                       list(filter(is_local, sharding._devices)))
     return type(x)(x.aval, buffer, x._committed)

@@ -10,16 +10,19 @@ from . import plugins
 
 
 def describe(platform, name, options):
-    """jaxlib's description of a topology and its devices, which only compile.  Raises RuntimeError, ValueError."""
+    """jaxlib's description of a topology and its devices, which only compile.  Raises RuntimeError,
+    ValueError."""
     plugin = plugins.find().get(platform)
     if plugin is None:
-        raise RuntimeError(f"get_topology_desc: no plugin for {platform!r} is installed: {plugins.install_line(platform)}")
+        raise RuntimeError(f"get_topology_desc: no plugin for {platform!r} is installed: "
+                           f"{plugins.install_line(platform)}")
     plugins.load(plugin)
     try:
         topology = binding._jax.get_default_c_api_topology(platform, name, options)
         return topology, topology._make_compile_only_devices()
     except binding.JaxRuntimeError as error:
-        raise ValueError(f"get_topology_desc: {platform} has no topology {name!r}: {str(error).splitlines()[0]}") from error
+        raise ValueError(f"get_topology_desc: {platform} has no topology {name!r}: "
+                         f"{str(error).splitlines()[0]}") from error
 
 
 class _Elsewhere:
@@ -32,9 +35,9 @@ class _Elsewhere:
     def take(self, leaves):
         chip, count = self.device.device_kind, len(self.lowered.partition.devices) if self.lowered.partition else 1
         raise RuntimeError(
-            f"{self.lowered.jaxpr.name} was compiled for {count} x {chip} of a topology, which are not here: it cannot be "
-            "called. Look into it with as_text(), memory_analysis() and cost_analysis(); to run it, compile it for "
-            "devices of hlotrace.devices().")
+            f"{self.lowered.jaxpr.name} was compiled for {count} x {chip} of a topology, which are not here: "
+            "it cannot be called. Look into it with as_text(), memory_analysis() and cost_analysis(); to "
+            "run it, compile it for devices of hlotrace.devices().")
 
     run = take
 
@@ -63,7 +66,8 @@ def compile_lowered(lowered, devices, options):
 
 
 def compile_text(text, devices, options=None, name="the program"):
-    """jaxlib's Executable, which cannot run here, of a StableHLO text for `devices`, one partition on each."""
+    """jaxlib's Executable, which cannot run here, of a StableHLO text for `devices`, one partition on each.
+    """
     options = options or binding.compile_options(devices)
     try:
         return devices[0].client.compile(parse_module(text), binding.DeviceList(tuple(devices)), options)
@@ -79,7 +83,7 @@ def _overflow(message, name, chip):
         return None
     what, *sizes = found.groups()
     needed, available = (f"{number} {unit}{'i' * bool(unit)}B" for number, unit in (sizes[:2], sizes[2:]))
-    return (f"RESOURCE_EXHAUSTED: {name} does not fit: its {what} need {needed} of memory on each chip, and a {chip} has "
-            f"{available}. Split arrays over more mesh axes or chips (dump_hlo --stage sharded shows what lies whole on "
-            "every chip), recompute in the backward pass (hlotrace.checkpoint), donate arguments, or take smaller "
-            "batches or types.")
+    return (f"RESOURCE_EXHAUSTED: {name} does not fit: its {what} need {needed} of memory on each chip, and "
+            f"a {chip} has {available}. Split arrays over more mesh axes or chips (dump_hlo --stage sharded "
+            "shows what lies whole on every chip), recompute in the backward pass (hlotrace.checkpoint), "
+            "donate arguments, or take smaller batches or types.")

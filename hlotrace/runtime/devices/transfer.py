@@ -1,4 +1,5 @@
-"""Moving arrays from one sharding to another: in place, by the host, or by a program in which devices exchange shards."""
+"""Moving arrays from one sharding to another: in place, by the host, or by a program in which devices
+exchange shards."""
 import functools
 
 import numpy as np
@@ -11,7 +12,8 @@ from . import client, relayout, shards
 def move(x, sharding, committed=True):
     """The array as `sharding` says.
 
-    Raises ValueError where it does not divide evenly, and where other processes hold parts of it and devices change.
+    Raises ValueError where it does not divide evenly, and where other processes hold parts of it and devices
+    change.
     """
     kept = relayout.in_place(x, sharding, committed)
     if kept is not None:
@@ -24,9 +26,9 @@ def move(x, sharding, committed=True):
         return relayout.copy(x, sharding, committed)
     if old.device_set != sharding.device_set:
         raise ValueError(
-            f"an array of type {x.aval.str_short()} that lies as {old} cannot be moved to {sharding}: other processes "
-            "hold parts of it, so only the same devices can exchange them. Give it a sharding over those, or read "
-            "x.addressable_shards and build another array of them.")
+            f"an array of type {x.aval.str_short()} that lies as {old} cannot be moved to {sharding}: other "
+            "processes hold parts of it, so only the same devices can exchange them. Give it a sharding "
+            "over those, or read x.addressable_shards and build another array of them.")
     return move(move(x, _renumbered(sharding, old._devices, x.ndim)), sharding)
 
 
@@ -36,7 +38,8 @@ def _identity(aval):
 
 
 def _renumbered(sharding, devices, ndim):
-    """A sharding that gives each device the same part of an array of rank `ndim`, and numbers them like `devices`."""
+    """A sharding that gives each device the same part of an array of rank `ndim`, and numbers them like
+    `devices`."""
     from ...sharding.positional import PositionalSharding  # importing hlotrace needs none
     number = {device: n for n, device in enumerate(devices)}
     tiles = np.array([number[device] for device in sharding._devices])[sharding._tiles(ndim)]

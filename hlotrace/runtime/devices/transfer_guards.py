@@ -102,10 +102,11 @@ def _guarded_garbage(level):
 
 
 def array_garbage_collection_guard(level):
-    """Context manager: what is said of arrays that Python's garbage collector frees, since they stood in a cycle.
+    """Context manager: what is said of arrays that Python's garbage collector frees, since they stood in a
+    cycle.
 
-    Such arrays hold their memory until the collector comes by.  `level` is "allow"; "log", which writes a message with the
-    traceback of where the array was made to stderr; or "fatal", which ends the process.
+    Such arrays hold their memory until the collector comes by.  `level` is "allow"; "log", which writes a
+    message with the traceback of where the array was made to stderr; or "fatal", which ends the process.
 
     >>> with jax.array_garbage_collection_guard("log"):
     ...     x = jnp.ones(3) + 1
@@ -125,8 +126,8 @@ def _guard_threads(on):
 def thread_guard(enable=True):
     """Context manager: programs over several processes are started by this thread alone until the block ends.
 
-    In another thread they raise RuntimeError: threads that start such programs in different orders in different processes
-    would wait for each other.
+    In another thread they raise RuntimeError: threads that start such programs in different orders in
+    different processes would wait for each other.
 
     >>> with jax.thread_guard(True):
     ...     y = jax.jit(lambda x: x + 1)(1.0)
@@ -144,8 +145,8 @@ def thread_guard(enable=True):
 def check_thread(name):
     """RuntimeError where another thread alone may start `name`, a program over several processes."""
     if _guardian not in (None, threading.get_ident()):
-        raise RuntimeError(f"{name} runs over several processes and was called in a thread other than the one that set "
-                           "jax_thread_guard: call it there, or set the guard in this thread")
+        raise RuntimeError(f"{name} runs over several processes and was called in a thread other than the "
+                           "one that set jax_thread_guard: call it there, or set the guard in this thread")
 
 
 checks.update({_option(d): _everywhere(d) for d in DIRECTIONS}, jax_transfer_guard=_all_everywhere,

@@ -32,7 +32,8 @@ class Piece:
 
 
 def pieces_of(lowered):
-    """(the program with outputs that are all its own, its Pieces in order), or None where it is better left in one."""
+    """(the program with outputs that are all its own, its Pieces in order), or None where it is better left
+    in one."""
     heavy = {b.jaxpr for b in lowered.blocks if work(b.jaxpr) >= LIGHTEST}
     if not heavy or lowered.effects or lowered.callbacks or lowered.inspections:
         return None
@@ -57,7 +58,8 @@ def pieces_of(lowered):
 
 
 def _with_own_outputs(jaxpr):
-    """No two outputs may share a buffer with each other or with an input: who donates one would lose the other."""
+    """No two outputs may share a buffer with each other or with an input: who donates one would lose the
+    other."""
     seen, outvars, eqns = set(jaxpr.invars), [], []
     for v in jaxpr.outvars:
         if type(v) is Literal or v in seen:
@@ -92,7 +94,8 @@ def work(jaxpr):
 
 
 class PiecewiseExecutable(Executable):
-    """A program compiled in pieces.  `steps` are (executable, slots of operands, slots of results, slots now free)."""
+    """A program compiled in pieces.  `steps` are (executable, slots of operands, slots of results, slots now
+    free)."""
     __slots__ = ("steps", "constants", "width", "out_slots", "donated", "peak")
     gives_back = True
 
@@ -106,7 +109,8 @@ class PiecewiseExecutable(Executable):
 
         def slot(v):
             if type(v) is Literal:      # a piece takes buffers only
-                self.constants.append(array_impl.put(np.asarray(v.val, v.aval.dtype), physical(v.aval), device))
+                self.constants.append(array_impl.put(np.asarray(v.val, v.aval.dtype), physical(v.aval),
+                                                     device))
                 return -len(self.constants)
             return slots.setdefault(v, len(slots))
         last = {v: i for i, piece in enumerate(pieces) for v in piece.operands if type(v) is Var}
@@ -184,7 +188,8 @@ def _peak(jaxpr, pieces, last, compiled):
 
 @dataclasses.dataclass
 class Memory:
-    """Bytes that a program in pieces takes, by jaxlib's names; temporaries include what one piece leaves for another."""
+    """Bytes that a program in pieces takes, by jaxlib's names; temporaries include what one piece leaves for
+    another."""
     argument_size_in_bytes: int
     output_size_in_bytes: int
     temp_size_in_bytes: int

@@ -31,7 +31,8 @@ def compile_whole(lowered, device, compiler_options=None, pieces=1):
     compiler_options, efforts = {**_flags(), **(compiler_options or {})}, _efforts()
     if client.is_elsewhere(device):
         from ..devices import topology
-        return topology.compile_lowered(lowered, devices, binding.compile_options(devices, compiler_options, *efforts))
+        return topology.compile_lowered(lowered, devices,
+                                        binding.compile_options(devices, compiler_options, *efforts))
     key = (lowered.text, devices, tuple(sorted(compiler_options.items())), efforts)
     once = bool(lowered.callbacks or lowered.inspections)       # compiling it again means something
     found = None if once else _loaded.use(key)
@@ -107,7 +108,8 @@ def _compile(kind, lowered, device, devices, options):
             if lowered.callbacks:
                 from ..mlir.bindings import parse_module
                 loaded = backend_compile_and_load(device.client, parse_module(text), devices, options,
-                                                  [callback_guard.guard(*c, failures) for c in lowered.callbacks])
+                                                  [callback_guard.guard(*c, failures)
+                                                   for c in lowered.callbacks])
             else:
                 loaded = backend_compile_and_load(device.client, text, devices, options)
     except binding.JaxRuntimeError as error:
@@ -122,19 +124,22 @@ def _compile(kind, lowered, device, devices, options):
 
 
 def backend_compile_and_load(backend, *args):
-    """Compile for devices that are there: libraries put a function of theirs in this place (`jax._src.compiler`)."""
+    """Compile for devices that are there: libraries put a function of theirs in this place
+    (`jax._src.compiler`)."""
     return backend.compile_and_load(*args)
 
 
 def _check_sizes(jaxpr, most):
-    """ValueError for a program with an array of more than `most` elements: compiling it would end the process."""
+    """ValueError for a program with an array of more than `most` elements: compiling it would end the
+    process."""
     for eqn in jaxpr.eqns:
         for v in eqn.outvars:
             if v.aval.size > most:
                 where = source_info.describe(eqn.source)
                 raise ValueError(
-                    f"jaxlib {binding.jaxlib_version} cannot compile {eqn.primitive.name} with a result of type "
-                    f"{v.aval.str_short()} for the CPU{where and f', at {where}'}: it has {v.aval.size} elements, the limit "
-                    f"is {most}. Make it in parts, for example in a loop over its first axis.")
+                    f"jaxlib {binding.jaxlib_version} cannot compile {eqn.primitive.name} with a result of "
+                    f"type {v.aval.str_short()} for the CPU{where and f', at {where}'}: it has "
+                    f"{v.aval.size} elements, the limit is {most}. Make it in parts, for example in a loop "
+                    "over its first axis.")
         for inner in sub_jaxprs(eqn.params):
             _check_sizes(inner, most)

@@ -27,9 +27,10 @@ _FORMAT = b"hlotrace executable 1\n"
 _ENTRY = re.compile(r"[0-9a-f]{64}\.xla")
 _TEMPORARY = re.compile(r"[0-9a-f]{64}\.\d+-\d+\.tmp")
 _ABANDONED = 3600            # seconds after which a file that was never finished is removed
-# What names lines, arguments and results.  A string of MLIR ends on the line where it begins, so the first two are
-# not inside of one; the other two are whole strings, and lowering lets no quote into them.
-_NAMES = re.compile(r' loc\(#loc\d+\)$|^#loc.*\n| loc\("[^"\\\n]*"\)| \{jax\.result_info = "[^"\\\n]*"\}', re.MULTILINE)
+# What names lines, arguments and results.  A string of MLIR ends on the line where it begins, so the first
+# two are not inside of one; the other two are whole strings, and lowering lets no quote into them.
+_NAMES = re.compile(r' loc\(#loc\d+\)$|^#loc.*\n| loc\("[^"\\\n]*"\)| \{jax\.result_info = "[^"\\\n]*"\}',
+                    re.MULTILINE)
 _warned: set = set()         # directories that could not be used
 
 
@@ -59,9 +60,10 @@ def entry(text, devices, options):
 
 def key_of(text, device, options):
     """The name of all that the machine code of a program depends on."""
-    parts = [_FORMAT, binding.jaxlib_version.encode(), _machine(), device.platform.encode(), device.device_kind.encode(),
-             device.client.platform_version.encode(), options.SerializeAsString(),
-             (text if config.jax_compilation_cache_include_metadata_in_key else _NAMES.sub("", text)).encode()]
+    parts = [_FORMAT, binding.jaxlib_version.encode(), _machine(), device.platform.encode(),
+             device.device_kind.encode(), device.client.platform_version.encode(),
+             options.SerializeAsString(), (text if config.jax_compilation_cache_include_metadata_in_key
+                                           else _NAMES.sub("", text)).encode()]
     digest = hashlib.sha256()
     for part in parts:
         digest.update(b"%d:%b" % (len(part), part))
@@ -103,7 +105,8 @@ class Entry:
             if metadata.get("key") != self.key:
                 raise Damaged("it holds another program")
             self.seconds = metadata.get("compile_seconds", 0.0)
-            loaded = self.device.client.deserialize_executable(payload, binding.DeviceList(self.devices), self.options)
+            loaded = self.device.client.deserialize_executable(payload, binding.DeviceList(self.devices),
+                                                               self.options)
             found = len(loaded.get_parameter_layouts()), len(loaded.get_output_layouts())
             if takes is not None and found != (takes, gives):
                 raise Damaged("it holds the code of another program")
@@ -114,8 +117,8 @@ class Entry:
         except (Damaged, binding.JaxRuntimeError) as error:
             if config.jax_raise_persistent_cache_errors:
                 raise RuntimeError(f"the compiled program in {self.path} cannot be used: {error}") from error
-            warnings.warn(f"the compiled program in {self.path} cannot be used ({error}); the file is removed and the "
-                          "program compiled again.", RuntimeWarning, stacklevel=3)
+            warnings.warn(f"the compiled program in {self.path} cannot be used ({error}); the file is "
+                          "removed and the program compiled again.", RuntimeWarning, stacklevel=3)
             with contextlib.suppress(OSError):
                 os.unlink(self.path)
             return None
@@ -134,9 +137,9 @@ class Entry:
             payload = self.device.client.serialize_executable(loaded)
         except binding.JaxRuntimeError as error:
             return self._unusable("written to", error)
-        metadata = {"name": name, "key": self.key, "jaxlib": binding.jaxlib_version, "platform": self.device.platform,
-                    "device_kind": self.device.device_kind, "size": len(payload), "compile_seconds": round(seconds, 3),
-                    "created": time.time()}
+        metadata = {"name": name, "key": self.key, "jaxlib": binding.jaxlib_version,
+                    "platform": self.device.platform, "device_kind": self.device.device_kind,
+                    "size": len(payload), "compile_seconds": round(seconds, 3), "created": time.time()}
         body = json.dumps(metadata).encode() + b"\n" + payload
         data = _FORMAT + hashlib.sha256(body).hexdigest().encode() + b"\n" + body
         limit = config.jax_compilation_cache_max_size
@@ -158,13 +161,14 @@ class Entry:
             self._unusable("written to", error)
 
     def _unusable(self, what, error):
-        """Say it once for each directory; raise it if the option jax_raise_persistent_cache_errors says so."""
+        """Say it once for each directory; raise it if the option jax_raise_persistent_cache_errors says so.
+        """
         if config.jax_raise_persistent_cache_errors:
             raise RuntimeError(f"compiled programs cannot be {what} {self.where}: {error}") from error
         if self.where not in _warned:
             _warned.add(self.where)
-            warnings.warn(f"compiled programs cannot be {what} {self.where} ({error}); compiling without. Set "
-                          "jax_compilation_cache_dir to another directory, or to '' to keep none.",
+            warnings.warn(f"compiled programs cannot be {what} {self.where} ({error}); compiling without. "
+                          "Set jax_compilation_cache_dir to another directory, or to '' to keep none.",
                           RuntimeWarning, stacklevel=4)
 
 
@@ -212,7 +216,8 @@ def entries(where, pattern=_ENTRY):
 
 
 def evict(where, limit):
-    """Remove what was used longest ago until the programs take no more than `limit` bytes (-1: all may stay)."""
+    """Remove what was used longest ago until the programs take no more than `limit` bytes (-1: all may stay).
+    """
     for written, _, path in entries(where, _TEMPORARY):
         if written < time.time() - _ABANDONED:
             _remove(path)

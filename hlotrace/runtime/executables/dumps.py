@@ -41,8 +41,8 @@ def write(lowered):
             with open(os.path.join(folder, file), "wb") as out:
                 out.write(data)
     except OSError as error:
-        warnings.warn(f"jax_dump_ir_to: {lowered.jaxpr.name} cannot be written to {folder!r}: {error}", RuntimeWarning,
-                      stacklevel=source_info.user_stacklevel())
+        warnings.warn(f"jax_dump_ir_to: {lowered.jaxpr.name} cannot be written to {folder!r}: {error}",
+                      RuntimeWarning, stacklevel=source_info.user_stacklevel())
 
 
 _LOCATIONS = re.compile(r' loc\(#loc\d+\)$|^#loc.*\n| loc\("[^"\\\n]*"\)', re.MULTILINE)

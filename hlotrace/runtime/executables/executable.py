@@ -13,12 +13,14 @@ from ..devices import placement, relayout, shards
 _lock = threading.Lock()
 _pending: list = []          # tokens of running programs with side effects
 _last_ordered: list = []     # the token of the last program with ordered effects
-_calling: collections.deque = collections.deque(maxlen=256)     # tokens of programs that call Python for their results
+# tokens of programs that call Python for their results
+_calling: collections.deque = collections.deque(maxlen=256)
 
 
 class Executable:
     """A compiled program.  Call it with one buffer for each input that the program has."""
-    __slots__ = ("loaded", "lowered", "out_avals", "handlers", "execute", "device", "compile_seconds", "from_disk")
+    __slots__ = ("loaded", "lowered", "out_avals", "handlers", "execute", "device", "compile_seconds",
+                 "from_disk")
 
     def __init__(self, loaded, lowered, device, compile_seconds, from_disk=False):
         self.loaded = loaded
@@ -29,15 +31,16 @@ class Executable:
         self.out_avals = lowered.jaxpr.out_avals
         self.handlers = self._handlers()
         # runs it, where it calls nothing on the host and is one program on one device
-        self.execute = (None if lowered.effects or lowered.callbacks or lowered.failures or type(self) is not Executable
-                        or state.no_execution else loaded.execute_sharded)
+        self.execute = (None if lowered.effects or lowered.callbacks or lowered.failures
+                        or type(self) is not Executable or state.no_execution else loaded.execute_sharded)
 
     def _handlers(self):
         sharding = placement.on_device(self.device)
         return [binding.result_handler(physical(a), sharding) for a in self.out_avals]
 
     tier = "full"       # see tiers.py
-    gives_back = False  # does it free a donated buffer after its last use, whether or not a result takes the memory?
+    # does it free a donated buffer after its last use, whether or not a result takes the memory?
+    gives_back = False
 
     @property
     def in_shardings(self):
@@ -64,7 +67,8 @@ class Executable:
         return self.loaded.get_compiled_memory_stats()
 
     def take(self, leaves):
-        """(buffers, is one committed?) for these arguments, moved where need be; None if they are committed elsewhere.
+        """(buffers, is one committed?) for these arguments, moved where need be; None if they are committed
+        elsewhere.
 
         Raises RuntimeError for a deleted array.
         """
@@ -92,8 +96,9 @@ class Executable:
             for i in self.lowered.donated:
                 if held.count(held[i]) > 1:
                     raise ValueError(
-                        f"argument {i} of {self.lowered.jaxpr.name} is donated and passed a second time in one call: the "
-                        "program would read memory that it gave away. Pass a copy, or do not donate it.")
+                        f"argument {i} of {self.lowered.jaxpr.name} is donated and passed a second time in "
+                        "one call: the program would read memory that it gave away. Pass a copy, or do not "
+                        "donate it.")
 
     def run(self, buffers):
         """Run; returns a list of buffers.  `buffers` must match the program's inputs: nothing checks here."""
@@ -135,7 +140,8 @@ class Executable:
         return results
 
 
-looked_at = None        # raising.py puts its own here: (Executable, its arguments, its results) -> those of the program
+# raising.py puts its own here: (Executable, its arguments, its results) -> those of the program
+looked_at = None
 
 
 def wait(token):

@@ -1,4 +1,5 @@
-"""Compiled programs as bytes: the machine code with what is needed to call it, for the same jaxlib, platform and devices.
+"""Compiled programs as bytes: the machine code with what is needed to call it, for the same jaxlib, platform
+and devices.
 
 A checksum is compared before anything else is read, as jaxlib may crash on damaged code.  What describes the program is
 pickled, with numbers in place of devices; reading it makes no objects but those of this package, NumPy and Python's own.
@@ -24,13 +25,15 @@ _MODULES = ("hlotrace.core.", "hlotrace.sharding.", "hlotrace.primitives.", "num
 
 
 def dump(executable, more):
-    """The bytes of an Executable, and of `more`, which may name its devices.  ValueError for one of this process alone."""
+    """The bytes of an Executable, and of `more`, which may name its devices.  ValueError for one of this
+    process alone."""
     lowered = executable.lowered
     if lowered.callbacks or lowered.inspections:
-        raise ValueError(f"serialize: {lowered.jaxpr.name} calls Python functions of this process (callbacks), which "
-                         "another one does not have")
+        raise ValueError(f"serialize: {lowered.jaxpr.name} calls Python functions of this process "
+                         "(callbacks), which another one does not have")
     devices = lowered.partition.devices if lowered.partition else (executable.device,)
-    head = {"jaxlib": binding.jaxlib_version, "platform": str(lowered.platform), "devices": [d.id for d in devices]}
+    head = {"jaxlib": binding.jaxlib_version, "platform": str(lowered.platform),
+            "devices": [d.id for d in devices]}
     described = {"program": _described(executable), "more": more}
     if isinstance(executable, PiecewiseExecutable):
         parts = [piece for piece, _ in executable.pieces]
@@ -57,8 +60,9 @@ def _described(executable):
 def load(payload, platform=None, devices=None):
     """(the Executable, what was saved beside it).
 
-    It runs on the devices of `platform` that have the numbers of those it was compiled for, or on `devices`.  ValueError for
-    bytes that are none or are damaged, and where jaxlib, the platform or the devices are others.
+    It runs on the devices of `platform` that have the numbers of those it was compiled for, or on `devices`.
+    ValueError for bytes that are none or are damaged, and where jaxlib, the platform or the devices are
+    others.
     """
     head, body = len(_FORMAT), len(_FORMAT) + hashlib.sha256().digest_size
     if not isinstance(payload, bytes) or payload[:head] != _FORMAT:
@@ -68,8 +72,9 @@ def load(payload, platform=None, devices=None):
     head, _, body = payload[body:].partition(b"\n")
     head = json.loads(head)
     if head["jaxlib"] != binding.jaxlib_version:
-        raise ValueError(f"deserialize_and_load: the program was compiled by jaxlib {head['jaxlib']}, and this is jaxlib "
-                         f"{binding.jaxlib_version}: compile it again (hlotrace.export keeps programs for other versions)")
+        raise ValueError(f"deserialize_and_load: the program was compiled by jaxlib {head['jaxlib']}, and "
+                         f"this is jaxlib {binding.jaxlib_version}: compile it again (hlotrace.export keeps "
+                         "programs for other versions)")
     devices, platform = _devices(head, platform, devices), head["platform"]
     found = _Unpickler(io.BytesIO(body), devices).load()
     parts = [_part(described, code, devices, platform) for described, code in found["parts"]]
@@ -83,27 +88,27 @@ def _devices(head, platform, given):
     ids = head["devices"]
     if given is not None:
         if len(given) != len(ids):
-            raise ValueError(f"deserialize_and_load: the program runs on {len(ids)} devices, and execution_devices names "
-                             f"{len(given)}")
+            raise ValueError(f"deserialize_and_load: the program runs on {len(ids)} devices, and "
+                             f"execution_devices names {len(given)}")
         found = list(given)
     else:
         here = {d.id: d for d in client.client(platform).devices()}
         if any(i not in here for i in ids):
-            raise ValueError(f"deserialize_and_load: the program was compiled for the devices {ids}, and those here are "
-                             f"{sorted(here)}: give execution_devices")
+            raise ValueError(f"deserialize_and_load: the program was compiled for the devices {ids}, and "
+                             f"those here are {sorted(here)}: give execution_devices")
         found = [here[i] for i in ids]
     for device in found:
         if client.platform_of(device) != head["platform"]:
-            raise ValueError(f"deserialize_and_load: the program was compiled for {head['platform']}, and {device} is a "
-                             f"device of {device.platform}: give backend or execution_devices")
+            raise ValueError(f"deserialize_and_load: the program was compiled for {head['platform']}, and "
+                             f"{device} is a device of {device.platform}: give backend or execution_devices")
     return found
 
 
 def _lowered(described, platform):
     """As much of a Lowered program as running it asks for."""
     ins, outs = ([Var(a) for a in described[name]] for name in ("ins", "outs"))
-    lowered = Lowered("", [], Jaxpr((), (), ins, (), outs, described["name"]), [], described["donated"], platform,
-                      described["partition"], targets=described["targets"])
+    lowered = Lowered("", [], Jaxpr((), (), ins, (), outs, described["name"]), [], described["donated"],
+                      platform, described["partition"], targets=described["targets"])
     lowered.ordered, lowered.effects = described["ordered"], (IO(described["ordered"]),) * described["effects"]
     return lowered
 

@@ -19,7 +19,8 @@ def hlo_text(text):
 
 
 def optimized_text(executable):
-    """HLO after optimization, of a compiled program; of one in pieces, each with a line that says how often it runs."""
+    """HLO after optimization, of a compiled program; of one in pieces, each with a line that says how often
+    it runs."""
     texts = []
     for piece, calls in executable.pieces:
         head = "" if piece is executable else f"// {piece.lowered.jaxpr.name}: runs {calls} times\n"
@@ -28,7 +29,8 @@ def optimized_text(executable):
 
 
 def cost(executable):
-    """XLA's cost analysis of a compiled program, a dict; sums over its pieces.  What stands in a loop counts once.
+    """XLA's cost analysis of a compiled program, a dict; sums over its pieces.  What stands in a loop counts
+    once.
 
     `optimal_seconds`, which TPUs have, is an estimate of the time of one run.
     """

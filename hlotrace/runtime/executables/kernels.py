@@ -28,7 +28,8 @@ _given: dict = {}             # (platform, target) -> (kernel, API version, trai
 def register_ffi_target(name, fn, platform="cpu", api_version=1, *, traits=0):
     """Let programs call a compiled kernel by name, as `ctx.custom_call(name, ...)` writes it.
 
-    fn: a PyCapsule around the address of an XLA FFI handler, or a dict of them by stage: "instantiate", "prepare",
+    fn: a PyCapsule around the address of an XLA FFI handler, or a dict of them by stage: "instantiate",
+    "prepare",
         "initialize", "execute"
     api_version: 1 for the typed FFI (api_version 4 of a custom call), 0 for an untyped function
 
@@ -51,15 +52,17 @@ def register_ffi_target(name, fn, platform="cpu", api_version=1, *, traits=0):
                 register([name], key[0])
             except binding.JaxRuntimeError as error:
                 del _given[key]
-                raise ValueError(f"register_ffi_target({name!r}): {error}; fn, a {type(fn).__name__}, must be a PyCapsule "
-                                 "around a handler, as ffi.pycapsule makes one, or a dict of them by stage") from None
+                raise ValueError(f"register_ffi_target({name!r}): {error}; fn, a {type(fn).__name__}, must "
+                                 "be a PyCapsule around a handler, as ffi.pycapsule makes one, or a dict of "
+                                 "them by stage") from None
 
 
 def register_ffi_type(name, type_registration, platform="cpu"):
-    """Let kernels pass values of a C++ type of their own, such as the state that one stage makes for the next.
+    """Let kernels pass values of a C++ type of their own, such as the state that one stage makes for the
+    next.
 
-    `type_registration` is a dict of PyCapsules: "type_id", around the address of the type's `XLA_FFI_TypeId`, and
-    "type_info", around that of its `XLA_FFI_TypeInfo`.  Raises ValueError where jaxlib refuses it.
+    `type_registration` is a dict of PyCapsules: "type_id", around the address of the type's `XLA_FFI_TypeId`,
+    and "type_info", around that of its `XLA_FFI_TypeInfo`.  Raises ValueError where jaxlib refuses it.
 
     >>> import ctypes
     >>> library = ctypes.cdll.LoadLibrary("./libkernels.so")                    # doctest: +SKIP
@@ -73,8 +76,8 @@ def register_ffi_type(name, type_registration, platform="cpu"):
     elif platform in plugins.loaded:
         registrar = functools.partial(_extension().register_custom_type, plugins.loaded[platform])
     else:
-        raise NotImplementedError(f"register_ffi_type({name!r}, platform={str(platform)!r}): no plugin of that platform is "
-                                  "loaded; ask for its devices first")
+        raise NotImplementedError(f"register_ffi_type({name!r}, platform={str(platform)!r}): no plugin of "
+                                  "that platform is loaded; ask for its devices first")
     try:
         registrar(name, type_registration)
     except (binding.JaxRuntimeError, TypeError, KeyError, ValueError) as error:
@@ -90,7 +93,8 @@ def register_ffi_type_id(name, obj, platform="cpu"):
 
 
 def register_ffi_target_as_batch_partitionable(name):
-    """Let a program over devices call the kernel `name` on parts, where its operands are cut along leading axes.
+    """Let a program over devices call the kernel `name` on parts, where its operands are cut along leading
+    axes.
 
     Unsaid, each device calls it on whole values.
 
@@ -128,7 +132,8 @@ def given_by_user(targets, platform):
 
 
 def register(targets, platform):
-    """Make jaxlib know these targets.  RuntimeError or ImportError where a package that brings one is missing."""
+    """Make jaxlib know these targets.  RuntimeError or ImportError where a package that brings one is
+    missing."""
     with _lock:
         for target in targets:
             if (platform, target) in _registered:
@@ -170,7 +175,8 @@ def _registrar(platform):
         if target.startswith("cuhybrid_"):
             from jaxlib.gpu_solver import initialize_hybrid_kernels
             _with_scipy(initialize_hybrid_kernels)
-        extension.register_custom_call_target(plugin, target, kernel, _XLA_NAMES[platform], api_version, traits)
+        extension.register_custom_call_target(plugin, target, kernel, _XLA_NAMES[platform], api_version,
+                                              traits)
         if custom_calls.cut_by_batch(target):
             binding._jax.register_custom_call_as_batch_partitionable(target, plugin)
     return register_there
@@ -188,8 +194,8 @@ def _with_scipy(initialize):
     try:
         initialize()
     except ImportError as error:
-        raise ImportError(f"jaxlib finds LAPACK through scipy, which could not be imported: pip install scipy (its "
-                          f"message: {error})") from error
+        raise ImportError("jaxlib finds LAPACK through scipy, which could not be imported: pip install "
+                          f"scipy (its message: {error})") from error
 
 
 @functools.cache
@@ -198,5 +204,6 @@ def _extension():
     from jaxlib.plugin_support import import_from_plugin
     found = import_from_plugin("cuda", "cuda_plugin_extension")
     if found is None:
-        raise RuntimeError(f"kernels for CUDA are in a package that is not installed: {plugins.install_line('cuda')}")
+        raise RuntimeError("kernels for CUDA are in a package that is not installed: "
+                           f"{plugins.install_line('cuda')}")
     return found

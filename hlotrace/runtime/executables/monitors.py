@@ -1,4 +1,5 @@
-"""Listeners to what happens while programs are traced, lowered, compiled and found on disk, under JAX's names of events.
+"""Listeners to what happens while programs are traced, lowered, compiled and found on disk, under JAX's names
+of events.
 
     /jax/core/compile/jaxpr_trace_duration              a function was traced           (fun_name="f")
     /jax/core/compile/jaxpr_to_mlir_module_duration     a program was written as text   (fun_name="jit(f)")
@@ -29,7 +30,8 @@ def _tell(kind, event, *values, **details):
 
 
 def record_event(event, **kwargs):
-    """Tell listeners that something happened: each is called with `event`, a name like a path, and the keywords.
+    """Tell listeners that something happened: each is called with `event`, a name like a path, and the
+    keywords.
 
     What a listener raises is raised here.
 
@@ -44,7 +46,8 @@ def record_event(event, **kwargs):
 
 
 def record_event_duration_secs(event, duration, **kwargs):
-    """Tell listeners of durations that something took `duration` seconds: listener(event, duration, **kwargs).
+    """Tell listeners of durations that something took `duration` seconds: listener(event, duration,
+    **kwargs).
 
     >>> seen = []
     >>> jax.monitoring.register_event_duration_secs_listener(lambda event, seconds, **details: seen.append(seconds))
@@ -57,7 +60,8 @@ def record_event_duration_secs(event, duration, **kwargs):
 
 
 def record_event_time_span(event, start_time, end_time, **kwargs):
-    """Tell listeners of time spans when something began and ended, in seconds since the epoch, as time.time() gives them.
+    """Tell listeners of time spans when something began and ended, in seconds since the epoch, as time.time()
+    gives them.
 
     >>> spans = []
     >>> jax.monitoring.register_event_time_span_listener(lambda event, start, end, **details: spans.append(end - start))

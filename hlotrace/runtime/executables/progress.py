@@ -1,4 +1,5 @@
-"""What is told of tracing, lowering and compiling: to listeners, to the log, and on the terminal where it takes long.
+"""What is told of tracing, lowering and compiling: to listeners, to the log, and on the terminal where it
+takes long.
 
 The terminal shows a program's name, its size and the seconds so far.
 
@@ -32,7 +33,8 @@ _STAGES = {"traced": ("jaxpr_trace_duration", "{}"), "lowered": ("jaxpr_to_mlir_
 
 
 class stage:
-    """`with stage("traced", name):` tells how long that takes: listeners, and the log where jax_log_compiles says so."""
+    """`with stage("traced", name):` tells how long that takes: listeners, and the log where jax_log_compiles
+    says so."""
     __slots__ = ("done", "name", "start")
 
     def __init__(self, done, name):
@@ -91,7 +93,8 @@ if config.jax_debug_log_modules:
 
 
 class compiling:
-    """Context manager around one compile.  Off unless stderr is a terminal and `hlotrace_compile_progress` is set."""
+    """Context manager around one compile.  Off unless stderr is a terminal and `hlotrace_compile_progress` is
+    set."""
     __slots__ = ("jaxpr", "start", "stream", "size")
 
     def __init__(self, jaxpr):

@@ -25,7 +25,8 @@ def float_checks():
 
 
 def lowered_to_tell(jaxpr, kinds, *, partition=None, result_names=(), lines=True, **options):
-    """The Lowered of a program that also gives what its checks find, where it has such that are looked at here.
+    """The Lowered of a program that also gives what its checks find, where it has such that are looked at
+    here.
 
     Checks of `kinds` are added; those of the user's are not looked at.
     """
@@ -45,7 +46,8 @@ def lowered_to_tell(jaxpr, kinds, *, partition=None, result_names=(), lines=True
 
 
 def compile_lowered(lowered, device, compiler_options=None):
-    """An Executable for a Lowered program on one device, or on those of its partition, of which `device` is one."""
+    """An Executable for a Lowered program on one device, or on those of its partition, of which `device` is
+    one."""
     if config.jax_dump_ir_to:
         from . import dumps
         dumps.write(lowered)
@@ -58,8 +60,8 @@ def compile_lowered(lowered, device, compiler_options=None):
 def looked_at(made, buffers, outs):
     """The results among `outs`, what an Executable gave for `buffers`.
 
-    IndexError for an index out of bounds; FloatingPointError where debug_nans or debug_infs finds in a result what it looks
-    for.
+    IndexError for an index out of bounds; FloatingPointError where debug_nans or debug_infs finds in a result
+    what it looks for.
     """
     failures, found = made.lowered.failures, None
     if failures:
@@ -80,7 +82,8 @@ executable.looked_at = looked_at
 
 
 def _found_again(made, buffers, kinds):
-    """What failed first in a program that has run without checks: it runs again, with them.  None where nothing did."""
+    """What failed first in a program that has run without checks: it runs again, with them.  None where
+    nothing did."""
     lowered = made.lowered
     if lowered.failures or getattr(made, "company", None):      # other processes would have to run it too
         return None
@@ -99,11 +102,12 @@ def _invalid(made, i, what, found):
         failure = _placed(found[0], made)
         said = failure.words(found[1]) + (failure.line and f" at {failure.line}; {where} holds one")
     else:
-        said = (f"invalid value ({what}) encountered in {where}; none of its operations gives one, so an argument or a "
-                "constant holds it")
+        said = (f"invalid value ({what}) encountered in {where}; none of its operations gives one, so an "
+                "argument or a constant holds it")
     return FloatingPointError(f"{said}. {off} turns the check off.")
 
 
 def _placed(failure, made):
-    """A failure with the line that it is for: outside of compiled functions, backwards, the one that is derived."""
+    """A failure with the line that it is for: outside of compiled functions, backwards, the one that is
+    derived."""
     return failure if made.lowered.lines else dataclasses.replace(failure, source=state.source)

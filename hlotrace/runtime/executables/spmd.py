@@ -1,4 +1,5 @@
-"""Programs over several devices: which ones, how the arguments lie over them, how the results do, and the launch.
+"""Programs over several devices: which ones, how the arguments lie over them, how the results do, and the
+launch.
 
 Nothing reaches jaxlib here that was not compared with what the program was compiled for: some versions of it crash
 on an argument that lies otherwise.
@@ -20,23 +21,29 @@ from ..devices import placement, relayout, shards, transfer_guards
 from ..processes import consistency_checks
 from . import executable
 
-IN_FLIGHT = 8                                   # launches that are not waited for, on clients where more of them starve
+# launches that are not waited for, on clients where more of them starve
+IN_FLIGHT = 8
 _in_flight: collections.deque = collections.deque()     # their tokens
-_launching = threading.Lock()                   # held so that all devices see the launches of all threads in one order
+# held so that all devices see the launches of all threads in one order
+_launching = threading.Lock()
 
 
 class SpmdExecutable(executable.Executable):
     """A program compiled for several devices, or for a mesh of one."""
-    __slots__ = ("devices", "in_shardings", "out_shardings", "follows", "may_starve", "failures", "company", "agreed")
+    __slots__ = ("devices", "in_shardings", "out_shardings", "follows", "may_starve", "failures", "company",
+                 "agreed")
 
     def __init__(self, loaded, lowered, device, compile_seconds, from_disk=False):
         partition = lowered.partition
         self.devices = partition.devices
-        self.in_shardings = _settled(partition, partition.ins, lowered.jaxpr.in_avals, loaded.get_parameter_shardings)
-        self.out_shardings = _settled(partition, partition.outs, lowered.jaxpr.out_avals, loaded.get_output_shardings)
+        self.in_shardings = _settled(partition, partition.ins, lowered.jaxpr.in_avals,
+                                     loaded.get_parameter_shardings)
+        self.out_shardings = _settled(partition, partition.outs, lowered.jaxpr.out_avals,
+                                      loaded.get_output_shardings)
         self.follows = [asked is None and _like(s, a.ndim, partition.ins, lowered.jaxpr.in_avals)
                         for s, a, asked in zip(self.out_shardings, lowered.jaxpr.out_avals, partition.outs)]
-        self.out_shardings = [s if i is False else self.in_shardings[i] for s, i in zip(self.out_shardings, self.follows)]
+        self.out_shardings = [s if i is False else self.in_shardings[i] for s,
+                              i in zip(self.out_shardings, self.follows)]
         self.may_starve = _may_starve(device, len(self.devices))
         self.company, self.agreed = consistency_checks.company_of(self.devices), None
         super().__init__(loaded, lowered, device, compile_seconds, from_disk)
@@ -48,12 +55,15 @@ class SpmdExecutable(executable.Executable):
         return [binding.result_handler(physical(a), s) for a, s in zip(self.out_avals, self.out_shardings)]
 
     def take(self, leaves):
-        """(buffers, True) for these arguments, moved where they are not committed; None if they lie elsewhere.
+        """(buffers, True) for these arguments, moved where they are not committed; None if they lie
+        elsewhere.
 
-        Where some lie as the program wants but say so in other words, those stand in place of True, by position.
+        Where some lie as the program wants but say so in other words, those stand in place of True, by
+        position.
         """
         buffers, words = [], {}
-        for i, (x, sharding, aval) in enumerate(zip(leaves, self.in_shardings, self.lowered.jaxpr.in_avals, strict=True)):
+        for i, (x, sharding, aval) in enumerate(zip(leaves, self.in_shardings, self.lowered.jaxpr.in_avals,
+                                                    strict=True)):
             if type(x) is not array_impl.ArrayImpl:
                 buffers.append(shards.put(np.asarray(x), aval, sharding))
                 continue
@@ -107,7 +117,8 @@ class SpmdExecutable(executable.Executable):
             raise callback_guard.original(error, self.lowered.jaxpr) from None
 
     def _run_with_callbacks(self, buffers):
-        """Launch, wait, and raise what a callback raised: its device went on with zeros, so that none waits for it."""
+        """Launch, wait, and raise what a callback raised: its device went on with zeros, so that none waits
+        for it."""
         if self.lowered.ordered:
             executable.effects_barrier()
         with _launching:
@@ -135,7 +146,8 @@ def _settled(partition, asked, avals, compiled):
 
 
 def _like(found, ndim, shardings, avals):
-    """The first argument of rank `ndim` that was placed as `found` says, or False: such a result takes the argument's words.
+    """The first argument of rank `ndim` that was placed as `found` says, or False: such a result takes the
+    argument's words.
 
     So what splits nothing, mesh axes of size 1 and None for the last dimensions, is not lost.
     """
@@ -192,11 +204,13 @@ def with_inspections(lowered, device):
 
 
 def spec_of(tiles, mesh):
-    """The PartitionSpec over `mesh` that gives these `tiles` (see sharding/abstract.py), or None where there is none.
+    """The PartitionSpec over `mesh` that gives these `tiles` (see sharding/abstract.py), or None where there
+    is none.
 
     For each dimension the axes are found whose coordinates, major first, count its tiles.
     """
-    number = np.argsort(tiles.reshape(-1, tiles.shape[-1]), axis=None) // tiles.shape[-1]      # device -> tile
+    # device -> tile
+    number = np.argsort(tiles.reshape(-1, tiles.shape[-1]), axis=None) // tiles.shape[-1]
     where = np.unravel_index(number, tiles.shape[:-1])
     at = np.unravel_index(np.arange(mesh.size), mesh.axis_sizes)
     free = [i for i, size in enumerate(mesh.axis_sizes) if size > 1]
@@ -222,26 +236,30 @@ def spec_of(tiles, mesh):
 def partition_of(values, asked, outs, meshes, names):
     """The Partition for these inputs (what has a shape), or the one device that all agree on.
 
-    `asked` and `outs` are shardings, None where the compiler may choose (`outs` itself is None while it may choose all);
-    `meshes` are those that the program names, `names(i)` words for input i.  Raises ValueError where devices differ.
+    `asked` and `outs` are shardings, None where the compiler may choose (`outs` itself is None while it may
+    choose all); `meshes` are those that the program names, `names(i)` words for input i.  Raises ValueError
+    where devices differ.
     """
     said = [(s, names, i) for i, s in enumerate(asked) if s is not None]
     said += [(s, "result {}".format, i) for i, s in enumerate(outs or ()) if s is not None]
     devices, first = None, None
     abstract = [m for m in meshes if isinstance(m, AbstractMesh)]
-    for s, words, i in [*said, *((m, "a mesh inside the program".format, 0) for m in meshes if m not in abstract)]:
+    for s, words, i in [*said, *((m, "a mesh inside the program".format, 0) for m in meshes
+                                 if m not in abstract)]:
         if isinstance(getattr(s, "mesh", None), AbstractMesh):
             abstract.append(s.mesh)
         elif devices is None:
             devices, first = s._devices, words(i)
         elif s._devices != devices:
             raise ValueError(
-                f"Received incompatible devices for jitted computation: {first} lies on {_listed(devices)}, {words(i)} on "
-                f"{_listed(s._devices)}. Move them to the same devices, in the same order, with device_put.")
+                f"Received incompatible devices for jitted computation: {first} lies on {_listed(devices)}, "
+                f"{words(i)} on {_listed(s._devices)}. Move them to the same devices, in the same order, "
+                "with device_put.")
     if all(type(s) is SingleDeviceSharding and s._kind is None for s, *_ in said) and not meshes:
         return devices[0]
     if devices is None:
-        devices = tuple(range(abstract[0].size))      # numbers stand for devices in a program that is not compiled
+        # numbers stand for devices in a program that is not compiled
+        devices = tuple(range(abstract[0].size))
     for mesh in abstract:
         if mesh.size != len(devices):
             raise ValueError(f"{mesh} has {mesh.size} devices, and the program runs on {len(devices)}")

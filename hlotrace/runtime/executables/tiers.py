@@ -36,18 +36,21 @@ def wanted(lowered):
         return False
     if lowered.kernels:
         from . import kernels
-        if kernels.given_by_user(lowered.kernels, lowered.platform):    # the process that compiles has not got them
+        # the process that compiles has not got them
+        if kernels.given_by_user(lowered.kernels, lowered.platform):
             return False
     different = len(lowered.jaxpr.eqns) + sum(len(b.jaxpr.eqns) for b in lowered.blocks)
     return config.hlotrace_tiered_compile == "on" or different >= LARGE
 
 
 class TieredExecutable(Executable):
-    """A program of which `quick` runs until `full` is there.  `error` is what kept the full form from being made."""
+    """A program of which `quick` runs until `full` is there.  `error` is what kept the full form from being
+    made."""
     __slots__ = ("quick", "full", "error", "done")
 
     def __init__(self, lowered, device, compiler_options):
-        self.quick = pieces.compile_lowered(lowered, device, {**(compiler_options or {}), **lowered.platform.quick})
+        self.quick = pieces.compile_lowered(lowered, device,
+                                            {**(compiler_options or {}), **lowered.platform.quick})
         self.full = self.error = None
         self.done = threading.Event()
         super().__init__(None, lowered, device, self.quick.compile_seconds, self.quick.from_disk)
@@ -62,12 +65,13 @@ class TieredExecutable(Executable):
             with tempfile.TemporaryDirectory(prefix="hlotrace-", ignore_cleanup_errors=True) as directory:
                 compile_elsewhere(texts, self.lowered.kernels, self.device, compiler_options, directory)
                 with _loading, override("jax_compilation_cache_dir", directory), override(
-                        "jax_enable_compilation_cache", True), override("jax_persistent_cache_min_compile_time_secs", 0):
+                        "jax_enable_compilation_cache",
+                        True), override("jax_persistent_cache_min_compile_time_secs", 0):
                     self.full = pieces.compile_lowered(self.lowered, self.device, compiler_options)
         except Exception as error:
             self.error = error
-            logging.getLogger("hlotrace").warning("the full form of %s did not compile, its quick form goes on running: %s",
-                                                  self.lowered.jaxpr.name, error)
+            logging.getLogger("hlotrace").warning("the full form of %s did not compile, its quick form goes "
+                                                  "on running: %s", self.lowered.jaxpr.name, error)
         finally:
             self.done.set()
 
@@ -100,10 +104,12 @@ def compile_elsewhere(texts, kernels, device, compiler_options, directory):
     """
     root = str(Path(__file__).resolve().parents[3])
     env = {**os.environ, "PYTHONPATH": os.pathsep.join([root, os.environ.get("PYTHONPATH", "")]),
-           "JAX_PLATFORMS": "cpu", "JAX_COMPILATION_CACHE_DIR": directory, "JAX_ENABLE_COMPILATION_CACHE": "1",
-           "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0", "JAX_COMPILATION_CACHE_MAX_SIZE": "-1"}
-    process = subprocess.Popen([sys.executable, "-c", f"from {__name__} import worker; worker()"], env=env, text=True,
-                               stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+           "JAX_PLATFORMS": "cpu", "JAX_COMPILATION_CACHE_DIR": directory,
+           "JAX_ENABLE_COMPILATION_CACHE": "1", "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+           "JAX_COMPILATION_CACHE_MAX_SIZE": "-1"}
+    process = subprocess.Popen([sys.executable, "-c", f"from {__name__} import worker; worker()"], env=env,
+                               text=True, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
+                               stderr=subprocess.PIPE)
     _running.add(process)
     try:
         _, said = process.communicate(json.dumps([texts, kernels, device.id, compiler_options]))

@@ -1,4 +1,5 @@
-"""The MLIR bindings that jaxlib ships.  They take 12 ms to import, so this file is imported where a text is parsed."""
+"""The MLIR bindings that jaxlib ships.  They take 12 ms to import, so this file is imported where a text is
+parsed."""
 import threading
 
 from ..processes.interrupts import held
@@ -35,8 +36,8 @@ class JaxIrContext(ir.Context):
 def context():
     """The MLIR context of this thread, with the dialects that programs use.
 
-    jaxlib compiles a module without Python's lock: a text that another thread parses into the same context meanwhile would
-    end the process (seen on jaxlib 0.10.2).
+    jaxlib compiles a module without Python's lock: a text that another thread parses into the same context
+    meanwhile would end the process (seen on jaxlib 0.10.2).
     """
     if not hasattr(_of_thread, "context"):
         _of_thread.context = JaxIrContext()

@@ -1,4 +1,5 @@
-"""Lowering rules that build MLIR operations with jaxlib's Python bindings, within programs that are written as text.
+"""Lowering rules that build MLIR operations with jaxlib's Python bindings, within programs that are written
+as text.
 
 A rule runs on the arguments of a small function of its own, whose operations are printed and written into the text under
 new names.  Locations are the user's line, as of all operations; those that the rule gives itself stay.
@@ -21,9 +22,10 @@ from ...lowering import custom_calls
 from ...lowering.constants import dense
 from .bindings import context, ir
 
-__all__ = ["LoweringRuleContext", "ModuleContext", "attribute", "aval_to_ir_type", "build_ffi_lowering_function",
-           "bytecode", "call", "check", "constant", "custom_call", "declare", "dense_int_elements", "dtype_to_ir_type",
-           "ffi_lowering", "flatten", "func_dialect", "hlo", "ir", "lower_fun", "write"]
+__all__ = ["LoweringRuleContext", "ModuleContext", "attribute", "aval_to_ir_type",
+           "build_ffi_lowering_function", "bytecode", "call", "check", "constant", "custom_call", "declare",
+           "dense_int_elements", "dtype_to_ir_type", "ffi_lowering", "flatten", "func_dialect", "hlo", "ir",
+           "lower_fun", "write"]
 
 
 _kept_alive: list = []
@@ -46,7 +48,8 @@ class ModuleContext(SimpleNamespace):
         return ModuleContext(**{**vars(self), **changes})
 
     def add_keepalive(self, value):
-        """`value` must live as long as programs do that use it: for ever.  `emit_python_callback` gives None to keep."""
+        """`value` must live as long as programs do that use it: for ever.  `emit_python_callback` gives None
+        to keep."""
         if value is not None:
             _kept_alive.append(value)
 
@@ -77,8 +80,8 @@ def dense_int_elements(values):
     return ir.DenseIntElementsAttr.get(np.asarray(values, np.int64))
 
 
-def custom_call(target, result_types, operands, config, has_side_effect, api_version, operand_layouts, result_layouts,
-                aliases, extra):
+def custom_call(target, result_types, operands, config, has_side_effect, api_version, operand_layouts,
+                result_layouts, aliases, extra):
     """A `stablehlo.custom_call` operation; see `interpreters.mlir.custom_call`."""
     attributes = {"call_target_name": attribute(target), "has_side_effect": attribute(has_side_effect),
                   "api_version": attribute(np.int32(api_version)), "backend_config": attribute(config),
@@ -86,21 +89,24 @@ def custom_call(target, result_types, operands, config, has_side_effect, api_ver
     for name, layouts in ("operand_layouts", operand_layouts), ("result_layouts", result_layouts):
         if layouts is not None:
             attributes[name] = ir.ArrayAttr.get([
-                ir.DenseIntElementsAttr.get(np.asarray(order, np.int64), type=ir.IndexType.get()) for order in layouts])
+                ir.DenseIntElementsAttr.get(np.asarray(order, np.int64), type=ir.IndexType.get())
+                for order in layouts])
     if aliases:
         attributes["output_operand_aliases"] = ir.ArrayAttr.get([
             hlo.OutputOperandAlias.get([] if len(result_types) == 1 else [result], operand, [])
             for operand, result in aliases.items()])
-    return hlo.CustomCallOp.build_generic(results=list(result_types), operands=operands, attributes=attributes)
+    return hlo.CustomCallOp.build_generic(results=list(result_types), operands=operands,
+                                          attributes=attributes)
 
 
-def build_ffi_lowering_function(call_target_name, *, operand_layouts=None, result_layouts=None, backend_config=None,
-                                skip_ffi_layout_processing=False, **lowering_args):
-    """A function `(ctx, *values, **attributes)`, for use in a lowering rule, that writes the call of a kernel.
+def build_ffi_lowering_function(call_target_name, *, operand_layouts=None, result_layouts=None,
+                                backend_config=None, skip_ffi_layout_processing=False, **lowering_args):
+    """A function `(ctx, *values, **attributes)`, for use in a lowering rule, that writes the call of a
+    kernel.
 
-    Its results are of the types that abstract evaluation says.  Layouts are orders of axes, minor first; by default the last
-    axis is the minor one.  Attributes are added to `backend_config`; the rest are parameters of `mlir.custom_call`.
-    `skip_ffi_layout_processing` leaves out layouts that are not given.
+    Its results are of the types that abstract evaluation says.  Layouts are orders of axes, minor first; by
+    default the last axis is the minor one.  Attributes are added to `backend_config`; the rest are parameters
+    of `mlir.custom_call`. `skip_ffi_layout_processing` leaves out layouts that are not given.
 
     >>> from hlotrace.extend.core import Primitive
     >>> from hlotrace.interpreters import mlir
@@ -115,19 +121,23 @@ def build_ffi_lowering_function(call_target_name, *, operand_layouts=None, resul
     def call(ctx, *operands, **attributes):
         version = lowering_args.get("api_version", 4)
         if attributes and (version < 4 or isinstance(backend_config, str)):
-            raise ValueError(f"{call_target_name}: attributes ({', '.join(attributes)}) need api_version 4 and a mapping as "
-                             f"backend_config, got {version} and {backend_config!r:.60}")
+            raise ValueError(f"{call_target_name}: attributes ({', '.join(attributes)}) need api_version 4 "
+                             f"and a mapping as backend_config, got {version} and {backend_config!r:.60}")
         config = {**(backend_config or {}), **attributes} if version >= 4 else backend_config or ""
         layouts = (given or (None if skip_ffi_layout_processing else [None] * len(avals))
                    for given, avals in ((operand_layouts, ctx.avals_in), (result_layouts, ctx.avals_out)))
-        orders = [listed and [range(a.ndim - 1, -1, -1) if order is None else order for order, a in zip(listed, avals)]
-                  for listed, avals in zip(layouts, (ctx.avals_in, ctx.avals_out))]
-        return custom_call(call_target_name, [aval_to_ir_type(a) for a in ctx.avals_out], flatten(operands), config,
-                           lowering_args.get("has_side_effect", False), version, *orders,
-                           lowering_args.get("operand_output_aliases") or {}, lowering_args.get("extra_attributes") or {})
-    unknown = set(lowering_args) - {"api_version", "has_side_effect", "operand_output_aliases", "extra_attributes"}
+        orders = [listed and [range(a.ndim - 1, -1, -1) if order is None else order for order,
+                              a in zip(listed, avals)] for listed,
+                  avals in zip(layouts, (ctx.avals_in, ctx.avals_out))]
+        return custom_call(call_target_name, [aval_to_ir_type(a) for a in ctx.avals_out], flatten(operands),
+                           config, lowering_args.get("has_side_effect", False), version, *orders,
+                           lowering_args.get("operand_output_aliases") or {},
+                           lowering_args.get("extra_attributes") or {})
+    unknown = set(lowering_args) - {"api_version", "has_side_effect", "operand_output_aliases",
+                                    "extra_attributes"}
     if unknown:
-        raise TypeError(f"build_ffi_lowering_function({call_target_name!r}) got an unexpected argument {min(unknown)!r}")
+        raise TypeError(f"build_ffi_lowering_function({call_target_name!r}) got an unexpected argument "
+                        f"{min(unknown)!r}")
     return call
 
 
@@ -146,7 +156,8 @@ def ffi_lowering(call_target_name, *, operand_layouts=None, result_layouts=None,
     True
     """
     call = build_ffi_lowering_function(
-        call_target_name, operand_layouts=operand_layouts, result_layouts=result_layouts, backend_config=backend_config,
+        call_target_name, operand_layouts=operand_layouts, result_layouts=result_layouts,
+        backend_config=backend_config,
         skip_ffi_layout_processing=skip_ffi_layout_processing, **lowering_args)
     return lambda ctx, *values, **attributes: call(ctx, *values, **attributes).results
 
@@ -171,34 +182,40 @@ _PLACE = "here"      # a location that stands for the user's line
 def write(rule, ctx, eqn, names):
     """Write what `rule(LoweringRuleContext, *values, **params)` does; returns the names of its results.
 
-    TypeError where these are not what the abstract evaluation rule says, and where its operations are not well-formed.
+    TypeError where these are not what the abstract evaluation rule says, and where its operations are not
+    well-formed.
     """
-    primitive, avals_in, avals_out = eqn.primitive, [v.aval for v in eqn.invars], [v.aval for v in eqn.outvars]
+    primitive, avals_in, avals_out = eqn.primitive, [v.aval for v in eqn.invars], [v.aval
+                                                                                   for v in eqn.outvars]
     with context(), ir.Location.name(_PLACE):
         module = ir.Module.create()
         with ir.InsertionPoint(module.body):
             function = func_dialect.FuncOp("rule", ([aval_to_ir_type(a) for a in avals_in],
-                                                    [aval_to_ir_type(a) for a in avals_out]), visibility="private")
+                                                    [aval_to_ir_type(a) for a in avals_out]),
+                                           visibility="private")
         block = function.add_entry_block()
         told = LoweringRuleContext(
-            primitive=primitive, avals_in=tuple(avals_in), avals_out=tuple(avals_out), platforms=(ctx.platform,),
+            primitive=primitive, avals_in=tuple(avals_in), avals_out=tuple(avals_out),
+            platforms=(ctx.platform,),
             name_stack=eqn.name_stack, tokens_in=None, tokens_out=None, dim_var_values=(), jaxpr_eqn_ctx=None,
             text=ctx, eqn=eqn, module_context=ModuleContext(
-                context=module.context, module=module, ip=ir.InsertionPoint(module.body), platforms=(ctx.platform,),
+                context=module.context, module=module, ip=ir.InsertionPoint(module.body),
+                platforms=(ctx.platform,),
                 symbol_table=ir.SymbolTable(module.operation), cached_primitive_lowerings={}))
         told.module_context.rule = told
         with ir.InsertionPoint(block):
             results = flatten(rule(told, *block.arguments, **eqn.params))
             for r in results:
                 if not isinstance(r, ir.Value):
-                    raise TypeError(f"{primitive}: its lowering rule must give a sequence of MLIR values, not "
-                                    f"{type(r).__name__}")
+                    raise TypeError(f"{primitive}: its lowering rule must give a sequence of MLIR values, "
+                                    f"not {type(r).__name__}")
             check(primitive, [str(r.type) for r in results], avals_out)
             func_dialect.ReturnOp(results)
         try:
             module.operation.verify()
         except ir.MLIRError as error:
-            raise TypeError(f"{primitive}: its lowering rule builds operations that are not well-formed: {error}") from None
+            raise TypeError(f"{primitive}: its lowering rule builds operations that are not well-formed: "
+                            f"{error}") from None
         module.operation.walk(partial(_note_target, ctx.module))
         _write_functions(ctx, module, function)
         return _splice(ctx, block, results, names)
@@ -215,8 +232,8 @@ def check(primitive, types, avals):
     """TypeError unless a lowering gives results of the types that abstract evaluation said."""
     wanted = [a.mlir for a in avals]
     if types != wanted:
-        raise TypeError(f"{primitive}: its lowering rule gives {', '.join(types) or 'nothing'}, but its abstract evaluation "
-                        f"rule says {', '.join(wanted)}")
+        raise TypeError(f"{primitive}: its lowering rule gives {', '.join(types) or 'nothing'}, but its "
+                        f"abstract evaluation rule says {', '.join(wanted)}")
 
 
 def _printed(operation, ctx):
@@ -227,7 +244,8 @@ def _printed(operation, ctx):
 
 
 def _write_functions(ctx, module, rule):
-    """Functions that the rule added become functions of the text.  Declared ones are there already: see `lower_fun`."""
+    """Functions that the rule added become functions of the text.  Declared ones are there already: see
+    `lower_fun`."""
     added = [op for op in module.body.operations
              if op.operation != rule.operation and any(len(region.blocks) for region in op.regions)]
     for operation in added:
@@ -236,14 +254,17 @@ def _write_functions(ctx, module, rule):
         ir.SymbolTable.set_symbol_name(operation, new)
         ir.SymbolTable.replace_all_symbol_uses(old, new, module.operation)
     for operation in added:
-        ctx.module.texts.append("".join(f"  {line}\n" for line in _printed(operation.operation, ctx).splitlines()))
+        ctx.module.texts.append("".join(f"  {line}\n" for line in _printed(operation.operation,
+                                                                           ctx).splitlines()))
 
 
-_NAMES = re.compile(r'"(?:[^"\\]|\\.)*"|%(?:\d+|[A-Za-z_$.-][\w$.-]*)')      # strings, in which nothing is a name, and names
+# strings, in which nothing is a name, and names
+_NAMES = re.compile(r'"(?:[^"\\]|\\.)*"|%(?:\d+|[A-Za-z_$.-][\w$.-]*)')
 
 
 def _splice(ctx, block, results, names):
-    """Write the block's operations, its arguments being `names` and its values named apart from all others."""
+    """Write the block's operations, its arguments being `names` and its values named apart from all others.
+    """
     unique = f"%v{ctx.count}"
     ctx.count += 1
     table = {a.get_name(use_local_scope=True): name for a, name in zip(block.arguments, names, strict=True)}
@@ -268,7 +289,8 @@ def lower_fun(fun, ctx, args):
 
 
 def declare(jaxpr, ctx):
-    """The function that a program becomes, for calls from within a rule.  Ordered effects are a NotImplementedError."""
+    """The function that a program becomes, for calls from within a rule.  Ordered effects are a
+    NotImplementedError."""
     jaxpr = embed_constants(jaxpr)
     if is_ordered(jaxpr.effects):
         raise NotImplementedError(f"{ctx.primitive}: lower_fun of a function with ordered effects")
@@ -283,4 +305,5 @@ def declare(jaxpr, ctx):
 
 def call(function, args):
     """The results of calling a function of `declare`."""
-    return list(func_dialect.CallOp(function.type.results, ir.FlatSymbolRefAttr.get(function.name.value), args).results)
+    return list(func_dialect.CallOp(function.type.results, ir.FlatSymbolRefAttr.get(function.name.value),
+                                    args).results)

@@ -51,9 +51,10 @@ class _Operation:
         module.manual = mesh, mesh.axis_names
         module.write("main", jaxpr, "public")
         if module.callbacks or module.inspections:
-            raise NotImplementedError("custom_partitioning: what a device does calls Python functions (callbacks), which "
-                                      "belong to the program around it: call them there")
-        kernels.register([t for t in module.targets if t not in self.lowered.platform.built_in], self.lowered.platform)
+            raise NotImplementedError("custom_partitioning: what a device does calls Python functions "
+                                      "(callbacks), which belong to the program around it: call them there")
+        kernels.register([t for t in module.targets if t not in self.lowered.platform.built_in],
+                         self.lowered.platform)
         return module.text().encode()
 
 
@@ -77,7 +78,8 @@ def _ask(partitioner, avals, lowered):
     """(the number that stands for an application in the text, the application)"""
     if lowered.platform not in _registered:
         given = () if lowered.platform.on_host else (plugins.loaded.get(lowered.platform),)
-        binding._jax.register_custom_call_partitioner("hlotrace_partitioning", _propagate, _partition, _infer, True, *given)
+        binding._jax.register_custom_call_partitioner("hlotrace_partitioning", _propagate, _partition, _infer,
+                                                      True, *given)
         _registered.add(lowered.platform)
     number, operation = next(_numbers), _Operation(partitioner, avals, lowered)
     _asked[number] = operation

@@ -15,19 +15,21 @@ _mlir = binding._jax.mlir
 
 
 def write(text):
-    """The portable artifact of a program as text, for a reader of StableHLO as it was some weeks before this jaxlib."""
+    """The portable artifact of a program as text, for a reader of StableHLO as it was some weeks before this
+    jaxlib."""
     wanted = stablehlo.StablehloCompatibilityRequirement.WEEK_4
     version = stablehlo.get_version_from_compatibility_requirement(wanted)
     return _mlir.serialize_portable_artifact(parse_module(text), version, True)
 
 
 def read(artifact):
-    """jaxlib's MLIR module for a portable artifact.  ValueError where the bytes are none, or newer than this jaxlib."""
+    """jaxlib's MLIR module for a portable artifact.  ValueError where the bytes are none, or newer than this
+    jaxlib."""
     try:
         return _mlir.deserialize_portable_artifact(artifact, context())
     except (ir.MLIRError, RuntimeError, ValueError) as error:
-        raise ValueError(f"the program does not read as a portable artifact of StableHLO {stablehlo.get_current_version()} "
-                         f"or older: {error}") from None
+        raise ValueError("the program does not read as a portable artifact of StableHLO "
+                         f"{stablehlo.get_current_version()} or older: {error}") from None
 
 
 def text(artifact):
@@ -38,9 +40,10 @@ def text(artifact):
 def functions(artifact, unique, mesh, debug_info, types=None):
     """(the name of its main function, texts of its functions, targets of its custom calls) of an artifact.
 
-    All functions are private, and named as `unique(name)` says; `mesh({axis: size})` gives the name of a mesh.  Without
-    `mesh` nothing is said of how values lie over devices.  `types` are those of the last arguments of main, where the
-    artifact leaves sizes open; if they leave none, all sizes in its functions are known.
+    All functions are private, and named as `unique(name)` says; `mesh({axis: size})` gives the name of a
+    mesh.  Without `mesh` nothing is said of how values lie over devices.  `types` are those of the last
+    arguments of main, where the artifact leaves sizes open; if they leave none, all sizes in its functions
+    are known.
     """
     with context(), ir.Location.unknown():
         module = read(artifact) if types is None else _specialized(read(artifact), types)
@@ -72,7 +75,8 @@ def functions(artifact, unique, mesh, debug_info, types=None):
 
 def _specialized(module, types):
     """A module whose main calls the one it had, with arguments of these types."""
-    old, = [op for op in module.body.operations if op.operation.name == "func.func" and op.name.value == "main"]
+    old, = [op for op in module.body.operations if op.operation.name == "func.func" and op.name.value ==
+            "main"]
     wanted, results = old.type.inputs, old.type.results
     types = [*wanted[:len(wanted) - len(types)], *map(ir.Type.parse, types)]
     taken = {ir.StringAttr(op.attributes["sym_name"]).value for op in module.body.operations}
@@ -82,7 +86,8 @@ def _specialized(module, types):
     with ir.InsertionPoint.at_block_begin(module.body):
         new = func_dialect.FuncOp("main", (types, results), visibility="public")
     with ir.InsertionPoint(new.add_entry_block()):
-        operands = [a if a.type == kind else stablehlo.ConvertOp(kind, a).result for a, kind in zip(new.arguments, wanted)]
+        operands = [a if a.type == kind else stablehlo.ConvertOp(kind, a).result for a,
+                    kind in zip(new.arguments, wanted)]
         func_dialect.ReturnOp(func_dialect.CallOp(results, ir.FlatSymbolRefAttr.get(name), operands).results)
     if any("?" in str(kind) for kind in types):
         return module
@@ -92,8 +97,8 @@ def _specialized(module, types):
         return ir.Module.parse(_mlir.refine_polymorphic_shapes(out.getvalue(), True, True))
     except binding.JaxRuntimeError as error:
         asserted = re.search(r"(Input shapes do not match[^\n]*)", str(error))
-        raise ValueError(asserted[1] if asserted else f"its symbolic sizes cannot be {', '.join(map(str, types))}: "
-                         f"{error}") from None
+        raise ValueError(asserted[1] if asserted
+                         else f"its symbolic sizes cannot be {', '.join(map(str, types))}: {error}") from None
 
 
 _RENAMED = " renamed"       # ends new names until all have theirs: one may be the old name of another

@@ -1,4 +1,5 @@
-"""What processes tell each other so that they run the same programs: a digest of each, before it runs for the first time.
+"""What processes tell each other so that they run the same programs: a digest of each, before it runs for the
+first time.
 
 A `Company` is the processes that hold the devices of a program.  Each counts what it starts there, so that "the 7th" is
 the same thing to all.  What is new goes through the coordination service's key-value store, and nobody starts it before
@@ -26,7 +27,8 @@ _SHOWN = 1 << 20            # characters of a program that differs, for the othe
 
 
 def company_of(devices):
-    """The Company of the processes that hold these devices; None where they are not several, this one among them."""
+    """The Company of the processes that hold these devices; None where they are not several, this one among
+    them."""
     world = client.world
     if world is None:
         return None
@@ -37,7 +39,8 @@ def company_of(devices):
 
 
 class Company:
-    """Processes that run programs together.  `count` is how many this one has started; `last` the name of the last."""
+    """Processes that run programs together.  `count` is how many this one has started; `last` the name of the
+    last."""
 
     def __init__(self, world, processes):
         self._world, self.processes = world, processes
@@ -45,7 +48,8 @@ class Company:
         self.count, self.last = 0, ""
         self.met = set()        # numbers of what was compared
         self.waits = None       # words for what the others are waited for with
-        self.trail = [0] * _TRAIL       # at each number, modulo the length: all that was started until then, mixed
+        # at each number, modulo the length: all that was started until then, mixed
+        self.trail = [0] * _TRAIL
         self.unchecked = []     # (process, number, what its trail says) that this one has not reached
         self.same_until = self.told = 0
         self._known = set()     # digests of programs that all have
@@ -53,7 +57,8 @@ class Company:
         self._lock = threading.Lock()
 
     def start(self, executable):
-        """To be called before each launch.  Raises RuntimeError, in all of them, where they are about to differ."""
+        """To be called before each launch.  Raises RuntimeError, in all of them, where they are about to
+        differ."""
         with self._lock:
             name, checked = executable.lowered.jaxpr.name, config.hlotrace_check_processes
             if executable.agreed is None and checked:
@@ -80,10 +85,12 @@ class Company:
         return number, self.trail[number % _TRAIL]
 
     def same(self, words, digests, names):
-        """RuntimeError, in all of them, unless all give the same values: `digests` of them, and `names()` for words."""
+        """RuntimeError, in all of them, unless all give the same values: `digests` of them, and `names()` for
+        words."""
         with self._lock:
             self._compare(words, f"calls {words}", _digest(words, *digests),
-                          lambda: [f"{name} of digest {d[:16]}" for name, d in zip(names(), digests, strict=True)])
+                          lambda: [f"{name} of digest {d[:16]}" for name,
+                                   d in zip(names(), digests, strict=True)])
 
     def _compare(self, name, words, digest, lines):
         number, connection = self.count + 1, self._world.client
@@ -102,9 +109,10 @@ class Company:
         if len(said) > 1:
             each = ", ".join(f"process {i} {words}{at}" for i, words, at, _ in said)
             raise RuntimeError(
-                f"The processes of the job differ: as number {number} of what processes {_few(self.processes)} do together, "
-                f"{each}.{self._difference(base, digest, said, lines)} All of them must run the same programs, on the same "
-                "devices in the same order, and lay out the same values. (config option hlotrace_check_processes)")
+                f"The processes of the job differ: as number {number} of what processes "
+                f"{_few(self.processes)} do together, {each}.{self._difference(base, digest, said, lines)} "
+                "All of them must run the same programs, on the same devices in the same order, and lay out "
+                "the same values. (config option hlotrace_check_processes)")
         # Who comes here has read what was said before.
         if self._compared is not None and self._world.process_id == self.processes[0]:
             connection.key_value_delete(self._compared)
@@ -117,7 +125,8 @@ class Company:
         try:
             while not _come(connection, key, 1.0):
                 if not said:
-                    connection.key_value_set(told, json.dumps([self.processes, number, words]), allow_overwrite=True)
+                    connection.key_value_set(told, json.dumps([self.processes, number, words]),
+                                             allow_overwrite=True)
                     said = True
         finally:
             self.waits = None
@@ -147,8 +156,8 @@ def contradiction(world, other, news):
     if world.process_id not in processes:
         return None
     company = world.companies.get(tuple(processes))
-    differ = (f"the processes of the job differ: as number {number} of what processes {_few(processes)} do together, "
-              f"process {other} {words}")
+    differ = (f"the processes of the job differ: as number {number} of what processes {_few(processes)} do "
+              f"together, process {other} {words}")
     if company is not None and company.count >= number:
         return None if number in company.met else (
             f"{differ}, and process {world.process_id} something that had run before; it is at number {company.count}, "
@@ -165,14 +174,15 @@ def missed(world, other, news):
     for company in list(world.companies.values()):
         number = counts.get(company.key, (0, 0))[0]
         if other in company.processes and company.count > number:
-            return (f"process {other} has ended, by itself and without an error, when {number} programs "
-                    f"had run on processes {_few(company.processes)}, and process {world.process_id} is at number "
-                    f"{company.count}, {company.last}, which needs it")
+            return (f"process {other} has ended, by itself and without an error, when {number} programs had "
+                    f"run on processes {_few(company.processes)}, and process {world.process_id} is at "
+                    f"number {company.count}, {company.last}, which needs it")
     return strayed(world, other, news)
 
 
 def strayed(world, other, news):
-    """Where this process has not started the same programs in the same order as process `other`, in words; or None."""
+    """Where this process has not started the same programs in the same order as process `other`, in words; or
+    None."""
     counts = json.loads(news)
     for company in list(world.companies.values()):
         if company.key in counts and (said := (other, *counts[company.key])) not in company.unchecked:
@@ -185,10 +195,10 @@ def strayed(world, other, news):
             if company.count - number >= _TRAIL - 1:        # it may be overwritten
                 continue
             if mine != trail:
-                return (f"the processes of the job differ: numbers {company.same_until + 1} to {number} of what processes "
-                        f"{_few(company.processes)} do together were not the same, in the same order, in process {who} and "
-                        f"process {world.process_id}, which is at number {company.count}, {company.last}. What they "
-                        "computed since may be wrong")
+                return (f"the processes of the job differ: numbers {company.same_until + 1} to {number} of "
+                        f"what processes {_few(company.processes)} do together were not the same, in the "
+                        f"same order, in process {who} and process {world.process_id}, which is at number "
+                        f"{company.count}, {company.last}. What they computed since may be wrong")
             company.same_until = max(company.same_until, number)
     return None
 
@@ -199,7 +209,8 @@ def counts(world):
 
 
 def progress(world):
-    """The same of those of which this process is the first, for `strayed` in others; None where nothing is new."""
+    """The same of those of which this process is the first, for `strayed` in others; None where nothing is
+    new."""
     led = [c for c in list(world.companies.values()) if c.processes[0] == world.process_id]
     if all(c.count == c.told for c in led):
         return None
@@ -211,9 +222,11 @@ def progress(world):
 
 
 def check_values(what, values, shardings, names):
-    """RuntimeError, in all processes, unless those that will hold a value give the same bits; `names()` are theirs.
+    """RuntimeError, in all processes, unless those that will hold a value give the same bits; `names()` are
+    theirs.
 
-    It costs a SHA-256 of the values, about a second for a gigabyte, and four messages to the coordination service.
+    It costs a SHA-256 of the values, about a second for a gigabyte, and four messages to the coordination
+    service.
     """
     if client.world is None or not config.hlotrace_check_processes:
         return
@@ -225,7 +238,8 @@ def check_values(what, values, shardings, names):
         if company is not None:
             groups.setdefault(company, []).append(i)
     for company, held in groups.items():
-        found = [values[i]._numpy() if type(values[i]) is array_impl.ArrayImpl else np.asarray(values[i]) for i in held]
+        found = [values[i]._numpy() if type(values[i]) is array_impl.ArrayImpl else np.asarray(values[i])
+                 for i in held]
         types = [f"{v.dtype.name}[{','.join(map(str, v.shape))}]" for v in found]
         company.same(f"{what} of {', '.join(types[:8])}{', ...' if len(types) > 8 else ''}",
                      [_digest(t, v) for t, v in zip(types, map(_bytes, found))],

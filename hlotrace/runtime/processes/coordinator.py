@@ -1,4 +1,5 @@
-"""The coordination service of a job of several processes: `python -m hlotrace.runtime.processes.coordinator ADDRESS N SECONDS`.
+"""The coordination service of a job of several processes: `python -m hlotrace.runtime.processes.coordinator
+ADDRESS N SECONDS`.
 
 It is a process of its own, which computes nothing: inside process 0 it would end with it, and XLA aborts a process whose
 service is gone before anything can be said.  Before XLA's service runs, the address is that of a roll call: each process
@@ -31,8 +32,8 @@ def split(address):
 def main(address, num_processes, heartbeat_seconds):
     host, port = split(address)
     try:
-        listener = socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET,
-                                        dualstack_ipv6=host == "::", backlog=1024)
+        listener = socket.create_server((host, port), family=socket.AF_INET6 if ":" in host
+                                        else socket.AF_INET, dualstack_ipv6=host == "::", backlog=1024)
     except OSError as error:
         print(error, flush=True)
         return 1
@@ -53,7 +54,8 @@ def main(address, num_processes, heartbeat_seconds):
 
 
 class RollCall:
-    """Who has come.  A process sends a line of JSON: {"process": number, "where": words, "same": what all must have}."""
+    """Who has come.  A process sends a line of JSON: {"process": number, "where": words, "same": what all
+    must have}."""
 
     def __init__(self, listener, num_processes):
         self.listener, self.num_processes = listener, num_processes
@@ -106,13 +108,13 @@ class RollCall:
     def _objection(self, number, hello):
         """Why this process and those that came cannot be one job, or None."""
         if number in self.came:
-            return (f"two processes have process_id {number}: {self.came[number][1]['where']} and {hello['where']}. "
-                    "Give each its own number")
+            return (f"two processes have process_id {number}: {self.came[number][1]['where']} and "
+                    f"{hello['where']}. Give each its own number")
         for other, (_, first) in self.came.items():
             for name, value in hello["same"].items():
                 if value != first["same"][name]:
-                    return (f"{name} is {first['same'][name]} in process {other} ({first['where']}) and {value} in process "
-                            f"{number} ({hello['where']}). It must be the same in all")
+                    return (f"{name} is {first['same'][name]} in process {other} ({first['where']}) and "
+                            f"{value} in process {number} ({hello['where']}). It must be the same in all")
         return None
 
     def answer(self, message):
@@ -126,10 +128,12 @@ def _send(peer, message):
 
 
 def _speak_for_process_0(address, num_processes):
-    """Leave a note where the other processes look.  A process may come back under its number; this one does, as 0."""
+    """Leave a note where the other processes look.  A process may come back under its number; this one does,
+    as 0."""
     port = address.rpartition(":")[2]
     speaker = binding._jax.get_distributed_runtime_client(
-        address if address.startswith("127.") else f"localhost:{port}", 0, init_timeout=5, heartbeat_timeout=10,
+        address if address.startswith("127.") else f"localhost:{port}", 0, init_timeout=5,
+        heartbeat_timeout=10,
         shutdown_timeout=1, shutdown_on_destruction=False)
     with contextlib.suppress(binding.JaxRuntimeError):
         speaker.connect()

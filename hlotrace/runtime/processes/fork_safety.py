@@ -1,4 +1,5 @@
-"""A child after `os.fork`: jaxlib's threads did not come along, so that whatever needs one of them waits for ever.
+"""A child after `os.fork`: jaxlib's threads did not come along, so that whatever needs one of them waits for
+ever.
 
 In a child of a process that has a client, what would start or await a computation raises instead; arrays whose values are
 there are read as before.  A child of a process that only imported hlotrace makes clients of its own.
@@ -13,16 +14,17 @@ from ..executables import executable
 
 
 def _after():
-    """In the child.  It takes no lock, which another thread of the parent may hold, and frees nothing of jaxlib's."""
+    """In the child.  It takes no lock, which another thread of the parent may hold, and frees nothing of
+    jaxlib's."""
     if not client.clients:
         return
     kept = [dict(client.clients), client._default, client._default_device, executable._pending[:],
             executable._last_ordered[:], [*executable._calling]]
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(kept))      # for ever: ending a client waits for its threads
-    words = (f"hlotrace cannot compute in process {os.getpid()}, which os.fork() made of process {os.getppid()}: "
-             f"{client.made_by() or 'a client was made'} before that, and its threads do not live on in a child. Start "
-             "processes with multiprocessing.get_context('spawn') or 'forkserver', or fork before the first array, device "
-             "or compiled call.")
+    words = (f"hlotrace cannot compute in process {os.getpid()}, which os.fork() made of process "
+             f"{os.getppid()}: {client.made_by() or 'a client was made'} before that, and its threads do "
+             "not live on in a child. Start processes with multiprocessing.get_context('spawn') or "
+             "'forkserver', or fork before the first array, device or compiled call.")
 
     def refuse(*_, **__):
         raise RuntimeError(words)

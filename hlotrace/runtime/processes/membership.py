@@ -28,14 +28,16 @@ LEAVE_SECONDS = 300     # how long a process that is done waits for the others
 END_SECONDS = 10        # how long a process that failed may take to end
 
 
-def join(address, num_processes, process_id, local_device_ids, *, init_seconds, heartbeat_seconds, bind_address):
+def join(address, num_processes, process_id, local_device_ids, *, init_seconds, heartbeat_seconds,
+         bind_address):
     """Make this process one of several, once all have come.
 
-    Raises RuntimeError when no coordinator is reached, some process does not come, or two do not fit each other.
+    Raises RuntimeError when no coordinator is reached, some process does not come, or two do not fit each
+    other.
     """
     if client.made_by():
-        raise RuntimeError("distributed.initialize() must be called before the first array, device or compiled call, but "
-                           + client.made_by())
+        raise RuntimeError("distributed.initialize() must be called before the first array, device or "
+                           "compiled call, but " + client.made_by())
     deadline = time.monotonic() + init_seconds
     service = _start_service(bind_address, num_processes, heartbeat_seconds) if process_id == 0 else None
     try:
@@ -45,25 +47,30 @@ def join(address, num_processes, process_id, local_device_ids, *, init_seconds, 
             service.stdin.close()       # it has answered the others, and ends
         raise
     connection = binding._jax.get_distributed_runtime_client(
-        address, process_id, init_timeout=init_seconds + 60, heartbeat_timeout=heartbeat_seconds, shutdown_timeout=5,
+        address, process_id, init_timeout=init_seconds + 60, heartbeat_timeout=heartbeat_seconds,
+        shutdown_timeout=5,
         shutdown_on_destruction=True, use_compression=True)
     # XLA's connecting cannot be left
     came = threading.Timer(max(60, deadline - time.monotonic()), _end, [
-        f"not all {num_processes} processes, which had come, connected to the coordinator {address}", process_id,
+        f"not all {num_processes} processes, which had come, connected to the coordinator {address}",
+        process_id,
         num_processes])
     came.daemon = True
     came.start()
     connection.connect()
     came.cancel()
-    client.world = World(address, num_processes, process_id, local_device_ids, heartbeat_seconds, connection, service)
+    client.world = World(address, num_processes, process_id, local_device_ids, heartbeat_seconds, connection,
+                         service)
     atexit.register(_at_exit, client.world)
-    threading._register_atexit(_after_main, client.world)       # before it waits for threads, which may never end
+    # before it waits for threads, which may never end
+    threading._register_atexit(_after_main, client.world)
 
 
 def _answer_roll_call(address, num_processes, process_id, deadline, seconds):
     """Say who this is to the coordinator, and wait until it says that all have come."""
     hello = {"process": process_id, "where": f"{socket.gethostname()}, pid {os.getpid()}",
-             "same": {"num_processes": num_processes, "the version of jaxlib": ".".join(map(str, binding.version))}}
+             "same": {"num_processes": num_processes,
+                      "the version of jaxlib": ".".join(map(str, binding.version))}}
     with _reach(address, process_id, deadline, seconds) as peer:
         answer = _ask(peer, hello, deadline)
         if answer is None:
@@ -76,12 +83,14 @@ def _answer_roll_call(address, num_processes, process_id, deadline, seconds):
         raise RuntimeError(f"distributed.initialize: {answer['error']}.")
     if "go" not in answer:
         raise RuntimeError(
-            f"distributed.initialize: what runs at {address} does not wait for process {process_id}: process 0 has ended, "
-            "or the job has begun (is there a second process of this number?), or another program has the port")
+            f"distributed.initialize: what runs at {address} does not wait for process {process_id}: process "
+            "0 has ended, or the job has begun (is there a second process of this number?), or another "
+            "program has the port")
 
 
 def _ask(peer, message, deadline):
-    """The answer to a message: {} for none that is one of ours, or a lost connection; None when it is late."""
+    """The answer to a message: {} for none that is one of ours, or a lost connection; None when it is late.
+    """
     try:
         peer.sendall(json.dumps(message).encode() + b"\n")
         said = b""
@@ -106,38 +115,45 @@ def _reach(address, process_id, deadline, seconds):
             return socket.create_connection(split(address), timeout=max(1, deadline - time.monotonic()))
         except OSError as error:
             if time.monotonic() > deadline:
-                raise RuntimeError(f"distributed.initialize: process {process_id} reached no coordinator at {address} "
-                                   f"within {seconds} s ({error}); does process 0 run there, and did it start?") from error
+                raise RuntimeError(f"distributed.initialize: process {process_id} reached no coordinator at "
+                                   f"{address} within {seconds} s ({error}); does process 0 run there, and "
+                                   "did it start?") from error
         time.sleep(0.1)
 
 
 def _end(why, process_id, num_processes):
     with contextlib.suppress(Exception):
-        print(f"hlotrace: {why}. Process {process_id} of {num_processes} ends with status {STATUS}: "
-              "a program over all processes cannot go on. Start all of them again.", file=sys.stderr, flush=True)
+        print(f"hlotrace: {why}. Process {process_id} of {num_processes} ends with status {STATUS}: a "
+              "program over all processes cannot go on. Start all of them again.", file=sys.stderr,
+              flush=True)
         sys.stdout.flush()
     os._exit(STATUS)
 
 
 def _start_service(address, num_processes, heartbeat_seconds):
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "TF_CPP_MIN_LOG_LEVEL": "3"}
-    # A session of its own: Ctrl-C is for the processes that compute. No stderr: nobody waits for it to be closed.
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+                                "TF_CPP_MIN_LOG_LEVEL": "3"}
+    # A session of its own: Ctrl-C is for the processes that compute. No stderr: nobody waits for it to be
+    # closed.
     service = subprocess.Popen(
-        [sys.executable, "-m", "hlotrace.runtime.processes.coordinator", address, str(num_processes), str(heartbeat_seconds)],
+        [sys.executable, "-m", "hlotrace.runtime.processes.coordinator", address, str(num_processes),
+         str(heartbeat_seconds)],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment,
         start_new_session=True)
     ready, _, _ = select.select([service.stdout], [], [], 60)
     said = service.stdout.readline().strip() if ready else "it did not start within 60 s"
     if said != "ready":
         service.kill()
-        raise RuntimeError(f"distributed.initialize: process 0 cannot serve at {address}: {said or 'the service died'}")
+        raise RuntimeError(f"distributed.initialize: process 0 cannot serve at {address}: "
+                           f"{said or 'the service died'}")
     return service
 
 
 class World:
     """A job of several processes, as the process `process_id` sees it."""
 
-    def __init__(self, address, num_processes, process_id, local_device_ids, heartbeat_seconds, connection, service):
+    def __init__(self, address, num_processes, process_id, local_device_ids, heartbeat_seconds, connection,
+                 service):
         self.address, self.num_processes, self.process_id = address, num_processes, process_id
         self.local_device_ids, self.heartbeat_seconds = local_device_ids, heartbeat_seconds
         self.client = connection
@@ -145,8 +161,10 @@ class World:
         self._service = service
         self._leaving = threading.Event()
         self._everyone = list(range(num_processes))
-        # Two threads: the question who lives is answered late where one has died, and a note must not wait for that.
-        self._watchdogs = [threading.Thread(target=self._watch, args=[look], name="hlotrace-watchdog", daemon=True)
+        # Two threads: the question who lives is answered late where one has died, and a note must not wait
+        # for that.
+        self._watchdogs = [threading.Thread(target=self._watch, args=[look], name="hlotrace-watchdog",
+                                            daemon=True)
                            for look in (self._look_for_notes, self._look_for_silence)]
         for thread in self._watchdogs:
             thread.start()
@@ -159,8 +177,10 @@ class World:
         return manager
 
     def cpu_collectives(self):
-        """Gloo, listening on the interface from which the coordinator is reached: host names may mean loopback."""
-        family, kind, protocol, _, target = socket.getaddrinfo(*split(self.address), type=socket.SOCK_DGRAM)[0]
+        """Gloo, listening on the interface from which the coordinator is reached: host names may mean
+        loopback."""
+        family, kind, protocol, _, target = socket.getaddrinfo(*split(self.address),
+                                                               type=socket.SOCK_DGRAM)[0]
         with socket.socket(family, kind, protocol) as probe:
             probe.connect(target)       # a datagram socket: nothing is sent
             return binding._jax.make_gloo_tcp_collectives(self.client, probe.getsockname()[0], None)
@@ -171,7 +191,8 @@ class World:
                 look()
             except binding.JaxRuntimeError as error:
                 if not self._leaving.is_set():
-                    self._die(f"the coordination service at {self.address} is gone ({str(error).splitlines()[0]})")
+                    self._die(f"the coordination service at {self.address} is gone "
+                              f"({str(error).splitlines()[0]})")
                 return
 
     def _notes(self):
@@ -179,15 +200,16 @@ class World:
 
     def _look_for_notes(self):
         if (progress := consistency_checks.progress(self)) is not None:
-            self.client.key_value_set(f"{consistency_checks.NEWS}progress/{self.process_id}", progress, allow_overwrite=True)
+            self.client.key_value_set(f"{consistency_checks.NEWS}progress/{self.process_id}", progress,
+                                      allow_overwrite=True)
         for key, note in self.client.key_value_dir_get(consistency_checks.NEWS):
             kind, process = key.split("/")[-2:]
             if int(process) != self.process_id and (why := NEWS[kind](self, int(process), note)):
                 self._die(why)
 
     def _look_for_silence(self):
-        # In this order: who leaves says so first and then disconnects.  The call returns once all that live have made
-        # it, so it also waits for a silent one, until its heartbeats are overdue.
+        # In this order: who leaves says so first and then disconnects.  The call returns once all that live
+        # have made it, so it also waits for a silent one, until its heartbeats are overdue.
         alive = self.client.get_live_nodes(self._everyone)
         ended = self._notes()
         for process in self._everyone:
@@ -196,7 +218,8 @@ class World:
 
     def _die(self, why):
         # Those that wait for this process need not wait until it is silent.
-        speaker = threading.Thread(target=self._say, args=[ENDED, _BECAUSE + why.partition(" (so ")[0]], daemon=True)
+        speaker = threading.Thread(target=self._say, args=[ENDED, _BECAUSE + why.partition(" (so ")[0]],
+                                   daemon=True)
         speaker.start()
         speaker.join(1)
         _end(why, self.process_id, self.num_processes)
@@ -255,9 +278,9 @@ def _told(error, world):
     why = f"{type(error).__name__}: {error}".splitlines()[0]
     if "Gloo" not in why:
         return why
-    print(f"hlotrace: process {world.process_id} of {world.num_processes} lost the connection to another process, which "
-          "was killed, or failed: see what that one says. This one ends with status 1. Start all of them again.",
-          file=sys.stderr, flush=True)
+    print(f"hlotrace: process {world.process_id} of {world.num_processes} lost the connection to another "
+          "process, which was killed, or failed: see what that one says. This one ends with status 1. Start "
+          "all of them again.", file=sys.stderr, flush=True)
     return f"it lost the connection to another process ({why})"
 
 
@@ -278,10 +301,12 @@ def _at_exit(world):
 
 
 def _after_main(world):
-    """When the main thread has ended by an uncaught error: end as the interpreter does, without tearing itself down.
+    """When the main thread has ended by an uncaught error: end as the interpreter does, without tearing
+    itself down.
 
-    Work that waits for another process keeps XLA's clients from going, and a thread that comes back from C++ into an
-    interpreter that is half gone aborts the process.  The user's threads have some seconds to end by themselves.
+    Work that waits for another process keeps XLA's clients from going, and a thread that comes back from C++
+    into an interpreter that is half gone aborts the process.  The user's threads have some seconds to end by
+    themselves.
     """
     error = getattr(sys, "last_exc", None) or getattr(sys, "last_value", None)
     if error is None or client.world is not world:

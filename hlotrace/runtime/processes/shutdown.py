@@ -11,11 +11,13 @@ import time
 
 from ...core import config, source_info
 
-_PATIENCE = 60      # seconds: nothing interrupts a computation, so what a thread waits for must come to its end
+# seconds: nothing interrupts a computation, so what a thread waits for must come to its end
+_PATIENCE = 60
 
 
 def _end_threads():
-    waiting = [t for t in list(config._threads) if t.daemon and t.is_alive() and t is not threading.current_thread()]
+    waiting = [t for t in list(config._threads) if t.daemon and t.is_alive()
+               and t is not threading.current_thread()]
     computed, start = set(), time.monotonic()
     while waiting and time.monotonic() < start + _PATIENCE:
         frames = sys._current_frames()
@@ -23,11 +25,12 @@ def _end_threads():
         for t in waiting:       # again and again: where Python calls a finalizer, the exception is lost
             ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(t.ident), ctypes.py_object(SystemExit))
         time.sleep(0.01)
-        soon = time.monotonic() < start + 0.2       # one that is between two calls ends by then, others may wait for ever
+        # one that is between two calls ends by then, others may wait for ever
+        soon = time.monotonic() < start + 0.2
         waiting = [t for t in waiting if t.is_alive() and (soon or t in computed)]
     if waiting:
-        print(f"hlotrace: {', '.join(t.name for t in waiting)} still in a computation after {_PATIENCE} s: the process may "
-              "abort. Join such threads before the program ends.", file=sys.stderr)
+        print(f"hlotrace: {', '.join(t.name for t in waiting)} still in a computation after {_PATIENCE} s: "
+              "the process may abort. Join such threads before the program ends.", file=sys.stderr)
 
 
 def _computes(frame):

@@ -13,20 +13,23 @@ from ...primitives.common import static_int
 __all__ = ["eigh", "eigh_tridiagonal", "hessenberg", "qr", "qr_multiply", "rsf2csf", "schur", "svd"]
 
 
-# --- Hermitian matrices -----------------------------------------------------------------------------------------
+# --- Hermitian matrices
+# -----------------------------------------------------------------------------------------
 
-def eigh(a, b=None, lower=True, eigvals_only=False, overwrite_a=False, overwrite_b=False, turbo=True, eigvals=None, type=1,
-         check_finite=True):
-    """(rising eigenvalues w, eigenvectors v as columns) of Hermitian matrices (..., n, n); the values alone if eigvals_only.
+def eigh(a, b=None, lower=True, eigvals_only=False, overwrite_a=False, overwrite_b=False, turbo=True,
+         eigvals=None, type=1, check_finite=True):
+    """(rising eigenvalues w, eigenvectors v as columns) of Hermitian matrices (..., n, n); the values alone
+    if eigvals_only.
 
-    With a positive definite b, of the problem that `type` says: 1 for a v = b v w, 2 for a b v = v w, 3 for b a v = v w.
-    Both matrices are taken as (x + x^H) / 2; `lower` says which triangle of that is read.
+    With a positive definite b, of the problem that `type` says: 1 for a v = b v w, 2 for a b v = v w, 3 for b
+    a v = v w. Both matrices are taken as (x + x^H) / 2; `lower` says which triangle of that is read.
 
     >>> jax.scipy.linalg.eigh(jnp.array([[2., 0.], [0., 1.]]), eigvals_only=True)
     Array([1., 2.], dtype=float32)
     """
     if eigvals is not None:
-        raise NotImplementedError("eigh: eigvals, which selects some of the eigenvalues, is not taken; slice the results")
+        raise NotImplementedError("eigh: eigvals, which selects some of the eigenvalues, is not taken; slice "
+                                  "the results")
     if type not in (1, 2, 3):
         raise ValueError(f"eigh: type must be 1, 2 or 3, got {type!r}")
     v, w = _eigh(a, b, lower=bool(lower), type=type)
@@ -49,22 +52,27 @@ def _eigh(a, b, lower, type):
     else:
         a = product(adjoint(factor), product(a, factor))
     v, w = linalg.eigh(a, lower=lower)
-    return (product(factor, v) if type == 3 else solve(v, left_side=True, transpose_a=True, conjugate_a=True)), w
+    return (product(factor, v) if type == 3 else solve(v, left_side=True, transpose_a=True,
+                                                       conjugate_a=True)), w
 
 
 def eigh_tridiagonal(d, e, *, eigvals_only=False, select="a", select_range=None, tol=None, key=None):
-    """(rising eigenvalues, eigenvectors as columns) of a Hermitian matrix with diagonal d (n,) and e (n - 1,) below it.
+    """(rising eigenvalues, eigenvectors as columns) of a Hermitian matrix with diagonal d (n,) and e (n - 1,)
+    below it.
 
-    select, select_range: "a" for all, "i" with a range (first, last) for those with these numbers, both included
+    select, select_range: "a" for all, "i" with a range (first, last) for those with these numbers, both
+    included
 
     >>> jax.scipy.linalg.eigh_tridiagonal(jnp.array([2., 1.]), jnp.array([0.]), eigvals_only=True).round(3)
     Array([1., 2.], dtype=float32)
     """
     for name, given in (("tol", tol), ("key", key)):
         if given is not None:
-            raise NotImplementedError(f"eigh_tridiagonal: {name} is of methods that iterate, as this does not; leave it out")
+            raise NotImplementedError(f"eigh_tridiagonal: {name} is of methods that iterate, as this does "
+                                      "not; leave it out")
     if select == "v":
-        raise NotImplementedError("eigh_tridiagonal(..., select='v') is not implemented: compute all, and mask some")
+        raise NotImplementedError("eigh_tridiagonal(..., select='v') is not implemented: compute all, and "
+                                  "mask some")
     if select not in ("a", "i"):
         raise not_one_of("select", select, ("a", "i"))
     if select == "i" and select_range is None:
@@ -100,12 +108,14 @@ def svd(a, full_matrices=True, compute_uv=True, overwrite_a=False, check_finite=
                       algorithm=_DRIVERS[lapack_driver])
 
 
-# --- QR ---------------------------------------------------------------------------------------------------------
+# --- QR
+# ---------------------------------------------------------------------------------------------------------
 
 def qr(a, overwrite_a=False, lwork=None, mode="full", pivoting=False, check_finite=True):
     """(Q, R) with a = Q R, of matrices (..., m, n); with `pivoting` (Q, R, p) with a[:, p] = Q R.
 
-    mode: "full" for Q (..., m, m) and R (..., m, n), "economic" for (..., m, k) and (..., k, n), k = min(m, n), "r" for the
+    mode: "full" for Q (..., m, m) and R (..., m, n), "economic" for (..., m, k) and (..., k, n), k = min(m,
+    n), "r" for the
         full R without Q
 
     >>> abs(jax.scipy.linalg.qr(jnp.array([[3., 1.], [4., 2.]]), mode='r')[0]).round(3)
@@ -119,7 +129,8 @@ def qr(a, overwrite_a=False, lwork=None, mode="full", pivoting=False, check_fini
 
 
 def qr_multiply(a, c, mode="right", pivoting=False, conjugate=False, overwrite_a=False, overwrite_c=False):
-    """(c @ Q, R), or for mode="left" (Q @ c, R), from the economic QR of matrices (..., m, n); with `pivoting` p behind.
+    """(c @ Q, R), or for mode="left" (Q @ c, R), from the economic QR of matrices (..., m, n); with
+    `pivoting` p behind.
 
     A vector c is a row on the left of Q, a column on its right.  conjugate: with the conjugate of Q
 
@@ -133,14 +144,17 @@ def qr_multiply(a, c, mode="right", pivoting=False, conjugate=False, overwrite_a
     q = jnp.conj(q) if conjugate else q
     if c.ndim == 0 or (c.shape[-1] != q.shape[-2] if mode == "right" else c.shape[-2 if c.ndim > 1 else 0] != q.shape[-1]):
         said, size = ("c @ Q", f"{q.shape[-2]} columns") if mode == "right" else ("Q @ c", f"{q.shape[-1]} rows")
-        raise ValueError(f"qr_multiply: for {said}, Q having shape {q.shape[-2:]}, c must have {size}, got shape {c.shape}")
+        raise ValueError(f"qr_multiply: for {said}, Q having shape {q.shape[-2:]}, c must have {size}, got "
+                         f"shape {c.shape}")
     return product(*((c, q) if mode == "right" else (q, c))), *rest
 
 
-# --- Hessenberg and Schur forms ---------------------------------------------------------------------------------
+# --- Hessenberg and Schur forms
+# ---------------------------------------------------------------------------------
 
 def hessenberg(a, *, calc_q=False, overwrite_a=False, check_finite=True):
-    """H with a = Q H Q^H, zero below the first subdiagonal, of square matrices (..., n, n); with `calc_q` (H, Q).
+    """H with a = Q H Q^H, zero below the first subdiagonal, of square matrices (..., n, n); with `calc_q` (H,
+    Q).
 
     >>> jax.scipy.linalg.hessenberg(jnp.array([[1., 2.], [3., 4.]]))
     Array([[1., 2.],
@@ -160,7 +174,8 @@ def hessenberg(a, *, calc_q=False, overwrite_a=False, check_finite=True):
 def schur(a, output="real"):
     """(T, Z) with a = Z T Z^H, Z unitary, of square matrices (..., n, n).
 
-    output: "complex" for T upper triangular; "real" keeps real matrices real, with blocks of 2 by 2 on the diagonal of T for
+    output: "complex" for T upper triangular; "real" keeps real matrices real, with blocks of 2 by 2 on the
+    diagonal of T for
         pairs of complex eigenvalues
 
     >>> jax.scipy.linalg.schur(jnp.array([[1., 2.], [0., 3.]]))[0]
@@ -174,7 +189,8 @@ def schur(a, output="real"):
 
 
 def rsf2csf(T, Z, check_finite=True):
-    """The complex Schur form from a real one, (T, Z) as `schur` gives them: each block of 2 by 2 is made a triangle.
+    """The complex Schur form from a real one, (T, Z) as `schur` gives them: each block of 2 by 2 is made a
+    triangle.
 
     >>> jax.scipy.linalg.rsf2csf(jnp.array([[1., 2.], [0., 3.]]), jnp.eye(2))[0]
     Array([[1.+0.j, 2.+0.j],
@@ -192,7 +208,8 @@ def _rsf2csf(T, Z):
 
 
 def _triangularized(t, z):
-    """Rotations of two neighbours, from the last pair to the first (Golub and Van Loan, "Matrix Computations", 7.4)."""
+    """Rotations of two neighbours, from the last pair to the first (Golub and Van Loan, "Matrix
+    Computations", 7.4)."""
     n = len(t)
     t, z = t.astype(dtypes.complex_of(t.dtype)), z.astype(dtypes.complex_of(z.dtype))
 

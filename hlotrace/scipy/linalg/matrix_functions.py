@@ -41,13 +41,16 @@ def _column(a, b, j):
     return linalg.triangular_solve(a, jnp.where(i < j, b, 0)[:, None], left_side=True)[:, 0]
 
 
-# --- Sylvester --------------------------------------------------------------------------------------------------
+# --- Sylvester
+# --------------------------------------------------------------------------------------------------
 
 def solve_sylvester(A, B, C, *, method="schur", tol=1e-8):
     """X with A X + X B = C, for A (..., m, m), B (..., n, n) and C (..., m, n).
 
-    NaN where an eigenvalue of A and one of B have a sum smaller than `tol`: there is no solution, or there are many.
-    method: "schur" (Bartels and Stewart, "Solution of the matrix equation AX + XB = C", Communications of the ACM 15, 1972),
+    NaN where an eigenvalue of A and one of B have a sum smaller than `tol`: there is no solution, or there
+    are many.
+    method: "schur" (Bartels and Stewart, "Solution of the matrix equation AX + XB = C", Communications of the
+    ACM 15, 1972),
         or "eigen" by eigenvectors, which is quicker, and inexact where these are nearly dependent
 
     >>> jax.scipy.linalg.solve_sylvester(jnp.array([[1.]]), jnp.array([[3.]]), jnp.array([[8.]]))
@@ -61,10 +64,12 @@ def solve_sylvester(A, B, C, *, method="schur", tol=1e-8):
 @composite(static=("by_schur",))
 def _solve_sylvester(A, B, C, tol, by_schur):
     A, B, C = inexact("solve_sylvester", A, B, C)
-    if not (min(A.ndim, B.ndim, C.ndim) > 1 and A.shape[-2:] + B.shape[-2:] == 2 * C.shape[-2:-1] + 2 * C.shape[-1:]):
-        raise ValueError("solve_sylvester: A must have shape [..., m, m], B [..., n, n] and C [..., m, n], got shapes "
-                         f"{A.shape}, {B.shape} and {C.shape}")
-    return jnp.vectorize(lambda A, B, C: _sylvester(A, B, C, tol, by_schur), signature="(m,m),(n,n),(m,n)->(m,n)")(A, B, C)
+    if not (min(A.ndim, B.ndim, C.ndim) > 1 and A.shape[-2:] + B.shape[-2:] == 2 * C.shape[-2:-1] + 2 *
+            C.shape[-1:]):
+        raise ValueError("solve_sylvester: A must have shape [..., m, m], B [..., n, n] and C [..., m, n], "
+                         f"got shapes {A.shape}, {B.shape} and {C.shape}")
+    return jnp.vectorize(lambda A, B, C: _sylvester(A, B, C, tol, by_schur),
+                         signature="(m,m),(n,n),(m,n)->(m,n)")(A, B, C)
 
 
 def _sylvester(A, B, C, tol, by_schur):
@@ -95,7 +100,8 @@ def _of_kind(c, x):
     return x if dtypes.is_complex(c.dtype) else x.real
 
 
-# --- functions --------------------------------------------------------------------------------------------------
+# --- functions
+# --------------------------------------------------------------------------------------------------
 
 @composite(static=("upper_triangular", "max_squarings"))
 def expm(A, *, upper_triangular=False, max_squarings=16):
@@ -103,8 +109,8 @@ def expm(A, *, upper_triangular=False, max_squarings=16):
 
     upper_triangular: they are, which makes solving quicker
     max_squarings: where more were needed, as norms are large, the result is NaN
-    Source: N. J. Higham, "The scaling and squaring method for the matrix exponential revisited", SIAM Journal on Matrix
-    Analysis and Applications 26, 2005.
+    Source: N. J. Higham, "The scaling and squaring method for the matrix exponential revisited", SIAM Journal
+    on Matrix Analysis and Applications 26, 2005.
 
     >>> jax.scipy.linalg.expm(jnp.array([[0., 1.], [0., 0.]]))
     Array([[1., 1.],
@@ -126,7 +132,8 @@ def expm(A, *, upper_triangular=False, max_squarings=16):
 
     def step(state):
         i, x = state
-        going = i < squarings       # for the others zeros are squared, since infinities would have NaN for a derivative
+        # for the others zeros are squared, since infinities would have NaN for a derivative
+        going = i < squarings
         y = jnp.where(going, x, 0)
         return i + 1, jnp.where(going, product(y, y), x)
     out = lax.while_loop(lambda state: (state[0] < jnp.minimum(squarings, count)).any(), step,
@@ -153,9 +160,11 @@ def _pade(a, m):
 
 
 def expm_frechet(A, E, *, method=None, compute_expm=True):
-    """(expm(A), its derivative in the direction E) for square matrices; the derivative alone unless compute_expm.
+    """(expm(A), its derivative in the direction E) for square matrices; the derivative alone unless
+    compute_expm.
 
-    method: "SPS", which None is, differentiates scaling, Pade approximant and squaring (Al-Mohy and Higham, SIAM Journal on
+    method: "SPS", which None is, differentiates scaling, Pade approximant and squaring (Al-Mohy and Higham,
+    SIAM Journal on
         Matrix Analysis and Applications 30, 2009); "blockEnlarge" takes the exponential of [[A, E], [0, A]]
 
     >>> jax.scipy.linalg.expm_frechet(jnp.zeros((2, 2)), jnp.eye(2), compute_expm=False)
@@ -178,10 +187,11 @@ def expm_frechet(A, E, *, method=None, compute_expm=True):
 
 @composite(static=("blocksize",))
 def sqrtm(A, blocksize=1):
-    """The principal square roots of square matrices (..., n, n), complex.  A matrix that has none gives no useful numbers.
+    """The principal square roots of square matrices (..., n, n), complex.  A matrix that has none gives no
+    useful numbers.
 
-    Source: A. Bjorck and S. Hammarling, "A Schur method for the square root of a matrix", Linear Algebra and its
-    Applications 52, 1983.
+    Source: A. Bjorck and S. Hammarling, "A Schur method for the square root of a matrix", Linear Algebra and
+    its Applications 52, 1983.
 
     >>> jax.scipy.linalg.sqrtm(jnp.array([[4., 0.], [0., 9.]]))
     Array([[2.+0.j, 0.+0.j],
@@ -217,11 +227,11 @@ def _square_root(a):
 
 
 def funm(A, func, disp=True):
-    """func of square matrices, complex; `func` is elementwise, on complex arrays.  Without `disp` also an estimate of the
-    relative error.  Eigenvalues that are nearly equal make it inexact.
+    """func of square matrices, complex; `func` is elementwise, on complex arrays.  Without `disp` also an
+    estimate of the relative error.  Eigenvalues that are nearly equal make it inexact.
 
-    Source: B. N. Parlett, "A recurrence among the elements of functions of triangular matrices", Linear Algebra and its
-    Applications 14, 1976.
+    Source: B. N. Parlett, "A recurrence among the elements of functions of triangular matrices", Linear
+    Algebra and its Applications 14, 1976.
 
     >>> jax.scipy.linalg.funm(jnp.diag(jnp.array([1., 4.])), jnp.sqrt).real
     Array([[1., 0.],
@@ -252,13 +262,15 @@ def _of_triangle(t, values):
     return _by_columns(t.shape, jnp.result_type(t, values), column)
 
 
-# --- polar ------------------------------------------------------------------------------------------------------
+# --- polar
+# ------------------------------------------------------------------------------------------------------
 
 def polar(a, side="right", *, method="qdwh", eps=None, max_iterations=None):
-    """(U, P) with a = U P, or P U for side="left", of matrices (..., m, n): P positive semidefinite, and U (..., m, n) with
-    orthonormal columns, or rows where n > m.
+    """(U, P) with a = U P, or P U for side="left", of matrices (..., m, n): P positive semidefinite, and U
+    (..., m, n) with orthonormal columns, or rows where n > m.
 
-    method: "qdwh", which iterates (`eps`, `max_iterations` say until when), or "svd"; the first takes m >= n on the right,
+    method: "qdwh", which iterates (`eps`, `max_iterations` say until when), or "svd"; the first takes m >= n
+    on the right,
         m <= n on the left
     Source: Y. Nakatsukasa, Z. Bai and F. Gygi, "Optimizing Halley's iteration for computing the matrix polar
     decomposition", SIAM Journal on Matrix Analysis and Applications 31, 2010.
@@ -272,10 +284,12 @@ def polar(a, side="right", *, method="qdwh", eps=None, max_iterations=None):
         raise not_one_of("method", method, ("qdwh", "svd"))
     a, = inexact("polar", a)
     if a.ndim < 2:
-        raise ValueError(f"polar: a matrix or a batch of them is needed, of shape [..., m, n], got shape {a.shape}")
+        raise ValueError("polar: a matrix or a batch of them is needed, of shape [..., m, n], got shape "
+                         f"{a.shape}")
     if method == "qdwh" and (a.shape[-1] > a.shape[-2] if side == "right" else a.shape[-2] > a.shape[-1]):
         raise NotImplementedError(f"polar: method='qdwh' with side={side!r} takes matrices (m, n) with m "
-                                  f"{'>=' if side == 'right' else '<='} n, got shape {a.shape}; method='svd' takes all")
+                                  f"{'>=' if side == 'right' else '<='} n, got shape {a.shape}; "
+                                  "method='svd' takes all")
     if side == "right":
         return _polar(a, method, eps, max_iterations)
     u, p = _polar(adjoint(a), method, eps, max_iterations)
@@ -293,10 +307,11 @@ def _polar(a, method, eps, max_iterations):
 
 @_polar.__wrapped__.defjvp
 def _polar_jvp(method, eps, max_iterations, primals, tangents):
-    """U^H dU = W is skew-Hermitian, and P W + W P = U^H dA - dA^H U; what dA has outside of the range of U turns U alone.
+    """U^H dU = W is skew-Hermitian, and P W + W P = U^H dA - dA^H U; what dA has outside of the range of U
+    turns U alone.
 
-    Source: C. Kenney and A. J. Laub, "Polar decomposition and matrix sign function condition estimates", SIAM Journal on
-    Scientific and Statistical Computing 12, 1991.
+    Source: C. Kenney and A. J. Laub, "Polar decomposition and matrix sign function condition estimates", SIAM
+    Journal on Scientific and Statistical Computing 12, 1991.
     """
     (a,), (da,) = primals, tangents
     u, p = _polar(a, method, eps, max_iterations)

@@ -11,7 +11,8 @@ from ...core.errors import fits, not_one_of
 from ...lax import linalg
 from ...numpy.linalg import adjoint, after_lu, inexact, product, square
 
-__all__ = ["cho_factor", "cho_solve", "cholesky", "det", "inv", "lu", "lu_factor", "lu_solve", "solve", "solve_triangular"]
+__all__ = ["cho_factor", "cho_solve", "cholesky", "det", "inv", "lu", "lu_factor", "lu_solve", "solve",
+           "solve_triangular"]
 
 
 def _solved(name, solver, b, *factors):
@@ -20,20 +21,23 @@ def _solved(name, solver, b, *factors):
     n = a.shape[-1]
     vectors = b.ndim == 1 or b.ndim == a.ndim - 1 and fits(b.shape, a.shape[:-1])
     if b.ndim == 0 or b.shape[-1 if vectors else -2] != n:
-        raise ValueError(f"{name}: the matrix has shape {a.shape}, so b must have shape ({n},) or [..., {n}, k], got shape "
-                         f"{b.shape}")
+        raise ValueError(f"{name}: the matrix has shape {a.shape}, so b must have shape ({n},) or [..., {n}, "
+                         f"k], got shape {b.shape}")
     signature = ",".join(["(n,n)", *["(n)"] * (len(factors) - 1), "(n,k)"]) + "->(n,k)"
     out = jnp.vectorize(solver, signature=signature)(*factors, b[..., None] if vectors else b)
     return out[..., 0] if vectors else out
 
 
-# --- triangular and Cholesky ------------------------------------------------------------------------------------
+# --- triangular and Cholesky
+# ------------------------------------------------------------------------------------
 
 _TRANSPOSES = {0: 0, 1: 1, 2: 2, "N": 0, "T": 1, "C": 2}
 
 
-def solve_triangular(a, b, trans=0, lower=False, unit_diagonal=False, overwrite_b=False, debug=None, check_finite=True):
-    """x with op(a) x = b for triangular a; op is nothing, the transpose or the adjoint (`trans` 0, 1, 2 or "N", "T", "C").
+def solve_triangular(a, b, trans=0, lower=False, unit_diagonal=False, overwrite_b=False, debug=None,
+                     check_finite=True):
+    """x with op(a) x = b for triangular a; op is nothing, the transpose or the adjoint (`trans` 0, 1, 2 or
+    "N", "T", "C").
 
     lower: which triangle is read; unit_diagonal: the diagonal is not, and is ones
 
@@ -49,12 +53,14 @@ def solve_triangular(a, b, trans=0, lower=False, unit_diagonal=False, overwrite_
 def _triangular(name, a, b, trans, lower, unit_diagonal=False):
     a, b = inexact(name, a, b)
     return _solved(name, lambda a, b: linalg.triangular_solve(
-        a, b, left_side=True, lower=lower, transpose_a=trans > 0, conjugate_a=trans == 2, unit_diagonal=unit_diagonal),
+        a, b, left_side=True, lower=lower, transpose_a=trans > 0, conjugate_a=trans == 2,
+        unit_diagonal=unit_diagonal),
         b, square(name, a))
 
 
 def cholesky(a, lower=False, overwrite_a=False, check_finite=True):
-    """U with a = U^H U, or with `lower` L with a = L L^H, of which that triangle of a is read; NaN where there is none.
+    """U with a = U^H U, or with `lower` L with a = L L^H, of which that triangle of a is read; NaN where
+    there is none.
 
     >>> jax.scipy.linalg.cholesky(jnp.array([[4., 2.], [2., 5.]]))
     Array([[2., 1.],
@@ -87,13 +93,16 @@ def cho_solve(c_and_lower, b, overwrite_b=False, check_finite=True):
     """
     c, lower = c_and_lower
     first, second = (0, 2) if lower else (2, 0)
-    return _triangular("cho_solve", c, _triangular("cho_solve", c, b, first, bool(lower)), second, bool(lower))
+    return _triangular("cho_solve", c, _triangular("cho_solve", c, b, first, bool(lower)), second,
+                       bool(lower))
 
 
-# --- LU ---------------------------------------------------------------------------------------------------------
+# --- LU
+# ---------------------------------------------------------------------------------------------------------
 
 def lu_factor(a, overwrite_a=False, check_finite=True):
-    """(lu, pivots): L below the diagonal and U in the upper triangle, row i exchanged with row pivots[i] in turn; int32.
+    """(lu, pivots): L below the diagonal and U in the upper triangle, row i exchanged with row pivots[i] in
+    turn; int32.
 
     >>> jax.scipy.linalg.lu_factor(jnp.array([[0., 2.], [4., 4.]]))
     (Array([[4., 4.],
@@ -112,7 +121,8 @@ def lu_solve(lu_and_piv, b, trans=0, overwrite_b=False, check_finite=True):
     if trans not in (0, 1, 2):
         raise ValueError(f"lu_solve: trans must be 0, 1 or 2, got {trans!r}")
     if not isinstance(lu_and_piv, (tuple, list)) or len(lu_and_piv) != 2:
-        raise ValueError(f"lu_solve: lu_and_piv must be what lu_factor gives, (lu, piv), got {type(lu_and_piv).__name__}")
+        raise ValueError("lu_solve: lu_and_piv must be what lu_factor gives, (lu, piv), got "
+                         f"{type(lu_and_piv).__name__}")
     return _lu_solve(*lu_and_piv, b, trans)
 
 
@@ -124,8 +134,8 @@ def _lu_solve(packed, pivots, b, trans):
 
 
 def lu(a, permute_l=False, overwrite_a=False, check_finite=True):
-    """(P, L, U) with a = P L U for matrices (..., m, n): P (m, m) a permutation, L (m, k) with ones on its diagonal,
-    U (k, n), k = min(m, n).  permute_l: (P L, U).
+    """(P, L, U) with a = P L U for matrices (..., m, n): P (m, m) a permutation, L (m, k) with ones on its
+    diagonal, U (k, n), k = min(m, n).  permute_l: (P L, U).
 
     >>> jax.scipy.linalg.lu(jnp.array([[0., 2.], [4., 4.]]))[0]
     Array([[0., 1.],
@@ -145,7 +155,8 @@ def _lu(a, permute_l):
     return (order[..., None, :] == jnp.arange(m)[:, None]).astype(dtypes.real_of(packed.dtype)), low, up
 
 
-# --- dense ------------------------------------------------------------------------------------------------------
+# --- dense
+# ------------------------------------------------------------------------------------------------------
 
 def det(a, overwrite_a=False, check_finite=True):
     """The determinants of square matrices (..., n, n).
@@ -166,10 +177,13 @@ def inv(a, overwrite_a=False, check_finite=True):
     return jnp.linalg.inv(a)
 
 
-def solve(a, b, lower=False, overwrite_a=False, overwrite_b=False, debug=False, check_finite=True, assume_a="gen"):
-    """x with a x = b, as jnp.linalg.solve; for assume_a="pos" by Cholesky's factors of the triangle that `lower` says.
+def solve(a, b, lower=False, overwrite_a=False, overwrite_b=False, debug=False, check_finite=True,
+          assume_a="gen"):
+    """x with a x = b, as jnp.linalg.solve; for assume_a="pos" by Cholesky's factors of the triangle that
+    `lower` says.
 
-    assume_a: "gen" for any matrices, "sym" and "her" for symmetric and Hermitian ones, which are solved alike, "pos" for
+    assume_a: "gen" for any matrices, "sym" and "her" for symmetric and Hermitian ones, which are solved
+    alike, "pos" for
         positive definite ones
 
     >>> jax.scipy.linalg.solve(jnp.array([[4.]]), jnp.array([2.]), assume_a='pos')
@@ -186,7 +200,8 @@ def solve(a, b, lower=False, overwrite_a=False, overwrite_b=False, debug=False, 
 def _solve_positive(a, b, lower):
     def one(a, b):
         factor = cho_factor(lax.stop_gradient(a), lower)
+        # of the transpose
         return lax.custom_linear_solve(lambda x: product(a, x), b, lambda _, b: cho_solve(factor, b),
-                                       lambda _, b: jnp.conj(cho_solve(factor, jnp.conj(b))))      # of the transpose
+                                       lambda _, b: jnp.conj(cho_solve(factor, jnp.conj(b))))
     a, b = inexact("solve", a, b)
     return _solved("solve", one, b, square("solve", a))

@@ -1,4 +1,5 @@
-"""Matrices made of a few numbers: Toeplitz and kin from their entries, companions of polynomials, named matrices.
+"""Matrices made of a few numbers: Toeplitz and kin from their entries, companions of polynomials, named
+matrices.
 
 Most entries of such a matrix are those of a vector, at a place that row and column say: one helper, `_laid`, and a formula.
 """
@@ -12,8 +13,9 @@ from ...core.errors import not_one_of
 from ...numpy.util import check_arraylike, promote_dtypes, promote_dtypes_inexact
 from ...primitives.common import np, static_int
 
-__all__ = ["block_diag", "circulant", "companion", "convolution_matrix", "dft", "fiedler", "fiedler_companion", "hadamard",
-           "hankel", "helmert", "hilbert", "invhilbert", "invpascal", "leslie", "pascal", "toeplitz"]
+__all__ = ["block_diag", "circulant", "companion", "convolution_matrix", "dft", "fiedler",
+           "fiedler_companion", "hadamard", "hankel", "helmert", "hilbert", "invhilbert", "invpascal",
+           "leslie", "pascal", "toeplitz"]
 
 
 def _size(name, n, least=0):
@@ -41,7 +43,8 @@ def _laid(vector, m, n, place):
     return jnp.take(vector, place(i, j), axis=-1, mode="clip")
 
 
-# --- from their entries -----------------------------------------------------------------------------------------
+# --- from their entries
+# -----------------------------------------------------------------------------------------
 
 @composite
 def toeplitz(c, r=None):
@@ -59,7 +62,8 @@ def toeplitz(c, r=None):
 
 def _toeplitz(c, r):
     (m,), (n,) = c.shape[-1:], r.shape[-1:]
-    return _laid(jnp.concatenate(_broadcast(jnp.flip(c, -1), r[..., 1:]), -1), m, n, lambda i, j: m - 1 - i + j)
+    return _laid(jnp.concatenate(_broadcast(jnp.flip(c, -1), r[..., 1:]), -1), m, n, lambda i,
+                 j: m - 1 - i + j)
 
 
 @composite
@@ -74,7 +78,8 @@ def hankel(c, r=None):
     """
     c, r = _vectors("hankel", c, r) if r is not None else 2 * _vectors("hankel", c)
     last = jnp.zeros_like(c) if r is c else r
-    return _laid(jnp.concatenate(_broadcast(c, last[..., 1:]), -1), c.shape[-1], last.shape[-1], lambda i, j: i + j)
+    return _laid(jnp.concatenate(_broadcast(c, last[..., 1:]), -1), c.shape[-1], last.shape[-1], lambda i,
+                 j: i + j)
 
 
 @composite
@@ -103,7 +108,8 @@ def convolution_matrix(a, n, mode="full"):
     a, = _vectors("convolution_matrix", a)
     n, m = _size("convolution_matrix", n, 1), a.shape[-1]
     if not m:
-        raise ValueError(f"convolution_matrix: a must have at least one element along its last axis, got shape {a.shape}")
+        raise ValueError("convolution_matrix: a must have at least one element along its last axis, got "
+                         f"shape {a.shape}")
     if mode not in ("full", "valid", "same"):
         raise not_one_of("mode", mode, ("full", "valid", "same"))
     zeros = jnp.zeros((*a.shape[:-1], n - 1), a.dtype)
@@ -125,8 +131,8 @@ def block_diag(*arrs):
     blocks = [jnp.atleast_2d(x) for x in promote_dtypes(*arrs or [np.zeros((1, 0), np.float32)])]
     for i, x in enumerate(blocks):
         if x.ndim > 2:
-            raise ValueError(f"block_diag: argument {i} has shape {x.shape}, and a block has at most 2 dimensions; for "
-                             "batches of matrices use jax.vmap(block_diag)")
+            raise ValueError(f"block_diag: argument {i} has shape {x.shape}, and a block has at most 2 "
+                             "dimensions; for batches of matrices use jax.vmap(block_diag)")
     widths = np.cumsum([0, *(x.shape[1] for x in blocks)])
     return jnp.concatenate([jnp.pad(x, ((0, 0), (left, widths[-1] - right)))
                             for x, left, right in zip(blocks, widths, widths[1:])])
@@ -134,7 +140,8 @@ def block_diag(*arrs):
 
 @composite
 def leslie(f, s):
-    """Leslie's matrix of a population: fecundities f (..., n) in the first row, survivals s (..., n - 1) below the diagonal.
+    """Leslie's matrix of a population: fecundities f (..., n) in the first row, survivals s (..., n - 1)
+    below the diagonal.
 
     Source: P. H. Leslie, "On the use of matrices in certain population mathematics", Biometrika 33, 1945.
 
@@ -145,8 +152,8 @@ def leslie(f, s):
     f, s = _vectors("leslie", f, s)
     n = f.shape[-1]
     if n < 2 or s.shape[-1] != n - 1:
-        raise ValueError(f"leslie: f has shape {f.shape} and s shape {s.shape}; along the last axis f must have at least 2 "
-                         "elements, and s one less than f")
+        raise ValueError(f"leslie: f has shape {f.shape} and s shape {s.shape}; along the last axis f must "
+                         "have at least 2 elements, and s one less than f")
     f, s = _broadcast(f, s)
     return jnp.concatenate([f[..., None, :], jnp.pad(_diagonal(s), [(0, 0)] * s.ndim + [(0, 1)])], -2)
 
@@ -155,15 +162,16 @@ def _diagonal(v):
     return jnp.where(np.eye(v.shape[-1], dtype=bool), v[..., None], jnp.zeros((), v.dtype))
 
 
-# --- of polynomials ---------------------------------------------------------------------------------------------
+# --- of polynomials
+# ---------------------------------------------------------------------------------------------
 
 def _monic(name, a, least):
     """The coefficients (..., n) over the first one, which is left out."""
     check_arraylike(name, a)
     a, = promote_dtypes_inexact(jnp.atleast_1d(a))
     if a.shape[-1] < least:
-        raise ValueError(f"{name}: a holds the coefficients of a polynomial along its last axis, at least {least}, got "
-                         f"shape {a.shape}")
+        raise ValueError(f"{name}: a holds the coefficients of a polynomial along its last axis, at least "
+                         f"{least}, got shape {a.shape}")
     return a[..., 1:] / a[..., :1]
 
 
@@ -198,8 +206,8 @@ def fiedler_companion(a):
         for j, k in ((max(i - 1, 0), i + 2), (i + 1, i + 3), (i + 2, 1)) if i % 2 == 0 else ((max(i - 2, 0), 1),):
             if j < n:
                 place[i, j] = k
-    return jnp.take(jnp.concatenate([jnp.broadcast_to(jnp.arange(2.0, dtype=a.dtype), (*a.shape[:-1], 2)), -a], -1), place,
-                    axis=-1)
+    return jnp.take(jnp.concatenate([jnp.broadcast_to(jnp.arange(2.0, dtype=a.dtype), (*a.shape[:-1], 2)),
+                                     -a], -1), place, axis=-1)
 
 
 @composite
@@ -215,10 +223,12 @@ def fiedler(a):
     return jnp.abs(a[..., :, None] - a[..., None, :])
 
 
-# --- by name ----------------------------------------------------------------------------------------------------
+# --- by name
+# ----------------------------------------------------------------------------------------------------
 
 def dft(n, scale=None, *, dtype=None):
-    """The matrix of the discrete Fourier transform of n points, over its square root ("sqrtn") or n ("n") by `scale`.
+    """The matrix of the discrete Fourier transform of n points, over its square root ("sqrtn") or n ("n") by
+    `scale`.
 
     >>> jax.scipy.linalg.dft(2).real
     Array([[ 1.,  1.],
@@ -230,8 +240,10 @@ def dft(n, scale=None, *, dtype=None):
         raise ValueError(f"dft: scale must be None, 'sqrtn' or 'n', got {scale!r}")
     if not dtypes.is_complex(dtype):
         raise ValueError(f"dft: dtype must be a complex floating-point type, as complex64, got {dtype.name}")
-    turns = np.outer(range(n), range(n)) % n / max(n, 1)        # whole turns are left out while they are exact
-    return jnp.asarray(np.exp(-2j * np.pi * turns) / {None: 1, "sqrtn": max(n, 1) ** 0.5, "n": max(n, 1)}[scale], dtype)
+    # whole turns are left out while they are exact
+    turns = np.outer(range(n), range(n)) % n / max(n, 1)
+    return jnp.asarray(np.exp(-2j * np.pi * turns) / {None: 1, "sqrtn": max(n, 1) ** 0.5,
+                                                      "n": max(n, 1)}[scale], dtype)
 
 
 def hadamard(n, dtype=int):
@@ -319,13 +331,15 @@ def _triangle(name, n, kind, sign):
     if kind == "symmetric" and sign == 1:
         return _rounded([[math.comb(i + j, j) for j in range(n)] for i in range(n)], n)
     if kind == "symmetric":     # upper @ lower, the inverses of the factors of pascal
-        return _rounded([[sum(a * b for a, b in zip(row, column)) for column in zip(*lower)] for row in upper], n)
+        return _rounded([[sum(a * b for a, b in zip(row, column)) for column in zip(*lower)]
+                         for row in upper], n)
     return _rounded(lower if kind == "lower" else upper, n)
 
 
 def _rounded(integers, n):
     """A matrix of Python's integers, exact until here, as floats; inf beyond their range."""
     limit = int(np.finfo(np.float64).max)
-    entries = [[float(x) if abs(x) <= limit else math.inf if x > 0 else -math.inf for x in row] for row in integers]
+    entries = [[float(x) if abs(x) <= limit else math.inf if x > 0 else -math.inf for x in row]
+               for row in integers]
     with np.errstate(over="ignore"):        # beyond float32
         return jnp.asarray(np.array(entries).reshape(n, n))

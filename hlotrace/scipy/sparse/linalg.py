@@ -26,7 +26,8 @@ def _norm(x):
     return jnp.sqrt(_dot(x, x).real)
 
 
-# --- methods: (A, M, b, x, threshold, maxiter) -> (x, residual) ----------------------------------------------------------
+# --- methods: (A, M, b, x, threshold, maxiter) -> (x, residual)
+# ----------------------------------------------------------
 
 def _cg(A, M, b, x, threshold, maxiter):
     """Saad, algorithm 9.1."""
@@ -43,7 +44,8 @@ def _cg(A, M, b, x, threshold, maxiter):
 
 
 def _bicgstab(A, M, b, x, threshold, maxiter):
-    """H. A. van der Vorst, SIAM J. Sci. Stat. Comput. 13, 1992; preconditioned as in Barrett et al., "Templates", 1994."""
+    """H. A. van der Vorst, SIAM J. Sci. Stat. Comput. 13, 1992; preconditioned as in Barrett et al.,
+    "Templates", 1994."""
     def step(state):
         x, r, p, q, rho, alpha, omega, k = state
         now = _dot(start, r)
@@ -67,11 +69,13 @@ def _gmres(A, M, b, x, threshold, maxiter, *, restart, early):
     kind = jnp.promote_types(b.dtype, "float32")
 
     def step(state):
-        """One more vector of the basis V; Q turns the columns of the Hessenberg matrix into those of a triangle R."""
+        """One more vector of the basis V; Q turns the columns of the Hessenberg matrix into those of a
+        triangle R."""
         V, Q, R, j = state
         w, h = A(M(V[j])), 0
         for _ in range(2):
-            more = jnp.matmul(V.conj(), w, precision=lax.Precision.HIGHEST)     # vectors still to come are zero
+            # vectors still to come are zero
+            more = jnp.matmul(V.conj(), w, precision=lax.Precision.HIGHEST)
             w, h = w - jnp.matmul(more, V, precision=lax.Precision.HIGHEST), h + more
         length = _norm(w)
         V = V.at[j + 1].set(w / jnp.where(length > 0, length, 1).astype(w.dtype))
@@ -81,7 +85,8 @@ def _gmres(A, M, b, x, threshold, maxiter, *, restart, early):
         turn = jnp.array([[a.conj(), c.conj()], [-c, a]]) / jnp.where(total == 0, 1, total)
         turn = jnp.where(total == 0, jnp.eye(2, dtype=kind), turn)
         Q = lax.dynamic_update_slice_in_dim(Q, turn @ lax.dynamic_slice_in_dim(Q, j, 2), j, 0)
-        return V, Q, R.at[:, j].set(jnp.where(jnp.arange(m) == j, total, jnp.where(jnp.arange(m) < j, column[:m], 0))), j + 1
+        return V, Q, R.at[:, j].set(jnp.where(jnp.arange(m) == j, total,
+                                              jnp.where(jnp.arange(m) < j, column[:m], 0))), j + 1
 
     def cycle(state):
         x, r, k = state
@@ -99,7 +104,8 @@ def _gmres(A, M, b, x, threshold, maxiter, *, restart, early):
     return lax.while_loop(lambda s: (_norm(s[1]) > threshold) & (s[2] < maxiter), cycle, (x, b - A(x), 0))[:2]
 
 
-# --- as users call them --------------------------------------------------------------------------------------------------
+# --- as users call them
+# --------------------------------------------------------------------------------------------------
 
 def _operator(name, what, given, b):
     """What multiplies, as a function of what is like b."""
@@ -111,8 +117,8 @@ def _operator(name, what, given, b):
         check_arraylike(name, given)
         raise ShapeError(f"{name}: {what} must be a function or a square matrix, got shape {shape(given)}")
     if not hasattr(b, "shape") or b.shape[:1] != given.shape[:1]:
-        raise ShapeError(f"{name}: b must be an array whose first size is that of the matrix {what} {given.shape}, got "
-                         f"{getattr(b, 'shape', pytree.tree_structure(b))}")
+        raise ShapeError(f"{name}: b must be an array whose first size is that of the matrix {what} "
+                         f"{given.shape}, got {getattr(b, 'shape', pytree.tree_structure(b))}")
     return partial(jnp.matmul, given, precision=lax.Precision.HIGHEST)
 
 
@@ -120,8 +126,8 @@ def _check(name, what, found, b):
     """ShapeError for what is not like b."""
     leaves, structure = pytree.tree_flatten(found)
     if structure != pytree.tree_structure(b) or list(map(shape, leaves)) != list(map(shape, pytree.tree_leaves(b))):
-        raise ShapeError(f"{name}: {what} must have the structure and the shapes of b, which is {pytree.tree_map(shape, b)}, "
-                         f"got {pytree.tree_map(shape, found)}")
+        raise ShapeError(f"{name}: {what} must have the structure and the shapes of b, which is "
+                         f"{pytree.tree_map(shape, b)}, got {pytree.tree_map(shape, found)}")
 
 
 def _solved(name, method, A, b, x0, tol, atol, maxiter, M, hermitian=False):
@@ -139,7 +145,8 @@ def _solved(name, method, A, b, x0, tol, atol, maxiter, M, hermitian=False):
     sizes = [x.size for x in pytree.tree_leaves(types)]
 
     def ravel(values):
-        return jnp.concatenate([jnp.ravel(x).astype(dtype) for x in pytree.tree_leaves(values)] or [jnp.zeros(0, dtype)])
+        return jnp.concatenate([jnp.ravel(x).astype(dtype) for x in pytree.tree_leaves(values)]
+                               or [jnp.zeros(0, dtype)])
 
     def unravel(x):
         parts, start = [], 0
@@ -182,7 +189,8 @@ _ABOUT = """
 
 def _explained(steps="steps", more=""):
     def decorate(function):
-        function.__doc__ = (function.__doc__ or "") + _ABOUT.format(name=function.__name__, steps=steps, more=more)
+        function.__doc__ = (function.__doc__ or "") + _ABOUT.format(name=function.__name__, steps=steps,
+                                                                    more=more)
         return function
     return decorate
 
@@ -199,10 +207,11 @@ def bicgstab(A, b, x0=None, *, tol=1e-5, atol=0.0, maxiter=None, M=None):
     return _solved("scipy.sparse.linalg.bicgstab", _bicgstab, A, b, x0, tol, atol, maxiter, M), None
 
 
-@_explained("cycles", "\n    restart: the size of the basis.  solve_method: 'batched' makes all of a basis before it looks, "
-            "'incremental'\n    ends when the residual is small.")
+@_explained("cycles", "\n    restart: the size of the basis.  solve_method: 'batched' makes all of a basis "
+            "before it looks, 'incremental'\n    ends when the residual is small.")
 def gmres(A, b, x0=None, *, tol=1e-5, atol=0.0, restart=20, maxiter=None, M=None, solve_method="batched"):
-    """(x, info): the solution of A x = b for any A, by the generalized minimal residual method; info is -1 for NaN, or 0."""
+    """(x, info): the solution of A x = b for any A, by the generalized minimal residual method; info is -1
+    for NaN, or 0."""
     name = "scipy.sparse.linalg.gmres"
     if solve_method not in ("batched", "incremental"):
         raise not_one_of(f"{name}: solve_method", solve_method, ("batched", "incremental"))

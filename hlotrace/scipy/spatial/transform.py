@@ -23,11 +23,13 @@ def _inexact(name, x, *last):
     """An array of floats whose last sizes are `last`."""
     x = jnp.asarray(x)
     if x.shape[-len(last):] != last:
-        raise ShapeError(f"Rotation.{name}: an array of shape (..., {', '.join(map(str, last))}) is needed, got {x.shape}")
+        raise ShapeError(f"Rotation.{name}: an array of shape (..., {', '.join(map(str, last))}) is needed, "
+                         f"got {x.shape}")
     return promote_dtypes_inexact(x)[0]
 
 
-# --- formulas on arrays (..., 4), (..., 3) and (..., 3, 3) ----------------------------------------------------------------
+# --- formulas on arrays (..., 4), (..., 3) and (..., 3, 3)
+# ----------------------------------------------------------------
 
 def _length(x):
     """The length of vectors, (..., 1), with a derivative of 0 at 0."""
@@ -61,7 +63,8 @@ def _turned(q, v):
 
 @composite
 def _from_matrix(m):
-    """For each of the four components as the largest, the quaternion; the one taken is computed without cancellation.
+    """For each of the four components as the largest, the quaternion; the one taken is computed without
+    cancellation.
 
     S. W. Shepperd, "Quaternion from rotation matrix", J. Guidance and Control 1, 1978.
     """
@@ -72,7 +75,8 @@ def _from_matrix(m):
     x2, y2, z2 = (1 + 2 * d[..., i] - trace[..., 0] for i in range(3))
     rows = jnp.stack([jnp.stack(row, -1) for row in (
         (x2, plus(0, 1), plus(0, 2), minus(2, 1)), (plus(0, 1), y2, plus(1, 2), minus(0, 2)),
-        (plus(0, 2), plus(1, 2), z2, minus(1, 0)), (minus(2, 1), minus(0, 2), minus(1, 0), 1 + trace[..., 0]))], -2)
+        (plus(0, 2), plus(1, 2), z2, minus(1, 0)), (minus(2, 1), minus(0, 2), minus(1, 0),
+                                                    1 + trace[..., 0]))], -2)
     largest = jnp.argmax(jnp.concatenate([d, trace], -1), -1)
     return _unit(jnp.take_along_axis(rows, largest[..., None, None], -2)[..., 0, :])
 
@@ -85,11 +89,13 @@ def _matrix(q):
 
 @composite
 def _from_rotvec(v):
-    """(v sin(t/2) / t, cos(t/2)) for an angle t; by the series of both where it is small, which has derivatives at 0."""
+    """(v sin(t/2) / t, cos(t/2)) for an angle t; by the series of both where it is small, which has
+    derivatives at 0."""
     square = (v * v).sum(-1, keepdims=True)
     small = square < 1e-3
     t = jnp.sqrt(jnp.where(small, 1, square))
-    sine = jnp.where(small, 1 / 2 - square * (1 / 48 - square * (1 / 3840 - square / 645120)), jnp.sin(t / 2) / t)
+    sine = jnp.where(small, 1 / 2 - square * (1 / 48 - square * (1 / 3840 - square / 645120)),
+                     jnp.sin(t / 2) / t)
     cosine = jnp.where(small, 1 - square * (1 / 8 - square * (1 / 384 - square / 46080)), jnp.cos(t / 2))
     return jnp.concatenate([v * sine, cosine], -1)
 
@@ -117,8 +123,8 @@ def _canonical(q, zero=True):
 def _axes(name, seq):
     """(numbers of the axes, are they those of space?)."""
     if not isinstance(seq, str) or not 1 <= len(seq) <= 3 or set(seq) - set("xyz") and set(seq) - set("XYZ"):
-        raise ValueError(f"Rotation.{name}: seq must be 1 to 3 of the letters x, y, z for axes of space, or of X, Y, Z for "
-                         f"axes that turn with the body, got {seq!r}")
+        raise ValueError(f"Rotation.{name}: seq must be 1 to 3 of the letters x, y, z for axes of space, or "
+                         f"of X, Y, Z for axes that turn with the body, got {seq!r}")
     if any(a == b for a, b in zip(seq, seq[1:])):
         raise ValueError(f"Rotation.{name}: consecutive axes in seq must be different, got {seq!r}")
     return tuple("xyz".index(letter) for letter in seq.lower()), seq.islower()
@@ -126,7 +132,8 @@ def _axes(name, seq):
 
 @composite(static=("axes", "extrinsic"))
 def _from_euler(angles, *, axes, extrinsic):
-    turns = [_from_rotvec(angles[..., k:k + 1] * jnp.eye(3, dtype=angles.dtype)[axis]) for k, axis in enumerate(axes)]
+    turns = [_from_rotvec(angles[..., k:k + 1] * jnp.eye(3, dtype=angles.dtype)[axis]) for k,
+             axis in enumerate(axes)]
     return functools.reduce(lambda p, q: _product(q, p) if extrinsic else _product(p, q), turns)
 
 
@@ -158,7 +165,8 @@ def _radians(angles, degrees):
     return jnp.deg2rad(angles) if degrees else angles
 
 
-# --- as users call them ---------------------------------------------------------------------------------------------------
+# --- as users call them
+# ---------------------------------------------------------------------------------------------------
 
 @pytree.register_dataclass
 @boundaries
@@ -166,8 +174,8 @@ def _radians(angles, degrees):
 class Rotation:
     """One rotation of space, or an array of them: a pytree of unit quaternions `quat` (..., 4), scalar last.
 
-    Made by the functions from_quat, from_matrix, ... of the class; `Rotation(quat)` takes unit quaternions as they are.
-    Leading axes are batches, and broadcast.  Everything is differentiable, also at the identity.
+    Made by the functions from_quat, from_matrix, ... of the class; `Rotation(quat)` takes unit quaternions as
+    they are. Leading axes are batches, and broadcast.  Everything is differentiable, also at the identity.
 
     >>> turn = jax.scipy.spatial.transform.Rotation.from_euler('z', 90., degrees=True)
     >>> turn.apply(jnp.array([1., 0., 0.])).round(3)
@@ -209,7 +217,8 @@ class Rotation:
 
     @classmethod
     def from_mrp(cls, mrp):
-        """Of modified Rodrigues parameters (..., 3): vectors along the axis, whose length is tan(angle / 4)."""
+        """Of modified Rodrigues parameters (..., 3): vectors along the axis, whose length is tan(angle / 4).
+        """
         mrp = _inexact("from_mrp", mrp, 3)
         square = (mrp * mrp).sum(-1, keepdims=True)
         return cls(jnp.concatenate([2 * mrp, 1 - square], -1) / (1 + square))
@@ -223,10 +232,12 @@ class Rotation:
         axes, extrinsic = _axes("from_euler", seq)
         angles = jnp.asarray(angles)
         angles = angles[None] if len(axes) == 1 and not angles.ndim else angles
-        return cls(_from_euler(_radians(_inexact("from_euler", angles, len(axes)), degrees), axes=axes, extrinsic=extrinsic))
+        return cls(_from_euler(_radians(_inexact("from_euler", angles, len(axes)), degrees), axes=axes,
+                               extrinsic=extrinsic))
 
     def as_quat(self, canonical=False, scalar_first=False):
-        """Quaternions (..., 4); canonical: of q and -q the one with positive scalar; scalar_first: as w, x, y, z."""
+        """Quaternions (..., 4); canonical: of q and -q the one with positive scalar; scalar_first: as w, x,
+        y, z."""
         quat = _canonical(self.quat) if canonical else self.quat
         return jnp.roll(quat, 1, -1) if scalar_first else quat
 
@@ -244,7 +255,8 @@ class Rotation:
         return quat[..., :3] / (1 + quat[..., 3:])
 
     def as_euler(self, seq, degrees=False):
-        """Angles (..., 3) about the three axes `seq`, as `from_euler` has them; in gimbal lock the third is 0."""
+        """Angles (..., 3) about the three axes `seq`, as `from_euler` has them; in gimbal lock the third is
+        0."""
         axes, extrinsic = _axes("as_euler", seq)
         if len(axes) != 3:
             raise ValueError(f"Rotation.as_euler: Expected 3 axes, got {seq!r}")
@@ -274,8 +286,8 @@ class Rotation:
     def mean(self, weights=None):
         """The rotation that is nearest to all in the sense of squared chords, weighted.
 
-        F. L. Markley et al., "Averaging quaternions", J. Guidance, Control, and Dynamics 30, 2007: the eigenvector of the
-        largest eigenvalue of sum w q q^T.
+        F. L. Markley et al., "Averaging quaternions", J. Guidance, Control, and Dynamics 30, 2007: the
+        eigenvector of the largest eigenvalue of sum w q q^T.
         """
         quat = jnp.atleast_2d(self.quat)
         weighted = quat if weights is None else quat * jnp.asarray(weights)[..., None]
@@ -304,10 +316,11 @@ class Rotation:
 @boundaries
 @dataclass(frozen=True, eq=False)
 class Slerp:
-    """Rotations between given ones, turning evenly from each to the next: `Slerp.init(times, rotations)`; a pytree.
+    """Rotations between given ones, turning evenly from each to the next: `Slerp.init(times, rotations)`; a
+    pytree.
 
-    times: increasing, (n,); rotations: n > 1 of them.  A call takes times, a scalar or (m,), and gives a Rotation; before
-    the first and after the last time it turns on.
+    times: increasing, (n,); rotations: n > 1 of them.  A call takes times, a scalar or (m,), and gives a
+    Rotation; before the first and after the last time it turns on.
 
     >>> R, Slerp = jax.scipy.spatial.transform.Rotation, jax.scipy.spatial.transform.Slerp
     >>> turning = Slerp.init(jnp.array([0., 2.]), R.from_euler('x', jnp.array([[0.], [90.]]), degrees=True))
@@ -326,8 +339,8 @@ class Slerp:
             raise ShapeError("Slerp.init: rotations must be a Rotation of at least 2 rotations, got "
                              f"{shape_of(rotations.quat)[:-1] if isinstance(rotations, Rotation) else type(rotations)}")
         if shape_of(times) != (len(rotations),):
-            raise ShapeError("Slerp.init: times must be a vector with a time for each of the rotations, of which there are "
-                             f"{len(rotations)}, got shape {shape_of(times)}")
+            raise ShapeError("Slerp.init: times must be a vector with a time for each of the rotations, of "
+                             f"which there are {len(rotations)}, got shape {shape_of(times)}")
         times, = promote_dtypes_inexact(jnp.asarray(times))
         starts = rotations[:-1]
         return cls(times, jnp.diff(times), starts, (starts.inv() * rotations[1:]).as_rotvec())

@@ -16,10 +16,10 @@ from ...primitives.arrays.incomplete import _log_star
 from ...primitives.common import static_int
 from .promotion import special
 
-__all__ = ["bernoulli", "beta", "betainc", "betaln", "boxcox", "boxcox1p", "comb", "digamma", "entr", "erf", "erfc",
-           "erfinv", "expit", "factorial", "gamma", "gammainc", "gammaincc", "gammaln", "gammasgn", "i0", "i0e", "i1", "i1e",
-           "kl_div", "log_softmax", "loggamma", "logit", "logsumexp", "multigammaln", "poch", "polygamma", "rel_entr",
-           "softmax", "xlog1py", "xlogy", "zeta"]
+__all__ = ["bernoulli", "beta", "betainc", "betaln", "boxcox", "boxcox1p", "comb", "digamma", "entr", "erf",
+           "erfc", "erfinv", "expit", "factorial", "gamma", "gammainc", "gammaincc", "gammaln", "gammasgn",
+           "i0", "i0e", "i1", "i1e", "kl_div", "log_softmax", "loggamma", "logit", "logsumexp",
+           "multigammaln", "poch", "polygamma", "rel_entr", "softmax", "xlog1py", "xlogy", "zeta"]
 
 
 def _named(name, fun, doc, arguments, shown, **rules):
@@ -28,28 +28,31 @@ def _named(name, fun, doc, arguments, shown, **rules):
     return special(**rules)(fun)
 
 
-# --- one row each -----------------------------------------------------------------------------------------------
+# --- one row each
+# -----------------------------------------------------------------------------------------------
 
 erf = _named("erf", lambda x: lax.erf(x), "Error function  (DLMF 7.2.1).", "0.5", 0.5205)
 erfc = _named("erfc", lambda x: lax.erfc(x), "1 - erf(x), exact where that is small.", "1.", 0.1573)
 erfinv = _named("erfinv", lambda x: lax.erf_inv(x), "The number whose error function is x.", "0.5", 0.4769)
-digamma = _named("digamma", lambda x: lax.digamma(x), "Derivative of the logarithm of gamma(x)  (DLMF 5.2.2).",
-                 "1.", -0.5772)
+digamma = _named("digamma", lambda x: lax.digamma(x),
+                 "Derivative of the logarithm of gamma(x)  (DLMF 5.2.2).", "1.", -0.5772)
 gammaln = _named("gammaln", lambda x: lax.lgamma(x), "log|gamma(x)|.", "5.", 3.1781)
-gammainc = _named("gammainc", lambda a, x: igamma(a, x), "Regularized lower incomplete gamma function  (DLMF 8.2.4).",
-                  "2., 1.", 0.2642)
-gammaincc = _named("gammaincc", lambda a, x: igammac(a, x), "Regularized upper incomplete gamma function  (DLMF 8.2.4).",
-                   "2., 1.", 0.7358)
-betainc = _named("betainc", lambda a, b, x: _betainc(a, b, x), "Regularized incomplete beta function  (DLMF 8.17.2).",
-                 "2., 3., 0.4", 0.5248)
+gammainc = _named("gammainc", lambda a, x: igamma(a, x),
+                  "Regularized lower incomplete gamma function  (DLMF 8.2.4).", "2., 1.", 0.2642)
+gammaincc = _named("gammaincc", lambda a, x: igammac(a, x),
+                   "Regularized upper incomplete gamma function  (DLMF 8.2.4).", "2., 1.", 0.7358)
+betainc = _named("betainc", lambda a, b, x: _betainc(a, b, x),
+                 "Regularized incomplete beta function  (DLMF 8.17.2).", "2., 3., 0.4", 0.5248)
 i0e = _named("i0e", lambda x: lax.bessel_i0e(x), "exp(-|x|) I0(x)  (DLMF 10.25.2).", "1.", 0.4658)
 i1e = _named("i1e", lambda x: lax.bessel_i1e(x), "exp(-|x|) I1(x)  (DLMF 10.25.2).", "1.", 0.2079)
 i0 = _named("i0", lambda x: jnp.i0(x), "Modified Bessel function of order 0.", "1.", 1.2661)
-i1 = _named("i1", lambda x: lax.bessel_i1e(x) * jnp.exp(jnp.abs(x)), "Modified Bessel function of order 1.", "1.", 0.5652)
+i1 = _named("i1", lambda x: lax.bessel_i1e(x) * jnp.exp(jnp.abs(x)), "Modified Bessel function of order 1.",
+            "1.", 0.5652)
 expit = _named("expit", lambda x: lax.logistic(x), "1 / (1 + exp(-x)).", "1.", 0.7311, complex=True)
 
 
-# --- gamma and beta ---------------------------------------------------------------------------------------------
+# --- gamma and beta
+# ---------------------------------------------------------------------------------------------
 
 @special()
 def gammasgn(x):
@@ -65,7 +68,8 @@ def gammasgn(x):
 
 
 def _right_loggamma(z):
-    """For Re z >= 0.5: Stirling's series where |z| is large, which the recurrence takes it to  (DLMF 5.11.1, 5.5.1)."""
+    """For Re z >= 0.5: Stirling's series where |z| is large, which the recurrence takes it to  (DLMF 5.11.1,
+    5.5.1)."""
     total, steps = 0, 8 if z.dtype.itemsize == 16 else 4
     for k in range(steps):
         total = total + jnp.log(z + k)
@@ -81,7 +85,8 @@ def _complex_loggamma(z):
     left, below = jnp.real(z) < 0.5, jnp.imag(z) < 0
     up = jnp.where(below, jnp.conj(z), z)
     value = _right_loggamma(jnp.where(left, 1 - up, up))
-    # in the upper half-plane log(sin(pi z)) is one branch of log(i / 2 exp(-i pi z) (1 - exp(2 i pi z))), DLMF 5.5.3
+    # in the upper half-plane log(sin(pi z)) is one branch of log(i / 2 exp(-i pi z) (1 - exp(2 i pi z))),
+    # DLMF 5.5.3
     turn = jnp.where(left, up, 0.25j)
     turn = turn - jnp.floor(jnp.real(turn)), turn
     reflected = math.log(2 * math.pi) - 0.5j * math.pi + 1j * math.pi * turn[1] - jnp.log(
@@ -92,9 +97,11 @@ def _complex_loggamma(z):
 
 @special(complex=True)
 def loggamma(x):
-    """The principal logarithm of gamma(x), continuous but for a cut along the negative reals; NaN for real x < 0.
+    """The principal logarithm of gamma(x), continuous but for a cut along the negative reals; NaN for real x
+    < 0.
 
-    For complex x by Stirling's series and reflection, with values at the cut as from above  (DLMF 5.11.1, 5.5.3).
+    For complex x by Stirling's series and reflection, with values at the cut as from above  (DLMF 5.11.1,
+    5.5.3).
 
     >>> jax.scipy.special.loggamma(1. + 1.j).round(4)
     Array(-0.6509-0.30159998j, dtype=complex64, weak_type=True)
@@ -127,8 +134,8 @@ def betaln(a, b):
     positive = small > 0
     p, q = jnp.where(positive, small, 1), jnp.where(positive, large, 1)
     total = p + q
-    inside = (math.log(2 * math.pi) / 2 - jnp.log(p) / 2 + p * jnp.log(p / total) - (q - 0.5) * jnp.log1p(p / q)
-              + _log_star(p) + _log_star(q) - _log_star(total))
+    inside = (math.log(2 * math.pi) / 2 - jnp.log(p) / 2 + p * jnp.log(p / total) - (q - 0.5) *
+              jnp.log1p(p / q) + _log_star(p) + _log_star(q) - _log_star(total))
     outside = lax.lgamma(a) + lax.lgamma(b) - lax.lgamma(a + b)
     return jnp.where(positive & (large < jnp.inf), inside, outside)
 
@@ -157,13 +164,15 @@ def poch(z, m):
 
 
 def factorial(n, exact=False):
-    """gamma(n + 1), 0 for negative n.  NotImplementedError for exact=True, which arrays of fixed width cannot be.
+    """gamma(n + 1), 0 for negative n.  NotImplementedError for exact=True, which arrays of fixed width cannot
+    be.
 
     >>> round(float(jax.scipy.special.factorial(4.)), 4)
     24.0
     """
     if exact:
-        raise NotImplementedError("scipy.special.factorial: exact=True is not supported; math.factorial is exact")
+        raise NotImplementedError("scipy.special.factorial: exact=True is not supported; math.factorial is "
+                                  "exact")
     return _factorial(n)
 
 
@@ -175,7 +184,8 @@ def _corrected(value, true, where):
 @special()
 def _factorial(n):
     value = jnp.exp(lax.lgamma(jnp.where(n < 0, 0, n) + 1))
-    known = [float(math.factorial(k)) for k in range(171) if math.factorial(k) < float(jnp.finfo(n.dtype).max)]
+    known = [float(math.factorial(k)) for k in range(171)
+             if math.factorial(k) < float(jnp.finfo(n.dtype).max)]
     place = jnp.clip(n, 0, len(known) - 1)
     value = _corrected(value, jnp.array(known, n.dtype)[place.astype(int)], place == jnp.floor(n))
     return jnp.where(n < 0, 0, value)
@@ -183,7 +193,8 @@ def _factorial(n):
 
 @composite(static=("repetition",))
 def comb(N, k, *, repetition=False):
-    """Ways to choose k of N things, or with `repetition` of things that may be chosen again; 0 where there are none.
+    """Ways to choose k of N things, or with `repetition` of things that may be chosen again; 0 where there
+    are none.
 
     >>> round(float(jax.scipy.special.comb(5, 2)), 4)
     10.0
@@ -216,14 +227,15 @@ def _polygamma(n, x):
 
 
 def zeta(x, q=None):
-    """Hurwitz zeta function, the sum of (k + q)**-x over k = 0, 1, ...  (DLMF 25.11.1).  NotImplementedError without q.
+    """Hurwitz zeta function, the sum of (k + q)**-x over k = 0, 1, ...  (DLMF 25.11.1).  NotImplementedError
+    without q.
 
     >>> round(float(jax.scipy.special.zeta(2., 1.)), 4)
     1.6449
     """
     if q is None:
-        raise NotImplementedError("scipy.special.zeta: the zeta function of one argument is not supported; Riemann's, for "
-                                  "x > 1, is zeta(x, 1)")
+        raise NotImplementedError("scipy.special.zeta: the zeta function of one argument is not supported; "
+                                  "Riemann's, for x > 1, is zeta(x, 1)")
     return _zeta(x, q)
 
 
@@ -262,7 +274,8 @@ def _bernoulli(n):
     return numbers
 
 
-# --- logarithms, probabilities ----------------------------------------------------------------------------------
+# --- logarithms, probabilities
+# ----------------------------------------------------------------------------------
 
 @special(lambda out, x, y: jnp.log(y), lambda out, x, y: x / y, complex=True)
 def xlogy(x, y):

@@ -14,7 +14,8 @@ __all__ = ["sph_harm_y"]
 
 
 def sph_harm_y(n, m, theta, phi, diff_n=None, n_max=None):
-    """Spherical harmonics Y_n^m of degree n and order m at the polar angle theta and the azimuth phi  (DLMF 14.30.1).
+    """Spherical harmonics Y_n^m of degree n and order m at the polar angle theta and the azimuth phi  (DLMF
+    14.30.1).
 
     n, m: ints; theta, phi: reals; all are broadcast.  Complex.  0 where |m| > n; NaN where n is above `n_max`, which is
     needed under jit where n is traced, and else max(n).  NotImplementedError for `diff_n`.  By the recurrence of normalized
@@ -28,11 +29,12 @@ def sph_harm_y(n, m, theta, phi, diff_n=None, n_max=None):
     check_arraylike("scipy.special.sph_harm_y", n, m, theta, phi)
     for name, value in (("n", n), ("m", m)):
         if jnp.result_type(value).kind not in "iu":
-            raise TypeError(f"scipy.special.sph_harm_y: {name} must be of integers, got {jnp.result_type(value).name}: "
-                            ".astype(int)")
+            raise TypeError(f"scipy.special.sph_harm_y: {name} must be of integers, got "
+                            f"{jnp.result_type(value).name}: .astype(int)")
     if n_max is None:
         if isinstance(n, Tracer):
-            raise concrete_needed(n, "the largest degree, max(n), is how long a loop is", "Give n_max, a Python int.")
+            raise concrete_needed(n, "the largest degree, max(n), is how long a loop is",
+                                  "Give n_max, a Python int.")
         n_max = int(jnp.max(n)) if jnp.size(n) else 0
     return _sph_harm_y(n, m, theta, phi, n_max=static_int(n_max, "scipy.special.sph_harm_y: n_max"))
 
@@ -42,7 +44,8 @@ def _sph_harm_y(n, m, theta, phi, *, n_max):
     theta, phi = promote_dtypes_inexact(theta, phi)
     n, m, theta, phi = jnp.broadcast_arrays(n, m, theta, phi)
     x, order = jnp.cos(theta), jnp.abs(m).astype(theta.dtype)
-    norm = (jnp.log(2 * order + 1) - math.log(4 * math.pi) + gammaln(order + 0.5) - gammaln(order + 1) - gammaln(0.5)) / 2
+    norm = (jnp.log(2 * order + 1) - math.log(4 * math.pi) + gammaln(order + 0.5) - gammaln(order + 1) -
+            gammaln(0.5)) / 2
     sine = jnp.where(m == 0, 1, jnp.sin(theta))
     start = jnp.exp(norm) * jnp.where(m % 2 == 0, 1, -1) * jnp.where(m == 0, 1, sine ** jnp.abs(m))
 

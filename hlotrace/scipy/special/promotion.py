@@ -13,15 +13,17 @@ from ...primitives.arrays.elementwise import convert
 def special(*derivatives, complex=False, of="scipy.special"):
     """Decorator: a function of numbers that takes arrays, of rules for its body.
 
-    derivatives: for each argument what a change of it is multiplied with, as a function of (result, *arguments); None where
-    the derivative of the body is taken.  complex: does it take complex numbers?  of: the module that it is in.  Narrow
-    floats are computed in float32.  The result is of a weak type where all arguments are.
+    derivatives: for each argument what a change of it is multiplied with, as a function of (result,
+    *arguments); None where the derivative of the body is taken.  complex: does it take complex numbers?  of:
+    the module that it is in.  Narrow floats are computed in float32.  The result is of a weak type where all
+    arguments are.
     """
     def decorate(fun):
         body, signature, name = fun, inspect.signature(fun), f"{of}.{fun.__name__}"
         if derivatives:
             body = custom_jvp(fun)
-            body.defjvps(*[rule and (lambda t, out, *args, rule=rule: t * rule(out, *args)) for rule in derivatives])
+            body.defjvps(*[rule and (lambda t, out, *args, rule=rule: t * rule(out, *args))
+                           for rule in derivatives])
 
         @composite
         @functools.wraps(fun)
@@ -33,9 +35,11 @@ def special(*derivatives, complex=False, of="scipy.special"):
             args = [jnp.asarray(x) if type(x) in SCALARS else x for x in promote_args_inexact(name, *args)]
             dtype, weak = result_type(*args, return_weak_type_flag=True)
             if dtype.kind == "c" and not complex:
-                raise TypeError(f"{name} does not take complex numbers, got {dtype.name}: take .real, .imag or jnp.abs(x)")
+                raise TypeError(f"{name} does not take complex numbers, got {dtype.name}: take .real, .imag "
+                                "or jnp.abs(x)")
             if dtype.itemsize < 4:
                 args = [jnp.asarray(x, "float32") for x in args]
-            return tree_map(lambda out: convert(out, out.dtype if out.dtype.kind == "c" else dtype, weak), body(*args))
+            return tree_map(lambda out: convert(out, out.dtype if out.dtype.kind == "c" else dtype, weak),
+                            body(*args))
         return call
     return decorate

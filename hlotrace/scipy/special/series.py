@@ -16,8 +16,8 @@ from ...primitives.common import np
 from .closed_form import _bernoulli, gammasgn, xlogy
 from .promotion import special
 
-__all__ = ["bessel_jn", "dawsn", "erfcinv", "erfcx", "exp1", "expi", "expn", "fresnel", "hyp1f1", "hyp2f1", "log_ndtr",
-           "ndtr", "ndtri", "owens_t", "sici", "spence", "wofz"]
+__all__ = ["bessel_jn", "dawsn", "erfcinv", "erfcx", "exp1", "expi", "expn", "fresnel", "hyp1f1", "hyp2f1",
+           "log_ndtr", "ndtr", "ndtri", "owens_t", "sici", "spence", "wofz"]
 
 _ROOT_PI = math.sqrt(math.pi)
 
@@ -26,7 +26,8 @@ def _half_eps(x):
     return float(jnp.finfo(x.dtype).eps) / 2
 
 
-# --- of the normal distribution ---------------------------------------------------------------------------------
+# --- of the normal distribution
+# ---------------------------------------------------------------------------------
 
 def _erfcx(x):
     """For x >= 0."""
@@ -57,7 +58,8 @@ def ndtr(x):
 
 
 def log_ndtr(x, series_order=3):
-    """log(ndtr(x)), exact where that is small.  Far below, `series_order` terms of its asymptotic series (DLMF 7.12.1).
+    """log(ndtr(x)), exact where that is small.  Far below, `series_order` terms of its asymptotic series
+    (DLMF 7.12.1).
 
     TypeError where series_order is no int, ValueError where it is not from 0 to 30.
 
@@ -87,7 +89,8 @@ def _log_ndtr(order):
         other = ratio * jnp.exp(power)      # for x > 0 the probability above x
         rest = 1 - other
         log = jnp.log(jnp.where(x < 0, ratio, rest))
-        # log(1 - other) by log(rest), where `rest` is rounded: Goldberg, ACM Computing Surveys 23 (1991), theorem 4
+        # log(1 - other) by log(rest), where `rest` is rounded: Goldberg, ACM Computing Surveys 23 (1991),
+        # theorem 4
         above = jnp.where(rest == 1, -other, log * other / jnp.where(rest == 1, 1, 1 - rest))
         return jnp.where(x < 0, log + power, above)
     return special(lambda out, x: jnp.exp(-jnp.square(x) / 2 - math.log(2 * math.pi) / 2 - out))(log_ndtr)
@@ -118,7 +121,8 @@ def erfcinv(y):
 
 @special()
 def owens_t(h, a):
-    """Owen's T function, the integral of exp(-h**2 (1 + x**2) / 2) / (1 + x**2) / (2 pi) from 0 to a  (Owen, 1956).
+    """Owen's T function, the integral of exp(-h**2 (1 + x**2) / 2) / (1 + x**2) / (2 pi) from 0 to a  (Owen,
+    1956).
 
     For |a| > 1 by T(h, a) + T(ah, 1/a) = (ndtr(h) + ndtr(ah)) / 2 - ndtr(h) ndtr(ah), for h, a >= 0; 30 points of Gauss.
 
@@ -140,7 +144,8 @@ def owens_t(h, a):
     return jnp.sign(a) * jnp.where(steep, other - flat, flat)
 
 
-# --- exponential integrals --------------------------------------------------------------------------------------
+# --- exponential integrals
+# --------------------------------------------------------------------------------------
 
 def _expn_value(n, x):
     # for x > 1 the continued fraction 8.19.17, else the series 8.19.8 of the DLMF
@@ -148,7 +153,8 @@ def _expn_value(n, x):
     y, z = jnp.where(near, x, 0.5), jnp.where(far, x, 2.0)
     order = jnp.where(n >= 1, n, 1.0)
     fraction = jnp.exp(-z) * continued_fraction(lambda k, m, v: (-k * (m - 1 + k), v + m + 2 * k), order, z)
-    gammas = jnp.exp((order - 1) * jnp.log(y) - lax.lgamma(order)) * jnp.where((order - 1) % 2 == 0, 1.0, -1.0)
+    gammas = jnp.exp((order - 1) * jnp.log(y) - lax.lgamma(order)) * jnp.where((order - 1) % 2 == 0, 1.0,
+                                                                               -1.0)
 
     def step(k, m, v, power, total):
         power = -power * v / k
@@ -205,12 +211,14 @@ def expi(x):
     """
     far = jnp.clip(x, 2, jnp.finfo(x.dtype).max)
     rising = jnp.exp(far) / far * chebyshev(1 - 32 / (far + 14), "ei far")
-    return jnp.where(x < -1, -_e1_far(jnp.maximum(-x, 1)), jnp.where(x > 2, rising, _ei_near(jnp.clip(x, -1, 2))))
+    return jnp.where(x < -1, -_e1_far(jnp.maximum(-x, 1)),
+                     jnp.where(x > 2, rising, _ei_near(jnp.clip(x, -1, 2))))
 
 
 @special()
 def spence(x):
-    """The dilogarithm of 1 - x  (DLMF 25.12.2), by the Bernoulli numbers of -log(x) near 1; NaN for negative x.
+    """The dilogarithm of 1 - x  (DLMF 25.12.2), by the Bernoulli numbers of -log(x) near 1; NaN for negative
+    x.
 
     >>> round(float(jax.scipy.special.spence(0.5)), 4)
     0.5822
@@ -229,11 +237,13 @@ def spence(x):
     return jnp.where(x >= 0, value, jnp.nan)
 
 
-# --- of the error function of complex numbers -------------------------------------------------------------------
+# --- of the error function of complex numbers
+# -------------------------------------------------------------------
 
 @functools.cache
 def _weideman(n):
-    """(L, coefficients) of Weideman, "Computation of the complex error function", SIAM J. Numer. Anal. 31 (1994)."""
+    """(L, coefficients) of Weideman, "Computation of the complex error function", SIAM J. Numer. Anal. 31
+    (1994)."""
     m = 2 * n
     scale = math.sqrt(n / math.sqrt(2))
     t = scale * np.tan(np.arange(-m + 1, m) * np.pi / m / 2)
@@ -319,7 +329,8 @@ def sici(x):
         cosine = -1 / (math.factorial(2 * k + 2) * (2 * k + 2)) - u * cosine
     near = sine * z, np.euler_gamma + jnp.log(z) + u * cosine
     far = jnp.where(small | jnp.isinf(y), 9, y)
-    value = continued_fraction(lambda k, v: (v * 0 - k * k, 1j * v + (2 * k + 1)), far + 0j)     # DLMF 6.9.1 at ix
+    # DLMF 6.9.1 at ix
+    value = continued_fraction(lambda k, v: (v * 0 - k * k, 1j * v + (2 * k + 1)), far + 0j)
     value = (jnp.cos(far) - 1j * jnp.sin(far)) * value
     sine = jnp.where(small, near[0], jnp.where(jnp.isinf(y), math.pi / 2, jnp.imag(value) + math.pi / 2))
     return jnp.sign(x) * sine, jnp.where(small, near[1], jnp.where(jnp.isinf(y), 0, -jnp.real(value)))
@@ -327,7 +338,8 @@ def sici(x):
 
 @composite(static=("v", "n_iter"))
 def bessel_jn(z, *, v, n_iter=50):
-    """Bessel functions of z of orders 0 to v, shape (v + 1, *z.shape), by backward recurrence from order `n_iter`.
+    """Bessel functions of z of orders 0 to v, shape (v + 1, *z.shape), by backward recurrence from order
+    `n_iter`.
 
     That has to be well above v and |z|  (DLMF 3.6(iii), 10.6.1).  ValueError for negative v, or n_iter that is not above v.
 
@@ -351,7 +363,8 @@ def bessel_jn(z, *, v, n_iter=50):
     return jnp.stack([p / whole for p in products[:v + 1]])
 
 
-# --- confluent hypergeometric -----------------------------------------------------------------------------------
+# --- confluent hypergeometric
+# -----------------------------------------------------------------------------------
 
 def _hyp1f1_value(a, b, x):
     flip = x < 0        # DLMF 13.2.39
@@ -374,7 +387,8 @@ def _along(value, place):
     return rule
 
 
-@special(_along(_hyp1f1_value, 0), _along(_hyp1f1_value, 1), lambda out, a, b, x: a / b * hyp1f1(a + 1, b + 1, x))
+@special(_along(_hyp1f1_value, 0), _along(_hyp1f1_value, 1), lambda out, a, b,
+         x: a / b * hyp1f1(a + 1, b + 1, x))
 def hyp1f1(a, b, x):
     """Kummer's function, the sum of (a)_k / (b)_k x**k / k!  (DLMF 13.2.2).
 
@@ -386,7 +400,8 @@ def hyp1f1(a, b, x):
     return _hyp1f1_value(*jnp.broadcast_arrays(a, b, x))
 
 
-# --- hypergeometric ---------------------------------------------------------------------------------------------
+# --- hypergeometric
+# ---------------------------------------------------------------------------------------------
 
 def _hyp2f1_series(a, b, c, x):
     def step(k, a, b, c, v, term, total):
@@ -398,8 +413,10 @@ def _hyp2f1_series(a, b, c, x):
 
 def _gammas(above, below):
     """Product of gamma functions over that of others, 0 where one of those is at a pole."""
-    sign = functools.reduce(lambda x, y: x * y, [jnp.where(jnp.isnan(s), 0, s) for s in map(gammasgn, (*above, *below))])
-    return sign * jnp.exp(sum(map(lax.lgamma, above)) - sum(jnp.where(jnp.isinf(v), 0, v) for v in map(lax.lgamma, below)))
+    sign = functools.reduce(lambda x, y: x * y, [jnp.where(jnp.isnan(s), 0, s)
+                                                 for s in map(gammasgn, (*above, *below))])
+    return sign * jnp.exp(sum(map(lax.lgamma, above)) -
+                          sum(jnp.where(jnp.isinf(v), 0, v) for v in map(lax.lgamma, below)))
 
 
 def _hyp2f1_value(a, b, c, x):
@@ -411,11 +428,14 @@ def _hyp2f1_value(a, b, c, x):
     one, beyond = (z == 1) & ~ends, (z > 1) & ~ends
     near = (z > 0.9) & (z < 1) & ~ends & (gap != jnp.floor(gap))     # DLMF 15.8.4
     s = jnp.where(near, gap, 0.5)
-    first = _hyp2f1_series(a, q, jnp.where(near, 1 - s, c), jnp.where(near, 1 - z, jnp.where(one | beyond, 0, z)))
-    second = _hyp2f1_series(jnp.where(near, c - a, 1), jnp.where(near, c - q, 1), 1 + s, jnp.where(near, 1 - z, 0))
+    first = _hyp2f1_series(a, q, jnp.where(near, 1 - s, c),
+                           jnp.where(near, 1 - z, jnp.where(one | beyond, 0, z)))
+    second = _hyp2f1_series(jnp.where(near, c - a, 1), jnp.where(near, c - q, 1), 1 + s,
+                            jnp.where(near, 1 - z, 0))
     rest = jnp.where(near, 1 - z, 0.5)
     turned = _gammas((c, s), (c - a, c - q)) * first + rest ** s * _gammas((c, -s), (a, q)) * second
-    full = jnp.where(gap > 0, _gammas((c, jnp.where(gap > 0, gap, 1)), (c - a, c - q)), jnp.inf)      # DLMF 15.4.20
+    # DLMF 15.4.20
+    full = jnp.where(gap > 0, _gammas((c, jnp.where(gap > 0, gap, 1)), (c - a, c - q)), jnp.inf)
     value = jnp.where(near, turned, jnp.where(one, full, jnp.where(beyond, jnp.inf, first)))
     value = value * jnp.where(flip, (1 - jnp.where(flip, x, 0)) ** -a, 1)
     return jnp.where(jnp.isnan(a + b + c + x), jnp.nan, value)
@@ -424,10 +444,11 @@ def _hyp2f1_value(a, b, c, x):
 @special(*[_along(_hyp2f1_value, place) for place in range(3)], lambda out, a, b, c, x: a * b / c * hyp2f1(
     a + 1, b + 1, c + 1, x))
 def hyp2f1(a, b, c, x):
-    """Gauss's function, the sum of (a)_k (b)_k / (c)_k x**k / k! and what continues it to x < -1  (DLMF 15.2.1).
+    """Gauss's function, the sum of (a)_k (b)_k / (c)_k x**k / k! and what continues it to x < -1  (DLMF
+    15.2.1).
 
-    Infinite for x > 1 where the sum does not end, as in SciPy.  Where c - a - b is whole, digits are lost for x close to 1,
-    or far below -100 (there where b - a is).
+    Infinite for x > 1 where the sum does not end, as in SciPy.  Where c - a - b is whole, digits are lost for
+    x close to 1, or far below -100 (there where b - a is).
 
     >>> round(float(jax.scipy.special.hyp2f1(1., 2., 3., 0.5)), 4)
     1.5452

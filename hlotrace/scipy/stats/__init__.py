@@ -1,4 +1,5 @@
-"""SciPy's distributions and statistics: each distribution is a module of functions, `norm.logpdf(x, loc, scale)`.
+"""SciPy's distributions and statistics: each distribution is a module of functions, `norm.logpdf(x, loc,
+scale)`.
 
     shown        what the examples of the table print
     law          how a module is made from a row of the table

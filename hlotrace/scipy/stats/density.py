@@ -17,11 +17,11 @@ _FIELDS = ("neff", "dataset", "weights", "covariance", "inv_cov")
 class gaussian_kde:
     """A density estimated from samples: the weighted mean of normal densities around them, of one covariance.
 
-    dataset: (n,), or (d, n) of d variables; weights: (n,), by default equal.  bw_method: "scott" (the default) or
-    "silverman", a number, or a function of this object that gives one: its square is multiplied with the covariance of the
-    samples.
-    A pytree, whose leaves are `neff` (the effective number of samples), `dataset` (d, n), `weights`, which sum to 1,
-    `covariance` and its inverse `inv_cov`.  (D. W. Scott, Multivariate Density Estimation, 1992.)
+    dataset: (n,), or (d, n) of d variables; weights: (n,), by default equal.  bw_method: "scott" (the
+    default) or "silverman", a number, or a function of this object that gives one: its square is multiplied
+    with the covariance of the samples. A pytree, whose leaves are `neff` (the effective number of samples),
+    `dataset` (d, n), `weights`, which sum to 1, `covariance` and its inverse `inv_cov`.  (D. W. Scott,
+    Multivariate Density Estimation, 1992.)
 
     >>> kde = jax.scipy.stats.gaussian_kde(jnp.array([0., 1., 3.]))
     >>> kde(jnp.array([0., 2.])).round(3), kde.integrate_box_1d(-jnp.inf, jnp.inf)
@@ -32,13 +32,16 @@ class gaussian_kde:
         check_arraylike("gaussian_kde", dataset, *([] if weights is None else [weights]))
         dataset = jnp.atleast_2d(*promote_dtypes_inexact(dataset))
         if dataset.dtype.kind == "c":
-            raise NotImplementedError("gaussian_kde does not support complex data: give parts as variables, (2, n)")
+            raise NotImplementedError("gaussian_kde does not support complex data: give parts as variables, "
+                                      "(2, n)")
         if dataset.ndim != 2 or dataset.size < 2:
-            raise ValueError(f"gaussian_kde: dataset must be (n,) or (d, n) of multiple elements, got {dataset.shape}")
+            raise ValueError("gaussian_kde: dataset must be (n,) or (d, n) of multiple elements, got "
+                             f"{dataset.shape}")
         d, n = dataset.shape
         weights = jnp.ones(n, dataset.dtype) if weights is None else jnp.asarray(weights)
         if weights.shape != (n,):
-            raise ShapeError(f"gaussian_kde: weights must have the shape ({n},), one for each sample, got {weights.shape}")
+            raise ShapeError(f"gaussian_kde: weights must have the shape ({n},), one for each sample, got "
+                             f"{weights.shape}")
         dataset, weights = promote_dtypes_inexact(dataset, weights)
         self.dataset, self.weights = dataset, weights / weights.sum()
         self.neff = 1 / jnp.square(self.weights).sum()
@@ -92,12 +95,13 @@ class gaussian_kde:
         if points.shape[0] != self.d and points.shape == (1, self.d):
             points = points.T       # one point
         if points.ndim != 2 or points.shape[0] != self.d:
-            raise ShapeError(f"gaussian_kde: points have dimension {points.shape[0]}, dataset has dimension {self.d}: "
-                             f"points must be ({self.d}, m)")
+            raise ShapeError(f"gaussian_kde: points have dimension {points.shape[0]}, dataset has dimension "
+                             f"{self.d}: points must be ({self.d}, m)")
         return points
 
     def logpdf(self, x):
-        """Logarithm of the density at points (d, m), or at one (d,); for d = 1 at points (m,).  Shape (m,)."""
+        """Logarithm of the density at points (d, m), or at one (d,); for d = 1 at points (m,).  Shape (m,).
+        """
         return sp.logsumexp(self._log_at(self._points(x), self.covariance), -1, b=self.weights)
 
     def evaluate(self, points):
@@ -110,8 +114,9 @@ class gaussian_kde:
         """The integral of the density times a normal one of this mean (d,) and covariance (d, d)."""
         mean, cov = jnp.atleast_1d(jnp.squeeze(mean)), jnp.atleast_2d(cov)
         if mean.shape != (self.d,) or cov.shape != (self.d, self.d):
-            raise ShapeError(f"gaussian_kde.integrate_gaussian: mean must be ({self.d},) and cov ({self.d}, {self.d}), as "
-                             f"the dataset has dimension {self.d}; got {mean.shape} and {cov.shape}")
+            raise ShapeError(f"gaussian_kde.integrate_gaussian: mean must be ({self.d},) and cov ({self.d}, "
+                             f"{self.d}), as the dataset has dimension {self.d}; got {mean.shape} and "
+                             f"{cov.shape}")
         return (jnp.exp(self._log_at(mean[:, None], self.covariance + cov))[0] * self.weights).sum()
 
     def integrate_box_1d(self, low, high):
@@ -127,7 +132,8 @@ class gaussian_kde:
     def integrate_kde(self, other):
         """The integral of the product of two estimates."""
         if other.d != self.d:
-            raise ValueError(f"gaussian_kde.integrate_kde: the estimates are of {self.d} and of {other.d} variables")
+            raise ValueError(f"gaussian_kde.integrate_kde: the estimates are of {self.d} and of {other.d} "
+                             "variables")
         each = jnp.exp(self._log_at(other.dataset, self.covariance + other.covariance))
         return other.weights @ each @ self.weights
 
@@ -135,15 +141,16 @@ class gaussian_kde:
         """Draws from the estimate, (d, *shape)."""
         which, where = random.split(key)
         at = random.choice(which, self.n, shape=shape, p=self.weights)
-        noise = random.multivariate_normal(where, jnp.zeros(self.d, self.covariance.dtype), self.covariance, shape=shape,
-                                           dtype=self.dataset.dtype)
+        noise = random.multivariate_normal(where, jnp.zeros(self.d, self.covariance.dtype), self.covariance,
+                                           shape=shape, dtype=self.dataset.dtype)
         return self.dataset[:, at] + jnp.moveaxis(noise, -1, 0)
 
     def integrate_box(self, low_bounds, high_bounds, maxpts=None):
         """NotImplementedError: only `integrate_box_1d`."""
-        raise NotImplementedError(f"gaussian_kde.integrate_box: from {low_bounds} to {high_bounds} with maxpts={maxpts} is "
-                                  "not supported: integrate_box_1d is, for one variable")
+        raise NotImplementedError(f"gaussian_kde.integrate_box: from {low_bounds} to {high_bounds} with "
+                                  f"maxpts={maxpts} is not supported: integrate_box_1d is, for one variable")
 
     def set_bandwidth(self, bw_method=None):
         """NotImplementedError: an estimate does not change."""
-        raise NotImplementedError(f"gaussian_kde.set_bandwidth is not supported: gaussian_kde(dataset, {bw_method!r})")
+        raise NotImplementedError("gaussian_kde.set_bandwidth is not supported: gaussian_kde(dataset, "
+                                  f"{bw_method!r})")

@@ -26,11 +26,13 @@ def _check(name, a, nan_policy, supported=("propagate",)):
         raise not_one_of("nan_policy", nan_policy, _POLICIES)
     if nan_policy not in supported:
         raise NotImplementedError(f"scipy.stats.{name}: nan_policy={nan_policy!r} is not supported: "
-                                  f"{' and '.join(map(repr, supported))} {'are' if len(supported) > 1 else 'is'}")
+                                  f"{' and '.join(map(repr, supported))} "
+                                  f"{'are' if len(supported) > 1 else 'is'}")
 
 
 def _runs(a):
-    """Of values that are sorted along the last axis: where runs of equal ones begin, NaN being equal to NaN."""
+    """Of values that are sorted along the last axis: where runs of equal ones begin, NaN being equal to NaN.
+    """
     before, after = a[..., :-1], a[..., 1:]
     change = (before != after) & ~((before != before) & (after != after))
     return jnp.concatenate([jnp.ones_like(a[..., :1], bool), change], -1)
@@ -39,8 +41,9 @@ def _runs(a):
 def mode(a, axis=0, nan_policy="propagate", keepdims=False):
     """The commonest value along `axis`, None for all, and how often it is there; the smallest of several.
 
-    A pair (mode, count), of the dtype of `a` and of integers.  NaN counts as one value, the greatest, as in JAX; SciPy gives
-    NaN where one is.  An empty axis has the mode NaN.  NotImplementedError for other policies.
+    A pair (mode, count), of the dtype of `a` and of integers.  NaN counts as one value, the greatest, as in
+    JAX; SciPy gives NaN where one is.  An empty axis has the mode NaN.  NotImplementedError for other
+    policies.
 
     >>> jax.scipy.stats.mode(jnp.array([3, 1, 2, 1, 3]))
     ModeResult(mode=Array(1, dtype=int32), count=Array(2, dtype=int32))
@@ -68,10 +71,12 @@ def _mode(a, *, axis, keepdims):
 
 
 def rankdata(a, method="average", *, axis=None, nan_policy="propagate"):
-    """The ranks of values, from 1, along `axis` or of all in a vector; floats, NaN for all along an axis that has a NaN.
+    """The ranks of values, from 1, along `axis` or of all in a vector; floats, NaN for all along an axis that
+    has a NaN.
 
-    method: what equal values get: their mean rank "average", or the "min" or "max" of their ranks, or "dense", without
-    gaps, or "ordinal", each its own in the order that they have.  NotImplementedError for other policies.
+    method: what equal values get: their mean rank "average", or the "min" or "max" of their ranks, or
+    "dense", without gaps, or "ordinal", each its own in the order that they have.  NotImplementedError for
+    other policies.
 
     >>> jax.scipy.stats.rankdata(jnp.array([30, 10, 10, 20]))
     Array([4. , 1.5, 1.5, 3. ], dtype=float32)
@@ -94,17 +99,18 @@ def _rankdata(a, *, method, axis):
     first = lax.cummax(jnp.where(begins, places, 0), axis=last) + 1
     ends = jnp.concatenate([begins[..., 1:], jnp.ones_like(begins[..., :1])], -1)[..., :n]
     final = lax.cummin(jnp.where(ends, places, n), axis=last, reverse=True) + 1
-    ranks = {"average": (first + final) / 2, "min": first, "max": final, "dense": lax.cumsum(begins.astype(int), axis=last),
-             "ordinal": places + 1}[method]
+    ranks = {"average": (first + final) / 2, "min": first, "max": final,
+             "dense": lax.cumsum(begins.astype(int), axis=last), "ordinal": places + 1}[method]
     ranks = jnp.take_along_axis(ranks, jnp.argsort(order, -1), -1).astype(jnp.result_type(float))
     return jnp.moveaxis(jnp.where(jnp.isnan(a).any(-1, keepdims=True), jnp.nan, ranks), -1, place)
 
 
 def sem(a, axis=0, ddof=1, nan_policy="propagate", *, keepdims=False):
-    """The standard error of the mean along `axis`, None for all: the standard deviation over the root of the number.
+    """The standard error of the mean along `axis`, None for all: the standard deviation over the root of the
+    number.
 
-    ddof: what is subtracted from the number in the variance; nan_policy: "omit" leaves NaN out.  NotImplementedError for
-    "raise".  A real floating dtype; NaN where there are not more than `ddof` values.
+    ddof: what is subtracted from the number in the variance; nan_policy: "omit" leaves NaN out.
+    NotImplementedError for "raise".  A real floating dtype; NaN where there are not more than `ddof` values.
 
     >>> jax.scipy.stats.sem(jnp.array([1., 2., 3., jnp.nan]), nan_policy="omit")
     Array(0.57735026, dtype=float32)

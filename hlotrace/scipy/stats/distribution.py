@@ -1,4 +1,5 @@
-"""How the module of a distribution is made from its row in a table: masks, loc and scale, and what follows from the rest.
+"""How the module of a distribution is made from its row in a table: masks, loc and scale, and what follows
+from the rest.
 
 A row has some of a law's functions in standard form, of values inside of the support and of parameters that are allowed.
 From log densities follow densities, from distribution functions their complements and logarithms, and from a symmetry the
@@ -39,7 +40,8 @@ class Law(NamedTuple):
     about: str                              # as it ends the first line of docstrings
     forms: dict[str, Callable]
     parameters: str = ""                    # besides loc, and scale
-    support: Callable = lambda *_: (-INF, 0.5, INF)     # of the parameters: its low end, a point inside, its high end
+    # of the parameters: its low end, a point inside, its high end
+    support: Callable = lambda *_: (-INF, 0.5, INF)
     valid: Callable = lambda *_: True       # of the parameters
     symmetric: bool = False                 # does -z have the same law?
     counts: bool = False                    # of integers, which have no scale
@@ -49,19 +51,21 @@ class Law(NamedTuple):
 def log1mexp(y):
     """log(1 - exp(-y)) for y > 0  (Maechler, "Accurately Computing log(1 - exp(-|a|))", 2012)."""
     near = y < 0.7
-    return jnp.where(near, jnp.log(-jnp.expm1(-jnp.where(near, y, 0.5))), jnp.log1p(-jnp.exp(-jnp.where(near, 1, y))))
+    return jnp.where(near, jnp.log(-jnp.expm1(-jnp.where(near, y, 0.5))),
+                     jnp.log1p(-jnp.exp(-jnp.where(near, 1, y))))
 
 
 def logarithm(tail, other, far=None, place=None):
-    """log(tail), which is log(1 - other); by `far` where the tail is too small for a number, which is kept at z = place and
-    parameters of 1 elsewhere."""
+    """log(tail), which is log(1 - other); by `far` where the tail is too small for a number, which is kept at
+    z = place and parameters of 1 elsewhere."""
     def log(z, *parameters):
         t, o = tail(z, *parameters), other(z, *parameters)
         small, under = t < 0.5, (t < 1e3 * float(jnp.finfo(z.dtype).tiny)) & (far is not None)
         value = jnp.where(small, jnp.log(jnp.where(small & ~under, t, 1)), jnp.log1p(-jnp.where(small, 0, o)))
         if far is None:
             return value
-        return jnp.where(under, far(jnp.where(under, z, place), *[jnp.where(under, p, 1) for p in parameters]), value)
+        return jnp.where(under, far(jnp.where(under, z, place),
+                                    *[jnp.where(under, p, 1) for p in parameters]), value)
     return log
 
 
@@ -139,8 +143,8 @@ def _entropy(law, form):
 def _function(law, name, form, module):
     """One function of a law, as users call it."""
     first = {"ppf": law.quantile, "isf": law.quantile, "entropy": ""}.get(name, "k" if law.counts else "x")
-    body = (_of_probabilities(law, form) if name in ("ppf", "isf") else _entropy(law, form) if name == "entropy" else
-            _of_values(law, name, form))
+    body = (_of_probabilities(law, form) if name in ("ppf", "isf") else _entropy(law, form) if name ==
+            "entropy" else _of_values(law, name, form))
     places = [inspect.Parameter(p, _PARAMETER) for p in [*first.split(), *law.parameters.split()]]
     places.append(inspect.Parameter("loc", _PARAMETER, default=0))
     if not law.counts:
@@ -160,8 +164,9 @@ def _document(law, name, module):
     first, _, rest = arguments.partition(", ")
     first = {"ppf": "0.3", "isf": "0.3", "entropy": ""}.get(name, first)
     call = f"jax.{module.partition('.')[2]}.{name}({', '.join(filter(None, (first, rest)))})"
-    return (f"{words}: {law.about}.\n\n    Arrays are broadcast, and promoted to one floating dtype.  NaN for parameters "
-            f"that are not allowed.\n\n    >>> round(float({call}), 4)\n    {values.get(name)}\n    ")
+    return (f"{words}: {law.about}.\n\n    Arrays are broadcast, and promoted to one floating dtype.  NaN "
+            f"for parameters that are not allowed.\n\n    >>> round(float({call}), 4)\n    "
+            f"{values.get(name)}\n    ")
 
 
 def as_module(name, about, functions, package):
@@ -179,5 +184,6 @@ def as_module(name, about, functions, package):
 
 def module_of(name, law, package):
     """The module of a law."""
-    functions = {each: _function(law, each, form, f"{package}.{name}") for each, form in _complete(law).items()}
+    functions = {each: _function(law, each, form, f"{package}.{name}") for each,
+                 form in _complete(law).items()}
     return as_module(name, f"The distribution: {law.about}.", functions, package)

@@ -41,7 +41,8 @@ def _log_binomial(k, l, p, q):
     return log_poisson(k, n * p) + log_poisson(l, n * q) - log_poisson(n, n)
 
 
-# --- on the whole line ------------------------------------------------------------------------------------------
+# --- on the whole line
+# ------------------------------------------------------------------------------------------
 
 def _log1p_square(z):
     """log(1 + z**2), also where the square overflows."""
@@ -80,9 +81,9 @@ def _gumbel_logsf(z):
 _GUMBEL = {"logpdf": lambda z: -z - jnp.exp(-z), "logcdf": lambda z: -jnp.exp(-z), "logsf": _gumbel_logsf,
            "sf": lambda z: -jnp.expm1(-jnp.exp(-z)), "ppf": lambda q: -jnp.log(-jnp.log(q)),
            "isf": lambda q: -jnp.log(-jnp.log1p(-q))}
-_GUMBEL_L = {"logpdf": lambda z: z - jnp.exp(z), "logsf": lambda z: -jnp.exp(z), "logcdf": lambda z: _gumbel_logsf(-z),
-             "cdf": lambda z: -jnp.expm1(-jnp.exp(z)), "isf": lambda q: jnp.log(-jnp.log(q)),
-             "ppf": lambda q: jnp.log(-jnp.log1p(-q))}
+_GUMBEL_L = {"logpdf": lambda z: z - jnp.exp(z), "logsf": lambda z: -jnp.exp(z),
+             "logcdf": lambda z: _gumbel_logsf(-z), "cdf": lambda z: -jnp.expm1(-jnp.exp(z)),
+             "isf": lambda q: jnp.log(-jnp.log(q)), "ppf": lambda q: jnp.log(-jnp.log1p(-q))}
 
 
 def _gennorm_cdf(z, beta):
@@ -96,7 +97,8 @@ def _gennorm_cdf(z, beta):
 def _t_logpdf(z, df):
     far = df == INF
     n = where(far, 1, df)
-    value = -sp.betaln(n / 2, jnp.full_like(n, 0.5)) - (jnp.log(n) + (n + 1) * _log1p_square(z / jnp.sqrt(n))) / 2
+    value = -sp.betaln(n / 2, jnp.full_like(n, 0.5)) - (jnp.log(n) + (n + 1) *
+                                                        _log1p_square(z / jnp.sqrt(n))) / 2
     return where(far, -(jnp.square(z) + _LOG_2PI) / 2, value)
 
 
@@ -104,16 +106,19 @@ def _vonmises_logpdf(z, kappa):
     return -2 * kappa * jnp.square(jnp.sin(z / 2)) - jnp.log(sp.i0e(kappa)) - _LOG_2PI
 
 
-# --- the normal distribution between two bounds -----------------------------------------------------------------
+# --- the normal distribution between two bounds
+# -----------------------------------------------------------------
 
 def _nearest(a, b):
     return jnp.clip(0.0, a, b)
 
 
 def _mass(a, b):
-    """Integral of exp((c**2 - s**2) / 2) for s from a to b, where c is the point between them that is nearest to 0.
+    """Integral of exp((c**2 - s**2) / 2) for s from a to b, where c is the point between them that is nearest
+    to 0.
 
-    By Mills' ratio at both ends on one side of 0, by the tails around it, and by Gauss where a and b are close.
+    By Mills' ratio at both ends on one side of 0, by the tails around it, and by Gauss where a and b are
+    close.
     """
     right = a > 0
     a, b = where(right, -b, a), where(right, -a, b)
@@ -156,7 +161,8 @@ def _truncnorm_logpdf(z, a, b):
     return (c - z) * (c + z) / 2 - jnp.log(_mass(a, b))
 
 
-# --- with ends --------------------------------------------------------------------------------------------------
+# --- with ends
+# --------------------------------------------------------------------------------------------------
 
 def _gamma_logpdf(z, a):
     start = z == 0
@@ -179,7 +185,8 @@ def _beta_sf(z, a, b):
 
 
 def _wrapcauchy_logpdf(z, c):
-    return jnp.log1p(-c) + jnp.log1p(c) - _LOG_2PI - jnp.log(jnp.square(1 - c) + 4 * c * jnp.square(jnp.sin(z / 2)))
+    return jnp.log1p(-c) + jnp.log1p(c) - _LOG_2PI - jnp.log(jnp.square(1 - c) + 4 * c *
+                                                             jnp.square(jnp.sin(z / 2)))
 
 
 def _wrapcauchy_ppf(q, c, sign):
@@ -204,10 +211,12 @@ def _far_gamma(part, sign):
 _GAMMA_TAILS = (lambda z, a: sp.gammainc(a, z)), (lambda z, a: sp.gammaincc(a, z))
 _FAR_GAMMA = _far_gamma(_series, 1), _far_gamma(_fraction, -1)
 _GAMMA = {"logpdf": _gamma_logpdf, "cdf": _GAMMA_TAILS[0], "sf": _GAMMA_TAILS[1],
-          "logcdf": logarithm(*_GAMMA_TAILS, _FAR_GAMMA[0], 0.5), "logsf": logarithm(*_GAMMA_TAILS[::-1], _FAR_GAMMA[1], 2)}
+          "logcdf": logarithm(*_GAMMA_TAILS, _FAR_GAMMA[0], 0.5),
+          "logsf": logarithm(*_GAMMA_TAILS[::-1], _FAR_GAMMA[1], 2)}
 
 
-@special(lambda out, z, a, b: jnp.exp(_beta_logpdf(z, a, b) - out), None, None)      # `betainc` beside it refuses a and b
+# `betainc` beside it refuses a and b
+@special(lambda out, z, a, b: jnp.exp(_beta_logpdf(z, a, b) - out), None, None)
 def _far_beta(z, a, b):
     power, factor = _beta_tail(a, b, z, 1 - z)
     return power + jnp.log(factor)
@@ -217,11 +226,13 @@ def _beta_cdf(z, a, b):
     return sp.betainc(a, b, z)
 
 
-_BETA = {"logpdf": _beta_logpdf, "cdf": _beta_cdf, "sf": _beta_sf, "logcdf": logarithm(_beta_cdf, _beta_sf, _far_beta, 0.5),
+_BETA = {"logpdf": _beta_logpdf, "cdf": _beta_cdf, "sf": _beta_sf,
+         "logcdf": logarithm(_beta_cdf, _beta_sf, _far_beta, 0.5),
          "logsf": logarithm(_beta_sf, _beta_cdf, lambda z, a, b: _far_beta(1 - z, b, a), 0.5)}
 
 
-# --- counts -----------------------------------------------------------------------------------------------------
+# --- counts
+# -----------------------------------------------------------------------------------------------------
 
 def _poisson_logpmf(k, mu):
     whole = jnp.floor(k) == k
@@ -229,7 +240,8 @@ def _poisson_logpmf(k, mu):
 
 
 def _poisson_entropy(mu):
-    """A sum below 100, above it the asymptotic series (Evans and Boersma, "The Entropy of a Poisson Distribution", 1988)."""
+    """A sum below 100, above it the asymptotic series (Evans and Boersma, "The Entropy of a Poisson
+    Distribution", 1988)."""
     small, safe = mu < 100, where(mu < 100, mu, 1)
 
     def step(k, total):

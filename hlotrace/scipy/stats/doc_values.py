@@ -1,4 +1,5 @@
-"""What the examples in the docstrings of distributions print: the arguments of a call, and the value of each function.
+"""What the examples in the docstrings of distributions print: the arguments of a call, and the value of each
+function.
 
 Functions of probabilities are called with 0.3 instead of the first argument.
 """

@@ -12,34 +12,37 @@ from .distributions import log_poisson
 
 
 def _promoted(name, *args):
-    """The arguments in one floating dtype of at least 32 bits, and the dtype of the result.  TypeError for complex ones."""
+    """The arguments in one floating dtype of at least 32 bits, and the dtype of the result.  TypeError for
+    complex ones."""
     check_arraylike(name, *args)
     args = promote_dtypes_inexact(*args)
     dtype = jnp.result_type(*args)
     if dtype.kind == "c":
-        raise TypeError(f"{name} does not take complex numbers, got {dtype.name}: take .real, .imag or jnp.abs(x)")
+        raise TypeError(f"{name} does not take complex numbers, got {dtype.name}: take .real, .imag or "
+                        "jnp.abs(x)")
     return [jnp.asarray(x, jnp.promote_types(dtype, "float32")) for x in args], dtype
 
 
-# --- Dirichlet --------------------------------------------------------------------------------------------------
+# --- Dirichlet
+# --------------------------------------------------------------------------------------------------
 
 @composite
 def _dirichlet(x, alpha):
     (x, alpha), dtype = _promoted("scipy.stats.dirichlet.logpdf", x, alpha)
     if alpha.ndim != 1:
-        raise ValueError(f"scipy.stats.dirichlet: alpha must be a vector (k,), got the shape {alpha.shape}: map over "
-                         "batches with vmap")
+        raise ValueError(f"scipy.stats.dirichlet: alpha must be a vector (k,), got the shape {alpha.shape}: "
+                         "map over batches with vmap")
     k = alpha.shape[0]
     if not x.ndim or x.shape[0] not in (k, k - 1):
-        raise ShapeError(f"scipy.stats.dirichlet: x must have k={k} or {k - 1} entries along its first axis, as alpha has "
-                         f"{k}, got the shape {x.shape}: jnp.moveaxis(x, -1, 0)?")
+        raise ShapeError(f"scipy.stats.dirichlet: x must have k={k} or {k - 1} entries along its first axis, "
+                         f"as alpha has {k}, got the shape {x.shape}: jnp.moveaxis(x, -1, 0)?")
     if x.shape[0] < k:
         x = jnp.concatenate([x, 1 - x.sum(0, keepdims=True)])
     alpha = alpha.reshape(k, *[1] * (x.ndim - 1))
     total, some = alpha.sum(), x > 0
     y = jnp.where(some, x, 1)
-    parts = jnp.where(some, log_poisson(*jnp.broadcast_arrays(alpha, total * y)) + jnp.log(alpha) - jnp.log(y),
-                      sp.xlogy(alpha - 1, 0 * x) - sp.gammaln(alpha) + alpha * jnp.log(total))
+    parts = jnp.where(some, log_poisson(*jnp.broadcast_arrays(alpha, total * y)) + jnp.log(alpha) -
+                      jnp.log(y), sp.xlogy(alpha - 1, 0 * x) - sp.gammaln(alpha) + alpha * jnp.log(total))
     value = parts.sum(0) - log_poisson(total, total) - jnp.log(total)
     inside = (x >= 0).all(0) & (jnp.abs(x.sum(0) - 1) < 1e-6 + k * float(jnp.finfo(x.dtype).eps))
     value = jnp.where(jnp.isnan(x).any(0), jnp.nan, jnp.where(inside, value, -INF))
@@ -49,8 +52,9 @@ def _dirichlet(x, alpha):
 def dirichlet_logpdf(x, alpha):
     """Logarithm of the Dirichlet density, proportional to prod x_i**(alpha_i - 1) where x >= 0 sums to 1.
 
-    x: shape (k, ...), or (k - 1, ...) without the last, which is 1 minus the others; alpha: (k,); the result has the shape
-    x.shape[1:].  -inf where x does not sum to 1, but for rounding; NaN where alpha is not positive, where JAX has -inf.
+    x: shape (k, ...), or (k - 1, ...) without the last, which is 1 minus the others; alpha: (k,); the result
+    has the shape x.shape[1:].  -inf where x does not sum to 1, but for rounding; NaN where alpha is not
+    positive, where JAX has -inf.
 
     >>> round(float(jax.scipy.stats.dirichlet.logpdf(jnp.array([0.2, 0.8]), jnp.array([1., 2.]))), 4)
     0.47
@@ -67,7 +71,8 @@ def dirichlet_pdf(x, alpha):
     return jnp.exp(_dirichlet(x, alpha))
 
 
-# --- multinomial ------------------------------------------------------------------------------------------------
+# --- multinomial
+# ------------------------------------------------------------------------------------------------
 
 @composite
 def _multinomial(x, n, p):
@@ -75,8 +80,8 @@ def _multinomial(x, n, p):
     check_arraylike(name, x, n)
     for given, value in (("x", x), ("n", n)):
         if jnp.result_type(value).kind not in "iub":
-            raise ValueError(f"{name}: x and n must be of integer type, got {given} of {jnp.result_type(value).name}: "
-                             ".astype(int)")
+            raise ValueError(f"{name}: x and n must be of integer type, got {given} of "
+                             f"{jnp.result_type(value).name}: .astype(int)")
     (p,), dtype = _promoted(name, p)
     counts, trials = jnp.asarray(x), jnp.asarray(n)
     fits = (counts.sum(-1) == trials) & (counts >= 0).all(-1)
@@ -91,8 +96,9 @@ def _multinomial(x, n, p):
 def multinomial_logpmf(x, n, p):
     """Logarithm of the probability that of n trials, x_i have the outcome i, each with probability p_i.
 
-    x: ints (..., k); n: ints (...); p: (..., k), which is not checked to sum to 1; all are broadcast.  -inf where x does not
-    sum to n, NaN where a p is outside of [0, 1].  ValueError where x or n is not of integers.
+    x: ints (..., k); n: ints (...); p: (..., k), which is not checked to sum to 1; all are broadcast.  -inf
+    where x does not sum to n, NaN where a p is outside of [0, 1].  ValueError where x or n is not of
+    integers.
 
     >>> round(float(jax.scipy.stats.multinomial.logpmf(jnp.array([1, 2]), 3, jnp.array([0.2, 0.8]))), 4)
     -0.9571
@@ -109,12 +115,14 @@ def multinomial_pmf(x, n, p):
     return jnp.exp(_multinomial(x, n, p))
 
 
-# --- normal -----------------------------------------------------------------------------------------------------
+# --- normal
+# -----------------------------------------------------------------------------------------------------
 
 def log_normal_of(root, x):
-    """Log density at vectors x (..., n) of the normal law around 0 with covariance root root^T, root (..., n, n)."""
-    solve = jnp.vectorize(lambda l, v: linalg.triangular_solve(l, v[:, None], left_side=True, lower=True)[:, 0],
-                          signature="(n,n),(n)->(n)")
+    """Log density at vectors x (..., n) of the normal law around 0 with covariance root root^T, root (..., n,
+    n)."""
+    solve = jnp.vectorize(lambda l, v: linalg.triangular_solve(l, v[:, None], left_side=True,
+                                                               lower=True)[:, 0], signature="(n,n),(n)->(n)")
     size = jnp.log(jnp.diagonal(root, axis1=-2, axis2=-1)).sum(-1)
     return -jnp.square(solve(root, x)).sum(-1) / 2 - size - x.shape[-1] * math.log(2 * math.pi) / 2
 
@@ -126,8 +134,9 @@ def _multivariate_normal(x, mean, cov):
     n = mean.shape[-1] if mean.ndim else 1
     single = cov.ndim == 0 or mean.ndim == 0 and cov.ndim < 2
     if not single and cov.shape[-2:] != (n, n) or mean.ndim and x.ndim and x.shape[-1] != n:
-        raise ShapeError(f"{name}: for mean of the shape {mean.shape}, cov must be a number or have the shape (..., {n}, "
-                         f"{n}) and x the shape (..., {n}); got cov of {cov.shape} and x of {x.shape}")
+        raise ShapeError(f"{name}: for mean of the shape {mean.shape}, cov must be a number or have the "
+                         f"shape (..., {n}, {n}) and x the shape (..., {n}); got cov of {cov.shape} and x "
+                         f"of {x.shape}")
     off = x - mean if mean.ndim else (x - mean)[..., None]
     if single:
         value = (-jnp.square(off) / cov[..., None] - jnp.log(2 * math.pi * cov)[..., None]).sum(-1) / 2
@@ -139,17 +148,17 @@ def _multivariate_normal(x, mean, cov):
 def multivariate_normal_logpdf(x, mean, cov, allow_singular=None):
     """Logarithm of the normal density of vectors.
 
-    x, mean: (..., n), x also a number; cov: (..., n, n), or a number, that times the identity; all are broadcast.  Where
-    mean is a number, x are numbers and cov their variances.  NaN where cov is not positive definite.  NotImplementedError
-    for `allow_singular`.  By Cholesky's factor.
+    x, mean: (..., n), x also a number; cov: (..., n, n), or a number, that times the identity; all are
+    broadcast.  Where mean is a number, x are numbers and cov their variances.  NaN where cov is not positive
+    definite.  NotImplementedError for `allow_singular`.  By Cholesky's factor.
 
     >>> logpdf = jax.scipy.stats.multivariate_normal.logpdf
     >>> round(float(logpdf(jnp.array([1., 2.]), jnp.zeros(2), jnp.array([[2., 1.], [1., 2.]]))), 4)
     -3.3872
     """
     if allow_singular is not None:
-        raise NotImplementedError("scipy.stats.multivariate_normal.logpdf: allow_singular is not supported: add a small "
-                                  "multiple of the identity to cov")
+        raise NotImplementedError("scipy.stats.multivariate_normal.logpdf: allow_singular is not supported: "
+                                  "add a small multiple of the identity to cov")
     return _multivariate_normal(x, mean, cov)
 
 
