@@ -1,4 +1,4 @@
-"""hlotrace.ffi: kernels that somebody compiled, for example in C++, in programs."""
+"""hlotrace.ffi: kernels that were compiled before, for example in C++, in programs."""
 from .api.external.ffi import abstract_token, ffi_call
 from .core.surface.public import offer as _offer
 from .runtime.executables.kernels import (

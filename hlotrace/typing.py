@@ -1,7 +1,8 @@
 """hlotrace.typing: what functions of arrays take, for annotations.
 
-`ArrayLike` is an Array, a NumPy array or scalar, or a Python number; no list, as operations take none.  `DTypeLike` is
-what names a dtype: "float32", `jnp.float32`, `np.float32`, `float`, `x.dtype`.  `Shape` is a tuple or list of ints.
+`ArrayLike` is an Array, a NumPy array or scalar, or a Python number; no list, as operations take none.
+`DTypeLike` is what names a dtype: "float32", `jnp.float32`, `np.float32`, `float`, `x.dtype`.  `Shape` is a
+tuple or list of ints.
 """
 from collections.abc import Sequence
 from typing import Any, TypeAlias
