@@ -7,6 +7,7 @@ import pytest
 import hlotrace as jax
 import hlotrace.numpy as jnp
 from hlotrace import lax
+from hlotrace.core.primitive import PRIMITIVES
 from hlotrace.sharding import PartitionSpec as P
 
 
@@ -130,3 +131,24 @@ def test_options_are_read_by_each_call():
     finally:
         jax.config.update("jax_debug_nans", False)
     assert np.isnan(f(-1.0))
+
+
+def test_what_is_said_to_make_no_nan_makes_none():
+    """The elementwise ones, for zeros, infinities and large numbers, in one program."""
+    params = {"round": {"rounding_method": 1}}
+    said = [p for p in PRIMITIVES.values() if not p.makes_nan and p.elementwise and p.kinds]
+    x, y = map(np.ravel, np.meshgrid(*[np.float32([-np.inf, -3e38, -1.5, -0.0, 0, 1e-40, 2.5, np.inf])] * 2))
+
+    def results(x, y):
+        operands = {"f": [x, y], "c": [lax.complex(x, y)] * 2}
+        for p in said:
+            given = operands["f" if "f" in p.kinds else "c"]
+            yield p.bind(*given[:arity(p)], **params.get(p.name, {}))
+    outs = jax.jit(lambda x, y: list(results(x, y)))(x, y)
+    assert len(outs) == len(said) > 12
+    assert not any(np.isnan(out).any() for out in outs)
+
+
+def arity(primitive):
+    """How many operands those of these elementwise primitives take."""
+    return 2 if primitive.name in ("max", "min", "nextafter", "complex") else 1

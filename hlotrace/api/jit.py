@@ -56,7 +56,7 @@ def _static_part(x):
 
 def _maps_devices(jaxpr):
     """Does the program hold a shard_map, which needs all devices of its mesh?"""
-    return any(eqn.primitive.name == "shard_map" or any(map(_maps_devices, sub_jaxprs(eqn.params)))
+    return any(eqn.primitive.spans_devices or any(map(_maps_devices, sub_jaxprs(eqn.params)))
                for eqn in jaxpr.eqns)
 
 

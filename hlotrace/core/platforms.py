@@ -13,7 +13,7 @@ class Platform(str):
     built_in = ("InspectSharding", "LayoutConstraint")
     # a call marked so stays one, its function compiled once; elsewhere fusions would be lost
     keeps_calls = False
-    # {elementwise primitive: kinds of dtype} by which its devices reduce together; None: by all
+    # {StableHLO operation: kinds of dtype} by which its devices reduce together; None: by all
     all_reduces = None
     in_pieces = False       # starting a program costs so little that one may run as several
     quick = None            # compiler options under which a program compiles faster and runs slower
@@ -27,10 +27,10 @@ class Platform(str):
             setattr(self, fact, value)
         return self
 
-    def all_reduced(self, name, kind):
-        """Can its devices reduce values of such a dtype together by the elementwise primitive `name`, or by
-        "reduce"?"""
-        return self.all_reduces is None or kind in self.all_reduces.get(name, "")
+    def all_reduced(self, mnemonic, kind):
+        """Can its devices reduce values of such a dtype together by the StableHLO operation, or by a program
+        if None?"""
+        return self.all_reduces is None or kind in self.all_reduces.get(mnemonic, "")
 
 
 PLATFORMS = (
@@ -38,8 +38,9 @@ PLATFORMS = (
              built_in=(*Platform.built_in, "xla_ffi_python_cpu_callback"),
              keeps_calls=True, in_pieces=True, quick={"xla_backend_optimization_level": 0}, instant=4096,
              on_host=True,
-             all_reduces={"add": "fciub", "mul": "fciub", "max": "fiub", "min": "fiub", "and": "b",
-                          "or": "b"}, dlpack=1),
+             dlpack=1, all_reduces={
+                 "stablehlo.add": "fciub", "stablehlo.multiply": "fciub", "stablehlo.maximum": "fiub",
+                 "stablehlo.minimum": "fiub", "stablehlo.and": "b", "stablehlo.or": "b"}),
     Platform("cuda", aliases=("gpu",), callback="xla_ffi_python_gpu_callback", dlpack=2),
     Platform("rocm", callback="xla_ffi_python_gpu_callback", dlpack=10),
     Platform("tpu"),

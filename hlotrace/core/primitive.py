@@ -28,6 +28,7 @@ RULES = (
     "divide",       # (policy, wanted, eqn) -> (eqn that also gives what is saved, eqn from that to what is wanted, saved)
     "evaluate",     # (*args, **params) -> results                      how it runs eagerly, if not by compiling it
     "stage",        # (args, params) -> (args, params)                  how it is written into a program, if that differs
+    "vary",         # (params, varied, which) -> params                 for operands of which those marked vary over more
 )
 # Functions of the parameters of an application that give a tuple; None stands for those of the programs it
 # holds.
@@ -44,6 +45,9 @@ TRAITS = {
     "kinds": "",            # of dtypes that it takes; see primitives.arrays.elementwise.kind_of
     "mnemonic": None,       # the name of its StableHLO or CHLO operation
     "also": None,           # {JAX's name of a parameter: what it is, as a function of those there are}
+    "makes_nan": True,      # it may make a NaN of operands that have none; a check too many is better than one too few
+    "spans_devices": False, # it runs on all devices of the meshes that it names
+    "sets_memory": False,   # its result is in the kind of memory that its parameter `sharding` names
 }
 
 
@@ -219,9 +223,39 @@ def fact_of(jaxpr, fact):
     return found
 
 
-PRIMITIVES: dict[str, Primitive] = {}     # those of hlotrace, by name
-# JAX's names: where ours is another, and for an operation that is made of several here, the one that does its
-# work.
+class PassRules:
+    """The rules of one pass over programs, by primitive: `of(primitive)` is the rule of any of them.
+
+    Args:
+        name: of the pass, for people.
+        default: the rule of primitives that are not listed, users' own among them.
+        covers: a function of a primitive: is the default right for it?  Each primitive of hlotrace for which
+        it is
+            not has to be listed, which tests/test_op_table_complete.py checks.
+        rules: {rule: the primitives that have it}.
+    """
+    __slots__ = ("name", "default", "covers", "listed", "given")
+    everywhere: "list[PassRules]" = []      # of all passes that are imported
+
+    def __init__(self, name, default, covers, rules):
+        self.name, self.default, self.covers = name, default, covers
+        # primitive -> rule: what is said here; what users said, which goes first
+        self.listed, self.given = {}, {}
+        for rule, primitives in rules.items():
+            for primitive in primitives:
+                if primitive in self.listed:
+                    raise ValueError(f"{name}: two rules for {primitive}")
+                self.listed[primitive] = rule
+        self.everywhere.append(self)
+
+    def of(self, primitive):
+        """The rule of a primitive: a user's, the one listed, or the default."""
+        return self.given.get(primitive) or self.listed.get(primitive, self.default)
+
+
+PRIMITIVES: dict[str, Primitive] = {}     # those of hlotrace, by the names under which users find them
+# JAX's names, for `jax.lax.*_p` and the like, which users write: where ours is another, and for an operation
+# that is made of several here, the one that does its work.
 ALIASES = {"add_jaxvals": "add", "linear_solve": "custom_linear_solve", "random_seed": "random_wrap",
            "remat": "checkpoint", "scatter_sub": "scatter_add",
            "select_and_scatter": "select_and_scatter_add", "split": "slice", "stack": "concatenate",

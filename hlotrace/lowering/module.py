@@ -492,7 +492,7 @@ def _lower(jaxpr, platform, donated, debug_info, result_names, blocks, partition
 def put_in_memory(jaxpr):
     """{variable: sharding} of what a program puts into another kind of memory than the default."""
     return {eqn.outvars[0]: eqn.params["sharding"] for eqn in jaxpr.eqns
-            if eqn.primitive.name == "device_put" and getattr(eqn.params["sharding"], "_kind", None)}
+            if eqn.primitive.sets_memory and getattr(eqn.params["sharding"], "_kind", None)}
 
 
 def _joined(*columns):

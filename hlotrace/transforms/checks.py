@@ -11,12 +11,34 @@ from ..core import programs
 from ..core.config import state
 from ..core.effects import Check
 from ..core.jaxpr import Jaxpr, Literal, eval_jaxpr, literal_value, sub_jaxprs
+from ..core.primitive import PassRules
 from ..core.trace import EVAL, entering
-from ..primitives.arrays.elementwise import abs_p, eq, ne, or_p
+from ..primitives.arrays.dynamic_slice import dynamic_slice_p, dynamic_update_slice_p
+from ..primitives.arrays.elementwise import (
+    abs_p,
+    convert_element_type_p,
+    div_p,
+    eq,
+    ne,
+    or_p,
+    reduce_precision_p,
+    select_n_p,
+)
+from ..primitives.arrays.gather import (
+    Scatter,
+    gather_p,
+    scatter_add_p,
+    scatter_apply_p,
+    scatter_max_p,
+    scatter_min_p,
+    scatter_mul_p,
+    scatter_p,
+)
 from ..primitives.arrays.gather_numbers import last_starts, window_sizes
-from ..primitives.arrays.shape import reshape
-from ..primitives.arrays.slicing import concatenate_p
+from ..primitives.arrays.shape import broadcast_in_dim_p, reshape, reshape_p, squeeze_p, transpose_p
+from ..primitives.arrays.slicing import concatenate_p, copy_p, pad_p, rev_p, slice_p
 from ..primitives.common import aval_of, dtypes, is_constant
+from ..primitives.programs.callbacks import callback_p
 from ..primitives.programs.checks import (
     DivisionByZeroError,
     Failure,
@@ -29,17 +51,10 @@ from ..primitives.programs.checks import (
     outside,
     report_all,
 )
+from ..primitives.programs.remat import name_p
 
 # --- what can go wrong
 # --------------------------------------------------------------------------------------------
-
-# operations that compute, but can make no NaN of what has none
-_HARMLESS = frozenset(
-    "abs neg sign floor ceil round max min clamp conj real imag complex convert_element_type "
-    "reduce_precision is_finite reduce_max reduce_min cummax cummin sort top_k nextafter scatter_min "
-    "scatter_max optimization_barrier stop_gradient bitcast_convert_type pvary pmax pmin all_gather "
-    "all_to_all ppermute device_put sharding_constraint callback".split())
-
 
 def _any(test, values):
     """Does `test` hold for an element of any of the inexact values?  None where there are none."""
@@ -58,7 +73,7 @@ def _is_inf(x):
 
 
 def _computes(eqn):
-    return not eqn.primitive.structural and eqn.primitive.name not in _HARMLESS
+    return not eqn.primitive.structural and eqn.primitive.makes_nan
 
 
 def _nan(eqn, operands, results):
@@ -72,50 +87,82 @@ def _any_value(test, values, text, eqn):
     return [] if failed is None else [(failed, Failure(NaNError, text, source=eqn.source), ())]
 
 
-def _made(test, what, *more):
+def _made(test, what, also):
     """As `debug_nans` has it.  Constants are not to blame: `where(n > 0, x / n, nan)` holds one that nobody
     may see."""
     def rule(eqn, operands, results):
-        if _computes(eqn) or eqn.primitive.name in ("gather", "callback", *more):
+        if _computes(eqn) or eqn.primitive in also:
             return _any_value(test, results, f"invalid value ({what}) encountered in {eqn.primitive}", eqn)
         return []
     return rule
 
 
 def _division(eqn, operands, results):
-    if eqn.primitive.name != "div":
+    if eqn.primitive is not div_p:
         return []
     failed = any_of(eq(operands[1], np.zeros((), aval_of(operands[1]).dtype)))
     return [(failed, Failure(DivisionByZeroError, "division by zero", source=eqn.source), ())]
 
 
-def _index(eqn, operands, results):
-    name, params = eqn.primitive.name, eqn.params
-    if name == "gather" or name.startswith("scatter"):
-        x, indices, dnums = aval_of(operands[0]), operands[1], params["dimension_numbers"]
-        if name == "gather":
-            axes, window = dnums.start_index_map, params["slice_sizes"]
-        else:
-            axes, window = dnums.scatter_dims_to_operand_dims, window_sizes(dnums, x.shape,
-                                                                            aval_of(operands[2]).shape)
-        lasts = last_starts(x.shape, window, axes, aval_of(indices).dtype)
-        return outside(x.shape, axes, indices, lasts, window=window, source=eqn.source)
-    if name in ("dynamic_slice", "dynamic_update_slice"):
-        x, starts = aval_of(operands[0]), operands[1 if name == "dynamic_slice" else 2:]
-        window = params["slice_sizes"] if name == "dynamic_slice" else aval_of(operands[1]).shape
-        lasts = [n - w for n, w in zip(x.shape, window)]
-        moving = [a for a, (i, last) in enumerate(zip(starts, lasts))
-                  if not (is_constant(i) and 0 <= i <= last)]
-        if moving:
-            vector = concatenate_p.bind(*[reshape(starts[a], (1,)) for a in moving], dimension=0)
-            return outside(x.shape, moving, vector, [lasts[a] for a in moving], window=window,
-                           source=eqn.source)
+def _gather(eqn, x, indices):
+    dnums = eqn.params["dimension_numbers"]
+    return _windows(eqn, x, indices, dnums.start_index_map, eqn.params["slice_sizes"])
+
+
+def _scatter(eqn, x, indices, updates):
+    dnums = eqn.params["dimension_numbers"]
+    window = window_sizes(dnums, aval_of(x).shape, aval_of(updates).shape)
+    return _windows(eqn, x, indices, dnums.scatter_dims_to_operand_dims, window)
+
+
+def _windows(eqn, x, indices, axes, window):
+    shape = aval_of(x).shape
+    lasts = last_starts(shape, window, axes, aval_of(indices).dtype)
+    return outside(shape, axes, indices, lasts, window=window, source=eqn.source)
+
+
+def _dynamic_slice(eqn, x, *starts):
+    return _window(eqn, x, starts, eqn.params["slice_sizes"])
+
+
+def _dynamic_update(eqn, x, update, *starts):
+    return _window(eqn, x, starts, aval_of(update).shape)
+
+
+def _window(eqn, x, starts, window):
+    shape = aval_of(x).shape
+    lasts = [n - w for n, w in zip(shape, window)]
+    moving = [a for a, (i, last) in enumerate(zip(starts, lasts)) if not (is_constant(i) and 0 <= i <= last)]
+    if not moving:
+        return []
+    vector = concatenate_p.bind(*[reshape(starts[a], (1,)) for a in moving], dimension=0)
+    return outside(shape, moving, vector, [lasts[a] for a in moving], window=window, source=eqn.source)
+
+
+def _no_index(eqn, *operands):
     return []
 
 
+# Which operands of an operation are indices.  What moves values says it; what computes takes none.
+INDICES = PassRules("indices out of bounds", _no_index,
+                    lambda p: not p.structural and not isinstance(p, Scatter), {
+    _gather: (gather_p,),
+    _scatter: (scatter_p, scatter_add_p, scatter_mul_p, scatter_min_p, scatter_max_p, scatter_apply_p),
+    _dynamic_slice: (dynamic_slice_p,),
+    _dynamic_update: (dynamic_update_slice_p,),
+    _no_index: (broadcast_in_dim_p, reshape_p, squeeze_p, transpose_p, select_n_p, rev_p, slice_p, pad_p,
+                concatenate_p,
+                copy_p, name_p)})
+
+
+def _index(eqn, operands, results):
+    return INDICES.of(eqn.primitive)(eqn, *operands)
+
+
 # (eqn, its operands, its results) -> [(boolean scalar that says that it went wrong, Failure, values)]
-RULES = {OOBError: _index, DivisionByZeroError: _division, NaNError: _nan, "nan": _made(_is_nan, "nan"),
-         "inf": _made(_is_inf, "inf", "convert_element_type", "reduce_precision")}
+RULES = {OOBError: _index, DivisionByZeroError: _division, NaNError: _nan,
+         "nan": _made(_is_nan, "nan", (gather_p, callback_p)),
+         "inf": _made(_is_inf, "inf", (gather_p, callback_p, convert_element_type_p, reduce_precision_p))}
 
 
 # --- programs

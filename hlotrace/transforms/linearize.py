@@ -7,6 +7,7 @@ from ..core import leaks, programs
 from ..core.config import state
 from ..core.jaxpr import close, dce, eval_jaxpr
 from ..core.trace import JaxprTrace, JaxprTracer, Trace, aval_of, entering
+from ..primitives.programs.calls import jit_p
 from .jvp import JVPTrace, JVPTracer
 
 
@@ -23,7 +24,7 @@ class SplitTrace(Trace):
         linear = self.linear
         for a in args:
             if type(a) is JaxprTracer and a._trace is linear:
-                if primitive.name == "jit":     # a mixture of primal and tangent work: split it too
+                if primitive is jit_p:     # a mixture of primal and tangent work: split it too
                     return eval_jaxpr(params["jaxpr"], (), *args)
                 return linear.process(primitive, args, params)
         saved = state.trace

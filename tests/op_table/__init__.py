@@ -4,8 +4,8 @@ import pkgutil
 
 import hlotrace.primitives
 
-for module in pkgutil.iter_modules(hlotrace.primitives.__path__):
-    importlib.import_module(f"hlotrace.primitives.{module.name}")
+for module in pkgutil.walk_packages(hlotrace.primitives.__path__, "hlotrace.primitives."):
+    importlib.import_module(module.name)
 
 from . import (  # noqa: E402 - their primitives have to exist
     elementwise,

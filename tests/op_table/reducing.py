@@ -3,6 +3,7 @@ import numpy as np
 
 from hlotrace.core.avals import aval_of
 from hlotrace.primitives.arrays.conv import ConvDimensionNumbers
+from hlotrace.primitives.arrays.elementwise import ge_p, le_p
 from hlotrace.primitives.arrays.reduce import scalar_program
 
 from .row import BFLOAT16, Row, between, fails, integers, op
@@ -159,12 +160,12 @@ def chosen(x, p, pick):
     return np.take_along_axis(places.reshape(*places.shape[:2], -1), flat[..., None], -1)[..., 0] - 1
 
 
-PICKS = {"ge": np.nanargmax, "le": np.nanargmin}
+PICKS = {ge_p: np.nanargmax, le_p: np.nanargmin}
 for select, pick in PICKS.items():
     for variant, p in POOLS.items():
         row("select_and_gather_add", lambda t, x, p=p, pick=pick: t.ravel()[chosen(x, p, pick)], between(-3, 3, 4, 5),
             IMAGE, params={"select_prim": select, **p}, variant=f"{select} {variant}".strip(), smooth=(0,), bad=[
-                fails(TypeError, "do not fit the operand", "select_and_gather_add", (3,), (2,), select_prim="ge",
+                fails(TypeError, "do not fit the operand", "select_and_gather_add", (3,), (2,), select_prim=ge_p,
                       **window((1,)))])
     for variant in ("", "padded"):
         p = POOLS[variant]
@@ -178,7 +179,7 @@ for select, pick in PICKS.items():
         row("select_and_scatter_add", ref, between(-3, 3, *shape), IMAGE, params={"select_prim": select, **params},
             variant=f"{select} {variant}".strip(), smooth=(0,), bad=[
                 fails(TypeError, "must have one element for each window", "select_and_scatter_add", (3,), (4,),
-                      select_prim="ge", window_dimensions=(2,), window_strides=(2,), padding=((0, 0),))])
+                      select_prim=ge_p, window_dimensions=(2,), window_strides=(2,), padding=((0, 0),))])
 
 # --- running operations -----------------------------------------------------------------------------------------
 

@@ -1,6 +1,6 @@
 """hlotrace's own primitives by name: `primitives.sin_p`."""
 from importlib import import_module as _import
-from pkgutil import iter_modules as _modules
+from pkgutil import walk_packages as _modules
 
 from ... import primitives as _families
 from ...core.primitive import ALIASES as _ALIASES
@@ -16,9 +16,9 @@ from ..call_primitives import (  # noqa: F401
     register_call_primitive_rules,
 )
 
-# most are imported when a function that binds them is first used
-for _module in _modules(_families.__path__):
-    _import(f"{_families.__name__}.{_module.name}")
+# most are imported when first used
+for _module in _modules(_families.__path__, f"{_families.__name__}."):
+    _import(_module.name)
 
 def __getattr__(name):
     found = _primitive_named(name)

@@ -12,7 +12,7 @@ from ...core.config import state
 from ...core.refs import Ref
 from ...core.surface.boundary import boundaries, boundary
 from ...core.trace import EVAL, is_concrete, trace_to_jaxpr
-from ...primitives.programs import refs as primitives
+from ...primitives.programs.refs import addupdate_p, get_p, set_p, swap_p
 from ..arrays.creation import asarray, zeros
 from . import indexing
 
@@ -90,7 +90,7 @@ def get(ref, idx=None):
     >>> jax.ref.get(ref, slice(1, 3)), ref[1:3], ref[...]
     (Array([1, 2], dtype=int32), Array([1, 2], dtype=int32), Array([0, 1, 2, 3], dtype=int32))
     """
-    return _access("get", ref, idx)
+    return _access(get_p, ref, idx)
 
 
 def set(ref, idx, value):
@@ -103,7 +103,7 @@ def set(ref, idx, value):
     >>> ref[...]
     Array([0., 7., 7.], dtype=float32)
     """
-    _access("set", ref, idx, value)
+    _access(set_p, ref, idx, value)
 
 
 def swap(ref, idx, value):
@@ -113,7 +113,7 @@ def swap(ref, idx, value):
     >>> jax.ref.swap(ref, 1, 7.), ref[...]
     (Array(0., dtype=float32), Array([0., 7., 0.], dtype=float32))
     """
-    return _access("swap", ref, idx, value)
+    return _access(swap_p, ref, idx, value)
 
 
 def addupdate(ref, idx, x):
@@ -124,7 +124,7 @@ def addupdate(ref, idx, x):
     >>> ref[...]
     Array([1., 0., 2.], dtype=float32)
     """
-    _access("addupdate", ref, idx, x)
+    _access(addupdate_p, ref, idx, x)
 
 
 @boundaries(called="Ref.at[]", tell_self=True)
@@ -141,10 +141,10 @@ class RefView:
         return _At(self)
 
     def __getitem__(self, index):
-        return _access("get", self, index)
+        return _access(get_p, self, index)
 
     def __setitem__(self, index, value):
-        _access("set", self, index, value)
+        _access(set_p, self, index, value)
 
     def __repr__(self):
         return f"{self.ref.aval}.at" + "".join(f"[{i!r}]" for i in self.indices)
@@ -167,14 +167,14 @@ def _checked(ref, what):
     return ref
 
 
-def _access(name, ref, index, *values):
-    of, indices = (ref.ref, ref.indices) if type(ref) is RefView else (_checked(ref, f"ref.{name}"), ())
+def _access(primitive, ref, index, *values):
+    of, indices = (ref.ref, ref.indices) if type(ref) is RefView else (_checked(ref, f"ref.{primitive}"), ())
     of.check()
     if index is not None and index is not Ellipsis:
         indices = (*indices, index)
-    if name == "get" and not indices:
+    if primitive is get_p and not indices:
         return read(of)
-    values = [_value(name, of, v) for v in values]
+    values = [_value(primitive, of, v) for v in values]
     operands, layout = [], []
     # are they operands? then a loop over them compiles once
     numbers = state.trace is EVAL and len(indices) == 1
@@ -183,19 +183,19 @@ def _access(name, ref, index, *values):
     for index in indices:
         layout.append(tuple([part for e in (index if type(index) is tuple else (index,))
                              for part in _static(e, operands, numbers)]))
-    program = _program(name, of.inner_aval, tuple(layout), tuple(map(aval_of, operands)),
+    program = _program(primitive, of.inner_aval, tuple(layout), tuple(map(aval_of, operands)),
                        tuple(map(aval_of, values)))
-    found = getattr(primitives, f"{name}_p").bind(*operands, *values, ref=of, program=program)
+    found = primitive.bind(*operands, *values, ref=of, program=program)
     return found[0] if found else None
 
 
-def _value(name, ref, value):
+def _value(primitive, ref, value):
     """The value as an array of the Ref's dtype."""
     if not is_arraylike(value):
-        raise TypeError(f"ref.{name}: {not_an_array(value, 'value')}")
+        raise TypeError(f"ref.{primitive}: {not_an_array(value, 'value')}")
     aval, want = aval_of(value), ref.dtype
     if aval.dtype != want and not (aval.weak_type and dtypes.lattice_result(((aval.dtype, True), (want, False)))[0] == want):
-        raise ValueError(f"Invalid dtype for `{name}`. Ref dtype: {want.name}. Value dtype: "
+        raise ValueError(f"Invalid dtype for `{primitive}`. Ref dtype: {want.name}. Value dtype: "
                          f"{aval.dtype.name}. Convert the value with .astype({want.name!r})")
     return asarray(value, dtype=want)
 
@@ -219,7 +219,7 @@ def _static(entry, operands, numbers):
 
 
 @kept(1024)
-def _program(name, aval, layout, operand_avals, value_avals):
+def _program(primitive, aval, layout, operand_avals, value_avals):
     """The program of an access: [value, *operands of the indices, what is written] -> [value afterwards,
     *results]."""
     def fun(value, *operands):
@@ -229,12 +229,12 @@ def _program(name, aval, layout, operand_avals, value_avals):
         before = value
         for index in indices:
             before = before[index]
-        if name == "get":
+        if primitive is get_p:
             return [before]
         written = next(operands)
-        after = _replaced(value, indices, written, "add" if name == "addupdate" else "set")
-        return [after, before] if name == "swap" else [after]
-    return programs.anonymous(trace_to_jaxpr(fun, [aval, *operand_avals, *value_avals], name))
+        after = _replaced(value, indices, written, "add" if primitive is addupdate_p else "set")
+        return [after, before] if primitive is swap_p else [after]
+    return programs.anonymous(trace_to_jaxpr(fun, [aval, *operand_avals, *value_avals], primitive.name))
 
 
 def _replaced(value, indices, written, how):

@@ -34,7 +34,7 @@ def _window(aval, axis, reverse):
                 padding=padding, base_dilation=ones, window_dilation=ones)
 
 
-def cumulative(name, combine, identity, kinds, jvp, transpose=None):
+def cumulative(name, combine, identity, kinds, jvp, transpose=None, **facts):
     """The running form of a reduction.  `combine(dtype)` is a function on two scalars, giving a list."""
     def typ(x, *, axis, reverse):
         if not 0 <= axis < x.ndim:
@@ -59,7 +59,7 @@ def cumulative(name, combine, identity, kinds, jvp, transpose=None):
         return p.bind(*primals, **params), associative_scan(
             lambda a, b: jvp(*a, *b), [*primals, *tangents], **params)[1]
 
-    p = Mapped(name, typ=typ, lower=lower, transpose=transpose, axes=same_axes("axis"))
+    p = Mapped(name, typ=typ, lower=lower, transpose=transpose, axes=same_axes("axis"), **facts)
     p.jvp = scan_jvp if jvp else lambda primals, tangents, **params: (
         p.bind(*primals, **params), p.bind(*tangents, **params))
     return p
@@ -109,16 +109,16 @@ def _by(primitive):
     return lambda x, dx, y, dy: primitive.jvp((x, y), (dx, dy))
 
 
-def _reduction(name, primitive, jvp=None, transpose=None):
+def _reduction(name, primitive, jvp=None, transpose=None, **facts):
     return cumulative(name, lambda dtype: combiner(primitive, dtype), reducer_of(primitive)[1], "fciu", jvp,
-                      transpose)
+                      transpose, **facts)
 
 
 cumsum_p = _reduction("cumsum", add_p, transpose=lambda ct, x, *, axis, reverse: [
     cumsum_p.bind(ct, axis=axis, reverse=not reverse)])
 cumprod_p = _reduction("cumprod", mul_p, _by(mul_p))
-cummax_p = _reduction("cummax", max_p, _by(max_p))
-cummin_p = _reduction("cummin", min_p, _by(min_p))
+cummax_p = _reduction("cummax", max_p, _by(max_p), makes_nan=False)
+cummin_p = _reduction("cummin", min_p, _by(min_p), makes_nan=False)
 
 
 def _logaddexp(x, y):

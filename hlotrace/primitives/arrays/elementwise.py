@@ -27,10 +27,10 @@ def elementwise_shape(name, avals):
     return shape
 
 
-def _cast_to(name, kind, kinds):
+def _cast_to(kind, kinds, of_bools):
     """What to do where operands of a kind are not among those that an operation takes."""
-    if kind == "b" and name in ("neg", "sub"):
-        return {"neg": "~x is the opposite of a bool", "sub": "x ^ y tells where bools differ"}[name]
+    if kind == "b" and of_bools:
+        return of_bools
     if kind == "k":
         return "a PRNG key is not a number; see random.key_data"
     if "b" in kinds and kind in "fc":
@@ -40,7 +40,7 @@ def _cast_to(name, kind, kinds):
     return f"convert with .astype({'float' if 'f' in kinds else 'int' if 'i' in kinds else 'complex'})"
 
 
-def _typ(name, kinds, result):
+def _typ(name, kinds, result, of_bools):
     def typ(*avals, **_):
         dtype = avals[0].dtype
         for a in avals:
@@ -50,7 +50,8 @@ def _typ(name, kinds, result):
                                 "or use the hlotrace.numpy function, which promotes.")
         if kind_of(dtype) not in kinds:
             raise TypeError(f"{name} does not accept dtype {dtype.name}; accepted dtypes are "
-                            f"{', '.join(_KINDS[k] for k in kinds)}: {_cast_to(name, kind_of(dtype), kinds)}")
+                            f"{', '.join(_KINDS[k] for k in kinds)}: "
+                            f"{_cast_to(kind_of(dtype), kinds, of_bools)}")
         return ShapedArray(elementwise_shape(name, avals), result(dtype),
                            dtype != dtypes.bool_ and all([a.weak_type for a in avals]))
     return typ
@@ -79,10 +80,12 @@ def _lower(ctx, eqn, *names):
 ELEMENTWISE = same_axes(constants=True)
 
 
-def elementwise(name, mnemonic, kinds, *derivatives, result=lambda dtype: dtype, transpose=None, lower=None):
-    """Make and register an elementwise primitive from its table row."""
-    p = Mapped(name, mnemonic=mnemonic, typ=_typ(name, kinds, result), lower=lower or _lower,
-               transpose=transpose, kinds=kinds, elementwise=True, axes=ELEMENTWISE)
+def elementwise(name, mnemonic, kinds, *derivatives, result=lambda dtype: dtype, transpose=None, lower=None,
+                of_bools=None, **facts):
+    """Make and register an elementwise primitive from its table row.  of_bools: what to write for booleans
+    instead."""
+    p = Mapped(name, mnemonic=mnemonic, typ=_typ(name, kinds, result, of_bools), lower=lower or _lower,
+               transpose=transpose, kinds=kinds, elementwise=True, axes=ELEMENTWISE, **facts)
 
     def jvp(primals, tangents, **params):
         out = p.bind(*primals, **params)
@@ -194,11 +197,12 @@ def _float_result(dtype):
 # --------------------------------------------------------------------------------------------------
 
 neg_p = elementwise("neg", "stablehlo.negate", "fciu", lambda g, o, x: neg(g), transpose=lambda ct,
-                    x: [neg(ct)])
+                    x: [neg(ct)], of_bools="~x is the opposite of a bool", makes_nan=False)
 add_p = elementwise("add", "stablehlo.add", "fciu", lambda g, o, x, y: g, lambda g, o, x, y: g,
                     transpose=lambda ct, x, y: [_if_linear(x, lambda: ct), _if_linear(y, lambda: ct)])
 sub_p = elementwise("sub", "stablehlo.subtract", "fciu", lambda g, o, x, y: g, lambda g, o, x, y: neg(g),
-                    transpose=lambda ct, x, y: [_if_linear(x, lambda: ct), _if_linear(y, lambda: neg(ct))])
+                    transpose=lambda ct, x, y: [_if_linear(x, lambda: ct), _if_linear(y, lambda: neg(ct))],
+                    of_bools="x ^ y tells where bools differ")
 mul_p = elementwise("mul", "stablehlo.multiply", "fciu", lambda g, o, x, y: mul(g, y), lambda g, o, x,
                     y: mul(x, g), transpose=_mul_transpose)
 
@@ -256,7 +260,7 @@ rem_p = elementwise("rem", "stablehlo.remainder", "fiu", lambda g, o, x, y: g, l
 atan2_p = elementwise("atan2", "stablehlo.atan2", "fc",
                       lambda g, o, x, y: mul(g, div(y, add(square(x), square(y)))),
                       lambda g, o, x, y: mul(neg(g), div(x, add(square(x), square(y)))))
-nextafter_p = elementwise("nextafter", "chlo.next_after", "f")
+nextafter_p = elementwise("nextafter", "chlo.next_after", "f", makes_nan=False)
 
 
 def round_toward_zero(x):
@@ -283,9 +287,9 @@ def _extreme_lower(before):
 
 
 max_p = elementwise("max", "stablehlo.maximum", "fciub", lambda g, o, x, y: mul(g, _share(x, y, o)),
-                    lambda g, o, x, y: mul(g, _share(y, x, o)), lower=_extreme_lower(gt))
+                    lambda g, o, x, y: mul(g, _share(y, x, o)), lower=_extreme_lower(gt), makes_nan=False)
 min_p = elementwise("min", "stablehlo.minimum", "fciub", lambda g, o, x, y: mul(g, _share(x, y, o)),
-                    lambda g, o, x, y: mul(g, _share(y, x, o)), lower=_extreme_lower(lt))
+                    lambda g, o, x, y: mul(g, _share(y, x, o)), lower=_extreme_lower(lt), makes_nan=False)
 
 and_p = elementwise("and", "stablehlo.and", "biu")
 or_p = elementwise("or", "stablehlo.or", "biu")
@@ -427,12 +431,14 @@ def rsqrt(x):
     return rsqrt_p.bind(x)
 
 
-floor_p = elementwise("floor", "stablehlo.floor", "f")
-ceil_p = elementwise("ceil", "stablehlo.ceil", "f")
+floor_p = elementwise("floor", "stablehlo.floor", "f", makes_nan=False)
+ceil_p = elementwise("ceil", "stablehlo.ceil", "f", makes_nan=False)
 round_p = elementwise("round", None, "f", lower=lambda ctx, eqn, x: ctx.emit(
     f"stablehlo.round_nearest_{'afz' if eqn.params['rounding_method'] == 0 else 'even'} {x} : "
-    f"{eqn.outvars[0].aval.mlir}"))
-is_finite_p = elementwise("is_finite", "stablehlo.is_finite", "f", result=lambda dtype: dtypes.bool_)
+    f"{eqn.outvars[0].aval.mlir}"),
+    makes_nan=False)
+is_finite_p = elementwise("is_finite", "stablehlo.is_finite", "f", result=lambda dtype: dtypes.bool_,
+                          makes_nan=False)
 
 
 def _sign_lower(ctx, eqn, x):
@@ -442,7 +448,7 @@ def _sign_lower(ctx, eqn, x):
     return ctx.lower_fun(lambda v: select(eq(v, 0), 0, full(shape_of(v), 1, aval.dtype)), eqn, x)
 
 
-sign_p = elementwise("sign", "stablehlo.sign", "fciu", lower=_sign_lower)
+sign_p = elementwise("sign", "stablehlo.sign", "fciu", lower=_sign_lower, makes_nan=False)
 
 
 def _abs_dx(g, o, x):
@@ -456,13 +462,16 @@ def _abs_lower(ctx, eqn, x):
     return x if dtypes.is_unsigned(eqn.outvars[0].aval.dtype) else _mended(_abs_of_infinite)(ctx, eqn, x)
 
 
-abs_p = elementwise("abs", "stablehlo.abs", "fciu", _abs_dx, result=_float_result, lower=_abs_lower)
+abs_p = elementwise("abs", "stablehlo.abs", "fciu", _abs_dx, result=_float_result, lower=_abs_lower,
+                    makes_nan=False)
 real_p = elementwise("real", "stablehlo.real", "c", lambda g, o, x: real(g), result=_float_result,
-                     transpose=lambda ct, x: [complex_p.bind(ct, full(shape_of(ct), 0, dtype_of(ct)))])
+                     transpose=lambda ct, x: [complex_p.bind(ct, full(shape_of(ct), 0, dtype_of(ct)))],
+                     makes_nan=False)
 imag_p = elementwise("imag", "stablehlo.imag", "c", lambda g, o, x: imag_p.bind(g), result=_float_result,
-                     transpose=lambda ct, x: [complex_p.bind(full(shape_of(ct), 0, dtype_of(ct)), neg(ct))])
+                     transpose=lambda ct, x: [complex_p.bind(full(shape_of(ct), 0, dtype_of(ct)), neg(ct))],
+                     makes_nan=False)
 conj_p = elementwise("conj", "chlo.conj", "c", lambda g, o, x: conj_p.bind(g),
-                     transpose=lambda ct, x: [conj_p.bind(ct)])
+                     transpose=lambda ct, x: [conj_p.bind(ct)], makes_nan=False)
 def _complex_result(dtype):
     if dtype.itemsize < 4:
         raise TypeError(f"complex does not accept dtype {dtype.name}; accepted dtypes are float32 and "
@@ -475,7 +484,8 @@ complex_p = elementwise("complex", "stablehlo.complex", "f",
                         lambda g, o, x, y: complex_p.bind(full(shape_of(g), 0, dtype_of(g)), g),
                         result=_complex_result,
                         transpose=lambda ct, x, y: [_if_linear(x, lambda: real(ct)),
-                                                    _if_linear(y, lambda: imag_p.bind(neg(ct)))])
+                                                    _if_linear(y, lambda: imag_p.bind(neg(ct)))],
+                                                    makes_nan=False)
 
 
 # --- comparisons
@@ -538,9 +548,9 @@ integer_pow_p = elementwise(
     lower=lambda ctx, eqn, x: ctx.lower_fun(lambda v: _integer_pow_value(v, eqn.params["y"]), eqn, x))
 
 
-def unary_with_params(name, typ, lower, jvp=None, transpose=None, axes=ELEMENTWISE):
+def unary_with_params(name, typ, lower, jvp=None, transpose=None, axes=ELEMENTWISE, **facts):
     """An elementwise primitive of one operand whose result type depends on its parameters."""
-    p = Mapped(name, typ=typ, lower=lower, transpose=transpose, elementwise=True, axes=axes)
+    p = Mapped(name, typ=typ, lower=lower, transpose=transpose, elementwise=True, axes=axes, **facts)
     p.jvp = jvp or no_tangent_jvp(p)
     return p
 
@@ -576,7 +586,7 @@ def _convert_jvp(primals, tangents, *, new_dtype, weak_type):
 
 convert_element_type_p = unary_with_params(
     "convert_element_type", _convert_typ, _convert_lower, _convert_jvp,
-    lambda ct, x, *, new_dtype, weak_type: [convert(ct, x.aval.dtype, x.aval.weak_type)])
+    lambda ct, x, *, new_dtype, weak_type: [convert(ct, x.aval.dtype, x.aval.weak_type)], makes_nan=False)
 
 
 def _bits(dtype):
@@ -604,7 +614,8 @@ bitcast_convert_type_p = unary_with_params(
     "bitcast_convert_type", _bitcast_typ, lambda ctx, eqn, x: ctx.emit(
         f"stablehlo.bitcast_convert {x} : ({eqn.invars[0].aval.mlir}) -> {eqn.outvars[0].aval.mlir}"),
     axes=leading_axes(lambda x, *, new_dtype: (_bits(x.dtype) < _bits(new_dtype),
-                                               _bits(x.dtype) > _bits(new_dtype))))
+                                               _bits(x.dtype) > _bits(new_dtype))),
+    makes_nan=False)
 
 
 def _reduce_precision_typ(x, *, exponent_bits, mantissa_bits):
@@ -624,7 +635,7 @@ reduce_precision_p = unary_with_params(
     "reduce_precision", _reduce_precision_typ, lambda ctx, eqn, x: ctx.emit(
         f"stablehlo.reduce_precision {x}, format = "
         f"e{eqn.params['exponent_bits']}m{eqn.params['mantissa_bits']} : {eqn.outvars[0].aval.mlir}"),
-    _reduce_precision_jvp, lambda ct, x, **params: [reduce_precision_p.bind(ct, **params)])
+    _reduce_precision_jvp, lambda ct, x, **params: [reduce_precision_p.bind(ct, **params)], makes_nan=False)
 
 
 # --- select_n and clamp
@@ -717,11 +728,11 @@ def _clamp_jvp(primals, tangents):
 
 
 clamp_p = Mapped("clamp", typ=_clamp_typ, lower=_clamp_lower, jvp=_clamp_jvp,
-                 axes=same_axes(scalars=lambda n: (0, 2)))
+                 axes=same_axes(scalars=lambda n: (0, 2)), makes_nan=False)
 
 
 # --- stop_gradient
 # ----------------------------------------------------------------------------------------------
 
-stop_gradient_p = unary_with_params("stop_gradient", lambda x: x, lambda ctx, eqn, x: x)
+stop_gradient_p = unary_with_params("stop_gradient", lambda x: x, lambda ctx, eqn, x: x, makes_nan=False)
 stop_gradient_p.evaluate = lambda x: x

@@ -190,9 +190,9 @@ class Scatter(Primitive):
     """`combine` is the elementwise primitive that joins old element and update; None overwrites."""
     __slots__ = ("combine", "kinds")
 
-    def __init__(self, name, combine=None, kinds="fciubk?", jvp=None, transpose=None):
+    def __init__(self, name, combine=None, kinds="fciubk?", jvp=None, transpose=None, **facts):
         super().__init__(name, typ=functools.lru_cache(maxsize=4096)(self._typ), lower=self._lower,
-                         batch=self._batch, transpose=transpose, structural=combine is None)
+                         batch=self._batch, transpose=transpose, structural=combine is None, **facts)
         self.combine, self.kinds, self.jvp = combine, kinds, jvp
 
     def _typ(self, x, indices, updates, *, dimension_numbers, **_):
@@ -350,8 +350,8 @@ def _extreme_jvp(p, primals, tangents, **params):
 scatter_p = Scatter("scatter", jvp=_scatter_jvp, transpose=_scatter_transpose)
 scatter_add_p = Scatter("scatter_add", add_p, "fciu", _add_jvp, _add_transpose)
 scatter_mul_p = Scatter("scatter_mul", mul_p, "fciu", _mul_jvp, _mul_transpose)
-scatter_min_p = Scatter("scatter_min", min_p, "fiub")
-scatter_max_p = Scatter("scatter_max", max_p, "fiub")
+scatter_min_p = Scatter("scatter_min", min_p, "fiub", makes_nan=False)
+scatter_max_p = Scatter("scatter_max", max_p, "fiub", makes_nan=False)
 for _p in (scatter_min_p, scatter_max_p):
     _p.jvp = functools.partial(_extreme_jvp, _p)
 

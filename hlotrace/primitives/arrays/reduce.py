@@ -95,11 +95,11 @@ def _combiner(primitive):
 _reducers = {add_p: (reduce_sum_p, zero)}
 
 
-def _reduction(name, combine, identity, kinds, jvp=None):
+def _reduction(name, combine, identity, kinds, jvp=None, **facts):
     """The primitive that reduces by the elementwise primitive `combine`."""
     def lower(ctx, eqn, x):
         operand, out, axes = eqn.invars[0].aval, eqn.outvars[0].aval, eqn.params["axes"]
-        if axes and not ctx.platform.all_reduced(combine.name, kind_of(out.dtype)):
+        if axes and not ctx.platform.all_reduced(combine.mnemonic, kind_of(out.dtype)):
             x = ctx.undivided(x, operand, axes)
         if not axes or combiner(combine, out.dtype) is _combiner(combine):
             return lower_reduction(ctx, eqn, x, combine.mnemonic, identity)
@@ -107,7 +107,7 @@ def _reduction(name, combine, identity, kinds, jvp=None):
         body = region(ctx, eqn, combiner(combine, out.dtype), (element, element))
         return ctx.emit(f'"stablehlo.reduce"({x}, {init}) <{{dimensions = {_array(axes)}}}> {body} : '
                         f"({operand.mlir}, {element.mlir}) -> {out.mlir}")
-    p = reduction(name, lower, kinds)
+    p = reduction(name, lower, kinds, **facts)
     p.jvp = functools.partial(jvp, p) if jvp else no_tangent_jvp(p)
     _reducers[combine] = p, identity
     return p
@@ -161,8 +161,8 @@ def tree_reduce(combine, values):
 
 
 reduce_prod_p = _reduction("reduce_prod", mul_p, lambda dtype: scalar(1, dtype), "fciu", _prod_jvp)
-reduce_max_p = _reduction("reduce_max", max_p, dtypes.min_value, "fciub", _extreme_jvp)
-reduce_min_p = _reduction("reduce_min", min_p, dtypes.max_value, "fciub", _extreme_jvp)
+reduce_max_p = _reduction("reduce_max", max_p, dtypes.min_value, "fciub", _extreme_jvp, makes_nan=False)
+reduce_min_p = _reduction("reduce_min", min_p, dtypes.max_value, "fciub", _extreme_jvp, makes_nan=False)
 reduce_and_p = _reduction("reduce_and", and_p, lambda dtype: np.asarray(~np.zeros((), dtype)), "biu")
 reduce_or_p = _reduction("reduce_or", or_p, zero, "biu")
 reduce_xor_p = _reduction("reduce_xor", xor_p, zero, "biu")
@@ -257,7 +257,7 @@ def _reduce_typ(*avals, jaxpr, dimensions):
 
 def _reduce_lower(ctx, eqn, *names):
     n, dimensions = len(names) // 2, eqn.params["dimensions"]
-    names = [name if i >= n or ctx.platform.all_reduced("reduce", kind_of(v.aval.dtype)) else
+    names = [name if i >= n or ctx.platform.all_reduced(None, kind_of(v.aval.dtype)) else
              ctx.undivided(name, v.aval, dimensions) for i, (name, v) in enumerate(zip(names, eqn.invars))]
     body = ctx.jaxpr_region(eqn.params["jaxpr"])
     types = ", ".join(v.aval.mlir for v in eqn.invars), ", ".join(v.aval.mlir for v in eqn.outvars)

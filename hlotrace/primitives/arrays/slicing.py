@@ -210,7 +210,8 @@ optimization_barrier_p = Primitive(
     "optimization_barrier", multiple_results=True, typ=lambda *xs: list(xs), lower=_barrier_lower,
     jvp=_barrier_jvp,
     transpose=_barrier_transpose, batch=lambda axis, args,
-    dims: (optimization_barrier_p.bind(*args), list(dims)))
+    dims: (optimization_barrier_p.bind(*args), list(dims)),
+    makes_nan=False)
 
 # what computes its operand stays in the program
 dce_sink_p = Primitive(

@@ -91,7 +91,7 @@ def _sort_jvp(primals, tangents, *, dimension, **params):
 
 
 sort_p = Mapped("sort", multiple_results=True, typ=_sort_typ, lower=_sort_lower, jvp=_sort_jvp,
-                axes=same_axes("dimension"))
+                axes=same_axes("dimension"), makes_nan=False)
 
 
 def sort(*operands, dimension, num_keys=1, is_stable=True):
@@ -125,7 +125,7 @@ def _top_k_jvp(primals, tangents, *, k):
 
 
 top_k_p = Mapped("top_k", multiple_results=True, typ=_top_k_typ, lower=_top_k_lower, jvp=_top_k_jvp,
-                 axes=leading_axes(lambda x, *, k: (1, 1)))
+                 axes=leading_axes(lambda x, *, k: (1, 1)), makes_nan=False)
 
 
 # --- approx_top_k

@@ -52,8 +52,7 @@ _window_reducers = {}
 
 
 def window_reduction(name, combine, select_prim=None, transpose=None):
-    """`select_prim` names the comparison that says which element of a window gives the result; None is a sum.
-    """
+    """`select_prim` is the comparison that says which element of a window gives the result; None is a sum."""
     identity = reducer_of(combine)[1]
 
     def typ(x, **params):
@@ -107,16 +106,15 @@ def _sum_transpose(ct, x, *, window_dimensions, window_strides, padding, base_di
 
 
 reduce_window_sum_p = window_reduction("reduce_window_sum", add_p, transpose=_sum_transpose)
-reduce_window_max_p = window_reduction("reduce_window_max", max_p, "ge")
-reduce_window_min_p = window_reduction("reduce_window_min", min_p, "le")
+reduce_window_max_p = window_reduction("reduce_window_max", max_p, ge_p)
+reduce_window_min_p = window_reduction("reduce_window_min", min_p, le_p)
 
 
 # --- derivatives of the extremes
 # --------------------------------------------------------------------------------
 
-# name -> (comparison, the value that loses every comparison)
-_SELECTS = {"ge": (ge_p, dtypes.min_value), "le": (le_p, dtypes.max_value),
-            "gt": (gt_p, dtypes.min_value), "lt": (lt_p, dtypes.max_value)}
+# comparison -> the value that loses it to every other
+_LOSER = {ge_p: dtypes.min_value, le_p: dtypes.max_value, gt_p: dtypes.min_value, lt_p: dtypes.max_value}
 
 
 def _pick_first(comparison):
@@ -126,8 +124,8 @@ def _pick_first(comparison):
     return pick
 
 
-_PICKS = {name: _pick_first(comparison) for name, (comparison, _) in _SELECTS.items()}
-_COMPARE = {name: lambda x, y, c=comparison: [c.bind(x, y)] for name, (comparison, _) in _SELECTS.items()}
+_PICKS = {comparison: _pick_first(comparison) for comparison in _LOSER}
+_COMPARE = {comparison: lambda x, y, c=comparison: [c.bind(x, y)] for comparison in _LOSER}
 
 
 def _gather_typ(tangent, operand, *, select_prim, **params):
@@ -141,11 +139,11 @@ def _gather_lower(ctx, eqn, tangent, operand):
     """Reduce (operand, tangent) together: the operand decides which tangent survives."""
     out, avals = eqn.outvars[0].aval, [v.aval for v in eqn.invars[::-1]]
     elements = [ShapedArray((), a.dtype) for a in avals]
-    name = eqn.params["select_prim"]
-    inits = (ctx.constant(_SELECTS[name][1](avals[0].dtype), avals[0].dtype),
+    comparison = eqn.params["select_prim"]
+    inits = (ctx.constant(_LOSER[comparison](avals[0].dtype), avals[0].dtype),
              ctx.constant(scalar(0, out.dtype), out.dtype))
     return ctx.emit(f'"stablehlo.reduce_window"({operand}, {tangent}, {", ".join(inits)}) '
-                    f"{window_attributes(eqn.params)} {region(ctx, eqn, _PICKS[name], elements * 2)} : "
+                    f"{window_attributes(eqn.params)} {region(ctx, eqn, _PICKS[comparison], elements * 2)} : "
                     f"({', '.join(a.mlir for a in (*avals, *elements))}) -> "
                     f"({out.update(dtype=avals[0].dtype).mlir}, {out.mlir})", 2)[1]
 
@@ -156,7 +154,7 @@ def _gather_transpose(ct, tangent, operand, *, select_prim, window_dimensions, w
         raise NotImplementedError("reverse-mode differentiation of max or min pooling with window dilation "
                                   f"is not implemented, got window_dilation={window_dilation}; use forward "
                                   "mode, or slice the operand by the dilation first")
-    low = _SELECTS[select_prim][1](operand.dtype)
+    low = _LOSER[select_prim](operand.dtype)
     spread = pad_p.bind(operand, low, padding_config=tuple((0, 0, b - 1) for b in base_dilation))
     result = select_and_scatter_add_p.bind(ct, spread, select_prim=select_prim,
                                            window_dimensions=window_dimensions, window_strides=window_strides,
@@ -193,7 +191,7 @@ def _scatter_lower(ctx, eqn, source, operand):
     lo, hi = zip(*params["padding"]) if params["padding"] else ((), ())
     padded = out.update(shape=tuple(a + n + b for a, n, b in zip(lo, out.shape, hi)))
     value, element = ShapedArray((), aval.dtype), ShapedArray((), out.dtype)
-    low = ctx.constant(_SELECTS[params["select_prim"]][1](aval.dtype), aval.dtype)
+    low = ctx.constant(_LOSER[params["select_prim"]](aval.dtype), aval.dtype)
     wide = padded.update(dtype=aval.dtype).mlir
     operand = ctx.emit(f"stablehlo.pad {operand}, {low}, low = {_list(lo)}, high = {_list(hi)}, "
                        f"interior = {_list([0] * len(lo))} : ({aval.mlir}, {value.mlir}) -> {wide}")

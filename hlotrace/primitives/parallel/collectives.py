@@ -103,7 +103,7 @@ def _combiner(primitive):
 
 pvary_p = collective(
     "pvary", lambda x, *, axes: x.update(vma=x.vma | {*axes}), lambda ctx, eqn, x: x,
-    transpose=lambda ct, x, *, axes: [psum_invariant_p.bind(vary(ct, axes), axes=axes)])
+    transpose=lambda ct, x, *, axes: [psum_invariant_p.bind(vary(ct, axes), axes=axes)], makes_nan=False)
 
 JaxprTrace.pvary = pvary_p
 
@@ -163,9 +163,9 @@ psum_p = collective(
 psum_invariant_p = collective(
     "psum_invariant", _unvarying, _lower_reduction(add_p), transpose=lambda ct, x, *, axes: [vary(ct, axes)])
 pmax_p = collective("pmax", _order_typ, _lower_reduction(max_p), _reduced(lambda: pmax_p, reduce_max_p),
-                    jvp=_extreme_jvp(lambda: pmax_p))
+                    jvp=_extreme_jvp(lambda: pmax_p), makes_nan=False)
 pmin_p = collective("pmin", _order_typ, _lower_reduction(min_p), _reduced(lambda: pmin_p, reduce_min_p),
-                    jvp=_extreme_jvp(lambda: pmin_p))
+                    jvp=_extreme_jvp(lambda: pmin_p), makes_nan=False)
 
 
 # --- gathers and exchanges, along dimensions that stay
@@ -207,7 +207,8 @@ all_gather_p = collective(
     lambda ctx, eqn, x: _emit(ctx, eqn, "all_gather", x, [
         f"all_gather_dim = {eqn.params['dim']} : i64", _groups(ctx, eqn.params["axes"], eqn.params["groups"]),
         "use_global_device_ids"]),
-    _gather_mapped, "dim", transpose=lambda ct, x, **params: [reduce_scatter_p.bind(ct, **params)])
+    _gather_mapped, "dim", transpose=lambda ct, x, **params: [reduce_scatter_p.bind(ct, **params)],
+    makes_nan=False)
 reduce_scatter_p = collective(
     "reduce_scatter", _scatter_typ,
     lambda ctx, eqn, x: _lower_reduction(add_p)(ctx, eqn, x, "reduce_scatter", [
@@ -238,7 +239,8 @@ all_to_all_p = collective(
         f"split_count = {eqn.params['size']} : i64", f"split_dimension = {eqn.params['split']} : i64"]),
     _all_to_all_mapped, ("split", "concat"),
     transpose=lambda ct, x, *, split, concat, **params: [all_to_all_p.bind(ct, split=concat, concat=split,
-                                                                           **params)])
+                                                                           **params)],
+    makes_nan=False)
 
 
 # --- ppermute
@@ -264,7 +266,8 @@ def _ppermute_mapped(axis, x, dim, *, axes, perm):
 ppermute_p = collective(
     "ppermute", lambda x, *, axes, perm: x, _ppermute_lower, _ppermute_mapped,
     transpose=lambda ct, x, *, axes, perm: [ppermute_p.bind(ct, axes=axes,
-                                                            perm=tuple((b, a) for a, b in perm))])
+                                                            perm=tuple((b, a) for a, b in perm))],
+    makes_nan=False)
 
 # in these devices wait for each other
 EXCHANGES = frozenset({psum_p, psum_invariant_p, pmax_p, pmin_p, all_gather_p, reduce_scatter_p, all_to_all_p,

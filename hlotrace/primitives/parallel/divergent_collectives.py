@@ -10,11 +10,10 @@ from ...core.config import state
 from ...core.jaxpr import Literal, literal_value, sub_jaxprs
 from ...core.primitive import fact_of
 from ..common import aval_of
-from .collectives import EXCHANGES, ppermute_p, psum_invariant_p, pvary_p, vary
+from .collectives import EXCHANGES, ppermute_p, psum_invariant_p, pvary_p, reduce_scatter_p, vary
 
-_PUBLIC = {"psum_invariant": "psum", "reduce_scatter": "psum_scatter"}
-# what they are given, their program is given
-_CALLS = ("jit", "checkpoint", "custom_jvp_call", "custom_vjp_call")
+# as users write them, where that differs
+_PUBLIC = {psum_invariant_p: "psum", reduce_scatter_p: "psum_scatter"}
 
 
 def check(what, decides, regions, *, transposed=False):
@@ -59,8 +58,9 @@ def _meets(eqn, varying):
 
 
 def _described(eqn):
-    where, name, axes = source_info.describe(eqn.source), eqn.primitive.name, eqn.params["axes"]
-    return f"{_PUBLIC.get(name, name)} over {axes[0] if len(axes) == 1 else axes!r}" + (f" ({where})" if where else "")
+    where, axes = source_info.describe(eqn.source), eqn.params["axes"]
+    name = _PUBLIC.get(eqn.primitive, eqn.primitive)
+    return f"{name} over {axes[0] if len(axes) == 1 else axes!r}" + (f" ({where})" if where else "")
 
 
 class _Other(Exception):
@@ -104,14 +104,15 @@ def _params(eqn, operands):
     if not any(more) or not any(True for _ in sub_jaxprs(params)):
         return params
     axes, which = frozenset().union(*more), tuple(map(bool, more))
-    if eqn.primitive.name in _CALLS:
-        changed = {"jaxpr": for_varying(params["jaxpr"], axes, which)}
-    elif eqn.primitive.name == "cond" and not which[0]:
-        changed = {"branches": tuple([for_varying(b, axes, which[1:]) for b in params["branches"]])}
-        if None in changed["branches"]:
+    if eqn.primitive.vary is None:
+        raise _Other
+
+    def varied(jaxpr, which):
+        found = for_varying(jaxpr, axes, which)
+        if found is None:
             raise _Other
-    else:
+        return found
+    changed = eqn.primitive.vary(params, varied, which)
+    if changed is None:
         raise _Other
-    if None in changed.values():
-        raise _Other
-    return {**params, **changed}
+    return changed

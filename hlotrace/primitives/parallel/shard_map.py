@@ -282,6 +282,6 @@ def _divide(policy, wanted, eqn):
 shard_map_p = Primitive(
     "shard_map", multiple_results=True, typ=_typ, lower=_lower, jvp=_jvp, linearize=_linearize,
     transpose=_transpose, batch=_batch, thread=_thread, effects=_effects, dce=_dce, divide=_divide,
-    meshes=lambda params: (params["mesh"], *fact_of(params["jaxpr"], "meshes")),
+    meshes=lambda params: (params["mesh"], *fact_of(params["jaxpr"], "meshes")), spans_devices=True,
     axis_names=lambda params: tuple(n for n in fact_of(params["jaxpr"], "axis_names")
                                     if n not in params["manual"]))

@@ -54,7 +54,7 @@ def _meshes(params):
 sharding_constraint_p = Primitive(
     "sharding_constraint", typ=_typ, lower=_lower,
     transpose=lambda ct, x, *, sharding: [sharding_constraint_p.bind(ct, sharding=sharding)], batch=_batch,
-    meshes=_meshes)
+    meshes=_meshes, makes_nan=False)
 sharding_constraint_p.jvp = linear_jvp(sharding_constraint_p)
 
 
@@ -124,7 +124,8 @@ device_put_p = Primitive(
     # with a rule of its own it is not kept for all operands of a type, which lie here and there
     linearize=lambda trace, primals, tangents, **params: _put_jvp(primals, tangents, **params),
     transpose=lambda ct, x, *, sharding, source: [device_put_p.bind(ct, sharding=source, source=sharding)],
-    meshes=lambda params: _meshes(params) if isinstance(params["sharding"], Sharding) else ())
+    meshes=lambda params: _meshes(params) if isinstance(params["sharding"], Sharding) else (),
+    makes_nan=False, sets_memory=True)
 
 
 def _layout_typ(x, *, layout):

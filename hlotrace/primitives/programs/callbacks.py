@@ -104,5 +104,6 @@ after_all_p = Primitive("after_all", typ=lambda *tokens: ORDER.aval, lower=lambd
     f"stablehlo.after_all {', '.join(tokens)} : {ORDER.aval.mlir}"))
 # effect: a Debug, an IO, or None (pure: may be dropped or repeated)
 callback_p = Primitive("callback", multiple_results=True, typ=_typ, lower=_lower, jvp=_jvp, batch=_batch,
-                       thread=_thread, effects=lambda params: (params["effect"],) if params["effect"] else ())
+                       thread=_thread, effects=lambda params: (params["effect"],) if params["effect"] else (),
+                       makes_nan=False)
 

@@ -67,8 +67,13 @@ def divide_call(policy, wanted, eqn):
     return first, second and _jit_dce([True] * len(left), second), [*saved, *[v for v, k in zip(eqn.outvars, kept) if k]]
 
 
+def vary_call(params, varied, which):
+    """The rule `vary` of what calls a program: what it is given, the program is given."""
+    return {**params, "jaxpr": varied(params["jaxpr"], which)}
+
+
 jit_p = Holder(
-    "jit", multiple_results=True, typ=lambda *avals, jaxpr, donated: jaxpr.out_avals,
+    "jit", vary=vary_call, multiple_results=True, typ=lambda *avals, jaxpr, donated: jaxpr.out_avals,
     lower=lambda ctx, eqn, *names: ctx.call(eqn.params["jaxpr"], names), jvp=_jit_jvp,
     linearize=_jit_linearize,
     transpose=lambda cts, *args, jaxpr, donated: transpose_call(cts, args, jaxpr, jit_bind), batch=_jit_batch,
@@ -218,8 +223,8 @@ def _threaded(states, values, args, *, jaxpr, num_consts, **params):
 
 
 custom_jvp_call_p = Holder("custom_jvp_call", multiple_results=True, axis_names=_axis_names, typ=_custom_typ,
-                           also=_CALLED, thread=_custom_jvp_thread, lower=inline, jvp=_custom_jvp,
-                           evaluate=_run, stage=_stage, transpose=_custom_jvp_transpose,
+                           also=_CALLED, thread=_custom_jvp_thread, vary=vary_call, lower=inline,
+                           jvp=_custom_jvp, evaluate=_run, stage=_stage, transpose=_custom_jvp_transpose,
                            batch=_custom_batch(lambda: custom_jvp_call_p, _map_jvp_rule))
 
 
@@ -303,10 +308,9 @@ def _custom_vjp_thread(states, values, args, *, fwd, **params):
 
 
 custom_vjp_call_p = Holder("custom_vjp_call", multiple_results=True, axis_names=_axis_names, typ=_custom_typ,
-                           also=_CALLED, thread=_custom_vjp_thread, lower=inline, jvp=_forward_mode,
-                           linearize=_custom_vjp_linearize,
-                           batch=_custom_batch(lambda: custom_vjp_call_p, _map_vjp_rules), evaluate=_run,
-                           stage=_stage)
+                           also=_CALLED, thread=_custom_vjp_thread, vary=vary_call, lower=inline,
+                           jvp=_forward_mode, linearize=_custom_vjp_linearize, evaluate=_run, stage=_stage,
+                           batch=_custom_batch(lambda: custom_vjp_call_p, _map_vjp_rules))
 
 
 def _remat_opt_dce(used_outputs, eqn):

@@ -251,6 +251,12 @@ def _cond_dce(used_outputs, eqn):
                        outvars=[v for v, u in zip(eqn.outvars, used_outputs) if u])
 
 
+def _cond_vary(params, varied, which):
+    if which[0]:        # other devices would take another branch
+        return None
+    return {**params, "branches": tuple([varied(b, which[1:]) for b in params["branches"]])}
+
+
 def _cond_typ(index, *avals, branches, platforms=None):
     if index.vma:
         choice = dtypes.is_bool(index.dtype)
@@ -278,7 +284,7 @@ def _either(vma, avals):
 # lowered.
 cond_p = Holder("cond", multiple_results=True, typ=_cond_typ, lower=_cond_lower, jvp=_cond_jvp,
                 linearize=_cond_linearize, transpose=_cond_transpose, batch=_cond_batch, thread=_cond_thread,
-                dce=_cond_dce, divide=_cond_divide)
+                dce=_cond_dce, divide=_cond_divide, vary=_cond_vary)
 
 
 # --- while

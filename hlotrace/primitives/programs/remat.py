@@ -11,7 +11,7 @@ from ...core.symbolic_zeros import nonzero, present, spread
 from ..arrays.shape import front, front_dims, structural
 from ..arrays.slicing import copy_lower, optimization_barrier_p
 from ..common import np
-from .calls import divide_call, jit_p
+from .calls import divide_call, jit_p, vary_call
 from .cond_while import groups
 
 
@@ -144,7 +144,7 @@ remat_p = Holder(
     "checkpoint", multiple_results=True, typ=lambda *avals, jaxpr, **_: jaxpr.out_avals,
     lower=lambda ctx, eqn, *names: ctx.call(eqn.params["jaxpr"], names), jvp=_jvp, linearize=_linearize,
     batch=_batch,
-    transpose=_transpose, thread=_thread, divide=divide_call,
+    transpose=_transpose, thread=_thread, divide=divide_call, vary=vary_call,
     evaluate=lambda *args, jaxpr, **_: (eval_jaxpr(jaxpr, (), *args) if _eager_alone(jaxpr) else
                                         jit_p.bind(*args, jaxpr=jaxpr, donated=())))
 

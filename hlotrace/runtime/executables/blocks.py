@@ -14,6 +14,8 @@ from ...core.avals import physical
 from ...core.jaxpr import Eqn, Jaxpr, Literal, Var, sub_jaxprs
 from ...core.programs import cached
 from ...lowering.module import lower
+from ...primitives.arrays.contract import dot_general_p
+from ...primitives.arrays.conv import conv_general_dilated_p
 from ...primitives.arrays.slicing import copy_p
 from ...primitives.programs.calls import jit_p
 from .. import array_impl, binding
@@ -84,10 +86,10 @@ def work(jaxpr):
     for eqn in jaxpr.eqns:
         inner = sum(map(work, sub_jaxprs(eqn.params)))
         size = sum(v.aval.size for v in eqn.outvars)
-        if eqn.primitive.name == "dot_general":
+        if eqn.primitive is dot_general_p:
             (contracted, _), _ = eqn.params["dimension_numbers"]
             size *= 2 * math.prod(eqn.invars[0].aval.shape[d] for d in contracted)
-        elif eqn.primitive.name == "conv_general_dilated":
+        elif eqn.primitive is conv_general_dilated_p:
             size *= 2 * eqn.invars[1].aval.size // max(*eqn.outvars[0].aval.shape, 1)
         total += max(inner, size)
     return total
