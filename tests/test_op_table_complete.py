@@ -5,8 +5,12 @@ from op_table.row import listed
 from test_ops import adjoint, differentiable, mappable, stacked, text
 
 import hlotrace
+import hlotrace.experimental.roofline
+import hlotrace.experimental.sparse
+import hlotrace.transforms.jet
+import hlotrace.transforms.key_reuse
 from hlotrace.core.platforms import platform_named, rule_for
-from hlotrace.core.primitive import PRIMITIVES
+from hlotrace.core.primitive import PRIMITIVES, PassRules
 
 # No function binds them: the linear part of a custom_vjp function, reached by the rows of custom_vjp_call, a stretch of
 # a linear program, reached by whatever is differentiated under jit, the token of effects in order (test_effects.py), what
@@ -22,6 +26,10 @@ ACCEPT_ANYTHING = {"copy", "dce_sink", "name", "optimization_barrier", "stop_gra
                    "custom_vjp_call", "all_gather", "axis_index", "ffi_call", "inspect_sharding", "ppermute", "psum",
                    "psum_invariant", "pvary", "tagged_call", "composite", "custom_vmap_call", "linear_call", "remat_opt",
                    "bounded_while"}
+PASSES = {"indices out of bounds", "jet", "key reuse", "roofline", "sparsify of BCOO", "sparsify of BCSR"}
+# What holds programs, and refuses where operands vary over more manual axes: its programs would have to change.
+VARIES_AS_IT_IS = {"addupdate", "bounded_while", "callback", "check", "composite", "custom_linear_solve", "custom_vmap_call",
+                   "get", "inlined", "linear_call", "remat_opt", "scan", "set", "shard_map", "swap", "tagged_call", "while"}
 RULES = ("typ", "lower", "jvp", "linearize", "transpose", "batch")
 BY_PRIMITIVE = {name: [r for r in ROWS if r.primitive == name] for name in sorted(PRIMITIVES)}
 
@@ -33,6 +41,17 @@ def test_every_primitive_has_a_row():
 
 def test_row_names_are_unique():
     assert len({r.name for r in ROWS}) == len(ROWS)
+
+
+def test_every_pass_has_a_rule_for_every_primitive():
+    assert {rules.name for rules in PassRules.everywhere} == PASSES
+    for rules in PassRules.everywhere:
+        left = [p for p in PRIMITIVES.values() if p not in rules.listed and not rules.covers(p)]
+        assert not left, f"{rules.name}: give these a rule, for its default is not meant for them"
+
+
+def test_what_holds_programs_says_how_they_vary():
+    assert {p.name for p in PRIMITIVES.values() if p.thread and not p.vary} == VARIES_AS_IT_IS
 
 
 def use(row):

@@ -207,11 +207,11 @@ class _Rules(MutableMapping):
     def __setitem__(self, primitive, rule):
         if not isinstance(primitive, Primitive):
             raise TypeError(f"jet_rules[...] = rule: the key must be a Primitive, not {primitive!r:.80}")
-        taylor.RULES[primitive] = partial(_given, rule)
+        taylor.RULES.given[primitive] = partial(_given, rule)
         clear_caches()      # programs that the old rule made
 
     def __delitem__(self, primitive):
-        del taylor.RULES[primitive]
+        del taylor.RULES.given[primitive]
         clear_caches()
 
     def __iter__(self):

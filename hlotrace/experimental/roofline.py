@@ -17,9 +17,34 @@ from ..api.jit import make_jaxpr
 from ..api.parallel.shard_map import shard_map
 from ..api.stages import ShapeDtypeStruct, eval_shape
 from ..core.jaxpr import Var, sub_jaxprs
-from ..core.primitive import PRIMITIVES
+from ..core.primitive import Builtin, PassRules
 from ..core.pytrees import pytree
 from ..core.surface.public import offer
+from ..primitives.arrays.contract import dot_general_p
+from ..primitives.arrays.conv import conv_general_dilated_p
+from ..primitives.arrays.cumulative import cumlogsumexp_p, cummax_p, cummin_p, cumprod_p, cumsum_p
+from ..primitives.arrays.elementwise import bitcast_convert_type_p, clamp_p, convert_element_type_p, reduce_precision_p, select_n_p, stop_gradient_p
+from ..primitives.arrays.gather import gather_p, scatter_add_p, scatter_apply_p, scatter_max_p, scatter_min_p, scatter_mul_p, scatter_p
+from ..primitives.arrays.random import random_unwrap_p, random_wrap_p, threefry2x32_p
+from ..primitives.arrays.reduce import argmax_p, argmin_p, reduce_and_p, reduce_max_p, reduce_min_p, reduce_or_p, reduce_p, reduce_prod_p, reduce_xor_p
+from ..primitives.arrays.shape import reduce_sum_p
+from ..primitives.arrays.slicing import copy_p, iota_p, optimization_barrier_p
+from ..primitives.parallel.collectives import (
+    all_gather_p,
+    all_to_all_p,
+    axis_index_p,
+    pmax_p,
+    pmin_p,
+    ppermute_p,
+    psum_invariant_p,
+    psum_p,
+    pvary_p,
+    reduce_scatter_p,
+)
+from ..primitives.parallel.sharding import device_put_p, layout_constraint_p, sharding_constraint_p
+from ..primitives.programs.cond_while import cond_p
+from ..primitives.programs.remat import name_p
+from ..primitives.programs.scan import scan_p
 
 __all__ = ["RooflineResult", "RooflineRuleContext", "RooflineShape", "register_roofline",
            "register_standard_roofline", "roofline", "roofline_and_grad"]
@@ -89,7 +114,6 @@ class RooflineRuleContext:
 
 
 _total = RooflineShape.total_bytes
-_rules = {}     # primitive -> rule(ctx, *shapes, **params) -> RooflineResult
 
 
 def register_roofline(prim):
@@ -106,7 +130,7 @@ def register_roofline(prim):
     30
     """
     def register(rule):
-        _rules[prim] = rule
+        RULES.given[prim] = rule
         return rule
     return register
 
@@ -117,7 +141,7 @@ def register_standard_roofline(prim):
     >>> from hlotrace.experimental import roofline as rf
     >>> rf.register_standard_roofline(lax.sort_p)
     """
-    _rules[prim] = _nothing
+    RULES.given[prim] = _nothing
 
 
 # --- rules
@@ -239,43 +263,35 @@ def _inside(ctx, *_, **params):
     return sum((_program(p, ctx) for p in sub_jaxprs(params)), RooflineResult())
 
 
-_families = {
-    _elementwise: "select_n clamp threefry2x32",
-    _reduction: "reduce_sum reduce_prod reduce_max reduce_min reduce_and reduce_or reduce_xor argmax argmin "
-    "reduce",
-    _cumulative: "cumsum cumprod cummax cummin cumlogsumexp",
-    _dot: "dot_general",
-    _conv: "conv_general_dilated",
-    _gather: "gather",
-    _scatter: "scatter scatter_add scatter_mul scatter_min scatter_max scatter_apply",
-    _ring(2, lambda size, n: size * (n - 1) // n): "psum psum_invariant pmax pmin",
-    _ring(1, lambda size, n: size * (n - 1)): "all_gather",
-    _ring(1, lambda size, n: size * (n - 1) // n): "reduce_scatter",
-    _all_to_all: "all_to_all",
-    _ppermute: "ppermute",
-    _most: "cond",
-    _scan: "scan",
-    _nothing: "convert_element_type bitcast_convert_type reduce_precision stop_gradient iota copy pvary "
-    "axis_index optimization_barrier name sharding_constraint layout_constraint device_put random_wrap "
-    "random_unwrap",
-}
-_by_name = {name: rule for rule, names in _families.items() for name in names.split()}
-
-
-def _rule_of(primitive, params):
-    if primitive in _rules:
-        return _rules[primitive]
-    own = PRIMITIVES.get(primitive.name) is primitive
-    if own and primitive.name in _by_name:
-        return _by_name[primitive.name]
+def _other(ctx, *shapes, **params):
+    """The rule of what is not listed: by its kind, or a warning that it counts as nothing."""
+    primitive = ctx.primitive
     if any(True for _ in sub_jaxprs(params)):
-        return _inside
-    if primitive.elementwise or own and primitive.structural:
-        return _elementwise if primitive.elementwise else _nothing
-    warnings.warn(f"roofline: there is no rule for {primitive.name}, which counts as nothing; "
-                  "register_roofline gives it one, register_standard_roofline says that nothing is meant",
-                  stacklevel=2)
-    return _nothing
+        return _inside(ctx, *shapes, **params)
+    if primitive.elementwise:
+        return _elementwise(ctx)
+    if not (primitive.structural and isinstance(primitive, Builtin)):
+        warnings.warn(f"roofline: there is no rule for {primitive}, which counts as nothing; "
+                      "register_roofline gives it one, register_standard_roofline says that nothing is meant",
+                      stacklevel=2)
+    return _nothing(ctx)
+
+
+# What has no rule is told to the user with its name, so the default is right for all.
+RULES = PassRules("roofline", _other, lambda p: True, {      # rules are called (ctx, *shapes, **params) -> RooflineResult
+    _elementwise: (select_n_p, clamp_p, threefry2x32_p),
+    _reduction: (reduce_sum_p, reduce_prod_p, reduce_max_p, reduce_min_p, reduce_and_p, reduce_or_p, reduce_xor_p, argmax_p,
+                 argmin_p, reduce_p),
+    _cumulative: (cumsum_p, cumprod_p, cummax_p, cummin_p, cumlogsumexp_p),
+    _dot: (dot_general_p,), _conv: (conv_general_dilated_p,), _gather: (gather_p,),
+    _scatter: (scatter_p, scatter_add_p, scatter_mul_p, scatter_min_p, scatter_max_p, scatter_apply_p),
+    _ring(2, lambda size, n: size * (n - 1) // n): (psum_p, psum_invariant_p, pmax_p, pmin_p),
+    _ring(1, lambda size, n: size * (n - 1)): (all_gather_p,),
+    _ring(1, lambda size, n: size * (n - 1) // n): (reduce_scatter_p,),
+    _all_to_all: (all_to_all_p,), _ppermute: (ppermute_p,), _most: (cond_p,), _scan: (scan_p,),
+    _nothing: (convert_element_type_p, bitcast_convert_type_p, reduce_precision_p, stop_gradient_p, iota_p, copy_p, pvary_p,
+               axis_index_p, optimization_barrier_p, name_p, sharding_constraint_p, layout_constraint_p, device_put_p,
+               random_wrap_p, random_unwrap_p)})
 
 
 def _program(jaxpr, ctx, held=_total):
@@ -292,7 +308,7 @@ def _program(jaxpr, ctx, held=_total):
             name_stack=eqn.name_stack, primitive=eqn.primitive, avals_in=avals,
             avals_out=tuple(v.aval for v in eqn.outvars), mesh=eqn.params.get("mesh") or ctx.mesh,
             pin_lhs_in_vmem=ctx.pin_lhs_in_vmem, pin_rhs_in_vmem=ctx.pin_rhs_in_vmem)
-        found = _rule_of(eqn.primitive, eqn.params)(here, *map(RooflineShape.from_aval, avals), **eqn.params)
+        found = RULES.of(eqn.primitive)(here, *map(RooflineShape.from_aval, avals), **eqn.params)
         beside = held([v.aval for v in live - operands])
         live = {v for v in (*live, *eqn.outvars) if last.get(v, -1) > i}
         total = total + found + RooflineResult(peak_hbm_bytes=max(

@@ -16,13 +16,48 @@ import math
 from ..core import dtypes, leaks, programs
 from ..core.config import state
 from ..core.jaxpr import Var, eval_jaxpr
-from ..core.primitive import missing
+from ..core.primitive import PassRules, missing
 from ..core.symbolic_zeros import nonzero
 from ..core.trace import Trace, Tracer, aval_of, entering
-from ..primitives.arrays.elementwise import add_p, cos_p, cosh_p, div_p, mul_p, neg_p, sin_p, sinh_p, sub_p
-from ..primitives.arrays.shape import zeros_of
+from ..primitives.arrays.contract import dot_general_p
+from ..primitives.arrays.conv import conv_general_dilated_p
+from ..primitives.arrays.cumulative import cumsum_p
+from ..primitives.arrays.elementwise import (
+    add_p,
+    complex_p,
+    conj_p,
+    convert_element_type_p,
+    cos_p,
+    cosh_p,
+    div_p,
+    exp2_p,
+    exp_p,
+    expm1_p,
+    imag_p,
+    log1p_p,
+    log_p,
+    logistic_p,
+    mul_p,
+    neg_p,
+    real_p,
+    reduce_precision_p,
+    sin_p,
+    sinh_p,
+    sub_p,
+    tan_p,
+    tanh_p,
+)
+from ..primitives.arrays.fft import fft_p
+from ..primitives.arrays.gather import scatter_add_p
+from ..primitives.arrays.shape import reduce_sum_p, zeros_of
+from ..primitives.arrays.slicing import optimization_barrier_p
+from ..primitives.arrays.window import reduce_window_sum_p, select_and_gather_add_p, select_and_scatter_add_p
 from ..primitives.common import number
+from ..primitives.parallel.collectives import all_gather_p, all_to_all_p, ppermute_p, psum_invariant_p, psum_p, pvary_p, reduce_scatter_p
+from ..primitives.parallel.sharding import device_put_p, sharding_constraint_p
+from ..primitives.programs.calls import custom_vjp_call_p, jit_p
 from ..primitives.programs.cond_while import cond_p, groups, while_p
+from ..primitives.programs.remat import remat_p
 from ..primitives.programs.scan import scan_p
 
 
@@ -52,7 +87,7 @@ class JetTrace(Trace):
     def process(self, primitive, args, params):
         pairs = [self.split(a) for a in args]
         primals, series = [p for p, _ in pairs], [s for _, s in pairs]
-        if primitive.name == "custom_vjp_call" and any(nonzero(series)):
+        if primitive is custom_vjp_call_p and any(nonzero(series)):
             # its rule says nothing about forward mode: what it is made of does
             return _custom_vjp(*args, **params)
         with entering(self.parent):
@@ -356,23 +391,24 @@ def _custom_vjp(*args, fun=None, jaxpr=None, **_):
     return list(fun(*args)) if jaxpr is None else eval_jaxpr(jaxpr, (), *args)
 
 
-_LINEAR = ("add sub neg real imag conj complex convert_element_type reduce_precision reduce_sum "
-           "optimization_barrier scatter_add cumsum reduce_window_sum pvary psum psum_invariant all_gather "
-           "reduce_scatter all_to_all ppermute sharding_constraint device_put fft select_and_scatter_add "
-           "select_and_gather_add")
-RULES = {
-    **dict.fromkeys(_LINEAR.split(), linear),
-    **dict.fromkeys(("mul", "dot_general", "conv_general_dilated"), bilinear),
-    "div": _div, "log": _log(0.0), "log1p": _log(1.0),
-    "exp": quadratic(0, 1, 0), "expm1": quadratic(1, 1, 0), "exp2": quadratic(0, math.log(2), 0),
-    "tan": quadratic(1, 0, 1),
-    "tanh": quadratic(1, 0, -1), "logistic": quadratic(0, 1, -1),
-    **dict.fromkeys(("sin", "cos"), _circular(sin_p, cos_p, -1)),
-    **dict.fromkeys(("sinh", "cosh"), _circular(sinh_p, cosh_p, 1)),
-    **dict.fromkeys(("jit", "checkpoint"), _calling), "cond": _cond, "scan": _scan, "while": _while,
-}
+# The general rule holds for whatever has a derivative; `rule_of` takes the linear one for what moves values.
+RULES = PassRules("jet", by_derivative, lambda p: True, {
+    linear: (add_p, sub_p, neg_p, real_p, imag_p, conj_p, complex_p, convert_element_type_p,
+             reduce_precision_p,
+             reduce_sum_p, optimization_barrier_p, scatter_add_p, cumsum_p, reduce_window_sum_p, pvary_p,
+             psum_p,
+             psum_invariant_p, all_gather_p, reduce_scatter_p, all_to_all_p, ppermute_p,
+             sharding_constraint_p,
+             device_put_p, fft_p, select_and_scatter_add_p, select_and_gather_add_p),
+    bilinear: (mul_p, dot_general_p, conv_general_dilated_p),
+    _div: (div_p,), _log(0.0): (log_p,), _log(1.0): (log1p_p,),
+    quadratic(0, 1, 0): (exp_p,), quadratic(1, 1, 0): (expm1_p,), quadratic(0, math.log(2), 0): (exp2_p,),
+    quadratic(1, 0, 1): (tan_p,), quadratic(1, 0, -1): (tanh_p,), quadratic(0, 1, -1): (logistic_p,),
+    _circular(sin_p, cos_p, -1): (sin_p, cos_p), _circular(sinh_p, cosh_p, 1): (sinh_p, cosh_p),
+    _calling: (jit_p, remat_p), _cond: (cond_p,), _scan: (scan_p,), _while: (while_p,)})
 
 
 def rule_of(primitive):
-    """Its own, if it was given one as a key of RULES, or that of its name."""
-    return RULES.get(primitive) or RULES.get(primitive.name) or (linear if primitive.structural else by_derivative)
+    """A user's rule, the one listed, the linear one of what moves values, or the general one."""
+    rule = RULES.of(primitive)
+    return linear if rule is by_derivative and primitive.structural else rule

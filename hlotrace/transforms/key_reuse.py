@@ -1,8 +1,8 @@
 """PRNG keys that are used twice (`jax_debug_key_reuse`): in a program, by a pass over its equations, and from
 call to call.
 
-Each key array has a mask of the keys in it that are used up.  What an operation does to those that it takes is in the tables
-below; one that is in none of them uses up all and makes new ones, as `reshape` and `split` do.
+Each key array has a mask of the keys in it that are used up.  What an operation does to those that it takes is in RULES; one
+that is not listed uses up all and makes new ones, as `random_split` does.
 """
 import weakref
 
@@ -12,14 +12,27 @@ from ..core import source_info
 from ..core.dtypes import is_extended, is_integer
 from ..core.errors import KeyReuseError
 from ..core.jaxpr import Eqn, Jaxpr, Literal, Var, sub_jaxprs
+from ..core.primitive import PassRules
 from ..core.trace import EVAL, entering
+from ..primitives.arrays.dynamic_slice import dynamic_slice_p, dynamic_update_slice_p
+from ..primitives.arrays.elementwise import convert_element_type_p, eq_p, ne_p, select_n_p, stop_gradient_p
+from ..primitives.arrays.gather import gather_p, scatter_apply_p, scatter_p
+from ..primitives.arrays.random import (
+    random_bits_p,
+    random_clone_p,
+    random_fold_in_p,
+    random_split_p,
+    random_unwrap_p,
+    random_wrap_p,
+)
+from ..primitives.arrays.shape import broadcast_in_dim_p, reshape_p, squeeze_p, transpose_p
+from ..primitives.arrays.slicing import concatenate_p, copy_p, optimization_barrier_p, pad_p, rev_p, slice_p
+from ..primitives.parallel.collectives import pvary_p
+from ..primitives.parallel.sharding import device_put_p, sharding_constraint_p
+from ..primitives.programs.cond_while import cond_p, while_p
+from ..primitives.programs.remat import name_p
+from ..primitives.programs.scan import scan_p
 
-# Keys are as good as before, and what is made of them is new.  The barrier stands before what `checkpoint`
-# computes again.
-_LOOKING = frozenset("random_fold_in random_unwrap random_clone random_wrap eq ne optimization_barrier".split())
-# The results are the operands in their order.  vmap broadcasts keys that are not mapped.
-_PASSING = frozenset("broadcast_in_dim convert_element_type copy device_put name pvary sharding_constraint "
-                     "stop_gradient".split())
 _SMALL = 20     # equations in a program, elements in an index, that are worked out for the places they name
 
 
@@ -77,7 +90,6 @@ def signature(jaxpr, known=()):
 def _apply(eqn, env, values):
     """What one equation does: `env` has the keys of variables, `values` small numbers that are known."""
     keys = [env.get(v) if type(v) is Var else None for v in eqn.invars]
-    name = eqn.primitive.name
     if not any(k is not None for k in keys):
         operands = [v.val if type(v) is Literal else values.get(v) for v in eqn.invars]
         if values and operands and all(x is not None for x in operands) and not any(sub_jaxprs(eqn.params)):
@@ -88,39 +100,50 @@ def _apply(eqn, env, values):
         outs = ()
     else:
         line = source_info.describe(eqn.source)
-        rule = _RULES.get(name) or (_called if any(sub_jaxprs(eqn.params)) else _operation)
-        outs = rule(eqn, keys, line, values) or ()
+        outs = RULES.of(eqn.primitive)(eqn, keys, line, values) or ()
     for v, k in zip(eqn.outvars, outs or [None] * len(eqn.outvars)):
         if (k := k or _new(v.aval)) is not None:
             env[v] = k
 
 
-def _operation(eqn, keys, line, _):
-    name = eqn.primitive.name
-    if name in _PASSING:
-        return keys
-    if name not in _LOOKING:
-        for k in keys:
-            if k is not None:
-                k.use(True, f"`{name}`", line)
+def _use_up(eqn, keys, line, _):
+    for k in keys:
+        if k is not None:
+            k.use(True, f"`{eqn.primitive}`", line)
+
+
+def _read(eqn, keys, line, _):
+    """Keys are as good as before, and what is made of them is new."""
+
+
+def _pass(eqn, keys, line, _):
+    """The results are the operands in their order."""
+    return keys
 
 
 def _slice(eqn, keys, line, values):
-    params, k = eqn.params, keys[0]
+    params = eqn.params
+    return _part(eqn, keys, line, values, params["start_indices"], params["limit_indices"], params["strides"])
+
+
+def _dynamic_slice(eqn, keys, line, values):
+    at = [v.val if type(v) is Literal else values.get(v) for v in eqn.invars[1:]]
+    if any(x is None for x in at):
+        return _use_up(eqn, keys, line, values)
+    shape, sizes = eqn.invars[0].aval.shape, eqn.params["slice_sizes"]
+    starts = [min(max(int(x), 0), n - size) for x, n, size in zip(at, shape, sizes)]
+    return _part(eqn, keys, line, values, starts, [start + size for start, size in zip(starts, sizes)], None)
+
+
+def _part(eqn, keys, line, values, starts, limits, strides):
+    """Use up the keys of the first operand that are in a part of it."""
+    k = keys[0]
     if k is None or k.mask.shape != eqn.invars[0].aval.shape:
-        return _operation(eqn, keys, line, values)
-    if eqn.primitive.name == "slice":
-        starts, limits, strides = params["start_indices"], params["limit_indices"], params["strides"]
-    else:
-        at = [v.val if type(v) is Literal else values.get(v) for v in eqn.invars[1:]]
-        if any(x is None for x in at):
-            return _operation(eqn, keys, line, values)
-        sizes = params["slice_sizes"]
-        starts = [min(max(int(x), 0), n - size) for x, n, size in zip(at, k.mask.shape, sizes)]
-        limits, strides = [start + size for start, size in zip(starts, sizes)], None
+        return _use_up(eqn, keys, line, values)
     mask = np.zeros_like(k.mask)
     mask[tuple(slice(*along) for along in zip(starts, limits, strides or [1] * len(starts)))] = True
     k.use(mask, "an index", line)
+    return None
 
 
 def _use(keys, masks, what, line):
@@ -135,8 +158,8 @@ def _called(eqn, keys, line, values, jaxprs=None, skip=0):
     found = [signature(j) for j in jaxprs or sub_jaxprs(eqn.params)]
     found = [f for f in found if len(f[0]) == len(keys) - skip]
     if not found:
-        return _operation(eqn, keys, line, values)
-    what = f"`{eqn.params.get('name') or eqn.primitive.name}`"
+        return _use_up(eqn, keys, line, values)
+    what = f"`{eqn.params.get('name') or eqn.primitive}`"
     masks = [next((m for m in column if m is not None), None)
              for column in zip(*[masks for masks, _ in found])]
     _use(keys[skip:], masks, what, line)
@@ -192,7 +215,21 @@ def _while(eqn, keys, line, _):
     return [keys[tests + i] if i is not None else None for i in outs]
 
 
-_RULES = {"slice": _slice, "dynamic_slice": _slice, "cond": _cond, "scan": _scan, "while": _while}
+def _any(eqn, keys, line, values):
+    return (_called if any(sub_jaxprs(eqn.params)) else _use_up)(eqn, keys, line, values)
+
+
+# What computes with numbers sees no keys; what moves values says what it does to them.
+RULES = PassRules("key reuse", _any, lambda p: not p.structural, {
+    # the barrier is in front of what `checkpoint` computes again
+    _read: (random_fold_in_p, random_unwrap_p, random_clone_p, random_wrap_p, eq_p, ne_p, optimization_barrier_p),
+    # vmap broadcasts keys that are not mapped
+    _pass: (broadcast_in_dim_p, convert_element_type_p, copy_p, device_put_p, name_p, pvary_p, sharding_constraint_p,
+            stop_gradient_p),
+    # where a key is afterwards is not followed
+    _use_up: (reshape_p, squeeze_p, transpose_p, select_n_p, rev_p, pad_p, concatenate_p, gather_p, scatter_p,
+              scatter_apply_p, dynamic_update_slice_p, random_split_p, random_bits_p),
+    _slice: (slice_p,), _dynamic_slice: (dynamic_slice_p,), _cond: (cond_p,), _scan: (scan_p,), _while: (while_p,)})
 
 
 # --- from call to call
@@ -239,4 +276,4 @@ def use_by(primitive, operands, avals, params):
     """`use` of one operation, which is not part of a program."""
     ins, outs = [Var(a) for a in avals], [Var(a) for a in primitive.typecheck(avals, params)]
     eqn = Eqn(primitive, ins, outs, params, (), source_info.user_frame())
-    return use(Jaxpr((), (), ins, [eqn], outs), operands, f"`{primitive.name}`")
+    return use(Jaxpr((), (), ins, [eqn], outs), operands, f"`{primitive}`")

@@ -12,12 +12,66 @@ from ... import numpy as jnp
 from ...api.composite import composite
 from ...core.config import state
 from ...core.jaxpr import eval_jaxpr
-from ...core.primitive import Primitive
+from ...core.primitive import PassRules, Primitive
 from ...core.pytrees import pytree
 from ...core.surface.boundary import boundaries, boundary, folded
 from ...core.trace import Trace, Tracer, aval_of, entering, trace_to_jaxpr
-from ...primitives.arrays.shape import same_axes
-from ...primitives.programs.cond_while import groups
+from ...primitives.arrays.contract import dot_general_p
+from ...primitives.arrays.conv import conv_general_dilated_p
+from ...primitives.arrays.dynamic_slice import dynamic_slice_p
+from ...primitives.arrays.elementwise import (
+    abs_p,
+    acos_p,
+    acosh_p,
+    add_p,
+    asin_p,
+    asinh_p,
+    atan_p,
+    atanh_p,
+    cbrt_p,
+    conj_p,
+    convert_element_type_p,
+    cos_p,
+    cosh_p,
+    div_p,
+    eq_p,
+    exp2_p,
+    exp_p,
+    expm1_p,
+    ge_p,
+    gt_p,
+    imag_p,
+    integer_pow_p,
+    is_finite_p,
+    le_p,
+    log1p_p,
+    log_p,
+    logistic_p,
+    lt_p,
+    mul_p,
+    ne_p,
+    neg_p,
+    not_p,
+    real_p,
+    rsqrt_p,
+    sign_p,
+    sin_p,
+    sinh_p,
+    sqrt_p,
+    square_p,
+    stop_gradient_p,
+    sub_p,
+    tan_p,
+    tanh_p,
+)
+from ...primitives.arrays.gather import gather_p
+from ...primitives.arrays.shape import broadcast_in_dim_p, reduce_sum_p, reshape_p, same_axes, squeeze_p, transpose_p
+from ...primitives.arrays.slicing import concatenate_p, copy_p, rev_p, slice_p
+from ...primitives.arrays.special import bessel_i1e_p, digamma_p, erfc_p, lgamma_p
+from ...primitives.programs.calls import custom_jvp_call_p, custom_vjp_call_p, jit_p
+from ...primitives.programs.cond_while import cond_p, groups, while_p
+from ...primitives.programs.remat import remat_p
+from ...primitives.programs.scan import scan_p
 from .bcoo import BCOO, bcoo_reduce_sum, bcoo_sum_duplicates, bcoo_transpose
 from .bcoo_products import bcoo_conv_general_dilated, bcoo_dot_general, bcoo_multiply_sparse, beside
 from .bcoo_shapes import (
@@ -54,7 +108,7 @@ class SparseTrace(Trace):
         with entering(self.parent):
             if not any(isinstance(v, JAXSparse) for v in values):
                 return primitive.bind(*args, **params)
-            out = _rule(primitive, values)(*values, **params)
+            out = _rule(primitive, values)(primitive, *values, **params)
         if primitive.multiple_results:
             return [self.join(x) for x in out]
         return self.join(out)
@@ -69,15 +123,8 @@ class SparseTrace(Trace):
 
 def _rule(primitive, values):
     kinds = {type(v) for v in values if isinstance(v, JAXSparse)}
-    name, kind = primitive.name, kinds.pop() if len(kinds) == 1 else None
-    if name in OF_NUMBERS.get(kind, ()):
-        return functools.partial(OF_NUMBERS[kind][name], primitive)
-    if name in OF_PLACES.get(kind, ()):
-        return OF_PLACES[kind][name]
-    dense = " because it would result in dense output" if name in _DENSE else ""
-    formats = ", ".join(sorted({type(v).__name__ for v in values if isinstance(v, JAXSparse)}))
-    raise NotImplementedError(f"sparse rule for {name} is not implemented{dense}, for {formats}: use "
-                              "sparse.todense() to convert your argument first.")
+    rules = RULES.get(kinds.pop()) if len(kinds) == 1 else None
+    return rules.of(primitive) if rules else _refuse
 
 
 def is_sparse(x):
@@ -157,6 +204,17 @@ def todense(arr):
 # --- rules of what computes with the numbers: (primitive, *values, **params) -> value
 # ---------------------------
 
+def _refuse(primitive, *values, because="", **_):
+    formats = ", ".join(sorted({type(v).__name__ for v in values if isinstance(v, JAXSparse)}))
+    raise NotImplementedError(f"sparse rule for {primitive} is not implemented{because}, for {formats}: use "
+                              "sparse.todense() to convert your argument first.")
+
+
+def _dense(primitive, *values, **_):
+    """A function that is not 0 at 0."""
+    _refuse(primitive, *values, because=" because it would result in dense output")
+
+
 def _linear(primitive, mat, **params):
     return mat._replace(primitive.bind(mat.data, **params))
 
@@ -191,7 +249,6 @@ def _densified(shape, other):
 
 def _sum(primitive, x, y):
     """x + y or x - y."""
-    minus = primitive.name == "sub"
     if not (is_sparse(x) and is_sparse(y)):
         mat, dense = (x, y) if is_sparse(x) else (y, x)
         if jnp.shape(dense) != mat.shape:
@@ -205,7 +262,7 @@ def _sum(primitive, x, y):
                                   f"{x} and {y}: see update_layout.")
     if _same_places(x, y):
         return x._replace(primitive.bind(x.data, y.data))
-    y = y._replace(-y.data) if minus else y
+    y = y._replace(-y.data) if primitive is sub_p else y
     n = x.n_batch
     wide = [v._replace(jnp.broadcast_to(v.data, x.shape[:n] + v.data.shape[n:])) for v in (x, y)]
     indices = [jnp.broadcast_to(v.indices, x.shape[:n] + v.indices.shape[n:]) for v in wide]
@@ -233,40 +290,45 @@ def _div(primitive, x, y):
     return x._replace(primitive.bind(x.data, _aligned(x, beside("div", x, y, fill=1))))
 
 
-# --- rules of what moves them: (*values, **params) -> value or values
-# -------------------------------------------
+# --- rules of what moves them: (primitive, *values, **params) -> value or values
+# --------------------------------
 
-def _sum_axes(mat, *, axes, **_):
+def _by(function):
+    """The rule that is a function of (*values, **params)."""
+    return lambda primitive, *values, **params: function(*values, **params)
+
+
+def _sum_axes(_, mat, *, axes, **__):
     out = bcoo_reduce_sum(mat, axes=axes)
     return out if out.shape else out.todense()
 
 
-def _concatenate(*operands, dimension):
+def _concatenate(_, *operands, dimension):
     if all(isinstance(x, BCSR) for x in operands):
         return bcsr_concatenate(operands, dimension=dimension)
     return bcoo_concatenate(operands, dimension=dimension)
 
 
-def _dot_general(lhs, rhs, *, dimension_numbers, precision=None, preferred_element_type=None, **_):
+def _dot_general(_, lhs, rhs, *, dimension_numbers, precision=None, preferred_element_type=None, **__):
     function = bcsr_dot_general if BCSR in (type(lhs), type(rhs)) else bcoo_dot_general
     return function(lhs, rhs, dimension_numbers=dimension_numbers, precision=precision,
                     preferred_element_type=preferred_element_type)
 
 
-def _broadcast(mat, *, shape, broadcast_dimensions, **_):
+def _broadcast(_, mat, *, shape, broadcast_dimensions, **__):
     function = bcsr_broadcast_in_dim if isinstance(mat, BCSR) else bcoo_broadcast_in_dim
     return function(mat, shape=shape, broadcast_dimensions=broadcast_dimensions)
 
 
-def _gather(mat, indices, *, dimension_numbers, slice_sizes, mode=None, fill_value=None, **_):
+def _gather(_, mat, indices, *, dimension_numbers, slice_sizes, mode=None, fill_value=None, **__):
     return bcoo_gather(mat, indices, dimension_numbers, slice_sizes, mode=mode, fill_value=fill_value)
 
 
-def _dynamic_slice(mat, *start, slice_sizes):
+def _dynamic_slice(_, mat, *start, slice_sizes):
     return bcoo_dynamic_slice(mat, start, slice_sizes)
 
 
-def _conv(lhs, rhs, *, dimension_numbers, precision=None, preferred_element_type=None, **params):
+def _conv(_, lhs, rhs, *, dimension_numbers, precision=None, preferred_element_type=None, **params):
     if any(spec != (0, 1, 2) for spec in dimension_numbers):
         raise NotImplementedError(f"bcoo convolution with dimension_numbers={dimension_numbers}")
     return bcoo_conv_general_dilated(lhs, rhs, precision=precision,
@@ -281,22 +343,22 @@ def _on_sparse(jaxpr):
     return lambda *xs: sparsify_flat(lambda *ys: eval_jaxpr(jaxpr, (), *ys), xs)
 
 
-def _call(*args, jaxpr=None, fun=None, **_):
+def _call(_, *args, jaxpr=None, fun=None, **__):
     return sparsify_flat(fun, args) if jaxpr is None else _on_sparse(jaxpr)(*args)
 
 
-def _cond(index, *operands, branches, **_):
+def _cond(_, index, *operands, branches, **__):
     index = lax.convert_element_type(index, jnp.int32)
     return lax.switch(index, [_on_sparse(b) for b in branches], *operands)
 
 
-def _while(*args, cond_jaxpr, cond_nconsts, body_jaxpr, body_nconsts):
+def _while(_, *args, cond_jaxpr, cond_nconsts, body_jaxpr, body_nconsts):
     of_cond, of_body, carry = groups(args, cond_nconsts, body_nconsts)
     goes_on, step = _on_sparse(cond_jaxpr), _on_sparse(body_jaxpr)
     return lax.while_loop(lambda c: goes_on(*of_cond, *c)[0], lambda c: step(*of_body, *c), list(carry))
 
 
-def _scan(*args, jaxpr, num_consts, num_carry, length, reverse, unroll):
+def _scan(_, *args, jaxpr, num_consts, num_carry, length, reverse, unroll):
     consts, carry, xs = groups(args, num_consts, num_carry)
     step = _on_sparse(jaxpr)
 
@@ -307,24 +369,34 @@ def _scan(*args, jaxpr, num_consts, num_carry, length, reverse, unroll):
     return [*carry, *ys]
 
 
-_ONE = {
-    **dict.fromkeys("copy neg real imag".split(), _linear), "integer_pow": _integer_pow,
-    **dict.fromkeys("abs asin asinh atan atanh bessel_i1e cbrt conj convert_element_type expm1 log1p sign "
-                    "sin sinh sqrt square stop_gradient tan tanh".split(), _of_zero_zero)}
-OF_NUMBERS = {BCSR: _ONE, BCOO: {**_ONE, "add": _sum, "sub": _sum, "mul": _mul, "div": _div}}
-_BOTH = {
-    **dict.fromkeys("jit checkpoint custom_jvp_call custom_vjp_call".split(), _call),
-    "todense": lambda mat: mat.todense(),
-    "concatenate": _concatenate, "dot_general": _dot_general, "broadcast_in_dim": _broadcast}
-OF_PLACES = {BCSR: _BOTH, BCOO: {
-    **_BOTH, "reduce_sum": _sum_axes, "gather": _gather, "dynamic_slice": _dynamic_slice,
-    "conv_general_dilated": _conv,
-    "cond": _cond, "while": _while, "scan": _scan, "rev": bcoo_rev,
-    "reshape": lambda mat, *, new_sizes, **_: reshaped(mat, new_sizes),
-    "slice": bcoo_slice, "squeeze": bcoo_squeeze, "transpose": bcoo_transpose}}
-# Functions that are not 0 at 0.
-_DENSE = set("acos acosh cos cosh digamma eq erfc exp exp2 ge gt is_finite le lgamma log logistic lt ne not "
-             "rsqrt".split())
+def _of_both(by_places):
+    """{rule: primitives} of what either format has a rule for."""
+    return {
+        _linear: (copy_p, neg_p, real_p, imag_p), _integer_pow: (integer_pow_p,),
+        _of_zero_zero: (abs_p, asin_p, asinh_p, atan_p, atanh_p, bessel_i1e_p, cbrt_p, conj_p,
+                        convert_element_type_p,
+                        expm1_p, log1p_p, sign_p, sin_p, sinh_p, sqrt_p, square_p, stop_gradient_p, tan_p,
+                        tanh_p),
+        _dense: (acos_p, acosh_p, cos_p, cosh_p, digamma_p, eq_p, erfc_p, exp_p, exp2_p, ge_p, gt_p,
+                 is_finite_p, le_p,
+                 lgamma_p, log_p, logistic_p, lt_p, ne_p, not_p, rsqrt_p),
+        _call: (jit_p, remat_p, custom_jvp_call_p, custom_vjp_call_p),
+        _by(lambda mat: mat.todense()): (todense_p,),
+        _concatenate: (concatenate_p,), _dot_general: (dot_general_p,), _broadcast: (broadcast_in_dim_p,),
+        **by_places}
+
+
+# What has no rule is refused with its name, so the default is right for all.
+RULES = {
+    BCSR: PassRules("sparsify of BCSR", _refuse, lambda p: True, _of_both({})),
+    BCOO: PassRules("sparsify of BCOO", _refuse, lambda p: True, _of_both({
+        _sum: (add_p, sub_p), _mul: (mul_p,), _div: (div_p,), _sum_axes: (reduce_sum_p,),
+        _gather: (gather_p,),
+        _dynamic_slice: (dynamic_slice_p,), _conv: (conv_general_dilated_p,), _cond: (cond_p,),
+        _while: (while_p,),
+        _scan: (scan_p,), _by(bcoo_rev): (rev_p,),
+        _by(lambda mat, *, new_sizes, **_: reshaped(mat, new_sizes)): (reshape_p,),
+        _by(bcoo_slice): (slice_p,), _by(bcoo_squeeze): (squeeze_p,), _by(bcoo_transpose): (transpose_p,)}))}
 
 
 # --- methods

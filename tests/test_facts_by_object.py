@@ -1,0 +1,138 @@
+"""No pass of the library asks a primitive's name: facts and rules are found by the primitive itself."""
+import ast
+import functools
+from pathlib import Path
+
+import pytest
+
+import hlotrace
+import hlotrace.experimental.sparse.sparsify
+import hlotrace.extend.core.primitives  # imports every file of primitives
+from hlotrace.core.primitive import everywhere
+
+ROOT = Path(hlotrace.__file__).parent
+NAMES = {p.name for p in everywhere}
+# Tables of such words that mean something else, or are the user's: the first three, and what they are.
+OTHER_WORDS = {
+    "'floordiv', 'mod', 'max'": "operations on symbolic sizes, as their texts spell them",
+    "'max', 'min'": "the same, where programs are written",
+    "'call', 'closed_call'": "names of jax.extend.core.primitives, as users find them",
+    "'and', 'not', 'or'": "names of jax.lax.*_p that JAX does not offer",
+    "'add', 'sub', 'mul'": "methods of arrays: __add__ and its kin",
+    "'eq', 'ne', 'lt'": "methods of arrays: __eq__ and its kin",
+    "'neg', 'pos', 'abs'": "methods of arrays: __neg__ and its kin",
+    "'set', 'add', 'multiply'": "methods of x.at[...]",
+    "'lu', 'qr'": "values of a parameter: methods of least squares and solves",
+    "'compare_all', 'scan', 'scan_unrolled'": "values of searchsorted's `method`",
+    "'cholesky', 'eigh', 'svd'": "values of multivariate_normal's `method`",
+    "'real', 'complex'": "values of schur's `output`",
+}
+
+
+def asks_a_name(node):
+    """Is this `x.primitive.name`, `primitive.name`, `prim.name`, `p.name` of a thing called a primitive?"""
+    if not (isinstance(node, ast.Attribute) and node.attr == "name"):
+        return False
+    owner = node.value
+    called = owner.attr if isinstance(owner, ast.Attribute) else owner.id if isinstance(owner, ast.Name) else ""
+    return called in {"primitive", "prim"} or called.endswith("_p")
+
+
+def own_nodes(scope):
+    """The nodes of a function or module; of the functions in it only the heads."""
+    for node in ast.iter_child_nodes(scope):
+        yield node
+        if not isinstance(node, ast.FunctionDef | ast.Lambda):
+            yield from own_nodes(node)
+
+
+def comparisons(scope, outer=frozenset()):
+    """Nodes that compare the name of a primitive, or look something up by it, also where a variable has it."""
+    nodes, named = list(own_nodes(scope)), set(outer)
+    for node in nodes:
+        if isinstance(node, ast.Assign):
+            for target in node.targets:
+                tuples = isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple)
+                pairs = zip(target.elts, node.value.elts) if tuples else [(target, node.value)]
+                named |= {t.id for t, v in pairs if isinstance(t, ast.Name) and asks_a_name(v)}
+
+    def is_name(node):
+        return asks_a_name(node) or isinstance(node, ast.Name) and node.id in named
+    for node in nodes:
+        match node:
+            case ast.FunctionDef() | ast.Lambda():
+                yield from comparisons(node, named)
+            case ast.Compare() if any(map(is_name, [node.left, *node.comparators])):
+                yield node
+            case ast.Subscript(slice=key) if is_name(key):
+                yield node
+            case ast.Call(func=ast.Attribute(attr="get"), args=[key, *_]) if is_name(key):
+                yield node
+            case ast.Call(func=ast.Attribute(value=key, attr="startswith" | "endswith")) if is_name(key):
+                yield node
+
+
+def strings(node):
+    """The strings that a table holds: a set, a list, the keys of a dictionary, the words of a string."""
+    match node:
+        case ast.Dict():
+            parts = node.keys
+        case ast.Set() | ast.List() | ast.Tuple():
+            parts = node.elts
+        case ast.Call(func=ast.Attribute(value=ast.Constant(value=str(text)), attr="split")):
+            return text.split()
+        case _:
+            return []
+    return [part.value if isinstance(part, ast.Constant) else None for part in parts]
+
+
+def is_offered(node):
+    """Is this `__all__ = [...]`, the list of what a module offers?"""
+    targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AugAssign) else []
+    return any(isinstance(t, ast.Name) and t.id == "__all__" for t in targets)
+
+
+def tables(node):
+    """Tables of which half and more are names of primitives, but for lists of what a module offers."""
+    for inner in ast.iter_child_nodes(node):
+        if not is_offered(inner):
+            yield from tables(inner)
+    found = strings(node)
+    known = [s for s in found if s in NAMES]
+    if len(known) > 1 and 2 * len(known) >= len(found):
+        yield node
+
+
+@functools.cache
+def library():
+    return {path: ast.parse(path.read_text("utf-8")) for path in sorted(ROOT.rglob("*.py"))}
+
+
+def test_nothing_compares_the_name_of_a_primitive():
+    found = [f"{path.relative_to(ROOT)}, line {node.lineno}: {ast.unparse(node)}"
+             for path, tree in library().items() for node in comparisons(tree)]
+    assert not found, "compare primitives with `is`, or key a table by them:\n" + "\n".join(found)
+
+
+def test_no_table_has_names_of_primitives():
+    found = {repr([s for s in strings(node) if s][:3])[1:-1] for tree in library().values() for node in tables(tree)}
+    assert not found - OTHER_WORDS.keys(), "key them by primitives, or say what the words are"
+    assert not OTHER_WORDS.keys() - found, "these are gone: take them off the list"
+
+
+@pytest.mark.parametrize("text", [
+    'eqn.primitive.name == "sin"', 'primitive.name in TABLE', 'TABLE[prim.name]', 'TABLE.get(sin_p.name, 0)',
+    'def f():\n    name, x = eqn.primitive.name, 1\n    return name != "cos"', 'eqn.primitive.name.startswith("scatter")'])
+def test_comparisons_are_found(text):
+    assert len({ast.unparse(n) for n in comparisons(ast.parse(text))}) == 1
+
+
+@pytest.mark.parametrize("text", ['T = {"sin": 1, "cos": 2}', 'x in ("sin", "cos")', 'T = set("sin cos tan".split())',
+                                  'T = dict.fromkeys("sin cos".split(), 1)', 'T = {"sin", "cos", other}'])
+def test_tables_are_found(text):
+    assert len(list(tables(ast.parse(text)))) == 1
+
+
+@pytest.mark.parametrize("text", ['__all__ = ["sin", "cos"]', '("sin",)', '{"name": 1, "size": 2, "kind": 3}'])
+def test_other_strings_are_let_through(text):
+    assert not list(tables(ast.parse(text)))
