@@ -3,10 +3,10 @@ import inspect
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
+from places import ROOT
 
 import hlotrace as jax
 import hlotrace.numpy as jnp
@@ -14,7 +14,6 @@ from hlotrace import lax
 from hlotrace.core import pytype_aval_mappings
 from hlotrace.interpreters import xla
 
-ROOT = Path(__file__).resolve().parent.parent
 PROGRAM = """
 import os, sys
 os.environ["JAX_ENABLE_X64"] = "1"      # programs say so before they import jax

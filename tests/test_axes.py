@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 from op_table import ROWS
 from op_table.row import listed
-from test_ops import BATCH, assert_all_near, mappable, rows, stacked
+from row_checks import BATCH, assert_all_near, mappable, rows, stacked
 
 import hlotrace as jax
 from hlotrace.core.avals import ShapedArray

@@ -3,12 +3,10 @@ import json
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
-
-TOOLS = Path(__file__).resolve().parent.parent / "tools"
+from places import TOOLS
 
 
 @pytest.fixture

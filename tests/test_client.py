@@ -7,10 +7,9 @@ import textwrap
 from pathlib import Path
 
 import pytest
+from places import ROOT
 
 from hlotrace.runtime.devices import plugins
-
-ROOT = Path(__file__).resolve().parent.parent
 
 
 def run(program: str, **environment: str) -> str:

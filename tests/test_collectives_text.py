@@ -5,16 +5,15 @@ import json
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
-from test_shardy import MANUAL, MLP
+from places import ROOT
+from shardy_programs import MANUAL, MLP
 
 from hlotrace.inspection.communication import collectives, table
 from hlotrace.runtime.devices import plugins
 from hlotrace.sharding import AbstractMesh
 
-ROOT = Path(__file__).resolve().parent.parent
 MESH = AbstractMesh((4, 2), ("data", "model"))
 CUBE = AbstractMesh((2, 1, 2, 2), ("x", "one", "y", "z"))
 

@@ -1,17 +1,14 @@
 """docs/differences.md says what is so: it is what its tool writes, and each row on purpose has a test that shows it."""
-import ast
 import logging
-from pathlib import Path
 
 import numpy as np
 import pytest
+from places import names_of_tests
 
 import hlotrace as jax
 import hlotrace.numpy as jnp
 from hlotrace.sharding import AxisType, NamedSharding, P
 from tools import differences
-
-TESTS = Path(__file__).parent
 
 
 def test_the_page_is_what_the_tool_writes():
@@ -19,8 +16,7 @@ def test_the_page_is_what_the_tool_writes():
 
 
 def test_each_row_is_shown_by_a_test():
-    there = {node.name for path in TESTS.glob("test_*.py") for node in ast.parse(path.read_text("utf-8")).body
-             if isinstance(node, ast.FunctionDef)}
+    there = names_of_tests()
     assert [row[0] for row in differences.ON_PURPOSE if row[3] not in there] == []
 
 

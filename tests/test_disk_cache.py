@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from places import ROOT
 
 import hlotrace as jax
 import hlotrace.numpy as jnp
@@ -18,7 +19,6 @@ from hlotrace.runtime import binding
 from hlotrace.runtime.executables import compilation, disk_cache
 from hlotrace.tools import cache
 
-ROOT = Path(__file__).resolve().parent.parent
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
 
 PROGRAM = """

@@ -7,14 +7,12 @@ import subprocess
 import sys
 import textwrap
 import time
-from pathlib import Path
 
 import pytest
+from places import ROOT
 
 from hlotrace import distributed
 from hlotrace.distributed.clusters import Place, detect, first_host
-
-ROOT = Path(__file__).resolve().parent.parent
 
 SLURM = {
     "SLURM_JOB_ID": "77",

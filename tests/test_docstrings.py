@@ -5,18 +5,18 @@ What stands in `without_example.txt` has none yet: the list may only shrink.
 import doctest
 import subprocess
 import sys
-from pathlib import Path
 from types import ModuleType
 
 import numpy as np
 import pytest
+from places import ROOT, TESTS
 
 import hlotrace as jax
 from hlotrace import lax, nn
 from hlotrace import numpy as jnp
 from tools import stubs
 
-WITHOUT = Path(__file__).parent / "without_example.txt"
+WITHOUT = TESTS / "without_example.txt"
 NAMES = {"jax": jax, "jnp": jnp, "lax": lax, "nn": nn, "np": np}       # what examples may use without an import
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 # Faces whose functions are for authors of primitives, and modules that are tested as documents.
@@ -68,4 +68,4 @@ def test_every_function_has_an_example():
 
 def test_nothing_needs_docstrings():
     code = "import hlotrace; assert not hlotrace.grad.__doc__; [getattr(hlotrace, name) for name in dir(hlotrace)]"
-    subprocess.run([sys.executable, "-OO", "-c", code], check=True, cwd=Path(__file__).parent.parent)
+    subprocess.run([sys.executable, "-OO", "-c", code], check=True, cwd=ROOT)

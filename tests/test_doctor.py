@@ -10,11 +10,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from places import ROOT
 
 from hlotrace.runtime.devices import plugins
 from hlotrace.tools import doctor
 
-ROOT = Path(__file__).resolve().parent.parent
 CUDA = "jax_plugins/xla_cuda13/xla_cuda_plugin.so"
 JAXLIB = importlib.metadata.version("jaxlib")
 

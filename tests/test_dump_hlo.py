@@ -2,15 +2,14 @@
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
+from places import ROOT
 
 from hlotrace.core.config import override
 from hlotrace.runtime.devices import plugins
 from hlotrace.tools import dump_hlo
 
-ROOT = Path(__file__).resolve().parent.parent
 MODEL = """
 import hlotrace as jax
 import hlotrace.numpy as jnp

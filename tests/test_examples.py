@@ -7,8 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-
-EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
+from places import EXAMPLES
 
 
 def run(name):

@@ -4,12 +4,12 @@
 import collections
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 from equal import same
 from mesh8 import devices
+from places import DATA
 
 import hlotrace as jax
 import hlotrace.numpy as jnp
@@ -21,7 +21,6 @@ from hlotrace.extend.core import Primitive
 from hlotrace.interpreters import mlir
 from hlotrace.sharding import Mesh, NamedSharding, P
 
-DATA = Path(__file__).parent / "data"
 X, Y = np.arange(6, dtype=np.float32).reshape(2, 3), {"b": np.linspace(-1, 1, 12, dtype=np.float32).reshape(3, 4)}
 Params = collections.namedtuple("Params", "w b")
 export.register_namedtuple_serialization(Params, serialized_name="Params")

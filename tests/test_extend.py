@@ -3,12 +3,12 @@ import functools
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import extension_programs as programs
 import numpy as np
 import pytest
 from equal import same
+from places import ROOT, TESTS
 
 import hlotrace as jax
 import hlotrace.numpy as jnp
@@ -20,9 +20,6 @@ from hlotrace.extend.core import Primitive, primitives
 from hlotrace.interpreters import ad, batching, mlir
 from hlotrace.interpreters.mlir import func_dialect, hlo, ir
 from hlotrace.lowering.module import lower
-
-ROOT = Path(__file__).resolve().parent.parent
-
 
 SAME_RESULTS = {"eager": "jit", "grad": "jit of grad", "grad of jit": "jit of grad", "grad of checkpoint": "jit of grad",
                 "jvp": "jvp under jit", "vmap of grad": "jit of vmap of grad"}
@@ -222,11 +219,11 @@ def test_text_and_mlir_objects_in_one_program():
 
 def test_the_text_is_the_same_in_every_process():
     program = """
-import sys; sys.path.insert(0, "tests")
+import sys; sys.path.insert(0, sys.argv[1])
 import extension_programs as p, hlotrace as jax
 print(jax.jit(lambda *xs: p.spread(p.mul_add(*xs)) + list(p.sin_cos(xs[0]))).lower(*p.operands(3)).as_text(debug_info=True))
 """
-    texts = {subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=ROOT, check=True,
+    texts = {subprocess.run([sys.executable, "-c", program, TESTS], capture_output=True, text=True, cwd=ROOT, check=True,
                             env={**os.environ, "PYTHONHASHSEED": seed}).stdout for seed in "12"}
     assert len(texts) == 1 and "stablehlo.multiply" in texts.pop()
 

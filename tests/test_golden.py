@@ -7,12 +7,12 @@ HLOTRACE_WRITE_GOLDEN=1 python -m pytest tests/test_golden.py && git diff tests/
 import hashlib
 import os
 import re
-from pathlib import Path
 
 import numpy as np
 import pytest
 from golden_programs import FAMILIES
 from op_table import ROWS
+from places import GOLDEN
 
 import hlotrace
 import hlotrace.numpy as jnp
@@ -22,7 +22,6 @@ from hlotrace.core.primitive import PRIMITIVES
 
 pytestmark = pytest.mark.quick
 
-GOLDEN = Path(__file__).parent / "golden"
 WEIGHT, INPUT, TARGET = np.zeros((3, 2), np.float32), np.zeros((4, 3), np.float32), np.zeros((4, 2), np.float32)
 LONGEST = 90      # lines of StableHLO that anybody would read; of longer ones the digest is kept
 

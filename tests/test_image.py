@@ -3,11 +3,11 @@ import math
 
 import numpy as np
 import pytest
+from derivatives import check_derivatives
 
 import hlotrace as jax
 import hlotrace.numpy as jnp
 from hlotrace.image import ResizeMethod, resize, scale_and_translate
-from tests.derivatives import check_derivatives
 
 SINC = lambda x: math.sin(math.pi * x) / (math.pi * x) if x else 1.
 CUBIC = lambda a: lambda x: ((a + 2) * x ** 3 - (a + 3) * x ** 2 + 1 if x < 1 else

@@ -12,10 +12,10 @@ from collections.abc import Iterator, Set
 from pathlib import Path
 
 import pytest
+from places import ROOT
 
 pytestmark = pytest.mark.quick
 
-ROOT = Path(__file__).resolve().parent.parent
 THIRD_PARTY = {"jaxlib", "numpy", "ml_dtypes"}
 
 

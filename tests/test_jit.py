@@ -2,7 +2,6 @@
 import collections
 import functools
 import os
-import pathlib
 import subprocess
 import sys
 import threading
@@ -10,6 +9,7 @@ import threading
 import numpy as np
 import pytest
 from equal import same
+from places import ROOT
 
 import hlotrace as jax
 import hlotrace.numpy as jnp
@@ -298,7 +298,7 @@ except ValueError as error:
 
 
 def test_a_function_runs_where_its_arguments_are_committed():
-    env = {**os.environ, "PYTHONPATH": str(pathlib.Path(__file__).resolve().parents[1]),
+    env = {**os.environ, "PYTHONPATH": str(ROOT),
            "XLA_FLAGS": "--xla_force_host_platform_device_count=2"}
     done = subprocess.run([sys.executable, "-c", TWO_DEVICES], env=env, capture_output=True, text=True, timeout=60)
     assert done.stdout.strip() == "done", done.stdout + done.stderr

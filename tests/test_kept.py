@@ -6,7 +6,7 @@ import threading
 import numpy as np
 import pytest
 from golden_programs import FAMILIES
-from test_all_options import CHANGES
+from option_changes import CHANGES
 
 import hlotrace as jax
 import hlotrace.numpy as jnp

@@ -9,12 +9,12 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from places import TESTS
 
 from tools import stubs
 
 pytestmark = pytest.mark.quick
 
-TESTS = Path(__file__).parent
 # Aliases of types that serve annotations alone.
 ANNOTATIONS = {"PrecisionLike", "DotDimensionNumbers", "ConvGeneralDilatedDimensionNumbers", "KeyPath", "Initializer"}
 
@@ -36,7 +36,7 @@ def words(tree: ast.AST) -> Iterator[str]:
 
 def mentioned() -> set[str]:
     # this file lists names; the golden files are no tests of their own
-    return {word for path in sorted(TESTS.rglob("*.py")) if path != Path(__file__)
+    return {word for path in sorted(TESTS.rglob("*.py")) if path != Path(__file__).resolve()
             for word in words(ast.parse(path.read_text("utf-8")))}
 
 

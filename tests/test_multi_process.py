@@ -17,6 +17,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from places import ROOT, TESTS
 
 import hlotrace as jax
 import hlotrace.numpy as jnp
@@ -25,7 +26,6 @@ from hlotrace.experimental import multihost_utils
 from hlotrace.sharding import Mesh, NamedSharding, SingleDeviceSharding
 from hlotrace.sharding import PartitionSpec as P
 
-ROOT = Path(__file__).parent.parent
 SIZES = [(2, 1), (4, 2)]  # processes, devices of each
 HEARTBEAT = 3
 CHECKS = {}
@@ -46,7 +46,7 @@ class Job:
         ours = {
             k: v for k, v in os.environ.items() if not k.startswith(("JAX_", "XLA_", "HLOTRACE_"))
         }
-        ours["PYTHONPATH"] = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
+        ours["PYTHONPATH"] = os.pathsep.join([str(ROOT), str(TESTS), os.environ.get("PYTHONPATH", "")])
         ours["JAX_ENABLE_COMPILATION_CACHE"] = "0"
         self.files = [folder / f"process{i}.txt" for i in range(count)]
         self.processes = []

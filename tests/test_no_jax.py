@@ -1,8 +1,9 @@
 """hlotrace never imports jax, not even where it is installed."""
 import os
-import pathlib
 import subprocess
 import sys
+
+from places import ROOT
 
 PROGRAM = """
 import sys, pickle, copy
@@ -45,7 +46,7 @@ def test_a_round_trip_never_imports_jax(tmp_path):
     fake = tmp_path / "jax"
     fake.mkdir()
     (fake / "__init__.py").write_text("raise SystemExit('jax was imported')")
-    root = str(pathlib.Path(__file__).resolve().parents[1])
+    root = str(ROOT)
     env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), root])}
     result = subprocess.run([sys.executable, "-W", "error", "-c", PROGRAM], env=env, capture_output=True, text=True,
                             timeout=120)

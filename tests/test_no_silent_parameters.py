@@ -4,13 +4,12 @@ Read from the syntax trees.  A parameter whose name begins with `_` says itself 
 """
 import ast
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
+from places import LIBRARY
 
 pytestmark = pytest.mark.quick
 
-LIBRARY = Path(__file__).resolve().parent.parent / "hlotrace"
 
 # Rules of primitives take what their primitive's others take; they are called by the library alone.
 RULES = ("primitives/", "transforms/", "lowering/")

@@ -1,9 +1,9 @@
 """Numbers and their types: which Python ints fit, which dtypes they lead to, what gives way, values at infinity."""
 import re
-from pathlib import Path
 
 import numpy as np
 import pytest
+from places import TESTS
 
 import hlotrace as jax
 import hlotrace.numpy as jnp
@@ -276,7 +276,7 @@ def test_activations_of_integers_are_floats_that_give_way(name):
 
 # --- the whole table ---------------------------------------------------------------------------------------------
 
-TABLE = (Path(__file__).parent / "result_types.txt").read_text().split("## ")[1:]
+TABLE = (TESTS / "result_types.txt").read_text().split("## ")[1:]
 NUMBERS = {"bool": True, "int": 2, "float": 2.5, "complex": 2j}
 OPERANDS = {"py": NUMBERS.get, "nps": lambda d: np.dtype(d).type(1), "np1": lambda d: np.ones(3, d),
             "j1": lambda d: jnp.ones(3, d), "w0": lambda d: jnp.asarray(NUMBERS[d]),

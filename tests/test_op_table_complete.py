@@ -2,7 +2,7 @@
 import pytest
 from op_table import ROWS
 from op_table.row import listed
-from test_ops import adjoint, differentiable, mappable, stacked, text
+from row_checks import adjoint, differentiable, mappable, stacked, text
 
 import hlotrace
 import hlotrace.experimental.roofline

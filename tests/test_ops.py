@@ -2,42 +2,29 @@
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 from op_table import ROWS
-from op_table.row import listed, widened
+from op_table.row import listed
+from places import ROOT, TESTS
+from row_checks import (
+    BATCH,
+    adjoint,
+    assert_all_near,
+    assert_near,
+    differentiable,
+    direction,
+    inner,
+    mappable,
+    rows,
+    stacked,
+)
 
 import hlotrace
-from hlotrace.core.dtypes import finfo, is_inexact
 from hlotrace.core.jaxpr import check_jaxpr
 
-BATCH = 3
 STEP = 1e-5       # of central differences in float64: errors of about 1e-10 from the step and from rounding
-
-
-def rows(wanted=lambda row: True):
-    return pytest.mark.parametrize("row", [pytest.param(r, id=r.name) for r in ROWS if wanted(r)])
-
-
-def assert_near(got, want, rtol=1e-12):
-    """Equal up to `rtol` of the size of the numbers at hand, or to what the dtype can tell apart; ints exactly."""
-    got, want = np.asarray(got), np.asarray(want)
-    assert got.shape == want.shape
-    if not is_inexact(got.dtype):
-        np.testing.assert_array_equal(got, want.astype(got.dtype))
-        return
-    rtol = max(rtol, 32 * float(finfo(got.dtype).eps)) if got.dtype.itemsize < 8 or rtol == 1e-12 else rtol
-    got, want = widened(got), widened(want)
-    finite = np.abs(want[np.isfinite(want)])
-    np.testing.assert_allclose(got, want, rtol=rtol, atol=rtol * max(finite.max(initial=0), 1e-3))
-
-
-def assert_all_near(got, want, rtol=1e-12):
-    assert len(got) == len(want)
-    for g, w in zip(got, want):
-        assert_near(g, w, rtol)
 
 
 # --- values and types -------------------------------------------------------------------------------------------
@@ -73,32 +60,6 @@ def test_value_for_each_dtype(row):
 
 # --- derivatives ------------------------------------------------------------------------------------------------
 
-def differentiable(row, args):
-    """(function of the smooth operands to the inexact results, those operands), each as a list."""
-    where = row.smooth_operands(args)
-
-    def fun(*smooth):
-        full = list(args)
-        for i, x in zip(where, smooth):
-            full[i] = x
-        return [x for x in listed(row.fun(*full)) if is_inexact(x.dtype)]
-    return fun, [args[i] for i in where]
-
-
-def direction(shapes_of, seed):
-    """Random arrays like these.  Complex ones are complex."""
-    rng = np.random.default_rng(seed)
-
-    def draw(x):
-        v = rng.uniform(0.5, 1, x.shape) * rng.choice([-1, 1], x.shape)
-        return (v * (1 - 0.7j) if np.dtype(x.dtype).kind == "c" else v).astype(x.dtype)
-    return [draw(x) for x in shapes_of]
-
-
-def inner(xs, ys):
-    return sum(np.sum(np.asarray(x) * np.asarray(y)).real for x, y in zip(xs, ys))
-
-
 @rows(lambda row: row.derivative in ("twice", "forward") and set(row.kinds) & set(row.smooth_kinds))
 def test_derivatives(row):
     """jvp is the slope of the values, vjp is its adjoint, and the derivative of vjp is the slope of vjp."""
@@ -133,12 +94,6 @@ def test_derivatives(row):
                 np.testing.assert_allclose(inner(here[1][0], t), inner(ct, here[0][1]), rtol=1e-10, atol=1e-12)
 
 
-def adjoint(fun, primals):
-    """The transpose of a function that is linear in all its operands."""
-    pull = hlotrace.linear_transpose(lambda xs: fun(*xs), tuple(primals))
-    return lambda cotangents: list(pull(cotangents)[0])
-
-
 @rows(lambda row: row.linear)
 def test_transpose_is_the_adjoint(row):
     fun, smooth = differentiable(row, row.sample(row.base))
@@ -169,19 +124,6 @@ def test_derivative_is_zero(row):
 
 
 # --- batching ---------------------------------------------------------------------------------------------------
-
-def stacked(x, axis):
-    """Different samples like `x` along a new axis: the same numbers in other places."""
-    def variation(i):
-        if x.size > 1:
-            return np.roll(x.ravel(), i).reshape(x.shape)
-        return x ^ bool(i % 2) if x.dtype == bool else x - i * x.dtype.type(0.25 if is_inexact(x.dtype) else 1)
-    return np.stack([variation(i) for i in range(BATCH)], axis)
-
-
-def mappable(row):
-    return range(len(row.args)) if row.mapped is None else row.mapped
-
 
 @rows(lambda row: row.args)
 def test_vmap_is_the_loop(row):
@@ -232,22 +174,12 @@ def test_arrays_of_size_zero(row):
 
 # --- text and errors --------------------------------------------------------------------------------------------
 
-def text(row):
-    """The StableHLO of a row's value and, where it has one, of its derivative."""
-    args = row.sample(row.base)
-    fun, smooth = differentiable(row, args)
-    programs = [hlotrace.jit(lambda *args: listed(row.fun(*args))).lower(*args)]
-    if smooth and row.derivative in ("twice", "reverse", "zero"):
-        programs.append(hlotrace.jit(lambda *xs: hlotrace.vjp(fun, *xs)[1](fun(*xs))).lower(*smooth))
-    return "\n".join(f"// {row.name}\n{p.as_text()}" for p in programs)
-
-
 def test_text_is_the_same_in_every_process():
     """Lowering all rows gives the same bytes whatever the hash seed, and in whichever order they come."""
-    paths = os.pathsep.join([str(Path(__file__).parent), str(Path(hlotrace.__file__).parents[1])])
+    paths = os.pathsep.join([str(TESTS), str(ROOT)])
 
     def start(seed, order):
-        code = f"import test_ops; print({{r.name: test_ops.text(r) for r in test_ops.ROWS[::{order}]}})"
+        code = f"import row_checks; print({{r.name: row_checks.text(r) for r in row_checks.ROWS[::{order}]}})"
         return subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True,
                                 env={**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": paths})
     first, second = (eval(process.communicate()[0]) for process in [start("1", 1), start("2", -1)])

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from places import ROOT, TESTS
 
 import hlotrace as jax
 import hlotrace.numpy as jnp
@@ -17,8 +18,6 @@ from hlotrace.core.jaxpr import check_jaxpr, eval_jaxpr
 from hlotrace.lowering import outline as outlining
 from hlotrace.lowering.outline import outline
 from hlotrace.runtime.executables import blocks as pieces
-
-ROOT = Path(__file__).resolve().parent.parent
 
 
 @pytest.fixture
@@ -152,11 +151,12 @@ def test_a_chain_with_a_period_becomes_calls_of_one_function_and_one_without_is_
 
 
 def test_the_text_is_the_same_in_every_process():
-    code = ("import sys; sys.path.insert(0, 'tests'); from test_outline import *; "
+    code = ("from test_outline import *; "
             "low = jax.jit(gradients(lambda ws, x: network([w for w in ws for _ in range(4)], x))).lower(WS, X)"
             "._lowered(True); print(low.text); print(*low.blocks)")
-    texts = {subprocess.run([sys.executable, "-c", code], env=os.environ | {"PYTHONHASHSEED": seed}, cwd=ROOT, check=True,
-                            capture_output=True, text=True).stdout for seed in "12"}
+    paths = os.pathsep.join([str(Path(__file__).parent), str(TESTS), str(ROOT)])
+    texts = {subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True,
+                            env=os.environ | {"PYTHONHASHSEED": seed, "PYTHONPATH": paths}).stdout for seed in "12"}
     assert len(texts) == 1 and "repeated_0: " in texts.pop()
 
 

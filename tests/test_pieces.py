@@ -3,58 +3,17 @@ import functools
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 from equal import same
+from piece_programs import PARAMS, X, block, in_pieces, loss, network, step, whole
+from places import ROOT, TESTS
 
 import hlotrace as jax
 import hlotrace.numpy as jnp
 from hlotrace.core.config import override
-from hlotrace.runtime.executables.blocks import MOST_BETWEEN, PiecewiseExecutable, pieces_of, work
-
-ROOT = Path(__file__).resolve().parent.parent
-
-
-def array(*shape, seed=0, scale=0.1):
-    return (np.random.default_rng(seed).standard_normal(shape) * scale).astype(np.float32)
-
-
-X = array(32, 64, scale=1)
-PARAMS = [{"w": array(64, 64, seed=i), "b": array(64, seed=20 + i), "scale": np.ones(64, np.float32)} for i in range(12)]
-
-
-def block(p, x):
-    y = (x - x.mean(-1, keepdims=True)) / jnp.sqrt(jnp.var(x, axis=-1, keepdims=True) + 1e-5) * p["scale"]
-    return x + 0.3 * jax.nn.gelu(y @ p["w"] + p["b"])
-
-
-def network(params, x):
-    for p in params:
-        x = block(p, x)
-    return x
-
-
-def loss(params, x):
-    return jnp.mean(network(params, x) ** 2)
-
-
-def step(params, x):
-    value, grads = jax.value_and_grad(loss)(params, x)
-    return jax.tree.map(lambda p, g: p - 0.5 * g, params, grads), value
-
-
-def whole(f, *args):
-    """The results of f(*args) compiled as one program."""
-    with override("hlotrace_outline", False):
-        return jax.jit(lambda *a: f(*a)).lower(*args).compile()(*args)
-
-
-def in_pieces(f, *args, **options):
-    compiled = jax.jit(lambda *a: f(*a), **options).lower(*args).compile()
-    assert type(compiled._executable) is PiecewiseExecutable
-    return compiled
+from hlotrace.runtime.executables.blocks import MOST_BETWEEN, pieces_of, work
 
 
 @pytest.fixture(scope="module")
@@ -196,7 +155,8 @@ def test_arguments_of_the_wrong_kind_are_refused():
 
 def test_on_a_second_device():
     code = """
-from test_pieces import *
+from equal import same
+from piece_programs import *
 first, second = jax.devices()
 key = jax.random.key(0)
 def f(params, x, key):
@@ -214,7 +174,7 @@ with jax.default_device(second):
     same(run(params, jnp.array(X), key), want, 0)
 in_pieces(f, PARAMS, X, key)
 """
-    subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT / "tests", env=os.environ | {
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=TESTS, env=os.environ | {
         "XLA_FLAGS": "--xla_force_host_platform_device_count=2", "PYTHONPATH": str(ROOT)})
 
 

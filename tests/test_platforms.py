@@ -3,7 +3,7 @@ import re
 
 import numpy as np
 import pytest
-from test_ops import rows
+from row_checks import rows
 
 import hlotrace as jax
 from hlotrace.core.platforms import PLATFORMS, Platform, platform_named

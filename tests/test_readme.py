@@ -12,46 +12,18 @@ import subprocess
 import sys
 import textwrap
 import tomllib
-from pathlib import Path
-from typing import NamedTuple
 
 import pytest
+from pages import PAGES, README, Block, blocks, matches
+from places import ROOT
 
 from hlotrace.runtime.devices import plugins
 
-ROOT = Path(__file__).resolve().parent.parent
-README = (ROOT / "README.md").read_text("utf-8")
-PAGES = {path.name: path.read_text("utf-8") for path in sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])}
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
-
-
-class Block(NamedTuple):
-    line: int
-    language: str
-    text: str
-    name: str               # of the file that a Python block is saved as
-    output: str | None      # None: README does not say what it prints
-
-
-def blocks(page):
-    """Every fenced block with what stands under it."""
-    pattern = re.compile(r"^( *)```(\w*)\n(.*?)^\1```$", re.M | re.S)
-    found = [(m.start(), m.end(), m[2], textwrap.dedent(m[3])) for m in pattern.finditer(page)]
-    for (start, end, language, text), (following, _, kind, output) in zip(found, [*found[1:], (None, None, None, None)]):
-        under = kind == "text" and not page[end:following].strip()
-        name, = re.findall(r"save it as `(\w+\.\w+)`:\s*\Z", page[:start]) or ["block.py"]
-        yield Block(page.count("\n", 0, start) + 1, language, text, name, output if under else None)
 
 
 BLOCKS = [block for block in blocks(README) if block.language != "text"]
 FILES = {block.name: block.text for block in BLOCKS if block.name != "block.py"}
-
-
-def matches(wanted, printed):
-    """Is it what README says?  A line `...` is for any lines, `...` in a line for anything in it."""
-    lines = [".*" if line.strip() == "..." else ".*".join(map(re.escape, line.split("..."))) for line in wanted.splitlines()]
-    pattern = "\n".join(line if line != ".*" else r"(?:.*\n)*?.*" for line in lines)
-    return re.fullmatch(pattern, printed.rstrip("\n")) is not None
 
 
 @pytest.fixture(scope="module")

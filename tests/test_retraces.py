@@ -7,17 +7,16 @@ import re
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import numpy as np
 import pytest
+from places import ROOT
 
 import hlotrace as jax
 import hlotrace.numpy as jnp
 from hlotrace.core import source_info
 from hlotrace.runtime.executables import compilation, progress
 
-ROOT = Path(__file__).resolve().parent.parent
 ONE = np.float32(1)
 HERE = source_info.short(__file__)
 

@@ -5,6 +5,7 @@ import scipy.cluster.vq
 import scipy.integrate
 import scipy.interpolate
 import scipy.ndimage
+from derivatives import check_derivatives
 
 import hlotrace as jax
 import hlotrace.numpy as jnp
@@ -12,7 +13,6 @@ from hlotrace.scipy.cluster.vq import vq
 from hlotrace.scipy.integrate import trapezoid
 from hlotrace.scipy.interpolate import RegularGridInterpolator
 from hlotrace.scipy.ndimage import map_coordinates
-from tests.derivatives import check_derivatives
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(4, 5))

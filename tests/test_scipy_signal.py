@@ -5,11 +5,11 @@ import warnings
 import numpy as np
 import pytest
 import scipy.signal
+from derivatives import check_derivatives
 
 import hlotrace as jax
 import hlotrace.numpy as jnp
 from hlotrace.scipy import signal
-from tests.derivatives import check_derivatives
 
 RNG = np.random.default_rng(0)
 X, Y = RNG.normal(size=(2, 3, 41)).cumsum(-1)

@@ -4,12 +4,12 @@ from functools import partial
 import numpy as np
 import pytest
 import scipy.optimize
+from derivatives import check_derivatives
 
 import hlotrace as jax
 import hlotrace.numpy as jnp
 from hlotrace.scipy.optimize import OptimizeResults, minimize
 from hlotrace.scipy.sparse.linalg import bicgstab, cg, gmres
-from tests.derivatives import check_derivatives
 
 RNG = np.random.default_rng(0)
 PLAIN = RNG.normal(size=(2, 6, 6)) * [[[1]], [[1j]]] + 4 * np.eye(6)

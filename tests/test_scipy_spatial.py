@@ -3,12 +3,12 @@ import itertools
 
 import numpy as np
 import pytest
+from derivatives import check_derivatives
 from scipy.spatial import transform
 
 import hlotrace as jax
 import hlotrace.numpy as jnp
 from hlotrace.scipy.spatial.transform import Rotation, Slerp
-from tests.derivatives import check_derivatives
 
 RNG = np.random.default_rng(0)
 QUATS = RNG.normal(size=(7, 4))

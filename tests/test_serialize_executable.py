@@ -6,7 +6,7 @@ import sys
 import numpy as np
 import pytest
 from mesh8 import devices, line
-from test_pieces import PARAMS, X, in_pieces, network
+from piece_programs import PARAMS, X, in_pieces, network
 
 import hlotrace as jax
 import hlotrace.numpy as jnp

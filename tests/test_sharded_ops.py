@@ -9,7 +9,7 @@ import pytest
 from mesh8 import devices
 from op_table import ROWS
 from op_table.row import listed
-from test_ops import assert_all_near, rows
+from row_checks import assert_all_near, rows
 
 import hlotrace
 from hlotrace.core.primitive import PRIMITIVES, fact_of

@@ -1,11 +1,11 @@
 """Symbolic sizes: their arithmetic and comparisons, shapes as texts, and functions exported for all sizes."""
 import math
 import operator
-from pathlib import Path
 
 import numpy as np
 import pytest
 from equal import same
+from places import DATA
 
 import hlotrace as jax
 import hlotrace.numpy as jnp
@@ -272,7 +272,7 @@ def test_exported_in_exported():
 
 def test_a_program_of_jax():
     """softmax(x.reshape(b, -1) @ w)[:-1] for b >= 2."""
-    e = export.deserialize((Path(__file__).parent / "data" / "symbolic_jax_0.10.2.bin").read_bytes())
+    e = export.deserialize((DATA / "symbolic_jax_0.10.2.bin").read_bytes())
 
     def want(x, w):
         return nn.softmax(x.reshape(x.shape[0], -1) @ w)[:-1]

@@ -1,13 +1,13 @@
 """Tiered compilation: a quick form first, the full one by itself later; equal results, quiet failures, quick exits."""
 import logging
 import os
-import pathlib
 import subprocess
 import sys
 import threading
 
 import numpy as np
 import pytest
+from places import ROOT
 
 import hlotrace as jax
 import hlotrace.numpy as jnp
@@ -113,6 +113,6 @@ print(float(jitted(jnp.eye(4)).sum()) < 1e9, jitted.tiers(), flush=True)
 
 
 def test_the_process_ends_while_the_full_form_compiles():
-    env = {**os.environ, "PYTHONPATH": str(pathlib.Path(__file__).resolve().parents[1]), "JAX_ENABLE_COMPILATION_CACHE": "0"}
+    env = {**os.environ, "PYTHONPATH": str(ROOT), "JAX_ENABLE_COMPILATION_CACHE": "0"}
     done = subprocess.run([sys.executable, "-c", PROGRAM], env=env, capture_output=True, text=True, timeout=100)
     assert done.returncode == 0 and "['quick']" in done.stdout, done.stdout + done.stderr

@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 import pytest
-from test_readme import PAGES, blocks, matches
+from pages import PAGES, blocks, matches
 
 TUTORIALS = ("primitives.md", "kernels.md")
 

@@ -15,12 +15,12 @@ from types import ModuleType
 
 import numpy as np
 import pytest
+from places import ROOT
 
 import hlotrace as jax
 import hlotrace.numpy as jnp
 from tools import stubs
 
-ROOT = Path(__file__).resolve().parent.parent
 PROGRAMS = ["arrays.py", "training.py", "transformations.py"]
 FACES = stubs.faces()
 MENDING = "run `python tools/stubs.py` (or `make stubs`) and commit what it writes"

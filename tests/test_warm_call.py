@@ -4,11 +4,11 @@ import importlib.util
 import subprocess
 import sys
 import threading
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import pytest
+from places import ROOT
 
 import hlotrace as jax
 import hlotrace.numpy as jnp
@@ -199,7 +199,7 @@ except ValueError:
 
 
 def run(program):
-    root = Path(__file__).resolve().parent.parent
+    root = ROOT
     done = subprocess.run([sys.executable, "-c", program], cwd=root, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
