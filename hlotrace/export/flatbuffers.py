@@ -4,7 +4,8 @@ A `Table` is a schema: its slots in order, each a (name, kind).  A kind is a let
 "?"), `str`, `bytes`, a Table, `[kind]` for a vector, or a function without arguments that gives a Table, for one that holds
 itself.  Values are dictionaries; a slot that is not there is None, a number that is not there is 0.
 
-The format: "FlatBuffer Internals", https://flatbuffers.dev/internals.  It is little-endian; a table starts with the distance
+The format: "FlatBuffer Internals", https://flatbuffers.dev/internals.  It is little-endian; every number is at a multiple of
+its size, counted from the start of the buffer, also in a vector, whose length is the 4 bytes before; a table starts with the distance
 back to its vtable, which has for each slot its place in the table or 0; all other offsets point forward.
 """
 import struct
@@ -109,13 +110,14 @@ class _Writer:
         """The place of a table: its vtable, itself with numbers in it, then what its offsets point to."""
         slots = [(i, _schema(kind), value.get(name)) for i, (name, kind) in enumerate(schema.slots.items())]
         slots = [(i, kind, item) for i, kind, item in slots if item is not None]
-        places, size = {}, 4
+        places, size, largest = {}, 4, max([4, *[_size(kind) for _, kind, _ in slots]])
         # the large ones first need no padding
         for i, kind, _ in sorted(slots, key=lambda s: -_size(s[1])):
             size += -size % _size(kind)
             places[i], size = size, size + _size(kind)
         listed = 1 + max(places, default=-1)
-        self.align(4, 4 + 2 * listed)
+        # numbers are at multiples of their size in the table, so the table is at one of the largest
+        self.align(largest, 4 + 2 * listed)
         vtable = self.reserve(4 + 2 * listed)
         at = self.reserve(size)
         numbers = [4 + 2 * listed, size, *[places.get(i, 0) for i in range(listed)]]
