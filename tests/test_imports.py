@@ -195,7 +195,7 @@ LOCAL_IMPORTS = {
     "importing hlotrace does not pay for what few programs need": """
         hlotrace.distributed.job: socket
         hlotrace.api.jit: hlotrace.placement.shardings hlotrace.inspection.retraces hlotrace.transforms.key_reuse
-        hlotrace.placement.out_sharding: hlotrace.placement.shardings
+        hlotrace.placement.out_sharding: hlotrace.placement.shardings hlotrace.sharding.named
         hlotrace.api.stages: hlotrace.placement.shardings hlotrace.runtime.devices.layouts hlotrace.sharding.layout hlotrace.sharding.spec
         hlotrace.placement.device_put: hlotrace.placement.shardings hlotrace.sharding.mesh hlotrace.sharding.named hlotrace.sharding.spec
         hlotrace.core.config: hlotrace.core.surface.flags hlotrace.core.surface.other_options
@@ -212,6 +212,7 @@ LOCAL_IMPORTS = {
         hlotrace.runtime.binding: jaxlib
         hlotrace.runtime.devices.client: hlotrace.runtime.devices.plugins
         hlotrace.runtime.evaluate: hlotrace.runtime.executables.spmd hlotrace.runtime.executables.tiers hlotrace.transforms.key_reuse
+        hlotrace.runtime.evaluate: hlotrace.sharding.named
         hlotrace.runtime.executables.introspect: hlotrace.runtime.mlir.bindings jaxlib
         hlotrace.runtime.executables.kernels: jaxlib jaxlib.gpu_solver jaxlib.plugin_support
         hlotrace.runtime.devices.placement: jaxlib

@@ -108,12 +108,14 @@ class Primitive:
         several."""
         def typ(*avals, **params):
             result = function(*avals, **params)
-            for aval in result if self.multiple_results and isinstance(result, (list, tuple)) else (result,):
-                if type(aval) is not ShapedArray:
+            several = self.multiple_results and isinstance(result, (list, tuple))
+            for aval in result if several else (result,):
+                if not isinstance(aval, ShapedArray):
                     wanted = "a sequence of ShapedArrays" if self.multiple_results else "a ShapedArray"
                     raise TypeError(f"{self}: its abstract evaluation rule must give {wanted}, not "
                                     f"{aval!r:.80}")
-            return result
+            # what `typeof` gives may say a sharding, which no type in a program does
+            return [aval.update() for aval in result] if several else result.update()
         self.typ = typ
         return function
 

@@ -7,7 +7,7 @@ from ..core import dtypes, errors
 from ..core.avals import aval_of, is_arraylike
 from ..core.pytrees import pytree
 from ..core.symbolic.dimension import as_size
-from ..placement.out_sharding import laid, made
+from ..placement.out_sharding import devices_like, laid, made
 from ..primitives.arrays import shape as _shape
 from ..primitives.arrays.elementwise import convert, convert_element_type_p
 from ..primitives.arrays.random import random_wrap_p
@@ -73,15 +73,15 @@ def full_like(x, fill_value, dtype=None, shape=None, sharding=None):
     >>> lax.full_like(jnp.zeros(3), 2)
     Array([2., 2., 2.], dtype=float32)
     """
-    weak = False
-    if sharding is None and getattr(x, "_committed", not is_arraylike(x)) and (shape is None or tuple(shape) == x.shape):
-        sharding = getattr(x, "sharding", None)
+    if sharding is None and (shape is None or tuple(shape) == getattr(x, "shape", ())):
+        sharding = devices_like(x)
     if is_arraylike(x):
-        weak, x = dtype is None and aval_of(x).weak_type, aval_of(x)
+        x = aval_of(x)
     elif not (hasattr(x, "shape") and hasattr(x, "dtype")):
         raise TypeError(f"full_like: cannot take a shape and a dtype from a value of type {type(x)}")
     result = full(x.shape if shape is None else shape, fill_value, x.dtype if dtype is None else dtype,
                   sharding=sharding)
+    weak = dtype is None and getattr(x, "weak_type", False)
     return convert_element_type_p.bind(result, new_dtype=result.dtype, weak_type=True) if weak else result
 
 

@@ -1,5 +1,6 @@
 """`out_sharding=`: the result of a function, lying over devices as its caller asks."""
 from ..api.jit import JitFunction
+from ..core.avals import is_arraylike
 from ..core.config import state
 from ..core.trace import EVAL
 from .device_put import device_put
@@ -21,6 +22,25 @@ def laid(x, sharding, what):
         return x
     from .shardings import lay  # programs that name no sharding need none of those modules
     return lay(x, sharding, what)
+
+
+def devices_like(x):
+    """Where an array like `x` is made: the sharding of a committed array or a type; None for anywhere.
+
+    The sharding of a type names no devices.  It is that of the mesh in use, if that has its axes and they split
+    something.
+    """
+    if not getattr(x, "_committed", not is_arraylike(x)):
+        return None
+    sharding = getattr(x, "sharding", None)
+    mesh = getattr(sharding, "mesh", None)
+    if mesh is None or hasattr(mesh, "devices"):
+        return sharding
+    if not any(sharding.spec):
+        return None
+    from ..sharding.named import over_mesh_in_use
+    found = over_mesh_in_use(sharding)
+    return found if hasattr(found.mesh, "devices") else None
 
 
 SMALL = 1 << 20      # bytes: so much is made sooner by one device, or the host, than a program is compiled

@@ -9,8 +9,8 @@ from ..runtime.array_impl import own
 from ..runtime.devices import placement, transfer
 from ..sharding.abstract import Sharding, Space
 from ..sharding.layout import Format, Layout
-from ..sharding.mesh import AbstractMesh, Mesh, current_mesh
-from ..sharding.named import NamedSharding
+from ..sharding.mesh import Mesh, current_mesh
+from ..sharding.named import NamedSharding, over_mesh_in_use
 from ..sharding.spec import PartitionSpec
 
 
@@ -88,7 +88,7 @@ def with_sharding_constraint(x, shardings):
     for s in pytree.tree_leaves(shardings):
         if hasattr(s, "device_kind"):
             raise TypeError(f"{what}: {s!r} is a device; pass a Sharding, or use device_put")
-    flat = [_on_mesh(s) for s in flat_shardings(f"{what} shardings", treedef, shardings, free=True)]
+    flat = [over_mesh_in_use(s) for s in flat_shardings(f"{what} shardings", treedef, shardings, free=True)]
     return treedef.unflatten(constrained(leaves, flat, what))
 
 
@@ -136,17 +136,7 @@ def named(sharding, what):
     if not isinstance(sharding, (NamedSharding, PartitionSpec)):
         raise TypeError(f"{what}: out_sharding is a NamedSharding, or a PartitionSpec of the current mesh; "
                         f"got {sharding!r}")
-    return _on_mesh(as_sharding(sharding, f"{what}: out_sharding"))
-
-
-def _on_mesh(sharding):
-    """A sharding over an AbstractMesh on the current mesh, if that has these axes; None if it has no axes."""
-    if not isinstance(getattr(sharding, "mesh", None), AbstractMesh):
-        return sharding
-    mesh = current_mesh()
-    if isinstance(mesh, Mesh) and mesh.abstract_mesh == sharding.mesh:
-        return sharding.update(mesh=mesh)
-    return sharding if sharding.mesh.axis_names else None
+    return over_mesh_in_use(as_sharding(sharding, f"{what}: out_sharding"))
 
 
 def lay(x, sharding, what):

@@ -45,7 +45,14 @@ def lies(x):
     """The sharding that an argument, or a ShapeDtypeStruct in place of one, is committed to, or None."""
     if type(x) is ArrayImpl:
         return x._buf._sharding if x._committed else None
-    return None if isinstance(x, (np.ndarray, ShapedArray)) else getattr(x, "sharding", None)
+    if isinstance(x, (np.ndarray, ShapedArray)):
+        return None
+    sharding = getattr(x, "sharding", None)
+    mesh = getattr(sharding, "mesh", None)
+    if mesh is None or hasattr(mesh, "devices"):
+        return sharding
+    from ..sharding.named import over_mesh_in_use
+    return over_mesh_in_use(sharding)
 
 
 def _check_asked(arrays, lies, asked, names):

@@ -6,7 +6,7 @@ import numpy as np
 from ..core.errors import did_you_mean
 from ..core.surface.boundary import boundaries
 from .abstract import Sharding, checked_kind
-from .mesh import AbstractMesh, Mesh
+from .mesh import AbstractMesh, Mesh, current_mesh
 from .spec import PartitionSpec
 
 
@@ -120,6 +120,19 @@ class NamedSharding(Sharding):
 
     def __repr__(self):
         return f"NamedSharding(mesh={self.mesh}, spec={self.spec}{self._memory_repr()})"
+
+
+def over_mesh_in_use(sharding):
+    """A sharding over an AbstractMesh on the mesh in use, if that has these axes; None if it has no axes.
+
+    Any other sharding is given back as it is.
+    """
+    if not isinstance(getattr(sharding, "mesh", None), AbstractMesh):
+        return sharding
+    mesh = current_mesh()
+    if isinstance(mesh, Mesh) and mesh.abstract_mesh == sharding.mesh:
+        return sharding.update(mesh=mesh)
+    return sharding if sharding.mesh.axis_names else None
 
 
 def as_named(sharding, ndim):

@@ -17,7 +17,7 @@ from ...core.surface.boundary import arrays_of
 from ...core.symbolic.dimension import Dimension, max_dim
 from ...core.trace import Tracer, concrete_or_error
 from ...lax import shapes as lax
-from ...placement.out_sharding import made
+from ...placement.out_sharding import devices_like, made
 from ...primitives.arrays.elementwise import add, convert, div, eq, floor_p, ge, log, mul, power, select, sign_p, sub
 from ...primitives.arrays.shape import broadcast_in_dim, move_axis, reshape
 from ...primitives.arrays.slicing import concatenate_p, copy_p, iota_p, pad_p, slice_p
@@ -417,8 +417,8 @@ def full_like(a, fill_value, dtype=None, shape=None, *, device=None, out_shardin
     weak = dtype is None and getattr(aval, "weak_type", False) and not ndim(fill_value)
     shape = aval.shape if shape is None else _shape("full_like", shape)
     dtype = dtypes.canonicalize(aval.dtype) if dtype is None else dtypes.check_user_dtype(dtype, "full_like")
-    if device is None and out_sharding is None and getattr(a, "_committed", not is_arraylike(a)) and shape == a.shape:
-        device = getattr(a, "sharding", None)
+    if device is None and out_sharding is None and shape == aval.shape:
+        device = devices_like(a)
     filled = _made(lambda: _fill(shape, fill_value, dtype, weak), ShapedArray(shape, dtype), device,
                    out_sharding, "full_like")
     return vary(filled, a.aval.vma) if isinstance(a, Tracer) and a.aval.vma else filled
