@@ -108,8 +108,6 @@ def test_functions_that_are_one_kernel():
     assert jax.vmap(f, (0, None))(jnp.arange(2.0), 3.0)[1].tolist() == [0, 3]
     assert float(jax.grad(lambda x: f(x, 3.0)[1])(2.0)) == 3 and jax.jvp(f, (2.0, 3.0), (1.0, 0.0))[1][1] == 3
     assert [e.primitive for e in jax.make_jaxpr(f)(1.0, 2.0).eqns] == [fused.fused_p]
-    assert fused.map(max, [1], [2]) == [2] and fused.zip([1], [2]) == [(1, 2)]
-    assert list(fused.unsafe_map(max, [1], [2, 3])) == [2] and list(fused.unsafe_zip([1], [2, 3])) == [(1, 2)]
     assert fused.ad is jax.interpreters.ad and fused.batching is jax.interpreters.batching
     with pytest.raises(ValueError, match='fused: out_spaces must name "device"'):
         fused.fused(out_spaces="moon")

@@ -155,7 +155,3 @@ def test_the_parts_of_the_method():
     np.testing.assert_allclose(ode.initial_step_size(f, 0.5, jnp.zeros(2), 4, 1e-3, 1e-4, jnp.zeros(2)), 1e-6)
     flat = ode.ravel_first_arg(lambda y, t: (y[1] * t, y[0]), lambda v: (v[:1], v[1:]))
     np.testing.assert_array_equal(flat(jnp.arange(3.0), 2), [2, 4, 0])
-    for same in (ode.zip, lambda *xs: ode.map(lambda *x: x, *xs)):
-        assert same([1, 2], (3, 4)) == [(1, 3), (2, 4)]
-        with pytest.raises(ValueError):
-            same([1], [1, 2])

@@ -22,12 +22,10 @@ from ..core import dtypes
 from ..core.avals import aval_of, is_arraylike
 from ..core.pytrees import pytree as tree
 from ..core.surface.public import offer
-from ..extend.flat_functions import safe_map as map
-from ..extend.flat_functions import safe_zip as zip
 from ..numpy.trees import ravel_pytree
 
-__all__ = ["abs2", "fit_4th_order_polynomial", "initial_step_size", "interp_fit_dopri", "map",
-           "mean_error_ratio", "odeint", "optimal_step_size", "ravel_first_arg", "runge_kutta_step", "zip"]
+__all__ = ["abs2", "fit_4th_order_polynomial", "initial_step_size", "interp_fit_dopri", "mean_error_ratio",
+           "odeint", "optimal_step_size", "ravel_first_arg", "runge_kutta_step"]
 
 # Dormand & Prince's tableau: when each stage is and what it is made of; the last is the solution of order 5,
 # from which the one of order 4 differs by `_ERROR`.  And Shampine's weights of the solution in the middle of

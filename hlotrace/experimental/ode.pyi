@@ -1,13 +1,11 @@
 # Written by tools/stubs.py, from the module itself and tools/stub_types.py: not to be edited.
 from collections.abc import Callable
-from hlotrace.api_util import safe_map as map
-from hlotrace.experimental.fused import zip
 from hlotrace.typing import ArrayLike
 from typing import Any
 
 __all__ = [
-    'abs2', 'fit_4th_order_polynomial', 'initial_step_size', 'interp_fit_dopri', 'map', 'mean_error_ratio', 'odeint',
-    'optimal_step_size', 'ravel_first_arg', 'runge_kutta_step', 'zip',
+    'abs2', 'fit_4th_order_polynomial', 'initial_step_size', 'interp_fit_dopri', 'mean_error_ratio', 'odeint',
+    'optimal_step_size', 'ravel_first_arg', 'runge_kutta_step',
 ]
 
 def abs2(x: ArrayLike) -> Any: ...

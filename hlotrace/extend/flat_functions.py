@@ -21,16 +21,6 @@ def safe_map(f, *args):
     return [f(*each) for each in zip(*args, strict=True)]
 
 
-def safe_zip(*args):
-    """`list(zip(*args))` of sequences of one length; ValueError for others.
-
-    >>> from hlotrace.experimental import ode
-    >>> ode.zip([1, 5], [4, 2])
-    [(1, 4), (5, 2)]
-    """
-    return list(zip(*args, strict=True))
-
-
 def shaped_abstractify(x):
     """The aval of an array, a number, or a ShapeDtypeStruct; TypeError for other values.
 

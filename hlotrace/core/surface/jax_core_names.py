@@ -1,4 +1,8 @@
-"""JAX's names for what core holds: `jax.core` and most of `jax.extend.core`."""
+"""JAX's names for what core holds: `jax.core` and most of `jax.extend.core`.
+
+The package lists them, in its `__init__`, so that this file is imported when one is used.
+"""
+# ruff: noqa: F401 - much is imported to be found here
 import weakref
 from collections.abc import Set
 from contextlib import contextmanager
@@ -6,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .. import __all__
 from .. import trace as tracing
 from ..avals import ShapedArray
 from ..avals import aval_of as get_aval
@@ -21,22 +26,6 @@ from ..jaxpr import sub_jaxprs as jaxprs_in_params
 from ..primitive import Primitive
 from ..symbolic.dimension import InconclusiveDimensionOperation, max_dim, min_dim
 from ..trace import EVAL, Trace, Tracer, ensure_compile_time_eval, entering, raise_to_shaped
-
-__all__ = [
-    "AbstractValue", "Atom", "ClosedJaxpr", "AbstractToken", "DebugInfo", "DropVar", "Effect", "Effects",
-    "InconclusiveDimensionOperation", "Jaxpr", "JaxprEqn", "JaxprTypeError", "Literal", "ParamDict",
-    "Primitive",
-    "ShapedArray", "Token", "Trace", "TraceTag", "Tracer", "Value", "Var", "array_types", "check_jaxpr",
-    "concrete_or_error",
-    "ensure_compile_time_eval", "eval_context", "eval_jaxpr", "find_top_trace", "gensym", "get_aval",
-    "get_opaque_trace_state", "jaxpr_as_fun", "jaxprs_in_params", "mapped_aval", "max_dim", "min_dim",
-    "new_jaxpr_eqn",
-    "no_effects", "nonempty_axis_env_DO_NOT_USE", "primal_dtype_to_tangent_dtype", "pytype_aval_mappings",
-    "raise_to_shaped",
-    "set_current_trace", "subjaxprs", "take_current_trace", "typeof", "unmapped_aval",
-    "unsafe_am_i_under_a_jit_DO_NOT_USE", "unsafe_am_i_under_a_vmap_DO_NOT_USE",
-    "unsafe_get_axis_names_DO_NOT_USE",
-    "valid_jaxtype"]
 
 AbstractValue = ShapedArray
 Atom = Var | Literal
