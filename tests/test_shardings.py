@@ -180,9 +180,9 @@ def test_the_mesh_entered_last_on_a_thread_is_the_current_one():
 
 @pytest.mark.parametrize(("make", "error", "text"), [
     (lambda: Mesh(MESH.devices, ("data",)), ValueError, "devices has 2 dimensions, shape (4, 2), for 1 axis names"),
-    (lambda: Mesh(MESH.devices, ("x", "x")), ValueError, "axis name 'x' stands more than once"),
+    (lambda: Mesh(MESH.devices, ("x", "x")), ValueError, "axis name 'x' is used more than once"),
     (lambda: Mesh(MESH.devices, ("x", None)), TypeError, "axis names are strings, got None"),
-    (lambda: Mesh([DEVICES[1]] * 2, "x"), ValueError, "device CpuDevice(id=1) stands more than once"),
+    (lambda: Mesh([DEVICES[1]] * 2, "x"), ValueError, "device CpuDevice(id=1) is used more than once"),
     (lambda: Mesh([1, 2], "x"), TypeError, "1 is not a device"),
     (lambda: Mesh([], "x"), ValueError, "holds no device"),
     (lambda: Mesh(DEVICES, "x", axis_types=("a",)), TypeError, "axis_types holds AxisType.Auto"),
@@ -285,7 +285,7 @@ def test_a_shape_that_does_not_fit_is_refused_in_words(sharding, shape, text, me
     (lambda: NamedSharding(MESH.devices, P()), TypeError, "mesh is a Mesh or an AbstractMesh, got ndarray"),
     (lambda: NamedSharding(MESH, P(), 1), TypeError, "memory_kind is a string or None, got 1"),
     (lambda: PositionalSharding([]), ValueError, "holds no device"),
-    (lambda: PositionalSharding(DEVICES[:1] * 2), ValueError, "stands more than once"),
+    (lambda: PositionalSharding(DEVICES[:1] * 2), ValueError, "is used more than once"),
     (lambda: grid.reshape(3, 2), ValueError, "8 tiles of shape (8,) cannot take shape (3, 2)"),
     (lambda: grid.transpose(0, 0), ValueError, "(0, 0) is no order of the 1 axes"),
     (lambda: grid.replicate(1), ValueError, "axis 1 of a sharding with 1 axes"),

@@ -9,6 +9,7 @@ import gc
 import os
 import threading
 import weakref
+from typing import Any
 
 from .errors import did_you_mean
 
@@ -219,21 +220,21 @@ _threads = weakref.WeakKeyDictionary()      # a thread -> the namespace of its `
 
 class State(threading.local):
     """What is in force on this thread."""
-    trace = None           # set by core.trace: the current trace
-    source = None          # provenance to stamp on new equations instead of the caller's line
+    trace: Any = None      # set by core.trace: the current trace
+    source: Any = None     # provenance to stamp on new equations instead of the caller's line
     name_stack = ""        # "layer0/attention": from named_scope
     # ((name, size, kind), ...) of the enclosing vmaps ("vmap") and shard_maps that have names;
-    axis_env = ()
+    axis_env: tuple[Any, ...] = ()
     # kind "manual", or "checked" where avals tell over which axes values vary; see `named_axes` entered, the
     # current one last: (mesh, is it in use, or does it stand in a bare `with mesh:`?)
-    meshes = ()
-    mesh_to_run_on = None  # by set_mesh: where jit programs run that nothing else places
+    meshes: tuple[Any, ...] = ()
+    mesh_to_run_on: Any = None  # by set_mesh: where jit programs run that nothing else places
     x64 = False
     disable_jit = False
     check_floats = False   # debug_nans or debug_infs
     check_bounds = False
     no_execution = False
-    overrides = None       # dict of thread-local option values, or None
+    overrides: dict | None = None       # thread-local values of options
     trace_key: TraceKey    # all of this that a trace depends on
 
     def __init__(self):

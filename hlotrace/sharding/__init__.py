@@ -1,5 +1,7 @@
-"""hlotrace.sharding: meshes of devices, and how arrays lie over them.  Pure data: a device is anything with
-an `id`, a `process_index`, a `platform` and maybe a `client`, which knows the number of this process.
+"""hlotrace.sharding: meshes of devices, and how arrays are divided over them.
+
+Pure data: a device is anything with an `id`, a `process_index`, a `platform` and maybe a `client`, which
+knows the number of this process.
 
 Read in order: abstract, single, spec, mesh, named, positional, partition, text."""
 from ..core.surface.public import offer as _offer

@@ -1,13 +1,17 @@
-"""Sharding: how an array lies over devices.  Everything follows from two things that a kind of sharding says:
+"""Sharding: how an array is divided over devices.  A kind of sharding has two things, and the rest follows:
 
 `_devices`       a tuple: the devices in the order in which a program numbers them;
-`_tiles(ndim)`   an integer array: entry [i, j, ..., :] numbers the devices that hold tile (i, j, ...) of an array of
-                 rank `ndim`; the last axis runs over the copies.
+`_tiles(ndim)`   an integer array: entry [i, j, ..., :] numbers the devices that hold tile (i, j, ...) of an
+                 array of rank `ndim`; the last axis runs over the copies.
 
 jaxlib, too, reads attributes of these objects; `runtime/devices/placement.py` installs them.
 """
+from __future__ import annotations
+
 import enum
 import functools
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -15,10 +19,9 @@ from ..core.surface.boundary import boundaries
 
 
 class Space(enum.Enum):
-    """A kind of memory, wherever the array lies: that of its devices, or of their host.
+    """A kind of memory, whatever the devices of the array: theirs, or that of their host.
 
-    Inside of `jit`, a value is there until the program moves it; where results lie is said by
-    `out_shardings`.
+    Inside of `jit`, a value is there until the program moves it; `out_shardings` says where results are.
 
     >>> jax.device_put(jnp.ones(2), jax.memory.Space.Host).sharding.memory_kind
     'pinned_host'
@@ -29,28 +32,36 @@ class Space(enum.Enum):
 
 
 @functools.cache
-def is_local(device):
+def is_local(device: Any) -> bool:
     """Does this process hold the device?  A device that knows no client is this process's own."""
     client = getattr(device, "client", None)
     return client is None or device.process_index == client.process_index()
 
 
 @functools.lru_cache(256)
-def _kinds(devices):
-    """(the default kind of the devices' memory, all kinds); (None, None) where the devices cannot tell."""
-    device = next((d for d in devices if is_local(d) and hasattr(d, "default_memory")), None)
+def _kinds(devices: tuple[Any, ...]) -> tuple[str | None, list[str] | None]:
+    """(the default kind of the devices' memory, all kinds); (None, None) where the devices do not say."""
+    device: Any = next((d for d in devices if is_local(d) and hasattr(d, "default_memory")), None)
     try:
         return device.default_memory().kind, [memory.kind for memory in device.addressable_memories()]
-    except (AttributeError, RuntimeError):      # stand-ins, devices that programs are only compiled for
+    except (AttributeError, RuntimeError):      # substitutes, devices that programs are only compiled for
         return None, None
 
 
-def checked_kind(kind, devices, what):
-    """`kind` as shardings keep it, None for the default; ValueError for one that the devices (None: any) do
-    not have."""
+def checked_kind(kind: str | None, devices: tuple[Any, ...] | None, what: str) -> str | None:
+    """`kind` as shardings have it, None for the default.
+
+    Args:
+        devices: those whose memory it is; None: any.
+        what: the function or class that users called, for the error.
+
+    Raises:
+        ValueError: for a kind that the devices do not have.
+    """
     if kind is None:
         return None
-    default, known = (None, ["device", "pinned_host", "unpinned_host"]) if devices is None else _kinds(devices)
+    any_kinds = None, ["device", "pinned_host", "unpinned_host"]
+    default, known = any_kinds if devices is None else _kinds(devices)
     if known and kind not in known:
         of = "" if devices is None else f" of {devices[0]}'s memory"
         raise ValueError(f"{what}: memory_kind is {kind!r}, and the kinds{of} are "
@@ -61,43 +72,55 @@ def checked_kind(kind, devices, what):
 @boundaries(called="", but="lies_like is_equivalent_to devices_indices_map addressable_devices_indices_map")
 class Sharding:
     """How an array of a suitable shape is divided, and which device holds which part."""
-    _kind = None      # of memory; None: the devices' default
+    _kind: str | None = None      # of memory; None: the devices' default
+    _devices: tuple[Any, ...]
+
+    def _tiles(self, ndim: int) -> np.ndarray:
+        raise NotImplementedError
+
+    def _splits(self, dim: int) -> str:
+        """What dimension `dim` is split over, for errors."""
+        raise NotImplementedError
 
     @property
-    def memory_kind(self):
+    def memory_kind(self) -> str | None:
         """Which memory of the devices holds the array; None where the devices are not known."""
         return self._kind or _kinds(self._devices)[0]
 
     @property
-    def device_set(self):
-        """The devices over which the array lies, those of other processes included."""
+    def device_set(self) -> set[Any]:
+        """The devices that hold the array, those of other processes included."""
         return set(self._devices)
 
     @property
-    def addressable_devices(self):
+    def addressable_devices(self) -> set[Any]:
         """Those that this process holds."""
         return {device for device in self._devices if is_local(device)}
 
     @property
-    def has_addressable_devices(self):
+    def has_addressable_devices(self) -> bool:
         """Does this process hold some of the devices?"""
         return bool(self.addressable_devices)
 
     @property
-    def is_fully_addressable(self):
+    def is_fully_addressable(self) -> bool:
         """Does this process hold every device?"""
         return all(map(is_local, self._devices))
 
     @property
-    def num_devices(self):
+    def num_devices(self) -> int:
         return len(self._devices)
 
     # JAX's names, which Orbax reads
     _device_assignment = property(lambda self: self._devices)
     _addressable_device_assignment = property(lambda self: tuple(filter(is_local, self._devices)))
 
-    def shard_shape(self, global_shape):
-        """The shape of each device's part.  Raises ValueError where a dimension does not divide evenly."""
+    def shard_shape(self, global_shape: Sequence[int]) -> tuple[int, ...]:
+        """The shape of each device's part.
+
+        Raises:
+            ValueError: where a dimension does not divide evenly.
+        """
         shape = tuple(global_shape)
         counts = self._tiles(len(shape)).shape[:-1]
         for dim, (size, count) in enumerate(zip(shape, counts)):
@@ -108,7 +131,7 @@ class Sharding:
                     "or do not split it so.")
         return tuple(size // count for size, count in zip(shape, counts))
 
-    def devices_indices_map(self, global_shape):
+    def devices_indices_map(self, global_shape: Sequence[int]) -> dict[Any, tuple[slice, ...]]:
         """For each device, its part of an array of `global_shape`: a tuple of slices."""
         part = self.shard_shape(global_shape)
         tiles = self._tiles(len(part))
@@ -117,19 +140,19 @@ class Sharding:
                               for i, size, count in zip(where[number], part, tiles.shape))
                 for number, device in enumerate(self._devices)}
 
-    def addressable_devices_indices_map(self, global_shape):
+    def addressable_devices_indices_map(self, global_shape: Sequence[int]) -> dict[Any, tuple[slice, ...]]:
         """`devices_indices_map` for the devices that this process holds."""
         return {device: index for device, index in self.devices_indices_map(global_shape).items()
                 if is_local(device)}
 
-    def is_equivalent_to(self, other, ndim):
+    def is_equivalent_to(self, other: Sharding, ndim: int) -> bool:
         """Do both place the same parts of an array of rank `ndim` on the same devices, numbered alike?"""
         if self is other:
             return True
         return (self._devices == other._devices and self._kind == other._kind
                 and np.array_equal(np.sort(self._tiles(ndim)), np.sort(other._tiles(ndim))))
 
-    def lies_like(self, other, ndim):
+    def lies_like(self, other: Sharding, ndim: int) -> bool:
         """Does each device hold the same part of an array of rank `ndim`, however they are numbered?"""
         if self.is_equivalent_to(other, ndim):
             return True
@@ -140,5 +163,5 @@ class Sharding:
                      for s, t in ((self, tiles), (other, others))]
         return by_device[0] == by_device[1]
 
-    def _memory_repr(self):
+    def _memory_repr(self) -> str:
         return "" if self._kind is None else f", memory_kind={self._kind}"

@@ -1,6 +1,9 @@
-"""Layout: in which order an array's elements lie in the memory of a device.  Format: a layout with a
-sharding."""
+"""Layout: the order of an array's elements in the memory of a device.  Format: a layout with a sharding."""
+from __future__ import annotations
+
 import re
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 from ..core.surface.boundary import boundaries
 from .abstract import Sharding
@@ -10,7 +13,7 @@ from .abstract import Sharding
 class Layout:
     """The axes from the slowest to the fastest, and the tiles, if any, in which the memory is filled.
 
-    `Layout(major_to_minor=(1, 0))` is a matrix that lies column by column.  `Layout.AUTO` leaves it to the
+    `Layout(major_to_minor=(1, 0))` is a matrix in column-major order.  `Layout.AUTO` leaves it to the
     compiler.
 
     >>> from hlotrace.experimental.layout import Layout
@@ -18,16 +21,17 @@ class Layout:
     Layout(major_to_minor=(1, 0), tiling=None, sub_byte_element_size_in_bits=0)
     """
     __slots__ = ("major_to_minor", "tiling", "sub_byte_element_size_in_bits", "default")
-    AUTO: "Layout"
+    AUTO: Layout
 
-    def __init__(self, major_to_minor, tiling=None, sub_byte_element_size_in_bits=0, *, default=False):
+    def __init__(self, major_to_minor: Iterable[int], tiling: Iterable[Iterable[int]] | None = None,
+                 sub_byte_element_size_in_bits: int = 0, *, default: bool = False) -> None:
         self.major_to_minor = tuple(int(axis) for axis in major_to_minor)
         self.tiling = None if tiling is None else tuple(map(tuple, tiling))
         self.sub_byte_element_size_in_bits = sub_byte_element_size_in_bits
-        self.default = default      # is it how arrays of that type lie on the device that it was read from?
+        self.default = default      # is it that of arrays of this type on the device that it was read from?
 
     @staticmethod
-    def parse(text, default=False):
+    def parse(text: str, default: bool = False) -> Layout:
         """The layout that jaxlib writes as `{1,0:T(8,128)E(4)}`."""
         axes, _, rest = text.strip("{}").partition(":")
         tiles = [tuple(int(n) if n.strip() != "*" else -1 for n in tile.split(",")) for tile in re.findall(
@@ -36,22 +40,26 @@ class Layout:
         return Layout(reversed([int(a) for a in axes.split(",") if a]), tiles, int(bits[1]) if bits else 0,
                       default=default)
 
-    def check_rank(self, what, shape):
-        """ValueError unless it orders the axes of a shape."""
+    def check_rank(self, what: str, shape: Sequence[int]) -> None:
+        """Does it order the axes of a shape?
+
+        Raises:
+            ValueError: if it does not.
+        """
         if sorted(self.major_to_minor) != list(range(len(shape))):
             raise ValueError(f"{what}: {self} does not order the {len(shape)} axes of an array of shape "
                              f"{tuple(shape)}: its major_to_minor names each of them once")
 
-    def _key(self):
+    def _key(self) -> tuple[Any, ...]:
         return self.major_to_minor, self.tiling, self.sub_byte_element_size_in_bits
 
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> bool:
         return type(other) is type(self) and self._key() == other._key()
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         return hash(self._key())
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return (f"Layout(major_to_minor={self.major_to_minor}, tiling={self.tiling}, "
                 f"sub_byte_element_size_in_bits={self.sub_byte_element_size_in_bits})")
 
@@ -59,10 +67,10 @@ class Layout:
 class _Auto(Layout):
     __slots__ = ()
 
-    def __init__(self):
+    def __init__(self) -> None:
         super().__init__(())
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return "Layout.AUTO"
 
 
@@ -71,8 +79,7 @@ Layout.AUTO = _Auto()
 
 @boundaries
 class Format:
-    """How an array lies: a Layout in each device's memory, and a Sharding over devices; None leaves either
-    open.
+    """A Layout in each device's memory, and a Sharding over devices; None leaves either open.
 
     >>> from hlotrace.experimental.layout import Format, Layout
     >>> jnp.ones((2, 3)).format == Format(Layout((0, 1)), jnp.ones(1).sharding)
@@ -80,7 +87,7 @@ class Format:
     """
     __slots__ = ("layout", "sharding")
 
-    def __init__(self, layout=None, sharding=None):
+    def __init__(self, layout: Layout | None = None, sharding: Sharding | None = None) -> None:
         if layout is not None and not isinstance(layout, Layout):
             raise TypeError(f"Format: layout must be a Layout, Layout.AUTO or None, got {layout!r:.60} of "
                             f"type {type(layout).__name__}")
@@ -92,11 +99,11 @@ class Format:
                              "NamedSharding or a SingleDeviceSharding")
         self.layout, self.sharding = layout, sharding
 
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> bool:
         return isinstance(other, Format) and (self.layout, self.sharding) == (other.layout, other.sharding)
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         return hash((self.layout, self.sharding))
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"Format(layout={self.layout}, sharding={self.sharding})"

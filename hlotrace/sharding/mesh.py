@@ -1,8 +1,12 @@
 """Mesh: devices in an array whose axes have names.  AbstractMesh: the names and sizes alone."""
+from __future__ import annotations
+
 import collections
 import enum
 import math
 import operator
+from collections.abc import Iterable
+from typing import Any, Self, SupportsIndex
 
 import numpy as np
 
@@ -12,7 +16,7 @@ from .abstract import is_local
 
 
 class AxisType(enum.Enum):
-    """Who decides how values lie over a mesh axis: the compiler, their types, or the program (`shard_map`).
+    """What decides how values are split over a mesh axis: the compiler, types, or the program (`shard_map`).
 
     >>> jax.make_mesh((2,), ("x",), axis_types=(jax.sharding.AxisType.Explicit,))
     Mesh('x': 2, axis_types=(Explicit,))
@@ -21,11 +25,11 @@ class AxisType(enum.Enum):
     Explicit = enum.auto()
     Manual = enum.auto()
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return self.name
 
 
-def _names(kind, axis_names):
+def _names(kind: str, axis_names: str | Iterable[str]) -> tuple[str, ...]:
     names = (axis_names,) if isinstance(axis_names, str) else tuple(axis_names)
     for name in names:
         if not isinstance(name, str):
@@ -34,13 +38,19 @@ def _names(kind, axis_names):
             raise ValueError(f"{kind}: axis name {name!r} holds a letter that is not ASCII, a backslash or a "
                              "quote: with these XLA crashes or loses shardings. Use letters, digits and _")
         if names.count(name) > 1:
-            raise ValueError(f"{kind}: axis name {name!r} stands more than once in {names}; give each axis "
+            raise ValueError(f"{kind}: axis name {name!r} is used more than once in {names}; give each axis "
                              "its own name")
     return names
 
 
-def sizes_and_names(kind, axis_sizes, axis_names):
-    """Both as tuples.  ValueError where their numbers differ, a size is below 1, or a name will not do."""
+def sizes_and_names(kind: str, axis_sizes: Iterable[SupportsIndex],
+                    axis_names: str | Iterable[str]) -> tuple[tuple[int, ...], tuple[str, ...]]:
+    """Both as tuples.
+
+    Raises:
+        TypeError: where they are no tuples, of ints and of strings.
+        ValueError: where their numbers differ, a size is below 1, or a name is used twice or unsafe for XLA.
+    """
     names = _names(kind, axis_names)
     if not isinstance(axis_sizes, collections.abc.Iterable):
         raise TypeError(f"{kind}: axis sizes are a tuple of ints, one for each name, got {axis_sizes!r}; "
@@ -56,9 +66,11 @@ def sizes_and_names(kind, axis_sizes, axis_names):
     return sizes, names
 
 
-def _types(kind, axis_types, names):
-    types = (AxisType.Auto,) * len(names) if axis_types is None else (
-        (axis_types,) if isinstance(axis_types, AxisType) else tuple(axis_types))
+def _types(kind: str, axis_types: AxisType | Iterable[AxisType] | None,
+           names: tuple[str, ...]) -> tuple[AxisType, ...]:
+    if axis_types is None:
+        axis_types = (AxisType.Auto,) * len(names)
+    types = (axis_types,) if isinstance(axis_types, AxisType) else tuple(axis_types)
     for type_ in types:
         if not isinstance(type_, AxisType):
             raise TypeError(f"{kind}: axis_types holds AxisType.Auto, .Explicit or .Manual, got {type_!r}")
@@ -76,7 +88,7 @@ class _Axes:
     __slots__ = ("__dict__", "__weakref__", "axis_names", "axis_sizes", "axis_types", "size")
 
     @classmethod
-    def _intern(cls, *key):
+    def _intern(cls, *key: Any) -> Any:
         found = _interned.get((cls, key))
         if found is None:
             found = object.__new__(cls)
@@ -84,34 +96,35 @@ class _Axes:
             found = _interned.setdefault((cls, key), found)      # another thread may have been first
         return found
 
-    def _fill(self, axis_sizes, axis_names, axis_types):
+    def _fill(self, axis_sizes: tuple[int, ...], axis_names: tuple[str, ...],
+              axis_types: tuple[AxisType, ...], devices: tuple[Any, ...] = ()) -> None:
         self.axis_sizes = axis_sizes
         self.axis_names = axis_names
         self.axis_types = axis_types
         self.size = math.prod(axis_sizes)
 
     @property
-    def shape(self):
+    def shape(self) -> collections.OrderedDict[str, int]:
         """The size of each axis by its name, in order."""
         return collections.OrderedDict(self.shape_tuple)
 
     @property
-    def shape_tuple(self):
+    def shape_tuple(self) -> tuple[tuple[str, int], ...]:
         return tuple(zip(self.axis_names, self.axis_sizes))
 
     @property
-    def empty(self):
+    def empty(self) -> bool:
         """Are there no axes?"""
         return not self.axis_names
 
-    def _of_type(self, wanted):
+    def _of_type(self, wanted: AxisType) -> tuple[str, ...]:
         return tuple(name for name, type_ in zip(self.axis_names, self.axis_types) if type_ is wanted)
 
     auto_axes = property(lambda self: self._of_type(AxisType.Auto))
     explicit_axes = property(lambda self: self._of_type(AxisType.Explicit))
     manual_axes = property(lambda self: self._of_type(AxisType.Manual))
 
-    def _only(self, *types):
+    def _only(self, *types: AxisType) -> bool:
         return all(type_ in types for type_ in self.axis_types)
 
     are_all_axes_auto = property(lambda self: self._only(AxisType.Auto))
@@ -119,29 +132,29 @@ class _Axes:
     are_all_axes_manual = property(lambda self: self._only(AxisType.Manual))
     are_all_axes_explicit_or_manual = property(lambda self: self._only(AxisType.Explicit, AxisType.Manual))
 
-    def __enter__(self):
+    def __enter__(self) -> Self:
         """A bare `with mesh:` gives bare PartitionSpecs a meaning, and does no more."""
         if config.jax_disallow_mesh_context_manager:
             raise RuntimeError("`with mesh:` is refused by the option jax_disallow_mesh_context_manager: use "
                                "jax.set_mesh(mesh)")
         return self._enter(False)
 
-    def _enter(self, in_use):
+    def _enter(self, in_use: bool) -> Self:
         state.meshes = (*state.meshes, (self, in_use))
         state.refresh()
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: object) -> None:
         state.meshes = state.meshes[:-1]
         state.refresh()
 
-    def __copy__(self):
+    def __copy__(self) -> Self:
         return self
 
-    def __deepcopy__(self, memo):
+    def __deepcopy__(self, memo: object) -> Self:
         return self
 
-    def __str__(self):
+    def __str__(self) -> str:
         sizes = "".join(f"{name!r}: {size}, " for name, size in self.shape_tuple)
         return f"{type(self).__name__}({sizes or '(), '}axis_types={self.axis_types})"
 
@@ -153,14 +166,16 @@ class Mesh(_Axes):
     """Devices, an array of them, with a name for each of its axes.  As a context manager: this thread's
     current mesh.
 
-    Raises ValueError for a device or a name given twice and where the counts of axes, names and types differ.
+    Raises:
+        ValueError: for a device or a name given twice and where the counts of axes, names and types differ.
 
     >>> mesh = jax.sharding.Mesh(np.array(jax.devices()[:2]).reshape(2, 1), ("data", "model"))
     >>> mesh.shape["data"], mesh.axis_names, mesh.size
     (2, ('data', 'model'), 2)
     """
 
-    def __new__(cls, devices, axis_names, axis_types=None):
+    def __new__(cls, devices: Any, axis_names: str | Iterable[str],
+                axis_types: AxisType | Iterable[AxisType] | None = None) -> Mesh:
         devices = np.array(devices, dtype=object)
         names = _names("Mesh", axis_names)
         if devices.ndim != len(names):
@@ -174,35 +189,40 @@ class Mesh(_Axes):
             if not hasattr(device, "id"):
                 raise TypeError(f"Mesh: {device!r} is not a device; pass those of hlotrace.devices()")
             if device in seen:
-                raise ValueError(f"Mesh: device {device!r} stands more than once in devices; each may be "
+                raise ValueError(f"Mesh: device {device!r} is used more than once in devices; each may be "
                                  "used once")
             seen.add(device)
-        return cls._intern(tuple(devices.flat), devices.shape, names, _types("Mesh", axis_types, names))
+        return cls._intern(devices.shape, names, _types("Mesh", axis_types, names), tuple(devices.flat))
 
-    def _fill(self, devices, axis_sizes, axis_names, axis_types):
+    def _fill(self, axis_sizes: tuple[int, ...], axis_names: tuple[str, ...],
+              axis_types: tuple[AxisType, ...], devices: tuple[Any, ...] = ()) -> None:
         super()._fill(axis_sizes, axis_names, axis_types)
         self._devices = devices
         self.devices = np.array(devices, dtype=object).reshape(axis_sizes)
         self.devices.flags.writeable = False
 
     @property
-    def local_devices(self):
+    def local_devices(self) -> list[Any]:
         """Those that this process holds."""
         return [device for device in self._devices if is_local(device)]
 
     @property
-    def is_multi_process(self):
+    def is_multi_process(self) -> bool:
         """Do other processes hold some of the devices?"""
         return len(self.local_devices) < self.size
 
     @property
-    def is_scalar(self):
+    def is_scalar(self) -> bool:
         """Is it one device?"""
         return self.size == 1
 
     @property
-    def local_mesh(self):
-        """The mesh of this process's devices.  ValueError where they are no block of this one."""
+    def local_mesh(self) -> Mesh:
+        """The mesh of this process's devices.
+
+        Raises:
+            ValueError: where they are no block of this mesh.
+        """
         here = np.vectorize(is_local, otypes=[bool])(self.devices)
         block = np.ix_(*[np.flatnonzero(here.any(tuple({*range(here.ndim)} - {i})))
                          for i in range(here.ndim)])
@@ -211,23 +231,24 @@ class Mesh(_Axes):
                              "of them")
         return self.update(devices=self.devices[block])
 
-    def update(self, devices=None, axis_names=None, axis_types=None):
+    def update(self, devices: Any = None, axis_names: str | Iterable[str] | None = None,
+               axis_types: AxisType | Iterable[AxisType] | None = None) -> Mesh:
         """The same but for what is given."""
         return Mesh(self.devices if devices is None else devices,
                     self.axis_names if axis_names is None else axis_names,
                     self.axis_types if axis_types is None else axis_types)
 
     @property
-    def device_ids(self):
+    def device_ids(self) -> np.ndarray:
         """The devices' ids, an integer array of the mesh's shape."""
         return np.array([device.id for device in self.devices.flat]).reshape(self.axis_sizes)
 
     @property
-    def abstract_mesh(self):
+    def abstract_mesh(self) -> AbstractMesh:
         """The names, sizes and types of the axes, without devices."""
         return AbstractMesh(self.axis_sizes, self.axis_names, self.axis_types)
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         return Mesh, (np.array(self.devices), self.axis_names, self.axis_types)
 
 
@@ -240,25 +261,28 @@ class AbstractMesh(_Axes):
     (2, 8)
     """
 
-    def __new__(cls, axis_sizes, axis_names, axis_types=None):
+    def __new__(cls, axis_sizes: Iterable[SupportsIndex], axis_names: str | Iterable[str],
+                axis_types: AxisType | Iterable[AxisType] | None = None) -> AbstractMesh:
         sizes, names = sizes_and_names("AbstractMesh", axis_sizes, axis_names)
         return cls._intern(sizes, names, _types("AbstractMesh", axis_types, names))
 
     @property
-    def abstract_mesh(self):
+    def abstract_mesh(self) -> AbstractMesh:
         return self
 
-    def update(self, axis_sizes=None, axis_names=None, axis_types=None):
+    def update(self, axis_sizes: Iterable[SupportsIndex] | None = None,
+               axis_names: str | Iterable[str] | None = None,
+               axis_types: AxisType | Iterable[AxisType] | None = None) -> AbstractMesh:
         """The same but for what is given."""
         return AbstractMesh(self.axis_sizes if axis_sizes is None else axis_sizes,
                             self.axis_names if axis_names is None else axis_names,
                             self.axis_types if axis_types is None else axis_types)
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         return AbstractMesh, (self.axis_sizes, self.axis_names, self.axis_types)
 
 
-def current_mesh():
+def current_mesh() -> Mesh | AbstractMesh | None:
     """The mesh entered last on this thread, or None."""
     return state.meshes[-1][0] if state.meshes else None
 
@@ -274,7 +298,7 @@ class set_mesh:
     P('x',)
     """
 
-    def __init__(self, mesh):
+    def __init__(self, mesh: Mesh | AbstractMesh) -> None:
         if not isinstance(mesh, _Axes):
             raise ValueError(f"set_mesh: expected a Mesh, got {mesh!r}")
         if state.trace.staging:
@@ -285,10 +309,10 @@ class set_mesh:
             state.mesh_to_run_on = mesh
         mesh._enter(True)
 
-    def __enter__(self):
+    def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: object) -> None:
         state.meshes, state.mesh_to_run_on = self._saved
         state.refresh()
 
@@ -307,21 +331,21 @@ class use_abstract_mesh:
     AbstractMesh('x': 2, axis_types=(Auto,))
     """
 
-    def __init__(self, mesh):
+    def __init__(self, mesh: Mesh | AbstractMesh) -> None:
         if not isinstance(mesh, _Axes):
             raise ValueError(f"use_abstract_mesh: expected an AbstractMesh, got {mesh!r}")
         self._mesh = mesh
 
-    def __enter__(self):
+    def __enter__(self) -> Mesh | AbstractMesh:
         self._saved = state.meshes
         return self._mesh._enter(True)
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: object) -> None:
         state.meshes = self._saved
         state.refresh()
 
 
-def get_mesh():
+def get_mesh() -> Mesh | AbstractMesh:
     """The mesh in use, by `set_mesh` or `use_abstract_mesh`; an empty one if there is none.
 
     >>> with jax.set_mesh(jax.make_mesh((1,), ("x",))):
@@ -331,7 +355,7 @@ def get_mesh():
     return next((mesh for mesh, in_use in reversed(state.meshes) if in_use), AbstractMesh((), ()))
 
 
-def get_abstract_mesh():
+def get_abstract_mesh() -> AbstractMesh:
     """Names, sizes and types of the axes of the mesh in use, or of that of the `shard_map` around, its own
     being Manual.
 
@@ -340,6 +364,6 @@ def get_abstract_mesh():
     (4,)
     """
     manual = {name for name, _, kind in state.axis_env if kind != "vmap"}
-    mesh = current_mesh() if manual else get_mesh()
+    mesh = state.meshes[-1][0] if manual else get_mesh()
     return AbstractMesh(mesh.axis_sizes, mesh.axis_names, [
         AxisType.Manual if name in manual else kind for name, kind in zip(mesh.axis_names, mesh.axis_types)])

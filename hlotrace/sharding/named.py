@@ -1,5 +1,9 @@
 """NamedSharding: a mesh, and for each dimension the mesh axes that split it."""
+from __future__ import annotations
+
 import math
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -15,7 +19,8 @@ class NamedSharding(Sharding):
     """`NamedSharding(mesh, P("data", None))`: dimension 0 is split over mesh axis "data"; other axes hold
     copies.
 
-    Raises ValueError for an axis that the mesh does not have and for one that is used twice.
+    Raises:
+        ValueError: for an axis that the mesh does not have and for one that is used twice.
 
     >>> mesh = jax.make_mesh((2,), ("data",))
     >>> x = jax.device_put(jnp.ones((4, 3)), jax.NamedSharding(mesh, jax.P("data", None)))
@@ -24,7 +29,8 @@ class NamedSharding(Sharding):
     """
     __slots__ = ("mesh", "spec")
 
-    def __init__(self, mesh, spec, memory_kind=None):
+    def __init__(self, mesh: Mesh | AbstractMesh, spec: PartitionSpec,
+                 memory_kind: str | None = None) -> None:
         if not isinstance(mesh, (Mesh, AbstractMesh)):
             raise TypeError(f"NamedSharding: mesh is a Mesh or an AbstractMesh, got {type(mesh).__name__} "
                             f"{mesh!r}")
@@ -50,41 +56,45 @@ class NamedSharding(Sharding):
         self._hash = hash((mesh, spec, self._kind))
 
     @property
-    def _devices(self):
+    def _devices(self) -> tuple[Any, ...]:      # type: ignore[override]
         if isinstance(self.mesh, AbstractMesh):
             raise ValueError(f"{self} has no devices: its mesh is an AbstractMesh; build it on a Mesh")
         return self.mesh._devices
 
     @property
-    def memory_kind(self):
+    def memory_kind(self) -> str | None:
         return self._kind if isinstance(self.mesh, AbstractMesh) else super().memory_kind
 
     @property
-    def num_devices(self):
+    def num_devices(self) -> int:
         return self.mesh.size
 
     @property
-    def is_fully_replicated(self):
+    def is_fully_replicated(self) -> bool:
         """Does each device hold the whole array?"""
         return all(self.mesh.shape[name] == 1 for name in self._used)
 
-    def check_rank(self, ndim):
-        """Raise ValueError if the spec says more dimensions than an array of rank `ndim` has."""
+    def check_rank(self, ndim: int) -> None:
+        """Is the spec for arrays of rank `ndim`?
+
+        Raises:
+            ValueError: if it has more entries than such an array has dimensions.
+        """
         if len(self.spec) > ndim:
             raise ValueError(f"{self} is for arrays of rank {len(self.spec)} or more, as {self.spec} has "
                              f"{len(self.spec)} entries; the array has rank {ndim}. Drop entries from the "
                              "spec.")
 
-    def check_compatible_aval(self, aval_shape):
-        """ValueError if arrays of this shape have too few dimensions."""
+    def check_compatible_aval(self, aval_shape: Sequence[int]) -> None:
+        """`check_rank` for arrays of a shape."""
         self.check_rank(len(aval_shape))
 
     @property
-    def replicated_axes(self):
+    def replicated_axes(self) -> frozenset[str]:
         """The mesh axes over which devices hold copies."""
         return frozenset(self.mesh.axis_names) - {*self._used}
 
-    def _tiles(self, ndim):
+    def _tiles(self, ndim: int) -> np.ndarray:
         if any(self.spec.axes(dim) for dim in range(ndim, len(self.spec))):     # else they split nothing
             self.check_rank(ndim)
         mesh = self.mesh
@@ -93,39 +103,39 @@ class NamedSharding(Sharding):
         counts = [math.prod(mesh.shape[name] for name in self.spec.axes(dim)) for dim in range(ndim)]
         return np.arange(mesh.size).reshape(mesh.axis_sizes).transpose(order).reshape(*counts, -1)
 
-    def _splits(self, dim):
+    def _splits(self, dim: int) -> str:
         names = self.spec.axes(dim)
         return f"mesh ax{'is' if len(names) == 1 else 'es'} " + " x ".join(f"{n!r} ({self.mesh.shape[n]})"
                                                                            for n in names)
 
-    def update(self, **changes):
+    def update(self, **changes: Any) -> NamedSharding:
         """The same but for `mesh`, `spec` or `memory_kind`."""
         return NamedSharding(**{"mesh": self.mesh, "spec": self.spec, "memory_kind": self._kind, **changes})
 
-    def with_spec(self, spec):
+    def with_spec(self, spec: PartitionSpec) -> NamedSharding:
         return self.update(spec=spec)
 
-    def with_memory_kind(self, kind):
+    def with_memory_kind(self, kind: str | None) -> NamedSharding:
         return self.update(memory_kind=kind)
 
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> bool:
         return self is other or isinstance(other, NamedSharding) and (
             (self.mesh, self.spec, self._kind) == (other.mesh, other.spec, other._kind))
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         return self._hash
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         return NamedSharding, (self.mesh, self.spec, self._kind)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"NamedSharding(mesh={self.mesh}, spec={self.spec}{self._memory_repr()})"
 
 
-def over_mesh_in_use(sharding):
+def over_mesh_in_use(sharding: Any) -> Any:
     """A sharding over an AbstractMesh on the mesh in use, if that has these axes; None if it has no axes.
 
-    Any other sharding is given back as it is.
+    Any other sharding is returned as it is.
     """
     if not isinstance(getattr(sharding, "mesh", None), AbstractMesh):
         return sharding
@@ -135,7 +145,7 @@ def over_mesh_in_use(sharding):
     return sharding if sharding.mesh.axis_names else None
 
 
-def as_named(sharding, ndim):
+def as_named(sharding: Sharding, ndim: int) -> NamedSharding:
     """A NamedSharding, equivalent for arrays of rank `ndim`; its mesh is made up if the sharding has none."""
     if isinstance(sharding, NamedSharding):
         if len(sharding.spec) <= ndim:

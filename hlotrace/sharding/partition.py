@@ -1,12 +1,13 @@
-"""Partition: how a program lies over devices."""
+"""Partition: how a program is divided over devices."""
+from __future__ import annotations
+
 from typing import NamedTuple
 
 
 class Partition(NamedTuple):
-    """The devices in the order in which the program numbers them, and how each input and output lies over
-    them.
+    """The devices in the order in which the program numbers them, and the shardings of inputs and outputs.
 
-    None in place of a sharding leaves it to the compiler, whose choice is told in the axes of `mesh`.
+    None in place of a sharding leaves it to the compiler, whose choice is written in the axes of `mesh`.
     """
     devices: tuple
     ins: tuple
@@ -14,6 +15,6 @@ class Partition(NamedTuple):
     mesh: object = None
 
     @property
-    def without_devices(self):
-        """Do numbers stand for devices, as all that is known is an AbstractMesh?"""
+    def without_devices(self) -> bool:
+        """Are the devices numbers, as all that is known is an AbstractMesh?"""
         return type(self.devices[0]) is int

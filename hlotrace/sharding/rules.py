@@ -1,16 +1,19 @@
 """Shardy rules as users write them: which axes of operands and results are cut alike."""
+from __future__ import annotations
+
 import re
+from collections.abc import Callable, Iterable, Sequence
 from math import prod
+from typing import Any
 
 BATCHING = "…"      # in front of the dimensions of an array: all those that are not named
 
 
 class CompoundFactor(tuple):
-    """A dimension that is several factors, the slowest first: `CompoundFactor("b", "c")`, `(b c)` in a
-    string."""
+    """A dimension that is several factors, the slowest first: `CompoundFactor("b", "c")`, in text `(b c)`."""
     __slots__ = ()
 
-    def __new__(cls, *factors):
+    def __new__(cls, *factors: str) -> CompoundFactor:
         if len(factors) < 2:
             raise ValueError(f"A compound factor should contain at least two factors, got {factors}")
         return super().__new__(cls, factors)
@@ -20,7 +23,7 @@ class ArrayMapping(tuple):
     """The dimensions of an array: factors, compound factors, `BATCHING` in front."""
     __slots__ = ()
 
-    def __new__(cls, *dims):
+    def __new__(cls, *dims: str | CompoundFactor) -> ArrayMapping:
         for i, dim in enumerate(dims):
             if not isinstance(dim, (str, CompoundFactor)):
                 raise ValueError(f"ArrayMapping: dimension {i} must be a factor, a str, or a CompoundFactor, "
@@ -32,11 +35,12 @@ class ArrayMapping(tuple):
 
 class SdyShardingRule:
     """A rule: an ArrayMapping for each operand and each result, which factors are more than passed through,
-    and the sizes of those that stand in compound factors alone.
+    and the sizes of those that occur in compound factors alone.
     """
 
-    def __init__(self, operand_mappings, result_mappings, *, reduction_factors=(),
-                 need_replication_factors=(), permutation_factors=(), **factor_sizes):
+    def __init__(self, operand_mappings: Iterable[Iterable[Any]], result_mappings: Iterable[Iterable[Any]], *,
+                 reduction_factors: Iterable[str] = (), need_replication_factors: Iterable[str] = (),
+                 permutation_factors: Iterable[str] = (), **factor_sizes: int) -> None:
         self.operand_mappings, self.result_mappings = ([ArrayMapping(*m) for m in part] for part in (
             operand_mappings, result_mappings))
         self.kinds = {"reduction": tuple(reduction_factors),
@@ -55,12 +59,18 @@ class SdyShardingRule:
         for factor in sorted(named - alone - set(factor_sizes)):
             raise ValueError(f"Factor {factor} is only used in compound factors; must specify its size")
 
-    def resolved(self, shapes, out_shapes):
-        """(factors of the dimensions of operands, of results, sizes of the factors, {kind: factors}), factors
-        as numbers."""
-        numbers, sizes = {}, []
+    def resolved(
+            self, shapes: Sequence[Sequence[int]], out_shapes: Sequence[Sequence[int]],
+    ) -> tuple[list[Any], list[Any], list[int | None], dict[str, list[int]]]:
+        """The rule for operands and results of these shapes, with numbers for factors.
 
-        def number(factor, size):
+        Returns:
+            The factors of each dimension of operands, those of results, sizes of factors, {kind: factors}.
+        """
+        numbers: dict[Any, int] = {}
+        sizes: list[int | None] = []
+
+        def number(factor: Any, size: int | None) -> int:
             if factor not in numbers:
                 numbers[factor] = len(sizes)
                 sizes.append(size)
@@ -74,19 +84,21 @@ class SdyShardingRule:
             parts.append([self._dims(f"{i}th {what}", m, shape, number)
                           for i, (m, shape) in enumerate(zip(mappings, given))])
         kinds = {kind: [numbers[f] for f in factors if f in numbers] for kind, factors in self.kinds.items()}
-        return *parts, sizes, kinds
+        return parts[0], parts[1], sizes, kinds
 
-    def _dims(self, what, mapping, shape, number):
+    def _dims(self, what: str, mapping: ArrayMapping, shape: Sequence[int],
+              number: Callable[[Any, int | None], int]) -> list[tuple[int, ...]]:
         batched = mapping[:1] == (BATCHING,)
         if len(mapping) - batched > len(shape) or not batched and len(mapping) != len(shape):
             raise ValueError(f"Sharding rule {what} has rank {len(mapping) - batched}, but the operation "
                              f"{what} has rank {len(shape)}")
         leading = len(shape) - len(mapping) + batched if batched else 0
-        dims = [(number((BATCHING, i), shape[i]),) for i in range(leading)]
+        dims: list[tuple[int, ...]] = [(number((BATCHING, i), shape[i]),) for i in range(leading)]
         for dim, size in zip(mapping[batched:], shape[leading:]):
             if isinstance(dim, CompoundFactor):
                 factors = [number(f, self.factor_sizes.get(f)) for f in dim]
-                if all(f in self.factor_sizes for f in dim) and prod(self.factor_sizes[f] for f in dim) != size:
+                sizes = [self.factor_sizes[f] for f in dim if f in self.factor_sizes]
+                if len(sizes) == len(dim) and prod(sizes) != size:
                     raise ValueError(f"Sharding rule {what}: the sizes of ({' '.join(dim)}) do not multiply "
                                      f"to its size {size}")
                 dims.append(tuple(factors))
@@ -98,16 +110,17 @@ class SdyShardingRule:
 _TOKEN = re.compile(r"\s*(\.\.\.|[A-Za-z_][A-Za-z0-9_]*|[()]|\S)")
 
 
-def parsed(text, **more):
-    """The rule that a string such as "... i k, k j -> ... i j" says."""
+def parsed(text: str, **more: Any) -> SdyShardingRule:
+    """The rule that is written as a string such as "... i k, k j -> ... i j"."""
     sides = text.split("->")
     if len(sides) != 2:
         raise ValueError(f"There is {'no' if len(sides) < 2 else 'more than one'} -> in rule: {text!r}")
     return SdyShardingRule(*([_mapping(one) for one in side.split(",")] for side in sides), **more)
 
 
-def _mapping(text):
-    dims, compound = [], None
+def _mapping(text: str) -> ArrayMapping:
+    dims: list[str | CompoundFactor] = []
+    compound: list[str] | None = None
     for token in _TOKEN.findall(text):
         if token == "(" and compound is None:
             compound = []

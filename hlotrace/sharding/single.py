@@ -1,4 +1,8 @@
 """SingleDeviceSharding: the whole array on one device."""
+from __future__ import annotations
+
+from typing import Any
+
 import numpy as np
 
 from ..core.surface.boundary import boundaries
@@ -14,30 +18,30 @@ class SingleDeviceSharding(Sharding):
     """
     is_fully_replicated = True
 
-    def __init__(self, device, *, memory_kind=None):
+    def __init__(self, device: Any, *, memory_kind: str | None = None) -> None:
         self._device = device
         self._devices = (device,)
         self._kind = checked_kind(memory_kind, self._devices, "SingleDeviceSharding")
 
-    def _tiles(self, ndim):
+    def _tiles(self, ndim: int) -> np.ndarray:
         return np.zeros((1,) * (ndim + 1), int)
 
-    def with_memory_kind(self, kind):
+    def with_memory_kind(self, kind: str | None) -> SingleDeviceSharding:
         return SingleDeviceSharding(self._device, memory_kind=kind)
 
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> bool:
         return isinstance(other, SingleDeviceSharding) and (self._device, self._kind) == (
             other._device, other._kind)
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         return hash((self._device, self._kind))
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"SingleDeviceSharding(device={self._device!r}{self._memory_repr()})"
 
 
-def make_single_device_sharding(device, *, memory_kind=None):
-    """The sharding of an array that lies whole on one device.
+def make_single_device_sharding(device: Any, *, memory_kind: str | None = None) -> SingleDeviceSharding:
+    """The sharding of an array that is whole on one device.
 
     >>> jax.sharding.make_single_device_sharding(jax.devices()[0]).num_devices
     1

@@ -1,7 +1,12 @@
-"""PartitionSpec: for each dimension of an array, the mesh axes that split it.  What types could say besides,
-and do not."""
+"""PartitionSpec: for each dimension of an array, the mesh axes that split it.
+
+ManualAxisType and UnreducedKind: what types could say besides, and do not here.
+"""
+from __future__ import annotations
+
 import enum
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
 
 from ..core.surface.boundary import boundaries
 
@@ -13,7 +18,7 @@ class UnreducedKind(enum.Enum):
     min = 3
 
 
-def _nothing_unreduced(what, **given):
+def _nothing_unreduced(what: str, **given: object) -> None:
     if any(given.values()):
         words = ", ".join(f"{name}={value!r}" for name, value in given.items() if value)
         raise NotImplementedError(f"{what}: {words} need shardings in types, which hlotrace does not have "
@@ -22,11 +27,16 @@ def _nothing_unreduced(what, **given):
 
 class ManualAxisType(NamedTuple("ManualAxisType", [("varying", frozenset), ("unreduced", frozenset),
                                                    ("reduced", frozenset), ("unreduced_kind", object)])):
-    """Over which manual axes of a `shard_map` a value differs between devices.  Axes that are unreduced
-    raise."""
+    """The manual axes of a `shard_map` over which a value differs between devices.
+
+    Raises:
+        NotImplementedError: for axes that are unreduced.
+    """
     __slots__ = ()
 
-    def __new__(cls, *, varying=frozenset(), unreduced=frozenset(), reduced=frozenset(), unreduced_kind=None):
+    def __new__(cls, *, varying: Iterable[str] = frozenset(), unreduced: Iterable[str] = frozenset(),
+                reduced: Iterable[str] = frozenset(),
+                unreduced_kind: UnreducedKind | None = None) -> ManualAxisType:
         _nothing_unreduced("ManualAxisType", unreduced=unreduced, reduced=reduced,
                            unreduced_kind=unreduced_kind)
         return super().__new__(cls, frozenset(varying), frozenset(), frozenset(), None)
@@ -40,21 +50,23 @@ class AbstractDevice(NamedTuple):
 
 
 class _Unconstrained:
-    def __repr__(self):
+    def __repr__(self) -> str:
         return "UNCONSTRAINED"
 
-    def __reduce__(self):
+    def __reduce__(self) -> str:
         return "_UNCONSTRAINED"      # the one there is
 
 _UNCONSTRAINED = _Unconstrained()
 
 
-def _entry(position, entry):
+def _entry(position: int, entry: Any) -> Any:
     """An entry in its one form: None, a name, a tuple of two or more names, UNCONSTRAINED, or an ellipsis."""
     if entry is None or entry is _UNCONSTRAINED or entry is ... or isinstance(entry, str):
         return entry
     if isinstance(entry, (tuple, list)) and all(isinstance(name, str) for name in entry):
-        return tuple(entry) if len(entry) > 1 else entry[0] if entry else None
+        if not entry:
+            return None
+        return tuple(entry) if len(entry) > 1 else entry[0]
     raise TypeError(f"PartitionSpec: entry {position} is {entry!r}; an entry is None, the name of a mesh "
                     "axis, a tuple of names, or PartitionSpec.UNCONSTRAINED")
 
@@ -64,74 +76,78 @@ class PartitionSpec:
     """`P("data", None, ("x", "y"))`: dimension 0 is split over mesh axis "data", 1 is not split, 2 over "x"
     and "y".
 
-    Dimensions beyond the last entry are not split.  Reads like a tuple, but is a leaf of a pytree.  An
-    ellipsis stands in a spec for whoever reads it; a sharding takes none.
+    Dimensions beyond the last entry are not split.  Reads like a tuple, but is a leaf of a pytree.  A spec
+    may hold an ellipsis, for functions that take it; a sharding takes none.
 
     >>> jax.P("data", None, ("x", "y")), jax.P()
     (P('data', None, ('x', 'y')), P())
     """
     __slots__ = ("_partitions",)
     UNCONSTRAINED = _UNCONSTRAINED      # the compiler may choose
-    unreduced = reduced = frozenset()   # mesh axes over which a sum is still to be taken: there are none
+    unreduced: frozenset[str] = frozenset()     # mesh axes over which a sum is still to be taken: none
+    reduced = unreduced
     unreduced_kind = None
 
-    def __init__(self, *partitions, unreduced=frozenset(), reduced=frozenset(), unreduced_kind=None):
+    def __init__(self, *partitions: Any, unreduced: Iterable[str] = frozenset(),
+                 reduced: Iterable[str] = frozenset(), unreduced_kind: UnreducedKind | None = None) -> None:
         _nothing_unreduced("PartitionSpec", unreduced=unreduced, reduced=reduced,
                            unreduced_kind=unreduced_kind)
         self._partitions = tuple(_entry(i, entry) for i, entry in enumerate(partitions))
 
     partitions = property(lambda self: self._partitions)
 
-    def axes(self, dim):
+    def axes(self, dim: int) -> tuple[str, ...]:
         """The names of the mesh axes that split dimension `dim`, as a tuple, major first."""
         entry = self._partitions[dim] if dim < len(self._partitions) else None
-        return entry if type(entry) is tuple else () if entry is None or entry is _UNCONSTRAINED else (entry,)
+        if entry is None or entry is _UNCONSTRAINED:
+            return ()
+        return entry if type(entry) is tuple else (entry,)
 
-    def update(self, **changes):
+    def update(self, **changes: Any) -> PartitionSpec:
         """The same but for `partitions`, a sequence of entries."""
         return PartitionSpec(*changes.pop("partitions", self._partitions), **changes)
 
-    def to_tangent_spec(self):
-        """That of a tangent, which lies as its primal does."""
+    def to_tangent_spec(self) -> PartitionSpec:
+        """That of a tangent, which has its primal's."""
         return self
 
     to_ct_spec = to_tangent_spec        # a cotangent too
 
-    def to_lo(self):
+    def to_lo(self) -> list[PartitionSpec]:
         """The specs of the arrays that a value is made of: of an array, itself."""
         return [self]
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self._partitions)
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Any]:
         return iter(self._partitions)
 
-    def __getitem__(self, index):
+    def __getitem__(self, index: Any) -> Any:
         return self._partitions[index]
 
-    def __add__(self, other):
+    def __add__(self, other: object) -> PartitionSpec:
         return PartitionSpec(*self, *other) if isinstance(other, (tuple, PartitionSpec)) else NotImplemented
 
-    def __radd__(self, other):
+    def __radd__(self, other: object) -> PartitionSpec:
         return PartitionSpec(*other, *self) if isinstance(other, tuple) else NotImplemented
 
-    def index(self, *args):
+    def index(self, *args: Any) -> int:
         return self._partitions.index(*args)
 
-    def count(self, value):
+    def count(self, value: object) -> int:
         return self._partitions.count(value)
 
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> bool:
         return isinstance(other, PartitionSpec) and self._partitions == other._partitions
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         return hash((PartitionSpec, self._partitions))
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         return PartitionSpec, self._partitions
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"P{self._partitions!r}"
 
 

@@ -1,24 +1,33 @@
 """Meshes and shardings as Shardy text.
 
-A program numbers its devices by their position in the list that it is compiled for.  The first mesh's own order is
-that list; a mesh whose devices stand in another order says so by `device_ids`.
+A program numbers its devices by their position in the list that it is compiled for.  The first mesh's own
+order is that list; a mesh with another order of devices says so by `device_ids`.
 """
+from __future__ import annotations
+
 import re
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
 
 from .mesh import Mesh
 from .named import as_named
 from .spec import PartitionSpec
 
+if TYPE_CHECKING:
+    from .abstract import Sharding
+    from .mesh import AbstractMesh
 
-def _quoted(name):
+
+def _quoted(name: str) -> str:
     escaped = re.sub(r'[\x00-\x1f"\\]', lambda found: f"\\{ord(found[0]):02X}", name)
     return f'"{escaped}"'
 
 
-def mesh_text(mesh, name="mesh", devices=None):
+def mesh_text(mesh: Mesh | AbstractMesh, name: str = "mesh", devices: Iterable[Any] | None = None) -> str:
     """The line that declares a mesh: `sdy.mesh @mesh = <["data"=4, "model"=2]>`.
 
-    `devices` are those of the program in their order; left out, the mesh's own.
+    Args:
+        devices: those of the program in their order; None: the mesh's own.
     """
     axes = ", ".join(f"{_quoted(axis)}={size}" for axis, size in mesh.shape_tuple)
     order = ""
@@ -28,12 +37,14 @@ def mesh_text(mesh, name="mesh", devices=None):
     return f"sdy.mesh @{name} = <[{axes}]{order}>"
 
 
-def sharding_text(sharding, ndim, mesh="mesh", *, open=False):
+def sharding_text(sharding: Sharding, ndim: int, mesh: str = "mesh", *, open: bool = False) -> str:
     """A sharding of a value of rank `ndim`, as operations write it: `<@mesh, [{"data"}, {}]>`.
 
-    A dimension is closed, which means split as written, unless it is UNCONSTRAINED or all are `open`: the
-    compiler may then split it further.  A sharding without a mesh is written over that of `as_named(sharding,
-    ndim)`.
+    A sharding without a mesh is written over that of `as_named(sharding, ndim)`.
+
+    Args:
+        mesh: the name under which the mesh is declared.
+        open: may the compiler split dimensions further?  Else only those that are UNCONSTRAINED.
     """
     spec = as_named(sharding, ndim).spec
     dims = []
