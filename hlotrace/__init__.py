@@ -26,7 +26,7 @@ from .api.vmap import vmap
 from .core.array import Array
 from .core.config import config
 from .core.surface import importing as _importing
-from .core.surface.public import offer as _offer
+from .core.surface.public import export_names as _offer
 from .core.trace import ensure_compile_time_eval
 from .placement.device_put import (
     block_until_ready,
@@ -59,7 +59,7 @@ from .runtime.executables.executable import effects_barrier
 __version__ = "0.1.0"
 __version_info__ = tuple(map(int, __version__.split(".")))
 
-_offer(globals(), "numpy", "tree", homes={
+_offer(globals(), "numpy", "tree", lazy={
     "": "ad_checkpoint api_util checkpoint_policies core custom_batching custom_derivatives debug "
     "distributed dlpack dtypes errors example_libraries experimental export extend ffi flatten_util image "
     "interpreters lax lib memory monitoring nn ops profiler random ref scipy sharding stages test_util "

@@ -8,7 +8,7 @@ from .api.checkpoint import (
     remat,
     saved_residuals,
 )
-from .core.surface.public import offer as _offer
+from .core.surface.public import export_names as _offer
 from .primitives.programs.remat import Offloadable, Recompute, Saveable, name_p
 
 _offer(globals(), "checkpoint_policies")

@@ -1,5 +1,5 @@
 """hlotrace.api_util: flattened functions, as libraries that transform functions themselves take them."""
-from .core.surface.public import offer as _offer
+from .core.surface.public import export_names as _offer
 from .extend.flat_functions import (
     argnums_partial,
     debug_info,

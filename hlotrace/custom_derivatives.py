@@ -10,7 +10,7 @@ from .api.custom_derivatives import (
     linear_call,
     zero_from_primal,
 )
-from .core.surface.public import offer as _offer
+from .core.surface.public import export_names as _offer
 from .primitives.programs.calls import custom_jvp_call_p, custom_vjp_call_p, remat_opt_p
 
 _offer(globals())

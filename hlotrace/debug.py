@@ -5,7 +5,7 @@ from .api.external.callbacks import debug_log as log
 from .api.external.callbacks import debug_print as print
 from .api.external.debugger import breakpoint
 from .core.effects import DebugEffect, OrderedDebugEffect
-from .core.surface.public import offer as _offer
+from .core.surface.public import export_names as _offer
 from .inspection.array_shardings import inspect_array_sharding, visualize_array_sharding, visualize_sharding
 
 __all__ = ["DebugEffect", "OrderedDebugEffect", "breakpoint", "callback", "inspect_array_sharding", "log",

@@ -1,5 +1,5 @@
 """hlotrace.dlpack: memory shared with other libraries."""
-from .core.surface.public import offer as _offer
+from .core.surface.public import export_names as _offer
 from .numpy.arrays.creation import is_dlpack_dtype as is_supported_dtype
 from .numpy.arrays.creation import share as from_dlpack
 

@@ -4,7 +4,7 @@ from ml_dtypes import bfloat16, finfo, iinfo
 from .core.dtypes import canonicalize as canonicalize_dtype
 from .core.dtypes import extended, float0, itemsize_bits, prng_key, scalar_type_of
 from .core.errors import TypePromotionError
-from .core.surface.public import offer as _offer
+from .core.surface.public import export_names as _offer
 from .numpy.arrays.dtype_objects import issubdtype
 from .numpy.util import result_type
 

@@ -14,7 +14,7 @@ from .core.errors import (
     TypePromotionError,
     UnexpectedTracerError,
 )
-from .core.surface.public import explain as _explain
+from .core.surface.public import install_getattr as _explain
 from .runtime.binding import JaxRuntimeError
 
 _explain(globals())

@@ -1,6 +1,6 @@
 """hlotrace.ffi: kernels that were compiled before, for example in C++, in programs."""
 from .api.external.ffi import abstract_token, ffi_call
-from .core.surface.public import offer as _offer
+from .core.surface.public import export_names as _offer
 from .runtime.executables.kernels import (
     include_dir,
     pycapsule,

@@ -1,5 +1,5 @@
 """hlotrace.memory: kinds of memory."""
-from .core.surface.public import offer as _offer
+from .core.surface.public import export_names as _offer
 from .sharding.abstract import Space
 
 _offer(globals())

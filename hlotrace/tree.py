@@ -13,7 +13,7 @@ from .core.pytrees.pytree import tree_reduce_associative as reduce_associative
 from .core.pytrees.pytree import tree_structure as structure
 from .core.pytrees.pytree import tree_transpose as transpose
 from .core.pytrees.pytree import tree_unflatten as unflatten
-from .core.surface.public import offer as _offer
+from .core.surface.public import export_names as _offer
 
 __all__ = ["all", "broadcast", "flatten", "flatten_with_path", "leaves", "leaves_with_path", "map",
            "map_with_path", "reduce", "reduce_associative", "static", "structure", "transpose", "unflatten"]

@@ -38,7 +38,7 @@ from .core.pytrees.pytree import (
     treedef_tuple,
 )
 from .core.pytrees.pytree import registry as default_registry
-from .core.surface.public import offer as _offer
+from .core.surface.public import export_names as _offer
 
 __all__ = [
     "DictKey", "FlattenedIndexKey", "GetAttrKey", "KeyPath", "Partial", "PyTreeDef", "SequenceKey",

@@ -10,11 +10,11 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from . import Array
-from .core.surface.public import offer
+from .core.surface.public import export_names
 
 ArrayLike: TypeAlias = Array | np.ndarray | np.bool_ | np.number | bool | int | float | complex
 DTypeLike: TypeAlias = str | type[Any] | np.dtype
 Shape: TypeAlias = Sequence[int]
 
 __all__ = ["ArrayLike", "DTypeLike", "Shape"]
-offer(globals())
+export_names(globals())

@@ -4,7 +4,7 @@ import numpy as np
 import hlotrace as jax
 import hlotrace.numpy as jnp
 from hlotrace.core.config import override
-from hlotrace.runtime.executables.blocks import PiecewiseExecutable
+from hlotrace.runtime.executables.blocks import BlockExecutable
 
 
 def array(*shape, seed=0, scale=0.1):
@@ -43,5 +43,5 @@ def whole(f, *args):
 
 def in_pieces(f, *args, **options):
     compiled = jax.jit(lambda *a: f(*a), **options).lower(*args).compile()
-    assert type(compiled._executable) is PiecewiseExecutable
+    assert type(compiled._executable) is BlockExecutable
     return compiled

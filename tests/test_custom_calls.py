@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from hlotrace.core.avals import ShapedArray
-from hlotrace.core.effects import ORDER
+from hlotrace.core.effects import ORDERED_TOKEN
 from hlotrace.lowering.custom_calls import attribute, text
 
 MATRIX, VECTOR = ShapedArray((2, 3), np.dtype(np.float32)), ShapedArray((3,), np.dtype(np.int32))
@@ -53,7 +53,7 @@ def test_text_of_an_untyped_call():
 
 
 def test_tokens_and_scalars_have_empty_layouts():
-    written = text("f", ["%t", "%x"], [ORDER.aval, ShapedArray((), np.dtype(bool))], [ORDER.aval], result_layouts=[None])
+    written = text("f", ["%t", "%x"], [ORDERED_TOKEN.aval, ShapedArray((), np.dtype(bool))], [ORDERED_TOKEN.aval], result_layouts=[None])
     assert "operand_layouts = [dense<> : tensor<0xindex>, dense<> : tensor<0xindex>], result_layouts = [dense<> :" in written
 
 

@@ -10,7 +10,7 @@ import hlotrace.numpy as jnp
 from hlotrace import lax
 from hlotrace.core import programs
 from hlotrace.core.avals import ShapedArray
-from hlotrace.core.effects import IO, ORDER, Debug, Effect, State
+from hlotrace.core.effects import IO, ORDERED_TOKEN, Debug, Effect, State
 from hlotrace.core.jaxpr import check_jaxpr, eval_jaxpr
 from hlotrace.core.primitive import Primitive
 from hlotrace.primitives.arrays.elementwise import add_p
@@ -79,7 +79,7 @@ class Counts(Effect):
 
 
 COUNTER = State(ShapedArray((), np.dtype(np.int32)), lambda effect: type(effect) is Counts)
-count_p = Primitive("count", typ=lambda x: x, effects=lambda params: (Counts(),), thread=lambda states, values, args: (
+count_p = Primitive("count", abstract_eval=lambda x: x, effects=lambda params: (Counts(),), discharge=lambda states, values, args: (
     [add_p.bind(values[0], np.int32(1))], args[0]))
 
 
@@ -88,7 +88,7 @@ def test_a_state_is_threaded_through_a_program_and_those_inside_it(holder):
     function, expected = HOLDERS[holder]
     jaxpr = jax.make_jaxpr(lambda x: function(count_p.bind, x))(1.0)
     assert jaxpr.effects == (Counts(),)
-    threaded = programs.thread(jaxpr, (COUNTER,))
+    threaded = programs.discharge(jaxpr, (COUNTER,))
     check_jaxpr(threaded)
     assert threaded.effects == ()
     count, _ = jax.jit(lambda n, x: eval_jaxpr(threaded, (), n, x))(jnp.int32(10), jnp.float32(1))
@@ -102,9 +102,9 @@ def test_states_of_two_kinds_are_served_apart():
         jax.debug.callback(lambda v: heard.append(float(v)), x, ordered=True)
         return lax.fori_loop(0, 3, lambda _, c: count_p.bind(c) + 1, x)
     jaxpr = jax.make_jaxpr(f)(1.0)
-    both = programs.thread(jaxpr, (COUNTER, ORDER))
-    assert [v.aval for v in both.invars[:2]] == [COUNTER.aval, ORDER.aval]
-    counted = programs.thread(jaxpr, (COUNTER,))
+    both = programs.discharge(jaxpr, (COUNTER, ORDERED_TOKEN))
+    assert [v.aval for v in both.invars[:2]] == [COUNTER.aval, ORDERED_TOKEN.aval]
+    counted = programs.discharge(jaxpr, (COUNTER,))
     count, result = jax.jit(lambda n, x: eval_jaxpr(counted, (), n, x))(jnp.int32(0), jnp.float32(1))
     jax.effects_barrier()
     assert (int(count), float(result), heard) == (3, 4.0, [1.0])
@@ -113,7 +113,7 @@ def test_states_of_two_kinds_are_served_apart():
 def test_a_primitive_that_cannot_carry_a_state_says_so():
     jaxpr = jax.make_jaxpr(lambda x: lax.reduce(x, 0.0, lambda a, b: count_p.bind(a) + b, (0,)))(jnp.ones(3))
     with pytest.raises(NotImplementedError, match="reduce has no rule to thread states"):
-        programs.thread(jaxpr, (COUNTER,))
+        programs.discharge(jaxpr, (COUNTER,))
 
 
 def test_effects_are_equal_by_what_they_are():

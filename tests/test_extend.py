@@ -14,7 +14,7 @@ import hlotrace as jax
 import hlotrace.numpy as jnp
 from hlotrace.core import ShapedArray
 from hlotrace.core.axes import same_axes
-from hlotrace.core.symbolic_zeros import is_linear
+from hlotrace.core.symbolic_zeros import is_undefined_primal
 from hlotrace.extend import core
 from hlotrace.extend.core import Primitive, primitives
 from hlotrace.interpreters import ad, batching, mlir
@@ -59,8 +59,8 @@ def _fma_jvp(primals, tangents):
 
 def _fma_transpose(ct, x, y, z):
     zeros = jnp.zeros(ct.shape, ct.dtype)
-    return [fma_p.bind(ct, y, zeros) if is_linear(x) else None, fma_p.bind(x, ct, zeros) if is_linear(y) else None,
-            ct if is_linear(z) else None]
+    return [fma_p.bind(ct, y, zeros) if is_undefined_primal(x) else None, fma_p.bind(x, ct, zeros) if is_undefined_primal(y) else None,
+            ct if is_undefined_primal(z) else None]
 
 
 def _fma_lower(ctx, eqn, x, y, z):
@@ -68,8 +68,8 @@ def _fma_lower(ctx, eqn, x, y, z):
     return ctx.emit(f"stablehlo.add {ctx.emit(f'stablehlo.multiply {x}, {y} : {kind}')}, {z} : {kind}")
 
 
-fma_p = Primitive("fma", typ=lambda x, y, z: x.update(weak_type=False), lower=_fma_lower, jvp=_fma_jvp,
-                  transpose=_fma_transpose, batch=_fma_batch)
+fma_p = Primitive("fma", abstract_eval=lambda x, y, z: x.update(weak_type=False), lower=_fma_lower, jvp=_fma_jvp,
+                  transpose=_fma_transpose, batching=_fma_batch)
 
 
 @pytest.mark.parametrize("transformation", programs.TRANSFORMATIONS)
@@ -79,7 +79,7 @@ def test_a_primitive_in_one_object_under_every_transformation(transformation):
 
 
 def test_batching_of_one_object_follows_from_its_axis_map():
-    p = Primitive("mapped", typ=lambda x, y: x, lower=lambda ctx, eqn, x, y: ctx.emit(
+    p = Primitive("mapped", abstract_eval=lambda x, y: x, lower=lambda ctx, eqn, x, y: ctx.emit(
         f"stablehlo.multiply {x}, {y} : {eqn.outvars[0].aval.mlir}"), axes=same_axes())
     x = jnp.arange(6.0).reshape(2, 3)
     same(jax.vmap(p.bind, (1, None))(x, x[:, 0]), x.T * x[:, 0])
@@ -323,7 +323,7 @@ def bare(*, typed=True):
 
 @pytest.mark.parametrize(("use", "words"), [
     (lambda: bare(typed=False).bind(1.0), r"no abstract evaluation rule.*set mul_sub_p.def_abstract_eval\(rule\)"),
-    (lambda: jax.jit(bare(typed=False).bind)(1.0), r"no abstract evaluation rule.*Primitive\(..., typ=rule\)"),
+    (lambda: jax.jit(bare(typed=False).bind)(1.0), r"no abstract evaluation rule.*Primitive\(..., abstract_eval=rule\)"),
     (lambda: bare().bind(1.0), r"no lowering for platform \w+; set mlir.register_lowering\(mul_sub_p, rule\)"),
     (lambda: jax.jit(bare().bind)(1.0), r"no lowering for platform \w+.*Primitive\(..., lower=rule\)"),
     (lambda: jax.jvp(bare().bind, (1.0,), (1.0,)), r"no derivative.*set ad.primitive_jvps\[mul_sub_p\] = rule"),

@@ -12,7 +12,7 @@ import hlotrace as jax
 import hlotrace.numpy as jnp
 from hlotrace import lax
 from hlotrace.api.composite import composite
-from hlotrace.core.caches import Kept, Table, clear, kept
+from hlotrace.core.caches import ContextCache, LRUCache, cached, clear
 from hlotrace.core.config import TRACING, override, state
 from hlotrace.core.primitive import Primitive
 from hlotrace.runtime.executables import compilation
@@ -34,8 +34,8 @@ class Rule:
     """`f` as the jvp rule of a primitive that copies its operand."""
 
     def __init__(self, f):
-        self.primitive = Primitive("with_a_rule", typ=lambda x: x, lower=lambda ctx, eqn, x: x,
-                                   batch=lambda axis, args, dims: (self.primitive.bind(*args), *dims))
+        self.primitive = Primitive("with_a_rule", abstract_eval=lambda x: x, lower=lambda ctx, eqn, x: x,
+                                   batching=lambda axis, args, dims: (self.primitive.bind(*args), *dims))
         self.primitive.jvp = lambda primals, tangents: (self.primitive.bind(*primals), f(*tangents))
 
     def __call__(self, x):
@@ -338,7 +338,7 @@ def test_a_thread_keeps_what_it_set_for_itself(x64_afterwards):
 
 @pytest.mark.quick
 def test_a_table_lets_go_of_what_was_made_longest_ago():
-    table = Table(3)
+    table = LRUCache(3)
     for i in range(3):
         table.keep(i, str(i))
     assert table.use(0) == "0"
@@ -350,7 +350,7 @@ def test_a_table_lets_go_of_what_was_made_longest_ago():
 
 @pytest.mark.quick
 def test_a_kept_entry_holds_under_what_was_in_force():
-    table = Kept(10)
+    table = ContextCache(10)
     table.keep("x", 1)
     with jax.enable_x64(not state.x64):
         assert table.get("x") is None
@@ -364,7 +364,7 @@ def test_a_kept_entry_holds_under_what_was_in_force():
 def test_kept_functions_run_once_for_each_state():
     calls = []
 
-    @kept(10)
+    @cached(10)
     def function(x):
         calls.append(x)
     for _ in range(2):

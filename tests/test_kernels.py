@@ -27,7 +27,7 @@ def potrf(target):
         orders = [column_major(a.ndim) if a.ndim > 1 and i == 0 else None for i, a in enumerate(avals)]
         return ctx.custom_call(target, [x], [eqn.invars[0].aval], avals, layouts=orders[:1], result_layouts=orders,
                                config={"uplo": np.uint8(ord("L"))}, aliases={0: 0})
-    return Primitive(f"test_{target}", multiple_results=True, lower={"cpu": lower}, typ=lambda x: [
+    return Primitive(f"test_{target}", multiple_results=True, lower={"cpu": lower}, abstract_eval=lambda x: [
         x, ShapedArray(x.shape[:-2], INT32)])
 
 

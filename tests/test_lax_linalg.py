@@ -179,7 +179,7 @@ def test_kernels_of_cuda_are_told_how_matrices_lie(name, target, layouts):
 def by_loops(primitive, *operands, **params):
     """What the rule of a platform without kernels computes, compiled for this one."""
     rule = dict(primitive.lower)[None]
-    loops = Primitive(f"{primitive}_by_loops", typ=primitive.typ, multiple_results=primitive.multiple_results, lower=rule)
+    loops = Primitive(f"{primitive}_by_loops", abstract_eval=primitive.abstract_eval, multiple_results=primitive.multiple_results, lower=rule)
     return jax.jit(lambda *xs: (loops.bind(*xs, **params), primitive.bind(*xs, **params)))(*operands)
 
 

@@ -30,7 +30,7 @@ PASSES = {"indices out of bounds", "jet", "key reuse", "roofline", "sparsify of 
 # What holds programs, and refuses where operands vary over more manual axes: its programs would have to change.
 VARIES_AS_IT_IS = {"addupdate", "bounded_while", "callback", "check", "composite", "custom_linear_solve", "custom_vmap_call",
                    "get", "inlined", "linear_call", "remat_opt", "scan", "set", "shard_map", "swap", "tagged_call", "while"}
-RULES = ("typ", "lower", "jvp", "linearize", "transpose", "batch")
+RULES = ("abstract_eval", "lower", "jvp", "linearize", "transpose", "batching")
 BY_PRIMITIVE = {name: [r for r in ROWS if r.primitive == name] for name in sorted(PRIMITIVES)}
 
 
@@ -51,7 +51,7 @@ def test_every_pass_has_a_rule_for_every_primitive():
 
 
 def test_what_holds_programs_says_how_they_vary():
-    assert {p.name for p in PRIMITIVES.values() if p.thread and not p.vary} == VARIES_AS_IT_IS
+    assert {p.name for p in PRIMITIVES.values() if p.discharge and not p.vary} == VARIES_AS_IT_IS
 
 
 def use(row):
@@ -82,7 +82,7 @@ def test_rows_reach_every_rule(name, monkeypatch):
             try:
                 return function(*args, **params)
             except (TypeError, ValueError) as error:
-                if rule == "typ":
+                if rule == "abstract_eval":
                     refused.append(error)
                 raise
         return run

@@ -13,7 +13,7 @@ from places import ROOT, TESTS
 import hlotrace as jax
 import hlotrace.numpy as jnp
 from hlotrace.core.config import override
-from hlotrace.runtime.executables.blocks import MOST_BETWEEN, pieces_of, work
+from hlotrace.runtime.executables.blocks import MOST_BETWEEN, blocks_of, work
 
 
 @pytest.fixture(scope="module")
@@ -59,15 +59,15 @@ def test_a_program_with_callbacks_or_with_too_much_between_its_blocks_is_left_in
         jax.debug.print("{}", x[0, 0])
         return network(params, x)
     lowered = lambda f, *args: jax.jit(f).lower(*args)._lowered(True)
-    assert pieces_of(lowered(printing, PARAMS, X)) is None
+    assert blocks_of(lowered(printing, PARAMS, X)) is None
 
     def strewn(params, x):
         for i, p in enumerate(params):
             x = block(p, x) * (1 + i / 10)
         return x
-    _, pieces = pieces_of(lowered(strewn, PARAMS[:3], X)) or (None, ())
+    _, pieces = blocks_of(lowered(strewn, PARAMS[:3], X)) or (None, ())
     assert len(pieces) <= 3 + MOST_BETWEEN + 2
-    assert pieces_of(lowered(lambda x: x + 1, X)) is None
+    assert blocks_of(lowered(lambda x: x + 1, X)) is None
 
 
 def test_the_work_of_functions_that_call_functions_is_counted_once_each():

@@ -14,7 +14,7 @@ X = np.arange(6, dtype=np.float32).reshape(2, 3)
 
 
 def unary(name, **rules):
-    return Primitive(name, typ=lambda x: x, **rules)
+    return Primitive(name, abstract_eval=lambda x: x, **rules)
 
 
 def writes(op):

@@ -319,8 +319,8 @@ def test_the_memory_of_a_sharding_is_the_devices_own_unless_told():
     default = jax.devices()[0].default_memory().kind
     for plain, said, pinned in zip(*map(shardings_with, (None, default, "pinned_host"))):
         assert plain.memory_kind == said.memory_kind == default and pinned.memory_kind == "pinned_host"
-        assert plain == said and hash(plain) == hash(said) and plain.is_equivalent_to(said, 2) and plain.lies_like(said, 2)
-        assert plain != pinned and not plain.is_equivalent_to(pinned, 2) and not plain.lies_like(pinned, 2)
+        assert plain == said and hash(plain) == hash(said) and plain.is_equivalent_to(said, 2) and plain.same_placement(said, 2)
+        assert plain != pinned and not plain.is_equivalent_to(pinned, 2) and not plain.same_placement(pinned, 2)
         assert plain.with_memory_kind("pinned_host") == pinned and pinned.with_memory_kind(default) == plain
         assert str(plain) == str(said) and "memory_kind=pinned_host" in str(pinned)
     assert jax.numpy.ones(3).sharding.memory_kind == default

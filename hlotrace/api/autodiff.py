@@ -9,8 +9,8 @@ from ..core.errors import not_callable
 from ..core.jaxpr import eval_jaxpr
 from ..core.pytrees import pytree
 from ..core.refs import Ref
-from ..core.surface.boundary import boundaries, folded
-from ..core.symbolic_zeros import Linear
+from ..core.surface.boundary import boundaries, filtered
+from ..core.symbolic_zeros import UndefinedPrimal
 from ..core.trace import EVAL, trace_to_jaxpr
 from ..primitives.arrays.elementwise import convert
 from ..primitives.arrays.shape import instantiate, reshape, zeros_of
@@ -144,7 +144,7 @@ class _Pullback:
 
     def flat(self, cts):
         """Cotangents as flat lists; those of integer inputs are float0 zeros."""
-        linear = [Linear(v.aval) for v in self.program.invars]
+        linear = [UndefinedPrimal(v.aval) for v in self.program.invars]
         live = [ct for ct, nz in zip(cts, self.out_nonzero) if nz]
         found = iter(backward_pass(self.program, self.consts, linear, live))
         return [_cotangent(next(found) if mark else None, a) for a,
@@ -255,7 +255,7 @@ def value_and_grad(fun, argnums=0, has_aux=False, holomorphic=False, allow_int=F
     _no_reduce_axes("grad", reduce_axes)
     argnums = _argnums(fun, argnums)
 
-    @folded
+    @filtered
     @wraps(fun)
     def value_and_grad_of(*args, **kwargs):
         flat, order = _choose(fun, args, kwargs, argnums, "grad", has_aux)
@@ -290,7 +290,7 @@ def grad(fun, argnums=0, has_aux=False, holomorphic=False, allow_int=False, redu
     """
     both = value_and_grad(fun, argnums, has_aux, holomorphic, allow_int, reduce_axes)
 
-    @folded
+    @filtered
     @wraps(fun)
     def grad_of(*args, **kwargs):
         value, gradient = both(*args, **kwargs)
@@ -357,7 +357,7 @@ def linearize(fun, *primals, has_aux=False):
     flat = FlatFunction(fun, *flatten((primals, {})), "linearize", has_aux=has_aux)
     outs, aux, pieces = _linearize(flat, flat.avals())
 
-    @folded
+    @filtered
     def derivative(*tangents):
         leaves, t_tree = pytree.tree_flatten(tuple(tangents), is_leaf=_is_float0_leaf)
         if t_tree != pieces.in_tree:
@@ -401,7 +401,7 @@ def linear_transpose(fun, *primals, reduce_axes=()):
     program = trace_to_jaxpr(flat, avals, flat.name)
     in_tree, out_tree = flat.arg_tree, flat.out_tree      # `flat` itself would keep the primals alive
 
-    @folded
+    @filtered
     def transposed(ct):
         cts, ct_tree = pytree.tree_flatten(ct)
         if ct_tree != out_tree:
@@ -412,7 +412,7 @@ def linear_transpose(fun, *primals, reduce_axes=()):
             if (got.shape, got.dtype) != (a.shape, a.dtype) and not (got.weak_type and got.shape == a.shape):
                 raise TypeError(f"cotangent type does not match function output, expected {a.str_short()} "
                                 f"but got {got.str_short()} at cotangent{pytree.leaf_paths(out_tree)[i]}")
-        linear = [Linear(a) for a in avals]
+        linear = [UndefinedPrimal(a) for a in avals]
         try:
             results = backward_pass(program, program.consts, linear, _as_array_operands(cts))
         except NotImplementedError as error:
@@ -436,11 +436,11 @@ def fwd_and_bwd(fun, argnums, has_aux=False, jitted=True):
     """
     argnums = _argnums(fun, argnums)
 
-    @folded
+    @filtered
     def forward(*args, **kwargs):
         return _vjp(*_choose(fun, args, kwargs, argnums, "fwd_and_bwd", has_aux))
 
-    @folded
+    @filtered
     def backward(pullback, ct):
         return pullback(ct)
     return (jit(forward), jit(backward)) if jitted else (forward, backward)
@@ -480,7 +480,7 @@ def _jacobian(fun, argnums, what, has_aux, build):
     """`build(flat)` gives (a list for each output leaf: blocks, one an input leaf; aux)."""
     argnums = _argnums(fun, argnums)
 
-    @folded
+    @filtered
     @wraps(fun)
     def jacobian_of(*args, **kwargs):
         flat, order = _choose(fun, args, kwargs, argnums, what, has_aux)

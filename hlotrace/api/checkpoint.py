@@ -4,10 +4,10 @@ import functools
 from ..core import dtypes, programs, source_info
 from ..core.jaxpr import Literal, close, dce
 from ..core.pytrees import pytree
-from ..core.surface.boundary import folded
+from ..core.surface.boundary import filtered
 from ..primitives.programs.calls import jit_p
 from ..primitives.programs.remat import name_p, nothing_saveable, remat_p
-from ..transforms import partial_eval  # noqa: F401  it provides programs.divide
+from ..transforms import partial_eval  # noqa: F401  it provides programs.partial_eval
 from .flat import FlatFunction, flatten
 from .signatures import numbers_and_names, split_statics, wraps
 
@@ -51,7 +51,7 @@ def checkpoint(fun=None, *, prevent_cse=True, policy=None, static_argnums=(), st
                         f"{policy!r:.80}")
     numbers, names = numbers_and_names(fun, static_argnums, static_argnames, "static")
 
-    @folded
+    @filtered
     @wraps(fun)
     def checkpointed(*args, **kwargs):
         args, kwargs, statics = split_statics(args, kwargs, numbers, names)

@@ -5,10 +5,10 @@ from ..runtime.array_impl import ArrayImpl, as_array, own
 from ..runtime.binding import JaxRuntimeError
 
 _LEAF = pytree.tree_structure(0)
-ELSEWHERE = object()        # in place of results: the arguments ask for another device than the program's
+WRONG_DEVICE = object()        # in place of results: the arguments ask for another device than the program's
 
 
-class Call:
+class CompiledCall:
     """A compiled program ready to be called with the leaves of the arguments.
 
     It takes its constants and those leaves whose positions are in `kept`, of which `donated` are given away.
@@ -35,21 +35,21 @@ class Call:
             leaves = [as_array(x) for x in leaves]
             buffers = [x._buf for x in leaves if not x._committed]
         if len(buffers) != len(leaves):
-            return self.placed(leaves)
+            return self.call_checked(leaves)
         try:
             results = self.executable(buffers)
         except JaxRuntimeError:
-            return self.placed(leaves)      # a deleted argument, or one on another device
+            return self.call_checked(leaves)      # a deleted argument, or one on another device
         for i in self.donated:
             if leaves[i]._buf.is_deleted():     # otherwise no result could take its memory
                 leaves[i].mark_deleted()
         return results[0] if self.single else self.out_tree.unflatten(results)
 
-    def placed(self, leaves):
+    def call_checked(self, leaves):
         """The slow road: every argument is looked at.  ELSEWHERE if one is committed to another place."""
         taken = self.executable.take(leaves)
         if taken is None:
-            return ELSEWHERE
+            return WRONG_DEVICE
         results = self.executable(*taken)
         for i in self.donated:
             # otherwise a copy of it was given away
@@ -58,7 +58,7 @@ class Call:
         return self.out_tree.unflatten(results)
 
 
-class ThreadedCall:
+class StatefulCall:
     """A call of a program that uses Refs from outside: their values are threaded through it each time."""
     __slots__ = ("traced",)
     simple, executable = False, None
@@ -72,7 +72,7 @@ class ThreadedCall:
                                                     donated=tuple([i + shift for i in traced.donated])))
 
 
-class PartitionedCall(Call):
+class PartitionedCall(CompiledCall):
     """A program over several devices.  `committed` marks arguments whose own shardings it was compiled for.
     """
     __slots__ = ("committed",)
@@ -86,8 +86,8 @@ class PartitionedCall(Call):
             leaves = [*self.consts, *[leaves[i] for i in self.kept]]
         for x, committed in zip(leaves, self.committed):
             if committed and not (type(x) is ArrayImpl and x._committed):
-                return ELSEWHERE
-        return self.placed(leaves)
+                return WRONG_DEVICE
+        return self.call_checked(leaves)
 
 
 def call_of(executable, where, asked, traced, fixed=True):
@@ -97,6 +97,6 @@ def call_of(executable, where, asked, traced, fixed=True):
     """
     _, *rest = traced.pruned()
     if not isinstance(where, tuple):
-        return Call(executable, *rest, traced)
+        return CompiledCall(executable, *rest, traced)
     return PartitionedCall(executable, *rest, traced, committed=[
         fixed and s is not None and (asked is None or asked[i] is None) for i, s in enumerate(where.ins)])

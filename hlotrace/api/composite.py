@@ -8,18 +8,18 @@ import functools
 
 from ..core.array import Array
 from ..core.avals import is_arraylike
-from ..core.caches import Kept
+from ..core.caches import ContextCache
 from ..core.config import scoped, state
 from ..core.jaxpr import close
 from ..core.programs import constant_key
 from ..core.pytrees import pytree
-from ..core.surface.boundary import HoldsArray, arrays_of, leave
+from ..core.surface.boundary import HoldsArray, arrays_of, reraise_for_user
 from ..core.trace import EVAL, Tracer, entering, trace_to_jaxpr
 from .jit import JitFunction
 from .signatures import NotHashable
 
 # (function, structure, types and values of the leaves) -> (program, its consts, out_tree)
-_programs = Kept(8192)
+_programs = ContextCache(8192)
 
 
 def composite(fun=None, *, static=()):
@@ -45,7 +45,7 @@ def composite(fun=None, *, static=()):
         except Exception as error:
             if type(error) is NotHashable and list in map(type, (*args, *kwargs.values())):     # of axes, say
                 return call(*map(_tupled, args), **{name: _tupled(x) for name, x in kwargs.items()})
-            leave(error, call.called, args, kwargs)
+            reraise_for_user(error, call.called, args, kwargs)
             raise
     call.called = fun.__name__
     return call

@@ -7,7 +7,7 @@ from ..core.avals import aval_of
 from ..core.jaxpr import Jaxpr, dce, eval_jaxpr
 from ..core.pytrees import pytree
 from ..core.surface.boundary import boundaries
-from ..core.symbolic_zeros import Axis, spread
+from ..core.symbolic_zeros import MappedAxis, fill_zeros
 from ..primitives.arrays.shape import broadcast_axis, instantiate
 from ..primitives.programs.custom_batching import custom_vmap_call_p
 from ..primitives.programs.scan import scan_p
@@ -94,7 +94,7 @@ class _Jvp(_Rule):
 
     def __call__(self, size, batched, args, consts):
         n, found = len(self.marks), []
-        moving = spread(batched[n:], self.marks)
+        moving = fill_zeros(batched[n:], self.marks)
         # a value and its tangent are mapped together
         both = tuple([b or bool(m) for b, m in zip(batched, moving)])
 
@@ -106,7 +106,7 @@ class _Jvp(_Rule):
             outs, found[:] = self.rule(size, both, list(primals), consts)
             return outs
         outs, tangents = jvp_flat(fun, filled(args[:n], batched),
-                                  filled(spread(args[n:], self.marks), moving))
+                                  filled(fill_zeros(args[n:], self.marks), moving))
         tangents = [instantiate(t, aval_of(x).tangent()) for t, x,
                     nz in zip(tangents, outs, self.out_nonzero) if nz]
         return [*outs, *tangents], [*found, *[b for b, nz in zip(found, self.out_nonzero) if nz]]
@@ -122,7 +122,7 @@ class _Saving(_Rule):
         outs, marks = self.rule(size, batched, args, consts)
         n = len(outs)
         rest, _ = dce(self.program, [False] * n + [True] * (len(self.program.outvars) - n))
-        mapped, rest_marks = programs.batch(rest, Axis(size), (*[False] * len(consts), *batched))
+        mapped, rest_marks = programs.batch(rest, MappedAxis(size), (*[False] * len(consts), *batched))
         return [*outs, *eval_jaxpr(mapped, (), *consts, *args)], [*marks, *rest_marks]
 
 

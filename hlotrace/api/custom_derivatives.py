@@ -11,7 +11,7 @@ from ..core.config import config, state
 from ..core.errors import ShapeError
 from ..core.jaxpr import Var, close, eval_jaxpr
 from ..core.pytrees import pytree
-from ..core.surface.boundary import boundaries, folded
+from ..core.surface.boundary import boundaries, filtered
 from ..core.trace import Tracer, trace_to_jaxpr
 from ..primitives.arrays.elementwise import convert
 from ..primitives.arrays.shape import instantiate, zeros_of
@@ -418,7 +418,7 @@ def custom_gradient(fun):
     (9.0, Array(1., dtype=float32, weak_type=True))
     """
     @custom_vjp
-    @folded
+    @filtered
     def wrapped(*args):
         return fun(*args)[0]
 
@@ -455,7 +455,7 @@ def closure_convert(fun, *example_args):
     closed, consts = close(traced.jaxpr)
     hoisted = [isinstance(c, Tracer) and dtypes.is_inexact(c.aval.dtype) for c in consts]
 
-    @folded
+    @filtered
     def converted(*args):
         n = len(args) - sum(hoisted)
         given = iter(args[n:])

@@ -8,7 +8,7 @@ import warnings
 
 from ..core import dtypes, hitypes, source_info
 from ..core.avals import MARK_STATIC, ShapedArray, aval_of, is_arraylike, not_an_array
-from ..core.caches import Owned
+from ..core.caches import WeakCache
 from ..core.config import config, scoped, state, uncollected
 from ..core.jaxpr import close, dce
 from ..core.pytrees import pytree
@@ -158,7 +158,7 @@ class FlatFunction:
 
         Where types alone are asked for, a ShapeDtypeStruct is a further input.
         """
-        if self.what in ("jit", "eval_shape") and hitypes.among(outs):
+        if self.what in ("jit", "eval_shape") and hitypes.any_hitype(outs):
             outs, self.out_tree = pytree.tree_flatten(hitypes.as_result(result))
         if self.what == "eval_shape":
             outs = [x if is_arraylike(x) or type(x) is Ref or not hasattr(x, "shape")
@@ -181,7 +181,7 @@ class FlatFunction:
         """The program of a call with leaves of these types, as a Traced; `name` stands in its text."""
         with scoped(), uncollected():
             jaxpr = trace_to_jaxpr(self, avals, name or self.name, arg_names, doing=str(self))
-        return Traced(jaxpr, self.in_tree, self.out_tree)
+        return TracedProgram(jaxpr, self.in_tree, self.out_tree)
 
     def kept(self, owner, kind, avals, name=None, arg_names=None):
         """As `trace`; kept for the next call with the same function, `owner`, of which `fun` may be some kind
@@ -209,10 +209,10 @@ def forget(owner, kind):
     _traces.of(owner, kind).clear()
 
 
-_traces = Owned()
+_traces = WeakCache()
 
 
-class Traced:
+class TracedProgram:
     """A function traced for given argument types: a program, and the structures around it."""
     __slots__ = ("jaxpr", "closed", "consts", "in_tree", "out_tree", "donated", "keep_unused", "branches",
                  "_pruned")

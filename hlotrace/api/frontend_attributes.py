@@ -8,7 +8,7 @@ from ..core.config import state
 from ..core.errors import not_callable
 from ..core.jaxpr import close
 from ..core.pytrees import pytree
-from ..core.surface.boundary import folded
+from ..core.surface.boundary import filtered
 from ..core.trace import JaxprTracer, Trace, Tracer, entering
 from ..primitives.programs.frontend_attributes import tagged_call_p
 from .flat import FlatFunction
@@ -23,7 +23,7 @@ def _tagged(f, what, attributes, derived, memory=None):
     if not callable(f):
         raise not_callable(f)
 
-    @folded
+    @filtered
     @functools.wraps(f, updated=())
     def call(*args, **kwargs):
         flat = FlatFunction(f, *pytree.tree_flatten((args, kwargs)), what)

@@ -7,7 +7,7 @@ import contextlib
 import functools
 
 from ..core.config import state
-from ..core.hitypes import Lowered, home, lower, made_here, mutable, raised, staging, type_of
+from ..core.hitypes import Lowered, adopt, home, lower, mutable, raise_vals, staging, type_of
 from ..core.pytrees import pytree
 from ..core.refs import Ref
 from ..core.trace import EVAL, entering
@@ -21,7 +21,7 @@ def of_arrays(fun):
     arguments)."""
     @functools.wraps(fun)
     def inner(*args, **kwargs):
-        args, kwargs = raised((args, kwargs))
+        args, kwargs = raise_vals((args, kwargs))
         given = mutable((args, kwargs))
         result = fun(*args, **kwargs)
         if any(x is value for x in pytree.tree_leaves(result) for _, value in given):
@@ -121,7 +121,7 @@ def _rules_not_used_jvp(name, *_):
 def apply(primitive, args, params):
     """Do a HiPrimitive for these values."""
     if state.trace is not EVAL and primitive.jvp is not None and not mutable(list(args)):
-        args = raised(_rules_not_used(primitive.name, lower(args)))
+        args = raise_vals(_rules_not_used(primitive.name, lower(args)))
     shared = _from_outside(args)
     with _moved(*[x.value for x in shared]):
         for x in shared:
@@ -131,5 +131,5 @@ def apply(primitive, args, params):
             x.write()
     for x in results if primitive.multiple_results else [results]:
         if (ty := type_of(x)) is not None and ty.has_qdd:
-            made_here(x)
+            adopt(x)
     return results

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from ..core import hitypes
 from ..core.avals import aval_of, aval_or_none, is_arraylike, not_an_array
-from ..core.caches import Kept, Owned, Table, types
+from ..core.caches import ContextCache, LRUCache, WeakCache, types
 from ..core.config import config, named_axes, state
 from ..core.errors import not_callable
 from ..core.jaxpr import eval_jaxpr, sub_jaxprs
@@ -19,7 +19,7 @@ from ..core.primitive import fact_of
 from ..core.pytrees import pytree
 from ..core.refs import Ref, accesses
 from ..core.source_info import is_package, user_frame
-from ..core.surface.boundary import folded, leave
+from ..core.surface.boundary import filtered, reraise_for_user
 from ..core.trace import EVAL
 from ..lowering.module import put_in_memory
 from ..primitives.programs.calls import jit_p
@@ -29,7 +29,7 @@ from ..runtime.binding import JaxRuntimeError
 from ..runtime.devices import placement, transfer
 from ..runtime.executables.progress import stage
 from . import hijax, refs, stages
-from .compiled_calls import ELSEWHERE, ThreadedCall, call_of
+from .compiled_calls import WRONG_DEVICE, StatefulCall, call_of
 from .donation_warnings import warn_unusable
 from .flat import FlatFunction, flatten, forget, hold, mend
 from .signatures import EQUAL_BUT_NOT_ALIKE, name_of, numbers_and_names, split_statics, static_key, static_values, take_names
@@ -60,23 +60,23 @@ def _maps_devices(jaxpr):
                for eqn in jaxpr.eqns)
 
 
-class Known:
+class FunctionCaches:
     """What is kept of a function, shared by all `jit(fun)` with the same options."""
-    __slots__ = ("traces", "calls", "quick", "history")
+    __slots__ = ("traces", "calls", "fast_path", "history")
 
     def __init__(self):
-        self.traces = Kept(4096)      # (structure, avals, statics) -> Traced
-        self.calls = Kept(4096)       # the same -> the Call to try first; that and where it runs -> Call
-        self.quick = Table(4096)      # types as `JitFunction.__call__` sees them first -> a simple Call
-        self.history = Table()        # of traces, under None; see `retraces`
+        self.traces = ContextCache(4096)      # (structure, avals, statics) -> Traced
+        self.calls = ContextCache(4096)       # the same -> the Call to try first; that and where it runs -> Call
+        self.fast_path = LRUCache(4096)      # types as `JitFunction.__call__` sees them first -> a simple Call
+        self.history = LRUCache()        # of traces, under None; see `retraces`
 
     def clear(self):
-        for table in (self.traces, self.calls, self.quick, self.history):
+        for table in (self.traces, self.calls, self.fast_path, self.history):
             table.clear()
 
 
-_known = Owned(Known)
-_traced_codes = Table(1024)     # code object -> how often it was traced first for which types; see `retraces`
+_known = WeakCache(FunctionCaches)
+_traced_codes = LRUCache(1024)     # code object -> how often it was traced first for which types; see `retraces`
 
 
 class JitFunction:
@@ -117,7 +117,7 @@ class JitFunction:
             options = (*options, tuple(leaves), structure)
         self._options = options
         self._known = _known.of(fun, options)
-        self._quick = self._known.quick.entries
+        self._quick = self._known.fast_path.entries
         self._never_quick = bool(donate_argnums or donate_argnames or in_shardings or out_shardings)
         self._has_statics = bool(self._static_numbers or self._static_names)
         take_names(self, fun)
@@ -151,7 +151,7 @@ class JitFunction:
             if call is None:
                 return self._call(args, kwargs, key)      # which says what is wrong, if something is
         except Exception as error:
-            leave(error)
+            reraise_for_user(error)
             raise
         avals = call.executable.out_avals
         if call.single:
@@ -197,7 +197,7 @@ class JitFunction:
         except TypeError:
             if Ref in map(type, leaves):
                 return self._call_with_refs(args, kwargs, leaves, in_tree, statics)
-            if hitypes.among(leaves):
+            if hitypes.any_hitype(leaves):
                 return hijax.call_jitted(self._of_arrays, *given)
             if self._inline:
                 self._fun(*given[0], **given[1])      # a function of the library words it better
@@ -217,9 +217,9 @@ class JitFunction:
         if call is None:
             call = self._compile(key, args, kwargs, in_tree, avals, statics)
         if quick is not None and call.simple and self._known.calls.get(key) is call and not state.check_floats:
-            self._known.quick.keep(quick, call)
+            self._known.fast_path.keep(quick, call)
         results = call(leaves)
-        if results is ELSEWHERE:
+        if results is WRONG_DEVICE:
             results = self._compile(key, args, kwargs, in_tree, avals, statics)(leaves)
         if passed is not None:
             passed(pytree.tree_leaves(results))
@@ -245,8 +245,8 @@ class JitFunction:
             if pytree.tree_leaves((self._in_shardings, self._out_shardings)):
                 raise NotImplementedError(f"jit of {self._name}: in_shardings, out_shardings and device do "
                                           "not go with a Ref that the function closes over")
-            return self._known.calls.keep(key, ThreadedCall(traced))
-        where, asked = self.placed(traced, args, kwargs)
+            return self._known.calls.keep(key, StatefulCall(traced))
+        where, asked = self.device_assignment(traced, args, kwargs)
         if isinstance(where, tuple) and where.without_devices and not _maps_devices(traced.closed):
             # a constraint over an AbstractMesh: nobody says where it is
             where = evaluate.client.default_device()
@@ -273,25 +273,25 @@ class JitFunction:
             calls.keep(key, call)       # to be tried first
         return call
 
-    def placed(self, traced, args, kwargs):
+    def device_assignment(self, traced, args, kwargs):
         """(device or Partition, the shardings asked for the program's inputs or None) for these arguments."""
         program, consts, kept, _ = traced.pruned()
         leaves = pytree.tree_leaves((args, kwargs))
         found = fact_of(program, "meshes")
         if self._place is not None:
-            where, _ = evaluate.placed(consts, None, (self._place,), found,
+            where, _ = evaluate.device_assignment(consts, None, (self._place,), found,
                                        f"a constant of {self._name}".format)
             return where, None
-        if state.mesh_to_run_on and not any(map(evaluate.lies, leaves)):
+        if state.mesh_to_run_on and not any(map(evaluate.committed_sharding, leaves)):
             if not any(hasattr(m, "devices") for m in found):
                 found = (state.mesh_to_run_on, *found)
-        elif found and not any(hasattr(m, "devices") for m in found) and not any(evaluate.lies(leaves[i]) for i in kept):
+        elif found and not any(hasattr(m, "devices") for m in found) and not any(evaluate.committed_sharding(leaves[i]) for i in kept):
             # an AbstractMesh has no devices: those of arguments that the program does not use
-            found = (*dict.fromkeys(s.mesh for s in map(evaluate.lies, leaves) if hasattr(s, "mesh")), *found)
+            found = (*dict.fromkeys(s.mesh for s in map(evaluate.committed_sharding, leaves) if hasattr(s, "mesh")), *found)
         if self._in_shardings is None and self._out_shardings is None:
             asked = outs = None
         else:
-            asked, outs = self._asked(kwargs, traced)
+            asked, outs = self._requested(kwargs, traced)
             asked = asked and [*[None] * len(consts), *[asked[i] for i in kept]]
         if put := put_in_memory(program):
             outs = tuple([s or put.get(v) for s, v in zip(outs or [None] * len(program.outvars),
@@ -302,10 +302,10 @@ class JitFunction:
                 return f"a constant of {self._name}"
             of = self._name.lstrip("_") if self._inline else self._name
             return f"argument {pytree.arg_paths(self._fun, args, kwargs)[kept[i - len(consts)]]} of {of}"
-        where, _ = evaluate.placed([*consts, *[leaves[i] for i in kept]], asked, outs, found, name)
+        where, _ = evaluate.device_assignment([*consts, *[leaves[i] for i in kept]], asked, outs, found, name)
         return where, asked
 
-    def _asked(self, kwargs, traced):
+    def _requested(self, kwargs, traced):
         """The shardings asked for the leaves of the arguments and of the results, lists or None."""
         from ..placement.shardings import flat_shardings
         asked = outs = None
@@ -396,7 +396,7 @@ class JitFunction:
     def _constrained_call(self, traced, leaves, kwargs):
         """A call inside another program: what was asked for arguments and results are constraints there."""
         from ..placement.shardings import constrained
-        asked, outs = self._asked(kwargs, traced)
+        asked, outs = self._requested(kwargs, traced)
         operands = [*traced.consts, *constrained(leaves, asked, self._name)]
         results = jit_p.bind(*operands, jaxpr=traced.closed, donated=traced.donated)
         return traced.out_tree.unflatten(constrained(results, outs, self._name))
@@ -409,18 +409,18 @@ class JitFunction:
     def __get__(self, instance, owner=None):
         return self if instance is None else functools.partial(self, instance)
 
-    @folded
+    @filtered
     def trace(self, *args, **kwargs):
         """Trace for arguments given as arrays or ShapeDtypeStructs; returns a `stages.Traced`."""
         args, kwargs, statics = self._split_statics(args, kwargs)
         return stages.trace(self, args, kwargs, statics)
 
-    @folded
+    @filtered
     def lower(self, *args, **kwargs):
         """Trace and lower; returns a `stages.Lowered`."""
         return self.trace(*args, **kwargs).lower()
 
-    @folded
+    @filtered
     def eval_shape(self, *args, **kwargs):
         """The shapes and dtypes of the result, as ShapeDtypeStructs."""
         return self.trace(*args, **kwargs).out_info
@@ -558,7 +558,7 @@ def make_jaxpr(fun, static_argnums=(), axis_env=None, return_shape=False):
     """
     jitted = JitFunction(fun, static_argnums)
 
-    @folded
+    @filtered
     def traced_program(*args, **kwargs):
         with named_axes(*[(*entry, "vmap") for entry in axis_env or ()]):
             stage = jitted.trace(*args, **kwargs)
@@ -567,4 +567,4 @@ def make_jaxpr(fun, static_argnums=(), axis_env=None, return_shape=False):
     return traced_program
 
 
-jit_p.evaluate = lambda *args, jaxpr, donated: evaluate.run_program(jaxpr, args, donated)
+jit_p.impl_rule = lambda *args, jaxpr, donated: evaluate.run_program(jaxpr, args, donated)

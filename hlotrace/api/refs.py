@@ -3,10 +3,10 @@ values do."""
 import functools
 
 from ..core.avals import aval_of
-from ..core.caches import Owned
+from ..core.caches import WeakCache
 from ..core.config import state
 from ..core.pytrees import pytree
-from ..core.refs import LENT, Ref
+from ..core.refs import IN_USE, Ref
 from ..core.trace import trace_to_jaxpr
 from ..primitives.programs.refs import get_p, set_p
 from .flat import FlatFunction
@@ -67,7 +67,7 @@ class Inside:
         return result, {i: refs[i]._value for i in self.written}
 
 
-_inside = Owned()
+_inside = WeakCache()
 
 
 def call_jitted(jitted, leaves, in_tree, statics):
@@ -100,7 +100,7 @@ def call_jitted(jitted, leaves, in_tree, statics):
             values[i] = refs[i].lend()
     try:
         for ref in refs.values():
-            ref._value = LENT
+            ref._value = IN_USE
         result, written = inner(*values)
     finally:
         for i, ref in refs.items():

@@ -30,7 +30,7 @@ def serialize(compiled):
     _, consts, kept, donated = lowered._traced.pruned()
     more = {"name": lowered.fun_name, "consts": [np.asarray(c) for c in consts], "kept": kept,
             "donated": donated, "ins": compiled._avals, "outs": tuple(compiled.out_avals),
-            "where": lowered._where, "asked": lowered._asked}
+            "where": lowered._where, "asked": lowered._requested}
     return executable_bytes.dump(compiled._executable, more), compiled.in_tree, compiled.out_tree
 
 

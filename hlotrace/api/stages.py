@@ -17,7 +17,7 @@ from ..runtime.array_impl import ArrayImpl
 from ..runtime.devices import client
 from ..runtime.executables import introspect, runtime_checks
 from . import hijax
-from .compiled_calls import ELSEWHERE, call_of
+from .compiled_calls import WRONG_DEVICE, call_of
 from .donation_warnings import warn_unusable
 from .flat import FlatFunction, abstract, flatten
 from .signatures import static_values
@@ -70,7 +70,7 @@ class ShapeDtypeStruct:
 
         TypeError for something else.
         """
-        return struct_of(abstract(x), evaluate.lies(x))
+        return struct_of(abstract(x), evaluate.committed_sharding(x))
 
     @property
     def format(self):
@@ -241,7 +241,7 @@ class Lowered(_Stage):
         self._stage = traced
         self._traced = traced._traced
         self._program, self._consts, self._kept, self._donated = self._traced.pruned()
-        self._where, self._asked = traced._jitted.placed(self._traced,
+        self._where, self._requested = traced._jitted.device_assignment(self._traced,
                                                          *traced._flat.in_tree.unflatten(traced._flat.leaves))
         self._platform = platform
         self._texts = {}
@@ -309,7 +309,7 @@ class Lowered(_Stage):
             return executable
         shared = (here and traced.cacheable and not compiler_options and state.trace_key is stage._trace_key
                   and config.hlotrace_tiered_compile == "off")
-        return Compiled(self, stage._jitted._call_for(stage._key, traced, self._where, self._asked,
+        return Compiled(self, stage._jitted._call_for(stage._key, traced, self._where, self._requested,
                                                       compiled).executable if shared else compiled())
 
 
@@ -329,7 +329,7 @@ class Compiled(_Stage):
     def __init__(self, lowered, executable):
         self._lowered = lowered
         self._executable = executable
-        self._call = call_of(executable, lowered._where, lowered._asked, lowered._traced, fixed=False)
+        self._call = call_of(executable, lowered._where, lowered._requested, lowered._traced, fixed=False)
         self._avals = tuple(lowered._traced.jaxpr.in_avals)
 
     in_tree = property(lambda self: self._lowered.in_tree)
@@ -395,8 +395,8 @@ class Compiled(_Stage):
         if tuple([x.aval if type(x) is ArrayImpl else None for x in leaves]) != self._avals:
             self._check(leaves)
         results = self._call(leaves)
-        if results is ELSEWHERE:
-            raise ValueError(f"{self.fun_name} was compiled for {self._executable.lies()}, but an argument "
+        if results is WRONG_DEVICE:
+            raise ValueError(f"{self.fun_name} was compiled for {self._executable.placement_text()}, but an argument "
                              "is committed to another device or sharding. Move it with device_put, or call "
                              "the jit function, which compiles again.")
         return results
@@ -464,7 +464,7 @@ def eval_shape(fun, *args, **kwargs):
     """
     if not callable(fun):
         raise not_callable(fun, "and its arguments behind it")
-    if hitypes.among(pytree.tree_leaves((args, kwargs))):
+    if hitypes.any_hitype(pytree.tree_leaves((args, kwargs))):
         return eval_shape(hijax.of_arrays(fun), *hitypes.lower(args), **hitypes.lower(kwargs))[0]
     flat = FlatFunction(fun, *flatten((args, kwargs)), "eval_shape")
     # found again by jit(fun)

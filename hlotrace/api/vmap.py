@@ -5,8 +5,8 @@ from ..core.avals import aval_of
 from ..core.errors import not_callable
 from ..core.pytrees import pytree
 from ..core.refs import Ref
-from ..core.surface.boundary import folded
-from ..core.symbolic_zeros import Axis
+from ..core.surface.boundary import filtered
+from ..core.symbolic_zeros import MappedAxis
 from ..transforms.vmap import batch_flat, place_axis
 from . import refs
 from .flat import FlatFunction
@@ -45,7 +45,7 @@ def vmap(fun, in_axes=0, out_axes=0, axis_name=None, axis_size=None, spmd_axis_n
                                   "and lax.psum")
     in_axes = check_axes("vmap", in_axes, out_axes)
 
-    @folded
+    @filtered
     @wraps(fun)
     def mapped(*args, **kwargs):
         if type(in_axes) is tuple and len(in_axes) != len(args):
@@ -56,7 +56,7 @@ def vmap(fun, in_axes=0, out_axes=0, axis_name=None, axis_size=None, spmd_axis_n
         if Ref in map(type, flat.leaves):
             return _over_refs(flat, (in_axes, 0), out_axes, axis_name, axis_size, spmd_axis_name)
         dims, size = mapped_axes(flat, (in_axes, 0), axis_size)
-        outs, out_dims = batch_flat(flat, Axis(size, axis_name, spmd_axis_name), flat.leaves, dims)
+        outs, out_dims = batch_flat(flat, MappedAxis(size, axis_name, spmd_axis_name), flat.leaves, dims)
         targets = pytree.flatten_axes("vmap out_axes", flat.out_tree, out_axes)
         return flat.out_tree.unflatten([
             _place(flat, i, *placed, size) for i, placed in enumerate(zip(outs, out_dims, targets))])

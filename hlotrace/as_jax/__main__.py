@@ -6,14 +6,14 @@ import sys
 
 import hlotrace.as_jax  # noqa: F401 - from here on jax is hlotrace
 from hlotrace.core.config import config
-from hlotrace.core.surface.boundary import fold
+from hlotrace.core.surface.boundary import filter_traceback
 
 
 def show(kind, error, tb):
     """The `sys.excepthook` of the program: without what ran it, nor frames of libraries that ask to be left
     out."""
     if config.jax_traceback_filtering != "off":
-        fold(error)
+        filter_traceback(error)
         tb = error.__traceback__
         while tb.tb_next is not None and tb.tb_frame.f_code.co_filename in (__file__, "<frozen runpy>"):
             tb = tb.tb_next

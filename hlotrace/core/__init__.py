@@ -3,9 +3,9 @@ options, errors.
 
 JAX's names for these (`hlotrace.core.Tracer`, `.eval_jaxpr`, ...) are in `surface/jax_core_names.py`, imported when one is used.
 """
-from .surface.public import offer as _offer
+from .surface.public import export_names as _offer
 
-_offer(globals(), homes={"surface.jax_core_names": """
+_offer(globals(), lazy={"surface.jax_core_names": """
     AbstractToken AbstractValue Atom ClosedJaxpr DebugInfo DropVar Effect Effects InconclusiveDimensionOperation Jaxpr
     JaxprEqn JaxprTypeError Literal ParamDict Primitive ShapedArray Token Trace TraceTag Tracer Value Var array_types
     check_jaxpr concrete_or_error ensure_compile_time_eval eval_context eval_jaxpr find_top_trace gensym get_aval

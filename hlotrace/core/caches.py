@@ -16,7 +16,7 @@ _lock = threading.Lock()
 _missing = object()
 
 
-class Table:
+class LRUCache:
     """A dict of at most `limit` entries, of which those made longest ago go first."""
     __slots__ = ("entries", "limit", "__weakref__")
 
@@ -52,7 +52,7 @@ class Table:
         self.entries.clear()
 
 
-class Kept(Table):
+class ContextCache(LRUCache):
     """A Table whose entries hold under what was in force when they were made."""
     __slots__ = ()
 
@@ -79,11 +79,11 @@ def types(in_tree, avals, statics=()):
     return Types(in_tree, avals, statics, state.trace_key)
 
 
-def kept(limit):
+def cached(limit):
     """Decorator: the results of a function of hashable values are kept, as functools.lru_cache does, in a
     Kept."""
     def decorate(function):
-        table = Kept(limit)
+        table = ContextCache(limit)
 
         @functools.wraps(function)
         def call(*key):
@@ -93,14 +93,14 @@ def kept(limit):
     return decorate
 
 
-class Owned:
+class WeakCache:
     """Tables that belong to objects, such as a user's functions, and go with them.
 
     `Owned(make)` calls `make()` for an object that has none yet.
     """
     __slots__ = ("tables", "make")
 
-    def __init__(self, make=Kept):
+    def __init__(self, make=ContextCache):
         self.tables = weakref.WeakKeyDictionary()
         self.make = make
 

@@ -18,8 +18,8 @@ class Effect:
     """The base of all.  `ordered`: does it happen in program order?  `runs`: when the program runs, not when
     it compiles?"""
     ordered: bool = False
-    runs: bool = True
-    harmless = False      # may it happen also for elements whose turn it is not?
+    at_run_time: bool = True
+    batchable = False      # may it happen also for elements whose turn it is not?
 
     def __str__(self):
         return ("ordered " if self.ordered else "") + type(self).__name__.lower()
@@ -28,7 +28,7 @@ class Effect:
 @dataclasses.dataclass(frozen=True)
 class Debug(Effect):
     """Something is told.  That it happens again, or for each branch of a mapped `cond`, harms nobody."""
-    harmless = True
+    batchable = True
 
     def __str__(self):
         return "ordered debug" if self.ordered else "debug"
@@ -57,11 +57,11 @@ class IO(Effect):
 @dataclasses.dataclass(frozen=True)
 class Check(Effect):
     """A `primitives.programs.checks.Failure` may be found."""
-    runs: bool = False
+    at_run_time: bool = False
     failure: object = None
 
 
-INSPECTION = Effect(runs=False)      # the compiler tells how a value lies
+INSPECTION = Effect(at_run_time=False)      # the compiler tells how a value lies
 
 
 @dataclasses.dataclass(frozen=True)
@@ -72,8 +72,8 @@ class State:
     Where it is `given`, nobody else holds it, and its memory may be reused.
     """
     aval: ShapedArray
-    serves: Callable[[Effect], bool]
-    given: bool = False
+    handles: Callable[[Effect], bool]
+    donated: bool = False
 
 
 class _TokenDType(ExtendedDType):
@@ -84,7 +84,7 @@ class _TokenDType(ExtendedDType):
 
 
 # a token, for ordered effects
-ORDER = State(ShapedArray((), _TokenDType()), lambda effect: effect.ordered)
+ORDERED_TOKEN = State(ShapedArray((), _TokenDType()), lambda effect: effect.ordered)
 
 
 def is_ordered(effects):

@@ -23,7 +23,7 @@ def type_of(value):
     return None
 
 
-def among(leaves):
+def any_hitype(leaves):
     """Are there values of HiTypes among these?"""
     return bool(_types) and any(type(x) not in avals_by_type and type_of(x) is not None for x in leaves)
 
@@ -50,7 +50,7 @@ class Lowered:
     def raised(self):
         """A value of these arrays."""
         ty, made_of = self.kind
-        return made_here(ty.new_from_loval(made_of, *self.arrays)) if ty.has_qdd else ty.raise_val(*self.arrays)
+        return adopt(ty.new_from_loval(made_of, *self.arrays)) if ty.has_qdd else ty.raise_val(*self.arrays)
 
     def put(self, value):
         """Let a mutable value have these arrays."""
@@ -76,7 +76,7 @@ def as_result(pytree):
     return lower(pytree, _Result)
 
 
-def raised(pytree):
+def raise_vals(pytree):
     """The pytree that was lowered."""
     return tree.tree_map(lambda x: x.raised() if type(x) is Lowered else x, pytree,
                          is_leaf=lambda x: type(x) is Lowered)
@@ -85,7 +85,7 @@ def raised(pytree):
 # --- to which program a mutable value belongs
 # -------------------------------------------------------------------
 
-def made_here(value):
+def adopt(value):
     """The value, which belongs to the program that is being traced."""
     trace = staging(state.trace)
     if trace is not EVAL:

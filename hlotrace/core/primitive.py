@@ -16,18 +16,18 @@ from .platforms import by_platform
 
 # What a primitive may say.  Rules are functions or None: using one that is missing raises a clear error.
 RULES = (
-    "typ",          # (*avals, **params) -> aval, or list of avals if `multiple_results`
+    "abstract_eval",          # (*avals, **params) -> aval, or list of avals if `multiple_results`
     "lower",        # (ctx, eqn, *names) -> name or list of names       names are MLIR values; or {platform: such a rule}
     "jvp",          # (primals, tangents, **params) -> (out, tangent)   a tangent None is a symbolic zero
     "linearize",    # (trace, primals, tangents, **params)              only for primitives that hold programs
     "transpose",    # (cotangent, *args, **params) -> cotangents        unknown args are `Linear`; None is zero
     "axes",         # (*avals, **params) -> AxisMap                     see core.axes; batching may follow from it
-    "batch",        # (axis, args, dims, **params) -> (out, out_dim)    a dim None is unbatched
-    "thread",       # (states, values, args, **params) -> (values, out) with effects that the states serve done to them
+    "batching",        # (axis, args, dims, **params) -> (out, out_dim)    a dim None is unbatched
+    "discharge",       # (states, values, args, **params) -> (values, out) with effects that the states serve done to them
     "dce",          # (used_outputs, eqn) -> eqn
-    "divide",       # (policy, wanted, eqn) -> (eqn that also gives what is saved, eqn from that to what is wanted, saved)
-    "evaluate",     # (*args, **params) -> results                      how it runs eagerly, if not by compiling it
-    "stage",        # (args, params) -> (args, params)                  how it is written into a program, if that differs
+    "partial_eval",       # (policy, wanted, eqn) -> (eqn that also gives what is saved, eqn from that to what is wanted, saved)
+    "impl_rule",     # (*args, **params) -> results                      how it runs eagerly, if not by compiling it
+    "to_staged",    # (args, params) -> (args, params)                  how it is written into a program, if that differs
     "vary",         # (params, varied, which) -> params                 for operands of which those marked vary over more
 )
 # Functions of the parameters of an application that give a tuple; None stands for those of the programs it
@@ -78,11 +78,11 @@ class Primitive:
         for unknown in given:
             raise TypeError(f"Primitive {name!r} has no rule or fact called {unknown!r}"
                             f"{did_you_mean(unknown, (*RULES, *FACTS, *TRAITS))}")
-        if self.typ is None:
-            self.typ = functools.partial(_untyped, self)
+        if self.abstract_eval is None:
+            self.abstract_eval = functools.partial(_untyped, self)
         elif not multiple_results:
             # avals are interned and parameters hashable: a type is inferred once
-            self.typ = functools.lru_cache(maxsize=4096)(self.typ)
+            self.abstract_eval = functools.lru_cache(maxsize=4096)(self.abstract_eval)
 
     def bind(self, *args, **params):
         return state.trace.process(self, args, params)
@@ -94,19 +94,19 @@ class Primitive:
         Without it, its lowering is compiled and run.  Returns `function`: it serves as a decorator, as do the
         others.
         """
-        self.evaluate = function
+        self.impl_rule = function
         return function
 
     @property
     def impl(self):
         """What `def_impl` was given; `bind` where nothing was, as every primitive that can be lowered runs
         eagerly."""
-        return self.evaluate or self.bind
+        return self.impl_rule or self.bind
 
     def def_abstract_eval(self, function):
         """`function(*avals, **params)` gives the ShapedArray of the result, a sequence of them if there are
         several."""
-        def typ(*avals, **params):
+        def abstract_eval(*avals, **params):
             result = function(*avals, **params)
             several = self.multiple_results and isinstance(result, (list, tuple))
             for aval in result if several else (result,):
@@ -116,7 +116,7 @@ class Primitive:
                                     f"{aval!r:.80}")
             # what `typeof` gives may say a sharding, which no type in a program does
             return [aval.update() for aval in result] if several else result.update()
-        self.typ = typ
+        self.abstract_eval = abstract_eval
         return function
 
     def def_effectful_abstract_eval(self, function):
@@ -156,7 +156,7 @@ class Primitive:
 
     def typecheck(self, avals, params):
         """The result avals, always as a list."""
-        result = self.typ(*avals, **params)
+        result = self.abstract_eval(*avals, **params)
         return list(result) if self.multiple_results else [result]
 
     def effects_of(self, params):
@@ -182,13 +182,13 @@ class Primitive:
 
 # What is said where a rule is missing, and how JAX's users give one to a primitive `p`.
 MISSING = {
-    "typ": ("no abstract evaluation rule, which says the types of its results",
+    "abstract_eval": ("no abstract evaluation rule, which says the types of its results",
             "{p}.def_abstract_eval(rule)"),
     "lower": ("no lowering", "mlir.register_lowering({p}, rule)"),
     "jvp": ("no derivative (no jvp rule)", "ad.primitive_jvps[{p}] = rule"),
     "transpose": ("no transpose rule: its reverse-mode derivative is not defined",
                   "ad.primitive_transposes[{p}] = rule"),
-    "batch": ("no batching rule, so it cannot be used under vmap", "batching.primitive_batchers[{p}] = rule"),
+    "batching": ("no batching rule, so it cannot be used under vmap", "batching.primitive_batchers[{p}] = rule"),
 }
 
 
@@ -201,7 +201,7 @@ def missing(primitive, rule, where=""):
 
 
 def _untyped(primitive, *_avals, **_params):
-    raise missing(primitive, "typ")
+    raise missing(primitive, "abstract_eval")
 
 
 def _fact(primitive, fact, params):

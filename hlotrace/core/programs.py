@@ -18,10 +18,10 @@ import functools
 import numpy as np
 
 from .array import Array
-from .caches import Kept
+from .caches import ContextCache
 from .config import scoped
 from .jaxpr import Jaxpr, Literal, Var
-from .symbolic_zeros import is_linear, nonzero, present, spread
+from .symbolic_zeros import drop_zeros, fill_zeros, is_undefined_primal, nonzero_mask
 from .trace import EVAL, entering, trace_to_jaxpr
 
 jvp = linearize = transpose = batch = thread = instrument = divide = batch_flat = map_flat = None
@@ -32,7 +32,7 @@ def cached(function):
     @functools.wraps(function)
     def call(jaxpr, *key):
         if jaxpr.derived is None:
-            jaxpr.derived = Kept()
+            jaxpr.derived = ContextCache()
         key = function, *key
         found = jaxpr.derived.get(key)
         if found is None:
@@ -42,7 +42,7 @@ def cached(function):
     return call
 
 
-def provide(function):
+def register(function):
     """Install a transformation under its name, cached."""
     globals()[function.__name__] = found = cached(function)
     return found
@@ -75,10 +75,10 @@ def constant_key(value):
     return (value.dtype, value.tobytes()) if isinstance(value, np.generic) else None
 
 
-_single = Kept(4096)
+_single = ContextCache(4096)
 
 
-def program_of(primitive, args, params):
+def trace_primitive(primitive, args, params):
     """The program that is one application of a primitive; its inputs are those `args` that are arrays or
     tracers.
 
@@ -124,7 +124,7 @@ def trace_closed(fun, avals, name="", arg_names=None):
     return embed_constants(trace_to_jaxpr(fun, avals, name, arg_names))
 
 
-def cut(jaxpr, policy, wanted, first=0):
+def split_for_remat(jaxpr, policy, wanted, first=0):
     """`divide`, with nothing given or kept twice: (forward, again, places, kept).
 
     What is saved and is an output anyway, not among the first ones, is that; `places` says where forward
@@ -145,13 +145,13 @@ def cut(jaxpr, policy, wanted, first=0):
     return forward, again, order, kept
 
 
-def anonymous(jaxpr):
+def without_source_info(jaxpr):
     """The program without lines of the user's and scopes: one that is kept for all must not show who came
     first."""
     def without(value):
         if type(value) is tuple:
             return tuple([without(v) for v in value])
-        return anonymous(value) if type(value) is Jaxpr else value
+        return without_source_info(value) if type(value) is Jaxpr else value
     return jaxpr.replace(eqns=[e.replace(source=None, name_stack="",
                                          params={k: without(v) for k, v in e.params.items()})
                                for e in jaxpr.eqns])
@@ -162,7 +162,7 @@ def transpose_call(cotangents, args, jaxpr, bind):
 
     `bind(jaxpr, operands)` calls the transposed program.  Returns cotangents for every operand.
     """
-    linear = tuple([is_linear(a) for a in args])
-    program, in_nonzero = transpose(jaxpr, linear, nonzero(cotangents))
-    results = bind(program, [*[a for a in args if not is_linear(a)], *present(cotangents)])
-    return spread(spread(results, in_nonzero), linear)
+    linear = tuple([is_undefined_primal(a) for a in args])
+    program, in_nonzero = transpose(jaxpr, linear, nonzero_mask(cotangents))
+    results = bind(program, [*[a for a in args if not is_undefined_primal(a)], *drop_zeros(cotangents)])
+    return fill_zeros(fill_zeros(results, in_nonzero), linear)

@@ -118,9 +118,9 @@ class Ref:
         if self._value is None:
             raise ValueError(f"{self.aval} was given up by freeze or free_ref, and there is nothing in it: "
                              "make another one with new_ref")
-        if self._value is LOST:
+        if self._value is POISONED:
             raise ValueError(f"{self.aval} has lost its value: a call that wrote to it in place has failed")
-        if self._value is LENT:
+        if self._value is IN_USE:
             raise ValueError(f"{self.aval} is both closed over by a function and passed to it as an "
                              "argument: it must come one way only")
         trace = state.trace
@@ -146,19 +146,19 @@ class Ref:
 
     def keep(self, value):
         """After a call has failed: the value it was lent, unless its memory was reused."""
-        self._value = LOST if not isinstance(value, Tracer) and value.is_deleted() else value
+        self._value = POISONED if not isinstance(value, Tracer) and value.is_deleted() else value
 
     def give_up(self):
         """The value, for the last time."""
         value, self._value = self.value(), None
         return value
 
-    def serves(self, effect):
+    def handles(self, effect):
         return isinstance(effect, Access) and effect.ref is self
 
 
 # In place of a value: a call has taken it, or has failed after it reused its memory.
-LENT, LOST = object(), object()
+IN_USE, POISONED = object(), object()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -169,7 +169,7 @@ class Access(Effect):
     """
     ref: Ref = None
     writes: bool = False
-    harmless = property(lambda self: not self.writes)
+    batchable = property(lambda self: not self.writes)
 
     def __str__(self):
         return f"{'a write to' if self.writes else 'a read of'} {self.ref.aval}"
@@ -205,9 +205,9 @@ class Holder(Builtin):
                 e.ref.check()
                 refs[e.ref] |= e.writes
         values = [ref.lend() if written else ref._value for ref, written in refs.items()]
-        states = tuple([State(ref.inner_aval, ref.serves, written) for ref, written in refs.items()])
+        states = tuple([State(ref.inner_aval, ref.handles, written) for ref, written in refs.items()])
         try:
-            values, results = self.thread(states, values, args, **params)
+            values, results = self.discharge(states, values, args, **params)
         except BaseException:
             for ref in refs:
                 ref.keep(ref._value)

@@ -3,7 +3,7 @@ vmap."""
 from .avals import register_aval
 
 
-class Linear:
+class UndefinedPrimal:
     """An unknown operand in a transpose rule; its cotangent is what the rule computes."""
     __slots__ = ("aval",)
 
@@ -21,37 +21,37 @@ def _not_linear(_):
                     "combines two values that depend on them")
 
 
-register_aval(Linear, _not_linear)
+register_aval(UndefinedPrimal, _not_linear)
 
 
-def is_linear(x):
+def is_undefined_primal(x):
     """Is this operand of a transposition the one that it asks for the cotangent of?
 
     >>> from hlotrace.interpreters import ad
     >>> ad.is_undefined_primal(ad.UndefinedPrimal(jax.typeof(1.))), ad.is_undefined_primal(1.)
     (True, False)
     """
-    return type(x) is Linear
+    return type(x) is UndefinedPrimal
 
 
 # --- symbolic zeros: None in a list of tangents, cotangents or mapped axes
 # ------------------------------------------
 
-def nonzero(values):
+def nonzero_mask(values):
     return tuple([v is not None for v in values])
 
 
-def present(values):
+def drop_zeros(values):
     return [v for v in values if v is not None]
 
 
-def spread(values, marks):
+def fill_zeros(values, marks):
     """The inverse of `present`: the next value for each mark, None where there is none."""
     rest = iter(values)
     return [next(rest) if m else None for m in marks]
 
 
-class Axis:
+class MappedAxis:
     """The axis that a vmap adds: its size, and its name for collectives (or None)."""
     __slots__ = ("size", "name", "spmd_name")
 

@@ -327,8 +327,8 @@ class JaxprTrace(Trace):
     def process(self, primitive, args, params):
         if not self.alive:
             raise RuntimeError("internal error: a finished trace is still current")
-        if primitive.stage is not None and "jaxpr" not in params:
-            args, params = primitive.stage(args, params)
+        if primitive.to_staged is not None and "jaxpr" not in params:
+            args, params = primitive.to_staged(args, params)
             return primitive.bind(*args, **params)
         invars, avals, varies = [], [], False
         for a in args:
@@ -340,7 +340,7 @@ class JaxprTrace(Trace):
                 varies = True
         vma = self.unify(primitive, params, invars, avals) if varies else None
         try:
-            result = primitive.typ(*avals, **params)
+            result = primitive.abstract_eval(*avals, **params)
         except (TypeError, ValueError) as error:
             note_line(error, primitive)
             raise

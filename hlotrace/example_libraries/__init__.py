@@ -1,4 +1,4 @@
 """hlotrace.example_libraries: small libraries for neural networks, as examples of how one is written."""
-from ..core.surface.public import offer as _offer
+from ..core.surface.public import export_names as _offer
 
-_offer(globals(), homes={"": "optimizers stax"})
+_offer(globals(), lazy={"": "optimizers stax"})

@@ -12,7 +12,7 @@ from .. import numpy as jnp
 from ..core.array import Array
 from ..core.avals import is_arraylike
 from ..core.pytrees.pytree import tree_flatten, tree_leaves, tree_map
-from ..core.surface.public import offer
+from ..core.surface.public import export_names
 from ..tree_util import register_pytree_node
 
 __all__ = ["InitFn", "JoinPoint", "Optimizer", "OptimizerState", "Params", "ParamsFn", "Schedule", "State",
@@ -427,4 +427,4 @@ def pack_optimizer_state(marked_pytree):
     return OptimizerState(packed, tree_def, defs)
 
 
-offer(globals())
+export_names(globals())

@@ -10,7 +10,7 @@ import functools
 from .. import lax, nn, random
 from .. import numpy as jnp
 from ..api.stages import ShapeDtypeStruct, eval_shape
-from ..core.surface.public import offer
+from ..core.surface.public import export_names
 from ..nn.initializers import glorot_normal as glorot
 from ..nn.initializers import normal as randn
 from ..nn.initializers import ones, zeros
@@ -351,4 +351,4 @@ def shape_dependent(make_layer):
             (lambda params, inputs, **kwargs: make_layer(inputs.shape)[1](params, inputs, **kwargs)))
 
 
-offer(globals())
+export_names(globals())

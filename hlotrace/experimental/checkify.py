@@ -16,8 +16,8 @@ from ..core.config import state
 from ..core.errors import not_callable
 from ..core.jaxpr import eval_jaxpr
 from ..core.pytrees import pytree
-from ..core.surface.boundary import boundaries, folded
-from ..core.surface.public import offer
+from ..core.surface.boundary import boundaries, filtered
+from ..core.surface.public import export_names
 from ..core.trace import EVAL
 from ..primitives.arrays.elementwise import ne, not_p
 from ..primitives.arrays.random import random_unwrap_p
@@ -236,7 +236,7 @@ def checkify(f, errors=user_checks):
                         f"got {errors!r:.200}")
     told = frozenset(errors)
 
-    @folded
+    @filtered
     @wraps(f)
     def checked(*args, **kwargs):
         flat = FlatFunction(f, *flatten((args, kwargs)), "checkify")
@@ -250,4 +250,4 @@ def checkify(f, errors=user_checks):
     return checked
 
 
-offer(globals())
+export_names(globals())

@@ -9,7 +9,7 @@ from ..core.effects import Effect
 from ..core.hitypes import register
 from ..core.refs import AbstractRef
 from ..core.surface.jax_core_names import AbstractValue, ShapedArray
-from ..core.surface.public import offer
+from ..core.surface.public import export_names
 from ..interpreters.ad import Zero, instantiate_zeros, is_undefined_primal
 
 __all__ = ["AbstractRef", "AbstractValue", "AvalMutableQDD", "AvalQDD", "HiPrimitive", "HiPspec", "HiType",
@@ -178,4 +178,4 @@ def register_hitype(value_class, typeof):
     register(value_class, typeof)
 
 
-offer(globals())
+export_names(globals())

@@ -16,7 +16,7 @@ from ..core.avals import aval_of, is_arraylike, not_an_array
 from ..core.config import state
 from ..core.primitive import Primitive, everywhere
 from ..core.pytrees import pytree
-from ..core.surface.public import offer
+from ..core.surface.public import export_names
 from ..core.trace import entering, is_concrete
 from ..extend import linear_util
 from ..numpy import asarray, broadcast_to, zeros
@@ -382,4 +382,4 @@ def traceable(f, store, in_tree, *primals_and_series):
     return leaves
 
 
-offer(globals())
+export_names(globals())

@@ -7,7 +7,7 @@ To use it up twice, in one program or in several calls, raises KeyReuseError wit
 whose body uses the same key in each round.  Keys of the old kind (`random.PRNGKey`) are not looked at.
 """
 from ..core.errors import KeyReuseError
-from ..core.surface.public import offer as _offer
+from ..core.surface.public import export_names as _offer
 
 __all__ = ["KeyReuseError"]
 

@@ -3,7 +3,7 @@ import math
 
 import numpy as np
 
-from ..core.surface.public import offer
+from ..core.surface.public import export_names
 from ..runtime.devices import client
 
 __all__ = ["create_device_mesh", "create_hybrid_device_mesh", "device_kind_handler_dict"]
@@ -77,4 +77,4 @@ def create_hybrid_device_mesh(mesh_shape, dcn_mesh_shape, devices=None, *, proce
     return np.block(meshes.reshape(dcn_mesh_shape).tolist())
 
 
-offer(globals())
+export_names(globals())

@@ -14,7 +14,7 @@ import numpy as np
 from ..api.jit import jit
 from ..core.avals import ShapedArray, aval_of
 from ..core.pytrees import pytree
-from ..core.surface.public import offer
+from ..core.surface.public import export_names
 from ..distributed import job
 from ..interpreters import batching  # noqa: F401 - found here in JAX too
 from ..placement.make_arrays import check_block, from_local_data, make_array_from_process_local_data
@@ -349,4 +349,4 @@ def _agree(text, error=ValueError, message=""):
                         f"{said[0]}, process {i} {other}. All must make the same calls in the same order.")
 
 
-offer(globals())
+export_names(globals())

@@ -21,7 +21,7 @@ from ..api.jit import jit
 from ..core import dtypes
 from ..core.avals import aval_of, is_arraylike
 from ..core.pytrees import pytree as tree
-from ..core.surface.public import offer
+from ..core.surface.public import export_names
 from ..numpy.trees import ravel_pytree
 
 __all__ = ["abs2", "fit_4th_order_polynomial", "initial_step_size", "interp_fit_dopri", "mean_error_ratio",
@@ -357,4 +357,4 @@ def _compile():
 
 _compiled = _compile()
 
-offer(globals())
+export_names(globals())

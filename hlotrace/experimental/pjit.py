@@ -1,7 +1,7 @@
 """`pjit`, which `jit` was once called where arrays lie over several devices."""
 from ..api.jit import jit as pjit
-from ..core.surface.public import offer
+from ..core.surface.public import export_names
 
 __all__ = ["pjit"]
 
-offer(globals())
+export_names(globals())

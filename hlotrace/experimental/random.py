@@ -8,7 +8,7 @@ from .. import numpy as jnp
 from .. import random
 from ..core.config import state
 from ..core.refs import Ref
-from ..core.surface.public import offer
+from ..core.surface.public import export_names
 from ..core.trace import EVAL
 from ..numpy.indexing.refs import new_ref
 from ..numpy.util import broadcast_shapes
@@ -97,4 +97,4 @@ def stateful_rng(seed=None, *, impl=None):
     return _made(random.key(seed, impl=impl))
 
 
-offer(globals())
+export_names(globals())

@@ -12,7 +12,7 @@ from .. import numpy as jnp
 from ..api.autodiff import vjp
 from ..api.jit import jit
 from ..core.errors import listed
-from ..core.surface.public import offer
+from ..core.surface.public import export_names
 from ..nn.functions import sigmoid, tanh
 
 __all__ = ["get_num_params_in_lstm", "init_lstm_weight", "lstm", "lstm_bwd", "lstm_fwd", "lstm_ref",
@@ -218,4 +218,4 @@ def lstm_bwd(input_size, hidden_size, num_layers, dropout, bidirectional, precis
     return *vjp(lambda *args: lstm(*args, seq_lengths, *sizes), *moving)[1](tuple(gradients)), None
 
 
-offer(globals())
+export_names(globals())

@@ -19,7 +19,7 @@ from ..api.stages import ShapeDtypeStruct, eval_shape
 from ..core.jaxpr import Var, sub_jaxprs
 from ..core.primitive import Builtin, PassRules
 from ..core.pytrees import pytree
-from ..core.surface.public import offer
+from ..core.surface.public import export_names
 from ..primitives.arrays.contract import dot_general_p
 from ..primitives.arrays.conv import conv_general_dilated_p
 from ..primitives.arrays.cumulative import cumlogsumexp_p, cummax_p, cummin_p, cumprod_p, cumsum_p
@@ -390,4 +390,4 @@ def roofline_and_grad(f, mesh, in_specs, out_specs, *, pin_lhs_in_vmem=False, pi
     return wrapped
 
 
-offer(globals())
+export_names(globals())

@@ -1,6 +1,6 @@
 """Groups of operations that XLA schedules together, under the name that JAX has for them."""
 from ..api.frontend_attributes import xla_metadata_call
-from ..core.surface.public import offer
+from ..core.surface.public import export_names
 
 __all__ = ["scheduling_group"]
 
@@ -17,4 +17,4 @@ def scheduling_group(name):
     return xla_metadata_call(scheduling_group=name)
 
 
-offer(globals())
+export_names(globals())

@@ -1,7 +1,7 @@
 """Compiled functions as bytes, under the name that JAX has for them."""
 from ..api.serialize_executable import deserialize_and_load, serialize
-from ..core.surface.public import offer
+from ..core.surface.public import export_names
 
 __all__ = ["deserialize_and_load", "serialize"]
 
-offer(globals())
+export_names(globals())

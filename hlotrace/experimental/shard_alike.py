@@ -1,7 +1,7 @@
 """Values that lie alike over devices, under the name that JAX had for it."""
 from ..api.parallel.custom_partitioning import shard_alike
-from ..core.surface.public import offer
+from ..core.surface.public import export_names
 
 __all__ = ["shard_alike"]
 
-offer(globals())
+export_names(globals())

@@ -1,6 +1,6 @@
 """shard_map under the name and with the arguments that it had before it left `experimental`."""
 from ..api.parallel.shard_map import shard_map as _shard_map
-from ..core.surface.public import explain as _explain
+from ..core.surface.public import install_getattr as _explain
 
 
 def shard_map(f, mesh, in_specs, out_specs, check_rep=True, auto=frozenset()):

@@ -1,6 +1,6 @@
 """hlotrace.export: jitted functions as portable programs, for other processes, later versions and other
 systems."""
-from ..core.surface.public import offer as _offer
+from ..core.surface.public import export_names as _offer
 from ..core.symbolic.dimension import is_symbolic_dim, symbolic_dim_bounds
 from ..core.symbolic.scope import SymbolicScope, symbolic_shape
 from .exported import (

@@ -21,7 +21,7 @@ from ..core.platforms import platform_named
 from ..core.programs import embed_constants
 from ..core.pytrees import pytree
 from ..core.refs import accesses
-from ..core.surface.boundary import boundaries, boundary, folded
+from ..core.surface.boundary import boundaries, boundary, filtered
 from ..core.symbolic.dimension import Dimension, evaluate, is_symbolic_dim, variables
 from ..core.symbolic.scope import SymbolicScope, solve, symbolic_shape
 from ..core.trace import Tracer
@@ -355,7 +355,7 @@ def export(fun_jit, *, platforms=None, disabled_checks=()):
         raise TypeError("export: disabled_checks is a sequence of export.DisabledSafetyCheck, got "
                         f"{disabled_checks!r}")
 
-    @folded
+    @filtered
     def exported(*args, **kwargs):
         names = tuple(platforms) if platforms else (default_export_platform(),)
         return _export(fun_jit, args, kwargs, tuple(dict.fromkeys(str(platform_named(p)) for p in names)),
@@ -381,7 +381,7 @@ def _export(jitted, args, kwargs, platforms, checks):
         raise NotImplementedError(f"export of {jitted._name}: serialization of host_callbacks is not yet "
                                   "implemented: a call of Python cannot leave this process. Take "
                                   "debug.print, pure_callback and io_callback out of it.")
-    where, _ = jitted.placed(traced, *stage._flat.in_tree.unflatten(stage._flat.leaves))
+    where, _ = jitted.device_assignment(traced, *stage._flat.in_tree.unflatten(stage._flat.leaves))
     symbolic = [d for a in jaxpr.in_avals for d in a.shape if is_symbolic_dim(d)]
     for d in symbolic:
         symbolic[0] - d     # ValueError where they are of two scopes

@@ -215,7 +215,7 @@ def _placed(shardings):
     return [{} if s is None else {"named": _from_named(s)} for s in shardings]
 
 
-def _lies(tables):
+def _shardings(tables):
     if any(t["kind"] for t in tables or ()):
         raise NotImplementedError("deserialize: the artifact says its shardings as HloSharding, as versions "
                                   "of JAX before 0.10 did; export it again with a newer one")
@@ -284,7 +284,7 @@ def _fields(table):
     return {
         "fun_name": table["fun_name"] or "", "in_tree": _to_tree(table["in_tree"]), "in_avals": ins,
         "out_tree": _to_tree(table["out_tree"]), "out_avals": outs,
-        "in_shardings": _lies(table["in_shardings"]), "out_shardings": _lies(table["out_shardings"]),
+        "in_shardings": _shardings(table["in_shardings"]), "out_shardings": _shardings(table["out_shardings"]),
         "nr_devices": table["nr_devices"] or table["few_devices"] or 1, "platforms": table["platforms"] or (),
         "disabled_safety_checks": [c["target"] if c["kind"] == _CUSTOM_CALL else None
                                    for c in table["disabled_checks"] or ()],

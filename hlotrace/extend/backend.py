@@ -1,9 +1,9 @@
 """JAX's `extend.backend`: the clients of jaxlib behind devices."""
 import numpy as np
 
-from ..core.caches import Table
+from ..core.caches import LRUCache
 from ..core.platforms import platform_named
-from ..core.surface.public import explain as _explain
+from ..core.surface.public import install_getattr as _explain
 from ..placement.device_put import clear_caches
 from ..runtime import binding
 from ..runtime.devices.client import available_platforms, client, default_device, factories, forget_clients
@@ -92,7 +92,7 @@ def register_backend_factory(name, factory, *, priority=0, fail_quietly=True, ex
 _registered = []
 
 
-class _Registered(Table):
+class _Registered(LRUCache):
     """A cache of somebody else's among those that `clear_caches` empties."""
     __slots__ = ("cache", "what")
 

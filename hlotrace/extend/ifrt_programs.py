@@ -1,8 +1,8 @@
 """jaxlib's makers of programs for runtimes that are reached over IFRT, for the libraries that bring such a
 runtime."""
-from ..core.surface.public import offer
+from ..core.surface.public import export_names
 from ..runtime.binding import ifrt_programs
 
 __all__ = ["ifrt_programs"]
 
-offer(globals())
+export_names(globals())

@@ -6,8 +6,8 @@ for the functions whose names end in 2, a function that is given the function to
 import functools
 
 from ..api.signatures import name_of
-from ..core.caches import kept
-from ..core.surface.public import explain as _explain
+from ..core.caches import cached
+from ..core.surface.public import install_getattr as _explain
 
 __all__ = ["StoreException", "WrappedFun", "cache", "merge_linear_aux", "transformation", "transformation2",
            "transformation_with_aux", "transformation_with_aux2", "wrap_init"]
@@ -131,7 +131,7 @@ def cache(call, *, explain=None):
     if explain is not None:
         raise NotImplementedError("linear_util.cache(explain=...): jax.explain_cache_misses tells why jit "
                                   "traces again")
-    return kept(4096)(call)
+    return cached(4096)(call)
 
 
 def merge_linear_aux(aux1, aux2):

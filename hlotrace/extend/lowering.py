@@ -1,5 +1,5 @@
 """JAX's `extend.lowering`: contexts of MLIR, and what lowering rules are told."""
-from ..core.surface.public import explain as _explain
+from ..core.surface.public import install_getattr as _explain
 from ..runtime.mlir.bindings import JaxIrContext, upstream_dialects
 from ..runtime.mlir.lowering_rules import LoweringRuleContext
 

@@ -1,5 +1,5 @@
 """JAX's `extend.mlir`: modules of StableHLO as bytes, by jaxlib's own functions."""
-from ..core.surface.public import explain as _explain
+from ..core.surface.public import install_getattr as _explain
 from ..runtime.binding import mlir as _mlir
 
 __all__ = ["deserialize_portable_artifact", "hlo_to_stablehlo", "lower_with_sharding_in_types",

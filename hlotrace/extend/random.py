@@ -3,7 +3,7 @@ import functools
 
 from .. import numpy as jnp
 from ..api.vmap import vmap
-from ..core.surface.public import explain as _explain
+from ..core.surface.public import install_getattr as _explain
 from ..primitives.arrays.random import KEY as threefry_prng_impl
 from ..primitives.arrays.random import RBG as rbg_prng_impl
 from ..primitives.arrays.random import UNSAFE_RBG as unsafe_rbg_prng_impl

@@ -1,7 +1,7 @@
 """JAX's `extend.sharding`: XLA's shardings, from bytes and to bytes."""
 import numpy as np
 
-from ..core.surface.public import explain as _explain
+from ..core.surface.public import install_getattr as _explain
 from ..runtime.devices.shardings_of_xla import (
     get_hlo_sharding_from_serialized_proto,
     get_op_sharding_from_serialized_proto,

@@ -5,7 +5,7 @@ from ..core import source_info as provenance
 from ..core.config import scoped, state
 from ..core.source_info import NameStack, SourceInfo
 from ..core.source_info import exclude as register_exclusion
-from ..core.surface.public import explain as _explain
+from ..core.surface.public import install_getattr as _explain
 from ..placement.device_put import named_scope as extend_name_stack
 
 __all__ = ["NameStack", "SourceInfo", "current", "current_name_stack", "extend_name_stack", "new_name_stack",

@@ -12,7 +12,7 @@ import json
 import os
 import shutil
 
-from ..core.surface.boundary import folded
+from ..core.surface.boundary import filtered
 from ..runtime import binding
 from ..runtime.devices import client
 from .communication import instruction_sources
@@ -63,7 +63,7 @@ def annotate_function(func, name=None, **decorator_kwargs):
     """
     named = name or getattr(func, "__qualname__", None) or repr(func)
 
-    @folded
+    @filtered
     @functools.wraps(func)
     def annotated(*args, **kwargs):
         with TraceAnnotation(named, **decorator_kwargs):

@@ -11,8 +11,8 @@ from ..core.avals import aval_of
 from ..core.jaxpr import eval_jaxpr
 from ..core.primitive import missing
 from ..core.pytrees import pytree
-from ..core.surface.public import explain as _explain
-from ..core.symbolic_zeros import Linear, is_linear, spread
+from ..core.surface.public import install_getattr as _explain
+from ..core.symbolic_zeros import UndefinedPrimal, fill_zeros, is_undefined_primal
 from ..placement.device_put import named_scope
 from ..primitives.arrays.elementwise import add_p
 from ..primitives.arrays.shape import zeros_of
@@ -48,8 +48,8 @@ class Zero:
         return f"Zero({self.aval.str_short()})"
 
 
-UndefinedPrimal = Linear
-is_undefined_primal = is_linear
+UndefinedPrimal = UndefinedPrimal
+is_undefined_primal = is_undefined_primal
 add_jaxvals_p = add_p
 
 for _kind in (Zero, UndefinedPrimal):
@@ -94,7 +94,7 @@ def _theirs(tangent, aval):
 
 
 def _aval(operand):
-    return operand.aval if is_linear(operand) else aval_of(operand)
+    return operand.aval if is_undefined_primal(operand) else aval_of(operand)
 
 
 def _jvp_given(primitive, rule, primals, tangents, **params):
@@ -126,7 +126,7 @@ def _transpose_given(primitive, rule, cotangent, *args, **params):
         raise TypeError(f"the transpose rule of {primitive} must give a sequence of {len(args)} cotangents, "
                         f"one for each operand (None where it has none), got {found!r:.120}")
     for i, (ct, a) in enumerate(zip(found, args)):
-        if is_linear(a) and ct is not None and type(ct) is not Zero and shape_of(ct) != a.shape:
+        if is_undefined_primal(a) and ct is not None and type(ct) is not Zero and shape_of(ct) != a.shape:
             raise ValueError(f"the transpose rule of {primitive} gives operand {i}, of shape {a.shape}, a "
                              f"cotangent of shape {shape_of(ct)}")
     return [_ours(ct) for ct in found]
@@ -136,7 +136,7 @@ def _transpose_asked(primitive, rule, cotangent, *args, **params):
     cotangent = [_ours(ct) for ct in cotangent] if primitive.multiple_results else _ours(cotangent)
     zero = all(ct is None for ct in cotangent) if primitive.multiple_results else cotangent is None
     found = [None] * len(args) if zero else rule(cotangent, *args, **params)
-    return [_theirs(ct, a.aval) if is_linear(a) else None for ct, a in zip(found, args)]
+    return [_theirs(ct, a.aval) if is_undefined_primal(a) else None for ct, a in zip(found, args)]
 
 
 primitive_jvps = Registry("primitive_jvps", "jvp", _jvp_given, _jvp_asked)
@@ -187,7 +187,7 @@ def jvp_jaxpr(jaxpr, nonzeros, instantiate):
 
     def fun(*args):
         outs = eval_jaxpr(moved, (), *args)
-        tangents = [_theirs(t, a) for t, a in zip(spread(outs[n:], nonzero), jaxpr.out_avals)]
+        tangents = [_theirs(t, a) for t, a in zip(fill_zeros(outs[n:], nonzero), jaxpr.out_avals)]
         return [*outs[:n], *(t for t in map(_wanted, tangents, wanted) if type(t) is not Zero)]
     return programs.trace_closed(fun, moved.in_avals, jaxpr.name), [nz or w for nz, w in zip(nonzero, wanted)]
 
@@ -260,10 +260,10 @@ def defbilinear(primitive, lhs_rule, rhs_rule):
            lambda g, x, y, **params: primitive.bind(x, g, **params))
 
     def transpose(cotangent, x, y, **params):
-        if is_linear(x) and is_linear(y):
+        if is_undefined_primal(x) and is_undefined_primal(y):
             raise TypeError(f"{primitive} is linear in each operand alone, not in both: it has no transpose "
                             "where both are unknown")
-        return ((lhs_rule(cotangent, x, y, **params), None) if is_linear(x) else
+        return ((lhs_rule(cotangent, x, y, **params), None) if is_undefined_primal(x) else
                 (None, rhs_rule(cotangent, x, y, **params)))
     primitive_transposes[primitive] = transpose
 

@@ -8,8 +8,8 @@ from ..core.axes import same_axes
 from ..core.jaxpr import eval_jaxpr, sub_jaxprs
 from ..core.primitive import fact_of
 from ..core.programs import embed_constants, trace_closed
-from ..core.surface.public import explain as _explain
-from ..core.symbolic_zeros import Axis
+from ..core.surface.public import install_getattr as _explain
+from ..core.symbolic_zeros import MappedAxis
 from ..extend.linear_util import transformation_with_aux2
 from ..primitives.arrays.shape import batch_by_axes, broadcast_axis, move_axis
 from ..transforms.vmap import BatchTrace, BatchTracer, batch_flat, place_axis
@@ -45,7 +45,7 @@ def batch_jaxpr_axes(closed_jaxpr, axis_data, in_axes, out_axes_dest):
     `axis_data` has a `size` and a `name`; `in_axes` and `out_axes_dest` are positions, `not_mapped` for none.
     A result that does not depend on mapped inputs is repeated where a position is asked for.
     """
-    jaxpr, axis = embed_constants(closed_jaxpr), Axis(axis_data.size, axis_data.name)
+    jaxpr, axis = embed_constants(closed_jaxpr), MappedAxis(axis_data.size, axis_data.name)
 
     def fun(*args):
         outs, dims = batch_flat(lambda *xs: eval_jaxpr(jaxpr, (), *xs), axis, args, in_axes)
@@ -69,7 +69,7 @@ def batch_subtrace(call, store, _tag, axis_data, in_dims, *args):
     positions, or a function that gives them.  The positions in the results are known when it was called.
     """
     dims = in_dims() if callable(in_dims) else in_dims
-    outs, out_dims = batch_flat(call, Axis(axis_data.size, axis_data.name), args, dims)
+    outs, out_dims = batch_flat(call, MappedAxis(axis_data.size, axis_data.name), args, dims)
     store.store(out_dims)
     return outs
 
@@ -104,7 +104,7 @@ def _results(primitive, out, dims):
 
 def _axis_of(args, dims):
     """The mapped axis where JAX's signature leaves it out: its size is that of the operands."""
-    return Axis(next(a.shape[d] for a, d in zip(args, dims) if d is not None))
+    return MappedAxis(next(a.shape[d] for a, d in zip(args, dims) if d is not None))
 
 
 def _asked(_primitive, rule, args, dims, **params):
@@ -116,7 +116,7 @@ def _fancy_asked(_primitive, rule, axis, args, dims, **params):
 
 
 def _axis_asked(_primitive, rule, size, name, _, args, dims, **params):
-    return rule(Axis(size, name), list(args), list(dims), **params)
+    return rule(MappedAxis(size, name), list(args), list(dims), **params)
 
 
 class AxisRegistry(Registry):
@@ -135,9 +135,9 @@ def _names(params):
                                           for n in fact_of(jaxpr, "axis_names"))]))
 
 
-primitive_batchers = Registry("primitive_batchers", "batch", _given, _asked)
-fancy_primitive_batchers = AxisRegistry("fancy_primitive_batchers", "batch", _fancy_given, _fancy_asked)
-axis_primitive_batchers = AxisRegistry("axis_primitive_batchers", "batch", _axis_given, _axis_asked)
+primitive_batchers = Registry("primitive_batchers", "batching", _given, _asked)
+fancy_primitive_batchers = AxisRegistry("fancy_primitive_batchers", "batching", _fancy_given, _fancy_asked)
+axis_primitive_batchers = AxisRegistry("axis_primitive_batchers", "batching", _axis_given, _axis_asked)
 
 
 # --- rules of common kinds

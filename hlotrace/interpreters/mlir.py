@@ -14,7 +14,7 @@ from ..core.effects import IO, Effect
 from ..core.jaxpr import close, dce
 from ..core.platforms import by_platform
 from ..core.programs import embed_constants
-from ..core.surface.public import explain as _explain
+from ..core.surface.public import install_getattr as _explain
 from ..core.trace import EVAL, entering, trace_to_jaxpr
 from ..lowering.module import lower as _lower
 from ..placement.device_put import clear_caches

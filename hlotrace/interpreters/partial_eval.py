@@ -6,7 +6,7 @@ from ..core.config import state
 from ..core.jaxpr import Var, dce
 from ..core.programs import embed_constants
 from ..core.surface import jax_core_names
-from ..core.surface.public import explain as _explain
+from ..core.surface.public import install_getattr as _explain
 from ..core.trace import EVAL, JaxprTrace, JaxprTracer, entering, trace_to_jaxpr
 from ..transforms.linearize import SplitTrace
 from .registry import Registry

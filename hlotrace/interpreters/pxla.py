@@ -1,7 +1,7 @@
 """JAX's `interpreters.pxla`: how programs over devices are compiled."""
 import numpy as np
 
-from ..core.surface.public import explain as _explain
+from ..core.surface.public import install_getattr as _explain
 from ..runtime import binding
 
 __all__ = ["create_compile_options"]

@@ -2,7 +2,7 @@
 from ..core.primitive import PRIMITIVES as _PRIMITIVES
 from ..core.primitive import primitive_named as _primitive_named
 from ..core.surface.public import entered as _entered
-from ..core.surface.public import offer as _offer
+from ..core.surface.public import export_names as _offer
 from .associative import *
 from .by_platform import *
 from .contraction import *
@@ -29,7 +29,7 @@ def __getattr__(name):
 _offer(globals(), "with_sharding_constraint", *(f"{name}_p" for name in _PRIMITIVES
                                                 if name in globals()
                                                 or name in ("and", "not", "or", "while", "xor")),
-       homes={"": "linalg",
+       lazy={"": "linalg",
               "fourier": "FftType fft fft_p",
               "generators": "RandomAlgorithm rng_bit_generator rng_bit_generator_p rng_uniform rng_uniform_p",
               "tokens": "after_all after_all_p create_token create_token_p dce_sink dce_sink_p dtype "

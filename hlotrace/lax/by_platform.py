@@ -8,7 +8,7 @@ from ..api.signatures import name_of
 from ..core import errors, programs
 from ..core.array import Array
 from ..core.pytrees import pytree
-from ..core.surface.boundary import folded
+from ..core.surface.boundary import filtered
 from ..core.trace import Tracer
 from ..lowering.custom_calls import Attribute, attribute
 from ..primitives.common import np, scalar
@@ -89,7 +89,7 @@ def composite(decomposition, name, version=0):
                          f'{name!r}')
     version = operator.index(version)
 
-    @folded
+    @filtered
     def composed(*args, **attributes):
         text = _attributes(name, attributes)
         flat = FlatFunction(lambda *args: decomposition(*args, **attributes),

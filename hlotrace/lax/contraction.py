@@ -5,7 +5,7 @@ from typing import NamedTuple
 from ..core import dtypes
 from ..core.avals import aval_of
 from ..core.errors import not_one_of
-from ..placement.out_sharding import laid
+from ..placement.out_sharding import with_out_sharding
 from ..primitives.arrays.contract import contract, dot_general_p, labels
 from ..primitives.arrays.conv import ConvDimensionNumbers, conv_general_dilated_p, dilated
 from ..primitives.arrays.elementwise import and_p, convert, ge, lt, mul, select, sub
@@ -57,7 +57,7 @@ def dot_general(lhs, rhs, dimension_numbers, precision=None, preferred_element_t
     out = dot_general_p.bind(lhs, rhs, dimension_numbers=(groups[:2], groups[2:]),
                              precision=canonical_precision(precision),
                              preferred_element_type=_preferred(preferred_element_type, "dot_general"))
-    return laid(out, out_sharding, "lax.dot_general")
+    return with_out_sharding(out, out_sharding, "lax.dot_general")
 
 
 def dot(lhs, rhs, *, dimension_numbers=None, precision=None, preferred_element_type=None, out_sharding=None):
@@ -75,7 +75,7 @@ def dot(lhs, rhs, *, dimension_numbers=None, precision=None, preferred_element_t
                              "last axis of lhs and first axis of rhs have equal sizes; got "
                              f"lhs_shape={x.shape} rhs_shape={y.shape}")
         dimension_numbers = (((x.ndim - 1,), (0,)), ((), ()))
-    return laid(dot_general(lhs, rhs, dimension_numbers, precision, preferred_element_type), out_sharding,
+    return with_out_sharding(dot_general(lhs, rhs, dimension_numbers, precision, preferred_element_type), out_sharding,
                 "lax.dot")
 
 
@@ -138,7 +138,7 @@ def ragged_dot_general(lhs, rhs, group_sizes, ragged_dot_dimension_numbers, prec
         lhs, x = _masked_groups(lhs, ragged, group_sizes), group + x
     product = contract(lhs, x, rhs, y, out, canonical_precision(precision),
                        _preferred(preferred_element_type, "ragged_dot"))
-    return laid(product, out_sharding, "lax.ragged_dot_general")
+    return with_out_sharding(product, out_sharding, "lax.ragged_dot_general")
 
 
 def _masked_groups(x, axis, group_sizes):
@@ -170,7 +170,7 @@ def ragged_dot(lhs, rhs, group_sizes, precision=None, preferred_element_type=Non
                         f"{aval_of(lhs).shape} and {aval_of(rhs).shape}")
     numbers = RaggedDotDimensionNumbers((((1,), (1,)), ((), ())), (0,), (0,))
     out = ragged_dot_general(lhs, rhs, group_sizes, numbers, precision, preferred_element_type, group_offset)
-    return laid(out, out_sharding, "lax.ragged_dot")
+    return with_out_sharding(out, out_sharding, "lax.ragged_dot")
 
 
 # --- products of blocks with scales
@@ -399,7 +399,7 @@ def conv_general_dilated(lhs, rhs, window_strides, padding, lhs_dilation=None, r
         batch_group_count=operator.index(batch_group_count),
         precision=canonical_precision(precision, algorithms=False),
         preferred_element_type=_preferred(preferred_element_type, name))
-    return laid(out, out_sharding, f"lax.{name}")
+    return with_out_sharding(out, out_sharding, f"lax.{name}")
 
 
 def conv(lhs, rhs, window_strides, padding, precision=None, preferred_element_type=None):

@@ -1,7 +1,7 @@
 """XLA's generators of random numbers, for those who keep a state themselves; `random` has keys."""
 from ..core import dtypes
 from ..core.avals import aval_of
-from ..placement.out_sharding import laid
+from ..placement.out_sharding import with_out_sharding
 from ..primitives.arrays.generators import RandomAlgorithm, rng_bit_generator_p, rng_uniform_p
 from ..primitives.common import canonical_shape
 
@@ -26,7 +26,7 @@ def rng_bit_generator(key, shape, dtype="uint32", algorithm=RandomAlgorithm.RNG_
     after, bits = rng_bit_generator_p.bind(
         key, shape=canonical_shape(shape), dtype=dtypes.check_user_dtype(dtype, "rng_bit_generator"),
         algorithm=RandomAlgorithm(algorithm))
-    return after, laid(bits, out_sharding, "lax.rng_bit_generator")
+    return after, with_out_sharding(bits, out_sharding, "lax.rng_bit_generator")
 
 
 def rng_uniform(a, b, shape):

@@ -8,7 +8,7 @@ import operator
 from ..api.composite import composite
 from ..core import dtypes
 from ..core.avals import aval_of
-from ..core.surface.public import offer
+from ..core.surface.public import export_names
 from ..primitives.arrays.elementwise import add, and_p, convert, div, lt, select
 from ..primitives.arrays.shape import broadcast_axis, full, squeeze_p
 from ..primitives.linalg.eigen import EighImplementation, EigImplementation, eig_p, eigh_p
@@ -309,4 +309,4 @@ def qdwh(x, *, is_hermitian=False, max_iterations=None, eps=None, dynamic_shape=
     return u, h, convert(steps, dtypes.canonicalize(int), weak_type=True), converged
 
 
-offer(globals())
+export_names(globals())

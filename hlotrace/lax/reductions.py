@@ -3,12 +3,12 @@ import operator
 
 from ..core import dtypes
 from ..core.avals import ShapedArray, aval_of
-from ..core.caches import kept
+from ..core.caches import cached
 from ..core.programs import embed_constants
 from ..core.pytrees import pytree
 from ..core.symbolic.dimension import as_size
 from ..core.trace import Tracer, trace_to_jaxpr
-from ..placement.out_sharding import laid
+from ..placement.out_sharding import with_out_sharding
 from ..primitives.arrays import reduce as _reduce
 from ..primitives.arrays import sort as _sort
 from ..primitives.arrays import window
@@ -58,7 +58,7 @@ def _reduction(primitive, what, result, note=""):
         return primitive.bind(operand, axes=canonical_axes(tuple(axes), aval_of(operand).ndim, "axes"))
 
     def placed(operand, axes, *, out_sharding=None):
-        return laid(function(operand, axes), out_sharding, f"lax.{primitive.name}")
+        return with_out_sharding(function(operand, axes), out_sharding, f"lax.{primitive.name}")
     public = placed if primitive in (reduce_sum_p, reduce_max_p, reduce_min_p) else function
     public.__name__ = public.__qualname__ = primitive.name
     public.__doc__ = (f"The {what} of `operand` over `axes`, a sequence of ints.  The dtype stays{note}.\n\n"
@@ -94,7 +94,7 @@ argmax, argmin = _arg_reduction(argmax_p, 1), _arg_reduction(argmin_p, 2)
 # --- reductions by a function
 # -----------------------------------------------------------------------------------
 
-@kept(512)
+@cached(512)
 def _traced(computation, structure, element_dtypes, name):
     """The program of a computation on scalars: two sets of operands to one."""
     n = len(element_dtypes)
@@ -180,7 +180,7 @@ def reduce(operands, init_values, computation, dimensions, out_sharding=None):
         if not _is_identity(inits[0], identity(out.dtype)):
             out = combine.bind(broadcast_in_dim(inits[0], shape_of(out), ()), out)
         outs = [out]
-    return pytree.tree_unflatten(structure, [laid(out, out_sharding, "lax.reduce") for out in outs])
+    return pytree.tree_unflatten(structure, [with_out_sharding(out, out_sharding, "lax.reduce") for out in outs])
 
 
 # --- windows

@@ -7,7 +7,7 @@ from ..core import dtypes, errors
 from ..core.avals import aval_of, is_arraylike
 from ..core.pytrees import pytree
 from ..core.symbolic.dimension import as_size
-from ..placement.out_sharding import devices_like, laid, made
+from ..placement.out_sharding import devices_like, make_with_sharding, with_out_sharding
 from ..primitives.arrays import shape as _shape
 from ..primitives.arrays.elementwise import convert, convert_element_type_p
 from ..primitives.arrays.random import random_wrap_p
@@ -52,11 +52,11 @@ def full(shape, fill_value, dtype=None, *, sharding=None):
             return dtype._rules.full(shape, fill_value, dtype)
         if dtypes.is_extended(dtype):
             words = full((*shape, *dtype.physical_shape), fill_value, dtype.physical_dtype)
-            return made(lambda: random_wrap_p.bind(words, impl=dtype), 0, "lax.full", sharding)
+            return make_with_sharding(lambda: random_wrap_p.bind(words, impl=dtype), 0, "lax.full", sharding)
         fill_value = (scalar(fill_value, dtype) if type(fill_value) in dtypes.python_scalars
                       else np.asarray(fill_value, dtype) if is_constant(fill_value)
                       else convert(fill_value, dtype))
-    return made(lambda: broadcast_in_dim_p.bind(fill_value, shape=shape, broadcast_dimensions=()),
+    return make_with_sharding(lambda: broadcast_in_dim_p.bind(fill_value, shape=shape, broadcast_dimensions=()),
                 _bytes(shape, aval_of(fill_value).dtype), "lax.full", sharding)
 
 
@@ -92,7 +92,7 @@ def empty(shape, dtype, *, out_sharding=None):
     Array([0., 0.], dtype=float32)
     """
     shape, dtype = canonical_shape(shape, "lax.empty: shape"), dtypes.check_user_dtype(dtype, "empty")
-    return made(lambda: full(shape, 0, dtype), _bytes(shape, dtype), "lax.empty", out_sharding=out_sharding)
+    return make_with_sharding(lambda: full(shape, 0, dtype), _bytes(shape, dtype), "lax.empty", out_sharding=out_sharding)
 
 
 def iota(dtype, size):
@@ -114,7 +114,7 @@ def broadcasted_iota(dtype, shape, dimension, *, out_sharding=None):
            [0, 1, 2]], dtype=int32)
     """
     dtype, shape = dtypes.check_user_dtype(dtype, "iota"), canonical_shape(shape, "iota: shape")
-    return made(lambda: iota_p.bind(dtype=dtype, shape=shape, dimension=operator.index(dimension)),
+    return make_with_sharding(lambda: iota_p.bind(dtype=dtype, shape=shape, dimension=operator.index(dimension)),
                 _bytes(shape, dtype), "lax.broadcasted_iota", out_sharding=out_sharding)
 
 
@@ -153,7 +153,7 @@ def broadcast_in_dim(operand, shape, broadcast_dimensions, *, out_sharding=None)
     if len(dimensions) == rank and order != list(range(rank)):
         operand, dimensions = _shape.transpose(operand, order), tuple(sorted(dimensions))
     out = _shape.broadcast_in_dim(operand, canonical_shape(shape, "broadcast_in_dim: shape"), dimensions)
-    return laid(out, out_sharding, "lax.broadcast_in_dim")
+    return with_out_sharding(out, out_sharding, "lax.broadcast_in_dim")
 
 
 def broadcast(operand, sizes, *, out_sharding=None):
@@ -165,7 +165,7 @@ def broadcast(operand, sizes, *, out_sharding=None):
     """
     sizes, shape = tuple(sizes), _shape_of("broadcast", operand)
     out = broadcast_in_dim(operand, (*sizes, *shape), range(len(sizes), len(sizes) + len(shape)))
-    return laid(out, out_sharding, "lax.broadcast")
+    return with_out_sharding(out, out_sharding, "lax.broadcast")
 
 
 def broadcast_like(arr, like_arr):
@@ -223,7 +223,7 @@ def reshape(operand, new_sizes, dimensions=None, *, out_sharding=None):
             raise TypeError(f"reshape dimensions must be a permutation of operand dimensions, got dimensions "
                             f"{tuple(dimensions)} for shape {shape}.")
         operand = _shape.transpose(operand, dimensions)
-    return laid(_shape.reshape(operand, canonical_shape(new_sizes, "reshape: new_sizes")), out_sharding,
+    return with_out_sharding(_shape.reshape(operand, canonical_shape(new_sizes, "reshape: new_sizes")), out_sharding,
                 "lax.reshape")
 
 

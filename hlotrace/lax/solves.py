@@ -7,7 +7,7 @@ from ..core import dtypes, errors, programs
 from ..core.avals import aval_of
 from ..core.jaxpr import eval_jaxpr
 from ..core.pytrees import pytree
-from ..core.symbolic_zeros import nonzero, present, spread
+from ..core.symbolic_zeros import drop_zeros, fill_zeros, nonzero_mask
 from ..primitives.arrays.elementwise import neg_p
 from ..primitives.arrays.shape import instantiate
 from ..primitives.programs.calls import custom_jvp_call_p
@@ -104,7 +104,7 @@ def _transposed(jaxpr, num_consts):
     program, marks = programs.transpose(jaxpr, (False,) * num_consts + (True,) * n, (True,) * n)
 
     def fun(*args):
-        found = spread(eval_jaxpr(program, (), *args), marks)
+        found = fill_zeros(eval_jaxpr(program, (), *args), marks)
         return [instantiate(x, v.aval) for x, v in zip(found, jaxpr.invars[num_consts:])]
     return programs.trace_closed(fun, [*jaxpr.in_avals[:num_consts], *jaxpr.out_avals],
                                  f"transposed_{jaxpr.name}")
@@ -149,9 +149,9 @@ def custom_root(f, initial_guess, solve, tangent_solve, has_aux=False):
     def rule(primals, tangents):
         outs = custom_jvp_call_p.bind(*primals, fun=run, rule=rule, name="custom_root")
         consts, moving = primals[:sizes[0]], tangents[:sizes[0]]
-        program, marks = programs.jvp(function.closed, (*nonzero(moving), *[False] * n))
-        moved = spread(eval_jaxpr(program, (), *consts, *outs[:n], *present(moving))[n:], marks)
-        if not any(nonzero(moved)):
+        program, marks = programs.jvp(function.closed, (*nonzero_mask(moving), *[False] * n))
+        moved = fill_zeros(eval_jaxpr(program, (), *consts, *outs[:n], *drop_zeros(moving))[n:], marks)
+        if not any(nonzero_mask(moved)):
             return outs, [None] * len(outs)
         rhs = [neg_p.bind(instantiate(m, a)) for m, a in zip(moved, unknown.avals)]
 

@@ -4,7 +4,7 @@ import functools
 from ..core import dtypes
 from ..core.avals import ShapedArray, aval_of, is_arraylike, not_an_array
 from ..core.config import state
-from ..core.effects import ORDER
+from ..core.effects import ORDERED_TOKEN
 from ..core.pytrees import pytree
 from ..core.surface.jax_core_names import Token
 from ..core.trace import EVAL, Tracer
@@ -86,7 +86,7 @@ def after_all(*operands):
     Token()
     """
     for x in operands:
-        if not (isinstance(x, Token) or isinstance(x, Tracer) and x.aval is ORDER.aval):
+        if not (isinstance(x, Token) or isinstance(x, Tracer) and x.aval is ORDERED_TOKEN.aval):
             raise TypeError("lax.after_all: an operand is no token" if is_arraylike(x) else not_an_array(x))
     traced = [x for x in operands if isinstance(x, Tracer)]
     return after_all_p.bind(*traced) if traced else create_token()

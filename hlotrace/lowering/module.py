@@ -11,15 +11,15 @@ from ..core import source_info as provenance
 from ..core.avals import ShapedArray, physical
 from ..core.config import config, uncollected
 from ..core.dtypes import float0, is_extended
-from ..core.effects import ORDER, is_ordered
+from ..core.effects import ORDERED_TOKEN, is_ordered
 from ..core.jaxpr import Literal
 from ..core.platforms import platform_named, rule_for
 from ..core.primitive import missing
 from ..core.programs import embed_constants
-from ..core.symbolic_zeros import Axis
+from ..core.symbolic_zeros import MappedAxis
 from ..core.trace import EVAL, entering, trace_to_jaxpr
 from ..primitives.arrays.shape import transpose
-from ..transforms.discharge import in_order
+from ..transforms.discharge import thread_tokens
 from . import custom_calls
 from .constants import dense
 from .donation import attributes
@@ -63,13 +63,13 @@ class Module:
         self.partition = partition
         self.meshes = {}         # Mesh -> its name
         self.manual = None, ()   # the mesh of the `shard_map` that is being written, and its manual axes
-        self.apart = apart       # programs whose functions XLA is asked not to inline
+        self.noinline = apart       # programs whose functions XLA is asked not to inline
         self.functions = {}      # Jaxpr -> function name
         self.names = {"main"}
         self.texts = []
         self.callbacks = []      # Python functions that custom calls refer to by position
         self.targets = {}        # of custom calls, in order of first use, each with None
-        self.lies = {}           # an input of the program -> its sharding, where that is known
+        self.input_shardings = {}           # an input of the program -> its sharding, where that is known
         self.leaves_device = any(getattr(s, "_kind", None) for s in partition.ins) if partition else False
         self.groups = 0          # of values that lie alike
         # (function, aval): told how a value lies over devices when the program is compiled
@@ -107,7 +107,7 @@ class Module:
         """For each value of a signature its `mhlo.memory_kind = ...`, or an empty string."""
         return [f'mhlo.memory_kind = "{s._kind}"' if s is not None and s._kind else "" for s in shardings]
 
-    def once(self, results):
+    def maximal_sharding(self, results):
         """The attribute of an operation that one device does, on whole operands; in `shard_map` each does its
         own."""
         if self.manual[1] or self.partition is None or len(self.partition.devices) == 1:
@@ -224,7 +224,7 @@ class Context:
         `batch` in its place, what has two more axes is matrices that lie column after column.
         """
         self.module.targets.setdefault(target)
-        once = self.module.once(len(out_avals)) if options.pop("once", False) else ""
+        once = self.module.maximal_sharding(len(out_avals)) if options.pop("once", False) else ""
         batch, rule = options.pop("batch", None), options.pop("rule", "")
         axes = options.pop("leading", batch or 0)
         if self.module.partition is None or not custom_calls.cut_by_batch(target):
@@ -239,7 +239,7 @@ class Context:
         if not once:
             return results
         # other devices' memory holds nothing until they get the value
-        return [name if aval is ORDER.aval else self.emit(
+        return [name if aval is ORDERED_TOKEN.aval else self.emit(
             f"sdy.sharding_constraint {name} {self.module.replicated(aval)} : {aval.mlir}")
             for name, aval in zip(results, out_avals)]
 
@@ -271,7 +271,7 @@ class Context:
             f"{{\n{lines}\n{self.indent}}} : ({listed(t for _, t in in_types)}) -> ({listed(out_types)})",
             len(out_types))
 
-    def alone(self, mesh, axes, body):
+    def single_device_region(self, mesh, axes, body):
         """What `body()` writes with these axes of a mesh of one device manual."""
         module = self.module
         saved, module.manual = module.manual, (mesh, (*module.manual[1], *axes))
@@ -375,14 +375,14 @@ class Context:
         """A structural operation on PRNG keys: the batching rule over their words says what to do."""
         def fun(*values):
             aval = next(v.aval for v in eqn.invars if is_extended(v.aval.dtype))
-            axis = Axis(aval.dtype.physical_shape[0])
+            axis = MappedAxis(aval.dtype.physical_shape[0])
             dims = [v.aval.ndim if is_extended(v.aval.dtype) else None for v in eqn.invars]
-            out, dim = eqn.primitive.batch(axis, values, dims, **eqn.params)
+            out, dim = eqn.primitive.batching(axis, values, dims, **eqn.params)
             order = [i for i in range(out.ndim) if i != dim] + [dim]
             return transpose(out, order)
         return self.lower_fun(fun, eqn, *names)
 
-    def undivided(self, name, aval, axes):
+    def replicate(self, name, aval, axes):
         """The value, whole along `axes` on every device: for operations that XLA's partitioner cannot split.
         """
         partition, manual = self.module.partition, self.module.manual[1]
@@ -401,7 +401,7 @@ class Context:
         name = self.module.function(jaxpr)
         types = [a.mlir for a in jaxpr.in_avals]
         out_types = [a.mlir for a in jaxpr.out_avals]
-        if self.platform.keeps_calls and jaxpr in self.module.apart:
+        if self.platform.keeps_calls and jaxpr in self.module.noinline:
             attributes = (*attributes, ("inlineable", "false"))
         told = f" {{mhlo.frontend_attributes = {custom_calls.attribute(dict(attributes))}}}" if attributes else ""
         # within Shardy's operations its dialect is the default
@@ -444,7 +444,7 @@ class Lowered:
         self.targets = tuple(targets)
         self.blocks, self.donated, self.partition, self.inspections = blocks, donated, partition, inspections
         self.failures, self.lines = None, True
-        self.effects = tuple(e for e in jaxpr.effects if e.runs)
+        self.effects = tuple(e for e in jaxpr.effects if e.at_run_time)
         self.ordered = is_ordered(jaxpr.effects)
 
     @property
@@ -467,7 +467,7 @@ def lower(jaxpr, *, platform="cpu", donated=(), debug_info=True, result_names=()
 
 def _lower(jaxpr, platform, donated, debug_info, result_names, blocks, partition, kind):
     if blocks is None:
-        jaxpr = in_order(jaxpr)
+        jaxpr = thread_tokens(jaxpr)
         # over devices, calls would keep XLA from joining the collectives of different blocks
         jaxpr, blocks = outline(jaxpr) if config.hlotrace_outline and not partition else (jaxpr, [])
     platform = platform_named(platform)
@@ -479,7 +479,7 @@ def _lower(jaxpr, platform, donated, debug_info, result_names, blocks, partition
         arg_attrs = attributes(jaxpr, donated)
     result_attrs = [f'jax.result_info = "{name}"' if name and _plain(name) else "" for name in result_names]
     if partition:
-        module.lies = dict(zip(jaxpr.invars, partition.ins, strict=True))
+        module.input_shardings = dict(zip(jaxpr.invars, partition.ins, strict=True))
         arg_attrs = _joined(arg_attrs, module.memory_kinds(partition.ins),
                             module.attributes(partition.ins, jaxpr.in_avals))
         result_attrs = _joined(result_attrs or [""] * len(jaxpr.outvars), module.memory_kinds(partition.outs),

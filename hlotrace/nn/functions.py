@@ -7,7 +7,7 @@ from ..core import dtypes
 from ..core.avals import aval_of
 from ..core.config import config
 from ..numpy.util import check_arraylike, promote_args_inexact, promote_dtypes_inexact
-from ..placement.out_sharding import laid
+from ..placement.out_sharding import with_out_sharding
 from ..primitives.common import canonical_axes, canonical_axis, np, static_int
 
 
@@ -433,7 +433,7 @@ def one_hot(x, num_classes, *, dtype=None, axis=-1, out_sharding=None):
            [False,  True],
            [False, False]], dtype=bool)
     """
-    return laid(_one_hot(x, num_classes, dtype, axis), out_sharding, "nn.one_hot")
+    return with_out_sharding(_one_hot(x, num_classes, dtype, axis), out_sharding, "nn.one_hot")
 
 
 @composite(static=("num_classes", "dtype", "axis"))

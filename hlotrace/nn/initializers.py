@@ -6,9 +6,9 @@ from .. import lax, random
 from .. import numpy as jnp
 from ..core import dtypes
 from ..core.errors import not_one_of
-from ..core.surface.boundary import folded
-from ..core.surface.public import offer
-from ..placement.out_sharding import laid
+from ..core.surface.boundary import filtered
+from ..core.surface.public import export_names
+from ..placement.out_sharding import with_out_sharding
 from ..primitives.common import canonical_axes, np
 
 
@@ -31,7 +31,7 @@ def zeros(key, shape, dtype=None, out_sharding=None):
     Array([[0., 0., 0.],
            [0., 0., 0.]], dtype=float32)
     """
-    return laid(jnp.zeros(shape, _dtype(dtype, None)), out_sharding, "initializers.zeros")
+    return with_out_sharding(jnp.zeros(shape, _dtype(dtype, None)), out_sharding, "initializers.zeros")
 
 
 def ones(key, shape, dtype=None, out_sharding=None):
@@ -40,7 +40,7 @@ def ones(key, shape, dtype=None, out_sharding=None):
     >>> nn.initializers.ones(jax.random.key(0), (2,), jnp.bfloat16)
     Array([1, 1], dtype=bfloat16)
     """
-    return laid(jnp.ones(shape, _dtype(dtype, None)), out_sharding, "initializers.ones")
+    return with_out_sharding(jnp.ones(shape, _dtype(dtype, None)), out_sharding, "initializers.ones")
 
 
 def constant(value, dtype=None):
@@ -52,9 +52,9 @@ def constant(value, dtype=None):
     Array([[1., 2.],
            [1., 2.]], dtype=float32)
     """
-    @folded
+    @filtered
     def init(key, shape, dtype=dtype, out_sharding=None):
-        return laid(jnp.full(shape, value, _dtype(dtype, None)), out_sharding, "initializers.constant")
+        return with_out_sharding(jnp.full(shape, value, _dtype(dtype, None)), out_sharding, "initializers.constant")
     return init
 
 
@@ -65,10 +65,10 @@ def uniform(scale=1e-2, dtype=None):
     >>> x.min() >= 0, x.max() < 2, x.mean().round(1)
     (Array(True, dtype=bool), Array(True, dtype=bool), Array(1., dtype=float32))
     """
-    @folded
+    @filtered
     def init(key, shape, dtype=dtype, out_sharding=None):
         dtype = _dtype(dtype, None)
-        return laid(random.uniform(key, shape, dtype) * jnp.asarray(scale, dtype), out_sharding,
+        return with_out_sharding(random.uniform(key, shape, dtype) * jnp.asarray(scale, dtype), out_sharding,
                     "initializers.uniform")
     return init
 
@@ -80,10 +80,10 @@ def normal(stddev=1e-2, dtype=None):
     >>> jnp.allclose(x.std(), 0.1, rtol=0.1), x.dtype
     (Array(True, dtype=bool), dtype('float32'))
     """
-    @folded
+    @filtered
     def init(key, shape, dtype=dtype, out_sharding=None):
         dtype = _dtype(dtype, None)
-        return laid(random.normal(key, shape, dtype) * jnp.asarray(stddev, dtype), out_sharding,
+        return with_out_sharding(random.normal(key, shape, dtype) * jnp.asarray(stddev, dtype), out_sharding,
                     "initializers.normal")
     return init
 
@@ -97,11 +97,11 @@ def truncated_normal(stddev=1e-2, dtype=None, lower=-2.0, upper=2.0):
     >>> jnp.abs(x).max() <= 2, x.std() < 0.95
     (Array(True, dtype=bool), Array(True, dtype=bool))
     """
-    @folded
+    @filtered
     def init(key, shape, dtype=dtype, out_sharding=None):
         dtype = _dtype(dtype, None)
         out = random.truncated_normal(key, lower, upper, shape, dtype) * jnp.asarray(stddev, dtype)
-        return laid(out, out_sharding, "initializers.truncated_normal")
+        return with_out_sharding(out, out_sharding, "initializers.truncated_normal")
     return init
 
 
@@ -138,7 +138,7 @@ def variance_scaling(scale, mode, distribution, in_axis=-2, out_axis=-1, batch_a
     >>> (init(jax.random.key(0), (500, 200)).var() * 500).round(1)
     Array(2., dtype=float32)
     """
-    @folded
+    @filtered
     def init(key, shape, dtype=dtype, out_sharding=None):
         dtype = _dtype(dtype, None)
         fan_in, fan_out = _fans(shape, in_axis, out_axis, batch_axis)
@@ -165,7 +165,7 @@ def variance_scaling(scale, mode, distribution, in_axis=-2, out_axis=-1, batch_a
         else:
             raise not_one_of("invalid distribution for variance scaling initializer: distribution",
                              distribution, ("truncated_normal", "normal", "uniform"))
-        return laid(draw * deviation, out_sharding, "initializers.variance_scaling")
+        return with_out_sharding(draw * deviation, out_sharding, "initializers.variance_scaling")
     return init
 
 
@@ -217,7 +217,7 @@ def orthogonal(scale=1.0, column_axis=-1, dtype=None):
     >>> jnp.allclose(q.T @ q, jnp.eye(3), atol=1e-5)
     Array(True, dtype=bool)
     """
-    @folded
+    @filtered
     def init(key, shape, dtype=dtype, out_sharding=None):
         dtype = _dtype(dtype, None)
         if len(shape) < 2:
@@ -229,7 +229,7 @@ def orthogonal(scale=1.0, column_axis=-1, dtype=None):
         rows = math.prod(others)
         q = _orthonormal(random.normal(key, (max(columns, rows), min(columns, rows)), dtype))
         q = (q if columns > rows else q.T).reshape(columns, *others)
-        return laid(jnp.asarray(scale, dtype) * jnp.moveaxis(q, 0, axis), out_sharding,
+        return with_out_sharding(jnp.asarray(scale, dtype) * jnp.moveaxis(q, 0, axis), out_sharding,
                     "initializers.orthogonal")
     return init
 
@@ -246,7 +246,7 @@ def delta_orthogonal(scale=1.0, column_axis=-1, dtype=None):
            [False,  True, False],
            [False, False, False]], dtype=bool)
     """
-    @folded
+    @filtered
     def init(key, shape, dtype=dtype, out_sharding=None):
         dtype = _dtype(dtype, None)
         if len(shape) not in (3, 4, 5):
@@ -256,11 +256,11 @@ def delta_orthogonal(scale=1.0, column_axis=-1, dtype=None):
             raise ValueError(f"`fan_in` must be less or equal than `fan_out`, got shape {tuple(shape)}")
         matrix = orthogonal(scale, column_axis, dtype)(key, shape[-2:])
         centre = tuple((n - 1) // 2 for n in shape[:-2])
-        return laid(jnp.zeros(shape, dtype).at[centre].set(matrix), out_sharding,
+        return with_out_sharding(jnp.zeros(shape, dtype).at[centre].set(matrix), out_sharding,
                     "initializers.delta_orthogonal")
     return init
 
 
 __all__ = [name for name, value in globals().items()
            if not name.startswith("_") and getattr(value, "__module__", None) == __name__]
-offer(globals())
+export_names(globals())

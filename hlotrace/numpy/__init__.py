@@ -51,7 +51,7 @@ from numpy import (
 )
 
 from ..core.array import Array as ndarray
-from ..core.surface.public import offer as _offer
+from ..core.surface.public import export_names as _offer
 from .arrays import array_methods
 from .arrays.creation import *
 from .arrays.dtype_objects import *
@@ -78,7 +78,7 @@ from .reductions.statistics import *
 
 array_methods.install(globals())
 __array_api_version__ = "2024.12"
-_offer(globals(), homes={
+_offer(globals(), lazy={
     "": "fft linalg",
     "arrays.array_api": "__array_namespace_info__",
     "polynomials": "poly polyadd polyder polydiv polyfit polyint polymul polysub polyval roots",

@@ -9,7 +9,7 @@ import string
 from ..api.composite import composite
 from ..core import dtypes, errors
 from ..core.avals import aval_of
-from ..placement.out_sharding import laid
+from ..placement.out_sharding import with_out_sharding
 from ..primitives.arrays.contract import contract, natural_labels, reduce_axes
 from ..primitives.arrays.conv import ConvDimensionNumbers, conv_general_dilated_p
 from ..primitives.arrays.elementwise import conj_p, convert, mul, sub
@@ -107,7 +107,7 @@ def matmul(a, b, *, precision=None, preferred_element_type=None, out_sharding=No
     hlotrace.errors.ShapeError: (a: int32[2,2]) @ (float32[3]): axis 1 of the first operand (shape (2, 2)) has
     ...
     """
-    return laid(_matmul(a, b, precision, preferred_element_type), out_sharding, "jnp.matmul")
+    return with_out_sharding(_matmul(a, b, precision, preferred_element_type), out_sharding, "jnp.matmul")
 
 
 @composite(static=("precision", "preferred"))
@@ -128,7 +128,7 @@ def dot(a, b, *, precision=None, preferred_element_type=None, out_sharding=None)
     >>> jnp.dot(jnp.array([1, 2]), jnp.array([3, 4])), jnp.dot(jnp.ones((2, 3, 4)), jnp.ones((5, 4, 6))).shape
     (Array(11, dtype=int32), (2, 3, 5, 6))
     """
-    return laid(_dot(a, b, precision, preferred_element_type), out_sharding, "jnp.dot")
+    return with_out_sharding(_dot(a, b, precision, preferred_element_type), out_sharding, "jnp.dot")
 
 
 @composite(static=("precision", "preferred"))
@@ -271,7 +271,7 @@ def tensordot(a, b, axes=2, *, precision=None, preferred_element_type=None, out_
     shared = set(a_labels) & set(b_labels)
     out = "".join(c for c in a_labels + b_labels if c not in shared)
     product = _product("tensordot", a, a_labels, b, b_labels, out, precision, preferred_element_type)
-    return laid(product, out_sharding, "jnp.tensordot")
+    return with_out_sharding(product, out_sharding, "jnp.tensordot")
 
 
 @composite
@@ -467,7 +467,7 @@ def einsum(subscripts, /, *operands, out=None, optimize="auto", precision=None, 
     else:
         result = _einsum(tuple(operands), inputs, out, path, canonical_precision(precision),
                          preferred_element_type)
-    return laid(result, out_sharding, "jnp.einsum")
+    return with_out_sharding(result, out_sharding, "jnp.einsum")
 
 
 def einsum_path(subscripts, /, *operands, optimize="auto"):

@@ -2,7 +2,7 @@
 from ..api.composite import composite
 from ..core import dtypes
 from ..core.errors import not_one_of
-from ..core.surface.public import offer as _offer
+from ..core.surface.public import export_names as _offer
 from ..core.symbolic.dimension import max_dim
 from ..lax import fourier
 from ..lax.fourier import FftType

@@ -7,7 +7,7 @@ from ..api.custom_derivatives import custom_jvp
 from ..core import dtypes
 from ..core.array import Array
 from ..core.errors import ShapeError, not_one_of
-from ..core.surface.public import offer as _offer
+from ..core.surface.public import export_names as _offer
 from ..lax import linalg as lax
 from ..lax.control_flow import cond as branch
 from ..lax.elementwise import stop_gradient

@@ -3,7 +3,7 @@ import re
 
 from ..api.signatures import wraps
 from ..api.vmap import vmap
-from ..core.surface.boundary import folded
+from ..core.surface.boundary import filtered
 from ..primitives.arrays.shape import reshape
 from ..primitives.common import canonical_axis
 from .arrays.creation import asarray
@@ -49,7 +49,7 @@ def vectorize(pyfunc, *, excluded=frozenset(), signature=None):
         raise ValueError(f"excluded={set(excluded)!r} contains negative numbers")
     parsed = None if signature is None else _parse(signature)
 
-    @folded
+    @filtered
     @wraps(pyfunc)
     def wrapped(*args, **kwargs):
         where = f"on vectorized function with excluded={set(excluded) or '{}'} and signature={signature!r}"

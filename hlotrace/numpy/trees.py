@@ -6,7 +6,7 @@ from ..core import dtypes
 from ..core.avals import aval_of, is_arraylike
 from ..core.errors import ShapeError
 from ..core.pytrees import pytree as tree
-from ..core.surface.boundary import folded
+from ..core.surface.boundary import filtered
 from ..primitives.arrays.elementwise import convert
 from .arrays.creation import asarray, zeros
 from .arrays.shaping import concatenate, ravel, split
@@ -51,7 +51,7 @@ def _unraveler(treedef, avals, dtype):
     ends = list(accumulate([a.size for a in avals], initial=0))
     free = all(a.dtype == dtype for a in avals)
 
-    @folded
+    @filtered
     def unravel(flat):
         if flat.shape != (ends[-1],):
             raise ShapeError(f"unravel: expected a vector of {ends[-1]} elements, as ravel_pytree gave it, "

@@ -14,7 +14,7 @@ from ..core.avals import ShapedArray, aval_of
 from ..core.config import scoped, state
 from ..core.pytrees import pytree
 from ..core.refs import Ref
-from ..core.surface.boundary import folded
+from ..core.surface.boundary import filtered
 from ..core.trace import Tracer
 from ..runtime.array_impl import ArrayImpl, from_numpy
 from ..runtime.devices import client, placement, shards, transfer, transfer_guards
@@ -189,7 +189,7 @@ def named_call(fun, *, name=None):
     >>> "softly" in jax.jit(f).lower(1.).as_text(debug_info=True)
     True
     """
-    @folded
+    @filtered
     @wraps(fun)
     def named(*args, **kwargs):
         with named_scope(name or name_of(fun)):

@@ -11,7 +11,7 @@ def _unsaid(sharding):
     return sharding is None or getattr(getattr(sharding, "mesh", None), "axis_names", None) == ()
 
 
-def laid(x, sharding, what):
+def with_out_sharding(x, sharding, what):
     """`x` as `sharding` says: a NamedSharding, a PartitionSpec of the current mesh, or None for as it is.
 
     Under a trace it is a constraint, otherwise the array is moved.  `what` begins errors: TypeError for
@@ -20,8 +20,8 @@ def laid(x, sharding, what):
     """
     if _unsaid(sharding):
         return x
-    from .shardings import lay  # programs that name no sharding need none of those modules
-    return lay(x, sharding, what)
+    from .shardings import apply_sharding  # programs that name no sharding need none of those modules
+    return apply_sharding(x, sharding, what)
 
 
 def devices_like(x):
@@ -46,7 +46,7 @@ def devices_like(x):
 SMALL = 1 << 20      # bytes: so much is made sooner by one device, or the host, than a program is compiled
 
 
-def made(make, size, what, device=None, out_sharding=None):
+def make_with_sharding(make, size, what, device=None, out_sharding=None):
     """The array of `size` bytes that `make()` gives, on `device`, a Device or a Sharding, or as
     `out_sharding` says.
 
@@ -58,7 +58,7 @@ def made(make, size, what, device=None, out_sharding=None):
     if device is not None and out_sharding is not None:
         raise ValueError(f"{what}: device and out_sharding both say where the result lies; give one")
     if state.trace is not EVAL or size <= SMALL:
-        return laid(make(), out_sharding, what) if device is None else device_put(make(), device)
+        return with_out_sharding(make(), out_sharding, what) if device is None else device_put(make(), device)
     from .shardings import as_sharding, named  # see above
     sharding = named(out_sharding, what) if device is None else as_sharding(device, what)
     program = JitFunction(make, out_shardings=sharding)

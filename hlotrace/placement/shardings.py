@@ -139,7 +139,7 @@ def named(sharding, what):
     return over_mesh_in_use(as_sharding(sharding, f"{what}: out_sharding"))
 
 
-def lay(x, sharding, what):
+def apply_sharding(x, sharding, what):
     """`laid`, for a sharding that is given."""
     return constrained([x], [named(sharding, what)], what)[0]
 
@@ -175,6 +175,6 @@ def with_layout_constraint(x, layouts):
     return treedef.unflatten(results)
 
 
-device_put_p.evaluate = lambda x, *, sharding, source: (
+device_put_p.impl_rule = lambda x, *, sharding, source: (
     transfer.move(own(x), sharding) if isinstance(sharding, Sharding) else own(x))
-sharding_constraint_p.evaluate = lambda x, *, sharding: transfer.move(own(x), sharding)
+sharding_constraint_p.impl_rule = lambda x, *, sharding: transfer.move(own(x), sharding)

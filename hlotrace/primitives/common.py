@@ -11,7 +11,7 @@ from ..core.avals import ShapedArray, aval_of
 from ..core.config import config, state
 from ..core.primitive import Builtin as Primitive
 from ..core.symbolic.dimension import Dimension, as_size
-from ..core.symbolic_zeros import Linear, is_linear
+from ..core.symbolic_zeros import UndefinedPrimal, is_undefined_primal
 from ..core.trace import Tracer
 
 prod = math.prod
@@ -196,5 +196,5 @@ def no_tangent_jvp(primitive):
 
 __all__ = ["np", "prod", "scalar", "number", "dtype_of", "shape_of", "ndim_of", "is_constant",
            "canonical_axis", "canonical_axes", "canonical_shape", "kind_of", "same_dtype",
-           "first_operand_jvp", "no_tangent_jvp", "ShapedArray", "aval_of", "Linear", "is_linear",
+           "first_operand_jvp", "no_tangent_jvp", "ShapedArray", "aval_of", "UndefinedPrimal", "is_undefined_primal",
            "Primitive", "Tracer", "dtypes"]

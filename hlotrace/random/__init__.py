@@ -6,7 +6,7 @@ Streams are those of JAX, of its threefry2x32 and of XLA's generators ("rbg", "u
 from typing import NewType as _NewType
 
 from ..core.array import Array as _Array
-from ..core.surface.public import offer as _offer
+from ..core.surface.public import export_names as _offer
 from .continuous import *
 from .count_samplers import *
 from .discrete import *
@@ -23,4 +23,4 @@ Key.__doc__ = """The type of keys, for annotations.
 ()
 """
 
-_offer(globals(), homes={"multivariate_samplers": "multivariate_normal orthogonal"})
+_offer(globals(), lazy={"multivariate_samplers": "multivariate_normal orthogonal"})

@@ -4,7 +4,7 @@ from ..core import dtypes
 from ..core.config import config
 from ..numpy.util import broadcast_shapes, broadcast_to_shape, cast, check_arraylike
 from ..numpy.util import shape as shape_of
-from ..placement.out_sharding import laid
+from ..placement.out_sharding import with_out_sharding
 from ..primitives.arrays.elementwise import (
     abs_p,
     add,
@@ -98,7 +98,7 @@ def bits(key, shape=(), dtype=None, *, out_sharding=None):
                          f"{dtype.name}")
     words = random_bits_p.bind(one_key("bits", key), bit_width=dtype.itemsize * 8,
                                shape=canonical_shape(shape))
-    return laid(words, out_sharding, "random.bits")
+    return with_out_sharding(words, out_sharding, "random.bits")
 
 
 def uniform(key, shape=(), dtype=None, minval=0.0, maxval=1.0, *, out_sharding=None):
@@ -114,7 +114,7 @@ def uniform(key, shape=(), dtype=None, minval=0.0, maxval=1.0, *, out_sharding=N
     """
     key, dtype = one_key("uniform", key), float_dtype("uniform", dtype)
     out = _uniform(key, minval, maxval, shape=result_shape("uniform", shape, minval, maxval), dtype=dtype)
-    return laid(out, out_sharding, "random.uniform")
+    return with_out_sharding(out, out_sharding, "random.uniform")
 
 
 @composite(static=("shape", "dtype"))
@@ -141,7 +141,7 @@ def normal(key, shape=(), dtype=None, *, out_sharding=None):
     (Array(10., dtype=float32), Array(2., dtype=float32))
     """
     key, dtype = one_key("normal", key), float_dtype("normal", dtype, and_complex=True)
-    return laid(_normal(key, shape=canonical_shape(shape), dtype=dtype), out_sharding, "random.normal")
+    return with_out_sharding(_normal(key, shape=canonical_shape(shape), dtype=dtype), out_sharding, "random.normal")
 
 
 @composite(static=("shape", "dtype"))
@@ -172,7 +172,7 @@ def truncated_normal(key, lower, upper, shape=None, dtype=None, *, out_sharding=
     """
     key, dtype = one_key("truncated_normal", key), float_dtype("truncated_normal", dtype)
     shape = result_shape("truncated_normal", shape, lower, upper)
-    return laid(_truncated_normal(key, lower, upper, shape=shape, dtype=dtype), out_sharding,
+    return with_out_sharding(_truncated_normal(key, lower, upper, shape=shape, dtype=dtype), out_sharding,
                 "random.truncated_normal")
 
 
@@ -222,7 +222,7 @@ def _standard(name, transform, low, doc):
         key, dtype = one_key(name, key), float_dtype(name, dtype)
         out = _transformed(key, transform=transform, low=float(low(dtype)), shape=canonical_shape(shape),
                            dtype=dtype)
-        return laid(out, out_sharding, f"random.{name}")
+        return with_out_sharding(out, out_sharding, f"random.{name}")
     sample.__name__ = sample.__qualname__ = name
     sample.__doc__ = doc
     return sample
@@ -270,7 +270,7 @@ def gumbel(key, shape=(), dtype=None, mode=None, *, out_sharding=None):
     """
     key, dtype = one_key("gumbel", key), float_dtype("gumbel", dtype)
     out = _gumbel(key, shape=canonical_shape(shape), dtype=dtype, high=is_high("gumbel", mode))
-    return laid(out, out_sharding, "random.gumbel")
+    return with_out_sharding(out, out_sharding, "random.gumbel")
 
 
 def is_high(name, mode):

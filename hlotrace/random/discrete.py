@@ -8,7 +8,7 @@ from ..numpy.indexing.indexing import get
 from ..numpy.reductions.sorting import searchsorted
 from ..numpy.util import broadcast_to_shape, check_arraylike
 from ..numpy.util import shape as shape_of
-from ..placement.out_sharding import laid
+from ..placement.out_sharding import with_out_sharding
 from ..primitives.arrays.cumulative import cumsum_p
 from ..primitives.arrays.elementwise import add, and_p, clamp_p, convert, gt, le, log, lt, mul, rem_p, select, sub
 from ..primitives.arrays.random import WORDS, random_bits_p
@@ -39,7 +39,7 @@ def randint(key, shape, minval, maxval, dtype=None, *, out_sharding=None):
     if not dtypes.is_integer(dtype) or dtype in dtypes.SMALL_INTS:
         raise TypeError(f"randint only accepts integer dtypes of 8 bits or more, got {dtype.name}")
     key, shape = one_key("randint", key), result_shape("randint", shape, minval, maxval)
-    return laid(_randint(key, minval, maxval, shape=shape, dtype=dtype), out_sharding, "random.randint")
+    return with_out_sharding(_randint(key, minval, maxval, shape=shape, dtype=dtype), out_sharding, "random.randint")
 
 
 def _bound(x, low, high, dtype):
@@ -85,7 +85,7 @@ def bernoulli(key, p=0.5, shape=None, mode="low", *, out_sharding=None):
                                                           mode), result_shape("bernoulli", shape, p)
     if not dtypes.is_float(aval_of(p).dtype):
         raise TypeError(f"bernoulli probability `p` must have a floating dtype, got {aval_of(p).dtype.name}")
-    return laid(_bernoulli(key, p, shape=shape, high=high), out_sharding, "random.bernoulli")
+    return with_out_sharding(_bernoulli(key, p, shape=shape, high=high), out_sharding, "random.bernoulli")
 
 
 @composite(static=("shape", "high"))
@@ -106,7 +106,7 @@ def rademacher(key, shape=(), dtype=None, *, out_sharding=None):
     """
     dtype = dtypes.check_user_dtype(int if dtype is None else dtype, "rademacher")
     out = _rademacher(one_key("rademacher", key), shape=canonical_shape(shape), dtype=dtype)
-    return laid(out, out_sharding, "random.rademacher")
+    return with_out_sharding(out, out_sharding, "random.rademacher")
 
 
 @composite(static=("shape", "dtype"))
@@ -166,7 +166,7 @@ def permutation(key, x, axis=0, independent=False, *, out_sharding=None):
         axis = canonical_axis(axis, len(shape))
         shuffled = (_shuffle(key, x, axis=axis) if independent or len(shape) == 1 else
                     _take(x, _shuffled_range(key, n=shape[axis]), axis))
-    return laid(shuffled, out_sharding, "random.permutation")
+    return with_out_sharding(shuffled, out_sharding, "random.permutation")
 
 
 # --- draws
@@ -196,7 +196,7 @@ def categorical(key, logits, axis=-1, shape=None, replace=True, mode=None, *, ou
         raise ValueError(f"Number of samples without replacement ({prod(prefix)}) cannot exceed number of "
                          f"categories ({logits_shape[axis]}).")
     out = _categorical(key, logits, axis=axis, prefix=prefix, shape=shape, replace=replace, high=high)
-    return laid(out, out_sharding, "random.categorical")
+    return with_out_sharding(out, out_sharding, "random.categorical")
 
 
 @composite(static=("axis", "prefix", "shape", "replace", "high"))

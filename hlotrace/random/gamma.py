@@ -51,7 +51,7 @@ def _values(dtype, words, a, *, log_space):
     return reshape(drawn, shape_of(a))
 
 
-def _typ(keys, a, **_):
+def _abstract_eval(keys, a, **_):
     if kind_of(a.dtype) != "f" or a.shape[:keys.ndim] != keys.shape:
         raise TypeError(f"random_gamma: for keys of shape {keys.shape}, `a` must be floating-point numbers "
                         f"of a shape that begins with it, got {a.str_short()}")
@@ -64,7 +64,7 @@ def _axes(keys, a, **_):
     return AxisMap((lead, values), values)
 
 
-random_gamma_p = key_primitive("random_gamma", _values, _typ, AxisRule(_axes))
+random_gamma_p = key_primitive("random_gamma", _values, _abstract_eval, AxisRule(_axes))
 
 
 def _jvp(primals, tangents, *, log_space):

@@ -29,14 +29,14 @@ def _relabel(primitive):
     whole keys."""
     def evaluate(x, **params):
         x = as_array(x)
-        aval, spec = primitive.typ(x.aval, **params), getattr(x.sharding, "spec", None)
+        aval, spec = primitive.abstract_eval(x.aval, **params), getattr(x.sharding, "spec", None)
         if len(x.sharding._devices) > 1 and (spec is None or len(spec) > aval.ndim):
             from ..sharding.named import as_named  # keys on one device need none of those modules
             from ..sharding.spec import PartitionSpec
             lies = as_named(x.sharding, x.ndim)
             x = move(x, lies.with_spec(PartitionSpec(*lies.spec[:aval.ndim])), x._committed)
         return ArrayImpl(aval, x._buf, x._committed)
-    primitive.evaluate = evaluate
+    primitive.impl_rule = evaluate
 
 
 _relabel(random_wrap_p)

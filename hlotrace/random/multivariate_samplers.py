@@ -4,7 +4,7 @@ from .. import numpy as jnp
 from ..api.composite import composite
 from ..lax import linalg
 from ..numpy.util import broadcast_shapes, check_arraylike, promote_dtypes_inexact
-from ..placement.out_sharding import laid
+from ..placement.out_sharding import with_out_sharding
 from ..primitives.common import canonical_shape, static_int
 from .continuous import _normal, float_dtype, result_shape
 from .keys import one_key
@@ -45,7 +45,7 @@ def multivariate_normal(key, mean, cov, shape=None, dtype=None, method="cholesky
     if shape is not None:
         batch = result_shape("multivariate_normal", shape, jnp.zeros(batch))
     out = _multivariate_normal(key, mean, cov, shape=batch, dtype=dtype, method=method)
-    return laid(out, out_sharding, "random.multivariate_normal")
+    return with_out_sharding(out, out_sharding, "random.multivariate_normal")
 
 
 def _by_eigh(cov):
@@ -84,7 +84,7 @@ def orthogonal(key, n, shape=(), dtype=None, m=None, *, out_sharding=None):
     if n < 0 or m < 0:
         raise ValueError(f"orthogonal: negative dimensions are not allowed, got n={n} and m={m}")
     out = _orthogonal(key, n=n, m=m, shape=canonical_shape(shape, "orthogonal: shape"), dtype=dtype)
-    return laid(out, out_sharding, "random.orthogonal")
+    return with_out_sharding(out, out_sharding, "random.orthogonal")
 
 
 @composite(static=("n", "m", "shape", "dtype"))

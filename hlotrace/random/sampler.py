@@ -6,7 +6,7 @@ from ..api.composite import composite
 from ..core import dtypes
 from ..core.avals import aval_of
 from ..numpy.util import promote_dtypes_inexact
-from ..placement.out_sharding import laid
+from ..placement.out_sharding import with_out_sharding
 from .continuous import float_dtype, result_shape, spread
 from .keys import one_key
 
@@ -66,7 +66,7 @@ def law(fun=None, *, dtype=float_dtype, shape=None, fit=result_shape, work=lambd
         check_method(name, given.get("method", "exact"))
         shape = fit(name, given["shape"], *[given[n] for n in arrays])
         out = draw(key, *[given[p.name] for p in own[1:]], shape=shape, dtype=dtype)
-        return laid(out, given.get("out_sharding"), f"random.{name}")
+        return with_out_sharding(out, given.get("out_sharding"), f"random.{name}")
     sample.__signature__ = signature
     sample.draw = draw
     return sample

@@ -6,8 +6,8 @@ import numpy as np
 from ..core import dtypes, errors
 from ..core.array import Array
 from ..core.avals import ShapedArray, aval_of, physical, register_aval
-from ..core.caches import Kept
-from ..core.surface.boundary import boundaries, leave
+from ..core.caches import ContextCache
+from ..core.surface.boundary import boundaries, reraise_for_user
 from ..core.surface.missing import Concrete
 from ..core.trace import JaxprTrace, Tracer
 from ..sharding.abstract import is_local
@@ -52,7 +52,7 @@ class ArrayImpl(Array):
                                 "random.key_data(key)")
             value = self._numpy()
         except Exception as error:
-            leave(error, "np.asarray", (self,))
+            reraise_for_user(error, "np.asarray", (self,))
             raise
         if dtype is not None and np.dtype(dtype) != value.dtype:
             if copy is False:
@@ -329,7 +329,7 @@ def assembled(aval, sharding, buffers):
     return ArrayImpl(aval, buffer, True)
 
 
-_scalars = Kept(1024)
+_scalars = ContextCache(1024)
 
 
 def as_array(value):

@@ -32,7 +32,7 @@ def surfaced(error):
     """
     if config.hlotrace_callback_errors == "own" or not isinstance(error, Exception):
         return error
-    boundary.fold(error)
+    boundary.filter_traceback(error)
     text = "".join(traceback.format_exception(error)).rstrip()
     return binding.JaxRuntimeError(f"INTERNAL: CpuCallback error calling callback: {text}")
 

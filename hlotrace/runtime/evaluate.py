@@ -3,7 +3,7 @@ import numpy as np
 
 from ..core import errors
 from ..core.avals import ShapedArray
-from ..core.caches import Kept
+from ..core.caches import ContextCache
 from ..core.config import config, state
 from ..core.jaxpr import Jaxpr, dce, sub_jaxprs
 from ..core.primitive import fact_of
@@ -15,18 +15,18 @@ from .devices import client, placement
 from .executables import progress, runtime_checks
 from .processes import fork_safety, shutdown
 
-_applications = Kept(4096)    # of primitives, compiled
-_programs = Kept(512)         # compiled; with those that primitives hold, which may be new on each call
+_applications = ContextCache(4096)    # of primitives, compiled
+_programs = ContextCache(512)         # compiled; with those that primitives hold, which may be new on each call
 
 
-def placed(arrays, asked=None, outs=None, meshes=(), names=None):
+def device_assignment(arrays, asked=None, outs=None, meshes=(), names=None):
     """(device or Partition, is it more than a default?) for a computation on these arrays.
 
     Committed arrays decide, the shardings `asked` for inputs and `outs` for results, and the `meshes` that
     the program names; ValueError if they disagree.  Otherwise the default device is used.
     """
     names = names or "argument {}".format
-    ins = [lies(a) for a in arrays]
+    ins = [committed_sharding(a) for a in arrays]
     if asked is not None:
         _check_asked(arrays, ins, asked, names)
         ins = [given if wanted is None else wanted for given, wanted in zip(ins, asked)]
@@ -41,7 +41,7 @@ def placed(arrays, asked=None, outs=None, meshes=(), names=None):
     return partition_of(arrays, ins, outs, meshes, names), True
 
 
-def lies(x):
+def committed_sharding(x):
     """The sharding that an argument, or a ShapeDtypeStruct in place of one, is committed to, or None."""
     if type(x) is ArrayImpl:
         return x._buf._sharding if x._committed else None
@@ -57,7 +57,7 @@ def lies(x):
 
 def _check_asked(arrays, lies, asked, names):
     for i, (a, given, wanted) in enumerate(zip(arrays, lies, asked)):
-        if given is not None and wanted is not None and not given.lies_like(wanted, a.ndim):
+        if given is not None and wanted is not None and not given.same_placement(wanted, a.ndim):
             raise ValueError(f"{names(i)}: the sharding passed to jit does not match the sharding of the "
                              f"committed array: jit was given {wanted}, the array lies as {given}. Move it "
                              "with device_put, or leave its entry of in_shardings at None.")
@@ -65,8 +65,8 @@ def _check_asked(arrays, lies, asked, names):
 
 def evaluate(primitive, args, params):
     """Run one primitive on concrete operands."""
-    if primitive.evaluate is not None:
-        return primitive.evaluate(*args, **params)
+    if primitive.impl_rule is not None:
+        return primitive.impl_rule(*args, **params)
     try:
         try:
             avals = [None if a._committed else a.aval for a in args]
@@ -101,13 +101,13 @@ def _evaluate_carefully(primitive, args, params):
         if key_reuse.is_watched(avals):
             passed, key = key_reuse.use_by(primitive, arrays, avals, params), ("watched", *key)
     found = primitive.meshes_of(params)
-    places = tuple([lies(a) for a in arrays])
+    places = tuple([committed_sharding(a) for a in arrays])
     if found or any(place is not None for place in places):
         # what stands under the other key is called without a look at how operands lie
         key = (places, *key)
     executable = table.use(key)
     if executable is None:
-        where, _ = placed(arrays, meshes=found)
+        where, _ = device_assignment(arrays, meshes=found)
         executable = table.keep(key, _compile_primitive(primitive, avals, params, where))
     results = executable(*executable.take(arrays))
     if passed is not None:
@@ -166,7 +166,7 @@ def run_program(jaxpr: Jaxpr, args, donated=(), outs=None):
             raise errors.leaked_tracer(a)
     arrays = [a if type(a) is ArrayImpl else own(a) if i in donated else as_array(a) for i,
               a in enumerate(args)]
-    where, _ = placed(arrays, outs=outs, meshes=fact_of(jaxpr, "meshes"))
+    where, _ = device_assignment(arrays, outs=outs, meshes=fact_of(jaxpr, "meshes"))
     key = jaxpr, where, donated
     entry = _programs.use(key)
     if entry is None:
@@ -195,4 +195,4 @@ def run_callback(*args, function, out_avals, **_):
 set_evaluator(evaluate)
 fork_safety.watch()
 shutdown.watch()
-callback_p.evaluate = run_callback
+callback_p.impl_rule = run_callback

@@ -6,7 +6,7 @@ import math
 
 from ..api.composite import composite
 from ..core.errors import not_one_of
-from ..core.surface.public import offer as _offer
+from ..core.surface.public import export_names as _offer
 from ..numpy import arange, concatenate, exp, flip, imag, moveaxis, pad, promote_types, real, stack, where
 from ..numpy import fft as _fft
 from ..numpy.util import promote_dtypes_inexact, shape

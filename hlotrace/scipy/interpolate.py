@@ -6,7 +6,7 @@ from ..api.composite import composite
 from ..core.errors import ShapeError, not_one_of
 from ..core.pytrees import pytree
 from ..core.surface.boundary import boundaries
-from ..core.surface.public import offer as _offer
+from ..core.surface.public import export_names as _offer
 from ..numpy.util import check_arraylike, promote_dtypes_inexact
 
 __all__ = ["RegularGridInterpolator"]

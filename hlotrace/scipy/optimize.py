@@ -11,7 +11,7 @@ from .. import lax
 from .. import numpy as jnp
 from ..api.autodiff import value_and_grad
 from ..core.errors import ShapeError, not_one_of
-from ..core.surface.public import offer as _offer
+from ..core.surface.public import export_names as _offer
 from ..numpy.util import check_arraylike
 
 __all__ = ["OptimizeResults", "minimize"]

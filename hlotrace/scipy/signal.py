@@ -9,7 +9,7 @@ from .. import lax
 from .. import numpy as jnp
 from ..api.composite import composite
 from ..core.errors import ShapeError, not_one_of
-from ..core.surface.public import offer as _offer
+from ..core.surface.public import export_names as _offer
 from ..numpy import fft
 from ..numpy.util import check_arraylike, promote_dtypes_inexact
 from ..numpy.util import shape as shape_of

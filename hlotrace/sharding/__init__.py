@@ -4,9 +4,9 @@ Pure data: a device is anything with an `id`, a `process_index`, a `platform` an
 knows the number of this process.
 
 Read in order: abstract, single, spec, mesh, named, positional, partition, text."""
-from ..core.surface.public import offer as _offer
+from ..core.surface.public import export_names as _offer
 
-_offer(globals(), homes={
+_offer(globals(), lazy={
     "abstract": "Sharding",
     "mesh": "AbstractMesh AxisType Mesh get_abstract_mesh get_mesh set_mesh use_abstract_mesh use_mesh",
     "named": "NamedSharding",

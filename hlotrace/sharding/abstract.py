@@ -152,7 +152,7 @@ class Sharding:
         return (self._devices == other._devices and self._kind == other._kind
                 and np.array_equal(np.sort(self._tiles(ndim)), np.sort(other._tiles(ndim))))
 
-    def lies_like(self, other: Sharding, ndim: int) -> bool:
+    def same_placement(self, other: Sharding, ndim: int) -> bool:
         """Does each device hold the same part of an array of rank `ndim`, however they are numbered?"""
         if self.is_equivalent_to(other, ndim):
             return True

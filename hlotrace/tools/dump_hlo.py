@@ -49,7 +49,7 @@ from hlotrace.inspection import shardy
 from hlotrace.inspection.communication import collectives, table
 from hlotrace.lowering.outline import LEAST_SAVED
 from hlotrace.runtime.devices import plugins
-from hlotrace.runtime.executables.blocks import pieces_of
+from hlotrace.runtime.executables.blocks import blocks_of
 from hlotrace.sharding import NamedSharding, P, SingleDeviceSharding
 
 SUFFIXES = {"jaxpr": "txt", "outlined": "txt", "stablehlo": "mlir", "sharded": "mlir", "hlo": "txt",
@@ -311,7 +311,7 @@ class Program:
         blocks = {b.jaxpr: b.jaxpr.name for b in program.blocks}
         after = sum(len(jaxpr.eqns) for jaxpr in (program.jaxpr, *blocks))
         where = "the CPU" if program.platform == "cpu" else program.platform
-        _, pieces = program.platform.in_pieces and not program.partition and pieces_of(program) or (None, [])
+        _, pieces = program.platform.in_pieces and not program.partition and blocks_of(program) or (None, [])
         apart = dict.fromkeys(blocks[p.program] for p in pieces if p.program in blocks)
         texts = [str(jaxpr.replace(eqns=[     # calls by name: each block is printed once
             e.replace(params=e.params | {"jaxpr": blocks[e.params["jaxpr"]]}) if e.params.get("jaxpr") in blocks else e

@@ -69,7 +69,7 @@ def _is_nan(x):
 
 
 def _is_inf(x):
-    return eq(abs_p.bind(x), np.asarray(np.inf, abs_p.typ(aval_of(x)).dtype))
+    return eq(abs_p.bind(x), np.asarray(np.inf, abs_p.abstract_eval(aval_of(x)).dtype))
 
 
 def _computes(eqn):
@@ -168,7 +168,7 @@ RULES = {OOBError: _index, DivisionByZeroError: _division, NaNError: _nan,
 # --- programs
 # -----------------------------------------------------------------------------------------------------
 
-@programs.provide
+@programs.register
 def instrument(jaxpr, kinds, without=()):
     """The program with checks of `kinds`, keys of RULES, at what can go wrong, and no checks of the classes
     in `without`.
@@ -189,17 +189,17 @@ def _run(jaxpr, args, rules, *which):
         for eqn in jaxpr.eqns:
             state.source, state.name_stack = eqn.source, eqn.name_stack
             operands = [literal_value(v) if type(v) is Literal else env[v] for v in eqn.invars]
-            if eqn.primitive.thread:       # what it finds comes after what was found so far
+            if eqn.primitive.discharge:       # what it finds comes after what was found so far
                 report_all(found)
                 found = []
             if eqn.primitive is check_p:
                 _check_again(operands, eqn, which[1])
                 continue
             # those that no state can be threaded through hold programs in which no check can stand
-            params = {k: _each(v, which) for k, v in eqn.params.items()} if eqn.primitive.thread else eqn.params
+            params = {k: _each(v, which) for k, v in eqn.params.items()} if eqn.primitive.discharge else eqn.params
             results = eqn.primitive.bind(*operands, **params)
             results = results if eqn.primitive.multiple_results else [results]
-            if eqn.primitive.thread is None or not any(True for _ in sub_jaxprs(params)):
+            if eqn.primitive.discharge is None or not any(True for _ in sub_jaxprs(params)):
                 found += [entry for rule in rules for entry in rule(eqn, operands, results)]
             env.update(zip(eqn.outvars, results))
         report_all(found)
@@ -235,7 +235,7 @@ def functional(jaxpr, kinds, told, without=()):
     """
     program = instrument(jaxpr, kinds, without)
     known = failures_of([e for e in program.effects if type(e) is Check and e.failure.kind in told])
-    return (programs.thread(program, known.states()), known) if known else (program, None)
+    return (programs.discharge(program, known.states()), known) if known else (program, None)
 
 
 @programs.cached

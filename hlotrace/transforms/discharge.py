@@ -7,14 +7,14 @@ its primitive; all others stay.
 """
 from ..core import programs
 from ..core.config import scoped, state
-from ..core.effects import ORDER, is_ordered
+from ..core.effects import ORDERED_TOKEN, is_ordered
 from ..core.jaxpr import Literal, eval_jaxpr, literal_value
 from ..core.trace import EVAL, entering, trace_to_jaxpr
 from ..primitives.programs.callbacks import create_token_p
 
 
-@programs.provide
-def thread(jaxpr, states):
+@programs.register
+def discharge(jaxpr, states):
     """The program of [*states, *inputs] -> [*states, *outputs]; `states` is a tuple of States."""
     def threaded(*args):
         return _run(jaxpr, states, list(args[:len(states)]), args[len(states):])
@@ -31,14 +31,14 @@ def _run(jaxpr, states, values, args):
         for eqn in jaxpr.eqns:
             state.source, state.name_stack = eqn.source, eqn.name_stack
             operands = [literal_value(v) if type(v) is Literal else env[v] for v in eqn.invars]
-            served = [i for i, s in enumerate(states) if any(map(s.serves, eqn.effects))]
+            served = [i for i, s in enumerate(states) if any(map(s.handles, eqn.effects))]
             if not served:
                 results = eqn.primitive.bind(*operands, **eqn.params)
-            elif eqn.primitive.thread is None:
+            elif eqn.primitive.discharge is None:
                 raise NotImplementedError(f"{eqn.primitive} has no rule to thread states through it, so "
                                           f"there can be no effects like {eqn.effects[0]} inside")
             else:
-                changed, results = eqn.primitive.thread(tuple([states[i] for i in served]),
+                changed, results = eqn.primitive.discharge(tuple([states[i] for i in served]),
                                                         [values[i] for i in served], operands, **eqn.params)
                 for i, value in zip(served, changed, strict=True):
                     values[i] = value
@@ -48,11 +48,11 @@ def _run(jaxpr, states, values, args):
     return [*values, *(literal_value(v) if type(v) is Literal else env[v] for v in jaxpr.outvars)]
 
 
-def in_order(jaxpr):
+def thread_tokens(jaxpr):
     """The program with a token threaded through its ordered effects; itself where it has none."""
     if not is_ordered(jaxpr.effects):
         return jaxpr
-    program = thread(jaxpr, (ORDER,))
+    program = discharge(jaxpr, (ORDERED_TOKEN,))
     with scoped(), entering(EVAL):
         return trace_to_jaxpr(lambda *args: eval_jaxpr(program, (), create_token_p.bind(), *args)[1:],
                               jaxpr.in_avals, jaxpr.name, jaxpr.arg_names)

@@ -17,7 +17,7 @@ from ..core import dtypes, leaks, programs
 from ..core.config import state
 from ..core.jaxpr import Var, eval_jaxpr
 from ..core.primitive import PassRules, missing
-from ..core.symbolic_zeros import nonzero
+from ..core.symbolic_zeros import nonzero_mask
 from ..core.trace import Trace, Tracer, aval_of, entering
 from ..primitives.arrays.contract import dot_general_p
 from ..primitives.arrays.conv import conv_general_dilated_p
@@ -87,11 +87,11 @@ class JetTrace(Trace):
     def process(self, primitive, args, params):
         pairs = [self.split(a) for a in args]
         primals, series = [p for p, _ in pairs], [s for _, s in pairs]
-        if primitive is custom_vjp_call_p and any(nonzero(series)):
+        if primitive is custom_vjp_call_p and any(nonzero_mask(series)):
             # its rule says nothing about forward mode: what it is made of does
             return _custom_vjp(*args, **params)
         with entering(self.parent):
-            if not any(nonzero(series)):
+            if not any(nonzero_mask(series)):
                 return primitive.bind(*primals, **params)
             outs, out_series = rule_of(primitive)(primitive, self.order, primals, series, params)
         if primitive.multiple_results:
@@ -99,7 +99,7 @@ class JetTrace(Trace):
         return self.join(outs, out_series)
 
     def join(self, primal, terms):
-        return primal if terms is None or not any(nonzero(terms)) else JetTracer(self, primal, terms)
+        return primal if terms is None or not any(nonzero_mask(terms)) else JetTracer(self, primal, terms)
 
     def split(self, value):
         """(primal, terms or None) of any value as this trace sees it."""
@@ -312,7 +312,7 @@ def _inexact(avals):
 
 def _calling(primitive, order, primals, series, params):
     """jit and checkpoint: the program on polynomials."""
-    jaxpr, marks = params["jaxpr"], nonzero(series)
+    jaxpr, marks = params["jaxpr"], nonzero_mask(series)
     program, out_marks = jet_program(jaxpr, order, marks, False)
     outs, terms = groups(primitive.bind(*primals, *_listed(primals, series, marks, order),
                                         **{**params, "jaxpr": program}), len(jaxpr.outvars))
@@ -321,7 +321,7 @@ def _calling(primitive, order, primals, series, params):
 
 def _cond(primitive, order, primals, series, params):
     (index, *operands), branches = primals, params["branches"]
-    marks = nonzero(series[1:])
+    marks = nonzero_mask(series[1:])
     moved, out_marks = zip(*[jet_program(b, order, marks, True) for b in branches])
     outs, terms = groups(cond_p.bind(index, *operands, *_listed(operands, series[1:], marks, order),
                                      branches=moved), len(out_marks[0]))

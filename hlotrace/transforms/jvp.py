@@ -11,7 +11,7 @@ from ..core.array import Array
 from ..core.config import state
 from ..core.jaxpr import eval_jaxpr
 from ..core.primitive import missing
-from ..core.symbolic_zeros import present, spread
+from ..core.symbolic_zeros import drop_zeros, fill_zeros
 from ..core.trace import Trace, Tracer, aval_of, entering
 from ..primitives.parallel.collectives import vary
 from ..primitives.programs.calls import inlined_p
@@ -72,7 +72,7 @@ class JVPTrace(Trace):
                 primals.append(a)
                 tangents.append(None)
         if live and self.splices and primitive.linearize is None and primitive.effects is None:
-            jaxpr = programs.program_of(primitive, args, params)
+            jaxpr = programs.trace_primitive(primitive, args, params)
             if jaxpr is not None:
                 results = self.splice(jaxpr, [a for a in args if isinstance(a, Array)])
                 return results if primitive.multiple_results else results[0]
@@ -133,15 +133,15 @@ def jvp_flat(fun, primals, tangents):
     return [p for p, _ in pairs], [t for _, t in pairs]
 
 
-@programs.provide
+@programs.register
 def jvp(jaxpr, nonzero):
     out_nonzero = []
 
     def fun(*args):
         n = len(nonzero)
-        outs, tangents = jvp_flat(lambda *xs: eval_jaxpr(jaxpr, (), *xs), args[:n], spread(args[n:], nonzero))
+        outs, tangents = jvp_flat(lambda *xs: eval_jaxpr(jaxpr, (), *xs), args[:n], fill_zeros(args[n:], nonzero))
         out_nonzero[:] = [t is not None for t in tangents]
-        return [*outs, *present(tangents)]
+        return [*outs, *drop_zeros(tangents)]
 
     tangent_avals = [a.tangent() for a, nz in zip(jaxpr.in_avals, nonzero) if nz]
     return programs.trace_closed(fun, [*jaxpr.in_avals, *tangent_avals], jaxpr.name), tuple(out_nonzero)

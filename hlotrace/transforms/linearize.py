@@ -66,7 +66,7 @@ def linearize_flat(fun, primals, nonzero, splices=True):
     return [p for p, _ in pairs], program, [t is not None for _, t in pairs]
 
 
-@programs.provide
+@programs.register
 def linearize(jaxpr, nonzero):
     found = {}
 

@@ -9,8 +9,8 @@ from ..core.jaxpr import Eqn, Literal, Var
 from ..primitives.programs.remat import Offloadable, decide
 
 
-@programs.provide
-def divide(jaxpr, policy, wanted):
+@programs.register
+def partial_eval(jaxpr, policy, wanted):
     """(forward, again) for the outputs marked in `wanted`, which are to be computed a second time.
 
     forward: inputs -> [*outs, *saved]; again: [*inputs, *saved] -> the outputs wanted.
@@ -23,8 +23,8 @@ def divide(jaxpr, policy, wanted):
         if not any(needed) and not eqn.effects:
             forward.append(eqn)
             continue
-        if eqn.primitive.divide is not None:
-            first, second, kept = eqn.primitive.divide(policy, needed, eqn)
+        if eqn.primitive.partial_eval is not None:
+            first, second, kept = eqn.primitive.partial_eval(policy, needed, eqn)
             forward.append(first)
             saved.update((v, v) for v in kept)
             repeated = [] if second is None else [second]

@@ -3,7 +3,7 @@ from ..core import programs
 from ..core.config import state
 from ..core.jaxpr import Literal, literal_value
 from ..core.primitive import missing
-from ..core.symbolic_zeros import Linear, is_linear, present, spread
+from ..core.symbolic_zeros import UndefinedPrimal, drop_zeros, fill_zeros, is_undefined_primal
 from ..primitives.arrays import elementwise
 from ..primitives.programs.calls import custom_lin_p
 
@@ -19,7 +19,7 @@ def backward_pass(jaxpr, consts, args, cotangents):
     Equations that depend on no linear input are evaluated first, in order.
     """
     values = dict(zip(jaxpr.constvars, consts))
-    values.update((v, a) for v, a in zip(jaxpr.invars, args, strict=True) if not is_linear(a))
+    values.update((v, a) for v, a in zip(jaxpr.invars, args, strict=True) if not is_undefined_primal(a))
     pending = []
     saved, stack = state.source, state.name_stack
     try:
@@ -46,30 +46,30 @@ def backward_pass(jaxpr, consts, args, cotangents):
             if eqn.primitive.transpose is None:
                 raise missing(eqn.primitive, "transpose")
             operands = [literal_value(v) if type(v) is Literal else values[v] if v in values
-                        else Linear(v.aval) for v in eqn.invars]
+                        else UndefinedPrimal(v.aval) for v in eqn.invars]
             state.source, state.name_stack = eqn.source, eqn.name_stack
             results = eqn.primitive.transpose(cts if eqn.primitive.multiple_results else cts[0], *operands,
                                               **eqn.params)
             for v, operand, ct in zip(eqn.invars, operands, results, strict=True):
                 # also of None: a user's rule is asked for what comes to it as zero, too
-                if is_linear(operand):
+                if is_undefined_primal(operand):
                     found[v] = accumulate(found.get(v), ct)
     finally:
         state.source, state.name_stack = saved, stack
-    return [found.get(v) if is_linear(a) else None for v, a in zip(jaxpr.invars, args)]
+    return [found.get(v) if is_undefined_primal(a) else None for v, a in zip(jaxpr.invars, args)]
 
 
-@programs.provide
+@programs.register
 def transpose(jaxpr, linear, ct_nonzero):
     in_nonzero, known = [], linear.count(False)
 
     def fun(*args):
         given = iter(args[:known])
-        operands = [Linear(v.aval) if is_lin else next(given) for v, is_lin in zip(jaxpr.invars, linear)]
-        results = backward_pass(jaxpr, (), operands, spread(args[known:], ct_nonzero))
+        operands = [UndefinedPrimal(v.aval) if is_lin else next(given) for v, is_lin in zip(jaxpr.invars, linear)]
+        results = backward_pass(jaxpr, (), operands, fill_zeros(args[known:], ct_nonzero))
         results = [r for r, is_lin in zip(results, linear) if is_lin]
         in_nonzero[:] = [r is not None for r in results]
-        return present(results)
+        return drop_zeros(results)
 
     avals = [a for a, is_lin in zip(jaxpr.in_avals, linear) if not is_lin]
     avals += [a for a, nz in zip(jaxpr.out_avals, ct_nonzero) if nz]

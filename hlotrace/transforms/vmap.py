@@ -7,7 +7,7 @@ from ..core import dtypes, leaks, programs
 from ..core.config import named_axes, state
 from ..core.jaxpr import eval_jaxpr
 from ..core.primitive import missing
-from ..core.symbolic_zeros import nonzero, present, spread
+from ..core.symbolic_zeros import drop_zeros, fill_zeros, nonzero_mask
 from ..core.trace import Trace, Tracer, aval_of, entering
 from ..primitives.arrays.shape import batch_by_axes, broadcast_axis, move_axis
 
@@ -56,10 +56,10 @@ class BatchTrace(Trace):
         try:
             if not mapped and (axis.name is None or axis.name not in primitive.axis_names_of(params)):
                 return primitive.bind(*values, **params)
-            rule = primitive.batch
+            rule = primitive.batching
             if rule is None:
                 if primitive.axes is None:
-                    raise missing(primitive, "batch")
+                    raise missing(primitive, "batching")
                 rule = functools.partial(batch_by_axes, primitive)
             out, out_dim = rule(axis, values, dims, **params)
         finally:
@@ -99,7 +99,7 @@ def place_axis(x, size, source, target):
     return broadcast_axis(x, size, target) if source is None else move_axis(x, source, target)
 
 
-@programs.provide
+@programs.register
 def batch(jaxpr, axis, batched, force_out=False):
     """`force_out` is a bool or a tuple of bool: outputs that are to be batched whatever they depend on."""
     out_batched = []
@@ -119,11 +119,11 @@ def map_flat(fun, axis, args, dims):
     """`batch_flat` with every output mapped in front; symbolic zeros (None) stay."""
     def instantiated(*xs):
         outs = fun(*xs)
-        marks[:] = nonzero(outs)
-        return present(outs)
+        marks[:] = nonzero_mask(outs)
+        return drop_zeros(outs)
     marks = []
     outs, out_dims = batch_flat(instantiated, axis, args, dims)
-    return spread([place_axis(x, axis.size, d, 0) for x, d in zip(outs, out_dims)], marks)
+    return fill_zeros([place_axis(x, axis.size, d, 0) for x, d in zip(outs, out_dims)], marks)
 
 
 programs.batch_flat, programs.map_flat = batch_flat, map_flat

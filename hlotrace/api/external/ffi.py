@@ -3,12 +3,12 @@ import numpy as np
 
 from ...core import dtypes
 from ...core.avals import ShapedArray, aval_of, is_arraylike, not_an_array
-from ...core.effects import ORDER
-from ...core.surface.boundary import folded
+from ...core.effects import ORDERED_TOKEN
+from ...core.surface.boundary import filtered
 from ...lowering.custom_calls import Attribute, attribute
 from ...primitives.programs.ffi import VMAP_METHODS, ffi_call_p
 
-abstract_token = ORDER.aval
+abstract_token = ORDERED_TOKEN.aval
 
 
 def _declared(spec, i):
@@ -105,7 +105,7 @@ def ffi_call(target_name, result_shape_dtypes, *, has_side_effect=False, vmap_me
         output_layouts = [output_layouts]
     output_orders = _orders("output_layouts", output_layouts, out_avals)
 
-    @folded
+    @filtered
     def call(*args, **attributes):
         if attributes and not typed:
             raise ValueError(f"The use of ffi_call attributes ({', '.join(attributes)}) requires a custom "

@@ -4,7 +4,7 @@ import functools
 
 from ...core.errors import did_you_mean, not_callable
 from ...core.pytrees import pytree
-from ...core.surface.boundary import folded
+from ...core.surface.boundary import filtered
 from ...placement.shardings import with_sharding_constraint
 from ...sharding.mesh import current_mesh
 from ...sharding.spec import PartitionSpec
@@ -19,7 +19,7 @@ def _decorated(make):
     def begin(f=None, /, **options):
         if f is not None and not callable(f):
             raise not_callable(f)
-        return functools.partial(begin, **options) if f is None else functools.wraps(f)(folded(make(f, **options)))
+        return functools.partial(begin, **options) if f is None else functools.wraps(f)(filtered(make(f, **options)))
     return begin
 
 

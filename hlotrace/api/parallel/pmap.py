@@ -2,11 +2,11 @@
 axis."""
 
 from ...core.avals import aval_of
-from ...core.caches import Table
+from ...core.caches import LRUCache
 from ...core.config import state
 from ...core.errors import not_callable
 from ...core.pytrees import pytree
-from ...core.surface.boundary import folded
+from ...core.surface.boundary import filtered
 from ...core.trace import EVAL
 from ...primitives.arrays.shape import reshape
 from ...runtime.array_impl import ArrayImpl
@@ -59,14 +59,14 @@ class _PmapFunction(JitFunction):
     def __init__(self, fun, axis_name, in_axes, out_axes, statics, devices, backend, axis_size, donated):
         self._mapped, self._axis_name, self._in_axes, self._out_axes = fun, axis_name, in_axes, out_axes
         self._devices, self._backend, self._axis_size = devices, backend, axis_size
-        self._meshes = Table(1024)      # structure and shapes -> the mapped axes, the mesh
+        self._meshes = LRUCache(1024)      # structure and shapes -> the mapped axes, the mesh
 
         @wraps(fun)
         def run(*args, **kwargs):
             return self._run(args, kwargs)
         super().__init__(run, statics, donate_argnums=donated)
 
-    @folded
+    @filtered
     def __call__(self, *args, **kwargs):
         if state.trace is EVAL:
             args, kwargs = self._placed(args, kwargs)

@@ -155,7 +155,7 @@ class _ShardMapped:
         """How leaf number `i` lies over the manual axes of the mesh."""
         x, aval = flat.leaves[i], flat.aval(i)
         known = x.concrete() if isinstance(x, Tracer) else x
-        sharding = evaluate.lies(known)
+        sharding = evaluate.committed_sharding(known)
         if aval.ndim == 0 and known is not None and sharding is None:
             return PartitionSpec()
         if not isinstance(sharding, NamedSharding) or sharding.mesh.shape_tuple != mesh.shape_tuple or (
@@ -230,9 +230,9 @@ def _evaluate(*args, **params):
     whole = {*params["manual"]} == {*mesh.axis_names}
     outs = tuple([NamedSharding(mesh, spec) for spec in params["out_specs"]]) if whole else None
     invars = [Var(aval_of(a)) for a in args]
-    outvars = [Var(a) for a in shard_map_p.typ(*[v.aval for v in invars], **params)]
+    outvars = [Var(a) for a in shard_map_p.abstract_eval(*[v.aval for v in invars], **params)]
     eqn = Eqn(shard_map_p, invars, outvars, params, effects=shard_map_p.effects_of(params))
     return evaluate.run_program(Jaxpr((), (), invars, [eqn], outvars, params["jaxpr"].name), args, outs=outs)
 
 
-shard_map_p.evaluate = _evaluate
+shard_map_p.impl_rule = _evaluate

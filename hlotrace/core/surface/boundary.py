@@ -51,7 +51,7 @@ def boundary(function, called=None, method=False):
         except HoldsArray:
             return call(*arrays_of(args), **arrays_of(kwargs))
         except Exception as error:
-            leave(error, call.called, args[method:], kwargs)
+            reraise_for_user(error, call.called, args[method:], kwargs)
             raise
     call.called, call.inner = function.__name__ if called is None else called, function
     return call
@@ -78,7 +78,7 @@ def arrays_of(value):
     return found
 
 
-def folded(function):
+def filtered(function):
     """Decorator of a function that a transformation gives: what it raises has the user's frames alone."""
     call = boundary(function, "")
     call.__wrapped__ = getattr(function, "__wrapped__", function)       # which may be the user's
@@ -86,7 +86,7 @@ def folded(function):
 
 
 # libraries look for this name among the globals of a function, and know a transformation by it
-api_boundary = folded
+api_boundary = filtered
 
 
 def boundaries(cls=None, *, called=None, but="", tell_self=False):
@@ -124,7 +124,7 @@ _OF_ARRAYS = {f"__{name}__" for name in """init getitem setitem bool int float c
     repr dlpack reduce reversed contains round""".split()}
 
 
-def leave(error, name=None, args=(), kwargs=None):
+def reraise_for_user(error, name=None, args=(), kwargs=None):
     """To be called where `error` is about to be raised again, and leave, by a function that the user called
     so."""
     # Whatever happens here (odd objects, the end of the stack or of memory), it is `error` that the user is
@@ -136,8 +136,8 @@ def leave(error, name=None, args=(), kwargs=None):
             return                                   # a boundary further out is the user's
         if _last(error.__traceback__) is not None:
             with contextlib.suppress(Exception):
-                tell(error, name, args, kwargs or {}, caller, entry)
-        fold(error)
+                annotate(error, name, args, kwargs or {}, caller, entry)
+        filter_traceback(error)
 
 
 # --- words
@@ -148,7 +148,7 @@ def leave(error, name=None, args=(), kwargs=None):
 _SLIPS = (TypeError, ValueError, LookupError, AttributeError, NameError, AssertionError, ArithmeticError)
 
 
-def tell(error, name, args, kwargs, caller, entry):
+def annotate(error, name, args, kwargs, caller, entry):
     """Complete the message of an exception that this package raised; `caller` is the user's frame, `entry`
     ours."""
     if getattr(error, "told", False):
@@ -372,7 +372,7 @@ def _last(tb):
     return last
 
 
-def fold(error):
+def filter_traceback(error):
     """Take this package's frames out of the traceback of `error`, and its own errors out of those that it
     followed."""
     mode = config.jax_traceback_filtering
@@ -475,4 +475,4 @@ def _dealt_with(tb):
 
 
 boundaries(Config, called="config")
-options.leave = leave
+options.leave = reraise_for_user

@@ -17,7 +17,7 @@ from ..avals import aval_of as get_aval
 from ..avals import avals_by_type as pytype_aval_mappings
 from ..config import state
 from ..dtypes import tangent_dtype as primal_dtype_to_tangent_dtype
-from ..effects import ORDER, Effect
+from ..effects import ORDERED_TOKEN, Effect
 from ..errors import JaxprTypeError
 from ..jaxpr import Eqn as JaxprEqn
 from ..jaxpr import Jaxpr as Program
@@ -55,14 +55,14 @@ class Token:
 
 class _TokenType(type):
     def __instancecheck__(cls, value):
-        return value is ORDER.aval
+        return value is ORDERED_TOKEN.aval
 
 
 class AbstractToken(metaclass=_TokenType):
     """The type of tokens inside of programs: `AbstractToken()` is the one there is."""
 
     def __new__(cls):
-        return ORDER.aval
+        return ORDERED_TOKEN.aval
 
 
 class TraceTag:

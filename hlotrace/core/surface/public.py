@@ -6,16 +6,16 @@ from importlib import import_module
 from types import FunctionType, MappingProxyType, ModuleType
 from typing import Any
 
-from .boundary import boundary, fold
+from .boundary import boundary, filter_traceback
 from .missing import NoSuchName
 
 
-def offer(namespace: dict[str, Any], *more: str, homes: Mapping[str, str] | None = None) -> None:
+def export_names(namespace: dict[str, Any], *more: str, lazy: Mapping[str, str] | None = None) -> None:
     """Give a module, by its `globals()`, the `__all__` and `__dir__` of what is public in it.
 
     That is `__all__` where there is one; otherwise its names that have no underscore in front and are no
     modules, since those it only uses.  `more` are the names it offers besides, such as its public modules.
-    `homes` are those that are imported when they are first used, {home: names}: names that the module `home`
+    `lazy` are those that are imported when they are first used, {home: names}: names that the module `home`
     of this package has (".api.jit": of the package around it), or, where `home` is "", modules of the
     package.
     """
@@ -24,17 +24,17 @@ def offer(namespace: dict[str, Any], *more: str, homes: Mapping[str, str] | None
             own = getattr(value, "__name__", None)
             namespace[name] = entered(value, namespace["__name__"],
                                       own if namespace.get(own) is value else name)
-    late = {name: home for home, names in (homes or {}).items() for name in names.split()}
+    late = {name: home for home, names in (lazy or {}).items() for name in names.split()}
     own = namespace.get("__all__") or [name for name, value in namespace.items()
                                        if not name.startswith("_") and not isinstance(value, ModuleType)]
     names = sorted({*own, *more, *late})
     namespace["__all__"], namespace["__dir__"] = names, lambda: names
-    explain(namespace, late)
+    install_getattr(namespace, late)
 
 
-def explain(namespace: dict[str, Any], late: Mapping[str, str] = MappingProxyType({})) -> None:
+def install_getattr(namespace: dict[str, Any], late: Mapping[str, str] = MappingProxyType({})) -> None:
     """Let a module, by its `globals()`, say of a name that it lacks whether JAX has it.  `late`: names and
-    their homes."""
+    their lazy."""
     namespace["__getattr__"] = _reader(namespace, late)
     namespace.setdefault("__path__", [])    # `from module import name` then asks core/surface/importing.py
 
@@ -53,7 +53,7 @@ def _reader(namespace: dict[str, Any], late: Mapping[str, str]) -> Callable[[str
             try:
                 raise error from None
             except NoSuchName:
-                fold(error)
+                filter_traceback(error)
                 raise
         home = late[name]
         value = getattr(import_module(f".{home}", package), name) if home else import_module(f"{package}.{name}")

@@ -1,4 +1,4 @@
 """Arrays written to storage, under the name that JAX has for it."""
-from ...core.surface.public import offer as _offer
+from ...core.surface.public import export_names as _offer
 
-_offer(globals(), homes={"": "serialization"})
+_offer(globals(), lazy={"": "serialization"})

@@ -15,7 +15,7 @@ from importlib import import_module
 import numpy as np
 
 from ...core import dtypes
-from ...core.surface.public import offer
+from ...core.surface.public import export_names
 from ...placement.make_arrays import make_array_from_callback
 from ...runtime.devices import client
 
@@ -224,4 +224,4 @@ def _reading(store, sharding, shape, dtype):
     return size, lambda: make_array_from_callback(shape, sharding, part, dtype=dtype)
 
 
-offer(globals())
+export_names(globals())

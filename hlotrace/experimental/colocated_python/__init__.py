@@ -10,7 +10,7 @@ import numpy as np
 
 from ...api.stages import ShapeDtypeStruct
 from ...core.pytrees import pytree
-from ...core.surface.public import offer
+from ...core.surface.public import export_names
 from ...core.trace import Tracer
 from ...runtime.array_impl import ArrayImpl
 from ...runtime.devices import client
@@ -177,4 +177,4 @@ def colocated_python_class(cls):
                                    "__module__": cls.__module__, "__qualname__": cls.__qualname__})
 
 
-offer(globals(), homes={"": "serialization"})
+export_names(globals(), lazy={"": "serialization"})

@@ -1,7 +1,7 @@
 """What functions that go to other hosts are made of.  Here none goes: see `colocated_python`."""
-from ...core.surface.public import offer
+from ...core.surface.public import export_names
 from ...runtime.binding import DeviceList
 
 __all__ = ["DeviceList"]
 
-offer(globals())
+export_names(globals())

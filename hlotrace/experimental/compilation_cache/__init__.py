@@ -1,4 +1,4 @@
 """Compiled programs on disk, under the name that JAX has for them."""
-from ...core.surface.public import offer as _offer
+from ...core.surface.public import export_names as _offer
 
-_offer(globals(), homes={"": "compilation_cache"})
+_offer(globals(), lazy={"": "compilation_cache"})

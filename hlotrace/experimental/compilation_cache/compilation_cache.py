@@ -1,6 +1,6 @@
 """Where compiled programs are kept between processes: the option `jax_compilation_cache_dir` as functions."""
 from ...core.config import config
-from ...core.surface.public import offer
+from ...core.surface.public import export_names
 
 __all__ = ["reset_cache", "set_cache_dir"]
 
@@ -30,4 +30,4 @@ def reset_cache():
     """
 
 
-offer(globals())
+export_names(globals())

@@ -3,7 +3,7 @@
 `BCOO` has the operations; `BCSR`, `COO`, `CSR` and `CSC` are other formats over them.  `sparsify` makes of a function of
 arrays one that takes sparse ones.
 """
-from ...core.surface.public import offer as _offer
+from ...core.surface.public import export_names as _offer
 from .ad import grad, jacfwd, jacobian, jacrev, value_and_grad
 from .bcoo import (
     BCOO,
@@ -60,4 +60,4 @@ from .coo import (
 from .sparse_array import CuSparseEfficiencyWarning, JAXSparse, SparseEfficiencyError, SparseEfficiencyWarning
 from .sparsify import SparseTracer, sparsify, todense, todense_p
 
-_offer(globals(), "ad", homes={"": "linalg"})
+_offer(globals(), "ad", lazy={"": "linalg"})

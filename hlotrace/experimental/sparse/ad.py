@@ -5,7 +5,7 @@ import functools
 from ... import numpy as jnp
 from ...api import autodiff
 from ...core.pytrees import pytree
-from ...core.surface.public import offer
+from ...core.surface.public import export_names
 from .bcoo import BCOO
 from .sparsify import is_sparse
 
@@ -111,4 +111,4 @@ def jacrev(fun, argnums=0, has_aux=False, **kwargs):
 
 jacobian = jacrev
 
-offer(globals())
+export_names(globals())

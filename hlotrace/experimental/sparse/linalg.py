@@ -3,7 +3,7 @@ import operator
 
 from ... import lax
 from ... import numpy as jnp
-from ...core.surface.public import offer
+from ...core.surface.public import export_names
 from ...core.trace import is_concrete
 from . import ad as ad
 from .bcsr import BCSR
@@ -95,4 +95,4 @@ def lobpcg_standard(A, X, m=100, tol=None):
     return values, X, i
 
 
-offer(globals(), "ad")
+export_names(globals(), "ad")

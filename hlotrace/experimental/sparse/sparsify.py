@@ -14,7 +14,7 @@ from ...core.config import state
 from ...core.jaxpr import eval_jaxpr
 from ...core.primitive import PassRules, Primitive
 from ...core.pytrees import pytree
-from ...core.surface.boundary import boundaries, boundary, folded
+from ...core.surface.boundary import boundaries, boundary, filtered
 from ...core.trace import Trace, Tracer, aval_of, entering, trace_to_jaxpr
 from ...primitives.arrays.contract import dot_general_p
 from ...primitives.arrays.conv import conv_general_dilated_p
@@ -150,7 +150,7 @@ def sparsify(f, use_tracer=False):
     >>> sparse.sparsify(lambda x, v: jnp.sin(x) @ (2 * v))(mat, jnp.zeros(3))
     Array([0., 0., 0.], dtype=float32)
     """
-    @folded
+    @filtered
     @functools.wraps(f)
     def wrapped(*args, **kwargs):
         leaves, in_tree = pytree.tree_flatten((args, kwargs), is_leaf=is_sparse)
@@ -185,7 +185,7 @@ def _todense_jvp(primals, tangents):
     return todense_p.bind(x), None if t is None else todense_p.bind(t)
 
 
-todense_p = Primitive("todense", typ=lambda x: x, lower=lambda ctx, eqn, x: x, jvp=_todense_jvp,
+todense_p = Primitive("todense", abstract_eval=lambda x: x, lower=lambda ctx, eqn, x: x, jvp=_todense_jvp,
                       transpose=lambda ct, x: [ct], axes=same_axes())
 
 

@@ -6,7 +6,7 @@ from ... import primitives as _families
 from ...core.primitive import ALIASES as _ALIASES
 from ...core.primitive import PRIMITIVES as _PRIMITIVES
 from ...core.primitive import primitive_named as _primitive_named
-from ...core.surface.public import explain as _explain
+from ...core.surface.public import install_getattr as _explain
 from ...random import gamma as _gamma  # noqa: F401 - a primitive whose lowering is written with loops and distributions
 from ..call_primitives import (  # noqa: F401
     call_p,

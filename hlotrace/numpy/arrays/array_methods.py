@@ -4,7 +4,7 @@ import sys
 from ...api.composite import composite
 from ...core import dtypes, errors, source_info
 from ...core.array import Array
-from ...core.surface.boundary import boundary, leave
+from ...core.surface.boundary import boundary, reraise_for_user
 from ...core.symbolic.dimension import Dimension
 from ...lax.elementwise import bitcast_convert_type, convert_element_type
 from ...lax.indexing import dynamic_slice_in_dim, index_in_dim
@@ -49,7 +49,7 @@ def _operator(function, name, symbol):
                 return function(self, other.__jax_array__())
             return _foreign(self, other, symbol)
         except Exception as error:
-            leave(error, symbol, (self, other))
+            reraise_for_user(error, symbol, (self, other))
             raise
     method.__name__ = method.__qualname__ = f"__{name}__"
     return method
@@ -64,7 +64,7 @@ def _reflected(function, name, symbol):
                 return function(other.__jax_array__(), self)
             return _foreign(other, self, symbol)
         except Exception as error:
-            leave(error, symbol, (other, self))
+            reraise_for_user(error, symbol, (other, self))
             raise
     method.__name__ = method.__qualname__ = f"__r{name}__"
     return method

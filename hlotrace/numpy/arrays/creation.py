@@ -17,7 +17,7 @@ from ...core.surface.boundary import arrays_of
 from ...core.symbolic.dimension import Dimension, max_dim
 from ...core.trace import Tracer, concrete_or_error
 from ...lax import shapes as lax
-from ...placement.out_sharding import devices_like, made
+from ...placement.out_sharding import devices_like, make_with_sharding
 from ...primitives.arrays.elementwise import add, convert, div, eq, floor_p, ge, log, mul, power, select, sign_p, sub
 from ...primitives.arrays.shape import broadcast_in_dim, move_axis, reshape
 from ...primitives.arrays.slicing import concatenate_p, copy_p, iota_p, pad_p, slice_p
@@ -47,12 +47,12 @@ def staging():
 def on_device(x, device, out_sharding=None, name=""):
     """The array moved to `device`, a Device or a Sharding, or as `out_sharding` says; under jit, constrained
     to lie so."""
-    return made(lambda: x, 0, f"jnp.{name}", device, out_sharding)
+    return make_with_sharding(lambda: x, 0, f"jnp.{name}", device, out_sharding)
 
 
 def _made(make, aval, device, out_sharding, name):
     """`make()`, an array of `aval`, as `on_device` would have it, but made there if it is large."""
-    return made(make, 0 if dtypes.is_extended(aval.dtype) else aval.size * aval.dtype.itemsize, f"jnp.{name}",
+    return make_with_sharding(make, 0 if dtypes.is_extended(aval.dtype) else aval.size * aval.dtype.itemsize, f"jnp.{name}",
                 device, out_sharding)
 
 

@@ -34,7 +34,7 @@ class _ScalarMeta(type):
     def dtype(cls):
         return dtypes.canonicalize(cls._wide) if cls._narrows else cls._wide
 
-    @boundary.folded
+    @boundary.filtered
     def __call__(cls, x):
         return asarray(x, dtype=cls.dtype)
 

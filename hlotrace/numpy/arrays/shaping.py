@@ -11,7 +11,7 @@ from ...core.avals import aval_of
 from ...core.symbolic.dimension import as_size
 from ...core.trace import concrete_or_error, is_concrete
 from ...lax import shapes as lax
-from ...placement.out_sharding import laid
+from ...placement.out_sharding import with_out_sharding
 from ...primitives.arrays.cumulative import cumsum_p
 from ...primitives.arrays.dynamic_slice import dynamic_slice_p
 from ...primitives.arrays.elementwise import add, convert, minimum, neg, rem_p
@@ -121,7 +121,7 @@ def reshape(a, shape, order="C", *, copy=None, out_sharding=None):
         raise (NotImplementedError if order in ("A", "K") else ValueError)(
             f"order must be 'C' (rows first) or 'F' (columns first), got {order!r}")
     result = asarray(lax.reshape(a, shape), copy=copy) if order == "C" else _reshape_columns(a, shape=shape)
-    return laid(result, out_sharding, "jnp.reshape")
+    return with_out_sharding(result, out_sharding, "jnp.reshape")
 
 
 @composite(static=("shape",))
@@ -140,7 +140,7 @@ def ravel(a, order="C", *, out_sharding=None):
     >>> jnp.ravel(x), jnp.ravel(x, order="F")
     (Array([1, 2, 3, 4], dtype=int32), Array([1, 3, 2, 4], dtype=int32))
     """
-    return laid(reshape(a, -1 if math.prod(shape_of(a)) else (0,), order), out_sharding, "jnp.ravel")
+    return with_out_sharding(reshape(a, -1 if math.prod(shape_of(a)) else (0,), order), out_sharding, "jnp.ravel")
 
 
 def resize(a, new_shape):
@@ -325,7 +325,7 @@ def broadcast_to(array, shape, *, out_sharding=None):
     """
     check_arraylike("broadcast_to", array)
     result = asarray(broadcast_to_shape(array, canonical_shape(shape, "broadcast_to: shape")))
-    return laid(result, out_sharding, "jnp.broadcast_to")
+    return with_out_sharding(result, out_sharding, "jnp.broadcast_to")
 
 
 def broadcast_arrays(*args):
@@ -690,7 +690,7 @@ def repeat(a, repeats, axis=None, *, total_repeat_length=None, out_sharding=None
         if known.size and known.min() < 0:
             raise ValueError(f"repeats must be non-negative, got {known.min()}")
         if known.size == 1:
-            return laid(_repeat(a, times=int(known.item()), axis=axis), out_sharding, "jnp.repeat")
+            return with_out_sharding(_repeat(a, times=int(known.item()), axis=axis), out_sharding, "jnp.repeat")
         if known.shape != (n,):
             raise ValueError(f"'repeats' must have a single element or one for each of the {n} entries of "
                              f"axis {axis}, got shape {known.shape}")
@@ -698,7 +698,7 @@ def repeat(a, repeats, axis=None, *, total_repeat_length=None, out_sharding=None
     else:
         indices = _repeat_indices(asarray(repeats), n=n, total=operator.index(total_repeat_length))
     result = get(a, (slice(None),) * axis + (indices,), mode="promise_in_bounds")
-    return laid(result, out_sharding, "jnp.repeat")
+    return with_out_sharding(result, out_sharding, "jnp.repeat")
 
 
 @composite(static=("times", "axis"))

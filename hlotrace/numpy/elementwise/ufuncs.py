@@ -12,7 +12,7 @@ from ...core.avals import aval_of
 from ...core.config import state
 from ...core.dtypes import SUPPORTED, python_scalars
 from ...core.pytrees import pytree
-from ...core.surface.boundary import leave
+from ...core.surface.boundary import reraise_for_user
 from ...primitives.arrays import elementwise as e
 from ...primitives.arrays.elementwise import convert, eq, ge, gt, le, lt, mul, ne, select
 from ...primitives.arrays.shape import full
@@ -134,7 +134,7 @@ class Unary(ufunc):
                     return bind(x)
             return self.general(x)
         except Exception as error:
-            leave(error, f"jnp.{self.__name__}", (x,))
+            reraise_for_user(error, f"jnp.{self.__name__}", (x,))
             raise
 
 
@@ -171,7 +171,7 @@ class Binary(ufunc):
                         return bind(operand, x2)
             return self.general(x1, x2)
         except Exception as error:
-            leave(error, f"jnp.{self.__name__}", (x1, x2))
+            reraise_for_user(error, f"jnp.{self.__name__}", (x1, x2))
             raise
 
 

@@ -22,7 +22,7 @@ from ...core.surface.boundary import arrays_of, boundaries
 from ...core.symbolic.dimension import Dimension, largest, max_dim, min_dim, surely
 from ...core.trace import Tracer
 from ...lax import indexing as lax
-from ...placement.out_sharding import laid
+from ...placement.out_sharding import with_out_sharding
 from ...primitives.arrays.dynamic_slice import dynamic_slice_p, dynamic_update_slice_p
 from ...primitives.arrays.elementwise import add, convert, lt, mul, select
 from ...primitives.arrays.gather import gather_p, scatter_add_p, scatter_max_p, scatter_min_p, scatter_mul_p, scatter_p
@@ -622,7 +622,7 @@ def _method(operation, effect):
             result = x ** update(_ones_like(x), index, values, "multiply", **flags)
         else:
             result = update(x, index, values, operation, **flags)
-        return laid(result, out_sharding, f"x.at[].{operation}")
+        return with_out_sharding(result, out_sharding, f"x.at[].{operation}")
     method.__name__ = operation
     method.__doc__ = f"""A copy of the array in which the addressed elements are {effect}.
 
@@ -671,7 +671,7 @@ class _IndexUpdateRef:
         result = get(self.array, self.index, indices_are_sorted=indices_are_sorted,
                      unique_indices=unique_indices, mode=mode, fill_value=fill_value,
                      wrap=wrap_negative_indices)
-        return laid(result, out_sharding, "x.at[].get")
+        return with_out_sharding(result, out_sharding, "x.at[].get")
 
 
 class _IndexUpdateHelper:

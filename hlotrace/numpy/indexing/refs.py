@@ -7,7 +7,7 @@ import numpy as np
 from ...api.refs import read
 from ...core import dtypes, programs
 from ...core.avals import aval_of, is_arraylike, not_an_array
-from ...core.caches import kept
+from ...core.caches import cached
 from ...core.config import state
 from ...core.refs import Ref
 from ...core.surface.boundary import boundaries, boundary
@@ -218,7 +218,7 @@ def _static(entry, operands, numbers):
     return [_TRACED] * len(parts)
 
 
-@kept(1024)
+@cached(1024)
 def _program(primitive, aval, layout, operand_avals, value_avals):
     """The program of an access: [value, *operands of the indices, what is written] -> [value afterwards,
     *results]."""
@@ -234,7 +234,7 @@ def _program(primitive, aval, layout, operand_avals, value_avals):
         written = next(operands)
         after = _replaced(value, indices, written, "add" if primitive is addupdate_p else "set")
         return [after, before] if primitive is swap_p else [after]
-    return programs.anonymous(trace_to_jaxpr(fun, [aval, *operand_avals, *value_avals], primitive.name))
+    return programs.without_source_info(trace_to_jaxpr(fun, [aval, *operand_avals, *value_avals], primitive.name))
 
 
 def _replaced(value, indices, written, how):

@@ -5,7 +5,7 @@ from ...api.composite import composite
 from ...core import dtypes
 from ...core.errors import ShapeError
 from ...core.trace import concrete_or_error
-from ...placement.out_sharding import laid
+from ...placement.out_sharding import with_out_sharding
 from ...primitives.arrays.elementwise import add_p, max_p, min_p, mul_p
 from ...primitives.arrays.reduce import reducer_of
 from ...primitives.arrays.shape import broadcast_in_dim
@@ -43,7 +43,7 @@ def _segments(name, combine, operation, verb, none, example):
         if bucket_size is not None and bucket_size < 1:
             raise ValueError(f"{called}: bucket_size must be a positive number of rows, got {bucket_size}")
         flags = bool(indices_are_sorted), bool(unique_indices), mode
-        return laid(_reduced(data, ids, combine, operation, num, flags, bucket_size), out_sharding, called)
+        return with_out_sharding(_reduced(data, ids, combine, operation, num, flags, bucket_size), out_sharding, called)
     segment.__name__ = segment.__qualname__ = called
     segment.__doc__ = f"""The {verb} of the rows of `data` that have the same segment id; {none} where there is none.
 

@@ -10,7 +10,7 @@ from ...core.symbolic.dimension import surely
 from ...core.trace import concrete_or_error, is_concrete
 from ...lax.control_flow import fori_loop
 from ...lax.reductions import top_k as lax_top_k
-from ...placement.out_sharding import laid
+from ...placement.out_sharding import with_out_sharding
 from ...primitives.arrays.elementwise import (
     add,
     and_p,
@@ -399,7 +399,7 @@ def bincount(x, weights=None, minlength=0, *, length=None, out_sharding=None):
             raise errors.sized_by_values(x, "length=")
         values = np.asarray(concrete_or_error(x))
         length = max(operator.index(minlength), int(values.max()) + 1 if values.size else 0)
-    return laid(_bincount(x, weights, max(operator.index(length), 0)), out_sharding, "jnp.bincount")
+    return with_out_sharding(_bincount(x, weights, max(operator.index(length), 0)), out_sharding, "jnp.bincount")
 
 
 @composite(static=("bins",))
@@ -484,7 +484,7 @@ def histogram(a, bins=10, range=None, weights=None, density=None, out_sharding=N
         check_arraylike("histogram", weights)
         a, weights = promote_dtypes_inexact(a, weights)
     edges = histogram_bin_edges(a, bins, range, weights)
-    return laid(_histogram(a, edges, weights, bool(density)), out_sharding, "jnp.histogram"), edges
+    return with_out_sharding(_histogram(a, edges, weights, bool(density)), out_sharding, "jnp.histogram"), edges
 
 
 @composite(static=("density",))

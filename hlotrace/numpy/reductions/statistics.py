@@ -2,7 +2,7 @@
 from ...api.composite import composite
 from ...core import dtypes
 from ...core.errors import not_one_of
-from ...placement.out_sharding import laid
+from ...placement.out_sharding import with_out_sharding
 from ...primitives.arrays.cumulative import cumsum_p
 from ...primitives.arrays.elementwise import (
     add,
@@ -448,7 +448,7 @@ def percentile(a, q, axis=None, out=None, overwrite_input=False, method="linear"
     Array([1., 5., 9.], dtype=float32)
     """
     result = quantile(a, _fraction(q), axis, out, overwrite_input, method, keepdims, weights=weights)
-    return laid(result, out_sharding, "jnp.percentile")
+    return with_out_sharding(result, out_sharding, "jnp.percentile")
 
 
 def nanpercentile(a, q, axis=None, out=None, overwrite_input=False, method="linear", keepdims=False, *,

@@ -9,7 +9,7 @@ import functools
 import string
 
 from ...core.axes import AxisMap
-from ..common import Primitive, ShapedArray, aval_of, dtype_of, dtypes, is_linear, ndim_of, shape_of
+from ..common import Primitive, ShapedArray, aval_of, dtype_of, dtypes, is_undefined_primal, ndim_of, shape_of
 from .elementwise import add, and_p, convert, mul
 from .precision import DotAlgorithm, algorithm_of, storage_dtype, sum_dtype, swapped
 from .reduce import reduce_or_p
@@ -153,7 +153,7 @@ def _check_axes(x, y, dimension_numbers):
         for d in (*contracted, *batch):
             if not 0 <= d < aval.ndim:
                 raise TypeError(f"dot_general requires {side} dimension numbers to be nonnegative and less "
-                                f"than the number of axes of the {side} value, got {side}_batch of {batch} "
+                                f"than the number of axes of the {side} value, got {side}_batching of {batch} "
                                 f"and {side}_contracting of {contracted} for {side} of shape {aval.shape}, "
                                 f"whose axes are 0 to {aval.ndim - 1}")
         for kind, axes in (("batch", batch), ("contracting", contracted)):
@@ -162,7 +162,7 @@ def _check_axes(x, y, dimension_numbers):
                                 "name each axis once")
         if set(batch) & set(contracted):
             raise TypeError(f"dot_general requires {side} batch dimensions to be disjoint from contracting "
-                            f"dimensions, got {side}_batch {batch} and {side}_contracting {contracted}")
+                            f"dimensions, got {side}_batching {batch} and {side}_contracting {contracted}")
     for kind, lhs_axes, rhs_axes in (("batch", lhs_batch, rhs_batch),
                                      ("contracting", lhs_contract, rhs_contract)):
         if len(lhs_axes) != len(rhs_axes):
@@ -184,7 +184,7 @@ def _check_sizes(x, y, dimension_numbers, lhs, rhs, out):
 
 
 @functools.lru_cache(maxsize=4096)
-def _typ(x, y, *, dimension_numbers, precision, preferred_element_type):
+def _abstract_eval(x, y, *, dimension_numbers, precision, preferred_element_type):
     _check_axes(x, y, dimension_numbers)
     lhs, rhs, out = labels(dimension_numbers, x.ndim, y.ndim)
     _check_sizes(x, y, dimension_numbers, lhs, rhs, out)
@@ -259,12 +259,12 @@ def bilinear_jvp(primitive):
 def _transpose(ct, x, y, *, dimension_numbers, precision, preferred_element_type):
     # The cotangent has the dtype of the result, so its products are as wide as the result's were.
     lhs, rhs, out = labels(dimension_numbers, ndim_of(x), ndim_of(y))
-    if is_linear(x):
+    if is_undefined_primal(x):
         return [convert(contract(ct, out, y, rhs, lhs, precision), x.dtype), None]
     return [None, convert(contract(x, lhs, ct, out, rhs, precision), y.dtype)]
 
 
-def _batch(axis, args, dims, *, dimension_numbers, **params):
+def _batching(axis, args, dims, *, dimension_numbers, **params):
     lhs, rhs, out = labels(dimension_numbers, *(ndim_of(a) - (d is not None) for a, d in zip(args, dims)))
     lhs, rhs = (x if d is None else x[:d] + "*" + x[d:] for x, d in zip((lhs, rhs), dims))
     dimension_numbers, out = _numbers(lhs, rhs, "*" + out)
@@ -276,6 +276,6 @@ def _axes(x, y, *, dimension_numbers, **_):
     return AxisMap((lhs, rhs), out)
 
 
-dot_general_p = Primitive("dot_general", typ=_typ, lower=_lower, transpose=_transpose, batch=_batch,
+dot_general_p = Primitive("dot_general", abstract_eval=_abstract_eval, lower=_lower, transpose=_transpose, batching=_batching,
                           axes=_axes)
 dot_general_p.jvp = bilinear_jvp(dot_general_p)

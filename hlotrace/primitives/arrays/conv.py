@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from ...core import errors
 from ...core.symbolic.dimension import max_dim, surely
-from ..common import Primitive, ShapedArray, aval_of, dtype_of, dtypes, is_linear, prod, same_dtype, shape_of
+from ..common import Primitive, ShapedArray, aval_of, dtype_of, dtypes, is_undefined_primal, prod, same_dtype, shape_of
 from .contract import bilinear_jvp, lower_converted, product_dtype
 from .elementwise import add, complex_p, convert, imag_p, real, sub
 from .shape import full, move_axis, reshape
@@ -65,7 +65,7 @@ def _check_groups(name, lhs, rhs, feature_groups, batch_groups):
 
 
 @functools.lru_cache(maxsize=1024)
-def _typ(x, y, *, window_strides, padding, lhs_dilation, rhs_dilation, dimension_numbers, feature_group_count,
+def _abstract_eval(x, y, *, window_strides, padding, lhs_dilation, rhs_dilation, dimension_numbers, feature_group_count,
          batch_group_count, precision, preferred_element_type):
     name = "conv_general_dilated"
     same_dtype(name, x, y)
@@ -203,7 +203,7 @@ def _transpose_rhs(ct, x, y, p):
 
 
 def _transpose(ct, x, y, **p):
-    rule, operand, other = (_transpose_lhs, x, y) if is_linear(x) else (_transpose_rhs, y, x)
+    rule, operand, other = (_transpose_lhs, x, y) if is_undefined_primal(x) else (_transpose_rhs, y, x)
     if prod(ct.shape) == 0 or prod(shape_of(other)) == 0:
         result = full(operand.shape, 0, operand.dtype)
     else:
@@ -217,13 +217,13 @@ def _transpose(ct, x, y, **p):
 # --- batching
 # ---------------------------------------------------------------------------------------------------
 
-def _batch(axis, args, dims, *, dimension_numbers, feature_group_count, batch_group_count, **p):
+def _batching(axis, args, dims, *, dimension_numbers, feature_group_count, batch_group_count, **p):
     (x, y), (dx, dy) = args, dims
     lhs_spec, rhs_spec, out_spec = dimension_numbers
     features, batches = feature_group_count, batch_group_count
     where, outer = out_spec[1], 1
     if not axis.size and dx is not None and dy is not None:     # there are no groups of size zero
-        one = _typ(*(v.update(shape=v.shape[:d] + v.shape[d + 1:]) for v,
+        one = _abstract_eval(*(v.update(shape=v.shape[:d] + v.shape[d + 1:]) for v,
                      d in ((aval_of(x), dx), (aval_of(y), dy))), dimension_numbers=dimension_numbers,
                    feature_group_count=features, batch_group_count=batches, **p)
         return full((0, *one.shape), 0, one.dtype), 0
@@ -244,6 +244,6 @@ def _batch(axis, args, dims, *, dimension_numbers, feature_group_count, batch_gr
     return _unfold(out, where, axis.size, outer), 0
 
 
-conv_general_dilated_p = Primitive("conv_general_dilated", typ=_typ, lower=_lower, transpose=_transpose,
-                                   batch=_batch)
+conv_general_dilated_p = Primitive("conv_general_dilated", abstract_eval=_abstract_eval, lower=_lower, transpose=_transpose,
+                                   batching=_batching)
 conv_general_dilated_p.jvp = bilinear_jvp(conv_general_dilated_p)

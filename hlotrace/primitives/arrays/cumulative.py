@@ -36,7 +36,7 @@ def _window(aval, axis, reverse):
 
 def cumulative(name, combine, identity, kinds, jvp, transpose=None, **facts):
     """The running form of a reduction.  `combine(dtype)` is a function on two scalars, giving a list."""
-    def typ(x, *, axis, reverse):
+    def abstract_eval(x, *, axis, reverse):
         if not 0 <= axis < x.ndim:
             raise ValueError(f"{name}: axis {axis} is out of bounds for array of shape {x.shape}")
         if kind_of(x.dtype) not in kinds:
@@ -59,7 +59,7 @@ def cumulative(name, combine, identity, kinds, jvp, transpose=None, **facts):
         return p.bind(*primals, **params), associative_scan(
             lambda a, b: jvp(*a, *b), [*primals, *tangents], **params)[1]
 
-    p = Mapped(name, typ=typ, lower=lower, transpose=transpose, axes=same_axes("axis"), **facts)
+    p = Mapped(name, abstract_eval=abstract_eval, lower=lower, transpose=transpose, axes=same_axes("axis"), **facts)
     p.jvp = scan_jvp if jvp else lambda primals, tangents, **params: (
         p.bind(*primals, **params), p.bind(*tangents, **params))
     return p

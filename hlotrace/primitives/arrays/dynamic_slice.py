@@ -13,7 +13,7 @@ from ..common import (
     dtype_of,
     dtypes,
     first_operand_jvp,
-    is_linear,
+    is_undefined_primal,
     same_dtype,
     scalar,
     shape_of,
@@ -40,7 +40,7 @@ def _check_starts(name, x, starts, sizes, what):
 
 
 @functools.lru_cache(maxsize=4096)
-def _dynamic_slice_typ(x, *starts, slice_sizes):
+def _dynamic_slice_abstract_eval(x, *starts, slice_sizes):
     _check_starts("dynamic_slice", x, starts, slice_sizes, "slice_sizes")
     return ShapedArray(slice_sizes, x.dtype, x.weak_type)
 
@@ -75,7 +75,7 @@ def _free_dims(shape, sizes):
     return tuple(d for d, (n, size) in enumerate(zip(shape, sizes)) if size != n)
 
 
-def _dynamic_slice_batch(axis, args, dims, *, slice_sizes):
+def _dynamic_slice_batching(axis, args, dims, *, slice_sizes):
     (x, *starts), (dx, *ds) = args, dims
     shape = _without(shape_of(x), dx)
     free = _free_dims(shape, slice_sizes)
@@ -88,19 +88,19 @@ def _dynamic_slice_batch(axis, args, dims, *, slice_sizes):
         return dynamic_slice_p.bind(x, *inserted(tuple(starts), dx, zero),
                                     slice_sizes=inserted(slice_sizes, dx, axis.size)), dx
     indices = _index_vectors(axis, [starts[d] for d in free], [ds[d] for d in free])
-    return gather_p.batch(
+    return gather_p.batching(
         axis, (x, indices), (dx, 0), slice_sizes=slice_sizes, indices_are_sorted=False, unique_indices=False,
         mode=CLIP,
         dimension_numbers=GatherDimensionNumbers(tuple(range(len(shape))), (), free), fill_value=None)
 
 
-dynamic_slice_p = Primitive("dynamic_slice", typ=_dynamic_slice_typ, lower=_dynamic_slice_lower,
-                            transpose=_dynamic_slice_transpose, batch=_dynamic_slice_batch, structural=True)
+dynamic_slice_p = Primitive("dynamic_slice", abstract_eval=_dynamic_slice_abstract_eval, lower=_dynamic_slice_lower,
+                            transpose=_dynamic_slice_transpose, batching=_dynamic_slice_batching, structural=True)
 dynamic_slice_p.jvp = first_operand_jvp(dynamic_slice_p)
 
 
 @functools.lru_cache(maxsize=4096)
-def _update_typ(x, update, *starts):
+def _update_abstract_eval(x, update, *starts):
     if update.dtype != x.dtype:
         raise TypeError("dynamic_update_slice: operand and update must have the same dtype, got "
                         f"{x.dtype.name} and {update.dtype.name}; cast the update with .astype")
@@ -119,12 +119,12 @@ def _update_jvp(primals, tangents):
 
 def _update_transpose(ct, x, update, *starts):
     shape = shape_of(update)
-    ct_x = dynamic_update_slice_p.bind(ct, full(shape, 0, ct.dtype), *starts) if is_linear(x) else None
-    ct_update = dynamic_slice_p.bind(ct, *starts, slice_sizes=shape) if is_linear(update) else None
+    ct_x = dynamic_update_slice_p.bind(ct, full(shape, 0, ct.dtype), *starts) if is_undefined_primal(x) else None
+    ct_update = dynamic_slice_p.bind(ct, *starts, slice_sizes=shape) if is_undefined_primal(update) else None
     return [ct_x, ct_update, *[None] * len(starts)]
 
 
-def _update_batch(axis, args, dims):
+def _update_batching(axis, args, dims):
     (x, update, *starts), (dx, du, *ds) = args, dims
     if all(d is None for d in ds):
         x = broadcast_axis(x, axis.size, 0) if dx is None else move_axis(x, dx, 0)
@@ -135,14 +135,14 @@ def _update_batch(axis, args, dims):
     if not free:
         return update, du
     indices = _index_vectors(axis, [starts[d] for d in free], [ds[d] for d in free])
-    return scatter_p.batch(axis, (x, indices, update), (dx, 0, du), mode=CLIP, indices_are_sorted=False,
+    return scatter_p.batching(axis, (x, indices, update), (dx, 0, du), mode=CLIP, indices_are_sorted=False,
                            unique_indices=True,
                            dimension_numbers=ScatterDimensionNumbers(tuple(range(len(shape))), (), free))
 
 
 dynamic_update_slice_p = Primitive(
-    "dynamic_update_slice", typ=_update_typ, jvp=_update_jvp, transpose=_update_transpose,
-    batch=_update_batch,
+    "dynamic_update_slice", abstract_eval=_update_abstract_eval, jvp=_update_jvp, transpose=_update_transpose,
+    batching=_update_batching,
     structural=True, lower=lambda ctx, eqn, *names: ctx.emit(
         f"stablehlo.dynamic_update_slice {', '.join(names)} : {_types(eqn)}"))
 

@@ -7,7 +7,7 @@ constant of rank 0 may stand beside arrays of any shape.
 """
 from ...core.avals import physical
 from ...core.axes import leading_axes, same_axes
-from ..common import ShapedArray, aval_of, dtype_of, dtypes, is_linear, kind_of, no_tangent_jvp, np, number, shape_of
+from ..common import ShapedArray, aval_of, dtype_of, dtypes, is_undefined_primal, kind_of, no_tangent_jvp, np, number, shape_of
 from .shape import Mapped, broadcast_in_dim, full, instantiate
 
 _KINDS = {"f": "floating point", "c": "complex", "i": "signed integer", "u": "unsigned integer",
@@ -40,8 +40,8 @@ def _cast_to(kind, kinds, of_bools):
     return f"convert with .astype({'float' if 'f' in kinds else 'int' if 'i' in kinds else 'complex'})"
 
 
-def _typ(name, kinds, result, of_bools):
-    def typ(*avals, **_):
+def _abstract_eval(name, kinds, result, of_bools):
+    def abstract_eval(*avals, **_):
         dtype = avals[0].dtype
         for a in avals:
             if a.dtype != dtype:
@@ -54,7 +54,7 @@ def _typ(name, kinds, result, of_bools):
                             f"{_cast_to(kind_of(dtype), kinds, of_bools)}")
         return ShapedArray(elementwise_shape(name, avals), result(dtype),
                            dtype != dtypes.bool_ and all([a.weak_type for a in avals]))
-    return typ
+    return abstract_eval
 
 
 def _lower(ctx, eqn, *names):
@@ -84,7 +84,7 @@ def elementwise(name, mnemonic, kinds, *derivatives, result=lambda dtype: dtype,
                 of_bools=None, **facts):
     """Make and register an elementwise primitive from its table row.  of_bools: what to write for booleans
     instead."""
-    p = Mapped(name, mnemonic=mnemonic, typ=_typ(name, kinds, result, of_bools), lower=lower or _lower,
+    p = Mapped(name, mnemonic=mnemonic, abstract_eval=_abstract_eval(name, kinds, result, of_bools), lower=lower or _lower,
                transpose=transpose, kinds=kinds, elementwise=True, axes=ELEMENTWISE, **facts)
 
     def jvp(primals, tangents, **params):
@@ -182,7 +182,7 @@ def _nonzero_or_one(x):
 # -------------------------------------------------------------------------
 
 def _if_linear(x, rule):
-    return rule() if is_linear(x) else None
+    return rule() if is_undefined_primal(x) else None
 
 
 def _mul_transpose(ct, x, y):
@@ -548,14 +548,14 @@ integer_pow_p = elementwise(
     lower=lambda ctx, eqn, x: ctx.lower_fun(lambda v: _integer_pow_value(v, eqn.params["y"]), eqn, x))
 
 
-def unary_with_params(name, typ, lower, jvp=None, transpose=None, axes=ELEMENTWISE, **facts):
+def unary_with_params(name, abstract_eval, lower, jvp=None, transpose=None, axes=ELEMENTWISE, **facts):
     """An elementwise primitive of one operand whose result type depends on its parameters."""
-    p = Mapped(name, typ=typ, lower=lower, transpose=transpose, elementwise=True, axes=axes, **facts)
+    p = Mapped(name, abstract_eval=abstract_eval, lower=lower, transpose=transpose, elementwise=True, axes=axes, **facts)
     p.jvp = jvp or no_tangent_jvp(p)
     return p
 
 
-def _convert_typ(x, *, new_dtype, weak_type):
+def _convert_abstract_eval(x, *, new_dtype, weak_type):
     for dtype, rule in ((x.dtype, "convert_from"), (new_dtype, "convert_to")):
         if dtypes.is_extended(dtype) and not (dtype._rules and getattr(dtype._rules, rule)(x.dtype, new_dtype)):
             why = (f"{rule} of its rules says no" if dtype._rules else
@@ -585,7 +585,7 @@ def _convert_jvp(primals, tangents, *, new_dtype, weak_type):
 
 
 convert_element_type_p = unary_with_params(
-    "convert_element_type", _convert_typ, _convert_lower, _convert_jvp,
+    "convert_element_type", _convert_abstract_eval, _convert_lower, _convert_jvp,
     lambda ct, x, *, new_dtype, weak_type: [convert(ct, x.aval.dtype, x.aval.weak_type)], makes_nan=False)
 
 
@@ -594,7 +594,7 @@ def _bits(dtype):
     return {"int2": 2, "uint2": 2, "int4": 4, "uint4": 4, "float4_e2m1fn": 4}.get(name, dtype.itemsize * 8)
 
 
-def _bitcast_typ(x, *, new_dtype):
+def _bitcast_abstract_eval(x, *, new_dtype):
     old, new = _bits(x.dtype), _bits(new_dtype)
     if dtypes.is_bool(x.dtype) != dtypes.is_bool(new_dtype) or dtypes.is_complex(x.dtype) != dtypes.is_complex(
             new_dtype):
@@ -611,14 +611,14 @@ def _bitcast_typ(x, *, new_dtype):
 
 
 bitcast_convert_type_p = unary_with_params(
-    "bitcast_convert_type", _bitcast_typ, lambda ctx, eqn, x: ctx.emit(
+    "bitcast_convert_type", _bitcast_abstract_eval, lambda ctx, eqn, x: ctx.emit(
         f"stablehlo.bitcast_convert {x} : ({eqn.invars[0].aval.mlir}) -> {eqn.outvars[0].aval.mlir}"),
     axes=leading_axes(lambda x, *, new_dtype: (_bits(x.dtype) < _bits(new_dtype),
                                                _bits(x.dtype) > _bits(new_dtype))),
     makes_nan=False)
 
 
-def _reduce_precision_typ(x, *, exponent_bits, mantissa_bits):
+def _reduce_precision_abstract_eval(x, *, exponent_bits, mantissa_bits):
     if not dtypes.is_float(x.dtype):
         raise TypeError(f"reduce_precision does not accept dtype {x.dtype}; it must be floating point")
     if exponent_bits < 1 or mantissa_bits < 0:
@@ -632,7 +632,7 @@ def _reduce_precision_jvp(primals, tangents, **params):
 
 
 reduce_precision_p = unary_with_params(
-    "reduce_precision", _reduce_precision_typ, lambda ctx, eqn, x: ctx.emit(
+    "reduce_precision", _reduce_precision_abstract_eval, lambda ctx, eqn, x: ctx.emit(
         f"stablehlo.reduce_precision {x}, format = "
         f"e{eqn.params['exponent_bits']}m{eqn.params['mantissa_bits']} : {eqn.outvars[0].aval.mlir}"),
     _reduce_precision_jvp, lambda ct, x, **params: [reduce_precision_p.bind(ct, **params)], makes_nan=False)
@@ -641,7 +641,7 @@ reduce_precision_p = unary_with_params(
 # --- select_n and clamp
 # -----------------------------------------------------------------------------------------
 
-def _select_typ(which, *cases):
+def _select_abstract_eval(which, *cases):
     if not (dtypes.is_bool(which.dtype) or which.dtype == dtypes.int32):
         raise TypeError(f"select_n: which must have dtype bool or int32, got {which.dtype}: compare it, as "
                         "in x > 0")
@@ -687,14 +687,14 @@ def _select_jvp(primals, tangents):
 def _select_transpose(ct, which, *cases):
     zeros = full(ct.shape, 0, ct.dtype)
     return [None, *(select_n_p.bind(which, *[ct if i == j else zeros for j in range(len(cases))])
-                    if is_linear(c) else None for i, c in enumerate(cases))]
+                    if is_undefined_primal(c) else None for i, c in enumerate(cases))]
 
 
-select_n_p = Mapped("select_n", typ=_select_typ, lower=_select_lower, jvp=_select_jvp,
+select_n_p = Mapped("select_n", abstract_eval=_select_abstract_eval, lower=_select_lower, jvp=_select_jvp,
                     transpose=_select_transpose, axes=same_axes(scalars=lambda n: (0,)), structural=True)
 
 
-def _clamp_typ(low, x, high):
+def _clamp_abstract_eval(low, x, high):
     for name, bound in (("min", low), ("max", high)):
         if bound.dtype != x.dtype:
             raise TypeError(f"clamp: {name} has dtype {bound.dtype}, the operand has {x.dtype}; they must be "
@@ -727,7 +727,7 @@ def _clamp_jvp(primals, tangents):
     return out, total
 
 
-clamp_p = Mapped("clamp", typ=_clamp_typ, lower=_clamp_lower, jvp=_clamp_jvp,
+clamp_p = Mapped("clamp", abstract_eval=_clamp_abstract_eval, lower=_clamp_lower, jvp=_clamp_jvp,
                  axes=same_axes(scalars=lambda n: (0, 2)), makes_nan=False)
 
 
@@ -735,4 +735,4 @@ clamp_p = Mapped("clamp", typ=_clamp_typ, lower=_clamp_lower, jvp=_clamp_jvp,
 # ----------------------------------------------------------------------------------------------
 
 stop_gradient_p = unary_with_params("stop_gradient", lambda x: x, lambda ctx, eqn, x: x, makes_nan=False)
-stop_gradient_p.evaluate = lambda x: x
+stop_gradient_p.impl_rule = lambda x: x

@@ -17,7 +17,7 @@ class FftType(enum.IntEnum):
     IRFFT = 3
 
 
-def _fft_typ(x, *, fft_type, fft_lengths):
+def _fft_abstract_eval(x, *, fft_type, fft_lengths):
     n = len(fft_lengths)
     if n > 3:
         raise ValueError(f"FFT over {n} axes of lengths {fft_lengths}: XLA transforms up to 3 at once; "
@@ -52,7 +52,7 @@ def _fft_lower(ctx, eqn, x):
     if not out.size:
         return ctx.lower_fun(lambda _: full(out.shape, 0, out.dtype), eqn, x)
     n = operand.ndim
-    x = ctx.undivided(x, operand, tuple(range(n - len(p["fft_lengths"]), n)))
+    x = ctx.replicate(x, operand, tuple(range(n - len(p["fft_lengths"]), n)))
     return ctx.emit(f"stablehlo.fft {x}, type = {p['fft_type'].name}, length = {_list(p['fft_lengths'])} : "
                     f"{_types(eqn)}")
 
@@ -77,6 +77,6 @@ def _fft_transpose(ct, x, *, fft_type, fft_lengths):
                              2 / prod(fft_lengths)))]
 
 
-fft_p = Mapped("fft", typ=_fft_typ, lower=_fft_lower, transpose=_fft_transpose,
+fft_p = Mapped("fft", abstract_eval=_fft_abstract_eval, lower=_fft_lower, transpose=_fft_transpose,
                axes=leading_axes(lambda x, *, fft_lengths, **_: (len(fft_lengths), len(fft_lengths))))
 fft_p.jvp = first_operand_jvp(fft_p)

@@ -15,7 +15,7 @@ from ..common import (
     aval_of,
     dtype_of,
     dtypes,
-    is_linear,
+    is_undefined_primal,
     kind_of,
     np,
     prod,
@@ -45,7 +45,7 @@ from .slicing import iota_p
 # -----------------------------------------------------------------------------------------------------
 
 @functools.lru_cache(maxsize=4096)
-def _gather_typ(x, indices, *, dimension_numbers, slice_sizes, indices_are_sorted, unique_indices, mode,
+def _gather_abstract_eval(x, indices, *, dimension_numbers, slice_sizes, indices_are_sorted, unique_indices, mode,
                 fill_value):
     offset, collapsed, index_map, batching, indices_batching = dimension_numbers
     check_index_vectors("gather", indices, index_map, "start_index_map")
@@ -125,7 +125,7 @@ def _gather_transpose(ct, x, indices, *, dimension_numbers, slice_sizes, fill_va
                                dimension_numbers=ScatterDimensionNumbers(*dimension_numbers), **params), None]
 
 
-def _gather_batch(axis, args, dims, *, dimension_numbers, slice_sizes, indices_are_sorted, unique_indices,
+def _gather_batching(axis, args, dims, *, dimension_numbers, slice_sizes, indices_are_sorted, unique_indices,
                   **params):
     (x, indices), (dx, di) = args, dims
     offset, collapsed, index_map, batching, indices_batching = dimension_numbers
@@ -148,8 +148,8 @@ def _gather_batch(axis, args, dims, *, dimension_numbers, slice_sizes, indices_a
                          unique_indices=unique_indices, indices_are_sorted=indices_are_sorted, **params), 0
 
 
-gather_p = Primitive("gather", typ=_gather_typ, lower=_gather_lower, jvp=_gather_jvp,
-                     transpose=_gather_transpose, batch=_gather_batch, structural=True)
+gather_p = Primitive("gather", abstract_eval=_gather_abstract_eval, lower=_gather_lower, jvp=_gather_jvp,
+                     transpose=_gather_transpose, batching=_gather_batching, structural=True)
 
 
 # --- scatter
@@ -191,11 +191,11 @@ class Scatter(Primitive):
     __slots__ = ("combine", "kinds")
 
     def __init__(self, name, combine=None, kinds="fciubk?", jvp=None, transpose=None, **facts):
-        super().__init__(name, typ=functools.lru_cache(maxsize=4096)(self._typ), lower=self._lower,
-                         batch=self._batch, transpose=transpose, structural=combine is None, **facts)
+        super().__init__(name, abstract_eval=functools.lru_cache(maxsize=4096)(self._abstract_eval), lower=self._lower,
+                         batching=self._batching, transpose=transpose, structural=combine is None, **facts)
         self.combine, self.kinds, self.jvp = combine, kinds, jvp
 
-    def _typ(self, x, indices, updates, *, dimension_numbers, **_):
+    def _abstract_eval(self, x, indices, updates, *, dimension_numbers, **_):
         if kind_of(x.dtype) not in self.kinds:
             raise TypeError(f"{self.name} does not accept dtype {dtypes.short_name(x.dtype)}")
         _check(self.name, x, indices, updates, dimension_numbers)
@@ -232,7 +232,7 @@ class Scatter(Primitive):
         return self.bind(x, clamp_p.bind(scalar(0, dtype), maximum(indices, 0), upper), updates,
                          **{**params, "mode": PROMISE})
 
-    def _batch(self, axis, args, dims, *, dimension_numbers, **params):
+    def _batching(self, axis, args, dims, *, dimension_numbers, **params):
         (x, indices, updates), (dx, di, du) = args, dims
         window, inserted, index_map, batching, indices_batching = dimension_numbers
         x, updates = (broadcast_axis(v, axis.size, 0) if d is None else move_axis(v, d, 0)
@@ -293,11 +293,11 @@ def _scatter_jvp(primals, tangents, **params):
 def _scatter_transpose(ct, x, indices, updates, **params):
     shape = shape_of(updates)
     if _is_unique(indices, **params):
-        ct_x = scatter_p.bind(ct, indices, full(shape, 0, ct.dtype), **params) if is_linear(x) else None
-        return [ct_x, None, _read_back(ct, indices, shape, **params) if is_linear(updates) else None]
+        ct_x = scatter_p.bind(ct, indices, full(shape, 0, ct.dtype), **params) if is_undefined_primal(x) else None
+        return [ct_x, None, _read_back(ct, indices, shape, **params) if is_undefined_primal(updates) else None]
     kept, won = _winners(ct.shape, indices, shape, params)
-    return [_masked(kept, ct) if is_linear(x) else None, None,
-            _masked(won, _read_back(ct, indices, shape, **params)) if is_linear(updates) else None]
+    return [_masked(kept, ct) if is_undefined_primal(x) else None, None,
+            _masked(won, _read_back(ct, indices, shape, **params)) if is_undefined_primal(updates) else None]
 
 
 def _add_jvp(primals, tangents, **params):
@@ -309,8 +309,8 @@ def _add_jvp(primals, tangents, **params):
 
 
 def _add_transpose(ct, x, indices, updates, **params):
-    return [ct if is_linear(x) else None, None,
-            _read_back(ct, indices, shape_of(updates), **params) if is_linear(updates) else None]
+    return [ct if is_undefined_primal(x) else None, None,
+            _read_back(ct, indices, shape_of(updates), **params) if is_undefined_primal(updates) else None]
 
 
 def _mul_jvp(primals, tangents, **params):

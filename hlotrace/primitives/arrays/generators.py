@@ -18,7 +18,7 @@ _ALGORITHMS = ("DEFAULT", "THREE_FRY", "PHILOX")
 _KEYS = ((dtypes.uint32, (4,)), (dtypes.uint64, (2,)))
 
 
-def _bits_typ(key, *, shape, dtype, algorithm):
+def _bits_abstract_eval(key, *, shape, dtype, algorithm):
     if (key.dtype, key.shape) not in _KEYS:
         raise TypeError(f"rng_bit_generator: the key must be uint32[4] or uint64[2], got {key.str_short()}")
     if dtype not in (dtypes.uint8, dtypes.uint16, dtypes.uint32, dtypes.uint64):
@@ -43,7 +43,7 @@ def _bits_lower(ctx, eqn, key):
     return [key, bits]
 
 
-def _bits_batch(axis, args, dims, *, shape, **params):
+def _bits_batching(axis, args, dims, *, shape, **params):
     """As JAX does it: the first key makes the bits of all, and is the only one that goes on."""
     keys, = front(args, dims)
     if not axis.size:
@@ -55,12 +55,12 @@ def _bits_batch(axis, args, dims, *, shape, **params):
     return [concatenate_p.bind(reshape(after, row), rest, dimension=0), bits], [0, 0]
 
 
-rng_bit_generator_p = Primitive("rng_bit_generator", multiple_results=True, typ=_bits_typ, lower=_bits_lower,
-                                batch=_bits_batch)
+rng_bit_generator_p = Primitive("rng_bit_generator", multiple_results=True, abstract_eval=_bits_abstract_eval, lower=_bits_lower,
+                                batching=_bits_batching)
 rng_bit_generator_p.jvp = no_tangent_jvp(rng_bit_generator_p)
 
 
-def _uniform_typ(low, high, *, shape):
+def _uniform_abstract_eval(low, high, *, shape):
     if low.dtype != high.dtype:
         raise ValueError(f"Arguments to rng_uniform must have identical dtypes, got {low.dtype.name} and "
                          f"{high.dtype.name}: cast one of them")
@@ -82,4 +82,4 @@ def _uniform_lower(ctx, eqn, low, high):
                     f"{sizes}) -> {out.mlir}")
 
 
-rng_uniform_p = Primitive("rng_uniform", typ=_uniform_typ, lower=_uniform_lower)
+rng_uniform_p = Primitive("rng_uniform", abstract_eval=_uniform_abstract_eval, lower=_uniform_lower)

@@ -10,9 +10,9 @@ import math
 from fractions import Fraction
 
 from ...core import programs
-from ...core.caches import kept
+from ...core.caches import cached
 from ...core.jaxpr import eval_jaxpr
-from ...core.programs import anonymous, trace_closed
+from ...core.programs import trace_closed, without_source_info
 from ...core.trace import EVAL, entering
 from ..common import aval_of, dtype_of, dtypes, np, shape_of
 from ..programs.cond_while import while_p
@@ -309,7 +309,7 @@ def _beta(a, b, x):
 # --- the primitives
 # ---------------------------------------------------------------------------------------------
 
-@kept(512)
+@cached(512)
 def _program(name, fun, avals):
     """`fun` on operands of these avals, as a program without lines of the user's: equal calls in a module
     share it."""
@@ -321,7 +321,7 @@ def _program(name, fun, avals):
         return [convert(fun(*[x if shape_of(x) == shape else broadcast_in_dim(x, shape, ()) for x in xs]),
                         dtype)]
     with entering(EVAL):
-        return anonymous(trace_closed(whole, avals, name))
+        return without_source_info(trace_closed(whole, avals, name))
 
 
 def by_loops(name, fun, *derivatives):

@@ -7,7 +7,7 @@ Every primitive takes keys of any shape and treats each key alone, so the axes o
 
 from ...core.array import Array
 from ...core.axes import AxisMap, AxisRule, leading_axes
-from ...core.caches import kept
+from ...core.caches import cached
 from ...core.config import config, override
 from ...core.programs import trace_closed
 from ...core.symbolic.dimension import surely
@@ -263,7 +263,7 @@ def generator(impl=None):
 # --- the primitives
 # ---------------------------------------------------------------------------------------------
 
-@kept(512)
+@cached(512)
 def _program(name, implementation, dtype, avals, params):
     """An operation as a program on words: equal calls in one module share one function.
 
@@ -278,13 +278,13 @@ def _program(name, implementation, dtype, avals, params):
 _EACH_KEY = leading_axes(lambda *avals, shape=(), **_: (0, len(shape)))
 
 
-def key_primitive(name, implementation, typ, axes=_EACH_KEY):
+def key_primitive(name, implementation, abstract_eval, axes=_EACH_KEY):
     """A primitive on keys that is lowered to a call of `implementation(dtype of the keys, their words, ...)`.
     """
     def checked(keys, *avals, **params):
         if not isinstance(keys.dtype, KeyDType):
             raise TypeError(f"{name} must be given PRNG keys, got {keys.str_short(True)}")
-        return typ(keys, *avals, **params)
+        return abstract_eval(keys, *avals, **params)
 
     def lower(ctx, eqn, *names):
         keys, *rest = (v.aval for v in eqn.invars)
@@ -292,7 +292,7 @@ def key_primitive(name, implementation, typ, axes=_EACH_KEY):
                            tuple(sorted(eqn.params.items())))
         return ctx.call(program, names)[0]
 
-    p = Mapped(name, typ=checked, lower=lower, axes=axes)
+    p = Mapped(name, abstract_eval=checked, lower=lower, axes=axes)
     p.jvp = no_tangent_jvp(p)
     return p
 
@@ -302,7 +302,7 @@ def words_aval(keys):
     return ShapedArray((*keys.shape, *keys.dtype.physical_shape), U32)
 
 
-def _fold_in_typ(keys, data):
+def _fold_in_abstract_eval(keys, data):
     if data.dtype != U32 or data.shape not in (keys.shape, ()):
         raise TypeError(f"random_fold_in: data must be uint32 of the shape of the keys {keys.shape} or a "
                         f"scalar, got {data.str_short()}")
@@ -318,14 +318,14 @@ random_split_p = key_primitive(
     "random_split", lambda dtype, words, **params: dtype.split(words, **params),
     lambda keys, *, shape: ShapedArray((*keys.shape, *shape), keys.dtype))
 random_fold_in_p = key_primitive(
-    "random_fold_in", lambda dtype, *xs: dtype.fold_in(*xs), _fold_in_typ,
+    "random_fold_in", lambda dtype, *xs: dtype.fold_in(*xs), _fold_in_abstract_eval,
     AxisRule(_fold_in_axes, scalars=lambda n: (1,)))
 random_bits_p = key_primitive(
     "random_bits", lambda dtype, words, **params: dtype.random_bits(words, **params),
     lambda keys, *, bit_width, shape: ShapedArray((*keys.shape, *shape), WORDS[bit_width]))
 
 
-def _wrap_typ(words, *, impl):
+def _wrap_abstract_eval(words, *, impl):
     shape = impl.physical_shape
     if words.dtype != U32:
         raise TypeError(f"invalid PRNG key data: its dtype must be uint32, got {words.dtype.name}")
@@ -335,31 +335,31 @@ def _wrap_typ(words, *, impl):
     return ShapedArray(words.shape[:-len(shape)], impl)
 
 
-def _unwrap_typ(keys):
+def _unwrap_abstract_eval(keys):
     if not isinstance(keys.dtype, KeyDType):
         raise TypeError(f"random_unwrap must be given PRNG keys, got {keys.str_short(True)}")
     return words_aval(keys)
 
 
-def _clone_typ(keys):
+def _clone_abstract_eval(keys):
     if not isinstance(keys.dtype, KeyDType):
         raise TypeError(f"random_clone must be given PRNG keys, got {keys.str_short(True)}")
     return keys
 
 
-def relabelling(name, typ, own):
+def relabelling(name, abstract_eval, own):
     """A primitive that changes the type of the words and does not touch them."""
-    p = Mapped(name, typ=typ, lower=lambda ctx, eqn, x: x, axes=leading_axes(lambda x, **_: own))
+    p = Mapped(name, abstract_eval=abstract_eval, lower=lambda ctx, eqn, x: x, axes=leading_axes(lambda x, **_: own))
     p.jvp = no_tangent_jvp(p)
     return p
 
 
-random_wrap_p = relabelling("random_wrap", _wrap_typ, (1, 0))
-random_unwrap_p = relabelling("random_unwrap", _unwrap_typ, (0, 1))
-random_clone_p = relabelling("random_clone", _clone_typ, (0, 0))
+random_wrap_p = relabelling("random_wrap", _wrap_abstract_eval, (1, 0))
+random_unwrap_p = relabelling("random_unwrap", _unwrap_abstract_eval, (0, 1))
+random_clone_p = relabelling("random_clone", _clone_abstract_eval, (0, 0))
 
 
-def _threefry_typ(*avals):
+def _threefry_abstract_eval(*avals):
     if any(a.dtype != U32 for a in avals):
         raise TypeError("Arguments to threefry2x32 must have uint32 type, got "
                         f"{', '.join(a.str_short() for a in avals)}")
@@ -373,6 +373,6 @@ def _threefry_lower(ctx, eqn, *names):
     return ctx.lower_fun(whole, eqn, *names)
 
 
-threefry2x32_p = Mapped("threefry2x32", multiple_results=True, typ=_threefry_typ, lower=_threefry_lower,
+threefry2x32_p = Mapped("threefry2x32", multiple_results=True, abstract_eval=_threefry_abstract_eval, lower=_threefry_lower,
                         axes=ELEMENTWISE)
 threefry2x32_p.jvp = no_tangent_jvp(threefry2x32_p)

@@ -3,9 +3,9 @@ import functools
 
 from ...core import programs
 from ...core.axes import same_axes
-from ...core.caches import kept
+from ...core.caches import cached
 from ...core.jaxpr import eval_jaxpr
-from ...core.symbolic_zeros import Axis
+from ...core.symbolic_zeros import MappedAxis
 from ...core.trace import EVAL, entering
 from ..common import ShapedArray, aval_of, dtype_of, dtypes, kind_of, no_tangent_jvp, np, prod, scalar, shape_of
 from .elementwise import (
@@ -51,7 +51,7 @@ from .slicing import concatenate_p, iota_p, slice_p
 # --- programs on scalars, as regions
 # ----------------------------------------------------------------------------
 
-@kept(1024)
+@cached(1024)
 def scalar_program(fun, avals):
     """`fun` (flat values to a list of values) traced on these avals."""
     with entering(EVAL):
@@ -100,7 +100,7 @@ def _reduction(name, combine, identity, kinds, jvp=None, **facts):
     def lower(ctx, eqn, x):
         operand, out, axes = eqn.invars[0].aval, eqn.outvars[0].aval, eqn.params["axes"]
         if axes and not ctx.platform.all_reduced(combine.mnemonic, kind_of(out.dtype)):
-            x = ctx.undivided(x, operand, axes)
+            x = ctx.replicate(x, operand, axes)
         if not axes or combiner(combine, out.dtype) is _combiner(combine):
             return lower_reduction(ctx, eqn, x, combine.mnemonic, identity)
         init, element = ctx.constant(identity(out.dtype), out.dtype), ShapedArray((), out.dtype)
@@ -182,7 +182,7 @@ def _arg_step(before, x, i, y, j):
 def arg_reduction(name, before, worst, extreme_p):
     step = functools.partial(_arg_step, before)
 
-    def typ(x, *, axes, index_dtype):
+    def abstract_eval(x, *, axes, index_dtype):
         check_axes(name, axes, x.ndim, x.shape)
         axis, = axes
         if kind_of(x.dtype) not in "fiub":
@@ -215,7 +215,7 @@ def arg_reduction(name, before, worst, extreme_p):
         hit = or_p.bind(eq(x, best), ne(x, x))
         return reduce_min_p.bind(select(hit, places, dtypes.max_value(index_dtype)), axes=axes)
 
-    p = Mapped(name, typ=typ, axes=same_axes("axes", gone=True), lower={
+    p = Mapped(name, abstract_eval=abstract_eval, axes=same_axes("axes", gone=True), lower={
         None: lower, "cpu": lambda ctx, eqn, x: ctx.lower_fun(functools.partial(find, **eqn.params), eqn, x)})
     p.jvp = no_tangent_jvp(p)
     return p
@@ -247,7 +247,7 @@ def check_reducer(name, avals, jaxpr):
                         f"operands, it returns {', '.join(map(str, jaxpr.out_avals))}")
 
 
-def _reduce_typ(*avals, jaxpr, dimensions):
+def _reduce_abstract_eval(*avals, jaxpr, dimensions):
     check_reducer("reduce", avals, jaxpr)
     first = avals[0]
     check_axes("reduce", dimensions, first.ndim, first.shape)
@@ -258,7 +258,7 @@ def _reduce_typ(*avals, jaxpr, dimensions):
 def _reduce_lower(ctx, eqn, *names):
     n, dimensions = len(names) // 2, eqn.params["dimensions"]
     names = [name if i >= n or ctx.platform.all_reduced(None, kind_of(v.aval.dtype)) else
-             ctx.undivided(name, v.aval, dimensions) for i, (name, v) in enumerate(zip(names, eqn.invars))]
+             ctx.replicate(name, v.aval, dimensions) for i, (name, v) in enumerate(zip(names, eqn.invars))]
     body = ctx.jaxpr_region(eqn.params["jaxpr"])
     types = ", ".join(v.aval.mlir for v in eqn.invars), ", ".join(v.aval.mlir for v in eqn.outvars)
     return ctx.emit(f'"stablehlo.reduce"({", ".join(names)}) <{{dimensions = '
@@ -280,7 +280,7 @@ def _reduce_jvp(primals, tangents, *, jaxpr, dimensions):
 
     def combine(a, b):
         count = prod(shape_of(a[0]))
-        mapped, _ = programs.batch(jaxpr, Axis(count), (True,) * 2 * n, True)
+        mapped, _ = programs.batch(jaxpr, MappedAxis(count), (True,) * 2 * n, True)
         program, nonzero = programs.jvp(mapped, tuple(i % n in smooth for i in range(2 * n)))
         flat = [reshape(v, (count,)) for v in (*a[:n], *b[:n], *a[n:], *b[n:])]
         results = eval_jaxpr(program, (), *flat)
@@ -312,6 +312,6 @@ def initial_values(n):
     return range(n // 2, n)
 
 
-reduce_p = Mapped("reduce", multiple_results=True, typ=_reduce_typ, lower=_reduce_lower, jvp=_reduce_jvp,
+reduce_p = Mapped("reduce", multiple_results=True, abstract_eval=_reduce_abstract_eval, lower=_reduce_lower, jvp=_reduce_jvp,
                   axes=same_axes("dimensions", gone=True, reduced=True, scalars=initial_values))
-reduce_p.batch = functools.partial(only_operands, reduce_p)
+reduce_p.batching = functools.partial(only_operands, reduce_p)

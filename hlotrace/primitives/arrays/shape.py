@@ -41,8 +41,8 @@ class Mapped(Primitive):
 
     def __init__(self, name, *, axes, **rules):
         super().__init__(name, axes=axes, **rules)
-        if self.batch is None:
-            self.batch = functools.partial(batch_by_axes, self)
+        if self.batching is None:
+            self.batching = functools.partial(batch_by_axes, self)
 
 
 def batch_by_axes(primitive, axis, args, dims, /, **params):
@@ -61,9 +61,9 @@ def _moved(x, shape, axes):
     return transpose(x, axes) if shape is None else broadcast_in_dim_p.bind(x, shape=shape, broadcast_dimensions=axes)
 
 
-def structural(name, typ, lower, transpose, axes):
+def structural(name, abstract_eval, lower, transpose, axes):
     """A primitive linear in its one operand."""
-    p = Mapped(name, typ=typ, lower=lower, transpose=transpose, axes=axes, structural=True)
+    p = Mapped(name, abstract_eval=abstract_eval, lower=lower, transpose=transpose, axes=axes, structural=True)
     p.jvp = first_operand_jvp(p)
     return p
 
@@ -71,7 +71,7 @@ def structural(name, typ, lower, transpose, axes):
 # --- broadcast_in_dim
 # -------------------------------------------------------------------------------------------
 
-def _broadcast_typ(x, *, shape, broadcast_dimensions):
+def _broadcast_abstract_eval(x, *, shape, broadcast_dimensions):
     if len(broadcast_dimensions) != x.ndim:
         raise TypeError(f"broadcast_in_dim: broadcast_dimensions {broadcast_dimensions} must name one result "
                         f"axis for each of the {x.ndim} axes of the operand of shape {x.shape}")
@@ -112,7 +112,7 @@ def _broadcast_lower(ctx, eqn, x):
                     f"{_types(eqn)}")
 
 
-broadcast_in_dim_p = structural("broadcast_in_dim", _broadcast_typ, _broadcast_lower, _broadcast_transpose,
+broadcast_in_dim_p = structural("broadcast_in_dim", _broadcast_abstract_eval, _broadcast_lower, _broadcast_transpose,
                                 AxisRule(_broadcast_axes, _broadcast_insert))
 
 
@@ -134,7 +134,7 @@ def broadcast_axis(x, size, position):
 # --- reshape, squeeze, transpose
 # --------------------------------------------------------------------------------
 
-def _reshape_typ(x, *, new_sizes, dimensions=None):
+def _reshape_abstract_eval(x, *, new_sizes, dimensions=None):
     if prod(new_sizes) != x.size:
         raise errors.ShapeError(f"cannot reshape array of shape {x.shape} (size {x.size}) into shape "
                                 f"{tuple(new_sizes)} (size {prod(new_sizes)}): the sizes must multiply to "
@@ -160,7 +160,7 @@ def _reshape_insert(params, at, size, x):
 
 
 reshape_p = structural(
-    "reshape", _reshape_typ, lambda ctx, eqn, x: ctx.emit(f"stablehlo.reshape {x} : {_types(eqn)}"),
+    "reshape", _reshape_abstract_eval, lambda ctx, eqn, x: ctx.emit(f"stablehlo.reshape {x} : {_types(eqn)}"),
     lambda ct, x, *, new_sizes, dimensions: [reshape(ct, x.shape)],
     AxisRule(_reshape_axes, _reshape_insert))
 
@@ -170,7 +170,7 @@ def reshape(x, shape):
     return x if shape == shape_of(x) else reshape_p.bind(x, new_sizes=shape, dimensions=None)
 
 
-def _squeeze_typ(x, *, dimensions):
+def _squeeze_abstract_eval(x, *, dimensions):
     for d in dimensions:
         if x.shape[d] != 1:
             raise ValueError(f"axis {d} of an array of shape {x.shape} has size {x.shape[d]}, and only axes "
@@ -179,12 +179,12 @@ def _squeeze_typ(x, *, dimensions):
 
 
 squeeze_p = structural(
-    "squeeze", _squeeze_typ, lambda ctx, eqn, x: ctx.emit(f"stablehlo.reshape {x} : {_types(eqn)}"),
+    "squeeze", _squeeze_abstract_eval, lambda ctx, eqn, x: ctx.emit(f"stablehlo.reshape {x} : {_types(eqn)}"),
     lambda ct, x, *, dimensions: [reshape(ct, x.shape)],
     same_axes("dimensions", gone=True))
 
 
-def _transpose_typ(x, *, permutation):
+def _transpose_abstract_eval(x, *, permutation):
     if sorted(permutation) != list(range(x.ndim)):
         raise TypeError(f"transpose: permutation {permutation} is not a permutation of the axes of an "
                         f"operand of shape {x.shape}")
@@ -200,7 +200,7 @@ def _transpose_insert(params, at, *_):
 
 
 transpose_p = structural(
-    "transpose", _transpose_typ,
+    "transpose", _transpose_abstract_eval,
     lambda ctx, eqn,
     x: ctx.emit(f"stablehlo.transpose {x}, dims = {_list(eqn.params['permutation'])} : {_types(eqn)}"),
     lambda ct, x, *, permutation: [transpose(ct, tuple(int(i) for i in np.argsort(permutation)))],
@@ -269,7 +269,7 @@ def lower_reduction(ctx, eqn, x, mnemonic, identity):
 
 def reduction(name, lower, kinds, **rules):
     """A primitive that reduces its operand along `axes`, in any order."""
-    def typ(x, *, axes):
+    def abstract_eval(x, *, axes):
         check_axes(name, axes, x.ndim, x.shape)
         if kind_of(x.dtype) not in kinds:
             wanted = "booleans or integers" if "f" not in kinds else "numbers"
@@ -277,13 +277,13 @@ def reduction(name, lower, kinds, **rules):
                             + ("See random.key_data" if dtypes.is_extended(x.dtype) else "Cast with .astype(dtype)."))
         weak = x.weak_type and x.dtype != dtypes.bool_
         return ShapedArray(tuple(x.shape[i] for i in kept_axes(x.ndim, axes)), x.dtype, weak)
-    return Mapped(name, typ=typ, lower=lower, axes=same_axes("axes", gone=True, reduced=True), **rules)
+    return Mapped(name, abstract_eval=abstract_eval, lower=lower, axes=same_axes("axes", gone=True, reduced=True), **rules)
 
 
 reduce_sum_p = reduction("reduce_sum", lambda ctx, eqn,
                          x: lower_reduction(ctx, eqn, x, "stablehlo.add", zero), "fciu", transpose=lambda ct,
                          x, *, axes: [expand(ct, axes, x.shape)])
-_sum_type = reduce_sum_p.typ
+_sum_type = reduce_sum_p.abstract_eval
 
 
 def _narrow_sums(x, *, axes):
@@ -293,7 +293,7 @@ def _narrow_sums(x, *, axes):
     return _sum_type(x, axes=axes)
 
 
-reduce_sum_p.typ = _narrow_sums
+reduce_sum_p.abstract_eval = _narrow_sums
 reduce_sum_p.jvp = first_operand_jvp(reduce_sum_p)
 
 

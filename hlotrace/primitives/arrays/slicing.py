@@ -4,7 +4,7 @@ from ...core import errors
 from ...core.axes import SIZE, same_axes
 from ...core.effects import Effect
 from ...core.symbolic.dimension import max_dim, surely
-from ..common import Primitive, ShapedArray, aval_of, dtypes, is_linear, np, same_dtype, scalar, shape_of
+from ..common import Primitive, ShapedArray, aval_of, dtypes, is_undefined_primal, np, same_dtype, scalar, shape_of
 from .elementwise import select_n_p, sub
 from .shape import (
     Mapped,
@@ -24,7 +24,7 @@ from .shape import (
 # --- rev, slice, pad, concatenate
 # -------------------------------------------------------------------------------
 
-def _rev_typ(x, *, dimensions):
+def _rev_abstract_eval(x, *, dimensions):
     if len(set(dimensions)) != len(dimensions) or any(not 0 <= d < x.ndim for d in dimensions):
         raise errors.ShapeError(f"rev: dimensions {dimensions} must be distinct axes of an operand of shape "
                                 f"{x.shape}: 0 to {x.ndim - 1}")
@@ -32,13 +32,13 @@ def _rev_typ(x, *, dimensions):
 
 
 rev_p = structural(
-    "rev", _rev_typ,
+    "rev", _rev_abstract_eval,
     lambda ctx, eqn, x: ctx.emit(f"stablehlo.reverse {x}, dims = {_list(eqn.params['dimensions'])} : "
                                  f"{eqn.outvars[0].aval.mlir}"),
     lambda ct, x, *, dimensions: [rev_p.bind(ct, dimensions=dimensions)], same_axes("dimensions"))
 
 
-def _slice_typ(x, *, start_indices, limit_indices, strides):
+def _slice_abstract_eval(x, *, start_indices, limit_indices, strides):
     strides = strides or (1,) * x.ndim
     if not len(start_indices) == len(limit_indices) == len(strides) == x.ndim:
         raise errors.ShapeError(f"slice: start_indices {start_indices}, limit_indices {limit_indices} and "
@@ -70,11 +70,11 @@ def _slice_transpose(ct, x, *, start_indices, limit_indices, strides):
     return [pad_p.bind(ct, scalar(0, x.dtype), padding_config=tuple(config))]
 
 
-slice_p = structural("slice", _slice_typ, _slice_lower, _slice_transpose,
+slice_p = structural("slice", _slice_abstract_eval, _slice_lower, _slice_transpose,
                      same_axes(start_indices=0, limit_indices=SIZE, strides=1))
 
 
-def _pad_typ(x, value, *, padding_config):
+def _pad_abstract_eval(x, value, *, padding_config):
     same_dtype("pad", x, value)
     if value.ndim:
         raise TypeError(f"pad: padding_value must be a scalar, got shape {value.shape}")
@@ -102,14 +102,14 @@ def _pad_transpose(ct, x, value, *, padding_config):
     unpadded = pad_p.bind(ct, scalar(0, ct.dtype), padding_config=negative)
     ct_x = slice_p.bind(unpadded, start_indices=(0,) * len(negative), limit_indices=shape_of(unpadded),
                         strides=tuple(inner + 1 for _, _, inner in padding_config))
-    if is_linear(value):
+    if is_undefined_primal(value):
         total = reduce_sum(ct, range(len(negative)))
         inside = reduce_sum(ct_x, range(len(negative)))
         ct_value = sub(total, inside)
-    return [ct_x if is_linear(x) else None, ct_value if is_linear(value) else None]
+    return [ct_x if is_undefined_primal(x) else None, ct_value if is_undefined_primal(value) else None]
 
 
-def _pad_batch(axis, args, dims, *, padding_config):
+def _pad_batching(axis, args, dims, *, padding_config):
     (x, value), (dx, dv) = args, dims
     if dv is None:
         return batch_by_axes(pad_p, axis, args, dims, padding_config=padding_config)
@@ -122,12 +122,12 @@ def _pad_batch(axis, args, dims, *, padding_config):
     return select_n_p.bind(mask, values, padded), 0
 
 
-pad_p = Mapped("pad", typ=_pad_typ, lower=_pad_lower, transpose=_pad_transpose, batch=_pad_batch,
+pad_p = Mapped("pad", abstract_eval=_pad_abstract_eval, lower=_pad_lower, transpose=_pad_transpose, batching=_pad_batching,
                structural=True, axes=same_axes(padding_config=(0, 0, 0), scalars=lambda n: (1,)))
 pad_p.jvp = linear_jvp(pad_p)
 
 
-def _concatenate_typ(*xs, dimension):
+def _concatenate_abstract_eval(*xs, dimension):
     same_dtype("concatenate", *xs)
     first = xs[0]
     if not 0 <= dimension < first.ndim:
@@ -147,7 +147,7 @@ def _concatenate_transpose(ct, *xs, dimension):
     results, start = [], 0
     for x in xs:
         size = shape_of(x)[dimension]
-        if is_linear(x):
+        if is_undefined_primal(x):
             lo, hi = [0] * ct.ndim, list(ct.shape)
             lo[dimension], hi[dimension] = start, start + size
             results.append(slice_p.bind(ct, start_indices=tuple(lo), limit_indices=tuple(hi), strides=None))
@@ -158,7 +158,7 @@ def _concatenate_transpose(ct, *xs, dimension):
 
 
 concatenate_p = Mapped(
-    "concatenate", typ=_concatenate_typ, transpose=_concatenate_transpose, axes=same_axes("dimension"),
+    "concatenate", abstract_eval=_concatenate_abstract_eval, transpose=_concatenate_transpose, axes=same_axes("dimension"),
     structural=True,
     lower=lambda ctx, eqn, *xs: ctx.emit(
         f"stablehlo.concatenate {', '.join(xs)}, dim = {eqn.params['dimension']} : {_types(eqn)}"))
@@ -168,7 +168,7 @@ concatenate_p.jvp = linear_jvp(concatenate_p)
 # --- iota, copy
 # -------------------------------------------------------------------------------------------------
 
-def _iota_typ(*, dtype, shape, dimension):
+def _iota_abstract_eval(*, dtype, shape, dimension):
     if not 0 <= dimension < len(shape):
         raise ValueError(f"iota: dimension {dimension} is out of bounds for shape {shape}")
     if dtypes.is_bool(dtype) or dtypes.is_extended(dtype):
@@ -176,7 +176,7 @@ def _iota_typ(*, dtype, shape, dimension):
     return ShapedArray(shape, dtype)
 
 
-iota_p = Primitive("iota", typ=_iota_typ, lower=lambda ctx, eqn: ctx.emit(
+iota_p = Primitive("iota", abstract_eval=_iota_abstract_eval, lower=lambda ctx, eqn: ctx.emit(
     f"stablehlo.iota dim = {eqn.params['dimension']} : {eqn.outvars[0].aval.mlir}"))
 
 
@@ -207,15 +207,15 @@ def _barrier_transpose(cts, *xs):
 
 
 optimization_barrier_p = Primitive(
-    "optimization_barrier", multiple_results=True, typ=lambda *xs: list(xs), lower=_barrier_lower,
+    "optimization_barrier", multiple_results=True, abstract_eval=lambda *xs: list(xs), lower=_barrier_lower,
     jvp=_barrier_jvp,
-    transpose=_barrier_transpose, batch=lambda axis, args,
+    transpose=_barrier_transpose, batching=lambda axis, args,
     dims: (optimization_barrier_p.bind(*args), list(dims)),
     makes_nan=False)
 
 # what computes its operand stays in the program
 dce_sink_p = Primitive(
-    "dce_sink", multiple_results=True, typ=lambda x: [], lower=lambda ctx, eqn, x: [],
-    effects=lambda params: (Effect(runs=False),), jvp=lambda primals,
+    "dce_sink", multiple_results=True, abstract_eval=lambda x: [], lower=lambda ctx, eqn, x: [],
+    effects=lambda params: (Effect(at_run_time=False),), jvp=lambda primals,
     tangents: (dce_sink_p.bind(*primals), []),
-    batch=lambda axis, args, dims: (dce_sink_p.bind(*args), []))
+    batching=lambda axis, args, dims: (dce_sink_p.bind(*args), []))

@@ -31,7 +31,7 @@ def take_along(x, indices, axis, unique=False):
 # --- sort
 # -------------------------------------------------------------------------------------------------------
 
-def _sort_typ(*operands, dimension, is_stable, num_keys):
+def _sort_abstract_eval(*operands, dimension, is_stable, num_keys):
     first = operands[0]
     if any(x.shape != first.shape for x in operands):
         raise TypeError("Arguments to sort must have equal shapes, got: "
@@ -90,7 +90,7 @@ def _sort_jvp(primals, tangents, *, dimension, **params):
     return out, [None if t is None else take_along(t, order, dimension, unique=True) for t in tangents]
 
 
-sort_p = Mapped("sort", multiple_results=True, typ=_sort_typ, lower=_sort_lower, jvp=_sort_jvp,
+sort_p = Mapped("sort", multiple_results=True, abstract_eval=_sort_abstract_eval, lower=_sort_lower, jvp=_sort_jvp,
                 axes=same_axes("dimension"), makes_nan=False)
 
 
@@ -101,7 +101,7 @@ def sort(*operands, dimension, num_keys=1, is_stable=True):
 # --- top_k
 # ------------------------------------------------------------------------------------------------------
 
-def _top_k_typ(x, *, k):
+def _top_k_abstract_eval(x, *, k):
     if kind_of(x.dtype) not in "fiub":
         raise ValueError(f"top_k is not compatible with {x.dtype} inputs: their values have no order")
     if not x.ndim:
@@ -124,7 +124,7 @@ def _top_k_jvp(primals, tangents, *, k):
     return [values, indices], [take_along(tangents[0], indices, len(shape_of(values)) - 1, unique=True), None]
 
 
-top_k_p = Mapped("top_k", multiple_results=True, typ=_top_k_typ, lower=_top_k_lower, jvp=_top_k_jvp,
+top_k_p = Mapped("top_k", multiple_results=True, abstract_eval=_top_k_abstract_eval, lower=_top_k_lower, jvp=_top_k_jvp,
                  axes=leading_axes(lambda x, *, k: (1, 1)), makes_nan=False)
 
 
@@ -154,7 +154,7 @@ def _approximate_size(shape, *, k, reduction_dimension, recall_target, reduction
     return math.ceil(math.ceil(n / tile) / 2 ** min(halvings, most)) * tile if halvings else n
 
 
-def _approx_typ(x, *, k, reduction_dimension, recall_target, reduction_input_size_override, **params):
+def _approx_abstract_eval(x, *, k, reduction_dimension, recall_target, reduction_input_size_override, **params):
     if kind_of(x.dtype) != "f":
         raise ValueError(f"approx_top_k: operand must be a floating type, got {x.str_short()}: convert it, "
                          "or use lax.top_k")
@@ -216,6 +216,6 @@ def _approx_jvp(primals, tangents, *, reduction_dimension, **params):
     return [values, places], [take_along(tangents[0], places, reduction_dimension), None]
 
 
-approx_top_k_p = Mapped("approx_top_k", multiple_results=True, typ=_approx_typ,
+approx_top_k_p = Mapped("approx_top_k", multiple_results=True, abstract_eval=_approx_abstract_eval,
                         lower={"tpu": _approximate, None: _exact}, jvp=_approx_jvp,
                         axes=same_axes("reduction_dimension"))

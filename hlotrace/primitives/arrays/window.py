@@ -55,7 +55,7 @@ def window_reduction(name, combine, select_prim=None, transpose=None):
     """`select_prim` is the comparison that says which element of a window gives the result; None is a sum."""
     identity = reducer_of(combine)[1]
 
-    def typ(x, **params):
+    def abstract_eval(x, **params):
         if kind_of(x.dtype) not in ("fciu" if combine is add_p else "fciub"):
             raise TypeError(f"{name} does not accept dtype {x.dtype}; cast with .astype(dtype)")
         return ShapedArray(window_shape(name, x.shape, **params), x.dtype, x.weak_type)
@@ -74,7 +74,7 @@ def window_reduction(name, combine, select_prim=None, transpose=None):
         return p.bind(*primals, **params), select_and_gather_add_p.bind(*tangents, *primals,
                                                                         select_prim=select_prim, **params)
 
-    p = Mapped(name, typ=typ, lower=lower, jvp=jvp, transpose=transpose, axes=WINDOWED)
+    p = Mapped(name, abstract_eval=abstract_eval, lower=lower, jvp=jvp, transpose=transpose, axes=WINDOWED)
     _window_reducers[combine] = p
     return p
 
@@ -128,7 +128,7 @@ _PICKS = {comparison: _pick_first(comparison) for comparison in _LOSER}
 _COMPARE = {comparison: lambda x, y, c=comparison: [c.bind(x, y)] for comparison in _LOSER}
 
 
-def _gather_typ(tangent, operand, *, select_prim, **params):
+def _gather_abstract_eval(tangent, operand, *, select_prim, **params):
     if tangent.shape != operand.shape:
         raise TypeError(f"select_and_gather_add: tangents of shape {tangent.shape} do not fit the operand of "
                         f"shape {operand.shape}")
@@ -163,11 +163,11 @@ def _gather_transpose(ct, tangent, operand, *, select_prim, window_dimensions, w
                          strides=base_dilation), None]
 
 
-select_and_gather_add_p = Mapped("select_and_gather_add", typ=_gather_typ, lower=_gather_lower,
+select_and_gather_add_p = Mapped("select_and_gather_add", abstract_eval=_gather_abstract_eval, lower=_gather_lower,
                                  transpose=_gather_transpose, axes=WINDOWED)
 
 
-def _scatter_typ(source, operand, *, select_prim, window_dimensions, window_strides, padding):
+def _scatter_abstract_eval(source, operand, *, select_prim, window_dimensions, window_strides, padding):
     ones = (1,) * operand.ndim
     expected = window_shape("select_and_scatter_add", operand.shape, window_dimensions, window_strides,
                             padding, ones, ones)
@@ -186,8 +186,8 @@ def _scatter_lower(ctx, eqn, source, operand):
     # XLA's partitioner loses values between devices where windows overlap with more than their neighbours.
     far = [i for i, (n, s) in enumerate(zip(params["window_dimensions"], params["window_strides"]))
            if n >= 2 * s]
-    source = ctx.undivided(source, eqn.invars[0].aval, far)
-    operand = ctx.undivided(operand, aval, far)
+    source = ctx.replicate(source, eqn.invars[0].aval, far)
+    operand = ctx.replicate(operand, aval, far)
     lo, hi = zip(*params["padding"]) if params["padding"] else ((), ())
     padded = out.update(shape=tuple(a + n + b for a, n, b in zip(lo, out.shape, hi)))
     value, element = ShapedArray((), aval.dtype), ShapedArray((), out.dtype)
@@ -213,7 +213,7 @@ def _scatter_transpose(ct, source, operand, **params):
             None]
 
 
-select_and_scatter_add_p = Mapped("select_and_scatter_add", typ=_scatter_typ, lower=_scatter_lower,
+select_and_scatter_add_p = Mapped("select_and_scatter_add", abstract_eval=_scatter_abstract_eval, lower=_scatter_lower,
                                   transpose=_scatter_transpose, axes=WINDOWED)
 for _p in (select_and_gather_add_p, select_and_scatter_add_p):
     _p.jvp = first_operand_jvp(_p)
@@ -222,7 +222,7 @@ for _p in (select_and_gather_add_p, select_and_scatter_add_p):
 # --- by a user's program
 # ----------------------------------------------------------------------------------------
 
-def _general_typ(*avals, jaxpr, **params):
+def _general_abstract_eval(*avals, jaxpr, **params):
     check_reducer("reduce_window", avals, jaxpr)
     shape = window_shape("reduce_window", avals[0].shape, **params)
     return [ShapedArray(shape, x.dtype, x.weak_type) for x in avals[:len(avals) // 2]]
@@ -235,6 +235,6 @@ def _general_lower(ctx, eqn, *names):
                     len(eqn.outvars))
 
 
-reduce_window_p = Mapped("reduce_window", multiple_results=True, typ=_general_typ, lower=_general_lower,
+reduce_window_p = Mapped("reduce_window", multiple_results=True, abstract_eval=_general_abstract_eval, lower=_general_lower,
                          axes=same_axes(**_ALONE, scalars=initial_values))
-reduce_window_p.batch = functools.partial(only_operands, reduce_window_p)
+reduce_window_p.batching = functools.partial(only_operands, reduce_window_p)

@@ -85,7 +85,7 @@ def differences(values):
 # --- eigh
 # -------------------------------------------------------------------------------------------------------
 
-def _eigh_typ(x, *, lower, sort_eigenvalues, subset_by_index, algorithm):
+def _eigh_abstract_eval(x, *, lower, sort_eigenvalues, subset_by_index, algorithm):
     check_matrices("eigh", x, square=True)
     n = x.shape[-1]
     first, last = subset_by_index or (0, n)
@@ -136,7 +136,7 @@ def _eigh_jvp(primals, tangents, *, lower, subset_by_index, **params):
     return [v, w], [matmul(v, mul(convert(differences(w), dtype_of(x)), inner)), dw]
 
 
-eigh_p = Mapped("eigh", multiple_results=True, typ=_eigh_typ, jvp=_eigh_jvp, axes=batched((2,), (2, 1)),
+eigh_p = Mapped("eigh", multiple_results=True, abstract_eval=_eigh_abstract_eval, jvp=_eigh_jvp, axes=batched((2,), (2, 1)),
                 lower=by_kernels({
     "cpu": _eigh_by(lambda dtype: lapack("syevd", dtype), "the CPU",
                     {None: None, EighImplementation.QR: None},
@@ -150,7 +150,7 @@ eigh_p = Mapped("eigh", multiple_results=True, typ=_eigh_typ, jvp=_eigh_jvp, axe
 # --- eig
 # --------------------------------------------------------------------------------------------------------
 
-def _eig_typ(x, *, compute_left_eigenvectors, compute_right_eigenvectors, enable_eigvec_derivs,
+def _eig_abstract_eval(x, *, compute_left_eigenvectors, compute_right_eigenvectors, enable_eigvec_derivs,
              implementation):
     check_matrices("eig", x, square=True)
     dtype, n = dtypes.complex_of(real_dtype(x.dtype)), x.shape[-1]
@@ -163,7 +163,7 @@ def _eig_by(target, settings):
                 implementation):
         aval = aval_of(x)
         real_kind = not dtypes.is_complex(aval.dtype)
-        every = _eig_typ(aval, compute_left_eigenvectors=True, compute_right_eigenvectors=True,
+        every = _eig_abstract_eval(aval, compute_left_eigenvectors=True, compute_right_eigenvectors=True,
                          enable_eigvec_derivs=False, implementation=None)
         values = [vectors(aval, aval.shape[-1])] * 2 if real_kind else every[:1]
         *w, left, right, info = kernel(target(aval.dtype), (x,), [*values, *every[1:], infos(aval)],
@@ -261,7 +261,7 @@ def _eig_jvp(primals, tangents, *, compute_left_eigenvectors, compute_right_eige
 
 
 eig_p = Mapped(
-    "eig", multiple_results=True, typ=_eig_typ, jvp=_eig_jvp,
+    "eig", multiple_results=True, abstract_eval=_eig_abstract_eval, jvp=_eig_jvp,
     axes=batched((2,), lambda compute_left_eigenvectors, compute_right_eigenvectors, **_: (
         1, *[2] * (compute_left_eigenvectors + compute_right_eigenvectors))),
     lower=by_kernels({

@@ -43,7 +43,7 @@ from .triangular import triangular_solve
 # --- lu
 # ---------------------------------------------------------------------------------------------------------
 
-def _lu_typ(x):
+def _lu_abstract_eval(x):
     check_matrices("lu", x)
     m, n = x.shape[-2:]
     return [x.strip_weak_type(), vectors(x, min(m, n), INT32), vectors(x, m, INT32)]
@@ -105,7 +105,7 @@ def _lu_jvp(primals, tangents):
     return [packed, pivots, order], [moved, None, None]
 
 
-lu_p = Mapped("lu", multiple_results=True, typ=_lu_typ, jvp=_lu_jvp, axes=batched((2,), (2, 1, 1)),
+lu_p = Mapped("lu", multiple_results=True, abstract_eval=_lu_abstract_eval, jvp=_lu_jvp, axes=batched((2,), (2, 1, 1)),
               lower=by_kernels({
     "cpu": _lu_by(lambda dtype: lapack("getrf", dtype)), "cuda": _lu_by(lambda dtype: "cusolver_getrf_ffi"),
     "tpu": _lu_xla, None: _lu_by_steps}))
@@ -118,7 +118,7 @@ def solve(a, b):
     return triangular_solve(packed, inner, lower=False)
 
 
-def _permutation_typ(pivots, *, permutation_size):
+def _permutation_abstract_eval(pivots, *, permutation_size):
     if pivots.dtype != INT32:
         raise TypeError("lu_pivots_to_permutation: pivots must be int32, as lu gives them, got "
                         f"{pivots.dtype.name}")
@@ -154,7 +154,7 @@ def _permutation_cuda(pivots, *, permutation_size):
 
 
 lu_pivots_to_permutation_p = Mapped(
-    "lu_pivots_to_permutation", typ=_permutation_typ, axes=batched((1,), (1,)),
+    "lu_pivots_to_permutation", abstract_eval=_permutation_abstract_eval, axes=batched((1,), (1,)),
     lower=by_kernels({"cuda": _permutation_cuda, None: _permutation}))
 lu_pivots_to_permutation_p.jvp = no_tangent_jvp(lu_pivots_to_permutation_p)
 
@@ -162,23 +162,23 @@ lu_pivots_to_permutation_p.jvp = no_tangent_jvp(lu_pivots_to_permutation_p)
 # --- reflectors
 # -------------------------------------------------------------------------------------------------
 
-def _geqrf_typ(x):
+def _geqrf_abstract_eval(x):
     check_matrices("geqrf", x)
     return [x.strip_weak_type(), vectors(x, min(x.shape[-2:]))]
 
 
 def _geqrf_by(target):
-    return lambda x: kernel(target(aval_of(x).dtype), (x,), _geqrf_typ(aval_of(x)), aliases=((0, 0),))
+    return lambda x: kernel(target(aval_of(x).dtype), (x,), _geqrf_abstract_eval(aval_of(x)), aliases=((0, 0),))
 
 
-geqrf_p = Mapped("geqrf", multiple_results=True, typ=_geqrf_typ, axes=batched((2,), (2, 1)),
+geqrf_p = Mapped("geqrf", multiple_results=True, abstract_eval=_geqrf_abstract_eval, axes=batched((2,), (2, 1)),
                  lower=by_kernels({
     "cpu": _geqrf_by(lambda dtype: lapack("geqrf", dtype)),
     "cuda": _geqrf_by(lambda dtype: "cusolver_geqrf_ffi"),
-    None: lambda x: kernel("Qr", (x,), _geqrf_typ(aval_of(x)), config="", api_version=1)}))
+    None: lambda x: kernel("Qr", (x,), _geqrf_abstract_eval(aval_of(x)), config="", api_version=1)}))
 
 
-def _geqp3_typ(x, *, use_magma):
+def _geqp3_abstract_eval(x, *, use_magma):
     check_matrices("geqp3", x)
     return [x.strip_weak_type(), vectors(x, x.shape[-1], INT32), vectors(x, min(x.shape[-2:]))]
 
@@ -186,7 +186,7 @@ def _geqp3_typ(x, *, use_magma):
 def _geqp3_by(target, **settings):
     def lower(x, *, use_magma):
         aval = aval_of(x)
-        outs = _geqp3_typ(aval, use_magma=use_magma)
+        outs = _geqp3_abstract_eval(aval, use_magma=use_magma)
         if not aval.size:
             return [x, place(outs[1].shape, -1), full(outs[2].shape, 0, aval.dtype)]
         free = full(outs[1].shape, 0, INT32)        # any column may come first
@@ -196,14 +196,14 @@ def _geqp3_by(target, **settings):
     return lower
 
 
-geqp3_p = Mapped("geqp3", multiple_results=True, typ=_geqp3_typ, axes=batched((2,), (2, 1, 1)),
+geqp3_p = Mapped("geqp3", multiple_results=True, abstract_eval=_geqp3_abstract_eval, axes=batched((2,), (2, 1, 1)),
                  lower=by_kernels({
     "cpu": _geqp3_by(lambda dtype: lapack("geqp3", dtype)),
     "cuda": _geqp3_by(lambda dtype: "cuhybrid_geqp3", magma={None: "auto", True: "on", False: "off"}),
     None: lambda x, *, use_magma: linalg_fallbacks.pivoted(x)}))
 
 
-def _product_typ(a, taus):
+def _product_abstract_eval(a, taus):
     check_dtypes("householder_product", a, taus)
     check_ranks("householder_product", (a, 2), (taus, 1))
     m, n = a.shape[-2:]
@@ -222,7 +222,7 @@ def _product_by(target):
 
 
 householder_product_p = Mapped(
-    "householder_product", typ=_product_typ, axes=batched((2, 1), (2,)), lower=by_kernels({
+    "householder_product", abstract_eval=_product_abstract_eval, axes=batched((2, 1), (2,)), lower=by_kernels({
         "cpu": _product_by(lambda dtype: lapack("orgqr", dtype)),
         "cuda": _product_by(lambda dtype: "cusolver_orgqr_ffi"),
         None: lambda a, taus: kernel("ProductOfElementaryHouseholderReflectors", (a, taus), [aval_of(a)],
@@ -230,7 +230,7 @@ householder_product_p = Mapped(
                                      api_version=1)}))
 
 
-def _ormqr_typ(a, taus, c, *, left, transpose):
+def _ormqr_abstract_eval(a, taus, c, *, left, transpose):
     check_dtypes("ormqr", a, taus, c)
     check_ranks("ormqr", (a, 2), (taus, 1), (c, 2))
     m, n = a.shape[-2:]
@@ -265,7 +265,7 @@ def _ormqr_transpose(ct, a, taus, c, *, left, transpose):
     return [None, None, conj(ormqr_p.bind(a, taus, conj(ct), left=left, transpose=not transpose))]
 
 
-ormqr_p = Mapped("ormqr", typ=_ormqr_typ, jvp=_ormqr_jvp, transpose=_ormqr_transpose,
+ormqr_p = Mapped("ormqr", abstract_eval=_ormqr_abstract_eval, jvp=_ormqr_jvp, transpose=_ormqr_transpose,
                  axes=batched((2, 1, 2), (2,)),
                  lower=by_kernels({"cpu": _ormqr_by(lambda dtype: lapack("ormqr", dtype)),
                                    "cuda": _ormqr_by(lambda dtype: "cusolver_ormqr_ffi"),
@@ -275,7 +275,7 @@ ormqr_p = Mapped("ormqr", typ=_ormqr_typ, jvp=_ormqr_jvp, transpose=_ormqr_trans
 # --- qr
 # ---------------------------------------------------------------------------------------------------------
 
-def _qr_typ(x, *, pivoting, full_matrices, use_magma):
+def _qr_abstract_eval(x, *, pivoting, full_matrices, use_magma):
     check_matrices("qr", x)
     m, n = x.shape[-2:]
     k = m if full_matrices else min(m, n)
@@ -327,5 +327,5 @@ def _qr_jvp(primals, tangents, *, pivoting, full_matrices, use_magma):
     return [q, r, *order], [dq, dr, *[None] * len(order)]
 
 
-qr_p = Mapped("qr", multiple_results=True, typ=_qr_typ, jvp=_qr_jvp, lower=by_kernels({None: _qr}),
+qr_p = Mapped("qr", multiple_results=True, abstract_eval=_qr_abstract_eval, jvp=_qr_jvp, lower=by_kernels({None: _qr}),
               axes=batched((2,), lambda pivoting, **_: (2, 2, 1)[:2 + pivoting]))

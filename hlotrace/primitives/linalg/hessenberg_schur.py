@@ -41,23 +41,23 @@ def _check(name, x):
 # --- hessenberg and tridiagonal
 # ---------------------------------------------------------------------------------
 
-def _hessenberg_typ(x):
+def _hessenberg_abstract_eval(x):
     _check("hessenberg", x)
     return [matrices(x, *x.shape[-2:]), vectors(x, max(x.shape[-1] - 1, 0))]
 
 
 def _gehrd(x):
     aval = aval_of(x)
-    packed, taus, info = kernel(lapack("gehrd", aval.dtype), (x,), [*_hessenberg_typ(aval), infos(aval)],
+    packed, taus, info = kernel(lapack("gehrd", aval.dtype), (x,), [*_hessenberg_abstract_eval(aval), infos(aval)],
                                 aliases=((0, 0),), low=np.int32(1), high=np.int32(aval.shape[-1]))
     return checked(info, packed, taus)
 
 
-hessenberg_p = Mapped("hessenberg", multiple_results=True, typ=_hessenberg_typ, axes=batched((2,), (2, 1)),
+hessenberg_p = Mapped("hessenberg", multiple_results=True, abstract_eval=_hessenberg_abstract_eval, axes=batched((2,), (2, 1)),
                       lower=by_kernels({"cpu": _gehrd, None: linalg_fallbacks.hessenberg}))
 
 
-def _tridiagonal_typ(x, *, lower):
+def _tridiagonal_abstract_eval(x, *, lower):
     _check("tridiagonal", x)
     n, kind = x.shape[-1], real_dtype(x.dtype)
     return [matrices(x, n, n), vectors(x, n, kind), vectors(x, max(n - 1, 0), kind),
@@ -67,14 +67,14 @@ def _tridiagonal_typ(x, *, lower):
 def _sytrd_by(target, settings):
     def lowered(x, *, lower):
         aval = aval_of(x)
-        *found, info = kernel(target(aval.dtype), (x,), [*_tridiagonal_typ(aval, lower=lower), infos(aval)],
+        *found, info = kernel(target(aval.dtype), (x,), [*_tridiagonal_abstract_eval(aval, lower=lower), infos(aval)],
                               aliases=((0, 0),), **settings(lower))
         return checked(info, *found)
     return lowered
 
 
 tridiagonal_p = Mapped(
-    "tridiagonal", multiple_results=True, typ=_tridiagonal_typ, axes=batched((2,), (2, 1, 1, 1)),
+    "tridiagonal", multiple_results=True, abstract_eval=_tridiagonal_abstract_eval, axes=batched((2,), (2, 1, 1, 1)),
     lower=by_kernels({
         "cpu": _sytrd_by(lambda dtype: lapack("sytrd", dtype),
                          lambda lower: {"uplo": letter("L" if lower else "U")}),
@@ -85,7 +85,7 @@ tridiagonal_p = Mapped(
 # --- schur
 # ------------------------------------------------------------------------------------------------------
 
-def _schur_typ(x, *, compute_schur_vectors, sort_eig_vals, select_callable):
+def _schur_abstract_eval(x, *, compute_schur_vectors, sort_eig_vals, select_callable):
     _check("schur", x)
     for name, value, unused in (("sort_eig_vals", sort_eig_vals, False),
                                 ("select_callable", select_callable, None)):
@@ -165,6 +165,6 @@ def _schur_loop(x, *, compute_schur_vectors, sort_eig_vals, select_callable):
     return complex_schur(x)[:1 + compute_schur_vectors]
 
 
-schur_p = Mapped("schur", multiple_results=True, typ=_schur_typ,
+schur_p = Mapped("schur", multiple_results=True, abstract_eval=_schur_abstract_eval,
                  axes=batched((2,), lambda compute_schur_vectors, **_: (2,) * (1 + compute_schur_vectors)),
                  lower=by_kernels({"cpu": _gees, None: _schur_loop}))

@@ -5,7 +5,7 @@ Reflectors and condensed forms: Golub and Van Loan, "Matrix Computations" (2013)
 import functools
 
 from ...core import programs
-from ...core.symbolic_zeros import Axis
+from ...core.symbolic_zeros import MappedAxis
 from ..arrays.elementwise import (
     abs_p,
     add,
@@ -66,7 +66,7 @@ def one_by_one(function):
         if not lead:
             return function(*operands, **params)
         flat = [reshape(x, (prod(lead), *shape_of(x)[len(lead):])) for x in operands]
-        outs = programs.map_flat(lambda *xs: function(*xs, **params), Axis(prod(lead)), flat, [0] * len(flat))
+        outs = programs.map_flat(lambda *xs: function(*xs, **params), MappedAxis(prod(lead)), flat, [0] * len(flat))
         return [reshape(x, (*lead, *shape_of(x)[1:])) for x in outs]
     return over_batches
 

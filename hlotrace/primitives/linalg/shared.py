@@ -249,7 +249,7 @@ def _call(ctx, eqn, *names):
                            layouts=() if p["api_version"] == 4 else None, api_version=p["api_version"])
 
 
-kernel_p = Unlisted("kernel", multiple_results=True, typ=lambda *avals, outs, **_: list(outs), lower=_call)
+kernel_p = Unlisted("kernel", multiple_results=True, abstract_eval=lambda *avals, outs, **_: list(outs), lower=_call)
 
 
 def kernel(target, operands, outs, *, aliases=(), api_version=4, config=None, row_major=False, **settings):

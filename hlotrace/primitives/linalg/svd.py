@@ -48,7 +48,7 @@ QR, JACOBI, POLAR, DIVIDE = (SvdAlgorithm.QR, SvdAlgorithm.JACOBI, SvdAlgorithm.
                              SvdAlgorithm.DIVIDE_AND_CONQUER)
 
 
-def _svd_typ(x, *, full_matrices, compute_uv, subset_by_index, algorithm):
+def _svd_abstract_eval(x, *, full_matrices, compute_uv, subset_by_index, algorithm):
     check_matrices("svd", x)
     m, n = x.shape[-2:]
     k = min(m, n)
@@ -68,7 +68,7 @@ def _svd_typ(x, *, full_matrices, compute_uv, subset_by_index, algorithm):
 
 def _shapes(aval, full_matrices):
     """The avals of what a kernel gives: the matrix overwritten, values, U, V^H, and what it says."""
-    _, u, vh = _svd_typ(aval, full_matrices=full_matrices, compute_uv=True, subset_by_index=None,
+    _, u, vh = _svd_abstract_eval(aval, full_matrices=full_matrices, compute_uv=True, subset_by_index=None,
                         algorithm=None)
     return [aval, vectors(aval, min(aval.shape[-2:]), real_dtype(aval.dtype)), u, vh, infos(aval)]
 
@@ -178,6 +178,6 @@ def _svd_jvp(primals, tangents, *, full_matrices, compute_uv, subset_by_index, a
     return [s, u, vh], [ds, du, adjoint(dv)]
 
 
-svd_p = Mapped("svd", multiple_results=True, typ=_svd_typ, jvp=_svd_jvp,
+svd_p = Mapped("svd", multiple_results=True, abstract_eval=_svd_abstract_eval, jvp=_svd_jvp,
                axes=batched((2,), lambda compute_uv, **_: (1, 2, 2) if compute_uv else (1,)),
                lower=by_kernels({"cpu": _by(_svd_lapack), "cuda": _by(_svd_cuda), None: _by(_svd_polar)}))

@@ -34,7 +34,7 @@ from .shared import (
 # --- triangular_solve
 # -------------------------------------------------------------------------------------------
 
-def _solve_typ(a, b, *, left_side, lower, transpose_a, conjugate_a, unit_diagonal):
+def _solve_abstract_eval(a, b, *, left_side, lower, transpose_a, conjugate_a, unit_diagonal):
     name = "triangular_solve"
     check_dtypes(name, a, b)
     check_ranks(name, (a, 2), (b, 2))
@@ -86,10 +86,10 @@ def _solve_transpose(ct, a, b, **params):
 
 
 triangular_solve_p = Mapped(
-    "triangular_solve", typ=_solve_typ, lower={**by_kernels({"cpu": _solve_lapack}), None: _solve_lower},
+    "triangular_solve", abstract_eval=_solve_abstract_eval, lower={**by_kernels({"cpu": _solve_lapack}), None: _solve_lower},
     jvp=_solve_jvp,
     transpose=_solve_transpose, axes=batched((2, 2), (2,)))
-triangular_solve_p.batch = columns_together(triangular_solve_p, lambda params: not params["left_side"])
+triangular_solve_p.batching = columns_together(triangular_solve_p, lambda params: not params["left_side"])
 
 
 def triangular_solve(a, b, left_side=True, lower=True, transpose_a=False, conjugate_a=False,
@@ -101,7 +101,7 @@ def triangular_solve(a, b, left_side=True, lower=True, transpose_a=False, conjug
 # --- cholesky
 # ---------------------------------------------------------------------------------------------------
 
-def _cholesky_typ(x):
+def _cholesky_abstract_eval(x):
     check_matrices("cholesky", x, square=True)
     return x.strip_weak_type()
 
@@ -135,7 +135,7 @@ def _factor_tangent(factor, da):
 
 
 cholesky_p = Mapped(
-    "cholesky", typ=_cholesky_typ, jvp=_cholesky_jvp, axes=batched((2,), (2,)), lower={
+    "cholesky", abstract_eval=_cholesky_abstract_eval, jvp=_cholesky_jvp, axes=batched((2,), (2,)), lower={
         **by_kernels({"cpu": _cholesky_by(lambda dtype: lapack("potrf", dtype), {"uplo": letter("L")}),
                       "cuda": _cholesky_by(lambda dtype: "cusolver_potrf_ffi", {"lower": True})}),
         None: _cholesky_lower})
@@ -144,7 +144,7 @@ cholesky_p = Mapped(
 # --- cholesky_update
 # --------------------------------------------------------------------------------------------
 
-def _update_typ(r, w):
+def _update_abstract_eval(r, w):
     check_dtypes("cholesky_update", r, w, kinds="f")
     check_ranks("cholesky_update", (r, 2), (w, 1))
     if not r.shape[-1] == r.shape[-2] == w.shape[-1]:
@@ -186,14 +186,14 @@ def _update_jvp(primals, tangents):
     return out, moved if dr is None else add(moved, triangle(dr, inset=1))
 
 
-cholesky_update_p = Mapped("cholesky_update", typ=_update_typ, jvp=_update_jvp, axes=batched((2, 1), (2,)),
+cholesky_update_p = Mapped("cholesky_update", abstract_eval=_update_abstract_eval, jvp=_update_jvp, axes=batched((2, 1), (2,)),
                            lower=by_kernels({"cuda": _update_cuda, None: _updated}))
 
 
 # --- symmetric_product
 # ------------------------------------------------------------------------------------------
 
-def _product_typ(a, c, *, alpha, beta):
+def _product_abstract_eval(a, c, *, alpha, beta):
     name = "symmetric_product"
     check_dtypes(name, a, c, kinds="f")
     check_ranks(name, (a, 2), (c, 2))
@@ -218,6 +218,6 @@ def _product_jvp(primals, tangents, *, alpha, beta):
 
 
 symmetric_product_p = Mapped(
-    "symmetric_product", typ=_product_typ, jvp=_product_jvp, axes=batched((2, 2), (2,)), lower=by_kernels({
+    "symmetric_product", abstract_eval=_product_abstract_eval, jvp=_product_jvp, axes=batched((2, 2), (2,)), lower=by_kernels({
         "cuda": _syrk,
         None: lambda a, c, *, alpha, beta: [add(mul(matmul(a, transposed(a)), alpha), mul(c, beta))]}))

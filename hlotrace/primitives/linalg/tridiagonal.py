@@ -22,7 +22,7 @@ from .shared import (
 )
 
 
-def _typ(dl, d, du, b, *, perturb_singular):
+def _abstract_eval(dl, d, du, b, *, perturb_singular):
     name = "tridiagonal_solve"
     check_dtypes(name, dl, d, du, b)
     for i, (a, own) in enumerate(((dl, 1), (d, 1), (du, 1), (b, 2))):
@@ -100,6 +100,6 @@ def _transpose(ct, dl, d, du, b, **params):
 
 
 tridiagonal_solve_p = Mapped(
-    "tridiagonal_solve", typ=_typ, jvp=_jvp, transpose=_transpose, axes=batched((1, 1, 1, 2), (2,)),
+    "tridiagonal_solve", abstract_eval=_abstract_eval, jvp=_jvp, transpose=_transpose, axes=batched((1, 1, 1, 2), (2,)),
     lower=by_kernels({"cpu": _gtsv, "cuda": _gtsv_cuda, None: _thomas}))
-tridiagonal_solve_p.batch = columns_together(tridiagonal_solve_p)
+tridiagonal_solve_p.batching = columns_together(tridiagonal_solve_p)

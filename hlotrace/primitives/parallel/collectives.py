@@ -25,7 +25,7 @@ def _own_axes(params):
     return params["axes"]
 
 
-def collective(name, typ, lower=None, mapped=None, dims=(), **rules):
+def collective(name, abstract_eval, lower=None, mapped=None, dims=(), **rules):
     """A primitive with one operand.  `mapped(axis, x, dim, axes=, ...)` is its batching rule over one of its
     own axes; `dims` are the parameters that say along which dimensions it cuts or joins.
     """
@@ -40,7 +40,7 @@ def collective(name, typ, lower=None, mapped=None, dims=(), **rules):
         if dim is None:
             return primitive.bind(x, axes=axes, **params), None
         return batch_by_axes(primitive, axis, args, where, axes=axes, **params)
-    primitive = Mapped(name, typ=typ, lower=lower, batch=batch, axes=same_axes(dims), says_vma=True,
+    primitive = Mapped(name, abstract_eval=abstract_eval, lower=lower, batching=batch, axes=same_axes(dims), says_vma=True,
                        axis_names=_own_axes, **rules)
     if primitive.jvp is None:
         primitive.jvp = linear_jvp(primitive)
@@ -134,7 +134,7 @@ def _unvarying(x, *, axes, groups=None):
     return x.update(vma=x.vma - {*axes})
 
 
-def _order_typ(x, *, axes, groups):
+def _order_abstract_eval(x, *, axes, groups):
     if dtypes.is_complex(x.dtype):
         raise TypeError(f"pmax and pmin do not accept dtype {x.dtype}: complex values have no order")
     return _unvarying(x, axes=axes)
@@ -162,9 +162,9 @@ psum_p = collective(
     transpose=lambda ct, x, *, axes, groups: [psum_p.bind(ct, axes=axes, groups=groups)])
 psum_invariant_p = collective(
     "psum_invariant", _unvarying, _lower_reduction(add_p), transpose=lambda ct, x, *, axes: [vary(ct, axes)])
-pmax_p = collective("pmax", _order_typ, _lower_reduction(max_p), _reduced(lambda: pmax_p, reduce_max_p),
+pmax_p = collective("pmax", _order_abstract_eval, _lower_reduction(max_p), _reduced(lambda: pmax_p, reduce_max_p),
                     jvp=_extreme_jvp(lambda: pmax_p), makes_nan=False)
-pmin_p = collective("pmin", _order_typ, _lower_reduction(min_p), _reduced(lambda: pmin_p, reduce_min_p),
+pmin_p = collective("pmin", _order_abstract_eval, _lower_reduction(min_p), _reduced(lambda: pmin_p, reduce_min_p),
                     jvp=_extreme_jvp(lambda: pmin_p), makes_nan=False)
 
 
@@ -181,7 +181,7 @@ def _check_divides(name, x, dim, size):
                          f"which is not a multiple of {size}, the number of devices that share it")
 
 
-def _gather_typ(x, *, axes, size, dim, groups):
+def _gather_abstract_eval(x, *, axes, size, dim, groups):
     return _resized(x, dim, 1, size)
 
 
@@ -191,7 +191,7 @@ def _gather_mapped(axis, x, dim_, *, axes, size, dim, groups):
     return reshape(moved, (*shape[:dim], shape[dim] * shape[dim + 1], *shape[dim + 2:])), None
 
 
-def _scatter_typ(x, *, axes, size, dim, groups):
+def _scatter_abstract_eval(x, *, axes, size, dim, groups):
     _check_divides("psum_scatter", x, dim, size)
     return _resized(x, dim, size)
 
@@ -203,20 +203,20 @@ def _scatter_mapped(axis, x, dim_, *, axes, size, dim, groups):
 
 
 all_gather_p = collective(
-    "all_gather", _gather_typ,
+    "all_gather", _gather_abstract_eval,
     lambda ctx, eqn, x: _emit(ctx, eqn, "all_gather", x, [
         f"all_gather_dim = {eqn.params['dim']} : i64", _groups(ctx, eqn.params["axes"], eqn.params["groups"]),
         "use_global_device_ids"]),
     _gather_mapped, "dim", transpose=lambda ct, x, **params: [reduce_scatter_p.bind(ct, **params)],
     makes_nan=False)
 reduce_scatter_p = collective(
-    "reduce_scatter", _scatter_typ,
+    "reduce_scatter", _scatter_abstract_eval,
     lambda ctx, eqn, x: _lower_reduction(add_p)(ctx, eqn, x, "reduce_scatter", [
         f"scatter_dimension = {eqn.params['dim']} : i64"]),
     _scatter_mapped, "dim", transpose=lambda ct, x, **params: [all_gather_p.bind(ct, **params)])
 
 
-def _all_to_all_typ(x, *, axes, size, split, concat, groups):
+def _all_to_all_abstract_eval(x, *, axes, size, split, concat, groups):
     _check_divides("all_to_all", x, split, size)
     return _resized(_resized(x, split, size), concat, 1, size)
 
@@ -232,7 +232,7 @@ def _all_to_all_mapped(axis, x, dim, *, axes, size, split, concat, groups):
 
 
 all_to_all_p = collective(
-    "all_to_all", _all_to_all_typ,
+    "all_to_all", _all_to_all_abstract_eval,
     lambda ctx, eqn, x: _emit(ctx, eqn, "all_to_all", x, [
         f"concat_dimension = {eqn.params['concat']} : i64",
         _groups(ctx, eqn.params["axes"], eqn.params["groups"]),
@@ -296,14 +296,14 @@ def _index_lower(ctx, eqn):
     return ctx.on_every_device([], [], [eqn.outvars[0].aval], body)[0]
 
 
-def _index_batch(axis, args, dims, *, axes, checked):
+def _index_batching(axis, args, dims, *, axes, checked):
     # it is asked for its own axis
     return iota_p.bind(dtype=np.dtype(np.int32), shape=(axis.size,), dimension=0), 0
 
 
-def _index_typ(*, axes, checked):
+def _index_abstract_eval(*, axes, checked):
     return ShapedArray((), np.dtype(np.int32), False, frozenset(axes if checked else ()))
 
 
 axis_index_p = Primitive(
-    "axis_index", typ=_index_typ, lower=_index_lower, batch=_index_batch, says_vma=True, axis_names=_own_axes)
+    "axis_index", abstract_eval=_index_abstract_eval, lower=_index_lower, batching=_index_batching, says_vma=True, axis_names=_own_axes)

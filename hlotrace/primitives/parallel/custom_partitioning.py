@@ -18,11 +18,11 @@ def _lower(ctx, eqn, *names):
 
 
 custom_partitioning_p = Primitive(
-    "custom_partitioning", multiple_results=True, typ=lambda *avals, jaxpr, partitioner: jaxpr.out_avals,
+    "custom_partitioning", multiple_results=True, abstract_eval=lambda *avals, jaxpr, partitioner: jaxpr.out_avals,
     lower=_lower)
 
 
-def _alike_typ(x, y):
+def _alike_abstract_eval(x, y):
     if x.shape != y.shape:
         raise ValueError(f"shard_alike: x and y must have the same shape, got {x.str_short()} and "
                          f"{y.str_short()}")
@@ -48,10 +48,10 @@ def _alike_transpose(cts, x, y):
     return list(cts) if None in cts else shard_alike_p.bind(*cts)
 
 
-def _alike_batch(axis, args, dims):
+def _alike_batching(axis, args, dims):
     args = [broadcast_axis(a, axis.size, 0) if d is None else a for a, d in zip(front(args, dims), dims)]
     return shard_alike_p.bind(*args), [0, 0]
 
 
-shard_alike_p = Primitive("shard_alike", multiple_results=True, typ=_alike_typ, lower=_alike_lower,
-                          jvp=_alike_jvp, transpose=_alike_transpose, batch=_alike_batch)
+shard_alike_p = Primitive("shard_alike", multiple_results=True, abstract_eval=_alike_abstract_eval, lower=_alike_lower,
+                          jvp=_alike_jvp, transpose=_alike_transpose, batching=_alike_batching)

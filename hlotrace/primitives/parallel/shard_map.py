@@ -14,7 +14,7 @@ from ...core.config import named_axes
 from ...core.effects import Check
 from ...core.jaxpr import Eqn, Var, dce, eval_jaxpr
 from ...core.primitive import fact_of
-from ...core.symbolic_zeros import Axis, is_linear, nonzero, present, spread
+from ...core.symbolic_zeros import MappedAxis, drop_zeros, fill_zeros, is_undefined_primal, nonzero_mask
 from ...sharding.spec import PartitionSpec
 from ..arrays.elementwise import div
 from ..arrays.shape import front, front_dims, reshape
@@ -47,7 +47,7 @@ def names(spec):
     return frozenset(a for dim in range(len(spec)) for a in spec.axes(dim))
 
 
-def _typ(*avals, jaxpr, mesh, in_specs, out_specs, manual, checked):
+def _abstract_eval(*avals, jaxpr, mesh, in_specs, out_specs, manual, checked):
     for aval, spec, inner in zip(avals, in_specs, jaxpr.in_avals, strict=True):
         found = part(aval, spec, mesh, checked)
         if (found.shape, found.dtype) != (inner.shape, inner.dtype):
@@ -60,7 +60,7 @@ def _lower(ctx, eqn, *operands):
     p = eqn.params
     jaxpr, mesh, manual = p["jaxpr"], p["mesh"], p["manual"]
     if mesh.size == 1:      # a part is the whole; and XLA lets no token into a manual computation
-        return ctx.alone(mesh, manual, lambda: ctx.inline(jaxpr, operands))
+        return ctx.single_device_region(mesh, manual, lambda: ctx.inline(jaxpr, operands))
     name, inside = ctx.module.mesh(mesh), {*ctx.module.manual[1], *manual}
     free = "?" if len(inside) < len(mesh.axis_names) else ""
 
@@ -91,14 +91,14 @@ def inside(mesh, manual, checked):
 
 def _jvp(primals, tangents, *, jaxpr, in_specs, out_specs, **params):
     tangents = _moving(tangents)
-    moving = nonzero(tangents)
+    moving = nonzero_mask(tangents)
     # rules that users wrote run, with collectives
     with inside(params["mesh"], params["manual"], params["checked"]):
         program, out_nonzero = programs.jvp(jaxpr, moving)
     results = shard_map_p.bind(
-        *primals, *present(tangents), jaxpr=program, in_specs=(*in_specs, *_where(in_specs, moving)),
+        *primals, *drop_zeros(tangents), jaxpr=program, in_specs=(*in_specs, *_where(in_specs, moving)),
         out_specs=(*out_specs, *_where(out_specs, out_nonzero)), **params)
-    return results[:len(out_specs)], spread(results[len(out_specs):], out_nonzero)
+    return results[:len(out_specs)], fill_zeros(results[len(out_specs):], out_nonzero)
 
 
 def _moving(tangents):
@@ -146,17 +146,17 @@ def _using(jaxpr, stacked, name):
 
 def _linearize(trace, primals, tangents, *, jaxpr, in_specs, out_specs, **params):
     tangents = _moving(tangents)
-    moving = nonzero(tangents)
+    moving = nonzero_mask(tangents)
     primal, saved_specs, linear, split = _split(jaxpr, moving, params["mesh"], params["manual"],
                                                 params["checked"])
     results = shard_map_p.bind(*primals, jaxpr=primal, in_specs=in_specs,
                                out_specs=(*out_specs, *saved_specs), **params)
     outs, saved = results[:len(out_specs)], results[len(out_specs):]
     moved = trace.rules.record(
-        shard_map_p, [*split.select(primals, saved), *present(tangents)],
+        shard_map_p, [*split.select(primals, saved), *drop_zeros(tangents)],
         {"jaxpr": linear, "in_specs": (*split.select(in_specs, saved_specs), *_where(in_specs, moving)),
          "out_specs": tuple(_where(out_specs, split.out_nonzero)), **params})
-    return outs, spread(moved, split.out_nonzero)
+    return outs, fill_zeros(moved, split.out_nonzero)
 
 
 @programs.cached
@@ -181,30 +181,30 @@ def _transposed(jaxpr, linear, ct_nonzero, in_specs, out_specs, mesh, manual, ch
 
 
 def _transpose(cts, *args, jaxpr, in_specs, out_specs, mesh, manual, checked):
-    linear, ct_nonzero = tuple(map(is_linear, args)), nonzero(cts)
+    linear, ct_nonzero = tuple(map(is_undefined_primal, args)), nonzero_mask(cts)
     program, in_nonzero = _transposed(jaxpr, linear, ct_nonzero, in_specs, out_specs, mesh, manual, checked)
     results = shard_map_p.bind(
-        *[a for a in args if not is_linear(a)], *present(cts), jaxpr=program, mesh=mesh, manual=manual,
+        *[a for a in args if not is_undefined_primal(a)], *drop_zeros(cts), jaxpr=program, mesh=mesh, manual=manual,
         checked=checked,
         in_specs=(*_where(in_specs, [not lin for lin in linear]), *_where(out_specs, ct_nonzero)),
         out_specs=tuple(_where(_where(in_specs, linear), in_nonzero)))
-    return spread(spread(results, in_nonzero), linear)
+    return fill_zeros(fill_zeros(results, in_nonzero), linear)
 
 
 # --- batching, dead code
 # ----------------------------------------------------------------------------------------
 
-def _batch(axis, args, dims, *, jaxpr, mesh, in_specs, out_specs, manual, checked):
+def _batching(axis, args, dims, *, jaxpr, mesh, in_specs, out_specs, manual, checked):
     """The mapped axis is cut over mesh axes only if vmap's `spmd_axis_name` says so and they are manual."""
     args = front(args, dims)
-    batched = nonzero(dims)
+    batched = nonzero_mask(dims)
     wanted = axis.spmd_name if isinstance(axis.spmd_name, tuple) else (axis.spmd_name,)
     over = tuple(a for a in wanted if a in manual)
     for spec in (*in_specs, *out_specs):
         if not names(spec).isdisjoint(over):
             raise ValueError(f"vmap: spmd_axis_name {axis.spmd_name!r} names a mesh axis that {spec} of the "
                              "shard_map uses")
-    local = Axis(axis.size // prod(mesh.shape[a] for a in over), axis.name, axis.spmd_name)
+    local = MappedAxis(axis.size // prod(mesh.shape[a] for a in over), axis.name, axis.spmd_name)
     with inside(mesh, manual, checked):
         program, out_batched = programs.batch(jaxpr, local, batched)
 
@@ -219,25 +219,25 @@ def _batch(axis, args, dims, *, jaxpr, mesh, in_specs, out_specs, manual, checke
     return outs, front_dims(out_batched)
 
 
-def _thread(states, values, args, *, jaxpr, in_specs, out_specs, **params):
-    if type(states[0].serves) is Failures:
+def _discharge(states, values, args, *, jaxpr, in_specs, out_specs, **params):
+    if type(states[0].handles) is Failures:
         return _thread_checks(states, values, args, jaxpr, in_specs, out_specs, **params)
     alike = (PartitionSpec(),) * len(states)
-    results = shard_map_p.bind(*values, *args, jaxpr=programs.thread(jaxpr, states),
+    results = shard_map_p.bind(*values, *args, jaxpr=programs.discharge(jaxpr, states),
                                in_specs=(*alike, *in_specs), out_specs=(*alike, *out_specs), **params)
     return results[:len(states)], results[len(states):]
 
 
 def _thread_checks(states, values, args, jaxpr, in_specs, out_specs, *, mesh, manual, checked):
     """Each device has states of its own, which are stacked; the first device that failed tells."""
-    known, ndim = states[0].serves, len(manual)
+    known, ndim = states[0].handles, len(manual)
     vma = states[0].aval.vma | frozenset(manual if checked else ())
     own = Failures(tuple([e.failure for e in jaxpr.effects
                           if type(e) is Check and e.failure.on_devices(ndim) in known.codes]))
     n = len(own.avals)
 
     def fun(*xs):
-        results = eval_jaxpr(programs.thread(jaxpr, own.states(vma)), (), *own.start(vma), *xs)
+        results = eval_jaxpr(programs.discharge(jaxpr, own.states(vma)), (), *own.start(vma), *xs)
         return [*[reshape(x, (1, *x.shape)) for x in results[:n]], *results[n:]]
     with inside(mesh, manual, checked):
         program = programs.trace_closed(fun, jaxpr.in_avals, jaxpr.name)
@@ -262,10 +262,10 @@ def _dce(used_outputs, eqn):
                eqn.name_stack)
 
 
-def _divide(policy, wanted, eqn):
+def _partial_eval(policy, wanted, eqn):
     p, n = eqn.params, len(eqn.invars)
     with inside(p["mesh"], p["manual"], p["checked"]):
-        forward, again = programs.divide(p["jaxpr"], policy, wanted)
+        forward, again = programs.partial_eval(p["jaxpr"], policy, wanted)
         again = _using(again, [i >= n for i in range(len(again.invars))], again.name)
         forward, specs = _saving(forward, len(eqn.outvars), p["manual"], p["checked"])
     extra = [Var(whole(a, spec, p["mesh"], p["manual"])) for a,
@@ -280,8 +280,8 @@ def _divide(policy, wanted, eqn):
 
 
 shard_map_p = Primitive(
-    "shard_map", multiple_results=True, typ=_typ, lower=_lower, jvp=_jvp, linearize=_linearize,
-    transpose=_transpose, batch=_batch, thread=_thread, effects=_effects, dce=_dce, divide=_divide,
+    "shard_map", multiple_results=True, abstract_eval=_abstract_eval, lower=_lower, jvp=_jvp, linearize=_linearize,
+    transpose=_transpose, batching=_batching, discharge=_discharge, effects=_effects, dce=_dce, partial_eval=_partial_eval,
     meshes=lambda params: (params["mesh"], *fact_of(params["jaxpr"], "meshes")), spans_devices=True,
     axis_names=lambda params: tuple(n for n in fact_of(params["jaxpr"], "axis_names")
                                     if n not in params["manual"]))

@@ -14,7 +14,7 @@ from ..arrays.shape import linear_jvp
 from ..common import Primitive
 
 
-def _typ(x, *, sharding):
+def _abstract_eval(x, *, sharding):
     sharding.shard_shape(x.shape)       # an error where it does not divide
     return x
 
@@ -41,7 +41,7 @@ def _with_axis(axis, sharding, ndim, dim):
     return named.with_spec(PartitionSpec(*entries))
 
 
-def _batch(axis, args, dims, *, sharding):
+def _batching(axis, args, dims, *, sharding):
     (x,), (dim,) = args, dims
     return sharding_constraint_p.bind(x, sharding=_with_axis(axis, sharding, x.ndim, dim)), dim
 
@@ -52,8 +52,8 @@ def _meshes(params):
 
 
 sharding_constraint_p = Primitive(
-    "sharding_constraint", typ=_typ, lower=_lower,
-    transpose=lambda ct, x, *, sharding: [sharding_constraint_p.bind(ct, sharding=sharding)], batch=_batch,
+    "sharding_constraint", abstract_eval=_abstract_eval, lower=_lower,
+    transpose=lambda ct, x, *, sharding: [sharding_constraint_p.bind(ct, sharding=sharding)], batching=_batching,
     meshes=_meshes, makes_nan=False)
 sharding_constraint_p.jvp = linear_jvp(sharding_constraint_p)
 
@@ -87,14 +87,14 @@ class InMemory:
         return f"in {self.kind} memory"
 
 
-def _put_typ(x, *, sharding, source):
-    return _typ(x, sharding=sharding) if isinstance(sharding, Sharding) else x
+def _put_abstract_eval(x, *, sharding, source):
+    return _abstract_eval(x, sharding=sharding) if isinstance(sharding, Sharding) else x
 
 
 def _put_lower(ctx, eqn, x):
     sharding, aval = eqn.params["sharding"], eqn.outvars[0].aval
     if type(sharding) is Operand:
-        sharding = ctx.module.lies.get(sharding.var)
+        sharding = ctx.module.input_shardings.get(sharding.var)
     if type(sharding) is InMemory:
         return ctx.in_memory(x, aval, sharding.kind)
     return x if sharding is None else ctx.in_memory(_constrained(ctx, x, sharding, aval), aval, sharding._kind)
@@ -112,7 +112,7 @@ def _put_jvp(primals, tangents, *, sharding, source):
     return [device_put_p.bind(v, sharding=sharding, source=source) for v in (x, t)]
 
 
-def _put_batch(axis, args, dims, *, sharding, source):
+def _put_batching(axis, args, dims, *, sharding, source):
     (x,), (dim,) = args, dims
     places = [_with_axis(axis, s, x.ndim, dim) if isinstance(s, Sharding) else s if type(s) is InMemory
               else None for s in (sharding, source)]
@@ -120,7 +120,7 @@ def _put_batch(axis, args, dims, *, sharding, source):
 
 
 device_put_p = Primitive(
-    "device_put", typ=_put_typ, lower=_put_lower, jvp=_put_jvp, batch=_put_batch,
+    "device_put", abstract_eval=_put_abstract_eval, lower=_put_lower, jvp=_put_jvp, batching=_put_batching,
     # with a rule of its own it is not kept for all operands of a type, which lie here and there
     linearize=lambda trace, primals, tangents, **params: _put_jvp(primals, tangents, **params),
     transpose=lambda ct, x, *, sharding, source: [device_put_p.bind(ct, sharding=source, source=sharding)],
@@ -128,7 +128,7 @@ device_put_p = Primitive(
     makes_nan=False, sets_memory=True)
 
 
-def _layout_typ(x, *, layout):
+def _layout_abstract_eval(x, *, layout):
     layout.check_rank("with_layout_constraint", x.shape)
     return x
 
@@ -143,7 +143,7 @@ def _layout_lower(ctx, eqn, x):
                            result_layouts=[order])[0]
 
 
-def _layout_batch(axis, args, dims, *, layout):
+def _layout_batching(axis, args, dims, *, layout):
     (x,), (dim,) = args, dims
     order = [dim, *(a + (a >= dim) for a in layout.major_to_minor)]
     return layout_constraint_p.bind(x, layout=Layout(order, layout.tiling,
@@ -151,7 +151,7 @@ def _layout_batch(axis, args, dims, *, layout):
 
 
 layout_constraint_p = Primitive(
-    "layout_constraint", typ=_layout_typ, lower=_layout_lower, batch=_layout_batch,
+    "layout_constraint", abstract_eval=_layout_abstract_eval, lower=_layout_lower, batching=_layout_batching,
     transpose=lambda ct, x, *, layout: [layout_constraint_p.bind(ct, layout=layout)])
 layout_constraint_p.jvp = linear_jvp(layout_constraint_p)
 
@@ -168,7 +168,7 @@ def _inspect(ctx, eqn, x):
     return []
 
 
-def _inspect_batch(axis, args, dims, **params):
+def _inspect_batching(axis, args, dims, **params):
     return inspect_sharding_p.bind(*args, **params), []
 
 
@@ -176,6 +176,6 @@ def _inspect_jvp(primals, tangents, **params):
     return inspect_sharding_p.bind(*primals, **params), []
 
 
-inspect_sharding_p = Primitive("inspect_sharding", multiple_results=True, typ=lambda x, *, callback: [],
+inspect_sharding_p = Primitive("inspect_sharding", multiple_results=True, abstract_eval=lambda x, *, callback: [],
                                lower=_inspect, effects=lambda params: (INSPECTION,), jvp=_inspect_jvp,
-                               batch=_inspect_batch)
+                               batching=_inspect_batching)

@@ -13,7 +13,7 @@ from ...core import programs
 from ...core.effects import Check
 from ...core.jaxpr import eval_jaxpr
 from ...core.refs import Holder
-from ...core.symbolic_zeros import nonzero, present, spread
+from ...core.symbolic_zeros import drop_zeros, fill_zeros, nonzero_mask
 from ..arrays.elementwise import add_p, and_p, convert, lt_p, mul_p, select_n_p
 from ..arrays.reduce import reduce_or_p
 from ..arrays.shape import broadcast_in_dim, front, front_dims, move_axis
@@ -27,8 +27,8 @@ from .scan import scan_p
 
 # Does it hold for any of the elements over which vmap maps?  A cond stays one that way.
 anywhere_p = Primitive(
-    "anywhere", typ=lambda x: x, lower=lambda ctx, eqn, x: x, evaluate=lambda x: x,
-    batch=lambda axis, args, dims: (anywhere_p.bind(reduce_or_p.bind(move_axis(args[0], dims[0], 0),
+    "anywhere", abstract_eval=lambda x: x, lower=lambda ctx, eqn, x: x, impl_rule=lambda x: x,
+    batching=lambda axis, args, dims: (anywhere_p.bind(reduce_or_p.bind(move_axis(args[0], dims[0], 0),
                                                                      axes=(0,))), None))
 
 
@@ -41,7 +41,7 @@ def bounded_while(operands, max_steps, **params):
 
 def _bind(operands, max_steps, *, cond_jaxpr, body_jaxpr, cond_nconsts, body_nconsts):
     running, saving = _pair(body_jaxpr, cond_jaxpr, cond_nconsts, body_nconsts, max_steps)
-    # for `_thread`; no program of the equation
+    # for `_discharge`; no program of the equation
     loop = max_steps, body_jaxpr, cond_jaxpr, cond_nconsts, body_nconsts
     return bounded_while_p.bind(*operands, jaxpr=running, saving=saving, loop=loop)
 
@@ -148,39 +148,39 @@ def _both(transformed, n, avals):
 
 
 def _jvp(primals, tangents, *, jaxpr, saving, **_):
-    n, marks = len(jaxpr.outvars), nonzero(tangents)
+    n, marks = len(jaxpr.outvars), nonzero_mask(tangents)
     pairs, avals = [programs.jvp(j, marks) for j in (jaxpr, saving)], [a.tangent() for a in jaxpr.out_avals]
     running, saved, wanted = _both(pairs, n, avals)
-    results = bounded_while_p.bind(*primals, *present(tangents), jaxpr=running, saving=saved, loop=None)
-    return results[:n], spread(results[n:], wanted)
+    results = bounded_while_p.bind(*primals, *drop_zeros(tangents), jaxpr=running, saving=saved, loop=None)
+    return results[:n], fill_zeros(results[n:], wanted)
 
 
-def _batch(axis, args, dims, *, jaxpr, saving, **_):
-    marks = nonzero(dims)
+def _batching(axis, args, dims, *, jaxpr, saving, **_):
+    marks = nonzero_mask(dims)
     wanted = tuple([any(pair) for pair in zip(*[programs.batch(j, axis, marks)[1] for j in (jaxpr, saving)])])
     moved = [programs.batch(j, axis, marks, wanted)[0] for j in (jaxpr, saving)]
     return bounded_while_p.bind(*front(args, dims), jaxpr=moved[0], saving=moved[1],
                                 loop=None), front_dims(wanted)
 
 
-def _thread(states, values, args, *, jaxpr, saving, loop):
+def _discharge(states, values, args, *, jaxpr, saving, loop):
     """A loop that carries the states too.  What a Ref holds after one that would go on is no usable value
     either."""
     n = len(states)
     if loop is None:        # it is transformed, so the states are those of somebody outside of that
-        return AS_JIT["thread"](states, values, args, jaxpr=jaxpr)
+        return AS_JIT["discharge"](states, values, args, jaxpr=jaxpr)
     max_steps, body, cond, nc, nb = loop
     operands, params = while_with_states(states, values, args, cond_jaxpr=cond, body_jaxpr=body,
                                          cond_nconsts=nc, body_nconsts=nb)
     exceeded, *outs = _bind(operands, max_steps, **params)
-    given = [i for i, s in enumerate(states) if s.given]
+    given = [i for i, s in enumerate(states) if s.donated]
     for i, value in zip(given, spoiled(exceeded, [outs[i] for i in given])):
         outs[i] = value
     return outs[:n], [exceeded, *outs[n + 1:]]
 
 
 bounded_while_p = Holder("bounded_while", **{
-    **AS_JIT, "jvp": _jvp, "batch": _batch, "thread": _thread, "lower": inline,
-    "evaluate": lambda *args, jaxpr, **_: jit_bind(jaxpr, args),
+    **AS_JIT, "jvp": _jvp, "batching": _batching, "discharge": _discharge, "lower": inline,
+    "impl_rule": lambda *args, jaxpr, **_: jit_bind(jaxpr, args),
     "linearize": lambda *args, jaxpr, saving, loop: AS_JIT["linearize"](*args, jaxpr=saving),
     "transpose": None})

@@ -1,5 +1,5 @@
 """Calls of Python functions on the host from inside programs."""
-from ...core.effects import IO, ORDER
+from ...core.effects import IO, ORDERED_TOKEN
 from ..arrays.shape import broadcast_axis, front
 from ..common import Primitive, dtypes, np
 
@@ -31,7 +31,7 @@ def checked(result, aval, i, function):
     return np.ascontiguousarray(value) if aval.ndim else value
 
 
-def _typ(*avals, out_avals, **_):
+def _abstract_eval(*avals, out_avals, **_):
     return list(out_avals)
 
 
@@ -40,7 +40,7 @@ def _lower(ctx, eqn, *names):
     if ctx.platform.callback is None:
         raise NotImplementedError(f"host callbacks are not supported on platform {ctx.platform}")
     avals, out_avals = [v.aval for v in eqn.invars], p["out_avals"]
-    tokens = sum(a is ORDER.aval for a in out_avals)
+    tokens = sum(a is ORDERED_TOKEN.aval for a in out_avals)
     index = len(ctx.module.callbacks)
     ctx.module.callbacks.append((p["function"], out_avals[tokens:], tokens))
 
@@ -60,7 +60,7 @@ def _jvp(primals, tangents, **params):
     return outs, [None] * len(outs)
 
 
-def _batch(axis, args, dims, *, function, out_avals, effect, vmap_method):
+def _batching(axis, args, dims, *, function, out_avals, effect, vmap_method):
     if type(effect) is IO and effect.ordered:
         raise ValueError("Cannot vmap an ordered io_callback: its calls have no order among the mapped "
                          "elements. Use ordered=False, or lax.map.")
@@ -92,18 +92,18 @@ def _batch(axis, args, dims, *, function, out_avals, effect, vmap_method):
     return outs, [0] * len(outs)
 
 
-def _thread(states, values, args, *, out_avals, **params):
+def _discharge(states, values, args, *, out_avals, **params):
     """`states` is (ORDER,): the call takes a token and gives one."""
-    token, *outs = callback_p.bind(*values, *args, out_avals=(ORDER.aval, *out_avals), **params)
+    token, *outs = callback_p.bind(*values, *args, out_avals=(ORDERED_TOKEN.aval, *out_avals), **params)
     return [token], outs
 
 
-create_token_p = Primitive("create_token", typ=lambda: ORDER.aval,
-                           lower=lambda ctx, eqn: ctx.emit(f"stablehlo.create_token : {ORDER.aval.mlir}"))
-after_all_p = Primitive("after_all", typ=lambda *tokens: ORDER.aval, lower=lambda ctx, eqn, *tokens: ctx.emit(
-    f"stablehlo.after_all {', '.join(tokens)} : {ORDER.aval.mlir}"))
+create_token_p = Primitive("create_token", abstract_eval=lambda: ORDERED_TOKEN.aval,
+                           lower=lambda ctx, eqn: ctx.emit(f"stablehlo.create_token : {ORDERED_TOKEN.aval.mlir}"))
+after_all_p = Primitive("after_all", abstract_eval=lambda *tokens: ORDERED_TOKEN.aval, lower=lambda ctx, eqn, *tokens: ctx.emit(
+    f"stablehlo.after_all {', '.join(tokens)} : {ORDERED_TOKEN.aval.mlir}"))
 # effect: a Debug, an IO, or None (pure: may be dropped or repeated)
-callback_p = Primitive("callback", multiple_results=True, typ=_typ, lower=_lower, jvp=_jvp, batch=_batch,
-                       thread=_thread, effects=lambda params: (params["effect"],) if params["effect"] else (),
+callback_p = Primitive("callback", multiple_results=True, abstract_eval=_abstract_eval, lower=_lower, jvp=_jvp, batching=_batching,
+                       discharge=_discharge, effects=lambda params: (params["effect"],) if params["effect"] else (),
                        makes_nan=False)
 

@@ -6,7 +6,7 @@ from ...core.jaxpr import Eqn, Var, close, dce, eval_jaxpr
 from ...core.primitive import fact_of
 from ...core.programs import transpose_call
 from ...core.refs import Holder
-from ...core.symbolic_zeros import nonzero, present, spread
+from ...core.symbolic_zeros import drop_zeros, fill_zeros, nonzero_mask
 from ...core.trace import trace_to_jaxpr
 from ..arrays.shape import broadcast_axis, front, front_dims, move_axis, reduce_sum
 from ..common import Primitive, aval_of, dtype_of, dtypes
@@ -19,30 +19,30 @@ def jit_bind(jaxpr, operands, donated=()):
 
 
 def _jit_jvp(primals, tangents, *, jaxpr, donated):
-    program, out_nonzero = programs.jvp(jaxpr, nonzero(tangents))
-    results = jit_bind(program, [*primals, *present(tangents)])
-    return results[:len(jaxpr.outvars)], spread(results[len(jaxpr.outvars):], out_nonzero)
+    program, out_nonzero = programs.jvp(jaxpr, nonzero_mask(tangents))
+    results = jit_bind(program, [*primals, *drop_zeros(tangents)])
+    return results[:len(jaxpr.outvars)], fill_zeros(results[len(jaxpr.outvars):], out_nonzero)
 
 
 def _jit_linearize(trace, primals, tangents, *, jaxpr, donated):
-    split = programs.linearize(jaxpr, nonzero(tangents))
+    split = programs.linearize(jaxpr, nonzero_mask(tangents))
     results = jit_bind(split.primal, primals)
     outs, saved = results[:len(jaxpr.outvars)], results[len(jaxpr.outvars):]
-    operands = [*split.select(primals, saved), *present(tangents)]
-    return outs, spread(trace.rules.record(jit_p, operands, {"jaxpr": split.linear, "donated": ()}),
+    operands = [*split.select(primals, saved), *drop_zeros(tangents)]
+    return outs, fill_zeros(trace.rules.record(jit_p, operands, {"jaxpr": split.linear, "donated": ()}),
                         split.out_nonzero)
 
 
-def _jit_batch(axis, args, dims, *, jaxpr, donated):
+def _jit_batching(axis, args, dims, *, jaxpr, donated):
     args = front(args, dims)
-    program, out_batched = programs.batch(jaxpr, axis, nonzero(dims))
+    program, out_batched = programs.batch(jaxpr, axis, nonzero_mask(dims))
     return jit_bind(program, args), front_dims(out_batched)
 
 
-def _jit_thread(states, values, args, *, jaxpr, donated):
+def _jit_discharge(states, values, args, *, jaxpr, donated):
     n = len(states)
-    given = [i for i, s in enumerate(states) if s.given]
-    results = jit_bind(programs.thread(jaxpr, states), [*values, *args], (*given, *[i + n for i in donated]))
+    given = [i for i, s in enumerate(states) if s.donated]
+    results = jit_bind(programs.discharge(jaxpr, states), [*values, *args], (*given, *[i + n for i in donated]))
     return results[:n], results[n:]
 
 
@@ -54,10 +54,10 @@ def _jit_dce(used_outputs, eqn):
                {"jaxpr": jaxpr, "donated": donated}, eqn.effects, eqn.source, eqn.name_stack)
 
 
-def divide_call(policy, wanted, eqn):
+def partial_eval_call(policy, wanted, eqn):
     """The rule `divide` of what calls a program: the second call is jit's."""
     n = len(eqn.outvars)
-    forward, again, places, kept = programs.cut(eqn.params["jaxpr"], policy, wanted)
+    forward, again, places, kept = programs.split_for_remat(eqn.params["jaxpr"], policy, wanted)
     outs = [*eqn.outvars, *[Var(a) for a in forward.out_avals[n:]]]
     saved = [outs[i] for i in places]
     left = [v for v, w, k in zip(eqn.outvars, wanted, kept) if w and not k]
@@ -73,11 +73,11 @@ def vary_call(params, varied, which):
 
 
 jit_p = Holder(
-    "jit", vary=vary_call, multiple_results=True, typ=lambda *avals, jaxpr, donated: jaxpr.out_avals,
+    "jit", vary=vary_call, multiple_results=True, abstract_eval=lambda *avals, jaxpr, donated: jaxpr.out_avals,
     lower=lambda ctx, eqn, *names: ctx.call(eqn.params["jaxpr"], names), jvp=_jit_jvp,
     linearize=_jit_linearize,
-    transpose=lambda cts, *args, jaxpr, donated: transpose_call(cts, args, jaxpr, jit_bind), batch=_jit_batch,
-    thread=_jit_thread, dce=_jit_dce, divide=divide_call,
+    transpose=lambda cts, *args, jaxpr, donated: transpose_call(cts, args, jaxpr, jit_bind), batching=_jit_batching,
+    discharge=_jit_discharge, dce=_jit_dce, partial_eval=partial_eval_call,
     also={"name": lambda params: params["jaxpr"].name, "donated_invars": lambda params: tuple(
         i in params["donated"] for i in range(len(params["jaxpr"].invars)))})
 _CALLED = {"call_jaxpr": lambda params: params["jaxpr"]}
@@ -88,9 +88,9 @@ def _as_jit(rule):
 
 
 # Rules of what holds a program that says what it does: transformed, it is a call of that, transformed.
-AS_JIT = {"multiple_results": True, "typ": lambda *avals, jaxpr, **_: jaxpr.out_avals,
-          **{rule: _as_jit(getattr(jit_p, rule)) for rule in ("jvp", "linearize", "transpose", "batch",
-                                                              "thread")}}
+AS_JIT = {"multiple_results": True, "abstract_eval": lambda *avals, jaxpr, **_: jaxpr.out_avals,
+          **{rule: _as_jit(getattr(jit_p, rule)) for rule in ("jvp", "linearize", "transpose", "batching",
+                                                              "discharge")}}
 
 
 # --- a stretch of a linear program
@@ -109,13 +109,13 @@ def inline(ctx, eqn, *names):
     return ctx.inline(eqn.params["jaxpr"], names)
 
 
-def _inline_thread(states, values, args, *, jaxpr, **_):
-    results = eval_jaxpr(programs.thread(jaxpr, states), (), *values, *args)
+def _inline_discharge(states, values, args, *, jaxpr, **_):
+    results = eval_jaxpr(programs.discharge(jaxpr, states), (), *values, *args)
     return results[:len(states)], results[len(states):]
 
 
 inlined_p = Inlined(
-    "inlined", multiple_results=True, thread=_inline_thread, typ=lambda *avals, jaxpr: jaxpr.out_avals,
+    "inlined", multiple_results=True, discharge=_inline_discharge, abstract_eval=lambda *avals, jaxpr: jaxpr.out_avals,
     lower=inline,
     transpose=lambda cts, *args, jaxpr: transpose_call(cts, args, jaxpr, lambda program, operands: (
         state.trace.splice(program, operands))))
@@ -132,7 +132,7 @@ def no_tangent(t):
     return t is None or dtype_of(t) == dtypes.float0
 
 
-def _stage(args, params):
+def _to_staged(args, params):
     fun = params.pop("fun")
     jaxpr = trace_to_jaxpr(lambda *xs: fun(*xs), [aval_of(a) for a in args], params["name"])
     closed, consts = close(jaxpr)
@@ -158,7 +158,7 @@ def _explicit(tangents, num_consts, name):
     return tangents[num_consts:]
 
 
-def _custom_typ(*avals, jaxpr, **_):
+def _custom_abstract_eval(*avals, jaxpr, **_):
     return jaxpr.out_avals
 
 
@@ -167,10 +167,10 @@ def mapped_over(fun, axis, batched):
     return lambda *xs: programs.map_flat(fun, axis, xs, front_dims(batched))
 
 
-def _custom_batch(primitive, map_rules):
+def _custom_batching(primitive, map_rules):
     def batch(axis, args, dims, *, num_consts=0, fun=None, jaxpr=None, **params):
         args = front(args, dims)
-        batched = nonzero(dims)
+        batched = nonzero_mask(dims)
         consts, explicit = args[:num_consts], args[num_consts:]
         inner = mapped_over(fun or (lambda *xs: eval_jaxpr(jaxpr, (), *xs)), axis, batched)
         rules = map_rules(axis, batched[num_consts:], **params)
@@ -205,7 +205,7 @@ def _custom_jvp_transpose(cts, *args, jaxpr, **_):
     return transpose_call(cts, args, jaxpr, lambda program, operands: state.trace.splice(program, operands))
 
 
-def _custom_jvp_thread(states, values, args, *, rule, **params):
+def _custom_jvp_discharge(states, values, args, *, rule, **params):
     fun, operands, params = _threaded(states, values, args, **params)
     n = len(states)
 
@@ -218,14 +218,14 @@ def _custom_jvp_thread(states, values, args, *, rule, **params):
 def _threaded(states, values, args, *, jaxpr, num_consts, **params):
     """(function of the states and the explicit arguments, these, the other parameters) of a function with
     custom rules."""
-    n, program, consts = len(states), programs.thread(jaxpr, states), args[:num_consts]
+    n, program, consts = len(states), programs.discharge(jaxpr, states), args[:num_consts]
     return lambda *xs: eval_jaxpr(program, (), *xs[:n], *consts, *xs[n:]), [*values, *args[num_consts:]], params
 
 
-custom_jvp_call_p = Holder("custom_jvp_call", multiple_results=True, axis_names=_axis_names, typ=_custom_typ,
-                           also=_CALLED, thread=_custom_jvp_thread, vary=vary_call, lower=inline,
-                           jvp=_custom_jvp, evaluate=_run, stage=_stage, transpose=_custom_jvp_transpose,
-                           batch=_custom_batch(lambda: custom_jvp_call_p, _map_jvp_rule))
+custom_jvp_call_p = Holder("custom_jvp_call", multiple_results=True, axis_names=_axis_names, abstract_eval=_custom_abstract_eval,
+                           also=_CALLED, discharge=_custom_jvp_discharge, vary=vary_call, lower=inline,
+                           jvp=_custom_jvp, impl_rule=_run, to_staged=_to_staged, transpose=_custom_jvp_transpose,
+                           batching=_custom_batching(lambda: custom_jvp_call_p, _map_jvp_rule))
 
 
 def _forward_mode(primals, tangents, *, name, **_):
@@ -240,9 +240,9 @@ def _custom_vjp_linearize(trace, primals, tangents, *, fwd, name, num_consts=0, 
     which may be another one when the function is differentiated with respect to other arguments.
     """
     tangents = _explicit(tangents, num_consts, name)
-    outs, residuals, bwd = fwd(primals[num_consts:], nonzero(tangents))
-    recorded = trace.rules.record(custom_lin_p, [*residuals, *present(tangents)], {
-        "bwd": bwd, "num_residuals": len(residuals), "nonzero": nonzero(tangents), "name": name,
+    outs, residuals, bwd = fwd(primals[num_consts:], nonzero_mask(tangents))
+    recorded = trace.rules.record(custom_lin_p, [*residuals, *drop_zeros(tangents)], {
+        "bwd": bwd, "num_residuals": len(residuals), "nonzero": nonzero_mask(tangents), "name": name,
         "out_avals": tuple(aval_of(o).tangent() for o in outs)})
     return outs, [t if dtypes.is_inexact(aval_of(o).dtype) else None for t, o in zip(recorded, outs)]
 
@@ -252,7 +252,7 @@ def _custom_lin_transpose(cts, *args, bwd, num_residuals, nonzero, out_avals, na
     return [None] * num_residuals + [None if no_tangent(f) else f for f, nz in zip(found, nonzero) if nz]
 
 
-def _custom_lin_batch(axis, args, dims, *, bwd, num_residuals, nonzero, out_avals, **params):
+def _custom_lin_batching(axis, args, dims, *, bwd, num_residuals, nonzero, out_avals, **params):
     n, args, mapped = num_residuals, front(args, dims), [d is not None for d in dims]
 
     def mapped_bwd(residuals, cts):
@@ -268,9 +268,9 @@ def _custom_lin_batch(axis, args, dims, *, bwd, num_residuals, nonzero, out_aval
 
 
 custom_lin_p = Primitive("custom_lin", multiple_results=True, says_vma=True, jvp=_forward_mode,
-                         batch=_custom_lin_batch, typ=lambda *avals, out_avals, **_: list(out_avals),
+                         batching=_custom_lin_batching, abstract_eval=lambda *avals, out_avals, **_: list(out_avals),
                          transpose=_custom_lin_transpose, lower=lambda ctx, eqn,
-                         *names: _forward_mode(names, names, **eqn.params), evaluate=lambda *args,
+                         *names: _forward_mode(names, names, **eqn.params), impl_rule=lambda *args,
                          **params: _forward_mode(args, args, **params))
 
 
@@ -290,13 +290,13 @@ def _map_vjp_rules(axis, batched, *, fwd, name):
         def mapped_bwd(residuals, cts):
             n = len(residuals)
             found = programs.map_flat(lambda *xs: bwd(list(xs[:n]), list(xs[n:])), axis, (*residuals, *cts),
-                                      (*residual_dims, *front_dims(nonzero(cts))))
+                                      (*residual_dims, *front_dims(nonzero_mask(cts))))
             return [ct if b or no_tangent(ct) else reduce_sum(ct, (0,)) for ct, b in zip(found, batched)]
         return outs, results[n_out:], mapped_bwd
     return {"fwd": mapped_fwd, "name": name}
 
 
-def _custom_vjp_thread(states, values, args, *, fwd, **params):
+def _custom_vjp_discharge(states, values, args, *, fwd, **params):
     fun, operands, params = _threaded(states, values, args, **params)
     n = len(states)
 
@@ -307,10 +307,10 @@ def _custom_vjp_thread(states, values, args, *, fwd, **params):
     return results[:n], results[n:]
 
 
-custom_vjp_call_p = Holder("custom_vjp_call", multiple_results=True, axis_names=_axis_names, typ=_custom_typ,
-                           also=_CALLED, thread=_custom_vjp_thread, vary=vary_call, lower=inline,
-                           jvp=_forward_mode, linearize=_custom_vjp_linearize, evaluate=_run, stage=_stage,
-                           batch=_custom_batch(lambda: custom_vjp_call_p, _map_vjp_rules))
+custom_vjp_call_p = Holder("custom_vjp_call", multiple_results=True, axis_names=_axis_names, abstract_eval=_custom_abstract_eval,
+                           also=_CALLED, discharge=_custom_vjp_discharge, vary=vary_call, lower=inline,
+                           jvp=_forward_mode, linearize=_custom_vjp_linearize, impl_rule=_run, to_staged=_to_staged,
+                           batching=_custom_batching(lambda: custom_vjp_call_p, _map_vjp_rules))
 
 
 def _remat_opt_dce(used_outputs, eqn):
@@ -324,4 +324,4 @@ def _remat_opt_dce(used_outputs, eqn):
 # The forward rule of a custom_vjp function with `optimize_remat`: `jaxpr` gives [*outs, *residuals],
 # `primal`, of the same operands, the outs alone.
 remat_opt_p = Holder("remat_opt", **{**AS_JIT, "transpose": None}, lower=inline, dce=_remat_opt_dce,
-                     evaluate=lambda *args, jaxpr, **_: jit_bind(jaxpr, args))
+                     impl_rule=lambda *args, jaxpr, **_: jit_bind(jaxpr, args))

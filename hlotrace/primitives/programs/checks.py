@@ -303,7 +303,7 @@ def _jvp(primals, tangents, **params):
     return check_p.bind(*primals, **params), []
 
 
-def _batch(axis, args, dims, **params):
+def _batching(axis, args, dims, **params):
     """The first element that fails tells."""
     if axis.size:
         args = front(args, dims)
@@ -312,8 +312,8 @@ def _batch(axis, args, dims, **params):
     return [], []
 
 
-def _thread(states, values, args, *, failures):
-    known = states[0].serves
+def _discharge(states, values, args, *, failures):
+    known = states[0].handles
     rest = [f for f in failures.all if f not in known.codes]
     if rest:        # others ask for these
         left = Failures(tuple(rest))
@@ -321,8 +321,8 @@ def _thread(states, values, args, *, failures):
     return known.joined(values, failures, args), []
 
 
-check_p = Primitive("check", multiple_results=True, typ=lambda *avals, failures: [], lower=_lower, jvp=_jvp,
-                    batch=_batch, thread=_thread, evaluate=_evaluate,
+check_p = Primitive("check", multiple_results=True, abstract_eval=lambda *avals, failures: [], lower=_lower, jvp=_jvp,
+                    batching=_batching, discharge=_discharge, impl_rule=_evaluate,
                     effects=lambda params: tuple([Check(failure=f) for f in params["failures"].all]))
 
 
@@ -345,7 +345,7 @@ def batched(thread, axis, args, dims, **params):
         values, outs = thread(known.states(vma), known.start(vma), list(xs), **params)
         return [*values, *outs]
     results, n = programs.map_flat(run, axis, args, dims), len(known.avals)
-    check_p.batch(axis, results[:n], [0] * n, failures=known)
+    check_p.batching(axis, results[:n], [0] * n, failures=known)
     return results[n:], [0] * (len(results) - n)
 
 

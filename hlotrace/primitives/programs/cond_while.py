@@ -7,7 +7,7 @@ from ...core.effects import IO
 from ...core.jaxpr import Var, dce, eval_jaxpr
 from ...core.programs import trace_closed
 from ...core.refs import Holder, refuse_again
-from ...core.symbolic_zeros import is_linear, nonzero, present, spread
+from ...core.symbolic_zeros import drop_zeros, fill_zeros, is_undefined_primal, nonzero_mask
 from ..arrays.elementwise import clamp_p, select_n_p
 from ..arrays.reduce import reduce_or_p
 from ..arrays.shape import broadcast_axis, broadcast_in_dim, front, front_dims, instantiate, move_axis, zeros_of
@@ -93,12 +93,12 @@ def _cond_lower(ctx, eqn, index, *names):
 
 
 def _cond_jvp(primals, tangents, *, branches, **by):
-    marks = nonzero(tangents[1:])
+    marks = nonzero_mask(tangents[1:])
     out_nonzero = _agree([programs.jvp(b, marks)[1] for b in branches])
     moved = tuple(_instantiate_outputs(programs.jvp(b, marks), b, out_nonzero) for b in branches)
-    results = cond_p.bind(*primals, *present(tangents[1:]), branches=moved, **by)
+    results = cond_p.bind(*primals, *drop_zeros(tangents[1:]), branches=moved, **by)
     n = len(branches[0].outvars)
-    return results[:n], spread(results[n:], out_nonzero)
+    return results[:n], fill_zeros(results[n:], out_nonzero)
 
 
 def _agree(masks):
@@ -127,12 +127,12 @@ def with_zeros(jaxpr, n, have, wanted, avals):
 
 def _cond_linearize(trace, primals, tangents, *, branches, **by):
     """Each branch saves its residuals in its own slots; the others fill those with zeros."""
-    marks = nonzero(tangents[1:])
+    marks = nonzero_mask(tangents[1:])
     splits = [programs.linearize(b, marks) for b in branches]
     out_nonzero = _agree([s.out_nonzero for s in splits])
     n, operand_avals = len(branches[0].outvars), branches[0].in_avals
     primals_of, slots, all_saved = _saving([s.primal for s in splits], n)
-    tangent_avals, out_avals = [aval_of(t) for t in present(tangents[1:])], [a.tangent()
+    tangent_avals, out_avals = [aval_of(t) for t in drop_zeros(tangents[1:])], [a.tangent()
                                                                              for a in branches[0].out_avals]
 
     def linear_branch(split, own, name):
@@ -144,9 +144,9 @@ def _cond_linearize(trace, primals, tangents, *, branches, **by):
         return trace_closed(fun, [*operand_avals, *all_saved, *tangent_avals], name)
     names = [b.name for b in branches]
     outs, saved = groups(cond_p.bind(*primals, branches=primals_of, **by), n)
-    moved = trace.rules.record(cond_p, [*primals, *saved, *present(tangents[1:])],
+    moved = trace.rules.record(cond_p, [*primals, *saved, *drop_zeros(tangents[1:])],
                                {"branches": tuple(map(linear_branch, splits, slots, names)), **by})
-    return outs, spread(moved, out_nonzero)
+    return outs, fill_zeros(moved, out_nonzero)
 
 
 def _saving(branches, n):
@@ -167,9 +167,9 @@ def _saving(branches, n):
     return tuple(map(widened, branches, slots)), slots, all_saved
 
 
-def _cond_divide(policy, wanted, eqn):
+def _cond_partial_eval(policy, wanted, eqn):
     branches, n = eqn.params["branches"], len(eqn.outvars)
-    pairs = [programs.divide(b, policy, wanted) for b in branches]
+    pairs = [programs.partial_eval(b, policy, wanted) for b in branches]
     first, slots, all_saved = _saving([forward for forward, _ in pairs], n)
     extra = [Var(a) for a in all_saved]
 
@@ -187,22 +187,22 @@ def _cond_divide(policy, wanted, eqn):
 
 
 def _cond_transpose(cts, index, *args, branches, **by):
-    linear = tuple(is_linear(a) for a in args)
-    pairs = [programs.transpose(b, linear, nonzero(cts)) for b in branches]
+    linear = tuple(is_undefined_primal(a) for a in args)
+    pairs = [programs.transpose(b, linear, nonzero_mask(cts)) for b in branches]
     wanted = _agree([nz for _, nz in pairs])
-    avals = [a.aval for a in args if is_linear(a)]
+    avals = [a.aval for a in args if is_undefined_primal(a)]
     moved = tuple(j if nz == wanted else with_zeros(j, 0, nz, wanted, avals) for j, nz in pairs)
-    results = cond_p.bind(index, *(a for a in args if not is_linear(a)), *present(cts), branches=moved, **by)
-    return [None, *spread(spread(results, wanted), linear)]
+    results = cond_p.bind(index, *(a for a in args if not is_undefined_primal(a)), *drop_zeros(cts), branches=moved, **by)
+    return [None, *fill_zeros(fill_zeros(results, wanted), linear)]
 
 
-def _cond_batch(axis, args, dims, *, branches, **by):
+def _cond_batching(axis, args, dims, *, branches, **by):
     if dims[0] is None:
-        marks = nonzero(dims[1:])
+        marks = nonzero_mask(dims[1:])
         out_batched = _agree([programs.batch(b, axis, marks)[1] for b in branches])
         moved = tuple(programs.batch(b, axis, marks, out_batched)[0] for b in branches)
         return cond_p.bind(args[0], *front(args[1:], dims[1:]), branches=moved, **by), front_dims(out_batched)
-    found = checks.batched(_cond_thread, axis, args, dims, branches=branches)
+    found = checks.batched(_cond_discharge, axis, args, dims, branches=branches)
     if found is not None:
         return found
     _only_told("lax.cond or lax.switch with a mapped predicate runs every branch", branches)
@@ -225,16 +225,16 @@ def _cond_batch(axis, args, dims, *, branches, **by):
 def _only_told(why, jaxprs):
     """NotImplementedError where the programs do something that must not happen for an element whose turn it
     is not."""
-    for effect in (effect for jaxpr in jaxprs for effect in jaxpr.effects if not effect.harmless):
+    for effect in (effect for jaxpr in jaxprs for effect in jaxpr.effects if not effect.batchable):
         raise NotImplementedError(
             f"vmap of {why}, also for elements that do not ask for it, and there is a side effect on the "
             f"outside here: {effect}{' (io_callback)' * (type(effect) is IO)}. Map over the elements with "
             "lax.map, or use debug.callback or pure_callback, for which that does no harm.")
 
 
-def _cond_thread(states, values, args, *, branches, **by):
+def _cond_discharge(states, values, args, *, branches, **by):
     index, *operands = args
-    results = cond_p.bind(index, *values, *operands, branches=tuple([programs.thread(b, states)
+    results = cond_p.bind(index, *values, *operands, branches=tuple([programs.discharge(b, states)
                                                                      for b in branches]), **by)
     return results[:len(states)], results[len(states):]
 
@@ -257,7 +257,7 @@ def _cond_vary(params, varied, which):
     return {**params, "branches": tuple([varied(b, which[1:]) for b in params["branches"]])}
 
 
-def _cond_typ(index, *avals, branches, platforms=None):
+def _cond_abstract_eval(index, *avals, branches, platforms=None):
     if index.vma:
         choice = dtypes.is_bool(index.dtype)
         divergent_collectives.check("The predicate of lax.cond" if choice else "The index of lax.switch",
@@ -282,15 +282,15 @@ def _either(vma, avals):
 # index: bool (two branches: false, true) or int32, clamped to the last branch.  With `platforms`, a name for
 # each branch, of which the last may be None, it has no meaning: the branch is chosen when the program is
 # lowered.
-cond_p = Holder("cond", multiple_results=True, typ=_cond_typ, lower=_cond_lower, jvp=_cond_jvp,
-                linearize=_cond_linearize, transpose=_cond_transpose, batch=_cond_batch, thread=_cond_thread,
-                dce=_cond_dce, divide=_cond_divide, vary=_cond_vary)
+cond_p = Holder("cond", multiple_results=True, abstract_eval=_cond_abstract_eval, lower=_cond_lower, jvp=_cond_jvp,
+                linearize=_cond_linearize, transpose=_cond_transpose, batching=_cond_batching, discharge=_cond_discharge,
+                dce=_cond_dce, partial_eval=_cond_partial_eval, vary=_cond_vary)
 
 
 # --- while
 # ------------------------------------------------------------------------------------------------------
 
-def _while_typ(*avals, cond_jaxpr, body_jaxpr, cond_nconsts, body_nconsts):
+def _while_abstract_eval(*avals, cond_jaxpr, body_jaxpr, cond_nconsts, body_nconsts):
     going_on = cond_jaxpr.outvars[0].aval
     if not going_on.vma:
         return body_jaxpr.out_avals
@@ -326,8 +326,8 @@ def _while_jvp(primals, tangents, **params):
     cond_consts, body_consts, carry = _while_split(primals, params)
     _, const_tangents, tangents_in = _while_split(tangents, params)
     body, n = params["body_jaxpr"], len(carry)
-    const_marks = nonzero(const_tangents)
-    marks = carry_fixpoint(nonzero(tangents_in), lambda m: programs.jvp(body, (*const_marks, *m))[1])
+    const_marks = nonzero_mask(const_tangents)
+    marks = carry_fixpoint(nonzero_mask(tangents_in), lambda m: programs.jvp(body, (*const_marks, *m))[1])
     if not any(marks):
         return while_p.bind(*primals, **params), [None] * n
     filled = carry_tangents(carry, tangents_in, marks)
@@ -342,10 +342,10 @@ def _while_jvp(primals, tangents, **params):
     moved = jvp_jaxpr.replace(invars=[jvp_jaxpr.invars[i] for i in order])
     cond = params["cond_jaxpr"]
     widened = cond.replace(invars=[*cond.invars, *(Var(aval_of(f)) for f in filled)], arg_names=None)
-    results = while_p.bind(*cond_consts, *body_consts, *present(const_tangents), *carry, *filled,
+    results = while_p.bind(*cond_consts, *body_consts, *drop_zeros(const_tangents), *carry, *filled,
                            cond_jaxpr=widened, body_jaxpr=moved, cond_nconsts=len(cond_consts),
                            body_nconsts=nb + nt)
-    return results[:n], spread(results[n:], marks)
+    return results[:n], fill_zeros(results[n:], marks)
 
 
 def _while_linearize(trace, primals, tangents, **params):
@@ -365,15 +365,15 @@ def _while_transpose(cts, *args, **_):
                      "mode (jvp, jacfwd).")
 
 
-def _while_batch(axis, args, dims, *, cond_jaxpr, body_jaxpr, cond_nconsts, body_nconsts):
+def _while_batching(axis, args, dims, *, cond_jaxpr, body_jaxpr, cond_nconsts, body_nconsts):
     params = {"cond_nconsts": cond_nconsts, "body_nconsts": body_nconsts}
     cond_consts, body_consts, carry = _while_split(front(args, dims), params)
-    cond_marks, const_marks, carry_marks = _while_split(nonzero(dims), params)
+    cond_marks, const_marks, carry_marks = _while_split(nonzero_mask(dims), params)
     marks = carry_fixpoint(carry_marks, lambda m: programs.batch(body_jaxpr, axis, (*const_marks, *m))[1])
     cond, (each,) = programs.batch(cond_jaxpr, axis, (*cond_marks, *marks))
     if each:
         # each element has its own predicate: run while any holds, and keep the values of those that are done
-        found = checks.batched(_while_thread, axis, args, dims, cond_jaxpr=cond_jaxpr, body_jaxpr=body_jaxpr,
+        found = checks.batched(_while_discharge, axis, args, dims, cond_jaxpr=cond_jaxpr, body_jaxpr=body_jaxpr,
                                **params)
         if found is not None:
             return found
@@ -417,7 +417,7 @@ def while_with_states(states, values, args, *, cond_jaxpr, body_jaxpr, cond_ncon
     Effects of the condition happen where its value is computed: before the loop, and at the end of each step.
     """
     n, nc, nb = len(states), cond_nconsts, body_nconsts
-    cond, body = programs.thread(cond_jaxpr, states), programs.thread(body_jaxpr, states)
+    cond, body = programs.discharge(cond_jaxpr, states), programs.discharge(body_jaxpr, states)
     consts, carry = groups(args, nc + nb)
     results = eval_jaxpr(cond, (), *values, *consts[:nc], *carry)
 
@@ -433,12 +433,12 @@ def while_with_states(states, values, args, *, cond_jaxpr, body_jaxpr, cond_ncon
                                          "body_nconsts": nc + nb}
 
 
-def _while_thread(states, values, args, **params):
+def _while_discharge(states, values, args, **params):
     operands, params = while_with_states(states, values, args, **params)
     outs = while_p.bind(*operands, **params)
     return outs[:len(states)], outs[len(states) + 1:]
 
 
-while_p = Holder("while", multiple_results=True, typ=_while_typ, lower=_while_lower, jvp=_while_jvp,
-                 linearize=_while_linearize, transpose=_while_transpose, batch=_while_batch,
-                 thread=_while_thread)
+while_p = Holder("while", multiple_results=True, abstract_eval=_while_abstract_eval, lower=_while_lower, jvp=_while_jvp,
+                 linearize=_while_linearize, transpose=_while_transpose, batching=_while_batching,
+                 discharge=_while_discharge)

@@ -35,7 +35,7 @@ def _lower(ctx, eqn, *names):
                     f"({', '.join(outs)})", len(outs))
 
 
-def _batch(axis, args, dims, *, exported):
+def _batching(axis, args, dims, *, exported):
     """The program has the shapes for which it was exported: it runs once for each element."""
     args, batched = front(args, dims), [d is not None for d in dims]
     fixed, moving = [a for a, b in zip(args, batched) if not b], [a for a, b in zip(args, batched) if b]
@@ -51,9 +51,9 @@ def _batch(axis, args, dims, *, exported):
 
 
 call_exported_p = Primitive(
-    "call_exported", multiple_results=True, typ=lambda *avals, exported: exported._result_avals(avals),
+    "call_exported", multiple_results=True, abstract_eval=lambda *avals, exported: exported._result_avals(avals),
     lower=_lower,
-    batch=_batch, meshes=_abstract_meshes)
+    batching=_batching, meshes=_abstract_meshes)
 
 
 def _by_platform(ctx, eqn, index, *names):
@@ -71,7 +71,7 @@ def _by_platform(ctx, eqn, index, *names):
 
 
 # the first operand is the position of the platform among `platforms`, each a core.platforms.Platform
-by_platform_p = Primitive("by_platform", multiple_results=True, typ=lambda index, *avals, jaxpr,
+by_platform_p = Primitive("by_platform", multiple_results=True, abstract_eval=lambda index, *avals, jaxpr,
                           platforms: jaxpr.out_avals, lower=_by_platform)
 
 
@@ -85,8 +85,8 @@ def _no_value(*, dim, dtype):
 
 # the value of a symbolic size; a weak int where no dtype is asked for
 dimension_p = Primitive(
-    "dim_as_value", typ=lambda *, dim, dtype: aval_of(dim) if dtype is None else ShapedArray((), dtype),
-    evaluate=_no_value,
+    "dim_as_value", abstract_eval=lambda *, dim, dtype: aval_of(dim) if dtype is None else ShapedArray((), dtype),
+    impl_rule=_no_value,
     lower=lambda ctx, eqn: ctx.constant(eqn.params["dim"], eqn.outvars[0].aval.dtype))
 Dimension.as_value = lambda self, dtype=None: dimension_p.bind(dim=self, dtype=dtype)
 JaxprTrace.dimension = dimension_p

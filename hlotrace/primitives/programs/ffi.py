@@ -1,8 +1,8 @@
 """ffi_call: a kernel that somebody compiled, called by the name under which it was registered."""
 from ...core import programs
 from ...core.avals import physical
-from ...core.effects import IO, ORDER
-from ...core.symbolic_zeros import nonzero
+from ...core.effects import IO, ORDERED_TOKEN
+from ...core.symbolic_zeros import nonzero_mask
 from ..arrays.shape import broadcast_axis, front
 from ..common import Primitive, aval_of
 from .scan import scan_p
@@ -14,7 +14,7 @@ VMAP_METHODS = ("sequential", "sequential_unrolled", "expand_dims", "broadcast_a
 def _lower(ctx, eqn, *names):
     p = eqn.params
     given = {} if p["api_version"] == 4 else {"api_version": p["api_version"]}
-    avals, out_avals = ([v.aval if v.aval is ORDER.aval else physical(v.aval) for v in part]
+    avals, out_avals = ([v.aval if v.aval is ORDERED_TOKEN.aval else physical(v.aval) for v in part]
                         for part in (eqn.invars, eqn.outvars))
     return ctx.custom_call(p["target"], names, avals, out_avals, layouts=p["input_layouts"],
                            result_layouts=p["output_layouts"], config=p["config"], aliases=dict(p["aliases"]),
@@ -27,17 +27,17 @@ def _jvp(primals, tangents, *, target, **_):
                      "its arguments.")
 
 
-def _batch(axis, args, dims, *, target, out_avals, vmap_method, input_layouts, output_layouts, aliases,
+def _batching(axis, args, dims, *, target, out_avals, vmap_method, input_layouts, output_layouts, aliases,
            leading, **params):
     if vmap_method is None:
         raise NotImplementedError(f"vmap of the FFI call to `{target}` needs to know how to call it: give "
                                   "ffi_call one of the vmap_method "
                                   f"{', '.join(map(repr, VMAP_METHODS[:3]))}, ... Got vmap_method=None.")
-    if any(a is ORDER.aval for a in out_avals):
+    if any(a is ORDERED_TOKEN.aval for a in out_avals):
         raise NotImplementedError(f"vmap of the FFI call to `{target}`, which gives a token: the calls for "
                                   "the mapped elements would give many")
     params |= {"target": target, "vmap_method": vmap_method, "aliases": aliases}
-    args, batched = front(args, dims), nonzero(dims)
+    args, batched = front(args, dims), nonzero_mask(dims)
     if vmap_method.startswith("sequential"):
         return _one_by_one(axis, args, batched, **params, out_avals=out_avals, input_layouts=input_layouts,
                            output_layouts=output_layouts, leading=leading)
@@ -78,6 +78,6 @@ def _one_by_one(axis, args, batched, **params):
 # input_layouts, output_layouts: for each value its axes, minor first, or None where the last axis is the
 # minor one leading: how many axes in front of all values vmap made aliases: pairs of an operand and the
 # result that takes its memory
-ffi_call_p = Primitive("ffi_call", multiple_results=True, typ=lambda *avals, out_avals, **_: list(out_avals),
-                       lower=_lower, jvp=_jvp, batch=_batch,
+ffi_call_p = Primitive("ffi_call", multiple_results=True, abstract_eval=lambda *avals, out_avals, **_: list(out_avals),
+                       lower=_lower, jvp=_jvp, batching=_batching,
                        effects=lambda params: (IO(),) if params["has_side_effect"] else ())

@@ -2,7 +2,7 @@
 """
 from ...core import programs
 from ...core.programs import transpose_call
-from ...core.symbolic_zeros import nonzero, present, spread
+from ...core.symbolic_zeros import drop_zeros, fill_zeros, nonzero_mask
 from ..arrays.shape import front, front_dims
 from ..common import Primitive
 
@@ -20,12 +20,12 @@ def _bind(jaxpr, operands, attributes, derived, memories=None):
 
 
 def _jvp(primals, tangents, *, jaxpr, memories, **tags):
-    program, out_nonzero = programs.jvp(jaxpr, nonzero(tangents))
+    program, out_nonzero = programs.jvp(jaxpr, nonzero_mask(tangents))
     if memories:
         memories = (*memories, *(m for m, nz in zip(memories, out_nonzero) if nz))
-    outs, moved = _split(_bind(program, [*primals, *present(tangents)], memories=memories, **tags),
+    outs, moved = _split(_bind(program, [*primals, *drop_zeros(tangents)], memories=memories, **tags),
                          len(jaxpr.outvars))
-    return outs, spread(moved, out_nonzero)
+    return outs, fill_zeros(moved, out_nonzero)
 
 
 def _split(values, n):
@@ -34,13 +34,13 @@ def _split(values, n):
 
 def _linearize(trace, primals, tangents, *, jaxpr, attributes, derived, memories):
     """The linear part, and so its transpose, has the attributes `derived`."""
-    split = programs.linearize(jaxpr, nonzero(tangents))
+    split = programs.linearize(jaxpr, nonzero_mask(tangents))
     saved = len(split.primal.outvars) - len(jaxpr.outvars)
     outs, residuals = _split(_bind(split.primal, primals, attributes, derived,
                                    memories and (*memories, *["any"] * saved)), len(jaxpr.outvars))
-    moved = trace.rules.record(tagged_call_p, [*split.select(primals, residuals), *present(tangents)], {
+    moved = trace.rules.record(tagged_call_p, [*split.select(primals, residuals), *drop_zeros(tangents)], {
         "jaxpr": split.linear, "attributes": derived, "derived": derived, "memories": None})
-    return outs, spread(moved, split.out_nonzero)
+    return outs, fill_zeros(moved, split.out_nonzero)
 
 
 def _transpose(cts, *args, jaxpr, attributes, derived, memories):
@@ -48,15 +48,15 @@ def _transpose(cts, *args, jaxpr, attributes, derived, memories):
                           operands: _bind(program, operands, attributes, derived))
 
 
-def _batch(axis, args, dims, *, jaxpr, **params):
-    program, out_batched = programs.batch(jaxpr, axis, nonzero(dims))
+def _batching(axis, args, dims, *, jaxpr, **params):
+    program, out_batched = programs.batch(jaxpr, axis, nonzero_mask(dims))
     return tagged_call_p.bind(*front(args, dims), jaxpr=program, **params), front_dims(out_batched)
 
 
-def _thread(states, values, args, *, jaxpr, memories, **tags):
+def _discharge(states, values, args, *, jaxpr, memories, **tags):
     n = len(states)
     memories = memories and (*["any"] * n, *memories)
-    results = _bind(programs.thread(jaxpr, states), [*values, *args], memories=memories, **tags)
+    results = _bind(programs.discharge(jaxpr, states), [*values, *args], memories=memories, **tags)
     return results[:n], results[n:]
 
 
@@ -64,6 +64,6 @@ def _thread(states, values, args, *, jaxpr, memories, **tags):
 # memories: for each result the kind of memory that it is put in, None being the devices' own; "any" leaves it
 # where it is
 tagged_call_p = Primitive(
-    "tagged_call", multiple_results=True, typ=lambda *avals, jaxpr, **_: jaxpr.out_avals, lower=_lower,
+    "tagged_call", multiple_results=True, abstract_eval=lambda *avals, jaxpr, **_: jaxpr.out_avals, lower=_lower,
     jvp=_jvp,
-    linearize=_linearize, transpose=_transpose, batch=_batch, thread=_thread)
+    linearize=_linearize, transpose=_transpose, batching=_batching, discharge=_discharge)

@@ -2,7 +2,7 @@
 from ...core import programs
 from ...core.jaxpr import eval_jaxpr
 from ...core.refs import Holder
-from ...core.symbolic_zeros import is_linear, nonzero, present, spread
+from ...core.symbolic_zeros import drop_zeros, fill_zeros, is_undefined_primal, nonzero_mask
 from ..arrays.elementwise import add_p
 from ..arrays.shape import front, front_dims, instantiate, reduce_sum
 from ..common import aval_of
@@ -16,13 +16,13 @@ def _jvp(primals, tangents, *, jaxpr, num_res, transpose):
     outs = linear_call_p.bind(*primals, jaxpr=jaxpr, num_res=num_res, transpose=transpose)
     of_res, moving = tangents[:num_res], tangents[num_res:]
     found = [None] * len(outs)
-    if any(nonzero(moving)):
+    if any(nonzero_mask(moving)):
         moving = [instantiate(t, aval_of(x)) for t, x in zip(moving, primals[num_res:])]
         found = linear_call_p.bind(*primals[:num_res], *moving, jaxpr=jaxpr, num_res=num_res,
                                    transpose=transpose)
-    if any(nonzero(of_res)):
-        program, marks = programs.jvp(jaxpr, (*nonzero(of_res), *[False] * len(moving)))
-        more = spread(eval_jaxpr(program, (), *primals, *present(of_res))[len(outs):], marks)
+    if any(nonzero_mask(of_res)):
+        program, marks = programs.jvp(jaxpr, (*nonzero_mask(of_res), *[False] * len(moving)))
+        more = fill_zeros(eval_jaxpr(program, (), *primals, *drop_zeros(of_res))[len(outs):], marks)
         found = [a if b is None else b if a is None else add_p.bind(a, b) for a, b in zip(found, more)]
     return outs, found
 
@@ -30,11 +30,11 @@ def _jvp(primals, tangents, *, jaxpr, num_res, transpose):
 def _transpose(cts, *args, jaxpr, num_res, transpose):
     cts = [instantiate(ct, a.tangent()) for ct, a in zip(cts, jaxpr.out_avals)]
     found = transpose(args[:num_res], cts)
-    return [None] * num_res + [ct if is_linear(x) else None for ct, x in zip(found, args[num_res:])]
+    return [None] * num_res + [ct if is_undefined_primal(x) else None for ct, x in zip(found, args[num_res:])]
 
 
-def _batch(axis, args, dims, *, jaxpr, num_res, transpose):
-    batched = nonzero(dims)
+def _batching(axis, args, dims, *, jaxpr, num_res, transpose):
+    batched = nonzero_mask(dims)
     program, out_batched = programs.batch(jaxpr, axis, batched)
 
     def moved(residuals, cts):
@@ -46,6 +46,6 @@ def _batch(axis, args, dims, *, jaxpr, num_res, transpose):
 
 
 linear_call_p = Holder("linear_call", **{
-    "multiple_results": True, **{rule: AS_JIT[rule] for rule in ("typ", "thread")}, "lower": inline,
+    "multiple_results": True, **{rule: AS_JIT[rule] for rule in ("abstract_eval", "discharge")}, "lower": inline,
     "jvp": _jvp,
-    "transpose": _transpose, "batch": _batch, "evaluate": lambda *args, jaxpr, **_: jit_bind(jaxpr, args)})
+    "transpose": _transpose, "batching": _batching, "impl_rule": lambda *args, jaxpr, **_: jit_bind(jaxpr, args)})

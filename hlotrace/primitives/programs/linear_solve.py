@@ -7,7 +7,7 @@ itself is not differentiated.
 from ...core import programs
 from ...core.jaxpr import eval_jaxpr
 from ...core.refs import Holder
-from ...core.symbolic_zeros import is_linear, nonzero, present, spread
+from ...core.symbolic_zeros import drop_zeros, fill_zeros, is_undefined_primal, nonzero_mask
 from ..arrays.elementwise import neg_p, sub_p
 from ..arrays.shape import broadcast_axis, instantiate, move_axis
 from ..common import aval_of
@@ -20,7 +20,7 @@ from .cond_while import groups
 PROGRAMS = ("matvec", "vecmat", "solve", "transpose_solve")
 
 
-def _typ(*avals, solve, **_):
+def _abstract_eval(*avals, solve, **_):
     return solve.out_avals
 
 
@@ -35,12 +35,12 @@ def _jvp(primals, tangents, *, matvec, sizes, **params):
     (consts, b), n = consts, len(db)
     outs = linear_solve_p.bind(*primals, matvec=matvec, sizes=sizes, **params)
     rhs = list(db)
-    if any(nonzero(moving)):
-        program, marks = programs.jvp(matvec, (*nonzero(moving), *[False] * n))
-        moved = eval_jaxpr(program, (), *consts[:sizes[0]], *outs[:n], *present(moving))[n:]
+    if any(nonzero_mask(moving)):
+        program, marks = programs.jvp(matvec, (*nonzero_mask(moving), *[False] * n))
+        moved = eval_jaxpr(program, (), *consts[:sizes[0]], *outs[:n], *drop_zeros(moving))[n:]
         rhs = [t if m is None else neg_p.bind(m) if t is None else sub_p.bind(t, m)
-               for t, m in zip(db, spread(moved, marks))]
-    if not any(nonzero(rhs)):
+               for t, m in zip(db, fill_zeros(moved, marks))]
+    if not any(nonzero_mask(rhs)):
         return outs, [None] * len(outs)
     rhs = [instantiate(t, aval_of(x)) for t, x in zip(rhs, b)]
     dx = linear_solve_p.bind(*consts, *rhs, matvec=matvec, sizes=sizes, **params)
@@ -53,18 +53,18 @@ def _transpose(cts, *args, matvec, vecmat, solve, transpose_solve, sizes):
                         "custom_linear_solve: give transpose_solve=, a function of vecmat and b, or "
                         "symmetric=True")
     m, v, s, t, b = groups(args, *sizes)
-    cts = [instantiate(ct, x.aval if is_linear(x) else aval_of(x)) for ct, x in zip(cts, b)]
+    cts = [instantiate(ct, x.aval if is_undefined_primal(x) else aval_of(x)) for ct, x in zip(cts, b)]
     found = linear_solve_p.bind(*v, *m, *t, *s, *cts, matvec=vecmat, vecmat=matvec, solve=transpose_solve,
                                 transpose_solve=solve, sizes=(sizes[1], sizes[0], sizes[3], sizes[2]))
-    return [*[None] * sum(sizes), *[ct if is_linear(x) else None for ct, x in zip(found, b)]]
+    return [*[None] * sum(sizes), *[ct if is_undefined_primal(x) else None for ct, x in zip(found, b)]]
 
 
-def _batch(axis, args, dims, *, sizes, **jaxprs):
+def _batching(axis, args, dims, *, sizes, **jaxprs):
     """If anything is mapped, the solution is."""
     n = len(args) - sum(sizes)
     args = [x if d is None else move_axis(x, d, 0) for x, d in zip(args, dims)]
     args[-n:] = [broadcast_axis(x, axis.size, 0) if d is None else x for x, d in zip(args[-n:], dims[-n:])]
-    marks, moved = groups(nonzero(dims), *sizes), {}
+    marks, moved = groups(nonzero_mask(dims), *sizes), {}
     for name in PROGRAMS:
         own, jaxpr = next(marks), jaxprs[name]
         moved[name] = jaxpr and programs.batch(jaxpr, axis, (*own, *[True] * n), True)[0]
@@ -72,13 +72,13 @@ def _batch(axis, args, dims, *, sizes, **jaxprs):
     return outs, [0] * len(outs)
 
 
-def _thread(states, values, args, *, solve, sizes, **_):
-    results = eval_jaxpr(programs.thread(solve, states), (), *values, *_used(args, sizes))
+def _discharge(states, values, args, *, solve, sizes, **_):
+    results = eval_jaxpr(programs.discharge(solve, states), (), *values, *_used(args, sizes))
     return results[:len(states)], results[len(states):]
 
 
 linear_solve_p = Holder(
-    "custom_linear_solve", multiple_results=True, typ=_typ, jvp=_jvp, transpose=_transpose, batch=_batch,
-    thread=_thread,
+    "custom_linear_solve", multiple_results=True, abstract_eval=_abstract_eval, jvp=_jvp, transpose=_transpose, batching=_batching,
+    discharge=_discharge,
     lower=lambda ctx, eqn, *names: ctx.inline(eqn.params["solve"], _used(names, eqn.params["sizes"])),
-    evaluate=lambda *args, solve, sizes, **_: jit_bind(solve, _used(args, sizes)))
+    impl_rule=lambda *args, solve, sizes, **_: jit_bind(solve, _used(args, sizes)))

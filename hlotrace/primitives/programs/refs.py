@@ -6,7 +6,7 @@ Operands are those of the program behind the value: [value, *operands] -> [value
 from ...core import programs
 from ...core.config import state
 from ...core.refs import Access, Holder, Ref
-from ...core.symbolic_zeros import nonzero
+from ...core.symbolic_zeros import nonzero_mask
 from ...core.trace import EVAL
 from ..arrays.shape import front, front_dims
 from ..arrays.slicing import copy_p
@@ -18,7 +18,7 @@ def _access(name, writes):
     def inside(out_avals):
         return list(out_avals[writes:])
 
-    def typ(*avals, ref, program):
+    def abstract_eval(*avals, ref, program):
         return inside(program.out_avals)
 
     def lower(ctx, eqn, *names):
@@ -35,21 +35,21 @@ def _access(name, writes):
         outs = access_p.bind(*primals, ref=ref, program=program)
         return outs, [None] * len(outs)
 
-    def batch(axis, args, dims, *, ref, program):
-        if writes and any(nonzero(dims)):
+    def batching(axis, args, dims, *, ref, program):
+        if writes and any(nonzero_mask(dims)):
             raise ValueError(f"{name} of a mapped value in {ref.aval}, which is not mapped: pass the Ref as "
                              "an argument of the mapped function, with an axis in in_axes, or make it inside")
-        moved, out_batched = programs.batch(program, axis, (False, *nonzero(dims)))
+        moved, out_batched = programs.batch(program, axis, (False, *nonzero_mask(dims)))
         return access_p.bind(*front(args, dims), ref=ref, program=moved), front_dims(out_batched)
 
-    def thread(states, values, args, *, ref, program):
+    def discharge(states, values, args, *, ref, program):
         if state.trace is EVAL:
-            results = jit_bind(program, [*values, *args], (0,) if states[0].given else ())
+            results = jit_bind(program, [*values, *args], (0,) if states[0].donated else ())
         else:
             results = state.trace.splice(program, [*values, *args])
         return (results[:1], results[1:]) if writes else (values, results)
 
-    access_p = Holder(name, multiple_results=True, typ=typ, lower=lower, jvp=jvp, batch=batch, thread=thread,
+    access_p = Holder(name, multiple_results=True, abstract_eval=abstract_eval, lower=lower, jvp=jvp, batching=batching, discharge=discharge,
                       effects=lambda params: (Access(ref=params["ref"], writes=writes),))
     return access_p
 

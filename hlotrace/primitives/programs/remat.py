@@ -7,11 +7,11 @@ from ...core import programs
 from ...core.axes import same_axes
 from ...core.jaxpr import dce, eval_jaxpr, sub_jaxprs
 from ...core.refs import Holder, refuse_again
-from ...core.symbolic_zeros import nonzero, present, spread
+from ...core.symbolic_zeros import drop_zeros, fill_zeros, nonzero_mask
 from ..arrays.shape import front, front_dims, structural
 from ..arrays.slicing import copy_lower, optimization_barrier_p
 from ..common import np
-from .calls import divide_call, jit_p, vary_call
+from .calls import jit_p, partial_eval_call, vary_call
 from .cond_while import groups
 
 
@@ -67,7 +67,7 @@ def _cut(jaxpr, marks, prevent_cse, policy):
     split = programs.linearize(jaxpr, marks)
     n, n_out = len(jaxpr.invars), len(jaxpr.outvars)
     given = len(split.primal.outvars) - n_out
-    forward, again = programs.divide(split.primal, policy, (False,) * n_out + (True,) * given)
+    forward, again = programs.partial_eval(split.primal, policy, (False,) * n_out + (True,) * given)
     saved = forward.outvars[n_out + given:]
     n_saved = len(saved)
     # nothing saved, the forward pass is the function as it is, and knows of no residuals
@@ -98,38 +98,38 @@ def _more(prevent_cse, n):
 def _eager_alone(jaxpr):
     """Does it hold a primitive that runs eagerly, but cannot be compiled?  Then it is run step by step, as
     JAX does."""
-    return any(eqn.primitive.lower is None and eqn.primitive.evaluate is not None
+    return any(eqn.primitive.lower is None and eqn.primitive.impl_rule is not None
                or any(map(_eager_alone, sub_jaxprs(eqn.params))) for eqn in jaxpr.eqns)
 
 
 def _jvp(primals, tangents, *, jaxpr, prevent_cse, policy):
-    program, out_nonzero = programs.jvp(jaxpr, nonzero(tangents))
-    moving = present(tangents)
+    program, out_nonzero = programs.jvp(jaxpr, nonzero_mask(tangents))
+    moving = drop_zeros(tangents)
     results = remat_p.bind(*primals, *moving, jaxpr=program, prevent_cse=_more(prevent_cse, len(moving)),
                            policy=policy)
-    return results[:len(jaxpr.outvars)], spread(results[len(jaxpr.outvars):], out_nonzero)
+    return results[:len(jaxpr.outvars)], fill_zeros(results[len(jaxpr.outvars):], out_nonzero)
 
 
 def _linearize(trace, primals, tangents, *, jaxpr, prevent_cse, policy):
     refuse_again(jaxpr, "checkpoint computes again what the function does")
-    forward, places, backward, out_nonzero = _cut(jaxpr, nonzero(tangents), prevent_cse, policy)
+    forward, places, backward, out_nonzero = _cut(jaxpr, nonzero_mask(tangents), prevent_cse, policy)
     results = remat_p.bind(*primals, jaxpr=forward, prevent_cse=prevent_cse, policy=policy)
-    operands = [*primals, *[results[i] for i in places], *present(tangents)]
+    operands = [*primals, *[results[i] for i in places], *drop_zeros(tangents)]
     moved = (trace.rules.record(remat_p, operands, {"jaxpr": backward, "prevent_cse": False,
                                                     "policy": policy}) if _eager_alone(backward)
              else trace.rules.record(jit_p, operands, {"jaxpr": backward, "donated": ()}))
-    return results[:len(jaxpr.outvars)], spread(moved, out_nonzero)
+    return results[:len(jaxpr.outvars)], fill_zeros(moved, out_nonzero)
 
 
-def _batch(axis, args, dims, *, jaxpr, **params):
-    program, out_batched = programs.batch(jaxpr, axis, nonzero(dims))
+def _batching(axis, args, dims, *, jaxpr, **params):
+    program, out_batched = programs.batch(jaxpr, axis, nonzero_mask(dims))
     return remat_p.bind(*front(args, dims), jaxpr=program, **params), front_dims(out_batched)
 
 
-def _thread(states, values, args, *, jaxpr, prevent_cse, policy):
+def _discharge(states, values, args, *, jaxpr, prevent_cse, policy):
     if type(prevent_cse) is tuple:
         prevent_cse = (*[True] * len(states), *prevent_cse)
-    results = remat_p.bind(*values, *args, jaxpr=programs.thread(jaxpr, states), prevent_cse=prevent_cse,
+    results = remat_p.bind(*values, *args, jaxpr=programs.discharge(jaxpr, states), prevent_cse=prevent_cse,
                            policy=policy)
     return results[:len(states)], results[len(states):]
 
@@ -141,11 +141,11 @@ def _transpose(cts, *args, jaxpr, **_):
 
 # prevent_cse: a bool, or one for each operand
 remat_p = Holder(
-    "checkpoint", multiple_results=True, typ=lambda *avals, jaxpr, **_: jaxpr.out_avals,
+    "checkpoint", multiple_results=True, abstract_eval=lambda *avals, jaxpr, **_: jaxpr.out_avals,
     lower=lambda ctx, eqn, *names: ctx.call(eqn.params["jaxpr"], names), jvp=_jvp, linearize=_linearize,
-    batch=_batch,
-    transpose=_transpose, thread=_thread, divide=divide_call, vary=vary_call,
-    evaluate=lambda *args, jaxpr, **_: (eval_jaxpr(jaxpr, (), *args) if _eager_alone(jaxpr) else
+    batching=_batching,
+    transpose=_transpose, discharge=_discharge, partial_eval=partial_eval_call, vary=vary_call,
+    impl_rule=lambda *args, jaxpr, **_: (eval_jaxpr(jaxpr, (), *args) if _eager_alone(jaxpr) else
                                         jit_p.bind(*args, jaxpr=jaxpr, donated=())))
 
 name_p = structural("name", lambda x, *, name: x, copy_lower, lambda ct, x, *, name: [ct], same_axes())

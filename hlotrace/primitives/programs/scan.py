@@ -9,7 +9,7 @@ from ...core.avals import ShapedArray, physical
 from ...core.jaxpr import Var, dce, eval_jaxpr
 from ...core.refs import Holder
 from ...core.symbolic.dimension import Dimension
-from ...core.symbolic_zeros import is_linear, nonzero, present, spread
+from ...core.symbolic_zeros import drop_zeros, fill_zeros, is_undefined_primal, nonzero_mask
 from ..arrays.elementwise import accumulate
 from ..arrays.shape import front, move_axis, zeros_of
 from ..common import aval_of, np
@@ -24,7 +24,7 @@ def _row(aval):
     return aval.update(shape=aval.shape[1:])
 
 
-def _scan_typ(*avals, jaxpr, length, reverse, unroll, num_consts, num_carry):
+def _scan_abstract_eval(*avals, jaxpr, length, reverse, unroll, num_consts, num_carry):
     outs = jaxpr.out_avals
     return [*outs[:num_carry], *(_stacked(a, length) for a in outs[num_carry:])]
 
@@ -138,7 +138,7 @@ def _grown(marks, sizes, step):
 def _scan_jvp(primals, tangents, *, jaxpr, num_consts, num_carry, **params):
     sizes = num_consts, num_carry
     consts, carry, xs = groups(primals, *sizes)
-    marks, carried, out_marks = _grown(nonzero(tangents), sizes, lambda m: programs.jvp(jaxpr, m)[1])
+    marks, carried, out_marks = _grown(nonzero_mask(tangents), sizes, lambda m: programs.jvp(jaxpr, m)[1])
     moved, have = programs.jvp(jaxpr, marks)
     ct, kt, xt = groups(tangents, *sizes)
     kt = carry_tangents(carry, kt, carried)
@@ -150,19 +150,19 @@ def _scan_jvp(primals, tangents, *, jaxpr, num_consts, num_carry, **params):
         outs, dots = groups(eval_jaxpr(moved, (), *c, *k, *x, *dc, *dk, *dx), len(have))
         dots = padded(dots, have, out_marks, tangent_avals)
         return [*outs[:num_carry], *dots[:len(kt)], *outs[num_carry:], *dots[len(kt):]]
-    consts, xs_all = [*consts, *present(ct)], [*xs, *present(xt)]
+    consts, xs_all = [*consts, *drop_zeros(ct)], [*xs, *drop_zeros(xt)]
     carry_avals = [*jaxpr.in_avals[num_consts:num_consts + num_carry], *map(aval_of, kt)]
     results = scan_p.bind(*consts, *carry, *kt, *xs_all,
                           **_loop(jaxpr.name, body, consts, carry_avals, xs_all), **params)
     outs, dk, ys, dys = groups(results, num_carry, len(kt), len(have) - num_carry)
-    return [*outs, *ys], spread([*dk, *dys], out_marks)
+    return [*outs, *ys], fill_zeros([*dk, *dys], out_marks)
 
 
 def _scan_linearize(trace, primals, tangents, *, jaxpr, num_consts, num_carry, **params):
     """Residuals that are consts or xs are used again as they are; the others are stacked by the forward loop.
     """
     sizes = num_consts, num_carry
-    marks, carried, out_marks = _grown(nonzero(tangents), sizes,
+    marks, carried, out_marks = _grown(nonzero_mask(tangents), sizes,
                                        lambda m: programs.linearize(jaxpr, m).out_nonzero)
     split = programs.linearize(jaxpr, marks)
     outs, residuals = _forward(split, primals, jaxpr, *sizes, params)
@@ -178,11 +178,11 @@ def _scan_linearize(trace, primals, tangents, *, jaxpr, num_consts, num_carry, *
         c, x = iter(c), iter(x)
         moved = eval_jaxpr(split.linear, (), *[next(c) if f else next(x) for f in fixed], *dc, *dk, *dx)
         return padded(moved, split.out_nonzero, out_marks, tangent_avals)
-    consts, xs = [*fixed_residuals, *present(ct)], [*stacks, *present(xt)]
+    consts, xs = [*fixed_residuals, *drop_zeros(ct)], [*stacks, *drop_zeros(xt)]
     carry_avals = [a for a, m in zip(tangent_avals, carried) if m]
     moved = trace.rules.record(scan_p, [*consts, *kt, *xs],
                                {**_loop(jaxpr.name, body, consts, carry_avals, xs), **params})
-    return outs, spread(moved, out_marks)
+    return outs, fill_zeros(moved, out_marks)
 
 
 def _forward(split, primals, jaxpr, num_consts, num_carry, params):
@@ -203,35 +203,35 @@ def _forward(split, primals, jaxpr, num_consts, num_carry, params):
 def _scan_transpose(cts, *args, jaxpr, reverse, num_consts, num_carry, **params):
     """A linear loop backwards: cotangents of the carry are carried, those of linear consts are summed up."""
     consts, carry, xs = groups(args, num_consts, num_carry)
-    linear = [is_linear(a) for a in args]
+    linear = [is_undefined_primal(a) for a in args]
     linear[num_consts:num_consts + num_carry] = [True] * num_carry
-    fixed, fixed_xs = ([a for a in part if not is_linear(a)] for part in (consts, xs))
-    sum_avals = [c.aval for c in consts if is_linear(c)]
+    fixed, fixed_xs = ([a for a in part if not is_undefined_primal(a)] for part in (consts, xs))
+    sum_avals = [c.aval for c in consts if is_undefined_primal(c)]
     carry_avals = jaxpr.out_avals[:num_carry]
-    ct_avals = [*sum_avals, *carry_avals, *(_row(x.aval) for x in xs if is_linear(x))]
+    ct_avals = [*sum_avals, *carry_avals, *(_row(x.aval) for x in xs if is_undefined_primal(x))]
     ct_carry = [zeros_of(a) if ct is None else ct for ct, a in zip(cts, carry_avals)]
     ct_ys = cts[num_carry:]
-    program, in_nonzero = programs.transpose(jaxpr, tuple(linear), (*[True] * num_carry, *nonzero(ct_ys)))
+    program, in_nonzero = programs.transpose(jaxpr, tuple(linear), (*[True] * num_carry, *nonzero_mask(ct_ys)))
 
     def body(fixed, state, slices):
         (sums, ct_k), (x, ct_y) = groups(state, len(sum_avals)), groups(slices, len(fixed_xs))
-        found = spread(eval_jaxpr(program, (), *fixed, *x, *ct_k, *ct_y), in_nonzero)
+        found = fill_zeros(eval_jaxpr(program, (), *fixed, *x, *ct_k, *ct_y), in_nonzero)
         found[:len(sums)] = [s if c is None else accumulate(s, c) for s, c in zip(sums, found)]
         return [zeros_of(a) if ct is None else ct for ct, a in zip(found, ct_avals)]
-    sums, slices = [zeros_of(a) for a in sum_avals], [*fixed_xs, *present(ct_ys)]
+    sums, slices = [zeros_of(a) for a in sum_avals], [*fixed_xs, *drop_zeros(ct_ys)]
     state_avals = [a.strip_weak_type() for a in (*sum_avals, *carry_avals)]
     results = scan_p.bind(*fixed, *sums, *ct_carry, *slices, reverse=not reverse,
                           **_loop(jaxpr.name, body, fixed, state_avals, slices), **params)
-    return [ct if is_linear(a) else None for ct, a in zip(spread(results, linear), args)]
+    return [ct if is_undefined_primal(a) else None for ct, a in zip(fill_zeros(results, linear), args)]
 
 
-def _scan_batch(axis, args, dims, *, jaxpr, num_consts, num_carry, **params):
+def _scan_batching(axis, args, dims, *, jaxpr, num_consts, num_carry, **params):
     consts, carry, xs = groups(args, num_consts, num_carry)
     cd, kd, xd = groups(dims, num_consts, num_carry)
-    marks, carried, out_marks = _grown(nonzero(dims), (num_consts, num_carry),
+    marks, carried, out_marks = _grown(nonzero_mask(dims), (num_consts, num_carry),
                                        lambda m: programs.batch(jaxpr, axis, m)[1])
     moved, _ = programs.batch(jaxpr, axis, marks, out_marks)
-    carry = carry_batched(axis, front(carry, kd), nonzero(kd), carried)
+    carry = carry_batched(axis, front(carry, kd), nonzero_mask(kd), carried)
     # the loop's axis stays in front
     xs = [x if d is None else move_axis(x, d, 1) for x, d in zip(xs, xd)]
     outs = scan_p.bind(*front(consts, cd), *carry, *xs, jaxpr=moved, num_consts=num_consts,
@@ -239,10 +239,10 @@ def _scan_batch(axis, args, dims, *, jaxpr, num_consts, num_carry, **params):
     return outs, [(0 if i < num_carry else 1) if m else None for i, m in enumerate(out_marks)]
 
 
-def _scan_thread(states, values, args, *, jaxpr, num_consts, num_carry, **params):
+def _scan_discharge(states, values, args, *, jaxpr, num_consts, num_carry, **params):
     n = len(states)
     consts, rest = groups(args, num_consts)
-    program = front_to(programs.thread(jaxpr, states), n, num_consts)
+    program = front_to(programs.discharge(jaxpr, states), n, num_consts)
     results = scan_p.bind(*consts, *values, *rest, jaxpr=program, num_consts=num_consts,
                           num_carry=num_carry + n, **params)
     return results[:n], results[n:]
@@ -263,16 +263,16 @@ def _scan_dce(used_outputs, eqn):
                        params={**p, "jaxpr": kept, "num_consts": sum(used_inputs[:p["num_consts"]])})
 
 
-def _scan_divide(policy, wanted, eqn):
+def _scan_partial_eval(policy, wanted, eqn):
     """What a step saves is stacked.  The second loop carries what its steps need and nothing saved stands
     for."""
     p = eqn.params
     jaxpr, nc, nk, n = p["jaxpr"], p["num_consts"], p["num_carry"], len(eqn.outvars)
     carry, ys = wanted[:nk], wanted[nk:]
-    kept = programs.cut(jaxpr, policy, (*[False] * nk, *ys), nk)[3]
+    kept = programs.split_for_remat(jaxpr, policy, (*[False] * nk, *ys), nk)[3]
     ys = tuple([y and not k for y, k in zip(ys, kept[nk:])])
-    carry = carry_fixpoint(carry, lambda m: dce(programs.divide(jaxpr, policy, (*m, *ys))[1])[1][nc:nc + nk])
-    forward, again, places, _ = programs.cut(jaxpr, policy, (*carry, *ys), nk)
+    carry = carry_fixpoint(carry, lambda m: dce(programs.partial_eval(jaxpr, policy, (*m, *ys))[1])[1][nc:nc + nk])
+    forward, again, places, _ = programs.split_for_remat(jaxpr, policy, (*carry, *ys), nk)
     again, used = dce(again)
     used[nc:nc + nk] = carry
     outs = [*eqn.outvars, *[Var(_stacked(a, p["length"])) for a in forward.out_avals[n:]]]
@@ -286,6 +286,6 @@ def _scan_divide(policy, wanted, eqn):
     return first, second, [*saved, *[v for v, k in zip(eqn.outvars, kept) if k]]
 
 
-scan_p = Holder("scan", multiple_results=True, typ=_scan_typ, lower=_scan_lower, jvp=_scan_jvp,
-                linearize=_scan_linearize, transpose=_scan_transpose, batch=_scan_batch, dce=_scan_dce,
-                thread=_scan_thread, divide=_scan_divide)
+scan_p = Holder("scan", multiple_results=True, abstract_eval=_scan_abstract_eval, lower=_scan_lower, jvp=_scan_jvp,
+                linearize=_scan_linearize, transpose=_scan_transpose, batching=_scan_batching, dce=_scan_dce,
+                discharge=_scan_discharge, partial_eval=_scan_partial_eval)

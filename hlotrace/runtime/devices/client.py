@@ -4,7 +4,7 @@ import threading
 import warnings
 
 from ...core import source_info
-from ...core.caches import Kept
+from ...core.caches import ContextCache
 from ...core.config import checks, config
 from ...core.platforms import platform_named
 from .. import binding
@@ -151,7 +151,7 @@ def local_devices(process_index=None, backend=None, host_id=None):
     return [d for d in devices(backend) if d.process_index == index]
 
 
-_default_device = Kept(64)
+_default_device = ContextCache(64)
 
 
 def default_device():

@@ -96,7 +96,7 @@ def in_place(x, sharding, committed=True):
         buffer = x._buf._rewrap_with_aval_and_sharding(physical(x.aval), sharding)
         shards.share(buffer, x._buf)
         return array_impl.ArrayImpl(x.aval, buffer, committed)
-    if not shards.is_held(x) and old.lies_like(sharding, x.ndim):
+    if not shards.is_held(x) and old.same_placement(sharding, x.ndim):
         moved = array_impl.assembled(x.aval, sharding, shards.reordered(x, sharding))
         shards.share(moved._buf, x._buf)
         return moved

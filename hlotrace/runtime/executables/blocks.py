@@ -27,13 +27,13 @@ MOST_BETWEEN = 3        # pieces between the blocks, for each block: with more, 
 
 
 @dataclasses.dataclass
-class Piece:
+class Block:
     program: Jaxpr
     operands: list      # Vars and Literals
     results: list       # Vars
 
 
-def pieces_of(lowered):
+def blocks_of(lowered):
     """(the program with outputs that are all its own, its Pieces in order), or None where it is better left
     in one."""
     heavy = {b.jaxpr for b in lowered.blocks if work(b.jaxpr) >= LIGHTEST}
@@ -53,7 +53,7 @@ def pieces_of(lowered):
     for i, eqn in enumerate(jaxpr.eqns):
         if eqn.primitive is jit_p and eqn.params["jaxpr"] in heavy:
             close(start, i)
-            pieces.append(Piece(eqn.params["jaxpr"], eqn.invars, eqn.outvars))
+            pieces.append(Block(eqn.params["jaxpr"], eqn.invars, eqn.outvars))
             start = i + 1
     close(start, len(jaxpr.eqns))
     return (jaxpr, pieces) if 1 < len(pieces) and between <= MOST_BETWEEN * len(heavy) + 2 else None
@@ -76,7 +76,7 @@ def _stretch(eqns, used, end, name):
     made = dict.fromkeys(v for eqn in eqns for v in eqn.outvars)
     operands = list(dict.fromkeys(v for eqn in eqns for v in eqn.invars if type(v) is Var and v not in made))
     results = [v for v in made if used.get(v, -1) >= end]
-    return Piece(Jaxpr((), (), operands, eqns, results, name), operands, results)
+    return Block(Jaxpr((), (), operands, eqns, results, name), operands, results)
 
 
 @cached
@@ -95,7 +95,7 @@ def work(jaxpr):
     return total
 
 
-class PiecewiseExecutable(Executable):
+class BlockExecutable(Executable):
     """A program compiled in pieces.  `steps` are (executable, slots of operands, slots of results, slots now
     free)."""
     __slots__ = ("steps", "constants", "width", "out_slots", "donated", "peak")
@@ -167,7 +167,7 @@ def _each_lowered(lowered, pieces):
 
 def compiled_alone(lowered):
     """The Lowered programs that XLA is given for this one: those of its pieces, or itself."""
-    found = pieces_of(lowered)
+    found = blocks_of(lowered)
     return list(_each_lowered(lowered, found[1]).values()) if found else [lowered]
 
 
@@ -205,7 +205,7 @@ class Memory:
 
 def compile_lowered(lowered, device, compiler_options=None):
     """An Executable for a Lowered program, in pieces where that is better, as `whole.compile_whole`."""
-    found = None if lowered.partition or not lowered.platform.in_pieces else pieces_of(lowered)
+    found = None if lowered.partition or not lowered.platform.in_pieces else blocks_of(lowered)
     if found is None:
         return compilation.compile_whole(lowered, device, compiler_options)
-    return PiecewiseExecutable(lowered, *found, device, compiler_options)
+    return BlockExecutable(lowered, *found, device, compiler_options)

@@ -2,7 +2,7 @@
 import time
 
 from ...core import source_info
-from ...core.caches import Table
+from ...core.caches import LRUCache
 from ...core.config import CompilerEffortLevel, config
 from ...core.jaxpr import sub_jaxprs
 from .. import binding, callback_guard
@@ -10,7 +10,7 @@ from ..devices import client
 from . import progress
 from .executable import Executable
 
-_loaded = Table(512)         # what was compiled, by its text
+_loaded = LRUCache(512)         # what was compiled, by its text
 compile_count = 0            # programs compiled by this process
 disk_hits = 0                # programs that another process compiled, found on disk
 _CACHE = "/jax/compilation_cache/"

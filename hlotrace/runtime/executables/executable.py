@@ -50,7 +50,7 @@ class Executable:
     def out_shardings(self):
         return [placement.on_device(self.device)] * len(self.out_avals)
 
-    def lies(self):
+    def placement_text(self):
         """Where it runs, in words."""
         return str(self.device)
 

@@ -16,7 +16,7 @@ from ...lowering.module import Lowered
 from .. import array_impl, binding
 from ..devices import client
 from . import kernels
-from .blocks import PiecewiseExecutable
+from .blocks import BlockExecutable
 from .executable import Executable
 from .spmd import SpmdExecutable
 
@@ -35,7 +35,7 @@ def dump(executable, more):
     head = {"jaxlib": binding.jaxlib_version, "platform": str(lowered.platform),
             "devices": [d.id for d in devices]}
     described = {"program": _described(executable), "more": more}
-    if isinstance(executable, PiecewiseExecutable):
+    if isinstance(executable, BlockExecutable):
         parts = [piece for piece, _ in executable.pieces]
         described["steps"] = [(parts.index(piece), *slots) for piece, *slots in executable.steps]
         described["constants"] = [binding.to_numpy(b, b.aval) for b in executable.constants]
@@ -122,7 +122,7 @@ def _part(described, code, devices, platform):
     return kind(loaded, lowered, devices[0], 0.0)
 
 
-class _Restored(PiecewiseExecutable):
+class _Restored(BlockExecutable):
     """A program in pieces that somebody compiled."""
     __slots__ = ()
 

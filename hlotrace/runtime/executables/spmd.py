@@ -48,7 +48,7 @@ class SpmdExecutable(executable.Executable):
         self.company, self.agreed = consistency_checks.company_of(self.devices), None
         super().__init__(loaded, lowered, device, compile_seconds, from_disk)
 
-    def lies(self):
+    def placement_text(self):
         return f"{_listed(self.devices)} with shardings {self.in_shardings}"
 
     def _handlers(self):
@@ -72,7 +72,7 @@ class SpmdExecutable(executable.Executable):
                 raise shards.lost(f"argument {i} of {self.lowered.jaxpr.name}, of type {aval.str_short()},")
             lies = x._buf._sharding
             if lies is not sharding and lies != sharding:
-                if x._committed and not lies.lies_like(sharding, x.aval.ndim):
+                if x._committed and not lies.same_placement(sharding, x.aval.ndim):
                     return None
                 if type(lies) is NamedSharding and lies._devices == self.devices:
                     words[i] = lies

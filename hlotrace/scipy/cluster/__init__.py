@@ -1,4 +1,4 @@
 """SciPy's clusters: `vq`."""
-from ...core.surface.public import offer as _offer
+from ...core.surface.public import export_names as _offer
 
-_offer(globals(), homes={"": "vq"})
+_offer(globals(), lazy={"": "vq"})

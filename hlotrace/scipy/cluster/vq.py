@@ -2,7 +2,7 @@
 from ... import numpy as jnp
 from ...api.composite import composite
 from ...core.errors import ShapeError
-from ...core.surface.public import offer as _offer
+from ...core.surface.public import export_names as _offer
 from ...numpy.util import check_arraylike, promote_dtypes_inexact
 
 __all__ = ["vq"]

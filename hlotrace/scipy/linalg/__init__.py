@@ -5,7 +5,7 @@
     factorizations    eigenvalues, singular values, QR, Schur
     functions         the exponential and other functions of matrices, polar, Sylvester
 """
-from ...core.surface.public import offer as _offer
+from ...core.surface.public import export_names as _offer
 from .factorizations import *
 from .matrix_functions import *
 from .solvers import *

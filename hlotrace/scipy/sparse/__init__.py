@@ -1,4 +1,4 @@
 """SciPy's solvers that only multiply: `linalg`."""
-from ...core.surface.public import offer as _offer
+from ...core.surface.public import export_names as _offer
 
-_offer(globals(), homes={"": "linalg"})
+_offer(globals(), lazy={"": "linalg"})

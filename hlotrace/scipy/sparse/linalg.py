@@ -12,7 +12,7 @@ from ...api.stages import ShapeDtypeStruct, eval_shape
 from ...core import dtypes
 from ...core.errors import ShapeError, not_one_of
 from ...core.pytrees import pytree
-from ...core.surface.public import offer as _offer
+from ...core.surface.public import export_names as _offer
 from ...numpy.util import check_arraylike, dtype_of, shape
 from ...primitives.common import static_int
 from ..linalg import solve_triangular

@@ -1,4 +1,4 @@
 """SciPy's geometry: `transform`."""
-from ...core.surface.public import offer as _offer
+from ...core.surface.public import export_names as _offer
 
-_offer(globals(), homes={"": "transform"})
+_offer(globals(), lazy={"": "transform"})

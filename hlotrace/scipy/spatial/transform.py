@@ -10,7 +10,7 @@ from ...api.composite import composite
 from ...core.errors import ShapeError
 from ...core.pytrees import pytree
 from ...core.surface.boundary import boundaries
-from ...core.surface.public import offer as _offer
+from ...core.surface.public import export_names as _offer
 from ...numpy.util import check_arraylike, promote_dtypes_inexact
 from ...numpy.util import ndim as ndim_of
 from ...numpy.util import shape as shape_of

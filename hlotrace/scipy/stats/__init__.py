@@ -8,7 +8,7 @@ scale)`.
     samples      statistics of samples
     density      a density estimated from samples
 """
-from ...core.surface.public import offer as _offer
+from ...core.surface.public import export_names as _offer
 from .density import gaussian_kde
 from .descriptive import mode, rankdata, sem
 from .distribution import as_module as _as_module

@@ -13,7 +13,7 @@ from types import ModuleType
 from typing import NamedTuple
 
 from ... import numpy as jnp
-from ...core.surface.public import offer
+from ...core.surface.public import export_names
 from ..special.promotion import special
 from .doc_values import SHOWN
 
@@ -177,7 +177,7 @@ def as_module(name, about, functions, package):
     for each, function in functions.items():
         function.__name__ = each
         setattr(module, each, function)
-    offer(vars(module))
+    export_names(vars(module))
     sys.modules[full] = module
     return module
 
