@@ -5,6 +5,7 @@ import hlotrace as jax
 import hlotrace.numpy as jnp
 from hlotrace import lax
 from hlotrace.core.primitive import PRIMITIVES, Builtin, Primitive, fact_of
+from hlotrace.core.trace import aval_of
 from hlotrace.sharding import AbstractMesh, NamedSharding
 from hlotrace.sharding import PartitionSpec as P
 
@@ -22,6 +23,11 @@ def test_a_rule_that_does_not_exist_is_refused(wrong, near):
 def test_a_rule_that_does_not_exist_cannot_be_set_later():
     with pytest.raises(AttributeError, match="transpse"):
         Primitive("mine").transpse = lambda: None
+
+
+def test_rules_may_be_given_under_their_former_names():
+    former = Primitive("former", typ=lambda x: x, batch=len)
+    assert former.typecheck([aval_of(1.0)], {}) == [aval_of(1.0)] and former.batching is len
 
 
 def test_a_builtin_cannot_be_defined_twice():

@@ -135,7 +135,7 @@ class JitFunction:
                 else:
                     leaves = args
                     try:
-                        # as a Kept would have it, in fewer steps
+                        # as a ContextCache would have it, in fewer steps
                         key = (*[x.aval for x in leaves], state.trace_key)
                     except AttributeError:      # NumPy values, Python numbers
                         key = (*_avals(leaves), state.trace_key)

@@ -81,7 +81,7 @@ def types(in_tree, avals, statics=()):
 
 def cached(limit):
     """Decorator: the results of a function of hashable values are kept, as functools.lru_cache does, in a
-    Kept."""
+    ContextCache."""
     def decorate(function):
         table = ContextCache(limit)
 
@@ -96,7 +96,7 @@ def cached(limit):
 class WeakCache:
     """Tables that belong to objects, such as a user's functions, and go with them.
 
-    `Owned(make)` calls `make()` for an object that has none yet.
+    `WeakCache(make)` calls `make()` for an object that has none yet.
     """
     __slots__ = ("tables", "make")
 

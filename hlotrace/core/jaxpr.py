@@ -98,7 +98,7 @@ class Jaxpr:
         self.name = name
         self.arg_names = arg_names
         self.effects = tuple(dict.fromkeys([e for eqn in eqns if eqn.effects for e in eqn.effects]))
-        self.derived = None      # a Kept of what transformations made of it: `programs.cached`
+        self.derived = None      # a cache of what transformations made of it: `programs.cached`
         self.facts = {}          # what is true of all its equations together: `primitive.fact_of`
 
     @property

@@ -16,20 +16,35 @@ from .platforms import by_platform
 
 # What a primitive may say.  Rules are functions or None: using one that is missing raises a clear error.
 RULES = (
-    "abstract_eval",          # (*avals, **params) -> aval, or list of avals if `multiple_results`
-    "lower",        # (ctx, eqn, *names) -> name or list of names       names are MLIR values; or {platform: such a rule}
-    "jvp",          # (primals, tangents, **params) -> (out, tangent)   a tangent None is a symbolic zero
-    "linearize",    # (trace, primals, tangents, **params)              only for primitives that hold programs
-    "transpose",    # (cotangent, *args, **params) -> cotangents        unknown args are `Linear`; None is zero
-    "axes",         # (*avals, **params) -> AxisMap                     see core.axes; batching may follow from it
-    "batching",        # (axis, args, dims, **params) -> (out, out_dim)    a dim None is unbatched
-    "discharge",       # (states, values, args, **params) -> (values, out) with effects that the states serve done to them
-    "dce",          # (used_outputs, eqn) -> eqn
-    "partial_eval",       # (policy, wanted, eqn) -> (eqn that also gives what is saved, eqn from that to what is wanted, saved)
-    "impl_rule",     # (*args, **params) -> results                      how it runs eagerly, if not by compiling it
-    "to_staged",    # (args, params) -> (args, params)                  how it is written into a program, if that differs
-    "vary",         # (params, varied, which) -> params                 for operands of which those marked vary over more
+    # (*avals, **params) -> aval, or list of avals if `multiple_results`
+    "abstract_eval",
+    # (ctx, eqn, *names) -> name or list of names, those of MLIR values; or {platform: such a rule}
+    "lower",
+    # (primals, tangents, **params) -> (out, tangent); a tangent None is a symbolic zero
+    "jvp",
+    # (trace, primals, tangents, **params), only for primitives that hold programs
+    "linearize",
+    # (cotangent, *args, **params) -> cotangents; unknown args are `UndefinedPrimal`s, a cotangent None is zero
+    "transpose",
+    # (*avals, **params) -> AxisMap, see core.axes; batching may follow from it
+    "axes",
+    # (axis, args, dims, **params) -> (out, out_dim); a dim None is unbatched
+    "batching",
+    # (states, values, args, **params) -> (values, out), with the effects done that the states handle
+    "discharge",
+    # (used_outputs, eqn) -> eqn
+    "dce",
+    # (policy, needed, eqn) -> (eqn that also gives what is saved, eqn from that to what is needed, saved)
+    "partial_eval",
+    # (*args, **params) -> results: how it runs eagerly, if not by compiling it
+    "impl_rule",
+    # (args, params) -> (args, params): how it is written into a program, if that differs
+    "to_staged",
+    # (params, varied, which) -> params, for operands of which those marked vary over more
+    "vary",
 )
+# Former names of two rules, under which programs may still give them.
+FORMER = {"typ": "abstract_eval", "batch": "batching"}
 # Functions of the parameters of an application that give a tuple; None stands for those of the programs it
 # holds.
 FACTS = (
@@ -71,6 +86,9 @@ class Primitive:
         everywhere[self] = None
         for slot in (*RULES, *FACTS):
             setattr(self, slot, given.pop(slot, None))
+        for former, slot in FORMER.items():
+            if former in given:
+                setattr(self, slot, given.pop(former))
         if isinstance(self.lower, Mapping):
             self.lower = by_platform(f"the lowering of primitive {name!r}", self.lower)
         for trait, usual in TRAITS.items():

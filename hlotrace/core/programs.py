@@ -125,7 +125,7 @@ def trace_closed(fun, avals, name="", arg_names=None):
 
 
 def split_for_remat(jaxpr, policy, wanted, first=0):
-    """`divide`, with nothing given or kept twice: (forward, again, places, kept).
+    """`partial_eval`, with nothing given or kept twice: (forward, again, places, kept).
 
     What is saved and is an output anyway, not among the first ones, is that; `places` says where forward
     gives what again takes.  `kept` marks the wanted outputs that are saved as they are: these again does not

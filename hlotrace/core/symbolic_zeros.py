@@ -46,7 +46,7 @@ def drop_zeros(values):
 
 
 def fill_zeros(values, marks):
-    """The inverse of `present`: the next value for each mark, None where there is none."""
+    """The inverse of `drop_zeros`: the next value for each mark, None where there is none."""
     rest = iter(values)
     return [next(rest) if m else None for m in marks]
 

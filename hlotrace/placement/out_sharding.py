@@ -51,7 +51,7 @@ def make_with_sharding(make, size, what, device=None, out_sharding=None):
     `out_sharding` says.
 
     Outside of a trace each device makes its part of what is large, so that nobody holds the whole.  Errors as
-    for `laid`; ValueError where both are given.
+    for `with_out_sharding`; ValueError where both are given.
     """
     if device is None and _unsaid(out_sharding):
         return make()

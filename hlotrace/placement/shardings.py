@@ -140,7 +140,7 @@ def named(sharding, what):
 
 
 def apply_sharding(x, sharding, what):
-    """`laid`, for a sharding that is given."""
+    """`with_out_sharding`, for a sharding that is given."""
     return constrained([x], [named(sharding, what)], what)[0]
 
 

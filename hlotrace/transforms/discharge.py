@@ -2,7 +2,7 @@
 outputs.
 
 What equations do to the world, or to values that they share, becomes what they do to operands: a token for effects in
-order, or any other `core.effects.State`.  An equation with an effect that a state serves is done by the rule `thread` of
+order, or any other `core.effects.State`.  An equation with an effect that a state serves is done by the rule `discharge` of
 its primitive; all others stay.
 """
 from ..core import programs

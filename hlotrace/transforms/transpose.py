@@ -14,7 +14,7 @@ def accumulate(a, b):
 
 
 def backward_pass(jaxpr, consts, args, cotangents):
-    """Cotangents of the inputs that are `Linear` in `args`, as a list over all inputs (None is zero).
+    """Cotangents of the inputs that are `UndefinedPrimal`s in `args`, as a list over all inputs (None is zero).
 
     Equations that depend on no linear input are evaluated first, in order.
     """

@@ -1,8 +1,8 @@
 """Where exceptions leave this package for the user's code: with the user's frames alone, and in the words of
 the call.
 
-A function that users call is made a `boundary`, most of them by `offer` (`core/surface/public.py`).  Nothing is done until an
-exception passes; then `leave` adds what only this place knows, the name under which the user called and the operands
+A function that users call is made a `boundary`, most of them by `export_names` (`core/surface/public.py`).  Nothing is done until an
+exception passes; then `reraise_for_user` adds what only this place knows, the name under which the user called and the operands
 under the user's names, and folds the traceback as `jax_traceback_filtering` says.
 """
 import contextlib
@@ -42,7 +42,7 @@ class UnfilteredStackTrace(Exception):
 
 
 def boundary(function, called=None, method=False):
-    """`function` as users call it, under a name such as "jnp.sum": what it raises leaves by `leave`.  A
+    """`function` as users call it, under a name such as "jnp.sum": what it raises leaves by `reraise_for_user`.  A
     decorator, too."""
     @functools.wraps(function)
     def call(*args, **kwargs):

@@ -55,7 +55,7 @@ def _jit_dce(used_outputs, eqn):
 
 
 def partial_eval_call(policy, wanted, eqn):
-    """The rule `divide` of what calls a program: the second call is jit's."""
+    """The rule `partial_eval` of what calls a program: the second call is jit's."""
     n = len(eqn.outvars)
     forward, again, places, kept = programs.split_for_remat(eqn.params["jaxpr"], policy, wanted)
     outs = [*eqn.outvars, *[Var(a) for a in forward.out_avals[n:]]]
@@ -125,7 +125,7 @@ inlined_p = Inlined(
 # ---------------------------------------------------------------
 #
 # Bound with `fun`, a function of flat lists, so that under grad it runs on real values.  Written into a
-# program (`stage`), it becomes `jaxpr`, whose first `num_consts` operands are what the function closed over.
+# program (`to_staged`), it becomes `jaxpr`, whose first `num_consts` operands are what the function closed over.
 
 def no_tangent(t):
     """Is this tangent or cotangent known to be zero?"""

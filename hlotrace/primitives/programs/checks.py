@@ -333,7 +333,7 @@ def batched(thread, axis, args, dims, **params):
     """The result of a batching rule where programs in `params` have checks that not every element comes to,
     else None.
 
-    `thread` is the rule that threads states through the primitive; each element has its own.
+    `discharge` is the rule that threads states through the primitive; each element has its own.
     """
     if not any(type(e) is Check for jaxpr in sub_jaxprs(params) for e in jaxpr.effects):
         return None
