@@ -47,7 +47,8 @@ def own_nodes(scope):
 
 
 def comparisons(scope, outer=frozenset()):
-    """Nodes that compare the name of a primitive, or look something up by it, also where a variable has it."""
+    """Nodes that compare the name of a primitive, or look something up by it, also where a variable has it.
+    """
     nodes, named = list(own_nodes(scope)), set(outer)
     for node in nodes:
         if isinstance(node, ast.Assign):
@@ -115,24 +116,28 @@ def test_nothing_compares_the_name_of_a_primitive():
 
 
 def test_no_table_has_names_of_primitives():
-    found = {repr([s for s in strings(node) if s][:3])[1:-1] for tree in library().values() for node in tables(tree)}
+    found = {repr([s for s in strings(node) if s][:3])[1:-1] for tree in library().values()
+             for node in tables(tree)}
     assert not found - OTHER_WORDS.keys(), "key them by primitives, or say what the words are"
     assert not OTHER_WORDS.keys() - found, "these are gone: take them off the list"
 
 
 @pytest.mark.parametrize("text", [
     'eqn.primitive.name == "sin"', 'primitive.name in TABLE', 'TABLE[prim.name]', 'TABLE.get(sin_p.name, 0)',
-    'def f():\n    name, x = eqn.primitive.name, 1\n    return name != "cos"', 'eqn.primitive.name.startswith("scatter")'])
+    'def f():\n    name, x = eqn.primitive.name, 1\n    return name != "cos"',
+    'eqn.primitive.name.startswith("scatter")'])
 def test_comparisons_are_found(text):
     assert len({ast.unparse(n) for n in comparisons(ast.parse(text))}) == 1
 
 
-@pytest.mark.parametrize("text", ['T = {"sin": 1, "cos": 2}', 'x in ("sin", "cos")', 'T = set("sin cos tan".split())',
-                                  'T = dict.fromkeys("sin cos".split(), 1)', 'T = {"sin", "cos", other}'])
+@pytest.mark.parametrize("text", ['T = {"sin": 1, "cos": 2}', 'x in ("sin", "cos")',
+                                  'T = set("sin cos tan".split())', 'T = dict.fromkeys("sin cos".split(), 1)',
+                                  'T = {"sin", "cos", other}'])
 def test_tables_are_found(text):
     assert len(list(tables(ast.parse(text)))) == 1
 
 
-@pytest.mark.parametrize("text", ['__all__ = ["sin", "cos"]', '("sin",)', '{"name": 1, "size": 2, "kind": 3}'])
+@pytest.mark.parametrize("text", ['__all__ = ["sin", "cos"]', '("sin",)',
+                                  '{"name": 1, "size": 2, "kind": 3}'])
 def test_other_strings_are_let_through(text):
     assert not list(tables(ast.parse(text)))

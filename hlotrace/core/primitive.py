@@ -40,7 +40,7 @@ RULES = (
     "impl_rule",
     # (args, params) -> (args, params): how it is written into a program, if that differs
     "to_staged",
-    # (params, varied, which) -> params, for operands of which those marked vary over more
+    # (params, varied, which) -> params, for operands of which those marked vary over more manual axes
     "vary",
 )
 # Former names of two rules, under which programs may still give them.

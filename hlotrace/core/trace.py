@@ -13,7 +13,7 @@ from .array import Array
 from .avals import ShapedArray, aval_of, physical
 from .config import config, state, sync
 from .jaxpr import Eqn, Jaxpr, Literal, Params, Var, check_jaxpr, literal_value, sub_jaxprs
-from .primitive import Primitive
+from .primitive import Builtin, Primitive
 from .surface.boundary import boundaries
 from .symbolic.dimension import Dimension
 
@@ -245,10 +245,23 @@ class JaxprTracer(Tracer):
         return f"is argument {trace.arg_names[trace.invars.index(self._var)]} of {trace.name}"
 
 
+def _no_value(*, dim, dtype):
+    raise NotImplementedError(f"the symbolic dimension '{dim}' has no value here: it has one in a function "
+                              "that is exported, when that is called")
+
+
+# the value of a symbolic size; a weak int where no dtype is asked for
+dimension_p = Builtin(
+    "dim_as_value", abstract_eval=lambda *, dim, dtype: aval_of(dim) if dtype is None
+    else ShapedArray((), dtype),
+    impl_rule=_no_value,
+    lower=lambda ctx, eqn: ctx.constant(eqn.params["dim"], eqn.outvars[0].aval.dtype))
+Dimension.as_value = lambda self, dtype=None: dimension_p.bind(dim=self, dtype=dtype)
+
+
 class JaxprTrace(Trace):
     """Writes down what is bound as the equations of a program."""
     __slots__ = ("eqns", "constants", "buffers", "inner", "invars", "made", "name", "arg_names", "doing")
-    dimension: Primitive     # primitives/programs/exported.py gives it: the value of a symbolic size
     # primitives/parallel/collectives.py gives it: an operation that only marks a value as one that varies
     pvary: Primitive
     # runtime/array_impl.py gives it: (a NumPy array, the Array of it when it was used before or None) -> the
@@ -300,7 +313,7 @@ class JaxprTrace(Trace):
         elif isinstance(value, dtypes.python_scalars):
             return Literal(value, aval_of(value))
         elif type(value) is Dimension:
-            return self.process(self.dimension, (), {"dim": value, "dtype": None})._var
+            return self.process(dimension_p, (), {"dim": value, "dtype": None})._var
         else:
             atom = Var(aval_of(value))
         self.constants[id(value)] = (value, atom)

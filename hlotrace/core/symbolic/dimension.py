@@ -38,7 +38,7 @@ class Dimension:
     """A size: {monomial: coefficient}, a monomial being a sorted tuple of (Atom, power).  Never a constant:
     see `made`."""
     __slots__ = ("terms", "scope", "_hash")
-    # primitives/programs/exported.py gives it: (a Dimension, its dtype or None) -> an array of rank 0
+    # core/trace.py gives it: (a Dimension, its dtype or None) -> an array of rank 0
     as_value = None
 
     def __init__(self, terms, scope):

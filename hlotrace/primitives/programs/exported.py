@@ -1,10 +1,8 @@
 """call_exported: a function that was exported, called in another program; by_platform: one program lowered
 for several."""
 from ...core.programs import trace_closed
-from ...core.symbolic.dimension import Dimension
-from ...core.trace import JaxprTrace
 from ..arrays.shape import front
-from ..common import Primitive, ShapedArray, aval_of
+from ..common import Primitive, aval_of
 from .cond_while import several
 from .scan import scan_p
 
@@ -73,20 +71,3 @@ def _by_platform(ctx, eqn, index, *names):
 # the first operand is the position of the platform among `platforms`, each a core.platforms.Platform
 by_platform_p = Primitive("by_platform", multiple_results=True, abstract_eval=lambda index, *avals, jaxpr,
                           platforms: jaxpr.out_avals, lower=_by_platform)
-
-
-# --- symbolic sizes
-# ---------------------------------------------------------------------------------------------
-
-def _no_value(*, dim, dtype):
-    raise NotImplementedError(f"the symbolic dimension '{dim}' has no value here: it has one in a function "
-                              "that is exported, when that is called")
-
-
-# the value of a symbolic size; a weak int where no dtype is asked for
-dimension_p = Primitive(
-    "dim_as_value", abstract_eval=lambda *, dim, dtype: aval_of(dim) if dtype is None else ShapedArray((), dtype),
-    impl_rule=_no_value,
-    lower=lambda ctx, eqn: ctx.constant(eqn.params["dim"], eqn.outvars[0].aval.dtype))
-Dimension.as_value = lambda self, dtype=None: dimension_p.bind(dim=self, dtype=dtype)
-JaxprTrace.dimension = dimension_p
