@@ -48,6 +48,14 @@ class ShapedArray(OfArrays):
     nothing: what is traced has that of the mesh in use (see `typeof`).
     """
     __slots__ = ("shape", "dtype", "weak_type", "vma", "ndim", "size", "mlir", "__weakref__")
+    if typing.TYPE_CHECKING:
+        shape: tuple[typing.Any, ...]
+        dtype: typing.Any
+        weak_type: bool
+        vma: frozenset[str]
+        ndim: int
+        size: typing.Any
+        mlir: str
 
     def __new__(cls, shape, dtype, weak_type=False, vma=frozenset(), *, sharding=None):
         key = (shape, dtype, weak_type, vma)

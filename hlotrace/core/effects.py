@@ -6,6 +6,7 @@ order carries a state from one equation to the next, which `transforms/discharge
 """
 import dataclasses
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -58,7 +59,7 @@ class IO(Effect):
 class Check(Effect):
     """A `primitives.programs.checks.Failure` may be found."""
     at_run_time: bool = False
-    failure: object = None
+    failure: Any = None
 
 
 INSPECTION = Effect(at_run_time=False)      # the compiler tells how a value lies

@@ -6,6 +6,7 @@ about them has those of the programs that it holds, so a new primitive that call
 import functools
 import weakref
 from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from .avals import ShapedArray
 from .config import state
@@ -79,6 +80,32 @@ class Primitive:
     __slots__ = ("name", "multiple_results", *RULES, *FACTS, *TRAITS, "__weakref__")
     # as JAX's `jit`: what programs they hold is a parameter, not an operand
     call_primitive = map_primitive = False
+    if TYPE_CHECKING:
+        abstract_eval: Any
+        lower: Any
+        jvp: Any
+        linearize: Any
+        transpose: Any
+        axes: Any
+        batch: Any
+        thread: Any
+        dce: Any
+        divide: Any
+        evaluate: Any
+        stage: Any
+        vary: Any
+        effects: Any
+        axis_names: Any
+        meshes: Any
+        elementwise: bool
+        structural: bool
+        says_vma: bool
+        kinds: str
+        mnemonic: str | None
+        also: dict[str, Any] | None
+        makes_nan: bool
+        spans_devices: bool
+        sets_memory: bool
 
     def __init__(self, name, *, multiple_results=False, **given):
         self.name = name

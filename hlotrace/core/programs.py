@@ -14,6 +14,7 @@ batch_flat(fun, axis, args, dims) -> outs, where their mapped axes are or None  
 map_flat(fun, axis, args, dims) -> outs with mapped axes in front
 """
 import functools
+from typing import Any
 
 import numpy as np
 
@@ -24,7 +25,8 @@ from .jaxpr import Jaxpr, Literal, Var
 from .symbolic_zeros import drop_zeros, fill_zeros, is_undefined_primal, nonzero_mask
 from .trace import EVAL, entering, trace_to_jaxpr
 
-jvp = linearize = transpose = batch = thread = instrument = divide = batch_flat = map_flat = None
+_provided: Any = None       # by transforms/
+jvp = linearize = transpose = batch = thread = instrument = divide = batch_flat = map_flat = _provided
 
 
 def cached(function):

@@ -101,8 +101,7 @@ def flatten(jaxpr):
     return flat, [Block(inner, n) for inner, n in sites.items() if n > 1]
 
 
-# --- tokens
-# -----------------------------------------------------------------------------------------------------
+# --- tokens ---------------------------------------------------------------------------------------
 
 def tokens_of(eqns):
     """A number for each equation, equal for equations that do the same to operands of the same types."""
@@ -177,8 +176,7 @@ def structure(jaxpr):
     return tuple(lines), tuple(atom(v) for v in jaxpr.outvars)
 
 
-# --- stretches that occur more than once
-# ------------------------------------------------------------------------
+# --- stretches that occur more than once ----------------------------------------------------------
 
 class _Search:
     """Finds (starts, length) of disjoint stretches with equal tokens, those that save most first."""
@@ -342,8 +340,7 @@ def _often(numbers, least):
     return (numbers != _BARRIER) & (np.bincount(numbers + 1, minlength=1)[numbers + 1] >= least)
 
 
-# --- dataflow
-# ---------------------------------------------------------------------------------------------------
+# --- dataflow -------------------------------------------------------------------------------------
 
 def _last_uses(jaxpr):
     """Var -> the position of its last use; outputs of the program are used at its end."""
@@ -415,8 +412,7 @@ def _with_calls(jaxpr, calls):
     return jaxpr.replace(eqns=[*eqns, *jaxpr.eqns[at:]])
 
 
-# --- long chains of elementwise operations
-# ----------------------------------------------------------------------
+# --- long chains of elementwise operations --------------------------------------------------------
 
 def _long_chains(jaxpr, calls):
     """(start, length) of pieces of those runs of elementwise equations in which one feeds another too many

@@ -156,8 +156,7 @@ class DynamicContext(Context):
         return [parse(part, self.module.scope) for part in parts]
 
 
-# --- operations whose sizes are operands
-# ------------------------------------------------------------------------
+# --- operations whose sizes are operands ----------------------------------------------------------
 
 def _parts(text):
     """(what stands in front of the types, the types of operands, that of the result)"""
@@ -283,8 +282,7 @@ DYNAMIC = {
     '"stablehlo.gather"': _gather, '"stablehlo.reduce_window"': _reduce_window}
 
 
-# --- functions
-# --------------------------------------------------------------------------------------------------
+# --- functions ------------------------------------------------------------------------------------
 
 class DynamicModule(Module):
     """A module whose functions take the values of variables."""

@@ -1,10 +1,15 @@
-"""Threading: a program that takes states in front of its inputs and gives them, changed, in front of its
+"""Discharge: a program that takes states in front of its inputs and gives them, changed, in front of its
 outputs.
 
-What equations do to the world, or to values that they share, becomes what they do to operands: a token for effects in
-order, or any other `core.effects.State`.  An equation with an effect that a state serves is done by the rule `discharge` of
-its primitive; all others stay.
+What equations do to the world, or to values that they share, becomes what they do to operands: a token for
+effects in order, or any other `core.effects.State`.  An equation with an effect that a state serves is done
+by the rule `discharge` of its primitive; all others stay.
 """
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
 from ..core import programs
 from ..core.config import scoped, state
 from ..core.effects import ORDERED_TOKEN, is_ordered
@@ -12,19 +17,22 @@ from ..core.jaxpr import Literal, eval_jaxpr, literal_value
 from ..core.trace import EVAL, entering, trace_to_jaxpr
 from ..primitives.programs.callbacks import create_token_p
 
+if TYPE_CHECKING:
+    from ..core.effects import State
+    from ..core.jaxpr import Jaxpr
+
 
 @programs.register
-def discharge(jaxpr, states):
+def discharge(jaxpr: Jaxpr, states: tuple[State, ...]) -> Jaxpr:
     """The program of [*states, *inputs] -> [*states, *outputs]; `states` is a tuple of States."""
-    def threaded(*args):
+    def threaded(*args: Any) -> list[Any]:
         return _run(jaxpr, states, list(args[:len(states)]), args[len(states):])
     names = jaxpr.arg_names and [*(f"state[{i}]" for i in range(len(states))), *jaxpr.arg_names]
     return programs.trace_closed(threaded, [*(s.aval for s in states), *jaxpr.in_avals], jaxpr.name, names)
 
 
-def _run(jaxpr, states, values, args):
-    """[*states afterwards, *outputs] of a program's equations, done in the current trace; `values` are the
-    states before."""
+def _run(jaxpr: Jaxpr, states: Sequence[State], values: list[Any], args: Sequence[Any]) -> list[Any]:
+    """[*states afterwards, *outputs] of a program in the current trace; `values` are the states before."""
     env = dict(zip(jaxpr.invars, args, strict=True))
     saved, stack = state.source, state.name_stack
     try:
@@ -48,8 +56,8 @@ def _run(jaxpr, states, values, args):
     return [*values, *(literal_value(v) if type(v) is Literal else env[v] for v in jaxpr.outvars)]
 
 
-def thread_tokens(jaxpr):
-    """The program with a token threaded through its ordered effects; itself where it has none."""
+def thread_tokens(jaxpr: Jaxpr) -> Jaxpr:
+    """The program with a token for its ordered effects; itself where it has none."""
     if not is_ordered(jaxpr.effects):
         return jaxpr
     program = discharge(jaxpr, (ORDERED_TOKEN,))

@@ -3,6 +3,11 @@
 The rules of a JVPTrace run either in its parent (plain forward mode) or in a trace that separates what
 depends on tangents from what does not (`linearize.py`).  A tangent that is None is a symbolic zero.
 """
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 
 from ..core import leaks, programs
@@ -16,11 +21,15 @@ from ..core.trace import Trace, Tracer, aval_of, entering
 from ..primitives.parallel.collectives import vary
 from ..primitives.programs.calls import inlined_p
 
+if TYPE_CHECKING:
+    from ..core.jaxpr import Jaxpr
+    from ..core.primitive import Primitive
+
 
 class JVPTracer(Tracer):
     __slots__ = ("primal", "tangent")
 
-    def __init__(self, trace, primal, tangent):
+    def __init__(self, trace: JVPTrace, primal: Any, tangent: Any) -> None:
         self._trace = trace
         self.primal = primal
         self.tangent = tangent
@@ -30,7 +39,7 @@ class JVPTracer(Tracer):
             with entering(trace.rules):
                 self.tangent = vary(tangent, aval.vma)
 
-    def concrete(self):
+    def concrete(self) -> Any:
         primal = self.primal
         if not self._trace.alive:
             return None
@@ -38,30 +47,31 @@ class JVPTracer(Tracer):
             return primal.concrete()
         return primal if hasattr(primal, "aval") else np.asarray(primal, self.aval.dtype)
 
-    def under(self):
+    def under(self) -> str:
         primal = self.primal
         return primal.under() if isinstance(primal, Tracer) else self._trace.what
 
-    def origin(self):
+    def origin(self) -> str:
         return self.primal.origin() if isinstance(self.primal, Tracer) else ""
 
 
 class JVPTrace(Trace):
-    """`rules` is the trace in which rules run; it is the parent unless the trace linearizes.
+    """A trace of values with tangents.
 
-    With `splices`, a rule runs once for each type of its operands: what it does is kept as a program.
+    `rules` is the trace in which rules run; it is the parent unless the trace linearizes.  With `splices`, a
+    rule runs once for each type of its operands: what it does is cached as a program.
     """
     __slots__ = ("rules", "splices")
     what = "grad or jvp"
     # JAX's name for what tracers of one call of a transformation have in common
     main = property(lambda self: self)
 
-    def __init__(self, parent, rules=None, splices=False):
+    def __init__(self, parent: Trace, rules: Trace | None = None, splices: bool = False) -> None:
         super().__init__(parent)
-        self.rules = parent if rules is None else rules
+        self.rules: Any = parent if rules is None else rules
         self.splices = splices and self.staging
 
-    def process(self, primitive, args, params):
+    def process(self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
         primals, tangents, live = [], [], False
         for a in args:
             if type(a) is JVPTracer and a._trace is self:
@@ -95,7 +105,7 @@ class JVPTrace(Trace):
             return [x if t is None else JVPTracer(self, x, t) for x, t in zip(out, tangent, strict=True)]
         return out if tangent is None else JVPTracer(self, out, tangent)
 
-    def splice(self, jaxpr, args):
+    def splice(self, jaxpr: Jaxpr, args: Sequence[Any]) -> list[Any]:
         pairs = [self.split(a) for a in args]
         primals, nonzero = [p for p, _ in pairs], tuple([t is not None for _, t in pairs])
         if True not in nonzero:
@@ -114,15 +124,16 @@ class JVPTrace(Trace):
         moved = iter(moved)
         return [JVPTracer(self, x, next(moved)) if nz else x for x, nz in zip(results, out_nonzero)]
 
-    def split(self, value):
+    def split(self, value: Any) -> tuple[Any, Any]:
         """(primal, tangent or None) of any value as this trace sees it."""
         if type(value) is JVPTracer and value._trace is self:
             return value.primal, value.tangent
         return value, None
 
 
-def jvp_flat(fun, primals, tangents):
-    """`fun` maps flat lists to flat lists.  Returns (outs, out tangents), tangents None where zero."""
+def jvp_flat(fun: Callable[..., Any], primals: Sequence[Any],
+             tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+    """(outs, out tangents) of `fun`, which maps flat lists to flat lists; tangents are None where zero."""
     trace = JVPTrace(state.trace)
     with entering(trace, ending=True):
         args = [p if t is None else JVPTracer(trace, p, t) for p, t in zip(primals, tangents, strict=True)]
@@ -134,10 +145,10 @@ def jvp_flat(fun, primals, tangents):
 
 
 @programs.register
-def jvp(jaxpr, nonzero):
-    out_nonzero = []
+def jvp(jaxpr: Jaxpr, nonzero: tuple[bool, ...]) -> tuple[Jaxpr, tuple[bool, ...]]:
+    out_nonzero: list[bool] = []
 
-    def fun(*args):
+    def fun(*args: Any) -> list[Any]:
         n = len(nonzero)
         outs, tangents = jvp_flat(lambda *xs: eval_jaxpr(jaxpr, (), *xs), args[:n], fill_zeros(args[n:], nonzero))
         out_nonzero[:] = [t is not None for t in tangents]

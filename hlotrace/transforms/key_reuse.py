@@ -1,10 +1,14 @@
 """PRNG keys that are used twice (`jax_debug_key_reuse`): in a program, by a pass over its equations, and from
 call to call.
 
-Each key array has a mask of the keys in it that are used up.  What an operation does to those that it takes is in RULES; one
-that is not listed uses up all and makes new ones, as `random_split` does.
+Each key array has a mask of the keys in it that are used up.  What an operation does to those that it takes
+is in RULES; one that is not listed uses up all and makes new ones, as `random_split` does.
 """
+from __future__ import annotations
+
 import weakref
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -33,6 +37,10 @@ from ..primitives.programs.cond_while import cond_p, while_p
 from ..primitives.programs.remat import name_p
 from ..primitives.programs.scan import scan_p
 
+if TYPE_CHECKING:
+    from ..core.avals import ShapedArray
+    from ..core.primitive import Primitive
+
 _SMALL = 20     # equations in a program, elements in an index, that are worked out for the places they name
 
 
@@ -40,39 +48,55 @@ class _Keys:
     """The keys of one array: which of them are used up, by what and at which line."""
     __slots__ = ("mask", "what", "line")
 
-    def __init__(self, shape):
+    def __init__(self, shape: tuple[int, ...]) -> None:
         self.mask, self.what, self.line = np.zeros(shape, bool), "", ""
 
-    def use(self, mask, what, line):
-        """Use up those of `mask`.  KeyReuseError if one is."""
+    def use(self, mask: Any, what: str, line: str) -> None:
+        """Use up those of `mask`.
+
+        Raises:
+            KeyReuseError: if one of them is used up.
+        """
         if np.any(self.mask & mask):
-            first = f" by {self.what}{f' at {self.line}' if self.line else ''}"
             raise KeyReuseError(
-                f"a PRNG key{'' if self.mask.ndim == 0 else ' of an array'} that was used{first} is used "
-                f"again by {what}{f' at {line}' if line else ''}: the numbers would be the same. Make two "
-                "of it first, as in key, other = random.split(key), or random.fold_in(key, i); "
-                "random.clone(key) says that it is meant.")
+                f"a PRNG key{'' if self.mask.ndim == 0 else ' of an array'} that was used by "
+                f"{self.what}{_at(self.line)} is used again by {what}{_at(line)}: the numbers would be the "
+                "same. Make two of it first, as in key, other = random.split(key), or random.fold_in(key, "
+                "i); random.clone(key) says that it is meant.")
         self.mask, self.what, self.line = self.mask | mask, what, line
 
 
-def is_watched(avals):
+Keys = Sequence[_Keys | None]       # of operands or results, None for what is no key
+# Masks of the inputs' keys that a program uses up, or None; which input each result is, or None.
+Signature = tuple[list[Any], list[int | None]]
+
+
+def _at(line: str) -> str:
+    return f" at {line}" if line else ""
+
+
+def is_watched(avals: Iterable[ShapedArray]) -> bool:
     """Are there keys among these?"""
     return any(is_extended(a.dtype) and hasattr(a.dtype, "impl") for a in avals)
 
 
-def _new(aval):
+def _new(aval: ShapedArray) -> _Keys | None:
     return _Keys(aval.shape) if is_watched((aval,)) else None
 
 
-# --- a program
-# --------------------------------------------------------------------------------------------------
+# --- a program ------------------------------------------------------------------------------------
 
-def signature(jaxpr, known=()):
-    """What a program does to the keys that it takes: (mask of each input used up, or None; which input each
-    result is).
+def signature(jaxpr: Jaxpr, known: Mapping[Var, np.ndarray] | tuple[()] = ()) -> Signature:
+    """What a program does to the keys that it takes.
 
-    `known` are numbers given for inputs, {variable: array}, for the places that indices name.  KeyReuseError
-    if the program uses a key twice.
+    Args:
+        known: numbers given for inputs, {variable: array}, for the places that indices name.
+
+    Returns:
+        For each input the mask of its keys that are used up, or None; for each result which input it is.
+
+    Raises:
+        KeyReuseError: if the program uses a key twice.
     """
     if not known and "key_reuse" in jaxpr.facts:
         return jaxpr.facts["key_reuse"]
@@ -87,7 +111,7 @@ def signature(jaxpr, known=()):
     return jaxpr.facts.setdefault("key_reuse", found) if not known else found
 
 
-def _apply(eqn, env, values):
+def _apply(eqn: Eqn, env: dict[Var, _Keys], values: dict[Var, Any]) -> None:
     """What one equation does: `env` has the keys of variables, `values` small numbers that are known."""
     keys = [env.get(v) if type(v) is Var else None for v in eqn.invars]
     if not any(k is not None for k in keys):
@@ -95,39 +119,40 @@ def _apply(eqn, env, values):
         if values and operands and all(x is not None for x in operands) and not any(sub_jaxprs(eqn.params)):
             with entering(EVAL):
                 out = eqn.primitive.bind(*operands, **eqn.params)
-            values.update(zip(eqn.outvars, map(np.asarray,
-                                               out if eqn.primitive.multiple_results else (out,))))
-        outs = ()
+            outs = out if eqn.primitive.multiple_results else (out,)
+            values.update(zip(eqn.outvars, map(np.asarray, outs)))
+        given = None
     else:
         line = source_info.describe(eqn.source)
-        outs = RULES.of(eqn.primitive)(eqn, keys, line, values) or ()
-    for v, k in zip(eqn.outvars, outs or [None] * len(eqn.outvars)):
+        given = RULES.of(eqn.primitive)(eqn, keys, line, values)
+    for v, k in zip(eqn.outvars, given or [None] * len(eqn.outvars)):
         if (k := k or _new(v.aval)) is not None:
             env[v] = k
 
 
-def _use_up(eqn, keys, line, _):
+def _use_up(eqn: Eqn, keys: Keys, line: str, _: object) -> Keys | None:
     for k in keys:
         if k is not None:
             k.use(True, f"`{eqn.primitive}`", line)
+    return None
 
 
-def _read(eqn, keys, line, _):
+def _read(eqn: Eqn, keys: Keys, line: str, _: object) -> None:
     """Keys are as good as before, and what is made of them is new."""
 
 
-def _pass(eqn, keys, line, _):
+def _pass(eqn: Eqn, keys: Keys, line: str, _: object) -> Keys:
     """The results are the operands in their order."""
     return keys
 
 
-def _slice(eqn, keys, line, values):
+def _slice(eqn: Eqn, keys: Keys, line: str, values: dict[Var, Any]) -> Keys | None:
     params = eqn.params
     return _part(eqn, keys, line, values, params["start_indices"], params["limit_indices"], params["strides"])
 
 
-def _dynamic_slice(eqn, keys, line, values):
-    at = [v.val if type(v) is Literal else values.get(v) for v in eqn.invars[1:]]
+def _dynamic_slice(eqn: Eqn, keys: Keys, line: str, values: dict[Var, Any]) -> Keys | None:
+    at: list[Any] = [v.val if type(v) is Literal else values.get(v) for v in eqn.invars[1:]]
     if any(x is None for x in at):
         return _use_up(eqn, keys, line, values)
     shape, sizes = eqn.invars[0].aval.shape, eqn.params["slice_sizes"]
@@ -135,7 +160,8 @@ def _dynamic_slice(eqn, keys, line, values):
     return _part(eqn, keys, line, values, starts, [start + size for start, size in zip(starts, sizes)], None)
 
 
-def _part(eqn, keys, line, values, starts, limits, strides):
+def _part(eqn: Eqn, keys: Keys, line: str, values: dict[Var, Any], starts: Sequence[int],
+          limits: Sequence[int], strides: Sequence[int] | None) -> Keys | None:
     """Use up the keys of the first operand that are in a part of it."""
     k = keys[0]
     if k is None or k.mask.shape != eqn.invars[0].aval.shape:
@@ -146,14 +172,15 @@ def _part(eqn, keys, line, values, starts, limits, strides):
     return None
 
 
-def _use(keys, masks, what, line):
+def _use(keys: Keys, masks: Iterable[Any], what: str, line: str) -> None:
     """Use up what a program does, which is given these keys."""
     for k, mask in zip(keys, masks):
         if k is not None and mask is not None:
             k.use(mask if mask.shape == k.mask.shape else True, what, line)
 
 
-def _called(eqn, keys, line, values, jaxprs=None, skip=0):
+def _called(eqn: Eqn, keys: Keys, line: str, values: dict[Var, Any], jaxprs: Iterable[Jaxpr] | None = None,
+            skip: int = 0) -> Keys | None:
     """Programs of which one runs, on the operands after `skip`."""
     found = [signature(j) for j in jaxprs or sub_jaxprs(eqn.params)]
     found = [f for f in found if len(f[0]) == len(keys) - skip]
@@ -168,25 +195,28 @@ def _called(eqn, keys, line, values, jaxprs=None, skip=0):
             for column in same]
 
 
-def _cond(eqn, keys, line, values):
+def _cond(eqn: Eqn, keys: Keys, line: str, values: dict[Var, Any]) -> Keys | None:
     return _called(eqn, keys, line, values, eqn.params["branches"], 1)
 
 
-def _repeated(what, eqn, jaxpr, constants, carry, line):
-    """The signature of a body that runs again and again.  KeyReuseError where the next round finds a key used
-    up."""
+def _repeated(what: str, eqn: Eqn, jaxpr: Jaxpr, constants: int, carry: int, line: str) -> Signature:
+    """The signature of a body that runs again and again.
+
+    Raises:
+        KeyReuseError: where the next round finds a key used up.
+    """
     masks, outs = signature(jaxpr)
     for i, mask in enumerate(masks[:constants + carry]):
         if mask is not None and (i < constants or i in outs[:carry]):
             raise KeyReuseError(
-                f"the body of {what}{f' at {line}' if line else ''} uses the same PRNG key in each round: "
+                f"the body of {what}{_at(line)} uses the same PRNG key in each round: "
                 + ("it closes over it" if i < constants else "it hands it on as it was")
                 + ". Split the key in the body and carry on one half, or take each round's key from "
                 "random.split(key, n).")
     return masks, outs
 
 
-def _scan(eqn, keys, line, _):
+def _scan(eqn: Eqn, keys: Keys, line: str, _: object) -> Keys:
     params = eqn.params
     first = params["num_consts"] + params["num_carry"]
     masks, outs = _repeated("scan", eqn, params["jaxpr"], params["num_consts"], params["num_carry"], line)
@@ -194,70 +224,78 @@ def _scan(eqn, keys, line, _):
     for k, mask in zip(keys[first:], masks[first:]):
         if k is not None and mask is not None:
             k.use(np.broadcast_to(mask, k.mask.shape), "`scan`", line)
-    return [keys[i] if i is not None and i < first else None for i in outs[:params["num_carry"]]] + [None] * (
-        len(outs) - params["num_carry"])
+    carried = outs[:params["num_carry"]]
+    return [keys[i] if i is not None and i < first else None for i in carried] + [None] * (
+        len(outs) - len(carried))
 
 
-def _while(eqn, keys, line, _):
+def _while(eqn: Eqn, keys: Keys, line: str, _: object) -> Keys:
     params = eqn.params
     tests, constants = params["cond_nconsts"], params["body_nconsts"]
     carry = len(keys) - tests - constants
     masks, outs = _repeated("while_loop", eqn, params["body_jaxpr"], constants, carry, line)
     tested, _ = signature(params["cond_jaxpr"])
     for i, mask in enumerate(tested):
-        if mask is not None and (i < tests or outs[i - tests] == (at := constants + i - tests) or masks[at] is not None):
+        if mask is None:
+            continue
+        place = constants + i - tests       # among the operands of the body
+        if i < tests or outs[i - tests] == place or masks[place] is not None:
             raise KeyReuseError(
-                f"the condition of while_loop{f' at {line}' if line else ''} uses a PRNG key that it has "
-                "used in the round before, or that the body uses: carry a key for it and split that in the "
-                "body.")
+                f"the condition of while_loop{_at(line)} uses a PRNG key that it has used in the round "
+                "before, or that the body uses: carry a key for it and split that in the body.")
     _use(keys[:tests], tested[:tests], "`while_loop`", line)
     _use(keys[tests:], masks, "`while_loop`", line)
     return [keys[tests + i] if i is not None else None for i in outs]
 
 
-def _any(eqn, keys, line, values):
+def _any(eqn: Eqn, keys: Keys, line: str, values: dict[Var, Any]) -> Keys | None:
     return (_called if any(sub_jaxprs(eqn.params)) else _use_up)(eqn, keys, line, values)
 
 
 # What computes with numbers sees no keys; what moves values says what it does to them.
 RULES = PassRules("key reuse", _any, lambda p: not p.structural, {
     # the barrier is in front of what `checkpoint` computes again
-    _read: (random_fold_in_p, random_unwrap_p, random_clone_p, random_wrap_p, eq_p, ne_p, optimization_barrier_p),
+    _read: (random_fold_in_p, random_unwrap_p, random_clone_p, random_wrap_p, eq_p, ne_p,
+            optimization_barrier_p),
     # vmap broadcasts keys that are not mapped
-    _pass: (broadcast_in_dim_p, convert_element_type_p, copy_p, device_put_p, name_p, pvary_p, sharding_constraint_p,
-            stop_gradient_p),
+    _pass: (broadcast_in_dim_p, convert_element_type_p, copy_p, device_put_p, name_p, pvary_p,
+            sharding_constraint_p, stop_gradient_p),
     # where a key is afterwards is not followed
     _use_up: (reshape_p, squeeze_p, transpose_p, select_n_p, rev_p, pad_p, concatenate_p, gather_p, scatter_p,
               scatter_apply_p, dynamic_update_slice_p, random_split_p, random_bits_p),
-    _slice: (slice_p,), _dynamic_slice: (dynamic_slice_p,), _cond: (cond_p,), _scan: (scan_p,), _while: (while_p,)})
+    _slice: (slice_p,), _dynamic_slice: (dynamic_slice_p,),
+    _cond: (cond_p,), _scan: (scan_p,), _while: (while_p,)})
 
 
-# --- from call to call
-# ------------------------------------------------------------------------------------------
+# --- from call to call ----------------------------------------------------------------------------
 
 _used: dict = {}        # id of a key array -> (a weak reference to it, its _Keys)
 
 
-def _keys_of(x, aval):
+def _keys_of(x: Any, aval: ShapedArray) -> _Keys | None:
     if not is_watched((aval,)):
         return None
     found = _used.get(id(x))
     return found[1] if found is not None and found[0]() is x else _remember(x, _Keys(aval.shape))
 
 
-def _remember(x, keys):
+def _remember(x: Any, keys: _Keys) -> _Keys:
     at = id(x)
     _used[at] = weakref.ref(x, lambda gone: _used.pop(at) if _used.get(at, (None,))[0] is gone
                             else None), keys
     return keys
 
 
-def use(jaxpr, operands, what):
+def use(jaxpr: Jaxpr, operands: Sequence[Any], what: str) -> Callable[[Sequence[Any]], None]:
     """Note what a program without constvars that is about to run on these arrays does to keys.
 
-    Gives a function that is to be told the results.  KeyReuseError where a key is used up already.
+    Returns:
+        A function to be called with the results.
+
+    Raises:
+        KeyReuseError: where a key is used up already.
     """
-    keys = [_keys_of(x, v.aval) for x, v in zip(operands, jaxpr.invars)]
+    keys: list[Any] = [_keys_of(x, v.aval) for x, v in zip(operands, jaxpr.invars)]
     known = {}
     if len(jaxpr.eqns) <= _SMALL and any(k is not None for k in keys):
         known = {v: np.asarray(x) for x, v in zip(operands, jaxpr.invars)
@@ -265,14 +303,15 @@ def use(jaxpr, operands, what):
     masks, outs = signature(jaxpr, known)
     _use(keys, masks, what, source_info.describe(source_info.user_frame()))
 
-    def passed(results):
+    def passed(results: Sequence[Any]) -> None:
         for x, i in zip(results, outs):
             if i is not None and x is not operands[i]:
                 _remember(x, keys[i])
     return passed
 
 
-def use_by(primitive, operands, avals, params):
+def use_by(primitive: Primitive, operands: Sequence[Any], avals: Iterable[ShapedArray],
+           params: dict[str, Any]) -> Callable[[Sequence[Any]], None]:
     """`use` of one operation, which is not part of a program."""
     ins, outs = [Var(a) for a in avals], [Var(a) for a in primitive.typecheck(avals, params)]
     eqn = Eqn(primitive, ins, outs, params, (), source_info.user_frame())

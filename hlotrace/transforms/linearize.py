@@ -3,6 +3,11 @@
 A JVPTrace whose rules run in a `SplitTrace`: what depends on tangents is recorded, everything else is done
 in the parent trace (and, without jit, on real values).
 """
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
 from ..core import leaks, programs
 from ..core.config import state
 from ..core.jaxpr import close, dce, eval_jaxpr
@@ -10,17 +15,21 @@ from ..core.trace import JaxprTrace, JaxprTracer, Trace, aval_of, entering
 from ..primitives.programs.calls import jit_p
 from .jvp import JVPTrace, JVPTracer
 
+if TYPE_CHECKING:
+    from ..core.jaxpr import Jaxpr
+    from ..core.primitive import Primitive
+
 
 class SplitTrace(Trace):
     """Sends an operation to the linear program if an operand is tangent, to the parent otherwise."""
     __slots__ = ("linear",)
     what = "grad"
 
-    def __init__(self, parent, linear):
+    def __init__(self, parent: Trace, linear: JaxprTrace) -> None:
         super().__init__(parent)
         self.linear = linear
 
-    def process(self, primitive, args, params):
+    def process(self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
         linear = self.linear
         for a in args:
             if type(a) is JaxprTracer and a._trace is linear:
@@ -34,22 +43,24 @@ class SplitTrace(Trace):
         finally:
             state.trace = saved
 
-    def splice(self, jaxpr, args):
+    def splice(self, jaxpr: Jaxpr, args: Sequence[Any]) -> list[Any]:
         linear = self.linear
         if any(type(a) is JaxprTracer and a._trace is linear for a in args):
             return super().splice(jaxpr, args)
         return self.outside(self.parent.splice, jaxpr, args)
 
-    def record(self, primitive, args, params):
+    def record(self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
         """Write an operation into the linear program whatever its operands are."""
         return self.linear.process(primitive, args, params)
 
 
-def linearize_flat(fun, primals, nonzero, splices=True):
-    """`fun` maps flat lists to flat lists; tangents are taken for the primals marked in `nonzero`.
+def linearize_flat(fun: Callable[..., Any], primals: Sequence[Any], nonzero: Sequence[bool],
+                   splices: bool = True) -> tuple[list[Any], Jaxpr, list[bool]]:
+    """The linearization of `fun`, which maps flat lists to flat lists, for the primals marked in `nonzero`.
 
-    Returns (outs, linear program, out_nonzero).  The program maps the nonzero tangents to the nonzero
-    tangents of the outputs; its consts are the residuals.
+    Returns:
+        outs, linear program, out_nonzero.  The program maps the nonzero tangents to the nonzero tangents of
+        the outputs; its consts are the residuals.
     """
     linear = JaxprTrace(state.trace, "linear")
     trace = JVPTrace(state.trace, SplitTrace(state.trace, linear), splices)
@@ -67,14 +78,15 @@ def linearize_flat(fun, primals, nonzero, splices=True):
 
 
 @programs.register
-def linearize(jaxpr, nonzero):
-    found = {}
+def linearize(jaxpr: Jaxpr, nonzero: tuple[bool, ...]) -> programs.Linearized:
+    found: dict[str, Any] = {}
 
-    def fun(*primals):
+    def fun(*primals: Any) -> list[Any]:
         outs, linear, out_nonzero = linearize_flat(lambda *xs: eval_jaxpr(jaxpr, (), *xs), primals, nonzero,
                                                    False)
         positions = {id(p): i for i, p in enumerate(primals)}
-        saved, residuals = [], []
+        saved: list[Any] = []
+        residuals = []
         for c in linear.consts:
             if id(c) in positions:
                 residuals.append(("in", positions[id(c)]))

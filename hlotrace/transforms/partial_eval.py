@@ -1,23 +1,32 @@
-"""Division: a program cut in two by what a policy of `checkpoint` saves.
+"""Partial evaluation for `checkpoint`: a program cut in two by what a policy saves.
 
-The cut is made from the last equation to the first: of what is needed again, the results of an equation that the policy
-saves are kept, any other equation is done again, and what it needs is needed again.  That keeps nothing that need not be
-kept.  Chen et al., "Training deep nets with sublinear memory cost" (2016), for the idea.
+The cut is made from the last equation to the first: of what is needed again, the results of an equation
+that the policy saves are saved, any other equation is done again, and what it needs is needed again.  So
+nothing is saved without need.  Chen et al., "Training deep nets with sublinear memory cost" (2016), for the
+idea.
 """
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from ..core import programs
 from ..core.jaxpr import Eqn, Literal, Var
 from ..primitives.programs.remat import Offloadable, decide
 
+if TYPE_CHECKING:
+    from ..core.jaxpr import Jaxpr
+
 
 @programs.register
-def partial_eval(jaxpr, policy, wanted):
+def partial_eval(jaxpr: Jaxpr, policy: Any, wanted: tuple[bool, ...]) -> tuple[Jaxpr, Jaxpr]:
     """(forward, again) for the outputs marked in `wanted`, which are to be computed a second time.
 
     forward: inputs -> [*outs, *saved]; again: [*inputs, *saved] -> the outputs wanted.
     """
     live = {v for v, w in zip(jaxpr.outvars, wanted) if w}
-    # both from the last equation to the first; {what is saved: what it is again}
-    forward, again, saved = [], [], {}
+    forward: list[Eqn] = []         # this and the next from the last equation to the first
+    again: list[Eqn] = []
+    saved: dict[Var, Var] = {}      # what is saved -> what it is again
     for eqn in reversed(jaxpr.eqns):
         needed = tuple([v in live for v in eqn.outvars])
         if not any(needed) and not eqn.effects:
@@ -46,8 +55,8 @@ def partial_eval(jaxpr, policy, wanted):
             jaxpr.replace(eqns=again, invars=[*jaxpr.invars, *saved], outvars=outs, arg_names=None))
 
 
-def _moved(v, choice, forward, again):
-    """The variable that is saved for `v`: itself, or what lies in another memory until it is needed again."""
+def _moved(v: Var, choice: Any, forward: list[Eqn], again: list[Eqn]) -> Var:
+    """The variable that is saved for `v`: itself, or a copy in another memory until it is needed again."""
     if type(choice) is not Offloadable:
         return v
     # few programs name kinds of memory, which need the meshes

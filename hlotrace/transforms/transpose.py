@@ -1,4 +1,9 @@
 """Transposition: a linear program run backwards, from cotangents of its outputs to those of its inputs."""
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
 from ..core import programs
 from ..core.config import state
 from ..core.jaxpr import Literal, literal_value
@@ -7,63 +12,90 @@ from ..core.symbolic_zeros import UndefinedPrimal, drop_zeros, fill_zeros, is_un
 from ..primitives.arrays import elementwise
 from ..primitives.programs.calls import custom_lin_p
 
+if TYPE_CHECKING:
+    from ..core.jaxpr import Eqn, Jaxpr
 
-def accumulate(a, b):
+
+def accumulate(a: Any, b: Any) -> Any:
     """The sum of two cotangents, either of which may be None (zero)."""
-    return b if a is None else a if b is None else elementwise.accumulate(a, b)
+    if a is None or b is None:
+        return b if a is None else a
+    return elementwise.accumulate(a, b)
 
 
-def backward_pass(jaxpr, consts, args, cotangents):
+def backward_pass(jaxpr: Jaxpr, consts: Sequence[Any], args: Sequence[Any],
+                  cotangents: Sequence[Any]) -> list[Any]:
     """Cotangents of the inputs that are `UndefinedPrimal`s in `args`, as a list over all inputs (None is zero).
 
     Equations that depend on no linear input are evaluated first, in order.
     """
     values = dict(zip(jaxpr.constvars, consts))
     values.update((v, a) for v, a in zip(jaxpr.invars, args, strict=True) if not is_undefined_primal(a))
-    pending = []
+    found: dict[Any, Any] = {}
     saved, stack = state.source, state.name_stack
     try:
-        for eqn in jaxpr.eqns:
-            if any(type(v) is not Literal and v not in values for v in eqn.invars):
-                pending.append(eqn)
-                continue
-            state.source, state.name_stack = eqn.source, eqn.name_stack
-            operands = [literal_value(v) if type(v) is Literal else values[v] for v in eqn.invars]
-            results = eqn.primitive.bind(*operands, **eqn.params)
-            values.update(zip(eqn.outvars, results if eqn.primitive.multiple_results else [results]))
-        found = {}
+        pending = _evaluate_known(jaxpr.eqns, values)
         for v, ct in zip(jaxpr.outvars, cotangents, strict=True):
             if ct is not None and type(v) is not Literal:
                 found[v] = accumulate(found.get(v), ct)
-        while pending:
-            eqn = pending.pop()
-            reached = any(v in found for v in eqn.outvars)
-            cts = [found.pop(v, None) for v in eqn.outvars]
-            if not reached or eqn.primitive is not custom_lin_p and all(ct is None for ct in cts):
-                found.update((v, found.get(v)) for v in eqn.invars if reached and type(v) is not Literal
-                             and v not in values)
-                continue
-            if eqn.primitive.transpose is None:
-                raise missing(eqn.primitive, "transpose")
-            operands = [literal_value(v) if type(v) is Literal else values[v] if v in values
-                        else UndefinedPrimal(v.aval) for v in eqn.invars]
-            state.source, state.name_stack = eqn.source, eqn.name_stack
-            results = eqn.primitive.transpose(cts if eqn.primitive.multiple_results else cts[0], *operands,
-                                              **eqn.params)
-            for v, operand, ct in zip(eqn.invars, operands, results, strict=True):
-                # also of None: a user's rule is asked for what comes to it as zero, too
-                if is_undefined_primal(operand):
-                    found[v] = accumulate(found.get(v), ct)
+        _transpose_all(pending, values, found)
     finally:
         state.source, state.name_stack = saved, stack
     return [found.get(v) if is_undefined_primal(a) else None for v, a in zip(jaxpr.invars, args)]
 
 
-@programs.register
-def transpose(jaxpr, linear, ct_nonzero):
-    in_nonzero, known = [], linear.count(False)
+def _evaluate_known(eqns: Iterable[Eqn], values: dict[Any, Any]) -> list[Eqn]:
+    """Add to `values` the results of equations whose operands are all in it; give the other equations."""
+    pending = []
+    for eqn in eqns:
+        if any(type(v) is not Literal and v not in values for v in eqn.invars):
+            pending.append(eqn)
+            continue
+        state.source, state.name_stack = eqn.source, eqn.name_stack
+        operands = [literal_value(v) if type(v) is Literal else values[v] for v in eqn.invars]
+        results = eqn.primitive.bind(*operands, **eqn.params)
+        values.update(zip(eqn.outvars, results if eqn.primitive.multiple_results else [results]))
+    return pending
 
-    def fun(*args):
+
+def _transpose_all(eqns: list[Eqn], values: dict[Any, Any], found: dict[Any, Any]) -> None:
+    """Transpose linear equations from the last to the first; `found` has the cotangents of variables.
+
+    Variables in `values` are known, all others are linear.  A variable whose cotangent is zero, though
+    equations that use it were reached, is in `found` with None: a user's rule is called for it too.
+    """
+    while eqns:
+        eqn = eqns.pop()
+        primitive = eqn.primitive
+        reached = any(v in found for v in eqn.outvars)
+        cts = [found.pop(v, None) for v in eqn.outvars]
+        if not reached or primitive is not custom_lin_p and all(ct is None for ct in cts):
+            if reached:
+                found.update((v, found.get(v)) for v in eqn.invars
+                             if type(v) is not Literal and v not in values)
+            continue
+        if primitive.transpose is None:
+            raise missing(primitive, "transpose")
+        operands = []
+        for v in eqn.invars:
+            if type(v) is Literal:
+                operands.append(literal_value(v))
+            else:
+                operands.append(values[v] if v in values else UndefinedPrimal(v.aval))
+        state.source, state.name_stack = eqn.source, eqn.name_stack
+        results = primitive.transpose(cts if primitive.multiple_results else cts[0], *operands, **eqn.params)
+        for v, operand, ct in zip(eqn.invars, operands, results, strict=True):
+            if is_undefined_primal(operand):
+                found[v] = accumulate(found.get(v), ct)
+
+
+@programs.register
+def transpose(jaxpr: Jaxpr, linear: tuple[bool, ...],
+              ct_nonzero: tuple[bool, ...]) -> tuple[Jaxpr, tuple[bool, ...]]:
+    in_nonzero: list[bool] = []
+    known = linear.count(False)
+
+    def fun(*args: Any) -> list[Any]:
         given = iter(args[:known])
         operands = [UndefinedPrimal(v.aval) if is_lin else next(given) for v, is_lin in zip(jaxpr.invars, linear)]
         results = backward_pass(jaxpr, (), operands, fill_zeros(args[known:], ct_nonzero))

@@ -1,5 +1,9 @@
 """Batching: a value travels with the position of its mapped axis."""
+from __future__ import annotations
+
 import functools
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,38 +15,47 @@ from ..core.symbolic_zeros import drop_zeros, fill_zeros, nonzero_mask
 from ..core.trace import Trace, Tracer, aval_of, entering
 from ..primitives.arrays.shape import batch_by_axes, broadcast_axis, move_axis
 
+if TYPE_CHECKING:
+    from ..core.jaxpr import Jaxpr
+    from ..core.primitive import Primitive
+    from ..core.symbolic_zeros import MappedAxis
+
 
 class BatchTracer(Tracer):
     """`value` has the mapped axis at `dim`; the tracer's aval lacks it."""
     __slots__ = ("value", "dim")
 
-    def __init__(self, trace, value, dim):
+    def __init__(self, trace: BatchTrace, value: Any, dim: int) -> None:
         self._trace = trace
         self.value = value
         self.dim = dim
         aval = aval_of(value)
         self.aval = aval.update(shape=aval.shape[:dim] + aval.shape[dim + 1:])
 
-    def under(self):
+    def under(self) -> str:
         return self.value.under() if isinstance(self.value, Tracer) else "vmap"
 
-    def origin(self):
+    def origin(self) -> str:
         return self.value.origin() if isinstance(self.value, Tracer) else ""
 
 
 class BatchTrace(Trace):
-    """Values are its own by their axis: a custom rule may run in a second trace of the same axis, and close
-    over values of the first.
+    """A trace of values with a mapped axis.
+
+    Values are its own by their axis: a custom rule may run in a second trace of the same axis, and close over
+    values of the first.
     """
     __slots__ = ("axis",)
     what = "vmap"
 
-    def __init__(self, parent, axis):
+    def __init__(self, parent: Trace, axis: MappedAxis) -> None:
         super().__init__(parent)
         self.axis = axis
 
-    def process(self, primitive, args, params):
-        values, dims, mapped, axis = [], [], False, self.axis
+    def process(self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
+        values: list[Any] = []
+        dims: list[int | None] = []
+        mapped, axis = False, self.axis
         for a in args:
             if type(a) is BatchTracer and a._trace.axis is axis:
                 values.append(a.value)
@@ -68,20 +81,21 @@ class BatchTrace(Trace):
             return [x if d is None else BatchTracer(self, x, d) for x, d in zip(out, out_dim, strict=True)]
         return out if out_dim is None else BatchTracer(self, out, out_dim)
 
-    def splice(self, jaxpr, args):
+    def splice(self, jaxpr: Jaxpr, args: Sequence[Any]) -> list[Any]:
         if any(type(a) is BatchTracer and a._trace.axis is self.axis for a in args):
             return super().splice(jaxpr, args)
         return self.outside(self.parent.splice, jaxpr, args)
 
-    def split(self, value):
+    def split(self, value: Any) -> tuple[Any, int | None]:
         """(value, position of the mapped axis or None) as this trace sees it."""
         if type(value) is BatchTracer and value._trace.axis is self.axis:
             return value.value, value.dim
         return value, None
 
 
-def batch_flat(fun, axis, args, dims):
-    """`fun` maps flat lists to flat lists.  Returns (outs, out dims), a dim None where unbatched."""
+def batch_flat(fun: Callable[..., Any], axis: MappedAxis, args: Sequence[Any],
+               dims: Sequence[int | None]) -> tuple[list[Any], list[int | None]]:
+    """(outs, out dims) of `fun`, which maps flat lists to flat lists; a dim is None where unbatched."""
     trace = BatchTrace(state.trace, axis)
     names = [] if axis.name is None else [(axis.name, axis.size, "vmap")]
     with named_axes(*names), entering(trace, ending=True):
@@ -92,7 +106,7 @@ def batch_flat(fun, axis, args, dims):
     return [x for x, _ in pairs], [d for _, d in pairs]
 
 
-def place_axis(x, size, source, target):
+def place_axis(x: Any, size: int, source: int | None, target: int) -> Any:
     """`x` with its mapped axis moved from `source` to `target`, or made there if `source` is None."""
     if source is None and aval_of(x).dtype == dtypes.float0:
         return np.zeros((size, *x.shape), dtypes.float0)
@@ -100,11 +114,16 @@ def place_axis(x, size, source, target):
 
 
 @programs.register
-def batch(jaxpr, axis, batched, force_out=False):
-    """`force_out` is a bool or a tuple of bool: outputs that are to be batched whatever they depend on."""
-    out_batched = []
+def batch(jaxpr: Jaxpr, axis: MappedAxis, batched: tuple[bool, ...],
+          force_out: bool | tuple[bool, ...] = False) -> tuple[Jaxpr, tuple[bool, ...]]:
+    """The program for operands with a mapped axis in front where `batched`, and marks of its batched outputs.
 
-    def fun(*args):
+    Args:
+        force_out: a bool or a tuple of bool: outputs that are to be batched whatever they depend on.
+    """
+    out_batched: list[bool] = []
+
+    def fun(*args: Any) -> list[Any]:
         outs, dims = batch_flat(lambda *xs: eval_jaxpr(jaxpr, (), *xs), axis, args,
                                 [0 if b else None for b in batched])
         force = [force_out] * len(outs) if isinstance(force_out, bool) else force_out
@@ -115,13 +134,14 @@ def batch(jaxpr, axis, batched, force_out=False):
     return programs.trace_closed(fun, avals, jaxpr.name), tuple(out_batched)
 
 
-def map_flat(fun, axis, args, dims):
+def map_flat(fun: Callable[..., Any], axis: MappedAxis, args: Sequence[Any],
+             dims: Sequence[int | None]) -> list[Any]:
     """`batch_flat` with every output mapped in front; symbolic zeros (None) stay."""
-    def instantiated(*xs):
+    def instantiated(*xs: Any) -> list[Any]:
         outs = fun(*xs)
         marks[:] = nonzero_mask(outs)
         return drop_zeros(outs)
-    marks = []
+    marks: list[bool] = []
     outs, out_dims = batch_flat(instantiated, axis, args, dims)
     return fill_zeros([place_axis(x, axis.size, d, 0) for x, d in zip(outs, out_dims)], marks)
 

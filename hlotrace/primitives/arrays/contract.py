@@ -115,8 +115,7 @@ def reduce_axes(x, axes):
     return (reduce_or_p if dtypes.is_bool(dtype_of(x)) else reduce_sum_p).bind(x, axes=axes)
 
 
-# --- types
-# ------------------------------------------------------------------------------------------------------
+# --- types ----------------------------------------------------------------------------------------
 
 def _rank(dtype):
     """Order of dtypes: bool < integer < float < complex, then size, then range."""
@@ -193,8 +192,7 @@ def _abstract_eval(x, y, *, dimension_numbers, precision, preferred_element_type
     return ShapedArray(tuple(sizes[c] for c in out), dtype, x.weak_type and y.weak_type)
 
 
-# --- lowering
-# ---------------------------------------------------------------------------------------------------
+# --- lowering -------------------------------------------------------------------------------------
 
 def _computed_in(a, b, out, algorithm):
     """Dtypes of lhs, rhs and result in which to emit the operation, which then has no mixture to object to.
@@ -240,8 +238,7 @@ def _lower(ctx, eqn, x, y):
                     f"{list(contracting[1])}{how} : ({a.mlir}, {b.mlir}) -> {out.mlir}")
 
 
-# --- derivatives and batching
-# -----------------------------------------------------------------------------------
+# --- derivatives and batching ---------------------------------------------------------------------
 
 def bilinear_jvp(primitive):
     """The jvp rule of a product: linear in each of its two operands."""

@@ -23,8 +23,7 @@ class ConvDimensionNumbers(NamedTuple):
     out_spec: tuple
 
 
-# --- types
-# ------------------------------------------------------------------------------------------------------
+# --- types ----------------------------------------------------------------------------------------
 
 def dilated(size, dilation):
     """The extent of `size` elements with `dilation - 1` gaps between neighbours."""
@@ -102,8 +101,7 @@ def _abstract_eval(x, y, *, window_strides, padding, lhs_dilation, rhs_dilation,
     return ShapedArray(tuple(shape), dtype, x.weak_type and y.weak_type)
 
 
-# --- lowering
-# ---------------------------------------------------------------------------------------------------
+# --- lowering -------------------------------------------------------------------------------------
 
 def _axes_text(spec, batch, feature):
     names = {spec[0]: batch, spec[1]: feature, **{axis: str(i) for i, axis in enumerate(spec[2:])}}
@@ -138,8 +136,7 @@ def _lower(ctx, eqn, x, y):
                     f"{{{how}}} : ({a.mlir}, {b.mlir}) -> {out.mlir}")
 
 
-# --- moving axes into groups
-# ------------------------------------------------------------------------------------
+# --- moving axes into groups ----------------------------------------------------------------------
 
 def _fold(x, source, target, outer=1):
     """Merge axis `source` into axis `target`, behind `outer` groups of it.  `target` is counted without
@@ -159,8 +156,7 @@ def _unfold(x, axis, size, outer=1):
     return reshape(x, (size, *shape[:axis], merged, *shape[axis + 1:]))
 
 
-# --- transpose
-# --------------------------------------------------------------------------------------------------
+# --- transpose ------------------------------------------------------------------------------------
 
 def _swap(spec):
     return (spec[1], spec[0], *spec[2:])
@@ -214,8 +210,7 @@ def _transpose(ct, x, y, **p):
     return [result, None] if operand is x else [None, result]
 
 
-# --- batching
-# ---------------------------------------------------------------------------------------------------
+# --- batching -------------------------------------------------------------------------------------
 
 def _batching(axis, args, dims, *, dimension_numbers, feature_group_count, batch_group_count, **p):
     (x, y), (dx, dy) = args, dims

@@ -103,8 +103,7 @@ def elementwise(name, mnemonic, kinds, *derivatives, result=lambda dtype: dtype,
     return p
 
 
-# --- small functions over the primitives, for rules
-# -------------------------------------------------------------
+# --- small functions over the primitives, for rules -----------------------------------------------
 
 def _pair(a, b):
     """A Python number beside an array becomes a constant of the array's dtype."""
@@ -178,8 +177,7 @@ def _nonzero_or_one(x):
     return select(eq(x, 0), 1, x)
 
 
-# --- transpose rules of the linear ones
-# -------------------------------------------------------------------------
+# --- transpose rules of the linear ones -----------------------------------------------------------
 
 def _if_linear(x, rule):
     return rule() if is_undefined_primal(x) else None
@@ -193,8 +191,7 @@ def _float_result(dtype):
     return dtypes.real_of(dtype)
 
 
-# --- the table
-# --------------------------------------------------------------------------------------------------
+# --- the table ------------------------------------------------------------------------------------
 
 neg_p = elementwise("neg", "stablehlo.negate", "fciu", lambda g, o, x: neg(g), transpose=lambda ct,
                     x: [neg(ct)], of_bools="~x is the opposite of a bool", makes_nan=False)
@@ -488,8 +485,7 @@ complex_p = elementwise("complex", "stablehlo.complex", "f",
                                                     makes_nan=False)
 
 
-# --- comparisons
-# ------------------------------------------------------------------------------------------------
+# --- comparisons ----------------------------------------------------------------------------------
 
 def _compare(name, direction, kinds, total=False):
     def lower(ctx, eqn, *names):
@@ -525,8 +521,7 @@ le_to_p = _compare("le_to", "LE", "f", total=True)
 eq_to_p = _compare("eq_to", "EQ", "f", total=True)
 
 
-# --- integer_pow, conversions
-# -----------------------------------------------------------------------------------
+# --- integer_pow, conversions ---------------------------------------------------------------------
 
 def _integer_pow_value(x, y):
     """x**y by repeated squaring."""
@@ -638,8 +633,7 @@ reduce_precision_p = unary_with_params(
     _reduce_precision_jvp, lambda ct, x, **params: [reduce_precision_p.bind(ct, **params)], makes_nan=False)
 
 
-# --- select_n and clamp
-# -----------------------------------------------------------------------------------------
+# --- select_n and clamp ---------------------------------------------------------------------------
 
 def _select_abstract_eval(which, *cases):
     if not (dtypes.is_bool(which.dtype) or which.dtype == dtypes.int32):
@@ -731,8 +725,7 @@ clamp_p = Mapped("clamp", abstract_eval=_clamp_abstract_eval, lower=_clamp_lower
                  axes=same_axes(scalars=lambda n: (0, 2)), makes_nan=False)
 
 
-# --- stop_gradient
-# ----------------------------------------------------------------------------------------------
+# --- stop_gradient --------------------------------------------------------------------------------
 
 stop_gradient_p = unary_with_params("stop_gradient", lambda x: x, lambda ctx, eqn, x: x, makes_nan=False)
 stop_gradient_p.impl_rule = lambda x: x

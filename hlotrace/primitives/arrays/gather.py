@@ -41,8 +41,7 @@ from .reduce import reduce_and_p
 from .shape import _array, _list, _types, broadcast_axis, broadcast_in_dim, full, instantiate, move_axis, reshape, zeros_of
 from .slicing import iota_p
 
-# --- gather
-# -----------------------------------------------------------------------------------------------------
+# --- gather ---------------------------------------------------------------------------------------
 
 @functools.lru_cache(maxsize=4096)
 def _gather_abstract_eval(x, indices, *, dimension_numbers, slice_sizes, indices_are_sorted, unique_indices, mode,
@@ -152,8 +151,7 @@ gather_p = Primitive("gather", abstract_eval=_gather_abstract_eval, lower=_gathe
                      transpose=_gather_transpose, batching=_gather_batching, structural=True)
 
 
-# --- scatter
-# ----------------------------------------------------------------------------------------------------
+# --- scatter --------------------------------------------------------------------------------------
 
 def _check(name, x, indices, updates, dnums):
     window, inserted, index_map, batching, indices_batching = dnums
@@ -247,8 +245,7 @@ class Scatter(Primitive):
             window, inserted, index_map, batching, indices_batching), **params), 0
 
 
-# --- derivatives of scatters
-# ------------------------------------------------------------------------------------
+# --- derivatives of scatters ----------------------------------------------------------------------
 
 def _is_unique(indices, *, dimension_numbers, unique_indices, **_):
     """Does no element get two updates?  One window for each example is unique whatever the flag says."""

@@ -127,8 +127,7 @@ def _log_star(a):
     return select(large, series, sub(lgamma_p.bind(little), main))
 
 
-# --- gamma
-# ------------------------------------------------------------------------------------------------------
+# --- gamma ----------------------------------------------------------------------------------------
 
 def _density(a, x):
     """x**a exp(-x) / gamma(a + 1)."""
@@ -268,8 +267,7 @@ def _at_ends(a, x, value):
     return select(and_p.bind(gt(a, 0), eq(x, 0)), 0.0, select(inside, value, np.nan))
 
 
-# --- beta
-# -------------------------------------------------------------------------------------------------------
+# --- beta -----------------------------------------------------------------------------------------
 
 def _beta_tail(p, q, z, w):
     """(r, s) with I_z(p, q) = exp(r) s, for w = 1 - z, by fraction (9) of Didonato and Morris, "Algorithm
@@ -306,8 +304,7 @@ def _beta(a, b, x):
     return select(and_p.bind(known, not_p.bind(and_p.bind(zero, one))), value, np.nan)
 
 
-# --- the primitives
-# ---------------------------------------------------------------------------------------------
+# --- the primitives -------------------------------------------------------------------------------
 
 @cached(512)
 def _program(name, fun, avals):

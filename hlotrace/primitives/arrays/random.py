@@ -54,8 +54,7 @@ class KeyDType(dtypes.ExtendedDType):
         return generator, (self.impl,)
 
 
-# --- the hash, on arrays of words
-# -------------------------------------------------------------------------------
+# --- the hash, on arrays of words -----------------------------------------------------------------
 
 _ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
 
@@ -180,8 +179,7 @@ def _threefry_seed(seed):
     return pair(high, convert(seed, U32))
 
 
-# --- the generators of XLA's bits
-# -------------------------------------------------------------------------------
+# --- the generators of XLA's bits -----------------------------------------------------------------
 #
 # Their keys are four words, those of XLA's state.  "rbg" derives keys with the hash, from two halves that are
 # keys of it; "unsafe_rbg" with bits.  As under vmap in JAX, the first key of an array makes the bits for all.
@@ -260,8 +258,7 @@ def generator(impl=None):
                      "'unsafe_rbg'")
 
 
-# --- the primitives
-# ---------------------------------------------------------------------------------------------
+# --- the primitives -------------------------------------------------------------------------------
 
 @cached(512)
 def _program(name, implementation, dtype, avals, params):

@@ -48,8 +48,7 @@ from .shape import (
 )
 from .slicing import concatenate_p, iota_p, slice_p
 
-# --- programs on scalars, as regions
-# ----------------------------------------------------------------------------
+# --- programs on scalars, as regions --------------------------------------------------------------
 
 @cached(1024)
 def scalar_program(fun, avals):
@@ -65,8 +64,7 @@ def region(ctx, eqn, fun, avals):
     return ctx.jaxpr_region(program.replace(eqns=eqns))
 
 
-# --- reduction of one operand by one operation
-# ------------------------------------------------------------------
+# --- reduction of one operand by one operation ----------------------------------------------------
 
 def _complex_extreme(larger, x, y):
     """The larger (or smaller) of two complex scalars: by real part, then by imaginary part."""
@@ -168,8 +166,7 @@ reduce_or_p = _reduction("reduce_or", or_p, zero, "biu")
 reduce_xor_p = _reduction("reduce_xor", xor_p, zero, "biu")
 
 
-# --- argmax, argmin
-# ---------------------------------------------------------------------------------------------
+# --- argmax, argmin -------------------------------------------------------------------------------
 
 def _arg_step(before, x, i, y, j):
     """Of (x, i) and (y, j) the one whose value comes first; NaN before all others, the lower index at a tie.
@@ -225,8 +222,7 @@ argmax_p = arg_reduction("argmax", gt, dtypes.min_value, reduce_max_p)
 argmin_p = arg_reduction("argmin", lt, dtypes.max_value, reduce_min_p)
 
 
-# --- reduce by a user's program
-# ---------------------------------------------------------------------------------
+# --- reduce by a user's program -------------------------------------------------------------------
 
 def check_reducer(name, avals, jaxpr):
     """Operands and initial values for a program that maps two sets of scalars to one."""

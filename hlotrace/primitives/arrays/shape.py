@@ -68,8 +68,7 @@ def structural(name, abstract_eval, lower, transpose, axes):
     return p
 
 
-# --- broadcast_in_dim
-# -------------------------------------------------------------------------------------------
+# --- broadcast_in_dim -----------------------------------------------------------------------------
 
 def _broadcast_abstract_eval(x, *, shape, broadcast_dimensions):
     if len(broadcast_dimensions) != x.ndim:
@@ -131,8 +130,7 @@ def broadcast_axis(x, size, position):
                                    broadcast_dimensions=tuple(i for i in range(len(shape)) if i != position))
 
 
-# --- reshape, squeeze, transpose
-# --------------------------------------------------------------------------------
+# --- reshape, squeeze, transpose ------------------------------------------------------------------
 
 def _reshape_abstract_eval(x, *, new_sizes, dimensions=None):
     if prod(new_sizes) != x.size:
@@ -233,8 +231,7 @@ def front_dims(batched):
     return [0 if b else None for b in batched]
 
 
-# --- reduce_sum
-# -------------------------------------------------------------------------------------------------
+# --- reduce_sum -----------------------------------------------------------------------------------
 
 def check_axes(name, axes, ndim, shape):
     if any(not 0 <= a < ndim for a in axes):
@@ -301,8 +298,7 @@ def reduce_sum(x, axes):
     return reduce_sum_p.bind(x, axes=tuple(axes))
 
 
-# --- arrays of one value
-# ----------------------------------------------------------------------------------------
+# --- arrays of one value --------------------------------------------------------------------------
 
 def full(shape, value, dtype):
     """An array of one value: a constant, broadcast."""

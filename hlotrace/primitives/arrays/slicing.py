@@ -21,8 +21,7 @@ from .shape import (
     structural,
 )
 
-# --- rev, slice, pad, concatenate
-# -------------------------------------------------------------------------------
+# --- rev, slice, pad, concatenate -----------------------------------------------------------------
 
 def _rev_abstract_eval(x, *, dimensions):
     if len(set(dimensions)) != len(dimensions) or any(not 0 <= d < x.ndim for d in dimensions):
@@ -165,8 +164,7 @@ concatenate_p = Mapped(
 concatenate_p.jvp = linear_jvp(concatenate_p)
 
 
-# --- iota, copy
-# -------------------------------------------------------------------------------------------------
+# --- iota, copy -----------------------------------------------------------------------------------
 
 def _iota_abstract_eval(*, dtype, shape, dimension):
     if not 0 <= dimension < len(shape):

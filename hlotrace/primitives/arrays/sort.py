@@ -28,8 +28,7 @@ def take_along(x, indices, axis, unique=False):
         indices_are_sorted=False, unique_indices=unique)
 
 
-# --- sort
-# -------------------------------------------------------------------------------------------------------
+# --- sort -----------------------------------------------------------------------------------------
 
 def _sort_abstract_eval(*operands, dimension, is_stable, num_keys):
     first = operands[0]
@@ -98,8 +97,7 @@ def sort(*operands, dimension, num_keys=1, is_stable=True):
     return sort_p.bind(*operands, dimension=dimension, is_stable=is_stable, num_keys=num_keys)
 
 
-# --- top_k
-# ------------------------------------------------------------------------------------------------------
+# --- top_k ----------------------------------------------------------------------------------------
 
 def _top_k_abstract_eval(x, *, k):
     if kind_of(x.dtype) not in "fiub":
@@ -128,8 +126,7 @@ top_k_p = Mapped("top_k", multiple_results=True, abstract_eval=_top_k_abstract_e
                  axes=leading_axes(lambda x, *, k: (1, 1)), makes_nan=False)
 
 
-# --- approx_top_k
-# -----------------------------------------------------------------------------------------------
+# --- approx_top_k ---------------------------------------------------------------------------------
 
 def _approximate_size(shape, *, k, reduction_dimension, recall_target, reduction_input_size_override,
                       aggregate_to_topk, **_):

@@ -73,8 +73,7 @@ bessel_i0e_p = elementwise("bessel_i0e", None, "f",
                            lower=lambda ctx, eqn, x: ctx.lower_fun(_bessel_i0e_value, eqn, x))
 
 
-# --- made of a few others, which StableHLO has no operation for
-# ----------------------------------------------------
+# --- made of a few others, which StableHLO has no operation for -----------------------------------
 
 def _made_of(fun, name, kinds, *derivatives):
     return elementwise(name, None, kinds, *derivatives, lower=lambda ctx, eqn,

@@ -45,8 +45,7 @@ _ALONE = {"padding": (0, 0), **dict.fromkeys(_WINDOW, 1)}
 WINDOWED = same_axes(**_ALONE)
 
 
-# --- reductions of one operand
-# ----------------------------------------------------------------------------------
+# --- reductions of one operand --------------------------------------------------------------------
 
 _window_reducers = {}
 
@@ -110,8 +109,7 @@ reduce_window_max_p = window_reduction("reduce_window_max", max_p, ge_p)
 reduce_window_min_p = window_reduction("reduce_window_min", min_p, le_p)
 
 
-# --- derivatives of the extremes
-# --------------------------------------------------------------------------------
+# --- derivatives of the extremes ------------------------------------------------------------------
 
 # comparison -> the value that loses it to every other
 _LOSER = {ge_p: dtypes.min_value, le_p: dtypes.max_value, gt_p: dtypes.min_value, lt_p: dtypes.max_value}
@@ -219,8 +217,7 @@ for _p in (select_and_gather_add_p, select_and_scatter_add_p):
     _p.jvp = first_operand_jvp(_p)
 
 
-# --- by a user's program
-# ----------------------------------------------------------------------------------------
+# --- by a user's program --------------------------------------------------------------------------
 
 def _general_abstract_eval(*avals, jaxpr, **params):
     check_reducer("reduce_window", avals, jaxpr)

@@ -82,8 +82,7 @@ def differences(values):
     return sub(div(1.0, add(eye, gaps)), eye)
 
 
-# --- eigh
-# -------------------------------------------------------------------------------------------------------
+# --- eigh -----------------------------------------------------------------------------------------
 
 def _eigh_abstract_eval(x, *, lower, sort_eigenvalues, subset_by_index, algorithm):
     check_matrices("eigh", x, square=True)
@@ -147,8 +146,7 @@ eigh_p = Mapped("eigh", multiple_results=True, abstract_eval=_eigh_abstract_eval
     None: _eigh_xla}))
 
 
-# --- eig
-# --------------------------------------------------------------------------------------------------------
+# --- eig ------------------------------------------------------------------------------------------
 
 def _eig_abstract_eval(x, *, compute_left_eigenvectors, compute_right_eigenvectors, enable_eigvec_derivs,
              implementation):

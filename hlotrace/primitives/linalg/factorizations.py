@@ -40,8 +40,7 @@ from .shared import (
 )
 from .triangular import triangular_solve
 
-# --- lu
-# ---------------------------------------------------------------------------------------------------------
+# --- lu -------------------------------------------------------------------------------------------
 
 def _lu_abstract_eval(x):
     check_matrices("lu", x)
@@ -159,8 +158,7 @@ lu_pivots_to_permutation_p = Mapped(
 lu_pivots_to_permutation_p.jvp = no_tangent_jvp(lu_pivots_to_permutation_p)
 
 
-# --- reflectors
-# -------------------------------------------------------------------------------------------------
+# --- reflectors -----------------------------------------------------------------------------------
 
 def _geqrf_abstract_eval(x):
     check_matrices("geqrf", x)
@@ -272,8 +270,7 @@ ormqr_p = Mapped("ormqr", abstract_eval=_ormqr_abstract_eval, jvp=_ormqr_jvp, tr
                                    None: linalg_fallbacks.multiplied}))
 
 
-# --- qr
-# ---------------------------------------------------------------------------------------------------------
+# --- qr -------------------------------------------------------------------------------------------
 
 def _qr_abstract_eval(x, *, pivoting, full_matrices, use_magma):
     check_matrices("qr", x)

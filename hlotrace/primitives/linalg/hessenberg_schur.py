@@ -38,8 +38,7 @@ def _check(name, x):
                          f"n]. Got shape {x.shape}.")
 
 
-# --- hessenberg and tridiagonal
-# ---------------------------------------------------------------------------------
+# --- hessenberg and tridiagonal -------------------------------------------------------------------
 
 def _hessenberg_abstract_eval(x):
     _check("hessenberg", x)
@@ -82,8 +81,7 @@ tridiagonal_p = Mapped(
         None: linalg_fallbacks.tridiagonal}))
 
 
-# --- schur
-# ------------------------------------------------------------------------------------------------------
+# --- schur ----------------------------------------------------------------------------------------
 
 def _schur_abstract_eval(x, *, compute_schur_vectors, sort_eig_vals, select_callable):
     _check("schur", x)

@@ -42,8 +42,7 @@ from .shared import (
     triangle,
 )
 
-# --- loops
-# ------------------------------------------------------------------------------------------------------
+# --- loops ----------------------------------------------------------------------------------------
 
 def repeated(going_on, body, *state):
     """state = body(*state) as long as going_on(*state).  They close over no traced values."""
@@ -71,8 +70,7 @@ def one_by_one(function):
     return over_batches
 
 
-# --- reflections
-# ------------------------------------------------------------------------------------------------
+# --- reflections ----------------------------------------------------------------------------------
 
 def total(x, axis=-1):
     return reduce_sum(x, (len(shape_of(x)) + axis,))

@@ -20,8 +20,7 @@ INT32 = dtypes.int32
 PREFIXES = {dtypes.float32: "s", dtypes.float64: "d", dtypes.complex64: "c", dtypes.complex128: "z"}
 
 
-# --- checks
-# -----------------------------------------------------------------------------------------------------
+# --- checks ---------------------------------------------------------------------------------------
 
 def check_dtypes(name, *avals, kinds="fc"):
     """TypeError unless all have one dtype, which LAPACK has; `kinds` "f" leaves out complex ones."""
@@ -74,8 +73,7 @@ def real_dtype(dtype):
     return dtypes.real_of(dtype)
 
 
-# --- batching
-# ---------------------------------------------------------------------------------------------------
+# --- batching -------------------------------------------------------------------------------------
 
 def batched(operands, results):
     """The rule `axes` of a primitive on batches, which all its operands and results have in front.
@@ -106,8 +104,7 @@ def columns_together(primitive, rows=lambda params: False):
     return batch
 
 
-# --- matrices
-# ---------------------------------------------------------------------------------------------------
+# --- matrices -------------------------------------------------------------------------------------
 
 def matmul(x, y):
     """The product of matrices, batch by batch, as exact as the device can."""
@@ -238,8 +235,7 @@ def skew(x):
     return result
 
 
-# --- kernels
-# ----------------------------------------------------------------------------------------------------
+# --- kernels --------------------------------------------------------------------------------------
 
 def _call(ctx, eqn, *names):
     p = eqn.params

@@ -31,8 +31,7 @@ from .shared import (
     triangle,
 )
 
-# --- triangular_solve
-# -------------------------------------------------------------------------------------------
+# --- triangular_solve -----------------------------------------------------------------------------
 
 def _solve_abstract_eval(a, b, *, left_side, lower, transpose_a, conjugate_a, unit_diagonal):
     name = "triangular_solve"
@@ -98,8 +97,7 @@ def triangular_solve(a, b, left_side=True, lower=True, transpose_a=False, conjug
                                    conjugate_a=conjugate_a, unit_diagonal=unit_diagonal)
 
 
-# --- cholesky
-# ---------------------------------------------------------------------------------------------------
+# --- cholesky -------------------------------------------------------------------------------------
 
 def _cholesky_abstract_eval(x):
     check_matrices("cholesky", x, square=True)
@@ -141,8 +139,7 @@ cholesky_p = Mapped(
         None: _cholesky_lower})
 
 
-# --- cholesky_update
-# --------------------------------------------------------------------------------------------
+# --- cholesky_update ------------------------------------------------------------------------------
 
 def _update_abstract_eval(r, w):
     check_dtypes("cholesky_update", r, w, kinds="f")
@@ -190,8 +187,7 @@ cholesky_update_p = Mapped("cholesky_update", abstract_eval=_update_abstract_eva
                            lower=by_kernels({"cuda": _update_cuda, None: _updated}))
 
 
-# --- symmetric_product
-# ------------------------------------------------------------------------------------------
+# --- symmetric_product ----------------------------------------------------------------------------
 
 def _product_abstract_eval(a, c, *, alpha, beta):
     name = "symmetric_product"

@@ -47,8 +47,7 @@ def collective(name, abstract_eval, lower=None, mapped=None, dims=(), **rules):
     return primitive
 
 
-# --- lowering
-# ---------------------------------------------------------------------------------------------------
+# --- lowering -------------------------------------------------------------------------------------
 
 _CHANNEL = "channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>"
 
@@ -98,8 +97,7 @@ def _combiner(primitive):
     return _combiners.setdefault(primitive, lambda a, b: [primitive.bind(a, b)])
 
 
-# --- pvary and reductions
-# ---------------------------------------------------------------------------------------
+# --- pvary and reductions -------------------------------------------------------------------------
 
 pvary_p = collective(
     "pvary", lambda x, *, axes: x.update(vma=x.vma | {*axes}), lambda ctx, eqn, x: x,
@@ -168,8 +166,7 @@ pmin_p = collective("pmin", _order_abstract_eval, _lower_reduction(min_p), _redu
                     jvp=_extreme_jvp(lambda: pmin_p), makes_nan=False)
 
 
-# --- gathers and exchanges, along dimensions that stay
-# ----------------------------------------------------------
+# --- gathers and exchanges, along dimensions that stay --------------------------------------------
 
 def _resized(x, dim, size, times=1):
     return x.update(shape=(*x.shape[:dim], x.shape[dim] * times // size, *x.shape[dim + 1:]))
@@ -243,8 +240,7 @@ all_to_all_p = collective(
     makes_nan=False)
 
 
-# --- ppermute
-# ---------------------------------------------------------------------------------------------------
+# --- ppermute -------------------------------------------------------------------------------------
 
 def _ppermute_lower(ctx, eqn, x):
     rows = positions(ctx, eqn.params["axes"])
@@ -274,8 +270,7 @@ EXCHANGES = frozenset({psum_p, psum_invariant_p, pmax_p, pmin_p, all_gather_p, r
                        ppermute_p})
 
 
-# --- axis_index
-# -------------------------------------------------------------------------------------------------
+# --- axis_index -----------------------------------------------------------------------------------
 
 def _index_lower(ctx, eqn):
     """The device's number along an axis, from its number among all.

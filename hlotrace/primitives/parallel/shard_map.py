@@ -86,8 +86,7 @@ def inside(mesh, manual, checked):
         yield
 
 
-# --- derivatives
-# ------------------------------------------------------------------------------------------------
+# --- derivatives ----------------------------------------------------------------------------------
 
 def _jvp(primals, tangents, *, jaxpr, in_specs, out_specs, **params):
     tangents = _moving(tangents)
@@ -191,8 +190,7 @@ def _transpose(cts, *args, jaxpr, in_specs, out_specs, mesh, manual, checked):
     return fill_zeros(fill_zeros(results, in_nonzero), linear)
 
 
-# --- batching, dead code
-# ----------------------------------------------------------------------------------------
+# --- batching, dead code --------------------------------------------------------------------------
 
 def _batching(axis, args, dims, *, jaxpr, mesh, in_specs, out_specs, manual, checked):
     """The mapped axis is cut over mesh axes only if vmap's `spmd_axis_name` says so and they are manual."""

@@ -11,8 +11,7 @@ from ...core.trace import trace_to_jaxpr
 from ..arrays.shape import broadcast_axis, front, front_dims, move_axis, reduce_sum
 from ..common import Primitive, aval_of, dtype_of, dtypes
 
-# --- jit
-# --------------------------------------------------------------------------------------------------------
+# --- jit ------------------------------------------------------------------------------------------
 
 def jit_bind(jaxpr, operands, donated=()):
     return jit_p.bind(*operands, jaxpr=jaxpr, donated=donated)
@@ -93,8 +92,7 @@ AS_JIT = {"multiple_results": True, "abstract_eval": lambda *avals, jaxpr, **_: 
                                                               "discharge")}}
 
 
-# --- a stretch of a linear program
-# ------------------------------------------------------------------------------
+# --- a stretch of a linear program ----------------------------------------------------------------
 
 class Inlined(Primitive):
     """Stands as an equation only where a trace records it; bound, it becomes its program's equations."""
@@ -121,8 +119,7 @@ inlined_p = Inlined(
         state.trace.splice(program, operands))))
 
 
-# --- functions with derivatives given by the user
-# ---------------------------------------------------------------
+# --- functions with derivatives given by the user -------------------------------------------------
 #
 # Bound with `fun`, a function of flat lists, so that under grad it runs on real values.  Written into a
 # program (`to_staged`), it becomes `jaxpr`, whose first `num_consts` operands are what the function closed over.

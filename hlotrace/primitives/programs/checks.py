@@ -232,8 +232,7 @@ def report_all(found):
             check_p.bind(code, failures=Failures(failures))
 
 
-# --- indices
-# ----------------------------------------------------------------------------------------------------
+# --- indices --------------------------------------------------------------------------------------
 
 def outside(shape, axes, indices, lasts, firsts=0, window=(), source=None):
     """What `report` takes, in a list: does an entry of index vectors not lie between those of `firsts` and
@@ -266,8 +265,7 @@ def outside(shape, axes, indices, lasts, firsts=0, window=(), source=None):
     return [(any_of(failed), Failure(OOBError, text, tuple(map(type_of, values)), source=source), values)]
 
 
-# --- the primitive
-# ----------------------------------------------------------------------------------------------
+# --- the primitive --------------------------------------------------------------------------------
 #
 # Operands: the code and the slots of the Failures that are its parameter.
 
@@ -326,8 +324,7 @@ check_p = Primitive("check", multiple_results=True, abstract_eval=lambda *avals,
                     effects=lambda params: tuple([Check(failure=f) for f in params["failures"].all]))
 
 
-# --- checks in what runs for some elements, or on several devices
-# -----------------------------------------------
+# --- checks in what runs for some elements, or on several devices ---------------------------------
 
 def batched(thread, axis, args, dims, **params):
     """The result of a batching rule where programs in `params` have checks that not every element comes to,

@@ -70,8 +70,7 @@ def write_while(ctx, types, start, cond, body):
     return ctx.emit(f'"stablehlo.while"({", ".join(start)}) {regions} : ({listed}) -> ({listed})', len(types))
 
 
-# --- cond
-# -------------------------------------------------------------------------------------------------------
+# --- cond -----------------------------------------------------------------------------------------
 
 def _cond_lower(ctx, eqn, index, *names):
     branches, platforms = eqn.params["branches"], eqn.params.get("platforms")
@@ -287,8 +286,7 @@ cond_p = Holder("cond", multiple_results=True, abstract_eval=_cond_abstract_eval
                 dce=_cond_dce, partial_eval=_cond_partial_eval, vary=_cond_vary)
 
 
-# --- while
-# ------------------------------------------------------------------------------------------------------
+# --- while ----------------------------------------------------------------------------------------
 
 def _while_abstract_eval(*avals, cond_jaxpr, body_jaxpr, cond_nconsts, body_nconsts):
     going_on = cond_jaxpr.outvars[0].aval

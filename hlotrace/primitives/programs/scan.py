@@ -29,8 +29,7 @@ def _scan_abstract_eval(*avals, jaxpr, length, reverse, unroll, num_consts, num_
     return [*outs[:num_carry], *(_stacked(a, length) for a in outs[num_carry:])]
 
 
-# --- lowering
-# ---------------------------------------------------------------------------------------------------
+# --- lowering -------------------------------------------------------------------------------------
 
 def _scan_lower(ctx, eqn, *names):
     """Whole rounds of `unroll` steps in a loop, the steps that are left after it; no loop if all fit in one
@@ -113,8 +112,7 @@ def _write(ctx, y, aval, row, at):
                     f"{types}) -> {aval.mlir}")
 
 
-# --- derivatives and batching
-# -----------------------------------------------------------------------------------
+# --- derivatives and batching ---------------------------------------------------------------------
 #
 # Each rule makes another scan, whose consts, carry and xs are those of this one with others beside them.
 
