@@ -87,12 +87,12 @@ class Primitive:
         linearize: Any
         transpose: Any
         axes: Any
-        batch: Any
-        thread: Any
+        batching: Any
+        discharge: Any
         dce: Any
-        divide: Any
-        evaluate: Any
-        stage: Any
+        partial_eval: Any
+        impl_rule: Any
+        to_staged: Any
         vary: Any
         effects: Any
         axis_names: Any

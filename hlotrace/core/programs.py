@@ -7,9 +7,9 @@ jvp(jaxpr, nonzero) -> (jaxpr of [*primals, *nonzero tangents] -> [*outs, *nonze
 linearize(jaxpr, nonzero) -> Linearized
 transpose(jaxpr, linear, ct_nonzero) -> (jaxpr of [*nonlinear inputs, *cotangents] -> nonzero cts, in_nonzero)
 batch(jaxpr, axis, batched, force_out) -> (jaxpr with mapped axes in front, out_batched)
-thread(jaxpr, states) -> jaxpr of [*states, *inputs] -> [*states, *outs]
+discharge(jaxpr, states) -> jaxpr of [*states, *inputs] -> [*states, *outs]
 instrument(jaxpr, kinds, without=()) -> jaxpr with checks of `kinds`, all of which know their lines
-divide(jaxpr, policy, wanted) -> (jaxpr of inputs -> [*outs, *saved], jaxpr of [*inputs, *saved] -> wanted outs)
+partial_eval(jaxpr, policy, needed) -> (jaxpr of inputs -> [*outs, *saved], jaxpr of [*inputs, *saved] -> needed outs)
 batch_flat(fun, axis, args, dims) -> outs, where their mapped axes are or None      (of functions, not of programs)
 map_flat(fun, axis, args, dims) -> outs with mapped axes in front
 """
@@ -26,7 +26,8 @@ from .symbolic_zeros import drop_zeros, fill_zeros, is_undefined_primal, nonzero
 from .trace import EVAL, entering, trace_to_jaxpr
 
 _provided: Any = None       # by transforms/
-jvp = linearize = transpose = batch = thread = instrument = divide = batch_flat = map_flat = _provided
+jvp = linearize = transpose = batch = discharge = _provided
+instrument = partial_eval = batch_flat = map_flat = _provided
 
 
 def cached(function):
@@ -133,11 +134,11 @@ def split_for_remat(jaxpr, policy, wanted, first=0):
     gives what again takes.  `kept` marks the wanted outputs that are saved as they are: these again does not
     give.
     """
-    forward, again = divide(jaxpr, policy, wanted)
+    forward, again = partial_eval(jaxpr, policy, wanted)
     saved, outs, n = again.invars[len(jaxpr.invars):], iter(again.outvars), len(jaxpr.outvars)
     kept = tuple([w and next(outs) in saved and i >= first for i, w in enumerate(wanted)])
     if any(kept):
-        forward, again = divide(jaxpr, policy, tuple([w and not k for w, k in zip(wanted, kept)]))
+        forward, again = partial_eval(jaxpr, policy, tuple([w and not k for w, k in zip(wanted, kept)]))
     places = {v: i for i, v in enumerate(jaxpr.outvars) if i >= first}
     extra = [v for v in forward.outvars[n:] if v not in places]
     places.update((v, n + i) for i, v in enumerate(extra))

@@ -150,7 +150,8 @@ def jvp(jaxpr: Jaxpr, nonzero: tuple[bool, ...]) -> tuple[Jaxpr, tuple[bool, ...
 
     def fun(*args: Any) -> list[Any]:
         n = len(nonzero)
-        outs, tangents = jvp_flat(lambda *xs: eval_jaxpr(jaxpr, (), *xs), args[:n], fill_zeros(args[n:], nonzero))
+        outs, tangents = jvp_flat(lambda *xs: eval_jaxpr(jaxpr, (), *xs), args[:n],
+                                  fill_zeros(args[n:], nonzero))
         out_nonzero[:] = [t is not None for t in tangents]
         return [*outs, *drop_zeros(tangents)]
 

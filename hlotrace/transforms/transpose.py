@@ -25,9 +25,9 @@ def accumulate(a: Any, b: Any) -> Any:
 
 def backward_pass(jaxpr: Jaxpr, consts: Sequence[Any], args: Sequence[Any],
                   cotangents: Sequence[Any]) -> list[Any]:
-    """Cotangents of the inputs that are `UndefinedPrimal`s in `args`, as a list over all inputs (None is zero).
+    """The cotangents of the inputs of a linear program, None for those that are zero or known.
 
-    Equations that depend on no linear input are evaluated first, in order.
+    Those that are `UndefinedPrimal`s in `args` get one.  Equations that depend on no linear input are evaluated first, in order.
     """
     values = dict(zip(jaxpr.constvars, consts))
     values.update((v, a) for v, a in zip(jaxpr.invars, args, strict=True) if not is_undefined_primal(a))
@@ -97,7 +97,8 @@ def transpose(jaxpr: Jaxpr, linear: tuple[bool, ...],
 
     def fun(*args: Any) -> list[Any]:
         given = iter(args[:known])
-        operands = [UndefinedPrimal(v.aval) if is_lin else next(given) for v, is_lin in zip(jaxpr.invars, linear)]
+        operands = [UndefinedPrimal(v.aval) if is_lin else next(given)
+                    for v, is_lin in zip(jaxpr.invars, linear)]
         results = backward_pass(jaxpr, (), operands, fill_zeros(args[known:], ct_nonzero))
         results = [r for r, is_lin in zip(results, linear) if is_lin]
         in_nonzero[:] = [r is not None for r in results]
