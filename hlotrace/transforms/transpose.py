@@ -27,7 +27,8 @@ def backward_pass(jaxpr: Jaxpr, consts: Sequence[Any], args: Sequence[Any],
                   cotangents: Sequence[Any]) -> list[Any]:
     """The cotangents of the inputs of a linear program, None for those that are zero or known.
 
-    Those that are `UndefinedPrimal`s in `args` get one.  Equations that depend on no linear input are evaluated first, in order.
+    Those that are `UndefinedPrimal`s in `args` get one.  Equations that depend on no linear input are
+    evaluated first, in order.
     """
     values = dict(zip(jaxpr.constvars, consts))
     values.update((v, a) for v, a in zip(jaxpr.invars, args, strict=True) if not is_undefined_primal(a))
