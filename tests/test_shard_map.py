@@ -81,7 +81,7 @@ def test_arguments_are_cut_as_they_lie_where_nobody_says_how():
     same((product(*placed), product(*placed, 2.0)), (x @ w, 2 * x @ w))
     same(jax.grad(lambda w: product(placed[0], w).sum())(placed[1]), np.repeat(x.sum(0)[:, None], 3, 1))
     for call, words in ((lambda: product(placed[0], w), ("argument w", "ndarray")),
-                        (lambda: product(placed[0], jnp.asarray(w)), ("argument w", "does not lie")),
+                        (lambda: product(placed[0], jnp.asarray(w)), ("argument w", "is not sharded over it")),
                         (lambda: product(place(x, mesh=LINE), placed[1]), ("argument x", "its sharding is")),
                         (lambda: jax.jit(product)(*placed), ("argument x", "jit of product"))):
         with raises(TypeError, "in_specs", "product", *words):

@@ -1,5 +1,4 @@
-"""Differentiation as users call it: grad, value_and_grad, jvp, vjp, linearize, linear_transpose, Jacobians.
-"""
+"""Differentiation for users: grad, value_and_grad, jvp, vjp, linearize, linear_transpose, Jacobians."""
 import operator
 
 from ..core import dtypes
@@ -53,14 +52,14 @@ def _argnums(fun, argnums):
     if not callable(fun):
         raise not_callable(fun)
     try:
-        return tuple(map(operator.index, argnums)) if isinstance(argnums, (tuple, list)) else operator.index(argnums)
+        several = isinstance(argnums, (tuple, list))
+        return tuple(map(operator.index, argnums)) if several else operator.index(argnums)
     except TypeError:
         raise TypeError(f"argnums must be an int or a sequence of ints, got {argnums!r}") from None
 
 
 def _choose(fun, args, kwargs, argnums, what, has_aux):
-    """(a FlatFunction of the arguments `argnums`, in the order of the signature; what `_picked` makes of
-    theirs)"""
+    """(a FlatFunction of the arguments `argnums`, in the order of the signature; an order for `_picked`)."""
     n, single = len(args), type(argnums) is int
     numbers = (argnums,) if single else argnums
     for k in numbers:
@@ -75,12 +74,16 @@ def _choose(fun, args, kwargs, argnums, what, has_aux):
     if Ref in map(type, flat.leaves):
         raise TypeError(f"{flat} cannot differentiate with respect to an argument that is a Ref: leave it "
                         "out of argnums, or pass ref[...]")
-    return flat, 0 if single else None if places == chosen else tuple([chosen.index(k) for k in places])
+    if single:
+        return flat, 0
+    return flat, None if places == chosen else tuple([chosen.index(k) for k in places])
 
 
 def _picked(values, order):
-    """Values for the chosen arguments as the user asked for them: one, all, or all in another order."""
-    return values if order is None else values[0] if order == 0 else tuple([values[i] for i in order])
+    """Values for the chosen arguments as the user requested them: one, all, or all in another order."""
+    if order is None:
+        return values
+    return values[0] if order == 0 else tuple([values[i] for i in order])
 
 
 def _check_input_dtype(flat, avals, holomorphic=False, allow_int=False):
@@ -105,11 +108,11 @@ def _check_input_dtype(flat, avals, holomorphic=False, allow_int=False):
 def _check_scalar(flat, outs, holomorphic):
     """TypeError unless the function to be differentiated gave one real scalar."""
     if flat.out_tree != _LEAF:
-        none = flat.out_tree == pytree.tree_structure(None)
-        raise TypeError(f"{flat}: Gradient only defined for scalar-output functions. "
-                        + (f"{flat.name} returned None (does it lack a `return`?)" if none else
-                           f"Output was of structure {flat.out_tree}; return the loss alone, or (loss, others) with "
-                           "has_aux=True"))
+        said = (f"Output was of structure {flat.out_tree}; return the loss alone, or (loss, others) with "
+                "has_aux=True")
+        if flat.out_tree == pytree.tree_structure(None):
+            said = f"{flat.name} returned None (does it lack a `return`?)"
+        raise TypeError(f"{flat}: Gradient only defined for scalar-output functions. {said}")
     aval = aval_of(outs[0])
     if aval.shape:
         raise TypeError(f"{flat}: Gradient only defined for scalar-output functions. Output had shape: "
@@ -147,8 +150,8 @@ class _Pullback:
         linear = [UndefinedPrimal(v.aval) for v in self.program.invars]
         live = [ct for ct, nz in zip(cts, self.out_nonzero) if nz]
         found = iter(backward_pass(self.program, self.consts, linear, live))
-        return [_cotangent(next(found) if mark else None, a) for a,
-                mark in zip(self.primal_avals, self.marks)]
+        return [_cotangent(next(found) if mark else None, a)
+                for a, mark in zip(self.primal_avals, self.marks)]
 
     def __call__(self, ct):
         leaves, ct_tree = pytree.tree_flatten(ct, is_leaf=_is_float0_leaf)
@@ -172,8 +175,7 @@ class _Pullback:
 
 pytree.register_pytree_node(
     _Pullback, lambda p: (p.consts, (p.program, p.primal_avals, p.out_avals, p.out_nonzero, p.in_tree,
-                                     p.out_tree,
-                                     p.marks, p.order)),
+                                     p.out_tree, p.marks, p.order)),
     lambda aux, consts: _Pullback(aux[0], consts, *aux[1:]))
 
 
@@ -204,8 +206,7 @@ def _linearize(flat, avals, order=None):
     marks = [dtypes.is_inexact(a.dtype) for a in avals]
     outs, program, out_nonzero = linearize_flat(flat, _as_operands(flat.leaves), marks)
     n = flat.out_tree.num_leaves
-    if flat.has_aux:
-        # tangents of aux are not wanted
+    if flat.has_aux:        # tangents of aux are not wanted
         program = program.replace(outvars=program.outvars[:sum(out_nonzero[:n])])
     outs, aux = flat.split(outs)
     return outs, aux, _Pullback(program, list(program.consts), avals, [aval_of(x) for x in outs],
@@ -215,8 +216,16 @@ def _linearize(flat, avals, order=None):
 def vjp(fun, *primals, has_aux=False, reduce_axes=()):
     """The value of `fun` at `primals` and the function from cotangents of its output to those of its inputs.
 
-    Returns (out, pullback), or (out, pullback, aux) with `has_aux`.  Cotangents of integer and boolean inputs
-    have dtype float0.
+    Args:
+        fun: the function, of arrays or pytrees of them.
+        primals: its positional arguments.
+        has_aux: `fun` returns (value, aux); only value is differentiated.
+        reduce_axes: must be empty.
+    Returns:
+        (out, pullback), or (out, pullback, aux) with `has_aux`.  Cotangents of integer and boolean inputs
+        have dtype float0.
+    Raises:
+        ValueError: by the pullback, for cotangents of another structure, shape or dtype than the output.
 
     >>> y, pullback = jax.vjp(lambda x, w: jnp.sin(x) @ w, jnp.zeros(2), jnp.array([3., 4.]))
     >>> y, pullback(1.)
@@ -235,15 +244,18 @@ def _vjp(flat, order=None):
 def value_and_grad(fun, argnums=0, has_aux=False, holomorphic=False, allow_int=False, reduce_axes=()):
     """A function that gives the value of scalar-valued `fun` and its gradient.
 
-    Args:
-      argnums: the positional argument, or the arguments, to differentiate with respect to.
-      has_aux: `fun` returns (value, aux); the result is then ((value, aux), gradient).
-      holomorphic: `fun` is complex-differentiable; inputs and output are complex.
-      allow_int: integer inputs are allowed, with gradients of dtype float0.
-    Raises: TypeError where the output is not a real scalar or an input is not floating.
-
     Keyword arguments are passed on and not differentiated.  The gradient has the structure, shapes and dtypes
     of the argument.
+
+    Args:
+        fun: the function; its value is a scalar.
+        argnums: the positional argument, or the arguments, to differentiate with respect to.
+        has_aux: `fun` returns (value, aux); the result is then ((value, aux), gradient).
+        holomorphic: `fun` is complex-differentiable; inputs and output are complex.
+        allow_int: integer inputs are allowed, with gradients of dtype float0.
+        reduce_axes: must be empty.
+    Raises:
+        TypeError: where the output is not a real scalar or an input is not floating.
 
     >>> def loss(params, x, y):
     ...     return jnp.mean((params["w"] * x + params["b"] - y) ** 2)
@@ -301,7 +313,14 @@ def grad(fun, argnums=0, has_aux=False, holomorphic=False, allow_int=False, redu
 def jvp(fun, primals, tangents, has_aux=False):
     """The value of `fun` at `primals` and its derivative along `tangents`; with `has_aux`, aux as third.
 
-    Raises: TypeError where primals and tangents differ in structure, shape or dtype.
+    Args:
+        fun: the function, of arrays or pytrees of them.
+        primals: a tuple of its positional arguments.
+        tangents: a tuple of the same structure, shapes and dtypes; for integers of dtype float0.
+        has_aux: `fun` returns (value, aux); only value is differentiated.
+    Raises:
+        TypeError: where primals and tangents differ in structure or dtype.
+        ValueError: where they differ in shape.
 
     >>> y, slope = jax.jvp(lambda x, y: x * jnp.exp(y), (2., 0.), (1., 10.))
     >>> y, slope
@@ -382,9 +401,11 @@ def linearize(fun, *primals, has_aux=False):
 def linear_transpose(fun, *primals, reduce_axes=()):
     """The transpose of a linear function; `primals` give shapes and dtypes (arrays or ShapeDtypeStructs).
 
-    Returns a function from cotangents of the output to a tuple of cotangents of the inputs.
-
-    TypeError for a function that is not linear.
+    Returns:
+        A function from cotangents of the output to a tuple of cotangents of the inputs.
+    Raises:
+        TypeError: for inputs that are not numbers, and cotangents of another type than the output.
+        NotImplementedError: for a function that is not linear, when it is transposed.
 
     >>> A = jnp.array([[1., 2.], [3., 4.], [5., 6.]])
     >>> transposed = jax.linear_transpose(lambda x: A @ x, jax.ShapeDtypeStruct((2,), "float32"))
@@ -446,8 +467,7 @@ def fwd_and_bwd(fun, argnums, has_aux=False, jitted=True):
     return (jit(forward), jit(backward)) if jitted else (forward, backward)
 
 
-# --- Jacobians
-# --------------------------------------------------------------------------------------------------
+# --- Jacobians ----------------------------------------------------------------------------------------------
 
 def _basis(avals):
     """All unit vectors of a list of avals: one stacked array for each, with a common leading axis."""
@@ -514,7 +534,8 @@ def jacfwd(fun, argnums=0, has_aux=False, holomorphic=False):
         columns, aux = vmap(push, out_axes=(-1, None))(*_basis([a.tangent() for a in avals]))
         if holomorphic:
             _check_output_dtype(flat, map(aval_of, columns), holomorphic)
-        return [_unstack(c, c.ndim - 1, avals) for c in columns], flat.aux_tree.unflatten(aux) if has_aux else None
+        blocks = [_unstack(c, c.ndim - 1, avals) for c in columns]
+        return blocks, flat.aux_tree.unflatten(aux) if has_aux else None
     return _jacobian(fun, argnums, "jacfwd", has_aux, build)
 
 
@@ -523,7 +544,8 @@ def jacrev(fun, argnums=0, has_aux=False, holomorphic=False, allow_int=False):
 
     The result is structured as that of `jacfwd`.
 
-    >>> jax.jacrev(lambda x, y: {"sum": jnp.sum(x * y)}, argnums=(0, 1))(jnp.array([2., 3.]), jnp.array([4., 5.]))
+    >>> both = jax.jacrev(lambda x, y: {"sum": jnp.sum(x * y)}, argnums=(0, 1))
+    >>> both(jnp.array([2., 3.]), jnp.array([4., 5.]))
     {'sum': (Array([4., 5.], dtype=float32), Array([2., 3.], dtype=float32))}
     """
     def build(flat):
@@ -550,5 +572,3 @@ def hessian(fun, argnums=0, has_aux=False, holomorphic=False):
            [4., 0.]], dtype=float32)
     """
     return jacfwd(jacrev(fun, argnums, has_aux, holomorphic), argnums, has_aux, holomorphic)
-
-

@@ -16,21 +16,26 @@ def checkpoint(fun=None, *, prevent_cse=True, policy=None, static_argnums=(), st
                concrete=False):
     """`fun`, whose derivative computes the residuals again in the backward pass instead of keeping them.
 
-    Args:
-      prevent_cse: keep XLA from noticing that the forward pass computed the same; not needed inside `scan`.
-      A sequence
-        has a bool for each positional argument, or a pytree of them.
-      policy: one of `checkpoint_policies`, or any function `policy(prim, *avals, **params)`: whether the
-      results of an
-        operation may be kept.  Gives a bool, or `Saveable`, `Recompute` or `Offloadable` of `ad_checkpoint`.
-      static_argnums, static_argnames: arguments that are Python values; with those not hashable it is traced
-      each time.
-
     Without `fun`, a decorator.  Values and derivatives are those of `fun`; only what is kept between the
     passes changes.
 
+    Args:
+        fun: the function, of arrays or pytrees of them.
+        prevent_cse: keep XLA from noticing that the forward pass computed the same; not needed inside `scan`.
+            A sequence has a bool for each positional argument, or a pytree of them.
+        policy: one of `checkpoint_policies`, or any function `policy(prim, *avals, **params)`: whether the
+            results of an operation may be kept.  Gives a bool, or `Saveable`, `Recompute` or `Offloadable` of
+            `ad_checkpoint`.
+        static_argnums: positions of arguments that are Python values; with those not hashable it is traced
+            each time.
+        static_argnames: names of such arguments.
+        concrete: must be False.
+    Raises:
+        TypeError: for a `fun` or a `policy` that is no function.
+
     >>> def f(x): return jnp.sin(jnp.sin(jnp.sin(x)))
-    >>> len(jax.ad_checkpoint.saved_residuals(f, 1.)), len(jax.ad_checkpoint.saved_residuals(jax.checkpoint(f), 1.))
+    >>> residuals = jax.ad_checkpoint.saved_residuals
+    >>> len(residuals(f, 1.)), len(residuals(jax.checkpoint(f), 1.))
     (3, 1)
     >>> jax.grad(f)(1.) == jax.grad(jax.checkpoint(f))(1.)
     Array(True, dtype=bool, weak_type=True)
@@ -59,10 +64,8 @@ def checkpoint(fun=None, *, prevent_cse=True, policy=None, static_argnums=(), st
         traced = flat.kept(fun, "checkpoint", flat.avals())
         held = bool(prevent_cse)
         if not isinstance(prevent_cse, bool):
-            held = (*[True] * len(traced.consts), *map(bool,
-                                                       pytree.broadcast_prefix(tuple(prevent_cse),
-                                                                               tuple(args))),
-                    *[True] * len(pytree.tree_leaves(kwargs)))
+            chosen = map(bool, pytree.broadcast_prefix(tuple(prevent_cse), tuple(args)))
+            held = (*[True] * len(traced.consts), *chosen, *[True] * len(pytree.tree_leaves(kwargs)))
         outs = remat_p.bind(*traced.consts, *flat.leaves, jaxpr=traced.closed, prevent_cse=held,
                             policy=policy)
         return traced.out_tree.unflatten(outs)
@@ -73,7 +76,7 @@ remat = checkpoint
 
 
 def checkpoint_name(x, name):
-    """`x`, a pytree of arrays, under a name: policies such as `save_only_these_names` ask for it.
+    """`x`, a pytree of arrays, under a name: policies such as `save_only_these_names` read it.
 
     >>> from hlotrace.ad_checkpoint import checkpoint_name, saved_residuals
     >>> policy = jax.checkpoint_policies.save_only_these_names("hidden")
@@ -97,7 +100,8 @@ def saved_residuals(f, *args, **kwargs):
     Nothing is computed; `args` may be ShapeDtypeStructs.
 
     >>> W = jnp.ones((3, 2))
-    >>> [aval.str_short() for aval, _ in jax.ad_checkpoint.saved_residuals(lambda x: jnp.tanh(x @ W), jnp.ones(3))]
+    >>> residuals = jax.ad_checkpoint.saved_residuals(lambda x: jnp.tanh(x @ W), jnp.ones(3))
+    >>> [aval.str_short() for aval, _ in residuals]
     ['float32[3,2]', 'float32[2]']
     """
     flat = FlatFunction(f, *pytree.tree_flatten((args, kwargs)), "saved_residuals")

@@ -1,8 +1,7 @@
-"""Policies: of which primitives `checkpoint` keeps the results for the backward pass, though it could compute
-them again.
+"""Policies: of which primitives `checkpoint` keeps the results for the backward pass.
 
-A policy is called for each operation of a differentiated function, as `policy(prim, *avals, **params)`: with a primitive,
-the types of its operands and its parameters.
+A policy is called for each operation of a differentiated function, as `policy(prim, *avals, **params)`: with
+a primitive, the types of its operands and its parameters.
 """
 import dataclasses
 from collections.abc import Callable
@@ -30,7 +29,8 @@ def dots_saveable(prim, *_, **__):
     """A policy: keep the products of matrices (`dot_general`), which cost much.
 
     >>> f = jax.checkpoint(lambda x, w: jnp.sin(x @ w), policy=jax.checkpoint_policies.dots_saveable)
-    >>> [aval.str_short() for aval, _ in jax.ad_checkpoint.saved_residuals(f, jnp.ones((5, 3)), jnp.ones((3, 2)))]
+    >>> residuals = jax.ad_checkpoint.saved_residuals(f, jnp.ones((5, 3)), jnp.ones((3, 2)))
+    >>> [aval.str_short() for aval, _ in residuals]
     ['float32[5,3]', 'float32[3,2]', 'float32[5,2]']
     """
     return prim is dot_general_p
@@ -41,10 +41,11 @@ def dots_with_no_batch_dims_saveable(prim, *_, **params):
 
     >>> policy = jax.checkpoint_policies.dots_with_no_batch_dims_saveable
     >>> f = jax.checkpoint(lambda x, w: jnp.sin(x @ w), policy=policy)
-    >>> [aval.str_short() for aval, _ in jax.ad_checkpoint.saved_residuals(f, jnp.ones((5, 3)), jnp.ones((3, 2)))]
+    >>> residuals = jax.ad_checkpoint.saved_residuals
+    >>> [aval.str_short() for aval, _ in residuals(f, jnp.ones((5, 3)), jnp.ones((3, 2)))]
     ['float32[5,3]', 'float32[3,2]', 'float32[5,2]']
     >>> x, w = jnp.ones((4, 5, 3)), jnp.ones((4, 3, 2))
-    >>> [aval.str_short() for aval, _ in jax.ad_checkpoint.saved_residuals(jax.vmap(f), x, w)]
+    >>> [aval.str_short() for aval, _ in residuals(jax.vmap(f), x, w)]
     ['float32[4,5,3]', 'float32[4,3,2]']
     """
     return prim is dot_general_p and not any(params["dimension_numbers"][1])
@@ -55,7 +56,7 @@ checkpoint_dots, checkpoint_dots_with_no_batch_dims = dots_saveable, dots_with_n
 
 @dataclasses.dataclass(frozen=True)
 class _Policy:
-    """`rule(prim, avals, params, *given)`; equal ones find the same kept programs."""
+    """`rule(prim, avals, params, *given)`; equal ones find the same cached programs."""
     rule: Callable
     given: tuple
 
@@ -69,9 +70,9 @@ class _Policy:
 def _names(what, names):
     for name in names:
         if not isinstance(name, str):
+            hint = f": write {what}(*names)" if isinstance(name, (list, tuple, set)) else ""
             raise TypeError(f"checkpoint_policies.{what}: names are strings, as given to checkpoint_name; "
-                            f"got {name!r:.80}" + (f": write {what}(*names)"
-                                                   if isinstance(name, (list, tuple, set)) else ""))
+                            f"got {name!r:.80}{hint}")
     return frozenset(names)
 
 
@@ -94,8 +95,8 @@ def save_only_these_names(*names_which_can_be_saved):
     >>> def f(x):
     ...     a = checkpoint_name(jnp.sin(x), "a")
     ...     return jnp.sin(checkpoint_name(jnp.exp(a), "b"))
-    >>> policy = jax.checkpoint_policies.save_only_these_names("b")
-    >>> [where.partition(" from ")[0] for _, where in saved_residuals(jax.checkpoint(f, policy=policy), 1.)][1:]
+    >>> f = jax.checkpoint(f, policy=jax.checkpoint_policies.save_only_these_names("b"))
+    >>> [where.partition(" from ")[0] for _, where in saved_residuals(f, 1.)][1:]
     ["named 'b'"]
     """
     return _Policy(_save_only_these_names, (_names("save_only_these_names", names_which_can_be_saved),))
@@ -108,8 +109,8 @@ def save_any_names_but_these(*names_not_to_save):
     >>> def f(x):
     ...     a = checkpoint_name(jnp.sin(x), "a")
     ...     return jnp.sin(checkpoint_name(jnp.exp(a), "b"))
-    >>> policy = jax.checkpoint_policies.save_any_names_but_these("a")
-    >>> [where.partition(" from ")[0] for _, where in saved_residuals(jax.checkpoint(f, policy=policy), 1.)][1:]
+    >>> f = jax.checkpoint(f, policy=jax.checkpoint_policies.save_any_names_but_these("a"))
+    >>> [where.partition(" from ")[0] for _, where in saved_residuals(f, 1.)][1:]
     ["named 'b'"]
     """
     return _Policy(_save_any_names_but_these, (_names("save_any_names_but_these", names_not_to_save),))
@@ -123,14 +124,14 @@ def save_anything_except_these_names(*names_not_to_save):
 
     >>> from hlotrace.ad_checkpoint import checkpoint_name, saved_residuals
     >>> f = lambda x: checkpoint_name(x + 1, "large") * jnp.exp(x)
-    >>> policy = jax.checkpoint_policies.save_anything_except_these_names("large")
     >>> [where.partition(" from ")[0] for _, where in saved_residuals(f, 1.)]
     ['output of exp', "named 'large'"]
-    >>> [where.partition(" from ")[0] for _, where in saved_residuals(jax.checkpoint(f, policy=policy), 1.)][1:]
+    >>> f = jax.checkpoint(f, policy=jax.checkpoint_policies.save_anything_except_these_names("large"))
+    >>> [where.partition(" from ")[0] for _, where in saved_residuals(f, 1.)][1:]
     ['output of exp', 'output of add']
     """
-    return _Policy(_save_anything_except_these_names, (_names("save_anything_except_these_names",
-                                                              names_not_to_save),))
+    names = _names("save_anything_except_these_names", names_not_to_save)
+    return _Policy(_save_anything_except_these_names, (names,))
 
 
 def _save_from_both_policies(prim, avals, params, first, second):
@@ -142,12 +143,14 @@ def _save_from_both_policies(prim, avals, params, first, second):
 
 
 def save_from_both_policies(policy_1, policy_2):
-    """A policy: keep what either of two policies keeps; the first is asked first.
+    """A policy: keep what either of two policies keeps; the first is called first.
 
+    >>> from hlotrace.ad_checkpoint import checkpoint_name, saved_residuals
     >>> policies = jax.checkpoint_policies
-    >>> both = policies.save_from_both_policies(policies.dots_saveable, policies.save_only_these_names("hidden"))
-    >>> f = jax.checkpoint(lambda x, w: jnp.sin(jax.ad_checkpoint.checkpoint_name(jnp.tanh(x @ w), "hidden")), policy=both)
-    >>> [aval.str_short() for aval, _ in jax.ad_checkpoint.saved_residuals(f, jnp.ones((5, 3)), jnp.ones((3, 2)))]
+    >>> named = policies.save_only_these_names("hidden")
+    >>> both = policies.save_from_both_policies(policies.dots_saveable, named)
+    >>> f = jax.checkpoint(lambda x, w: jnp.sin(checkpoint_name(jnp.tanh(x @ w), "hidden")), policy=both)
+    >>> [aval.str_short() for aval, _ in saved_residuals(f, jnp.ones((5, 3)), jnp.ones((3, 2)))]
     ['float32[5,3]', 'float32[3,2]', 'float32[5,2]', 'float32[5,2]']
     """
     return _Policy(_save_from_both_policies, (policy_1, policy_2))
@@ -158,10 +161,11 @@ def _offload_dot_with_no_batch_dims(prim, _, params, *memory):
 
 
 def offload_dot_with_no_batch_dims(offload_src, offload_dst):
-    """A policy: move products of matrices without batch dimensions from memory `offload_src` to `offload_dst`
-    and back.
+    """A policy: move products of matrices without batch dimensions to another memory and back.
 
-    These are kinds of memory as devices name them: "device", "pinned_host".
+    Args:
+        offload_src: the kind of memory that they are in, as devices name them: "device".
+        offload_dst: the kind of memory that they are moved to: "pinned_host".
 
     >>> policy = jax.checkpoint_policies.offload_dot_with_no_batch_dims("device", "pinned_host")
     >>> f = jax.checkpoint(lambda x, w: jnp.sin(x @ w).sum(), policy=policy)
@@ -179,15 +183,21 @@ def _save_and_offload_only_these_names(prim, _, params, saved, offloaded, *memor
 
 def save_and_offload_only_these_names(*, names_which_can_be_saved, names_which_can_be_offloaded, offload_src,
                                       offload_dst):
-    """A policy: keep what has one of the first names, and move what has one of the second to memory
-    `offload_dst` and back.
+    """A policy: keep what has one of some names, and move what has one of others to another memory and back.
 
-    Raises: ValueError for a name that is in both.
+    Args:
+        names_which_can_be_saved: names of results that stay where they are.
+        names_which_can_be_offloaded: names of results that are moved.
+        offload_src: the kind of memory that these are in.
+        offload_dst: the kind of memory that they are moved to.
+    Raises:
+        ValueError: for a name that is in both.
 
     >>> policy = jax.checkpoint_policies.save_and_offload_only_these_names(
     ...     names_which_can_be_saved=["small"], names_which_can_be_offloaded=["large"],
     ...     offload_src="device", offload_dst="pinned_host")
-    >>> f = jax.checkpoint(lambda x: jnp.sin(jax.ad_checkpoint.checkpoint_name(jnp.exp(x), "large")).sum(), policy=policy)
+    >>> named = jax.ad_checkpoint.checkpoint_name
+    >>> f = jax.checkpoint(lambda x: jnp.sin(named(jnp.exp(x), "large")).sum(), policy=policy)
     >>> "pinned_host" in str(jax.make_jaxpr(jax.grad(f))(jnp.ones(3)))
     True
     """

@@ -1,8 +1,7 @@
-"""Library functions made of several primitives: one compiled program when called eagerly, inlined under a
-trace.
+"""Library functions of several primitives: one compiled program when called eagerly, inlined under a trace.
 
-Inlining is quick because the function itself runs once for each type of its arguments: what it does is kept as a
-program, which later calls splice into theirs.
+Inlining is quick because the function itself runs once for each type of its arguments: what it does is cached
+as a program, which later calls splice into theirs.
 """
 import functools
 
@@ -23,7 +22,7 @@ _programs = ContextCache(8192)
 
 
 def composite(fun=None, *, static=()):
-    """Decorator.  `static` names the parameters that are Python values rather than arrays."""
+    """Decorator of such a function; `static` names the parameters that are Python values, not arrays."""
     if fun is None:
         return functools.partial(composite, static=static)
     compiled = None

@@ -5,8 +5,7 @@ from ..core.config import config, override, state
 
 
 def option_context(name, default, doc):
-    """A context-manager function for option `name`; `default` is the value where none is given, ... where one
-    must be."""
+    """A context-manager function for option `name`; `default` ... means that a value must be given."""
     if default is ...:
         def context(value):
             return override(name, config._check(name, value))      # checked where it is written
@@ -56,7 +55,7 @@ log_compiles = option_context("jax_log_compiles", True, """
     >>> logging.getLogger("hlotrace").removeHandler(handler)
     """)
 explain_cache_misses = option_context("jax_explain_cache_misses", True, """
-    Whether the logger `hlotrace` is told why a function is traced again; None: from the third time on.
+    Whether the logger `hlotrace` reports why a function is traced again; None: from the third time on.
 
     >>> import logging, sys
     >>> handler = logging.StreamHandler(sys.stdout)
@@ -78,7 +77,7 @@ checking_leaks = option_context("jax_check_tracer_leaks", True, """
     hlotrace.errors.UnexpectedTracerError: Leaked trace of jit of append: when it ended, these values were ...
     """)
 default_device = option_context("jax_default_device", ..., """
-    Where values lie that nothing else places: a Device, or the name of a platform.
+    Where values are placed that nothing else places: a Device, or the name of a platform.
 
     >>> with jax.default_device(jax.devices()[-1]):
     ...     jnp.ones(2).devices() == {jax.devices()[-1]}
@@ -98,7 +97,7 @@ numpy_dtype_promotion = option_context("jax_numpy_dtype_promotion", ..., """
     ...     jnp.ones(2) + jnp.arange(2)
     Traceback (most recent call last):
         ...
-    hlotrace.errors.TypePromotionError: (float32[2]) + (int32[2]): Input dtypes ('float32', 'int32') have no ...
+    hlotrace.errors.TypePromotionError: (float32[2]) + (int32[2]): Input dtypes ('float32', 'int32') have ...
     """)
 numpy_rank_promotion = option_context("jax_numpy_rank_promotion", ..., """
     What broadcasting to more axes is: "allow", "warn" or "raise".
@@ -107,7 +106,7 @@ numpy_rank_promotion = option_context("jax_numpy_rank_promotion", ..., """
     ...     jnp.ones((2, 3)) + jnp.ones(3)
     Traceback (most recent call last):
         ...
-    ValueError: (float32[2,3]) + (float32[3]): Operands could not be broadcast together with shapes [(2, 3), ...
+    ValueError: (float32[2,3]) + (float32[3]): Operands could not be broadcast together with shapes ...
     """)
 debug_key_reuse = option_context("jax_debug_key_reuse", True, """
     KeyReuseError where a typed PRNG key is used twice; see `experimental.key_reuse`.
@@ -117,7 +116,7 @@ debug_key_reuse = option_context("jax_debug_key_reuse", True, """
     ...     jax.random.normal(key) + jax.random.uniform(key)
     Traceback (most recent call last):
         ...
-    hlotrace.errors.KeyReuseError: random.uniform(key: key<fry>[]): a PRNG key that was used by `normal` at ...
+    hlotrace.errors.KeyReuseError: random.uniform(key: key<fry>[]): a PRNG key that was used by `normal` ...
     """)
 default_prng_impl = option_context("jax_default_prng_impl", ..., """
     The generator of new keys: "threefry2x32", "rbg" or "unsafe_rbg".
@@ -140,7 +139,7 @@ legacy_prng_key = option_context("jax_legacy_prng_key", ..., """
     ...     jax.random.normal(jax.random.PRNGKey(0))
     Traceback (most recent call last):
         ...
-    ValueError: random.normal(uint32[2]): a key of the old kind, an array of uint32, was given to a random ...
+    ValueError: random.normal(uint32[2]): a key of the old kind, an array of uint32, was given to a ...
     """)
 softmax_custom_jvp = option_context("jax_softmax_custom_jvp", True, """
     Whether `nn.softmax` has a derivative of its own, which is quicker and exacter.
@@ -159,8 +158,8 @@ threefry_partitionable = option_context("jax_threefry_partitionable", True, """
     Array(0.4386325, dtype=float32)
     """)
 allow_f16_reductions = option_context("jax_allow_f16_reductions", True, """
-    Off: ValueError where float16 or bfloat16 are summed in their own dtype, as lax.reduce_sum does; jnp.sum sums in
-    float32.
+    Off: ValueError where float16 or bfloat16 are summed in their own dtype, as lax.reduce_sum does; jnp.sum
+    sums in float32.
 
     >>> with jax.allow_f16_reductions(False):
     ...     jnp.ones(3, 'bfloat16').sum()
@@ -179,7 +178,7 @@ check_tracer_leaks = option_context("jax_check_tracer_leaks", True, """
     ...     y = jax.jit(lambda x: x + 4)(1.)
     """)
 enable_checks = option_context("jax_enable_checks", True, """
-    Each program that is traced is checked: its variables are bound, its types are those of its operations' rules.
+    Each traced program is checked: its variables are bound, its types are those of its operations' rules.
 
     >>> with jax.enable_checks():
     ...     y = jax.jit(lambda x: x + 5)(1.)
@@ -198,7 +197,7 @@ no_execution = option_context("jax_no_execution", True, """
     dtype('float32')
     """)
 no_tracing = option_context("jax_no_tracing", True, """
-    RuntimeError where a function would be traced, or an operation compiled, for types that it did not have before.
+    RuntimeError where a function would be traced, or an operation compiled, for types that are new to it.
 
     >>> f = jax.jit(lambda x: x + 6)
     >>> y = f(1.)
@@ -232,8 +231,8 @@ def disable_jit(disable=True):
 
 
 class _UserContext:
-    """A value of the user's that traced functions may depend on: `with context(value):` sets it, `.value`
-    reads it."""
+    """A user's value that traced functions may depend on; `with context(value):` sets it, `.value` reads it.
+    """
     __slots__ = ("default",)
 
     def __init__(self, default):

@@ -1,5 +1,4 @@
-"""custom_vmap: functions whose batching the user says; sequential_vmap: those that are mapped one element
-after another."""
+"""custom_vmap: functions whose batching the user gives; sequential_vmap: those mapped element by element."""
 import dataclasses
 
 from ..core import errors, programs
@@ -50,8 +49,7 @@ class _Users(_Rule):
         if found != self.out_tree:
             raise ValueError(pytree.structure_mismatch(
                 f"structure of output returned by {who} does not match that of original custom-vmapped "
-                "function",
-                self.out_tree, found, (name_of(self.fun), "the rule"), root="output"))
+                "function", self.out_tree, found, (name_of(self.fun), "the rule"), root="output"))
         try:
             marks = [bool(b) for b in pytree.broadcast_prefix(result[1], result[0])]
         except ValueError as error:
@@ -99,22 +97,22 @@ class _Jvp(_Rule):
         both = tuple([b or bool(m) for b, m in zip(batched, moving)])
 
         def filled(values, have):
-            return [x if x is None or h or not b else broadcast_axis(x, size, 0) for x, h,
-                    b in zip(values, have, both)]
+            return [x if x is None or h or not b else broadcast_axis(x, size, 0)
+                    for x, h, b in zip(values, have, both)]
 
         def fun(*primals):
             outs, found[:] = self.rule(size, both, list(primals), consts)
             return outs
         outs, tangents = jvp_flat(fun, filled(args[:n], batched),
                                   filled(fill_zeros(args[n:], self.marks), moving))
-        tangents = [instantiate(t, aval_of(x).tangent()) for t, x,
-                    nz in zip(tangents, outs, self.out_nonzero) if nz]
+        tangents = [instantiate(t, aval_of(x).tangent())
+                    for t, x, nz in zip(tangents, outs, self.out_nonzero) if nz]
         return [*outs, *tangents], [*found, *[b for b, nz in zip(found, self.out_nonzero) if nz]]
 
 
 @dataclasses.dataclass(frozen=True)
 class _Saving(_Rule):
-    """A rule, and beside it what a program gives behind the same outputs, mapped as any program is."""
+    """A rule, and beside it what a program gives after the same outputs, mapped as any program is."""
     rule: _Rule
     program: Jaxpr
 
@@ -128,17 +126,17 @@ class _Saving(_Rule):
 
 @boundaries
 class custom_vmap(Positional):
-    """A function that is mapped by `vmap` as the rule says that `def_vmap` is given.
+    """A function that `vmap` maps by a rule, which `def_vmap` sets.
 
         @custom_vmap
         def f(x, y): ...
         @f.def_vmap
         def f_vmap(axis_size, in_batched, x, y): ... return out, out_batched
 
-    `in_batched` has a bool for each argument, or a pytree of them: whether it has a leading axis of
-    `axis_size`. `out_batched` says that of the output.  Mapped twice, the rule's own operations are mapped.
-    Derivatives of the mapped function are those of the rule; a mapped derivative is that of the function, and
-    in forward mode that of the rule.
+    `in_batched` has a bool for each argument, or a pytree of them: whether it has a leading axis of size
+    `axis_size`; `out_batched` says the same of the output.  Mapped twice, the rule's own operations are
+    mapped. Derivatives of the mapped function are those of the rule; a mapped derivative is that of the
+    function, and in forward mode that of the rule.
 
     >>> @jax.custom_batching.custom_vmap
     ... def solve(a, b):

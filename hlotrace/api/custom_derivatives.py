@@ -25,8 +25,7 @@ from .signatures import name_of, numbers_and_names, signature_of, split_statics,
 
 
 class SymbolicZero:
-    """A tangent or cotangent that is known to be zero, of type `aval`; see `symbolic_zeros` of the custom
-    rules.
+    """A tangent or cotangent that is known to be zero, of type `aval`; see `symbolic_zeros` of the rules.
 
     >>> @jax.custom_jvp
     ... def f(x, y): return x * y
@@ -55,8 +54,9 @@ class SymbolicZero:
 
 
 class CustomVJPPrimal:
-    """What a forward rule with `symbolic_zeros` gets for a leaf: its `value`, and whether it is `perturbed`,
-    that is differentiated with respect to.
+    """What a forward rule with `symbolic_zeros` gets for a leaf: its `value`, and whether it is `perturbed`.
+
+    A leaf is perturbed where the function is differentiated with respect to it.
 
     >>> f = jax.custom_vjp(lambda x, y: x * y)
     >>> def forward(x, y):
@@ -83,7 +83,8 @@ def custom_vjp_primal_tree_values(primals):
 
     >>> from hlotrace.custom_derivatives import custom_vjp_primal_tree_values
     >>> double = jax.custom_vjp(lambda x: 2 * x)
-    >>> double.defvjp(lambda x: (2 * custom_vjp_primal_tree_values(x), None), lambda _, g: (20 * g,), symbolic_zeros=True)
+    >>> forward = lambda x: (2 * custom_vjp_primal_tree_values(x), None)
+    >>> double.defvjp(forward, lambda _, g: (20 * g,), symbolic_zeros=True)
     >>> jax.grad(double)(3.)
     Array(20., dtype=float32, weak_type=True)
     """
@@ -91,15 +92,13 @@ def custom_vjp_primal_tree_values(primals):
 
 
 def _zeros(values, avals, symbolic):
-    """Tangents or cotangents of values of these types, as the user's rule gets them; those that are None are
-    zero."""
+    """Tangents or cotangents of values of these types, as the user's rule gets them; None is zero."""
     return [SymbolicZero(a.tangent()) if t is None and symbolic else _array(instantiate(t, a))
             for t, a in zip(values, avals)]
 
 
 def _array(x):
-    """A constant that a transformation made, which is a NumPy array, as the array that users expect: `x.at`
-    is there."""
+    """A constant that a transformation made, which is a NumPy array, as an Array, which users expect."""
     if isinstance(x, Array) or aval_of(x).dtype == dtypes.float0:
         return x
     return copy_p.bind(x) if state.trace.staging else own(x)
@@ -142,10 +141,10 @@ class _Custom(Positional):
                                                     "nondiff")
 
     def _flat(self, args, kwargs):
-        """(the call as a FlatFunction, its leaves, the nondiff values)"""
+        """The call as (a FlatFunction, its leaves, the nondiff values)."""
         args, _, statics = split_statics(self._positional(args, kwargs), {}, self.nondiff_argnums)
         flat = FlatFunction(self.fun, *flatten((args, {})), type(self).__name__, statics)
-        # the rules stand in programs that outlive this call: they hold the types, not the values
+        # programs hold the rules and outlive this call, so the rules hold the types, not the values
         leaves, flat.leaves = flat.leaves, flat.avals()
         return flat, leaves, [value for _, value in statics]
 
@@ -159,7 +158,8 @@ class custom_jvp(_Custom):
         @f.defjvp
         def f_jvp(primals, tangents): ... return f(*primals), tangent_out
 
-    `nondiff_argnums` name arguments that are not differentiated; the rule gets them first.
+    `nondiff_argnums` and `nondiff_argnames` are positions and names of arguments that are not differentiated;
+    the rule gets them first.
 
     >>> @jax.custom_jvp
     ... def log1pexp(x):
@@ -175,9 +175,13 @@ class custom_jvp(_Custom):
     jvp = property(lambda self: self.rule)      # under JAX's name
 
     def defjvp(self, jvp, symbolic_zeros=False):
-        """Set the rule: (*nondiff, primals, tangents) -> (out, tangent_out).  Returns `jvp`.
+        """Set the rule: (*nondiff, primals, tangents) -> (out, tangent_out).
 
-        With `symbolic_zeros`, tangents that are known to be zero are given as `SymbolicZero`s.
+        Args:
+            jvp: the rule.
+            symbolic_zeros: tangents that are known to be zero are given to it as `SymbolicZero`s.
+        Returns:
+            `jvp`.
         """
         self.rule, self.symbolic_zeros = jvp, symbolic_zeros
         return jvp
@@ -248,7 +252,8 @@ class custom_vjp(_Custom):
         def f_bwd(residuals, ct): ... return ct_x, ct_y
         f.defvjp(f_fwd, f_bwd)
 
-    `nondiff_argnums` name arguments that are not differentiated; `f_bwd` gets them first.
+    `nondiff_argnums` and `nondiff_argnames` are positions and names of arguments that are not differentiated;
+    `f_bwd` gets them first.
 
     >>> @jax.custom_vjp
     ... def clip_gradient(x):
@@ -261,14 +266,18 @@ class custom_vjp(_Custom):
     optimize_remat = False
 
     def defvjp(self, fwd, bwd, symbolic_zeros=False, optimize_remat=False):
-        """Set the forward function (gives out, residuals) and the backward one (gives a cotangent per
-        argument).
+        """Set the forward and the backward function.
 
-        With `symbolic_zeros`, `fwd` gets a `CustomVJPPrimal` for each leaf, and `bwd` a `SymbolicZero` for
-        each cotangent that is known to be zero.  With `optimize_remat`, the forward pass of `checkpoint` runs
-        the function itself instead of `fwd` where it keeps none of its residuals.
+        Args:
+            fwd: gives (out, residuals).
+            bwd: (*nondiff, residuals, cotangent) -> a tuple with a cotangent for each argument.
+            symbolic_zeros: `fwd` gets a `CustomVJPPrimal` for each leaf, and `bwd` a `SymbolicZero` for each
+                cotangent that is known to be zero.
+            optimize_remat: the forward pass of `checkpoint` runs the function itself instead of `fwd` where
+                it keeps none of its residuals.
         """
-        self.fwd, self.bwd, self.symbolic_zeros, self.optimize_remat = fwd, bwd, symbolic_zeros, optimize_remat
+        self.fwd, self.bwd = fwd, bwd
+        self.symbolic_zeros, self.optimize_remat = symbolic_zeros, optimize_remat
 
     def __call__(self, *args, **kwargs):
         name = name_of(self.fun)
@@ -302,7 +311,7 @@ class custom_vjp(_Custom):
         return flat.out_tree.unflatten(outs)
 
     def _cotangents(self, result, flat, name):
-        """The user's cotangents as a flat list; None stands for zeros."""
+        """The user's cotangents as a flat list; None for zeros."""
         rule, in_tree, avals = name_of(self.bwd), flat.arg_tree, flat.leaves
         n = len(in_tree.children())
         if isinstance(result, list):
@@ -321,7 +330,9 @@ class custom_vjp(_Custom):
         checking = not config.jax_disable_bwd_checks
         for i, (ct, aval) in enumerate(zip(found, avals)):
             want = aval.tangent()
-            if checking and ct is not None and want.dtype != dtypes.float0 and aval_of(ct).shape != want.shape:
+            if not checking or ct is None or want.dtype == dtypes.float0:
+                continue
+            if aval_of(ct).shape != want.shape:
                 raise ValueError(f"Custom VJP bwd rule {rule} for function {name}: cotangent of "
                                  f"{flat.path(i)} has shape {aval_of(ct).shape}, but the argument has shape "
                                  f"{want.shape}: they must be equal.")
@@ -351,8 +362,7 @@ def _optimized(fwd, fun, name):
 
 
 def zero_from_primal(val, symbolic_zeros=False):
-    """The zero tangent of each array in a pytree: zeros, float0 for integers, or with `symbolic_zeros` a
-    SymbolicZero.
+    """The zero tangent of each array in a pytree: zeros (float0 for integers), or SymbolicZeros.
 
     >>> zeros = jax.custom_derivatives.zero_from_primal({"x": jnp.ones(2), "n": jnp.arange(2)})
     >>> zeros["x"], zeros["n"].dtype == jax.dtypes.float0
@@ -366,11 +376,14 @@ def linear_call(fun, fun_transpose, residual_args, linear_args):
     """`fun(residual_args, linear_args)`, linear in `linear_args`, transposed as the user says.
 
     Args:
-      fun: (residuals, linear arguments) -> pytree of arrays.
-      fun_transpose: (residuals, cotangents of the output) -> cotangents of the linear arguments, in their
-      structure.
-    Raises: TypeError when it is transposed, where `fun_transpose` returns another structure; ShapeError for
-    other shapes.
+        fun: (residuals, linear arguments) -> pytree of arrays.
+        fun_transpose: (residuals, cotangents of the output) -> cotangents of the linear arguments, in their
+            structure.
+        residual_args: a pytree of arrays, on which `fun` may depend in any way.
+        linear_args: a pytree of arrays, in which `fun` is linear.
+    Raises:
+        TypeError: when it is transposed, where `fun_transpose` returns another structure.
+        ShapeError: when it is transposed, where `fun_transpose` returns other shapes.
 
     >>> from hlotrace.custom_derivatives import linear_call
     >>> divide = lambda x, by: linear_call(lambda by, x: x / by, lambda by, g: g / by, by, x)
@@ -393,8 +406,7 @@ def linear_call(fun, fun_transpose, residual_args, linear_args):
         if out_tree != linear_tree:
             raise TypeError(pytree.structure_mismatch(
                 f"linear_call: the output of the transpose {name_of(fun_transpose)} must have the structure "
-                "of linear_args",
-                linear_tree, out_tree, ("linear_args", "the output")))
+                "of linear_args", linear_tree, out_tree, ("linear_args", "the output")))
         for path, x, aval in zip(pytree.leaf_paths(linear_tree), leaves, linear_avals):
             if aval_of(x).shape != aval.shape:
                 raise ShapeError(f"linear_call: the output{path} of the transpose {name_of(fun_transpose)} "
@@ -436,13 +448,10 @@ def custom_gradient(fun):
 
 
 def closure_convert(fun, *example_args):
-    """(converted, consts): `converted(*args, *consts)` is `fun(*args)` with the traced values it closes over
-    given.
+    """(converted, consts): `converted(*args, *consts)` is `fun(*args)`, which closes over tracers `consts`.
 
-    Only values that may be differentiated (traced, inexact) are hoisted.
-
-    For functions with a `custom_vjp` that take functions: a rule cannot return cotangents of what it closes
-    over.
+    Only values that may be differentiated (traced, inexact) are hoisted.  It is for functions with a
+    `custom_vjp` that take functions: a rule cannot return cotangents of what it closes over.
 
     >>> def f(scale):
     ...     converted, consts = jax.closure_convert(lambda x: x * scale, 1.)

@@ -9,8 +9,7 @@ _SHOWN = 8
 
 
 def warn_unusable(executable, flat, traced):
-    """Warn of donated arguments of a compiled program that no result fits; `flat` is the call it was compiled
-    for."""
+    """Warn of donated arguments of a program, compiled for the call `flat`, that no result fits."""
     lowered = executable.lowered
     if not lowered.donated or executable.gives_back:
         return
@@ -61,15 +60,17 @@ def _nearest(i, ins, outs, jaxpr):
 
 
 def _why(i, j, ins, outs, executable, taken):
-    """Why result `j` does not take the memory of input `i`; `taken` names the argument whose memory it takes.
-    """
+    """Why result `j` does not take the memory of input `i`; it has that of the argument named `taken`."""
     jaxpr = executable.lowered.jaxpr
     aval, other = jaxpr.in_avals[i], jaxpr.out_avals[j]
     if kind(ins[i]) == kind(outs[j]):
         return f"takes the memory of {taken}"
     if kind(aval) == kind(other):
         return (f"has its shape and dtype but another sharding: {executable.out_shardings[j]}, where the "
-                f"argument lies as {executable.in_shardings[i]}")
-    what = "another dtype" if aval.shape == other.shape else "another shape" if aval.dtype == other.dtype else (
-        "another shape and dtype")
+                f"argument has {executable.in_shardings[i]}")
+    what = "another shape and dtype"
+    if aval.shape == other.shape:
+        what = "another dtype"
+    elif aval.dtype == other.dtype:
+        what = "another shape"
     return f"has {what}: {other.str_short()}"

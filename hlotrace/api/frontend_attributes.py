@@ -29,7 +29,10 @@ def _tagged(f, what, attributes, derived, memory=None):
         flat = FlatFunction(f, *pytree.tree_flatten((args, kwargs)), what)
         traced = flat.trace(flat.avals())
         closed, consts = close(traced.jaxpr)
-        memories = memory and tuple(_MEMORIES[m] for m in pytree.flatten_axes("out_memory_spaces", traced.out_tree, memory))
+        memories = memory
+        if memory:
+            spaces = pytree.flatten_axes("out_memory_spaces", traced.out_tree, memory)
+            memories = tuple(_MEMORIES[m] for m in spaces)
         outs = tagged_call_p.bind(*consts, *flat.leaves, jaxpr=closed, attributes=attributes, derived=derived,
                                   memories=memories)
         return traced.out_tree.unflatten(outs)
@@ -40,16 +43,18 @@ def _tagged(f, what, attributes, derived, memory=None):
 def compute_on(f=None, *, compute_type, out_memory_spaces, compiler_options=None):
     """`f` as a function that is computed elsewhere than on the device's main units.
 
-    Args:
-      compute_type: "device_host" (the CPU beside the device), "tpu_sparsecore", "gpu_stream:1" (a stream of
-      that number),
-        or "device".
-      out_memory_spaces: the memory in which results are to be, "device" or "host" or what has such a name, or
-      a pytree of
-        them that is a prefix of the result.
-
     Without `f`, a decorator.  A platform without such a thing computes on the device.  Derivatives are
-    computed there too. ValueError for another type or memory.
+    computed there too.
+
+    Args:
+        f: the function.
+        compute_type: "device_host" (the CPU beside the device), "tpu_sparsecore", "gpu_stream:1" (a stream of
+            that number), or "device".
+        out_memory_spaces: the memory in which results are to be, "device" or "host" or what has such a name,
+            or a pytree of them that is a prefix of the result.
+        compiler_options: must be None.
+    Raises:
+        ValueError: for another type or memory.
 
     >>> from hlotrace.experimental.compute_on import compute_on
     >>> f = compute_on(lambda x: x * 2, compute_type="device_host", out_memory_spaces="device")
@@ -87,9 +92,14 @@ def _memories(what, spaces):
 def fused(*, out_spaces):
     """Decorator of a function whose operations XLA must fuse into one kernel, or refuse to compile.
 
-    out_spaces: the memory in which results are to be, a `jax.memory.Space` or a pytree of them that is a
-    prefix of the result.  So are those of its derivative.  A platform that has no such kernels, as the CPU,
-    computes as it does otherwise.  ValueError for what names no memory.  In JAX it runs on GPUs alone.
+    So are those of its derivative.  A platform that has no such kernels, as the CPU, computes as it does
+    otherwise.  In JAX it runs on GPUs alone.
+
+    Args:
+        out_spaces: the memory in which results are to be, a `jax.memory.Space` or a pytree of them that is a
+            prefix of the result.
+    Raises:
+        ValueError: for what names no memory.
 
     >>> from hlotrace.experimental.fused import fused
     >>> both = fused(out_spaces=jax.memory.Space.Device)(lambda x, y: (x + y, x * y))
@@ -120,9 +130,15 @@ def xla_metadata_call(f=None, /, **meta):
 def xla_metadata_call2(f=None, /, metadata=None, *, ad_metadata="same"):
     """`f` as a function whose operations carry `metadata`, a dict of strings, booleans and numbers.
 
-    They become one call with XLA's `frontend_attributes`.  `ad_metadata` is what the operations of its
-    derivative carry: the "same", none of it ("drop"), or a dict of its own.  Without `f`, a decorator.
-    TypeError for values of other types.
+    They become one call with XLA's `frontend_attributes`.  Without `f`, a decorator.
+
+    Args:
+        f: the function.
+        metadata: names and values.
+        ad_metadata: what the operations of its derivative carry: the "same", none of it ("drop"), or a dict.
+    Raises:
+        TypeError: for values of other types.
+        ValueError: for another `ad_metadata`.
 
     >>> from hlotrace.experimental.xla_metadata import xla_metadata_call2
     >>> f = xla_metadata_call2(jnp.sin, {"stage": 1}, ad_metadata={"stage": 2})
@@ -136,7 +152,9 @@ def xla_metadata_call2(f=None, /, metadata=None, *, ad_metadata="same"):
     if ad_metadata not in ("same", "drop") and not isinstance(ad_metadata, dict):
         raise ValueError("xla_metadata_call2: ad_metadata must be 'same', 'drop' or a dict, got "
                          f"{ad_metadata!r:.60}")
-    derived = attributes if ad_metadata == "same" else () if ad_metadata == "drop" else _pairs(ad_metadata)
+    derived = attributes
+    if ad_metadata != "same":
+        derived = () if ad_metadata == "drop" else _pairs(ad_metadata)
     return _tagged(f, "xla_metadata_call", attributes, derived)
 
 
@@ -175,8 +193,11 @@ def set_xla_metadata(x=None, **kwargs):
     `frontend_attributes`.
 
     With `x`, a pytree: the operations that its arrays come from, in the program that is being traced, get
-    them; what comes from none, as arguments and arrays that are computed already, is given back as it is.
-    NotImplementedError for what other transformations trace, as grad does: a block serves there.
+    them; what comes from none, as arguments and arrays that are computed already, is returned as it is.
+
+    Raises:
+        NotImplementedError: for an `x` that other transformations trace, as grad does: use a block there.
+        TypeError: for metadata of other types.
 
     >>> from hlotrace.experimental.xla_metadata import set_xla_metadata
     >>> def f(x):
@@ -243,8 +264,9 @@ def fuse_limit():
 
 
 def must_fuse_call(identifier):
-    """Decorator of a function whose operations XLA must fuse into one kernel, or refuse to compile; the
-    group's number.
+    """Decorator of a function whose operations XLA must fuse into one kernel, or refuse to compile.
+
+    `identifier` is the number of the group.
 
     >>> from hlotrace.experimental.xla_metadata import must_fuse_call
     >>> f = jax.jit(must_fuse_call(7)(lambda x: x * 2 + 1))

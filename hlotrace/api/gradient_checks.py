@@ -9,25 +9,33 @@ from ..core.avals import aval_of
 from ..core.pytrees import pytree
 from .autodiff import jvp, vjp
 
-# how far a derivative may be from the difference quotient, absolutely and relative to it; the step of narrow
-# floats
+# how far a derivative may be from the difference quotient, absolutely and relative to it
 _TOLERANCE = {"bfloat16": 1e-1, "float16": 1e-2, "float32": 2e-3, "float64": 1e-5, "complex64": 1e-3,
               "complex128": 1e-5}
+# the steps of narrow floats
 _STEPS = {"bfloat16": 0.25, "float16": 0.06, "float32": 1e-3, "complex64": 1e-3}
 
 
 def check_grads(f, args, order, modes=("fwd", "rev"), atol=None, rtol=None, eps=None):
-    """Raise AssertionError unless the derivatives of `f` at `args`, a tuple, are what differences of its
-    values give.
+    """Check that the derivatives of `f` are what differences of its values give.
 
-    order: 1 checks the first derivatives, n also those of the derivatives, n deep.
-    modes: "fwd" checks jvp, "rev" vjp; one of them or several.
-    atol, rtol: how far derivatives may be off, by the dtype unless given: 2e-3 for float32, 1e-5 for float64.
-    What large values lose to rounding, in a difference over the step, is allowed besides.
-    eps: the size of the step, 1e-4 unless given, and more for floats narrower than 64 bits; then also a fifth
-    of it, where the first finds a fault. Integers among the arguments stay as they are.  Directions are
-    random, the same in each call.  The error says which derivative of which order is wrong, in which result,
-    and at which element.
+    Integers among the arguments stay as they are.  Directions are random, the same in each call.
+
+    Args:
+        f: the function, of pytrees of arrays.
+        args: where its derivatives are taken, the tuple of its arguments.
+        order: 1 checks the first derivatives, n also those of the derivatives, n deep.
+        modes: "fwd" checks jvp, "rev" vjp; one of them or several.
+        atol: how far derivatives may be off, by the dtype unless given: 2e-3 for float32, 1e-5 for float64.
+            What large values lose to rounding, in a difference over the step, is allowed besides.
+        rtol: the same, relative to the derivative.
+        eps: the size of the step, 1e-4 unless given, and more for floats narrower than 64 bits; then also a
+            fifth of it, where the first finds a fault.
+    Raises:
+        AssertionError: where they are not.  It says which derivative of which order is wrong, in which
+            result, and at which element.
+        ValueError: for other `modes`.
+        TypeError: for `args` that are no tuple or list.
 
     >>> jax.test_util.check_grads(jnp.sin, (1.0,), order=2)
     >>> @jax.custom_jvp
@@ -67,10 +75,18 @@ def _check_orders(f, args, order, modes, how, where):
 
 
 def check_jvp(f, f_jvp, args, atol=None, rtol=None, eps=1e-4, err_msg=""):
-    """Raise AssertionError unless `f_jvp(args, tangents)` gives the values of `f(*args)` and the tangents of
-    differences.
+    """Check that `f_jvp(args, tangents)` gives the values of `f(*args)` and the tangents of differences.
 
-    The other arguments are those of `check_grads`; `err_msg` begins the error's words.
+    Args:
+        f: the function.
+        f_jvp: its forward derivative, as `functools.partial(jvp, f)`.
+        args: the tuple of its arguments.
+        atol: as for `check_grads`.
+        rtol: as for `check_grads`.
+        eps: the size of the step.
+        err_msg: what the error's words begin with.
+    Raises:
+        AssertionError: where it does not.
 
     >>> jax.test_util.check_jvp(jnp.sin, lambda xs, ts: jax.jvp(jnp.sin, xs, ts), (1.0,))
     """
@@ -78,11 +94,20 @@ def check_jvp(f, f_jvp, args, atol=None, rtol=None, eps=1e-4, err_msg=""):
 
 
 def check_vjp(f, f_vjp, args, atol=None, rtol=None, eps=1e-4, err_msg=""):
-    """Raise AssertionError unless `f_vjp(*args)` gives the values of `f(*args)` and a function that makes the
-    cotangents.
+    """Check that `f_vjp(*args)` gives the values of `f(*args)` and a function that makes the cotangents.
 
-    Those must be what differences give, along a random direction.  The other arguments are those of
-    `check_grads`; `err_msg` begins the error's words.
+    Those must be what differences give, along a random direction.
+
+    Args:
+        f: the function.
+        f_vjp: its reverse derivative, as `functools.partial(vjp, f)`.
+        args: the tuple of its arguments.
+        atol: as for `check_grads`.
+        rtol: as for `check_grads`.
+        eps: the size of the step.
+        err_msg: what the error's words begin with.
+    Raises:
+        AssertionError: where it does not.
 
     >>> jax.test_util.check_vjp(jnp.sin, lambda x: jax.vjp(jnp.sin, x), (1.0,))
     """
@@ -90,8 +115,8 @@ def check_vjp(f, f_vjp, args, atol=None, rtol=None, eps=1e-4, err_msg=""):
 
 
 def _at_steps(check):
-    """Differences with a coarse step lose little to rounding; where `f` bends too much for it, a finer one
-    decides."""
+    """Differences with a coarse step lose little to rounding; where `f` bends too much a finer one decides.
+    """
     @functools.wraps(check)
     def tried(f, derivative, args, atol, rtol, eps, where):
         if eps is None:
@@ -111,8 +136,8 @@ def _check_jvp(f, f_jvp, args, atol, rtol, eps, where):
     _check_values(f(*args), values, where)
     want = _differences(f, args, change, eps)
     paths = pytree.leaf_paths(values, prefix="the result")
-    for path, value, got, expected in zip(paths, *map(pytree.tree_leaves, (values, moved, want)),
-                                          strict=True):
+    leaves = map(pytree.tree_leaves, (values, moved, want))
+    for path, value, got, expected in zip(paths, *leaves, strict=True):
         _compare(f"{where}: the derivative of {path}", got, expected,
                  (*_tolerances(atol, rtol, value, args), _rounding(value, eps)),
                  "is not what differences give")
@@ -132,8 +157,8 @@ def _check_vjp(f, f_vjp, args, atol, rtol, eps, where):
         return
     leaves, treedef = pytree.tree_flatten(change)
     for i, path in enumerate(pytree.leaf_paths(tuple(args), prefix="args")):        # whose cotangent is it?
-        alone = treedef.unflatten([x if i == j or not x.dtype.itemsize else np.zeros_like(x) for j,
-                                   x in enumerate(leaves)])
+        alone = treedef.unflatten([x if i == j or not x.dtype.itemsize else np.zeros_like(x)
+                                   for j, x in enumerate(leaves)])
         _compare(f"{where}: the cotangent of {path}, along a random direction", _dot(back, alone),
                  _dot(weights, _differences(f, args, alone, eps)), how, "is not what differences give")
     _compare(f"{where}: the cotangents, along a random direction", _dot(back, change), along, how,
@@ -181,8 +206,8 @@ def _rounding(value, eps):
     if not _moves(value):
         return 0
     value = np.asarray(value)
-    return 2 * dtypes.finfo(value.dtype).eps.astype(float) * np.max(np.abs(value),
-                                                                    initial=0).astype(float) / eps
+    largest = np.max(np.abs(value), initial=0).astype(float)
+    return 2 * dtypes.finfo(value.dtype).eps.astype(float) * largest / eps
 
 
 def _wide(x):
@@ -199,16 +224,16 @@ def _moving(tangents, values):
 
 
 def _directions(values, seed=0):
-    """A random direction for each leaf, of its shape and dtype; of dtype float0 for those that do not move.
-    """
+    """A random direction for each leaf, of its shape and dtype, or of dtype float0 where it does not move."""
     rng = np.random.default_rng(seed)
 
     def one(x):
         aval = aval_of(x)
         if not _moves(x):
             return np.zeros(aval.shape, dtypes.float0)
-        found = rng.normal(size=aval.shape) + (1j * rng.normal(size=aval.shape)
-                                               if dtypes.is_complex(aval.dtype) else 0)
+        found = rng.normal(size=aval.shape)
+        if dtypes.is_complex(aval.dtype):
+            found = found + 1j * rng.normal(size=aval.shape)
         return np.asarray(found).astype(aval.dtype)
     return pytree.tree_map(one, values)
 
@@ -217,7 +242,9 @@ def _differences(f, args, change, eps):
     """The central differences of `f` along `change`, in 64 bits."""
     def at(step):
         def moved(x, t):
-            return (np.asarray(x).astype(_wide(t)) + step * t.astype(_wide(t))).astype(t.dtype) if _moves(x) else x
+            if not _moves(x):
+                return x
+            return (np.asarray(x).astype(_wide(t)) + step * t.astype(_wide(t))).astype(t.dtype)
         return f(*pytree.tree_map(moved, tuple(args), tuple(change)))
     return pytree.tree_map(lambda a, b: (np.asarray(a).astype(_wide(a)) - np.asarray(b).astype(_wide(b))) /
                            eps, at(eps / 2), at(-eps / 2))

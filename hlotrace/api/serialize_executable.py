@@ -11,11 +11,17 @@ from .stages import Compiled, struct_of
 
 
 def serialize(compiled):
-    """`(payload, in_tree, out_tree)` of what `jit(f).lower(...).compile()` gives: bytes, and the structures
-    beside them.
+    """What `jit(f).lower(...).compile()` gives, as bytes.
 
-    `payload` holds machine code for this version of jaxlib and these devices; `export` keeps programs for
-    others.  TypeError for what is not compiled; ValueError for a program with host callbacks.
+    These hold machine code for this version of jaxlib and these devices; `export` writes programs for others.
+
+    Args:
+        compiled: a Compiled.
+    Returns:
+        (payload, in_tree, out_tree): the bytes, and the structures of (args, kwargs) and of the result.
+    Raises:
+        TypeError: for what is not compiled.
+        ValueError: for a program with host callbacks.
 
     >>> from hlotrace.experimental.serialize_executable import deserialize_and_load, serialize
     >>> compiled = jax.jit(lambda x: {"twice": 2 * x}).lower(1.).compile()
@@ -37,11 +43,17 @@ def serialize(compiled):
 def deserialize_and_load(serialized_executable, in_tree, out_tree, backend=None, execution_devices=None):
     """The compiled function that `serialize` was given, in this process.
 
-    It runs on the devices of the platform `backend` that have the same numbers, or on `execution_devices`, as
-    many and in the same order.  Read only what you trust: it is machine code.
+    Read only what you trust: it is machine code.
 
-    ValueError for bytes that `serialize` did not give or that are damaged, for another version of jaxlib, and
-    for devices that are not there.
+    Args:
+        serialized_executable: the bytes.
+        in_tree: the structure of (args, kwargs).
+        out_tree: the structure of the result.
+        backend: the platform on whose devices of the same numbers it runs.
+        execution_devices: the devices on which it runs instead, as many and in the same order.
+    Raises:
+        ValueError: for bytes that `serialize` did not give or that are damaged, for another version of
+            jaxlib, and for devices that are not there.
 
     >>> from hlotrace.experimental.serialize_executable import deserialize_and_load, serialize
     >>> saved = serialize(jax.jit(jnp.cumsum).lower(jax.ShapeDtypeStruct((3,), "int32")).compile())
@@ -67,9 +79,7 @@ class Loaded(Compiled):
                                  pruned=lambda: (None, consts, more["kept"], more["donated"]))
         self._lowered = SimpleNamespace(
             in_tree=in_tree, out_tree=out_tree, fun_name=more["name"], _traced=traced, _kept=more["kept"],
-            _consts=consts,
-            out_info=out_tree.unflatten([struct_of(a) for a in more["outs"]]),
-            in_avals=in_tree.unflatten(more["ins"]),
-            _stage=SimpleNamespace(_flat=flat), _donated_leaves=[more["kept"][i - len(consts)]
-                                                                 for i in more["donated"]])
+            _consts=consts, out_info=out_tree.unflatten([struct_of(a) for a in more["outs"]]),
+            in_avals=in_tree.unflatten(more["ins"]), _stage=SimpleNamespace(_flat=flat),
+            _donated_leaves=[more["kept"][i - len(consts)] for i in more["donated"]])
         self._call = call_of(executable, more["where"], more["asked"], traced, fixed=False)

@@ -1,4 +1,4 @@
-"""What the transformations need of a function's signature: argument numbers, names, static values."""
+"""What transformations need of a function's signature: argument numbers, names, static values."""
 import functools
 import inspect
 import operator
@@ -9,8 +9,7 @@ from ..core.errors import did_you_mean
 
 
 def name_of(fun):
-    """The name of anything callable, for messages and programs: that of its class where it has none of its
-    own."""
+    """The name of anything callable, for messages and programs; that of its class where it has none."""
     while isinstance(fun, functools.partial):
         fun = fun.func
     try:
@@ -74,7 +73,10 @@ def numbers_and_names(fun, numbers, names, what):
     """(argument numbers, argument names); where only one is given, the other through the signature of `fun`.
 
     With both they are as given: the signature may be that of a function that `fun` wraps, with its own
-    arguments before. Raises ValueError for a number or a name that the signature does not have.
+    arguments before.
+
+    Raises:
+        ValueError: for a number or a name that the signature does not have.
     """
     numbers = as_tuple(numbers, operator.index, f"{what}_argnums")
     names = as_tuple(names, _name, f"{what}_argnames")
@@ -85,9 +87,9 @@ def numbers_and_names(fun, numbers, names, what):
         return tuple(sorted(numbers)), names
     parameters = list(signature.parameters.values())
     kinds = inspect.Parameter
-    positional = [p.name for p in parameters if p.kind in (kinds.POSITIONAL_ONLY,
-                                                           kinds.POSITIONAL_OR_KEYWORD)]
-    keyword = [p.name for p in parameters if p.kind in (kinds.POSITIONAL_OR_KEYWORD, kinds.KEYWORD_ONLY)]
+    either = kinds.POSITIONAL_OR_KEYWORD
+    positional = [p.name for p in parameters if p.kind in (kinds.POSITIONAL_ONLY, either)]
+    keyword = [p.name for p in parameters if p.kind in (either, kinds.KEYWORD_ONLY)]
     has_rest = any(p.kind == kinds.VAR_POSITIONAL for p in parameters)
     if not any(p.kind == kinds.VAR_KEYWORD for p in parameters):
         for n in names:
@@ -133,7 +135,7 @@ def insert_statics(args, kwargs, statics):
 
 
 def static_key(statics, name):
-    """What of these arguments stands in a cache key: ((position or name, Static), ...)."""
+    """These arguments as part of a cache key: ((position or name, Static), ...)."""
     return tuple([(where, Static(value, where, name)) for where, value in statics])
 
 
@@ -151,8 +153,7 @@ NotHashable.__module__ = "builtins"
 
 
 class Static:
-    """A static argument as part of a cache key: equal in type as well as in value (1, 1.0 and True differ).
-    """
+    """A static argument in a cache key: equal in type as well as in value (1, 1.0 and True differ)."""
     __slots__ = ("value", "hash")
 
     def __init__(self, value, where, name):

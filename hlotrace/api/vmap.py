@@ -17,13 +17,18 @@ def vmap(fun, in_axes=0, out_axes=0, axis_name=None, axis_size=None, spmd_axis_n
     """Map `fun` over an axis of its arguments, as one vectorized computation.
 
     Args:
-      in_axes: for each positional argument the axis to map over, None for an argument that is the same for
-        all; an int, or a sequence with an entry (int, None or a pytree prefix of them) for each argument.
-        Keyword arguments are mapped over axis 0.
-      out_axes: where the mapped axis goes in the results, in the same form; None for an unmapped result.
-      axis_name: name of the axis for collectives.
-      axis_size: size of the mapped axis; needed only where no argument is mapped.
-    Raises: ValueError where sizes disagree, an axis does not exist, or out_axes is None for a mapped result.
+        fun: the function of one element, of arrays or pytrees of them.
+        in_axes: for each positional argument the axis to map over, None for an argument that is the same for
+            all; an int, or a sequence with an entry (int, None or a pytree prefix of them) for each argument.
+            Keyword arguments are mapped over axis 0.
+        out_axes: where the mapped axis goes in the results, in the same form; None for an unmapped result.
+        axis_name: name of the axis for collectives.
+        axis_size: size of the mapped axis; needed only where no argument is mapped.
+        spmd_axis_name: names of mesh axes over which a shard_map inside is cut along the mapped axis.
+        sum_match: must be False.
+    Raises:
+        ValueError: where sizes disagree, an axis does not exist, or out_axes is None for a mapped result.
+        TypeError: for axes that are no ints.
 
     >>> jax.vmap(jnp.dot)(jnp.array([[1., 2.], [3., 4.]]), jnp.array([[1., 0.], [0., 1.]]))
     Array([1., 4.], dtype=float32)
@@ -51,7 +56,7 @@ def vmap(fun, in_axes=0, out_axes=0, axis_name=None, axis_size=None, spmd_axis_n
         if type(in_axes) is tuple and len(in_axes) != len(args):
             raise ValueError(f"vmap of {name_of(fun)}: in_axes must be an int, None, or a tuple of entries "
                              "corresponding to the positional arguments passed to the function, but got "
-                             f"{len(in_axes)=}, {len(args)=}: None stands for an argument that is not mapped")
+                             f"{len(in_axes)=}, {len(args)=}: an argument that is not mapped has None")
         flat = FlatFunction(fun, *pytree.tree_flatten((args, kwargs)), "vmap")
         if Ref in map(type, flat.leaves):
             return _over_refs(flat, (in_axes, 0), out_axes, axis_name, axis_size, spmd_axis_name)
@@ -64,8 +69,7 @@ def vmap(fun, in_axes=0, out_axes=0, axis_name=None, axis_size=None, spmd_axis_n
 
 
 def _over_refs(flat, axes, out_axes, axis_name, axis_size, spmd_axis_name):
-    """A call with Refs among the leaves: those with an axis are mapped by their values, others are what they
-    are inside."""
+    """A call with Refs among the leaves: those with an axis are mapped by their values, others stay."""
     found, leaves = refs.among(flat), flat.leaves
     flat.leaves = [refs.read(x) if i in found else x for i, x in enumerate(leaves)]
     dims, size = mapped_axes(flat, axes, axis_size)
@@ -94,8 +98,7 @@ def check_axes(what, in_axes, out_axes):
 
 
 def mapped_axes(flat, axes, axis_size=None):
-    """(the mapped axis of each leaf, counted from the front, or None; its size); `axes` is a prefix of (args,
-    kwargs)."""
+    """(the mapped axis of each leaf or None, its size); `axes` is a pytree prefix of (args, kwargs)."""
     dims, sizes = pytree.flatten_axes(f"{flat.what} in_axes", flat.in_tree, axes), {}
     for i, dim in enumerate(dims):
         if dim is not None:

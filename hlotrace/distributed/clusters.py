@@ -1,6 +1,6 @@
 """Which job of several processes this process belongs to, read from the environment that a launcher made.
 
-Pure functions of a mapping: nothing is asked of a network or a file.
+Pure functions of a mapping: no network and no file is read.
 """
 import re
 import zlib
@@ -19,7 +19,8 @@ def _number(env, name):
     try:
         return int(env[name])
     except ValueError:
-        raise ValueError(f"distributed.initialize: {name}={env[name]!r} in the environment is not a number") from None
+        raise ValueError(f"distributed.initialize: {name}={env[name]!r} in the environment is not a "
+                         "number") from None
 
 
 def _port(job):
@@ -44,7 +45,8 @@ def slurm(env):
     """A step of `srun`."""
     if not {"SLURM_JOB_ID", "SLURM_STEP_NODELIST", "SLURM_NTASKS", "SLURM_PROCID"} <= env.keys():
         return None
-    address = f"{first_host(env['SLURM_STEP_NODELIST'])}:{_port(env['SLURM_JOB_ID'] + env.get('SLURM_STEP_ID', ''))}"
+    port = _port(env["SLURM_JOB_ID"] + env.get("SLURM_STEP_ID", ""))
+    address = f"{first_host(env['SLURM_STEP_NODELIST'])}:{port}"
     count = "SLURM_STEP_NUM_TASKS" if "SLURM_STEP_NUM_TASKS" in env else "SLURM_NTASKS"
     return Place(address, _number(env, count), _number(env, "SLURM_PROCID"),
                  _one_device(env, "SLURM_LOCALID"))
@@ -73,7 +75,7 @@ def cloud_tpu(env):
     hosts = env["TPU_WORKER_HOSTNAMES"].split(",")
     worker, slices, this = _number(env, "TPU_WORKER_ID"), 1, 0
     coordinator = hosts[0].partition(":")[0]
-    if "MEGASCALE_COORDINATOR_ADDRESS" in env and {"MEGASCALE_NUM_SLICES", "MEGASCALE_SLICE_ID"} <= env.keys():
+    if {"MEGASCALE_COORDINATOR_ADDRESS", "MEGASCALE_NUM_SLICES", "MEGASCALE_SLICE_ID"} <= env.keys():
         slices, this = _number(env, "MEGASCALE_NUM_SLICES"), _number(env, "MEGASCALE_SLICE_ID")
         coordinator = env["MEGASCALE_COORDINATOR_ADDRESS"].partition(":")[0]
     return Place(f"{coordinator}:8476", len(hosts) * slices, worker + this * len(hosts))
@@ -94,7 +96,8 @@ def plain(env):
         try:
             return tuple(int(part) for part in env[name].split(","))
         except ValueError:
-            raise ValueError(f"distributed.initialize: {name}={env[name]!r} is not numbers with commas") from None
+            raise ValueError(f"distributed.initialize: {name}={env[name]!r} is not numbers with "
+                             "commas") from None
 
     return Place(first("COORDINATOR_ADDRESS", text), first("NUM_PROCESSES", _number),
                  first("PROCESS_ID", _number), first("LOCAL_DEVICE_IDS", numbers))

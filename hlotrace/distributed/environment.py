@@ -1,4 +1,4 @@
-"""What a report of a fault should tell of where it happened."""
+"""What a report of a fault should say of where it happened."""
 import platform
 import sys
 
@@ -11,10 +11,12 @@ __all__ = ["print_environment_info"]
 
 
 def print_environment_info(return_string=False):
-    """Print the versions of hlotrace, jaxlib, numpy and Python, the devices and the platform; or return that
-    as a string.
+    """Print the versions of hlotrace, jaxlib, numpy and Python, the devices and the platform.
 
-    `python -m hlotrace.doctor` tells more, and makes no client.
+    `python -m hlotrace.doctor` says more, and makes no client.
+
+    Args:
+        return_string: return it as a string instead.
 
     >>> jax.print_environment_info(return_string=True).split(":")[0]
     'hlotrace'

@@ -27,9 +27,21 @@ def initialize(coordinator_address=None, num_processes=None, process_id=None, lo
     `device_put` compares values; of what ran before the order is compared every second, and all end with
     status 3 where it differs.  The option `hlotrace_check_processes`, the same in all, turns this off.
 
-    Raises RuntimeError when called twice, or after the first array; when no coordinator is reached, or not
-    all come within `initialization_timeout` seconds; in all processes when two have one id or their counts or
-    versions of jaxlib differ.  ValueError for what is missing or wrong.
+    Args:
+        coordinator_address: "host:port" of the service that process 0 starts.
+        num_processes: how many processes the job has.
+        process_id: which one this is, counted from 0.
+        local_device_ids: the numbers of those accelerators of the host that this process uses; all by
+            default.
+        cluster_detection_method: "slurm", "ompi", "cloud_tpu", or "deactivate" to read no launcher's
+            variables.
+        initialization_timeout: within how many seconds all processes must come.
+        heartbeat_timeout_seconds: after how many seconds of silence a process counts as dead.
+        coordinator_bind_address: the address on which process 0 listens, if not on all of the host's.
+    Raises:
+        RuntimeError: when called twice, or after the first array; when no coordinator is reached, or not all
+            come in time; in all processes when two have one id or their counts or versions of jaxlib differ.
+        ValueError: for what is missing or wrong.
 
     >>> jax.distributed.initialize("10.0.0.1:1234", num_processes=2, process_id=0)       # doctest: +SKIP
     """

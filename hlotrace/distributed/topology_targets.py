@@ -1,7 +1,7 @@
 """Topologies of chips that are not here: what a program compiled for them looks like, takes and costs.
 
-`get_topology_desc("v5e:2x4")` needs a libtpu wheel and no TPU.  Its devices stand in meshes and shardings; what jit
-compiles for them has `as_text()`, `memory_analysis()` and `cost_analysis()`, and cannot be called:
+`get_topology_desc("v5e:2x4")` needs a libtpu wheel and no TPU.  Its devices may be in meshes and shardings;
+what jit compiles for them has `as_text()`, `memory_analysis()` and `cost_analysis()`, and cannot be called:
 
     mesh = make_mesh(get_topology_desc("v5e:2x4"), (4, 2), ("data", "model"))
     x = hlotrace.ShapeDtypeStruct((64, 256), "float32", sharding=NamedSharding(mesh, P("data", "model")))
@@ -25,14 +25,14 @@ class TopologyDescription:
         return self._description.platform
 
     def make_mesh(self, axis_shapes, axis_names, axis_types=None):
-        """A Mesh of the first devices, in their order.  Raises ValueError where there are too few."""
+        """A Mesh of the first devices, in their order; ValueError where there are too few."""
         return make_mesh(self, axis_shapes, axis_names, axis_types=axis_types)
 
     def compile(self, text):
-        """jaxlib's Executable of a StableHLO text for all devices; Shardy's `sdy.sharding` says what lies
-        where.
+        """jaxlib's Executable of a StableHLO text for all devices; `sdy.sharding` in it gives the shardings.
 
-        Raises JaxRuntimeError, for one with RESOURCE_EXHAUSTED where a chip's memory is too small.
+        Raises:
+            JaxRuntimeError: for one with RESOURCE_EXHAUSTED where a chip's memory is too small.
         """
         return topology.compile_text(text, self.devices)
 
@@ -41,9 +41,15 @@ class TopologyDescription:
 
 
 def get_topology_desc(topology_name="", platform=None, **options):
-    """A topology by name, "v5e:2x4", "v5p:2x2x2", ...; options such as `num_slices=2` go to the plugin.
+    """A topology by name, "v5e:2x4", "v5p:2x2x2", ...
 
-    Raises RuntimeError where the platform's plugin is missing, ValueError for a name that it does not know.
+    Args:
+        topology_name: the name.
+        platform: "tpu" by default.
+        options: go to the plugin, as `num_slices=2`.
+    Raises:
+        RuntimeError: where the platform's plugin is missing.
+        ValueError: for a name that it does not know.
 
     >>> from hlotrace import topologies
     >>> topologies.get_topology_desc("v5e:2x4").devices[0].device_kind       # doctest: +SKIP
@@ -66,7 +72,7 @@ def get_attached_topology(platform=None):
 
 
 def make_mesh(topo, mesh_shape, axis_names, *, axis_types=None):
-    """A Mesh of the first devices of a topology, in their order.  Raises ValueError where there are too few.
+    """A Mesh of the first devices of a topology, in their order; ValueError where there are too few.
 
     >>> from hlotrace import topologies
     >>> v5e = topologies.get_topology_desc("v5e:2x4")                        # doctest: +SKIP

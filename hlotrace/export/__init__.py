@@ -1,5 +1,4 @@
-"""hlotrace.export: jitted functions as portable programs, for other processes, later versions and other
-systems."""
+"""hlotrace.export: jitted functions as portable programs, for other processes, versions and systems."""
 from ..core.surface.public import export_names as _offer
 from ..core.symbolic.dimension import is_symbolic_dim, symbolic_dim_bounds
 from ..core.symbolic.scope import SymbolicScope, symbolic_shape

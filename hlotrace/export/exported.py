@@ -1,7 +1,8 @@
 """Exported functions: a jitted function as a portable program with its calling convention, and calls of such.
 
-The calling convention is JAX's, version 10: main takes the position of the platform among `platforms` where there are
-several, then the arguments that the program uses (`module_kept_var_idx`), flat; it gives the results, flat.
+The calling convention is JAX's, version 10: main takes the position of the platform among `platforms` where
+there are several, then the arguments that the program uses (`module_kept_var_idx`), flat; it gives the
+results, flat.
 """
 import functools
 import re
@@ -37,8 +38,9 @@ from ..sharding.partition import Partition
 from . import format
 
 # kernels that jaxlib, its plugins and XLA have under these names, and will have
-_PROMISED = re.compile(r"(lapack|cu|cusolver|cublas|cusparse|cuhybrid|hip|hipsolver|hipblas|hipsparse|hiphybrid)_|"
-                       r"(annotate_device_placement|ApproxTopK|Sharding|shape_assertion|TopK)$")
+_PROMISED = re.compile(
+    r"(lapack|cu|cusolver|cublas|cusparse|cuhybrid|hip|hipsolver|hipblas|hipsparse|hiphybrid)_|"
+    r"(annotate_device_placement|ApproxTopK|Sharding|shape_assertion|TopK)$")
 
 minimum_supported_calling_convention_version = 9
 maximum_supported_calling_convention_version = 10
@@ -59,7 +61,7 @@ class DisabledSafetyCheck:
 
     @classmethod
     def custom_call(cls, target_name):
-        """May it call the kernel of this name, though nobody promises that it stays as it is?"""
+        """May it call the kernel of this name, which may change in another version?"""
         return cls(target_name)
 
     def is_custom_call(self):
@@ -80,19 +82,26 @@ class DisabledSafetyCheck:
 class Exported:
     """A function as a portable program: what `export` and `deserialize` give.  `call` calls it.
 
-    fun_name: its name, for errors
-    in_tree, out_tree: the structures of (args, kwargs) and of the result
-    in_avals, out_avals: the types of their leaves, tuples
-    in_shardings_hlo, out_shardings_hlo: None for each; `in_shardings_jax` and `out_shardings_jax` say how
-    leaves lie
-    nr_devices: over how many devices it runs; one for one device may be called over any number
-    platforms: those for which it was exported
-    ordered_effects, unordered_effects: empty, as what calls Python cannot be exported
-    disabled_safety_checks: those that were left out
-    mlir_module_serialized: the program, a portable artifact of StableHLO
-    calling_convention_version: 10
-    module_kept_var_idx: the leaves that the program takes
-    uses_global_constants: does it take the position of the platform, or sizes?
+    `in_shardings_hlo` and `out_shardings_hlo` are None for each leaf; `in_shardings_jax` and
+    `out_shardings_jax` give the shardings.  `ordered_effects` and `unordered_effects` are empty, as what
+    calls Python cannot be exported.
+
+    Args:
+        fun_name: its name, for errors.
+        in_tree: the structure of (args, kwargs).
+        in_avals: the types of its leaves.
+        out_tree: the structure of the result.
+        out_avals: the types of its leaves.
+        in_shardings: for each leaf of the arguments a NamedSharding over an AbstractMesh, or None.
+        out_shardings: the same of the result.
+        nr_devices: over how many devices it runs; one for one device may be called over any number.
+        platforms: those for which it was exported.
+        disabled_safety_checks: those that were left out.
+        mlir_module_serialized: the program, a portable artifact of StableHLO.
+        calling_convention_version: 10.
+        module_kept_var_idx: the leaves that the program takes.
+        uses_global_constants: does it take the position of the platform, or sizes?
+        get_vjp: gives the Exported of its derivative; None where there is none.
 
     >>> exported = jax.export.export(jax.jit(lambda x: x**2))(jax.ShapeDtypeStruct((2,), "float32"))
     >>> exported.call(jnp.array([1., 3.])), len(exported.serialize()) > 100
@@ -140,10 +149,10 @@ class Exported:
         return self._get_vjp is not None
 
     def vjp(self):
-        """The Exported of its derivative: (leaves of the arguments, cotangents of the results) -> a tuple of
-        cotangents.
+        """The Exported of its derivative: (leaves of the arguments, cotangents of the results) -> cotangents.
 
-        ValueError where it was read from an artifact that has none.
+        Raises:
+            ValueError: where it was read from an artifact that has none.
         """
         if self._get_vjp is None:
             raise ValueError(f"No VJP is available: {self.fun_name} was serialized without its derivative. "
@@ -151,10 +160,12 @@ class Exported:
         return self._get_vjp()
 
     def serialize(self, vjp_order=0):
-        """It as a bytearray, with derivatives in reverse mode up to that order; `deserialize` reads it, and
-        so does JAX.
+        """It as a bytearray, which `deserialize` and JAX read.
 
-        ValueError for more derivatives than there are, and for containers whose class is not registered.
+        Args:
+            vjp_order: how many derivatives in reverse mode go with it.
+        Raises:
+            ValueError: for more derivatives than there are, and for containers whose class is not registered.
         """
         if type(vjp_order) is not int or vjp_order < 0:
             raise ValueError("serialize: vjp_order is the number of derivatives that go with it, 0 or more; "
@@ -169,34 +180,37 @@ class Exported:
         return format.to_table(self, self.vjp()._table(vjp_order - 1) if vjp_order else None)
 
     def call(self, *args, **kwargs):
-        """Call it, also while another function is traced; there are reverse-mode derivatives as far as `vjp`
-        goes.
+        """Call it, also while another function is traced.
 
-        Arguments have the structure, shapes and dtypes for which it was exported; ValueError otherwise.
+        There are reverse-mode derivatives as far as `vjp` goes.
+
+        Args:
+            args: the arguments; with `kwargs` of the structure, shapes and dtypes for which it was exported.
+        Raises:
+            ValueError: for others, on other platforms and over other numbers of devices.
         """
         leaves, in_tree = pytree.tree_flatten((args, kwargs))
         if in_tree != self.in_tree:
             raise ValueError(pytree.structure_mismatch(
                 "The invocation args and kwargs must have the same pytree structure as when the function "
                 f"{self.fun_name!r} was exported, but they have the following structural differences",
-                self.in_tree, in_tree,
-                ("exported", "called"), root="(args, kwargs)") +
-                             "\nGive it what `in_tree` says, or export it for this.")
+                self.in_tree, in_tree, ("exported", "called"), root="(args, kwargs)")
+                             + "\nGive it what `in_tree` says, or export it for this.")
         flat = FlatFunction(self.call, leaves, in_tree, f"call of the exported function {self.fun_name}")
         self._result_avals(flat.avals())
         return self.out_tree.unflatten(self._call(*leaves))
 
-    # --- what `call_exported` asks
-    # ------------------------------------------------------------------------------
+    # --- what `call_exported` needs -------------------------------------------------------------------------
 
     @functools.cached_property
     def _call(self):
         """The jitted function of leaves."""
-        lies = (self._in_named_shardings, self._out_named_shardings) if self.nr_devices > 1 else (None, None)
+        several = self.nr_devices > 1
+        ins, outs = (self._in_named_shardings, self._out_named_shardings) if several else (None, None)
 
         def call(*leaves):
-            outs = self._differentiable(*constrained(leaves, lies[0], f"call of {self.fun_name}"))
-            return constrained(outs, lies[1], f"result of {self.fun_name}")
+            results = self._differentiable(*constrained(leaves, ins, f"call of {self.fun_name}"))
+            return constrained(results, outs, f"result of {self.fun_name}")
         call.__name__ = self.fun_name
         return JitFunction(call)
 
@@ -215,8 +229,7 @@ class Exported:
         return function
 
     def _result_avals(self, avals):
-        """The types of the results for arguments of these types; ValueError where they are not those of the
-        export."""
+        """The types of the results for arguments of these types; ValueError for others than the exported."""
         if not self._symbolic:
             for i, (aval, want) in enumerate(zip(avals, self.in_avals)):
                 if (aval.shape, aval.dtype) != (want.shape, want.dtype):
@@ -230,8 +243,7 @@ class Exported:
         return [d for a in self.in_avals for d in a.shape if is_symbolic_dim(d)]
 
     def _values(self, avals):
-        """{variable: its value} for arguments of these types; ValueError where they do not fit the symbolic
-        ones."""
+        """{variable: its value} for arguments of these types; ValueError where they do not fit."""
         paths = _paths(self.in_tree)
         for aval, want, path in zip(avals, self.in_avals, paths):
             if aval.ndim != want.ndim or aval.dtype != want.dtype or any(
@@ -276,15 +288,16 @@ class Exported:
         if self.nr_devices not in (1, number):
             raise ValueError(f"Function {self.fun_name} was exported for {self.nr_devices} devices and is "
                              f"called in a context with {number} device{'s' * (number != 1)}, which is not "
-                             f"allowed. Let its arguments lie over a mesh of {self.nr_devices} devices: see "
+                             f"allowed. Place its arguments over a mesh of {self.nr_devices} devices: see "
                              "in_shardings_jax.")
 
     def _functions(self, avals, module):
-        """The text of its functions for a module under construction; see
-        `runtime.mlir.portable_artifacts.functions`."""
+        """The text of its functions for a module under construction; see `portable_artifacts.functions`."""
         def mesh(axes):
             return module.mesh(AbstractMesh(tuple(axes.values()), tuple(axes)))
-        types = [re.sub(r"\{[^{}]*\}x", "?x", avals[i].mlir) for i in self.module_kept_var_idx] if self._symbolic else None
+        types = None
+        if self._symbolic:
+            types = [re.sub(r"\{[^{}]*\}x", "?x", avals[i].mlir) for i in self.module_kept_var_idx]
         return portable.functions(self.mlir_module_serialized, module.unique,
                                   mesh if self.nr_devices > 1 else None, module.locations is not None, types)
 
@@ -315,11 +328,10 @@ def _other_type(aval, want, path):
                       f"convert it with .astype({want.dtype.name!r})")
 
 
-# --- exporting
-# --------------------------------------------------------------------------------------------------
+# --- exporting ----------------------------------------------------------------------------------------------
 
 def default_export_platform():
-    """The platform for which `export` exports where it is not told another: "cpu", "cuda", "rocm" or "tpu".
+    """The platform for which `export` exports where none is given: "cpu", "cuda", "rocm" or "tpu".
 
     >>> jax.export.default_export_platform() in ("cpu", "cuda", "rocm", "tpu")
     True
@@ -328,16 +340,16 @@ def default_export_platform():
 
 
 def export(fun_jit, *, platforms=None, disabled_checks=()):
-    """A function that takes arguments of `fun_jit`, or ShapeDtypeStructs, and gives an `Exported` for their
-    types.
+    """A function of arguments of `fun_jit`, or ShapeDtypeStructs, that gives an `Exported` for their types.
 
-    fun_jit: what `jit` returned; its static arguments are given as they will be
-    platforms: those that it shall run on, a sequence of "cpu", "cuda", "rocm" and "tpu"; by default the one
-    that is used
-    disabled_checks: `DisabledSafetyCheck`s to leave out
-
-    ValueError for a function that is not jitted, or that calls kernels of the user's; NotImplementedError for
-    one that calls Python.
+    Args:
+        fun_jit: what `jit` returned; its static arguments are given as they will be.
+        platforms: those that it shall run on, a sequence of "cpu", "cuda", "rocm" and "tpu"; by default the
+            one that is used.
+        disabled_checks: `DisabledSafetyCheck`s to leave out.
+    Raises:
+        ValueError: for a function that is not jitted, or that calls kernels of the user's.
+        NotImplementedError: for one that calls Python.
 
     >>> sizes = jax.export.symbolic_shape("n, 3")                            # for all n
     >>> exported = jax.export.export(jax.jit(lambda x: x.sum(0)))(jax.ShapeDtypeStruct(sizes, "float32"))
@@ -349,8 +361,9 @@ def export(fun_jit, *, platforms=None, disabled_checks=()):
     if not isinstance(fun_jit, JitFunction):
         raise ValueError(f"Function to be exported must be the result of `jit` but is: {fun_jit!r:.80}; "
                          "write export(jit(f))")
-    if isinstance(platforms, str) or platforms is not None and not all(isinstance(p, str) for p in platforms):
-        raise TypeError(f"export: platforms is a sequence of names, such as ('cpu', 'tpu'); got {platforms!r}")
+    if isinstance(platforms, str) or not all(isinstance(p, str) for p in platforms or ()):
+        raise TypeError("export: platforms is a sequence of names, such as ('cpu', 'tpu'); got "
+                        f"{platforms!r}")
     if not all(isinstance(c, DisabledSafetyCheck) for c in disabled_checks):
         raise TypeError("export: disabled_checks is a sequence of export.DisabledSafetyCheck, got "
                         f"{disabled_checks!r}")
@@ -374,7 +387,7 @@ def _export(jitted, args, kwargs, platforms, checks):
         raise NotImplementedError(f"export of {jitted._name}: it uses a Ref from outside, and an artifact "
                                   "has none. Pass the value, ref[...], and return the new one.")
     if any(isinstance(e, Check) for e in effects):
-        raise NotImplementedError(f"export of {jitted._name}: nobody would look at the checks in it. Export "
+        raise NotImplementedError(f"export of {jitted._name}: the checks in it would not be made. Export "
                                   "checkify.checkify(f), which returns its errors as values; and those of "
                                   "hlotrace_check_bounds are not there while that option is off.")
     if effects:
@@ -475,15 +488,19 @@ def _export_vjp(exported, jitted, stage):
         return pullback(tuple(leaves[n:]))
     avals = (*exported.in_avals, *(a.tangent() for a in exported.out_avals))
     structs = [ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type) for a in avals]
-    return _export(JitFunction(fun_vjp_jax), structs, {}, exported.platforms, exported.disabled_safety_checks)
+    return _export(JitFunction(fun_vjp_jax), structs, {}, exported.platforms,
+                   exported.disabled_safety_checks)
 
 
 def deserialize(blob):
     """The `Exported` that `Exported.serialize` wrote, here or in JAX.
 
-    ValueError where the bytes are no such thing, or name a container whose class is not registered here.
+    Raises:
+        ValueError: where the bytes are no such thing, or name a container whose class is not registered here.
+        TypeError: for what is no bytes.
 
-    >>> exported = jax.export.export(jax.jit(jnp.sin), platforms=("cpu", "tpu"))(jax.ShapeDtypeStruct((2,), "float32"))
+    >>> export = jax.export.export(jax.jit(jnp.sin), platforms=("cpu", "tpu"))
+    >>> exported = export(jax.ShapeDtypeStruct((2,), "float32"))
     >>> again = jax.export.deserialize(exported.serialize())
     >>> again.platforms, again.call(jnp.zeros(2))
     (('cpu', 'tpu'), Array([0., 0.], dtype=float32))
@@ -507,8 +524,7 @@ def _from_table(table):
     return Exported(**fields)
 
 
-# --- symbolic shapes
-# --------------------------------------------------------------------------------------------
+# --- symbolic shapes ----------------------------------------------------------------------------------------
 
 for _name in "add radd sub rsub mul rmul floordiv rfloordiv mod rmod divmod rdivmod lt le gt ge int".split():
     # their errors are the user's
@@ -519,12 +535,15 @@ boundaries(SymbolicScope)
 def symbolic_args_specs(args, shapes_specs, constraints=(), scope=None):
     """ShapeDtypeStructs for `export`, as `args` but for their shapes.
 
-    args: a pytree of arrays or ShapeDtypeStructs, whose dtypes are taken, and sizes where a placeholder
-    stands
-    shapes_specs: None where all sizes are those of `args`, a text for all of them (see `symbolic_shape`), or
-    a pytree of
-      these that is a prefix of `args`
-    constraints, scope: as for `symbolic_shape`
+    Args:
+        args: a pytree of arrays or ShapeDtypeStructs, whose dtypes are taken, and sizes where the text has a
+            placeholder.
+        shapes_specs: None where all sizes are those of `args`, a text for all of them (see `symbolic_shape`),
+            or a pytree of these that is a prefix of `args`.
+        constraints: as for `symbolic_shape`.
+        scope: as for `symbolic_shape`.
+    Raises:
+        ValueError: for both constraints and a scope.
 
     >>> batch = {"x": np.ones((8, 3), np.float32), "y": np.ones(8, np.int32)}
     >>> jax.export.symbolic_args_specs(batch, "b, ...")

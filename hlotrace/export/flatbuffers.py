@@ -1,12 +1,14 @@
 """FlatBuffers, read and written by a schema: tables of numbered slots, vectors, strings.
 
-A `Table` is a schema: its slots in order, each a (name, kind).  A kind is a letter of `struct` for a number ("B", "H", "I",
-"?"), `str`, `bytes`, a Table, `[kind]` for a vector, or a function without arguments that gives a Table, for one that holds
-itself.  Values are dictionaries; a slot that is not there is None, a number that is not there is 0.
+A `Table` is a schema: its slots in order, each a (name, kind).  A kind is a letter of `struct` for a number
+("B", "H", "I", "?"), `str`, `bytes`, a Table, `[kind]` for a vector, or a function without arguments that
+gives a Table, for one that holds itself.  Values are dictionaries; a slot that is not there is None, a number
+that is not there is 0.
 
-The format: "FlatBuffer Internals", https://flatbuffers.dev/internals.  It is little-endian; every number is at a multiple of
-its size, counted from the start of the buffer, also in a vector, whose length is the 4 bytes before; a table starts with the distance
-back to its vtable, which has for each slot its place in the table or 0; all other offsets point forward.
+The format: "FlatBuffer Internals", https://flatbuffers.dev/internals.  It is little-endian; every number is
+at a multiple of its size, counted from the start of the buffer, also in a vector, whose length is the 4 bytes
+before; a table starts with the distance back to its vtable, which has for each slot its place in the table or
+0; all other offsets point forward.
 """
 import struct
 
@@ -22,8 +24,7 @@ def _schema(kind):
     return kind() if callable(kind) and not isinstance(kind, type) else kind
 
 
-# --- reading
-# ----------------------------------------------------------------------------------------------------
+# --- reading ------------------------------------------------------------------------------------------------
 
 def read(data, schema):
     """The root table of a buffer, as a dictionary.  ValueError where the bytes are no such thing."""
@@ -41,7 +42,7 @@ class _Reader:
 
     def __init__(self, data):
         self.data = data
-        self.left = 2 * len(data) + 64      # of values that bytes can stand for: offsets in a circle end here
+        self.left = 2 * len(data) + 64      # of values that bytes can hold: offsets in a circle end here
 
     def table(self, schema, at):
         vtable = at - _get("i", self.data, at)
@@ -77,8 +78,7 @@ class _Reader:
         return [self.value(item, at + step * i) for i in range(count)]
 
 
-# --- writing
-# ----------------------------------------------------------------------------------------------------
+# --- writing ------------------------------------------------------------------------------------------------
 
 def write(value, schema):
     """The buffer whose root table a dictionary is; slots that it leaves out, or None, are not there."""
@@ -89,13 +89,13 @@ def write(value, schema):
 
 
 class _Writer:
-    """What contains stands before what it contains, as offsets point forward."""
+    """What contains is written before what it contains, as offsets point forward."""
 
     def __init__(self):
         self.data = bytearray()
 
     def align(self, size, ahead=0):
-        """Pad so that what is written after `ahead` further bytes lies at a multiple of `size`."""
+        """Pad so that what is written after `ahead` further bytes begins at a multiple of `size`."""
         self.data += bytes(-(len(self.data) + ahead) % size)
 
     def reserve(self, size):

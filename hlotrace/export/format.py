@@ -1,9 +1,8 @@
-"""Exported functions as bytes: the tables that `Exported.serialize` writes and `deserialize` reads, as JAX
-does.
+"""Exported functions as bytes: the tables that `Exported.serialize` writes, and `deserialize` and JAX read.
 
-The layout was learned from artifacts that JAX 0.10.2 and 0.12 wrote; each reads what is written here.  Types and shardings
-stand there twice: in a list for each argument (slots 3, 5, 7, 8, which older readers know), and each once, with positions
-(slots 19 to 25).
+The layout was learned from artifacts that JAX 0.10.2 and 0.12 wrote; each reads what is written here.  Types
+and shardings are there twice: in a list for each argument (slots 3, 5, 7, 8, which older readers know), and
+each once, with positions (slots 19 to 25).
 """
 import collections
 import json
@@ -32,25 +31,22 @@ _EFFECT = Table(name=str)
 _CHECK = Table(kind="B", target=str)
 _EXPORTED = Table(
     version="H", fun_name=str, in_tree=_TREE, in_avals=[_AVAL], out_tree=_TREE, out_avals=[_AVAL],
-    few_devices="H",
-    in_shardings=[_SHARDING], out_shardings=[_SHARDING], platforms=[str], ordered_effects=[_EFFECT],
-    unordered_effects=[_EFFECT], disabled_checks=[_CHECK], module=bytes, calling_convention="H", kept=["H"],
-    uses_constants="?", vjp=lambda: _EXPORTED, nr_devices="I", avals=[_AVAL], meshes=[_MESH], named=[_NAMED],
-    in_types=["I"],
-    out_types=["I"], in_lies=["I"], out_lies=["I"], by=str)
+    few_devices="H", in_shardings=[_SHARDING], out_shardings=[_SHARDING], platforms=[str],
+    ordered_effects=[_EFFECT], unordered_effects=[_EFFECT], disabled_checks=[_CHECK], module=bytes,
+    calling_convention="H", kept=["H"], uses_constants="?", vjp=lambda: _EXPORTED, nr_devices="I",
+    avals=[_AVAL], meshes=[_MESH], named=[_NAMED], in_types=["I"], out_types=["I"], in_lies=["I"],
+    out_lies=["I"], by=str)
 
-_DTYPES = (*[dtypes.as_dtype(name) for name in (
-    "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 complex64 complex128 bfloat16 int4 "
-    "uint4 float8_e4m3b11fnuz float8_e4m3fn float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz").split()], dtypes.float0, *[
-    dtypes.as_dtype(name) for name in "float8_e4m3 float8_e3m4 float8_e8m0fnu float4_e2m1fn".split()], KEY)
+_NAMES = """bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 complex64
+    complex128 bfloat16 int4 uint4 float8_e4m3b11fnuz float8_e4m3fn float8_e4m3fnuz float8_e5m2
+    float8_e5m2fnuz float0 float8_e4m3 float8_e3m4 float8_e8m0fnu float4_e2m1fn"""
+_DTYPES = (*[dtypes.float0 if name == "float0" else dtypes.as_dtype(name) for name in _NAMES.split()], KEY)
 
 
-# --- structures
-# -------------------------------------------------------------------------------------------------
+# --- structures ---------------------------------------------------------------------------------------------
 
 class Node:
-    """How nodes of a class are written: the name in artifacts, static data to bytes and back, and a maker of
-    instances."""
+    """How nodes of a class are written: their name, static data to bytes and back, a maker of instances."""
     __slots__ = ("cls", "name", "to_bytes", "from_bytes", "make")
 
     def __init__(self, cls, name, to_bytes, from_bytes, make):
@@ -63,20 +59,25 @@ _MEND = ("Use `export.register_pytree_node_serialization` or `export.register_na
 
 def register_pytree_node_serialization(nodetype, *, serialized_name, serialize_auxdata, deserialize_auxdata,
                                        from_children=None):
-    """Let exported functions take and give containers of a class, a registered pytree node, when they are
-    serialized.
+    """Let exported functions take and give containers of a class when they are serialized.
 
-    serialized_name: stands for the class in artifacts; where one is read it finds the class by that name
-    serialize_auxdata, deserialize_auxdata: its static data to bytes and back
-    from_children: (static data, children) -> an instance, where that is not how the class was registered
-
-    Returns `nodetype`.  ValueError where the class or the name is registered already.
+    Args:
+        nodetype: the class, a registered pytree node.
+        serialized_name: its name in artifacts; where one is read it finds the class by that name.
+        serialize_auxdata: its static data to bytes.
+        deserialize_auxdata: bytes to its static data.
+        from_children: (static data, children) -> an instance, where that is not how the class was registered.
+    Returns:
+        `nodetype`.
+    Raises:
+        ValueError: where the class or the name is registered already, or the class is no pytree node.
 
     >>> class Pair:
     ...     def __init__(self, a, b): self.a, self.b = a, b
-    >>> jax.tree_util.register_pytree_node(Pair, lambda p: ((p.a, p.b), None), lambda _, parts: Pair(*parts))
+    >>> jax.tree_util.register_pytree_node(Pair, lambda p: ((p.a, p.b), None), lambda _, xs: Pair(*xs))
     >>> _ = jax.export.register_pytree_node_serialization(
-    ...     Pair, serialized_name="docs.Pair", serialize_auxdata=lambda _: b"", deserialize_auxdata=lambda _: None)
+    ...     Pair, serialized_name="docs.Pair", serialize_auxdata=lambda _: b"",
+    ...     deserialize_auxdata=lambda _: None)
     >>> exported = jax.export.export(jax.jit(lambda p: p.a + p.b))(Pair(1., 2.))
     >>> jax.export.deserialize(exported.serialize()).call(Pair(3., 4.))
     Array(7., dtype=float32)
@@ -96,13 +97,15 @@ def register_pytree_node_serialization(nodetype, *, serialized_name, serialize_a
 
 
 def register_namedtuple_serialization(nodetype, *, serialized_name):
-    """As `register_pytree_node_serialization`, for a `collections.namedtuple`; a reader's must have the same
-    fields.
+    """As `register_pytree_node_serialization`, for a `collections.namedtuple`.
+
+    A reader's must have the same fields.  ValueError for another class, or one that is registered already.
 
     >>> import collections
     >>> State = collections.namedtuple("State", "position speed")
     >>> _ = jax.export.register_namedtuple_serialization(State, serialized_name="docs.State")
-    >>> exported = jax.export.export(jax.jit(lambda s: s._replace(position=s.position + s.speed)))(State(0., 2.))
+    >>> step = jax.jit(lambda s: s._replace(position=s.position + s.speed))
+    >>> exported = jax.export.export(step)(State(0., 2.))
     >>> jax.export.deserialize(exported.serialize()).call(State(1., 2.)).position
     Array(3., dtype=float32)
     """
@@ -116,8 +119,9 @@ def register_namedtuple_serialization(nodetype, *, serialized_name):
             raise ValueError(f"the artifact has the namedtuple {serialized_name!r} with the fields {fields}, "
                              f"but {nodetype!r} has {nodetype._fields}: register one with the fields that "
                              "it had")
-    return register_pytree_node_serialization(nodetype, serialized_name=serialized_name, deserialize_auxdata=check,
-                                              serialize_auxdata=lambda _: json.dumps(nodetype._fields).encode())
+    return register_pytree_node_serialization(
+        nodetype, serialized_name=serialized_name, deserialize_auxdata=check,
+        serialize_auxdata=lambda _: json.dumps(nodetype._fields).encode())
 
 
 def _is_namedtuple(cls):
@@ -177,8 +181,7 @@ def _to_tree(table):
     return pytree.tree_structure(node.make(static, [c.unflatten([0] * c.num_leaves) for c in children]))
 
 
-# --- types and shardings
-# ----------------------------------------------------------------------------------------
+# --- types and shardings ------------------------------------------------------------------------------------
 
 def _from_aval(aval):
     if aval.dtype not in _DTYPES:
@@ -207,8 +210,8 @@ def _to_named(table):
     mesh = AbstractMesh(tuple(table["mesh"]["sizes"] or ()), tuple(table["mesh"]["names"] or ()),
                         tuple(AxisType(t) for t in table["mesh"]["types"] or ()))
     kind = table["memory"]
-    return NamedSharding(mesh, PartitionSpec(*(tuple(e["axes"] or ()) for e in table["spec"]["entries"]
-                                               or ())), kind if kind != "device" else None)
+    spec = PartitionSpec(*(tuple(e["axes"] or ()) for e in table["spec"]["entries"] or ()))
+    return NamedSharding(mesh, spec, kind if kind != "device" else None)
 
 
 def _placed(shardings):
@@ -222,8 +225,7 @@ def _shardings(tables):
     return [_to_named(t["named"]) if t["named"] else None for t in tables or ()]
 
 
-# --- the whole
-# --------------------------------------------------------------------------------------------------
+# --- the whole ----------------------------------------------------------------------------------------------
 
 def to_table(exported, vjp=None):
     """The dictionary of an Exported, with that of its derivative."""
@@ -240,12 +242,11 @@ def to_table(exported, vjp=None):
         "in_avals": [*map(_from_aval, exported.in_avals)], "out_tree": _from_tree(exported.out_tree),
         "out_avals": [*map(_from_aval, exported.out_avals)], "in_shardings": _placed(places[0]),
         "out_shardings": _placed(places[1]), "platforms": exported.platforms, "ordered_effects": (),
-        "unordered_effects": (),
-        "disabled_checks": checks, "module": exported.mlir_module_serialized,
+        "unordered_effects": (), "disabled_checks": checks, "module": exported.mlir_module_serialized,
         "calling_convention": exported.calling_convention_version, "kept": exported.module_kept_var_idx,
         "uses_constants": exported.uses_global_constants, "vjp": vjp, "nr_devices": exported.nr_devices,
-        "avals": [*map(_from_aval, avals)], "meshes": [*map(_from_mesh,
-                                                            dict.fromkeys(s.mesh for s in named))],
+        "avals": [*map(_from_aval, avals)],
+        "meshes": [*map(_from_mesh, dict.fromkeys(s.mesh for s in named))],
         "named": [*map(_from_named, named)], "in_types": in_types, "out_types": out_types, "in_lies": in_lies,
         "out_lies": out_lies, "by": "hlotrace"}
 
@@ -263,12 +264,12 @@ def from_bytes(blob):
 
 
 def fields(table):
-    """What the dictionary of an artifact says of the attributes of an Exported.  ValueError where that cannot
-    be."""
+    """The attributes of an Exported, from the dictionary of an artifact; ValueError where it is damaged."""
     try:
         return _fields(table)
     except (LookupError, AttributeError, TypeError) as error:
-        raise ValueError(f"deserialize: the artifact was changed: its tables do not fit together ({error})") from error
+        raise ValueError("deserialize: the artifact was changed: its tables do not fit together "
+                         f"({error})") from error
 
 
 def _fields(table):

@@ -25,14 +25,20 @@ from ..sharding.abstract import Sharding
 def device_put(x, device=None, *, src=None, donate=False, may_alias=None):
     """The arrays of a pytree on a device, or over several; committed there if one is given.
 
-    `device` is a Device, a Sharding, a PartitionSpec of the current mesh, a `memory.Space`, or a pytree of
-    them that is a prefix of `x`. With `donate`, arrays that had to be moved are deleted; with `may_alias`
-    False, results share no memory with `x`; both may be prefixes too.  `src` says where the arrays lie, which
-    is known without it. Raises ValueError where a dimension does not divide.
+    Over devices of several processes all of them call it with the same values.  To compare them costs a
+    SHA-256 (a second for a gigabyte) and some milliseconds a call; the option `hlotrace_check_processes`
+    turns it off.
 
-    Over devices of several processes all of them call it with the same values, and RuntimeError is raised in
-    all where they differ.  To find that out costs a SHA-256 (a second for a gigabyte) and some milliseconds a
-    call; the option `hlotrace_check_processes` turns it off.
+    Args:
+        x: a pytree of arrays, NumPy arrays and numbers.
+        device: a Device, a Sharding, a PartitionSpec of the current mesh, a `memory.Space`, or a pytree of
+            them that is a prefix of `x`.
+        src: where the arrays are, which is known without it.
+        donate: arrays that had to be moved are deleted; a bool, or a prefix of `x`.
+        may_alias: False: results share no memory with `x`; a bool, or a prefix of `x`.
+    Raises:
+        ValueError: where a dimension does not divide.
+        RuntimeError: in all processes, where their values differ.
 
     >>> x = jax.device_put({"a": 1, "b": np.ones(2)}, jax.devices()[-1])
     >>> x["b"].devices() == {jax.devices()[-1]}
@@ -76,7 +82,7 @@ def _put(x, sharding, donate, may_alias):
     if isinstance(x, Tracer):
         from .shardings import put
         return put(x, sharding)
-    if not isinstance(sharding, Sharding):      # a kind of memory, of where it lies
+    if not isinstance(sharding, Sharding):      # a kind of memory, of the same devices
         x = x if isinstance(x, ArrayImpl) else from_numpy(x, aval=aval_of(x))
         sharding = x.sharding.with_memory_kind(sharding.kind)
     if not isinstance(x, ArrayImpl):
@@ -98,7 +104,9 @@ def device_get(x):
     {'n': 5, 'x': array([0, 1, 2], dtype=int32)}
     """
     def get(v):
-        return v._numpy() if isinstance(v, ArrayImpl) else v.__array__() if isinstance(v, Tracer) else v
+        if isinstance(v, ArrayImpl):
+            return v._numpy()
+        return v.__array__() if isinstance(v, Tracer) else v
     with transfer_guards.getting():
         return pytree.tree_map(get, x)
 
@@ -121,7 +129,7 @@ def block_until_ready(x):
 def copy_to_host_async(x):
     """Begin fetching every array of a pytree; returns the pytree.
 
-    What asks for the values afterwards, as `np.asarray`, then waits less.
+    What reads the values afterwards, as `np.asarray`, then waits less.
 
     >>> x = jax.copy_to_host_async(jnp.arange(3))
     >>> np.asarray(x)
@@ -181,9 +189,7 @@ def named_scope(name):
 
 
 def named_call(fun, *, name=None):
-    """`fun` run in a named scope.
-
-    name: that of `fun` by default.
+    """`fun` run in a named scope, under its own name unless `name` is given.
 
     >>> f = jax.named_call(lambda x: jnp.exp(x), name="softly")
     >>> "softly" in jax.jit(f).lower(1.).as_text(debug_info=True)
@@ -200,9 +206,9 @@ def named_call(fun, *, name=None):
 def typeof(x):
     """The aval of an array-like or a ShapeDtypeStruct, the AbstractRef of a Ref, the HiType of what has one.
 
-    Its `sharding` is over the mesh of an array that lies over one, and names those of its axes that are
+    Its `sharding` is over the mesh of an array that is sharded over one, and names those of its axes that are
     Explicit; what is traced has that of the mesh in use, which splits nothing: programs are traced once for
-    all shardings, which propagate when they are compiled.  How an array lies says `x.sharding`.
+    all shardings, which propagate when they are compiled.  The sharding of an array is `x.sharding`.
 
     >>> jax.typeof(jnp.ones((2, 3))), jax.typeof(1)
     (ShapedArray(float32[2,3]), ShapedArray(int32[], weak_type=True))
@@ -233,7 +239,7 @@ ShapedArray.sharding = property(_sharding_of_type)      # avals may not know mes
 
 
 class _Laid(ShapedArray):
-    """The type of an array that says how it lies; in all else the aval, to which it is equal."""
+    """The type of an array that has a sharding; in all else the aval, to which it is equal."""
     __slots__ = ("_aval", "_lies")
 
     def __new__(cls, aval, lies):
@@ -258,10 +264,12 @@ class _Laid(ShapedArray):
 
     def str_short(self, short_dtypes=False):
         """With the Explicit axes behind each dimension that they split: `float32[4@x,2@(y,z)]`."""
+        def dimension(size, axes):
+            if type(axes) is tuple:
+                return f"{size}@({','.join(axes)})"
+            return f"{size}@{axes}" if axes else str(size)
         name, _, _ = super().str_short(short_dtypes).partition("[")
-        sizes = [f"{size}@({','.join(axes)})" if type(axes) is tuple else f"{size}@{axes}" if axes
-                 else str(size) for size, axes in zip(self.shape, self.sharding.spec)]
-        return f"{name}[{','.join(sizes)}]"
+        return f"{name}[{','.join(map(dimension, self.shape, self.sharding.spec))}]"
 
     def __eq__(self, other):
         return self._aval is (other._aval if type(other) is _Laid else other) and (
@@ -269,5 +277,3 @@ class _Laid(ShapedArray):
 
     def __hash__(self):
         return hash(self._aval)
-
-

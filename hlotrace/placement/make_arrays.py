@@ -1,5 +1,4 @@
-"""Arrays over several devices from parts: computed for each, already on the devices, or held by this process.
-"""
+"""Arrays over several devices from parts: computed for each, on the devices already, or held by a process."""
 import numpy as np
 
 from ..core import dtypes
@@ -20,12 +19,17 @@ def _type(name, shape, dtype, sharding):
 def make_array_from_callback(shape, sharding, data_callback, dtype=None):
     """An array of `shape` whose part at `index`, a tuple of slices, is `data_callback(index)`.
 
-    The callback is asked once for each different part that this process holds.  `dtype` is needed where it
-    holds none. Raises ValueError where a part has another shape, or another dtype than the rest.
+    Args:
+        shape: that of the array.
+        sharding: how it is sharded.
+        data_callback: called once for each different part that this process holds.
+        dtype: needed where this process holds no part.
+    Raises:
+        ValueError: where a part has another shape, or another dtype than the rest.
 
-    >>> mesh = jax.make_mesh((2,), ("x",))
+    >>> sharding = jax.NamedSharding(jax.make_mesh((2,), ("x",)), jax.P("x"))
     >>> whole = np.arange(6).reshape(2, 3)
-    >>> x = jax.make_array_from_callback((2, 3), jax.NamedSharding(mesh, jax.P("x")), lambda index: whole[index])
+    >>> x = jax.make_array_from_callback((2, 3), sharding, lambda index: whole[index])
     >>> x.shape, x.addressable_shards[1].data
     ((2, 3), Array([[3, 4, 5]], dtype=int32))
     """
@@ -51,10 +55,13 @@ def make_array_from_callback(shape, sharding, data_callback, dtype=None):
 
 
 def make_array_from_single_device_arrays(shape, sharding, arrays, *, dtype=None):
-    """An array of `shape` made of `arrays`, one on each device of this process, in any order.  Nothing is
-    copied.
+    """An array of `shape` made of `arrays`, one on each device of this process, in any order.
 
-    Raises ValueError where their number, shapes, dtypes or devices are not those that `sharding` asks for.
+    Nothing is copied.
+
+    Raises:
+        ValueError: where their number, shapes, dtypes or devices are not those of `sharding`.
+        TypeError: where they are no list of arrays.
 
     >>> mesh = jax.make_mesh((2,), ("x",))
     >>> parts = [jax.device_put(jnp.full(2, i), d) for i, d in enumerate(mesh.devices)]
@@ -79,7 +86,7 @@ def make_array_from_single_device_arrays(shape, sharding, arrays, *, dtype=None)
             raise TypeError(f"{name}: arrays[{i}] is a {type(x).__name__}; put it on its device with "
                             "device_put")
         if len(x.sharding._devices) != 1:
-            raise ValueError(f"{name}: arrays[{i}] lies over several devices; pass the data of its shards")
+            raise ValueError(f"{name}: arrays[{i}] is over several devices; pass the data of its shards")
         x.check_alive()
         if x.shape != part.shape or x.dtype != part.dtype:
             raise ValueError(f"{name}: arrays[{i}] must have shape {part.shape} and dtype {part.dtype.name}, "
@@ -106,7 +113,8 @@ def make_array_from_process_local_data(sharding, local_data, global_shape=None):
     ((4,), Array([2, 3], dtype=int32))
     """
     name = "make_array_from_process_local_data"
-    if global_shape is not None and not isinstance(global_shape, tuple) or isinstance(local_data, (dict, list, tuple)):
+    several = global_shape is not None and not isinstance(global_shape, tuple)
+    if several or isinstance(local_data, (dict, list, tuple)):
         leaves, treedef = pytree.tree_flatten(local_data)
         shapes = [global_shape] * len(leaves) if global_shape is None else treedef.flatten_up_to(global_shape)
         targets = pytree.flatten_axes(f"{name} sharding", treedef, sharding)
@@ -143,10 +151,10 @@ def from_local_data(name, sharding, value, shape):
 
 
 def check_block(name, sharding, ndim):
-    """(first tile, last tile + 1, number of tiles) along each dimension, of the tiles that this process
-    holds.
+    """(first tile, last tile + 1, number of tiles) along each dimension, of the tiles of this process.
 
-    Raises ValueError where those do not fill a box: then no array can hold exactly what the process holds.
+    Raises:
+        ValueError: where those do not fill a box: then no array can hold exactly what the process holds.
     """
     tiles = sharding._tiles(ndim)
     local = np.isin(tiles, [i for i, d in enumerate(sharding._devices) if is_local(d)]).any(-1)

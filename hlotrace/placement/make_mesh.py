@@ -8,10 +8,15 @@ from ..sharding.mesh import Mesh, sizes_and_names
 
 
 def make_mesh(axis_shapes, axis_names, axis_types=None, *, devices=None):
-    """A Mesh of the first devices, as many as the sizes in `axis_shapes` multiply to.  Axes are Auto by
-    default.
+    """A Mesh of the first devices, as many as the sizes in `axis_shapes` multiply to.
 
-    Raises ValueError where there are too few devices or the numbers of sizes and names differ.
+    Args:
+        axis_shapes: the sizes of its axes.
+        axis_names: their names.
+        axis_types: their types, Auto by default.
+        devices: the devices to take, all by default.
+    Raises:
+        ValueError: where there are too few devices or the numbers of sizes and names differ.
 
     >>> jax.make_mesh((2, 2), ("data", "model"))       # where there are four devices or more
     Mesh('data': 2, 'model': 2, axis_types=(Auto, Auto))

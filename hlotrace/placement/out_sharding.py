@@ -1,4 +1,4 @@
-"""`out_sharding=`: the result of a function, lying over devices as its caller asks."""
+"""`out_sharding=`: the result of a function with the sharding that its caller requests."""
 from ..api.jit import JitFunction
 from ..core.avals import is_arraylike
 from ..core.config import state
@@ -7,16 +7,21 @@ from .device_put import device_put
 
 
 def _unsaid(sharding):
-    """Is it None, or over no mesh, as `typeof(x).sharding` of what lies nowhere in particular?"""
+    """Is it None, or over no mesh, as `typeof(x).sharding` of what is not committed?"""
     return sharding is None or getattr(getattr(sharding, "mesh", None), "axis_names", None) == ()
 
 
 def with_out_sharding(x, sharding, what):
-    """`x` as `sharding` says: a NamedSharding, a PartitionSpec of the current mesh, or None for as it is.
+    """`x` with a sharding; under a trace it is a constraint, otherwise the array is moved.
 
-    Under a trace it is a constraint, otherwise the array is moved.  `what` begins errors: TypeError for
-    another kind of value, ValueError where a dimension does not divide, RuntimeError for a spec where there
-    is no mesh.
+    Args:
+        x: an array.
+        sharding: a NamedSharding, a PartitionSpec of the current mesh, or None for as it is.
+        what: what errors begin with.
+    Raises:
+        TypeError: for another kind of sharding.
+        ValueError: where a dimension does not divide.
+        RuntimeError: for a spec where there is no mesh.
     """
     if _unsaid(sharding):
         return x
@@ -27,8 +32,8 @@ def with_out_sharding(x, sharding, what):
 def devices_like(x):
     """Where an array like `x` is made: the sharding of a committed array or a type; None for anywhere.
 
-    The sharding of a type names no devices.  It is that of the mesh in use, if that has its axes and they split
-    something.
+    The sharding of a type names no devices.  It is that of the mesh in use, if that has its axes and they
+    split something.
     """
     if not getattr(x, "_committed", not is_arraylike(x)):
         return None
@@ -47,16 +52,20 @@ SMALL = 1 << 20      # bytes: so much is made sooner by one device, or the host,
 
 
 def make_with_sharding(make, size, what, device=None, out_sharding=None):
-    """The array of `size` bytes that `make()` gives, on `device`, a Device or a Sharding, or as
-    `out_sharding` says.
+    """The array of `size` bytes that `make()` gives, on `device` or as `out_sharding` says.
 
-    Outside of a trace each device makes its part of what is large, so that nobody holds the whole.  Errors as
-    for `with_out_sharding`; ValueError where both are given.
+    `device` is a Device or a Sharding.  Outside of a trace each device makes its part of what is large, so
+    that no device holds the whole.
+
+    Raises:
+        ValueError: where both are given, or a dimension does not divide.
+        TypeError: for what is no sharding.
+        RuntimeError: for a spec where there is no mesh.
     """
     if device is None and _unsaid(out_sharding):
         return make()
     if device is not None and out_sharding is not None:
-        raise ValueError(f"{what}: device and out_sharding both say where the result lies; give one")
+        raise ValueError(f"{what}: device and out_sharding both say where the result is placed; give one")
     if state.trace is not EVAL or size <= SMALL:
         return with_out_sharding(make(), out_sharding, what) if device is None else device_put(make(), device)
     from .shardings import as_sharding, named  # see above

@@ -15,21 +15,25 @@ from ..sharding.spec import PartitionSpec
 
 
 def check_kind(value, what):
-    """TypeError unless a user's value can stand for a Sharding."""
+    """TypeError unless a user's value can be read as a Sharding."""
     if not (value is None or isinstance(value, (Sharding, PartitionSpec, Format))
             or hasattr(value, "device_kind")):
-        platform = (f"; write jax.devices({value.partition(':')[0]!r})[0] for one" if isinstance(value, str)
-                    else f"; write jax.devices()[{value}] for one" if isinstance(value, int)
-                    else "; write NamedSharding(mesh, PartitionSpec(...))" if isinstance(value, Mesh) else "")
+        advice = ""
+        if isinstance(value, str):
+            advice = f"; write jax.devices({value.partition(':')[0]!r})[0] for one"
+        elif isinstance(value, int):
+            advice = f"; write jax.devices()[{value}] for one"
+        elif isinstance(value, Mesh):
+            advice = "; write NamedSharding(mesh, PartitionSpec(...))"
         raise TypeError(f"{what}: expected a Sharding, a PartitionSpec, a Device or None, got "
-                        f"{value!r}{platform}")
+                        f"{value!r}{advice}")
 
 
 _KINDS = {Space.Device: None, Space.Any: None, Space.Host: "pinned_host"}
 
 
 def as_sharding(value, what):
-    """The Sharding that a user's value stands for; None for None.  `what` names the value in errors."""
+    """The Sharding that a user's value means; None for None.  `what` names the value in errors."""
     if isinstance(value, Space):
         return InMemory(_KINDS[value])
     check_kind(value, what)
@@ -49,9 +53,11 @@ def as_sharding(value, what):
 def _sharding_of(value, what):
     """The sharding of a Format whose layout is the device's own."""
     layout = value.layout
-    if layout is None or layout is Layout.AUTO or layout.default or layout == Layout(range(len(layout.major_to_minor))):
+    if layout is None or layout is Layout.AUTO or layout.default:
         return value.sharding
-    raise NotImplementedError(f"{what}: {layout}: arrays lie in their device's own layout here, which is "
+    if layout == Layout(range(len(layout.major_to_minor))):
+        return value.sharding
+    raise NotImplementedError(f"{what}: {layout}: arrays have their device's own layout here, which is "
                               "what programs take and give. Inside of a program, "
                               "experimental.layout.with_layout_constraint asks for another.")
 
@@ -59,8 +65,8 @@ def _sharding_of(value, what):
 def flat_shardings(name, treedef, shardings, free=False):
     """For each leaf of `treedef`, its Sharding or None, from a pytree prefix of shardings.
 
-    ValueError for one that leaves a dimension to the compiler, unless `free`: it does not say how an array
-    lies.
+    Raises:
+        ValueError: for one that leaves a dimension to the compiler, unless `free`.
     """
     flat = [as_sharding(s, name) for s in pytree.flatten_axes(name, treedef, shardings)]
     for s in flat if not free else ():
@@ -73,11 +79,17 @@ def flat_shardings(name, treedef, shardings, free=False):
 
 
 def with_sharding_constraint(x, shardings):
-    """The arrays of a pytree, with the compiler told how they lie over the devices at this point.
+    """The arrays of a pytree with a sharding that the compiler must give them at this point of a program.
 
-    `shardings` is a Sharding, or a PartitionSpec under a mesh, or a pytree of them that is a prefix of `x`;
-    None leaves a value to the compiler.  A sharding over an AbstractMesh is over the mesh in use.  Outside of
-    jit arrays are moved. Raises ValueError where a dimension does not divide.
+    Outside of jit they are moved.
+
+    Args:
+        x: a pytree of arrays.
+        shardings: a Sharding, or a PartitionSpec under a mesh, or a pytree of them that is a prefix of `x`;
+            None leaves a value to the compiler.  One over an AbstractMesh is over the mesh in use.
+    Raises:
+        ValueError: where a dimension does not divide.
+        TypeError: for what is no sharding.
 
     >>> spec = jax.NamedSharding(jax.make_mesh((1,), ("x",)), jax.P("x"))
     >>> jax.jit(lambda x: lax.with_sharding_constraint(x, spec) * 2)(jnp.ones(2))
@@ -93,8 +105,7 @@ def with_sharding_constraint(x, shardings):
 
 
 def check_automatic(sharding, what):
-    """ValueError for a sharding over axes that belong to a shard_map here: there each device has its own
-    value."""
+    """ValueError for a sharding over axes of a shard_map around: there each device has its own value."""
     manual = {name for name, _, kind in state.axis_env if kind != "vmap"}
     for axis in getattr(sharding, "_used", ()):
         if axis in manual:
@@ -104,8 +115,7 @@ def check_automatic(sharding, what):
 
 
 def constrained(values, shardings, what, bind=sharding_constraint_p.bind):
-    """The values, those constrained for which there is a sharding; `shardings` may be None.  `what` begins
-    errors."""
+    """The values, constrained where there is a sharding; `shardings` may be None.  `what` begins errors."""
     if shardings is None:
         return values
     results = []
@@ -120,7 +130,7 @@ def constrained(values, shardings, what, bind=sharding_constraint_p.bind):
 
 
 def reshard(xs, out_shardings):
-    """The arrays of a pytree, lying as `out_shardings` says; see `with_sharding_constraint`.
+    """The arrays of a pytree with the shardings `out_shardings`; see `with_sharding_constraint`.
 
     >>> mesh = jax.make_mesh((2,), ("x",))
     >>> x = jax.reshard(jnp.arange(4), jax.NamedSharding(mesh, jax.P("x")))
@@ -131,8 +141,7 @@ def reshard(xs, out_shardings):
 
 
 def named(sharding, what):
-    """The NamedSharding that an `out_sharding` stands for; None if that says nothing.  `what` begins errors.
-    """
+    """The NamedSharding that an `out_sharding` means; None if that says nothing.  `what` begins errors."""
     if not isinstance(sharding, (NamedSharding, PartitionSpec)):
         raise TypeError(f"{what}: out_sharding is a NamedSharding, or a PartitionSpec of the current mesh; "
                         f"got {sharding!r}")
@@ -145,20 +154,25 @@ def apply_sharding(x, sharding, what):
 
 
 def put(x, sharding):
-    """A tracer, on a device or over several; in the derivative its cotangent goes back to where it lay."""
+    """A tracer, on a device or over several; in the derivative its cotangent goes back to where it was."""
     if type(sharding) is InMemory:
         return device_put_p.bind(x, sharding=sharding, source=None)
     return constrained([x], [sharding], "device_put", functools.partial(device_put_p.bind, source=None))[0]
 
 
 def with_layout_constraint(x, layouts):
-    """The arrays of a pytree, with the compiler told how they lie in memory at this point of a program.
+    """The arrays of a pytree with a layout in memory that they must have at this point of a program.
 
-    `layouts` is a Layout, or a pytree of them that is a prefix of `x`; None leaves a value to the compiler.
-    ValueError for one that does not order the axes of its array.
+    Args:
+        x: a pytree of arrays.
+        layouts: a Layout, or a pytree of them that is a prefix of `x`; None leaves a value to the compiler.
+    Raises:
+        ValueError: for one that does not order the axes of its array.
+        TypeError: for what is no Layout.
 
     >>> from hlotrace.experimental.layout import Layout, with_layout_constraint
-    >>> columns = jax.jit(lambda x: with_layout_constraint(x * 2, Layout((1, 0))))     # the first axis is the inner one
+    >>> by_columns = Layout((1, 0))     # the first axis is the inner one
+    >>> columns = jax.jit(lambda x: with_layout_constraint(x * 2, by_columns))
     >>> columns(jnp.ones((2, 3)))
     Array([[2., 2., 2.],
            [2., 2., 2.]], dtype=float32)

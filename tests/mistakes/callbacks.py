@@ -77,7 +77,7 @@ def declared_by_a_dtype():
     return jax.pure_callback(np.sin, jnp.float32, jnp.ones(3))  # <-
 
 
-@mistake(TypeError, "pure_callback", "sin is called with the 0 arguments", advice="stand behind result_shape_dtypes")
+@mistake(TypeError, "pure_callback", "sin is called with the 0 arguments", advice="come after result_shape_dtypes")
 def declaration_left_out():
     return jax.pure_callback(np.sin, jnp.ones(3))  # <-
 
@@ -171,7 +171,7 @@ def debug_callback_that_fails():
 
 
 @mistake(TypeError, "pure_callback", "host is called with the 2 arguments", "takes 1",
-         advice="stand behind result_shape_dtypes")
+         advice="come after result_shape_dtypes")
 def callback_of_too_few_arguments():
     def host(x):
         return x

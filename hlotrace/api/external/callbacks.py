@@ -1,5 +1,4 @@
-"""pure_callback, io_callback, and debug.print / debug.callback: Python functions called from inside programs.
-"""
+"""pure_callback, io_callback, debug.print and debug.callback: Python functions called from programs."""
 import functools
 import logging
 import string
@@ -21,7 +20,7 @@ _METHODS = (None, "sequential", "sequential_unrolled", "expand_dims", "broadcast
 def _declared(spec):
     if not hasattr(spec, "shape") or not hasattr(spec, "dtype"):
         raise TypeError("result_shape_dtypes must be a pytree of objects with shape and dtype, such as "
-                        f"jax.ShapeDtypeStruct((3,), jnp.float32), got {spec!r:.60}: it stands behind the "
+                        f"jax.ShapeDtypeStruct((3,), jnp.float32), got {spec!r:.60}: it comes after the "
                         "callback and says what that returns")
     dtype = dtypes.as_dtype(spec.dtype)
     if dtype != dtypes.canonicalize(dtype):
@@ -49,8 +48,8 @@ def _call(what, callback, spec, args, kwargs, effect, vmap_method=None, sharding
 
     def function(*values):
         values = iter(values)
-        call_args, call_kwargs = flat.arguments([next(values) if d else x for x,
-                                                 d in zip(flat.leaves, dynamic)])
+        leaves = [next(values) if d else x for x, d in zip(flat.leaves, dynamic)]
+        call_args, call_kwargs = flat.arguments(leaves)
         try:
             result = callback(*call_args, **call_kwargs)
         except TypeError as error:
@@ -59,7 +58,7 @@ def _call(what, callback, spec, args, kwargs, effect, vmap_method=None, sharding
             except TypeError:
                 n, behind = len(call_args) + len(call_kwargs), "it" if debugs else "result_shape_dtypes"
                 raise TypeError(f"{what}: {name_of(callback)} is called with the {n} "
-                                f"argument{'s' * (n != 1)} that {'stand' + 's' * (n == 1)} behind {behind}: "
+                                f"argument{'s' * (n != 1)} that {'come' + 's' * (n == 1)} after {behind}: "
                                 f"{error}") from None
             raise
         if debugs:
@@ -70,8 +69,8 @@ def _call(what, callback, spec, args, kwargs, effect, vmap_method=None, sharding
                       if result is None else "Return what is declared, or declare what is returned.")
             raise ValueError(pytree.structure_mismatch(
                 f"callback {name_of(callback)} returned a value of another structure than "
-                "result_shape_dtypes declares",
-                out_tree, found_tree, ("declared", "returned"), root="result") + f"\n{advice}")
+                "result_shape_dtypes declares", out_tree, found_tree, ("declared", "returned"),
+                root="result") + f"\n{advice}")
         return found
     take_names(function, callback)
     function.__name__, function.mapped, function.paths = name_of(callback), False, pytree.leaf_paths(out_tree)
@@ -84,22 +83,26 @@ def pure_callback(callback, result_shape_dtypes, *args, sharding=None, vmap_meth
                   **kwargs):
     """Call a pure Python function from inside a program.
 
-    Args:
-      callback: gets NumPy arrays, returns what `result_shape_dtypes` declares.  It may be called any number
-      of
-        times, or not at all.
-      result_shape_dtypes: pytree of ShapeDtypeStructs (anything with shape and dtype).
-      vmap_method: "sequential" (one call for each element), "expand_dims" (one call; unmapped arguments get
-      an
-        axis of size 1) or "broadcast_all" (one call, all arguments mapped).
-    Raises: what the callback raises, the same object; ValueError where its result has another shape, dtype or
-      structure than declared.
+    What the callback raises is raised, the same object.  Derivatives need a `custom_jvp` or `custom_vjp`
+    around it.
 
-    Derivatives need a `custom_jvp` or `custom_vjp` around it.
+    Args:
+        callback: gets NumPy arrays, returns what `result_shape_dtypes` declares.  It may be called any number
+            of times, or not at all.
+        result_shape_dtypes: pytree of ShapeDtypeStructs (anything with shape and dtype).
+        args: what the callback gets, pytrees of arrays, as `kwargs`.
+        sharding: must be None.
+        vmap_method: "sequential" (one call for each element), "expand_dims" (one call; unmapped arguments get
+            an axis of size 1) or "broadcast_all" (one call, all arguments mapped).
+        vectorized: an older way to say it: True is "legacy_vectorized", False "sequential".
+    Raises:
+        ValueError: where its result has another shape, dtype or structure than declared.
+        TypeError: where it does not take these arguments.
 
     >>> def digits(n):
     ...     return np.array([len(str(v)) for v in n], np.int32)
-    >>> jax.jit(lambda n: jax.pure_callback(digits, jax.ShapeDtypeStruct(n.shape, "int32"), n))(jnp.array([7, 1234]))
+    >>> f = jax.jit(lambda n: jax.pure_callback(digits, jax.ShapeDtypeStruct(n.shape, "int32"), n))
+    >>> f(jnp.array([7, 1234]))
     Array([1, 4], dtype=int32)
     """
     if vectorized is not None:
@@ -110,14 +113,14 @@ def pure_callback(callback, result_shape_dtypes, *args, sharding=None, vmap_meth
 
 
 def io_callback(callback, result_shape_dtypes, *args, sharding=None, ordered=False, **kwargs):
-    """Call a Python function with side effects from inside a program, exactly once for each time it is
-    reached.
+    """Call a Python function with side effects from a program, exactly once each time that it is reached.
 
     With `ordered`, calls happen in program order.  See `pure_callback` for arguments and errors.
 
     >>> from hlotrace.experimental import io_callback
     >>> log = []
-    >>> jax.jit(lambda x: io_callback(lambda v: log.append(v.item()), None, x, ordered=True))(jnp.float32(2.5))
+    >>> f = jax.jit(lambda x: io_callback(lambda v: log.append(v.item()), None, x, ordered=True))
+    >>> f(jnp.float32(2.5))
     >>> jax.effects_barrier(); log
     [2.5]
     """
@@ -154,8 +157,7 @@ class _Formatter(string.Formatter):
     """str.format that notes arguments that the format does not use."""
 
     def check_unused_args(self, used_args, args, kwargs):
-        self.unused = [i for i in range(len(args)) if i not in used_args] + [k for k in kwargs
-                                                                             if k not in used_args]
+        self.unused = [name for name in (*range(len(args)), *kwargs) if name not in used_args]
 
 
 def _check_format(what, fmt, args, kwargs):
@@ -223,7 +225,7 @@ def _told(what, fmt, args, kwargs, ordered, partitioned, skip_format_check):
 
 
 class _Shown:
-    """Stands for any value when a format string is checked; for one of a known type, if that is given."""
+    """A placeholder for any value, or one of a type that is given, when a format string is checked."""
 
     def __init__(self, aval=None):
         self._aval = aval
@@ -233,8 +235,8 @@ class _Shown:
         if spec and aval is not None and not dtypes.is_extended(aval.dtype):
             if aval.ndim:
                 raise TypeError(f"the spec {spec!r} is for one number, and the value is of type "
-                                f"{aval.str_short()}: print "
-                                "it with {}, and its digits as np.set_printoptions(precision=...) says")
+                                f"{aval.str_short()}: print it with {{}}, and its digits as "
+                                "np.set_printoptions(precision=...) says")
             format(np.zeros((), aval.dtype).item(), spec)
         return ""
 

@@ -1,5 +1,4 @@
-"""debug.breakpoint: a prompt among the user's frames, with the values that they have when the program runs.
-"""
+"""debug.breakpoint: a prompt among the user's frames, with the values they have when the program runs."""
 import cmd
 import contextlib
 import inspect
@@ -26,16 +25,20 @@ def breakpoint(*, backend=None, filter_frames=True, num_frames=None, ordered=Fal
 
     In a terminal a prompt takes commands: `p` and `pp` print an expression (so does an expression alone), `l`
     lists the source, `u` and `d` go to the frame that called and back, `bt` shows all frames, `c` goes on,
-    `q` ends the program by SystemExit, `help` tells of these.  Traced values are there as NumPy arrays, also
+    `q` ends the program by SystemExit, `help` lists these.  Traced values are there as NumPy arrays, also
     under jit, grad and vmap; what is not traced is as it was when the function was traced.
 
-    backend: "cli", the prompt, which reads `stdin=` and writes to `stdout=` if they are given; "print" shows
-    the frames and
-      the variables of the innermost one, and goes on.  By default the first in a terminal, else the second.
-    filter_frames: leave out frames of the library; num_frames: keep so many, the innermost ones.
-    ordered: breakpoints are reached in the order of the program.
-    token: a pytree of arrays, which is returned: what uses the result runs after the breakpoint.
-    Raises ValueError for an unknown backend (JAX takes the prompt), TypeError for other keywords.
+    Args:
+        backend: "cli", the prompt, which reads `stdin=` and writes to `stdout=` if they are given; "print"
+            shows the frames and the variables of the innermost one, and goes on.  By default the first in a
+            terminal, else the second.
+        filter_frames: leave out frames of the library.
+        num_frames: how many frames are shown, the innermost ones.
+        ordered: breakpoints are reached in the order of the program.
+        token: a pytree of arrays, which is returned: what uses the result runs after the breakpoint.
+    Raises:
+        ValueError: for an unknown backend (JAX takes the prompt).
+        TypeError: for other keywords than `stdin` and `stdout`.
 
     >>> import io
     >>> @jax.jit
@@ -53,7 +56,8 @@ def breakpoint(*, backend=None, filter_frames=True, num_frames=None, ordered=Fal
     if backend not in (None, "cli", "print"):
         raise ValueError(f"debug.breakpoint: backend={backend!r} is not known: give 'cli', 'print' or None")
     if unknown := kwargs.keys() - {"stdin", "stdout"}:
-        raise TypeError(f"debug.breakpoint: unexpected keywords {sorted(unknown)}; stdin and stdout are taken")
+        raise TypeError(f"debug.breakpoint: unexpected keywords {sorted(unknown)}; stdin and stdout are "
+                        "taken")
     if num_frames is not None and num_frames < 1:
         raise ValueError(f"debug.breakpoint: num_frames={num_frames} must be at least 1")
     frames, operands = _captured(filter_frames, num_frames)
@@ -71,8 +75,7 @@ def breakpoint(*, backend=None, filter_frames=True, num_frames=None, ordered=Fal
 
 
 class _Frame(NamedTuple):
-    """A frame of Python's as it was; `variables` are (name, structure, leaves), an int in place of each
-    traced leaf."""
+    """A frame as it was; `variables` are (name, structure, leaves), a _Traced for each traced leaf."""
     filename: str
     line: int
     function: str
@@ -81,14 +84,15 @@ class _Frame(NamedTuple):
     globals: dict
 
     def filled(self, values):
-        """The frame with values in place of what was traced: (frame, variables)"""
+        """(the frame, its variables by name), with values in place of what was traced."""
         return self, {name: value if structure is None else structure.unflatten(
-            [values[x.number] if type(x) is _Traced else x for x in value]) for name, structure,
-                      value in self.variables}
+            [values[x.number] if type(x) is _Traced else x for x in value])
+            for name, structure, value in self.variables}
 
     def __str__(self):
         text = linecache.getline(self.filename, self.line).strip()
-        return f"  File \"{self.filename}\", line {self.line}, in {self.function}" + (f"\n    {text}" if text else "")
+        where = f"  File \"{self.filename}\", line {self.line}, in {self.function}"
+        return where + (f"\n    {text}" if text else "")
 
     def listing(self):
         """The lines around, an arrow at this one."""
@@ -128,7 +132,8 @@ def _captured(filter_frames, most):
     while at is not None and (most is None or len(frames) < most):
         code = at.f_code
         if not (filter_frames and source_info._is_internal(code.co_filename)):
-            variables = [variable(*item) for item in at.f_locals.items()] if code.co_name != "<module>" else []
+            inside = code.co_name != "<module>"
+            variables = [variable(*item) for item in at.f_locals.items()] if inside else []
             frames.append(_Frame(code.co_filename, at.f_lineno, code.co_qualname, code.co_firstlineno,
                                  variables, at.f_globals))
         at = at.f_back
@@ -137,7 +142,8 @@ def _captured(filter_frames, most):
 
 def _stop(frames, backend, stdin=None, stdout=None):
     if backend is None:
-        backend = "cli" if stdin is not None or _is_terminal(sys.stdin) and _is_terminal(sys.stdout) else "print"
+        interactive = stdin is not None or _is_terminal(sys.stdin) and _is_terminal(sys.stdout)
+        backend = "cli" if interactive else "print"
     with _prompting:
         if backend == "cli":
             _Prompt(frames, stdin, stdout).cmdloop()

@@ -1,4 +1,4 @@
-"""ffi_call: calls of kernels that somebody compiled, from inside programs."""
+"""ffi_call: calls of compiled kernels of the user's, from inside programs."""
 import numpy as np
 
 from ...core import dtypes
@@ -54,7 +54,9 @@ def _aliases(given, avals, out_avals):
 
 def _is_layout(layouts):
     """Is it one layout, where there may be a sequence of them?"""
-    return hasattr(layouts, "major_to_minor") or bool(layouts) and all(isinstance(a, (int, np.integer)) for a in layouts)
+    if hasattr(layouts, "major_to_minor"):
+        return True
+    return bool(layouts) and all(isinstance(a, (int, np.integer)) for a in layouts)
 
 
 def ffi_call(target_name, result_shape_dtypes, *, has_side_effect=False, vmap_method=None, input_layouts=None,
@@ -62,30 +64,32 @@ def ffi_call(target_name, result_shape_dtypes, *, has_side_effect=False, vmap_me
              legacy_backend_config=None):
     """A function that calls the kernel registered as `target_name`: of arrays, and of attributes by keyword.
 
-    Args:
-      result_shape_dtypes: an object with shape and dtype, or a sequence of them where there are several
-      results;
-        `ffi.abstract_token` for a token.
-      has_side_effect: the kernel is called even where nothing uses its results.
-      vmap_method: "sequential" (one call for each mapped element, in a loop), "sequential_unrolled" (without
-      one),
-        "expand_dims" (one call, all operands with a leading axis, which is of size 1 in those that are not
-        mapped), "broadcast_all" (one call, a leading axis of full size), "legacy_vectorized" (one call, a
-        leading axis in those that are mapped).  None: vmap raises NotImplementedError.
-      input_layouts, output_layouts: for each array None (the last axis is that of neighbours in memory), or
-      its axes,
-        from the slowest to the fastest: (1, 0) is a matrix by columns; or a `Layout`.
-      input_output_aliases: {operand: result} of those that are one buffer.
-      custom_call_api_version: 4 for kernels of XLA's typed FFI; older ones take `legacy_backend_config`, a
-      string.
-
     Attributes are what the kernel declares: NumPy scalars and arrays of its types; Python's bool, int and
     float are `bool`, `int64_t` and `double`; strings, and mappings and sequences of such values.
 
-    Raises: ValueError for layouts or aliases that do not fit, and under grad: the function that calls it
-    needs a custom_jvp or custom_vjp.  TypeError for an attribute of another type.
+    Args:
+        target_name: the name under which the kernel was registered.
+        result_shape_dtypes: an object with shape and dtype, or a sequence of them where there are several
+            results; `ffi.abstract_token` for a token.
+        has_side_effect: the kernel is called even where nothing uses its results.
+        vmap_method: "sequential" (one call for each mapped element, in a loop), "sequential_unrolled"
+            (without one), "expand_dims" (one call, all operands with a leading axis, which is of size 1 in
+            those that are not mapped), "broadcast_all" (one call, a leading axis of full size),
+            "legacy_vectorized" (one call, a leading axis in those that are mapped).  None: vmap raises
+            NotImplementedError.
+        input_layouts: for each array None (the last axis is that of neighbours in memory), or its axes, from
+            the slowest to the fastest: (1, 0) is a matrix by columns; or a `Layout`.
+        output_layouts: the same of the results.
+        input_output_aliases: {operand: result} of those that are one buffer.
+        custom_call_api_version: 4 for kernels of XLA's typed FFI.
+        legacy_backend_config: a string for kernels of older versions, in place of attributes.
+    Raises:
+        ValueError: for layouts or aliases that do not fit, and under grad: the function that calls it needs a
+            custom_jvp or custom_vjp.
+        TypeError: for an attribute of another type.
 
-    >>> call = jax.ffi.ffi_call("my_kernel", jax.ShapeDtypeStruct((3,), "float32"), vmap_method="broadcast_all")
+    >>> result = jax.ShapeDtypeStruct((3,), "float32")
+    >>> call = jax.ffi.ffi_call("my_kernel", result, vmap_method="broadcast_all")
     >>> "@my_kernel" in jax.jit(lambda x: call(x, eps=np.float32(0.1))).lower(jnp.ones(3)).as_text()
     True
     """

@@ -19,7 +19,9 @@ def _decorated(make):
     def begin(f=None, /, **options):
         if f is not None and not callable(f):
             raise not_callable(f)
-        return functools.partial(begin, **options) if f is None else functools.wraps(f)(filtered(make(f, **options)))
+        if f is None:
+            return functools.partial(begin, **options)
+        return functools.wraps(f)(filtered(make(f, **options)))
     return begin
 
 
@@ -34,11 +36,16 @@ def _check_axes(what, axes):
 
 @_decorated
 def auto_axes(f, *, axes=None, out_sharding=None):
-    """`f` where the compiler decides over the mesh axes `axes` (all), which it does everywhere here; its
-    results lie so.
+    """`f` with the compiler deciding over some mesh axes, which it does everywhere here.
 
-    out_sharding: a PartitionSpec of the current mesh or a NamedSharding, or a prefix of the results of them;
-    each call may give another.  TypeError where neither says it.
+    Args:
+        f: the function.
+        axes: names of axes of the current mesh, all by default.
+        out_sharding: the sharding of the results, a PartitionSpec of the current mesh or a NamedSharding, or
+            a prefix of the results of them; each call may give another.
+    Raises:
+        TypeError: where neither gives `out_sharding`.
+        ValueError: for what is no axis of the mesh.
 
     >>> with jax.set_mesh(jax.make_mesh((1,), ("x",))):
     ...     jax.sharding.auto_axes(jnp.sin, out_sharding=jax.P("x"))(jnp.zeros(2))
@@ -47,7 +54,7 @@ def auto_axes(f, *, axes=None, out_sharding=None):
     def call(*args, out_sharding=out_sharding, **kwargs):
         _check_axes("auto_axes", axes)
         if out_sharding is None:
-            raise TypeError("auto_axes: out_sharding is missing: say how the results lie, as in "
+            raise TypeError("auto_axes: out_sharding is missing: give the sharding of the results, as in "
                             "out_sharding=P('x')")
         return with_sharding_constraint(f(*args, **kwargs), out_sharding)
     return call
@@ -55,10 +62,16 @@ def auto_axes(f, *, axes=None, out_sharding=None):
 
 @_decorated
 def explicit_axes(f, *, axes=None, in_sharding=None):
-    """`f` of arguments that lie as `in_sharding` says; mesh axes of type Explicit are as Auto ones here.
+    """`f` of arguments that have a sharding; mesh axes of type Explicit are as Auto ones here.
 
-    in_sharding: a PartitionSpec of the current mesh or a NamedSharding, or a prefix of the tuple of arguments
-    of them; each call may give another.  TypeError where neither says it.
+    Args:
+        f: the function.
+        axes: names of axes of the current mesh, all by default.
+        in_sharding: the sharding of the arguments, a PartitionSpec of the current mesh or a NamedSharding, or
+            a prefix of the tuple of arguments of them; each call may give another.
+    Raises:
+        TypeError: where neither gives `in_sharding`.
+        ValueError: for what is no axis of the mesh.
 
     >>> with jax.set_mesh(jax.make_mesh((1,), ("x",))):
     ...     jax.sharding.explicit_axes(jnp.sin, in_sharding=jax.P("x"))(jnp.zeros(2))
@@ -67,16 +80,17 @@ def explicit_axes(f, *, axes=None, in_sharding=None):
     def call(*args, in_sharding=in_sharding, **kwargs):
         _check_axes("explicit_axes", axes)
         if in_sharding is None:
-            raise TypeError("explicit_axes: in_sharding is missing: say how the arguments lie, as in "
-                            "in_sharding=P('x')")
+            raise TypeError("explicit_axes: in_sharding is missing: give the sharding of the arguments, as "
+                            "in in_sharding=P('x')")
         return f(*with_sharding_constraint(args, in_sharding), **kwargs)
     return call
 
 
 @contextlib.contextmanager
 def no_collectives(axes):
-    """Context manager in which devices exchange nothing over these mesh axes; only the empty set can be
-    promised here.
+    """Context manager in which devices exchange nothing over these mesh axes.
+
+    Only the empty set can be promised here; NotImplementedError for others.
 
     >>> with jax.sharding.no_collectives(frozenset()):
     ...     pass
@@ -92,16 +106,21 @@ def no_collectives(axes):
 
 @_decorated
 def smap(f, *, in_axes=_INFER, out_axes, axis_name):
-    """`f` on the devices along one axis of the current mesh, each with its part of the arguments: `shard_map`
-    of one axis.
+    """`f` on the devices along one axis of the current mesh, each with its part: `shard_map` of one axis.
 
-    in_axes, out_axes: which axis of the arguments and results is cut, an int, or None where all devices have
-    the same; or pytrees of these that are prefixes of the tuple of arguments and of the results.  axis_name:
-    the axis of the mesh, which `f` may name in collectives.  TypeError without in_axes; ValueError where
-    there is no mesh.
+    Args:
+        f: the function of a device's part.
+        in_axes: which axis of the arguments is cut, an int, or None where all devices have the same; or a
+            pytree of these that is a prefix of the tuple of arguments.
+        out_axes: the same of the results.
+        axis_name: the axis of the mesh, which `f` may name in collectives.
+    Raises:
+        TypeError: without `in_axes`.
+        ValueError: where there is no mesh.
 
+    >>> f = jax.smap(lambda x: x - lax.pmean(x, "x"), in_axes=0, out_axes=0, axis_name="x")
     >>> with jax.set_mesh(jax.make_mesh((2,), ("x",), devices=jax.devices()[:2])):
-    ...     jax.smap(lambda x: x - lax.pmean(x, "x"), in_axes=0, out_axes=0, axis_name="x")(jnp.array([1., 3.]))
+    ...     f(jnp.array([1., 3.]))
     Array([-1.,  1.], dtype=float32)
     """
     if in_axes is _INFER:

@@ -27,8 +27,8 @@ class custom_partitioning:
     >>> @custom_partitioning
     ... def normalized(x):
     ...     return x / jnp.linalg.norm(x, axis=-1, keepdims=True)
-    >>> def partition(mesh, arguments, result):
-    ...     sharding = jax.NamedSharding(mesh, jax.P(*arguments[0].sharding.spec[:1], None))     # rows stay whole
+    >>> def partition(mesh, arguments, result):     # rows stay whole
+    ...     sharding = jax.NamedSharding(mesh, jax.P(*arguments[0].sharding.spec[:1], None))
     ...     return mesh, normalized.fun, sharding, (sharding,)
     >>> _ = normalized.def_partition(partition, sharding_rule="n i -> n i")
     >>> normalized(jnp.array([[3., 4.]]))
@@ -36,30 +36,36 @@ class custom_partitioning:
     """
 
     def __init__(self, fun, static_argnums=()):
-        self.fun, self.static_argnums = fun, tuple(static_argnums) if isinstance(static_argnums, (tuple, list)) else (
-            static_argnums,)
+        several = isinstance(static_argnums, (tuple, list))
+        self.fun, self.static_argnums = fun, tuple(static_argnums) if several else (static_argnums,)
         self.partition = None
         self.__name__ = name_of(fun)
 
     def def_partition(self, partition, infer_sharding_from_operands=None, propagate_user_sharding=None,
                       decode_shardings=True, sharding_rule=None, *, reduction_factors=(),
                       need_replication_factors=(), permutation_factors=(), **factor_sizes):
-        """Say how the function is done by devices.
+        """Say how devices compute the function.
 
         Args:
-          partition: `partition(mesh, arg_shapes, result_shape)` is given the structures of arguments and
-          result, of
-            ShapeDtypeStructs with the shardings that the compiler suggests.  It returns `(mesh, function,
-            result_shardings, arg_shardings)`: the shardings that are wanted, and what each device does with
-            its parts; collectives may name the axes of the mesh.
-          sharding_rule: how shardings go through the function: a string such as "... i k, k j -> ... i j", in
-          which
-            dimensions of one name are cut alike, a SdyShardingRule, or `rule(mesh, arg_shapes, result_shape)`
-            that gives either.  The keywords behind it are of a string: factors that are summed over, that
-            must not be cut, that would be permuted; and sizes of factors.
-          infer_sharding_from_operands, propagate_user_sharding, decode_shardings: of JAX's older partitioner,
-          and not used:
-            Shardy takes the rule.
+            partition: `partition(mesh, arg_shapes, result_shape)` is given the structures of arguments and
+                result, of ShapeDtypeStructs with the shardings that the compiler suggests.  It returns
+                `(mesh, function, result_shardings, arg_shardings)`: the shardings that are wanted, and what
+                each device does with its parts; collectives may name the axes of the mesh.
+            infer_sharding_from_operands: of JAX's older partitioner, and not used: Shardy takes the rule.
+            propagate_user_sharding: likewise.
+            decode_shardings: likewise.
+            sharding_rule: how shardings go through the function: a string such as "... i k, k j -> ... i j",
+                in which dimensions of one name are cut alike, a SdyShardingRule, or `rule(mesh, arg_shapes,
+                result_shape)` that gives either.
+            reduction_factors: names of factors of a string that are summed over.
+            need_replication_factors: those that must not be cut.
+            permutation_factors: those that would be permuted.
+            factor_sizes: sizes of factors.
+        Returns:
+            `partition`.
+        Raises:
+            TypeError: for a `sharding_rule` of another kind.
+            ValueError: for factors without a string.
         """
         kinds = {"reduction_factors": reduction_factors, "need_replication_factors": need_replication_factors,
                  "permutation_factors": permutation_factors}
@@ -68,7 +74,7 @@ class custom_partitioning:
         elif any(kinds.values()) or factor_sizes:
             raise ValueError("def_partition: factors and their sizes go with a string as sharding_rule; a "
                              "SdyShardingRule says them itself")
-        elif sharding_rule is not None and not isinstance(sharding_rule, SdyShardingRule) and not callable(sharding_rule):
+        elif not isinstance(sharding_rule, (SdyShardingRule, type(None))) and not callable(sharding_rule):
             raise TypeError("def_partition: sharding_rule must be a string, a SdyShardingRule or a function "
                             f"that gives one, got {sharding_rule!r:.60}")
         self.partition, self.sharding_rule = partition, sharding_rule
@@ -99,7 +105,7 @@ class custom_partitioning:
 
 
 class _Partitioner:
-    """What is asked of the user about one call."""
+    """What one call needs of the user's functions."""
 
     def __init__(self, of, statics, in_tree, out_tree):
         self.of, self.statics, self.in_tree, self.out_tree = of, statics, in_tree, out_tree
@@ -119,8 +125,9 @@ class _Partitioner:
         return rule_text(operands, results, sizes, **kinds)
 
     def partition(self, mesh, args, results):
-        """(mesh, function of flat lists, shardings of the results, of the arguments) from pairs of avals and
-        shardings."""
+        """(mesh, function of flat lists, shardings of the results, of the arguments), from pairs of avals and
+        shardings.
+        """
         given = [tree_.unflatten([struct_of(a, s) for a, s in pairs]) for tree_, pairs in (
             (self.in_tree, args), (self.out_tree, results))]
         found = self.of.partition(*self.statics, mesh, *given)
@@ -134,8 +141,7 @@ class _Partitioner:
             if out_tree != self.out_tree:
                 raise ValueError(pytree.structure_mismatch(
                     f"custom_partitioning of {self.of.__name__}: what a device does gives another structure",
-                    self.out_tree,
-                    out_tree, ("the function", "the part"), root="result"))
+                    self.out_tree, out_tree, ("the function", "the part"), root="result"))
             return outs
         return (mesh, flat, self._flat("result_shardings", self.out_tree, out_shardings),
                 self._flat("arg_shardings", self.in_tree, arg_shardings))
@@ -159,9 +165,12 @@ class _Partitioner:
 
 
 def shard_alike(x, y):
-    """`x` and `y`, which lie alike over devices: what the compiler finds for one holds for the other.
+    """`x` and `y`, which have one sharding: what the compiler finds for one holds for the other.
 
-    They may be pytrees of the same structure.  ValueError where structures or shapes differ.
+    They may be pytrees of the same structure.
+
+    Raises:
+        ValueError: where structures or shapes differ.
 
     >>> from hlotrace.experimental.shard_alike import shard_alike
     >>> mesh = jax.make_mesh((2,), ("x",))

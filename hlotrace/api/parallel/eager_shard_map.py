@@ -1,9 +1,9 @@
 """A shard_map outside of jit: its values are there to be looked at, each device's own.
 
-The program of a device is written down as under jit, and runs once, at the end.  When somebody asks for a value (by `print`,
-`if`, `float`), what was written so far runs first.  Outside of every transformation that part is then done and its values
-are inputs of the rest, so side effects happen once; under grad, whose rules need the whole program, it runs only to be
-looked at, and not at all where it has side effects.
+The program of a device is written as under jit, and runs once, at the end.  When a value is read (by `print`,
+`if`, `float`), what was written so far runs first.  Outside of every transformation that part is then done
+and its values are inputs of the rest, so side effects happen once; under grad, whose rules need the whole
+program, it runs only for the value, and not at all where it has side effects.
 """
 import weakref
 
@@ -53,16 +53,17 @@ class DeviceTracer(JaxprTracer):
 
 
 class DeviceTrace(JaxprTrace):
-    """Writes the program of one device down, for operands that are there: `operands`, cut by `in_specs`."""
+    """Writes the program of one device, for operands with values: `operands`, cut by `in_specs`."""
     __slots__ = ("operands", "in_specs", "mesh", "manual", "checked", "live", "known", "done")
 
     def __init__(self, name, operands, in_specs, mesh, manual, checked):
         super().__init__(state.trace, name)
-        self.operands, self.in_specs, self.mesh, self.manual, self.checked = operands, in_specs, mesh, manual, checked
+        self.operands, self.in_specs = operands, in_specs
+        self.mesh, self.manual, self.checked = mesh, manual, checked
         self.live = weakref.WeakValueDictionary()       # Var -> its tracer
         # Var -> its blocks, stacked along a new axis: an array over the mesh
         self.known = {}
-        self.done = 0                                   # how many equations have run, only to be looked at
+        self.done = 0                                   # how many equations have run, only for their values
 
     what = property(lambda self: f"shard_map of {self.name}")
 
@@ -83,12 +84,11 @@ class DeviceTrace(JaxprTrace):
         return [self._own(x) for x in super().splice(jaxpr, args)]
 
     def _spec(self, aval):
-        """How the blocks of a value lie, stacked: over the axes along which it varies."""
+        """The spec of the blocks of a value, stacked: over the axes along which it varies."""
         return PartitionSpec(tuple(a for a in self.manual if not self.checked or a in aval.vma) or None)
 
     def _program(self, eqns, outvars, stacked):
-        """(a program of these equations, its operands, their specs); results that are `stacked` get an axis
-        of size 1."""
+        """(a program of these equations, its operands, their specs); `stacked` results get an axis."""
         base = Jaxpr((), (), (), eqns, outvars, self.name)
         made = {v for eqn in eqns for v in eqn.outvars}
         free = dict.fromkeys(v for atoms in (*(eqn.invars for eqn in eqns), outvars) for v in atoms
@@ -110,11 +110,10 @@ class DeviceTrace(JaxprTrace):
         return list(zip(closed.consts, closed.constvars))
 
     def blocks(self, var):
-        """The value on each device, NumPy arrays in the order of the manual axes; None where it cannot be
-        known."""
+        """The value on each device, NumPy arrays in the order of the manual axes; None if it is not known."""
         current = state.trace
         while current is not self:
-            # of jit in here, where no value is looked at
+            # of jit in here, where values are not read
             if current is None or isinstance(current, JaxprTrace):
                 return None
             current = current.parent
@@ -127,7 +126,8 @@ class DeviceTrace(JaxprTrace):
         sizes = [self.mesh.shape[a] if a in spec.axes(0) else 1 for a in self.manual]
         counts = [self.mesh.shape[a] for a in self.manual]
         found = found.reshape(*sizes, *found.shape[1:])
-        return list(np.broadcast_to(found, (*counts, *found.shape[len(counts):])).reshape(-1, *found.shape[len(counts):]))
+        shape = found.shape[len(counts):]
+        return list(np.broadcast_to(found, (*counts, *shape)).reshape(-1, *shape))
 
     def _advance(self, var):
         """Run what was written so far, and know `var` and all that is still held."""
@@ -135,8 +135,8 @@ class DeviceTrace(JaxprTrace):
         eqns = self.eqns[self.done:]
         if not runs and any(eqn.effects for eqn in eqns):
             return False
-        wanted = list(dict.fromkeys([var, *[v for v in self.live if v not in self.known
-                                            and v not in self.invars]]))
+        unknown = [v for v in self.live if v not in self.known and v not in self.invars]
+        wanted = list(dict.fromkeys([var, *unknown]))
         program, operands, specs = self._program(eqns, wanted, True)
         operands = [x.concrete() if isinstance(x, Tracer) else x for x in operands]
         if any(x is None for x in operands):
@@ -163,13 +163,12 @@ class DeviceTrace(JaxprTrace):
                          for d, at, block in zip(devices, places, blocks))
 
     def rest(self, outputs):
-        """(what is left to run as a program without constvars, its operands, their specs)"""
+        """(what is left to run as a program without constvars, its operands, their specs)."""
         return self._program(self.eqns, [self.atom(x) for x in outputs], False)
 
 
 def trace(fun, avals, name, operands, in_specs, mesh, manual, checked):
-    """(the program of one device, its operands, their specs) of a function of flat lists, which sees values.
-    """
+    """(the program of a device, its operands, their specs) of a function of flat lists, which sees values."""
     writer = DeviceTrace(name, operands, in_specs, mesh, manual, checked)
     with entering(writer, ending=True):
         found = writer.rest(fun(*[writer.input(aval) for aval in avals]))

@@ -1,6 +1,4 @@
-"""pmap: a function run on several devices, each with a slice of the arguments; a shard_map over a mesh of one
-axis."""
-
+"""pmap: a function run on several devices, each with a slice: a shard_map over a mesh of one axis."""
 from ...core.avals import aval_of
 from ...core.caches import LRUCache
 from ...core.config import state
@@ -27,19 +25,26 @@ def pmap(fun, axis_name=None, *, in_axes=0, out_axes=0, static_broadcasted_argnu
          backend=None, axis_size=None, donate_argnums=()):
     """Run `fun` on as many devices as the mapped axis is long, each with its slice.
 
-    Args:
-      axis_name: a string, the name of the axis for collectives.
-      in_axes, out_axes: as for `vmap`; with out_axes None the value of the first device is the result.
-      static_broadcasted_argnums: arguments that are part of the program; hashable.
-      devices: which devices, in order; those of the process by default, or of the platform `backend`.
-      donate_argnums: arguments whose memory the program may reuse.
     Collectives differentiate as in `shard_map` with check_vma=False: a derivative taken inside is each
-    device's own, and psum transposes to psum.  Nobody checks that all devices come to a collective: in a
+    device's own, and psum transposes to psum.  It is not checked that all devices come to a collective: in a
     branch or loop for which they decide differently it hangs, where `shard_map` with check_vma=True raises.
     Where there are several processes it maps over devices of this one, which must be given.
-    Raises: ValueError where there are fewer devices than slices, sizes differ, or nothing is mapped.
 
-    >>> jax.pmap(lambda x: x / lax.psum(x, "devices"), axis_name="devices")(jnp.array([1., 3.]))     # on two devices
+    Args:
+        fun: the function of a slice, of arrays or pytrees of them.
+        axis_name: a string, the name of the axis for collectives.
+        in_axes: which axes of the arguments are mapped, as for `vmap`.
+        out_axes: as for `vmap`; with None the value of the first device is the result.
+        static_broadcasted_argnums: arguments that are part of the program; hashable.
+        devices: which devices, in order; those of the process by default.
+        backend: the platform whose devices it runs on, by default.
+        axis_size: the size of the mapped axis, where arguments do not say it.
+        donate_argnums: arguments whose memory the program may reuse.
+    Raises:
+        ValueError: where there are fewer devices than slices, sizes differ, or nothing is mapped.
+
+    >>> f = jax.pmap(lambda x: x / lax.psum(x, "devices"), axis_name="devices")
+    >>> f(jnp.array([1., 3.]))      # on two devices
     Array([0.25, 0.75], dtype=float32)
     """
     if not callable(fun):
@@ -78,12 +83,12 @@ class _PmapFunction(JitFunction):
         moved = False
         for i, (x, dim) in enumerate(zip(flat.leaves, dims)):
             if type(x) is ArrayImpl and x._committed and x.sharding._devices != mesh._devices:
-                flat.leaves[i], moved = transfer.move(x,
-                                                      NamedSharding(mesh, _spec(dim, self._axis_name))), True
+                sharding = NamedSharding(mesh, _spec(dim, self._axis_name))
+                flat.leaves[i], moved = transfer.move(x, sharding), True
         return flat.arguments(flat.leaves) if moved else (args, kwargs)
 
     def _flat(self, args, kwargs):
-        """(the call as a FlatFunction, the mapped axis of each of its leaves or None, the mesh)"""
+        """The call as (a FlatFunction, the mapped axis of each of its leaves or None, the mesh)."""
         dynamic, named, statics = split_statics(args, kwargs, self._static_numbers, self._static_names)
         flat = FlatFunction(self._mapped, *pytree.tree_flatten((dynamic, named)), "pmap", statics)
         key = flat.in_tree, len(args), tuple([a.shape for a in flat.avals()])
@@ -101,7 +106,8 @@ class _PmapFunction(JitFunction):
         if self._devices is None and client.process_count() > 1:
             raise NotImplementedError(f"{flat}: over the devices of several processes use shard_map; with "
                                       "devices= pmap maps over some of this process")
-        devices = list(self._devices) if self._devices is not None else client.local_devices(backend=self._backend)
+        given = client.local_devices(backend=self._backend) if self._devices is None else self._devices
+        devices = list(given)
         if size > len(devices):
             raise ValueError(f"{flat}: the mapped axis has size {size}, and there are {len(devices)} "
                              "devices; each slice needs one of its own: reshape so that several go to one "

@@ -21,7 +21,7 @@ from . import eager_shard_map
 
 
 class _Infer:
-    """`in_specs` that nobody gave: those by which the arguments lie over the mesh."""
+    """`in_specs` that are not given: those of the shardings of the arguments."""
 
     def __repr__(self):
         return "Infer"
@@ -34,33 +34,35 @@ def shard_map(f=None, /, *, out_specs, in_specs=_INFER, mesh=None, axis_names=fr
               check_rep=None):
     """A function that runs `f` on every device of a mesh, each with its part of the arguments.
 
-    Args:
-      f: function of positional arguments, pytrees of arrays; it sees one device's parts, and may call
-      collectives
-        (`lax.psum(x, "data")`).  Without it, returns a decorator.
-      mesh: a Mesh or an AbstractMesh; without it, the current one (`set_mesh`).
-      in_specs, out_specs: PartitionSpecs, or pytrees of them that are prefixes of the tuple of arguments and
-      of the
-        result: which dimensions are cut over which axes.  Along axes that a spec does not name, all devices
-        get the same value, or must have computed it.  Without in_specs each argument is cut as it lies over
-        the mesh, and TypeError says which one does not lie there, or is not known to: under jit, say
-        in_specs.
-      axis_names: the axes of the mesh that `f` may name, all by default; along the others the compiler
-      divides the work.
-      check_vma: let types tell which values differ between devices.  A result that may differ along an axis
-      which its spec
-        does not name is then a ValueError; so is a collective in a branch or a loop for which devices decide
-        differently, where they would wait for each other for ever; and inside, the derivative by a value that
-        all devices share is summed over them.  Without it nothing is checked, of such results that of the
-        first device is taken, such collectives hang the process or mix up what they add, and a derivative
-        taken inside is each device's own. Derivatives taken outside are the same.  (`check_rep` is an older
-        name.)
-    Outside of jit the values inside can be looked at: `print` shows each device's, and where all devices have
-    one by type, `if`, `while`, `float` and their like take it (without check_vma, if it is the same on all).
-    What types do not show hangs with it too: collectives that the compiler adds for axes outside of
+    Outside of jit the values inside can be read: `print` shows each device's, and where all devices have one
+    by type, `if`, `while`, `float` and their like take it (without check_vma, if it is the same on all).
+    What types do not show hangs with check_vma too: collectives that the compiler adds for axes outside of
     `axis_names` in a branch that devices take differently, and a callback that does not return on one of
     them.
-    Raises: ValueError where specs do not fit mesh or arguments, or a dimension does not divide.
+
+    Args:
+        f: function of positional arguments, pytrees of arrays; it sees one device's parts, and may call
+            collectives (`lax.psum(x, "data")`).  Without it, returns a decorator.
+        out_specs: PartitionSpecs, or a pytree of them that is a prefix of the result: which dimensions are
+            cut over which axes.  Along axes that a spec does not name, all devices must have computed the
+            same.
+        in_specs: the same for the tuple of arguments; along axes that a spec does not name, all devices get
+            the same value.  Without it each argument is cut as its sharding says, and TypeError names one
+            whose sharding is not over the mesh, or is not known: under jit, give in_specs.
+        mesh: a Mesh or an AbstractMesh; without it, the current one (`set_mesh`).
+        axis_names: the axes of the mesh that `f` may name, all by default; along the others the compiler
+            divides the work.
+        check_vma: let types say which values differ between devices.  A result that may differ along an axis
+            which its spec does not name is then a ValueError; so is a collective in a branch or a loop for
+            which devices decide differently, where they would wait for each other for ever; and inside, the
+            derivative by a value that all devices share is summed over them.  Without it nothing is checked,
+            of such results that of the first device is taken, such collectives hang the process or mix up
+            what they add, and a derivative taken inside is each device's own.  Derivatives taken outside are
+            the same.
+        check_rep: an older name of `check_vma`.
+    Raises:
+        ValueError: where specs do not fit mesh or arguments, or a dimension does not divide.
+        TypeError: for specs, a mesh or an `f` of another kind.
 
     >>> mesh = jax.make_mesh((2,), ("x",))                      # two devices
     >>> def f(part):                                            # shape (2,) on each
@@ -117,10 +119,9 @@ class _ShardMapped:
         if not isinstance(mesh, (Mesh, AbstractMesh)):
             raise TypeError(f"shard_map of {self.name}: mesh is a Mesh or an AbstractMesh, got {mesh!r}")
         enclosing = current_mesh() if around else None
-        if enclosing is not None and (mesh.shape_tuple != enclosing.shape_tuple or isinstance(mesh, Mesh) and isinstance(
-                enclosing, Mesh) and mesh._devices != enclosing._devices):
-            raise ValueError(f"shard_map of {self.name}: it stands inside of a shard_map over {enclosing}, "
-                             f"and its own mesh is {mesh}; nested ones are over the same mesh")
+        if enclosing is not None and not _same_devices(mesh, enclosing):
+            raise ValueError(f"shard_map of {self.name}: it is inside of a shard_map over {enclosing}, and "
+                             f"its own mesh is {mesh}; nested ones are over the same mesh")
         unknown = [a for a in self.axis_names if a not in mesh.axis_names]
         if unknown:
             raise ValueError(f"shard_map of {self.name}: axis_names {sorted(self.axis_names)} holds "
@@ -152,7 +153,7 @@ class _ShardMapped:
         return tuple(found)
 
     def _spec_of(self, flat, i, mesh, manual):
-        """How leaf number `i` lies over the manual axes of the mesh."""
+        """The spec of leaf number `i` over the manual axes of the mesh, by its sharding."""
         x, aval = flat.leaves[i], flat.aval(i)
         known = x.concrete() if isinstance(x, Tracer) else x
         sharding = evaluate.committed_sharding(known)
@@ -160,12 +161,14 @@ class _ShardMapped:
             return PartitionSpec()
         if not isinstance(sharding, NamedSharding) or sharding.mesh.shape_tuple != mesh.shape_tuple or (
                 isinstance(mesh, Mesh) and sharding.mesh._devices != mesh._devices):
-            why = (f"is traced by {x.under()}, where it is not known how it lies" if known is None else
-                   f"does not lie over it: it is a {type(known).__name__}" if sharding is None else
-                   f"does not lie over it: its sharding is {sharding}")
-            raise TypeError(f"{flat} has no in_specs, so its arguments are cut as they lie over {mesh}; "
-                            f"argument {flat.path(i)} of type {aval.str_short()} {why}. Pass in_specs=, or "
-                            "place it with device_put(x, NamedSharding(mesh, spec))")
+            why = f"is not sharded over it: its sharding is {sharding}"
+            if known is None:
+                why = f"is traced by {x.under()}, where its sharding is not known"
+            elif sharding is None:
+                why = f"is not sharded over it: it is a {type(known).__name__}"
+            raise TypeError(f"{flat} has no in_specs, so its arguments are cut as they are sharded over "
+                            f"{mesh}; argument {flat.path(i)} of type {aval.str_short()} {why}. Pass "
+                            "in_specs=, or place it with device_put(x, NamedSharding(mesh, spec))")
         cut = [tuple(a for a in sharding.spec.axes(d) if a in manual) for d in range(len(sharding.spec))]
         return PartitionSpec(*[axes or None for axes in cut])
 
@@ -183,12 +186,11 @@ class _ShardMapped:
                              f"of type {aval.str_short()}: {error}. Pad it, or cut it otherwise.") from None
 
     def _trace(self, flat, avals, in_specs, mesh, manual):
-        """(the program of one device, its operands, their specs, those of the results)"""
+        """(the program of one device, its operands, their specs, those of the results)."""
         specs = []
 
         def body(*xs):
-            outs = flat(*xs)
-            # pmap's follow from `outs`
+            outs = flat(*xs)        # from which pmap's specs follow
             given = self.out_specs() if callable(self.out_specs) else self.out_specs
             specs[:] = self._specs("out_specs", flat.out_tree, given, mesh, manual)
             return [self._checked(flat, i, x, spec, manual) for i, (x, spec) in enumerate(zip(outs, specs))]
@@ -206,8 +208,7 @@ class _ShardMapped:
         return jaxpr, operands, in_specs, specs
 
     def _checked(self, flat, i, x, spec, manual):
-        """A result that its spec describes; in checked mode it varies over all the axes that the spec names.
-        """
+        """A result that its spec describes; in checked mode it varies over all axes that the spec names."""
         aval = aval_of(x)
         if len(spec) > aval.ndim:
             raise ValueError(f"{flat}: out_specs {spec} has {len(spec)} entries for {flat.out_path(i)} of "
@@ -223,9 +224,15 @@ class _ShardMapped:
         return vary(x, names(spec))
 
 
+def _same_devices(mesh, other):
+    """Have two meshes the same axes, and the same devices if both have some?"""
+    if mesh.shape_tuple != other.shape_tuple:
+        return False
+    return not isinstance(mesh, Mesh) or not isinstance(other, Mesh) or mesh._devices == other._devices
+
+
 def _evaluate(*args, **params):
-    """Called outside of every trace: a program of this one equation, whose results lie as out_specs says, in
-    its words."""
+    """Outside of every trace: a program of this one equation, whose results are sharded by out_specs."""
     mesh = params["mesh"]
     whole = {*params["manual"]} == {*mesh.axis_names}
     outs = tuple([NamedSharding(mesh, spec) for spec in params["out_specs"]]) if whole else None
