@@ -285,7 +285,8 @@ def _fields(table):
     return {
         "fun_name": table["fun_name"] or "", "in_tree": _to_tree(table["in_tree"]), "in_avals": ins,
         "out_tree": _to_tree(table["out_tree"]), "out_avals": outs,
-        "in_shardings": _shardings(table["in_shardings"]), "out_shardings": _shardings(table["out_shardings"]),
+        "in_shardings": _shardings(table["in_shardings"]),
+        "out_shardings": _shardings(table["out_shardings"]),
         "nr_devices": table["nr_devices"] or table["few_devices"] or 1, "platforms": table["platforms"] or (),
         "disabled_safety_checks": [c["target"] if c["kind"] == _CUSTOM_CALL else None
                                    for c in table["disabled_checks"] or ()],
