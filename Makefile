@@ -36,7 +36,7 @@ lint: $(LINT)
 
 types: $(LINT)
 	$(RUN) -m mypy
-	$(RUN) -m pytest -q tests/test_types.py -k "stub or mistakes"
+	$(RUN) -m pytest -q tests/house/test_types.py -k "stub or mistakes"
 
 stubs: $(READY)
 	$(RUN) tools/stubs.py
@@ -46,7 +46,7 @@ differences: $(READY)
 	$(RUN) tools/differences.py
 
 golden: $(READY)
-	HLOTRACE_WRITE_GOLDEN=1 $(RUN) -m pytest -q tests/test_golden.py
+	HLOTRACE_WRITE_GOLDEN=1 $(RUN) -m pytest -q tests/house/test_golden.py
 
 # SUITE: a checkout of data-apis/array-api-tests with its submodule
 array-api: $(READY)

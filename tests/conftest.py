@@ -3,7 +3,7 @@
 import importlib.metadata
 import os
 
-# Tests compile: they neither find what an earlier run left on disk nor leave anything (tests/test_disk_cache.py does,
+# Tests compile: they neither find what an earlier run left on disk nor leave anything (tests/runtime/executables/test_disk_cache.py does,
 # in directories of its own).
 os.environ["JAX_ENABLE_COMPILATION_CACHE"] = "0"
 

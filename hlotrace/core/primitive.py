@@ -278,7 +278,7 @@ class PassRules:
         default: the rule of primitives that are not listed, users' own among them.
         covers: a function of a primitive: is the default right for it?  Each primitive of hlotrace for which
         it is
-            not has to be listed, which tests/test_op_table_complete.py checks.
+            not has to be listed, which tests/primitives/test_op_table_complete.py checks.
         rules: {rule: the primitives that have it}.
     """
     __slots__ = ("name", "default", "covers", "listed", "given")

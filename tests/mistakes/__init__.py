@@ -2,7 +2,7 @@
 
 A row is a function that makes one mistake, on the line that ends with `# <-`.  `mistake` says of the error that must come
 from there: its class, and texts that it holds: the operation as the user wrote it, the sizes or dtypes that do not go
-together, the operand or its path, and the advice.  One file a family; `tests/test_mistakes.py` runs them all.
+together, the operand or its path, and the advice.  One file a family; `tests/house/test_mistakes.py` runs them all.
 """
 from typing import NamedTuple
 

@@ -57,7 +57,7 @@ def density(a, x):
 # one value in each region: series, fraction, transition
 A, X = np.array([2.0, 0.7, 64.0]), np.array([1.5, 2.0, 60.0])
 INT = np.zeros(2, np.int32)
-# such programs take long to compile, and are much alike: the first has all checks, tests/test_lax_special.py has more
+# such programs take long to compile, and are much alike: the first has all checks, tests/lax/test_special.py has more
 for name, ref, fields in (
         ("igamma", special.gammainc, dict(derivative="forward", args=(A, X), kinds="F")),
         ("igammac", special.gammaincc, dict(smooth=(1,))),

@@ -2,7 +2,7 @@
 (golden_programs.py) the jaxpr with its parameters and the StableHLO with its attributes.
 
 After a change that is meant to change the text, write the files anew and read the difference:
-HLOTRACE_WRITE_GOLDEN=1 python -m pytest tests/test_golden.py && git diff tests/golden
+HLOTRACE_WRITE_GOLDEN=1 python -m pytest tests/house/test_golden.py && git diff tests/golden
 """
 import hashlib
 import os

@@ -33,7 +33,7 @@ def reader(tmp_path_factory):
     stand_ins = {
         "python": f"""
             case "$1" in
-                examples/*) test -f "{ROOT}/$1" ;;      # tests/test_examples.py runs them
+                examples/*) test -f "{ROOT}/$1" ;;      # tests/house/test_examples.py runs them
                 tools/bench.py) shift; exec "{sys.executable}" "{ROOT}/tools/bench.py" "$@" --help ;;
                 *) exec "{sys.executable}" "$@" ;;
             esac""",

@@ -54,7 +54,7 @@ COMMANDS = [        # what is typed, and what the answer has
 def test_commands():
     said = prompt([*(c for c, _ in COMMANDS), "c"], outer)
     head, *answers = said.split("(jdb) ")
-    assert head.startswith("Entering jdb: tests/test_debugger.py:") or "test_debugger.py:" in head
+    assert head.startswith("Entering jdb: tests/api/external/test_debugger.py:") or "test_debugger.py:" in head
     for (command, answer), told in zip(COMMANDS, answers[:-1], strict=True):
         assert answer in told, (command, told)
     assert "*** this is the outermost frame" in prompt(["u"] * 200 + ["c"], outer)
