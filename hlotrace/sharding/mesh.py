@@ -97,7 +97,7 @@ class _Axes:
         return found
 
     def _fill(self, axis_sizes: tuple[int, ...], axis_names: tuple[str, ...],
-              axis_types: tuple[AxisType, ...], devices: tuple[Any, ...] = ()) -> None:
+              axis_types: tuple[AxisType, ...], _devices: tuple[Any, ...] = ()) -> None:
         self.axis_sizes = axis_sizes
         self.axis_names = axis_names
         self.axis_types = axis_types

@@ -109,9 +109,14 @@ def unread(tree: ast.AST, path: tuple = ()) -> Iterator[tuple[str, int, set[str]
         if isinstance(node, FUNCTIONS[:2]) and node.name not in PROTOCOLS:
             read = {name for child in node.body for name in reads(child)}
             missing = {p for p in parameters(node) if p not in read and not p.startswith("_") and p not in ("self", "cls")}
-            if missing and not cached(node):
+            if missing and not cached(node) and not abstract(node):
                 yield ".".join(inner), node.lineno, missing
         yield from unread(node, inner)
+
+
+def abstract(node: ast.FunctionDef) -> bool:
+    """A private method that subclasses give: it does nothing but raise NotImplementedError."""
+    return node.name.startswith("_") and ast.unparse(node.body[-1]) == "raise NotImplementedError"
 
 
 def cached(node: ast.FunctionDef) -> bool:
