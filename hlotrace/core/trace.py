@@ -245,7 +245,7 @@ class JaxprTracer(Tracer):
         return f"is argument {trace.arg_names[trace.invars.index(self._var)]} of {trace.name}"
 
 
-def _no_value(*, dim, dtype):
+def _no_value(*, dim, **_):
     raise NotImplementedError(f"the symbolic dimension '{dim}' has no value here: it has one in a function "
                               "that is exported, when that is called")
 
