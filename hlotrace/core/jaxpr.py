@@ -1,6 +1,7 @@
 """The typed program: Var, Literal, Eqn, Jaxpr; its evaluation; dead code; a check of well-formedness; its
 text."""
 import itertools
+from typing import Any
 
 import numpy as np
 
@@ -28,6 +29,7 @@ class Literal:
     `key` is equal for equal constants; outlining sets it.
     """
     __slots__ = ("val", "aval", "key")
+    key: Any
 
     def __init__(self, val, aval):
         self.val = val

@@ -1,6 +1,10 @@
-"""Custom calls as text: a kernel's name, its configuration as typed attributes, how its operands lie in
-memory."""
+"""Custom calls as text: a kernel's name, its configuration as typed attributes, the layouts of its
+operands."""
+from __future__ import annotations
+
 import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -14,12 +18,12 @@ _FACTORIZATIONS = ("lapack_", "tridiagonal_solve_", "cusolver_", "cuhybrid_", "c
                    "cu_tridiagonal_")
 
 
-def cut_by_batch(target):
+def cut_by_batch(target: str) -> bool:
     """May each device call this kernel on its part of leading axes?"""
     return target in batch_partitionable or target.startswith(_FACTORIZATIONS)
 
 
-def cut_in_front(axes, avals, out_avals):
+def cut_in_front(axes: int, avals: Sequence[Any], out_avals: Sequence[Any]) -> str:
     """The attributes by which a call of such a kernel is cut along its leading axes, of which there are
     `axes`."""
     leading, sizes, mappings = range(axes), list(avals[0].shape[:axes]), []
@@ -31,20 +35,23 @@ def cut_in_front(axes, avals, out_avals):
                           need_replication=range(axes, len(sizes))))
 
 
-def sharding_rule(operands, results, sizes, **kinds):
+def sharding_rule(operands: Sequence[Sequence[Iterable[int]]], results: Sequence[Sequence[Iterable[int]]],
+                  sizes: Sequence[Any], **kinds: Iterable[int]) -> str:
     """`, sdy.sharding_rule = ...`: which axes of operands and results are cut alike.
 
-    operands, results: for each value and each of its axes the factors that it is made of, as positions in
-    `sizes`
-    kinds: factors that are more than passed through: `reduction`, `need_replication`, `permutation`
+    Args:
+        operands: for each value and each of its axes the factors that it is made of, as positions in `sizes`.
+        results: as `operands`.
+        sizes: of the factors.
+        kinds: factors that are more than passed through: `reduction`, `need_replication`, `permutation`.
     """
-    def name(factor):       # Shardy's own: i to z, z_1, z_2, ...
+    def name(factor: int) -> str:       # Shardy's own: i to z, z_1, z_2, ...
         return chr(ord("i") + factor) if factor < 18 else f"z_{factor - 17}"
 
-    def listed(values):
+    def listed(values: Sequence[Sequence[Iterable[int]]]) -> str:
         return ", ".join(f"[{', '.join(''.join(map(name, axis)) for axis in value)}]" for value in values)
-    special = "".join(f" {kind}={{{', '.join(map(name, sorted(factors)))}}}" for kind,
-                      factors in kinds.items() if factors)
+    special = "".join(f" {kind}={{{', '.join(map(name, sorted(factors)))}}}"
+                      for kind, factors in kinds.items() if factors)
     return (f", sdy.sharding_rule = #sdy.op_sharding_rule<({listed(operands)})->({listed(results)}) "
             f"{{{', '.join(f'{name(i)}={size}' for i, size in enumerate(sizes))}}}{special}, custom>")
 
@@ -54,25 +61,29 @@ class Attribute(str):
     __slots__ = ()
 
 
-def text(target, names, avals, out_avals, *, layouts=None, result_layouts=None, config=None, aliases=None,
-         api_version=4, effect=False, attributes=""):
+def text(target: str, names: Sequence[str], avals: Sequence[Any], out_avals: Sequence[Any], *,
+         layouts: Sequence[Any] | None = None, result_layouts: Sequence[Any] | None = None,
+         config: Any = None, aliases: Mapping[int, int] | None = None, api_version: int = 4,
+         effect: bool = False, attributes: str = "") -> str:
     """The `stablehlo.custom_call` of a kernel on values of `avals`, with results of `out_avals`.
 
-    layouts, result_layouts: for each operand or result its axes, the fastest one first, or None where the
-    last is that
-    config: {name: value} for a kernel of the typed FFI (see `attribute`), an `Attribute`; a string for one of
-    another API
-        version
-    aliases: {operand: result} of those that are one buffer
-    effect: is it called though nothing uses its results?
-    attributes: more of them, as text that starts with a comma
+    Args:
+        layouts: for each operand its axes, the fastest one first, or None where the last is the fastest.
+        result_layouts: as `layouts`, of the results.
+        config: {name: value} for a kernel of the typed FFI (see `attribute`), an `Attribute`; a string for
+            one of another API version.
+        aliases: {operand: result} of those that are one buffer.
+        effect: is it called though nothing uses its results?
+        attributes: more of them, as text that starts with a comma.
 
-    TypeError for a configuration that does not go with the API version, or that has no attribute.
+    Raises:
+        TypeError: for a configuration that does not go with the API version, or that has no attribute.
     """
     typed = api_version == 4
     if config is None:
         config = {} if typed else ""
-    if type(config) not in ((dict, Attribute) if typed else (str,)):
+    kinds = (dict, Attribute) if typed else (str,)
+    if type(config) not in kinds:
         raise TypeError(f"{target}: a kernel of API version {api_version} takes a "
                         f"{'dict' if typed else 'str'} as its configuration, not {config!r}")
     parts = [f"api_version = {api_version} : i32"] if api_version != 1 else []
@@ -89,9 +100,15 @@ def text(target, names, avals, out_avals, *, layouts=None, result_layouts=None, 
             f": ({', '.join(types)}) -> {results}")
 
 
-def attribute(value):
-    """The MLIR attribute of a value: a bool, int (i64), float (f64), string, bytes, dtype, NumPy scalar of
-    that type, NumPy array, or a tuple, list or table of such.  TypeError for another.
+def attribute(value: Any) -> str:
+    """The MLIR attribute of a value.
+
+    Args:
+        value: a bool, int (i64), float (f64), string, bytes, dtype, NumPy scalar of that type, NumPy array,
+            or a tuple, list or table of such.
+
+    Raises:
+        TypeError: for any other value.
     """
     match value:
         case bool() | np.bool_():
@@ -119,17 +136,17 @@ def attribute(value):
                     "them")
 
 
-def quoted(data):
+def quoted(data: str | bytes) -> str:
     """A string, or bytes, as a string literal of MLIR."""
-    data = data.encode(errors="surrogateescape") if isinstance(data, str) else data
-    return '"' + "".join(chr(b) if 32 <= b < 127 and b not in b'"\\' else f"\\{b:02X}" for b in data) + '"'
+    codes = data.encode(errors="surrogateescape") if isinstance(data, str) else data
+    return '"' + "".join(chr(b) if 32 <= b < 127 and b not in b'"\\' else f"\\{b:02X}" for b in codes) + '"'
 
 
-def _name(text):
+def _name(text: str) -> str:
     return text if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_$.]*", text) else quoted(text)
 
 
-def _layouts(layouts, avals):
+def _layouts(layouts: Sequence[Any] | None, avals: Sequence[Any]) -> str:
     written = []
     for order, aval in zip(layouts or [None] * len(avals), avals, strict=True):
         if order is None:
@@ -138,12 +155,12 @@ def _layouts(layouts, avals):
     return f"[{', '.join(written)}]"
 
 
-def _alias(operand, result, results):
+def _alias(operand: int, result: int, results: int) -> str:
     indices = f"[{result}]" if results > 1 else "[]"
     return (f"#stablehlo.output_operand_alias<output_tuple_indices = {indices}, operand_index = {operand}, "
             "operand_tuple_indices = []>")
 
 
-def column_major(ndim):
-    """The layout of a batch of matrices that lie column after column, as LAPACK and its kin read them."""
+def column_major(ndim: int) -> tuple[int, ...]:
+    """The layout of a batch of matrices in column-major order, as LAPACK and its kin read them."""
     return (ndim - 2, ndim - 1, *range(ndim - 3, -1, -1))

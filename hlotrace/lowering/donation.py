@@ -1,18 +1,33 @@
 """Which results take over the memory of which donated inputs."""
+from __future__ import annotations
+
 import collections
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from ..core.avals import physical
 
+if TYPE_CHECKING:
+    from ..core.avals import ShapedArray
+    from ..core.jaxpr import Jaxpr
 
-def matched(donated, ins, outs):
-    """{position of a donated input: that of the result which takes its memory}: of its type, or else of its
-    size.
 
-    `ins` and `outs` are the types of what one device holds.  Inputs that no result fits are not in it.
+def matched(donated: Iterable[int], ins: Sequence[ShapedArray],
+            outs: Sequence[ShapedArray]) -> dict[int, int]:
+    """For donated inputs the results which take their memory: of the same type, or else of the same size.
+
+    Args:
+        donated: positions of inputs.
+        ins: the types of what one device holds of the inputs.
+        outs: as `ins`, of the results.
+
+    Returns:
+        {position of a donated input: that of a result}, without the inputs that no result fits.
     """
     found: dict[int, int] = {}
     for fit in (kind, size):
-        free, taken = collections.defaultdict(collections.deque), set(found.values())
+        free: dict[Any, collections.deque[int]] = collections.defaultdict(collections.deque)
+        taken = set(found.values())
         for j, aval in enumerate(outs):
             if j not in taken:
                 free[fit(aval)].append(j)
@@ -22,19 +37,22 @@ def matched(donated, ins, outs):
     return found
 
 
-def kind(aval):
-    """What two types have in common that are laid out alike."""
+def kind(aval: ShapedArray) -> tuple[Any, ...]:
+    """What two types have in common whose arrays have the same layout."""
     return physical(aval).shape, physical(aval).dtype
 
 
-def size(aval):
+def size(aval: ShapedArray) -> int:
     """Bytes."""
     return physical(aval).size * physical(aval).dtype.itemsize
 
 
-def attributes(jaxpr, donated):
+def attributes(jaxpr: Jaxpr, donated: Iterable[int]) -> list[str]:
     """Attributes of the inputs of a program of one device."""
     outs = jaxpr.out_avals
     found = matched(donated, jaxpr.in_avals, outs) if donated else {}
-    return ["" if i not in found else f"tf.aliasing_output = {found[i]} : i32" if kind(v.aval) ==
-            kind(outs[found[i]]) else "jax.buffer_donor = true" for i, v in enumerate(jaxpr.invars)]
+    written = [""] * len(jaxpr.invars)
+    for i, j in found.items():
+        alike = kind(jaxpr.invars[i].aval) == kind(outs[j])
+        written[i] = f"tf.aliasing_output = {j} : i32" if alike else "jax.buffer_donor = true"
+    return written

@@ -3,7 +3,11 @@
 Values are numbered in the order in which they are printed, functions are named in the order of their first
 use, so the same program gives the same bytes in any process.
 """
+from __future__ import annotations
+
 import re
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,20 +27,29 @@ from ..transforms.discharge import thread_tokens
 from . import custom_calls
 from .constants import dense
 from .donation import attributes
-from .outline import outline
+from .outline import Block, outline
+
+if TYPE_CHECKING:
+    from ..core.jaxpr import Eqn, Jaxpr
+    from ..core.primitive import Primitive
+    from ..sharding.partition import Partition
+
+
+# Writes a block: from the names of its arguments, the names of its results and their types.
+Body = Callable[[list[str]], tuple[Sequence[str], Sequence[str]]]
 
 
 class Locations:
     """MLIR locations, each written once as an alias."""
 
-    def __init__(self):
-        self.aliases = {}
-        self.positions = {}
+    def __init__(self) -> None:
+        self.aliases: dict[str, str] = {}       # text -> its name
+        self.positions: dict[Any, str] = {}
 
-    def alias(self, text):
+    def alias(self, text: str) -> str:
         return self.aliases.setdefault(text, f"#loc{len(self.aliases) + 1}")
 
-    def of(self, source, path):
+    def of(self, source: Any, path: str) -> str:
         """The ` loc(...)` suffix of an operation."""
         key = (source, path)
         if key not in self.positions:
@@ -50,33 +63,37 @@ class Locations:
             self.positions[key] = f" loc({named})"
         return self.positions[key]
 
-    def text(self):
+    def text(self) -> str:
         return "".join(f"{name} = {text}\n" for text, name in self.aliases.items())
 
 
 class Module:
     """A module under construction: its functions in order of first use, meshes, host callbacks, locations."""
 
-    def __init__(self, name, platform, debug_info, apart=(), partition=None):
+    context: Callable[[Module, str], Context]
+
+    def __init__(self, name: str, platform: Any, debug_info: bool, noinline: Collection[Jaxpr] = (),
+                 partition: Partition | None = None) -> None:
         self.name = name
         self.platform = platform     # a core.platforms.Platform
         self.partition = partition
-        self.meshes = {}         # Mesh -> its name
-        self.manual = None, ()   # the mesh of the `shard_map` that is being written, and its manual axes
-        self.noinline = apart       # programs whose functions XLA is asked not to inline
-        self.functions = {}      # Jaxpr -> function name
+        self.meshes: dict[Any, str] = {}        # Mesh -> its name
+        # the mesh of the `shard_map` that is being written, and its manual axes
+        self.manual: tuple[Any, tuple[str, ...]] = None, ()
+        self.noinline = noinline                # programs whose functions XLA is asked not to inline
+        self.functions: dict[Any, str] = {}     # (program, the manual axes where it is called) -> its name
         self.names = {"main"}
-        self.texts = []
-        self.callbacks = []      # Python functions that custom calls refer to by position
-        self.targets = {}        # of custom calls, in order of first use, each with None
-        self.input_shardings = {}           # an input of the program -> its sharding, where that is known
+        self.texts: list[Any] = []
+        self.callbacks: list[Any] = []          # Python functions that custom calls refer to by position
+        self.targets: dict[str, None] = {}      # of custom calls, in order of first use
+        self.input_shardings: dict[Any, Any] = {}       # an input of the program -> its sharding, where known
         self.leaves_device = any(getattr(s, "_kind", None) for s in partition.ins) if partition else False
-        self.groups = 0          # of values that lie alike
-        # (function, aval): told how a value lies over devices when the program is compiled
-        self.inspections = []
-        self.locations = Locations() if debug_info else None
+        self.groups = 0          # of values with the same sharding
+        # (function, aval): called with a value's sharding when the program is compiled
+        self.inspections: list[Any] = []
+        self.locations: Any = Locations() if debug_info else None
 
-    def unique(self, name):
+    def unique(self, name: str) -> str:
         name = re.sub(r"[^A-Za-z0-9_]", "_", name) or "fn"
         candidate, n = name, 0
         while candidate in self.names:
@@ -84,43 +101,46 @@ class Module:
         self.names.add(candidate)
         return candidate
 
-    def mesh(self, mesh):
+    def mesh(self, mesh: Any) -> str:
         """The name of a mesh, declared on first use."""
-        known = self.partition.mesh
+        known = self.partition and self.partition.mesh
         if known is not None and mesh == known.abstract_mesh:
             mesh = known
         return self.meshes.setdefault(mesh, f"mesh_{len(self.meshes)}" if self.meshes else "mesh")
 
-    def sharding(self, sharding, aval, open=False):
+    def sharding(self, sharding: Any, aval: ShapedArray, open: bool = False) -> str:
         """The text of a sharding of values of `aval`, `<@mesh, [{"data"}, {}]>`."""
-        from ..sharding import named, text
-        named = named.as_named(sharding, aval.ndim)
-        return text.sharding_text(named, physical(aval).ndim, self.mesh(named.mesh), open=open)
+        from ..sharding.named import as_named
+        from ..sharding.text import sharding_text
+        named = as_named(sharding, aval.ndim)
+        return sharding_text(named, physical(aval).ndim, self.mesh(named.mesh), open=open)
 
-    def attributes(self, shardings, avals):
+    def attributes(self, shardings: Sequence[Any], avals: Sequence[ShapedArray]) -> list[str]:
         """For each value of a signature its `sdy.sharding = ...`, or an empty string."""
         return [f"sdy.sharding = #sdy.sharding{self.sharding(s, a)}" if s is not None else ""
                 for s, a in zip(shardings, avals, strict=True)]
 
     @staticmethod
-    def memory_kinds(shardings):
+    def memory_kinds(shardings: Sequence[Any]) -> list[str]:
         """For each value of a signature its `mhlo.memory_kind = ...`, or an empty string."""
         return [f'mhlo.memory_kind = "{s._kind}"' if s is not None and s._kind else "" for s in shardings]
 
-    def maximal_sharding(self, results):
+    def maximal_sharding(self, results: int) -> str:
         """The attribute of an operation that one device does, on whole operands; in `shard_map` each does its
         own."""
         if self.manual[1] or self.partition is None or len(self.partition.devices) == 1:
             return ""
         self.meshes[None] = "first_device"
-        return f", sdy.sharding = #sdy.sharding_per_value<[{', '.join(['<@first_device, []>'] * max(results, 1))}]>"
+        listed = ", ".join(["<@first_device, []>"] * max(results, 1))
+        return f", sdy.sharding = #sdy.sharding_per_value<[{listed}]>"
 
-    def replicated(self, aval):
+    def replicated(self, aval: ShapedArray) -> str:
         """The text of a sharding by which all devices hold a whole value of `aval`."""
-        name = next((name for mesh, name in self.meshes.items() if mesh is not None), None) or self.mesh(self.partition.mesh)
+        declared = next((name for mesh, name in self.meshes.items() if mesh is not None), None)
+        name = declared or self.mesh(self.partition and self.partition.mesh)
         return f"<@{name}, [{', '.join(['{}'] * physical(aval).ndim)}]>"
 
-    def function(self, jaxpr):
+    def function(self, jaxpr: Jaxpr) -> str:
         """The name of the private function for a program, written on first use."""
         key = jaxpr, self.manual
         name = self.functions.get(key)
@@ -129,7 +149,8 @@ class Module:
             self.write(name, jaxpr, "private")
         return name
 
-    def write(self, name, jaxpr, visibility, arg_attrs=(), result_attrs=(), stack=None):
+    def write(self, name: str, jaxpr: Jaxpr, visibility: str, arg_attrs: Sequence[str] = (),
+              result_attrs: Sequence[str] = (), stack: str | None = None) -> None:
         slot = len(self.texts)
         self.texts.append(None)     # callees come after their caller
         ctx = self.context(self, stack if stack is not None else f"{jaxpr.name}")
@@ -137,8 +158,8 @@ class Module:
         for i, v in enumerate(jaxpr.invars):
             names.append(f"%arg{i}")
             attrs = f" {{{arg_attrs[i]}}}" if arg_attrs and arg_attrs[i] else ""
-            loc = f' loc("{jaxpr.arg_names[i]}")' if self.locations and jaxpr.arg_names and _plain(
-                jaxpr.arg_names[i]) else ""
+            named = self.locations and jaxpr.arg_names and _plain(jaxpr.arg_names[i])
+            loc = f' loc("{jaxpr.arg_names[i]}")' if named else ""
             params.append(f"%arg{i}: {v.aval.mlir}{attrs}{loc}")
         types = [v.aval.mlir for v in jaxpr.outvars]
         ctx.begin(jaxpr, names, visibility)
@@ -151,25 +172,25 @@ class Module:
         signature = f" -> ({', '.join(listed)})" if listed else ""
         returned = f"return {', '.join(results)} : {', '.join(types)}" if results else "return"
         body = "\n".join(ctx.lines)
-        self.texts[slot] = (f"  func.func {visibility} @{name}({', '.join(params)}){signature} {{\n{body}\n"
-                            f"    {returned}\n  }}\n" if body else
-                            f"  func.func {visibility} @{name}({', '.join(params)}){signature} {{\n"
+        if body:
+            body += "\n"
+        self.texts[slot] = (f"  func.func {visibility} @{name}({', '.join(params)}){signature} {{\n{body}"
                             f"    {returned}\n  }}\n")
 
-    def text(self):
+    def text(self) -> str:
         devices = self.partition.devices if self.partition else (None,)
-        attributes = f"attributes {{mhlo.num_partitions = {len(devices)} : i32, mhlo.num_replicas = 1 : i32}}"
+        counts = f"attributes {{mhlo.num_partitions = {len(devices)} : i32, mhlo.num_replicas = 1 : i32}}"
         meshes = ""
         if self.meshes:
             from ..sharding.text import mesh_text  # most programs need none
-            meshes = "".join(
-                f"  {mesh_text(mesh, name, devices) if mesh else f'sdy.mesh @{name} = <[], device_ids=[0]>'}\n"
-                for mesh, name in self.meshes.items())
-        return (f"module @{self.name} {attributes} {{\n{meshes}{''.join(self.texts)}}}\n"
+            for mesh, name in self.meshes.items():
+                line = mesh_text(mesh, name, devices) if mesh else f"sdy.mesh @{name} = <[], device_ids=[0]>"
+                meshes += f"  {line}\n"
+        return (f"module @{self.name} {counts} {{\n{meshes}{''.join(self.texts)}}}\n"
                 + (self.locations.text() if self.locations else ""))
 
 
-def _plain(text):
+def _plain(text: str) -> bool:
     return '"' not in text and "\\" not in text and "\n" not in text
 
 
@@ -177,23 +198,23 @@ class Context:
     """Where a lowering rule writes: one function body, or a region in it."""
     __slots__ = ("module", "lines", "count", "constants", "loc", "indent", "stack")
 
-    def __init__(self, module, stack):
+    def __init__(self, module: Module, stack: str) -> None:
         self.module = module
-        self.lines = []
+        self.lines: list[str] = []
         self.count = 0
-        self.constants = {}
-        self.loc = ""
+        self.constants: dict[Any, str] = {}
+        self.loc: Any = ""      # text, or the source and path that it is made of when it is used
         self.indent = "    "
         self.stack = stack
 
     @property
-    def platform(self):
+    def platform(self) -> Any:
         return self.module.platform
 
-    def begin(self, jaxpr, names, visibility):
+    def begin(self, jaxpr: Jaxpr, names: Sequence[str], visibility: str) -> None:
         """What is written in front of the equations of a function: nothing, where sizes are known."""
 
-    def emit(self, text, n=None):
+    def emit(self, text: str, n: int | None = None) -> Any:
         """Append an operation; returns the name of its result, or the list of names if `n` is given."""
         loc = self.loc if type(self.loc) is str else self.location()
         if n == 0:
@@ -207,21 +228,22 @@ class Context:
         self.lines.append(f"{self.indent}{name}{f':{n}' if n > 1 else ''} = {text}{loc}")
         return [name] if n == 1 else [f"{name}#{i}" for i in range(n)]
 
-    def location(self):
+    def location(self) -> str:
         """The ` loc(...)` of operations that are written now, or an empty string."""
         # now that it is used: what writes no operation must not change the text
         if type(self.loc) is tuple:
             self.loc = self.module.locations.of(*self.loc)
         return self.loc
 
-    def custom_call(self, target, names, avals, out_avals, **options):
+    def custom_call(self, target: str, names: Sequence[str], avals: Sequence[Any], out_avals: Sequence[Any],
+                    **options: Any) -> list[str]:
         """A call of the kernel `target` on values of `avals` (or type strings); returns the names of its
         results.
 
         The options are those of `custom_calls.text`; `once` makes one device of several do it, on whole
         operands; `rule` is a Shardy rule as `custom_calls.sharding_rule` writes it; `leading` axes of all
-        values are those of a batch, along which a kernel that is registered so is called on parts. With
-        `batch` in its place, what has two more axes is matrices that lie column after column.
+        values are those of a batch, along which a kernel that is registered so is called on parts.  With
+        `batch` in its place, what has two more axes is matrices in column-major order.
         """
         self.module.targets.setdefault(target)
         once = self.module.maximal_sharding(len(out_avals)) if options.pop("once", False) else ""
@@ -230,9 +252,9 @@ class Context:
         if self.module.partition is None or not custom_calls.cut_by_batch(target):
             axes = 0
         if batch is not None:
-            options.update({key: [custom_calls.column_major(a.ndim) if a.ndim == batch + 2 else None
-                                  for a in listed] for key,
-                            listed in (("layouts", avals), ("result_layouts", out_avals))})
+            for key, listed in (("layouts", avals), ("result_layouts", out_avals)):
+                options[key] = [custom_calls.column_major(a.ndim) if a.ndim == batch + 2 else None
+                                for a in listed]
         cut = custom_calls.cut_in_front(axes, avals, out_avals) if axes else ""
         options["attributes"] = options.get("attributes") or once or rule or cut
         results = self.emit(custom_calls.text(target, names, avals, out_avals, **options), len(out_avals))
@@ -243,7 +265,7 @@ class Context:
             f"sdy.sharding_constraint {name} {self.module.replicated(aval)} : {aval.mlir}")
             for name, aval in zip(results, out_avals)]
 
-    def constant(self, value, dtype=None):
+    def constant(self, value: Any, dtype: Any = None) -> str:
         """The name of a constant, written once in each region."""
         value = np.asarray(value, dtype)
         if value.dtype == float0:
@@ -257,7 +279,9 @@ class Context:
             self.loc = saved
         return name
 
-    def manual_computation(self, names, in_types, in_shardings, out_shardings, out_types, mesh, axes, body):
+    def manual_computation(self, names: Sequence[str], in_types: Sequence[tuple[str, str]],
+                           in_shardings: Sequence[str], out_shardings: Sequence[str],
+                           out_types: Sequence[str], mesh: Any, axes: Sequence[str], body: Body) -> list[str]:
         """An `sdy.manual_computation` over mesh `axes`; `body` as for `region`.  Returns the names of its
         results."""
         module, listed = self.module, ", ".join
@@ -271,7 +295,7 @@ class Context:
             f"{{\n{lines}\n{self.indent}}} : ({listed(t for _, t in in_types)}) -> ({listed(out_types)})",
             len(out_types))
 
-    def single_device_region(self, mesh, axes, body):
+    def single_device_region(self, mesh: Any, axes: Sequence[str], body: Callable[[], Any]) -> Any:
         """What `body()` writes with these axes of a mesh of one device manual."""
         module = self.module
         saved, module.manual = module.manual, (mesh, (*module.manual[1], *axes))
@@ -279,7 +303,7 @@ class Context:
         module.manual = saved
         return results
 
-    def in_memory(self, name, aval, kind):
+    def in_memory(self, name: str, aval: ShapedArray, kind: str | None) -> str:
         """A value in a kind of the devices' memory; None is the default, to which it returns if anything left
         it."""
         if kind is None and not self.module.leaves_device:
@@ -289,7 +313,8 @@ class Context:
         return self.emit(custom_calls.text("annotate_device_placement", [name], [aval], [aval], api_version=1,
                                            effect=True, attributes=attributes))
 
-    def on_every_device(self, names, avals, out_avals, body):
+    def on_every_device(self, names: Sequence[str], avals: Sequence[Any], out_avals: Sequence[Any],
+                        body: Callable[[Sequence[str]], list[str]]) -> list[str]:
         """`body(names)` written where every mesh axis is manual, if any is: every device does it with whole
         values."""
         mesh, manual = self.module.manual
@@ -298,15 +323,14 @@ class Context:
             return body(names)
         name = self.module.mesh(mesh)
 
-        def whole(aval):
+        def whole(aval: ShapedArray) -> str:
             return f"<@{name}, [{', '.join(['{}'] * physical(aval).ndim)}]>"
         out_types = [a.mlir for a in out_avals]
         return self.manual_computation(
             names, [(a.mlir, a.mlir) for a in avals], list(map(whole, avals)), list(map(whole, out_avals)),
-            out_types, mesh,
-            rest, lambda args: (body(args), out_types))
+            out_types, mesh, rest, lambda args: (body(args), out_types))
 
-    def region(self, avals, body, isolated=True):
+    def region(self, avals: Sequence[Any], body: Body, isolated: bool = True) -> str:
         """The text of a region whose block takes arguments of `avals`; `body(names) -> names` writes it.
 
         An entry of `avals` may be a type string.  `isolated=False` lets the body use values from outside.
@@ -316,7 +340,8 @@ class Context:
         head = f"{self.indent}^bb0({args}):\n" if args else ""
         return f"({{\n{head}{lines}\n{self.indent}}})"
 
-    def block(self, types, body, terminator, isolated=True):
+    def block(self, types: Sequence[str], body: Body, terminator: str,
+              isolated: bool = True) -> tuple[str, str]:
         """(the arguments, the lines) of a block that `body` writes, one level further in."""
         outer_lines, outer_constants, outer_loc = self.lines, self.constants, self.loc
         self.lines, self.constants = [], {} if isolated else dict(self.constants)
@@ -332,12 +357,12 @@ class Context:
         self.lines, self.constants, self.loc = outer_lines, outer_constants, outer_loc
         return ", ".join(f"{a}: {t}" for a, t in zip(args, types)), inner
 
-    def jaxpr_region(self, jaxpr):
+    def jaxpr_region(self, jaxpr: Jaxpr) -> str:
         """A region that runs a program."""
         return self.region(jaxpr.in_avals, lambda names: (self.inline(jaxpr, names),
                                                           [a.mlir for a in jaxpr.out_avals]))
 
-    def inline(self, jaxpr, names):
+    def inline(self, jaxpr: Jaxpr, names: Sequence[str]) -> list[str]:
         """Write a program's equations here, its inputs being `names`; returns the names of its outputs."""
         env = dict(zip(jaxpr.invars, names, strict=True))
         locations, stack, saved = self.module.locations, self.stack, self.loc
@@ -351,7 +376,8 @@ class Context:
             rule = rule_for(self.platform, primitive.lower)
             if rule is None:
                 raise no_lowering(primitive, self.platform)
-            if primitive.structural and any(is_extended(v.aval.dtype) and v.aval.dtype.physical_shape for v in eqn.invars):
+            if primitive.structural and any(is_extended(v.aval.dtype) and v.aval.dtype.physical_shape
+                                            for v in eqn.invars):
                 results = self.lower_extended(eqn, operands)
             else:
                 results = rule(self, eqn, *operands)
@@ -362,7 +388,8 @@ class Context:
         self.loc = saved
         return [self.constant(v.val, v.aval.dtype) if type(v) is Literal else env[v] for v in jaxpr.outvars]
 
-    def lower_fun(self, fun, eqn, *names, avals=None):
+    def lower_fun(self, fun: Callable[..., Any], eqn: Eqn, *names: str,
+                  avals: Sequence[ShapedArray] | None = None) -> Any:
         """Lower an equation as what a Python function over primitives does with `names`: its operands, or of
         `avals`."""
         with entering(EVAL):
@@ -371,9 +398,9 @@ class Context:
         results = self.inline(embed_constants(jaxpr), names)
         return results if eqn.primitive.multiple_results else results[0]
 
-    def lower_extended(self, eqn, names):
+    def lower_extended(self, eqn: Eqn, names: Sequence[str]) -> Any:
         """A structural operation on PRNG keys: the batching rule over their words says what to do."""
-        def fun(*values):
+        def fun(*values: Any) -> Any:
             aval = next(v.aval for v in eqn.invars if is_extended(v.aval.dtype))
             axis = MappedAxis(aval.dtype.physical_shape[0])
             dims = [v.aval.ndim if is_extended(v.aval.dtype) else None for v in eqn.invars]
@@ -382,12 +409,14 @@ class Context:
             return transpose(out, order)
         return self.lower_fun(fun, eqn, *names)
 
-    def replicate(self, name, aval, axes):
-        """The value, whole along `axes` on every device: for operations that XLA's partitioner cannot split.
-        """
+    def replicate(self, name: str, aval: ShapedArray, axes: Sequence[int]) -> str:
+        """The value, whole along `axes` on every device: for operations that XLA's partitioner cannot
+        split."""
         partition, manual = self.module.partition, self.module.manual[1]
         mesh = partition and (partition.mesh or next(iter(self.module.meshes), None))
-        if not axes or not mesh or mesh.size == 1 or not mesh.auto_axes or set(manual) >= set(mesh.axis_names):
+        if not axes or not mesh or mesh.size == 1:
+            return name
+        if not mesh.auto_axes or set(manual) >= set(mesh.axis_names):
             return name
         from ..sharding.named import NamedSharding
         from ..sharding.spec import PartitionSpec
@@ -395,7 +424,8 @@ class Context:
         text = self.module.sharding(NamedSharding(mesh, spec), aval)
         return self.emit(f"sdy.sharding_constraint {name} {text} : {aval.mlir}")
 
-    def call(self, jaxpr, names, attributes=()):
+    def call(self, jaxpr: Jaxpr, names: Sequence[str],
+             attributes: Sequence[tuple[str, str]] = ()) -> list[str]:
         """Call the function of a program; `attributes` are pairs of strings that XLA gives on to its
         operations."""
         name = self.module.function(jaxpr)
@@ -403,24 +433,26 @@ class Context:
         out_types = [a.mlir for a in jaxpr.out_avals]
         if self.platform.keeps_calls and jaxpr in self.module.noinline:
             attributes = (*attributes, ("inlineable", "false"))
-        told = f" {{mhlo.frontend_attributes = {custom_calls.attribute(dict(attributes))}}}" if attributes else ""
+        marks = ""
+        if attributes:
+            marks = f" {{mhlo.frontend_attributes = {custom_calls.attribute(dict(attributes))}}}"
         # within Shardy's operations its dialect is the default
         call = "func.call" if self.module.manual[1] else "call"
-        return self.emit(f"{call} @{name}({', '.join(names)}){told} : ({', '.join(types)}) -> "
+        return self.emit(f"{call} @{name}({', '.join(names)}){marks} : ({', '.join(types)}) -> "
                          f"({', '.join(out_types)})", len(out_types))
 
 
 Module.context = Context
 
 
-def no_lowering(primitive, platform):
+def no_lowering(primitive: Primitive, platform: Any) -> NotImplementedError:
     """The error for a primitive that has no rule for a platform."""
     known = ", ".join(name or "every other" for name, rule in (primitive.lower or {}).items() if rule)
-    return missing(primitive, "lower", f" for platform {platform}" + (f"; it has one for {known}" if known
-                                                                      else ""))
+    also = f"; it has one for {known}" if known else ""
+    return missing(primitive, "lower", f" for platform {platform}{also}")
 
 
-def _listed(value):
+def _listed(value: Any) -> list[Any]:
     return list(value) if isinstance(value, (list, tuple)) else [value]
 
 
@@ -429,43 +461,52 @@ class Lowered:
 
     `callbacks` are the Python functions its custom calls refer to, `inspections` those that compiling it
     calls; `jaxpr` is the program as it was written, with calls of the `blocks` that outlining found;
-    `donated` are the positions of inputs whose buffers it may reuse; `partition` says how it lies over
+    `donated` are the positions of inputs whose buffers it may reuse; `partition` says how it is divided over
     devices, None for a program of one device; `targets` are the kernels that it calls by name, each once.
-    `failures` are the Failures that its last results tell of (`primitives/programs/checks.py`), None where
-    those are results like the others; `lines`: do equations know where in the user's program they stand (else
-    they stand for all calls of an operation)?
+    `failures` are the Failures that its last results report (`primitives/programs/checks.py`), None where
+    those are results like the others; `lines`: do equations know their lines in the user's program, or is it
+    one program for all calls of an operation?
     """
     __slots__ = ("text", "callbacks", "inspections", "jaxpr", "blocks", "donated", "ordered", "effects",
                  "platform", "partition", "targets", "failures", "lines")
 
-    def __init__(self, text, callbacks, jaxpr, blocks, donated, platform, partition=None, inspections=(),
-                 targets=()):
-        self.text, self.callbacks, self.jaxpr, self.platform = text, callbacks, jaxpr, platform_named(platform)
+    def __init__(self, text: str, callbacks: list[Any], jaxpr: Jaxpr, blocks: list[Block],
+                 donated: Sequence[int], platform: Any, partition: Partition | None = None,
+                 inspections: Sequence[Any] = (), targets: Iterable[str] = ()) -> None:
+        self.text, self.callbacks, self.jaxpr = text, callbacks, jaxpr
+        self.platform: Any = platform_named(platform)
         self.targets = tuple(targets)
         self.blocks, self.donated, self.partition, self.inspections = blocks, donated, partition, inspections
-        self.failures, self.lines = None, True
+        self.failures: Any = None
+        self.lines = True
         self.effects = tuple(e for e in jaxpr.effects if e.at_run_time)
         self.ordered = is_ordered(jaxpr.effects)
 
     @property
-    def kernels(self):
-        """Those of its targets that XLA does not know without being told."""
+    def kernels(self) -> list[str]:
+        """Those of its targets that have to be registered with XLA."""
         return [target for target in self.targets if target not in self.platform.built_in]
 
 
-def lower(jaxpr, *, platform="cpu", donated=(), debug_info=True, result_names=(), blocks=None, partition=None,
-          kind=Module):
+def lower(jaxpr: Jaxpr, *, platform: str = "cpu", donated: Sequence[int] = (), debug_info: bool = True,
+          result_names: Sequence[str] = (), blocks: list[Block] | None = None,
+          partition: Partition | None = None, kind: Callable[..., Module] = Module) -> Lowered:
     """StableHLO for a program without constvars and dead code (see `core.jaxpr.close` and `dce`).
 
-    `donated` are the positions of inputs whose buffers the program may reuse.  `blocks` are given for a piece
-    of a program that is outlined already.  `partition`, a `sharding.partition.Partition`, is how it lies over
-    devices.  `kind` makes the Module.
+    Args:
+        donated: the positions of inputs whose buffers the program may reuse.
+        debug_info: are locations written?
+        result_names: what to call the results, for people; may be empty.
+        blocks: what outlining found, for a piece of a program that is outlined already.
+        partition: how it is divided over devices; None for one device.
+        kind: makes the Module.
     """
     with uncollected():
         return _lower(jaxpr, platform, donated, debug_info, result_names, blocks, partition, kind)
 
 
-def _lower(jaxpr, platform, donated, debug_info, result_names, blocks, partition, kind):
+def _lower(jaxpr: Jaxpr, platform: Any, donated: Sequence[int], debug_info: bool, result_names: Sequence[str],
+           blocks: list[Block] | None, partition: Partition | None, kind: Callable[..., Module]) -> Lowered:
     if blocks is None:
         jaxpr = thread_tokens(jaxpr)
         # over devices, calls would keep XLA from joining the collectives of different blocks
@@ -473,7 +514,7 @@ def _lower(jaxpr, platform, donated, debug_info, result_names, blocks, partition
     platform = platform_named(platform)
     module = kind(f"jit_{re.sub(r'[^A-Za-z0-9_]', '_', jaxpr.name)}", platform, debug_info,
                   {b.jaxpr for b in blocks}, partition)
-    if partition:       # the compiler decides how results lie, and whose memory they take
+    if partition:       # the compiler decides the shardings of results, and whose memory they take
         arg_attrs = ["jax.buffer_donor = true" if i in donated else "" for i in range(len(jaxpr.invars))]
     else:
         arg_attrs = attributes(jaxpr, donated)
@@ -489,11 +530,11 @@ def _lower(jaxpr, platform, donated, debug_info, result_names, blocks, partition
                    module.inspections, module.targets)
 
 
-def put_in_memory(jaxpr):
+def put_in_memory(jaxpr: Jaxpr) -> dict[Any, Any]:
     """{variable: sharding} of what a program puts into another kind of memory than the default."""
     return {eqn.outvars[0]: eqn.params["sharding"] for eqn in jaxpr.eqns
             if eqn.primitive.sets_memory and getattr(eqn.params["sharding"], "_kind", None)}
 
 
-def _joined(*columns):
+def _joined(*columns: Sequence[str]) -> list[str]:
     return [", ".join(filter(None, row)) for row in zip(*columns, strict=True)]

@@ -1,15 +1,19 @@
-"""Outlining: stretches of equations that a program repeats become one function, called where each stood.
+"""Outlining: stretches of equations that a program repeats become one function, called in place of each.
 
-The layers of an unrolled network repeat, forward and backward, without a word from the user.  XLA would compile every
-copy; here each is found, checked to have the same dataflow, written once, and called.
+The layers of an unrolled network repeat, forward and backward, without a word from the user.  XLA would
+compile every copy; here each is found, checked to have the same dataflow, written once, and called.
 
-A program is seen as a string of tokens, one an equation; equations of equal primitive, parameters and types have equal
-tokens.  Around every short run of tokens that occurs more than once a window is grown as far as all its occurrences agree.
-Where the windows touch (layers one after the other) they may be cut at any phase: the one that the fewest bytes cross is
-taken.
+A program is seen as a string of tokens, one an equation; equations of equal primitive, parameters and types
+have equal tokens.  Around every short run of tokens that occurs more than once a window is grown as far as
+all its occurrences agree.  Where the windows touch (layers one after the other) they may be cut at any
+phase: the one that the fewest bytes cross is taken.
 """
+from __future__ import annotations
+
 import collections
 import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -26,6 +30,12 @@ _BARRIER = -1
 _ROUNDS = 6
 
 
+Stretch = tuple[list[int], int]         # starts, length
+Group = list[tuple[int, list[Any]]]     # (start, atoms from outside) of stretches that are wired alike
+# start and end of a stretch, the program that it becomes, its operands and results
+Call = tuple[int, int, Jaxpr, Sequence[Any], list[Any]]
+
+
 @dataclasses.dataclass(frozen=True)
 class Block:
     """A function that outlining made: its program, how often it is called."""
@@ -33,15 +43,15 @@ class Block:
     calls: int
 
     @property
-    def saved(self):
+    def saved(self) -> int:
         return (self.calls - 1) * len(self.jaxpr.eqns)
 
-    def __str__(self):
+    def __str__(self) -> str:
         return (f"{self.jaxpr.name}: {self.calls} x {len(self.jaxpr.eqns)} equations, "
                 f"{len(self.jaxpr.invars)} in, {len(self.jaxpr.outvars)} out, saves {self.saved}")
 
 
-def outline(jaxpr):
+def outline(jaxpr: Jaxpr) -> tuple[Jaxpr, list[Block]]:
     """(the program with its repeated stretches as calls, the list of Blocks); linear in its size,
     deterministic."""
     flat, called = flatten(jaxpr)
@@ -50,7 +60,7 @@ def outline(jaxpr):
     blocks = [b for b in called if len(b.jaxpr.eqns) >= SMALLEST_BLOCK and b.saved >= LEAST_SAVED]
     calls, used = [], _last_uses(flat)
 
-    def add(wires, group, length, name):
+    def add(wires: tuple[int, ...], group: Group, length: int, name: str) -> None:
         block, made = _block(flat, wires, group, length, used, f"{name}_{len(blocks)}")
         blocks.append(Block(block, len(group)))
         calls.extend(made)
@@ -64,12 +74,11 @@ def outline(jaxpr):
     return (_with_calls(flat, calls), blocks) if blocks else (jaxpr, [])
 
 
-def flatten(jaxpr):
-    """(the program with the jit functions that are called once written out, Blocks of those that are called
-    again)"""
-    counts = {}
+def flatten(jaxpr: Jaxpr) -> tuple[Jaxpr, list[Block]]:
+    """(the program with the jit functions that are called once written out, Blocks of those called again)."""
+    counts: dict[Jaxpr, int] = {}
 
-    def count(jaxpr):
+    def count(jaxpr: Jaxpr) -> None:
         for eqn in jaxpr.eqns:
             if eqn.primitive is jit_p:
                 inner = eqn.params["jaxpr"]
@@ -80,7 +89,7 @@ def flatten(jaxpr):
     if not counts:
         return jaxpr, []
 
-    def write(jaxpr, operands, path):
+    def write(jaxpr: Jaxpr, operands: Sequence[Any], path: str) -> list[Any]:
         env = dict(zip(jaxpr.invars, operands))
         for eqn in jaxpr.eqns:
             invars = [env[v] if type(v) is Var else v for v in eqn.invars]
@@ -94,7 +103,7 @@ def flatten(jaxpr):
                 eqns.append(Eqn(eqn.primitive, invars, written, eqn.params, eqn.effects, eqn.source, stack))
             env.update(zip(eqn.outvars, written))
         return [env[v] if type(v) is Var else v for v in jaxpr.outvars]
-    eqns = []
+    eqns: list[Eqn] = []
     outvars = write(jaxpr, jaxpr.invars, "")
     flat = jaxpr.replace(eqns=eqns, outvars=outvars)
     sites = collections.Counter(e.params["jaxpr"] for e in eqns if e.primitive is jit_p and not e.effects)
@@ -103,9 +112,11 @@ def flatten(jaxpr):
 
 # --- tokens ---------------------------------------------------------------------------------------
 
-def tokens_of(eqns):
+def tokens_of(eqns: Sequence[Eqn]) -> list[int]:
     """A number for each equation, equal for equations that do the same to operands of the same types."""
-    numbers, by_identity, by_params = {}, {}, {}
+    numbers: dict[Any, int] = {}
+    by_identity: dict[int, int] = {}
+    by_params: dict[Any, int] = {}
     tokens = []
     for eqn in eqns:
         if eqn.effects:
@@ -131,13 +142,13 @@ def tokens_of(eqns):
     return tokens
 
 
-def _literal_kind(literal):
+def _literal_kind(literal: Literal) -> Any:
     """Integers may differ, such as the numbers of layers: those that do become operands."""
     aval = literal.aval
     return aval if not aval.shape and aval.dtype.kind in "iu" else _literal_key(literal)
 
 
-def _literal_key(literal):
+def _literal_key(literal: Literal) -> Any:
     try:
         return literal.key
     except AttributeError:
@@ -149,21 +160,26 @@ def _literal_key(literal):
         return literal.key
 
 
-def _params_key(params):
+def _params_key(params: Mapping[str, Any]) -> tuple[Any, ...]:
     if not any(sub_jaxprs(params)):
         return tuple(params.items())
     # what a program computes counts, not which object it is; rules of custom derivatives have done their work
-    return tuple((name, structure(v) if type(v) is Jaxpr else
-                  tuple(structure(x) if type(x) is Jaxpr else x for x in v) if type(v) is tuple else v)
-                 for name, v in params.items() if not callable(v))
+    return tuple((name, _comparable(v)) for name, v in params.items() if not callable(v))
+
+
+def _comparable(value: Any) -> Any:
+    """A parameter with the structure of programs in place of programs."""
+    if type(value) is tuple:
+        return tuple(structure(x) if type(x) is Jaxpr else x for x in value)
+    return structure(value) if type(value) is Jaxpr else value
 
 
 @cached
-def structure(jaxpr):
+def structure(jaxpr: Jaxpr) -> Any:
     """A hashable value that is equal for programs that differ only in the identity of their variables."""
     numbers = {v: i for i, v in enumerate((*jaxpr.constvars, *jaxpr.invars))}
 
-    def atom(v):
+    def atom(v: Any) -> Any:
         return _literal_key(v) if type(v) is Literal else numbers[v]
     lines = [tuple(v.aval for v in numbers)]
     for eqn in jaxpr.eqns:
@@ -181,12 +197,12 @@ def structure(jaxpr):
 class _Search:
     """Finds (starts, length) of disjoint stretches with equal tokens, those that save most first."""
 
-    def __init__(self, jaxpr):
+    def __init__(self, jaxpr: Jaxpr) -> None:
         self.jaxpr = jaxpr
         self.tokens = np.array(tokens_of(jaxpr.eqns))
         self.free = self.tokens != _BARRIER
 
-    def stretches(self):
+    def stretches(self) -> list[Stretch]:
         chosen = []
         for _ in range(_ROUNDS):
             candidates = self.candidates()
@@ -202,7 +218,7 @@ class _Search:
                 break
         return chosen
 
-    def candidates(self):
+    def candidates(self) -> list[Stretch]:
         """Grown windows, most savings first, by one anchor for each window."""
         edges = np.flatnonzero(np.diff(self.free, prepend=False, append=False))
         for start, end in zip(edges[::2], edges[1::2]):
@@ -213,7 +229,8 @@ class _Search:
         found = []
         # what comes once in each long period first: what a layer has many of says less
         for positions in sorted(self.anchors(), key=lambda at: (-(at[-1] - at[0]) // (len(at) - 1), at[0])):
-            if positions[-1] - positions[0] < LEAST_SAVED or 2 * np.count_nonzero(covered[positions]) > len(positions):
+            known = 2 * np.count_nonzero(covered[positions]) > len(positions)
+            if known or positions[-1] - positions[0] < LEAST_SAVED:
                 continue
             starts, length = self.grow(positions)
             if length >= SMALLEST_BLOCK and (len(starts) - 1) * length >= LEAST_SAVED:
@@ -222,7 +239,7 @@ class _Search:
                     covered[s:s + length] = True
         return sorted(found, key=lambda item: (-(len(item[0]) - 1) * item[1], item[0][0]))
 
-    def anchors(self):
+    def anchors(self) -> list[np.ndarray]:
         """For each run of SMALLEST_BLOCK tokens that may save enough, all places at which it begins."""
         # and a barrier after each stretch
         kept = np.flatnonzero(self.free | np.append(False, self.free[:-1]))
@@ -230,14 +247,14 @@ class _Search:
         twice = _longer(runs, SMALLEST_BLOCK, LEAST_SAVED)
         before = np.append(0, np.cumsum(_often(twice, 2)))      # whatever comes only twice must be that long
         at = np.arange(len(runs))
-        inside = before[np.minimum(at + 1, len(twice))] > before[np.maximum(at - LEAST_SAVED + SMALLEST_BLOCK,
-                                                                            0)]
+        earliest = np.maximum(at - LEAST_SAVED + SMALLEST_BLOCK, 0)
+        inside = before[np.minimum(at + 1, len(twice))] > before[earliest]
         at = np.flatnonzero(_often(runs, 3) | inside & (runs != _BARRIER))
         at = at[np.argsort(runs[at], kind="stable")]
         return [group for group in np.split(kept[at], np.flatnonzero(np.diff(runs[at])) + 1)
                 if len(group) > 1]
 
-    def grow(self, positions):
+    def grow(self, positions: np.ndarray) -> Stretch:
         """The widest window around these places on whose tokens (almost) all of them agree."""
         for choosy in (False, True):        # leave places out only where all of them together fall short
             right, kept = self.extent(positions, 1, choosy)
@@ -258,11 +275,12 @@ class _Search:
             starts = self.joined(starts, gap, join)
         return starts, gap * join
 
-    def joined(self, starts, gap, join):
+    def joined(self, starts: list[int], gap: int, join: int) -> list[int]:
         """Every `join`-th start of the runs of windows that follow each other, the ends of runs filled up."""
-        def same(s):
+        def same(s: int) -> bool:
             return np.array_equal(self.tokens[s:s + gap], self.tokens[starts[0]:starts[0] + gap])
-        found, i, end = [], 0, 0
+        found: list[int] = []
+        i = end = 0
         while i < len(starts):
             first = last = starts[i]
             while first - gap >= end and same(first - gap):
@@ -276,7 +294,7 @@ class _Search:
             found += range(first, end - join * gap + 1, join * gap)
         return found
 
-    def extent(self, positions, step, choosy):
+    def extent(self, positions: np.ndarray, step: int, choosy: bool) -> tuple[int, np.ndarray]:
         """(how far all places agree in one direction, the places); if `choosy`, without a few if that saves
         more."""
         n = len(self.tokens)
@@ -298,7 +316,7 @@ class _Search:
             positions, around = positions[kept], around[kept]
         return reach, positions
 
-    def best_phase(self, place, low, high, gap):
+    def best_phase(self, place: int, low: int, high: int, gap: int) -> int:
         """The shift in [low, high] at which the fewest bytes that live for less than two periods cross the
         cut."""
         if low >= high:
@@ -323,7 +341,7 @@ class _Search:
         return low + int(costs.argmin())
 
 
-def _longer(numbers, have, want):
+def _longer(numbers: np.ndarray, have: int, want: int) -> np.ndarray:
     """From a number for each run of `have` tokens, equal for equal ones, those of each run of `want`."""
     while have < want:
         step = min(have, want - have)
@@ -335,14 +353,14 @@ def _longer(numbers, have, want):
     return numbers
 
 
-def _often(numbers, least):
+def _often(numbers: np.ndarray, least: int) -> np.ndarray:
     """Is a run one of at least so many?"""
     return (numbers != _BARRIER) & (np.bincount(numbers + 1, minlength=1)[numbers + 1] >= least)
 
 
 # --- dataflow -------------------------------------------------------------------------------------
 
-def _last_uses(jaxpr):
+def _last_uses(jaxpr: Jaxpr) -> dict[Any, int]:
     """Var -> the position of its last use; outputs of the program are used at its end."""
     used = {}
     for i, eqn in enumerate(jaxpr.eqns):
@@ -352,10 +370,10 @@ def _last_uses(jaxpr):
     return used
 
 
-def _wiring(jaxpr, start, length):
-    """(for each operand in the stretch: which result of the stretch it is, or -1; the atoms that come from
-    outside)"""
-    inside, wires, outside = {}, [], []
+def _wiring(jaxpr: Jaxpr, start: int, length: int) -> tuple[tuple[int, ...], list[Any]]:
+    """(which result of the stretch each operand in it is, or -1; the atoms that come from outside)."""
+    inside: dict[Any, int] = {}
+    wires, outside = [], []
     for eqn in jaxpr.eqns[start:start + length]:
         for v in eqn.invars:
             wire = inside.get(v, -1)
@@ -367,29 +385,32 @@ def _wiring(jaxpr, start, length):
     return tuple(wires), outside
 
 
-def _same_dataflow(jaxpr, starts, length):
+def _same_dataflow(jaxpr: Jaxpr, starts: Sequence[int], length: int) -> list[tuple[tuple[int, ...], Group]]:
     """(wiring, [(start, atoms from outside), ...]) for the stretches that are wired alike."""
-    groups = {}
+    groups: dict[tuple[int, ...], Group] = {}
     for s in starts:
         wires, outside = _wiring(jaxpr, s, length)
         groups.setdefault(wires, []).append((s, outside))
     return [(wires, group) for wires, group in groups.items() if (len(group) - 1) * length >= LEAST_SAVED]
 
 
-def _block(jaxpr, wires, group, length, used, name):
-    """(the program of the stretches in `group`, for each of them (start, end, block, operands, results))"""
-    columns, slots = {}, []      # operands that are one atom in each stretch are one input
+def _block(jaxpr: Jaxpr, wires: tuple[int, ...], group: Group, length: int, used: dict[Any, int],
+           name: str) -> tuple[Jaxpr, list[Call]]:
+    """(the program of the stretches in `group`, for each of them (start, end, block, operands, results))."""
+    columns: dict[tuple[Any, ...], Var] = {}    # operands that are one atom in each stretch are one input
+    slots: list[Any] = []
     for column in zip(*[outside for _, outside in group]):
         if type(column[0]) is Literal and (len(column) == 1 or len(
                 {_literal_key(v) if type(v) is Literal else v for v in column}) == 1):
             slots.append(column[0])
         else:
             slots.append(columns.setdefault(column, Var(column[0].aval)))
-    wires, slots = iter(wires), iter(slots)
+    next_wire, next_slot = iter(wires), iter(slots)
     first = group[0][0]
-    made, eqns = [], []
+    made: list[Var] = []
+    eqns = []
     for eqn in jaxpr.eqns[first:first + length]:
-        invars = [made[wire] if (wire := next(wires)) >= 0 else next(slots) for v in eqn.invars]
+        invars = [made[wire] if (wire := next(next_wire)) >= 0 else next(next_slot) for v in eqn.invars]
         outvars = [Var(v.aval) for v in eqn.outvars]
         made += outvars
         eqns.append(Eqn(eqn.primitive, invars, outvars, eqn.params, (), eqn.source, eqn.name_stack))
@@ -401,7 +422,7 @@ def _block(jaxpr, wires, group, length, used, name):
                    produced in zip(group, zip(*columns) if columns else [()] * len(group), results)]
 
 
-def _with_calls(jaxpr, calls):
+def _with_calls(jaxpr: Jaxpr, calls: list[Call]) -> Jaxpr:
     eqns, at = [], 0
     for start, end, block, operands, results in sorted(calls, key=lambda call: call[0]):
         eqns += jaxpr.eqns[at:start]
@@ -414,13 +435,15 @@ def _with_calls(jaxpr, calls):
 
 # --- long chains of elementwise operations --------------------------------------------------------
 
-def _long_chains(jaxpr, calls):
+def _long_chains(jaxpr: Jaxpr, calls: list[Call]) -> list[tuple[int, int]]:
     """(start, length) of pieces of those runs of elementwise equations in which one feeds another too many
     times."""
     taken = np.zeros(len(jaxpr.eqns) + 1, bool)
     for start, end, *_ in calls:
         taken[start:end] = True
-    pieces, depth, start, deepest = [], {}, 0, 0
+    pieces = []
+    depth: dict[Any, int] = {}
+    start = deepest = 0
     for i, eqn in enumerate([*jaxpr.eqns, None]):
         fusible = eqn is not None and not taken[i] and not eqn.effects and eqn.primitive.elementwise
         if fusible:

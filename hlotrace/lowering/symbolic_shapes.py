@@ -1,15 +1,19 @@
 """Programs with symbolic sizes as text.
 
-Rules write what they would for sizes that are known: types whose symbolic sizes stand in braces, `tensor<{b + 1}x3xf32>`,
-and attributes with sizes in them.  Here an operation whose attributes, or the shape of whose result, are not known becomes
-the operation of StableHLO that takes them as operands, and in the end `{...}` becomes `?`.  So a rule need not ask, and a
-program whose sizes are known never comes here.
+Rules write what they would for sizes that are known: types with symbolic sizes in braces, `tensor<{b +
+1}x3xf32>`, and attributes with sizes in them.  Here an operation whose attributes, or the shape of whose
+result, are not known becomes the operation of StableHLO that takes them as operands, and in the end `{...}`
+becomes `?`.  So a rule need not ask, and a program whose sizes are known never comes here.
 
-Each function takes the values of the variables first, `%dim_b`; main computes them from the shapes of its arguments, and
-asserts what `export` promises of these: the calling convention is JAX's.
+Each function takes the values of the variables first, `%dim_b`; main computes them from the shapes of its
+arguments, and asserts what `export` promises of these: the calling convention is JAX's.
 """
+from __future__ import annotations
+
 import functools
 import re
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,6 +23,9 @@ from ..core.symbolic.scope import parse, solve, split
 from .custom_calls import attribute, quoted
 from .module import Context, Module
 
+if TYPE_CHECKING:
+    from ..core.jaxpr import Jaxpr
+
 INT = "tensor<i32>"
 _SIZE = re.compile(r"\{([^{}]*)\}x|(\d+)x")
 
@@ -26,8 +33,9 @@ _SIZE = re.compile(r"\{([^{}]*)\}x|(\d+)x")
 class DynamicContext(Context):
     """Where rules write operations on shapes that are not known."""
     __slots__ = ()
+    module: DynamicModule
 
-    def emit(self, text, n=None):
+    def emit(self, text: str, n: int | None = None) -> Any:
         name = text.partition(" ")[0].partition("(")[0]
         if name == "call":
             text = self.module.with_sizes(text)
@@ -37,29 +45,29 @@ class DynamicContext(Context):
                 text = found
         return super().emit(text, n)
 
-    def constant(self, value, dtype=None):
+    def constant(self, value: Any, dtype: Any = None) -> str:
         if type(value) is Dimension:
             return self.converted(self.size(value), dtype or "int32")
         return super().constant(value, dtype)
 
-    def custom_call(self, target, names, avals, out_avals, **options):
+    def custom_call(self, target: str, names: Sequence[str], avals: Sequence[Any], out_avals: Sequence[Any],
+                    **options: Any) -> list[str]:
         """Where a result's shape is not known, all shapes of results are the last operands, which refinement
-        takes away."""
+        removes."""
         if not all(_known(a.shape) for a in out_avals):
             count, shapes = len(names), [ShapedArray((a.ndim,), "int32") for a in out_avals]
             names = [*names, *[self.shape(a.shape) for a in out_avals]]
             avals = [*avals, *shapes]
             if options.get("layouts"):
                 options["layouts"] = [*options["layouts"], *[None] * len(shapes)]
-            options["attributes"] = (", indices_of_shape_operands = "
-                                     + attribute(np.arange(count, len(names))))
+            options["attributes"] = ", indices_of_shape_operands = " + attribute(np.arange(count, len(names)))
         return super().custom_call(target, names, avals, out_avals, **options)
 
-    def converted(self, name, dtype):
+    def converted(self, name: str, dtype: Any) -> str:
         kind = ShapedArray((), dtype).mlir
         return name if kind == INT else super().emit(f"stablehlo.convert {name} : ({INT}) -> {kind}")
 
-    def begin(self, jaxpr, names, visibility):
+    def begin(self, jaxpr: Jaxpr, names: Sequence[str], visibility: str) -> None:
         """Main computes the variables and checks what was said of them."""
         if visibility == "private":
             return
@@ -93,36 +101,36 @@ class DynamicContext(Context):
                 self.check(self.compare("EQ" if equal else "GE", value, self.size(0)),
                            f"The symbolic shape constraint {text} does not hold: '{rest}' is {{0}}.", value)
 
-    def name(self, place):
+    def name(self, place: tuple[int, int]) -> str:
         return f"{self.module.paths[place[0]]}.shape[{place[1]}]"
 
-    def check(self, predicate, message, *values):
+    def check(self, predicate: str, message: str, *values: str) -> None:
         message = quoted("Input shapes do not match the polymorphic shapes specification. " + message)
         types = ", ".join(["tensor<i1>", *[INT] * len(values)])
         super().emit(f"stablehlo.custom_call @shape_assertion({', '.join([predicate, *values])}) "
                      f"{{api_version = 2 : i32, error_message = {message}, has_side_effect = true}} : "
                      f"({types}) -> ()", 0)
 
-    def size(self, d):
+    def size(self, d: Any) -> str:
         """The name of a 32-bit integer that is a size."""
         if type(d) is not Dimension:
             return super().constant(d, "int32")
-        total = None
+        total = ""
         for monomial, c in d.terms.items():
             factors = [f for atom, power in monomial for f in [self.atom(atom)] * power]
             if c != 1 or not factors:
                 factors.append(self.size(c))
             term = functools.reduce(functools.partial(self.binary, "multiply"), factors)
-            total = term if total is None else self.binary("add", total, term)
+            total = self.binary("add", total, term) if total else term
         return total
 
-    def binary(self, op, x, y):
+    def binary(self, op: str, x: str, y: str) -> str:
         return super().emit(f"stablehlo.{op} {x}, {y} : {INT}")
 
-    def compare(self, direction, x, y):
+    def compare(self, direction: str, x: str, y: str) -> str:
         return super().emit(f"stablehlo.compare {direction}, {x}, {y}, SIGNED : ({INT}, {INT}) -> tensor<i1>")
 
-    def atom(self, atom):
+    def atom(self, atom: Any) -> str:
         if atom.op is None:
             return f"%dim_{atom.text}"
         x, y = map(self.size, atom.args)
@@ -135,22 +143,24 @@ class DynamicContext(Context):
         signs = self.compare("NE", *(super(DynamicContext, self).emit(f"stablehlo.sign {n} : {INT}")
                                      for n in (rest, y)))
         down = super().emit(f"stablehlo.and {signs}, {self.compare('NE', rest, zero)} : tensor<i1>")
-        other = self.binary("subtract", quotient, one) if atom.op == "floordiv" else self.binary("add", rest, y)
-        usual = quotient if atom.op == "floordiv" else rest
+        if atom.op == "floordiv":
+            usual, other = quotient, self.binary("subtract", quotient, one)
+        else:
+            usual, other = rest, self.binary("add", rest, y)
         return super().emit(f"stablehlo.select {down}, {other}, {usual} : tensor<i1>, {INT}")
 
-    def shape(self, sizes):
+    def shape(self, sizes: Sequence[Any]) -> str:
         """The name of a vector of 32-bit integers."""
         return self.vector(map(self.size, sizes)) if sizes else super().constant(np.zeros(0, np.int32))
 
-    def vector(self, names):
+    def vector(self, names: Iterable[str]) -> str:
         parts = [super(DynamicContext, self).emit(f"stablehlo.reshape {name} : ({INT}) -> tensor<1xi32>")
                  for name in names]
         types = ", ".join(["tensor<1xi32>"] * len(parts))
         return parts[0] if len(parts) == 1 else super().emit(
             f"stablehlo.concatenate {', '.join(parts)}, dim = 0 : ({types}) -> tensor<{len(parts)}xi32>")
 
-    def sizes_of(self, text):
+    def sizes_of(self, text: str) -> list[Any]:
         """The sizes in a type, or in a list of them, as ints and Dimensions."""
         parts = [a or b for a, b in _SIZE.findall(text)] if text.startswith("tensor") else split(text)
         return [parse(part, self.module.scope) for part in parts]
@@ -158,28 +168,36 @@ class DynamicContext(Context):
 
 # --- operations whose sizes are operands ----------------------------------------------------------
 
-def _parts(text):
-    """(what stands in front of the types, the types of operands, that of the result)"""
+def _parts(text: str) -> tuple[str, str, str]:
+    """(what is in front of the types, the types of operands, that of the result)."""
     head, _, types = text.rpartition(" : ")
     operands, _, result = types.rpartition(" -> ")
     return head, operands.strip()[1:-1], result
 
 
-def _known(sizes):
+def _matched(pattern: str, text: str, flags: int = 0) -> re.Match[str]:
+    """The match of a pattern with all of an operation that a rule wrote."""
+    found = re.fullmatch(pattern, text, flags)
+    if found is None:
+        raise ValueError(f"an operation on symbolic sizes is written in an unknown form: {text!r:.200}")
+    return found
+
+
+def _known(sizes: Iterable[Any]) -> bool:
     return not any(type(d) is Dimension for d in sizes)
 
 
-def _broadcast(ctx, text):
+def _broadcast(ctx: DynamicContext, text: str) -> str | None:
     head, operand, result = _parts(text)
     sizes = ctx.sizes_of(result)
     if _known(sizes):
         return None
-    x, dims = re.fullmatch(r"\S+ (\S+), (dims = .*)", head).groups()
+    x, dims = _matched(r"\S+ (\S+), (dims = .*)", head).groups()
     return (f"stablehlo.dynamic_broadcast_in_dim {x}, {ctx.shape(sizes)}, {dims} : ({operand}, "
             f"tensor<{len(sizes)}xi32>) -> {result}")
 
 
-def _reshape(ctx, text):
+def _reshape(ctx: DynamicContext, text: str) -> str | None:
     head, operand, result = _parts(text)
     sizes = ctx.sizes_of(result)
     if _known(sizes) and _known(ctx.sizes_of(operand)):
@@ -188,35 +206,37 @@ def _reshape(ctx, text):
             f"tensor<{len(sizes)}xi32>) -> {result}")
 
 
-def _iota(ctx, text):
+def _iota(ctx: DynamicContext, text: str) -> str | None:
     head, _, result = text.rpartition(" : ")
     sizes = ctx.sizes_of(result)
     dim = head.split()[-1]
     return f"stablehlo.dynamic_iota {ctx.shape(sizes)}, dim = {dim} : (tensor<{len(sizes)}xi32>) -> {result}"
 
 
-def _slice(ctx, text):
+def _slice(ctx: DynamicContext, text: str) -> str | None:
     head, operand, result = _parts(text)
-    x, ranges = re.fullmatch(r"\S+ (\S+) \[(.*)\]", head).groups()
+    x, ranges = _matched(r"\S+ (\S+) \[(.*)\]", head).groups()
     rows = [(*map(lambda part: parse(part, ctx.module.scope), (r.split(":") + ["1"])[:3]),)
             for r in split(ranges)]
     if _known([d for row in rows for d in row]):
         return None
-    return _sliced(ctx, x, *(ctx.shape(column) for column in zip(*rows)), len(rows), operand, result)
+    start, limit, stride = (ctx.shape(column) for column in zip(*rows))
+    return _sliced(ctx, x, start, limit, stride, len(rows), operand, result)
 
 
-def _sliced(ctx, x, start, limit, stride, n, operand, result):
+def _sliced(ctx: DynamicContext, x: str, start: str, limit: str, stride: str, n: int, operand: str,
+            result: str) -> str:
     vector = f"tensor<{n}xi32>"
     return (f"stablehlo.real_dynamic_slice {x}, {start}, {limit}, {stride} : ({operand}, {vector}, {vector}, "
             f"{vector}) -> {result}")
 
 
-def _dynamic_slice(ctx, text):
+def _dynamic_slice(ctx: DynamicContext, text: str) -> str | None:
     head, operands, result = _parts(text)
-    names, sizes = re.fullmatch(r"\S+ (.*), sizes = \[(.*)\]", head).groups()
+    names, listed = _matched(r"\S+ (.*), sizes = \[(.*)\]", head).groups()
     x, *starts = names.split(", ")
     operand, *types = split(operands)
-    sizes, whole = ctx.sizes_of(sizes), ctx.sizes_of(operand)
+    sizes, whole = ctx.sizes_of(listed), ctx.sizes_of(operand)
     if _known(sizes):
         return None
     zero, clamped = ctx.size(0), []
@@ -231,10 +251,9 @@ def _dynamic_slice(ctx, text):
     return _sliced(ctx, x, start, end, ctx.shape([1] * len(sizes)), len(sizes), operand, result)
 
 
-def _pad(ctx, text):
+def _pad(ctx: DynamicContext, text: str) -> str | None:
     head, operands, result = _parts(text)
-    names, *lists = re.fullmatch(r"\S+ (.*), low = \[(.*)\], high = \[(.*)\], interior = \[(.*)\]",
-                                 head).groups()
+    names, *lists = _matched(r"\S+ (.*), low = \[(.*)\], high = \[(.*)\], interior = \[(.*)\]", head).groups()
     rows = [ctx.sizes_of(one) for one in lists]
     if _known([d for row in rows for d in row]):
         return None
@@ -243,25 +262,27 @@ def _pad(ctx, text):
             f"{', '.join([vector] * 3)}) -> {result}")
 
 
-def _gather(ctx, text):
+def _gather(ctx: DynamicContext, text: str) -> str | None:
     head, operands, result = _parts(text)
     found = re.search(r", slice_sizes = array<i64: ([^>]*)>", head)
-    sizes = ctx.sizes_of(found[1]) if found else ()
-    if _known(sizes):
+    sizes = ctx.sizes_of(found[1]) if found else []
+    if found is None or _known(sizes):
         return None
     head = head.replace(found[0], "").replace("stablehlo.gather", "stablehlo.dynamic_gather", 1).replace(
         ") <{", f", {ctx.shape(sizes)}) <{{", 1)
     return f"{head} : ({operands}, tensor<{len(sizes)}xi32>) -> {result}"
 
 
-def _reduce_window(ctx, text):
+def _reduce_window(ctx: DynamicContext, text: str) -> str | None:
     """A custom call, which jaxlib makes a `reduce_window` of when it knows the sizes."""
     head, operands, result = _parts(text)
-    names, attributes, region = re.fullmatch(r'\S+?\((.*?)\) <\{(.*?)\}> (\(\{.*\}\))', head, re.S).groups()
+    names, attributes, region = _matched(r'\S+?\((.*?)\) <\{(.*?)\}> (\(\{.*\}\))', head, re.S).groups()
     listed = dict(re.findall(r"(\w+) = array<i64: ([^>]*)>", attributes))
     padding = re.search(r"padding = dense<(.*?)> : tensor", attributes)
     rank = len(ctx.sizes_of(result))
-    pads = [d for d in ctx.sizes_of(padding[1].replace("[", "").replace("]", ""))] if padding else [0] * (2 * rank)
+    pads = [0] * (2 * rank)
+    if padding:
+        pads = ctx.sizes_of(padding[1].replace("[", "").replace("]", ""))
     if len(pads) == 1:
         pads = pads * (2 * rank)
     rows = [ctx.sizes_of(listed[name]) if name in listed else [1] * rank for name in (
@@ -288,13 +309,20 @@ class DynamicModule(Module):
     """A module whose functions take the values of variables."""
     context = DynamicContext
 
-    def __init__(self, *args, paths, dims, **options):
-        """`paths` are the names of main's arguments, `dims` the symbolic sizes in their types."""
+    def __init__(self, *args: Any, paths: Sequence[str], dims: Sequence[Dimension], **options: Any) -> None:
+        """A module for arguments whose types have symbolic sizes.
+
+        Args:
+            args: as for Module.
+            paths: the names of main's arguments.
+            dims: the symbolic sizes in their types.
+            options: as for Module.
+        """
         super().__init__(*args, **options)
         self.paths, self.scope = paths, dims[0].scope
         self.variables = sorted({v for d in dims for v in d.variables()})
 
-    def with_sizes(self, call):
+    def with_sizes(self, call: str) -> str:
         """A call that gives the values of the variables as well."""
         first = call.index("(") + 1
         rest = call[first:]
@@ -304,16 +332,16 @@ class DynamicModule(Module):
             [*[INT] * len(self.variables), types.partition(") -> ")[0]])]
         return f"{call[:first]}{both[0]}) : ({both[1]}) -> {types.partition(') -> ')[2]}"
 
-    def reducer(self, region):
+    def reducer(self, region: str) -> str:
         """The name of the function that a region of two arguments becomes."""
-        block = re.fullmatch(r"\(\{\s*\^bb0\((.*?)\):\n(.*)\}\)", region, re.S)
-        result = re.search(r"stablehlo.return \S+ : (\S+)", block[2])[1]
+        block = _matched(r"\(\{\s*\^bb0\((.*?)\):\n(.*)\}\)", region, re.S)
+        result = re.findall(r"stablehlo.return \S+ : (\S+)", block[2])[0]
         name = self.unique("reducer")
         body = block[2].replace("stablehlo.return", "return")
         self.texts.append(f"  func.func private @{name}({block[1]}) -> ({result}) {{\n{body}  }}\n")
         return name
 
-    def write(self, name, jaxpr, visibility, *args, **options):
+    def write(self, name: str, jaxpr: Jaxpr, visibility: str, *args: Any, **options: Any) -> None:
         slot = len(self.texts)
         super().write(name, jaxpr, visibility, *args, **options)
         if visibility == "private":
@@ -321,5 +349,5 @@ class DynamicModule(Module):
             head, body = self.texts[slot].split("(", 1)
             self.texts[slot] = f"{head}({given}{'' if body.startswith(')') else ', '}{body}"
 
-    def text(self):
+    def text(self) -> str:
         return re.sub(r"(?<=[<x])\{[^{}]*\}x", "?x", super().text())

@@ -1,7 +1,7 @@
 """Partition: how a program is divided over devices."""
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 
 class Partition(NamedTuple):
@@ -12,7 +12,7 @@ class Partition(NamedTuple):
     devices: tuple
     ins: tuple
     outs: tuple
-    mesh: object = None
+    mesh: Any = None
 
     @property
     def without_devices(self) -> bool:
