@@ -7,7 +7,6 @@ from ..core.config import state
 from ..core.errors import not_callable
 from ..core.jaxpr import eval_jaxpr
 from ..core.pytrees import pytree
-from ..core.refs import Ref
 from ..core.surface.boundary import boundaries, filtered
 from ..core.symbolic_zeros import UndefinedPrimal
 from ..core.trace import EVAL, trace_to_jaxpr
@@ -19,7 +18,9 @@ from ..runtime.array_impl import ArrayImpl, own
 from ..transforms.jvp import jvp_flat
 from ..transforms.linearize import linearize_flat
 from ..transforms.transpose import backward_pass
-from .flat import FlatFunction, abstract, flatten
+from . import adapters
+from .adapters import flatten
+from .flat import FlatFunction, abstract
 from .jit import jit
 from .signatures import name_of, split_statics, wraps
 from .vmap import vmap
@@ -70,8 +71,9 @@ def _choose(fun, args, kwargs, argnums, what, has_aux):
     places = [k % n for k in numbers]
     chosen = sorted({*places})
     dynamic, named, statics = split_statics(args, kwargs, [i for i in range(n) if i not in chosen], kwargs)
-    flat = FlatFunction(fun, *pytree.tree_flatten((dynamic, named)), what, statics, has_aux)
-    if Ref in map(type, flat.leaves):
+    leaves, structure, taken = adapters.flatten_by_value((dynamic, named))
+    flat = FlatFunction(fun, leaves, structure, what, statics, has_aux)
+    if taken:
         raise TypeError(f"{flat} cannot differentiate with respect to an argument that is a Ref: leave it "
                         "out of argnums, or pass ref[...]")
     if single:
@@ -87,8 +89,11 @@ def _picked(values, order):
 
 
 def _check_input_dtype(flat, avals, holomorphic=False, allow_int=False):
+    of_values = adapters.of_values(flat.in_tree)
     for i, aval in enumerate(avals):
         dtype, name = aval.dtype, flat.what
+        if i in of_values:
+            continue        # their type says what they have for a tangent
         if holomorphic:
             if not dtypes.is_complex(dtype):
                 raise TypeError(f"{name} with holomorphic=True requires inputs with complex dtype, but got "
@@ -153,8 +158,12 @@ class _Pullback:
         return [_cotangent(next(found) if mark else None, a)
                 for a, mark in zip(self.primal_avals, self.marks)]
 
+    def structured(self, cotangents):
+        """Cotangents of the leaves of the inputs in their structure."""
+        return adapters.unflatten_tangents(self.in_tree, cotangents, self.primal_avals)
+
     def __call__(self, ct):
-        leaves, ct_tree = pytree.tree_flatten(ct, is_leaf=_is_float0_leaf)
+        leaves, ct_tree = adapters.flatten_tangents(self.out_tree, ct, self.out_avals, _is_float0_leaf)
         if ct_tree != self.out_tree:
             raise ValueError("Tree structure of cotangent input to the vjp function differs from the "
                              "structure of the output of the function:\n" + pytree.structure_mismatch(
@@ -170,7 +179,7 @@ class _Pullback:
                                  f"{pytree.leaf_paths(self.out_tree)[i]} to vjp pullback function: got "
                                  f"{got.dtype.name}, expected {want.dtype.name}, the dtype of the output; "
                                  "cast it with .astype.")
-        return _picked(self.in_tree.unflatten(self.flat(_as_array_operands(leaves))), self.order)
+        return _picked(self.structured(self.flat(_as_array_operands(leaves))), self.order)
 
 
 pytree.register_pytree_node(
@@ -203,7 +212,7 @@ def _giving_way(x, weak):
 
 def _linearize(flat, avals, order=None):
     """(outs, aux, pullback) of a FlatFunction at its leaves, which are of these types."""
-    marks = [dtypes.is_inexact(a.dtype) for a in avals]
+    marks = adapters.perturbed(flat.in_tree, avals)
     outs, program, out_nonzero = linearize_flat(flat, _as_operands(flat.leaves), marks)
     n = flat.out_tree.num_leaves
     if flat.has_aux:        # tangents of aux are not wanted
@@ -275,7 +284,7 @@ def value_and_grad(fun, argnums=0, has_aux=False, holomorphic=False, allow_int=F
         _check_input_dtype(flat, avals, holomorphic, allow_int)
         outs, aux, pullback = _linearize(flat, avals)
         _check_scalar(flat, outs, holomorphic)
-        cotangents = pullback.in_tree.unflatten(pullback.flat([np.ones((), aval_of(outs[0]).dtype)]))
+        cotangents = pullback.structured(pullback.flat([np.ones((), aval_of(outs[0]).dtype)]))
         gradient = _picked(cotangents, order)
         return ((outs[0], aux), gradient) if has_aux else (outs[0], gradient)
     return value_and_grad_of
@@ -330,18 +339,23 @@ def jvp(fun, primals, tangents, has_aux=False):
         raise TypeError("primal and tangent arguments to jvp must be tuples or lists; found "
                         f"{type(primals).__name__} and {type(tangents).__name__}.")
     flat = FlatFunction(fun, *flatten((tuple(primals), {})), "jvp", has_aux=has_aux)
-    tangent_leaves, tangent_tree = pytree.tree_flatten((tuple(tangents), {}), is_leaf=_is_float0_leaf)
+    avals = flat.avals()
+    tangent_leaves, tangent_tree = adapters.flatten_tangents(flat.in_tree, (tuple(tangents), {}), avals,
+                                                             _is_float0_leaf)
     if flat.in_tree != tangent_tree:
         raise TypeError("primal and tangent arguments to jvp must have the same tree structure:\n" +
                         pytree.structure_mismatch("jvp", tuple(primals), tuple(tangents),
                                                   ("primals", "tangents")))
-    checked = [_checked_tangent(flat, i, a, t) for i, (a, t) in enumerate(zip(flat.avals(), tangent_leaves))]
+    marks = adapters.perturbed(flat.in_tree, avals)
+    checked = [_checked_tangent(flat, i, a, t) for i, (a, t) in enumerate(zip(avals, tangent_leaves))]
+    checked = [t if mark else None for t, mark in zip(checked, marks)]
     outs, out_tangents = jvp_flat(flat, _as_operands(flat.leaves), checked)
     outs, aux = flat.split(outs)
     types = [aval_of(x).tangent() for x in outs]
     filled = [_giving_way(t, a.weak_type) if a.dtype != dtypes.float0 else t for t, a in zip(
         _as_operands([instantiate(t, a) for t, a in zip(out_tangents, types)]), types)]
-    results = flat.out_tree.unflatten(outs), flat.out_tree.unflatten(filled)
+    moved = adapters.unflatten_tangents(flat.out_tree, filled, list(map(aval_of, outs)))
+    results = flat.out_tree.unflatten(outs), moved
     return (*results, aux) if has_aux else results
 
 
@@ -378,7 +392,8 @@ def linearize(fun, *primals, has_aux=False):
 
     @filtered
     def derivative(*tangents):
-        leaves, t_tree = pytree.tree_flatten(tuple(tangents), is_leaf=_is_float0_leaf)
+        leaves, t_tree = adapters.flatten_tangents(pieces.in_tree, tuple(tangents), pieces.primal_avals,
+                                                   _is_float0_leaf)
         if t_tree != pieces.in_tree:
             raise TypeError("tangents of the linearized function must have the structure of its inputs:\n" +
                             pytree.structure_mismatch("tangents", pieces.in_tree, t_tree,
@@ -393,7 +408,7 @@ def linearize(fun, *primals, has_aux=False):
         results = iter(eval_jaxpr(pieces.program, pieces.consts, *live))
         filled = _as_operands([instantiate(next(results) if nz else None, a)
                                for a, nz in zip(pieces.out_avals, pieces.out_nonzero)])
-        return pieces.out_tree.unflatten(filled)
+        return adapters.unflatten_tangents(pieces.out_tree, filled, pieces.out_avals)
     out = pieces.out_tree.unflatten(outs)
     return (out, derivative, aux) if has_aux else (out, derivative)
 
@@ -504,6 +519,9 @@ def _jacobian(fun, argnums, what, has_aux, build):
     @wraps(fun)
     def jacobian_of(*args, **kwargs):
         flat, order = _choose(fun, args, kwargs, argnums, what, has_aux)
+        if adapters.of_values(flat.in_tree):
+            raise TypeError(f"{flat}: a Jacobian is by elements of arrays, and an argument is a value of a hijax type: "
+                            "differentiate with jvp or vjp")
         rows, aux = build(flat)
         jac = flat.out_tree.unflatten([_picked(flat.arg_tree.unflatten(row), order) for row in rows])
         return (jac, aux) if has_aux else jac

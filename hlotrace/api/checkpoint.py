@@ -8,7 +8,8 @@ from ..core.surface.boundary import filtered
 from ..primitives.programs.calls import jit_p
 from ..primitives.programs.remat import name_p, nothing_saveable, remat_p
 from ..transforms import partial_eval  # noqa: F401  it provides programs.partial_eval
-from .flat import FlatFunction, flatten
+from .adapters import flatten
+from .flat import FlatFunction
 from .signatures import numbers_and_names, split_statics, wraps
 
 

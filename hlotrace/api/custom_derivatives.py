@@ -20,7 +20,9 @@ from ..primitives.parallel.collectives import match
 from ..primitives.programs.calls import custom_jvp_call_p, custom_vjp_call_p, remat_opt_p
 from ..primitives.programs.linear_call import linear_call_p
 from ..runtime.array_impl import own
-from .flat import FlatFunction, flatten
+from . import adapters
+from .adapters import flatten
+from .flat import FlatFunction
 from .signatures import name_of, numbers_and_names, signature_of, split_statics, take_names
 
 
@@ -210,13 +212,14 @@ class custom_jvp(_Custom):
 
         def rule(primals, tangents):
             tangents = _zeros(tangents, map(aval_of, primals), self.symbolic_zeros)
-            result = self.rule(*static, flat.arg_tree.unflatten(primals), flat.arg_tree.unflatten(tangents))
+            result = self.rule(*static, flat.arg_tree.unflatten(primals),
+                               adapters.unflatten_tangents(flat.arg_tree, tangents, list(map(aval_of, primals))))
             if not isinstance(result, (tuple, list)) or len(result) != 2:
                 raise TypeError(f"Custom JVP rule {name_of(self.rule)} for function {name} must produce a "
                                 "pair (list or tuple of length two) representing primal and tangent "
                                 f"outputs, but got {result!r:.80}.")
-            outs, flat.out_tree = pytree.tree_flatten(result[0])
-            out_tangents, t_tree = pytree.tree_flatten(result[1])
+            outs, flat.out_tree = flatten(result[0])
+            out_tangents, t_tree = adapters.flatten_tangents(flat.out_tree, result[1], list(map(aval_of, outs)))
             if t_tree != flat.out_tree:
                 raise TypeError(f"Custom JVP rule {name_of(self.rule)} for function {name} must produce "
                                 "primal and tangent outputs with equal structures:\n" +
@@ -230,12 +233,12 @@ class custom_jvp(_Custom):
                                     "primal and tangent outputs with equal shapes and dtypes, but "
                                     f"{flat.out_path(i)} is {aval_of(o).str_short()} with tangent "
                                     f"{got.str_short()}.")
-            return outs, [_cast_tangent(t, aval_of(o)) for o, t in zip(outs, out_tangents)]
+            return outs, [cast_tangent(t, aval_of(o)) for o, t in zip(outs, out_tangents)]
         outs = custom_jvp_call_p.bind(*leaves, fun=flat, rule=rule, name=name)
         return flat.out_tree.unflatten(outs)
 
 
-def _cast_tangent(t, aval):
+def cast_tangent(t, aval):
     want = aval.tangent().dtype
     if want == dtypes.float0 or t is None or type(t) is SymbolicZero:
         return None
@@ -293,7 +296,7 @@ class custom_vjp(_Custom):
                 raise TypeError(f"Custom VJP fwd rule {name_of(self.fwd)} for function {name} must produce a "
                                 "pair (list or tuple of length two) where the first element represents the "
                                 f"primal output and the second the residuals, but got {result!r:.80}.")
-            outs, out_tree = pytree.tree_flatten(result[0])
+            outs, out_tree = flatten(result[0])
             flat.out_tree, out_avals = out_tree, list(map(aval_of, outs))
             leaves, structure = flatten(result[1])
             # what is not an array stays; a NumPy array may be rewritten before the backward rule gets it
@@ -303,7 +306,8 @@ class custom_vjp(_Custom):
             def bwd(residuals, cts):
                 values = iter(residuals)
                 full = [next(values) if k is None else k for k in kept]
-                cts = out_tree.unflatten(_zeros(cts, out_avals, self.symbolic_zeros))
+                cts = _zeros(cts, out_avals, self.symbolic_zeros)
+                cts = adapters.unflatten_tangents(out_tree, cts, out_avals)
                 return self._cotangents(self.bwd(*static, structure.unflatten(full), cts), flat, name)
             return outs, residuals, bwd
         outs = custom_vjp_call_p.bind(*leaves, fun=flat, name=name,
@@ -321,7 +325,7 @@ class custom_vjp(_Custom):
                             f"cotangent for each of the {n} differentiated arguments, None for one that is "
                             f"zero, but got {result!r:.80}.")
         try:
-            found = pytree.flatten_axes("custom_vjp bwd", in_tree, result)
+            found = adapters.flatten_prefix("custom_vjp bwd", in_tree, result)
         except ValueError:
             raise TypeError(f"Custom VJP bwd rule {rule} for function {name} must produce cotangents with "
                             "the structure of the arguments:\n" + pytree.structure_mismatch(
@@ -337,7 +341,7 @@ class custom_vjp(_Custom):
                                  f"{flat.path(i)} has shape {aval_of(ct).shape}, but the argument has shape "
                                  f"{want.shape}: they must be equal.")
         return [None if ct is None or a.tangent().dtype == dtypes.float0
-                else match(_cast_tangent(ct, a), a.vma) for ct, a in zip(found, avals)]
+                else match(cast_tangent(ct, a), a.vma) for ct, a in zip(found, avals)]
 
 
 def _optimized(fwd, fun, name):
@@ -412,7 +416,7 @@ def linear_call(fun, fun_transpose, residual_args, linear_args):
                 raise ShapeError(f"linear_call: the output{path} of the transpose {name_of(fun_transpose)} "
                                  f"has shape {aval_of(x).shape}, and linear_args{path} has shape "
                                  f"{aval.shape}: they must be equal")
-        return [_cast_tangent(x, aval) for x, aval in zip(leaves, linear_avals)]
+        return [cast_tangent(x, aval) for x, aval in zip(leaves, linear_avals)]
     outs = linear_call_p.bind(*traced.consts, *flat.leaves, jaxpr=traced.closed, num_res=shift + n,
                               transpose=transpose)
     return traced.out_tree.unflatten(outs)

@@ -6,16 +6,17 @@ program of it, a `Traced`.
 import copy
 import warnings
 
-from ..core import dtypes, hitypes, source_info
+from ..core import dtypes, source_info
 from ..core.avals import MARK_STATIC, ShapedArray, aval_of, is_arraylike, not_an_array
 from ..core.caches import WeakCache
 from ..core.config import config, scoped, state, uncollected
 from ..core.jaxpr import close, dce
 from ..core.pytrees import pytree
-from ..core.refs import Ref, accesses
+from ..core.refs import accesses
 from ..core.trace import EVAL, Tracer, is_current, note_buffers, trace_to_jaxpr
 from ..runtime.array_impl import as_array
 from ..runtime.devices import transfer_guards
+from . import adapters
 from .signatures import NotHashable, insert_statics, name_of, static_key
 
 _MEND = {       # what to do about an argument that is not an array
@@ -42,27 +43,6 @@ def abstract(x):
         return aval_of(x)
     return ShapedArray(tuple(x.shape), dtypes.canonicalize(x.dtype), getattr(x, "weak_type", False),
                        getattr(x, "vma", frozenset()))
-
-
-class _Held:
-    """A Ref as a part of the structure of arguments, which has no leaves: unflattened, it is the Ref."""
-    def __init__(self, ref):
-        self.ref = ref
-
-
-pytree.register_pytree_node(_Held, lambda held: ((), held.ref), lambda ref, _: ref)
-
-
-def hold(arguments):
-    """The pytree with its Refs as parts of the structure."""
-    return pytree.tree_map(lambda x: _Held(x) if type(x) is Ref else x, arguments)
-
-
-def flatten(arguments):
-    """`tree_flatten`, but that a Ref is a part of the structure: it is the same object for whom it is passed
-    to."""
-    leaves, structure = pytree.tree_flatten(arguments)
-    return pytree.tree_flatten(hold(arguments)) if Ref in map(type, leaves) else (leaves, structure)
 
 
 class FlatFunction:
@@ -140,7 +120,7 @@ class FlatFunction:
 
     def paths(self):
         """A name like `params['w1']` for each leaf, from the signature of `fun`."""
-        args, kwargs = hold(self.in_tree.unflatten([0 if type(x) is Ref else x for x in self.leaves]))
+        args, kwargs = adapters.skeleton(self.in_tree)
         # None has no leaves, and keeps the places of the others
         return pytree.arg_paths(self.fun, *insert_statics(args, kwargs,
                                                           [(where, None) for where, _ in self.statics]))
@@ -154,21 +134,21 @@ class FlatFunction:
         return f"output{path}" if path else "the output"
 
     def _special(self, outs, result):
-        """`outs`, with the arrays of values of HiTypes.  TypeError for other values that are no arrays.
+        """`outs`, with the arrays of values that have adapters.  TypeError for other values that are no arrays.
 
         Where types alone are asked for, a ShapeDtypeStruct is a further input.
         """
-        if self.what in ("jit", "eval_shape") and hitypes.any_hitype(outs):
-            outs, self.out_tree = pytree.tree_flatten(hitypes.as_result(result))
+        if adapters.any_adapted(outs):
+            outs, self.out_tree = pytree.tree_flatten(adapters.results(result, self))
         if self.what == "eval_shape":
-            outs = [x if is_arraylike(x) or type(x) is Ref or not hasattr(x, "shape")
+            outs = [x if is_arraylike(x) or adapters.adapter_of(x) or not hasattr(x, "shape")
                     else state.trace.input(abstract(x)) for x in outs]
         self._refuse_output(outs)
         return outs
 
     def _refuse_output(self, outs):
         for i, x in enumerate(outs):
-            if type(x) is Ref:
+            if adapters.adapter_of(x) is not None:
                 raise ValueError(f"function {self.name} traced for {self.what} returned a mutable array "
                                  f"reference of type {x.aval} at {self.out_path(i)}, but mutable array "
                                  "references cannot be returned: return its value, ref[...]")
@@ -181,7 +161,7 @@ class FlatFunction:
         """The program of a call with leaves of these types, as a Traced; `name` stands in its text."""
         with scoped(), uncollected():
             jaxpr = trace_to_jaxpr(self, avals, name or self.name, arg_names, doing=str(self))
-        return TracedProgram(jaxpr, self.in_tree, self.out_tree)
+        return TracedProgram(jaxpr, self.in_tree, self.out_tree, getattr(self, "changed", None))
 
     def kept(self, owner, kind, avals, name=None, arg_names=None):
         """As `trace`; kept for the next call with the same function, `owner`, of which `fun` may be some kind
@@ -204,6 +184,52 @@ class FlatFunction:
         return traced
 
 
+class StatefulFunction(FlatFunction):
+    """A FlatFunction that takes what can change by its arrays; what changed of it are further results.
+
+    A call leaves in `out_tree` the structure of (result, [Changed or None for each ByValue]).  `outside`, {number of a
+    ByValue: value}, are those that are themselves inside, of which nothing is given.
+    """
+    __slots__ = ("outside", "inner", "changed")
+
+    def __init__(self, fun, leaves, in_tree, what, statics=(), outside=()):
+        super().__init__(fun, leaves, in_tree, what, statics)
+        self.outside = dict(outside)
+
+    def arguments(self, leaves):
+        args, kwargs = pytree.tree_map(self._inside, self._begin(leaves), is_leaf=adapters.is_by_value)
+        return insert_statics(args, kwargs, self.statics) if self.statics else (args, kwargs)
+
+    def _begin(self, leaves):
+        self.inner = []
+        return self.in_tree.unflatten(leaves)
+
+    def _inside(self, x):
+        if type(x) is not adapters.ByValue:
+            return x
+        n = len(self.inner)
+        value = self.outside[n] if n in self.outside else x.adapter.inside(x.kind, x.arrays)
+        self.inner.append((x, value))
+        return value
+
+    def __call__(self, *leaves):
+        outs = super().__call__(*leaves)
+        changes = [None if n in self.outside else self._changes(*pair) for n, pair in enumerate(self.inner)]
+        self.changed = [list(c.arrays) if c else [] for c in changes]
+        leaves, change_tree = pytree.tree_flatten(changes)
+        self.out_tree = pytree.treedef_tuple((self.out_tree, change_tree))
+        self.inner = []     # they are of the trace that ends now
+        return [*outs, *leaves]
+
+    @staticmethod
+    def _changes(before, value):
+        kind, arrays = before.adapter.after(before.kind, value)
+        if kind != before.kind:
+            return adapters.Changed(kind, dict(enumerate(arrays)))
+        changed = {i: a for i, (a, b) in enumerate(zip(arrays, before.arrays, strict=True)) if a is not b}
+        return adapters.Changed(kind, changed) if changed else None
+
+
 def forget(owner, kind):
     """Forget what `kept` has."""
     _traces.of(owner, kind).clear()
@@ -214,23 +240,32 @@ _traces = WeakCache()
 
 class TracedProgram:
     """A function traced for given argument types: a program, and the structures around it."""
-    __slots__ = ("jaxpr", "closed", "consts", "in_tree", "out_tree", "donated", "keep_unused", "branches",
-                 "_pruned")
+    __slots__ = ("jaxpr", "closed", "consts", "in_tree", "out_tree", "changed", "given",
+                 "donated", "keep_unused", "branches", "_pruned")
 
-    def __init__(self, jaxpr, in_tree, out_tree):
+    def __init__(self, jaxpr, in_tree, out_tree, changed=None):
+        # of a StatefulFunction: for each ByValue the numbers of its arrays that changed
+        self.changed = changed
         self.jaxpr = jaxpr
         self.closed, self.consts = close(jaxpr)
         self.in_tree = in_tree
         self.out_tree = out_tree
-        self.donated = ()
+        self.given = self.donated = ()
         self.keep_unused = False
         self.branches = {}      # of a first branch: the others -> the programs of all
         self._pruned = None
 
-    def donating(self, places, keep_unused):
-        """The same, for calls that donate these leaves, and take what the program does not use."""
+    @property
+    def result_tree(self):
+        """The structure of what the function returned; a stateful one's `out_tree` has what changed beside it."""
+        return self.out_tree if self.changed is None else self.out_tree.children()[0]
+
+    def donating(self, given, references, keep_unused):
+        """The same, for calls that donate the leaves `given`, and those that references may give away, and take what the
+        program does not use."""
         other = copy.copy(self)
-        other.donated, other.keep_unused, other._pruned = places, keep_unused, None
+        other.given, other.donated = given, tuple(sorted({*given, *references}))
+        other.keep_unused, other._pruned = keep_unused, None
         return other
 
     def pruned(self):

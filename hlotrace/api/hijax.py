@@ -1,50 +1,232 @@
-"""jit, and primitives, over values of the user's own types (JAX's hijax; `core/hitypes.py`).
+"""What transformations do with values of the user's own types (JAX's hijax; `core/hitypes.py`): their adapter.
 
-A mutable value's arrays when the function ends are further results, which the caller's value is updated with.  One that a
-traced function uses from outside of it has its arrays in Refs from then on, which know how to be read and written there.
+An immutable value becomes its arrays.  Where its type says that its tangents are of another type (`to_tangent_aval`), which
+are not those of its arrays, further arrays of zeros go beside them: what tangents these have, the value has.  The trace in
+which a value was made knows the arrays of its tangent (`hitypes.made_here`).
+
+A mutable value that a traced function uses from outside of it has its arrays in Refs from then on, which know how to be
+read and written there.
 """
 import contextlib
 import functools
+from typing import Any, NamedTuple
 
+import numpy as np
+
+from ..core import dtypes
+from ..core.avals import aval_of, is_arraylike
+from ..core.caches import ContextCache, LRUCache
 from ..core.config import state
-from ..core.hitypes import Lowered, adopt, home, lower, mutable, raise_vals, staging, type_of
+from ..core.hitypes import adopt, found, is_mutable, type_of, typeof_for
 from ..core.pytrees import pytree
 from ..core.refs import Ref
-from ..core.trace import EVAL, entering
-from ..primitives.arrays.elementwise import convert
-from . import refs
-from .custom_derivatives import custom_jvp
+from ..core.trace import EVAL, Tracer, entering
+from ..primitives.arrays.elementwise import add, convert
+from ..primitives.arrays.shape import broadcast_axis, move_axis, zeros_of
+from ..primitives.programs.ruled_calls import Rules, ruled_call_p
+from . import adapters, refs
+from .custom_derivatives import cast_tangent
+from .flat import FlatFunction
 
 
-def of_arrays(fun):
-    """`fun` as a function of what `lower` gives; its result is (that of `fun`, the states of mutable
-    arguments)."""
-    @functools.wraps(fun)
-    def inner(*args, **kwargs):
-        args, kwargs = raise_vals((args, kwargs))
-        given = mutable((args, kwargs))
-        result = fun(*args, **kwargs)
-        if any(x is value for x in pytree.tree_leaves(result) for _, value in given):
-            raise ValueError(f"jit of {inner.__name__}: it returned a mutable value that it was given, which "
-                             f"its caller has, of type {given[0][0]}: return what is new")
-        return result, [Lowered.of(*pair) for pair in given]
-    return inner
+class _Tangents(NamedTuple):
+    """Of what type the tangents of a type are, and whether they go beside the arrays; then these types are `beside`."""
+    type: Any
+    beside: tuple | None
 
 
-def call_jitted(compiled, args, kwargs):
-    """A call of `jit(of_arrays(fun))`, after which the mutable values among the arguments have their new
-    state."""
-    given = mutable((args, kwargs))
-    if len({id(value) for _, value in given}) < len(given):
-        raise ValueError("a mutable value is passed twice: pass it once")
-    result, states = compiled(*lower(args), **lower(kwargs))
-    for (_, value), state_now in zip(given, states, strict=True):
-        state_now.put(value)
-    return result
+@functools.lru_cache(maxsize=4096)
+def tangents_of(ty):
+    """The _Tangents of a type."""
+    of = getattr(ty, "to_tangent_aval", None)
+    tangent = ty if of is None else of()
+    if tangent == ty:
+        return _Tangents(ty, None)
+    found, own = tangent.lo_ty(), [a.to_tangent_aval() for a in ty.lo_ty()]
+    if [(a.shape, a.dtype) for a in found] == [(a.shape, a.dtype) for a in own]:
+        return _Tangents(tangent, None)
+    return _Tangents(tangent, tuple(found))
 
 
-# --- mutable values from outside of a traced function
-# -----------------------------------------------------------
+def _has_tangent(aval):
+    return aval.dtype != dtypes.float0
+
+
+def lowered(ty, value):
+    """The arrays of an immutable value, and those of its tangent that go beside them."""
+    arrays, beside = list(ty.lower_val(value)), tangents_of(ty).beside
+    if beside is None:
+        return arrays
+    avals = [a for a in beside if _has_tangent(a)]
+    _, known, _ = found(value)
+    if not known:
+        known = [zeros_of(a) if state.trace.staging else np.broadcast_to(np.zeros((), a.dtype), a.shape) for a in avals]
+    return [*arrays, *known]
+
+
+def _split(ty, arrays):
+    """(the arrays of a value, those that go beside them)"""
+    beside = tangents_of(ty).beside
+    n = len(arrays) - sum(map(_has_tangent, beside or ()))
+    return arrays[:n], arrays[n:]
+
+
+class _HiValues(adapters.Adapter):
+    """Values of HiTypes; the kind is (type, of what a mutable value is made)."""
+    lowers = True
+
+    def handles(self, cls):
+        return typeof_for(cls) is not None
+
+    def type_text(self, value):
+        return str(type_of(value))
+
+    def node(self, value):
+        ty = type_of(value)
+        return super().node(value) if ty.has_qdd else adapters.Lowered(self, (ty, None), lowered(ty, value))
+
+    def result(self, value, flat):
+        ty = type_of(value)
+        if not ty.has_qdd:
+            return self.node(value)
+        if any(value is x for _, x in getattr(flat, "inner", ())):
+            raise ValueError(f"{flat}: it returned a mutable value that it was given, which its caller has, of type {ty}: "
+                             "return what is new")
+        kind, arrays = self.arrays(value)
+        made_here = found(value)[0] is state.trace or any(isinstance(x, Tracer) and x._trace is state.trace for x in arrays)
+        if made_here and not shared_by([value]):
+            return adapters.Lowered(self, kind, arrays)
+        return super().node(value)      # it is from outside
+
+    def arrays(self, value):
+        ty, made_of = type_of(value), value.cur_qdd()
+        return (ty, made_of), list(read(ty, made_of, value))
+
+    def inside(self, kind, arrays):
+        ty, made_of = kind
+        if ty.has_qdd:
+            return adopt(ty.new_from_loval(made_of, *arrays))
+        arrays, tangents = _split(ty, arrays)
+        value = ty.raise_val(*arrays)
+        return adopt(value, tangents) if any(isinstance(t, Tracer) for t in tangents) else value
+
+    def lend(self, value):
+        _lent[id(value)] = value
+
+    def restore(self, value, lent):
+        _lent.pop(id(value), None)
+
+    def write_back(self, value, kind, arrays):
+        write(*kind, value, arrays)
+
+    def tangent_type(self, kind):
+        return tangents_of(kind[0]).type
+
+    def raise_tangent(self, kind, tangents, avals):
+        ty, _ = kind
+        tangent, beside = tangents_of(ty)
+        if beside is not None:
+            given, left = _split(ty, list(zip(tangents, avals)))
+            left = iter(left)
+            filled = [_filled(*next(left)) if _has_tangent(a) else _filled(None, a) for a in beside]
+        else:
+            filled = list(map(_filled, tangents, avals))
+        return tangent.raise_val(*filled)
+
+    def lower_tangent(self, kind, tangent, avals):
+        ty, _ = kind
+        of, beside = tangents_of(ty)
+        parts = list(of.lower_val(tangent))
+        if beside is None:
+            return parts
+        arrays, _ = _split(ty, avals)
+        return [*[None if a is None else zeros_of(a.tangent()) for a in arrays], *[t for t, a in zip(parts, beside) if _has_tangent(a)]]
+
+    def perturbed(self, kind, avals):
+        arrays, beside = _split(kind[0], avals)
+        own = [dtypes.is_inexact(a.dtype) for a in arrays]
+        return [False] * len(own) + [True] * len(beside) if tangents_of(kind[0]).beside is not None else own
+
+    def unmapped(self, kind, avals, size, spec):
+        return self._along(kind, avals, size, spec, "dec_rank")
+
+    def whole(self, kind, arrays, dims, size):
+        """(the value of which the parts under vmap are made of these arrays, its spec), for a batching rule."""
+        ty, _ = kind
+        if all(d is None for d in dims):
+            return self.inside(kind, arrays), None
+        spec = _specs.get(ty)
+        if spec is None:
+            spec = ty.leading_axis_spec() if hasattr(ty, "leading_axis_spec") else 0
+        (outer, _), axes = self.mapped(kind, list(map(_less(size), arrays, dims)), size, spec)
+        placed = [broadcast_axis(x, size, to) if d is None and to is not None else x if d is None else move_axis(x, d, to)
+                  for x, d, to in zip(arrays, dims, axes)]
+        return self.inside((outer, None), placed), spec
+
+    def mapped(self, kind, avals, size, spec):
+        return self._along(kind, avals, size, spec, "inc_rank")
+
+    def _along(self, kind, avals, size, spec, change):
+        ty, made_of = kind
+        if spec is None:
+            return kind, [None] * len(avals)
+        if not hasattr(ty, change):
+            if not hasattr(spec, "__index__"):
+                raise NotImplementedError(f"hijax type {type(ty).__name__} does not define {change}, which {spec!r} needs")
+            return kind, [spec] * len(avals)
+        if size is None:
+            if not hasattr(spec, "__index__"):
+                raise ValueError(f"vmap: a value of type {ty} is mapped by {spec!r}, which does not say the size of the "
+                                 "axis: give axis_size")
+            size = avals[0].shape[spec]
+        other = getattr(ty, change)(size, spec)
+        whole, part = (ty, other) if change == "dec_rank" else (other, ty)
+        if not hasattr(spec, "__index__"):
+            _specs.keep(part, spec)
+        pairs = zip(_lo_types(whole), _lo_types(part), strict=True)
+        return (other, made_of), [_axis(w.shape, p.shape, size, spec, ty) for w, p in pairs]
+
+
+def _less(size):
+    """The type of an array without its mapped axis."""
+    def less(x, dim):
+        aval = aval_of(x)
+        return aval if dim is None else aval.update(shape=aval.shape[:dim] + aval.shape[dim + 1:])
+    return less
+
+
+# type of a part under vmap -> the MappingSpec by which the user mapped what it is a part of, for the rules `batch`
+_specs = LRUCache(1024)
+
+
+def _lo_types(ty):
+    """The types of all that `lowered` gives."""
+    return [*ty.lo_ty(), *filter(_has_tangent, tangents_of(ty).beside or ())]
+
+
+def _axis(whole, part, size, spec, ty):
+    """At which axis of size `size` the shape `whole` has what `part` lacks; None if they are the same."""
+    if tuple(whole) == tuple(part):
+        return None
+    places = [i for i, n in enumerate(whole) if n == size and (*whole[:i], *whole[i + 1:]) == tuple(part)]
+    named = [spec % len(whole)] if hasattr(spec, "__index__") else [
+        n % len(whole) for n in getattr(spec, "__dict__", {}).values() if type(n) is int]
+    likely = [i for i in places if i in named] or places
+    if not likely:
+        raise ValueError(f"hijax type {ty}: by {spec!r}, an array of shape {tuple(whole)} has slices of shape {tuple(part)}, "
+                         f"which are not those along an axis of size {size}")
+    return likely[0]
+
+
+def _filled(t, aval):
+    return zeros_of(aval.tangent()) if t is None else t
+
+
+_values = _HiValues()
+adapters.register(_values)
+
+
+# --- mutable values from outside of a traced function -----------------------------------------------------------
 
 class _Shared:
     """A mutable value that a function uses from outside of it; its arrays are in Refs, which are traced."""
@@ -62,41 +244,44 @@ class _Shared:
         """Let the Refs have the arrays that the value has."""
         made_of = self.value.cur_qdd()
         if made_of.normalize() != self.made_of.normalize():
-            raise ValueError(f"a value of type {self.type}, from outside of the function that is traced, is "
-                             f"made of {self.made_of}, and cannot come to be made of {made_of}: pass it as "
-                             "an argument of jit")
-        for ref, old, new in zip(self.refs, self.seen, self.type.read_loval(made_of, self.value),
-                                 strict=True):
+            raise ValueError(f"a value of type {self.type}, from outside of the function that is traced, is made of "
+                             f"{self.made_of}, and cannot come to be made of {made_of}: pass it as an argument of jit")
+        for ref, old, new in zip(self.refs, self.seen, self.type.read_loval(made_of, self.value), strict=True):
             if new is not old:
                 refs.write(ref, convert(new, ref.dtype, ref.inner_aval.weak_type))
 
 
-# ("shared", id of a value that belongs to no program) -> _Shared, which holds it: compiled functions may use
-# its Refs
+# ("shared", id of a value that belongs to no program) -> _Shared, which holds it: compiled functions may use its Refs
 _shared: dict = {}
-# ids of values that are moved from or to Refs: what their types do for that has them as they are
-_moving: set = set()
+_moving: set = set()        # ids of values that are moved from or to Refs: what their types do for that has them as they are
+_lent: dict = {}            # id -> a value that is inside of a call alone
 
 
-def _from_outside(values):
+def shared_by(values):
     """The _Shared of the mutable ones that are known outside of the function that is traced."""
-    found = []
+    shared = []
     for value in values:
-        ty = type_of(value)
-        if ty is None or not ty.has_qdd or id(value) in _moving:
+        if id(value) in _moving or not is_mutable(value):
             continue
-        where, key = home(value), ("shared", id(value))
-        table = _shared if where is EVAL else where.made
-        if key not in table and where is not staging(state.trace):
-            with _moved(value):
-                table[key] = _Shared(ty, value, where)
+        if id(value) in _lent:
+            raise ValueError(f"a value of type {type_of(value)} is both closed over by a function and passed to it as an "
+                             "argument: it must come one way only")
+        (home, _, inside), key = found(value), ("shared", id(value))
+        if home is EVAL:
+            table = _shared
+        else:
+            table = home.made
+        if key not in table and inside:
+            with moving(value):
+                table[key] = _Shared(type_of(value), value, home)
         if key in table:
-            found.append(table[key])
-    return found
+            shared.append(table[key])
+    return shared
 
 
 @contextlib.contextmanager
-def _moved(*values):
+def moving(*values):
+    """The types of these values may look at them as they are."""
     _moving.update(map(id, values))
     try:
         yield
@@ -104,32 +289,276 @@ def _moved(*values):
         _moving.difference_update(map(id, values))
 
 
-# --- primitives
-# -------------------------------------------------------------------------------------------------
+def read(ty, made_of, value):
+    """The arrays of a mutable value, wherever it is from."""
+    shared = shared_by([value])
+    with moving(value):
+        for x in shared:
+            x.read()
+        return ty.read_loval(made_of, value)
 
-# gives its second argument, which cannot be differentiated through
-_rules_not_used = custom_jvp(lambda name, arrays: arrays, nondiff_argnums=(0,))
+
+def write(ty, made_of, value, arrays):
+    """Let a mutable value have these arrays, wherever it is from."""
+    shared = shared_by([value])
+    with moving(value):
+        for x in shared:
+            x.read()
+        ty.update_from_loval(made_of, value, *arrays)
+        for x in shared:
+            x.write()
 
 
-@_rules_not_used.defjvp
-def _rules_not_used_jvp(name, *_):
-    raise NotImplementedError(f"hijax primitive {name!r}: its rule of differentiation is not used here, "
-                              "where values of its types are arrays when they are differentiated; write it "
-                              "as a function with jax.custom_vjp")
-
+# --- primitives -------------------------------------------------------------------------------------------------
 
 def apply(primitive, args, params):
     """Do a HiPrimitive for these values."""
-    if state.trace is not EVAL and primitive.jvp is not None and not mutable(list(args)):
-        args = raise_vals(_rules_not_used(primitive.name, lower(args)))
-    shared = _from_outside(args)
-    with _moved(*[x.value for x in shared]):
+    tracing = state.trace is not EVAL
+    mutable = list(filter(is_mutable, args))
+    if tracing and not mutable and (primitive.opaque or has_rules(primitive) or any(map(_has_own_tangent, args))):
+        return call(primitive, args, params)
+    shared = shared_by(args)
+    with moving(*[x.value for x in shared]):
         for x in shared:
             x.read()
+        watched = [x for x in mutable if tracing and id(x) not in _moving]
+        before = [_raw(x) for x in watched]
         results = primitive.to_lojax(*args, **params)
+        for x, was in zip(watched, before):
+            _check_written(x, *was)
         for x in shared:
             x.write()
     for x in results if primitive.multiple_results else [results]:
-        if (ty := type_of(x)) is not None and ty.has_qdd:
+        if is_mutable(x):
             adopt(x)
+        elif tracing and not mutable and _has_own_tangent(x):
+            return call(primitive, args, params)
     return results
+
+
+def _has_own_tangent(value):
+    ty = type_of(value)
+    return ty is not None and not ty.has_qdd and tangents_of(ty).beside is not None
+
+
+def _raw(value):
+    """(of what a mutable value is made, its arrays), as it has them."""
+    made_of = value.cur_qdd()
+    with moving(value):
+        return made_of, list(type_of(value).read_loval(made_of, value))
+
+
+def _check_written(value, made_of, before):
+    """ValueError, and `value` is as it was, if it got arrays of a trace that it does not belong to."""
+    home, ty = found(value)[0], type_of(value)
+    if home is state.trace:
+        return
+    _, arrays = _raw(value)
+    inner, trace = set(), state.trace
+    while trace is not home:
+        inner.add(trace)
+        trace = trace.parent
+    for x in arrays:
+        if isinstance(x, Tracer) and x._trace in inner:
+            with moving(value):
+                ty.update_from_loval(made_of, value, *before)
+            raise ValueError(f"a value of {x.under()} is written to a value of type {ty} that was made outside of it, where "
+                             "it has no meaning: make that inside, or write lax.stop_gradient(value)")
+
+
+_RULES = ("jvp", "vjp_fwd", "transpose", "batch")       # those that `_Call` gives to its primitive if there are any
+
+
+def has_rules(primitive):
+    """Has a primitive rules of its own for a transformation?"""
+    return any(getattr(primitive, name, None) is not None for name in _RULES)
+
+
+def call(primitive, args, params):
+    """Do a primitive of immutable values by its rules."""
+    leaves, in_tree = adapters.flatten((tuple(args), {}))
+    flat = FlatFunction(_Expanded(primitive, params), leaves, in_tree, "hijax")
+    avals = tuple(flat.avals())
+    key = primitive, tuple(sorted(params.items())), in_tree, avals
+    try:
+        found = _calls.get(key)
+    except TypeError:       # what is not hashable is traced each time
+        key = found = None
+    if found is None:
+        traced = flat.trace(avals, str(primitive))
+        found = traced, _Call(primitive, params, in_tree.children()[0], avals, traced).rules()
+        if key is not None and traced.cacheable:
+            _calls.keep(key, found)
+    traced, rules = found
+    outs = ruled_call_p.bind(*traced.consts, *leaves, jaxpr=traced.closed, rules=rules, name=str(primitive),
+                             num_consts=len(traced.consts))
+    return traced.out_tree.unflatten(outs)
+
+
+_calls = ContextCache(1024)     # (primitive, parameters, structure and types of the arguments) -> (Traced, Rules)
+
+
+class _Expanded:
+    """What a primitive does, as a function."""
+    def __init__(self, primitive, params):
+        self.primitive, self.params = primitive, params
+        self.__name__ = str(primitive)
+
+    def __call__(self, *args):
+        results = self.primitive.to_lojax(*args, **self.params)
+        return tuple(results) if self.primitive.multiple_results else results
+
+
+class _Call:
+    """The rules of an application of a primitive, as functions of flat lists."""
+
+    def __init__(self, primitive, params, in_tree, avals, traced):
+        self.primitive, self.params = primitive, params
+        self.in_tree, self.avals = in_tree, avals
+        self.out_tree, self.out_avals = traced.out_tree, traced.closed.out_avals
+
+    def rules(self):
+        given = {name: getattr(self.primitive, name, None) is not None for name in _RULES}
+        return Rules(jvp=self.jvp if given["jvp"] else None, fwd=self.fwd if given["vjp_fwd"] else None,
+                     transpose=self.transpose if given["transpose"] else None, batch=self.batch if given["batch"] else None,
+                     lacks=self._lacks())
+
+    def _lacks(self):
+        """What is said where there is no rule for derivatives; nothing where they may be those of what it does."""
+        kinds = [x.kind for tree in (self.in_tree, self.out_tree) for x, *_ in adapters.each(tree, [0] * tree.num_leaves) if x]
+        if not self.primitive.opaque and all(tangents_of(ty).beside is None for ty, _ in kinds):
+            return ""
+        return (f"hijax primitive {self.primitive} has no rule for its derivatives: define jvp, or vjp_fwd and "
+                "vjp_bwd_retval")
+
+    def _refuse(self, rule, outs, structure):
+        if structure != self.out_tree:
+            raise TypeError(f"hijax primitive {self.primitive}: its rule {rule} must give a result of the structure of the "
+                            "primitive's:\n" + pytree.structure_mismatch("results", self.out_tree, structure,
+                                                                         ("the primitive's", "the rule's")))
+        for i, (x, a) in enumerate(zip(outs, self.out_avals)):
+            if (aval_of(x).shape, aval_of(x).dtype) != (a.shape, a.dtype):
+                raise TypeError(f"hijax primitive {self.primitive}: its rule {rule} gives {aval_of(x).str_short()} for result "
+                                f"{i}, which is {a.str_short()}")
+
+    def _tangents(self, rule, tangents):
+        """The tangents of the leaves of the results, from a rule."""
+        leaves, structure = adapters.flatten_tangents(self.out_tree, tangents, self.out_avals, _is_zero)
+        if structure != self.out_tree:
+            raise TypeError(f"hijax primitive {self.primitive}: its rule {rule} must give tangents of the structure of its "
+                            "results:\n" + pytree.structure_mismatch("tangents", self.out_tree, structure,
+                                                                     ("results", "tangents")))
+        return [None if _is_zero(t) else cast_tangent(t, a) for t, a in zip(leaves, self.out_avals)]
+
+    def jvp(self, primals, tangents):
+        filled = [zeros_of(a.tangent()) if t is None else t for t, a in zip(tangents, self.avals)]
+        out, moved = self.primitive.jvp(self.in_tree.unflatten(primals), adapters.unflatten_tangents(
+            self.in_tree, filled, self.avals), **self.params)
+        outs, structure = adapters.flatten(tuple(out) if self.primitive.multiple_results else out)
+        self._refuse("jvp", outs, structure)
+        return outs, self._tangents("jvp", tuple(moved) if self.primitive.multiple_results else moved)
+
+    def fwd(self, primals, perturbed):
+        out, kept = self.primitive.vjp_fwd(adapters.for_each(self.in_tree, perturbed), *self.in_tree.unflatten(primals))
+        outs, structure = adapters.flatten(out)
+        self._refuse("vjp_fwd", outs, structure)
+        leaves, kept_tree = adapters.flatten(kept)
+        others = [None if is_arraylike(r) else r for r in leaves]       # what is no array stays
+
+        def bwd(residuals, cts):
+            given = iter(residuals)
+            return self._pulled_back(kept_tree.unflatten([next(given) if r is None else r for r in others]), cts)
+        return outs, [r for r in leaves if is_arraylike(r)], bwd
+
+    def _cotangents(self, found):
+        flat = adapters.flatten_prefix(f"cotangents of hijax primitive {self.primitive}", self.in_tree, tuple(found))
+        return [None if ct is None or _is_zero(ct) else cast_tangent(ct, a) for ct, a in zip(flat, self.avals)]
+
+    def _filled(self, cts):
+        filled = [zeros_of(a.tangent()) if ct is None else ct for ct, a in zip(cts, self.out_avals)]
+        return adapters.unflatten_tangents(self.out_tree, filled, self.out_avals)
+
+    def _pulled_back(self, kept, cts):
+        ct = self._filled(cts)
+        if self.primitive.vjp_bwd is None:
+            return self._cotangents(self.primitive.vjp_bwd_retval(kept, ct))
+        places = adapters.for_each(self.in_tree, [True] * len(self.avals))
+        sums = pytree.tree_map(lambda _: ValAccum(), places)
+        self.primitive.vjp_bwd(kept, ct, *sums)
+        return self._cotangents(pytree.tree_map(lambda s: s.freeze(), sums))
+
+    def transpose(self, cts, args):
+        values = adapters.with_linear(self.in_tree, args)
+        found = self.primitive.transpose(self._filled(cts), *values, **self.params)
+        return self._cotangents(found if isinstance(found, (tuple, list)) else (found,))
+
+    # batching
+
+    def batch(self, axis, args, dims):
+        values, where = [], []
+        for x, part, places in adapters.each(self.in_tree, args, dims):
+            value, spec = (part, places) if x is None else _values.whole(x.kind, part, places, axis.size)
+            values.append(value)
+            where.append(spec)
+        outer = adapters.outer_structure(self.in_tree)
+        out, out_dims = self.primitive.batch(axis, outer.unflatten(values), outer.unflatten(where), **self.params)
+        outer = adapters.outer_structure(self.out_tree)
+        specs = pytree.flatten_axes(f"hijax primitive {self.primitive}: dims of its rule batch", outer, out_dims)
+        found, found_dims = [], []
+        parts = adapters.each(self.out_tree, self.out_avals, self.out_avals)
+        for value, spec, (x, avals, _) in zip(outer.flatten_up_to(out), specs, parts, strict=True):
+            if x is None:
+                found.append(value)
+                found_dims.append(spec)
+            else:
+                found += lowered(type_of(value), value)
+                found_dims += _values.mapped(x.kind, avals, axis.size, spec)[1]
+        return found, found_dims
+
+
+def _is_zero(x):
+    """Is it a Zero of `interpreters.ad`?"""
+    return hasattr(x, "instantiate") and hasattr(x, "aval")
+
+
+class GradAccum:
+    """Where a backward rule adds up cotangents of one argument, with `accum(cotangent)`."""
+
+    def accum(self, cotangent):
+        raise NotImplementedError
+
+    def freeze(self):
+        """What was added up, None for nothing."""
+        return None
+
+
+class ValAccum(GradAccum):
+    """A GradAccum of a value."""
+    def __init__(self, aval=None, val=None):
+        self.aval, self.val = aval, val
+
+    def accum(self, cotangent):
+        if cotangent is not None and not _is_zero(cotangent):
+            self.val = cotangent if self.val is None else pytree.tree_map(add, self.val, cotangent)
+
+    def freeze(self):
+        return self.val
+
+
+class NullAccum(GradAccum):
+    """A GradAccum of which nothing is wanted."""
+    def __init__(self, aval=None):
+        self.aval = aval
+
+    def accum(self, cotangent):
+        """Nothing is done."""
+
+
+class RefAccum(GradAccum):
+    """A GradAccum that adds to a Ref."""
+    def __init__(self, aval, ref):
+        self.aval, self.ref = aval, ref
+
+    def accum(self, cotangent):
+        if cotangent is not None and not _is_zero(cotangent):
+            refs.write(self.ref, add(refs.read(self.ref), cotangent))

@@ -1,63 +1,40 @@
 """jit: trace a function once for each type of its arguments, compile it, call the compiled program.
 
-A call of arrays, numbers and static values is found by their types; another flattens its arguments and looks up their
-structure, types and static values.  While another transformation is tracing, the call is written down as one `jit` equation.
+A call of arrays, numbers and static values is found by their types (`fast_path.py`); another flattens its arguments and
+looks up their structure, types and static values.  While another transformation is tracing, the call is written down as
+one `jit` equation.  What is no array goes in and out by its adapter (`adapters.py`); where it runs is asked of
+`jit_placement.py`.
 """
 import enum
 import functools
 import inspect
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
-from ..core import hitypes
-from ..core.avals import aval_of, aval_or_none, is_arraylike, not_an_array
+from ..core.avals import aval_of, is_arraylike, not_an_array
 from ..core.caches import ContextCache, LRUCache, WeakCache, types
 from ..core.config import config, named_axes, state
 from ..core.errors import not_callable
-from ..core.jaxpr import eval_jaxpr, sub_jaxprs
-from ..core.primitive import fact_of
+from ..core.jaxpr import eval_jaxpr
 from ..core.pytrees import pytree
-from ..core.refs import Ref, accesses
+from ..core.refs import accesses
 from ..core.source_info import is_package, user_frame
-from ..core.surface.boundary import filtered, reraise_for_user
+from ..core.surface.boundary import filtered
 from ..core.trace import EVAL
-from ..lowering.module import put_in_memory
 from ..primitives.programs.calls import jit_p
 from ..runtime import evaluate
-from ..runtime.array_impl import ArrayImpl, as_array, own
-from ..runtime.binding import JaxRuntimeError
-from ..runtime.devices import placement, transfer
+from ..runtime.array_impl import ArrayImpl
+from ..runtime.devices import placement
 from ..runtime.executables.progress import stage
-from . import hijax, refs, stages
+from . import adapters, refs, stages  # noqa: F401 - refs registers the adapter of Refs
 from .compiled_calls import WRONG_DEVICE, StatefulCall, call_of
 from .donation_warnings import warn_unusable
-from .flat import FlatFunction, flatten, forget, hold, mend
-from .signatures import EQUAL_BUT_NOT_ALIKE, name_of, numbers_and_names, split_statics, static_key, static_values, take_names
+from .fast_path import FastPath
+from .flat import FlatFunction, StatefulFunction, forget, mend
+from .jit_placement import Placement, maps_devices
+from .signatures import name_of, numbers_and_names, split_statics, static_key, static_values, take_names
 
 F = TypeVar("F", bound=Callable[..., Any])
-
-
-def _avals(leaves):
-    """The types of what may be arrays.  LookupError where one is not: a container, most often."""
-    avals = [x.aval if type(x) is ArrayImpl else aval_or_none(x) for x in leaves]
-    if None in avals:
-        raise LookupError
-    return avals
-
-
-_PLAIN = frozenset({int, str, bool, type(None)})      # types of static values that are alike if equal
-
-
-def _static_part(x):
-    """What stands in a key for a static value: equal only for values that are `alike`."""
-    kind = type(x)
-    return (kind, x) if kind in _PLAIN or not isinstance(x, EQUAL_BUT_NOT_ALIKE) else (kind, x, repr(x))
-
-
-def _maps_devices(jaxpr):
-    """Does the program hold a shard_map, which needs all devices of its mesh?"""
-    return any(eqn.primitive.spans_devices or any(map(_maps_devices, sub_jaxprs(eqn.params)))
-               for eqn in jaxpr.eqns)
 
 
 class FunctionCaches:
@@ -79,7 +56,21 @@ _known = WeakCache(FunctionCaches)
 _traced_codes = LRUCache(1024)     # code object -> how often it was traced first for which types; see `retraces`
 
 
-class JitFunction:
+class Given(NamedTuple):
+    """The arguments of a call, flattened."""
+    leaves: list
+    in_tree: Any
+    avals: tuple
+    statics: tuple = ()
+    taken: list | tuple = ()        # what can change among them, adapters.Taken
+
+    @property
+    def key(self):
+        """Under which traces and Calls are found."""
+        return self.in_tree, self.avals, self.statics
+
+
+class JitFunction(FastPath):
     """A compiled function; see `jit`."""
 
     explained = True     # False for functions of the library: their retraces are not the user's mistakes
@@ -104,150 +95,97 @@ class JitFunction:
         self._compiler_options = compiler_options
         options = (self._static_numbers, self._static_names, self._donate_numbers, self._donate_names, inline,
                    keep_unused, tuple(sorted(compiler_options.items())) if compiler_options else ())
-        self._place = place      # a SingleDeviceSharding: everything goes there, wherever it lay
-        if place is not None:
-            in_shardings = out_shardings = place
-            options = (*options, place)
-        self._in_shardings, self._out_shardings = in_shardings, out_shardings
-        if in_shardings is not None or out_shardings is not None:
-            leaves, structure = pytree.tree_flatten((in_shardings, out_shardings), lambda x: x is None)
-            from ..placement.shardings import check_kind
-            for x in leaves:
-                check_kind(x, f"jit of {self._name}, in_shardings and out_shardings")
-            options = (*options, tuple(leaves), structure)
+        shown = self._name.lstrip("_") if inline else self._name
+        self._placement = Placement(shown, in_shardings, out_shardings, place)
+        options = (*options, *self._placement.options)
         self._options = options
         self._known = _known.of(fun, options)
         self._quick = self._known.fast_path.entries
-        self._never_quick = bool(donate_argnums or donate_argnames or in_shardings or out_shardings)
+        self._never_quick = bool(donate_argnums or donate_argnames or self._placement.asks)
         self._has_statics = bool(self._static_numbers or self._static_names)
         take_names(self, fun)
 
-    def __call__(self, *args, **kwargs):
-        """Arrays, numbers and static values alone need not be flattened: such a call is tried first, by their
-        types."""
-        try:
-            if state.trace is not EVAL or self._never_quick:
-                return self._call(args, kwargs, None)
-            key = None
-            try:
-                if kwargs or self._has_statics:
-                    leaves, key = self._flat_key(args, kwargs)
-                else:
-                    leaves = args
-                    try:
-                        # as a ContextCache would have it, in fewer steps
-                        key = (*[x.aval for x in leaves], state.trace_key)
-                    except AttributeError:      # NumPy values, Python numbers
-                        key = (*_avals(leaves), state.trace_key)
-                        if key in self._quick:
-                            leaves = [as_array(x) for x in leaves]
-                call = self._quick[key]
-                buffers = [x._buf for x in leaves if not x._committed]
-                if len(buffers) != len(leaves):
-                    return self._call(args, kwargs, None)
-                found = call.executable.execute(buffers).consume_with_handlers(call.executable.handlers)
-            except (LookupError, AttributeError, TypeError, ValueError, OverflowError, JaxRuntimeError):
-                call = None
-            if call is None:
-                return self._call(args, kwargs, key)      # which says what is wrong, if something is
-        except Exception as error:
-            reraise_for_user(error)
-            raise
-        avals = call.executable.out_avals
-        if call.single:
-            return ArrayImpl(avals[0], found[0])
-        return call.out_tree.unflatten([ArrayImpl(a, b) for a, b in zip(avals, found)])
+    def call_any(self, args, kwargs, fast_key):
+        """Any call.  Where its arguments and its program are simple it is found under `fast_key` next time."""
+        given = self._given(args, kwargs)
+        if state.disable_jit:
+            return self._fun(*args, **kwargs)
+        if not given.taken:
+            return self._call(given, fast_key)
+        with adapters.lending(given.taken):
+            result, changes = self._call(given, None)
+        adapters.write_back(given.taken, changes)
+        return result
 
-    def _flat_key(self, args, kwargs):
-        """(the leaves, the key) of a call of arrays and static values.
-
-        LookupError for others, and for keyword arguments whose order is not that of the program.
-        """
-        leaves, key = [], [state.trace_key]
-        numbers, names = self._static_numbers, self._static_names
-        for i, x in enumerate(args):
-            if i in numbers:
-                key += _static_part(x)
-            else:
-                leaves.append(x)
-        last = ""
-        for name, x in kwargs.items():
-            key.append(name)
-            if name in names:
-                key += _static_part(x)
-            elif name < last:
-                raise LookupError(name)
-            else:
-                last = name
-                leaves.append(x)
-        key = (len(args), *key, *_avals(leaves))
-        return [as_array(x) for x in leaves] if key in self._quick else leaves, key
-
-    def _call(self, args, kwargs, quick):
-        """Any call.  Where its arguments and its program are simple it is found under the key `quick` next
-        time."""
-        given = args, kwargs
+    def _given(self, args, kwargs):
+        """The arguments of a call as Given.  TypeError for one that is no array."""
+        whole, statics = (args, kwargs), ()
         if self._has_statics:
             args, kwargs, statics = self._split_statics(args, kwargs)
-        else:
-            statics = ()
         leaves, in_tree = pytree.tree_flatten((args, kwargs))
         try:
             avals = tuple([x.aval if type(x) is ArrayImpl else aval_of(x) for x in leaves])
+            return Given(leaves, in_tree, avals, statics)
         except TypeError:
-            if Ref in map(type, leaves):
-                return self._call_with_refs(args, kwargs, leaves, in_tree, statics)
-            if hitypes.any_hitype(leaves):
-                return hijax.call_jitted(self._of_arrays, *given)
-            if self._inline:
-                self._fun(*given[0], **given[1])      # a function of the library words it better
-            self._raise_bad_argument(args, kwargs, leaves)
-            raise
-        if state.trace is not EVAL or state.disable_jit:
-            return self._traced_call(leaves, in_tree, avals, statics)
-        key = (in_tree, avals, statics)
-        passed = None
-        if config.jax_debug_key_reuse:
-            from ..transforms import key_reuse
-            traced, quick = self._trace(args, kwargs, in_tree, avals, statics), None
-            passed = key_reuse.use(traced.closed, [*traced.consts, *leaves], f"`{self._name.lstrip('_')}`")
-        if self._place is not None:
-            leaves = [transfer.move(own(x), self._place) for x in leaves]
-        call = self._known.calls.get(key)
-        if call is None:
-            call = self._compile(key, args, kwargs, in_tree, avals, statics)
-        if quick is not None and call.simple and self._known.calls.get(key) is call and not state.check_floats:
-            self._known.fast_path.keep(quick, call)
+            if not adapters.any_adapted(leaves):
+                if self._inline:
+                    self._fun(*whole[0], **whole[1])      # a function of the library words it better
+                self._raise_bad_argument(args, kwargs, leaves)
+                raise
+        return self.given_values(args, kwargs, statics, aval_of)
+
+    def given_values(self, args, kwargs, statics, aval):
+        """As Given, of arguments among which there is what has adapters; `aval` gives the type of a leaf."""
+        leaves, in_tree, taken = adapters.flatten_by_value((args, kwargs))
+        flat = self.flat(leaves, in_tree, statics, bool(taken))
+        given = Given(leaves, in_tree, tuple(flat.avals(aval)), statics, taken)
+        adapters.refuse_twice(flat, taken)
+        if taken:
+            self._placement.refuse_references(flat)
+        return given
+
+    def flat(self, leaves, in_tree, statics, stateful):
+        """The function as one of leaves."""
+        kind = StatefulFunction if stateful else FlatFunction
+        return kind(self._fun, leaves, in_tree, "jit", static_values(statics))
+
+    def _call(self, given, fast_key):
+        """A call with arguments that are arrays, or were taken by their arrays."""
+        if state.trace is not EVAL:
+            return self._write_down(given)
+        policies = self._policies(given)
+        call = self._known.calls.get(given.key) or self._compile(given)
+        if fast_key is not None and call.simple and not policies and self._known.calls.get(given.key) is call and (
+                not state.check_floats):
+            self._known.fast_path.keep(fast_key, call)
+        leaves = given.leaves
+        if given.taken:
+            leaves = adapters.own_memory(given.taken, leaves, self.trace_given(given).donated)
+        for policy in policies:
+            leaves = policy.before(leaves)
         results = call(leaves)
         if results is WRONG_DEVICE:
-            results = self._compile(key, args, kwargs, in_tree, avals, statics)(leaves)
-        if passed is not None:
-            passed(pytree.tree_leaves(results))
-        return results if self._place is None else pytree.tree_map(lambda x: transfer.move(x, self._place), results)
+            results = self._compile(given._replace(leaves=leaves))(leaves)
+        for policy in policies:
+            results = policy.after(results)
+        return results
 
-    def _call_with_refs(self, args, kwargs, leaves, in_tree, statics):
-        if state.trace is EVAL and not state.disable_jit:
-            return refs.call_jitted(self, leaves, in_tree, statics)
-        leaves, in_tree = flatten((args, kwargs))
-        return self._traced_call(leaves, in_tree, tuple([aval_of(x) for x in leaves]), statics)
+    def _policies(self, given):
+        """What is done before and after an eager call: each has `before(leaves)` and `after(results)`."""
+        found = self._placement.policies
+        if config.jax_debug_key_reuse:
+            from ..transforms.key_reuse import OneCall
+            traced = self.trace_given(given)
+            found = (OneCall(traced.closed, traced.consts, self._name.lstrip("_")), *found)
+        return found
 
-    @functools.cached_property
-    def _of_arrays(self):
-        """The same of what `hitypes.lower` gives."""
-        outs = None if self._out_shardings is None else (self._out_shardings, None)
-        return JitFunction(hijax.of_arrays(self._fun), self._static_numbers, self._static_names,
-                           self._donate_numbers, self._donate_names, self._inline, self._keep_unused,
-                           self._compiler_options, self._in_shardings, outs, self._place)
-
-    def _compile(self, key, args, kwargs, in_tree, avals, statics):
-        traced = self._trace(args, kwargs, in_tree, avals, statics)
+    def _compile(self, given):
+        traced = self.trace_given(given)
         if accesses(traced.closed.effects):
-            if pytree.tree_leaves((self._in_shardings, self._out_shardings)):
-                raise NotImplementedError(f"jit of {self._name}: in_shardings, out_shardings and device do "
-                                          "not go with a Ref that the function closes over")
-            return self._known.calls.keep(key, StatefulCall(traced))
-        where, asked = self.device_assignment(traced, args, kwargs)
-        if isinstance(where, tuple) and where.without_devices and not _maps_devices(traced.closed):
+            self._placement.refuse_closure()
+            return self._known.calls.keep(given.key, StatefulCall(traced))
+        where, asked = self.device_assignment(traced, given.leaves)
+        if isinstance(where, tuple) and where.without_devices and not maps_devices(traced.closed):
             # a constraint over an AbstractMesh: nobody says where it is
             where = evaluate.client.default_device()
 
@@ -256,11 +194,10 @@ class JitFunction:
             executable = evaluate.compile_program(program, where, donated, self._compiler_options,
                                                   self.explained)
             if donated:
-                leaves = pytree.tree_leaves((args, kwargs))
-                warn_unusable(executable, FlatFunction(self._fun, leaves, in_tree, "jit",
-                                                       static_values(statics)), traced)
+                flat = self.flat(given.leaves, given.in_tree, given.statics, bool(given.taken))
+                warn_unusable(executable, flat, traced)
             return executable
-        return self._call_for(key, traced, where, asked, compiled)
+        return self._call_for(given.key, traced, where, asked, compiled)
 
     def _call_for(self, key, traced, where, asked, compiled):
         """The Call for the arguments of `key` that is kept for where it runs, else one of what `compiled()`
@@ -269,76 +206,37 @@ class JitFunction:
         call = calls.get((key, where))
         if call is None:
             call = calls.keep((key, where), call_of(compiled(), where, asked, traced))
-        if isinstance(where, tuple) or where == evaluate.client.default_device() or self._place is not None:
+        if isinstance(where, tuple) or where == evaluate.client.default_device() or self._placement.place is not None:
             calls.keep(key, call)       # to be tried first
         return call
 
-    def device_assignment(self, traced, args, kwargs):
+    def device_assignment(self, traced, leaves):
         """(device or Partition, the shardings asked for the program's inputs or None) for these arguments."""
-        program, consts, kept, _ = traced.pruned()
-        leaves = pytree.tree_leaves((args, kwargs))
-        found = fact_of(program, "meshes")
-        if self._place is not None:
-            where, _ = evaluate.device_assignment(consts, None, (self._place,), found,
-                                       f"a constant of {self._name}".format)
-            return where, None
-        if state.mesh_to_run_on and not any(map(evaluate.committed_sharding, leaves)):
-            if not any(hasattr(m, "devices") for m in found):
-                found = (state.mesh_to_run_on, *found)
-        elif found and not any(hasattr(m, "devices") for m in found) and not any(evaluate.committed_sharding(leaves[i]) for i in kept):
-            # an AbstractMesh has no devices: those of arguments that the program does not use
-            found = (*dict.fromkeys(s.mesh for s in map(evaluate.committed_sharding, leaves) if hasattr(s, "mesh")), *found)
-        if self._in_shardings is None and self._out_shardings is None:
-            asked = outs = None
-        else:
-            asked, outs = self._requested(kwargs, traced)
-            asked = asked and [*[None] * len(consts), *[asked[i] for i in kept]]
-        if put := put_in_memory(program):
-            outs = tuple([s or put.get(v) for s, v in zip(outs or [None] * len(program.outvars),
-                                                          program.outvars)])
+        return self._placement.of(traced, leaves, lambda: self.flat(leaves, traced.in_tree, (), False).paths())
 
-        def name(i):
-            if i < len(consts):
-                return f"a constant of {self._name}"
-            of = self._name.lstrip("_") if self._inline else self._name
-            return f"argument {pytree.arg_paths(self._fun, args, kwargs)[kept[i - len(consts)]]} of {of}"
-        where, _ = evaluate.device_assignment([*consts, *[leaves[i] for i in kept]], asked, outs, found, name)
-        return where, asked
-
-    def _requested(self, kwargs, traced):
-        """The shardings asked for the leaves of the arguments and of the results, lists or None."""
-        from ..placement.shardings import flat_shardings
-        asked = outs = None
-        if self._in_shardings is not None:
-            alone = isinstance(self._in_shardings, placement.SingleDeviceSharding)
-            if kwargs and not alone:
-                raise ValueError(f"jit of {self._name}: in_shardings does not say how keyword arguments "
-                                 f"({', '.join(kwargs)}) lie; pass them by position")
-            given = tuple(self._in_shardings) if type(self._in_shardings) is list else self._in_shardings
-            asked = flat_shardings(f"jit in_shardings of {self._name}", traced.in_tree,
-                                   (given, given if alone else None))
-        if self._out_shardings is not None:
-            outs = flat_shardings(f"jit out_shardings of {self._name}", traced.out_tree, self._out_shardings)
-            for i, (s, a) in enumerate(zip(outs, traced.closed.out_avals)):
-                if s is not None:
-                    placement.check_divides(s, a, f"result {i} of {self._name}, of type {a.str_short()}")
-        return asked, outs and tuple(outs)
-
-    def _trace(self, args, kwargs, in_tree, avals, statics, asked=False):
-        key = (in_tree, avals, statics)
-        traced = self._known.traces.get(key)
+    def trace_given(self, given, asked=False):
+        """The program for arguments of these types, a `flat.Traced`; `asked` if the user asked for it."""
+        traced = self._known.traces.get(given.key)
         if traced is None:
-            names = pytree.arg_paths(self._fun, *hold((args, kwargs))) if not statics else None
-            flat = FlatFunction(self._fun, avals, in_tree, "jit", static_values(statics))
+            avals = given.avals
+            flat = self.flat(avals, given.in_tree, given.statics, bool(given.taken))
+            names = flat.paths() if not given.statics else None
             with stage("traced", self._name):
                 # by eval_shape, or with other options
                 traced = flat.kept(self._fun, "jit", avals, self._name, names)
-            traced = traced.donating(self._donated(args, kwargs), self._keep_unused)
+            traced = traced.donating(self._donated(given.in_tree), self._references(traced, given),
+                                     self._keep_unused)
             if traced.cacheable:
-                self._known.traces.keep(key, traced)
+                self._known.traces.keep(given.key, traced)
             if self.explained:
-                self._note_trace(types(*key), asked)
+                self._note_trace(types(*given.key), asked)
         return traced
+
+    @staticmethod
+    def _references(traced, given):
+        """Positions of the leaves that are values of Refs which the program writes to: it may reuse their memory."""
+        return [x.start + i for x, changed in zip(given.taken, traced.changed or ()) if x.adapter.owns_memory
+                for i in changed]
 
     def _note_trace(self, types, asked):
         """Keep what `why_retraced` tells and say what is worth saying; `asked` if the user asked for a trace.
@@ -361,45 +259,32 @@ class JitFunction:
             else:
                 counts[number] = 1
 
-    def _donated(self, args, kwargs):
+    def _donated(self, in_tree):
         """Positions of donated leaves."""
         if not self._donate_numbers and not self._donate_names:
             return ()
         removed = sorted(self._static_numbers)
         numbers = {n - sum(s < n for s in removed) for n in self._donate_numbers}
-        flags = ([i in numbers for i in range(len(args))],
-                 {k: k in self._donate_names for k in kwargs})
-        marks = [f for f, sub in [*zip(flags[0], args), *((flags[1][k], kwargs[k]) for k in sorted(kwargs))]
-                 for _ in pytree.tree_leaves(sub)]
-        return tuple(i for i, m in enumerate(marks) if m)
+        args, kwargs = in_tree.children()
+        marks = [(i in numbers, child) for i, child in enumerate(args.children())]
+        marks += [(k in self._donate_names, child) for k, child in zip(kwargs.node_data()[1], kwargs.children())]
+        flags = [mark for mark, child in marks for _ in range(child.num_leaves)]
+        return tuple(i for i, mark in enumerate(flags) if mark)
 
     def _split_statics(self, args, kwargs):
         args, kwargs, statics = split_statics(args, kwargs, self._static_numbers, self._static_names)
         return args, kwargs, static_key(statics, self._name)
 
-    def _traced_call(self, leaves, in_tree, avals, statics):
-        if state.disable_jit:
-            args, kwargs = FlatFunction(self._fun, leaves, in_tree, "jit",
-                                        static_values(statics)).arguments(leaves)
-            return self._fun(*args, **kwargs)
-        args, kwargs = in_tree.unflatten(leaves)
-        traced = self._trace(args, kwargs, in_tree, avals, statics)
-        if self._in_shardings is not None or self._out_shardings is not None:
-            return self._constrained_call(traced, leaves, kwargs)
+    def _write_down(self, given):
+        """A call while something else is traced: what was asked for arguments and results are constraints there."""
+        traced = self.trace_given(given)
+        leaves, outs = self._placement.constrained(traced, given.leaves)
         operands = [*traced.consts, *leaves]
-        if self._inline:
+        if self._inline and not self._placement.asks:
             results = eval_jaxpr(traced.closed, (), *operands)
         else:
-            results = jit_p.bind(*operands, jaxpr=traced.closed, donated=traced.donated)
-        return traced.out_tree.unflatten(results)
-
-    def _constrained_call(self, traced, leaves, kwargs):
-        """A call inside another program: what was asked for arguments and results are constraints there."""
-        from ..placement.shardings import constrained
-        asked, outs = self._requested(kwargs, traced)
-        operands = [*traced.consts, *constrained(leaves, asked, self._name)]
-        results = jit_p.bind(*operands, jaxpr=traced.closed, donated=traced.donated)
-        return traced.out_tree.unflatten(constrained(results, outs, self._name))
+            results = jit_p.bind(*operands, jaxpr=traced.closed, donated=traced.given)
+        return traced.out_tree.unflatten(outs(results))
 
     def _raise_bad_argument(self, args, kwargs, leaves):
         for leaf, path in zip(leaves, pytree.arg_paths(self._fun, args, kwargs)):

@@ -1,16 +1,11 @@
-"""Refs among the arguments of jit and vmap: inside are others, whose values come in and go out as other
-values do."""
+"""What transformations do with Refs: their adapter, and reading and writing a whole one wherever it was made."""
 import functools
 
-from ..core.avals import aval_of
-from ..core.caches import WeakCache
 from ..core.config import state
-from ..core.pytrees import pytree
-from ..core.refs import IN_USE, Ref
+from ..core.refs import Ref
 from ..core.trace import trace_to_jaxpr
 from ..primitives.programs.refs import get_p, set_p
-from .flat import FlatFunction
-from .signatures import static_values
+from . import adapters
 
 
 @functools.cache
@@ -33,78 +28,61 @@ def write(ref, value):
     set_p.bind(value, ref=ref, program=_chosen(ref.inner_aval, 1, 2))
 
 
-def among(flat):
-    """{position: Ref} of the leaves.  ValueError for one that is there twice."""
-    refs = {i: x for i, x in enumerate(flat.leaves) if type(x) is Ref}
-    seen = {}
-    for i, ref in refs.items():
-        if ref in seen:
-            raise ValueError("only one reference to a mutable array may be passed as an argument to a "
-                             f"function, but when tracing {flat.name} for {flat.what} the mutable array "
-                             f"reference of type {ref.aval} appeared at both {flat.path(seen[ref])} and "
-                             f"{flat.path(i)}")
-        seen[ref] = i
-    return refs
+_FREED = "freed"      # in place of what a Ref has: nothing
 
 
-class Inside:
-    """A function of leaves, some of them values of Refs, that gives (its result, {position: value of a Ref
-    afterwards}).
-
-    `outside`, if given, are leaves that are Refs inside too; otherwise Refs that were not written are left
-    out.
-    """
-    def __init__(self, flat, positions, outside=None):
-        self.flat, self.positions, self.outside = flat, positions, outside
-        self.__name__ = flat.name
-
-    def __call__(self, *leaves):
-        refs = {i: Ref(leaves[i]) for i in self.positions}
-        all_refs = {**(self.outside or {}), **refs}
-        args, kwargs = self.flat.arguments([all_refs.get(i, x) for i, x in enumerate(leaves)])
-        result = self.flat.fun(*args, **kwargs)
-        self.written = [i for i, r in refs.items() if self.outside is not None or r._value is not leaves[i]]
-        return result, {i: refs[i]._value for i in self.written}
+_standing: set = set()      # classes of what is the type of a Ref, without a value
 
 
-_inside = WeakCache()
+def stands_for_a_ref(cls):
+    """Let instances of a class go where Refs go; each has `kind`, and `of_value()` is the type of the array."""
+    _standing.add(cls)
+    adapters.forget()
 
 
-def call_jitted(jitted, leaves, in_tree, statics):
-    """An eager call of a compiled function with Refs among the leaves; it may reuse the memory of those that
-    it writes."""
-    flat = FlatFunction(jitted._fun, leaves, in_tree, "jit", static_values(statics))
-    refs = among(flat)
-    if pytree.tree_leaves((jitted._in_shardings, jitted._out_shardings)):     # None asks for nothing
-        raise NotImplementedError(f"{flat}: in_shardings, out_shardings and device do not go with an "
-                                  "argument that is a Ref: it is where its value was put, as in "
-                                  "new_ref(device_put(x, sharding))")
-    table, key = _inside.of(jitted._fun, jitted._options), (in_tree, tuple(refs), statics)
-    inner = table.get(key)
-    if inner is None:
-        fun = Inside(FlatFunction(jitted._fun, None, in_tree, "jit", flat.statics), tuple(refs))
-        inner = table.keep(key, type(jitted)(fun, keep_unused=jitted._keep_unused, inline=jitted._inline,
-                                             compiler_options=jitted._compiler_options))
-        donated = jitted._donated(*in_tree.unflatten(leaves))
-        inner._donated = lambda args, kwargs: tuple(sorted({*donated, *fun.written}))
-        inner._never_quick = True
-    values = list(leaves)
-    for i, ref in refs.items():
+class _Refs(adapters.Adapter):
+    """Refs by value: inside is a Ref of the value; an eager call may reuse the memory of those that it writes."""
+
+    owns_memory = True
+
+    def handles(self, cls):
+        return cls is Ref or cls in _standing
+
+    def type_text(self, ref):
+        return str(ref.aval)
+
+    def base(self, ref):
+        return ref
+
+    def arrays(self, ref):
+        if type(ref) is not Ref:
+            return ref.kind, [ref.of_value()]
         ref.check()
-        values[i] = ref._value
-    before = list(values)
-    if any(ref.needed() for ref in refs.values()):      # those that are written are copied
-        _, structure = pytree.tree_flatten((tuple(values), {}))
-        traced = inner._trace(tuple(values), {}, structure, tuple(map(aval_of, values)), ())
-        for i in refs.keys() & traced.donated:
-            values[i] = refs[i].lend()
-    try:
-        for ref in refs.values():
-            ref._value = IN_USE
-        result, written = inner(*values)
-    finally:
-        for i, ref in refs.items():
-            ref.keep(before[i])
-    for i, value in written.items():
-        refs[i].put(value)
-    return result
+        return ref.kind, [ref._value if ref.home is state.trace else read(ref)]
+
+    def inside(self, kind, arrays):
+        return Ref(*arrays, kind)
+
+    def after(self, kind, ref):
+        return (kind, [ref._value]) if ref._value is not None else (_FREED, [])
+
+    def lend(self, ref):
+        return ref.take() if type(ref) is Ref else None
+
+    def restore(self, ref, value):
+        if type(ref) is Ref:
+            ref.keep(value)
+
+    def own_memory(self, ref, value):
+        return ref.copy(value) if ref.is_needed(value) else value
+
+    def write_back(self, ref, kind, arrays):
+        if kind is _FREED:
+            ref.give_up()
+        elif ref.home is state.trace:
+            ref.put(*arrays)
+        else:
+            write(ref, *arrays)
+
+
+adapters.register(_Refs())

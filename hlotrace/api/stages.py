@@ -1,26 +1,28 @@
 """Ahead of time: trace, lower, compile, each step open to look into; eval_shape."""
+import copy
 import dataclasses
 from typing import Any
 
-from ..core import dtypes, hitypes
+from ..core import dtypes, programs
 from ..core.avals import ShapedArray, is_arraylike
 from ..core.config import config, state
+from ..core.effects import State
 from ..core.errors import not_callable
 from ..core.jaxpr import eval_jaxpr
 from ..core.platforms import platform_named
 from ..core.pytrees import pytree
+from ..core.refs import AbstractRef, accesses
 from ..core.surface.boundary import boundaries
-from ..core.trace import Tracer
+from ..core.trace import EVAL, Tracer
 from ..primitives.common import canonical_shape, np
 from ..runtime import evaluate
 from ..runtime.array_impl import ArrayImpl
 from ..runtime.devices import client
 from ..runtime.executables import introspect, runtime_checks
-from . import hijax
+from . import adapters, refs
 from .compiled_calls import WRONG_DEVICE, call_of
 from .donation_warnings import warn_unusable
-from .flat import FlatFunction, abstract, flatten
-from .signatures import static_values
+from .flat import FlatFunction, StatefulFunction, abstract
 
 
 @boundaries
@@ -30,7 +32,7 @@ class ShapeDtypeStruct:
 
     `sharding` is a Sharding, a Format, a Device, or a PartitionSpec of the current mesh.  `manual_axis_type`
     (or `vma`, the names alone) says along which manual axes of a `shard_map` it differs between devices.
-    `is_ref=True`, for the type of a Ref, is not supported.
+    With `is_ref`, it is the type of a Ref.
 
     >>> spec = jax.ShapeDtypeStruct((2, 3), "bfloat16")
     >>> jax.eval_shape(jnp.sum, spec), jax.jit(jnp.sum).lower(spec).out_info
@@ -39,11 +41,11 @@ class ShapeDtypeStruct:
     __slots__ = ("shape", "dtype", "sharding", "weak_type", "vma")
     is_ref = False
 
+    def __new__(cls, *args, is_ref=False, **kwargs):
+        return object.__new__(_RefStruct if is_ref else cls)
+
     def __init__(self, shape, dtype, *, sharding=None, weak_type=False, vma=None, manual_axis_type=None,
                  is_ref=False):
-        if is_ref:
-            raise NotImplementedError("ShapeDtypeStruct: is_ref=True: only arrays have types here; trace "
-                                      "with a Ref itself")
         vma = manual_axis_type.varying if manual_axis_type is not None else vma
         if dtype is None:
             raise ValueError(f"ShapeDtypeStruct: dtype must be specified, got None beside shape {shape}: "
@@ -89,8 +91,8 @@ class ShapeDtypeStruct:
 
     def update(self, **changes):
         """A copy with some attributes changed."""
-        fields = {name: getattr(self, name) for name in self.__slots__}
-        fields.update(changes)
+        fields = {name: getattr(self, name) for name in ShapeDtypeStruct.__slots__}
+        fields.update({"is_ref": self.is_ref, **changes})
         return ShapeDtypeStruct(fields.pop("shape"), fields.pop("dtype"), **fields)
 
     def __len__(self):
@@ -102,14 +104,35 @@ class ShapeDtypeStruct:
         weak = ", weak_type=True" if self.weak_type else ""
         vma = f", vma={sorted(self.vma)}" if self.vma else ""
         lies = f", sharding={self.sharding}" if self.sharding is not None else ""
-        return f"ShapeDtypeStruct(shape={self.shape}, dtype={self.dtype.name}{lies}{weak}{vma})"
+        ref = ", is_ref=True" * self.is_ref
+        return f"ShapeDtypeStruct(shape={self.shape}, dtype={self.dtype.name}{lies}{weak}{vma}{ref})"
 
     def __eq__(self, other):
-        return isinstance(other, ShapeDtypeStruct) and all(
-            getattr(self, name) == getattr(other, name) for name in self.__slots__)
+        return isinstance(other, ShapeDtypeStruct) and self.is_ref == other.is_ref and all(
+            getattr(self, name) == getattr(other, name) for name in ShapeDtypeStruct.__slots__)
 
     def __hash__(self):
         return hash((self.shape, self.dtype, self.weak_type))
+
+
+class _RefStruct(ShapeDtypeStruct):
+    """The type of a Ref: among arguments, its adapter is that of Refs."""
+    __slots__ = ()
+    is_ref = True
+    kind = None
+
+    def of_value(self):
+        """The type of the array in it."""
+        return self.update(is_ref=False)
+
+    @property
+    def aval(self):
+        """The AbstractRef."""
+        return AbstractRef(abstract(self))
+
+
+_RefStruct.__name__ = _RefStruct.__qualname__ = "ShapeDtypeStruct"
+refs.stands_for_a_ref(_RefStruct)
 
 
 def struct_of(aval, sharding=None):
@@ -138,7 +161,13 @@ class _Stage:
     def args_info(self):
         """An ArgInfo for each argument, (positional, keyword)."""
         leaves = pytree.tree_leaves(self.in_avals)
-        return self.in_tree.unflatten([ArgInfo(a, i in self._donated_leaves) for i, a in enumerate(leaves)])
+        return adapters.raised(self._arg_tree.unflatten([
+            ArgInfo(a, i in self._donated_leaves) for i, a in enumerate(leaves)]))
+
+    @property
+    def in_tree(self):
+        """The structure of (positional, keyword) arguments."""
+        return adapters.plain_structure(self._arg_tree)
 
 
 @boundaries
@@ -170,23 +199,21 @@ class Traced(_Stage):
 
     @property
     def out_info(self):
-        return self._traced.out_tree.unflatten([struct_of(a) for a in self._traced.closed.out_avals])
+        return _structs(self._traced)
 
-    @property
-    def in_tree(self):
-        return self._traced.in_tree
+    _arg_tree = property(lambda self: self._traced.in_tree)
 
     @property
     def out_tree(self):
-        return self._traced.out_tree
+        return self._traced.result_tree
 
     @property
     def in_avals(self):
-        return self._traced.in_tree.unflatten(self._traced.jaxpr.in_avals)
+        return adapters.raised(self._arg_tree.unflatten(self._traced.jaxpr.in_avals))
 
     @property
     def out_avals(self):
-        return self._traced.out_tree.unflatten(self._traced.closed.out_avals)
+        return self.out_tree.unflatten(self._traced.closed.out_avals[:self.out_tree.num_leaves])
 
     _donated_leaves = property(lambda self: self._traced.donated)
 
@@ -240,14 +267,15 @@ class Lowered(_Stage):
     def __init__(self, traced, platform=None):
         self._stage = traced
         self._traced = traced._traced
-        self._program, self._consts, self._kept, self._donated = self._traced.pruned()
-        self._where, self._requested = traced._jitted.device_assignment(self._traced,
-                                                         *traced._flat.in_tree.unflatten(traced._flat.leaves))
+        self._runs, self._references = _with_references(self._traced)
+        self._program, self._consts, self._kept, self._donated = self._runs.pruned()
+        leaves = [*[ref.value() for ref, _ in self._references], *traced._flat.leaves]
+        self._where, self._requested = traced._jitted.device_assignment(self._runs, leaves)
         self._platform = platform
         self._texts = {}
 
-    in_tree = property(lambda self: self._traced.in_tree)
-    out_tree = property(lambda self: self._traced.out_tree)
+    _arg_tree = property(lambda self: self._traced.in_tree)
+    out_tree = property(lambda self: self._traced.result_tree)
     out_info = property(lambda self: self._stage.out_info)
     in_avals = property(lambda self: self._stage.in_avals)
     _donated_leaves = property(lambda self: self._stage._donated_leaves)
@@ -255,7 +283,7 @@ class Lowered(_Stage):
 
     def _lowered(self, debug_info):
         if debug_info not in self._texts:
-            names = ["result" + p for p in pytree.leaf_paths(self._traced.out_tree)]
+            names = ["result" + p for p in pytree.leaf_paths(self._runs.out_tree)]
             self._texts[debug_info], _ = evaluate.lower_for(
                 self._program, self._where, platform=self._platform, donated=self._donated,
                 debug_info=debug_info,
@@ -300,14 +328,14 @@ class Lowered(_Stage):
                 raise ValueError(f"{self.fun_name} was lowered for {self._platform} and lies on "
                                  f"{device.platform} devices")
             device = client.client(self._platform).local_devices()[0]
-        stage, traced = self._stage, self._traced
+        stage, traced = self._stage, self._runs
 
         def compiled():
             executable = runtime_checks.compile_lowered(self._lowered(True), device,
                                                         compiler_options or stage._compiler_options)
             warn_unusable(executable, stage._flat, traced)
             return executable
-        shared = (here and traced.cacheable and not compiler_options and state.trace_key is stage._trace_key
+        shared = (here and not self._references and traced.cacheable and not compiler_options and state.trace_key is stage._trace_key
                   and config.hlotrace_tiered_compile == "off")
         return Compiled(self, stage._jitted._call_for(stage._key, traced, self._where, self._requested,
                                                       compiled).executable if shared else compiled())
@@ -329,10 +357,10 @@ class Compiled(_Stage):
     def __init__(self, lowered, executable):
         self._lowered = lowered
         self._executable = executable
-        self._call = call_of(executable, lowered._where, lowered._requested, lowered._traced, fixed=False)
+        self._call = call_of(executable, lowered._where, lowered._requested, lowered._runs, fixed=False)
         self._avals = tuple(lowered._traced.jaxpr.in_avals)
 
-    in_tree = property(lambda self: self._lowered.in_tree)
+    _arg_tree = property(lambda self: self._lowered._arg_tree)
     out_tree = property(lambda self: self._lowered.out_tree)
     out_info = property(lambda self: self._lowered.out_info)
     out_avals = property(lambda self: self._lowered._traced.closed.out_avals)
@@ -344,25 +372,29 @@ class Compiled(_Stage):
     def input_shardings(self):
         """The shardings of the arguments, (positional, keyword); None for one that the program does not use.
         """
-        shardings = [None] * self.in_tree.num_leaves
+        shardings = [None] * self._arg_tree.num_leaves
+        shift = len(self._lowered._references)
         for i, s in zip(self._lowered._kept, self._executable.in_shardings[len(self._lowered._consts):]):
-            shardings[i] = s
-        return self.in_tree.unflatten(shardings)
+            if i >= shift:
+                shardings[i - shift] = s
+        return adapters.raised(self._arg_tree.unflatten(shardings))
 
     @property
     def output_shardings(self):
         """The shardings of the results."""
-        return self.out_tree.unflatten(self._executable.out_shardings[:self.out_tree.num_leaves])
+        first = sum([written for _, written in self._lowered._references])
+        return self.out_tree.unflatten(self._executable.out_shardings[first:first + self.out_tree.num_leaves])
 
     @property
     def input_formats(self):
         """The Formats of the arguments, (positional, keyword): as `input_shardings`, with layouts."""
         from ..runtime.devices import layouts  # few ask
-        formats = [None] * self.in_tree.num_leaves
+        formats, shift = [None] * self._arg_tree.num_leaves, len(self._lowered._references)
         for i, found in zip(self._lowered._kept,
                             layouts.of_executable(self._executable)[0][len(self._lowered._consts):]):
-            formats[i] = found
-        return self.in_tree.unflatten(formats)
+            if i >= shift:
+                formats[i - shift] = found
+        return adapters.raised(self._arg_tree.unflatten(formats))
 
     @property
     def output_formats(self):
@@ -389,11 +421,38 @@ class Compiled(_Stage):
 
     def __call__(self, *args, **kwargs):
         """Run.  TypeError where structure, shapes or dtypes differ from what was compiled for."""
-        leaves, in_tree = pytree.tree_flatten((args, kwargs))
-        if in_tree != self.in_tree:
+        leaves, in_tree, taken = pytree.tree_flatten((args, kwargs)) + ((),)
+        if adapters.any_adapted(leaves):
+            leaves, in_tree, taken = adapters.flatten_by_value((args, kwargs))
+        if in_tree != self._arg_tree:
             self._refuse(in_tree)
         if tuple([x.aval if type(x) is ArrayImpl else None for x in leaves]) != self._avals:
             self._check(leaves)
+        if not taken:
+            return self._run_with(self._lowered._references, leaves)
+        with adapters.lending(taken):
+            result, changes = self._run_with(self._lowered._references, adapters.own_memory(taken, leaves, self._lowered._traced.donated))
+        adapters.write_back(taken, changes)
+        return result
+
+    def _run_with(self, references, leaves):
+        """A call of the program, which may use references that its function closes over."""
+        if not references:
+            return self._run(leaves)
+        for ref, _ in references:
+            ref.check()
+        values = [ref.lend() if written else ref.value() for ref, written in references]
+        was = [ref.take() for ref, _ in references]
+        try:
+            changed, result = self._run([*values, *leaves])
+        finally:
+            for (ref, _), value in zip(references, was):
+                ref.keep(value)
+        for (ref, _), value in zip([pair for pair in references if pair[1]], changed, strict=True):
+            ref.put(value)
+        return result
+
+    def _run(self, leaves):
         results = self._call(leaves)
         if results is WRONG_DEVICE:
             raise ValueError(f"{self.fun_name} was compiled for {self._executable.placement_text()}, but an argument "
@@ -404,7 +463,7 @@ class Compiled(_Stage):
     def _refuse(self, in_tree):
         """TypeError for arguments of another structure."""
         lowered = self._lowered._stage._flat
-        (args, keywords), (given, given_keywords) = [t.children() for t in (self.in_tree, in_tree)]
+        (args, keywords), (given, given_keywords) = [t.children() for t in (self._arg_tree, in_tree)]
         head = (f"Function {self.fun_name} was compiled with input pytree structure different from the one "
                 "it was called with:")
         counts = [(t.children(), list(k.node_data()[1])) for t,
@@ -425,7 +484,7 @@ class Compiled(_Stage):
 
     def _check(self, leaves):
         wrong, lowered = [], self._lowered._stage._flat
-        flat = FlatFunction(lowered.fun, leaves, self.in_tree, "the compiled function", lowered.statics)
+        flat = FlatFunction(lowered.fun, leaves, self._arg_tree, "the compiled function", lowered.statics)
         for i, (got, want) in enumerate(zip(flat.avals(abstract), self._avals)):
             if (got.shape, got.dtype) != (want.shape, want.dtype):
                 wrong.append(f"  * {flat.path(i)}: compiled for {want.str_short()}, called with "
@@ -442,11 +501,37 @@ class Compiled(_Stage):
                             "ShapeDtypeStructs")
 
 
+def _with_references(traced):
+    """(a Traced that takes the values of the Refs which it closes over in front of its leaves, and gives those that it
+    writes in front of its results; [(such a Ref, is it written?)])
+    """
+    found = {}
+    for e in accesses(traced.closed.effects):
+        if e.ref.home is EVAL:
+            found[e.ref] = found.get(e.ref, False) or e.writes
+    if not found:
+        return traced, ()
+    states = tuple([State(ref.inner_aval, ref.serves, written) for ref, written in found.items()])
+    program, n, shift = programs.discharge(traced.closed, states), len(found), len(traced.consts)
+    invars = [*program.invars[n:n + shift], *program.invars[:n], *program.invars[n + shift:]]
+    written = [i for i, w in enumerate(found.values()) if w]
+    outvars = [*[program.outvars[i] for i in written], *program.outvars[n:]]
+    other = copy.copy(traced)
+    other.closed, other.branches = program.replace(invars=invars, outvars=outvars, arg_names=None), {}
+    values, changed = (pytree.tree_structure((0,) * k) for k in (n, len(written)))
+    other.in_tree = pytree.treedef_tuple((values, traced.in_tree))
+    other.out_tree = pytree.treedef_tuple((changed, traced.out_tree))
+    return other.donating([i + n for i in traced.given], [*written, *[i + n for i in traced.donated]],
+                          traced.keep_unused), tuple(found.items())
+
+
 def trace(jitted, args, kwargs, statics):
     """The `trace` method of a jit function."""
-    flat = FlatFunction(jitted._fun, *flatten((args, kwargs)), "jit", static_values(statics))
-    key = flat.in_tree, tuple(flat.avals(abstract)), statics
-    return Traced(jitted._trace(args, kwargs, *key, asked=True), jitted, flat, key)
+    given = jitted.given_values(args, kwargs, statics, abstract)
+    with adapters.lending(given.taken):
+        traced = jitted.trace_given(given, asked=True)
+    flat = jitted.flat(given.leaves, given.in_tree, statics, bool(given.taken))
+    return Traced(traced, jitted, flat, given.key)
 
 
 def _unknown_dialect(dialect):
@@ -464,9 +549,15 @@ def eval_shape(fun, *args, **kwargs):
     """
     if not callable(fun):
         raise not_callable(fun, "and its arguments behind it")
-    if hitypes.any_hitype(pytree.tree_leaves((args, kwargs))):
-        return eval_shape(hijax.of_arrays(fun), *hitypes.lower(args), **hitypes.lower(kwargs))[0]
-    flat = FlatFunction(fun, *flatten((args, kwargs)), "eval_shape")
-    # found again by jit(fun)
-    traced = flat.kept(fun, "jit", flat.avals(abstract), arg_names=flat.paths())
-    return traced.out_tree.unflatten([struct_of(a) for a in traced.closed.out_avals])
+    leaves, structure, taken = adapters.flatten_by_value((args, kwargs))
+    flat = (StatefulFunction if taken else FlatFunction)(fun, leaves, structure, "eval_shape")
+    with adapters.lending(taken):
+        # found again by jit(fun)
+        traced = flat.kept(fun, "jit", flat.avals(abstract), arg_names=flat.paths())
+    return _structs(traced)
+
+
+def _structs(traced):
+    """The types of what a traced function returned, in its structure."""
+    return adapters.raised(traced.result_tree.unflatten([
+        struct_of(a) for a in traced.closed.out_avals[:traced.result_tree.num_leaves]]))

@@ -4,12 +4,11 @@ import operator
 from ..core.avals import aval_of
 from ..core.errors import not_callable
 from ..core.pytrees import pytree
-from ..core.refs import Ref
 from ..core.surface.boundary import filtered
 from ..core.symbolic_zeros import MappedAxis
 from ..transforms.vmap import batch_flat, place_axis
-from . import refs
-from .flat import FlatFunction
+from . import adapters
+from .flat import FlatFunction, StatefulFunction
 from .signatures import name_of, wraps
 
 
@@ -57,41 +56,57 @@ def vmap(fun, in_axes=0, out_axes=0, axis_name=None, axis_size=None, spmd_axis_n
             raise ValueError(f"vmap of {name_of(fun)}: in_axes must be an int, None, or a tuple of entries "
                              "corresponding to the positional arguments passed to the function, but got "
                              f"{len(in_axes)=}, {len(args)=}: an argument that is not mapped has None")
-        flat = FlatFunction(fun, *pytree.tree_flatten((args, kwargs)), "vmap")
-        if Ref in map(type, flat.leaves):
-            return _over_refs(flat, (in_axes, 0), out_axes, axis_name, axis_size, spmd_axis_name)
+        leaves, in_tree = pytree.tree_flatten((args, kwargs))
+        if adapters.any_adapted(leaves):
+            axis = MappedAxis(axis_size, axis_name, spmd_axis_name)
+            return _over_values(fun, (args, kwargs), (in_axes, 0), out_axes, axis)
+        flat = FlatFunction(fun, leaves, in_tree, "vmap")
         dims, size = mapped_axes(flat, (in_axes, 0), axis_size)
         outs, out_dims = batch_flat(flat, MappedAxis(size, axis_name, spmd_axis_name), flat.leaves, dims)
         targets = pytree.flatten_axes("vmap out_axes", flat.out_tree, out_axes)
+        flat.out_tree, targets = adapters.mapped(flat.out_tree, outs, out_dims, targets, size)
         return flat.out_tree.unflatten([
             _place(flat, i, *placed, size) for i, placed in enumerate(zip(outs, out_dims, targets))])
     return mapped
 
 
-def _over_refs(flat, axes, out_axes, axis_name, axis_size, spmd_axis_name):
-    """A call with Refs among the leaves: those with an axis are mapped by their values, others stay."""
-    found, leaves = refs.among(flat), flat.leaves
-    flat.leaves = [refs.read(x) if i in found else x for i, x in enumerate(leaves)]
-    dims, size = mapped_axes(flat, axes, axis_size)
-    moving = {i: dim for i, dim in enumerate(dims) if i in found and dim is not None}
-    inside = refs.Inside(flat, tuple(moving), {i: ref for i, ref in found.items() if i not in moving})
-    result, values = vmap(inside, tuple(dims), (out_axes, moving), axis_name, size,
-                          spmd_axis_name)(*flat.leaves)
-    for i, value in values.items():
-        refs.write(found[i], value)
-    return result
+def _over_values(fun, arguments, axes, out_axes, axis):
+    """A call with values that have adapters among the arguments.
+
+    What can change is mapped by its arrays where it has an axis, otherwise it is the same object for all.
+    """
+    leaves, in_tree, taken = adapters.flatten_by_value(arguments)
+    flat = StatefulFunction(fun, leaves, in_tree, "vmap")
+    adapters.refuse_twice(flat, taken)
+    specs = pytree.flatten_axes("vmap in_axes", in_tree, axes)
+    flat.in_tree, dims = adapters.unmapped(in_tree, [aval_of(x) for x in leaves], specs, axis.size)
+    dims, size = check_mapped(flat, dims, axis.size)
+    still = {n: x.value for n, x in enumerate(taken) if all(dims[i] is None for i in x.places)}
+    flat.outside = still
+    with adapters.lending([x for n, x in enumerate(taken) if n not in still]):
+        outs, out_dims = batch_flat(flat, MappedAxis(size, axis.name, axis.spmd_name), flat.leaves, dims)
+    result_tree, change_tree = flat.out_tree.children()
+    n = result_tree.num_leaves
+    targets = pytree.flatten_axes("vmap out_axes", result_tree, out_axes)
+    result_tree, targets = adapters.mapped(result_tree, outs, out_dims, targets, size)
+    changed = [dims[i] for x, numbers in zip(taken, flat.changed) for i in [x.places[j] for j in numbers]]
+    flat.out_tree = result_tree
+    placed = [_place(flat, i, *each, size) for i, each in enumerate(zip(outs[:n], out_dims, targets))]
+    changes = [place_axis(x, size, dim, to) for x, dim, to in zip(outs[n:], out_dims[n:], changed, strict=True)]
+    adapters.write_back(taken, change_tree.unflatten(changes))
+    return result_tree.unflatten(placed)
 
 
 def check_axes(what, in_axes, out_axes):
     """`in_axes`, with a list of them as a tuple.  TypeError for what is no axis."""
     if isinstance(in_axes, list):
         in_axes = tuple(in_axes)
-    if not (in_axes is None or isinstance(in_axes, (int, tuple, dict)) or hasattr(in_axes, "__index__")):
+    if not (in_axes is None or isinstance(in_axes, (int, tuple, dict, adapters.MappingSpec)) or hasattr(in_axes, "__index__")):
         raise TypeError(f"{what} in_axes must be an int, None, or a tuple of entries corresponding to the "
                         f"positional arguments passed to the function, but got {in_axes}.")
     for name, axes in ("in_axes", in_axes), ("out_axes", out_axes):
         for a in pytree.tree_leaves(axes):
-            if isinstance(a, bool) or not hasattr(a, "__index__"):
+            if isinstance(a, bool) or not (hasattr(a, "__index__") or isinstance(a, adapters.MappingSpec)):
                 raise TypeError(f"{what} {name} must be an int, None, or a (possibly nested) container of "
                                 f"ints and Nones that is a pytree prefix of the value, got {axes!r}")
     return in_axes
@@ -99,7 +114,12 @@ def check_axes(what, in_axes, out_axes):
 
 def mapped_axes(flat, axes, axis_size=None):
     """(the mapped axis of each leaf or None, its size); `axes` is a pytree prefix of (args, kwargs)."""
-    dims, sizes = pytree.flatten_axes(f"{flat.what} in_axes", flat.in_tree, axes), {}
+    return check_mapped(flat, pytree.flatten_axes(f"{flat.what} in_axes", flat.in_tree, axes), axis_size)
+
+
+def check_mapped(flat, dims, axis_size):
+    """As `mapped_axes`, of an axis for each leaf."""
+    sizes = {}
     for i, dim in enumerate(dims):
         if dim is not None:
             shape, dim = flat.aval(i).shape, operator.index(dim)

@@ -1,11 +1,9 @@
-"""Values of the user's own types, made of arrays (JAX's hijax): what is known of them, and their arrays.
+"""Types of the user's own, of values made of arrays (JAX's hijax): which there are, and to which trace a mutable one belongs.
 
-No program has such values.  Where a compiled function is called they become their arrays, as their type, a HiType, says;
+No program has such values.  On the way into a traced function they become their arrays, as their type, a HiType, says;
 inside they are values of the same class again, of traced arrays.  See `api/hijax.py`.
 """
-from .avals import avals_by_type
 from .config import state
-from .pytrees import pytree as tree
 from .trace import EVAL, JaxprTrace
 
 _types: dict = {}      # class of values -> function from a value to its HiType
@@ -15,98 +13,48 @@ def register(value_class, typeof):
     _types[value_class] = typeof
 
 
-def type_of(value):
-    """The HiType of a value, None for what is of none."""
-    for base in type(value).__mro__ if _types else ():
+def typeof_for(cls):
+    """The function from a value of a class to its HiType; None for a class that has none."""
+    for base in cls.__mro__ if _types else ():
         if base in _types:
-            return _types[base](value)
+            return _types[base]
     return None
 
 
-def any_hitype(leaves):
-    """Are there values of HiTypes among these?"""
-    return bool(_types) and any(type(x) not in avals_by_type and type_of(x) is not None for x in leaves)
+def type_of(value):
+    """The HiType of a value, None for what is of none."""
+    typeof = typeof_for(type(value))
+    return None if typeof is None else typeof(value)
 
 
-def mutable(pytree):
-    """[(HiType, value)] of the mutable values of a pytree."""
-    found = [(type_of(x), x) for x in tree.tree_leaves(pytree)]
-    return [(ty, x) for ty, x in found if ty is not None and ty.has_qdd]
+def is_mutable(value):
+    """Is it a value of a type whose values change?"""
+    kind = type_of(value)
+    return kind is not None and kind.has_qdd
 
 
-# --- as pytrees of arrays
-# ---------------------------------------------------------------------------------------
+# --- to which trace a value belongs -----------------------------------------------------------------------------
 
-class Lowered:
-    """The arrays of a value, as a node of a pytree; `made_of` is None if its type says that alone."""
-    def __init__(self, kind, arrays):
-        self.kind, self.arrays = kind, arrays
-
-    @classmethod
-    def of(cls, ty, value):
-        made_of = value.cur_qdd() if ty.has_qdd else None
-        return cls((ty, made_of), ty.read_loval(made_of, value) if ty.has_qdd else ty.lower_val(value))
-
-    def raised(self):
-        """A value of these arrays."""
-        ty, made_of = self.kind
-        return adopt(ty.new_from_loval(made_of, *self.arrays)) if ty.has_qdd else ty.raise_val(*self.arrays)
-
-    def put(self, value):
-        """Let a mutable value have these arrays."""
-        ty, made_of = self.kind
-        ty.update_from_loval(made_of, value, *self.arrays)
-
-
-class _Result(Lowered):
-    """The same; unflattened, it is the value."""
-
-
-tree.register_pytree_node(Lowered, lambda x: (x.arrays, x.kind), Lowered)
-tree.register_pytree_node(_Result, lambda x: (x.arrays, x.kind), lambda *made: Lowered(*made).raised())
-
-
-def lower(pytree, node=Lowered):
-    """The pytree with the arrays of its values of HiTypes."""
-    return tree.tree_map(lambda x: x if (ty := type_of(x)) is None else node.of(ty, x), pytree)
-
-
-def as_result(pytree):
-    """As `lower`; unflattened, the pytree has such values again."""
-    return lower(pytree, _Result)
-
-
-def raise_vals(pytree):
-    """The pytree that was lowered."""
-    return tree.tree_map(lambda x: x.raised() if type(x) is Lowered else x, pytree,
-                         is_leaf=lambda x: type(x) is Lowered)
-
-
-# --- to which program a mutable value belongs
-# -------------------------------------------------------------------
-
-def adopt(value):
-    """The value, which belongs to the program that is being traced."""
-    trace = staging(state.trace)
+def adopt(value, tangents=()):
+    """The value, which belongs to the current trace; `tangents` are the arrays that stand for its tangent there."""
+    trace = state.trace
     if trace is not EVAL:
         trace.made = trace.made or {}
-        trace.made[id(value)] = value
+        trace.made[id(value)] = value, tangents
     return value
 
 
-def staging(trace):
-    """The innermost trace that writes a program down, from `trace` outward; EVAL where there is none."""
-    while trace is not EVAL and not isinstance(trace, JaxprTrace):
+def found(value):
+    """(the innermost trace that a value belongs to, the arrays that stand for its tangent, is a program inside of that
+    trace being written?)
+    """
+    trace, inside = state.trace, False
+    while trace is not EVAL:
+        if id(value) in (trace.made or ()):
+            return trace, trace.made[id(value)][1], inside
+        inside = inside or isinstance(trace, JaxprTrace)
         trace = trace.parent
-    return trace
-
-
-def home(value):
-    """The innermost trace that a value belongs to."""
-    trace = staging(state.trace)
-    while trace is not EVAL and id(value) not in (trace.made or ()):
-        trace = staging(trace.parent)
-    return trace
+    return EVAL, (), inside
 
 
 def cur_qdd(value):
@@ -122,7 +70,6 @@ def cur_qdd(value):
     >>> jax.experimental.cur_qdd(Box())
     ('one', 'array')
     """
-    kind = type_of(value)
-    if kind is None or not kind.has_qdd:
+    if not is_mutable(value):
         raise TypeError(f"cur_qdd: {value!r:.80} is of no mutable type of jax.experimental.hijax")
     return value.cur_qdd()

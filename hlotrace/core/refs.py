@@ -16,26 +16,29 @@ from .errors import UnexpectedTracerError
 from .primitive import Builtin
 from .trace import Tracer
 
+KINDS = (None, "no_grad_no_remat")      # of Refs
+
 
 class AbstractRef(OfArrays):
     """The type of a Ref: `inner_aval`, the type of the array in it, and what that has (`shape`, `dtype`,
     ...)."""
-    __slots__ = ("inner_aval",)
+    __slots__ = ("inner_aval", "memory_space", "kind")
 
-    def __init__(self, inner_aval):
-        self.inner_aval = inner_aval
+    def __init__(self, inner_aval, memory_space=None, kind=None):
+        self.inner_aval, self.memory_space, self.kind = inner_aval, memory_space, kind
 
     def __getattr__(self, name):
         return getattr(self.inner_aval, name)
 
     def strip_weak_type(self):
-        return AbstractRef(self.inner_aval.strip_weak_type())
+        return AbstractRef(self.inner_aval.strip_weak_type(), self.memory_space, self.kind)
 
     def __eq__(self, other):
-        return type(other) is AbstractRef and other.inner_aval == self.inner_aval
+        return type(other) is AbstractRef and (other.inner_aval, other.memory_space, other.kind) == (
+            self.inner_aval, self.memory_space, self.kind)
 
     def __hash__(self):
-        return hash((AbstractRef, self.inner_aval))
+        return hash((AbstractRef, self.inner_aval, self.kind))
 
     def str_short(self, short_dtypes=False):
         return f"Ref{{{self.inner_aval.short() if short_dtypes else self.inner_aval.str_short()}}}"
@@ -55,11 +58,12 @@ class Ref:
     >>> ref, ref[...]
     (Ref([1., 5., 5.], dtype=float32), Array([1., 5., 5.], dtype=float32))
     """
-    __slots__ = ("_value", "_shared", "home", "inner_aval", "__weakref__")
+    __slots__ = ("_value", "_shared", "home", "inner_aval", "kind", "__weakref__")
     copy: Callable      # primitives/programs/refs.py gives it: a concrete array -> one with memory of its own
     instead_of_an_array = "Read the value of a Ref with ref[...]."
 
-    def __init__(self, value):
+    def __init__(self, value, kind=None):
+        self.kind = kind
         self.home, self.inner_aval = state.trace, aval_of(value)
         self._value = value
         self._shared = True       # does somebody else hold the array that is the value?
@@ -67,7 +71,7 @@ class Ref:
     @property
     def aval(self):
         """The AbstractRef."""
-        return AbstractRef(self.inner_aval)
+        return AbstractRef(self.inner_aval, kind=self.kind)
 
     shape = property(lambda self: self.inner_aval.shape)
     dtype = property(lambda self: self.inner_aval.dtype)
@@ -90,7 +94,7 @@ class Ref:
     def __copy__(self):
         value = self.value()
         self._shared = True
-        return Ref(value)
+        return Ref(value, self.kind)
 
     def __deepcopy__(self, memo):
         return self.__copy__()
@@ -133,16 +137,24 @@ class Ref:
 
     def lend(self):
         """The value, or a copy, for a program that gives another one for it and may reuse its memory."""
-        return self.copy(self._value) if self.needed() else self._value
+        return self.copy(self._value) if self.is_needed(self._value) else self._value
 
-    def needed(self):
+    def is_needed(self, value):
         """Is the value needed besides: does somebody else hold it, or may a check fail when the program has
         run?"""
-        return (self._shared or state.check_floats or state.check_bounds) and not isinstance(self._value, Tracer)
+        return (self._shared or state.check_floats or state.check_bounds) and not isinstance(value, Tracer)
 
     def put(self, value):
         """The value from now on, which nobody else holds."""
         self._value, self._shared = value, False
+        vma = aval_of(value).vma
+        if vma != self.inner_aval.vma:      # in a shard_map: from now on it varies over other axes
+            self.inner_aval = self.inner_aval.update(vma=vma)
+
+    def take(self):
+        """The value, which a call has from now on; who looks at the Ref before `keep` is told that."""
+        value, self._value = self._value, IN_USE
+        return value
 
     def keep(self, value):
         """After a call has failed: the value it was lent, unless its memory was reused."""

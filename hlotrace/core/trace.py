@@ -27,13 +27,14 @@ class Trace:
     Users write theirs with a rule `process_primitive(primitive, args, params)`, which is called under
     evaluation; what is beneath it, `take_current_trace` of `extend.core` gives.
     """
-    __slots__ = ("parent", "alive", "staging", "__weakref__")
+    __slots__ = ("parent", "alive", "staging", "made", "__weakref__")
     what = "a transformation"
 
     def __init__(self, *parent):
         self.parent, = parent or [state.trace]
         parent = self.parent
         self.alive = True
+        self.made = None        # {id: (value, its tangent)} of the values of HiTypes that belong to it: core/hitypes.py
         self.staging = parent is not None and parent.staging     # is what is bound written into a program?
 
     def process(self, primitive, args, params):
@@ -261,7 +262,7 @@ Dimension.as_value = lambda self, dtype=None: dimension_p.bind(dim=self, dtype=d
 
 class JaxprTrace(Trace):
     """Writes down what is bound as the equations of a program."""
-    __slots__ = ("eqns", "constants", "buffers", "inner", "invars", "made", "name", "arg_names", "doing")
+    __slots__ = ("eqns", "constants", "buffers", "inner", "invars", "name", "arg_names", "doing")
     # primitives/parallel/collectives.py gives it: an operation that only marks a value as one that varies
     pvary: Primitive
     # runtime/array_impl.py gives it: (a NumPy array, the Array of it when it was used before or None) -> the
@@ -278,7 +279,6 @@ class JaxprTrace(Trace):
         self.buffers = {}
         self.inner = []        # those that programs inside of this one have seen: (value, what it was)
         self.invars = []
-        self.made = None       # {id: value} of the values of HiTypes that belong to the program: api/hijax.py
         self.name = name
         self.arg_names = arg_names
 

@@ -8,7 +8,8 @@ import itertools
 
 import numpy as np
 
-from ..api.flat import FlatFunction, flatten
+from ..api.adapters import flatten
+from ..api.flat import FlatFunction
 from ..api.signatures import wraps
 from ..core.array import Array
 from ..core.avals import aval_of, is_arraylike

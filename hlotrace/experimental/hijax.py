@@ -1,28 +1,45 @@
 """hlotrace.experimental.hijax: values of the user's own types, and primitives over them.
 
-`jit` takes and returns values of types that are registered, and updates those that are mutable; inside of a traced function
-they are values of their class, made of traced arrays (`api/hijax.py`).  Not here: derivatives with respect to such values,
-loops and branches that carry them, and AvalQDD, AvalMutableQDD and VJPHiPrimitive other than as classes.
+All transformations take and return values of types that are registered, and update those that are mutable; inside of a
+traced function they are values of their class, made of traced arrays (`api/hijax.py`).  Not here: AvalQDD and AvalMutableQDD
+other than as classes.
 """
-from ..api.hijax import apply
+from typing import Any
+
+from ..api import adapters
+from ..api.adapters import MappingSpec
+from ..api.hijax import GradAccum, NullAccum, RefAccum, ValAccum, apply
+from ..core import hitypes
 from ..core.effects import Effect
-from ..core.hitypes import register
 from ..core.refs import AbstractRef
 from ..core.surface.jax_core_names import AbstractValue, ShapedArray
 from ..core.surface.public import export_names
 from ..interpreters.ad import Zero, instantiate_zeros, is_undefined_primal
 
-__all__ = ["AbstractRef", "AbstractValue", "AvalMutableQDD", "AvalQDD", "HiPrimitive", "HiPspec", "HiType",
-           "MutableHiType", "ShapedArray", "VJPHiPrimitive", "Zero", "aval_method", "aval_property",
-           "control_flow_allowed_effects", "instantiate_zeros", "is_undefined_primal", "register_hitype"]
+__all__ = ["AbstractRef", "AbstractValue", "AvalMutableQDD", "AvalQDD", "GradAccum", "HiPrimitive", "HiPspec", "HiType",
+           "MappingSpec", "MutableHiType", "NullAccum", "RefAccum", "ShapedArray", "VJPHiPrimitive", "ValAccum", "Zero",
+           "aval_method", "aval_property", "control_flow_allowed_effects", "instantiate_zeros", "is_undefined_primal",
+           "register_hitype"]
 
 
-class HiPrimitive:
+class _HiPrimitive:
+    """What the two kinds of primitives share; a rule that is None is that of what the primitive does."""
+    multiple_results = False
+    opaque = False      # are only its rules for derivatives asked, not what it does?
+    jvp = vjp_fwd = vjp_bwd = transpose = batch = None
+
+
+class HiPrimitive(_HiPrimitive):
     """A primitive over values of hijax types, to be derived from.
 
     `to_lojax(*args, **params)` does it; a traced value's arrays are traced then.  With `multiple_results`, it
-    gives a list. `abstract_eval`, and `impl` where there is `to_lojax`, are not called.  One with a `jvp`
-    rule, all whose arguments are immutable, is not differentiated (NotImplementedError).
+    gives a list. `abstract_eval`, and `impl` where there is `to_lojax`, are not called.
+
+    Rules of its own, which one over immutable values may have:
+      jvp(primals, tangents, **params): the pair (result, tangent); a tangent is of the type that
+        `to_tangent_aval` of a value's type gives.
+      transpose(cotangent, *args, **params): the cotangents of the arguments, None for those that are known.
+      batch(axis, args, dims, **params): the pair (result, its axis); see `VJPHiPrimitive`.
 
     >>> class Twice(jax.experimental.hijax.HiPrimitive):
     ...     def to_lojax(self, x):
@@ -30,8 +47,6 @@ class HiPrimitive:
     >>> Twice("twice").bind(jnp.arange(3))
     Array([0, 2, 4], dtype=int32)
     """
-    multiple_results = False
-    jvp = None
 
     def __init__(self, name):
         self.name = name
@@ -52,12 +67,77 @@ class HiPrimitive:
         return self.name
 
 
-class VJPHiPrimitive:
-    """A primitive with a reverse rule, to be derived from.  NotImplementedError when one is made."""
+class VJPHiPrimitive(_HiPrimitive):
+    """A primitive of given types, with rules of its own, to be derived from; it is called like a function.
 
-    def __init__(self, *args, **kwargs):
-        raise NotImplementedError(f"hijax primitive {type(self).__name__}: write it as a function with "
-                                  "jax.custom_vjp")
+    Its `__init__` sets `in_avals` (a tuple of the arguments' types, or pytrees of them), `out_aval` and `params`
+    (a dict of hashable values, which become attributes), and then calls that of this class.  Two with equal ones
+    are equal.
+
+    Methods, of which `expand` alone must be there:
+      expand(*args): the result.
+      vjp_fwd(perturbed, *args): the pair (result, residuals); `perturbed` has a bool for each argument.
+      vjp_bwd_retval(residuals, cotangent): a tuple of the cotangents of the arguments, None for zeros.
+      vjp_bwd(residuals, cotangent, *accumulators): instead of that; each has `accum(cotangent)`.
+      jvp(primals, tangents): the pair (result, tangent).
+      transpose(cotangent, *args): a tuple of cotangents, None for arguments that are known.
+      batch(axis, args, dims): the pair (result, its axis) for arguments of which some have an axis more:
+        `axis.size` is its size, `dims` where each has it, an int, a MappingSpec or None.
+
+    One without a rule for its derivatives is not differentiated (NotImplementedError); without `batch`, vmap maps
+    what the methods do.
+
+    >>> class Scaled(jax.experimental.hijax.VJPHiPrimitive):
+    ...     def __init__(self, x, *, by):
+    ...         self.in_avals, self.out_aval, self.params = (x,), x, {"by": by}
+    ...         super().__init__()
+    ...     def expand(self, x):
+    ...         return self.by * x
+    ...     def vjp_fwd(self, perturbed, x):
+    ...         return self(x), None
+    ...     def vjp_bwd_retval(self, residuals, g):
+    ...         return (100 * g,)
+    >>> x = jnp.float32(3)
+    >>> jax.value_and_grad(Scaled(jax.typeof(x), by=2))(x)
+    (Array(6., dtype=float32), Array(100., dtype=float32))
+    """
+    opaque = True
+    in_avals: tuple
+    out_aval: Any
+    params: dict
+
+    def __init__(self):
+        for name in "in_avals", "out_aval", "params":
+            if not hasattr(self, name):
+                raise AttributeError(f"hijax primitive {type(self).__name__}: its __init__ must set {name} before it calls "
+                                     "that of VJPHiPrimitive")
+        self.__dict__.update(self.params)
+        self._key = type(self), tuple(self.in_avals), tuple(self.params.items())
+
+    def expand(self, *args):
+        raise NotImplementedError(f"hijax primitive {self!r} does not define expand: what it does")
+
+    def vjp_bwd_retval(self, residuals, cotangent):
+        raise NotImplementedError(f"hijax primitive {self!r} defines vjp_fwd, and neither vjp_bwd_retval nor vjp_bwd")
+
+    def to_lojax(self, *args):
+        """The result: `expand`."""
+        return self.expand(*args)
+
+    def __call__(self, *args):
+        if len(args) != len(self.in_avals):
+            raise TypeError(f"hijax primitive {self!r} takes {len(self.in_avals)} arguments, those of in_avals, and got "
+                            f"{len(args)}")
+        return apply(self, args, {})
+
+    def __eq__(self, other):
+        return isinstance(other, VJPHiPrimitive) and self._key == other._key
+
+    def __hash__(self):
+        return hash(self._key)
+
+    def __repr__(self):
+        return type(self).__name__
 
 
 class HiType:
@@ -65,7 +145,9 @@ class HiType:
     alike.
 
     Its methods: lo_ty() gives the list of the arrays' types, lower_val(value) the list of arrays,
-    raise_val(*arrays) the value.
+    raise_val(*arrays) the value; to_tangent_aval() the type of tangents and cotangents, without which they are
+    values of this type, of the tangents of the arrays; dec_rank(size, spec) and inc_rank(size, spec) the types
+    of a part and of the whole of a value that vmap maps as `spec` in in_axes or out_axes says.
     """
     has_qdd = False
 
@@ -175,7 +257,8 @@ def register_hitype(value_class, typeof):
     if not (isinstance(value_class, type) and callable(typeof)):
         raise TypeError("hijax.register_hitype(value_class, typeof): a class and a function of its values, "
                         f"not {value_class!r:.80} and {typeof!r:.80}")
-    register(value_class, typeof)
+    hitypes.register(value_class, typeof)
+    adapters.forget()
 
 
 export_names(globals())

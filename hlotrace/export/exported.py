@@ -383,7 +383,7 @@ def _export(jitted, args, kwargs, platforms, checks):
         raise UnexpectedTracerError(f"export of {jitted._name}: it closes over a value that is being traced. "
                                     "Pass it as an argument.")
     effects = [e for e in jaxpr.effects if not (isinstance(e, Check) and e.failure.debug)]
-    if accesses(effects):
+    if accesses(effects) or traced.changed is not None:
         raise NotImplementedError(f"export of {jitted._name}: it uses a Ref from outside, and an artifact "
                                   "has none. Pass the value, ref[...], and return the new one.")
     if any(isinstance(e, Check) for e in effects):
@@ -394,7 +394,7 @@ def _export(jitted, args, kwargs, platforms, checks):
         raise NotImplementedError(f"export of {jitted._name}: serialization of host_callbacks is not yet "
                                   "implemented: a call of Python cannot leave this process. Take "
                                   "debug.print, pure_callback and io_callback out of it.")
-    where, _ = jitted.device_assignment(traced, *stage._flat.in_tree.unflatten(stage._flat.leaves))
+    where, _ = jitted.device_assignment(traced, stage._flat.leaves)
     symbolic = [d for a in jaxpr.in_avals for d in a.shape if is_symbolic_dim(d)]
     for d in symbolic:
         symbolic[0] - d     # ValueError where they are of two scopes

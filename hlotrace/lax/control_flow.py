@@ -3,7 +3,8 @@ import copy
 import operator
 from itertools import compress
 
-from ..api.flat import FlatFunction, flatten
+from ..api.adapters import flatten
+from ..api.flat import FlatFunction
 from ..api.signatures import name_of
 from ..api.vmap import vmap
 from ..core import dtypes

@@ -13,7 +13,6 @@ from ..core.array import Array
 from ..core.avals import ShapedArray, aval_of
 from ..core.config import scoped, state
 from ..core.pytrees import pytree
-from ..core.refs import Ref
 from ..core.surface.boundary import filtered
 from ..core.trace import Tracer
 from ..runtime.array_impl import ArrayImpl, from_numpy
@@ -218,7 +217,8 @@ def typeof(x):
     >>> f(jnp.ones(2))
     float32[2] (2,)
     """
-    if type(x) is Ref:
+    # a Ref, a view of one, or its type
+    if hasattr(x, "instead_of_an_array") or getattr(x, "is_ref", False):
         return x.aval
     if (kind := hitypes.type_of(x)) is not None:
         return kind

@@ -72,4 +72,5 @@ def make_with_sharding(make, size, what, device=None, out_sharding=None):
     sharding = named(out_sharding, what) if device is None else as_sharding(device, what)
     program = JitFunction(make, out_shardings=sharding)
     program._name, program.explained = what, False
+    program._placement.name = what
     return program()

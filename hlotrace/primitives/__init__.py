@@ -25,6 +25,7 @@ other's transpose share a file, or the upper one's rules are written with the lo
     parallel/collectives            what devices along named axes do together
     programs/checks                 what fails for some values, and the states that tell
     programs/calls                  jit, custom rules
+    programs/ruled_calls            calls whose rules the user gives, of hijax primitives
     programs/linear_call            linear functions with a transpose of the user's
     parallel/divergent_collectives  branches and loops where devices go different ways: collectives must not stand there
     programs/cond_while             cond, while

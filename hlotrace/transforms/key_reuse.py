@@ -17,6 +17,7 @@ from ..core.dtypes import is_extended, is_integer
 from ..core.errors import KeyReuseError
 from ..core.jaxpr import Eqn, Jaxpr, Literal, Var, sub_jaxprs
 from ..core.primitive import PassRules
+from ..core.pytrees import pytree
 from ..core.trace import EVAL, entering
 from ..primitives.arrays.dynamic_slice import dynamic_slice_p, dynamic_update_slice_p
 from ..primitives.arrays.elementwise import convert_element_type_p, eq_p, ne_p, select_n_p, stop_gradient_p
@@ -308,6 +309,20 @@ def use(jaxpr: Jaxpr, operands: Sequence[Any], what: str) -> Callable[[Sequence[
             if i is not None and x is not operands[i]:
                 _remember(x, keys[i])
     return passed
+
+
+class OneCall:
+    """A policy of calls of a compiled function `name`: keys that its program uses are used once."""
+    def __init__(self, jaxpr, consts, name):
+        self.jaxpr, self.consts, self.name = jaxpr, consts, name
+
+    def before(self, leaves):
+        self.passed = use(self.jaxpr, [*self.consts, *leaves], f"`{self.name}`")
+        return leaves
+
+    def after(self, results):
+        self.passed(pytree.tree_leaves(results))
+        return results
 
 
 def use_by(primitive: Primitive, operands: Sequence[Any], avals: Iterable[ShapedArray],

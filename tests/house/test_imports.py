@@ -194,7 +194,8 @@ def test_rings_are_found():
 LOCAL_IMPORTS = {
     "importing hlotrace does not pay for what few programs need": """
         hlotrace.distributed.job: socket
-        hlotrace.api.jit: hlotrace.placement.shardings hlotrace.inspection.retraces hlotrace.transforms.key_reuse
+        hlotrace.api.jit: hlotrace.inspection.retraces hlotrace.transforms.key_reuse
+        hlotrace.api.jit_placement: hlotrace.placement.shardings
         hlotrace.placement.out_sharding: hlotrace.placement.shardings hlotrace.sharding.named
         hlotrace.api.stages: hlotrace.placement.shardings hlotrace.runtime.devices.layouts hlotrace.sharding.layout hlotrace.sharding.spec
         hlotrace.placement.device_put: hlotrace.placement.shardings hlotrace.sharding.mesh hlotrace.sharding.named hlotrace.sharding.spec

@@ -15,7 +15,8 @@ from ...runtime import evaluate
 from ...sharding.mesh import AbstractMesh, Mesh, current_mesh
 from ...sharding.named import NamedSharding
 from ...sharding.spec import PartitionSpec
-from ..flat import FlatFunction, flatten
+from .. import adapters
+from ..flat import FlatFunction, StatefulFunction
 from ..signatures import name_of, take_names
 from . import eager_shard_map
 
@@ -96,7 +97,9 @@ class _ShardMapped:
             raise TypeError(f"shard_map of {self.name} takes positional arguments only; in_specs says "
                             f"nothing of keyword arguments {', '.join(kwargs)}")
         mesh, manual = self._mesh_and_axes()
-        flat = FlatFunction(self.f, *flatten((args, {})), "shard_map")
+        leaves, in_tree, taken = adapters.flatten_by_value((args, {}))
+        flat = (StatefulFunction if taken else FlatFunction)(self.f, leaves, in_tree, "shard_map")
+        adapters.refuse_twice(flat, taken)
         given = self.in_specs
         if given is _INFER:
             given = flat.arg_tree.unflatten([self._spec_of(flat, i, mesh, manual)
@@ -104,10 +107,15 @@ class _ShardMapped:
         in_specs = self._specs("in_specs", flat.arg_tree, tuple(given) if type(given) is list else given,
                                mesh, manual)
         avals = [self._part(flat, i, spec, mesh) for i, spec in enumerate(in_specs)]
-        jaxpr, operands, in_specs, out_specs = self._trace(flat, avals, in_specs, mesh, manual)
-        results = shard_map_p.bind(*operands, jaxpr=jaxpr, mesh=mesh, in_specs=tuple(in_specs),
-                                   out_specs=tuple(out_specs), manual=manual, checked=bool(self.check_vma))
-        return flat.out_tree.unflatten(results)
+        with adapters.lending(taken):
+            jaxpr, operands, in_specs, out_specs = self._trace(flat, avals, in_specs, mesh, manual, taken)
+            results = shard_map_p.bind(*operands, jaxpr=jaxpr, mesh=mesh, in_specs=tuple(in_specs),
+                                       out_specs=tuple(out_specs), manual=manual, checked=bool(self.check_vma))
+        if not taken:
+            return flat.out_tree.unflatten(results)
+        result, changes = flat.out_tree.unflatten(results)
+        adapters.write_back(taken, changes)
+        return result
 
     def _mesh_and_axes(self):
         """The mesh, and those of its axes that become manual here, in order."""
@@ -138,7 +146,7 @@ class _ShardMapped:
         """The PartitionSpec of each leaf."""
         where = f"shard_map of {self.name}: {what}"
         found = []
-        for spec in pytree.flatten_axes(where, treedef, specs):
+        for spec in adapters.specs_of_values(treedef, pytree.flatten_axes(where, treedef, specs)):
             spec = PartitionSpec() if spec is None else spec
             if not isinstance(spec, PartitionSpec):
                 raise TypeError(f"{where} holds PartitionSpecs, got {spec!r}")
@@ -185,14 +193,20 @@ class _ShardMapped:
             raise ValueError(f"{flat}: argument {flat.path(i)}, args{pytree.leaf_paths(flat.arg_tree)[i]}, "
                              f"of type {aval.str_short()}: {error}. Pad it, or cut it otherwise.") from None
 
-    def _trace(self, flat, avals, in_specs, mesh, manual):
+    def _trace(self, flat, avals, in_specs, mesh, manual, taken):
         """(the program of one device, its operands, their specs, those of the results)."""
         specs = []
+
+        arg_specs = in_specs
 
         def body(*xs):
             outs = flat(*xs)        # from which pmap's specs follow
             given = self.out_specs() if callable(self.out_specs) else self.out_specs
-            specs[:] = self._specs("out_specs", flat.out_tree, given, mesh, manual)
+            out_tree = flat.out_tree.children()[0] if taken else flat.out_tree
+            specs[:] = self._specs("out_specs", out_tree, given, mesh, manual)
+            # what changed of an argument is cut as that was
+            specs[:] += [arg_specs[x.places[i]] for x, numbers in zip(taken, flat.changed if taken else ())
+                         for i in numbers]
             return [self._checked(flat, i, x, spec, manual) for i, (x, spec) in enumerate(zip(outs, specs))]
         with inside(mesh, manual, self.check_vma):
             if state.trace.staging or not isinstance(mesh, Mesh) or not eager_shard_map.visible(flat.leaves):

@@ -4,14 +4,16 @@ import operator
 
 import numpy as np
 
+from ...api.adapters import Adapter, register
 from ...api.refs import read
 from ...core import dtypes, programs
 from ...core.avals import aval_of, is_arraylike, not_an_array
 from ...core.caches import cached
 from ...core.config import state
-from ...core.refs import Ref
+from ...core.refs import KINDS, AbstractRef, Ref
 from ...core.surface.boundary import boundaries, boundary
 from ...core.trace import EVAL, is_concrete, trace_to_jaxpr
+from ...primitives.arrays.elementwise import stop_gradient_p
 from ...primitives.programs.refs import addupdate_p, get_p, set_p, swap_p
 from ..arrays.creation import asarray, zeros
 from . import indexing
@@ -22,7 +24,10 @@ _TRACED = "traced"      # stands in the static part of an index for an operand
 def new_ref(init_val, *, memory_space=None, kind=None, pin=False):
     """A mutable array that begins as a copy of `init_val`, with its shape and dtype.
 
-    Raises: TypeError where that is no array; NotImplementedError for a memory space, a kind and `pin`.
+    `kind` is None, or "no_grad_no_remat" for a Ref that is beside what is differentiated: what is written to it and read
+    from it has no derivative.
+    Raises: TypeError where that is no array; ValueError for another kind; NotImplementedError for a memory
+    space and `pin`.
 
     A function under jit that writes to it changes it for its caller.
 
@@ -34,14 +39,16 @@ def new_ref(init_val, *, memory_space=None, kind=None, pin=False):
     >>> counter[...]
     Array([1, 2], dtype=int32)
     """
-    for name, value in ("memory_space", memory_space), ("kind", kind), ("pin", pin or None):
+    for name, value in ("memory_space", memory_space), ("pin", pin or None):
         if value is not None:
             raise NotImplementedError(f"new_ref: {name}={value!r} is not supported: a Ref is where its first "
                                       "value is")
     if not is_arraylike(init_val):
         raise TypeError(f"new_ref: {not_an_array(init_val, 'init_val')}")
     value = asarray(init_val)
-    return Ref(value.astype(value.dtype) if value.weak_type else value)
+    if kind not in KINDS:
+        raise ValueError(f"new_ref: kind is one of {', '.join(map(repr, KINDS))}, got {kind!r}")
+    return Ref(value.astype(value.dtype) if value.weak_type else value, kind)
 
 
 def empty_ref(ty, memory_space=None, pin=False):
@@ -129,16 +136,63 @@ def addupdate(ref, idx, x):
 
 @boundaries(called="Ref.at[]", tell_self=True)
 class RefView:
-    """`ref.at[index]`: a part of a Ref, which can be indexed, read and written as a Ref itself."""
-    __slots__ = ("ref", "indices")
+    """A part of a Ref, `ref.at[index]`, or its elements seen otherwise, `ref.reshape(shape)`, `ref.transpose(axes)`,
+    `ref.bitcast(dtype)`: it can be indexed, read, written and passed to functions as a Ref itself.
 
-    def __init__(self, ref, indices):
-        self.ref, self.indices = ref, indices
+    >>> ref = jax.new_ref(jnp.zeros((2, 3)))
+    >>> rows = ref.at[1].reshape(3, 1)
+    >>> rows[...] = jnp.ones((3, 1))
+    >>> jax.jit(lambda view: view.addupdate(5., 0))(rows)
+    >>> ref[...]
+    Array([[0., 0., 0.],
+           [6., 1., 1.]], dtype=float32)
+    """
+    __slots__ = ("ref", "steps")
+    instead_of_an_array = "Read the value of a view of a Ref with view[...]."
+
+    def __init__(self, ref, steps):
+        self.ref, self.steps = ref, steps     # each is (what is done, with what), from the Ref on
+
+    @property
+    def inner_aval(self):
+        """The type of the part."""
+        layout, operands = _layout(self.steps, False)
+        return _program(get_p, self.ref.inner_aval, layout, tuple(map(aval_of, operands)), ()).out_avals[0]
+
+    def check(self):
+        """An error where the Ref has no such part."""
+        return self.inner_aval
+
+    @property
+    def aval(self):
+        """The AbstractRef of a Ref to this part."""
+        return AbstractRef(self.inner_aval, kind=self.ref.kind)
+
+    shape = property(lambda self: self.inner_aval.shape)
+    dtype = property(lambda self: self.inner_aval.dtype)
+    ndim = property(lambda self: self.inner_aval.ndim)
+    size = property(lambda self: self.inner_aval.size)
 
     @property
     def at(self):
         """`view.at[index]` is a part of this part."""
         return _At(self)
+
+    @property
+    def T(self):
+        """The view with its axes the other way round."""
+        return _transpose(self)
+
+    def __len__(self):
+        if not self.shape:
+            raise TypeError("len() of a view of a Ref that is a scalar: it has no axes")
+        return self.shape[0]
+
+    def __iter__(self):
+        raise TypeError(f"a view of {self.ref.aval} is not iterable: read it with view[...] first")
+
+    def __array__(self, dtype=None, copy=None):
+        raise TypeError(f"a view of {self.ref.aval} is not an array. {self.instead_of_an_array}")
 
     def __getitem__(self, index):
         return _access(get_p, self, index)
@@ -147,7 +201,7 @@ class RefView:
         _access(set_p, self, index, value)
 
     def __repr__(self):
-        return f"{self.ref.aval}.at" + "".join(f"[{i!r}]" for i in self.indices)
+        return f"{self.ref.aval}" + "".join(f".at[{x!r}]" if how == "at" else f".{how}({x!r})" for how, x in self.steps)
 
 
 class _At:
@@ -157,7 +211,80 @@ class _At:
         self.of = of
 
     def __getitem__(self, index):
-        return RefView(self.of, (index,)) if type(self.of) is Ref else RefView(self.of.ref, (*self.of.indices, index))
+        return _viewed(self.of, "at", index)
+
+
+def _viewed(of, how, what):
+    """The view of a Ref or of a view."""
+    if type(of) is RefView:
+        view = RefView(of.ref, (*of.steps, (how, what)))
+    else:
+        of.check()
+        view = RefView(of, ((how, what),))
+    if how != "at":
+        view.check()
+    return view
+
+
+def _reshape(self, *shape):
+    """The elements of a Ref, or of a view of it, in another shape; one size may be -1.
+
+    Raises: ValueError where the number of elements differs.
+    """
+    shape = shape[0] if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape
+    return _viewed(self, "reshape", tuple(map(operator.index, shape)))
+
+
+def _transpose(self, *axes):
+    """A Ref, or a view of it, with its axes in another order, reversed without `axes`."""
+    axes = axes[0] if len(axes) == 1 and isinstance(axes[0], (tuple, list)) else axes
+    return _viewed(self, "transpose", tuple(map(operator.index, axes)) or tuple(range(self.ndim))[::-1])
+
+
+def _bitcast(self, dtype):
+    """The bits of the elements of a Ref, or of a view of it, as another dtype of the same width.
+
+    Raises: NotImplementedError for a dtype of another width.
+    """
+    dtype = dtypes.as_dtype(dtype)
+    if dtype.itemsize != self.dtype.itemsize:
+        raise NotImplementedError(f"bitcast of {self.dtype.name} to {dtype.name}, which is of another width: the elements "
+                                  "are not the same; bitcast the value, lax.bitcast_convert_type(ref[...], dtype)")
+    return _viewed(self, "bitcast", dtype)
+
+
+class _Views(Adapter):
+    """Views of Refs by value: inside is a Ref of the part, which is written back to it."""
+
+    def handles(self, cls):
+        return cls is RefView
+
+    def type_text(self, view):
+        return str(view.aval)
+
+    def base(self, view):
+        return view.ref
+
+    def arrays(self, view):
+        return view.ref.kind, [view[...]]
+
+    def inside(self, kind, arrays):
+        return Ref(*arrays, kind)
+
+    def after(self, kind, ref):
+        return kind, [read(ref)]
+
+    def lend(self, view):
+        return view.ref.take()
+
+    def restore(self, view, value):
+        view.ref.keep(value)
+
+    def write_back(self, view, kind, arrays):
+        view[...] = arrays[0]
+
+
+register(_Views())
 
 
 def _checked(ref, what):
@@ -168,32 +295,40 @@ def _checked(ref, what):
 
 
 def _access(primitive, ref, index, *values):
-    of, indices = (ref.ref, ref.indices) if type(ref) is RefView else (_checked(ref, f"ref.{primitive}"), ())
+    of, steps = (ref.ref, ref.steps) if type(ref) is RefView else (_checked(ref, f"ref.{primitive}"), ())
     of.check()
     if index is not None and index is not Ellipsis:
-        indices = (*indices, index)
-    if primitive is get_p and not indices:
+        steps = (*steps, ("at", index))
+    if primitive is get_p and not steps:
         return read(of)
-    values = [_value(primitive, of, v) for v in values]
-    operands, layout = [], []
-    # are they operands? then a loop over them compiles once
-    numbers = state.trace is EVAL and len(indices) == 1
+    values = [_value(primitive, ref.dtype, v) for v in values]
+    # are numbers operands? then a loop over them compiles once
+    numbers = state.trace is EVAL and len(steps) == 1 and steps[0][0] == "at"
     if numbers:
-        indexing.expand(of.shape, indices[0], inside=True)      # an IndexError for one out of bounds
-    for index in indices:
-        layout.append(tuple([part for e in (index if type(index) is tuple else (index,))
-                             for part in _static(e, operands, numbers)]))
-    program = _program(primitive, of.inner_aval, tuple(layout), tuple(map(aval_of, operands)),
-                       tuple(map(aval_of, values)))
+        indexing.expand(of.shape, steps[0][1], inside=True)      # an IndexError for one out of bounds
+    layout, operands = _layout(steps, numbers)
+    program = _program(primitive, of.inner_aval, layout, tuple(map(aval_of, operands)), tuple(map(aval_of, values)))
+    if of.kind is not None:
+        values = list(map(stop_gradient_p.bind, values))
     found = primitive.bind(*operands, *values, ref=of, program=program)
     return found[0] if found else None
 
 
-def _value(primitive, ref, value):
+def _layout(steps, numbers):
+    """(what of the steps of a view is static, the operands of the indices)"""
+    layout, operands = [], []
+    for how, what in steps:
+        if how == "at":
+            what = tuple([part for e in (what if type(what) is tuple else (what,)) for part in _static(e, operands, numbers)])
+        layout.append((how, what))
+    return tuple(layout), operands
+
+
+def _value(primitive, want, value):
     """The value as an array of the Ref's dtype."""
     if not is_arraylike(value):
         raise TypeError(f"ref.{primitive}: {not_an_array(value, 'value')}")
-    aval, want = aval_of(value), ref.dtype
+    aval = aval_of(value)
     if aval.dtype != want and not (aval.weak_type and dtypes.lattice_result(((aval.dtype, True), (want, False)))[0] == want):
         raise ValueError(f"Invalid dtype for `{primitive}`. Ref dtype: {want.name}. Value dtype: "
                          f"{aval.dtype.name}. Convert the value with .astype({want.name!r})")
@@ -224,29 +359,53 @@ def _program(primitive, aval, layout, operand_avals, value_avals):
     *results]."""
     def fun(value, *operands):
         operands = iter(operands)
-        indices = [tuple([next(operands) if e is _TRACED else slice(*e[1:]) if type(e) is tuple else e
-                          for e in index]) for index in layout]
+        steps = [(how, tuple([_entry(e, operands) for e in what]) if how == "at" else what) for how, what in layout]
         before = value
-        for index in indices:
-            before = before[index]
+        for how, what in steps:
+            before = _step(before, how, what)
         if primitive is get_p:
             return [before]
         written = next(operands)
-        after = _replaced(value, indices, written, "add" if primitive is addupdate_p else "set")
+        after = _replaced(value, steps, written, "add" if primitive is addupdate_p else "set")
         return [after, before] if primitive is swap_p else [after]
     return programs.without_source_info(trace_to_jaxpr(fun, [aval, *operand_avals, *value_avals], primitive.name))
 
 
-def _replaced(value, indices, written, how):
-    """The array in which the part that the indices say, one after another, is what was written, or more by
-    that."""
-    if len(indices) > 1:
-        written = _replaced(value[indices[0]], indices[1:], written, how)
-        how = "set"
-    return getattr(value.at[indices[0] if indices else ...], how)(written)
+def _entry(e, operands):
+    if e is _TRACED:
+        return next(operands)
+    return slice(*e[1:]) if type(e) is tuple else e
+
+
+def _step(value, how, what):
+    """A step of a view, done to an array."""
+    if how == "at":
+        return value[what]
+    return value.view(what) if how == "bitcast" else getattr(value, how)(what)
+
+
+def _replaced(value, steps, written, how):
+    """The array in which the part that the steps say, one after another, is what was written, or more by that."""
+    if not steps:
+        return getattr(value.at[...], how)(written)
+    (step, what), rest = steps[0], steps[1:]
+    if step == "at":
+        if not rest:
+            return getattr(value.at[what], how)(written)
+        return value.at[what].set(_replaced(value[what], rest, written, how))
+    inner = _replaced(_step(value, step, what), rest, written, how)
+    if step == "reshape":
+        return inner.reshape(value.shape)
+    return inner.transpose(tuple(np.argsort(what))) if step == "transpose" else inner.view(value.dtype)
 
 
 Ref.at = property(_At)
-Ref.addupdate = boundary(lambda self, x, idx=(): addupdate(self, idx, x), "Ref.addupdate", method=True)
+Ref.T = property(_transpose)
+for _kind in Ref, RefView:
+    _kind.reshape = boundary(_reshape, "Ref.reshape", method=True)
+    _kind.transpose = boundary(_transpose, "Ref.transpose", method=True)
+    _kind.bitcast = boundary(_bitcast, "Ref.bitcast", method=True)
+    _kind.addupdate = boundary(lambda self, x, idx=(): addupdate(self, idx, x), "Ref.addupdate", method=True)
+    _kind.swap = boundary(lambda self, idx, value: swap(self, idx, value), "Ref.swap", method=True)
 Ref.__getitem__ = boundary(get, "Ref", method=True)
 Ref.__setitem__ = boundary(set, "Ref", method=True)

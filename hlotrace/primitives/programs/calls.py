@@ -145,7 +145,7 @@ def _run(*args, fun=None, jaxpr=None, **_):
     return list(fun(*args)) if jaxpr is None else eval_jaxpr(jaxpr, (), *args)
 
 
-def _explicit(tangents, num_consts, name):
+def explicit_tangents(tangents, num_consts, name):
     """The tangents of the explicit arguments.  An error if a value that the function closed over has one."""
     if any(t is not None for t in tangents[:num_consts]):
         raise UnexpectedTracerError(
@@ -176,7 +176,7 @@ def _custom_batching(primitive, map_rules):
     return batch
 
 
-def _map_jvp_rule(axis, batched, *, rule, name):
+def map_jvp_rule(axis, batched, *, rule, name):
     def mapped(primals, tangents):
         n = len(primals)
 
@@ -191,7 +191,7 @@ def _map_jvp_rule(axis, batched, *, rule, name):
 
 
 def _custom_jvp(primals, tangents, *, rule, name, num_consts=0, **_):
-    tangents = _explicit(tangents, num_consts, name)
+    tangents = explicit_tangents(tangents, num_consts, name)
     outs, out_tangents = rule(primals[num_consts:], tangents)
     return outs, [None if no_tangent(t) else t for t in out_tangents]
 
@@ -222,7 +222,7 @@ def _threaded(states, values, args, *, jaxpr, num_consts, **params):
 custom_jvp_call_p = Holder("custom_jvp_call", multiple_results=True, axis_names=_axis_names, abstract_eval=_custom_abstract_eval,
                            also=_CALLED, discharge=_custom_jvp_discharge, vary=vary_call, lower=inline,
                            jvp=_custom_jvp, impl_rule=_run, to_staged=_to_staged, transpose=_custom_jvp_transpose,
-                           batching=_custom_batching(lambda: custom_jvp_call_p, _map_jvp_rule))
+                           batching=_custom_batching(lambda: custom_jvp_call_p, map_jvp_rule))
 
 
 def _forward_mode(primals, tangents, *, name, **_):
@@ -230,13 +230,13 @@ def _forward_mode(primals, tangents, *, name, **_):
                     "mode (grad, vjp, jacrev), or define the function with custom_jvp.")
 
 
-def _custom_vjp_linearize(trace, primals, tangents, *, fwd, name, num_consts=0, **_):
+def linearize_by_rule(trace, primals, tangents, *, fwd, name, num_consts=0, **_):
     """Run the user's forward function now; record one linear operation whose transpose is the backward one.
 
     `fwd` gives outputs, residuals, and the backward function of these residuals: it knows their structure,
     which may be another one when the function is differentiated with respect to other arguments.
     """
-    tangents = _explicit(tangents, num_consts, name)
+    tangents = explicit_tangents(tangents, num_consts, name)
     outs, residuals, bwd = fwd(primals[num_consts:], nonzero_mask(tangents))
     recorded = trace.rules.record(custom_lin_p, [*residuals, *drop_zeros(tangents)], {
         "bwd": bwd, "num_residuals": len(residuals), "nonzero": nonzero_mask(tangents), "name": name,
@@ -271,7 +271,7 @@ custom_lin_p = Primitive("custom_lin", multiple_results=True, says_vma=True, jvp
                          **params: _forward_mode(args, args, **params))
 
 
-def _map_vjp_rules(axis, batched, *, fwd, name):
+def map_vjp_rules(axis, batched, *, fwd, name):
     def mapped_fwd(primals, perturbed):
         def flat(*xs):
             outs, flat.residuals, flat.bwd = fwd(list(xs), perturbed)
@@ -306,8 +306,8 @@ def _custom_vjp_discharge(states, values, args, *, fwd, **params):
 
 custom_vjp_call_p = Holder("custom_vjp_call", multiple_results=True, axis_names=_axis_names, abstract_eval=_custom_abstract_eval,
                            also=_CALLED, discharge=_custom_vjp_discharge, vary=vary_call, lower=inline,
-                           jvp=_forward_mode, linearize=_custom_vjp_linearize, impl_rule=_run, to_staged=_to_staged,
-                           batching=_custom_batching(lambda: custom_vjp_call_p, _map_vjp_rules))
+                           jvp=_forward_mode, linearize=linearize_by_rule, impl_rule=_run, to_staged=_to_staged,
+                           batching=_custom_batching(lambda: custom_vjp_call_p, map_vjp_rules))
 
 
 def _remat_opt_dce(used_outputs, eqn):

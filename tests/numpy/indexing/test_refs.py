@@ -398,7 +398,6 @@ R = jax.new_ref(jnp.arange(4.0))
      NotImplementedError, r"a write to Ref\{float32\[4\]\}"),
     (lambda: jax.grad(lambda x: (R.__setitem__(0, x), x)[1])(1.0), ValueError, "set of a differentiated value in Ref"),
     (lambda: jax.grad(lambda r: r[0])(R), TypeError, "with respect to an argument that is a Ref: leave it out of argnums"),
-    (lambda: jax.jit(lambda r: r[0]).lower(R).as_text(), NotImplementedError, r"uses Ref\{float32\[4\]\} from outside"),
     (lambda: jax.jit(lambda r: r[0], out_shardings=jax.sharding.SingleDeviceSharding(jax.devices()[0]))(R),
      NotImplementedError, "do not go with an argument that is a Ref"),
 ])
@@ -494,3 +493,73 @@ def test_shardings_that_ask_for_nothing_go_with_refs():
         assert ref[...].tolist() == [i, i]
     jax.jit(lambda x: ref.__setitem__(..., x), in_shardings=(None,))(jnp.ones(2))
     assert ref[...].tolist() == [1, 1]
+
+
+def test_ahead_of_time():
+    """A compiled program takes Refs, their types before it is compiled, and those that the function closes over."""
+    r, other = ref(), jax.new_ref(jnp.ones(2))
+
+    @jax.jit
+    def step(r, x):
+        r[0] += x
+        other[1] += r[0]
+        return r[...].sum()
+    x = jnp.float32(2)
+    struct = jax.ShapeDtypeStruct((4,), "float32", is_ref=True)
+    assert str(jax.typeof(struct)) == "Ref{float32[4]}" and struct != jax.ShapeDtypeStruct((4,), "float32")
+    for given in r, struct:
+        compiled = step.lower(given, x).compile()
+        assert compiled.in_tree == jax.tree.structure(((0, 0), {})) and compiled.out_tree == jax.tree.structure(0)
+        assert compiled.out_info.shape == () and jax.eval_shape(step, given, x).shape == ()
+    same((r[0], other[1]), (0.0, 1.0))
+    same([float(compiled(r, x)) for _ in range(2)], [8, 10])
+    same((r[0], other[1]), (4.0, 7.0))
+    with pytest.raises(TypeError, match="compiled for float32.4., called with float32.3."):
+        compiled(ref(3), x)
+    with pytest.raises(TypeError, match="structure"):
+        compiled(r[...], x)
+
+
+def test_views():
+    """Parts and other shapes of a Ref are read, written and passed as a Ref is; NumPy's views do the same."""
+    want, r = np.arange(12, dtype="float32").reshape(3, 4), jax.new_ref(jnp.arange(12.0).reshape(3, 4))
+    views = [(r.at[1], want[1]), (r.reshape(12).at[2:5], want.reshape(12)[2:5]), (r.T, want.T), (r.at[:, 1:].at[0], want[0, 1:]),
+             (r.at[2].reshape(2, -1), want[2].reshape(2, 2)), (r.transpose(1, 0).at[3], want.T[3])]
+    calls = [lambda f: f, jax.jit, jax.checkpoint, lambda f: lambda v: jax.lax.cond(True, f, lambda v: None, v)]
+    for view, part in views:
+        assert (view.shape, view.dtype, view.ndim, view.size) == (part.shape, part.dtype, part.ndim, part.size)
+        same(view[...], part)
+        for call in calls:
+            call(lambda v: v.__setitem__(0, v[0] * 2 + 1))(view)
+            part[0] = part[0] * 2 + 1
+            same(r[...], want)
+        jax.lax.scan(lambda c, x, view=view: (view.addupdate(x, -1), (c, None))[1], 0, jnp.arange(3.0))
+        part[-1] += 3
+        jax.vmap(lambda v, x: v.__setitem__(..., x))(view, jnp.arange(part.shape[0], dtype="float32"))
+        part[...] = np.arange(part.shape[0]).reshape((-1,) + (1,) * (part.ndim - 1))
+        same(r[...], want)
+    bits = jax.jit(lambda v: v[...])(r.bitcast("int32").at[0])
+    same(bits, want.view("int32")[0])
+    r.bitcast("uint32")[0, 0] = jnp.uint32(0)
+    same(r[0, 0], 0.0)
+    assert "at[0]" in repr(r.at[0]) and str(jax.typeof(r.at[0])) == "Ref{float32[4]}" and len(r.at[0]) == 4
+    for wrong, error, words in [
+            (lambda: jax.jit(lambda a, b: None)(r.at[0], r), ValueError, "only one reference"),
+            (lambda: jax.jit(lambda a: r[0])(r.at[0]), ValueError, "closed over .* and passed"),
+            (lambda: jax.jit(lambda a: a)(r.at[0]), ValueError, "cannot be returned"),
+            (lambda: jax.grad(lambda a: a[0])(r.at[0]), TypeError, "cannot differentiate with respect to"),
+            (lambda: r.reshape(5), TypeError, "reshape"), (lambda: r.bitcast("int8"), NotImplementedError, "another width"),
+            (lambda: r.at[0][9], IndexError, "out of bounds"), (lambda: list(r.at[0]), TypeError, "not iterable"),
+            (lambda: np.asarray(r.at[0]), TypeError, "not an array")]:
+        with pytest.raises(error, match=words):
+            wrong()
+        same(r[...], want * (np.arange(12).reshape(3, 4) > 0))
+
+
+def test_a_ref_beside_what_is_differentiated():
+    log = jax.new_ref(0.0, kind="no_grad_no_remat")
+    same(jax.grad(lambda x: (log.__setitem__(..., x * 2), x * log[...])[1])(3.0), 6.0)
+    same(log[...], 6.0)
+    assert jax.typeof(log).kind == "no_grad_no_remat"
+    with pytest.raises(ValueError, match="kind is one of None, 'no_grad_no_remat'"):
+        jax.new_ref(0.0, kind="other")

@@ -1,0 +1,510 @@
+"""Values that are no arrays and that transformations take all the same: one adapter for each kind of them.
+
+Refs and values of the user's own types (hijax) are leaves of pytrees, and no program has such values.  An adapter knows
+its kind by the class and says what becomes of a value on the way into a function, inside of it and after it:
+
+* What is immutable becomes its arrays where arguments are flattened, and inside it is a value of its class again.
+* What can change is the same object inside (`Held`), so a function that gets it does the same as one that closes over it.
+* jit, vmap and shard_map take what can change by its arrays too (`ByValue`): inside is another value, and what changed of
+  it is a further result, which is written back (`StatefulFunction` in flat.py).
+
+Adapters are registered by `refs.py` and `hijax.py`.
+"""
+import functools
+
+from ..core import dtypes
+from ..core.avals import aval_of, is_arraylike
+from ..core.pytrees import pytree
+from ..core.symbolic_zeros import UndefinedPrimal, is_undefined_primal
+
+
+class Adapter:
+    """What transformations do with values of one kind."""
+    lowers = False          # may its `node` be a Lowered?
+    owns_memory = False     # may a program that changes a value reuse the memory of its arrays?
+
+    def handles(self, cls):
+        """Are the instances of this class of the kind?"""
+        raise NotImplementedError
+
+    def node(self, value):
+        """The pytree that stands for a value among the arguments of a function: `Held`, or `Lowered` if it is immutable."""
+        return Held(Identity(value))
+
+    def result(self, value, flat):
+        """The pytree that stands for a value that the FlatFunction `flat` returns; a leaf is refused."""
+        return value
+
+    def type_text(self, value):
+        """The type of a value in words."""
+        raise NotImplementedError
+
+    def arrays(self, value):
+        """(what must be equal for two calls to share a program, the list of arrays) of a value."""
+        raise NotImplementedError
+
+    def inside(self, kind, arrays):
+        """A value with these arrays, which belongs to the current trace."""
+        raise NotImplementedError
+
+    # of what can change
+
+    def base(self, value):
+        """What a value is a part of: two with one base cannot both be passed to a function."""
+        return value
+
+    def after(self, kind, value):
+        """As `arrays`, of one that `inside` made."""
+        return self.arrays(value)
+
+    def lend(self, value):
+        """From now on the value is inside of a call alone.  Returns what `restore` needs."""
+
+    def restore(self, value, lent):
+        """The call is over, well or not."""
+
+    def own_memory(self, value, array):
+        """An array of a value that is to be changed, or a copy, for a program that may reuse its memory."""
+
+    def write_back(self, value, kind, arrays):
+        """Let a value have these arrays."""
+        raise NotImplementedError
+
+    # of what is immutable
+
+    def raise_tangent(self, kind, tangents, avals):
+        """The tangent, or cotangent, of a value from those of its arrays, which are None where they are zero."""
+        raise NotImplementedError
+
+    def lower_tangent(self, kind, tangent, avals):
+        """The tangents of the arrays of a value, as `raise_tangent` takes them."""
+        raise NotImplementedError
+
+    def perturbed(self, kind, avals):
+        """For each of the arrays: does its tangent belong to that of the value?"""
+        raise NotImplementedError
+
+    # under vmap, where an axis of all arrays need not be what is mapped
+
+    def unmapped(self, kind, avals, size, spec):
+        """(the kind of a slice, the axis of each array or None), for a spec in in_axes or an int."""
+        return kind, [spec] * len(avals)
+
+    def mapped(self, kind, avals, size, spec):
+        """(the kind of a value made of slices, the axis of each array or None), for a spec in out_axes or an int."""
+        return kind, [spec] * len(avals)
+
+
+_adapters: list = []
+_found: dict = {}           # class -> its adapter or None
+_arrays: set = set()        # the classes whose adapter is None
+
+
+def register(adapter):
+    """Add an adapter to the list."""
+    _adapters.append(adapter)
+    forget()
+
+
+def forget():
+    """Ask the adapters again of each class: they have come to know another one."""
+    _found.clear()
+    _arrays.clear()
+
+
+def adapter_of(value):
+    """The adapter of a value, None for what has none."""
+    cls = type(value)
+    try:
+        return _found[cls]
+    except KeyError:
+        found = None if is_arraylike(value) else next((a for a in _adapters if a.handles(cls)), None)
+        _found[cls] = found
+        if found is None:
+            _arrays.add(cls)
+        return found
+
+
+def any_adapted(leaves):
+    """Is there an adapter for one of these?"""
+    return not _arrays.issuperset(map(type, leaves)) and any([adapter_of(x) is not None for x in leaves])
+
+
+# --- as parts of the structure of arguments ----------------------------------------------------------------------
+
+class Identity:
+    """An object, equal to itself alone, whatever its class says."""
+    __slots__ = ("value",)
+
+    def __init__(self, value):
+        self.value = value
+
+    def __eq__(self, other):
+        return type(other) is Identity and self.value is other.value
+
+    def __hash__(self):
+        return id(self.value)
+
+    def __repr__(self):
+        return repr(self.value)
+
+
+class Held:
+    """A value as a part of the structure of arguments, which has no leaves: unflattened, it is the value."""
+    def __init__(self, identity):
+        self.identity = identity
+
+
+pytree.register_pytree_node(Held, lambda held: ((), held.identity), lambda identity, _: identity.value)
+
+
+def nodes(arguments):
+    """The pytree with the nodes that stand for values with adapters."""
+    return pytree.tree_map(lambda x: x if (adapter := adapter_of(x)) is None else adapter.node(x), arguments)
+
+
+def flatten(arguments):
+    """`tree_flatten`, where what is immutable is its arrays, and what can change a part of the structure."""
+    leaves, structure = pytree.tree_flatten(arguments)
+    return pytree.tree_flatten(nodes(arguments)) if any_adapted(leaves) else (leaves, structure)
+
+
+def results(result, flat):
+    """The pytree with what stands for the values that a FlatFunction returns."""
+    return pytree.tree_map(lambda x: x if (adapter := adapter_of(x)) is None else adapter.result(x, flat), result)
+
+
+class Lowered:
+    """The arrays of an immutable value: unflattened with arrays, it is the value, with anything else it stays this."""
+    __slots__ = ("adapter", "kind", "arrays")
+
+    def __init__(self, adapter, kind, arrays):
+        self.adapter, self.kind, self.arrays = adapter, kind, list(arrays)
+
+    def raised(self):
+        """A value of these arrays."""
+        return self.adapter.inside(self.kind, self.arrays)
+
+
+def _unflatten(aux, arrays):
+    found = Lowered(*aux, arrays)
+    return found.raised() if all(map(is_arraylike, found.arrays)) else found
+
+
+pytree.register_pytree_node(Lowered, lambda x: (x.arrays, (x.adapter, x.kind)), _unflatten)
+
+
+def _is_lowered(x):
+    return type(x) is Lowered
+
+
+def raised(values):
+    """The pytree with values in the place of what is Lowered or ByValue, whatever stands for their arrays."""
+    def value(x):
+        if type(x) is ByValue:
+            return x.arrays[0] if len(x.arrays) == 1 else x.arrays
+        return x.raised() if type(x) is Lowered else x
+    return pytree.tree_map(value, values, is_leaf=lambda x: type(x) is Lowered or type(x) is ByValue)
+
+
+def plain_structure(structure):
+    """The structure in which what is ByValue is its array."""
+    if not has_node(structure, ByValue):
+        return structure
+    return pytree.tree_structure(raised(structure.unflatten([_LEAF] * structure.num_leaves)))
+
+
+class _Leaf:
+    """In the place of an array: nothing is made of it."""
+
+
+_LEAF = _Leaf()
+
+
+def skeleton(structure):
+    """The pytree of a structure, for its names alone: nodes of values stay nodes."""
+    return nodes(structure.unflatten([_LEAF] * structure.num_leaves))
+
+
+class _Layout:
+    """Where in a structure values were lowered."""
+    __slots__ = ("places", "outer")
+
+    def __init__(self, structure):
+        found = skeleton(structure)
+        # for each place a Lowered, or None for an array
+        self.places = [x if type(x) is Lowered else None for x in pytree.tree_leaves(found, is_leaf=_is_lowered)]
+        self.outer = pytree.tree_structure(found, is_leaf=_is_lowered)      # in which such a value is one leaf
+
+    def split(self, leaves):
+        """(the Lowered or None, what belongs to it) for each place."""
+        leaves = iter(leaves)
+        for x in self.places:
+            yield x, [next(leaves) for _ in x.arrays] if x is not None else next(leaves)
+
+
+@functools.lru_cache(maxsize=1024)
+def _layout(structure):
+    return _Layout(structure) if has_node(structure, Lowered) else None
+
+
+def has_node(structure, kind):
+    """Is there a node of this class in a structure?"""
+    data = structure.node_data()
+    return data is not None and (data[0] is kind or any([has_node(x, kind) for x in structure.children()]))
+
+
+def layout_of(structure):
+    """The _Layout of a structure; None where no value was lowered, as nearly always."""
+    return _layout(structure) if any([a.lowers for a in _adapters]) else None
+
+
+# --- tangents and cotangents of values ----------------------------------------------------------------------------
+
+def perturbed(structure, avals):
+    """For each leaf of a structure: does it have a tangent that is not known to be zero?"""
+    layout = layout_of(structure)
+    if layout is None:
+        return [dtypes.is_inexact(a.dtype) for a in avals]
+    found = []
+    for x, part in layout.split(avals):
+        found += [dtypes.is_inexact(part.dtype)] if x is None else x.adapter.perturbed(x.kind, part)
+    return found
+
+
+def of_values(structure):
+    """The numbers of the leaves that are arrays of values; empty where there are none, as nearly always."""
+    layout = layout_of(structure)
+    if layout is None:
+        return ()
+    pairs = layout.split(range(structure.num_leaves))
+    return frozenset([i for x, part in pairs if x is not None for i in part])
+
+
+def unflatten_tangents(structure, tangents, avals):
+    """The pytree of tangents or cotangents of what has this structure and types, from those of its leaves."""
+    layout = layout_of(structure)
+    if layout is None:
+        return structure.unflatten(tangents)
+    both = zip(layout.split(tangents), layout.split(avals), strict=True)
+    return layout.outer.unflatten([t if x is None else x.adapter.raise_tangent(x.kind, t, a) for (x, t), (_, a) in both])
+
+
+def flatten_tangents(structure, values, avals, is_leaf=None):
+    """(leaves, structure) of tangents or cotangents of what has this structure: itself where they fit it."""
+    leaves, found = pytree.tree_flatten(values, is_leaf=is_leaf)
+    layout = layout_of(structure)
+    if layout is None or found != layout.outer:
+        return leaves, found
+    flat = []
+    for t, (x, part) in zip(leaves, layout.split(avals)):
+        flat += [t] if x is None else x.adapter.lower_tangent(x.kind, t, part)
+    return flat, structure
+
+
+def for_each(structure, marks):
+    """The pytree with a bool for each array or value: is any of its leaves marked?"""
+    layout = layout_of(structure)
+    if layout is None:
+        return structure.unflatten(marks)
+    return layout.outer.unflatten([part if x is None else any(part) for x, part in layout.split(marks)])
+
+
+def each(structure, *leaves):
+    """(the Lowered or None, what belongs to it of each of these lists) for each array or value."""
+    layout = layout_of(structure)
+    if layout is None:
+        yield from ((None, *row) for row in zip(*leaves))
+        return
+    for row in zip(*map(layout.split, leaves)):
+        yield (row[0][0], *[part for _, part in row])
+
+
+def outer_structure(structure):
+    """The structure in which values are leaves."""
+    layout = layout_of(structure)
+    return structure if layout is None else layout.outer
+
+
+def with_linear(structure, args):
+    """The pytree of the arguments of a transpose rule: a value none of whose arrays are known is a Linear of its tangents."""
+    return outer_structure(structure).unflatten([
+        part if x is None else x.adapter.inside(x.kind, part) if not any(map(is_undefined_primal, part)) else
+        UndefinedPrimal(x.adapter.tangent_type(x.kind)) for x, part in each(structure, args)])
+
+
+def flatten_prefix(name, structure, prefix):
+    """`flatten_axes` of cotangents, of which any part may be None."""
+    layout = layout_of(structure)
+    if layout is None:
+        return pytree.flatten_axes(name, structure, prefix)
+    flat = []
+    for t, (x, part) in zip(pytree.flatten_axes(name, layout.outer, prefix), layout.split([None] * structure.num_leaves)):
+        flat += [t] if x is None else [None] * len(part) if t is None else x.adapter.lower_tangent(x.kind, t, part)
+    return flat
+
+
+# --- under vmap ---------------------------------------------------------------------------------------------------
+
+class MappingSpec:
+    """How values of a type are mapped by vmap, to be derived from: it is an entry of in_axes or out_axes, and means what
+    the methods `dec_rank` and `inc_rank` of the type make of it."""
+
+
+def _changed_kinds(structure, avals, specs, change):
+    """(the structure with other kinds, an axis for each leaf): `change(node, avals, spec)` gives them for a value."""
+    leaves = iter(zip(avals, specs, strict=True))
+    axes = []
+
+    def other(x):
+        if type(x) is not Lowered and type(x) is not ByValue:
+            axes.append(next(leaves)[1])
+            return x
+        part = [next(leaves) for _ in x.arrays]
+        kind, own = change(x, [a for a, _ in part], part[0][1] if part else None)
+        axes.extend(own)
+        return type(x)(x.adapter, kind, x.arrays)
+    found = pytree.tree_map(other, skeleton(structure), is_leaf=lambda x: type(x) is Lowered or type(x) is ByValue)
+    return pytree.tree_structure(found), axes
+
+
+def unmapped(structure, avals, specs, size):
+    """(the structure of a slice, the mapped axis of each leaf or None) of arguments with these entries of in_axes."""
+    return _changed_kinds(structure, avals, specs, lambda x, part, spec: x.adapter.unmapped(x.kind, part, size, spec))
+
+
+def mapped(structure, outs, dims, specs, size):
+    """(the structure of all together, the axis of each leaf or None) of the results of a mapped function.
+
+    These are `outs`, mapped along `dims`; `specs` are the entries of out_axes.
+    """
+    if layout_of(structure) is None:
+        return structure, specs
+    avals = [aval if d is None else aval.update(shape=aval.shape[:d] + aval.shape[d + 1:])
+             for aval, d in zip(map(aval_of, outs), dims[:len(specs)])]
+    return _changed_kinds(structure, avals, specs, lambda x, part, spec: x.adapter.mapped(x.kind, part, size, spec))
+
+
+def specs_of_values(structure, specs):
+    """The PartitionSpec of each leaf, where a value may have a HiPspec, whose `to_lo()` gives those of its arrays."""
+    if layout_of(structure) is None:
+        return specs
+    found = []
+    for x, part in layout_of(structure).split(specs):
+        if x is None or not hasattr(part[0], "to_lo"):
+            found += [part] if x is None else part
+        else:
+            given = list(part[0].to_lo())
+            found += [*given, *[None] * (len(part) - len(given))]
+    return found
+
+
+# --- by value -----------------------------------------------------------------------------------------------------
+
+class ByValue:
+    """What can change, by its arrays, among the arguments of a function."""
+    __slots__ = ("adapter", "kind", "arrays")
+
+    def __init__(self, adapter, kind, arrays):
+        self.adapter, self.kind, self.arrays = adapter, kind, list(arrays)
+
+
+class Changed:
+    """What has changed of such a value: of which kind it is now, and its new arrays by their number."""
+    __slots__ = ("kind", "arrays")
+
+    def __init__(self, kind, arrays):
+        self.kind, self.arrays = kind, arrays
+
+
+pytree.register_pytree_node(ByValue, lambda x: (x.arrays, (x.adapter, x.kind)), lambda aux, arrays: ByValue(*aux, arrays))
+pytree.register_pytree_node(Changed, lambda x: ((x.arrays,), x.kind), lambda kind, parts: Changed(kind, *parts))
+
+
+def is_by_value(x):
+    return type(x) is ByValue
+
+
+class Taken:
+    """The values that can change among the arguments of a call, as they were taken."""
+    __slots__ = ("adapter", "value", "kind", "arrays", "start", "lent")
+
+    def __init__(self, adapter, value, start):
+        self.adapter, self.value, self.start = adapter, value, start
+        self.kind, self.arrays = adapter.arrays(value)
+
+    @property
+    def places(self):
+        """Where its arrays are among the leaves."""
+        return range(self.start, self.start + len(self.arrays))
+
+
+def flatten_by_value(arguments):
+    """(leaves, structure, [Taken]) of a pytree: what can change in it is a ByValue."""
+    leaves, structure = pytree.tree_flatten(arguments)
+    if not any_adapted(leaves):
+        return leaves, structure, []
+    taken, count = [], 0
+
+    def node(x):
+        nonlocal count
+        adapter = adapter_of(x)
+        if adapter is None:
+            count += 1
+            return x
+        found = adapter.node(x)
+        if type(found) is Held:
+            taken.append(Taken(adapter, x, count))
+            found = ByValue(adapter, taken[-1].kind, taken[-1].arrays)
+        count += len(pytree.tree_leaves(found))
+        return found
+    leaves, structure = pytree.tree_flatten(pytree.tree_map(node, arguments))
+    return leaves, structure, taken
+
+
+def refuse_twice(flat, taken):
+    """ValueError if a value that can change is there twice."""
+    seen = {}
+    for x in taken:
+        first = seen.setdefault(id(x.adapter.base(x.value)), x)
+        if first is not x:
+            names = [flat.path(y.start).partition("[<")[0] if y.arrays else "an argument" for y in (first, x)]
+            raise ValueError("only one reference to a mutable array may be passed as an argument to a function, but when "
+                             f"tracing {flat.name} for {flat.what} the mutable array reference of type "
+                             f"{x.adapter.type_text(x.value)} appeared at both {names[0]} and {names[1]}")
+
+
+class lending:
+    """`with lending(taken):` a call of a function that takes these values by their arrays.
+
+    Who looks at them from inside of it is told that they are both closed over and passed.
+    """
+    def __init__(self, taken):
+        self.taken = taken
+
+    def __enter__(self):
+        for x in self.taken:
+            x.lent = x.adapter.lend(x.value)
+
+    def __exit__(self, *_):
+        for x in self.taken:
+            x.adapter.restore(x.value, x.lent)
+
+
+def write_back(taken, changes):
+    """Let the values have what changed of them."""
+    for x, changed in zip(taken, changes, strict=True):
+        if changed is not None:
+            arrays = [changed.arrays.get(i, a) for i, a in enumerate(x.arrays)] if changed.kind == x.kind else list(
+                changed.arrays.values())
+            x.adapter.write_back(x.value, changed.kind, arrays)
+
+
+def own_memory(taken, leaves, donated):
+    """The leaves; those of the values that are donated are theirs to give away, or copies."""
+    leaves = list(leaves)
+    for x in taken:
+        for i in x.places:
+            if i in donated:
+                leaves[i] = x.adapter.own_memory(x.value, leaves[i])
+    return leaves

@@ -1,0 +1,97 @@
+"""The fast path of a compiled function: from the types of the arguments to the compiled call.
+
+It knows arrays, NumPy values, Python numbers and static values alone, which need not be flattened; whatever else is passed
+goes the common way, `FastPath.call_any`.
+"""
+from ..core.avals import aval_or_none
+from ..core.config import state
+from ..core.surface.boundary import reraise_for_user
+from ..core.trace import EVAL
+from ..runtime.array_impl import ArrayImpl, as_array
+from ..runtime.binding import JaxRuntimeError
+from .signatures import EQUAL_BUT_NOT_ALIKE
+
+
+def _avals(leaves):
+    """The types of what may be arrays.  LookupError where one is not: a container, most often."""
+    avals = [x.aval if type(x) is ArrayImpl else aval_or_none(x) for x in leaves]
+    if None in avals:
+        raise LookupError
+    return avals
+
+
+_PLAIN = frozenset({int, str, bool, type(None)})      # types of static values that are alike if equal
+
+
+def _static_part(x):
+    """What stands in a key for a static value: equal only for values that are `alike`."""
+    kind = type(x)
+    return (kind, x) if kind in _PLAIN or not isinstance(x, EQUAL_BUT_NOT_ALIKE) else (kind, x, repr(x))
+
+
+class FastPath:
+    """What is called like a function: its arguments are looked up by their types first.
+
+    A class derived from it has `_quick`, the table of simple Calls by these types, `_never_quick`, whether none is simple,
+    `_has_statics`, `_static_numbers` and `_static_names`, and does any call in `call_any(args, kwargs, key)`, where `key` is
+    that of the table or None.
+    """
+
+    def __call__(self, *args, **kwargs):
+        """Arrays, numbers and static values alone need not be flattened: such a call is tried first, by their types."""
+        try:
+            if state.trace is not EVAL or self._never_quick:
+                return self.call_any(args, kwargs, None)
+            key = None
+            try:
+                if kwargs or self._has_statics:
+                    leaves, key = self._flat_key(args, kwargs)
+                else:
+                    leaves = args
+                    try:
+                        key = (*[x.aval for x in leaves], state.trace_key)      # as a Kept would have it, in fewer steps
+                    except AttributeError:      # NumPy values, Python numbers
+                        key = (*_avals(leaves), state.trace_key)
+                        if key in self._quick:
+                            leaves = [as_array(x) for x in leaves]
+                call = self._quick[key]
+                buffers = [x._buf for x in leaves if not x._committed]
+                if len(buffers) != len(leaves):
+                    return self.call_any(args, kwargs, None)
+                found = call.executable.execute(buffers).consume_with_handlers(call.executable.handlers)
+            except (LookupError, AttributeError, TypeError, ValueError, OverflowError, JaxRuntimeError):
+                call = None
+            if call is None:
+                return self.call_any(args, kwargs, key)      # which says what is wrong, if something is
+        except Exception as error:
+            reraise_for_user(error)
+            raise
+        avals = call.executable.out_avals
+        if call.single:
+            return ArrayImpl(avals[0], found[0])
+        return call.out_tree.unflatten([ArrayImpl(a, b) for a, b in zip(avals, found)])
+
+    def _flat_key(self, args, kwargs):
+        """(the leaves, the key) of a call of arrays and static values.
+
+        LookupError for others, and for keyword arguments whose order is not that of the program.
+        """
+        leaves, key = [], [state.trace_key]
+        numbers, names = self._static_numbers, self._static_names
+        for i, x in enumerate(args):
+            if i in numbers:
+                key += _static_part(x)
+            else:
+                leaves.append(x)
+        last = ""
+        for name, x in kwargs.items():
+            key.append(name)
+            if name in names:
+                key += _static_part(x)
+            elif name < last:
+                raise LookupError(name)
+            else:
+                last = name
+                leaves.append(x)
+        key = (len(args), *key, *_avals(leaves))
+        return [as_array(x) for x in leaves] if key in self._quick else leaves, key

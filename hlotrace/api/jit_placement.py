@@ -1,0 +1,120 @@
+"""Where the program of a compiled function runs: what in_shardings, out_shardings and device ask for."""
+from ..core.config import state
+from ..core.jaxpr import sub_jaxprs
+from ..core.primitive import fact_of
+from ..core.pytrees import pytree
+from ..lowering.module import put_in_memory
+from ..runtime import evaluate
+from ..runtime.array_impl import own
+from ..runtime.devices import placement, transfer
+
+
+def maps_devices(jaxpr):
+    """Does the program hold a shard_map, which needs all devices of its mesh?"""
+    return any(eqn.primitive.spans_devices or any(map(maps_devices, sub_jaxprs(eqn.params)))
+               for eqn in jaxpr.eqns)
+
+
+class _Moved:
+    """A policy of calls: all goes to a device, wherever it was."""
+    def __init__(self, place):
+        self.place = place
+
+    def before(self, leaves):
+        return [transfer.move(own(x), self.place) for x in leaves]
+
+    def after(self, results):
+        return pytree.tree_map(lambda x: transfer.move(x, self.place), results)
+
+
+class Placement:
+    """What a compiled function `name` was given of shardings; with `place`, a SingleDeviceSharding, all goes there."""
+
+    def __init__(self, name, in_shardings, out_shardings, place):
+        self.name, self.place = name, place
+        self.policies = () if place is None else (_Moved(place),)
+        if place is not None:
+            in_shardings = out_shardings = place
+        self.ins, self.outs = in_shardings, out_shardings
+        self.asks = in_shardings is not None or out_shardings is not None
+        self.options = () if place is None else (place,)
+        if self.asks:
+            leaves, structure = pytree.tree_flatten((in_shardings, out_shardings), lambda x: x is None)
+            from ..placement.shardings import check_kind
+            for x in leaves:
+                check_kind(x, f"jit of {name}, in_shardings and out_shardings")
+            self.options = (*self.options, tuple(leaves), structure)
+
+    def refuse_references(self, flat):
+        """NotImplementedError if there are shardings, for a call with references among its arguments."""
+        if pytree.tree_leaves((self.ins, self.outs)):     # None asks for nothing
+            raise NotImplementedError(f"{flat}: in_shardings, out_shardings and device do not go with an "
+                                      "argument that is a Ref: it is where its value was put, as in "
+                                      "new_ref(device_put(x, sharding))")
+
+    def refuse_closure(self):
+        """As `refuse_references`, for a program that uses references from outside."""
+        if pytree.tree_leaves((self.ins, self.outs)):
+            raise NotImplementedError(f"jit of {self.name}: in_shardings, out_shardings and device do "
+                                      "not go with a Ref that the function closes over")
+
+    def of(self, traced, leaves, paths):
+        """(device or Partition, the shardings asked for the program's inputs or None) for these leaves of arguments.
+
+        `paths()` gives their names.
+        """
+        program, consts, kept, _ = traced.pruned()
+        found = fact_of(program, "meshes")
+        if self.place is not None:
+            where, _ = evaluate.device_assignment(consts, None, (self.place,), found, f"a constant of {self.name}".format)
+            return where, None
+        if state.mesh_to_run_on and not any(map(evaluate.committed_sharding, leaves)):
+            if not any(hasattr(m, "devices") for m in found):
+                found = (state.mesh_to_run_on, *found)
+        elif found and not any(hasattr(m, "devices") for m in found) and not any(
+                evaluate.committed_sharding(leaves[i]) for i in kept):
+            # an AbstractMesh has no devices: those of arguments that the program does not use
+            found = (*dict.fromkeys(s.mesh for s in map(evaluate.committed_sharding, leaves) if hasattr(s, "mesh")), *found)
+        asked, outs = self.asked(traced)
+        asked = asked and [*[None] * len(consts), *[asked[i] for i in kept]]
+        if put := put_in_memory(program):
+            outs = tuple([s or put.get(v) for s, v in zip(outs or [None] * len(program.outvars),
+                                                          program.outvars)])
+
+        def name(i):
+            if i < len(consts):
+                return f"a constant of {self.name}"
+            return f"argument {paths()[kept[i - len(consts)]]} of {self.name}"
+        where, _ = evaluate.device_assignment([*consts, *[leaves[i] for i in kept]], asked, outs, found, name)
+        return where, asked
+
+    def asked(self, traced):
+        """The shardings asked for the leaves of the arguments and of the results, lists or None."""
+        if not self.asks:
+            return None, None
+        from ..placement.shardings import flat_shardings
+        asked = outs = None
+        if self.ins is not None:
+            alone = isinstance(self.ins, placement.SingleDeviceSharding)
+            keywords = traced.in_tree.children()[1].node_data()[1]
+            if keywords and not alone:
+                raise ValueError(f"jit of {self.name}: in_shardings does not say how keyword arguments "
+                                 f"({', '.join(keywords)}) lie; pass them by position")
+            given = tuple(self.ins) if type(self.ins) is list else self.ins
+            asked = flat_shardings(f"jit in_shardings of {self.name}", traced.in_tree,
+                                   (given, given if alone else None))
+        if self.outs is not None:
+            outs = flat_shardings(f"jit out_shardings of {self.name}", traced.result_tree, self.outs)
+            outs = [*outs, *[None] * (traced.out_tree.num_leaves - len(outs))]
+            for i, (s, a) in enumerate(zip(outs, traced.closed.out_avals)):
+                if s is not None:
+                    placement.check_divides(s, a, f"result {i} of {self.name}, of type {a.str_short()}")
+        return asked, outs and tuple(outs)
+
+    def constrained(self, traced, leaves):
+        """(the leaves of the arguments, a function of the results) with what was asked as constraints of a program."""
+        if not self.asks:
+            return leaves, lambda results: results
+        from ..placement.shardings import constrained
+        asked, outs = self.asked(traced)
+        return constrained(leaves, asked, self.name), lambda results: constrained(results, outs, self.name)

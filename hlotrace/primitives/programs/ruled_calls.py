@@ -1,0 +1,88 @@
+"""ruled_call: a program whose derivatives, transpose and batching are rules that the user gives (hijax primitives)."""
+from collections.abc import Callable
+from typing import NamedTuple
+
+from ...core import programs
+from ...core.errors import UnexpectedTracerError
+from ...core.refs import Holder
+from ...core.symbolic_zeros import is_undefined_primal, nonzero_mask
+from ..arrays.shape import front, front_dims, reduce_sum
+from .calls import AS_JIT, explicit_tangents, inline, jit_bind, linearize_by_rule, map_jvp_rule, map_vjp_rules, mapped_over
+
+
+class Rules(NamedTuple):
+    """The rules of a call on flat lists; one that is None is that of its program, unless `lacks` says what is missing.
+
+    jvp(primals, tangents) -> (outs, tangents)              tangents may be None
+    fwd(primals, nonzero) -> (outs, residuals, bwd)         bwd(residuals, cotangents) -> cotangents of all primals
+    transpose(cotangents, args) -> cotangents of all args   args that are not known are linear
+    batch(axis, args, dims) -> (outs, dims)
+    """
+    jvp: Callable | None = None
+    fwd: Callable | None = None
+    transpose: Callable | None = None
+    batch: Callable | None = None
+    lacks: str = ""         # of what has no rule for its derivatives
+
+
+def _jvp(primals, tangents, *, jaxpr, rules, name, num_consts):
+    if rules.jvp is None:
+        if rules.fwd is not None:
+            raise TypeError(f"can't apply forward-mode autodiff (jvp) to {name}, which has a rule for reverse mode alone. Use "
+                            "reverse mode (grad, vjp, jacrev), or give it a rule jvp")
+        if rules.lacks:
+            raise NotImplementedError(rules.lacks)
+        return AS_JIT["jvp"](primals, tangents, jaxpr=jaxpr)
+    return rules.jvp(primals[num_consts:], explicit_tangents(tangents, num_consts, name))
+
+
+def _linearize(trace, primals, tangents, *, jaxpr, rules, name, num_consts):
+    if rules.fwd is not None:
+        return linearize_by_rule(trace, primals, tangents, fwd=rules.fwd, name=name, num_consts=num_consts)
+    if rules.jvp is not None or rules.lacks:
+        return _jvp(primals, tangents, jaxpr=jaxpr, rules=rules, name=name, num_consts=num_consts)
+    return AS_JIT["linearize"](trace, primals, tangents, jaxpr=jaxpr)
+
+
+def _transpose(cts, *args, jaxpr, rules, name, num_consts):
+    if rules.transpose is None:
+        return AS_JIT["transpose"](cts, *args, jaxpr=jaxpr)
+    return [None] * num_consts + rules.transpose(cts, args[num_consts:])
+
+
+def _batching(axis, args, dims, *, jaxpr, rules, name, num_consts):
+    if rules.batch is not None and any(d is not None for d in dims):
+        if any(d is not None for d in dims[:num_consts]):
+            raise UnexpectedTracerError(f"{name} has a batching rule and closes over a value that is mapped by vmap: the rule "
+                                        "only says what to do with arguments. Pass the value as an argument.")
+        return rules.batch(axis, args[num_consts:], dims[num_consts:])
+    args, batched = front(args, dims), nonzero_mask(dims)
+    program, _ = programs.batch(jaxpr, axis, batched, True)
+    marks = batched[num_consts:]
+    other = Rules(
+        jvp=rules.jvp and map_jvp_rule(axis, marks, rule=rules.jvp, name=name)["rule"],
+        fwd=rules.fwd and map_vjp_rules(axis, marks, fwd=rules.fwd, name=name)["fwd"],
+        transpose=rules.transpose and _mapped_transpose(axis, marks, rules.transpose), lacks=rules.lacks)
+    outs = ruled_call_p.bind(*args, jaxpr=program, rules=other, name=name, num_consts=num_consts)
+    return outs, front_dims([True] * len(outs))
+
+
+def _mapped_transpose(axis, marks, rule):
+    def mapped(cts, args):
+        known = [a for a in args if not is_undefined_primal(a)]
+        n = len(known)
+
+        def one(*xs):
+            given, each = iter(xs[:n]), iter(xs[n:])
+            unknown = [a if is_undefined_primal(a) else next(given) for a in args]
+            return rule([None if ct is None else next(each) for ct in cts], unknown)
+        live = [ct for ct in cts if ct is not None]
+        batched = [m for m, a in zip(marks, args) if not is_undefined_primal(a)] + [True] * len(live)
+        found = mapped_over(one, axis, tuple(batched))(*known, *live)
+        return [ct if ct is None or m else reduce_sum(ct, (0,)) for ct, m in zip(found, marks)]
+    return mapped
+
+
+ruled_call_p = Holder("ruled_call", **{
+    **AS_JIT, "jvp": _jvp, "linearize": _linearize, "transpose": _transpose, "batching": _batching, "lower": inline,
+    "impl_rule": lambda *args, jaxpr, **_: jit_bind(jaxpr, args)})
