@@ -1,14 +1,15 @@
 """Values that are no arrays and that transformations take all the same: one adapter for each kind of them.
 
-Refs and values of the user's own types (hijax) are leaves of pytrees, and no program has such values.  An adapter knows
-its kind by the class and says what becomes of a value on the way into a function, inside of it and after it:
+Refs and values of the user's own types (hijax) are leaves of pytrees, and no program has such values.  An
+adapter knows its kind by the class and says what becomes of a value on the way into a function, inside of it
+and after it.
 
-* What is immutable becomes its arrays where arguments are flattened, and inside it is a value of its class again.
-* What can change is the same object inside (`Held`), so a function that gets it does the same as one that closes over it.
-* jit, vmap and shard_map take what can change by its arrays too (`ByValue`): inside is another value, and what changed of
-  it is a further result, which is written back (`StatefulFunction` in flat.py).
+What is immutable becomes its arrays where arguments are flattened, and inside it is a value of its class
+again.  What can change is the same object inside (`Held`), so a function that gets it does as one
+that closes over it.  jit, vmap and shard_map take what can change by its arrays (`ByValue`): inside is
+another value, and what changed of it is a further result, which is written back (`StatefulFunction`).
 
-Adapters are registered by `refs.py` and `hijax.py`.
+Adapters are registered by `refs.py` and `hijax.py`, and that of views of Refs by `numpy/indexing/refs.py`.
 """
 import functools
 
@@ -28,11 +29,12 @@ class Adapter:
         raise NotImplementedError
 
     def node(self, value):
-        """The pytree that stands for a value among the arguments of a function: `Held`, or `Lowered` if it is immutable."""
+        """The pytree of a value among the arguments of a function: `Held`, or `Lowered` if it is
+        immutable."""
         return Held(Identity(value))
 
     def result(self, value, flat):
-        """The pytree that stands for a value that the FlatFunction `flat` returns; a leaf is refused."""
+        """The pytree of a value that the FlatFunction `flat` returns; a leaf is refused."""
         return value
 
     def type_text(self, value):
@@ -73,7 +75,8 @@ class Adapter:
     # of what is immutable
 
     def raise_tangent(self, kind, tangents, avals):
-        """The tangent, or cotangent, of a value from those of its arrays, which are None where they are zero."""
+        """The tangent, or cotangent, of a value from those of its arrays, which are None where they are zero.
+        """
         raise NotImplementedError
 
     def lower_tangent(self, kind, tangent, avals):
@@ -91,7 +94,8 @@ class Adapter:
         return kind, [spec] * len(avals)
 
     def mapped(self, kind, avals, size, spec):
-        """(the kind of a value made of slices, the axis of each array or None), for a spec in out_axes or an int."""
+        """(the kind of a value made of slices, the axis of each array or None), for a spec in out_axes or an
+        int."""
         return kind, [spec] * len(avals)
 
 
@@ -130,7 +134,8 @@ def any_adapted(leaves):
     return not _arrays.issuperset(map(type, leaves)) and any([adapter_of(x) is not None for x in leaves])
 
 
-# --- as parts of the structure of arguments ----------------------------------------------------------------------
+# --- as parts of the structure of arguments
+# ----------------------------------------------------------------------
 
 class Identity:
     """An object, equal to itself alone, whatever its class says."""
@@ -159,7 +164,7 @@ pytree.register_pytree_node(Held, lambda held: ((), held.identity), lambda ident
 
 
 def nodes(arguments):
-    """The pytree with the nodes that stand for values with adapters."""
+    """The pytree with the nodes of its values that have adapters."""
     return pytree.tree_map(lambda x: x if (adapter := adapter_of(x)) is None else adapter.node(x), arguments)
 
 
@@ -170,12 +175,14 @@ def flatten(arguments):
 
 
 def results(result, flat):
-    """The pytree with what stands for the values that a FlatFunction returns."""
-    return pytree.tree_map(lambda x: x if (adapter := adapter_of(x)) is None else adapter.result(x, flat), result)
+    """The pytree with the pytrees of the values that a FlatFunction returns."""
+    return pytree.tree_map(lambda x: x if (adapter := adapter_of(x)) is None else adapter.result(x, flat),
+                           result)
 
 
 class Lowered:
-    """The arrays of an immutable value: unflattened with arrays, it is the value, with anything else it stays this."""
+    """The arrays of an immutable value: unflattened with arrays, it is the value, with anything else it stays
+    this."""
     __slots__ = ("adapter", "kind", "arrays")
 
     def __init__(self, adapter, kind, arrays):
@@ -199,7 +206,7 @@ def _is_lowered(x):
 
 
 def raised(values):
-    """The pytree with values in the place of what is Lowered or ByValue, whatever stands for their arrays."""
+    """The pytree with values in the place of what is Lowered or ByValue, whatever their arrays are."""
     def value(x):
         if type(x) is ByValue:
             return x.arrays[0] if len(x.arrays) == 1 else x.arrays
@@ -233,8 +240,10 @@ class _Layout:
     def __init__(self, structure):
         found = skeleton(structure)
         # for each place a Lowered, or None for an array
-        self.places = [x if type(x) is Lowered else None for x in pytree.tree_leaves(found, is_leaf=_is_lowered)]
-        self.outer = pytree.tree_structure(found, is_leaf=_is_lowered)      # in which such a value is one leaf
+        self.places = [x if type(x) is Lowered else None
+                       for x in pytree.tree_leaves(found, is_leaf=_is_lowered)]
+        # in which such a value is one leaf
+        self.outer = pytree.tree_structure(found, is_leaf=_is_lowered)
 
     def split(self, leaves):
         """(the Lowered or None, what belongs to it) for each place."""
@@ -259,7 +268,8 @@ def layout_of(structure):
     return _layout(structure) if any([a.lowers for a in _adapters]) else None
 
 
-# --- tangents and cotangents of values ----------------------------------------------------------------------------
+# --- tangents and cotangents of values
+# ----------------------------------------------------------------------------
 
 def perturbed(structure, avals):
     """For each leaf of a structure: does it have a tangent that is not known to be zero?"""
@@ -287,7 +297,8 @@ def unflatten_tangents(structure, tangents, avals):
     if layout is None:
         return structure.unflatten(tangents)
     both = zip(layout.split(tangents), layout.split(avals), strict=True)
-    return layout.outer.unflatten([t if x is None else x.adapter.raise_tangent(x.kind, t, a) for (x, t), (_, a) in both])
+    return layout.outer.unflatten([t if x is None else x.adapter.raise_tangent(x.kind, t, a) for (x, t),
+                                   (_, a) in both])
 
 
 def flatten_tangents(structure, values, avals, is_leaf=None):
@@ -327,10 +338,15 @@ def outer_structure(structure):
 
 
 def with_linear(structure, args):
-    """The pytree of the arguments of a transpose rule: a value none of whose arrays are known is a Linear of its tangents."""
-    return outer_structure(structure).unflatten([
-        part if x is None else x.adapter.inside(x.kind, part) if not any(map(is_undefined_primal, part)) else
-        UndefinedPrimal(x.adapter.tangent_type(x.kind)) for x, part in each(structure, args)])
+    """The pytree of the arguments of a transpose rule: a value none of whose arrays are known is a Linear of
+    its tangents."""
+    def value(x, part):
+        if x is None:
+            return part
+        if any(map(is_undefined_primal, part)):
+            return UndefinedPrimal(x.adapter.tangent_type(x.kind))
+        return x.adapter.inside(x.kind, part)
+    return outer_structure(structure).unflatten([value(*pair) for pair in each(structure, args)])
 
 
 def flatten_prefix(name, structure, prefix):
@@ -339,20 +355,26 @@ def flatten_prefix(name, structure, prefix):
     if layout is None:
         return pytree.flatten_axes(name, structure, prefix)
     flat = []
-    for t, (x, part) in zip(pytree.flatten_axes(name, layout.outer, prefix), layout.split([None] * structure.num_leaves)):
-        flat += [t] if x is None else [None] * len(part) if t is None else x.adapter.lower_tangent(x.kind, t, part)
+    for t, (x, part) in zip(pytree.flatten_axes(name, layout.outer, prefix),
+                            layout.split([None] * structure.num_leaves)):
+        if x is None or t is None:
+            flat += [t] if x is None else [None] * len(part)
+        else:
+            flat += x.adapter.lower_tangent(x.kind, t, part)
     return flat
 
 
-# --- under vmap ---------------------------------------------------------------------------------------------------
+# --- under vmap
+# ---------------------------------------------------------------------------------------------------
 
 class MappingSpec:
-    """How values of a type are mapped by vmap, to be derived from: it is an entry of in_axes or out_axes, and means what
-    the methods `dec_rank` and `inc_rank` of the type make of it."""
+    """How values of a type are mapped by vmap, to be derived from: it is an entry of in_axes or out_axes, and
+    means what the methods `dec_rank` and `inc_rank` of the type make of it."""
 
 
 def _changed_kinds(structure, avals, specs, change):
-    """(the structure with other kinds, an axis for each leaf): `change(node, avals, spec)` gives them for a value."""
+    """(the structure with other kinds, an axis for each leaf): `change(node, avals, spec)` gives them for a
+    value."""
     leaves = iter(zip(avals, specs, strict=True))
     axes = []
 
@@ -364,13 +386,16 @@ def _changed_kinds(structure, avals, specs, change):
         kind, own = change(x, [a for a, _ in part], part[0][1] if part else None)
         axes.extend(own)
         return type(x)(x.adapter, kind, x.arrays)
-    found = pytree.tree_map(other, skeleton(structure), is_leaf=lambda x: type(x) is Lowered or type(x) is ByValue)
+    found = pytree.tree_map(other, skeleton(structure),
+                            is_leaf=lambda x: type(x) is Lowered or type(x) is ByValue)
     return pytree.tree_structure(found), axes
 
 
 def unmapped(structure, avals, specs, size):
-    """(the structure of a slice, the mapped axis of each leaf or None) of arguments with these entries of in_axes."""
-    return _changed_kinds(structure, avals, specs, lambda x, part, spec: x.adapter.unmapped(x.kind, part, size, spec))
+    """(the structure of a slice, the mapped axis of each leaf or None) of arguments with these entries of
+    in_axes."""
+    return _changed_kinds(structure, avals, specs, lambda x, part,
+                          spec: x.adapter.unmapped(x.kind, part, size, spec))
 
 
 def mapped(structure, outs, dims, specs, size):
@@ -382,11 +407,13 @@ def mapped(structure, outs, dims, specs, size):
         return structure, specs
     avals = [aval if d is None else aval.update(shape=aval.shape[:d] + aval.shape[d + 1:])
              for aval, d in zip(map(aval_of, outs), dims[:len(specs)])]
-    return _changed_kinds(structure, avals, specs, lambda x, part, spec: x.adapter.mapped(x.kind, part, size, spec))
+    return _changed_kinds(structure, avals, specs, lambda x, part,
+                          spec: x.adapter.mapped(x.kind, part, size, spec))
 
 
 def specs_of_values(structure, specs):
-    """The PartitionSpec of each leaf, where a value may have a HiPspec, whose `to_lo()` gives those of its arrays."""
+    """The PartitionSpec of each leaf, where a value may have a HiPspec, whose `to_lo()` gives those of its
+    arrays."""
     if layout_of(structure) is None:
         return specs
     found = []
@@ -399,7 +426,8 @@ def specs_of_values(structure, specs):
     return found
 
 
-# --- by value -----------------------------------------------------------------------------------------------------
+# --- by value
+# -----------------------------------------------------------------------------------------------------
 
 class ByValue:
     """What can change, by its arrays, among the arguments of a function."""
@@ -417,8 +445,10 @@ class Changed:
         self.kind, self.arrays = kind, arrays
 
 
-pytree.register_pytree_node(ByValue, lambda x: (x.arrays, (x.adapter, x.kind)), lambda aux, arrays: ByValue(*aux, arrays))
-pytree.register_pytree_node(Changed, lambda x: ((x.arrays,), x.kind), lambda kind, parts: Changed(kind, *parts))
+pytree.register_pytree_node(ByValue, lambda x: (x.arrays, (x.adapter, x.kind)), lambda aux,
+                            arrays: ByValue(*aux, arrays))
+pytree.register_pytree_node(Changed, lambda x: ((x.arrays,), x.kind), lambda kind,
+                            parts: Changed(kind, *parts))
 
 
 def is_by_value(x):
@@ -469,15 +499,16 @@ def refuse_twice(flat, taken):
         first = seen.setdefault(id(x.adapter.base(x.value)), x)
         if first is not x:
             names = [flat.path(y.start).partition("[<")[0] if y.arrays else "an argument" for y in (first, x)]
-            raise ValueError("only one reference to a mutable array may be passed as an argument to a function, but when "
-                             f"tracing {flat.name} for {flat.what} the mutable array reference of type "
-                             f"{x.adapter.type_text(x.value)} appeared at both {names[0]} and {names[1]}")
+            raise ValueError("only one reference to a mutable array may be passed as an argument to a "
+                             f"function, but when tracing {flat.name} for {flat.what} the mutable array "
+                             f"reference of type {x.adapter.type_text(x.value)} appeared at both {names[0]} "
+                             f"and {names[1]}")
 
 
 class lending:
     """`with lending(taken):` a call of a function that takes these values by their arrays.
 
-    Who looks at them from inside of it is told that they are both closed over and passed.
+    It is a ValueError to use them from inside of it: they would be both closed over and passed.
     """
     def __init__(self, taken):
         self.taken = taken
@@ -495,8 +526,9 @@ def write_back(taken, changes):
     """Let the values have what changed of them."""
     for x, changed in zip(taken, changes, strict=True):
         if changed is not None:
-            arrays = [changed.arrays.get(i, a) for i, a in enumerate(x.arrays)] if changed.kind == x.kind else list(
-                changed.arrays.values())
+            arrays = list(changed.arrays.values())
+            if changed.kind == x.kind:
+                arrays = [changed.arrays.get(i, a) for i, a in enumerate(x.arrays)]
             x.adapter.write_back(x.value, changed.kind, arrays)
 
 

@@ -520,8 +520,8 @@ def _jacobian(fun, argnums, what, has_aux, build):
     def jacobian_of(*args, **kwargs):
         flat, order = _choose(fun, args, kwargs, argnums, what, has_aux)
         if adapters.of_values(flat.in_tree):
-            raise TypeError(f"{flat}: a Jacobian is by elements of arrays, and an argument is a value of a hijax type: "
-                            "differentiate with jvp or vjp")
+            raise TypeError(f"{flat}: a Jacobian is by elements of arrays, and an argument is a value of a "
+                            "hijax type: differentiate with jvp or vjp")
         rows, aux = build(flat)
         jac = flat.out_tree.unflatten([_picked(flat.arg_tree.unflatten(row), order) for row in rows])
         return (jac, aux) if has_aux else jac

@@ -213,13 +213,15 @@ class custom_jvp(_Custom):
         def rule(primals, tangents):
             tangents = _zeros(tangents, map(aval_of, primals), self.symbolic_zeros)
             result = self.rule(*static, flat.arg_tree.unflatten(primals),
-                               adapters.unflatten_tangents(flat.arg_tree, tangents, list(map(aval_of, primals))))
+                               adapters.unflatten_tangents(flat.arg_tree, tangents,
+                                                           list(map(aval_of, primals))))
             if not isinstance(result, (tuple, list)) or len(result) != 2:
                 raise TypeError(f"Custom JVP rule {name_of(self.rule)} for function {name} must produce a "
                                 "pair (list or tuple of length two) representing primal and tangent "
                                 f"outputs, but got {result!r:.80}.")
             outs, flat.out_tree = flatten(result[0])
-            out_tangents, t_tree = adapters.flatten_tangents(flat.out_tree, result[1], list(map(aval_of, outs)))
+            out_tangents, t_tree = adapters.flatten_tangents(flat.out_tree, result[1],
+                                                             list(map(aval_of, outs)))
             if t_tree != flat.out_tree:
                 raise TypeError(f"Custom JVP rule {name_of(self.rule)} for function {name} must produce "
                                 "primal and tangent outputs with equal structures:\n" +

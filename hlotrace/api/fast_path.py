@@ -1,7 +1,7 @@
 """The fast path of a compiled function: from the types of the arguments to the compiled call.
 
-It knows arrays, NumPy values, Python numbers and static values alone, which need not be flattened; whatever else is passed
-goes the common way, `FastPath.call_any`.
+It knows arrays, NumPy values, Python numbers and static values alone, which need not be flattened; whatever
+else is passed goes the common way, `FastPath.call_any`.
 """
 from ..core.avals import aval_or_none
 from ..core.config import state
@@ -24,7 +24,7 @@ _PLAIN = frozenset({int, str, bool, type(None)})      # types of static values t
 
 
 def _static_part(x):
-    """What stands in a key for a static value: equal only for values that are `alike`."""
+    """The part of a key for a static value: equal only for values that are `alike`."""
     kind = type(x)
     return (kind, x) if kind in _PLAIN or not isinstance(x, EQUAL_BUT_NOT_ALIKE) else (kind, x, repr(x))
 
@@ -32,13 +32,14 @@ def _static_part(x):
 class FastPath:
     """What is called like a function: its arguments are looked up by their types first.
 
-    A class derived from it has `_quick`, the table of simple Calls by these types, `_never_quick`, whether none is simple,
-    `_has_statics`, `_static_numbers` and `_static_names`, and does any call in `call_any(args, kwargs, key)`, where `key` is
-    that of the table or None.
+    A class derived from it has `_quick`, the table of simple Calls by these types, `_never_quick`, whether
+    none is simple, `_has_statics`, `_static_numbers` and `_static_names`, and does any call in
+    `call_any(args, kwargs, key)`, where `key` is that of the table or None.
     """
 
     def __call__(self, *args, **kwargs):
-        """Arrays, numbers and static values alone need not be flattened: such a call is tried first, by their types."""
+        """Arrays, numbers and static values alone need not be flattened: such a call is tried first, by their
+        types."""
         try:
             if state.trace is not EVAL or self._never_quick:
                 return self.call_any(args, kwargs, None)
@@ -49,7 +50,8 @@ class FastPath:
                 else:
                     leaves = args
                     try:
-                        key = (*[x.aval for x in leaves], state.trace_key)      # as a Kept would have it, in fewer steps
+                        # as a Kept would have it, in fewer steps
+                        key = (*[x.aval for x in leaves], state.trace_key)
                     except AttributeError:      # NumPy values, Python numbers
                         key = (*_avals(leaves), state.trace_key)
                         if key in self._quick:

@@ -134,7 +134,8 @@ class FlatFunction:
         return f"output{path}" if path else "the output"
 
     def _special(self, outs, result):
-        """`outs`, with the arrays of values that have adapters.  TypeError for other values that are no arrays.
+        """`outs`, with the arrays of values that have adapters.  TypeError for other values that are no
+        arrays.
 
         Where types alone are asked for, a ShapeDtypeStruct is a further input.
         """
@@ -187,7 +188,8 @@ class FlatFunction:
 class StatefulFunction(FlatFunction):
     """A FlatFunction that takes what can change by its arrays; what changed of it are further results.
 
-    A call leaves in `out_tree` the structure of (result, [Changed or None for each ByValue]).  `outside`, {number of a
+    A call leaves in `out_tree` the structure of (result, [Changed or None for each ByValue]).  `outside`,
+    {number of a
     ByValue: value}, are those that are themselves inside, of which nothing is given.
     """
     __slots__ = ("outside", "inner", "changed")
@@ -257,12 +259,13 @@ class TracedProgram:
 
     @property
     def result_tree(self):
-        """The structure of what the function returned; a stateful one's `out_tree` has what changed beside it."""
+        """The structure of what the function returned; a stateful one's `out_tree` has what changed beside
+        it."""
         return self.out_tree if self.changed is None else self.out_tree.children()[0]
 
     def donating(self, given, references, keep_unused):
-        """The same, for calls that donate the leaves `given`, and those that references may give away, and take what the
-        program does not use."""
+        """The same, for calls that donate the leaves `given`, and those that references may give away, and
+        take what the program does not use."""
         other = copy.copy(self)
         other.given, other.donated = given, tuple(sorted({*given, *references}))
         other.keep_unused, other._pruned = keep_unused, None

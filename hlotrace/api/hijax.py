@@ -1,11 +1,12 @@
-"""What transformations do with values of the user's own types (JAX's hijax; `core/hitypes.py`): their adapter.
+"""What transformations do with values of the user's own types (hijax; `core/hitypes.py`): their adapter.
 
-An immutable value becomes its arrays.  Where its type says that its tangents are of another type (`to_tangent_aval`), which
-are not those of its arrays, further arrays of zeros go beside them: what tangents these have, the value has.  The trace in
-which a value was made knows the arrays of its tangent (`hitypes.made_here`).
+An immutable value becomes its arrays.  Where its type says that its tangents are of another type
+(`to_tangent_aval`), which are not those of its arrays, further arrays of zeros go beside them: what tangents
+these have, the value has.  The trace in which a value was made knows the arrays of its tangent
+(`hitypes.made_here`).
 
-A mutable value that a traced function uses from outside of it has its arrays in Refs from then on, which know how to be
-read and written there.
+A mutable value that a traced function uses from outside of it has its arrays in Refs from then on, which know
+how to be read and written there.
 """
 import contextlib
 import functools
@@ -30,7 +31,8 @@ from .flat import FlatFunction
 
 
 class _Tangents(NamedTuple):
-    """Of what type the tangents of a type are, and whether they go beside the arrays; then these types are `beside`."""
+    """Of what type the tangents of a type are, and whether they go beside the arrays; then these types are
+    `beside`."""
     type: Any
     beside: tuple | None
 
@@ -60,12 +62,13 @@ def lowered(ty, value):
     avals = [a for a in beside if _has_tangent(a)]
     _, known, _ = found(value)
     if not known:
-        known = [zeros_of(a) if state.trace.staging else np.broadcast_to(np.zeros((), a.dtype), a.shape) for a in avals]
+        known = [zeros_of(a) if state.trace.staging else np.broadcast_to(np.zeros((), a.dtype), a.shape)
+                 for a in avals]
     return [*arrays, *known]
 
 
 def _split(ty, arrays):
-    """(the arrays of a value, those that go beside them)"""
+    """(the arrays of a value, those that go beside them)."""
     beside = tangents_of(ty).beside
     n = len(arrays) - sum(map(_has_tangent, beside or ()))
     return arrays[:n], arrays[n:]
@@ -90,11 +93,12 @@ class _HiValues(adapters.Adapter):
         if not ty.has_qdd:
             return self.node(value)
         if any(value is x for _, x in getattr(flat, "inner", ())):
-            raise ValueError(f"{flat}: it returned a mutable value that it was given, which its caller has, of type {ty}: "
-                             "return what is new")
+            raise ValueError(f"{flat}: it returned a mutable value that it was given, which its caller has, "
+                             f"of type {ty}: return what is new")
         kind, arrays = self.arrays(value)
-        made_here = found(value)[0] is state.trace or any(isinstance(x, Tracer) and x._trace is state.trace for x in arrays)
-        if made_here and not shared_by([value]):
+        is_ours = found(value)[0] is state.trace or any([
+            isinstance(x, Tracer) and x._trace is state.trace for x in arrays])
+        if is_ours and not shared_by([value]):
             return adapters.Lowered(self, kind, arrays)
         return super().node(value)      # it is from outside
 
@@ -140,7 +144,8 @@ class _HiValues(adapters.Adapter):
         if beside is None:
             return parts
         arrays, _ = _split(ty, avals)
-        return [*[None if a is None else zeros_of(a.tangent()) for a in arrays], *[t for t, a in zip(parts, beside) if _has_tangent(a)]]
+        return [*[None if a is None else zeros_of(a.tangent()) for a in arrays],
+                *[t for t, a in zip(parts, beside) if _has_tangent(a)]]
 
     def perturbed(self, kind, avals):
         arrays, beside = _split(kind[0], avals)
@@ -151,7 +156,8 @@ class _HiValues(adapters.Adapter):
         return self._along(kind, avals, size, spec, "dec_rank")
 
     def whole(self, kind, arrays, dims, size):
-        """(the value of which the parts under vmap are made of these arrays, its spec), for a batching rule."""
+        """(the value of which the parts under vmap are made of these arrays, its spec), for a batching rule.
+        """
         ty, _ = kind
         if all(d is None for d in dims):
             return self.inside(kind, arrays), None
@@ -159,8 +165,7 @@ class _HiValues(adapters.Adapter):
         if spec is None:
             spec = ty.leading_axis_spec() if hasattr(ty, "leading_axis_spec") else 0
         (outer, _), axes = self.mapped(kind, list(map(_less(size), arrays, dims)), size, spec)
-        placed = [broadcast_axis(x, size, to) if d is None and to is not None else x if d is None else move_axis(x, d, to)
-                  for x, d, to in zip(arrays, dims, axes)]
+        placed = [_placed(x, size, d, to) for x, d, to in zip(arrays, dims, axes)]
         return self.inside((outer, None), placed), spec
 
     def mapped(self, kind, avals, size, spec):
@@ -172,12 +177,13 @@ class _HiValues(adapters.Adapter):
             return kind, [None] * len(avals)
         if not hasattr(ty, change):
             if not hasattr(spec, "__index__"):
-                raise NotImplementedError(f"hijax type {type(ty).__name__} does not define {change}, which {spec!r} needs")
+                raise NotImplementedError(f"hijax type {type(ty).__name__} does not define {change}, which "
+                                          f"{spec!r} needs")
             return kind, [spec] * len(avals)
         if size is None:
             if not hasattr(spec, "__index__"):
-                raise ValueError(f"vmap: a value of type {ty} is mapped by {spec!r}, which does not say the size of the "
-                                 "axis: give axis_size")
+                raise ValueError(f"vmap: a value of type {ty} is mapped by {spec!r}, which does not say the "
+                                 "size of the axis: give axis_size")
             size = avals[0].shape[spec]
         other = getattr(ty, change)(size, spec)
         whole, part = (ty, other) if change == "dec_rank" else (other, ty)
@@ -185,6 +191,13 @@ class _HiValues(adapters.Adapter):
             _specs.keep(part, spec)
         pairs = zip(_lo_types(whole), _lo_types(part), strict=True)
         return (other, made_of), [_axis(w.shape, p.shape, size, spec, ty) for w, p in pairs]
+
+
+def _placed(x, size, source, target):
+    """An array with its mapped axis where the type of the whole value has it."""
+    if target is None:
+        return x
+    return broadcast_axis(x, size, target) if source is None else move_axis(x, source, target)
 
 
 def _less(size):
@@ -195,7 +208,8 @@ def _less(size):
     return less
 
 
-# type of a part under vmap -> the MappingSpec by which the user mapped what it is a part of, for the rules `batch`
+# type of a part under vmap -> the MappingSpec by which the user mapped what it is a part of, for the rules
+# `batch`
 _specs = LRUCache(1024)
 
 
@@ -213,8 +227,8 @@ def _axis(whole, part, size, spec, ty):
         n % len(whole) for n in getattr(spec, "__dict__", {}).values() if type(n) is int]
     likely = [i for i in places if i in named] or places
     if not likely:
-        raise ValueError(f"hijax type {ty}: by {spec!r}, an array of shape {tuple(whole)} has slices of shape {tuple(part)}, "
-                         f"which are not those along an axis of size {size}")
+        raise ValueError(f"hijax type {ty}: by {spec!r}, an array of shape {tuple(whole)} has slices of "
+                         f"shape {tuple(part)}, which are not those along an axis of size {size}")
     return likely[0]
 
 
@@ -226,7 +240,8 @@ _values = _HiValues()
 adapters.register(_values)
 
 
-# --- mutable values from outside of a traced function -----------------------------------------------------------
+# --- mutable values from outside of a traced function
+# -----------------------------------------------------------
 
 class _Shared:
     """A mutable value that a function uses from outside of it; its arrays are in Refs, which are traced."""
@@ -244,16 +259,20 @@ class _Shared:
         """Let the Refs have the arrays that the value has."""
         made_of = self.value.cur_qdd()
         if made_of.normalize() != self.made_of.normalize():
-            raise ValueError(f"a value of type {self.type}, from outside of the function that is traced, is made of "
-                             f"{self.made_of}, and cannot come to be made of {made_of}: pass it as an argument of jit")
-        for ref, old, new in zip(self.refs, self.seen, self.type.read_loval(made_of, self.value), strict=True):
+            raise ValueError(f"a value of type {self.type}, from outside of the function that is traced, is "
+                             f"made of {self.made_of}, and cannot come to be made of {made_of}: pass it as "
+                             "an argument of jit")
+        for ref, old, new in zip(self.refs, self.seen, self.type.read_loval(made_of, self.value),
+                                 strict=True):
             if new is not old:
                 refs.write(ref, convert(new, ref.dtype, ref.inner_aval.weak_type))
 
 
-# ("shared", id of a value that belongs to no program) -> _Shared, which holds it: compiled functions may use its Refs
+# ("shared", id of a value that belongs to no program) -> _Shared, which holds it: compiled functions may use
+# its Refs
 _shared: dict = {}
-_moving: set = set()        # ids of values that are moved from or to Refs: what their types do for that has them as they are
+# ids of values that are moved from or to Refs: what their types do for that has them as they are
+_moving: set = set()
 _lent: dict = {}            # id -> a value that is inside of a call alone
 
 
@@ -264,8 +283,8 @@ def shared_by(values):
         if id(value) in _moving or not is_mutable(value):
             continue
         if id(value) in _lent:
-            raise ValueError(f"a value of type {type_of(value)} is both closed over by a function and passed to it as an "
-                             "argument: it must come one way only")
+            raise ValueError(f"a value of type {type_of(value)} is both closed over by a function and passed "
+                             "to it as an argument: it must come one way only")
         (home, _, inside), key = found(value), ("shared", id(value))
         if home is EVAL:
             table = _shared
@@ -309,13 +328,15 @@ def write(ty, made_of, value, arrays):
             x.write()
 
 
-# --- primitives -------------------------------------------------------------------------------------------------
+# --- primitives
+# -------------------------------------------------------------------------------------------------
 
 def apply(primitive, args, params):
     """Do a HiPrimitive for these values."""
     tracing = state.trace is not EVAL
     mutable = list(filter(is_mutable, args))
-    if tracing and not mutable and (primitive.opaque or has_rules(primitive) or any(map(_has_own_tangent, args))):
+    ruled = primitive.opaque or has_rules(primitive) or any(map(_has_own_tangent, args))
+    if tracing and not mutable and ruled:
         return call(primitive, args, params)
     shared = shared_by(args)
     with moving(*[x.value for x in shared]):
@@ -362,11 +383,13 @@ def _check_written(value, made_of, before):
         if isinstance(x, Tracer) and x._trace in inner:
             with moving(value):
                 ty.update_from_loval(made_of, value, *before)
-            raise ValueError(f"a value of {x.under()} is written to a value of type {ty} that was made outside of it, where "
-                             "it has no meaning: make that inside, or write lax.stop_gradient(value)")
+            raise ValueError(f"a value of {x.under()} is written to a value of type {ty} that was made "
+                             "outside of it, where it has no meaning: make that inside, or write "
+                             "lax.stop_gradient(value)")
 
 
-_RULES = ("jvp", "vjp_fwd", "transpose", "batch")       # those that `_Call` gives to its primitive if there are any
+# those that `_Call` gives to its primitive if there are any
+_RULES = ("jvp", "vjp_fwd", "transpose", "batch")
 
 
 def has_rules(primitive):
@@ -395,7 +418,8 @@ def call(primitive, args, params):
     return traced.out_tree.unflatten(outs)
 
 
-_calls = ContextCache(1024)     # (primitive, parameters, structure and types of the arguments) -> (Traced, Rules)
+# (primitive, parameters, structure and types of the arguments) -> (Traced, Rules)
+_calls = ContextCache(1024)
 
 
 class _Expanded:
@@ -420,34 +444,38 @@ class _Call:
     def rules(self):
         given = {name: getattr(self.primitive, name, None) is not None for name in _RULES}
         return Rules(jvp=self.jvp if given["jvp"] else None, fwd=self.fwd if given["vjp_fwd"] else None,
-                     transpose=self.transpose if given["transpose"] else None, batch=self.batch if given["batch"] else None,
-                     lacks=self._lacks())
+                     transpose=self.transpose if given["transpose"] else None,
+                     batch=self.batch if given["batch"] else None, lacks=self._lacks())
 
     def _lacks(self):
-        """What is said where there is no rule for derivatives; nothing where they may be those of what it does."""
-        kinds = [x.kind for tree in (self.in_tree, self.out_tree) for x, *_ in adapters.each(tree, [0] * tree.num_leaves) if x]
+        """What is said where there is no rule for derivatives; nothing where they may be those of what it
+        does."""
+        kinds = [x.kind for tree in (self.in_tree, self.out_tree) for x,
+                 *_ in adapters.each(tree, [0] * tree.num_leaves) if x]
         if not self.primitive.opaque and all(tangents_of(ty).beside is None for ty, _ in kinds):
             return ""
-        return (f"hijax primitive {self.primitive} has no rule for its derivatives: define jvp, or vjp_fwd and "
-                "vjp_bwd_retval")
+        return (f"hijax primitive {self.primitive} has no rule for its derivatives: define jvp, or vjp_fwd "
+                "and vjp_bwd_retval")
 
     def _refuse(self, rule, outs, structure):
         if structure != self.out_tree:
-            raise TypeError(f"hijax primitive {self.primitive}: its rule {rule} must give a result of the structure of the "
-                            "primitive's:\n" + pytree.structure_mismatch("results", self.out_tree, structure,
-                                                                         ("the primitive's", "the rule's")))
+            raise TypeError(f"hijax primitive {self.primitive}: its rule {rule} must give a result of the "
+                            "structure of the primitive's:\n" +
+                            pytree.structure_mismatch("results", self.out_tree, structure,
+                                                      ("the primitive's", "the rule's")))
         for i, (x, a) in enumerate(zip(outs, self.out_avals)):
             if (aval_of(x).shape, aval_of(x).dtype) != (a.shape, a.dtype):
-                raise TypeError(f"hijax primitive {self.primitive}: its rule {rule} gives {aval_of(x).str_short()} for result "
-                                f"{i}, which is {a.str_short()}")
+                raise TypeError(f"hijax primitive {self.primitive}: its rule {rule} gives "
+                                f"{aval_of(x).str_short()} for result {i}, which is {a.str_short()}")
 
     def _tangents(self, rule, tangents):
         """The tangents of the leaves of the results, from a rule."""
         leaves, structure = adapters.flatten_tangents(self.out_tree, tangents, self.out_avals, _is_zero)
         if structure != self.out_tree:
-            raise TypeError(f"hijax primitive {self.primitive}: its rule {rule} must give tangents of the structure of its "
-                            "results:\n" + pytree.structure_mismatch("tangents", self.out_tree, structure,
-                                                                     ("results", "tangents")))
+            raise TypeError(f"hijax primitive {self.primitive}: its rule {rule} must give tangents of the "
+                            "structure of its results:\n" +
+                            pytree.structure_mismatch("tangents", self.out_tree, structure,
+                                                      ("results", "tangents")))
         return [None if _is_zero(t) else cast_tangent(t, a) for t, a in zip(leaves, self.out_avals)]
 
     def jvp(self, primals, tangents):
@@ -459,7 +487,8 @@ class _Call:
         return outs, self._tangents("jvp", tuple(moved) if self.primitive.multiple_results else moved)
 
     def fwd(self, primals, perturbed):
-        out, kept = self.primitive.vjp_fwd(adapters.for_each(self.in_tree, perturbed), *self.in_tree.unflatten(primals))
+        out, kept = self.primitive.vjp_fwd(adapters.for_each(self.in_tree, perturbed),
+                                           *self.in_tree.unflatten(primals))
         outs, structure = adapters.flatten(out)
         self._refuse("vjp_fwd", outs, structure)
         leaves, kept_tree = adapters.flatten(kept)
@@ -467,12 +496,15 @@ class _Call:
 
         def bwd(residuals, cts):
             given = iter(residuals)
-            return self._pulled_back(kept_tree.unflatten([next(given) if r is None else r for r in others]), cts)
+            return self._pulled_back(kept_tree.unflatten([next(given) if r is None else r for r in others]),
+                                     cts)
         return outs, [r for r in leaves if is_arraylike(r)], bwd
 
     def _cotangents(self, found):
-        flat = adapters.flatten_prefix(f"cotangents of hijax primitive {self.primitive}", self.in_tree, tuple(found))
-        return [None if ct is None or _is_zero(ct) else cast_tangent(ct, a) for ct, a in zip(flat, self.avals)]
+        flat = adapters.flatten_prefix(f"cotangents of hijax primitive {self.primitive}", self.in_tree,
+                                       tuple(found))
+        return [None if ct is None or _is_zero(ct) else cast_tangent(ct, a) for ct,
+                a in zip(flat, self.avals)]
 
     def _filled(self, cts):
         filled = [zeros_of(a.tangent()) if ct is None else ct for ct, a in zip(cts, self.out_avals)]
@@ -501,9 +533,11 @@ class _Call:
             values.append(value)
             where.append(spec)
         outer = adapters.outer_structure(self.in_tree)
-        out, out_dims = self.primitive.batch(axis, outer.unflatten(values), outer.unflatten(where), **self.params)
+        out, out_dims = self.primitive.batch(axis, outer.unflatten(values), outer.unflatten(where),
+                                             **self.params)
         outer = adapters.outer_structure(self.out_tree)
-        specs = pytree.flatten_axes(f"hijax primitive {self.primitive}: dims of its rule batch", outer, out_dims)
+        specs = pytree.flatten_axes(f"hijax primitive {self.primitive}: dims of its rule batch", outer,
+                                    out_dims)
         found, found_dims = [], []
         parts = adapters.each(self.out_tree, self.out_avals, self.out_avals)
         for value, spec, (x, avals, _) in zip(outer.flatten_up_to(out), specs, parts, strict=True):

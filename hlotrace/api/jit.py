@@ -1,9 +1,9 @@
 """jit: trace a function once for each type of its arguments, compile it, call the compiled program.
 
-A call of arrays, numbers and static values is found by their types (`fast_path.py`); another flattens its arguments and
-looks up their structure, types and static values.  While another transformation is tracing, the call is written down as
-one `jit` equation.  What is no array goes in and out by its adapter (`adapters.py`); where it runs is asked of
-`jit_placement.py`.
+A call of arrays, numbers and static values is found by their types (`fast_path.py`); another flattens its
+arguments and looks up their structure, types and static values.  While another transformation is tracing, the
+call is written down as one `jit` equation.  What is no array goes in and out by its adapter (`adapters.py`);
+where it runs is asked of `jit_placement.py`.
 """
 import enum
 import functools
@@ -43,8 +43,10 @@ class FunctionCaches:
 
     def __init__(self):
         self.traces = ContextCache(4096)      # (structure, avals, statics) -> Traced
-        self.calls = ContextCache(4096)       # the same -> the Call to try first; that and where it runs -> Call
-        self.fast_path = LRUCache(4096)      # types as `JitFunction.__call__` sees them first -> a simple Call
+        # the same -> the Call to try first; that and where it runs -> Call
+        self.calls = ContextCache(4096)
+        # types as `JitFunction.__call__` sees them first -> a simple Call
+        self.fast_path = LRUCache(4096)
         self.history = LRUCache()        # of traces, under None; see `retraces`
 
     def clear(self):
@@ -53,7 +55,8 @@ class FunctionCaches:
 
 
 _known = WeakCache(FunctionCaches)
-_traced_codes = LRUCache(1024)     # code object -> how often it was traced first for which types; see `retraces`
+# code object -> how often it was traced first for which types; see `retraces`
+_traced_codes = LRUCache(1024)
 
 
 class Given(NamedTuple):
@@ -106,7 +109,8 @@ class JitFunction(FastPath):
         take_names(self, fun)
 
     def call_any(self, args, kwargs, fast_key):
-        """Any call.  Where its arguments and its program are simple it is found under `fast_key` next time."""
+        """Any call.  Where its arguments and its program are simple it is found under `fast_key` next time.
+        """
         given = self._given(args, kwargs)
         if state.disable_jit:
             return self._fun(*args, **kwargs)
@@ -155,8 +159,8 @@ class JitFunction(FastPath):
             return self._write_down(given)
         policies = self._policies(given)
         call = self._known.calls.get(given.key) or self._compile(given)
-        if fast_key is not None and call.simple and not policies and self._known.calls.get(given.key) is call and (
-                not state.check_floats):
+        simple = fast_key is not None and call.simple and not policies and not state.check_floats
+        if simple and self._known.calls.get(given.key) is call:
             self._known.fast_path.keep(fast_key, call)
         leaves = given.leaves
         if given.taken:
@@ -206,13 +210,15 @@ class JitFunction(FastPath):
         call = calls.get((key, where))
         if call is None:
             call = calls.keep((key, where), call_of(compiled(), where, asked, traced))
-        if isinstance(where, tuple) or where == evaluate.client.default_device() or self._placement.place is not None:
+        placed = isinstance(where, tuple) or self._placement.place is not None
+        if placed or where == evaluate.client.default_device():
             calls.keep(key, call)       # to be tried first
         return call
 
     def device_assignment(self, traced, leaves):
         """(device or Partition, the shardings asked for the program's inputs or None) for these arguments."""
-        return self._placement.of(traced, leaves, lambda: self.flat(leaves, traced.in_tree, (), False).paths())
+        return self._placement.of(traced, leaves, lambda: self.flat(leaves, traced.in_tree, (),
+                                                                    False).paths())
 
     def trace_given(self, given, asked=False):
         """The program for arguments of these types, a `flat.Traced`; `asked` if the user asked for it."""
@@ -234,7 +240,8 @@ class JitFunction(FastPath):
 
     @staticmethod
     def _references(traced, given):
-        """Positions of the leaves that are values of Refs which the program writes to: it may reuse their memory."""
+        """Positions of the leaves that are values of Refs which the program writes to: it may reuse their
+        memory."""
         return [x.start + i for x, changed in zip(given.taken, traced.changed or ()) if x.adapter.owns_memory
                 for i in changed]
 
@@ -267,7 +274,8 @@ class JitFunction(FastPath):
         numbers = {n - sum(s < n for s in removed) for n in self._donate_numbers}
         args, kwargs = in_tree.children()
         marks = [(i in numbers, child) for i, child in enumerate(args.children())]
-        marks += [(k in self._donate_names, child) for k, child in zip(kwargs.node_data()[1], kwargs.children())]
+        marks += [(k in self._donate_names, child) for k,
+                  child in zip(kwargs.node_data()[1], kwargs.children())]
         flags = [mark for mark, child in marks for _ in range(child.num_leaves)]
         return tuple(i for i, mark in enumerate(flags) if mark)
 
@@ -276,7 +284,8 @@ class JitFunction(FastPath):
         return args, kwargs, static_key(statics, self._name)
 
     def _write_down(self, given):
-        """A call while something else is traced: what was asked for arguments and results are constraints there."""
+        """A call while something else is traced: what was asked for arguments and results are constraints
+        there."""
         traced = self.trace_given(given)
         leaves, outs = self._placement.constrained(traced, given.leaves)
         operands = [*traced.consts, *leaves]

@@ -28,7 +28,8 @@ class _Moved:
 
 
 class Placement:
-    """What a compiled function `name` was given of shardings; with `place`, a SingleDeviceSharding, all goes there."""
+    """What a compiled function `name` was given of shardings; with `place`, a SingleDeviceSharding, all goes
+    there."""
 
     def __init__(self, name, in_shardings, out_shardings, place):
         self.name, self.place = name, place
@@ -59,14 +60,16 @@ class Placement:
                                       "not go with a Ref that the function closes over")
 
     def of(self, traced, leaves, paths):
-        """(device or Partition, the shardings asked for the program's inputs or None) for these leaves of arguments.
+        """(device or Partition, the shardings asked for the program's inputs or None) for these leaves of
+        arguments.
 
         `paths()` gives their names.
         """
         program, consts, kept, _ = traced.pruned()
         found = fact_of(program, "meshes")
         if self.place is not None:
-            where, _ = evaluate.device_assignment(consts, None, (self.place,), found, f"a constant of {self.name}".format)
+            where, _ = evaluate.device_assignment(consts, None, (self.place,), found,
+                                                  f"a constant of {self.name}".format)
             return where, None
         if state.mesh_to_run_on and not any(map(evaluate.committed_sharding, leaves)):
             if not any(hasattr(m, "devices") for m in found):
@@ -74,7 +77,8 @@ class Placement:
         elif found and not any(hasattr(m, "devices") for m in found) and not any(
                 evaluate.committed_sharding(leaves[i]) for i in kept):
             # an AbstractMesh has no devices: those of arguments that the program does not use
-            found = (*dict.fromkeys(s.mesh for s in map(evaluate.committed_sharding, leaves) if hasattr(s, "mesh")), *found)
+            found = (*dict.fromkeys(s.mesh for s in map(evaluate.committed_sharding, leaves)
+                                    if hasattr(s, "mesh")), *found)
         asked, outs = self.asked(traced)
         asked = asked and [*[None] * len(consts), *[asked[i] for i in kept]]
         if put := put_in_memory(program):
@@ -112,7 +116,8 @@ class Placement:
         return asked, outs and tuple(outs)
 
     def constrained(self, traced, leaves):
-        """(the leaves of the arguments, a function of the results) with what was asked as constraints of a program."""
+        """(the leaves of the arguments, a function of the results) with what was asked as constraints of a
+        program."""
         if not self.asks:
             return leaves, lambda results: results
         from ..placement.shardings import constrained

@@ -1,4 +1,5 @@
-"""What transformations do with Refs: their adapter, and reading and writing a whole one wherever it was made."""
+"""What transformations do with Refs: their adapter, and reading and writing a whole one wherever it was made.
+"""
 import functools
 
 from ..core.config import state
@@ -35,13 +36,15 @@ _standing: set = set()      # classes of what is the type of a Ref, without a va
 
 
 def stands_for_a_ref(cls):
-    """Let instances of a class go where Refs go; each has `kind`, and `of_value()` is the type of the array."""
+    """Let instances of a class go where Refs go; each has `kind`, and `of_value()` is the type of the array.
+    """
     _standing.add(cls)
     adapters.forget()
 
 
 class _Refs(adapters.Adapter):
-    """Refs by value: inside is a Ref of the value; an eager call may reuse the memory of those that it writes."""
+    """Refs by value: inside is a Ref of the value; an eager call may reuse the memory of those that it
+    writes."""
 
     owns_memory = True
 

@@ -38,8 +38,8 @@ def serialize(compiled):
             "donated": donated, "ins": compiled._avals, "outs": tuple(compiled.out_avals),
             "where": lowered._where, "asked": lowered._requested}
     if compiled._lowered._references or compiled._lowered._traced.changed is not None:
-        raise NotImplementedError(f"serialize of {compiled.fun_name}: it uses a Ref from outside, and what is written has none. "
-                                  "Pass the value, ref[...], and return the new one.")
+        raise NotImplementedError(f"serialize of {compiled.fun_name}: it uses a Ref from outside, and what "
+                                  "is written has none. Pass the value, ref[...], and return the new one.")
     return executable_bytes.dump(compiled._executable, more), compiled.in_tree, compiled.out_tree
 
 
@@ -82,7 +82,8 @@ class Loaded(Compiled):
                                  pruned=lambda: (None, consts, more["kept"], more["donated"]))
         self._lowered = SimpleNamespace(
             _arg_tree=in_tree, _references=(), out_tree=out_tree, fun_name=more["name"], _traced=traced,
-            _kept=more["kept"], _consts=consts, out_info=out_tree.unflatten([struct_of(a) for a in more["outs"]]),
+            _kept=more["kept"], _consts=consts, out_info=out_tree.unflatten([struct_of(a)
+                                                                             for a in more["outs"]]),
             in_avals=in_tree.unflatten(more["ins"]), _stage=SimpleNamespace(_flat=flat),
             _donated_leaves=[more["kept"][i - len(consts)] for i in more["donated"]])
         self._call = call_of(executable, more["where"], more["asked"], traced, fixed=False)

@@ -335,8 +335,8 @@ class Lowered(_Stage):
                                                         compiler_options or stage._compiler_options)
             warn_unusable(executable, stage._flat, traced)
             return executable
-        shared = (here and not self._references and traced.cacheable and not compiler_options and state.trace_key is stage._trace_key
-                  and config.hlotrace_tiered_compile == "off")
+        shared = (here and not self._references and traced.cacheable and not compiler_options
+                  and state.trace_key is stage._trace_key and config.hlotrace_tiered_compile == "off")
         return Compiled(self, stage._jitted._call_for(stage._key, traced, self._where, self._requested,
                                                       compiled).executable if shared else compiled())
 
@@ -431,7 +431,9 @@ class Compiled(_Stage):
         if not taken:
             return self._run_with(self._lowered._references, leaves)
         with adapters.lending(taken):
-            result, changes = self._run_with(self._lowered._references, adapters.own_memory(taken, leaves, self._lowered._traced.donated))
+            result, changes = self._run_with(self._lowered._references,
+                                             adapters.own_memory(taken, leaves,
+                                                                 self._lowered._traced.donated))
         adapters.write_back(taken, changes)
         return result
 
@@ -455,9 +457,9 @@ class Compiled(_Stage):
     def _run(self, leaves):
         results = self._call(leaves)
         if results is WRONG_DEVICE:
-            raise ValueError(f"{self.fun_name} was compiled for {self._executable.placement_text()}, but an argument "
-                             "is committed to another device or sharding. Move it with device_put, or call "
-                             "the jit function, which compiles again.")
+            raise ValueError(f"{self.fun_name} was compiled for {self._executable.placement_text()}, but an "
+                             "argument is committed to another device or sharding. Move it with device_put, "
+                             "or call the jit function, which compiles again.")
         return results
 
     def _refuse(self, in_tree):
@@ -502,8 +504,8 @@ class Compiled(_Stage):
 
 
 def _with_references(traced):
-    """(a Traced that takes the values of the Refs which it closes over in front of its leaves, and gives those that it
-    writes in front of its results; [(such a Ref, is it written?)])
+    """(a Traced that takes the values of the Refs which it closes over in front of its leaves, and gives
+    those that it writes in front of its results; [(such a Ref, is it written?)])
     """
     found = {}
     for e in accesses(traced.closed.effects):
@@ -511,7 +513,7 @@ def _with_references(traced):
             found[e.ref] = found.get(e.ref, False) or e.writes
     if not found:
         return traced, ()
-    states = tuple([State(ref.inner_aval, ref.serves, written) for ref, written in found.items()])
+    states = tuple([State(ref.inner_aval, ref.handles, written) for ref, written in found.items()])
     program, n, shift = programs.discharge(traced.closed, states), len(found), len(traced.consts)
     invars = [*program.invars[n:n + shift], *program.invars[:n], *program.invars[n + shift:]]
     written = [i for i, w in enumerate(found.values()) if w]

@@ -92,7 +92,8 @@ def _over_values(fun, arguments, axes, out_axes, axis):
     changed = [dims[i] for x, numbers in zip(taken, flat.changed) for i in [x.places[j] for j in numbers]]
     flat.out_tree = result_tree
     placed = [_place(flat, i, *each, size) for i, each in enumerate(zip(outs[:n], out_dims, targets))]
-    changes = [place_axis(x, size, dim, to) for x, dim, to in zip(outs[n:], out_dims[n:], changed, strict=True)]
+    changes = [place_axis(x, size, dim, to) for x, dim,
+               to in zip(outs[n:], out_dims[n:], changed, strict=True)]
     adapters.write_back(taken, change_tree.unflatten(changes))
     return result_tree.unflatten(placed)
 
@@ -101,7 +102,8 @@ def check_axes(what, in_axes, out_axes):
     """`in_axes`, with a list of them as a tuple.  TypeError for what is no axis."""
     if isinstance(in_axes, list):
         in_axes = tuple(in_axes)
-    if not (in_axes is None or isinstance(in_axes, (int, tuple, dict, adapters.MappingSpec)) or hasattr(in_axes, "__index__")):
+    if not (in_axes is None or isinstance(in_axes, (int, tuple, dict, adapters.MappingSpec))
+            or hasattr(in_axes, "__index__")):
         raise TypeError(f"{what} in_axes must be an int, None, or a tuple of entries corresponding to the "
                         f"positional arguments passed to the function, but got {in_axes}.")
     for name, axes in ("in_axes", in_axes), ("out_axes", out_axes):

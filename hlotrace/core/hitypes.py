@@ -1,7 +1,8 @@
-"""Types of the user's own, of values made of arrays (JAX's hijax): which there are, and to which trace a mutable one belongs.
+"""Types of the user's own, of values made of arrays (JAX's hijax): which there are, and to which trace a value
+belongs.
 
-No program has such values.  On the way into a traced function they become their arrays, as their type, a HiType, says;
-inside they are values of the same class again, of traced arrays.  See `api/hijax.py`.
+No program has such values.  On the way into a traced function they become their arrays, as their type, a
+HiType, says; inside they are values of the same class again, of traced arrays.  See `api/hijax.py`.
 """
 from .config import state
 from .trace import EVAL, JaxprTrace
@@ -33,10 +34,12 @@ def is_mutable(value):
     return kind is not None and kind.has_qdd
 
 
-# --- to which trace a value belongs -----------------------------------------------------------------------------
+# --- to which trace a value belongs
+# -----------------------------------------------------------------------------
 
 def adopt(value, tangents=()):
-    """The value, which belongs to the current trace; `tangents` are the arrays that stand for its tangent there."""
+    """The value, which belongs to the current trace; `tangents` are the arrays of its tangent
+    there."""
     trace = state.trace
     if trace is not EVAL:
         trace.made = trace.made or {}
@@ -45,9 +48,7 @@ def adopt(value, tangents=()):
 
 
 def found(value):
-    """(the innermost trace that a value belongs to, the arrays that stand for its tangent, is a program inside of that
-    trace being written?)
-    """
+    """(the innermost trace that a value belongs to, the arrays of its tangent, is a program inside of it written?)."""
     trace, inside = state.trace, False
     while trace is not EVAL:
         if id(value) in (trace.made or ()):

@@ -152,7 +152,7 @@ class Ref:
             self.inner_aval = self.inner_aval.update(vma=vma)
 
     def take(self):
-        """The value, which a call has from now on; who looks at the Ref before `keep` is told that."""
+        """The value, which a call has from now on; to use the Ref before `keep` is a ValueError."""
         value, self._value = self._value, IN_USE
         return value
 

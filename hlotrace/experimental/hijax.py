@@ -1,8 +1,8 @@
 """hlotrace.experimental.hijax: values of the user's own types, and primitives over them.
 
-All transformations take and return values of types that are registered, and update those that are mutable; inside of a
-traced function they are values of their class, made of traced arrays (`api/hijax.py`).  Not here: AvalQDD and AvalMutableQDD
-other than as classes.
+All transformations take and return values of types that are registered, and update those that are mutable;
+inside of a traced function they are values of their class, made of traced arrays (`api/hijax.py`).  Not here:
+AvalQDD and AvalMutableQDD other than as classes.
 """
 from typing import Any
 
@@ -16,10 +16,10 @@ from ..core.surface.jax_core_names import AbstractValue, ShapedArray
 from ..core.surface.public import export_names
 from ..interpreters.ad import Zero, instantiate_zeros, is_undefined_primal
 
-__all__ = ["AbstractRef", "AbstractValue", "AvalMutableQDD", "AvalQDD", "GradAccum", "HiPrimitive", "HiPspec", "HiType",
-           "MappingSpec", "MutableHiType", "NullAccum", "RefAccum", "ShapedArray", "VJPHiPrimitive", "ValAccum", "Zero",
-           "aval_method", "aval_property", "control_flow_allowed_effects", "instantiate_zeros", "is_undefined_primal",
-           "register_hitype"]
+__all__ = ["AbstractRef", "AbstractValue", "AvalMutableQDD", "AvalQDD", "GradAccum", "HiPrimitive", "HiPspec",
+           "HiType", "MappingSpec", "MutableHiType", "NullAccum", "RefAccum", "ShapedArray", "VJPHiPrimitive",
+           "ValAccum", "Zero", "aval_method", "aval_property", "control_flow_allowed_effects",
+           "instantiate_zeros", "is_undefined_primal", "register_hitype"]
 
 
 class _HiPrimitive:
@@ -70,9 +70,9 @@ class HiPrimitive(_HiPrimitive):
 class VJPHiPrimitive(_HiPrimitive):
     """A primitive of given types, with rules of its own, to be derived from; it is called like a function.
 
-    Its `__init__` sets `in_avals` (a tuple of the arguments' types, or pytrees of them), `out_aval` and `params`
-    (a dict of hashable values, which become attributes), and then calls that of this class.  Two with equal ones
-    are equal.
+    Its `__init__` sets `in_avals` (a tuple of the arguments' types, or pytrees of them), `out_aval` and
+    `params` (a dict of hashable values, which become attributes), and then calls that of this class.  Two
+    with equal ones are equal.
 
     Methods, of which `expand` alone must be there:
       expand(*args): the result.
@@ -84,8 +84,8 @@ class VJPHiPrimitive(_HiPrimitive):
       batch(axis, args, dims): the pair (result, its axis) for arguments of which some have an axis more:
         `axis.size` is its size, `dims` where each has it, an int, a MappingSpec or None.
 
-    One without a rule for its derivatives is not differentiated (NotImplementedError); without `batch`, vmap maps
-    what the methods do.
+    One without a rule for its derivatives is not differentiated (NotImplementedError); without `batch`, vmap
+    maps what the methods do.
 
     >>> class Scaled(jax.experimental.hijax.VJPHiPrimitive):
     ...     def __init__(self, x, *, by):
@@ -109,8 +109,8 @@ class VJPHiPrimitive(_HiPrimitive):
     def __init__(self):
         for name in "in_avals", "out_aval", "params":
             if not hasattr(self, name):
-                raise AttributeError(f"hijax primitive {type(self).__name__}: its __init__ must set {name} before it calls "
-                                     "that of VJPHiPrimitive")
+                raise AttributeError(f"hijax primitive {type(self).__name__}: its __init__ must set {name} "
+                                     "before it calls that of VJPHiPrimitive")
         self.__dict__.update(self.params)
         self._key = type(self), tuple(self.in_avals), tuple(self.params.items())
 
@@ -118,7 +118,8 @@ class VJPHiPrimitive(_HiPrimitive):
         raise NotImplementedError(f"hijax primitive {self!r} does not define expand: what it does")
 
     def vjp_bwd_retval(self, residuals, cotangent):
-        raise NotImplementedError(f"hijax primitive {self!r} defines vjp_fwd, and neither vjp_bwd_retval nor vjp_bwd")
+        raise NotImplementedError(f"hijax primitive {self!r} defines vjp_fwd, and neither vjp_bwd_retval nor "
+                                  "vjp_bwd")
 
     def to_lojax(self, *args):
         """The result: `expand`."""
@@ -126,8 +127,8 @@ class VJPHiPrimitive(_HiPrimitive):
 
     def __call__(self, *args):
         if len(args) != len(self.in_avals):
-            raise TypeError(f"hijax primitive {self!r} takes {len(self.in_avals)} arguments, those of in_avals, and got "
-                            f"{len(args)}")
+            raise TypeError(f"hijax primitive {self!r} takes {len(self.in_avals)} arguments, those of "
+                            f"in_avals, and got {len(args)}")
         return apply(self, args, {})
 
     def __eq__(self, other):
@@ -145,9 +146,9 @@ class HiType:
     alike.
 
     Its methods: lo_ty() gives the list of the arrays' types, lower_val(value) the list of arrays,
-    raise_val(*arrays) the value; to_tangent_aval() the type of tangents and cotangents, without which they are
-    values of this type, of the tangents of the arrays; dec_rank(size, spec) and inc_rank(size, spec) the types
-    of a part and of the whole of a value that vmap maps as `spec` in in_axes or out_axes says.
+    raise_val(*arrays) the value; to_tangent_aval() the type of tangents and cotangents, without which they
+    are values of this type, of the tangents of the arrays; dec_rank(size, spec) and inc_rank(size, spec) the
+    types of a part and of the whole of a value that vmap maps as `spec` in in_axes or out_axes says.
     """
     has_qdd = False
 

@@ -266,7 +266,8 @@ GIVEN_DOWNWARD = {
         "jit_p.impl_rule shard_map_p.impl_rule device_put_p.impl_rule sharding_constraint_p.impl_rule callback_p.impl_rule",
     "operations that a trace writes by itself": "JaxprTrace.pvary JaxprTrace.held Dimension.as_value",
     "methods of a class below that are functions of this floor":
-        "Ref.copy Ref.at Ref.addupdate Ref.__getitem__ Ref.__setitem__ ShapedArray.sharding Sharding._internal_device_list "
+        "Ref.copy Ref.at Ref.T Ref.reshape Ref.transpose Ref.bitcast Ref.swap Ref.addupdate Ref.__getitem__ "
+        "Ref.__setitem__ ShapedArray.sharding Sharding._internal_device_list "
         "Sharding._to_xla_hlo_sharding BCOO.__getitem__ BCSR.__getitem__ BCOO.reshape BCOO.__iter__",
     "what an option does when it is set": "checks['jax_num_cpu_devices']",
     "what happens on the way out of a call: errors are worded, results looked at, listeners told":

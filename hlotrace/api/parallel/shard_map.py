@@ -110,7 +110,8 @@ class _ShardMapped:
         with adapters.lending(taken):
             jaxpr, operands, in_specs, out_specs = self._trace(flat, avals, in_specs, mesh, manual, taken)
             results = shard_map_p.bind(*operands, jaxpr=jaxpr, mesh=mesh, in_specs=tuple(in_specs),
-                                       out_specs=tuple(out_specs), manual=manual, checked=bool(self.check_vma))
+                                       out_specs=tuple(out_specs), manual=manual,
+                                       checked=bool(self.check_vma))
         if not taken:
             return flat.out_tree.unflatten(results)
         result, changes = flat.out_tree.unflatten(results)

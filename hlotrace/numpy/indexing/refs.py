@@ -24,8 +24,8 @@ _TRACED = "traced"      # stands in the static part of an index for an operand
 def new_ref(init_val, *, memory_space=None, kind=None, pin=False):
     """A mutable array that begins as a copy of `init_val`, with its shape and dtype.
 
-    `kind` is None, or "no_grad_no_remat" for a Ref that is beside what is differentiated: what is written to it and read
-    from it has no derivative.
+    `kind` is None, or "no_grad_no_remat" for a Ref that is beside what is differentiated: what is written to
+    it and read from it has no derivative.
     Raises: TypeError where that is no array; ValueError for another kind; NotImplementedError for a memory
     space and `pin`.
 
@@ -136,8 +136,9 @@ def addupdate(ref, idx, x):
 
 @boundaries(called="Ref.at[]", tell_self=True)
 class RefView:
-    """A part of a Ref, `ref.at[index]`, or its elements seen otherwise, `ref.reshape(shape)`, `ref.transpose(axes)`,
-    `ref.bitcast(dtype)`: it can be indexed, read, written and passed to functions as a Ref itself.
+    """A part of a Ref, `ref.at[index]`, or its elements seen otherwise, `ref.reshape(shape)`,
+    `ref.transpose(axes)`, `ref.bitcast(dtype)`: it can be indexed, read, written and passed to functions as a
+    Ref itself.
 
     >>> ref = jax.new_ref(jnp.zeros((2, 3)))
     >>> rows = ref.at[1].reshape(3, 1)
@@ -201,7 +202,8 @@ class RefView:
         _access(set_p, self, index, value)
 
     def __repr__(self):
-        return f"{self.ref.aval}" + "".join(f".at[{x!r}]" if how == "at" else f".{how}({x!r})" for how, x in self.steps)
+        return f"{self.ref.aval}" + "".join(f".at[{x!r}]" if how == "at" else f".{how}({x!r})" for how,
+                                            x in self.steps)
 
 
 class _At:
@@ -248,8 +250,9 @@ def _bitcast(self, dtype):
     """
     dtype = dtypes.as_dtype(dtype)
     if dtype.itemsize != self.dtype.itemsize:
-        raise NotImplementedError(f"bitcast of {self.dtype.name} to {dtype.name}, which is of another width: the elements "
-                                  "are not the same; bitcast the value, lax.bitcast_convert_type(ref[...], dtype)")
+        raise NotImplementedError(f"bitcast of {self.dtype.name} to {dtype.name}, which is of another width: "
+                                  "the elements are not the same; bitcast the value, "
+                                  "lax.bitcast_convert_type(ref[...], dtype)")
     return _viewed(self, "bitcast", dtype)
 
 
@@ -307,7 +310,8 @@ def _access(primitive, ref, index, *values):
     if numbers:
         indexing.expand(of.shape, steps[0][1], inside=True)      # an IndexError for one out of bounds
     layout, operands = _layout(steps, numbers)
-    program = _program(primitive, of.inner_aval, layout, tuple(map(aval_of, operands)), tuple(map(aval_of, values)))
+    program = _program(primitive, of.inner_aval, layout, tuple(map(aval_of, operands)),
+                       tuple(map(aval_of, values)))
     if of.kind is not None:
         values = list(map(stop_gradient_p.bind, values))
     found = primitive.bind(*operands, *values, ref=of, program=program)
@@ -319,7 +323,8 @@ def _layout(steps, numbers):
     layout, operands = [], []
     for how, what in steps:
         if how == "at":
-            what = tuple([part for e in (what if type(what) is tuple else (what,)) for part in _static(e, operands, numbers)])
+            what = tuple([part for e in (what if type(what) is tuple else (what,))
+                          for part in _static(e, operands, numbers)])
         layout.append((how, what))
     return tuple(layout), operands
 
@@ -359,7 +364,8 @@ def _program(primitive, aval, layout, operand_avals, value_avals):
     *results]."""
     def fun(value, *operands):
         operands = iter(operands)
-        steps = [(how, tuple([_entry(e, operands) for e in what]) if how == "at" else what) for how, what in layout]
+        steps = [(how, tuple([_entry(e, operands) for e in what]) if how == "at" else what) for how,
+                 what in layout]
         before = value
         for how, what in steps:
             before = _step(before, how, what)
@@ -368,7 +374,8 @@ def _program(primitive, aval, layout, operand_avals, value_avals):
         written = next(operands)
         after = _replaced(value, steps, written, "add" if primitive is addupdate_p else "set")
         return [after, before] if primitive is swap_p else [after]
-    return programs.without_source_info(trace_to_jaxpr(fun, [aval, *operand_avals, *value_avals], primitive.name))
+    return programs.without_source_info(trace_to_jaxpr(fun, [aval, *operand_avals, *value_avals],
+                                                       primitive.name))
 
 
 def _entry(e, operands):
@@ -385,7 +392,8 @@ def _step(value, how, what):
 
 
 def _replaced(value, steps, written, how):
-    """The array in which the part that the steps say, one after another, is what was written, or more by that."""
+    """The array in which the part that the steps say, one after another, is what was written, or more by
+    that."""
     if not steps:
         return getattr(value.at[...], how)(written)
     (step, what), rest = steps[0], steps[1:]
@@ -401,11 +409,11 @@ def _replaced(value, steps, written, how):
 
 Ref.at = property(_At)
 Ref.T = property(_transpose)
-for _kind in Ref, RefView:
-    _kind.reshape = boundary(_reshape, "Ref.reshape", method=True)
-    _kind.transpose = boundary(_transpose, "Ref.transpose", method=True)
-    _kind.bitcast = boundary(_bitcast, "Ref.bitcast", method=True)
-    _kind.addupdate = boundary(lambda self, x, idx=(): addupdate(self, idx, x), "Ref.addupdate", method=True)
-    _kind.swap = boundary(lambda self, idx, value: swap(self, idx, value), "Ref.swap", method=True)
+Ref.reshape = RefView.reshape = boundary(_reshape, "Ref.reshape", method=True)
+Ref.transpose = RefView.transpose = boundary(_transpose, "Ref.transpose", method=True)
+Ref.bitcast = RefView.bitcast = boundary(_bitcast, "Ref.bitcast", method=True)
+Ref.swap = RefView.swap = boundary(lambda self, idx, value: swap(self, idx, value), "Ref.swap", method=True)
+Ref.addupdate = RefView.addupdate = boundary(lambda self, x, idx=(): addupdate(self, idx, x), "Ref.addupdate",
+                                             method=True)
 Ref.__getitem__ = boundary(get, "Ref", method=True)
 Ref.__setitem__ = boundary(set, "Ref", method=True)

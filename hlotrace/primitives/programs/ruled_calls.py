@@ -1,4 +1,5 @@
-"""ruled_call: a program whose derivatives, transpose and batching are rules that the user gives (hijax primitives)."""
+"""ruled_call: a program whose derivatives, transpose and batching are rules that the user gives (hijax
+primitives)."""
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -11,7 +12,8 @@ from .calls import AS_JIT, explicit_tangents, inline, jit_bind, linearize_by_rul
 
 
 class Rules(NamedTuple):
-    """The rules of a call on flat lists; one that is None is that of its program, unless `lacks` says what is missing.
+    """The rules of a call on flat lists; one that is None is that of its program, unless `lacks` says what is
+    missing.
 
     jvp(primals, tangents) -> (outs, tangents)              tangents may be None
     fwd(primals, nonzero) -> (outs, residuals, bwd)         bwd(residuals, cotangents) -> cotangents of all primals
@@ -28,8 +30,8 @@ class Rules(NamedTuple):
 def _jvp(primals, tangents, *, jaxpr, rules, name, num_consts):
     if rules.jvp is None:
         if rules.fwd is not None:
-            raise TypeError(f"can't apply forward-mode autodiff (jvp) to {name}, which has a rule for reverse mode alone. Use "
-                            "reverse mode (grad, vjp, jacrev), or give it a rule jvp")
+            raise TypeError(f"can't apply forward-mode autodiff (jvp) to {name}, which has a rule for "
+                            "reverse mode alone. Use reverse mode (grad, vjp, jacrev), or give it a rule jvp")
         if rules.lacks:
             raise NotImplementedError(rules.lacks)
         return AS_JIT["jvp"](primals, tangents, jaxpr=jaxpr)
@@ -53,8 +55,9 @@ def _transpose(cts, *args, jaxpr, rules, name, num_consts):
 def _batching(axis, args, dims, *, jaxpr, rules, name, num_consts):
     if rules.batch is not None and any(d is not None for d in dims):
         if any(d is not None for d in dims[:num_consts]):
-            raise UnexpectedTracerError(f"{name} has a batching rule and closes over a value that is mapped by vmap: the rule "
-                                        "only says what to do with arguments. Pass the value as an argument.")
+            raise UnexpectedTracerError(f"{name} has a batching rule and closes over a value that is mapped "
+                                        "by vmap: the rule only says what to do with arguments. Pass the "
+                                        "value as an argument.")
         return rules.batch(axis, args[num_consts:], dims[num_consts:])
     args, batched = front(args, dims), nonzero_mask(dims)
     program, _ = programs.batch(jaxpr, axis, batched, True)
@@ -84,5 +87,6 @@ def _mapped_transpose(axis, marks, rule):
 
 
 ruled_call_p = Holder("ruled_call", **{
-    **AS_JIT, "jvp": _jvp, "linearize": _linearize, "transpose": _transpose, "batching": _batching, "lower": inline,
+    **AS_JIT, "jvp": _jvp, "linearize": _linearize, "transpose": _transpose, "batching": _batching,
+    "lower": inline,
     "impl_rule": lambda *args, jaxpr, **_: jit_bind(jaxpr, args)})
