@@ -1,5 +1,9 @@
 """Differentiation for users: grad, value_and_grad, jvp, vjp, linearize, linear_transpose, Jacobians."""
+from __future__ import annotations
+
 import operator
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from ..core import dtypes
 from ..core.avals import ShapedArray, aval_of
@@ -25,30 +29,33 @@ from .jit import jit
 from .signatures import name_of, split_statics, wraps
 from .vmap import vmap
 
+if TYPE_CHECKING:
+    from ..core.jaxpr import Jaxpr
+
 __all__ = ["grad", "value_and_grad", "jvp", "vjp", "linearize", "linear_transpose", "jacfwd", "jacrev",
            "jacobian", "hessian", "fwd_and_bwd"]
 
 _LEAF = pytree.tree_structure(0)
 
 
-def _as_operands(leaves):
+def _as_operands(leaves: list[Any]) -> list[Any]:
     """At top level a NumPy value or Python number becomes an array once, rather than in each operation."""
     return [own(x) for x in leaves] if state.trace is EVAL else leaves
 
 
-def _as_array_operands(leaves):
+def _as_array_operands(leaves: list[Any]) -> list[Any]:
     """Tangents or cotangents given by the user: rules may ask for their shapes."""
     return [convert(x, aval_of(x).dtype, True) if type(x) in dtypes.python_scalars else x
             for x in _as_operands(leaves)]
 
 
-def _no_reduce_axes(what, reduce_axes):
+def _no_reduce_axes(what: str, reduce_axes: Any) -> None:
     if reduce_axes:
         raise NotImplementedError(f"{what}: reduce_axes={reduce_axes!r} is not supported: sum the result "
                                   "with lax.psum")
 
 
-def _argnums(fun, argnums):
+def _argnums(fun: Callable[..., Any], argnums: Any) -> int | tuple[int, ...]:
     """`argnums` as an int or a tuple of int, for a function to be differentiated."""
     if not callable(fun):
         raise not_callable(fun)
@@ -59,10 +66,11 @@ def _argnums(fun, argnums):
         raise TypeError(f"argnums must be an int or a sequence of ints, got {argnums!r}") from None
 
 
-def _choose(fun, args, kwargs, argnums, what, has_aux):
+def _choose(fun: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any],
+            argnums: int | tuple[int, ...], what: str, has_aux: bool) -> tuple[FlatFunction, Any]:
     """(a FlatFunction of the arguments `argnums`, in the order of the signature; an order for `_picked`)."""
-    n, single = len(args), type(argnums) is int
-    numbers = (argnums,) if single else argnums
+    n, single = len(args), isinstance(argnums, int)
+    numbers = (argnums,) if isinstance(argnums, int) else argnums
     for k in numbers:
         if not -n <= k < n:
             raise TypeError(f"differentiating with respect to argnums={argnums} requires at least "
@@ -81,7 +89,7 @@ def _choose(fun, args, kwargs, argnums, what, has_aux):
     return flat, None if places == chosen else tuple([chosen.index(k) for k in places])
 
 
-def _picked(values, order):
+def _picked(values: Any, order: Any) -> Any:
     """Values for the chosen arguments as the user requested them: one, all, or all in another order."""
     if order is None:
         return values
@@ -110,7 +118,7 @@ def _check_input_dtype(flat, avals, holomorphic=False, allow_int=False):
                 "floating with x.astype(float) or by writing 1.0 for 1, and argnums chooses other arguments.")
 
 
-def _check_scalar(flat, outs, holomorphic):
+def _check_scalar(flat: FlatFunction, outs: Sequence[Any], holomorphic: bool) -> None:
     """TypeError unless the function to be differentiated gave one real scalar."""
     if flat.out_tree != _LEAF:
         said = (f"Output was of structure {flat.out_tree}; return the loss alone, or (loss, others) with "
@@ -125,7 +133,7 @@ def _check_scalar(flat, outs, holomorphic):
     _check_output_dtype(flat, [aval], holomorphic)
 
 
-def _check_output_dtype(flat, avals, holomorphic):
+def _check_output_dtype(flat: FlatFunction, avals: Iterable[ShapedArray], holomorphic: bool) -> None:
     for aval in avals:
         if holomorphic and not dtypes.is_complex(aval.dtype):
             raise TypeError(f"{flat.what} with holomorphic=True requires outputs with complex dtype, but "
@@ -144,13 +152,14 @@ def _check_output_dtype(flat, avals, holomorphic):
 class _Pullback:
     """The function that vjp returns: cotangents of the outputs to cotangents of the inputs.  A pytree."""
 
-    def __init__(self, program, consts, primal_avals, out_avals, out_nonzero, in_tree, out_tree, marks,
-                 order=None):
+    def __init__(self, program: Jaxpr, consts: list[Any], primal_avals: Sequence[ShapedArray],
+                 out_avals: Sequence[ShapedArray], out_nonzero: Sequence[bool], in_tree: pytree.PyTreeDef,
+                 out_tree: pytree.PyTreeDef, marks: Sequence[bool], order: Any = None) -> None:
         self.program, self.consts = program, consts
         self.primal_avals, self.out_avals, self.out_nonzero = primal_avals, out_avals, out_nonzero
         self.in_tree, self.out_tree, self.marks, self.order = in_tree, out_tree, marks, order
 
-    def flat(self, cts):
+    def flat(self, cts: Sequence[Any]) -> list[Any]:
         """Cotangents as flat lists; those of integer inputs are float0 zeros."""
         linear = [UndefinedPrimal(v.aval) for v in self.program.invars]
         live = [ct for ct, nz in zip(cts, self.out_nonzero) if nz]
@@ -188,11 +197,11 @@ pytree.register_pytree_node(
     lambda aux, consts: _Pullback(aux[0], consts, *aux[1:]))
 
 
-def _is_float0_leaf(x):
+def _is_float0_leaf(x: Any) -> bool:
     return isinstance(x, np.ndarray) and x.dtype == dtypes.float0
 
 
-def _cotangent(ct, aval):
+def _cotangent(ct: Any, aval: ShapedArray) -> Any:
     """A cotangent with the type of its primal: float0 for integers, weak for a weak real one."""
     if not dtypes.is_inexact(aval.dtype):
         return np.zeros(aval.shape, dtypes.float0)
@@ -200,7 +209,7 @@ def _cotangent(ct, aval):
     return _giving_way(ct, aval.weak_type and not dtypes.is_complex(aval.dtype))
 
 
-def _giving_way(x, weak):
+def _giving_way(x: Any, weak: bool) -> Any:
     """An array with or without a weak type."""
     aval = aval_of(x)
     if aval.weak_type == weak:
@@ -210,7 +219,8 @@ def _giving_way(x, weak):
     return convert(x, aval.dtype, weak)
 
 
-def _linearize(flat, avals, order=None):
+def _linearize(flat: FlatFunction, avals: Sequence[ShapedArray],
+               order: Any = None) -> tuple[list[Any], Any, _Pullback]:
     """(outs, aux, pullback) of a FlatFunction at its leaves, which are of these types."""
     marks = adapters.perturbed(flat.in_tree, avals)
     outs, program, out_nonzero = linearize_flat(flat, _as_operands(flat.leaves), marks)
@@ -222,7 +232,8 @@ def _linearize(flat, avals, order=None):
                                 out_nonzero[:n], flat.arg_tree, flat.out_tree, marks, order)
 
 
-def vjp(fun, *primals, has_aux=False, reduce_axes=()):
+def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False,
+        reduce_axes: Any = ()) -> tuple[Any, ...]:
     """The value of `fun` at `primals` and the function from cotangents of its output to those of its inputs.
 
     Args:
@@ -244,13 +255,15 @@ def vjp(fun, *primals, has_aux=False, reduce_axes=()):
     return _vjp(FlatFunction(fun, *flatten((primals, {})), "vjp", has_aux=has_aux))
 
 
-def _vjp(flat, order=None):
+def _vjp(flat: FlatFunction, order: Any = None) -> tuple[Any, ...]:
     outs, aux, pullback = _linearize(flat, flat.avals(), order)
     out = flat.out_tree.unflatten(outs)
     return (out, pullback, aux) if flat.has_aux else (out, pullback)
 
 
-def value_and_grad(fun, argnums=0, has_aux=False, holomorphic=False, allow_int=False, reduce_axes=()):
+def value_and_grad(fun: Callable[..., Any], argnums: Any = 0, has_aux: bool = False,
+                   holomorphic: bool = False, allow_int: bool = False,
+                   reduce_axes: Any = ()) -> Callable[..., Any]:
     """A function that gives the value of scalar-valued `fun` and its gradient.
 
     Keyword arguments are passed on and not differentiated.  The gradient has the structure, shapes and dtypes
@@ -278,7 +291,7 @@ def value_and_grad(fun, argnums=0, has_aux=False, holomorphic=False, allow_int=F
 
     @filtered
     @wraps(fun)
-    def value_and_grad_of(*args, **kwargs):
+    def value_and_grad_of(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
         flat, order = _choose(fun, args, kwargs, argnums, "grad", has_aux)
         avals = flat.avals()
         _check_input_dtype(flat, avals, holomorphic, allow_int)
@@ -290,7 +303,8 @@ def value_and_grad(fun, argnums=0, has_aux=False, holomorphic=False, allow_int=F
     return value_and_grad_of
 
 
-def grad(fun, argnums=0, has_aux=False, holomorphic=False, allow_int=False, reduce_axes=()):
+def grad(fun: Callable[..., Any], argnums: Any = 0, has_aux: bool = False, holomorphic: bool = False,
+         allow_int: bool = False, reduce_axes: Any = ()) -> Callable[..., Any]:
     """A function that gives the gradient of scalar-valued `fun`; with `has_aux`, (gradient, aux).
 
     See `value_and_grad` for the arguments.
@@ -313,13 +327,14 @@ def grad(fun, argnums=0, has_aux=False, holomorphic=False, allow_int=False, redu
 
     @filtered
     @wraps(fun)
-    def grad_of(*args, **kwargs):
+    def grad_of(*args: Any, **kwargs: Any) -> Any:
         value, gradient = both(*args, **kwargs)
         return (gradient, value[1]) if has_aux else gradient
     return grad_of
 
 
-def jvp(fun, primals, tangents, has_aux=False):
+def jvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any],
+        has_aux: bool = False) -> tuple[Any, ...]:
     """The value of `fun` at `primals` and its derivative along `tangents`; with `has_aux`, aux as third.
 
     Args:
@@ -359,7 +374,7 @@ def jvp(fun, primals, tangents, has_aux=False):
     return (*results, aux) if has_aux else results
 
 
-def _checked_tangent(flat, i, aval, t):
+def _checked_tangent(flat: FlatFunction, i: int, aval: ShapedArray, t: Any) -> Any:
     want, got = aval.tangent(), aval_of(t)
     if got.shape != want.shape:
         raise ValueError(f"jvp called with different primal and tangent shapes for {flat.path(i)} of "
@@ -378,7 +393,7 @@ def _checked_tangent(flat, i, aval, t):
     return _as_array_operands([t])[0]
 
 
-def linearize(fun, *primals, has_aux=False):
+def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
     """The value of `fun` at `primals` and its derivative there as a function of tangents.
 
     The function is evaluated once; the derivative is a recorded linear program.
@@ -413,7 +428,7 @@ def linearize(fun, *primals, has_aux=False):
     return (out, derivative, aux) if has_aux else (out, derivative)
 
 
-def linear_transpose(fun, *primals, reduce_axes=()):
+def linear_transpose(fun: Callable[..., Any], *primals: Any, reduce_axes: Any = ()) -> Callable[..., Any]:
     """The transpose of a linear function; `primals` give shapes and dtypes (arrays or ShapeDtypeStructs).
 
     Returns:
@@ -438,7 +453,7 @@ def linear_transpose(fun, *primals, reduce_axes=()):
     in_tree, out_tree = flat.arg_tree, flat.out_tree      # `flat` itself would keep the primals alive
 
     @filtered
-    def transposed(ct):
+    def transposed(ct: Any) -> Any:
         cts, ct_tree = pytree.tree_flatten(ct)
         if ct_tree != out_tree:
             raise TypeError(f"cotangent tree does not match function output, expected {out_tree} but got "
@@ -459,7 +474,8 @@ def linear_transpose(fun, *primals, reduce_axes=()):
     return transposed
 
 
-def fwd_and_bwd(fun, argnums, has_aux=False, jitted=True):
+def fwd_and_bwd(fun: Callable[..., Any], argnums: Any, has_aux: bool = False,
+                jitted: bool = True) -> tuple[Callable[..., Any], Callable[..., Any]]:
     """(forward, backward): forward gives (out, residuals), backward maps (residuals, cotangent) to gradients.
 
     `argnums` as for `grad`; with `has_aux` forward gives (out, residuals, aux).  Both are jitted unless
@@ -473,18 +489,18 @@ def fwd_and_bwd(fun, argnums, has_aux=False, jitted=True):
     argnums = _argnums(fun, argnums)
 
     @filtered
-    def forward(*args, **kwargs):
+    def forward(*args: Any, **kwargs: Any) -> tuple[Any, ...]:
         return _vjp(*_choose(fun, args, kwargs, argnums, "fwd_and_bwd", has_aux))
 
     @filtered
-    def backward(pullback, ct):
+    def backward(pullback: _Pullback, ct: Any) -> Any:
         return pullback(ct)
     return (jit(forward), jit(backward)) if jitted else (forward, backward)
 
 
 # --- Jacobians ----------------------------------------------------------------------------------------------
 
-def _basis(avals):
+def _basis(avals: Sequence[ShapedArray]) -> list[np.ndarray]:
     """All unit vectors of a list of avals: one stacked array for each, with a common leading axis."""
     sizes = [a.size for a in avals]
     total, start, stacked = sum(sizes), 0, []
@@ -497,7 +513,7 @@ def _basis(avals):
     return stacked
 
 
-def _unstack(x, axis, avals):
+def _unstack(x: Any, axis: int, avals: Sequence[ShapedArray]) -> list[Any]:
     """Cut the axis that ran over a basis into one block for each aval, shaped like it."""
     if aval_of(x).dtype == dtypes.float0:
         return [np.zeros((*x.shape[:axis], *a.shape, *x.shape[axis + 1:]), x.dtype) for a in avals]
@@ -511,13 +527,14 @@ def _unstack(x, axis, avals):
     return blocks
 
 
-def _jacobian(fun, argnums, what, has_aux, build):
+def _jacobian(fun: Callable[..., Any], argnums: Any, what: str, has_aux: bool,
+              build: Callable[[FlatFunction], tuple[Iterable[Any], Any]]) -> Callable[..., Any]:
     """`build(flat)` gives (a list for each output leaf: blocks, one an input leaf; aux)."""
     argnums = _argnums(fun, argnums)
 
     @filtered
     @wraps(fun)
-    def jacobian_of(*args, **kwargs):
+    def jacobian_of(*args: Any, **kwargs: Any) -> Any:
         flat, order = _choose(fun, args, kwargs, argnums, what, has_aux)
         if adapters.of_values(flat.in_tree):
             raise TypeError(f"{flat}: a Jacobian is by elements of arrays, and an argument is a value of a "
@@ -528,7 +545,8 @@ def _jacobian(fun, argnums, what, has_aux, build):
     return jacobian_of
 
 
-def jacfwd(fun, argnums=0, has_aux=False, holomorphic=False):
+def jacfwd(fun: Callable[..., Any], argnums: Any = 0, has_aux: bool = False,
+           holomorphic: bool = False) -> Callable[..., Any]:
     """The Jacobian of `fun`, column by column (forward mode): good for few inputs and many outputs.
 
     The result has the structure of the output with, for each leaf, the structure of the argument; a leaf has
@@ -539,12 +557,12 @@ def jacfwd(fun, argnums=0, has_aux=False, holomorphic=False):
            [0., 1.],
            [0., 0.]], dtype=float32)
     """
-    def build(flat):
+    def build(flat: FlatFunction) -> tuple[list[Any], Any]:
         avals = flat.avals()
         _check_input_dtype(flat, avals, holomorphic)
         leaves = _as_operands(flat.leaves)
 
-        def push(*tangents):
+        def push(*tangents: Any) -> tuple[list[Any], list[Any]]:
             outs, moved = jvp_flat(flat, leaves, tangents)
             n = flat.out_tree.num_leaves
             types = [aval_of(o).tangent() for o in outs[:n]]
@@ -557,7 +575,8 @@ def jacfwd(fun, argnums=0, has_aux=False, holomorphic=False):
     return _jacobian(fun, argnums, "jacfwd", has_aux, build)
 
 
-def jacrev(fun, argnums=0, has_aux=False, holomorphic=False, allow_int=False):
+def jacrev(fun: Callable[..., Any], argnums: Any = 0, has_aux: bool = False, holomorphic: bool = False,
+           allow_int: bool = False) -> Callable[..., Any]:
     """The Jacobian of `fun`, row by row (reverse mode): good for many inputs and few outputs.
 
     The result is structured as that of `jacfwd`.
@@ -566,7 +585,7 @@ def jacrev(fun, argnums=0, has_aux=False, holomorphic=False, allow_int=False):
     >>> both(jnp.array([2., 3.]), jnp.array([4., 5.]))
     {'sum': (Array([4., 5.], dtype=float32), Array([2., 3.], dtype=float32))}
     """
-    def build(flat):
+    def build(flat: FlatFunction) -> tuple[Iterable[Any], Any]:
         avals = flat.avals()
         _check_input_dtype(flat, avals, holomorphic, allow_int)
         outs, aux, pullback = _linearize(flat, avals)
@@ -579,7 +598,8 @@ def jacrev(fun, argnums=0, has_aux=False, holomorphic=False, allow_int=False):
 jacobian = jacrev
 
 
-def hessian(fun, argnums=0, has_aux=False, holomorphic=False):
+def hessian(fun: Callable[..., Any], argnums: Any = 0, has_aux: bool = False,
+            holomorphic: bool = False) -> Callable[..., Any]:
     """The matrix of second derivatives of a scalar function: forward over reverse.
 
     The result has the shape of the argument twice; of a function of several outputs, that of the output

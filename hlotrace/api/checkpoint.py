@@ -1,5 +1,9 @@
 """checkpoint, also called remat: trade computation for memory in reverse mode; what would be saved."""
+from __future__ import annotations
+
 import functools
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from ..core import dtypes, programs, source_info
 from ..core.jaxpr import Literal, close, dce
@@ -12,9 +16,14 @@ from .adapters import flatten
 from .flat import FlatFunction
 from .signatures import numbers_and_names, split_statics, wraps
 
+if TYPE_CHECKING:
+    from ..core.avals import ShapedArray
+    from ..core.jaxpr import Jaxpr
 
-def checkpoint(fun=None, *, prevent_cse=True, policy=None, static_argnums=(), static_argnames=(),
-               concrete=False):
+
+def checkpoint(fun: Callable[..., Any] | None = None, *, prevent_cse: bool | Sequence[Any] = True,
+               policy: Callable[..., Any] | None = None, static_argnums: Any = (), static_argnames: Any = (),
+               concrete: bool = False) -> Callable[..., Any]:
     """`fun`, whose derivative computes the residuals again in the backward pass instead of keeping them.
 
     Without `fun`, a decorator.  Values and derivatives are those of `fun`; only what is kept between the
@@ -59,11 +68,11 @@ def checkpoint(fun=None, *, prevent_cse=True, policy=None, static_argnums=(), st
 
     @filtered
     @wraps(fun)
-    def checkpointed(*args, **kwargs):
+    def checkpointed(*args: Any, **kwargs: Any) -> Any:
         args, kwargs, statics = split_statics(args, kwargs, numbers, names)
         flat = FlatFunction(fun, *flatten((args, kwargs)), "checkpoint", statics)
         traced = flat.kept(fun, "checkpoint", flat.avals())
-        held = bool(prevent_cse)
+        held: Any = bool(prevent_cse)
         if not isinstance(prevent_cse, bool):
             chosen = map(bool, pytree.broadcast_prefix(tuple(prevent_cse), tuple(args)))
             held = (*[True] * len(traced.consts), *chosen, *[True] * len(pytree.tree_leaves(kwargs)))
@@ -76,7 +85,7 @@ def checkpoint(fun=None, *, prevent_cse=True, policy=None, static_argnums=(), st
 remat = checkpoint
 
 
-def checkpoint_name(x, name):
+def checkpoint_name(x: Any, name: str) -> Any:
     """`x`, a pytree of arrays, under a name: policies such as `save_only_these_names` read it.
 
     >>> from hlotrace.ad_checkpoint import checkpoint_name, saved_residuals
@@ -95,7 +104,7 @@ def checkpoint_name(x, name):
 checkpoint_name_fwd = checkpoint_name
 
 
-def saved_residuals(f, *args, **kwargs):
+def saved_residuals(f: Callable[..., Any], *args: Any, **kwargs: Any) -> list[tuple[ShapedArray, str]]:
     """What the backward pass of `f` would keep from the forward pass: a list of (type, where it is from).
 
     Nothing is computed; `args` may be ShapeDtypeStructs.
@@ -120,7 +129,7 @@ def saved_residuals(f, *args, **kwargs):
         a for a in atoms if a not in origins])]
 
 
-def _origin(v, jaxpr, origins):
+def _origin(v: Any, jaxpr: Jaxpr, origins: dict[Any, Any]) -> Any:
     """Where a variable of a program is from, in words; `origins` has those of its inputs."""
     if v in origins:
         return origins[v]
@@ -129,14 +138,14 @@ def _origin(v, jaxpr, origins):
         inner = eqn.params["jaxpr"]
         atom = inner.outvars[eqn.outvars.index(v)]
         if type(atom) is not Literal:
-            known = {i: o if type(o) is Literal else _origin(o, jaxpr, origins) for i,
-                     o in zip(inner.invars, eqn.invars)}
+            known = {i: o if type(o) is Literal else _origin(o, jaxpr, origins)
+                     for i, o in zip(inner.invars, eqn.invars)}
             return _origin(atom, inner, known)
     made = f"named {eqn.params['name']!r}" if eqn.primitive is name_p else f"output of {eqn.primitive}"
     return f"{made} from {source_info.describe(eqn.source)}"
 
 
-def print_saved_residuals(f, *args, **kwargs):
+def print_saved_residuals(f: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
     """Print a line for each array that the backward pass of `f` would keep, its type and where it is from.
 
     >>> jax.ad_checkpoint.print_saved_residuals(lambda x: x * jnp.cos(x), jnp.ones(3))

@@ -3,11 +3,18 @@
 A policy is called for each operation of a differentiated function, as `policy(prim, *avals, **params)`: with
 a primitive, the types of its operands and its parameters.
 """
+from __future__ import annotations
+
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from ..primitives.arrays.contract import dot_general_p
 from ..primitives.programs.remat import Offloadable, decide, name_p, nothing_saveable
+
+if TYPE_CHECKING:
+    from ..core.avals import ShapedArray
+    from ..core.primitive import Primitive
 
 __all__ = ["everything_saveable", "nothing_saveable", "dots_saveable", "checkpoint_dots",
            "dots_with_no_batch_dims_saveable", "checkpoint_dots_with_no_batch_dims",
@@ -15,7 +22,7 @@ __all__ = ["everything_saveable", "nothing_saveable", "dots_saveable", "checkpoi
            "save_only_these_names", "save_from_both_policies", "save_and_offload_only_these_names"]
 
 
-def everything_saveable(*_, **__):
+def everything_saveable(*_: Any, **__: Any) -> bool:
     """A policy: keep all residuals, as without checkpoint.
 
     >>> f = jax.checkpoint(lambda x: jnp.sin(jnp.exp(x)), policy=jax.checkpoint_policies.everything_saveable)
@@ -25,7 +32,7 @@ def everything_saveable(*_, **__):
     return True
 
 
-def dots_saveable(prim, *_, **__):
+def dots_saveable(prim: Primitive, *_: Any, **__: Any) -> bool:
     """A policy: keep the products of matrices (`dot_general`), which cost much.
 
     >>> f = jax.checkpoint(lambda x, w: jnp.sin(x @ w), policy=jax.checkpoint_policies.dots_saveable)
@@ -36,7 +43,7 @@ def dots_saveable(prim, *_, **__):
     return prim is dot_general_p
 
 
-def dots_with_no_batch_dims_saveable(prim, *_, **params):
+def dots_with_no_batch_dims_saveable(prim: Primitive, *_: Any, **params: Any) -> bool:
     """A policy: keep the products of matrices that have no batch dimensions, as those with weights.
 
     >>> policy = jax.checkpoint_policies.dots_with_no_batch_dims_saveable
@@ -60,14 +67,14 @@ class _Policy:
     rule: Callable
     given: tuple
 
-    def __call__(self, prim, *avals, **params):
+    def __call__(self, prim: Primitive, *avals: Any, **params: Any) -> Any:
         return self.rule(prim, avals, params, *self.given)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"{self.rule.__name__[1:]}({', '.join(map(repr, self.given))})"
 
 
-def _names(what, names):
+def _names(what: str, names: Iterable[str]) -> frozenset[str]:
     for name in names:
         if not isinstance(name, str):
             hint = f": write {what}(*names)" if isinstance(name, (list, tuple, set)) else ""
@@ -76,19 +83,22 @@ def _names(what, names):
     return frozenset(names)
 
 
-def _save_only_these_names(prim, _, params, names):
+def _save_only_these_names(prim: Primitive, _: Sequence[ShapedArray], params: dict[str, Any],
+                           names: frozenset[str]) -> bool:
     return prim is name_p and params["name"] in names
 
 
-def _save_any_names_but_these(prim, _, params, names):
+def _save_any_names_but_these(prim: Primitive, _: Sequence[ShapedArray], params: dict[str, Any],
+                              names: frozenset[str]) -> bool:
     return prim is name_p and params["name"] not in names
 
 
-def _save_anything_except_these_names(prim, _, params, names):
+def _save_anything_except_these_names(prim: Primitive, _: Sequence[ShapedArray], params: dict[str, Any],
+                                      names: frozenset[str]) -> bool:
     return prim is not name_p or params["name"] not in names
 
 
-def save_only_these_names(*names_which_can_be_saved):
+def save_only_these_names(*names_which_can_be_saved: str) -> Callable[..., Any]:
     """A policy: keep what `checkpoint_name` gave one of these names.
 
     >>> from hlotrace.ad_checkpoint import checkpoint_name, saved_residuals
@@ -102,7 +112,7 @@ def save_only_these_names(*names_which_can_be_saved):
     return _Policy(_save_only_these_names, (_names("save_only_these_names", names_which_can_be_saved),))
 
 
-def save_any_names_but_these(*names_not_to_save):
+def save_any_names_but_these(*names_not_to_save: str) -> Callable[..., Any]:
     """A policy: keep what has a name by `checkpoint_name`, but not these.
 
     >>> from hlotrace.ad_checkpoint import checkpoint_name, saved_residuals
@@ -116,7 +126,7 @@ def save_any_names_but_these(*names_not_to_save):
     return _Policy(_save_any_names_but_these, (_names("save_any_names_but_these", names_not_to_save),))
 
 
-def save_anything_except_these_names(*names_not_to_save):
+def save_anything_except_these_names(*names_not_to_save: str) -> Callable[..., Any]:
     """A policy: keep all residuals, named or not, but for what has one of these names.
 
     A value that is named is the result of two operations; keep what goes into `checkpoint_name` from being
@@ -134,7 +144,8 @@ def save_anything_except_these_names(*names_not_to_save):
     return _Policy(_save_anything_except_these_names, (names,))
 
 
-def _save_from_both_policies(prim, avals, params, first, second):
+def _save_from_both_policies(prim: Primitive, avals: Sequence[ShapedArray], params: dict[str, Any],
+                             first: Callable[..., Any], second: Callable[..., Any]) -> Any:
     for policy in (first, second):
         choice = decide(policy, prim, avals, params)
         if choice:
@@ -142,7 +153,7 @@ def _save_from_both_policies(prim, avals, params, first, second):
     return False
 
 
-def save_from_both_policies(policy_1, policy_2):
+def save_from_both_policies(policy_1: Callable[..., Any], policy_2: Callable[..., Any]) -> Callable[..., Any]:
     """A policy: keep what either of two policies keeps; the first is called first.
 
     >>> from hlotrace.ad_checkpoint import checkpoint_name, saved_residuals
@@ -156,11 +167,12 @@ def save_from_both_policies(policy_1, policy_2):
     return _Policy(_save_from_both_policies, (policy_1, policy_2))
 
 
-def _offload_dot_with_no_batch_dims(prim, _, params, *memory):
+def _offload_dot_with_no_batch_dims(prim: Primitive, _: Sequence[ShapedArray], params: dict[str, Any],
+                                    *memory: str) -> Any:
     return Offloadable(*memory) if dots_with_no_batch_dims_saveable(prim, **params) else False
 
 
-def offload_dot_with_no_batch_dims(offload_src, offload_dst):
+def offload_dot_with_no_batch_dims(offload_src: str, offload_dst: str) -> Callable[..., Any]:
     """A policy: move products of matrices without batch dimensions to another memory and back.
 
     Args:
@@ -175,14 +187,16 @@ def offload_dot_with_no_batch_dims(offload_src, offload_dst):
     return _Policy(_offload_dot_with_no_batch_dims, (offload_src, offload_dst))
 
 
-def _save_and_offload_only_these_names(prim, _, params, saved, offloaded, *memory):
+def _save_and_offload_only_these_names(prim: Primitive, _: Sequence[ShapedArray], params: dict[str, Any],
+                                       saved: frozenset[str], offloaded: frozenset[str], *memory: str) -> Any:
     if prim is not name_p:
         return False
     return Offloadable(*memory) if params["name"] in offloaded else params["name"] in saved
 
 
-def save_and_offload_only_these_names(*, names_which_can_be_saved, names_which_can_be_offloaded, offload_src,
-                                      offload_dst):
+def save_and_offload_only_these_names(*, names_which_can_be_saved: Iterable[str],
+                                      names_which_can_be_offloaded: Iterable[str], offload_src: str,
+                                      offload_dst: str) -> Callable[..., Any]:
     """A policy: keep what has one of some names, and move what has one of others to another memory and back.
 
     Args:

@@ -3,10 +3,14 @@
 Inlining is quick because the function itself runs once for each type of its arguments: what it does is cached
 as a program, which later calls splice into theirs.
 """
+from __future__ import annotations
+
 import functools
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from ..core.array import Array
-from ..core.avals import is_arraylike
+from ..core.avals import aval_of, is_arraylike
 from ..core.caches import ContextCache
 from ..core.config import scoped, state
 from ..core.jaxpr import close
@@ -17,18 +21,21 @@ from ..core.trace import EVAL, Tracer, entering, trace_to_jaxpr
 from .jit import JitFunction
 from .signatures import NotHashable
 
+if TYPE_CHECKING:
+    from ..core.jaxpr import Jaxpr
+
 # (function, structure, types and values of the leaves) -> (program, its consts, out_tree)
 _programs = ContextCache(8192)
 
 
-def composite(fun=None, *, static=()):
+def composite(fun: Callable[..., Any] | None = None, *, static: Any = ()) -> Callable[..., Any]:
     """Decorator of such a function; `static` names the parameters that are Python values, not arrays."""
     if fun is None:
         return functools.partial(composite, static=static)
     compiled = None
 
     @functools.wraps(fun)
-    def call(*args, **kwargs):
+    def call(*args: Any, **kwargs: Any) -> Any:
         nonlocal compiled
         try:
             if state.disable_jit:
@@ -44,32 +51,33 @@ def composite(fun=None, *, static=()):
         except Exception as error:
             if type(error) is NotHashable and list in map(type, (*args, *kwargs.values())):     # of axes, say
                 return call(*map(_tupled, args), **{name: _tupled(x) for name, x in kwargs.items()})
-            reraise_for_user(error, call.called, args, kwargs)
+            reraise_for_user(error, call.called, args, kwargs)      # type: ignore[attr-defined]
             raise
-    call.called = fun.__name__
+    call.called = fun.__name__      # type: ignore[attr-defined]
     return call
 
 
-def _tupled(x):
+def _tupled(x: Any) -> Any:
     return tuple(x) if type(x) is list else x
 
 
-def splice(fun, args, kwargs):
+def splice(fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """`fun(*args, **kwargs)`, written into the current program."""
     leaves, in_tree = pytree.tree_flatten((args, kwargs))
-    arrays, key = [], [fun, in_tree]
+    arrays: list[Any] = []
+    parts: list[Any] = [fun, in_tree]
     for x in leaves:
         if isinstance(x, Array):
             arrays.append(x)
-            key.append(x.aval)
+            parts.append(aval_of(x))
         else:
             part = constant_key(x)
             if part is None:
                 if is_arraylike(x) or getattr(x, "__closure__", None) is not None:
                     return fun(*args, **kwargs)      # a NumPy array may change, a closure may hold anything
                 part = x
-            key.append(part)
-    key = tuple(key)
+            parts.append(part)
+    key = tuple(parts)
     try:
         found = _programs.get(key)
     except TypeError:
@@ -83,11 +91,12 @@ def splice(fun, args, kwargs):
     return out_tree.unflatten(state.trace.splice(jaxpr, [*consts, *arrays]))
 
 
-def _trace(fun, leaves, in_tree):
+def _trace(fun: Callable[..., Any], leaves: list[Any],
+           in_tree: pytree.PyTreeDef) -> tuple[Jaxpr, Sequence[Any], pytree.PyTreeDef] | None:
     """(program, its constants, structure of its result), or None where only a trace of its own will do."""
     out_tree = None
 
-    def flat(*tracers):
+    def flat(*tracers: Any) -> list[Any]:
         nonlocal out_tree
         given = iter(tracers)
         args, kwargs = in_tree.unflatten([next(given) if isinstance(x, Array) else x for x in leaves])
@@ -95,7 +104,7 @@ def _trace(fun, leaves, in_tree):
         return outs
     try:
         with scoped(), entering(EVAL):
-            jaxpr = trace_to_jaxpr(flat, [x.aval for x in leaves if isinstance(x, Array)], fun.__name__)
+            jaxpr = trace_to_jaxpr(flat, [aval_of(x) for x in leaves if isinstance(x, Array)], fun.__name__)
     except Exception:       # raised again, with the caller's own values in its text, when `fun` runs on them
         return None
     closed, consts = close(jaxpr)

@@ -1,16 +1,21 @@
 """Options as context managers: on this thread, until the block ends."""
+from __future__ import annotations
+
 import contextlib
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from typing import Any
 
 from ..core.config import config, override, state
 
 
-def option_context(name, default, doc):
+def option_context(name: str, default: Any, doc: str) -> Callable[..., AbstractContextManager[None]]:
     """A context-manager function for option `name`; `default` ... means that a value must be given."""
     if default is ...:
-        def context(value):
+        def context(value: Any) -> AbstractContextManager[None]:
             return override(name, config._check(name, value))      # checked where it is written
     else:
-        def context(value=default):
+        def context(value: Any = default) -> AbstractContextManager[None]:     # type: ignore[misc]
             return override(name, config._check(name, value))
     context.__name__ = context.__qualname__ = name.removeprefix("jax_")
     context.__doc__ = f"Context manager that sets the option `{name}` on this thread.\n{doc}"
@@ -213,7 +218,7 @@ remove_size_one_mesh_axis_from_type = option_context("jax_remove_size_one_mesh_a
     """)
 
 
-def disable_jit(disable=True):
+def disable_jit(disable: bool = True) -> AbstractContextManager[None]:
     """Context manager in which jit, scan, cond and loops run as plain Python.
 
     To step through a function with a debugger, or to print values.
@@ -235,15 +240,15 @@ class _UserContext:
     """
     __slots__ = ("default",)
 
-    def __init__(self, default):
+    def __init__(self, default: Any) -> None:
         self.default = default
 
     @property
-    def value(self):
+    def value(self) -> Any:
         return (state.overrides or {}).get(self, self.default)
 
     @contextlib.contextmanager
-    def _set(self, value):
+    def _set(self, value: Any) -> Iterator[None]:
         saved = state.overrides
         state.overrides = {**(saved or {}), self: value}
         state.refresh()
@@ -253,12 +258,12 @@ class _UserContext:
             state.overrides = saved
             state.refresh()
 
-    def __call__(self, value):
+    def __call__(self, value: Any) -> AbstractContextManager[None]:
         hash(value)     # or a TypeError
         return self._set(value)
 
 
-def make_user_context(default_value=None):
+def make_user_context(default_value: Any = None) -> _UserContext:
     """A value that functions read while they are traced: where it is another, they are traced again.
 
     `with context(value):` sets it on this thread until the block ends, to something hashable; `context.value`

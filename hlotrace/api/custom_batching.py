@@ -1,5 +1,9 @@
 """custom_vmap: functions whose batching the user gives; sequential_vmap: those mapped element by element."""
+from __future__ import annotations
+
 import dataclasses
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from ..core import errors, programs
 from ..core.avals import aval_of
@@ -15,31 +19,40 @@ from .custom_derivatives import Positional
 from .flat import FlatFunction
 from .signatures import name_of
 
+if TYPE_CHECKING:
+    from ..core.avals import ShapedArray
+    from .flat import TracedProgram
+
 
 class _Rule:
     """How a program is mapped, on flat lists: a call gives (outs, marks of those that are mapped)."""
     # what is shown of it in a program
     __name__ = property(lambda self: type(self).__name__.strip("_").lower())
 
-    def jvp(self, marks, out_nonzero):
+    def __call__(self, size: int, batched: Sequence[bool], args: Sequence[Any],
+                 consts: Sequence[Any]) -> tuple[list[Any], list[bool]]:
+        raise NotImplementedError
+
+    def jvp(self, marks: tuple[bool, ...], out_nonzero: tuple[bool, ...]) -> _Rule:
         return _Jvp(self, marks, out_nonzero)
 
-    def saving(self, program):
+    def saving(self, program: Jaxpr) -> _Rule:
         return _Saving(self, program)
 
 
 @dataclasses.dataclass(frozen=True)
 class _Users(_Rule):
     """The rule that the user gave for `fun`."""
-    rule: object
-    fun: object
-    in_tree: object
-    out_tree: object
-    out_avals: tuple
+    rule: Callable[..., Any]
+    fun: Callable[..., Any]
+    in_tree: pytree.PyTreeDef
+    out_tree: pytree.PyTreeDef
+    out_avals: tuple[ShapedArray, ...]
 
     __name__ = property(lambda self: name_of(self.rule))
 
-    def __call__(self, size, batched, args, _):
+    def __call__(self, size: int, batched: Sequence[bool], args: Sequence[Any],
+                 consts: Sequence[Any]) -> tuple[list[Any], list[bool]]:
         who = f"custom_vmap rule {name_of(self.rule)} of {name_of(self.fun)}"
         result = self.rule(size, list(self.in_tree.unflatten(batched)), *self.in_tree.unflatten(args))
         if not isinstance(result, (tuple, list)) or len(result) != 2:
@@ -71,7 +84,8 @@ class _Sequential(_Rule):
     """One element after another."""
     jaxpr: Jaxpr
 
-    def __call__(self, size, batched, args, consts):
+    def __call__(self, size: int, batched: Sequence[bool], args: Sequence[Any],
+                 consts: Sequence[Any]) -> tuple[list[Any], list[bool]]:
         n = len(consts)
         order = [*range(n), *(i + n for i, b in enumerate(batched) if not b),
                  *(i + n for i, b in enumerate(batched) if b)]
@@ -90,17 +104,19 @@ class _Jvp(_Rule):
     marks: tuple
     out_nonzero: tuple
 
-    def __call__(self, size, batched, args, consts):
-        n, found = len(self.marks), []
+    def __call__(self, size: int, batched: Sequence[bool], args: Sequence[Any],
+                 consts: Sequence[Any]) -> tuple[list[Any], list[bool]]:
+        n = len(self.marks)
+        found: list[bool] = []
         moving = fill_zeros(batched[n:], self.marks)
         # a value and its tangent are mapped together
         both = tuple([b or bool(m) for b, m in zip(batched, moving)])
 
-        def filled(values, have):
+        def filled(values: Sequence[Any], have: Sequence[bool]) -> list[Any]:
             return [x if x is None or h or not b else broadcast_axis(x, size, 0)
                     for x, h, b in zip(values, have, both)]
 
-        def fun(*primals):
+        def fun(*primals: Any) -> list[Any]:
             outs, found[:] = self.rule(size, both, list(primals), consts)
             return outs
         outs, tangents = jvp_flat(fun, filled(args[:n], batched),
@@ -116,7 +132,8 @@ class _Saving(_Rule):
     rule: _Rule
     program: Jaxpr
 
-    def __call__(self, size, batched, args, consts):
+    def __call__(self, size: int, batched: Sequence[bool], args: Sequence[Any],
+                 consts: Sequence[Any]) -> tuple[list[Any], list[bool]]:
         outs, marks = self.rule(size, batched, args, consts)
         n = len(outs)
         rest, _ = dce(self.program, [False] * n + [True] * (len(self.program.outvars) - n))
@@ -149,19 +166,19 @@ class custom_vmap(Positional):
     2 [False, True]
     Array([1., 2.], dtype=float32)
     """
-    rule = None
+    rule: Any = None
 
-    def __init__(self, fun):
+    def __init__(self, fun: Callable[..., Any]) -> None:
         if not callable(fun):
             raise TypeError(f"custom_vmap: expected a function, got {fun!r:.80}")
         super().__init__(fun)
 
-    def def_vmap(self, vmap_rule):
+    def def_vmap(self, vmap_rule: Callable[..., Any]) -> Callable[..., Any]:
         """Set the rule: (axis_size, in_batched, *args) -> (out, out_batched).  Returns it."""
         self.rule = vmap_rule
         return vmap_rule
 
-    def __call__(self, *args, **kwargs):
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self.rule is None:
             raise AttributeError(f"No batching rule defined for custom_vmap function {name_of(self.fun)} "
                                  "using def_vmap.")
@@ -171,7 +188,7 @@ class custom_vmap(Positional):
                                                   tuple(traced.closed.out_avals)))
 
 
-def sequential_vmap(f):
+def sequential_vmap(f: Callable[..., Any]) -> Sequential:
     """`f`, which `vmap` maps one element after another, as `lax.map` does.
 
     Slower, and it takes the memory of one element at a time.  A decorator; derivatives are those of `f`.
@@ -187,13 +204,13 @@ def sequential_vmap(f):
 class Sequential(Positional):
     """What `sequential_vmap` gives."""
 
-    def __call__(self, *args, **kwargs):
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
         flat = FlatFunction(self.fun, *pytree.tree_flatten((self._positional(args, kwargs), {})),
                             "sequential_vmap")
         return _bound(flat, lambda traced: _Sequential(traced.closed))
 
 
-def _bound(flat, rule):
+def _bound(flat: FlatFunction, rule: Callable[[TracedProgram], _Rule]) -> Any:
     traced = flat.kept(flat.fun, flat.what, flat.avals())
     outs = custom_vmap_call_p.bind(*traced.consts, *flat.leaves, jaxpr=traced.closed, rule=rule(traced),
                                    num_consts=len(traced.consts))

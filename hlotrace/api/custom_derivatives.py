@@ -1,6 +1,10 @@
 """custom_jvp and custom_vjp: functions whose derivatives the user gives; closure_convert."""
+from __future__ import annotations
+
 import functools
+from collections.abc import Callable, Iterable, Sequence
 from inspect import Parameter
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,6 +29,9 @@ from .adapters import flatten
 from .flat import FlatFunction
 from .signatures import name_of, numbers_and_names, signature_of, split_statics, take_names
 
+if TYPE_CHECKING:
+    from ..core.avals import ShapedArray
+
 
 class SymbolicZero:
     """A tangent or cotangent that is known to be zero, of type `aval`; see `symbolic_zeros` of the rules.
@@ -40,17 +47,17 @@ class SymbolicZero:
     Array(3., dtype=float32, weak_type=True)
     """
 
-    def __init__(self, aval):
+    def __init__(self, aval: ShapedArray) -> None:
         self.aval = aval
 
-    def __getattr__(self, name):
+    def __getattr__(self, name: str) -> Any:
         return getattr(self.aval, name)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return "SymbolicZero"
 
     @staticmethod
-    def from_primal_value(value):
+    def from_primal_value(value: Any) -> SymbolicZero:
         """The zero tangent of a value."""
         return SymbolicZero(aval_of(value).tangent())
 
@@ -70,14 +77,14 @@ class CustomVJPPrimal:
     Array(3., dtype=float32, weak_type=True)
     """
 
-    def __init__(self, value, perturbed):
+    def __init__(self, value: Any, perturbed: bool) -> None:
         self.value, self.perturbed = value, perturbed
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"CustomVJPPrimal(value={self.value!r}, perturbed={self.perturbed})"
 
 
-def custom_vjp_primal_tree_values(primals):
+def custom_vjp_primal_tree_values(primals: Any) -> Any:
     """The pytree with each CustomVJPPrimal replaced by its value.
 
     With `symbolic_zeros`, the forward rule of a `custom_vjp` is given CustomVJPPrimals, which have `value`
@@ -93,13 +100,13 @@ def custom_vjp_primal_tree_values(primals):
     return pytree.tree_map(lambda x: x.value, primals)
 
 
-def _zeros(values, avals, symbolic):
+def _zeros(values: Iterable[Any], avals: Iterable[Any], symbolic: bool) -> list[Any]:
     """Tangents or cotangents of values of these types, as the user's rule gets them; None is zero."""
     return [SymbolicZero(a.tangent()) if t is None and symbolic else _array(instantiate(t, a))
             for t, a in zip(values, avals)]
 
 
-def _array(x):
+def _array(x: Any) -> Any:
     """A constant that a transformation made, which is a NumPy array, as an Array, which users expect."""
     if isinstance(x, Array) or aval_of(x).dtype == dtypes.float0:
         return x
@@ -109,15 +116,16 @@ def _array(x):
 class Positional:
     """A function with rules, which get all arguments by position."""
 
-    def __init__(self, fun):
+    def __init__(self, fun: Callable[..., Any]) -> None:
         self.fun = fun
         self.signature = signature_of(fun)
         take_names(self, fun)
 
-    def __get__(self, instance, owner=None):
-        return self if instance is None else functools.partial(self, instance)
+    def __get__(self, instance: object, owner: type | None = None) -> Callable[..., Any]:
+        called: Any = self      # the classes below have __call__
+        return called if instance is None else functools.partial(called, instance)
 
-    def _positional(self, args, kwargs):
+    def _positional(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
         """All arguments by position, defaults filled in, where the signature allows it."""
         if self.signature is None:
             if kwargs:
@@ -137,12 +145,14 @@ class _Custom(Positional):
     """What the two kinds of derivatives share."""
     symbolic_zeros = False
 
-    def __init__(self, fun, nondiff_argnums=(), nondiff_argnames=()):
+    def __init__(self, fun: Callable[..., Any], nondiff_argnums: Any = (),
+                 nondiff_argnames: Any = ()) -> None:
         super().__init__(fun)
         self.nondiff_argnums, _ = numbers_and_names(fun, nondiff_argnums or None, nondiff_argnames or None,
                                                     "nondiff")
 
-    def _flat(self, args, kwargs):
+    def _flat(self, args: tuple[Any, ...],
+              kwargs: dict[str, Any]) -> tuple[FlatFunction, list[Any], list[Any]]:
         """The call as (a FlatFunction, its leaves, the nondiff values)."""
         args, _, statics = split_statics(self._positional(args, kwargs), {}, self.nondiff_argnums)
         flat = FlatFunction(self.fun, *flatten((args, {})), type(self).__name__, statics)
@@ -173,10 +183,10 @@ class custom_jvp(_Custom):
     >>> jax.grad(log1pexp)(100.), jax.vmap(jax.grad(log1pexp))(jnp.array([-1., 0.]))
     (Array(1., dtype=float32, weak_type=True), Array([0.26894143, 0.5       ], dtype=float32))
     """
-    rule = None
+    rule: Any = None
     jvp = property(lambda self: self.rule)      # under JAX's name
 
-    def defjvp(self, jvp, symbolic_zeros=False):
+    def defjvp(self, jvp: Callable[..., Any], symbolic_zeros: bool = False) -> Callable[..., Any]:
         """Set the rule: (*nondiff, primals, tangents) -> (out, tangent_out).
 
         Args:
@@ -188,12 +198,12 @@ class custom_jvp(_Custom):
         self.rule, self.symbolic_zeros = jvp, symbolic_zeros
         return jvp
 
-    def defjvps(self, *jvps):
+    def defjvps(self, *jvps: Callable[..., Any] | None) -> None:
         """Set one rule for each argument: (tangent, out, *primals) -> tangent_out; None for no dependence."""
         if self.nondiff_argnums:
             raise TypeError("Can't use ``defjvps`` with ``nondiff_argnums``.")
 
-        def rule(primals, tangents):
+        def rule(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
             out = self(*primals)
             terms = [f(t, out, *primals) for f, t in zip(jvps, tangents) if f is not None]
             if not terms:
@@ -204,13 +214,13 @@ class custom_jvp(_Custom):
             return out, total
         self.defjvp(rule)
 
-    def __call__(self, *args, **kwargs):
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
         name = name_of(self.fun)
         if self.rule is None:
             raise AttributeError(f"No JVP defined for custom_jvp function {name} using defjvp.")
         flat, leaves, static = self._flat(args, kwargs)
 
-        def rule(primals, tangents):
+        def rule(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
             tangents = _zeros(tangents, map(aval_of, primals), self.symbolic_zeros)
             result = self.rule(*static, flat.arg_tree.unflatten(primals),
                                adapters.unflatten_tangents(flat.arg_tree, tangents,
@@ -267,10 +277,12 @@ class custom_vjp(_Custom):
     >>> jax.grad(lambda x: clip_gradient(x) ** 3)(5.)
     Array(1., dtype=float32, weak_type=True)
     """
-    fwd = bwd = None
+    fwd: Any = None
+    bwd: Any = None
     optimize_remat = False
 
-    def defvjp(self, fwd, bwd, symbolic_zeros=False, optimize_remat=False):
+    def defvjp(self, fwd: Callable[..., Any], bwd: Callable[..., Any], symbolic_zeros: bool = False,
+               optimize_remat: bool = False) -> None:
         """Set the forward and the backward function.
 
         Args:
@@ -284,13 +296,14 @@ class custom_vjp(_Custom):
         self.fwd, self.bwd = fwd, bwd
         self.symbolic_zeros, self.optimize_remat = symbolic_zeros, optimize_remat
 
-    def __call__(self, *args, **kwargs):
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
         name = name_of(self.fun)
         if self.fwd is None or self.bwd is None:
             raise AttributeError(f"No VJP defined for custom_vjp function {name} using defvjp.")
         flat, leaves, static = self._flat(args, kwargs)
 
-        def fwd(primals, perturbed):
+        def fwd(primals: Sequence[Any],
+                perturbed: Sequence[bool]) -> tuple[list[Any], list[Any], Callable[..., Any]]:
             if self.symbolic_zeros:
                 primals = list(map(CustomVJPPrimal, primals, perturbed))
             result = self.fwd(*flat.arguments(primals)[0])
@@ -305,7 +318,7 @@ class custom_vjp(_Custom):
             kept = [None if is_arraylike(r) else r for r in leaves]
             residuals = [r.copy() if isinstance(r, np.ndarray) else r for r in leaves if is_arraylike(r)]
 
-            def bwd(residuals, cts):
+            def bwd(residuals: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
                 values = iter(residuals)
                 full = [next(values) if k is None else k for k in kept]
                 cts = _zeros(cts, out_avals, self.symbolic_zeros)
@@ -316,7 +329,7 @@ class custom_vjp(_Custom):
                                       fwd=_optimized(fwd, flat, name) if self.optimize_remat else fwd)
         return flat.out_tree.unflatten(outs)
 
-    def _cotangents(self, result, flat, name):
+    def _cotangents(self, result: Any, flat: FlatFunction, name: str) -> list[Any]:
         """The user's cotangents as a flat list; None for zeros."""
         rule, in_tree, avals = name_of(self.bwd), flat.arg_tree, flat.leaves
         n = len(in_tree.children())
@@ -346,12 +359,16 @@ class custom_vjp(_Custom):
                 else match(cast_tangent(ct, a), a.vma) for ct, a in zip(found, avals)]
 
 
-def _optimized(fwd, fun, name):
+def _optimized(fwd: Callable[..., Any], fun: Callable[..., Any], name: str) -> Callable[..., Any]:
     """A forward rule, on flat lists, as one operation that is `fun` where only its outputs are used."""
-    def optimized(primals, perturbed):
-        def forward(*xs):
-            outs, residuals, forward.bwd = fwd(list(xs), perturbed)
-            forward.num_outs = len(outs)
+    def optimized(primals: Sequence[Any],
+                  perturbed: Sequence[bool]) -> tuple[list[Any], list[Any], Callable[..., Any]]:
+        num_outs, bwd = 0, fwd      # of the program, when it is traced
+
+        def forward(*xs: Any) -> list[Any]:
+            nonlocal num_outs, bwd
+            outs, residuals, bwd = fwd(list(xs), perturbed)
+            num_outs = len(outs)
             return [*outs, *residuals]
         avals = [aval_of(x) for x in primals]
         pairs = [close(trace_to_jaxpr(f, avals, name)) for f in (forward, lambda *xs: fun(*xs))]
@@ -362,12 +379,12 @@ def _optimized(fwd, fun, name):
         both = [jaxpr.replace(invars=[*jaxpr.invars[:n], *spare[n:], *jaxpr.invars[n:]], arg_names=None),
                 primal.replace(invars=[*spare[:n], *primal.invars], arg_names=None)]
         results = remat_opt_p.bind(*consts, *primals, jaxpr=both[0], primal=both[1],
-                                   num_outs=forward.num_outs)
-        return results[:forward.num_outs], results[forward.num_outs:], forward.bwd
+                                   num_outs=num_outs)
+        return results[:num_outs], results[num_outs:], bwd
     return optimized
 
 
-def zero_from_primal(val, symbolic_zeros=False):
+def zero_from_primal(val: Any, symbolic_zeros: bool = False) -> Any:
     """The zero tangent of each array in a pytree: zeros (float0 for integers), or SymbolicZeros.
 
     >>> zeros = jax.custom_derivatives.zero_from_primal({"x": jnp.ones(2), "n": jnp.arange(2)})
@@ -378,7 +395,8 @@ def zero_from_primal(val, symbolic_zeros=False):
         zeros_of(aval_of(x).tangent())), val)
 
 
-def linear_call(fun, fun_transpose, residual_args, linear_args):
+def linear_call(fun: Callable[..., Any], fun_transpose: Callable[..., Any], residual_args: Any,
+                linear_args: Any) -> Any:
     """`fun(residual_args, linear_args)`, linear in `linear_args`, transposed as the user says.
 
     Args:
@@ -406,7 +424,7 @@ def linear_call(fun, fun_transpose, residual_args, linear_args):
     n, shift = res_tree.num_leaves, len(traced.consts)
     linear_avals = avals[n:]
 
-    def transpose(residuals, cts):
+    def transpose(residuals: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
         found = fun_transpose(res_tree.unflatten(residuals[shift:]), traced.out_tree.unflatten(cts))
         leaves, out_tree = pytree.tree_flatten(found)
         if out_tree != linear_tree:
@@ -424,7 +442,7 @@ def linear_call(fun, fun_transpose, residual_args, linear_args):
     return traced.out_tree.unflatten(outs)
 
 
-def custom_gradient(fun):
+def custom_gradient(fun: Callable[..., Any]) -> custom_vjp:
     """A function that returns (value, vjp function), as one with a custom derivative.
 
     Only for reverse mode; the vjp function gives one cotangent, or a tuple with one for each argument.
@@ -437,15 +455,15 @@ def custom_gradient(fun):
     """
     @custom_vjp
     @filtered
-    def wrapped(*args):
+    def wrapped(*args: Any) -> Any:
         return fun(*args)[0]
 
-    def forward(*args):
+    def forward(*args: Any) -> tuple[Any, Any]:
         out, pullback = fun(*args)
         traced, consts = closure_convert(pullback, out)
         return out, (consts, traced, args)
 
-    def backward(residuals, ct):
+    def backward(residuals: Any, ct: Any) -> tuple[Any, ...]:
         consts, traced, args = residuals
         found = traced(ct, *consts)
         return found if len(args) > 1 or isinstance(found, tuple) else (found,)
@@ -453,7 +471,7 @@ def custom_gradient(fun):
     return wrapped
 
 
-def closure_convert(fun, *example_args):
+def closure_convert(fun: Callable[..., Any], *example_args: Any) -> tuple[Callable[..., Any], list[Any]]:
     """(converted, consts): `converted(*args, *consts)` is `fun(*args)`, which closes over tracers `consts`.
 
     Only values that may be differentiated (traced, inexact) are hoisted.  It is for functions with a
@@ -471,7 +489,7 @@ def closure_convert(fun, *example_args):
     hoisted = [isinstance(c, Tracer) and dtypes.is_inexact(c.aval.dtype) for c in consts]
 
     @filtered
-    def converted(*args):
+    def converted(*args: Any) -> Any:
         n = len(args) - sum(hoisted)
         given = iter(args[n:])
         values = [next(given) if h else c for c, h in zip(consts, hoisted)]

@@ -1,14 +1,24 @@
 """What is said of a donated argument whose memory no result can take."""
+from __future__ import annotations
+
 import warnings
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from ..core import dtypes, source_info
 from ..core.pytrees import pytree
 from ..lowering.donation import kind, matched, size
 
+if TYPE_CHECKING:
+    from ..core.avals import ShapedArray
+    from ..core.jaxpr import Jaxpr
+    from ..sharding.abstract import Sharding
+    from .flat import FlatFunction, TracedProgram
+
 _SHOWN = 8
 
 
-def warn_unusable(executable, flat, traced):
+def warn_unusable(executable: Any, flat: FlatFunction, traced: TracedProgram) -> None:
     """Warn of donated arguments of a program, compiled for the call `flat`, that no result fits."""
     lowered = executable.lowered
     if not lowered.donated or executable.gives_back:
@@ -43,23 +53,24 @@ def warn_unusable(executable, flat, traced):
         UserWarning, stacklevel=source_info.user_stacklevel())
 
 
-def _parts(avals, shardings):
+def _parts(avals: Sequence[ShapedArray], shardings: Sequence[Sharding]) -> list[ShapedArray]:
     """The types of what one device holds of each."""
     return [a.update(shape=s.shard_shape(a.shape)) for a, s in zip(avals, shardings)]
 
 
-def _nearest(i, ins, outs, jaxpr):
+def _nearest(i: int, ins: Sequence[ShapedArray], outs: Sequence[ShapedArray], jaxpr: Jaxpr) -> int | None:
     """The result that is most like input `i`, or None."""
     aval, whole = ins[i], jaxpr.in_avals[i]
 
-    def unlike(j):
+    def unlike(j: int) -> tuple[Any, ...]:
         other = jaxpr.out_avals[j]
         return (kind(whole) != kind(other), kind(aval) != kind(outs[j]), whole.shape != other.shape,
                 whole.dtype != other.dtype, abs(size(aval) - size(outs[j])))
     return min(range(len(outs)), key=unlike, default=None)
 
 
-def _why(i, j, ins, outs, executable, taken):
+def _why(i: int, j: int, ins: Sequence[ShapedArray], outs: Sequence[ShapedArray], executable: Any,
+         taken: str | None) -> str:
     """Why result `j` does not take the memory of input `i`; it has that of the argument named `taken`."""
     jaxpr = executable.lowered.jaxpr
     aval, other = jaxpr.in_avals[i], jaxpr.out_avals[j]

@@ -1,7 +1,11 @@
 """Functions whose operations carry attributes that the compiler reads: compute_on, fused, xla_metadata."""
+from __future__ import annotations
+
 import contextlib
 import functools
 import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from ..core import programs
 from ..core.config import state
@@ -14,18 +18,23 @@ from ..primitives.programs.frontend_attributes import tagged_call_p
 from .flat import FlatFunction
 from .signatures import name_of, take_names
 
+if TYPE_CHECKING:
+    from ..core.jaxpr import Eqn
+    from ..core.primitive import Primitive
+
 _HOST = {"device_host": "host", "tpu_sparsecore": "sparseoffload"}
 _MEMORIES = {"device": None, "host": "pinned_host", "pinned_host": "pinned_host", "any": "any"}
 
 
-def _tagged(f, what, attributes, derived, memory=None):
+def _tagged(f: Callable[..., Any], what: str, attributes: tuple[tuple[str, str], ...],
+            derived: tuple[tuple[str, str], ...], memory: Any = None) -> Callable[..., Any]:
     """`f` as a function whose program is called under `attributes`, its derivative's under `derived`."""
     if not callable(f):
         raise not_callable(f)
 
     @filtered
     @functools.wraps(f, updated=())
-    def call(*args, **kwargs):
+    def call(*args: Any, **kwargs: Any) -> Any:
         flat = FlatFunction(f, *pytree.tree_flatten((args, kwargs)), what)
         traced = flat.trace(flat.avals())
         closed, consts = close(traced.jaxpr)
@@ -40,7 +49,8 @@ def _tagged(f, what, attributes, derived, memory=None):
     return call
 
 
-def compute_on(f=None, *, compute_type, out_memory_spaces, compiler_options=None):
+def compute_on(f: Callable[..., Any] | None = None, *, compute_type: str, out_memory_spaces: Any,
+               compiler_options: Any = None) -> Callable[..., Any]:
     """`f` as a function that is computed elsewhere than on the device's main units.
 
     Without `f`, a decorator.  A platform without such a thing computes on the device.  Derivatives are
@@ -67,8 +77,9 @@ def compute_on(f=None, *, compute_type, out_memory_spaces, compiler_options=None
     if f is None:
         return functools.partial(compute_on, compute_type=compute_type, out_memory_spaces=out_memory_spaces)
     stream = re.fullmatch(r"gpu_stream:(\d+)", str(compute_type))
+    attributes: tuple[tuple[str, str], ...] = ()
     if compute_type == "device":
-        attributes = ()
+        pass
     elif stream:
         attributes = ("_xla_stream_annotation", stream[1]), ("inlineable", "false")
     elif compute_type in _HOST:
@@ -80,8 +91,8 @@ def compute_on(f=None, *, compute_type, out_memory_spaces, compiler_options=None
                    _memories("compute_on: out_memory_spaces", out_memory_spaces))
 
 
-def _memories(what, spaces):
-    def memory(space):
+def _memories(what: str, spaces: Any) -> Any:
+    def memory(space: Any) -> str:
         name = getattr(space, "name", space)
         if not isinstance(name, str) or name.lower() not in _MEMORIES:
             raise ValueError(f"{what} must name \"device\", \"host\" or \"any\", got {space!r:.60}")
@@ -89,7 +100,7 @@ def _memories(what, spaces):
     return pytree.tree_map(memory, spaces)
 
 
-def fused(*, out_spaces):
+def fused(*, out_spaces: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Decorator of a function whose operations XLA must fuse into one kernel, or refuse to compile.
 
     So are those of its derivative.  A platform that has no such kernels, as the CPU, computes as it does
@@ -108,13 +119,13 @@ def fused(*, out_spaces):
     """
     memories = _memories("fused: out_spaces", out_spaces)
 
-    def decorator(f):
+    def decorator(f: Callable[..., Any]) -> Callable[..., Any]:
         attributes = (("MUST_FUSE", name_of(f)),)
         return _tagged(f, "fused", attributes, attributes, memories)
     return decorator
 
 
-def xla_metadata_call(f=None, /, **meta):
+def xla_metadata_call(f: Callable[..., Any] | None = None, /, **meta: Any) -> Callable[..., Any]:
     """`f` as a function whose operations carry metadata, given by keyword; see `xla_metadata_call2`.
 
     Without `f`, a decorator.
@@ -127,7 +138,8 @@ def xla_metadata_call(f=None, /, **meta):
     return xla_metadata_call2(f, meta)
 
 
-def xla_metadata_call2(f=None, /, metadata=None, *, ad_metadata="same"):
+def xla_metadata_call2(f: Callable[..., Any] | None = None, /, metadata: dict[str, Any] | None = None, *,
+                       ad_metadata: str | dict[str, Any] = "same") -> Callable[..., Any]:
     """`f` as a function whose operations carry `metadata`, a dict of strings, booleans and numbers.
 
     They become one call with XLA's `frontend_attributes`.  Without `f`, a decorator.
@@ -154,11 +166,11 @@ def xla_metadata_call2(f=None, /, metadata=None, *, ad_metadata="same"):
                          f"{ad_metadata!r:.60}")
     derived = attributes
     if ad_metadata != "same":
-        derived = () if ad_metadata == "drop" else _pairs(ad_metadata)
+        derived = _pairs(ad_metadata) if isinstance(ad_metadata, dict) else ()
     return _tagged(f, "xla_metadata_call", attributes, derived)
 
 
-def _pairs(metadata):
+def _pairs(metadata: Mapping[str, Any] | None) -> tuple[tuple[str, str], ...]:
     for name, value in (metadata or {}).items():
         if not isinstance(value, (str, bool, int, float)):
             raise TypeError(f"xla_metadata_call: {name}={value!r:.60} is a {type(value).__name__}; metadata "
@@ -172,12 +184,12 @@ class _Told(Trace):
     __slots__ = ("attributes",)
     what = "set_xla_metadata"
 
-    def __init__(self, parent, attributes):
+    def __init__(self, parent: Trace, attributes: tuple[tuple[str, str], ...]) -> None:
         super().__init__(parent)
         self.attributes = attributes
 
-    def process(self, primitive, args, params):
-        def operation(*args):
+    def process(self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
+        def operation(*args: Any) -> Any:
             return primitive.bind(*args, **params)
         operation.__name__ = primitive.name
         tagged = _tagged(operation, self.what, self.attributes, self.attributes)
@@ -185,7 +197,7 @@ class _Told(Trace):
             return (operation if primitive.effects_of(params) else tagged)(*args)
 
 
-def set_xla_metadata(x=None, **kwargs):
+def set_xla_metadata(x: Any = None, **kwargs: Any) -> Any:
     """A block or a function whose operations carry metadata, given by keyword: strings, booleans and numbers.
 
     A context manager, or a decorator; blocks in it add theirs, and remove one with None.  Derivatives of the
@@ -216,7 +228,7 @@ def set_xla_metadata(x=None, **kwargs):
 
 
 @contextlib.contextmanager
-def _telling(added, named):
+def _telling(added: dict[str, str], named: Mapping[str, Any]) -> Iterator[None]:
     outer = state.trace
     parent, known = (outer.parent, outer.attributes) if type(outer) is _Told else (outer, ())
     kept = {name: value for name, value in known if name not in named}
@@ -224,7 +236,7 @@ def _telling(added, named):
         yield
 
 
-def _tell_origin(x, attributes):
+def _tell_origin(x: Any, attributes: tuple[tuple[str, str], ...]) -> None:
     if not isinstance(x, Tracer):
         return
     if type(x) is not JaxprTracer:
@@ -237,9 +249,9 @@ def _tell_origin(x, attributes):
             return
 
 
-def _told(eqn, attributes):
+def _told(eqn: Eqn, attributes: tuple[tuple[str, str], ...]) -> Eqn:
     """The equation as a call that carries attributes."""
-    def operation(*args):
+    def operation(*args: Any) -> Any:
         out = eqn.primitive.bind(*args, **eqn.params)
         return out if eqn.primitive.multiple_results else [out]
     program = programs.trace_closed(operation, [v.aval for v in eqn.invars], eqn.primitive.name)
@@ -247,7 +259,7 @@ def _told(eqn, attributes):
         "jaxpr": program, "attributes": attributes, "derived": attributes, "memories": None})
 
 
-def fuse_limit():
+def fuse_limit() -> Any:
     """A block beyond which XLA does not fuse: its operations carry FUSE_LIMIT.
 
     A context manager, or a decorator.
@@ -263,7 +275,7 @@ def fuse_limit():
     return set_xla_metadata(FUSE_LIMIT=True)
 
 
-def must_fuse_call(identifier):
+def must_fuse_call(identifier: Any) -> Callable[..., Any]:
     """Decorator of a function whose operations XLA must fuse into one kernel, or refuse to compile.
 
     `identifier` is the number of the group.

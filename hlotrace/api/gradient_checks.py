@@ -1,6 +1,10 @@
 """Derivatives held against differences of values: `hlotrace.test_util`."""
+from __future__ import annotations
+
 import contextlib
 import functools
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -16,7 +20,8 @@ _TOLERANCE = {"bfloat16": 1e-1, "float16": 1e-2, "float32": 2e-3, "float64": 1e-
 _STEPS = {"bfloat16": 0.25, "float16": 0.06, "float32": 1e-3, "complex64": 1e-3}
 
 
-def check_grads(f, args, order, modes=("fwd", "rev"), atol=None, rtol=None, eps=None):
+def check_grads(f: Callable[..., Any], args: Any, order: int, modes: str | Sequence[str] = ("fwd", "rev"),
+                atol: float | None = None, rtol: float | None = None, eps: float | None = None) -> None:
     """Check that the derivatives of `f` are what differences of its values give.
 
     Integers among the arguments stay as they are.  Directions are random, the same in each call.
@@ -57,24 +62,26 @@ def check_grads(f, args, order, modes=("fwd", "rev"), atol=None, rtol=None, eps=
     _check_orders(f, tuple(args), order, modes, (atol, rtol, eps), "check_grads: ")
 
 
-def _check_orders(f, args, order, modes, how, where):
+def _check_orders(f: Callable[..., Any], args: Any, order: int, modes: tuple[str, ...], how: tuple[Any, ...],
+                  where: str) -> None:
     if "fwd" in modes:
         _check_jvp(f, functools.partial(jvp, f), args, *how, f"{where}jvp")
         if order > 1:
-            def forward(*args):
+            def forward(*args: Any) -> list[Any]:
                 out, moved = jvp(f, args, _directions(args))
                 return _moving(moved, out)
             _check_orders(forward, args, order - 1, modes, how, f"{where}jvp of ")
     if "rev" in modes:
         _check_vjp(f, functools.partial(vjp, f), args, *how, f"{where}vjp")
         if order > 1:
-            def backward(*args):
+            def backward(*args: Any) -> list[Any]:
                 out, pull = vjp(f, *args)
                 return _moving(pull(_directions(out, 1)), args)
             _check_orders(backward, args, order - 1, modes, how, f"{where}vjp of ")
 
 
-def check_jvp(f, f_jvp, args, atol=None, rtol=None, eps=1e-4, err_msg=""):
+def check_jvp(f: Callable[..., Any], f_jvp: Callable[..., Any], args: Any, atol: float | None = None,
+              rtol: float | None = None, eps: float = 1e-4, err_msg: str = "") -> None:
     """Check that `f_jvp(args, tangents)` gives the values of `f(*args)` and the tangents of differences.
 
     Args:
@@ -93,7 +100,8 @@ def check_jvp(f, f_jvp, args, atol=None, rtol=None, eps=1e-4, err_msg=""):
     _check_jvp(f, f_jvp, args, atol, rtol, eps, err_msg or "check_jvp")
 
 
-def check_vjp(f, f_vjp, args, atol=None, rtol=None, eps=1e-4, err_msg=""):
+def check_vjp(f: Callable[..., Any], f_vjp: Callable[..., Any], args: Any, atol: float | None = None,
+              rtol: float | None = None, eps: float = 1e-4, err_msg: str = "") -> None:
     """Check that `f_vjp(*args)` gives the values of `f(*args)` and a function that makes the cotangents.
 
     Those must be what differences give, along a random direction.
@@ -114,11 +122,12 @@ def check_vjp(f, f_vjp, args, atol=None, rtol=None, eps=1e-4, err_msg=""):
     _check_vjp(f, f_vjp, args, atol, rtol, eps, err_msg or "check_vjp")
 
 
-def _at_steps(check):
+def _at_steps(check: Callable[..., None]) -> Callable[..., None]:
     """Differences with a coarse step lose little to rounding; where `f` bends too much a finer one decides.
     """
     @functools.wraps(check)
-    def tried(f, derivative, args, atol, rtol, eps, where):
+    def tried(f: Callable[..., Any], derivative: Callable[..., Any], args: Any, atol: float | None,
+              rtol: float | None, eps: float | None, where: str) -> None:
         if eps is None:
             eps = max([_STEPS.get(aval_of(x).dtype.name, 1e-4) for x in pytree.tree_leaves(args)],
                       default=1e-4)
@@ -130,7 +139,8 @@ def _at_steps(check):
 
 
 @_at_steps
-def _check_jvp(f, f_jvp, args, atol, rtol, eps, where):
+def _check_jvp(f: Callable[..., Any], f_jvp: Callable[..., Any], args: Any, atol: float | None,
+               rtol: float | None, eps: float, where: str) -> None:
     change = _directions(args)
     values, moved = f_jvp(tuple(args), change)
     _check_values(f(*args), values, where)
@@ -144,7 +154,8 @@ def _check_jvp(f, f_jvp, args, atol, rtol, eps, where):
 
 
 @_at_steps
-def _check_vjp(f, f_vjp, args, atol, rtol, eps, where):
+def _check_vjp(f: Callable[..., Any], f_vjp: Callable[..., Any], args: Any, atol: float | None,
+               rtol: float | None, eps: float, where: str) -> None:
     values, pull = f_vjp(*args)
     _check_values(f(*args), values, where)
     weights, change = _directions(values, 1), _directions(args)
@@ -165,7 +176,7 @@ def _check_vjp(f, f_vjp, args, atol, rtol, eps, where):
              "are not what differences give")
 
 
-def _check_values(want, got, where):
+def _check_values(want: Any, got: Any, where: str) -> None:
     if pytree.tree_structure(want) != pytree.tree_structure(got):
         raise AssertionError(f"{where}: f gives {pytree.tree_structure(want)}, its derivative's values are "
                              f"{pytree.tree_structure(got)}")
@@ -175,7 +186,7 @@ def _check_values(want, got, where):
                  (*_tolerances(None, None, w, ()), 0), "is not that of f")
 
 
-def _compare(what, got, want, how, words):
+def _compare(what: str, got: Any, want: Any, how: tuple[Any, ...], words: str) -> None:
     if _near(got, want, how):
         return
     got, aval = np.asarray(got), aval_of(got)
@@ -188,20 +199,20 @@ def _compare(what, got, want, how, words):
                          f"{got[at]:.6g}{place}, expected {want[at]:.6g}")
 
 
-def _near(got, want, how):
+def _near(got: Any, want: Any, how: tuple[Any, ...]) -> bool:
     got = np.asarray(got)
     return got.dtype == dtypes.float0 or got.shape == np.shape(want) and np.allclose(
         got.astype(_wide(got)), want, atol=how[0] + how[2], rtol=how[1], equal_nan=True)
 
 
-def _tolerances(atol, rtol, values, args):
+def _tolerances(atol: float | None, rtol: float | None, values: Any, args: Any) -> tuple[float, float]:
     """(atol, rtol), those not given as the roughest dtype of the values and arguments allows."""
     rough = max([_TOLERANCE.get(aval_of(x).dtype.name, 0) for x in pytree.tree_leaves((values, args))],
                 default=0)
     return rough if atol is None else atol, rough if rtol is None else rtol
 
 
-def _rounding(value, eps):
+def _rounding(value: Any, eps: float) -> float:
     """How far the rounding of values like these, to their dtype, may bring a difference of two over `eps`."""
     if not _moves(value):
         return 0
@@ -210,24 +221,24 @@ def _rounding(value, eps):
     return 2 * dtypes.finfo(value.dtype).eps.astype(float) * largest / eps
 
 
-def _wide(x):
+def _wide(x: Any) -> type:
     return np.complex128 if np.iscomplexobj(x) else np.float64
 
 
-def _moves(x):
+def _moves(x: Any) -> bool:
     return dtypes.is_inexact(aval_of(x).dtype)
 
 
-def _moving(tangents, values):
+def _moving(tangents: Any, values: Any) -> list[Any]:
     """The tangents of those values that have some."""
     return [t for t, x in zip(pytree.tree_leaves(tangents), pytree.tree_leaves(values)) if _moves(x)]
 
 
-def _directions(values, seed=0):
+def _directions(values: Any, seed: int = 0) -> Any:
     """A random direction for each leaf, of its shape and dtype, or of dtype float0 where it does not move."""
     rng = np.random.default_rng(seed)
 
-    def one(x):
+    def one(x: Any) -> np.ndarray:
         aval = aval_of(x)
         if not _moves(x):
             return np.zeros(aval.shape, dtypes.float0)
@@ -238,10 +249,10 @@ def _directions(values, seed=0):
     return pytree.tree_map(one, values)
 
 
-def _differences(f, args, change, eps):
+def _differences(f: Callable[..., Any], args: Any, change: Any, eps: float) -> Any:
     """The central differences of `f` along `change`, in 64 bits."""
-    def at(step):
-        def moved(x, t):
+    def at(step: float) -> Any:
+        def moved(x: Any, t: Any) -> Any:
             if not _moves(x):
                 return x
             return (np.asarray(x).astype(_wide(t)) + step * t.astype(_wide(t))).astype(t.dtype)
@@ -250,7 +261,7 @@ def _differences(f, args, change, eps):
                            eps, at(eps / 2), at(-eps / 2))
 
 
-def _dot(xs, ys):
+def _dot(xs: Any, ys: Any) -> np.ndarray:
     """The real part of the sum of products of all leaves: transposes conjugate nothing."""
     return np.asarray(sum(np.sum(np.asarray(x).astype(_wide(x)) * np.asarray(y).astype(_wide(y))).real
                           for x, y in zip(pytree.tree_leaves(xs), pytree.tree_leaves(ys))

@@ -1,5 +1,9 @@
 """Compiled functions as bytes, and back."""
+from __future__ import annotations
+
+from collections.abc import Sequence
 from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -9,8 +13,11 @@ from ..runtime.executables import executable_bytes
 from .compiled_calls import call_of
 from .stages import Compiled, struct_of
 
+if TYPE_CHECKING:
+    from ..core.pytrees import pytree
 
-def serialize(compiled):
+
+def serialize(compiled: Compiled) -> tuple[bytes, pytree.PyTreeDef, pytree.PyTreeDef]:
     """What `jit(f).lower(...).compile()` gives, as bytes.
 
     These hold machine code for this version of jaxlib and these devices; `export` writes programs for others.
@@ -43,7 +50,8 @@ def serialize(compiled):
     return executable_bytes.dump(compiled._executable, more), compiled.in_tree, compiled.out_tree
 
 
-def deserialize_and_load(serialized_executable, in_tree, out_tree, backend=None, execution_devices=None):
+def deserialize_and_load(serialized_executable: bytes, in_tree: pytree.PyTreeDef, out_tree: pytree.PyTreeDef,
+                         backend: Any = None, execution_devices: Sequence[Any] | None = None) -> Compiled:
     """The compiled function that `serialize` was given, in this process.
 
     Read only what you trust: it is machine code.
@@ -73,7 +81,8 @@ def deserialize_and_load(serialized_executable, in_tree, out_tree, backend=None,
 class Loaded(Compiled):
     """A compiled function that was read: it has no program, and is called as what was written."""
 
-    def __init__(self, executable, more, in_tree, out_tree):
+    def __init__(self, executable: Any, more: dict[str, Any], in_tree: pytree.PyTreeDef,
+                 out_tree: pytree.PyTreeDef) -> None:
         self._executable, self._avals = executable, more["ins"]
         flat = SimpleNamespace(fun=lambda *args, **kwargs: None, statics=())
         consts = [as_array(c) for c in more["consts"]]

@@ -1,14 +1,18 @@
 """What transformations need of a function's signature: argument numbers, names, static values."""
+from __future__ import annotations
+
 import functools
 import inspect
 import operator
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 import numpy as np
 
 from ..core.errors import did_you_mean
 
 
-def name_of(fun):
+def name_of(fun: Callable[..., Any]) -> str:
     """The name of anything callable, for messages and programs; that of its class where it has none."""
     while isinstance(fun, functools.partial):
         fun = fun.func
@@ -19,7 +23,7 @@ def name_of(fun):
     return name if isinstance(name, str) and name else type(fun).__name__
 
 
-def take_names(wrapper, fun):
+def take_names(wrapper: Any, fun: Any) -> Any:
     """functools.update_wrapper for anything callable: its name is `name_of(fun)`; what fails is left out.
 
     Attributes that `wrapper` has of its own, or that its class knows, stay.
@@ -37,12 +41,12 @@ def take_names(wrapper, fun):
     return wrapper
 
 
-def wraps(fun):
+def wraps(fun: Any) -> Callable[[Any], Any]:
     """functools.wraps for anything callable; see `take_names`."""
     return functools.partial(take_names, fun=fun)
 
 
-def signature_of(fun):
+def signature_of(fun: Any) -> inspect.Signature | None:
     """inspect.signature, or None where Python cannot tell."""
     try:
         return inspect.signature(fun)
@@ -50,7 +54,7 @@ def signature_of(fun):
         return None
 
 
-def as_tuple(value, convert, what):
+def as_tuple(value: Any, convert: Callable[[Any], Any], what: str) -> tuple[Any, ...]:
     """An int or a str, or a sequence of them, as a tuple."""
     if value is None:
         return ()
@@ -63,13 +67,14 @@ def as_tuple(value, convert, what):
                         f"of them, got {value!r}") from None
 
 
-def _name(value):
+def _name(value: Any) -> str:
     if not isinstance(value, str):
         raise TypeError
     return value
 
 
-def numbers_and_names(fun, numbers, names, what):
+def numbers_and_names(fun: Callable[..., Any], numbers: Any, names: Any,
+                      what: str) -> tuple[tuple[int, ...], tuple[str, ...]]:
     """(argument numbers, argument names); where only one is given, the other through the signature of `fun`.
 
     With both they are as given: the signature may be that of a function that `fun` wraps, with its own
@@ -112,7 +117,8 @@ def numbers_and_names(fun, numbers, names, what):
     return tuple(sorted(all_numbers)), tuple(sorted(all_names))
 
 
-def split_statics(args, kwargs, numbers, names=()):
+def split_statics(args: Any, kwargs: dict[str, Any], numbers: Sequence[int],
+                  names: Iterable[str] = ()) -> tuple[Any, dict[str, Any], tuple[Any, ...]]:
     """(args, kwargs, ((position or name, value), ...)): arguments without those that are named, and those."""
     statics = [(n, args[n]) for n in numbers if n < len(args)]
     if statics:
@@ -123,7 +129,8 @@ def split_statics(args, kwargs, numbers, names=()):
     return args, kwargs, (*statics, *named)
 
 
-def insert_statics(args, kwargs, statics):
+def insert_statics(args: Iterable[Any], kwargs: dict[str, Any],
+                   statics: Iterable[tuple[int | str, Any]]) -> tuple[list[Any], dict[str, Any]]:
     """The inverse of `split_statics`."""
     args, kwargs = list(args), dict(kwargs)
     for where, value in statics:
@@ -134,12 +141,13 @@ def insert_statics(args, kwargs, statics):
     return args, kwargs
 
 
-def static_key(statics, name):
+def static_key(statics: Iterable[tuple[int | str, Any]],
+               name: object) -> tuple[tuple[int | str, Static], ...]:
     """These arguments as part of a cache key: ((position or name, Static), ...)."""
     return tuple([(where, Static(value, where, name)) for where, value in statics])
 
 
-def static_values(key):
+def static_values(key: Iterable[tuple[int | str, Static]]) -> list[tuple[int | str, Any]]:
     """The inverse of `static_key`."""
     return [(where, static.value) for where, static in key]
 
@@ -156,7 +164,7 @@ class Static:
     """A static argument in a cache key: equal in type as well as in value (1, 1.0 and True differ)."""
     __slots__ = ("value", "hash")
 
-    def __init__(self, value, where, name):
+    def __init__(self, value: Any, where: int | str, name: object) -> None:
         self.value = value
         try:
             self.hash = hash(value)
@@ -166,14 +174,14 @@ class Static:
                 f"value of type {type(value)} ({error}). Static arguments are part of a cache key: pass a "
                 "tuple instead of a list, or define __hash__ and __eq__.") from None
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         return self.hash
 
-    def __eq__(self, other):
+    def __eq__(self, other: Any) -> bool:
         return alike(self.value, other.value)
 
 
-def alike(a, b):
+def alike(a: Any, b: Any) -> bool:
     """Are they equal in type and value, also what tuples hold, and the signs of zeros?"""
     if a is b:
         return True

@@ -1,5 +1,9 @@
 """vmap as users call it: axes as ints, None or pytree prefixes."""
+from __future__ import annotations
+
 import operator
+from collections.abc import Callable
+from typing import Any
 
 from ..core.avals import aval_of
 from ..core.errors import not_callable
@@ -12,7 +16,9 @@ from .flat import FlatFunction, StatefulFunction
 from .signatures import name_of, wraps
 
 
-def vmap(fun, in_axes=0, out_axes=0, axis_name=None, axis_size=None, spmd_axis_name=None, sum_match=False):
+def vmap(fun: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0, axis_name: Any = None,
+         axis_size: int | None = None, spmd_axis_name: Any = None,
+         sum_match: bool = False) -> Callable[..., Any]:
     """Map `fun` over an axis of its arguments, as one vectorized computation.
 
     Args:
@@ -51,7 +57,7 @@ def vmap(fun, in_axes=0, out_axes=0, axis_name=None, axis_size=None, spmd_axis_n
 
     @filtered
     @wraps(fun)
-    def mapped(*args, **kwargs):
+    def mapped(*args: Any, **kwargs: Any) -> Any:
         if type(in_axes) is tuple and len(in_axes) != len(args):
             raise ValueError(f"vmap of {name_of(fun)}: in_axes must be an int, None, or a tuple of entries "
                              "corresponding to the positional arguments passed to the function, but got "
@@ -98,7 +104,7 @@ def _over_values(fun, arguments, axes, out_axes, axis):
     return result_tree.unflatten(placed)
 
 
-def check_axes(what, in_axes, out_axes):
+def check_axes(what: str, in_axes: Any, out_axes: Any) -> Any:
     """`in_axes`, with a list of them as a tuple.  TypeError for what is no axis."""
     if isinstance(in_axes, list):
         in_axes = tuple(in_axes)
@@ -114,7 +120,7 @@ def check_axes(what, in_axes, out_axes):
     return in_axes
 
 
-def mapped_axes(flat, axes, axis_size=None):
+def mapped_axes(flat: FlatFunction, axes: Any, axis_size: int | None = None) -> tuple[list[Any], int]:
     """(the mapped axis of each leaf or None, its size); `axes` is a pytree prefix of (args, kwargs)."""
     return check_mapped(flat, pytree.flatten_axes(f"{flat.what} in_axes", flat.in_tree, axes), axis_size)
 
@@ -149,7 +155,7 @@ def check_mapped(flat, dims, axis_size):
     return dims, next(iter(sizes))
 
 
-def _place(flat, i, x, dim, target, size):
+def _place(flat: FlatFunction, i: int, x: Any, dim: int | None, target: Any, size: int) -> Any:
     if target is None:
         if dim is not None:
             where = flat.out_path(i).removeprefix("the ").removeprefix("output")

@@ -2,9 +2,12 @@
 
 Pure functions of a mapping: no network and no file is read.
 """
+from __future__ import annotations
+
 import re
 import zlib
-from typing import NamedTuple
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
 
 
 class Place(NamedTuple):
@@ -15,7 +18,7 @@ class Place(NamedTuple):
     local_device_ids: tuple | None = None
 
 
-def _number(env, name):
+def _number(env: Mapping[str, str], name: str) -> int:
     try:
         return int(env[name])
     except ValueError:
@@ -23,17 +26,17 @@ def _number(env, name):
                          "number") from None
 
 
-def _port(job):
+def _port(job: str) -> int:
     """A port that all processes of a job work out alike, and other jobs on the host probably not."""
     return 61440 + zlib.crc32(job.encode()) % 4096
 
 
-def _one_device(env, name):
+def _one_device(env: Mapping[str, str], name: str) -> tuple[int, ...] | None:
     """One accelerator a process, unless the launcher already shows each process its own."""
     return None if "CUDA_VISIBLE_DEVICES" in env or name not in env else (_number(env, name),)
 
 
-def first_host(nodes):
+def first_host(nodes: str) -> str:
     """The first name of a SLURM list: "gpu[03-05,9],x1" gives "gpu03"."""
     found = re.match(r"([^\[,]+)(?:\[([^\],-]+)[^\]]*\])?([^,\[]*)", nodes)
     if found is None:
@@ -41,7 +44,7 @@ def first_host(nodes):
     return "".join(part or "" for part in found.groups())
 
 
-def slurm(env):
+def slurm(env: Mapping[str, str]) -> Place | None:
     """A step of `srun`."""
     if not {"SLURM_JOB_ID", "SLURM_STEP_NODELIST", "SLURM_NTASKS", "SLURM_PROCID"} <= env.keys():
         return None
@@ -52,7 +55,7 @@ def slurm(env):
                  _one_device(env, "SLURM_LOCALID"))
 
 
-def ompi(env):
+def ompi(env: Mapping[str, str]) -> Place | None:
     """`mpirun` of Open MPI; version 5 no longer says the launcher's address, so there one host only."""
     if not {"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK"} <= env.keys():
         return None
@@ -68,7 +71,7 @@ def ompi(env):
                  _number(env, "OMPI_COMM_WORLD_RANK"), _one_device(env, "OMPI_COMM_WORLD_LOCAL_RANK"))
 
 
-def cloud_tpu(env):
+def cloud_tpu(env: Mapping[str, str]) -> Place | None:
     """A TPU slice, or several joined by MEGASCALE variables."""
     if not {"TPU_WORKER_HOSTNAMES", "TPU_WORKER_ID"} <= env.keys():
         return None
@@ -81,18 +84,18 @@ def cloud_tpu(env):
     return Place(f"{coordinator}:8476", len(hosts) * slices, worker + this * len(hosts))
 
 
-def plain(env):
+def plain(env: Mapping[str, str]) -> Place:
     """HLOTRACE_COORDINATOR_ADDRESS, _NUM_PROCESSES, _PROCESS_ID, _LOCAL_DEVICE_IDS, or the same with JAX_."""
-    def first(name, parse):
+    def first(name: str, parse: Callable[[Mapping[str, str], str], Any]) -> Any:
         for prefix in ("HLOTRACE_", "JAX_"):
             if prefix + name in env:
                 return parse(env, prefix + name)
         return None
 
-    def text(env, name):
+    def text(env: Mapping[str, str], name: str) -> str:
         return env[name]
 
-    def numbers(env, name):
+    def numbers(env: Mapping[str, str], name: str) -> tuple[int, ...]:
         try:
             return tuple(int(part) for part in env[name].split(","))
         except ValueError:
@@ -106,7 +109,7 @@ def plain(env):
 METHODS = {"slurm": slurm, "ompi": ompi, "cloud_tpu": cloud_tpu}
 
 
-def detect(env, method=None):
+def detect(env: Mapping[str, str], method: str | None = None) -> Place:
     """This process's place by the plain variables and, where they are silent, by the launcher's.
 
     `method` is one of METHODS, "deactivate" (plain variables only), or None: the first that fits.
@@ -119,5 +122,5 @@ def detect(env, method=None):
             break
         found = find(env) if method in (None, name) else None
         if found is not None:
-            return Place(*(said if said is not None else other for said, other in zip(place, found)))
+            return Place._make(said if said is not None else other for said, other in zip(place, found))
     return place

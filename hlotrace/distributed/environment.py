@@ -1,4 +1,6 @@
 """What a report of a fault should say of where it happened."""
+from __future__ import annotations
+
 import platform
 import sys
 
@@ -10,7 +12,7 @@ from ..runtime.devices import client
 __all__ = ["print_environment_info"]
 
 
-def print_environment_info(return_string=False):
+def print_environment_info(return_string: bool = False) -> str | None:
     """Print the versions of hlotrace, jaxlib, numpy and Python, the devices and the platform.
 
     `python -m hlotrace.doctor` says more, and makes no client.
@@ -31,3 +33,4 @@ def print_environment_info(return_string=False):
     if return_string:
         return "\n".join(lines)
     print("\n".join(lines))
+    return None

@@ -1,5 +1,9 @@
 """A job of several processes: `initialize` in each, before the first array; `shutdown` when all are done."""
+from __future__ import annotations
+
 import os
+from collections.abc import Sequence
+from typing import Any
 
 from ..runtime.devices import client
 from ..runtime.processes import membership
@@ -8,9 +12,10 @@ from . import clusters
 __all__ = ["initialize", "is_initialized", "shutdown"]
 
 
-def initialize(coordinator_address=None, num_processes=None, process_id=None, local_device_ids=None,
-               cluster_detection_method=None, initialization_timeout=300, heartbeat_timeout_seconds=100,
-               coordinator_bind_address=None):
+def initialize(coordinator_address: str | None = None, num_processes: int | None = None,
+               process_id: int | None = None, local_device_ids: int | Sequence[int] | None = None,
+               cluster_detection_method: str | None = None, initialization_timeout: int = 300,
+               heartbeat_timeout_seconds: int = 100, coordinator_bind_address: str | None = None) -> None:
     """Join the processes of a job; `devices()` are then those of all of them.
 
     What is not given is taken from HLOTRACE_ or JAX_ COORDINATOR_ADDRESS, NUM_PROCESSES, PROCESS_ID and
@@ -48,13 +53,13 @@ def initialize(coordinator_address=None, num_processes=None, process_id=None, lo
     if is_initialized():
         raise RuntimeError("distributed.initialize() should only be called once in a process")
     found = clusters.detect(os.environ, cluster_detection_method)
-    place = clusters.Place(*(said if given is None else given for given, said in zip(
-        (coordinator_address, num_processes, process_id, local_device_ids), found)))
+    given = coordinator_address, num_processes, process_id, local_device_ids
+    place: tuple[Any, ...] = tuple(said if one is None else one for one, said in zip(given, found))
     for name, value in zip(("coordinator_address", "num_processes", "process_id"), place):
         if value is None:
             raise ValueError(f"distributed.initialize: {name} is not given, and the environment does not say "
                              f"it: pass it, set HLOTRACE_{name.upper()}, or start with srun or mpirun")
-    address, count, index = place.coordinator_address, place.num_processes, place.process_id
+    address, count, index, ids = place
     host, colon, port = address.rpartition(":")
     if not (colon and host and port.isdigit()):
         raise ValueError(f"distributed.initialize: coordinator_address {address!r} is not host:port")
@@ -65,7 +70,6 @@ def initialize(coordinator_address=None, num_processes=None, process_id=None, lo
         raise ValueError("distributed.initialize: initialization_timeout and heartbeat_timeout_seconds are "
                          f"whole seconds, at least 1; got {initialization_timeout} and "
                          f"{heartbeat_timeout_seconds}")
-    ids = place.local_device_ids
     membership.join(address, count, index, (ids,) if isinstance(ids, int) else ids,
                     init_seconds=int(initialization_timeout),
                     heartbeat_seconds=int(heartbeat_timeout_seconds),
@@ -73,7 +77,7 @@ def initialize(coordinator_address=None, num_processes=None, process_id=None, lo
                     or (address if host in _LOOPBACK else f"{_anywhere()}:{port}"))
 
 
-def _anywhere():
+def _anywhere() -> str:
     import socket
     return "[::]" if socket.has_dualstack_ipv6() else "0.0.0.0"
 
@@ -81,7 +85,7 @@ def _anywhere():
 _LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 
 
-def shutdown():
+def shutdown() -> None:
     """Wait for the other processes to be done as well, and leave.  Also called when the interpreter ends.
 
     >>> jax.distributed.shutdown()
@@ -89,7 +93,7 @@ def shutdown():
     membership.leave()
 
 
-def is_initialized():
+def is_initialized() -> bool:
     """Is this process one of a job?
 
     >>> jax.distributed.is_initialized()

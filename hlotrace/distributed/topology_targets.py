@@ -7,8 +7,16 @@ what jit compiles for them has `as_text()`, `memory_analysis()` and `cost_analys
     x = hlotrace.ShapeDtypeStruct((64, 256), "float32", sharding=NamedSharding(mesh, P("data", "model")))
     print(hlotrace.jit(f).lower(x).compile().memory_analysis())
 """
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
 from ..placement import make_mesh as mesh
 from ..runtime.devices import client, topology
+
+if TYPE_CHECKING:
+    from ..sharding.mesh import Mesh
 
 __all__ = ["TopologyDescription", "get_attached_topology", "get_topology_desc", "make_mesh"]
 
@@ -16,19 +24,20 @@ __all__ = ["TopologyDescription", "get_attached_topology", "get_topology_desc", 
 class TopologyDescription:
     """A topology: `devices` can be compiled for, and cannot run."""
 
-    def __init__(self, name, description, devices):
+    def __init__(self, name: str, description: Any, devices: Sequence[Any]) -> None:
         self.name, self.devices = name, devices
         self._description = description
 
     @property
-    def platform(self):
+    def platform(self) -> str:
         return self._description.platform
 
-    def make_mesh(self, axis_shapes, axis_names, axis_types=None):
+    def make_mesh(self, axis_shapes: Iterable[int], axis_names: Iterable[str],
+                  axis_types: Any = None) -> Mesh:
         """A Mesh of the first devices, in their order; ValueError where there are too few."""
         return make_mesh(self, axis_shapes, axis_names, axis_types=axis_types)
 
-    def compile(self, text):
+    def compile(self, text: str) -> Any:
         """jaxlib's Executable of a StableHLO text for all devices; `sdy.sharding` in it gives the shardings.
 
         Raises:
@@ -36,11 +45,12 @@ class TopologyDescription:
         """
         return topology.compile_text(text, self.devices)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"TopologyDescription({self.name!r}, {len(self.devices)} x {self.devices[0].device_kind})"
 
 
-def get_topology_desc(topology_name="", platform=None, **options):
+def get_topology_desc(topology_name: str = "", platform: str | None = None,
+                      **options: Any) -> TopologyDescription:
     """A topology by name, "v5e:2x4", "v5p:2x2x2", ...
 
     Args:
@@ -60,7 +70,7 @@ def get_topology_desc(topology_name="", platform=None, **options):
     return TopologyDescription(topology_name, *topology.describe(platform, topology_name, options))
 
 
-def get_attached_topology(platform=None):
+def get_attached_topology(platform: str | None = None) -> TopologyDescription:
     """The topology of the devices that are here, of the default platform unless given.
 
     >>> from hlotrace.experimental import topologies
@@ -71,7 +81,8 @@ def get_attached_topology(platform=None):
     return TopologyDescription("attached", devices[0].client, devices)
 
 
-def make_mesh(topo, mesh_shape, axis_names, *, axis_types=None):
+def make_mesh(topo: TopologyDescription, mesh_shape: Iterable[int], axis_names: Iterable[str], *,
+              axis_types: Any = None) -> Mesh:
     """A Mesh of the first devices of a topology, in their order; ValueError where there are too few.
 
     >>> from hlotrace import topologies

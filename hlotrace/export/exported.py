@@ -4,8 +4,12 @@ The calling convention is JAX's, version 10: main takes the position of the plat
 there are several, then the arguments that the program uses (`module_kept_var_idx`), flat; it gives the
 results, flat.
 """
+from __future__ import annotations
+
 import functools
 import re
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
@@ -37,6 +41,9 @@ from ..sharding.named import NamedSharding, as_named
 from ..sharding.partition import Partition
 from . import format
 
+if TYPE_CHECKING:
+    from ..sharding.mesh import Mesh
+
 # kernels that jaxlib, its plugins and XLA have under these names, and will have
 _PROMISED = re.compile(
     r"(lapack|cu|cusolver|cublas|cusparse|cuhybrid|hip|hipsolver|hipblas|hipsparse|hiphybrid)_|"
@@ -51,30 +58,30 @@ class DisabledSafetyCheck:
     """A check that `export` and calls of what it gives shall leave out; see `platform` and `custom_call`."""
     __slots__ = ("target",)
 
-    def __init__(self, target=None):
+    def __init__(self, target: str | None = None) -> None:
         self.target = target
 
     @classmethod
-    def platform(cls):
+    def platform(cls) -> DisabledSafetyCheck:
         """May it be called on a platform for which it was not exported?"""
         return cls(None)
 
     @classmethod
-    def custom_call(cls, target_name):
+    def custom_call(cls, target_name: str) -> DisabledSafetyCheck:
         """May it call the kernel of this name, which may change in another version?"""
         return cls(target_name)
 
-    def is_custom_call(self):
+    def is_custom_call(self) -> str | None:
         """The name of the kernel, None for another check."""
         return self.target
 
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> bool:
         return isinstance(other, DisabledSafetyCheck) and self.target == other.target
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         return hash(self.target)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return "platform" if self.target is None else f"custom_call:{self.target}"
 
 
@@ -110,9 +117,13 @@ class Exported:
 
     ordered_effects = unordered_effects = ()
 
-    def __init__(self, fun_name, in_tree, in_avals, out_tree, out_avals, in_shardings, out_shardings,
-                 nr_devices, platforms, disabled_safety_checks, mlir_module_serialized,
-                 calling_convention_version, module_kept_var_idx, uses_global_constants, get_vjp=None):
+    def __init__(self, fun_name: str, in_tree: pytree.PyTreeDef, in_avals: Iterable[ShapedArray],
+                 out_tree: pytree.PyTreeDef, out_avals: Iterable[ShapedArray],
+                 in_shardings: Iterable[NamedSharding | None], out_shardings: Iterable[NamedSharding | None],
+                 nr_devices: int, platforms: Iterable[str],
+                 disabled_safety_checks: Iterable[DisabledSafetyCheck], mlir_module_serialized: bytes,
+                 calling_convention_version: int, module_kept_var_idx: Iterable[int],
+                 uses_global_constants: bool, get_vjp: Callable[[], Exported] | None = None) -> None:
         self.fun_name = fun_name
         self.in_tree, self.in_avals = in_tree, tuple(in_avals)
         self.out_tree, self.out_avals = out_tree, tuple(out_avals)
@@ -129,26 +140,26 @@ class Exported:
     in_shardings_hlo = property(lambda self: (None,) * len(self.in_avals))
     out_shardings_hlo = property(lambda self: (None,) * len(self.out_avals))
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"Exported(fun_name={self.fun_name}, ...)"
 
-    def mlir_module(self):
+    def mlir_module(self) -> str:
         """The program as StableHLO text."""
         return portable.text(self.mlir_module_serialized)
 
-    def in_shardings_jax(self, mesh):
+    def in_shardings_jax(self, mesh: Mesh | AbstractMesh) -> tuple[NamedSharding | None, ...]:
         """For each leaf of the arguments its sharding over a mesh, which may be an AbstractMesh, or None."""
         return _over(mesh, self._in_named_shardings, self)
 
-    def out_shardings_jax(self, mesh):
+    def out_shardings_jax(self, mesh: Mesh | AbstractMesh) -> tuple[NamedSharding | None, ...]:
         """For each leaf of the result its sharding over a mesh, which may be an AbstractMesh, or None."""
         return _over(mesh, self._out_named_shardings, self)
 
-    def has_vjp(self):
+    def has_vjp(self) -> bool:
         """Is there a derivative?"""
         return self._get_vjp is not None
 
-    def vjp(self):
+    def vjp(self) -> Exported:
         """The Exported of its derivative: (leaves of the arguments, cotangents of the results) -> cotangents.
 
         Raises:
@@ -159,7 +170,7 @@ class Exported:
                              "Serialize it with vjp_order=1, or more for derivatives of the derivative.")
         return self._get_vjp()
 
-    def serialize(self, vjp_order=0):
+    def serialize(self, vjp_order: int = 0) -> bytearray:
         """It as a bytearray, which `deserialize` and JAX read.
 
         Args:
@@ -172,14 +183,14 @@ class Exported:
                              f"got {vjp_order!r}")
         return format.to_bytes(self._table(vjp_order))
 
-    def _table(self, vjp_order):
+    def _table(self, vjp_order: int) -> dict[str, Any]:
         if vjp_order and self._get_vjp is None:
             raise ValueError(f"serialize: {self.fun_name} has no VJP of high-enough order: it was read from "
                              f"an artifact, and vjp_order={vjp_order} is more than went into that. Ask for "
                              "less, or export the function again.")
         return format.to_table(self, self.vjp()._table(vjp_order - 1) if vjp_order else None)
 
-    def call(self, *args, **kwargs):
+    def call(self, *args: Any, **kwargs: Any) -> Any:
         """Call it, also while another function is traced.
 
         There are reverse-mode derivatives as far as `vjp` goes.
@@ -203,24 +214,24 @@ class Exported:
     # --- what `call_exported` needs -------------------------------------------------------------------------
 
     @functools.cached_property
-    def _call(self):
+    def _call(self) -> JitFunction:
         """The jitted function of leaves."""
         several = self.nr_devices > 1
         ins, outs = (self._in_named_shardings, self._out_named_shardings) if several else (None, None)
 
-        def call(*leaves):
+        def call(*leaves: Any) -> Any:
             results = self._differentiable(*constrained(leaves, ins, f"call of {self.fun_name}"))
             return constrained(results, outs, f"result of {self.fun_name}")
         call.__name__ = self.fun_name
         return JitFunction(call)
 
     @functools.cached_property
-    def _differentiable(self):
+    def _differentiable(self) -> custom_vjp:
         """The function of leaves, with its derivative."""
-        def call(*leaves):
+        def call(*leaves: Any) -> tuple[Any, ...]:
             return tuple(call_exported_p.bind(*leaves, exported=self))
 
-        def backward(leaves, cotangents):
+        def backward(leaves: Sequence[Any], cotangents: Sequence[Any]) -> Any:
             return self.vjp().call(*leaves, *cotangents)
         call.__name__ = self.fun_name
         function = custom_vjp(call)
@@ -228,7 +239,7 @@ class Exported:
         function.defvjp(lambda *leaves: (function(*leaves), leaves), backward)
         return function
 
-    def _result_avals(self, avals):
+    def _result_avals(self, avals: Sequence[ShapedArray]) -> list[ShapedArray]:
         """The types of the results for arguments of these types; ValueError for others than the exported."""
         if not self._symbolic:
             for i, (aval, want) in enumerate(zip(avals, self.in_avals)):
@@ -239,10 +250,10 @@ class Exported:
         return [ShapedArray(tuple(evaluate(d, values) for d in a.shape), a.dtype) for a in self.out_avals]
 
     @functools.cached_property
-    def _symbolic(self):
+    def _symbolic(self) -> list[Any]:
         return [d for a in self.in_avals for d in a.shape if is_symbolic_dim(d)]
 
-    def _values(self, avals):
+    def _values(self, avals: Sequence[ShapedArray]) -> dict[Any, Any]:
         """{variable: its value} for arguments of these types; ValueError where they do not fit."""
         paths = _paths(self.in_tree)
         for aval, want, path in zip(avals, self.in_avals, paths):
@@ -251,9 +262,9 @@ class Exported:
                 raise _other_type(aval, want, path)
         shapes = [a.shape for a in self.in_avals]
         places = [[(i, j) for j in range(len(shape))] for i, shape in enumerate(shapes)]
-        values = {}
+        values: dict[Any, Any] = {}
 
-        def refuse(problem):
+        def refuse(problem: str) -> NoReturn:
             said = ", ".join(f"{path}.shape = {shape}" for path, shape in zip(paths, shapes))
             raise ValueError(f"Input shapes do not match the polymorphic shapes specification. {problem} The "
                              f"function was exported for {said}.")
@@ -275,7 +286,7 @@ class Exported:
                 refuse(f"The symbolic shape constraint {text} does not hold: '{rest}' is {found}.")
         return values
 
-    def _platform_index(self, platform):
+    def _platform_index(self, platform: str) -> int:
         if platform in self.platforms:
             return self.platforms.index(platform)
         if DisabledSafetyCheck.platform() in self.disabled_safety_checks:
@@ -284,16 +295,16 @@ class Exported:
         raise ValueError(f"Function {self.fun_name!r} was exported for platforms {self.platforms} but it is "
                          f"used on {platform!r}. Export it with platforms={wanted}.")
 
-    def _check_devices(self, number):
+    def _check_devices(self, number: int) -> None:
         if self.nr_devices not in (1, number):
             raise ValueError(f"Function {self.fun_name} was exported for {self.nr_devices} devices and is "
                              f"called in a context with {number} device{'s' * (number != 1)}, which is not "
                              f"allowed. Place its arguments over a mesh of {self.nr_devices} devices: see "
                              "in_shardings_jax.")
 
-    def _functions(self, avals, module):
+    def _functions(self, avals: Sequence[ShapedArray], module: Module) -> Any:
         """The text of its functions for a module under construction; see `portable_artifacts.functions`."""
-        def mesh(axes):
+        def mesh(axes: dict[str, int]) -> str:
             return module.mesh(AbstractMesh(tuple(axes.values()), tuple(axes)))
         types = None
         if self._symbolic:
@@ -302,20 +313,21 @@ class Exported:
                                   mesh if self.nr_devices > 1 else None, module.locations is not None, types)
 
 
-def _paths(in_tree):
+def _paths(in_tree: pytree.PyTreeDef) -> list[str]:
     """`args[0]['w']` for each leaf of (args, kwargs)."""
     args, kwargs = map(pytree.leaf_paths, in_tree.children())
     return [*("args" + path for path in args), *("kwargs" + path for path in kwargs)]
 
 
-def _over(mesh, shardings, exported):
+def _over(mesh: Mesh | AbstractMesh, shardings: Sequence[NamedSharding | None],
+          exported: Exported) -> tuple[NamedSharding | None, ...]:
     if mesh.size != exported.nr_devices:
         raise ValueError(f"{exported.fun_name} was exported for {exported.nr_devices} devices, and {mesh} "
                          f"has {mesh.size}")
     return tuple(s and s.update(mesh=mesh) for s in shardings)
 
 
-def _other_type(aval, want, path):
+def _other_type(aval: ShapedArray, want: ShapedArray, path: str) -> ValueError:
     """The error for an argument of another type than the one that was exported."""
     if aval.ndim != want.ndim:
         return ValueError(f"Rank mismatch for {path}: expected {want.shape} and called with {aval.shape}")
@@ -330,7 +342,7 @@ def _other_type(aval, want, path):
 
 # --- exporting ----------------------------------------------------------------------------------------------
 
-def default_export_platform():
+def default_export_platform() -> str:
     """The platform for which `export` exports where none is given: "cpu", "cuda", "rocm" or "tpu".
 
     >>> jax.export.default_export_platform() in ("cpu", "cuda", "rocm", "tpu")
@@ -339,7 +351,8 @@ def default_export_platform():
     return str(client.platform_of(client.default_device()))
 
 
-def export(fun_jit, *, platforms=None, disabled_checks=()):
+def export(fun_jit: Any, *, platforms: Sequence[str] | None = None,
+           disabled_checks: Sequence[DisabledSafetyCheck] = ()) -> Callable[..., Exported]:
     """A function of arguments of `fun_jit`, or ShapeDtypeStructs, that gives an `Exported` for their types.
 
     Args:
@@ -369,14 +382,15 @@ def export(fun_jit, *, platforms=None, disabled_checks=()):
                         f"{disabled_checks!r}")
 
     @filtered
-    def exported(*args, **kwargs):
+    def exported(*args: Any, **kwargs: Any) -> Exported:
         names = tuple(platforms) if platforms else (default_export_platform(),)
         return _export(fun_jit, args, kwargs, tuple(dict.fromkeys(str(platform_named(p)) for p in names)),
                        tuple(disabled_checks))
     return exported
 
 
-def _export(jitted, args, kwargs, platforms, checks):
+def _export(jitted: JitFunction, args: Iterable[Any], kwargs: dict[str, Any], platforms: tuple[str, ...],
+            checks: tuple[DisabledSafetyCheck, ...]) -> Exported:
     stage = jitted.trace(*args, **kwargs)
     traced, jaxpr = stage._traced, stage._traced.jaxpr
     if any(isinstance(c, Tracer) for c in traced.consts):
@@ -401,7 +415,8 @@ def _export(jitted, args, kwargs, platforms, checks):
     keep = traced.keep_unused or bool(symbolic)     # sizes are asked of all
     program, used = dce(embed_constants(jaxpr), keep_invars=keep)
     kept = tuple(i for i, u in enumerate(used) if u or keep)
-    ins, outs = [None] * len(jaxpr.invars), [None] * len(jaxpr.outvars)
+    ins: list[Any] = [None] * len(jaxpr.invars)
+    outs: Sequence[Any] = [None] * len(jaxpr.outvars)
     if isinstance(where, Partition):
         where = where._replace(ins=where.ins[len(where.ins) - len(kept):], outs=where.outs or tuple(outs))
         for i, s in zip(kept, where.ins):
@@ -421,9 +436,9 @@ def _export(jitted, args, kwargs, platforms, checks):
     return exported
 
 
-def _named(shardings, avals):
+def _named(shardings: Iterable[Any], avals: Iterable[ShapedArray]) -> tuple[NamedSharding | None, ...]:
     """Shardings over abstract meshes; of one device nothing is said."""
-    def named(s, aval):
+    def named(s: Any, aval: ShapedArray) -> NamedSharding | None:
         if s is None or len(s._devices) == 1:
             return None
         s = as_named(s, aval.ndim)
@@ -431,14 +446,16 @@ def _named(shardings, avals):
     return tuple(map(named, shardings, avals))
 
 
-def _text(program, platforms, partition, paths, result_names, checks):
+def _text(program: Jaxpr, platforms: tuple[str, ...], partition: Partition | None, paths: list[str],
+          result_names: list[str], checks: tuple[DisabledSafetyCheck, ...]) -> str:
     """The program by the calling convention."""
     dims = [d for v in program.invars for d in v.aval.shape if is_symbolic_dim(d)]
-    kind, attributes = Module, " attributes {jax.uses_shape_polymorphism = true, "
+    kind: Callable[..., Module] = Module
+    attributes = " attributes {jax.uses_shape_polymorphism = true, "
     if dims:
         kind = functools.partial(DynamicModule, dims=dims, paths=paths)
 
-    def lowered(program, platform, partition):
+    def lowered(program: Jaxpr, platform: str, partition: Partition | None) -> str:
         found = lower(program, platform=platform, blocks=[], partition=partition, result_names=result_names,
                       kind=kind)
         if found.callbacks:
@@ -475,15 +492,15 @@ def _text(program, platforms, partition, paths, result_names, checks):
                         1).replace(" attributes {", attributes, 1)
 
 
-def _export_vjp(exported, jitted, stage):
+def _export_vjp(exported: Exported, jitted: JitFunction, stage: Any) -> Exported:
     """The Exported of a function's derivative."""
     n, (in_tree, statics) = len(exported.in_avals), (stage.in_tree, stage._flat.statics)
 
-    def primal(*leaves):
+    def primal(*leaves: Any) -> tuple[Any, ...]:
         flat = FlatFunction(jitted._fun, leaves, in_tree, "export", statics)
         return tuple(flat(*leaves))
 
-    def fun_vjp_jax(*leaves):
+    def fun_vjp_jax(*leaves: Any) -> tuple[Any, ...]:
         outs, pullback = vjp(primal, *leaves[:n])
         return pullback(tuple(leaves[n:]))
     avals = (*exported.in_avals, *(a.tangent() for a in exported.out_avals))
@@ -492,7 +509,7 @@ def _export_vjp(exported, jitted, stage):
                    exported.disabled_safety_checks)
 
 
-def deserialize(blob):
+def deserialize(blob: bytes | bytearray | memoryview) -> Exported:
     """The `Exported` that `Exported.serialize` wrote, here or in JAX.
 
     Raises:
@@ -511,7 +528,7 @@ def deserialize(blob):
     return _from_table(format.from_bytes(blob))
 
 
-def _from_table(table):
+def _from_table(table: dict[str, Any]) -> Exported:
     fields = format.fields(table)
     fields["disabled_safety_checks"] = tuple(map(DisabledSafetyCheck, fields["disabled_safety_checks"]))
     version = fields["calling_convention_version"]
@@ -532,7 +549,8 @@ for _name in "add radd sub rsub mul rmul floordiv rfloordiv mod rmod divmod rdiv
 boundaries(SymbolicScope)
 
 
-def symbolic_args_specs(args, shapes_specs, constraints=(), scope=None):
+def symbolic_args_specs(args: Any, shapes_specs: Any, constraints: Sequence[str] = (),
+                        scope: SymbolicScope | None = None) -> Any:
     """ShapeDtypeStructs for `export`, as `args` but for their shapes.
 
     Args:

@@ -10,23 +10,27 @@ at a multiple of its size, counted from the start of the buffer, also in a vecto
 before; a table starts with the distance back to its vtable, which has for each slot its place in the table or
 0; all other offsets point forward.
 """
+from __future__ import annotations
+
 import struct
+from collections.abc import Mapping
+from typing import Any
 
 
 class Table:
     """The slots of a table: `Table(name=kind, ...)`, in the order in which the format numbers them."""
 
-    def __init__(self, **slots):
+    def __init__(self, **slots: Any) -> None:
         self.slots = slots
 
 
-def _schema(kind):
+def _schema(kind: Any) -> Any:
     return kind() if callable(kind) and not isinstance(kind, type) else kind
 
 
 # --- reading ------------------------------------------------------------------------------------------------
 
-def read(data, schema):
+def read(data: bytes, schema: Table) -> dict[str, Any]:
     """The root table of a buffer, as a dictionary.  ValueError where the bytes are no such thing."""
     try:
         return _Reader(bytes(data)).table(schema, _get("I", data, 0))
@@ -34,17 +38,17 @@ def read(data, schema):
         raise ValueError(f"not a FlatBuffer of this kind, or one that was cut off: {error}") from None
 
 
-def _get(letter, data, at):
+def _get(letter: str, data: bytes, at: int) -> Any:
     return struct.unpack_from("<" + letter, data, at)[0]
 
 
 class _Reader:
 
-    def __init__(self, data):
+    def __init__(self, data: bytes) -> None:
         self.data = data
         self.left = 2 * len(data) + 64      # of values that bytes can hold: offsets in a circle end here
 
-    def table(self, schema, at):
+    def table(self, schema: Table, at: int) -> dict[str, Any]:
         vtable = at - _get("i", self.data, at)
         if vtable < 0:
             raise IndexError(f"the table at byte {at} says that its slots are listed before the buffer")
@@ -58,7 +62,7 @@ class _Reader:
                 found[name] = 0 if isinstance(kind, str) else None
         return found
 
-    def value(self, kind, at):
+    def value(self, kind: Any, at: int) -> Any:
         self.left -= 1
         if self.left < 0:
             raise IndexError("more values than bytes")
@@ -80,7 +84,7 @@ class _Reader:
 
 # --- writing ------------------------------------------------------------------------------------------------
 
-def write(value, schema):
+def write(value: Mapping[str, Any], schema: Table) -> bytes:
     """The buffer whose root table a dictionary is; slots that it leaves out, or None, are not there."""
     out = _Writer()
     out.reserve(4)
@@ -91,22 +95,22 @@ def write(value, schema):
 class _Writer:
     """What contains is written before what it contains, as offsets point forward."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.data = bytearray()
 
-    def align(self, size, ahead=0):
+    def align(self, size: int, ahead: int = 0) -> None:
         """Pad so that what is written after `ahead` further bytes begins at a multiple of `size`."""
         self.data += bytes(-(len(self.data) + ahead) % size)
 
-    def reserve(self, size):
+    def reserve(self, size: int) -> int:
         at = len(self.data)
         self.data += bytes(size)
         return at
 
-    def point(self, at, target):
+    def point(self, at: int, target: int) -> None:
         struct.pack_into("<I", self.data, at, target - at)
 
-    def table(self, schema, value):
+    def table(self, schema: Table, value: Mapping[str, Any]) -> int:
         """The place of a table: its vtable, itself with numbers in it, then what its offsets point to."""
         slots = [(i, _schema(kind), value.get(name)) for i, (name, kind) in enumerate(schema.slots.items())]
         slots = [(i, kind, item) for i, kind, item in slots if item is not None]
@@ -127,7 +131,7 @@ class _Writer:
             self.item(kind, item, at + places[i])
         return at
 
-    def item(self, kind, item, at):
+    def item(self, kind: Any, item: Any, at: int) -> None:
         """Write a number at a place, or an offset there to what is written at the end."""
         if isinstance(kind, str):
             struct.pack_into("<" + kind, self.data, at, item)
@@ -136,7 +140,7 @@ class _Writer:
         else:
             self.point(at, self.vector(kind, item))
 
-    def vector(self, kind, items):
+    def vector(self, kind: Any, items: Any) -> int:
         if kind in (str, bytes):
             raw = items.encode() if kind is str else bytes(items)
             self.align(4)
@@ -154,5 +158,5 @@ class _Writer:
         return at
 
 
-def _size(kind):
+def _size(kind: Any) -> int:
     return struct.calcsize("<" + kind) if isinstance(kind, str) else 4

@@ -4,8 +4,12 @@ The layout was learned from artifacts that JAX 0.10.2 and 0.12 wrote; each reads
 and shardings are there twice: in a list for each argument (slots 3, 5, 7, 8, which older readers know), and
 each once, with positions (slots 19 to 25).
 """
+from __future__ import annotations
+
 import collections
 import json
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..core import dtypes
 from ..core.avals import ShapedArray
@@ -17,11 +21,17 @@ from ..sharding.named import NamedSharding
 from ..sharding.spec import PartitionSpec
 from .flatbuffers import Table, read, write
 
+if TYPE_CHECKING:
+    from ..sharding.mesh import Mesh
+    from .exported import Exported
+
 VERSION = 3
 _PLATFORM, _CUSTOM_CALL = 0, 1      # kinds of safety checks
 _LEAF, _NONE, _TUPLE, _LIST, _DICT, _CUSTOM = range(6)
 
-_TREE = Table(kind="B", children=[lambda: _TREE], keys=[str], name=str, static=bytes)
+_T = TypeVar("_T")
+
+_TREE: Table = Table(kind="B", children=[lambda: _TREE], keys=[str], name=str, static=bytes)
 _AVAL = Table(kind="B", shape=[str], dtype="B", memory="B")
 _MESH = Table(sizes=["I"], names=[str], types=["B"], device=Table(kind=str, cores="I", platform=str))
 _NAMED = Table(mesh=_MESH, spec=Table(entries=[Table(axes=[str])], unreduced=[str], reduced=[str]),
@@ -29,7 +39,7 @@ _NAMED = Table(mesh=_MESH, spec=Table(entries=[Table(axes=[str])], unreduced=[st
 _SHARDING = Table(kind="B", hlo=bytes, named=_NAMED)
 _EFFECT = Table(name=str)
 _CHECK = Table(kind="B", target=str)
-_EXPORTED = Table(
+_EXPORTED: Table = Table(
     version="H", fun_name=str, in_tree=_TREE, in_avals=[_AVAL], out_tree=_TREE, out_avals=[_AVAL],
     few_devices="H", in_shardings=[_SHARDING], out_shardings=[_SHARDING], platforms=[str],
     ordered_effects=[_EFFECT], unordered_effects=[_EFFECT], disabled_checks=[_CHECK], module=bytes,
@@ -49,16 +59,20 @@ class Node:
     """How nodes of a class are written: their name, static data to bytes and back, a maker of instances."""
     __slots__ = ("cls", "name", "to_bytes", "from_bytes", "make")
 
-    def __init__(self, cls, name, to_bytes, from_bytes, make):
+    def __init__(self, cls: type, name: str, to_bytes: Callable[[Any], bytes],
+                 from_bytes: Callable[[bytes], Any], make: Callable[[Any, Any], Any] | None) -> None:
         self.cls, self.name, self.to_bytes, self.from_bytes, self.make = cls, name, to_bytes, from_bytes, make
 
 
-_nodes_by_class, _nodes_by_name = {}, {}
+_nodes_by_class: dict[type, Node] = {}
+_nodes_by_name: dict[str, Node] = {}
 _MEND = ("Use `export.register_pytree_node_serialization` or `export.register_namedtuple_serialization`.")
 
 
-def register_pytree_node_serialization(nodetype, *, serialized_name, serialize_auxdata, deserialize_auxdata,
-                                       from_children=None):
+def register_pytree_node_serialization(nodetype: type[_T], *, serialized_name: str,
+                                       serialize_auxdata: Callable[[Any], bytes],
+                                       deserialize_auxdata: Callable[[bytes], Any],
+                                       from_children: Callable[[Any, Any], Any] | None = None) -> type[_T]:
     """Let exported functions take and give containers of a class when they are serialized.
 
     Args:
@@ -85,7 +99,8 @@ def register_pytree_node_serialization(nodetype, *, serialized_name, serialize_a
     if from_children is None and not _is_namedtuple(nodetype) and not pytree.is_tree_node(nodetype):
         raise ValueError(f"register_pytree_node_serialization: {nodetype!r} is no pytree node: if "
                          "`from_children` is not given, call jax.tree_util.register_pytree_node for it first")
-    for table, key in (_nodes_by_class, nodetype), (_nodes_by_name, serialized_name):
+    tables: Sequence[dict[Any, Node]] = (_nodes_by_class, _nodes_by_name)
+    for table, key in zip(tables, (nodetype, serialized_name)):
         if key in table:
             known = table[key]
             raise ValueError(f"Duplicate serialization registration for {key!r}: {known.cls!r} is registered "
@@ -96,7 +111,7 @@ def register_pytree_node_serialization(nodetype, *, serialized_name, serialize_a
     return nodetype
 
 
-def register_namedtuple_serialization(nodetype, *, serialized_name):
+def register_namedtuple_serialization(nodetype: Any, *, serialized_name: str) -> Any:
     """As `register_pytree_node_serialization`, for a `collections.namedtuple`.
 
     A reader's must have the same fields.  ValueError for another class, or one that is registered already.
@@ -113,7 +128,7 @@ def register_namedtuple_serialization(nodetype, *, serialized_name):
         raise ValueError(f"register_namedtuple_serialization: {nodetype!r} is no collections.namedtuple. Use "
                          "`export.register_pytree_node_serialization` for other classes.")
 
-    def check(raw):
+    def check(raw: bytes) -> None:
         fields = tuple(json.loads(raw))
         if fields != nodetype._fields:
             raise ValueError(f"the artifact has the namedtuple {serialized_name!r} with the fields {fields}, "
@@ -124,7 +139,7 @@ def register_namedtuple_serialization(nodetype, *, serialized_name):
         serialize_auxdata=lambda _: json.dumps(nodetype._fields).encode())
 
 
-def _is_namedtuple(cls):
+def _is_namedtuple(cls: type) -> bool:
     return isinstance(cls, type) and issubclass(cls, tuple) and hasattr(cls, "_fields")
 
 
@@ -133,7 +148,7 @@ register_pytree_node_serialization(collections.OrderedDict, serialized_name="col
                                    deserialize_auxdata=lambda raw: tuple(json.loads(raw)))
 
 
-def _from_tree(treedef):
+def _from_tree(treedef: pytree.PyTreeDef) -> dict[str, Any]:
     if treedef.node_data() is None:
         return {}
     cls, static = treedef.node_data()
@@ -155,10 +170,10 @@ def _from_tree(treedef):
     return {"kind": _CUSTOM, "children": children, "name": node.name, "static": node.to_bytes(static)}
 
 
-def _to_tree(table):
+def _to_tree(table: dict[str, Any]) -> pytree.PyTreeDef:
     children = [_to_tree(child) for child in table["children"] or ()]
 
-    def made(cls, static=None):
+    def made(cls: type, static: Any = None) -> pytree.PyTreeDef:
         return pytree.PyTreeDef.from_node_data_and_children(pytree.registry, (cls, static), children)
     match table["kind"]:
         case 0:
@@ -183,30 +198,30 @@ def _to_tree(table):
 
 # --- types and shardings ------------------------------------------------------------------------------------
 
-def _from_aval(aval):
+def _from_aval(aval: ShapedArray) -> dict[str, Any]:
     if aval.dtype not in _DTYPES:
         raise NotImplementedError(f"serialize: an array of dtype {aval.dtype} has no place in the format")
     return {"shape": [str(d) for d in aval.shape], "dtype": _DTYPES.index(aval.dtype), "memory": 1}
 
 
-def _to_aval(scope, table):
+def _to_aval(scope: SymbolicScope, table: dict[str, Any]) -> ShapedArray:
     if table["dtype"] >= len(_DTYPES):
         raise NotImplementedError(f"deserialize: an array whose dtype has the number {table['dtype']}, which "
                                   "is not known")
     return ShapedArray(tuple([parse(d, scope) for d in table["shape"] or ()]), _DTYPES[table["dtype"]])
 
 
-def _from_mesh(mesh):
+def _from_mesh(mesh: Mesh | AbstractMesh) -> dict[str, Any]:
     return {"sizes": mesh.axis_sizes, "names": mesh.axis_names, "types": [t.value for t in mesh.axis_types]}
 
 
-def _from_named(sharding):
+def _from_named(sharding: NamedSharding) -> dict[str, Any]:
     entries = [{"axes": sharding.spec.axes(dim)} for dim in range(len(sharding.spec))]
     return {"mesh": _from_mesh(sharding.mesh), "spec": {"entries": entries, "unreduced": (), "reduced": ()},
             "memory": sharding._kind}
 
 
-def _to_named(table):
+def _to_named(table: dict[str, Any]) -> NamedSharding:
     mesh = AbstractMesh(tuple(table["mesh"]["sizes"] or ()), tuple(table["mesh"]["names"] or ()),
                         tuple(AxisType(t) for t in table["mesh"]["types"] or ()))
     kind = table["memory"]
@@ -214,11 +229,11 @@ def _to_named(table):
     return NamedSharding(mesh, spec, kind if kind != "device" else None)
 
 
-def _placed(shardings):
+def _placed(shardings: Iterable[NamedSharding | None]) -> list[dict[str, Any]]:
     return [{} if s is None else {"named": _from_named(s)} for s in shardings]
 
 
-def _shardings(tables):
+def _shardings(tables: Sequence[dict[str, Any]] | None) -> list[NamedSharding | None]:
     if any(t["kind"] for t in tables or ()):
         raise NotImplementedError("deserialize: the artifact says its shardings as HloSharding, as versions "
                                   "of JAX before 0.10 did; export it again with a newer one")
@@ -227,7 +242,7 @@ def _shardings(tables):
 
 # --- the whole ----------------------------------------------------------------------------------------------
 
-def to_table(exported, vjp=None):
+def to_table(exported: Exported, vjp: dict[str, Any] | None = None) -> dict[str, Any]:
     """The dictionary of an Exported, with that of its derivative."""
     avals = list(dict.fromkeys(a.strip_weak_type() for a in (*exported.in_avals, *exported.out_avals)))
     places = (exported._in_named_shardings, exported._out_named_shardings)
@@ -251,11 +266,11 @@ def to_table(exported, vjp=None):
         "out_lies": out_lies, "by": "hlotrace"}
 
 
-def to_bytes(table):
+def to_bytes(table: dict[str, Any]) -> bytearray:
     return bytearray(write(table, _EXPORTED))
 
 
-def from_bytes(blob):
+def from_bytes(blob: Any) -> dict[str, Any]:
     """The dictionary of an artifact.  ValueError where the bytes are none."""
     table = read(blob, _EXPORTED)
     if not table["in_tree"] or not table["out_tree"] or not table["module"]:
@@ -263,7 +278,7 @@ def from_bytes(blob):
     return table
 
 
-def fields(table):
+def fields(table: dict[str, Any]) -> dict[str, Any]:
     """The attributes of an Exported, from the dictionary of an artifact; ValueError where it is damaged."""
     try:
         return _fields(table)
@@ -272,7 +287,7 @@ def fields(table):
                          f"({error})") from error
 
 
-def _fields(table):
+def _fields(table: dict[str, Any]) -> dict[str, Any]:
     for effect in (*(table["ordered_effects"] or ()), *(table["unordered_effects"] or ())):
         raise NotImplementedError(f"deserialize: {table['fun_name']} has the effect {effect['name']!r}, "
                                   "which needs code of the process that exported it")

@@ -1,7 +1,11 @@
 """Placement of values, name scopes."""
+from __future__ import annotations
+
 import contextlib
 import copy
 import gc
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,8 +24,12 @@ from ..runtime.devices import client, placement, shards, transfer, transfer_guar
 from ..runtime.processes import consistency_checks
 from ..sharding.abstract import Sharding
 
+if TYPE_CHECKING:
+    from ..sharding.named import NamedSharding
 
-def device_put(x, device=None, *, src=None, donate=False, may_alias=None):
+
+def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = False,
+               may_alias: Any = None) -> Any:
     """The arrays of a pytree on a device, or over several; committed there if one is given.
 
     Over devices of several processes all of them call it with the same values.  To compare them costs a
@@ -71,7 +79,7 @@ def device_put(x, device=None, *, src=None, donate=False, may_alias=None):
     return treedef.unflatten(placed)
 
 
-def _put(x, sharding, donate, may_alias):
+def _put(x: Any, sharding: Any, donate: Any, may_alias: Any) -> Any:
     if donate and may_alias:
         raise ValueError("device_put: donate and may_alias cannot both be True")
     if may_alias is False and type(x) is ArrayImpl:
@@ -94,7 +102,7 @@ def _put(x, sharding, donate, may_alias):
     return moved
 
 
-def device_get(x):
+def device_get(x: Any) -> Any:
     """The values of a pytree as NumPy arrays.
 
     Other leaves stay as they are.  It waits for what is computed still.
@@ -102,7 +110,7 @@ def device_get(x):
     >>> jax.device_get({"x": jnp.arange(3), "n": 5})
     {'n': 5, 'x': array([0, 1, 2], dtype=int32)}
     """
-    def get(v):
+    def get(v: Any) -> Any:
         if isinstance(v, ArrayImpl):
             return v._numpy()
         return v.__array__() if isinstance(v, Tracer) else v
@@ -110,7 +118,7 @@ def device_get(x):
         return pytree.tree_map(get, x)
 
 
-def block_until_ready(x):
+def block_until_ready(x: Any) -> Any:
     """Wait for every array of a pytree; returns the pytree.
 
     Computations run while Python goes on; to measure one, wait for it.
@@ -125,7 +133,7 @@ def block_until_ready(x):
     return x
 
 
-def copy_to_host_async(x):
+def copy_to_host_async(x: Any) -> Any:
     """Begin fetching every array of a pytree; returns the pytree.
 
     What reads the values afterwards, as `np.asarray`, then waits less.
@@ -140,7 +148,7 @@ def copy_to_host_async(x):
     return x
 
 
-def live_arrays(platform=None):
+def live_arrays(platform: str | None = None) -> list[ArrayImpl]:
     """All concrete arrays that are alive, on devices of a platform ("cpu", "gpu", ...) if one is named.
 
     For finding what fills the memory.
@@ -156,7 +164,7 @@ def live_arrays(platform=None):
     return [a for a in arrays if not devices.isdisjoint(a.sharding.device_set)]
 
 
-def clear_caches():
+def clear_caches() -> None:
     """Forget all traced and compiled programs.
 
     Functions are traced and compiled anew when they are called next.
@@ -170,7 +178,7 @@ def clear_caches():
 
 
 @contextlib.contextmanager
-def named_scope(name):
+def named_scope(name: str) -> Iterator[None]:
     """Operations traced in this block carry `name` in their location, profiles and dumps.
 
     A context manager, or a decorator.
@@ -187,7 +195,7 @@ def named_scope(name):
         yield
 
 
-def named_call(fun, *, name=None):
+def named_call(fun: Callable[..., Any], *, name: str | None = None) -> Callable[..., Any]:
     """`fun` run in a named scope, under its own name unless `name` is given.
 
     >>> f = jax.named_call(lambda x: jnp.exp(x), name="softly")
@@ -196,13 +204,13 @@ def named_call(fun, *, name=None):
     """
     @filtered
     @wraps(fun)
-    def named(*args, **kwargs):
+    def named(*args: Any, **kwargs: Any) -> Any:
         with named_scope(name or name_of(fun)):
             return fun(*args, **kwargs)
     return named
 
 
-def typeof(x):
+def typeof(x: Any) -> Any:
     """The aval of an array-like or a ShapeDtypeStruct, the AbstractRef of a Ref, the HiType of what has one.
 
     Its `sharding` is over the mesh of an array that is sharded over one, and names those of its axes that are
@@ -228,21 +236,24 @@ def typeof(x):
     return _Laid(aval, x.sharding) if type(x) is ArrayImpl and x._committed else aval
 
 
-def _sharding_of_type(aval):
+def _sharding_of_type(aval: ShapedArray) -> NamedSharding:
     from ..sharding.mesh import get_abstract_mesh
     from ..sharding.named import NamedSharding
     from ..sharding.spec import PartitionSpec
     return NamedSharding(get_abstract_mesh(), PartitionSpec(*[None] * aval.ndim))
 
 
-ShapedArray.sharding = property(_sharding_of_type)      # avals may not know meshes
+# avals may not know meshes
+ShapedArray.sharding = property(_sharding_of_type)      # type: ignore[attr-defined]
 
 
 class _Laid(ShapedArray):
     """The type of an array that has a sharding; in all else the aval, to which it is equal."""
     __slots__ = ("_aval", "_lies")
+    _aval: ShapedArray
+    _lies: Any
 
-    def __new__(cls, aval, lies):
+    def __new__(cls, aval: ShapedArray, lies: Any) -> _Laid:
         self = object.__new__(cls)
         for name in ("shape", "dtype", "weak_type", "vma", "ndim", "size", "mlir"):
             setattr(self, name, getattr(aval, name))
@@ -250,7 +261,7 @@ class _Laid(ShapedArray):
         return self
 
     @property
-    def sharding(self):
+    def sharding(self) -> NamedSharding:
         from ..sharding.mesh import AbstractMesh
         from ..sharding.named import NamedSharding
         from ..sharding.spec import PartitionSpec
@@ -262,18 +273,18 @@ class _Laid(ShapedArray):
             tuple(a for a in spec.axes(dim) if a in mesh.explicit_axes) if dim < len(spec) else None
             for dim in range(self.ndim)]))
 
-    def str_short(self, short_dtypes=False):
+    def str_short(self, short_dtypes: bool = False) -> str:
         """With the Explicit axes behind each dimension that they split: `float32[4@x,2@(y,z)]`."""
-        def dimension(size, axes):
+        def dimension(size: int, axes: Any) -> str:
             if type(axes) is tuple:
                 return f"{size}@({','.join(axes)})"
             return f"{size}@{axes}" if axes else str(size)
         name, _, _ = super().str_short(short_dtypes).partition("[")
         return f"{name}[{','.join(map(dimension, self.shape, self.sharding.spec))}]"
 
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> bool:
         return self._aval is (other._aval if type(other) is _Laid else other) and (
             type(other) is not _Laid or self.sharding == other.sharding)
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         return hash(self._aval)

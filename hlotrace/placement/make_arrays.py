@@ -1,4 +1,9 @@
 """Arrays over several devices from parts: computed for each, on the devices already, or held by a process."""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 
 from ..core import dtypes
@@ -8,15 +13,20 @@ from ..runtime import array_impl
 from ..runtime.devices import placement
 from ..sharding.abstract import is_local
 
+if TYPE_CHECKING:
+    from ..runtime.array_impl import ArrayImpl
+    from ..sharding.abstract import Sharding
 
-def _type(name, shape, dtype, sharding):
+
+def _type(name: str, shape: Iterable[int], dtype: Any, sharding: Sharding) -> ShapedArray:
     shape = tuple(shape)
     aval = ShapedArray(shape, dtypes.canonicalize(dtype))
     placement.check_divides(sharding, aval, name)
     return aval
 
 
-def make_array_from_callback(shape, sharding, data_callback, dtype=None):
+def make_array_from_callback(shape: Iterable[int], sharding: Sharding, data_callback: Callable[[Any], Any],
+                             dtype: Any = None) -> ArrayImpl:
     """An array of `shape` whose part at `index`, a tuple of slices, is `data_callback(index)`.
 
     Args:
@@ -54,7 +64,8 @@ def make_array_from_callback(shape, sharding, data_callback, dtype=None):
     return array_impl.assembled(aval, sharding, buffers)
 
 
-def make_array_from_single_device_arrays(shape, sharding, arrays, *, dtype=None):
+def make_array_from_single_device_arrays(shape: Iterable[int], sharding: Sharding,
+                                         arrays: Sequence[ArrayImpl], *, dtype: Any = None) -> ArrayImpl:
     """An array of `shape` made of `arrays`, one on each device of this process, in any order.
 
     Nothing is copied.
@@ -100,7 +111,7 @@ def make_array_from_single_device_arrays(shape, sharding, arrays, *, dtype=None)
     return array_impl.assembled(aval, sharding, [by_device[d]._buf for d in local])
 
 
-def make_array_from_process_local_data(sharding, local_data, global_shape=None):
+def make_array_from_process_local_data(sharding: Any, local_data: Any, global_shape: Any = None) -> Any:
     """An array over all processes from the part that this one holds; for a pytree, an array for each leaf.
 
     `global_shape` is the shape of the whole; without it, each dimension is as much larger than the local one
@@ -122,16 +133,20 @@ def make_array_from_process_local_data(sharding, local_data, global_shape=None):
     return from_local_data(name, sharding, local_data, global_shape)
 
 
-def from_local_data(name, sharding, value, shape):
+def from_local_data(name: str, sharding: Sharding, value: Any,
+                    global_shape: Sequence[int | None] | None) -> ArrayImpl:
     """`make_array_from_process_local_data` for one value; `name` begins errors."""
     value = np.asarray(value)
     box = check_block(name, sharding, value.ndim)
-    if shape is None:
-        shape = tuple(size * total // (stop - start) for size, (start, stop, total) in zip(value.shape, box))
-    shape = tuple(value.shape[i] if size is None and i < value.ndim else size for i, size in enumerate(shape))
+    if global_shape is None:
+        parts = zip(value.shape, box)
+        shape = tuple(size * total // (stop - start) for size, (start, stop, total) in parts)
+    else:
+        sizes = (*value.shape, *[0] * len(global_shape))
+        shape = tuple(sizes[i] if size is None else size for i, size in enumerate(global_shape))
     if len(shape) != value.ndim:
-        raise ValueError(f"{name}: global_shape {shape} has {len(shape)} dimensions and the local data, of "
-                         f"shape {value.shape}, has {value.ndim}")
+        raise ValueError(f"{name}: global_shape {global_shape} has {len(shape)} dimensions and the local "
+                         f"data, of shape {value.shape}, has {value.ndim}")
     aval = _type(name, shape, value.dtype, sharding)
     starts = []
     for dim, (size, local, (start, stop, total)) in enumerate(zip(shape, value.shape, box, strict=True)):
@@ -144,13 +159,13 @@ def from_local_data(name, sharding, value, shape):
                              f"size {size * (stop - start) // total}, this process's part of {shape} as "
                              f"{sharding} divides it, or the whole size {size}")
 
-    def data(index):
+    def data(index: tuple[slice, ...]) -> np.ndarray:
         return value[tuple(slice((s.start or 0) - at, (size if s.stop is None else s.stop) - at)
                            for s, at, size in zip(index, starts, shape))]
     return make_array_from_callback(shape, sharding, data, aval.dtype)
 
 
-def check_block(name, sharding, ndim):
+def check_block(name: str, sharding: Sharding, ndim: int) -> list[tuple[int, int, int]]:
     """(first tile, last tile + 1, number of tiles) along each dimension, of the tiles of this process.
 
     Raises:

@@ -1,5 +1,9 @@
 """make_mesh: a mesh over the devices that there are."""
+from __future__ import annotations
+
 import math
+from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 
@@ -7,7 +11,8 @@ from ..runtime.devices import client
 from ..sharding.mesh import Mesh, sizes_and_names
 
 
-def make_mesh(axis_shapes, axis_names, axis_types=None, *, devices=None):
+def make_mesh(axis_shapes: Iterable[int], axis_names: Iterable[str], axis_types: Any = None, *,
+              devices: Any = None) -> Mesh:
     """A Mesh of the first devices, as many as the sizes in `axis_shapes` multiply to.
 
     Args:

@@ -1,4 +1,9 @@
 """`out_sharding=`: the result of a function with the sharding that its caller requests."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
 from ..api.jit import JitFunction
 from ..core.avals import is_arraylike
 from ..core.config import state
@@ -6,12 +11,12 @@ from ..core.trace import EVAL
 from .device_put import device_put
 
 
-def _unsaid(sharding):
+def _unsaid(sharding: Any) -> bool:
     """Is it None, or over no mesh, as `typeof(x).sharding` of what is not committed?"""
     return sharding is None or getattr(getattr(sharding, "mesh", None), "axis_names", None) == ()
 
 
-def with_out_sharding(x, sharding, what):
+def with_out_sharding(x: Any, sharding: Any, what: str) -> Any:
     """`x` with a sharding; under a trace it is a constraint, otherwise the array is moved.
 
     Args:
@@ -29,7 +34,7 @@ def with_out_sharding(x, sharding, what):
     return apply_sharding(x, sharding, what)
 
 
-def devices_like(x):
+def devices_like(x: Any) -> Any:
     """Where an array like `x` is made: the sharding of a committed array or a type; None for anywhere.
 
     The sharding of a type names no devices.  It is that of the mesh in use, if that has its axes and they
@@ -37,7 +42,7 @@ def devices_like(x):
     """
     if not getattr(x, "_committed", not is_arraylike(x)):
         return None
-    sharding = getattr(x, "sharding", None)
+    sharding: Any = getattr(x, "sharding", None)
     mesh = getattr(sharding, "mesh", None)
     if mesh is None or hasattr(mesh, "devices"):
         return sharding
@@ -51,7 +56,8 @@ def devices_like(x):
 SMALL = 1 << 20      # bytes: so much is made sooner by one device, or the host, than a program is compiled
 
 
-def make_with_sharding(make, size, what, device=None, out_sharding=None):
+def make_with_sharding(make: Callable[[], Any], size: int, what: str, device: Any = None,
+                       out_sharding: Any = None) -> Any:
     """The array of `size` bytes that `make()` gives, on `device` or as `out_sharding` says.
 
     `device` is a Device or a Sharding.  Outside of a trace each device makes its part of what is large, so

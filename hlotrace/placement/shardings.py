@@ -1,5 +1,9 @@
 """Shardings as users give them: in pytrees, as bare PartitionSpecs under a mesh, as devices."""
+from __future__ import annotations
+
 import functools
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from ..core.avals import aval_of
 from ..core.config import state
@@ -13,8 +17,11 @@ from ..sharding.mesh import Mesh, current_mesh
 from ..sharding.named import NamedSharding, over_mesh_in_use
 from ..sharding.spec import PartitionSpec
 
+if TYPE_CHECKING:
+    pass
 
-def check_kind(value, what):
+
+def check_kind(value: Any, what: str) -> None:
     """TypeError unless a user's value can be read as a Sharding."""
     if not (value is None or isinstance(value, (Sharding, PartitionSpec, Format))
             or hasattr(value, "device_kind")):
@@ -32,7 +39,7 @@ def check_kind(value, what):
 _KINDS = {Space.Device: None, Space.Any: None, Space.Host: "pinned_host"}
 
 
-def as_sharding(value, what):
+def as_sharding(value: Any, what: str) -> Any:
     """The Sharding that a user's value means; None for None.  `what` names the value in errors."""
     if isinstance(value, Space):
         return InMemory(_KINDS[value])
@@ -50,7 +57,7 @@ def as_sharding(value, what):
     return placement.on_device(value)
 
 
-def _sharding_of(value, what):
+def _sharding_of(value: Format, what: str) -> Sharding | None:
     """The sharding of a Format whose layout is the device's own."""
     layout = value.layout
     if layout is None or layout is Layout.AUTO or layout.default:
@@ -62,7 +69,7 @@ def _sharding_of(value, what):
                               "experimental.layout.with_layout_constraint asks for another.")
 
 
-def flat_shardings(name, treedef, shardings, free=False):
+def flat_shardings(name: str, treedef: pytree.PyTreeDef, shardings: Any, free: bool = False) -> list[Any]:
     """For each leaf of `treedef`, its Sharding or None, from a pytree prefix of shardings.
 
     Raises:
@@ -78,7 +85,7 @@ def flat_shardings(name, treedef, shardings, free=False):
     return flat
 
 
-def with_sharding_constraint(x, shardings):
+def with_sharding_constraint(x: Any, shardings: Any) -> Any:
     """The arrays of a pytree with a sharding that the compiler must give them at this point of a program.
 
     Outside of jit they are moved.
@@ -104,7 +111,7 @@ def with_sharding_constraint(x, shardings):
     return treedef.unflatten(constrained(leaves, flat, what))
 
 
-def check_automatic(sharding, what):
+def check_automatic(sharding: Any, what: str) -> None:
     """ValueError for a sharding over axes of a shard_map around: there each device has its own value."""
     manual = {name for name, _, kind in state.axis_env if kind != "vmap"}
     for axis in getattr(sharding, "_used", ()):
@@ -114,7 +121,8 @@ def check_automatic(sharding, what):
                              "sharding over that axis")
 
 
-def constrained(values, shardings, what, bind=sharding_constraint_p.bind):
+def constrained(values: Sequence[Any], shardings: Sequence[Any] | None, what: str,
+                bind: Callable[..., Any] = sharding_constraint_p.bind) -> Sequence[Any]:
     """The values, constrained where there is a sharding; `shardings` may be None.  `what` begins errors."""
     if shardings is None:
         return values
@@ -129,7 +137,7 @@ def constrained(values, shardings, what, bind=sharding_constraint_p.bind):
     return results
 
 
-def reshard(xs, out_shardings):
+def reshard(xs: Any, out_shardings: Any) -> Any:
     """The arrays of a pytree with the shardings `out_shardings`; see `with_sharding_constraint`.
 
     >>> mesh = jax.make_mesh((2,), ("x",))
@@ -140,7 +148,7 @@ def reshard(xs, out_shardings):
     return with_sharding_constraint(xs, out_shardings)
 
 
-def named(sharding, what):
+def named(sharding: Any, what: str) -> Any:
     """The NamedSharding that an `out_sharding` means; None if that says nothing.  `what` begins errors."""
     if not isinstance(sharding, (NamedSharding, PartitionSpec)):
         raise TypeError(f"{what}: out_sharding is a NamedSharding, or a PartitionSpec of the current mesh; "
@@ -148,19 +156,19 @@ def named(sharding, what):
     return over_mesh_in_use(as_sharding(sharding, f"{what}: out_sharding"))
 
 
-def apply_sharding(x, sharding, what):
+def apply_sharding(x: Any, sharding: Any, what: str) -> Any:
     """`with_out_sharding`, for a sharding that is given."""
     return constrained([x], [named(sharding, what)], what)[0]
 
 
-def put(x, sharding):
+def put(x: Any, sharding: Any) -> Any:
     """A tracer, on a device or over several; in the derivative its cotangent goes back to where it was."""
     if type(sharding) is InMemory:
         return device_put_p.bind(x, sharding=sharding, source=None)
     return constrained([x], [sharding], "device_put", functools.partial(device_put_p.bind, source=None))[0]
 
 
-def with_layout_constraint(x, layouts):
+def with_layout_constraint(x: Any, layouts: Any) -> Any:
     """The arrays of a pytree with a layout in memory that they must have at this point of a program.
 
     Args:

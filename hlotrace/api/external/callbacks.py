@@ -1,7 +1,12 @@
 """pure_callback, io_callback, debug.print and debug.callback: Python functions called from programs."""
+from __future__ import annotations
+
 import functools
+import inspect
 import logging
 import string
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,10 +19,13 @@ from ...primitives.programs.callbacks import callback_p
 from ..flat import FlatFunction
 from ..signatures import name_of, signature_of, take_names
 
+if TYPE_CHECKING:
+    from ...core.effects import Effect
+
 _METHODS = (None, "sequential", "sequential_unrolled", "expand_dims", "broadcast_all", "legacy_vectorized")
 
 
-def _declared(spec):
+def _declared(spec: Any) -> ShapedArray:
     if not hasattr(spec, "shape") or not hasattr(spec, "dtype"):
         raise TypeError("result_shape_dtypes must be a pytree of objects with shape and dtype, such as "
                         f"jax.ShapeDtypeStruct((3,), jnp.float32), got {spec!r:.60}: it comes after the "
@@ -29,7 +37,8 @@ def _declared(spec):
     return ShapedArray(tuple(spec.shape), dtype)
 
 
-def _call(what, callback, spec, args, kwargs, effect, vmap_method=None, sharding=None):
+def _call(what: str, callback: Callable[..., Any], spec: Any, args: Sequence[Any], kwargs: dict[str, Any],
+          effect: Effect | None, vmap_method: str | None = None, sharding: Any = None) -> Any:
     if not callable(callback):
         raise TypeError(f"{what}: callback must be callable, got {callback!r:.60}: give the function itself, "
                         "and its arguments at the end")
@@ -46,15 +55,15 @@ def _call(what, callback, spec, args, kwargs, effect, vmap_method=None, sharding
     operands, flat.leaves = [x for x, d in zip(flat.leaves, dynamic) if d], [
         None if d else x for x, d in zip(flat.leaves, dynamic)]
 
-    def function(*values):
-        values = iter(values)
-        leaves = [next(values) if d else x for x, d in zip(flat.leaves, dynamic)]
+    def call(*values: Any) -> list[Any]:
+        given = iter(values)
+        leaves = [next(given) if d else x for x, d in zip(flat.leaves, dynamic)]
         call_args, call_kwargs = flat.arguments(leaves)
         try:
             result = callback(*call_args, **call_kwargs)
         except TypeError as error:
             try:
-                (signature_of(callback) or signature_of(_call)).bind(*call_args, **call_kwargs)
+                (signature_of(callback) or inspect.signature(_call)).bind(*call_args, **call_kwargs)
             except TypeError:
                 n, behind = len(call_args) + len(call_kwargs), "it" if debugs else "result_shape_dtypes"
                 raise TypeError(f"{what}: {name_of(callback)} is called with the {n} "
@@ -72,15 +81,15 @@ def _call(what, callback, spec, args, kwargs, effect, vmap_method=None, sharding
                 "result_shape_dtypes declares", out_tree, found_tree, ("declared", "returned"),
                 root="result") + f"\n{advice}")
         return found
-    take_names(function, callback)
+    function = take_names(call, callback)
     function.__name__, function.mapped, function.paths = name_of(callback), False, pytree.leaf_paths(out_tree)
     outs = callback_p.bind(*operands, function=function, out_avals=out_avals, effect=effect,
                            vmap_method=vmap_method)
     return out_tree.unflatten(outs)
 
 
-def pure_callback(callback, result_shape_dtypes, *args, sharding=None, vmap_method=None, vectorized=None,
-                  **kwargs):
+def pure_callback(callback: Callable[..., Any], result_shape_dtypes: Any, *args: Any, sharding: Any = None,
+                  vmap_method: str | None = None, vectorized: bool | None = None, **kwargs: Any) -> Any:
     """Call a pure Python function from inside a program.
 
     What the callback raises is raised, the same object.  Derivatives need a `custom_jvp` or `custom_vjp`
@@ -112,7 +121,8 @@ def pure_callback(callback, result_shape_dtypes, *args, sharding=None, vmap_meth
     return _call("pure_callback", callback, result_shape_dtypes, args, kwargs, None, vmap_method, sharding)
 
 
-def io_callback(callback, result_shape_dtypes, *args, sharding=None, ordered=False, **kwargs):
+def io_callback(callback: Callable[..., Any], result_shape_dtypes: Any, *args: Any, sharding: Any = None,
+                ordered: bool = False, **kwargs: Any) -> Any:
     """Call a Python function with side effects from a program, exactly once each time that it is reached.
 
     With `ordered`, calls happen in program order.  See `pure_callback` for arguments and errors.
@@ -128,7 +138,8 @@ def io_callback(callback, result_shape_dtypes, *args, sharding=None, ordered=Fal
                  sharding)
 
 
-def debug_callback(callback=None, *args, ordered=False, partitioned=False, **kwargs):
+def debug_callback(callback: Callable[..., Any] | None = None, *args: Any, ordered: bool = False,
+                   partitioned: bool = False, **kwargs: Any) -> Any:
     """Call a Python function for its effect only, from inside any transformation; its result is dropped.
 
     It gets NumPy arrays.  With `ordered`, calls happen in program order.  Without `callback`, a function that
@@ -156,11 +167,12 @@ def debug_callback(callback=None, *args, ordered=False, partitioned=False, **kwa
 class _Formatter(string.Formatter):
     """str.format that notes arguments that the format does not use."""
 
-    def check_unused_args(self, used_args, args, kwargs):
+    def check_unused_args(self, used_args: set[int | str], args: Sequence[Any],
+                          kwargs: Mapping[str, Any]) -> None:
         self.unused = [name for name in (*range(len(args)), *kwargs) if name not in used_args]
 
 
-def _check_format(what, fmt, args, kwargs):
+def _check_format(what: str, fmt: str, args: Sequence[Any], kwargs: dict[str, Any]) -> None:
     formatter = _Formatter()
     shown = pytree.tree_map(lambda x: _Shown(aval_of(x)) if is_arraylike(x) else x, (args, kwargs))
     try:
@@ -181,7 +193,8 @@ def _check_format(what, fmt, args, kwargs):
                          "x); an f-string would format the tracer, not the value.")
 
 
-def debug_print(fmt=None, *args, ordered=False, partitioned=False, skip_format_check=False, **kwargs):
+def debug_print(fmt: str | None = None, *args: Any, ordered: bool = False, partitioned: bool = False,
+                skip_format_check: bool = False, **kwargs: Any) -> Any:
     """Print `fmt.format(*args, **kwargs)` with the run-time values, from inside any transformation.
 
     With `ordered`, prints appear in program order.  Without `fmt`, a function that takes it.
@@ -197,7 +210,8 @@ def debug_print(fmt=None, *args, ordered=False, partitioned=False, skip_format_c
     return _told("print", fmt, args, kwargs, ordered, partitioned, skip_format_check)
 
 
-def debug_log(fmt=None, *args, ordered=False, partitioned=False, skip_format_check=False, **kwargs):
+def debug_log(fmt: str | None = None, *args: Any, ordered: bool = False, partitioned: bool = False,
+              skip_format_check: bool = False, **kwargs: Any) -> Any:
     """As debug.print, to the logger `hlotrace` at level INFO.
 
     >>> y = jax.jit(lambda x: jax.debug.log("x = {}", x))(2.)
@@ -205,7 +219,8 @@ def debug_log(fmt=None, *args, ordered=False, partitioned=False, skip_format_che
     return _told("log", fmt, args, kwargs, ordered, partitioned, skip_format_check)
 
 
-def _told(what, fmt, args, kwargs, ordered, partitioned, skip_format_check):
+def _told(what: str, fmt: str | None, args: Sequence[Any], kwargs: dict[str, Any], ordered: bool,
+          partitioned: bool, skip_format_check: bool) -> Any:
     if fmt is None:
         return functools.partial(debug_print if what == "print" else debug_log, ordered=ordered,
                                  partitioned=partitioned, skip_format_check=skip_format_check)
@@ -215,7 +230,7 @@ def _told(what, fmt, args, kwargs, ordered, partitioned, skip_format_check):
     if not skip_format_check:
         _check_format(f"debug.{what}", fmt, args, kwargs)
 
-    def tell(*args, **kwargs):
+    def tell(*args: Any, **kwargs: Any) -> None:
         text = fmt.format(*args, **kwargs)
         if what == "print":
             print(text, flush=True)
@@ -227,10 +242,10 @@ def _told(what, fmt, args, kwargs, ordered, partitioned, skip_format_check):
 class _Shown:
     """A placeholder for any value, or one of a type that is given, when a format string is checked."""
 
-    def __init__(self, aval=None):
+    def __init__(self, aval: ShapedArray | None = None) -> None:
         self._aval = aval
 
-    def __format__(self, spec):
+    def __format__(self, spec: str) -> str:
         aval = self._aval
         if spec and aval is not None and not dtypes.is_extended(aval.dtype):
             if aval.ndim:
@@ -240,8 +255,8 @@ class _Shown:
             format(np.zeros((), aval.dtype).item(), spec)
         return ""
 
-    def __getitem__(self, key):
+    def __getitem__(self, key: object) -> _Shown:
         return _Shown()
 
-    def __getattr__(self, name):
+    def __getattr__(self, name: str) -> _Shown:
         return _Shown()

@@ -1,4 +1,6 @@
 """debug.breakpoint: a prompt among the user's frames, with the values they have when the program runs."""
+from __future__ import annotations
+
 import cmd
 import contextlib
 import inspect
@@ -6,7 +8,9 @@ import linecache
 import pprint
 import sys
 import threading
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from types import FrameType
+from typing import Any, NamedTuple, NoReturn
 
 from ...core import source_info
 from ...core.avals import aval_of
@@ -20,7 +24,8 @@ __all__ = ["breakpoint"]
 _prompting = threading.RLock()      # programs on several devices stop one after the other
 
 
-def breakpoint(*, backend=None, filter_frames=True, num_frames=None, ordered=False, token=None, **kwargs):
+def breakpoint(*, backend: str | None = None, filter_frames: bool = True, num_frames: int | None = None,
+               ordered: bool = False, token: Any = None, **kwargs: Any) -> Any:
     """Stop here each time that the program comes by, and look at the variables of the user's functions.
 
     In a terminal a prompt takes commands: `p` and `pp` print an expression (so does an expression alone), `l`
@@ -63,13 +68,13 @@ def breakpoint(*, backend=None, filter_frames=True, num_frames=None, ordered=Fal
     frames, operands = _captured(filter_frames, num_frames)
     leaves, structure = pytree.tree_flatten(token)
 
-    def reached(*values):
+    def reached(*values: Any) -> Sequence[Any]:
         values, held = values[:len(operands)], values[len(operands):]
         _stop([frame.filled(values) for frame in frames], backend, **kwargs)
         return held
-    reached.mapped, reached.paths = False, pytree.leaf_paths(structure)
-    reached.__name__ = "breakpoint"
-    results = callback_p.bind(*operands, *leaves, function=reached, out_avals=tuple(map(aval_of, leaves)),
+    function: Any = reached
+    function.mapped, function.paths, function.__name__ = False, pytree.leaf_paths(structure), "breakpoint"
+    results = callback_p.bind(*operands, *leaves, function=function, out_avals=tuple(map(aval_of, leaves)),
                               effect=debug_effect(ordered), vmap_method="sequential")
     return structure.unflatten(results)
 
@@ -83,18 +88,18 @@ class _Frame(NamedTuple):
     variables: list
     globals: dict
 
-    def filled(self, values):
+    def filled(self, values: Sequence[Any]) -> tuple[_Frame, dict[str, Any]]:
         """(the frame, its variables by name), with values in place of what was traced."""
         return self, {name: value if structure is None else structure.unflatten(
             [values[x.number] if type(x) is _Traced else x for x in value])
             for name, structure, value in self.variables}
 
-    def __str__(self):
+    def __str__(self) -> str:
         text = linecache.getline(self.filename, self.line).strip()
         where = f"  File \"{self.filename}\", line {self.line}, in {self.function}"
         return where + (f"\n    {text}" if text else "")
 
-    def listing(self):
+    def listing(self) -> str:
         """The lines around, an arrow at this one."""
         with contextlib.suppress(OSError, IndexError, TypeError, SyntaxError):
             lines = linecache.getlines(self.filename, self.globals)
@@ -108,12 +113,14 @@ class _Traced(NamedTuple):
     number: int
 
 
-def _captured(filter_frames, most):
+def _captured(filter_frames: bool, most: int | None) -> tuple[list[_Frame], list[Any]]:
     """([_Frame], the tracers in their variables), the innermost frame first."""
-    frames, operands, numbers = [], [], {}
-    at = sys._getframe(2)
+    frames: list[_Frame] = []
+    operands: list[Any] = []
+    numbers: dict[int, int] = {}
+    at: FrameType | None = sys._getframe(2)
 
-    def stand_in(x):
+    def stand_in(x: Any) -> Any:
         if not isinstance(x, Tracer) or not x._trace.alive:
             return x
         if id(x) not in numbers:
@@ -121,7 +128,7 @@ def _captured(filter_frames, most):
             operands.append(x)
         return _Traced(numbers[id(x)])
 
-    def variable(name, value):
+    def variable(name: str, value: Any) -> tuple[str, Any, Any]:
         try:
             leaves, structure = pytree.tree_flatten(value)
         except Exception:       # a container that cannot be flattened is shown as it is
@@ -140,7 +147,8 @@ def _captured(filter_frames, most):
     return frames, operands
 
 
-def _stop(frames, backend, stdin=None, stdout=None):
+def _stop(frames: list[tuple[_Frame, dict[str, Any]]], backend: str | None, stdin: Any = None,
+          stdout: Any = None) -> None:
     if backend is None:
         interactive = stdin is not None or _is_terminal(sys.stdin) and _is_terminal(sys.stdout)
         backend = "cli" if interactive else "print"
@@ -155,14 +163,14 @@ def _stop(frames, backend, stdin=None, stdout=None):
                              *shown]), file=stdout, flush=True)
 
 
-def _is_terminal(stream):
+def _is_terminal(stream: Any) -> bool:
     try:
         return stream.isatty()
     except (AttributeError, ValueError):        # none, or a closed one
         return False
 
 
-def _short(value):
+def _short(value: Any) -> str:
     try:
         text = repr(value)
     except Exception as error:
@@ -173,66 +181,66 @@ def _short(value):
 class _Prompt(cmd.Cmd):
     prompt = "(jdb) "
 
-    def __init__(self, frames, stdin, stdout):
+    def __init__(self, frames: list[tuple[_Frame, dict[str, Any]]], stdin: Any, stdout: Any) -> None:
         super().__init__(stdin=stdin, stdout=stdout)
         self.use_rawinput = stdin is None
         self.frames, self.at = frames, 0
         frame = frames[0][0]
         self.intro = f"Entering jdb: {source_info.short(frame.filename)}:{frame.line} ({frame.function})"
 
-    def _say(self, text):
+    def _say(self, text: str) -> None:
         print(text, file=self.stdout, flush=True)
 
-    def _evaluate(self, text, show):
+    def _evaluate(self, text: str, show: Callable[[Any], str]) -> None:
         frame, variables = self.frames[self.at]
         try:
             self._say(show(eval(text, {**frame.globals, **variables}, variables)))
         except Exception as error:
             self._say(f"*** {type(error).__name__}: {error}")
 
-    def emptyline(self):
+    def emptyline(self) -> bool:
         return False
 
-    def default(self, line):
+    def default(self, line: str) -> None:
         self._evaluate(line, repr)
 
-    def do_p(self, arg):
+    def do_p(self, arg: str) -> None:
         """p EXPRESSION: its value."""
         self._evaluate(arg, repr)
 
-    def do_pp(self, arg):
+    def do_pp(self, arg: str) -> None:
         """pp EXPRESSION: its value, over several lines if it is long."""
         self._evaluate(arg, pprint.pformat)
 
-    def do_list(self, _):
+    def do_list(self, _: str) -> None:
         """l(ist): the source of this frame's function."""
         frame = self.frames[self.at][0]
         self._say(f"> {frame.filename}({frame.line})\n{frame.listing()}")
 
-    def _go(self, step, end):
+    def _go(self, step: int, end: str) -> None:
         if not 0 <= self.at + step < len(self.frames):
             self._say(f"*** this is the {end} frame")
         else:
             self.at += step
             self.do_list("")
 
-    def do_up(self, _):
+    def do_up(self, _: str) -> None:
         """u(p): to the frame that called this one."""
         self._go(1, "outermost")
 
-    def do_down(self, _):
+    def do_down(self, _: str) -> None:
         """d(own): to the frame that this one called."""
         self._go(-1, "innermost")
 
-    def do_where(self, _):
+    def do_where(self, _: str) -> None:
         """w(here), bt: all frames, the innermost last."""
         self._say("\n".join(["Traceback:", *(str(frame) for frame, _ in reversed(self.frames))]))
 
-    def do_continue(self, _):
+    def do_continue(self, _: str) -> bool:
         """c(ont(inue)): let the program go on."""
         return True
 
-    def do_quit(self, _):
+    def do_quit(self, _: str) -> NoReturn:
         """q(uit), exit: end the program."""
         raise SystemExit(0)
 

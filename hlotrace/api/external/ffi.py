@@ -1,4 +1,9 @@
 """ffi_call: calls of compiled kernels of the user's, from inside programs."""
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
 import numpy as np
 
 from ...core import dtypes
@@ -11,7 +16,7 @@ from ...primitives.programs.ffi import VMAP_METHODS, ffi_call_p
 abstract_token = ORDERED_TOKEN.aval
 
 
-def _declared(spec, i):
+def _declared(spec: Any, i: int) -> Any:
     if spec is abstract_token:
         return spec
     if not hasattr(spec, "shape") or not hasattr(spec, "dtype"):
@@ -21,7 +26,7 @@ def _declared(spec, i):
     return ShapedArray(tuple(spec.shape), dtypes.as_dtype(spec.dtype))
 
 
-def _orders(name, layouts, avals):
+def _orders(name: str, layouts: Any, avals: Sequence[ShapedArray]) -> tuple[Any, ...]:
     """For each value its axes minor first, from JAX's, which are major first, or None."""
     layouts = [None] * len(avals) if layouts is None else list(layouts)
     if len(layouts) != len(avals):
@@ -38,7 +43,8 @@ def _orders(name, layouts, avals):
     return tuple(orders)
 
 
-def _aliases(given, avals, out_avals):
+def _aliases(given: Mapping[int, int], avals: Sequence[ShapedArray],
+             out_avals: Sequence[ShapedArray]) -> tuple[tuple[int, int], ...]:
     for operand, result in given.items():
         for what, at, among in ("input", operand, avals), ("output", result, out_avals):
             if not 0 <= at < len(among):
@@ -52,16 +58,17 @@ def _aliases(given, avals, out_avals):
     return tuple(given.items())
 
 
-def _is_layout(layouts):
+def _is_layout(layouts: Any) -> bool:
     """Is it one layout, where there may be a sequence of them?"""
     if hasattr(layouts, "major_to_minor"):
         return True
     return bool(layouts) and all(isinstance(a, (int, np.integer)) for a in layouts)
 
 
-def ffi_call(target_name, result_shape_dtypes, *, has_side_effect=False, vmap_method=None, input_layouts=None,
-             output_layouts=None, input_output_aliases=None, custom_call_api_version=4,
-             legacy_backend_config=None):
+def ffi_call(target_name: str, result_shape_dtypes: Any, *, has_side_effect: bool = False,
+             vmap_method: str | None = None, input_layouts: Any = None, output_layouts: Any = None,
+             input_output_aliases: Mapping[int, int] | None = None, custom_call_api_version: int = 4,
+             legacy_backend_config: str | None = None) -> Callable[..., Any]:
     """A function that calls the kernel registered as `target_name`: of arrays, and of attributes by keyword.
 
     Attributes are what the kernel declares: NumPy scalars and arrays of its types; Python's bool, int and
@@ -110,7 +117,7 @@ def ffi_call(target_name, result_shape_dtypes, *, has_side_effect=False, vmap_me
     output_orders = _orders("output_layouts", output_layouts, out_avals)
 
     @filtered
-    def call(*args, **attributes):
+    def call(*args: Any, **attributes: Any) -> Any:
         if attributes and not typed:
             raise ValueError(f"The use of ffi_call attributes ({', '.join(attributes)}) requires a custom "
                              f"call API version of at least 4; got api_version={custom_call_api_version}: "

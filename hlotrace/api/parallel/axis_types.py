@@ -1,6 +1,10 @@
 """Mesh axes by type, where Explicit ones are as Auto ones: auto_axes, explicit_axes, no_collectives; smap."""
+from __future__ import annotations
+
 import contextlib
 import functools
+from collections.abc import Callable, Iterator
+from typing import Any
 
 from ...core.errors import did_you_mean, not_callable
 from ...core.pytrees import pytree
@@ -13,10 +17,10 @@ from .shard_map import shard_map
 _INFER = object()
 
 
-def _decorated(make):
+def _decorated(make: Callable[..., Callable[..., Any]]) -> Callable[..., Any]:
     """`make(f, **options)`, which without f is a decorator."""
     @functools.wraps(make)
-    def begin(f=None, /, **options):
+    def begin(f: Callable[..., Any] | None = None, /, **options: Any) -> Callable[..., Any]:
         if f is not None and not callable(f):
             raise not_callable(f)
         if f is None:
@@ -25,7 +29,7 @@ def _decorated(make):
     return begin
 
 
-def _check_axes(what, axes):
+def _check_axes(what: str, axes: Any) -> None:
     mesh = current_mesh()
     for axis in (axes,) if isinstance(axes, str) else axes or ():
         if mesh is None or axis not in mesh.axis_names:
@@ -35,7 +39,7 @@ def _check_axes(what, axes):
 
 
 @_decorated
-def auto_axes(f, *, axes=None, out_sharding=None):
+def auto_axes(f: Callable[..., Any], *, axes: Any = None, out_sharding: Any = None) -> Callable[..., Any]:
     """`f` with the compiler deciding over some mesh axes, which it does everywhere here.
 
     Args:
@@ -51,7 +55,7 @@ def auto_axes(f, *, axes=None, out_sharding=None):
     ...     jax.sharding.auto_axes(jnp.sin, out_sharding=jax.P("x"))(jnp.zeros(2))
     Array([0., 0.], dtype=float32)
     """
-    def call(*args, out_sharding=out_sharding, **kwargs):
+    def call(*args: Any, out_sharding: Any = out_sharding, **kwargs: Any) -> Any:
         _check_axes("auto_axes", axes)
         if out_sharding is None:
             raise TypeError("auto_axes: out_sharding is missing: give the sharding of the results, as in "
@@ -61,7 +65,7 @@ def auto_axes(f, *, axes=None, out_sharding=None):
 
 
 @_decorated
-def explicit_axes(f, *, axes=None, in_sharding=None):
+def explicit_axes(f: Callable[..., Any], *, axes: Any = None, in_sharding: Any = None) -> Callable[..., Any]:
     """`f` of arguments that have a sharding; mesh axes of type Explicit are as Auto ones here.
 
     Args:
@@ -77,7 +81,7 @@ def explicit_axes(f, *, axes=None, in_sharding=None):
     ...     jax.sharding.explicit_axes(jnp.sin, in_sharding=jax.P("x"))(jnp.zeros(2))
     Array([0., 0.], dtype=float32)
     """
-    def call(*args, in_sharding=in_sharding, **kwargs):
+    def call(*args: Any, in_sharding: Any = in_sharding, **kwargs: Any) -> Any:
         _check_axes("explicit_axes", axes)
         if in_sharding is None:
             raise TypeError("explicit_axes: in_sharding is missing: give the sharding of the arguments, as "
@@ -87,7 +91,7 @@ def explicit_axes(f, *, axes=None, in_sharding=None):
 
 
 @contextlib.contextmanager
-def no_collectives(axes):
+def no_collectives(axes: set[str] | frozenset[str]) -> Iterator[None]:
     """Context manager in which devices exchange nothing over these mesh axes.
 
     Only the empty set can be promised here; NotImplementedError for others.
@@ -105,7 +109,8 @@ def no_collectives(axes):
 
 
 @_decorated
-def smap(f, *, in_axes=_INFER, out_axes, axis_name):
+def smap(f: Callable[..., Any], *, in_axes: Any = _INFER, out_axes: Any,
+         axis_name: str) -> Callable[..., Any]:
     """`f` on the devices along one axis of the current mesh, each with its part: `shard_map` of one axis.
 
     Args:
@@ -128,12 +133,12 @@ def smap(f, *, in_axes=_INFER, out_axes, axis_name):
     if not isinstance(axis_name, str):
         raise TypeError(f"smap: axis_name is the name of one axis of the mesh, got {axis_name!r}")
 
-    def spec(axis):
+    def spec(axis: int | None) -> PartitionSpec:
         if axis is not None and not (isinstance(axis, int) and axis >= 0):
             raise ValueError(f"smap: in_axes and out_axes hold axes counted from 0, or None; got {axis!r}")
         return PartitionSpec() if axis is None else PartitionSpec(*[None] * axis, axis_name)
 
-    def call(*args):
+    def call(*args: Any) -> Any:
         mesh = current_mesh()
         if mesh is None or mesh.empty:
             raise ValueError("smap: there is no mesh: enter one with set_mesh(mesh)")

@@ -1,4 +1,10 @@
 """custom_partitioning: a function of which the user says what each device does; shard_alike."""
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
 from ...core.jaxpr import close
 from ...core.pytrees import pytree
 from ...core.surface.boundary import boundaries
@@ -8,8 +14,12 @@ from ...primitives.parallel.custom_partitioning import custom_partitioning_p, sh
 from ...sharding.abstract import Sharding
 from ...sharding.rules import BATCHING, ArrayMapping, CompoundFactor, SdyShardingRule, parsed
 from ..flat import FlatFunction
-from ..signatures import name_of, signature_of
+from ..signatures import name_of
 from ..stages import struct_of
+
+if TYPE_CHECKING:
+    from ...core.avals import ShapedArray
+    from ...sharding.mesh import AbstractMesh, Mesh
 
 __all__ = ["BATCHING", "ArrayMapping", "CompoundFactor", "SdyShardingRule", "custom_partitioning",
            "shard_alike"]
@@ -35,15 +45,17 @@ class custom_partitioning:
     Array([[0.6, 0.8]], dtype=float32)
     """
 
-    def __init__(self, fun, static_argnums=()):
-        several = isinstance(static_argnums, (tuple, list))
-        self.fun, self.static_argnums = fun, tuple(static_argnums) if several else (static_argnums,)
-        self.partition = None
+    def __init__(self, fun: Callable[..., Any], static_argnums: int | Sequence[int] = ()) -> None:
+        self.fun = fun
+        self.static_argnums = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
+        self.partition: Any = None
         self.__name__ = name_of(fun)
 
-    def def_partition(self, partition, infer_sharding_from_operands=None, propagate_user_sharding=None,
-                      decode_shardings=True, sharding_rule=None, *, reduction_factors=(),
-                      need_replication_factors=(), permutation_factors=(), **factor_sizes):
+    def def_partition(self, partition: Callable[..., Any], infer_sharding_from_operands: Any = None,
+                      propagate_user_sharding: Any = None, decode_shardings: bool = True,
+                      sharding_rule: Any = None, *, reduction_factors: Sequence[str] = (),
+                      need_replication_factors: Sequence[str] = (), permutation_factors: Sequence[str] = (),
+                      **factor_sizes: int) -> Callable[..., Any]:
         """Say how devices compute the function.
 
         Args:
@@ -80,18 +92,18 @@ class custom_partitioning:
         self.partition, self.sharding_rule = partition, sharding_rule
         return partition
 
-    def __call__(self, *args, **kwargs):
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self.partition is None:
             raise AttributeError(f"No partition defined for custom_partitioning function {self.__name__}: "
                                  "call its def_partition")
         if kwargs:
-            args = signature_of(self.fun).bind(*args, **kwargs).args
+            args = inspect.signature(self.fun).bind(*args, **kwargs).args
         statics = [args[i] for i in self.static_argnums]
         dynamic = tuple(a for i, a in enumerate(args) if i not in self.static_argnums)
 
-        def fun(*given):
-            given, fixed = iter(given), dict(zip(self.static_argnums, statics))
-            return self.fun(*(fixed[i] if i in fixed else next(given) for i in range(len(args))))
+        def fun(*given: Any) -> Any:
+            dynamic, fixed = iter(given), dict(zip(self.static_argnums, statics))
+            return self.fun(*(fixed[i] if i in fixed else next(dynamic) for i in range(len(args))))
         flat = FlatFunction(fun, *pytree.tree_flatten((dynamic, {})), "custom_partitioning")
         traced = flat.trace(flat.avals())
         closed, consts = close(traced.jaxpr)
@@ -107,10 +119,12 @@ class custom_partitioning:
 class _Partitioner:
     """What one call needs of the user's functions."""
 
-    def __init__(self, of, statics, in_tree, out_tree):
+    def __init__(self, of: custom_partitioning, statics: Sequence[Any], in_tree: pytree.PyTreeDef,
+                 out_tree: pytree.PyTreeDef) -> None:
         self.of, self.statics, self.in_tree, self.out_tree = of, statics, in_tree, out_tree
 
-    def rule(self, mesh, avals, out_avals):
+    def rule(self, mesh: Mesh | AbstractMesh, avals: Sequence[ShapedArray],
+             out_avals: Sequence[ShapedArray]) -> str:
         """The Shardy rule as text."""
         rule = self.of.sharding_rule
         if rule is not None and not isinstance(rule, SdyShardingRule):
@@ -124,7 +138,8 @@ class _Partitioner:
                                                         [a.shape for a in out_avals])
         return rule_text(operands, results, sizes, **kinds)
 
-    def partition(self, mesh, args, results):
+    def partition(self, mesh: Mesh | AbstractMesh, args: Sequence[tuple[ShapedArray, Any]],
+                  results: Sequence[tuple[ShapedArray, Any]]) -> tuple[Any, ...]:
         """(mesh, function of flat lists, shardings of the results, of the arguments), from pairs of avals and
         shardings.
         """
@@ -136,7 +151,7 @@ class _Partitioner:
                             f"function, result_shardings, arg_shardings), got {found!r:.80}")
         mesh, function, out_shardings, arg_shardings = found
 
-        def flat(*leaves):
+        def flat(*leaves: Any) -> list[Any]:
             outs, out_tree = pytree.tree_flatten(function(*self.in_tree.unflatten(leaves)))
             if out_tree != self.out_tree:
                 raise ValueError(pytree.structure_mismatch(
@@ -146,7 +161,7 @@ class _Partitioner:
         return (mesh, flat, self._flat("result_shardings", self.out_tree, out_shardings),
                 self._flat("arg_shardings", self.in_tree, arg_shardings))
 
-    def _flat(self, what, treedef, shardings):
+    def _flat(self, what: str, treedef: pytree.PyTreeDef, shardings: Any) -> list[Any]:
         leaves = pytree.flatten_axes(f"custom_partitioning {what}", treedef,
                                      tuple(shardings) if type(shardings) is list else shardings)
         for s in leaves:
@@ -155,7 +170,7 @@ class _Partitioner:
                                 f"{s!r:.60}")
         return leaves
 
-    def check(self, wanted, avals):
+    def check(self, wanted: Sequence[ShapedArray], avals: Sequence[ShapedArray]) -> None:
         """TypeError where what a device computes is not its part of the results."""
         for i, (want, got) in enumerate(zip(wanted, avals)):
             if (want.shape, want.dtype) != (got.shape, got.dtype):
@@ -164,7 +179,7 @@ class _Partitioner:
                                 f"that partition gave makes {got.str_short()}")
 
 
-def shard_alike(x, y):
+def shard_alike(x: Any, y: Any) -> tuple[Any, Any]:
     """`x` and `y`, which have one sharding: what the compiler finds for one holds for the other.
 
     They may be pytrees of the same structure.

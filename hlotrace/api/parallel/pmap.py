@@ -1,4 +1,9 @@
 """pmap: a function run on several devices, each with a slice: a shard_map over a mesh of one axis."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
 from ...core.avals import aval_of
 from ...core.caches import LRUCache
 from ...core.config import state
@@ -21,8 +26,9 @@ from .shard_map import shard_map
 _NAMELESS = "_pmap"
 
 
-def pmap(fun, axis_name=None, *, in_axes=0, out_axes=0, static_broadcasted_argnums=(), devices=None,
-         backend=None, axis_size=None, donate_argnums=()):
+def pmap(fun: Callable[..., Any], axis_name: str | None = None, *, in_axes: Any = 0, out_axes: Any = 0,
+         static_broadcasted_argnums: Any = (), devices: Any = None, backend: str | None = None,
+         axis_size: int | None = None, donate_argnums: Any = ()) -> _PmapFunction:
     """Run `fun` on as many devices as the mapped axis is long, each with its slice.
 
     Collectives differentiate as in `shard_map` with check_vma=False: a derivative taken inside is each
@@ -61,23 +67,25 @@ def pmap(fun, axis_name=None, *, in_axes=0, out_axes=0, static_broadcasted_argnu
 class _PmapFunction(JitFunction):
     """The function that `pmap` returns: compiled as by jit."""
 
-    def __init__(self, fun, axis_name, in_axes, out_axes, statics, devices, backend, axis_size, donated):
+    def __init__(self, fun: Callable[..., Any], axis_name: str, in_axes: Any, out_axes: Any,
+                 statics: tuple[int, ...], devices: Any, backend: str | None, axis_size: int | None,
+                 donated: tuple[int, ...]) -> None:
         self._mapped, self._axis_name, self._in_axes, self._out_axes = fun, axis_name, in_axes, out_axes
         self._devices, self._backend, self._axis_size = devices, backend, axis_size
         self._meshes = LRUCache(1024)      # structure and shapes -> the mapped axes, the mesh
 
         @wraps(fun)
-        def run(*args, **kwargs):
+        def run(*args: Any, **kwargs: Any) -> Any:
             return self._run(args, kwargs)
         super().__init__(run, statics, donate_argnums=donated)
 
     @filtered
-    def __call__(self, *args, **kwargs):
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if state.trace is EVAL:
             args, kwargs = self._placed(args, kwargs)
         return super().__call__(*args, **kwargs)
 
-    def _placed(self, args, kwargs):
+    def _placed(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
         """The arguments; arrays that are committed to other devices than those of this call are moved."""
         flat, dims, mesh = self._flat(args, kwargs)
         moved = False
@@ -87,14 +95,15 @@ class _PmapFunction(JitFunction):
                 flat.leaves[i], moved = transfer.move(x, sharding), True
         return flat.arguments(flat.leaves) if moved else (args, kwargs)
 
-    def _flat(self, args, kwargs):
+    def _flat(self, args: tuple[Any, ...],
+              kwargs: dict[str, Any]) -> tuple[FlatFunction, list[int | None], Mesh]:
         """The call as (a FlatFunction, the mapped axis of each of its leaves or None, the mesh)."""
         dynamic, named, statics = split_statics(args, kwargs, self._static_numbers, self._static_names)
         flat = FlatFunction(self._mapped, *pytree.tree_flatten((dynamic, named)), "pmap", statics)
         key = flat.in_tree, len(args), tuple([a.shape for a in flat.avals()])
         return flat, *(self._meshes.get(key) or self._meshes.keep(key, self._axes_and_mesh(flat, len(args))))
 
-    def _axes_and_mesh(self, flat, nargs):
+    def _axes_and_mesh(self, flat: FlatFunction, nargs: int) -> tuple[list[int | None], Mesh]:
         axes = self._in_axes
         if type(axes) is tuple:
             if len(axes) != nargs:
@@ -114,11 +123,12 @@ class _PmapFunction(JitFunction):
                              "device, with vmap inside, or use jit")
         return dims, Mesh(devices[:size], (self._axis_name,))
 
-    def _run(self, args, kwargs):
+    def _run(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         flat, dims, mesh = self._flat(args, kwargs)
-        name, axes = self._axis_name, []
+        name = self._axis_name
+        axes: list[int | None] = []
 
-        def body(*blocks):
+        def body(*blocks: Any) -> list[Any]:
             outs = flat(*[x if d is None else _without(x, d) for x, d in zip(blocks, dims)])
             targets = pytree.flatten_axes("pmap out_axes", flat.out_tree, self._out_axes)
             axes[:] = [_out_axis(flat, i, x, a) for i, (x, a) in enumerate(zip(outs, targets))]
@@ -130,20 +140,20 @@ class _PmapFunction(JitFunction):
         return flat.out_tree.unflatten(outs)
 
 
-def _spec(dim, name):
+def _spec(dim: int | None, name: str) -> PartitionSpec:
     return PartitionSpec() if dim is None else PartitionSpec(*[None] * dim, name)
 
 
-def _without(x, dim):
+def _without(x: Any, dim: int) -> Any:
     return reshape(x, (*x.shape[:dim], *x.shape[dim + 1:]))
 
 
-def _with(x, dim):
+def _with(x: Any, dim: int) -> Any:
     shape = aval_of(x).shape
     return reshape(x, (*shape[:dim], 1, *shape[dim:]))
 
 
-def _out_axis(flat, i, x, axis):
+def _out_axis(flat: FlatFunction, i: int, x: Any, axis: int | None) -> int | None:
     if axis is None:
         return None
     ndim = aval_of(x).ndim + 1

@@ -1,5 +1,9 @@
 """shard_map as users call it: pytrees, prefixes of specs, checks that name the argument."""
+from __future__ import annotations
+
 import functools
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from ...core.avals import aval_of
 from ...core.config import state
@@ -20,19 +24,23 @@ from ..flat import FlatFunction, StatefulFunction
 from ..signatures import name_of, take_names
 from . import eager_shard_map
 
+if TYPE_CHECKING:
+    from ...core.avals import ShapedArray
+
 
 class _Infer:
     """`in_specs` that are not given: those of the shardings of the arguments."""
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return "Infer"
 
 
 _INFER = _Infer()
 
 
-def shard_map(f=None, /, *, out_specs, in_specs=_INFER, mesh=None, axis_names=frozenset(), check_vma=True,
-              check_rep=None):
+def shard_map(f: Callable[..., Any] | None = None, /, *, out_specs: Any, in_specs: Any = _INFER,
+              mesh: Mesh | AbstractMesh | None = None, axis_names: Iterable[str] = frozenset(),
+              check_vma: bool = True, check_rep: bool | None = None) -> Callable[..., Any]:
     """A function that runs `f` on every device of a mesh, each with its part of the arguments.
 
     Outside of jit the values inside can be read: `print` shows each device's, and where all devices have one
@@ -73,26 +81,27 @@ def shard_map(f=None, /, *, out_specs, in_specs=_INFER, mesh=None, axis_names=fr
     """
     if check_rep is not None:
         check_vma = check_rep
-    options = dict(mesh=mesh, in_specs=in_specs, out_specs=out_specs, axis_names=axis_names,
-                   check_vma=check_vma)
     if f is None:
-        return functools.partial(shard_map, **options)
+        return functools.partial(shard_map, mesh=mesh, in_specs=in_specs, out_specs=out_specs,
+                                 axis_names=axis_names, check_vma=check_vma)
     if not callable(f):
         raise not_callable(f)
-    return _ShardMapped(f, options)
+    return _ShardMapped(f, mesh, in_specs, out_specs, axis_names, check_vma)
 
 
 @boundaries(called="")
 class _ShardMapped:
     """The function that `shard_map` returns."""
 
-    def __init__(self, f, options):
+    def __init__(self, f: Callable[..., Any], mesh: Any, in_specs: Any, out_specs: Any,
+                 axis_names: Iterable[str], check_vma: bool) -> None:
         self.f = f
         self.name = name_of(f)
-        self.__dict__.update(options)
+        self.mesh, self.axis_names, self.check_vma = mesh, axis_names, check_vma
+        self.in_specs, self.out_specs = in_specs, out_specs
         take_names(self, f)
 
-    def __call__(self, *args, **kwargs):
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if kwargs:
             raise TypeError(f"shard_map of {self.name} takes positional arguments only; in_specs says "
                             f"nothing of keyword arguments {', '.join(kwargs)}")
@@ -118,7 +127,7 @@ class _ShardMapped:
         adapters.write_back(taken, changes)
         return result
 
-    def _mesh_and_axes(self):
+    def _mesh_and_axes(self) -> tuple[Any, tuple[str, ...]]:
         """The mesh, and those of its axes that become manual here, in order."""
         around = {name for name, _, kind in state.axis_env if kind != "vmap"}
         mesh = current_mesh() if self.mesh is None else self.mesh
@@ -143,7 +152,8 @@ class _ShardMapped:
                              "shard_map already")
         return mesh, manual
 
-    def _specs(self, what, treedef, specs, mesh, manual):
+    def _specs(self, what: str, treedef: pytree.PyTreeDef, specs: Any, mesh: Mesh | AbstractMesh,
+               manual: tuple[str, ...]) -> tuple[PartitionSpec, ...]:
         """The PartitionSpec of each leaf."""
         where = f"shard_map of {self.name}: {what}"
         found = []
@@ -161,15 +171,15 @@ class _ShardMapped:
             found.append(spec)
         return tuple(found)
 
-    def _spec_of(self, flat, i, mesh, manual):
+    def _spec_of(self, flat: FlatFunction, i: int, mesh: Mesh | AbstractMesh,
+                 manual: tuple[str, ...]) -> PartitionSpec:
         """The spec of leaf number `i` over the manual axes of the mesh, by its sharding."""
         x, aval = flat.leaves[i], flat.aval(i)
         known = x.concrete() if isinstance(x, Tracer) else x
         sharding = evaluate.committed_sharding(known)
         if aval.ndim == 0 and known is not None and sharding is None:
             return PartitionSpec()
-        if not isinstance(sharding, NamedSharding) or sharding.mesh.shape_tuple != mesh.shape_tuple or (
-                isinstance(mesh, Mesh) and sharding.mesh._devices != mesh._devices):
+        if not isinstance(sharding, NamedSharding) or not _same_devices(mesh, sharding.mesh):
             why = f"is not sharded over it: its sharding is {sharding}"
             if known is None:
                 why = f"is traced by {x.under()}, where its sharding is not known"
@@ -181,7 +191,8 @@ class _ShardMapped:
         cut = [tuple(a for a in sharding.spec.axes(d) if a in manual) for d in range(len(sharding.spec))]
         return PartitionSpec(*[axes or None for axes in cut])
 
-    def _part(self, flat, i, spec, mesh):
+    def _part(self, flat: FlatFunction, i: int, spec: PartitionSpec,
+              mesh: Mesh | AbstractMesh) -> ShapedArray:
         """The aval of a device's part of leaf number `i`."""
         aval = flat.aval(i)
         if len(spec) > aval.ndim:
@@ -196,7 +207,7 @@ class _ShardMapped:
 
     def _trace(self, flat, avals, in_specs, mesh, manual, taken):
         """(the program of one device, its operands, their specs, those of the results)."""
-        specs = []
+        specs: list[PartitionSpec] = []
 
         arg_specs = in_specs
 
@@ -222,7 +233,8 @@ class _ShardMapped:
                              "effects inside: use ordered=False")
         return jaxpr, operands, in_specs, specs
 
-    def _checked(self, flat, i, x, spec, manual):
+    def _checked(self, flat: FlatFunction, i: int, x: Any, spec: PartitionSpec,
+                 manual: tuple[str, ...]) -> Any:
         """A result that its spec describes; in checked mode it varies over all axes that the spec names."""
         aval = aval_of(x)
         if len(spec) > aval.ndim:
@@ -239,14 +251,14 @@ class _ShardMapped:
         return vary(x, names(spec))
 
 
-def _same_devices(mesh, other):
+def _same_devices(mesh: Mesh | AbstractMesh, other: Mesh | AbstractMesh) -> bool:
     """Have two meshes the same axes, and the same devices if both have some?"""
     if mesh.shape_tuple != other.shape_tuple:
         return False
     return not isinstance(mesh, Mesh) or not isinstance(other, Mesh) or mesh._devices == other._devices
 
 
-def _evaluate(*args, **params):
+def _evaluate(*args: Any, **params: Any) -> list[Any]:
     """Outside of every trace: a program of this one equation, whose results are sharded by out_specs."""
     mesh = params["mesh"]
     whole = {*params["manual"]} == {*mesh.axis_names}
