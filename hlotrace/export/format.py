@@ -23,7 +23,6 @@ from .flatbuffers import Table, read, write
 
 if TYPE_CHECKING:
     from ..sharding.mesh import Mesh
-    from .exported import Exported
 
 VERSION = 3
 _PLATFORM, _CUSTOM_CALL = 0, 1      # kinds of safety checks
@@ -242,7 +241,7 @@ def _shardings(tables: Sequence[dict[str, Any]] | None) -> list[NamedSharding | 
 
 # --- the whole ----------------------------------------------------------------------------------------------
 
-def to_table(exported: Exported, vjp: dict[str, Any] | None = None) -> dict[str, Any]:
+def to_table(exported: Any, vjp: dict[str, Any] | None = None) -> dict[str, Any]:
     """The dictionary of an Exported, with that of its derivative."""
     avals = list(dict.fromkeys(a.strip_weak_type() for a in (*exported.in_avals, *exported.out_avals)))
     places = (exported._in_named_shardings, exported._out_named_shardings)
