@@ -196,5 +196,5 @@ def no_tangent_jvp(primitive):
 
 __all__ = ["np", "prod", "scalar", "number", "dtype_of", "shape_of", "ndim_of", "is_constant",
            "canonical_axis", "canonical_axes", "canonical_shape", "kind_of", "same_dtype",
-           "first_operand_jvp", "no_tangent_jvp", "ShapedArray", "aval_of", "UndefinedPrimal", "is_undefined_primal",
-           "Primitive", "Tracer", "dtypes"]
+           "first_operand_jvp", "no_tangent_jvp", "ShapedArray", "aval_of", "UndefinedPrimal",
+           "is_undefined_primal", "Primitive", "Tracer", "dtypes"]

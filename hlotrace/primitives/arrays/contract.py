@@ -1,9 +1,10 @@
 """dot_general: the product of two arrays over shared axes.
 
 Every axis gets a letter, as in "bik,bkj->bij": an axis in both operands and the result is a batch axis, one
-in both operands only is contracted, the others are free.  The letters alone give shapes, error text,
-the axis map, batching and the transpose.  `contract` is the same operation for rules and for the public library, with any
-order of the result's axes and sums over axes of one operand; where nothing is contracted it multiplies.
+in both operands only is contracted, the others are free.  The letters alone give shapes, error text, the
+axis map, batching and the transpose.  `contract` is the same operation for rules and for the public
+library, with any order of the result's axes and sums over axes of one operand; where nothing is contracted
+it multiplies.
 """
 import functools
 import string
@@ -273,6 +274,6 @@ def _axes(x, y, *, dimension_numbers, **_):
     return AxisMap((lhs, rhs), out)
 
 
-dot_general_p = Primitive("dot_general", abstract_eval=_abstract_eval, lower=_lower, transpose=_transpose, batching=_batching,
-                          axes=_axes)
+dot_general_p = Primitive("dot_general", abstract_eval=_abstract_eval, lower=_lower, transpose=_transpose,
+                          batching=_batching, axes=_axes)
 dot_general_p.jvp = bilinear_jvp(dot_general_p)

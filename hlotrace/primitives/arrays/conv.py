@@ -9,7 +9,17 @@ from typing import NamedTuple
 
 from ...core import errors
 from ...core.symbolic.dimension import max_dim, surely
-from ..common import Primitive, ShapedArray, aval_of, dtype_of, dtypes, is_undefined_primal, prod, same_dtype, shape_of
+from ..common import (
+    Primitive,
+    ShapedArray,
+    aval_of,
+    dtype_of,
+    dtypes,
+    is_undefined_primal,
+    prod,
+    same_dtype,
+    shape_of,
+)
 from .contract import bilinear_jvp, lower_converted, product_dtype
 from .elementwise import add, complex_p, convert, imag_p, real, sub
 from .shape import full, move_axis, reshape
@@ -64,8 +74,8 @@ def _check_groups(name, lhs, rhs, feature_groups, batch_groups):
 
 
 @functools.lru_cache(maxsize=1024)
-def _abstract_eval(x, y, *, window_strides, padding, lhs_dilation, rhs_dilation, dimension_numbers, feature_group_count,
-         batch_group_count, precision, preferred_element_type):
+def _abstract_eval(x, y, *, window_strides, padding, lhs_dilation, rhs_dilation, dimension_numbers,
+                   feature_group_count, batch_group_count, precision, preferred_element_type):
     name = "conv_general_dilated"
     same_dtype(name, x, y)
     if x.ndim != y.ndim or x.ndim < 2:
@@ -239,6 +249,6 @@ def _batching(axis, args, dims, *, dimension_numbers, feature_group_count, batch
     return _unfold(out, where, axis.size, outer), 0
 
 
-conv_general_dilated_p = Primitive("conv_general_dilated", abstract_eval=_abstract_eval, lower=_lower, transpose=_transpose,
-                                   batching=_batching)
+conv_general_dilated_p = Primitive("conv_general_dilated", abstract_eval=_abstract_eval, lower=_lower,
+                                   transpose=_transpose, batching=_batching)
 conv_general_dilated_p.jvp = bilinear_jvp(conv_general_dilated_p)

@@ -20,7 +20,7 @@ from ..common import (
 )
 from .gather import gather_p, scatter_p
 from .gather_numbers import CLIP, GatherDimensionNumbers, ScatterDimensionNumbers
-from .shape import _list, _types, broadcast_axis, broadcast_in_dim, full, instantiate, move_axis
+from .shape import broadcast_axis, broadcast_in_dim, full, instantiate, int_list, move_axis, types_text
 from .slicing import concatenate_p
 
 
@@ -47,7 +47,7 @@ def _dynamic_slice_abstract_eval(x, *starts, slice_sizes):
 
 def _dynamic_slice_lower(ctx, eqn, x, *starts):
     return ctx.emit(f"stablehlo.dynamic_slice {', '.join((x, *starts))}, sizes = "
-                    f"{_list(eqn.params['slice_sizes'])} : {_types(eqn)}")
+                    f"{int_list(eqn.params['slice_sizes'])} : {types_text(eqn)}")
 
 
 def _dynamic_slice_transpose(ct, x, *starts, slice_sizes):
@@ -94,8 +94,9 @@ def _dynamic_slice_batching(axis, args, dims, *, slice_sizes):
         dimension_numbers=GatherDimensionNumbers(tuple(range(len(shape))), (), free), fill_value=None)
 
 
-dynamic_slice_p = Primitive("dynamic_slice", abstract_eval=_dynamic_slice_abstract_eval, lower=_dynamic_slice_lower,
-                            transpose=_dynamic_slice_transpose, batching=_dynamic_slice_batching, structural=True)
+dynamic_slice_p = Primitive("dynamic_slice", abstract_eval=_dynamic_slice_abstract_eval,
+                            lower=_dynamic_slice_lower, transpose=_dynamic_slice_transpose,
+                            batching=_dynamic_slice_batching, structural=True)
 dynamic_slice_p.jvp = first_operand_jvp(dynamic_slice_p)
 
 
@@ -144,6 +145,6 @@ dynamic_update_slice_p = Primitive(
     "dynamic_update_slice", abstract_eval=_update_abstract_eval, jvp=_update_jvp, transpose=_update_transpose,
     batching=_update_batching,
     structural=True, lower=lambda ctx, eqn, *names: ctx.emit(
-        f"stablehlo.dynamic_update_slice {', '.join(names)} : {_types(eqn)}"))
+        f"stablehlo.dynamic_update_slice {', '.join(names)} : {types_text(eqn)}"))
 
 

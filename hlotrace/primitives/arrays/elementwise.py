@@ -7,7 +7,18 @@ constant of rank 0 may stand beside arrays of any shape.
 """
 from ...core.avals import physical
 from ...core.axes import leading_axes, same_axes
-from ..common import ShapedArray, aval_of, dtype_of, dtypes, is_undefined_primal, kind_of, no_tangent_jvp, np, number, shape_of
+from ..common import (
+    ShapedArray,
+    aval_of,
+    dtype_of,
+    dtypes,
+    is_undefined_primal,
+    kind_of,
+    no_tangent_jvp,
+    np,
+    number,
+    shape_of,
+)
 from .shape import Mapped, broadcast_in_dim, full, instantiate
 
 _KINDS = {"f": "floating point", "c": "complex", "i": "signed integer", "u": "unsigned integer",
@@ -84,8 +95,9 @@ def elementwise(name, mnemonic, kinds, *derivatives, result=lambda dtype: dtype,
                 of_bools=None, **facts):
     """Make and register an elementwise primitive from its table row.  of_bools: what to write for booleans
     instead."""
-    p = Mapped(name, mnemonic=mnemonic, abstract_eval=_abstract_eval(name, kinds, result, of_bools), lower=lower or _lower,
-               transpose=transpose, kinds=kinds, elementwise=True, axes=ELEMENTWISE, **facts)
+    p = Mapped(name, mnemonic=mnemonic, abstract_eval=_abstract_eval(name, kinds, result, of_bools),
+               lower=lower or _lower, transpose=transpose, kinds=kinds, elementwise=True, axes=ELEMENTWISE,
+               **facts)
 
     def jvp(primals, tangents, **params):
         out = p.bind(*primals, **params)
@@ -545,7 +557,8 @@ integer_pow_p = elementwise(
 
 def unary_with_params(name, abstract_eval, lower, jvp=None, transpose=None, axes=ELEMENTWISE, **facts):
     """An elementwise primitive of one operand whose result type depends on its parameters."""
-    p = Mapped(name, abstract_eval=abstract_eval, lower=lower, transpose=transpose, elementwise=True, axes=axes, **facts)
+    p = Mapped(name, abstract_eval=abstract_eval, lower=lower, transpose=transpose, elementwise=True,
+               axes=axes, **facts)
     p.jvp = jvp or no_tangent_jvp(p)
     return p
 

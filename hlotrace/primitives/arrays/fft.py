@@ -2,9 +2,19 @@
 import enum
 
 from ...core.axes import leading_axes
-from ..common import ShapedArray, dtype_of, dtypes, first_operand_jvp, kind_of, ndim_of, prod, scalar, shape_of
+from ..common import (
+    ShapedArray,
+    dtype_of,
+    dtypes,
+    first_operand_jvp,
+    kind_of,
+    ndim_of,
+    prod,
+    scalar,
+    shape_of,
+)
 from .elementwise import conj_p, eq, mul, or_p, real, select
-from .shape import Mapped, _list, _types, full
+from .shape import Mapped, full, int_list, types_text
 from .slicing import iota_p, pad_p
 
 
@@ -53,8 +63,8 @@ def _fft_lower(ctx, eqn, x):
         return ctx.lower_fun(lambda _: full(out.shape, 0, out.dtype), eqn, x)
     n = operand.ndim
     x = ctx.replicate(x, operand, tuple(range(n - len(p["fft_lengths"]), n)))
-    return ctx.emit(f"stablehlo.fft {x}, type = {p['fft_type'].name}, length = {_list(p['fft_lengths'])} : "
-                    f"{_types(eqn)}")
+    return ctx.emit(f"stablehlo.fft {x}, type = {p['fft_type'].name}, length = {int_list(p['fft_lengths'])} : "
+                    f"{types_text(eqn)}")
 
 
 def _fft_transpose(ct, x, *, fft_type, fft_lengths):

@@ -1,10 +1,11 @@
 """Windows read and written at run-time positions: gather; scatter, scatter_add, _mul, _min, _max,
 scatter_apply.
 
-A gather reads one window of the operand for each index vector; XLA moves windows that stick out back inside, so only
-`FILL_OR_DROP` needs a mask.  A scatter combines one window of the operand for each index vector with a window of the
-updates.  Windows that stick out are dropped as a whole, unless the mode is CLIP.  Each is the other's transpose.
-Batching keeps one gather a gather: a mapped axis of operand and indices becomes a pair of batching dimensions.
+A gather reads one window of the operand for each index vector; XLA moves windows that stick out back
+inside, so only `FILL_OR_DROP` needs a mask.  A scatter combines one window of the operand for each index
+vector with a window of the updates.  Windows that stick out are dropped as a whole, unless the mode is
+CLIP.  Each is the other's transpose. Batching keeps one gather a gather: a mapped axis of operand and
+indices becomes a pair of batching dimensions.
 """
 import functools
 
@@ -23,7 +24,23 @@ from ..common import (
     scalar,
     shape_of,
 )
-from .elementwise import add, add_p, and_p, clamp_p, convert, div, eq, ge, le, max_p, maximum, min_p, mul, mul_p, select
+from .elementwise import (
+    add,
+    add_p,
+    and_p,
+    clamp_p,
+    convert,
+    div,
+    eq,
+    ge,
+    le,
+    max_p,
+    maximum,
+    min_p,
+    mul,
+    mul_p,
+    select,
+)
 from .gather_numbers import (
     CLIP,
     FILL,
@@ -38,14 +55,25 @@ from .gather_numbers import (
     window_sizes,
 )
 from .reduce import reduce_and_p
-from .shape import _array, _list, _types, broadcast_axis, broadcast_in_dim, full, instantiate, move_axis, reshape, zeros_of
+from .shape import (
+    broadcast_axis,
+    broadcast_in_dim,
+    full,
+    instantiate,
+    int_array,
+    int_list,
+    move_axis,
+    reshape,
+    types_text,
+    zeros_of,
+)
 from .slicing import iota_p
 
 # --- gather ---------------------------------------------------------------------------------------
 
 @functools.lru_cache(maxsize=4096)
-def _gather_abstract_eval(x, indices, *, dimension_numbers, slice_sizes, indices_are_sorted, unique_indices, mode,
-                fill_value):
+def _gather_abstract_eval(x, indices, *, dimension_numbers, slice_sizes, indices_are_sorted, unique_indices,
+                          mode, fill_value):
     offset, collapsed, index_map, batching, indices_batching = dimension_numbers
     check_index_vectors("gather", indices, index_map, "start_index_map")
     rank = len(offset) + indices.ndim - 1
@@ -105,11 +133,11 @@ def _gather_lower(ctx, eqn, x, indices):
     rank = eqn.invars[1].aval.ndim
     return ctx.emit(
         f'"stablehlo.gather"({x}, {indices}) <{{dimension_numbers = #stablehlo.gather<offset_dims = '
-        f'{_list(offset)}, '
-        f"collapsed_slice_dims = {_list(collapsed)}, operand_batching_dims = {_list(batching)}, "
-        f"start_indices_batching_dims = {_list(indices_batching)}, start_index_map = {_list(index_map)}, "
+        f'{int_list(offset)}, '
+        f"collapsed_slice_dims = {int_list(collapsed)}, operand_batching_dims = {int_list(batching)}, "
+        f"start_indices_batching_dims = {int_list(indices_batching)}, start_index_map = {int_list(index_map)}, "
         f"index_vector_dim = {rank - 1}>, indices_are_sorted = {str(p['indices_are_sorted']).lower()}, "
-        f"slice_sizes = {_array(p['slice_sizes'])}}}> : {_types(eqn)}")
+        f"slice_sizes = {int_array(p['slice_sizes'])}}}> : {types_text(eqn)}")
 
 
 def _gather_jvp(primals, tangents, **params):
@@ -189,8 +217,9 @@ class Scatter(Primitive):
     __slots__ = ("combine", "kinds")
 
     def __init__(self, name, combine=None, kinds="fciubk?", jvp=None, transpose=None, **facts):
-        super().__init__(name, abstract_eval=functools.lru_cache(maxsize=4096)(self._abstract_eval), lower=self._lower,
-                         batching=self._batching, transpose=transpose, structural=combine is None, **facts)
+        super().__init__(name, abstract_eval=functools.lru_cache(maxsize=4096)(self._abstract_eval),
+                         lower=self._lower, batching=self._batching, transpose=transpose,
+                         structural=combine is None, **facts)
         self.combine, self.kinds, self.jvp = combine, kinds, jvp
 
     def _abstract_eval(self, x, indices, updates, *, dimension_numbers, **_):
@@ -211,11 +240,11 @@ class Scatter(Primitive):
         return ctx.emit(
             f'"stablehlo.scatter"({x}, {indices}, {updates}) <{{indices_are_sorted = '
             f"{str(p['indices_are_sorted']).lower()}, scatter_dimension_numbers = "
-            f"#stablehlo.scatter<update_window_dims = {_list(window)}, inserted_window_dims = "
-            f"{_list(inserted)}, input_batching_dims = {_list(batching)}, scatter_indices_batching_dims = "
-            f"{_list(indices_batching)}, scatter_dims_to_operand_dims = {_list(index_map)}, "
+            f"#stablehlo.scatter<update_window_dims = {int_list(window)}, inserted_window_dims = "
+            f"{int_list(inserted)}, input_batching_dims = {int_list(batching)}, scatter_indices_batching_dims = "
+            f"{int_list(indices_batching)}, scatter_dims_to_operand_dims = {int_list(index_map)}, "
             f"index_vector_dim = {eqn.invars[1].aval.ndim - 1}>, unique_indices = "
-            f"{str(p['unique_indices']).lower()}}}> {body} : {_types(eqn)}")
+            f"{str(p['unique_indices']).lower()}}}> {body} : {types_text(eqn)}")
 
     def _combined(self, ctx, params, element, old, update):
         if self.combine is None:
@@ -291,7 +320,8 @@ def _scatter_transpose(ct, x, indices, updates, **params):
     shape = shape_of(updates)
     if _is_unique(indices, **params):
         ct_x = scatter_p.bind(ct, indices, full(shape, 0, ct.dtype), **params) if is_undefined_primal(x) else None
-        return [ct_x, None, _read_back(ct, indices, shape, **params) if is_undefined_primal(updates) else None]
+        return [ct_x, None,
+                _read_back(ct, indices, shape, **params) if is_undefined_primal(updates) else None]
     kept, won = _winners(ct.shape, indices, shape, params)
     return [_masked(kept, ct) if is_undefined_primal(x) else None, None,
             _masked(won, _read_back(ct, indices, shape, **params)) if is_undefined_primal(updates) else None]

@@ -55,8 +55,8 @@ def _bits_batching(axis, args, dims, *, shape, **params):
     return [concatenate_p.bind(reshape(after, row), rest, dimension=0), bits], [0, 0]
 
 
-rng_bit_generator_p = Primitive("rng_bit_generator", multiple_results=True, abstract_eval=_bits_abstract_eval, lower=_bits_lower,
-                                batching=_bits_batching)
+rng_bit_generator_p = Primitive("rng_bit_generator", multiple_results=True, abstract_eval=_bits_abstract_eval,
+                                lower=_bits_lower, batching=_bits_batching)
 rng_bit_generator_p.jvp = no_tangent_jvp(rng_bit_generator_p)
 
 

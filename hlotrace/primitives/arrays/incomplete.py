@@ -1,9 +1,10 @@
 """Incomplete gamma and beta functions: series and continued fractions, as loops until no element changes any
 more.
 
-Equations are those of the NIST Digital Library of Mathematical Functions, "DLMF".  What one power and two gamma functions
-would lose to cancellation where the parameters are large is said by phi(u) = u - log(1 + u) and by the factor log_star(a)
-between gamma(a) and its main term (Temme, "Special Functions", 1996, sections 3.6 and 11.2; DLMF 8.12 and 5.11).
+Equations are those of the NIST Digital Library of Mathematical Functions, "DLMF".  What one power and two
+gamma functions would lose to cancellation where the parameters are large is said by phi(u) = u - log(1 + u)
+and by the factor log_star(a) between gamma(a) and its main term (Temme, "Special Functions", 1996, sections
+3.6 and 11.2; DLMF 8.12 and 5.11).
 """
 import functools
 import math
@@ -42,7 +43,7 @@ from .elementwise import (
 )
 from .reduce import reduce_or_p
 from .shape import broadcast_in_dim, full
-from .special import _no_derivative, digamma_p, erfc_p, lgamma_p
+from .special import digamma_p, erfc_p, lgamma_p, no_derivative
 
 # steps of a loop; it needs about sqrt(72 a) of them at worst, and large a have other ways
 _LIMIT = 10_000
@@ -351,5 +352,5 @@ igamma_p = by_loops("igamma", functools.partial(_incomplete_gamma, False),
                     lambda g, o, a, x: mul(g, igamma_grad_a_p.bind(a, x)), _gamma_dx)
 igammac_p = by_loops("igammac", functools.partial(_incomplete_gamma, True), lambda g, o, a,
                      x: neg(mul(g, igamma_grad_a_p.bind(a, x))), lambda *args: neg(_gamma_dx(*args)))
-regularized_incomplete_beta_p = by_loops("regularized_incomplete_beta", _beta, _no_derivative("betainc", "a"),
-                                         _no_derivative("betainc", "b"), _beta_dx)
+regularized_incomplete_beta_p = by_loops("regularized_incomplete_beta", _beta, no_derivative("betainc", "a"),
+                                         no_derivative("betainc", "b"), _beta_dx)

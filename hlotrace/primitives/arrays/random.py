@@ -346,7 +346,8 @@ def _clone_abstract_eval(keys):
 
 def relabelling(name, abstract_eval, own):
     """A primitive that changes the type of the words and does not touch them."""
-    p = Mapped(name, abstract_eval=abstract_eval, lower=lambda ctx, eqn, x: x, axes=leading_axes(lambda x, **_: own))
+    p = Mapped(name, abstract_eval=abstract_eval, lower=lambda ctx, eqn, x: x,
+               axes=leading_axes(lambda x, **_: own))
     p.jvp = no_tangent_jvp(p)
     return p
 
@@ -370,6 +371,6 @@ def _threefry_lower(ctx, eqn, *names):
     return ctx.lower_fun(whole, eqn, *names)
 
 
-threefry2x32_p = Mapped("threefry2x32", multiple_results=True, abstract_eval=_threefry_abstract_eval, lower=_threefry_lower,
-                        axes=ELEMENTWISE)
+threefry2x32_p = Mapped("threefry2x32", multiple_results=True, abstract_eval=_threefry_abstract_eval,
+                        lower=_threefry_lower, axes=ELEMENTWISE)
 threefry2x32_p.jvp = no_tangent_jvp(threefry2x32_p)

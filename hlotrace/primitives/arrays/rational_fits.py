@@ -3,13 +3,12 @@
 The Chebyshev coefficients were computed with 40 digits from values at Chebyshev nodes; mathematically:
 
     i0e near    exp(-x) I0(x) on [0, 8], t = x/4 - 1                        (intervals as Clenshaw, 1962)
-    i0e far     sqrt(x) exp(-x) I0(x) on [8, inf), t = 16/x - 1
-    erfcx       (1 + 2x) exp(x**2) erfc(x) on [0, inf), t = (x - 3)/(x + 3)  (Shepherd and Laframboise, Math. Comp. 36, 1981)
-    ei near     (Ei(x) - gamma - log|x|)/x on [-1, 2], t = (2x - 1)/3
-    ei far      x exp(-x) Ei(x) on [2, inf), t = (x - 18)/(x + 14)
-    e1 far      x exp(x) E1(x) on [1, inf), t = (x - 4)/(x + 2)
-    ndtri middle    ndtri(1/2 + q)/q, q = -0.4 to 0.4, t = 12.5 q**2 - 1
-    ndtri tail      s + ndtri(exp(-s**2/2)), s = 2 to 42, t = 1.5 - 25/(s + 8)
+    i0e far     sqrt(x) exp(-x) I0(x) on [8, inf), t = 16/x - 1 erfcx       (1 + 2x) exp(x**2) erfc(x) on
+    [0, inf), t = (x - 3)/(x + 3)  (Shepherd and Laframboise, Math. Comp. 36, 1981) ei near     (Ei(x) -
+    gamma - log|x|)/x on [-1, 2], t = (2x - 1)/3 ei far      x exp(-x) Ei(x) on [2, inf), t = (x - 18)/(x +
+    14) e1 far      x exp(x) E1(x) on [1, inf), t = (x - 4)/(x + 2) ndtri middle    ndtri(1/2 + q)/q, q =
+    -0.4 to 0.4, t = 12.5 q**2 - 1 ndtri tail      s + ndtri(exp(-s**2/2)), s = 2 to 42, t = 1.5 - 25/(s +
+    8)
 """
 from ..common import dtype_of, dtypes, shape_of
 from .elementwise import add, mul, sub

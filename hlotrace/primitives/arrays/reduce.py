@@ -7,7 +7,18 @@ from ...core.caches import cached
 from ...core.jaxpr import eval_jaxpr
 from ...core.symbolic_zeros import MappedAxis
 from ...core.trace import EVAL, entering
-from ..common import ShapedArray, aval_of, dtype_of, dtypes, kind_of, no_tangent_jvp, np, prod, scalar, shape_of
+from ..common import (
+    ShapedArray,
+    aval_of,
+    dtype_of,
+    dtypes,
+    kind_of,
+    no_tangent_jvp,
+    np,
+    prod,
+    scalar,
+    shape_of,
+)
 from .elementwise import (
     add,
     add_p,
@@ -30,13 +41,13 @@ from .elementwise import (
 )
 from .shape import (
     Mapped,
-    _array,
     batch_by_axes,
     broadcast_in_dim,
     check_axes,
     expand,
     full,
     instantiate,
+    int_array,
     kept_axes,
     lower_reduction,
     reduce_sum,
@@ -103,7 +114,7 @@ def _reduction(name, combine, identity, kinds, jvp=None, **facts):
             return lower_reduction(ctx, eqn, x, combine.mnemonic, identity)
         init, element = ctx.constant(identity(out.dtype), out.dtype), ShapedArray((), out.dtype)
         body = region(ctx, eqn, combiner(combine, out.dtype), (element, element))
-        return ctx.emit(f'"stablehlo.reduce"({x}, {init}) <{{dimensions = {_array(axes)}}}> {body} : '
+        return ctx.emit(f'"stablehlo.reduce"({x}, {init}) <{{dimensions = {int_array(axes)}}}> {body} : '
                         f"({operand.mlir}, {element.mlir}) -> {out.mlir}")
     p = reduction(name, lower, kinds, **facts)
     p.jvp = functools.partial(jvp, p) if jvp else no_tangent_jvp(p)
@@ -200,7 +211,7 @@ def arg_reduction(name, before, worst, extreme_p):
                                                                                 out.dtype)
         body = region(ctx, eqn, step, (value, index, value, index))
         return ctx.emit(f'"stablehlo.reduce"({x}, {i}, {", ".join(inits)}) <{{dimensions = '
-                        f'{_array((axis,))}}}> {body} '
+                        f'{int_array((axis,))}}}> {body} '
                         f": ({operand.mlir}, {positions.mlir}, {value.mlir}, {index.mlir}) -> "
                         f"({out.update(dtype=operand.dtype).mlir}, {out.mlir})", 2)[1]
 
@@ -258,7 +269,7 @@ def _reduce_lower(ctx, eqn, *names):
     body = ctx.jaxpr_region(eqn.params["jaxpr"])
     types = ", ".join(v.aval.mlir for v in eqn.invars), ", ".join(v.aval.mlir for v in eqn.outvars)
     return ctx.emit(f'"stablehlo.reduce"({", ".join(names)}) <{{dimensions = '
-                    f'{_array(eqn.params["dimensions"])}}}> ' f"{body} : ({types[0]}) -> ({types[1]})",
+                    f'{int_array(eqn.params["dimensions"])}}}> ' f"{body} : ({types[0]}) -> ({types[1]})",
                     len(eqn.outvars))
 
 
@@ -308,6 +319,7 @@ def initial_values(n):
     return range(n // 2, n)
 
 
-reduce_p = Mapped("reduce", multiple_results=True, abstract_eval=_reduce_abstract_eval, lower=_reduce_lower, jvp=_reduce_jvp,
+reduce_p = Mapped("reduce", multiple_results=True, abstract_eval=_reduce_abstract_eval, lower=_reduce_lower,
+                  jvp=_reduce_jvp,
                   axes=same_axes("dimensions", gone=True, reduced=True, scalars=initial_values))
 reduce_p.batching = functools.partial(only_operands, reduce_p)

@@ -1,6 +1,7 @@
 """Axes made, merged, put in order and summed away: broadcast_in_dim, reshape, squeeze, transpose, reduce_sum.
 
-Their rules use each other only, and all rules above use them: `Mapped` is a primitive that is batched by its axis map.
+Their rules use each other only, and all rules above use them: `Mapped` is a primitive that is batched by
+its axis map.
 """
 import functools
 
@@ -22,16 +23,19 @@ from ..common import (
 )
 
 
-def _list(values):
+def int_list(values):
+    """`[1, 2]`, as attributes of operations have it."""
     return f"[{', '.join(map(str, values))}]"
 
 
-def _array(values):
+def int_array(values):
+    """`array<i64: 1, 2>`."""
     values = list(values)
     return f"array<i64: {', '.join(map(str, values))}>" if values else "array<i64>"
 
 
-def _types(eqn):
+def types_text(eqn):
+    """The types of an operation's operands and result."""
     return f"({', '.join(v.aval.mlir for v in eqn.invars)}) -> {eqn.outvars[0].aval.mlir}"
 
 
@@ -63,7 +67,8 @@ def _moved(x, shape, axes):
 
 def structural(name, abstract_eval, lower, transpose, axes):
     """A primitive linear in its one operand."""
-    p = Mapped(name, abstract_eval=abstract_eval, lower=lower, transpose=transpose, axes=axes, structural=True)
+    p = Mapped(name, abstract_eval=abstract_eval, lower=lower, transpose=transpose, axes=axes,
+               structural=True)
     p.jvp = first_operand_jvp(p)
     return p
 
@@ -107,12 +112,12 @@ def _broadcast_insert(params, at, size, _):
 
 
 def _broadcast_lower(ctx, eqn, x):
-    return ctx.emit(f"stablehlo.broadcast_in_dim {x}, dims = {_list(eqn.params['broadcast_dimensions'])} : "
-                    f"{_types(eqn)}")
+    return ctx.emit(f"stablehlo.broadcast_in_dim {x}, dims = {int_list(eqn.params['broadcast_dimensions'])} : "
+                    f"{types_text(eqn)}")
 
 
-broadcast_in_dim_p = structural("broadcast_in_dim", _broadcast_abstract_eval, _broadcast_lower, _broadcast_transpose,
-                                AxisRule(_broadcast_axes, _broadcast_insert))
+broadcast_in_dim_p = structural("broadcast_in_dim", _broadcast_abstract_eval, _broadcast_lower,
+                                _broadcast_transpose, AxisRule(_broadcast_axes, _broadcast_insert))
 
 
 def broadcast_in_dim(x, shape, broadcast_dimensions):
@@ -158,9 +163,9 @@ def _reshape_insert(params, at, size, x):
 
 
 reshape_p = structural(
-    "reshape", _reshape_abstract_eval, lambda ctx, eqn, x: ctx.emit(f"stablehlo.reshape {x} : {_types(eqn)}"),
-    lambda ct, x, *, new_sizes, dimensions: [reshape(ct, x.shape)],
-    AxisRule(_reshape_axes, _reshape_insert))
+    "reshape", _reshape_abstract_eval,
+    lambda ctx, eqn, x: ctx.emit(f"stablehlo.reshape {x} : {types_text(eqn)}"),
+    lambda ct, x, *, new_sizes, dimensions: [reshape(ct, x.shape)], AxisRule(_reshape_axes, _reshape_insert))
 
 
 def reshape(x, shape):
@@ -177,9 +182,9 @@ def _squeeze_abstract_eval(x, *, dimensions):
 
 
 squeeze_p = structural(
-    "squeeze", _squeeze_abstract_eval, lambda ctx, eqn, x: ctx.emit(f"stablehlo.reshape {x} : {_types(eqn)}"),
-    lambda ct, x, *, dimensions: [reshape(ct, x.shape)],
-    same_axes("dimensions", gone=True))
+    "squeeze", _squeeze_abstract_eval,
+    lambda ctx, eqn, x: ctx.emit(f"stablehlo.reshape {x} : {types_text(eqn)}"),
+    lambda ct, x, *, dimensions: [reshape(ct, x.shape)], same_axes("dimensions", gone=True))
 
 
 def _transpose_abstract_eval(x, *, permutation):
@@ -200,7 +205,7 @@ def _transpose_insert(params, at, *_):
 transpose_p = structural(
     "transpose", _transpose_abstract_eval,
     lambda ctx, eqn,
-    x: ctx.emit(f"stablehlo.transpose {x}, dims = {_list(eqn.params['permutation'])} : {_types(eqn)}"),
+    x: ctx.emit(f"stablehlo.transpose {x}, dims = {int_list(eqn.params['permutation'])} : {types_text(eqn)}"),
     lambda ct, x, *, permutation: [transpose(ct, tuple(int(i) for i in np.argsort(permutation)))],
     AxisRule(_transpose_axes, _transpose_insert))
 
@@ -261,7 +266,7 @@ def lower_reduction(ctx, eqn, x, mnemonic, identity):
         return x
     init = ctx.constant(identity(out.dtype), out.dtype)
     return ctx.emit(f"stablehlo.reduce({x} init: {init}) applies {mnemonic} across dimensions = "
-                    f"{_list(axes)} : ({operand.mlir}, {out.update(shape=()).mlir}) -> {out.mlir}")
+                    f"{int_list(axes)} : ({operand.mlir}, {out.update(shape=()).mlir}) -> {out.mlir}")
 
 
 def reduction(name, lower, kinds, **rules):
@@ -271,10 +276,12 @@ def reduction(name, lower, kinds, **rules):
         if kind_of(x.dtype) not in kinds:
             wanted = "booleans or integers" if "f" not in kinds else "numbers"
             raise TypeError(f"{name} does not accept dtype {x.dtype}; it takes {wanted}. "
-                            + ("See random.key_data" if dtypes.is_extended(x.dtype) else "Cast with .astype(dtype)."))
+                            + ("See random.key_data" if dtypes.is_extended(x.dtype)
+                               else "Cast with .astype(dtype)."))
         weak = x.weak_type and x.dtype != dtypes.bool_
         return ShapedArray(tuple(x.shape[i] for i in kept_axes(x.ndim, axes)), x.dtype, weak)
-    return Mapped(name, abstract_eval=abstract_eval, lower=lower, axes=same_axes("axes", gone=True, reduced=True), **rules)
+    return Mapped(name, abstract_eval=abstract_eval, lower=lower,
+                  axes=same_axes("axes", gone=True, reduced=True), **rules)
 
 
 reduce_sum_p = reduction("reduce_sum", lambda ctx, eqn,

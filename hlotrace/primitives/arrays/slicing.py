@@ -4,21 +4,31 @@ from ...core import errors
 from ...core.axes import SIZE, same_axes
 from ...core.effects import Effect
 from ...core.symbolic.dimension import max_dim, surely
-from ..common import Primitive, ShapedArray, aval_of, dtypes, is_undefined_primal, np, same_dtype, scalar, shape_of
+from ..common import (
+    Primitive,
+    ShapedArray,
+    aval_of,
+    dtypes,
+    is_undefined_primal,
+    np,
+    same_dtype,
+    scalar,
+    shape_of,
+)
 from .elementwise import select_n_p, sub
 from .shape import (
     Mapped,
-    _list,
-    _types,
     batch_by_axes,
     broadcast_axis,
     broadcast_in_dim,
     full,
     instantiate,
+    int_list,
     linear_jvp,
     move_axis,
     reduce_sum,
     structural,
+    types_text,
 )
 
 # --- rev, slice, pad, concatenate -----------------------------------------------------------------
@@ -32,7 +42,7 @@ def _rev_abstract_eval(x, *, dimensions):
 
 rev_p = structural(
     "rev", _rev_abstract_eval,
-    lambda ctx, eqn, x: ctx.emit(f"stablehlo.reverse {x}, dims = {_list(eqn.params['dimensions'])} : "
+    lambda ctx, eqn, x: ctx.emit(f"stablehlo.reverse {x}, dims = {int_list(eqn.params['dimensions'])} : "
                                  f"{eqn.outvars[0].aval.mlir}"),
     lambda ct, x, *, dimensions: [rev_p.bind(ct, dimensions=dimensions)], same_axes("dimensions"))
 
@@ -57,7 +67,7 @@ def _slice_lower(ctx, eqn, x):
     strides = p["strides"] or (1,) * len(p["start_indices"])
     ranges = ", ".join(f"{lo}:{hi}" + (f":{step}" if step != 1 else "")
                        for lo, hi, step in zip(p["start_indices"], p["limit_indices"], strides))
-    return ctx.emit(f"stablehlo.slice {x} [{ranges}] : {_types(eqn)}")
+    return ctx.emit(f"stablehlo.slice {x} [{ranges}] : {types_text(eqn)}")
 
 
 def _slice_transpose(ct, x, *, start_indices, limit_indices, strides):
@@ -92,8 +102,8 @@ def _pad_abstract_eval(x, value, *, padding_config):
 
 def _pad_lower(ctx, eqn, x, value):
     lo, hi, inner = zip(*eqn.params["padding_config"]) if eqn.params["padding_config"] else ((), (), ())
-    return ctx.emit(f"stablehlo.pad {x}, {value}, low = {_list(lo)}, high = {_list(hi)}, interior = "
-                    f"{_list(inner)} : {_types(eqn)}")
+    return ctx.emit(f"stablehlo.pad {x}, {value}, low = {int_list(lo)}, high = {int_list(hi)}, interior = "
+                    f"{int_list(inner)} : {types_text(eqn)}")
 
 
 def _pad_transpose(ct, x, value, *, padding_config):
@@ -121,8 +131,9 @@ def _pad_batching(axis, args, dims, *, padding_config):
     return select_n_p.bind(mask, values, padded), 0
 
 
-pad_p = Mapped("pad", abstract_eval=_pad_abstract_eval, lower=_pad_lower, transpose=_pad_transpose, batching=_pad_batching,
-               structural=True, axes=same_axes(padding_config=(0, 0, 0), scalars=lambda n: (1,)))
+pad_p = Mapped("pad", abstract_eval=_pad_abstract_eval, lower=_pad_lower, transpose=_pad_transpose,
+               batching=_pad_batching, structural=True,
+               axes=same_axes(padding_config=(0, 0, 0), scalars=lambda n: (1,)))
 pad_p.jvp = linear_jvp(pad_p)
 
 
@@ -160,7 +171,7 @@ concatenate_p = Mapped(
     "concatenate", abstract_eval=_concatenate_abstract_eval, transpose=_concatenate_transpose, axes=same_axes("dimension"),
     structural=True,
     lower=lambda ctx, eqn, *xs: ctx.emit(
-        f"stablehlo.concatenate {', '.join(xs)}, dim = {eqn.params['dimension']} : {_types(eqn)}"))
+        f"stablehlo.concatenate {', '.join(xs)}, dim = {eqn.params['dimension']} : {types_text(eqn)}"))
 concatenate_p.jvp = linear_jvp(concatenate_p)
 
 

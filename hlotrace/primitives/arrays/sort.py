@@ -89,8 +89,8 @@ def _sort_jvp(primals, tangents, *, dimension, **params):
     return out, [None if t is None else take_along(t, order, dimension, unique=True) for t in tangents]
 
 
-sort_p = Mapped("sort", multiple_results=True, abstract_eval=_sort_abstract_eval, lower=_sort_lower, jvp=_sort_jvp,
-                axes=same_axes("dimension"), makes_nan=False)
+sort_p = Mapped("sort", multiple_results=True, abstract_eval=_sort_abstract_eval, lower=_sort_lower,
+                jvp=_sort_jvp, axes=same_axes("dimension"), makes_nan=False)
 
 
 def sort(*operands, dimension, num_keys=1, is_stable=True):
@@ -122,8 +122,8 @@ def _top_k_jvp(primals, tangents, *, k):
     return [values, indices], [take_along(tangents[0], indices, len(shape_of(values)) - 1, unique=True), None]
 
 
-top_k_p = Mapped("top_k", multiple_results=True, abstract_eval=_top_k_abstract_eval, lower=_top_k_lower, jvp=_top_k_jvp,
-                 axes=leading_axes(lambda x, *, k: (1, 1)), makes_nan=False)
+top_k_p = Mapped("top_k", multiple_results=True, abstract_eval=_top_k_abstract_eval, lower=_top_k_lower,
+                 jvp=_top_k_jvp, axes=leading_axes(lambda x, *, k: (1, 1)), makes_nan=False)
 
 
 # --- approx_top_k ---------------------------------------------------------------------------------
@@ -151,7 +151,8 @@ def _approximate_size(shape, *, k, reduction_dimension, recall_target, reduction
     return math.ceil(math.ceil(n / tile) / 2 ** min(halvings, most)) * tile if halvings else n
 
 
-def _approx_abstract_eval(x, *, k, reduction_dimension, recall_target, reduction_input_size_override, **params):
+def _approx_abstract_eval(x, *, k, reduction_dimension, recall_target, reduction_input_size_override,
+                          **params):
     if kind_of(x.dtype) != "f":
         raise ValueError(f"approx_top_k: operand must be a floating type, got {x.str_short()}: convert it, "
                          "or use lax.top_k")

@@ -28,7 +28,7 @@ from .rational_fits import chebyshev
 from .shape import full
 
 
-def _no_derivative(name, operand):
+def no_derivative(name, operand):
     def rule(*_):
         raise ValueError(f"{name} gradient with respect to {operand} is not supported. Hold {operand} "
                          "constant, with stop_gradient for example.")
@@ -45,9 +45,9 @@ erf_inv_p = elementwise("erf_inv", "chlo.erf_inv", "f", lambda g, o,
 lgamma_p = elementwise("lgamma", "chlo.lgamma", "f", lambda g, o, x: mul(g, digamma_p.bind(x)))
 digamma_p = elementwise("digamma", "chlo.digamma", "f",
                         lambda g, o, x: mul(g, polygamma_p.bind(full(shape_of(x), 1, dtype_of(x)), x)))
-polygamma_p = elementwise("polygamma", "chlo.polygamma", "f", _no_derivative("polygamma", "m"),
+polygamma_p = elementwise("polygamma", "chlo.polygamma", "f", no_derivative("polygamma", "m"),
                           lambda g, o, m, x: mul(g, polygamma_p.bind(add(m, 1), x)))
-zeta_p = elementwise("zeta", "chlo.zeta", "f", _no_derivative("zeta", "x"),
+zeta_p = elementwise("zeta", "chlo.zeta", "f", no_derivative("zeta", "x"),
                      lambda g, o, x, q: mul(g, mul(neg(x), zeta_p.bind(add(x, 1), q))))
 bessel_i1e_p = elementwise("bessel_i1e", "chlo.bessel_i1e", "f", lambda g, o,
                            x: mul(g, _bessel_i1e_slope(o, x)))
@@ -84,7 +84,8 @@ def _mulhi_value(x, y):
     """Four products of halves (Hacker's Delight, section 8-2)."""
     half, word = dtype_of(x).itemsize * 4, dtype_of(x).type
     up = shift_right_logical_p if dtypes.is_unsigned(dtype_of(x)) else shift_right_arithmetic_p
-    low, shifted = lambda v: and_p.bind(v, word((1 << half) - 1)), lambda v, shift=up: shift.bind(v, word(half))
+    low, shifted = lambda v: and_p.bind(v, word((1 << half) - 1)), lambda v, shift=up: shift.bind(v,
+                                                                                                  word(half))
     middle = add(mul(shifted(x), low(y)), shifted(mul(low(x), low(y)), shift_right_logical_p))
     cross = add(mul(low(x), shifted(y)), low(middle))
     return add(add(mul(shifted(x), shifted(y)), shifted(middle)), shifted(cross))

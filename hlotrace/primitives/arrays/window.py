@@ -9,7 +9,7 @@ from ..common import ShapedArray, dtypes, first_operand_jvp, kind_of, scalar, sh
 from .conv import dilated
 from .elementwise import add_p, ge_p, gt_p, le_p, lt_p, max_p, min_p, select
 from .reduce import check_reducer, combiner, initial_values, only_operands, reducer_of, region
-from .shape import Mapped, _array, _list, full
+from .shape import Mapped, full, int_array, int_list
 from .slicing import pad_p, slice_p
 
 _WINDOW = ("window_dimensions", "window_strides", "base_dilation", "window_dilation")
@@ -36,8 +36,8 @@ def window_attributes(params, keys=_WINDOW):
     """The attributes `<{...}>` of a windowed operation; `keys` are those that it has besides the padding."""
     names = {"base_dilation": "base_dilations", "window_dilation": "window_dilations"}
     padding = params["padding"]
-    listed = [f"{names.get(k, k)} = {_array(params[k])}" for k in keys]
-    rows = _list(_list(pair) for pair in padding) if padding else ""
+    listed = [f"{names.get(k, k)} = {int_array(params[k])}" for k in keys]
+    rows = int_list(int_list(pair) for pair in padding) if padding else ""
     return f"<{{{', '.join(listed)}, padding = dense<{rows}> : tensor<{len(padding)}x2xi64>}}>"
 
 
@@ -161,8 +161,8 @@ def _gather_transpose(ct, tangent, operand, *, select_prim, window_dimensions, w
                          strides=base_dilation), None]
 
 
-select_and_gather_add_p = Mapped("select_and_gather_add", abstract_eval=_gather_abstract_eval, lower=_gather_lower,
-                                 transpose=_gather_transpose, axes=WINDOWED)
+select_and_gather_add_p = Mapped("select_and_gather_add", abstract_eval=_gather_abstract_eval,
+                                 lower=_gather_lower, transpose=_gather_transpose, axes=WINDOWED)
 
 
 def _scatter_abstract_eval(source, operand, *, select_prim, window_dimensions, window_strides, padding):
@@ -191,8 +191,8 @@ def _scatter_lower(ctx, eqn, source, operand):
     value, element = ShapedArray((), aval.dtype), ShapedArray((), out.dtype)
     low = ctx.constant(_LOSER[params["select_prim"]](aval.dtype), aval.dtype)
     wide = padded.update(dtype=aval.dtype).mlir
-    operand = ctx.emit(f"stablehlo.pad {operand}, {low}, low = {_list(lo)}, high = {_list(hi)}, "
-                       f"interior = {_list([0] * len(lo))} : ({aval.mlir}, {value.mlir}) -> {wide}")
+    operand = ctx.emit(f"stablehlo.pad {operand}, {low}, low = {int_list(lo)}, high = {int_list(hi)}, "
+                       f"interior = {int_list([0] * len(lo))} : ({aval.mlir}, {value.mlir}) -> {wide}")
     zero = ctx.constant(scalar(0, out.dtype), out.dtype)
     none = {**params, "padding": ((0, 0),) * out.ndim}
     picks = region(ctx, eqn, _COMPARE[params["select_prim"]], (value, value))[1:-1]
@@ -200,8 +200,8 @@ def _scatter_lower(ctx, eqn, source, operand):
     result = ctx.emit(f'"stablehlo.select_and_scatter"({operand}, {source}, {zero}) '
                       f"{window_attributes(none, _WINDOW[:2])} ({picks}, {adds}) : "
                       f"({wide}, {eqn.invars[0].aval.mlir}, {element.mlir}) -> {padded.mlir}")
-    return ctx.emit(f"stablehlo.pad {result}, {zero}, low = {_list(-a for a in lo)}, high = "
-                    f"{_list(-b for b in hi)}, interior = {_list([0] * len(lo))} : ({padded.mlir}, "
+    return ctx.emit(f"stablehlo.pad {result}, {zero}, low = {int_list(-a for a in lo)}, high = "
+                    f"{int_list(-b for b in hi)}, interior = {int_list([0] * len(lo))} : ({padded.mlir}, "
                     f"{element.mlir}) -> {out.mlir}")
 
 
@@ -211,8 +211,8 @@ def _scatter_transpose(ct, source, operand, **params):
             None]
 
 
-select_and_scatter_add_p = Mapped("select_and_scatter_add", abstract_eval=_scatter_abstract_eval, lower=_scatter_lower,
-                                  transpose=_scatter_transpose, axes=WINDOWED)
+select_and_scatter_add_p = Mapped("select_and_scatter_add", abstract_eval=_scatter_abstract_eval,
+                                  lower=_scatter_lower, transpose=_scatter_transpose, axes=WINDOWED)
 for _p in (select_and_gather_add_p, select_and_scatter_add_p):
     _p.jvp = first_operand_jvp(_p)
 
@@ -232,6 +232,6 @@ def _general_lower(ctx, eqn, *names):
                     len(eqn.outvars))
 
 
-reduce_window_p = Mapped("reduce_window", multiple_results=True, abstract_eval=_general_abstract_eval, lower=_general_lower,
-                         axes=same_axes(**_ALONE, scalars=initial_values))
+reduce_window_p = Mapped("reduce_window", multiple_results=True, abstract_eval=_general_abstract_eval,
+                         lower=_general_lower, axes=same_axes(**_ALONE, scalars=initial_values))
 reduce_window_p.batching = functools.partial(only_operands, reduce_window_p)

@@ -1,10 +1,11 @@
 """Factorizations that finish in a known number of steps: lu, and qr with the reflectors that it is made of.
 
-A reflector is I - tau v v^H; a product of them is kept as the columns v below the diagonal of a matrix, and their taus.
-Derivatives: of lu, de Hoog, Anderssen and Lukas, "Differentiation of matrix functionals using triangular
-factorization" (2011); of qr, Walter and Lehmann, "Algorithmic differentiation of linear algebra functions
-with application in optimum experimental design" (2010), and for wide matrices Roberts and Roberts, "QR and LQ
-decomposition matrix backpropagation algorithms for square, wide, and deep matrices" (2020).
+A reflector is I - tau v v^H; a product of them is kept as the columns v below the diagonal of a matrix, and
+their taus. Derivatives: of lu, de Hoog, Anderssen and Lukas, "Differentiation of matrix functionals using
+triangular factorization" (2011); of qr, Walter and Lehmann, "Algorithmic differentiation of linear algebra
+functions with application in optimum experimental design" (2010), and for wide matrices Roberts and
+Roberts, "QR and LQ decomposition matrix backpropagation algorithms for square, wide, and deep matrices"
+(2020).
 """
 from ..arrays.dynamic_slice import dynamic_slice_p
 from ..arrays.elementwise import add, eq, lt, select, sub
@@ -166,7 +167,8 @@ def _geqrf_abstract_eval(x):
 
 
 def _geqrf_by(target):
-    return lambda x: kernel(target(aval_of(x).dtype), (x,), _geqrf_abstract_eval(aval_of(x)), aliases=((0, 0),))
+    return lambda x: kernel(target(aval_of(x).dtype), (x,), _geqrf_abstract_eval(aval_of(x)),
+                            aliases=((0, 0),))
 
 
 geqrf_p = Mapped("geqrf", multiple_results=True, abstract_eval=_geqrf_abstract_eval, axes=batched((2,), (2, 1)),
@@ -324,5 +326,6 @@ def _qr_jvp(primals, tangents, *, pivoting, full_matrices, use_magma):
     return [q, r, *order], [dq, dr, *[None] * len(order)]
 
 
-qr_p = Mapped("qr", multiple_results=True, abstract_eval=_qr_abstract_eval, jvp=_qr_jvp, lower=by_kernels({None: _qr}),
+qr_p = Mapped("qr", multiple_results=True, abstract_eval=_qr_abstract_eval, jvp=_qr_jvp,
+              lower=by_kernels({None: _qr}),
               axes=batched((2,), lambda pivoting, **_: (2, 2, 1)[:2 + pivoting]))

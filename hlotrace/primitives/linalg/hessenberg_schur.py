@@ -2,7 +2,24 @@
 import numpy as np
 
 from ...core.errors import ShapeError
-from ..arrays.elementwise import abs_p, add, and_p, convert, div, eq, ge, gt, le, lt, mul, or_p, rem_p, select, sqrt, sub
+from ..arrays.elementwise import (
+    abs_p,
+    add,
+    and_p,
+    convert,
+    div,
+    eq,
+    ge,
+    gt,
+    le,
+    lt,
+    mul,
+    or_p,
+    rem_p,
+    select,
+    sqrt,
+    sub,
+)
 from ..arrays.reduce import reduce_max_p
 from ..arrays.shape import Mapped, broadcast_in_dim, full
 from ..common import aval_of, dtype_of, dtypes, scalar, shape_of
@@ -47,12 +64,14 @@ def _hessenberg_abstract_eval(x):
 
 def _gehrd(x):
     aval = aval_of(x)
-    packed, taus, info = kernel(lapack("gehrd", aval.dtype), (x,), [*_hessenberg_abstract_eval(aval), infos(aval)],
-                                aliases=((0, 0),), low=np.int32(1), high=np.int32(aval.shape[-1]))
+    packed, taus, info = kernel(lapack("gehrd", aval.dtype), (x,),
+                                [*_hessenberg_abstract_eval(aval), infos(aval)], aliases=((0, 0),),
+                                low=np.int32(1), high=np.int32(aval.shape[-1]))
     return checked(info, packed, taus)
 
 
-hessenberg_p = Mapped("hessenberg", multiple_results=True, abstract_eval=_hessenberg_abstract_eval, axes=batched((2,), (2, 1)),
+hessenberg_p = Mapped("hessenberg", multiple_results=True, abstract_eval=_hessenberg_abstract_eval,
+                      axes=batched((2,), (2, 1)),
                       lower=by_kernels({"cpu": _gehrd, None: linalg_fallbacks.hessenberg}))
 
 
@@ -66,7 +85,8 @@ def _tridiagonal_abstract_eval(x, *, lower):
 def _sytrd_by(target, settings):
     def lowered(x, *, lower):
         aval = aval_of(x)
-        *found, info = kernel(target(aval.dtype), (x,), [*_tridiagonal_abstract_eval(aval, lower=lower), infos(aval)],
+        *found, info = kernel(target(aval.dtype), (x,),
+                              [*_tridiagonal_abstract_eval(aval, lower=lower), infos(aval)],
                               aliases=((0, 0),), **settings(lower))
         return checked(info, *found)
     return lowered

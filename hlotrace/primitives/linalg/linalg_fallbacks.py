@@ -1,6 +1,7 @@
 """Linear algebra as loops over array operations, for platforms that have no kernel for it.
 
-Reflectors and condensed forms: Golub and Van Loan, "Matrix Computations" (2013), chapters 5 and 7, with LAPACK's signs.
+Reflectors and condensed forms: Golub and Van Loan, "Matrix Computations" (2013), chapters 5 and 7, with
+LAPACK's signs.
 """
 import functools
 
@@ -65,7 +66,8 @@ def one_by_one(function):
         if not lead:
             return function(*operands, **params)
         flat = [reshape(x, (prod(lead), *shape_of(x)[len(lead):])) for x in operands]
-        outs = programs.map_flat(lambda *xs: function(*xs, **params), MappedAxis(prod(lead)), flat, [0] * len(flat))
+        outs = programs.map_flat(lambda *xs: function(*xs, **params), MappedAxis(prod(lead)), flat,
+                                 [0] * len(flat))
         return [reshape(x, (*lead, *shape_of(x)[1:])) for x in outs]
     return over_batches
 

@@ -1,8 +1,9 @@
 """What linear algebra shares: batches of matrices, what is checked of them, their products and triangles, and
 kernels.
 
-A batch of matrices has any number of leading axes.  A kernel is compiled code that is called by name (LAPACK's on the CPU,
-cuSOLVER's and cuBLAS's on CUDA); `by_kernels` makes lowering rules of Python functions that call them.
+A batch of matrices has any number of leading axes.  A kernel is compiled code that is called by name
+(LAPACK's on the CPU, cuSOLVER's and cuBLAS's on CUDA); `by_kernels` makes lowering rules of Python
+functions that call them.
 """
 from ...core.axes import AxisMap, AxisRule
 from ...core.errors import ShapeError
@@ -245,7 +246,8 @@ def _call(ctx, eqn, *names):
                            layouts=() if p["api_version"] == 4 else None, api_version=p["api_version"])
 
 
-kernel_p = Unlisted("kernel", multiple_results=True, abstract_eval=lambda *avals, outs, **_: list(outs), lower=_call)
+kernel_p = Unlisted("kernel", multiple_results=True, abstract_eval=lambda *avals, outs, **_: list(outs),
+                    lower=_call)
 
 
 def kernel(target, operands, outs, *, aliases=(), api_version=4, config=None, row_major=False, **settings):

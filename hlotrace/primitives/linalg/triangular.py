@@ -85,8 +85,8 @@ def _solve_transpose(ct, a, b, **params):
 
 
 triangular_solve_p = Mapped(
-    "triangular_solve", abstract_eval=_solve_abstract_eval, lower={**by_kernels({"cpu": _solve_lapack}), None: _solve_lower},
-    jvp=_solve_jvp,
+    "triangular_solve", abstract_eval=_solve_abstract_eval,
+    lower={**by_kernels({"cpu": _solve_lapack}), None: _solve_lower}, jvp=_solve_jvp,
     transpose=_solve_transpose, axes=batched((2, 2), (2,)))
 triangular_solve_p.batching = columns_together(triangular_solve_p, lambda params: not params["left_side"])
 
@@ -183,7 +183,8 @@ def _update_jvp(primals, tangents):
     return out, moved if dr is None else add(moved, triangle(dr, inset=1))
 
 
-cholesky_update_p = Mapped("cholesky_update", abstract_eval=_update_abstract_eval, jvp=_update_jvp, axes=batched((2, 1), (2,)),
+cholesky_update_p = Mapped("cholesky_update", abstract_eval=_update_abstract_eval, jvp=_update_jvp,
+                           axes=batched((2, 1), (2,)),
                            lower=by_kernels({"cuda": _update_cuda, None: _updated}))
 
 

@@ -1,7 +1,7 @@
 """Tridiagonal systems.
 
-`dl`, `d` and `du` are the diagonals below, on and above the main one, all of one length: dl[..., 0] and du[..., -1] count
-for nothing.
+`dl`, `d` and `du` are the diagonals below, on and above the main one, all of one length: dl[..., 0] and
+du[..., -1] count for nothing.
 """
 from ...core import programs
 from ..arrays.elementwise import div, mul, neg, sub
@@ -100,6 +100,6 @@ def _transpose(ct, dl, d, du, b, **params):
 
 
 tridiagonal_solve_p = Mapped(
-    "tridiagonal_solve", abstract_eval=_abstract_eval, jvp=_jvp, transpose=_transpose, axes=batched((1, 1, 1, 2), (2,)),
-    lower=by_kernels({"cpu": _gtsv, "cuda": _gtsv_cuda, None: _thomas}))
+    "tridiagonal_solve", abstract_eval=_abstract_eval, jvp=_jvp, transpose=_transpose,
+    axes=batched((1, 1, 1, 2), (2,)), lower=by_kernels({"cpu": _gtsv, "cuda": _gtsv_cuda, None: _thomas}))
 tridiagonal_solve_p.batching = columns_together(tridiagonal_solve_p)

@@ -1,11 +1,13 @@
 """What the devices along named axes do together: sums, gathers, exchanges.
 
-An axis is one of a mesh, inside `shard_map` and `pmap`, or that of a vmap with a name, where the batching rule computes
-what the devices would.  Every primitive takes one operand and `axes`, a tuple of names, the major one first.  `groups`
-(None, or tuples of positions along the one axis) restricts it to groups of devices.
+An axis is one of a mesh, inside `shard_map` and `pmap`, or that of a vmap with a name, where the batching
+rule computes what the devices would.  Every primitive takes one operand and `axes`, a tuple of names, the
+major one first.  `groups` (None, or tuples of positions along the one axis) restricts it to groups of
+devices.
 
-Inside of a checked `shard_map` avals say over which axes values vary (`ShapedArray.vma`).  `pvary` lets a value that is
-the same on all devices meet values that are not; its transpose is a sum over devices, `psum_invariant`, and conversely.
+Inside of a checked `shard_map` avals say over which axes values vary (`ShapedArray.vma`).  `pvary` lets a
+value that is the same on all devices meet values that are not; its transpose is a sum over devices,
+`psum_invariant`, and conversely.
 """
 import numpy as np
 
@@ -40,8 +42,8 @@ def collective(name, abstract_eval, lower=None, mapped=None, dims=(), **rules):
         if dim is None:
             return primitive.bind(x, axes=axes, **params), None
         return batch_by_axes(primitive, axis, args, where, axes=axes, **params)
-    primitive = Mapped(name, abstract_eval=abstract_eval, lower=lower, batching=batch, axes=same_axes(dims), says_vma=True,
-                       axis_names=_own_axes, **rules)
+    primitive = Mapped(name, abstract_eval=abstract_eval, lower=lower, batching=batch, axes=same_axes(dims),
+                       says_vma=True, axis_names=_own_axes, **rules)
     if primitive.jvp is None:
         primitive.jvp = linear_jvp(primitive)
     return primitive
@@ -160,10 +162,10 @@ psum_p = collective(
     transpose=lambda ct, x, *, axes, groups: [psum_p.bind(ct, axes=axes, groups=groups)])
 psum_invariant_p = collective(
     "psum_invariant", _unvarying, _lower_reduction(add_p), transpose=lambda ct, x, *, axes: [vary(ct, axes)])
-pmax_p = collective("pmax", _order_abstract_eval, _lower_reduction(max_p), _reduced(lambda: pmax_p, reduce_max_p),
-                    jvp=_extreme_jvp(lambda: pmax_p), makes_nan=False)
-pmin_p = collective("pmin", _order_abstract_eval, _lower_reduction(min_p), _reduced(lambda: pmin_p, reduce_min_p),
-                    jvp=_extreme_jvp(lambda: pmin_p), makes_nan=False)
+pmax_p = collective("pmax", _order_abstract_eval, _lower_reduction(max_p),
+                    _reduced(lambda: pmax_p, reduce_max_p), jvp=_extreme_jvp(lambda: pmax_p), makes_nan=False)
+pmin_p = collective("pmin", _order_abstract_eval, _lower_reduction(min_p),
+                    _reduced(lambda: pmin_p, reduce_min_p), jvp=_extreme_jvp(lambda: pmin_p), makes_nan=False)
 
 
 # --- gathers and exchanges, along dimensions that stay --------------------------------------------
@@ -301,4 +303,5 @@ def _index_abstract_eval(*, axes, checked):
 
 
 axis_index_p = Primitive(
-    "axis_index", abstract_eval=_index_abstract_eval, lower=_index_lower, batching=_index_batching, says_vma=True, axis_names=_own_axes)
+    "axis_index", abstract_eval=_index_abstract_eval, lower=_index_lower, batching=_index_batching,
+    says_vma=True, axis_names=_own_axes)

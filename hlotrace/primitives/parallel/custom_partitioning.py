@@ -18,8 +18,8 @@ def _lower(ctx, eqn, *names):
 
 
 custom_partitioning_p = Primitive(
-    "custom_partitioning", multiple_results=True, abstract_eval=lambda *avals, jaxpr, partitioner: jaxpr.out_avals,
-    lower=_lower)
+    "custom_partitioning", multiple_results=True,
+    abstract_eval=lambda *avals, jaxpr, partitioner: jaxpr.out_avals, lower=_lower)
 
 
 def _alike_abstract_eval(x, y):
@@ -53,5 +53,6 @@ def _alike_batching(axis, args, dims):
     return shard_alike_p.bind(*args), [0, 0]
 
 
-shard_alike_p = Primitive("shard_alike", multiple_results=True, abstract_eval=_alike_abstract_eval, lower=_alike_lower,
-                          jvp=_alike_jvp, transpose=_alike_transpose, batching=_alike_batching)
+shard_alike_p = Primitive("shard_alike", multiple_results=True, abstract_eval=_alike_abstract_eval,
+                          lower=_alike_lower, jvp=_alike_jvp, transpose=_alike_transpose,
+                          batching=_alike_batching)

@@ -1,9 +1,9 @@
 """Where devices may go different ways, into branches and through loops: what must not stand there, what is
 moved out.
 
-A collective ends when all devices of its group have come to it.  A checked `shard_map` knows from types along which manual
-axes a predicate varies; then a collective along those in a branch or a loop is an error: it would wait for ever, or meet
-another one and add up what does not belong together.
+A collective ends when all devices of its group have come to it.  A checked `shard_map` knows from types
+along which manual axes a predicate varies; then a collective along those in a branch or a loop is an error:
+it would wait for ever, or meet another one and add up what does not belong together.
 """
 from ...core import programs, source_info
 from ...core.config import state

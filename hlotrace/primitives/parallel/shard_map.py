@@ -1,9 +1,10 @@
 """shard_map: a program that each device runs on its part of the operands.
 
-`jaxpr` is the program of one device; `in_specs` and `out_specs` say how operands and results are cut over the axes
-`manual` of `mesh`; other axes stay with the compiler.  In a `checked` one, avals inside tell over which axes values vary
-(see `collectives.py`).  The derivative of an operand that all devices share is a sum over them: checked programs have it
-inside, others get it in the transpose rule, where also the cotangent of a result that all devices hold is divided.
+`jaxpr` is the program of one device; `in_specs` and `out_specs` say how operands and results are cut over
+the axes `manual` of `mesh`; other axes stay with the compiler.  In a `checked` one, avals inside tell over
+which axes values vary (see `collectives.py`).  The derivative of an operand that all devices share is a sum
+over them: checked programs have it inside, others get it in the transpose rule, where also the cotangent of
+a result that all devices hold is divided.
 """
 import contextlib
 import dataclasses
@@ -183,8 +184,8 @@ def _transpose(cts, *args, jaxpr, in_specs, out_specs, mesh, manual, checked):
     linear, ct_nonzero = tuple(map(is_undefined_primal, args)), nonzero_mask(cts)
     program, in_nonzero = _transposed(jaxpr, linear, ct_nonzero, in_specs, out_specs, mesh, manual, checked)
     results = shard_map_p.bind(
-        *[a for a in args if not is_undefined_primal(a)], *drop_zeros(cts), jaxpr=program, mesh=mesh, manual=manual,
-        checked=checked,
+        *[a for a in args if not is_undefined_primal(a)], *drop_zeros(cts), jaxpr=program, mesh=mesh,
+        manual=manual, checked=checked,
         in_specs=(*_where(in_specs, [not lin for lin in linear]), *_where(out_specs, ct_nonzero)),
         out_specs=tuple(_where(_where(in_specs, linear), in_nonzero)))
     return fill_zeros(fill_zeros(results, in_nonzero), linear)
@@ -278,8 +279,10 @@ def _partial_eval(policy, wanted, eqn):
 
 
 shard_map_p = Primitive(
-    "shard_map", multiple_results=True, abstract_eval=_abstract_eval, lower=_lower, jvp=_jvp, linearize=_linearize,
-    transpose=_transpose, batching=_batching, discharge=_discharge, effects=_effects, dce=_dce, partial_eval=_partial_eval,
+    "shard_map", multiple_results=True, abstract_eval=_abstract_eval, lower=_lower, jvp=_jvp,
+    linearize=_linearize, transpose=_transpose, batching=_batching, discharge=_discharge, effects=_effects,
+    dce=_dce, partial_eval=_partial_eval,
     meshes=lambda params: (params["mesh"], *fact_of(params["jaxpr"], "meshes")), spans_devices=True,
-    axis_names=lambda params: tuple(n for n in fact_of(params["jaxpr"], "axis_names")
+    axis_names=lambda params: tuple(n
+                                    for n in fact_of(params["jaxpr"], "axis_names")
                                     if n not in params["manual"]))

@@ -53,8 +53,8 @@ def _meshes(params):
 
 sharding_constraint_p = Primitive(
     "sharding_constraint", abstract_eval=_abstract_eval, lower=_lower,
-    transpose=lambda ct, x, *, sharding: [sharding_constraint_p.bind(ct, sharding=sharding)], batching=_batching,
-    meshes=_meshes, makes_nan=False)
+    transpose=lambda ct, x, *, sharding: [sharding_constraint_p.bind(ct, sharding=sharding)],
+    batching=_batching, meshes=_meshes, makes_nan=False)
 sharding_constraint_p.jvp = linear_jvp(sharding_constraint_p)
 
 
@@ -176,6 +176,7 @@ def _inspect_jvp(primals, tangents, **params):
     return inspect_sharding_p.bind(*primals, **params), []
 
 
-inspect_sharding_p = Primitive("inspect_sharding", multiple_results=True, abstract_eval=lambda x, *, callback: [],
-                               lower=_inspect, effects=lambda params: (INSPECTION,), jvp=_inspect_jvp,
+inspect_sharding_p = Primitive("inspect_sharding", multiple_results=True,
+                               abstract_eval=lambda x, *, callback: [], lower=_inspect,
+                               effects=lambda params: (INSPECTION,), jvp=_inspect_jvp,
                                batching=_inspect_batching)

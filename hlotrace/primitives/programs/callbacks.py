@@ -103,7 +103,8 @@ create_token_p = Primitive("create_token", abstract_eval=lambda: ORDERED_TOKEN.a
 after_all_p = Primitive("after_all", abstract_eval=lambda *tokens: ORDERED_TOKEN.aval, lower=lambda ctx, eqn, *tokens: ctx.emit(
     f"stablehlo.after_all {', '.join(tokens)} : {ORDERED_TOKEN.aval.mlir}"))
 # effect: a Debug, an IO, or None (pure: may be dropped or repeated)
-callback_p = Primitive("callback", multiple_results=True, abstract_eval=_abstract_eval, lower=_lower, jvp=_jvp, batching=_batching,
-                       discharge=_discharge, effects=lambda params: (params["effect"],) if params["effect"] else (),
+callback_p = Primitive("callback", multiple_results=True, abstract_eval=_abstract_eval, lower=_lower,
+                       jvp=_jvp, batching=_batching, discharge=_discharge,
+                       effects=lambda params: (params["effect"],) if params["effect"] else (),
                        makes_nan=False)
 

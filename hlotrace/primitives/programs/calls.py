@@ -41,7 +41,8 @@ def _jit_batching(axis, args, dims, *, jaxpr, donated):
 def _jit_discharge(states, values, args, *, jaxpr, donated):
     n = len(states)
     given = [i for i, s in enumerate(states) if s.donated]
-    results = jit_bind(programs.discharge(jaxpr, states), [*values, *args], (*given, *[i + n for i in donated]))
+    results = jit_bind(programs.discharge(jaxpr, states), [*values, *args],
+                       (*given, *[i + n for i in donated]))
     return results[:n], results[n:]
 
 
@@ -216,12 +217,14 @@ def _threaded(states, values, args, *, jaxpr, num_consts, **params):
     """(function of the states and the explicit arguments, these, the other parameters) of a function with
     custom rules."""
     n, program, consts = len(states), programs.discharge(jaxpr, states), args[:num_consts]
-    return lambda *xs: eval_jaxpr(program, (), *xs[:n], *consts, *xs[n:]), [*values, *args[num_consts:]], params
+    return lambda *xs: eval_jaxpr(program, (), *xs[:n], *consts, *xs[n:]), [*values,
+                                                                            *args[num_consts:]], params
 
 
-custom_jvp_call_p = Holder("custom_jvp_call", multiple_results=True, axis_names=_axis_names, abstract_eval=_custom_abstract_eval,
-                           also=_CALLED, discharge=_custom_jvp_discharge, vary=vary_call, lower=inline,
-                           jvp=_custom_jvp, impl_rule=_run, to_staged=_to_staged, transpose=_custom_jvp_transpose,
+custom_jvp_call_p = Holder("custom_jvp_call", multiple_results=True, axis_names=_axis_names,
+                           abstract_eval=_custom_abstract_eval, also=_CALLED, discharge=_custom_jvp_discharge,
+                           vary=vary_call, lower=inline, jvp=_custom_jvp, impl_rule=_run,
+                           to_staged=_to_staged, transpose=_custom_jvp_transpose,
                            batching=_custom_batching(lambda: custom_jvp_call_p, map_jvp_rule))
 
 
@@ -265,10 +268,11 @@ def _custom_lin_batching(axis, args, dims, *, bwd, num_residuals, nonzero, out_a
 
 
 custom_lin_p = Primitive("custom_lin", multiple_results=True, says_vma=True, jvp=_forward_mode,
-                         batching=_custom_lin_batching, abstract_eval=lambda *avals, out_avals, **_: list(out_avals),
-                         transpose=_custom_lin_transpose, lower=lambda ctx, eqn,
-                         *names: _forward_mode(names, names, **eqn.params), impl_rule=lambda *args,
-                         **params: _forward_mode(args, args, **params))
+                         batching=_custom_lin_batching,
+                         abstract_eval=lambda *avals, out_avals, **_: list(out_avals),
+                         transpose=_custom_lin_transpose,
+                         lower=lambda ctx, eqn, *names: _forward_mode(names, names, **eqn.params),
+                         impl_rule=lambda *args, **params: _forward_mode(args, args, **params))
 
 
 def map_vjp_rules(axis, batched, *, fwd, name):
@@ -299,14 +303,16 @@ def _custom_vjp_discharge(states, values, args, *, fwd, **params):
 
     def forward(primals, perturbed):
         outs, residuals, bwd = fwd(primals[n:], perturbed[n:])
-        return [*fun(*primals)[:n], *outs], residuals, lambda residuals, cts: [*[None] * n, *bwd(residuals, cts[n:])]
+        return [*fun(*primals)[:n], *outs], residuals, lambda residuals, cts: [*[None] * n,
+                                                                               *bwd(residuals, cts[n:])]
     results = custom_vjp_call_p.bind(*operands, fun=fun, fwd=forward, **params)
     return results[:n], results[n:]
 
 
-custom_vjp_call_p = Holder("custom_vjp_call", multiple_results=True, axis_names=_axis_names, abstract_eval=_custom_abstract_eval,
-                           also=_CALLED, discharge=_custom_vjp_discharge, vary=vary_call, lower=inline,
-                           jvp=_forward_mode, linearize=linearize_by_rule, impl_rule=_run, to_staged=_to_staged,
+custom_vjp_call_p = Holder("custom_vjp_call", multiple_results=True, axis_names=_axis_names,
+                           abstract_eval=_custom_abstract_eval, also=_CALLED, discharge=_custom_vjp_discharge,
+                           vary=vary_call, lower=inline, jvp=_forward_mode, linearize=linearize_by_rule,
+                           impl_rule=_run, to_staged=_to_staged,
                            batching=_custom_batching(lambda: custom_vjp_call_p, map_vjp_rules))
 
 

@@ -1,8 +1,9 @@
 """Checks: equations that fail for some values, and the states that remember the first that did.
 
-Nothing can be raised while a program runs, so a failure is a value: a code, 0 while all is well, and what its message is to
-show.  A program with checks is threaded (`transforms/discharge.py`) with these as states.  Whoever asked for the checks looks
-at them afterwards: `checkify` gives them to the user, `runtime/evaluate.py` raises.
+Nothing can be raised while a program runs, so a failure is a value: a code, 0 while all is well, and what
+its message is to show.  A program with checks is threaded (`transforms/discharge.py`) with these as
+states.  Whoever asked for the checks looks at them afterwards: `checkify` gives them to the user,
+`runtime/evaluate.py` raises.
 """
 import dataclasses
 import functools
@@ -319,8 +320,8 @@ def _discharge(states, values, args, *, failures):
     return known.joined(values, failures, args), []
 
 
-check_p = Primitive("check", multiple_results=True, abstract_eval=lambda *avals, failures: [], lower=_lower, jvp=_jvp,
-                    batching=_batching, discharge=_discharge, impl_rule=_evaluate,
+check_p = Primitive("check", multiple_results=True, abstract_eval=lambda *avals, failures: [], lower=_lower,
+                    jvp=_jvp, batching=_batching, discharge=_discharge, impl_rule=_evaluate,
                     effects=lambda params: tuple([Check(failure=f) for f in params["failures"].all]))
 
 

@@ -10,7 +10,15 @@ from ...core.refs import Holder, refuse_again
 from ...core.symbolic_zeros import drop_zeros, fill_zeros, is_undefined_primal, nonzero_mask
 from ..arrays.elementwise import clamp_p, select_n_p
 from ..arrays.reduce import reduce_or_p
-from ..arrays.shape import broadcast_axis, broadcast_in_dim, front, front_dims, instantiate, move_axis, zeros_of
+from ..arrays.shape import (
+    broadcast_axis,
+    broadcast_in_dim,
+    front,
+    front_dims,
+    instantiate,
+    move_axis,
+    zeros_of,
+)
 from ..common import aval_of, dtypes, ndim_of, np, scalar
 from ..parallel import divergent_collectives
 from . import checks
@@ -191,7 +199,8 @@ def _cond_transpose(cts, index, *args, branches, **by):
     wanted = _agree([nz for _, nz in pairs])
     avals = [a.aval for a in args if is_undefined_primal(a)]
     moved = tuple(j if nz == wanted else with_zeros(j, 0, nz, wanted, avals) for j, nz in pairs)
-    results = cond_p.bind(index, *(a for a in args if not is_undefined_primal(a)), *drop_zeros(cts), branches=moved, **by)
+    results = cond_p.bind(index, *(a for a in args if not is_undefined_primal(a)), *drop_zeros(cts),
+                          branches=moved, **by)
     return [None, *fill_zeros(fill_zeros(results, wanted), linear)]
 
 
@@ -281,9 +290,9 @@ def _either(vma, avals):
 # index: bool (two branches: false, true) or int32, clamped to the last branch.  With `platforms`, a name for
 # each branch, of which the last may be None, it has no meaning: the branch is chosen when the program is
 # lowered.
-cond_p = Holder("cond", multiple_results=True, abstract_eval=_cond_abstract_eval, lower=_cond_lower, jvp=_cond_jvp,
-                linearize=_cond_linearize, transpose=_cond_transpose, batching=_cond_batching, discharge=_cond_discharge,
-                dce=_cond_dce, partial_eval=_cond_partial_eval, vary=_cond_vary)
+cond_p = Holder("cond", multiple_results=True, abstract_eval=_cond_abstract_eval, lower=_cond_lower,
+                jvp=_cond_jvp, linearize=_cond_linearize, transpose=_cond_transpose, batching=_cond_batching,
+                discharge=_cond_discharge, dce=_cond_dce, partial_eval=_cond_partial_eval, vary=_cond_vary)
 
 
 # --- while ----------------------------------------------------------------------------------------
@@ -371,8 +380,8 @@ def _while_batching(axis, args, dims, *, cond_jaxpr, body_jaxpr, cond_nconsts, b
     cond, (each,) = programs.batch(cond_jaxpr, axis, (*cond_marks, *marks))
     if each:
         # each element has its own predicate: run while any holds, and keep the values of those that are done
-        found = checks.batched(_while_discharge, axis, args, dims, cond_jaxpr=cond_jaxpr, body_jaxpr=body_jaxpr,
-                               **params)
+        found = checks.batched(_while_discharge, axis, args, dims, cond_jaxpr=cond_jaxpr,
+                               body_jaxpr=body_jaxpr, **params)
         if found is not None:
             return found
         _only_told("lax.while_loop with a mapped condition runs until it holds for no element",
@@ -437,6 +446,6 @@ def _while_discharge(states, values, args, **params):
     return outs[:len(states)], outs[len(states) + 1:]
 
 
-while_p = Holder("while", multiple_results=True, abstract_eval=_while_abstract_eval, lower=_while_lower, jvp=_while_jvp,
-                 linearize=_while_linearize, transpose=_while_transpose, batching=_while_batching,
-                 discharge=_while_discharge)
+while_p = Holder("while", multiple_results=True, abstract_eval=_while_abstract_eval, lower=_while_lower,
+                 jvp=_while_jvp, linearize=_while_linearize, transpose=_while_transpose,
+                 batching=_while_batching, discharge=_while_discharge)

@@ -49,9 +49,9 @@ def _batching(axis, args, dims, *, exported):
 
 
 call_exported_p = Primitive(
-    "call_exported", multiple_results=True, abstract_eval=lambda *avals, exported: exported._result_avals(avals),
-    lower=_lower,
-    batching=_batching, meshes=_abstract_meshes)
+    "call_exported", multiple_results=True,
+    abstract_eval=lambda *avals, exported: exported._result_avals(avals), lower=_lower, batching=_batching,
+    meshes=_abstract_meshes)
 
 
 def _by_platform(ctx, eqn, index, *names):

@@ -78,6 +78,7 @@ def _one_by_one(axis, args, batched, **params):
 # input_layouts, output_layouts: for each value its axes, minor first, or None where the last axis is the
 # minor one leading: how many axes in front of all values vmap made aliases: pairs of an operand and the
 # result that takes its memory
-ffi_call_p = Primitive("ffi_call", multiple_results=True, abstract_eval=lambda *avals, out_avals, **_: list(out_avals),
-                       lower=_lower, jvp=_jvp, batching=_batching,
+ffi_call_p = Primitive("ffi_call", multiple_results=True,
+                       abstract_eval=lambda *avals, out_avals, **_: list(out_avals), lower=_lower, jvp=_jvp,
+                       batching=_batching,
                        effects=lambda params: (IO(),) if params["has_side_effect"] else ())

@@ -64,6 +64,6 @@ def _discharge(states, values, args, *, jaxpr, memories, **tags):
 # memories: for each result the kind of memory that it is put in, None being the devices' own; "any" leaves it
 # where it is
 tagged_call_p = Primitive(
-    "tagged_call", multiple_results=True, abstract_eval=lambda *avals, jaxpr, **_: jaxpr.out_avals, lower=_lower,
-    jvp=_jvp,
-    linearize=_linearize, transpose=_transpose, batching=_batching, discharge=_discharge)
+    "tagged_call", multiple_results=True, abstract_eval=lambda *avals, jaxpr, **_: jaxpr.out_avals,
+    lower=_lower, jvp=_jvp, linearize=_linearize, transpose=_transpose, batching=_batching,
+    discharge=_discharge)

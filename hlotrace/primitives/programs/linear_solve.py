@@ -1,8 +1,8 @@
 """custom_linear_solve: A x = b, solved by the user's function.
 
-Its derivatives are systems with the same matrix: dx = A^-1 (db - dA x), and the cotangent of b is A^-T times that of x
-(Giles, "Collected matrix derivative results for forward and reverse mode algorithmic differentiation", 2008).  So the solver
-itself is not differentiated.
+Its derivatives are systems with the same matrix: dx = A^-1 (db - dA x), and the cotangent of b is A^-T
+times that of x (Giles, "Collected matrix derivative results for forward and reverse mode algorithmic
+differentiation", 2008).  So the solver itself is not differentiated.
 """
 from ...core import programs
 from ...core.jaxpr import eval_jaxpr
@@ -78,7 +78,7 @@ def _discharge(states, values, args, *, solve, sizes, **_):
 
 
 linear_solve_p = Holder(
-    "custom_linear_solve", multiple_results=True, abstract_eval=_abstract_eval, jvp=_jvp, transpose=_transpose, batching=_batching,
-    discharge=_discharge,
+    "custom_linear_solve", multiple_results=True, abstract_eval=_abstract_eval, jvp=_jvp,
+    transpose=_transpose, batching=_batching, discharge=_discharge,
     lower=lambda ctx, eqn, *names: ctx.inline(eqn.params["solve"], _used(names, eqn.params["sizes"])),
     impl_rule=lambda *args, solve, sizes, **_: jit_bind(solve, _used(args, sizes)))

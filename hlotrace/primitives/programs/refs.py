@@ -1,7 +1,8 @@
 """Reading and writing a Ref: each access is a program of the value, so how it is indexed is no matter of
 these primitives.
 
-Operands are those of the program behind the value: [value, *operands] -> [value afterwards if it writes, *results].
+Operands are those of the program behind the value: [value, *operands] -> [value afterwards if it writes,
+*results].
 """
 from ...core import programs
 from ...core.config import state
@@ -49,7 +50,8 @@ def _access(name, writes):
             results = state.trace.splice(program, [*values, *args])
         return (results[:1], results[1:]) if writes else (values, results)
 
-    access_p = Holder(name, multiple_results=True, abstract_eval=abstract_eval, lower=lower, jvp=jvp, batching=batching, discharge=discharge,
+    access_p = Holder(name, multiple_results=True, abstract_eval=abstract_eval, lower=lower, jvp=jvp,
+                      batching=batching, discharge=discharge,
                       effects=lambda params: (Access(ref=params["ref"], writes=writes),))
     return access_p
 

@@ -8,17 +8,26 @@ from ...core.errors import UnexpectedTracerError
 from ...core.refs import Holder
 from ...core.symbolic_zeros import is_undefined_primal, nonzero_mask
 from ..arrays.shape import front, front_dims, reduce_sum
-from .calls import AS_JIT, explicit_tangents, inline, jit_bind, linearize_by_rule, map_jvp_rule, map_vjp_rules, mapped_over
+from .calls import (
+    AS_JIT,
+    explicit_tangents,
+    inline,
+    jit_bind,
+    linearize_by_rule,
+    map_jvp_rule,
+    map_vjp_rules,
+    mapped_over,
+)
 
 
 class Rules(NamedTuple):
     """The rules of a call on flat lists; one that is None is that of its program, unless `lacks` says what is
     missing.
 
-    jvp(primals, tangents) -> (outs, tangents)              tangents may be None
-    fwd(primals, nonzero) -> (outs, residuals, bwd)         bwd(residuals, cotangents) -> cotangents of all primals
-    transpose(cotangents, args) -> cotangents of all args   args that are not known are linear
-    batch(axis, args, dims) -> (outs, dims)
+    jvp(primals, tangents) -> (outs, tangents)              tangents may be None fwd(primals, nonzero) ->
+    (outs, residuals, bwd)         bwd(residuals, cotangents) -> cotangents of all primals
+    transpose(cotangents, args) -> cotangents of all args   args that are not known are linear batch(axis,
+    args, dims) -> (outs, dims)
     """
     jvp: Callable | None = None
     fwd: Callable | None = None

@@ -209,7 +209,8 @@ def _scan_transpose(cts, *args, jaxpr, reverse, num_consts, num_carry, **params)
     ct_avals = [*sum_avals, *carry_avals, *(_row(x.aval) for x in xs if is_undefined_primal(x))]
     ct_carry = [zeros_of(a) if ct is None else ct for ct, a in zip(cts, carry_avals)]
     ct_ys = cts[num_carry:]
-    program, in_nonzero = programs.transpose(jaxpr, tuple(linear), (*[True] * num_carry, *nonzero_mask(ct_ys)))
+    program, in_nonzero = programs.transpose(jaxpr, tuple(linear),
+                                             (*[True] * num_carry, *nonzero_mask(ct_ys)))
 
     def body(fixed, state, slices):
         (sums, ct_k), (x, ct_y) = groups(state, len(sum_avals)), groups(slices, len(fixed_xs))
@@ -269,7 +270,8 @@ def _scan_partial_eval(policy, wanted, eqn):
     carry, ys = wanted[:nk], wanted[nk:]
     kept = programs.split_for_remat(jaxpr, policy, (*[False] * nk, *ys), nk)[3]
     ys = tuple([y and not k for y, k in zip(ys, kept[nk:])])
-    carry = carry_fixpoint(carry, lambda m: dce(programs.partial_eval(jaxpr, policy, (*m, *ys))[1])[1][nc:nc + nk])
+    carry = carry_fixpoint(carry,
+                           lambda m: dce(programs.partial_eval(jaxpr, policy, (*m, *ys))[1])[1][nc:nc + nk])
     forward, again, places, _ = programs.split_for_remat(jaxpr, policy, (*carry, *ys), nk)
     again, used = dce(again)
     used[nc:nc + nk] = carry
@@ -284,6 +286,6 @@ def _scan_partial_eval(policy, wanted, eqn):
     return first, second, [*saved, *[v for v, k in zip(eqn.outvars, kept) if k]]
 
 
-scan_p = Holder("scan", multiple_results=True, abstract_eval=_scan_abstract_eval, lower=_scan_lower, jvp=_scan_jvp,
-                linearize=_scan_linearize, transpose=_scan_transpose, batching=_scan_batching, dce=_scan_dce,
-                discharge=_scan_discharge, partial_eval=_scan_partial_eval)
+scan_p = Holder("scan", multiple_results=True, abstract_eval=_scan_abstract_eval, lower=_scan_lower,
+                jvp=_scan_jvp, linearize=_scan_linearize, transpose=_scan_transpose, batching=_scan_batching,
+                dce=_scan_dce, discharge=_scan_discharge, partial_eval=_scan_partial_eval)
