@@ -50,7 +50,7 @@ def text(places):
     for place, names in sorted(places.items()):
         lacking = [name for name in sorted(names) if not name.startswith("_") and not has(place, name)]
         if lacking:
-            lines = textwrap.wrap(" ".join(lacking), 112)
+            lines = textwrap.wrap(" ".join(lacking), 99)
             rows.append(f'    "{place}": (\n' + "".join(f'        "{line} "\n' for line in lines[:-1])
                         + f'        "{lines[-1]}"),\n')
     return HEADER + "".join(rows) + "}\n"

@@ -16,8 +16,7 @@ _interned: dict = {}
 
 
 class OfArrays:
-    """What hijax asks of a type: of what types of arrays its values are made, and those of arrays are
-    themselves."""
+    """What hijax asks of a type: of what types of arrays its values are made, for arrays themselves."""
     __slots__ = ()
     has_qdd = False
 
@@ -44,8 +43,7 @@ class ShapedArray(OfArrays):
 
     A weak type comes from a Python scalar and gives way in promotion.  `vma`, a frozenset of names, are the
     manual axes of a `shard_map` along which the devices hold different values.  `sharding` is taken as JAX's
-    type takes it, and says
-    nothing: what is traced has that of the mesh in use (see `typeof`).
+    type takes it, and has no effect: what is traced has that of the mesh in use (see `typeof`).
     """
     __slots__ = ("shape", "dtype", "weak_type", "vma", "ndim", "size", "mlir", "__weakref__")
     if typing.TYPE_CHECKING:
@@ -136,8 +134,10 @@ class ManualAxisType(typing.NamedTuple):
 
 
 def mlir_type(shape, dtype):
-    """The StableHLO tensor type of an array, `tensor<2x3xf32>`; a symbolic size stands in braces:
-    `lowering/symbolic_shapes.py`."""
+    """The StableHLO tensor type of an array, `tensor<2x3xf32>`.
+
+    A symbolic size is written in braces, which `lowering/symbolic_shapes.py` reads.
+    """
     if dtypes.is_extended(dtype):
         if dtype.mlir is not None:
             return dtype.mlir
@@ -147,8 +147,7 @@ def mlir_type(shape, dtype):
 
 
 def physical(aval):
-    """The aval of the data that represents `aval` on a device: PRNG keys become their words, float0 false
-    bits."""
+    """The aval of the data of `aval` on a device: PRNG keys are their words, float0 is false bits."""
     if aval.dtype.kind != "V":
         return aval
     if aval.dtype == dtypes.float0:
@@ -220,19 +219,22 @@ def is_arraylike(value):
     return type(value) in avals_by_type or _find(type(value)) is not None
 
 
-MARK_STATIC = "Mark it with static_argnums/static_argnames if it is not data, or register its class as a pytree."
+MARK_STATIC = ("Mark it with static_argnums/static_argnames if it is not data, or register its class as a "
+               "pytree.")
 
 
 def not_an_array(value, name="", mend=MARK_STATIC):
     """The words for a value that is not an array; `mend` says what to do about it."""
     # a Ref, whose numbers are not looked at: then it could not be donated
     if hasattr(value, "instead_of_an_array"):
-        return f"{'argument ' * bool(name)}{name or 'value'} is a {value.aval}, not an array. {value.instead_of_an_array}"
+        which = f"argument {name}" if name else "value"
+        return f"{which} is a {value.aval}, not an array. {value.instead_of_an_array}"
     where = f"argument {name} of type {type(value)}" if name else f"value {value!r:.80} of type {type(value)}"
     if isinstance(value, (list, tuple)):
         mend = "A Python list or tuple is not converted by itself: wrap it in jnp.array(...)."
     if isinstance(value, type):
-        mend = "A type without a value is written jax.ShapeDtypeStruct(shape, dtype), for lower, trace and eval_shape."
+        mend = ("A type without a value is written jax.ShapeDtypeStruct(shape, dtype), for lower, trace and "
+                "eval_shape.")
     elif hasattr(value, "shape") and hasattr(value, "dtype"):
         mend = ("It is a type without a value, for lower, trace and eval_shape: give an array, such as "
                 "jnp.zeros(s.shape, s.dtype).")

@@ -1,7 +1,8 @@
 """Axis maps: which axis of a result is which axis of an operand.
 
-A primitive states this once, as its rule `axes`: a pure function of its avals and parameters, which also knows how the
-parameters change when the operands get one more axis.  How to map a primitive over such an axis follows (`plan`).
+A primitive states this once, as its rule `axes`: a pure function of its avals and parameters, which also
+knows how the parameters change when the operands get one more axis.  How to map a primitive over such an axis
+follows (`plan`).
 """
 import functools
 from typing import Any, NamedTuple
@@ -13,11 +14,10 @@ SIZE = "size"       # as the entry of an axis that is left alone: its size
 
 
 class AxisMap(NamedTuple):
-    """A label for each axis of each operand, and for each axis of the result (of each, where there are
-    several).
+    """A label for each axis of each operand, and for each axis of the result or results.
 
     Results of several ranks have a tuple of labels each; they have the axes that are left alone at the same
-    places. A label of operands and result is an axis that the primitive leaves alone: what is done to the
+    places.  A label of operands and result is an axis that the primitive leaves alone: what is done to the
     operands along it (put in another order, cut, spread over devices) is done to the result.  A label of
     operands only is reduced over, in any order.  None is an axis that is computed with, or made.
     """
@@ -33,12 +33,13 @@ class AxisMap(NamedTuple):
 class AxisRule:
     """The rule `axes` of a primitive.
 
-    labels: (*avals, **params) -> AxisMap
-    insert: (params, at, size, *avals) -> the parameters when each operand gets an axis of `size` at `at`, and
-    is left
-        alone along it.  At 0 this must be possible; elsewhere `labels` of what comes out says whether it was
-    scalars: number of operands -> positions of those that may be of rank 0 beside arrays
-    constants: may any constant of rank 0 stand beside arrays?
+    Args:
+        labels: (*avals, **params) -> AxisMap
+        insert: (params, at, size, *avals) -> the parameters when each operand gets an axis of `size` at `at`,
+            and is left alone along it.  At 0 this must be possible; elsewhere `labels` of the parameters that
+            come out says whether it was.
+        scalars: number of operands -> positions of those that may be of rank 0 beside arrays
+        constants: may any constant of rank 0 be used beside arrays?
     """
     __slots__ = ("labels", "insert", "scalars", "constants")
 
@@ -62,9 +63,13 @@ def renumbered(axes, at):
 def same_axes(names=(), *, gone=False, reduced=False, scalars=lambda n: (), constants=False, **alone):
     """The rule of a primitive whose operands have the same axes, which the result keeps in their order.
 
-    names: the parameters (or the one) that say which axes it computes with, each an int or a tuple of ints
-    gone: are these not in the result?  reduced: are they reduced over, in any order?
-    alone: parameters with one entry for each axis, and which entry says that an axis is left alone
+    Args:
+        names: the parameters (or the one) that say which axes it computes with, each an int or several
+        gone: are these not in the result?
+        reduced: are they reduced over, in any order?
+        scalars: as for `AxisRule`
+        constants: as for `AxisRule`
+        **alone: parameters with one entry for each axis, and which entry says that an axis is left alone
     """
     names = (names,) if isinstance(names, str) else names
 
@@ -105,21 +110,32 @@ def leading_axes(own):
 _SCALAR = ShapedArray((), bool_)
 
 
+def _unmapped(aval, dim):
+    if aval is None:
+        return _SCALAR
+    return aval if dim is None else aval.update(shape=aval.shape[:dim] + aval.shape[dim + 1:])
+
+
 @functools.lru_cache(maxsize=8192)
 def plan(rule, avals, dims, size, params):
-    """How to map a primitive over an axis of `size`: (what to do with each operand, parameters, axis of the
-    result).
+    """How to map a primitive over an axis of `size`.
 
-    `avals` are those of the operands with the axis, which is at `dims` (None: not mapped); an aval None is a
-    constant of rank 0.  What to do is None, or (shape, dimensions) for a broadcast_in_dim, or (None,
-    permutation) for a transpose.
+    Args:
+        rule: the AxisRule of the primitive
+        avals: of the operands, with the axis; None for a constant of rank 0
+        dims: where each operand has the axis; None where it is not mapped
+        size: of the axis
+        params: the items of the parameters
+
+    Returns:
+        (what to do with each operand, parameters, axis of the result).  What to do is None, or (shape,
+        dimensions) for a broadcast_in_dim, or (None, permutation) for a transpose; None for nothing at all.
     """
     params, scalars = dict(params), rule.scalars(len(avals))
-    each = [_SCALAR if a is None else a if d is None else a.update(shape=a.shape[:d] + a.shape[d + 1:])
-            for a, d in zip(avals, dims)]
+    each = [_unmapped(a, d) for a, d in zip(avals, dims)]
     rank = max(a.ndim for a in each)
-    left = [d is None and not e.ndim and (a is None or i in scalars) for i,
-            (a, d, e) in enumerate(zip(avals, dims, each))]
+    left = [d is None and not e.ndim and (a is None or i in scalars)
+            for i, (a, d, e) in enumerate(zip(avals, dims, each))]
     whole = [i for i, e in enumerate(each) if e.ndim == rank and not left[i]]
     first = next((i for i in whole if dims[i] is not None), whole[0])
     spread = [not e.ndim and rank > 0 and (rule.constants or i in scalars) for i, e in enumerate(each)]
@@ -127,8 +143,11 @@ def plan(rule, avals, dims, size, params):
         changed = rule.insert(params, at, size, *each)
         # an operand of a rank that the primitive refuses gets the axis all the same: the error is the
         # primitive's
-        shapes = [e.shape if skip else inserted(each[first].shape, at, size) if wide else
-                  inserted(e.shape, min(at, e.ndim), size) for e, skip, wide in zip(each, left, spread)]
+        shapes = [e.shape for e in each]
+        for i, e in enumerate(each):
+            if not left[i]:
+                like = each[first] if spread[i] else e
+                shapes[i] = inserted(like.shape, min(at, like.ndim), size)
         axes = rule(*(e.update(shape=s) for e, s in zip(each, shapes)), **changed)
         label = axes.operands[first][at]
         if label is not None and label in axes.results[0]:

@@ -1,8 +1,8 @@
-"""What is kept from one call to the next.
+"""What is cached from one call to the next.
 
-A trace depends on its arguments and on what is in force around it.  The tables here add the latter, `state.trace_key`, to
-every key by themselves: what was made under other options, meshes or named axes is never found.  All are bounded, or live
-as long as the object they belong to, and `clear` empties them all.
+A trace depends on its arguments and on what is in force around it.  A ContextCache adds the latter,
+`state.trace_key`, to every key by itself: what was made under other options, meshes or named axes is never
+found.  All are bounded, or live as long as the object they belong to, and `clear` empties them all.
 """
 import functools
 import threading
@@ -29,7 +29,7 @@ class LRUCache:
         return self.entries.get(key)
 
     def keep(self, key, value):
-        """`value`, kept under `key`."""
+        """`value`, cached under `key`."""
         entries = self.entries
         entries[key] = value
         if self.limit is not None and len(entries) > self.limit:
@@ -53,7 +53,7 @@ class LRUCache:
 
 
 class ContextCache(LRUCache):
-    """A Table whose entries hold under what was in force when they were made."""
+    """A cache whose entries hold under what was in force when they were made."""
     __slots__ = ()
 
     def get(self, key):
@@ -80,8 +80,7 @@ def types(in_tree, avals, statics=()):
 
 
 def cached(limit):
-    """Decorator: the results of a function of hashable values are kept, as functools.lru_cache does, in a
-    ContextCache."""
+    """Decorator: functools.lru_cache in a ContextCache, for a function of hashable values."""
     def decorate(function):
         table = ContextCache(limit)
 
@@ -94,7 +93,7 @@ def cached(limit):
 
 
 class WeakCache:
-    """Tables that belong to objects, such as a user's functions, and go with them.
+    """Caches that belong to objects, such as a user's functions, and go with them.
 
     `WeakCache(make)` calls `make()` for an object that has none yet.
     """
@@ -105,7 +104,7 @@ class WeakCache:
         self.make = make
 
     def of(self, owner, key=None):
-        """The table of `owner` under `key`; a new one where the owner cannot be referred to weakly."""
+        """The cache of `owner` under `key`; a new one where the owner cannot be referred to weakly."""
         try:
             tables = self.tables.setdefault(owner, {})
         except TypeError:
@@ -115,6 +114,6 @@ class WeakCache:
 
 
 def clear():
-    """Empty every table."""
+    """Empty every cache."""
     for table in list(_tables):
         table.clear()

@@ -138,26 +138,29 @@ _OPTIONS = {
     "jax_debug_nans": (False, _flag, True),
     "jax_debug_infs": (False, _flag, True),
     "jax_disable_jit": (False, _flag, True),
-    "jax_check_static_indices": (True, _flag, True),      # an int out of bounds is an IndexError; in JAX it is silent
+    "jax_check_static_indices": (True, _flag, True),    # an int out of bounds is an IndexError; silent in JAX
     "hlotrace_check_bounds": (False, _flag, True),     # see check_bounds in lax/indexing.py
     "hlotrace_outline": (True, _flag, True),      # repeated stretches of a program become one function
     "jax_check_tracer_leaks": (False, _flag, True),      # so that what was traced without it is traced again
     "jax_explain_cache_misses": (None, _flag_or_auto, False),     # None: from the third retrace of a function
-    "hlotrace_callback_errors": ("own", _one_of("own", "jax"), False),      # see `surfaced` in runtime/callback_guard.py
+    # see `surfaced` in runtime/callback_guard.py
+    "hlotrace_callback_errors": ("own", _one_of("own", "jax"), False),
     "hlotrace_compile_progress": (True, _flag, False),
-    "hlotrace_tiered_compile": ("off", _one_of("off", "auto", "on"), False),     # see runtime/executables/tiers.py
+    # see runtime/executables/tiers.py
+    "hlotrace_tiered_compile": ("off", _one_of("off", "auto", "on"), False),
     "hlotrace_check_processes": (True, _flag, False),       # see runtime/processes/consistency_checks.py
     "jax_log_compiles": (False, _flag, False),
     "jax_enable_compilation_cache": (True, _flag, False),
     "jax_compilation_cache_dir": (None, _directory, False),      # "": keep none
-    "jax_compilation_cache_max_size": (2 << 30, _int, False),                                     # -1: no limit
+    "jax_compilation_cache_max_size": (2 << 30, _int, False),   # -1: no limit
     "jax_persistent_cache_min_compile_time_secs": (1.0, _float, False),
     "jax_persistent_cache_min_entry_size_bytes": (0, _int, False),
     "jax_platforms": (None, _text, False),
     "jax_platform_name": ("", str, False),
     "jax_num_cpu_devices": (-1, _device_count, False),      # -1: what XLA_FLAGS says, or one
     "jax_default_device": (None, _device, True),
-    "jax_traceback_filtering": ("auto", _one_of(       # see core/surface/boundary.py; "auto" is "quiet_remove_frames"
+    # see core/surface/boundary.py; "auto" is "quiet_remove_frames"
+    "jax_traceback_filtering": ("auto", _one_of(
         "auto", "off", "tracebackhide", "remove_frames", "quiet_remove_frames"), False),
     "jax_softmax_custom_jvp": (True, _flag, True),
     "jax_legacy_prng_key": ("allow", _one_of("allow", "warn", "error"), False),
@@ -166,12 +169,14 @@ _OPTIONS = {
     "jax_transfer_guard_device_to_device": (None, _guard, False),
     "jax_transfer_guard_device_to_host": (None, _guard, False),
     "jax_allow_f16_reductions": (True, _flag, True),
-    "jax_array_garbage_collection_guard": (None, _one_of(None, "allow", "log", "fatal"), False),     # see runtime/devices/transfer_guards.py
+    # see runtime/devices/transfer_guards.py
+    "jax_array_garbage_collection_guard": (None, _one_of(None, "allow", "log", "fatal"), False),
     "jax_auto_pcast": (True, _flag, True),
     "jax_captured_constants_report_frames": (0, _int, False),
     "jax_captured_constants_warn_bytes": (2_000_000_000, _int, False),     # -1: never
     "jax_compilation_cache_include_metadata_in_key": (False, _flag, False),
-    "jax_compiler_enable_remat_pass": (True, _flag, True),      # this and the next five: see `_flags` in runtime/executables/compilation.py
+    # this and the next four: see `_flags` in runtime/executables/compilation.py
+    "jax_compiler_enable_remat_pass": (True, _flag, True),
     "jax_disable_most_optimizations": (False, _flag, True),
     "jax_memory_fitting_level": ("O2", _level, True),
     "jax_optimization_level": ("UNKNOWN", _level, True),
@@ -205,8 +210,7 @@ checks: dict = {}
 
 
 class TraceKey:
-    """What a trace depends on besides its arguments.  Equal ones are the same object, so keys compare by
-    identity.
+    """What a trace depends on besides its arguments; equal ones are the same object, compared by identity.
 
     `options` are the values of those that change programs (`TRACING`), `meshes` those entered and the one
     that programs run on, `axes` the named axes.
@@ -223,11 +227,11 @@ class State(threading.local):
     trace: Any = None      # set by core.trace: the current trace
     source: Any = None     # provenance to stamp on new equations instead of the caller's line
     name_stack = ""        # "layer0/attention": from named_scope
-    # ((name, size, kind), ...) of the enclosing vmaps ("vmap") and shard_maps that have names;
-    axis_env: tuple[Any, ...] = ()
-    # kind "manual", or "checked" where avals tell over which axes values vary; see `named_axes` entered, the
-    # current one last: (mesh, is it in use, or does it stand in a bare `with mesh:`?)
-    meshes: tuple[Any, ...] = ()
+    # ((name, size, kind), ...) of the enclosing vmaps ("vmap") and shard_maps that have names; kind "manual",
+    # or "checked" where avals say over which axes values vary; see `named_axes`
+    axis_env: tuple[tuple[Any, Any, str], ...] = ()
+    # entered, the current one last: (mesh, is it in use, or only entered by a bare `with mesh:`?)
+    meshes: tuple[tuple[Any, bool], ...] = ()
     mesh_to_run_on: Any = None  # by set_mesh: where jit programs run that nothing else places
     x64 = False
     disable_jit = False
@@ -242,7 +246,7 @@ class State(threading.local):
         self.refresh()
 
     def refresh(self):
-        """To be called where what `trace_key` tells has changed."""
+        """To be called where what `trace_key` says has changed."""
         _refresh(self.__dict__)
 
 
@@ -293,7 +297,7 @@ TRACING = tuple(name for name, (_, _, tracing) in _OPTIONS.items() if tracing)
 
 def _unknown(name):
     from .surface import other_options  # few programs name one of them
-    mending = did_you_mean(name, [*_OPTIONS, *other_options.DEFAULTS]) or "; config.values holds all there are"
+    mending = did_you_mean(name, [*_OPTIONS, *other_options.DEFAULTS]) or "; config.values has all there are"
     return AttributeError(f"Unrecognized config option: {name}{mending}")
 
 
@@ -332,8 +336,10 @@ class Config:
     def update(self, name, value):
         """Set an option for the whole process.
 
-        Raises AttributeError for an unknown name, ValueError for a value that makes no sense, and
-        NotImplementedError for one that JAX knows and hlotrace does not do.
+        Raises:
+            AttributeError: for an unknown name
+            ValueError: for a value that makes no sense
+            NotImplementedError: for a value that JAX knows and hlotrace does not do
         """
         value = self._check(name, value)
         if name in checks:
@@ -350,13 +356,12 @@ class Config:
         return getattr(self, name)
 
     def config_with_absl(self):
-        """Let `absl.app.run(main)` read options from the command line: `--jax_enable_x64`,
-        `--jax_platforms=cpu`."""
+        """Let `absl.app.run(main)` read options from the command line, such as `--jax_platforms=cpu`."""
         from .surface import flags  # absl is imported where a program uses it
         flags.define(self)
 
     def parse_flags_with_absl(self):
-        """Set the options that stand on the command line, for programs that do not call `absl.app.run`."""
+        """Set the options that are on the command line, for programs that do not call `absl.app.run`."""
         from .surface import flags
         flags.parse(self)
 
@@ -402,8 +407,7 @@ state = State()
 
 
 class uncollected:
-    """`with uncollected():` holds Python's cyclic garbage collector, which finds nothing in a growing
-    program."""
+    """`with uncollected():` stops Python's garbage collector, which finds nothing in a growing program."""
     __slots__ = ("was",)
 
     def __enter__(self):
@@ -423,8 +427,7 @@ def sync():
 
 @contextlib.contextmanager
 def scoped(path=""):
-    """Operations stand in these named scopes until the block ends; in none if what is traced is kept for
-    other places."""
+    """Operations are in these named scopes until the block ends; in none by default."""
     saved, state.name_stack = state.name_stack, path
     try:
         yield

@@ -56,8 +56,7 @@ class ExtendedDType:
 
     A user's own subclass has `_rules`, a class of functions: physical_element_aval(dtype); convert_from and
     convert_to (source, target), whether lax.convert_element_type may; full(shape, value, dtype); and for
-    derivatives tangent_dtype(dtype), zero(dtype) and add(dtype, x, y), what stands for the sum of two
-    cotangents.
+    derivatives tangent_dtype(dtype), zero(dtype) and add(dtype, x, y), the sum of two cotangents.
     """
     mlir = _rules = None
     physical_shape = functools.cached_property(lambda self: self._rules.physical_element_aval(self).shape)
@@ -72,13 +71,15 @@ def is_extended(dtype):
 
 
 def canonicalize(dtype, allow_extended_dtype=True):
-    """`dtype` as np.dtype, 64-bit types narrowed to 32 bits unless x64 is enabled; None is float, as NumPy
-    has it.
+    """`dtype` as np.dtype, 64-bit types narrowed to 32 bits unless x64 is enabled; None is float.
 
-    Those of PRNG keys stay as they are; ValueError for them with allow_extended_dtype=False.
+    Those of PRNG keys stay as they are.
 
-    >>> jax.dtypes.canonicalize_dtype("int64"), jax.dtypes.canonicalize_dtype(float), jax.dtypes.canonicalize_dtype("int8")
-    (dtype('int32'), dtype('float32'), dtype('int8'))
+    Raises:
+        ValueError: for the dtype of PRNG keys with allow_extended_dtype=False
+
+    >>> jax.dtypes.canonicalize_dtype("int64"), jax.dtypes.canonicalize_dtype(float)
+    (dtype('int32'), dtype('float32'))
     """
     if type(dtype) is not np.dtype:
         dtype = as_dtype(float if dtype is None else dtype)
@@ -106,16 +107,18 @@ def as_dtype(dtype):
     try:
         return np.dtype(dtype)
     except TypeError:
-        sizes = ("; if it is a size, put the sizes into one tuple" if isinstance(dtype, (int, np.integer))
-                 else did_you_mean(dtype, (*map(str, SUPPORTED),)) if isinstance(dtype, str) else "")
-        raise TypeError(f"{dtype!r:.80} is not a dtype: give one such as jnp.float32, 'int8' or bool{sizes}") from None
+        advice = did_you_mean(dtype, (*map(str, SUPPORTED),)) if isinstance(dtype, str) else ""
+        if isinstance(dtype, (int, np.integer)):
+            advice = "; if it is a size, put the sizes into one tuple"
+        raise TypeError(f"{dtype!r:.80} is not a dtype: give one such as jnp.float32, 'int8' or bool"
+                        f"{advice}") from None
 
 
 _lossy_warned: set = set()
 
 
 def check_user_dtype(dtype, name):
-    """The canonical form of a dtype the user asked for; a lossy narrowing is reported once for its line."""
+    """The canonical form of a dtype that the user requested; narrowing it warns once for its line."""
     requested = as_dtype(dtype)
     if requested not in SUPPORTED and not is_extended(requested) and requested != float0:
         raise TypeError(f"{name}: dtype {requested} is not a numeric dtype that hlotrace arrays can hold")
@@ -154,7 +157,8 @@ def short_name(dtype):
 def issubdtype(dtype, kind):
     """`np.issubdtype` that also knows bfloat16, float8, int4 and PRNG key dtypes.
 
-    >>> jax.dtypes.issubdtype("bfloat16", np.floating), jax.dtypes.issubdtype(jax.random.key(0).dtype, jax.dtypes.prng_key)
+    >>> key = jax.random.key(0)
+    >>> jax.dtypes.issubdtype("bfloat16", np.floating), jax.dtypes.issubdtype(key.dtype, jax.dtypes.prng_key)
     (True, True)
     """
     if isinstance(dtype, ExtendedDType):
@@ -187,8 +191,9 @@ class prng_key(extended):
 
 
 def itemsize_bits(dtype):
-    """How many bits an element has: 4 of an int4, 8 of a bool; float and int have 64, also where 64-bit types
-    are off.
+    """How many bits an element has: 4 of an int4, 8 of a bool.
+
+    Python's float and int have 64, also where 64-bit types are off.
 
     >>> jax.dtypes.itemsize_bits("int4"), jax.dtypes.itemsize_bits(bool), jax.dtypes.itemsize_bits("bfloat16")
     (4, 8, 16)
@@ -201,7 +206,9 @@ def itemsize_bits(dtype):
 
 def scalar_type_of(x):
     """bool, int, float or complex: the Python type whose values are of the kind of `x`, a number or an array.
-    TypeError for others.
+
+    Raises:
+        TypeError: where there is none, as for PRNG keys
 
     >>> jax.dtypes.scalar_type_of(jnp.ones(2, "bfloat16")), jax.dtypes.scalar_type_of(True)
     (<class 'float'>, <class 'bool'>)
@@ -253,8 +260,7 @@ def complex_of(dtype):
 
 
 def to_inexact(dtype):
-    """The floating dtype that integers and bools turn into in `sin`, `mean`, ...: float64 for 64-bit ones;
-    floats stay."""
+    """The floating dtype of `sin`, `mean`, ... of a dtype: float64 for 64-bit ints; floats stay."""
     if is_inexact(dtype):
         return dtype
     return float64 if dtype.itemsize == 8 else float32
@@ -297,7 +303,11 @@ def _extreme(dtype, sign):
 
 
 def scalar_dtype(value):
-    """Canonical dtype of a Python scalar; an int that does not fit raises OverflowError."""
+    """The canonical dtype of a Python scalar.
+
+    Raises:
+        OverflowError: for an int that does not fit
+    """
     dtype = canonicalize(_PYTHON_KINDS[type(value)] if type(value) in _PYTHON_KINDS else _python_kind(value))
     if dtype.kind == "i" and not holds(dtype, value):
         raise overflow(value, dtype)
@@ -375,7 +385,9 @@ def _join(nodes):
 def _weak_node(dtype):
     if dtype == bool_:
         return bool_
-    return _WEAK_COMPLEX if is_complex(dtype) else _WEAK_FLOAT if is_float(dtype) else _WEAK_INT
+    if is_complex(dtype):
+        return _WEAK_COMPLEX
+    return _WEAK_FLOAT if is_float(dtype) else _WEAK_INT
 
 
 _WEAK_DTYPES = {_WEAK_INT: int64, _WEAK_FLOAT: float64, _WEAK_COMPLEX: complex128}
@@ -398,7 +410,7 @@ def _lattice_result(pairs, strict, x64):
         result, weak = _join(tuple(dict.fromkeys(dtypes))), True
     else:
         nodes = tuple(dict.fromkeys(_weak_node(d) if weak else d for d, weak in pairs))
-        if strict and len({n for n in nodes if not isinstance(n, str)}) > 1 or strict and not _strictly_safe(pairs):
+        if strict and (len({n for n in nodes if not isinstance(n, str)}) > 1 or not _strictly_safe(pairs)):
             raise TypePromotionError(
                 f"Input dtypes {tuple(d.name for d in dtypes)} have no available implicit dtype promotion "
                 "path when jax_numpy_dtype_promotion='strict'. Cast the operands to a common dtype with "
@@ -419,6 +431,7 @@ def _strictly_safe(pairs):
 def lattice_result(pairs):
     """(dtype, weak_type) of the join of (dtype, weak_type) pairs, given as a tuple.
 
-    Raises TypePromotionError where the lattice, or strict promotion, has no answer.
+    Raises:
+        TypePromotionError: where the lattice, or strict promotion, has no answer
     """
     return _lattice_result(pairs, config.jax_numpy_dtype_promotion == "strict", state.x64)

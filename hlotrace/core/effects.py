@@ -1,8 +1,8 @@
-"""Effects: what an equation does besides computing.  And the token, the state that keeps ordered ones in
-order.
+"""Effects: what an equation does besides computing; and the token, the state that orders them.
 
-Effects are values: equal ones are one effect of a program.  A kind of effect is a class here; what must happen in program
-order carries a state from one equation to the next, which `transforms/discharge.py` adds to programs.
+Effects are values: equal ones are one effect of a program.  A kind of effect is a class here; what must
+happen in program order carries a state from one equation to the next, which `transforms/discharge.py` adds to
+programs.
 """
 import dataclasses
 from collections.abc import Callable
@@ -16,8 +16,10 @@ from .dtypes import ExtendedDType
 
 @dataclasses.dataclass(frozen=True)
 class Effect:
-    """The base of all.  `ordered`: does it happen in program order?  `runs`: when the program runs, not when
-    it compiles?"""
+    """The base of all.
+
+    `ordered`: does it happen in program order?  `at_run_time`: when the program runs, not when it compiles?
+    """
     ordered: bool = False
     at_run_time: bool = True
     batchable = False      # may it happen also for elements whose turn it is not?
@@ -28,7 +30,7 @@ class Effect:
 
 @dataclasses.dataclass(frozen=True)
 class Debug(Effect):
-    """Something is told.  That it happens again, or for each branch of a mapped `cond`, harms nobody."""
+    """Something is reported.  It may happen again, or for each branch of a mapped `cond`."""
     batchable = True
 
     def __str__(self):
@@ -62,15 +64,14 @@ class Check(Effect):
     failure: Any = None
 
 
-INSPECTION = Effect(at_run_time=False)      # the compiler tells how a value lies
+INSPECTION = Effect(at_run_time=False)      # the compiler reports the sharding of a value
 
 
 @dataclasses.dataclass(frozen=True)
 class State:
-    """A value that a program carries along and that its equations with some effects change: its type, and
-    which effects.
+    """A value that a program carries along, and which of its equations' effects change it.
 
-    Where it is `given`, nobody else holds it, and its memory may be reused.
+    Where it is `donated`, nothing else holds it, and its memory may be reused.
     """
     aval: ShapedArray
     handles: Callable[[Effect], bool]

@@ -47,8 +47,7 @@ class KeyPromotionError(TypePromotionError, TypeError):
 
 
 class ShapeError(TypeError, ValueError):
-    """Shapes that do not fit each other.  JAX raises TypeError or ValueError, by the ranks; NumPy always
-    ValueError."""
+    """Shapes that do not fit each other, for which JAX raises TypeError or ValueError, NumPy ValueError."""
 
 
 class InconclusiveDimensionOperation(Exception):
@@ -98,8 +97,10 @@ def integer_conversion(tracer):
 
 
 _INSTEAD = {
-    "item": "Keep the value as an array: an array of one element does what a number does, x.reshape(()) has rank 0",
-    "tolist": "Keep the value as an array: index it, or unpack it where its length is known, as in `a, b = x`",
+    "item": ("Keep the value as an array: an array of one element does what a number does, x.reshape(()) has "
+             "rank 0"),
+    "tolist": ("Keep the value as an array: index it, or unpack it where its length is known, as in "
+               "`a, b = x`"),
     "pickle": "Return the value from the traced function, and pickle the result",
 }
 
@@ -118,8 +119,7 @@ def format_conversion(tracer, spec):
         f"format with {spec!r} needs a concrete value, but got a traced array of type "
         f"{tracer.aval.str_short()} while {tracer.under()} is tracing.{_made_at(tracer)}\n"
         f"To print the value when it is computed, use hlotrace.debug.print('{{x:{spec}}}', x=x); without a "
-        "format, "
-        "f\"{x}\" shows its type.")
+        "format, f\"{x}\" shows its type.")
 
 
 def concrete_needed(tracer, what="", advice=""):
@@ -132,12 +132,15 @@ def concrete_needed(tracer, what="", advice=""):
 
 def sized_by_values(tracer, given="size="):
     """For functions whose results have as many elements as the values say."""
-    return concrete_needed(tracer, "the values decide how many elements the result has, so they must be known",
-                           f"Give the number of elements with {given}, which pads or cuts the result")
+    return concrete_needed(
+        tracer, "the values decide how many elements the result has, so they must be known",
+        f"Give the number of elements with {given}, which pads or cuts the result")
 
 
 def not_a_key(value, aval, words):
-    got = f"{value!r:.60} of type {type(value).__name__}" if aval is None or type(value) is float else aval.str_short()
+    got = f"{value!r:.60} of type {type(value).__name__}"
+    if aval is not None and type(value) is not float:
+        got = aval.str_short()
     if aval is not None and aval.dtype.name == "uint32" and aval.shape:
         got += f" (the data of keys has shape (..., {words[0]}))"
     elif aval is not None and aval.dtype.name == "uint32":
@@ -164,7 +167,6 @@ def leaked_tracer(tracer):
 
 
 # --- shapes
-# -----------------------------------------------------------------------------------------------------
 
 def listed(things):
     """`a`, `a and b`, `a, b and c`."""
@@ -238,7 +240,6 @@ def wrong_unpacking(aval, wanted):
 
 
 # --- arguments
-# ---------------------------------------------------------------------------------------------------
 
 def not_one_of(parameter, got, choices, kind=ValueError):
     """For an argument that must be one of a few texts."""
@@ -259,27 +260,30 @@ def not_an_int(parameter, got, advice=""):
 
 
 # --- dtypes
-# -----------------------------------------------------------------------------------------------------
+
+_TEXTS = "Number the texts first, as names.index(text) or np.unique(texts, return_inverse=True) do"
+_TIMES = "subtract a start and take .astype('int64') of the difference, in NumPy, before"
+_OF_KIND = {"U": _TEXTS, "S": _TEXTS, "T": _TEXTS, "m": _TIMES, "M": _TIMES,
+            "V": "make an array of each field, as in x['name']"}
+
 
 def no_numbers(value, array):
     """For what jnp.array cannot hold; `array` is what NumPy makes of it."""
     kind = array.dtype.kind
-    mend = (
-        "Number the texts first, as names.index(text) or np.unique(texts, return_inverse=True) do"
-        if kind in "UST" else
-        "subtract a start and take .astype('int64') of the difference, in NumPy, before" if kind in "mM" else
-        "make an array of each field, as in x['name']" if kind == "V" else
-        "jax.tree.map(jnp.asarray, x) makes an array of each of its values" if isinstance(value, dict) else
-        "jnp.array(list(x)) makes an array of its elements" if hasattr(value, "__iter__")
-        and array is not value else
-        "give numbers, or lists of them; NumPy's .astype(float) makes numbers of objects that are some")
+    if kind in _OF_KIND:
+        mend = _OF_KIND[kind]
+    elif isinstance(value, dict):
+        mend = "jax.tree.map(jnp.asarray, x) makes an array of each of its values"
+    elif hasattr(value, "__iter__") and array is not value:
+        mend = "jnp.array(list(x)) makes an array of its elements"
+    else:
+        mend = "give numbers, or lists of them; NumPy's .astype(float) makes numbers of objects that are some"
     of = f" of dtype {array.dtype}" if kind != "O" or hasattr(value, "dtype") else ""
     return TypeError(f"Value {value!r:.60}{of}, from {type(value).__name__}, is not a valid JAX array type. "
                      f"Only arrays of numeric types are supported: {mend}.")
 
 
 # --- names
-# ------------------------------------------------------------------------------------------------------
 
 def did_you_mean(name, known):
     """`; did you mean 'x'?`, or an empty string where none of the names known is near."""

@@ -1,5 +1,4 @@
-"""The typed program: Var, Literal, Eqn, Jaxpr; its evaluation; dead code; a check of well-formedness; its
-text."""
+"""The typed program: Var, Literal, Eqn, Jaxpr; its evaluation; dead code; its typing rules; its text."""
 import itertools
 from typing import Any
 
@@ -24,7 +23,7 @@ class Var:
 
 
 class Literal:
-    """A small constant that stands in the program text: a Python or NumPy scalar, or a small NumPy array.
+    """A small constant inside of a program: a Python or NumPy scalar, or a small NumPy array.
 
     `key` is equal for equal constants; outlining sets it.
     """
@@ -40,8 +39,7 @@ class Literal:
 
 
 class Params(dict):
-    """The parameters of an application, which `[name]` also finds under JAX's names, where its primitive says
-    some."""
+    """The parameters of an application; `[name]` finds them also under the names that JAX has for them."""
     __slots__ = ("also",)
 
     def __init__(self, params, also):
@@ -71,7 +69,7 @@ class Eqn:
 
     @property
     def source_info(self):
-        """Where the user's program asked for it, as `extend.source_info_util` has it."""
+        """Where the user's program does it, as `extend.source_info_util` has it."""
         return SourceInfo(self.source, NameStack(self.name_stack))
 
     def replace(self, **changes):
@@ -145,9 +143,14 @@ def close(jaxpr):
 
 
 def eval_jaxpr(jaxpr, consts, *args):
-    """Run a program's equations in the current trace.  `consts` are the values of `jaxpr.constvars`.
+    """Run a program's equations in the current trace.
 
-    Returns the list of outputs.
+    Args:
+        consts: the values of `jaxpr.constvars`
+        *args: those of `jaxpr.invars`
+
+    Returns:
+        The list of outputs.
     """
     env = dict(zip(jaxpr.constvars, consts))
     env.update(zip(jaxpr.invars, args, strict=True))
@@ -155,7 +158,8 @@ def eval_jaxpr(jaxpr, consts, *args):
     try:
         for eqn in jaxpr.eqns:
             state.source = eqn.source
-            state.name_stack = f"{stack}/{eqn.name_stack}" if stack and eqn.name_stack else stack or eqn.name_stack
+            state.name_stack = (f"{stack}/{eqn.name_stack}" if stack and eqn.name_stack
+                                else stack or eqn.name_stack)
             operands = [v.val if type(v) is Literal else env[v] for v in eqn.invars]
             results = eqn.primitive.bind(*operands, **eqn.params)
             if eqn.primitive.multiple_results:
@@ -175,10 +179,14 @@ def literal_value(literal):
 
 
 def dce(jaxpr, used_outputs=None, keep_invars=True):
-    """The program without equations whose results nobody needs; effects stay.
+    """The program without equations whose results are not used; effects stay.
 
-    `used_outputs` is a list of bool.  Returns (jaxpr, used_inputs), the latter a list of bool; with
-    `keep_invars=False` unused inputs are dropped.
+    Args:
+        used_outputs: for each output, whether it is to stay; None for all
+        keep_invars: do inputs that are not used stay inputs?
+
+    Returns:
+        (the program, for each input whether it is used)
     """
     outvars = jaxpr.outvars
     if used_outputs is not None:
@@ -214,8 +222,11 @@ def sub_jaxprs(params):
 
 
 def check_jaxpr(jaxpr):
-    """Raise JaxprTypeError unless every variable is bound before use and every equation has the type its rule
-    gives."""
+    """Check that every variable is bound before use and that every equation has the type its rule gives.
+
+    Raises:
+        JaxprTypeError: if not
+    """
     bound = {*jaxpr.constvars, *jaxpr.invars}
     for eqn in jaxpr.eqns:
         for v in eqn.invars:

@@ -1,12 +1,12 @@
 """Platforms: what is known of each kind of device and of XLA's compiler for it.
 
-Whoever would ask which platform this is asks its Platform what it can do; a new kind of device is one entry here.
+No other file compares names of platforms: each asks a Platform what it can do.  A new kind of device is one
+entry here.
 """
 
 
 class Platform(str):
-    """A platform's name that knows what can be done there; one that is made of a name alone claims nothing.
-    """
+    """A platform's name that knows what can be done there; made of a name alone, it can do nothing."""
     aliases = ()            # other names of it, the first being the one that `default_backend` gives
     callback = None         # the custom-call target that calls a Python function of this process
     # targets that its compiler knows; others are registered by runtime/executables/kernels.py
@@ -28,8 +28,7 @@ class Platform(str):
         return self
 
     def all_reduced(self, mnemonic, kind):
-        """Can its devices reduce values of such a dtype together by the StableHLO operation, or by a program
-        if None?"""
+        """Can its devices reduce a kind of dtype by a StableHLO operation (None: by a program)?"""
         return self.all_reduces is None or kind in self.all_reduces.get(mnemonic, "")
 
 
@@ -54,8 +53,11 @@ def platform_named(name):
 
 
 def by_platform(what, rules):
-    """A table {platform or None: rule} by the platforms' own names.  TypeError for a platform that is not
-    known."""
+    """A table {platform or None: rule} by the platforms' own names.
+
+    Raises:
+        TypeError: for a platform that is not known; `what` is what the rules are for, as its message says
+    """
     for name in rules:
         if name is not None and name not in _BY_NAME:
             raise TypeError(f"{what} is given for platform {name!r}; known are {', '.join(_BY_NAME)}, and "
@@ -64,8 +66,7 @@ def by_platform(what, rules):
 
 
 def rule_for(platform, rules):
-    """The rule of a platform in a table as `by_platform` makes it, or the one rule of all; None where there
-    is none."""
+    """The rule of a platform in a table of `by_platform`, or the one rule of all; None without any."""
     if type(rules) is not dict:
         return rules
     return rules[platform] if platform in rules else rules.get(None)

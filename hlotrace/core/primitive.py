@@ -1,7 +1,8 @@
 """Primitive: an operation as a checked record of its rules and of facts about it.
 
-What a primitive does with named axes, meshes and side effects is a fact of an application of it.  One that says nothing
-about them has those of the programs that it holds, so a new primitive that calls a program need not repeat them.
+What a primitive does with named axes, meshes and side effects is a fact of an application of it.  One that
+says nothing about them has those of the programs that it holds, so a new primitive that calls a program need
+not repeat them.
 """
 import functools
 import weakref
@@ -25,7 +26,7 @@ RULES = (
     "jvp",
     # (trace, primals, tangents, **params), only for primitives that hold programs
     "linearize",
-    # (cotangent, *args, **params) -> cotangents; unknown args are `UndefinedPrimal`s, a cotangent None is zero
+    # (cotangent, *args, **params) -> cotangents; unknown args are UndefinedPrimals, a cotangent None is zero
     "transpose",
     # (*avals, **params) -> AxisMap, see core.axes; batching may follow from it
     "axes",
@@ -46,11 +47,10 @@ RULES = (
 )
 # Former names of two rules, under which programs may still give them.
 FORMER = {"typ": "abstract_eval", "batch": "batching"}
-# Functions of the parameters of an application that give a tuple; None stands for those of the programs it
-# holds.
+# Functions of the parameters of an application that give a tuple; None: what the programs that it holds have.
 FACTS = (
     "effects",      # what it does besides computing
-    "axis_names",   # named axes that it uses: over these its batching rule is asked also where nothing is mapped
+    "axis_names",   # named axes that it uses: its batching rule is called for these if nothing is mapped
     "meshes",       # meshes that it names
 )
 # Plain facts, and what they are where nothing is said.
@@ -61,7 +61,7 @@ TRAITS = {
     "kinds": "",            # of dtypes that it takes; see primitives.arrays.elementwise.kind_of
     "mnemonic": None,       # the name of its StableHLO or CHLO operation
     "also": None,           # {JAX's name of a parameter: what it is, as a function of those there are}
-    "makes_nan": True,      # it may make a NaN of operands that have none; a check too many is better than one too few
+    "makes_nan": True,      # it may make a NaN of operands that have none; in doubt it is checked
     "spans_devices": False, # it runs on all devices of the meshes that it names
     "sets_memory": False,   # its result is in the kind of memory that its parameter `sharding` names
 }
@@ -71,11 +71,12 @@ everywhere: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()     # all pr
 
 
 class Primitive:
-    """An operation: its name, whether it gives a list of results, and by keyword what stands in RULES, FACTS
-    and TRAITS.
+    """An operation: its name, whether it gives a list of results, and its RULES, FACTS and TRAITS by keyword.
 
-    TypeError for any other keyword, and for a platform that is not known.  The rule of platform None is for
-    every other one.
+    The lowering rule of platform None is for every other one.
+
+    Raises:
+        TypeError: for any other keyword, and for a platform that is not known
     """
     __slots__ = ("name", "multiple_results", *RULES, *FACTS, *TRAITS, "__weakref__")
     # as JAX's `jit`: what programs they hold is a parameter, not an operand
@@ -133,24 +134,20 @@ class Primitive:
         return state.trace.process(self, args, params)
 
     def def_impl(self, function):
-        """`function(*args, **params)` is how it runs eagerly: on concrete operands, its results given on as
-        they are.
+        """Decorator: `function(*args, **params)` is how it runs eagerly, on concrete operands.
 
-        Without it, its lowering is compiled and run.  Returns `function`: it serves as a decorator, as do the
-        others.
+        Its results are given on as they are.  Without it, the lowering is compiled and run.
         """
         self.impl_rule = function
         return function
 
     @property
     def impl(self):
-        """What `def_impl` was given; `bind` where nothing was, as every primitive that can be lowered runs
-        eagerly."""
+        """What `def_impl` was given; `bind` without that: what can be lowered runs eagerly."""
         return self.impl_rule or self.bind
 
     def def_abstract_eval(self, function):
-        """`function(*avals, **params)` gives the ShapedArray of the result, a sequence of them if there are
-        several."""
+        """Decorator: `function(*avals, **params)` gives the ShapedArray of the result, or several."""
         def abstract_eval(*avals, **params):
             result = function(*avals, **params)
             several = self.multiple_results and isinstance(result, (list, tuple))
@@ -165,10 +162,10 @@ class Primitive:
         return function
 
     def def_effectful_abstract_eval(self, function):
-        """As `def_abstract_eval`, where `function` gives (avals, effects): a set of `Effect`s, for the
-        parameters alone.
+        """As `def_abstract_eval`, of a `function` that gives (avals, effects), by parameters alone.
 
-        TypeError where one is no Effect.
+        Raises:
+            TypeError: when it is used, for an effect that is no `Effect`
         """
         known = {}      # the parameters of an application -> its effects
 
@@ -195,8 +192,7 @@ class Primitive:
             state.trace = saved
 
     def get_bind_params(self, params):
-        """The parameters with which an application is bound again, as a dict: the programs that it holds are
-        among them."""
+        """The parameters, programs among them, with which an application is bound again, as a dict."""
         return dict(params)
 
     def typecheck(self, avals, params):
@@ -233,12 +229,13 @@ MISSING = {
     "jvp": ("no derivative (no jvp rule)", "ad.primitive_jvps[{p}] = rule"),
     "transpose": ("no transpose rule: its reverse-mode derivative is not defined",
                   "ad.primitive_transposes[{p}] = rule"),
-    "batching": ("no batching rule, so it cannot be used under vmap", "batching.primitive_batchers[{p}] = rule"),
+    "batching": ("no batching rule, so it cannot be used under vmap",
+                 "batching.primitive_batchers[{p}] = rule"),
 }
 
 
 def missing(primitive, rule, where=""):
-    """The NotImplementedError for a rule that is not there; says how to give one where the user can."""
+    """The NotImplementedError for a rule that is missing; it says how to give one where the user can."""
     problem, how = MISSING[rule]
     mend = "" if isinstance(primitive, Builtin) else (
         f"; set {how.format(p=f'{primitive}_p')}, or make it with Primitive(..., {rule}=rule)")
@@ -253,7 +250,7 @@ def _fact(primitive, fact, params):
     rule = getattr(primitive, fact)
     if rule is not None:
         return rule(params)
-    for value in params.values():       # few hold programs, and this is asked of every equation
+    for value in params.values():       # few hold programs, and this is done for every equation
         if type(value) is Jaxpr or type(value) is tuple and value and type(value[0]) is Jaxpr:
             return tuple(dict.fromkeys(found for jaxpr in sub_jaxprs(params)
                                        for found in fact_of(jaxpr, fact)))
@@ -261,7 +258,7 @@ def _fact(primitive, fact, params):
 
 
 def fact_of(jaxpr, fact):
-    """"axis_names" or "meshes" of a whole program, a tuple in order of appearance; kept on the program."""
+    """"axis_names" or "meshes" of a whole program, a tuple in order of appearance; cached on the program."""
     found = jaxpr.facts.get(fact)
     if found is None:
         found = jaxpr.facts[fact] = tuple(dict.fromkeys([
@@ -277,8 +274,7 @@ class PassRules:
         name: of the pass, for people.
         default: the rule of primitives that are not listed, users' own among them.
         covers: a function of a primitive: is the default right for it?  Each primitive of hlotrace for which
-        it is
-            not has to be listed, which tests/primitives/test_op_table_complete.py checks.
+            it is not has to be listed, which tests/primitives/test_op_table_complete.py checks.
         rules: {rule: the primitives that have it}.
     """
     __slots__ = ("name", "default", "covers", "listed", "given")
@@ -315,7 +311,11 @@ def primitive_named(name: str) -> "Primitive | None":
 
 
 class Builtin(Primitive):
-    """A primitive of hlotrace's own.  ValueError if there is one of that name."""
+    """A primitive of hlotrace's own.
+
+    Raises:
+        ValueError: if there is one of that name
+    """
     __slots__ = ()
 
     def __init__(self, name, **given):

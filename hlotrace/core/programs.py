@@ -1,7 +1,7 @@
 """Transformations of whole programs, by name, for primitives that hold programs (jit, scan, cond, ...).
 
 `transforms/` provides them; the rules in `primitives/` call them.  Results are cached for as long as the
-program they came from lives, so that transforming a compiled function twice does not trace twice.
+program that they came from lives, so that transforming a compiled function twice does not trace twice.
 
 jvp(jaxpr, nonzero) -> (jaxpr of [*primals, *nonzero tangents] -> [*outs, *nonzero tangents], out_nonzero)
 linearize(jaxpr, nonzero) -> Linearized
@@ -9,8 +9,9 @@ transpose(jaxpr, linear, ct_nonzero) -> (jaxpr of [*nonlinear inputs, *cotangent
 batch(jaxpr, axis, batched, force_out) -> (jaxpr with mapped axes in front, out_batched)
 discharge(jaxpr, states) -> jaxpr of [*states, *inputs] -> [*states, *outs]
 instrument(jaxpr, kinds, without=()) -> jaxpr with checks of `kinds`, all of which know their lines
-partial_eval(jaxpr, policy, needed) -> (jaxpr of inputs -> [*outs, *saved], jaxpr of [*inputs, *saved] -> needed outs)
-batch_flat(fun, axis, args, dims) -> outs, where their mapped axes are or None      (of functions, not of programs)
+partial_eval(jaxpr, policy, needed) -> (jaxpr of inputs -> [*outs, *saved],
+                                        jaxpr of [*inputs, *saved] -> needed outs)
+batch_flat(fun, axis, args, dims) -> outs, where their mapped axes are or None   (fun is no program)
 map_flat(fun, axis, args, dims) -> outs with mapped axes in front
 """
 import functools
@@ -54,8 +55,9 @@ def register(function):
 class Linearized:
     """A program split in two: the primal part, which also gives residuals, and the linear part.
 
-    primal: inputs -> [*outs, *saved]; linear: [*residuals, *nonzero tangents] -> nonzero out tangents.
-    `residuals` says where each residual comes from: ("in", i) is input i itself, ("out", j) is saved j.
+    `primal` is a program of inputs -> [*outs, *saved], `linear` one of [*residuals, *nonzero tangents] ->
+    nonzero out tangents.  `residuals` says where each residual comes from: ("in", i) is input i itself,
+    ("out", j) is saved j.
     """
     __slots__ = ("primal", "linear", "residuals", "out_nonzero")
 
@@ -68,8 +70,7 @@ class Linearized:
 
 
 def constant_key(value):
-    """What stands in a cache key for a Python or NumPy scalar: equal only for the same type and bits, or
-    None."""
+    """The cache key of a Python or NumPy scalar, equal only for the same type and bits; None for others."""
     kind = type(value)
     if kind is float and (not value or value != value):     # 0.0 == -0.0, and NaN is not itself
         return kind, str(value)
@@ -82,8 +83,7 @@ _single = ContextCache(4096)
 
 
 def trace_primitive(primitive, args, params):
-    """The program that is one application of a primitive; its inputs are those `args` that are arrays or
-    tracers.
+    """The program that is one application of a primitive; its inputs are the arrays and tracers among `args`.
 
     None where no other application could use it: an operand is a large constant, a parameter is not hashable.
     """
@@ -110,8 +110,7 @@ def trace_primitive(primitive, args, params):
 
 
 def embed_constants(jaxpr):
-    """The program with its constants (concrete arrays that rules made) as literals: it closes over nothing.
-    """
+    """The program with its constants (concrete arrays made by rules) as literals: it closes over nothing."""
     if not jaxpr.constvars:
         return jaxpr
     table = {v: Literal(np.asarray(c), v.aval) for v, c in zip(jaxpr.constvars, jaxpr.consts)}
@@ -128,11 +127,16 @@ def trace_closed(fun, avals, name="", arg_names=None):
 
 
 def split_for_remat(jaxpr, policy, wanted, first=0):
-    """`partial_eval`, with nothing given or kept twice: (forward, again, places, kept).
+    """`partial_eval`, with nothing returned or saved twice.
 
-    What is saved and is an output anyway, not among the first ones, is that; `places` says where forward
-    gives what again takes.  `kept` marks the wanted outputs that are saved as they are: these again does not
-    give.
+    Args:
+        wanted: for each output, whether the second program is to compute it
+        first: how many outputs at the start are not to be used as saved values
+
+    Returns:
+        (forward, again, places, kept).  What is saved and is an output anyway, not among the first ones, is
+        that output; `places` says which outputs of forward are the saved inputs of again.  `kept` marks the
+        wanted outputs that are saved as they are: these again does not compute.
     """
     forward, again = partial_eval(jaxpr, policy, wanted)
     saved, outs, n = again.invars[len(jaxpr.invars):], iter(again.outvars), len(jaxpr.outvars)
@@ -149,8 +153,7 @@ def split_for_remat(jaxpr, policy, wanted, first=0):
 
 
 def without_source_info(jaxpr):
-    """The program without lines of the user's and scopes: one that is kept for all must not show who came
-    first."""
+    """The program without lines of the user's and scopes, to be cached for all callers."""
     def without(value):
         if type(value) is tuple:
             return tuple([without(v) for v in value])
@@ -163,7 +166,11 @@ def without_source_info(jaxpr):
 def transpose_call(cotangents, args, jaxpr, bind):
     """The transpose rule of a primitive that calls a program: transpose the program and call that.
 
-    `bind(jaxpr, operands)` calls the transposed program.  Returns cotangents for every operand.
+    Args:
+        bind: (jaxpr, operands) -> results; it calls the transposed program
+
+    Returns:
+        Cotangents for every operand.
     """
     linear = tuple([is_undefined_primal(a) for a in args])
     program, in_nonzero = transpose(jaxpr, linear, nonzero_mask(cotangents))

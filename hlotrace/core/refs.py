@@ -1,10 +1,11 @@
 """Ref, a mutable array, and what it means that a program uses one.
 
-A Ref's value is with the trace in which it was made, its home.  There an access is done at once: what is written down is
-values that follow each other.  In a program inside of that (the body of a scan), an access is an equation with an effect,
-`Access`, so also the equation that holds the program has it; where that one is bound in the home, the value of the Ref is
-threaded through it (`transforms/discharge.py`) as an operand and a result.  So no program that runs has references, and
-derivatives and batching see none but those from outside of what is differentiated or mapped.
+A Ref's value is with the trace in which it was made, its home.  There an access is done at once: what is
+written down is values that follow each other.  In a program inside of that (the body of a scan), an access is
+an equation with an effect, `Access`, so also the equation that holds the program has it; where that one is
+bound in the home, the Ref is discharged (`transforms/discharge.py`): its value is an operand and a result.
+So no program that runs has references, and derivatives and batching see none but those from outside of what
+is differentiated or mapped.
 """
 import dataclasses
 from collections.abc import Callable
@@ -20,8 +21,7 @@ KINDS = (None, "no_grad_no_remat")      # of Refs
 
 
 class AbstractRef(OfArrays):
-    """The type of a Ref: `inner_aval`, the type of the array in it, and what that has (`shape`, `dtype`,
-    ...)."""
+    """The type of a Ref: `inner_aval`, the type of the array in it, and its `shape`, `dtype`, ..."""
     __slots__ = ("inner_aval", "memory_space", "kind")
 
     def __init__(self, inner_aval, memory_space=None, kind=None):
@@ -47,8 +47,7 @@ class AbstractRef(OfArrays):
 
 
 class Ref:
-    """A mutable array, made by `new_ref`: `ref[...]` reads, `ref[0] = 1.` writes, `ref.at[1:]` is a part of
-    it.
+    """A mutable array, made by `new_ref`: `ref[...]` reads, `ref[0] = 1.` writes, `ref.at[1:]` is a part.
 
     It lives in the function or transformation that made it and in all that is called from there, and may be
     passed to functions, but not returned by compiled ones.
@@ -66,7 +65,7 @@ class Ref:
         self.kind = kind
         self.home, self.inner_aval = state.trace, aval_of(value)
         self._value = value
-        self._shared = True       # does somebody else hold the array that is the value?
+        self._shared = True       # is the array that is the value referred to elsewhere?
 
     @property
     def aval(self):
@@ -103,21 +102,31 @@ class Ref:
         raise TypeError(f"{self.aval} cannot be pickled: pickle ref[...]")
 
     def __repr__(self):
-        return f"Ref{repr(self._value).removeprefix('Array')}" if self._value is not None else f"{self.aval} (freed)"
+        if self._value is None:
+            return f"{self.aval} (freed)"
+        return f"Ref{repr(self._value).removeprefix('Array')}"
 
     def unsafe_buffer_pointer(self):
         """The address of the value's memory."""
         return self.value().unsafe_buffer_pointer()
 
     def value(self):
-        """The value now.  ValueError if it was given up, or if this is a place where the Ref is not known."""
+        """The value now.
+
+        Raises:
+            ValueError: if it was given up, or if another trace than the Ref's own is the current one
+        """
         self.check()
         if self.home is not state.trace:
             raise ValueError(f"{self.aval} was made outside of {state.trace.what} and is whole only there")
         return self._value
 
     def check(self):
-        """ValueError if the Ref was given up, UnexpectedTracerError outside of the trace where it was made.
+        """Check that the Ref has a value here.
+
+        Raises:
+            ValueError: if it was given up
+            UnexpectedTracerError: outside of the trace where it was made
         """
         if self._value is None:
             raise ValueError(f"{self.aval} was given up by freeze or free_ref, and there is nothing in it: "
@@ -140,12 +149,11 @@ class Ref:
         return self.copy(self._value) if self.is_needed(self._value) else self._value
 
     def is_needed(self, value):
-        """Is the value needed besides: does somebody else hold it, or may a check fail when the program has
-        run?"""
+        """Is the value needed after a call: is it referred to elsewhere, or may a check fail then?"""
         return (self._shared or state.check_floats or state.check_bounds) and not isinstance(value, Tracer)
 
     def put(self, value):
-        """The value from now on, which nobody else holds."""
+        """The value from now on, which nothing else refers to."""
         self._value, self._shared = value, False
         vma = aval_of(value).vma
         if vma != self.inner_aval.vma:      # in a shard_map: from now on it varies over other axes
@@ -193,15 +201,18 @@ def accesses(effects):
 
 
 def refuse_again(jaxpr, why):
-    """NotImplementedError for a program that uses Refs from outside and would run again."""
+    """Refuse a program that uses Refs from outside and would run again.
+
+    Raises:
+        NotImplementedError: where it does, for the reason `why`
+    """
     for effect in accesses(jaxpr.effects):
         raise NotImplementedError(f"{why}, and there is {effect} from outside in it: read it before, pass "
                                   "ref[...] as an argument, and return what is to be written")
 
 
 class Holder(Builtin):
-    """A primitive that holds programs, or uses a Ref: bound in the home of Refs, it has their values threaded
-    through."""
+    """A primitive that holds programs, or uses a Ref: bound in the home of Refs, it is discharged of them."""
     __slots__ = ()
 
     def bind(self, *args, **params):

@@ -1,7 +1,7 @@
 """Provenance: which line of the user's program made a value.
 
-A source is the pair (code object, instruction offset): cheap to take while tracing, turned into a line
-only when somebody asks.
+A source is the pair (code object, instruction offset): cheap to take while tracing, and turned into a line
+only when one is needed.
 """
 import itertools
 import opcode
@@ -89,8 +89,7 @@ def user_stacklevel():
 
 
 def unpacked_into(frame):
-    """To how many targets (fewer than 256) the frame unpacks what it is just asking for, or None where it
-    does not."""
+    """To how many targets (fewer than 256) a frame unpacks what it is reading; None where it does not."""
     code, at = frame.f_code.co_code, frame.f_lasti
     if code[at] != opcode.opmap["UNPACK_SEQUENCE"] or at and code[at - 2] == opcode.EXTENDED_ARG:
         return None
@@ -101,7 +100,8 @@ def position(source):
     """(file name, line, column, function name) of a source."""
     code, lasti = source
     line, _, column, _ = next(itertools.islice(code.co_positions(), lasti // 2, None), (None,) * 4)
-    return code.co_filename, line or code.co_firstlineno, 0 if line is None else (column or 0) + 1, code.co_qualname
+    column = 0 if line is None else (column or 0) + 1
+    return code.co_filename, line or code.co_firstlineno, column, code.co_qualname
 
 
 def describe(source):

@@ -1,5 +1,4 @@
-"""What rules see in place of values: unknown operands of linear primitives, symbolic zeros, the axis of a
-vmap."""
+"""What rules see in place of values: unknown operands of linear primitives, symbolic zeros, mapped axes."""
 from .avals import register_aval
 
 
@@ -35,7 +34,6 @@ def is_undefined_primal(x):
 
 
 # --- symbolic zeros: None in a list of tangents, cotangents or mapped axes
-# ------------------------------------------
 
 def nonzero_mask(values):
     return tuple([v is not None for v in values])

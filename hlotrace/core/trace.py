@@ -1,7 +1,7 @@
 """Primitives, the current trace, and tracing a function to a program.
 
-There is one current trace on each thread (`state.trace`).  `primitive.bind` hands the call to it; a rule
-runs with the trace's parent as the current one.  At the bottom `EvalTrace` evaluates.
+There is one current trace on each thread (`state.trace`).  `primitive.bind` hands the call to it; a rule runs
+with the trace's parent as the current one.  At the bottom `EvalTrace` evaluates.
 """
 from collections.abc import Callable
 
@@ -17,7 +17,7 @@ from .primitive import Builtin, Primitive
 from .surface.boundary import boundaries
 from .symbolic.dimension import Dimension
 
-# NumPy constants up to this many bytes stand in the program; larger ones are passed to it as inputs.
+# NumPy constants up to this many bytes are part of the program; larger ones are passed to it as inputs.
 LITERAL_BYTES = 1024
 
 
@@ -54,9 +54,12 @@ class Trace:
             state.trace = saved
 
     def splice(self, jaxpr, args):
-        """Do what a program without constvars does, as equations of this trace.  Returns the list of outputs.
+        """Do what a program without constvars does, in this trace, which must be the current one.
 
-        Unlike `eval_jaxpr`, the equations take the line of the caller.  This trace must be the current one.
+        Unlike with `eval_jaxpr`, the equations take the line of the caller.
+
+        Returns:
+            The list of outputs.
         """
         env = dict(zip(jaxpr.invars, args, strict=True))
         for eqn in jaxpr.eqns:
@@ -111,8 +114,7 @@ type(state).trace = EVAL
 
 
 class CompileTimeTrace(Trace):
-    """Evaluates at once what concerns concrete values alone; the innermost trace among its tracers does what
-    has such."""
+    """Evaluates at once what has concrete operands alone; else the innermost trace of the tracers does it."""
     __slots__ = ()
     what = "ensure_compile_time_eval"
 
@@ -147,7 +149,7 @@ def ensure_compile_time_eval():
 
 @boundaries(called="Array", but="concrete under origin")
 class Tracer(Array):
-    """A stand-in for an array while a transformation runs a function."""
+    """What represents an array while a transformation runs a function."""
     __slots__ = ("_trace", "aval")
 
     def __init__(self, trace, aval=None):
@@ -320,8 +322,7 @@ class JaxprTrace(Trace):
         return atom
 
     def buffer(self, value):
-        """The Var or Literal for a NumPy array as it is now; an earlier use may have seen other numbers in
-        it."""
+        """The Var or Literal for a NumPy array as it is now, which may have had other numbers before."""
         _, before, atom = self.buffers.get(id(value), (value, None, None))
         if type(before) is bytes and value.tobytes() == before and value.shape == atom.aval.shape:
             return atom
@@ -358,7 +359,8 @@ class JaxprTrace(Trace):
             note_line(error, primitive)
             raise
         if vma is not None:
-            result = [a.update(vma=vma) for a in result] if primitive.multiple_results else result.update(vma=vma)
+            result = ([a.update(vma=vma) for a in result] if primitive.multiple_results
+                      else result.update(vma=vma))
         source = state.source or provenance.user_frame()
         effects = primitive.effects_of(params) if params or primitive.effects is not None else ()
         if primitive.multiple_results:
@@ -370,11 +372,11 @@ class JaxprTrace(Trace):
         return JaxprTracer(self, var, source)
 
     def unify(self, primitive, params, invars, avals):
-        """Let operands that vary over some manual axes meet others: all are made to vary over the same, in
-        place.
+        """Let all operands vary over the manual axes over which any does, in `invars` and `avals`.
 
-        Returns those axes, or None where the primitive itself says how its results vary: collectives do, and
-        those that hold programs.
+        Returns:
+            Those axes, or None where the primitive itself says how its results vary: collectives do, and
+            those that hold programs.
         """
         if primitive.says_vma or any(True for _ in sub_jaxprs(params)):
             return None
@@ -407,8 +409,13 @@ class JaxprTrace(Trace):
             self.eqns.append(Eqn(eqn.primitive, invars, outvars, eqn.params, eqn.effects, source,
                                  f"{stack}/{eqn.name_stack}" if stack and eqn.name_stack else stack
                                  or eqn.name_stack))
-        return [literal_value(v) if type(v) is Literal else given[v] if v in given
-                else JaxprTracer(self, env[v], source) for v in jaxpr.outvars]
+        results = []
+        for v in jaxpr.outvars:
+            if type(v) is Literal:
+                results.append(literal_value(v))
+            else:
+                results.append(given[v] if v in given else JaxprTracer(self, env[v], source))
+        return results
 
     def finish(self, outputs):
         """The program with these outputs, its constants beside it."""
@@ -438,24 +445,32 @@ def is_current(program):
 
 
 def note_line(error, primitive):
-    """Add to an error of a typing rule, once, the line that the operation is done for, where that is not its
-    caller's."""
+    """Add to an error of a typing rule, once, the line that the operation is done for, if another."""
     if state.source is not None and not getattr(error, "__notes__", None):
         error.add_note(f"while tracing {primitive.name} at {provenance.describe(state.source)}")
 
 
 def may_trace(what):
-    """RuntimeError where the option jax_no_tracing says that nothing new is to be traced."""
+    """Check that `what` may be traced.
+
+    Raises:
+        RuntimeError: where the option jax_no_tracing says that nothing new is to be
+    """
     if config.jax_no_tracing:
         raise RuntimeError(f"re-tracing {what}, but 'no_tracing' is set: before the block it was not traced "
                            "for arguments of these types")
 
 
 def trace_to_jaxpr(fun, in_avals, name="fn", arg_names=None, source=None, doing=None):
-    """Run `fun` on tracers of these avals.  `fun` takes and returns flat lists of values.
+    """Run `fun`, which takes and returns flat lists of values, on tracers of these avals.
 
-    Returns a Jaxpr; constants it closes over, tracers of outer traces among them, are its `consts`.
-    Equations carry `source` if it is given, otherwise the line of the user's that made them.
+    Args:
+        arg_names: of the inputs, for messages
+        source: what equations carry in place of the line of the user's that made them
+        doing: of which function it is what, as in "grad of loss"; by default "jit of" the name
+
+    Returns:
+        A Jaxpr; constants it closes over, tracers of outer traces among them, are its `consts`.
     """
     may_trace(doing or name)
     trace = JaxprTrace(state.trace, name, arg_names, doing)
@@ -477,7 +492,11 @@ def is_concrete(value):
 
 
 def concrete_or_error(value, what=""):
-    """The concrete array or NumPy value behind `value`.  ConcretizationTypeError where there is none."""
+    """The concrete array or NumPy value behind `value`.
+
+    Raises:
+        ConcretizationTypeError: where there is none
+    """
     if isinstance(value, Tracer):
         known = value.concrete()
         if known is None:

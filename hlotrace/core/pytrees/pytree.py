@@ -273,7 +273,7 @@ def treedef_is_strict_leaf(treedef: PyTreeDef) -> bool:
 
 
 def build_tree(treedef: PyTreeDef, xs: Any) -> Any:
-    """The tree of structure `treedef` out of `xs`, in which an iterable stands for each container."""
+    """The tree of structure `treedef` out of `xs`, in which each container may be any iterable."""
     return treedef.from_iterable_tree(xs)
 
 

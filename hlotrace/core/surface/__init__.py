@@ -1,2 +1,1 @@
-"""What users meet first: the names modules offer, errors on their way out, missing names, JAX's other
-options."""
+"""What users meet first: the names of modules, the form of errors, missing names, JAX's other options."""

@@ -1,9 +1,10 @@
 """Where exceptions leave this package for the user's code: with the user's frames alone, and in the words of
 the call.
 
-A function that users call is made a `boundary`, most of them by `export_names` (`core/surface/public.py`).  Nothing is done until an
-exception passes; then `reraise_for_user` adds what only this place knows, the name under which the user called and the operands
-under the user's names, and folds the traceback as `jax_traceback_filtering` says.
+A function that users call is made a `boundary`, most of them by `export_names` (`core/surface/public.py`).
+Nothing is done until an exception passes; then `reraise_for_user` adds what only this place knows, the name
+under which the user called and the operands under the user's names, and filters the traceback as
+`jax_traceback_filtering` says.
 """
 import contextlib
 import functools
@@ -26,7 +27,7 @@ from ..config import Config, config
 from ..errors import did_you_mean
 
 _RAISE = opmap["RAISE_VARARGS"]
-# Files whose frames count as ours where they stand beside ours.
+# Files whose frames count as ours where they are next to ours.
 _HELPERS = (*(os.path.dirname(sys.modules[name].__file__) + os.sep
               for name in ("numpy", "ml_dtypes", "jaxlib") if name in sys.modules), functools.__file__,
             os.path.join(os.path.dirname(os.__file__), "contextlib.py"), "<frozen")
@@ -36,14 +37,17 @@ _NAMED = 10_000     # objects that are looked at for the name of an operand
 
 
 class UnfilteredStackTrace(Exception):
-    """The cause of an exception under `jax_traceback_filtering=remove_frames`: its traceback with all frames.
-    """
+    """The cause of an exception under `jax_traceback_filtering=remove_frames`: it has all frames."""
     folded = None       # where in the traceback of the exception what this one shows whole begins
 
 
 def boundary(function, called=None, method=False):
-    """`function` as users call it, under a name such as "jnp.sum": what it raises leaves by `reraise_for_user`.  A
-    decorator, too."""
+    """`function` as users call it: what it raises is raised by `reraise_for_user`.  A decorator, too.
+
+    Args:
+        called: the name that users call, such as "jnp.sum"; by default the function's own
+        method: is its first argument left out of what is said?
+    """
     @functools.wraps(function)
     def call(*args, **kwargs):
         try:
@@ -58,13 +62,15 @@ def boundary(function, called=None, method=False):
 
 
 class HoldsArray(TypeError):
-    """Raised for an argument that is no array but gives one, by `__jax_array__`: the call is made again with
-    that."""
+    """Raised for an argument that gives an array by `__jax_array__`: the call is made again with that."""
 
 
 def arrays_of(value):
-    """`value` with the arrays of what has `__jax_array__`, also in lists, tuples and dicts.  TypeError if it
-    gives none."""
+    """`value` with the arrays of what has `__jax_array__`, also in lists, tuples and dicts.
+
+    Raises:
+        TypeError: where that gives none
+    """
     if isinstance(value, (list, tuple)):
         return getattr(value, "_make", list if isinstance(value, list) else tuple)(map(arrays_of, value))
     if type(value) is dict:
@@ -72,7 +78,7 @@ def arrays_of(value):
     if not hasattr(value, "__jax_array__") or is_arraylike(value):
         return value
     found = value.__jax_array__()
-    if not is_arraylike(found):     # asked again and again, it would never end
+    if not is_arraylike(found):     # else the calls would never end
         raise TypeError(f"__jax_array__ of a {type(value).__name__} gives a {type(found).__name__}; it must "
                         "give an array")
     return found
@@ -92,9 +98,11 @@ api_boundary = filtered
 def boundaries(cls=None, *, called=None, but="", tell_self=False):
     """Class decorator: its public methods, and those that Python calls for users, are boundaries.
 
-    Not those named in `but`, separated by blanks: what the library itself calls often, and what does not
-    fail. They are told of as those of `called`, which is the name of the class; where that is empty, not at
-    all.  Methods of arrays, and with `tell_self` public ones, are told of with the object itself.
+    Args:
+        called: the name of the class in messages; where that is empty, methods have none there
+        but: names, separated by blanks, of methods that are not: what the library itself calls often, and
+            what does not fail
+        tell_self: is the object itself shown in messages of public methods?  Of arrays it always is.
     """
     if cls is None:
         return functools.partial(boundaries, called=called, but=but, tell_self=tell_self)
@@ -117,16 +125,21 @@ def boundaries(cls=None, *, called=None, but="", tell_self=False):
     return cls
 
 
-# What Python calls for users.  Of other objects than arrays it also asks __hash__ and kin, which do not fail
+# What Python calls for users.  Of other objects than arrays it also calls __hash__ and kin, which do not fail
 # and are hot.
 _OF_OTHERS = {f"__{name}__" for name in "init call getitem enter".split()}
-_OF_ARRAYS = {f"__{name}__" for name in """init getitem setitem bool int float complex index len iter array format str
-    repr dlpack reduce reversed contains round""".split()}
+_OF_ARRAYS = {f"__{name}__" for name in """init getitem setitem bool int float complex index len iter array
+    format str repr dlpack reduce reversed contains round""".split()}
 
 
 def reraise_for_user(error, name=None, args=(), kwargs=None):
-    """To be called where `error` is about to be raised again, and leave, by a function that the user called
-    so."""
+    """To be called where a function that the user called is about to raise `error` again.
+
+    Args:
+        name: what the user called; None where nothing is to be said of it
+        args: with what the user called it
+        kwargs: with what the user called it
+    """
     # Whatever happens here (odd objects, the end of the stack or of memory), it is `error` that the user is
     # to see.
     with contextlib.suppress(Exception):
@@ -141,7 +154,6 @@ def reraise_for_user(error, name=None, args=(), kwargs=None):
 
 
 # --- words
-# ------------------------------------------------------------------------------------------------------
 
 # What Python raises over a fault of ours, or where a user's function is called with other arguments than it
 # takes.
@@ -149,8 +161,7 @@ _SLIPS = (TypeError, ValueError, LookupError, AttributeError, NameError, Asserti
 
 
 def annotate(error, name, args, kwargs, caller, entry):
-    """Complete the message of an exception that this package raised; `caller` is the user's frame, `entry`
-    ours."""
+    """Complete the message of an exception of this package; `caller` is the user's frame, `entry` ours."""
     if getattr(error, "told", False):
         return
     error.told = True
@@ -190,8 +201,8 @@ def annotate(error, name, args, kwargs, caller, entry):
 
 
 # From here on objects of the user's are looked at, and none of his code may run: no `__repr__`, `__eq__`,
-# `__getattr__`, no property.  So it is `type(x)` that is asked (`isinstance` would ask `x.__class__`), and
-# methods are those of dict, list.
+# `__getattr__`, no property.  So `type(x)` is compared (`isinstance` would read `x.__class__`), and methods
+# are those of dict, list.
 
 def _is(x, kinds):
     return issubclass(type(x), kinds)
@@ -202,8 +213,7 @@ _ELSEWHERE = {"dim": "axis", "dims": "axis", "interpolation": "method"}
 
 
 def _name_parameters(error, refused, name, entry):
-    """Add to what Python said of the arguments of a call the name that the user called, and the names there
-    are."""
+    """Add to Python's message about arguments the name that the user called, and its parameters."""
     function = entry.f_locals.get("function", entry.f_locals.get("fun"))
     if isinstance(function, types.FunctionType) and refused[1] == function.__name__:
         code = function.__code__
@@ -211,11 +221,12 @@ def _name_parameters(error, refused, name, entry):
                  if n not in ("self", "cls")]
         if not names:       # it hands on what it is given
             return
-        keyword = re.search(r"unexpected keyword argument '(\w+)'", refused[2])
-        other = keyword and _ELSEWHERE.get(keyword[1])
-        mending = f"; did you mean {other!r}?" if other in names else did_you_mean(keyword[1], names) if keyword else ""
-        key = ", where key is a PRNG key such as random.key(0)" * (name.startswith("random.") and names[0] ==
-                                                                   "key")
+        keyword, mending = re.search(r"unexpected keyword argument '(\w+)'", refused[2]), ""
+        if keyword:
+            other = _ELSEWHERE.get(keyword[1])
+            mending = f"; did you mean {other!r}?" if other in names else did_you_mean(keyword[1], names)
+        of_keys = name.startswith("random.") and names[0] == "key"
+        key = ", where key is a PRNG key such as random.key(0)" if of_keys else ""
         error.args = (f"{name or refused[1]}() {refused[2]}{mending or ';'} its parameters are "
                       f"{', '.join(names)}{key}",)
 
@@ -233,10 +244,9 @@ def _items(x):
 
 
 def _call(name, args, kwargs, caller, said):
-    """(the call as the user would write it, with types for arrays; where traced operands are from); ""
-    without arrays."""
+    """(the call as the user would write it, with types for arrays; where traced operands are from)."""
     updated = None
-    if name.startswith("x.at[]"):       # what was said on `x.at[index]`, which is the first argument
+    if name.startswith("x.at[]"):       # what was called on `x.at[index]`, which is the first argument
         updated, *args = args
     given = (*args, *kwargs.values(), getattr(updated, "array", None))
     arrays = [x for a in given for x in (_items(a) or (a,)) if _is(x, (Array, np.ndarray))]
@@ -259,7 +269,7 @@ def _call(name, args, kwargs, caller, said):
     for x in arrays:
         label = names.get(id(x)) or f"the {_show(x, names)}"
         origin = x.origin() if hasattr(x, "origin") else ""
-        if origin and not (here and here in origin) and origin not in said and f"argument {label} of" not in origin:
+        if origin and not (here and here in origin or origin in said or f"argument {label} of" in origin):
             origins[f"; {label} {origin}"] = None
     return call, "".join(list(origins)[:3])
 
@@ -294,15 +304,15 @@ def _show(x, names, depth=0):
     return text if short and "\n" not in text else f"{type(x).__name__}(...)"
 
 
-# modules of classes whose `__repr__` runs nobody else's code
+# modules of classes whose `__repr__` runs no code of others
 _READABLE = {"builtins", "numpy", "ml_dtypes", "hlotrace"}
 
 
 def _names(frame, wanted):
-    """{id: how the code of `frame` can write it} of the objects `wanted`, also in containers that it names.
-    """
+    """{id: how the code of `frame` can write it} of the objects `wanted`, also inside of containers."""
     code = frame.f_code
-    if code.co_filename.startswith((*_HELPERS, _STANDARD)) and "site-packages" not in code.co_filename[len(_STANDARD):]:
+    if (code.co_filename.startswith((*_HELPERS, _STANDARD))
+            and "site-packages" not in code.co_filename[len(_STANDARD):]):
         return {}       # threading, functools, numpy: their names say nothing to the user
     found, spaces, left = {}, (_locals(frame), frame.f_globals), _NAMED
     # Those that the code names, not all that there are: in a notebook, `x` and not the `_3` that it once was.
@@ -326,12 +336,11 @@ def _names(frame, wanted):
 def _locals(frame):
     """The local variables of a frame, by name."""
     space = frame.f_locals
-    if not _is(space, dict):
-        # else it is of a user's class
+    if not _is(space, dict):        # a view of them; in the body of a class it may be of a user's own class
         return dict(space) if frame.f_code.co_flags & inspect.CO_OPTIMIZED else {}
     variables = dict.copy(space)
     if _is_copy(frame) and sys.getrefcount(space) < 4:
-        space.clear()       # it would keep what its function deletes; nobody else refers to it
+        space.clear()       # it would keep what its function deletes; nothing else refers to it
     return variables
 
 
@@ -357,24 +366,22 @@ def _inside(x):
 
 
 # --- frames
-# -----------------------------------------------------------------------------------------------------
 
 def _last(tb):
-    """The innermost entry of a traceback if it is this package's or of what it calls; None if it is the
-    user's."""
+    """The innermost entry of a traceback if it is this package's or of what it calls, else None."""
     inside, last = False, None
     while tb is not None:
         filename = tb.tb_frame.f_code.co_filename
         ours = filename.startswith(source_info.PACKAGE)
         inside = ours or inside and filename.startswith(_HELPERS)
-        last = tb if ours else last if inside else None
+        if ours or not inside:
+            last = tb if ours else None
         tb = tb.tb_next
     return last
 
 
 def filter_traceback(error):
-    """Take this package's frames out of the traceback of `error`, and its own errors out of those that it
-    followed."""
+    """Take this package's frames out of the traceback of `error`, and its errors out of the contexts."""
     mode = config.jax_traceback_filtering
     if mode == "off":
         return
@@ -471,7 +478,8 @@ def _drop_contexts(error):
 
 def _dealt_with(tb):
     """Does a traceback begin in this package, where it was caught, and end there, where it was raised?"""
-    return tb is not None and tb.tb_frame.f_code.co_filename.startswith(source_info.PACKAGE) and _last(tb) is not None
+    return (tb is not None and tb.tb_frame.f_code.co_filename.startswith(source_info.PACKAGE)
+            and _last(tb) is not None)
 
 
 boundaries(Config, called="config")

@@ -1,13 +1,11 @@
-"""Options as absl flags, for programs that have absl read their command line: imported when one asks for it.
-"""
+"""Options as absl flags, for programs that have absl read their command line."""
 import sys
 
 from absl import app, flags
 
 
 def define(config):
-    """Make of every option an absl flag of its name; those that stand on the command line are set once absl
-    has read it."""
+    """Make of every option an absl flag of its name, which is set once absl has read the command line."""
     for name, value in config._values.items():
         if name not in flags.FLAGS:
             kind = flags.DEFINE_boolean if type(value) is bool else flags.DEFINE_string

@@ -1,8 +1,8 @@
 """Imports of this package's modules under another name, and of those that are not there.
 
 After `import hlotrace.as_jax`, or `sys.modules["jax"] = hlotrace`, programs that import jax run on hlotrace.
-`import jax.numpy` is then `hlotrace.numpy` itself: Python alone would load its file a second time, as a
-module apart.  jaxlib's C++ imports `jax.core` in this way.
+`import jax.numpy` is then `hlotrace.numpy` itself: Python alone would load its file a second time, as another
+module.  jaxlib's C++ imports `jax.core` in this way.
 """
 import sys
 from importlib import import_module
@@ -14,18 +14,19 @@ PACKAGE = __name__.partition(".")[0]
 
 
 def _own_name(name):
-    """The name in this package of a module in it, under whatever name it is imported; None for a module of
-    others."""
+    """The name here of a module of this package, under whatever name it is imported; None for others."""
     root, _, rest = name.partition(".")
-    stands_for_it = getattr(sys.modules.get(root), "__path__", None) is sys.modules[PACKAGE].__path__
-    if not rest or rest.startswith("_") or not stands_for_it:
+    is_alias = getattr(sys.modules.get(root), "__path__", None) is sys.modules[PACKAGE].__path__
+    if not rest or rest.startswith("_") or not is_alias:
         return None
     return f"{PACKAGE}.{rest}"
 
 
 class Loaded:
-    """A loader of what is there as `own`, which is imported here: Python looks for modules under a lock over
-    all imports."""
+    """A loader of a module whose name here is `own`.
+
+    It is imported here and not where it is found: Python finds modules under a lock over all imports.
+    """
 
     def __init__(self, own):
         self.own = own
@@ -54,8 +55,7 @@ class OtherNames:
 
 
 class Missing:
-    """Asked last: says of a module, or of a name after `from ... import`, that it is not there, and which one
-    is meant."""
+    """The last finder: says of a module, or a name after `from ... import`, that it is missing."""
 
     @staticmethod
     def find_spec(name, path=None, target=None):

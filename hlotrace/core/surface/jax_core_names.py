@@ -42,7 +42,7 @@ class Token:
     __slots__ = ()
 
     def __init__(self, buf=None):
-        """`buf`, an array that lies behind JAX's tokens, is none here."""
+        """`buf` is the array that JAX's tokens have; here there is none."""
         if buf is not None:
             raise NotImplementedError("Token(buf): a token has no array here")
 
@@ -71,8 +71,7 @@ class TraceTag:
 
 
 class DebugInfo(NamedTuple):
-    """What is known of a function that is traced: for what, where it is, the names of arguments and results.
-    """
+    """What is known of a function that is traced: for what, its place, the names of arguments and results."""
     traced_for: str
     func_src_info: str
     arg_names: tuple | None = None
@@ -80,7 +79,6 @@ class DebugInfo(NamedTuple):
 
 
 # --- programs
-# ---------------------------------------------------------------------------------------------------
 
 class _Face(type):
     """A name under which programs are made as JAX makes them; every program is an instance."""
@@ -97,8 +95,10 @@ class _Program(metaclass=_Face):
 
 
 class Jaxpr(_Program):
-    """`Jaxpr(constvars, invars, outvars, eqns)`: a program, as JAX orders its parts.  Effects are those of
-    its equations."""
+    """`Jaxpr(constvars, invars, outvars, eqns)`: a program, as JAX orders its parts.
+
+    Its effects are those of its equations.
+    """
 
     def __new__(cls, constvars, invars, outvars, eqns, effects=no_effects, debug_info=None):
         return Program(constvars, (), invars, list(eqns), outvars)
@@ -107,8 +107,10 @@ class Jaxpr(_Program):
 class ClosedJaxpr(_Program):
     """`ClosedJaxpr(jaxpr, consts)`: the program with these values of its `constvars`.
 
-    ValueError unless there are as many.  A program carries its constants here: open and closed ones are of
-    one class.
+    A program carries its constants here: open and closed ones are of one class.
+
+    Raises:
+        ValueError: unless there are as many values as variables
     """
 
     def __new__(cls, jaxpr, consts=()):
@@ -119,8 +121,7 @@ class ClosedJaxpr(_Program):
 
 
 class DropVar(Var):
-    """A variable that nothing reads.  Programs have none: every result of an equation has a variable of its
-    own."""
+    """A variable that nothing reads: programs have none, as every result has its own variable."""
     __slots__ = ()
 
 
@@ -147,7 +148,6 @@ def subjaxprs(jaxpr):
 
 
 # --- avals
-# ------------------------------------------------------------------------------------------------------
 
 def mapped_aval(size, axis, aval):
     """`aval` without `axis`, which is None for a value that is not mapped."""
@@ -164,7 +164,7 @@ def unmapped_aval(size, axis, aval):
 
 
 def valid_jaxtype(x):
-    """May `x` stand where an array does?"""
+    """May `x` be used as an array?"""
     try:
         get_aval(x)
     except TypeError:
@@ -173,11 +173,13 @@ def valid_jaxtype(x):
 
 
 # --- the current trace
-# ------------------------------------------------------------------------------------------
 
 def concrete_or_error(force, value, context=""):
-    """The value behind `value`, converted with `force` unless that is None.  ConcretizationTypeError if it is
-    not known."""
+    """The value behind `value`, converted with `force` unless that is None.
+
+    Raises:
+        ConcretizationTypeError: if it is not known
+    """
     known = tracing.concrete_or_error(value, context)
     return known if force is None else force(known)
 

@@ -1,6 +1,7 @@
-"""How a name that is not there is told of: JAX has it, or it is misspelled.
+"""What is said of a name that is missing: JAX has it, or it is misspelled.
 
-Words are found when an error is shown and not when it is raised, as most such errors never are: `hasattr` asks.
+The words are made when an error is shown and not when it is raised, as most such errors never are: `hasattr`
+makes them.
 """
 from types import ModuleType
 from typing import Any
@@ -27,7 +28,7 @@ NoSuchName.__module__ = "builtins"
 
 
 class Absent:
-    """Stands in a class for an attribute that its objects lack: asked for, it says why."""
+    """A descriptor for an attribute that the objects of a class lack: it raises an error that says why."""
 
     def __init__(self, name: str):
         self.name = name
@@ -37,8 +38,7 @@ class Absent:
 
 
 class Concrete(Absent):
-    """Stands in the class of all arrays for an attribute that concrete ones have; asked of a traced one, it
-    says so."""
+    """A descriptor, in the class of all arrays, for an attribute that concrete ones alone have."""
 
     def __get__(self, owner: Any, kind: type) -> Any:
         return self if owner is None else super().__get__(owner, kind)

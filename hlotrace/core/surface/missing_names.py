@@ -19,15 +19,16 @@ NAMES = {       # a module, as "numpy", or "Array": names
     "experimental.layout": (
         "explicit_layout"),
     "experimental.multihost_utils": (
-        "ProcessFailureError global_array_to_host_local_array_p host_local_array_to_global_array_p live_devices "
-        "ltg_batcher"),
+        "ProcessFailureError global_array_to_host_local_array_p host_local_array_to_global_array_p "
+        "live_devices ltg_batcher"),
     "experimental.pallas": (
-        "ANY BlockDim BlockSpec Blocked BoundedSlice Buffered CompilerParams CostEstimate Element GridSpec HOST Indirect "
-        "MemoryRef MemorySpace RevisitMode Slice Squeezed align_to broadcast_to cdiv debug_check debug_print delay ds "
-        "dslice empty empty_like empty_ref_like enable_debug_checks enable_poison_buffers estimate_cost get_global kernel "
-        "loop lower_as_mlir multiple_of next_power_of_2 no_block_spec num_programs pallas_call pallas_call_p "
-        "pallas_export_experimental program_id run_scoped run_state select_ref semaphore semaphore_read semaphore_signal "
-        "semaphore_wait squeezed strides_from_shape when with_scoped"),
+        "ANY BlockDim BlockSpec Blocked BoundedSlice Buffered CompilerParams CostEstimate Element GridSpec "
+        "HOST Indirect MemoryRef MemorySpace RevisitMode Slice Squeezed align_to broadcast_to cdiv "
+        "debug_check debug_print delay ds dslice empty empty_like empty_ref_like enable_debug_checks "
+        "enable_poison_buffers estimate_cost get_global kernel loop lower_as_mlir multiple_of "
+        "next_power_of_2 no_block_spec num_programs pallas_call pallas_call_p pallas_export_experimental "
+        "program_id run_scoped run_state select_ref semaphore semaphore_read semaphore_signal semaphore_wait "
+        "squeezed strides_from_shape when with_scoped"),
     "experimental.rnn": (
         "PRNGKeyArray rnn_abstract_eval rnn_bwd_abstract_eval rnn_bwd_p rnn_fwd_p"),
     "experimental.source_mapper": (
@@ -35,9 +36,9 @@ NAMES = {       # a module, as "numpy", or "Array": names
         "create_mlir_sourcemap filter_passes generate_sourcemaps register_pass"),
     "experimental.sparse": (
         "bcoo_dot_general_p bcoo_dot_general_sampled_p bcoo_extract_p bcoo_fromdense_p bcoo_sort_indices_p "
-        "bcoo_spdot_general_p bcoo_sum_duplicates_p bcoo_todense_p bcoo_transpose_p bcsr_dot_general_p bcsr_extract_p "
-        "bcsr_fromdense_p bcsr_todense_p coo_fromdense_p coo_matmat_p coo_matvec_p coo_todense_p csr_fromdense_p "
-        "csr_matmat_p csr_matvec_p csr_todense_p"),
+        "bcoo_spdot_general_p bcoo_sum_duplicates_p bcoo_todense_p bcoo_transpose_p bcsr_dot_general_p "
+        "bcsr_extract_p bcsr_fromdense_p bcsr_todense_p coo_fromdense_p coo_matmat_p coo_matvec_p "
+        "coo_todense_p csr_fromdense_p csr_matmat_p csr_matvec_p csr_todense_p"),
     "experimental.sparse.linalg": (
         "spsolve_p"),
     "experimental.transfer": (

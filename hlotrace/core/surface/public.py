@@ -1,5 +1,4 @@
-"""What a public module offers to `dir()`, to completion and to `import *`, and which of it is imported when
-first used."""
+"""What a public module exports to `dir()`, completion and `import *`, and what is imported when used."""
 import sys
 from collections.abc import Callable, Mapping
 from importlib import import_module
@@ -14,10 +13,13 @@ def export_names(namespace: dict[str, Any], *more: str, lazy: Mapping[str, str] 
     """Give a module, by its `globals()`, the `__all__` and `__dir__` of what is public in it.
 
     That is `__all__` where there is one; otherwise its names that have no underscore in front and are no
-    modules, since those it only uses.  `more` are the names it offers besides, such as its public modules.
-    `lazy` are those that are imported when they are first used, {home: names}: names that the module `home`
-    of this package has (".api.jit": of the package around it), or, where `home` is "", modules of the
-    package.
+    modules, since those it only uses.
+
+    Args:
+        *more: names that it exports besides, such as its public modules
+        lazy: those that are imported when they are first used, {home: names}: names that the module `home` of
+            this package has (".api.jit": of the package around it), or, where `home` is "", modules of the
+            package
     """
     for name, value in namespace.items():
         if not name.startswith("_"):
@@ -33,8 +35,11 @@ def export_names(namespace: dict[str, Any], *more: str, lazy: Mapping[str, str] 
 
 
 def install_getattr(namespace: dict[str, Any], late: Mapping[str, str] = MappingProxyType({})) -> None:
-    """Let a module, by its `globals()`, say of a name that it lacks whether JAX has it.  `late`: names and
-    their lazy."""
+    """Let a module, by its `globals()`, say of a name that it lacks whether JAX has it.
+
+    Args:
+        late: the names that are imported when they are first used, and their homes, as in `export_names`
+    """
     namespace["__getattr__"] = _reader(namespace, late)
     namespace.setdefault("__path__", [])    # `from module import name` then asks core/surface/importing.py
 
@@ -56,7 +61,10 @@ def _reader(namespace: dict[str, Any], late: Mapping[str, str]) -> Callable[[str
                 filter_traceback(error)
                 raise
         home = late[name]
-        value = getattr(import_module(f".{home}", package), name) if home else import_module(f"{package}.{name}")
+        if home:
+            value = getattr(import_module(f".{home}", package), name)
+        else:
+            value = import_module(f"{package}.{name}")
         namespace[name] = value = entered(value, package, name)     # read once
         return value
     return read

@@ -1,9 +1,10 @@
 """Sizes that are not known yet: integer polynomials over variables, with floordiv, mod, max and min.
 
-A `Dimension` stands in shapes where an int would.  Variables are integers of at least 1; what they are else is said by the
-constraints of their scope (`core/symbolic/scope.py`).  Comparisons are decided where one answer holds for all values, by
-intervals: each term has bounds, and a constraint e >= 0 may be taken off an expression with a positive factor
-(as a step of Fourier-Motzkin elimination does: Schrijver, Theory of Linear and Integer Programming, 12.2).
+A `Dimension` is in shapes where an int would be.  Variables are integers of at least 1; what else is known of
+them are the constraints of their scope (`core/symbolic/scope.py`).  Comparisons are decided where one answer
+holds for all values, by intervals: each term has bounds, and a constraint e >= 0 may be taken off an
+expression with a positive factor (as a step of Fourier-Motzkin elimination does: Schrijver, Theory of Linear
+and Integer Programming, 12.2).
 """
 import itertools
 import math
@@ -35,8 +36,10 @@ def _order(monomial):
 
 
 class Dimension:
-    """A size: {monomial: coefficient}, a monomial being a sorted tuple of (Atom, power).  Never a constant:
-    see `made`."""
+    """A size: {monomial: coefficient}, a monomial being a sorted tuple of (Atom, power).
+
+    It is never a constant: see `made`.
+    """
     __slots__ = ("terms", "scope", "_hash")
     # core/trace.py gives it: (a Dimension, its dtype or None) -> an array of rank 0
     as_value = None
@@ -46,7 +49,6 @@ class Dimension:
         self._hash = hash(frozenset(terms.items()))
 
     # --- arithmetic
-    # ---------------------------------------------------------------------------------------------
 
     def __add__(self, other):
         if _terms(other, self) is None:
@@ -121,7 +123,6 @@ class Dimension:
         return self.as_value()
 
     # --- comparison
-    # ---------------------------------------------------------------------------------------------
 
     def __eq__(self, other):
         """Are they equal for all values?"""
@@ -166,7 +167,6 @@ class Dimension:
             "meant, use it in an array operation.")
 
     # --- words
-    # --------------------------------------------------------------------------------------------------
 
     def __str__(self):
         parts = []
@@ -174,7 +174,7 @@ class Dimension:
             c = self.terms[monomial]
             factors = [atom.text if power == 1 else f"{atom.text}^{power}" for atom, power in monomial]
             body = "*".join([str(abs(c)), *factors] if abs(c) != 1 or not factors else factors)
-            sign = "-" if c < 0 else "+" if parts else ""
+            sign = "-" if c < 0 else "+" * bool(parts)
             parts.append(f"{sign} {body}" if sign else body)
         return " ".join(parts)
 
@@ -182,9 +182,11 @@ class Dimension:
 
     def variables(self):
         """The names of the variables in it."""
-        return {name for monomial in self.terms for atom,
-                _ in monomial for name in ([atom.text] if atom.op is None
-                                           else [n for a in atom.args for n in variables(a)])}
+        found = set()
+        for monomial in self.terms:
+            for atom, _ in monomial:
+                found.update([atom.text] if atom.op is None else [n for a in atom.args for n in variables(a)])
+        return found
 
     def evaluate(self, values):
         """It with an int or a Dimension in place of each variable."""
@@ -193,7 +195,9 @@ class Dimension:
 
 
 def _atom_value(atom, values):
-    return values[atom.text] if atom.op is None else OPERATIONS[atom.op](*(evaluate(a, values) for a in atom.args))
+    if atom.op is None:
+        return values[atom.text]
+    return OPERATIONS[atom.op](*(evaluate(a, values) for a in atom.args))
 
 
 def made(terms, scope):
@@ -205,8 +209,11 @@ def made(terms, scope):
 
 
 def _terms(value, beside):
-    """The terms of a size beside another one; None for what is none.  ValueError where they are of two
-    scopes."""
+    """The terms of a size beside another one; None for what is none.
+
+    Raises:
+        ValueError: where they are of two scopes
+    """
     if isinstance(value, Dimension):
         if value.scope is not beside.scope:
             raise ValueError(f"Invalid mixing of symbolic scopes: '{beside}' is of {beside.scope!r}, and "
@@ -220,7 +227,11 @@ def _terms(value, beside):
 
 
 def as_size(d):
-    """A size that a user gave: an int or a Dimension.  TypeError for another value."""
+    """A size that a user gave: an int or a Dimension.
+
+    Raises:
+        TypeError: for another value
+    """
     return d if type(d) is Dimension else operator.index(d)
 
 
@@ -230,7 +241,7 @@ def largest(shape):
 
 
 def surely(d, low=-math.inf, high=math.inf):
-    """Is it known that a size lies between these?"""
+    """Is it known that a size is between these?"""
     least, most = bounds(d)
     return low <= least and most <= high
 
@@ -258,11 +269,9 @@ def is_constant_shape(shape):
 
 
 # --- division
-# ---------------------------------------------------------------------------------------------------
 
 def divide(a, b):
-    """(floordiv(a, b), mod(a, b)): what divides without rest is taken out, an operation stands for the rest.
-    """
+    """(floordiv(a, b), mod(a, b)): what divides without rest is taken out, the rest is an operation."""
     if isinstance(b, int) and b == 0:
         raise ZeroDivisionError(f"division of the symbolic dimension '{a}' by zero")
     scope = a.scope if isinstance(a, Dimension) else b.scope
@@ -336,11 +345,9 @@ OPERATIONS = {"floordiv": operator.floordiv, "mod": operator.mod, "max": max_dim
 
 
 # --- bounds
-# -----------------------------------------------------------------------------------------------------
 
 def symbolic_dim_bounds(dimension):
-    """(low, high): numbers between which a size lies for all values of its variables; infinite where nothing
-    is known.
+    """(low, high), between which a size is for all values of its variables; infinite where nothing is known.
 
     >>> n, m = jax.export.symbolic_shape("n, m", constraints=["n >= 8", "m <= 3"])
     >>> jax.export.symbolic_dim_bounds(2 * n - m)
@@ -368,14 +375,13 @@ def _low(terms, scope, depth):
     """A lower bound of a sum of terms, an integer or -infinity."""
     best = sum(c * _monomial_bounds(m, scope)[c < 0] for m, c in terms.items())
     if depth:
-        for known, equal in (*scope.known, *((g, False) for m in terms for atom,
-                                             _ in m for g in _facts(atom))):
+        facts = [(fact, False) for m in terms for atom, _ in m for fact in _facts(atom)]
+        for known, equal in (*scope.known, *facts):
             lead = max((m for m in known if m), key=_order)
             for m in known if len(known) <= 3 else (lead,):
                 here, there = terms.get(m, 0), known[m]
                 if m and here and (here * there > 0 or equal):
-                    # terms * scale - known * factor has no m; as all values are integers, bounds may be
-                    # rounded up
+                    # terms * scale - known * factor has no m; as all values are integers, bounds round up
                     scale, factor = abs(there), here if there > 0 else -here
                     rest = {n: terms.get(n, 0) * scale - known.get(n, 0) * factor for n in {**terms, **known}}
                     low = _low({n: c for n, c in rest.items() if c}, scope, depth - 1)
@@ -399,7 +405,9 @@ def _atom_bounds(atom, scope):
         return scope.limits.get(atom.text, (1, math.inf))
     (low, high), (low2, high2) = map(bounds, atom.args)
     if atom.op == "mod":
-        return (0, min(high2 - 1, high if low >= 0 else math.inf)) if low2 > 0 else (low2 + 1, max(high2 - 1, 0))
+        if low2 <= 0:
+            return low2 + 1, max(high2 - 1, 0)
+        return 0, min(high2 - 1, high if low >= 0 else math.inf)
     if atom.op == "floordiv":
         if low2 <= 0:
             return -math.inf, math.inf
@@ -410,14 +418,15 @@ def _atom_bounds(atom, scope):
 
 
 def _quotient(x, y):
-    if math.isinf(y):
-        return -1 if x < 0 else 0 if not math.isinf(x) else x
-    return x if math.isinf(x) else x // y
+    if math.isinf(y) and x < 0:
+        return -1
+    if math.isinf(x):
+        return x
+    return 0 if math.isinf(y) else x // y
 
 
 def _facts(atom):
-    """Expressions that an operation makes known to be at least 0, as terms: floordiv(e, 2) is no more than e
-    / 2, ..."""
+    """Expressions, as terms, that an operation makes at least 0: floordiv(e, 2) is at most e / 2, ..."""
     if atom.op is None:
         return ()
     scope = next(a.scope for a in atom.args if isinstance(a, Dimension))

@@ -1,5 +1,4 @@
-"""Symbolic sizes as texts, and what is known of them: SymbolicScope, symbolic_shape; solving for variables.
-"""
+"""Symbolic sizes as texts, and what is known of them: SymbolicScope, symbolic_shape; solving."""
 import math
 import re
 
@@ -7,13 +6,16 @@ from .. import source_info
 from .dimension import OPERATIONS, Atom, Dimension, bounds, made, variables
 
 # --- scopes and their constraints
-# -------------------------------------------------------------------------------
 
 class SymbolicScope:
-    """What is known of variables: those of one scope may stand in one computation.
+    """What is known of variables: those of one scope may be used in one computation.
 
-    constraints_str: texts such as "a >= 3", "2*a <= b" or "mod(a, 2) == 0", each of which holds for all sizes
-    that occur
+    Args:
+        constraints_str: texts such as "a >= 3", "2*a <= b" or "mod(a, 2) == 0", each of which holds for all
+            sizes that occur
+
+    Raises:
+        ValueError: for a text that does not parse, or that holds for no sizes
 
     >>> scope = jax.export.SymbolicScope(["n >= 4"])
     >>> (n,), (m,) = (jax.export.symbolic_shape(text, scope=scope) for text in ("n", "2*n"))
@@ -27,7 +29,7 @@ class SymbolicScope:
                              f"{constraints_str!r}: write ({constraints_str!r},)")
         self.known = []         # (terms, are they equal to 0 and not only at least)
         self.replaced = {}      # Atom or variable -> what it is equal to
-        self.bounds = {}        # of sizes, as far as they were asked for
+        self.bounds = {}        # of sizes, as far as they were needed
         self.limits = {}        # of variables: (low, high)
         self.constraints = []   # (text, the size that is at least 0, or equal to it if the third)
         self._where = source_info.describe(source_info.user_frame())
@@ -60,7 +62,7 @@ class SymbolicScope:
         self.bounds.clear()
 
     def _limit(self, rest):
-        """What `rest` >= 0 says of its one variable, if that stands alone in it."""
+        """What `rest` >= 0 says of its one variable, if that is alone in it."""
         variable, = rest.variables()
         c = rest.terms.get(((Atom(None, (), variable), 1),), 0)
         if c and rest.terms.keys() <= {((Atom(None, (), variable), 1),), ()}:
@@ -74,14 +76,12 @@ class SymbolicScope:
 
 
 # --- texts
-# ------------------------------------------------------------------------------------------------------
 
 _TOKENS = re.compile(r"\s*(?:(\d+)|([A-Za-z_]\w*)|(\.\.\.|[-+*^(),]))")
 
 
 class _Parser:
-    """Recursive descent over: sum = [-] product {(+|-) product}; product = power {* power}; power = item [^
-    number]."""
+    """Recursive descent: sum = [-] product {+- product}; product = power {* power}; power = item [^ n]."""
 
     def __init__(self, text, scope, what):
         self.text, self.scope, self.what, self.at = text, scope, what, 0
@@ -162,7 +162,11 @@ class _Parser:
 
 
 def parse(text, scope, what="symbolic dimension"):
-    """The size that a text stands for, with variables of this scope.  ValueError where it is none."""
+    """The size that a text means, with variables of this scope; `what` is what errors call it.
+
+    Raises:
+        ValueError: where it means none
+    """
     parser = _Parser(text, scope, what)
     value = parser.sum()
     if parser.token:
@@ -171,19 +175,20 @@ def parse(text, scope, what="symbolic dimension"):
 
 
 def symbolic_shape(shape_spec, *, constraints=(), scope=None, like=None):
-    """The shape that a text stands for: `symbolic_shape("b, 2*b + 1, 4")`, a tuple of ints and symbolic
-    sizes.
+    """The shape that a text means: `symbolic_shape("b, 2*b + 1, 4")`, a tuple of ints and symbolic sizes.
 
-    shape_spec: sizes with commas between them, in parentheses or not: numbers, variables, and what +, -, *,
-    ^, floordiv,
-      mod, max and min make of these.  "_" is the size that `like` has there, "..." are all that are left;
-      None is "...".
-    constraints: what holds of the variables, texts such as "b >= 2"; see `SymbolicScope`
-    scope: a SymbolicScope, for shapes that stand in one computation; by default a new one with these
-    constraints
-    like: a shape, whose sizes are taken for placeholders
+    Args:
+        shape_spec: sizes with commas between them, in parentheses or not: numbers, variables, and what +, -,
+            *, ^, floordiv, mod, max and min make of these.  "_" is the size that `like` has there, "..." are
+            all that are left; None is "...".
+        constraints: what holds of the variables, texts such as "b >= 2"; see `SymbolicScope`
+        scope: a SymbolicScope, for shapes that are used in one computation; by default a new one with these
+            constraints
+        like: a shape, whose sizes are taken for placeholders
 
-    ValueError for what does not parse, and for a number that is not that of `like`.
+    Raises:
+        ValueError: for what does not parse, and for a number that is not that of `like`
+        TypeError: for a `shape_spec` that is no text
 
     >>> jax.export.symbolic_shape("b, 2*b + 1, 4")
     (b, 2*b + 1, 4)
@@ -205,7 +210,7 @@ def symbolic_shape(shape_spec, *, constraints=(), scope=None, like=None):
         parts.pop()
     what = f"symbolic shape {shape_spec!r}"
     if parts.count("...") > 1 or "..." in parts[:-1]:
-        raise ValueError(f"syntax error in {what}: '...' stands once, at the end")
+        raise ValueError(f"syntax error in {what}: '...' is allowed once, at the end")
     if parts and parts[-1] == "...":
         parts[-1:] = ["_"] * (len(_given(like, what, "...")) - len(parts) + 1)
     if like is not None and len(parts) != len(like):
@@ -228,7 +233,7 @@ def _size(part, i, like, scope, what):
 
 def _given(like, what, placeholder):
     if like is None:
-        raise ValueError(f"{what}: {placeholder!r} stands for sizes of `like`, which is not given")
+        raise ValueError(f"{what}: {placeholder!r} means sizes of `like`, which is not given")
     return like
 
 
@@ -242,7 +247,7 @@ def _closes_at_end(text):
 
 
 def split(text):
-    """The parts of a text between commas that stand in no parentheses."""
+    """The parts of a text between commas that are in no parentheses."""
     parts, depth = [""], 0
     for letter in text:
         depth += (letter == "(") - (letter == ")")
@@ -254,18 +259,22 @@ def split(text):
 
 
 # --- solving
-# ----------------------------------------------------------------------------------------------------
 
 def solve(shapes, sizes):
-    """[(variable, the size that tells it, the rest, its factor)]: variable = (sizes[i][j] - rest) / factor,
-    in an order in which each rest has known variables alone.
+    """[(variable, size, rest, factor)], such that each variable of `shapes` is (size - rest) / factor.
 
-    `shapes` are those of arguments, `sizes` something for each of their dimensions.  ValueError for a
-    variable that no size
-    tells: one must stand alone in a size, times a number, beside others that are told already.
+    They are in an order in which each rest has only variables that come before.
+
+    Args:
+        shapes: those of arguments
+        sizes: something for each of their dimensions
+
+    Raises:
+        ValueError: for a variable that no size determines: it must be alone in a size, times a number, beside
+            others that are determined already
     """
-    wanted = [(d, size) for shape, row in zip(shapes, sizes) for d,
-              size in zip(shape, row) if isinstance(d, Dimension)]
+    wanted = [(d, size) for shape, row in zip(shapes, sizes)
+              for d, size in zip(shape, row) if isinstance(d, Dimension)]
     needed = dict.fromkeys(v for d, _ in wanted for v in sorted(d.variables()))
     steps, known, progress = [], set(), True
     while progress:
@@ -281,7 +290,7 @@ def solve(shapes, sizes):
                     known.add(variable)
                     progress = True
     if left := [v for v in needed if v not in known]:
-        raise ValueError(f"Cannot solve for values of dimension variables {set(left)}: each must stand alone "
+        raise ValueError(f"Cannot solve for values of dimension variables {set(left)}: each must be alone "
                          "in some size of an argument, times a number, as b does in '2*b + 1'; the shapes "
                          f"are {', '.join(map(str, shapes))}")
     return steps
