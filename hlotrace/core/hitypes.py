@@ -1,5 +1,4 @@
-"""Types of the user's own, of values made of arrays (JAX's hijax): which there are, and to which trace a value
-belongs.
+"""Types of the user's own, of values made of arrays (JAX's hijax), and to which trace a value belongs.
 
 No program has such values.  On the way into a traced function they become their arrays, as their type, a
 HiType, says; inside they are values of the same class again, of traced arrays.  See `api/hijax.py`.
@@ -48,7 +47,7 @@ def adopt(value, tangents=()):
 
 
 def found(value):
-    """(the innermost trace that a value belongs to, the arrays of its tangent, is a program inside of it written?)."""
+    """(innermost trace that a value belongs to, its tangent's arrays, is a program in it written?)."""
     trace, inside = state.trace, False
     while trace is not EVAL:
         if id(value) in (trace.made or ()):

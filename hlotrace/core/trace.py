@@ -34,7 +34,7 @@ class Trace:
         self.parent, = parent or [state.trace]
         parent = self.parent
         self.alive = True
-        self.made = None        # {id: (value, its tangent)} of the values of HiTypes that belong to it: core/hitypes.py
+        self.made = None    # {id: (value, its tangent)} of values of HiTypes that belong to it: hitypes.py
         self.staging = parent is not None and parent.staging     # is what is bound written into a program?
 
     def process(self, primitive, args, params):
