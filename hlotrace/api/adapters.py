@@ -11,12 +11,19 @@ another value, and what changed of it is a further result, which is written back
 
 Adapters are registered by `refs.py` and `hijax.py`, and that of views of Refs by `numpy/indexing/refs.py`.
 """
+from __future__ import annotations
+
 import functools
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 from ..core import dtypes
 from ..core.avals import aval_of, is_arraylike
 from ..core.pytrees import pytree
 from ..core.symbolic_zeros import UndefinedPrimal, is_undefined_primal
+
+if TYPE_CHECKING:
+    pass
 
 
 class Adapter:
@@ -24,78 +31,75 @@ class Adapter:
     lowers = False          # may its `node` be a Lowered?
     owns_memory = False     # may a program that changes a value reuse the memory of its arrays?
 
-    def handles(self, cls):
+    def handles(self, cls: type) -> bool:
         """Are the instances of this class of the kind?"""
         raise NotImplementedError
 
-    def node(self, value):
-        """The pytree of a value among the arguments of a function: `Held`, or `Lowered` if it is
-        immutable."""
+    def node(self, value: Any) -> Any:
+        """The pytree of a value among the arguments of a function: `Held`; `Lowered` if it is immutable."""
         return Held(Identity(value))
 
-    def result(self, value, flat):
+    def result(self, value: Any, flat: Any) -> Any:
         """The pytree of a value that the FlatFunction `flat` returns; a leaf is refused."""
         return value
 
-    def type_text(self, value):
+    def type_text(self, value: Any) -> str:
         """The type of a value in words."""
         raise NotImplementedError
 
-    def arrays(self, value):
+    def arrays(self, value: Any) -> tuple[Any, list[Any]]:
         """(what must be equal for two calls to share a program, the list of arrays) of a value."""
         raise NotImplementedError
 
-    def inside(self, kind, arrays):
+    def inside(self, kind: Any, arrays: Sequence[Any]) -> Any:
         """A value with these arrays, which belongs to the current trace."""
         raise NotImplementedError
 
     # of what can change
 
-    def base(self, value):
+    def base(self, value: Any) -> Any:
         """What a value is a part of: two with one base cannot both be passed to a function."""
         return value
 
-    def after(self, kind, value):
+    def after(self, kind: Any, value: Any) -> tuple[Any, list[Any]]:
         """As `arrays`, of one that `inside` made."""
         return self.arrays(value)
 
-    def lend(self, value):
+    def lend(self, value: Any) -> Any:
         """From now on the value is inside of a call alone.  Returns what `restore` needs."""
 
-    def restore(self, value, lent):
+    def restore(self, value: Any, lent: Any) -> None:
         """The call is over, well or not."""
 
-    def own_memory(self, value, array):
+    def own_memory(self, value: Any, array: Any) -> Any:
         """An array of a value that is to be changed, or a copy, for a program that may reuse its memory."""
 
-    def write_back(self, value, kind, arrays):
+    def write_back(self, value: Any, kind: Any, arrays: Sequence[Any]) -> None:
         """Let a value have these arrays."""
         raise NotImplementedError
 
     # of what is immutable
 
-    def raise_tangent(self, kind, tangents, avals):
-        """The tangent, or cotangent, of a value from those of its arrays, which are None where they are zero.
-        """
+    def raise_tangent(self, kind: Any, tangents: Sequence[Any], avals: Sequence[Any]) -> Any:
+        """The tangent, or cotangent, of a value from those of its arrays, None where they are zero."""
         raise NotImplementedError
 
-    def lower_tangent(self, kind, tangent, avals):
+    def lower_tangent(self, kind: Any, tangent: Any, avals: Sequence[Any]) -> list[Any]:
         """The tangents of the arrays of a value, as `raise_tangent` takes them."""
         raise NotImplementedError
 
-    def perturbed(self, kind, avals):
+    def perturbed(self, kind: Any, avals: Sequence[Any]) -> list[bool]:
         """For each of the arrays: does its tangent belong to that of the value?"""
         raise NotImplementedError
 
     # under vmap, where an axis of all arrays need not be what is mapped
 
-    def unmapped(self, kind, avals, size, spec):
+    def unmapped(self, kind: Any, avals: Sequence[Any], size: int | None, spec: Any) -> tuple[Any, list[Any]]:
         """(the kind of a slice, the axis of each array or None), for a spec in in_axes or an int."""
         return kind, [spec] * len(avals)
 
-    def mapped(self, kind, avals, size, spec):
-        """(the kind of a value made of slices, the axis of each array or None), for a spec in out_axes or an
-        int."""
+    def mapped(self, kind: Any, avals: Sequence[Any], size: int | None, spec: Any) -> tuple[Any, list[Any]]:
+        """(the kind of a value made of slices, the axis of each array or None), for a spec in out_axes."""
         return kind, [spec] * len(avals)
 
 
@@ -104,19 +108,19 @@ _found: dict = {}           # class -> its adapter or None
 _arrays: set = set()        # the classes whose adapter is None
 
 
-def register(adapter):
+def register(adapter: Adapter) -> None:
     """Add an adapter to the list."""
     _adapters.append(adapter)
     forget()
 
 
-def forget():
+def forget() -> None:
     """Ask the adapters again of each class: they have come to know another one."""
     _found.clear()
     _arrays.clear()
 
 
-def adapter_of(value):
+def adapter_of(value: Any) -> Adapter | None:
     """The adapter of a value, None for what has none."""
     cls = type(value)
     try:
@@ -129,71 +133,69 @@ def adapter_of(value):
         return found
 
 
-def any_adapted(leaves):
+def any_adapted(leaves: Iterable[Any]) -> bool:
     """Is there an adapter for one of these?"""
     return not _arrays.issuperset(map(type, leaves)) and any([adapter_of(x) is not None for x in leaves])
 
 
-# --- as parts of the structure of arguments
-# ----------------------------------------------------------------------
+# --- as parts of the structure of arguments -----------------------------------------------------------------
 
 class Identity:
     """An object, equal to itself alone, whatever its class says."""
     __slots__ = ("value",)
 
-    def __init__(self, value):
+    def __init__(self, value: Any) -> None:
         self.value = value
 
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> bool:
         return type(other) is Identity and self.value is other.value
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         return id(self.value)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return repr(self.value)
 
 
 class Held:
     """A value as a part of the structure of arguments, which has no leaves: unflattened, it is the value."""
-    def __init__(self, identity):
+    def __init__(self, identity: Identity) -> None:
         self.identity = identity
 
 
 pytree.register_pytree_node(Held, lambda held: ((), held.identity), lambda identity, _: identity.value)
 
 
-def nodes(arguments):
+def nodes(arguments: Any) -> Any:
     """The pytree with the nodes of its values that have adapters."""
     return pytree.tree_map(lambda x: x if (adapter := adapter_of(x)) is None else adapter.node(x), arguments)
 
 
-def flatten(arguments):
+def flatten(arguments: Any) -> tuple[list[Any], pytree.PyTreeDef]:
     """`tree_flatten`, where what is immutable is its arrays, and what can change a part of the structure."""
     leaves, structure = pytree.tree_flatten(arguments)
     return pytree.tree_flatten(nodes(arguments)) if any_adapted(leaves) else (leaves, structure)
 
 
-def results(result, flat):
+def results(result: Any, flat: Any) -> Any:
     """The pytree with the pytrees of the values that a FlatFunction returns."""
     return pytree.tree_map(lambda x: x if (adapter := adapter_of(x)) is None else adapter.result(x, flat),
                            result)
 
 
 class Lowered:
-    """The arrays of an immutable value: unflattened with arrays, it is the value, with anything else it stays
-    this."""
+    """The arrays of an immutable value: unflattened with arrays, it is the value, otherwise it stays this."""
     __slots__ = ("adapter", "kind", "arrays")
 
-    def __init__(self, adapter, kind, arrays):
+    def __init__(self, adapter: Adapter, kind: Any, arrays: Iterable[Any]) -> None:
         self.adapter, self.kind, self.arrays = adapter, kind, list(arrays)
 
-    def raised(self):
+    def raised(self) -> Any:
         """A value of these arrays."""
         return self.adapter.inside(self.kind, self.arrays)
 
 
-def _unflatten(aux, arrays):
+def _unflatten(aux: tuple[Adapter, Any], arrays: Iterable[Any]) -> Any:
     found = Lowered(*aux, arrays)
     return found.raised() if all(map(is_arraylike, found.arrays)) else found
 
@@ -201,20 +203,20 @@ def _unflatten(aux, arrays):
 pytree.register_pytree_node(Lowered, lambda x: (x.arrays, (x.adapter, x.kind)), _unflatten)
 
 
-def _is_lowered(x):
+def _is_lowered(x: Any) -> bool:
     return type(x) is Lowered
 
 
-def raised(values):
+def raised(values: Any) -> Any:
     """The pytree with values in the place of what is Lowered or ByValue, whatever their arrays are."""
-    def value(x):
+    def value(x: Any) -> Any:
         if type(x) is ByValue:
             return x.arrays[0] if len(x.arrays) == 1 else x.arrays
         return x.raised() if type(x) is Lowered else x
     return pytree.tree_map(value, values, is_leaf=lambda x: type(x) is Lowered or type(x) is ByValue)
 
 
-def plain_structure(structure):
+def plain_structure(structure: pytree.PyTreeDef) -> pytree.PyTreeDef:
     """The structure in which what is ByValue is its array."""
     if not has_node(structure, ByValue):
         return structure
@@ -228,7 +230,7 @@ class _Leaf:
 _LEAF = _Leaf()
 
 
-def skeleton(structure):
+def skeleton(structure: pytree.PyTreeDef) -> Any:
     """The pytree of a structure, for its names alone: nodes of values stay nodes."""
     return nodes(structure.unflatten([_LEAF] * structure.num_leaves))
 
@@ -237,7 +239,7 @@ class _Layout:
     """Where in a structure values were lowered."""
     __slots__ = ("places", "outer")
 
-    def __init__(self, structure):
+    def __init__(self, structure: pytree.PyTreeDef) -> None:
         found = skeleton(structure)
         # for each place a Lowered, or None for an array
         self.places = [x if type(x) is Lowered else None
@@ -245,7 +247,7 @@ class _Layout:
         # in which such a value is one leaf
         self.outer = pytree.tree_structure(found, is_leaf=_is_lowered)
 
-    def split(self, leaves):
+    def split(self, leaves: Iterable[Any]) -> Iterator[tuple[Any, Any]]:
         """(the Lowered or None, what belongs to it) for each place."""
         leaves = iter(leaves)
         for x in self.places:
@@ -253,36 +255,35 @@ class _Layout:
 
 
 @functools.lru_cache(maxsize=1024)
-def _layout(structure):
+def _layout(structure: pytree.PyTreeDef) -> _Layout | None:
     return _Layout(structure) if has_node(structure, Lowered) else None
 
 
-def has_node(structure, kind):
+def has_node(structure: pytree.PyTreeDef, kind: type) -> bool:
     """Is there a node of this class in a structure?"""
     data = structure.node_data()
     return data is not None and (data[0] is kind or any([has_node(x, kind) for x in structure.children()]))
 
 
-def layout_of(structure):
+def layout_of(structure: pytree.PyTreeDef) -> _Layout | None:
     """The _Layout of a structure; None where no value was lowered, as nearly always."""
     return _layout(structure) if any([a.lowers for a in _adapters]) else None
 
 
-# --- tangents and cotangents of values
-# ----------------------------------------------------------------------------
+# --- tangents and cotangents of values ----------------------------------------------------------------------
 
-def perturbed(structure, avals):
+def perturbed(structure: pytree.PyTreeDef, avals: Sequence[Any]) -> list[bool]:
     """For each leaf of a structure: does it have a tangent that is not known to be zero?"""
     layout = layout_of(structure)
     if layout is None:
         return [dtypes.is_inexact(a.dtype) for a in avals]
-    found = []
+    found: list[bool] = []
     for x, part in layout.split(avals):
         found += [dtypes.is_inexact(part.dtype)] if x is None else x.adapter.perturbed(x.kind, part)
     return found
 
 
-def of_values(structure):
+def of_values(structure: pytree.PyTreeDef) -> Collection[int]:
     """The numbers of the leaves that are arrays of values; empty where there are none, as nearly always."""
     layout = layout_of(structure)
     if layout is None:
@@ -291,29 +292,30 @@ def of_values(structure):
     return frozenset([i for x, part in pairs if x is not None for i in part])
 
 
-def unflatten_tangents(structure, tangents, avals):
+def unflatten_tangents(structure: pytree.PyTreeDef, tangents: Sequence[Any], avals: Sequence[Any]) -> Any:
     """The pytree of tangents or cotangents of what has this structure and types, from those of its leaves."""
     layout = layout_of(structure)
     if layout is None:
         return structure.unflatten(tangents)
     both = zip(layout.split(tangents), layout.split(avals), strict=True)
-    return layout.outer.unflatten([t if x is None else x.adapter.raise_tangent(x.kind, t, a) for (x, t),
-                                   (_, a) in both])
+    return layout.outer.unflatten([t if x is None else x.adapter.raise_tangent(x.kind, t, a)
+                                   for (x, t), (_, a) in both])
 
 
-def flatten_tangents(structure, values, avals, is_leaf=None):
+def flatten_tangents(structure: pytree.PyTreeDef, values: Any, avals: Sequence[Any],
+                     is_leaf: Callable[[Any], bool] | None = None) -> tuple[list[Any], pytree.PyTreeDef]:
     """(leaves, structure) of tangents or cotangents of what has this structure: itself where they fit it."""
     leaves, found = pytree.tree_flatten(values, is_leaf=is_leaf)
     layout = layout_of(structure)
     if layout is None or found != layout.outer:
         return leaves, found
-    flat = []
+    flat: list[Any] = []
     for t, (x, part) in zip(leaves, layout.split(avals)):
         flat += [t] if x is None else x.adapter.lower_tangent(x.kind, t, part)
     return flat, structure
 
 
-def for_each(structure, marks):
+def for_each(structure: pytree.PyTreeDef, marks: Sequence[bool]) -> Any:
     """The pytree with a bool for each array or value: is any of its leaves marked?"""
     layout = layout_of(structure)
     if layout is None:
@@ -321,7 +323,7 @@ def for_each(structure, marks):
     return layout.outer.unflatten([part if x is None else any(part) for x, part in layout.split(marks)])
 
 
-def each(structure, *leaves):
+def each(structure: pytree.PyTreeDef, *leaves: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
     """(the Lowered or None, what belongs to it of each of these lists) for each array or value."""
     layout = layout_of(structure)
     if layout is None:
@@ -331,16 +333,15 @@ def each(structure, *leaves):
         yield (row[0][0], *[part for _, part in row])
 
 
-def outer_structure(structure):
+def outer_structure(structure: pytree.PyTreeDef) -> pytree.PyTreeDef:
     """The structure in which values are leaves."""
     layout = layout_of(structure)
     return structure if layout is None else layout.outer
 
 
-def with_linear(structure, args):
-    """The pytree of the arguments of a transpose rule: a value none of whose arrays are known is a Linear of
-    its tangents."""
-    def value(x, part):
+def with_linear(structure: pytree.PyTreeDef, args: Sequence[Any]) -> Any:
+    """The arguments of a transpose rule: a value of which no array is known is an UndefinedPrimal."""
+    def value(x: Any, part: Any) -> Any:
         if x is None:
             return part
         if any(map(is_undefined_primal, part)):
@@ -349,12 +350,12 @@ def with_linear(structure, args):
     return outer_structure(structure).unflatten([value(*pair) for pair in each(structure, args)])
 
 
-def flatten_prefix(name, structure, prefix):
+def flatten_prefix(name: str, structure: pytree.PyTreeDef, prefix: Any) -> list[Any]:
     """`flatten_axes` of cotangents, of which any part may be None."""
     layout = layout_of(structure)
     if layout is None:
         return pytree.flatten_axes(name, structure, prefix)
-    flat = []
+    flat: list[Any] = []
     for t, (x, part) in zip(pytree.flatten_axes(name, layout.outer, prefix),
                             layout.split([None] * structure.num_leaves)):
         if x is None or t is None:
@@ -364,21 +365,22 @@ def flatten_prefix(name, structure, prefix):
     return flat
 
 
-# --- under vmap
-# ---------------------------------------------------------------------------------------------------
+# --- under vmap ---------------------------------------------------------------------------------------------
 
 class MappingSpec:
-    """How values of a type are mapped by vmap, to be derived from: it is an entry of in_axes or out_axes, and
-    means what the methods `dec_rank` and `inc_rank` of the type make of it."""
+    """How values of a type are mapped by vmap, to be derived from.
+
+    It is an entry of in_axes or out_axes, and means what `dec_rank` and `inc_rank` of the type make of it.
+    """
 
 
-def _changed_kinds(structure, avals, specs, change):
-    """(the structure with other kinds, an axis for each leaf): `change(node, avals, spec)` gives them for a
-    value."""
+def _changed_kinds(structure: pytree.PyTreeDef, avals: Sequence[Any], specs: Sequence[Any],
+                   change: Callable[[Any, list[Any], Any], Any]) -> tuple[pytree.PyTreeDef, list[Any]]:
+    """(the structure with other kinds, an axis for each leaf); `change(node, avals, spec)` gives those."""
     leaves = iter(zip(avals, specs, strict=True))
     axes = []
 
-    def other(x):
+    def other(x: Any) -> Any:
         if type(x) is not Lowered and type(x) is not ByValue:
             axes.append(next(leaves)[1])
             return x
@@ -391,14 +393,15 @@ def _changed_kinds(structure, avals, specs, change):
     return pytree.tree_structure(found), axes
 
 
-def unmapped(structure, avals, specs, size):
-    """(the structure of a slice, the mapped axis of each leaf or None) of arguments with these entries of
-    in_axes."""
-    return _changed_kinds(structure, avals, specs, lambda x, part,
-                          spec: x.adapter.unmapped(x.kind, part, size, spec))
+def unmapped(structure: pytree.PyTreeDef, avals: Sequence[Any], specs: Sequence[Any],
+             size: int | None) -> tuple[pytree.PyTreeDef, list[Any]]:
+    """(the structure of a slice, the mapped axis of each leaf or None), with these entries of in_axes."""
+    return _changed_kinds(structure, avals, specs,
+                          lambda x, part, spec: x.adapter.unmapped(x.kind, part, size, spec))
 
 
-def mapped(structure, outs, dims, specs, size):
+def mapped(structure: pytree.PyTreeDef, outs: Sequence[Any], dims: Sequence[Any], specs: Sequence[Any],
+           size: int | None) -> tuple[pytree.PyTreeDef, Sequence[Any]]:
     """(the structure of all together, the axis of each leaf or None) of the results of a mapped function.
 
     These are `outs`, mapped along `dims`; `specs` are the entries of out_axes.
@@ -407,17 +410,17 @@ def mapped(structure, outs, dims, specs, size):
         return structure, specs
     avals = [aval if d is None else aval.update(shape=aval.shape[:d] + aval.shape[d + 1:])
              for aval, d in zip(map(aval_of, outs), dims[:len(specs)])]
-    return _changed_kinds(structure, avals, specs, lambda x, part,
-                          spec: x.adapter.mapped(x.kind, part, size, spec))
+    return _changed_kinds(structure, avals, specs,
+                          lambda x, part, spec: x.adapter.mapped(x.kind, part, size, spec))
 
 
-def specs_of_values(structure, specs):
-    """The PartitionSpec of each leaf, where a value may have a HiPspec, whose `to_lo()` gives those of its
-    arrays."""
-    if layout_of(structure) is None:
+def specs_of_values(structure: pytree.PyTreeDef, specs: Sequence[Any]) -> Sequence[Any]:
+    """The PartitionSpec of each leaf; of a value with a HiPspec, `to_lo()` gives those of its arrays."""
+    layout = layout_of(structure)
+    if layout is None:
         return specs
-    found = []
-    for x, part in layout_of(structure).split(specs):
+    found: list[Any] = []
+    for x, part in layout.split(specs):
         if x is None or not hasattr(part[0], "to_lo"):
             found += [part] if x is None else part
         else:
@@ -426,14 +429,13 @@ def specs_of_values(structure, specs):
     return found
 
 
-# --- by value
-# -----------------------------------------------------------------------------------------------------
+# --- by value -----------------------------------------------------------------------------------------------
 
 class ByValue:
     """What can change, by its arrays, among the arguments of a function."""
     __slots__ = ("adapter", "kind", "arrays")
 
-    def __init__(self, adapter, kind, arrays):
+    def __init__(self, adapter: Adapter, kind: Any, arrays: Iterable[Any]) -> None:
         self.adapter, self.kind, self.arrays = adapter, kind, list(arrays)
 
 
@@ -441,42 +443,43 @@ class Changed:
     """What has changed of such a value: of which kind it is now, and its new arrays by their number."""
     __slots__ = ("kind", "arrays")
 
-    def __init__(self, kind, arrays):
+    def __init__(self, kind: Any, arrays: dict[int, Any]) -> None:
         self.kind, self.arrays = kind, arrays
 
 
-pytree.register_pytree_node(ByValue, lambda x: (x.arrays, (x.adapter, x.kind)), lambda aux,
-                            arrays: ByValue(*aux, arrays))
-pytree.register_pytree_node(Changed, lambda x: ((x.arrays,), x.kind), lambda kind,
-                            parts: Changed(kind, *parts))
+pytree.register_pytree_node(ByValue, lambda x: (x.arrays, (x.adapter, x.kind)),
+                            lambda aux, arrays: ByValue(aux[0], aux[1], arrays))
+pytree.register_pytree_node(Changed, lambda x: ((x.arrays,), x.kind),
+                            lambda kind, parts: Changed(kind, *parts))
 
 
-def is_by_value(x):
+def is_by_value(x: Any) -> bool:
     return type(x) is ByValue
 
 
 class Taken:
     """The values that can change among the arguments of a call, as they were taken."""
     __slots__ = ("adapter", "value", "kind", "arrays", "start", "lent")
+    lent: Any
 
-    def __init__(self, adapter, value, start):
+    def __init__(self, adapter: Adapter, value: Any, start: int) -> None:
         self.adapter, self.value, self.start = adapter, value, start
         self.kind, self.arrays = adapter.arrays(value)
 
     @property
-    def places(self):
+    def places(self) -> range:
         """Where its arrays are among the leaves."""
         return range(self.start, self.start + len(self.arrays))
 
 
-def flatten_by_value(arguments):
+def flatten_by_value(arguments: Any) -> tuple[list[Any], pytree.PyTreeDef, list[Taken]]:
     """(leaves, structure, [Taken]) of a pytree: what can change in it is a ByValue."""
     leaves, structure = pytree.tree_flatten(arguments)
     if not any_adapted(leaves):
         return leaves, structure, []
     taken, count = [], 0
 
-    def node(x):
+    def node(x: Any) -> Any:
         nonlocal count
         adapter = adapter_of(x)
         if adapter is None:
@@ -492,9 +495,9 @@ def flatten_by_value(arguments):
     return leaves, structure, taken
 
 
-def refuse_twice(flat, taken):
+def refuse_twice(flat: Any, taken: Sequence[Taken]) -> None:
     """ValueError if a value that can change is there twice."""
-    seen = {}
+    seen: dict[int, Taken] = {}
     for x in taken:
         first = seen.setdefault(id(x.adapter.base(x.value)), x)
         if first is not x:
@@ -510,19 +513,19 @@ class lending:
 
     It is a ValueError to use them from inside of it: they would be both closed over and passed.
     """
-    def __init__(self, taken):
+    def __init__(self, taken: Sequence[Taken]) -> None:
         self.taken = taken
 
-    def __enter__(self):
+    def __enter__(self) -> None:
         for x in self.taken:
             x.lent = x.adapter.lend(x.value)
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: Any) -> None:
         for x in self.taken:
             x.adapter.restore(x.value, x.lent)
 
 
-def write_back(taken, changes):
+def write_back(taken: Sequence[Taken], changes: Iterable[Changed | None]) -> None:
     """Let the values have what changed of them."""
     for x, changed in zip(taken, changes, strict=True):
         if changed is not None:
@@ -532,7 +535,7 @@ def write_back(taken, changes):
             x.adapter.write_back(x.value, changed.kind, arrays)
 
 
-def own_memory(taken, leaves, donated):
+def own_memory(taken: Sequence[Taken], leaves: Sequence[Any], donated: Sequence[int]) -> list[Any]:
     """The leaves; those of the values that are donated are theirs to give away, or copies."""
     leaves = list(leaves)
     for x in taken:

@@ -96,7 +96,8 @@ def _picked(values: Any, order: Any) -> Any:
     return values[0] if order == 0 else tuple([values[i] for i in order])
 
 
-def _check_input_dtype(flat, avals, holomorphic=False, allow_int=False):
+def _check_input_dtype(flat: FlatFunction, avals: Sequence[ShapedArray], holomorphic: bool = False,
+                       allow_int: bool = False) -> None:
     of_values = adapters.of_values(flat.in_tree)
     for i, aval in enumerate(avals):
         dtype, name = aval.dtype, flat.what
@@ -167,11 +168,11 @@ class _Pullback:
         return [_cotangent(next(found) if mark else None, a)
                 for a, mark in zip(self.primal_avals, self.marks)]
 
-    def structured(self, cotangents):
+    def structured(self, cotangents: Sequence[Any]) -> Any:
         """Cotangents of the leaves of the inputs in their structure."""
         return adapters.unflatten_tangents(self.in_tree, cotangents, self.primal_avals)
 
-    def __call__(self, ct):
+    def __call__(self, ct: Any) -> Any:
         leaves, ct_tree = adapters.flatten_tangents(self.out_tree, ct, self.out_avals, _is_float0_leaf)
         if ct_tree != self.out_tree:
             raise ValueError("Tree structure of cotangent input to the vjp function differs from the "
@@ -406,7 +407,7 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
     outs, aux, pieces = _linearize(flat, flat.avals())
 
     @filtered
-    def derivative(*tangents):
+    def derivative(*tangents: Any) -> Any:
         leaves, t_tree = adapters.flatten_tangents(pieces.in_tree, tuple(tangents), pieces.primal_avals,
                                                    _is_float0_leaf)
         if t_tree != pieces.in_tree:

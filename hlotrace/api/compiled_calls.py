@@ -1,8 +1,16 @@
 """A compiled program with what is needed to call it on the leaves of a user's arguments."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
 from ..core.pytrees import pytree
 from ..primitives.programs.calls import jit_p
 from ..runtime.array_impl import ArrayImpl, as_array, own
 from ..runtime.binding import JaxRuntimeError
+
+if TYPE_CHECKING:
+    from .flat import TracedProgram
 
 _LEAF = pytree.tree_structure(0)
 WRONG_DEVICE = object()        # in place of results: the arguments ask for another device than the program's
@@ -15,7 +23,8 @@ class CompiledCall:
     """
     __slots__ = ("executable", "consts", "kept", "all_kept", "donated", "out_tree", "single", "simple")
 
-    def __init__(self, executable, consts, kept, donated, traced):
+    def __init__(self, executable: Any, consts: Sequence[Any], kept: list[int], donated: tuple[int, ...],
+                 traced: TracedProgram) -> None:
         self.executable, self.consts, self.kept, self.donated = executable, consts, kept, donated
         self.all_kept = not consts and kept == list(range(traced.in_tree.num_leaves))
         self.out_tree = traced.out_tree
@@ -23,7 +32,7 @@ class CompiledCall:
         # is it no more than an execution whose results are one program's, on one device?
         self.simple = self.all_kept and not donated and executable.execute is not None
 
-    def __call__(self, leaves):
+    def __call__(self, leaves: Sequence[Any]) -> Any:
         if not self.all_kept:
             leaves = [*self.consts, *[leaves[i] for i in self.kept]]
         for i in self.donated:
@@ -45,7 +54,7 @@ class CompiledCall:
                 leaves[i].mark_deleted()
         return results[0] if self.single else self.out_tree.unflatten(results)
 
-    def call_checked(self, leaves):
+    def call_checked(self, leaves: Sequence[Any]) -> Any:
         """The slow road: every argument is looked at.  ELSEWHERE if one is committed to another place."""
         taken = self.executable.take(leaves)
         if taken is None:
@@ -63,25 +72,25 @@ class StatefulCall:
     __slots__ = ("traced",)
     simple, executable = False, None
 
-    def __init__(self, traced):
+    def __init__(self, traced: TracedProgram) -> None:
         self.traced = traced
 
-    def __call__(self, leaves):
+    def __call__(self, leaves: Sequence[Any]) -> Any:
         traced, shift = self.traced, len(self.traced.consts)
-        return traced.out_tree.unflatten(jit_p.bind(*traced.consts, *leaves, jaxpr=traced.closed,
-                                                    donated=tuple([i + shift for i in traced.donated])))
+        donated = tuple([i + shift for i in traced.donated])
+        results = jit_p.bind(*traced.consts, *leaves, jaxpr=traced.closed, donated=donated)
+        return traced.out_tree.unflatten(results)
 
 
 class PartitionedCall(CompiledCall):
-    """A program over several devices.  `committed` marks arguments whose own shardings it was compiled for.
-    """
+    """A program over several devices; `committed` marks arguments whose shardings it was compiled for."""
     __slots__ = ("committed",)
 
-    def __init__(self, *args, committed):
+    def __init__(self, *args: Any, committed: list[bool]) -> None:
         super().__init__(*args)
         self.committed = committed
 
-    def __call__(self, leaves):
+    def __call__(self, leaves: Sequence[Any]) -> Any:
         if not self.all_kept:
             leaves = [*self.consts, *[leaves[i] for i in self.kept]]
         for x, committed in zip(leaves, self.committed):
@@ -90,13 +99,15 @@ class PartitionedCall(CompiledCall):
         return self.call_checked(leaves)
 
 
-def call_of(executable, where, asked, traced, fixed=True):
-    """The Call of a program compiled for a device or a Partition; `asked` as `JitFunction.placed` gives it.
+def call_of(executable: Any, where: Any, asked: Any, traced: TracedProgram,
+            fixed: bool = True) -> CompiledCall:
+    """The Call of a program compiled for a device or a Partition; `asked` as `device_assignment` gives it.
 
     If `fixed`, it is only for arguments that are committed as those were for which it was compiled.
     """
-    _, *rest = traced.pruned()
-    if not isinstance(where, tuple):
-        return CompiledCall(executable, *rest, traced)
-    return PartitionedCall(executable, *rest, traced, committed=[
-        fixed and s is not None and (asked is None or asked[i] is None) for i, s in enumerate(where.ins)])
+    _, consts, kept, donated = traced.pruned()
+    ins = getattr(where, "ins", None)       # of a Partition
+    if ins is None:
+        return CompiledCall(executable, consts, kept, donated, traced)
+    return PartitionedCall(executable, consts, kept, donated, traced, committed=[
+        fixed and s is not None and (asked is None or asked[i] is None) for i, s in enumerate(ins)])

@@ -52,7 +52,7 @@ class _Users(_Rule):
     __name__ = property(lambda self: name_of(self.rule))
 
     def __call__(self, size: int, batched: Sequence[bool], args: Sequence[Any],
-                 consts: Sequence[Any]) -> tuple[list[Any], list[bool]]:
+                 _: Sequence[Any]) -> tuple[list[Any], list[bool]]:
         who = f"custom_vmap rule {name_of(self.rule)} of {name_of(self.fun)}"
         result = self.rule(size, list(self.in_tree.unflatten(batched)), *self.in_tree.unflatten(args))
         if not isinstance(result, (tuple, list)) or len(result) != 2:

@@ -198,7 +198,7 @@ class custom_jvp(_Custom):
         self.rule, self.symbolic_zeros = jvp, symbolic_zeros
         return jvp
 
-    def defjvps(self, *jvps: Callable[..., Any] | None) -> None:
+    def defjvps(self, *jvps: Any) -> None:
         """Set one rule for each argument: (tangent, out, *primals) -> tangent_out; None for no dependence."""
         if self.nondiff_argnums:
             raise TypeError("Can't use ``defjvps`` with ``nondiff_argnums``.")
@@ -250,7 +250,7 @@ class custom_jvp(_Custom):
         return flat.out_tree.unflatten(outs)
 
 
-def cast_tangent(t, aval):
+def cast_tangent(t: Any, aval: ShapedArray) -> Any:
     want = aval.tangent().dtype
     if want == dtypes.float0 or t is None or type(t) is SymbolicZero:
         return None

@@ -3,6 +3,11 @@
 It knows arrays, NumPy values, Python numbers and static values alone, which need not be flattened; whatever
 else is passed goes the common way, `FastPath.call_any`.
 """
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
 from ..core.avals import aval_or_none
 from ..core.config import state
 from ..core.surface.boundary import reraise_for_user
@@ -11,8 +16,11 @@ from ..runtime.array_impl import ArrayImpl, as_array
 from ..runtime.binding import JaxRuntimeError
 from .signatures import EQUAL_BUT_NOT_ALIKE
 
+if TYPE_CHECKING:
+    from ..core.avals import ShapedArray
 
-def _avals(leaves):
+
+def _avals(leaves: Sequence[Any]) -> list[ShapedArray]:
     """The types of what may be arrays.  LookupError where one is not: a container, most often."""
     avals = [x.aval if type(x) is ArrayImpl else aval_or_none(x) for x in leaves]
     if None in avals:
@@ -23,7 +31,7 @@ def _avals(leaves):
 _PLAIN = frozenset({int, str, bool, type(None)})      # types of static values that are alike if equal
 
 
-def _static_part(x):
+def _static_part(x: Any) -> tuple[Any, ...]:
     """The part of a key for a static value: equal only for values that are `alike`."""
     kind = type(x)
     return (kind, x) if kind in _PLAIN or not isinstance(x, EQUAL_BUT_NOT_ALIKE) else (kind, x, repr(x))
@@ -36,19 +44,25 @@ class FastPath:
     none is simple, `_has_statics`, `_static_numbers` and `_static_names`, and does any call in
     `call_any(args, kwargs, key)`, where `key` is that of the table or None.
     """
+    _quick: dict[Any, Any]
+    _never_quick: bool
+    _has_statics: bool
+    _static_numbers: tuple[int, ...]
+    _static_names: tuple[str, ...]
+    call_any: Callable[..., Any]
 
-    def __call__(self, *args, **kwargs):
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Arrays, numbers and static values alone need not be flattened: such a call is tried first, by their
         types."""
         try:
             if state.trace is not EVAL or self._never_quick:
                 return self.call_any(args, kwargs, None)
-            key = None
+            key: tuple[Any, ...] | None = None
+            leaves: Any = args
             try:
                 if kwargs or self._has_statics:
                     leaves, key = self._flat_key(args, kwargs)
                 else:
-                    leaves = args
                     try:
                         # as a Kept would have it, in fewer steps
                         key = (*[x.aval for x in leaves], state.trace_key)
@@ -73,27 +87,28 @@ class FastPath:
             return ArrayImpl(avals[0], found[0])
         return call.out_tree.unflatten([ArrayImpl(a, b) for a, b in zip(avals, found)])
 
-    def _flat_key(self, args, kwargs):
+    def _flat_key(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[list[Any], tuple[Any, ...]]:
         """(the leaves, the key) of a call of arrays and static values.
 
         LookupError for others, and for keyword arguments whose order is not that of the program.
         """
-        leaves, key = [], [state.trace_key]
+        leaves: list[Any] = []
+        parts: list[Any] = [state.trace_key]
         numbers, names = self._static_numbers, self._static_names
         for i, x in enumerate(args):
             if i in numbers:
-                key += _static_part(x)
+                parts += _static_part(x)
             else:
                 leaves.append(x)
         last = ""
         for name, x in kwargs.items():
-            key.append(name)
+            parts.append(name)
             if name in names:
-                key += _static_part(x)
+                parts += _static_part(x)
             elif name < last:
                 raise LookupError(name)
             else:
                 last = name
                 leaves.append(x)
-        key = (len(args), *key, *_avals(leaves))
+        key = (len(args), *parts, *_avals(leaves))
         return [as_array(x) for x in leaves] if key in self._quick else leaves, key

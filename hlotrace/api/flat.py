@@ -1,10 +1,14 @@
 """A call of a user's function as a function of flat lists: where every transformation begins.
 
-`FlatFunction` flattens and checks what goes in and what comes out, and names the leaf that is wrong; `trace` makes a
-program of it, a `Traced`.
+`FlatFunction` flattens and checks what goes in and what comes out, and names the leaf that is wrong; `trace`
+makes a program of it, a `Traced`.
 """
+from __future__ import annotations
+
 import copy
 import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from ..core import dtypes, source_info
 from ..core.avals import MARK_STATIC, ShapedArray, aval_of, is_arraylike, not_an_array
@@ -19,6 +23,9 @@ from ..runtime.devices import transfer_guards
 from . import adapters
 from .signatures import NotHashable, insert_statics, name_of, static_key
 
+if TYPE_CHECKING:
+    from ..core.jaxpr import Jaxpr
+
 _MEND = {       # what to do about an argument that is not an array
     "jit": MARK_STATIC,
     "checkpoint": MARK_STATIC,
@@ -29,15 +36,16 @@ _MEND = {       # what to do about an argument that is not an array
 }
 _OF_METHODS = ("It is the object of a method: decorate with functools.partial(jit, static_argnums=0) if its "
                "arrays never change (they are constants of the program), or register its class as a pytree.")
-_CLOSE_OVER = "If it is not data, let the function close over it (functools.partial), or register its class as a pytree."
+_CLOSE_OVER = ("If it is not data, let the function close over it (functools.partial), or register its class "
+               "as a pytree.")
 
 
-def mend(path, what="jit"):
+def mend(path: str, what: str = "jit") -> str:
     """What to do about the argument at a path, of the function of a transformation, that is not an array."""
     return _OF_METHODS if path == "self" and what == "jit" else _MEND.get(what, _CLOSE_OVER)
 
 
-def abstract(x):
+def abstract(x: Any) -> ShapedArray:
     """The aval of an array or of anything with shape and dtype."""
     if is_arraylike(x) or not (hasattr(x, "shape") and hasattr(x, "dtype")):
         return aval_of(x)
@@ -55,13 +63,15 @@ class FlatFunction:
     """
     __slots__ = ("fun", "leaves", "in_tree", "what", "statics", "has_aux", "out_tree", "aux_tree")
 
-    def __init__(self, fun, leaves, in_tree, what, statics=(), has_aux=False):
+    def __init__(self, fun: Callable[..., Any], leaves: Any, in_tree: pytree.PyTreeDef, what: str,
+                 statics: Sequence[tuple[int | str, Any]] = (), has_aux: bool = False) -> None:
         self.fun, self.leaves, self.in_tree, self.what = fun, leaves, in_tree, what
         self.statics, self.has_aux = statics, has_aux
 
-    def __call__(self, *leaves):
+    def __call__(self, *leaves: Any) -> list[Any]:
         args, kwargs = self.arguments(leaves)
-        result, aux = self.fun(*args, **kwargs), ()
+        aux: Sequence[Any] = ()
+        result = self.fun(*args, **kwargs)
         if self.has_aux:
             if not isinstance(result, (tuple, list)) or len(result) != 2:
                 raise TypeError(f"{self}: expected output of the function to be a pair (out, aux) because "
@@ -77,29 +87,29 @@ class FlatFunction:
                 break
         return [*outs, *aux] if aux else outs
 
-    def arguments(self, leaves):
+    def arguments(self, leaves: Sequence[Any]) -> tuple[Any, dict[str, Any]]:
         """(args, kwargs) of a call with these leaves."""
         args, kwargs = self.in_tree.unflatten(leaves)
         return insert_statics(args, kwargs, self.statics) if self.statics else (args, kwargs)
 
-    def split(self, outs):
+    def split(self, outs: list[Any]) -> tuple[list[Any], Any]:
         """(the leaves of the result, what is auxiliary as a pytree or None) of what a call gave."""
         n = self.out_tree.num_leaves
         return (outs[:n], self.aux_tree.unflatten(outs[n:])) if self.has_aux else (outs, None)
 
     @property
-    def name(self):
+    def name(self) -> str:
         return name_of(self.fun)
 
     @property
-    def arg_tree(self):
+    def arg_tree(self) -> pytree.PyTreeDef:
         """The structure of the positional arguments, those in `statics` left out."""
         return self.in_tree.children()[0]
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"{self.what} of {self.name}"
 
-    def avals(self, of=aval_of):
+    def avals(self, of: Callable[[Any], Any] = aval_of) -> list[ShapedArray]:
         """The types of the leaves, from `of`.  TypeError, with the path, for one that is not an array."""
         try:
             return [of(x) for x in self.leaves]
@@ -108,32 +118,34 @@ class FlatFunction:
                 self.aval(i, of)
             raise
 
-    def aval(self, i, of=aval_of):
+    def aval(self, i: int, of: Callable[[Any], Any] = aval_of) -> ShapedArray:
         """The type of leaf `i`."""
         x = self.leaves[i]
         try:
             return of(x)
         except TypeError as error:
             path = self.path(i)
-            words = f"argument {path}: {error}" if is_arraylike(x) else not_an_array(x, path, mend(path, self.what))
+            words = f"argument {path}: {error}"
+            if not is_arraylike(x):
+                words = not_an_array(x, path, mend(path, self.what))
             raise TypeError(f"{self}: {words}") from None
 
-    def paths(self):
+    def paths(self) -> list[str]:
         """A name like `params['w1']` for each leaf, from the signature of `fun`."""
         args, kwargs = adapters.skeleton(self.in_tree)
         # None has no leaves, and keeps the places of the others
-        return pytree.arg_paths(self.fun, *insert_statics(args, kwargs,
-                                                          [(where, None) for where, _ in self.statics]))
+        args, kwargs = insert_statics(args, kwargs, [(where, None) for where, _ in self.statics])
+        return pytree.arg_paths(self.fun, tuple(args), kwargs)
 
-    def path(self, i):
+    def path(self, i: int) -> str:
         return self.paths()[i]
 
-    def out_path(self, i):
+    def out_path(self, i: int) -> str:
         """A name like `the output` or `output['loss']` for leaf `i` of the result."""
         path = pytree.leaf_paths(self.out_tree)[i]
         return f"output{path}" if path else "the output"
 
-    def _special(self, outs, result):
+    def _special(self, outs: list[Any], result: Any) -> list[Any]:
         """`outs`, with the arrays of values that have adapters.  TypeError for other values that are no
         arrays.
 
@@ -147,7 +159,7 @@ class FlatFunction:
         self._refuse_output(outs)
         return outs
 
-    def _refuse_output(self, outs):
+    def _refuse_output(self, outs: Sequence[Any]) -> None:
         for i, x in enumerate(outs):
             if adapters.adapter_of(x) is not None:
                 raise ValueError(f"function {self.name} traced for {self.what} returned a mutable array "
@@ -158,15 +170,16 @@ class FlatFunction:
                                 f"{type(x)} at {self.out_path(i)}, which is not a valid JAX type: return "
                                 "arrays, numbers, or pytrees of them")
 
-    def trace(self, avals, name=None, arg_names=None):
-        """The program of a call with leaves of these types, as a Traced; `name` stands in its text."""
+    def trace(self, avals: Sequence[ShapedArray], name: str | None = None,
+              arg_names: Sequence[str] | None = None) -> TracedProgram:
+        """The program of a call with leaves of these types, as a TracedProgram of this name."""
         with scoped(), uncollected():
             jaxpr = trace_to_jaxpr(self, avals, name or self.name, arg_names, doing=str(self))
         return TracedProgram(jaxpr, self.in_tree, self.out_tree, getattr(self, "changed", None))
 
-    def kept(self, owner, kind, avals, name=None, arg_names=None):
-        """As `trace`; kept for the next call with the same function, `owner`, of which `fun` may be some kind
-        of wrapper.
+    def kept(self, owner: Any, kind: str, avals: Sequence[ShapedArray], name: str | None = None,
+             arg_names: Sequence[str] | None = None) -> TracedProgram:
+        """As `trace`, cached for the next call with the same `owner`, the function that `fun` is or wraps.
 
         Where a static argument is not hashable, it is traced each time.
         """
@@ -189,24 +202,27 @@ class StatefulFunction(FlatFunction):
     """A FlatFunction that takes what can change by its arrays; what changed of it are further results.
 
     A call leaves in `out_tree` the structure of (result, [Changed or None for each ByValue]).  `outside`,
-    {number of a
-    ByValue: value}, are those that are themselves inside, of which nothing is given.
+    {number of a ByValue: value}, are those that are themselves inside, of which nothing is given.
     """
     __slots__ = ("outside", "inner", "changed")
+    inner: list[tuple[adapters.ByValue, Any]]
+    changed: list[list[int]]
 
-    def __init__(self, fun, leaves, in_tree, what, statics=(), outside=()):
+    def __init__(self, fun: Callable[..., Any], leaves: Any, in_tree: pytree.PyTreeDef, what: str,
+                 statics: Sequence[tuple[int | str, Any]] = (),
+                 outside: Mapping[int, Any] | None = None) -> None:
         super().__init__(fun, leaves, in_tree, what, statics)
-        self.outside = dict(outside)
+        self.outside = dict(outside or {})
 
-    def arguments(self, leaves):
+    def arguments(self, leaves: Sequence[Any]) -> tuple[Any, dict[str, Any]]:
         args, kwargs = pytree.tree_map(self._inside, self._begin(leaves), is_leaf=adapters.is_by_value)
         return insert_statics(args, kwargs, self.statics) if self.statics else (args, kwargs)
 
-    def _begin(self, leaves):
+    def _begin(self, leaves: Sequence[Any]) -> Any:
         self.inner = []
         return self.in_tree.unflatten(leaves)
 
-    def _inside(self, x):
+    def _inside(self, x: Any) -> Any:
         if type(x) is not adapters.ByValue:
             return x
         n = len(self.inner)
@@ -214,17 +230,17 @@ class StatefulFunction(FlatFunction):
         self.inner.append((x, value))
         return value
 
-    def __call__(self, *leaves):
+    def __call__(self, *leaves: Any) -> list[Any]:
         outs = super().__call__(*leaves)
         changes = [None if n in self.outside else self._changes(*pair) for n, pair in enumerate(self.inner)]
         self.changed = [list(c.arrays) if c else [] for c in changes]
-        leaves, change_tree = pytree.tree_flatten(changes)
+        further, change_tree = pytree.tree_flatten(changes)
         self.out_tree = pytree.treedef_tuple((self.out_tree, change_tree))
         self.inner = []     # they are of the trace that ends now
-        return [*outs, *leaves]
+        return [*outs, *further]
 
     @staticmethod
-    def _changes(before, value):
+    def _changes(before: adapters.ByValue, value: Any) -> adapters.Changed | None:
         kind, arrays = before.adapter.after(before.kind, value)
         if kind != before.kind:
             return adapters.Changed(kind, dict(enumerate(arrays)))
@@ -232,7 +248,7 @@ class StatefulFunction(FlatFunction):
         return adapters.Changed(kind, changed) if changed else None
 
 
-def forget(owner, kind):
+def forget(owner: Any, kind: str) -> None:
     """Forget what `kept` has."""
     _traces.of(owner, kind).clear()
 
@@ -245,39 +261,42 @@ class TracedProgram:
     __slots__ = ("jaxpr", "closed", "consts", "in_tree", "out_tree", "changed", "given",
                  "donated", "keep_unused", "branches", "_pruned")
 
-    def __init__(self, jaxpr, in_tree, out_tree, changed=None):
+    def __init__(self, jaxpr: Jaxpr, in_tree: pytree.PyTreeDef, out_tree: pytree.PyTreeDef,
+                 changed: list[list[int]] | None = None) -> None:
         # of a StatefulFunction: for each ByValue the numbers of its arrays that changed
         self.changed = changed
         self.jaxpr = jaxpr
         self.closed, self.consts = close(jaxpr)
         self.in_tree = in_tree
         self.out_tree = out_tree
-        self.given = self.donated = ()
+        self.given: tuple[int, ...] = ()
+        self.donated: tuple[int, ...] = ()
         self.keep_unused = False
-        self.branches = {}      # of a first branch: the others -> the programs of all
-        self._pruned = None
+        self.branches: dict[Any, Any] = {}      # of a first branch: the others -> the programs of all
+        self._pruned: tuple[Jaxpr, list[Any], list[int], tuple[int, ...]] | None = None
 
     @property
-    def result_tree(self):
-        """The structure of what the function returned; a stateful one's `out_tree` has what changed beside
-        it."""
+    def result_tree(self) -> pytree.PyTreeDef:
+        """The structure of what the function returned; a stateful one's `out_tree` has more: what changed."""
         return self.out_tree if self.changed is None else self.out_tree.children()[0]
 
-    def donating(self, given, references, keep_unused):
-        """The same, for calls that donate the leaves `given`, and those that references may give away, and
-        take what the program does not use."""
+    def donating(self, given: Iterable[int], references: Iterable[int], keep_unused: bool) -> TracedProgram:
+        """The same, for calls that donate the leaves `given` and those that references may give away.
+
+        With `keep_unused` they also take what the program does not use.
+        """
         other = copy.copy(self)
-        other.given, other.donated = given, tuple(sorted({*given, *references}))
+        other.given, other.donated = tuple(given), tuple(sorted({*given, *references}))
         other.keep_unused, other._pruned = keep_unused, None
         return other
 
-    def pruned(self):
-        """(program of what is used, its constants, positions of the leaves it takes, positions donated)"""
+    def pruned(self) -> tuple[Jaxpr, list[Any], list[int], tuple[int, ...]]:
+        """(program of what is used, its constants, positions of the leaves it takes, positions donated)."""
         if self._pruned is None:
             self._pruned = self._prune()
         return self._pruned
 
-    def _prune(self):
+    def _prune(self) -> tuple[Jaxpr, list[Any], list[int], tuple[int, ...]]:
         program, used = dce(self.closed, keep_invars=self.keep_unused)
         if self.keep_unused:
             used = [True] * len(used)
@@ -290,7 +309,7 @@ class TracedProgram:
             self._warn_of(consts, program)
         return program, consts, kept, tuple(len(consts) + n for n, i in enumerate(kept) if i in self.donated)
 
-    def _warn_of(self, consts, program):
+    def _warn_of(self, consts: Sequence[Any], program: Jaxpr) -> None:
         """UserWarning that these arrays, taken from around the function, are a part of its program."""
         size = sum(getattr(c, "nbytes", 0) for c in consts)
         lines = [f"{program.name} captured {len(consts)} constant{'s' * (len(consts) > 1)} of {size} bytes "
@@ -302,7 +321,7 @@ class TracedProgram:
         warnings.warn("\n".join(lines), UserWarning, stacklevel=source_info.user_stacklevel())
 
     @property
-    def cacheable(self):
+    def cacheable(self) -> bool:
         """A program that closes over tracers, or Refs that are not eager, holds for this one trace only."""
         return not (any(isinstance(c, Tracer) for c in self.consts)
                     or any(e.ref.home is not EVAL for e in accesses(self.closed.effects)))

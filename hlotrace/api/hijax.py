@@ -8,9 +8,12 @@ these have, the value has.  The trace in which a value was made knows the arrays
 A mutable value that a traced function uses from outside of it has its arrays in Refs from then on, which know
 how to be read and written there.
 """
+from __future__ import annotations
+
 import contextlib
 import functools
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -29,16 +32,19 @@ from . import adapters, refs
 from .custom_derivatives import cast_tangent
 from .flat import FlatFunction
 
+if TYPE_CHECKING:
+    from ..core.symbolic_zeros import MappedAxis
+    from .flat import TracedProgram
+
 
 class _Tangents(NamedTuple):
-    """Of what type the tangents of a type are, and whether they go beside the arrays; then these types are
-    `beside`."""
+    """Of what type the tangents of a type are; where they go beside the arrays, `beside` are their types."""
     type: Any
     beside: tuple | None
 
 
 @functools.lru_cache(maxsize=4096)
-def tangents_of(ty):
+def tangents_of(ty: Any) -> _Tangents:
     """The _Tangents of a type."""
     of = getattr(ty, "to_tangent_aval", None)
     tangent = ty if of is None else of()
@@ -50,11 +56,11 @@ def tangents_of(ty):
     return _Tangents(tangent, tuple(found))
 
 
-def _has_tangent(aval):
+def _has_tangent(aval: Any) -> bool:
     return aval.dtype != dtypes.float0
 
 
-def lowered(ty, value):
+def lowered(ty: Any, value: Any) -> list[Any]:
     """The arrays of an immutable value, and those of its tangent that go beside them."""
     arrays, beside = list(ty.lower_val(value)), tangents_of(ty).beside
     if beside is None:
@@ -67,7 +73,7 @@ def lowered(ty, value):
     return [*arrays, *known]
 
 
-def _split(ty, arrays):
+def _split(ty: Any, arrays: Sequence[Any]) -> tuple[Any, Any]:
     """(the arrays of a value, those that go beside them)."""
     beside = tangents_of(ty).beside
     n = len(arrays) - sum(map(_has_tangent, beside or ()))
@@ -78,17 +84,17 @@ class _HiValues(adapters.Adapter):
     """Values of HiTypes; the kind is (type, of what a mutable value is made)."""
     lowers = True
 
-    def handles(self, cls):
+    def handles(self, cls: type) -> bool:
         return typeof_for(cls) is not None
 
-    def type_text(self, value):
+    def type_text(self, value: Any) -> str:
         return str(type_of(value))
 
-    def node(self, value):
+    def node(self, value: Any) -> Any:
         ty = type_of(value)
         return super().node(value) if ty.has_qdd else adapters.Lowered(self, (ty, None), lowered(ty, value))
 
-    def result(self, value, flat):
+    def result(self, value: Any, flat: Any) -> Any:
         ty = type_of(value)
         if not ty.has_qdd:
             return self.node(value)
@@ -102,11 +108,11 @@ class _HiValues(adapters.Adapter):
             return adapters.Lowered(self, kind, arrays)
         return super().node(value)      # it is from outside
 
-    def arrays(self, value):
+    def arrays(self, value: Any) -> tuple[Any, list[Any]]:
         ty, made_of = type_of(value), value.cur_qdd()
         return (ty, made_of), list(read(ty, made_of, value))
 
-    def inside(self, kind, arrays):
+    def inside(self, kind: tuple[Any, Any], arrays: Sequence[Any]) -> Any:
         ty, made_of = kind
         if ty.has_qdd:
             return adopt(ty.new_from_loval(made_of, *arrays))
@@ -114,19 +120,19 @@ class _HiValues(adapters.Adapter):
         value = ty.raise_val(*arrays)
         return adopt(value, tangents) if any(isinstance(t, Tracer) for t in tangents) else value
 
-    def lend(self, value):
+    def lend(self, value: Any) -> None:
         _lent[id(value)] = value
 
-    def restore(self, value, lent):
+    def restore(self, value: Any, lent: Any) -> None:
         _lent.pop(id(value), None)
 
-    def write_back(self, value, kind, arrays):
+    def write_back(self, value: Any, kind: tuple[Any, Any], arrays: Sequence[Any]) -> None:
         write(*kind, value, arrays)
 
-    def tangent_type(self, kind):
+    def tangent_type(self, kind: tuple[Any, Any]) -> Any:
         return tangents_of(kind[0]).type
 
-    def raise_tangent(self, kind, tangents, avals):
+    def raise_tangent(self, kind: tuple[Any, Any], tangents: Sequence[Any], avals: Sequence[Any]) -> Any:
         ty, _ = kind
         tangent, beside = tangents_of(ty)
         if beside is not None:
@@ -137,27 +143,28 @@ class _HiValues(adapters.Adapter):
             filled = list(map(_filled, tangents, avals))
         return tangent.raise_val(*filled)
 
-    def lower_tangent(self, kind, tangent, avals):
+    def lower_tangent(self, kind: tuple[Any, Any], tangent: Any, avals: Sequence[Any]) -> list[Any]:
         ty, _ = kind
         of, beside = tangents_of(ty)
         parts = list(of.lower_val(tangent))
         if beside is None:
             return parts
         arrays, _ = _split(ty, avals)
-        return [*[None if a is None else zeros_of(a.tangent()) for a in arrays],
-                *[t for t, a in zip(parts, beside) if _has_tangent(a)]]
+        zeros = [None if a is None else zeros_of(a.tangent()) for a in arrays]
+        return [*zeros, *[t for t, a in zip(parts, beside) if _has_tangent(a)]]
 
-    def perturbed(self, kind, avals):
+    def perturbed(self, kind: tuple[Any, Any], avals: Sequence[Any]) -> list[bool]:
         arrays, beside = _split(kind[0], avals)
         own = [dtypes.is_inexact(a.dtype) for a in arrays]
         return [False] * len(own) + [True] * len(beside) if tangents_of(kind[0]).beside is not None else own
 
-    def unmapped(self, kind, avals, size, spec):
+    def unmapped(self, kind: tuple[Any, Any], avals: Sequence[Any], size: int | None,
+                 spec: Any) -> tuple[Any, list[Any]]:
         return self._along(kind, avals, size, spec, "dec_rank")
 
-    def whole(self, kind, arrays, dims, size):
-        """(the value of which the parts under vmap are made of these arrays, its spec), for a batching rule.
-        """
+    def whole(self, kind: tuple[Any, Any], arrays: Sequence[Any], dims: Sequence[Any],
+              size: int) -> tuple[Any, Any]:
+        """(the value whose parts under vmap are made of these arrays, its spec), for batching rules."""
         ty, _ = kind
         if all(d is None for d in dims):
             return self.inside(kind, arrays), None
@@ -168,10 +175,12 @@ class _HiValues(adapters.Adapter):
         placed = [_placed(x, size, d, to) for x, d, to in zip(arrays, dims, axes)]
         return self.inside((outer, None), placed), spec
 
-    def mapped(self, kind, avals, size, spec):
+    def mapped(self, kind: tuple[Any, Any], avals: Sequence[Any], size: int | None,
+               spec: Any) -> tuple[Any, list[Any]]:
         return self._along(kind, avals, size, spec, "inc_rank")
 
-    def _along(self, kind, avals, size, spec, change):
+    def _along(self, kind: tuple[Any, Any], avals: Sequence[Any], size: int | None, spec: Any,
+               change: str) -> tuple[Any, list[Any]]:
         ty, made_of = kind
         if spec is None:
             return kind, [None] * len(avals)
@@ -193,32 +202,31 @@ class _HiValues(adapters.Adapter):
         return (other, made_of), [_axis(w.shape, p.shape, size, spec, ty) for w, p in pairs]
 
 
-def _placed(x, size, source, target):
+def _placed(x: Any, size: int, source: int | None, target: int | None) -> Any:
     """An array with its mapped axis where the type of the whole value has it."""
     if target is None:
         return x
     return broadcast_axis(x, size, target) if source is None else move_axis(x, source, target)
 
 
-def _less(size):
+def _less(size: int | None) -> Callable[[Any, Any], Any]:
     """The type of an array without its mapped axis."""
-    def less(x, dim):
+    def less(x: Any, dim: int | None) -> Any:
         aval = aval_of(x)
         return aval if dim is None else aval.update(shape=aval.shape[:dim] + aval.shape[dim + 1:])
     return less
 
 
-# type of a part under vmap -> the MappingSpec by which the user mapped what it is a part of, for the rules
-# `batch`
+# type of a part under vmap -> the MappingSpec by which the user mapped what it is a part of
 _specs = LRUCache(1024)
 
 
-def _lo_types(ty):
+def _lo_types(ty: Any) -> list[Any]:
     """The types of all that `lowered` gives."""
     return [*ty.lo_ty(), *filter(_has_tangent, tangents_of(ty).beside or ())]
 
 
-def _axis(whole, part, size, spec, ty):
+def _axis(whole: Sequence[int], part: Sequence[int], size: int | None, spec: Any, ty: Any) -> int | None:
     """At which axis of size `size` the shape `whole` has what `part` lacks; None if they are the same."""
     if tuple(whole) == tuple(part):
         return None
@@ -232,7 +240,7 @@ def _axis(whole, part, size, spec, ty):
     return likely[0]
 
 
-def _filled(t, aval):
+def _filled(t: Any, aval: Any) -> Any:
     return zeros_of(aval.tangent()) if t is None else t
 
 
@@ -240,22 +248,21 @@ _values = _HiValues()
 adapters.register(_values)
 
 
-# --- mutable values from outside of a traced function
-# -----------------------------------------------------------
+# --- mutable values from outside of a traced function -------------------------------------------------------
 
 class _Shared:
     """A mutable value that a function uses from outside of it; its arrays are in Refs, which are traced."""
-    def __init__(self, ty, value, home):
+    def __init__(self, ty: Any, value: Any, home: Any) -> None:
         self.type, self.value, self.made_of = ty, value, value.cur_qdd()
         with entering(home):
             self.refs = [Ref(x) for x in ty.read_loval(self.made_of, value)]
 
-    def read(self):
+    def read(self) -> None:
         """Let the value have the arrays that are in the Refs."""
         self.seen = [refs.read(ref) for ref in self.refs]
         self.type.update_from_loval(self.made_of, self.value, *self.seen)
 
-    def write(self):
+    def write(self) -> None:
         """Let the Refs have the arrays that the value has."""
         made_of = self.value.cur_qdd()
         if made_of.normalize() != self.made_of.normalize():
@@ -276,7 +283,7 @@ _moving: set = set()
 _lent: dict = {}            # id -> a value that is inside of a call alone
 
 
-def shared_by(values):
+def shared_by(values: Iterable[Any]) -> list[_Shared]:
     """The _Shared of the mutable ones that are known outside of the function that is traced."""
     shared = []
     for value in values:
@@ -299,7 +306,7 @@ def shared_by(values):
 
 
 @contextlib.contextmanager
-def moving(*values):
+def moving(*values: Any) -> Iterator[None]:
     """The types of these values may look at them as they are."""
     _moving.update(map(id, values))
     try:
@@ -308,7 +315,7 @@ def moving(*values):
         _moving.difference_update(map(id, values))
 
 
-def read(ty, made_of, value):
+def read(ty: Any, made_of: Any, value: Any) -> Any:
     """The arrays of a mutable value, wherever it is from."""
     shared = shared_by([value])
     with moving(value):
@@ -317,7 +324,7 @@ def read(ty, made_of, value):
         return ty.read_loval(made_of, value)
 
 
-def write(ty, made_of, value, arrays):
+def write(ty: Any, made_of: Any, value: Any, arrays: Sequence[Any]) -> None:
     """Let a mutable value have these arrays, wherever it is from."""
     shared = shared_by([value])
     with moving(value):
@@ -328,10 +335,9 @@ def write(ty, made_of, value, arrays):
             x.write()
 
 
-# --- primitives
-# -------------------------------------------------------------------------------------------------
+# --- primitives ---------------------------------------------------------------------------------------------
 
-def apply(primitive, args, params):
+def apply(primitive: Any, args: Sequence[Any], params: dict[str, Any]) -> Any:
     """Do a HiPrimitive for these values."""
     tracing = state.trace is not EVAL
     mutable = list(filter(is_mutable, args))
@@ -357,19 +363,19 @@ def apply(primitive, args, params):
     return results
 
 
-def _has_own_tangent(value):
+def _has_own_tangent(value: Any) -> bool:
     ty = type_of(value)
     return ty is not None and not ty.has_qdd and tangents_of(ty).beside is not None
 
 
-def _raw(value):
+def _raw(value: Any) -> tuple[Any, list[Any]]:
     """(of what a mutable value is made, its arrays), as it has them."""
     made_of = value.cur_qdd()
     with moving(value):
         return made_of, list(type_of(value).read_loval(made_of, value))
 
 
-def _check_written(value, made_of, before):
+def _check_written(value: Any, made_of: Any, before: Sequence[Any]) -> None:
     """ValueError, and `value` is as it was, if it got arrays of a trace that it does not belong to."""
     home, ty = found(value)[0], type_of(value)
     if home is state.trace:
@@ -392,17 +398,17 @@ def _check_written(value, made_of, before):
 _RULES = ("jvp", "vjp_fwd", "transpose", "batch")
 
 
-def has_rules(primitive):
+def has_rules(primitive: Any) -> bool:
     """Has a primitive rules of its own for a transformation?"""
     return any(getattr(primitive, name, None) is not None for name in _RULES)
 
 
-def call(primitive, args, params):
+def call(primitive: Any, args: Sequence[Any], params: dict[str, Any]) -> Any:
     """Do a primitive of immutable values by its rules."""
     leaves, in_tree = adapters.flatten((tuple(args), {}))
     flat = FlatFunction(_Expanded(primitive, params), leaves, in_tree, "hijax")
     avals = tuple(flat.avals())
-    key = primitive, tuple(sorted(params.items())), in_tree, avals
+    key: Any = primitive, tuple(sorted(params.items())), in_tree, avals
     try:
         found = _calls.get(key)
     except TypeError:       # what is not hashable is traced each time
@@ -424,11 +430,11 @@ _calls = ContextCache(1024)
 
 class _Expanded:
     """What a primitive does, as a function."""
-    def __init__(self, primitive, params):
+    def __init__(self, primitive: Any, params: dict[str, Any]) -> None:
         self.primitive, self.params = primitive, params
         self.__name__ = str(primitive)
 
-    def __call__(self, *args):
+    def __call__(self, *args: Any) -> Any:
         results = self.primitive.to_lojax(*args, **self.params)
         return tuple(results) if self.primitive.multiple_results else results
 
@@ -436,28 +442,28 @@ class _Expanded:
 class _Call:
     """The rules of an application of a primitive, as functions of flat lists."""
 
-    def __init__(self, primitive, params, in_tree, avals, traced):
+    def __init__(self, primitive: Any, params: dict[str, Any], in_tree: pytree.PyTreeDef,
+                 avals: Sequence[Any], traced: TracedProgram) -> None:
         self.primitive, self.params = primitive, params
         self.in_tree, self.avals = in_tree, avals
         self.out_tree, self.out_avals = traced.out_tree, traced.closed.out_avals
 
-    def rules(self):
+    def rules(self) -> Rules:
         given = {name: getattr(self.primitive, name, None) is not None for name in _RULES}
         return Rules(jvp=self.jvp if given["jvp"] else None, fwd=self.fwd if given["vjp_fwd"] else None,
                      transpose=self.transpose if given["transpose"] else None,
                      batch=self.batch if given["batch"] else None, lacks=self._lacks())
 
-    def _lacks(self):
-        """What is said where there is no rule for derivatives; nothing where they may be those of what it
-        does."""
-        kinds = [x.kind for tree in (self.in_tree, self.out_tree) for x,
-                 *_ in adapters.each(tree, [0] * tree.num_leaves) if x]
+    def _lacks(self) -> str:
+        """What is said where there is no rule for derivatives; "" where they may be those of what it does."""
+        kinds = [x.kind for tree in (self.in_tree, self.out_tree)
+                 for x, *_ in adapters.each(tree, [0] * tree.num_leaves) if x]
         if not self.primitive.opaque and all(tangents_of(ty).beside is None for ty, _ in kinds):
             return ""
         return (f"hijax primitive {self.primitive} has no rule for its derivatives: define jvp, or vjp_fwd "
                 "and vjp_bwd_retval")
 
-    def _refuse(self, rule, outs, structure):
+    def _refuse(self, rule: str, outs: Sequence[Any], structure: pytree.PyTreeDef) -> None:
         if structure != self.out_tree:
             raise TypeError(f"hijax primitive {self.primitive}: its rule {rule} must give a result of the "
                             "structure of the primitive's:\n" +
@@ -468,7 +474,7 @@ class _Call:
                 raise TypeError(f"hijax primitive {self.primitive}: its rule {rule} gives "
                                 f"{aval_of(x).str_short()} for result {i}, which is {a.str_short()}")
 
-    def _tangents(self, rule, tangents):
+    def _tangents(self, rule: str, tangents: Any) -> list[Any]:
         """The tangents of the leaves of the results, from a rule."""
         leaves, structure = adapters.flatten_tangents(self.out_tree, tangents, self.out_avals, _is_zero)
         if structure != self.out_tree:
@@ -478,7 +484,7 @@ class _Call:
                                                       ("results", "tangents")))
         return [None if _is_zero(t) else cast_tangent(t, a) for t, a in zip(leaves, self.out_avals)]
 
-    def jvp(self, primals, tangents):
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
         filled = [zeros_of(a.tangent()) if t is None else t for t, a in zip(tangents, self.avals)]
         out, moved = self.primitive.jvp(self.in_tree.unflatten(primals), adapters.unflatten_tangents(
             self.in_tree, filled, self.avals), **self.params)
@@ -486,7 +492,8 @@ class _Call:
         self._refuse("jvp", outs, structure)
         return outs, self._tangents("jvp", tuple(moved) if self.primitive.multiple_results else moved)
 
-    def fwd(self, primals, perturbed):
+    def fwd(self, primals: Sequence[Any],
+            perturbed: Sequence[bool]) -> tuple[list[Any], list[Any], Callable[..., Any]]:
         out, kept = self.primitive.vjp_fwd(adapters.for_each(self.in_tree, perturbed),
                                            *self.in_tree.unflatten(primals))
         outs, structure = adapters.flatten(out)
@@ -494,23 +501,23 @@ class _Call:
         leaves, kept_tree = adapters.flatten(kept)
         others = [None if is_arraylike(r) else r for r in leaves]       # what is no array stays
 
-        def bwd(residuals, cts):
+        def bwd(residuals: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
             given = iter(residuals)
             return self._pulled_back(kept_tree.unflatten([next(given) if r is None else r for r in others]),
                                      cts)
         return outs, [r for r in leaves if is_arraylike(r)], bwd
 
-    def _cotangents(self, found):
+    def _cotangents(self, found: Any) -> list[Any]:
         flat = adapters.flatten_prefix(f"cotangents of hijax primitive {self.primitive}", self.in_tree,
                                        tuple(found))
-        return [None if ct is None or _is_zero(ct) else cast_tangent(ct, a) for ct,
-                a in zip(flat, self.avals)]
+        return [None if ct is None or _is_zero(ct) else cast_tangent(ct, a)
+                for ct, a in zip(flat, self.avals)]
 
-    def _filled(self, cts):
+    def _filled(self, cts: Sequence[Any]) -> Any:
         filled = [zeros_of(a.tangent()) if ct is None else ct for ct, a in zip(cts, self.out_avals)]
         return adapters.unflatten_tangents(self.out_tree, filled, self.out_avals)
 
-    def _pulled_back(self, kept, cts):
+    def _pulled_back(self, kept: Any, cts: Sequence[Any]) -> list[Any]:
         ct = self._filled(cts)
         if self.primitive.vjp_bwd is None:
             return self._cotangents(self.primitive.vjp_bwd_retval(kept, ct))
@@ -519,14 +526,15 @@ class _Call:
         self.primitive.vjp_bwd(kept, ct, *sums)
         return self._cotangents(pytree.tree_map(lambda s: s.freeze(), sums))
 
-    def transpose(self, cts, args):
+    def transpose(self, cts: Sequence[Any], args: Sequence[Any]) -> list[Any]:
         values = adapters.with_linear(self.in_tree, args)
         found = self.primitive.transpose(self._filled(cts), *values, **self.params)
         return self._cotangents(found if isinstance(found, (tuple, list)) else (found,))
 
     # batching
 
-    def batch(self, axis, args, dims):
+    def batch(self, axis: MappedAxis, args: Sequence[Any],
+              dims: Sequence[Any]) -> tuple[list[Any], list[Any]]:
         values, where = [], []
         for x, part, places in adapters.each(self.in_tree, args, dims):
             value, spec = (part, places) if x is None else _values.whole(x.kind, part, places, axis.size)
@@ -550,7 +558,7 @@ class _Call:
         return found, found_dims
 
 
-def _is_zero(x):
+def _is_zero(x: Any) -> bool:
     """Is it a Zero of `interpreters.ad`?"""
     return hasattr(x, "instantiate") and hasattr(x, "aval")
 
@@ -558,41 +566,41 @@ def _is_zero(x):
 class GradAccum:
     """Where a backward rule adds up cotangents of one argument, with `accum(cotangent)`."""
 
-    def accum(self, cotangent):
+    def accum(self, cotangent: Any) -> None:
         raise NotImplementedError
 
-    def freeze(self):
+    def freeze(self) -> Any:
         """What was added up, None for nothing."""
         return None
 
 
 class ValAccum(GradAccum):
     """A GradAccum of a value."""
-    def __init__(self, aval=None, val=None):
+    def __init__(self, aval: Any = None, val: Any = None) -> None:
         self.aval, self.val = aval, val
 
-    def accum(self, cotangent):
+    def accum(self, cotangent: Any) -> None:
         if cotangent is not None and not _is_zero(cotangent):
             self.val = cotangent if self.val is None else pytree.tree_map(add, self.val, cotangent)
 
-    def freeze(self):
+    def freeze(self) -> Any:
         return self.val
 
 
 class NullAccum(GradAccum):
     """A GradAccum of which nothing is wanted."""
-    def __init__(self, aval=None):
+    def __init__(self, aval: Any = None) -> None:
         self.aval = aval
 
-    def accum(self, cotangent):
+    def accum(self, cotangent: Any) -> None:
         """Nothing is done."""
 
 
 class RefAccum(GradAccum):
     """A GradAccum that adds to a Ref."""
-    def __init__(self, aval, ref):
+    def __init__(self, aval: Any, ref: Any) -> None:
         self.aval, self.ref = aval, ref
 
-    def accum(self, cotangent):
+    def accum(self, cotangent: Any) -> None:
         if cotangent is not None and not _is_zero(cotangent):
             refs.write(self.ref, add(refs.read(self.ref), cotangent))

@@ -5,11 +5,13 @@ arguments and looks up their structure, types and static values.  While another 
 call is written down as one `jit` equation.  What is no array goes in and out by its adapter (`adapters.py`);
 where it runs is asked of `jit_placement.py`.
 """
+from __future__ import annotations
+
 import enum
 import functools
 import inspect
-from collections.abc import Callable
-from typing import Any, NamedTuple, TypeVar
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from ..core.avals import aval_of, is_arraylike, not_an_array
 from ..core.caches import ContextCache, LRUCache, WeakCache, types
@@ -34,6 +36,9 @@ from .flat import FlatFunction, StatefulFunction, forget, mend
 from .jit_placement import Placement, maps_devices
 from .signatures import name_of, numbers_and_names, split_statics, static_key, static_values, take_names
 
+if TYPE_CHECKING:
+    from .flat import TracedProgram
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -41,7 +46,7 @@ class FunctionCaches:
     """What is kept of a function, shared by all `jit(fun)` with the same options."""
     __slots__ = ("traces", "calls", "fast_path", "history")
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.traces = ContextCache(4096)      # (structure, avals, statics) -> Traced
         # the same -> the Call to try first; that and where it runs -> Call
         self.calls = ContextCache(4096)
@@ -49,7 +54,7 @@ class FunctionCaches:
         self.fast_path = LRUCache(4096)
         self.history = LRUCache()        # of traces, under None; see `retraces`
 
-    def clear(self):
+    def clear(self) -> None:
         for table in (self.traces, self.calls, self.fast_path, self.history):
             table.clear()
 
@@ -68,7 +73,7 @@ class Given(NamedTuple):
     taken: list | tuple = ()        # what can change among them, adapters.Taken
 
     @property
-    def key(self):
+    def key(self) -> tuple[Any, ...]:
         """Under which traces and Calls are found."""
         return self.in_tree, self.avals, self.statics
 
@@ -78,9 +83,10 @@ class JitFunction(FastPath):
 
     explained = True     # False for functions of the library: their retraces are not the user's mistakes
 
-    def __init__(self, fun, static_argnums=None, static_argnames=None, donate_argnums=None,
-                 donate_argnames=None, inline=False, keep_unused=False, compiler_options=None,
-                 in_shardings=None, out_shardings=None, place=None):
+    def __init__(self, fun: Callable[..., Any], static_argnums: Any = None, static_argnames: Any = None,
+                 donate_argnums: Any = None, donate_argnames: Any = None, inline: bool = False,
+                 keep_unused: bool = False, compiler_options: dict[str, Any] | None = None,
+                 in_shardings: Any = None, out_shardings: Any = None, place: Any = None) -> None:
         if not callable(fun):
             raise not_callable(fun)
         self._fun = fun
@@ -108,7 +114,8 @@ class JitFunction(FastPath):
         self._has_statics = bool(self._static_numbers or self._static_names)
         take_names(self, fun)
 
-    def call_any(self, args, kwargs, fast_key):
+    def call_any(self, args: tuple[Any, ...], kwargs: dict[str, Any],
+                 fast_key: tuple[Any, ...] | None) -> Any:
         """Any call.  Where its arguments and its program are simple it is found under `fast_key` next time.
         """
         given = self._given(args, kwargs)
@@ -121,7 +128,7 @@ class JitFunction(FastPath):
         adapters.write_back(given.taken, changes)
         return result
 
-    def _given(self, args, kwargs):
+    def _given(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Given:
         """The arguments of a call as Given.  TypeError for one that is no array."""
         whole, statics = (args, kwargs), ()
         if self._has_statics:
@@ -138,7 +145,8 @@ class JitFunction(FastPath):
                 raise
         return self.given_values(args, kwargs, statics, aval_of)
 
-    def given_values(self, args, kwargs, statics, aval):
+    def given_values(self, args: tuple[Any, ...], kwargs: dict[str, Any], statics: Any,
+                     aval: Callable[[Any], Any]) -> Given:
         """As Given, of arguments among which there is what has adapters; `aval` gives the type of a leaf."""
         leaves, in_tree, taken = adapters.flatten_by_value((args, kwargs))
         flat = self.flat(leaves, in_tree, statics, bool(taken))
@@ -148,12 +156,13 @@ class JitFunction(FastPath):
             self._placement.refuse_references(flat)
         return given
 
-    def flat(self, leaves, in_tree, statics, stateful):
+    def flat(self, leaves: Sequence[Any], in_tree: pytree.PyTreeDef, statics: Any,
+             stateful: bool) -> FlatFunction:
         """The function as one of leaves."""
         kind = StatefulFunction if stateful else FlatFunction
         return kind(self._fun, leaves, in_tree, "jit", static_values(statics))
 
-    def _call(self, given, fast_key):
+    def _call(self, given: Given, fast_key: tuple[Any, ...] | None) -> Any:
         """A call with arguments that are arrays, or were taken by their arrays."""
         if state.trace is not EVAL:
             return self._write_down(given)
@@ -174,7 +183,7 @@ class JitFunction(FastPath):
             results = policy.after(results)
         return results
 
-    def _policies(self, given):
+    def _policies(self, given: Given) -> Sequence[Any]:
         """What is done before and after an eager call: each has `before(leaves)` and `after(results)`."""
         found = self._placement.policies
         if config.jax_debug_key_reuse:
@@ -183,17 +192,17 @@ class JitFunction(FastPath):
             found = (OneCall(traced.closed, traced.consts, self._name.lstrip("_")), *found)
         return found
 
-    def _compile(self, given):
+    def _compile(self, given: Given) -> Any:
         traced = self.trace_given(given)
         if accesses(traced.closed.effects):
             self._placement.refuse_closure()
             return self._known.calls.keep(given.key, StatefulCall(traced))
         where, asked = self.device_assignment(traced, given.leaves)
-        if isinstance(where, tuple) and where.without_devices and not maps_devices(traced.closed):
-            # a constraint over an AbstractMesh: nobody says where it is
+        if getattr(where, "without_devices", False) and not maps_devices(traced.closed):
+            # a constraint over an AbstractMesh: no devices are given
             where = evaluate.client.default_device()
 
-        def compiled():
+        def compiled() -> Any:
             program, _, _, donated = traced.pruned()
             executable = evaluate.compile_program(program, where, donated, self._compiler_options,
                                                   self.explained)
@@ -203,7 +212,8 @@ class JitFunction(FastPath):
             return executable
         return self._call_for(given.key, traced, where, asked, compiled)
 
-    def _call_for(self, key, traced, where, asked, compiled):
+    def _call_for(self, key: tuple[Any, ...], traced: TracedProgram, where: Any, asked: Any,
+                  compiled: Callable[[], Any]) -> Any:
         """The Call for the arguments of `key` that is kept for where it runs, else one of what `compiled()`
         gives."""
         calls = self._known.calls
@@ -215,12 +225,12 @@ class JitFunction(FastPath):
             calls.keep(key, call)       # to be tried first
         return call
 
-    def device_assignment(self, traced, leaves):
+    def device_assignment(self, traced: TracedProgram, leaves: Sequence[Any]) -> tuple[Any, Any]:
         """(device or Partition, the shardings asked for the program's inputs or None) for these arguments."""
         return self._placement.of(traced, leaves, lambda: self.flat(leaves, traced.in_tree, (),
                                                                     False).paths())
 
-    def trace_given(self, given, asked=False):
+    def trace_given(self, given: Given, asked: bool = False) -> TracedProgram:
         """The program for arguments of these types, a `flat.Traced`; `asked` if the user asked for it."""
         traced = self._known.traces.get(given.key)
         if traced is None:
@@ -239,13 +249,13 @@ class JitFunction(FastPath):
         return traced
 
     @staticmethod
-    def _references(traced, given):
+    def _references(traced: TracedProgram, given: Given) -> list[int]:
         """Positions of the leaves that are values of Refs which the program writes to: it may reuse their
         memory."""
         return [x.start + i for x, changed in zip(given.taken, traced.changed or ()) if x.adapter.owns_memory
                 for i in changed]
 
-    def _note_trace(self, types, asked):
+    def _note_trace(self, types: Any, asked: bool) -> None:
         """Keep what `why_retraced` tells and say what is worth saying; `asked` if the user asked for a trace.
         """
         where, history = user_frame(), self._known.history.get(None)
@@ -266,7 +276,7 @@ class JitFunction(FastPath):
             else:
                 counts[number] = 1
 
-    def _donated(self, in_tree):
+    def _donated(self, in_tree: pytree.PyTreeDef) -> tuple[int, ...]:
         """Positions of donated leaves."""
         if not self._donate_numbers and not self._donate_names:
             return ()
@@ -279,11 +289,12 @@ class JitFunction(FastPath):
         flags = [mark for mark, child in marks for _ in range(child.num_leaves)]
         return tuple(i for i, mark in enumerate(flags) if mark)
 
-    def _split_statics(self, args, kwargs):
+    def _split_statics(self, args: tuple[Any, ...],
+                       kwargs: dict[str, Any]) -> tuple[Any, dict[str, Any], Any]:
         args, kwargs, statics = split_statics(args, kwargs, self._static_numbers, self._static_names)
         return args, kwargs, static_key(statics, self._name)
 
-    def _write_down(self, given):
+    def _write_down(self, given: Given) -> Any:
         """A call while something else is traced: what was asked for arguments and results are constraints
         there."""
         traced = self.trace_given(given)
@@ -295,33 +306,33 @@ class JitFunction(FastPath):
             results = jit_p.bind(*operands, jaxpr=traced.closed, donated=traced.given)
         return traced.out_tree.unflatten(outs(results))
 
-    def _raise_bad_argument(self, args, kwargs, leaves):
+    def _raise_bad_argument(self, args: tuple[Any, ...], kwargs: dict[str, Any],
+                            leaves: Sequence[Any]) -> None:
         for leaf, path in zip(leaves, pytree.arg_paths(self._fun, args, kwargs)):
             if not is_arraylike(leaf):
                 raise TypeError(f"jit of {self._name}: {not_an_array(leaf, path, mend(path))}") from None
 
-    def __get__(self, instance, owner=None):
+    def __get__(self, instance: object, owner: type | None = None) -> Callable[..., Any]:
         return self if instance is None else functools.partial(self, instance)
 
     @filtered
-    def trace(self, *args, **kwargs):
+    def trace(self, *args: Any, **kwargs: Any) -> stages.Traced:
         """Trace for arguments given as arrays or ShapeDtypeStructs; returns a `stages.Traced`."""
         args, kwargs, statics = self._split_statics(args, kwargs)
         return stages.trace(self, args, kwargs, statics)
 
     @filtered
-    def lower(self, *args, **kwargs):
+    def lower(self, *args: Any, **kwargs: Any) -> stages.Lowered:
         """Trace and lower; returns a `stages.Lowered`."""
         return self.trace(*args, **kwargs).lower()
 
     @filtered
-    def eval_shape(self, *args, **kwargs):
+    def eval_shape(self, *args: Any, **kwargs: Any) -> Any:
         """The shapes and dtypes of the result, as ShapeDtypeStructs."""
         return self.trace(*args, **kwargs).out_info
 
-    def why_retraced(self):
-        """The first trace of this function, then what made each later one necessary: a list of str that
-        prints well.
+    def why_retraced(self) -> Any:
+        """The first trace of this function, then what made each later one necessary: a list of str.
 
         The last 64 retraces are kept.  `jax_explain_cache_misses` says which are also logged when they
         happen.
@@ -329,9 +340,8 @@ class JitFunction(FastPath):
         from ..inspection import retraces
         return retraces.story(self, self._known.history.get(None))
 
-    def tiers(self, wait=False):
-        """"quick" or "full" for each program compiled for this function, oldest first: which form of it now
-        runs.
+    def tiers(self, wait: bool = False) -> list[str]:
+        """"quick" or "full" for each program compiled for this function, oldest first: the form that runs.
 
         See `hlotrace_tiered_compile`.  `wait` for the full forms that are being compiled.
         """
@@ -340,22 +350,22 @@ class JitFunction(FastPath):
             executable.wait()
         return [executable.tier for executable in executables]
 
-    def clear_cache(self):
+    def clear_cache(self) -> None:
         """Forget all compiled programs of this function, and why they were traced."""
         self._known.clear()
         forget(self._fun, "jit")
 
-    def _cache_size(self):
+    def _cache_size(self) -> int:
         return len(self._calls())
 
-    def _calls(self):
+    def _calls(self) -> list[Any]:
         return list(dict.fromkeys(self._known.calls.values()))
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"<compiled function {self._name} of {self._fun!r}>"
 
     @property
-    def __signature__(self):
+    def __signature__(self) -> inspect.Signature:
         return inspect.signature(self._fun)
 
 
@@ -364,8 +374,7 @@ JitFunction.__name__ = JitFunction.__qualname__ = "PjitFunction"
 
 
 class Inline(enum.Enum):
-    """Where a function that jit compiles becomes a part of its caller: in the traced program, or as the
-    compiler has it."""
+    """Where a function that jit compiles becomes a part of its caller: in the program, or in the compiler."""
     JAX_EARLY = "jax_early"
     JAX_LATE = "jax_late"
     XLA_EARLY = "xla_early"
@@ -373,31 +382,35 @@ class Inline(enum.Enum):
     AUTO = "auto"
 
 
-def jit(fun: F | None = None, /, *, static_argnums=None, static_argnames=None, donate_argnums=None,
-        donate_argnames=None, keep_unused=False, device=None, backend=None, inline=False, in_shardings=None,
-        out_shardings=None, compiler_options=None) -> F:
+def jit(fun: F | None = None, /, *, static_argnums: Any = None, static_argnames: Any = None,
+        donate_argnums: Any = None, donate_argnames: Any = None, keep_unused: bool = False,
+        device: Any = None, backend: str | None = None, inline: bool | Inline = False,
+        in_shardings: Any = None, out_shardings: Any = None,
+        compiler_options: dict[str, Any] | None = None) -> Any:
     """Compile `fun` with XLA on first call for each combination of argument shapes, dtypes and static values.
 
     Args:
-      fun: a pure function of pytrees of arrays.  Without it, returns a decorator.
-      static_argnums, static_argnames: arguments that are part of the program; hashable.
-      donate_argnums, donate_argnames: arguments whose memory the program may reuse; they cannot be used
-      again.
-      in_shardings, out_shardings: how arguments and results lie over devices: a Sharding, a PartitionSpec of
-      the current
-        mesh, None where the arguments, or the compiler, decide; or a pytree of them that is a prefix of the
-        positional arguments, or of the result.
-      device, backend: the device to run on, or the platform whose first device it is.  Arguments are moved
-      there, and the
-        results are committed to it.  Within another program it is that program that says where it runs.
-      inline: while tracing, write the function's equations into the caller instead of a call; or an `Inline`,
-      of which
-        JAX_EARLY and JAX_LATE do that, and the others leave it to XLA.
-      compiler_options: dict of XLA option names to values.
-    Returns: a function with the signature of `fun`, and with `.trace`, `.lower`, `.eval_shape`,
-    `.why_retraced`,
-      `.clear_cache`.
-    Raises: TypeError for arguments that are not arrays, ValueError for unhashable static ones.
+        fun: a pure function of pytrees of arrays.  Without it, returns a decorator.
+        static_argnums: positions of arguments that are part of the program; hashable.
+        static_argnames: names of such arguments.
+        donate_argnums: positions of arguments whose memory the program may reuse; they cannot be used again.
+        donate_argnames: names of such arguments.
+        keep_unused: let the program take arguments that it does not use.
+        device: the device to run on.  Arguments are moved there, and the results are committed to it.  Within
+            another program it is that program that says where it runs.
+        backend: the platform whose first device is the one to run on.
+        inline: while tracing, write the function's equations into the caller instead of a call; or an
+            `Inline`, of which JAX_EARLY and JAX_LATE do that, and the others leave it to XLA.
+        in_shardings: the shardings of the arguments: a Sharding, a PartitionSpec of the current mesh, None
+            where the arguments decide; or a pytree of them that is a prefix of the positional arguments.
+        out_shardings: the same for the result; None where the compiler decides.
+        compiler_options: dict of XLA option names to values.
+    Returns:
+        A function with the signature of `fun`, and with `.trace`, `.lower`, `.eval_shape`, `.why_retraced`,
+        `.clear_cache`.
+    Raises:
+        TypeError: for arguments that are not arrays.
+        ValueError: for unhashable static ones, and for options that contradict each other.
 
     >>> @jax.jit
     ... def step(x):
@@ -421,14 +434,16 @@ def jit(fun: F | None = None, /, *, static_argnums=None, static_argnames=None, d
             raise ValueError("jit: device and backend say in another way what in_shardings and out_shardings "
                              "say; give one")
         if device is not None and backend is not None:
-            raise ValueError(f"jit: device={device!r} and backend={backend!r} both say where to run; give one")
+            raise ValueError(f"jit: device={device!r} and backend={backend!r} both say where to run; give "
+                             "one")
         if device is not None and not hasattr(device, "device_kind"):
             raise TypeError(f"jit: device is one of hlotrace.devices(), got {device!r}")
         place = placement.on_device(device or evaluate.client.local_devices(backend=backend)[0])
     if isinstance(inline, Inline):
         inline = inline in (Inline.JAX_EARLY, Inline.JAX_LATE)
     elif type(inline) is not bool:
-        raise ValueError(f"jit: inline is True, False or one of {', '.join(map(str, Inline))}, got {inline!r}")
+        raise ValueError(f"jit: inline is True, False or one of {', '.join(map(str, Inline))}, got "
+                         f"{inline!r}")
     options = dict(static_argnums=static_argnums, static_argnames=static_argnames,
                    donate_argnums=donate_argnums, donate_argnames=donate_argnames, inline=inline,
                    keep_unused=keep_unused, compiler_options=compiler_options, in_shardings=in_shardings,
@@ -438,11 +453,16 @@ def jit(fun: F | None = None, /, *, static_argnums=None, static_argnames=None, d
     return JitFunction(fun, place=place, **options)
 
 
-def make_jaxpr(fun, static_argnums=(), axis_env=None, return_shape=False):
+def make_jaxpr(fun: Callable[..., Any], static_argnums: Any = (),
+               axis_env: Iterable[tuple[Any, int]] | None = None,
+               return_shape: bool = False) -> Callable[..., Any]:
     """A function that gives the program of `fun` for its arguments (arrays or ShapeDtypeStructs).
 
-    static_argnums: as for `jit`.  axis_env: (name, size) pairs of named axes.  return_shape: give (program,
-    result's types).
+    Args:
+        fun: the function.
+        static_argnums: as for `jit`.
+        axis_env: (name, size) pairs of named axes.
+        return_shape: give (program, types of the result).
 
     >>> jax.make_jaxpr(lambda x: jnp.sin(x) * 2)(jnp.ones(3))
     { lambda ; a:f32[3]. let
@@ -453,7 +473,7 @@ def make_jaxpr(fun, static_argnums=(), axis_env=None, return_shape=False):
     jitted = JitFunction(fun, static_argnums)
 
     @filtered
-    def traced_program(*args, **kwargs):
+    def traced_program(*args: Any, **kwargs: Any) -> Any:
         with named_axes(*[(*entry, "vmap") for entry in axis_env or ()]):
             stage = jitted.trace(*args, **kwargs)
         return (stage.jaxpr, stage.out_info) if return_shape else stage.jaxpr

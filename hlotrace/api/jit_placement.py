@@ -1,4 +1,9 @@
 """Where the program of a compiled function runs: what in_shardings, out_shardings and device ask for."""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
 from ..core.config import state
 from ..core.jaxpr import sub_jaxprs
 from ..core.primitive import fact_of
@@ -8,8 +13,12 @@ from ..runtime import evaluate
 from ..runtime.array_impl import own
 from ..runtime.devices import placement, transfer
 
+if TYPE_CHECKING:
+    from ..core.jaxpr import Jaxpr
+    from .flat import FlatFunction, TracedProgram
 
-def maps_devices(jaxpr):
+
+def maps_devices(jaxpr: Jaxpr) -> bool:
     """Does the program hold a shard_map, which needs all devices of its mesh?"""
     return any(eqn.primitive.spans_devices or any(map(maps_devices, sub_jaxprs(eqn.params)))
                for eqn in jaxpr.eqns)
@@ -17,13 +26,13 @@ def maps_devices(jaxpr):
 
 class _Moved:
     """A policy of calls: all goes to a device, wherever it was."""
-    def __init__(self, place):
+    def __init__(self, place: Any) -> None:
         self.place = place
 
-    def before(self, leaves):
+    def before(self, leaves: Sequence[Any]) -> list[Any]:
         return [transfer.move(own(x), self.place) for x in leaves]
 
-    def after(self, results):
+    def after(self, results: Any) -> Any:
         return pytree.tree_map(lambda x: transfer.move(x, self.place), results)
 
 
@@ -31,7 +40,7 @@ class Placement:
     """What a compiled function `name` was given of shardings; with `place`, a SingleDeviceSharding, all goes
     there."""
 
-    def __init__(self, name, in_shardings, out_shardings, place):
+    def __init__(self, name: str, in_shardings: Any, out_shardings: Any, place: Any) -> None:
         self.name, self.place = name, place
         self.policies = () if place is None else (_Moved(place),)
         if place is not None:
@@ -46,20 +55,21 @@ class Placement:
                 check_kind(x, f"jit of {name}, in_shardings and out_shardings")
             self.options = (*self.options, tuple(leaves), structure)
 
-    def refuse_references(self, flat):
+    def refuse_references(self, flat: FlatFunction) -> None:
         """NotImplementedError if there are shardings, for a call with references among its arguments."""
         if pytree.tree_leaves((self.ins, self.outs)):     # None asks for nothing
             raise NotImplementedError(f"{flat}: in_shardings, out_shardings and device do not go with an "
                                       "argument that is a Ref: it is where its value was put, as in "
                                       "new_ref(device_put(x, sharding))")
 
-    def refuse_closure(self):
+    def refuse_closure(self) -> None:
         """As `refuse_references`, for a program that uses references from outside."""
         if pytree.tree_leaves((self.ins, self.outs)):
             raise NotImplementedError(f"jit of {self.name}: in_shardings, out_shardings and device do "
                                       "not go with a Ref that the function closes over")
 
-    def of(self, traced, leaves, paths):
+    def of(self, traced: TracedProgram, leaves: Sequence[Any],
+           paths: Callable[[], list[str]]) -> tuple[Any, list[Any] | None]:
         """(device or Partition, the shardings asked for the program's inputs or None) for these leaves of
         arguments.
 
@@ -85,19 +95,20 @@ class Placement:
             outs = tuple([s or put.get(v) for s, v in zip(outs or [None] * len(program.outvars),
                                                           program.outvars)])
 
-        def name(i):
+        def name(i: int) -> str:
             if i < len(consts):
                 return f"a constant of {self.name}"
             return f"argument {paths()[kept[i - len(consts)]]} of {self.name}"
         where, _ = evaluate.device_assignment([*consts, *[leaves[i] for i in kept]], asked, outs, found, name)
         return where, asked
 
-    def asked(self, traced):
+    def asked(self, traced: TracedProgram) -> tuple[list[Any] | None, tuple[Any, ...] | None]:
         """The shardings asked for the leaves of the arguments and of the results, lists or None."""
         if not self.asks:
             return None, None
         from ..placement.shardings import flat_shardings
-        asked = outs = None
+        asked: list[Any] | None = None
+        outs: list[Any] | None = None
         if self.ins is not None:
             alone = isinstance(self.ins, placement.SingleDeviceSharding)
             keywords = traced.in_tree.children()[1].node_data()[1]
@@ -113,9 +124,10 @@ class Placement:
             for i, (s, a) in enumerate(zip(outs, traced.closed.out_avals)):
                 if s is not None:
                     placement.check_divides(s, a, f"result {i} of {self.name}, of type {a.str_short()}")
-        return asked, outs and tuple(outs)
+        return asked, tuple(outs) if outs else None
 
-    def constrained(self, traced, leaves):
+    def constrained(self, traced: TracedProgram,
+                    leaves: Sequence[Any]) -> tuple[Sequence[Any], Callable[[Any], Any]]:
         """(the leaves of the arguments, a function of the results) with what was asked as constraints of a
         program."""
         if not self.asks:

@@ -1,6 +1,9 @@
-"""What transformations do with Refs: their adapter, and reading and writing a whole one wherever it was made.
-"""
+"""What transformations do with Refs: their adapter; reading and writing a whole one wherever it was made."""
+from __future__ import annotations
+
 import functools
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from ..core.config import state
 from ..core.refs import Ref
@@ -8,14 +11,18 @@ from ..core.trace import trace_to_jaxpr
 from ..primitives.programs.refs import get_p, set_p
 from . import adapters
 
+if TYPE_CHECKING:
+    from ..core.avals import ShapedArray
+    from ..core.jaxpr import Jaxpr
+
 
 @functools.cache
-def _chosen(aval, i, n):
+def _chosen(aval: ShapedArray, i: int, n: int) -> Jaxpr:
     """The program that gives the `i`th of `n` values of one type."""
     return trace_to_jaxpr(lambda *values: [values[i]], [aval] * n)
 
 
-def read(ref):
+def read(ref: Ref) -> Any:
     """The whole value of a Ref, wherever it was made."""
     ref.check()
     if ref.home is not state.trace:
@@ -24,7 +31,7 @@ def read(ref):
     return ref._value
 
 
-def write(ref, value):
+def write(ref: Ref, value: Any) -> None:
     """Give a Ref another value of its type, wherever it was made."""
     set_p.bind(value, ref=ref, program=_chosen(ref.inner_aval, 1, 2))
 
@@ -35,7 +42,7 @@ _FREED = "freed"      # in place of what a Ref has: nothing
 _standing: set = set()      # classes of what is the type of a Ref, without a value
 
 
-def stands_for_a_ref(cls):
+def stands_for_a_ref(cls: type) -> None:
     """Let instances of a class go where Refs go; each has `kind`, and `of_value()` is the type of the array.
     """
     _standing.add(cls)
@@ -43,43 +50,42 @@ def stands_for_a_ref(cls):
 
 
 class _Refs(adapters.Adapter):
-    """Refs by value: inside is a Ref of the value; an eager call may reuse the memory of those that it
-    writes."""
+    """Refs by value: inside is a Ref of the value; an eager call may reuse the memory of what it writes."""
 
     owns_memory = True
 
-    def handles(self, cls):
+    def handles(self, cls: type) -> bool:
         return cls is Ref or cls in _standing
 
-    def type_text(self, ref):
+    def type_text(self, ref: Any) -> str:
         return str(ref.aval)
 
-    def base(self, ref):
+    def base(self, ref: Any) -> Any:
         return ref
 
-    def arrays(self, ref):
+    def arrays(self, ref: Any) -> tuple[Any, list[Any]]:
         if type(ref) is not Ref:
             return ref.kind, [ref.of_value()]
         ref.check()
         return ref.kind, [ref._value if ref.home is state.trace else read(ref)]
 
-    def inside(self, kind, arrays):
-        return Ref(*arrays, kind)
+    def inside(self, kind: Any, arrays: Sequence[Any]) -> Ref:
+        return Ref(arrays[0], kind)
 
-    def after(self, kind, ref):
+    def after(self, kind: Any, ref: Ref) -> tuple[Any, list[Any]]:
         return (kind, [ref._value]) if ref._value is not None else (_FREED, [])
 
-    def lend(self, ref):
+    def lend(self, ref: Any) -> Any:
         return ref.take() if type(ref) is Ref else None
 
-    def restore(self, ref, value):
-        if type(ref) is Ref:
-            ref.keep(value)
+    def restore(self, value: Any, lent: Any) -> None:
+        if type(value) is Ref:
+            value.keep(lent)
 
-    def own_memory(self, ref, value):
-        return ref.copy(value) if ref.is_needed(value) else value
+    def own_memory(self, value: Ref, array: Any) -> Any:
+        return value.copy(array) if value.is_needed(array) else array
 
-    def write_back(self, ref, kind, arrays):
+    def write_back(self, ref: Ref, kind: Any, arrays: Sequence[Any]) -> None:
         if kind is _FREED:
             ref.give_up()
         elif ref.home is state.trace:

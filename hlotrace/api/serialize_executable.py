@@ -86,13 +86,14 @@ class Loaded(Compiled):
         self._executable, self._avals = executable, more["ins"]
         flat = SimpleNamespace(fun=lambda *args, **kwargs: None, statics=())
         consts = [as_array(c) for c in more["consts"]]
-        traced = SimpleNamespace(in_tree=in_tree, out_tree=out_tree, changed=None,
+        traced: Any = SimpleNamespace(in_tree=in_tree, out_tree=out_tree, changed=None,
                                  closed=SimpleNamespace(out_avals=more["outs"]),
                                  pruned=lambda: (None, consts, more["kept"], more["donated"]))
-        self._lowered = SimpleNamespace(
+        lowered: Any = SimpleNamespace(
             _arg_tree=in_tree, _references=(), out_tree=out_tree, fun_name=more["name"], _traced=traced,
-            _kept=more["kept"], _consts=consts, out_info=out_tree.unflatten([struct_of(a)
-                                                                             for a in more["outs"]]),
+            _kept=more["kept"], _consts=consts,
+            out_info=out_tree.unflatten([struct_of(a) for a in more["outs"]]),
             in_avals=in_tree.unflatten(more["ins"]), _stage=SimpleNamespace(_flat=flat),
             _donated_leaves=[more["kept"][i - len(consts)] for i in more["donated"]])
+        self._lowered = lowered
         self._call = call_of(executable, more["where"], more["asked"], traced, fixed=False)

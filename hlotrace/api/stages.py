@@ -1,7 +1,10 @@
 """Ahead of time: trace, lower, compile, each step open to look into; eval_shape."""
+from __future__ import annotations
+
 import copy
 import dataclasses
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from ..core import dtypes, programs
 from ..core.avals import ShapedArray, is_arraylike
@@ -24,15 +27,26 @@ from .compiled_calls import WRONG_DEVICE, call_of
 from .donation_warnings import warn_unusable
 from .flat import FlatFunction, StatefulFunction, abstract
 
+if TYPE_CHECKING:
+    from ..core.jaxpr import Jaxpr
+    from .flat import TracedProgram
+
 
 @boundaries
 class ShapeDtypeStruct:
-    """The type of an array without its data: `shape`, `dtype`; stands for an argument of `lower` and
-    `eval_shape`.
+    """The type of an array without its data: an argument of `lower`, `eval_shape` and their like.
 
-    `sharding` is a Sharding, a Format, a Device, or a PartitionSpec of the current mesh.  `manual_axis_type`
-    (or `vma`, the names alone) says along which manual axes of a `shard_map` it differs between devices.
-    With `is_ref`, it is the type of a Ref.
+    Args:
+        shape: a sequence of ints.
+        dtype: what NumPy takes for a dtype.
+        sharding: a Sharding, a Format, a Device, or a PartitionSpec of the current mesh.
+        weak_type: does the dtype give way to others?
+        vma: names of manual axes of a `shard_map` along which it differs between devices.
+        manual_axis_type: the same, as a ManualAxisType.
+        is_ref: it is the type of a Ref.
+    Raises:
+        ValueError: without a dtype.
+        TypeError: for a shape that is no sequence.
 
     >>> spec = jax.ShapeDtypeStruct((2, 3), "bfloat16")
     >>> jax.eval_shape(jnp.sum, spec), jax.jit(jnp.sum).lower(spec).out_info
@@ -41,11 +55,11 @@ class ShapeDtypeStruct:
     __slots__ = ("shape", "dtype", "sharding", "weak_type", "vma")
     is_ref = False
 
-    def __new__(cls, *args, is_ref=False, **kwargs):
+    def __new__(cls, *args: Any, is_ref: bool = False, **kwargs: Any) -> ShapeDtypeStruct:
         return object.__new__(_RefStruct if is_ref else cls)
 
-    def __init__(self, shape, dtype, *, sharding=None, weak_type=False, vma=None, manual_axis_type=None,
-                 is_ref=False):
+    def __init__(self, shape: Any, dtype: Any, *, sharding: Any = None, weak_type: bool = False,
+                 vma: Any = None, manual_axis_type: Any = None, is_ref: bool = False) -> None:
         vma = manual_axis_type.varying if manual_axis_type is not None else vma
         if dtype is None:
             raise ValueError(f"ShapeDtypeStruct: dtype must be specified, got None beside shape {shape}: "
@@ -66,22 +80,22 @@ class ShapeDtypeStruct:
         abstract(self)      # or an error: too many elements, or a dtype that arrays do not have
 
     @classmethod
-    def like(cls, x):
-        """The type of an array, a NumPy array or a Python number; with its sharding if the array is committed
-        to one.
+    def like(cls, x: Any) -> ShapeDtypeStruct:
+        """The type of an array, a NumPy array or a Python number; with its sharding if it is committed.
 
-        TypeError for something else.
+        Raises:
+            TypeError: for something else.
         """
         return struct_of(abstract(x), evaluate.committed_sharding(x))
 
     @property
-    def format(self):
+    def format(self) -> Any:
         """The Format: a layout, which is open, and the sharding."""
         from ..sharding.layout import Format  # few ask
         return Format(None, self.sharding)
 
     @property
-    def manual_axis_type(self):
+    def manual_axis_type(self) -> Any:
         """The ManualAxisType of a value that differs along manual axes, otherwise None."""
         from ..sharding.spec import ManualAxisType  # few ask
         return ManualAxisType(varying=self.vma) if self.vma else None
@@ -89,29 +103,29 @@ class ShapeDtypeStruct:
     ndim = property(lambda self: len(self.shape))
     size = property(lambda self: abstract(self).size)
 
-    def update(self, **changes):
+    def update(self, **changes: Any) -> ShapeDtypeStruct:
         """A copy with some attributes changed."""
         fields = {name: getattr(self, name) for name in ShapeDtypeStruct.__slots__}
         fields.update({"is_ref": self.is_ref, **changes})
         return ShapeDtypeStruct(fields.pop("shape"), fields.pop("dtype"), **fields)
 
-    def __len__(self):
+    def __len__(self) -> int:
         if not self.shape:
             raise TypeError("len() of unsized object")
         return self.shape[0]
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         weak = ", weak_type=True" if self.weak_type else ""
         vma = f", vma={sorted(self.vma)}" if self.vma else ""
-        lies = f", sharding={self.sharding}" if self.sharding is not None else ""
+        sharding = f", sharding={self.sharding}" if self.sharding is not None else ""
         ref = ", is_ref=True" * self.is_ref
-        return f"ShapeDtypeStruct(shape={self.shape}, dtype={self.dtype.name}{lies}{weak}{vma}{ref})"
+        return f"ShapeDtypeStruct(shape={self.shape}, dtype={self.dtype.name}{sharding}{weak}{vma}{ref})"
 
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> bool:
         return isinstance(other, ShapeDtypeStruct) and self.is_ref == other.is_ref and all(
             getattr(self, name) == getattr(other, name) for name in ShapeDtypeStruct.__slots__)
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         return hash((self.shape, self.dtype, self.weak_type))
 
 
@@ -121,12 +135,12 @@ class _RefStruct(ShapeDtypeStruct):
     is_ref = True
     kind = None
 
-    def of_value(self):
+    def of_value(self) -> ShapeDtypeStruct:
         """The type of the array in it."""
         return self.update(is_ref=False)
 
     @property
-    def aval(self):
+    def aval(self) -> AbstractRef:
         """The AbstractRef."""
         return AbstractRef(abstract(self))
 
@@ -135,7 +149,7 @@ _RefStruct.__name__ = _RefStruct.__qualname__ = "ShapeDtypeStruct"
 refs.stands_for_a_ref(_RefStruct)
 
 
-def struct_of(aval, sharding=None):
+def struct_of(aval: Any, sharding: Any = None) -> ShapeDtypeStruct:
     return ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=aval.weak_type, sharding=sharding, vma=aval.vma)
 
 
@@ -152,20 +166,22 @@ class ArgInfo:
 
 
 class _Stage:
-    """What is known at each stage, from `in_tree`, `in_avals` and `_donated_leaves`, the places of donated
-    leaves."""
+    """What is known at each stage, from `_arg_tree`, `in_avals` and the places of donated leaves."""
     __slots__ = ()
+    in_avals: Any
+    _arg_tree: Any
+    _donated_leaves: Any
     donate_argnums = property(lambda self: tuple(sorted(self._donated_leaves)))
 
     @property
-    def args_info(self):
+    def args_info(self) -> Any:
         """An ArgInfo for each argument, (positional, keyword)."""
         leaves = pytree.tree_leaves(self.in_avals)
         return adapters.raised(self._arg_tree.unflatten([
             ArgInfo(a, i in self._donated_leaves) for i, a in enumerate(leaves)]))
 
     @property
-    def in_tree(self):
+    def in_tree(self) -> pytree.PyTreeDef:
         """The structure of (positional, keyword) arguments."""
         return adapters.plain_structure(self._arg_tree)
 
@@ -184,7 +200,7 @@ class Traced(_Stage):
 
     __slots__ = ("__dict__", "__weakref__", "fun_name")
 
-    def __init__(self, traced, jitted, flat, key):
+    def __init__(self, traced: TracedProgram, jitted: Any, flat: FlatFunction, key: tuple[Any, ...]) -> None:
         # under which what is made of it is found by calls
         self._key, self._trace_key = key, state.trace_key
         self._traced = traced
@@ -194,44 +210,44 @@ class Traced(_Stage):
         self._compiler_options = jitted._compiler_options
 
     @property
-    def jaxpr(self):
+    def jaxpr(self) -> Jaxpr:
         return self._traced.jaxpr
 
     @property
-    def out_info(self):
+    def out_info(self) -> Any:
         return _structs(self._traced)
 
     _arg_tree = property(lambda self: self._traced.in_tree)
 
     @property
-    def out_tree(self):
+    def out_tree(self) -> pytree.PyTreeDef:
         return self._traced.result_tree
 
     @property
-    def in_avals(self):
+    def in_avals(self) -> Any:
         return adapters.raised(self._arg_tree.unflatten(self._traced.jaxpr.in_avals))
 
     @property
-    def out_avals(self):
+    def out_avals(self) -> Any:
         return self.out_tree.unflatten(self._traced.closed.out_avals[:self.out_tree.num_leaves])
 
     _donated_leaves = property(lambda self: self._traced.donated)
 
     @property
-    def effects(self):
+    def effects(self) -> Any:
         return self._traced.jaxpr.effects
 
     @property
-    def lojax(self):
+    def lojax(self) -> Traced:
         """The program over arrays alone: this one, as there are no other types here."""
         return self
 
-    def with_consts_as_arg(self):
+    def with_consts_as_arg(self) -> tuple[list[Any], Traced]:
         """(the values that the program has taken from around it, the same traced with a list of them as first
         argument)."""
         consts, jaxpr = list(self._traced.consts), self._traced.closed
 
-        def fun(consts, *args, **kwargs):
+        def fun(consts: Sequence[Any], *args: Any, **kwargs: Any) -> Any:
             return self._traced.out_tree.unflatten(eval_jaxpr(jaxpr, (), *consts,
                                                               *pytree.tree_leaves((args, kwargs))))
         fun.__name__ = self.fun_name
@@ -239,13 +255,14 @@ class Traced(_Stage):
         return consts, type(self._jitted)(fun).trace([struct_of(abstract(c)) for c in consts], *args,
                                                      **kwargs)
 
-    def closure_convert(self):
+    def closure_convert(self) -> tuple[list[Any], Callable[..., Any]]:
         """(the values that the program has taken from around it, a function of a list of them and of the
         arguments)."""
         consts, traced = self.with_consts_as_arg()
         return consts, traced._jitted._fun
 
-    def lower(self, *, lowering_platforms=None, platform=None):
+    def lower(self, *, lowering_platforms: Sequence[str] | None = None,
+              platform: str | None = None) -> Lowered:
         """StableHLO for the devices that arguments and shardings name (otherwise the default one), or for a
         platform."""
         names = lowering_platforms or ((platform,) if platform else None)
@@ -264,7 +281,7 @@ class Lowered(_Stage):
     True
     """
 
-    def __init__(self, traced, platform=None):
+    def __init__(self, traced: Traced, platform: str | None = None) -> None:
         self._stage = traced
         self._traced = traced._traced
         self._runs, self._references = _with_references(self._traced)
@@ -272,7 +289,7 @@ class Lowered(_Stage):
         leaves = [*[ref.value() for ref, _ in self._references], *traced._flat.leaves]
         self._where, self._requested = traced._jitted.device_assignment(self._runs, leaves)
         self._platform = platform
-        self._texts = {}
+        self._texts: dict[bool, Any] = {}
 
     _arg_tree = property(lambda self: self._traced.in_tree)
     out_tree = property(lambda self: self._traced.result_tree)
@@ -281,7 +298,7 @@ class Lowered(_Stage):
     _donated_leaves = property(lambda self: self._stage._donated_leaves)
     fun_name = property(lambda self: self._stage.fun_name)
 
-    def _lowered(self, debug_info):
+    def _lowered(self, debug_info: bool) -> Any:
         if debug_info not in self._texts:
             names = ["result" + p for p in pytree.leaf_paths(self._runs.out_tree)]
             self._texts[debug_info], _ = evaluate.lower_for(
@@ -290,7 +307,7 @@ class Lowered(_Stage):
                 result_names=names)
         return self._texts[debug_info]
 
-    def as_text(self, dialect=None, *, debug_info=False):
+    def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
         """The program as text: "stablehlo" (default; with locations if `debug_info`) or "hlo"."""
         if dialect in (None, "stablehlo"):
             return self._lowered(debug_info).text
@@ -298,7 +315,7 @@ class Lowered(_Stage):
             return introspect.hlo_text(self._lowered(True).text)
         raise ValueError(_unknown_dialect(dialect))
 
-    def compiler_ir(self, dialect=None):
+    def compiler_ir(self, dialect: str | None = None) -> Any:
         """jaxlib's object for the program: an MLIR module ("stablehlo") or an XlaComputation ("hlo")."""
         if dialect in (None, "stablehlo"):
             return introspect.mlir_module(self._lowered(False).text)
@@ -306,11 +323,11 @@ class Lowered(_Stage):
             raise ValueError(_unknown_dialect(dialect))
         return introspect.xla_computation(self._lowered(False).text)
 
-    def cost_analysis(self):
+    def cost_analysis(self) -> Any:
         """XLA's estimate for the program before optimization: a dict with "flops", "bytes accessed", ..."""
         return introspect.cost_of_text(self._lowered(False).text, client.client())
 
-    def compile(self, compiler_options=None):
+    def compile(self, compiler_options: CompilerOptions | None = None) -> Compiled:
         """Compile for the devices that the program was lowered for; calls of the function use the same
         program.
 
@@ -325,12 +342,12 @@ class Lowered(_Stage):
         here = not self._platform or client.platform_of(device) == self._platform
         if not here:
             if partitioned:
-                raise ValueError(f"{self.fun_name} was lowered for {self._platform} and lies on "
+                raise ValueError(f"{self.fun_name} was lowered for {self._platform} and is placed on "
                                  f"{device.platform} devices")
             device = client.client(self._platform).local_devices()[0]
         stage, traced = self._stage, self._runs
 
-        def compiled():
+        def compiled() -> Any:
             executable = runtime_checks.compile_lowered(self._lowered(True), device,
                                                         compiler_options or stage._compiler_options)
             warn_unusable(executable, stage._flat, traced)
@@ -354,7 +371,7 @@ class Compiled(_Stage):
     TypeError: Compiled(float32[4,4]): Argument types differ from the types for which this computation was ...
     """
 
-    def __init__(self, lowered, executable):
+    def __init__(self, lowered: Lowered, executable: Any) -> None:
         self._lowered = lowered
         self._executable = executable
         self._call = call_of(executable, lowered._where, lowered._requested, lowered._runs, fixed=False)
@@ -369,7 +386,7 @@ class Compiled(_Stage):
     fun_name = property(lambda self: self._lowered.fun_name)
 
     @property
-    def input_shardings(self):
+    def input_shardings(self) -> Any:
         """The shardings of the arguments, (positional, keyword); None for one that the program does not use.
         """
         shardings = [None] * self._arg_tree.num_leaves
@@ -380,13 +397,13 @@ class Compiled(_Stage):
         return adapters.raised(self._arg_tree.unflatten(shardings))
 
     @property
-    def output_shardings(self):
+    def output_shardings(self) -> Any:
         """The shardings of the results."""
         first = sum([written for _, written in self._lowered._references])
         return self.out_tree.unflatten(self._executable.out_shardings[first:first + self.out_tree.num_leaves])
 
     @property
-    def input_formats(self):
+    def input_formats(self) -> Any:
         """The Formats of the arguments, (positional, keyword): as `input_shardings`, with layouts."""
         from ..runtime.devices import layouts  # few ask
         formats, shift = [None] * self._arg_tree.num_leaves, len(self._lowered._references)
@@ -397,31 +414,32 @@ class Compiled(_Stage):
         return adapters.raised(self._arg_tree.unflatten(formats))
 
     @property
-    def output_formats(self):
+    def output_formats(self) -> Any:
         """The Formats of the results."""
         from ..runtime.devices import layouts  # few ask
         return self.out_tree.unflatten(layouts.of_executable(self._executable)[1])
 
-    def as_text(self):
+    def as_text(self) -> str:
         """The optimized HLO."""
         return introspect.optimized_text(self._executable)
 
-    def cost_analysis(self):
+    def cost_analysis(self) -> Any:
         """XLA's cost estimate of the optimized program: a dict with "flops", "bytes accessed", ..."""
         return introspect.cost(self._executable)
 
-    def memory_analysis(self):
+    def memory_analysis(self) -> Any:
         """Bytes of arguments, outputs, temporaries and code."""
         return self._executable.memory()
 
-    def runtime_executable(self):
+    def runtime_executable(self) -> Any:
         """jaxlib's LoadedExecutable; of a program compiled in pieces, the list of theirs."""
         loaded = [piece.loaded for piece, _ in self._executable.pieces]
         return loaded[0] if len(loaded) == 1 else loaded
 
-    def __call__(self, *args, **kwargs):
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run.  TypeError where structure, shapes or dtypes differ from what was compiled for."""
-        leaves, in_tree, taken = pytree.tree_flatten((args, kwargs)) + ((),)
+        leaves, in_tree = pytree.tree_flatten((args, kwargs))
+        taken: Sequence[adapters.Taken] = ()
         if adapters.any_adapted(leaves):
             leaves, in_tree, taken = adapters.flatten_by_value((args, kwargs))
         if in_tree != self._arg_tree:
@@ -437,7 +455,7 @@ class Compiled(_Stage):
         adapters.write_back(taken, changes)
         return result
 
-    def _run_with(self, references, leaves):
+    def _run_with(self, references: Sequence[Any], leaves: Sequence[Any]) -> Any:
         """A call of the program, which may use references that its function closes over."""
         if not references:
             return self._run(leaves)
@@ -454,7 +472,7 @@ class Compiled(_Stage):
             ref.put(value)
         return result
 
-    def _run(self, leaves):
+    def _run(self, leaves: Sequence[Any]) -> Any:
         results = self._call(leaves)
         if results is WRONG_DEVICE:
             raise ValueError(f"{self.fun_name} was compiled for {self._executable.placement_text()}, but an "
@@ -462,7 +480,7 @@ class Compiled(_Stage):
                              "or call the jit function, which compiles again.")
         return results
 
-    def _refuse(self, in_tree):
+    def _refuse(self, in_tree: pytree.PyTreeDef) -> NoReturn:
         """TypeError for arguments of another structure."""
         lowered = self._lowered._stage._flat
         (args, keywords), (given, given_keywords) = [t.children() for t in (self._arg_tree, in_tree)]
@@ -484,7 +502,7 @@ class Compiled(_Stage):
         raise TypeError(f"{head}\n" + "\n".join(lines[:3]) +
                         "\nGive the structure that was lowered, or lower again for this one.")
 
-    def _check(self, leaves):
+    def _check(self, leaves: Sequence[Any]) -> None:
         wrong, lowered = [], self._lowered._stage._flat
         flat = FlatFunction(lowered.fun, leaves, self._arg_tree, "the compiled function", lowered.statics)
         for i, (got, want) in enumerate(zip(flat.avals(abstract), self._avals)):
@@ -493,7 +511,8 @@ class Compiled(_Stage):
                              f"{got.str_short()}")
         if wrong:
             raise TypeError("Argument types differ from the types for which this computation was compiled:\n"
-                            + "\n".join(wrong) + "\nLower and compile again for these types, or convert the arguments.")
+                            + "\n".join(wrong) + "\nLower and compile again for these types, or convert the "
+                            "arguments.")
         if any(isinstance(x, Tracer) for x in leaves):
             raise TypeError(f"Cannot apply transformations to {self.fun_name}, which was lowered and "
                             "compiled for one signature: an argument is a tracer. Transform and trace the "
@@ -503,11 +522,12 @@ class Compiled(_Stage):
                             "ShapeDtypeStructs")
 
 
-def _with_references(traced):
-    """(a Traced that takes the values of the Refs which it closes over in front of its leaves, and gives
-    those that it writes in front of its results; [(such a Ref, is it written?)])
+def _with_references(traced: TracedProgram) -> tuple[TracedProgram, Sequence[Any]]:
+    """(a TracedProgram whose Refs from outside are arguments and results, [(such a Ref, is it written?)]).
+
+    Their values come in front of its leaves, and of those that it writes in front of its results.
     """
-    found = {}
+    found: dict[Any, bool] = {}
     for e in accesses(traced.closed.effects):
         if e.ref.home is EVAL:
             found[e.ref] = found.get(e.ref, False) or e.writes
@@ -527,7 +547,7 @@ def _with_references(traced):
                           traced.keep_unused), tuple(found.items())
 
 
-def trace(jitted, args, kwargs, statics):
+def trace(jitted: Any, args: tuple[Any, ...], kwargs: dict[str, Any], statics: Any) -> Traced:
     """The `trace` method of a jit function."""
     given = jitted.given_values(args, kwargs, statics, abstract)
     with adapters.lending(given.taken):
@@ -536,18 +556,18 @@ def trace(jitted, args, kwargs, statics):
     return Traced(traced, jitted, flat, given.key)
 
 
-def _unknown_dialect(dialect):
+def _unknown_dialect(dialect: str) -> str:
     return f"unknown dialect {dialect!r}: \"stablehlo\" and \"hlo\" are known"
 
 
-def eval_shape(fun, *args, **kwargs):
+def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """The structure, shapes and dtypes of `fun(*args, **kwargs)`, as ShapeDtypeStructs, without computing it.
 
-    Arguments may be ShapeDtypeStructs, or anything with a shape and a dtype: no memory is needed for them.
+    What is passed may be ShapeDtypeStructs, or anything with a shape and a dtype: no memory is needed for it.
 
     >>> x = jax.ShapeDtypeStruct((10**6, 10**6), "bfloat16")
-    >>> jax.eval_shape(lambda x: {"norm": jnp.sum(x**2), "rows": x[:5]}, x)
-    {'norm': ShapeDtypeStruct(shape=(), dtype=bfloat16), 'rows': ShapeDtypeStruct(shape=(5, 1000000), dtype=bfloat16)}
+    >>> jax.eval_shape(lambda x: (jnp.sum(x**2), x[:5]), x)
+    (ShapeDtypeStruct(shape=(), dtype=bfloat16), ShapeDtypeStruct(shape=(5, 1000000), dtype=bfloat16))
     """
     if not callable(fun):
         raise not_callable(fun, "and its arguments behind it")
@@ -559,7 +579,7 @@ def eval_shape(fun, *args, **kwargs):
     return _structs(traced)
 
 
-def _structs(traced):
+def _structs(traced: TracedProgram) -> Any:
     """The types of what a traced function returned, in its structure."""
     return adapters.raised(traced.result_tree.unflatten([
         struct_of(a) for a in traced.closed.out_avals[:traced.result_tree.num_leaves]]))

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..core.avals import aval_of
@@ -69,14 +69,14 @@ def vmap(fun: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0, axis_name
         flat = FlatFunction(fun, leaves, in_tree, "vmap")
         dims, size = mapped_axes(flat, (in_axes, 0), axis_size)
         outs, out_dims = batch_flat(flat, MappedAxis(size, axis_name, spmd_axis_name), flat.leaves, dims)
-        targets = pytree.flatten_axes("vmap out_axes", flat.out_tree, out_axes)
+        targets: Sequence[Any] = pytree.flatten_axes("vmap out_axes", flat.out_tree, out_axes)
         flat.out_tree, targets = adapters.mapped(flat.out_tree, outs, out_dims, targets, size)
         return flat.out_tree.unflatten([
             _place(flat, i, *placed, size) for i, placed in enumerate(zip(outs, out_dims, targets))])
     return mapped
 
 
-def _over_values(fun, arguments, axes, out_axes, axis):
+def _over_values(fun: Callable[..., Any], arguments: Any, axes: Any, out_axes: Any, axis: MappedAxis) -> Any:
     """A call with values that have adapters among the arguments.
 
     What can change is mapped by its arrays where it has an axis, otherwise it is the same object for all.
@@ -93,7 +93,7 @@ def _over_values(fun, arguments, axes, out_axes, axis):
         outs, out_dims = batch_flat(flat, MappedAxis(size, axis.name, axis.spmd_name), flat.leaves, dims)
     result_tree, change_tree = flat.out_tree.children()
     n = result_tree.num_leaves
-    targets = pytree.flatten_axes("vmap out_axes", result_tree, out_axes)
+    targets: Sequence[Any] = pytree.flatten_axes("vmap out_axes", result_tree, out_axes)
     result_tree, targets = adapters.mapped(result_tree, outs, out_dims, targets, size)
     changed = [dims[i] for x, numbers in zip(taken, flat.changed) for i in [x.places[j] for j in numbers]]
     flat.out_tree = result_tree
@@ -125,9 +125,9 @@ def mapped_axes(flat: FlatFunction, axes: Any, axis_size: int | None = None) -> 
     return check_mapped(flat, pytree.flatten_axes(f"{flat.what} in_axes", flat.in_tree, axes), axis_size)
 
 
-def check_mapped(flat, dims, axis_size):
+def check_mapped(flat: FlatFunction, dims: list[Any], axis_size: int | None) -> tuple[list[Any], int]:
     """As `mapped_axes`, of an axis for each leaf."""
-    sizes = {}
+    sizes: dict[int, list[int]] = {}
     for i, dim in enumerate(dims):
         if dim is not None:
             shape, dim = flat.aval(i).shape, operator.index(dim)

@@ -313,14 +313,14 @@ def use(jaxpr: Jaxpr, operands: Sequence[Any], what: str) -> Callable[[Sequence[
 
 class OneCall:
     """A policy of calls of a compiled function `name`: keys that its program uses are used once."""
-    def __init__(self, jaxpr, consts, name):
+    def __init__(self, jaxpr: Jaxpr, consts: Sequence[Any], name: str) -> None:
         self.jaxpr, self.consts, self.name = jaxpr, consts, name
 
-    def before(self, leaves):
+    def before(self, leaves: Sequence[Any]) -> Sequence[Any]:
         self.passed = use(self.jaxpr, [*self.consts, *leaves], f"`{self.name}`")
         return leaves
 
-    def after(self, results):
+    def after(self, results: Any) -> Any:
         self.passed(pytree.tree_leaves(results))
         return results
 

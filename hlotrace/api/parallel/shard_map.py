@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...core.avals import aval_of
@@ -26,6 +26,7 @@ from . import eager_shard_map
 
 if TYPE_CHECKING:
     from ...core.avals import ShapedArray
+    from ..adapters import Taken
 
 
 class _Infer:
@@ -117,8 +118,8 @@ class _ShardMapped:
                                mesh, manual)
         avals = [self._part(flat, i, spec, mesh) for i, spec in enumerate(in_specs)]
         with adapters.lending(taken):
-            jaxpr, operands, in_specs, out_specs = self._trace(flat, avals, in_specs, mesh, manual, taken)
-            results = shard_map_p.bind(*operands, jaxpr=jaxpr, mesh=mesh, in_specs=tuple(in_specs),
+            jaxpr, operands, specs, out_specs = self._trace(flat, avals, in_specs, mesh, manual, taken)
+            results = shard_map_p.bind(*operands, jaxpr=jaxpr, mesh=mesh, in_specs=tuple(specs),
                                        out_specs=tuple(out_specs), manual=manual,
                                        checked=bool(self.check_vma))
         if not taken:
@@ -205,13 +206,14 @@ class _ShardMapped:
             raise ValueError(f"{flat}: argument {flat.path(i)}, args{pytree.leaf_paths(flat.arg_tree)[i]}, "
                              f"of type {aval.str_short()}: {error}. Pad it, or cut it otherwise.") from None
 
-    def _trace(self, flat, avals, in_specs, mesh, manual, taken):
+    def _trace(self, flat: Any, avals: list[ShapedArray], in_specs: Any, mesh: Mesh | AbstractMesh,
+               manual: tuple[str, ...],
+               taken: list[Taken]) -> tuple[Jaxpr, Sequence[Any], Sequence[Any], list[PartitionSpec]]:
         """(the program of one device, its operands, their specs, those of the results)."""
         specs: list[PartitionSpec] = []
+        arg_specs, operands = in_specs, flat.leaves
 
-        arg_specs = in_specs
-
-        def body(*xs):
+        def body(*xs: Any) -> list[Any]:
             outs = flat(*xs)        # from which pmap's specs follow
             given = self.out_specs() if callable(self.out_specs) else self.out_specs
             out_tree = flat.out_tree.children()[0] if taken else flat.out_tree
