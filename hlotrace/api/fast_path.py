@@ -5,7 +5,7 @@ else is passed goes the common way, `FastPath.call_any`.
 """
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..core.avals import aval_or_none
