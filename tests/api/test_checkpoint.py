@@ -18,6 +18,7 @@ from hlotrace.ad_checkpoint import (
     print_saved_residuals,
     saved_residuals,
 )
+from hlotrace.experimental import io_callback
 
 policies = jax.checkpoint_policies
 W = np.random.default_rng(0).normal(size=(4, 4)).astype(np.float32)
@@ -217,6 +218,19 @@ def test_saved_values_do_not_grow_with_depth_of_nested_checkpoints():
     loss = halves([jnp.sin] * depth)
     assert len(saved_residuals(loss, 1.0)) <= 1 + np.log2(depth)
     same(jax.grad(loss)(1.0), jax.grad(lambda x: functools.reduce(lambda y, f: f(y), [jnp.sin] * depth, x))(1.0))
+
+
+@pytest.mark.parametrize("policy", [None, "nothing_saveable", "everything_saveable", "dots_saveable"])
+def test_a_policy_saves_nothing_that_has_effects(policy):
+    """What it gives is computed again, with the effect, whatever the policy says of it."""
+    calls = []
+
+    def f(x):
+        y = io_callback(lambda v: calls.append(1) or v, jax.ShapeDtypeStruct((), np.float32), lax.stop_gradient(x))
+        return jnp.sin(x) * y
+    jax.grad(jax.checkpoint(f, policy=getattr(policies, policy) if policy else None))(1.0)
+    jax.effects_barrier()
+    assert len(calls) == 2
 
 
 def test_effects_happen_in_both_passes():

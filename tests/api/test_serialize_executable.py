@@ -37,10 +37,10 @@ def test_another_process_calls_it(written, tmp_path):
     (tmp_path / "written").write_bytes(pickle.dumps(written))
     code = ("import pickle, sys, numpy as np\n"
             "from hlotrace.experimental.serialize_executable import deserialize_and_load\n"
-            "from hlotrace.runtime import whole\n"
+            "from hlotrace.runtime.executables import compilation\n"
             f"g = deserialize_and_load(*pickle.load(open({str(tmp_path / 'written')!r}, 'rb')))\n"
             "out = g(np.ones((3, 4), np.float32), {'b': np.arange(3), 'unused': np.ones(2)})\n"
-            "print(np.asarray(out['a'])[0], out['n'], whole.compile_count)")
+            "print(np.asarray(out['a'])[0], out['n'], compilation.compile_count)")
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "[5. 6. 7. 8.] 3 0"
 

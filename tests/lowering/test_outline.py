@@ -303,6 +303,27 @@ def test_zero_size_arrays_and_scalars(eager):
     assert agree(f, X, 0.7)
 
 
+@pytest.mark.parametrize("ordered", [True, False])
+def test_what_has_effects_is_in_no_block(eager, ordered):
+    """Also where each time it is the same function that is called."""
+    seen = []
+
+    @functools.partial(jax.jit, inline=True)
+    def note(v):
+        jax.debug.callback(lambda v: seen.append(float(v)), v, ordered=ordered)
+
+    def f(x):
+        for _ in range(8):
+            x = jnp.sin(jnp.tanh(jnp.cos(x @ np.eye(4, dtype=np.float32)) + 1) * 2) - x
+            note(x[0, 0])
+        return x
+    blocks = found(f, X)
+    assert blocks and not any(eqn.primitive.name == "callback" for b in blocks for eqn in b.jaxpr.eqns)
+    jax.block_until_ready(jax.jit(f)(X))
+    jax.effects_barrier()
+    assert len(seen) == 8
+
+
 def test_effects_keep_their_order_and_their_number(eager):
     seen = []
 

@@ -68,6 +68,10 @@ ONCE = {
     "not mapped": lambda k: jax.vmap(lambda x: x + uniform(k))(np.ones(2, np.float32)),
     "computed again": lambda k: jax.grad(jax.checkpoint(lambda x: jnp.sin(x) * uniform(k)))(1.0),
     "algorithms that draw both": lambda k: (lambda a, b: (random.poisson(a, 2.0), random.binomial(b, 9, 0.5)))(*split(k)),
+    "elements of what a scan stacks": lambda k: (lambda ks: (uniform(ks[0]), uniform(ks[1])))(
+        lax.scan(lambda c, _: (random.fold_in(c, 1), c), k, length=3)[1]),
+    "the last of those scanned over": lambda k: (lambda ks: (uniform(lax.scan(lambda c, x: (x, None), k, ks)[0]),
+                                                             uniform(ks[0])))(split(k, 3)),
     "data wrapped again": lambda k: (uniform(random.wrap_key_data(random.key_data(k))), uniform(k)),
 }
 

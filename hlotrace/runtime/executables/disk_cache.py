@@ -26,12 +26,14 @@ from .. import binding
 _FORMAT = b"hlotrace executable 1\n"
 _ENTRY = re.compile(r"[0-9a-f]{64}\.xla")
 _TEMPORARY = re.compile(r"[0-9a-f]{64}\.\d+-\d+\.tmp")
+_UNLIMITED = 1 << 28         # bytes after which abandoned files are looked for where there is no limit
 _ABANDONED = 3600            # seconds after which a file that was never finished is removed
 # What names lines, arguments and results.  A string of MLIR ends on the line where it begins, so the first
 # two are not inside of one; the other two are whole strings, and lowering lets no quote into them.
 _NAMES = re.compile(r' loc\(#loc\d+\)$|^#loc.*\n| loc\("[^"\\\n]*"\)| \{jax\.result_info = "[^"\\\n]*"\}',
                     re.MULTILINE)
 _warned: set = set()         # directories that could not be used
+_room: dict = {}             # (directory, limit) -> bytes that this process may write before it lists the directory
 
 
 class Damaged(Exception):
@@ -156,7 +158,7 @@ class Entry:
                 with contextlib.suppress(OSError):
                     os.unlink(temporary)
                 raise
-            evict(self.where, limit)
+            _make_room(self.where, limit, len(data))
         except (OSError, ValueError) as error:
             self._unusable("written to", error)
 
@@ -215,19 +217,35 @@ def entries(where, pattern=_ENTRY):
     return sorted(found)
 
 
+def _make_room(where, limit, written):
+    """Evict what is too much after so many bytes were written.
+
+    Listing a directory of thousands of programs takes as long as compiling a small one.  So it is listed when a quarter
+    of what was free may have been written: other processes write too.
+    """
+    room = _room.get((where, limit), 0) - written
+    if room < 0:
+        taken = evict(where, limit)
+        room = (limit - taken) // 4 if limit >= 0 else _UNLIMITED
+    _room[where, limit] = room
+
+
 def evict(where, limit):
     """Remove what was used longest ago until the programs take no more than `limit` bytes (-1: all may stay).
+
+    Returns how many bytes they take.
     """
     for written, _, path in entries(where, _TEMPORARY):
         if written < time.time() - _ABANDONED:
             _remove(path)
     found = entries(where)
-    excess = sum(size for _, size, _ in found) - limit
+    taken = sum(size for _, size, _ in found)
     for _, size, path in found if limit >= 0 else ():
-        if excess <= 0:
+        if taken <= limit:
             break
         _remove(path)
-        excess -= size
+        taken -= size
+    return taken
 
 
 def clear(where):

@@ -209,9 +209,9 @@ def test_to_word_an_error_takes_no_longer_where_there_is_much():
     x, much = jnp.ones(3), [[0] * 1000] * 3000
     more, most = dict.fromkeys(range(1_000_000)), list(range(3_000_000))
     caught(lambda: x + jnp.ones(4))
-    start = time.perf_counter()
+    start = time.thread_time()      # of this thread: the machine may have other things to do
     error = caught(lambda: (much, more, most) and x + jnp.ones(4))
-    assert time.perf_counter() - start < 0.5 and "(x: float32[3])" in str(error)
+    assert time.thread_time() - start < 0.5 and "(x: float32[3])" in str(error)
     assert len(str(caught(lambda: jnp.reshape(x, (7,), order="C" * 10**7)))) < 300
     assert "order=int(...)): cannot reshape" in str(caught(lambda: jnp.reshape(x, (7,), order=10**5000)))
 

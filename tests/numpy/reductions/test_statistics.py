@@ -72,6 +72,37 @@ def test_weighted_quantile_and_average():
     same(ours, theirs)
 
 
+def test_the_weights_of_what_is_not_a_number_count_for_nothing():
+    """However heavy: a quantile that skips NaN is that of the others with their weights."""
+    x = np.array([[3, np.nan, 1, 2], [np.nan, np.nan, 5, 4]], f32)
+    weights = np.array([[1, 50, 2, 3], [100, 1, 1, 3]], f32)
+    for q in 0.0, 0.2, 0.5, 0.9, 1.0:
+        kept = [np.quantile(row[~np.isnan(row)], q, method="inverted_cdf", weights=w[~np.isnan(row)])
+                for row, w in zip(x, weights)]
+        same(jnp.nanquantile(x, q, axis=1, method="inverted_cdf", weights=weights), np.array(kept, f32))
+    assert np.isnan(jnp.quantile(x, 0.5, axis=1, method="inverted_cdf", weights=weights)).all()
+
+
+@pytest.mark.parametrize("name", ["sum", "prod", "mean", "var", "std", "nansum", "nanprod", "nanmean", "nanvar", "nanstd"])
+@pytest.mark.parametrize("dtype", [np.float16, jnp.bfloat16], ids=["float16", "bfloat16"])
+def test_half_floats_add_up_in_float32(name, dtype):
+    """In the program: a compiler may widen what it adds up here, and not elsewhere."""
+    x = jax.ShapeDtypeStruct((3, 4), dtype)
+    for options in {}, {"axis": 0}, {"where": np.ones((3, 4), bool)}, {"keepdims": True}:
+        program = jax.make_jaxpr(lambda x: getattr(jnp, name)(x, **options))(x)     # noqa: B023
+        added = [v.aval.dtype for eqn in equations(program) if eqn.primitive.name in ("reduce_sum", "reduce_prod")
+                 for v in eqn.invars]
+        assert added and {d for d in added if jnp.issubdtype(d, jnp.floating)} <= {np.dtype(np.float32)}, options
+        assert program.out_avals[0].dtype == dtype
+
+
+def equations(program):
+    for eqn in program.eqns:
+        yield eqn
+        for inner in jax.core.jaxprs_in_params(eqn.params):
+            yield from equations(inner)
+
+
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
 @pytest.mark.parametrize("name", ["sum", "mean", "average", "var", "std", "nansum", "nanmean", "nanvar", "nanstd", "median",
                                   "quantile"])
