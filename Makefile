@@ -29,7 +29,7 @@ test: $(READY)
 	$(RUN) -m pytest -n $(JOBS) $(ARGS)
 
 quick: $(READY)
-	$(RUN) -m pytest -m quick $(ARGS)
+	$(RUN) -m pytest -m 'quick and not compiles' $(ARGS)
 
 lint: $(LINT)
 	$(RUN) -m ruff check

@@ -13,11 +13,13 @@ import tempfile
 
 import pytest
 
-# Tests that count what is compiled or look at what the compiler says: nothing is read from disk for them.  A file, or
-# a file and a test (without parameters); a name that is not there is an error.
-COMPILE_EACH_TIME = {
-    "test_all_options": {"test_log_compiles_tells_the_times", "test_the_loggers_levels"},
-    "test_disk_cache": None,
+TESTS = pathlib.Path(__file__).resolve().parent
+
+# Tests that count what is compiled, or look at what compiling it says: nothing is read from disk for them.
+# file -> names without parameters, or None for all; tests/house/test_runs.py asks whether they are there.
+COMPILE_EACH_TIME: dict[str, set[str] | None] = {
+    "core/surface/test_all_options.py": {"test_log_compiles_tells_the_times", "test_the_loggers_levels"},
+    "runtime/executables/test_disk_cache.py": None,
 }
 
 
@@ -26,7 +28,7 @@ def _programs() -> str:
     chosen = os.environ.get("HLOTRACE_TEST_PROGRAMS")
     if chosen is not None:
         return chosen and os.path.abspath(chosen)
-    folder = pathlib.Path(__file__).resolve().parent.parent / ".pytest_cache" / "programs"
+    folder = TESTS.parent / ".pytest_cache" / "programs"
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):
@@ -68,7 +70,9 @@ def pytest_report_header() -> list[str]:
 
 
 def _compiles_each_time(item: pytest.Item) -> bool:
-    names = COMPILE_EACH_TIME.get(item.path.stem, ())
+    if not item.path.is_relative_to(TESTS):
+        return False
+    names = COMPILE_EACH_TIME.get(item.path.relative_to(TESTS).as_posix(), ())
     return names is None or getattr(item, "originalname", item.name) in names
 
 
@@ -81,3 +85,20 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None):
     with pytest.MonkeyPatch.context() as patch, override("jax_enable_compilation_cache", False):
         patch.setenv("JAX_ENABLE_COMPILATION_CACHE", "0")
         return (yield)
+
+
+def _compiled() -> int:
+    """How many programs this process compiled, or found compiled on disk."""
+    compilation = sys.modules.get("hlotrace.runtime.executables.compilation")
+    return compilation.compile_count + compilation.disk_hits if compilation else 0
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item):
+    """A test marked quick compiles nothing."""
+    before = _compiled()
+    result = yield
+    quick = item.get_closest_marker("quick") and not item.get_closest_marker("compiles")
+    if quick and _compiled() != before:
+        pytest.fail(f"it is marked quick and compiles {_compiled() - before} program(s)", pytrace=False)
+    return result

@@ -1,5 +1,6 @@
 """Where things are: tests ask this file, so that a test may move into another folder."""
 import ast
+import functools
 from pathlib import Path
 
 TESTS = Path(__file__).resolve().parent
@@ -11,6 +12,7 @@ DATA = TESTS / "data"
 GOLDEN = TESTS / "golden"
 
 
+@functools.cache
 def names_of_tests():
     """The functions at the top of every file of tests."""
     return {node.name for path in TESTS.rglob("test_*.py") for node in ast.parse(path.read_text("utf-8")).body

@@ -49,7 +49,6 @@ def test_default_backend_gives_the_public_name():
     assert jax.default_backend() == "cpu" and type(jax.default_backend()) is str
 
 
-@pytest.mark.quick
 def test_a_rule_for_each_platform():
     p = unary("by_platform", lower={"cpu": writes("sine"), "gpu": writes("cosine"), None: writes("tanh")})
     written = {platform: re.search(r"stablehlo.(\w+)", text(p, platform))[1] for platform in (*PLATFORMS, "gpu")}

@@ -37,6 +37,7 @@ def test_a_builtin_cannot_be_defined_twice():
     assert PRIMITIVES["clamp"] is before
 
 
+@pytest.mark.compiles
 def test_another_primitive_of_the_same_name_changes_nothing():
     for name in ("clamp", "select_n", "reduce_sum", "pvary"):
         Primitive(name)

@@ -105,7 +105,6 @@ def test_a_function_is_compiled_once():
 T = np.array([0.0, 1.0], np.float32)
 
 
-@pytest.mark.quick
 @pytest.mark.parametrize("args, error, words", [
     ((decay, 1.0, np.array([0, 1])), TypeError, "t must be an array of floats with one axis"),
     ((decay, 1, T), TypeError, "y0 must be an array of floats or of complex numbers, but got 1"),

@@ -5,6 +5,7 @@ constant given to `import_module`.
 """
 
 import ast
+import functools
 import re
 import subprocess
 import sys
@@ -66,9 +67,31 @@ def library() -> dict[str, Path]:
     return modules
 
 
-def imports(source: str | ast.AST, package: str, known: Set[str]) -> Iterator[tuple[int, str]]:
-    """Line and full name of what a module in `package` imports; `known` tells modules from names in them."""
-    for node in ast.walk(ast.parse(source) if isinstance(source, str) else source):
+@functools.cache
+def importing(source: str) -> list[tuple[ast.AST, bool]]:
+    """The statements and calls that import, and whether each is inside of a function; read once for all tests."""
+    found, left = [], [(ast.parse(source), False)]
+    for node, local in left:
+        if isinstance(node, ast.Import | ast.ImportFrom | ast.Call):
+            found.append((node, local))
+        local = local or isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+        left += [(child, local) for child in ast.iter_child_nodes(node)]
+    calls = ("import_module", "__import__")
+    return [(node, local) for node, local in found if not isinstance(node, ast.Call)
+            or getattr(node.func, "id", getattr(node.func, "attr", "")) in calls]
+
+
+def imports(source: str, package: str, known: Set[str], local: bool = False) -> Iterator[tuple[int, str]]:
+    """Line and full name of what a module in `package` imports; `known` tells modules from names in them.
+
+    With `local`, of those that run when a function is called.
+    """
+    return statements([node for node, inner in importing(source) if inner or not local], package, known)
+
+
+def statements(nodes: list, package: str, known: Set[str]) -> Iterator[tuple[int, str]]:
+    """As `imports`, of these statements."""
+    for node in nodes:
         match node:
             case ast.Import(names=names):
                 yield from ((node.lineno, alias.name) for alias in names)
@@ -229,13 +252,6 @@ LOCAL_IMPORTS = {
 }
 
 
-def local_imports(source: str, package: str, known: Set[str]) -> Iterator[tuple[int, str]]:
-    """As `imports`, of those that run when a function is called."""
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
-            yield from imports(node, package, known)
-
-
 def test_every_import_inside_of_a_function_has_a_reason():
     modules = library()
     listed = {
@@ -247,7 +263,7 @@ def test_every_import_inside_of_a_function_has_a_reason():
     found = {
         (module, target)
         for module, path in modules.items()
-        for _, target in local_imports(path.read_text("utf-8"), package_of(module, path), modules.keys())
+        for _, target in imports(path.read_text("utf-8"), package_of(module, path), modules.keys(), local=True)
     }
     assert found - listed == set()
     assert listed - found == set(), "these are gone: take them off the list"
@@ -255,7 +271,7 @@ def test_every_import_inside_of_a_function_has_a_reason():
 
 def test_imports_inside_of_functions_are_found():
     source = "import a\nclass C:\n    import b\n    def f(self):\n        if self:\n            from .c import d\n"
-    assert list(local_imports(source, "p", set())) == [(6, "p.c")]
+    assert list(imports(source, "p", set(), local=True)) == [(6, "p.c")]
 
 
 # What a file gives to one below it, which cannot import it: under each reason the names that are set, where the file below
@@ -286,7 +302,7 @@ def given_downward(module: str, source: str, package: str, known: Set[str]) -> I
     for node in tree.body:
         if isinstance(node, ast.ImportFrom):
             for alias in node.names:
-                (_, target), = imports(ast.ImportFrom(node.module, [alias], node.level, lineno=1), package, known)
+                (_, target), = statements([ast.ImportFrom(node.module, [alias], node.level, lineno=1)], package, known)
                 if inside(target, "hlotrace"):
                     name = alias.asname or alias.name
                     (modules if target.rpartition(".")[2] == alias.name and target in known else others).add(name)

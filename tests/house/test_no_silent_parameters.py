@@ -3,7 +3,9 @@
 Read from the syntax trees.  A parameter whose name begins with `_` says itself that it is not read.
 """
 import ast
+import functools
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from places import LIBRARY
@@ -124,9 +126,14 @@ def cached(node: ast.FunctionDef) -> bool:
     return any("cache" in ast.unparse(d) for d in node.decorator_list)
 
 
+@functools.cache
+def parsed(path: Path) -> ast.AST:
+    return ast.parse(path.read_text("utf-8"))
+
+
 def files() -> Iterator[tuple[str, ast.AST]]:
     for path in sorted(LIBRARY.rglob("*.py")):
-        yield path.relative_to(LIBRARY).as_posix(), ast.parse(path.read_text("utf-8"))
+        yield path.relative_to(LIBRARY).as_posix(), parsed(path)
 
 
 def test_every_parameter_is_read():

@@ -527,6 +527,7 @@ def test_the_mesh_in_use(use):
     assert jax.sharding.get_mesh().empty
 
 
+@pytest.mark.compiles
 def test_an_abstract_mesh_is_in_use_inside_of_programs():
     mesh = jax.make_mesh((4, 2), ("data", "model"))
     abstract, seen = mesh.abstract_mesh, []
@@ -549,6 +550,7 @@ def test_an_abstract_mesh_is_in_use_inside_of_programs():
         jax.jit(lambda x: jax.set_mesh(mesh) and x)(value)
 
 
+@pytest.mark.compiles
 def test_the_sharding_of_a_type_is_over_the_mesh_in_use():
     mesh = jax.make_mesh((4, 2), ("data", "model"))
     for x, rank in (np.ones((4, 2)), 2), (jax.numpy.ones(3), 1), (2.0, 0), (jax.random.key(0), 0):
@@ -562,6 +564,7 @@ def test_the_sharding_of_a_type_is_over_the_mesh_in_use():
     assert str(jax.typeof(np.ones(3, np.float32)).sharding).startswith("NamedSharding(mesh=AbstractMesh(")
 
 
+@pytest.mark.compiles
 @pytest.mark.parametrize("axis_types, spec", [
     (None, P(None, None)), ((AxisType.Explicit, AxisType.Auto), P("data", None)),
     ((AxisType.Explicit,) * 2, P("data", "model"))])
@@ -609,6 +612,7 @@ def test_a_struct_shows_its_sharding_and_reads_specs_under_the_mesh():
         jax.ShapeDtypeStruct((8,), np.float32, sharding="data")
 
 
+@pytest.mark.compiles
 def test_a_program_over_an_abstract_mesh_whose_arguments_are_not_used_runs():
     mesh = jax.make_mesh((4, 2), ("data", "model"))
     over = NamedSharding(mesh.abstract_mesh, P("data"))
@@ -632,6 +636,7 @@ def test_a_program_over_an_abstract_mesh_whose_arguments_are_not_used_runs():
         assert mapped().tolist() == [0, 1, 2, 3]
 
 
+@pytest.mark.compiles
 def test_reshard_lays_an_array_anew_in_and_out_of_programs():
     mesh = jax.make_mesh((4, 2), ("data", "model"))
     rows, columns = (jax.sharding.NamedSharding(mesh, jax.P(*spec)) for spec in (("data", None), (None, "model")))

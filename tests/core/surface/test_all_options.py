@@ -317,7 +317,6 @@ def test_the_environment_is_printed(capsys):
     assert jax.__version__ in said and "8 local devices" in said and compilation.binding.jaxlib_version in said
 
 
-@pytest.mark.quick
 def test_contexts_that_do_nothing_or_are_refused():
     for context in (jax.jax2tf_associative_scan_reductions, jax.auto_pcast, jax.allow_f16_reductions, jax.enable_checks):
         with context(), context(True):

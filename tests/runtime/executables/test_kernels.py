@@ -39,7 +39,6 @@ def positive(*shape, dtype=np.float32):
 spotrf_p = potrf("lapack_spotrf_ffi")
 
 
-@pytest.mark.quick
 def test_a_program_calls_lapack():
     x = positive(2, 4, 4)
     lowered = jax.jit(spotrf_p.bind).lower(x)
