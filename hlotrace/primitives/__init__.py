@@ -1,7 +1,7 @@
 """The primitives, one file a family; each primitive complete in one place.
 
-Rules use what stands in the same file or in files above it here (a test reads this list), so two primitives that are each
-other's transpose share a file, or the upper one's rules are written with the lower one:
+Rules use what is in the same file or in files above it here (a test reads this list), so two primitives that
+are each other's transpose share a file, or the upper one's rules are written with the lower one:
 
     common          what the families share: dtypes and shapes of operands, error words
     arrays/shape                    axes made, merged, put in order and summed away; batching by axis maps
@@ -27,7 +27,7 @@ other's transpose share a file, or the upper one's rules are written with the lo
     programs/calls                  jit, custom rules
     programs/ruled_calls            calls whose rules the user gives, of hijax primitives
     programs/linear_call            linear functions with a transpose of the user's
-    parallel/divergent_collectives  branches and loops where devices go different ways: collectives must not stand there
+    parallel/divergent_collectives  collectives in branches and loops where devices go different ways: errors
     programs/cond_while             cond, while
     arrays/incomplete               incomplete gamma and beta functions, by loops
     programs/refs                   accesses to a Ref
@@ -37,7 +37,7 @@ other's transpose share a file, or the upper one's rules are written with the lo
     programs/scan                   scan
     programs/bounded_while          while loops that reverse mode knows
     programs/exported               calls of programs from elsewhere; one program for several platforms
-    linalg/shared                   what linear algebra shares: batches of matrices, checks, triangles, kernels
+    linalg/shared                   what linear algebra shares: batches, checks, triangles, kernels
     linalg/linalg_fallbacks         linear algebra as loops, for platforms without a kernel
     linalg/triangular               triangular_solve; cholesky and its update; symmetric_product
     linalg/factorizations           lu, qr with its reflectors
@@ -52,5 +52,5 @@ other's transpose share a file, or the upper one's rules are written with the lo
     programs/callbacks              calls of Python
     programs/ffi                    calls of kernels by name
     programs/frontend_attributes    calls of programs under attributes
-    parallel/custom_partitioning    programs of which the user says what each device does; values that lie alike
+    parallel/custom_partitioning    programs of which the user says what each device does; shard_alike
 """

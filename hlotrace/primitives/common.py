@@ -74,12 +74,16 @@ def ndim_of(x):
 
 
 def is_constant(x):
-    """A Python or NumPy value: it may stand as a rank-0 operand beside arrays of any shape."""
+    """Is it a Python or NumPy value, which may be a rank-0 operand beside arrays of any shape?"""
     return not isinstance(x, Tracer) and isinstance(x, (np.ndarray, np.generic, bool, int, float, complex))
 
 
 def static_int(value, parameter, advice=""):
-    """`value` as an int.  TypeError that names the parameter for what is none."""
+    """`value` as an int.
+
+    Raises:
+        TypeError: that names the parameter, for what is none.
+    """
     try:
         return operator.index(value)
     except TypeError:
@@ -91,7 +95,11 @@ def static_int(value, parameter, advice=""):
 
 
 def canonical_axis(axis, ndim, name="axis"):
-    """`axis` counted from the front.  AxisError, a ValueError and an IndexError, if there is no such axis."""
+    """`axis` counted from the front.
+
+    Raises:
+        AxisError: a ValueError and an IndexError, if there is no such axis.
+    """
     if isinstance(axis, Tracer) and axis.concrete() is None:
         raise errors.concrete_needed(axis, f"{name} must be a known int")
     axis = static_int(axis, name, "; functions of two arrays have names of their own, as maximum and add"
@@ -107,13 +115,17 @@ MEND_INDEX = "Clip it if that is meant"
 
 
 def check_index(index, size, axis=0, *, first=None, after=0, advice=MEND_INDEX):
-    """IndexError for a static `index` that is less than `first` (-size) or beyond the last of `size` and
-    `after` more.
+    """Is a static `index` one of `size` elements and `after` more?
 
     Arrays of indices pass, and all with the option `jax_check_static_indices` off.
+
+    Raises:
+        IndexError: for an index that is less than `first` (None: -size), or beyond the last.
     """
     first = -size if first is None else first
-    if isinstance(index, (int, np.integer)) and not first <= index < size + after and config.jax_check_static_indices:
+    if not isinstance(index, (int, np.integer)) or first <= index < size + after:
+        return
+    if config.jax_check_static_indices:
         raise errors.index_out_of_bounds(index, axis, size, first, size + after - 1, advice)
 
 
@@ -125,7 +137,11 @@ def as_axes(axes):
 
 
 def canonical_axes(axes, ndim, name="axis"):
-    """A tuple of axes counted from the front; None means all.  ValueError on a repeated axis."""
+    """A tuple of axes counted from the front; None means all.
+
+    Raises:
+        ValueError: for a repeated axis.
+    """
     if axes is None:
         return tuple(range(ndim))
     axes = as_axes(axes)
@@ -136,7 +152,11 @@ def canonical_axes(axes, ndim, name="axis"):
 
 
 def canonical_shape(shape, what="shape"):
-    """A tuple of non-negative ints from what a user gave as a shape.  TypeError for traced or other values.
+    """A tuple of non-negative ints from what a user gave as a shape.
+
+    Raises:
+        TypeError: for traced or other values.
+        ShapeError: for a negative size.
     """
     if isinstance(shape, (int, np.integer, Dimension)) and not isinstance(shape, bool):
         shape = (shape,)
@@ -145,7 +165,8 @@ def canonical_shape(shape, what="shape"):
     except TypeError as error:
         if isinstance(error, TypeError) and type(error) is not TypeError:
             raise
-        raise TypeError(f"{what} must be an int or a sequence of ints known when tracing, got {shape!r}") from None
+        raise TypeError(f"{what} must be an int or a sequence of ints known when tracing, got "
+                        f"{shape!r}") from None
     if any(d < 0 for d in result):
         raise errors.ShapeError(f"{what} must have non-negative sizes, got {result}")
     return result
@@ -167,7 +188,11 @@ def kind_of(dtype):
 
 
 def same_dtype(name, *avals):
-    """TypeError unless all dtypes are equal."""
+    """Are all dtypes equal?
+
+    Raises:
+        TypeError: if they are not.
+    """
     first = avals[0].dtype
     for a in avals:
         if a.dtype != first:

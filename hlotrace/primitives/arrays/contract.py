@@ -76,7 +76,7 @@ def _plan(lhs, rhs, out):
 def contract(x, x_labels, y, y_labels, out_labels, precision=None, preferred_element_type=None, dot=None):
     """The sum of x * y over the letters that `out_labels` lacks, as in einsum.
 
-    No letter stands twice in one operand, and letters in both have equal sizes.  `dot`, which is called as
+    No letter is twice in one operand, and letters in both have equal sizes.  `dot`, which is called as
     `lax.dot_general` is, does the product in its place, also where nothing is contracted.
     """
     sums, exchange, dimension_numbers, permutation = _plan(x_labels, y_labels, out_labels)
@@ -153,9 +153,9 @@ def _check_axes(x, y, dimension_numbers):
         for d in (*contracted, *batch):
             if not 0 <= d < aval.ndim:
                 raise TypeError(f"dot_general requires {side} dimension numbers to be nonnegative and less "
-                                f"than the number of axes of the {side} value, got {side}_batching of {batch} "
-                                f"and {side}_contracting of {contracted} for {side} of shape {aval.shape}, "
-                                f"whose axes are 0 to {aval.ndim - 1}")
+                                f"than the number of axes of the {side} value, got {side}_batching of "
+                                f"{batch} and {side}_contracting of {contracted} for {side} of shape "
+                                f"{aval.shape}, whose axes are 0 to {aval.ndim - 1}")
         for kind, axes in (("batch", batch), ("contracting", contracted)):
             if len(set(axes)) != len(axes):
                 raise TypeError(f"dot_general requires {side} {kind} dimensions to be distinct, got {axes}: "
@@ -250,7 +250,9 @@ def bilinear_jvp(primitive):
             return out, None
         left = None if dx is None else primitive.bind(dx, y, **params)
         right = None if dy is None else primitive.bind(x, dy, **params)
-        return out, right if left is None else left if right is None else add(left, right)
+        if left is None or right is None:
+            return out, right if left is None else left
+        return out, add(left, right)
     return jvp
 
 

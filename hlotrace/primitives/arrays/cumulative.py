@@ -28,10 +28,10 @@ from .window import window_attributes
 def _window(aval, axis, reverse):
     """The window whose reduction is the running one: all elements up to (or from) each position."""
     n, ones = aval.shape[axis], (1,) * aval.ndim
-    padding = tuple(((0, n - 1) if reverse else (n - 1, 0)) if i == axis else (0, 0)
-                    for i in range(aval.ndim))
-    return dict(window_dimensions=tuple(n if i == axis else 1 for i in range(aval.ndim)), window_strides=ones,
-                padding=padding, base_dilation=ones, window_dilation=ones)
+    sizes, padding = list(ones), [(0, 0)] * aval.ndim
+    sizes[axis], padding[axis] = n, (0, n - 1) if reverse else (n - 1, 0)
+    return dict(window_dimensions=tuple(sizes), window_strides=ones, padding=tuple(padding),
+                base_dilation=ones, window_dilation=ones)
 
 
 def cumulative(name, combine, identity, kinds, jvp, transpose=None, **facts):

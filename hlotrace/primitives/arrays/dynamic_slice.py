@@ -120,7 +120,9 @@ def _update_jvp(primals, tangents):
 
 def _update_transpose(ct, x, update, *starts):
     shape = shape_of(update)
-    ct_x = dynamic_update_slice_p.bind(ct, full(shape, 0, ct.dtype), *starts) if is_undefined_primal(x) else None
+    ct_x = None
+    if is_undefined_primal(x):
+        ct_x = dynamic_update_slice_p.bind(ct, full(shape, 0, ct.dtype), *starts)
     ct_update = dynamic_slice_p.bind(ct, *starts, slice_sizes=shape) if is_undefined_primal(update) else None
     return [ct_x, ct_update, *[None] * len(starts)]
 

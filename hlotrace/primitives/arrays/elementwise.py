@@ -3,7 +3,7 @@ derivative.
 
 A derivative is a lambda of the tangent, the result and the operands; a row has one for each operand (None:
 no derivative; NotImplemented rows are left out).  Operands have equal shapes and dtypes; a NumPy or Python
-constant of rank 0 may stand beside arrays of any shape.
+constant of rank 0 may be an operand beside arrays of any shape.
 """
 from ...core.avals import physical
 from ...core.axes import leading_axes, same_axes
@@ -48,7 +48,8 @@ def _cast_to(kind, kinds, of_bools):
         return "compare first, as in x > 0, for logic, or convert with .astype(int) for bits"
     if kind == "c":
         return "take .real, .imag or jnp.abs(x)"
-    return f"convert with .astype({'float' if 'f' in kinds else 'int' if 'i' in kinds else 'complex'})"
+    other = "int" if "i" in kinds else "complex"
+    return f"convert with .astype({'float' if 'f' in kinds else other})"
 
 
 def _abstract_eval(name, kinds, result, of_bools):
@@ -133,7 +134,7 @@ def _unary(primitive_name):
 
 
 def accumulate(a, b):
-    """The sum of two cotangents; what stands for it where their dtype is a user's own."""
+    """The sum of two cotangents, by the dtype's own rule where that is a user's."""
     dtype = dtype_of(a)
     return dtype._rules.add(dtype, a, b) if dtypes.is_extended(dtype) else add_p.bind(a, b)
 
@@ -172,7 +173,7 @@ def convert(x, dtype, weak_type=False):
 
 
 def select(mask, on_true, on_false):
-    """Elementwise choice; a Python number stands for an array of it."""
+    """Elementwise choice; a Python number is as an array of it."""
     template = on_false if type(on_true) in dtypes.python_scalars else on_true
     shape, dtype = shape_of(mask), dtype_of(template)
     if shape == ():
@@ -515,7 +516,8 @@ def _compare(name, direction, kinds, total=False):
         if result.ndim == out.ndim:
             return found
         # keys are equal if all their words are
-        init, mnemonic = ctx.constant(direction == "EQ"), "stablehlo.and" if direction == "EQ" else "stablehlo.or"
+        init = ctx.constant(direction == "EQ")
+        mnemonic = "stablehlo.and" if direction == "EQ" else "stablehlo.or"
         return ctx.emit(f"stablehlo.reduce({found} init: {init}) applies {mnemonic} across dimensions = "
                         f"{list(range(out.ndim, result.ndim))} : ({result.mlir}, tensor<i1>) -> {out.mlir}")
     return elementwise(name, f"stablehlo.compare {direction}", kinds, result=lambda dtype: dtypes.bool_,
@@ -565,7 +567,9 @@ def unary_with_params(name, abstract_eval, lower, jvp=None, transpose=None, axes
 
 def _convert_abstract_eval(x, *, new_dtype, weak_type):
     for dtype, rule in ((x.dtype, "convert_from"), (new_dtype, "convert_to")):
-        if dtypes.is_extended(dtype) and not (dtype._rules and getattr(dtype._rules, rule)(x.dtype, new_dtype)):
+        if not dtypes.is_extended(dtype):
+            continue
+        if not (dtype._rules and getattr(dtype._rules, rule)(x.dtype, new_dtype)):
             why = (f"{rule} of its rules says no" if dtype._rules else
                    "PRNG keys are not numbers; see random.key_data and random.wrap_key_data")
             raise TypeError(f"cannot convert {dtypes.short_name(x.dtype)} to {dtypes.short_name(new_dtype)}: "
@@ -604,8 +608,7 @@ def _bits(dtype):
 
 def _bitcast_abstract_eval(x, *, new_dtype):
     old, new = _bits(x.dtype), _bits(new_dtype)
-    if dtypes.is_bool(x.dtype) != dtypes.is_bool(new_dtype) or dtypes.is_complex(x.dtype) != dtypes.is_complex(
-            new_dtype):
+    if any(kind(x.dtype) != kind(new_dtype) for kind in (dtypes.is_bool, dtypes.is_complex)):
         raise TypeError(f"bitcast_convert_type cannot convert {x.dtype} to {new_dtype}: it reads the same "
                         "bits as another type; .astype converts values")
     if old == new:

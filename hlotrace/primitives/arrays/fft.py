@@ -63,8 +63,8 @@ def _fft_lower(ctx, eqn, x):
         return ctx.lower_fun(lambda _: full(out.shape, 0, out.dtype), eqn, x)
     n = operand.ndim
     x = ctx.replicate(x, operand, tuple(range(n - len(p["fft_lengths"]), n)))
-    return ctx.emit(f"stablehlo.fft {x}, type = {p['fft_type'].name}, length = {int_list(p['fft_lengths'])} : "
-                    f"{types_text(eqn)}")
+    return ctx.emit(f"stablehlo.fft {x}, type = {p['fft_type'].name}, length = "
+                    f"{int_list(p['fft_lengths'])} : {types_text(eqn)}")
 
 
 def _fft_transpose(ct, x, *, fft_type, fft_lengths):

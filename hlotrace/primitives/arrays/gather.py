@@ -108,7 +108,9 @@ def fill_for(dtype):
     """What FILL_OR_DROP reads out of bounds: nan, the least signed or greatest unsigned integer, True."""
     if dtypes.is_inexact(dtype):
         return np.nan
-    return dtypes.max_value(dtype) if dtypes.is_unsigned(dtype) or dtypes.is_bool(dtype) else dtypes.min_value(dtype)
+    if dtypes.is_unsigned(dtype) or dtypes.is_bool(dtype):
+        return dtypes.max_value(dtype)
+    return dtypes.min_value(dtype)
 
 
 def _gather_filling(x, indices, *, fill_value, **params):
@@ -133,10 +135,11 @@ def _gather_lower(ctx, eqn, x, indices):
     rank = eqn.invars[1].aval.ndim
     return ctx.emit(
         f'"stablehlo.gather"({x}, {indices}) <{{dimension_numbers = #stablehlo.gather<offset_dims = '
-        f'{int_list(offset)}, '
-        f"collapsed_slice_dims = {int_list(collapsed)}, operand_batching_dims = {int_list(batching)}, "
-        f"start_indices_batching_dims = {int_list(indices_batching)}, start_index_map = {int_list(index_map)}, "
-        f"index_vector_dim = {rank - 1}>, indices_are_sorted = {str(p['indices_are_sorted']).lower()}, "
+        f"{int_list(offset)}, collapsed_slice_dims = {int_list(collapsed)}, "
+        f"operand_batching_dims = {int_list(batching)}, "
+        f"start_indices_batching_dims = {int_list(indices_batching)}, "
+        f"start_index_map = {int_list(index_map)}, index_vector_dim = {rank - 1}>, "
+        f"indices_are_sorted = {str(p['indices_are_sorted']).lower()}, "
         f"slice_sizes = {int_array(p['slice_sizes'])}}}> : {types_text(eqn)}")
 
 
@@ -241,8 +244,9 @@ class Scatter(Primitive):
             f'"stablehlo.scatter"({x}, {indices}, {updates}) <{{indices_are_sorted = '
             f"{str(p['indices_are_sorted']).lower()}, scatter_dimension_numbers = "
             f"#stablehlo.scatter<update_window_dims = {int_list(window)}, inserted_window_dims = "
-            f"{int_list(inserted)}, input_batching_dims = {int_list(batching)}, scatter_indices_batching_dims = "
-            f"{int_list(indices_batching)}, scatter_dims_to_operand_dims = {int_list(index_map)}, "
+            f"{int_list(inserted)}, input_batching_dims = {int_list(batching)}, "
+            f"scatter_indices_batching_dims = {int_list(indices_batching)}, "
+            f"scatter_dims_to_operand_dims = {int_list(index_map)}, "
             f"index_vector_dim = {eqn.invars[1].aval.ndim - 1}>, unique_indices = "
             f"{str(p['unique_indices']).lower()}}}> {body} : {types_text(eqn)}")
 
@@ -319,9 +323,12 @@ def _scatter_jvp(primals, tangents, **params):
 def _scatter_transpose(ct, x, indices, updates, **params):
     shape = shape_of(updates)
     if _is_unique(indices, **params):
-        ct_x = scatter_p.bind(ct, indices, full(shape, 0, ct.dtype), **params) if is_undefined_primal(x) else None
-        return [ct_x, None,
-                _read_back(ct, indices, shape, **params) if is_undefined_primal(updates) else None]
+        ct_x = ct_updates = None
+        if is_undefined_primal(x):
+            ct_x = scatter_p.bind(ct, indices, full(shape, 0, ct.dtype), **params)
+        if is_undefined_primal(updates):
+            ct_updates = _read_back(ct, indices, shape, **params)
+        return [ct_x, None, ct_updates]
     kept, won = _winners(ct.shape, indices, shape, params)
     return [_masked(kept, ct) if is_undefined_primal(x) else None, None,
             _masked(won, _read_back(ct, indices, shape, **params)) if is_undefined_primal(updates) else None]

@@ -21,7 +21,11 @@ class GatherScatterMode(enum.Enum):
 
     @staticmethod
     def from_any(mode):
-        """A mode from itself, its name, or None (FILL_OR_DROP).  ValueError for another string."""
+        """A mode from itself, its name, or None (FILL_OR_DROP).
+
+        Raises:
+            ValueError: for another string.
+        """
         if isinstance(mode, GatherScatterMode):
             return mode
         try:
@@ -67,7 +71,11 @@ def shift(dims, by=1):
 
 
 def check_dims(name, what, dims, bound, increasing=True):
-    """TypeError unless `dims` are distinct (and increasing) numbers below `bound`."""
+    """Are `dims` distinct (and increasing) numbers below `bound`?
+
+    Raises:
+        TypeError: if they are not.
+    """
     if any(not 0 <= d < bound for d in dims):
         raise TypeError(f"{name}: {what} {dims} must be axes in the range [0, {bound})")
     if len(set(dims)) != len(dims) or increasing and list(dims) != sorted(dims):
@@ -75,7 +83,11 @@ def check_dims(name, what, dims, bound, increasing=True):
 
 
 def check_index_vectors(name, indices, index_map, map_name):
-    """TypeError unless `indices` holds, along its last axis, one integer for each entry of `index_map`."""
+    """Has `indices`, along its last axis, one integer for each entry of `index_map`?
+
+    Raises:
+        TypeError: if it has not.
+    """
     if not dtypes.is_integer(indices.dtype):
         raise TypeError(f"{name}: indices must have an integer type, got {indices.str_short()}: convert them "
                         "with .astype(int)")
@@ -85,7 +97,11 @@ def check_index_vectors(name, indices, index_map, map_name):
 
 
 def check_batching_dims(name, x, indices, operand_dims, index_dims, index_name):
-    """TypeError unless batching dims of operand and indices pair up with equal sizes."""
+    """Do batching dims of operand and indices pair up with equal sizes?
+
+    Raises:
+        TypeError: if they do not.
+    """
     check_dims(name, index_name, index_dims, indices.ndim - 1, increasing=False)
     sizes, index_sizes = [x.shape[d] for d in operand_dims], [indices.shape[d] for d in index_dims]
     if sizes != index_sizes:
@@ -95,7 +111,7 @@ def check_batching_dims(name, x, indices, operand_dims, index_dims, index_name):
 
 
 def last_starts(shape, window_sizes, index_map, dtype):
-    """The greatest index vector at which a window lies inside `shape`, in the dtype of the indices."""
+    """The greatest index vector at which a window is inside of `shape`, in the dtype of the indices."""
     limit, starts = dtypes.iinfo(dtype).max, [shape[d] - window_sizes[d] for d in index_map]
     if is_constant_shape(starts):
         return np.array([min(start, limit) for start in starts], dtype)

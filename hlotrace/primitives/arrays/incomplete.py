@@ -227,7 +227,7 @@ def _outside(a, x):
 
 
 def _slope(fun, a, x):
-    """(fun(a, x), its derivative by a)"""
+    """(fun(a, x), its derivative by a)."""
     program, _ = programs.jvp(trace_closed(lambda a, x: [fun(a, x)], [aval_of(a), aval_of(x)]), (True, False))
     return eval_jaxpr(program, (), a, x, full(shape_of(a), 1, dtype_of(a)))
 

@@ -55,7 +55,8 @@ _PRESETS = {
     "F64_F64_F64": ("f64", "f64", 1, False),
 }
 DotAlgorithmPreset = enum.Enum("DotAlgorithmPreset", list(_PRESETS), start=0, module=__name__)
-DotAlgorithmPreset.__doc__ = "Named dot algorithms: lhs type, rhs type, type of the sum, and the number of products."
+DotAlgorithmPreset.__doc__ = ("Named dot algorithms: lhs type, rhs type, type of the sum, and the number of "
+                              "products.")
 
 _BY_NAME = {
     **dict.fromkeys(("highest", "float32"), Precision.HIGHEST),

@@ -186,7 +186,9 @@ def _threefry_seed(seed):
 
 def _rbg_seed(seed):
     words = _threefry_seed(seed)
-    return np.tile(words, 2) if isinstance(words, np.ndarray) else concatenate_p.bind(words, words, dimension=0)
+    if isinstance(words, np.ndarray):
+        return np.tile(words, 2)
+    return concatenate_p.bind(words, words, dimension=0)
 
 
 def _halves(words):

@@ -62,7 +62,9 @@ def batch_by_axes(primitive, axis, args, dims, /, **params):
 
 
 def _moved(x, shape, axes):
-    return transpose(x, axes) if shape is None else broadcast_in_dim_p.bind(x, shape=shape, broadcast_dimensions=axes)
+    if shape is None:
+        return transpose(x, axes)
+    return broadcast_in_dim_p.bind(x, shape=shape, broadcast_dimensions=axes)
 
 
 def structural(name, abstract_eval, lower, transpose, axes):
@@ -104,7 +106,7 @@ def _broadcast_axes(x, *, shape, broadcast_dimensions):
 
 
 def _broadcast_insert(params, at, size, _):
-    """The new axis stands behind the one that it is behind in the operand."""
+    """The new axis is behind the one that it is behind in the operand."""
     dimensions = params["broadcast_dimensions"]
     place = dimensions[at - 1] + 1 if at else 0
     return {"shape": inserted(params["shape"], place, size),
@@ -112,8 +114,8 @@ def _broadcast_insert(params, at, size, _):
 
 
 def _broadcast_lower(ctx, eqn, x):
-    return ctx.emit(f"stablehlo.broadcast_in_dim {x}, dims = {int_list(eqn.params['broadcast_dimensions'])} : "
-                    f"{types_text(eqn)}")
+    dims = int_list(eqn.params["broadcast_dimensions"])
+    return ctx.emit(f"stablehlo.broadcast_in_dim {x}, dims = {dims} : {types_text(eqn)}")
 
 
 broadcast_in_dim_p = structural("broadcast_in_dim", _broadcast_abstract_eval, _broadcast_lower,
@@ -155,8 +157,8 @@ def _reshape_axes(x, *, new_sizes, dimensions):
 
 
 def _reshape_insert(params, at, size, x):
-    """The new axis stands where as many elements are before it as in the operand; in front if there is no
-    such place."""
+    """The new axis is where as many elements are before it as in the operand; in front if there is no such
+    place."""
     sizes, before = params["new_sizes"], prod(x.shape[:at])
     place = next((j for j in range(len(sizes), 0, -1) if at and prod(sizes[:j]) == before), 0)
     return {**params, "new_sizes": inserted(sizes, place, size)}
@@ -310,7 +312,9 @@ def reduce_sum(x, axes):
 def full(shape, value, dtype):
     """An array of one value: a constant, broadcast."""
     value = scalar(value, dtype)
-    return value if shape == () else broadcast_in_dim_p.bind(value, shape=tuple(shape), broadcast_dimensions=())
+    if shape == ():
+        return value
+    return broadcast_in_dim_p.bind(value, shape=tuple(shape), broadcast_dimensions=())
 
 
 def zeros_of(aval):

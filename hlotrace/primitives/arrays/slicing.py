@@ -144,7 +144,8 @@ def _concatenate_abstract_eval(*xs, dimension):
         raise errors.ShapeError(f"concatenate: dimension {dimension} is out of bounds for shapes "
                                 f"{[x.shape for x in xs]}; jnp.stack joins along a new axis")
     for x in xs:
-        if x.ndim != first.ndim or any(a != b for i, (a, b) in enumerate(zip(x.shape, first.shape)) if i != dimension):
+        sizes = enumerate(zip(x.shape, first.shape))
+        if x.ndim != first.ndim or any(a != b for i, (a, b) in sizes if i != dimension):
             raise errors.ShapeError(f"arrays of shapes {errors.listed(x.shape for x in xs)} are joined along "
                                     f"axis {dimension}: all their other axes must be equal")
     shape = list(first.shape)
@@ -168,8 +169,8 @@ def _concatenate_transpose(ct, *xs, dimension):
 
 
 concatenate_p = Mapped(
-    "concatenate", abstract_eval=_concatenate_abstract_eval, transpose=_concatenate_transpose, axes=same_axes("dimension"),
-    structural=True,
+    "concatenate", abstract_eval=_concatenate_abstract_eval, transpose=_concatenate_transpose,
+    axes=same_axes("dimension"), structural=True,
     lower=lambda ctx, eqn, *xs: ctx.emit(
         f"stablehlo.concatenate {', '.join(xs)}, dim = {eqn.params['dimension']} : {types_text(eqn)}"))
 concatenate_p.jvp = linear_jvp(concatenate_p)

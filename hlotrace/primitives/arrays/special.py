@@ -84,8 +84,12 @@ def _mulhi_value(x, y):
     """Four products of halves (Hacker's Delight, section 8-2)."""
     half, word = dtype_of(x).itemsize * 4, dtype_of(x).type
     up = shift_right_logical_p if dtypes.is_unsigned(dtype_of(x)) else shift_right_arithmetic_p
-    low, shifted = lambda v: and_p.bind(v, word((1 << half) - 1)), lambda v, shift=up: shift.bind(v,
-                                                                                                  word(half))
+
+    def low(v):
+        return and_p.bind(v, word((1 << half) - 1))
+
+    def shifted(v, shift=up):
+        return shift.bind(v, word(half))
     middle = add(mul(shifted(x), low(y)), shifted(mul(low(x), low(y)), shift_right_logical_p))
     cross = add(mul(low(x), shifted(y)), low(middle))
     return add(add(mul(shifted(x), shifted(y)), shifted(middle)), shifted(cross))

@@ -135,8 +135,9 @@ def _eigh_jvp(primals, tangents, *, lower, subset_by_index, **params):
     return [v, w], [matmul(v, mul(convert(differences(w), dtype_of(x)), inner)), dw]
 
 
-eigh_p = Mapped("eigh", multiple_results=True, abstract_eval=_eigh_abstract_eval, jvp=_eigh_jvp, axes=batched((2,), (2, 1)),
-                lower=by_kernels({
+eigh_p = Mapped(
+    "eigh", multiple_results=True, abstract_eval=_eigh_abstract_eval, jvp=_eigh_jvp,
+    axes=batched((2,), (2, 1)), lower=by_kernels({
     "cpu": _eigh_by(lambda dtype: lapack("syevd", dtype), "the CPU",
                     {None: None, EighImplementation.QR: None},
                     lambda lower, _: {"mode": letter("V"), "uplo": letter("L" if lower else "U")}),

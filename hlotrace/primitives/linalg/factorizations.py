@@ -105,8 +105,9 @@ def _lu_jvp(primals, tangents):
     return [packed, pivots, order], [moved, None, None]
 
 
-lu_p = Mapped("lu", multiple_results=True, abstract_eval=_lu_abstract_eval, jvp=_lu_jvp, axes=batched((2,), (2, 1, 1)),
-              lower=by_kernels({
+lu_p = Mapped(
+    "lu", multiple_results=True, abstract_eval=_lu_abstract_eval, jvp=_lu_jvp,
+    axes=batched((2,), (2, 1, 1)), lower=by_kernels({
     "cpu": _lu_by(lambda dtype: lapack("getrf", dtype)), "cuda": _lu_by(lambda dtype: "cusolver_getrf_ffi"),
     "tpu": _lu_xla, None: _lu_by_steps}))
 
@@ -171,8 +172,9 @@ def _geqrf_by(target):
                             aliases=((0, 0),))
 
 
-geqrf_p = Mapped("geqrf", multiple_results=True, abstract_eval=_geqrf_abstract_eval, axes=batched((2,), (2, 1)),
-                 lower=by_kernels({
+geqrf_p = Mapped(
+    "geqrf", multiple_results=True, abstract_eval=_geqrf_abstract_eval,
+    axes=batched((2,), (2, 1)), lower=by_kernels({
     "cpu": _geqrf_by(lambda dtype: lapack("geqrf", dtype)),
     "cuda": _geqrf_by(lambda dtype: "cusolver_geqrf_ffi"),
     None: lambda x: kernel("Qr", (x,), _geqrf_abstract_eval(aval_of(x)), config="", api_version=1)}))
@@ -196,8 +198,9 @@ def _geqp3_by(target, **settings):
     return lower
 
 
-geqp3_p = Mapped("geqp3", multiple_results=True, abstract_eval=_geqp3_abstract_eval, axes=batched((2,), (2, 1, 1)),
-                 lower=by_kernels({
+geqp3_p = Mapped(
+    "geqp3", multiple_results=True, abstract_eval=_geqp3_abstract_eval,
+    axes=batched((2,), (2, 1, 1)), lower=by_kernels({
     "cpu": _geqp3_by(lambda dtype: lapack("geqp3", dtype)),
     "cuda": _geqp3_by(lambda dtype: "cuhybrid_geqp3", magma={None: "auto", True: "on", False: "off"}),
     None: lambda x, *, use_magma: linalg_fallbacks.pivoted(x)}))
@@ -222,12 +225,12 @@ def _product_by(target):
 
 
 householder_product_p = Mapped(
-    "householder_product", abstract_eval=_product_abstract_eval, axes=batched((2, 1), (2,)), lower=by_kernels({
+    "householder_product", abstract_eval=_product_abstract_eval,
+    axes=batched((2, 1), (2,)), lower=by_kernels({
         "cpu": _product_by(lambda dtype: lapack("orgqr", dtype)),
         "cuda": _product_by(lambda dtype: "cusolver_orgqr_ffi"),
         None: lambda a, taus: kernel("ProductOfElementaryHouseholderReflectors", (a, taus), [aval_of(a)],
-                                     config="",
-                                     api_version=1)}))
+                                     config="", api_version=1)}))
 
 
 def _ormqr_abstract_eval(a, taus, c, *, left, transpose):

@@ -93,8 +93,8 @@ def _sytrd_by(target, settings):
 
 
 tridiagonal_p = Mapped(
-    "tridiagonal", multiple_results=True, abstract_eval=_tridiagonal_abstract_eval, axes=batched((2,), (2, 1, 1, 1)),
-    lower=by_kernels({
+    "tridiagonal", multiple_results=True, abstract_eval=_tridiagonal_abstract_eval,
+    axes=batched((2,), (2, 1, 1, 1)), lower=by_kernels({
         "cpu": _sytrd_by(lambda dtype: lapack("sytrd", dtype),
                          lambda lower: {"uplo": letter("L" if lower else "U")}),
         "cuda": _sytrd_by(lambda dtype: "cusolver_sytrd_ffi", lambda lower: {"lower": lower}),
@@ -128,7 +128,7 @@ def complex_schur(x):
     shifts.
 
     (Francis, "The QR transformation", 1961; Golub and Van Loan, section 7.5.)  Each step factors what has not
-    come apart yet, whose rows and columns are `first` to `last`; the rest stands as an identity beside it.
+    come apart yet, whose rows and columns are `first` to `last`; the rest is an identity beside it.
     NaN where 30 steps for each eigenvalue do not suffice.
     """
     n, dtype = shape_of(x)[-1], dtype_of(x)

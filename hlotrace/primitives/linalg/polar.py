@@ -76,8 +76,10 @@ def _weights(low):
 def polar(x, most, eps):
     """(U, H, number of steps, whether they sufficed) of tall matrices; all of a batch take as many steps.
 
-    most: at most this many steps.  eps: how near, relative to the largest, the smallest singular value may be
-    to zero, and what U may lack
+    Args:
+        most: at most this many steps.
+        eps: how near, relative to the largest, the smallest singular value may be to zero, and what U may
+            lack.
     """
     dtype = dtype_of(x)
     near, settled = scalar(5 * eps, real_dtype(dtype)), scalar((4 * eps) ** (1 / 3), real_dtype(dtype))
@@ -147,5 +149,6 @@ def polar_svd(x, full_matrices):
     size = convert(abs_p.bind(diag), dtype_of(x))
     u = mul(u, columns(select(eq(size, 0), full(shape_of(size), 1, dtype_of(x)), div(diag, size)), n))
     if m > n:
-        u = joined([matmul(block(q, cols=(0, n)), u), block(q, cols=(n, None))]) if full_matrices else matmul(q, u)
+        thin = matmul(block(q, cols=(0, n)), u) if full_matrices else matmul(q, u)
+        u = joined([thin, block(q, cols=(n, None))]) if full_matrices else thin
     return [s, u, adjoint(v)]

@@ -24,7 +24,11 @@ PREFIXES = {dtypes.float32: "s", dtypes.float64: "d", dtypes.complex64: "c", dty
 # --- checks ---------------------------------------------------------------------------------------
 
 def check_dtypes(name, *avals, kinds="fc"):
-    """TypeError unless all have one dtype, which LAPACK has; `kinds` "f" leaves out complex ones."""
+    """Do all have one dtype, which LAPACK has?  `kinds` "f" leaves out complex ones.
+
+    Raises:
+        TypeError: if they do not.
+    """
     taken = [dtype for dtype in PREFIXES if kinds == "fc" or not dtypes.is_complex(dtype)]
     for i, a in enumerate(avals):
         if a.dtype not in taken:
@@ -36,8 +40,11 @@ def check_dtypes(name, *avals, kinds="fc"):
 
 
 def check_ranks(name, *pairs):
-    """TypeError unless the avals, each beside how many axes one of its batch has, have equal batch axes
-    before these."""
+    """Have the avals, each beside how many axes one of its batch has, equal batch axes before these?
+
+    Raises:
+        TypeError: if they have not.
+    """
     for i, (a, own) in enumerate(pairs):
         if a.ndim < own:
             raise TypeError(f"Input {i} to {name} must have rank at least {own}, but got shape={a.shape}: it "
@@ -51,7 +58,11 @@ def check_ranks(name, *pairs):
 
 
 def check_square(name, x):
-    """ShapeError unless `x` is a batch of square matrices."""
+    """Is `x` a batch of square matrices?
+
+    Raises:
+        ShapeError: if it is not.
+    """
     if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
         raise ShapeError(f"The input to {name} must have shape [..., n, n], got shape {x.shape}")
 
@@ -79,7 +90,9 @@ def real_dtype(dtype):
 def batched(operands, results):
     """The rule `axes` of a primitive on batches, which all its operands and results have in front.
 
-    operands, results: how many last axes it computes with, of each; `results` may be a function of parameters
+    Args:
+        operands: how many last axes of each operand it computes with.
+        results: as `operands`, of the results; or a function of the parameters that gives it.
     """
     def labels(*avals, **params):
         lead = tuple(range(avals[0].ndim - operands[0]))
@@ -251,10 +264,16 @@ kernel_p = Unlisted("kernel", multiple_results=True, abstract_eval=lambda *avals
 
 
 def kernel(target, operands, outs, *, aliases=(), api_version=4, config=None, row_major=False, **settings):
-    """Call a kernel on batches: what has two axes of its own lies column after column, but where `row_major`.
+    """Call a kernel on batches of matrices and vectors.
 
-    aliases: pairs of operand and result that share memory.  settings: its configuration; `config` as text,
-    for XLA's own. Returns a list of `outs`.
+    Args:
+        aliases: pairs of operand and result that share memory.
+        config: its configuration as text, for XLA's own kernels.
+        row_major: are what has two axes of its own in row-major order?  Else they are in column-major order.
+        settings: its configuration by name.
+
+    Returns:
+        A list of the kernel's results, of the types `outs`.
     """
     batch = None if row_major or config is not None else max(map(ndim_of, operands)) - 2
     return kernel_p.bind(*operands, target=target, outs=tuple(outs), batch=batch, aliases=tuple(aliases),

@@ -98,7 +98,8 @@ def _svd_lapack(x, full_matrices, compute_uv, algorithm):
     if algorithm in (JACOBI, POLAR):
         raise refuse("svd", "algorithm", algorithm, "the CPU", "None, DEFAULT, QR or DIVIDE_AND_CONQUER")
     aval = aval_of(x)
-    mode = letter("N" if not compute_uv else "A" if full_matrices else "S")
+    wanted = "A" if full_matrices else "S"
+    mode = letter(wanted if compute_uv else "N")
     _, *found, info = kernel(lapack("gesvd" if algorithm is QR else "gesdd", aval.dtype), (x,),
                              _shapes(aval, full_matrices), aliases=((0, 0),), mode=mode)
     return checked(info, *found)
@@ -114,7 +115,7 @@ def _svd_cuda(x, full_matrices, compute_uv, algorithm):
         algorithm = JACOBI if max(m, n) <= 1024 else QR
     if algorithm is QR:
         avals, wide = _shapes(aval, full_matrices), m < n
-        if wide:    # its transpose, which lies as this row after row: what is U there is V^H here
+        if wide:    # its transpose, which is this in row-major order: what is U there is V^H here
             avals[2], avals[3] = avals[3], avals[2]
         _, s, u, vh, info = kernel("cusolver_gesvd_ffi", (x,), avals, aliases=((0, 0),), row_major=wide,
                                    compute_uv=compute_uv, full_matrices=full_matrices, transposed=wide)

@@ -50,10 +50,11 @@ def _solve_abstract_eval(a, b, *, left_side, lower, transpose_a, conjugate_a, un
 def _solve_lapack(a, b, *, left_side, lower, transpose_a, conjugate_a, unit_diagonal):
     if conjugate_a and not transpose_a:
         a = conj(a)
+    transposition = "C" if conjugate_a else "T"
     return kernel(lapack("trsm", b.dtype), (a, b), [aval_of(b)], aliases=((1, 0),),
                   side=letter("L" if left_side else "R"), uplo=letter("L" if lower else "U"),
                   diag=letter("U" if unit_diagonal else "N"),
-                  trans_x=letter(("C" if conjugate_a else "T") if transpose_a else "N"))
+                  trans_x=letter(transposition if transpose_a else "N"))
 
 
 def _solve_lower(ctx, eqn, a, b):
@@ -61,7 +62,8 @@ def _solve_lower(ctx, eqn, a, b):
     conjugated = p["conjugate_a"] and dtypes.is_complex(eqn.invars[0].aval.dtype)
     if conjugated and not p["transpose_a"]:
         a = ctx.emit(f"chlo.conj {a} : {avals[0]} -> {avals[0]}")
-    how = ("ADJOINT" if conjugated else "TRANSPOSE") if p["transpose_a"] else "NO_TRANSPOSE"
+    transposition = "ADJOINT" if conjugated else "TRANSPOSE"
+    how = transposition if p["transpose_a"] else "NO_TRANSPOSE"
     flags = ", ".join(f"{key} = {str(p[key]).lower()}" for key in ("left_side", "lower", "unit_diagonal"))
     return ctx.emit(f'"stablehlo.triangular_solve"({a}, {b}) <{{{flags}, transpose_a = #stablehlo<transpose '
                     f'{how}>}}> : ' f"({', '.join(avals)}) -> {avals[1]}")
@@ -160,7 +162,7 @@ def _updated(r, w):
         c, s = select(none, 1.0, div(x, size)), select(none, 0.0, div(y, size))
         return [replaced(r, i, add(scaled(row, c), scaled(w, s)), -2), sub(scaled(w, c), scaled(row, s))]
     upper, _ = counted(shape_of(r)[-1], rotate, triangle(r, lower=False), w)
-    return [add(upper, triangle(r, inset=1))]       # what stands below is left as it is
+    return [add(upper, triangle(r, inset=1))]       # what is below is left as it is
 
 
 def _update_cuda(r, w):
@@ -211,10 +213,12 @@ def _product_jvp(primals, tangents, *, alpha, beta):
     half = None if da is None else matmul(da, transposed(a))
     terms = [] if half is None else [mul(add(half, transposed(half)), alpha)]
     terms += [] if dc is None else [mul(dc, beta)]
-    return symmetric_product_p.bind(a, c, alpha=alpha, beta=beta), terms[0] if len(terms) == 1 else add(*terms)
+    moved = terms[0] if len(terms) == 1 else add(*terms)
+    return symmetric_product_p.bind(a, c, alpha=alpha, beta=beta), moved
 
 
 symmetric_product_p = Mapped(
-    "symmetric_product", abstract_eval=_product_abstract_eval, jvp=_product_jvp, axes=batched((2, 2), (2,)), lower=by_kernels({
+    "symmetric_product", abstract_eval=_product_abstract_eval, jvp=_product_jvp,
+    axes=batched((2, 2), (2,)), lower=by_kernels({
         "cuda": _syrk,
         None: lambda a, c, *, alpha, beta: [add(mul(matmul(a, transposed(a)), alpha), mul(c, beta))]}))

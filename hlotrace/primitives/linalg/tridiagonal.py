@@ -48,8 +48,9 @@ def _gtsv(dl, d, du, b, *, perturb_singular):
 
 
 def _gtsv_cuda(dl, d, du, b, *, perturb_singular):
-    target, aliases = ("cu_tridiagonal_solve_perturbed", ()) if perturb_singular else ("cusparse_gtsv2_ffi", ((3, 0),))
-    return kernel(target, (dl, d, du, b), [aval_of(b)], aliases=aliases)
+    if perturb_singular:
+        return kernel("cu_tridiagonal_solve_perturbed", (dl, d, du, b), [aval_of(b)])
+    return kernel("cusparse_gtsv2_ffi", (dl, d, du, b), [aval_of(b)], aliases=((3, 0),))
 
 
 def _thomas(dl, d, du, b, *, perturb_singular):

@@ -77,7 +77,7 @@ def _groups(ctx, axes, groups):
 
 def _emit(ctx, eqn, op, x, attributes, region=""):
     if positions(ctx, eqn.params["axes"]).shape[1] == 1 and op != "collective_permute":
-        # nobody to exchange with; jaxlib 0.10 fails to compile a sum of a gather over one device
+        # no device to exchange with; jaxlib 0.10 fails to compile a sum of a gather over one device
         return x
     return ctx.emit(f'"stablehlo.{op}"({x}) <{{{", ".join([_CHANNEL, *attributes])}}}> {region}: '
                     f"({eqn.invars[0].aval.mlir}) -> {eqn.outvars[0].aval.mlir}")

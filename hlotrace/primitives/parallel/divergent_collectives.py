@@ -1,5 +1,4 @@
-"""Where devices may go different ways, into branches and through loops: what must not stand there, what is
-moved out.
+"""Branches and loops where devices may go different ways: what must not be in them, what is moved out.
 
 A collective ends when all devices of its group have come to it.  A checked `shard_map` knows from types
 along which manual axes a predicate varies; then a collective along those in a branch or a loop is an error:
@@ -17,11 +16,16 @@ _PUBLIC = {psum_invariant_p: "psum", reduce_scatter_p: "psum_scatter"}
 
 
 def check(what, decides, regions, *, transposed=False):
-    """ValueError where a region communicates along axes over which `decides`, the aval of a predicate,
-    varies.
+    """Do regions communicate along axes over which a predicate varies?
 
-    `regions` are pairs of words and a program: ("the true branch", jaxpr).  Those that are `transposed` may
-    hold sums that nobody wrote.
+    Args:
+        what: the function with these regions, for the error.
+        decides: the aval of the predicate.
+        regions: pairs of words and a program: ("the true branch", jaxpr).
+        transposed: are they made by transposition?  Then sums in them may be the library's.
+
+    Raises:
+        ValueError: where one does.
     """
     found = [(words, [eqn for eqn in _exchanges(jaxpr) if _meets(eqn, decides.vma)])
              for words, jaxpr in regions if fact_of(jaxpr, "axis_names")]

@@ -126,7 +126,7 @@ def _split(jaxpr, moving, mesh, manual, checked):
 
 
 def _saving(jaxpr, n, manual, checked):
-    """(the program with its results behind the first n stacked, the specs of those)"""
+    """(the program with its results behind the first n stacked, the specs of those)."""
     specs = tuple(PartitionSpec(tuple(a for a in manual if not checked or a in aval.vma) or None)
                   for aval in jaxpr.out_avals[n:])
 
@@ -161,7 +161,7 @@ def _linearize(trace, primals, tangents, *, jaxpr, in_specs, out_specs, **params
 
 @programs.cached
 def _transposed(jaxpr, linear, ct_nonzero, in_specs, out_specs, mesh, manual, checked):
-    """(the transposed program, which linear inputs get a cotangent)"""
+    """(the transposed program, which linear inputs get a cotangent)."""
     with inside(mesh, manual, checked):
         program, in_nonzero = programs.transpose(jaxpr, linear, ct_nonzero)
     if checked:
@@ -283,6 +283,5 @@ shard_map_p = Primitive(
     linearize=_linearize, transpose=_transpose, batching=_batching, discharge=_discharge, effects=_effects,
     dce=_dce, partial_eval=_partial_eval,
     meshes=lambda params: (params["mesh"], *fact_of(params["jaxpr"], "meshes")), spans_devices=True,
-    axis_names=lambda params: tuple(n
-                                    for n in fact_of(params["jaxpr"], "axis_names")
+    axis_names=lambda params: tuple(n for n in fact_of(params["jaxpr"], "axis_names")
                                     if n not in params["manual"]))

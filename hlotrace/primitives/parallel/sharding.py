@@ -1,7 +1,6 @@
-"""sharding_constraint: how a value lies over devices from here on; device_put: how it does, its cotangent as
-it did before.
-inspect_sharding: how it does, told when compiled.  layout_constraint: how it lies in each device's memory
-from here on.
+"""sharding_constraint: the sharding of a value from here on.  device_put: the same, and its cotangent has the
+sharding of before.  inspect_sharding: the sharding, reported when compiled.  layout_constraint: the layout in
+each device's memory from here on.
 """
 from ...core.effects import INSPECTION
 from ...core.trace import JaxprTracer, Tracer
@@ -30,8 +29,8 @@ def _constrained(ctx, x, sharding, aval):
 
 
 def _with_axis(axis, sharding, ndim, dim):
-    """For arrays of rank `ndim`: dimension `dim`, mapped, lies as vmap's `spmd_axis_name` says, or as the
-    compiler likes."""
+    """A sharding for arrays of rank `ndim`: dimension `dim`, mapped, is split as vmap's `spmd_axis_name`
+    says, or as the compiler chooses."""
     if isinstance(sharding, SingleDeviceSharding):
         return sharding
     named = as_named(sharding, ndim - 1)
@@ -59,8 +58,8 @@ sharding_constraint_p.jvp = linear_jvp(sharding_constraint_p)
 
 
 class Operand:
-    """In place of a sharding: where a variable of a program lies, which is known of inputs when the program
-    is lowered."""
+    """In place of a sharding: that of a variable of a program, which is known of inputs when the program is
+    lowered."""
     __slots__ = ("var",)
 
     def __init__(self, var):
@@ -97,13 +96,14 @@ def _put_lower(ctx, eqn, x):
         sharding = ctx.module.input_shardings.get(sharding.var)
     if type(sharding) is InMemory:
         return ctx.in_memory(x, aval, sharding.kind)
-    return x if sharding is None else ctx.in_memory(_constrained(ctx, x, sharding, aval), aval, sharding._kind)
+    if sharding is None:
+        return x
+    return ctx.in_memory(_constrained(ctx, x, sharding, aval), aval, sharding._kind)
 
 
 def _put_jvp(primals, tangents, *, sharding, source):
-    """An array says where it lies, which is where its cotangent shall go; of an input of a program it is
-    known when that is lowered; otherwise the compiler chooses.
-    """
+    """An array's sharding is that of its cotangent; of an input of a program it is known when that is
+    lowered; otherwise the compiler chooses."""
     (x,), (t,) = primals, tangents
     if source is None and type(x) is JaxprTracer:
         source = Operand(x._var)
@@ -114,9 +114,12 @@ def _put_jvp(primals, tangents, *, sharding, source):
 
 def _put_batching(axis, args, dims, *, sharding, source):
     (x,), (dim,) = args, dims
-    places = [_with_axis(axis, s, x.ndim, dim) if isinstance(s, Sharding) else s if type(s) is InMemory
-              else None for s in (sharding, source)]
-    return device_put_p.bind(x, sharding=places[0], source=places[1]), dim
+
+    def place(given):
+        if isinstance(given, Sharding):
+            return _with_axis(axis, given, x.ndim, dim)
+        return given if type(given) is InMemory else None
+    return device_put_p.bind(x, sharding=place(sharding), source=place(source)), dim
 
 
 device_put_p = Primitive(

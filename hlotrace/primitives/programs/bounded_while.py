@@ -54,7 +54,7 @@ def _pair(body, cond, nc, nb, max_steps):
     decides = cond.outvars[0].aval.vma      # the devices along these axes leave the loop at different times
     count = aval_of(zero).update(vma=decides)
 
-    # what their branches take from outside varies before, so that no sums of derivatives stand in them
+    # what their branches take from outside varies before, so that no sums of derivatives are in them
     cond_apart, body_apart = [decides and for_varying(j, decides, (True,) * len(j.invars)) or j
                               for j in (cond, body)]
 
@@ -168,7 +168,7 @@ def _discharge(states, values, args, *, jaxpr, saving, loop):
     """A loop that carries the states too.  What a Ref holds after one that would go on is no usable value
     either."""
     n = len(states)
-    if loop is None:        # it is transformed, so the states are those of somebody outside of that
+    if loop is None:        # it is transformed, so the states are from outside of the transformation
         return AS_JIT["discharge"](states, values, args, jaxpr=jaxpr)
     max_steps, body, cond, nc, nb = loop
     operands, params = while_with_states(states, values, args, cond_jaxpr=cond, body_jaxpr=body,

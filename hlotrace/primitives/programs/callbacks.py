@@ -10,7 +10,8 @@ def checked(result, aval, i, function):
     `function` has the name of the user's and, where it is not from outside, the paths of its results, and
     says whether they are those of many calls.
     """
-    where = f"callback {function.__name__}: its result{function.paths[i] if hasattr(function, 'paths') else f'[{i}]'}"
+    path = function.paths[i] if hasattr(function, "paths") else f"[{i}]"
+    where = f"callback {function.__name__}: its result{path}"
     value = np.asarray(result)
     if value.dtype.kind in "OUS":
         raise TypeError(f"{where} is a {type(result).__name__}, not an array, where result_shape_dtypes "
@@ -25,7 +26,7 @@ def checked(result, aval, i, function):
     if value.dtype != aval.dtype:
         if type(result) in dtypes.python_scalars or (
                 value.dtype in dtypes.SUPPORTED and dtypes.canonicalize(value.dtype) == aval.dtype):
-            return np.asarray(result, aval.dtype)       # without x64, NumPy's float64 stands for float32
+            return np.asarray(result, aval.dtype)       # without x64, NumPy's float64 is taken as float32
         raise ValueError(f"{where} has dtype {value.dtype}, but result_shape_dtypes declares {aval.dtype}. "
                          f"Return np.asarray(result, dtype='{aval.dtype}'), or declare {value.dtype}.")
     return np.ascontiguousarray(value) if aval.ndim else value
@@ -98,10 +99,13 @@ def _discharge(states, values, args, *, out_avals, **params):
     return [token], outs
 
 
-create_token_p = Primitive("create_token", abstract_eval=lambda: ORDERED_TOKEN.aval,
-                           lower=lambda ctx, eqn: ctx.emit(f"stablehlo.create_token : {ORDERED_TOKEN.aval.mlir}"))
-after_all_p = Primitive("after_all", abstract_eval=lambda *tokens: ORDERED_TOKEN.aval, lower=lambda ctx, eqn, *tokens: ctx.emit(
-    f"stablehlo.after_all {', '.join(tokens)} : {ORDERED_TOKEN.aval.mlir}"))
+create_token_p = Primitive(
+    "create_token", abstract_eval=lambda: ORDERED_TOKEN.aval,
+    lower=lambda ctx, eqn: ctx.emit(f"stablehlo.create_token : {ORDERED_TOKEN.aval.mlir}"))
+after_all_p = Primitive(
+    "after_all", abstract_eval=lambda *tokens: ORDERED_TOKEN.aval,
+    lower=lambda ctx, eqn, *tokens: ctx.emit(
+        f"stablehlo.after_all {', '.join(tokens)} : {ORDERED_TOKEN.aval.mlir}"))
 # effect: a Debug, an IO, or None (pure: may be dropped or repeated)
 callback_p = Primitive("callback", multiple_results=True, abstract_eval=_abstract_eval, lower=_lower,
                        jvp=_jvp, batching=_batching, discharge=_discharge,

@@ -64,7 +64,8 @@ def partial_eval_call(policy, wanted, eqn):
     first = eqn.replace(outvars=outs, params={**eqn.params, "jaxpr": forward}) if len(outs) > n else eqn
     second = eqn.replace(primitive=jit_p, invars=[*eqn.invars, *saved], outvars=left,
                          params={"jaxpr": again, "donated": ()}) if left or again.effects else None
-    return first, second and _jit_dce([True] * len(left), second), [*saved, *[v for v, k in zip(eqn.outvars, kept) if k]]
+    saved += [v for v, k in zip(eqn.outvars, kept) if k]
+    return first, second and _jit_dce([True] * len(left), second), saved
 
 
 def vary_call(params, varied, which):
@@ -73,11 +74,12 @@ def vary_call(params, varied, which):
 
 
 jit_p = Holder(
-    "jit", vary=vary_call, multiple_results=True, abstract_eval=lambda *avals, jaxpr, donated: jaxpr.out_avals,
+    "jit", vary=vary_call, multiple_results=True,
+    abstract_eval=lambda *avals, jaxpr, donated: jaxpr.out_avals,
     lower=lambda ctx, eqn, *names: ctx.call(eqn.params["jaxpr"], names), jvp=_jit_jvp,
     linearize=_jit_linearize,
-    transpose=lambda cts, *args, jaxpr, donated: transpose_call(cts, args, jaxpr, jit_bind), batching=_jit_batching,
-    discharge=_jit_discharge, dce=_jit_dce, partial_eval=partial_eval_call,
+    transpose=lambda cts, *args, jaxpr, donated: transpose_call(cts, args, jaxpr, jit_bind),
+    batching=_jit_batching, discharge=_jit_discharge, dce=_jit_dce, partial_eval=partial_eval_call,
     also={"name": lambda params: params["jaxpr"].name, "donated_invars": lambda params: tuple(
         i in params["donated"] for i in range(len(params["jaxpr"].invars)))})
 _CALLED = {"call_jaxpr": lambda params: params["jaxpr"]}
@@ -96,7 +98,7 @@ AS_JIT = {"multiple_results": True, "abstract_eval": lambda *avals, jaxpr, **_: 
 # --- a stretch of a linear program ----------------------------------------------------------------
 
 class Inlined(Primitive):
-    """Stands as an equation only where a trace records it; bound, it becomes its program's equations."""
+    """Is an equation only where a trace records it; bound, it becomes its program's equations."""
     __slots__ = ()
 
     def bind(self, *args, jaxpr):
@@ -114,8 +116,8 @@ def _inline_discharge(states, values, args, *, jaxpr, **_):
 
 
 inlined_p = Inlined(
-    "inlined", multiple_results=True, discharge=_inline_discharge, abstract_eval=lambda *avals, jaxpr: jaxpr.out_avals,
-    lower=inline,
+    "inlined", multiple_results=True, discharge=_inline_discharge,
+    abstract_eval=lambda *avals, jaxpr: jaxpr.out_avals, lower=inline,
     transpose=lambda cts, *args, jaxpr: transpose_call(cts, args, jaxpr, lambda program, operands: (
         state.trace.splice(program, operands))))
 
@@ -123,7 +125,8 @@ inlined_p = Inlined(
 # --- functions with derivatives given by the user -------------------------------------------------
 #
 # Bound with `fun`, a function of flat lists, so that under grad it runs on real values.  Written into a
-# program (`to_staged`), it becomes `jaxpr`, whose first `num_consts` operands are what the function closed over.
+# program (`to_staged`), it becomes `jaxpr`, whose first `num_consts` operands are what the function closed
+# over.
 
 def no_tangent(t):
     """Is this tangent or cotangent known to be zero?"""
@@ -139,7 +142,9 @@ def _to_staged(args, params):
 
 def _axis_names(params):
     """A function may use any of the named axes."""
-    return fact_of(params["jaxpr"], "axis_names") if "jaxpr" in params else tuple(n for n, *_ in state.axis_env)
+    if "jaxpr" in params:
+        return fact_of(params["jaxpr"], "axis_names")
+    return tuple(n for n, *_ in state.axis_env)
 
 
 def _run(*args, fun=None, jaxpr=None, **_):
@@ -217,8 +222,8 @@ def _threaded(states, values, args, *, jaxpr, num_consts, **params):
     """(function of the states and the explicit arguments, these, the other parameters) of a function with
     custom rules."""
     n, program, consts = len(states), programs.discharge(jaxpr, states), args[:num_consts]
-    return lambda *xs: eval_jaxpr(program, (), *xs[:n], *consts, *xs[n:]), [*values,
-                                                                            *args[num_consts:]], params
+    explicit = [*values, *args[num_consts:]]
+    return lambda *xs: eval_jaxpr(program, (), *xs[:n], *consts, *xs[n:]), explicit, params
 
 
 custom_jvp_call_p = Holder("custom_jvp_call", multiple_results=True, axis_names=_axis_names,
@@ -303,8 +308,10 @@ def _custom_vjp_discharge(states, values, args, *, fwd, **params):
 
     def forward(primals, perturbed):
         outs, residuals, bwd = fwd(primals[n:], perturbed[n:])
-        return [*fun(*primals)[:n], *outs], residuals, lambda residuals, cts: [*[None] * n,
-                                                                               *bwd(residuals, cts[n:])]
+
+        def backward(residuals, cts):
+            return [*[None] * n, *bwd(residuals, cts[n:])]
+        return [*fun(*primals)[:n], *outs], residuals, backward
     results = custom_vjp_call_p.bind(*operands, fun=fun, fwd=forward, **params)
     return results[:n], results[n:]
 

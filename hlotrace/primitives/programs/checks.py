@@ -58,9 +58,9 @@ class Failure:
     """What a check says where it fails: `text`, a format string, for the pytree of structure `tree` of values
     of `avals`.
 
-    `kind` is a JaxException.  `source` is known once the program that the check stands in is.  One that is
-    `debug` says nothing outside of `checkify`.  The first `mapped` values are the place of the device that it
-    failed on.
+    `kind` is a JaxException.  `source` is known once the program that the check is in is.  One that is
+    `debug` says nothing outside of `checkify`.  The first `mapped` values are the place of the device that
+    it failed on.
     """
     kind: type
     text: str
@@ -86,7 +86,8 @@ class Failure:
             return prefix + self.text.format(*args, **kwargs)
         # that it failed is what matters
         except (LookupError, AttributeError, TypeError, ValueError) as error:
-            return f"{prefix}{self.text} (values {[*args, *kwargs.items()]}, which do not go into this text: {error!r})"
+            values = [*args, *kwargs.items()]
+            return f"{prefix}{self.text} (values {values}, which do not go into this text: {error!r})"
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
@@ -112,7 +113,7 @@ class Failures:
 
     @functools.cached_property
     def slots(self):
-        """{types of the values of a failure: position of the first among the states}"""
+        """{types of the values of a failure: position of the first among the states}."""
         found, at = {}, 1
         for f in self.all:
             if f.avals not in found:
@@ -236,11 +237,10 @@ def report_all(found):
 # --- indices --------------------------------------------------------------------------------------
 
 def outside(shape, axes, indices, lasts, firsts=0, window=(), source=None):
-    """What `report` takes, in a list: does an entry of index vectors not lie between those of `firsts` and
-    `lasts`?
+    """What `report` takes, in a list: is an entry of index vectors not between those of `firsts` and `lasts`?
 
-    The vectors stand along the last axis of `indices`; their entries count along `axes` of an array of
-    `shape`, and say where a `window` begins.
+    The vectors are along the last axis of `indices`; their entries count along `axes` of an array of `shape`,
+    and say where a `window` begins.
     """
     where = shape_of(indices)
     if not prod(where):
@@ -254,7 +254,9 @@ def outside(shape, axes, indices, lasts, firsts=0, window=(), source=None):
         return broadcast_in_dim(values, where, (len(where) - 1,))
     failed = reshape(or_p.bind(lt(indices, bound(firsts)), gt(indices, bound(lasts))), (prod(where),))
     indices = reshape(convert(indices, dtypes.canonicalize(dtypes.int64)), (prod(where),))
-    at = argmax_p.bind(failed, axes=(0,), index_dtype=dtypes.int32) if prod(where) > 1 else scalar(0, dtypes.int32)
+    at = scalar(0, dtypes.int32)
+    if prod(where) > 1:
+        at = argmax_p.bind(failed, axes=(0,), index_dtype=dtypes.int32)
     values, found = [row(indices, at)], (axes[0], shape[axes[0]])
     if count > 1:
         column = rem_p.bind(at, scalar(count, dtypes.int32))
@@ -278,7 +280,7 @@ def _evaluate(code, *values, failures):
 
 
 def error_of(failure, values):
-    """The exception for a failure that nobody asked to have as a value."""
+    """The exception for a failure that `checkify` does not give as a value."""
     if failure.kind is OOBError:
         where = failure.line and f" It is read or written at {failure.line}."
         return IndexError(f"{failure.words(values)}{where} Where that is meant, say what to do with mode=, "
@@ -289,7 +291,7 @@ def error_of(failure, values):
 
 
 def _lower(ctx, eqn, *names):
-    """What is left of checks here is what nobody looks at."""
+    """Checks that are left here have no effect."""
     if any(f.kind is FailedCheckError and not f.debug for f in eqn.params["failures"].all):
         raise ValueError("Cannot abstractly evaluate a checkify.check which was not functionalized. This "
                          "probably means you tried to stage (jit/scan/pmap/...) a `check` without "

@@ -160,7 +160,8 @@ def _saving(branches, n):
     """Branches that save, behind their n results, what each needs later: in slots of its own, zeros in those
     of others.
 
-    Returns (branches with all slots, for each branch marks of its own slots, types of all slots).
+    Returns:
+        branches with all slots, for each branch marks of its own slots, types of all slots.
     """
     avals = [b.out_avals[n:] for b in branches]
     slots = [[j == k for j, saved in enumerate(avals) for _ in saved] for k in range(len(branches))]
@@ -325,7 +326,7 @@ def _while_lower(ctx, eqn, *names):
 
 
 def _while_split(operands, params):
-    """(consts of the condition, consts of the body, carry)"""
+    """(consts of the condition, consts of the body, carry)."""
     return groups(operands, params["cond_nconsts"], params["body_nconsts"])
 
 

@@ -1,4 +1,4 @@
-"""ffi_call: a kernel that somebody compiled, called by the name under which it was registered."""
+"""ffi_call: a kernel that is compiled elsewhere, called by the name under which it was registered."""
 from ...core import programs
 from ...core.avals import physical
 from ...core.effects import IO, ORDERED_TOKEN
@@ -22,7 +22,7 @@ def _lower(ctx, eqn, *names):
 
 
 def _jvp(primals, tangents, *, target, **_):
-    raise ValueError(f"The FFI call to `{target}` cannot be differentiated: nobody has said how. Use "
+    raise ValueError(f"The FFI call to `{target}` cannot be differentiated: it has no derivative. Use "
                      "jax.custom_jvp or jax.custom_vjp on the function that calls it, or stop_gradient on "
                      "its arguments.")
 
@@ -44,8 +44,9 @@ def _batching(axis, args, dims, *, target, out_avals, vmap_method, input_layouts
     aliased = {operand for operand, _ in aliases}
     if vmap_method != "legacy_vectorized":
         # an operand whose memory becomes that of a result needs as much
-        args = [a if b else broadcast_axis(a, axis.size if vmap_method == "broadcast_all" or i in aliased
-                                           else 1, 0) for i, (a, b) in enumerate(zip(args, batched))]
+        everywhere = vmap_method == "broadcast_all"
+        sizes = [axis.size if everywhere or i in aliased else 1 for i in range(len(args))]
+        args = [a if b else broadcast_axis(a, size, 0) for a, b, size in zip(args, batched, sizes)]
         batched = [True] * len(args)
     whole = all(aval_of(a).shape[:1] == (axis.size,) for a in args) and all(batched)
     outs = ffi_call_p.bind(

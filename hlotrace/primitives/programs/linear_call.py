@@ -18,12 +18,14 @@ def _jvp(primals, tangents, *, jaxpr, num_res, transpose):
     found = [None] * len(outs)
     if any(nonzero_mask(moving)):
         moving = [instantiate(t, aval_of(x)) for t, x in zip(moving, primals[num_res:])]
-        found = linear_call_p.bind(*primals[:num_res], *moving, jaxpr=jaxpr, num_res=num_res,
-                                   transpose=transpose)
+        found = list(linear_call_p.bind(*primals[:num_res], *moving, jaxpr=jaxpr, num_res=num_res,
+                                        transpose=transpose))
     if any(nonzero_mask(of_res)):
         program, marks = programs.jvp(jaxpr, (*nonzero_mask(of_res), *[False] * len(moving)))
         more = fill_zeros(eval_jaxpr(program, (), *primals, *drop_zeros(of_res))[len(outs):], marks)
-        found = [a if b is None else b if a is None else add_p.bind(a, b) for a, b in zip(found, more)]
+        for i, t in enumerate(more):
+            if t is not None:
+                found[i] = t if found[i] is None else add_p.bind(found[i], t)
     return outs, found
 
 
@@ -45,7 +47,7 @@ def _batching(axis, args, dims, *, jaxpr, num_res, transpose):
     return outs, front_dims(out_batched)
 
 
-linear_call_p = Holder("linear_call", **{
-    "multiple_results": True, **{rule: AS_JIT[rule] for rule in ("abstract_eval", "discharge")}, "lower": inline,
-    "jvp": _jvp,
-    "transpose": _transpose, "batching": _batching, "impl_rule": lambda *args, jaxpr, **_: jit_bind(jaxpr, args)})
+linear_call_p = Holder(
+    "linear_call", multiple_results=True, abstract_eval=AS_JIT["abstract_eval"],
+    discharge=AS_JIT["discharge"], lower=inline, jvp=_jvp, transpose=_transpose, batching=_batching,
+    impl_rule=lambda *args, jaxpr, **_: jit_bind(jaxpr, args))

@@ -38,8 +38,9 @@ def _jvp(primals, tangents, *, matvec, sizes, **params):
     if any(nonzero_mask(moving)):
         program, marks = programs.jvp(matvec, (*nonzero_mask(moving), *[False] * n))
         moved = eval_jaxpr(program, (), *consts[:sizes[0]], *outs[:n], *drop_zeros(moving))[n:]
-        rhs = [t if m is None else neg_p.bind(m) if t is None else sub_p.bind(t, m)
-               for t, m in zip(db, fill_zeros(moved, marks))]
+        for i, m in enumerate(fill_zeros(moved, marks)):
+            if m is not None:
+                rhs[i] = neg_p.bind(m) if rhs[i] is None else sub_p.bind(rhs[i], m)
     if not any(nonzero_mask(rhs)):
         return outs, [None] * len(outs)
     rhs = [instantiate(t, aval_of(x)) for t, x in zip(rhs, b)]

@@ -24,10 +24,10 @@ class Rules(NamedTuple):
     """The rules of a call on flat lists; one that is None is that of its program, unless `lacks` says what is
     missing.
 
-    jvp(primals, tangents) -> (outs, tangents)              tangents may be None fwd(primals, nonzero) ->
-    (outs, residuals, bwd)         bwd(residuals, cotangents) -> cotangents of all primals
-    transpose(cotangents, args) -> cotangents of all args   args that are not known are linear batch(axis,
-    args, dims) -> (outs, dims)
+    jvp(primals, tangents) -> (outs, tangents), which may be None
+    fwd(primals, nonzero) -> (outs, residuals, bwd), where bwd(residuals, cotangents) -> those of all primals
+    transpose(cotangents, args) -> cotangents of all args; args that are not known are linear
+    batch(axis, args, dims) -> (outs, dims)
     """
     jvp: Callable | None = None
     fwd: Callable | None = None

@@ -235,7 +235,8 @@ def _scan_batching(axis, args, dims, *, jaxpr, num_consts, num_carry, **params):
     xs = [x if d is None else move_axis(x, d, 1) for x, d in zip(xs, xd)]
     outs = scan_p.bind(*front(consts, cd), *carry, *xs, jaxpr=moved, num_consts=num_consts,
                        num_carry=num_carry, **params)
-    return outs, [(0 if i < num_carry else 1) if m else None for i, m in enumerate(out_marks)]
+    places = [0] * num_carry + [1] * (len(outs) - num_carry)
+    return outs, [place if m else None for place, m in zip(places, out_marks)]
 
 
 def _scan_discharge(states, values, args, *, jaxpr, num_consts, num_carry, **params):
@@ -263,8 +264,7 @@ def _scan_dce(used_outputs, eqn):
 
 
 def _scan_partial_eval(policy, wanted, eqn):
-    """What a step saves is stacked.  The second loop carries what its steps need and nothing saved stands
-    for."""
+    """What a step saves is stacked.  The second loop carries what its steps need and is not saved."""
     p = eqn.params
     jaxpr, nc, nk, n = p["jaxpr"], p["num_consts"], p["num_carry"], len(eqn.outvars)
     carry, ys = wanted[:nk], wanted[nk:]
@@ -278,11 +278,13 @@ def _scan_partial_eval(policy, wanted, eqn):
     outs = [*eqn.outvars, *[Var(_stacked(a, p["length"])) for a in forward.out_avals[n:]]]
     saved = [outs[i] for i in places]
     first = eqn.replace(outvars=outs, params={**p, "jaxpr": forward}) if len(outs) > n else eqn
-    second = eqn.replace(
-        invars=[v for v, u in zip([*eqn.invars, *saved], used) if u],
-        outvars=[v for v, w in zip(eqn.outvars, (*carry, *ys)) if w],
-        params={**p, "jaxpr": again.replace(invars=[v for v, u in zip(again.invars, used) if u]),
-                "num_consts": sum(used[:nc]), "num_carry": sum(carry)}) if any((*carry, *ys)) or again.effects else None
+    second = None
+    if any((*carry, *ys)) or again.effects:
+        second = eqn.replace(
+            invars=[v for v, u in zip([*eqn.invars, *saved], used) if u],
+            outvars=[v for v, w in zip(eqn.outvars, (*carry, *ys)) if w],
+            params={**p, "jaxpr": again.replace(invars=[v for v, u in zip(again.invars, used) if u]),
+                    "num_consts": sum(used[:nc]), "num_carry": sum(carry)})
     return first, second, [*saved, *[v for v, k in zip(eqn.outvars, kept) if k]]
 
 
