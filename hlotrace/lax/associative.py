@@ -36,10 +36,15 @@ def _prefixes(combine, xs, axis):
 
 
 def associative_scan(fn, elems, reverse=False, axis=0):
-    """All prefix results of an associative `fn` along `axis`, in a logarithmic number of calls.
+    """All prefix results of an associative function along an axis, in a logarithmic number of calls.
 
-    `fn(a, b)` combines pytrees of arrays along `axis` elementwise.  The recursion is that of Blelloch,
-    "Prefix sums and their applications" (1990).
+    The recursion is that of Blelloch, "Prefix sums and their applications" (1990).
+
+    Args:
+        fn: `fn(a, b)` combines pytrees of arrays elementwise along `axis`.
+        elems: a pytree of arrays of one size along `axis`.
+        reverse: combine from the last element to the first.
+        axis: the axis, of all arrays.
 
     >>> lax.associative_scan(jnp.maximum, jnp.array([1, 3, 2, 5, 4]))
     Array([1, 3, 3, 5, 5], dtype=int32)

@@ -20,12 +20,18 @@ __all__ = ["platform_dependent", "composite"]
 
 
 def platform_dependent(*args, default=None, **per_platform):
-    """What the function of the platform gives for `args` on which the program is compiled: `cpu=f, cuda=g,
-    tpu=h`.
+    """What the function of the platform gives for `args` on which the program is compiled.
 
     It is chosen when a program is lowered, so one trace serves all platforms, and what the others' functions
     do need have no lowering here.  All are traced, and must give the same structure, shapes and dtypes.
-    Raises: NotImplementedError when lowered for a platform that has no function, where there is no `default`.
+
+    Args:
+        args: the arguments of the functions.
+        default: the function of the platforms that are not named.
+        per_platform: functions by platform, as `cpu=f, cuda=g, tpu=h`.
+
+    Raises:
+        NotImplementedError: when lowered for a platform that has no function, where there is no `default`.
 
     >>> lax.platform_dependent(2.0, cpu=jnp.sin, default=jnp.sin).item() == jnp.sin(2.0).item()
     True
@@ -63,18 +69,19 @@ def _attributes(name, values):
 
 
 def composite(decomposition, name, version=0):
-    """A function that is the operation `name` to a compiler that knows it, and what `decomposition` does to
-    any other.
+    """A function that is the operation `name` to a compiler that knows it, and `decomposition` to any other.
 
     It is written as `stablehlo.composite`.  Its keyword arguments are attributes of the operation: bools,
     numbers, strings, NumPy arrays, or tuples, lists and dicts of them, which `decomposition` gets too.  Under
     grad and vmap it is its decomposition, where JAX raises.
 
     Args:
-      decomposition: a function of arrays, that closes over none that are traced.
-      name: with a name space, "my.gelu".
-      version: a non-negative int.
-    Raises: UnexpectedTracerError where the decomposition closes over a traced value.
+        decomposition: a function of arrays, that closes over none that are traced.
+        name: with a name space, "my.gelu".
+        version: a non-negative int.
+
+    Raises:
+        UnexpectedTracerError: where the decomposition closes over a traced value.
 
     >>> gelu = lax.composite(jax.nn.gelu, name="my.gelu")
     >>> gelu(0.0).item()
@@ -98,7 +105,7 @@ def composite(decomposition, name, version=0):
         if any(isinstance(c, Tracer) for c in traced.consts):
             raise errors.UnexpectedTracerError(
                 f"{name}: its decomposition {name_of(decomposition)} closes over a traced value, which has "
-                "no place in an operation that stands for itself: pass the value as an argument")
+                "no place in an operation of its own: pass the value as an argument")
         outs = composite_p.bind(*flat.leaves, jaxpr=programs.embed_constants(traced.jaxpr), name=name,
                                 version=version, attributes=text)
         return traced.out_tree.unflatten(outs)

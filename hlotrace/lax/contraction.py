@@ -36,11 +36,20 @@ def _ints(values, what):
 
 def dot_general(lhs, rhs, dimension_numbers, precision=None, preferred_element_type=None, *,
                 out_sharding=None):
-    """Product over shared axes: `dimension_numbers` is ((lhs_contract, rhs_contract), (lhs_batch,
-    rhs_batch)).
+    """Product over shared axes.
 
-    The result's axes are the batch axes, the free axes of lhs, the free axes of rhs.  TypeError where axes or
-    sizes do not fit.
+    The result's axes are the batch axes, the free axes of `lhs`, the free axes of `rhs`.
+
+    Args:
+        lhs: an array.
+        rhs: an array.
+        dimension_numbers: ((lhs_contract, rhs_contract), (lhs_batch, rhs_batch)), tuples of axes.
+        precision: a `Precision`, a pair of them, or a `DotAlgorithm`.
+        preferred_element_type: the dtype of the result and of the sums; that of the operands for None.
+        out_sharding: the sharding of the result.
+
+    Raises:
+        TypeError: where axes or sizes do not fit.
 
     >>> x, y = jnp.ones((5, 2, 3)), jnp.ones((5, 3, 4))
     >>> lax.dot_general(x, y, (((2,), (1,)), ((0,), (0,)))).shape
@@ -61,8 +70,8 @@ def dot_general(lhs, rhs, dimension_numbers, precision=None, preferred_element_t
 
 
 def dot(lhs, rhs, *, dimension_numbers=None, precision=None, preferred_element_type=None, out_sharding=None):
-    """Vector-vector, matrix-vector, vector-matrix or matrix-matrix product; with dimension_numbers,
-    dot_general.
+    """Vector-vector, matrix-vector, vector-matrix or matrix-matrix product; with `dimension_numbers`,
+    `dot_general`.
 
     >>> lax.dot(jnp.array([[1., 2.], [3., 4.]]), jnp.array([1., 10.]))
     Array([21., 43.], dtype=float32)
@@ -75,8 +84,8 @@ def dot(lhs, rhs, *, dimension_numbers=None, precision=None, preferred_element_t
                              "last axis of lhs and first axis of rhs have equal sizes; got "
                              f"lhs_shape={x.shape} rhs_shape={y.shape}")
         dimension_numbers = (((x.ndim - 1,), (0,)), ((), ()))
-    return with_out_sharding(dot_general(lhs, rhs, dimension_numbers, precision, preferred_element_type), out_sharding,
-                "lax.dot")
+    out = dot_general(lhs, rhs, dimension_numbers, precision, preferred_element_type)
+    return with_out_sharding(out, out_sharding, "lax.dot")
 
 
 def batch_matmul(lhs, rhs, precision=None):
@@ -104,11 +113,21 @@ class RaggedDotDimensionNumbers(NamedTuple):
 
 def ragged_dot_general(lhs, rhs, group_sizes, ragged_dot_dimension_numbers, precision=None,
                        preferred_element_type=None, group_offset=None, out_sharding=None):
-    """A product whose ragged axis of lhs is cut into groups of the lengths `group_sizes` (rank 1, integers).
+    """A product whose ragged axis of `lhs` is cut into groups of the lengths `group_sizes`.
 
     A free ragged axis meets slice g of rhs's group axis in group g (rows past the last group give zero); a
     contracted one is summed group by group, and the result gains a leading group axis; along a batch axis
     the groups make no difference.  Needs memory for one masked copy of lhs for each group.
+
+    Args:
+        lhs: an array.
+        rhs: an array.
+        group_sizes: integers of rank 1.
+        ragged_dot_dimension_numbers: a `RaggedDotDimensionNumbers`.
+        precision: as in `dot_general`.
+        preferred_element_type: as in `dot_general`.
+        group_offset: not supported; None.
+        out_sharding: the sharding of the result.
 
     >>> numbers = lax.RaggedDotDimensionNumbers((((1,), (1,)), ((), ())), [0], [0])
     >>> rhs = jnp.array([[[1., 1.]], [[2., 2.]]]).transpose(0, 2, 1)
@@ -156,8 +175,16 @@ def _masked_groups(x, axis, group_sizes):
 
 def ragged_dot(lhs, rhs, group_sizes, precision=None, preferred_element_type=None, group_offset=None,
                out_sharding=None):
-    """Rows of lhs (m, k), cut into groups of `group_sizes` (g,), times the matrix of their group in rhs (g,
-    k, n).
+    """Rows of `lhs`, cut into groups, times the matrix of their group in `rhs`.
+
+    Args:
+        lhs: of shape (m, k).
+        rhs: of shape (g, k, n).
+        group_sizes: how many rows each group has, of shape (g,).
+        precision: as in `dot_general`.
+        preferred_element_type: as in `dot_general`.
+        group_offset: not supported; None.
+        out_sharding: the sharding of the result.
 
     >>> rhs = jnp.array([[[1.], [1.]], [[2.], [2.]]])
     >>> lax.ragged_dot(jnp.ones((3, 2)), rhs, jnp.array([1, 2]))
@@ -178,12 +205,19 @@ def ragged_dot(lhs, rhs, group_sizes, precision=None, preferred_element_type=Non
 
 def scaled_dot(lhs, rhs, *, lhs_scale=None, rhs_scale=None, dimension_numbers=None,
                preferred_element_type=None):
-    """dot_general of `lhs * lhs_scale` and `rhs * rhs_scale`, computed in `preferred_element_type`, bfloat16
-    for None.
+    """dot_general of `lhs * lhs_scale` and `rhs * rhs_scale`.
 
-    A scale has the axes of its operand; along the contracted ones an element of it is for a block of 2 or
-    more, and sizes divide.  None for `dimension_numbers` is a product of matrices, or of batches of them.
-    TypeError where axes or sizes do not fit.
+    Args:
+        lhs: an array.
+        rhs: an array.
+        lhs_scale: with the axes of `lhs`; along the contracted ones an element of it is for a block of 2 or
+            more, and sizes divide.
+        rhs_scale: the same for `rhs`.
+        dimension_numbers: as in `dot_general`; for None a product of matrices, or of batches of them.
+        preferred_element_type: the dtype it is computed in, bfloat16 for None.
+
+    Raises:
+        TypeError: where axes or sizes do not fit.
 
     >>> lax.scaled_dot(jnp.ones((2, 4)), jnp.ones((4, 3)), lhs_scale=jnp.full((2, 1), 2.)).shape
     (2, 3)
@@ -228,8 +262,10 @@ def _scaled(name, x, scale, contracted, dtype):
 # ------------------------------------------------------------------------------------------------
 
 def padtype_to_pads(in_shape, window_shape, window_strides, padding):
-    """The (low, high) pads of each axis for 'SAME', 'SAME_LOWER' or 'VALID'.  RuntimeError for another
-    string.
+    """The (low, high) pads of each axis for 'SAME', 'SAME_LOWER' or 'VALID'.
+
+    Raises:
+        RuntimeError: for another string.
 
     >>> lax.padtype_to_pads((8, 8), (3, 2), (1, 2), "SAME")
     [(1, 1), (0, 0)]
@@ -245,10 +281,16 @@ def padtype_to_pads(in_shape, window_shape, window_strides, padding):
 
 
 def conv_dimension_numbers(lhs_shape, rhs_shape, dimension_numbers):
-    """ConvDimensionNumbers from None (batch, feature, spatial...), strings such as ('NHWC', 'HWIO', 'NHWC'),
-    or itself.
+    """The ConvDimensionNumbers of a convolution.
 
-    TypeError where the strings do not fit each other or the ranks.
+    Args:
+        lhs_shape: the shape of the input.
+        rhs_shape: the shape of the kernel.
+        dimension_numbers: None for (batch, feature, spatial...), strings such as ('NHWC', 'HWIO', 'NHWC'), or
+            a ConvDimensionNumbers.
+
+    Raises:
+        TypeError: where the strings do not fit each other or the ranks.
 
     >>> lax.conv_dimension_numbers((1, 8, 8, 2), (3, 3, 2, 6), ("NHWC", "HWIO", "NHWC"))
     ConvDimensionNumbers(lhs_spec=(0, 3, 1, 2), rhs_spec=(3, 2, 0, 1), out_spec=(0, 3, 1, 2))
@@ -300,8 +342,7 @@ def _pads(padding, name, sizes, windows, strides, rhs_dilation):
 
 
 def conv_general_permutations(dimension_numbers):
-    """For strings such as ("NHWC", "HWIO", "NHWC") the orders of axes that make them ("NCHW", "OIHW",
-    "NCHW").
+    """The orders of axes that make ("NCHW", "OIHW", "NCHW") of strings such as ("NHWC", "HWIO", "NHWC").
 
     >>> lax.conv_general_permutations(("NHWC", "HWIO", "NHWC"))
     ((0, 3, 1, 2), (3, 2, 0, 1), (0, 3, 1, 2))
@@ -313,8 +354,16 @@ def conv_general_permutations(dimension_numbers):
 def conv_shape_tuple(lhs_shape, rhs_shape, strides, pads, batch_group_count=1):
     """The shape of a convolution of (batch, feature, *spatial) with (out, in, *spatial).
 
-    `pads` are 'SAME', 'SAME_LOWER', 'VALID' or a (low, high) pair for each spatial axis.  TypeError for
-    another number of them, ValueError where `batch_group_count` does not divide the batch.
+    Args:
+        lhs_shape: the shape of the input.
+        rhs_shape: the shape of the kernel.
+        strides: one for each spatial axis.
+        pads: 'SAME', 'SAME_LOWER', 'VALID' or a (low, high) pair for each spatial axis.
+        batch_group_count: the number of groups of the batch.
+
+    Raises:
+        TypeError: for another number of pads.
+        ValueError: where `batch_group_count` does not divide the batch.
 
     >>> lax.conv_shape_tuple((4, 2, 8, 8), (6, 2, 3, 3), (1, 2), "SAME", 2)
     (2, 6, 8, 4)
@@ -365,25 +414,45 @@ def _ordered_shape(lhs_shape, rhs_shape, dimension_numbers, shape):
     return tuple(found[out.index(i)] for i in range(len(out)))
 
 
+def _dilation(dilation, rank, what):
+    return (1,) * rank if dilation is None else _ints(dilation, what)
+
+
 def conv_general_dilated(lhs, rhs, window_strides, padding, lhs_dilation=None, rhs_dilation=None,
                          dimension_numbers=None, feature_group_count=1, batch_group_count=1, precision=None,
                          preferred_element_type=None, out_sharding=None):
-    """Convolution (rhs is not flipped) with strides, padding, dilations of both operands, and groups.
+    """Convolution (the kernel is not flipped) with strides, padding, dilations of both operands, and groups.
 
-    lhs is (batch, feature, *spatial), rhs (out feature, in feature / feature_group_count, *spatial) and the
-    result (batch, feature, *spatial), unless `dimension_numbers` orders the axes otherwise.  `padding` is
-    'SAME', 'SAME_LOWER', 'VALID' or a (low, high) pair for each spatial axis.
+    Args:
+        lhs: the input, (batch, feature, *spatial) unless `dimension_numbers` orders the axes otherwise.
+        rhs: the kernel, (out feature, in feature / feature_group_count, *spatial).
+        window_strides: one for each spatial axis.
+        padding: 'SAME', 'SAME_LOWER', 'VALID' or a (low, high) pair for each spatial axis.
+        lhs_dilation: the distance of the input's elements, one for each spatial axis or one for all; 1 for
+            None.
+        rhs_dilation: the same of the kernel's elements.
+        dimension_numbers: the orders of axes, as in `conv_dimension_numbers`.
+        feature_group_count: the number of groups of features, each convolved with its part of the kernel.
+        batch_group_count: the number of groups of the batch.
+        precision: a `Precision` or a pair of them.
+        preferred_element_type: the dtype of the result; that of the operands for None.
+        out_sharding: the sharding of the result.
+
+    Returns:
+        An array (batch, feature, *spatial).
 
     >>> image, kernel = jnp.ones((1, 8, 8, 3)), jnp.ones((3, 3, 3, 6))
-    >>> lax.conv_general_dilated(image, kernel, (2, 2), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC")).shape
+    >>> orders = ("NHWC", "HWIO", "NHWC")
+    >>> lax.conv_general_dilated(image, kernel, (2, 2), "SAME", dimension_numbers=orders).shape
     (1, 4, 4, 6)
     """
     name = "conv_general_dilated"
     numbers = conv_dimension_numbers(aval_of(lhs).shape, aval_of(rhs).shape, dimension_numbers)
     rank = ndim_of(lhs) - 2
     strides = _ints(window_strides, f"{name} window_strides")
-    lhs_dilation, rhs_dilation = ((1,) * rank if d is None else (d,) * rank if isinstance(d, int)
-                                  else _ints(d, f"{name} dilation") for d in (lhs_dilation, rhs_dilation))
+    lhs_dilation, rhs_dilation = (
+        (d,) * rank if isinstance(d, int) else _dilation(d, rank, f"{name} dilation")
+        for d in (lhs_dilation, rhs_dilation))
     if isinstance(padding, str) and any(d != 1 for d in lhs_dilation):
         raise ValueError("String padding is not implemented for transposed convolution using this op. Please "
                          "either exactly specify the required padding or use conv_transpose.")
@@ -443,9 +512,19 @@ def conv_transpose(lhs, rhs, strides, padding, rhs_dilation=None, dimension_numb
                    use_consistent_padding=False):
     """Convolution with fractional strides, "deconvolution".
 
-    Without `dimension_numbers` the axes are N, spatial, C and spatial, I, O.  `transpose_kernel` flips the
-    kernel and exchanges its features, which makes this the gradient of a convolution.  Explicit pads are
-    those of the dilated convolution, or with `use_consistent_padding` those of the convolution undone.
+    Args:
+        lhs: the input; without `dimension_numbers`, its axes are N, spatial, C.
+        rhs: the kernel; without `dimension_numbers`, its axes are spatial, I, O.
+        strides: one for each spatial axis.
+        padding: 'SAME', 'VALID' or a (low, high) pair for each spatial axis, of the dilated convolution, or
+            with `use_consistent_padding` of the convolution undone.
+        rhs_dilation: the distance of the kernel's elements, one for each spatial axis; 1 for None.
+        dimension_numbers: the orders of axes, as in `conv_dimension_numbers`.
+        transpose_kernel: flip the kernel and exchange its features, which makes this the gradient of a
+            convolution.
+        precision: a `Precision` or a pair of them.
+        preferred_element_type: the dtype of the result; that of the operands for None.
+        use_consistent_padding: what explicit pads mean.
 
     >>> image, kernel = jnp.ones((1, 4, 4, 2)), jnp.ones((3, 3, 2, 5))
     >>> lax.conv_transpose(image, kernel, (2, 2), "SAME").shape
@@ -460,7 +539,7 @@ def conv_transpose(lhs, rhs, strides, padding, rhs_dilation=None, dimension_numb
         dimension_numbers = (f"N{space}C", f"{space}IO", f"N{space}C")
     numbers = conv_dimension_numbers(shape_of(lhs), aval_of(rhs).shape, dimension_numbers)
     spatial = numbers.rhs_spec[2:]
-    rhs_dilation = (1,) * len(spatial) if rhs_dilation is None else _ints(rhs_dilation, "conv_transpose rhs_dilation")
+    rhs_dilation = _dilation(rhs_dilation, len(spatial), "conv_transpose rhs_dilation")
     windows = [dilated(shape_of(rhs)[i], d) for i, d in zip(spatial, rhs_dilation)]
     if isinstance(padding, str):
         padding = [_transpose_pads(k, s, padding) for k, s in zip(windows, strides)]
@@ -479,8 +558,9 @@ def conv_transpose(lhs, rhs, strides, padding, rhs_dilation=None, dimension_numb
 def conv_general_dilated_patches(lhs, filter_shape, window_strides, padding, lhs_dilation=None,
                                  rhs_dilation=None, dimension_numbers=None, precision=None,
                                  preferred_element_type=None):
-    """The windows that a convolution sees, as features: channel by channel, each with its prod(filter_shape)
-    values.
+    """The windows that a convolution sees, as features.
+
+    The features of the result are channel by channel, each with its prod(filter_shape) values.
 
     >>> lax.conv_general_dilated_patches(jnp.arange(4.).reshape(1, 1, 4), (2,), (1,), "VALID")
     Array([[[0., 1., 2.],
@@ -502,8 +582,8 @@ def conv_general_dilated_local(lhs, rhs, window_strides, padding, filter_shape, 
                                rhs_dilation=None, dimension_numbers=None, precision=None):
     """Convolution with a kernel of its own at each place.
 
-    rhs is (out feature, in feature * prod(filter_shape), *spatial of the result), ordered by
-    dimension_numbers.
+    `rhs` is (out feature, in feature * prod(filter_shape), *spatial of the result), ordered by
+    `dimension_numbers`.
 
     >>> x, kernel = jnp.array([[[1., 2., 3.]]]), jnp.array([[[1., 0.], [10., 1.]]])
     >>> lax.conv_general_dilated_local(x, kernel, (1,), "VALID", (2,))

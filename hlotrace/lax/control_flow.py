@@ -50,7 +50,7 @@ def _operands(name, operands, operand):
 
 
 def _trace(flat, avals, name, owner=None):
-    """`flat` traced for leaves of the given avals; kept for the next call with the same function.
+    """`flat` traced for leaves of the given avals; cached for the next call with the same function.
 
     Where that is a wrapper made for one call, `owner` is (the user's function, what kind of wrapper).
     """
@@ -103,14 +103,19 @@ def scan(f, init, xs=None, length=None, reverse=False, unroll=1, _split_transpos
     """Loop over the leading axis of `xs`, carrying a value: `carry, y = f(carry, x)`.
 
     Args:
-      f: function of (carry, x) giving (carry, y); the carry keeps structure, shapes and dtypes.
-      init: initial carry, a pytree of arrays.
-      xs: pytree of arrays with equal leading sizes, or None.
-      length: number of iterations; needed if `xs` has no leaves.
-      reverse: go from the last to the first.
-      unroll: iterations written out in one step of the compiled loop (True: all of them).
-    Returns: (final carry, ys stacked along a new leading axis).
-    Raises: TypeError if the carry changes type, ValueError if lengths disagree.
+        f: function of (carry, x) giving (carry, y); the carry keeps structure, shapes and dtypes.
+        init: initial carry, a pytree of arrays.
+        xs: pytree of arrays with equal leading sizes, or None.
+        length: number of iterations; needed if `xs` has no leaves.
+        reverse: go from the last to the first.
+        unroll: iterations written out in one step of the compiled loop (True: all of them).
+
+    Returns:
+        (final carry, ys stacked along a new leading axis).
+
+    Raises:
+        TypeError: if the carry changes type.
+        ValueError: if lengths disagree.
 
     >>> lax.scan(lambda total, x: (total + x, total * x), 0, jnp.arange(1, 5))
     (Array(10, dtype=int32), Array([ 0,  2,  9, 24], dtype=int32))
@@ -152,11 +157,14 @@ def scan(f, init, xs=None, length=None, reverse=False, unroll=1, _split_transpos
 
 
 def _body(traced, n):
-    """(marks of the n carried values that are given back as they are, of those of them it reads, the body
-    with these fixed)
+    """The program of one step, with the carried values that it gives back as they are among its constants.
 
     So they are not mapped where the loop is mapped over others, and a derivative does not keep them for each
     step.
+
+    Returns:
+        (marks of the n carried values that are given back, marks of those of them that it reads, the
+        program).
     """
     if "body" not in traced.branches:
         outs = traced.closed.outvars
@@ -166,8 +174,7 @@ def _body(traced, n):
 
 
 def _fixing(traced, given, outs):
-    """(which of the carried values marked as given the program reads, the program with these among its
-    constants)"""
+    """Marks of the carried values given back that the program reads, and the program with these constant."""
     if not any(given):
         return given, traced.closed
     consts, carry, xs = groups(list(traced.closed.invars), len(traced.consts), len(given))
@@ -178,7 +185,7 @@ def _fixing(traced, given, outs):
 
 
 def _divided(marks, xs):
-    """(those that are marked, the others)"""
+    """Two lists: those that are marked, and the others."""
     return [*compress(xs, marks)], [x for x, m in zip(xs, marks) if not m]
 
 
@@ -202,17 +209,27 @@ def _python_scan(f, init, x_leaves, x_tree, length, reverse):
 
 
 def while_loop(cond_fun, body_fun, init_val, *, max_steps=None):
-    """Repeat `val = body_fun(val)` while `cond_fun(val)` is true; returns the last value.
+    """Repeat `val = body_fun(val)` while `cond_fun(val)` is true.
 
-    `val` is a pytree of arrays that keeps structure, shapes and dtypes.  Forward mode only: reverse-mode
-    differentiation needs a known number of iterations (`scan`, or `fori_loop` with Python ints), or
-    `max_steps`.
+    Forward mode only: reverse-mode differentiation needs a known number of iterations (`scan`, or `fori_loop`
+    with Python ints), or `max_steps`.
 
-    Beyond JAX, with `max_steps`, an int, the loop can be differentiated in reverse: it keeps about 2
-    sqrt(max_steps) values of `val`, and computes each step at most twice.  A loop that would need more steps
-    ends there and gives no usable value: floats are NaN, and so are their derivatives, integers the least or,
-    if unsigned, the largest of their dtype, bools True.
-    Raises: TypeError if `cond_fun` does not give a boolean scalar or the value changes type.
+    Beyond JAX, with `max_steps` the loop can be differentiated in reverse: it keeps about 2 sqrt(max_steps)
+    values of `val`, and computes each step at most twice.  A loop that would need more steps ends there and
+    gives no usable value: floats are NaN, and so are their derivatives, integers the least or, if unsigned,
+    the largest of their dtype, bools True.
+
+    Args:
+        cond_fun: function of `val` that gives a boolean scalar.
+        body_fun: function of `val` that gives the next one.
+        init_val: a pytree of arrays; structure, shapes and dtypes stay.
+        max_steps: an int, or None.
+
+    Returns:
+        The last value.
+
+    Raises:
+        TypeError: if `cond_fun` does not give a boolean scalar or the value changes type.
 
     >>> lax.while_loop(lambda x: x < 100, lambda x: x * 3, 1).item()
     243
@@ -267,12 +284,21 @@ def _while(cond_fun, body_fun, init_val, owner=None, max_steps=None):
 
 
 def fori_loop(lower, upper, body_fun, init_val, *, unroll=None, max_steps=None):
-    """`for i in range(lower, upper): val = body_fun(i, val)`; returns the last value.
+    """The value after `for i in range(lower, upper): val = body_fun(i, val)`.
 
     With Python integers as bounds the loop is a scan and can be differentiated in reverse; with traced bounds
-    it is a while loop, which can where it has `max_steps`: see `while_loop`.  `unroll` (int or bool) needs
-    known bounds.
-    Raises: ValueError if known bounds need more than `max_steps` steps.
+    it is a while loop, which can where it has `max_steps`: see `while_loop`.
+
+    Args:
+        lower: the first i, an integer.
+        upper: the end of the range, an integer.
+        body_fun: function of i and `val` that gives the next value.
+        init_val: a pytree of arrays.
+        unroll: an int or bool, as in `scan`, for known bounds.
+        max_steps: an int, or None.
+
+    Raises:
+        ValueError: if known bounds need more than `max_steps` steps.
 
     >>> lax.fori_loop(0, 5, lambda i, total: total + i, 0).item()
     10
@@ -289,9 +315,10 @@ def fori_loop(lower, upper, body_fun, init_val, *, unroll=None, max_steps=None):
                                ": give a Python int, or x.astype(int) of one element"))
     dtype, weak = _index_type(lower, upper)
     one = 1 if weak else scalar(1, dtype)
-    if is_concrete(lower) and is_concrete(upper) and not isinstance(lower, Tracer) and not isinstance(upper, Tracer):
+    if all(is_concrete(b) and not isinstance(b, Tracer) for b in (lower, upper)):
         lower, upper = (b if type(b) is Dimension else int(b) for b in (lower, upper))
-        if max_steps is not None and Dimension not in (type(lower), type(upper)) and upper - lower > max_steps:
+        sized = Dimension not in (type(lower), type(upper))
+        if max_steps is not None and sized and upper - lower > max_steps:
             raise ValueError(f"lax.fori_loop from {lower} to {upper} needs {upper - lower} steps, more than "
                              f"max_steps={max_steps}")
         return _counted(lower, upper, body_fun, init_val, 1 if unroll is None else unroll, one, dtype, weak)
@@ -339,7 +366,7 @@ def _index_type(lower, upper):
 
 
 def trace_branches(what, branches, operands, decides):
-    """(the branches traced, the leaves of the operands)
+    """The branches traced, and the leaves of the operands.
 
     Where devices take different branches, all that goes in is made to vary before; inside, the derivative of
     that would be a sum over devices that are not there.
@@ -386,8 +413,12 @@ def bind_branches(index, traced, leaves, **by):
 
 
 def _programs(traced, consts):
-    """(for each output the place of the operand that every branch gives back as it is, or None; programs of
-    the others)"""
+    """What the branches give back as it is, and their programs without it.
+
+    Returns:
+        (for each output the position of the operand that every branch gives back as it is, or None; programs
+        of the other outputs).
+    """
     programs, start = [], 0
     for t in traced:
         n = len(t.consts)
@@ -405,10 +436,16 @@ def _programs(traced, consts):
 def cond(pred, true_fun, false_fun, *operands, operand=_NONE_GIVEN, linear=None):
     """`true_fun(*operands)` if `pred` else `false_fun(*operands)`; only the chosen one is run.
 
-    `cond(pred, true_operand, true_fun, false_operand, false_fun)` gives each its own operand.  `operand=x`,
-    which may be None, is the same as one operand `x`. `pred` is a boolean scalar (numbers count as != 0);
-    both functions must give the same structure, shapes and dtypes.  Under vmap with a mapped `pred` both are
-    run, and the results selected.
+    `cond(pred, true_operand, true_fun, false_operand, false_fun)` gives each its own operand.  Under vmap
+    with a mapped `pred` both are run, and the results selected.
+
+    Args:
+        pred: a boolean scalar; numbers count as != 0.
+        true_fun: function of the operands.
+        false_fun: function of the operands, that gives the same structure, shapes and dtypes.
+        operands: pytrees of arrays.
+        operand: the same as one operand by position; it may be None.
+        linear: not supported; None.
 
     >>> jax.lax.cond(True, lambda x: x + 1, lambda x: x * 10, 4).item()
     5
@@ -444,9 +481,13 @@ def cond(pred, true_fun, false_fun, *operands, operand=_NONE_GIVEN, linear=None)
 
 
 def switch(index, branches, *operands, operand=_NONE_GIVEN):
-    """`branches[index](*operands)`, `index` (an integer scalar) clamped to the range of branches.
+    """`branches[index](*operands)`; only the chosen one is run.
 
-    `operand=x`, which may be None, is the same as one operand `x`.
+    Args:
+        index: an integer scalar, clamped to the range of branches.
+        branches: functions of the operands, that give the same structure, shapes and dtypes.
+        operands: pytrees of arrays.
+        operand: the same as one operand by position; it may be None.
 
     >>> lax.switch(1, [jnp.sin, jnp.square, jnp.negative], 3.0).item()
     9.0
@@ -465,9 +506,11 @@ def switch(index, branches, *operands, operand=_NONE_GIVEN):
         raise ValueError("lax.switch: Empty branch sequence: give at least one function, lax.switch(index, "
                          "[f, g], x)")
     if not is_arraylike(index) or aval_of(index).shape or not dtypes.is_integer(aval_of(index).dtype):
-        raise TypeError(f"Branch index must be an integer scalar, got {shown(index)}: "
-                        + ("under vmap each element chooses its own branch: jax.vmap(lambda i: lax.switch(i, branches, x))"
-                           if is_arraylike(index) and aval_of(index).shape else "convert it with .astype(int)"))
+        advice = "convert it with .astype(int)"
+        if is_arraylike(index) and aval_of(index).shape:
+            advice = ("under vmap each element chooses its own branch: "
+                      "jax.vmap(lambda i: lax.switch(i, branches, x))")
+        raise TypeError(f"Branch index must be an integer scalar, got {shown(index)}: {advice}")
     if len(branches) == 1:
         return branches[0](*operands)
     if state.disable_jit and is_concrete(index):

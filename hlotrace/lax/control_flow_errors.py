@@ -1,5 +1,4 @@
-"""What mistakes with loops and branches are told: functions that do not fit, carries and branches of other
-types."""
+"""Errors of loops and branches: functions that do not fit, carries and branches of other types."""
 import operator
 
 from ..api.signatures import name_of, signature_of
@@ -17,12 +16,13 @@ _TAKES = {
     "lax.while_loop": "Give both functions one parameter; several values are one tuple: lambda val: val[0] < "
     "3",
 }
-_TAKE_OPERANDS = "Give each branch one parameter for each operand that stands behind the branches"
+_TAKE_OPERANDS = "Give each branch one parameter for each operand that follows the branches"
 
 
 def check_parameters(flat, fun, error):
-    """TypeError, made of the `error` that calling the user's `fun` raised, where that cannot take what it is
-    called with."""
+    """A TypeError for a user's `fun` that cannot take the arguments it is called with; `error` is what a call
+    raised.
+    """
     given = _CALLED_WITH.get(flat.what) or [f"operand{i}" for i in range(len(flat.arg_tree.children()))]
     try:
         (signature_of(fun) or signature_of(lambda *_: 0)).bind(*given)
@@ -57,7 +57,8 @@ def check_carry(what, fun, init, in_tree, in_avals, traced, out_tree):
     The carry of the user's function `fun` is the last part of what a wrapper carries.
     """
     out_avals = traced.closed.out_avals
-    if in_tree == out_tree and all(i.shape == o.shape and i.dtype == o.dtype for i, o in zip(in_avals, out_avals)):
+    pairs = zip(in_avals, out_avals)
+    if in_tree == out_tree and all(i.shape == o.shape and i.dtype == o.dtype for i, o in pairs):
         return
     skip = 0
     if what == "lax.fori_loop":
@@ -69,7 +70,8 @@ def check_carry(what, fun, init, in_tree, in_avals, traced, out_tree):
         if out_tree == pytree.tree_structure(None):
             advice = f"Does {name_of(fun)} lack a `return`?"
         elif what == "lax.fori_loop" and pytree.described(out_tree) == "a tuple of length 2":
-            advice = "lax.fori_loop's function returns the new value alone; it is lax.scan's that returns a pair (carry, y)."
+            advice = ("lax.fori_loop's function returns the new value alone; it is lax.scan's that returns a "
+                      "pair (carry, y).")
         else:
             advice = f"Return a carry of the structure that {init} has."
         raise TypeError(pytree.structure_mismatch(f"{head} the same pytree structure, but they differ",
@@ -81,9 +83,11 @@ def check_carry(what, fun, init, in_tree, in_avals, traced, out_tree):
             spread = (i.dtype == o.dtype and not dtypes.is_extended(i.dtype) and i.size < o.size
                       and errors.fits(i.shape, o.shape))
             grows = grows or not spread
-            advice = "the shapes differ" + f": start with {init}{path} of shape {o.shape}, if each step gives it" * spread
+            start = f": start with {init}{path} of shape {o.shape}, if each step gives it"
+            advice = "the shapes differ" + start * spread
         elif i.dtype != o.dtype:
-            advice = f"cast the output with .astype({i.dtype.name}), or start with {init}{path} of dtype {o.dtype.name}"
+            advice = (f"cast the output with .astype({i.dtype.name}), or start with {init}{path} of dtype "
+                      f"{o.dtype.name}")
         else:
             continue
         wrong.append(f"  * {where}{path}: input {i.str_short()}, output {o.str_short()} ({advice})")

@@ -28,7 +28,13 @@ from ..primitives.arrays.elementwise import (
     stop_gradient_p,
 )
 from ..primitives.arrays.shape import broadcast_in_dim, full
-from ..primitives.arrays.special import log2_p, mulhi_p, one_minus_square_p, polygamma_p, zeta_p  # noqa: F401 - offered
+from ..primitives.arrays.special import (  # noqa: F401 - exported
+    log2_p,
+    mulhi_p,
+    one_minus_square_p,
+    polygamma_p,
+    zeta_p,
+)
 from ..primitives.common import is_constant, kind_of, np, number, scalar, shape_of, static_int
 
 _RANK = {"b": 0, "i": 1, "u": 1, "f": 2, "c": 3}      # kinds of dtype in the order of python_scalars
@@ -62,9 +68,8 @@ def _check(name, args):
             raise TypeError("lax." + name + ": " + not_an_array(x, str(i)))
 
 
-def _operands(name, *args):
-    """The operands with Python numbers in the dtype, and traced values of rank 0 in the shape, of the others.
-    """
+def coerced_operands(name, *args):
+    """The operands with Python numbers in the dtype, traced values of rank 0 in the shape, of the others."""
     _check(name, args)
     arrays = [x for x in args if type(x) not in python_scalars]
     if arrays and len(arrays) < len(args):
@@ -111,7 +116,7 @@ def _binary(primitive, doc, args, result, name=None):
     def function(x, y):
         if isinstance(x, Array) and isinstance(y, Array) and x.aval is y.aval:
             return bind(x, y)
-        return bind(*_operands(name, x, y))
+        return bind(*coerced_operands(name, x, y))
     return _named(function, name, doc, args, result)
 
 
@@ -204,7 +209,7 @@ def mul(x, y, *, out_dtype=None):
     """
     if out_dtype is None and isinstance(x, Array) and isinstance(y, Array) and x.aval is y.aval:
         return e.mul_p.bind(x, y)
-    x, y = _operands("mul", x, y)
+    x, y = coerced_operands("mul", x, y)
     if out_dtype is not None:
         x, y = (convert_element_type(v, out_dtype) for v in (x, y))
     return e.mul_p.bind(x, y)
@@ -216,7 +221,7 @@ def nextafter(x1, x2):
     >>> lax.nextafter(0.0, 1.0).item() > 0
     True
     """
-    return nextafter_p.bind(*_operands("nextafter", x1, x2))
+    return nextafter_p.bind(*coerced_operands("nextafter", x1, x2))
 
 
 def polygamma(m, x):
@@ -225,7 +230,7 @@ def polygamma(m, x):
     >>> lax.polygamma(1.0, 1.0).item()      # pi**2 / 6
     1.644...
     """
-    return polygamma_p.bind(*_operands("polygamma", m, x))
+    return polygamma_p.bind(*coerced_operands("polygamma", m, x))
 
 
 def zeta(x, q):
@@ -234,7 +239,7 @@ def zeta(x, q):
     >>> lax.zeta(2.0, 1.0).item()           # pi**2 / 6
     1.644...
     """
-    return zeta_p.bind(*_operands("zeta", x, q))
+    return zeta_p.bind(*coerced_operands("zeta", x, q))
 
 
 # --- made of others
@@ -276,11 +281,14 @@ def pow(x, y):
     base, exponent = aval_of(x), aval_of(y)
     if dtypes.is_integer(exponent.dtype) and dtypes.is_inexact(base.dtype):
         y = convert(y, base.dtype, exponent.weak_type)
-    return pow_p.bind(*_operands("pow", x, y))
+    return pow_p.bind(*coerced_operands("pow", x, y))
 
 
 def integer_pow(x, y):
-    """x**y for a Python int y, by multiplication.  TypeError for integers x and negative y.
+    """x**y for a Python int y, by multiplication.
+
+    Raises:
+        TypeError: for integers x and negative y.
 
     >>> lax.integer_pow(jnp.array([1., 2., 3.]), 3)
     Array([ 1.,  8., 27.], dtype=float32)

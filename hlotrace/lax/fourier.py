@@ -1,4 +1,4 @@
-"""lax.fft."""
+"""JAX's `lax.fft`."""
 from ..core import dtypes
 from ..core.avals import aval_of
 from ..core.errors import not_one_of
@@ -10,12 +10,18 @@ __all__ = ["FftType", "fft", "fft_p"]
 
 
 def fft(x, fft_type, fft_lengths):
-    """Fourier transform over the last axes, whose lengths are `fft_lengths`: up to 3 of them.
+    """Fourier transform over the last axes.
 
-    `fft_type` is an FftType or its name.  RFFT takes real numbers and gives n // 2 + 1 coefficients along the
-    last axis, IRFFT takes those and gives n numbers; the others take and give complex numbers.  Real numbers
-    become complex, integers become floating point where needed.  ValueError for lengths that are not those of
-    x.
+    Real numbers become complex, integers become floating point where needed.
+
+    Args:
+        x: an array; RFFT takes real numbers, the other types complex ones.
+        fft_type: an FftType or its name.  RFFT gives n // 2 + 1 coefficients along the last axis, IRFFT takes
+            those and gives n real numbers; the others take and give complex numbers.
+        fft_lengths: the lengths of the last axes, up to 3 of them.
+
+    Raises:
+        ValueError: for lengths that are not those of `x`.
 
     >>> lax.fft(jnp.array([1., 2.]), 'fft', (2,))
     Array([ 3.+0.j, -1.+0.j], dtype=complex64)

@@ -1,4 +1,4 @@
-"""XLA's generators of random numbers, for those who keep a state themselves; `random` has keys."""
+"""XLA's generators of random numbers, for programs that carry a state themselves; `random` has keys."""
 from ..core import dtypes
 from ..core.avals import aval_of
 from ..placement.out_sharding import with_out_sharding
@@ -10,12 +10,26 @@ __all__ = ["RandomAlgorithm", "rng_bit_generator", "rng_bit_generator_p", "rng_u
 
 def rng_bit_generator(key, shape, dtype="uint32", algorithm=RandomAlgorithm.RNG_DEFAULT, *,
                       out_sharding=None):
-    """(the state after it, random bits of `shape`) from a state, uint32[4] or uint64[2]; `dtype` is unsigned.
+    """Random bits from a state.
 
-    The default algorithm differs between platforms; RNG_PHILOX and RNG_THREE_FRY are those of Salmon et al.
-    (2011). Under vmap the first of the states makes the bits of all, as in JAX.  TypeError for other dtypes.
+    Under vmap the first of the states makes the bits of all, as in JAX.
 
-    >>> after, bits = lax.rng_bit_generator(jnp.zeros(4, jnp.uint32), (2,), algorithm=lax.RandomAlgorithm.RNG_PHILOX)
+    Args:
+        key: the state, uint32[4] or uint64[2].
+        shape: the shape of the bits.
+        dtype: an unsigned dtype.
+        algorithm: the default differs between platforms; RNG_PHILOX and RNG_THREE_FRY are those of Salmon et
+            al. (2011).
+        out_sharding: the sharding of the bits.
+
+    Returns:
+        (the state after it, the bits).
+
+    Raises:
+        TypeError: for other dtypes.
+
+    >>> state, philox = jnp.zeros(4, jnp.uint32), lax.RandomAlgorithm.RNG_PHILOX
+    >>> after, bits = lax.rng_bit_generator(state, (2,), algorithm=philox)
     >>> bits.shape, bits.dtype
     ((2,), dtype('uint32'))
     """
@@ -30,9 +44,15 @@ def rng_bit_generator(key, shape, dtype="uint32", algorithm=RandomAlgorithm.RNG_
 
 
 def rng_uniform(a, b, shape):
-    """Numbers of `shape`, uniform in [a, b), by a state that the device keeps: not the same at each call.
+    """Numbers of `shape`, uniform in [a, b), by a state of the device: not the same at each call.
 
-    a and b are scalars of one dtype, which the result has.  ValueError where they are not.
+    Args:
+        a: a scalar.
+        b: a scalar of the same dtype, which the result has.
+        shape: the shape of the result.
+
+    Raises:
+        ValueError: where `a` and `b` are not scalars of one dtype.
 
     >>> lax.rng_uniform(0.0, 1.0, (3,)).shape
     (3,)

@@ -14,7 +14,12 @@ from ..primitives.arrays import gather as _gather
 from ..primitives.arrays.dynamic_slice import dynamic_slice_p, dynamic_update_slice_p
 from ..primitives.arrays.elementwise import add, convert, lt, neg, select
 from ..primitives.arrays.gather import gather_p
-from ..primitives.arrays.gather_numbers import GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers, window_sizes
+from ..primitives.arrays.gather_numbers import (
+    GatherDimensionNumbers,
+    GatherScatterMode,
+    ScatterDimensionNumbers,
+    window_sizes,
+)
 from ..primitives.arrays.shape import full, reshape, squeeze_p
 from ..primitives.arrays.slicing import concatenate_p, slice_p
 from ..primitives.common import canonical_axis, check_index, dtype_of, is_constant, np, scalar, shape_of
@@ -33,11 +38,16 @@ _INT_MAX = 2**31 - 1
 # -----------------------------------------------------------------------------------------
 
 def check_bounds(shape, axes, indices, wraps=False, window=()):
-    """IndexError, when the program has run, where an index is out of bounds; for where `state.check_bounds`
-    holds.
+    """Make the program raise IndexError, when it has run, where an index is out of bounds.
 
-    The last axis of `indices` counts along `axes` of an array of `shape`, negative ones from the end if
-    `wraps`.  They say where a `window` begins, by default one element.
+    It is called where `state.check_bounds` is set.
+
+    Args:
+        shape: the shape of the indexed array.
+        axes: the axes that the last axis of `indices` counts along.
+        indices: the positions where a window begins.
+        wraps: negative indices count from the end.
+        window: the sizes of the window, by default one element.
     """
     lasts = tuple([shape[a] - (window[a] if window else 1) for a in axes])
     _look(indices, shape=tuple(shape), axes=tuple(axes), lasts=lasts, window=tuple(window),
@@ -55,7 +65,14 @@ def _look(indices, *, shape, axes, lasts, firsts, window):
 def slice(operand, start_indices, limit_indices, strides=None):
     """The elements at `start, start + stride, ...` below `limit` along each axis.
 
-    All three are sequences of ints, one for each axis; TypeError unless 0 <= start <= limit <= size.
+    Args:
+        operand: an array.
+        start_indices: ints, one for each axis.
+        limit_indices: ints, one for each axis.
+        strides: positive ints, one for each axis; 1 for None.
+
+    Raises:
+        TypeError: unless 0 <= start <= limit <= size.
 
     >>> lax.slice(jnp.arange(10), (1,), (8,), (3,))
     Array([1, 4, 7], dtype=int32)
@@ -63,6 +80,10 @@ def slice(operand, start_indices, limit_indices, strides=None):
     strides = None if strides is None else tuple(map(operator.index, strides))
     return slice_p.bind(operand, start_indices=tuple(map(as_size, start_indices)),
                         limit_indices=tuple(map(as_size, limit_indices)), strides=strides)
+
+
+def _from_start(index, size):
+    return index + size if index < 0 else index
 
 
 def slice_in_dim(operand, start_index, limit_index, stride=1, axis=0):
@@ -74,15 +95,18 @@ def slice_in_dim(operand, start_index, limit_index, stride=1, axis=0):
     """
     shape = aval_of(operand).shape
     axis = canonical_axis(axis, len(shape))
-    start, limit = (default if i is None else i + shape[axis] if i < 0 else i
-                    for i, default in ((start_index, 0), (limit_index, shape[axis])))
+    start = 0 if start_index is None else _from_start(start_index, shape[axis])
+    limit = shape[axis] if limit_index is None else _from_start(limit_index, shape[axis])
     starts, limits, strides = [0] * len(shape), list(shape), [1] * len(shape)
     starts[axis], limits[axis], strides[axis] = start, limit, stride
     return slice(operand, starts, limits, None if stride == 1 else strides)
 
 
 def index_in_dim(operand, index, axis=0, keepdims=True):
-    """The entry at static `index` along an axis.  IndexError where it is out of bounds.
+    """The entry at static `index` along an axis.
+
+    Raises:
+        IndexError: where it is out of bounds.
 
     >>> lax.index_in_dim(jnp.arange(6).reshape(2, 3), -1, axis=1, keepdims=False)
     Array([2, 5], dtype=int32)
@@ -108,8 +132,9 @@ def index_dtype(values):
             raise TypeError(f"indices must have an integer type, got {a.str_short()}: convert it with "
                             ".astype(int)")
     wide = [a.dtype for a in avals if a.dtype.itemsize >= 4]
-    return wide[0] if wide and len(set(wide)) == 1 else (
-        dtypes.int64 if any(d.itemsize == 8 for d in wide) else dtypes.int32)
+    if len(set(wide)) == 1:
+        return wide[0]
+    return dtypes.int64 if any(d.itemsize == 8 for d in wide) else dtypes.int32
 
 
 def _start(value, size, dtype, negative):
@@ -189,7 +214,10 @@ def _checked_axis(operand, index, axis, wraps):
 def dynamic_index_in_dim(operand, index, axis=0, keepdims=True, *, allow_negative_indices=True):
     """The entry at `index`, which may be traced, along one axis.
 
-    IndexError for an int out of bounds; a traced index reads the nearest entry.
+    A traced index out of bounds reads the nearest entry.
+
+    Raises:
+        IndexError: for an int out of bounds.
 
     >>> lax.dynamic_index_in_dim(jnp.arange(6).reshape(2, 3), 1, keepdims=False)
     Array([3, 4, 5], dtype=int32)
@@ -225,10 +253,12 @@ def dynamic_update_slice_in_dim(operand, update, start_index, axis, *, allow_neg
 
 
 def dynamic_update_index_in_dim(operand, update, index, axis, *, allow_negative_indices=True):
-    """`operand` with `update` written at `index`, which may be traced, along one axis; `update` may lack that
-    axis.
+    """`operand` with `update` written at `index`, which may be traced, along one axis.
 
-    IndexError for an int out of bounds; a traced index writes the nearest entry.
+    `update` may lack that axis.  A traced index out of bounds writes the nearest entry.
+
+    Raises:
+        IndexError: for an int out of bounds.
 
     >>> lax.dynamic_update_index_in_dim(jnp.zeros((2, 2), int), jnp.array([1, 2]), 1, 0)
     Array([[0, 0],
@@ -264,13 +294,20 @@ def gather(operand, start_indices, dimension_numbers, slice_sizes, *, unique_ind
            indices_are_sorted=False, mode=None, fill_value=None):
     """One window of `operand` for each vector along the last axis of `start_indices`.
 
-    The axes of the result are those of `start_indices` but the last, and those of the window without
-    `collapsed_slice_dims`, at `offset_dims`; `start_index_map` says which operand axis each entry of an index
-    vector counts along.  The operand's `operand_batching_dims` go together with the indices'
-    `start_indices_batching_dims`.  For `mode` see `GatherScatterMode`; the default reads `fill_value` out of
-    bounds.
+    Args:
+        operand: an array.
+        start_indices: integers; the last axis holds the vectors.
+        dimension_numbers: `offset_dims` are the axes of the result that the window has, without
+            `collapsed_slice_dims`; its others are those of `start_indices` but the last.  `start_index_map`
+            says which operand axis each entry of an index vector counts along; the operand's
+            `operand_batching_dims` go together with the indices' `start_indices_batching_dims`.
+        slice_sizes: the sizes of the window, one for each axis of `operand`.
+        unique_indices: a promise that no element is read twice.
+        indices_are_sorted: a promise that the vectors ascend.
+        mode: a `GatherScatterMode`; the default reads `fill_value` out of bounds.
+        fill_value: what is read out of bounds; NaN, or the least or largest number, for None.
 
-    >>> numbers = lax.GatherDimensionNumbers(offset_dims=(1,), collapsed_slice_dims=(0,), start_index_map=(0,))
+    >>> numbers = lax.GatherDimensionNumbers((1,), collapsed_slice_dims=(0,), start_index_map=(0,))
     >>> lax.gather(jnp.arange(6).reshape(3, 2), jnp.array([[2], [0]]), numbers, (1, 2))
     Array([[4, 5],
            [0, 1]], dtype=int32)
@@ -300,11 +337,18 @@ def _scatter_function(name, effect, result):
             unique_indices=bool(unique_indices),
             mode=GatherScatterMode.from_any(mode), dimension_numbers=numbers)
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"""`operand` with one window of `updates` {effect} for each vector of `scatter_indices`.
+    function.__doc__ = f"""`operand` with one window of `updates` {effect} for each vector of indices.
 
-    The last axis of `scatter_indices` holds the vectors, `scatter_dims_to_operand_dims` says which operand axis
-    each entry counts along; the axes of `updates` in `update_window_dims` are the window without
-    `inserted_window_dims`.  Windows out of bounds are dropped unless `mode` is CLIP.
+    Args:
+        operand: an array.
+        scatter_indices: integers; the last axis holds the vectors.
+        updates: the windows.
+        dimension_numbers: `scatter_dims_to_operand_dims` says which operand axis each entry of a vector
+            counts along; the axes of `updates` in `update_window_dims` are the window without
+            `inserted_window_dims`.
+        indices_are_sorted: a promise that the vectors ascend.
+        unique_indices: a promise that no element is addressed twice.
+        mode: a `GatherScatterMode`; windows out of bounds are dropped unless it is CLIP.
 
     >>> numbers = lax.ScatterDimensionNumbers((), (0,), (0,))
     >>> lax.{name}(jnp.array([2, 3, 4]), jnp.array([[0], [2]]), jnp.array([3, 3]), numbers)
@@ -334,13 +378,23 @@ def scatter_sub(operand, scatter_indices, updates, dimension_numbers, *, indices
 
 def scatter_apply(operand, scatter_indices, func, dimension_numbers, *, update_shape=(),
                   indices_are_sorted=False, unique_indices=False, mode=None):
-    """`operand` with the elementwise `func` applied to each addressed element, once for each time it is
-    addressed.
+    """`operand` with an elementwise function applied to each addressed element.
 
-    `update_shape` is the shape that updates would have.  Not differentiable.
+    It is applied once for each time an element is addressed, and is not differentiable.
+
+    Args:
+        operand: an array.
+        scatter_indices: as in `scatter`.
+        func: the elementwise function.
+        dimension_numbers: as in `scatter`.
+        update_shape: the shape that updates would have.
+        indices_are_sorted: as in `scatter`.
+        unique_indices: as in `scatter`.
+        mode: as in `scatter`.
 
     >>> numbers = lax.ScatterDimensionNumbers((), (0,), (0,))
-    >>> lax.scatter_apply(jnp.array([1., 2.]), jnp.array([[1], [1]]), lambda x: x * 10, numbers, update_shape=(2,))
+    >>> x, where = jnp.array([1., 2.]), jnp.array([[1], [1]])
+    >>> lax.scatter_apply(x, where, lambda x: x * 10, numbers, update_shape=(2,))
     Array([  1., 200.], dtype=float32)
     """
     aval = aval_of(operand)
@@ -361,8 +415,12 @@ def scatter_apply(operand, scatter_indices, func, dimension_numbers, *, update_s
 
 
 def index_take(src, idxs, axes):
-    """The slices of `src` at positions `idxs` (one array for each of `axes`, all of one shape) along those
-    axes.
+    """The slices of `src` at positions `idxs` along `axes`.
+
+    Args:
+        src: an array.
+        idxs: one array of positions for each of `axes`, all of one shape.
+        axes: axes of `src`.
 
     >>> lax.index_take(jnp.arange(6).reshape(3, 2), (jnp.array([2, 0]),), (0,))
     Array([[4, 5],

@@ -1,7 +1,7 @@
 """JAX's `lax.linalg`: factorizations and solvers of batches of matrices, close to LAPACK.
 
-Matrices are the last two axes; all others are batch axes.  They are float32, float64, complex64 or complex128.  Where a
-factorization fails, its results are NaN.
+Matrices are the last two axes; all others are batch axes.  They are float32, float64, complex64 or
+complex128. Where a factorization fails, its results are NaN.
 """
 import operator
 
@@ -12,12 +12,23 @@ from ..core.surface.public import export_names
 from ..primitives.arrays.elementwise import add, and_p, convert, div, lt, select
 from ..primitives.arrays.shape import broadcast_axis, full, squeeze_p
 from ..primitives.linalg.eigen import EighImplementation, EigImplementation, eig_p, eigh_p
-from ..primitives.linalg.factorizations import householder_product_p, lu_p, lu_pivots_to_permutation_p, ormqr_p, qr_p
+from ..primitives.linalg.factorizations import (
+    householder_product_p,
+    lu_p,
+    lu_pivots_to_permutation_p,
+    ormqr_p,
+    qr_p,
+)
 from ..primitives.linalg.hessenberg_schur import hessenberg_p, schur_p, tridiagonal_p
 from ..primitives.linalg.polar import polar
 from ..primitives.linalg.shared import adjoint, check_dtypes, check_square, place, transposed, triangle
 from ..primitives.linalg.svd import SvdAlgorithm, svd_p
-from ..primitives.linalg.triangular import cholesky_p, cholesky_update_p, symmetric_product_p, triangular_solve_p
+from ..primitives.linalg.triangular import (
+    cholesky_p,
+    cholesky_update_p,
+    symmetric_product_p,
+    triangular_solve_p,
+)
 from ..primitives.linalg.tridiagonal import tridiagonal_solve_p
 
 __all__ = ["EigImplementation", "EighImplementation", "SvdAlgorithm", "cholesky", "cholesky_p",
@@ -41,9 +52,12 @@ def _bounds(subset_by_index):
 def cholesky(x, *, symmetrize_input=True):
     """The lower triangular L with x = L L^H, of Hermitian positive definite matrices of shape [..., n, n].
 
-    symmetrize_input: take (x + x^H) / 2; otherwise only the lower triangle is read
+    Args:
+        x: the matrices.
+        symmetrize_input: take (x + x^H) / 2; otherwise only the lower triangle is read.
 
-    ValueError unless they are square.
+    Raises:
+        ValueError: unless they are square.
 
     >>> lax.linalg.cholesky(jnp.array([[4., 2.], [2., 5.]]))
     Array([[2., 0.],
@@ -53,10 +67,13 @@ def cholesky(x, *, symmetrize_input=True):
 
 
 def cholesky_update(r_matrix, w_vector):
-    """The upper triangular factor of R^T R + w w^T, of real matrices R of shape [..., n, n] and vectors w of
-    [..., n].
+    """The upper triangular factor of R^T R + w w^T.
 
-    It is found by rotations in O(n^2); what stands below the diagonal of R stays there.
+    It is found by rotations in O(n^2); the elements below the diagonal of R are unchanged.
+
+    Args:
+        r_matrix: real matrices R of shape [..., n, n].
+        w_vector: vectors w of shape [..., n].
 
     >>> lax.linalg.cholesky_update(jnp.array([[2.]]), jnp.array([1.5]))
     Array([[2.5]], dtype=float32)
@@ -67,8 +84,13 @@ def cholesky_update(r_matrix, w_vector):
 def symmetric_product(a_matrix, c_matrix, *, alpha=1.0, beta=0.0, symmetrize_output=False):
     """alpha a a^T + beta c, of real matrices of shapes [..., m, n] and [..., m, m], c being symmetric.
 
-    On some platforms only the lower triangle is right, unless `symmetrize_output` puts its transpose above
-    it.
+    Args:
+        a_matrix: a.
+        c_matrix: c.
+        alpha: the factor of the product.
+        beta: the factor of c.
+        symmetrize_output: copy the lower triangle into the upper one, which on some platforms is not
+            computed.
 
     >>> lax.linalg.symmetric_product(jnp.array([[1., 2.]]), jnp.array([[3.]]), beta=1.)
     Array([[8.]], dtype=float32)
@@ -79,17 +101,23 @@ def symmetric_product(a_matrix, c_matrix, *, alpha=1.0, beta=0.0, symmetrize_out
 
 def triangular_solve(a, b, *, left_side=False, lower=False, transpose_a=False, conjugate_a=False,
                      unit_diagonal=False):
-    """X with op(a) X = b if `left_side`, else with X op(a) = b, for triangular matrices `a` of shape [..., n,
-    n].
+    """X with op(a) X = b if `left_side`, else with X op(a) = b, for triangular `a`.
 
-    b: matrices with the batch axes of `a`; where `a` is one matrix, it may be one vector
-    lower: which triangle of `a` is read
-    transpose_a, conjugate_a: what op does
-    unit_diagonal: take the diagonal of `a` for ones, and do not read it
+    Args:
+        a: triangular matrices of shape [..., n, n].
+        b: matrices with the batch axes of `a`; where `a` is one matrix, it may be one vector.
+        left_side: on which side of X `a` is.
+        lower: which triangle of `a` is read.
+        transpose_a: op transposes.
+        conjugate_a: op conjugates.
+        unit_diagonal: take the diagonal of `a` for ones, and do not read it.
 
-    TypeError or ValueError where batch axes or sizes do not go together.
+    Raises:
+        TypeError: where dtypes or batch axes do not fit.
+        ValueError: where sizes do not fit.
 
-    >>> lax.linalg.triangular_solve(jnp.array([[2., 0.], [1., 4.]]), jnp.array([[2.], [9.]]), left_side=True, lower=True)
+    >>> a, b = jnp.array([[2., 0.], [1., 4.]]), jnp.array([[2.], [9.]])
+    >>> lax.linalg.triangular_solve(a, b, left_side=True, lower=True)
     Array([[1.],
            [2.]], dtype=float32)
     """
@@ -105,9 +133,10 @@ def triangular_solve(a, b, *, left_side=False, lower=False, transpose_a=False, c
 def lu(x):
     """The factors P x = L U with partial pivoting, of matrices of shape [..., m, n].
 
-    Returns (lu, pivots, permutation): U in the upper triangle of `lu`, and L, whose diagonal is one, below
-    it; the exchanges of row i with row pivots[i], i = 0, 1, ...; and what these make of the rows, so that
-    x[permutation] = L U.
+    Returns:
+        (lu, pivots, permutation): U in the upper triangle of `lu`, and L, whose diagonal is one, below it;
+        the exchanges of row i with row pivots[i], i = 0, 1, ...; and the order of the rows after them, so
+        that x[permutation] = L U.
 
     >>> lax.linalg.lu(jnp.array([[0., 2.], [4., 4.]]))
     [Array([[4., 4.],
@@ -117,8 +146,9 @@ def lu(x):
 
 
 def lu_pivots_to_permutation(pivots, permutation_size):
-    """The order of `permutation_size` rows after row i was exchanged with row pivots[i], i = 0, 1, ...; both
-    int32.
+    """The order of `permutation_size` rows after row i was exchanged with row pivots[i], i = 0, 1, ...
+
+    Both are int32.
 
     >>> lax.linalg.lu_pivots_to_permutation(jnp.array([1, 1]), 3)
     Array([1, 0, 2], dtype=int32)
@@ -129,10 +159,12 @@ def lu_pivots_to_permutation(pivots, permutation_size):
 def qr(x, *, pivoting=False, full_matrices=True, use_magma=None):
     """The factors x = Q R, Q orthonormal and R upper triangular, of matrices of shape [..., m, n].
 
-    pivoting: x[:, p] = Q R instead, with the diagonal of R falling in size; p is a third result
-    full_matrices: Q of shape [..., m, m] and R of [..., m, n], instead of [..., m, k] and [..., k, n], k =
-    min(m, n)
-    use_magma: on GPU, whether pivoting uses MAGMA
+    Args:
+        x: the matrices.
+        pivoting: x[:, p] = Q R instead, with the diagonal of R falling in size; p is a third result.
+        full_matrices: Q of shape [..., m, m] and R of [..., m, n], instead of [..., m, k] and [..., k, n],
+            k = min(m, n).
+        use_magma: on GPU, whether pivoting uses MAGMA.
 
     >>> abs(lax.linalg.qr(jnp.array([[3., 1.], [4., 2.]]))[1]).round(3)
     Array([[5. , 2.2],
@@ -143,8 +175,11 @@ def qr(x, *, pivoting=False, full_matrices=True, use_magma=None):
 
 
 def householder_product(a, taus):
-    """As many columns as `a` has of the product of the reflectors I - tau v v^H whose vectors stand below its
-    diagonal.
+    """The first columns of a product of reflectors I - tau v v^H, as many as `a` has.
+
+    Args:
+        a: matrices of shape [..., m, n], whose columns below the diagonal are the vectors v.
+        taus: the factors tau, of shape [..., k].
 
     >>> lax.linalg.householder_product(jnp.array([[1.], [1.]]), jnp.array([1.]))
     Array([[ 0.],
@@ -156,8 +191,12 @@ def householder_product(a, taus):
 def ormqr(a, taus, c, *, left=True, transpose=False):
     """The product Q c (c Q unless `left`) with the Q of a QR factorization, without making Q.
 
-    a, taus: its reflectors below the diagonal of matrices of shape [..., m, n], and their factors
-    transpose: Q^H in place of Q
+    Args:
+        a: matrices of shape [..., m, n] with the reflectors below the diagonal.
+        taus: the factors of the reflectors.
+        c: the matrices to be multiplied.
+        left: on which side of `c` Q is.
+        transpose: Q^H in place of Q.
 
     >>> lax.linalg.ormqr(jnp.array([[1.], [1.]]), jnp.array([1.]), jnp.array([[3.], [4.]]))
     Array([[-4.],
@@ -169,11 +208,17 @@ def ormqr(a, taus, c, *, left=True, transpose=False):
 def svd(x, *, full_matrices=True, compute_uv=True, subset_by_index=None, algorithm=None):
     """(U, s, V^H) with x = U diag(s) V^H, of matrices of shape [..., m, n]; s alone unless `compute_uv`.
 
-    full_matrices: U of shape [..., m, m] and V^H of [..., n, n], instead of [..., m, k] and [..., k, n], k =
-    min(m, n)
-    subset_by_index: (start, end) of the singular values, the largest being number 0, to return with their
-    vectors
-    algorithm: a SvdAlgorithm; NotImplementedError for one that the platform does not have
+    Args:
+        x: the matrices.
+        full_matrices: U of shape [..., m, m] and V^H of [..., n, n], instead of [..., m, k] and [..., k, n],
+            k = min(m, n).
+        compute_uv: return the vectors too.
+        subset_by_index: (start, end) of the singular values, the largest being number 0, to return with their
+            vectors.
+        algorithm: a SvdAlgorithm.
+
+    Raises:
+        NotImplementedError: for an algorithm that the platform does not have.
 
     >>> lax.linalg.svd(jnp.diag(jnp.array([3., 4.])), compute_uv=False)
     Array([4., 3.], dtype=float32)
@@ -188,10 +233,16 @@ def eigh(x, *, lower=True, symmetrize_input=True, sort_eigenvalues=True, subset_
          implementation=None):
     """(v, w) with x v = v diag(w), of Hermitian matrices of shape [..., n, n]; w rises, and v is orthonormal.
 
-    symmetrize_input: take (x + x^H) / 2; otherwise only one triangle is read, which `lower` chooses
-    sort_eigenvalues: False leaves their order to the implementation
-    subset_by_index: (start, end) of the eigenvalues to return with their vectors
-    implementation: an EighImplementation; NotImplementedError for one that the platform does not have
+    Args:
+        x: the matrices.
+        lower: which triangle is read, without `symmetrize_input`.
+        symmetrize_input: take (x + x^H) / 2.
+        sort_eigenvalues: False leaves their order to the implementation.
+        subset_by_index: (start, end) of the eigenvalues to return with their vectors.
+        implementation: an EighImplementation.
+
+    Raises:
+        NotImplementedError: for an implementation that the platform does not have.
 
     >>> lax.linalg.eigh(jnp.diag(jnp.array([2., 1.])))[1]
     Array([1., 2.], dtype=float32)
@@ -203,17 +254,21 @@ def eigh(x, *, lower=True, symmetrize_input=True, sort_eigenvalues=True, subset_
 
 def eig(x, *, compute_left_eigenvectors=True, compute_right_eigenvectors=True, enable_eigvec_derivs=False,
         implementation=None, use_magma=None):
-    """[w, vl, vr] of square matrices: x vr = vr diag(w), vl^H x = diag(w) vl^H; complex, without vectors not
-    asked for.
+    """[w, vl, vr] of square matrices: x vr = vr diag(w), vl^H x = diag(w) vl^H; all complex.
 
     Vectors have length one, and their largest component is real.
-    enable_eigvec_derivs: let them be differentiated, which is right only where eigenvalues are distinct and
-    each vector has
-        one largest component
-    implementation: an EigImplementation, on GPU; `use_magma` is its older form, True for MAGMA and False for
-    LAPACK
 
-    >>> lax.linalg.eig(jnp.array([[0., 1.], [-1., 0.]]), compute_left_eigenvectors=False, compute_right_eigenvectors=False)
+    Args:
+        x: matrices of shape [..., n, n].
+        compute_left_eigenvectors: return vl.
+        compute_right_eigenvectors: return vr.
+        enable_eigvec_derivs: let the vectors be differentiated, which is right only where eigenvalues are
+            distinct and each vector has one largest component.
+        implementation: an EigImplementation, on GPU.
+        use_magma: the older form of `implementation`, True for MAGMA and False for LAPACK.
+
+    >>> x = jnp.array([[0., 1.], [-1., 0.]])
+    >>> lax.linalg.eig(x, compute_left_eigenvectors=False, compute_right_eigenvectors=False)
     [Array([0.+1.j, 0.-1.j], dtype=complex64)]
     """
     if implementation is None and use_magma is not None:
@@ -227,8 +282,10 @@ def schur(x, *, compute_schur_vectors=True, sort_eig_vals=False, select_callable
     """[T, Q] with x = Q T Q^H, of square matrices; T alone unless `compute_schur_vectors`.
 
     Q is unitary and T upper triangular, but for 2 x 2 blocks on the diagonal for pairs of complex eigenvalues
-    of real matrices.  NotImplementedError with `sort_eig_vals` or `select_callable`, and for real matrices
-    but on the CPU.
+    of real matrices.
+
+    Raises:
+        NotImplementedError: with `sort_eig_vals` or `select_callable`, and for real matrices but on the CPU.
 
     >>> lax.linalg.schur(jnp.array([[1., 2.], [0., 3.]]), compute_schur_vectors=False)
     [Array([[1., 2.],
@@ -252,10 +309,15 @@ def hessenberg(a):
 
 
 def tridiagonal(a, *, lower=True):
-    """(a, d, e, taus): Hermitian matrices made tridiagonal by reflections from both sides.
+    """Hermitian matrices made tridiagonal by reflections from both sides.
 
-    d, e: the diagonal, and the one beside it
-    a: these, and the reflectors in the rest of the triangle that `lower` chooses, which alone is read
+    Args:
+        a: matrices of shape [..., n, n], of which one triangle is read.
+        lower: which triangle.
+
+    Returns:
+        (a, d, e, taus): the diagonal d and the one beside it e; in `a` these, and the reflectors in the rest
+        of the triangle; and the factors of the reflectors.
 
     >>> lax.linalg.tridiagonal(jnp.array([[1., 2.], [2., 5.]]))[1:3]
     (Array([1., 5.], dtype=float32), Array([2.], dtype=float32))
@@ -264,12 +326,18 @@ def tridiagonal(a, *, lower=True):
 
 
 def tridiagonal_solve(dl, d, du, b, *, perturb_singular=False):
-    """X with A X = b, A having the diagonals dl[..., 1:], d and du[..., :-1], all three of shape [..., n]; b
-    of [..., n, k].
+    """X with A X = b, A having the diagonals dl[..., 1:], d and du[..., :-1].
 
-    perturb_singular: on the CPU and CUDA, change pivots that are nearly zero so that the result is finite
+    Args:
+        dl: the diagonal below, of shape [..., n].
+        d: the diagonal, of shape [..., n].
+        du: the diagonal above, of shape [..., n].
+        b: of shape [..., n, k].
+        perturb_singular: on the CPU and CUDA, change pivots that are nearly zero so that the result is
+            finite.
 
-    >>> lax.linalg.tridiagonal_solve(jnp.array([0., 1.]), jnp.array([2., 2.]), jnp.array([1., 0.]), jnp.array([[3.], [3.]]))
+    >>> dl, d, du = jnp.array([0., 1.]), jnp.array([2., 2.]), jnp.array([1., 0.])
+    >>> lax.linalg.tridiagonal_solve(dl, d, du, jnp.array([[3.], [3.]]))
     Array([[1.],
            [1.]], dtype=float32)
     """
@@ -278,17 +346,24 @@ def tridiagonal_solve(dl, d, du, b, *, perturb_singular=False):
 
 @composite(static=("is_hermitian", "max_iterations", "eps"))
 def qdwh(x, *, is_hermitian=False, max_iterations=None, eps=None, dynamic_shape=None):
-    """(u, h, number of iterations, whether they sufficed): the polar decomposition x = u h, of tall matrices.
+    """The polar decomposition x = u h, of tall matrices.
 
-    u is orthonormal and h positive semidefinite, found by the QDWH iteration of Nakatsukasa, Bai and Gygi
-    (2010).
-    is_hermitian: says that x is, so that u is too: it is made so exactly
-    max_iterations: at most so many, 10 if None
-    eps: how much the last iteration may have changed, (4 eps)^(1/3) in relative size; if None, that of the
-    dtype
-    dynamic_shape: (m, n), the part of x that counts, which may be traced; the rest of the results is zero
+    It is found by the QDWH iteration of Nakatsukasa, Bai and Gygi (2010).
 
-    ValueError if a matrix is wide.
+    Args:
+        x: matrices of shape [..., m, n], m >= n.
+        is_hermitian: says that x is, and u is made so exactly.
+        max_iterations: at most so many, 10 if None.
+        eps: how much the last iteration may have changed, (4 eps)^(1/3) in relative size; if None, that of
+            the dtype.
+        dynamic_shape: (m, n), the part of x that counts, which may be traced; the rest of the results is
+            zero.
+
+    Returns:
+        (u, h, number of iterations, whether they sufficed), u orthonormal and h positive semidefinite.
+
+    Raises:
+        ValueError: if a matrix is wide.
 
     >>> lax.linalg.qdwh(jnp.array([[-3.]]))[:2]
     (Array([[-1.]], dtype=float32), Array([[3.]], dtype=float32))

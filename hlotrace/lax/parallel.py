@@ -7,7 +7,21 @@ from ..core.config import state
 from ..core.dtypes import python_scalars
 from ..core.errors import did_you_mean
 from ..core.pytrees import pytree
-from ..primitives.arrays.elementwise import add, and_p, convert, div, eq, ge, le, lt, maximum, minimum, mul, select, sub
+from ..primitives.arrays.elementwise import (
+    add,
+    and_p,
+    convert,
+    div,
+    eq,
+    ge,
+    le,
+    lt,
+    maximum,
+    minimum,
+    mul,
+    select,
+    sub,
+)
 from ..primitives.arrays.reduce import reduce_max_p
 from ..primitives.arrays.shape import broadcast_axis, broadcast_in_dim, move_axis, reshape
 from ..primitives.common import canonical_axis, np, prod, shape_of
@@ -102,7 +116,7 @@ def _groups(what, axis_index_groups, names, sizes, kinds):
 
 
 def _split(names, kinds):
-    """(axes of vmaps, axes of meshes)"""
+    """The names as (axes of vmaps, axes of meshes)."""
     return (tuple(n for n, k in zip(names, kinds) if k == "vmap"),
             tuple(n for n, k in zip(names, kinds) if k != "vmap"))
 
@@ -131,9 +145,14 @@ def _number(v):
 
 
 def psum(x, axis_name, *, axis_index_groups=None):
-    """The sum over the devices along the axis, on each of them.  `x` is a pytree; booleans count as int32.
+    """The sum over the devices along the axis, on each of them.
 
     Python numbers are multiplied by the number of devices: `psum(1, name)` is that number.
+
+    Args:
+        x: a pytree of arrays; booleans count as int32.
+        axis_name: the axis, or a tuple of axes.
+        axis_index_groups: lists of positions, each summed for itself; all positions for None.
 
     >>> jax.vmap(lambda x: x / lax.psum(x, "i"), axis_name="i")(jnp.array([1., 3.]))
     Array([0.25, 0.75], dtype=float32)
@@ -201,10 +220,16 @@ def _expanded(x, axis):
 
 
 def all_gather(x, axis_name, *, axis_index_groups=None, axis=0, tiled=False, to="varying"):
-    """The values of all devices along the axis, on each of them, stacked in a new axis (or, `tiled`,
-    concatenated).
+    """The values of all devices along the axis, on each of them.
 
-    In a shard_map with check_vma=True the result counts as varying; `to="invarying"` says that it is not.
+    Args:
+        x: a pytree of arrays.
+        axis_name: the axis, or a tuple of axes.
+        axis_index_groups: lists of positions, each gathered for itself; all positions for None.
+        axis: where the new axis is, or which one is concatenated.
+        tiled: concatenate along `axis` instead of stacking in a new axis.
+        to: "invarying" says, in a shard_map with check_vma=True, that the result does not vary over the axis;
+            by default it counts as varying.
 
     >>> jax.vmap(lambda x: lax.all_gather(x, "i"), axis_name="i")(jnp.array([1, 3]))
     Array([[1, 3],
@@ -248,7 +273,7 @@ def _sum_where(marks, x, axis_name):
 def psum_scatter(x, axis_name, *, scatter_dimension=0, axis_index_groups=None, tiled=False):
     """The sum over the devices along the axis, of which each keeps its own part along `scatter_dimension`.
 
-    That dimension must have the size of the axis, and goes away; or, `tiled`, a multiple of it.
+    That dimension must have the size of the axis, and goes away; with `tiled`, it has a multiple of it.
 
     >>> jax.vmap(lambda x: lax.psum_scatter(x, "i"), axis_name="i")(jnp.array([[1, 2], [10, 20]]))
     Array([11, 22], dtype=int32)
@@ -276,8 +301,13 @@ def all_to_all(x, axis_name, split_axis, concat_axis, *, axis_index_groups=None,
     """Each device cuts its value along `split_axis` and sends part k to device k; what comes is joined in
     order.
 
-    `split_axis` must have the size of the axis: it goes away, and a new `concat_axis` of that size comes.
-    `tiled`: it is divided by that size, and `concat_axis`, one that is there, multiplied.
+    Args:
+        x: a pytree of arrays.
+        axis_name: the axis, or a tuple of axes.
+        split_axis: has the size of the named axis, and goes away.
+        concat_axis: where a new axis of that size comes.
+        axis_index_groups: lists of positions, each exchanging for itself; all positions for None.
+        tiled: the split axis is divided by that size, and the concat axis, one that is there, multiplied.
 
     >>> jax.vmap(lambda x: lax.all_to_all(x, "i", 0, 0), axis_name="i")(jnp.array([[1, 2], [10, 20]]))
     Array([[ 1, 10],
@@ -319,15 +349,26 @@ def ragged_all_to_all(operand, output, input_offsets, send_sizes, output_offsets
                       axis_index_groups=None):
     """Each device sends rows of `operand` to others, and what it gets is written into `output`.
 
-    operand, output: (n, ...) and (m, ...) of one dtype.  The other four are integers (k,), k a multiple of
-    the number p of
-    devices: slice i, which starts at input_offsets[i] and has send_sizes[i] rows, goes to device i // (k //
-    p), where it is written from row output_offsets[i] on.  recv_sizes[i] is how many rows come from that
-    device; no more are taken.  Slices must not overlap in the result.  TypeError, ValueError for other types
-    and shapes.  Each device holds all operands.
+    Slice i, which starts at input_offsets[i] and has send_sizes[i] rows, goes to device i // (k // p), p
+    being the number of devices, where it is written from row output_offsets[i] on.  Slices must not overlap
+    in the result.  Each device holds all operands.
 
-    >>> ids = jnp.arange(2)
-    >>> exchange = lambda x, to: lax.ragged_all_to_all(x, jnp.zeros(2), ids, ids * 0 + 1, to, ids * 0 + 1, axis_name="i")
+    Args:
+        operand: of shape (n, ...).
+        output: of shape (m, ...), of the same dtype.
+        input_offsets: integers of shape (k,), k a multiple of p.
+        send_sizes: integers of shape (k,).
+        output_offsets: integers of shape (k,).
+        recv_sizes: integers of shape (k,), how many rows come from each device; no more are taken.
+        axis_name: the axis, or a tuple of axes.
+        axis_index_groups: lists of positions, each exchanging for itself; all positions for None.
+
+    Raises:
+        TypeError: for other types.
+        ValueError: for other shapes.
+
+    >>> ids, ones = jnp.arange(2), jnp.ones(2, int)
+    >>> exchange = lambda x, to: lax.ragged_all_to_all(x, jnp.zeros(2), ids, ones, to, ones, axis_name="i")
     >>> jax.vmap(exchange, axis_name="i")(jnp.array([[1., 2.], [3., 4.]]), jnp.array([[0, 0], [1, 1]]))
     Array([[1., 3.],
            [2., 4.]], dtype=float32)
@@ -377,7 +418,9 @@ def ppermute(x, axis_name, perm):
     """For each (source, destination) in `perm`, the destination gets the source's value; others get zeros.
 
     Along a tuple of axes positions count as `axis_index` does, the first axis being the major one.
-    Raises ValueError where a source or a destination stands twice or does not exist.
+
+    Raises:
+        ValueError: where a source or a destination appears twice or does not exist.
 
     >>> jax.vmap(lambda x: lax.ppermute(x, "i", [(0, 1), (1, 2)]), axis_name="i")(jnp.array([1, 2, 3]))
     Array([0, 1, 2], dtype=int32)
@@ -391,7 +434,7 @@ def ppermute(x, axis_name, perm):
                         f"1), (1, 0)], got {perm!r}") from None
     for what, numbers in (("source", [a for a, _ in perm]), ("destination", [b for _, b in perm])):
         if len(set(numbers)) < len(numbers):
-            raise ValueError(f"ppermute: a {what} stands more than once in perm {perm}; each may send and "
+            raise ValueError(f"ppermute: a {what} appears more than once in perm {perm}; each may send and "
                              "receive once")
         if any(not 0 <= n < size for n in numbers):
             raise ValueError(f"ppermute: a {what} in perm {perm} is not a position along {axis_name!r}: 0 to "
@@ -433,7 +476,8 @@ def pbroadcast(x, axis_name, source):
     """
     size = axis_size(axis_name)
     if not 0 <= source < size:
-        raise ValueError(f"pbroadcast: source {source} is not a position along {axis_name!r}: 0 to {size - 1}")
+        raise ValueError(f"pbroadcast: source {source} is not a position along {axis_name!r}: 0 to "
+                         f"{size - 1}")
     mine = eq(axis_index(axis_name), np.int32(source))
     return pytree.tree_map(lambda v: _sum_where(mine, v, axis_name), x)
 
@@ -449,10 +493,12 @@ def pswapaxes(x, axis_name, axis, *, axis_index_groups=None):
 
 
 def pcast(x, axis_name, *, to):
-    """Values of a shard_map with check_vma=True, marked as varying over the axes; the derivative is a sum
-    over devices.
+    """Values of a shard_map with check_vma=True, marked as varying over the axes.
 
-    ValueError for a value that varies over one of them already.
+    The derivative is a sum over devices.
+
+    Raises:
+        ValueError: for a value that varies over one of them already.
 
     >>> mesh = jax.make_mesh((1,), ("x",))
     >>> f = lambda x: lax.psum(lax.pcast(x, "x", to="varying"), "x")
@@ -473,9 +519,9 @@ def pcast(x, axis_name, *, to):
 def pvary(x, axis_name):
     """`pcast(x, axis_name, to="varying")`, for values that may vary over some of the axes.
 
-    >>> mesh = jax.make_mesh((1,), ("x",))
-    >>> f = jax.shard_map(lambda x: lax.psum(lax.pvary(x, "x"), "x"), mesh=mesh, in_specs=jax.P(), out_specs=jax.P())
-    >>> f(1.0).item()
+    >>> mesh, whole = jax.make_mesh((1,), ("x",)), jax.P()
+    >>> f = lambda x: lax.psum(lax.pvary(x, "x"), "x")
+    >>> jax.shard_map(f, mesh=mesh, in_specs=whole, out_specs=whole)(1.0).item()
     1.0
     """
     names, _, kinds = _axes(axis_name)

@@ -141,8 +141,7 @@ def _prepare(name, operands, init_values, computation):
 
 
 def _initial(init, dtype):
-    """An initial value of this dtype, infinities as its ends.  One that is known stays known while a program
-    is traced."""
+    """An initial value of this dtype, infinities as its ends; a known one stays known in a traced program."""
     if isinstance(init, Tracer):
         return convert(init, dtype)
     value = np.asarray(init, aval_of(init).dtype)
@@ -161,13 +160,18 @@ def _is_identity(init, identity):
 def reduce(operands, init_values, computation, dimensions, out_sharding=None):
     """Reduce arrays of one shape together over `dimensions`, by an associative function of scalars.
 
-    operands, init_values: pytrees of the same structure, of arrays and of scalars.
-    computation: takes two pytrees of scalars (one scalar each for a single operand) and gives one.
-    Addition, multiplication, max, min, and, or, xor are recognised and use their own primitives.
+    Args:
+        operands: a pytree of arrays of one shape.
+        init_values: a pytree of scalars of the same structure.
+        computation: takes two pytrees of scalars (one scalar each for a single operand) and gives one.
+            Addition, multiplication, max, min, and, or, xor are recognised and use their own primitives.
+        dimensions: the axes.
+        out_sharding: the sharding of the results.
 
     >>> lax.reduce(jnp.array([[1, 2], [3, 4]]), 0, lax.add, (1,))
     Array([3, 7], dtype=int32)
-    >>> value, index = lax.reduce((jnp.array([3, 9]), jnp.arange(2)), (0, 0), lambda a, b: jax.tree.map(lax.max, a, b), (0,))
+    >>> larger = lambda a, b: jax.tree.map(lax.max, a, b)
+    >>> value, index = lax.reduce((jnp.array([3, 9]), jnp.arange(2)), (0, 0), larger, (0,))
     """
     xs, inits, structure, jaxpr = _prepare("reduce", operands, init_values, computation)
     dimensions = canonical_axes(tuple(dimensions), aval_of(xs[0]).ndim, "dimensions")
@@ -180,7 +184,8 @@ def reduce(operands, init_values, computation, dimensions, out_sharding=None):
         if not _is_identity(inits[0], identity(out.dtype)):
             out = combine.bind(broadcast_in_dim(inits[0], shape_of(out), ()), out)
         outs = [out]
-    return pytree.tree_unflatten(structure, [with_out_sharding(out, out_sharding, "lax.reduce") for out in outs])
+    outs = [with_out_sharding(out, out_sharding, "lax.reduce") for out in outs]
+    return pytree.tree_unflatten(structure, outs)
 
 
 # --- windows
@@ -216,9 +221,17 @@ def reduce_window(operand, init_value, computation, window_dimensions, window_st
                   base_dilation=None, window_dilation=None):
     """Reduce each window of arrays of one shape by an associative function of scalars.
 
-    Operands and initial values are pytrees as in `reduce`; padding is 'SAME', 'VALID', 'SAME_LOWER' or (low,
-    high) for each axis, and reads as the initial value.  Sums, max and min can be differentiated, other
-    computations not.
+    Sums, max and min can be differentiated, other computations not.
+
+    Args:
+        operand: a pytree of arrays, as in `reduce`.
+        init_value: a pytree of scalars, as in `reduce`.
+        computation: as in `reduce`.
+        window_dimensions: the size of the window along each axis.
+        window_strides: one for each axis; 1 for None.
+        padding: 'SAME', 'VALID', 'SAME_LOWER' or (low, high) for each axis; it reads as the initial value.
+        base_dilation: the distance of the operand's elements along each axis; 1 for None.
+        window_dilation: the distance of the window's elements along each axis; 1 for None.
 
     >>> lax.reduce_window(jnp.array([1., 5., 2., 3.]), -jnp.inf, lax.max, (2,), (2,))
     Array([5., 3.], dtype=float32)
@@ -264,8 +277,13 @@ cumlogsumexp = _cumulative(cumlogsumexp_p, "log-sum-exp", "Array([2. , 3.31..., 
 def sort(operand, dimension=-1, is_stable=True, num_keys=1):
     """Sort one array, or several of one shape together, along `dimension`.
 
-    The first `num_keys` arrays are compared, in order.  NaN comes last, -0.0 and 0.0 are equal, complex
-    numbers go by real part, then by imaginary part.  A sequence of arrays gives a tuple.
+    NaN comes last, -0.0 and 0.0 are equal, complex numbers go by real part, then by imaginary part.
+
+    Args:
+        operand: an array or a sequence of arrays, which gives a tuple.
+        dimension: the axis.
+        is_stable: equal elements keep their order.
+        num_keys: how many of the arrays are compared, the first ones, in order.
 
     >>> lax.sort(jnp.array([3, 1, 2]))
     Array([1, 2, 3], dtype=int32)
@@ -292,8 +310,7 @@ def sort_key_val(keys, values, dimension=-1, is_stable=True):
 
 
 def top_k(operand, k, *, axis=-1, is_stable=True):
-    """The k greatest values along `axis` in descending order, and their int32 indices, as a list [values,
-    indices].
+    """The k greatest values along an axis in descending order, and their int32 indices: [values, indices].
 
     Of equal ones the first come first, also where `is_stable=False` allows any.
 
@@ -315,12 +332,17 @@ def top_k(operand, k, *, axis=-1, is_stable=True):
 
 def approx_max_k(operand, k, reduction_dimension=-1, recall_target=0.95, reduction_input_size_override=-1,
                  aggregate_to_topk=True):
-    """[values, int32 indices] of about the k greatest elements along an axis, in descending order; floating
-    point.
+    """[values, int32 indices] of about the k greatest elements along an axis, in descending order.
 
     A TPU finds the expected part `recall_target` of them, other devices all (Chern et al., "TPU-KNN", 2022).
-    With `aggregate_to_topk=False` they are not picked out of the more, in no order, that are found first.
-    `reduction_input_size_override` is the size of the whole of which the operand is a part.
+
+    Args:
+        operand: floating point.
+        k: how many.
+        reduction_dimension: the axis.
+        recall_target: the part of them that is expected to be found.
+        reduction_input_size_override: the size of the whole of which the operand is a part.
+        aggregate_to_topk: False does not pick the k out of the more, in no order, that are found first.
 
     >>> lax.approx_max_k(jnp.array([1., 4., 3., 2.]), 2)
     [Array([4., 3.], dtype=float32), Array([1, 2], dtype=int32)]
@@ -331,8 +353,7 @@ def approx_max_k(operand, k, reduction_dimension=-1, recall_target=0.95, reducti
 
 def approx_min_k(operand, k, reduction_dimension=-1, recall_target=0.95, reduction_input_size_override=-1,
                  aggregate_to_topk=True):
-    """[values, int32 indices] of about the k least elements along an axis, in ascending order.  See
-    `approx_max_k`.
+    """[values, int32 indices] of about the k least elements along an axis, ascending: see `approx_max_k`.
 
     >>> lax.approx_min_k(jnp.array([1., 4., 3., 2.]), 2)
     [Array([1., 2.], dtype=float32), Array([0, 3], dtype=int32)]

@@ -13,7 +13,16 @@ from ..primitives.arrays.elementwise import convert, convert_element_type_p
 from ..primitives.arrays.random import random_wrap_p
 from ..primitives.arrays.shape import broadcast_in_dim_p, reshape_p, squeeze_p, transpose_p
 from ..primitives.arrays.slicing import concatenate_p, iota_p, optimization_barrier_p, pad_p, rev_p, slice_p
-from ..primitives.common import canonical_axes, canonical_axis, canonical_shape, is_constant, np, prod, scalar, static_int
+from ..primitives.common import (
+    canonical_axes,
+    canonical_axis,
+    canonical_shape,
+    is_constant,
+    np,
+    prod,
+    scalar,
+    static_int,
+)
 
 __all__ = ["broadcast", "broadcast_in_dim", "broadcast_in_dim_p", "broadcast_like", "broadcast_shapes",
            "broadcast_to_rank", "broadcasted_iota", "collapse", "concatenate", "concatenate_p", "empty",
@@ -22,7 +31,7 @@ __all__ = ["broadcast", "broadcast_in_dim", "broadcast_in_dim_p", "broadcast_lik
            "squeeze", "squeeze_p", "stack", "tile", "transpose", "transpose_p", "unstack"]
 
 
-def _shape_of(name, operand):
+def checked_shape(name, operand):
     """The shape of an operand.  TypeError, naming the function, for what is not an array."""
     if not is_arraylike(operand):
         raise TypeError(f"lax.{name}: an operand of type {type(operand)} is not an array or a number; wrap "
@@ -34,16 +43,20 @@ def _shape_of(name, operand):
 # --------------------------------------------------------------------------
 
 def full(shape, fill_value, dtype=None, *, sharding=None):
-    """An array of one scalar.  Without `dtype`, it has the dtype and the weak type of `fill_value`.
+    """An array of one scalar.
 
-    `sharding`, a Sharding or a Device, says where it lies; see `device_put`.
+    Args:
+        shape: ints.
+        fill_value: the scalar.
+        dtype: that of the array; without it, it has the dtype and the weak type of `fill_value`.
+        sharding: a Sharding or a Device, where it is placed: see `device_put`.
 
     >>> lax.full((2, 3), 7)
     Array([[7, 7, 7],
            [7, 7, 7]], dtype=int32, weak_type=True)
     """
     shape = canonical_shape(shape, "lax.full: shape")
-    if _shape_of("full", fill_value) != ():
+    if checked_shape("full", fill_value) != ():
         raise TypeError("full must be called with scalar fill_value, got fill_value.shape "
                         f"{aval_of(fill_value).shape}; jnp.broadcast_to repeats an array.")
     if dtype is not None:
@@ -53,11 +66,15 @@ def full(shape, fill_value, dtype=None, *, sharding=None):
         if dtypes.is_extended(dtype):
             words = full((*shape, *dtype.physical_shape), fill_value, dtype.physical_dtype)
             return make_with_sharding(lambda: random_wrap_p.bind(words, impl=dtype), 0, "lax.full", sharding)
-        fill_value = (scalar(fill_value, dtype) if type(fill_value) in dtypes.python_scalars
-                      else np.asarray(fill_value, dtype) if is_constant(fill_value)
-                      else convert(fill_value, dtype))
-    return make_with_sharding(lambda: broadcast_in_dim_p.bind(fill_value, shape=shape, broadcast_dimensions=()),
-                _bytes(shape, aval_of(fill_value).dtype), "lax.full", sharding)
+        if type(fill_value) in dtypes.python_scalars:
+            fill_value = scalar(fill_value, dtype)
+        elif is_constant(fill_value):
+            fill_value = np.asarray(fill_value, dtype)
+        else:
+            fill_value = convert(fill_value, dtype)
+    return make_with_sharding(
+        lambda: broadcast_in_dim_p.bind(fill_value, shape=shape, broadcast_dimensions=()),
+        _bytes(shape, aval_of(fill_value).dtype), "lax.full", sharding)
 
 
 def _bytes(shape, dtype):
@@ -65,10 +82,15 @@ def _bytes(shape, dtype):
 
 
 def full_like(x, fill_value, dtype=None, shape=None, sharding=None):
-    """`full` with the shape, dtype and weak type of `x`, an array or anything that has a shape and a dtype.
+    """`full` with the shape, dtype and weak type of `x`.
 
-    `sharding`, a Sharding or a Device, says where it lies; see `device_put`.  Without it the result lies
-    where `x` does, if that is committed and no other shape is asked for.
+    Args:
+        x: an array or anything that has a shape and a dtype.
+        fill_value: the scalar.
+        dtype: in place of that of `x`.
+        shape: in place of that of `x`.
+        sharding: a Sharding or a Device, where the result is placed: see `device_put`.  Without it, that is
+            where `x` is, if that is committed and no other shape is requested.
 
     >>> lax.full_like(jnp.zeros(3), 2)
     Array([2., 2., 2.], dtype=float32)
@@ -92,7 +114,8 @@ def empty(shape, dtype, *, out_sharding=None):
     Array([0., 0.], dtype=float32)
     """
     shape, dtype = canonical_shape(shape, "lax.empty: shape"), dtypes.check_user_dtype(dtype, "empty")
-    return make_with_sharding(lambda: full(shape, 0, dtype), _bytes(shape, dtype), "lax.empty", out_sharding=out_sharding)
+    return make_with_sharding(lambda: full(shape, 0, dtype), _bytes(shape, dtype), "lax.empty",
+                              out_sharding=out_sharding)
 
 
 def iota(dtype, size):
@@ -114,8 +137,9 @@ def broadcasted_iota(dtype, shape, dimension, *, out_sharding=None):
            [0, 1, 2]], dtype=int32)
     """
     dtype, shape = dtypes.check_user_dtype(dtype, "iota"), canonical_shape(shape, "iota: shape")
-    return make_with_sharding(lambda: iota_p.bind(dtype=dtype, shape=shape, dimension=operator.index(dimension)),
-                _bytes(shape, dtype), "lax.broadcasted_iota", out_sharding=out_sharding)
+    return make_with_sharding(
+        lambda: iota_p.bind(dtype=dtype, shape=shape, dimension=operator.index(dimension)),
+        _bytes(shape, dtype), "lax.broadcasted_iota", out_sharding=out_sharding)
 
 
 # --- broadcasting
@@ -123,7 +147,10 @@ def broadcasted_iota(dtype, shape, dimension, *, out_sharding=None):
 
 @functools.lru_cache(maxsize=4096)
 def broadcast_shapes(*shapes):
-    """The NumPy broadcast of shapes (tuples or ints), as a tuple.  ShapeError where they do not fit.
+    """The NumPy broadcast of shapes (tuples or ints), as a tuple.
+
+    Raises:
+        ShapeError: where they do not fit.
 
     >>> jnp.broadcast_shapes((2, 1), (3,), 1)
     (2, 3)
@@ -140,14 +167,20 @@ def broadcast_shapes(*shapes):
 
 
 def broadcast_in_dim(operand, shape, broadcast_dimensions, *, out_sharding=None):
-    """`operand` repeated to `shape`; its axis i becomes axis broadcast_dimensions[i] of the result, in any
-    order.
+    """`operand` repeated to `shape`.
+
+    Args:
+        operand: an array.
+        shape: the shape of the result.
+        broadcast_dimensions: axis i of the operand becomes axis broadcast_dimensions[i] of the result, in any
+            order.
+        out_sharding: the sharding of the result.
 
     >>> lax.broadcast_in_dim(jnp.array([1, 2]), (2, 3), (0,))
     Array([[1, 1, 1],
            [2, 2, 2]], dtype=int32)
     """
-    rank, dimensions = len(_shape_of("broadcast_in_dim", operand)), tuple(map(operator.index,
+    rank, dimensions = len(checked_shape("broadcast_in_dim", operand)), tuple(map(operator.index,
                                                                               broadcast_dimensions))
     order = sorted(range(len(dimensions)), key=dimensions.__getitem__)
     if len(dimensions) == rank and order != list(range(rank)):
@@ -163,19 +196,22 @@ def broadcast(operand, sizes, *, out_sharding=None):
     Array([[1, 2],
            [1, 2]], dtype=int32)
     """
-    sizes, shape = tuple(sizes), _shape_of("broadcast", operand)
+    sizes, shape = tuple(sizes), checked_shape("broadcast", operand)
     out = broadcast_in_dim(operand, (*sizes, *shape), range(len(sizes), len(sizes) + len(shape)))
     return with_out_sharding(out, out_sharding, "lax.broadcast")
 
 
 def broadcast_like(arr, like_arr):
-    """`arr` broadcast to the shape of another array, as NumPy does.  ValueError where the shapes do not fit.
+    """`arr` broadcast to the shape of another array, as NumPy does.
+
+    Raises:
+        ValueError: where the shapes do not fit.
 
     >>> lax.broadcast_like(jnp.array([1, 2, 3]), jnp.zeros((2, 3)))
     Array([[1, 2, 3],
            [1, 2, 3]], dtype=int32)
     """
-    shape, to = _shape_of("broadcast_like", arr), _shape_of("broadcast_like", like_arr)
+    shape, to = checked_shape("broadcast_like", arr), checked_shape("broadcast_like", like_arr)
     if len(shape) > len(to) or broadcast_shapes(shape, to) != to:
         raise ValueError(f"lax.broadcast_like: shape {shape} does not broadcast to {to}, the shape of "
                          "like_arr")
@@ -188,7 +224,7 @@ def broadcast_to_rank(x, rank):
     >>> lax.broadcast_to_rank(jnp.array([1, 2]), 3).shape
     (1, 1, 2)
     """
-    return expand_dims(x, range(rank - len(_shape_of("broadcast_to_rank", x))))
+    return expand_dims(x, range(rank - len(checked_shape("broadcast_to_rank", x))))
 
 
 def tile(operand, reps):
@@ -198,9 +234,10 @@ def tile(operand, reps):
     Array([[1, 2, 1, 2],
            [1, 2, 1, 2]], dtype=int32)
     """
-    shape, reps = _shape_of("tile", operand), canonical_shape(reps, "tile: reps")
+    shape, reps = checked_shape("tile", operand), canonical_shape(reps, "tile: reps")
     if len(reps) != len(shape):
-        raise TypeError(f"tile: reps {reps} must have one entry for each axis of the operand of shape {shape}")
+        raise TypeError(f"tile: reps {reps} must have one entry for each axis of the operand of shape "
+                        f"{shape}")
     spread = tuple(itertools.chain.from_iterable(zip(reps, shape)))
     repeated = _shape.broadcast_in_dim(operand, spread, tuple(range(1, 2 * len(shape), 2)))
     return _shape.reshape(repeated, tuple(r * n for r, n in zip(reps, shape)))
@@ -217,14 +254,14 @@ def reshape(operand, new_sizes, dimensions=None, *, out_sharding=None):
     >>> lax.reshape(jnp.array([[1, 2], [3, 4]]), (4,), dimensions=(1, 0))
     Array([1, 3, 2, 4], dtype=int32)
     """
-    shape = _shape_of("reshape", operand)
+    shape = checked_shape("reshape", operand)
     if dimensions is not None and tuple(dimensions) != tuple(range(len(shape))):
         if sorted(dimensions) != list(range(len(shape))):
             raise TypeError(f"reshape dimensions must be a permutation of operand dimensions, got dimensions "
                             f"{tuple(dimensions)} for shape {shape}.")
         operand = _shape.transpose(operand, dimensions)
-    return with_out_sharding(_shape.reshape(operand, canonical_shape(new_sizes, "reshape: new_sizes")), out_sharding,
-                "lax.reshape")
+    out = _shape.reshape(operand, canonical_shape(new_sizes, "reshape: new_sizes"))
+    return with_out_sharding(out, out_sharding, "lax.reshape")
 
 
 def collapse(operand, start_dimension, stop_dimension=None):
@@ -233,7 +270,7 @@ def collapse(operand, start_dimension, stop_dimension=None):
     >>> lax.collapse(jnp.zeros((2, 3, 4)), 0, 2).shape
     (6, 4)
     """
-    shape = _shape_of("collapse", operand)
+    shape = checked_shape("collapse", operand)
     lo, hi, _ = slice(start_dimension, stop_dimension).indices(len(shape))
     if hi < lo:
         raise ValueError("Invalid dimension range passed to collapse: "
@@ -247,7 +284,7 @@ def expand_dims(array, dimensions):
     >>> lax.expand_dims(jnp.zeros((2, 3)), (0, 2)).shape
     (1, 2, 1, 3)
     """
-    shape, dimensions = _shape_of("expand_dims", array), tuple(dimensions)
+    shape, dimensions = checked_shape("expand_dims", array), tuple(dimensions)
     rank = len(shape) + len(dimensions)
     new = canonical_axes(dimensions, rank)
     sizes = iter(shape)
@@ -261,7 +298,7 @@ def squeeze(array, dimensions):
     >>> lax.squeeze(jnp.zeros((1, 3, 1)), (0,)).shape
     (3, 1)
     """
-    dimensions = canonical_axes(tuple(dimensions), len(_shape_of("squeeze", array)))
+    dimensions = canonical_axes(tuple(dimensions), len(checked_shape("squeeze", array)))
     return squeeze_p.bind(array, dimensions=tuple(sorted(dimensions))) if dimensions else array
 
 
@@ -271,7 +308,7 @@ def transpose(operand, permutation):
     >>> lax.transpose(jnp.zeros((2, 3, 4)), (2, 0, 1)).shape
     (4, 2, 3)
     """
-    shape, permutation = _shape_of("transpose", operand), tuple(map(operator.index, permutation))
+    shape, permutation = checked_shape("transpose", operand), tuple(map(operator.index, permutation))
     if permutation == tuple(range(len(shape))):
         return operand
     return transpose_p.bind(operand, permutation=permutation)
@@ -284,7 +321,7 @@ def rev(operand, dimensions):
     Array([[2, 1],
            [4, 3]], dtype=int32)
     """
-    _shape_of("rev", operand)
+    checked_shape("rev", operand)
     dimensions = tuple(map(operator.index, dimensions))
     return rev_p.bind(operand, dimensions=dimensions) if dimensions else operand
 
@@ -293,8 +330,9 @@ def rev(operand, dimensions):
 # --------------------------------------------------------------------------------
 
 def concatenate(operands, dimension):
-    """The operands one after another along `dimension`.  They have one dtype, and equal shapes but for that
-    axis.
+    """The operands one after another along `dimension`.
+
+    They have one dtype, and equal shapes but for that axis.
 
     >>> lax.concatenate([jnp.array([1, 2]), jnp.array([3])], 0)
     Array([1, 2, 3], dtype=int32)
@@ -302,7 +340,7 @@ def concatenate(operands, dimension):
     operands = list(operands)
     if not operands:
         raise ValueError("concatenate requires a non-empty sequence of arrays")
-    ranks = {len(_shape_of("concatenate", x)) for x in operands}
+    ranks = {len(checked_shape("concatenate", x)) for x in operands}
     if len(ranks) > 1:
         raise errors.ShapeError("Cannot concatenate arrays with different numbers of dimensions: got "
                                 f"{', '.join(str(aval_of(x).shape) for x in operands)}.")
@@ -319,7 +357,7 @@ def stack(operands, axis=0):
     operands = list(operands)
     if not operands:
         raise ValueError("stack requires a non-empty sequence of arrays")
-    axis = canonical_axis(axis, len(_shape_of("stack", operands[0])) + 1)
+    axis = canonical_axis(axis, len(checked_shape("stack", operands[0])) + 1)
     return concatenate([expand_dims(x, (axis,)) for x in operands], axis)
 
 
@@ -329,7 +367,7 @@ def split(operand, sizes, axis=0):
     >>> lax.split(jnp.arange(4), (1, 3))
     [Array([0], dtype=int32), Array([1, 2, 3], dtype=int32)]
     """
-    shape, sizes = _shape_of("split", operand), canonical_shape(sizes, "split: sizes")
+    shape, sizes = checked_shape("split", operand), canonical_shape(sizes, "split: sizes")
     axis = canonical_axis(axis, len(shape))
     if sum(sizes) != shape[axis]:
         raise ValueError(f"Sum of sizes {sum(sizes)} must be equal to dimension {axis} of the operand shape "
@@ -349,7 +387,7 @@ def unstack(x, axis=0):
     >>> lax.unstack(jnp.array([[1, 2], [3, 4]]), axis=1)
     (Array([1, 3], dtype=int32), Array([2, 4], dtype=int32))
     """
-    axis = canonical_axis(axis, len(_shape_of("unstack", x)))
+    axis = canonical_axis(axis, len(checked_shape("unstack", x)))
     return tuple(squeeze(part, (axis,)) for part in split(x, [1] * aval_of(x).shape[axis], axis))
 
 
@@ -359,8 +397,8 @@ def pad(operand, padding_value, padding_config):
     >>> lax.pad(jnp.array([1, 2, 3]), 0, [(1, 2, 1)])
     Array([0, 1, 0, 2, 0, 3, 0, 0], dtype=int32)
     """
-    _shape_of("pad", operand)
-    if _shape_of("pad", padding_value) != ():
+    checked_shape("pad", operand)
+    if checked_shape("pad", padding_value) != ():
         raise ValueError(f"pad: padding_value must be a scalar, got shape {aval_of(padding_value).shape}")
     config = tuple(tuple(map(as_size, entry)) for entry in padding_config)
     if any(len(entry) != 3 for entry in config):
@@ -376,5 +414,5 @@ def optimization_barrier(operand, /):
     """
     leaves, structure = pytree.tree_flatten(operand)
     for leaf in leaves:
-        _shape_of("optimization_barrier", leaf)
+        checked_shape("optimization_barrier", leaf)
     return structure.unflatten(optimization_barrier_p.bind(*leaves)) if leaves else operand

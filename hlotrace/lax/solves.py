@@ -1,5 +1,4 @@
-"""Equations solved by the user's function, with derivatives that do not depend on how: custom_root,
-custom_linear_solve."""
+"""Equations solved by the user's function, with derivatives of the equation itself."""
 from ..api.autodiff import linearize
 from ..api.flat import FlatFunction
 from ..api.signatures import name_of
@@ -34,10 +33,11 @@ class _Unknown:
         traced = flat.kept(owner, (role, kind), self.avals)
         found = traced.out_tree
         if has_aux:
-            if not found.node_data() or found.node_data()[0] not in (tuple, list) or len(found.children()) != 2:
+            kind, children = (found.node_data() or (None,))[0], found.children()
+            if kind not in (tuple, list) or len(children) != 2:
                 raise TypeError(f"{self.what}: {role} {name_of(owner)} must return a pair (solution, aux) "
                                 f"because has_aux is True, but it returned {pytree.described(found)}")
-            found = found.children()[0]
+            found = children[0]
         self.check(f"{role} {name_of(owner)}", found, traced.closed.out_avals)
         return traced
 
@@ -60,15 +60,20 @@ def custom_linear_solve(matvec, b, solve, transpose_solve=None, symmetric=False,
     Derivatives come from the system, by `solve` and `transpose_solve`: how these work is not differentiated.
 
     Args:
-      matvec: linear function from pytrees like `b` to pytrees like `b`; may close over what is
-      differentiated.
-      b: pytree of arrays.
-      solve: (matvec, b) -> x; with `has_aux`, (x, aux), where aux has no derivative.
-      transpose_solve: (vecmat, b) -> the solution of the transposed system; needed by reverse mode.  As
-      `solve` with aux.
-      symmetric: the transposed system is the same; `solve` solves it.
-    Returns: x like `b`, or (x, aux).
-    Raises: ShapeError where a function gives another structure or shape.
+        matvec: linear function from pytrees like `b` to pytrees like `b`; may close over what is
+            differentiated.
+        b: pytree of arrays.
+        solve: (matvec, b) -> x; with `has_aux`, (x, aux), where aux has no derivative.
+        transpose_solve: (vecmat, b) -> the solution of the transposed system; needed by reverse mode.  With
+            `has_aux` it gives a pair as `solve` does.
+        symmetric: the transposed system is the same; `solve` solves it.
+        has_aux: `solve` gives (x, aux).
+
+    Returns:
+        x like `b`, or (x, aux).
+
+    Raises:
+        ShapeError: where a function gives another structure or shape.
 
     >>> a = jnp.array([2., 4.])
     >>> lax.custom_linear_solve(lambda x: a * x, jnp.array([2., 2.]), lambda matvec, b: b / a, symmetric=True)
@@ -111,20 +116,24 @@ def _transposed(jaxpr, num_consts):
 
 
 def custom_root(f, initial_guess, solve, tangent_solve, has_aux=False):
-    """x with `f(x) = 0`, as `solve(f, initial_guess)` finds it; differentiated with respect to what `f`
-    closes over.
+    """x with `f(x) = 0`, as `solve(f, initial_guess)` finds it; differentiated by what `f` closes over.
 
     By the implicit function theorem: where F(x, a) = 0, dx = -(dF/dx)^-1 (dF/da) da.
 
     Args:
-      f: function from pytrees like `initial_guess` to such.
-      initial_guess: pytree of floating or complex arrays; the root does not depend on it.
-      solve: (f, initial_guess) -> x; with `has_aux`, (x, aux), where aux has no derivative.
-      tangent_solve: (g, y) -> the x with `g(x) = y`, `g` being `f` linearized at the root; linear in y.  For
-      scalars
-        `lambda g, y: y / g(1.0)`.
-    Returns: x like `initial_guess`, or (x, aux).
-    Raises: TypeError, ShapeError where a function gives another structure or shape.
+        f: function from pytrees like `initial_guess` to such.
+        initial_guess: pytree of floating or complex arrays; the root does not depend on it.
+        solve: (f, initial_guess) -> x; with `has_aux`, (x, aux), where aux has no derivative.
+        tangent_solve: (g, y) -> the x with `g(x) = y`, `g` being `f` linearized at the root; linear in y.
+            For scalars it is `lambda g, y: y / g(1.0)`.
+        has_aux: `solve` gives (x, aux).
+
+    Returns:
+        x like `initial_guess`, or (x, aux).
+
+    Raises:
+        TypeError: where a function gives another structure or other dtypes.
+        ShapeError: where a function gives another shape.
 
     >>> def newton(f, x):
     ...     return lax.fori_loop(0, 10, lambda _, x: x - f(x) / jax.grad(f)(x), x)

@@ -13,17 +13,18 @@ from ..primitives.arrays.slicing import copy_p, dce_sink_p
 from ..primitives.common import static_int
 from ..primitives.programs.callbacks import after_all_p, create_token_p
 from .control_flow import scan
-from .shapes import _shape_of, broadcast_in_dim, broadcast_shapes, full, stack
+from .shapes import broadcast_in_dim, broadcast_shapes, checked_shape, full, stack
 
 __all__ = ["after_all", "after_all_p", "create_token", "create_token_p", "dce_sink", "dce_sink_p", "dtype",
            "polynomial", "shape_as_value", "stage"]
 
 
 def dtype(x):
-    """The dtype that a value has in arrays, or that a type or a name of a dtype stands for; 64-bit ones need
-    x64.
+    """The dtype that a value has in arrays, or that a type or a name of a dtype means; 64-bit ones need x64.
 
-    ValueError for None, TypeError for other values.
+    Raises:
+        ValueError: for None.
+        TypeError: for other values.
 
     >>> lax.dtype(1.0), lax.dtype(int), lax.dtype("bfloat16")
     (dtype('float32'), dtype('int32'), dtype(bfloat16))
@@ -49,7 +50,7 @@ def stage(x, /):
     >>> lax.stage(np.float32(2))
     Array(2., dtype=float32)
     """
-    _shape_of("stage", x)
+    checked_shape("stage", x)
     return copy_p.bind(x)
 
 
@@ -65,13 +66,14 @@ def dce_sink(val, *, prevent_mlir_dce=False):
         raise NotImplementedError("lax.dce_sink: prevent_mlir_dce=True is not supported: no kernel takes the "
                                   "values in; return them, or give them to a callback")
     for leaf in pytree.tree_leaves(val):
-        _shape_of("dce_sink", leaf)
+        checked_shape("dce_sink", leaf)
         dce_sink_p.bind(leaf)
 
 
 def create_token(_=None):
-    """A token, which has no data: what takes it follows what gave it.  While a program is traced, a value of
-    that program.
+    """A token, which has no data: what takes it follows what gave it.
+
+    While a program is traced, it is a value of that program.
 
     >>> lax.create_token().block_until_ready()
     Token()
@@ -80,7 +82,10 @@ def create_token(_=None):
 
 
 def after_all(*operands):
-    """A token that follows all of these tokens.  TypeError for other operands.
+    """A token that follows all of these tokens.
+
+    Raises:
+        TypeError: for other operands.
 
     >>> lax.after_all(lax.create_token(), lax.create_token())
     Token()
@@ -95,8 +100,10 @@ def after_all(*operands):
 def polynomial(x, coeffs, *, unroll=None):
     """coeffs[0] + coeffs[1] x + coeffs[2] x**2 + ..., by Horner's rule (Knuth, TAOCP 2, section 4.6.4).
 
-    x: numbers; the coefficients are converted to its dtype, and are scalars or have its rank, with sizes that
-    broadcast. More than `unroll` (8) of them are a loop.
+    Args:
+        x: numbers.
+        coeffs: converted to the dtype of `x`; scalars, or of its rank with sizes that broadcast.
+        unroll: how many coefficients are written out, 8 for None; more are a loop.
 
     >>> lax.polynomial(jnp.array([0., 1., 3.]), [1., 5., 2.])
     Array([ 1.,  8., 34.], dtype=float32)
