@@ -277,9 +277,9 @@ def build_tree(treedef: PyTreeDef, xs: Any) -> Any:
     return treedef.from_iterable_tree(xs)
 
 
-def is_tree_node(abstract_eval: type) -> bool:
-    """Whether instances of `abstract_eval` are containers rather than leaves."""
-    return registry.is_node(abstract_eval)
+def is_tree_node(typ: type) -> bool:
+    """Whether instances of the class `typ` are containers rather than leaves."""
+    return registry.is_node(typ)
 
 
 def flatten_one_level(tree: Any) -> tuple[Iterable[Any], Any]:
