@@ -59,6 +59,18 @@ PARAMETERS = {
     "Mapping[str, Any]": "compiler_options",
 }
 
+# face: the functions whose types are those that their source has, but that a parameter which is Any there has that of
+# its name in PARAMETERS; the others are generic, overloaded, or take what only the stubs have names for
+ANNOTATED = {
+    "hlotrace": """
+        grad value_and_grad jacfwd jacrev hessian vmap linear_transpose fwd_and_bwd named_call closure_convert
+        block_until_ready copy_to_host_async reshard live_arrays clear_caches""",
+    "hlotrace.ad_checkpoint": "checkpoint_name print_saved_residuals",
+    "hlotrace.distributed": "initialize is_initialized shutdown",
+    "hlotrace.lax": "with_sharding_constraint",
+    "hlotrace.topologies": "get_attached_topology get_topology_desc make_mesh",
+}
+
 # face: the type of results there, where no line says another; elsewhere Any
 RESULTS = {
     "hlotrace.Array": "Array", "hlotrace._IndexUpdateRef": "Array",
@@ -76,12 +88,6 @@ FUNCTIONS = {
     "hlotrace": """
         jit(fun: Callable[_P, _R]) -> JitFunction[_P, _R]
         jit(fun: None = None) -> JitDecorator
-        grad(fun: Callable[_P, Any]) -> Callable[_P, Any]
-        value_and_grad(fun: Callable[_P, _R]) -> Callable[_P, tuple[_R, Any]]
-        jacfwd(fun: Callable[_P, Any]) -> Callable[_P, Any]
-        jacrev(fun: Callable[_P, Any]) -> Callable[_P, Any]
-        hessian(fun: Callable[_P, Any]) -> Callable[_P, Any]
-        vmap(fun: Callable[_P, _R]) -> Callable[_P, _R]
         pmap(fun: Callable[_P, _R]) -> JitFunction[_P, _R]
         checkpoint(fun: Callable[_P, _R]) -> Callable[_P, _R]
         checkpoint(fun: None = None) -> Decorator
@@ -93,23 +99,14 @@ FUNCTIONS = {
         vjp(fun: Callable[..., tuple[_R, _T]], has_aux: Literal[True]) -> tuple[_R, Callable[..., Any], _T]
         linearize(fun: Callable[..., _R], has_aux: Literal[False] = False) -> tuple[_R, Callable[..., _R]]
         linearize(fun: Callable[..., tuple[_R, _T]], has_aux: Literal[True]) -> tuple[_R, Callable[..., _R], _T]
-        linear_transpose() -> Callable[..., Any]
-        fwd_and_bwd() -> tuple[Callable[..., Any], Callable[..., Any]]
-        named_call(fun: Callable[_P, _R]) -> Callable[_P, _R]
         named_scope(name: str) -> Context
         custom_gradient(fun: Callable[_P, tuple[_R, Any]]) -> Callable[_P, _R]
-        closure_convert() -> tuple[Callable[..., Any], list[Any]]
         make_jaxpr() -> Callable[..., Any]
         shard_map(f: Callable[_P, _R]) -> Callable[_P, _R]
         shard_map(f: None = None) -> Decorator
-        block_until_ready(x: _T) -> _T
-        copy_to_host_async(x: _T) -> _T
         device_put(x: Any, may_alias: Any, donate: Any) -> Any
         device_get(x: Any) -> Any
-        reshard(xs: _T) -> _T
         typeof(x: Any) -> Any
-        live_arrays() -> list[Array]
-        clear_caches() -> None
         effects_barrier() -> None
         default_backend() -> str
         device_count() -> int
@@ -149,12 +146,6 @@ FUNCTIONS = {
         issubdtype() -> bool
         result_type() -> np.dtype[Any]
     """,
-    "hlotrace.distributed": """
-        initialize(coordinator_address: str, local_device_ids: int | Sequence[int], cluster_detection_method: str,
-            coordinator_bind_address: str) -> None
-        is_initialized() -> bool
-        shutdown() -> None
-    """,
     "hlotrace.experimental.mesh_utils": """
         create_device_mesh(mesh_shape: Sequence[int]) -> np.ndarray[Any, Any]
     """,
@@ -168,10 +159,6 @@ FUNCTIONS = {
     """,
     "hlotrace.experimental.shard_map": """
         shard_map(f: Callable[_P, _R]) -> Callable[_P, _R]
-    """,
-    "hlotrace.topologies": """
-        get_topology_desc() -> TopologyDescription
-        make_mesh(topo: TopologyDescription, mesh_shape: Iterable[int], axis_names: Iterable[str]) -> Mesh
     """,
     "hlotrace.sharding": """
         get_mesh() -> Mesh
@@ -284,9 +271,7 @@ FUNCTIONS = {
         dot_product_attention(query: ArrayLike, key: ArrayLike, value: ArrayLike, mask: ArrayLike) -> Any
     """,
     "hlotrace.ad_checkpoint": """
-        checkpoint_name(x: _T, name: str) -> _T
         saved_residuals(f: Callable[..., Any]) -> list[tuple[Any, str]]
-        print_saved_residuals(f: Callable[..., Any]) -> None
     """,
     "hlotrace.custom_batching": """
         sequential_vmap(f: Callable[_P, _R]) -> Callable[_P, _R]
@@ -330,7 +315,6 @@ FUNCTIONS = {
         switch(index: ArrayLike, branches: Sequence[Callable[..., Any]], operand: Any) -> Any
         top_k() -> list[Array]
         while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], _R], init_val: Any) -> _R
-        with_sharding_constraint(x: _T) -> _T
     """,
     "hlotrace.numpy": """
         array(object: Any) -> Array

@@ -4,8 +4,9 @@
     python tools/stubs.py --check    writes nothing; says which are out of date, and ends with status 1 if one is
 
 A stub holds the names that `dir()` of its module gives, no more.  Signatures are those of the running module; types come
-from tools/stub_types.py, and from hlotrace/_types.pyi, which is written by hand.  So nothing is annotated twice, and what
-is made at run time (ufuncs, tables of functions, names imported on first use) is as visible as what is written down.
+from the source for the functions that ANNOTATED in tools/stub_types.py lists, for others from its tables, and from
+hlotrace/_types.pyi, which is written by hand.  So what is made at run time (ufuncs, tables of functions, names imported on
+first use) is as visible as what is written down.
 """
 import ast
 import builtins
@@ -24,7 +25,7 @@ import numpy as np  # noqa: E402 - after the path, like the next ones
 
 import hlotrace  # noqa: E402
 from hlotrace.runtime.array_impl import ArrayImpl  # noqa: E402
-from tools.stub_types import FUNCTIONS, PARAMETERS, RESULTS  # noqa: E402
+from tools.stub_types import ANNOTATED, FUNCTIONS, PARAMETERS, RESULTS  # noqa: E402
 
 HEADER = "# Written by tools/stubs.py, from the module itself and tools/stub_types.py: not to be edited.\n"
 WIDTH = 125
@@ -110,6 +111,7 @@ def lines():
 
 BY_NAME = {name: kind for kind, names in PARAMETERS.items() for name in names.split()}
 LINES = lines()
+OF_SOURCE = {(face, name) for face, names in ANNOTATED.items() for name in names.split()}
 HELPER_NAMES, HELPER_CLASSES = helper_names()
 
 
@@ -154,9 +156,11 @@ class Stub:
 
     # --- signatures ---
 
-    def parameter(self, p, line, overloaded):
+    def parameter(self, p, line, overloaded, of_source=False):
         """The text `name: type = default`."""
         kind = line.types.get(p.name) if line else None
+        if of_source and p.annotation not in ("Any", p.empty):
+            kind = p.annotation
         kind = kind or BY_NAME.get(p.name)
         default = p.default
         if line and overloaded and p.name in line.types and p.name not in line.optional:
@@ -185,6 +189,9 @@ class Stub:
             found = [inspect.Parameter("args", inspect.Parameter.VAR_POSITIONAL),
                      inspect.Parameter("kwargs", inspect.Parameter.VAR_KEYWORD)]
             found = [inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY), *found] if method else found
+        if (owner, name) in OF_SOURCE:
+            result = inspect.signature(function).return_annotation
+            return [self.render(found, None, False, [], result, True)]
         known = LINES.get((owner, name)) or LINES.get((owner, "*")) or [None]
         unknown = {n for line in known if line and (owner, name) in LINES
                    for n in line.types} - {p.name for p in found}
@@ -196,13 +203,13 @@ class Stub:
                             "None" if name == "__init__" else line.result if line
                             else RESULTS.get(owner, "Any")) for line in known]
 
-    def render(self, parameters, line, overloaded, texts, result):
+    def render(self, parameters, line, overloaded, texts, result, of_source=False):
         """The texts of the parameters, behind those given, and that of the result."""
         starred = optional = False
         for i, p in enumerate(parameters):
             if p.name.startswith("_") and p.kind is not p.VAR_POSITIONAL:
                 continue        # the library's own
-            text = self.parameter(p, line, overloaded)
+            text = self.parameter(p, line, overloaded, of_source)
             positional = p.kind is p.POSITIONAL_OR_KEYWORD
             if not starred and (p.kind is p.KEYWORD_ONLY or positional and optional and " = " not in text):
                 texts.append("*")

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from ..core import dtypes
 from ..core.avals import ShapedArray, aval_of
@@ -36,6 +36,8 @@ __all__ = ["grad", "value_and_grad", "jvp", "vjp", "linearize", "linear_transpos
            "jacobian", "hessian", "fwd_and_bwd"]
 
 _LEAF = pytree.tree_structure(0)
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
 
 
 def _as_operands(leaves: list[Any]) -> list[Any]:
@@ -262,9 +264,9 @@ def _vjp(flat: FlatFunction, order: Any = None) -> tuple[Any, ...]:
     return (out, pullback, aux) if flat.has_aux else (out, pullback)
 
 
-def value_and_grad(fun: Callable[..., Any], argnums: Any = 0, has_aux: bool = False,
+def value_and_grad(fun: Callable[_P, _R], argnums: Any = 0, has_aux: bool = False,
                    holomorphic: bool = False, allow_int: bool = False,
-                   reduce_axes: Any = ()) -> Callable[..., Any]:
+                   reduce_axes: Any = ()) -> Callable[_P, tuple[_R, Any]]:
     """A function that gives the value of scalar-valued `fun` and its gradient.
 
     Keyword arguments are passed on and not differentiated.  The gradient has the structure, shapes and dtypes
@@ -304,8 +306,8 @@ def value_and_grad(fun: Callable[..., Any], argnums: Any = 0, has_aux: bool = Fa
     return value_and_grad_of
 
 
-def grad(fun: Callable[..., Any], argnums: Any = 0, has_aux: bool = False, holomorphic: bool = False,
-         allow_int: bool = False, reduce_axes: Any = ()) -> Callable[..., Any]:
+def grad(fun: Callable[_P, Any], argnums: Any = 0, has_aux: bool = False, holomorphic: bool = False,
+         allow_int: bool = False, reduce_axes: Any = ()) -> Callable[_P, Any]:
     """A function that gives the gradient of scalar-valued `fun`; with `has_aux`, (gradient, aux).
 
     See `value_and_grad` for the arguments.
@@ -546,8 +548,8 @@ def _jacobian(fun: Callable[..., Any], argnums: Any, what: str, has_aux: bool,
     return jacobian_of
 
 
-def jacfwd(fun: Callable[..., Any], argnums: Any = 0, has_aux: bool = False,
-           holomorphic: bool = False) -> Callable[..., Any]:
+def jacfwd(fun: Callable[_P, Any], argnums: Any = 0, has_aux: bool = False,
+           holomorphic: bool = False) -> Callable[_P, Any]:
     """The Jacobian of `fun`, column by column (forward mode): good for few inputs and many outputs.
 
     The result has the structure of the output with, for each leaf, the structure of the argument; a leaf has
@@ -576,8 +578,8 @@ def jacfwd(fun: Callable[..., Any], argnums: Any = 0, has_aux: bool = False,
     return _jacobian(fun, argnums, "jacfwd", has_aux, build)
 
 
-def jacrev(fun: Callable[..., Any], argnums: Any = 0, has_aux: bool = False, holomorphic: bool = False,
-           allow_int: bool = False) -> Callable[..., Any]:
+def jacrev(fun: Callable[_P, Any], argnums: Any = 0, has_aux: bool = False, holomorphic: bool = False,
+           allow_int: bool = False) -> Callable[_P, Any]:
     """The Jacobian of `fun`, row by row (reverse mode): good for many inputs and few outputs.
 
     The result is structured as that of `jacfwd`.
@@ -599,8 +601,8 @@ def jacrev(fun: Callable[..., Any], argnums: Any = 0, has_aux: bool = False, hol
 jacobian = jacrev
 
 
-def hessian(fun: Callable[..., Any], argnums: Any = 0, has_aux: bool = False,
-            holomorphic: bool = False) -> Callable[..., Any]:
+def hessian(fun: Callable[_P, Any], argnums: Any = 0, has_aux: bool = False,
+            holomorphic: bool = False) -> Callable[_P, Any]:
     """The matrix of second derivatives of a scalar function: forward over reverse.
 
     The result has the shape of the argument twice; of a function of several outputs, that of the output

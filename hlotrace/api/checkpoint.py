@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..core import dtypes, programs, source_info
 from ..core.jaxpr import Literal, close, dce
@@ -19,6 +19,8 @@ from .signatures import numbers_and_names, split_statics, wraps
 if TYPE_CHECKING:
     from ..core.avals import ShapedArray
     from ..core.jaxpr import Jaxpr
+
+_T = TypeVar("_T")
 
 
 def checkpoint(fun: Callable[..., Any] | None = None, *, prevent_cse: bool | Sequence[Any] = True,
@@ -85,7 +87,7 @@ def checkpoint(fun: Callable[..., Any] | None = None, *, prevent_cse: bool | Seq
 remat = checkpoint
 
 
-def checkpoint_name(x: Any, name: str) -> Any:
+def checkpoint_name(x: _T, name: str) -> _T:
     """`x`, a pytree of arrays, under a name: policies such as `save_only_these_names` read it.
 
     >>> from hlotrace.ad_checkpoint import checkpoint_name, saved_residuals

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 from ..core.avals import aval_of
 from ..core.errors import not_callable
@@ -15,10 +15,13 @@ from . import adapters
 from .flat import FlatFunction, StatefulFunction
 from .signatures import name_of, wraps
 
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
 
-def vmap(fun: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0, axis_name: Any = None,
+
+def vmap(fun: Callable[_P, _R], in_axes: Any = 0, out_axes: Any = 0, axis_name: Any = None,
          axis_size: int | None = None, spmd_axis_name: Any = None,
-         sum_match: bool = False) -> Callable[..., Any]:
+         sum_match: bool = False) -> Callable[_P, _R]:
     """Map `fun` over an axis of its arguments, as one vectorized computation.
 
     Args:

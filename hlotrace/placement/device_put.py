@@ -5,7 +5,7 @@ import contextlib
 import copy
 import gc
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -26,6 +26,10 @@ from ..sharding.abstract import Sharding
 
 if TYPE_CHECKING:
     from ..sharding.named import NamedSharding
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+_T = TypeVar("_T")
 
 
 def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = False,
@@ -118,7 +122,7 @@ def device_get(x: Any) -> Any:
         return pytree.tree_map(get, x)
 
 
-def block_until_ready(x: Any) -> Any:
+def block_until_ready(x: _T) -> _T:
     """Wait for every array of a pytree; returns the pytree.
 
     Computations run while Python goes on; to measure one, wait for it.
@@ -133,7 +137,7 @@ def block_until_ready(x: Any) -> Any:
     return x
 
 
-def copy_to_host_async(x: Any) -> Any:
+def copy_to_host_async(x: _T) -> _T:
     """Begin fetching every array of a pytree; returns the pytree.
 
     What reads the values afterwards, as `np.asarray`, then waits less.
@@ -148,7 +152,7 @@ def copy_to_host_async(x: Any) -> Any:
     return x
 
 
-def live_arrays(platform: str | None = None) -> list[ArrayImpl]:
+def live_arrays(platform: str | None = None) -> list[Array]:
     """All concrete arrays that are alive, on devices of a platform ("cpu", "gpu", ...) if one is named.
 
     For finding what fills the memory.
@@ -158,10 +162,10 @@ def live_arrays(platform: str | None = None) -> list[ArrayImpl]:
     True
     """
     arrays = [a for a in gc.get_objects() if type(a) is ArrayImpl and not a.is_deleted()]
-    if platform is None:
-        return arrays
-    devices = {*client.local_devices(backend=platform)}
-    return [a for a in arrays if not devices.isdisjoint(a.sharding.device_set)]
+    if platform is not None:
+        devices = {*client.local_devices(backend=platform)}
+        arrays = [a for a in arrays if not devices.isdisjoint(a.sharding.device_set)]
+    return [*arrays]
 
 
 def clear_caches() -> None:
@@ -195,7 +199,7 @@ def named_scope(name: str) -> Iterator[None]:
         yield
 
 
-def named_call(fun: Callable[..., Any], *, name: str | None = None) -> Callable[..., Any]:
+def named_call(fun: Callable[_P, _R], *, name: str | None = None) -> Callable[_P, _R]:
     """`fun` run in a named scope, under its own name unless `name` is given.
 
     >>> f = jax.named_call(lambda x: jnp.exp(x), name="softly")

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..core.avals import aval_of
 from ..core.config import state
@@ -19,6 +19,8 @@ from ..sharding.spec import PartitionSpec
 
 if TYPE_CHECKING:
     pass
+
+_T = TypeVar("_T")
 
 
 def check_kind(value: Any, what: str) -> None:
@@ -85,7 +87,7 @@ def flat_shardings(name: str, treedef: pytree.PyTreeDef, shardings: Any, free: b
     return flat
 
 
-def with_sharding_constraint(x: Any, shardings: Any) -> Any:
+def with_sharding_constraint(x: _T, shardings: Any) -> _T:
     """The arrays of a pytree with a sharding that the compiler must give them at this point of a program.
 
     Outside of jit they are moved.
@@ -137,7 +139,7 @@ def constrained(values: Sequence[Any], shardings: Sequence[Any] | None, what: st
     return results
 
 
-def reshard(xs: Any, out_shardings: Any) -> Any:
+def reshard(xs: _T, out_shardings: Any) -> _T:
     """The arrays of a pytree with the shardings `out_shardings`; see `with_sharding_constraint`.
 
     >>> mesh = jax.make_mesh((2,), ("x",))
