@@ -104,11 +104,11 @@ class FftType(enum.IntEnum):
     IRFFT = 3
 
 class GatherDimensionNumbers(NamedTuple):
-    offset_dims: tuple[Any, ...]
-    collapsed_slice_dims: tuple[Any, ...]
-    start_index_map: tuple[Any, ...]
-    operand_batching_dims: tuple[Any, ...] = ...
-    start_indices_batching_dims: tuple[Any, ...] = ...
+    offset_dims: Any
+    collapsed_slice_dims: Any
+    start_index_map: Any
+    operand_batching_dims: Any = ...
+    start_indices_batching_dims: Any = ...
 
 class GatherScatterMode(enum.Enum):
     CLIP = 1
@@ -138,11 +138,11 @@ class RoundingMethod(enum.IntEnum):
     TO_NEAREST_EVEN = 1
 
 class ScatterDimensionNumbers(NamedTuple):
-    update_window_dims: tuple[Any, ...]
-    inserted_window_dims: tuple[Any, ...]
-    scatter_dims_to_operand_dims: tuple[Any, ...]
-    operand_batching_dims: tuple[Any, ...] = ...
-    scatter_indices_batching_dims: tuple[Any, ...] = ...
+    update_window_dims: Any
+    inserted_window_dims: Any
+    scatter_dims_to_operand_dims: Any
+    operand_batching_dims: Any = ...
+    scatter_indices_batching_dims: Any = ...
 
 class Tolerance(NamedTuple):
     atol: float = ...
