@@ -1,7 +1,11 @@
 """What the families share: rule helpers, error words.  Knows core only."""
+from __future__ import annotations
+
 import functools
 import math
 import operator
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -17,7 +21,7 @@ from ..core.trace import Tracer
 prod = math.prod
 
 
-def scalar(value, dtype):
+def scalar(value: Any, dtype: Any) -> Any:
     """A NumPy constant of rank 0, the same object each time.
 
     A Python int that fits the default integer dtype wraps to the width of `dtype`, as -1 and masks do beside
@@ -33,7 +37,7 @@ def scalar(value, dtype):
 
 
 @functools.lru_cache(maxsize=4096)
-def _scalar(value, dtype, _):
+def _scalar(value: Any, dtype: Any, _: object) -> Any:
     if type(value) is int and not dtypes.holds(dtypes.canonicalize(dtypes.int64), value):
         return _large(value, dtype)
     with np.errstate(over="ignore", invalid="ignore"):
@@ -43,7 +47,7 @@ def _scalar(value, dtype, _):
 _NUMBERS = {"i": int, "f": float, "c": complex}
 
 
-def number(value, aval):
+def number(value: Any, aval: ShapedArray) -> Any:
     """A Python number as an operand beside an array: a constant of its dtype, or a number that gives way as
     it does."""
     make = _NUMBERS.get(kind_of(aval.dtype)) if aval.weak_type and type(value) is not Dimension else None
@@ -52,7 +56,7 @@ def number(value, aval):
     return scalar(value, aval.dtype)
 
 
-def _large(value, dtype):
+def _large(value: int, dtype: Any) -> Any:
     """A constant of a Python int that the default integer dtype cannot hold."""
     if dtypes.is_integer(dtype) and dtypes.holds(dtype, value):
         return np.asarray(value, dtype)
@@ -61,24 +65,24 @@ def _large(value, dtype):
     raise dtypes.overflow(value, dtype)
 
 
-def dtype_of(x):
+def dtype_of(x: Any) -> Any:
     return x.dtype if hasattr(x, "dtype") else aval_of(x).dtype
 
 
-def shape_of(x):
+def shape_of(x: Any) -> tuple[Any, ...]:
     return x.shape if hasattr(x, "shape") else ()
 
 
-def ndim_of(x):
+def ndim_of(x: Any) -> int:
     return len(shape_of(x))
 
 
-def is_constant(x):
+def is_constant(x: Any) -> bool:
     """Is it a Python or NumPy value, which may be a rank-0 operand beside arrays of any shape?"""
     return not isinstance(x, Tracer) and isinstance(x, (np.ndarray, np.generic, bool, int, float, complex))
 
 
-def static_int(value, parameter, advice=""):
+def static_int(value: Any, parameter: str, advice: str = "") -> Any:
     """`value` as an int.
 
     Raises:
@@ -94,7 +98,7 @@ def static_int(value, parameter, advice=""):
         raise errors.not_an_int(parameter, value, advice) from None
 
 
-def canonical_axis(axis, ndim, name="axis"):
+def canonical_axis(axis: Any, ndim: int, name: str = "axis") -> int:
     """`axis` counted from the front.
 
     Raises:
@@ -114,7 +118,8 @@ def canonical_axis(axis, ndim, name="axis"):
 MEND_INDEX = "Clip it if that is meant"
 
 
-def check_index(index, size, axis=0, *, first=None, after=0, advice=MEND_INDEX):
+def check_index(index: Any, size: Any, axis: int = 0, *, first: int | None = None, after: int = 0,
+                advice: str = MEND_INDEX) -> None:
     """Is a static `index` one of `size` elements and `after` more?
 
     Arrays of indices pass, and all with the option `jax_check_static_indices` off.
@@ -129,14 +134,14 @@ def check_index(index, size, axis=0, *, first=None, after=0, advice=MEND_INDEX):
         raise errors.index_out_of_bounds(index, axis, size, first, size + after - 1, advice)
 
 
-def as_axes(axes):
+def as_axes(axes: Any) -> tuple[Any, ...]:
     """The tuple of what a user gave as one axis or several."""
     several = isinstance(axes, (tuple, list, range, set)) or isinstance(axes, np.ndarray) and axes.ndim \
         and axes.dtype.kind == "i"
     return tuple(axes) if several else (axes,)
 
 
-def canonical_axes(axes, ndim, name="axis"):
+def canonical_axes(axes: Any, ndim: int, name: str = "axis") -> tuple[int, ...]:
     """A tuple of axes counted from the front; None means all.
 
     Raises:
@@ -151,7 +156,7 @@ def canonical_axes(axes, ndim, name="axis"):
     return result
 
 
-def canonical_shape(shape, what="shape"):
+def canonical_shape(shape: Any, what: str = "shape") -> tuple[Any, ...]:
     """A tuple of non-negative ints from what a user gave as a shape.
 
     Raises:
@@ -172,7 +177,7 @@ def canonical_shape(shape, what="shape"):
     return result
 
 
-def kind_of(dtype):
+def kind_of(dtype: Any) -> str:
     """f float, c complex, i signed, u unsigned, b bool, k PRNG key, 0 float0; ? for others."""
     if dtypes.is_float(dtype):
         return "f"
@@ -187,7 +192,7 @@ def kind_of(dtype):
     return "k" if dtypes.is_extended(dtype) and dtype.mlir is None else "?"
 
 
-def same_dtype(name, *avals):
+def same_dtype(name: str, *avals: ShapedArray) -> None:
     """Are all dtypes equal?
 
     Raises:
@@ -202,18 +207,18 @@ def same_dtype(name, *avals):
                             ".astype.)")
 
 
-def first_operand_jvp(primitive):
+def first_operand_jvp(primitive: Primitive) -> Callable[..., tuple[Any, Any]]:
     """The jvp rule of a primitive linear in operand 0; the others (indices, ...) carry no tangent."""
-    def jvp(primals, tangents, **params):
+    def jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> tuple[Any, Any]:
         out = primitive.bind(*primals, **params)
         tangent = None if tangents[0] is None else primitive.bind(tangents[0], *primals[1:], **params)
         return out, tangent
     return jvp
 
 
-def no_tangent_jvp(primitive):
+def no_tangent_jvp(primitive: Primitive) -> Callable[..., tuple[Any, Any]]:
     """The jvp rule of a primitive whose results are integers, or constant almost everywhere."""
-    def jvp(primals, tangents, **params):
+    def jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> tuple[Any, Any]:
         out = primitive.bind(*primals, **params)
         return out, ([None] * len(out) if primitive.multiple_results else None)
     return jvp

@@ -63,7 +63,7 @@ if TYPE_CHECKING:
     from ..core.primitive import Primitive
 
 # What a check found: [(a boolean scalar that is true where it failed, what failed, values for the message)]
-Found = list[tuple[Any, Failure, tuple[Any, ...]]]
+Found = list[tuple[Any, Failure, Sequence[Any]]]
 
 # --- what can go wrong ----------------------------------------------------------------------------
 

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.quick
 
 
 @pytest.mark.parametrize(("wrong", "near"), [("transpse", "'transpose'"), ("elementwise_", "'elementwise'"),
-                                             ("batching", "'batch'"), ("colour", None)])
+                                             ("batchin", "'batching'"), ("colour", None)])
 def test_a_rule_that_does_not_exist_is_refused(wrong, near):
     with pytest.raises(TypeError, match=f"'mine' has no rule or fact called '{wrong}'") as error:
         Primitive("mine", **{wrong: lambda: None})

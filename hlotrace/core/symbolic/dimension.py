@@ -9,6 +9,7 @@ and Integer Programming, 12.2).
 import itertools
 import math
 import operator
+from typing import Any
 
 from ..errors import InconclusiveDimensionOperation
 
@@ -42,7 +43,7 @@ class Dimension:
     """
     __slots__ = ("terms", "scope", "_hash")
     # core/trace.py gives it: (a Dimension, its dtype or None) -> an array of rank 0
-    as_value = None
+    as_value: Any = None
 
     def __init__(self, terms, scope):
         self.terms, self.scope = terms, scope

@@ -1,11 +1,18 @@
 """What positions mean: modes, dimension numbers of gathers and scatters, and their checks."""
+from __future__ import annotations
+
 import enum
 import typing
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from ...core.symbolic.dimension import is_constant_shape, min_dim
 from ..common import dtypes, np, scalar
 from .shape import reshape
 from .slicing import concatenate_p
+
+if TYPE_CHECKING:
+    from ...core.avals import ShapedArray
 
 
 class GatherScatterMode(enum.Enum):
@@ -20,7 +27,7 @@ class GatherScatterMode(enum.Enum):
     ONE_HOT = 4
 
     @staticmethod
-    def from_any(mode):
+    def from_any(mode: Any) -> GatherScatterMode:
         """A mode from itself, its name, or None (FILL_OR_DROP).
 
         Raises:
@@ -59,18 +66,19 @@ class ScatterDimensionNumbers(typing.NamedTuple):
     scatter_indices_batching_dims: tuple = ()
 
 
-def window_sizes(dnums, x_shape, updates_shape):
+def window_sizes(dnums: ScatterDimensionNumbers, x_shape: Sequence[Any],
+                 updates_shape: Sequence[Any]) -> tuple[Any, ...]:
     """The size of the window along each axis of the operand."""
     window = iter(dnums.update_window_dims)
     return tuple(min_dim(n, 1) if d in dnums.inserted_window_dims or d in dnums.operand_batching_dims
                  else updates_shape[next(window)] for d, n in enumerate(x_shape))
 
 
-def shift(dims, by=1):
+def shift(dims: Iterable[int], by: int = 1) -> tuple[int, ...]:
     return tuple(d + by for d in dims)
 
 
-def check_dims(name, what, dims, bound, increasing=True):
+def check_dims(name: str, what: str, dims: Sequence[int], bound: int, increasing: bool = True) -> None:
     """Are `dims` distinct (and increasing) numbers below `bound`?
 
     Raises:
@@ -82,7 +90,7 @@ def check_dims(name, what, dims, bound, increasing=True):
         raise TypeError(f"{name}: {what} {dims} must be distinct" + (" and increasing" if increasing else ""))
 
 
-def check_index_vectors(name, indices, index_map, map_name):
+def check_index_vectors(name: str, indices: ShapedArray, index_map: Sequence[int], map_name: str) -> None:
     """Has `indices`, along its last axis, one integer for each entry of `index_map`?
 
     Raises:
@@ -96,7 +104,8 @@ def check_index_vectors(name, indices, index_map, map_name):
                         f"entry for each of the {len(index_map)} dimensions in {map_name} {index_map}")
 
 
-def check_batching_dims(name, x, indices, operand_dims, index_dims, index_name):
+def check_batching_dims(name: str, x: ShapedArray, indices: ShapedArray, operand_dims: Sequence[int],
+                        index_dims: Sequence[int], index_name: str) -> None:
     """Do batching dims of operand and indices pair up with equal sizes?
 
     Raises:
@@ -110,7 +119,8 @@ def check_batching_dims(name, x, indices, operand_dims, index_dims, index_name):
                         f"sizes, got {sizes} and {index_sizes}")
 
 
-def last_starts(shape, window_sizes, index_map, dtype):
+def last_starts(shape: Sequence[Any], window_sizes: Sequence[Any], index_map: Sequence[int],
+                dtype: Any) -> Any:
     """The greatest index vector at which a window is inside of `shape`, in the dtype of the indices."""
     limit, starts = dtypes.iinfo(dtype).max, [shape[d] - window_sizes[d] for d in index_map]
     if is_constant_shape(starts):

@@ -12,6 +12,10 @@ The Chebyshev coefficients were computed with 40 digits from values at Chebyshev
     ndtri middle    ndtri(1/2 + q)/q, q = -0.4 to 0.4, t = 12.5 q**2 - 1
     ndtri tail      s + ndtri(exp(-s**2/2)), s = 2 to 42, t = 1.5 - 25/(s + 8)
 """
+from __future__ import annotations
+
+from typing import Any
+
 from ..common import dtype_of, dtypes, shape_of
 from .elementwise import add, mul, sub
 from .shape import full
@@ -65,7 +69,7 @@ CHEBYSHEV = {
 }
 
 
-def chebyshev(t, name):
+def chebyshev(t: Any, name: str) -> Any:
     """The sum of c_k T_k(t) by Clenshaw's recurrence, without the coefficients that are below t's precision.
     """
     coefficients = CHEBYSHEV[name]

@@ -5,6 +5,11 @@ A batch of matrices has any number of leading axes.  A kernel is compiled code t
 (LAPACK's on the CPU, cuSOLVER's and cuBLAS's on CUDA); `by_kernels` makes lowering rules of Python
 functions that call them.
 """
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
 from ...core.axes import AxisMap, AxisRule
 from ...core.errors import ShapeError
 from ...core.primitive import Primitive as Unlisted
@@ -17,13 +22,19 @@ from ..arrays.shape import batch_by_axes, broadcast_in_dim, full, move_axis, red
 from ..arrays.slicing import concatenate_p, iota_p, pad_p, slice_p
 from ..common import ShapedArray, dtype_of, dtypes, ndim_of, np, prod, shape_of
 
+if TYPE_CHECKING:
+    from ...core.jaxpr import Eqn
+    from ...core.primitive import Primitive
+    from ...core.symbolic_zeros import MappedAxis
+
 INT32 = dtypes.int32
-PREFIXES = {dtypes.float32: "s", dtypes.float64: "d", dtypes.complex64: "c", dtypes.complex128: "z"}
+PREFIXES: dict[Any, str] = {dtypes.float32: "s", dtypes.float64: "d",
+                            dtypes.complex64: "c", dtypes.complex128: "z"}
 
 
 # --- checks ---------------------------------------------------------------------------------------
 
-def check_dtypes(name, *avals, kinds="fc"):
+def check_dtypes(name: str, *avals: ShapedArray, kinds: str = "fc") -> None:
     """Do all have one dtype, which LAPACK has?  `kinds` "f" leaves out complex ones.
 
     Raises:
@@ -39,7 +50,7 @@ def check_dtypes(name, *avals, kinds="fc"):
                             f"{', '.join(x.dtype.name for x in avals)}: cast with .astype(dtype)")
 
 
-def check_ranks(name, *pairs):
+def check_ranks(name: str, *pairs: tuple[ShapedArray, int]) -> None:
     """Have the avals, each beside how many axes one of its batch has, equal batch axes before these?
 
     Raises:
@@ -57,7 +68,7 @@ def check_ranks(name, *pairs):
                         f"{', '.join(str(a.shape) for a, _ in pairs)}: broadcast them")
 
 
-def check_square(name, x):
+def check_square(name: str, x: ShapedArray) -> None:
     """Is `x` a batch of square matrices?
 
     Raises:
@@ -67,45 +78,51 @@ def check_square(name, x):
         raise ShapeError(f"The input to {name} must have shape [..., n, n], got shape {x.shape}")
 
 
-def check_matrices(name, x, square=False):
+def check_matrices(name: str, x: ShapedArray, square: bool = False) -> None:
     check_dtypes(name, x)
-    (check_square if square else check_ranks)(name, x if square else (x, 2))
+    if square:
+        check_square(name, x)
+    else:
+        check_ranks(name, (x, 2))
 
 
-def matrices(x, rows, columns, dtype=None):
+def matrices(x: ShapedArray, rows: Any, columns: Any, dtype: Any = None) -> ShapedArray:
     """The aval of as many matrices as there are in `x`, of this size."""
     return ShapedArray((*x.shape[:-2], rows, columns), dtype or x.dtype)
 
 
-def vectors(x, size, dtype=None):
+def vectors(x: ShapedArray, size: Any, dtype: Any = None) -> ShapedArray:
     return ShapedArray((*x.shape[:-2], size), dtype or x.dtype)
 
 
-def real_dtype(dtype):
+def real_dtype(dtype: Any) -> Any:
     return dtypes.real_of(dtype)
 
 
 # --- batching -------------------------------------------------------------------------------------
 
-def batched(operands, results):
+def batched(operands: Sequence[int], results: Sequence[int] | Callable[..., Sequence[int]]) -> AxisRule:
     """The rule `axes` of a primitive on batches, which all its operands and results have in front.
 
     Args:
         operands: how many last axes of each operand it computes with.
         results: as `operands`, of the results; or a function of the parameters that gives it.
     """
-    def labels(*avals, **params):
+    def labels(*avals: ShapedArray, **params: Any) -> AxisMap:
         lead = tuple(range(avals[0].ndim - operands[0]))
         made = results(**params) if callable(results) else results
         return AxisMap(*(tuple((*lead, *[None] * own) for own in owns) for owns in (operands, made)))
     return AxisRule(labels)
 
 
-def columns_together(primitive, rows=lambda params: False):
+def columns_together(
+        primitive: Primitive, rows: Callable[[dict[str, Any]], bool] = lambda params: False,
+) -> Callable[..., tuple[Any, int]]:
     """The batching rule of a solver: where only the right-hand sides, its last operand, are mapped, they
     become columns of one matrix (or rows, as `rows` says of the parameters), and nothing is factored twice.
     """
-    def batch(axis, args, dims, /, **params):
+    def batch(axis: MappedAxis, args: Sequence[Any], dims: Sequence[int | None], /,
+              **params: Any) -> tuple[Any, int]:
         *fixed, b = args
         if any(d is not None for d in dims[:-1]):
             return batch_by_axes(primitive, axis, args, dims, **params)
@@ -120,7 +137,7 @@ def columns_together(primitive, rows=lambda params: False):
 
 # --- matrices -------------------------------------------------------------------------------------
 
-def matmul(x, y):
+def matmul(x: Any, y: Any) -> Any:
     """The product of matrices, batch by batch, as exact as the device can."""
     n = ndim_of(x)
     batch = tuple(range(n - 2))
@@ -128,25 +145,25 @@ def matmul(x, y):
                               precision=(Precision.HIGHEST,) * 2, preferred_element_type=None)
 
 
-def conj(x):
+def conj(x: Any) -> Any:
     return conj_p.bind(x) if dtypes.is_complex(dtype_of(x)) else x
 
 
-def transposed(x):
+def transposed(x: Any) -> Any:
     n = ndim_of(x)
     return transpose(x, (*range(n - 2), n - 1, n - 2))
 
 
-def adjoint(x):
+def adjoint(x: Any) -> Any:
     return conj(transposed(x))
 
 
-def place(shape, axis):
+def place(shape: Sequence[Any], axis: int) -> Any:
     """The index along the last axis but one (-2) or the last (-1), everywhere in an array of this shape."""
     return iota_p.bind(dtype=INT32, shape=tuple(shape), dimension=len(shape) + axis)
 
 
-def triangle(x, lower=True, inset=0):
+def triangle(x: Any, lower: bool = True, inset: int = 0) -> Any:
     """The lower or the upper triangle of `x`, without `inset` of its diagonals, and zeros elsewhere."""
     shape = shape_of(x)
     row, column = place(shape[-2:], -2), place(shape[-2:], -1)
@@ -156,37 +173,37 @@ def triangle(x, lower=True, inset=0):
                   full(shape, 0, dtype_of(x)))
 
 
-def eye_like(x):
+def eye_like(x: Any) -> Any:
     """Identities of the shape and dtype of `x`."""
     shape = shape_of(x)
     one = convert(eq(place(shape[-2:], -2), place(shape[-2:], -1)), dtype_of(x))
     return broadcast_in_dim(one, shape, (len(shape) - 2, len(shape) - 1))
 
 
-def diagonal(x):
+def diagonal(x: Any) -> Any:
     """The main diagonals of square matrices."""
     return reduce_sum(mul_exactly(x, eye_like(x)), (ndim_of(x) - 1,))
 
 
-def mul_exactly(x, mask):
+def mul_exactly(x: Any, mask: Any) -> Any:
     """`x` where the mask is one and zero elsewhere, also where `x` is not finite."""
     return select(eq(mask, 0), full(shape_of(x), 0, dtype_of(x)), x)
 
 
-def columns(vector, n):
+def columns(vector: Any, n: Any) -> Any:
     """`x[..., i, j] = vector[..., j]`, of `n` rows: to scale the columns of a matrix."""
     shape = shape_of(vector)
     lead = len(shape) - 1
     return broadcast_in_dim(vector, (*shape[:-1], n, shape[-1]), (*range(lead), lead + 1))
 
 
-def rows(vector, n):
+def rows(vector: Any, n: Any) -> Any:
     """`x[..., i, j] = vector[..., i]`, of `n` columns: to scale the rows of a matrix."""
     shape = shape_of(vector)
     return broadcast_in_dim(vector, (*shape, n), tuple(range(len(shape))))
 
 
-def block(x, rows=(0, None), cols=(0, None)):
+def block(x: Any, rows: tuple[Any, Any] = (0, None), cols: tuple[Any, Any] = (0, None)) -> Any:
     """`x[..., rows[0]:rows[1], cols[0]:cols[1]]`."""
     shape = shape_of(x)
     limits = [(a, n if b is None else b) for (a, b), n in zip((rows, cols), shape[-2:])]
@@ -197,27 +214,27 @@ def block(x, rows=(0, None), cols=(0, None)):
                         limit_indices=(*lead, *(b for _, b in limits)), strides=None)
 
 
-def part(vector, bounds):
+def part(vector: Any, bounds: tuple[Any, Any]) -> Any:
     """`vector[..., bounds[0]:bounds[1]]`."""
     lead = shape_of(vector)[:-1]
     return slice_p.bind(vector, start_indices=(*(0,) * len(lead), bounds[0]),
                         limit_indices=(*lead, bounds[1]), strides=None)
 
 
-def shifted(x, by, axis=-1):
+def shifted(x: Any, by: int, axis: int = -1) -> Any:
     """`x` moved along an axis by so many places, with zeros where nothing comes from."""
     config = [(0, 0, 0)] * ndim_of(x)
     config[axis] = (by, -by, 0)
     return pad_p.bind(x, full((), 0, dtype_of(x)), padding_config=tuple(config)) if by else x
 
 
-def joined(parts, axis=-1):
+def joined(parts: Iterable[Any], axis: int = -1) -> Any:
     """Matrices beside each other (-1) or below each other (-2)."""
     parts = [p for p in parts if shape_of(p)[axis]] or list(parts)[:1]
     return parts[0] if len(parts) == 1 else concatenate_p.bind(*parts, dimension=ndim_of(parts[0]) + axis)
 
 
-def taken_rows(x, order):
+def taken_rows(x: Any, order: Any) -> Any:
     """The rows of each matrix in the order of its vector of indices, which are in bounds."""
     n, batch = ndim_of(x), tuple(range(ndim_of(x) - 2))
     if not prod(shape_of(x)):
@@ -228,18 +245,18 @@ def taken_rows(x, order):
                          fill_value=None, mode=PROMISE, indices_are_sorted=False, unique_indices=True)
 
 
-def taken_columns(x, order):
+def taken_columns(x: Any, order: Any) -> Any:
     return transposed(taken_rows(transposed(x), order))
 
 
-def hermitian(x, lower=True):
+def hermitian(x: Any, lower: bool = True) -> Any:
     """The Hermitian matrix that has this triangle of `x`; of its diagonal the real part."""
     strict = triangle(x, lower, 1)
     diag = mul_exactly(convert(real(x), dtype_of(x)) if dtypes.is_complex(dtype_of(x)) else x, eye_like(x))
     return add(add(strict, adjoint(strict)), diag)
 
 
-def skew(x):
+def skew(x: Any) -> Any:
     """The skew-Hermitian matrix with the strictly lower triangle of `x`, and what its diagonal has of
     imaginary."""
     low = triangle(x, inset=1)
@@ -251,7 +268,7 @@ def skew(x):
 
 # --- kernels --------------------------------------------------------------------------------------
 
-def _call(ctx, eqn, *names):
+def _call(ctx: Any, eqn: Eqn, *names: str) -> list[str]:
     p = eqn.params
     return ctx.custom_call(p["target"], names, [v.aval for v in eqn.invars], p["outs"],
                            aliases=dict(p["aliases"]), config=p["config"] if type(p["config"]) is str
@@ -263,7 +280,9 @@ kernel_p = Unlisted("kernel", multiple_results=True, abstract_eval=lambda *avals
                     lower=_call)
 
 
-def kernel(target, operands, outs, *, aliases=(), api_version=4, config=None, row_major=False, **settings):
+def kernel(target: str, operands: Sequence[Any], outs: Iterable[ShapedArray], *,
+           aliases: Iterable[tuple[int, int]] = (), api_version: int = 4, config: str | None = None,
+           row_major: bool = False, **settings: Any) -> list[Any]:
     """Call a kernel on batches of matrices and vectors.
 
     Args:
@@ -281,7 +300,7 @@ def kernel(target, operands, outs, *, aliases=(), api_version=4, config=None, ro
                          else config)
 
 
-def lapack(routine, dtype):
+def lapack(routine: str, dtype: Any) -> str:
     """The name of jaxlib's kernel for a routine; one that is named after orthogonal or symmetric matrices has
     another name for complex numbers."""
     if dtypes.is_complex(dtype):
@@ -290,18 +309,18 @@ def lapack(routine, dtype):
     return f"lapack_{PREFIXES[dtype]}{routine}_ffi"
 
 
-def letter(c):
+def letter(c: str) -> np.uint8:
     """A letter as LAPACK's kernels take it."""
     return np.uint8(ord(c))
 
 
-def by_kernels(rules):
+def by_kernels(rules: Mapping[str | None, Callable[..., Any]]) -> dict[str | None, Callable[..., Any]]:
     """A table {platform: function of values and parameters} as lowering rules.
 
     Where nothing is to be computed, no kernel is called.
     """
-    def rule(function):
-        def lower(ctx, eqn, *names):
+    def rule(function: Callable[..., Any]) -> Callable[..., Any]:
+        def lower(ctx: Any, eqn: Eqn, *names: str) -> Any:
             outs = [v.aval for v in eqn.outvars]
             if not any(prod(a.shape) for a in outs):
                 return ctx.lower_fun(lambda *_: [full(a.shape, 0, a.dtype) for a in outs], eqn, *names)
@@ -310,18 +329,18 @@ def by_kernels(rules):
     return {platform: rule(function) for platform, function in rules.items()}
 
 
-def checked(info, *results):
+def checked(info: Any, *results: Any) -> list[Any]:
     """Results of a kernel where it succeeded, NaN where `info` is not zero."""
     good, shape = eq(info, 0), shape_of(info)
 
-    def masked(x):
+    def masked(x: Any) -> Any:
         nan = full(shape_of(x), complex(np.nan, np.nan) if dtypes.is_complex(dtype_of(x)) else np.nan,
                    dtype_of(x))
         return select(broadcast_in_dim(good, shape_of(x), tuple(range(len(shape)))), x, nan)
     return [masked(x) for x in results]
 
 
-def infos(x):
+def infos(x: ShapedArray) -> ShapedArray:
     """The aval of what LAPACK says about each matrix: 0 for success."""
     return ShapedArray(x.shape[:-2], INT32)
 

@@ -5,9 +5,13 @@ its message is to show.  A program with checks is threaded (`transforms/discharg
 states.  Whoever asked for the checks looks at them afterwards: `checkify` gives them to the user,
 `runtime/evaluate.py` raises.
 """
+from __future__ import annotations
+
 import dataclasses
 import functools
 import itertools
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from ...core import programs
 from ...core import source_info as source
@@ -20,6 +24,11 @@ from ..arrays.shape import broadcast_in_dim, front, reshape, zeros_of
 from ..arrays.slicing import concatenate_p
 from ..common import Primitive, ShapedArray, aval_of, dtype_of, dtypes, np, prod, scalar, shape_of
 from ..parallel.collectives import vary
+
+if TYPE_CHECKING:
+    from ...core.effects import Effect
+    from ...core.jaxpr import Eqn
+    from ...core.symbolic_zeros import MappedAxis
 
 
 class JaxException(Exception):
@@ -65,20 +74,20 @@ class Failure:
     kind: type
     text: str
     avals: tuple = ()
-    tree: object = None
+    tree: Any = None
     debug: bool = False
     source: tuple | None = None
     mapped: int = 0
 
-    def on_devices(self, ndim):
+    def on_devices(self, ndim: int) -> Failure:
         """It, on one device of a mesh of `ndim` axes."""
         return dataclasses.replace(self, avals=(*[_CODE] * ndim, *self.avals), mapped=self.mapped + ndim)
 
     @property
-    def line(self):
+    def line(self) -> str:
         return source.describe(self.source)
 
-    def words(self, leaves):
+    def words(self, leaves: Sequence[Any]) -> str:
         where, leaves = leaves[:self.mapped], leaves[self.mapped:]
         args, kwargs = (leaves, {}) if self.tree is None else self.tree.unflatten(leaves)
         prefix = f"at mapped index {', '.join(map(str, where))}: " if self.mapped else ""
@@ -96,23 +105,23 @@ class Failures:
     by type."""
     all: tuple
 
-    def __call__(self, effect):
+    def __call__(self, effect: Effect) -> bool:
         """Are these the states that an effect changes?"""
         return type(effect) is Check and effect.failure in self.codes
 
     @functools.cached_property
-    def _hash(self):
+    def _hash(self) -> int:
         return hash(self.all)
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         return self._hash
 
     @functools.cached_property
-    def codes(self):
+    def codes(self) -> dict[Failure, int]:
         return {f: i for i, f in enumerate(self.all, 1)}
 
     @functools.cached_property
-    def slots(self):
+    def slots(self) -> dict[tuple[ShapedArray, ...], int]:
         """{types of the values of a failure: position of the first among the states}."""
         found, at = {}, 1
         for f in self.all:
@@ -122,18 +131,18 @@ class Failures:
         return found
 
     @functools.cached_property
-    def avals(self):
+    def avals(self) -> tuple[ShapedArray, ...]:
         return (_CODE, *[a for avals in self.slots for a in avals])
 
-    def states(self, vma=frozenset()):
+    def states(self, vma: frozenset[str] = frozenset()) -> tuple[State, ...]:
         """The code and the slots, as values that vary over the manual axes `vma`."""
         return tuple([State(a.update(vma=vma), self) for a in self.avals])
 
-    def start(self, vma=frozenset()):
+    def start(self, vma: frozenset[str] = frozenset()) -> list[Any]:
         """Their values while nothing has failed."""
         return [vary(zeros_of(a), tuple(sorted(vma))) for a in self.avals]
 
-    def failed(self, values):
+    def failed(self, values: Sequence[Any]) -> tuple[Failure, Sequence[Any]] | None:
         """(the Failure, its values) of concrete states, or None."""
         code = int(values[0])
         if not code:
@@ -142,7 +151,7 @@ class Failures:
         at = self.slots[failure.avals]
         return failure, values[at:at + len(failure.avals)]
 
-    def joined(self, values, told, news):
+    def joined(self, values: Sequence[Any], told: Failures, news: Sequence[Any]) -> list[Any]:
         """The states after others, of the Failures `told`, have the values `news`: what failed first stays.
         """
         code = _looked_up(news[0], [0, *[self.codes.get(f, 0) for f in told.all]])
@@ -155,22 +164,22 @@ class Failures:
                 after[here + k] = select(fresh, news[there + k], values[here + k])
         return after
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return str([f.text for f in self.all])
 
 
-def type_of(value):
+def type_of(value: Any) -> ShapedArray:
     """The type under which a value to be shown is kept."""
     return aval_of(value).update(weak_type=False, vma=frozenset())
 
 
-def failures_of(effects):
+def failures_of(effects: Iterable[Effect]) -> Failures | None:
     """The Failures among effects, or None."""
     found = tuple([e.failure for e in effects if type(e) is Check])
     return Failures(found) if found else None
 
 
-def _looked_up(index, table):
+def _looked_up(index: Any, table: list[int]) -> Any:
     """table[index] of a scalar in a program."""
     if table == list(range(len(table))):
         return index
@@ -179,7 +188,7 @@ def _looked_up(index, table):
     return reshape(dynamic_slice_p.bind(np.array(table, np.int32), index, slice_sizes=(1,)), ())
 
 
-def row(x, at):
+def row(x: Any, at: Any) -> Any:
     """x[at], for a scalar in a program."""
     if shape_of(x)[0] == 1:
         return reshape(x, shape_of(x)[1:])
@@ -188,18 +197,19 @@ def row(x, at):
                    shape[1:])
 
 
-def _first_failing(codes):
+def _first_failing(codes: Any) -> Any:
     failed = codes if dtypes.is_bool(dtype_of(codes)) else ne(codes, 0)
     return argmax_p.bind(failed, axes=(0,), index_dtype=dtypes.int32)
 
 
-def first(values):
+def first(values: Sequence[Any]) -> list[Any]:
     """Of states that are stacked along a leading axis, those of the first that failed."""
     at = _first_failing(values[0])
     return [row(x, at) for x in values]
 
 
-def first_of_devices(failures, values, shape):
+def first_of_devices(failures: Failures, values: Sequence[Any],
+                     shape: Sequence[int]) -> tuple[Failures, list[Any]]:
     """(Failures, states), as `first` for the states of devices, row by row of a mesh of `shape`: they say
     which it was."""
     at = _first_failing(values[0])
@@ -211,16 +221,16 @@ def first_of_devices(failures, values, shape):
                           for x in (*places, *values[start - 1:start - 1 + len(avals)])]]
 
 
-def any_of(mask):
+def any_of(mask: Any) -> Any:
     return reduce_or_p.bind(mask, axes=tuple(range(len(shape_of(mask)))))
 
 
-def report(failed, failure, values=()):
+def report(failed: Any, failure: Failure, values: Sequence[Any] = ()) -> None:
     """Write a check that fails where the boolean scalar `failed` holds."""
     check_p.bind(convert(failed, dtypes.int32), *values, failures=Failures((failure,)))
 
 
-def report_all(found):
+def report_all(found: Iterable[tuple[Any, Failure, Sequence[Any]]]) -> None:
     """`report` for all of [(failed, failure, values)], in order; those without values are one check."""
     for alone, group in itertools.groupby(found, lambda entry: len(entry[2]) > 0):
         flags, failures, values = zip(*group)
@@ -236,7 +246,8 @@ def report_all(found):
 
 # --- indices --------------------------------------------------------------------------------------
 
-def outside(shape, axes, indices, lasts, firsts=0, window=(), source=None):
+def outside(shape: Sequence[Any], axes: Sequence[int], indices: Any, lasts: Any, firsts: Any = 0,
+            window: Sequence[Any] = (), source: Any = None) -> list[tuple[Any, Failure, Sequence[Any]]]:
     """What `report` takes, in a list: is an entry of index vectors not between those of `firsts` and `lasts`?
 
     The vectors are along the last axis of `indices`; their entries count along `axes` of an array of `shape`,
@@ -248,7 +259,7 @@ def outside(shape, axes, indices, lasts, firsts=0, window=(), source=None):
     dtype, count = dtype_of(indices), len(axes)
     limits = dtypes.iinfo(dtype)
 
-    def bound(values):
+    def bound(values: Any) -> Any:
         values = np.clip(np.broadcast_to(np.asarray(values, object), count), limits.min,
                          limits.max).astype(dtype)
         return broadcast_in_dim(values, where, (len(where) - 1,))
@@ -257,7 +268,8 @@ def outside(shape, axes, indices, lasts, firsts=0, window=(), source=None):
     at = scalar(0, dtypes.int32)
     if prod(where) > 1:
         at = argmax_p.bind(failed, axes=(0,), index_dtype=dtypes.int32)
-    values, found = [row(indices, at)], (axes[0], shape[axes[0]])
+    values = [row(indices, at)]
+    found: tuple[Any, Any] = axes[0], shape[axes[0]]
     if count > 1:
         column = rem_p.bind(at, scalar(count, dtypes.int32))
         values += [_looked_up(column, list(axes)), _looked_up(column, [shape[a] for a in axes])]
@@ -272,25 +284,25 @@ def outside(shape, axes, indices, lasts, firsts=0, window=(), source=None):
 #
 # Operands: the code and the slots of the Failures that are its parameter.
 
-def _evaluate(code, *values, failures):
+def _evaluate(code: Any, *values: Any, failures: Failures) -> list[Any]:
     found = failures.failed([code, *values])
     if found and not found[0].debug:
         raise error_of(*found)
     return []
 
 
-def error_of(failure, values):
+def error_of(failure: Failure, values: Sequence[Any]) -> Exception:
     """The exception for a failure that `checkify` does not give as a value."""
     if failure.kind is OOBError:
         where = failure.line and f" It is read or written at {failure.line}."
         return IndexError(f"{failure.words(values)}{where} Where that is meant, say what to do with mode=, "
                           "as in " 'x.at[i].get(mode="fill") or x.at[i].set(y, mode="drop").')
-    error = JaxRuntimeError(failure.words(values))
+    error: Any = JaxRuntimeError(failure.words(values))
     error.told = True       # the words are the user's own
     return error
 
 
-def _lower(ctx, eqn, *names):
+def _lower(ctx: Any, eqn: Eqn, *names: str) -> list[str]:
     """Checks that are left here have no effect."""
     if any(f.kind is FailedCheckError and not f.debug for f in eqn.params["failures"].all):
         raise ValueError("Cannot abstractly evaluate a checkify.check which was not functionalized. This "
@@ -300,11 +312,12 @@ def _lower(ctx, eqn, *names):
     return []
 
 
-def _jvp(primals, tangents, **params):
+def _jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> tuple[list[Any], list[Any]]:
     return check_p.bind(*primals, **params), []
 
 
-def _batching(axis, args, dims, **params):
+def _batching(axis: MappedAxis, args: Sequence[Any], dims: Sequence[Any],
+              **params: Any) -> tuple[list[Any], list[Any]]:
     """The first element that fails tells."""
     if axis.size:
         args = front(args, dims)
@@ -313,8 +326,9 @@ def _batching(axis, args, dims, **params):
     return [], []
 
 
-def _discharge(states, values, args, *, failures):
-    known = states[0].handles
+def _discharge(states: Sequence[State], values: Sequence[Any], args: Sequence[Any], *,
+               failures: Failures) -> tuple[list[Any], list[Any]]:
+    known: Any = states[0].handles
     rest = [f for f in failures.all if f not in known.codes]
     if rest:        # others ask for these
         left = Failures(tuple(rest))
@@ -329,7 +343,8 @@ check_p = Primitive("check", multiple_results=True, abstract_eval=lambda *avals,
 
 # --- checks in what runs for some elements, or on several devices ---------------------------------
 
-def batched(thread, axis, args, dims, **params):
+def batched(thread: Callable[..., Any], axis: MappedAxis, args: Sequence[Any], dims: Sequence[Any],
+            **params: Any) -> tuple[list[Any], list[int]] | None:
     """The result of a batching rule where programs in `params` have checks that not every element comes to,
     else None.
 
@@ -338,10 +353,10 @@ def batched(thread, axis, args, dims, **params):
     if not any(type(e) is Check for jaxpr in sub_jaxprs(params) for e in jaxpr.effects):
         return None
     params = {k: _located(v) for k, v in params.items()}
-    known = failures_of(dict.fromkeys([e for jaxpr in sub_jaxprs(params) for e in jaxpr.effects]))
+    known: Any = failures_of(dict.fromkeys([e for jaxpr in sub_jaxprs(params) for e in jaxpr.effects]))
     vma = frozenset().union(*[aval_of(a).vma for a in args])
 
-    def run(*xs):
+    def run(*xs: Any) -> list[Any]:
         values, outs = thread(known.states(vma), known.start(vma), list(xs), **params)
         return [*values, *outs]
     results, n = programs.map_flat(run, axis, args, dims), len(known.avals)
@@ -349,7 +364,7 @@ def batched(thread, axis, args, dims, **params):
     return results[n:], [0] * (len(results) - n)
 
 
-def _located(value):
+def _located(value: Any) -> Any:
     if type(value) is tuple:
         return tuple(map(_located, value))
     return programs.instrument(value, ()) if type(value) is Jaxpr else value
