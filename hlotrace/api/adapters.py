@@ -159,8 +159,11 @@ class Identity:
 
 class Held:
     """A value as a part of the structure of arguments, which has no leaves: unflattened, it is the value."""
+    used = False        # was there ever one?
+
     def __init__(self, identity: Identity) -> None:
         self.identity = identity
+        Held.used = True
 
 
 pytree.register_pytree_node(Held, lambda held: ((), held.identity), lambda identity, _: identity.value)
@@ -268,6 +271,15 @@ def has_node(structure: pytree.PyTreeDef, kind: type) -> bool:
 def layout_of(structure: pytree.PyTreeDef) -> _Layout | None:
     """The _Layout of a structure; None where no value was lowered, as nearly always."""
     return _layout(structure) if any([a.lowers for a in _adapters]) else None
+
+
+def without_held(structure: pytree.PyTreeDef) -> pytree.PyTreeDef:
+    """The structure in which what is Held is None."""
+    if not Held.used or not has_node(structure, Held):
+        return structure
+    held = nodes(structure.unflatten([_LEAF] * structure.num_leaves))
+    return pytree.tree_structure(pytree.tree_map(lambda x: None if type(x) is Held else x, held,
+                                                 is_leaf=lambda x: type(x) is Held))
 
 
 # --- tangents and cotangents of values ----------------------------------------------------------------------

@@ -231,8 +231,9 @@ def _linearize(flat: FlatFunction, avals: Sequence[ShapedArray],
     if flat.has_aux:        # tangents of aux are not wanted
         program = program.replace(outvars=program.outvars[:sum(out_nonzero[:n])])
     outs, aux = flat.split(outs)
+    in_tree = adapters.without_held(flat.arg_tree)
     return outs, aux, _Pullback(program, list(program.consts), avals, [aval_of(x) for x in outs],
-                                out_nonzero[:n], flat.arg_tree, flat.out_tree, marks, order)
+                                out_nonzero[:n], in_tree, flat.out_tree, marks, order)
 
 
 def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False,

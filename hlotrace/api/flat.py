@@ -79,7 +79,11 @@ class FlatFunction:
                                 f"{aval_of(result).str_short() if is_arraylike(result) else type(result)}: "
                                 "return the loss and what is to be kept, as in (loss, state)")
             result, aux = result
-            aux, self.aux_tree = pytree.tree_flatten(aux)
+            aux, self.aux_tree = pytree.tree_flatten(adapters.results(aux, self) if adapters.any_adapted(
+                pytree.tree_leaves(aux)) else aux)
+            for x in aux:
+                if adapters.adapter_of(x) is not None:
+                    self._refuse_reference(x, "what is auxiliary")
         outs, self.out_tree = pytree.tree_flatten(result)
         for x in outs:
             if not is_arraylike(x):
@@ -159,12 +163,15 @@ class FlatFunction:
         self._refuse_output(outs)
         return outs
 
+    def _refuse_reference(self, x: Any, where: str) -> None:
+        raise ValueError(f"function {self.name} traced for {self.what} returned a mutable array reference of "
+                         f"type {x.aval} at {where}, but mutable array references cannot be returned: return "
+                         "its value, ref[...]")
+
     def _refuse_output(self, outs: Sequence[Any]) -> None:
         for i, x in enumerate(outs):
             if adapters.adapter_of(x) is not None:
-                raise ValueError(f"function {self.name} traced for {self.what} returned a mutable array "
-                                 f"reference of type {x.aval} at {self.out_path(i)}, but mutable array "
-                                 "references cannot be returned: return its value, ref[...]")
+                self._refuse_reference(x, self.out_path(i))
             if not is_arraylike(x):
                 raise TypeError(f"function {self.name} traced for {self.what} returned a value of type "
                                 f"{type(x)} at {self.out_path(i)}, which is not a valid JAX type: return "

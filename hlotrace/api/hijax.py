@@ -133,7 +133,9 @@ class _HiValues(adapters.Adapter):
         return tangents_of(kind[0]).type
 
     def raise_tangent(self, kind: tuple[Any, Any], tangents: Sequence[Any], avals: Sequence[Any]) -> Any:
-        ty, _ = kind
+        ty, made_of = kind
+        if ty.has_qdd:
+            return ty.new_from_loval(made_of, *map(_filled, tangents, avals))
         tangent, beside = tangents_of(ty)
         if beside is not None:
             given, left = _split(ty, list(zip(tangents, avals)))
@@ -581,7 +583,8 @@ class ValAccum(GradAccum):
 
     def accum(self, cotangent: Any) -> None:
         if cotangent is not None and not _is_zero(cotangent):
-            self.val = cotangent if self.val is None else pytree.tree_map(add, self.val, cotangent)
+            self.val = cotangent if self.val is None else pytree.tree_map(
+                add, adapters.nodes(self.val), adapters.nodes(cotangent))
 
     def freeze(self) -> Any:
         return self.val

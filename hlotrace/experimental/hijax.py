@@ -15,9 +15,10 @@ from ..core.refs import AbstractRef
 from ..core.surface.jax_core_names import AbstractValue, ShapedArray
 from ..core.surface.public import export_names
 from ..interpreters.ad import Zero, instantiate_zeros, is_undefined_primal
+from ..numpy.indexing.refs import RefView as TransformedRef
 
 __all__ = ["AbstractRef", "AbstractValue", "AvalMutableQDD", "AvalQDD", "GradAccum", "HiPrimitive", "HiPspec",
-           "HiType", "MappingSpec", "MutableHiType", "NullAccum", "RefAccum", "ShapedArray", "VJPHiPrimitive",
+           "HiType", "MappingSpec", "MutableHiType", "NullAccum", "RefAccum", "ShapedArray", "TransformedRef", "VJPHiPrimitive",
            "ValAccum", "Zero", "aval_method", "aval_property", "control_flow_allowed_effects",
            "instantiate_zeros", "is_undefined_primal", "register_hitype"]
 

@@ -1,4 +1,5 @@
-"""experimental.hijax: values of the user's own types go through jit as their arrays, and mutable ones are updated."""
+"""experimental.hijax: values of the user's own types go through jit as their arrays, and mutable ones are
+updated."""
 import dataclasses
 
 import numpy as np
@@ -163,11 +164,13 @@ def test_mutable_arguments_have_their_new_state_after_the_call():
     def count(box, x, *, by=1):
         traced.append(1)
         state = get.bind(box)
-        write(box, {"n": state["n"] + by, "last": x} if "last" not in state else {**state, "n": state["n"] + by})
+        write(box, {"n": state["n"] + by, "last": x} if "last" not in state
+              else {**state, "n": state["n"] + by})
         return state["n"] * 10
 
     assert count(box, X) == 0 and box.content["n"] == 1 and box.content["last"].tolist() == X.tolist()
-    assert count(box, X) == 10 and count(box, X, by=4) == 20 and box.content["n"] == 6     # of another structure now
+    # of another structure now
+    assert count(box, X) == 10 and count(box, X, by=4) == 20 and box.content["n"] == 6
     assert len(traced) == 3 and count(box, X) == 60 and len(traced) == 3
     assert jax.jit(lambda b, x: count(b, x) + get.bind(b)["n"])(box, X) == 78 and box.content["n"] == 8
     assert jax.eval_shape(count, box, X).shape == () and box.content["n"] == 8
@@ -184,7 +187,8 @@ def test_mutable_arguments_have_their_new_state_after_the_call():
     lambda f: [jax.jit(f)() for _ in range(5)],
     lambda f: jax.lax.scan(lambda *_: (None, f()), None, None, length=5),
     lambda f: jax.jit(lambda: jax.lax.fori_loop(0, 5, lambda i, c: f() or c, 0))(),
-    lambda f: [jax.lax.cond(i < 5, f, lambda: None) for i in range(7)]], ids=["jit", "jits", "scan", "loop in jit", "cond"])
+    lambda f: [jax.lax.cond(i < 5, f, lambda: None) for i in range(7)]],
+                         ids=["jit", "jits", "scan", "loop in jit", "cond"])
 def test_mutable_values_from_outside_of_a_program_are_read_and_written_in_it(run):
     box = Box([jnp.float32(3), X])
     run(lambda: write(box, [get.bind(box)[0] + 1, get.bind(box)[1]]))
@@ -207,6 +211,150 @@ def test_mutable_values_made_in_a_program_and_in_derivatives():
         jax.jit(lambda: write(box, []))()
 
 
+@dataclasses.dataclass(frozen=True)
+class Along(hijax.MappingSpec):
+    """By which axis a Rows is mapped."""
+    axis: int
+
+
+@dataclasses.dataclass
+class Rows:
+    array: object
+
+
+@dataclasses.dataclass(frozen=True)
+class RowsType(hijax.HiType):
+    shape: tuple
+
+    def lo_ty(self):
+        return [jax.core.ShapedArray(self.shape, jnp.float32)]
+
+    def lower_val(self, rows):
+        return [rows.array]
+
+    def raise_val(self, array):
+        return Rows(array)
+
+    def dec_rank(self, size, spec):
+        return RowsType(self.shape[:spec.axis] + self.shape[spec.axis + 1:])
+
+    def inc_rank(self, size, spec):
+        return RowsType((*self.shape[:spec.axis], size, *self.shape[spec.axis:]))
+
+    def leading_axis_spec(self):
+        return Along(0)
+
+
+hijax.register_hitype(Rows, lambda rows: RowsType(rows.array.shape))
+
+
+class Double(hijax.VJPHiPrimitive):
+    """Twice the rows, by rules of its own, which note that they are asked."""
+    def __init__(self, ty, asked=()):
+        self.in_avals, self.out_aval, self.params = (ty,), ty, {}
+        super().__init__()
+        self.asked = asked
+
+    def expand(self, rows):
+        return Rows(2 * rows.array)
+
+    def vjp_fwd(self, perturbed, rows):
+        self.asked.append(perturbed)
+        return self(rows), None
+
+    def vjp_bwd(self, residuals, g, accumulator):
+        accumulator.accum(g)
+        accumulator.accum(g)
+
+    def batch(self, axis, args, dims):
+        self.asked.append((axis.size, dims, args[0].array.shape))
+        return Double(RowsType(args[0].array.shape), self.asked)(*args), dims[0]
+
+
+def test_rules_for_batching_and_for_accumulators():
+    rows, asked = Rows(jnp.arange(6.).reshape(2, 3)), []
+
+    def total(rows):
+        return (Double(jax.typeof(rows), asked)(rows).array * X[:rows.array.shape[0]]).sum()
+    gradient = jax.grad(lambda r: (Double(jax.typeof(r), asked)(r).array * X).sum())(rows)
+    assert asked == [(True,)] and gradient.array.tolist() == (2 * np.array([X, X])).tolist()
+    for axis in 0, 1:
+        asked.clear()
+        found = jax.vmap(total, in_axes=(Along(axis),), axis_size=(2, 3)[axis])(rows)
+        each = np.moveaxis(np.arange(6.).reshape(2, 3), axis, 0)
+        np.testing.assert_allclose(found, [(2 * r * X[:len(r)]).sum() for r in each])
+        assert asked == [((2, 3)[axis], (Along(axis),), (2, 3))]
+    out = jax.vmap(lambda r: Double(jax.typeof(r), asked)(r), in_axes=(Along(1),), out_axes=Along(0),
+                   axis_size=3)(rows)
+    assert out.array.tolist() == (2 * np.arange(6.).reshape(2, 3).T).tolist()
+    with pytest.raises(ValueError, match="give axis_size"):
+        jax.vmap(total, in_axes=(Along(1),))(rows)
+    ref, kept, nothing = jax.new_ref(jnp.zeros(3)), hijax.ValAccum(), hijax.NullAccum()
+    for accumulator in hijax.RefAccum(None, ref), kept, nothing:
+        accumulator.accum(X)
+        accumulator.accum(X)
+        assert isinstance(accumulator, hijax.GradAccum)
+    assert ref[...].tolist() == kept.freeze().tolist() == (2 * X).tolist() and nothing.freeze() is None
+    assert type(ref.at[0]) is hijax.TransformedRef
+
+
+class Negative(hijax.VJPHiPrimitive):
+    def __init__(self, x):
+        self.in_avals, self.out_aval, self.params = (x,), x, {}
+        super().__init__()
+
+    def expand(self, x):
+        return -x
+
+    def jvp(self, primals, tangents):
+        return self(*primals), Negative(jax.typeof(tangents[0]))(*tangents)
+
+    def transpose(self, ct, x):
+        assert hijax.is_undefined_primal(x)
+        return (ct * -100,)
+
+
+class Bare(Negative):
+    jvp = None
+
+
+class Mistaken(Negative):
+    def jvp(self, primals, tangents):
+        return [self(*primals)], tangents[0]
+
+
+def test_rules_for_transposition_and_mistakes():
+    def negative(x):
+        return Negative(jax.typeof(x))(x)
+    for f in (negative, jax.jit(negative)):
+        assert jax.jvp(f, (X,), (X,))[1].tolist() == (-X).tolist()
+        assert jax.grad(lambda x, f=f: f(x).sum())(X).tolist() == [-100] * 3
+        assert jax.vmap(jax.grad(f))(X).tolist() == [-100] * 3 == jax.grad(lambda x, f=f: jax.vmap(f)(x).sum())(X).tolist()
+        assert jax.linear_transpose(f, X)(X)[0].tolist() == (-100 * X).tolist()
+    aval = jax.typeof(jnp.asarray(X))
+    assert Negative(aval) == Negative(aval) != Bare(aval) and len({Negative(aval), Negative(aval)}) == 1
+    for wrong, error, words in [
+            (lambda: jax.grad(lambda x: Bare(aval)(x).sum())(X), NotImplementedError,
+             "Bare has no rule for its derivatives"),
+            (lambda: jax.jvp(Mistaken(aval), (X,), (X,)), TypeError,
+             "Mistaken: its rule jvp must give a result of the structure"),
+            (lambda: Negative(aval)(X, X), TypeError, "takes 1 arguments, those of in_avals, and got 2"),
+            (lambda: jax.jvp(Double(RowsType((3,)), []), (Rows(X),), (Rows(X),)), TypeError,
+             "rule for reverse mode alone"),
+            (lambda: hijax.VJPHiPrimitive(), AttributeError, "must set in_avals")]:
+        with pytest.raises(error, match=words):
+            wrong()
+
+
+def test_what_is_written_from_inside_to_a_mutable_value_from_outside():
+    box = Box([jnp.float32(1)])
+    for transform, words in (lambda f: jax.grad(f)(2.), "value of grad"), (lambda f: jax.vmap(f)(X),
+                                                                           "value of vmap"):
+        with pytest.raises(ValueError, match=f"a {words} or jvp is written|a {words} is written"):
+            transform(lambda x: write(box, [x]) or x)
+        assert get.bind(box) == [1]
+
+
 def test_declarations_and_what_is_refused():
     class Effect(effects.Effect):
         pass
@@ -219,7 +367,7 @@ def test_declarations_and_what_is_refused():
                            (lambda: hijax.HiType().lower_val(1), "HiType does not define lower_val")):
         with pytest.raises(NotImplementedError, match=words):
             declare()
-    for wrong in (lambda: hijax.register_hitype(3, len), lambda: hijax.control_flow_allowed_effects.add_type(3),
-                  lambda: cur_qdd(3)):
+    for wrong in (lambda: hijax.register_hitype(3, len),
+                  lambda: hijax.control_flow_allowed_effects.add_type(3), lambda: cur_qdd(3)):
         with pytest.raises(TypeError, match="not 3|class|no mutable type"):
             wrong()

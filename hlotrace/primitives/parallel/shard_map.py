@@ -15,11 +15,12 @@ from ...core.config import named_axes
 from ...core.effects import Check
 from ...core.jaxpr import Eqn, Var, dce, eval_jaxpr
 from ...core.primitive import fact_of
+from ...core.refs import Holder
 from ...core.symbolic_zeros import MappedAxis, drop_zeros, fill_zeros, is_undefined_primal, nonzero_mask
 from ...sharding.spec import PartitionSpec
 from ..arrays.elementwise import div
 from ..arrays.shape import front, front_dims, reshape
-from ..common import Primitive, dtypes, prod
+from ..common import dtypes, prod
 from ..programs.calls import no_tangent
 from ..programs.checks import Failures, first_of_devices
 from .collectives import psum_p
@@ -221,8 +222,14 @@ def _batching(axis, args, dims, *, jaxpr, mesh, in_specs, out_specs, manual, che
 def _discharge(states, values, args, *, jaxpr, in_specs, out_specs, **params):
     if type(states[0].handles) is Failures:
         return _thread_checks(states, values, args, jaxpr, in_specs, out_specs, **params)
-    alike = (PartitionSpec(),) * len(states)
-    results = shard_map_p.bind(*values, *args, jaxpr=programs.discharge(jaxpr, states),
+    alike, program = (PartitionSpec(),) * len(states), programs.discharge(jaxpr, states)
+    for s, aval in zip(states, program.out_avals):
+        if params["checked"] and aval.vma - s.aval.vma:
+            raise ValueError(f"shard_map: what is written to Ref{{{s.aval.str_short()}}}, which the function "
+                             f"closes over, may differ between devices along {sorted(aval.vma)}, and the "
+                             "Ref is one for all: pass it as an argument, whose in_specs cuts it, or reduce "
+                             "over these axes (psum, pmean)")
+    results = shard_map_p.bind(*values, *args, jaxpr=program,
                                in_specs=(*alike, *in_specs), out_specs=(*alike, *out_specs), **params)
     return results[:len(states)], results[len(states):]
 
@@ -278,7 +285,7 @@ def _partial_eval(policy, wanted, eqn):
     return eqn, _dce([True] * len(second.outvars), second), extra
 
 
-shard_map_p = Primitive(
+shard_map_p = Holder(
     "shard_map", multiple_results=True, abstract_eval=_abstract_eval, lower=_lower, jvp=_jvp,
     linearize=_linearize, transpose=_transpose, batching=_batching, discharge=_discharge, effects=_effects,
     dce=_dce, partial_eval=_partial_eval,
