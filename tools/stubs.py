@@ -48,7 +48,7 @@ SPECIAL = {f"__{name}__" for name in [
 UNMADE = {"Array", "_IndexUpdateHelper", "_IndexUpdateRef", "Traced", "Lowered", "Compiled", "Exported",
           "Config", "Initializer"}
 # Above: classes that users make no instance of.  Here: members that only the library itself asks.
-HIDDEN = {"Array": {"check_alive", "mark_deleted"}, "JitFunction": {"placed"}}
+HIDDEN = {"Array": {"check_alive", "mark_deleted"}, "JitFunction": {"call_any", "device_assignment", "flat", "given_values", "trace_given"}}
 
 
 def public(module):

@@ -456,14 +456,11 @@ class _Call:
                      transpose=self.transpose if given["transpose"] else None,
                      batch=self.batch if given["batch"] else None, lacks=self._lacks())
 
-    def _lacks(self) -> str:
-        """What is said where there is no rule for derivatives; "" where they may be those of what it does."""
-        kinds = [x.kind for tree in (self.in_tree, self.out_tree)
-                 for x, *_ in adapters.each(tree, [0] * tree.num_leaves) if x]
-        if not self.primitive.opaque and all(tangents_of(ty).beside is None for ty, _ in kinds):
-            return ""
-        return (f"hijax primitive {self.primitive} has no rule for its derivatives: define jvp, or vjp_fwd "
-                "and vjp_bwd_retval")
+    def _lacks(self) -> bool:
+        """Is it an error to differentiate it without a rule?"""
+        kinds = [x.kind for structure in (self.in_tree, self.out_tree)
+                 for x, *_ in adapters.each(structure, [0] * structure.num_leaves) if x]
+        return self.primitive.opaque or any(tangents_of(ty).beside is not None for ty, _ in kinds)
 
     def _refuse(self, rule: str, outs: Sequence[Any], structure: pytree.PyTreeDef) -> None:
         if structure != self.out_tree:

@@ -21,8 +21,8 @@ from .calls import (
 
 
 class Rules(NamedTuple):
-    """The rules of a call on flat lists; one that is None is that of its program, unless `lacks` says what is
-    missing.
+    """The rules of a call on flat lists; one that is None is that of its program, or an error if it `lacks`
+    one for its derivatives.
 
     jvp(primals, tangents) -> (outs, tangents), which may be None
     fwd(primals, nonzero) -> (outs, residuals, bwd), where bwd(residuals, cotangents) -> those of all primals
@@ -33,7 +33,7 @@ class Rules(NamedTuple):
     fwd: Callable | None = None
     transpose: Callable | None = None
     batch: Callable | None = None
-    lacks: str = ""         # of what has no rule for its derivatives
+    lacks: bool = False     # is it an error to ask for a derivative where there is no rule for it?
 
 
 def _jvp(primals, tangents, *, jaxpr, rules, name, num_consts):
@@ -42,7 +42,8 @@ def _jvp(primals, tangents, *, jaxpr, rules, name, num_consts):
             raise TypeError(f"can't apply forward-mode autodiff (jvp) to {name}, which has a rule for "
                             "reverse mode alone. Use reverse mode (grad, vjp, jacrev), or give it a rule jvp")
         if rules.lacks:
-            raise NotImplementedError(rules.lacks)
+            raise NotImplementedError(f"hijax primitive {name} has no rule for its derivatives: define jvp, or "
+                                      "vjp_fwd and vjp_bwd_retval")
         return AS_JIT["jvp"](primals, tangents, jaxpr=jaxpr)
     return rules.jvp(primals[num_consts:], explicit_tangents(tangents, num_consts, name))
 
