@@ -15,6 +15,7 @@ from hlotrace.custom_derivatives import linear_call
 from hlotrace.experimental.checkify import all_checks, check, checkify, debug_check
 from hlotrace.experimental.compute_on import compute_on
 from hlotrace.experimental.custom_partitioning import custom_partitioning
+from hlotrace.experimental.hijax import VJPHiPrimitive
 from hlotrace.experimental.layout import Layout, with_layout_constraint
 from hlotrace.experimental.shard_alike import shard_alike
 from hlotrace.experimental.xla_metadata import xla_metadata_call2
@@ -271,6 +272,22 @@ def own_vjp(x, y):
 own_vjp.defvjp(lambda x, y: (x * y, y), lambda y, ct: (ct * y, 5.0 * ct))
 
 
+class OwnPrimitive(VJPHiPrimitive):
+    def __init__(self, x):
+        self.in_avals, self.out_aval, self.params = (x,), x, {}
+        super().__init__()
+
+    def expand(self, x):
+        return lax.sin(x)
+
+    def jvp(self, primals, tangents):
+        return self(*primals), 7.0 * tangents[0]
+
+
+def own_primitive(x):
+    return OwnPrimitive(jax.typeof(x))(x)
+
+
 @jax.custom_vjp
 def own_vjp_for_remat(x):
     return x * x
@@ -296,6 +313,7 @@ CONTROL = {
                                     f32(4)),
     "jit, inlined and not": (lambda x: jax.jit(lax.sin)(jax.jit(lax.cos, inline=True)(x)), f32(2)),
     "custom_jvp": (lambda x: jax.jvp(own_jvp, (x,), (x,)), np.float32(0)),
+    "hijax primitive": (lambda x: jax.vmap(lambda x: jax.jvp(own_primitive, (x,), (x,)))(x), f32(2)),
     "custom_vjp": (lambda x, y: (own_vjp(x, y), jax.grad(own_vjp, (0, 1))(x, y)), np.float32(0), np.float32(0)),
     "checkpoint": (lambda x: jax.grad(jax.checkpoint(lambda y: lax.sin(lax.sin(y))))(x), np.float32(0)),
     "custom_vmap and linear_call": (lambda x: jax.vmap(sequential_vmap(lambda x: linear_call(

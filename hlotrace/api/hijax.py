@@ -173,7 +173,7 @@ class _HiValues(adapters.Adapter):
         spec = _specs.get(ty)
         if spec is None:
             spec = ty.leading_axis_spec() if hasattr(ty, "leading_axis_spec") else 0
-        (outer, _), axes = self.mapped(kind, list(map(_less(size), arrays, dims)), size, spec)
+        (outer, _), axes = self.mapped(kind, list(map(_less, arrays, dims)), size, spec)
         placed = [_placed(x, size, d, to) for x, d, to in zip(arrays, dims, axes)]
         return self.inside((outer, None), placed), spec
 
@@ -211,12 +211,10 @@ def _placed(x: Any, size: int, source: int | None, target: int | None) -> Any:
     return broadcast_axis(x, size, target) if source is None else move_axis(x, source, target)
 
 
-def _less(size: int | None) -> Callable[[Any, Any], Any]:
+def _less(x: Any, dim: int | None) -> Any:
     """The type of an array without its mapped axis."""
-    def less(x: Any, dim: int | None) -> Any:
-        aval = aval_of(x)
-        return aval if dim is None else aval.update(shape=aval.shape[:dim] + aval.shape[dim + 1:])
-    return less
+    aval = aval_of(x)
+    return aval if dim is None else aval.update(shape=aval.shape[:dim] + aval.shape[dim + 1:])
 
 
 # type of a part under vmap -> the MappingSpec by which the user mapped what it is a part of

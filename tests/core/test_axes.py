@@ -68,7 +68,7 @@ def test_families_state_their_axes():
         "device_put", "dim_as_value",
         "dynamic_slice", "dynamic_update_slice", "ffi_call", "gather", "get", "inlined", "inspect_sharding", "iota",
         "jit", "layout_constraint", "linear_call", "optimization_barrier", "remat_opt", "rng_bit_generator",
-        "rng_uniform", "scan", "scatter", "scatter_add", "scatter_apply", "scatter_max", "scatter_min", "scatter_mul",
+        "rng_uniform", "ruled_call", "scan", "scatter", "scatter_add", "scatter_apply", "scatter_max", "scatter_min", "scatter_mul",
         "set", "shard_alike", "shard_map", "sharding_constraint", "swap", "tagged_call", "while"}
 
 

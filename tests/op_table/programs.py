@@ -9,6 +9,7 @@ from hlotrace.core.primitive import PRIMITIVES
 from hlotrace.custom_batching import custom_vmap, sequential_vmap
 from hlotrace.custom_derivatives import linear_call
 from hlotrace.experimental.compute_on import compute_on
+from hlotrace.experimental.hijax import VJPHiPrimitive
 
 from .row import Row, between, fixed, op
 
@@ -179,6 +180,51 @@ row("custom_jvp_call", product, lambda x, y: np.sin(x) * y, X, Y, bad=[
     (lambda: hlotrace.custom_jvp(sin)(X), AttributeError, "No JVP defined")])
 row("custom_jvp_call", lambda x, y: hlotrace.linear_transpose(lambda y: product(x, y), y)(y)[0], lambda x, y: np.sin(x) * y,
     X, Y, variant="transpose")
+class SinTimes(VJPHiPrimitive):
+    """sin(x) * y, with rules for both modes."""
+    def __init__(self, x, y):
+        self.in_avals, self.out_aval, self.params = (x, y), x, {}
+        super().__init__()
+
+    def expand(self, x, y):
+        return mul(sin(x), y)
+
+    def jvp(self, primals, tangents):
+        (x, y), (dx, dy) = primals, tangents
+        return self(x, y), add(mul(dx, mul(cos(x), y)), mul(dy, sin(x)))
+
+    def vjp_fwd(self, perturbed, x, y):
+        return self(x, y), (x, y)
+
+    def vjp_bwd_retval(self, saved, ct):
+        x, y = saved
+        return mul(ct, mul(cos(x), y)), mul(ct, sin(x))
+
+
+class Doubled(VJPHiPrimitive):
+    """Twice its argument, with a rule for its transpose."""
+    def __init__(self, x):
+        self.in_avals, self.out_aval, self.params = (x,), x, {}
+        super().__init__()
+
+    def expand(self, x):
+        return add(x, x)
+
+    def jvp(self, primals, tangents):
+        return self(*primals), of_types(Doubled)(*tangents)
+
+    def transpose(self, ct, x):
+        return (Doubled(hlotrace.typeof(ct))(ct),)
+
+
+def of_types(primitive):
+    """A primitive for its arguments' types, done to them."""
+    return lambda *args: primitive(*map(hlotrace.typeof, args))(*args)
+
+
+row("ruled_call", of_types(SinTimes), lambda x, y: np.sin(x) * y, X, Y, bad=[
+    (lambda: of_types(SinTimes)(X)(), TypeError, "missing 1 required positional argument")])
+row("ruled_call", lambda x: hlotrace.linear_transpose(of_types(Doubled), x)(x)[0], lambda x: 2 * x, X, variant="transpose")
 row("custom_vjp_call", product_backwards, lambda x, y: np.sin(x) * y, X, Y, derivative="reverse", bad=[
     (lambda: hlotrace.jvp(product_backwards, (X, X), (X, X)), TypeError, "can't apply forward-mode autodiff"),
     (lambda: hlotrace.custom_vjp(sin)(X), AttributeError, "No VJP defined")])

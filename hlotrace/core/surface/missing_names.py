@@ -12,7 +12,8 @@ NAMES = {       # a module, as "numpy", or "Array": names
     "experimental.custom_partitioning": (
         "custom_partitioning_p"),
     "experimental.hijax": (
-        "HiPrim bdims_at_front jvp_from_lin linearize_from_jvp unmap_avals vjp_from_jvp vjp_from_lin vmap_rule"),
+        "HiPrim bdims_at_front jvp_from_lin linearize_from_jvp unmap_avals vjp_from_jvp vjp_from_lin "
+        "vmap_rule"),
     "experimental.jet": (
         "call_param_updaters"),
     "experimental.layout": (

@@ -17,6 +17,7 @@ from .calls import (
     map_jvp_rule,
     map_vjp_rules,
     mapped_over,
+    vary_call,
 )
 
 
@@ -42,8 +43,8 @@ def _jvp(primals, tangents, *, jaxpr, rules, name, num_consts):
             raise TypeError(f"can't apply forward-mode autodiff (jvp) to {name}, which has a rule for "
                             "reverse mode alone. Use reverse mode (grad, vjp, jacrev), or give it a rule jvp")
         if rules.lacks:
-            raise NotImplementedError(f"hijax primitive {name} has no rule for its derivatives: define jvp, or "
-                                      "vjp_fwd and vjp_bwd_retval")
+            raise NotImplementedError(f"hijax primitive {name} has no rule for its derivatives: define jvp, "
+                                      "or vjp_fwd and vjp_bwd_retval")
         return AS_JIT["jvp"](primals, tangents, jaxpr=jaxpr)
     return rules.jvp(primals[num_consts:], explicit_tangents(tangents, num_consts, name))
 
@@ -98,5 +99,5 @@ def _mapped_transpose(axis, marks, rule):
 
 ruled_call_p = Holder("ruled_call", **{
     **AS_JIT, "jvp": _jvp, "linearize": _linearize, "transpose": _transpose, "batching": _batching,
-    "lower": inline,
+    "lower": inline, "vary": vary_call,
     "impl_rule": lambda *args, jaxpr, **_: jit_bind(jaxpr, args)})
