@@ -26,7 +26,11 @@ _KINDS = {"f": "floating point", "c": "complex", "i": "signed integer", "u": "un
 
 
 def elementwise_shape(name, avals):
-    """The shape of the result.  TypeError unless all shapes are equal, constants of rank 0 apart."""
+    """The shape of the result.
+
+    Raises:
+        TypeError: unless all shapes are equal, constants of rank 0 apart.
+    """
     shape = ()
     for a in avals:
         if a.ndim:

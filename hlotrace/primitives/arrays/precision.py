@@ -71,7 +71,10 @@ def canonical_precision(precision, algorithms=True):
     """None, a pair of Precision, a DotAlgorithmPreset or a DotAlgorithm, from what a user gave.
 
     None takes the option jax_default_matmul_precision.  With `algorithms=False` (convolutions) an algorithm
-    raises, and one that comes from the option is ignored.  ValueError for anything else.
+    raises, and one that comes from the option is ignored.
+
+    Raises:
+        ValueError: for anything else.
     """
     given = config.jax_default_matmul_precision if precision is None else precision
     if given is None:

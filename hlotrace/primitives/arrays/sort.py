@@ -173,7 +173,7 @@ def _approx_abstract_eval(x, *, k, reduction_dimension, recall_target, reduction
 
 
 def _exact(ctx, eqn, x):
-    """All that are asked for, in order, where a device has nothing that is quicker and less exact."""
+    """All that are requested, in order, where a device has nothing that is quicker and less exact."""
     axis, best = eqn.params["reduction_dimension"], eqn.params["is_max_k"]
     size = eqn.outvars[0].aval.shape[axis]
 

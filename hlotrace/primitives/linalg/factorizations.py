@@ -1,6 +1,6 @@
 """Factorizations that finish in a known number of steps: lu, and qr with the reflectors that it is made of.
 
-A reflector is I - tau v v^H; a product of them is kept as the columns v below the diagonal of a matrix, and
+A reflector is I - tau v v^H; a product of them is stored as the columns v below the diagonal of a matrix, and
 their taus. Derivatives: of lu, de Hoog, Anderssen and Lukas, "Differentiation of matrix functionals using
 triangular factorization" (2011); of qr, Walter and Lehmann, "Algorithmic differentiation of linear algebra
 functions with application in optimum experimental design" (2010), and for wide matrices Roberts and

@@ -75,7 +75,7 @@ def _shapes(aval, full_matrices):
 
 def _by(decompose):
     """A rule from `decompose(x, full_matrices, compute_uv, algorithm)` -> s, U, V^H, without what was not
-    asked for."""
+    requested."""
     def lowered(x, *, full_matrices, compute_uv, subset_by_index, algorithm):
         aval = aval_of(x)
         if not aval.size:       # no singular value; the vectors are any that are orthonormal
@@ -106,7 +106,7 @@ def _svd_lapack(x, full_matrices, compute_uv, algorithm):
 
 
 def _svd_cuda(x, full_matrices, compute_uv, algorithm):
-    """Small matrices by Jacobi's method, larger ones by QR, which takes tall ones only; POLAR as asked."""
+    """Small matrices by Jacobi's method, larger ones by QR, which takes tall ones only; POLAR by choice."""
     if algorithm is DIVIDE:
         raise refuse("svd", "algorithm", algorithm, "CUDA", "None, DEFAULT, QR, JACOBI or POLAR")
     aval = aval_of(x)

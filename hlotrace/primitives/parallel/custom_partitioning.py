@@ -5,8 +5,7 @@ from ..common import Primitive
 
 
 def _lower(ctx, eqn, *names):
-    """What each device does is asked by XLA while it compiles: `partitioner` is among the `inspections` of
-    the module."""
+    """XLA calls `partitioner`, which is among the `inspections` of the module, while it compiles."""
     module, p = ctx.module, eqn.params
     if module.partition is None or len(module.partition.devices) == 1 or module.manual[1]:
         return ctx.inline(p["jaxpr"], names)

@@ -27,7 +27,11 @@ from .collectives import psum_p
 
 
 def part(aval, spec, mesh, checked):
-    """The aval of one device's part of a value of `aval`.  ValueError where a dimension does not divide."""
+    """The aval of one device's part of a value of `aval`.
+
+    Raises:
+        ValueError: where a dimension is not divisible.
+    """
     shape = []
     for dim, size in enumerate(aval.shape):
         count = prod(mesh.shape[a] for a in spec.axes(dim))

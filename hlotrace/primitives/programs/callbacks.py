@@ -5,10 +5,14 @@ from ..common import Primitive, dtypes, np
 
 
 def checked(result, aval, i, function):
-    """A callback's result as a NumPy array of exactly the declared type.  ValueError otherwise.
+    """A callback's result as a NumPy array of exactly the declared type.
 
     `function` has the name of the user's and, where it is not from outside, the paths of its results, and
     says whether they are those of many calls.
+
+    Raises:
+        TypeError: for what is no array of numbers.
+        ValueError: for another shape or dtype.
     """
     path = function.paths[i] if hasattr(function, "paths") else f"[{i}]"
     where = f"callback {function.__name__}: its result{path}"

@@ -1,9 +1,8 @@
 """Checks: equations that fail for some values, and the states that remember the first that did.
 
 Nothing can be raised while a program runs, so a failure is a value: a code, 0 while all is well, and what
-its message is to show.  A program with checks is threaded (`transforms/discharge.py`) with these as
-states.  Whoever asked for the checks looks at them afterwards: `checkify` gives them to the user,
-`runtime/evaluate.py` raises.
+its message is to show.  `transforms/discharge.py` makes them states of a program with checks.  What requested
+the checks reads them afterwards: `checkify` gives them to the user, `runtime/evaluate.py` raises.
 """
 from __future__ import annotations
 
@@ -152,8 +151,8 @@ class Failures:
         return failure, values[at:at + len(failure.avals)]
 
     def joined(self, values: Sequence[Any], told: Failures, news: Sequence[Any]) -> list[Any]:
-        """The states after others, of the Failures `told`, have the values `news`: what failed first stays.
-        """
+        """The states after others, of the Failures `told`, have the values `news`: what failed first
+        stays."""
         code = _looked_up(news[0], [0, *[self.codes.get(f, 0) for f in told.all]])
         well = eq(values[0], 0)
         after = [select(well, code, values[0]), *values[1:]]
@@ -169,7 +168,7 @@ class Failures:
 
 
 def type_of(value: Any) -> ShapedArray:
-    """The type under which a value to be shown is kept."""
+    """The type under which a value to be shown is a state."""
     return aval_of(value).update(weak_type=False, vma=frozenset())
 
 

@@ -232,8 +232,11 @@ def _cond_batching(axis, args, dims, *, branches, **by):
 
 
 def _only_told(why, jaxprs):
-    """NotImplementedError where the programs do something that must not happen for an element whose turn it
-    is not."""
+    """Refuse programs with effects that must not happen for an element whose turn it is not.
+
+    Raises:
+        NotImplementedError: where there is such an effect.
+    """
     for effect in (effect for jaxpr in jaxprs for effect in jaxpr.effects if not effect.batchable):
         raise NotImplementedError(
             f"vmap of {why}, also for elements that do not ask for it, and there is a side effect on the "
