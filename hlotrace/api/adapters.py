@@ -43,9 +43,9 @@ class Adapter:
         """The pytree of a value that the FlatFunction `flat` returns; a leaf is refused."""
         return value
 
-    def type_text(self, value: Any) -> str:
-        """The type of a value in words."""
-        raise NotImplementedError
+    def type_of(self, value: Any) -> Any:
+        """The type of a value."""
+        return value.aval
 
     def arrays(self, value: Any) -> tuple[Any, list[Any]]:
         """(what must be equal for two calls to share a program, the list of arrays) of a value."""
@@ -175,9 +175,25 @@ def nodes(arguments: Any) -> Any:
 
 
 def flatten(arguments: Any) -> tuple[list[Any], pytree.PyTreeDef]:
-    """`tree_flatten`, where what is immutable is its arrays, and what can change a part of the structure."""
+    """`tree_flatten`, where what is immutable is its arrays, and what can change a part of the structure.
+
+    Raises:
+      ValueError: what can change is there twice.
+    """
     leaves, structure = pytree.tree_flatten(arguments)
-    return pytree.tree_flatten(nodes(arguments)) if any_adapted(leaves) else (leaves, structure)
+    if not any_adapted(leaves):
+        return leaves, structure
+    seen: dict[int, int] = {}
+    for i, x in enumerate(leaves):
+        adapter = adapter_of(x)
+        if adapter is not None and type(adapter.node(x)) is Held:
+            first = seen.setdefault(id(adapter.base(x)), i)
+            if first != i:
+                paths = pytree.leaf_paths(arguments)
+                raise ValueError("only one reference to a mutable array may be passed as an argument to a "
+                                 f"function, but the mutable array reference of type {adapter.type_of(x)} "
+                                 f"appeared at both arguments{paths[first]} and arguments{paths[i]}")
+    return pytree.tree_flatten(nodes(arguments))
 
 
 def results(result: Any, flat: Any) -> Any:
@@ -516,7 +532,7 @@ def refuse_twice(flat: Any, taken: Sequence[Taken]) -> None:
             names = [flat.path(y.start).partition("[<")[0] if y.arrays else "an argument" for y in (first, x)]
             raise ValueError("only one reference to a mutable array may be passed as an argument to a "
                              f"function, but when tracing {flat.name} for {flat.what} the mutable array "
-                             f"reference of type {x.adapter.type_text(x.value)} appeared at both {names[0]} "
+                             f"reference of type {x.adapter.type_of(x.value)} appeared at both {names[0]} "
                              f"and {names[1]}")
 
 

@@ -87,8 +87,8 @@ class _HiValues(adapters.Adapter):
     def handles(self, cls: type) -> bool:
         return typeof_for(cls) is not None
 
-    def type_text(self, value: Any) -> str:
-        return str(type_of(value))
+    def type_of(self, value: Any) -> Any:
+        return type_of(value)
 
     def node(self, value: Any) -> Any:
         ty = type_of(value)

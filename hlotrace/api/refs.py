@@ -57,9 +57,6 @@ class _Refs(adapters.Adapter):
     def handles(self, cls: type) -> bool:
         return cls is Ref or cls in _standing
 
-    def type_text(self, ref: Any) -> str:
-        return str(ref.aval)
-
     def base(self, ref: Any) -> Any:
         return ref
 

@@ -573,6 +573,7 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         raise not_callable(fun, "and its arguments behind it")
     leaves, structure, taken = adapters.flatten_by_value((args, kwargs))
     flat = (StatefulFunction if taken else FlatFunction)(fun, leaves, structure, "eval_shape")
+    adapters.refuse_twice(flat, taken)
     with adapters.lending(taken):
         # found again by jit(fun)
         traced = flat.kept(fun, "jit", flat.avals(abstract), arg_names=flat.paths())

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import numpy as np
 
+from ..api import adapters
 from ..api.flat import abstract
 from ..api.signatures import name_of, wraps
 from ..api.stages import ShapeDtypeStruct
-from ..core import caches, hitypes
+from ..core import caches
 from ..core.array import Array
 from ..core.avals import ShapedArray, aval_of
 from ..core.config import scoped, state
@@ -229,11 +230,8 @@ def typeof(x: Any) -> Any:
     >>> f(jnp.ones(2))
     float32[2] (2,)
     """
-    # a Ref, a view of one, or its type
-    if hasattr(x, "instead_of_an_array") or getattr(x, "is_ref", False):
-        return x.aval
-    if (kind := hitypes.type_of(x)) is not None:
-        return kind
+    if (adapter := adapters.adapter_of(x)) is not None:
+        return adapter.type_of(x)
     if type(x) is ShapeDtypeStruct:
         return abstract(x)
     aval = aval_of(x)

@@ -394,3 +394,32 @@ def test_derivatives_with_respect_to_a_value(name, kind):
 def test_every_cell_that_raises_is_one():
     assert all(name in CALLS and role in ("argument", "closure") and kind in KINDS for name, role,
                kind in RAISES)
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if KINDS[kind].changes])
+@pytest.mark.parametrize("call", [
+    lambda f, v: jax.jit(f)(v, v), lambda f, v: jax.vmap(f)(v, v), lambda f, v: jax.checkpoint(f)(v, v),
+    lambda f, v: lax.cond(True, f, f, v, v), lambda f, v: lax.scan(lambda c, x: (c, 0), (v, v), None,
+                                                                   length=1),
+    lambda f, v: lax.while_loop(lambda c: False, lambda c: c, (v, v)), lambda f, v: jax.vjp(f, v, v),
+    lambda f, v: custom(f)(v, v), lambda f, v: jax.jit(f).lower(v, v), lambda f, v: jax.eval_shape(f, v, v),
+    lambda f, v: jax.shard_map(f, mesh=jax.make_mesh((1,), ("d",)), in_specs=jax.P(),
+                               out_specs=jax.P())(v, v)],
+    ids=["jit", "vmap", "checkpoint", "cond", "scan", "while", "vjp", "custom_vjp", "lower", "eval_shape",
+         "shard_map"])
+def test_what_can_change_is_passed_once(call, kind):
+    k = KINDS[kind]
+    with pytest.raises(ValueError, match="only one reference to a mutable array may be passed .* appeared at "
+                       "both"):
+        call(lambda a, b: k.read(a) + k.read(b), k.make(START))
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if KINDS[kind].changes])
+@pytest.mark.parametrize("call", [lambda f, v: jax.jit(f)(v), lambda f, v: jax.vmap(f)(v), lambda f,
+                                  v: jax.eval_shape(f, v)], ids=["jit", "vmap", "eval_shape"])
+def test_what_can_change_is_passed_or_closed_over(call, kind):
+    k = KINDS[kind]
+    value = k.make(START)
+    with pytest.raises(ValueError, match="both closed over by a function and passed to it"):
+        call(lambda v: k.read(value), value)
+    np.testing.assert_array_equal(k.read(value), START)

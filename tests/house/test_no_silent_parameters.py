@@ -49,7 +49,6 @@ EXEMPT = {
     "api/hijax.py:NullAccum.accum": {"cotangent"},
     "api/hijax.py:_HiValues.restore": {"lent"},     # of the interface Adapter
     "api/adapters.py:Adapter.result": {"flat"},
-    "api/adapters.py:Adapter.type_text": {"value"},
     "api/adapters.py:Adapter.arrays": {"value"},
     "api/adapters.py:Adapter.inside": {"kind", "arrays"},
     "api/adapters.py:Adapter.after": {"kind"},

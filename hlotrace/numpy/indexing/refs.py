@@ -262,9 +262,6 @@ class _Views(Adapter):
     def handles(self, cls):
         return cls is RefView
 
-    def type_text(self, view):
-        return str(view.aval)
-
     def base(self, view):
         return view.ref
 
