@@ -5,6 +5,7 @@ another worker of this run, compiled from the same text, options and jaxlib on t
 library's own cache does it, so what is kept cannot hide a change: a program whose text differs is another program.
 """
 
+import contextlib
 import importlib.metadata
 import os
 import pathlib
@@ -18,8 +19,25 @@ TESTS = pathlib.Path(__file__).resolve().parent
 # Tests that count what is compiled, or look at what compiling it says: nothing is read from disk for them.
 # file -> names without parameters, or None for all; tests/house/test_runs.py asks whether they are there.
 COMPILE_EACH_TIME: dict[str, set[str] | None] = {
+    "api/test_serialize_executable.py": None,  # jaxlib cannot write again what it has read
     "core/surface/test_all_options.py": {"test_log_compiles_tells_the_times", "test_the_loggers_levels"},
+    "api/test_stages.py": {
+        "test_a_call_after_compiling_ahead_of_time_compiles_nothing_and_the_reverse",
+        "test_what_was_compiled_otherwise_is_not_shared",
+    },
+    "inspection/test_retraces.py": {
+        "test_a_terminal_shows_a_line",
+        "test_a_weak_scalar_that_comes_back_strong_compiles_nothing_again",
+    },
+    "runtime/executables/test_monitors.py": {"test_each_stage_is_heard_once"},
+    "runtime/executables/test_tiers.py": None,
     "runtime/executables/test_disk_cache.py": None,
+}
+
+
+# Tests of what is computed where XLA optimizes as it does for users: the quick way rounds otherwise, or cannot.
+AS_USERS_COMPILE: dict[str, set[str] | None] = {
+    "nn/test_scaled.py": {"test_rounded_products_are_those_of_jax"},
 }
 
 
@@ -46,14 +64,16 @@ os.environ["JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES"] = "0"
 
 # Eight CPU devices: arrays and programs may be on several of them.  XLA compiles in half the time with little
 # optimization; HLOTRACE_TEST_XLA=full is for a run with what users have.
-QUICK = ["--xla_backend_optimization_level=0", "--xla_llvm_disable_expensive_passes=true"]
+# flag: (the quick value, the usual one)
+QUICK = {"xla_backend_optimization_level": (0, 3), "xla_llvm_disable_expensive_passes": (True, False)}
 if importlib.metadata.version("jaxlib").startswith("0.10."):  # later ones know no other way to compile fusions
-    QUICK += ["--xla_cpu_use_fusion_emitters=false"]
+    QUICK["xla_cpu_use_fusion_emitters"] = (False, True)
+IS_QUICK = os.environ.get("HLOTRACE_TEST_XLA") != "full"
 if "HLOTRACE_TEST_FLAGS" not in os.environ:  # a worker has those of the process that started it
     os.environ["HLOTRACE_TEST_FLAGS"] = " ".join([
         os.environ.get("XLA_FLAGS", ""),
         "--xla_force_host_platform_device_count=8",
-        *(QUICK if os.environ.get("HLOTRACE_TEST_XLA") != "full" else ()),
+        *[f"--{flag}={str(value).lower()}" for flag, (value, _) in QUICK.items() if IS_QUICK],
     ]).strip()
 os.environ["XLA_FLAGS"] = os.environ["HLOTRACE_TEST_FLAGS"]
 
@@ -69,21 +89,43 @@ def pytest_report_header() -> list[str]:
     ]
 
 
-def _compiles_each_time(item: pytest.Item) -> bool:
+def _listed(item: pytest.Item, table: dict[str, set[str] | None]) -> bool:
     if not item.path.is_relative_to(TESTS):
         return False
-    names = COMPILE_EACH_TIME.get(item.path.relative_to(TESTS).as_posix(), ())
+    names = table.get(item.path.relative_to(TESTS).as_posix(), set())
     return names is None or getattr(item, "originalname", item.name) in names
+
+
+def _forget(stack: contextlib.ExitStack) -> None:
+    """Nothing compiled before serves a test, or what it compiled those after it."""
+    from hlotrace import clear_caches
+    from hlotrace.runtime.executables import compilation
+
+    for forget in (compilation._loaded.clear, clear_caches):
+        forget()
+        stack.callback(forget)
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None):
-    if not PROGRAMS or not _compiles_each_time(item):
-        return (yield)
-    from hlotrace.core.config import override
+    each_time, as_users = _listed(item, COMPILE_EACH_TIME), _listed(item, AS_USERS_COMPILE)
+    with contextlib.ExitStack() as stack:
+        if each_time and PROGRAMS:
+            from hlotrace.core.config import override
 
-    with pytest.MonkeyPatch.context() as patch, override("jax_enable_compilation_cache", False):
-        patch.setenv("JAX_ENABLE_COMPILATION_CACHE", "0")
+            stack.enter_context(override("jax_enable_compilation_cache", False))
+            stack.enter_context(pytest.MonkeyPatch.context()).setenv("JAX_ENABLE_COMPILATION_CACHE", "0")
+            _forget(stack)
+        if as_users and IS_QUICK:
+            from hlotrace.runtime import binding
+
+            make, usual = binding.compile_options, {flag: value for flag, (_, value) in QUICK.items()}
+            stack.enter_context(pytest.MonkeyPatch.context()).setattr(
+                binding,
+                "compile_options",
+                lambda devices, options=None, *rest: make(devices, usual | (options or {}), *rest),
+            )
+            _forget(stack)
         return (yield)
 
 
